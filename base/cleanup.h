@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cleanup: scope-bound release of locals, in place of goto ladders.
+ *
+ *	cleanup_close int fd = open(...);
+ *	cleanup_free char *line = NULL;
+ *
+ * To hand the resource to a caller use take_fd()/take_ptr(), which disarm.
+ */
+#ifndef KVMPROF_BASE_CLEANUP_H
+#define KVMPROF_BASE_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void cleanup_free_fn(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void cleanup_close_fn(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void cleanup_fclose_fn(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+#define cleanup_free __attribute__((cleanup(cleanup_free_fn)))
+#define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
+#define cleanup_fclose __attribute__((cleanup(cleanup_fclose_fn)))
+
+/* Returns *fd and sets it to -1. */
+static inline int take_fd(int *fd)
+{
+	int v = *fd;
+
+	*fd = -1;
+	return v;
+}
+
+/* Returns the pointer's value and sets it to NULL. */
+#define take_ptr(p)                     \
+	({                              \
+		__typeof__(p) v_ = (p); \
+		(p) = NULL;             \
+		v_;                     \
+	})
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e && e->code == 0) {
+		e->code = code;
+		va_start(ap, fmt);
+		vsnprintf(e->text, sizeof(e->text), fmt, ap);
+		va_end(ap);
+	}
+	return -code;
+}
+
+void err_clear(struct err *e)
+{
+	e->code = 0;
+	e->text[0] = '\0';
+}

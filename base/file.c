@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/file.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_map_open(struct file_map *m, const char *path, size_t max_len, struct err *e)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	void *p;
+
+	if (fd < 0)
+		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
+	if (fstat(fd, &st) < 0)
+		return err_set(e, errno, "%s: cannot stat: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return err_set(e, EISDIR, "%s: is a directory, expected a file", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, EINVAL, "%s: not a regular file", path);
+	if (st.st_size == 0)
+		return err_set(e, EINVAL, "%s: the file is empty", path);
+	if ((uint64_t)st.st_size > max_len)
+		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %zu", path,
+			       (unsigned long long)st.st_size, max_len);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return err_set(e, errno, "%s: cannot map: %s", path, strerror(errno));
+	m->data = p;
+	m->len = (size_t)st.st_size;
+	return 0;
+}
+
+void file_map_close(struct file_map *m)
+{
+	if (m->data)
+		munmap((void *)m->data, m->len);
+	m->data = NULL;
+	m->len = 0;
+}
+
+int file_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_mkdirs(const char *dir, struct err *e)
+{
+	char path[PATH_MAX];
+	char *p;
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return err_set(e, ENAMETOOLONG, "%s: path too long", dir);
+	for (p = path + 1;; p++) {
+		char c = *p;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return err_set(e, errno, "%s: cannot create directory: %s", path,
+				       strerror(errno));
+		if (!c)
+			return 0;
+		*p = c;
+	}
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+int file_remove_tree(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set(e, errno, "%s: %s", path, strerror(errno));
+	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
+		return err_set(e, errno, "%s: cannot remove: %s", path, strerror(errno));
+	return 0;
+}
+
+int file_publish(const char *tmp, const char *path, struct err *e)
+{
+	char old[PATH_MAX];
+	struct stat st;
+	int ret;
+
+	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
+		return err_set(e, ENAMETOOLONG, "%s: path too long", path);
+	if (lstat(path, &st) == 0) {
+		ret = file_remove_tree(old, e);
+		if (ret)
+			return ret;
+		if (rename(path, old) < 0)
+			return err_set(e, errno, "%s: cannot rename to %s: %s", path, old,
+				       strerror(errno));
+	}
+	if (rename(tmp, path) < 0)
+		return err_set(e, errno, "%s: cannot rename %s to it: %s", path, tmp,
+			       strerror(errno));
+	return 0;
+}

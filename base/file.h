@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * file: whole files as bytes, and files that appear only when complete.
+ */
+#ifndef KVMPROF_BASE_FILE_H
+#define KVMPROF_BASE_FILE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A read-only private mapping of a regular file. */
+struct file_map {
+	const uint8_t *data;	/* NULL when the file is empty */
+	size_t len;
+};
+
+/*
+ * Map path. Fails (with one line that names the path) when it is missing, not
+ * a regular file, empty, or longer than max_len bytes.
+ */
+int file_map_open(struct file_map *m, const char *path, size_t max_len, struct err *e);
+void file_map_close(struct file_map *m);
+
+/* write(2) until all is written; -errno on failure. */
+int file_write_all(int fd, const void *data, size_t len);
+
+/* Create dir and its parents, mode 0755; an existing one is fine. */
+int file_mkdirs(const char *dir, struct err *e);
+
+/* Remove a file, or a directory with everything below it. Missing is fine. */
+int file_remove_tree(const char *path, struct err *e);
+
+/*
+ * Put tmp (file or directory) at path; what was there becomes path.old, and an
+ * older path.old is removed first. tmp and path share a file system.
+ */
+int file_publish(const char *tmp, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/ring.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Each record is preceded by 8 bytes: its length, or SKIP where the rest of
+ * the buffer up to its end is unused because the record did not fit there.
+ */
+#define HDR sizeof(uint64_t)
+#define SKIP UINT64_MAX
+
+static size_t aligned(size_t len)
+{
+	return (len + 7) & ~(size_t)7;
+}
+
+int ring_init(struct ring *r, size_t size)
+{
+	size_t want = 4096;
+
+	while (want < size)
+		want *= 2;
+	memset(r, 0, sizeof(*r));
+	r->data = aligned_alloc(64, want);
+	if (!r->data)
+		return -ENOMEM;
+	r->size = want;
+	return 0;
+}
+
+void ring_deinit(struct ring *r)
+{
+	free(r->data);
+	r->data = NULL;
+}
+
+static void put_hdr(struct ring *r, size_t at, uint64_t v)
+{
+	memcpy(r->data + (at & (r->size - 1)), &v, sizeof(v));
+}
+
+static uint64_t get_hdr(const struct ring *r, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, r->data + (at & (r->size - 1)), sizeof(v));
+	return v;
+}
+
+void *ring_reserve(struct ring *r, size_t len)
+{
+	size_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	size_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
+	size_t need = HDR + aligned(len);
+	size_t to_end = r->size - (head & (r->size - 1));
+	size_t skip = need > to_end ? to_end : 0;
+
+	if (len > r->size / 2 || need + skip > r->size - (head - tail)) {
+		ring_drop(r);
+		return NULL;
+	}
+	if (skip)
+		put_hdr(r, head, SKIP);
+	r->pending = head + skip;
+	return r->data + (r->pending & (r->size - 1)) + HDR;
+}
+
+void ring_commit(struct ring *r, size_t used)
+{
+	put_hdr(r, r->pending, used);
+	atomic_store_explicit(&r->head, r->pending + HDR + aligned(used), memory_order_release);
+}
+
+void ring_drop(struct ring *r)
+{
+	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
+}
+
+const void *ring_peek(struct ring *r, size_t *len)
+{
+	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+	size_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+	uint64_t n;
+
+	if (tail == head)
+		return NULL;
+	n = get_hdr(r, tail);
+	if (n == SKIP) {
+		tail += r->size - (tail & (r->size - 1));
+		atomic_store_explicit(&r->tail, tail, memory_order_release);
+		assert(tail != head);
+		n = get_hdr(r, tail);
+	}
+	*len = (size_t)n;
+	return r->data + (tail & (r->size - 1)) + HDR;
+}
+
+void ring_release(struct ring *r)
+{
+	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+	uint64_t n = get_hdr(r, tail);
+
+	assert(n != SKIP);
+	atomic_store_explicit(&r->tail, tail + HDR + aligned((size_t)n), memory_order_release);
+}
+
+uint64_t ring_dropped(const struct ring *r)
+{
+	return atomic_load_explicit(&((struct ring *)r)->dropped, memory_order_relaxed);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ring: a single-producer, single-consumer queue of variable-size records.
+ *
+ * The producer is a vCPU thread, which must neither block nor allocate: it
+ * reserves the largest record that it may need, writes in place, and commits
+ * what it used. When there is no room the new record is dropped and counted;
+ * nothing that was committed is ever overwritten.
+ *
+ * Records are contiguous (a record that would wrap starts again at offset 0)
+ * and 8-byte aligned.
+ */
+#ifndef KVMPROF_BASE_RING_H
+#define KVMPROF_BASE_RING_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring {
+	uint8_t *data;		/* owned */
+	size_t size;		/* power of two */
+	/* Both count bytes since the start; their difference is what is queued. */
+	_Alignas(64) atomic_size_t head;	/* written by the producer */
+	_Alignas(64) atomic_size_t tail;	/* written by the consumer */
+	_Alignas(64) atomic_uint_fast64_t dropped;	/* records refused, producer writes */
+	size_t pending;		/* producer only: offset of the reserved record, counted like head */
+};
+
+/* size is rounded up to a power of two, at least 4096. 0 or -ENOMEM. */
+int ring_init(struct ring *r, size_t size);
+void ring_deinit(struct ring *r);
+
+/* Producer: room for len bytes, or NULL (counted as dropped). */
+void *ring_reserve(struct ring *r, size_t len);
+/* Producer: publish the first used bytes (<= the reserved len) of the reservation. */
+void ring_commit(struct ring *r, size_t used);
+/* Producer: count a record that was given up before it was reserved or committed. */
+void ring_drop(struct ring *r);
+
+/* Consumer: the oldest record and its length, or NULL when there is none. */
+const void *ring_peek(struct ring *r, size_t *len);
+/* Consumer: give back the record that ring_peek returned. */
+void ring_release(struct ring *r);
+
+/* Any thread. */
+uint64_t ring_dropped(const struct ring *r);
+
+#endif

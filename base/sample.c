@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/sample.h"
+
+#include <errno.h>
+#include <string.h>
+
+int sample_check(const struct sample *s, size_t len)
+{
+	if (len < sizeof(*s) || s->version != SAMPLE_VERSION || s->nslices > SAMPLE_MAX_SLICES ||
+	    s->stack_len > SAMPLE_MAX_STACK || len != sample_size(s))
+		return -EINVAL;
+	for (unsigned int i = 0; i < s->nslices; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+
+		if (sl->off > s->stack_len || sl->len > s->stack_len - sl->off)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int sample_read(const struct sample *s, uint64_t va, void *dst, size_t n)
+{
+	for (unsigned int i = 0; i < s->nslices; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+		uint64_t rel = va - sl->va;
+
+		if (va >= sl->va && rel <= sl->len && n <= sl->len - rel) {
+			memcpy(dst, s->stack + sl->off + rel, n);
+			return 0;
+		}
+	}
+	return -EFAULT;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sample: one look at one vCPU, as a value.
+ *
+ * This is the hub type: the VMM fills it in place in a ring while the vCPU
+ * stands still; unwinding, naming and writing are functions of it. Nothing in
+ * it points at the guest, so a sample can be replayed from a file.
+ *
+ * Stack bytes follow the struct. slice[i] says which guest-virtual range the
+ * bytes [off, off+len) of stack[] were copied from.
+ */
+#ifndef KVMPROF_BASE_SAMPLE_H
+#define KVMPROF_BASE_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMPLE_VERSION 1
+#define SAMPLE_MAX_SLICES 4
+/* Most stack bytes of one sample: four 16 KiB kernel stacks (task, IRQ, exception, NMI). */
+#define SAMPLE_MAX_STACK 65536u
+
+/* Index into sample_regs.gpr: the order of the instruction encoding (SDM vol. 2, table 2-2). */
+enum sample_gpr {
+	GPR_RAX, GPR_RCX, GPR_RDX, GPR_RBX, GPR_RSP, GPR_RBP, GPR_RSI, GPR_RDI,
+	GPR_R8, GPR_R9, GPR_R10, GPR_R11, GPR_R12, GPR_R13, GPR_R14, GPR_R15,
+	GPR_COUNT
+};
+
+struct sample_regs {
+	uint64_t gpr[GPR_COUNT];
+	uint64_t rip, rflags;
+	uint64_t cr0, cr2, cr3, cr4, efer;
+	uint64_t fs_base, gs_base;
+	uint16_t cs, ss;
+};
+
+/* What made us look. */
+enum sample_reason {
+	SAMPLE_TIMER = 1,	/* host timer */
+	SAMPLE_CRASH = 2,	/* triple fault: the last state of the vCPU, weight 0 */
+};
+
+enum sample_mode {
+	SAMPLE_KERNEL = 1,	/* CPL 0..2 */
+	SAMPLE_USER = 2,	/* CPL 3 */
+	SAMPLE_IDLE = 3,	/* halted (KVM_MP_STATE_HALTED) at CPL 0 */
+};
+
+/* Why the copied stack may be shorter than the real one. */
+enum sample_stack_end {
+	SAMPLE_STACK_WHOLE = 0,	/* up to the known end of the stack */
+	SAMPLE_STACK_CAPPED,	/* the size limit of the capture plan was reached */
+	SAMPLE_STACK_UNMAPPED,	/* a page of it is not mapped in the guest */
+	SAMPLE_STACK_NONE,	/* not even the first bytes could be read */
+};
+
+struct sample_slice {
+	uint64_t va;	/* guest virtual address of the first byte */
+	uint32_t off;	/* into stack[] */
+	uint32_t len;
+};
+
+struct sample {
+	uint16_t version;	/* SAMPLE_VERSION */
+	uint16_t vcpu;		/* index, 0-based */
+	uint8_t reason;		/* enum sample_reason */
+	uint8_t mode;		/* enum sample_mode */
+	uint8_t stack_end;	/* enum sample_stack_end */
+	uint8_t nslices;
+	uint64_t time_ns;	/* CLOCK_MONOTONIC at capture */
+	uint64_t weight_ns;	/* time that this sample stands for: true elapsed period */
+	uint32_t overruns;	/* whole timer periods that passed unseen before it */
+	uint32_t stack_len;	/* bytes at stack[] */
+	struct sample_regs regs;
+	struct sample_slice slice[SAMPLE_MAX_SLICES];
+	uint8_t stack[];
+};
+
+/* Bytes that a sample takes with its stack. */
+static inline size_t sample_size(const struct sample *s)
+{
+	return sizeof(*s) + s->stack_len;
+}
+
+/*
+ * Check a sample that comes from a file (replay, fuzzing): version, counts and
+ * slices inside stack_len, total equal to len. Returns 0 or -EINVAL.
+ */
+int sample_check(const struct sample *s, size_t len);
+
+/*
+ * Copy n bytes at guest virtual address va out of the stack slices. Returns 0,
+ * or -EFAULT when they do not all lie in one slice.
+ */
+int sample_read(const struct sample *s, uint64_t va, void *dst, size_t n);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symfile: a symbol file given by the user, and whether it belongs to the kernel.
+ *
+ * Forms, recognised by content: ELF64 (vmlinux), System.map, /proc/kallsyms
+ * text (with module column), `nm` and `nm -S` output.
+ */
+#ifndef KVMPROF_SYMBOLIZER_SYMFILE_H
+#define KVMPROF_SYMBOLIZER_SYMFILE_H
+
+#include "symbolizer/kimage.h"
+
+enum symfile_kind {
+	SYMFILE_ELF = 1,
+	SYMFILE_TEXT,		/* System.map, nm, kallsyms */
+};
+
+struct symfile {
+	enum symfile_kind kind;
+	struct symtab *symbols;		/* frozen, owned */
+	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
+	unsigned int build_id_len;	/* 0 for text forms */
+	char banner[256];		/* ELF only */
+};
+
+/*
+ * Parse bytes. -EINVAL for a file of no known form (message: path, line or
+ * offset, what was expected); kallsyms whose addresses are all zero
+ * (kptr_restrict) is refused with the sysctl that mends it.
+ */
+int symfile_parse(struct symfile *f, const char *name, const uint8_t *data, size_t len,
+		  struct err *e);
+void symfile_deinit(struct symfile *f);
+
+/*
+ * Does it describe this kernel? ELF: build ids are compared, and where one side
+ * has none, text bytes. Text: linux_banner must lie at the named address in the
+ * image, _text/_etext/_end must agree, and the targets of direct calls in the
+ * image's text must be symbol addresses (at least 95 % of a large sample).
+ * A mismatch is -ESTALE with both identities in the message.
+ */
+int symfile_verify(const struct symfile *f, const char *name, const struct kimage *k,
+		   const char *kname, struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symtab: addresses to names.
+ *
+ * Built by one thread (create, add..., freeze), then read-only and lock-free.
+ * Several symbols at one address are aliases; lookup prefers a sized function
+ * symbol, then global over weak over local, then the shorter, then the
+ * lexicographically smaller name, so the answer never depends on input order.
+ * A symbol without a size reaches to the next address that has one, but never
+ * further than SYMTAB_MAX_GAP and never across the end of its range.
+ */
+#ifndef KVMPROF_SYMBOLIZER_SYMTAB_H
+#define KVMPROF_SYMBOLIZER_SYMTAB_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMTAB_MAX_SYMBOLS (8u << 20)
+#define SYMTAB_MAX_NAME 4096u
+#define SYMTAB_MAX_GAP (1u << 20)
+
+struct symbol {
+	uint64_t addr;		/* guest virtual, as linked (no slide) */
+	uint64_t size;		/* bytes; after freeze never 0 for code symbols that have room */
+	const char *name;	/* owned by the symtab */
+	char type;		/* as in nm: T t W w D d B b R r A ... */
+};
+
+struct symtab;
+
+struct symtab *symtab_create(void);
+void symtab_destroy(struct symtab *t);
+
+/* Copies name. -EINVAL for an empty or over-long name, -E2BIG over the cap, -ENOMEM. */
+int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name);
+/* Sort, drop exact duplicates, fill in missing sizes. */
+int symtab_freeze(struct symtab *t, struct err *e);
+
+/* The code symbol that covers addr, or NULL. *off = addr - symbol->addr. */
+const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64_t *off);
+/* The first symbol of any type with exactly this name, or NULL. */
+const struct symbol *symtab_find(const struct symtab *t, const char *name);
+
+size_t symtab_count(const struct symtab *t);
+/* i-th symbol by address, all types, aliases included. */
+const struct symbol *symtab_at(const struct symtab *t, size_t i);
+
+#endif

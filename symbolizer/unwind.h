@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwind: a sample's registers and stack bytes to a call chain.
+ *
+ * Pure: bytes in, stack out; no guest access. An invented frame is worse than a
+ * short stack, so each step is checked: frame pointer aligned, inside the copied
+ * bytes and strictly growing; return address inside known text and preceded by
+ * a call instruction. Where rip stands in a prologue or at a ret the return
+ * address is taken from where the instruction bytes say it is. Frame pointers
+ * tagged by ENCODE_FRAME_POINTER (bit 0 set, Linux 4.9+,
+ * arch/x86/include/asm/frame.h) lead to a pt_regs, across interrupt and
+ * exception stacks; a pt_regs with CPL 3 ends the kernel part.
+ */
+#ifndef KVMPROF_SYMBOLIZER_UNWIND_H
+#define KVMPROF_SYMBOLIZER_UNWIND_H
+
+#include "base/sample.h"
+#include "symbolizer/kimage.h"
+#include "symbolizer/stack.h"
+
+/*
+ * Read text bytes at run-time virtual address va into dst: returns how many of
+ * len could be read (0 = none).
+ */
+typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len);
+
+struct unwinder {
+	unwind_read_text read_text;
+	void *ctx;
+	const struct symtab *symbols;	/* run-time addresses; may be NULL */
+	uint64_t text_start, text_end;	/* kernel text [start, end) */
+	uint64_t user_start, user_end;	/* user text known to keep frame pointers; both 0: none */
+	bool frame_pointers;		/* the kernel's code keeps them */
+};
+
+void unwind(const struct unwinder *u, const struct sample *s, struct stack *out);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gmem: the one checked door to guest RAM.
+ *
+ * Regions are sorted by guest-physical address and do not change after boot,
+ * so any thread may read without a lock. The guest changes the bytes behind
+ * it at any time: copy a field once, check the copy, use the copy.
+ */
+#ifndef KVMPROF_VMM_GMEM_H
+#define KVMPROF_VMM_GMEM_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GMEM_MAX_REGIONS 4
+
+struct gmem_region {
+	uint64_t gpa;	/* 4 KiB aligned */
+	uint64_t size;	/* bytes, multiple of 4 KiB */
+	uint8_t *host;	/* mapping in this process */
+};
+
+struct gmem {
+	struct gmem_region region[GMEM_MAX_REGIONS];
+	unsigned int n;
+};
+
+/*
+ * Allocate size bytes of zeroed RAM (MAP_NORESERVE, private, anonymous): from 0
+ * up to the PCI hole at 3 GiB and from 4 GiB on. Fails when size is 0, not a
+ * multiple of 1 MiB, or more than the host's physical memory.
+ */
+int gmem_alloc(struct gmem *m, uint64_t size, struct err *e);
+void gmem_free(struct gmem *m);
+
+/* Bytes of RAM in all regions. */
+uint64_t gmem_size(const struct gmem *m);
+
+/* Host pointer to [gpa, gpa+len) when it lies in one region, else NULL. len 0 gives NULL. */
+void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len);
+
+/* Copy. 0, or -EFAULT when the range is not all RAM (nothing copied then). */
+int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len);
+int gmem_write(const struct gmem *m, uint64_t gpa, const void *src, size_t len);
+
+#endif
