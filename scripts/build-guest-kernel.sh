@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Builds a small Linux guest kernel from Debian's linux-source package.
+#
+#   scripts/build-guest-kernel.sh tiny|smp-fp
+#
+# Prints on stdout only the path of a directory that holds vmlinux, bzImage,
+# System.map and config. The directory is a cache entry, named by a hash of
+# all that went into it, under
+#   ${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
+# It appears there by one rename, so a directory that exists is complete.
+set -eu
+
+SERIES=6.1
+
+say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+usage() { die "usage: build-guest-kernel.sh tiny|smp-fp"; }
+
+[ $# -eq 1 ] || usage
+variant=$1
+script=$0
+top=$(cd "$(dirname "$script")/.." && pwd)
+script=$top/scripts/build-guest-kernel.sh
+
+case $variant in
+tiny)   set -- "$top/configs/guest-tiny.config" ;;
+smp-fp) set -- "$top/configs/guest-tiny.config" "$top/configs/guest-smp-fp.config" ;;
+*)      usage ;;
+esac
+for fragment; do
+	[ -r "$fragment" ] || die "cannot read $fragment"
+done
+
+tarball=
+for name in /usr/src/linux-source-$SERIES.tar.xz /usr/src/linux-source-$SERIES.tar.bz2; do
+	if [ -r "$name" ]; then
+		tarball=$name
+		break
+	fi
+done
+[ -n "$tarball" ] || die "no kernel source in /usr/src: install the package linux-source-$SERIES"
+
+# Without dpkg's word for it, the size stands in for the version.
+version=$(dpkg-query -W -f '${Version}' linux-source-$SERIES 2>/dev/null ||
+	stat -c 'size-%s' "$tarball")
+
+cache=${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
+hash=$( { printf '%s\n' "$version"; cat "$@" "$script"; } | sha256sum | cut -c1-12)
+out=$cache/kernel-$variant-$hash
+
+done_already() {
+	if [ -d "$out" ]; then
+		printf '%s\n' "$out"
+		exit 0
+	fi
+}
+done_already
+
+for tool in make gcc flex bison bc xz flock; do
+	command -v $tool >/dev/null || die "$tool is missing (scripts/deps.sh test installs it)"
+done
+
+# One build of a variant at a time: the second caller waits for the first
+# one's result and does not build it again.
+mkdir -p "$cache"
+exec 9>"$cache/.lock-kernel-$variant"
+flock 9
+done_already
+
+tmp=$(mktemp -d "$cache/.build-$variant.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# The one thing a user wants of a failed step is its end.
+run() {
+	if ! "$@" >"$tmp/log" 2>&1 9>&-; then
+		tail -n 25 "$tmp/log" >&2
+		die "failed: $*"
+	fi
+}
+
+say "building $variant from $tarball ($version); this takes some minutes"
+mkdir "$tmp/src" "$tmp/obj" "$tmp/publish"
+run tar -C "$tmp/src" --strip-components=1 --exclude='*/Documentation/*/*' -xf "$tarball"
+
+# The same inputs give the same bytes: no date, user, host or path of this
+# machine in the image.
+export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970'
+export KBUILD_BUILD_USER=kvmprof KBUILD_BUILD_HOST=kvmprof KBUILD_BUILD_VERSION=1
+export LC_ALL=C
+unset MAKEFLAGS MAKELEVEL MFLAGS ARCH CROSS_COMPILE CFLAGS LDFLAGS LOCALVERSION KCFLAGS || :
+
+kmake() { run make -C "$tmp/src" O="$tmp/obj" ARCH=x86 "$@"; }
+
+kmake tinyconfig
+(cd "$tmp/src" && run sh scripts/kconfig/merge_config.sh -m -O "$tmp/obj" "$tmp/obj/.config" "$@")
+kmake olddefconfig
+
+# kconfig drops without a word what it finds unmet dependencies for. Look at
+# the final value each fragment asked for (a later fragment wins).
+lost=$(awk '
+	FNR == 1 { file++ }
+	{ name = "" }
+	/^CONFIG_[A-Za-z0-9_]+=/ { name = $0; sub(/=.*/, "", name); value = substr($0, length(name) + 2) }
+	/^# CONFIG_[A-Za-z0-9_]+ is not set$/ { name = $2; value = "n" }
+	name == "" { next }
+	file < last { want[name] = value; next }
+	{ have[name] = value }
+	END {
+		for (name in want) {
+			got = (name in have) ? have[name] : "n"
+			if (got != want[name])
+				print name "=" want[name] " (is " got ")"
+		}
+	}' last=$(($# + 1)) "$@" "$tmp/obj/.config")
+[ -z "$lost" ] || die "options that did not survive: $(echo $lost)"
+
+kmake -j"$(nproc)" vmlinux bzImage
+
+cp "$tmp/obj/vmlinux" "$tmp/obj/System.map" "$tmp/publish/"
+cp "$tmp/obj/arch/x86/boot/bzImage" "$tmp/publish/bzImage"
+cp "$tmp/obj/.config" "$tmp/publish/config"
+chmod 755 "$tmp/publish"
+mv -T "$tmp/publish" "$out"
+say "built $out"
+printf '%s\n' "$out"
