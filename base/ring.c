@@ -59,6 +59,9 @@ void *ring_reserve(struct ring *r, size_t len)
 	size_t to_end = r->size - (head & (r->size - 1));
 	size_t skip = need > to_end ? to_end : 0;
 
+	/* Empty: begin at offset 0 again, so that a consumer that keeps up costs few pages. */
+	if (head == tail && to_end != r->size && need + to_end <= r->size)
+		skip = to_end;
 	if (len > r->size / 2 || need + skip > r->size - (head - tail)) {
 		ring_drop(r);
 		return NULL;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * parse: what the files behind boot_image_parse() share with each other, with
+ * unit tests and with fuzz targets. Not for other parts of the program.
+ *
+ * Each parser gets an img that the caller has zeroed, fills it, and leaves what
+ * it allocated in img->unpacked also when it fails; the caller cleans up.
+ */
+#ifndef KVMPROF_VMM_BOOT_PARSE_H
+#define KVMPROF_VMM_BOOT_PARSE_H
+
+#include "vmm/boot/image.h"
+
+/* Offsets of the Linux setup header, in the file and in boot_params alike (boot.rst). */
+#define SETUP_HEADER 0x1f1u
+#define SETUP_SECTS 0x1f1u
+#define SETUP_SYSSIZE 0x1f4u
+#define SETUP_VID_MODE 0x1fau
+#define SETUP_BOOT_FLAG 0x1feu
+#define SETUP_JUMP 0x200u	/* short jump; its operand ends the header */
+#define SETUP_MAGIC 0x202u
+#define SETUP_VERSION 0x206u
+#define SETUP_KERNEL_VERSION 0x20eu
+#define SETUP_TYPE_OF_LOADER 0x210u
+#define SETUP_LOADFLAGS 0x211u
+#define SETUP_RAMDISK_IMAGE 0x218u
+#define SETUP_RAMDISK_SIZE 0x21cu
+#define SETUP_CMD_LINE_PTR 0x228u
+#define SETUP_INITRD_ADDR_MAX 0x22cu
+#define SETUP_KERNEL_ALIGNMENT 0x230u
+#define SETUP_XLOADFLAGS 0x236u
+#define SETUP_CMDLINE_SIZE 0x238u
+#define SETUP_PAYLOAD_OFFSET 0x248u
+#define SETUP_PAYLOAD_LENGTH 0x24cu
+#define SETUP_PREF_ADDRESS 0x258u
+#define SETUP_INIT_SIZE 0x260u
+
+#define SETUP_BOOT_FLAG_VALUE 0xaa55u
+#define SETUP_MAGIC_VALUE 0x53726448u	/* "HdrS" */
+
+/* COMMAND_LINE_SIZE of x86 Linux is 2048 with the terminator. */
+#define LINUX_CMDLINE_MAX 2047u
+
+/* boot_image_parse() with another cap on the decompressed kernel. */
+int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+			 size_t max_kernel, struct err *e);
+
+/* elf64.c: fills entry, low, high, seg, nseg, is_linux from img->elf. */
+int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e);
+
+/* bzimage.c: true when the bytes claim to be a Linux x86 image. */
+bool boot_bzimage_probe(const uint8_t *file, size_t len);
+int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		       size_t max_kernel, struct err *e);
+
+/*
+ * unpack.c: the name of the compression that the bytes begin with, or NULL.
+ * Static text.
+ */
+const char *boot_unpack_detect(const uint8_t *src, size_t len);
+
+/*
+ * Decompress the one stream that src begins with; what follows it is ignored.
+ * The last four bytes of src are a guess of the size (Linux appends it) and
+ * nothing more. *out is malloc'ed and the caller's.
+ * -EINVAL for damaged or truncated data or a result longer than max, -ENOTSUP
+ * for an unknown method, -ENOMEM.
+ */
+int boot_unpack(const char *name, const uint8_t *src, size_t len, size_t max, uint8_t **out,
+		size_t *out_len, struct err *e);
+
+#endif

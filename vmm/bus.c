@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/bus.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_handler io,
+	    void *dev)
+{
+	for (unsigned int i = 0; i < b->n; i++) {
+		const struct bus_device *d = &b->device[i];
+
+		if (base < d->base + d->count && d->base < base + count)
+			return -EBUSY;
+	}
+	if (b->n == BUS_MAX_DEVICES)
+		return -ENOSPC;
+	b->device[b->n++] = (struct bus_device){base, count, io, dev, name};
+	return 0;
+}
+
+static const struct bus_device *find(const struct bus *b, uint16_t port)
+{
+	for (unsigned int i = 0; i < b->n; i++)
+		if (port >= b->device[i].base && port - b->device[i].base < b->device[i].count)
+			return &b->device[i];
+	return NULL;
+}
+
+bool bus_io(const struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
+	    uint8_t *data)
+{
+	const struct bus_device *d = find(b, port);
+
+	for (uint32_t i = 0; i < count; i++, data += len) {
+		uint32_t val = UINT32_MAX;
+
+		if (write) {
+			val = 0;
+			memcpy(&val, data, len);
+		}
+		if (d)
+			d->io(d->dev, (uint16_t)(port - d->base), write, len, &val);
+		if (!write)
+			memcpy(data, &val, len);
+	}
+	return d != NULL;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * capture: the state of a standing vCPU, copied into its ring.
+ *
+ * Runs on the vCPU's own thread between two KVM_RUNs. No allocation, no I/O, no
+ * locks; the only system call is KVM_GET_MP_STATE, and only where the vCPU can
+ * be halted.
+ */
+#include "vmm/machine.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define RFLAGS_IF (1u << 9)
+
+void capture_regs(const struct kvm_run *run, struct sample_regs *out)
+{
+	const struct kvm_regs *r = &run->s.regs.regs;
+	const struct kvm_sregs *s = &run->s.regs.sregs;
+
+	out->gpr[GPR_RAX] = r->rax;
+	out->gpr[GPR_RCX] = r->rcx;
+	out->gpr[GPR_RDX] = r->rdx;
+	out->gpr[GPR_RBX] = r->rbx;
+	out->gpr[GPR_RSP] = r->rsp;
+	out->gpr[GPR_RBP] = r->rbp;
+	out->gpr[GPR_RSI] = r->rsi;
+	out->gpr[GPR_RDI] = r->rdi;
+	out->gpr[GPR_R8] = r->r8;
+	out->gpr[GPR_R9] = r->r9;
+	out->gpr[GPR_R10] = r->r10;
+	out->gpr[GPR_R11] = r->r11;
+	out->gpr[GPR_R12] = r->r12;
+	out->gpr[GPR_R13] = r->r13;
+	out->gpr[GPR_R14] = r->r14;
+	out->gpr[GPR_R15] = r->r15;
+	out->rip = r->rip;
+	out->rflags = r->rflags;
+	out->cr0 = s->cr0;
+	out->cr2 = s->cr2;
+	out->cr3 = s->cr3;
+	out->cr4 = s->cr4;
+	out->efer = s->efer;
+	out->fs_base = s->fs.base;
+	out->gs_base = s->gs.base;
+	out->cs = s->cs.selector;
+	out->ss = s->ss.selector;
+}
+
+struct mmu_root capture_root(const struct kvm_run *run)
+{
+	const struct kvm_sregs *s = &run->s.regs.sregs;
+
+	return (struct mmu_root){.cr0 = s->cr0, .cr3 = s->cr3, .cr4 = s->cr4, .efer = s->efer};
+}
+
+/* Copy one stack from va on; returns the number of bytes. *end tells why it stopped. */
+static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
+			   uint64_t va, uint64_t align, uint8_t *end)
+{
+	const struct capture_plan *plan = &v->vm->cfg.plan;
+	uint64_t want = plan->stack_max, top;
+	uint32_t room = SAMPLE_MAX_SLICES * plan->stack_max - s->stack_len, got;
+
+	*end = SAMPLE_STACK_CAPPED;
+	if (align) {
+		top = (va | (align - 1)) + 1;
+		if (top - va <= want) {
+			want = top - va;
+			*end = SAMPLE_STACK_WHOLE;
+		}
+	}
+	if (want > room)
+		want = room;
+	got = (uint32_t)mmu_read(&v->vm->mem, root, va, s->stack + s->stack_len, want);
+	if (got < want)
+		*end = got ? SAMPLE_STACK_UNMAPPED : SAMPLE_STACK_NONE;
+	if (got) {
+		s->slice[s->nslices++] = (struct sample_slice){va, s->stack_len, got};
+		s->stack_len += got;
+	}
+	return got;
+}
+
+/*
+ * Linux switches to a per-CPU interrupt stack and keeps the old stack pointer in
+ * the topmost word of the new one (call_on_stack, arch/x86/include/asm/irq_stack.h).
+ * Follow it: at worst the word is something else and bytes nobody asks for are copied.
+ */
+static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+{
+	uint64_t align = v->vm->cfg.plan.stack_align, va = s->regs.gpr[GPR_RSP];
+
+	while (s->nslices < SAMPLE_MAX_SLICES) {
+		uint32_t got = copy_stack(v, root, s, va, align, &s->stack_end);
+		uint64_t saved;
+
+		if (s->stack_end != SAMPLE_STACK_WHOLE || got < sizeof(saved))
+			return;
+		memcpy(&saved, s->stack + s->stack_len - sizeof(saved), sizeof(saved));
+		/* Canonical kernel half, aligned, and another stack than this one. */
+		if (saved >> 47 != 0x1ffff || saved & 7 || (saved ^ va) < align)
+			return;
+		va = saved;
+	}
+}
+
+static void count_sample(struct vcpu *v, const struct sample *s)
+{
+	struct vcpu_stats *st = &v->stats;
+
+	st->samples++;
+	st->kernel += s->mode == SAMPLE_KERNEL;
+	st->user += s->mode == SAMPLE_USER;
+	st->idle += s->mode == SAMPLE_IDLE;
+	st->stack_capped += s->stack_end == SAMPLE_STACK_CAPPED;
+	st->stack_unmapped += s->stack_end == SAMPLE_STACK_UNMAPPED;
+	st->stack_none += s->stack_end == SAMPLE_STACK_NONE;
+}
+
+void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
+{
+	const struct kvm_run *run = v->run;
+	const struct vm_config *cfg = &v->vm->cfg;
+	struct mmu_root root = capture_root(run);
+	unsigned int cpl = run->s.regs.sregs.cs.dpl & 3;
+	uint32_t missed = 0;
+	uint8_t mode = cpl == 3 ? SAMPLE_USER : SAMPLE_KERNEL;
+	struct sample *s;
+
+	if (reason == SAMPLE_TIMER) {
+		hist_add(&v->stats.latency_ns, now - v->trigger.deadline_ns);
+		missed = trigger_next(&v->trigger, now);
+		v->stats.overruns += missed;
+	}
+	if (mode == SAMPLE_KERNEL && reason == SAMPLE_TIMER) {
+		struct kvm_mp_state mp;
+
+		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
+			if (mp.mp_state == KVM_MP_STATE_HALTED)
+				mode = SAMPLE_IDLE;
+			else if (mp.mp_state != KVM_MP_STATE_RUNNABLE) {
+				v->stats.offline++;
+				atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
+				return;
+			}
+		}
+	}
+	if (mode == SAMPLE_IDLE && !(run->s.regs.regs.rflags & RFLAGS_IF))
+		atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
+	else
+		atomic_store_explicit(&v->dead_looks, 0, memory_order_relaxed);
+	s = ring_reserve(&v->ring, sizeof(*s) + SAMPLE_MAX_SLICES * cfg->plan.stack_max);
+	if (!s)
+		return;
+	s->version = SAMPLE_VERSION;
+	s->vcpu = (uint16_t)v->index;
+	s->reason = (uint8_t)reason;
+	s->mode = mode;
+	s->stack_end = SAMPLE_STACK_WHOLE;
+	s->nslices = 0;
+	s->time_ns = now;
+	s->weight_ns = reason == SAMPLE_TIMER ? (1 + (uint64_t)missed) * v->trigger.period_ns : 0;
+	s->overruns = missed;
+	s->stack_len = 0;
+	capture_regs(run, &s->regs);
+	if (mode == SAMPLE_USER)
+		copy_stack(v, &root, s, s->regs.gpr[GPR_RSP], 0, &s->stack_end);
+	else
+		copy_kernel_stacks(v, &root, s);
+	ring_commit(&v->ring, sample_size(s));
+	count_sample(v, s);
+}

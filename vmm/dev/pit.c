@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/pit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define NSEC 1000000000ull
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t count_ns(uint32_t count)
+{
+	return count * NSEC / PIT_HZ;
+}
+
+static bool periodic(const struct pit_channel *c)
+{
+	return c->mode == 2 || c->mode == 3;
+}
+
+/* Counter value as the guest would read it now. */
+static uint16_t count_now(const struct pit_channel *c)
+{
+	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_ns() - c->start_ns) * PIT_HZ / NSEC);
+
+	if (!c->reload)
+		return 0;
+	if (periodic(c))
+		return (uint16_t)(c->reload - ticks % c->reload);
+	/* One-shot modes go on counting down through zero. */
+	return (uint16_t)(c->reload - ticks);
+}
+
+static bool output(const struct pit_channel *c)
+{
+	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_ns() - c->start_ns) * PIT_HZ / NSEC);
+
+	if (!c->reload)
+		return false;
+	if (c->mode == 3)
+		return ticks % c->reload < (c->reload + 1) / 2;
+	return c->mode == 2 || ticks >= c->reload;
+}
+
+/* Lock held. When does channel 0 interrupt next? */
+static void schedule(struct pit *p, uint64_t from)
+{
+	const struct pit_channel *c = &p->ch[0];
+	uint64_t wait = count_ns(c->reload);
+
+	if (periodic(c) && wait < p->floor_ns)
+		wait = p->floor_ns;
+	p->next_ns = c->reload ? from + wait : 0;
+	pthread_cond_signal(&p->changed);
+}
+
+static void load(struct pit *p, unsigned int n, uint32_t count)
+{
+	struct pit_channel *c = &p->ch[n];
+
+	c->reload = count ? count : 65536;
+	c->start_ns = clock_ns();
+	if (n == 0)
+		schedule(p, c->start_ns);
+}
+
+static void write_count(struct pit *p, unsigned int n, uint8_t v)
+{
+	struct pit_channel *c = &p->ch[n];
+
+	switch (c->access) {
+	case 1:
+		load(p, n, v);
+		break;
+	case 2:
+		load(p, n, (uint32_t)v << 8);
+		break;
+	default:
+		if (c->write_high)
+			load(p, n, (uint32_t)v << 8 | c->low);
+		else
+			c->low = v;
+		c->write_high = !c->write_high;
+	}
+}
+
+static uint8_t read_count(struct pit_channel *c)
+{
+	uint16_t v = c->latched ? c->latch : count_now(c);
+	bool high = c->access == 2 || (c->access == 3 && c->read_high);
+
+	if (c->access == 3)
+		c->read_high = !c->read_high;
+	if (c->access != 3 || high)
+		c->latched = false;
+	return (uint8_t)(high ? v >> 8 : v);
+}
+
+static void command(struct pit *p, uint8_t v)
+{
+	unsigned int n = v >> 6;
+	struct pit_channel *c;
+
+	if (n == 3)	/* read-back: latch the counts that are asked for */
+		for (n = 0; n < 3; n++) {
+			if ((v & 2u << n) && !(v & 0x20)) {
+				p->ch[n].latch = count_now(&p->ch[n]);
+				p->ch[n].latched = true;
+			}
+			if (n == 2)
+				return;
+		}
+	c = &p->ch[n];
+	if (!(v & 0x30)) {
+		c->latch = count_now(c);
+		c->latched = true;
+		return;
+	}
+	c->access = v >> 4 & 3;
+	c->mode = v >> 1 & 7;
+	if (c->mode > 5)
+		c->mode -= 4;	/* bit 2 is "don't care" for modes 2 and 3 */
+	c->write_high = c->read_high = c->latched = false;
+	c->reload = 0;
+	if (n == 0)
+		p->next_ns = 0;
+}
+
+static void pit_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct pit *p = dev;
+
+	(void)len;
+	pthread_mutex_lock(&p->lock);
+	if (off == 3) {
+		if (write)
+			command(p, (uint8_t)*val);
+	} else if (write) {
+		write_count(p, off, (uint8_t)*val);
+	} else {
+		*val = read_count(&p->ch[off]);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Port 0x61: gate and output of channel 2, refresh toggle. */
+static void speaker_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct pit *p = dev;
+
+	(void)off;
+	(void)len;
+	pthread_mutex_lock(&p->lock);
+	if (write) {
+		bool gate = *val & 1;
+
+		if (gate && !p->speaker_gate)
+			p->ch[2].start_ns = clock_ns();
+		p->speaker_gate = gate;
+	} else {
+		*val = (p->speaker_gate ? 1u : 0) | (output(&p->ch[2]) ? 0x20u : 0) |
+		       (clock_ns() / 15000 & 1 ? 0x10u : 0);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void *tick_thread(void *arg)
+{
+	struct pit *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->stop) {
+		uint64_t next = p->next_ns, now = clock_ns();
+		struct timespec ts;
+
+		if (!next) {
+			pthread_cond_wait(&p->changed, &p->lock);
+			continue;
+		}
+		if (now < next) {
+			ts.tv_sec = (time_t)(next / NSEC);
+			ts.tv_nsec = (long)(next % NSEC);
+			pthread_cond_timedwait(&p->changed, &p->lock, &ts);
+			continue;
+		}
+		p->ticks++;
+		if (periodic(&p->ch[0]))
+			schedule(p, now);
+		else
+			p->next_ns = 0;
+		/* An edge: the controller latches the rise. */
+		p->irq.set(p->irq.ctx, PIT_IRQ, 1);
+		p->irq.set(p->irq.ctx, PIT_IRQ, 0);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, uint64_t floor_ns, struct err *e)
+{
+	pthread_condattr_t attr;
+	int ret;
+
+	memset(p, 0, sizeof(*p));
+	p->irq = irq;
+	p->floor_ns = floor_ns;
+	for (unsigned int i = 0; i < 3; i++)
+		p->ch[i].access = 3;
+	ret = bus_add(bus, 0x40, 4, "pit", pit_io, p);
+	ret = ret ? ret : bus_add(bus, 0x61, 1, "speaker", speaker_io, p);
+	if (ret)
+		return err_set(e, -ret, "cannot register the PIT: %s", strerror(-ret));
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	ret = pthread_create(&p->thread, NULL, tick_thread, p);
+	if (ret)
+		return err_set(e, ret, "cannot start the PIT thread: %s", strerror(ret));
+	p->running = true;
+	return 0;
+}
+
+void pit_deinit(struct pit *p)
+{
+	if (p->running) {
+		pthread_mutex_lock(&p->lock);
+		p->stop = true;
+		pthread_cond_signal(&p->changed);
+		pthread_mutex_unlock(&p->lock);
+		pthread_join(p->thread, NULL);
+		p->running = false;
+	}
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pit: an 8254 interval timer in the VMM, for hosts where guest ticks are dear.
+ *
+ * KVM's in-kernel PIT is the better one wherever ring 0 runs natively. Where it
+ * is interpreted, a 250 Hz tick eats half of the guest: this one honours what
+ * the guest programs but delivers periodic interrupts no more often than a floor.
+ * The counters still read true time, so delay calibration is right; only
+ * jiffies lag. Channels 0 and 2 and port 0x61; source: Intel 8254 data sheet.
+ */
+#ifndef KVMPROF_VMM_DEV_PIT_H
+#define KVMPROF_VMM_DEV_PIT_H
+
+#include "base/err.h"
+#include "vmm/bus.h"
+#include "vmm/dev/dev.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#define PIT_HZ 1193182u
+#define PIT_IRQ 0
+
+struct pit_channel {
+	uint8_t mode;		/* 0..5 */
+	uint8_t access;		/* 1 low, 2 high, 3 low then high */
+	bool write_high, read_high;	/* next byte of a two-byte access */
+	bool latched;
+	uint8_t low;		/* first byte of a two-byte write */
+	uint16_t latch;
+	uint32_t reload;	/* 1..65536 */
+	uint64_t start_ns;	/* CLOCK_MONOTONIC when counting began */
+};
+
+struct pit {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool running, stop;
+	struct dev_irq irq;
+	uint64_t floor_ns;	/* shortest period of periodic interrupts */
+	struct pit_channel ch[3];
+	bool speaker_gate;	/* port 0x61 bit 0: gate of channel 2 */
+	uint64_t next_ns;	/* next interrupt; 0 none */
+	uint64_t ticks;
+};
+
+int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, uint64_t floor_ns, struct err *e);
+void pit_deinit(struct pit *p);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/platform.h"
+
+#include "vmm/layout.h"
+
+#include <string.h>
+#include <time.h>
+
+/* i8042, ports 0x60 (data) and 0x64 (command/status). IBM PC/AT Technical Reference. */
+#define KBD_PULSE_RESET 0xfe
+#define KBD_SELF_TEST 0xaa
+#define KBD_SELF_TEST_OK 0x55
+#define KBD_READ_CTR 0x20
+#define KBD_STATUS_OBF 0x01
+#define KBD_STATUS_SYS 0x04
+
+/* Reset control register (Intel chipsets, 0xcf9): bit 2 with bit 1 is a hard reset. */
+#define RESET_PORT 0xcf9
+#define RESET_CPU 0x04
+
+static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct platform *p = dev;
+
+	(void)off;
+	(void)len;
+	if (!write) {
+		*val = p->kbd_full ? p->kbd_out : 0;
+		p->kbd_full = false;
+	}
+}
+
+static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct platform *p = dev;
+
+	(void)off;
+	(void)len;
+	if (!write) {
+		*val = KBD_STATUS_SYS | (p->kbd_full ? KBD_STATUS_OBF : 0);
+		return;
+	}
+	switch ((uint8_t)*val) {
+	case KBD_PULSE_RESET:
+		p->power.end(p->power.ctx, DEV_END_RESET);
+		break;
+	case KBD_SELF_TEST:
+		p->kbd_out = KBD_SELF_TEST_OK;
+		p->kbd_full = true;
+		break;
+	case KBD_READ_CTR:
+		p->kbd_out = 0;
+		p->kbd_full = true;
+		break;
+	default:
+		/* No keyboard and no mouse: everything else goes unanswered. */
+		break;
+	}
+}
+
+static uint8_t bcd(int v)
+{
+	return (uint8_t)(v / 10 << 4 | v % 10);
+}
+
+/* MC146818 registers; time in UTC, BCD, 24 h, never updating while it is read. */
+static uint8_t cmos_read(uint8_t reg)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	switch (reg) {
+	case 0x00: return bcd(tm.tm_sec);
+	case 0x02: return bcd(tm.tm_min);
+	case 0x04: return bcd(tm.tm_hour);
+	case 0x06: return (uint8_t)(tm.tm_wday + 1);
+	case 0x07: return bcd(tm.tm_mday);
+	case 0x08: return bcd(tm.tm_mon + 1);
+	case 0x09: return bcd(tm.tm_year % 100);
+	case 0x32: return bcd(19 + tm.tm_year / 100);
+	case 0x0a: return 0x26;	/* 32.768 kHz, 1024 Hz, no update in progress */
+	case 0x0b: return 0x02;	/* 24-hour mode */
+	case 0x0d: return 0x80;	/* battery good */
+	default: return 0;
+	}
+}
+
+static void cmos_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct platform *p = dev;
+
+	(void)len;
+	if (off == 0 && write)
+		p->cmos_index = *val & 0x7f;
+	else if (off == 1 && !write)
+		*val = cmos_read(p->cmos_index);
+}
+
+/* PM1 event block (status, enable) and control block; ACPI 6.4, 4.8.3. */
+static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct platform *p = dev;
+	uint16_t *reg[] = {&p->pm1_status, &p->pm1_enable, &p->pm1_control};
+	uint16_t *r = reg[off / 2 < 3 ? off / 2 : 2];
+
+	if (!write) {
+		*val = r == &p->pm1_control ? *r | ACPI_PM1_SCI_EN : *r;
+		return;
+	}
+	if (len < 2)	/* the fields that matter are in the upper byte */
+		return;
+	if (r == &p->pm1_status)
+		*r &= (uint16_t)~*val;	/* write one to clear */
+	else
+		*r = (uint16_t)*val;
+	if (r == &p->pm1_control && (*val & ACPI_PM1_SLP_EN) &&
+	    (*val >> ACPI_PM1_SLP_TYP_SHIFT & 7) == ACPI_S5_SLP_TYP)
+		p->power.end(p->power.ctx, DEV_END_POWEROFF);
+}
+
+/* Configuration mechanism 1: the address register works, no function answers. */
+static void pci_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct platform *p = dev;
+
+	if (off == 0 && len == 4) {
+		if (write)
+			p->pci_address = *val;
+		else
+			*val = p->pci_address;
+	} else if (off == RESET_PORT - 0xcf8 && write && len == 1 && (*val & RESET_CPU)) {
+		p->power.end(p->power.ctx, DEV_END_RESET);
+	}
+}
+
+static void ignore_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	(void)dev;
+	(void)off;
+	(void)len;
+	if (!write)
+		*val = UINT32_MAX;
+}
+
+int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
+{
+	int ret;
+
+	memset(p, 0, sizeof(*p));
+	p->power = power;
+	ret = bus_add(bus, 0x60, 1, "i8042", i8042_data, p);
+	ret = ret ? ret : bus_add(bus, 0x64, 1, "i8042", i8042_command, p);
+	ret = ret ? ret : bus_add(bus, 0x70, 2, "cmos", cmos_io, p);
+	ret = ret ? ret : bus_add(bus, 0x80, 1, "post", ignore_io, p);
+	ret = ret ? ret : bus_add(bus, 0xcf8, 8, "pci", pci_io, p);
+	ret = ret ? ret : bus_add(bus, ACPI_PM1A_EVT_PORT, 6, "acpi-pm", acpi_pm_io, p);
+	return ret;
+}

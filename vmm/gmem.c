@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/gmem.h"
+
+#include "vmm/layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Host huge pages back the guest only where host and guest addresses agree modulo 2 MiB. */
+#define GMEM_HOST_ALIGN (2ull << 20)
+
+static int region_map(struct gmem *m, uint64_t gpa, uint64_t size, struct err *e)
+{
+	size_t want = size + GMEM_HOST_ALIGN;
+	uint8_t *p = mmap(NULL, want, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t head;
+
+	if (p == MAP_FAILED)
+		return err_set(e, errno, "cannot map %" PRIu64 " MiB of guest RAM: %s",
+			       size / GPA_MIB, strerror(errno));
+	head = -(uintptr_t)p & (GMEM_HOST_ALIGN - 1);
+	if (head)
+		munmap(p, head);
+	if (want - head > size)
+		munmap(p + head + size, want - head - size);
+	p += head;
+	/* A core dump of kvmprof is about kvmprof. Advice only: failure is harmless. */
+	(void)madvise(p, size, MADV_DONTDUMP);
+
+	m->region[m->n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = p };
+	return 0;
+}
+
+int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	uint64_t host = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	struct gmem tmp = { 0 };
+	uint64_t low;
+	int r;
+
+	if (!size || size % GPA_MIB)
+		return err_set(e, EINVAL,
+			       "guest memory must be a multiple of 1 MiB and not 0 (found %" PRIu64
+			       " bytes)",
+			       size);
+	if (size > host)
+		return err_set(e, EINVAL,
+			       "guest memory of %" PRIu64 " MiB is more than this host has (%" PRIu64
+			       " MiB); ask for less",
+			       size / GPA_MIB, host / GPA_MIB);
+
+	low = size < GPA_PCI_HOLE ? size : GPA_PCI_HOLE;
+	r = region_map(&tmp, 0, low, e);
+	if (!r && size > low)
+		r = region_map(&tmp, GPA_HIGH_RAM, size - low, e);
+	if (r) {
+		gmem_free(&tmp);
+		return r;
+	}
+	*m = tmp;
+	return 0;
+}
+
+void gmem_free(struct gmem *m)
+{
+	for (unsigned int i = 0; i < m->n; i++)
+		munmap(m->region[i].host, m->region[i].size);
+	memset(m, 0, sizeof(*m));
+}
+
+uint64_t gmem_size(const struct gmem *m)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < m->n; i++)
+		sum += m->region[i].size;
+	return sum;
+}
+
+void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len)
+{
+	if (!len)
+		return NULL;
+	for (unsigned int i = 0; i < m->n; i++) {
+		const struct gmem_region *r = &m->region[i];
+		uint64_t off = gpa - r->gpa;
+
+		/* gpa below the region wraps to a huge offset: one comparison does both ends */
+		if (off < r->size && len <= r->size - off)
+			return r->host + off;
+	}
+	return NULL;
+}
+
+int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len)
+{
+	const void *p = gmem_ptr(m, gpa, len);
+
+	if (!p)
+		return len ? -EFAULT : 0;
+	memcpy(dst, p, len);
+	return 0;
+}
+
+int gmem_write(const struct gmem *m, uint64_t gpa, const void *src, size_t len)
+{
+	void *p = gmem_ptr(m, gpa, len);
+
+	if (!p)
+		return len ? -EFAULT : 0;
+	memcpy(p, src, len);
+	return 0;
+}

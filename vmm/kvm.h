@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * kvm: /dev/kvm and what it offers.
+ *
+ * Source: Documentation/virt/kvm/api.rst (Linux 6.1).
+ */
+#ifndef KVMPROF_VMM_KVM_H
+#define KVMPROF_VMM_KVM_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kvm_host {
+	int fd;			/* /dev/kvm */
+	size_t run_size;	/* bytes of the kvm_run mapping of a vCPU */
+	int api;		/* KVM_GET_API_VERSION, 12 */
+	unsigned int sync_regs;	/* KVM_CAP_SYNC_REGS mask; 0: registers need ioctls */
+	unsigned int max_vcpus;
+	bool immediate_exit, irqchip, pit2, user_memory, tss_addr, mp_state;
+	bool guest_debug, emulation_exit, user_msr, msr_filter, stats_fd;
+	bool kvmclock_ctrl, tsc_khz, tsc_deadline, adjust_clock, xsave;
+};
+
+/*
+ * Open the device and read the capabilities. Errors say how to mend them:
+ * -ENOENT (no KVM in this kernel or no virtualization), -EACCES (not in group
+ * kvm), -EPROTO (API version is not 12).
+ */
+int kvm_host_open(struct kvm_host *h, struct err *e);
+void kvm_host_close(struct kvm_host *h);
+
+/* What a capture path cannot do without; 0 or -ENOTSUP with the missing one named. */
+int kvm_host_require(const struct kvm_host *h, struct err *e);
+
+#endif

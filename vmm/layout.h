@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * layout: where things are in the guest, in one place.
+ *
+ * Guest-physical addresses, I/O ports and interrupt numbers that the loader
+ * writes into tables and the devices answer to. A number that appears in a
+ * table which the guest reads (MP, ACPI, e820) comes from here and nowhere else.
+ *
+ *	0x000500  GDT (below it: real-mode vectors and BIOS data area, mostly zero)
+ *	0x007000  boot_params, the "zero page"
+ *	0x009000  identity page tables: PML4, PDPT, 4 page directories
+ *	0x020000  command line
+ *	0x09fc00  e820: end of low RAM; "EBDA" and BIOS hole up to 1 MiB
+ *	0x0e0000  ACPI tables
+ *	0x0f0000  Intel MP floating pointer and configuration table
+ *	0x100000  first byte for kernels
+ *	  ...     kernel, then the initrd at the top of RAM below 2 GiB
+ *	3 GiB     PCI hole, IOAPIC, local APIC
+ *	4 GiB     the rest of RAM
+ */
+#ifndef KVMPROF_VMM_LAYOUT_H
+#define KVMPROF_VMM_LAYOUT_H
+
+#define VM_MAX_VCPUS 8
+
+#define GPA_PAGE 4096ull
+#define GPA_MIB (1ull << 20)
+
+/* -- below 1 MiB ---------------------------------------------------------------- */
+
+/* BIOS data area: Linux looks here for the end of low RAM before it trusts e820. */
+#define GPA_BDA_EBDA_SEGMENT 0x40eull	/* 16 bit: EBDA address >> 4 */
+#define GPA_BDA_LOW_KIB 0x413ull	/* 16 bit: KiB of low RAM */
+
+#define GPA_GDT 0x500ull
+#define GDT_CODE64 0x10u	/* selectors as the 64-bit boot protocol wants them (boot.rst) */
+#define GDT_DATA 0x18u
+#define GDT_TSS 0x20u		/* 16 bytes; VMX refuses to enter a guest without a busy TSS */
+#define GDT_ENTRIES 6u
+
+#define GPA_BOOT_PARAMS 0x7000ull
+#define GPA_PAGE_TABLES 0x9000ull	/* cr3 of vCPU 0 at its start */
+#define BOOT_PAGE_TABLES 6u
+#define GPA_CMDLINE 0x20000ull
+#define GPA_CMDLINE_SIZE 0x10000ull	/* with the terminator */
+
+#define GPA_LOW_RAM_END 0x9fc00ull
+#define GPA_ACPI 0xe0000ull		/* RSDP first */
+#define GPA_ACPI_SIZE 0x10000ull
+#define GPA_MPTABLE 0xf0000ull		/* Linux and others search 0xf0000..0xfffff */
+#define GPA_MPTABLE_SIZE 0x1000ull
+
+/* -- above 1 MiB ---------------------------------------------------------------- */
+
+#define GPA_KERNEL_MIN 0x100000ull
+/* initrd_addr_max of the boot protocol where the kernel does not name one. */
+#define GPA_INITRD_LAST 0x7fffffffull
+
+#define GPA_PCI_HOLE 0xc0000000ull	/* no RAM from here ... */
+#define GPA_HIGH_RAM 0x100000000ull	/* ... to here */
+#define GPA_IOAPIC 0xfec00000ull
+#define GPA_LAPIC 0xfee00000ull
+
+/*
+ * For KVM_SET_TSS_ADDR (three pages) and KVM_SET_IDENTITY_MAP_ADDR (one): real
+ * mode emulation of older Intel processors wants them outside of RAM.
+ */
+#define GPA_KVM_IDENTITY 0xfffbc000ull
+#define GPA_KVM_TSS 0xfffbd000ull
+
+/* -- interrupts ----------------------------------------------------------------- */
+
+/*
+ * Global system interrupt = IOAPIC input of the ISA timer (IRQ 0). 0 is what
+ * KVM's default routing does after KVM_CREATE_IRQCHIP (GSI n goes to PIC input
+ * n and IOAPIC input n), so the VMM needs no KVM_SET_GSI_ROUTING. With 2, the
+ * PC convention, the tables announce the override and the VMM must route it.
+ */
+#define IRQ_TIMER 0u
+#define GSI_TIMER 0u
+#define IRQ_SERIAL 4u
+#define IRQ_RTC 8u
+#define IRQ_SCI 9u	/* ACPI; announced, never raised */
+#define ISA_IRQS 16u
+
+/* -- I/O ports ------------------------------------------------------------------ */
+
+#define PORT_SERIAL 0x3f8u	/* COM1, 8 ports */
+#define PORT_RTC 0x70u		/* index, data */
+
+/* i8042 command port; writing the reset value ends the guest. Also the ACPI reset register. */
+#define PORT_I8042_COMMAND 0x64u
+#define I8042_RESET 0xfeu
+
+/*
+ * ACPI PM1a blocks. The event block (status, enable: 16 bit each) reads as 0 and
+ * ignores writes. The control register is 16 bit wide and reads as SCI_EN: the
+ * machine is always in ACPI mode. A write with SLP_EN set and SLP_TYP 5 means
+ * power off; the _S5 object in our DSDT tells the guest so.
+ */
+#define PORT_PM1A_EVENT 0x600u
+#define PORT_PM1A_EVENT_LEN 4u
+#define PORT_PM1A_CONTROL 0x604u
+#define PORT_PM1A_CONTROL_LEN 2u
+#define PM1_SCI_EN 0x0001u
+#define PM1_SLP_TYP(v) (((v) >> 10) & 7u)
+#define PM1_SLP_EN 0x2000u
+#define PM1_SLP_TYP_S5 5u
+
+#endif

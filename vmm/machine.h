@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * machine: the inside of struct vm, shared by the files that make it up.
+ *
+ * Not for includers outside vmm/.
+ */
+#ifndef KVMPROF_VMM_MACHINE_H
+#define KVMPROF_VMM_MACHINE_H
+
+#include "vmm/bus.h"
+#include "vmm/dev/pit.h"
+#include "vmm/dev/platform.h"
+#include "vmm/dev/serial.h"
+#include "vmm/mmu.h"
+#include "vmm/trigger.h"
+#include "vmm/vm.h"
+
+#include <linux/kvm.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+/* The signal that makes KVM_RUN return: from the vCPU's own timer, or to stop it. */
+#define VCPU_KICK_SIGNAL SIGRTMIN
+
+/* State of the SYSCALL work-around, see syscall_assist.h. */
+struct syscall_assist {
+	uint64_t lstar, fmask;		/* as last written by the guest */
+	uint64_t pf_handler;		/* breakpoint address, 0: not armed */
+	bool know_lstar, know_fmask;
+	bool stepping;			/* one instruction is being single-stepped past the breakpoint */
+};
+
+struct vcpu {
+	unsigned int index;
+	int fd;
+	struct kvm_run *run;
+	struct vm *vm;
+	pthread_t thread;
+	bool started;
+	atomic_int tid;				/* 0 until the thread runs and after it ended */
+	volatile sig_atomic_t sample_due;	/* set by the signal handler */
+	struct trigger trigger;
+	struct ring ring;
+	struct vcpu_stats stats;
+	struct syscall_assist assist;
+	/* Looks in a row that found it halted with interrupts off (or never started). */
+	atomic_uint dead_looks;
+};
+
+struct vm {
+	struct vm_config cfg;
+	int fd, end_fd;
+	struct gmem mem;
+	struct bus bus;
+	struct serial serial;
+	struct platform platform;
+	struct pit pit;
+	bool have_pit;
+	uint32_t tsc_khz;
+	atomic_bool stop;
+	pthread_mutex_t end_lock;
+	struct vm_result result;	/* under end_lock until joined */
+	bool ending;			/* result.reason is final */
+	unsigned int nvcpus;
+	struct vcpu vcpu[];
+};
+
+uint64_t now_ns(void);
+
+/* cpu_setup.c: CPUID, special registers, local APIC. */
+int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e);
+/* What the guest's CPUID shall say, quirks applied; *out is freed by the caller. */
+int cpuid_for_guest(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e);
+/* Put vCPU 0 at the kernel's entry point. */
+struct boot_entry;
+int vcpu_set_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e);
+
+/* vcpu.c: the thread. */
+void *vcpu_main(void *arg);
+void vcpu_install_handler(void);
+void vcpu_kick(struct vcpu *v);
+
+/* vm.c: record the end; regs (may be NULL) are copied. The first caller wins. */
+void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
+		 const struct sample_regs *regs, const struct err *err);
+
+/* capture.c */
+void capture_regs(const struct kvm_run *run, struct sample_regs *out);
+struct mmu_root capture_root(const struct kvm_run *run);
+void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason);
+
+#endif

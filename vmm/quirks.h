@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * quirks: what this host's KVM lacks, found by running a tiny probe guest.
+ *
+ * On a host with VMX or SVM every flag stays false and nothing that hangs on
+ * them runs. Hosts whose KVM is built on page tables alone (kvm_pvm) interpret
+ * guest ring 0; docs/host-quirks.md lists what was seen there and why each
+ * work-around is safe.
+ */
+#ifndef KVMPROF_VMM_QUIRKS_H
+#define KVMPROF_VMM_QUIRKS_H
+
+#include "base/err.h"
+#include "vmm/kvm.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct quirks {
+	/* Ring 0 is interpreted: kernel time is inflated against user time. */
+	bool interpreted;
+	/* SYSCALL from ring 3 arrives at LSTAR still at CPL 3 and faults there. */
+	bool syscall_keeps_cpl;
+	/* The interpreter refuses instructions that a kernel needs (int3, XSAVE forms, ...). */
+	bool refuses_insns;
+	/* The SEND_IPI hypercall never returns: hide the paravirtual features behind it. */
+	bool send_ipi_hangs;
+	/* Evidence, for `kvmprof check`. */
+	uint64_t ring0_ps_per_insn;	/* picoseconds of thread CPU time */
+	uint64_t probe_ns;		/* what the probe itself took */
+	bool probed;			/* false: the probe guest could not run (see why) */
+	char why[160];
+};
+
+/*
+ * Run the probe guest (one vCPU, 64 KiB of memory, gone afterwards). Failing to
+ * run it is not an error of the caller: q->probed is false and q->why says why.
+ */
+void quirks_probe(const struct kvm_host *h, struct quirks *q);
+
+/* Any work-around needed? */
+static inline bool quirks_any(const struct quirks *q)
+{
+	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->send_ipi_hangs;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * syscall_assist: SYSCALL on hosts where it does not change the privilege level.
+ *
+ * On such a host (quirks.syscall_keeps_cpl) SYSCALL in ring 3 jumps to LSTAR
+ * still at CPL 3 and takes a page fault there. A hardware breakpoint on the
+ * guest's page-fault handler shows us that fault; the frame it left is turned
+ * into what SYSCALL would have done (SDM vol. 2, SYSCALL), and a genuine fault
+ * is let through. LSTAR and SFMASK are learnt by filtering writes to them.
+ */
+#ifndef KVMPROF_VMM_SYSCALL_ASSIST_H
+#define KVMPROF_VMM_SYSCALL_ASSIST_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct vcpu;
+struct vm;
+
+/* Before the vCPUs are created: have KVM report writes to LSTAR and SFMASK. */
+int syscall_assist_setup(struct vm *vm, struct err *e);
+
+/* KVM_EXIT_X86_WRMSR: true when it was one of ours and is done. */
+bool syscall_assist_wrmsr(struct vcpu *v);
+
+/* KVM_EXIT_DEBUG: 0 when it was our breakpoint or step and the guest can go on. */
+int syscall_assist_debug(struct vcpu *v, struct err *e);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * trigger: when a vCPU is looked at.
+ *
+ * Time since the start is cut into periods; each holds one deadline, at a place
+ * drawn uniformly from the whole period (or at its end without jitter). So the
+ * rate is exact over any stretch, yet nothing in the guest can run in step:
+ * every phase of a periodic workload is equally likely to be hit.
+ *
+ * A sample stands for its own period and for those that passed unseen before
+ * the next deadline could be armed (the host had the CPU, or the sample itself
+ * took longer). Weights therefore add up to the time that passed. The distance
+ * to the previous sample would not do as a weight: it correlates with the
+ * position in the period and brings the aliasing back.
+ *
+ * The timer signals the thread that owns the vCPU. All calls come from that
+ * thread; the signal handler does not touch this struct.
+ */
+#ifndef KVMPROF_VMM_TRIGGER_H
+#define KVMPROF_VMM_TRIGGER_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct trigger {
+	timer_t timer;
+	bool armed;		/* the timer exists */
+	bool jitter;
+	uint64_t period_ns;
+	uint64_t start_ns;	/* CLOCK_MONOTONIC of period 0 */
+	uint64_t period_no;	/* the period that `deadline_ns` lies in */
+	uint64_t deadline_ns;	/* CLOCK_MONOTONIC */
+	uint64_t rng;		/* xorshift state, never 0 */
+};
+
+/* Create the timer for the calling thread; signo is sent with si_code SI_TIMER. */
+int trigger_init(struct trigger *t, int signo, uint64_t period_ns, bool jitter, uint64_t seed,
+		 struct err *e);
+void trigger_deinit(struct trigger *t);
+
+/* Arm the first deadline. */
+void trigger_start(struct trigger *t, uint64_t now_ns);
+
+/*
+ * The deadline has been served at now_ns: arm the next one that lies in the
+ * future. Returns how many deadlines had passed unseen meanwhile.
+ */
+uint32_t trigger_next(struct trigger *t, uint64_t now_ns);
+
+/* The arithmetic alone, for tests: moves to the next future deadline without arming. */
+uint32_t trigger_advance(struct trigger *t, uint64_t now_ns);
+
+#endif

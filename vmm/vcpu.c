@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vcpu: the thread that runs one virtual CPU, and every reason to leave KVM_RUN.
+ *
+ * The kick: the signal handler notes what is due and sets immediate_exit. A
+ * signal during KVM_RUN makes it return EINTR; one that lands just before it is
+ * not lost, because immediate_exit makes the next KVM_RUN return at once. A
+ * sample is taken only on EINTR: after an I/O or MMIO exit the registers are
+ * complete only once KVM_RUN was entered again, and that entry then returns
+ * EINTR by itself.
+ */
+#include "vmm/complete.h"
+#include "vmm/machine.h"
+#include "vmm/syscall_assist.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ~0.25 s at 997 Hz: no other vCPU can be starved by the host for that long and still wake us. */
+#define DEAD_LOOKS 256
+
+static _Thread_local struct vcpu *current_vcpu;
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void on_kick(int signo, siginfo_t *info, void *context)
+{
+	struct vcpu *v = current_vcpu;
+
+	(void)signo;
+	(void)context;
+	if (!v)
+		return;
+	if (info->si_code == SI_TIMER)
+		v->sample_due = 1;
+	v->run->immediate_exit = 1;
+}
+
+void vcpu_install_handler(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_kick, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(VCPU_KICK_SIGNAL, &sa, NULL);
+}
+
+void vcpu_kick(struct vcpu *v)
+{
+	int tid = atomic_load(&v->tid);
+
+	/* The thread clears tid before it ends, and is joined after; it can't be another's. */
+	if (tid)
+		syscall(SYS_tgkill, getpid(), tid, VCPU_KICK_SIGNAL);
+}
+
+const char *vcpu_exit_name(unsigned int kind)
+{
+	static const char *const name[] = {
+		[KVM_EXIT_UNKNOWN] = "UNKNOWN", [KVM_EXIT_IO] = "IO",
+		[KVM_EXIT_HYPERCALL] = "HYPERCALL", [KVM_EXIT_DEBUG] = "DEBUG",
+		[KVM_EXIT_HLT] = "HLT", [KVM_EXIT_MMIO] = "MMIO",
+		[KVM_EXIT_IRQ_WINDOW_OPEN] = "IRQ_WINDOW_OPEN", [KVM_EXIT_SHUTDOWN] = "SHUTDOWN",
+		[KVM_EXIT_FAIL_ENTRY] = "FAIL_ENTRY", [KVM_EXIT_INTR] = "INTR",
+		[KVM_EXIT_INTERNAL_ERROR] = "INTERNAL_ERROR",
+		[KVM_EXIT_SYSTEM_EVENT] = "SYSTEM_EVENT", [KVM_EXIT_X86_RDMSR] = "X86_RDMSR",
+		[KVM_EXIT_X86_WRMSR] = "X86_WRMSR",
+	};
+
+	return kind < sizeof(name) / sizeof(name[0]) && name[kind] ? name[kind] : "other";
+}
+
+static void end_with(struct vcpu *v, enum vm_end_reason reason, struct err *e)
+{
+	struct sample_regs regs;
+
+	capture_regs(v->run, &regs);
+	machine_end(v->vm, reason, v, &regs, e);
+}
+
+static void exit_shutdown(struct vcpu *v)
+{
+	struct err e = {0};
+
+	err_set(&e, EFAULT, "vCPU %u: triple fault at rip 0x%llx (rsp 0x%llx, cr2 0x%llx)",
+		v->index, (unsigned long long)v->run->s.regs.regs.rip,
+		(unsigned long long)v->run->s.regs.regs.rsp,
+		(unsigned long long)v->run->s.regs.sregs.cr2);
+	if (v->vm->cfg.period_ns)
+		capture_sample(v, now_ns(), SAMPLE_CRASH);
+	end_with(v, VM_END_TRIPLE_FAULT, &e);
+}
+
+static void exit_internal(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	struct err e = {0};
+	int ret;
+
+	if (run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION &&
+	    v->vm->cfg.quirks->refuses_insns) {
+		ret = complete_instruction(v, &e);
+		if (ret == 0) {
+			v->stats.insns_completed++;
+			return;
+		}
+	} else {
+		err_set(&e, EIO, "vCPU %u: KVM internal error %u at rip 0x%llx", v->index,
+			run->internal.suberror, (unsigned long long)run->s.regs.regs.rip);
+	}
+	end_with(v, VM_END_ERROR, &e);
+}
+
+static void exit_msr(struct vcpu *v, bool write)
+{
+	struct kvm_run *run = v->run;
+
+	/* Only what we filtered, or MSRs that KVM does not know, come here. */
+	if (write && v->vm->cfg.quirks->syscall_keeps_cpl && syscall_assist_wrmsr(v))
+		return;
+	run->msr.error = 1;	/* #GP, as KVM itself would do */
+	if (!write)
+		run->msr.data = 0;
+}
+
+static void handle_exit(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	struct err e = {0};
+
+	switch (run->exit_reason) {
+	case KVM_EXIT_IO:
+		if (!bus_io(&v->vm->bus, run->io.port, run->io.direction == KVM_EXIT_IO_OUT,
+			    run->io.size, run->io.count, (uint8_t *)run + run->io.data_offset))
+			v->stats.unknown_io++;
+		return;
+	case KVM_EXIT_MMIO:
+		/* No memory-mapped device yet: an empty bus. */
+		v->stats.unknown_mmio++;
+		if (!run->mmio.is_write)
+			memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
+		return;
+	case KVM_EXIT_X86_RDMSR:
+		exit_msr(v, false);
+		return;
+	case KVM_EXIT_X86_WRMSR:
+		exit_msr(v, true);
+		return;
+	case KVM_EXIT_DEBUG:
+		if (v->vm->cfg.quirks->syscall_keeps_cpl && syscall_assist_debug(v, &e) == 0)
+			return;
+		err_set(&e, EIO, "vCPU %u: unexpected debug exit at rip 0x%llx", v->index,
+			(unsigned long long)run->s.regs.regs.rip);
+		break;
+	case KVM_EXIT_INTERNAL_ERROR:
+		exit_internal(v);
+		return;
+	case KVM_EXIT_SHUTDOWN:
+		exit_shutdown(v);
+		return;
+	case KVM_EXIT_SYSTEM_EVENT:
+		machine_end(v->vm,
+			    run->system_event.type == KVM_SYSTEM_EVENT_SHUTDOWN ? VM_END_POWEROFF :
+										  VM_END_RESET,
+			    v, NULL, NULL);
+		return;
+	case KVM_EXIT_INTR:
+	case KVM_EXIT_IRQ_WINDOW_OPEN:
+	case KVM_EXIT_HLT:
+	case KVM_EXIT_SET_TPR:
+		return;
+	case KVM_EXIT_FAIL_ENTRY:
+		err_set(&e, EIO,
+			"vCPU %u: the host refused to enter the guest (hardware reason 0x%llx); "
+			"is the state of %s nested virtualization supported?",
+			v->index, (unsigned long long)run->fail_entry.hardware_entry_failure_reason,
+			"this host's");
+		break;
+	default:
+		err_set(&e, EIO, "vCPU %u: exit reason %u (%s) is not handled, rip 0x%llx",
+			v->index, run->exit_reason, vcpu_exit_name(run->exit_reason),
+			(unsigned long long)run->s.regs.regs.rip);
+	}
+	end_with(v, VM_END_ERROR, &e);
+}
+
+/* Every vCPU sits in HLT with interrupts off (or was never started): nothing can go on. */
+static bool all_dead(const struct vm *vm)
+{
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		if (atomic_load_explicit(&vm->vcpu[i].dead_looks, memory_order_relaxed) <
+		    DEAD_LOOKS)
+			return false;
+	return true;
+}
+
+/* KVM_RUN was interrupted: the registers are complete. */
+static void interrupted(struct vcpu *v)
+{
+	uint64_t t0;
+
+	v->run->immediate_exit = 0;
+	if (!v->sample_due)
+		return;
+	v->sample_due = 0;
+	t0 = now_ns();
+	/* A signal that was queued when its deadline had been served already. */
+	if (t0 < v->trigger.deadline_ns)
+		return;
+	capture_sample(v, t0, SAMPLE_TIMER);
+	hist_add(&v->stats.stop_ns, now_ns() - t0);
+	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) >= DEAD_LOOKS &&
+	    all_dead(v->vm))
+		machine_end(v->vm, VM_END_HALTED, v, NULL, NULL);
+}
+
+static void run_loop(struct vcpu *v)
+{
+	while (!atomic_load_explicit(&v->vm->stop, memory_order_relaxed)) {
+		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
+			unsigned int kind = v->run->exit_reason;
+
+			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
+			handle_exit(v);
+		} else if (errno == EINTR) {
+			v->stats.exits[KVM_EXIT_INTR]++;
+			interrupted(v);
+		} else if (errno != EAGAIN) {	/* EAGAIN: an AP that was not started yet */
+			struct err e = {0};
+
+			err_set(&e, errno, "vCPU %u: KVM_RUN: %s, rip 0x%llx", v->index,
+				strerror(errno), (unsigned long long)v->run->s.regs.regs.rip);
+			end_with(v, VM_END_ERROR, &e);
+		}
+	}
+}
+
+void *vcpu_main(void *arg)
+{
+	struct vcpu *v = arg;
+	const struct vm_config *cfg = &v->vm->cfg;
+	struct err e = {0};
+	sigset_t mask;
+
+	current_vcpu = v;
+	v->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+	sigfillset(&mask);
+	sigdelset(&mask, VCPU_KICK_SIGNAL);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	atomic_store(&v->tid, gettid());
+	if (cfg->period_ns) {
+		uint64_t seed = now_ns() * 0x9e3779b97f4a7c15ull + v->index;
+
+		if (trigger_init(&v->trigger, VCPU_KICK_SIGNAL, cfg->period_ns, cfg->jitter, seed,
+				 &e) < 0)
+			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+		else
+			trigger_start(&v->trigger, now_ns());
+	}
+	if (v->index == 0)
+		v->vm->result.first_entry_ns = now_ns();
+	run_loop(v);
+	trigger_deinit(&v->trigger);
+	atomic_store(&v->tid, 0);
+	return NULL;
+}

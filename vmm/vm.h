@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vm: one virtual machine, from configuration to a named end.
+ *
+ * The creating thread calls vm_create, vm_start, vm_wait/vm_end..., vm_join,
+ * vm_destroy. Each vCPU has a thread of its own, which alone touches its KVM
+ * descriptor. Nothing here prints: console bytes and facts go to the caller.
+ */
+#ifndef KVMPROF_VMM_VM_H
+#define KVMPROF_VMM_VM_H
+
+#include "base/err.h"
+#include "base/hist.h"
+#include "base/ring.h"
+#include "base/sample.h"
+#include "vmm/boot/image.h"
+#include "vmm/gmem.h"
+#include "vmm/kvm.h"
+#include "vmm/quirks.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Why the machine stopped. */
+enum vm_end_reason {
+	VM_RUNNING = 0,
+	VM_END_RESET,		/* the guest asked for a reset */
+	VM_END_POWEROFF,	/* ACPI power off */
+	VM_END_HALTED,		/* every vCPU halted with interrupts off */
+	VM_END_DURATION,	/* vm_end() by the caller: time is up */
+	VM_END_INTERRUPTED,	/* vm_end() by the caller: Ctrl-C */
+	VM_END_TRIPLE_FAULT,	/* KVM_EXIT_SHUTDOWN */
+	VM_END_ERROR,		/* KVM or the VMM could not go on; see vm_result.err */
+};
+
+/* What capture copies besides registers. Computed once, executed blindly. */
+struct capture_plan {
+	uint32_t stack_max;	/* bytes of one stack, <= 16384 */
+	uint32_t stack_align;	/* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
+};
+
+struct vm_config {
+	const struct kvm_host *host;
+	const struct quirks *quirks;
+	const struct boot_image *image;
+	const char *cmdline;
+	const uint8_t *initrd;
+	size_t initrd_len;
+	uint64_t mem_size;		/* bytes */
+	unsigned int vcpus;
+	bool slow_tick;			/* VMM-side PIT with a floor on its period (interpreting hosts) */
+	uint64_t period_ns;		/* sampling period; 0: no sampling */
+	bool jitter;
+	struct capture_plan plan;
+	size_t ring_size;		/* bytes for each vCPU */
+	void (*console)(void *ctx, uint8_t byte);	/* on the vCPU thread that writes */
+	void *console_ctx;
+};
+
+/* Exit counters: index is KVM_EXIT_*; the last one takes everything above. */
+#define VCPU_EXIT_KINDS 48
+
+struct vcpu_stats {
+	uint64_t exits[VCPU_EXIT_KINDS];
+	uint64_t samples, kernel, user, idle;	/* committed samples by mode */
+	uint64_t offline;			/* deadlines while the vCPU waited to be started */
+	uint64_t overruns;			/* deadlines that passed unseen */
+	uint64_t stack_capped, stack_unmapped, stack_none;
+	uint64_t syscalls_assisted, syscalls_undone, faults_forwarded, insns_completed;
+	uint64_t unknown_io, unknown_mmio;
+	struct hist stop_ns;			/* from KVM_RUN's return to ready to enter again */
+	struct hist latency_ns;			/* from deadline to capture */
+};
+
+struct vm_result {
+	enum vm_end_reason reason;
+	unsigned int vcpu;		/* that ended it, where one did */
+	bool have_regs;			/* regs are those of the vCPU at a crash or error */
+	struct sample_regs regs;
+	struct err err;			/* text for TRIPLE_FAULT and ERROR */
+	uint64_t first_entry_ns;	/* CLOCK_MONOTONIC just before the first KVM_RUN */
+	uint64_t end_ns;
+};
+
+struct vm;
+
+/* Build the machine and load the kernel; nothing runs yet. cfg's pointers must outlive the vm. */
+int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e);
+/* Frees everything; vCPU threads must have been joined or never started. NULL is fine. */
+void vm_destroy(struct vm *vm);
+
+int vm_start(struct vm *vm, struct err *e);
+
+/* A descriptor that becomes readable when the machine has ended. */
+int vm_end_fd(const struct vm *vm);
+/* Ask for an end; the first reason counts. Any thread. */
+void vm_end(struct vm *vm, enum vm_end_reason reason);
+/* Wait for all vCPU threads. After it the stats and the result are final. */
+void vm_join(struct vm *vm);
+
+const struct vm_result *vm_result(const struct vm *vm);
+unsigned int vm_vcpus(const struct vm *vm);
+/* Samples of one vCPU; the caller is its single consumer. */
+struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
+/* Live while the machine runs (each field a little old), final after vm_join. */
+const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu);
+const struct gmem *vm_memory(const struct vm *vm);
+
+/* Bytes typed at the console; returns how many the guest's UART took. */
+size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);
+
+/* Thousands of TSC cycles a second as the guest sees them; 0 unknown. */
+uint32_t vm_tsc_khz(const struct vm *vm);
+
+const char *vm_end_name(enum vm_end_reason reason);
+/* Name of a KVM_EXIT_* number as api.rst spells it, without the prefix; "other" when unknown. */
+const char *vcpu_exit_name(unsigned int kind);
+
+#endif
