@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The demo kernel: a guest whose profile is known beforehand. See main.c.
+ */
+#ifndef DEMO_H
+#define DEMO_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+
+#if defined(__has_attribute)
+#if __has_attribute(noipa)
+#define DEMO_NOIPA __attribute__((noipa))
+#endif
+#endif
+#ifndef DEMO_NOIPA
+#define DEMO_NOIPA
+#endif
+
+/*
+ * A function that is to be found in stacks under its own name: never inlined,
+ * cloned (foo.constprop.0) or folded into another with the same body.
+ */
+#define demo_function __attribute__((noinline)) DEMO_NOIPA
+
+/* Keeps a call from being the last thing a function does, whatever the flags. */
+#define demo_keep(value) __asm__ volatile("" : "+r"(value))
+
+static inline u64 rdtsc(void)
+{
+	u32 low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (u64)high << 32 | low;
+}
+
+/*
+ * -fno-omit-frame-pointer is no promise for leaf functions: gcc leaves out a
+ * frame that nothing uses, and with it the caller disappears from the stack.
+ */
+#define demo_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+
+/*
+ * The body of each leaf: burns `budget` TSC cycles and returns how many it
+ * really were. Only differences of TSC values of one privilege level are
+ * formed: some hypervisors show ring 0 and ring 3 different offsets.
+ */
+static inline __attribute__((always_inline)) u64 spin(u64 budget)
+{
+	u64 start = rdtsc(), spent;
+
+	demo_frame();
+	do
+		spent = rdtsc() - start;
+	while (spent < budget);
+	return spent;
+}
+
+static inline void outb(u16 port, u8 value)
+{
+	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static inline u8 inb(u16 port)
+{
+	u8 value;
+
+	__asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
+	return value;
+}
+
+/* work.c: each runs its call tree once, for budget cycles in the leaf */
+u64 flat_spin(u64 budget);
+u64 tree_enter_left(u64 budget);
+u64 tree_enter_right(u64 budget);
+u64 share_from_a(u64 budget);
+u64 share_from_b(u64 budget);
+u64 deep_01(u64 budget);
+u64 recurse_enter(u64 budget);
+u64 irqoff_outer(u64 budget);
+u64 idle_wait(u64 budget);
+void crash_outer(int divide);
+
+/* user.c, and its way in (start.S) */
+enum { USER_LONG, USER_SHORT };
+void user_main(u64 which, u64 budget);
+u64 enter_user(u64 which, u64 budget);
+
+/* machine.c */
+extern volatile u64 irq0_count;
+void tables_init(void);
+void timer_init(void);
+u32 tsc_khz_find(const char **source);
+__attribute__((noreturn)) void machine_reset(void);
+
+/* console.c */
+void console_init(void);
+void put_string(const char *s);
+void put_number(u64 value);
+void put_hex(u64 value);
+void put_percent(u64 part, u64 whole);
+
+#endif

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The demo kernel: spends known shares of its time in known call stacks, then
+ * prints what they really were, measured with the TSC inside the leaves:
+ *
+ *   truth <percent> <kernel|user|irqoff|idle> <outermost;...;leaf>
+ *   truth-end
+ *   outside <percent>
+ *
+ * The percentages are of the time between the lines "demo: start" and the
+ * first "truth", and with "outside" they make up 100.
+ *
+ * Command line: seconds=N (20), tsc_khz=N (else found out), mode=idle (half
+ * of the time halted), crash=triple or crash=divide (after a second's work).
+ *
+ * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
+ * Each share is spent in many slices, in random order and of random lengths:
+ * nothing periodic that a sampler could fall into step with.
+ */
+#include "demo.h"
+
+#define KERNEL_MAP 0xffffffff80000000ul
+#define BOOT_PARAMS_CMD_LINE_PTR 0x228 /* Documentation/x86/boot.rst */
+#define CMD_LINE_MAX 2048
+
+#define R4 "recurse;recurse;recurse;recurse;"
+#define DEEP                                                                 \
+	"deep_01;deep_02;deep_03;deep_04;deep_05;deep_06;deep_07;deep_08;"   \
+	"deep_09;deep_10;deep_11;deep_12;deep_13;deep_14;deep_15;deep_16;"   \
+	"deep_17;deep_18;deep_19;deep_20"
+
+static u64 run_user_long(u64 budget);
+static u64 run_user_short(u64 budget);
+
+struct job {
+	u32 percent;
+	u64 (*run)(u64 budget);
+	const char *where;
+	const char *stack;
+	u64 left;  /* cycles still to be spent */
+	u64 spent; /* cycles measured in the leaf */
+};
+
+static struct job jobs[] = {
+	{ 25, tree_enter_left, "kernel", "demo_main;tree_enter_left;tree_top;tree_left;left_leaf",
+	  0, 0 },
+	{ 10, tree_enter_right, "kernel",
+	  "demo_main;tree_enter_right;tree_top;tree_right;right_leaf", 0, 0 },
+	{ 5, flat_spin, "kernel", "demo_main;flat_spin", 0, 0 },
+	{ 6, share_from_a, "kernel", "demo_main;share_from_a;shared_leaf", 0, 0 },
+	{ 4, share_from_b, "kernel", "demo_main;share_from_b;shared_leaf", 0, 0 },
+	{ 10, deep_01, "kernel", "demo_main;" DEEP, 0, 0 },
+	{ 5, recurse_enter, "kernel", "demo_main;recurse_enter;" R4 R4 R4 "recurse_leaf", 0, 0 },
+	{ 15, irqoff_outer, "irqoff", "demo_main;irqoff_outer;irqoff_leaf", 0, 0 },
+	{ 15, run_user_long, "user", "user_main;user_middle;user_leaf_long", 0, 0 },
+	{ 5, run_user_short, "user", "user_main;user_leaf_short", 0, 0 },
+	/* Always last: the share is set by mode=idle */
+	{ 0, idle_wait, "idle", "demo_main;idle_wait", 0, 0 },
+};
+
+#define NR_JOBS (sizeof(jobs) / sizeof(jobs[0]))
+#define IDLE_JOB (NR_JOBS - 1)
+
+static u64 run_user_long(u64 budget)
+{
+	return enter_user(USER_LONG, budget);
+}
+
+static u64 run_user_short(u64 budget)
+{
+	return enter_user(USER_SHORT, budget);
+}
+
+static u64 random_state = 0x9e3779b97f4a7c15ul;
+
+/* xorshift (Marsaglia 2003): few instructions, and the same in each run */
+static u64 random_next(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* The value of a parameter ("name="), or NULL */
+static const char *option_find(const char *line, const char *name)
+{
+	const char *p = line;
+
+	demo_frame();
+	while (*p) {
+		const char *a = p, *b = name;
+
+		while (*b && *a == *b) {
+			a++;
+			b++;
+		}
+		if (!*b)
+			return a;
+		while (*p && *p != ' ')
+			p++;
+		while (*p == ' ')
+			p++;
+	}
+	return 0;
+}
+
+static u64 option_number(const char *line, const char *name, u64 fallback)
+{
+	const char *p = option_find(line, name);
+	u64 value = 0;
+
+	if (!p || *p < '0' || *p > '9')
+		return fallback;
+	for (; *p >= '0' && *p <= '9' && value < 1000000000; p++)
+		value = value * 10 + (u64)(*p - '0');
+	return value;
+}
+
+static int option_is(const char *line, const char *name, const char *value)
+{
+	const char *p = option_find(line, name);
+
+	if (!p)
+		return 0;
+	while (*value && *p == *value) {
+		p++;
+		value++;
+	}
+	return !*value && (!*p || *p == ' ');
+}
+
+static char command_line[CMD_LINE_MAX];
+
+static void command_line_copy(u64 boot_params)
+{
+	u32 gpa = *(const u32 *)(KERNEL_MAP + boot_params + BOOT_PARAMS_CMD_LINE_PTR);
+	const char *from = (const char *)(KERNEL_MAP + gpa);
+
+	/* Only the first GiB is mapped. */
+	if (!gpa || gpa >= 0x40000000 - CMD_LINE_MAX)
+		return;
+	for (u32 i = 0; i < CMD_LINE_MAX - 1 && from[i]; i++)
+		command_line[i] = from[i];
+}
+
+/* Each job as often as its share: choosing one by a random index must not
+ * cost more than a few instructions. */
+static u8 lots[200];
+static u32 nr_lots;
+
+static void lots_fill(void)
+{
+	for (u32 i = 0; i < IDLE_JOB; i++)
+		for (u32 n = jobs[i].percent; n > 0; n--)
+			lots[nr_lots++] = (u8)i;
+	/* Half of the time, so as many lots as all the others have */
+	for (u32 n = jobs[IDLE_JOB].left ? nr_lots : 0; n > 0; n--)
+		lots[nr_lots++] = IDLE_JOB;
+}
+
+/* A job at random that has something left to do; NULL at the end */
+static struct job *job_pick(void)
+{
+	u32 first, i;
+
+	demo_frame();
+	i = first = lots[random_next() % nr_lots];
+	do {
+		if (jobs[i].left)
+			return &jobs[i];
+		i = i ? i - 1 : IDLE_JOB;
+	} while (i != first);
+	return 0;
+}
+
+/*
+ * How long a slice is on average. What a round costs outside its leaf (entering
+ * and leaving the tree, choosing the next) shall be less than 1/2500 of it; on
+ * a KVM that interprets ring 0 that cost is 1000 times that of other machines.
+ */
+static u64 slice_find(u64 total, u64 cycles_per_ms)
+{
+	u64 cost = 0, slice;
+
+	/* Twice: the first is the warm-up. */
+	for (int turn = 0; turn < 2; turn++) {
+		u64 start = rdtsc();
+
+		for (u32 i = 0; i < IDLE_JOB; i++) {
+			job_pick();
+			jobs[i].run(0);
+		}
+		cost = (rdtsc() - start) / IDLE_JOB;
+	}
+	slice = cost * 2500;
+	/* At least 150 slices, or the order has no chance to look random. */
+	if (slice > total / 150)
+		slice = total / 150;
+	if (slice < 12 * cycles_per_ms)
+		slice = 12 * cycles_per_ms;
+	return slice;
+}
+
+static void truth_print(u64 total)
+{
+	u64 inside = 0;
+
+	for (u32 i = 0; i < NR_JOBS; i++) {
+		if (!jobs[i].percent)
+			continue;
+		put_string("truth ");
+		put_percent(jobs[i].spent, total);
+		put_string(" ");
+		put_string(jobs[i].where);
+		put_string(" ");
+		put_string(jobs[i].stack);
+		put_string("\n");
+		inside += jobs[i].spent;
+	}
+	put_string("truth-end\noutside ");
+	put_percent(inside < total ? total - inside : 0, total);
+	put_string("\n");
+}
+
+static u32 banner_print(const char *line, u64 seconds)
+{
+	const char *source = "command line";
+	u32 khz = (u32)option_number(line, "tsc_khz=", 0);
+
+	if (!khz)
+		khz = tsc_khz_find(&source);
+	if (!khz) {
+		source = "a guess";
+		khz = 2000000;
+	}
+	put_string("demo: kvmprof demo kernel, seconds ");
+	put_number(seconds);
+	put_string("\ndemo: tsc ");
+	put_number(khz);
+	put_string(" kHz from ");
+	put_string(source);
+	put_string("\n");
+	return khz;
+}
+
+/* The root of all kernel stacks: start.S jumps here with rbp = 0 and a zero
+ * return address. */
+demo_function void demo_main(u64 boot_params);
+demo_function void demo_main(u64 boot_params)
+{
+	u64 seconds, khz, total, slice, start, end, crash_at = 0, rounds = 0;
+	struct job *job;
+
+	command_line_copy(boot_params);
+	seconds = option_number(command_line, "seconds=", 20);
+	if (!seconds || seconds > 86400)
+		seconds = 20;
+	console_init();
+	tables_init();
+	khz = banner_print(command_line, seconds);
+	total = khz * 1000 * seconds;
+	if (option_is(command_line, "mode=", "idle")) {
+		for (u32 i = 0; i < IDLE_JOB; i++)
+			jobs[i].left = total / 200 * jobs[i].percent;
+		jobs[IDLE_JOB].percent = 50;
+		jobs[IDLE_JOB].left = total / 2;
+	} else {
+		for (u32 i = 0; i < IDLE_JOB; i++)
+			jobs[i].left = total / 100 * jobs[i].percent;
+	}
+	lots_fill();
+	timer_init();
+	slice = slice_find(total, khz);
+	put_string("demo: slices of about ");
+	put_number(slice / (khz / 1000));
+	put_string(" us\ndemo: start\n");
+	if (option_find(command_line, "crash="))
+		crash_at = khz * 1000;
+
+	start = rdtsc();
+	while ((job = job_pick())) {
+		u64 budget = slice / 2 + random_next() % slice, spent;
+
+		/* No crumbs at the end */
+		if (job->left < budget + slice / 4)
+			budget = job->left;
+		spent = job->run(budget);
+		job->spent += spent;
+		job->left -= spent < job->left ? spent : job->left;
+		rounds++;
+		if (crash_at && rdtsc() - start > crash_at) {
+			crash_at = 0;
+			put_string("demo: crashing in demo_main;crash_outer;crash_middle;crash_now\n");
+			crash_outer(option_is(command_line, "crash=", "divide"));
+		}
+	}
+	end = rdtsc();
+
+	truth_print(end - start);
+	put_string("demo: ");
+	put_number((end - start) / khz);
+	put_string(" ms, ");
+	put_number(rounds);
+	put_string(" slices, ");
+	put_number(irq0_count);
+	put_string(" timer interrupts\ndemo: done\n");
+	machine_reset();
+}

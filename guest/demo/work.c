@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The call trees of the demo kernel. Time passes in leaves only; main.c holds
+ * the table with the stack of each, which has to follow what is done here.
+ *
+ *   flat_spin                                    depth 1
+ *   tree_enter_*, tree_top, tree_left/right, ..  two leaves below common nodes
+ *   share_from_a/b, shared_leaf                  one leaf, two callers
+ *   deep_01 .. deep_20                           depth 20
+ *   recurse_enter, recurse x 12, recurse_leaf    recursion of known depth
+ *   irqoff_outer, irqoff_leaf                    interrupts off
+ *   idle_wait                                    halted
+ */
+#include "demo.h"
+
+#define RECURSE_DEPTH 12
+
+#define LEAF(name)                              \
+	demo_function u64 name(u64 budget);     \
+	demo_function u64 name(u64 budget)      \
+	{                                       \
+		return spin(budget);            \
+	}
+
+#define NODE(name, callee)                      \
+	demo_function u64 name(u64 budget);     \
+	demo_function u64 name(u64 budget)      \
+	{                                       \
+		u64 spent = callee(budget);     \
+                                                \
+		demo_keep(spent);               \
+		return spent;                   \
+	}
+
+LEAF(flat_spin)
+
+LEAF(left_leaf)
+LEAF(right_leaf)
+NODE(tree_left, left_leaf)
+NODE(tree_right, right_leaf)
+
+demo_function u64 tree_top(int right, u64 budget);
+demo_function u64 tree_top(int right, u64 budget)
+{
+	u64 spent = right ? tree_right(budget) : tree_left(budget);
+
+	demo_keep(spent);
+	return spent;
+}
+
+demo_function u64 tree_enter_left(u64 budget)
+{
+	u64 spent = tree_top(0, budget);
+
+	demo_keep(spent);
+	return spent;
+}
+
+demo_function u64 tree_enter_right(u64 budget)
+{
+	u64 spent = tree_top(1, budget);
+
+	demo_keep(spent);
+	return spent;
+}
+
+LEAF(shared_leaf)
+NODE(share_from_a, shared_leaf)
+NODE(share_from_b, shared_leaf)
+
+LEAF(deep_20)
+NODE(deep_19, deep_20)
+NODE(deep_18, deep_19)
+NODE(deep_17, deep_18)
+NODE(deep_16, deep_17)
+NODE(deep_15, deep_16)
+NODE(deep_14, deep_15)
+NODE(deep_13, deep_14)
+NODE(deep_12, deep_13)
+NODE(deep_11, deep_12)
+NODE(deep_10, deep_11)
+NODE(deep_09, deep_10)
+NODE(deep_08, deep_09)
+NODE(deep_07, deep_08)
+NODE(deep_06, deep_07)
+NODE(deep_05, deep_06)
+NODE(deep_04, deep_05)
+NODE(deep_03, deep_04)
+NODE(deep_02, deep_03)
+NODE(deep_01, deep_02)
+
+LEAF(recurse_leaf)
+
+demo_function u64 recurse(unsigned int depth, u64 budget);
+demo_function u64 recurse(unsigned int depth, u64 budget)
+{
+	u64 spent = depth > 1 ? recurse(depth - 1, budget) : recurse_leaf(budget);
+
+	demo_keep(spent);
+	return spent;
+}
+
+demo_function u64 recurse_enter(u64 budget)
+{
+	u64 spent = recurse(RECURSE_DEPTH, budget);
+
+	demo_keep(spent);
+	return spent;
+}
+
+LEAF(irqoff_leaf)
+
+demo_function u64 irqoff_outer(u64 budget)
+{
+	u64 spent;
+
+	__asm__ volatile("cli" : : : "memory");
+	spent = irqoff_leaf(budget);
+	__asm__ volatile("sti" : : : "memory");
+	return spent;
+}
+
+/* Halts until budget is used up; a halt ends with the next IRQ 0, so this may
+ * overrun by one period of it. */
+demo_function u64 idle_wait(u64 budget)
+{
+	u64 start = rdtsc(), spent;
+
+	demo_frame();
+	do {
+		__asm__ volatile("hlt" : : : "memory");
+		spent = rdtsc() - start;
+	} while (spent < budget);
+	return spent;
+}
+
+demo_function void crash_now(int divide);
+demo_function void crash_now(int divide)
+{
+	struct {
+		u16 limit;
+		u64 base;
+	} __attribute__((packed)) none = { 0, 0 };
+
+	demo_frame();
+	if (divide) {
+		u32 zero = 0;
+
+		demo_keep(zero);
+		__asm__ volatile("divl %0" : : "r"(zero), "a"(1), "d"(0));
+	}
+	/* #UD, no gate for it: #GP, #DF, shutdown */
+	__asm__ volatile("lidt %0; ud2" : : "m"(none));
+}
+
+demo_function void crash_middle(int divide);
+demo_function void crash_middle(int divide)
+{
+	crash_now(divide);
+	demo_keep(divide);
+}
+
+demo_function void crash_outer(int divide)
+{
+	crash_middle(divide);
+	demo_keep(divide);
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What runs inside the guest. Included by the top Makefile; alone it works as
+# "make -f guest/guest.mk" from the top directory.
+#
+# Own flags throughout: CFLAGS and CC are the host program's and may ask for
+# sanitizers, PIE or a stack protector, none of which exist in here.
+
+BUILD ?= build
+GUEST_CC ?= gcc
+PYTHON ?= python3
+
+.PHONY: guest
+guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio
+
+GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
+# Frame pointers and no sibling calls: the frames on the stack are the
+# functions that were called. General registers only: nothing in here needs
+# more, and the KVM of some hosts cannot do SSE in ring 0.
+GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie \
+	-mgeneral-regs-only -mno-sse -mno-mmx -mno-red-zone \
+	-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
+	-fcf-protection=none \
+	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
+	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
+
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start main work machine console user)
+DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
+	-Wl,-z,noexecstack -Wl,--no-warn-mismatch
+
+$(BUILD)/guest/demo/user.o: DEMO_MODEL := -mcmodel=small
+DEMO_MODEL = -mcmodel=kernel
+
+$(BUILD)/guest/demo/%.o: guest/demo/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	$(GUEST_CC) $(GUEST_COMMON) $(DEMO_MODEL) -c -o $@ $<
+
+$(BUILD)/guest/demo/%.o: guest/demo/%.S guest/guest.mk
+	@mkdir -p $(@D)
+	$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+
+$(BUILD)/guest/demo.elf: $(DEMO_OBJS) guest/demo/demo.lds
+	$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(DEMO_OBJS)
+
+$(BUILD)/guest/init.d/%.o: guest/init/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+
+INIT_OBJS := $(patsubst %,$(BUILD)/guest/init.d/%.o,init phases)
+
+# Not named "init" next to the objects' directory of that name: a file and a
+# directory cannot share a name, so objects go to init.d.
+$(BUILD)/guest/init: $(INIT_OBJS)
+	$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
+
+$(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
+	$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
+
+-include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d)
