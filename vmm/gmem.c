@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Host huge pages back the guest only where host and guest addresses agree modulo 2 MiB. */
-#define GMEM_HOST_ALIGN (2ull << 20)
+#define GMEM_HOST_ALIGN (UINT64_C(2) << 20)
 
 static int region_map(struct gmem *m, uint64_t gpa, uint64_t size, struct err *e)
 {

@@ -21,52 +21,54 @@
 #ifndef KVMPROF_VMM_LAYOUT_H
 #define KVMPROF_VMM_LAYOUT_H
 
+#include <stdint.h>
+
 #define VM_MAX_VCPUS 8
 
-#define GPA_PAGE 4096ull
-#define GPA_MIB (1ull << 20)
+#define GPA_PAGE UINT64_C(4096)
+#define GPA_MIB (UINT64_C(1) << 20)
 
 /* -- below 1 MiB ---------------------------------------------------------------- */
 
 /* BIOS data area: Linux looks here for the end of low RAM before it trusts e820. */
-#define GPA_BDA_EBDA_SEGMENT 0x40eull	/* 16 bit: EBDA address >> 4 */
-#define GPA_BDA_LOW_KIB 0x413ull	/* 16 bit: KiB of low RAM */
+#define GPA_BDA_EBDA_SEGMENT UINT64_C(0x40e)	/* 16 bit: EBDA address >> 4 */
+#define GPA_BDA_LOW_KIB UINT64_C(0x413)	/* 16 bit: KiB of low RAM */
 
-#define GPA_GDT 0x500ull
+#define GPA_GDT UINT64_C(0x500)
 #define GDT_CODE64 0x10u	/* selectors as the 64-bit boot protocol wants them (boot.rst) */
 #define GDT_DATA 0x18u
 #define GDT_TSS 0x20u		/* 16 bytes; VMX refuses to enter a guest without a busy TSS */
 #define GDT_ENTRIES 6u
 
-#define GPA_BOOT_PARAMS 0x7000ull
-#define GPA_PAGE_TABLES 0x9000ull	/* cr3 of vCPU 0 at its start */
+#define GPA_BOOT_PARAMS UINT64_C(0x7000)
+#define GPA_PAGE_TABLES UINT64_C(0x9000)	/* cr3 of vCPU 0 at its start */
 #define BOOT_PAGE_TABLES 6u
-#define GPA_CMDLINE 0x20000ull
-#define GPA_CMDLINE_SIZE 0x10000ull	/* with the terminator */
+#define GPA_CMDLINE UINT64_C(0x20000)
+#define GPA_CMDLINE_SIZE UINT64_C(0x10000)	/* with the terminator */
 
-#define GPA_LOW_RAM_END 0x9fc00ull
-#define GPA_ACPI 0xe0000ull		/* RSDP first */
-#define GPA_ACPI_SIZE 0x10000ull
-#define GPA_MPTABLE 0xf0000ull		/* Linux and others search 0xf0000..0xfffff */
-#define GPA_MPTABLE_SIZE 0x1000ull
+#define GPA_LOW_RAM_END UINT64_C(0x9fc00)
+#define GPA_ACPI UINT64_C(0xe0000)		/* RSDP first */
+#define GPA_ACPI_SIZE UINT64_C(0x10000)
+#define GPA_MPTABLE UINT64_C(0xf0000)		/* Linux and others search 0xf0000..0xfffff */
+#define GPA_MPTABLE_SIZE UINT64_C(0x1000)
 
 /* -- above 1 MiB ---------------------------------------------------------------- */
 
-#define GPA_KERNEL_MIN 0x100000ull
+#define GPA_KERNEL_MIN UINT64_C(0x100000)
 /* initrd_addr_max of the boot protocol where the kernel does not name one. */
-#define GPA_INITRD_LAST 0x7fffffffull
+#define GPA_INITRD_LAST UINT64_C(0x7fffffff)
 
-#define GPA_PCI_HOLE 0xc0000000ull	/* no RAM from here ... */
-#define GPA_HIGH_RAM 0x100000000ull	/* ... to here */
-#define GPA_IOAPIC 0xfec00000ull
-#define GPA_LAPIC 0xfee00000ull
+#define GPA_PCI_HOLE UINT64_C(0xc0000000)	/* no RAM from here ... */
+#define GPA_HIGH_RAM UINT64_C(0x100000000)	/* ... to here */
+#define GPA_IOAPIC UINT64_C(0xfec00000)
+#define GPA_LAPIC UINT64_C(0xfee00000)
 
 /*
  * For KVM_SET_TSS_ADDR (three pages) and KVM_SET_IDENTITY_MAP_ADDR (one): real
  * mode emulation of older Intel processors wants them outside of RAM.
  */
-#define GPA_KVM_IDENTITY 0xfffbc000ull
-#define GPA_KVM_TSS 0xfffbd000ull
+#define GPA_KVM_IDENTITY UINT64_C(0xfffbc000)
+#define GPA_KVM_TSS UINT64_C(0xfffbd000)
 
 /* -- interrupts ----------------------------------------------------------------- */
 

@@ -96,7 +96,7 @@ static void read_version(struct boot_image *img, const struct cursor *file, uint
 int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		       size_t max_kernel, struct err *e)
 {
-	uint64_t setup_len, payload_off, payload_end;
+	uint64_t setup_len, kernel_len, payload_off, payload_end;
 	uint32_t sects, off, plen;
 	const uint8_t *payload;
 	struct cursor c;
@@ -120,7 +120,7 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 		return r;
 
 	sects = file[SETUP_SECTS] ? file[SETUP_SECTS] : SETUP_SECTS_DEFAULT;
-	setup_len = (sects + 1ull) * SECTOR;
+	setup_len = ((uint64_t)sects + 1) * SECTOR;
 	off = read32(&c, SETUP_PAYLOAD_OFFSET);
 	plen = read32(&c, SETUP_PAYLOAD_LENGTH);
 	/* 32-bit values in 64-bit sums: these cannot wrap */
@@ -131,11 +131,12 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 			       "%s: damaged setup header (payload_length %" PRIu32
 			       " at offset 0x%x); fetch the kernel again",
 			       name, plen, SETUP_PAYLOAD_LENGTH);
-	if (off + (uint64_t)plen > read32(&c, SETUP_SYSSIZE) * 16ull)
+	kernel_len = (uint64_t)read32(&c, SETUP_SYSSIZE) * 16;
+	if (off + (uint64_t)plen > kernel_len)
 		return err_set(e, EINVAL,
 			       "%s: damaged setup header (the payload ends at 0x%" PRIx64
 			       ", the kernel part at syssize 0x%" PRIx64 ")",
-			       name, off + (uint64_t)plen, read32(&c, SETUP_SYSSIZE) * 16ull);
+			       name, off + (uint64_t)plen, kernel_len);
 	if (payload_end > len)
 		return err_set(e, EINVAL,
 			       "%s: truncated: %zu bytes, but the kernel inside ends at %" PRIu64

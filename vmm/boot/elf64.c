@@ -184,9 +184,9 @@ static bool has_linux_banner(const struct boot_image *img)
 
 int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 {
-	uint64_t entry, phoff;
+	uint64_t entry = 0, phoff = 0;
 	struct cursor c;
-	uint16_t phnum;
+	uint16_t phnum = 0;
 	bool inside = false;
 	int r;
 

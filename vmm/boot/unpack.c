@@ -24,6 +24,7 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* Memory that an xz or lzma stream may ask for: a dictionary of 256 MiB and some. */
 #define UNPACK_MAX_LZMA_MEM (272ull << 20)
