@@ -3,7 +3,8 @@
  * load: a validated image plus configuration, written into guest RAM.
  *
  * Places (layout.h): GDT, identity page tables, boot_params ("zero page") with
- * e820 map, command line, MP table, ACPI tables, kernel segments, initrd.
+ * e820 map, command line, MP table, ACPI tables, kernel segments, initrd. The RAM
+ * must be fresh from gmem_alloc(): what is to be zero is not written.
  */
 #ifndef KVMPROF_VMM_BOOT_LOAD_H
 #define KVMPROF_VMM_BOOT_LOAD_H

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The zero page. Offsets are those of Documentation/arch/x86/zero-page.rst;
+ * everything that is not set is 0, which for screen_info means "no screen" and
+ * for the sentinel (0x1ef) "this loader cleared what it did not know".
+ */
+#include "vmm/boot/tables.h"
+
+#include "vmm/boot/parse.h"
+#include "vmm/layout.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define BP_ACPI_RSDP_ADDR 0x070u	/* since Linux 5.0; spares the search for "RSD PTR " */
+#define BP_EXT_RAMDISK_IMAGE 0x0c0u
+#define BP_EXT_RAMDISK_SIZE 0x0c4u
+#define BP_EXT_CMD_LINE_PTR 0x0c8u
+#define BP_E820_ENTRIES 0x1e8u
+#define BP_E820_TABLE 0x2d0u
+#define E820_ENTRY_SIZE 20u
+
+#define LOADER_UNDEFINED 0xffu		/* type_of_loader without an assigned number */
+#define LOADFLAG_LOADED_HIGH 0x01u
+#define LOADFLAG_KASLR 0x02u		/* set by the decompressor only, which we skip */
+#define LOADFLAG_CAN_USE_HEAP 0x80u
+#define VID_MODE_NORMAL 0xffffu
+#define DEFAULT_PROTOCOL 0x020fu
+
+static void put(uint8_t *page, uint32_t off, uint64_t v, unsigned int size)
+{
+	memcpy(page + off, &v, size);
+}
+
+uint64_t boot_setup_field(const struct boot_image *img, uint32_t off, unsigned int size)
+{
+	uint64_t v = 0;
+
+	assert(off >= SETUP_HEADER && size <= sizeof(v));
+	off -= SETUP_HEADER;
+	if (off + size <= img->setup_header_len)
+		memcpy(&v, img->setup_header + off, size);
+	return v;
+}
+
+static void e820_add(uint8_t *page, uint64_t gpa, uint64_t end, uint32_t type)
+{
+	uint8_t *entry = page + BP_E820_TABLE + page[BP_E820_ENTRIES] * E820_ENTRY_SIZE;
+	uint64_t size = end - gpa;
+
+	if (end <= gpa)
+		return;
+	memcpy(entry, &gpa, 8);
+	memcpy(entry + 8, &size, 8);
+	memcpy(entry + 16, &type, 4);
+	page[BP_E820_ENTRIES]++;
+}
+
+static void e820_build(uint8_t *page, uint64_t ram)
+{
+	uint64_t low = ram < GPA_PCI_HOLE ? ram : GPA_PCI_HOLE;
+
+	e820_add(page, 0, GPA_LOW_RAM_END, E820_RAM);
+	/* EBDA, VGA hole, ACPI and MP tables: RAM for us, untouchable for the guest */
+	e820_add(page, GPA_LOW_RAM_END, GPA_KERNEL_MIN, E820_RESERVED);
+	e820_add(page, GPA_KERNEL_MIN, low, E820_RAM);
+	e820_add(page, GPA_HIGH_RAM, GPA_HIGH_RAM + (ram - low), E820_RAM);
+}
+
+void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *img,
+		       const struct boot_params_info *info)
+{
+	uint64_t flags;
+
+	memset(page, 0, BOOT_PARAMS_SIZE);
+	if (img->setup_header_len) {
+		memcpy(page + SETUP_HEADER, img->setup_header, img->setup_header_len);
+	} else {
+		put(page, SETUP_BOOT_FLAG, SETUP_BOOT_FLAG_VALUE, 2);
+		put(page, SETUP_MAGIC, SETUP_MAGIC_VALUE, 4);
+		put(page, SETUP_VERSION, DEFAULT_PROTOCOL, 2);
+		put(page, SETUP_INITRD_ADDR_MAX, GPA_INITRD_LAST, 4);
+		put(page, SETUP_CMDLINE_SIZE, img->cmdline_max, 4);
+		put(page, SETUP_KERNEL_ALIGNMENT, 2 * GPA_MIB, 4);
+		put(page, SETUP_PREF_ADDRESS, img->low, 8);
+		put(page, SETUP_INIT_SIZE, img->high - img->low, 4);
+	}
+	flags = page[SETUP_LOADFLAGS] | LOADFLAG_LOADED_HIGH;
+	flags &= ~(uint64_t)(LOADFLAG_KASLR | LOADFLAG_CAN_USE_HEAP);
+	put(page, SETUP_LOADFLAGS, flags, 1);
+	put(page, SETUP_TYPE_OF_LOADER, LOADER_UNDEFINED, 1);
+	put(page, SETUP_VID_MODE, VID_MODE_NORMAL, 2);
+
+	put(page, SETUP_CMD_LINE_PTR, GPA_CMDLINE & UINT32_MAX, 4);
+	put(page, BP_EXT_CMD_LINE_PTR, GPA_CMDLINE >> 32, 4);
+	if (info->initrd_len) {
+		put(page, SETUP_RAMDISK_IMAGE, info->initrd_gpa & UINT32_MAX, 4);
+		put(page, BP_EXT_RAMDISK_IMAGE, info->initrd_gpa >> 32, 4);
+		put(page, SETUP_RAMDISK_SIZE, info->initrd_len & UINT32_MAX, 4);
+		put(page, BP_EXT_RAMDISK_SIZE, info->initrd_len >> 32, 4);
+	}
+	put(page, BP_ACPI_RSDP_ADDR, GPA_ACPI, 8);
+	e820_build(page, info->ram_size);
+}
