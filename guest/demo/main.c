@@ -10,8 +10,9 @@
  * The percentages are of the time between the lines "demo: start" and the
  * first "truth", and with "outside" they make up 100.
  *
- * Command line: seconds=N (20), tsc_khz=N (else found out), mode=idle (half
- * of the time halted), crash=triple or crash=divide (after a second's work).
+ * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
+ * before what CPUID or the PIT say); mode=idle (half of the time halted);
+ * crash=triple or crash=divide (after a second's work).
  *
  * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
  * Each share is spent in many slices, in random order and of random lengths:
@@ -24,10 +25,11 @@
 #define CMD_LINE_MAX 2048
 
 #define R4 "recurse;recurse;recurse;recurse;"
-#define DEEP                                                                 \
-	"deep_01;deep_02;deep_03;deep_04;deep_05;deep_06;deep_07;deep_08;"   \
-	"deep_09;deep_10;deep_11;deep_12;deep_13;deep_14;deep_15;deep_16;"   \
+#define DEEP                                                               \
+	"deep_01;deep_02;deep_03;deep_04;deep_05;deep_06;deep_07;deep_08;" \
+	"deep_09;deep_10;deep_11;deep_12;deep_13;deep_14;deep_15;deep_16;" \
 	"deep_17;deep_18;deep_19;deep_20"
+#define CRASH_STACK "demo_main;crash_outer;crash_middle;crash_now"
 
 static u64 run_user_long(u64 budget);
 static u64 run_user_short(u64 budget);
@@ -291,7 +293,7 @@ demo_function void demo_main(u64 boot_params)
 		rounds++;
 		if (crash_at && rdtsc() - start > crash_at) {
 			crash_at = 0;
-			put_string("demo: crashing in demo_main;crash_outer;crash_middle;crash_now\n");
+			put_string("demo: crashing in " CRASH_STACK "\n");
 			crash_outer(option_is(command_line, "crash=", "divide"));
 		}
 	}

@@ -15,21 +15,21 @@
 
 #define RECURSE_DEPTH 12
 
-#define LEAF(name)                              \
-	demo_function u64 name(u64 budget);     \
-	demo_function u64 name(u64 budget)      \
-	{                                       \
-		return spin(budget);            \
+#define LEAF(name)                          \
+	demo_function u64 name(u64 budget); \
+	demo_function u64 name(u64 budget)  \
+	{                                   \
+		return spin(budget);        \
 	}
 
-#define NODE(name, callee)                      \
-	demo_function u64 name(u64 budget);     \
-	demo_function u64 name(u64 budget)      \
-	{                                       \
-		u64 spent = callee(budget);     \
-                                                \
-		demo_keep(spent);               \
-		return spent;                   \
+#define NODE(name, callee)                  \
+	demo_function u64 name(u64 budget); \
+	demo_function u64 name(u64 budget)  \
+	{                                   \
+		u64 spent = callee(budget); \
+                                            \
+		demo_keep(spent);           \
+		return spent;               \
 	}
 
 LEAF(flat_spin)
