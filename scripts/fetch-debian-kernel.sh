@@ -52,7 +52,7 @@ tmp=
 trap '[ -z "$tmp" ] || rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# fetch PACKAGE DIR: unpack PACKAGE (of the version above) into DIR
+# fetch PACKAGE MEMBERS DIR: unpack MEMBERS of PACKAGE (version above) into DIR
 fetch() {
 	mkdir "$tmp/deb"
 	say "fetching $1 $version"
@@ -63,9 +63,12 @@ fetch() {
 		tail -n 5 "$tmp/log" >&2
 		die "apt-get could not download $1 $version"
 	fi
-	mkdir "$2"
-	dpkg-deb --fsys-tarfile "$tmp"/deb/*.deb |
-		tar -C "$2" --wildcards -x './boot/*' './usr/lib/debug/boot/*' 2>"$tmp/log" || :
+	mkdir "$3"
+	# A stream that breaks off makes tar fail, so half a kernel is noticed.
+	if ! dpkg-deb --fsys-tarfile "$tmp"/deb/*.deb | tar -C "$3" -x "$2" 2>"$tmp/log"; then
+		tail -n 5 "$tmp/log" >&2
+		die "could not unpack $2 of $1"
+	fi
 	rm -rf "$tmp/deb"
 }
 
@@ -78,9 +81,7 @@ publish() {
 if [ ! -d "$out" ]; then
 	mkdir -p "$cache"
 	tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
-	fetch "$package" "$tmp/root"
-	# tar's complaint about the pattern that a package does not have is no
-	# error; a package without a kernel is.
+	fetch "$package" ./boot "$tmp/root"
 	ls "$tmp"/root/boot/vmlinuz-* >/dev/null 2>&1 || die "$package has no /boot/vmlinuz-*"
 	publish "$tmp/root/boot" "$out"
 fi
@@ -88,7 +89,7 @@ fi
 if [ -n "$dbg" ] && [ ! -d "$out/dbg" ]; then
 	[ -n "$tmp" ] || tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
 	rm -rf "$tmp/root"
-	fetch "${package%-unsigned}-dbg" "$tmp/root"
+	fetch "${package%-unsigned}-dbg" ./usr/lib/debug/boot "$tmp/root"
 	ls "$tmp"/root/usr/lib/debug/boot/vmlinux-* >/dev/null 2>&1 ||
 		die "${package%-unsigned}-dbg has no vmlinux"
 	publish "$tmp/root/usr/lib/debug/boot" "$out/dbg"
