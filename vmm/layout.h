@@ -95,8 +95,8 @@
 #define I8042_RESET 0xfeu
 
 /*
- * ACPI PM1a blocks. The event block (status, enable: 16 bit each) reads as 0 and
- * ignores writes. The control register is 16 bit wide and reads as SCI_EN: the
+ * ACPI PM1a blocks, right behind each other: event (status, enable: 16 bit each)
+ * and control. The control register is 16 bit wide and reads as SCI_EN: the
  * machine is always in ACPI mode. A write with SLP_EN set and SLP_TYP 5 means
  * power off; the _S5 object in our DSDT tells the guest so.
  */

@@ -180,10 +180,10 @@ static void handle_exit(struct vcpu *v)
 		return;
 	case KVM_EXIT_FAIL_ENTRY:
 		err_set(&e, EIO,
-			"vCPU %u: the host refused to enter the guest (hardware reason 0x%llx); "
-			"is the state of %s nested virtualization supported?",
+			"vCPU %u: the host refused to enter the guest (hardware reason 0x%llx, "
+			"rip 0x%llx)",
 			v->index, (unsigned long long)run->fail_entry.hardware_entry_failure_reason,
-			"this host's");
+			(unsigned long long)run->s.regs.regs.rip);
 		break;
 	default:
 		err_set(&e, EIO, "vCPU %u: exit reason %u (%s) is not handled, rip 0x%llx",
@@ -218,6 +218,8 @@ static void interrupted(struct vcpu *v)
 		return;
 	capture_sample(v, t0, SAMPLE_TIMER);
 	hist_add(&v->stats.stop_ns, now_ns() - t0);
+	if (v->vm->cfg.quirks->syscall_keeps_cpl)
+		syscall_assist_refresh(v);
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) >= DEAD_LOOKS &&
 	    all_dead(v->vm))
 		machine_end(v->vm, VM_END_HALTED, v, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/pit.h"
 
+#include "vmm/layout.h"
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -196,8 +198,8 @@ static void *tick_thread(void *arg)
 		else
 			p->next_ns = 0;
 		/* An edge: the controller latches the rise. */
-		p->irq.set(p->irq.ctx, PIT_IRQ, 1);
-		p->irq.set(p->irq.ctx, PIT_IRQ, 0);
+		p->irq.set(p->irq.ctx, IRQ_TIMER, 1);
+		p->irq.set(p->irq.ctx, IRQ_TIMER, 0);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;

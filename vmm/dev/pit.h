@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #define PIT_HZ 1193182u
-#define PIT_IRQ 0
 
 struct pit_channel {
 	uint8_t mode;		/* 0..5 */

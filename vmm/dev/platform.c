@@ -7,7 +7,6 @@
 #include <time.h>
 
 /* i8042, ports 0x60 (data) and 0x64 (command/status). IBM PC/AT Technical Reference. */
-#define KBD_PULSE_RESET 0xfe
 #define KBD_SELF_TEST 0xaa
 #define KBD_SELF_TEST_OK 0x55
 #define KBD_READ_CTR 0x20
@@ -41,7 +40,7 @@ static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len,
 		return;
 	}
 	switch ((uint8_t)*val) {
-	case KBD_PULSE_RESET:
+	case I8042_RESET:
 		p->power.end(p->power.ctx, DEV_END_RESET);
 		break;
 	case KBD_SELF_TEST:
@@ -105,7 +104,7 @@ static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 	uint16_t *r = reg[off / 2 < 3 ? off / 2 : 2];
 
 	if (!write) {
-		*val = r == &p->pm1_control ? *r | ACPI_PM1_SCI_EN : *r;
+		*val = r == &p->pm1_control ? *r | PM1_SCI_EN : *r;
 		return;
 	}
 	if (len < 2)	/* the fields that matter are in the upper byte */
@@ -114,8 +113,8 @@ static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 		*r &= (uint16_t)~*val;	/* write one to clear */
 	else
 		*r = (uint16_t)*val;
-	if (r == &p->pm1_control && (*val & ACPI_PM1_SLP_EN) &&
-	    (*val >> ACPI_PM1_SLP_TYP_SHIFT & 7) == ACPI_S5_SLP_TYP)
+	if (r == &p->pm1_control && (*val & PM1_SLP_EN) &&
+	    PM1_SLP_TYP(*val) == PM1_SLP_TYP_S5)
 		p->power.end(p->power.ctx, DEV_END_POWEROFF);
 }
 
@@ -150,10 +149,10 @@ int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 	memset(p, 0, sizeof(*p));
 	p->power = power;
 	ret = bus_add(bus, 0x60, 1, "i8042", i8042_data, p);
-	ret = ret ? ret : bus_add(bus, 0x64, 1, "i8042", i8042_command, p);
-	ret = ret ? ret : bus_add(bus, 0x70, 2, "cmos", cmos_io, p);
+	ret = ret ? ret : bus_add(bus, PORT_I8042_COMMAND, 1, "i8042", i8042_command, p);
+	ret = ret ? ret : bus_add(bus, PORT_RTC, 2, "cmos", cmos_io, p);
 	ret = ret ? ret : bus_add(bus, 0x80, 1, "post", ignore_io, p);
 	ret = ret ? ret : bus_add(bus, 0xcf8, 8, "pci", pci_io, p);
-	ret = ret ? ret : bus_add(bus, ACPI_PM1A_EVT_PORT, 6, "acpi-pm", acpi_pm_io, p);
+	ret = ret ? ret : bus_add(bus, PORT_PM1A_EVENT, 6, "acpi-pm", acpi_pm_io, p);
 	return ret;
 }

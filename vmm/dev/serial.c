@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/serial.h"
 
+#include "vmm/layout.h"
+
 #include <string.h>
 
 /* Register offsets and bits, PC16550D table II. */
@@ -37,7 +39,7 @@ static void update_irq(struct serial *s)
 	/* Only edges are worth an ioctl: most bytes change nothing. */
 	if (level != s->level) {
 		s->level = level;
-		s->irq.set(s->irq.ctx, SERIAL_IRQ, level);
+		s->irq.set(s->irq.ctx, IRQ_SERIAL, level);
 	}
 }
 
@@ -66,7 +68,7 @@ static void serial_write(struct serial *s, uint16_t reg, uint8_t v)
 			 */
 			if (s->level && (s->ier & IER_THRI)) {
 				s->level = 0;
-				s->irq.set(s->irq.ctx, SERIAL_IRQ, 0);
+				s->irq.set(s->irq.ctx, IRQ_SERIAL, 0);
 			}
 		}
 		break;
@@ -159,7 +161,7 @@ int serial_init(struct serial *s, struct bus *bus, struct dev_irq irq,
 	s->out = out;
 	s->ctx = ctx;
 	s->dll = 1;	/* 115200 baud */
-	return bus_add(bus, SERIAL_COM1, 8, "serial", serial_io, s);
+	return bus_add(bus, PORT_SERIAL, 8, "serial", serial_io, s);
 }
 
 void serial_deinit(struct serial *s)

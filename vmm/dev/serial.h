@@ -15,8 +15,6 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#define SERIAL_COM1 0x3f8
-#define SERIAL_IRQ 4
 #define SERIAL_FIFO 64
 
 struct serial {

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/syscall_assist.h"
+
+#include "vmm/machine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define MSR_LSTAR 0xc0000082u
+#define MSR_SFMASK 0xc0000084u
+
+#define RFLAGS_FIXED 0x2u
+#define RFLAGS_RF (1u << 16)
+#define SYSCALL_INSN_LEN 2u	/* 0f 05 */
+
+#define IDT_GATE_SIZE 16u
+#define VECTOR_PF 14u
+
+/* DR7: global enable of breakpoint 0, execute, length 1; bit 10 is always set (SDM vol. 3, 17.2.4). */
+#define DR7_G0 0x402u
+
+/* What an exception with an error code pushes in 64-bit mode (SDM vol. 3, 6.14.2). */
+struct fault_frame {
+	uint64_t error, rip, cs, rflags, rsp, ss;
+};
+
+int syscall_assist_setup(struct vm *vm, struct err *e)
+{
+	/* One bit each: 0 in the bitmap denies the guest's access, so that it exits. */
+	uint8_t allow_none = 0;
+	struct kvm_enable_cap cap = {.cap = KVM_CAP_X86_USER_SPACE_MSR,
+				     .args = {KVM_MSR_EXIT_REASON_FILTER}};
+	struct kvm_msr_filter filter = {
+		.flags = KVM_MSR_FILTER_DEFAULT_ALLOW,
+		.ranges = {
+			{.flags = KVM_MSR_FILTER_WRITE, .nmsrs = 1, .base = MSR_LSTAR,
+			 .bitmap = &allow_none},
+			{.flags = KVM_MSR_FILTER_WRITE, .nmsrs = 1, .base = MSR_SFMASK,
+			 .bitmap = &allow_none},
+		},
+	};
+
+	if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0 ||
+	    ioctl(vm->fd, KVM_X86_SET_MSR_FILTER, &filter) < 0)
+		return err_set(e, errno,
+			       "this host needs the SYSCALL work-around, but its KVM refuses an MSR "
+			       "filter: %s",
+			       strerror(errno));
+	return 0;
+}
+
+/* Address of the handler of IDT gate 14, or 0. */
+static uint64_t pf_handler(const struct vcpu *v)
+{
+	const struct kvm_dtable *idt = &v->run->s.regs.sregs.idt;
+	struct mmu_root root = capture_root(v->run);
+	uint32_t gate[4];
+
+	if (idt->limit < (VECTOR_PF + 1) * IDT_GATE_SIZE - 1 ||
+	    mmu_read(&v->vm->mem, &root, idt->base + VECTOR_PF * IDT_GATE_SIZE, gate,
+		     sizeof(gate)) != sizeof(gate))
+		return 0;
+	if (!(gate[1] & 0x8000))	/* not present */
+		return 0;
+	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
+}
+
+static int set_debug(struct vcpu *v, uint64_t handler, bool step)
+{
+	struct kvm_guest_debug dbg = {.control = 0};
+
+	if (handler) {
+		dbg.control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
+		dbg.arch.debugreg[0] = handler;
+		dbg.arch.debugreg[7] = DR7_G0;
+	}
+	if (step)
+		dbg.control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP;
+	return ioctl(v->fd, KVM_SET_GUEST_DEBUG, &dbg) < 0 ? -errno : 0;
+}
+
+void syscall_assist_refresh(struct vcpu *v)
+{
+	struct syscall_assist *a = &v->assist;
+	uint64_t handler;
+
+	if (!a->know_lstar || a->stepping)
+		return;
+	handler = pf_handler(v);
+	if (handler && handler != a->pf_handler && set_debug(v, handler, false) == 0)
+		a->pf_handler = handler;
+}
+
+bool syscall_assist_wrmsr(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry;
+	} msrs = {.head.nmsrs = 1, .entry = {.index = run->msr.index, .data = run->msr.data}};
+
+	if (run->msr.index == MSR_LSTAR) {
+		v->assist.lstar = run->msr.data;
+		v->assist.know_lstar = true;
+	} else if (run->msr.index == MSR_SFMASK) {
+		v->assist.fmask = run->msr.data;
+		v->assist.know_fmask = true;
+	} else {
+		return false;
+	}
+	/* The filter binds the guest only: this write goes through. */
+	run->msr.error = ioctl(v->fd, KVM_SET_MSRS, &msrs) != 1;
+	syscall_assist_refresh(v);
+	return true;
+}
+
+/*
+ * An interrupt that KVM has injected but not delivered when the conversion is
+ * due would be delivered at LSTAR, whatever IF says: the handler would find a
+ * kernel CS, skip swapgs and run on the user's GS. So put the vCPU back in
+ * front of its SYSCALL, in ring 3, where the interrupt is legal; the
+ * instruction runs again after it. SYSCALL changed only rcx and r11, which user
+ * code must treat as lost anyway.
+ */
+static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
+{
+	struct kvm_regs *r = &v->run->s.regs.regs;
+	struct kvm_sregs *s = &v->run->s.regs.sregs;
+
+	r->rip = r->rcx - SYSCALL_INSN_LEN;
+	r->rsp = f->rsp;
+	r->rflags = (r->r11 & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
+	s->cs.selector = (uint16_t)f->cs;
+	s->cs.base = 0;
+	s->cs.limit = 0xffffffff;
+	s->cs.type = 11;	/* code, execute/read, accessed */
+	s->cs.dpl = 3;
+	s->cs.s = s->cs.present = s->cs.l = s->cs.g = 1;
+	s->cs.db = 0;
+	s->cs.unusable = 0;
+	s->ss.selector = (uint16_t)f->ss;
+	s->ss.base = 0;
+	s->ss.limit = 0xffffffff;
+	s->ss.type = 3;		/* data, read/write, accessed */
+	s->ss.dpl = 3;
+	s->ss.s = s->ss.present = s->ss.db = s->ss.g = 1;
+	s->ss.l = 0;
+	s->ss.unusable = 0;
+	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+	v->stats.syscalls_undone++;
+}
+
+static bool interrupt_injected(const struct kvm_sregs *s)
+{
+	for (unsigned int i = 0; i < sizeof(s->interrupt_bitmap) / sizeof(s->interrupt_bitmap[0]); i++)
+		if (s->interrupt_bitmap[i])
+			return true;
+	return false;
+}
+
+static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
+{
+	struct kvm_regs *r = &v->run->s.regs.regs;
+
+	if (interrupt_injected(&v->run->s.regs.sregs)) {
+		undo_syscall(v, f);
+		return;
+	}
+	r->rip = v->assist.lstar;
+	r->rsp = f->rsp;	/* SYSCALL leaves rsp alone */
+	r->rflags = (r->r11 & ~v->assist.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
+	/* CS is the kernel's already, from the gate; a null SS is legal in ring 0. */
+	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
+	v->stats.syscalls_assisted++;
+}
+
+/* Length of the handler's first instruction where it can be skipped, else 0. */
+static unsigned int skippable(const uint8_t *b)
+{
+	static const uint8_t clac[] = {0x0f, 0x01, 0xca}, nop3[] = {0x0f, 0x1f, 0x00};
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+	/* CLAC without SMAP (hidden on these hosts) and the others change no state but rip. */
+	if (!memcmp(b, nop3, sizeof(nop3)) || !memcmp(b, clac, sizeof(clac)))
+		return 3;
+	if (!memcmp(b, endbr64, sizeof(endbr64)))
+		return 4;
+	return b[0] == 0x90 ? 1 : 0;
+}
+
+/*
+ * A genuine fault: go on past the handler's first instruction. Resuming at the
+ * breakpoint itself would only hit it again, KVM keeps no resume flag for it.
+ */
+static int forward_fault(struct vcpu *v, struct err *e)
+{
+	struct kvm_run *run = v->run;
+	struct mmu_root root = capture_root(run);
+	uint8_t insn[4] = {0};
+	unsigned int len;
+
+	v->stats.faults_forwarded++;
+	mmu_read(&v->vm->mem, &root, run->s.regs.regs.rip, insn, sizeof(insn));
+	len = skippable(insn);
+	if (len) {
+		run->s.regs.regs.rip += len;
+		run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
+		return 0;
+	}
+	if (set_debug(v, 0, true) < 0)
+		return err_set(e, EIO, "vCPU %u: cannot single-step the page-fault handler",
+			       v->index);
+	v->assist.stepping = true;
+	return 0;
+}
+
+int syscall_assist_debug(struct vcpu *v, struct err *e)
+{
+	struct syscall_assist *a = &v->assist;
+	struct kvm_run *run = v->run;
+	struct mmu_root root = capture_root(run);
+	struct fault_frame f;
+
+	if (a->stepping) {
+		a->stepping = false;
+		return set_debug(v, a->pf_handler, false) < 0 ?
+			       err_set(e, EIO, "vCPU %u: cannot set the breakpoint again", v->index) :
+			       0;
+	}
+	if (!a->pf_handler || run->s.regs.regs.rip != a->pf_handler)
+		return -ENOENT;
+	if (mmu_read(&v->vm->mem, &root, run->s.regs.regs.rsp, &f, sizeof(f)) != sizeof(f))
+		return err_set(e, EFAULT,
+			       "vCPU %u: cannot read the page-fault frame at rsp 0x%llx", v->index,
+			       (unsigned long long)run->s.regs.regs.rsp);
+	if (a->know_lstar && f.rip == a->lstar && run->s.regs.sregs.cr2 == a->lstar &&
+	    (f.cs & 3) == 3) {
+		convert_syscall(v, &f);
+		return 0;
+	}
+	return forward_fault(v, e);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/vm.h"
+
+#include "vmm/boot/load.h"
+#include "vmm/layout.h"
+#include "vmm/machine.h"
+#include "vmm/syscall_assist.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Shortest period of the guest's tick on hosts that interpret ring 0: it costs about 20 ms of
+ * interpreted handler work at 100 Hz and more; measured in docs/host-quirks.md. */
+#define SLOW_TICK_NS 50000000ull
+
+const char *vm_end_name(enum vm_end_reason reason)
+{
+	static const char *const name[] = {
+		[VM_RUNNING] = "running",
+		[VM_END_RESET] = "guest reset",
+		[VM_END_POWEROFF] = "guest power-off",
+		[VM_END_HALTED] = "guest halted for good",
+		[VM_END_DURATION] = "duration reached",
+		[VM_END_INTERRUPTED] = "interrupted",
+		[VM_END_TRIPLE_FAULT] = "triple fault",
+		[VM_END_ERROR] = "error",
+	};
+
+	return name[reason];
+}
+
+void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
+		 const struct sample_regs *regs, const struct err *err)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&vm->end_lock);
+	if (!vm->ending) {
+		vm->ending = true;
+		vm->result.reason = reason;
+		vm->result.vcpu = v ? v->index : 0;
+		vm->result.have_regs = regs != NULL;
+		if (regs)
+			vm->result.regs = *regs;
+		if (err)
+			vm->result.err = *err;
+		vm->result.end_ns = now_ns();
+	}
+	pthread_mutex_unlock(&vm->end_lock);
+	atomic_store(&vm->stop, true);
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		vcpu_kick(&vm->vcpu[i]);
+	/* Can only fail when the counter is full, and then it is readable already. */
+	(void)!write(vm->end_fd, &one, sizeof(one));
+}
+
+static void irq_set(void *ctx, unsigned int irq, int level)
+{
+	struct vm *vm = ctx;
+	struct kvm_irq_level l = {.irq = irq, .level = (uint32_t)level};
+
+	(void)ioctl(vm->fd, KVM_IRQ_LINE, &l);
+}
+
+static void power_end(void *ctx, enum dev_end how)
+{
+	machine_end(ctx, how == DEV_END_POWEROFF ? VM_END_POWEROFF : VM_END_RESET, NULL, NULL,
+		    NULL);
+}
+
+static int add_memory(struct vm *vm, struct err *e)
+{
+	for (unsigned int i = 0; i < vm->mem.n; i++) {
+		const struct gmem_region *r = &vm->mem.region[i];
+		struct kvm_userspace_memory_region slot = {
+			.slot = i, .guest_phys_addr = r->gpa, .memory_size = r->size,
+			.userspace_addr = (uintptr_t)r->host,
+		};
+
+		if (ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
+			return err_set(e, errno,
+				       "KVM refuses %llu MiB of guest memory at 0x%llx: %s",
+				       (unsigned long long)(r->size >> 20),
+				       (unsigned long long)r->gpa, strerror(errno));
+	}
+	return 0;
+}
+
+static int add_devices(struct vm *vm, struct err *e)
+{
+	struct dev_irq irq = {irq_set, vm};
+	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
+
+	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, (struct dev_power){power_end, vm});
+	if (ret)
+		return err_set(e, -ret, "cannot register the platform devices: %s", strerror(-ret));
+	if (vm->cfg.slow_tick) {
+		ret = pit_init(&vm->pit, &vm->bus, irq, SLOW_TICK_NS, e);
+		vm->have_pit = ret == 0;
+		return ret;
+	}
+	if (vm->cfg.host->pit2) {
+		struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
+
+		if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
+			return err_set(e, errno, "KVM_CREATE_PIT2: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static int create_kvm_vm(struct vm *vm, struct err *e)
+{
+	uint64_t identity = GPA_KVM_IDENTITY;
+
+	vm->fd = ioctl(vm->cfg.host->fd, KVM_CREATE_VM, 0);
+	if (vm->fd < 0)
+		return err_set(e, errno, "KVM_CREATE_VM: %s", strerror(errno));
+	/* Needed by older Intel processors only; must come before the first vCPU. */
+	if (vm->cfg.host->tss_addr) {
+		(void)ioctl(vm->fd, KVM_SET_IDENTITY_MAP_ADDR, &identity);
+		(void)ioctl(vm->fd, KVM_SET_TSS_ADDR, GPA_KVM_TSS);
+	}
+	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
+		return err_set(e, errno, "KVM_CREATE_IRQCHIP: %s", strerror(errno));
+	if (vm->cfg.quirks->refuses_insns && vm->cfg.host->emulation_exit) {
+		struct kvm_enable_cap cap = {.cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = {1}};
+
+		if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
+			return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s",
+				       strerror(errno));
+	}
+	if (vm->cfg.quirks->syscall_keeps_cpl)
+		return syscall_assist_setup(vm, e);
+	return 0;
+}
+
+static int create_vcpu(struct vm *vm, unsigned int index, struct err *e)
+{
+	struct vcpu *v = &vm->vcpu[index];
+
+	v->fd = ioctl(vm->fd, KVM_CREATE_VCPU, index);
+	if (v->fd < 0)
+		return err_set(e, errno, "vCPU %u: KVM_CREATE_VCPU: %s", index, strerror(errno));
+	v->run = mmap(NULL, vm->cfg.host->run_size, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	if (v->run == MAP_FAILED) {
+		v->run = NULL;
+		return err_set(e, errno, "vCPU %u: cannot map kvm_run: %s", index, strerror(errno));
+	}
+	if (ring_init(&v->ring, vm->cfg.ring_size) < 0)
+		return err_set(e, ENOMEM, "vCPU %u: no memory for a ring of %zu bytes", index,
+			       vm->cfg.ring_size);
+	return 0;
+}
+
+static int create_vcpus(struct vm *vm, struct err *e)
+{
+	struct kvm_cpuid2 *cpuid = NULL;
+	int ret = cpuid_for_guest(vm, &cpuid, e);
+
+	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
+		ret = create_vcpu(vm, i, e);
+		ret = ret ? ret : vcpu_setup(&vm->vcpu[i], cpuid, e);
+	}
+	free(cpuid);
+	if (!ret && vm->cfg.host->tsc_khz) {
+		int khz = ioctl(vm->vcpu[0].fd, KVM_GET_TSC_KHZ, 0);
+
+		vm->tsc_khz = khz > 0 ? (uint32_t)khz : 0;
+	}
+	return ret;
+}
+
+static int load_kernel(struct vm *vm, struct err *e)
+{
+	struct boot_config boot = {
+		.cmdline = vm->cfg.cmdline,
+		.initrd = vm->cfg.initrd,
+		.initrd_len = vm->cfg.initrd_len,
+		.vcpus = vm->nvcpus,
+	};
+	struct boot_entry entry;
+	int ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
+
+	return ret ? ret : vcpu_set_entry(&vm->vcpu[0], &entry, e);
+}
+
+int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
+{
+	struct vm *vm;
+	int ret;
+
+	if (cfg->vcpus < 1 || cfg->vcpus > VM_MAX_VCPUS)
+		return err_set(e, EINVAL, "%u vCPUs: expected 1 to %d", cfg->vcpus, VM_MAX_VCPUS);
+	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0])))
+		return err_set(e, ENOMEM, "out of memory");
+	memset(vm, 0, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0]));
+	vm->cfg = *cfg;
+	vm->fd = vm->end_fd = -1;
+	vm->nvcpus = cfg->vcpus;
+	pthread_mutex_init(&vm->end_lock, NULL);
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		vm->vcpu[i].index = i;
+		vm->vcpu[i].vm = vm;
+		vm->vcpu[i].fd = -1;
+	}
+	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
+	ret = ret ? ret : gmem_alloc(&vm->mem, cfg->mem_size, e);
+	ret = ret ? ret : create_kvm_vm(vm, e);
+	ret = ret ? ret : add_memory(vm, e);
+	ret = ret ? ret : add_devices(vm, e);
+	ret = ret ? ret : create_vcpus(vm, e);
+	ret = ret ? ret : load_kernel(vm, e);
+	if (ret) {
+		vm_destroy(vm);
+		return ret;
+	}
+	*out = vm;
+	return 0;
+}
+
+void vm_destroy(struct vm *vm)
+{
+	if (!vm)
+		return;
+	if (vm->have_pit)
+		pit_deinit(&vm->pit);
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		struct vcpu *v = &vm->vcpu[i];
+
+		if (v->run)
+			munmap(v->run, vm->cfg.host->run_size);
+		if (v->fd >= 0)
+			close(v->fd);
+		ring_deinit(&v->ring);
+	}
+	if (vm->fd >= 0)
+		close(vm->fd);
+	if (vm->end_fd >= 0)
+		close(vm->end_fd);
+	gmem_free(&vm->mem);
+	serial_deinit(&vm->serial);
+	pthread_mutex_destroy(&vm->end_lock);
+	free(vm);
+}
+
+int vm_start(struct vm *vm, struct err *e)
+{
+	sigset_t all, old;
+	int ret = 0;
+
+	vcpu_install_handler();
+	/* Threads begin with everything blocked: nothing of ours may be delivered to them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
+		ret = pthread_create(&vm->vcpu[i].thread, NULL, vcpu_main, &vm->vcpu[i]);
+		vm->vcpu[i].started = ret == 0;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret) {
+		struct err why = {0};
+
+		err_set(&why, ret, "cannot start a vCPU thread: %s", strerror(ret));
+		machine_end(vm, VM_END_ERROR, NULL, NULL, &why);
+		vm_join(vm);
+		return err_set(e, ret, "%s", why.text);
+	}
+	return 0;
+}
+
+int vm_end_fd(const struct vm *vm)
+{
+	return vm->end_fd;
+}
+
+void vm_end(struct vm *vm, enum vm_end_reason reason)
+{
+	machine_end(vm, reason, NULL, NULL, NULL);
+}
+
+void vm_join(struct vm *vm)
+{
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		struct vcpu *v = &vm->vcpu[i];
+
+		if (v->started)
+			pthread_join(v->thread, NULL);
+		v->started = false;
+	}
+}
+
+const struct vm_result *vm_result(const struct vm *vm)
+{
+	return &vm->result;
+}
+
+unsigned int vm_vcpus(const struct vm *vm)
+{
+	return vm->nvcpus;
+}
+
+struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
+{
+	return &vm->vcpu[vcpu].ring;
+}
+
+const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
+{
+	return &vm->vcpu[vcpu].stats;
+}
+
+const struct gmem *vm_memory(const struct vm *vm)
+{
+	return &vm->mem;
+}
+
+size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
+{
+	return serial_input(&vm->serial, data, len);
+}
+
+uint32_t vm_tsc_khz(const struct vm *vm)
+{
+	return vm->tsc_khz;
+}
