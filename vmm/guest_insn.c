@@ -82,7 +82,7 @@ int guest_insn_decode(struct guest_insn *g, struct vcpu *v)
 }
 
 struct gpr_ref {
-	uint64_t *full;
+	__u64 *full;
 	unsigned int size, shift;
 };
 
