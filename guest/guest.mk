@@ -26,7 +26,7 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 
 DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start main work machine console user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
-	-Wl,-z,noexecstack -Wl,--no-warn-mismatch
+	-Wl,-z,noexecstack
 
 $(BUILD)/guest/demo/user.o: DEMO_MODEL := -mcmodel=small
 DEMO_MODEL = -mcmodel=kernel
@@ -48,8 +48,8 @@ $(BUILD)/guest/init.d/%.o: guest/init/%.c guest/guest.mk
 
 INIT_OBJS := $(patsubst %,$(BUILD)/guest/init.d/%.o,init phases)
 
-# Not named "init" next to the objects' directory of that name: a file and a
-# directory cannot share a name, so objects go to init.d.
+# The program is build/guest/init, and a directory cannot have that name too: so
+# the objects are in init.d.
 $(BUILD)/guest/init: $(INIT_OBJS)
 	$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
 
