@@ -30,7 +30,14 @@ struct kimage {
 	size_t elf_len;
 	struct kimage_segment seg[KIMAGE_MAX_SEGMENTS];
 	unsigned int nseg;
-	uint64_t text, etext, end;	/* run-time _text, _etext (end of executable bytes), _end; from segments and sections */
+	/*
+	 * From segments and sections, those of the kernel's half of the address
+	 * space alone when there are any: where the first executable segment
+	 * starts (Linux: _text); the end of executable bytes, init code included
+	 * (so it lies beyond Linux's _etext); the end of memory, rounded up to a
+	 * page (Linux: _end).
+	 */
+	uint64_t text, etext, end;
 	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
 	unsigned int build_id_len;	/* 0 when there is none */
 	char banner[256];		/* "Linux version ..." up to the newline, or "" */
@@ -50,10 +57,10 @@ const uint8_t *kimage_ptr(const struct kimage *k, uint64_t va, size_t *avail);
 int kimage_symbols(const struct kimage *k, struct symtab **out, struct err *e);
 
 /*
- * Does this code keep frame pointers? No when an ORC section is there; else the
- * prologues of a spread of functions are looked at: at least 90 % of those that
- * call something must begin (endbr64, fentry nop/call allowed) with push %rbp;
- * mov %rsp,%rbp.
+ * Does this code keep frame pointers? No when an ORC section is there; else a
+ * spread of functions is looked at: at least 90 % of those that call something
+ * must have done push %rbp and mov %rsp,%rbp before their first call (the
+ * compiler may put other instructions before and between). No when none calls.
  * t may be NULL: then call targets found in the text serve as function starts.
  */
 bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t);

@@ -21,12 +21,15 @@ struct symfile {
 	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
 	unsigned int build_id_len;	/* 0 for text forms */
 	char banner[256];		/* ELF only */
+	/* ELF only: FNV-1a of the first text_len text bytes, for files without a build id. */
+	uint64_t text_va, text_len, text_hash;
 };
 
 /*
- * Parse bytes. -EINVAL for a file of no known form (message: path, line or
- * offset, what was expected); kallsyms whose addresses are all zero
- * (kptr_restrict) is refused with the sysctl that mends it.
+ * Parse bytes; none of them is kept. -EINVAL for a file of no known form
+ * (message: path, line or offset, what was expected) and for the placeholder
+ * that Debian installs as System.map; -EPERM for kallsyms whose addresses are
+ * all zero (kptr_restrict), with the sysctl that mends it.
  */
 int symfile_parse(struct symfile *f, const char *name, const uint8_t *data, size_t len,
 		  struct err *e);
@@ -35,7 +38,7 @@ void symfile_deinit(struct symfile *f);
 /*
  * Does it describe this kernel? ELF: build ids are compared, and where one side
  * has none, text bytes. Text: linux_banner must lie at the named address in the
- * image, _text/_etext/_end must agree, and the targets of direct calls in the
+ * image, _text, _etext and _end must agree with it, and the targets of direct calls in the
  * image's text must be symbol addresses (at least 95 % of a large sample).
  * A mismatch is -ESTALE with both identities in the message.
  */

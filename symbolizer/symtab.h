@@ -6,8 +6,11 @@
  * Several symbols at one address are aliases; lookup prefers a sized function
  * symbol, then global over weak over local, then the shorter, then the
  * lexicographically smaller name, so the answer never depends on input order.
- * A symbol without a size reaches to the next address that has one, but never
- * further than SYMTAB_MAX_GAP and never across the end of its range.
+ * A code symbol without a size reaches to the next address that has a symbol
+ * (absolute ones do not count); where that is further than SYMTAB_MAX_GAP, or
+ * there is none, only to the end of its 4 KiB page. One inside a sized function
+ * stays empty: it is a label, and lookup answers with the function. Where code
+ * symbols overlap, the one that starts last covers.
  */
 #ifndef KVMPROF_SYMBOLIZER_SYMTAB_H
 #define KVMPROF_SYMBOLIZER_SYMTAB_H
@@ -34,14 +37,14 @@ struct symtab;
 struct symtab *symtab_create(void);
 void symtab_destroy(struct symtab *t);
 
-/* Copies name. -EINVAL for an empty or over-long name, -E2BIG over the cap, -ENOMEM. */
+/* Copies name. -EINVAL for an empty or over-long name, -E2BIG over a cap, -ENOMEM. */
 int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name);
 /* Sort, drop exact duplicates, fill in missing sizes. */
 int symtab_freeze(struct symtab *t, struct err *e);
 
-/* The code symbol that covers addr, or NULL. *off = addr - symbol->addr. */
+/* The code symbol (type t, T, w, W) that covers addr, or NULL. off may be NULL; *off = addr - symbol->addr. */
 const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64_t *off);
-/* The first symbol of any type with exactly this name, or NULL. */
+/* The symbol of any type with exactly this name, the lowest address of several, or NULL. */
 const struct symbol *symtab_find(const struct symtab *t, const char *name);
 
 size_t symtab_count(const struct symtab *t);

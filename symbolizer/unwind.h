@@ -9,7 +9,14 @@
  * address is taken from where the instruction bytes say it is. Frame pointers
  * tagged by ENCODE_FRAME_POINTER (bit 0 set, Linux 4.9+,
  * arch/x86/include/asm/frame.h) lead to a pt_regs, across interrupt and
- * exception stacks; a pt_regs with CPL 3 ends the kernel part.
+ * exception stacks; a pt_regs with CPL 3 ends the kernel part, and is followed
+ * into user frames only where user_start..user_end covers its rip. An interrupt
+ * stub that keeps neither frame nor tag is crossed when its code leads to an
+ * iretq with rsp followed all the way; what cannot be decided so ends the stack
+ * with STACK_END_BAD_CHAIN.
+ *
+ * Without symbols, functions without a frame of their own (assembly) cannot
+ * always be told from functions with one: stacks are then shorter.
  */
 #ifndef KVMPROF_SYMBOLIZER_UNWIND_H
 #define KVMPROF_SYMBOLIZER_UNWIND_H
@@ -33,6 +40,10 @@ struct unwinder {
 	bool frame_pointers;		/* the kernel's code keeps them */
 };
 
+/*
+ * Any thread; no allocation. out->n >= 1 always: ip[0] is the sampled rip.
+ * s must have passed sample_check when it comes from outside.
+ */
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out);
 
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * framescan: where the frame is at one instruction, from the code around it.
+ *
+ * Code with frame pointers has three states: the caller's frame pointer still
+ * (or again) in rbp, rbp pushed but not yet replaced, and rbp leading to the
+ * frame. Which one holds at rip follows from what the code does NEXT: it will
+ * push rbp, or set it, or undo it, or return. All ways onward agree in code
+ * that a compiler made, so following any one of them to its first such event
+ * decides. This finds prologues wherever the compiler moved them.
+ */
+#ifndef KVMPROF_SYMBOLIZER_FRAMESCAN_H
+#define KVMPROF_SYMBOLIZER_FRAMESCAN_H
+
+#include "symbolizer/unwind.h"
+
+enum scan_kind {
+	SCAN_UNKNOWN = 0,
+	SCAN_FRAME,	/* rbp leads to this function's frame */
+	SCAN_AT_RSP,	/* the return address is at rsp + off */
+	SCAN_AT_R10,	/* the return address is at r10 - 8 */
+	SCAN_IRET,	/* an interrupt return frame is at rsp + off */
+};
+
+struct scan {
+	enum scan_kind kind;
+	bool by_call;		/* SCAN_FRAME only because the code goes on to call something */
+	bool by_return;		/* SCAN_AT_RSP from following rsp to a return */
+	bool rbp_saved;		/* the caller's rbp is at rsp + rbp_off, else still in rbp */
+	int64_t off, rbp_off;
+};
+
+/* Registers that a scan starts from. */
+struct scan_regs {
+	uint64_t rip, rsp, rbp, r10;
+};
+
+/*
+ * over_calls: take calls as returning with rsp unchanged and go on; for code
+ * known to have no frame.
+ */
+struct scan framescan(const struct unwinder *u, const struct scan_regs *r, uint64_t text_start,
+		      uint64_t text_end, bool over_calls);
+
+enum frame_owner {
+	OWNER_UNKNOWN,	/* no symbol covers it */
+	OWNER_FRAME,	/* the function sets up a frame before va */
+	OWNER_NONE,	/* it does not */
+	OWNER_PART,	/* a part split off a function (".cold"), entered with its frame */
+};
+
+/* Does the function that covers va - back keep a frame there? */
+enum frame_owner frame_owner(const struct unwinder *u, uint64_t va, unsigned int back);
+
+/*
+ * For code whose ways onward all end in an indirect jump, which may be a switch
+ * or a tail call: what the straight line from the function's start to va says.
+ * SCAN_UNKNOWN when that line is not conclusive.
+ */
+struct scan framescan_linear(const struct unwinder *u, uint64_t va);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/unwind.h"
+
+#include "symbolizer/framescan.h"
+#include "symbolizer/insn.h"
+
+#include <string.h>
+
+/* struct pt_regs, arch/x86/include/asm/ptrace.h (64-bit): offsets of what we need. */
+enum {
+	PT_BP = 32,
+	PT_R10 = 56,
+	PT_IP = 128,
+	PT_CS = 136,
+	PT_SP = 152,
+	PT_SIZE = 168,
+};
+
+/* An interrupt return frame (SDM vol. 3, "64-Bit Mode Stack Frame"). */
+enum {
+	IRET_IP = 0,
+	IRET_CS = 8,
+	IRET_SP = 24,
+	IRET_SIZE = 40,
+};
+
+struct walk {
+	const struct unwinder *u;
+	const struct sample *s;
+	struct stack *out;
+	uint64_t text_start, text_end;	/* of the privilege level that we are at */
+	bool user;
+	/*
+	 * Per slice, the lowest address that the walk may still use. Frames are
+	 * consumed outward only, which is what makes every walk end.
+	 */
+	uint64_t floor[SAMPLE_MAX_SLICES];
+};
+
+/* What one step came to. */
+enum step {
+	STEP_ON,	/* go on from the registers it gave */
+	STEP_END,	/* out->end is set */
+};
+
+static enum step finish(struct walk *w, enum stack_end end)
+{
+	w->out->end = (uint8_t)end;
+	return STEP_END;
+}
+
+static bool push_frame(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
+{
+	struct stack *o = w->out;
+
+	if (o->n == STACK_MAX_FRAMES) {
+		o->end = STACK_END_DEPTH;
+		return false;
+	}
+	o->ip[o->n] = ip;
+	o->quality[o->n] = (uint8_t)q;
+	o->exact[o->n] = exact;
+	o->n++;
+	if (!w->user)
+		o->n_kernel = o->n;
+	return true;
+}
+
+/* Copy n stack bytes at va; returns their slice, or -1 when they were not copied. */
+static int stack_read(const struct walk *w, uint64_t va, void *dst, size_t n)
+{
+	const struct sample *s = w->s;
+
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+		uint64_t rel = va - sl->va;
+
+		if (va >= sl->va && rel <= sl->len && n <= sl->len - rel) {
+			memcpy(dst, s->stack + sl->off + rel, n);
+			return i;
+		}
+	}
+	return -1;
+}
+
+/*
+ * Why a read failed: a slice that ends short of it means that the chain goes on
+ * where nothing was copied; an address that is no plausible stack means that
+ * the chain is broken.
+ */
+static enum stack_end missing(const struct walk *w, uint64_t va)
+{
+	const struct sample *s = w->s;
+
+	if (s->nslices == 0)
+		return STACK_END_CUT;
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+
+		/* 64 KiB above: no stack that we know is larger. */
+		if (va >= sl->va && va - sl->va < sl->len + 65536ull)
+			return STACK_END_CUT;
+	}
+	return STACK_END_BAD_CHAIN;
+}
+
+/* Text patched at boot (arch/x86/kernel/alternative.c) no longer ends its calls where the image does. */
+static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n, uint64_t ret)
+{
+	const struct symbol *sym;
+	uint64_t target, off;
+	uint8_t rel[8];
+
+	if (w->user || n < 5)
+		return false;
+	/* call *mem (6 or 7 bytes) became call rel32 (5) and a nop */
+	if (p[n - 5] == 0xff && (p[n - 4] == 0x15 || (p[n - 4] == 0x14 && p[n - 3] == 0x25)))
+		return true;
+	/* call __x86_indirect_thunk_reg (5 bytes) became call *reg (2 or 3) and a nop */
+	for (unsigned int k = 2; k <= 3 && w->u->symbols; k++) {
+		if (p[n - k] != 0xe8 ||
+		    w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
+			continue;
+		target = ret - k + 5 + (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 |
+								    rel[2] << 16 |
+								    (uint32_t)rel[3] << 24);
+		sym = symtab_lookup(w->u->symbols, target, &off);
+		if (sym && off == 0 && !strncmp(sym->name, "__x86_indirect_", 15))
+			return true;
+	}
+	return false;
+}
+
+/* Is this the address after a call in known text? */
+static bool is_return_address(const struct walk *w, uint64_t ret)
+{
+	uint64_t from = ret - 8, target;
+	uint8_t p[8];
+	size_t n;
+
+	if (ret <= w->text_start || ret > w->text_end)
+		return false;
+	if (ret - w->text_start < 8)
+		from = w->text_start;
+	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
+	if (n < ret - from)
+		return false;
+	if (insn_call_before(ret, p, n, &target) &&
+	    (!target || (target >= w->text_start && target < w->text_end)))
+		return true;
+	return patched_call_before(w, p, n, ret);
+}
+
+/*
+ * head_64.S starts the first C function of each CPU with lretq, from a pushed
+ * return address: the outermost frame.
+ */
+static bool is_start_of_cpu(const struct walk *w, uint64_t ret)
+{
+	uint8_t p[2];
+
+	return !w->user && ret > w->text_start + 2 && ret <= w->text_end &&
+	       w->u->read_text(w->u->ctx, ret - 2, p, 2) == 2 && p[0] == 0x48 && p[1] == 0xcb;
+}
+
+static void enter_user(struct walk *w)
+{
+	w->user = true;
+	w->text_start = w->u->user_start;
+	w->text_end = w->u->user_end;
+}
+
+/* Continue at an interrupted place: its registers are all known. */
+static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
+{
+	if (cs & 3) {
+		if (w->user)
+			return finish(w, STACK_END_BAD_CHAIN);
+		if (r->rip < w->u->user_start || r->rip >= w->u->user_end)
+			return finish(w, STACK_END_USER);
+		enter_user(w);
+	} else if (r->rip == 0) {
+		/* The empty pt_regs at the end of a kernel thread's stack. */
+		return finish(w, STACK_END_ROOT);
+	} else if (w->user || r->rip < w->text_start || r->rip >= w->text_end) {
+		return finish(w, STACK_END_BAD_CHAIN);
+	}
+	if (!push_frame(w, r->rip, FRAME_REGS, true))
+		return STEP_END;
+	return STEP_ON;
+}
+
+/* rbp was tagged by ENCODE_FRAME_POINTER: a pt_regs lies at rbp - 1. */
+static enum step cross_pt_regs(struct walk *w, struct scan_regs *r)
+{
+	uint64_t at = r->rbp - 1, cs;
+	uint8_t b[PT_SIZE];
+	int slice;
+
+	if (at % 8 || w->user)
+		return finish(w, STACK_END_BAD_CHAIN);
+	slice = stack_read(w, at, b, sizeof(b));
+	if (slice < 0)
+		return finish(w, missing(w, at + sizeof(b) - 1));
+	if (at < w->floor[slice])
+		return finish(w, STACK_END_BAD_CHAIN);
+	w->floor[slice] = at + sizeof(b);
+	memcpy(&r->rip, b + PT_IP, 8);
+	memcpy(&r->rsp, b + PT_SP, 8);
+	memcpy(&r->rbp, b + PT_BP, 8);
+	memcpy(&r->r10, b + PT_R10, 8);
+	memcpy(&cs, b + PT_CS, 8);
+	return resume(w, r, cs);
+}
+
+/* The scan led to an iretq: its frame is at `at`. */
+static enum step cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
+{
+	uint64_t cs, sp;
+	uint8_t b[IRET_SIZE];
+	int slice;
+
+	if (at % 8 || w->user)
+		return finish(w, STACK_END_BAD_CHAIN);
+	slice = stack_read(w, at, b, sizeof(b));
+	if (slice < 0)
+		return finish(w, missing(w, at + sizeof(b) - 1));
+	memcpy(&r->rip, b + IRET_IP, 8);
+	memcpy(&cs, b + IRET_CS, 8);
+	memcpy(&sp, b + IRET_SP, 8);
+	/*
+	 * The processor aligns rsp to 16 and pushes (SDM vol. 3, 6.14.2), or has
+	 * switched stacks. Anything else is not an interrupt frame.
+	 */
+	if (at < w->floor[slice] ||
+	    (!(cs & 3) && (sp & ~15ull) != at + IRET_SIZE && stack_read(w, sp, b, 8) == slice))
+		return finish(w, STACK_END_BAD_CHAIN);
+	w->floor[slice] = at + IRET_SIZE;
+	r->rsp = sp;
+	r->r10 = 0;	/* unknown */
+	return resume(w, r, cs);
+}
+
+/*
+ * Read the return address at `at` and accept it as a caller: the registers
+ * become those after the return. rbp is the caller's, as found.
+ */
+static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uint64_t rbp,
+			   enum frame_quality q)
+{
+	uint64_t ret;
+	int slice;
+
+	if (at % 8)
+		return finish(w, STACK_END_BAD_CHAIN);
+	slice = stack_read(w, at, &ret, 8);
+	if (slice < 0)
+		return finish(w, missing(w, at + 7));
+	if (at < w->floor[slice])
+		return finish(w, STACK_END_BAD_CHAIN);
+	if (ret == 0)
+		return finish(w, STACK_END_ROOT);
+	if (!is_return_address(w, ret)) {
+		if (rbp != 0 || !is_start_of_cpu(w, ret))
+			return finish(w, STACK_END_BAD_CHAIN);
+	}
+	w->floor[slice] = at + 8;
+	r->rip = ret;
+	r->rsp = at + 8;
+	r->rbp = rbp;
+	r->r10 = 0;
+	return push_frame(w, ret, q, false) ? STEP_ON : STEP_END;
+}
+
+/* rbp leads to the frame of the function at rip. */
+static enum step step_frame(struct walk *w, struct scan_regs *r)
+{
+	uint64_t fp = r->rbp, saved;
+	int slice;
+
+	if (fp == 0)
+		return finish(w, STACK_END_ROOT);
+	if (fp & 1)
+		return cross_pt_regs(w, r);
+	if (fp % 8)
+		return finish(w, STACK_END_BAD_CHAIN);
+	slice = stack_read(w, fp, &saved, 8);
+	if (slice < 0)
+		return finish(w, missing(w, fp + 15));
+	if (fp < w->floor[slice])
+		return finish(w, STACK_END_BAD_CHAIN);
+	return return_to(w, r, fp + 8, saved, FRAME_FP);
+}
+
+/* Go where the scan says. */
+static enum step step_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
+{
+	uint64_t rbp = r->rbp;
+
+	if (sc->kind != SCAN_FRAME && sc->rbp_saved &&
+	    stack_read(w, r->rsp + (uint64_t)sc->rbp_off, &rbp, 8) < 0)
+		return finish(w, missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
+	switch (sc->kind) {
+	case SCAN_FRAME:
+		return step_frame(w, r);
+	case SCAN_AT_RSP:
+		return return_to(w, r, r->rsp + (uint64_t)sc->off, rbp, FRAME_LEAF);
+	case SCAN_AT_R10:
+		return return_to(w, r, r->r10 - 8, rbp, FRAME_LEAF);
+	case SCAN_IRET:
+		r->rbp = rbp;
+		return cross_iret(w, r, r->rsp + (uint64_t)sc->off);
+	default:
+		return finish(w, STACK_END_BAD_CHAIN);
+	}
+}
+
+/* Code without a frame of its own: the way to its return tells, or nothing does. */
+static enum step step_frameless(struct walk *w, struct scan_regs *r)
+{
+	struct scan sc;
+
+	/* Entry code has no frame but marks the registers below it. */
+	if ((r->rbp & 1) && !w->user)
+		return cross_pt_regs(w, r);
+	sc = framescan(w->u, r, w->text_start, w->text_end, true);
+	/*
+	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
+	 * itself that comes back to rbp.
+	 */
+	if (sc.kind == SCAN_FRAME && r->rbp != 0)
+		return finish(w, STACK_END_BAD_CHAIN);
+	return step_scan(w, r, &sc);
+}
+
+/* The function at rip was stopped at any instruction of it. */
+static enum step step_interrupted(struct walk *w, struct scan_regs *r)
+{
+	struct scan sc = framescan(w->u, r, w->text_start, w->text_end, false);
+
+	if (sc.kind == SCAN_UNKNOWN) {
+		sc = framescan_linear(w->u, r->rip);
+		if (sc.kind == SCAN_UNKNOWN)
+			return step_frameless(w, r);
+	} else if (sc.kind == SCAN_FRAME && sc.by_call && !w->u->symbols) {
+		/* Without names: does the code give back what it pushed, instead of a frame? */
+		struct scan far = framescan(w->u, r, w->text_start, w->text_end, true);
+
+		if (far.kind == SCAN_AT_RSP && far.by_return)
+			sc = far;
+	} else if (sc.kind == SCAN_FRAME && sc.by_call &&
+		   frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
+		return step_frameless(w, r);
+	}
+	return step_scan(w, r, &sc);
+}
+
+/* rip is a return address: its function is in the middle of a call. */
+static enum step step_caller(struct walk *w, struct scan_regs *r)
+{
+	struct scan sc;
+
+	switch (frame_owner(w->u, r->rip, 1)) {
+	case OWNER_FRAME:
+	case OWNER_PART:
+		return step_frame(w, r);
+	case OWNER_NONE:
+		if (r->rbp == 0)
+			return finish(w, STACK_END_ROOT);
+		return step_frameless(w, r);
+	case OWNER_UNKNOWN:
+		break;
+	}
+	if (r->rbp == 0)
+		return finish(w, STACK_END_ROOT);
+	if ((r->rbp & 1) && !w->user)
+		return cross_pt_regs(w, r);
+	/* Without names only the code itself can tell an entry stub from a function. */
+	sc = framescan(w->u, r, w->text_start, w->text_end, false);
+	if (sc.kind == SCAN_UNKNOWN)
+		sc.kind = SCAN_FRAME;	/* e.g. the call does not return */
+	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
+		return finish(w, STACK_END_BAD_CHAIN);
+	return step_scan(w, r, &sc);
+}
+
+void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
+{
+	struct walk w = {
+		.u = u, .s = s, .out = out,
+		.text_start = u->text_start, .text_end = u->text_end,
+	};
+	struct scan_regs r = {
+		.rip = s->regs.rip, .rsp = s->regs.gpr[GPR_RSP], .rbp = s->regs.gpr[GPR_RBP],
+		.r10 = s->regs.gpr[GPR_R10],
+	};
+	enum step st = STEP_ON;
+	uint8_t byte;
+
+	out->n = out->n_kernel = 0;
+	out->end = STACK_END_BAD_CHAIN;
+	if (s->mode == SAMPLE_USER)
+		enter_user(&w);
+	(void)push_frame(&w, r.rip, FRAME_REGS, true);
+	if (!w.user && !u->frame_pointers) {
+		out->end = STACK_END_NO_FP;
+		return;
+	}
+	if (r.rip < w.text_start || r.rip >= w.text_end) {
+		out->end = w.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
+		return;
+	}
+	if (u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
+		out->end = STACK_END_NO_TEXT;
+		return;
+	}
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+
+		/* Nothing below rsp belongs to the chain. */
+		if (r.rsp > sl->va && r.rsp - sl->va < sl->len)
+			w.floor[i] = r.rsp;
+	}
+	while (st == STEP_ON) {
+		if (out->exact[out->n - 1])
+			st = step_interrupted(&w, &r);
+		else
+			st = step_caller(&w, &r);
+	}
+}
