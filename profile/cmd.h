@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd: the subcommands. argv[0] is the subcommand's name; the return value is
+ * the exit status: 0 fine, 1 failed, 2 wrong usage.
+ */
+#ifndef KVMPROF_PROFILE_CMD_H
+#define KVMPROF_PROFILE_CMD_H
+
+int cmd_report(int argc, char **argv);
+int cmd_script(int argc, char **argv);
+
+#endif

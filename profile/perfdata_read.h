@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perfdata_read: the records of a perf.data file, ours or perf's.
+ *
+ * A file that ends early, is damaged on the way or holds something that we do
+ * not read (compressed records) gives what comes before; `partial` is set then
+ * and `message` says why in one line. A file that is no perf.data, or of a form
+ * that we do not read at all (pipe mode, big endian, events with different
+ * sample layouts), is refused by open.
+ *
+ * Everything points into the mapped file; valid until close. One thread.
+ */
+#ifndef KVMPROF_PROFILE_PERFDATA_READ_H
+#define KVMPROF_PROFILE_PERFDATA_READ_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PERFDATA_MAX_FILE (64ull << 30)
+#define PERFDATA_MAX_ATTRS 64u
+#define PERFDATA_MAX_BUILD_IDS 65536u
+#define PERFDATA_MAX_FRAMES 8190u	/* what fits a record of 64 KiB */
+
+enum perfdata_kind {
+	PERFDATA_SAMPLE = 1,
+	PERFDATA_COMM,
+	PERFDATA_MAP,		/* MMAP or MMAP2 */
+	PERFDATA_LOST,		/* LOST or LOST_SAMPLES */
+};
+
+struct perfdata_record {
+	enum perfdata_kind kind;
+	bool kernel;		/* sample: innermost frame; map: the kernel's */
+	uint32_t pid, tid, cpu;
+	uint64_t time_ns;	/* 0 when the file has no times */
+	union {
+		struct {
+			uint64_t ip, period;
+			/* nr words, not aligned, contexts included; the perfdata_frame_* functions read them. */
+			const uint8_t *chain;
+			uint32_t nr;
+		} sample;
+		const char *comm;
+		struct {
+			uint64_t addr, len, pgoff;
+			const char *path;
+			const uint8_t *build_id;	/* 20 bytes or NULL */
+		} map;
+		uint64_t lost;
+	};
+};
+
+struct perfdata_build_id_entry {
+	bool kernel;
+	uint8_t len;		/* 1 to 20 */
+	const uint8_t *id;
+	const char *name;
+};
+
+/* A string of the file, not terminated beyond what the file holds; "" when it is not there. */
+struct perfdata {
+	char event[64], hostname[256], osrelease[256], version[64];
+	bool ours;		/* written by kvmprof: chain addresses are exact */
+	uint32_t ncpus;		/* 0 unknown */
+	uint64_t first_ns, last_ns;	/* of the samples read */
+	const char *json;	/* our totals, json_len bytes, or NULL */
+	size_t json_len;
+	char *dir;		/* the directory when it is one, else NULL; owned */
+	bool partial;
+	char message[320];
+
+	uint64_t nsamples, nlost;	/* counted by open */
+
+	const struct perfdata_build_id_entry *build_ids;
+	size_t nbuild_ids;
+
+	struct perfdata_private *priv;
+};
+
+/* A directory with `data` in it, or a file. */
+int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* Borrowed bytes; name is for messages. */
+int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *data, size_t len,
+			struct err *e);
+void perfdata_close(struct perfdata *p);
+
+/*
+ * The next record in order of time (records of one moment in file order, those
+ * without a time first). False at the end. Records of other kinds are skipped.
+ */
+bool perfdata_next(struct perfdata *p, struct perfdata_record *r);
+/* Start again. */
+void perfdata_rewind(struct perfdata *p);
+
+/* Walk a sample's frames, innermost first; a sample without a chain has its ip alone. */
+struct perfdata_walk {
+	const uint8_t *at;
+	uint32_t left;
+	bool kernel, skip;	/* of the next frame; skip: frames of a context that is neither */
+	bool first;
+	uint64_t ip;
+};
+
+struct perfdata_frame {
+	uint64_t ip;
+	bool kernel;
+	bool innermost;
+};
+
+void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *r);
+bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f);
+
+#endif

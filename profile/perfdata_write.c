@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/perfdata_write.h"
+
+#include "profile/perfdata_format.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define OUT_CHUNK (1u << 20)
+#define MAX_NAME 4000u		/* longest map path or comm: what PATH_MAX and u16 sizes allow */
+#define MAX_BUILD_IDS 65536u
+#define EVENT_ID 1u		/* our only event's id */
+
+int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
+{
+	memset(w, 0, sizeof(*w));
+	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (w->fd < 0)
+		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
+	w->path = strdup(path);
+	return w->path ? 0 : err_set(e, ENOMEM, "%s: out of memory", path);
+}
+
+void perfdata_writer_close(struct perfdata_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+	buf_deinit(&w->out);
+	buf_deinit(&w->held);
+	for (size_t i = 0; i < w->nids; i++)
+		free(w->ids[i].name);
+	free(w->ids);
+	free(w->idx);
+	free(w->path);
+	w->ids = NULL;
+	w->idx = NULL;
+	w->path = NULL;
+	w->nids = w->nidx = w->idx_cap = 0;
+}
+
+static int fail(struct perfdata_writer *w, int err, struct err *e)
+{
+	if (!w->failed)
+		w->failed = -err;
+	return err_set(e, err, "%s: cannot write: %s", w->path, strerror(err));
+}
+
+static int no_memory(struct perfdata_writer *w, struct err *e)
+{
+	w->failed = w->failed ? w->failed : -ENOMEM;
+	return err_set(e, ENOMEM, "%s: out of memory", w->path);
+}
+
+/* Hand what has been collected to the kernel. */
+static int push_out(struct perfdata_writer *w, struct err *e)
+{
+	int ret;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	if (w->out.failed)
+		return no_memory(w, e);
+	ret = file_write_all(w->fd, w->out.data, w->out.len);
+	if (ret)
+		return fail(w, -ret, e);
+	w->out.len = 0;
+	return 0;
+}
+
+/* -- features' building blocks ------------------------------------------------ */
+
+static void put_string(struct buf *b, const char *s)
+{
+	size_t len = strlen(s) + 1;
+	size_t padded = (len + PERFDATA_STRING_ALIGN - 1) & ~(size_t)(PERFDATA_STRING_ALIGN - 1);
+
+	buf_u32(b, (uint32_t)padded);
+	buf_add(b, s, len);
+	buf_add(b, NULL, padded - len);
+}
+
+/* struct perf_event_attr, PERFDATA_ATTR_SIZE bytes. */
+static void put_attr(struct buf *b, const struct profile_info *info)
+{
+	size_t start = b->len;
+	double hz = info->freq_hz;
+
+	buf_u32(b, PERFDATA_TYPE_SOFTWARE);
+	buf_u32(b, PERFDATA_ATTR_SIZE);
+	buf_u64(b, PERFDATA_COUNT_SW_CPU_CLOCK);
+	buf_u64(b, hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1);	/* sample_freq */
+	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE);
+	buf_u64(b, PERFDATA_FORMAT_ID);
+	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | PERFDATA_ATTR_FREQ |
+			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL |
+			   PERFDATA_ATTR_MMAP2 | PERFDATA_ATTR_COMM_EXEC |
+			   PERFDATA_ATTR_USE_CLOCKID);
+	buf_add(b, NULL, 44);	/* up to sample_stack_user */
+	buf_u32(b, CLOCK_MONOTONIC);	/* clockid */
+	buf_add(b, NULL, 32);
+	assert(b->failed || b->len - start == PERFDATA_ATTR_SIZE);
+}
+
+static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t data_end,
+		       const uint64_t features[4])
+{
+	buf_add(b, PERFDATA_MAGIC, 8);
+	buf_u64(b, PERFDATA_HEADER_SIZE);
+	buf_u64(b, PERFDATA_ATTR_ENTRY);
+	buf_u64(b, w->attr_off);
+	buf_u64(b, PERFDATA_ATTR_ENTRY);
+	buf_u64(b, w->data_off);
+	buf_u64(b, data_end ? data_end - w->data_off : 0);
+	buf_u64(b, 0);
+	buf_u64(b, 0);
+	for (unsigned int i = 0; i < 4; i++)
+		buf_u64(b, features[i]);
+}
+
+static void put_sample_id(struct buf *b, uint32_t pid, uint32_t tid, uint64_t time_ns, uint32_t cpu)
+{
+	buf_u32(b, pid);
+	buf_u32(b, tid);
+	buf_u64(b, time_ns);
+	buf_u32(b, cpu);
+	buf_u32(b, 0);
+}
+
+static void put_record_header(struct buf *b, uint32_t type, uint16_t misc, size_t size)
+{
+	assert(size <= PERFDATA_RECORD_MAX);
+	buf_u32(b, type);
+	buf_u16(b, misc);
+	buf_u16(b, (uint16_t)size);
+}
+
+static size_t name_size(const char *name)
+{
+	return (strnlen(name, MAX_NAME) + 1 + 7) & ~(size_t)7;
+}
+
+static void put_name(struct buf *b, const char *name)
+{
+	size_t len = strnlen(name, MAX_NAME);
+
+	buf_add(b, name, len);
+	buf_add(b, NULL, name_size(name) - len);
+}
+
+/* -- begin -------------------------------------------------------------------- */
+
+int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *info, struct err *e)
+{
+	static const uint64_t none[4];
+
+	w->ids_off = PERFDATA_HEADER_SIZE;
+	w->attr_off = w->ids_off + 8;
+	w->data_off = w->attr_off + PERFDATA_ATTR_ENTRY;
+	put_header(&w->out, w, 0, none);
+	buf_u64(&w->out, EVENT_ID);
+	put_attr(&w->out, info);
+	buf_u64(&w->out, w->ids_off);
+	buf_u64(&w->out, 8);
+	assert(w->out.failed || w->out.len == w->data_off);
+
+	if (info->end > info->text) {
+		size_t size = PERFDATA_RECORD_HEADER + 32 + name_size(PERFDATA_KERNEL_MAP_NAME) + 24;
+
+		/* perf takes the kernel's slide from the name and pgoff together. */
+		put_record_header(&w->out, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, size);
+		buf_u32(&w->out, UINT32_MAX);
+		buf_u32(&w->out, 0);
+		buf_u64(&w->out, info->text);
+		buf_u64(&w->out, info->end - info->text);
+		buf_u64(&w->out, info->text);
+		put_name(&w->out, PERFDATA_KERNEL_MAP_NAME);
+		put_sample_id(&w->out, UINT32_MAX, 0, 0, 0);
+	}
+	w->pos = w->out.len;
+	return push_out(w, e);
+}
+
+/* -- the window ---------------------------------------------------------------- */
+
+static int compare_held(const void *a, const void *b)
+{
+	const struct perfdata_held *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	/* Order of arrival: a COMM stays before the samples of the same moment. */
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Write the n oldest held records. The index is sorted. */
+static int write_oldest(struct perfdata_writer *w, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct perfdata_held *h = &w->idx[i];
+
+		/* perf handles records with time 0 at once, whatever the rounds say. */
+		if (h->time_ns && h->time_ns < w->prev_round_ns) {
+			w->late++;
+			w->rounds_off = true;
+		}
+		if (h->time_ns > w->max_ns)
+			w->max_ns = h->time_ns;
+		buf_add(&w->out, w->held.data + h->off, h->len);
+		w->pos += h->len;
+		if (w->out.len >= OUT_CHUNK || w->out.failed) {
+			int ret = push_out(w, e);
+
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static void finish_round(struct perfdata_writer *w)
+{
+	if (w->rounds_off)
+		return;
+	put_record_header(&w->out, PERFDATA_RECORD_FINISHED_ROUND, 0, PERFDATA_RECORD_HEADER);
+	w->pos += PERFDATA_RECORD_HEADER;
+	w->prev_round_ns = w->round_ns;
+	w->round_ns = w->max_ns;
+}
+
+/* Write the older half of the window, or all of it. */
+static int drain_window(struct perfdata_writer *w, bool all, struct err *e)
+{
+	size_t n = all ? w->nidx : (w->nidx + 1) / 2;
+	struct buf rest;
+	bool sorted = true;
+	int ret;
+
+	for (size_t i = 1; sorted && i < w->nidx; i++)
+		sorted = w->idx[i - 1].time_ns <= w->idx[i].time_ns;
+	if (!sorted)
+		qsort(w->idx, w->nidx, sizeof(*w->idx), compare_held);
+	ret = write_oldest(w, n, e);
+	if (ret)
+		return ret;
+	finish_round(w);
+
+	buf_init(&rest);
+	if (!buf_reserve(&rest, w->held.cap))
+		return no_memory(w, e);
+	for (size_t i = n; i < w->nidx; i++) {
+		struct perfdata_held h = w->idx[i];
+
+		w->idx[i - n] = h;
+		w->idx[i - n].off = (uint32_t)rest.len;
+		buf_add(&rest, w->held.data + h.off, h.len);
+	}
+	w->nidx -= n;
+	buf_deinit(&w->held);
+	w->held = rest;
+	return 0;
+}
+
+/* A record has been appended to `held` from `start` on: enter it, and make room when it is time. */
+static int hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, struct err *e)
+{
+	if (w->held.failed)
+		return no_memory(w, e);
+	if (w->nidx == w->idx_cap) {
+		size_t cap = w->idx_cap ? w->idx_cap * 2 : 4096;
+		struct perfdata_held *idx = reallocarray(w->idx, cap, sizeof(*idx));
+
+		if (!idx)
+			return no_memory(w, e);
+		w->idx = idx;
+		w->idx_cap = cap;
+	}
+	w->idx[w->nidx++] = (struct perfdata_held){
+		.time_ns = time_ns,
+		.off = (uint32_t)start,
+		.len = (uint32_t)(w->held.len - start),
+	};
+	return w->held.len >= PERFDATA_WINDOW ? drain_window(w, false, e) : 0;
+}
+
+/* -- records ------------------------------------------------------------------- */
+
+int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
+			uint64_t time_ns, struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_COMM, 0,
+			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + 24);
+	buf_u32(&w->held, pid);
+	buf_u32(&w->held, tid);
+	put_name(&w->held, comm);
+	put_sample_id(&w->held, pid, tid, time_ns, 0);
+	return hold(w, start, time_ns, e);
+}
+
+int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e)
+{
+	size_t start = w->held.len;
+	int ret;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	ret = perfdata_write_build_id(w, false, map->build_id, PERFDATA_BUILD_ID_SIZE, map->path, e);
+	if (ret)
+		return ret;
+	put_record_header(&w->held, PERFDATA_RECORD_MMAP2,
+			  PERFDATA_MISC_USER | PERFDATA_MISC_MMAP_BUILD_ID,
+			  PERFDATA_RECORD_HEADER + 64 + name_size(map->path) + 24);
+	buf_u32(&w->held, map->pid);
+	buf_u32(&w->held, map->tid);
+	buf_u64(&w->held, map->addr);
+	buf_u64(&w->held, map->len);
+	buf_u64(&w->held, map->pgoff);
+	buf_u8(&w->held, PERFDATA_BUILD_ID_SIZE);
+	buf_add(&w->held, NULL, 3);
+	buf_add(&w->held, map->build_id, PERFDATA_BUILD_ID_SIZE);
+	buf_u32(&w->held, 5);	/* PROT_READ | PROT_EXEC */
+	buf_u32(&w->held, 2);	/* MAP_PRIVATE */
+	put_name(&w->held, map->path);
+	put_sample_id(&w->held, map->pid, map->tid, map->time_ns, 0);
+	return hold(w, start, map->time_ns, e);
+}
+
+int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
+			struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_LOST_SAMPLES, 0, PERFDATA_RECORD_HEADER + 8 + 24);
+	buf_u64(&w->held, count);
+	put_sample_id(&w->held, 0, 0, time_ns, cpu);
+	return hold(w, start, time_ns, e);
+}
+
+/* The address by which a frame is looked up (see the header of this file's interface). */
+static uint64_t frame_address(const struct stack *st, unsigned int i)
+{
+	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
+}
+
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+{
+	const struct stack *st = s->stack;
+	unsigned int n = st->n < STACK_MAX_FRAMES ? st->n : STACK_MAX_FRAMES;
+	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
+	unsigned int nr = n + (nk > 0) + (n > nk);
+	size_t start = w->held.len, size = PERFDATA_RECORD_HEADER + 48 + 8 * (size_t)nr;
+	uint64_t v[6 + STACK_MAX_FRAMES + 2], *p = v;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	assert(n > 0);
+	*p++ = st->ip[0];
+	*p++ = s->pid | (uint64_t)s->tid << 32;
+	*p++ = s->time_ns;
+	*p++ = s->cpu;
+	*p++ = s->period;
+	*p++ = nr;
+	if (nk)
+		*p++ = PERFDATA_CONTEXT_KERNEL;
+	for (unsigned int i = 0; i < nk; i++)
+		*p++ = frame_address(st, i);
+	if (n > nk)
+		*p++ = PERFDATA_CONTEXT_USER;
+	for (unsigned int i = nk; i < n; i++)
+		*p++ = frame_address(st, i);
+	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
+			  nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER, size);
+	buf_add(&w->held, v, size - PERFDATA_RECORD_HEADER);
+
+	w->samples++;
+	if (!w->first_ns || s->time_ns < w->first_ns)
+		w->first_ns = s->time_ns;
+	if (s->time_ns > w->last_ns)
+		w->last_ns = s->time_ns;
+	return hold(w, start, s->time_ns, e);
+}
+
+int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
+			    unsigned int len, const char *name, struct err *e)
+{
+	struct perfdata_build_id *ids, b = {.kernel = kernel, .len = len};
+
+	assert(len && len <= PERFDATA_BUILD_ID_SIZE);
+	for (size_t i = 0; i < w->nids; i++)
+		if (w->ids[i].len == len && !memcmp(w->ids[i].id, id, len) &&
+		    !strcmp(w->ids[i].name, name))
+			return 0;
+	/* A guest may invent mappings without end; the maps stay, the table is only a summary. */
+	if (w->nids >= MAX_BUILD_IDS)
+		return 0;
+	ids = reallocarray(w->ids, w->nids + 1, sizeof(*ids));
+	if (!ids)
+		return no_memory(w, e);
+	w->ids = ids;
+	memcpy(b.id, id, len);
+	b.name = strndup(name, MAX_NAME);
+	if (!b.name)
+		return no_memory(w, e);
+	w->ids[w->nids++] = b;
+	return 0;
+}
+
+/* -- end ------------------------------------------------------------------------ */
+
+static void put_build_ids(struct buf *b, const struct perfdata_writer *w)
+{
+	for (size_t i = 0; i < w->nids; i++) {
+		const struct perfdata_build_id *id = &w->ids[i];
+		size_t name = strlen(id->name) + 1;
+		size_t padded = (name + PERFDATA_STRING_ALIGN - 1) &
+				~(size_t)(PERFDATA_STRING_ALIGN - 1);
+
+		put_record_header(b, 0,
+				  PERFDATA_MISC_BUILD_ID_SIZE |
+					  (id->kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER),
+				  PERFDATA_RECORD_HEADER + 4 + 24 + padded);
+		buf_u32(b, UINT32_MAX);
+		buf_add(b, id->id, id->len);
+		buf_add(b, NULL, PERFDATA_BUILD_ID_SIZE - id->len);
+		buf_u8(b, (uint8_t)id->len);
+		buf_add(b, NULL, 3);
+		buf_add(b, id->name, name);
+		buf_add(b, NULL, padded - name);
+	}
+}
+
+/* With this perf can tell the time of day of a sample (script -F tod). */
+static void put_clock_data(struct buf *b)
+{
+	struct timespec wall, mono;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	buf_u32(b, 1);	/* version */
+	buf_u32(b, CLOCK_MONOTONIC);
+	buf_u64(b, (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec);
+	buf_u64(b, (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec);
+}
+
+/* The blob of one feature; nothing when there is nothing to say. */
+static void put_feature(struct buf *b, unsigned int feature, const struct perfdata_writer *w,
+			const struct profile_info *info, const char *json)
+{
+	switch (feature) {
+	case PERFDATA_FEAT_BUILD_ID:
+		put_build_ids(b, w);
+		break;
+	case PERFDATA_FEAT_HOSTNAME:
+		put_string(b, info->hostname ? info->hostname : "");
+		break;
+	case PERFDATA_FEAT_OSRELEASE:
+		put_string(b, info->osrelease ? info->osrelease : "");
+		break;
+	case PERFDATA_FEAT_VERSION:
+		put_string(b, "kvmprof-" KVMPROF_VERSION);
+		break;
+	case PERFDATA_FEAT_ARCH:
+		put_string(b, "x86_64");
+		break;
+	case PERFDATA_FEAT_NRCPUS:
+		buf_u32(b, info->vcpus);
+		buf_u32(b, info->vcpus);
+		break;
+	case PERFDATA_FEAT_CMDLINE:
+		buf_u32(b, (uint32_t)info->argc);
+		for (int i = 0; i < info->argc; i++)
+			put_string(b, info->argv[i]);
+		break;
+	case PERFDATA_FEAT_EVENT_DESC:
+		buf_u32(b, 1);
+		buf_u32(b, PERFDATA_ATTR_SIZE);
+		put_attr(b, info);
+		buf_u32(b, 1);
+		put_string(b, info->event ? info->event : "wall");
+		buf_u64(b, EVENT_ID);
+		break;
+	case PERFDATA_FEAT_SAMPLE_TIME:
+		buf_u64(b, w->first_ns);
+		buf_u64(b, w->last_ns);
+		break;
+	case PERFDATA_FEAT_CLOCKID:
+		buf_u64(b, 1);	/* resolution, ns */
+		break;
+	case PERFDATA_FEAT_CLOCK_DATA:
+		put_clock_data(b);
+		break;
+	case PERFDATA_FEAT_KVMPROF_JSON:
+		if (json)
+			buf_add(b, json, strlen(json));
+		break;
+	}
+}
+
+static const unsigned int our_features[] = {
+	PERFDATA_FEAT_BUILD_ID,	  PERFDATA_FEAT_HOSTNAME,   PERFDATA_FEAT_OSRELEASE,
+	PERFDATA_FEAT_VERSION,	  PERFDATA_FEAT_ARCH,	    PERFDATA_FEAT_NRCPUS,
+	PERFDATA_FEAT_CMDLINE,	  PERFDATA_FEAT_EVENT_DESC, PERFDATA_FEAT_SAMPLE_TIME,
+	PERFDATA_FEAT_CLOCKID,	  PERFDATA_FEAT_CLOCK_DATA, PERFDATA_FEAT_KVMPROF_JSON,
+};
+#define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
+
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
+		       const char *json, struct err *e)
+{
+	uint64_t bits[4] = {0}, data_end;
+	struct buf blobs, index, head;
+	int ret = drain_window(w, true, e);
+
+	if (ret)
+		return ret;
+	data_end = w->pos;
+	buf_init(&blobs);
+	buf_init(&index);
+	buf_init(&head);
+	for (unsigned int i = 0; i < OUR_FEATURES; i++) {
+		unsigned int f = our_features[i];
+		size_t start = blobs.len;
+
+		put_feature(&blobs, f, w, info, json);
+		if (blobs.len == start)
+			continue;
+		bits[f / 64] |= 1ull << (f % 64);
+		buf_u64(&index, start);	/* made absolute below */
+		buf_u64(&index, blobs.len - start);
+	}
+	for (size_t i = 0; !index.failed && i < index.len; i += 16) {
+		uint64_t off;
+
+		memcpy(&off, index.data + i, 8);
+		buf_put64(&index, i, data_end + index.len + off);
+	}
+	buf_add(&w->out, index.data, index.len);
+	buf_add(&w->out, blobs.data, blobs.len);
+	w->out.failed |= index.failed || blobs.failed;
+	w->pos += index.len + blobs.len;
+	ret = push_out(w, e);
+	if (!ret) {
+		put_header(&head, w, data_end, bits);
+		if (head.failed)
+			ret = no_memory(w, e);
+		else if (lseek(w->fd, 0, SEEK_SET) < 0)
+			ret = fail(w, errno, e);
+		else if ((ret = file_write_all(w->fd, head.data, head.len)) != 0)
+			ret = fail(w, -ret, e);
+	}
+	buf_deinit(&blobs);
+	buf_deinit(&index);
+	buf_deinit(&head);
+	/* Some file systems report a full disk only here. */
+	if (!ret) {
+		int fd = w->fd;
+
+		w->fd = -1;
+		if (close(fd) < 0)
+			ret = fail(w, errno, e);
+	}
+	return ret;
+}

@@ -1,0 +1,182 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# perf_opens.sh KVMPROF SCRATCH: does stock perf read what we write, and does it
+# say the same as we do?
+#
+# A made-up profile with known shares (tests/e2e/mkprofile.c) goes through perf
+# report, script, annotate and diff, with an empty home directory, from where it
+# was written and from where it was moved to, as a directory and as a file.
+set -u
+
+[ $# -eq 2 ] || { echo "usage: $0 KVMPROF SCRATCH" >&2; exit 2; }
+kvmprof=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+lib=$(dirname "$kvmprof")/libkvmprof.a
+root=$(cd "$(dirname "$0")/../.." && pwd)
+mkdir -p "$2" || exit 1
+dir=$(cd "$2" && mktemp -d "$PWD/perf_opens.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+fail() {
+	echo "perf_opens: FAIL: $*" >&2
+	failed=1
+}
+
+command -v perf >/dev/null || { echo "perf_opens: SKIP: perf is not installed"; exit 0; }
+perf --version >/dev/null 2>&1 || { echo "perf_opens: SKIP: perf does not run here"; exit 0; }
+
+# -- build the writer and a user program ----------------------------------------
+# CFLAGS and LIBS: what the library was built with (sanitizers).
+${CC:-gcc} -std=gnu11 -O2 -D_GNU_SOURCE -I"$root" ${CFLAGS:-} \
+	-o "$dir/mkprofile" "$root/tests/e2e/mkprofile.c" "$lib" ${LIBS:-} || exit 1
+cat > "$dir/user.c" <<'C'
+void demo_leaf(void) { __asm__ volatile("nop; nop; nop; nop; nop; nop"); }
+void demo_loop(void) { for (;;) demo_leaf(); }
+void demo_start(void) { demo_loop(); }
+C
+${CC:-gcc} -O0 -fno-omit-frame-pointer -static -nostdlib -no-pie -Wl,--build-id=sha1 \
+	-Wl,-e,demo_start -o "$dir/user.elf" "$dir/user.c" || exit 1
+
+# -- checks ----------------------------------------------------------------------
+# No complaint, no name that is not the guest's.
+clean() { # what, file
+	if grep -i -E 'warning|kptr|restricted|not found|failed|no symbols|out of order|corrupt' "$2"; then
+		fail "$1: perf complains"
+	fi
+}
+
+# `name self children` of the whole, from perf's report with comms summed up.
+# $* = arguments of perf report
+perf_shares() {
+	perf report "$@" --stdio -g none --sort sym --percent-limit 0 2>"$dir/err" |
+		sed -n 's/^ *\([0-9.]*\)% *\([0-9.]*\)% *\[[k.]\] \(.*[^ ]\) *$/\3 \2 \1/p' | sort
+}
+
+our_shares() {
+	"$kvmprof" report "$@" -n 0 2>>"$dir/err" | grep -v '^#' |
+		awk '{ sub(/%/, "", $1); sub(/%/, "", $2); print $5, $2, $1 }' | sort
+}
+
+true_shares() {
+	awk '$1 == "total" { t = $2; next } { printf "%s %.2f %.2f\n", $1, 100 * $2 / t, 100 * $3 / t }' \
+		"$dir/expected" | sort
+}
+
+same() { # what, file, file
+	diff "$2" "$3" > "$dir/diff" || { fail "$1"; head -n 10 "$dir/diff" >&2; }
+}
+
+# Every check on one profile. $1 = what, $2 = path, $3 = can annotate the kernel
+check() {
+	perf_shares -i "$2" > "$dir/perf.shares"
+	clean "$1: report" "$dir/err"
+	same "$1: perf report differs from what was written" "$dir/true.shares" "$dir/perf.shares"
+	our_shares -i "$2" > "$dir/our.shares"
+	clean "$1: kvmprof report" "$dir/err"
+	same "$1: kvmprof report differs from what was written" "$dir/true.shares" "$dir/our.shares"
+
+	perf report -i "$2" --stdio --no-children > "$dir/chains" 2>&1
+	clean "$1: report with call chains" "$dir/chains"
+	for s in guest_start_kernel guest_startup guest_syscall demo_loop demo-user; do
+		grep -q "$s" "$dir/chains" || fail "$1: perf report lacks $s"
+	done
+	grep -E '^ +[0-9.]+% .*\[k\]' "$dir/chains" | grep -v '\[k\] guest_' &&
+		fail "$1: a kernel name that is not the guest's"
+	grep -q "\[k\] guest_func" "$dir/chains" && fail "$1: a function that was never sampled"
+
+	perf script -i "$2" > "$dir/perf.script" 2> "$dir/err"
+	clean "$1: script" "$dir/err"
+	"$kvmprof" script -i "$2" > "$dir/our.script" || fail "$1: kvmprof script"
+	same "$1: kvmprof script differs from perf script" "$dir/perf.script" "$dir/our.script"
+	perl -ne '
+		if (/^$/) { die "line $.: blank\n" unless $frames; $head = $frames = 0; $n++ }
+		elsif (/^\S.*? +\d+ \[\d{3}\] +\d+\.\d{6}: +\d+ \S+: $/) { die "line $.\n" if $head; $head = 1 }
+		elsif (/^\t *[0-9a-f]+ (\[unknown\]|\S+\+0x[0-9a-f]+) \(\S+\)$/) { die "line $.\n" unless $head; $frames++ }
+		else { die "line $.: $_" }
+		END { exit($n == 10000 ? 0 : 1) unless $? }' "$dir/our.script" ||
+		fail "$1: kvmprof script: not the grammar that stackcollapse-perf.pl reads"
+
+	if [ "$3" = yes ]; then
+		perf annotate -i "$2" --stdio guest_idle > "$dir/annotate" 2>&1
+		grep -q '100.00.*nop' "$dir/annotate" || fail "$1: perf annotate shows no kernel code"
+	fi
+	perf annotate -i "$2" --stdio demo_leaf > "$dir/annotate" 2>&1
+	grep -q '100.00.*mov' "$dir/annotate" || fail "$1: perf annotate shows no user code"
+
+	perf diff "$2" "$2" > "$dir/perfdiff" 2>&1
+	clean "$1: diff" "$dir/perfdiff"
+	grep -q '40.00%.*guest_idle' "$dir/perfdiff" || fail "$1: perf diff"
+	perf report -i "$2" --header-only --stdio > "$dir/header" 2>&1
+	for s in 'os release : 6.9.0-guest' 'name = wall' 'sample_freq } = 1000' 'clockid: monotonic'; do
+		grep -q "$s" "$dir/header" || fail "$1: header lacks '$s'"
+	done
+	perf buildid-list -i "$2" > "$dir/ids" 2>&1
+	grep -q 'kernel.kallsyms' "$dir/ids" && grep -q demo-user "$dir/ids" || fail "$1: build ids"
+}
+
+new_home() {
+	rm -rf "$dir/home"
+	mkdir "$dir/home"
+	HOME=$dir/home
+	export HOME
+}
+
+# perf refuses files of other users; run as we are, with our files.
+new_home
+cd "$dir" || exit 1
+for id in "" -x; do
+	new_home
+	./mkprofile $id perf.data user.elf > expected || { fail mkprofile; exit 1; }
+	true_shares > true.shares
+	check "directory$id" perf.data yes
+	cp -a perf.data copied
+	mkdir elsewhere
+	mv perf.data elsewhere/moved
+	check "copied$id" copied yes
+	check "moved$id" elsewhere/moved yes
+	# Without the build-id cache: kvmprof still knows the user's names, perf the kernel's.
+	new_home
+	our_shares -i copied > our.shares
+	same "copied$id without cache: kvmprof report" true.shares our.shares
+	perf_shares -i copied | grep guest_ > perf.shares
+	grep guest_ true.shares > kernel.shares
+	same "copied$id without cache: perf report" kernel.shares perf.shares
+	rm -rf copied elsewhere perf.data
+
+	new_home
+	./mkprofile $id -1 one.data user.elf > expected || { fail mkprofile; exit 1; }
+	check "file$id" one.data no
+	rm -rf one.data
+done
+
+# Kernels about which little is known: addresses, and never the host's names.
+for opt in -s -u -1s -1u; do
+	new_home
+	./mkprofile $opt perf.data > expected || fail mkprofile
+	perf report -i perf.data --stdio -g none > out 2> err
+	grep '\[k\]' out | grep -v '\[k\] 0xffffffff81' && fail "$opt: a name for a kernel without symbols"
+	grep -q '\[k\] 0xffffffff81' out || fail "$opt: no addresses"
+	grep -i kptr err && fail "$opt: perf complains about the host's kernel"
+	rm -rf perf.data
+done
+
+# What was there is kept once; other people's directories are left alone.
+./mkprofile perf.data > expected && ./mkprofile perf.data > expected
+[ -f perf.data/data ] && [ -f perf.data.old/data ] || fail "no perf.data.old"
+mkdir precious && ./mkprofile precious 2>err >out && fail "replaced a directory that is no profile"
+./mkprofile missing/dir/perf.data 2>err >out && fail "wrote into a missing directory"
+[ -z "$(find . -name '*.tmp-*')" ] || fail "temporary files are left"
+
+# What is no profile is told so, in one line.
+printf 'hello' > junk
+head -c 50000 perf.data/data > cut
+for f in junk missing.data /; do
+	"$kvmprof" report -i "$f" > out 2> err && fail "report of $f succeeded"
+	[ "$(wc -l < err)" = 1 ] && grep -q '^kvmprof: ' err || fail "report of $f: $(cat err)"
+done
+"$kvmprof" report -i cut > out || fail "report of a cut file"
+grep -q PARTIAL out || fail "a cut file is not marked partial"
+
+[ $failed = 0 ] && echo "perf_opens: ok"
+exit $failed
