@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Writes the seeds of fuzz_image, fuzz_load and fuzz_mmu.
+
+    tests/fuzz/make-corpus-boot.py [DIR]    (default: tests/fuzz/corpus)
+
+The output is the same on every run.
+"""
+
+import bz2
+import lzma
+import os
+import struct
+import sys
+import zlib
+
+TOP = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "corpus")
+
+
+def put(target, name, data):
+    path = os.path.join(TOP, target)
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, name), "wb") as f:
+        f.write(data)
+
+
+def ehdr(entry=0x1000040, phnum=2, etype=2, machine=62, cls=2, data=1, phoff=64, phentsize=56):
+    ident = b"\x7fELF" + bytes([cls, data, 1]) + bytes(9)
+    return ident + struct.pack("<HHIQQQIHHHHHH", etype, machine, 1, entry, phoff, 0, 0, 64,
+                               phentsize, phnum, 0, 0, 0)
+
+
+def phdr(off, gpa, filesz, memsz, ptype=1, vaddr=0):
+    return struct.pack("<IIQQQQQQ", ptype, 7, off, vaddr, gpa, filesz, memsz, 0x1000)
+
+
+def elf(**kw):
+    head = ehdr(**kw) + phdr(0x200, 0x1200000, 0x80, 0x4000) + phdr(0x100, 0x1000000, 0x100, 0x100)
+    body = head.ljust(0x140, b"\0") + b"Linux version 6.1.0-test\0"
+    return body.ljust(0x200, b"\x90") + bytes(range(0x80))
+
+
+def zstd(data):
+    """One frame of one raw block."""
+    return (b"\x28\xb5\x2f\xfd" + b"\xa0" + struct.pack("<I", len(data)) +
+            struct.pack("<I", len(data) << 3 | 1)[:3] + data)
+
+
+def lz4(data):
+    """Legacy frame, one block, literals only."""
+    n = len(data) - 15
+    block = b"\xf0" + b"\xff" * (n // 255) + bytes([n % 255]) + data
+    return struct.pack("<II", 0x184C2102, len(block)) + block
+
+
+def lzma_alone(data):
+    return lzma.compress(data, format=lzma.FORMAT_ALONE)
+
+
+def xz(data):
+    filters = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 20}]
+    return lzma.compress(data, check=lzma.CHECK_CRC32, filters=filters)
+
+
+def gz(data):
+    c = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return c.compress(data) + c.flush()
+
+
+def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1):
+    setup = bytearray(512 * (sects + 1))
+    setup[0x1F1] = sects
+    struct.pack_into("<H", setup, 0x1FE, 0xAA55)
+    setup[0x200:0x202] = b"\xeb\x6a"
+    setup[0x202:0x206] = b"HdrS"
+    struct.pack_into("<H", setup, 0x206, version)
+    struct.pack_into("<H", setup, 0x20E, 0x80)
+    setup[0x211] = 1
+    struct.pack_into("<I", setup, 0x22C, 0x7FFFFFFF)
+    struct.pack_into("<H", setup, 0x236, xloadflags)
+    struct.pack_into("<I", setup, 0x238, 2047)
+    struct.pack_into("<I", setup, 0x248, 0x10)
+    struct.pack_into("<I", setup, 0x24C, len(payload) if length is None else length)
+    struct.pack_into("<Q", setup, 0x258, 0x1000000)
+    struct.pack_into("<I", setup, 0x260, 0x300000)
+    setup[0x280:0x290] = b"6.1.0-test (a@b)"
+    kernel = bytes(16) + payload
+    struct.pack_into("<I", setup, 0x1F4, (len(kernel) + 15) // 16)
+    return bytes(setup) + kernel
+
+
+def image_seeds():
+    plain = elf()
+    size = struct.pack("<I", len(plain))
+    seeds = {
+        "elf": plain,
+        "elf-dyn": elf(etype=3),
+        "elf-32bit": elf(cls=1),
+        "elf-arm64": elf(machine=183),
+        "elf-core": elf(etype=4),
+        "elf-entry-outside": elf(entry=0x2000000),
+        "elf-many-phdrs": elf(phnum=65535),
+        "elf-phoff-wraps": elf(phoff=2**64 - 8),
+        "elf-overlap": ehdr() + phdr(0, 0x1000000, 64, 0x1000) + phdr(0, 0x1000F00, 64, 0x1000),
+        "elf-address-wraps": ehdr(entry=0, phnum=1) + phdr(0, 2**64 - 16, 16, 32),
+        "elf-offset-wraps": ehdr(phnum=1) + phdr(2**64 - 16, 0x1000000, 32, 32),
+        "elf-3g-bss": ehdr(phnum=1) + phdr(0, 0x1000000, 64, 0xC0000000),
+        "bz-none": bzimage(plain),
+        "bz-gzip": bzimage(gz(plain)),
+        "bz-xz": bzimage(xz(plain) + size),
+        "bz-lzma": bzimage(lzma_alone(plain) + size),
+        "bz-bzip2": bzimage(bz2.compress(plain) + size),
+        "bz-zstd": bzimage(zstd(plain) + size),
+        "bz-lz4": bzimage(lz4(plain) + size),
+        "bz-lzo": bzimage(b"\x89LZO\0\r\n\x1a\n" + bytes(32)),
+        "bz-bomb": bzimage(gz(bytes(16 << 20))),
+        "bz-truncated": bzimage(gz(plain)[:-40]),
+        "bz-length-wraps": bzimage(gz(plain), length=0xFFFFFFF0),
+        "bz-32bit": bzimage(gz(plain), xloadflags=0),
+        "bz-old": bzimage(gz(plain), version=0x0205),
+        "text": b"root:x:0:0:root:/root:/bin/bash\n" * 20,
+        "gzip": gz(b"initrd"),
+        "qcow2": b"QFI\xfb" + bytes(100),
+        "boot-sector": bytes(510) + b"\x55\xaa" + bytes(512),
+        "arm64": b"MZ" + bytes(0x36) + b"ARM\x64" + bytes(64),
+        "one-byte": b"\x7f",
+    }
+    return seeds
+
+
+def mmu_seed(gva, tables, cr3=0x1000, cr4=0x20, cr0=0x80000001, efer=0xD00):
+    ram = bytearray(0x8000)
+    for table, index, value in tables:
+        struct.pack_into("<Q", ram, table + 8 * index, value)
+    for i in range(0x6000, 0x8000):
+        ram[i] = i & 0xFF
+    return struct.pack("<5Q", cr0, cr3, cr4, efer, gva) + bytes(ram)
+
+
+def mmu_seeds():
+    kva = 0xFFFFFFFF81234567
+    top, mid = kva >> 39 & 511, [(kva >> s) & 511 for s in (30, 21, 12)]
+    walk = [(0x1000, top, 0x2003), (0x2000, mid[0], 0x3003), (0x3000, mid[1], 0x4003)]
+    return {
+        "4k": mmu_seed(kva, walk + [(0x4000, mid[2], 0x6003), (0x4000, mid[2] + 1, 0x7003)]),
+        "2m": mmu_seed(kva & ~0xFFFFF, walk[:2] + [(0x3000, mid[1], 0x83)]),
+        "1g": mmu_seed(0xFFFFFFFF80006000, [walk[0], (0x2000, mid[0], 0x83)]),
+        "self": mmu_seed(kva, [(0x1000, i, 0x1003) for i in range(512)]),
+        "5-level": mmu_seed(kva, [(0x5000, 511, 0x1003)] + walk + [(0x4000, mid[2], 0x6003)],
+                            cr3=0x5000, cr4=0x1020),
+        "outside": mmu_seed(kva, [(0x1000, top, 0x000FFFFFFFFFF003)]),
+        "no-paging": mmu_seed(0x6800, [], cr0=1),
+        "32-bit": mmu_seed(0x1000, [], efer=0),
+        "top": mmu_seed(2**64 - 10, [(0x1000, 511, 0x2003), (0x2000, 511, 0x3003),
+                                     (0x3000, 511, 0x4003), (0x4000, 511, 0x6003)]),
+    }
+
+
+def main():
+    for name, data in image_seeds().items():
+        put("fuzz_image", name, data)
+        if name.startswith(("elf", "bz")):
+            put("fuzz_load", name, data)
+    for name, data in mmu_seeds().items():
+        put("fuzz_mmu", name, data)
+
+
+main()
