@@ -2,7 +2,9 @@
 # kvmprof: `make help` lists what can be made.
 
 BUILD ?= build
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 PREFIX ?= /usr/local
 MAKEFLAGS += --no-print-directory
 
@@ -46,7 +48,8 @@ deps-test:
 # -- the program ----------------------------------------------------------------
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+	@echo "  CC    $<"
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
@@ -59,16 +62,19 @@ $(DEMO_OBJ): $(BUILD)/guest/demo.elf
 		| $(CC) -c -x assembler - -o $@
 
 $(BUILD)/kvmprof: $(BUILD)/obj/profile/main.o $(LIB) $(DEMO_OBJ)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(LIB) $(LIBS) -o $@
+	@echo "  LD    $@"
+	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(LIB) $(LIBS) -o $@
 
 # -- tests ----------------------------------------------------------------------
 $(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
+	@echo "  LD    $@"
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/main.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< tests/fuzz/main.c $(LIB) $(LIBS) -o $@
+	@echo "  LD    $@"
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< tests/fuzz/main.c $(LIB) $(LIBS) -o $@
 
 .PHONY: unit-bins fuzz-bins
 unit-bins: $(UNIT_BIN)

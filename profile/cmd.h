@@ -6,6 +6,8 @@
 #ifndef KVMPROF_PROFILE_CMD_H
 #define KVMPROF_PROFILE_CMD_H
 
+int cmd_run(int argc, char **argv);
+int cmd_check(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 

@@ -57,7 +57,6 @@ struct vm {
 	struct platform platform;
 	struct pit pit;
 	bool have_pit;
-	uint32_t tsc_khz;
 	atomic_bool stop;
 	pthread_mutex_t end_lock;
 	struct vm_result result;	/* under end_lock until joined */

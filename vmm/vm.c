@@ -167,11 +167,6 @@ static int create_vcpus(struct vm *vm, struct err *e)
 		ret = ret ? ret : vcpu_setup(&vm->vcpu[i], cpuid, e);
 	}
 	free(cpuid);
-	if (!ret && vm->cfg.host->tsc_khz) {
-		int khz = ioctl(vm->vcpu[0].fd, KVM_GET_TSC_KHZ, 0);
-
-		vm->tsc_khz = khz > 0 ? (uint32_t)khz : 0;
-	}
 	return ret;
 }
 
@@ -323,9 +318,4 @@ const struct gmem *vm_memory(const struct vm *vm)
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
 {
 	return serial_input(&vm->serial, data, len);
-}
-
-uint32_t vm_tsc_khz(const struct vm *vm)
-{
-	return vm->tsc_khz;
 }

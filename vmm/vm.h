@@ -109,9 +109,6 @@ const struct gmem *vm_memory(const struct vm *vm);
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);
 
-/* Thousands of TSC cycles a second as the guest sees them; 0 unknown. */
-uint32_t vm_tsc_khz(const struct vm *vm);
-
 const char *vm_end_name(enum vm_end_reason reason);
 /* Name of a KVM_EXIT_* number as api.rst spells it, without the prefix; "other" when unknown. */
 const char *vcpu_exit_name(unsigned int kind);

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_run: `kvmprof run`: boot, sample, write, say what happened.
+ */
+#include "profile/cmd.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "profile/console.h"
+#include "profile/pipeline.h"
+#include "profile/run_options.h"
+#include "profile/sink_perfdata.h"
+#include "profile/summary.h"
+#include "profile/target.h"
+#include "profile/tune.h"
+#include "vmm/vm.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INITRD_MAX (1ull << 30)
+/* Per vCPU; only what the consumer has not taken yet is ever touched. */
+#define RING_SIZE (4u << 20)
+#define CONSOLE_FLUSH_MS 50
+
+/* Everything that run_guest() and its helpers share; all zero is "nothing yet". */
+struct run {
+	struct run_options opt;
+	uint64_t start_ns, load_ns;
+	struct target target;
+	struct file_map initrd;
+	struct kvm_host host;
+	struct quirks quirks;
+	struct buf cmdline, tuned;
+	struct sink *sink;
+	struct console console;
+	struct vm *vm;
+	struct pipeline *pipeline;
+	struct unwinder unwinder;
+	struct profile_info info;
+	struct pipeline_stats stats;
+	struct stack crash;
+	struct err note;
+	char hostname[256];
+	int signal_fd;
+};
+
+static uint64_t mono_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Resident bytes of this process, less those of guest RAM. */
+static uint64_t rss_beyond_guest(const struct gmem *mem)
+{
+	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
+	uint64_t start = 0, rss = 0, kb;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long long a, b;
+
+		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
+			start = a;
+		} else if (sscanf(line, "Rss: %llu kB", &a) == 1) {
+			bool guest = false;
+
+			kb = a;
+			for (unsigned int i = 0; i < mem->n; i++) {
+				uint64_t h = (uintptr_t)mem->region[i].host;
+
+				guest |= start >= h && start - h < mem->region[i].size;
+			}
+			rss += guest ? 0 : kb << 10;
+		}
+	}
+	return rss;
+}
+
+/* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
+static int take_signals(struct run *r, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+static int open_inputs(struct run *r, struct err *e)
+{
+	uint64_t t0 = mono_ns();
+	int ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
+
+	if (!ret && r->opt.initrd)
+		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
+	r->load_ns = mono_ns() - t0;
+	return ret;
+}
+
+static int open_output(struct run *r, struct err *e)
+{
+	struct sink_perfdata_options so = {
+		.path = r->opt.output,
+		.single_file = r->opt.single_file,
+		.buildid_dir = r->opt.buildid_dir,
+		.no_buildid_cache = !r->opt.buildid_cache,
+		.note = &r->note,
+	};
+
+	return sink_perfdata_create(&r->sink, &so, e);
+}
+
+static int open_host(struct run *r, struct err *e)
+{
+	int ret = kvm_host_open(&r->host, e);
+
+	ret = ret ? ret : kvm_host_require(&r->host, e);
+	if (ret)
+		return ret;
+	quirks_probe(&r->host, &r->quirks);
+	if (!r->quirks.probed)
+		fprintf(stderr, "kvmprof: warning: %s; assuming a host without quirks\n",
+			r->quirks.why);
+	return 0;
+}
+
+static int make_vm(struct run *r, struct err *e)
+{
+	const struct run_options *o = &r->opt;
+	struct tune_request tr = {
+		.is_linux = r->target.image.is_linux, .tune = o->tune, .vcpus = o->vcpus,
+		.tsc_khz = r->quirks.tsc_khz, .cmdline = o->cmdline, .append = o->append,
+	};
+	struct vm_config cfg = {
+		.host = &r->host,
+		.quirks = &r->quirks,
+		.image = &r->target.image,
+		.initrd = r->initrd.data,
+		.initrd_len = r->initrd.len,
+		.mem_size = o->mem_size,
+		.vcpus = o->vcpus,
+		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
+		.period_ns = (uint64_t)llround(1e9 / o->freq_hz),
+		.jitter = o->jitter,
+		.plan = {.stack_max = o->stack_size,
+			 .stack_align = r->target.image.is_linux ? RUN_STACK_MAX : 0},
+		.ring_size = RING_SIZE,
+		.console = console_put,
+		.console_ctx = &r->console,
+	};
+
+	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
+	if (r->cmdline.failed || r->tuned.failed)
+		return err_set(e, ENOMEM, "out of memory");
+	cfg.cmdline = (const char *)r->cmdline.data;
+	return vm_create(&r->vm, &cfg, e);
+}
+
+static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
+{
+	const struct kimage *k = &r->target.kernel;
+
+	target_bind(&r->target, vm_memory(r->vm));
+	r->unwinder = target_unwinder(&r->target);
+	gethostname(r->hostname, sizeof(r->hostname) - 1);
+	r->info = (struct profile_info){
+		.event = "wall",
+		.freq_hz = r->opt.freq_hz,
+		.vcpus = r->opt.vcpus,
+		.hostname = r->hostname,
+		.osrelease = "",
+		.argc = argc,
+		.argv = argv,
+		.kernel = k,
+		.symbols = r->target.symbols,
+		.text = k->text,
+		.end = k->end,
+		.read_text = target_read_text,
+		.read_ctx = &r->target,
+	};
+	return r->sink->ops->begin(r->sink, &r->info, e);
+}
+
+static int start(struct run *r, struct err *e)
+{
+	const struct target *t = &r->target;
+	struct profile_map user = {
+		.addr = t->user_start, .len = t->user_end - t->user_start, .path = "demo-user",
+		.build_id = t->kernel.build_id, .elf = t->kernel.elf, .elf_len = t->kernel.elf_len,
+	};
+	bool have_user = t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;
+	int ret;
+
+	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
+		if (t->kernel.seg[i].va == t->user_start)
+			user.pgoff = t->kernel.seg[i].file_off;
+	ret = pipeline_start(&r->pipeline, r->vm, &r->unwinder, r->sink, have_user ? &user : NULL, e);
+	return ret ? ret : vm_start(r->vm, e);
+}
+
+static void forward_input(struct run *r, struct pollfd *stdin_poll)
+{
+	uint8_t bytes[64];
+	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	if (n <= 0)
+		stdin_poll->fd = -1;
+	else
+		vm_console_input(r->vm, bytes, (size_t)n);
+}
+
+/* Until the guest ends, or time, or a signal does it. */
+static void wait_for_end(struct run *r)
+{
+	uint64_t deadline = r->opt.duration_s > 0 ?
+				    mono_ns() + (uint64_t)(r->opt.duration_s * 1e9) : UINT64_MAX;
+	struct pollfd fds[3] = {
+		{.fd = vm_end_fd(r->vm), .events = POLLIN},
+		{.fd = r->signal_fd, .events = POLLIN},
+		/* Only a person's keyboard: a script's stdin is not ours to eat. */
+		{.fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1, .events = POLLIN},
+	};
+
+	for (;;) {
+		uint64_t now = mono_ns();
+
+		if (now >= deadline) {
+			vm_end(r->vm, VM_END_DURATION);
+			return;
+		}
+		poll(fds, 3, deadline - now < CONSOLE_FLUSH_MS * 1000000ull ?
+				     (int)((deadline - now) / 1000000) + 1 : CONSOLE_FLUSH_MS);
+		console_flush(&r->console);
+		if (fds[0].revents)
+			return;
+		if (fds[1].revents & POLLIN) {
+			vm_end(r->vm, VM_END_INTERRUPTED);
+			return;
+		}
+		if (fds[2].revents)
+			forward_input(r, &fds[2]);
+	}
+}
+
+static int finish(struct run *r, struct err *e)
+{
+	const struct vm_result *res = vm_result(r->vm);
+	struct summary s = {
+		.opt = &r->opt, .target = &r->target, .quirks = &r->quirks, .vm = r->vm,
+		.stats = &r->stats, .crash = &r->crash, .tuned = (const char *)r->tuned.data,
+		.load_ns = r->load_ns,
+	};
+	struct buf json;
+	int ret;
+
+	vm_join(r->vm);
+	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
+	ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
+	r->pipeline = NULL;
+	if (ret)
+		return ret;
+	if (res->first_entry_ns)
+		s.startup_ns = res->first_entry_ns - r->start_ns - r->load_ns;
+	buf_init(&json);
+	summary_json(&s, &json);
+	buf_u8(&json, 0);
+	ret = json.failed ? err_set(e, ENOMEM, "out of memory") : 0;
+	if (!ret) {
+		struct profile_totals totals = {
+			.json = (const char *)json.data, .first_ns = res->first_entry_ns,
+			.last_ns = res->end_ns,
+		};
+
+		ret = r->sink->ops->end(r->sink, &totals, e);
+	}
+	console_flush(&r->console);
+	if (!ret && r->opt.json)
+		puts((const char *)json.data);
+	buf_deinit(&json);
+	if (ret)
+		return ret;
+	if (res->reason == VM_END_TRIPLE_FAULT || res->reason == VM_END_ERROR) {
+		fprintf(stderr, "kvmprof: %s\n", res->err.text);
+		summary_print_crash(&s, stderr);
+	}
+	fflush(stdout);
+	summary_print(&s, stderr);
+	if (r->note.code)
+		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
+	fprintf(stderr, "kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i %s`\n",
+		r->opt.output, r->opt.output, r->opt.output);
+	return 0;
+}
+
+static int run_guest(struct run *r, int argc, char **argv, struct err *e)
+{
+	int ret = take_signals(r, e);
+
+	ret = ret ? ret : open_inputs(r, e);
+	ret = ret ? ret : open_host(r, e);
+	ret = ret ? ret : make_vm(r, e);
+	ret = ret ? ret : open_output(r, e);
+	ret = ret ? ret : begin_profile(r, argc, argv, e);
+	ret = ret ? ret : start(r, e);
+	if (ret)
+		return ret;
+	wait_for_end(r);
+	return finish(r, e);
+}
+
+static void run_deinit(struct run *r)
+{
+	if (r->pipeline) {	/* vm_start failed: nothing ran */
+		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
+		r->pipeline = NULL;
+	}
+	if (r->sink)
+		r->sink->ops->destroy(r->sink);
+	vm_destroy(r->vm);
+	kvm_host_close(&r->host);
+	file_map_close(&r->initrd);
+	target_close(&r->target);
+	console_deinit(&r->console);
+	buf_deinit(&r->cmdline);
+	buf_deinit(&r->tuned);
+	if (r->signal_fd >= 0)
+		close(r->signal_fd);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static struct run r;	/* large: two stacks of frames */
+	struct err e = {0};
+	int status, ret;
+
+	r.start_ns = mono_ns();
+	r.host.fd = r.signal_fd = -1;
+	status = run_options_parse(&r.opt, argc, argv);
+	if (status >= 0)
+		return status;
+	buf_init(&r.cmdline);
+	buf_init(&r.tuned);
+	console_init(&r.console, r.opt.quiet || r.opt.json ? -1 : STDOUT_FILENO);
+	ret = run_guest(&r, argc, argv, &e);
+	if (ret) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		status = 1;
+	} else {
+		enum vm_end_reason reason = vm_result(r.vm)->reason;
+
+		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR;
+	}
+	run_deinit(&r);
+	return status;
+}

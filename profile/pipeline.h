@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pipeline: from the vCPUs' rings to the sink, on a thread of its own.
+ *
+ * The only file that knows all stages: sample -> stack -> sink, with what was
+ * lost on the way counted by name.
+ */
+#ifndef KVMPROF_PROFILE_PIPELINE_H
+#define KVMPROF_PROFILE_PIPELINE_H
+
+#include "profile/sink.h"
+#include "symbolizer/unwind.h"
+#include "vmm/vm.h"
+
+struct pipeline_stats {
+	uint64_t samples;		/* written */
+	uint64_t weight_ns;		/* of all of them */
+	uint64_t mode_ns[4];		/* by enum sample_mode */
+	uint64_t end[STACK_END_COUNT];	/* by why the stack ended, idle and user samples included */
+	uint64_t frames;
+	uint64_t dropped;		/* ring full */
+	uint64_t unsymbolized;		/* innermost kernel frame without a name */
+};
+
+struct pipeline;
+
+/* vm, u, sink must outlive it. user_map (may be NULL) is written once, before the samples. */
+int pipeline_start(struct pipeline **out, struct vm *vm, const struct unwinder *u,
+		   struct sink *sink, const struct profile_map *user_map, struct err *e);
+
+/*
+ * After vm_join(): take what is left in the rings and stop the thread. Returns
+ * the first error of the sink, if any. *crash is the stack of a crashed vCPU
+ * (n = 0: none).
+ */
+int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
+		    struct err *e);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/summary.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums over all vCPUs. */
+struct totals {
+	struct vcpu_stats v;
+	uint64_t exits;
+};
+
+static void add_up(const struct summary *s, struct totals *t)
+{
+	memset(t, 0, sizeof(*t));
+	for (unsigned int i = 0; i < vm_vcpus(s->vm); i++) {
+		const struct vcpu_stats *v = vm_stats(s->vm, i);
+
+		for (unsigned int k = 0; k < VCPU_EXIT_KINDS; k++) {
+			t->v.exits[k] += v->exits[k];
+			t->exits += v->exits[k];
+		}
+		t->v.samples += v->samples;
+		t->v.offline += v->offline;
+		t->v.overruns += v->overruns;
+		t->v.stack_capped += v->stack_capped;
+		t->v.stack_unmapped += v->stack_unmapped;
+		t->v.stack_none += v->stack_none;
+		t->v.syscalls_assisted += v->syscalls_assisted;
+		t->v.syscalls_undone += v->syscalls_undone;
+		t->v.faults_forwarded += v->faults_forwarded;
+		t->v.insns_completed += v->insns_completed;
+		t->v.unknown_io += v->unknown_io;
+		t->v.unknown_mmio += v->unknown_mmio;
+		hist_merge(&t->v.stop_ns, &v->stop_ns);
+		hist_merge(&t->v.latency_ns, &v->latency_ns);
+	}
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static double us(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
+
+static double run_seconds(const struct summary *s)
+{
+	const struct vm_result *r = vm_result(s->vm);
+
+	return r->first_entry_ns && r->end_ns > r->first_entry_ns ?
+		       (double)(r->end_ns - r->first_entry_ns) / 1e9 : 0;
+}
+
+static void print_stacks(const struct summary *s, const struct totals *t, FILE *out)
+{
+	const struct pipeline_stats *p = s->stats;
+	const char *sep = "";
+
+	fputs("kvmprof: stacks: ", out);
+	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
+		if (!p->end[i])
+			continue;
+		fprintf(out, "%s%" PRIu64 " %s", sep, p->end[i], stack_end_name((enum stack_end)i));
+		sep = ", ";
+	}
+	fprintf(out, "; %.1f frames on average\n",
+		p->samples ? (double)p->frames / (double)p->samples : 0);
+	if (t->v.stack_unmapped || t->v.stack_none)
+		fprintf(out,
+			"kvmprof: stack copies cut: %" PRIu64 " at an unmapped page, %" PRIu64
+			" unreadable\n",
+			t->v.stack_unmapped, t->v.stack_none);
+	if (p->end[STACK_END_NO_FP])
+		fputs("kvmprof: note: code without frame pointers has its innermost frame only (ORC "
+		      "unwinding is not there yet)\n",
+		      out);
+	if (!s->target->symbols)
+		fprintf(out,
+			"kvmprof: note: %s carries no symbols, so addresses stay bare: give "
+			"--symbols FILE (vmlinux or System.map of this very kernel)\n",
+			s->target->name);
+	else if (p->unsymbolized)
+		fprintf(out, "kvmprof: %" PRIu64 " samples at kernel addresses without a symbol\n",
+			p->unsymbolized);
+}
+
+void summary_print(const struct summary *s, FILE *out)
+{
+	const struct pipeline_stats *p = s->stats;
+	const struct quirks *q = s->quirks;
+	struct totals t;
+
+	add_up(s, &t);
+	fprintf(out, "kvmprof: %s after %.2f s\n", vm_end_name(vm_result(s->vm)->reason),
+		run_seconds(s));
+	fprintf(out,
+		"kvmprof: %" PRIu64 " samples at %.0f Hz%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
+		p->samples, s->opt->freq_hz, s->opt->jitter ? "" : " (no jitter)",
+		percent(p->mode_ns[SAMPLE_KERNEL], p->weight_ns),
+		percent(p->mode_ns[SAMPLE_USER], p->weight_ns),
+		percent(p->mode_ns[SAMPLE_IDLE], p->weight_ns));
+	fprintf(out,
+		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
+		" periods passed unseen, their time added to the sample before\n",
+		p->dropped, t.v.overruns);
+	print_stacks(s, &t, out);
+	fprintf(out,
+		"kvmprof: guest stopped per sample: p50 %.1f us, p99 %.1f us, max %.1f us; kick "
+		"latency: p50 %.1f us, p99 %.1f us\n",
+		us(hist_quantile(&t.v.stop_ns, 500)), us(hist_quantile(&t.v.stop_ns, 990)),
+		us(t.v.stop_ns.max), us(hist_quantile(&t.v.latency_ns, 500)),
+		us(hist_quantile(&t.v.latency_ns, 990)));
+	if (q->interpreted)
+		fprintf(out,
+			"kvmprof: note: this host's KVM interprets guest ring 0 (%.0f ns an "
+			"instruction): kernel time is inflated against user time; compare kernel "
+			"with kernel only\n",
+			(double)q->ring0_ps_per_insn / 1000);
+	if (*s->tuned)
+		fprintf(out,
+			"kvmprof: note: added for this slow host (--no-tune leaves it out): %s\n",
+			s->tuned);
+}
+
+static void json_string(struct buf *b, const char *s)
+{
+	buf_u8(b, '"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			buf_printf(b, "\\%c", c);
+		else if (c < 0x20)
+			buf_printf(b, "\\u%04x", c);
+		else
+			buf_u8(b, c);
+	}
+	buf_u8(b, '"');
+}
+
+static void json_u64(struct buf *b, const char *key, uint64_t v)
+{
+	buf_printf(b, ",\"%s\":%" PRIu64, key, v);
+}
+
+static void json_hist(struct buf *b, const char *key, const struct hist *h)
+{
+	buf_printf(b, ",\"%s\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
+		      ",\"max\":%" PRIu64 "}",
+		   key, h->count, hist_quantile(h, 500), hist_quantile(h, 990), h->max);
+}
+
+void summary_json(const struct summary *s, struct buf *b)
+{
+	const struct pipeline_stats *p = s->stats;
+	const struct quirks *q = s->quirks;
+	struct totals t;
+
+	add_up(s, &t);
+	buf_printf(b, "{\"version\":\"%s\",\"image\":", KVMPROF_VERSION);
+	json_string(b, s->target->name);
+	buf_printf(b, ",\"end\":");
+	json_string(b, vm_end_name(vm_result(s->vm)->reason));
+	buf_printf(b, ",\"vcpus\":%u,\"freq_hz\":%g,\"jitter\":%s,\"run_seconds\":%.6f",
+		   vm_vcpus(s->vm), s->opt->freq_hz, s->opt->jitter ? "true" : "false",
+		   run_seconds(s));
+	json_u64(b, "samples", p->samples);
+	json_u64(b, "lost", p->dropped);
+	json_u64(b, "overruns", t.v.overruns);
+	json_u64(b, "offline_periods", t.v.offline);
+	json_u64(b, "unsymbolized", p->unsymbolized);
+	json_u64(b, "kernel_ns", p->mode_ns[SAMPLE_KERNEL]);
+	json_u64(b, "user_ns", p->mode_ns[SAMPLE_USER]);
+	json_u64(b, "idle_ns", p->mode_ns[SAMPLE_IDLE]);
+	buf_printf(b, ",\"stack_end\":{");
+	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
+		json_string(b, stack_end_name((enum stack_end)i));
+		buf_printf(b, ":%" PRIu64 "%s", p->end[i], i + 1 < STACK_END_COUNT ? "," : "}");
+	}
+	json_u64(b, "stack_capped", t.v.stack_capped);
+	json_u64(b, "stack_unmapped", t.v.stack_unmapped);
+	json_u64(b, "stack_unreadable", t.v.stack_none);
+	json_hist(b, "stopped_ns", &t.v.stop_ns);
+	json_hist(b, "kick_latency_ns", &t.v.latency_ns);
+	buf_printf(b, ",\"exits\":{");
+	for (unsigned int k = 0, n = 0; k < VCPU_EXIT_KINDS; k++)
+		if (t.v.exits[k])
+			buf_printf(b, "%s\"%u_%s\":%" PRIu64, n++ ? "," : "", k, vcpu_exit_name(k),
+				   t.v.exits[k]);
+	buf_printf(b, "}");
+	json_u64(b, "unknown_io", t.v.unknown_io);
+	json_u64(b, "unknown_mmio", t.v.unknown_mmio);
+	json_u64(b, "startup_ns", s->startup_ns);
+	json_u64(b, "image_load_ns", s->load_ns);
+	json_u64(b, "rss_beyond_guest_bytes", s->rss_extra);
+	buf_printf(b,
+		   ",\"host\":{\"interpreted\":%s,\"syscall_keeps_cpl\":%s,\"refuses_insns\":%s,"
+		   "\"send_ipi_hangs\":%s,\"ring0_ps_per_insn\":%" PRIu64 ",\"probe_ns\":%" PRIu64,
+		   q->interpreted ? "true" : "false", q->syscall_keeps_cpl ? "true" : "false",
+		   q->refuses_insns ? "true" : "false", q->send_ipi_hangs ? "true" : "false",
+		   q->ring0_ps_per_insn, q->probe_ns);
+	json_u64(b, "syscalls_assisted", t.v.syscalls_assisted);
+	json_u64(b, "syscalls_undone", t.v.syscalls_undone);
+	json_u64(b, "faults_forwarded", t.v.faults_forwarded);
+	json_u64(b, "instructions_completed", t.v.insns_completed);
+	buf_printf(b, ",\"tuned\":");
+	json_string(b, s->tuned);
+	buf_printf(b, "}}");
+}
+
+static void print_symbol(const struct target *t, uint64_t ip, bool exact, FILE *out)
+{
+	uint64_t off;
+	const struct symbol *sym =
+		t->symbols ? symtab_lookup(t->symbols, exact ? ip : ip - 1, &off) : NULL;
+
+	if (sym)
+		fprintf(out, "  %016" PRIx64 " %s+0x%" PRIx64 "\n", ip, sym->name,
+			off + (exact ? 0 : 1));
+	else
+		fprintf(out, "  %016" PRIx64 " ?\n", ip);
+}
+
+void summary_print_crash(const struct summary *s, FILE *out)
+{
+	static const char *const name[GPR_COUNT] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+						    "rsi", "rdi", "r8",	 "r9",	"r10", "r11",
+						    "r12", "r13", "r14", "r15"};
+	const struct vm_result *r = vm_result(s->vm);
+
+	if (!r->have_regs)
+		return;
+	fprintf(out, "  rip %016" PRIx64 "  rflags %08" PRIx64 "  cs %04x  ss %04x\n", r->regs.rip,
+		r->regs.rflags, r->regs.cs, r->regs.ss);
+	for (unsigned int i = 0; i < GPR_COUNT; i++)
+		fprintf(out, "  %-3s %016" PRIx64 "%s", name[i], r->regs.gpr[i],
+			i % 4 == 3 ? "\n" : "");
+	fprintf(out, "  cr0 %08" PRIx64 "  cr2 %016" PRIx64 "  cr3 %08" PRIx64 "  cr4 %06" PRIx64 "\n",
+		r->regs.cr0, r->regs.cr2, r->regs.cr3, r->regs.cr4);
+	if (s->crash->n == 0)
+		print_symbol(s->target, r->regs.rip, true, out);
+	for (unsigned int i = 0; i < s->crash->n; i++)
+		print_symbol(s->target, s->crash->ip[i], s->crash->exact[i], out);
+}

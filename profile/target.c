@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#define SYMFILE_MAX (2ull << 30)
+#define KERNEL_HALF (1ull << 63)
+
+static int load_image(struct target *t, const char *path, struct err *e)
+{
+	const uint8_t *bytes = demo_elf;
+	size_t len = (size_t)(demo_elf_end - demo_elf);
+	int ret;
+
+	t->name = path ? path : TARGET_DEMO_NAME;
+	if (path) {
+		ret = file_map_open(&t->file, path, BOOT_MAX_FILE, e);
+		if (ret)
+			return ret;
+		bytes = t->file.data;
+		len = t->file.len;
+	}
+	ret = boot_image_parse(&t->image, t->name, bytes, len, e);
+	return ret ? ret : kimage_parse(&t->kernel, t->name, t->image.elf, t->image.elf_len, e);
+}
+
+static int load_symbols(struct target *t, const char *path, struct err *e)
+{
+	struct file_map map = {0};
+	struct symfile f = {0};
+	int ret;
+
+	if (!path) {
+		if (!t->kernel.has_symtab)
+			return 0;
+		ret = kimage_symbols(&t->kernel, &t->symbols, e);
+		if (ret == 0)
+			t->symbol_source = "the image's .symtab";
+		return ret;
+	}
+	ret = file_map_open(&map, path, SYMFILE_MAX, e);
+	ret = ret ? ret : symfile_parse(&f, path, map.data, map.len, e);
+	ret = ret ? ret : symfile_verify(&f, path, &t->kernel, t->name, e);
+	if (ret == 0) {
+		t->symbols = f.symbols;
+		f.symbols = NULL;
+		t->symbol_source = path;
+	}
+	symfile_deinit(&f);
+	file_map_close(&map);
+	return ret;
+}
+
+/* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
+static void find_user_text(struct target *t)
+{
+	if (t->image.is_linux || !(t->kernel.text & KERNEL_HALF))
+		return;
+	for (unsigned int i = 0; i < t->kernel.nseg; i++) {
+		const struct kimage_segment *s = &t->kernel.seg[i];
+
+		if ((s->flags & PF_X) && !(s->va & KERNEL_HALF)) {
+			t->user_start = s->va;
+			t->user_end = s->va + s->mem_len;
+			return;
+		}
+	}
+}
+
+int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e)
+{
+	int ret;
+
+	memset(t, 0, sizeof(*t));
+	ret = load_image(t, path, e);
+	ret = ret ? ret : load_symbols(t, symbols_path, e);
+	if (ret) {
+		target_close(t);
+		return ret;
+	}
+	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
+	find_user_text(t);
+	return 0;
+}
+
+void target_close(struct target *t)
+{
+	symtab_destroy(t->symbols);
+	boot_image_deinit(&t->image);
+	file_map_close(&t->file);
+	memset(t, 0, sizeof(*t));
+}
+
+void target_bind(struct target *t, const struct gmem *mem)
+{
+	t->mem = mem;
+}
+
+size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	const struct target *t = ctx;
+
+	for (unsigned int i = 0; t->mem && i < t->kernel.nseg; i++) {
+		const struct kimage_segment *s = &t->kernel.seg[i];
+		uint64_t off = va - s->va;
+
+		if (!(s->flags & PF_X) || va < s->va || off >= s->mem_len)
+			continue;
+		if (len > s->mem_len - off)
+			len = (size_t)(s->mem_len - off);
+		return gmem_read(t->mem, s->pa + off, dst, len) == 0 ? len : 0;
+	}
+	return 0;
+}
+
+struct unwinder target_unwinder(struct target *t)
+{
+	return (struct unwinder){
+		.read_text = target_read_text,
+		.ctx = t,
+		.symbols = t->symbols,
+		.text_start = t->kernel.text,
+		.text_end = t->kernel.etext,
+		.user_start = t->frame_pointers ? t->user_start : 0,
+		.user_end = t->frame_pointers ? t->user_end : 0,
+		.frame_pointers = t->frame_pointers,
+	};
+}

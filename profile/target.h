@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * target: the kernel that shall run, with everything we know about its code.
+ *
+ * Joins the loader's view of an image (vmm/boot) with the symbolizer's, and
+ * decides what the unwinder may rely on.
+ */
+#ifndef KVMPROF_PROFILE_TARGET_H
+#define KVMPROF_PROFILE_TARGET_H
+
+#include "base/file.h"
+#include "symbolizer/kimage.h"
+#include "symbolizer/symfile.h"
+#include "symbolizer/unwind.h"
+#include "vmm/boot/image.h"
+#include "vmm/gmem.h"
+
+/* The demo kernel that travels inside the program (Makefile, demo_blob). */
+extern const uint8_t demo_elf[], demo_elf_end[];
+#define TARGET_DEMO_NAME "(embedded demo guest)"
+
+struct target {
+	const char *name;		/* for messages: path or TARGET_DEMO_NAME */
+	struct file_map file;		/* not used for the demo */
+	struct boot_image image;
+	struct kimage kernel;
+	const char *symbol_source;	/* where names come from, for the summary; NULL: nowhere */
+	struct symtab *symbols;		/* owned, NULL when there are none */
+	bool frame_pointers;
+	/* Ring-3 text that is part of the image (a bare-metal kernel's own user part); 0,0 none. */
+	uint64_t user_start, user_end;
+	const struct gmem *mem;		/* set by target_bind; text is read from the live guest */
+};
+
+/*
+ * Load path (NULL: the demo) and the names in it, or those in symbols_path,
+ * which are refused when they belong to another kernel.
+ */
+int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
+void target_close(struct target *t);
+
+/* From now on text is read from this guest's memory; mem must outlive t's users. */
+void target_bind(struct target *t, const struct gmem *mem);
+
+/* unwind_read_text; ctx is the target. Reads through the image's own va-to-pa mapping. */
+size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
+
+/* What the unwinder may use; valid as long as t. */
+struct unwinder target_unwinder(struct target *t);
+
+#endif
