@@ -117,7 +117,7 @@ static void parse_sample_id(const struct perfdata_private *v, struct cursor *bod
 	len += 8 * (!!(type & PERFDATA_SAMPLE_TID) + !!(type & PERFDATA_SAMPLE_TIME) +
 		    !!(type & PERFDATA_SAMPLE_ID) + !!(type & PERFDATA_SAMPLE_STREAM_ID) +
 		    !!(type & PERFDATA_SAMPLE_CPU) + !!(type & PERFDATA_SAMPLE_IDENTIFIER));
-	if (len > body->len)
+	if (len > body->len - body->pos)
 		return;
 	c = cursor_window(body, body->len - len, len);
 	body->len -= len;

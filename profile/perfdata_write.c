@@ -254,7 +254,7 @@ static int drain_window(struct perfdata_writer *w, bool all, struct err *e)
 	finish_round(w);
 
 	buf_init(&rest);
-	if (!buf_reserve(&rest, w->held.cap))
+	if (n < w->nidx && !buf_reserve(&rest, w->held.cap))
 		return no_memory(w, e);
 	for (size_t i = n; i < w->nidx; i++) {
 		struct perfdata_held h = w->idx[i];

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The reader of perf.data files, with what report does on top of it: any bytes
+ * must end in a refusal or in records that stay inside the file.
+ * Seeds: tests/fuzz/make-corpus-perfdata.py
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include "profile/agg.h"
+#include "profile/names.h"
+#include "profile/perfdata_read.h"
+
+#include <stdlib.h>
+
+/* Touch what a record points at, so that the sanitizer sees where it leads. */
+static uint64_t touch(const struct perfdata_record *r)
+{
+	struct perfdata_walk walk;
+	struct perfdata_frame f;
+	uint64_t sum = r->time_ns;
+
+	switch (r->kind) {
+	case PERFDATA_SAMPLE:
+		perfdata_walk_begin(&walk, r);
+		while (perfdata_walk_next(&walk, &f))
+			sum += f.ip;
+		break;
+	case PERFDATA_COMM:
+		sum += strlen(r->comm);
+		break;
+	case PERFDATA_MAP:
+		sum += strlen(r->map.path) + (r->map.build_id ? r->map.build_id[19] : 0);
+		break;
+	case PERFDATA_LOST:
+		sum += r->lost;
+		break;
+	}
+	return sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct perfdata *p = NULL;
+	struct names *n = NULL;
+	struct agg *a = NULL;
+	struct perfdata_record r;
+	struct err e = {0};
+	volatile uint64_t sum = 0;
+	uint64_t samples = 0, weight = 0;
+	int ret;
+
+	if (perfdata_open_bytes(&p, "input", data, size, &e) < 0) {
+		/* A refusal says why. */
+		if (!e.code || !e.text[0])
+			abort();
+		return 0;
+	}
+	for (size_t i = 0; i < p->nbuild_ids; i++)
+		sum += strlen(p->build_ids[i].name) + p->build_ids[i].id[p->build_ids[i].len - 1];
+	if (p->json && p->json_len)
+		sum += (uint8_t)p->json[p->json_len - 1];
+	if (p->partial != (p->message[0] != '\0'))
+		abort();
+	/* A directory without files: no seed may depend on what lies on this machine. */
+	ret = names_create(&n, p, "/nonexistent", &e);
+	if (!ret)
+		ret = agg_create(&a, p->ours, &e);
+	while (!ret && perfdata_next(p, &r)) {
+		sum += touch(&r);
+		if (r.kind == PERFDATA_MAP)
+			ret = names_map(n, &r, &e);
+		else if (r.kind == PERFDATA_SAMPLE)
+			ret = agg_add(a, &r, &e);
+	}
+	if (!ret && !agg_finish(a, n, size & 1, &e)) {
+		if (a->samples != p->nsamples)
+			abort();
+		for (size_t i = 0; i < a->nrows; i++) {
+			samples += a->row[i].self_samples;
+			weight += a->row[i].self;
+			if (a->row[i].self_samples > a->row[i].children_samples)
+				abort();
+		}
+		/* Weights may wrap around in a hostile file, equally in both sums. */
+		if (samples != a->samples || weight != a->weight)
+			abort();
+	}
+	agg_destroy(a);
+	names_destroy(n);
+	perfdata_close(p);
+	return 0;
+}

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""make-corpus-perfdata.py DIR: seeds for fuzz_perfdata, small perf.data files.
+
+They are made here and not by kvmprof, so that the two do not share mistakes.
+"""
+import os
+import struct
+import sys
+
+MAGIC = b"PERFILE2"
+
+
+def record(kind, misc, body):
+    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def name(text, align):
+    raw = text.encode() + b"\0"
+    return raw + b"\0" * (-len(raw) % align)
+
+
+def sample_id(time):
+    return struct.pack("<IIQII", 1, 1, time, 0, 0)
+
+
+def sample(time, ips, misc=1, period=1000):
+    body = struct.pack("<QIIQIIQQ", ips[0], 1, 1, time, 0, 0, period, len(ips) + 1)
+    context = -128 if misc == 1 else -512
+    return record(9, misc, body + struct.pack("<q", context) + struct.pack(f"<{len(ips)}Q", *ips))
+
+
+def comm(time, text):
+    return record(3, 0, struct.pack("<II", 1, 1) + name(text, 8) + sample_id(time))
+
+
+def kernel_map():
+    body = struct.pack("<IIQQQ", 0xFFFFFFFF, 0, 0xFFFFFFFF81000000, 0x1000000, 0xFFFFFFFF81000000)
+    return record(1, 1, body + name("[kernel.kallsyms]_text", 8) + sample_id(0))
+
+
+def mmap2(time):
+    body = struct.pack("<IIQQQ", 1, 1, 0x400000, 0x1000, 0) + b"\x14\0\0\0" + bytes(range(20))
+    return record(10, 2 | 1 << 14, body + struct.pack("<II", 5, 2) + name("demo-user", 8) + sample_id(time))
+
+
+def lost(time, count):
+    return record(13, 0, struct.pack("<Q", count) + sample_id(time))
+
+
+def attr(sample_type=0x1A7, read_format=4, flags=1 << 10 | 1 << 18):
+    head = struct.pack("<IIQQQQQ", 1, 128, 0, 1000, sample_type, read_format, flags)
+    return head + b"\0" * (128 - len(head))
+
+
+def string(text):
+    raw = name(text, 64)
+    return struct.pack("<I", len(raw)) + raw
+
+
+def features():
+    build_id = struct.pack("<IHHi", 0, 0x8001, 36 + 64, -1) + bytes(range(20)) + b"\x14\0\0\0"
+    return {
+        2: build_id + name("[kernel.kallsyms]", 64),
+        3: string("host"),
+        4: string("6.9.0"),
+        5: string("kvmprof-1"),
+        7: struct.pack("<II", 2, 2),
+        12: struct.pack("<II", 1, 128) + attr() + struct.pack("<I", 1) + string("wall") + struct.pack("<Q", 1),
+        255: b'{"made_up":true}',
+    }
+
+
+def perf_data(data, attrs=None, feats=None, data_size=None):
+    attrs = attrs or [attr()]
+    feats = features() if feats is None else feats
+    ids = struct.pack("<Q", 1)
+    entries = b"".join(a + struct.pack("<QQ", 104, 8) for a in attrs)
+    data_off = 104 + len(ids) + len(entries)
+    bits = sum(1 << f for f in feats)
+    index, blobs = b"", b""
+    first = data_off + len(data) + 16 * len(feats)
+    for f in sorted(feats):
+        index += struct.pack("<QQ", first + len(blobs), len(feats[f]))
+        blobs += feats[f]
+    size = len(data) if data_size is None else data_size
+    head = MAGIC + struct.pack("<QQQQQQQQ", 104, 144, 112, len(entries), data_off, size, 0, 0)
+    return head + bits.to_bytes(32, "little") + ids + entries + data + index + blobs
+
+
+def main(out):
+    stack = [0xFFFFFFFF81000000 + 0x100 * i for i in range(6)]
+    sorted_data = kernel_map() + comm(5, "guest") + mmap2(6) + sample(10, stack) + sample(20, stack[1:])
+    user = sample(25, [0x400010, 0x400020], misc=2)
+    mixed = sorted_data + user + record(68, 0, b"") + sample(15, stack[2:]) + lost(16, 7)
+    good = perf_data(mixed)
+    seeds = {
+        "sorted": perf_data(sorted_data),
+        "unsorted": good,
+        "no-features": perf_data(sorted_data, feats={}),
+        "no-samples": perf_data(b""),
+        "unfinished": perf_data(mixed, feats={}, data_size=0),
+        "cut": good[: 256 + 200],
+        "cut-features": good[:-40],
+        "two-events": perf_data(mixed, attrs=[attr(), attr()]),
+        "different-events": perf_data(mixed, attrs=[attr(), attr(sample_type=0x7)]),
+        "compressed": perf_data(sorted_data + record(81, 0, b"\x28\xb5\x2f\xfd" + b"\0" * 12)),
+        "read-group": perf_data(
+            record(9, 1, struct.pack("<QQQQQ", stack[0], 1, 5, 1, 0)), attrs=[attr(0x11, 0xF)], feats={}),
+        "zero-size-record": perf_data(sorted_data + struct.pack("<IHH", 9, 0, 0)),
+        "huge-chain": perf_data(record(9, 1, struct.pack("<QIIQIIQQ", 1, 1, 1, 1, 0, 0, 1, 1 << 61))),
+        "identifier": perf_data(
+            record(9, 1, struct.pack("<QQIIQ", 1, stack[0], 1, 1, 9)), attrs=[attr(0x10007, 0)], feats={}),
+        # Too short for the fields that must end it: they would overlap the header.
+        "short-map": perf_data(record(1, 1, b"\0" * 16) + sorted_data),
+        "pipe": MAGIC + struct.pack("<Q", 16) + b"\0" * 64,
+        "big-endian": MAGIC[::-1] + b"\0" * 100,
+        "empty": b"",
+        "not-perf": b"hello, world\n" * 20,
+    }
+    os.makedirs(out, exist_ok=True)
+    for key, value in seeds.items():
+        with open(os.path.join(out, key), "wb") as f:
+            f.write(value)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])
