@@ -38,16 +38,22 @@ void ring_deinit(struct ring *r)
 	r->data = NULL;
 }
 
+/* Where the byte that is counted as `pos` lies. */
+static size_t place(const struct ring *r, size_t pos)
+{
+	return (pos - r->bias) & (r->size - 1);
+}
+
 static void put_hdr(struct ring *r, size_t at, uint64_t v)
 {
-	memcpy(r->data + (at & (r->size - 1)), &v, sizeof(v));
+	memcpy(r->data + place(r, at), &v, sizeof(v));
 }
 
 static uint64_t get_hdr(const struct ring *r, size_t at)
 {
 	uint64_t v;
 
-	memcpy(&v, r->data + (at & (r->size - 1)), sizeof(v));
+	memcpy(&v, r->data + place(r, at), sizeof(v));
 	return v;
 }
 
@@ -56,12 +62,17 @@ void *ring_reserve(struct ring *r, size_t len)
 	size_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 	size_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
 	size_t need = HDR + aligned(len);
-	size_t to_end = r->size - (head & (r->size - 1));
-	size_t skip = need > to_end ? to_end : 0;
+	size_t to_end, skip;
 
-	/* Empty: begin at offset 0 again, so that a consumer that keeps up costs few pages. */
-	if (head == tail && to_end != r->size && need + to_end <= r->size)
-		skip = to_end;
+	/*
+	 * Empty: begin at the first byte again, so that a consumer that keeps up
+	 * costs few pages. It looks at the bias only after it saw a new head, and
+	 * gave back everything before we saw its tail: no one reads it now.
+	 */
+	if (head == tail)
+		r->bias = head;
+	to_end = r->size - place(r, head);
+	skip = need > to_end ? to_end : 0;
 	if (len > r->size / 2 || need + skip > r->size - (head - tail)) {
 		ring_drop(r);
 		return NULL;
@@ -69,7 +80,7 @@ void *ring_reserve(struct ring *r, size_t len)
 	if (skip)
 		put_hdr(r, head, SKIP);
 	r->pending = head + skip;
-	return r->data + (r->pending & (r->size - 1)) + HDR;
+	return r->data + place(r, r->pending) + HDR;
 }
 
 void ring_commit(struct ring *r, size_t used)
@@ -93,13 +104,13 @@ const void *ring_peek(struct ring *r, size_t *len)
 		return NULL;
 	n = get_hdr(r, tail);
 	if (n == SKIP) {
-		tail += r->size - (tail & (r->size - 1));
+		tail += r->size - place(r, tail);
 		atomic_store_explicit(&r->tail, tail, memory_order_release);
 		assert(tail != head);
 		n = get_hdr(r, tail);
 	}
 	*len = (size_t)n;
-	return r->data + (tail & (r->size - 1)) + HDR;
+	return r->data + place(r, tail) + HDR;
 }
 
 void ring_release(struct ring *r)

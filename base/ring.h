@@ -24,6 +24,7 @@ struct ring {
 	_Alignas(64) atomic_size_t head;	/* written by the producer */
 	_Alignas(64) atomic_size_t tail;	/* written by the consumer */
 	_Alignas(64) atomic_uint_fast64_t dropped;	/* records refused, producer writes */
+	size_t bias;		/* position that lies at data[0]; changed by the producer while empty */
 	size_t pending;		/* producer only: offset of the reserved record, counted like head */
 };
 

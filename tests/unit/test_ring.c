@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/ring.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+static int put(struct ring *r, size_t reserve, size_t used, uint8_t fill)
+{
+	uint8_t *p = ring_reserve(r, reserve);
+
+	if (!p)
+		return -1;
+	memset(p, fill, used);
+	ring_commit(r, used);
+	return 0;
+}
+
+static void take(struct ring *r, size_t want_len, uint8_t want)
+{
+	size_t len;
+	const uint8_t *p = ring_peek(r, &len);
+
+	assert_non_null(p);
+	assert_int_equal(len, want_len);
+	for (size_t i = 0; i < len; i++)
+		assert_int_equal(p[i], want);
+	ring_release(r);
+}
+
+static void test_order_and_lengths(void **state)
+{
+	struct ring r;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(ring_init(&r, 1), 0);
+	assert_int_equal(r.size, 4096);
+	assert_null(ring_peek(&r, &len));
+	assert_int_equal(put(&r, 100, 1, 'a'), 0);
+	assert_int_equal(put(&r, 100, 100, 'b'), 0);
+	assert_int_equal(put(&r, 100, 0, 'c'), 0);
+	take(&r, 1, 'a');
+	take(&r, 100, 'b');
+	take(&r, 0, 'c');
+	assert_null(ring_peek(&r, &len));
+	ring_deinit(&r);
+}
+
+static void test_full_drops_the_new_one(void **state)
+{
+	struct ring r;
+	unsigned int n = 0;
+
+	(void)state;
+	ring_init(&r, 4096);
+	while (put(&r, 1000, 1000, (uint8_t)n) == 0)
+		n++;
+	assert_int_equal(n, 4);
+	assert_int_equal(ring_dropped(&r), 1);
+	assert_null(ring_reserve(&r, 4000));	/* never fits */
+	assert_int_equal(ring_dropped(&r), 2);
+	for (unsigned int i = 0; i < n; i++)
+		take(&r, 1000, (uint8_t)i);
+	assert_int_equal(put(&r, 1000, 1000, 9), 0);
+	take(&r, 1000, 9);
+	ring_deinit(&r);
+}
+
+/* A large reservation that commits little must not cost room, wherever the ring stands. */
+static void test_large_reservation_small_commit(void **state)
+{
+	struct ring r;
+
+	(void)state;
+	ring_init(&r, 1 << 20);
+	for (unsigned int round = 0; round < 1000; round++) {
+		unsigned int n = 1 + round % 5;
+
+		for (unsigned int i = 0; i < n; i++)
+			assert_int_equal(put(&r, 66000, 16000 + 8 * i, (uint8_t)i), 0);
+		for (unsigned int i = 0; i < n; i++)
+			take(&r, 16000 + 8 * i, (uint8_t)i);
+	}
+	assert_int_equal(ring_dropped(&r), 0);
+	ring_deinit(&r);
+}
+
+/* A consumer that keeps up makes the producer reuse the first bytes. */
+static void test_empty_ring_starts_over(void **state)
+{
+	struct ring r;
+	void *first;
+
+	(void)state;
+	ring_init(&r, 1 << 16);
+	first = ring_reserve(&r, 100);
+	ring_commit(&r, 100);
+	ring_release(&r);
+	assert_ptr_equal(ring_reserve(&r, 100), first);
+	ring_deinit(&r);
+}
+
+#define STRESS 200000u
+
+static void *producer(void *arg)
+{
+	struct ring *r = arg;
+	uint64_t seed = 1;
+
+	for (uint32_t i = 0; i < STRESS;) {
+		size_t len;
+		uint32_t *p;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		len = 4 + (seed >> 33) % 600 / 4 * 4;
+		p = ring_reserve(r, len + 64);
+		if (!p) {
+			sched_yield();
+			continue;
+		}
+		for (size_t k = 0; k < len / 4; k++)
+			p[k] = i;
+		ring_commit(r, len);
+		i++;
+	}
+	return NULL;
+}
+
+static void test_two_threads(void **state)
+{
+	struct ring r;
+	pthread_t t;
+	uint32_t next = 0;
+
+	(void)state;
+	ring_init(&r, 8192);
+	pthread_create(&t, NULL, producer, &r);
+	while (next < STRESS) {
+		size_t len;
+		const uint32_t *p = ring_peek(&r, &len);
+
+		if (!p) {
+			sched_yield();
+			continue;
+		}
+		for (size_t k = 0; k < len / 4; k++)
+			assert_int_equal(p[k], next);
+		ring_release(&r);
+		next++;
+	}
+	pthread_join(t, NULL);
+	ring_deinit(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order_and_lengths),
+		cmocka_unit_test(test_full_drops_the_new_one),
+		cmocka_unit_test(test_large_reservation_small_commit),
+		cmocka_unit_test(test_empty_ring_starts_over),
+		cmocka_unit_test(test_two_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
