@@ -77,18 +77,16 @@ static void get_comm(struct script *s, uint32_t tid, char *buf, size_t size)
 
 /* -- text ----------------------------------------------------------------------------- */
 
-static void put_text(struct buf *b, const char *s)
+/* Names come out of files: one line each, nothing that a terminal would obey. */
+static char *put_text(char *dst, const char *s, size_t len)
 {
-	size_t start = b->len;
-
-	buf_add(b, s, strlen(s));
-	/* Names come out of files: one line each, nothing that a terminal would obey. */
-	for (size_t i = start; i < b->len; i++)
-		if (b->data[i] < 0x20 || b->data[i] == 0x7f)
-			b->data[i] = '?';
+	for (size_t i = 0; i < len; i++)
+		dst[i] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
+	return dst + len;
 }
 
-static size_t hex_text(char out[16], uint64_t v)
+/* Writes at most 16 digits, no terminator; returns how many. */
+static size_t hex_text(char *out, uint64_t v)
 {
 	static const char digit[] = "0123456789abcdef";
 	size_t n = v ? (67 - (size_t)__builtin_clzll(v)) / 4 : 1;
@@ -102,27 +100,33 @@ static size_t hex_text(char out[16], uint64_t v)
 static void put_frame(struct script *s, uint32_t pid, const struct perfdata_frame *f)
 {
 	uint64_t addr = f->innermost || s->p->ours || !f->ip ? f->ip : f->ip - 1;
-	struct buf *b = &s->out;
 	struct name name;
-	char hex[16];
-	size_t n;
+	const char *sym;
+	char hex[16], *line, *p;
+	size_t n, sym_len, dso_len;
 
 	names_lookup(s->n, pid, f->kernel, addr, &name);
+	sym = name.symbol ? name.symbol->name : "[unknown]";
+	sym_len = strlen(sym);
+	dso_len = strlen(name.dso);
+	p = line = (char *)buf_reserve(&s->out, sym_len + dso_len + 48);
+	if (!line)
+		return;
 	n = hex_text(hex, f->ip + name.to_file);
-	buf_add(b, "\t                ", 17 - n);
-	buf_add(b, hex, n);
-	buf_u8(b, ' ');
+	*p++ = '\t';
+	memset(p, ' ', 16);
+	memcpy(p + 16 - n, hex, n);
+	p += 16;
+	*p++ = ' ';
+	p = put_text(p, sym, sym_len);
 	if (name.symbol) {
-		put_text(b, name.symbol->name);
-		buf_add(b, "+0x", 3);
-		n = hex_text(hex, name.off + (f->ip - addr));
-		buf_add(b, hex, n);
-	} else {
-		put_text(b, "[unknown]");
+		memcpy(p, "+0x", 3);
+		p += 3 + hex_text(p + 3, name.off + (f->ip - addr));
 	}
-	buf_add(b, " (", 2);
-	put_text(b, name.dso);
-	buf_add(b, ")\n", 2);
+	memcpy(p, " (", 2);
+	p = put_text(p + 2, name.dso, dso_len);
+	memcpy(p, ")\n", 2);
+	s->out.len += (size_t)(p + 2 - line);
 }
 
 static void put_sample(struct script *s, const struct perfdata_record *r)
