@@ -50,8 +50,8 @@ int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
 			       size);
 	if (size > host)
 		return err_set(e, EINVAL,
-			       "guest memory of %" PRIu64 " MiB is more than this host has (%" PRIu64
-			       " MiB); ask for less",
+			       "guest memory of %" PRIu64
+			       " MiB is more than this host has (%" PRIu64 " MiB); ask for less",
 			       size / GPA_MIB, host / GPA_MIB);
 
 	low = size < GPA_PCI_HOLE ? size : GPA_PCI_HOLE;

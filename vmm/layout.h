@@ -31,25 +31,25 @@
 /* -- below 1 MiB ---------------------------------------------------------------- */
 
 /* BIOS data area: Linux looks here for the end of low RAM before it trusts e820. */
-#define GPA_BDA_EBDA_SEGMENT UINT64_C(0x40e)	/* 16 bit: EBDA address >> 4 */
-#define GPA_BDA_LOW_KIB UINT64_C(0x413)	/* 16 bit: KiB of low RAM */
+#define GPA_BDA_EBDA_SEGMENT UINT64_C(0x40e) /* 16 bit: EBDA address >> 4 */
+#define GPA_BDA_LOW_KIB UINT64_C(0x413)	     /* 16 bit: KiB of low RAM */
 
 #define GPA_GDT UINT64_C(0x500)
-#define GDT_CODE64 0x10u	/* selectors as the 64-bit boot protocol wants them (boot.rst) */
+#define GDT_CODE64 0x10u /* selectors as the 64-bit boot protocol wants them (boot.rst) */
 #define GDT_DATA 0x18u
-#define GDT_TSS 0x20u		/* 16 bytes; VMX refuses to enter a guest without a busy TSS */
+#define GDT_TSS 0x20u /* 16 bytes; VMX refuses to enter a guest without a busy TSS */
 #define GDT_ENTRIES 6u
 
 #define GPA_BOOT_PARAMS UINT64_C(0x7000)
-#define GPA_PAGE_TABLES UINT64_C(0x9000)	/* cr3 of vCPU 0 at its start */
+#define GPA_PAGE_TABLES UINT64_C(0x9000) /* cr3 of vCPU 0 at its start */
 #define BOOT_PAGE_TABLES 6u
 #define GPA_CMDLINE UINT64_C(0x20000)
-#define GPA_CMDLINE_SIZE UINT64_C(0x10000)	/* with the terminator */
+#define GPA_CMDLINE_SIZE UINT64_C(0x10000) /* with the terminator */
 
 #define GPA_LOW_RAM_END UINT64_C(0x9fc00)
-#define GPA_ACPI UINT64_C(0xe0000)		/* RSDP first */
+#define GPA_ACPI UINT64_C(0xe0000) /* RSDP first */
 #define GPA_ACPI_SIZE UINT64_C(0x10000)
-#define GPA_MPTABLE UINT64_C(0xf0000)		/* Linux and others search 0xf0000..0xfffff */
+#define GPA_MPTABLE UINT64_C(0xf0000) /* Linux and others search 0xf0000..0xfffff */
 #define GPA_MPTABLE_SIZE UINT64_C(0x1000)
 
 /* -- above 1 MiB ---------------------------------------------------------------- */
@@ -58,8 +58,8 @@
 /* initrd_addr_max of the boot protocol where the kernel does not name one. */
 #define GPA_INITRD_LAST UINT64_C(0x7fffffff)
 
-#define GPA_PCI_HOLE UINT64_C(0xc0000000)	/* no RAM from here ... */
-#define GPA_HIGH_RAM UINT64_C(0x100000000)	/* ... to here */
+#define GPA_PCI_HOLE UINT64_C(0xc0000000)  /* no RAM from here ... */
+#define GPA_HIGH_RAM UINT64_C(0x100000000) /* ... to here */
 #define GPA_IOAPIC UINT64_C(0xfec00000)
 #define GPA_LAPIC UINT64_C(0xfee00000)
 
@@ -82,13 +82,13 @@
 #define GSI_TIMER 0u
 #define IRQ_SERIAL 4u
 #define IRQ_RTC 8u
-#define IRQ_SCI 9u	/* ACPI; announced, never raised */
+#define IRQ_SCI 9u /* ACPI; announced, never raised */
 #define ISA_IRQS 16u
 
 /* -- I/O ports ------------------------------------------------------------------ */
 
-#define PORT_SERIAL 0x3f8u	/* COM1, 8 ports */
-#define PORT_RTC 0x70u		/* index, data */
+#define PORT_SERIAL 0x3f8u /* COM1, 8 ports */
+#define PORT_RTC 0x70u	   /* index, data */
 
 /* i8042 command port; writing the reset value ends the guest. Also the ACPI reset register. */
 #define PORT_I8042_COMMAND 0x64u

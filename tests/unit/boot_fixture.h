@@ -39,10 +39,18 @@ static inline void fixture_elf(struct buf *b)
 		.e_phnum = FIX_PHDRS,
 	};
 	Elf64_Phdr p[FIX_PHDRS] = {
-		{ .p_type = PT_LOAD, .p_offset = FIX_DATA_OFF, .p_paddr = FIX_DATA_GPA,
-		  .p_vaddr = 0xffffffff81200000, .p_filesz = FIX_DATA_LEN, .p_memsz = FIX_DATA_MEM },
-		{ .p_type = PT_LOAD, .p_offset = FIX_TEXT_OFF, .p_paddr = FIX_TEXT_GPA,
-		  .p_vaddr = 0xffffffff81000000, .p_filesz = FIX_TEXT_LEN, .p_memsz = FIX_TEXT_LEN },
+		{ .p_type = PT_LOAD,
+		  .p_offset = FIX_DATA_OFF,
+		  .p_paddr = FIX_DATA_GPA,
+		  .p_vaddr = 0xffffffff81200000,
+		  .p_filesz = FIX_DATA_LEN,
+		  .p_memsz = FIX_DATA_MEM },
+		{ .p_type = PT_LOAD,
+		  .p_offset = FIX_TEXT_OFF,
+		  .p_paddr = FIX_TEXT_GPA,
+		  .p_vaddr = 0xffffffff81000000,
+		  .p_filesz = FIX_TEXT_LEN,
+		  .p_memsz = FIX_TEXT_LEN },
 		{ .p_type = PT_NOTE },
 	};
 	uint32_t x = 12345;

@@ -30,8 +30,9 @@ static uint64_t host_ram(void)
 
 static void refuses_odd_sizes(void **state)
 {
-	static const uint64_t bad[] = { 0, 1, 4096, MIB - 1, MIB + 4096, UINT64_MAX,
-					UINT64_MAX / MIB * MIB };
+	static const uint64_t bad[] = {
+		0, 1, 4096, MIB - 1, MIB + 4096, UINT64_MAX, UINT64_MAX / MIB * MIB
+	};
 	(void)state;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -121,7 +121,8 @@ static void pack_bzip2(struct buf *b, const uint8_t *src, size_t len)
 static void pack_xz(struct buf *b, const uint8_t *src, size_t len)
 {
 	lzma_options_lzma o;
-	lzma_filter f[] = { { LZMA_FILTER_X86, NULL }, { LZMA_FILTER_LZMA2, &o },
+	lzma_filter f[] = { { LZMA_FILTER_X86, NULL },
+			    { LZMA_FILTER_LZMA2, &o },
 			    { LZMA_VLI_UNKNOWN, NULL } };
 	size_t pos = b->len, cap = len + 4096;
 
@@ -187,8 +188,8 @@ static void pack_lz4(struct buf *b, const uint8_t *src, size_t len)
 static const struct packer {
 	const char *name;
 	void (*pack)(struct buf *b, const uint8_t *src, size_t len);
-	bool own_size;	/* Linux appends none */
-	bool end_mark;	/* the stream itself says where it ends */
+	bool own_size; /* Linux appends none */
+	bool end_mark; /* the stream itself says where it ends */
 } packers[] = {
 	{ "gzip", pack_gzip, true, true },  { "bzip2", pack_bzip2, false, true },
 	{ "xz", pack_xz, false, true },	    { "lzma", pack_lzma, false, true },
@@ -196,7 +197,8 @@ static const struct packer {
 };
 
 /* The trailer: 0 lies that the result is tiny, which must only cost time. */
-static void wrap(struct buf *out, const struct packer *p, const struct buf *kernel, uint32_t trailer)
+static void wrap(struct buf *out, const struct packer *p, const struct buf *kernel,
+		 uint32_t trailer)
 {
 	struct buf z;
 
@@ -303,8 +305,8 @@ static void truncated_streams_are_errors(void **state)
 			fixture_bzimage(&file, z.data, z.len - cut);
 			if (parse(&img, file.data, file.len, BOOT_MAX_KERNEL, &e, &copy) == 0)
 				fail_msg("%s minus %zu bytes was accepted", packers[i].name, cut);
-			assert_non_null(strstr(e.text, packers[i].end_mark ? "cannot decompress" :
-									     "FILE: "));
+			assert_non_null(strstr(e.text, packers[i].end_mark ? "cannot decompress"
+									   : "FILE: "));
 			buf_deinit(&file);
 		}
 		buf_deinit(&z);
@@ -353,7 +355,7 @@ struct poke {
 	size_t off;
 	unsigned int size;
 	uint64_t value;
-	int code;	/* 0: still fine */
+	int code; /* 0: still fine */
 	const char *text;
 };
 
@@ -495,9 +497,12 @@ static void says_what_a_file_seems_to_be(void **state)
 		const char *text;
 	} cases[] = {
 		{ 0x38, 4, "ARM\x64", "an arm64 kernel Image" },
-		{ 0, 3, "\x1f\x8b\x08", "a gzip-compressed file" },
-		{ 0, 6, "\xfd" "7zXZ\0", "a xz-compressed file" },
-		{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd-compressed file" },
+		{ 0, 3, "\x1f\x8b\x08", "compressed with gzip, not a kernel" },
+		{ 0, 6,
+		  "\xfd"
+		  "7zXZ\0",
+		  "compressed with xz, not a kernel" },
+		{ 0, 4, "\x28\xb5\x2f\xfd", "compressed with zstd, not a kernel" },
 		{ 0, 6, "070701", "probably an initrd; give it as the initrd" },
 		{ 0, 4, "QFI\xfb", "a qcow2 disk image" },
 		{ 510, 2, "\x55\xaa", "a disk image" },
@@ -505,6 +510,7 @@ static void says_what_a_file_seems_to_be(void **state)
 		{ 0x438, 2, "\x53\xef", "an ext2/3/4 file system" },
 		{ 0x8001, 5, "CD001", "an ISO 9660 CD image" },
 		{ 0, 8, "!<arch>\n", "Debian package" },
+		{ 0, 8, "MZ\0\0zimg", "EFI zboot" },
 		{ 0, 2, "MZ", "unified kernel image" },
 		{ 0, 3, "\1\2\3", "begins with 01 02 03 00" },
 		{ 0, 1, "\0", "all zero" },
@@ -522,7 +528,9 @@ static void says_what_a_file_seems_to_be(void **state)
 	refused("#!/bin/sh\n", 10, EINVAL, "a script");
 	refused("", 0, EINVAL, "empty");
 	refused("\x7f", 1, EINVAL, "(1 bytes, begins with 7f");
-	refused("\x7f" "ELF", 4, EINVAL, "truncated ELF file");
+	refused("\x7f"
+		"ELF",
+		4, EINVAL, "truncated ELF file");
 }
 
 int main(void)

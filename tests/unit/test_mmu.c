@@ -69,8 +69,9 @@ static int setup(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	root = (struct mmu_root){ .cr0 = CR0_PG | 1, .cr3 = PML4, .cr4 = CR4_PAE,
-				  .efer = EFER_LMA | EFER_NXE };
+	root = (struct mmu_root){
+		.cr0 = CR0_PG | 1, .cr3 = PML4, .cr4 = CR4_PAE, .efer = EFER_LMA | EFER_NXE
+	};
 	return gmem_alloc(&mem, RAM, &e);
 }
 
@@ -277,10 +278,11 @@ static void reads_end_with_ram_and_address_space(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(page_sizes), T(reserved_bits_fault), T(rights_add_up), T(five_levels),
-		T(cr3_bits_are_masked), T(canonical_addresses_only), T(other_modes),
-		T(hostile_tables_end), T(reads_cross_pages),
-		T(reads_end_with_ram_and_address_space),
+		T(page_sizes),		T(reserved_bits_fault),
+		T(rights_add_up),	T(five_levels),
+		T(cr3_bits_are_masked), T(canonical_addresses_only),
+		T(other_modes),		T(hostile_tables_end),
+		T(reads_cross_pages),	T(reads_end_with_ram_and_address_space),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define ACPI_HEADER 36u
-#define ACPI_CHECKSUM 9u	/* in the header of every table */
+#define ACPI_CHECKSUM 9u /* in the header of every table */
 #define RSDP_SIZE 36u
 #define RSDP_V1_SIZE 20u
 #define FADT_SIZE 276u
@@ -28,9 +28,9 @@
 /* 5.2.9, fixed feature flags */
 #define FADT_WBINVD (1u << 0)
 #define FADT_PROC_C1 (1u << 2)
-#define FADT_PWR_BUTTON (1u << 4)	/* "not a fixed feature": there is none */
+#define FADT_PWR_BUTTON (1u << 4) /* "not a fixed feature": there is none */
 #define FADT_SLP_BUTTON (1u << 5)
-#define FADT_FIX_RTC (1u << 6)		/* no RTC wake status */
+#define FADT_FIX_RTC (1u << 6) /* no RTC wake status */
 #define FADT_RESET_REG_SUP (1u << 10)
 #define FADT_HEADLESS (1u << 12)
 
@@ -40,7 +40,7 @@
 #define GAS_DWORD 3u
 
 /* 5.2.12 */
-#define MADT_PCAT_COMPAT 0x1u	/* there are two 8259 as well */
+#define MADT_PCAT_COMPAT 0x1u /* there are two 8259 as well */
 enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_OVERRIDE = 2, MADT_LAPIC_NMI = 4 };
 #define MADT_ENABLED 0x1u
 #define MADT_EDGE_HIGH 0x5u
@@ -54,8 +54,11 @@ enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_OVERRIDE = 2, MADT_LAPIC_NMI = 4 };
  * constant has prefix 0x0a; 0 is an opcode of its own (ZeroOp).
  */
 static const uint8_t dsdt_aml[] = {
-	0x08, '_', 'S', '5', '_',	/* NameOp, name */
-	0x12, 0x08, 0x04,		/* PackageOp, 8 bytes from here, 4 elements */
+	0x08, '_',
+	'S',  '5',
+	'_', /* NameOp, name */
+	0x12, 0x08,
+	0x04, /* PackageOp, 8 bytes from here, 4 elements */
 	0x0a, PM1_SLP_TYP_S5,
 	0x0a, PM1_SLP_TYP_S5,
 	0x00, 0x00,
@@ -118,13 +121,13 @@ static void add_fadt(struct buf *b, uint64_t facs, uint64_t dsdt)
 	buf_u64(b, 0); /* GPE0, GPE1 */
 	buf_u8(b, PORT_PM1A_EVENT_LEN);
 	buf_u8(b, PORT_PM1A_CONTROL_LEN);
-	buf_u32(b, 0); /* lengths of PM2, PM timer, GPE0, GPE1 */
-	buf_u16(b, 0); /* GPE1 base, C-state control */
+	buf_u32(b, 0);	    /* lengths of PM2, PM timer, GPE0, GPE1 */
+	buf_u16(b, 0);	    /* GPE1 base, C-state control */
 	buf_u16(b, 0xffff); /* latencies: no C2, no C3 */
 	buf_u16(b, 0xffff);
-	buf_u32(b, 0); /* flush size and stride: WBINVD works */
-	buf_u16(b, 0); /* duty cycle */
-	buf_u16(b, 0); /* RTC alarms */
+	buf_u32(b, 0);	 /* flush size and stride: WBINVD works */
+	buf_u16(b, 0);	 /* duty cycle */
+	buf_u16(b, 0);	 /* RTC alarms */
 	buf_u8(b, 0x32); /* RTC index of the century */
 	buf_u16(b, BOOT_ARCH_LEGACY_DEVICES | BOOT_ARCH_NO_VGA);
 	buf_u8(b, 0);
@@ -133,8 +136,8 @@ static void add_fadt(struct buf *b, uint64_t facs, uint64_t dsdt)
 	add_port(b, PORT_I8042_COMMAND, 1, GAS_BYTE);
 	buf_u8(b, I8042_RESET);
 	buf_u16(b, 0); /* ARM */
-	buf_u8(b, 4); /* minor version: 6.4 */
-	buf_u64(b, facs);
+	buf_u8(b, 4);  /* minor version: 6.4 */
+	buf_u64(b, 0); /* the FACS is named above; named twice, guests load it twice */
 	buf_u64(b, dsdt);
 	add_port(b, PORT_PM1A_EVENT, PORT_PM1A_EVENT_LEN, GAS_WORD);
 	add_port(b, 0, 0, 0);

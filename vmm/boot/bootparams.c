@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define BP_ACPI_RSDP_ADDR 0x070u	/* since Linux 5.0; spares the search for "RSD PTR " */
+#define BP_ACPI_RSDP_ADDR 0x070u /* since Linux 5.0; spares the search for "RSD PTR " */
 #define BP_EXT_RAMDISK_IMAGE 0x0c0u
 #define BP_EXT_RAMDISK_SIZE 0x0c4u
 #define BP_EXT_CMD_LINE_PTR 0x0c8u
@@ -20,9 +20,9 @@
 #define BP_E820_TABLE 0x2d0u
 #define E820_ENTRY_SIZE 20u
 
-#define LOADER_UNDEFINED 0xffu		/* type_of_loader without an assigned number */
+#define LOADER_UNDEFINED 0xffu /* type_of_loader without an assigned number */
 #define LOADFLAG_LOADED_HIGH 0x01u
-#define LOADFLAG_KASLR 0x02u		/* set by the decompressor only, which we skip */
+#define LOADFLAG_KASLR 0x02u /* set by the decompressor only, which we skip */
 #define LOADFLAG_CAN_USE_HEAP 0x80u
 #define VID_MODE_NORMAL 0xffffu
 #define DEFAULT_PROTOCOL 0x020fu

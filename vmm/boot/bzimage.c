@@ -21,8 +21,8 @@
 #include <string.h>
 
 #define SECTOR 512u
-#define SETUP_SECTS_DEFAULT 4u		/* what 0 means, for old boot sectors */
-#define PROTOCOL_PAYLOAD 0x0208u	/* first with payload_offset */
+#define SETUP_SECTS_DEFAULT 4u	 /* what 0 means, for old boot sectors */
+#define PROTOCOL_PAYLOAD 0x0208u /* first with payload_offset */
 #define PROTOCOL_XLOADFLAGS 0x020cu
 #define XLF_KERNEL_64 0x0001u
 
@@ -69,8 +69,8 @@ static int keep_setup_header(struct boot_image *img, const struct cursor *file, 
 	p = cursor_bytes(&w, end - SETUP_HEADER);
 	if (!p)
 		return err_set(e, EINVAL,
-			       "%s: truncated: %zu bytes, the setup header ends at 0x%" PRIx64, name,
-			       file->len, end);
+			       "%s: truncated: %zu bytes, the setup header ends at 0x%" PRIx64,
+			       name, file->len, end);
 	img->setup_header_len = end - SETUP_HEADER;
 	memcpy(img->setup_header, p, img->setup_header_len);
 	return 0;
@@ -106,10 +106,11 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 	cursor_init(&c, file, len);
 	version = read16(&c, SETUP_VERSION);
 	if (version < PROTOCOL_PAYLOAD)
-		return err_set(e, ENOTSUP,
-			       "%s: Linux boot protocol %u.%02u is too old (expected 2.08 or newer, "
-			       "Linux 2.6.26)",
-			       name, version >> 8, version & 0xff);
+		return err_set(
+			e, ENOTSUP,
+			"%s: Linux boot protocol %u.%02u is too old (expected 2.08 or newer, "
+			"Linux 2.6.26)",
+			name, version >> 8, version & 0xff);
 	if (version >= PROTOCOL_XLOADFLAGS && !(read16(&c, SETUP_XLOADFLAGS) & XLF_KERNEL_64))
 		return err_set(e, ENOTSUP,
 			       "%s: a 32-bit Linux kernel (xloadflags 0x%x without XLF_KERNEL_64); "
@@ -128,8 +129,10 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 	payload_end = payload_off + plen;
 	if (plen < 8)
 		return err_set(e, EINVAL,
-			       "%s: damaged setup header (payload_length %" PRIu32
-			       " at offset 0x%x); fetch the kernel again",
+			       "%s: the setup header names no compressed kernel (payload_length "
+			       "%" PRIu32
+			       " at offset 0x%x): damaged, or a program like memtest that "
+			       "only boots like Linux",
 			       name, plen, SETUP_PAYLOAD_LENGTH);
 	kernel_len = (uint64_t)read32(&c, SETUP_SYSSIZE) * 16;
 	if (off + (uint64_t)plen > kernel_len)

@@ -25,14 +25,22 @@
 static const char *machine_name(uint16_t machine)
 {
 	switch (machine) {
-	case EM_386: return "32-bit x86";
-	case EM_ARM: return "32-bit ARM";
-	case EM_AARCH64: return "arm64";
-	case EM_RISCV: return "RISC-V";
-	case EM_PPC64: return "PowerPC 64";
-	case EM_S390: return "s390";
-	case EM_LOONGARCH: return "LoongArch";
-	default: return "another machine";
+	case EM_386:
+		return "32-bit x86";
+	case EM_ARM:
+		return "32-bit ARM";
+	case EM_AARCH64:
+		return "arm64";
+	case EM_RISCV:
+		return "RISC-V";
+	case EM_PPC64:
+		return "PowerPC 64";
+	case EM_S390:
+		return "s390";
+	case EM_LOONGARCH:
+		return "LoongArch";
+	default:
+		return "another machine";
 	}
 }
 
@@ -48,15 +56,17 @@ static int check_header(struct cursor *c, const char *name, uint64_t *entry, uin
 	type = cursor_u16(c);
 	machine = cursor_u16(c);
 	if (ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(e, ENOTSUP,
-			       "%s: a big-endian ELF file, not for x86-64 (EI_DATA %u, expected %u); "
-			       "give an x86-64 vmlinux or bzImage",
-			       name, ident[EI_DATA], ELFDATA2LSB);
+		return err_set(
+			e, ENOTSUP,
+			"%s: a big-endian ELF file, not for x86-64 (EI_DATA %u, expected %u); "
+			"give an x86-64 vmlinux or bzImage",
+			name, ident[EI_DATA], ELFDATA2LSB);
 	if (ident[EI_CLASS] != ELFCLASS64)
-		return err_set(e, ENOTSUP,
-			       "%s: a 32-bit ELF file for %s (EI_CLASS %u, expected %u); only 64-bit "
-			       "kernels can be booted",
-			       name, machine_name(machine), ident[EI_CLASS], ELFCLASS64);
+		return err_set(
+			e, ENOTSUP,
+			"%s: a 32-bit ELF file for %s (EI_CLASS %u, expected %u); only 64-bit "
+			"kernels can be booted",
+			name, machine_name(machine), ident[EI_CLASS], ELFCLASS64);
 	if (machine != EM_X86_64)
 		return err_set(e, ENOTSUP,
 			       "%s: an ELF file for %s (e_machine %u, expected %u); give an x86-64 "
@@ -68,9 +78,10 @@ static int check_header(struct cursor *c, const char *name, uint64_t *entry, uin
 			       "vmlinux",
 			       name);
 	if (type == ET_CORE)
-		return err_set(e, EINVAL,
-			       "%s: a core dump (e_type ET_CORE); give the vmlinux that it came from",
-			       name);
+		return err_set(
+			e, EINVAL,
+			"%s: a core dump (e_type ET_CORE); give the vmlinux that it came from",
+			name);
 	if (type != ET_EXEC && type != ET_DYN)
 		return err_set(e, EINVAL, "%s: ELF e_type %u is not executable (expected %u or %u)",
 			       name, type, ET_EXEC, ET_DYN);
@@ -85,9 +96,8 @@ static int check_header(struct cursor *c, const char *name, uint64_t *entry, uin
 		return err_set(e, EINVAL, "%s: truncated ELF file (%zu bytes, the header has %zu)",
 			       name, c->len, sizeof(Elf64_Ehdr));
 	if (phentsize != sizeof(Elf64_Phdr))
-		return err_set(e, EINVAL,
-			       "%s: damaged ELF header (e_phentsize %u, expected %zu)", name,
-			       phentsize, sizeof(Elf64_Phdr));
+		return err_set(e, EINVAL, "%s: damaged ELF header (e_phentsize %u, expected %zu)",
+			       name, phentsize, sizeof(Elf64_Phdr));
 	if (!*phnum || *phnum > ELF64_MAX_PHDRS)
 		return err_set(e, EINVAL,
 			       "%s: %u ELF program headers (expected 1 to %u); not a kernel", name,
@@ -140,10 +150,11 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 			       " lies past the end (%zu bytes)",
 			       name, at, c->len);
 	if (type == PT_INTERP)
-		return err_set(e, EINVAL,
-			       "%s: a dynamically linked program, not a kernel (ELF PT_INTERP); give "
-			       "a vmlinux or bzImage",
-			       name);
+		return err_set(
+			e, EINVAL,
+			"%s: a dynamically linked program, not a kernel (ELF PT_INTERP); give "
+			"a vmlinux or bzImage",
+			name);
 	if (type != PT_LOAD || !s.mem_len)
 		return 0;
 	if (s.file_len > s.mem_len)
@@ -202,10 +213,11 @@ int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 			return r;
 	}
 	if (!img->nseg)
-		return err_set(e, EINVAL,
-			       "%s: no loadable ELF segment (a file of debug symbols only?); give the "
-			       "kernel itself",
-			       name);
+		return err_set(
+			e, EINVAL,
+			"%s: no loadable ELF segment (a file of debug symbols only?); give the "
+			"kernel itself",
+			name);
 
 	for (unsigned int i = 0; i < img->nseg; i++)
 		inside |= entry - img->seg[i].gpa < img->seg[i].mem_len;

@@ -17,17 +17,20 @@ struct foreign {
 	uint32_t off;
 	uint8_t len;
 	char magic[9];
-	const char *what;	/* "NAME: <what>; <advice>" */
+	const char *what; /* "NAME: <what>; <advice>" */
 	const char *advice;
 };
 
 #define GIVE_KERNEL "give a vmlinux or bzImage"
-#define DISK_ADVICE "booting from disk images is not supported: " GIVE_KERNEL " and the image's initrd"
+#define DISK_ADVICE \
+	"booting from disk images is not supported: " GIVE_KERNEL " and the image's initrd"
 
 /* What people hand us by mistake. More specific magics come first. */
 static const struct foreign foreigns[] = {
 	{ 0x38, 4, "ARM\x64", "an arm64 kernel Image", "only x86-64 kernels can be booted" },
 	{ 0x38, 4, "RSC\x05", "a RISC-V kernel Image", "only x86-64 kernels can be booted" },
+	{ 4, 4, "zimg", "an EFI zboot kernel of another architecture",
+	  "only x86-64 kernels can be booted" },
 	{ 0x24, 4, "\x18\x28\x6f\x01", "a 32-bit ARM zImage", "only x86-64 kernels can be booted" },
 	{ 0, 8, "ANDROID!", "an Android boot image", "unpack the kernel out of it" },
 	{ 0, 4, "\x27\x05\x19\x56", "a U-Boot uImage", "unpack the kernel out of it" },
@@ -86,17 +89,18 @@ static int refuse(const char *name, const uint8_t *file, size_t len, struct err 
 			return err_set(e, EINVAL, "%s: this is %s; %s", name, f->what, f->advice);
 	}
 	if (compression)
-		return err_set(e, EINVAL,
-			       "%s: this is a %s-compressed file, not a kernel; if a vmlinux is "
-			       "inside decompress it first, if it is an initrd give it as one",
-			       name, compression);
+		return err_set(
+			e, EINVAL,
+			"%s: this is a file compressed with %s, not a kernel; if a vmlinux is "
+			"inside decompress it first, if it is an initrd give it as one",
+			name, compression);
 	if (looks_like_text(file, len))
 		return err_set(e, EINVAL, "%s: this is a text file, not a kernel; " GIVE_KERNEL,
 			       name);
 	if (all_zero(file, len))
 		return err_set(e, EINVAL,
-			       "%s: %zu bytes, all zero: an unfinished copy or an empty disk; "
-			       GIVE_KERNEL,
+			       "%s: %zu bytes, all zero: an unfinished copy or an empty "
+			       "disk; " GIVE_KERNEL,
 			       name, len);
 	return err_set(e, EINVAL,
 		       "%s: not a kernel that we know (%zu bytes, begins with %02x %02x %02x %02x; "

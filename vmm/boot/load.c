@@ -15,9 +15,9 @@
 #define PTES_PER_PAGE 512u
 
 /* Type, S=1, DPL 0, P=1, G=1; accessed, so that the processor never writes the GDT. */
-#define GDT_CODE64_DESC UINT64_C(0x00af9b000000ffff)	/* L=1, D=0 */
-#define GDT_DATA_DESC UINT64_C(0x00cf93000000ffff)	/* D/B=1 */
-#define GDT_TSS_DESC UINT64_C(0x00008b0000000067)	/* busy 64-bit TSS at 0, never used */
+#define GDT_CODE64_DESC UINT64_C(0x00af9b000000ffff) /* L=1, D=0 */
+#define GDT_DATA_DESC UINT64_C(0x00cf93000000ffff)   /* D/B=1 */
+#define GDT_TSS_DESC UINT64_C(0x00008b0000000067)    /* busy 64-bit TSS at 0, never used */
 
 #define EBDA_NONE_SEGMENT ((uint16_t)(GPA_LOW_RAM_END >> 4))
 #define LOW_KIB ((uint16_t)(GPA_LOW_RAM_END >> 10))
@@ -33,7 +33,8 @@ static int put(const struct gmem *m, uint64_t gpa, const void *src, size_t len, 
 {
 	if (gmem_write(m, gpa, src, len))
 		return err_set(e, ENOMEM,
-			       "the %s at guest address 0x%" PRIx64 " (%zu bytes) does not fit into "
+			       "the %s at guest address 0x%" PRIx64
+			       " (%zu bytes) does not fit into "
 			       "%" PRIu64 " MiB of guest memory",
 			       what, gpa, len, gmem_size(m) / GPA_MIB);
 	return 0;
@@ -93,9 +94,8 @@ static int load_segments(const struct gmem *m, const struct boot_image *img, str
 			       align_up(end, GPA_MIB) / GPA_MIB);
 	for (unsigned int i = 0; i < img->nseg; i++) {
 		const struct boot_segment *s = &img->seg[i];
-		int r = s->file_len ?
-				put_sparse(m, s->gpa, img->elf + s->file_off, s->file_len, e) :
-				0;
+		int r = s->file_len ? put_sparse(m, s->gpa, img->elf + s->file_off, s->file_len, e)
+				    : 0;
 
 		if (r)
 			return r;
@@ -119,17 +119,17 @@ static int load_initrd(const struct gmem *m, const struct boot_image *img,
 		uint64_t need = align_up(end + align_up(cfg->initrd_len, GPA_PAGE), GPA_MIB);
 
 		if (cfg->initrd_len > last || need > last + 1)
-			return err_set(e, ENOMEM,
-				       "the initrd of %zu MiB does not fit between the kernel (ends "
-				       "at %" PRIu64 " MiB) and the highest address that this kernel "
-				       "takes it from (0x%" PRIx64 "); use a smaller initrd",
-				       cfg->initrd_len >> 20, end / GPA_MIB, last);
-		return err_set(e, ENOMEM,
-			       "the initrd of %zu KiB does not fit behind the kernel (ends at %" PRIu64
-			       " KiB) in %" PRIu64 " MiB of guest memory; give at least %" PRIu64
-			       " MiB",
-			       cfg->initrd_len >> 10, end >> 10, gmem_size(m) / GPA_MIB,
-			       need / GPA_MIB);
+			return err_set(
+				e, ENOMEM,
+				"the initrd of %zu MiB does not fit between the kernel (ends "
+				"at %" PRIu64 " MiB) and the highest address that this kernel "
+				"takes it from (0x%" PRIx64 "); use a smaller initrd",
+				cfg->initrd_len >> 20, end / GPA_MIB, last);
+		return err_set(
+			e, ENOMEM,
+			"the initrd of %zu KiB does not fit behind the kernel (ends at %" PRIu64
+			" KiB) in %" PRIu64 " MiB of guest memory; give at least %" PRIu64 " MiB",
+			cfg->initrd_len >> 10, end >> 10, gmem_size(m) / GPA_MIB, need / GPA_MIB);
 	}
 	*gpa = (top - cfg->initrd_len) / GPA_PAGE * GPA_PAGE;
 	return put(m, *gpa, cfg->initrd, cfg->initrd_len, "initrd", e);

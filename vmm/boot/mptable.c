@@ -13,8 +13,8 @@
 
 #include "vmm/layout.h"
 
-#define MP_SPEC_REV 4u		/* 1.4 */
-#define MP_APIC_VERSION 0x14u	/* what KVM's local APIC reports */
+#define MP_SPEC_REV 4u	      /* 1.4 */
+#define MP_APIC_VERSION 0x14u /* what KVM's local APIC reports */
 #define MP_IOAPIC_VERSION 0x11u
 
 enum { MP_PROCESSOR, MP_BUS, MP_IOAPIC, MP_IOINT, MP_LINT };
@@ -26,7 +26,7 @@ enum { INT_VECTORED = 0, INT_NMI = 1, INT_EXTINT = 3 };
 
 /* Family 6 with an on-chip APIC; nobody believes these any more, but 0 looks broken. */
 #define MP_CPU_SIGNATURE 0x600u
-#define MP_CPU_FEATURES 0x201u	/* FPU, APIC */
+#define MP_CPU_FEATURES 0x201u /* FPU, APIC */
 
 static void add_interrupt(struct buf *b, unsigned int entry, unsigned int type, unsigned int irq,
 			  unsigned int apic, unsigned int pin)
@@ -50,7 +50,7 @@ void boot_mptable_build(struct buf *b, unsigned int vcpus)
 	buf_u32(b, (uint32_t)GPA_MPTABLE + 16);
 	buf_u8(b, 1);
 	buf_u8(b, MP_SPEC_REV);
-	buf_u8(b, 0); /* checksum */
+	buf_u8(b, 0);	     /* checksum */
 	buf_add(b, NULL, 5); /* feature bytes: there is a table; virtual wire mode */
 
 	header = b->len;

@@ -17,7 +17,7 @@
 #define SETUP_SYSSIZE 0x1f4u
 #define SETUP_VID_MODE 0x1fau
 #define SETUP_BOOT_FLAG 0x1feu
-#define SETUP_JUMP 0x200u	/* short jump; its operand ends the header */
+#define SETUP_JUMP 0x200u /* short jump; its operand ends the header */
 #define SETUP_MAGIC 0x202u
 #define SETUP_VERSION 0x206u
 #define SETUP_KERNEL_VERSION 0x20eu
@@ -36,7 +36,7 @@
 #define SETUP_INIT_SIZE 0x260u
 
 #define SETUP_BOOT_FLAG_VALUE 0xaa55u
-#define SETUP_MAGIC_VALUE 0x53726448u	/* "HdrS" */
+#define SETUP_MAGIC_VALUE 0x53726448u /* "HdrS" */
 
 /* COMMAND_LINE_SIZE of x86 Linux is 2048 with the terminator. */
 #define LINUX_CMDLINE_MAX 2047u

@@ -38,7 +38,7 @@
 #define LZ4_LEGACY_BLOCK (8u << 20)
 
 struct out {
-	uint8_t *data;	/* owned */
+	uint8_t *data; /* owned */
 	size_t len;
 	size_t cap;
 	size_t max;
@@ -53,7 +53,10 @@ static const struct {
 	const char *name;
 } methods[] = {
 	{ M_GZIP, 3, "\x1f\x8b\x08", "gzip" },
-	{ M_XZ, 6, "\xfd" "7zXZ\0", "xz" },
+	{ M_XZ, 6,
+	  "\xfd"
+	  "7zXZ\0",
+	  "xz" },
 	{ M_ZSTD, 4, "\x28\xb5\x2f\xfd", "zstd" },
 	{ M_LZ4, 4, "\x02\x21\x4c\x18", "lz4" },
 	{ M_LZ4_FRAME, 4, "\x04\x22\x4d\x18", "lz4 frame" },
@@ -171,8 +174,8 @@ static int unpack_bzip2(struct out *o, const uint8_t *src, size_t len, const cha
 				break;
 		}
 		in = len < UNPACK_STEP ? (unsigned int)len : UNPACK_STEP;
-		room = o->cap - o->len < UNPACK_STEP ? (unsigned int)(o->cap - o->len) :
-						       UNPACK_STEP;
+		room = o->cap - o->len < UNPACK_STEP ? (unsigned int)(o->cap - o->len)
+						     : UNPACK_STEP;
 		z.next_in = (char *)src;
 		z.avail_in = in;
 		z.next_out = (char *)o->data + o->len;
@@ -201,8 +204,8 @@ static int unpack_bzip2(struct out *o, const uint8_t *src, size_t len, const cha
 static int unpack_lzma(struct out *o, const uint8_t *src, size_t len, bool xz, const char **why)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
-	lzma_ret status = xz ? lzma_stream_decoder(&z, UNPACK_MAX_LZMA_MEM, 0) :
-			       lzma_alone_decoder(&z, UNPACK_MAX_LZMA_MEM);
+	lzma_ret status = xz ? lzma_stream_decoder(&z, UNPACK_MAX_LZMA_MEM, 0)
+			     : lzma_alone_decoder(&z, UNPACK_MAX_LZMA_MEM);
 	int r = 0;
 
 	if (status != LZMA_OK)
@@ -358,10 +361,11 @@ int boot_unpack(const char *name, const uint8_t *src, size_t len, size_t max, ui
 			       name, len ? src[0] : 0, len > 1 ? src[1] : 0, len > 2 ? src[2] : 0,
 			       len > 3 ? src[3] : 0);
 	if (method == M_LZO || method == M_LZ4_FRAME)
-		return err_set(e, ENOTSUP,
-			       "%s: the kernel inside is compressed with %s, which is not supported; "
-			       "give the vmlinux",
-			       name, what);
+		return err_set(
+			e, ENOTSUP,
+			"%s: the kernel inside is compressed with %s, which is not supported; "
+			"give the vmlinux",
+			name, what);
 
 	if (len >= 4)
 		memcpy(&guess, src + len - 4, 4);
@@ -370,12 +374,24 @@ int boot_unpack(const char *name, const uint8_t *src, size_t len, size_t max, ui
 	r = out_room(&o, guess ? guess : UNPACK_MIN_CAP);
 	if (!r) {
 		switch (method) {
-		case M_GZIP: r = unpack_gzip(&o, src, len, &why); break;
-		case M_BZIP2: r = unpack_bzip2(&o, src, len, &why); break;
-		case M_XZ: r = unpack_lzma(&o, src, len, true, &why); break;
-		case M_LZMA: r = unpack_lzma(&o, src, len, false, &why); break;
-		case M_ZSTD: r = unpack_zstd(&o, src, len, &why); break;
-		default: r = unpack_lz4(&o, src, len, &why); break;
+		case M_GZIP:
+			r = unpack_gzip(&o, src, len, &why);
+			break;
+		case M_BZIP2:
+			r = unpack_bzip2(&o, src, len, &why);
+			break;
+		case M_XZ:
+			r = unpack_lzma(&o, src, len, true, &why);
+			break;
+		case M_LZMA:
+			r = unpack_lzma(&o, src, len, false, &why);
+			break;
+		case M_ZSTD:
+			r = unpack_zstd(&o, src, len, &why);
+			break;
+		default:
+			r = unpack_lz4(&o, src, len, &why);
+			break;
 		}
 	}
 	if (r) {
