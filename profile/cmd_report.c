@@ -86,7 +86,7 @@ static void print_header(const struct perfdata *p, const struct agg *a, const st
 	if (p->ncpus)
 		printf(" on %u vCPU%s", p->ncpus, p->ncpus == 1 ? "" : "s");
 	if (p->osrelease[0])
-		printf(", guest Linux %s", p->osrelease);
+		printf(", %sLinux %s", p->ours ? "guest " : "", p->osrelease);
 	printf("\n# time: %.2f %% idle, %.2f %% kernel, %.2f %% user; ",
 	       percent(a->mode_weight[AGG_IDLE], a->weight),
 	       percent(a->mode_weight[AGG_KERNEL], a->weight),

@@ -136,10 +136,12 @@ static void put_sample(struct script *s, const struct perfdata_record *r)
 	char comm[32];
 
 	get_comm(s, r->tid, comm, sizeof(comm));
-	buf_printf(&s->out, "%s %5" PRIu32 " [%03" PRIu32 "] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64
-		   " %s: \n",
-		   comm, r->tid, r->cpu, r->time_ns / 1000000000u, r->time_ns % 1000000000u / 1000u,
-		   r->sample.period, s->event);
+	buf_printf(&s->out, "%s %5" PRIu32 " ", comm, r->tid);
+	if (s->p->has_cpu)
+		buf_printf(&s->out, "[%03" PRIu32 "] ", r->cpu);
+	buf_printf(&s->out, "%5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n",
+		   r->time_ns / 1000000000u, r->time_ns % 1000000000u / 1000u, r->sample.period,
+		   s->event);
 	perfdata_walk_begin(&walk, r);
 	while (perfdata_walk_next(&walk, &f))
 		put_frame(s, r->pid, &f);

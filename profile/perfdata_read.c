@@ -527,6 +527,7 @@ static int read_attrs(struct perfdata *p, const char *name, uint64_t off, uint64
 				       "%s: holds events with different sample layouts, which are not read",
 				       name);
 		v->sample_type = type;
+		p->has_cpu = type & PERFDATA_SAMPLE_CPU;
 		v->read_format = format;
 		v->period = flags & PERFDATA_ATTR_FREQ || !period ? 1 : period;
 		v->sample_id_all = flags & PERFDATA_ATTR_SAMPLE_ID_ALL;

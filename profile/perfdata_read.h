@@ -65,6 +65,7 @@ struct perfdata_build_id_entry {
 struct perfdata {
 	char event[64], hostname[256], osrelease[256], version[64];
 	bool ours;		/* written by kvmprof: chain addresses are exact */
+	bool has_cpu;		/* samples say on which CPU */
 	uint32_t ncpus;		/* 0 unknown */
 	uint64_t first_ns, last_ns;	/* of the samples read */
 	const char *json;	/* our totals, json_len bytes, or NULL */

@@ -72,7 +72,25 @@ static int push_out(struct perfdata_writer *w, struct err *e)
 	ret = file_write_all(w->fd, w->out.data, w->out.len);
 	if (ret)
 		return fail(w, -ret, e);
+	w->on_disk += w->out.len;
 	w->out.len = 0;
+	return 0;
+}
+
+/* Go back to the last chunk that was written whole; no failure before the first one is mended. */
+static int salvage(struct perfdata_writer *w, struct err *e)
+{
+	int cause = -w->failed;
+
+	if (cause == ENOMEM || w->on_disk < w->data_off || !w->data_off)
+		return fail(w, cause, e);
+	if (ftruncate(w->fd, (off_t)w->on_disk) < 0 || lseek(w->fd, (off_t)w->on_disk, SEEK_SET) < 0)
+		return fail(w, errno, e);
+	w->failed = 0;
+	w->out.len = 0;
+	w->nidx = 0;
+	w->held.len = 0;
+	w->pos = w->on_disk;
 	return 0;
 }
 
@@ -523,8 +541,13 @@ int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *inf
 {
 	uint64_t bits[4] = {0}, data_end;
 	struct buf blobs, index, head;
-	int ret = drain_window(w, true, e);
+	int ret = w->failed ? 0 : drain_window(w, true, NULL);
 
+	/* The last records must be out before we can say that the data ends behind them. */
+	if (!ret && !w->failed)
+		ret = push_out(w, NULL);
+	if (w->failed)
+		ret = salvage(w, e);
 	if (ret)
 		return ret;
 	data_end = w->pos;

@@ -43,6 +43,7 @@ struct perfdata_writer {
 	int fd;			/* owned; -1 when closed */
 	char *path;		/* owned; for messages */
 	uint64_t pos;		/* bytes of the file so far, with those in `out` */
+	uint64_t on_disk;	/* bytes that certainly are in the file: whole records */
 	uint64_t data_off;	/* where the records begin */
 	uint64_t ids_off, attr_off;
 	struct buf out;		/* next write */
@@ -83,7 +84,12 @@ int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count,
 int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
 			    unsigned int len, const char *name, struct err *e);
 
-/* The held records, the features and the final header. json may be NULL. */
+/*
+ * The held records, the features and the final header. json may be NULL. After
+ * a failed write (disk full) the file is cut back to the records that were
+ * written whole, which makes room for the rest of the format: what was recorded
+ * up to then is a proper profile. The earlier failure is not reported again.
+ */
 int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
 		       const char *json, struct err *e);
 

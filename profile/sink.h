@@ -70,7 +70,10 @@ struct sink_ops {
 	int (*sample)(struct sink *s, const struct profile_sample *sample, struct err *e);
 	/* count samples of this vCPU were dropped before time_ns. */
 	int (*lost)(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e);
-	/* Finish and publish under the final name. */
+	/*
+	 * Finish and publish under the final name. Also after a failed call (disk
+	 * full): a sink that can then publishes what it had written before.
+	 */
 	int (*end)(struct sink *s, const struct profile_totals *totals, struct err *e);
 	void (*destroy)(struct sink *s);	/* NULL is fine */
 };

@@ -178,5 +178,15 @@ done
 "$kvmprof" report -i cut > out || fail "report of a cut file"
 grep -q PARTIAL out || fail "a cut file is not marked partial"
 
+# Files of perf's own, where this machine lets it record.
+if perf record -q -e cpu-clock -g -o theirs.data -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' \
+	> out 2> err; then
+	perf script -i theirs.data 2>/dev/null | grep cpu-clock > perf.script
+	"$kvmprof" script -i theirs.data | grep cpu-clock > our.script
+	same "perf's own file: kvmprof script" perf.script our.script
+else
+	echo "perf_opens: note: perf cannot record here, its own files were not tried"
+fi
+
 [ $failed = 0 ] && echo "perf_opens: ok"
 exit $failed

@@ -19,8 +19,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define TEXT 0xffffffff81000000u
@@ -488,6 +490,48 @@ static void test_damaged(void **state)
 	file_map_close(&m);
 }
 
+static void test_disk_full(void **state)
+{
+	static const uint64_t ip[] = {TEXT, TEXT + 8};
+	struct profile_info info = make_info(NULL);
+	struct sink *s = make_sink(in_root("full"), true);
+	struct profile_totals totals = {.json = "{}"};
+	struct rlimit before, small;
+	static struct stack st = {.n = 2, .n_kernel = 2};
+	struct profile_sample sample = {.pid = 1, .tid = 1, .period = 1, .stack = &st};
+	struct perfdata *p = NULL;
+	struct err e = {0};
+	int ret = 0;
+
+	(void)state;
+	memcpy(st.ip, ip, sizeof(ip));
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = (5u << 20) + 4321;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(s->ops->begin(s, &info, &e), 0);
+	for (unsigned int i = 0; i < 1000000 && !ret; i++) {
+		sample.time_ns = 1000 + i;
+		ret = s->ops->sample(s, &sample, &e);
+	}
+	assert_int_equal(ret, -EFBIG);
+	assert_int_equal(e.code, EFBIG);
+	/* It goes on failing, and what was written whole can still be published. */
+	assert_int_equal(s->ops->sample(s, &sample, NULL), -EFBIG);
+	assert_int_equal(s->ops->end(s, &totals, NULL), 0);
+	s->ops->destroy(s);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+
+	err_clear(&e);
+	assert_int_equal(perfdata_open(&p, in_root("full"), &e), 0);
+	assert_false(p->partial);
+	assert_true(p->ours);
+	assert_true(p->nsamples > 50000);
+	perfdata_close(p);
+}
+
 static void test_cache_names(void **state)
 {
 	static const uint8_t id[20] = {0xab, 0xcd};
@@ -516,6 +560,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_giving_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_names, setup, teardown),
 	};
 
