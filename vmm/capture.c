@@ -128,12 +128,19 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	uint8_t mode = cpl == 3 ? SAMPLE_USER : SAMPLE_KERNEL;
 	struct sample *s;
 
+	/*
+	 * Between SYSCALL and its conversion (syscall_assist.h) the vCPU stands at the
+	 * kernel's entry point, only not at its privilege level yet.
+	 */
+	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
+		mode = SAMPLE_KERNEL;
+
 	if (reason == SAMPLE_TIMER) {
 		hist_add(&v->stats.latency_ns, now - v->trigger.deadline_ns);
 		missed = trigger_next(&v->trigger, now);
 		v->stats.overruns += missed;
 	}
-	if (mode == SAMPLE_KERNEL && reason == SAMPLE_TIMER) {
+	if (mode == SAMPLE_KERNEL && cpl != 3 && reason == SAMPLE_TIMER) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {

@@ -10,13 +10,29 @@
 #define KBD_SELF_TEST 0xaa
 #define KBD_SELF_TEST_OK 0x55
 #define KBD_READ_CTR 0x20
+#define KBD_WRITE_CTR 0x60
+#define KBD_TEST_AUX 0xa9
+#define KBD_TEST_KBD 0xab
+#define KBD_AUX_LOOP 0xd3
+#define KBD_AUX_ABSENT 0x01	/* "clock line stuck low" */
 #define KBD_STATUS_OBF 0x01
 #define KBD_STATUS_SYS 0x04
+#define KBD_STATUS_UNLOCKED 0x10
 
 /* Reset control register (Intel chipsets, 0xcf9): bit 2 with bit 1 is a hard reset. */
 #define RESET_PORT 0xcf9
 #define RESET_CPU 0x04
 
+static void kbd_reply(struct platform *p, uint8_t byte)
+{
+	p->kbd_out = byte;
+	p->kbd_full = true;
+}
+
+/*
+ * Every probe that a driver waits for is answered, with "not there": silence
+ * would cost it half a second of polling each.
+ */
 static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	struct platform *p = dev;
@@ -26,7 +42,17 @@ static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, ui
 	if (!write) {
 		*val = p->kbd_full ? p->kbd_out : 0;
 		p->kbd_full = false;
+		return;
 	}
+	switch (p->kbd_command) {
+	case KBD_WRITE_CTR:
+		p->kbd_ctr = (uint8_t)*val;
+		break;
+	case KBD_AUX_LOOP:
+		kbd_reply(p, KBD_AUX_ABSENT);	/* a port would send the byte back */
+		break;
+	}
+	p->kbd_command = 0;
 }
 
 static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
@@ -36,23 +62,31 @@ static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len,
 	(void)off;
 	(void)len;
 	if (!write) {
-		*val = KBD_STATUS_SYS | (p->kbd_full ? KBD_STATUS_OBF : 0);
+		*val = KBD_STATUS_SYS | KBD_STATUS_UNLOCKED | (p->kbd_full ? KBD_STATUS_OBF : 0);
 		return;
 	}
+	p->kbd_command = 0;
 	switch ((uint8_t)*val) {
 	case I8042_RESET:
 		p->power.end(p->power.ctx, DEV_END_RESET);
 		break;
 	case KBD_SELF_TEST:
-		p->kbd_out = KBD_SELF_TEST_OK;
-		p->kbd_full = true;
+		kbd_reply(p, KBD_SELF_TEST_OK);
 		break;
 	case KBD_READ_CTR:
-		p->kbd_out = 0;
-		p->kbd_full = true;
+		kbd_reply(p, p->kbd_ctr);
+		break;
+	case KBD_TEST_KBD:
+		kbd_reply(p, 0);
+		break;
+	case KBD_TEST_AUX:
+		kbd_reply(p, KBD_AUX_ABSENT);
+		break;
+	case KBD_WRITE_CTR:
+	case KBD_AUX_LOOP:
+		p->kbd_command = (uint8_t)*val;	/* a data byte follows */
 		break;
 	default:
-		/* No keyboard and no mouse: everything else goes unanswered. */
 		break;
 	}
 }
