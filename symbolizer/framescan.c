@@ -59,11 +59,14 @@ static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
 	uint64_t off;
 	const struct symbol *sym;
 	struct insn next;
+	uint8_t head[4];
 
 	if (s->u->symbols) {
 		sym = symtab_lookup(s->u->symbols, va, &off);
 		if (sym)
-			return off == 0 || off == 4;
+			return off == 0 ||
+			       (off == 4 && insn_is_fentry(head, s->u->read_text(s->u->ctx, sym->addr,
+										 head, 4), off));
 	}
 	return decode_at(&s->win, va + len, &next) && next.kind == INSN_PUSH_RBP &&
 	       (va % 16 == 0 || va % 16 == 4);

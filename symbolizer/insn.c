@@ -114,8 +114,9 @@ static unsigned int imm_len(const struct parts *x, unsigned int f)
 		n += 1;
 	if (f & W)
 		n += 2;
+	/* REX.W overrules the operand size prefix. */
 	if (f & Z)
-		n += x->opsize ? 2 : 4;
+		n += x->opsize && !(x->rex & 8) ? 2 : 4;
 	if (f & V)
 		n += (x->rex & 8) ? 8 : x->opsize ? 2 : 4;
 	if (f & O)
@@ -290,9 +291,9 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 			rsp_add(i, op < 0x58 ? -8 : 8);
 		return;
 	}
-	if (op < 0x40 && (op & 7) < 4 && mod == 3 && op < 0x38) {
-		/* add, sub and so on between registers */
-		r = (op & 2) ? modrm_reg(x) : modrm_rm(x);
+	if (op < 0x38 && (op & 7) < 4) {
+		/* add, sub and so on: a register is the target of half of them */
+		r = (op & 2) ? modrm_reg(x) : mod == 3 ? modrm_rm(x) : RBP;
 		if (r == RSP && (op & 1))
 			i->kind = INSN_RSP_LOST;
 		return;
@@ -303,6 +304,14 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 		return;
 	}
 	switch (op) {
+	case 0x63: case 0x69: case 0x6b:
+		if (modrm_reg(x) == RSP)
+			i->kind = INSN_RSP_LOST;
+		break;
+	case 0xc1: case 0xc7: case 0xd1: case 0xd3: case 0xf7:
+		if (mod == 3 && modrm_rm(x) == RSP)
+			i->kind = INSN_RSP_LOST;
+		break;
 	case 0x68: case 0x6a:
 		rsp_add(i, -8);
 		break;
@@ -335,6 +344,10 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 		break;
 	case 0x8f:
 		rsp_add(i, 8);
+		if (mod == 3 && modrm_rm(x) == RBP)
+			i->kind = INSN_POP_RBP;
+		else if (mod == 3 && modrm_rm(x) == RSP)
+			i->kind = INSN_RSP_LOST;
 		break;
 	case 0x94:
 		if (!(x->rex & 1))
@@ -381,6 +394,10 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 			i->kind = INSN_JMP_IND;
 		else if (sub == 6)
 			rsp_add(i, -8);
+		else if (sub < 2 && mod == 3 && modrm_rm(x) == RSP)
+			i->kind = INSN_RSP_LOST;
+		if (sub == 6 && mod == 3 && modrm_rm(x) == RBP)
+			i->kind = INSN_PUSH_RBP;
 		if (sub == 6 && mod == 1 && modrm_rm(x) == R10 && p[x->modrm_pos + 1] == 0xf8)
 			i->kind = INSN_PUSH_R10_M8;
 		break;
@@ -403,8 +420,16 @@ static void classify_two(struct insn *i, const struct parts *x, const uint8_t *p
 		rsp_add(i, -8);
 	} else if (op == 0xa1 || op == 0xa9) {
 		rsp_add(i, 8);
-	} else if ((op & 0xf0) == 0x40 && modrm_reg(x) == RSP) {
-		i->kind = INSN_RSP_LOST;	/* cmov */
+	} else if ((op & 0xf0) == 0x40 || op == 0xaf || op == 0xb6 || op == 0xb7 || op == 0xb8 ||
+		   (op >= 0xbc && op <= 0xbf)) {
+		/* cmov, imul, movzx, movsx, bit counts: to reg. (A byte source "rsp" is %ah.) */
+		if (modrm_reg(x) == RSP)
+			i->kind = INSN_RSP_LOST;
+	} else if (op == 0xa4 || op == 0xa5 || op == 0xab || op == 0xac || op == 0xad || op == 0xb1 ||
+		   op == 0xb3 || op == 0xba || op == 0xbb || op == 0xc1) {
+		/* shifts, bit tests, exchanges: to rm, xadd to both */
+		if (((x->modrm >> 6) == 3 && modrm_rm(x) == RSP) || (op == 0xc1 && modrm_reg(x) == RSP))
+			i->kind = INSN_RSP_LOST;
 	}
 }
 
@@ -425,9 +450,15 @@ bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail)
 	return true;
 }
 
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+bool insn_is_fentry(const uint8_t *p, size_t avail, uint64_t off)
+{
+	return off == 0 || (off == 4 && avail >= 4 && !memcmp(p, endbr64, 4));
+}
+
 unsigned int insn_standard_prologue(const uint8_t *p, size_t avail)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 	size_t at = 0;
 

@@ -54,6 +54,12 @@ bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail);
 unsigned int insn_standard_prologue(const uint8_t *p, size_t avail);
 
 /*
+ * Is a call at this offset from its function's start (bytes p) the one that
+ * -pg -mfentry puts there: first, or right after endbr64?
+ */
+bool insn_is_fentry(const uint8_t *p, size_t avail, uint64_t off);
+
+/*
  * Is there a call that ends at the end of p[0..n)? n up to 8 bytes are looked
  * at. A direct call's target goes to *target, which is 0 for an indirect one.
  */

@@ -41,7 +41,8 @@ static int parse_segments(struct kimage *k, const struct elf64 *f, struct err *e
 				       f->file.len);
 		*s = (struct kimage_segment){
 			.va = p.p_vaddr, .pa = p.p_paddr,
-			.file_off = p.p_offset, .file_len = p.p_filesz, .mem_len = p.p_memsz,
+			/* An offset without bytes may be anything: not one to do sums with. */
+			.file_off = p.p_filesz ? p.p_offset : 0, .file_len = p.p_filesz, .mem_len = p.p_memsz,
 			.flags = p.p_flags,
 		};
 		k->nseg++;

@@ -45,8 +45,8 @@ static void look_at_function(const struct kimage *k, uint64_t va, uint64_t len, 
 			pushed = true;
 		else if (i.kind == INSN_MOV_RSP_RBP)
 			framed = pushed;
-		/* A call that begins the function is fentry's. */
-		if (i.kind == INSN_CALL_IND || (i.kind == INSN_CALL && at > 4)) {
+		if (i.kind == INSN_CALL_IND ||
+		    (i.kind == INSN_CALL && !insn_is_fentry(p, (size_t)len, at))) {
 			v->calling++;
 			v->framed += framed;
 			return;

@@ -258,8 +258,9 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 		return finish(w, missing(w, at + 7));
 	if (at < w->floor[slice])
 		return finish(w, STACK_END_BAD_CHAIN);
+	/* Away from a frame a zero alone is weak evidence: it may be any local. */
 	if (ret == 0)
-		return finish(w, STACK_END_ROOT);
+		return finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT : STACK_END_BAD_CHAIN);
 	if (!is_return_address(w, ret)) {
 		if (rbp != 0 || !is_start_of_cpu(w, ret))
 			return finish(w, STACK_END_BAD_CHAIN);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks unwound and symbols looked up per second, on one core.
+ *
+ *	make build/bench/bench_unwind && build/bench/bench_unwind [vmlinux]
+ *
+ * The text is synthetic: FUNCTIONS functions of 64 bytes with the usual prologue,
+ * a direct call and an epilogue; each stack takes 15 of them at random, so that
+ * code, symbols and stacks are as cold as with a real profile. With a vmlinux,
+ * lookups go to random places of its text instead. Prints the median of ROUNDS
+ * rounds, and the slowest and fastest. Time is this thread's CPU time, so that
+ * other work on the machine counts only by what it does to the caches.
+ */
+#include "base/file.h"
+#include "symbolizer/unwind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TEXT 0xffffffff81000000ull
+#define STACK 0xffffc90000004000ull
+#define FUNCTIONS 20000u
+#define FUNC_BYTES 64u
+#define DEPTH 15u
+#define STACKS 1000u
+#define STACK_BYTES 4096u
+#define ROUNDS 9u
+#define LOOKUPS 1000000u
+
+static uint8_t text[FUNCTIONS * FUNC_BYTES];
+static volatile uint64_t keep;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	uint64_t off = va - TEXT;
+
+	(void)ctx;
+	if (off >= sizeof(text))
+		return 0;
+	if (len > sizeof(text) - off)
+		len = (size_t)(sizeof(text) - off);
+	memcpy(dst, text + off, len);
+	return len;
+}
+
+/* endbr64; push; mov; sub; work; call; work; leave; ret */
+static void make_text(unsigned int *seed)
+{
+	static const uint8_t head[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20};
+
+	for (unsigned int i = 0; i < FUNCTIONS; i++) {
+		uint8_t *p = text + i * FUNC_BYTES;
+		int32_t rel = (int32_t)((rand_r(seed) % FUNCTIONS) * FUNC_BYTES) - (int32_t)(i * FUNC_BYTES + 37);
+
+		memset(p, 0x90, FUNC_BYTES);
+		memcpy(p, head, sizeof(head));
+		for (unsigned int at = 12; at < 32; at += 4)
+			memcpy(p + at, "\x48\x8b\x45\xf8", 4);
+		p[32] = 0xe8;
+		memcpy(p + 33, &rel, 4);
+		for (unsigned int at = 37; at < 53; at += 4)
+			memcpy(p + at, "\x48\x89\x45\xf0", 4);
+		p[53] = 0xc9;
+		p[54] = 0xc3;
+	}
+}
+
+static struct sample *make_sample(unsigned int *seed)
+{
+	struct sample *s = calloc(1, sizeof(*s) + STACK_BYTES);
+	uint64_t at = 64, next, ret;
+
+	if (!s)
+		abort();
+	s->version = SAMPLE_VERSION;
+	s->mode = SAMPLE_KERNEL;
+	s->nslices = 1;
+	s->stack_len = STACK_BYTES;
+	s->slice[0] = (struct sample_slice){.va = STACK, .len = STACK_BYTES};
+	s->regs.rip = TEXT + (rand_r(seed) % FUNCTIONS) * FUNC_BYTES + 12 + rand_r(seed) % 10 * 4;
+	if (s->regs.rip % FUNC_BYTES == 36)
+		s->regs.rip++;
+	s->regs.gpr[GPR_RSP] = STACK;
+	s->regs.gpr[GPR_RBP] = STACK + at;
+	for (unsigned int d = 1; d < DEPTH; d++) {
+		next = d + 1 < DEPTH ? STACK + at + 64 + rand_r(seed) % 8 * 16 : 0;
+		ret = TEXT + (rand_r(seed) % FUNCTIONS) * FUNC_BYTES + 37;
+		memcpy(s->stack + at, &next, 8);
+		memcpy(s->stack + at + 8, &ret, 8);
+		at = next - STACK;
+	}
+	return s;
+}
+
+static int cmp_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report(const char *what, double *rate)
+{
+	qsort(rate, ROUNDS, sizeof(*rate), cmp_double);
+	printf("%-28s %12.0f /s  (%.0f to %.0f)\n", what, rate[ROUNDS / 2], rate[0], rate[ROUNDS - 1]);
+}
+
+static void bench_stacks(const char *what, const struct unwinder *u, struct sample **s)
+{
+	static struct stack out;
+	double rate[ROUNDS];
+	unsigned int repeat = 100;
+
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		double t = now();
+
+		for (unsigned int k = 0; k < repeat; k++)
+			for (unsigned int i = 0; i < STACKS; i++) {
+				unwind(u, s[i], &out);
+				if (out.n != DEPTH || out.end != STACK_END_ROOT) {
+					fprintf(stderr, "wrong stack: %u frames, %s\n", out.n,
+						stack_end_name(out.end));
+					exit(1);
+				}
+			}
+		rate[r] = repeat * STACKS / (now() - t);
+	}
+	report(what, rate);
+}
+
+static void bench_lookup(const char *what, const struct symtab *t, uint64_t from, uint64_t len)
+{
+	uint64_t *addr = malloc(LOOKUPS * sizeof(*addr)), x = 88172645463325252ull;
+	double rate[ROUNDS];
+
+	if (!addr)
+		abort();
+	for (unsigned int i = 0; i < LOOKUPS; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		addr[i] = from + x % len;
+	}
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		double begin = now();
+
+		for (unsigned int i = 0; i < LOOKUPS; i++)
+			keep += (uintptr_t)symtab_lookup(t, addr[i], NULL);
+		rate[r] = LOOKUPS / (now() - begin);
+	}
+	report(what, rate);
+	free(addr);
+}
+
+int main(int argc, char **argv)
+{
+	struct unwinder u = {.read_text = read_text, .text_start = TEXT, .text_end = TEXT + sizeof(text),
+			     .frame_pointers = true};
+	struct symtab *t = symtab_create();
+	static struct sample *s[STACKS];
+	struct err e = {0};
+	unsigned int seed = 1;
+	char name[32];
+
+	make_text(&seed);
+	for (unsigned int i = 0; i < FUNCTIONS; i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		symtab_add(t, TEXT + i * FUNC_BYTES, 55, 'T', name);
+	}
+	if (symtab_freeze(t, &e) < 0)
+		return 1;
+	for (unsigned int i = 0; i < STACKS; i++)
+		s[i] = make_sample(&seed);
+	u.symbols = t;
+	bench_stacks("stacks, depth 15", &u, s);
+	u.symbols = NULL;
+	bench_stacks("stacks, no symbols", &u, s);
+	bench_lookup("lookups, 20000 symbols", t, TEXT, sizeof(text));
+	symtab_destroy(t);
+	if (argc > 1) {
+		struct file_map m;
+		struct kimage k;
+
+		if (file_map_open(&m, argv[1], 1u << 30, &e) < 0 ||
+		    kimage_parse(&k, argv[1], m.data, m.len, &e) < 0 || kimage_symbols(&k, &t, &e) < 0) {
+			fprintf(stderr, "%s\n", e.text);
+			return 1;
+		}
+		snprintf(name, sizeof(name), "lookups, %zu symbols", symtab_count(t));
+		bench_lookup(name, t, k.text, k.etext - k.text);
+		symtab_destroy(t);
+		file_map_close(&m);
+	}
+	for (unsigned int i = 0; i < STACKS; i++)
+		free(s[i]);
+	return 0;
+}
