@@ -110,7 +110,7 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 		 * rbp was saved as any other register, and is no frame pointer.
 		 */
 		if (w->delta_lost || s->regs->rsp + (uint64_t)w->delta == s->regs->rbp) {
-			*out = (struct scan){.kind = SCAN_FRAME};
+			*out = (struct scan){.kind = SCAN_FRAME, .weak = w->delta_lost};
 			return true;
 		}
 		w->popped = true;
@@ -150,7 +150,7 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 		if (s->over_calls || (i->kind == INSN_CALL && is_fentry(s, w->va, i->len)))
 			return false;
 		if (!w->popped)
-			*out = (struct scan){.kind = SCAN_FRAME, .by_call = true};
+			*out = (struct scan){.kind = SCAN_FRAME, .weak = true};
 		return true;
 	case INSN_JMP_IND:
 		/* After rbp was restored this can only be a tail call. */

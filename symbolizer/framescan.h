@@ -24,7 +24,7 @@ enum scan_kind {
 
 struct scan {
 	enum scan_kind kind;
-	bool by_call;		/* SCAN_FRAME only because the code goes on to call something */
+	bool weak;		/* SCAN_FRAME only because the code goes on to call something or pops rbp */
 	bool by_return;		/* SCAN_AT_RSP from following rsp to a return */
 	bool rbp_saved;		/* the caller's rbp is at rsp + rbp_off, else still in rbp */
 	int64_t off, rbp_off;

@@ -42,7 +42,10 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 /* Sort, drop exact duplicates, fill in missing sizes. */
 int symtab_freeze(struct symtab *t, struct err *e);
 
-/* The code symbol (type t, T, w, W) that covers addr, or NULL. off may be NULL; *off = addr - symbol->addr. */
+/*
+ * The code symbol (type t, T, w, W) that covers addr, or NULL. off may be NULL;
+ * *off = addr - symbol->addr.
+ */
 const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64_t *off);
 /* The symbol of any type with exactly this name, the lowest address of several, or NULL. */
 const struct symbol *symtab_find(const struct symtab *t, const char *name);

@@ -339,17 +339,18 @@ static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc = framescan(w->u, r, w->text_start, w->text_end, false);
 
-	if (sc.kind == SCAN_UNKNOWN) {
+	/* An iretq whose frame is yet to be pushed starts something new; it is no way back. */
+	if (sc.kind == SCAN_UNKNOWN || (sc.kind == SCAN_IRET && sc.off < 0)) {
 		sc = framescan_linear(w->u, r->rip);
 		if (sc.kind == SCAN_UNKNOWN)
 			return step_frameless(w, r);
-	} else if (sc.kind == SCAN_FRAME && sc.by_call && !w->u->symbols) {
+	} else if (sc.kind == SCAN_FRAME && sc.weak && !w->u->symbols) {
 		/* Without names: does the code give back what it pushed, instead of a frame? */
 		struct scan far = framescan(w->u, r, w->text_start, w->text_end, true);
 
 		if (far.kind == SCAN_AT_RSP && far.by_return)
 			sc = far;
-	} else if (sc.kind == SCAN_FRAME && sc.by_call &&
+	} else if (sc.kind == SCAN_FRAME && sc.weak &&
 		   frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
 		return step_frameless(w, r);
 	}
