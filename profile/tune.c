@@ -24,6 +24,7 @@ static const struct setting settings[] = {
 	{"cryptomgr.notests", "self tests of ciphers take minutes", false},
 	{"nowatchdog", "soft-lockup timers are false alarms here", false},
 	{"nosoftlockup", "the same", false},
+	{"random.trust_bootloader=on", "hashing for each random number before there is entropy", false},
 	{"pci=off", "scanning an empty bus of 256 x 32 slots", false},
 	{"initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
 	 "chacha20poly1305_init,jent_mod_init,trace_eval_init",

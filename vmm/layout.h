@@ -9,6 +9,7 @@
  *	0x000500  GDT (below it: real-mode vectors and BIOS data area, mostly zero)
  *	0x007000  boot_params, the "zero page"
  *	0x009000  identity page tables: PML4, PDPT, 4 page directories
+ *	0x010000  setup_data: seed of the random number generator
  *	0x020000  command line
  *	0x09fc00  e820: end of low RAM; "EBDA" and BIOS hole up to 1 MiB
  *	0x0e0000  ACPI tables
@@ -43,6 +44,7 @@
 #define GPA_BOOT_PARAMS UINT64_C(0x7000)
 #define GPA_PAGE_TABLES UINT64_C(0x9000) /* cr3 of vCPU 0 at its start */
 #define BOOT_PAGE_TABLES 6u
+#define GPA_SETUP_DATA UINT64_C(0x10000) /* one page: list of setup_data records */
 #define GPA_CMDLINE UINT64_C(0x20000)
 #define GPA_CMDLINE_SIZE UINT64_C(0x10000) /* with the terminator */
 

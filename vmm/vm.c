@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* Shortest period of the guest's tick on hosts that interpret ring 0: it costs about 20 ms of
@@ -178,8 +179,13 @@ static int load_kernel(struct vm *vm, struct err *e)
 		.initrd_len = vm->cfg.initrd_len,
 		.vcpus = vm->nvcpus,
 	};
+	uint8_t seed[BOOT_RNG_SEED];
 	struct boot_entry entry;
-	int ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
+	int ret;
+
+	if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		boot.rng_seed = seed;
+	ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
 
 	return ret ? ret : vcpu_set_entry(&vm->vcpu[0], &entry, e);
 }

@@ -99,6 +99,8 @@ void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *
 		put(page, SETUP_RAMDISK_SIZE, info->initrd_len & UINT32_MAX, 4);
 		put(page, BP_EXT_RAMDISK_SIZE, info->initrd_len >> 32, 4);
 	}
+	/* Nothing of a file's own list: its addresses mean something to its loader only. */
+	put(page, SETUP_SETUP_DATA, info->setup_data_gpa, 8);
 	put(page, BP_ACPI_RSDP_ADDR, GPA_ACPI, 8);
 	e820_build(page, info->ram_size);
 }

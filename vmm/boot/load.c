@@ -207,6 +207,21 @@ static int load_tables(const struct gmem *m, unsigned int vcpus, struct err *e)
 	return r;
 }
 
+/*
+ * One setup_data record (boot.rst, "setup_data"; SETUP_RNG_SEED since Linux 6.0,
+ * arch/x86/include/uapi/asm/bootparam.h). The kernel wipes the seed once it is used.
+ */
+static int load_seed(const struct gmem *m, const uint8_t *seed, struct err *e)
+{
+	uint8_t record[16 + BOOT_RNG_SEED] = { 0 }; /* next (8), type (4), len (4), data */
+	const uint32_t type = 9, len = BOOT_RNG_SEED;
+
+	memcpy(record + 8, &type, sizeof(type));
+	memcpy(record + 12, &len, sizeof(len));
+	memcpy(record + 16, seed, BOOT_RNG_SEED);
+	return put(m, GPA_SETUP_DATA, record, sizeof(record), "setup_data", e);
+}
+
 int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,
 	      struct boot_entry *out, struct err *e)
 {
@@ -225,6 +240,10 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 	if (!r && cfg->initrd && cfg->initrd_len) {
 		info.initrd_len = cfg->initrd_len;
 		r = load_initrd(m, img, cfg, &info.initrd_gpa, e);
+	}
+	if (!r && cfg->rng_seed && img->is_linux) {
+		info.setup_data_gpa = GPA_SETUP_DATA;
+		r = load_seed(m, cfg->rng_seed, e);
 	}
 	if (!r)
 		r = load_low(m, e);

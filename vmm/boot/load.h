@@ -12,11 +12,19 @@
 #include "vmm/boot/image.h"
 #include "vmm/gmem.h"
 
+#define BOOT_RNG_SEED 32
+
 struct boot_config {
 	const char *cmdline;	/* never NULL */
 	const uint8_t *initrd;	/* NULL for none */
 	size_t initrd_len;
 	unsigned int vcpus;	/* 1..VM_MAX_VCPUS */
+	/*
+	 * Seed for the guest's random number generator, BOOT_RNG_SEED bytes, or NULL.
+	 * Without one a guest that has no RDRAND draws each early random number the
+	 * slow way.
+	 */
+	const uint8_t *rng_seed;
 };
 
 /* Where vCPU 0 starts: 64-bit long mode, identity-mapped, interrupts off. */

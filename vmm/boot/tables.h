@@ -33,6 +33,7 @@ struct boot_params_info {
 	uint64_t ram_size; /* bytes of guest RAM, as given to gmem_alloc() */
 	uint64_t initrd_gpa;
 	uint64_t initrd_len; /* 0 for none */
+	uint64_t setup_data_gpa; /* 0 for none */
 };
 
 /*
