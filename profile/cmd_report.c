@@ -121,7 +121,7 @@ static void print_text(const struct perfdata *p, const struct agg *a, const stru
 		if (len > width)
 			width = len < 48 ? len : 48;
 	}
-	printf("#\n#%s    Self    Samples  Mode    %-*s  DSO\n", opt->no_children ? "" : "Children",
+	printf("#\n#%s    Samples  Mode    %-*s  DSO\n", opt->no_children ? "   Self" : "Children    Self",
 	       width, "Symbol");
 	for (size_t i = 0, left = shown; i < a->nrows && left; i++) {
 		const struct agg_row *r = &a->row[i];

@@ -43,7 +43,7 @@ while [ $i -lt "$runs" ]; do
 	clock write ./mkprofile -n "$samples" -b 2000 perf.data
 	clock ours "$kvmprof" report -i perf.data
 	clock perf_self perf report -i perf.data --stdio --no-children -g none
-	clock perf_children perf report -i perf.data --stdio --children
+	clock perf_children perf report -i perf.data --stdio --children -g none
 	clock ours_script "$kvmprof" script -i perf.data
 	clock perf_script perf script -i perf.data
 	i=$((i + 1))
@@ -59,7 +59,7 @@ row() { # label, file, label of the reference, file of the reference
 			a, m, lo, hi, b, $1, $2, $3, $1 / (m > 0 ? m : 0.001) }'
 }
 row "kvmprof report" ours "perf report --no-children -g none" perf_self
-row "kvmprof report" ours "perf report --children" perf_children
+row "kvmprof report" ours "perf report --children -g none" perf_children
 row "kvmprof script" ours_script "perf script" perf_script
 summary write | awk -v n="$samples" '{ printf "writing: %.2f s (%.2f-%.2f), %.0f ns a sample, with making it up\n",
 	$1, $2, $3, 1e9 * $1 / n }'
