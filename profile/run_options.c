@@ -151,7 +151,7 @@ static int take(struct run_options *o, int opt, const char *arg)
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	char name[] = "kvmprof run";
+	static char name[] = "kvmprof run";	/* the profile's header still reads argv later */
 	int opt, ret;
 
 	*o = (struct run_options){
