@@ -115,10 +115,73 @@ bool syscall_assist_wrmsr(struct vcpu *v)
 	return true;
 }
 
+/*
+ * KVM sets the bit of an interrupt that is injected but not delivered yet, and
+ * in the shared page never clears one (store_regs() does not zero the bitmap
+ * that __get_sregs() adds to): so we do, before each entry.
+ */
+void syscall_assist_enter(struct vcpu *v)
+{
+	struct kvm_sregs *s = &v->run->s.regs.sregs;
+
+	/* Special registers that we write back carry the interrupt with them. */
+	if (v->run->kvm_dirty_regs & KVM_SYNC_X86_SREGS)
+		return;
+	memset(s->interrupt_bitmap, 0, sizeof(s->interrupt_bitmap));
+}
+
+/*
+ * An interrupt that KVM has injected but not delivered when the conversion is
+ * due would be delivered at LSTAR, whatever IF says: the handler would find a
+ * kernel CS, skip swapgs and run on the user's GS. So put the vCPU back in
+ * front of its SYSCALL, in ring 3, where the interrupt is legal; the
+ * instruction runs again after it. SYSCALL changed only rcx and r11, which user
+ * code must treat as lost anyway.
+ */
+static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
+{
+	struct kvm_regs *r = &v->run->s.regs.regs;
+	struct kvm_sregs *s = &v->run->s.regs.sregs;
+
+	r->rip = r->rcx - SYSCALL_INSN_LEN;
+	r->rsp = f->rsp;
+	r->rflags = (r->r11 & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
+	s->cs.selector = (uint16_t)f->cs;
+	s->cs.base = 0;
+	s->cs.limit = 0xffffffff;
+	s->cs.type = 11;	/* code, execute/read, accessed */
+	s->cs.dpl = 3;
+	s->cs.s = s->cs.present = s->cs.l = s->cs.g = 1;
+	s->cs.db = 0;
+	s->cs.unusable = 0;
+	s->ss.selector = (uint16_t)f->ss;
+	s->ss.base = 0;
+	s->ss.limit = 0xffffffff;
+	s->ss.type = 3;		/* data, read/write, accessed */
+	s->ss.dpl = 3;
+	s->ss.s = s->ss.present = s->ss.db = s->ss.g = 1;
+	s->ss.l = 0;
+	s->ss.unusable = 0;
+	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+	v->stats.syscalls_undone++;
+}
+
+static bool interrupt_injected(const struct kvm_sregs *s)
+{
+	for (unsigned int i = 0; i < sizeof(s->interrupt_bitmap) / sizeof(s->interrupt_bitmap[0]); i++)
+		if (s->interrupt_bitmap[i])
+			return true;
+	return false;
+}
+
 static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 {
 	struct kvm_regs *r = &v->run->s.regs.regs;
 
+	if (interrupt_injected(&v->run->s.regs.sregs)) {
+		undo_syscall(v, f);
+		return;
+	}
 	r->rip = v->assist.lstar;
 	r->rsp = f->rsp;	/* SYSCALL leaves rsp alone */
 	r->rflags = (r->r11 & ~v->assist.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;

@@ -24,6 +24,9 @@ int syscall_assist_setup(struct vm *vm, struct err *e);
 /* KVM_EXIT_X86_WRMSR: true when it was one of ours and is done. */
 bool syscall_assist_wrmsr(struct vcpu *v);
 
+/* Before each KVM_RUN: make the next exit tell whether an interrupt waits for delivery. */
+void syscall_assist_enter(struct vcpu *v);
+
 /* At each sample: follow the guest when it installs another page-fault handler. */
 void syscall_assist_refresh(struct vcpu *v);
 

@@ -227,7 +227,11 @@ static void interrupted(struct vcpu *v)
 
 static void run_loop(struct vcpu *v)
 {
+	bool assist = v->vm->cfg.quirks->syscall_keeps_cpl;
+
 	while (!atomic_load_explicit(&v->vm->stop, memory_order_relaxed)) {
+		if (assist)
+			syscall_assist_enter(v);
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			unsigned int kind = v->run->exit_reason;
 
