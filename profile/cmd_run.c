@@ -185,7 +185,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.freq_hz = r->opt.freq_hz,
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
-		.osrelease = "",
+		.osrelease = r->target.osrelease,
 		.argc = argc,
 		.argv = argv,
 		.kernel = k,
@@ -268,14 +268,13 @@ static int finish(struct run *r, struct err *e)
 		.load_ns = r->load_ns,
 	};
 	struct buf json;
-	int ret;
+	int ret, write_ret;
 
 	vm_join(r->vm);
 	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
-	ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
+	/* What was recorded before an error (a full disk) is still worth publishing. */
+	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
 	r->pipeline = NULL;
-	if (ret)
-		return ret;
 	if (res->first_entry_ns)
 		s.startup_ns = res->first_entry_ns - r->start_ns - r->load_ns;
 	buf_init(&json);
@@ -296,7 +295,7 @@ static int finish(struct run *r, struct err *e)
 	buf_deinit(&json);
 	if (ret)
 		return ret;
-	if (res->reason == VM_END_TRIPLE_FAULT || res->reason == VM_END_ERROR) {
+	if (res->err.code) {
 		fprintf(stderr, "kvmprof: %s\n", res->err.text);
 		summary_print_crash(&s, stderr);
 	}
@@ -306,7 +305,7 @@ static int finish(struct run *r, struct err *e)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
 	fprintf(stderr, "kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i %s`\n",
 		r->opt.output, r->opt.output, r->opt.output);
-	return 0;
+	return write_ret;
 }
 
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)

@@ -2,7 +2,7 @@
 #include "profile/target.h"
 
 #include <elf.h>
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SYMFILE_MAX (2ull << 30)
@@ -53,6 +53,18 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 	return ret;
 }
 
+/* "Linux version 6.1.0-56-cloud-amd64 (...)": the third word. */
+static void find_osrelease(struct target *t)
+{
+	static const char prefix[] = "Linux version ";
+	const char *s = t->kernel.banner;
+
+	if (strncmp(s, prefix, sizeof(prefix) - 1))
+		return;
+	s += sizeof(prefix) - 1;
+	snprintf(t->osrelease, sizeof(t->osrelease), "%.*s", (int)strcspn(s, " "), s);
+}
+
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
 static void find_user_text(struct target *t)
 {
@@ -82,6 +94,7 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	}
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
 	find_user_text(t);
+	find_osrelease(t);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ struct target {
 	bool frame_pointers;
 	/* Ring-3 text that is part of the image (a bare-metal kernel's own user part); 0,0 none. */
 	uint64_t user_start, user_end;
+	char osrelease[65];		/* as uname -r says in the guest; "" unknown */
 	const struct gmem *mem;		/* set by target_bind; text is read from the live guest */
 };
 

@@ -174,6 +174,20 @@ static bool interrupt_injected(const struct kvm_sregs *s)
 	return false;
 }
 
+/* A guest that never wrote SFMASK runs with its reset value; entering with IF set would be wrong. */
+static void learn_fmask(struct vcpu *v)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry;
+	} msrs = {.head.nmsrs = 1, .entry.index = MSR_SFMASK};
+
+	if (ioctl(v->fd, KVM_GET_MSRS, &msrs) != 1)
+		return;
+	v->assist.fmask = msrs.entry.data;
+	v->assist.know_fmask = true;
+}
+
 static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 {
 	struct kvm_regs *r = &v->run->s.regs.regs;
@@ -182,6 +196,8 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 		undo_syscall(v, f);
 		return;
 	}
+	if (!v->assist.know_fmask)
+		learn_fmask(v);
 	r->rip = v->assist.lstar;
 	r->rsp = f->rsp;	/* SYSCALL leaves rsp alone */
 	r->rflags = (r->r11 & ~v->assist.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
