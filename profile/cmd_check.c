@@ -161,9 +161,15 @@ int cmd_check(int argc, char **argv)
 	int opt;
 
 	optind = 1;
+	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
-		fputs(usage, opt == 'h' ? stdout : stderr);
-		return opt == 'h' ? 0 : 2;
+		if (opt == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		fprintf(stderr, "kvmprof check: unknown option '%s'; see `kvmprof check --help`\n",
+			argv[optind > 1 ? optind - 1 : 1]);
+		return 2;
 	}
 	if (optind < argc) {
 		fprintf(stderr, "kvmprof check: unexpected argument '%s'; see `kvmprof check --help`\n",

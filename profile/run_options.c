@@ -145,7 +145,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_JSON: o->json = true; return -1;
 	case 'q': o->quiet = true; return -1;
 	case 'h': fputs(usage, stdout); return 0;
-	default: fputs("See `kvmprof run --help`.\n", stderr); return 2;
+	case ':': return wrong("option '%s' needs a value", arg);
+	default: return wrong("unknown option '%s'", arg);
 	}
 }
 
@@ -158,9 +159,15 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		.output = "perf.data", .freq_hz = 997, .mem_size = 256ull << 20, .vcpus = 1,
 		.stack_size = RUN_STACK_MAX, .jitter = true, .tune = true, .buildid_cache = true,
 	};
-	argv[0] = name;	/* getopt_long puts it in front of its messages */
+	argv[0] = name;
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "m:F:o:qh", longopts, NULL)) != -1) {
+	opterr = 0;	/* it would take two lines, its own and ours */
+	while ((opt = getopt_long(argc, argv, ":m:F:o:qh", longopts, NULL)) != -1) {
+		char letter[] = {'-', (char)optopt, '\0'};
+
+		/* Of bundled letters getopt tells which, of long options only where. */
+		if (opt == '?' || opt == ':')
+			optarg = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
 		ret = take(o, opt, optarg);
 		if (ret >= 0)
 			return ret;

@@ -340,9 +340,9 @@ static int create_temporary(struct sink_perfdata *p, struct err *e)
 	    asprintf(&dso_dir, "%s/dso", p->tmp) < 0)
 		return err_set(e, ENOMEM, "%s: out of memory", p->tmp);
 	if (mkdir(p->tmp, 0755) < 0)
-		return err_set(e, errno, "%s: cannot create directory: %s", p->tmp, strerror(errno));
+		return err_set(e, errno, "%s: cannot create: %s", p->path, strerror(errno));
 	if (mkdir(kcore_dir, 0755) < 0 || mkdir(dso_dir, 0755) < 0)
-		return err_set(e, errno, "%s: cannot write: %s", p->tmp, strerror(errno));
+		return err_set(e, errno, "%s: cannot write: %s", p->path, strerror(errno));
 	return perfdata_writer_open(&p->w, data, e);
 }
 
