@@ -27,6 +27,10 @@ UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_MAIN = $(BUILD)/obj/tests/fuzz/main.o
+BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
+BENCH_SCRIPT := $(sort $(wildcard tests/bench/bench_*.sh tests/bench/bench_*.py))
+C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer profile tests/*)))
 
 .PHONY: all help deps deps-demo deps-test clean install
 all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio
@@ -42,6 +46,7 @@ deps:
 	@scripts/deps.sh build
 deps-demo:
 	@scripts/deps.sh demo
+## make deps-test    what the tests need in addition
 deps-test:
 	@scripts/deps.sh test
 
@@ -71,16 +76,97 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ)
 	@echo "  LD    $@"
 	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
 
-$(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/main.c $(LIB)
+# A target with a main() that runs it over files; `make fuzz` has libFuzzer's instead.
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_MAIN) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< tests/fuzz/main.c $(LIB) $(LIBS) -o $@
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(FUZZ_MAIN) $(FUZZ_LINK) $(LIB) $(LIBS) -o $@
 
-.PHONY: unit-bins fuzz-bins
+$(BUILD)/bench/%: tests/bench/%.c $(LIB)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(LIB) $(LIBS) -o $@
+
+# Objects are kept, also those that only a program's rule asks for.
+.SECONDARY:
+.PHONY: unit-bins fuzz-bins asan test-bins test test-slow fuzz bench check-format
 unit-bins: $(UNIT_BIN)
 fuzz-bins: $(FUZZ_BIN)
 
+# As many jobs as processors, unless the user said how many.
+JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
+test-bins: all unit-bins asan
+
+## make test         all tests (installs what they need; less than 15 minutes, much of it once)
+##                   TESTS="unit e2e/demo": only those whose name contains one of these
+test: deps-test
+	@$(MAKE) $(JOBS) test-bins
+	@CC="$(CC)" LIBS="$(LIBS)" tests/run.py --build $(BUILD) $(TESTS)
+
+## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end
+test-slow: deps-test
+	@$(MAKE) $(JOBS) all
+	@tests/run.py --build $(BUILD) --slow $(TESTS)
+
+## make asan         the program, unit tests and fuzz targets with sanitizers, in build/asan
+asan:
+	@$(MAKE) BUILD=$(BUILD)/asan SAN="$(ASAN)" OPT="-O1 -g" $(BUILD)/asan/kvmprof unit-bins fuzz-bins
+
+## make fuzz         each fuzz target with libFuzzer for FUZZ_SECONDS (60); needs clang
+FUZZ_SECONDS ?= 60
+fuzz: deps-test
+	@$(MAKE) $(JOBS) BUILD=$(BUILD)/libfuzzer CC=clang OPT="-O1 -g" FUZZ_MAIN= \
+		FUZZ_LINK="-fsanitize=fuzzer" SAN="$(ASAN) -fsanitize=fuzzer-no-link" fuzz-bins
+	@for f in $(basename $(notdir $(FUZZ_SRC))); do \
+		echo "  FUZZ  $$f"; mkdir -p $(BUILD)/libfuzzer/corpus/$$f; \
+		$(BUILD)/libfuzzer/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/libfuzzer/$$f- $(BUILD)/libfuzzer/corpus/$$f \
+			tests/fuzz/corpus/$$f >$(BUILD)/libfuzzer/$$f.log 2>&1 || \
+			{ tail -n 40 $(BUILD)/libfuzzer/$$f.log; exit 1; }; \
+		grep -E 'number_of_executed|new_units' $(BUILD)/libfuzzer/$$f.log; \
+	done
+
+## make bench        start-up, memory, lost samples, sizes, speeds: medians and spread
+bench: deps-test
+	@$(MAKE) $(JOBS) all $(BENCH_BIN)
+	@for b in $(BENCH_SCRIPT); do \
+		echo "== $$b"; LIBS="$(LIBS)" $$b $(BUILD)/kvmprof $(BUILD)/bench-tmp || exit 1; \
+	done
+	@for b in $(BENCH_BIN); do echo "== $$b"; $$b || exit 1; done
+
+## make check-format what clang-format would change (needs clang-format)
+check-format:
+	@clang-format --dry-run -Werror $(C_FILES)
+
+# -- for people -------------------------------------------------------------------
+## make demo         profile the demo guest, show where its time went, and how to go on
+DEMO_SECONDS ?= 10
+.PHONY: demo
+demo: deps-demo
+	@$(MAKE) $(JOBS) $(BUILD)/kvmprof
+	$(BUILD)/kvmprof run --append "seconds=$(DEMO_SECONDS)" -o $(BUILD)/demo.data
+	$(BUILD)/kvmprof report -n 20 -i $(BUILD)/demo.data
+	@echo
+	@echo "The same in perf, with call chains:  perf report -i $(BUILD)/demo.data"
+	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
+
+## make install      PREFIX=/usr/local, DESTDIR=
+install: $(BUILD)/kvmprof
+	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
+
+# The version is a string, whose quotes would need three levels of escapes; any
+# other string serves a checker as well.
+## make compile_commands.json   for clangd and clang-tidy
+compile_commands.json: Makefile
+	@{ sep='['; for f in $(filter %.c,$(C_FILES)); do \
+		printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" "$(CURDIR)" \
+			"$$f" "$(CC) -I. -D_GNU_SOURCE -DKVMPROF_VERSION=__FILE__ -std=gnu11 $(WARN)" "$$f"; \
+		sep=','; done; printf '\n]\n'; } > $@
+
+## make clean        remove build/
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(BUILD)/obj/profile/main.d $(UNIT_BIN:=.d)
+-include $(LIB_OBJ:.o=.d) $(BUILD)/obj/profile/main.d $(BUILD)/obj/tests/fuzz/main.d
+-include $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(BENCH_BIN:=.d)

@@ -23,8 +23,8 @@ fail() {
 	failed=1
 }
 
-command -v perf >/dev/null || { echo "perf_opens: SKIP: perf is not installed"; exit 0; }
-perf --version >/dev/null 2>&1 || { echo "perf_opens: SKIP: perf does not run here"; exit 0; }
+command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }
+perf --version >/dev/null 2>&1 || { echo "perf does not run here"; exit 77; }
 
 # -- build the writer and a user program ----------------------------------------
 # CFLAGS and LIBS: what the library was built with (sanitizers).

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kvmprof check`: what the host offers; each lack comes with how to mend it."""
+
+import re
+
+import e2e
+from e2e import check, say
+
+TOPICS = ("host kernel", "KVM API", "irqchip", "PIT", "immediate_exit", "SYNC_REGS", "MP_STATE", "vCPUs",
+          "guest debug", "ring 0", "SYSCALL", "emulation", "SEND_IPI", "TSC", "hardware PMU",
+          "software perf events", "perf_event_paranoid")
+
+e2e.need_kvm()
+p = e2e.kvmprof("check")
+say(p.out)
+check(p.status == 0, "status %d: %s" % (p.status, p.err))
+for topic in TOPICS:
+    check(topic in p.out, "not a word about " + topic)
+lines = p.out.rstrip("\n").split("\n")
+for here, below in zip(lines, lines[1:] + [""]):
+    if re.match(r"(note|warn|lack|FAIL)", here):
+        check(below.strip().startswith("->"), "no advice below: " + here)
+check("works on this host" in lines[-1], "no verdict in the last line: " + lines[-1])
+e2e.finish()

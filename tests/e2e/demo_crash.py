@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A triple fault: said, with registers and stack; what was recorded until then is kept."""
+
+import re
+
+import e2e
+from e2e import check, say
+
+e2e.need_kvm()
+boot = e2e.Boot("-o", "crash.data", "--append", "seconds=3 crash=triple").wait(60)
+say(boot.err)
+check(boot.status == 1, "status %d, expected 1" % boot.status)
+check("demo: crashing" in boot.text(), "the guest did not come to its crash")
+check(re.search(r"^kvmprof: .*triple fault at rip 0x[0-9a-f]{16}", boot.err, re.M), "no line says triple fault")
+for register in ("rip", "rflags", "rax", "rsp", "r15", "cr2", "cr3"):
+    check(re.search(r"\b%s +[0-9a-f]{4,}" % register, boot.err), "register %s is not printed" % register)
+stack = re.findall(r"^  [0-9a-f]{16} (\S+)\+0x[0-9a-f]+$", boot.err, re.M)
+check(stack == ["crash_now", "crash_middle", "crash_outer", "demo_main"], "stack of the crash: %s" % stack)
+check(not e2e.leftovers(), "temporary files are left: %s" % e2e.leftovers())
+
+s = e2e.check_lost("crash.data")
+check(s["samples"] > 100, "%d samples kept of a second's work" % s["samples"])
+p = e2e.kvmprof("report", "-i", "crash.data")
+check(p.status == 0 and "demo_main" in p.out, "kvmprof report of it: status %d" % p.status)
+if e2e.shutil.which("perf"):
+    samples = e2e.parse_script(e2e.perf_script("crash.data"))
+    check(len(samples) == s["samples"], "perf script shows %d of %d" % (len(samples), s["samples"]))
+e2e.finish("%d samples kept" % s["samples"])

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the end-to-end tests have in common.
+
+Each test is a program, `TEST KVMPROF SCRATCH [ARGUMENT]`, that exits with 0, with
+77 and a reason on its last line (skipped), or with anything else (failed). A last
+line "figures: ..." is shown by tests/run.py beside the test's result.
+
+HOME is a directory of the test's own, so that perf's build-id cache starts empty
+and nothing of the user's is touched.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, namedtuple
+
+SKIP = 77
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HZ = 997
+
+if len(sys.argv) < 3:
+    sys.exit("usage: %s KVMPROF SCRATCH" % sys.argv[0])
+KVMPROF = os.path.abspath(sys.argv[1])
+SCRATCH = os.path.abspath(sys.argv[2])
+EXTRA = [os.path.abspath(a) if "/" in a else a for a in sys.argv[3:]]
+BUILD = os.path.dirname(KVMPROF)
+INITRAMFS = os.path.join(BUILD, "guest", "initramfs.cpio")
+
+# The guest kernels stay where they are cached, whatever HOME becomes.
+os.environ.setdefault("KVMPROF_CACHE", os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "kvmprof"))
+os.environ["LC_ALL"] = "C"
+os.makedirs(SCRATCH, exist_ok=True)
+os.chdir(SCRATCH)
+
+failures = 0
+
+
+def new_home():
+    """An empty HOME, and with it an empty build-id cache."""
+    shutil.rmtree("home", ignore_errors=True)
+    os.mkdir("home")
+    os.environ["HOME"] = os.path.abspath("home")
+
+
+new_home()
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def check(ok, what):
+    """Notes a failure and goes on: one run should tell all that is wrong."""
+    global failures
+    if not ok:
+        failures += 1
+        say("FAILED: " + what)
+    return bool(ok)
+
+
+def skip(reason):
+    say(reason)
+    sys.exit(SKIP)
+
+
+def finish(figures=""):
+    if figures:
+        say("figures: " + figures)
+    sys.exit(1 if failures else 0)
+
+
+# -- what a test needs ---------------------------------------------------------------
+
+def need_kvm():
+    try:
+        os.close(os.open("/dev/kvm", os.O_RDWR))
+    except OSError as e:
+        skip("/dev/kvm: " + e.strerror)
+
+
+def need_tool(name):
+    if not shutil.which(name):
+        skip(name + " is not installed")
+
+
+def kernel(script, name, needs):
+    """The directory of a guest kernel, built or fetched now if it is not there yet.
+
+    Where what it is made from is missing, the test is skipped; a build that fails
+    is a failure."""
+    why = needs()
+    if why:
+        skip(why)
+    p = subprocess.run([os.path.join(TOP, "scripts", script), name], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, universal_newlines=True)
+    if p.returncode:
+        sys.exit("%s %s failed:\n%s" % (script, name, p.stderr))
+    return p.stdout.strip()
+
+
+def need_source():
+    if not any(os.path.exists("/usr/src/linux-source-6.1.tar." + x) for x in ("xz", "bz2")):
+        return "no kernel source: install the package linux-source-6.1"
+    return None
+
+
+def built_kernel(variant):
+    return kernel("build-guest-kernel.sh", variant, need_source)
+
+
+def debian_kernel(series):
+    """Path of vmlinuz; fetching needs apt and a network, without which there is no test."""
+    if not shutil.which("apt-get"):
+        skip("no apt-get to fetch Debian's kernel with")
+    p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh"), series],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    if p.returncode:
+        skip(p.stderr.strip().split("\n")[-1] or "fetch-debian-kernel.sh failed")
+    d = p.stdout.strip()
+    return os.path.join(d, next(f for f in sorted(os.listdir(d)) if f.startswith("vmlinuz-")))
+
+
+# -- running -------------------------------------------------------------------------
+
+Done = namedtuple("Done", "status out err seconds")
+
+
+def run(*argv, timeout=120, env=None, **kw):
+    """Runs a program to its end; both outputs as text. A negative status is a signal."""
+    start = time.monotonic()
+    p = subprocess.run([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=timeout, env=env, **kw)
+    return Done(p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace"),
+                time.monotonic() - start)
+
+
+def kvmprof(*argv, **kw):
+    return run(KVMPROF, *argv, **kw)
+
+
+class Boot:
+    """`kvmprof run` with the time, since the process was started, of each console line."""
+
+    def __init__(self, *argv):
+        self.start = time.monotonic()
+        self.argv = [KVMPROF, "run"] + [str(a) for a in argv]
+        self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.lines = []    # (seconds, text)
+        self.err = ""
+        self.threads = [threading.Thread(target=self.read_console, daemon=True),
+                        threading.Thread(target=self.read_errors, daemon=True)]
+        for t in self.threads:
+            t.start()
+
+    def read_console(self):
+        for raw in self.process.stdout:
+            self.lines.append((time.monotonic() - self.start,
+                               raw.decode(errors="replace").rstrip("\r\n")))
+
+    def read_errors(self):
+        self.err = self.process.stderr.read().decode(errors="replace")
+
+    def wait(self, timeout):
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            say("no end after %d s; the console's last lines:" % timeout)
+            for t, line in self.lines[-20:]:
+                say("  %7.2f %s" % (t, line))
+            self.process.kill()
+            self.process.wait()
+        for t in self.threads:
+            t.join(10)
+        self.seconds = time.monotonic() - self.start
+        self.status = self.process.returncode
+        return self
+
+    def text(self):
+        return "\n".join(line for _, line in self.lines)
+
+    def seen(self, marker):
+        """Seconds until a line with this, or None."""
+        return next((t for t, line in list(self.lines) if marker in line), None)
+
+    def wait_for(self, marker, timeout):
+        end = time.monotonic() + timeout
+        while self.seen(marker) is None and time.monotonic() < end:
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        return self.seen(marker) is not None
+
+
+# -- reading -------------------------------------------------------------------------
+
+def summary(directory):
+    """The run's own figures, which a profile directory carries."""
+    with open(os.path.join(directory, "kvmprof.json")) as f:
+        return json.load(f)
+
+
+Truth = namedtuple("Truth", "percent where stack")
+
+
+def parse_truth(console):
+    """The demo's table and what it spent outside of its leaves, or (None, None)."""
+    table, outside = [], None
+    for line in console.replace("\r", "").split("\n"):
+        w = line.split()
+        if w[:1] == ["truth"] and len(w) == 4:
+            table.append(Truth(float(w[1]), w[2], w[3]))
+        elif w[:1] == ["outside"] and len(w) == 2:
+            outside = float(w[1])
+    return (table, outside) if outside is not None and "truth-end" in console else (None, None)
+
+
+Sample = namedtuple("Sample", "comm cpu seconds period stack dsos")
+
+EVENT = re.compile(r"^(\S.*?)\s+(-?\d+)\s+\[(\d+)\]\s+(\d+\.\d+):\s+(\d+)\s+(\S+?):\s*$")
+FRAME = re.compile(r"^\s+([0-9a-f]+)\s+(.+) \((.*)\)$")
+
+
+def parse_script(text):
+    """Samples of `perf script` or `kvmprof script`; stacks are outermost first."""
+    samples, head, frames = [], None, []
+    for line in text.split("\n"):
+        if line.startswith("#"):
+            continue
+        if not line.strip():
+            if head:
+                frames.reverse()
+                samples.append(Sample(head[0], int(head[2]), float(head[3]), int(head[4]),
+                                      ";".join(f[0] for f in frames),
+                                      frames[-1][1] if frames else ""))
+            head, frames = None, []
+            continue
+        m = EVENT.match(line)
+        if m:
+            head = m.groups()
+            continue
+        m = FRAME.match(line)
+        if not m or not head:
+            raise ValueError("not a line of perf script: %r" % line)
+        frames.append((re.sub(r"\+0x[0-9a-f]+$", "", m.group(2)), m.group(3)))
+    return samples
+
+
+def fold(text):
+    """Folded stacks by the rules of FlameGraph's stackcollapse-perf.pl, whose package
+    Debian lacks, told in our own words:
+
+    * a line that begins with '#' is skipped; a blank line ends a stack, which then
+      counts once, whatever its period;
+    * a line that begins with a non-blank is an event: the command, blanks, a pid with
+      an optional "/tid", a blank; a colon, blanks, an optional period and an
+      event's name with a colon at the end. Only the first event's name counts.
+      Blanks in the command become '_';
+    * any other line is a frame: blanks, an address, blanks, a function, " (", the
+      object, ")". "+0x.." is cut from the function; one that begins with "(" is
+      skipped; "[unknown]" becomes the object's last path component in brackets; ';'
+      becomes ':', the characters < > \\ " ' go, and so does an argument list;
+    * anything else is an error here (the script only warns).
+    """
+    counts, comm, frames, event = Counter(), None, [], None
+    for line in text.split("\n"):
+        if line.startswith("#"):
+            continue
+        if not line:
+            if comm is not None:
+                counts[";".join([comm] + frames[::-1])] += 1
+            comm, frames = None, []
+            continue
+        m = re.match(r"(\S.+?)\s+(\d+)/*(\d+)*\s+", line)
+        if m:
+            name = re.search(r":\s*(\d+)*\s+(\S+):\s*$", line)
+            event = event or (name and name.group(2))
+            comm = m.group(1).replace(" ", "_") if name and name.group(2) == event else None
+            continue
+        m = re.match(r"\s*(\w+)\s*(.+) \((.*)\)", line)
+        if not m:
+            raise ValueError("stackcollapse-perf.pl would not know %r" % line)
+        func = re.sub(r"\+0x[0-9a-f]+$", "", m.group(2))
+        if func.startswith("("):
+            continue
+        if func == "[unknown]":
+            func = "[" + (m.group(3).split("/")[-1] if m.group(3) != "[unknown]" else "unknown") + "]"
+        func = re.sub(r"[<>\\\"']", "", func.replace(";", ":"))
+        frames.append(re.sub(r"\((?!anonymous namespace\)).*", "", func) or func)
+    return counts
+
+
+def perf_script(path):
+    p = run("perf", "script", "-i", path)
+    check(p.status == 0, "perf script -i %s: status %d: %s" % (path, p.status, p.err.strip()))
+    check(not p.err.strip(), "perf script complains: " + p.err.strip()[:300])
+    return p.out
+
+
+def check_lost(directory):
+    s = summary(directory)
+    check(s["lost"] == 0, "%s: %d samples lost" % (directory, s["lost"]))
+    return s
+
+
+def leftovers(directory="."):
+    return [f for f in os.listdir(directory) if ".tmp" in f]

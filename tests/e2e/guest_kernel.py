@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""guest_kernel.py KVMPROF SCRATCH tiny|smp-fp: has a guest kernel made, or finds it made.
+
+A step of its own, so that the minutes of a build are not a boot's."""
+
+import os
+
+import e2e
+from e2e import check
+
+e2e.need_kvm()
+directory = e2e.built_kernel(e2e.EXTRA[0])
+for name in ("vmlinux", "bzImage", "System.map", "config"):
+    check(os.path.getsize(os.path.join(directory, name)) > 0, "%s is empty" % name)
+e2e.finish()

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A small Linux to user space and through all of /init to its end, from vmlinux and from
+bzImage; names from the image and from System.map; foreign symbols refused."""
+
+import json
+import os
+
+import e2e
+from e2e import check, say
+
+PHASES = ("cpu", "getpid", "null-write", "files", "page-faults", "fork", "sleep")
+
+
+def boot(image, output, *options):
+    b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-m", "64M", "-o", output, *options).wait(300)
+    text = b.text()
+    ok = check(b.status == 0, "%s: status %d: %s" % (output, b.status, b.err))
+    ok &= check("kvmprof-init: start" in text, output + ": /init did not start")
+    for phase in PHASES:
+        ok &= check("kvmprof-init: phase " + phase in text, "%s: no phase %s" % (output, phase))
+    ok &= check("kvmprof-init: failures" not in text, output + ": /init counts failures")
+    ok &= check("kvmprof-init: done" in text, output + ": /init did not come to its end")
+    ok &= check("kvmprof: guest " in b.err, output + ": the guest did not end by itself: " + b.err)
+    if not ok:
+        say("\n".join(text.split("\n")[-30:]))
+        e2e.finish()
+    s = e2e.check_lost(output)
+    t = b.seen("kvmprof-init: start")
+    say("%s: /init after %.1f s, end after %.1f s, %d samples" % (output, t, b.seconds, s["samples"]))
+    return t, s
+
+
+def top_names(path, n):
+    r = json.loads(e2e.kvmprof("report", "--json", "-n", "0", "-i", path).out)
+    rows = sorted(r["symbols"], key=lambda x: -x["self"])
+    return [x["symbol"] for x in rows if "kernel.kallsyms" in x["dso"]][:n]
+
+
+e2e.need_kvm()
+tiny = e2e.built_kernel("tiny")
+with open(os.path.join(tiny, "System.map")) as f:
+    known = {line.split()[2] for line in f}
+
+t, s = boot(os.path.join(tiny, "vmlinux"), "vmlinux.data")
+names = top_names("vmlinux.data", 40)
+check(len(names) == 40 and set(names) <= known,
+      "names that System.map does not have: %s" % (set(names) - known))
+check(s["unsymbolized"] * 1000 <= s["samples"], "%d of %d samples without a name" % (s["unsymbolized"], s["samples"]))
+check(s["user_ns"] > 0, "no sample in user space")
+if e2e.shutil.which("perf"):
+    p = e2e.run("perf", "report", "-i", "vmlinux.data", "--stdio", "-g", "none", "--percent-limit", "0")
+    check(p.status == 0, "perf report: " + p.err)
+    for name in names[:10]:
+        check(name in p.out, "perf report lacks " + name)
+
+# The bzImage has no symbols of its own; with System.map it has the same names.
+bz, system_map = os.path.join(tiny, "bzImage"), os.path.join(tiny, "System.map")
+t_bz, _ = boot(bz, "bzimage.data", "--symbols", system_map)
+again = top_names("bzimage.data", 20)
+say("most time, vmlinux: " + " ".join(names[:8]))
+say("most time, bzImage: " + " ".join(again[:8]))
+check(set(names[:5]) <= set(again) and set(again[:5]) <= set(names[:20]),
+      "the bzImage with System.map has other names than the vmlinux")
+
+# Another kernel's symbols would give wrong names: both are named, and nothing runs.
+other = e2e.built_kernel("smp-fp")
+for wrong in ("System.map", "vmlinux"):
+    wrong = os.path.join(other, wrong)
+    p = e2e.kvmprof("run", bz, "--symbols", wrong, "-o", "wrong.data", timeout=30)
+    check(p.status == 1 and not p.out, "%s was taken for the tiny kernel's symbols" % wrong)
+    check(p.err.count("\n") == 1 and wrong in p.err and bz in p.err, "not both identities: " + p.err)
+    check(not os.path.exists("wrong.data"), "a profile with wrong names was written")
+
+e2e.finish("start to /init's marker %.1f s (vmlinux), %.1f s (bzImage); %d samples, lost %d" %
+           (t, t_bz, s["samples"], s["lost"]))

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs the tests, one line for each; `make test` builds what they need and calls this.
+
+    tests/run.py [--build DIR] [--slow] [--list] [PATTERN...]
+
+A PATTERN selects tests whose name contains it. A test is a program: it exits with 0, or with
+77 and the reason on its last line (skipped), or it failed, and then its output is shown. Each
+test's output is in DIR/test-logs. The last line is `N passed, N failed, N skipped`.
+"""
+
+import argparse
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SKIP = 77
+SHOWN_LINES = 60
+
+UNIT_LIMIT, E2E_LIMIT, KERNEL_LIMIT = 120, 900, 1800
+
+# In this order: what is quick and says most comes first.
+E2E = [
+    ("check_command.py", []),
+    ("bad_input.py", ["{asan}/kvmprof"]),
+    ("run_ends.py", []),
+    ("demo_crash.py", []),
+    ("demo_idle.py", []),
+    ("demo_truth.py", []),
+    ("perf_opens.sh", []),
+    ("perf_reads.py", []),
+    # The first of these four lines take minutes once, and then find their result in a cache.
+    ("guest_kernel.py", ["tiny"]),
+    ("guest_kernel.py", ["smp-fp"]),
+    ("tiny_boot.py", []),
+    ("smp_boot.py", ["3"]),
+    ("cloud_60s.py", []),
+]
+SLOW = [
+    ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
+    ("smp_boot.py", ["30"], 3600),
+    ("smp_boot.py", ["1", "4"], 1200),
+    ("smp_boot.py", ["1", "8"], 1800),
+    ("cloud_boot.py", ["6.1"], 2700),
+    ("cloud_boot.py", ["6.12"], 2700),
+]
+
+
+class Test:
+    def __init__(self, name, argv, limit):
+        self.name, self.argv, self.limit = name, argv, limit
+
+
+def stem(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def e2e_test(build, script, arguments, limit):
+    if script.startswith("guest_kernel"):
+        limit = KERNEL_LIMIT
+    arguments = [a.format(asan=os.path.join(build, "asan")) for a in arguments]
+    shown = [a for a in arguments if "/" not in a]
+    argv = [os.path.join(TOP, "tests", "e2e", script), os.path.join(build, "kvmprof"), "{scratch}"]
+    return Test("-".join(["e2e/" + stem(script)] + shown), argv + arguments, limit)
+
+
+def tests_of(build, slow):
+    if slow:
+        return [e2e_test(build, *t) for t in SLOW]
+    units = [stem(p) for p in sorted(glob.glob(os.path.join(TOP, "tests", "unit", "test_*.c")))]
+    fuzz = [stem(p) for p in sorted(glob.glob(os.path.join(TOP, "tests", "fuzz", "fuzz_*.c")))]
+    asan = os.path.join(build, "asan")
+    tests = [Test("check/" + stem(p)[len("check-"):], [p], UNIT_LIMIT)
+             for p in sorted(glob.glob(os.path.join(TOP, "tests", "check-*")))]
+    tests += [Test("unit/" + u, [os.path.join(build, "unit", u)], UNIT_LIMIT) for u in units]
+    tests += [Test("asan/" + u, [os.path.join(asan, "unit", u)], 3 * UNIT_LIMIT) for u in units]
+    tests += [Test("asan/" + f, [os.path.join(asan, "fuzz", f),
+                                 os.path.join(TOP, "tests", "fuzz", "corpus", f)], 3 * UNIT_LIMIT)
+              for f in fuzz]
+    return tests + [e2e_test(build, script, args, E2E_LIMIT) for script, args in E2E]
+
+
+class Runner:
+    def __init__(self, build):
+        self.build = build
+        self.logs = os.path.join(build, "test-logs")
+        self.scratch = os.path.join(build, "test-tmp.%d" % os.getpid())
+        self.process = None
+        self.count = {"ok": 0, "FAIL": 0, "skip": 0}
+        os.makedirs(self.logs, exist_ok=True)
+        os.makedirs(self.scratch, exist_ok=True)
+
+    def stop(self):
+        """Ends the running test with all that it started: its process group is its own."""
+        if self.process:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self.process.wait()
+            self.process = None
+
+    def clean(self):
+        self.stop()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def execute(self, test, log, scratch):
+        env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1",
+                   ASAN_OPTIONS="detect_stack_use_after_return=1",
+                   UBSAN_OPTIONS="print_stacktrace=1")
+        argv = [scratch if a == "{scratch}" else a for a in test.argv]
+        try:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            cwd=TOP, env=env, start_new_session=True)
+        except OSError as e:
+            log.write(("cannot start: %s\n" % e).encode())
+            return -1
+        try:
+            status = self.process.wait(test.limit)
+        except subprocess.TimeoutExpired:
+            log.write(("\nno end after %d s\n" % test.limit).encode())
+            status = -1
+        self.stop()    # also what a test left running
+        return status
+
+    def run(self, test):
+        path = os.path.join(self.logs, test.name.replace("/", "-") + ".log")
+        scratch = os.path.join(self.scratch, test.name.replace("/", "-"))
+        os.makedirs(scratch)
+        # On a terminal one sees what is being waited for.
+        if sys.stdout.isatty():
+            print("...   %s" % test.name, end="\r", flush=True)
+        start = time.monotonic()
+        with open(path, "wb") as log:
+            status = self.execute(test, log, scratch)
+        seconds = time.monotonic() - start
+        shutil.rmtree(scratch, ignore_errors=True)
+
+        with open(path, errors="replace") as log:
+            lines = log.read().rstrip("\n").split("\n")
+        result = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
+        self.count[result] += 1
+        note = ""
+        if result == "skip":
+            note = lines[-1]
+        elif result == "ok" and lines[-1].startswith("figures: "):
+            note = lines[-1][len("figures: "):]
+        text = "%-5s %-28s %7.1f s  %s" % (result + ":" if result == "skip" else result,
+                                           test.name, seconds, note)
+        print(text.rstrip(), flush=True)
+        if result == "FAIL":
+            if len(lines) > SHOWN_LINES:
+                print("      (%d lines above)" % (len(lines) - SHOWN_LINES))
+            for line in lines[-SHOWN_LINES:]:
+                print("      " + line)
+            print("      status %d; all of it: %s" % (status, os.path.relpath(path, TOP)), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="runs kvmprof's tests")
+    parser.add_argument("--build", default=os.path.join(TOP, "build"))
+    parser.add_argument("--slow", action="store_true", help="the tests that take long instead")
+    parser.add_argument("--list", action="store_true", help="only name the tests")
+    parser.add_argument("pattern", nargs="*")
+    args = parser.parse_args()
+
+    tests = [t for t in tests_of(os.path.abspath(args.build), args.slow)
+             if not args.pattern or any(p in t.name for p in args.pattern)]
+    if args.list:
+        print("\n".join(t.name for t in tests))
+        return 0
+    if not tests:
+        print("no test is called so; --list names them", file=sys.stderr)
+        return 2
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    start = time.monotonic()
+    runner = Runner(os.path.abspath(args.build))
+    try:
+        for test in tests:
+            runner.run(test)
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
+    finally:
+        runner.clean()
+    print("%d tests in %.0f s" % (len(tests), time.monotonic() - start))
+    print("%d passed, %d failed, %d skipped" %
+          (runner.count["ok"], runner.count["FAIL"], runner.count["skip"]))
+    return 1 if runner.count["FAIL"] else 0
+
+
+sys.exit(main())
