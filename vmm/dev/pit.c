@@ -105,6 +105,15 @@ static uint8_t read_count(struct pit_channel *c)
 	return (uint8_t)(high ? v >> 8 : v);
 }
 
+/* A latched count stays until it is read; latching again before that does nothing. */
+static void latch(struct pit_channel *c)
+{
+	if (c->latched)
+		return;
+	c->latch = count_now(c);
+	c->latched = true;
+}
+
 static void command(struct pit *p, uint8_t v)
 {
 	unsigned int n = v >> 6;
@@ -112,17 +121,14 @@ static void command(struct pit *p, uint8_t v)
 
 	if (n == 3)	/* read-back: latch the counts that are asked for */
 		for (n = 0; n < 3; n++) {
-			if ((v & 2u << n) && !(v & 0x20)) {
-				p->ch[n].latch = count_now(&p->ch[n]);
-				p->ch[n].latched = true;
-			}
+			if ((v & 2u << n) && !(v & 0x20))
+				latch(&p->ch[n]);
 			if (n == 2)
 				return;
 		}
 	c = &p->ch[n];
 	if (!(v & 0x30)) {
-		c->latch = count_now(c);
-		c->latched = true;
+		latch(c);
 		return;
 	}
 	c->access = v >> 4 & 3;

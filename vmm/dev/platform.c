@@ -139,6 +139,7 @@ static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 
 	if (!write) {
 		*val = r == &p->pm1_control ? *r | PM1_SCI_EN : *r;
+		*val >>= 8 * (off & 1);	/* the upper half by itself */
 		return;
 	}
 	if (len < 2)	/* the fields that matter are in the upper byte */
