@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/machine.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/vcpu_fixture.h"
+
+#define STACK UINT64_C(0xffffc90000010000) /* 16 KiB, aligned */
+#define IRQ_STACK UINT64_C(0xffffc90000020000)
+#define STACK_SIZE UINT64_C(16384)
+#define USER_STACK UINT64_C(0x7ffc12340000)
+#define PERIOD UINT64_C(1000000000000) /* the real timer never fires in here */
+#define START UINT64_C(5000000000000000)
+
+static struct fake f;
+static int mp_state = -1; /* what KVM_GET_MP_STATE says, -1: it fails as on fd -1 */
+static unsigned int mp_asked;
+
+/* In place of the C library's: the fake vCPU's descriptor is -1. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (fd == -1 && request == KVM_GET_MP_STATE) {
+		mp_asked++;
+		if (mp_state >= 0) {
+			((struct kvm_mp_state *)arg)->mp_state = (uint32_t)mp_state;
+			return 0;
+		}
+	}
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+static int setup(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	mp_state = -1;
+	mp_asked = 0;
+	fake_init(&f, 1 << 20);
+	signal(SIGUSR1, SIG_IGN);
+	if (trigger_init(&f.v->trigger, SIGUSR1, PERIOD, false, 1, &e))
+		return -1;
+	f.v->trigger.start_ns = START;
+	f.v->trigger.deadline_ns = START + PERIOD;
+	/* each word tells where it is */
+	fake_map_range(&f, STACK, STACK_SIZE);
+	fake_map_range(&f, IRQ_STACK, STACK_SIZE);
+	for (uint64_t off = 0; off < STACK_SIZE; off += 8) {
+		fake_put64(&f, STACK + off, 0x1111000000000000 + off);
+		fake_put64(&f, IRQ_STACK + off, 0x2222000000000000 + off);
+	}
+	f.v->run->s.regs.regs.rip = 0xffffffff81000123;
+	f.v->run->s.regs.regs.rflags = 0x202;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	trigger_deinit(&f.v->trigger);
+	fake_deinit(&f);
+	return 0;
+}
+
+static void set_cpl(unsigned int cpl)
+{
+	f.v->run->s.regs.sregs.cs.selector = cpl ? 0x33 : 0x10;
+	f.v->run->s.regs.sregs.cs.dpl = (uint8_t)cpl;
+}
+
+/* Take one sample at rsp, on time, and look at it. NULL: nothing was committed. */
+static const struct sample *take(uint64_t rsp, enum sample_reason reason)
+{
+	const struct sample *s;
+	size_t len;
+
+	f.v->run->s.regs.regs.rsp = rsp;
+	capture_sample(f.v, f.v->trigger.deadline_ns, reason);
+	s = ring_peek(&f.v->ring, &len);
+	if (s) {
+		assert_int_equal(sample_check(s, len), 0);
+		assert_int_equal(len, sample_size(s));
+	}
+	return s;
+}
+
+static void done(void)
+{
+	ring_release(&f.v->ring);
+}
+
+static void registers(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	struct kvm_sregs *sr = &f.v->run->s.regs.sregs;
+	const struct sample *s;
+
+	(void)state;
+	*r = (struct kvm_regs){
+		.rax = 0xa0, .rcx = 0xa1, .rdx = 0xa2, .rbx = 0xa3, .rsp = STACK, .rbp = 0xa5,
+		.rsi = 0xa6, .rdi = 0xa7, .r8 = 0xa8, .r9 = 0xa9, .r10 = 0xaa, .r11 = 0xab,
+		.r12 = 0xac, .r13 = 0xad, .r14 = 0xae, .r15 = 0xaf, .rip = 0xffffffff81234567,
+		.rflags = 0x246,
+	};
+	sr->cr2 = 0xc2;
+	sr->fs.base = 0xf5;
+	sr->gs.base = 0xffff888000000000;
+	sr->cs.selector = 0x10;
+	sr->ss.selector = 0x18;
+	f.v->index = 3;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	for (unsigned int i = 0; i < GPR_COUNT; i++)
+		assert_int_equal(s->regs.gpr[i], i == GPR_RSP ? STACK : 0xa0 + i);
+	assert_int_equal(s->regs.rip, 0xffffffff81234567);
+	assert_int_equal(s->regs.rflags, 0x246);
+	assert_int_equal(s->regs.cr0, FAKE_CR0);
+	assert_int_equal(s->regs.cr2, 0xc2);
+	assert_int_equal(s->regs.cr3, FAKE_PML4);
+	assert_int_equal(s->regs.cr4, FAKE_CR4);
+	assert_int_equal(s->regs.efer, FAKE_EFER);
+	assert_int_equal(s->regs.fs_base, 0xf5);
+	assert_int_equal(s->regs.gs_base, 0xffff888000000000);
+	assert_int_equal(s->regs.cs, 0x10);
+	assert_int_equal(s->regs.ss, 0x18);
+	assert_int_equal(s->version, SAMPLE_VERSION);
+	assert_int_equal(s->vcpu, 3);
+	assert_int_equal(s->reason, SAMPLE_TIMER);
+	assert_int_equal(s->mode, SAMPLE_KERNEL);
+	assert_int_equal(s->time_ns, START + PERIOD);
+	done();
+}
+
+static void stack_up_to_its_boundary(void **state)
+{
+	static const uint64_t off[] = { 0, 8, 4096 - 8, 4096, 0x3001, STACK_SIZE - 8, STACK_SIZE - 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+		const struct sample *s = take(STACK + off[i], SAMPLE_TIMER);
+		uint8_t want[STACK_SIZE];
+
+		assert_non_null(s);
+		assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+		assert_int_equal(s->nslices, 1);
+		assert_int_equal(s->slice[0].va, STACK + off[i]);
+		assert_int_equal(s->slice[0].off, 0);
+		assert_int_equal(s->slice[0].len, STACK_SIZE - off[i]);
+		assert_int_equal(s->stack_len, STACK_SIZE - off[i]);
+		fake_get(&f, STACK + off[i], want, s->stack_len);
+		assert_memory_equal(s->stack, want, s->stack_len);
+		done();
+	}
+	assert_int_equal(f.v->stats.samples, 7);
+	assert_int_equal(f.v->stats.kernel, 7);
+	assert_int_equal(f.v->stats.stack_capped, 0);
+	assert_int_equal(f.v->stats.stack_unmapped, 0);
+}
+
+static void stack_at_the_top_of_the_address_space(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	fake_map(&f, UINT64_C(0xfffffffffffff000), FAKE_P | FAKE_W);
+	s = take(UINT64_C(0xffffffffffffff00), SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	assert_int_equal(s->stack_len, 0x100);
+	done();
+}
+
+static void follows_the_interrupt_stack(void **state)
+{
+	const struct sample *s;
+	uint64_t v;
+
+	(void)state;
+	fake_put64(&f, IRQ_STACK + STACK_SIZE - 8, STACK + 0x2000);
+	s = take(IRQ_STACK + 0x3000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[0].va, IRQ_STACK + 0x3000);
+	assert_int_equal(s->slice[0].len, 0x1000);
+	assert_int_equal(s->slice[1].va, STACK + 0x2000);
+	assert_int_equal(s->slice[1].off, 0x1000);
+	assert_int_equal(s->slice[1].len, 0x2000);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	assert_int_equal(sample_read(s, STACK + 0x2010, &v, 8), 0);
+	assert_int_equal(v, 0x1111000000002010);
+	assert_int_equal(sample_read(s, IRQ_STACK + 0x3ff8, &v, 8), 0);
+	assert_int_equal(v, STACK + 0x2000);
+	done();
+}
+
+static void top_word_that_is_no_stack(void **state)
+{
+	static const uint64_t word[] = {
+		0, 1, STACK + 0x2001, 0x00007fff12345678, 0xffff7fffffffffff & ~7ull,
+		IRQ_STACK,		      /* the stack that we come from */
+		IRQ_STACK + 0x3ff8,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+		const struct sample *s;
+
+		fake_put64(&f, IRQ_STACK + STACK_SIZE - 8, word[i]);
+		s = take(IRQ_STACK + 0x3000, SAMPLE_TIMER);
+		assert_non_null(s);
+		assert_int_equal(s->nslices, 1);
+		assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+		done();
+	}
+	/* a kernel address without memory: nothing to copy, and the sample says so */
+	fake_put64(&f, IRQ_STACK + STACK_SIZE - 8, 0xffffd00000000000);
+	{
+		const struct sample *s = take(IRQ_STACK + 0x3000, SAMPLE_TIMER);
+
+		assert_non_null(s);
+		assert_int_equal(s->nslices, 1);
+		assert_int_equal(s->stack_end, SAMPLE_STACK_NONE);
+		done();
+	}
+}
+
+static void stacks_that_point_at_each_other(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	fake_put64(&f, IRQ_STACK + STACK_SIZE - 8, STACK);
+	fake_put64(&f, STACK + STACK_SIZE - 8, IRQ_STACK);
+	s = take(IRQ_STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->nslices, SAMPLE_MAX_SLICES);
+	assert_int_equal(s->stack_len, SAMPLE_MAX_SLICES * STACK_SIZE);
+	assert_true(s->stack_len <= SAMPLE_MAX_STACK);
+	done();
+}
+
+static void unmapped_page(void **state)
+{
+	uint64_t va = UINT64_C(0xffffc90000040000);
+	const struct sample *s;
+
+	(void)state;
+	fake_map(&f, va, FAKE_P | FAKE_W);
+	s = take(va + 0x800, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_UNMAPPED);
+	assert_int_equal(s->nslices, 1);
+	assert_int_equal(s->stack_len, 0x800);
+	done();
+	s = take(va + 0x1000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_NONE);
+	assert_int_equal(s->nslices, 0);
+	assert_int_equal(s->stack_len, 0);
+	done();
+	s = take(UINT64_C(0x8000000000000000), SAMPLE_TIMER); /* not canonical */
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_NONE);
+	done();
+	/* page tables outside of RAM */
+	f.v->run->s.regs.sregs.cr3 = FAKE_RAM;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_NONE);
+	done();
+	assert_int_equal(f.v->stats.stack_unmapped, 1);
+	assert_int_equal(f.v->stats.stack_none, 3);
+	assert_int_equal(f.v->stats.samples, 4);
+}
+
+static void capped(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	f.vm->cfg.plan.stack_max = 1024;
+	s = take(STACK + 0x2000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_CAPPED);
+	assert_int_equal(s->stack_len, 1024);
+	done();
+	s = take(STACK + STACK_SIZE - 1024, SAMPLE_TIMER); /* just fits */
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	assert_int_equal(s->stack_len, 1024);
+	done();
+	/* stacks that end nobody knows where */
+	f.vm->cfg.plan.stack_align = 0;
+	s = take(STACK + STACK_SIZE - 512, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_UNMAPPED);
+	assert_int_equal(s->stack_len, 512);
+	done();
+	assert_int_equal(f.v->stats.stack_capped, 1);
+}
+
+static void user_mode(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, USER_STACK, 0x8000);
+	set_cpl(3);
+	f.v->run->s.regs.regs.rip = 0x401000;
+	/* an alignment of 16 KiB says nothing about a user stack: on to the limit */
+	s = take(USER_STACK + 0x3ff0, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->mode, SAMPLE_USER);
+	assert_int_equal(s->stack_len, 16384);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_CAPPED);
+	assert_int_equal(s->regs.cs, 0x33);
+	done();
+	s = take(USER_STACK + 0x7ff0, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->stack_len, 16);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_UNMAPPED);
+	done();
+	assert_int_equal(f.v->stats.user, 2);
+	assert_int_equal(f.v->stats.kernel, 0);
+	assert_int_equal(mp_asked, 0); /* ring 3 cannot be halted: the call is saved */
+}
+
+/* SYSCALL on a host with quirks: at the kernel's entry point, still at CPL 3. */
+static void cpl_3_at_lstar_is_kernel(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	set_cpl(3);
+	f.v->assist.lstar = 0xffffffff81000123;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->mode, SAMPLE_USER); /* LSTAR is not known yet */
+	done();
+	f.v->assist.know_lstar = true;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->mode, SAMPLE_KERNEL);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	done();
+	f.v->run->s.regs.regs.rip++;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->mode, SAMPLE_USER);
+	done();
+	assert_int_equal(f.v->stats.kernel, 1);
+	assert_int_equal(f.v->stats.user, 2);
+}
+
+static void full_ring_drops_and_counts(void **state)
+{
+	unsigned int taken = 0;
+	size_t len;
+
+	(void)state;
+	ring_deinit(&f.v->ring);
+	assert_int_equal(ring_init(&f.v->ring, 256 << 10), 0);
+	f.v->run->s.regs.regs.rsp = STACK;
+	for (unsigned int i = 0; i < 40; i++)
+		capture_sample(f.v, f.v->trigger.deadline_ns, SAMPLE_TIMER);
+	assert_in_range(f.v->stats.samples, 3, 39);
+	assert_int_equal(f.v->stats.samples + ring_dropped(&f.v->ring), 40);
+	assert_int_equal(f.v->stats.samples, f.v->stats.kernel);
+	for (;; taken++) {
+		const struct sample *s = ring_peek(&f.v->ring, &len);
+
+		if (!s)
+			break;
+		assert_int_equal(sample_check(s, len), 0);
+		assert_int_equal(s->time_ns, START + (taken + 1) * PERIOD); /* the oldest stay */
+		ring_release(&f.v->ring);
+	}
+	assert_int_equal(taken, f.v->stats.samples);
+	/* a ring that can never hold one */
+	ring_deinit(&f.v->ring);
+	assert_int_equal(ring_init(&f.v->ring, 4096), 0);
+	assert_null(take(STACK, SAMPLE_TIMER));
+	assert_int_equal(ring_dropped(&f.v->ring), 1);
+}
+
+static void weight_counts_what_was_missed(void **state)
+{
+	const struct sample *s;
+	size_t len;
+
+	(void)state;
+	f.v->run->s.regs.regs.rsp = STACK;
+	capture_sample(f.v, START + PERIOD + 4000, SAMPLE_TIMER);
+	s = ring_peek(&f.v->ring, &len);
+	assert_non_null(s);
+	assert_int_equal(s->weight_ns, PERIOD);
+	assert_int_equal(s->overruns, 0);
+	assert_int_equal(s->time_ns, START + PERIOD + 4000);
+	done();
+	assert_int_equal(f.v->stats.latency_ns.count, 1);
+	assert_int_equal(f.v->stats.latency_ns.max, 4000);
+
+	capture_sample(f.v, START + 5 * PERIOD + 1, SAMPLE_TIMER);
+	s = ring_peek(&f.v->ring, &len);
+	assert_non_null(s);
+	assert_int_equal(s->overruns, 3);
+	assert_int_equal(s->weight_ns, 4 * PERIOD);
+	done();
+	assert_int_equal(f.v->stats.overruns, 3);
+	assert_int_equal(f.v->trigger.deadline_ns, START + 6 * PERIOD);
+}
+
+static void crash_has_no_weight(void **state)
+{
+	uint64_t deadline = f.v->trigger.deadline_ns;
+	const struct sample *s;
+
+	(void)state;
+	mp_state = KVM_MP_STATE_UNINITIALIZED; /* a reset vCPU: still the last thing to be seen */
+	s = take(STACK + 0x3000, SAMPLE_CRASH);
+	assert_non_null(s);
+	assert_int_equal(s->reason, SAMPLE_CRASH);
+	assert_int_equal(s->weight_ns, 0);
+	assert_int_equal(s->stack_len, 0x1000);
+	assert_int_equal(f.v->trigger.deadline_ns, deadline);
+	assert_int_equal(f.v->stats.latency_ns.count, 0);
+	done();
+}
+
+static void idle_offline_and_dead(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	mp_state = KVM_MP_STATE_HALTED;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->mode, SAMPLE_IDLE);
+	done();
+	assert_int_equal(f.v->dead_looks, 0); /* an interrupt can wake it */
+	f.v->run->s.regs.regs.rflags = 0x2;
+	for (unsigned int i = 1; i < 4; i++) {
+		s = take(STACK, SAMPLE_TIMER);
+		assert_non_null(s);
+		done();
+		assert_int_equal(f.v->dead_looks, i);
+	}
+	mp_state = KVM_MP_STATE_UNINITIALIZED;
+	assert_null(take(STACK, SAMPLE_TIMER));
+	assert_int_equal(f.v->stats.offline, 1);
+	assert_int_equal(f.v->dead_looks, 4);
+	assert_int_equal(ring_dropped(&f.v->ring), 0); /* not a loss: there was nothing to see */
+	mp_state = KVM_MP_STATE_RUNNABLE;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->mode, SAMPLE_KERNEL);
+	done();
+	assert_int_equal(f.v->dead_looks, 0);
+	assert_int_equal(f.v->stats.idle, 4);
+	assert_int_equal(f.v->stats.kernel, 1);
+	assert_int_equal(f.v->stats.samples, 5);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(registers),
+		TEST(stack_up_to_its_boundary),
+		TEST(stack_at_the_top_of_the_address_space),
+		TEST(follows_the_interrupt_stack),
+		TEST(top_word_that_is_no_stack),
+		TEST(stacks_that_point_at_each_other),
+		TEST(unmapped_page),
+		TEST(capped),
+		TEST(user_mode),
+		TEST(cpl_3_at_lstar_is_kernel),
+		TEST(full_ring_drops_and_counts),
+		TEST(weight_counts_what_was_missed),
+		TEST(crash_has_no_weight),
+		TEST(idle_offline_and_dead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

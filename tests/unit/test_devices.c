@@ -1,0 +1,846 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/bus.h"
+#include "vmm/dev/pit.h"
+#include "vmm/dev/platform.h"
+#include "vmm/dev/serial.h"
+#include "vmm/layout.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct bus bus;
+
+static void out_n(uint16_t port, uint32_t val, unsigned int len)
+{
+	assert_true(bus_io(&bus, port, true, len, 1, (uint8_t *)&val));
+}
+
+static uint32_t in_n(uint16_t port, unsigned int len)
+{
+	uint32_t val = 0;
+
+	assert_true(bus_io(&bus, port, false, len, 1, (uint8_t *)&val));
+	return val;
+}
+
+static void outb(uint16_t port, uint8_t val)
+{
+	out_n(port, val, 1);
+}
+
+static uint8_t inb(uint16_t port)
+{
+	return (uint8_t)in_n(port, 1);
+}
+
+/* What the devices ask of the machine. */
+static struct {
+	atomic_uint rises, falls;
+	atomic_int level, irq;
+	unsigned int ends;
+	enum dev_end how;
+	uint8_t out[64];
+	unsigned int out_n;
+} seen;
+
+static void irq_set(void *ctx, unsigned int irq, int level)
+{
+	assert_ptr_equal(ctx, &seen);
+	seen.irq = (int)irq;
+	if (level)
+		seen.rises++;
+	else
+		seen.falls++;
+	seen.level = level;
+}
+
+static void power_end(void *ctx, enum dev_end how)
+{
+	assert_ptr_equal(ctx, &seen);
+	seen.ends++;
+	seen.how = how;
+}
+
+static void byte_out(void *ctx, uint8_t byte)
+{
+	assert_ptr_equal(ctx, &seen);
+	seen.out[seen.out_n++ % sizeof(seen.out)] = byte;
+}
+
+static const struct dev_irq irq_line = { irq_set, &seen };
+static const struct dev_power power = { power_end, &seen };
+
+static int clean(void **state)
+{
+	(void)state;
+	memset(&bus, 0, sizeof(bus));
+	memset(&seen, 0, sizeof(seen));
+	return 0;
+}
+
+/* -- bus ------------------------------------------------------------------------ */
+
+struct access {
+	unsigned int n, len;
+	uint16_t off;
+	bool write;
+	uint32_t val;
+};
+
+static void remember(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
+{
+	struct access *a = dev;
+
+	a->n++;
+	a->off = off;
+	a->write = write;
+	a->len = len;
+	if (write)
+		a->val = *val;
+	else
+		*val = 0x11223344u + a->n;
+}
+
+static void bus_refuses_overlap(void **state)
+{
+	struct access a = { 0 };
+
+	(void)state;
+	assert_int_equal(bus_add(&bus, 0x100, 8, "a", remember, &a), 0);
+	assert_int_equal(bus_add(&bus, 0x100, 8, "same", remember, &a), -EBUSY);
+	assert_int_equal(bus_add(&bus, 0x107, 1, "last", remember, &a), -EBUSY);
+	assert_int_equal(bus_add(&bus, 0xff, 2, "first", remember, &a), -EBUSY);
+	assert_int_equal(bus_add(&bus, 0x80, 0x100, "around", remember, &a), -EBUSY);
+	assert_int_equal(bus_add(&bus, 0x103, 2, "inside", remember, &a), -EBUSY);
+	assert_int_equal(bus.n, 1);
+	assert_int_equal(bus_add(&bus, 0x108, 1, "behind", remember, &a), 0);
+	assert_int_equal(bus_add(&bus, 0xf8, 8, "before", remember, &a), 0);
+	assert_int_equal(bus_add(&bus, 0xffff, 1, "top", remember, &a), 0);
+	assert_int_equal(bus_add(&bus, 0, 1, "zero", remember, &a), 0);
+	for (unsigned int i = bus.n; i < BUS_MAX_DEVICES; i++)
+		assert_int_equal(bus_add(&bus, (uint16_t)(0x1000 + i), 1, "more", remember, &a), 0);
+	assert_int_equal(bus_add(&bus, 0x2000, 1, "too many", remember, &a), -ENOSPC);
+}
+
+static void bus_without_owner(void **state)
+{
+	uint8_t data[6] = { 1, 2, 3, 4, 5, 6 };
+	struct access a = { 0 };
+
+	(void)state;
+	assert_int_equal(bus_add(&bus, 0x100, 8, "a", remember, &a), 0);
+	assert_false(bus_io(&bus, 0x108, true, 4, 1, data));
+	assert_int_equal(data[0], 1);
+	assert_false(bus_io(&bus, 0xff, false, 1, 1, data));
+	assert_memory_equal(data, "\xff\2\3\4\5\6", 6);
+	assert_false(bus_io(&bus, 0x108, false, 2, 2, data));
+	assert_memory_equal(data, "\xff\xff\xff\xff\5\6", 6);
+	assert_false(bus_io(&bus, 0xffff, false, 4, 1, data + 2));
+	assert_memory_equal(data, "\xff\xff\xff\xff\xff\xff", 6);
+	assert_int_equal(a.n, 0);
+}
+
+static void bus_widths_and_counts(void **state)
+{
+	static const unsigned int len[] = { 1, 2, 4 };
+	struct access a = { 0 };
+	uint8_t data[16];
+
+	(void)state;
+	assert_int_equal(bus_add(&bus, 0x100, 8, "a", remember, &a), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		memset(&a, 0, sizeof(a));
+		memset(data, 0xa5, sizeof(data));
+		assert_true(bus_io(&bus, 0x103, true, len[i], 1, data));
+		assert_int_equal(a.off, 3);
+		assert_true(a.write);
+		assert_int_equal(a.len, len[i]);
+		assert_int_equal(a.val, 0xa5a5a5a5u >> (32 - 8 * len[i]));
+
+		/* three reads, as REP INS does: each a byte, word or dword behind the other */
+		memset(&a, 0, sizeof(a));
+		assert_true(bus_io(&bus, 0x107, false, len[i], 3, data));
+		assert_int_equal(a.n, 3);
+		assert_int_equal(a.off, 7);
+		for (unsigned int k = 0; k < 3; k++) {
+			uint32_t want = 0x11223345u + k;
+
+			assert_memory_equal(data + k * len[i], &want, len[i]);
+		}
+		assert_int_equal(data[3 * len[i]], 0xa5);
+	}
+	a.n = 0;
+	assert_true(bus_io(&bus, 0x100, false, 1, 0, data));
+	assert_int_equal(a.n, 0);
+}
+
+/* -- serial --------------------------------------------------------------------- */
+
+enum { DATA = PORT_SERIAL, IER, FCR, LCR, MCR, LSR, MSR, SCR, IIR = FCR };
+
+static struct serial serial;
+
+static int with_serial(void **state)
+{
+	clean(state);
+	return serial_init(&serial, &bus, irq_line, byte_out, &seen);
+}
+
+static int without_serial(void **state)
+{
+	(void)state;
+	serial_deinit(&serial);
+	return 0;
+}
+
+static void serial_divisor_latch(void **state)
+{
+	(void)state;
+	outb(LCR, 0x80);
+	assert_int_equal(inb(DATA), 1); /* 115200 baud */
+	assert_int_equal(inb(IER), 0);
+	outb(DATA, 0x34);
+	outb(IER, 0x12);
+	assert_int_equal(inb(DATA), 0x34);
+	assert_int_equal(inb(IER), 0x12);
+	assert_int_equal(seen.out_n, 0);
+	outb(LCR, 0x03);
+	assert_int_equal(inb(LCR), 0x03);
+	assert_int_equal(inb(IER), 0); /* the latch is another register */
+	outb(DATA, 'x');
+	assert_int_equal(seen.out_n, 1);
+	assert_int_equal(seen.out[0], 'x');
+	assert_int_equal(serial.bytes_out, 1);
+	outb(LCR, 0x83);
+	assert_int_equal(inb(DATA), 0x34);
+	assert_int_equal(inb(IER), 0x12);
+}
+
+static void serial_registers(void **state)
+{
+	(void)state;
+	outb(SCR, 0x5a);
+	assert_int_equal(inb(SCR), 0x5a);
+	outb(IER, 0xff);
+	assert_int_equal(inb(IER), 0x0f); /* how Linux tells a UART from a bare port */
+	outb(IER, 0);
+	outb(MCR, 0xff);
+	assert_int_equal(inb(MCR), 0x1f);
+	outb(MCR, 0);
+	assert_int_equal(inb(MSR), 0xb0);
+	assert_int_equal(inb(LSR), 0x60);
+	outb(LSR, 0); /* read-only */
+	assert_int_equal(inb(LSR), 0x60);
+	assert_int_equal(inb(IIR), 0x01);
+	outb(FCR, 0x01);
+	assert_int_equal(inb(IIR), 0xc1); /* 16550A: the FIFO works */
+	outb(FCR, 0x00);
+	assert_int_equal(inb(IIR), 0x01);
+	assert_int_equal(seen.rises, 0);
+}
+
+/* An edge-triggered controller forgets a level that never fell: each byte needs a rise. */
+static void serial_thre_edge_each_time(void **state)
+{
+	(void)state;
+	outb(MCR, 0x08);
+	outb(IER, 0x02); /* with the holding register empty this interrupts at once */
+	assert_int_equal(seen.rises, 1);
+	assert_int_equal(seen.irq, IRQ_SERIAL);
+	for (unsigned int i = 0; i < 5; i++) {
+		outb(DATA, (uint8_t)('a' + i));
+		assert_int_equal(seen.rises, 2 + i);
+		assert_int_equal(seen.level, 1);
+	}
+	assert_int_equal(inb(IIR), 0x02);
+	assert_int_equal(seen.level, 0); /* reading IIR is the acknowledgement */
+	assert_int_equal(inb(IIR), 0x01);
+	outb(DATA, 'f');
+	assert_int_equal(seen.rises, 7);
+	assert_int_equal(inb(IIR), 0x02);
+	/* no new event, no new interrupt */
+	outb(IER, 0x02);
+	assert_int_equal(inb(LSR), 0x60);
+	assert_int_equal(seen.rises, 7);
+	outb(IER, 0x00);
+	outb(IER, 0x02);
+	assert_int_equal(seen.rises, 8);
+	outb(IER, 0x00);
+	assert_int_equal(seen.level, 0);
+	assert_memory_equal(seen.out, "abcdef", 6);
+	assert_int_equal(seen.rises, seen.falls);
+}
+
+static void serial_out2_gates_the_line(void **state)
+{
+	(void)state;
+	outb(IER, 0x02);
+	assert_int_equal(seen.rises, 0);
+	outb(MCR, 0x08);
+	assert_int_equal(seen.rises, 1);
+	outb(MCR, 0x00);
+	assert_int_equal(seen.level, 0);
+	outb(DATA, 'x');
+	assert_int_equal(seen.rises, 1);
+}
+
+static void serial_receive(void **state)
+{
+	uint8_t in[SERIAL_FIFO + 10];
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i + 1);
+	outb(MCR, 0x08);
+	assert_int_equal(serial_input(&serial, in, 3), 3);
+	assert_int_equal(seen.rises, 0); /* nobody asked */
+	assert_int_equal(inb(LSR), 0x61);
+	outb(IER, 0x03);
+	assert_int_equal(seen.rises, 1);
+	assert_int_equal(inb(IIR), 0x04); /* received data is the more urgent cause */
+	assert_int_equal(inb(DATA), 1);
+	assert_int_equal(inb(DATA), 2);
+	assert_int_equal(inb(LSR), 0x61);
+	assert_int_equal(inb(DATA), 3);
+	assert_int_equal(inb(LSR), 0x60);
+	assert_int_equal(inb(IIR), 0x02); /* the other cause waited behind it */
+	assert_int_equal(seen.level, 0);
+	assert_int_equal(inb(DATA), 0);
+
+	/* full: the rest stays with the caller; the order survives the wrap */
+	assert_int_equal(serial_input(&serial, in, sizeof(in)), SERIAL_FIFO);
+	assert_int_equal(serial_input(&serial, in, 1), 0);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_int_equal(inb(DATA), i + 1);
+	assert_int_equal(serial_input(&serial, in + SERIAL_FIFO, 10), 10);
+	for (unsigned int i = 10; i < sizeof(in); i++)
+		assert_int_equal(inb(DATA), i + 1);
+	assert_int_equal(inb(LSR), 0x60);
+	assert_int_equal(seen.level, 0);
+
+	assert_int_equal(serial_input(&serial, in, 9), 9);
+	assert_int_equal(seen.level, 1);
+	outb(FCR, 0x03);
+	assert_int_equal(inb(LSR), 0x60);
+	assert_int_equal(seen.level, 0);
+}
+
+static void serial_loop_mode(void **state)
+{
+	(void)state;
+	outb(MCR, 0x10);
+	outb(DATA, 'l');
+	assert_int_equal(seen.out_n, 0);
+	assert_int_equal(inb(LSR), 0x61);
+	assert_int_equal(inb(DATA), 'l');
+	assert_int_equal(inb(MSR), 0x00);
+	outb(MCR, 0x11);
+	assert_int_equal(inb(MSR), 0x20); /* DTR -> DSR */
+	outb(MCR, 0x12);
+	assert_int_equal(inb(MSR), 0x10); /* RTS -> CTS */
+	outb(MCR, 0x14);
+	assert_int_equal(inb(MSR), 0x40); /* OUT1 -> RI */
+	outb(MCR, 0x1a);
+	assert_int_equal(inb(MSR), 0x90); /* what Linux writes and expects (autoconfig) */
+	for (unsigned int i = 0; i < 3 * SERIAL_FIFO; i++)
+		outb(DATA, (uint8_t)i); /* overrun: the newest are lost */
+	for (unsigned int i = 0; i < SERIAL_FIFO; i++)
+		assert_int_equal(inb(DATA), i);
+	assert_int_equal(inb(LSR), 0x60);
+}
+
+/* -- platform ------------------------------------------------------------------- */
+
+static struct platform platform;
+
+static int with_platform(void **state)
+{
+	clean(state);
+	return platform_init(&platform, &bus, power);
+}
+
+static void i8042_probes(void **state)
+{
+	(void)state;
+	assert_int_equal(inb(0x64), 0x14);
+	outb(0x64, 0xaa);
+	assert_int_equal(inb(0x64), 0x15);
+	assert_int_equal(inb(0x60), 0x55);
+	assert_int_equal(inb(0x64), 0x14);
+	assert_int_equal(inb(0x60), 0);
+
+	outb(0x64, 0x60);
+	outb(0x60, 0x65);
+	assert_int_equal(inb(0x64), 0x14); /* a write has no answer */
+	outb(0x64, 0x20);
+	assert_int_equal(inb(0x60), 0x65);
+	outb(0x60, 0x77); /* for a keyboard, which is not there: not for the CTR */
+	outb(0x64, 0x20);
+	assert_int_equal(inb(0x60), 0x65);
+
+	/* the echo of a mouse port must not come back as it was sent */
+	outb(0x64, 0xd3);
+	outb(0x60, 0x5a);
+	assert_int_equal(inb(0x64), 0x15);
+	assert_int_not_equal(inb(0x60), 0x5a);
+	outb(0x64, 0xa9);
+	assert_int_not_equal(inb(0x60), 0);
+	outb(0x64, 0xab);
+	assert_int_equal(inb(0x64), 0x15);
+	assert_int_equal(inb(0x60), 0);
+
+	/* another command forgets the one that waits for its byte */
+	outb(0x64, 0x60);
+	outb(0x64, 0xaa);
+	outb(0x60, 0x11);
+	outb(0x64, 0x20);
+	assert_int_equal(inb(0x60), 0x65);
+	assert_int_equal(seen.ends, 0);
+}
+
+static void i8042_reset(void **state)
+{
+	(void)state;
+	for (unsigned int v = 0; v < 256; v++) {
+		if (v != I8042_RESET)
+			outb(0x64, (uint8_t)v);
+		outb(0x60, (uint8_t)v); /* 0xfe as data is no command */
+	}
+	assert_int_equal(seen.ends, 0);
+	outb(0x64, 0xfe);
+	assert_int_equal(seen.ends, 1);
+	assert_int_equal(seen.how, DEV_END_RESET);
+}
+
+static uint8_t cmos(uint8_t reg)
+{
+	outb(0x70, reg);
+	return inb(0x71);
+}
+
+static int from_bcd(uint8_t v)
+{
+	assert_true((v & 0xf) < 10 && v >> 4 < 10);
+	return (v >> 4) * 10 + (v & 0xf);
+}
+
+static void cmos_clock(void **state)
+{
+	struct tm tm = { 0 };
+	time_t before, after, got;
+
+	(void)state;
+	do { /* the registers are read one by one: retry when a second ticks in between */
+		before = time(NULL);
+		tm.tm_sec = from_bcd(cmos(0x00));
+		tm.tm_min = from_bcd(cmos(0x02));
+		tm.tm_hour = from_bcd(cmos(0x04));
+		tm.tm_mday = from_bcd(cmos(0x07));
+		tm.tm_mon = from_bcd(cmos(0x08)) - 1;
+		tm.tm_year = (from_bcd(cmos(0x32)) - 19) * 100 + from_bcd(cmos(0x09));
+		tm.tm_wday = cmos(0x06) - 1;
+		after = time(NULL);
+	} while (before != after);
+	{
+		int wday = tm.tm_wday;
+
+		got = timegm(&tm);
+		assert_int_equal(got, before);
+		assert_int_equal(wday, tm.tm_wday);
+	}
+	assert_int_equal(cmos(0x0a) & 0x80, 0);	   /* no update in progress */
+	assert_int_equal(cmos(0x0b) & 0x06, 0x02); /* 24 h, BCD */
+	assert_int_equal(cmos(0x0d), 0x80);
+	assert_int_equal(cmos(0x80 | 0x0d), 0x80); /* bit 7 masks NMIs, it is no address */
+	assert_int_equal(cmos(0x0c), 0);
+	assert_int_equal(cmos(0x7f), 0);
+	outb(0x70, 0x0d);
+	outb(0x71, 0); /* writes are lost */
+	assert_int_equal(inb(0x71), 0x80);
+}
+
+#define PM_STATUS PORT_PM1A_EVENT
+#define PM_ENABLE (PORT_PM1A_EVENT + 2)
+#define PM_CONTROL PORT_PM1A_CONTROL
+#define SLP(type) ((type) << 10)
+
+static void acpi_power_off(void **state)
+{
+	(void)state;
+	assert_int_equal(in_n(PM_CONTROL, 2), PM1_SCI_EN);
+	for (uint32_t v = 0; v < 0x10000; v++)
+		if (!(v & PM1_SLP_EN) || (v & SLP(7)) != SLP(PM1_SLP_TYP_S5))
+			out_n(PM_CONTROL, v, 2);
+	assert_int_equal(seen.ends, 0);
+	out_n(PM_CONTROL, SLP(5), 2);
+	assert_int_equal(in_n(PM_CONTROL, 2), SLP(5) | PM1_SCI_EN);
+	out_n(PM_STATUS, SLP(5) | PM1_SLP_EN, 2);
+	out_n(PM_ENABLE, SLP(5) | PM1_SLP_EN, 2);
+	assert_int_equal(seen.ends, 0);
+	out_n(PM_CONTROL, SLP(5) | PM1_SLP_EN, 2);
+	assert_int_equal(seen.ends, 1);
+	assert_int_equal(seen.how, DEV_END_POWEROFF);
+	out_n(PM_CONTROL, 0xffff0000u | SLP(5) | PM1_SLP_EN | 1, 4);
+	assert_int_equal(seen.ends, 2);
+}
+
+static void acpi_byte_writes_are_harmless(void **state)
+{
+	(void)state;
+	out_n(PM_ENABLE, 0x0120, 2);
+	out_n(PM_CONTROL, 0x0002, 2);
+	for (uint16_t port = PM_STATUS; port < PM_CONTROL + 2; port++)
+		for (unsigned int v = 0; v < 256; v++)
+			outb(port, (uint8_t)v);
+	assert_int_equal(seen.ends, 0);
+	assert_int_equal(in_n(PM_ENABLE, 2), 0x0120);
+	assert_int_equal(in_n(PM_CONTROL, 2), 0x0003);
+	assert_int_equal(in_n(PM_STATUS, 2), 0);
+}
+
+static void acpi_byte_reads(void **state)
+{
+	(void)state;
+	out_n(PM_ENABLE, 0x0120, 2);
+	out_n(PM_CONTROL, SLP(5) | 2, 2);
+	assert_int_equal(inb(PM_ENABLE), 0x20);
+	assert_int_equal(inb(PM_ENABLE + 1), 0x01);
+	assert_int_equal(inb(PM_CONTROL), 0x03);
+	assert_int_equal(inb(PM_CONTROL + 1), SLP(5) >> 8);
+}
+
+static void pci_ports(void **state)
+{
+	(void)state;
+	out_n(0xcf8, 0x80000000u, 4);
+	assert_int_equal(in_n(0xcf8, 4), 0x80000000u); /* mechanism 1 is there */
+	assert_int_equal(in_n(0xcfc, 4), UINT32_MAX);  /* but nothing answers */
+	assert_int_equal(in_n(0xcfc, 2), 0xffff);
+	assert_int_equal(in_n(0xcfe, 2), 0xffff);
+	assert_int_equal(inb(0xcfd), 0xff);
+	outb(0xcf8, 0x12); /* narrower accesses do not reach the address */
+	out_n(0xcf8, 0x1234, 2);
+	out_n(0xcfc, 0x12345678, 4);
+	assert_int_equal(in_n(0xcf8, 4), 0x80000000u);
+	assert_int_equal(seen.ends, 0);
+}
+
+static void reset_port(void **state)
+{
+	(void)state;
+	for (unsigned int v = 0; v < 256; v++)
+		if (!(v & 4))
+			outb(0xcf9, (uint8_t)v);
+	out_n(0xcf8, 0x0606, 2); /* an address write that covers it */
+	out_n(0xcf8, 0x80000600u, 4);
+	assert_int_equal(seen.ends, 0);
+	outb(0xcf9, 0x02);
+	outb(0xcf9, 0x06);
+	assert_int_equal(seen.ends, 1);
+	assert_int_equal(seen.how, DEV_END_RESET);
+}
+
+static void post_port(void **state)
+{
+	(void)state;
+	outb(0x80, 0x42);
+	assert_int_equal(inb(0x80), 0xff);
+}
+
+/* -- PIT ------------------------------------------------------------------------ */
+
+#define MS UINT64_C(1000000)
+
+static struct pit pit;
+
+static uint64_t monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	nanosleep(&ts, NULL);
+}
+
+/* True when it came within ten seconds: far beyond what any load explains. */
+static bool wait_rises(unsigned int n)
+{
+	uint64_t end = monotonic() + 10000 * MS;
+
+	while (seen.rises < n && monotonic() < end)
+		sleep_ns(MS / 5);
+	return seen.rises >= n;
+}
+
+static void pit_program(unsigned int ch, unsigned int mode, uint16_t count)
+{
+	outb(0x43, (uint8_t)(ch << 6 | 0x30 | mode << 1));
+	outb((uint16_t)(0x40 + ch), (uint8_t)count);
+	outb((uint16_t)(0x40 + ch), (uint8_t)(count >> 8));
+}
+
+static uint16_t pit_read(unsigned int ch)
+{
+	uint16_t v = inb((uint16_t)(0x40 + ch));
+
+	return (uint16_t)(v | inb((uint16_t)(0x40 + ch)) << 8);
+}
+
+static int with_pit(void **state)
+{
+	struct err e = { 0 };
+
+	clean(state);
+	return pit_init(&pit, &bus, irq_line, 20 * MS, &e);
+}
+
+static int without_pit(void **state)
+{
+	(void)state;
+	pit_deinit(&pit);
+	return 0;
+}
+
+/* Runs between idle, armed and stopped in any order; a lost wake-up would hang here. */
+static void pit_lifecycle(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		clean(state);
+		assert_int_equal(pit_init(&pit, &bus, irq_line, MS, &e), 0);
+		if (i % 3 == 1)
+			pit_program(0, 2, 60000);
+		if (i % 3 == 2)
+			pit_program(0, 0, 1);
+		pit_deinit(&pit);
+	}
+	/* the ports are taken: an error, not a second timer */
+	clean(state);
+	assert_int_equal(pit_init(&pit, &bus, irq_line, MS, &e), 0);
+	{
+		struct pit other;
+
+		assert_int_equal(pit_init(&other, &bus, irq_line, MS, &e), -EBUSY);
+		assert_non_null(strstr(e.text, "PIT"));
+		assert_false(other.running);
+	}
+	pit_deinit(&pit);
+}
+
+static void pit_count_latch(void **state)
+{
+	uint16_t a, b;
+
+	(void)state;
+	pit_program(2, 2, 0xffff);
+	outb(0x43, 0x80);
+	a = pit.ch[2].latch;
+	sleep_ns(2 * MS); /* the count moves on, the latch does not */
+	assert_int_equal(pit_read(2), a);
+	b = pit_read(2); /* unlatched again: true time */
+	assert_int_not_equal(a, b);
+
+	/* A second latch command before the first was read is ignored (8254, "Counter Latch"). */
+	outb(0x43, 0x80);
+	a = pit.ch[2].latch;
+	sleep_ns(2 * MS);
+	assert_int_equal(inb(0x42), a & 0xff);
+	outb(0x43, 0x80);
+	assert_int_equal(inb(0x42), a >> 8);
+
+	/* one-byte access */
+	outb(0x43, 0x94);
+	outb(0x42, 0x80);
+	assert_int_equal(pit.ch[2].reload, 0x80);
+	outb(0x43, 0xa4);
+	outb(0x42, 0x80);
+	assert_int_equal(pit.ch[2].reload, 0x8000);
+	assert_true(inb(0x42) <= 0x80);
+}
+
+static void pit_counts_down_with_true_time(void **state)
+{
+	uint64_t t0, t1, t2, t3, ticks, least, most;
+	uint16_t a, b;
+
+	(void)state;
+	/* retry when the host took the CPU for so long that the counter wrapped */
+	do {
+		pit_program(2, 0, 0xffff);
+		t0 = monotonic();
+		outb(0x43, 0x80);
+		a = pit_read(2);
+		t1 = monotonic();
+		sleep_ns(5 * MS);
+		t2 = monotonic();
+		outb(0x43, 0x80);
+		b = pit_read(2);
+		t3 = monotonic();
+	} while (t3 - t0 > 50 * MS);
+	ticks = (uint16_t)(a - b);
+	least = (t2 - t1) * PIT_HZ / 1000000000;
+	most = (t3 - t0) * PIT_HZ / 1000000000;
+	assert_in_range(ticks, least - 2, most + 2);
+}
+
+static void pit_read_back(void **state)
+{
+	uint16_t want0, want2;
+
+	(void)state;
+	pit_program(0, 2, 0x8000);
+	pit_program(2, 2, 0x4000);
+	outb(0x43, 0xc0 | 0x10 | 1 << 1 | 1 << 3); /* counts of channels 0 and 2 */
+	assert_true(pit.ch[0].latched);
+	assert_false(pit.ch[1].latched);
+	assert_true(pit.ch[2].latched);
+	want0 = pit.ch[0].latch;
+	want2 = pit.ch[2].latch;
+	assert_in_range(want0, 1, 0x8000);
+	assert_in_range(want2, 1, 0x4000);
+	sleep_ns(MS);
+	assert_int_equal(pit_read(2), want2);
+	assert_int_equal(pit_read(0), want0);
+	assert_false(pit.ch[0].latched);
+	outb(0x43, 0xc0 | 0x20 | 1 << 1); /* counts not wanted */
+	assert_false(pit.ch[0].latched);
+}
+
+static void pit_periodic_with_floor(void **state)
+{
+	uint64_t from, elapsed;
+	unsigned int n;
+
+	(void)state;
+	from = monotonic();
+	pit_program(0, 2, 1193); /* 1 ms; the floor is 20 ms */
+	assert_true(wait_rises(4));
+	n = seen.rises;
+	elapsed = monotonic() - from;
+	assert_true(elapsed >= n * 20 * MS - MS);
+	assert_int_equal(seen.irq, IRQ_TIMER);
+	/* the counter still runs at the rate that the guest asked for */
+	assert_true(pit_read(0) <= 1193);
+
+	/* a new mode word stops it until it is loaded */
+	outb(0x43, 0x34);
+	n = seen.rises;
+	sleep_ns(45 * MS);
+	assert_int_equal(seen.rises, n);
+	assert_int_equal(seen.falls, n); /* each was an edge */
+
+	/* slower than the floor: the guest's own period */
+	from = monotonic();
+	pit_program(0, 3, 59659); /* 50 ms */
+	assert_true(wait_rises(n + 2));
+	assert_true(monotonic() - from >= 99 * MS);
+}
+
+static void pit_one_shot(void **state)
+{
+	(void)state;
+	for (unsigned int mode = 0; mode <= 4; mode += 4) {
+		unsigned int n = seen.rises;
+		uint64_t from = monotonic();
+
+		pit_program(0, mode, 5966); /* 5 ms: below the floor, which is not for one-shots */
+		assert_true(wait_rises(n + 1));
+		assert_true(monotonic() - from >= 4900000);
+		sleep_ns(30 * MS);
+		assert_int_equal(seen.rises, n + 1);
+		/* loading it again arms it again, as the kernel's tick device does */
+		outb(0x40, 100);
+		sleep_ns(3 * MS);
+		assert_int_equal(seen.rises, n + 1); /* half a count */
+		outb(0x40, 0);
+		assert_true(wait_rises(n + 2));
+	}
+}
+
+static void pit_channel_2_and_port_61(void **state)
+{
+	uint64_t from, end;
+
+	(void)state;
+	assert_int_equal(inb(0x61) & 0x21, 0);
+	outb(0x61, 0x01);
+	assert_int_equal(inb(0x61) & 0x21, 0x01);
+	/* how a TSC is calibrated: mode 0, then wait until the output rises */
+	from = monotonic();
+	pit_program(2, 0, 11932); /* 10 ms */
+	if (monotonic() - from < 5 * MS)
+		assert_int_equal(inb(0x61) & 0x20, 0);
+	end = from + 10000 * MS;
+	while (!(inb(0x61) & 0x20) && monotonic() < end)
+		sleep_ns(MS / 10);
+	assert_int_equal(inb(0x61) & 0x20, 0x20);
+	assert_true(monotonic() - from >= 9900000);
+	/* the rise of the gate starts it again */
+	outb(0x61, 0x00);
+	assert_int_equal(inb(0x61) & 0x01, 0);
+	from = monotonic();
+	outb(0x61, 0x01);
+	assert_true(!(inb(0x61) & 0x20) || monotonic() - from >= 9900000);
+	assert_int_equal(seen.rises, 0); /* channel 2 has no interrupt */
+
+	/* the refresh toggle moves: delay loops of old wait for it */
+	{
+		uint8_t was = inb(0x61) & 0x10;
+
+		end = monotonic() + 10000 * MS;
+		while ((inb(0x61) & 0x10) == was && monotonic() < end)
+			;
+		assert_true(monotonic() < end);
+	}
+}
+
+int main(void)
+{
+#define SERIAL_TEST(f) cmocka_unit_test_setup_teardown(f, with_serial, without_serial)
+#define PLATFORM_TEST(f) cmocka_unit_test_setup(f, with_platform)
+#define PIT_TEST(f) cmocka_unit_test_setup_teardown(f, with_pit, without_pit)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(bus_refuses_overlap, clean),
+		cmocka_unit_test_setup(bus_without_owner, clean),
+		cmocka_unit_test_setup(bus_widths_and_counts, clean),
+		SERIAL_TEST(serial_divisor_latch),
+		SERIAL_TEST(serial_registers),
+		SERIAL_TEST(serial_thre_edge_each_time),
+		SERIAL_TEST(serial_out2_gates_the_line),
+		SERIAL_TEST(serial_receive),
+		SERIAL_TEST(serial_loop_mode),
+		PLATFORM_TEST(i8042_probes),
+		PLATFORM_TEST(i8042_reset),
+		PLATFORM_TEST(cmos_clock),
+		PLATFORM_TEST(acpi_power_off),
+		PLATFORM_TEST(acpi_byte_writes_are_harmless),
+		PLATFORM_TEST(acpi_byte_reads),
+		PLATFORM_TEST(pci_ports),
+		PLATFORM_TEST(reset_port),
+		PLATFORM_TEST(post_port),
+		cmocka_unit_test(pit_lifecycle),
+		PIT_TEST(pit_count_latch),
+		PIT_TEST(pit_counts_down_with_true_time),
+		PIT_TEST(pit_read_back),
+		PIT_TEST(pit_periodic_with_floor),
+		PIT_TEST(pit_one_shot),
+		PIT_TEST(pit_channel_2_and_port_61),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
