@@ -12,7 +12,9 @@ MAKEFLAGS += --no-print-directory
 
 # -- what the code is built with ------------------------------------------------
 OPT ?= -O2 -g
-WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -Werror
+# The last is for clang: KVM's headers are used with such structures, as gcc allows.
+WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -Werror \
+	-Wno-gnu-variable-sized-type-not-at-end
 CPPFLAGS_ALL := -I. -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
 LIBS := -lcapstone -lzstd -llzma -llz4 -lbz2 -lz -lm -pthread

@@ -6,6 +6,7 @@
 #include "vmm/xstate.h"
 
 #include <capstone/capstone.h>
+#include <cpuid.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,9 +115,10 @@ static int random_number(struct guest_insn *g)
 {
 	uint64_t v = now_ns() * 0x9e3779b97f4a7c15ull;
 	unsigned long long hw;
+	unsigned int a, b, c, d;
 
 	/* The VMM may use the real instruction; where it has none, say "not ready" (CF = 0). */
-	if (!__builtin_cpu_supports("rdrnd")) {
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_RDRND)) {
 		set_flags(g, RFLAGS_ARITH, 0);
 		return guest_insn_set(g, 0, 0);
 	}
