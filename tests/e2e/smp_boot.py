@@ -48,6 +48,7 @@ say("%d of %d" % (good, BOOTS))
 check(good == BOOTS, "%d of %d boots were good" % (good, BOOTS))
 markers.sort()
 share = 100 * whole / stacks if stacks else 0
-check(share > 90, "only %.1f %% of the stacks are whole" % share)
+# What runs on an interrupt stack ends there: its task's stack is another one.
+check(share > 75, "only %.1f %% of the stacks are whole" % share)
 e2e.finish("%d of %d with %d vCPUs; /init's marker after %.1f s (median); %.1f %% of the stacks "
            "whole" % (good, BOOTS, VCPUS, markers[len(markers) // 2] if markers else 0, share))
