@@ -65,6 +65,25 @@ static void find_osrelease(struct target *t)
 	snprintf(t->osrelease, sizeof(t->osrelease), "%.*s", (int)strcspn(s, " "), s);
 }
 
+static uint64_t address_of(const struct target *t, const char *name)
+{
+	const struct symbol *s = t->symbols ? symtab_find(t->symbols, name) : NULL;
+
+	return s ? s->addr : 0;
+}
+
+/* THREAD_SIZE of Linux on x86-64, since 3.15 (arch/x86/include/asm/page_64_types.h). */
+#define LINUX_STACK_SIZE 16384u
+
+struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max)
+{
+	return (struct capture_plan){
+		.stack_max = stack_max,
+		.stack_align = t->image.is_linux ? LINUX_STACK_SIZE : 0,
+		.irq_stack_ptr = t->image.is_linux ? address_of(t, "hardirq_stack_ptr") : 0,
+	};
+}
+
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
 static void find_user_text(struct target *t)
 {
@@ -95,6 +114,8 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
 	find_user_text(t);
 	find_osrelease(t);
+	t->init_start = address_of(t, "_sinittext");
+	t->init_end = address_of(t, "_einittext");
 	return 0;
 }
 
@@ -115,6 +136,11 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	const struct target *t = ctx;
 
+	if (va >= t->init_start && va < t->init_end) {
+		if (len > t->init_end - va)
+			len = (size_t)(t->init_end - va);
+		return kimage_read(&t->kernel, va, dst, len) == 0 ? len : 0;
+	}
 	for (unsigned int i = 0; t->mem && i < t->kernel.nseg; i++) {
 		const struct kimage_segment *s = &t->kernel.seg[i];
 		uint64_t off = va - s->va;

@@ -14,6 +14,7 @@
 #include "symbolizer/unwind.h"
 #include "vmm/boot/image.h"
 #include "vmm/gmem.h"
+#include "vmm/vm.h"
 
 /* The demo kernel that travels inside the program (Makefile, demo_blob). */
 extern const uint8_t demo_elf[], demo_elf_end[];
@@ -30,6 +31,7 @@ struct target {
 	/* Ring-3 text that is part of the image (a bare-metal kernel's own user part); 0,0 none. */
 	uint64_t user_start, user_end;
 	char osrelease[65];		/* as uname -r says in the guest; "" unknown */
+	uint64_t init_start, init_end;	/* [_sinittext, _einittext); 0,0 unknown */
 	const struct gmem *mem;		/* set by target_bind; text is read from the live guest */
 };
 
@@ -43,8 +45,14 @@ void target_close(struct target *t);
 /* From now on text is read from this guest's memory; mem must outlive t's users. */
 void target_bind(struct target *t, const struct gmem *mem);
 
-/* unwind_read_text; ctx is the target. Reads through the image's own va-to-pa mapping. */
+/*
+ * Text as it is in the guest now, through the image's own va-to-pa mapping; ctx is
+ * the target. Init text, which the kernel gives back after boot, comes from the image.
+ */
 size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
+
+/* How stacks look in this kernel, for the capture path; stack_max bytes of one stack at most. */
+struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max);
 
 /* What the unwinder may use; valid as long as t. */
 struct unwinder target_unwinder(struct target *t);

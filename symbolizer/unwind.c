@@ -404,6 +404,11 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	if (s->mode == SAMPLE_USER)
 		enter_user(&w);
 	(void)push_frame(&w, r.rip, FRAME_REGS, true);
+	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
+	if (!w.user && (s->regs.cs & 3) == 3) {
+		out->end = STACK_END_USER;
+		return;
+	}
 	if (!w.user && !u->frame_pointers) {
 		out->end = STACK_END_NO_FP;
 		return;

@@ -54,52 +54,79 @@ struct mmu_root capture_root(const struct kvm_run *run)
 	return (struct mmu_root){.cr0 = s->cr0, .cr3 = s->cr3, .cr4 = s->cr4, .efer = s->efer};
 }
 
-/* Copy one stack from va on; returns the number of bytes. *end tells why it stopped. */
+/* One stack: from the first byte in use up to its end. */
+struct extent {
+	uint64_t va, end;	/* end 0: unknown */
+	bool irq;		/* the interrupt stack: its topmost word leads to the one before */
+};
+
+/* Copy it; returns the number of bytes. s->stack_end tells why it stopped. */
 static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
-			   uint64_t va, uint64_t align, uint8_t *end)
+			   const struct extent *x)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
-	uint64_t want = plan->stack_max, top;
+	uint64_t want = plan->stack_max;
 	uint32_t room = SAMPLE_MAX_SLICES * plan->stack_max - s->stack_len, got;
 
-	*end = SAMPLE_STACK_CAPPED;
-	if (align) {
-		top = (va | (align - 1)) + 1;
-		if (top - va <= want) {
-			want = top - va;
-			*end = SAMPLE_STACK_WHOLE;
-		}
+	s->stack_end = SAMPLE_STACK_CAPPED;
+	if (x->end && x->end - x->va <= want) {
+		want = x->end - x->va;
+		s->stack_end = SAMPLE_STACK_WHOLE;
 	}
 	if (want > room)
 		want = room;
-	got = (uint32_t)mmu_read(&v->vm->mem, root, va, s->stack + s->stack_len, want);
+	got = (uint32_t)mmu_read(&v->vm->mem, root, x->va, s->stack + s->stack_len, want);
 	if (got < want)
-		*end = got ? SAMPLE_STACK_UNMAPPED : SAMPLE_STACK_NONE;
+		s->stack_end = got ? SAMPLE_STACK_UNMAPPED : SAMPLE_STACK_NONE;
 	if (got) {
-		s->slice[s->nslices++] = (struct sample_slice){va, s->stack_len, got};
+		s->slice[s->nslices++] = (struct sample_slice){x->va, s->stack_len, got};
 		s->stack_len += got;
 	}
 	return got;
 }
 
+/* Address of the topmost word of this vCPU's interrupt stack; 0 unknown. */
+static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root)
+{
+	uint64_t at = v->vm->cfg.plan.irq_stack_ptr, top;
+
+	if (!at)
+		return 0;
+	if (at <= UINT32_MAX)
+		at += v->run->s.regs.sregs.gs.base;
+	return mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
+}
+
+static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)
+{
+	uint64_t align = v->vm->cfg.plan.stack_align;
+
+	if (irq_top && va <= irq_top && irq_top - va < v->vm->cfg.plan.stack_max)
+		return (struct extent){va, irq_top + sizeof(uint64_t), true};
+	return (struct extent){va, align ? (va | (align - 1)) + 1 : 0, false};
+}
+
 /*
  * Linux switches to a per-CPU interrupt stack and keeps the old stack pointer in
  * the topmost word of the new one (call_on_stack, arch/x86/include/asm/irq_stack.h).
- * Follow it: at worst the word is something else and bytes nobody asks for are copied.
+ * Follow it. Where the interrupt stack is not known the topmost word of any
+ * aligned stack is tried: at worst bytes that nobody asks for are copied.
  */
 static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
 {
-	uint64_t align = v->vm->cfg.plan.stack_align, va = s->regs.gpr[GPR_RSP];
+	uint64_t irq_top = irq_stack_top(v, root), va = s->regs.gpr[GPR_RSP];
 
 	while (s->nslices < SAMPLE_MAX_SLICES) {
-		uint32_t got = copy_stack(v, root, s, va, align, &s->stack_end);
+		struct extent x = kernel_stack_at(v, va, irq_top);
+		uint32_t got = copy_stack(v, root, s, &x);
 		uint64_t saved;
 
-		if (s->stack_end != SAMPLE_STACK_WHOLE || got < sizeof(saved))
+		if (s->stack_end != SAMPLE_STACK_WHOLE || got < sizeof(saved) ||
+		    (irq_top && !x.irq))
 			return;
 		memcpy(&saved, s->stack + s->stack_len - sizeof(saved), sizeof(saved));
 		/* Canonical kernel half, aligned, and another stack than this one. */
-		if (saved >> 47 != 0x1ffff || saved & 7 || (saved ^ va) < align)
+		if (saved >> 47 != 0x1ffff || saved & 7 || (saved >= x.va && saved < x.end))
 			return;
 		va = saved;
 	}
@@ -171,8 +198,9 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	s->overruns = missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
-	if (mode == SAMPLE_USER)
-		copy_stack(v, &root, s, s->regs.gpr[GPR_RSP], 0, &s->stack_end);
+	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
+	if (cpl == 3)
+		copy_stack(v, &root, s, &(struct extent){.va = s->regs.gpr[GPR_RSP]});
 	else
 		copy_kernel_stacks(v, &root, s);
 	ring_commit(&v->ring, sample_size(s));

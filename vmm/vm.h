@@ -37,6 +37,12 @@ enum vm_end_reason {
 struct capture_plan {
 	uint32_t stack_max;	/* bytes of one stack, <= 16384 */
 	uint32_t stack_align;	/* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
+	/*
+	 * Where the guest keeps the address of the topmost word of its interrupt stack
+	 * (Linux: hardirq_stack_ptr): below 4 GiB an offset from the GS base, else a
+	 * virtual address; 0 unknown.
+	 */
+	uint64_t irq_stack_ptr;
 };
 
 struct vm_config {
