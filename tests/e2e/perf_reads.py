@@ -40,6 +40,10 @@ def reads(path, truth, user_names):
     hot = [float(m) for m in re.findall(r"^ +([0-9.]+) +: +[0-9a-f]+:", out, re.M)]
     check(hot and 90 < sum(hot) < 110, "perf annotate -i %s left_leaf: lines sum up to %.1f %%" % (path, sum(hot)))
 
+    if user_names:
+        out = perf("annotate", "-i", path, "--stdio", "user_leaf_long")
+        check(re.search(r"^ +[0-9.]+ +: +[0-9a-f]+:", out, re.M), "perf annotate -i %s user_leaf_long" % path)
+
     out = perf("diff", path, path)
     for n in names:
         check(n in out, "perf diff %s: no %s" % (path, n))
