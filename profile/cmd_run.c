@@ -175,7 +175,9 @@ static int make_vm(struct run *r, struct err *e)
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
 	const struct kimage *k = &r->target.kernel;
+	int ret;
 
+	r->load_ns += vm_result(r->vm)->load_ns;
 	target_bind(&r->target, vm_memory(r->vm));
 	r->unwinder = target_unwinder(&r->target);
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
@@ -194,7 +196,11 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.read_text = target_read_text,
 		.read_ctx = &r->target,
 	};
-	return r->sink->ops->begin(r->sink, &r->info, e);
+	ret = r->sink->ops->begin(r->sink, &r->info, e);
+	target_settle(&r->target);
+	/* The command line and the RAM disk are in the guest, too. */
+	file_map_close(&r->initrd);
+	return ret;
 }
 
 static int start(struct run *r, struct err *e)

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SYMFILE_MAX (2ull << 30)
@@ -122,9 +123,30 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 void target_close(struct target *t)
 {
 	symtab_destroy(t->symbols);
+	free(t->init_text);
 	boot_image_deinit(&t->image);
 	file_map_close(&t->file);
 	memset(t, 0, sizeof(*t));
+}
+
+/* Init text of a Linux kernel is a few hundred KiB. */
+#define INIT_TEXT_MAX (16u << 20)
+
+void target_settle(struct target *t)
+{
+	uint64_t len = t->init_end - t->init_start;
+
+	if (t->user_end > t->user_start || t->image.elf == demo_elf)
+		return;
+	if (t->init_end > t->init_start && len <= INIT_TEXT_MAX) {
+		t->init_text = malloc(len);
+		if (!t->init_text || kimage_read(&t->kernel, t->init_start, t->init_text, len) < 0)
+			return;	/* then the image stays, to read from */
+	}
+	t->kernel.elf = t->image.elf = NULL;
+	t->kernel.elf_len = t->image.elf_len = 0;
+	boot_image_deinit(&t->image);
+	file_map_close(&t->file);
 }
 
 void target_bind(struct target *t, const struct gmem *mem)
@@ -139,7 +161,10 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	if (va >= t->init_start && va < t->init_end) {
 		if (len > t->init_end - va)
 			len = (size_t)(t->init_end - va);
-		return kimage_read(&t->kernel, va, dst, len) == 0 ? len : 0;
+		if (!t->init_text)
+			return kimage_read(&t->kernel, va, dst, len) == 0 ? len : 0;
+		memcpy(dst, t->init_text + (va - t->init_start), len);
+		return len;
 	}
 	for (unsigned int i = 0; t->mem && i < t->kernel.nseg; i++) {
 		const struct kimage_segment *s = &t->kernel.seg[i];

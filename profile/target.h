@@ -32,6 +32,7 @@ struct target {
 	uint64_t user_start, user_end;
 	char osrelease[65];		/* as uname -r says in the guest; "" unknown */
 	uint64_t init_start, init_end;	/* [_sinittext, _einittext); 0,0 unknown */
+	uint8_t *init_text;		/* owned copy of it, after target_settle() */
 	const struct gmem *mem;		/* set by target_bind; text is read from the live guest */
 };
 
@@ -41,6 +42,14 @@ struct target {
  */
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
 void target_close(struct target *t);
+
+/*
+ * The image is in guest memory now and its facts are known: keep only what the
+ * guest may overwrite (init text) and give the rest of the file back. Nothing
+ * but target_read_text() may look at the image's bytes afterwards. A target
+ * with user text of its own keeps them, as the profile carries them.
+ */
+void target_settle(struct target *t);
 
 /* From now on text is read from this guest's memory; mem must outlive t's users. */
 void target_bind(struct target *t, const struct gmem *mem);

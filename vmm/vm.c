@@ -185,8 +185,10 @@ static int load_kernel(struct vm *vm, struct err *e)
 
 	if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		boot.rng_seed = seed;
+	vm->result.load_ns = now_ns();
 	ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
 
+	vm->result.load_ns = now_ns() - vm->result.load_ns;
 	return ret ? ret : vcpu_set_entry(&vm->vcpu[0], &entry, e);
 }
 

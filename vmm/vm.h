@@ -84,6 +84,7 @@ struct vm_result {
 	bool have_regs;			/* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
 	struct err err;			/* text for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns;		/* spent writing the kernel into guest memory */
 	uint64_t first_entry_ns;	/* CLOCK_MONOTONIC just before the first KVM_RUN */
 	uint64_t end_ns;
 };
