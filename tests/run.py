@@ -96,14 +96,22 @@ class Runner:
         os.makedirs(self.scratch, exist_ok=True)
 
     def stop(self):
-        """Ends the running test with all that it started: its process group is its own."""
-        if self.process:
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            self.process.wait()
-            self.process = None
+        """Ends the running test with all that it started: its process group is its own. A test
+        that still runs is asked first, so that it can remove its temporary files."""
+        if not self.process:
+            return
+        try:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGTERM)
+                self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.process = None
 
     def clean(self):
         self.stop()
