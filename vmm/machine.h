@@ -28,6 +28,7 @@ struct syscall_assist {
 	uint64_t lstar, fmask;		/* as last written by the guest */
 	uint64_t pf_handler;		/* breakpoint address, 0: not armed */
 	bool know_lstar, know_fmask;
+	bool asked;			/* the MSRs were read once, in case they were written early */
 	bool stepping;			/* one instruction is being single-stepped past the breakpoint */
 };
 
@@ -55,6 +56,9 @@ struct vm {
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
+	pthread_t filter_thread;	/* syscall_assist.c: sets the MSR filter */
+	bool filter_started;
+	atomic_bool filter_done;
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;

@@ -25,12 +25,11 @@ struct fault_frame {
 	uint64_t error, rip, cs, rflags, rsp, ss;
 };
 
-int syscall_assist_setup(struct vm *vm, struct err *e)
+static void *set_filter(void *arg)
 {
+	struct vm *vm = arg;
 	/* One bit each: 0 in the bitmap denies the guest's access, so that it exits. */
 	uint8_t allow_none = 0;
-	struct kvm_enable_cap cap = {.cap = KVM_CAP_X86_USER_SPACE_MSR,
-				     .args = {KVM_MSR_EXIT_REASON_FILTER}};
 	struct kvm_msr_filter filter = {
 		.flags = KVM_MSR_FILTER_DEFAULT_ALLOW,
 		.ranges = {
@@ -41,13 +40,55 @@ int syscall_assist_setup(struct vm *vm, struct err *e)
 		},
 	};
 
-	if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0 ||
-	    ioctl(vm->fd, KVM_X86_SET_MSR_FILTER, &filter) < 0)
-		return err_set(e, errno,
-			       "this host needs the SYSCALL work-around, but its KVM refuses an MSR "
-			       "filter: %s",
-			       strerror(errno));
+	if (ioctl(vm->fd, KVM_X86_SET_MSR_FILTER, &filter) < 0) {
+		struct err e = {0};
+
+		err_set(&e, errno,
+			"this host needs the SYSCALL work-around, but its KVM refuses an MSR filter: %s",
+			strerror(errno));
+		machine_end(vm, VM_END_ERROR, NULL, NULL, &e);
+	}
+	atomic_store(&vm->filter_done, true);
+	return NULL;
+}
+
+int syscall_assist_setup(struct vm *vm, struct err *e)
+{
+	struct kvm_enable_cap cap = {.cap = KVM_CAP_X86_USER_SPACE_MSR,
+				     .args = {KVM_MSR_EXIT_REASON_FILTER}};
+	sigset_t all, old;
+	int ret;
+
+	if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
+		return err_set(e, errno, "KVM_CAP_X86_USER_SPACE_MSR: %s", strerror(errno));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&vm->filter_thread, NULL, set_filter, vm);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
+	vm->filter_started = true;
 	return 0;
+}
+
+void syscall_assist_teardown(struct vm *vm)
+{
+	if (vm->filter_started)
+		pthread_join(vm->filter_thread, NULL);
+	vm->filter_started = false;
+}
+
+static bool read_msr(const struct vcpu *v, uint32_t index, uint64_t *value)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry;
+	} msrs = {.head.nmsrs = 1, .entry.index = index};
+
+	if (ioctl(v->fd, KVM_GET_MSRS, &msrs) != 1)
+		return false;
+	*value = msrs.entry.data;
+	return true;
 }
 
 /* Address of the handler of IDT gate 14, or 0. */
@@ -85,6 +126,11 @@ void syscall_assist_refresh(struct vcpu *v)
 	struct syscall_assist *a = &v->assist;
 	uint64_t handler;
 
+	if (!a->know_lstar && !a->asked && atomic_load(&v->vm->filter_done)) {
+		/* From here on each write is seen; was there one before? */
+		a->asked = true;
+		a->know_lstar = read_msr(v, MSR_LSTAR, &a->lstar) && a->lstar;
+	}
 	if (!a->know_lstar || a->stepping)
 		return;
 	handler = pf_handler(v);
@@ -174,20 +220,6 @@ static bool interrupt_injected(const struct kvm_sregs *s)
 	return false;
 }
 
-/* A guest that never wrote SFMASK runs with its reset value; entering with IF set would be wrong. */
-static void learn_fmask(struct vcpu *v)
-{
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} msrs = {.head.nmsrs = 1, .entry.index = MSR_SFMASK};
-
-	if (ioctl(v->fd, KVM_GET_MSRS, &msrs) != 1)
-		return;
-	v->assist.fmask = msrs.entry.data;
-	v->assist.know_fmask = true;
-}
-
 static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 {
 	struct kvm_regs *r = &v->run->s.regs.regs;
@@ -196,8 +228,9 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 		undo_syscall(v, f);
 		return;
 	}
+	/* A guest that never wrote SFMASK has its reset value; entering with IF set would be wrong. */
 	if (!v->assist.know_fmask)
-		learn_fmask(v);
+		v->assist.know_fmask = read_msr(v, MSR_SFMASK, &v->assist.fmask);
 	r->rip = v->assist.lstar;
 	r->rsp = f->rsp;	/* SYSCALL leaves rsp alone */
 	r->rflags = (r->r11 & ~v->assist.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;

@@ -233,6 +233,7 @@ void vm_destroy(struct vm *vm)
 		return;
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
+	syscall_assist_teardown(vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
