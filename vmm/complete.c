@@ -171,7 +171,16 @@ static int cmpxchg16b(struct guest_insn *g)
 	return 0;
 }
 
-/* LSL: the segment limit of a selector in the GDT. */
+/* Does LSL know descriptors of this kind in 64-bit mode? SDM vol. 2, table "LSL: segment types". */
+static bool has_limit(uint64_t desc)
+{
+	unsigned int type = desc >> 40 & 15;
+
+	/* code or data; LDT; TSS, available or busy */
+	return desc >> 44 & 1 || type == 2 || type == 9 || type == 11;
+}
+
+/* LSL: the segment limit of a selector in the GDT. Only ring 0 comes here: no privilege to check. */
 static int lsl(struct guest_insn *g)
 {
 	const struct kvm_dtable *gdt = &g->v->run->s.regs.sregs.gdt;
@@ -183,7 +192,8 @@ static int lsl(struct guest_insn *g)
 		return ret;
 	selector &= 0xffff;
 	if (selector < 8 || selector & 4 || (selector | 7) > gdt->limit ||
-	    guest_insn_read(g, gdt->base + (selector & ~7ull), &desc, sizeof(desc)) < 0) {
+	    guest_insn_read(g, gdt->base + (selector & ~7ull), &desc, sizeof(desc)) < 0 ||
+	    !has_limit(desc)) {
 		set_flags(g, RFLAGS_ZF, 0);
 		return 0;
 	}
@@ -301,6 +311,11 @@ int complete_instruction(struct vcpu *v, struct err *e)
 			return 0;
 		}
 	}
+	if (!g.nbytes)
+		return err_set(e, ENOTSUP,
+			       "vCPU %u: this host's KVM stopped at an instruction that is not mapped, "
+			       "rip 0x%llx",
+			       v->index, (unsigned long long)v->run->s.regs.regs.rip);
 	for (unsigned int i = 0; i < g.nbytes && i < 15; i++)
 		snprintf(hex + 3 * i, sizeof(hex) - 3 * i, "%02x ", g.bytes[i]);
 	return err_set(e, ENOTSUP,

@@ -166,6 +166,7 @@ int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva
 			return -ENOTSUP;
 		a += low_bytes(*index.full, index.size) * (uint64_t)op->mem.scale;
 	}
+	a = low_bytes(a, g->insn->detail->x86.addr_size);	/* prefix 67 cuts the sum, not the base */
 	if (op->mem.segment == X86_REG_GS)
 		a += s->gs.base;
 	else if (op->mem.segment == X86_REG_FS)

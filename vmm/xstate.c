@@ -135,7 +135,7 @@ int xstate_save(struct guest_insn *g, bool compacted)
 }
 
 static int restore_legacy(struct guest_insn *g, uint64_t at, uint8_t *area, uint64_t mask,
-			  uint64_t present)
+			  uint64_t present, bool compacted)
 {
 	uint8_t legacy[LEGACY_SIZE];
 	uint32_t mxcsr = MXCSR_INIT;
@@ -154,8 +154,12 @@ static int restore_legacy(struct guest_insn *g, uint64_t at, uint8_t *area, uint
 			memcpy(area, &fcw, sizeof(fcw));
 		}
 	}
-	if (mask & (XSTATE_SSE | XSTATE_AVX)) {
-		if (present & (XSTATE_SSE | XSTATE_AVX))
+	/*
+	 * MXCSR belongs to SSE in the compacted form. In the standard form it is loaded for
+	 * SSE and AVX, whatever the header says (SDM vol. 1, 13.8.1 and 13.8.2).
+	 */
+	if (mask & (compacted ? XSTATE_SSE : XSTATE_SSE | XSTATE_AVX)) {
+		if (!compacted || present & XSTATE_SSE)
 			memcpy(&mxcsr, legacy + LEGACY_MXCSR, sizeof(mxcsr));
 		memcpy(area + LEGACY_MXCSR, &mxcsr, sizeof(mxcsr));
 	}
@@ -183,7 +187,7 @@ int xstate_restore(struct guest_insn *g)
 		return -ENOTSUP;
 	if (ioctl(g->v->fd, KVM_GET_XSAVE, &xsave) < 0)
 		return -errno;
-	ret = restore_legacy(g, at, area, mask, header[0]);
+	ret = restore_legacy(g, at, area, mask, header[0], header[1] & XCOMP_COMPACTED);
 	for (unsigned int i = 2; !ret && i < 63; i++) {
 		struct component c;
 
