@@ -1,0 +1,1102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What complete.c makes of an instruction is compared with what this machine's
+ * CPU makes of it: same bytes at the same address, same registers, same memory
+ * at the same addresses. Where the CPU lacks an instruction, or only ring 0
+ * could run it, the manual's words are checked instead.
+ */
+#include "vmm/complete.h"
+
+#include "vmm/guest_insn.h"
+#include "vmm/machine.h"
+
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/vcpu_fixture.h"
+
+#define CODE UINT64_C(0x200000000000) /* outside of what sanitizers and the loader use */
+#define DATA (CODE + 0x10000)
+#define DATA_SIZE 8192u
+#define GS_BASE (DATA + 0x700)
+#define ARITH UINT64_C(0x8d5) /* OF SF ZF AF PF CF */
+#define CF UINT64_C(0x001)
+#define ZF UINT64_C(0x040)
+#define AC UINT64_C(0x40000)
+#define ROUNDS 3000
+
+/* -- the host CPU as the judge ---------------------------------------------------- */
+
+struct host_state {
+	uint64_t gpr[GPR_COUNT]; /* rsp is not used: the code keeps the test's stack */
+	uint64_t rflags;
+};
+
+void host_run(struct host_state *s);
+extern char host_back[];
+uint64_t host_code = CODE;
+
+/*
+ * Load the registers, run what is at host_code, which jumps to host_back behind
+ * its one instruction, and store the registers. Nothing in between touches the
+ * flags; the stack holds the pointer to the state.
+ */
+__asm__(".text\n"
+	".globl host_run, host_back\n"
+	"host_run:\n"
+	"	push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
+	"	push %rdi\n"
+	"	pushq 128(%rdi); popfq\n"
+	"	mov 0(%rdi), %rax; mov 8(%rdi), %rcx; mov 16(%rdi), %rdx; mov 24(%rdi), %rbx\n"
+	"	mov 40(%rdi), %rbp; mov 48(%rdi), %rsi\n"
+	"	mov 64(%rdi), %r8; mov 72(%rdi), %r9; mov 80(%rdi), %r10; mov 88(%rdi), %r11\n"
+	"	mov 96(%rdi), %r12; mov 104(%rdi), %r13; mov 112(%rdi), %r14\n"
+	"	mov 120(%rdi), %r15\n"
+	"	mov 56(%rdi), %rdi\n"
+	"	jmp *host_code(%rip)\n"
+	"host_back:\n"
+	"	pushfq\n"
+	"	push %rax\n"
+	"	mov 16(%rsp), %rax\n"
+	"	mov %rcx, 8(%rax); mov %rdx, 16(%rax); mov %rbx, 24(%rax); mov %rbp, 40(%rax)\n"
+	"	mov %rsi, 48(%rax); mov %rdi, 56(%rax); mov %r8, 64(%rax); mov %r9, 72(%rax)\n"
+	"	mov %r10, 80(%rax); mov %r11, 88(%rax); mov %r12, 96(%rax); mov %r13, 104(%rax)\n"
+	"	mov %r14, 112(%rax); mov %r15, 120(%rax)\n"
+	"	pop %rcx; mov %rcx, 0(%rax)\n"
+	"	pop %rcx; mov %rcx, 128(%rax)\n"
+	"	pop %rcx\n"
+	"	cld\n"
+	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
+	"	ret\n");
+
+static uint8_t *host_text, *host_data;
+
+static uint64_t seed = 0x5eed;
+
+static uint64_t rnd(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return seed * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* Values at which bit counts and carries change, among plain random ones. */
+static uint64_t operand_value(void)
+{
+	uint64_t v = rnd();
+
+	switch (rnd() % 6) {
+	case 0: return 0;
+	case 1: return UINT64_C(1) << (v & 63);
+	case 2: return v >> (rnd() & 63);
+	case 3: return v << (rnd() & 63);
+	case 4: return UINT64_MAX;
+	default: return v;
+	}
+}
+
+/* -- KVM's side ------------------------------------------------------------------- */
+
+static struct fake f;
+static struct kvm_vcpu_events events;
+static struct kvm_xcrs xcrs;
+static struct kvm_xsave xsave_area; /* what KVM_GET_XSAVE gives and KVM_SET_XSAVE takes */
+static unsigned int xsave_set;
+static bool kvm_answers;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry;
+	} *m;
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	m = arg;
+	if (fd == -1 && kvm_answers) {
+		switch (request) {
+		case KVM_GET_VCPU_EVENTS: memcpy(arg, &events, sizeof(events)); return 0;
+		case KVM_SET_VCPU_EVENTS: memcpy(&events, arg, sizeof(events)); return 0;
+		case KVM_GET_XCRS: memcpy(arg, &xcrs, sizeof(xcrs)); return 0;
+		case KVM_SET_XCRS: memcpy(&xcrs, arg, sizeof(xcrs)); return 0;
+		case KVM_GET_XSAVE: memcpy(arg, &xsave_area, sizeof(xsave_area)); return 0;
+		case KVM_SET_XSAVE:
+			memcpy(&xsave_area, arg, sizeof(xsave_area));
+			xsave_set++;
+			return 0;
+		case KVM_GET_MSRS:
+			if (m->entry.index == 0x10)
+				m->entry.data = UINT64_C(0x1122334455667788);
+			else if (m->entry.index == 0xc0000103)
+				m->entry.data = UINT64_C(0xabcd00000005);
+			else
+				return 0;
+			return 1;
+		}
+	}
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	kvm_answers = false;
+	xsave_set = 0;
+	memset(&events, 0, sizeof(events));
+	memset(&xcrs, 0, sizeof(xcrs));
+	memset(&xsave_area, 0, sizeof(xsave_area));
+	fake_init(&f, 4096);
+	fake_map(&f, CODE, FAKE_P | FAKE_W | FAKE_U);
+	fake_map(&f, DATA, FAKE_P | FAKE_W | FAKE_U);
+	fake_page(&f); /* so that the second data page is not behind the first */
+	fake_map(&f, DATA + 4096, FAKE_P | FAKE_W | FAKE_U);
+	f.v->run->s.regs.sregs.gs.base = GS_BASE;
+	f.v->run->s.regs.regs.rip = CODE;
+	f.v->run->s.regs.regs.rflags = 2;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_deinit(&f);
+	return 0;
+}
+
+static int group_setup(void **state)
+{
+	(void)state;
+	host_text = mmap((void *)CODE, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	host_data = mmap((void *)DATA, DATA_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	return host_text != (void *)CODE || host_data != (void *)DATA ||
+	       syscall(SYS_arch_prctl, ARCH_SET_GS, GS_BASE);
+}
+
+static __u64 *reg_of(struct kvm_regs *r, unsigned int n)
+{
+	__u64 *const all[] = { &r->rax, &r->rcx, &r->rdx, &r->rbx, &r->rsp, &r->rbp,
+			       &r->rsi, &r->rdi, &r->r8,  &r->r9,  &r->r10, &r->r11,
+			       &r->r12, &r->r13, &r->r14, &r->r15 };
+
+	return all[n];
+}
+
+/* -- instructions ----------------------------------------------------------------- */
+
+struct form {
+	uint8_t prefix;	   /* mandatory prefix, 0 none */
+	uint8_t opcode[3]; /* with its escape bytes */
+	unsigned int n;
+	int digit; /* /digit in ModRM.reg, -1: a register */
+	bool may_reg, may_mem;
+	uint64_t flags; /* those that are defined behind it */
+};
+
+struct code {
+	uint8_t b[15];
+	unsigned int n;
+};
+
+static void byte(struct code *c, unsigned int v)
+{
+	c->b[c->n++] = (uint8_t)v;
+}
+
+static void dword(struct code *c, uint32_t v)
+{
+	memcpy(c->b + c->n, &v, 4);
+	c->n += 4;
+}
+
+/*
+ * Encode with random operands. size: of the operation in bytes. The registers in
+ * *s are set so that a memory operand lies at `at`.
+ */
+static struct code encode(const struct form *form, unsigned int size, bool byte_rm, uint64_t at,
+			  struct host_state *s)
+{
+	unsigned int reg = form->digit >= 0 ? (unsigned int)form->digit : rnd() % 16;
+	unsigned int rm, index = 4, scale = 0, kind, modrm = 0, rex = size == 8 ? 0x48 : 0;
+	bool mem = form->may_mem && (!form->may_reg || rnd() % 2);
+	struct code c = { .n = 0 };
+	bool need_rex, high = false;
+
+	if (form->digit < 0)
+		while (reg == GPR_RSP)
+			reg = rnd() % 16;
+	kind = mem ? (unsigned int)(rnd() % 5) : 99;
+	do
+		rm = rnd() % 16;
+	while (rm == GPR_RSP || (mem && (rm == reg || rm <= GPR_RBX)));
+	if (!mem && byte_rm && size == 4 && reg < 8 && rnd() % 3 == 0) {
+		high = true; /* ah, ch, dh, bh: only without REX */
+		rm = 4 + (unsigned int)(rnd() % 4);
+	}
+	need_rex = !high && byte_rm && !mem && rm >= 4;
+
+	if (mem && kind >= 3)
+		byte(&c, 0x65); /* gs */
+	if (size == 2)
+		byte(&c, 0x66);
+	if (form->prefix)
+		byte(&c, form->prefix);
+	if (form->digit < 0)
+		rex |= reg >= 8 ? 0x44 : 0;
+	if (!mem || kind == 0 || kind == 1 || kind == 3)
+		rex |= rm >= 8 ? 0x41 : 0;
+	if (kind == 1) {
+		do
+			index = rnd() % 16;
+		while (index == GPR_RSP || index == rm || index == reg || index <= GPR_RBX);
+		rex |= index >= 8 ? 0x42 : 0;
+		scale = rnd() % 4;
+	}
+	if (rex || need_rex)
+		byte(&c, rex | 0x40);
+	for (unsigned int i = 0; i < form->n; i++)
+		byte(&c, form->opcode[i]);
+	modrm = (reg & 7) << 3;
+	switch (kind) {
+	case 0: /* [base + disp8] */
+	case 3: /* gs:[base + disp8] */
+	{
+		int8_t disp = (int8_t)rnd();
+
+		byte(&c, 0x40 | modrm | (rm & 7));
+		if ((rm & 7) == 4)
+			byte(&c, 0x24);
+		byte(&c, (uint8_t)disp);
+		s->gpr[rm] = at - (uint64_t)(int64_t)disp - (kind == 3 ? GS_BASE : 0);
+		break;
+	}
+	case 1: /* [base + index * scale + disp32] */
+	{
+		int32_t disp = (int32_t)rnd();
+
+		byte(&c, 0x84 | modrm);
+		byte(&c, scale << 6 | (index & 7) << 3 | (rm & 7));
+		dword(&c, (uint32_t)disp);
+		s->gpr[rm] = at - (uint64_t)(int64_t)disp - (s->gpr[index] << scale);
+		break;
+	}
+	case 2: /* [rip + disp32] */
+		byte(&c, modrm | 5);
+		dword(&c, (uint32_t)(at - (CODE + c.n + 4)));
+		break;
+	case 4: /* gs:[disp32], as per-CPU variables are reached */
+		byte(&c, modrm | 4);
+		byte(&c, 0x25);
+		dword(&c, (uint32_t)(at - GS_BASE));
+		break;
+	default:
+		byte(&c, 0xc0 | modrm | (rm & 7));
+	}
+	return c;
+}
+
+/* Near the page boundary more often than not. */
+static uint64_t data_address(unsigned int align)
+{
+	uint64_t off = rnd() % 3 ? 4096 - 12 + rnd() % 20 : rnd() % (DATA_SIZE - 16);
+
+	return DATA + (off & ~(uint64_t)(align - 1));
+}
+
+static void fill_data(void)
+{
+	for (unsigned int i = 0; i < DATA_SIZE; i += 8) {
+		uint64_t v = rnd() % 3 ? 0 : operand_value();
+
+		memcpy(host_data + i, &v, 8);
+	}
+}
+
+static void place(const struct code *c)
+{
+	uint64_t back = (uint64_t)(uintptr_t)host_back;
+
+	memcpy(host_text, c->b, c->n);
+	memcpy(host_text + c->n, "\xff\x25\0\0\0\0", 6); /* jmp *(%rip) */
+	memcpy(host_text + c->n + 6, &back, 8);
+	memcpy(fake_host(&f, CODE), c->b, c->n);
+	memset(fake_host(&f, CODE) + c->n, 0x90, 15);
+}
+
+static void judge(const struct code *c, struct host_state *s, uint64_t flags, bool memory)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	struct err e = { 0 };
+
+	place(c);
+	for (unsigned int i = 0; i < GPR_COUNT; i++)
+		*reg_of(r, i) = s->gpr[i];
+	r->rip = CODE;
+	r->rflags = s->rflags;
+	f.v->run->kvm_dirty_regs = 0;
+	if (memory) {
+		memcpy(fake_host(&f, DATA), host_data, 4096);
+		memcpy(fake_host(&f, DATA + 4096), host_data + 4096, 4096);
+	}
+	host_run(s);
+	if (complete_instruction(f.v, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(r->rip, CODE + c->n);
+	assert_int_equal(f.v->run->kvm_dirty_regs, KVM_SYNC_X86_REGS);
+	for (unsigned int i = 0; i < GPR_COUNT; i++)
+		if (i != GPR_RSP && *reg_of(r, i) != s->gpr[i])
+			fail_msg("register %u: 0x%llx, the CPU has 0x%llx; bytes %02x %02x %02x %02x "
+				 "%02x %02x %02x", i, (unsigned long long)*reg_of(r, i),
+				 (unsigned long long)s->gpr[i], c->b[0], c->b[1], c->b[2], c->b[3],
+				 c->b[4], c->b[5], c->b[6]);
+	assert_int_equal(r->rflags & flags, s->rflags & flags);
+	if (memory) {
+		assert_memory_equal(fake_host(&f, DATA), host_data, 4096);
+		assert_memory_equal(fake_host(&f, DATA + 4096), host_data + 4096, 4096);
+	}
+}
+
+static void random_state(struct host_state *s)
+{
+	for (unsigned int i = 0; i < GPR_COUNT; i++)
+		s->gpr[i] = operand_value();
+	s->rflags = 0x202 | (rnd() & ARITH);
+}
+
+static void against_cpu(const struct form *form, bool byte_rm)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		static const unsigned int sizes[] = { 2, 4, 8 };
+		unsigned int size = byte_rm ? sizes[1 + rnd() % 2] : sizes[rnd() % 3];
+		struct host_state s;
+		struct code c;
+
+		random_state(&s);
+		if (i % 64 == 0 || form->opcode[form->n - 1] == 0xf1)
+			fill_data();
+		c = encode(form, size, byte_rm, data_address(1), &s);
+		judge(&c, &s, form->flags, true);
+	}
+}
+
+#define NEEDS(feature)                                                   \
+	do {                                                             \
+		if (!__builtin_cpu_supports(feature)) {                  \
+			print_message("skipped: this CPU has no %s\n", feature); \
+			skip();                                          \
+		}                                                        \
+	} while (0)
+
+static bool cpu_has(uint32_t leaf, unsigned int reg, unsigned int bit)
+{
+	uint32_t r[4] = { 0 };
+
+	return __get_cpuid_count(leaf, leaf == 0xd ? 1 : 0, &r[0], &r[1], &r[2], &r[3]) &&
+	       r[reg] >> bit & 1;
+}
+
+static void popcnt(void **state)
+{
+	static const struct form form = { 0xf3, { 0x0f, 0xb8 }, 2, -1, true, true, ARITH };
+
+	(void)state;
+	NEEDS("popcnt");
+	against_cpu(&form, false);
+}
+
+static void tzcnt(void **state)
+{
+	static const struct form form = { 0xf3, { 0x0f, 0xbc }, 2, -1, true, true, CF | ZF };
+
+	(void)state;
+	NEEDS("bmi");
+	against_cpu(&form, false);
+}
+
+static void lzcnt(void **state)
+{
+	static const struct form form = { 0xf3, { 0x0f, 0xbd }, 2, -1, true, true, CF | ZF };
+
+	(void)state;
+	NEEDS("lzcnt");
+	against_cpu(&form, false);
+}
+
+static void crc32(void **state)
+{
+	static const struct form wide = { 0xf2, { 0x0f, 0x38, 0xf1 }, 3, -1, true, true, ARITH };
+	static const struct form narrow = { 0xf2, { 0x0f, 0x38, 0xf0 }, 3, -1, true, true, ARITH };
+
+	(void)state;
+	NEEDS("sse4.2");
+	against_cpu(&wide, false);
+	against_cpu(&narrow, true);
+}
+
+static void movbe(void **state)
+{
+	static const struct form load = { 0, { 0x0f, 0x38, 0xf0 }, 3, -1, false, true, ARITH };
+	static const struct form store = { 0, { 0x0f, 0x38, 0xf1 }, 3, -1, false, true, ARITH };
+
+	(void)state;
+	if (!cpu_has(1, 2, 22)) {
+		print_message("skipped: this CPU has no movbe\n");
+		skip();
+	}
+	against_cpu(&load, false);
+	against_cpu(&store, false);
+}
+
+static void cmpxchg16b(void **state)
+{
+	struct form form = { 0, { 0x0f, 0xc7 }, 2, 1, false, true, ARITH };
+	unsigned int equal = 0;
+
+	(void)state;
+	if (!cpu_has(1, 2, 13)) {
+		print_message("skipped: this CPU has no cmpxchg16b\n");
+		skip();
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t at = data_address(16);
+		struct host_state s;
+		struct code c;
+
+		random_state(&s);
+		fill_data();
+		form.prefix = rnd() % 2 ? 0xf0 : 0; /* lock */
+		c = encode(&form, 8, false, at, &s);
+		if (rnd() % 2) {
+			memcpy(&s.gpr[GPR_RAX], host_data + (at - DATA), 8);
+			memcpy(&s.gpr[GPR_RDX], host_data + (at - DATA) + 8, 8);
+			if (rnd() % 4 == 0)
+				s.gpr[rnd() % 2 ? GPR_RAX : GPR_RDX] ^= UINT64_C(1) << (rnd() & 63);
+		}
+		judge(&c, &s, ARITH, true);
+		equal += s.rflags >> 6 & 1;
+	}
+	assert_in_range(equal, ROUNDS / 5, ROUNDS - ROUNDS / 5); /* both outcomes were seen */
+}
+
+/* -- what only the manual can judge ------------------------------------------------ */
+
+static void put_code(const void *bytes, size_t n)
+{
+	memset(fake_host(&f, CODE), 0x90, 64);
+	memcpy(fake_host(&f, CODE), bytes, n);
+	f.v->run->s.regs.regs.rip = CODE;
+	f.v->run->kvm_dirty_regs = 0;
+}
+#define CODE_BYTES(...)                                   \
+	do {                                              \
+		const uint8_t b_[] = { __VA_ARGS__ };     \
+		put_code(b_, sizeof(b_));                 \
+	} while (0)
+
+static void completes(unsigned int len)
+{
+	struct err e = { 0 };
+
+	if (complete_instruction(f.v, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(f.v->run->s.regs.regs.rip, CODE + len);
+	assert_int_equal(f.v->run->kvm_dirty_regs, KVM_SYNC_X86_REGS);
+}
+
+static void clac_and_stac(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+
+	(void)state;
+	r->rflags = 0x246;
+	CODE_BYTES(0x0f, 0x01, 0xcb);
+	completes(3);
+	assert_int_equal(r->rflags, 0x246 | AC);
+	CODE_BYTES(0x0f, 0x01, 0xca);
+	completes(3);
+	assert_int_equal(r->rflags, 0x246);
+}
+
+static void without_effect(void **state)
+{
+	static const struct {
+		uint8_t b[4];
+		unsigned int n;
+	} insn[] = {
+		{ { 0x9b }, 1 },	       /* wait */
+		{ { 0x0f, 0x77 }, 2 },	       /* emms */
+		{ { 0xdb, 0xe2 }, 2 },	       /* fnclex */
+		{ { 0xdb, 0x44, 0x24, 0x10 }, 4 }, /* fild dword [rsp+16] */
+		{ { 0x0f, 0x00, 0xe8 }, 3 },   /* verw ax */
+		{ { 0xf3, 0x90 }, 2 },	       /* pause */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(insn) / sizeof(insn[0]); i++) {
+		struct kvm_regs *r = &f.v->run->s.regs.regs, before;
+
+		put_code(insn[i].b, insn[i].n);
+		r->rsp = 0x1234; /* not mapped: nothing may look there */
+		r->rflags = 0xad7;
+		before = *r;
+		completes(insn[i].n);
+		before.rip = r->rip;
+		assert_memory_equal(&before, r, sizeof(before));
+	}
+}
+
+static void exceptions(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	kvm_answers = true;
+	events.exception.has_error_code = 1;
+	CODE_BYTES(0xcc);
+	completes(1); /* a trap: rip is behind it */
+	assert_int_equal(events.exception.injected, 1);
+	assert_int_equal(events.exception.nr, 3);
+	assert_int_equal(events.exception.has_error_code, 0);
+	CODE_BYTES(0x0f, 0x0b);
+	completes(0); /* a fault: rip is at it */
+	assert_int_equal(events.exception.nr, 6);
+
+	kvm_answers = false;
+	CODE_BYTES(0x0f, 0x0b);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "ud2"));
+}
+
+/* A GDT with one descriptor of each kind that LSL tells apart (SDM vol. 2, table 3-52). */
+static void lsl(void **state)
+{
+	static const struct {
+		uint64_t desc;
+		bool ok;
+		uint32_t limit;
+	} gdt[] = {
+		{ 0, false, 0 },				 /* selector 0 */
+		{ UINT64_C(0x00af9b000000ffff), true, 0xffffffff }, /* code, pages */
+		{ UINT64_C(0x00cf93000000ffff), true, 0xffffffff }, /* data, pages */
+		{ UINT64_C(0x0040f50000005003), true, 0x5003 },	 /* data, bytes, ring 3: getcpu's */
+		{ UINT64_C(0x000f93000000abcd), true, 0xfabcd },
+		{ UINT64_C(0x008f93000000abcd), true, 0xfabcdfff },
+		{ UINT64_C(0x00008b0000004087), true, 0x4087 },	 /* busy TSS, 64 bit */
+		{ UINT64_C(0x0000890000004087), true, 0x4087 },	 /* the same, available */
+		{ UINT64_C(0x0000820000000017), true, 0x17 },	 /* LDT */
+		{ 0, false, 0 },				 /* a hole in the table */
+		{ UINT64_C(0x00008e0000104087), false, 0 },	 /* interrupt gate */
+		{ UINT64_C(0x00008c0000104087), false, 0 },	 /* call gate */
+	};
+	struct kvm_sregs *s = &f.v->run->s.regs.sregs;
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(gdt) / sizeof(gdt[0]); i++)
+		fake_put64(&f, DATA + 0x100 + i * 8, gdt[i].desc);
+	s->gdt.base = DATA + 0x100;
+	s->gdt.limit = sizeof(gdt) / sizeof(gdt[0]) * 8 - 1;
+	CODE_BYTES(0x0f, 0x03, 0xc1); /* lsl eax, ecx */
+	for (unsigned int i = 0; i < sizeof(gdt) / sizeof(gdt[0]); i++) {
+		r->rip = CODE;
+		r->rcx = 0xffffffffffff0000 | i << 3;
+		r->rax = 0x5555555555555555;
+		r->rflags = 0x8d7 ^ (gdt[i].ok ? ZF : 0);
+		completes(3);
+		assert_int_equal(r->rflags, gdt[i].ok ? 0x8d7 : 0x8d7 & ~ZF);
+		assert_int_equal(r->rax, gdt[i].ok ? gdt[i].limit : 0x5555555555555555);
+	}
+	/* outside of the table, and an LDT, which there is none */
+	for (unsigned int i = 0; i < 3; i++) {
+		static const uint64_t selector[] = {
+			sizeof(gdt) / sizeof(gdt[0]) * 8, 0xfff8, 0x0c
+		};
+
+		r->rip = CODE;
+		r->rcx = selector[i];
+		r->rflags = 0x46;
+		completes(3);
+		assert_int_equal(r->rflags, 0x06);
+	}
+	s->gdt.limit = 0x0e; /* the last byte of descriptor 1 is not in it */
+	r->rip = CODE;
+	r->rcx = 8;
+	r->rflags = 0x46;
+	completes(3);
+	assert_int_equal(r->rflags, 0x06);
+	s->gdt.limit = 0x0f;
+	CODE_BYTES(0x66, 0x0f, 0x03, 0xc1); /* lsl ax, cx */
+	r->rax = 0x5555555555555555;
+	completes(4);
+	assert_int_equal(r->rax, 0x555555555555ffff);
+	CODE_BYTES(0x48, 0x0f, 0x03, 0xc1); /* lsl rax, ecx */
+	completes(4);
+	assert_int_equal(r->rax, 0xffffffff);
+}
+
+static void random_numbers(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	uint64_t first = 0, differ = 0;
+	bool have = __builtin_cpu_supports("rdrnd");
+
+	(void)state;
+	for (int i = 0; i < 32; i++) {
+		r->rflags = 0x8d6;
+		if (i % 2)
+			CODE_BYTES(0x48, 0x0f, 0xc7, 0xf0); /* rdrand rax */
+		else
+			CODE_BYTES(0x48, 0x0f, 0xc7, 0xf8); /* rdseed rax */
+		completes(4);
+		/* the hardware may be out of numbers: then CF is 0 and so is the destination */
+		assert_int_equal(r->rflags & ~CF, 0x002);
+		if (!(r->rflags & CF))
+			assert_int_equal(r->rax, 0);
+		if (!i)
+			first = r->rax;
+		differ |= first ^ r->rax;
+	}
+	assert_int_equal(differ != 0, have);
+	r->rbx = UINT64_MAX;
+	CODE_BYTES(0x0f, 0xc7, 0xf3); /* rdrand ebx */
+	completes(3);
+	assert_int_equal(r->rbx >> 32, 0);
+	r->rbx = UINT64_C(0x1122334455667788);
+	CODE_BYTES(0x66, 0x0f, 0xc7, 0xf3); /* rdrand bx */
+	completes(4);
+	assert_int_equal(r->rbx >> 16, UINT64_C(0x112233445566));
+}
+
+static void rdtscp(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	struct err e = { 0 };
+
+	(void)state;
+	kvm_answers = true;
+	r->rax = r->rcx = r->rdx = UINT64_MAX;
+	CODE_BYTES(0x0f, 0x01, 0xf9);
+	completes(3);
+	assert_int_equal(r->rax, 0x55667788);
+	assert_int_equal(r->rdx, 0x11223344);
+	assert_int_equal(r->rcx, 5);
+	kvm_answers = false;
+	CODE_BYTES(0x0f, 0x01, 0xf9);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "rdtscp"));
+}
+
+static void xcr0(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	struct err e = { 0 };
+
+	(void)state;
+	kvm_answers = true;
+	xcrs.nr_xcrs = 1;
+	xcrs.xcrs[0].value = UINT64_C(0x8000000000000007);
+	r->rax = r->rdx = UINT64_MAX;
+	r->rcx = UINT64_C(0x100000000); /* only ecx counts */
+	CODE_BYTES(0x0f, 0x01, 0xd0); /* xgetbv */
+	completes(3);
+	assert_int_equal(r->rax, 7);
+	assert_int_equal(r->rdx, 0x80000000);
+	r->rax = UINT64_C(0xffffffff00000003);
+	r->rdx = UINT64_C(0xffffffff00000001);
+	CODE_BYTES(0x0f, 0x01, 0xd1); /* xsetbv */
+	completes(3);
+	assert_int_equal(xcrs.nr_xcrs, 1);
+	assert_int_equal(xcrs.xcrs[0].xcr, 0);
+	assert_int_equal(xcrs.xcrs[0].value, UINT64_C(0x100000003));
+	r->rcx = 1;
+	CODE_BYTES(0x0f, 0x01, 0xd1);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_int_equal(xcrs.xcrs[0].value, UINT64_C(0x100000003));
+}
+
+/* -- operands and memory ---------------------------------------------------------- */
+
+static void address_size_32(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+
+	(void)state;
+	fake_map(&f, 0xfffff000, FAKE_P | FAKE_W | FAKE_U);
+	fake_put64(&f, 0xfffffff8, 0x1f);
+	CODE_BYTES(0x67, 0xf3, 0x0f, 0xb8, 0x48, 0xf8); /* popcnt ecx, [eax-8] */
+	r->rax = UINT64_C(0x7777777700000000);
+	completes(6);
+	assert_int_equal(r->rcx, 5);
+}
+
+static void memory_faults(void **state)
+{
+	static const uint8_t load[] = { 0x0f, 0x38, 0xf0, 0x08 };  /* movbe ecx, [rax] */
+	static const uint8_t store[] = { 0x0f, 0x38, 0xf1, 0x08 }; /* movbe [rax], ecx */
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	uint64_t read_only = DATA + 0x10000;
+
+	(void)state;
+	fake_map(&f, read_only, FAKE_P);
+	for (int i = 0; i < 5; i++) {
+		static const uint64_t at[] = { DATA + 4096, DATA + DATA_SIZE - 2, 0,
+					       UINT64_C(0x800000000000), DATA + 0x10000 };
+		struct err e = { 0 };
+		bool can_read = at[i] == DATA + 4096 || at[i] == read_only;
+
+		r->rax = at[i];
+		r->rcx = 0x11223344;
+		put_code(load, sizeof(load));
+		assert_int_equal(complete_instruction(f.v, &e), can_read ? 0 : -ENOTSUP);
+		if (!can_read) {
+			assert_int_equal(r->rcx, 0x11223344);
+			assert_int_equal(r->rip, CODE);
+			assert_non_null(strstr(e.text, "movbe"));
+		}
+		put_code(store, sizeof(store));
+		err_clear(&e);
+		assert_int_equal(complete_instruction(f.v, &e), i == 0 ? 0 : -ENOTSUP);
+	}
+	/* cmpxchg16b: misaligned is a fault, as on the CPU */
+	{
+		struct err e = { 0 };
+
+		r->rdi = DATA + 8;
+		CODE_BYTES(0x48, 0x0f, 0xc7, 0x0f);
+		assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+		r->rdi = read_only;
+		CODE_BYTES(0x48, 0x0f, 0xc7, 0x0f);
+		err_clear(&e);
+		assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	}
+}
+
+static void refused(void **state)
+{
+	static const struct {
+		uint8_t b[4];
+		unsigned int n;
+		const char *name, *hex;
+	} insn[] = {
+		{ { 0xf4 }, 1, "hlt", "f4 90" },
+		{ { 0x0f, 0xa2 }, 2, "cpuid", "0f a2 90" },
+		{ { 0x48, 0x01, 0xd8 }, 3, "add rax, rbx", "48 01 d8" },
+		{ { 0x06 }, 1, NULL, "06 90" }, /* not an instruction in 64-bit mode */
+	};
+	struct kvm_regs *r = &f.v->run->s.regs.regs, before;
+
+	(void)state;
+	f.v->index = 2;
+	for (size_t i = 0; i < sizeof(insn) / sizeof(insn[0]); i++) {
+		struct err e = { 0 };
+
+		put_code(insn[i].b, insn[i].n);
+		before = *r;
+		assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+		assert_non_null(strstr(e.text, "vCPU 2"));
+		assert_non_null(strstr(e.text, insn[i].hex));
+		assert_non_null(strstr(e.text, "rip 0x200000000000"));
+		if (insn[i].name)
+			assert_non_null(strstr(e.text, insn[i].name));
+		assert_memory_equal(&before, r, sizeof(before));
+		assert_int_equal(f.v->run->kvm_dirty_regs, 0);
+	}
+}
+
+static void rip_not_mapped(void **state)
+{
+	struct guest_insn g;
+	struct err e = { 0 };
+
+	(void)state;
+	f.v->run->s.regs.regs.rip = UINT64_C(0xffffffff81000000);
+	assert_int_equal(guest_insn_decode(&g, f.v), -EFAULT);
+	assert_null(g.insn);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "rip 0xffffffff81000000"));
+	assert_non_null(strstr(e.text, "not mapped"));
+
+	/* the instruction goes on where nothing is mapped */
+	memcpy(fake_host(&f, CODE + 4094), "\xf3\x0f", 2);
+	f.v->run->s.regs.regs.rip = CODE + 4094;
+	assert_int_equal(guest_insn_decode(&g, f.v), -EILSEQ);
+	assert_int_equal(g.nbytes, 2);
+	err_clear(&e);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "f3 0f"));
+}
+
+static void instruction_across_pages(void **state)
+{
+	struct kvm_regs *r = &f.v->run->s.regs.regs;
+	struct err e = { 0 };
+
+	(void)state;
+	fake_put(&f, DATA + 4094, "\xf3\x0f\xb8\xc1", 4); /* popcnt eax, ecx */
+	r->rip = DATA + 4094;
+	r->rcx = 0xff;
+	assert_int_equal(complete_instruction(f.v, &e), 0);
+	assert_int_equal(r->rax, 8);
+	assert_int_equal(r->rip, DATA + 4098);
+}
+
+/* -- extended state --------------------------------------------------------------- */
+
+#define XMASK 7u /* x87, SSE, AVX: every machine that has XSAVEC has them */
+#define AREA (DATA + 4096 - 192)
+#define AREA_SIZE 832u
+
+struct area {
+	_Alignas(64) uint8_t b[4096];
+};
+
+/* Run one save or restore with the CPU's registers loaded from `img`; they are put back. */
+#define WITH_STATE(img, insn, mem)                                                       \
+	do {                                                                             \
+		static struct area own_;                                                 \
+		__asm__ volatile("xsave %[own]\n\txrstor %[from]\n\t" insn " %[to]\n\t"  \
+				 "xrstor %[own]"                                         \
+				 : [own] "+m"(own_), [to] "+m"(mem)                      \
+				 : [from] "m"(img), "a"(XMASK), "d"(0)                   \
+				 : "memory");                                            \
+	} while (0)
+
+static bool have_xsavec(void)
+{
+	return __builtin_cpu_supports("avx") && cpu_has(0xd, 0, 1);
+}
+
+/* A standard-format image with random values in every register. */
+static void random_image(struct area *a, uint64_t bv, uint32_t mxcsr)
+{
+	uint16_t fcw = 0x27f;
+	uint32_t mask = 0xffff;
+
+	memset(a, 0, sizeof(*a));
+	memcpy(a->b, &fcw, 2);
+	a->b[4] = 0xff; /* abridged tag word: all eight in use */
+	memcpy(a->b + 24, &mxcsr, 4);
+	memcpy(a->b + 28, &mask, 4);
+	for (unsigned int i = 0; i < 8; i++)
+		for (unsigned int k = 0; k < 10; k++)
+			a->b[32 + 16 * i + k] = (uint8_t)rnd();
+	for (unsigned int i = 160; i < 416; i++)
+		a->b[i] = (uint8_t)rnd();
+	for (unsigned int i = 576; i < 832; i++)
+		a->b[i] = (uint8_t)rnd();
+	memcpy(a->b + 512, &bv, 8);
+}
+
+static void xsave_at(const struct area *a)
+{
+	kvm_answers = true;
+	xcrs.nr_xcrs = 1;
+	xcrs.xcrs[0].value = XMASK;
+	memcpy(&xsave_area, a->b, sizeof(xsave_area));
+	f.v->run->s.regs.regs.rax = UINT64_MAX; /* all components, as kernels ask */
+	f.v->run->s.regs.regs.rdx = UINT64_MAX;
+	f.v->run->s.regs.regs.rdi = AREA;
+}
+
+static void get_area(struct area *a)
+{
+	memset(a, 0, sizeof(*a));
+	fake_get(&f, AREA, a->b, AREA_SIZE);
+}
+
+static void put_area(const struct area *a)
+{
+	fake_put(&f, AREA, a->b, AREA_SIZE);
+}
+
+static void xsave_forms(void **state)
+{
+	static struct area img, want, got, zero;
+
+	(void)state;
+	if (!have_xsavec()) {
+		print_message("skipped: this CPU has no AVX or XSAVEC\n");
+		skip();
+	}
+	for (int i = 0; i < 50; i++) {
+		random_image(&img, XMASK, 0x1fa0);
+		xsave_at(&img);
+
+		memset(&want, 0, sizeof(want));
+		WITH_STATE(img, "xsavec", want);
+		put_area(&zero);
+		CODE_BYTES(0x48, 0x0f, 0xc7, 0x27); /* xsavec64 [rdi] */
+		completes(4);
+		get_area(&got);
+		assert_memory_equal(got.b, want.b, AREA_SIZE);
+
+		memset(&want, 0, sizeof(want));
+		WITH_STATE(img, "xsave", want);
+		put_area(&zero);
+		CODE_BYTES(0x48, 0x0f, 0xae, 0x27); /* xsave64 [rdi] */
+		completes(4);
+		get_area(&got);
+		/* x87 pointers differ between the 32- and 64-bit forms, but they are all zero */
+		assert_memory_equal(got.b, want.b, AREA_SIZE);
+	}
+	/* What was not asked for stays as it was, in the header as well. */
+	random_image(&img, XMASK, 0x1fa0);
+	xsave_at(&img);
+	memset(&want, 0xee, sizeof(want));
+	memset(want.b + 512, 0, 64);
+	want.b[512] = 4;
+	put_area(&want);
+	f.v->run->s.regs.regs.rax = 2;
+	f.v->run->s.regs.regs.rdx = 0;
+	CODE_BYTES(0x48, 0x0f, 0xae, 0x27);
+	completes(4);
+	get_area(&got);
+	memcpy(want.b + 24, img.b + 24, 8);
+	memcpy(want.b + 160, img.b + 160, 256);
+	want.b[512] = 6;
+	assert_memory_equal(got.b, want.b, AREA_SIZE);
+}
+
+/* After a restore KVM must hold what the CPU holds after the same restore. */
+static void xrstor_forms(void **state)
+{
+	static struct area img, other, from, want;
+
+	(void)state;
+	if (!have_xsavec()) {
+		print_message("skipped: this CPU has no AVX or XSAVEC\n");
+		skip();
+	}
+	for (uint64_t n = 0; n < 64; n++) {
+		uint64_t bv = n & XMASK;
+		bool compact = n & 8;
+		struct kvm_xsave before;
+		uint64_t kvm_bv;
+
+		random_image(&img, XMASK, 0x1fa0);
+		random_image(&other, XMASK, 0x1f80);
+		if (compact)
+			WITH_STATE(img, "xsavec", from);
+		else
+			from = img;
+		memcpy(from.b + 512, &bv, 8);
+		/* the CPU's answer: load `from`, store everything in standard form */
+		memset(&want, 0, sizeof(want));
+		WITH_STATE(from, "xsave", want);
+
+		xsave_at(&other);
+		before = xsave_area;
+		put_area(&from);
+		xsave_set = 0;
+		CODE_BYTES(0x48, 0x0f, 0xae, 0x2f); /* xrstor64 [rdi] */
+		completes(4);
+		assert_int_equal(xsave_set, 1);
+		memcpy(&kvm_bv, (uint8_t *)xsave_area.region + 512, 8);
+		assert_int_equal(kvm_bv, bv);
+		{
+			const uint8_t *got = (const uint8_t *)xsave_area.region;
+
+			assert_memory_equal(got, want.b, 24);		   /* x87 control */
+			assert_memory_equal(got + 24, want.b + 24, 4);	   /* MXCSR */
+			assert_memory_equal(got + 32, want.b + 32, 128);   /* st0..7 */
+			assert_memory_equal(got + 160, want.b + 160, 256); /* xmm */
+			assert_memory_equal(got + 576, want.b + 576, 256); /* upper ymm */
+		}
+		assert_memory_not_equal(&before, &xsave_area, sizeof(before));
+	}
+}
+
+static void xstate_refuses(void **state)
+{
+	static struct area img;
+	struct err e = { 0 };
+
+	(void)state;
+	random_image(&img, XMASK, 0x1f80);
+	xsave_at(&img);
+	f.v->run->s.regs.regs.rdi = AREA + 8; /* not a multiple of 64 */
+	CODE_BYTES(0x48, 0x0f, 0xc7, 0x27);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "xsavec64"));
+	CODE_BYTES(0x48, 0x0f, 0xae, 0x2f);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	f.v->run->s.regs.regs.rdi = DATA + DATA_SIZE - 256; /* runs into nothing */
+	CODE_BYTES(0x48, 0x0f, 0xae, 0x2f);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_int_equal(xsave_set, 0);
+	kvm_answers = false;
+	f.v->run->s.regs.regs.rdi = AREA;
+	CODE_BYTES(0x48, 0x0f, 0xc7, 0x27);
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+}
+
+/* A component bitmap from the guest leads nowhere outside of our own buffer. */
+static void xrstor_hostile_header(void **state)
+{
+	static struct area img;
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		struct err e = { 0 };
+		uint64_t bv = rnd(), comp = rnd() | (i & 1 ? UINT64_C(1) << 63 : 0);
+
+		random_image(&img, XMASK, 0x1f80);
+		xsave_at(&img);
+		xcrs.xcrs[0].value = rnd();
+		memcpy(img.b + 512, &bv, 8);
+		memcpy(img.b + 520, &comp, 8);
+		put_area(&img);
+		CODE_BYTES(0x48, 0x0f, 0xae, 0x2f);
+		(void)complete_instruction(f.v, &e);
+		CODE_BYTES(0x48, 0x0f, 0xc7, 0x27);
+		(void)complete_instruction(f.v, &e);
+	}
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(popcnt),
+		TEST(tzcnt),
+		TEST(lzcnt),
+		TEST(crc32),
+		TEST(movbe),
+		TEST(cmpxchg16b),
+		TEST(clac_and_stac),
+		TEST(without_effect),
+		TEST(exceptions),
+		TEST(lsl),
+		TEST(random_numbers),
+		TEST(rdtscp),
+		TEST(xcr0),
+		TEST(address_size_32),
+		TEST(memory_faults),
+		TEST(refused),
+		TEST(rip_not_mapped),
+		TEST(instruction_across_pages),
+		TEST(xsave_forms),
+		TEST(xrstor_forms),
+		TEST(xstate_refuses),
+		TEST(xrstor_hostile_header),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, NULL);
+}
