@@ -65,7 +65,8 @@ static bool parse_size(const char *s, uint64_t *out)
 
 	errno = 0;
 	v = strtoull(s, &end, 10);
-	if (errno || end == s || *s == '-')
+	/* strtoull takes blanks and signs, and makes huge numbers of negative ones */
+	if (errno || *s < '0' || *s > '9')
 		return false;
 	switch (*end) {
 	case 'k': case 'K': shift = 10; end++; break;

@@ -126,7 +126,8 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root
 			return;
 		memcpy(&saved, s->stack + s->stack_len - sizeof(saved), sizeof(saved));
 		/* Canonical kernel half, aligned, and another stack than this one. */
-		if (saved >> 47 != 0x1ffff || saved & 7 || (saved >= x.va && saved < x.end))
+		if (saved >> 47 != 0x1ffff || saved & 7 ||
+		    (saved < x.end && x.end - saved <= v->vm->cfg.plan.stack_align))
 			return;
 		va = saved;
 	}
