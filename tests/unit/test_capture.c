@@ -180,8 +180,9 @@ static void stack_at_the_top_of_the_address_space(void **state)
 	fake_map(&f, UINT64_C(0xfffffffffffff000), FAKE_P | FAKE_W);
 	s = take(UINT64_C(0xffffffffffffff00), SAMPLE_TIMER);
 	assert_non_null(s);
-	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	/* what lies behind the last byte is not the first byte */
 	assert_int_equal(s->stack_len, 0x100);
+	assert_int_equal(s->slice[0].len, 0x100);
 	done();
 }
 
@@ -340,6 +341,60 @@ static void user_mode(void **state)
 	assert_int_equal(mp_asked, 0); /* ring 3 cannot be halted: the call is saved */
 }
 
+/* Linux's interrupt stacks are page aligned only; a per-CPU variable names their topmost word. */
+static void interrupt_stack_by_its_pointer(void **state)
+{
+	const uint64_t irq = UINT64_C(0xffffc90000051000), top = irq + STACK_SIZE - 8;
+	const uint64_t percpu = UINT64_C(0xffff888000000000);
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, irq, STACK_SIZE);
+	fake_map(&f, percpu, FAKE_P | FAKE_W);
+	fake_put64(&f, percpu + 0x20, top);
+	fake_put64(&f, top, STACK + 0x1000);
+	f.v->run->s.regs.sregs.gs.base = percpu;
+	for (int absolute = 0; absolute < 2; absolute++) {
+		f.vm->cfg.plan.irq_stack_ptr = absolute ? percpu + 0x20 : 0x20;
+		s = take(irq + 0x2800, SAMPLE_TIMER); /* the rest crosses a 16 KiB boundary */
+		assert_non_null(s);
+		assert_int_equal(s->nslices, 2);
+		assert_int_equal(s->slice[0].len, 0x1800);
+		assert_int_equal(s->slice[1].va, STACK + 0x1000);
+		assert_int_equal(s->slice[1].len, 0x3000);
+		assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+		done();
+		s = take(top, SAMPLE_TIMER); /* nothing but the word itself */
+		assert_non_null(s);
+		assert_int_equal(s->nslices, 2);
+		assert_int_equal(s->slice[0].len, 8);
+		done();
+	}
+	/* a task's stack has no such word, whatever lies in its last place */
+	fake_put64(&f, STACK + STACK_SIZE - 8, IRQ_STACK);
+	s = take(STACK + 0x3000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->nslices, 1);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	done();
+	/* the variable's values and place are the guest's to choose */
+	for (int i = 0; i < 6; i++) {
+		static const uint64_t hostile[] = { 0, 7, UINT64_MAX, UINT64_MAX - 7,
+						    UINT64_C(0xffffc90000013ff9), STACK };
+
+		fake_put64(&f, percpu + 0x20, hostile[i]);
+		s = take(STACK, SAMPLE_TIMER);
+		assert_non_null(s);
+		assert_true(s->stack_len <= SAMPLE_MAX_STACK);
+		done();
+	}
+	f.v->run->s.regs.sregs.gs.base = 0x1000; /* swapgs is still to come */
+	s = take(STACK + 0x3000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->slice[0].len, 0x1000);
+	done();
+}
+
 /* SYSCALL on a host with quirks: at the kernel's entry point, still at CPL 3. */
 static void cpl_3_at_lstar_is_kernel(void **state)
 {
@@ -353,10 +408,13 @@ static void cpl_3_at_lstar_is_kernel(void **state)
 	assert_int_equal(s->mode, SAMPLE_USER); /* LSTAR is not known yet */
 	done();
 	f.v->assist.know_lstar = true;
+	fake_put64(&f, STACK + STACK_SIZE - 8, IRQ_STACK);
 	s = take(STACK, SAMPLE_TIMER);
 	assert_non_null(s);
 	assert_int_equal(s->mode, SAMPLE_KERNEL);
-	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	/* rsp is still the program's: no kernel stack ends there, none is followed */
+	assert_int_equal(s->stack_end, SAMPLE_STACK_CAPPED);
+	assert_int_equal(s->nslices, 1);
 	done();
 	f.v->run->s.regs.regs.rip++;
 	s = take(STACK, SAMPLE_TIMER);
@@ -489,6 +547,7 @@ int main(void)
 		TEST(unmapped_page),
 		TEST(capped),
 		TEST(user_mode),
+		TEST(interrupt_stack_by_its_pointer),
 		TEST(cpl_3_at_lstar_is_kernel),
 		TEST(full_ring_drops_and_counts),
 		TEST(weight_counts_what_was_missed),

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/run_options.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static struct run_options o;
+static FILE *messages; /* what the last parse wrote to stdout and stderr */
+
+/* Arguments up to NULL, without the program's name. */
+static int parse(const char *const *args)
+{
+	char copy[16][64], *argv[17] = { (char[]){ "run" } };
+	int argc = 1, ret, out, err;
+
+	for (; args[argc - 1]; argc++) {
+		assert_in_range(argc, 1, 15);
+		snprintf(copy[argc], sizeof(copy[argc]), "%s", args[argc - 1]);
+		argv[argc] = copy[argc];
+	}
+	argv[argc] = NULL;
+	fflush(stdout);
+	fflush(stderr);
+	assert_int_equal(ftruncate(fileno(messages), 0), 0);
+	out = dup(STDOUT_FILENO);
+	err = dup(STDERR_FILENO);
+	dup2(fileno(messages), STDOUT_FILENO);
+	dup2(fileno(messages), STDERR_FILENO);
+	ret = run_options_parse(&o, argc, argv);
+	fflush(stdout);
+	fflush(stderr);
+	dup2(out, STDOUT_FILENO);
+	dup2(err, STDERR_FILENO);
+	close(out);
+	close(err);
+	/* The strings live in this frame: keep what tests look at. */
+	{
+		static char kept[8][64];
+		const char **text[] = { &o.image, &o.output, &o.initrd, &o.append,
+					&o.cmdline, &o.symbols, &o.buildid_dir };
+
+		for (unsigned int i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+			if (*text[i]) {
+				snprintf(kept[i], sizeof(kept[i]), "%s", *text[i]);
+				*text[i] = kept[i];
+			}
+	}
+	return ret;
+}
+#define PARSE(...) parse((const char *const[]){ __VA_ARGS__, NULL })
+
+/* Did the last parse say this? */
+static bool said(const char *what)
+{
+	char text[8192];
+	ssize_t n = pread(fileno(messages), text, sizeof(text) - 1, 0);
+
+	assert_true(n >= 0);
+	text[n] = 0;
+	return strstr(text, what);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	messages = tmpfile();
+	if (!messages)
+		return -1;
+	/* append, so that a write after truncation begins at the start */
+	return fcntl(fileno(messages), F_SETFL, O_APPEND) < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fclose(messages);
+	return 0;
+}
+
+static void defaults(void **state)
+{
+	(void)state;
+	memset(&o, 0xff, sizeof(o));
+	assert_int_equal(parse((const char *const[]){ NULL }), -1);
+	assert_null(o.image);
+	assert_string_equal(o.output, "perf.data");
+	assert_null(o.initrd);
+	assert_null(o.append);
+	assert_null(o.cmdline);
+	assert_null(o.symbols);
+	assert_null(o.buildid_dir);
+	assert_true(o.freq_hz == 997);
+	assert_true(o.duration_s == 0);
+	assert_int_equal(o.mem_size, 256 * MIB);
+	assert_int_equal(o.vcpus, 1);
+	assert_int_equal(o.stack_size, 16384);
+	assert_true(o.jitter && o.tune && o.buildid_cache);
+	assert_false(o.single_file || o.quiet || o.json);
+}
+
+static void every_option(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--mem", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append", "a b",
+			       "--duration", "1.5", "--freq", "0.5", "bzImage"), -1);
+	assert_int_equal(o.mem_size, 1024 * MIB);
+	assert_int_equal(o.vcpus, 4);
+	assert_string_equal(o.initrd, "i.cpio");
+	assert_string_equal(o.append, "a b");
+	assert_true(o.duration_s == 1.5);
+	assert_true(o.freq_hz == 0.5);
+	assert_string_equal(o.image, "bzImage");
+
+	assert_int_equal(PARSE("vmlinux", "--cmdline", "", "--no-tune", "--no-jitter",
+			       "--stack-size=4096", "--symbols=System.map", "--output", "x.data"), -1);
+	assert_string_equal(o.image, "vmlinux"); /* options may follow it */
+	assert_string_equal(o.cmdline, "");	 /* empty is not "not given" */
+	assert_false(o.tune);
+	assert_false(o.jitter);
+	assert_int_equal(o.stack_size, 4096);
+	assert_string_equal(o.symbols, "System.map");
+	assert_string_equal(o.output, "x.data");
+
+	assert_int_equal(PARSE("--single-file", "--buildid-dir", "ids", "--json", "--quiet"), -1);
+	assert_true(o.single_file && o.json && o.quiet && o.buildid_cache);
+	assert_string_equal(o.buildid_dir, "ids");
+	assert_int_equal(PARSE("--no-buildid-cache"), -1);
+	assert_false(o.buildid_cache);
+
+	assert_int_equal(PARSE("-m", "32M", "-F", "100", "-o", "y", "-q"), -1);
+	assert_int_equal(o.mem_size, 32 * MIB);
+	assert_true(o.freq_hz == 100);
+	assert_string_equal(o.output, "y");
+	assert_true(o.quiet);
+	assert_int_equal(PARSE("-m64", "--", "--quiet"), -1);
+	assert_int_equal(o.mem_size, 64 * MIB);
+	assert_string_equal(o.image, "--quiet");
+	assert_false(o.quiet);
+	assert_false(said("kvmprof"));
+}
+
+static void sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;
+	} good[] = {
+		{ "16M", 16 * MIB }, { "16m", 16 * MIB }, { "16", 16 * MIB },
+		{ "16384K", 16 * MIB }, { "16384k", 16 * MIB }, { "1g", 1024 * MIB },
+		{ "2G", 2048 * MIB }, { "17179869183G", UINT64_C(17179869183) << 30 },
+	};
+	static const char *const bad[] = {
+		"", "M", "15M", "15", "16383K", "0", "-1", "-16M", " -1G", "+64M", " 64M", "1.5G", "16MB", "16M ", "0x40M",
+		"64T", "17179869184G", "18446744073709551616", "17592186044416", "many",
+		" -18446744073709000000K",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(PARSE("-m", good[i].text), -1);
+		assert_int_equal(o.mem_size, good[i].size);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (PARSE("-m", bad[i]) != 2)
+			fail_msg("--mem '%s' was taken", bad[i]);
+		assert_true(said("--mem"));
+		assert_true(said(bad[i]));
+	}
+}
+
+static void bad_values(void **state)
+{
+	static const struct {
+		const char *option, *value;
+	} bad[] = {
+		{ "--vcpus", "0" }, { "--vcpus", "9" }, { "--vcpus", "1.5" }, { "--vcpus", "-1" },
+		{ "--vcpus", "two" }, { "--vcpus", "" }, { "--vcpus", "2x" }, { "--vcpus", "nan" },
+		{ "--freq", "0" }, { "--freq", "0.09" }, { "--freq", "50001" }, { "--freq", "inf" },
+		{ "--freq", "nan" }, { "--freq", "1k" }, { "--freq", "-100" }, { "--freq", "" },
+		{ "--duration", "0" }, { "--duration", "-1" }, { "--duration", "nan" },
+		{ "--duration", "1e8" }, { "--duration", "10s" }, { "--duration", "1e999" },
+		{ "--stack-size", "255" }, { "--stack-size", "16385" }, { "--stack-size", "1000.5" },
+		{ "--stack-size", "8K" }, { "--stack-size", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (PARSE(bad[i].option, bad[i].value) != 2)
+			fail_msg("%s '%s' was taken", bad[i].option, bad[i].value);
+		assert_true(said(bad[i].option));
+		assert_true(said("--help"));
+	}
+	/* the limits themselves are good */
+	assert_int_equal(PARSE("--vcpus", "8", "--freq", "50000", "--stack-size", "256"), -1);
+	assert_int_equal(PARSE("--vcpus", "1", "--freq", "0.1", "--stack-size", "16384"), -1);
+	assert_int_equal(PARSE("--stack-size", "263"), -1);
+	assert_int_equal(o.stack_size, 256); /* whole words */
+}
+
+static void wrong_usage(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("one", "two"), 2);
+	assert_true(said("'two'"));
+	assert_int_equal(PARSE("one", "-q", "two"), 2);
+	assert_int_equal(PARSE("--no-such-option"), 2);
+	assert_true(said("kvmprof run: "));
+	assert_true(said("no-such-option"));
+	assert_int_equal(PARSE("-x"), 2);
+	assert_int_equal(PARSE("--mem"), 2); /* its value is missing */
+	assert_int_equal(PARSE("--quiet=yes"), 2);
+	assert_int_equal(PARSE("--single-file", "--no-buildid-cache"), 2);
+	assert_true(said("--single-file"));
+	assert_int_equal(PARSE("--no-buildid-cache", "--single-file"), 2);
+	/* a good line after the bad ones: nothing is left of them */
+	assert_int_equal(PARSE("image"), -1);
+	assert_string_equal(o.image, "image");
+	assert_true(o.buildid_cache);
+}
+
+/* Each option that getopt knows stands in the help text and the other way round. */
+static void help(void **state)
+{
+	static const char *const options[] = {
+		"-m, --mem", "--vcpus", "--initrd", "--append", "--cmdline", "--no-tune", "--duration",
+		"-F, --freq", "--no-jitter", "--stack-size", "--symbols", "-o, --output",
+		"--single-file", "--buildid-dir", "--no-buildid-cache", "--json", "-q, --quiet",
+		"-h, --help",
+	};
+
+	(void)state;
+	assert_int_equal(PARSE("--help"), 0);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (!said(options[i]))
+			fail_msg("--help does not tell about %s", options[i]);
+	assert_int_equal(PARSE("-h", "--vcpus", "99"), 0); /* help comes first */
+	assert_int_equal(PARSE("--vcpus", "99", "-h"), 2);
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(defaults), TEST(every_option), TEST(sizes),
+		TEST(bad_values), TEST(wrong_usage), TEST(help),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
