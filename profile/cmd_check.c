@@ -90,6 +90,7 @@ static void check_quirks(const struct kvm_host *h)
 
 	line(GOOD, "KVM back end", backend(), NULL);
 	quirks_probe(h, &q);
+	quirks_release(&q);
 	if (!q.probed) {
 		line(NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
 		return;

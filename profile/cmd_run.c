@@ -338,6 +338,7 @@ static void run_deinit(struct run *r)
 	if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	vm_destroy(r->vm);
+	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);

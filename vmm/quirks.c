@@ -7,6 +7,7 @@
 #include <linux/kvm.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -39,6 +40,7 @@
 
 struct probe {
 	const struct kvm_host *host;
+	size_t run_size;	/* the host may be gone when it is closed */
 	int vm, vcpu;
 	struct kvm_run *run;
 	uint8_t *mem;
@@ -157,15 +159,17 @@ static int set_syscall_msrs(struct probe *p)
 
 static void probe_close(struct probe *p)
 {
-	probe_run = NULL;
+	if (!p)
+		return;
 	if (p->run)
-		munmap(p->run, p->host->run_size);
+		munmap(p->run, p->run_size);
 	if (p->vcpu >= 0)
 		close(p->vcpu);
 	if (p->vm >= 0)
 		close(p->vm);
 	if (p->mem)
 		munmap(p->mem, PROBE_MEM);
+	free(p);
 }
 
 static int probe_open(struct probe *p)
@@ -296,17 +300,29 @@ static int run_probes(struct probe *p, struct quirks *q)
 
 void quirks_probe(const struct kvm_host *h, struct quirks *q)
 {
-	struct probe p = {.host = h, .vm = -1, .vcpu = -1};
+	struct probe *p = calloc(1, sizeof(*p));
 	uint64_t t0 = clock_now(CLOCK_MONOTONIC);
-	int ret;
+	int ret = p ? 0 : -ENOMEM;
 
 	memset(q, 0, sizeof(*q));
-	ret = probe_open(&p);
-	ret = ret ? ret : run_probes(&p, q);
+	if (p) {
+		p->host = h;
+		p->run_size = h->run_size;
+		p->vm = p->vcpu = -1;
+		ret = probe_open(p);
+		ret = ret ? ret : run_probes(p, q);
+	}
 	if (ret)
 		snprintf(q->why, sizeof(q->why), "the probe guest did not run: %s (exit reason %u)",
-			 strerror(-ret), p.run ? p.run->exit_reason : 0);
+			 strerror(-ret), p && p->run ? p->run->exit_reason : 0);
 	q->probed = ret == 0;
-	probe_close(&p);
+	q->probe = p;
+	probe_run = NULL;
 	q->probe_ns = clock_now(CLOCK_MONOTONIC) - t0;
+}
+
+void quirks_release(struct quirks *q)
+{
+	probe_close(q->probe);
+	q->probe = NULL;
 }

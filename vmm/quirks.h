@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct probe;
+
 struct quirks {
 	/* Ring 0 is interpreted: kernel time is inflated against user time. */
 	bool interpreted;
@@ -31,13 +33,20 @@ struct quirks {
 	uint64_t probe_ns;		/* what the probe itself took */
 	bool probed;			/* false: the probe guest could not run (see why) */
 	char why[160];
+	struct probe *probe;		/* what is left of it, until quirks_release() */
 };
 
 /*
- * Run the probe guest (one vCPU, 64 KiB of memory, gone afterwards). Failing to
+ * Run the probe guest (one vCPU, 64 KiB of memory). Failing to
  * run it is not an error of the caller: q->probed is false and q->why says why.
  */
 void quirks_probe(const struct kvm_host *h, struct quirks *q);
+
+/*
+ * Close the probe guest. KVM waits for grace periods there, several ms: so not
+ * before the real guest has run.
+ */
+void quirks_release(struct quirks *q);
 
 /* Any work-around needed? */
 static inline bool quirks_any(const struct quirks *q)

@@ -52,7 +52,7 @@ static void *set_filter(void *arg)
 	return NULL;
 }
 
-int syscall_assist_setup(struct vm *vm, struct err *e)
+int syscall_assist_start(struct vm *vm, struct err *e)
 {
 	struct kvm_enable_cap cap = {.cap = KVM_CAP_X86_USER_SPACE_MSR,
 				     .args = {KVM_MSR_EXIT_REASON_FILTER}};
@@ -71,7 +71,7 @@ int syscall_assist_setup(struct vm *vm, struct err *e)
 	return 0;
 }
 
-void syscall_assist_teardown(struct vm *vm)
+void syscall_assist_stop(struct vm *vm)
 {
 	if (vm->filter_started)
 		pthread_join(vm->filter_thread, NULL);

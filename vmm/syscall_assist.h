@@ -19,13 +19,14 @@ struct vcpu;
 struct vm;
 
 /*
- * Before the vCPUs are created: have KVM report writes to LSTAR and SFMASK. The
- * filter is set on a thread of its own, because KVM waits some 20 ms for a grace
- * period there; a write that comes earlier is found by reading the MSRs once.
+ * Last thing before the vCPUs run: have KVM report writes to LSTAR and SFMASK.
+ * The filter is set on a thread of its own, because KVM waits some 20 ms for a
+ * grace period there, with the VM's lock held; a write that comes earlier is
+ * found by reading the MSRs once.
  */
-int syscall_assist_setup(struct vm *vm, struct err *e);
+int syscall_assist_start(struct vm *vm, struct err *e);
 /* Wait for that thread; before the VM is closed. */
-void syscall_assist_teardown(struct vm *vm);
+void syscall_assist_stop(struct vm *vm);
 
 /* KVM_EXIT_X86_WRMSR: true when it was one of ours and is done. */
 bool syscall_assist_wrmsr(struct vcpu *v);

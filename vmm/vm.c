@@ -117,6 +117,7 @@ static int add_devices(struct vm *vm, struct err *e)
 static int create_kvm_vm(struct vm *vm, struct err *e)
 {
 	uint64_t identity = GPA_KVM_IDENTITY;
+	int ret;
 
 	vm->fd = ioctl(vm->cfg.host->fd, KVM_CREATE_VM, 0);
 	if (vm->fd < 0)
@@ -126,6 +127,10 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 		(void)ioctl(vm->fd, KVM_SET_IDENTITY_MAP_ADDR, &identity);
 		(void)ioctl(vm->fd, KVM_SET_TSS_ADDR, GPA_KVM_TSS);
 	}
+	/* Memory before devices: of the grace periods that both wait for, the first is cheap. */
+	ret = add_memory(vm, e);
+	if (ret)
+		return ret;
 	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
 		return err_set(e, errno, "KVM_CREATE_IRQCHIP: %s", strerror(errno));
 	if (vm->cfg.quirks->refuses_insns && vm->cfg.host->emulation_exit) {
@@ -135,8 +140,6 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 			return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s",
 				       strerror(errno));
 	}
-	if (vm->cfg.quirks->syscall_keeps_cpl)
-		return syscall_assist_setup(vm, e);
 	return 0;
 }
 
@@ -215,7 +218,6 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 	ret = ret ? ret : gmem_alloc(&vm->mem, cfg->mem_size, e);
 	ret = ret ? ret : create_kvm_vm(vm, e);
-	ret = ret ? ret : add_memory(vm, e);
 	ret = ret ? ret : add_devices(vm, e);
 	ret = ret ? ret : create_vcpus(vm, e);
 	ret = ret ? ret : load_kernel(vm, e);
@@ -233,7 +235,7 @@ void vm_destroy(struct vm *vm)
 		return;
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
-	syscall_assist_teardown(vm);
+	syscall_assist_stop(vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
@@ -256,9 +258,12 @@ void vm_destroy(struct vm *vm)
 int vm_start(struct vm *vm, struct err *e)
 {
 	sigset_t all, old;
-	int ret = 0;
+	int ret;
 
 	vcpu_install_handler();
+	ret = vm->cfg.quirks->syscall_keeps_cpl ? syscall_assist_start(vm, e) : 0;
+	if (ret)
+		return ret;
 	/* Threads begin with everything blocked: nothing of ours may be delivered to them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
