@@ -69,8 +69,11 @@ int file_write_all(int fd, const void *data, size_t len)
 int file_mkdirs(const char *dir, struct err *e)
 {
 	char path[PATH_MAX];
+	struct stat st;
 	char *p;
 
+	if (!*dir)
+		return err_set(e, ENOENT, "cannot create a directory without a name");
 	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
 		return err_set(e, ENAMETOOLONG, "%s: path too long", dir);
 	for (p = path + 1;; p++) {
@@ -83,9 +86,12 @@ int file_mkdirs(const char *dir, struct err *e)
 			return err_set(e, errno, "%s: cannot create directory: %s", path,
 				       strerror(errno));
 		if (!c)
-			return 0;
+			break;
 		*p = c;
 	}
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(e, ENOTDIR, "%s: exists, but is no directory", path);
+	return 0;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
