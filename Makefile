@@ -53,6 +53,9 @@ deps-test:
 	@scripts/deps.sh test
 
 # -- the program ----------------------------------------------------------------
+# Objects are kept even where make sees them as intermediate: the library is made of them.
+.SECONDARY:
+
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
@@ -156,6 +159,7 @@ demo: deps-demo
 ## make install      PREFIX=/usr/local, DESTDIR=
 install: $(BUILD)/kvmprof
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
+	install -D -m 644 docs/kvmprof.1 $(DESTDIR)$(PREFIX)/share/man/man1/kvmprof.1
 
 # The version is a string, whose quotes would need three levels of escapes; any
 # other string serves a checker as well.

@@ -254,13 +254,13 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 'n':
 			if (!parse_count(optarg, &opt.top)) {
-				fprintf(stderr, "kvmprof: report: bad number of rows '%s'\n", optarg);
+				fprintf(stderr, "kvmprof report: bad number of rows '%s'\n", optarg);
 				return 2;
 			}
 			break;
 		case OPT_SORT:
 			if (strcmp(optarg, "self") && strcmp(optarg, "children")) {
-				fprintf(stderr, "kvmprof: report: cannot sort by '%s': self or children\n",
+				fprintf(stderr, "kvmprof report: cannot sort by '%s': self or children\n",
 					optarg);
 				return 2;
 			}
@@ -279,13 +279,13 @@ int cmd_report(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		default:
-			fprintf(stderr, "kvmprof: report: %s '%s' (try kvmprof report --help)\n",
+			fprintf(stderr, "kvmprof report: %s '%s' (try kvmprof report --help)\n",
 				c == ':' ? "missing value for" : "unknown option", argv[optind - 1]);
 			return 2;
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "kvmprof: report: unexpected argument '%s'\n", argv[optind]);
+		fprintf(stderr, "kvmprof report: unexpected argument '%s'\n", argv[optind]);
 		return 2;
 	}
 	if (report(&opt, &e)) {

@@ -229,13 +229,13 @@ int cmd_script(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		default:
-			fprintf(stderr, "kvmprof: script: %s '%s' (try kvmprof script --help)\n",
+			fprintf(stderr, "kvmprof script: %s '%s' (try kvmprof script --help)\n",
 				c == ':' ? "missing value for" : "unknown option", argv[optind - 1]);
 			return 2;
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "kvmprof: script: unexpected argument '%s'\n", argv[optind]);
+		fprintf(stderr, "kvmprof script: unexpected argument '%s'\n", argv[optind]);
 		return 2;
 	}
 	if (script(input, buildid_dir, &e)) {

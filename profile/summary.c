@@ -195,6 +195,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	buf_printf(b, "}");
 	json_u64(b, "unknown_io", t.v.unknown_io);
 	json_u64(b, "unknown_mmio", t.v.unknown_mmio);
+	json_u64(b, "first_entry_ns", vm_result(s->vm)->first_entry_ns);
 	json_u64(b, "startup_ns", s->startup_ns);
 	json_u64(b, "image_load_ns", s->load_ns);
 	json_u64(b, "rss_beyond_guest_bytes", s->rss_extra);

@@ -26,12 +26,14 @@ scratch = tempfile.mkdtemp(prefix="bench_startup.", dir=sys.argv[2])
 
 
 def one(*options):
-    start = time.monotonic()
+    start = time.monotonic()    # the clock of first_entry_ns, too
     p = subprocess.run([kvmprof, "run", "--duration", "0.05", "--json", "-o",
                         os.path.join(scratch, "x"), *options], stdin=subprocess.DEVNULL,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=True,
                        env=dict(os.environ, HOME=scratch))
-    return json.loads(p.stdout), time.monotonic() - start
+    js = json.loads(p.stdout)
+    js["from_spawn_ns"] = js["first_entry_ns"] - start * 1e9 - js["image_load_ns"]
+    return js, time.monotonic() - start
 
 
 def row(name, unit, values, target=""):
@@ -47,6 +49,8 @@ try:
               (vcpus, "s" if vcpus > 1 else "", runs, os.getloadavg()[0]))
         row("start to first guest instruction", "ms", [j["startup_ns"] / 1e6 for j in js],
             "; target < 10 ms")
+        row("the same from the spawn of the process", "ms", [j["from_spawn_ns"] / 1e6 for j in js],
+            "; with fork, exec, dynamic linking")
         row("  of which probing the host", "ms", [j["host"]["probe_ns"] / 1e6 for j in js])
         row("loading the image (not counted above)", "ms", [j["image_load_ns"] / 1e6 for j in js])
         row("resident beyond guest memory", "MiB",
