@@ -5,6 +5,7 @@
 #include "profile/cmd.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "profile/console.h"
 #include "profile/pipeline.h"
@@ -23,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define INITRD_MAX (1ull << 30)
@@ -52,14 +52,6 @@ struct run {
 	char hostname[256];
 	int signal_fd;
 };
-
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Resident bytes of this process, less those of guest RAM. */
 static uint64_t rss_beyond_guest(const struct gmem *mem)
@@ -105,12 +97,12 @@ static int take_signals(struct run *r, struct err *e)
 
 static int open_inputs(struct run *r, struct err *e)
 {
-	uint64_t t0 = mono_ns();
+	uint64_t t0 = clock_mono_ns();
 	int ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 
 	if (!ret && r->opt.initrd)
 		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
-	r->load_ns = mono_ns() - t0;
+	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
 
@@ -235,7 +227,7 @@ static void forward_input(struct run *r, struct pollfd *stdin_poll)
 static void wait_for_end(struct run *r)
 {
 	uint64_t deadline = r->opt.duration_s > 0 ?
-				    mono_ns() + (uint64_t)(r->opt.duration_s * 1e9) : UINT64_MAX;
+				    clock_mono_ns() + (uint64_t)(r->opt.duration_s * 1e9) : UINT64_MAX;
 	struct pollfd fds[3] = {
 		{.fd = vm_end_fd(r->vm), .events = POLLIN},
 		{.fd = r->signal_fd, .events = POLLIN},
@@ -244,7 +236,7 @@ static void wait_for_end(struct run *r)
 	};
 
 	for (;;) {
-		uint64_t now = mono_ns();
+		uint64_t now = clock_mono_ns();
 
 		if (now >= deadline) {
 			vm_end(r->vm, VM_END_DURATION);
@@ -355,7 +347,7 @@ int cmd_run(int argc, char **argv)
 	struct err e = {0};
 	int status, ret;
 
-	r.start_ns = mono_ns();
+	r.start_ns = clock_mono_ns();
 	r.host.fd = r.signal_fd = -1;
 	status = run_options_parse(&r.opt, argc, argv);
 	if (status >= 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/pipeline.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -126,12 +128,9 @@ static void *consumer(void *arg)
 /* Names of the pseudo threads, and the user program where there is one. */
 static int announce(struct pipeline *p, const struct profile_map *user_map)
 {
-	struct timespec ts;
-	uint64_t now;
+	uint64_t now = clock_mono_ns();
 	int ret = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	for (unsigned int i = 0; !ret && i < vm_vcpus(p->vm); i++) {
 		char comm[16];
 

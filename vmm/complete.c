@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/complete.h"
 
+#include "base/clock.h"
 #include "vmm/guest_insn.h"
 #include "vmm/machine.h"
 #include "vmm/xstate.h"
@@ -113,7 +114,7 @@ static int movbe(struct guest_insn *g)
 
 static int random_number(struct guest_insn *g)
 {
-	uint64_t v = now_ns() * 0x9e3779b97f4a7c15ull;
+	uint64_t v = clock_mono_ns() * 0x9e3779b97f4a7c15ull;
 	unsigned long long hw;
 	unsigned int a, b, c, d;
 

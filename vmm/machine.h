@@ -69,8 +69,6 @@ struct vm {
 	struct vcpu vcpu[];
 };
 
-uint64_t now_ns(void);
-
 /* cpu_setup.c: CPUID, special registers, local APIC. */
 int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e);
 /* What the guest's CPUID shall say, quirks applied; *out is freed by the caller. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/quirks.h"
 
+#include "base/clock.h"
 #include "vmm/probe_guest.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef sigev_notify_thread_id
@@ -53,14 +53,6 @@ static void on_timeout(int signo)
 	(void)signo;
 	if (probe_run)
 		probe_run->immediate_exit = 1;
-}
-
-static uint64_t clock_now(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 static uint64_t guest_addr(const char *label)
@@ -239,10 +231,10 @@ static int probe_speed_of(struct probe *p, struct quirks *q)
 	if (run_once(p) != OUT_DONE || p->run->io.port != PROBE_PORT_START)
 		return -EIO;
 	/* Thread CPU time: a busy host must not look like an interpreting one. */
-	t0 = clock_now(CLOCK_THREAD_CPUTIME_ID);
+	t0 = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (run_once(p) != OUT_DONE)
 		return -EIO;
-	ns = clock_now(CLOCK_THREAD_CPUTIME_ID) - t0;
+	ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - t0;
 	q->ring0_ps_per_insn = ns * 1000 / (2 * PROBE_LOOP);
 	q->interpreted = q->ring0_ps_per_insn > INTERPRETED_PS;
 	return 0;
@@ -301,7 +293,7 @@ static int run_probes(struct probe *p, struct quirks *q)
 void quirks_probe(const struct kvm_host *h, struct quirks *q)
 {
 	struct probe *p = calloc(1, sizeof(*p));
-	uint64_t t0 = clock_now(CLOCK_MONOTONIC);
+	uint64_t t0 = clock_ns(CLOCK_MONOTONIC);
 	int ret = p ? 0 : -ENOMEM;
 
 	memset(q, 0, sizeof(*q));
@@ -318,7 +310,7 @@ void quirks_probe(const struct kvm_host *h, struct quirks *q)
 	q->probed = ret == 0;
 	q->probe = p;
 	probe_run = NULL;
-	q->probe_ns = clock_now(CLOCK_MONOTONIC) - t0;
+	q->probe_ns = clock_ns(CLOCK_MONOTONIC) - t0;
 }
 
 void quirks_release(struct quirks *q)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/trigger.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-
-#define NSEC_PER_SEC 1000000000ull
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid

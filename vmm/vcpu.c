@@ -9,6 +9,7 @@
  * complete only once KVM_RUN was entered again, and that entry then returns
  * EINTR by itself.
  */
+#include "base/clock.h"
 #include "vmm/complete.h"
 #include "vmm/machine.h"
 #include "vmm/syscall_assist.h"
@@ -17,21 +18,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ~0.25 s at 997 Hz: no other vCPU can be starved by the host for that long and still wake us. */
 #define DEAD_LOOKS 256
 
 static _Thread_local struct vcpu *current_vcpu;
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void on_kick(int signo, siginfo_t *info, void *context)
 {
@@ -96,7 +88,7 @@ static void exit_shutdown(struct vcpu *v)
 		(unsigned long long)v->run->s.regs.regs.rsp,
 		(unsigned long long)v->run->s.regs.sregs.cr2);
 	if (v->vm->cfg.period_ns)
-		capture_sample(v, now_ns(), SAMPLE_CRASH);
+		capture_sample(v, clock_mono_ns(), SAMPLE_CRASH);
 	end_with(v, VM_END_TRIPLE_FAULT, &e);
 }
 
@@ -212,12 +204,12 @@ static void interrupted(struct vcpu *v)
 	if (!v->sample_due)
 		return;
 	v->sample_due = 0;
-	t0 = now_ns();
+	t0 = clock_mono_ns();
 	/* A signal that was queued when its deadline had been served already. */
 	if (t0 < v->trigger.deadline_ns)
 		return;
 	capture_sample(v, t0, SAMPLE_TIMER);
-	hist_add(&v->stats.stop_ns, now_ns() - t0);
+	hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 	if (v->vm->cfg.quirks->syscall_keeps_cpl)
 		syscall_assist_refresh(v);
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) >= DEAD_LOOKS &&
@@ -264,16 +256,16 @@ void *vcpu_main(void *arg)
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
 	if (cfg->period_ns) {
-		uint64_t seed = now_ns() * 0x9e3779b97f4a7c15ull + v->index;
+		uint64_t seed = clock_mono_ns() * 0x9e3779b97f4a7c15ull + v->index;
 
 		if (trigger_init(&v->trigger, VCPU_KICK_SIGNAL, cfg->period_ns, cfg->jitter, seed,
 				 &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 		else
-			trigger_start(&v->trigger, now_ns());
+			trigger_start(&v->trigger, clock_mono_ns());
 	}
 	if (v->index == 0)
-		v->vm->result.first_entry_ns = now_ns();
+		v->vm->result.first_entry_ns = clock_mono_ns();
 	run_loop(v);
 	trigger_deinit(&v->trigger);
 	atomic_store(&v->tid, 0);

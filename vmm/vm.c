@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/vm.h"
 
+#include "base/clock.h"
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
@@ -50,7 +51,7 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 			vm->result.regs = *regs;
 		if (err)
 			vm->result.err = *err;
-		vm->result.end_ns = now_ns();
+		vm->result.end_ns = clock_mono_ns();
 	}
 	pthread_mutex_unlock(&vm->end_lock);
 	atomic_store(&vm->stop, true);
@@ -188,10 +189,10 @@ static int load_kernel(struct vm *vm, struct err *e)
 
 	if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		boot.rng_seed = seed;
-	vm->result.load_ns = now_ns();
+	vm->result.load_ns = clock_mono_ns();
 	ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
 
-	vm->result.load_ns = now_ns() - vm->result.load_ns;
+	vm->result.load_ns = clock_mono_ns() - vm->result.load_ns;
 	return ret ? ret : vcpu_set_entry(&vm->vcpu[0], &entry, e);
 }
 

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/pit.h"
 
+#include "base/clock.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
-
-#define NSEC 1000000000ull
-
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
-}
 
 static uint64_t count_ns(uint32_t count)
 {
-	return count * NSEC / PIT_HZ;
+	return count * NSEC_PER_SEC / PIT_HZ;
 }
 
 static bool periodic(const struct pit_channel *c)
@@ -30,7 +20,7 @@ static bool periodic(const struct pit_channel *c)
 /* Counter value as the guest would read it now. */
 static uint16_t count_now(const struct pit_channel *c)
 {
-	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_ns() - c->start_ns) * PIT_HZ / NSEC);
+	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ / NSEC_PER_SEC);
 
 	if (!c->reload)
 		return 0;
@@ -42,7 +32,7 @@ static uint16_t count_now(const struct pit_channel *c)
 
 static bool output(const struct pit_channel *c)
 {
-	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_ns() - c->start_ns) * PIT_HZ / NSEC);
+	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ / NSEC_PER_SEC);
 
 	if (!c->reload)
 		return false;
@@ -68,7 +58,7 @@ static void load(struct pit *p, unsigned int n, uint32_t count)
 	struct pit_channel *c = &p->ch[n];
 
 	c->reload = count ? count : 65536;
-	c->start_ns = clock_ns();
+	c->start_ns = clock_mono_ns();
 	if (n == 0)
 		schedule(p, c->start_ns);
 }
@@ -170,11 +160,11 @@ static void speaker_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 		bool gate = *val & 1;
 
 		if (gate && !p->speaker_gate)
-			p->ch[2].start_ns = clock_ns();
+			p->ch[2].start_ns = clock_mono_ns();
 		p->speaker_gate = gate;
 	} else {
 		*val = (p->speaker_gate ? 1u : 0) | (output(&p->ch[2]) ? 0x20u : 0) |
-		       (clock_ns() / 15000 & 1 ? 0x10u : 0);
+		       (clock_mono_ns() / 15000 & 1 ? 0x10u : 0);
 	}
 	pthread_mutex_unlock(&p->lock);
 }
@@ -185,7 +175,7 @@ static void *tick_thread(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		uint64_t next = p->next_ns, now = clock_ns();
+		uint64_t next = p->next_ns, now = clock_mono_ns();
 		struct timespec ts;
 
 		if (!next) {
@@ -193,8 +183,8 @@ static void *tick_thread(void *arg)
 			continue;
 		}
 		if (now < next) {
-			ts.tv_sec = (time_t)(next / NSEC);
-			ts.tv_nsec = (long)(next % NSEC);
+			ts.tv_sec = (time_t)(next / NSEC_PER_SEC);
+			ts.tv_nsec = (long)(next % NSEC_PER_SEC);
 			pthread_cond_timedwait(&p->changed, &p->lock, &ts);
 			continue;
 		}
