@@ -212,9 +212,13 @@ static void describe(const struct hypothesis *h, struct kallsyms_info *info)
 		 t->seqs_before_tokens ? ", seqs before tokens" : "", t->marker_size * 8, t->long_names);
 }
 
-/* The one reading of these names' addresses that makes sense. */
-static int find_addresses(const struct kallsyms_tables *t, const struct extent *x, const char *name,
-			  struct hypothesis *out, struct err *e)
+/*
+ * The one reading of these names' addresses that makes sense and agrees with the
+ * image. Two may make sense: distances from a base and from their own places look
+ * alike where the image is large.
+ */
+static int read_symbols(const struct kallsyms_tables *t, const struct extent *x, const char *name,
+			struct hypothesis *h, struct symtab **out, struct err *e)
 {
 	static const struct {
 		enum kallsyms_encoding encoding;
@@ -224,28 +228,50 @@ static int find_addresses(const struct kallsyms_tables *t, const struct extent *
 		{KALLSYMS_PERCPU, false}, {KALLSYMS_RELATIVE, false}, {KALLSYMS_ABSOLUTE, false},
 		{KALLSYMS_PLACE, false},
 	};
-	unsigned int found = 0;
 	char why[120], reasons[360] = "";
+	struct symtab *best = NULL;
+	struct err doubt = {0};
 	size_t n = 0;
+	int ret;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		struct hypothesis h = {.t = t, .encoding = ways[i].encoding, .first = ways[i].first};
+		struct hypothesis way = {.t = t, .encoding = ways[i].encoding, .first = ways[i].first};
+		struct symtab *s = NULL;
 
-		if (!place(&h))
+		if (!place(&way))
 			continue;
-		if (plausible(&h, x, why, sizeof(why))) {
-			if (found++)
-				return err_set(e, EBADMSG, "%s: addresses in kallsyms could be %s or %s", name,
-					       encoding_name(out->encoding), encoding_name(h.encoding));
-			*out = h;
-		} else if (n < sizeof(reasons)) {
-			n += (size_t)snprintf(reasons + n, sizeof(reasons) - n, "%s%s %s names: %s",
-					      n ? "; " : "", encoding_name(h.encoding),
-					      h.first ? "before" : "after", why);
+		if (!plausible(&way, x, why, sizeof(why))) {
+			if (n < sizeof(reasons))
+				n += (size_t)snprintf(reasons + n, sizeof(reasons) - n, "%s%s %s names: %s",
+						      n ? "; " : "", encoding_name(way.encoding),
+						      way.first ? "before" : "after", why);
+			continue;
 		}
+		ret = build(&way, &s, e);
+		if (ret < 0) {
+			symtab_destroy(best);
+			return ret;
+		}
+		if (check_anchors(s, x, name, &doubt) < 0) {
+			symtab_destroy(s);
+			continue;
+		}
+		if (best) {
+			symtab_destroy(best);
+			symtab_destroy(s);
+			return err_set(e, EBADMSG, "%s: addresses in kallsyms could be %s or %s", name,
+				       encoding_name(h->encoding), encoding_name(way.encoding));
+		}
+		best = s;
+		*h = way;
 	}
-	return found ? 0 : err_set(e, EBADMSG, "%s: %u names in kallsyms, but no addresses for them (%s)",
-				   name, t->count, reasons);
+	*out = best;
+	if (best)
+		return 0;
+	if (doubt.code)
+		return err_set(e, doubt.code, "%s", doubt.text);
+	return err_set(e, EBADMSG, "%s: %u names in kallsyms, but no addresses for them (%s)", name, t->count,
+		       reasons);
 }
 
 static struct extent extent_of(const struct kallsyms_range *range, unsigned int nrange, uint64_t text,
@@ -299,15 +325,9 @@ int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uin
 		return err_set(e, EBADMSG, "%s: more than one set of kallsyms tables: names at 0x%llx and 0x%llx",
 			       name, (unsigned long long)(found[0].va + found[0].names),
 			       (unsigned long long)(found[1].va + found[1].names));
-	ret = find_addresses(&found[0], &x, name, &h, e);
-	ret = ret ? ret : build(&h, &t, e);
+	ret = read_symbols(&found[0], &x, name, &h, &t, e);
 	if (ret < 0)
 		return ret;
-	ret = check_anchors(t, &x, name, e);
-	if (ret < 0) {
-		symtab_destroy(t);
-		return ret;
-	}
 	if (info)
 		describe(&h, info);
 	*out = t;
