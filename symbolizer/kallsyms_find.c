@@ -67,7 +67,8 @@ static bool is_type(uint8_t c)
 }
 
 /* Do the strings that the index describes lie at off? */
-static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *index)
+static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *index,
+		      struct kallsyms_search *s)
 {
 	const struct cursor *m = &t->mem;
 	unsigned int letters = 0;
@@ -78,7 +79,7 @@ static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *i
 		size_t len = i + 1 < KALLSYMS_TOKENS ? index[i + 1] - index[i] - 1u :
 						       strnlen((const char *)p, (size_t)room);
 
-		if (len >= room || len > MAX_TOKEN || p[len] != 0)
+		if (len >= room || len > MAX_TOKEN || p[len] != 0 || !spend(s, 1 + len / 16))
 			return false;
 		for (size_t k = 0; k < len; k++)
 			if (!is_name_char(p[k]))
@@ -94,7 +95,7 @@ static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *i
 }
 
 /* Is there a token index at off, with its table before it? */
-static bool read_tokens(struct kallsyms_tables *t, uint64_t off)
+static bool read_tokens(struct kallsyms_tables *t, uint64_t off, struct kallsyms_search *s)
 {
 	struct cursor c = cursor_window(&t->mem, off, 2 * KALLSYMS_TOKENS);
 	uint16_t index[KALLSYMS_TOKENS];
@@ -109,7 +110,7 @@ static bool read_tokens(struct kallsyms_tables *t, uint64_t off)
 	/* The last string's length is not known, nor the padding. */
 	for (uint64_t back = kallsyms_align(index[KALLSYMS_TOKENS - 1] + 1u, 4);
 	     back <= index[KALLSYMS_TOKENS - 1] + MAX_TOKEN + 1 + LARGEST_ALIGN && back <= off; back += 4)
-		if (tokens_at(t, off - back, index)) {
+		if (tokens_at(t, off - back, index, s)) {
 			t->token_table = off - back;
 			return true;
 		}
@@ -350,12 +351,14 @@ int kallsyms_find(const struct kallsyms_range *r, struct kallsyms_search *s,
 		/* Within the bytes, says the loop: every place is looked at, and most end here. */
 		memcpy(&head, r->bytes + off, sizeof(head));
 		/* 0 and a small number */
-		if ((head & 0xffff) != 0 || head == 0 || head >> 16 > MAX_TOKEN + 1 || !read_tokens(&t, off))
+		if ((head & 0xffff) != 0 || head == 0 || head >> 16 > MAX_TOKEN + 1)
 			continue;
-		if (++s->token_tables > MAX_TOKEN_TABLES)
-			return -E2BIG;
-		if (find_rest(&t, s) && n < max)
-			out[n++] = t;
+		if (read_tokens(&t, off, s)) {
+			if (++s->token_tables > MAX_TOKEN_TABLES)
+				return -E2BIG;
+			if (find_rest(&t, s) && n < max)
+				out[n++] = t;
+		}
 		if (s->steps_left == 0)
 			return -E2BIG;
 	}

@@ -263,18 +263,24 @@ static void cut_short(void **state)
 static void random_damage(void **state)
 {
 	unsigned int seed = 1, refused = 0;
+	struct buf made[KF_SHAPES];
+	struct kf_places p;
 
 	(void)state;
+	for (size_t i = 0; i < KF_SHAPES; i++) {
+		buf_init(&made[i]);
+		kf_build(&kf_shapes[i], &made[i], &p);
+	}
 	for (unsigned int round = 0; round < 3000; round++) {
 		const struct kf_shape *s = &kf_shapes[round % KF_SHAPES];
+		const struct buf *from = &made[round % KF_SHAPES];
 		struct symtab *t = NULL;
-		struct kf_places p;
 		struct err e = {0};
 		struct buf b;
 		int ret;
 
 		buf_init(&b);
-		kf_build(s, &b, &p);
+		buf_add(&b, from->data, from->len);
 		for (unsigned int k = rand_r(&seed) % 4 + 1; k; k--)
 			b.data[KF_RODATA + (unsigned int)rand_r(&seed) % (b.len - KF_RODATA)] ^=
 				(uint8_t)(1u << rand_r(&seed) % 8);
@@ -285,6 +291,8 @@ static void random_damage(void **state)
 		buf_deinit(&b);
 	}
 	assert_true(refused > 300);
+	for (size_t i = 0; i < KF_SHAPES; i++)
+		buf_deinit(&made[i]);
 }
 
 /* Long runs of what the search looks for must not take long. */
@@ -307,6 +315,18 @@ static void expensive(void **state)
 		buf_add(&b, c.data + p.tokens, p.end - p.tokens);
 	}
 	assert_true(kf_decode(s, &b, &t, NULL, &e) < 0);
+	assert_null(t);
+	/* Strings that fit an index wherever they are taken to begin, but are no alphabet. */
+	b.len = 0;
+	for (unsigned int k = 0; k < 20000; k++) {
+		for (unsigned int i = 0; i < 400; i++)
+			buf_add(&b, "abc", 4);
+		for (unsigned int i = 0; i < 256; i++)
+			buf_u16(&b, (uint16_t)(4 * i));
+	}
+	err_clear(&e);
+	assert_int_equal(kf_decode(s, &b, &t, NULL, &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "too much"));
 	assert_null(t);
 	buf_deinit(&b);
 	buf_deinit(&c);
