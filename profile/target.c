@@ -39,7 +39,7 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 	if (!path) {
 		if (!t->kernel.has_symtab) {
 			/* Nobody asked for these names: where they can't be read, the summary says why. */
-			ret = t->image.is_linux ? kallsyms_from_image(&t->kernel, t->name, &t->symbols, NULL,
+			ret = t->image.is_linux ? kallsyms_from_image(&t->kernel, "the image", &t->symbols, NULL,
 								      &t->symbol_note) : 0;
 			if (t->symbols)
 				t->symbol_source = "the image's own kallsyms";

@@ -276,7 +276,7 @@ static bool markers_before(struct kallsyms_tables *t, uint64_t end, unsigned int
 }
 
 /* Linux 6.2 and 6.3: three bytes for each symbol lie between the markers and the tokens. */
-static bool find_before_seqs(struct kallsyms_tables *t, struct kallsyms_search *s)
+static bool find_before_seqs(struct kallsyms_tables *t, struct kallsyms_search *s, bool *markers)
 {
 	const uint64_t per_marker = 4 + 3 * NAMES_PER_MARKER;
 	uint64_t reach = (uint64_t)KALLSYMS_MAX_SYMBOLS / NAMES_PER_MARKER * per_marker;
@@ -302,7 +302,10 @@ static bool find_before_seqs(struct kallsyms_tables *t, struct kallsyms_search *
 				i++;
 			if (!spend(s, i))
 				return false;
-			if (i == t->nmarkers && find_names(t, s))
+			if (i < t->nmarkers)
+				continue;
+			*markers = true;
+			if (find_names(t, s))
 				return true;
 		}
 	}
@@ -327,7 +330,7 @@ static bool find_rest(struct kallsyms_tables *t, struct kallsyms_search *s)
 		if (find_names(t, s))
 			return true;
 	}
-	if (find_before_seqs(t, s))
+	if (find_before_seqs(t, s, &markers))
 		return true;
 	snprintf(s->why, sizeof(s->why), "a token table lies at 0x%llx, but %s",
 		 (unsigned long long)(t->va + t->token_table),

@@ -12,6 +12,8 @@ import glob
 import json
 import os
 import random
+import re
+import struct
 import subprocess
 
 import e2e
@@ -107,5 +109,36 @@ check(facts["names_from"] == "kallsyms" and facts["names"] >= len(found), "facts
 for wrong in (["symbols"], ["symbols", "--no"], ["symbols", image, "main"], ["symbols", "--json", image, "1"]):
     p = e2e.kvmprof(*wrong)
     check(p.status == 2 and p.err and not p.out, "%s: status %d" % (wrong, p.status))
+
+
+def damaged_vmlinux():
+    """The kernel as an ELF file without sections, and so without .symtab, with one byte of its
+    names changed."""
+    p = e2e.kvmprof("symbols", image)
+    names_va = int(re.search(r"names at (0x\w+)", p.err).group(1), 16)
+    with open(os.path.join(os.path.dirname(image), "vmlinux"), "rb") as vmlinux:
+        elf = bytearray(vmlinux.read())
+    phoff, phnum = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<H", elf, 56)[0]
+    struct.pack_into("<Q", elf, 40, 0)
+    struct.pack_into("<HH", elf, 60, 0, 0)
+    for i in range(phnum):
+        kind, _, off, va, _, size = struct.unpack_from("<IIQQQQ", elf, phoff + 56 * i)
+        if kind == 1 and va <= names_va < va + size:
+            elf[off + names_va - va] += 1
+    with open("damaged", "wb") as f:
+        f.write(elf)
+    return "damaged"
+
+
+# Names that cannot be read are a note, not a failed run.
+if what == "tiny":
+    bad = damaged_vmlinux()
+    p = e2e.kvmprof("symbols", bad)
+    check(p.status == 1 and "don't agree" in p.err, "damaged names: status %d: %s" % (p.status, p.err))
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        p = e2e.kvmprof("run", bad, "--duration", "0.3", "-o", "damaged.data")
+        check(p.status == 0, "a run without names: status %d: %s" % (p.status, p.err))
+        check("carries no symbols; " in p.err and "don't agree" in p.err, "no note with the reason: " + p.err)
+
 e2e.finish("%d of %d addresses as in System.map; %d symbols in %.0f ms; %s" %
            (right, len(picked), facts["names"], facts["ready_ns"] / 1e6, facts["kallsyms_layout"]))
