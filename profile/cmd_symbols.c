@@ -38,12 +38,12 @@ struct facts {
 	const char *path;
 	struct boot_image image;
 	struct kimage kernel;
-	struct symtab *symbols;		/* owned; NULL: none */
+	struct symtab *symbols; /* owned; NULL: none */
 	const char *source;
-	struct err why;			/* when there are no symbols */
-	struct kallsyms_info kallsyms;	/* count 0: not used */
-	uint64_t orc_entries, btf_bytes;	/* 0: no such section */
-	uint64_t ready_ns;		/* from the unpacked image to the table */
+	struct err why;			 /* when there are no symbols */
+	struct kallsyms_info kallsyms;	 /* count 0: not used */
+	uint64_t orc_entries, btf_bytes; /* 0: no such section */
+	uint64_t ready_ns;		 /* from the unpacked image to the table */
 };
 
 static uint64_t now_ns(void)
@@ -79,7 +79,8 @@ static void find_symbols(struct facts *f)
 	if (f->kernel.has_symtab) {
 		if (kimage_symbols(&f->kernel, &f->symbols, &f->why) == 0)
 			f->source = ".symtab";
-	} else if (kallsyms_from_image(&f->kernel, f->path, &f->symbols, &f->kallsyms, &f->why) == 0) {
+	} else if (kallsyms_from_image(&f->kernel, f->path, &f->symbols, &f->kallsyms, &f->why) ==
+		   0) {
 		f->source = "kallsyms";
 	}
 	f->ready_ns = now_ns() - start;
@@ -109,14 +110,16 @@ static void print_facts(const struct facts *f, FILE *out)
 	fprintf(out, "text       0x%016" PRIx64 " to 0x%016" PRIx64 ", end 0x%016" PRIx64 "\n",
 		f->kernel.text, f->kernel.etext, f->kernel.end);
 	if (f->symbols)
-		fprintf(out, "names      %zu from %s in %.1f ms\n", symtab_count(f->symbols), f->source,
-			(double)f->ready_ns / 1e6);
+		fprintf(out, "names      %zu from %s in %.1f ms\n", symtab_count(f->symbols),
+			f->source, (double)f->ready_ns / 1e6);
 	else
 		fprintf(out, "names      none: %s\n", f->why.text);
 	if (f->kallsyms.count)
-		fprintf(out, "kallsyms   %s\n           names at 0x%" PRIx64 ", tokens at 0x%" PRIx64
-			", addresses at 0x%" PRIx64 "\n", f->kallsyms.layout, f->kallsyms.names_va,
-			f->kallsyms.token_va, f->kallsyms.addresses_va);
+		fprintf(out,
+			"kallsyms   %s\n           names at 0x%" PRIx64 ", tokens at 0x%" PRIx64
+			", addresses at 0x%" PRIx64 "\n",
+			f->kallsyms.layout, f->kallsyms.names_va, f->kallsyms.token_va,
+			f->kallsyms.addresses_va);
 	if (f->orc_entries)
 		fprintf(out, "ORC        %" PRIu64 " entries\n", f->orc_entries);
 	else
@@ -167,10 +170,11 @@ static void print_json(const struct facts *f)
 	json_text("names_from", f->source);
 	printf(",");
 	json_text("no_names_because", f->symbols ? NULL : f->why.text);
-	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",", f->symbols ? symtab_count(f->symbols) : 0,
-	       f->ready_ns);
+	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
+	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
 	json_text("kallsyms_layout", f->kallsyms.layout);
-	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%" PRIu64 "}\n", f->orc_entries, f->btf_bytes);
+	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%" PRIu64 "}\n", f->orc_entries,
+	       f->btf_bytes);
 }
 
 static void print_table(const struct symtab *t)
@@ -197,7 +201,7 @@ static void print_lookups(const struct symtab *t, char **address)
 		uint64_t va, off;
 		const struct symbol *s;
 
-		(void)parse_address(*address, &va);	/* was checked */
+		(void)parse_address(*address, &va); /* was checked */
 		s = symtab_lookup(t, va, &off);
 		if (s)
 			printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va, s->name, off);
@@ -252,15 +256,18 @@ int cmd_symbols(int argc, char **argv)
 			return 0;
 		}
 		if (opt != 'j') {
-			fprintf(stderr, "kvmprof symbols: unknown option '%s'; see `kvmprof symbols --help`\n",
+			fprintf(stderr,
+				"kvmprof symbols: unknown option '%s'; see `kvmprof symbols "
+				"--help`\n",
 				argv[optind > 1 ? optind - 1 : 1]);
 			return 2;
 		}
 		json = true;
 	}
 	if (optind == argc || (json && optind + 1 < argc)) {
-		fputs(json && optind < argc ? "kvmprof symbols: --json and addresses don't go together\n" :
-					      "kvmprof symbols: which image? See `kvmprof symbols --help`\n",
+		fputs(json && optind < argc
+			      ? "kvmprof symbols: --json and addresses don't go together\n"
+			      : "kvmprof symbols: which image? See `kvmprof symbols --help`\n",
 		      stderr);
 		return 2;
 	}
@@ -268,7 +275,8 @@ int cmd_symbols(int argc, char **argv)
 		uint64_t va;
 
 		if (!parse_address(argv[i], &va)) {
-			fprintf(stderr, "kvmprof symbols: '%s' is not a hexadecimal address\n", argv[i]);
+			fprintf(stderr, "kvmprof symbols: '%s' is not a hexadecimal address\n",
+				argv[i]);
 			return 2;
 		}
 	}

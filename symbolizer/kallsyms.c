@@ -24,13 +24,13 @@ static const char banner[] = "Linux version ";
 struct hypothesis {
 	const struct kallsyms_tables *t;
 	enum kallsyms_encoding encoding;
-	bool first;		/* the old order */
-	uint64_t off;		/* of the addresses, into t->mem */
+	bool first;   /* the old order */
+	uint64_t off; /* of the addresses, into t->mem */
 	uint64_t base;
 };
 
 struct extent {
-	uint64_t text, start, end;	/* text: 0 when unknown */
+	uint64_t text, start, end; /* text: 0 when unknown */
 	const struct kallsyms_range *range;
 	unsigned int nrange;
 };
@@ -105,7 +105,8 @@ static bool plausible(const struct hypothesis *h, const struct extent *x, char *
 		char type = 0;
 
 		if (a < prev) {
-			snprintf(why, size, "address %u of %u is lower than the one before", i, h->t->count);
+			snprintf(why, size, "address %u of %u is lower than the one before", i,
+				 h->t->count);
 			return false;
 		}
 		prev = a;
@@ -127,7 +128,8 @@ static bool plausible(const struct hypothesis *h, const struct extent *x, char *
 	}
 	/* Some are linked elsewhere, such as trampolines; and per-CPU data is at 0. */
 	if (code == 0 || code_inside < code - code / 50 || inside < h->t->count - h->t->count / 5) {
-		snprintf(why, size, "%u of %u functions and %u of all %u symbols lie inside the kernel",
+		snprintf(why, size,
+			 "%u of %u functions and %u of all %u symbols lie inside the kernel",
 			 code_inside, code, inside, h->t->count);
 		return false;
 	}
@@ -143,16 +145,18 @@ static int build(const struct hypothesis *h, struct symtab **out, struct err *e)
 
 	for (uint32_t i = 0; ret == 0 && i < h->t->count; i++) {
 		if (!kallsyms_next_name(h->t, &off, &type, name))
-			ret = err_set(e, EBADMSG, "name %u of %u in the kernel's kallsyms is empty or longer "
-				      "than %u characters", i, h->t->count, KALLSYMS_MAX_NAME);
+			ret = err_set(e, EBADMSG,
+				      "name %u of %u in the kernel's kallsyms is empty or longer "
+				      "than %u characters",
+				      i, h->t->count, KALLSYMS_MAX_NAME);
 		else
 			ret = symtab_add(t, address(h, i), 0, type, name);
 	}
 	ret = ret ? ret : symtab_freeze(t, e);
 	if (ret < 0) {
 		symtab_destroy(t);
-		return err_set(e, -ret, "cannot keep the %u symbols of the kernel's kallsyms: %s", h->t->count,
-			       strerror(-ret));
+		return err_set(e, -ret, "cannot keep the %u symbols of the kernel's kallsyms: %s",
+			       h->t->count, strerror(-ret));
 	}
 	*out = t;
 	return 0;
@@ -174,28 +178,37 @@ static bool banner_at(const struct extent *x, uint64_t va)
  * Symbols whose place is known without kallsyms. One must agree, none may
  * disagree. (Without CONFIG_KALLSYMS_ALL there is no linux_banner, but _text.)
  */
-static int check_anchors(const struct symtab *t, const struct extent *x, const char *name, struct err *e)
+static int check_anchors(const struct symtab *t, const struct extent *x, const char *name,
+			 struct err *e)
 {
 	const struct symbol *b = symtab_find(t, "linux_banner"), *text = symtab_find(t, "_text");
-	const struct symbol *stext = symtab_find(t, "_stext"), *start = symtab_find(t, "startup_64");
+	const struct symbol *stext = symtab_find(t, "_stext"),
+			    *start = symtab_find(t, "startup_64");
 	bool agrees = false;
 
 	if (b) {
 		if (!banner_at(x, b->addr))
-			return err_set(e, EBADMSG, "%s: kallsyms puts linux_banner at 0x%llx, where no banner is",
-				       name, (unsigned long long)b->addr);
+			return err_set(
+				e, EBADMSG,
+				"%s: kallsyms puts linux_banner at 0x%llx, where no banner is",
+				name, (unsigned long long)b->addr);
 		agrees = true;
 	}
 	if (x->text) {
 		if (text && text->addr != x->text)
-			return err_set(e, EBADMSG, "%s: kallsyms puts _text at 0x%llx, but the image's text "
-				       "begins at 0x%llx", name, (unsigned long long)text->addr,
+			return err_set(e, EBADMSG,
+				       "%s: kallsyms puts _text at 0x%llx, but the image's text "
+				       "begins at 0x%llx",
+				       name, (unsigned long long)text->addr,
 				       (unsigned long long)x->text);
-		agrees |= text || (stext && stext->addr == x->text) || (start && start->addr == x->text);
+		agrees |= text || (stext && stext->addr == x->text) ||
+			  (start && start->addr == x->text);
 	}
-	return agrees ? 0 : err_set(e, EBADMSG, "%s: kallsyms has %zu symbols, but none that proves them "
-				    "(_text, _stext, startup_64 or linux_banner where they must be)", name,
-				    symtab_count(t));
+	return agrees ? 0
+		      : err_set(e, EBADMSG,
+				"%s: kallsyms has %zu symbols, but none that proves them "
+				"(_text, _stext, startup_64 or linux_banner where they must be)",
+				name, symtab_count(t));
 }
 
 static void describe(const struct hypothesis *h, struct kallsyms_info *info)
@@ -203,13 +216,19 @@ static void describe(const struct hypothesis *h, struct kallsyms_info *info)
 	const struct kallsyms_tables *t = h->t;
 
 	*info = (struct kallsyms_info){
-		.encoding = h->encoding, .addresses_first = h->first, .long_names = t->long_names,
-		.count = t->count, .names_va = t->va + t->names, .token_va = t->va + t->token_table,
+		.encoding = h->encoding,
+		.addresses_first = h->first,
+		.long_names = t->long_names,
+		.count = t->count,
+		.names_va = t->va + t->names,
+		.token_va = t->va + t->token_table,
 		.addresses_va = t->va + h->off,
 	};
-	snprintf(info->layout, sizeof(info->layout), "%s; addresses %s names%s; %u-bit markers; %u long names",
+	snprintf(info->layout, sizeof(info->layout),
+		 "%s; addresses %s names%s; %u-bit markers; %u long names",
 		 encoding_name(h->encoding), h->first ? "before" : "after",
-		 t->seqs_before_tokens ? ", seqs before tokens" : "", t->marker_size * 8, t->long_names);
+		 t->seqs_before_tokens ? ", seqs before tokens" : "", t->marker_size * 8,
+		 t->long_names);
 }
 
 /*
@@ -224,7 +243,7 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 		enum kallsyms_encoding encoding;
 		bool first;
 	} ways[] = {
-		{KALLSYMS_PERCPU, true}, {KALLSYMS_RELATIVE, true}, {KALLSYMS_ABSOLUTE, true},
+		{KALLSYMS_PERCPU, true},  {KALLSYMS_RELATIVE, true},  {KALLSYMS_ABSOLUTE, true},
 		{KALLSYMS_PERCPU, false}, {KALLSYMS_RELATIVE, false}, {KALLSYMS_ABSOLUTE, false},
 		{KALLSYMS_PLACE, false},
 	};
@@ -235,15 +254,17 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 	int ret;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		struct hypothesis way = {.t = t, .encoding = ways[i].encoding, .first = ways[i].first};
+		struct hypothesis way = {
+			.t = t, .encoding = ways[i].encoding, .first = ways[i].first};
 		struct symtab *s = NULL;
 
 		if (!place(&way))
 			continue;
 		if (!plausible(&way, x, why, sizeof(why))) {
 			if (n < sizeof(reasons))
-				n += (size_t)snprintf(reasons + n, sizeof(reasons) - n, "%s%s %s names: %s",
-						      n ? "; " : "", encoding_name(way.encoding),
+				n += (size_t)snprintf(reasons + n, sizeof(reasons) - n,
+						      "%s%s %s names: %s", n ? "; " : "",
+						      encoding_name(way.encoding),
 						      way.first ? "before" : "after", why);
 			continue;
 		}
@@ -259,8 +280,9 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 		if (best) {
 			symtab_destroy(best);
 			symtab_destroy(s);
-			return err_set(e, EBADMSG, "%s: addresses in kallsyms could be %s or %s", name,
-				       encoding_name(h->encoding), encoding_name(way.encoding));
+			return err_set(e, EBADMSG, "%s: addresses in kallsyms could be %s or %s",
+				       name, encoding_name(h->encoding),
+				       encoding_name(way.encoding));
 		}
 		best = s;
 		*h = way;
@@ -270,14 +292,15 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 		return 0;
 	if (doubt.code)
 		return err_set(e, doubt.code, "%s", doubt.text);
-	return err_set(e, EBADMSG, "%s: %u names in kallsyms, but no addresses for them (%s)", name, t->count,
-		       reasons);
+	return err_set(e, EBADMSG, "%s: %u names in kallsyms, but no addresses for them (%s)", name,
+		       t->count, reasons);
 }
 
-static struct extent extent_of(const struct kallsyms_range *range, unsigned int nrange, uint64_t text,
-			       uint64_t end)
+static struct extent extent_of(const struct kallsyms_range *range, unsigned int nrange,
+			       uint64_t text, uint64_t end)
 {
-	struct extent x = {.text = text, .start = text, .end = end, .range = range, .nrange = nrange};
+	struct extent x = {
+		.text = text, .start = text, .end = end, .range = range, .nrange = nrange};
 
 	if (text || end)
 		return x;
@@ -313,18 +336,24 @@ int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uin
 	for (unsigned int i = 0; i < nrange; i++) {
 		ret = kallsyms_find(&range[i], &search, found + n, MAX_FOUND - n);
 		if (ret < 0)
-			return err_set(e, EBADMSG, "%s: too much in it looks like kallsyms tables", name);
+			return err_set(e, EBADMSG, "%s: too much in it looks like kallsyms tables",
+				       name);
 		n += (unsigned int)ret;
 	}
 	if (n == 0 && search.why[0])
 		return err_set(e, EBADMSG, "%s: kallsyms: %s", name, search.why);
 	if (n == 0)
-		return err_set(e, ENOENT, "%s: no kallsyms tables in it (built without CONFIG_KALLSYMS, or not "
-			       "Linux)", name);
+		return err_set(
+			e, ENOENT,
+			"%s: no kallsyms tables in it (built without CONFIG_KALLSYMS, or not "
+			"Linux)",
+			name);
 	if (n > 1)
-		return err_set(e, EBADMSG, "%s: more than one set of kallsyms tables: names at 0x%llx and 0x%llx",
-			       name, (unsigned long long)(found[0].va + found[0].names),
-			       (unsigned long long)(found[1].va + found[1].names));
+		return err_set(
+			e, EBADMSG,
+			"%s: more than one set of kallsyms tables: names at 0x%llx and 0x%llx",
+			name, (unsigned long long)(found[0].va + found[0].names),
+			(unsigned long long)(found[1].va + found[1].names));
 	ret = read_symbols(&found[0], &x, name, &h, &t, e);
 	if (ret < 0)
 		return ret;
@@ -347,7 +376,8 @@ int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab 
 
 		if (s->file_len > skip)
 			range[n++] = (struct kallsyms_range){
-				.va = s->va + skip, .bytes = k->elf + s->file_off + skip,
+				.va = s->va + skip,
+				.bytes = k->elf + s->file_off + skip,
 				.len = (size_t)(s->file_len - skip),
 			};
 	}

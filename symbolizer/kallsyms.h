@@ -11,9 +11,12 @@
  *	  num_syms			  names
  *	  names				  markers
  *	  markers			  token_table
- *	  seqs_of_names (6.2, 6.3)	  token_index
+ *	  seqs_of_names (6.2, 6.3; 1)	  token_index
  *	  token_table			  addresses
  *	  token_index			  seqs_of_names
+ *
+ * (1) and in later releases of the stable series 6.1, by backport: why no version
+ * number is looked at.
  *
  *	num_syms	n: 8 bytes, 4 since 4.20
  *	names		n of: length, then that many token numbers of a byte each; they

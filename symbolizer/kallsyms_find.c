@@ -76,8 +76,8 @@ static bool tokens_at(struct kallsyms_tables *t, uint64_t off, const uint16_t *i
 	for (unsigned int i = 0; i < KALLSYMS_TOKENS; i++) {
 		uint64_t at = off + index[i], room = t->token_index - at;
 		const uint8_t *p = m->base + at;
-		size_t len = i + 1 < KALLSYMS_TOKENS ? index[i + 1] - index[i] - 1u :
-						       strnlen((const char *)p, (size_t)room);
+		size_t len = i + 1 < KALLSYMS_TOKENS ? index[i + 1] - index[i] - 1u
+						     : strnlen((const char *)p, (size_t)room);
 
 		if (len >= room || len > MAX_TOKEN || p[len] != 0 || !spend(s, 1 + len / 16))
 			return false;
@@ -102,14 +102,16 @@ static bool read_tokens(struct kallsyms_tables *t, uint64_t off, struct kallsyms
 
 	for (unsigned int i = 0; i < KALLSYMS_TOKENS; i++) {
 		index[i] = cursor_u16(&c);
-		if (c.bad || (i == 0 ? index[i] != 0 : index[i] <= index[i - 1] ||
-						       index[i] - index[i - 1] > (int)MAX_TOKEN + 1))
+		if (c.bad || (i == 0 ? index[i] != 0
+				     : index[i] <= index[i - 1] ||
+					       index[i] - index[i - 1] > (int)MAX_TOKEN + 1))
 			return false;
 	}
 	t->token_index = off;
 	/* The last string's length is not known, nor the padding. */
 	for (uint64_t back = kallsyms_align(index[KALLSYMS_TOKENS - 1] + 1u, 4);
-	     back <= index[KALLSYMS_TOKENS - 1] + MAX_TOKEN + 1 + LARGEST_ALIGN && back <= off; back += 4)
+	     back <= index[KALLSYMS_TOKENS - 1] + MAX_TOKEN + 1 + LARGEST_ALIGN && back <= off;
+	     back += 4)
 		if (tokens_at(t, off - back, index, s)) {
 			t->token_table = off - back;
 			return true;
@@ -184,14 +186,16 @@ static bool walk_names(struct kallsyms_tables *t, struct kallsyms_search *s)
 		unsigned int len;
 
 		if (i % NAMES_PER_MARKER == 0 &&
-		    (marker_at(t, i / NAMES_PER_MARKER) != off - t->names || !spend(s, NAMES_PER_MARKER)))
+		    (marker_at(t, i / NAMES_PER_MARKER) != off - t->names ||
+		     !spend(s, NAMES_PER_MARKER)))
 			return false;
 		len = record_len(t, &off, t->markers);
 		if (len == 0)
 			return false;
 		t->long_names += off - start > 1;
 		/* Mostly the type letter begins the first token; an empty one says nothing. */
-		if (t->token_len[t->mem.base[off]] && !is_type(t->mem.base[t->token_off[t->mem.base[off]]]))
+		if (t->token_len[t->mem.base[off]] &&
+		    !is_type(t->mem.base[t->token_off[t->mem.base[off]]]))
 			return false;
 		off += len;
 	}
@@ -269,7 +273,7 @@ static bool markers_before(struct kallsyms_tables *t, uint64_t end, unsigned int
 		t->nmarkers++;
 		if (v == 0) {
 			t->markers = off;
-			return t->nmarkers > 1;	/* fewer than 257 symbols are no kernel's */
+			return t->nmarkers > 1; /* fewer than 257 symbols are no kernel's */
 		}
 	}
 	return false;
@@ -334,7 +338,8 @@ static bool find_rest(struct kallsyms_tables *t, struct kallsyms_search *s)
 		return true;
 	snprintf(s->why, sizeof(s->why), "a token table lies at 0x%llx, but %s",
 		 (unsigned long long)(t->va + t->token_table),
-		 markers ? "the names and the markers before it don't agree" : "no markers lie before it");
+		 markers ? "the names and the markers before it don't agree"
+			 : "no markers lie before it");
 	return false;
 }
 

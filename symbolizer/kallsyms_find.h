@@ -16,23 +16,23 @@
 #define KALLSYMS_TOKENS 256u
 
 struct kallsyms_tables {
-	struct cursor mem;	/* the range's bytes */
-	uint64_t va;		/* of the first of them */
+	struct cursor mem; /* the range's bytes */
+	uint64_t va;	   /* of the first of them */
 	uint64_t token_table, token_index, names, names_end, markers;
-	uint32_t count;			/* symbols */
+	uint32_t count; /* symbols */
 	unsigned int nmarkers, marker_size;
-	bool seqs_before_tokens;	/* the order of 6.2 and 6.3 */
-	bool byte_lengths;		/* all lengths are one byte: before 6.1 */
-	unsigned int long_names;	/* two-byte lengths that were seen */
-	uint32_t token_off[KALLSYMS_TOKENS];	/* into mem */
+	bool seqs_before_tokens;	     /* the order of 6.2 and 6.3 */
+	bool byte_lengths;		     /* all lengths are one byte: before 6.1 */
+	unsigned int long_names;	     /* two-byte lengths that were seen */
+	uint32_t token_off[KALLSYMS_TOKENS]; /* into mem */
 	uint16_t token_len[KALLSYMS_TOKENS];
 };
 
 /* What a search may cost over all ranges, and the best reason why nothing was found. */
 struct kallsyms_search {
 	uint64_t steps_left;
-	unsigned int token_tables;	/* seen so far */
-	char why[160];			/* "" as long as there is no token table */
+	unsigned int token_tables; /* seen so far */
+	char why[160];		   /* "" as long as there is no token table */
 };
 
 void kallsyms_search_init(struct kallsyms_search *s);

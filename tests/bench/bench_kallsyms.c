@@ -91,8 +91,8 @@ static int bench(const char *path)
 		ms[r] = (now() - begin) * 1e3;
 	}
 	qsort(ms, ROUNDS, sizeof(*ms), cmp_double);
-	printf("%-36s %7zu names in %6.1f ms (%.1f to %.1f), %5.1f M lookups/s\n", name, symtab_count(t),
-	       ms[ROUNDS / 2], ms[0], ms[ROUNDS - 1], lookups_per_s(t, &k) / 1e6);
+	printf("%-36s %7zu names in %6.1f ms (%.1f to %.1f), %5.1f M lookups/s\n", name,
+	       symtab_count(t), ms[ROUNDS / 2], ms[0], ms[ROUNDS - 1], lookups_per_s(t, &k) / 1e6);
 	symtab_destroy(t);
 	boot_image_deinit(&image);
 	file_map_close(&m);
@@ -102,7 +102,8 @@ static int bench(const char *path)
 int main(int argc, char **argv)
 {
 	static const char *const pattern[] = {"kernel-*/bzImage", "debian-*/vmlinuz-*"};
-	const char *own = getenv("KVMPROF_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *own = getenv("KVMPROF_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+		   *home = getenv("HOME");
 	char path[4096];
 	glob_t g = {0};
 	int ret = 0;
@@ -113,14 +114,18 @@ int main(int argc, char **argv)
 		if (own)
 			snprintf(path, sizeof(path), "%s/%s", own, pattern[i]);
 		else
-			snprintf(path, sizeof(path), "%s%s/kvmprof/%s", xdg ? xdg : home ? home : "",
+			snprintf(path, sizeof(path), "%s%s/kvmprof/%s",
+				 xdg	? xdg
+				 : home ? home
+					: "",
 				 xdg ? "" : "/.cache", pattern[i]);
 		glob(path, i ? GLOB_APPEND : 0, NULL, &g);
 	}
 	for (size_t i = 0; i < g.gl_pathc; i++)
 		ret |= bench(g.gl_pathv[i]);
 	if (argc == 1 && g.gl_pathc == 0)
-		puts("bench_kallsyms: skipped: no kernel in the cache (scripts/fetch-debian-kernel.sh)");
+		puts("bench_kallsyms: skipped: no kernel in the cache "
+		     "(scripts/fetch-debian-kernel.sh)");
 	globfree(&g);
 	return ret;
 }

@@ -32,7 +32,7 @@ static void decode(const uint8_t *bytes, size_t len, bool known)
 {
 	struct kallsyms_range r = {.va = KF_TEXT, .len = len};
 	struct kallsyms_info info = {0};
-	uint8_t *copy = malloc(len ? len : 1);	/* of exactly this size */
+	uint8_t *copy = malloc(len ? len : 1); /* of exactly this size */
 	struct symtab *t = NULL;
 	struct err e = {0};
 
@@ -40,7 +40,8 @@ static void decode(const uint8_t *bytes, size_t len, bool known)
 		return;
 	memcpy(copy, bytes, len);
 	r.bytes = copy;
-	if (kallsyms_decode(&r, 1, known ? KF_TEXT : 0, known ? KF_TEXT + len : 0, "fuzz", &t, &info, &e) == 0)
+	if (kallsyms_decode(&r, 1, known ? KF_TEXT : 0, known ? KF_TEXT + len : 0, "fuzz", &t,
+			    &info, &e) == 0)
 		check_table(t, &info);
 	else if (!e.text[0] || t)
 		abort();
@@ -57,11 +58,21 @@ static void change(struct buf *b, struct cursor *c)
 		if (at >= b->len)
 			continue;
 		switch (what % 5) {
-		case 0: b->data[at] = v; break;
-		case 1: b->data[at] ^= v; break;
-		case 2: b->data[at] = (uint8_t)(b->data[at] + v); break;
-		case 3: memset(b->data + at, v, b->len - at < 64 ? b->len - at : 64); break;
-		default: b->len = at; break;
+		case 0:
+			b->data[at] = v;
+			break;
+		case 1:
+			b->data[at] ^= v;
+			break;
+		case 2:
+			b->data[at] = (uint8_t)(b->data[at] + v);
+			break;
+		case 3:
+			memset(b->data + at, v, b->len - at < 64 ? b->len - at : 64);
+			break;
+		default:
+			b->len = at;
+			break;
 		}
 	}
 }

@@ -17,21 +17,21 @@
 
 #define KF_TEXT 0xffffffff81000000ull
 #define KF_RODATA 0x4000u
-#define KF_LOW 20u	/* per-CPU and absolute symbols */
+#define KF_LOW 20u /* per-CPU and absolute symbols */
 #define KF_BANNER "Linux version 6.1.0-kf (test@test) #1 SMP\n"
 
 struct kf_shape {
 	const char *name;
 	enum kallsyms_encoding encoding;
-	bool first;		/* addresses before the names */
-	bool seqs;		/* seqs_of_names before the tokens */
-	bool wide;		/* eight-byte count and markers */
-	unsigned int align;	/* 8 or 4 */
-	unsigned int long_len;	/* one name has so many characters; 0: none is long */
+	bool first;	       /* addresses before the names */
+	bool seqs;	       /* seqs_of_names before the tokens */
+	bool wide;	       /* eight-byte count and markers */
+	unsigned int align;    /* 8 or 4 */
+	unsigned int long_len; /* one name has so many characters; 0: none is long */
 	bool byte_lengths;
-	unsigned int count;	/* symbols, 300 to 1000 */
-	bool text_only;		/* no CONFIG_KALLSYMS_ALL: no banner symbol */
-	uint64_t slide;		/* as in the memory of a guest with KASLR */
+	unsigned int count; /* symbols, 300 to 1000 */
+	bool text_only;	    /* no CONFIG_KALLSYMS_ALL: no banner symbol */
+	uint64_t slide;	    /* as in the memory of a guest with KASLR */
 };
 
 /* Offsets from the image's start. */
@@ -41,14 +41,17 @@ struct kf_places {
 
 static const struct kf_shape kf_shapes[] = {
 	{"4.4: absolute", KALLSYMS_ABSOLUTE, .first = true, .wide = true, .align = 8, .count = 700},
-	{"4.9: base-relative", KALLSYMS_RELATIVE, .first = true, .wide = true, .align = 8, .count = 513},
+	{"4.9: base-relative", KALLSYMS_RELATIVE, .first = true, .wide = true, .align = 8,
+	 .count = 513},
 	{"4.19: percpu", KALLSYMS_PERCPU, .first = true, .wide = true, .align = 8, .count = 769},
 	{"5.10: percpu", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 700},
 	{"5.10: absolute", KALLSYMS_ABSOLUTE, .first = true, .align = 8, .count = 640},
-	{"5.10: text only", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600, .text_only = true},
-	{"5.10: length 128", KALLSYMS_RELATIVE, .first = true, .align = 8, .count = 600, .long_len = 127,
-	 .byte_lengths = true},
-	{"6.1: two-byte lengths", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600, .long_len = 500},
+	{"5.10: text only", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600,
+	 .text_only = true},
+	{"5.10: length 128", KALLSYMS_RELATIVE, .first = true, .align = 8, .count = 600,
+	 .long_len = 127, .byte_lengths = true},
+	{"6.1: two-byte lengths", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600,
+	 .long_len = 500},
 	{"6.2: seqs", KALLSYMS_PERCPU, .first = true, .seqs = true, .align = 8, .count = 514},
 	{"6.2: seqs, UP", KALLSYMS_RELATIVE, .first = true, .seqs = true, .align = 8, .count = 512,
 	 .long_len = 127},
@@ -60,10 +63,12 @@ static const struct kf_shape kf_shapes[] = {
 };
 #define KF_SHAPES (sizeof(kf_shapes) / sizeof(kf_shapes[0]))
 
-static const char *const kf_pairs[] = {"Tf", "tf", "fun", "ction", "_of_", "function_of_", "Tfunction_of_", "__", "Aper", "cpu_"};
+static const char *const kf_pairs[] = {
+	"Tf", "tf", "fun", "ction", "_of_", "function_of_", "Tfunction_of_", "__", "Aper", "cpu_"};
 
 /* Low values exist where a version has them; the rest is code from KF_TEXT on. */
-static inline void kf_symbol(const struct kf_shape *s, unsigned int i, uint64_t *addr, char *type, char *name)
+static inline void kf_symbol(const struct kf_shape *s, unsigned int i, uint64_t *addr, char *type,
+			     char *name)
 {
 	bool low = s->encoding == KALLSYMS_PERCPU || s->encoding == KALLSYMS_ABSOLUTE;
 	unsigned int k = low ? i - KF_LOW : i;
@@ -98,7 +103,8 @@ static inline void kf_tokens(char token[256][16])
 
 	memset(token, 0, 256 * 16);
 	for (unsigned int c = 0; c < 256; c++)
-		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
+		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		    c == '_')
 			token[c][0] = (char)c;
 		else if (c % 3 == 0 && n < sizeof(kf_pairs) / sizeof(kf_pairs[0]))
 			strcpy(token[c], kf_pairs[n++]);
@@ -113,7 +119,8 @@ static inline void kf_name(struct buf *b, char token[256][16], const char *s, bo
 		unsigned int best = (uint8_t)*s;
 
 		for (unsigned int c = 0; c < 256; c++)
-			if (token[c][0] == *s && strlen(token[c]) > strlen(token[best]) && !strncmp(s, token[c], strlen(token[c])))
+			if (token[c][0] == *s && strlen(token[c]) > strlen(token[best]) &&
+			    !strncmp(s, token[c], strlen(token[c])))
 				best = c;
 		code[n++] = (uint8_t)best;
 		s += strlen(token[best]);
@@ -227,7 +234,8 @@ static inline int kf_decode(const struct kf_shape *s, const struct buf *b, struc
 {
 	struct kallsyms_range r = {.va = KF_TEXT + s->slide, .bytes = b->data, .len = b->len};
 
-	return kallsyms_decode(&r, 1, KF_TEXT + s->slide, KF_TEXT + s->slide + b->len, s->name, t, info, e);
+	return kallsyms_decode(&r, 1, KF_TEXT + s->slide, KF_TEXT + s->slide + b->len, s->name, t,
+			       info, e);
 }
 
 #endif

@@ -80,8 +80,10 @@ static void slid_memory(void **state)
 		buf_init(&b);
 		kf_build(&s, &b, &p);
 		r[0] = (struct kallsyms_range){.va = 0, .bytes = low, .len = sizeof(low)};
-		r[1] = (struct kallsyms_range){.va = KF_TEXT + s.slide, .bytes = b.data, .len = b.len};
-		r[2] = (struct kallsyms_range){.va = KF_TEXT + s.slide + 0x100000, .bytes = low, .len = 64};
+		r[1] = (struct kallsyms_range){
+			.va = KF_TEXT + s.slide, .bytes = b.data, .len = b.len};
+		r[2] = (struct kallsyms_range){
+			.va = KF_TEXT + s.slide + 0x100000, .bytes = low, .len = 64};
 		ret = kallsyms_decode(r, 3, 0, 0, s.name, &t, NULL, &e);
 		if (s.text_only) {
 			/* Then there is nothing that proves the addresses. */
@@ -129,7 +131,8 @@ static void expect(const struct kf_shape *s, const struct buf *b, int want, cons
 	int ret = kf_decode(s, b, &t, NULL, &e);
 
 	if (ret != want || (text && !strstr(e.text, text)))
-		fail_msg("%s: returned %d, expected %d with \"%s\": %s", s->name, ret, want, text, e.text);
+		fail_msg("%s: returned %d, expected %d with \"%s\": %s", s->name, ret, want, text,
+			 e.text);
 	assert_null(t);
 }
 
@@ -168,7 +171,7 @@ static void damage(const struct kf_shape *s, const char *what)
 		b.data[KF_RODATA] ^= 0x20;
 		text = "where no banner is";
 	} else if (!strcmp(what, "tokens")) {
-		b.data[p.tokens + 200] = 0x80;	/* somewhere in a token, or its end */
+		b.data[p.tokens + 200] = 0x80; /* somewhere in a token, or its end */
 		want = -ENOENT;
 	} else if (!strcmp(what, "twice")) {
 		struct buf c;
@@ -188,7 +191,8 @@ static void damage(const struct kf_shape *s, const char *what)
 
 static void damaged(void **state)
 {
-	static const char *const what[] = {"none", "markers", "count", "order", "base", "banner", "tokens", "twice"};
+	static const char *const what[] = {"none", "markers", "count",	"order",
+					   "base", "banner",  "tokens", "twice"};
 
 	(void)state;
 	for (size_t i = 0; i < KF_SHAPES; i++)
@@ -210,12 +214,14 @@ static void foreign_text(void **state)
 		buf_init(&b);
 		kf_build(s, &b, &p);
 		r = (struct kallsyms_range){.va = KF_TEXT, .bytes = b.data, .len = b.len};
-		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT - 0x1000, KF_TEXT + b.len, s->name, &t, NULL, &e),
+		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT - 0x1000, KF_TEXT + b.len, s->name,
+						 &t, NULL, &e),
 				 -EBADMSG);
 		assert_non_null(strstr(e.text, "puts _text at"));
 		/* Somewhere else altogether. */
-		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT + 0x1000000, KF_TEXT + 0x2000000, s->name, &t,
-						 NULL, NULL), -EBADMSG);
+		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT + 0x1000000, KF_TEXT + 0x2000000,
+						 s->name, &t, NULL, NULL),
+				 -EBADMSG);
 		assert_null(t);
 		buf_deinit(&b);
 	}
@@ -236,18 +242,22 @@ static void cut_short(void **state)
 		all = b.len;
 		needed = p.index + 512;
 		if (!s->first)
-			needed = p.base ? p.base + 8 : p.addresses + (size_t)s->count *
-								  (s->encoding == KALLSYMS_ABSOLUTE ? 8 : 4);
+			needed =
+				p.base ? p.base + 8
+				       : p.addresses +
+						 (size_t)s->count *
+							 (s->encoding == KALLSYMS_ABSOLUTE ? 8 : 4);
 		for (size_t len = KF_RODATA; len < all; len += 61) {
 			struct kallsyms_range r = {.va = KF_TEXT, .len = len};
 			struct symtab *t = NULL;
-			uint8_t *copy = malloc(len);	/* so that a sanitizer sees the end */
+			uint8_t *copy = malloc(len); /* so that a sanitizer sees the end */
 			int ret;
 
 			assert_non_null(copy);
 			memcpy(copy, b.data, len);
 			r.bytes = copy;
-			ret = kallsyms_decode(&r, 1, KF_TEXT, KF_TEXT + all, s->name, &t, NULL, NULL);
+			ret = kallsyms_decode(&r, 1, KF_TEXT, KF_TEXT + all, s->name, &t, NULL,
+					      NULL);
 			if (len < needed)
 				assert_true(ret == -ENOENT || ret == -EBADMSG);
 			else
@@ -335,8 +345,9 @@ static void expensive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_layout), cmocka_unit_test(slid_memory), cmocka_unit_test(from_image),
-		cmocka_unit_test(damaged), cmocka_unit_test(foreign_text), cmocka_unit_test(cut_short),
+		cmocka_unit_test(each_layout),	 cmocka_unit_test(slid_memory),
+		cmocka_unit_test(from_image),	 cmocka_unit_test(damaged),
+		cmocka_unit_test(foreign_text),	 cmocka_unit_test(cut_short),
 		cmocka_unit_test(random_damage), cmocka_unit_test(expensive),
 	};
 
