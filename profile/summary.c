@@ -81,9 +81,10 @@ static void print_stacks(const struct summary *s, const struct totals *t, FILE *
 		      out);
 	if (!s->target->symbols)
 		fprintf(out,
-			"kvmprof: note: %s carries no symbols, so addresses stay bare: give "
+			"kvmprof: note: %s carries no symbols%s%s, so addresses stay bare: give "
 			"--symbols FILE (vmlinux or System.map of this very kernel)\n",
-			s->target->name);
+			s->target->name, s->target->symbol_note.code ? "; " : "",
+			s->target->symbol_note.text);
 	else if (p->unsymbolized)
 		fprintf(out, "kvmprof: %" PRIu64 " samples at kernel addresses without a symbol\n",
 			p->unsymbolized);

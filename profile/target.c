@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/target.h"
 
+#include "symbolizer/kallsyms.h"
+
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +37,14 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 	int ret;
 
 	if (!path) {
-		if (!t->kernel.has_symtab)
-			return 0;
+		if (!t->kernel.has_symtab) {
+			/* Nobody asked for these names: where they can't be read, the summary says why. */
+			ret = t->image.is_linux ? kallsyms_from_image(&t->kernel, "the image", &t->symbols, NULL,
+								      &t->symbol_note) : 0;
+			if (t->symbols)
+				t->symbol_source = "the image's own kallsyms";
+			return ret == -ENOMEM ? err_set(e, ENOMEM, "%s", t->symbol_note.text) : 0;
+		}
 		ret = kimage_symbols(&t->kernel, &t->symbols, e);
 		if (ret == 0)
 			t->symbol_source = "the image's .symtab";

@@ -27,6 +27,7 @@ struct target {
 	struct kimage kernel;
 	const char *symbol_source;	/* where names come from, for the summary; NULL: nowhere */
 	struct symtab *symbols;		/* owned, NULL when there are none */
+	struct err symbol_note;		/* why there are none although none were given; code 0: no such */
 	bool frame_pointers;
 	/* Ring-3 text that is part of the image (a bare-metal kernel's own user part); 0,0 none. */
 	uint64_t user_start, user_end;

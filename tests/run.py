@@ -37,6 +37,8 @@ E2E = [
     # The first of these four lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
+    ("kallsyms_truth.py", ["tiny"]),
+    ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
     ("smp_boot.py", ["3"]),
     ("cloud_60s.py", []),
@@ -46,6 +48,8 @@ SLOW = [
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
     ("smp_boot.py", ["1", "8"], 1800),
+    ("kallsyms_truth.py", ["6.1"], 900),
+    ("kallsyms_truth.py", ["6.12"], 900),
     ("cloud_boot.py", ["6.1"], 2700),
     ("cloud_boot.py", ["6.12"], 2700),
 ]

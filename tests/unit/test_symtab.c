@@ -193,6 +193,47 @@ static void like_exhaustive_search(void **state)
 	}
 }
 
+/* Sorted input takes a shorter way: the table must be the same. */
+static void order_of_input(void **state)
+{
+	enum { N = 5000 };
+	static unsigned int perm[N];
+	struct symtab *sorted = symtab_create(), *mixed = symtab_create();
+	unsigned int seed = 7;
+	char name[32];
+
+	(void)state;
+	for (unsigned int i = 0; i < N; i++)
+		perm[i] = i;
+	for (unsigned int i = N - 1; i; i--) {
+		unsigned int k = (unsigned int)rand_r(&seed) % (i + 1), tmp = perm[i];
+
+		perm[i] = perm[k];
+		perm[k] = tmp;
+	}
+	/* Three at each address, every seventh name a duplicate of the one before. */
+	for (unsigned int i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "s%u", i % 7 ? i : i / 3 * 3);
+		assert_int_equal(symtab_add(sorted, 0x1000 + i / 3 * 32, 0, "tTd"[i % 3], name), 0);
+		snprintf(name, sizeof(name), "s%u", perm[i] % 7 ? perm[i] : perm[i] / 3 * 3);
+		assert_int_equal(symtab_add(mixed, 0x1000 + perm[i] / 3 * 32, 0, "tTd"[perm[i] % 3], name), 0);
+	}
+	assert_int_equal(symtab_freeze(sorted, NULL), 0);
+	assert_int_equal(symtab_freeze(mixed, NULL), 0);
+	assert_int_equal(symtab_count(sorted), symtab_count(mixed));
+	for (size_t i = 0; i < symtab_count(sorted); i++) {
+		const struct symbol *a = symtab_at(sorted, i), *b = symtab_at(mixed, i);
+
+		assert_string_equal(a->name, b->name);
+		assert_true(a->addr == b->addr && a->type == b->type && a->size == b->size);
+		assert_int_equal(symtab_find(sorted, a->name)->addr, symtab_find(mixed, a->name)->addr);
+		assert_string_equal(symtab_find(mixed, a->name)->name, a->name);
+		assert_string_equal(name_at(sorted, a->addr + 3), name_at(mixed, a->addr + 3));
+	}
+	symtab_destroy(sorted);
+	symtab_destroy(mixed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +244,7 @@ int main(void)
 		cmocka_unit_test(overlaps),
 		cmocka_unit_test(duplicates_and_limits),
 		cmocka_unit_test(like_exhaustive_search),
+		cmocka_unit_test(order_of_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_symbols: `kvmprof symbols`: what a kernel image says about itself, and its names.
+ *
+ * Works on the file alone: no guest, no /dev/kvm. The table goes to stdout in the
+ * form of a System.map, the facts to stderr.
+ */
+#include "profile/cmd.h"
+
+#include "base/file.h"
+#include "symbolizer/elf64.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/kimage.h"
+#include "vmm/boot/image.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char usage[] =
+	"Usage: kvmprof symbols [--json] IMAGE [ADDRESS...]\n"
+	"\n"
+	"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a System.map,\n"
+	"and on stderr what the image is. Where it has no symbol table, names come from the\n"
+	"tables that the kernel carries for its own use (kallsyms). With ADDRESSes (hexadecimal)\n"
+	"print for each the function and the offset in it, or ? where there is none.\n"
+	"\n"
+	"      --json    the facts alone, on stdout\n"
+	"\n"
+	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
+
+struct facts {
+	const char *path;
+	struct boot_image image;
+	struct kimage kernel;
+	struct symtab *symbols; /* owned; NULL: none */
+	const char *source;
+	struct err why;			 /* when there are no symbols */
+	struct kallsyms_info kallsyms;	 /* count 0: not used */
+	uint64_t orc_entries, btf_bytes; /* 0: no such section */
+	uint64_t ready_ns;		 /* from the unpacked image to the table */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void find_sections(struct facts *f)
+{
+	struct elf64 elf;
+
+	if (elf64_open(&elf, f->path, f->image.elf, f->image.elf_len, NULL) < 0)
+		return;
+	for (uint32_t i = 0; i < elf.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&elf, i);
+		const char *name = elf64_section_name(&elf, &s);
+
+		/* Each entry's address: a 4-byte distance from where it stands. */
+		if (!strcmp(name, ".orc_unwind_ip"))
+			f->orc_entries = s.sh_size / 4;
+		else if (!strcmp(name, ".BTF"))
+			f->btf_bytes = s.sh_size;
+	}
+}
+
+static void find_symbols(struct facts *f)
+{
+	uint64_t start = now_ns();
+
+	if (f->kernel.has_symtab) {
+		if (kimage_symbols(&f->kernel, &f->symbols, &f->why) == 0)
+			f->source = ".symtab";
+	} else if (kallsyms_from_image(&f->kernel, f->path, &f->symbols, &f->kallsyms, &f->why) ==
+		   0) {
+		f->source = "kallsyms";
+	}
+	f->ready_ns = now_ns() - start;
+}
+
+static void hex_id(const struct kimage *k, char out[2 * KIMAGE_BUILD_ID_MAX + 1])
+{
+	out[0] = 0;
+	for (unsigned int i = 0; i < k->build_id_len; i++)
+		snprintf(out + 2 * i, 3, "%02x", k->build_id[i]);
+}
+
+static const char *kind_of(const struct facts *f)
+{
+	return f->image.kind == BOOT_BZIMAGE ? "bzImage" : "ELF64";
+}
+
+static void print_facts(const struct facts *f, FILE *out)
+{
+	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
+
+	hex_id(&f->kernel, id);
+	fprintf(out, "image      %s: %s, compression %s\n", f->path, kind_of(f),
+		f->image.compression ? f->image.compression : "none");
+	fprintf(out, "banner     %s\n", f->kernel.banner[0] ? f->kernel.banner : "none");
+	fprintf(out, "build id   %s\n", id[0] ? id : "none");
+	fprintf(out, "text       0x%016" PRIx64 " to 0x%016" PRIx64 ", end 0x%016" PRIx64 "\n",
+		f->kernel.text, f->kernel.etext, f->kernel.end);
+	if (f->symbols)
+		fprintf(out, "names      %zu from %s in %.1f ms\n", symtab_count(f->symbols),
+			f->source, (double)f->ready_ns / 1e6);
+	else
+		fprintf(out, "names      none: %s\n", f->why.text);
+	if (f->kallsyms.count)
+		fprintf(out,
+			"kallsyms   %s\n           names at 0x%" PRIx64 ", tokens at 0x%" PRIx64
+			", addresses at 0x%" PRIx64 "\n",
+			f->kallsyms.layout, f->kallsyms.names_va, f->kallsyms.token_va,
+			f->kallsyms.addresses_va);
+	if (f->orc_entries)
+		fprintf(out, "ORC        %" PRIu64 " entries\n", f->orc_entries);
+	else
+		fputs("ORC        none\n", out);
+	if (f->btf_bytes)
+		fprintf(out, "BTF        %" PRIu64 " bytes\n", f->btf_bytes);
+	else
+		fputs("BTF        none\n", out);
+}
+
+/* "key": "value", with what JSON wants escaped; UTF-8 passes. */
+static void json_text(const char *key, const char *s)
+{
+	printf("\"%s\":", key);
+	if (!s || !*s) {
+		printf("null");
+		return;
+	}
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < 0x20)
+			printf("\\u%04x", (unsigned int)(unsigned char)*s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static void print_json(const struct facts *f)
+{
+	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
+
+	hex_id(&f->kernel, id);
+	printf("{");
+	json_text("image", f->path);
+	printf(",");
+	json_text("kind", kind_of(f));
+	printf(",");
+	json_text("compression", f->image.compression ? f->image.compression : "none");
+	printf(",");
+	json_text("banner", f->kernel.banner);
+	printf(",");
+	json_text("build_id", id);
+	printf(",\"text\":\"0x%" PRIx64 "\",\"etext\":\"0x%" PRIx64 "\",\"end\":\"0x%" PRIx64 "\",",
+	       f->kernel.text, f->kernel.etext, f->kernel.end);
+	json_text("names_from", f->source);
+	printf(",");
+	json_text("no_names_because", f->symbols ? NULL : f->why.text);
+	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
+	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
+	json_text("kallsyms_layout", f->kallsyms.layout);
+	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%" PRIu64 "}\n", f->orc_entries,
+	       f->btf_bytes);
+}
+
+static void print_table(const struct symtab *t)
+{
+	for (size_t i = 0; i < symtab_count(t); i++) {
+		const struct symbol *s = symtab_at(t, i);
+
+		printf("%016" PRIx64 " %c %s\n", s->addr, s->type, s->name);
+	}
+}
+
+static bool parse_address(const char *s, uint64_t *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtoull(s, &end, 16);
+	return *s && *s != '-' && *s != '+' && *s != ' ' && !*end && !errno;
+}
+
+static void print_lookups(const struct symtab *t, char **address)
+{
+	for (; *address; address++) {
+		uint64_t va, off;
+		const struct symbol *s;
+
+		(void)parse_address(*address, &va); /* was checked */
+		s = symtab_lookup(t, va, &off);
+		if (s)
+			printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va, s->name, off);
+		else
+			printf("%016" PRIx64 " ?\n", va);
+	}
+}
+
+static int show(struct facts *f, bool json, char **address, struct err *e)
+{
+	struct file_map map = {0};
+	int ret = file_map_open(&map, f->path, BOOT_MAX_FILE, e);
+
+	ret = ret ? ret : boot_image_parse(&f->image, f->path, map.data, map.len, e);
+	ret = ret ? ret : kimage_parse(&f->kernel, f->path, f->image.elf, f->image.elf_len, e);
+	if (ret == 0) {
+		find_sections(f);
+		find_symbols(f);
+		if (json)
+			print_json(f);
+		else if (!*address)
+			print_facts(f, stderr);
+		if (!f->symbols)
+			ret = err_set(e, f->why.code, "%s", f->why.text);
+		else if (*address)
+			print_lookups(f->symbols, address);
+		else if (!json)
+			print_table(f->symbols);
+		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
+			ret = err_set(e, EIO, "cannot write: %s", strerror(errno));
+	}
+	symtab_destroy(f->symbols);
+	boot_image_deinit(&f->image);
+	file_map_close(&map);
+	return ret;
+}
+
+int cmd_symbols(int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {0}};
+	struct facts f = {0};
+	struct err e = {0};
+	bool json = false;
+	int opt;
+
+	optind = 1;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (opt != 'j') {
+			fprintf(stderr,
+				"kvmprof symbols: unknown option '%s'; see `kvmprof symbols "
+				"--help`\n",
+				argv[optind > 1 ? optind - 1 : 1]);
+			return 2;
+		}
+		json = true;
+	}
+	if (optind == argc || (json && optind + 1 < argc)) {
+		fputs(json && optind < argc
+			      ? "kvmprof symbols: --json and addresses don't go together\n"
+			      : "kvmprof symbols: which image? See `kvmprof symbols --help`\n",
+		      stderr);
+		return 2;
+	}
+	for (int i = optind + 1; i < argc; i++) {
+		uint64_t va;
+
+		if (!parse_address(argv[i], &va)) {
+			fprintf(stderr, "kvmprof symbols: '%s' is not a hexadecimal address\n",
+				argv[i]);
+			return 2;
+		}
+	}
+	f.path = argv[optind];
+	if (show(&f, json, argv + optind + 1, &e) < 0) {
+		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
+		return 1;
+	}
+	return 0;
+}
