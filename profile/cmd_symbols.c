@@ -7,6 +7,7 @@
  */
 #include "profile/cmd.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "symbolizer/elf64.h"
 #include "symbolizer/kallsyms.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char usage[] =
 	"Usage: kvmprof symbols [--json] IMAGE [ADDRESS...]\n"
@@ -46,14 +46,6 @@ struct facts {
 	uint64_t ready_ns;		 /* from the unpacked image to the table */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void find_sections(struct facts *f)
 {
 	struct elf64 elf;
@@ -74,7 +66,7 @@ static void find_sections(struct facts *f)
 
 static void find_symbols(struct facts *f)
 {
-	uint64_t start = now_ns();
+	uint64_t start = clock_mono_ns();
 
 	if (f->kernel.has_symtab) {
 		if (kimage_symbols(&f->kernel, &f->symbols, &f->why) == 0)
@@ -83,7 +75,7 @@ static void find_symbols(struct facts *f)
 		   0) {
 		f->source = "kallsyms";
 	}
-	f->ready_ns = now_ns() - start;
+	f->ready_ns = clock_mono_ns() - start;
 }
 
 static void hex_id(const struct kimage *k, char out[2 * KIMAGE_BUILD_ID_MAX + 1])
