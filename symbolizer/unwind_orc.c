@@ -102,11 +102,40 @@ static bool find_rbp(struct walk *w, const struct orc_entry *x, uint64_t cfa, ui
 	return false;
 }
 
+/* Does an entry for a function that was just called begin here? */
+static bool starts_function(const struct walk *w, uint64_t va)
+{
+	const struct orc_entry *x = entry_of(w, va);
+
+	return x && x->type == ORC_CALL && x->sp_reg == ORC_SP && x->sp_offset == 8 &&
+	       x != entry_of(w, va - 1);
+}
+
+/*
+ * A retpoline (arch/x86/lib/retpoline.S) is marked as an end, or as unknown:
+ *
+ *	call 1f; (a trap for speculation); 1: mov %reg,(%rsp); ret
+ *
+ * Where rsp stands in it follows from the instruction. false: it is none.
+ */
+static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x)
+{
+	uint8_t p[5];
+
+	if (w->u->read_text(w->u->ctx, rip, p, sizeof(p)) < sizeof(p))
+		return false;
+	*x = (struct orc_entry){.type = ORC_CALL, .sp_reg = ORC_SP, .sp_offset = 8};
+	if (p[0] == 0xe8 && p[1] < 64 && !p[2] && !p[3] && !p[4])
+		return true;
+	x->sp_offset = 16;
+	return (p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0x04 && p[3] == 0x24;
+}
+
 static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct orc_entry *x,
 			       uint64_t cfa)
 {
 	bool exact = x->signal;
-	uint64_t ret, target;
+	uint64_t ret, target, next;
 	int slice;
 
 	if (cfa % 8)
@@ -116,7 +145,12 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 		return walk_finish(w, walk_missing(w, cfa - 1));
 	if (cfa - 8 < w->floor[slice])
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	if (!walk_is_return(w, ret, &target)) {
+	if (w->out->exact[w->out->n - 1] && starts_function(w, ret) &&
+	    walk_read(w, cfa, &next, 8) == slice && walk_is_return(w, next, &target)) {
+		/* The ret of a retpoline: it will go to a function, whose caller is above. */
+		ret = next;
+		cfa += 8;
+	} else if (!walk_is_return(w, ret, &target)) {
 		/*
 		 * Nobody called the outermost frame: a new task returns to the start
 		 * of ret_from_fork, a CPU's first C function to behind an lretq.
@@ -164,12 +198,38 @@ static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
 	return NULL;
 }
 
+/* Segments of Linux's GDT, arch/x86/include/asm/segment.h. */
+enum { KERNEL_CS = 0x10, USER32_CS = 0x23, USER_CS = 0x33 };
+#define RFLAGS_FIXED 2u	/* always set (SDM vol. 1, 3.4.3) */
+
+/*
+ * Is what the processor saves at an interruption at `at`? The bottom of a kernel
+ * thread's stack has zeros instead. *end: why not.
+ */
+static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
+{
+	uint64_t f[3];
+
+	if (walk_read(w, at, f, sizeof(f)) < 0) {
+		*end = walk_missing(w, at + sizeof(f) - 1);
+		return false;
+	}
+	*end = STACK_END_BAD_CHAIN;
+	if (f[0] == 0 && f[1] == 0)
+		return true;
+	return (f[1] == KERNEL_CS || f[1] == USER_CS || f[1] == USER32_CS) && (f[2] & RFLAGS_FIXED);
+}
+
 enum step step_orc(struct walk *w, struct scan_regs *r)
 {
 	bool exact = w->out->exact[w->out->n - 1];
 	const struct orc_entry *x = entry_of(w, exact ? r->rip : r->rip - 1);
+	enum stack_end end, other;
+	struct orc_entry thunk;
 	uint64_t cfa;
 
+	if (exact && (!x || x->type == ORC_END_OF_STACK) && in_retpoline(w, r->rip, &thunk))
+		x = &thunk;
 	if (!x && exact)
 		x = entry_ahead(w, r->rip);
 	if (!x)
@@ -183,8 +243,20 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 	case ORC_CALL:
 		return return_by_orc(w, r, x, cfa);
 	case ORC_REGS:
+		if (!looks_saved(w, cfa + PT_IP, &end))
+			return walk_finish(w, end);
 		return walk_cross_pt_regs(w, r, cfa);
 	case ORC_REGS_PARTIAL:
+		if (!looks_saved(w, cfa, &end)) {
+			/*
+			 * error_entry() returns with a whole pt_regs pushed below, of
+			 * which the table knows nothing for the one instruction after
+			 * the call to it (idtentry_body, arch/x86/entry/entry_64.S).
+			 */
+			if (exact && looks_saved(w, r->rsp + PT_IP, &other))
+				return walk_cross_pt_regs(w, r, r->rsp);
+			return walk_finish(w, end);
+		}
 		if (!find_rbp(w, x, cfa, &r->rbp))
 			return STEP_END;
 		return walk_cross_iret(w, r, cfa);
