@@ -20,8 +20,6 @@
 #define SCAN_BYTES 1024u
 /* Instructions before a jump that are looked at in code without entries. */
 #define MAX_AHEAD 4u
-/* Without names: how far before an address its function may start. */
-#define MAX_FUNCTION 4096u
 
 static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 {
@@ -277,8 +275,9 @@ static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 		return true;	/* indirect: it may have gone anywhere */
 	if (ip < w->text_start || ip >= w->text_end)
 		return false;	/* generated code has no direct callers in the kernel's text */
+	/* Without names: into the same piece that the table does not know. */
 	if (!w->u->symbols)
-		return target <= ip && ip - target < MAX_FUNCTION;
+		return target <= ip && orc_lookup(w->u->orc, target) == orc_lookup(w->u->orc, ip);
 	here = symtab_lookup(w->u->symbols, ip, NULL);
 	there = symtab_lookup(w->u->symbols, target, &off);
 	return here && here == there && off == 0;
