@@ -215,7 +215,8 @@ static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 	*end = STACK_END_BAD_CHAIN;
 	if (f[0] == 0 && f[1] == 0)
 		return true;
-	return (f[1] == KERNEL_CS || f[1] == USER_CS || f[1] == USER32_CS) && (f[2] & RFLAGS_FIXED);
+	/* A program that has not run yet has the flags that the kernel made up (start_thread). */
+	return (f[1] == KERNEL_CS && (f[2] & RFLAGS_FIXED)) || f[1] == USER_CS || f[1] == USER32_CS;
 }
 
 enum step step_orc(struct walk *w, struct scan_regs *r)

@@ -38,6 +38,8 @@ E2E = [
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("orc_complete.py", ["tiny"]),
+    ("orc_complete.py", ["cloud"]),
     ("smp_boot.py", ["3"]),
     ("cloud_60s.py", []),
 ]
