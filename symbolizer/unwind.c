@@ -251,6 +251,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 	w->floor[slice] = at + 8;
 	r->rip = ret;
 	r->rsp = at + 8;
+	r->whole = false;
 	r->rbp = rbp;
 	r->r10 = 0;
 	return walk_push(w, ret, q, false) ? STEP_ON : STEP_END;
