@@ -100,13 +100,34 @@ static bool find_rbp(struct walk *w, const struct orc_entry *x, uint64_t cfa, ui
 	return false;
 }
 
-/* Does an entry for a function that was just called begin here? */
+/* Is this where a function starts, as far as one can tell without names? */
 static bool starts_function(const struct walk *w, uint64_t va)
 {
 	const struct orc_entry *x = entry_of(w, va);
 
 	return x && x->type == ORC_CALL && x->sp_reg == ORC_SP && x->sp_offset == 8 &&
-	       x != entry_of(w, va - 1);
+	       (va % 16 == 0 || x != entry_of(w, va - 1));
+}
+
+/* mov %reg,(%rsp) */
+static bool is_store_to_top(const uint8_t p[4])
+{
+	return (p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0x04 && p[3] == 0x24;
+}
+
+/*
+ * At its ret a retpoline has the address on the stack that it will go to; its
+ * caller is above. Right behind the store that is certain; on the return thunk it
+ * follows from an address that nobody's call is before and that starts a function.
+ */
+static bool goes_by_ret(const struct walk *w, uint64_t rip, uint64_t to, bool after_call)
+{
+	uint8_t p[4];
+
+	if (w->u->read_text(w->u->ctx, rip - sizeof(p), p, sizeof(p)) == sizeof(p) &&
+	    is_store_to_top(p))
+		return true;
+	return !after_call && starts_function(w, to);
 }
 
 /*
@@ -126,13 +147,13 @@ static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x
 	if (p[0] == 0xe8 && p[1] < 64 && !p[2] && !p[3] && !p[4])
 		return true;
 	x->sp_offset = 16;
-	return (p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0x04 && p[3] == 0x24;
+	return is_store_to_top(p);
 }
 
 static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct orc_entry *x,
 			       uint64_t cfa)
 {
-	bool exact = x->signal;
+	bool exact = x->signal, after_call;
 	uint64_t ret, target, next;
 	int slice;
 
@@ -143,12 +164,12 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 		return walk_finish(w, walk_missing(w, cfa - 1));
 	if (cfa - 8 < w->floor[slice])
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	if (w->out->exact[w->out->n - 1] && starts_function(w, ret) &&
+	after_call = walk_is_return(w, ret, &target);
+	if (w->out->exact[w->out->n - 1] && goes_by_ret(w, r->rip, ret, after_call) &&
 	    walk_read(w, cfa, &next, 8) == slice && walk_is_return(w, next, &target)) {
-		/* The ret of a retpoline: it will go to a function, whose caller is above. */
 		ret = next;
 		cfa += 8;
-	} else if (!walk_is_return(w, ret, &target)) {
+	} else if (!after_call) {
 		/*
 		 * Nobody called the outermost frame: a new task returns to the start
 		 * of ret_from_fork, a CPU's first C function to behind an lretq.

@@ -348,6 +348,14 @@ static void code_elsewhere(void **state)
 	put(TASK, SLOT(SP8));
 	put(TASK + 8, RET(END));
 	expect(STACK_END_ROOT, 2, AT(SP8), RET(END));
+	/* right behind the store, whatever it goes to; elsewhere, an address after a call is a caller's */
+	put(TASK, RET(SP24));
+	put(TASK + 16, RET(END));
+	memcpy(text + 64 * SP8 + 12, "\x48\x89\x0c\x24", 4);
+	expect(STACK_END_ROOT, 2, AT(SP8), RET(END));
+	memset(text + 64 * SP8 + 12, 0x90, 4);
+	put(TASK + 24, RET(END));
+	expect(STACK_END_ROOT, 3, AT(SP8), RET(SP24), RET(END));
 }
 
 static void searched(void **state)
