@@ -40,6 +40,33 @@ static void fail_once(struct pipeline *p, int ret)
 		vm_end(p->vm, VM_END_ERROR);
 }
 
+/* A table of places, so that a reason can be looked into and not only counted. */
+static void note_broken(struct pipeline_stats *st, const struct stack *s)
+{
+	uint64_t ip = s->ip[s->n - 1];
+	unsigned int i;
+
+	for (i = 0; i < st->nbroken; i++)
+		if (st->broken[i].ip == ip && st->broken[i].end == s->end)
+			break;
+	if (i == PIPELINE_MAX_BROKEN) {
+		st->broken_beyond++;
+		return;
+	}
+	if (i == st->nbroken)
+		st->broken[st->nbroken++] = (struct pipeline_broken){
+			.ip = ip, .innermost = s->ip[0], .end = s->end,
+		};
+	st->broken[i].count++;
+}
+
+static void count_kernel_stack(struct pipeline_stats *st, const struct stack *s)
+{
+	st->kernel_end[s->end]++;
+	if (s->end != STACK_END_ROOT && s->end != STACK_END_USER)
+		note_broken(st, s);
+}
+
 static void take_sample(struct pipeline *p, const struct sample *s)
 {
 	bool idle = s->mode == SAMPLE_IDLE;
@@ -63,6 +90,8 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 	p->stats.mode_ns[s->mode & 3] += s->weight_ns;
 	p->stats.end[p->stack.end]++;
 	p->stats.frames += p->stack.n;
+	if (s->mode != SAMPLE_USER)
+		count_kernel_stack(&p->stats, &p->stack);
 	if (p->stack.n_kernel &&
 	    !(p->u->symbols && symtab_lookup(p->u->symbols, p->stack.ip[0], &(uint64_t){0})))
 		p->stats.unsymbolized++;

@@ -76,9 +76,12 @@ static void print_stacks(const struct summary *s, const struct totals *t, FILE *
 			" unreadable\n",
 			t->v.stack_unmapped, t->v.stack_none);
 	if (p->end[STACK_END_NO_FP])
-		fputs("kvmprof: note: code without frame pointers has its innermost frame only (ORC "
-		      "unwinding is not there yet)\n",
+		fputs("kvmprof: note: code without frame pointers or ORC tables has its innermost "
+		      "frame only\n",
 		      out);
+	if (s->target->orc_note.code)
+		fprintf(out, "kvmprof: note: no unwinding by the kernel's ORC tables: %s\n",
+			s->target->orc_note.text);
 	if (!s->target->symbols)
 		fprintf(out,
 			"kvmprof: note: %s carries no symbols%s%s, so addresses stay bare: give "
@@ -156,6 +159,40 @@ static void json_hist(struct buf *b, const char *key, const struct hist *h)
 		   key, h->count, hist_quantile(h, 500), hist_quantile(h, 990), h->max);
 }
 
+static void json_ends(struct buf *b, const char *key, const uint64_t *end)
+{
+	buf_printf(b, ",\"%s\":{", key);
+	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
+		json_string(b, stack_end_name((enum stack_end)i));
+		buf_printf(b, ":%" PRIu64 "%s", end[i], i + 1 < STACK_END_COUNT ? "," : "}");
+	}
+}
+
+static void json_stacks(const struct summary *s, struct buf *b)
+{
+	const struct pipeline_stats *p = s->stats;
+	const struct symtab *names = s->target->symbols;
+
+	json_ends(b, "stack_end", p->end);
+	json_ends(b, "kernel_stack_end", p->kernel_end);
+	buf_printf(b, ",\"broken_stacks\":[");
+	for (unsigned int i = 0; i < p->nbroken; i++) {
+		const struct pipeline_broken *x = &p->broken[i];
+		const struct symbol *sym = names ? symtab_lookup(names, x->ip, NULL) : NULL;
+
+		buf_printf(b, "%s{\"end\":", i ? "," : "");
+		json_string(b, stack_end_name((enum stack_end)x->end));
+		buf_printf(b, ",\"ip\":\"%" PRIx64 "\",\"symbol\":", x->ip);
+		json_string(b, sym ? sym->name : "");
+		buf_printf(b, ",\"innermost\":\"%" PRIx64 "\",\"count\":%" PRIu64 "}", x->innermost,
+			   x->count);
+	}
+	buf_printf(b, "]");
+	json_u64(b, "broken_stacks_beyond", p->broken_beyond);
+	buf_printf(b, ",\"orc_entries\":%zu,\"orc_layout\":", s->target->orc ? orc_count(s->target->orc) : 0);
+	json_string(b, s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
+}
+
 void summary_json(const struct summary *s, struct buf *b)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -178,11 +215,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "kernel_ns", p->mode_ns[SAMPLE_KERNEL]);
 	json_u64(b, "user_ns", p->mode_ns[SAMPLE_USER]);
 	json_u64(b, "idle_ns", p->mode_ns[SAMPLE_IDLE]);
-	buf_printf(b, ",\"stack_end\":{");
-	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
-		json_string(b, stack_end_name((enum stack_end)i));
-		buf_printf(b, ":%" PRIu64 "%s", p->end[i], i + 1 < STACK_END_COUNT ? "," : "}");
-	}
+	json_stacks(s, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);
 	json_u64(b, "stack_unmapped", t.v.stack_unmapped);
 	json_u64(b, "stack_unreadable", t.v.stack_none);

@@ -90,8 +90,35 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 	return (struct capture_plan){
 		.stack_max = stack_max,
 		.stack_align = t->image.is_linux ? LINUX_STACK_SIZE : 0,
-		.irq_stack_ptr = t->image.is_linux ? address_of(t, "hardirq_stack_ptr") : 0,
+		.irq_stack_ptr = t->irq_stack_ptr,
+		.irq_stack_percpu = t->irq_stack_percpu,
 	};
+}
+
+/*
+ * The name of the variable changed its home over time (hardirq_stack_ptr, then a
+ * member of pcpu_hot); the code that loads it tells without names.
+ */
+static void find_irq_stack(struct target *t)
+{
+	if (!t->image.is_linux)
+		return;
+	t->irq_stack_ptr = address_of(t, "hardirq_stack_ptr");
+	t->irq_stack_percpu = t->irq_stack_ptr <= UINT32_MAX;
+	if (!t->irq_stack_ptr && t->orc)
+		t->irq_stack_ptr = orc_irq_stack_ptr(t->orc, &t->kernel, &t->irq_stack_percpu);
+}
+
+/* Without its tables a kernel can still be profiled: why they are missing is a note. */
+static void load_orc(struct target *t)
+{
+	int ret;
+
+	if (!t->image.is_linux)
+		return;
+	ret = orc_open(&t->orc, &t->kernel, &t->orc_note);
+	if (ret == -ENOENT)
+		err_clear(&t->orc_note);
 }
 
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
@@ -110,6 +137,19 @@ static void find_user_text(struct target *t)
 	}
 }
 
+/* Symbols know it, and so do sections, which a bzImage still has. */
+static void find_init_text(struct target *t)
+{
+	uint64_t len;
+
+	t->init_start = address_of(t, "_sinittext");
+	t->init_end = address_of(t, "_einittext");
+	if (t->image.is_linux && !t->init_end &&
+	    kimage_section(&t->kernel, ".init.text", &t->init_start, &len) &&
+	    len <= UINT64_MAX - t->init_start)
+		t->init_end = t->init_start + len;
+}
+
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e)
 {
 	int ret;
@@ -122,16 +162,18 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 		return ret;
 	}
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
+	load_orc(t);
+	find_irq_stack(t);
 	find_user_text(t);
 	find_osrelease(t);
-	t->init_start = address_of(t, "_sinittext");
-	t->init_end = address_of(t, "_einittext");
+	find_init_text(t);
 	return 0;
 }
 
 void target_close(struct target *t)
 {
 	symtab_destroy(t->symbols);
+	orc_destroy(t->orc);
 	free(t->init_text);
 	boot_image_deinit(&t->image);
 	file_map_close(&t->file);
@@ -199,5 +241,6 @@ struct unwinder target_unwinder(struct target *t)
 		.user_start = t->frame_pointers ? t->user_start : 0,
 		.user_end = t->frame_pointers ? t->user_end : 0,
 		.frame_pointers = t->frame_pointers,
+		.orc = t->orc,
 	};
 }

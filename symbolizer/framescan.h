@@ -33,6 +33,8 @@ struct scan {
 /* Registers that a scan starts from. */
 struct scan_regs {
 	uint64_t rip, rsp, rbp, r10;
+	uint64_t r13, rdi, rdx;	/* with r10: only where `whole` says that they are known */
+	bool whole;
 };
 
 /*

@@ -228,6 +228,24 @@ int kimage_read(const struct kimage *k, uint64_t va, void *dst, size_t len)
 	return 0;
 }
 
+bool kimage_section(const struct kimage *k, const char *name, uint64_t *va, uint64_t *len)
+{
+	struct elf64 f;
+
+	if (elf64_open(&f, "kernel image", k->elf, k->elf_len, NULL) < 0)
+		return false;
+	for (uint32_t i = 0; i < f.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&f, i);
+
+		if ((s.sh_flags & SHF_ALLOC) && !strcmp(elf64_section_name(&f, &s), name)) {
+			*va = s.sh_addr;
+			*len = s.sh_size;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The letter that nm would print. */
 static char symbol_type(const struct elf64 *f, uint16_t shndx, uint8_t info)
 {

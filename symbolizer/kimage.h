@@ -53,6 +53,9 @@ int kimage_read(const struct kimage *k, uint64_t va, void *dst, size_t len);
 /* Pointer to the file bytes at va and how many follow in that segment, or NULL. */
 const uint8_t *kimage_ptr(const struct kimage *k, uint64_t va, size_t *avail);
 
+/* Addresses of the section of this name; false when there is none. */
+bool kimage_section(const struct kimage *k, const char *name, uint64_t *va, uint64_t *len);
+
 /* Symbols of .symtab; -ENOENT when there is none. *out is frozen; caller destroys. */
 int kimage_symbols(const struct kimage *k, struct symtab **out, struct err *e);
 

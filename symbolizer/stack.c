@@ -18,6 +18,10 @@ const char *stack_end_name(enum stack_end end)
 		return "stack-cut";
 	case STACK_END_DEPTH:
 		return "depth-limit";
+	case STACK_END_NO_ORC:
+		return "no-orc-entry";
+	case STACK_END_SCANNED:
+		return "scanned";
 	case STACK_END_COUNT:
 		break;
 	}

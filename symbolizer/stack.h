@@ -14,6 +14,8 @@ enum frame_quality {
 	FRAME_REGS = 1,	/* the sampled rip itself, or one from a saved pt_regs */
 	FRAME_FP,	/* frame pointer chain, return address checked to follow a call */
 	FRAME_LEAF,	/* return address found by decoding prologue or epilogue at rip */
+	FRAME_ORC,	/* where the kernel's ORC table says, return address checked to follow a call */
+	FRAME_SCAN,	/* found by searching the stack: a return address after a call of the inner function */
 };
 
 /* Why the walk ended. Counted per profile; never lost. */
@@ -25,6 +27,8 @@ enum stack_end {
 	STACK_END_BAD_CHAIN,	/* the chain failed a check (alignment, order, not after a call) */
 	STACK_END_CUT,		/* the copied stack bytes end before the chain does */
 	STACK_END_DEPTH,	/* STACK_MAX_FRAMES reached */
+	STACK_END_NO_ORC,	/* the ORC table knows nothing of this code, and nothing else helped */
+	STACK_END_SCANNED,	/* a root or user entry, but part of the way there was only searched for */
 	STACK_END_COUNT
 };
 

@@ -3,53 +3,20 @@
 
 #include "symbolizer/framescan.h"
 #include "symbolizer/insn.h"
+#include "symbolizer/walk.h"
 
 #include <string.h>
 
-/* struct pt_regs, arch/x86/include/asm/ptrace.h (64-bit): offsets of what we need. */
-enum {
-	PT_BP = 32,
-	PT_R10 = 56,
-	PT_IP = 128,
-	PT_CS = 136,
-	PT_SP = 152,
-	PT_SIZE = 168,
-};
-
-/* An interrupt return frame (SDM vol. 3, "64-Bit Mode Stack Frame"). */
-enum {
-	IRET_IP = 0,
-	IRET_CS = 8,
-	IRET_SP = 24,
-	IRET_SIZE = 40,
-};
-
-struct walk {
-	const struct unwinder *u;
-	const struct sample *s;
-	struct stack *out;
-	uint64_t text_start, text_end;	/* of the privilege level that we are at */
-	bool user;
-	/*
-	 * Per slice, the lowest address that the walk may still use. Frames are
-	 * consumed outward only, which is what makes every walk end.
-	 */
-	uint64_t floor[SAMPLE_MAX_SLICES];
-};
-
-/* What one step came to. */
-enum step {
-	STEP_ON,	/* go on from the registers it gave */
-	STEP_END,	/* out->end is set */
-};
-
-static enum step finish(struct walk *w, enum stack_end end)
+enum step walk_finish(struct walk *w, enum stack_end end)
 {
+	/* However whole it looks: something on the way was only searched for. */
+	if (w->guessed && (end == STACK_END_ROOT || end == STACK_END_USER))
+		end = STACK_END_SCANNED;
 	w->out->end = (uint8_t)end;
 	return STEP_END;
 }
 
-static bool push_frame(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
+bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
 {
 	struct stack *o = w->out;
 
@@ -67,7 +34,7 @@ static bool push_frame(struct walk *w, uint64_t ip, enum frame_quality q, bool e
 }
 
 /* Copy n stack bytes at va; returns their slice, or -1 when they were not copied. */
-static int stack_read(const struct walk *w, uint64_t va, void *dst, size_t n)
+int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n)
 {
 	const struct sample *s = w->s;
 
@@ -88,7 +55,7 @@ static int stack_read(const struct walk *w, uint64_t va, void *dst, size_t n)
  * where nothing was copied; an address that is no plausible stack means that
  * the chain is broken.
  */
-static enum stack_end missing(const struct walk *w, uint64_t va)
+enum stack_end walk_missing(const struct walk *w, uint64_t va)
 {
 	const struct sample *s = w->s;
 
@@ -131,10 +98,9 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 	return false;
 }
 
-/* Is this the address after a call in known text? */
-static bool is_return_address(const struct walk *w, uint64_t ret)
+bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
 {
-	uint64_t from = ret - 8, target;
+	uint64_t from = ret - 8;
 	uint8_t p[8];
 	size_t n;
 
@@ -145,9 +111,10 @@ static bool is_return_address(const struct walk *w, uint64_t ret)
 	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
 	if (n < ret - from)
 		return false;
-	if (insn_call_before(ret, p, n, &target) &&
-	    (!target || (target >= w->text_start && target < w->text_end)))
+	if (insn_call_before(ret, p, n, target) &&
+	    (!*target || (*target >= w->text_start && *target < w->text_end)))
 		return true;
+	*target = 0;
 	return patched_call_before(w, p, n, ret);
 }
 
@@ -175,56 +142,71 @@ static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 {
 	if (cs & 3) {
 		if (w->user)
-			return finish(w, STACK_END_BAD_CHAIN);
+			return walk_finish(w, STACK_END_BAD_CHAIN);
 		if (r->rip < w->u->user_start || r->rip >= w->u->user_end)
-			return finish(w, STACK_END_USER);
+			return walk_finish(w, STACK_END_USER);
 		enter_user(w);
 	} else if (r->rip == 0) {
 		/* The empty pt_regs at the end of a kernel thread's stack. */
-		return finish(w, STACK_END_ROOT);
-	} else if (w->user || r->rip < w->text_start || r->rip >= w->text_end) {
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, STACK_END_ROOT);
+	} else if (w->user || (!w->u->orc && (r->rip < w->text_start || r->rip >= w->text_end))) {
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	} else if (w->u->orc && !(r->rip >> 63)) {
+		/* ORC leads to registers that are there, also those of code it does not know. */
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	}
-	if (!push_frame(w, r->rip, FRAME_REGS, true))
+	if (!walk_push(w, r->rip, FRAME_REGS, true))
 		return STEP_END;
 	return STEP_ON;
 }
 
-/* rbp was tagged by ENCODE_FRAME_POINTER: a pt_regs lies at rbp - 1. */
-static enum step cross_pt_regs(struct walk *w, struct scan_regs *r)
+/* A register of a struct pt_regs, unless it was popped already: then it is live. */
+static void take_reg(uint64_t *reg, const uint8_t *b, unsigned int off, uint64_t popped)
 {
-	uint64_t at = r->rbp - 1, cs;
+	if (off >= popped)
+		memcpy(reg, b + off, 8);
+}
+
+enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
+{
+	uint64_t popped = 0, cs;
 	uint8_t b[PT_SIZE];
 	int slice;
 
 	if (at % 8 || w->user)
-		return finish(w, STACK_END_BAD_CHAIN);
-	slice = stack_read(w, at, b, sizeof(b));
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	/* On the way out entry code pops them one by one; below rsp nothing was copied. */
+	if (r->whole && at < r->rsp && r->rsp - at <= PT_IP)
+		popped = r->rsp - at;
+	slice = walk_read(w, at + popped, b + popped, sizeof(b) - popped);
 	if (slice < 0)
-		return finish(w, missing(w, at + sizeof(b) - 1));
-	if (at < w->floor[slice])
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
+	if (at + popped < w->floor[slice])
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	w->floor[slice] = at + sizeof(b);
+	take_reg(&r->r13, b, PT_R13, popped);
+	take_reg(&r->rbp, b, PT_BP, popped);
+	take_reg(&r->r10, b, PT_R10, popped);
+	take_reg(&r->rdx, b, PT_DX, popped);
+	take_reg(&r->rdi, b, PT_DI, popped);
+	r->whole = true;
 	memcpy(&r->rip, b + PT_IP, 8);
 	memcpy(&r->rsp, b + PT_SP, 8);
-	memcpy(&r->rbp, b + PT_BP, 8);
-	memcpy(&r->r10, b + PT_R10, 8);
 	memcpy(&cs, b + PT_CS, 8);
 	return resume(w, r, cs);
 }
 
-/* The scan led to an iretq: its frame is at `at`. */
-static enum step cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
+enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 {
 	uint64_t cs, sp;
 	uint8_t b[IRET_SIZE];
 	int slice;
 
 	if (at % 8 || w->user)
-		return finish(w, STACK_END_BAD_CHAIN);
-	slice = stack_read(w, at, b, sizeof(b));
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, at, b, sizeof(b));
 	if (slice < 0)
-		return finish(w, missing(w, at + sizeof(b) - 1));
+		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
 	memcpy(&r->rip, b + IRET_IP, 8);
 	memcpy(&cs, b + IRET_CS, 8);
 	memcpy(&sp, b + IRET_SP, 8);
@@ -233,11 +215,12 @@ static enum step cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 	 * switched stacks. Anything else is not an interrupt frame.
 	 */
 	if (at < w->floor[slice] ||
-	    (!(cs & 3) && (sp & ~15ull) != at + IRET_SIZE && stack_read(w, sp, b, 8) == slice))
-		return finish(w, STACK_END_BAD_CHAIN);
+	    (!(cs & 3) && (sp & ~15ull) != at + IRET_SIZE && walk_read(w, sp, b, 8) == slice))
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	w->floor[slice] = at + IRET_SIZE;
 	r->rsp = sp;
 	r->r10 = 0;	/* unknown */
+	r->whole = false;
 	return resume(w, r, cs);
 }
 
@@ -248,29 +231,30 @@ static enum step cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uint64_t rbp,
 			   enum frame_quality q)
 {
-	uint64_t ret;
+	uint64_t ret, target;
 	int slice;
 
 	if (at % 8)
-		return finish(w, STACK_END_BAD_CHAIN);
-	slice = stack_read(w, at, &ret, 8);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, at, &ret, 8);
 	if (slice < 0)
-		return finish(w, missing(w, at + 7));
+		return walk_finish(w, walk_missing(w, at + 7));
 	if (at < w->floor[slice])
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	/* Away from a frame a zero alone is weak evidence: it may be any local. */
 	if (ret == 0)
-		return finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT : STACK_END_BAD_CHAIN);
-	if (!is_return_address(w, ret)) {
+		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT : STACK_END_BAD_CHAIN);
+	if (!walk_is_return(w, ret, &target)) {
 		if (rbp != 0 || !is_start_of_cpu(w, ret))
-			return finish(w, STACK_END_BAD_CHAIN);
+			return walk_finish(w, STACK_END_BAD_CHAIN);
 	}
 	w->floor[slice] = at + 8;
 	r->rip = ret;
 	r->rsp = at + 8;
+	r->whole = false;
 	r->rbp = rbp;
 	r->r10 = 0;
-	return push_frame(w, ret, q, false) ? STEP_ON : STEP_END;
+	return walk_push(w, ret, q, false) ? STEP_ON : STEP_END;
 }
 
 /* rbp leads to the frame of the function at rip. */
@@ -280,16 +264,16 @@ static enum step step_frame(struct walk *w, struct scan_regs *r)
 	int slice;
 
 	if (fp == 0)
-		return finish(w, STACK_END_ROOT);
+		return walk_finish(w, STACK_END_ROOT);
 	if (fp & 1)
-		return cross_pt_regs(w, r);
+		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	if (fp % 8)
-		return finish(w, STACK_END_BAD_CHAIN);
-	slice = stack_read(w, fp, &saved, 8);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, fp, &saved, 8);
 	if (slice < 0)
-		return finish(w, missing(w, fp + 15));
+		return walk_finish(w, walk_missing(w, fp + 15));
 	if (fp < w->floor[slice])
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	return return_to(w, r, fp + 8, saved, FRAME_FP);
 }
 
@@ -299,8 +283,8 @@ static enum step step_scan(struct walk *w, struct scan_regs *r, const struct sca
 	uint64_t rbp = r->rbp;
 
 	if (sc->kind != SCAN_FRAME && sc->rbp_saved &&
-	    stack_read(w, r->rsp + (uint64_t)sc->rbp_off, &rbp, 8) < 0)
-		return finish(w, missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
+	    walk_read(w, r->rsp + (uint64_t)sc->rbp_off, &rbp, 8) < 0)
+		return walk_finish(w, walk_missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
 	switch (sc->kind) {
 	case SCAN_FRAME:
 		return step_frame(w, r);
@@ -310,9 +294,9 @@ static enum step step_scan(struct walk *w, struct scan_regs *r, const struct sca
 		return return_to(w, r, r->r10 - 8, rbp, FRAME_LEAF);
 	case SCAN_IRET:
 		r->rbp = rbp;
-		return cross_iret(w, r, r->rsp + (uint64_t)sc->off);
+		return walk_cross_iret(w, r, r->rsp + (uint64_t)sc->off);
 	default:
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	}
 }
 
@@ -323,14 +307,14 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 
 	/* Entry code has no frame but marks the registers below it. */
 	if ((r->rbp & 1) && !w->user)
-		return cross_pt_regs(w, r);
+		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	sc = framescan(w->u, r, w->text_start, w->text_end, true);
 	/*
 	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
 	 * itself that comes back to rbp.
 	 */
 	if (sc.kind == SCAN_FRAME && r->rbp != 0)
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	return step_scan(w, r, &sc);
 }
 
@@ -368,21 +352,21 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 		return step_frame(w, r);
 	case OWNER_NONE:
 		if (r->rbp == 0)
-			return finish(w, STACK_END_ROOT);
+			return walk_finish(w, STACK_END_ROOT);
 		return step_frameless(w, r);
 	case OWNER_UNKNOWN:
 		break;
 	}
 	if (r->rbp == 0)
-		return finish(w, STACK_END_ROOT);
+		return walk_finish(w, STACK_END_ROOT);
 	if ((r->rbp & 1) && !w->user)
-		return cross_pt_regs(w, r);
+		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	/* Without names only the code itself can tell an entry stub from a function. */
 	sc = framescan(w->u, r, w->text_start, w->text_end, false);
 	if (sc.kind == SCAN_UNKNOWN)
 		sc.kind = SCAN_FRAME;	/* e.g. the call does not return */
 	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
-		return finish(w, STACK_END_BAD_CHAIN);
+		return walk_finish(w, STACK_END_BAD_CHAIN);
 	return step_scan(w, r, &sc);
 }
 
@@ -394,8 +378,10 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	};
 	struct scan_regs r = {
 		.rip = s->regs.rip, .rsp = s->regs.gpr[GPR_RSP], .rbp = s->regs.gpr[GPR_RBP],
-		.r10 = s->regs.gpr[GPR_R10],
+		.r10 = s->regs.gpr[GPR_R10], .r13 = s->regs.gpr[GPR_R13],
+		.rdi = s->regs.gpr[GPR_RDI], .rdx = s->regs.gpr[GPR_RDX], .whole = true,
 	};
+	bool orc = u->orc && s->mode != SAMPLE_USER;
 	enum step st = STEP_ON;
 	uint8_t byte;
 
@@ -403,21 +389,21 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	out->end = STACK_END_BAD_CHAIN;
 	if (s->mode == SAMPLE_USER)
 		enter_user(&w);
-	(void)push_frame(&w, r.rip, FRAME_REGS, true);
+	(void)walk_push(&w, r.rip, FRAME_REGS, true);
 	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
 	if (!w.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;
 		return;
 	}
-	if (!w.user && !u->frame_pointers) {
+	if (!w.user && !u->frame_pointers && !orc) {
 		out->end = STACK_END_NO_FP;
 		return;
 	}
-	if (r.rip < w.text_start || r.rip >= w.text_end) {
+	if (!orc && (r.rip < w.text_start || r.rip >= w.text_end)) {
 		out->end = w.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
 		return;
 	}
-	if (u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
+	if (!orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
 		out->end = STACK_END_NO_TEXT;
 		return;
 	}
@@ -429,6 +415,15 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			w.floor[i] = r.rsp;
 	}
 	while (st == STEP_ON) {
+		if (u->orc && !w.user) {
+			st = step_orc(&w, &r);
+			if (st != STEP_UNKNOWN)
+				continue;
+			if (!u->frame_pointers || r.rip < w.text_start || r.rip >= w.text_end) {
+				st = step_scanned(&w, &r);
+				continue;
+			}
+		}
 		if (out->exact[out->n - 1])
 			st = step_interrupted(&w, &r);
 		else

@@ -2,6 +2,10 @@
 /*
  * unwind: a sample's registers and stack bytes to a call chain.
  *
+ * Each frame of the kernel goes by the first of these that knows its code: the
+ * ORC table (unwind_orc.c), frame pointers where the kernel keeps them, a search
+ * of the stack. A stack with a searched frame never counts as complete.
+ *
  * Pure: bytes in, stack out; no guest access. An invented frame is worse than a
  * short stack, so each step is checked: frame pointer aligned, inside the copied
  * bytes and strictly growing; return address inside known text and preceded by
@@ -23,6 +27,7 @@
 
 #include "base/sample.h"
 #include "symbolizer/kimage.h"
+#include "symbolizer/orc.h"
 #include "symbolizer/stack.h"
 
 /*
@@ -38,6 +43,7 @@ struct unwinder {
 	uint64_t text_start, text_end;	/* kernel text [start, end) */
 	uint64_t user_start, user_end;	/* user text known to keep frame pointers; both 0: none */
 	bool frame_pointers;		/* the kernel's code keeps them */
+	const struct orc *orc;		/* run-time addresses; NULL: the kernel has none */
 };
 
 /*

@@ -40,6 +40,8 @@ E2E = [
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("orc_complete.py", ["tiny"]),
+    ("orc_complete.py", ["cloud"]),
     ("smp_boot.py", ["3"]),
     ("cloud_60s.py", []),
 ]

@@ -92,7 +92,7 @@ static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root)
 
 	if (!at)
 		return 0;
-	if (at <= UINT32_MAX)
+	if (v->vm->cfg.plan.irq_stack_percpu)
 		at += v->run->s.regs.sregs.gs.base;
 	return mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
 }

@@ -39,10 +39,11 @@ struct capture_plan {
 	uint32_t stack_align;	/* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
 	/*
 	 * Where the guest keeps the address of the topmost word of its interrupt stack
-	 * (Linux: hardirq_stack_ptr): below 4 GiB an offset from the GS base, else a
-	 * virtual address; 0 unknown.
+	 * (Linux: hardirq_stack_ptr): a virtual address, or with irq_stack_percpu an
+	 * offset from the GS base; 0 unknown.
 	 */
 	uint64_t irq_stack_ptr;
+	bool irq_stack_percpu;
 };
 
 struct vm_config {

@@ -87,19 +87,69 @@ static struct sample *make_sample(unsigned int *seed)
 	s->nslices = 1;
 	s->stack_len = STACK_BYTES;
 	s->slice[0] = (struct sample_slice){.va = STACK, .len = STACK_BYTES};
-	s->regs.rip = TEXT + (rand_r(seed) % FUNCTIONS) * FUNC_BYTES + 12 + rand_r(seed) % 10 * 4;
+	s->regs.rip = TEXT + (1 + rand_r(seed) % (FUNCTIONS - 1)) * FUNC_BYTES + 12 + rand_r(seed) % 10 * 4;
 	if (s->regs.rip % FUNC_BYTES == 36)
 		s->regs.rip++;
 	s->regs.gpr[GPR_RSP] = STACK;
 	s->regs.gpr[GPR_RBP] = STACK + at;
 	for (unsigned int d = 1; d < DEPTH; d++) {
 		next = d + 1 < DEPTH ? STACK + at + 64 + rand_r(seed) % 8 * 16 : 0;
-		ret = TEXT + (rand_r(seed) % FUNCTIONS) * FUNC_BYTES + 37;
+		ret = TEXT + (1 + rand_r(seed) % (FUNCTIONS - 1)) * FUNC_BYTES + 37;
+		/* Function 0 is the outermost of all: ORC has no other sign of the end. */
+		if (d + 1 == DEPTH)
+			ret = TEXT + 37;
 		memcpy(s->stack + at, &next, 8);
 		memcpy(s->stack + at + 8, &ret, 8);
 		at = next - STACK;
 	}
 	return s;
+}
+
+/* Four entries for a function, as its prologue and epilogue ask for. */
+static struct orc *make_orc(void)
+{
+	static const struct { uint8_t at; int16_t sp, bp; uint16_t flags; } e[] = {
+		{0, 8, 0, 0x205}, {5, 16, -16, 0x215}, {8, 16, -16, 0x214}, {54, 8, 0, 0x205},
+	};
+	static uint8_t ips[FUNCTIONS * 16], entries[FUNCTIONS * 24];
+	const uint64_t va = TEXT + (1u << 24);
+	struct orc_tables t = {.ips = ips, .entries = entries, .ips_va = va, .n = FUNCTIONS * 4,
+			       .text_start = TEXT, .text_end = TEXT + sizeof(text)};
+	struct orc *o = NULL;
+	struct err e_orc = {0};
+
+	for (unsigned int i = 0; i < FUNCTIONS * 4; i++) {
+		int32_t rel = (int32_t)(TEXT + i / 4 * FUNC_BYTES + e[i % 4].at - (va + 4 * i));
+		uint16_t flags = i < 4 ? 0x100 : e[i % 4].flags;
+
+		memcpy(ips + 4 * i, &rel, 4);
+		memcpy(entries + 6 * i, &e[i % 4].sp, 2);
+		memcpy(entries + 6 * i + 2, &e[i % 4].bp, 2);
+		memcpy(entries + 6 * i + 4, &flags, 2);
+	}
+	if (orc_build(&o, &t, &e_orc) < 0) {
+		fprintf(stderr, "%s\n", e_orc.text);
+		exit(1);
+	}
+	return o;
+}
+
+/* What lookup would be without its index of blocks. */
+static const struct orc_entry *orc_search(const struct orc *o, uint64_t va)
+{
+	size_t lo = 0, hi = orc_count(o);
+	uint64_t at;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		orc_at(o, mid, &at);
+		if (at <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? orc_at(o, lo - 1, &at) : NULL;
 }
 
 static int cmp_double(const void *a, const void *b)
@@ -162,11 +212,57 @@ static void bench_lookup(const char *what, const struct symtab *t, uint64_t from
 	free(addr);
 }
 
+static void bench_orc(const char *what, const struct orc *o, uint64_t from, uint64_t len, bool plain)
+{
+	double rate[ROUNDS];
+
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		uint64_t x = 88172645463325252ull;
+		double begin = now();
+
+		for (unsigned int i = 0; i < LOOKUPS; i++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			keep += (uintptr_t)(plain ? orc_search(o, from + x % len) :
+						    orc_lookup(o, from + x % len));
+		}
+		rate[r] = LOOKUPS / (now() - begin);
+	}
+	report(what, rate);
+}
+
+/* From the bytes of an image to a ready table, and lookups in it. */
+static void bench_orc_image(const struct kimage *k)
+{
+	struct orc *o = NULL;
+	double rate[ROUNDS];
+	struct err e = {0};
+	char name[48];
+
+	for (unsigned int r = 0; r < ROUNDS; r++) {
+		double begin = now();
+
+		orc_destroy(o);
+		if (orc_open(&o, k, &e) < 0) {
+			printf("no ORC table: %s\n", e.text);
+			return;
+		}
+		rate[r] = 1 / (now() - begin);
+	}
+	snprintf(name, sizeof(name), "ORC tables built, %zu", orc_count(o));
+	report(name, rate);
+	bench_orc("ORC lookups", o, k->text, k->etext - k->text, false);
+	bench_orc("ORC lookups, no blocks", o, k->text, k->etext - k->text, true);
+	orc_destroy(o);
+}
+
 int main(int argc, char **argv)
 {
 	struct unwinder u = {.read_text = read_text, .text_start = TEXT, .text_end = TEXT + sizeof(text),
 			     .frame_pointers = true};
 	struct symtab *t = symtab_create();
+	struct orc *o = make_orc();
 	static struct sample *s[STACKS];
 	struct err e = {0};
 	unsigned int seed = 1;
@@ -185,6 +281,12 @@ int main(int argc, char **argv)
 	bench_stacks("stacks, depth 15", &u, s);
 	u.symbols = NULL;
 	bench_stacks("stacks, no symbols", &u, s);
+	u.orc = o;
+	u.frame_pointers = false;
+	bench_stacks("stacks, ORC", &u, s);
+	bench_orc("ORC lookups, 80000 entries", o, TEXT, sizeof(text), false);
+	bench_orc("ORC lookups, no blocks", o, TEXT, sizeof(text), true);
+	orc_destroy(o);
 	bench_lookup("lookups, 20000 symbols", t, TEXT, sizeof(text));
 	symtab_destroy(t);
 	if (argc > 1) {
@@ -199,6 +301,7 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof(name), "lookups, %zu symbols", symtab_count(t));
 		bench_lookup(name, t, k.text, k.etext - k.text);
 		symtab_destroy(t);
+		bench_orc_image(&k);
 		file_map_close(&m);
 	}
 	for (unsigned int i = 0; i < STACKS; i++)

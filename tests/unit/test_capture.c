@@ -356,6 +356,7 @@ static void interrupt_stack_by_its_pointer(void **state)
 	f.v->run->s.regs.sregs.gs.base = percpu;
 	for (int absolute = 0; absolute < 2; absolute++) {
 		f.vm->cfg.plan.irq_stack_ptr = absolute ? percpu + 0x20 : 0x20;
+		f.vm->cfg.plan.irq_stack_percpu = !absolute;
 		s = take(irq + 0x2800, SAMPLE_TIMER); /* the rest crosses a 16 KiB boundary */
 		assert_non_null(s);
 		assert_int_equal(s->nslices, 2);
