@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 struct buf {
-	uint8_t *data;	/* owned; NULL while empty */
-	size_t len;	/* bytes in use */
-	size_t cap;	/* bytes allocated */
-	bool failed;	/* an append found no memory */
+	uint8_t *data; /* owned; NULL while empty */
+	size_t len;    /* bytes in use */
+	size_t cap;    /* bytes allocated */
+	bool failed;   /* an append found no memory */
 };
 
 void buf_init(struct buf *b);

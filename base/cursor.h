@@ -17,9 +17,9 @@
 
 struct cursor {
 	const uint8_t *base;
-	size_t len;	/* bytes at base */
-	size_t pos;	/* next byte, <= len */
-	bool bad;	/* a read or seek went past the end */
+	size_t len; /* bytes at base */
+	size_t pos; /* next byte, <= len */
+	bool bad;   /* a read or seek went past the end */
 };
 
 static inline void cursor_init(struct cursor *c, const void *base, size_t len)
@@ -63,15 +63,15 @@ static inline void cursor_skip(struct cursor *c, uint64_t n)
 	(void)cursor_bytes(c, n);
 }
 
-#define CURSOR_READ(name, type)                                    \
-	static inline type cursor_##name(struct cursor *c)         \
-	{                                                          \
-		const uint8_t *p = cursor_bytes(c, sizeof(type));  \
-		type v = 0;                                        \
-                                                                   \
-		if (p)                                             \
-			memcpy(&v, p, sizeof(v));                  \
-		return v;                                          \
+#define CURSOR_READ(name, type)                                   \
+	static inline type cursor_##name(struct cursor *c)        \
+	{                                                         \
+		const uint8_t *p = cursor_bytes(c, sizeof(type)); \
+		type v = 0;                                       \
+                                                                  \
+		if (p)                                            \
+			memcpy(&v, p, sizeof(v));                 \
+		return v;                                         \
 	}
 
 CURSOR_READ(u8, uint8_t)

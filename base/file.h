@@ -12,7 +12,7 @@
 
 /* A read-only private mapping of a regular file. */
 struct file_map {
-	const uint8_t *data;	/* NULL when the file is empty */
+	const uint8_t *data; /* NULL when the file is empty */
 	size_t len;
 };
 

@@ -15,8 +15,8 @@
 
 struct hist {
 	uint64_t count;
-	uint64_t sum;	/* ns */
-	uint64_t max;	/* ns */
+	uint64_t sum; /* ns */
+	uint64_t max; /* ns */
 	uint32_t bucket[HIST_BUCKETS];
 };
 

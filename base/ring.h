@@ -18,14 +18,14 @@
 #include <stdint.h>
 
 struct ring {
-	uint8_t *data;		/* owned */
-	size_t size;		/* power of two */
+	uint8_t *data; /* owned */
+	size_t size;   /* power of two */
 	/* Both count bytes since the start; their difference is what is queued. */
-	_Alignas(64) atomic_size_t head;	/* written by the producer */
-	_Alignas(64) atomic_size_t tail;	/* written by the consumer */
-	_Alignas(64) atomic_uint_fast64_t dropped;	/* records refused, producer writes */
-	size_t bias;		/* position that lies at data[0]; changed by the producer while empty */
-	size_t pending;		/* producer only: offset of the reserved record, counted like head */
+	_Alignas(64) atomic_size_t head;	   /* written by the producer */
+	_Alignas(64) atomic_size_t tail;	   /* written by the consumer */
+	_Alignas(64) atomic_uint_fast64_t dropped; /* records refused, producer writes */
+	size_t bias;	/* position that lies at data[0]; changed by the producer while empty */
+	size_t pending; /* producer only: offset of the reserved record, counted like head */
 };
 
 /* size is rounded up to a power of two, at least 4096. 0 or -ENOMEM. */

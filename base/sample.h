@@ -21,11 +21,13 @@
 #define SAMPLE_MAX_STACK 65536u
 
 /* Index into sample_regs.gpr: the order of the instruction encoding (SDM vol. 2, table 2-2). */
+/* clang-format off */
 enum sample_gpr {
 	GPR_RAX, GPR_RCX, GPR_RDX, GPR_RBX, GPR_RSP, GPR_RBP, GPR_RSI, GPR_RDI,
 	GPR_R8, GPR_R9, GPR_R10, GPR_R11, GPR_R12, GPR_R13, GPR_R14, GPR_R15,
 	GPR_COUNT
 };
+/* clang-format on */
 
 struct sample_regs {
 	uint64_t gpr[GPR_COUNT];
@@ -37,41 +39,41 @@ struct sample_regs {
 
 /* What made us look. */
 enum sample_reason {
-	SAMPLE_TIMER = 1,	/* host timer */
-	SAMPLE_CRASH = 2,	/* triple fault: the last state of the vCPU, weight 0 */
+	SAMPLE_TIMER = 1, /* host timer */
+	SAMPLE_CRASH = 2, /* triple fault: the last state of the vCPU, weight 0 */
 };
 
 enum sample_mode {
-	SAMPLE_KERNEL = 1,	/* CPL 0..2 */
-	SAMPLE_USER = 2,	/* CPL 3 */
-	SAMPLE_IDLE = 3,	/* halted (KVM_MP_STATE_HALTED) at CPL 0 */
+	SAMPLE_KERNEL = 1, /* CPL 0..2 */
+	SAMPLE_USER = 2,   /* CPL 3 */
+	SAMPLE_IDLE = 3,   /* halted (KVM_MP_STATE_HALTED) at CPL 0 */
 };
 
 /* Why the copied stack may be shorter than the real one. */
 enum sample_stack_end {
-	SAMPLE_STACK_WHOLE = 0,	/* up to the known end of the stack */
+	SAMPLE_STACK_WHOLE = 0, /* up to the known end of the stack */
 	SAMPLE_STACK_CAPPED,	/* the size limit of the capture plan was reached */
 	SAMPLE_STACK_UNMAPPED,	/* a page of it is not mapped in the guest */
 	SAMPLE_STACK_NONE,	/* not even the first bytes could be read */
 };
 
 struct sample_slice {
-	uint64_t va;	/* guest virtual address of the first byte */
-	uint32_t off;	/* into stack[] */
+	uint64_t va;  /* guest virtual address of the first byte */
+	uint32_t off; /* into stack[] */
 	uint32_t len;
 };
 
 struct sample {
-	uint16_t version;	/* SAMPLE_VERSION */
-	uint16_t vcpu;		/* index, 0-based */
-	uint8_t reason;		/* enum sample_reason */
-	uint8_t mode;		/* enum sample_mode */
-	uint8_t stack_end;	/* enum sample_stack_end */
+	uint16_t version;  /* SAMPLE_VERSION */
+	uint16_t vcpu;	   /* index, 0-based */
+	uint8_t reason;	   /* enum sample_reason */
+	uint8_t mode;	   /* enum sample_mode */
+	uint8_t stack_end; /* enum sample_stack_end */
 	uint8_t nslices;
-	uint64_t time_ns;	/* CLOCK_MONOTONIC at capture */
-	uint64_t weight_ns;	/* time that this sample stands for: true elapsed period */
-	uint32_t overruns;	/* whole timer periods that passed unseen before it */
-	uint32_t stack_len;	/* bytes at stack[] */
+	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */
+	uint64_t weight_ns; /* time that this sample stands for: true elapsed period */
+	uint32_t overruns;  /* whole timer periods that passed unseen before it */
+	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
 	struct sample_slice slice[SAMPLE_MAX_SLICES];
 	uint8_t stack[];

@@ -20,15 +20,15 @@ struct agg_private {
 	bool exact;
 	struct stack_sum *stack;
 	size_t nstacks, stack_cap;
-	uint32_t *slot;		/* index + 1 into stack; 0 is free */
+	uint32_t *slot; /* index + 1 into stack; 0 is free */
 	size_t slots;
-	uint32_t *row_slot;	/* likewise into rows */
+	uint32_t *row_slot; /* likewise into rows */
 	size_t row_slots, row_cap;
 };
 
 const char *agg_mode_name(enum agg_mode mode)
 {
-	static const char *const name[AGG_MODES] = {"kernel", "user", "idle"};
+	static const char *const name[AGG_MODES] = { "kernel", "user", "idle" };
 
 	return mode < AGG_MODES ? name[mode] : "?";
 }
@@ -37,8 +37,8 @@ const char *agg_mode_name(enum agg_mode mode)
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-	unsigned __int128 m = (unsigned __int128)(a ^ 0x9e3779b97f4a7c15u) *
-			      (b ^ 0xc2b2ae3d27d4eb4fu);
+	unsigned __int128 m =
+		(unsigned __int128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xc2b2ae3d27d4eb4fu);
 
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
@@ -156,8 +156,8 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 	}
 	if (v->nstacks == v->stack_cap) {
 		size_t cap = v->stack_cap ? v->stack_cap * 2 : 1024;
-		struct stack_sum *grown = cap < UINT32_MAX ? reallocarray(v->stack, cap, sizeof(*grown))
-							   : NULL;
+		struct stack_sum *grown =
+			cap < UINT32_MAX ? reallocarray(v->stack, cap, sizeof(*grown)) : NULL;
 
 		if (!grown)
 			return err_set(e, ENOMEM, "out of memory after %zu different stacks",
@@ -216,7 +216,9 @@ static int find_row(struct agg *a, const struct name *name, uint64_t addr, enum 
 		v->row_cap = cap;
 	}
 	row = &a->row[a->nrows++];
-	*row = (struct agg_row){.symbol = name->symbol, .addr = key, .dso = name->dso, .mode = mode};
+	*row = (struct agg_row){
+		.symbol = name->symbol, .addr = key, .dso = name->dso, .mode = mode
+	};
 	v->row_slot[at] = (uint32_t)a->nrows;
 	*out = row;
 	return 0;
@@ -228,7 +230,7 @@ static int add_stack(struct agg *a, struct names *n, const struct stack_sum *s, 
 		.kind = PERFDATA_SAMPLE,
 		.kernel = s->kernel,
 		.pid = s->pid,
-		.sample = {.ip = s->ip, .chain = s->chain, .nr = s->nr},
+		.sample = { .ip = s->ip, .chain = s->chain, .nr = s->nr },
 	};
 	struct perfdata_walk walk;
 	struct perfdata_frame f;

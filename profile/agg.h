@@ -16,26 +16,26 @@
 enum agg_mode {
 	AGG_KERNEL,
 	AGG_USER,
-	AGG_IDLE,	/* any frame of a halted vCPU (pid 0) */
+	AGG_IDLE, /* any frame of a halted vCPU (pid 0) */
 	AGG_MODES
 };
 
 const char *agg_mode_name(enum agg_mode mode);
 
 struct agg_row {
-	const struct symbol *symbol;	/* NULL: unnamed, then addr tells them apart */
-	uint64_t addr;			/* symbol's, or the address looked up */
+	const struct symbol *symbol; /* NULL: unnamed, then addr tells them apart */
+	uint64_t addr;		     /* symbol's, or the address looked up */
 	const char *dso;
 	enum agg_mode mode;
-	uint64_t self, children;	/* weight */
+	uint64_t self, children; /* weight */
 	uint64_t self_samples, children_samples;
-	uint64_t stamp;			/* agg's own */
+	uint64_t stamp; /* agg's own */
 };
 
 struct agg {
 	uint64_t samples, weight;
-	uint64_t mode_weight[AGG_MODES];	/* by the innermost frame */
-	size_t nstacks;			/* distinct */
+	uint64_t mode_weight[AGG_MODES]; /* by the innermost frame */
+	size_t nstacks;			 /* distinct */
 	struct agg_row *row;
 	size_t nrows;
 	struct agg_private *priv;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BUILDID_HEX_MAX 41u	/* 20 bytes and the terminator */
+#define BUILDID_HEX_MAX 41u /* 20 bytes and the terminator */
 
 /* Lower-case hex of id; len <= 20. */
 void buildid_hex(char hex[BUILDID_HEX_MAX], const uint8_t *id, size_t len);

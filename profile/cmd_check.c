@@ -32,7 +32,7 @@ static bool failed;
 
 static void line(enum verdict v, const char *what, const char *found, const char *mend)
 {
-	static const char *const mark[] = {"ok  ", "note", "FAIL"};
+	static const char *const mark[] = { "ok  ", "note", "FAIL" };
 
 	printf("%s  %-28s %s\n", mark[v], what, found);
 	if (mend)
@@ -72,9 +72,9 @@ static const char *backend(void)
 	static const struct {
 		const char *path, *name;
 	} modules[] = {
-		{"/sys/module/kvm_intel", "VMX (kvm_intel)"},
-		{"/sys/module/kvm_amd", "SVM (kvm_amd)"},
-		{"/sys/module/kvm_pvm", "page tables only (kvm_pvm)"},
+		{ "/sys/module/kvm_intel", "VMX (kvm_intel)" },
+		{ "/sys/module/kvm_amd", "SVM (kvm_amd)" },
+		{ "/sys/module/kvm_pvm", "page tables only (kvm_pvm)" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
@@ -99,11 +99,14 @@ static void check_quirks(const struct kvm_host *h)
 		 q.interpreted ? "interpreted" : "runs natively", (double)q.ring0_ps_per_insn / 1e3,
 		 (double)q.probe_ns / 1e6);
 	line(q.interpreted ? NOTE : GOOD, "guest ring 0", text,
-	     q.interpreted ? "kernel time is inflated against user time; use a host with VMX or SVM "
-			     "for absolute figures" : NULL);
+	     q.interpreted
+		     ? "kernel time is inflated against user time; use a host with VMX or SVM "
+		       "for absolute figures"
+		     : NULL);
 	line(q.syscall_keeps_cpl ? NOTE : GOOD, "SYSCALL from ring 3",
 	     q.syscall_keeps_cpl ? "keeps CPL 3" : "enters ring 0",
-	     q.syscall_keeps_cpl ? "worked around with a breakpoint (about 10 us a system call)" : NULL);
+	     q.syscall_keeps_cpl ? "worked around with a breakpoint (about 10 us a system call)"
+				 : NULL);
 	if (q.interpreted) {
 		line(q.refuses_insns ? NOTE : GOOD, "instruction emulation",
 		     q.refuses_insns ? "has gaps" : "complete",
@@ -119,8 +122,12 @@ static void check_quirks(const struct kvm_host *h)
 static int open_event(uint32_t type, uint64_t config)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = type, .config = config, .disabled = 1,
-		.exclude_kernel = 1, .exclude_hv = 1,
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
@@ -143,21 +150,23 @@ static void check_perf(void)
 		     "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
 	else
 		line(NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
-		     "timer sampling works all the same; for PMU events use bare metal or a VM with a vPMU");
+		     "timer sampling works all the same; for PMU events use bare metal or a VM "
+		     "with a vPMU");
 	line(sw >= 0 ? GOOD : NOTE, "software perf events", sw >= 0 ? "yes" : strerror(sw_errno),
 	     sw >= 0 ? NULL : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
 	if (f && fscanf(f, "%d", &paranoid) == 1) {
 		snprintf(text, sizeof(text), "%d", paranoid);
 		line(paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid", text,
-		     paranoid <= 2 || geteuid() == 0 ? NULL : "sysctl kernel.perf_event_paranoid=2");
+		     paranoid <= 2 || geteuid() == 0 ? NULL
+						     : "sysctl kernel.perf_event_paranoid=2");
 	}
 }
 
 int cmd_check(int argc, char **argv)
 {
-	static const struct option longopts[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	struct kvm_host h = {.fd = -1};
-	struct err e = {0};
+	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+	struct kvm_host h = { .fd = -1 };
+	struct err e = { 0 };
 	struct utsname u;
 	int opt;
 
@@ -173,7 +182,8 @@ int cmd_check(int argc, char **argv)
 		return 2;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "kvmprof check: unexpected argument '%s'; see `kvmprof check --help`\n",
+		fprintf(stderr,
+			"kvmprof check: unexpected argument '%s'; see `kvmprof check --help`\n",
 			argv[optind]);
 		return 2;
 	}

@@ -121,8 +121,8 @@ static void print_text(const struct perfdata *p, const struct agg *a, const stru
 		if (len > width)
 			width = len < 48 ? len : 48;
 	}
-	printf("#\n#%s    Samples  Mode    %-*s  DSO\n", opt->no_children ? "   Self" : "Children    Self",
-	       width, "Symbol");
+	printf("#\n#%s    Samples  Mode    %-*s  DSO\n",
+	       opt->no_children ? "   Self" : "Children    Self", width, "Symbol");
 	for (size_t i = 0, left = shown; i < a->nrows && left; i++) {
 		const struct agg_row *r = &a->row[i];
 		char hex[24];
@@ -135,8 +135,8 @@ static void print_text(const struct perfdata *p, const struct agg *a, const stru
 		row_name(r, hex, sizeof(hex), &name);
 		if (!opt->no_children)
 			printf("%8.2f%%", percent(r->children, a->weight));
-		printf("%7.2f%% %10" PRIu64 "  %-6s  ", percent(r->self, a->weight), r->self_samples,
-		       agg_mode_name(r->mode));
+		printf("%7.2f%% %10" PRIu64 "  %-6s  ", percent(r->self, a->weight),
+		       r->self_samples, agg_mode_name(r->mode));
 		put_clean(stdout, name);
 		pad = width - (int)strlen(name);
 		printf("%*s  ", pad > 0 ? pad : 0, "");
@@ -147,7 +147,8 @@ static void print_text(const struct perfdata *p, const struct agg *a, const stru
 		printf("# and %zu more (-n 0 shows all)\n", rows - shown);
 }
 
-static void print_json(const struct perfdata *p, const struct agg *a, const struct report_options *opt)
+static void print_json(const struct perfdata *p, const struct agg *a,
+		       const struct report_options *opt)
 {
 	size_t shown = 0;
 
@@ -232,17 +233,17 @@ int cmd_report(int argc, char **argv)
 {
 	enum { OPT_SORT = 256, OPT_NO_CHILDREN, OPT_JSON, OPT_BUILDID_DIR };
 	static const struct option long_options[] = {
-		{"input", required_argument, NULL, 'i'},
-		{"top", required_argument, NULL, 'n'},
-		{"sort", required_argument, NULL, OPT_SORT},
-		{"no-children", no_argument, NULL, OPT_NO_CHILDREN},
-		{"json", no_argument, NULL, OPT_JSON},
-		{"buildid-dir", required_argument, NULL, OPT_BUILDID_DIR},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{ "input", required_argument, NULL, 'i' },
+		{ "top", required_argument, NULL, 'n' },
+		{ "sort", required_argument, NULL, OPT_SORT },
+		{ "no-children", no_argument, NULL, OPT_NO_CHILDREN },
+		{ "json", no_argument, NULL, OPT_JSON },
+		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
-	struct report_options opt = {.input = "perf.data", .top = DEFAULT_ROWS};
-	struct err e = {0};
+	struct report_options opt = { .input = "perf.data", .top = DEFAULT_ROWS };
+	struct err e = { 0 };
 	int c;
 
 	optind = 1;
@@ -254,13 +255,15 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 'n':
 			if (!parse_count(optarg, &opt.top)) {
-				fprintf(stderr, "kvmprof report: bad number of rows '%s'\n", optarg);
+				fprintf(stderr, "kvmprof report: bad number of rows '%s'\n",
+					optarg);
 				return 2;
 			}
 			break;
 		case OPT_SORT:
 			if (strcmp(optarg, "self") && strcmp(optarg, "children")) {
-				fprintf(stderr, "kvmprof report: cannot sort by '%s': self or children\n",
+				fprintf(stderr,
+					"kvmprof report: cannot sort by '%s': self or children\n",
 					optarg);
 				return 2;
 			}
@@ -280,7 +283,8 @@ int cmd_report(int argc, char **argv)
 			return 0;
 		default:
 			fprintf(stderr, "kvmprof report: %s '%s' (try kvmprof report --help)\n",
-				c == ':' ? "missing value for" : "unknown option", argv[optind - 1]);
+				c == ':' ? "missing value for" : "unknown option",
+				argv[optind - 1]);
 			return 2;
 		}
 	}

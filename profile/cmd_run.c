@@ -137,8 +137,12 @@ static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
 	struct tune_request tr = {
-		.is_linux = r->target.image.is_linux, .tune = o->tune, .vcpus = o->vcpus,
-		.tsc_khz = r->quirks.tsc_khz, .cmdline = o->cmdline, .append = o->append,
+		.is_linux = r->target.image.is_linux,
+		.tune = o->tune,
+		.vcpus = o->vcpus,
+		.tsc_khz = r->quirks.tsc_khz,
+		.cmdline = o->cmdline,
+		.append = o->append,
 	};
 	struct vm_config cfg = {
 		.host = &r->host,
@@ -199,16 +203,22 @@ static int start(struct run *r, struct err *e)
 {
 	const struct target *t = &r->target;
 	struct profile_map user = {
-		.addr = t->user_start, .len = t->user_end - t->user_start, .path = "demo-user",
-		.build_id = t->kernel.build_id, .elf = t->kernel.elf, .elf_len = t->kernel.elf_len,
+		.addr = t->user_start,
+		.len = t->user_end - t->user_start,
+		.path = "demo-user",
+		.build_id = t->kernel.build_id,
+		.elf = t->kernel.elf,
+		.elf_len = t->kernel.elf_len,
 	};
-	bool have_user = t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;
+	bool have_user =
+		t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;
 	int ret;
 
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, r->vm, &r->unwinder, r->sink, have_user ? &user : NULL, e);
+	ret = pipeline_start(&r->pipeline, r->vm, &r->unwinder, r->sink, have_user ? &user : NULL,
+			     e);
 	return ret ? ret : vm_start(r->vm, e);
 }
 
@@ -226,13 +236,15 @@ static void forward_input(struct run *r, struct pollfd *stdin_poll)
 /* Until the guest ends, or time, or a signal does it. */
 static void wait_for_end(struct run *r)
 {
-	uint64_t deadline = r->opt.duration_s > 0 ?
-				    clock_mono_ns() + (uint64_t)(r->opt.duration_s * 1e9) : UINT64_MAX;
+	uint64_t deadline = r->opt.duration_s > 0
+				    ? clock_mono_ns() + (uint64_t)(r->opt.duration_s * 1e9)
+				    : UINT64_MAX;
 	struct pollfd fds[3] = {
-		{.fd = vm_end_fd(r->vm), .events = POLLIN},
-		{.fd = r->signal_fd, .events = POLLIN},
+		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
+		{ .fd = r->signal_fd, .events = POLLIN },
 		/* Only a person's keyboard: a script's stdin is not ours to eat. */
-		{.fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1, .events = POLLIN},
+		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
+		  .events = POLLIN },
 	};
 
 	for (;;) {
@@ -242,8 +254,10 @@ static void wait_for_end(struct run *r)
 			vm_end(r->vm, VM_END_DURATION);
 			return;
 		}
-		poll(fds, 3, deadline - now < CONSOLE_FLUSH_MS * 1000000ull ?
-				     (int)((deadline - now) / 1000000) + 1 : CONSOLE_FLUSH_MS);
+		poll(fds, 3,
+		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
+			     ? (int)((deadline - now) / 1000000) + 1
+			     : CONSOLE_FLUSH_MS);
 		console_flush(&r->console);
 		if (fds[0].revents)
 			return;
@@ -260,8 +274,13 @@ static int finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
 	struct summary s = {
-		.opt = &r->opt, .target = &r->target, .quirks = &r->quirks, .vm = r->vm,
-		.stats = &r->stats, .crash = &r->crash, .tuned = (const char *)r->tuned.data,
+		.opt = &r->opt,
+		.target = &r->target,
+		.quirks = &r->quirks,
+		.vm = r->vm,
+		.stats = &r->stats,
+		.crash = &r->crash,
+		.tuned = (const char *)r->tuned.data,
 		.load_ns = r->load_ns,
 	};
 	struct buf json;
@@ -280,7 +299,8 @@ static int finish(struct run *r, struct err *e)
 	ret = json.failed ? err_set(e, ENOMEM, "out of memory") : 0;
 	if (!ret) {
 		struct profile_totals totals = {
-			.json = (const char *)json.data, .first_ns = res->first_entry_ns,
+			.json = (const char *)json.data,
+			.first_ns = res->first_entry_ns,
 			.last_ns = res->end_ns,
 		};
 
@@ -300,7 +320,9 @@ static int finish(struct run *r, struct err *e)
 	summary_print(&s, stderr);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
-	fprintf(stderr, "kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i %s`\n",
+	fprintf(stderr,
+		"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i "
+		"%s`\n",
 		r->opt.output, r->opt.output, r->opt.output);
 	return write_ret;
 }
@@ -323,7 +345,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 
 static void run_deinit(struct run *r)
 {
-	if (r->pipeline) {	/* vm_start failed: nothing ran */
+	if (r->pipeline) { /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 		r->pipeline = NULL;
 	}
@@ -343,8 +365,8 @@ static void run_deinit(struct run *r)
 
 int cmd_run(int argc, char **argv)
 {
-	static struct run r;	/* large: two stacks of frames */
-	struct err e = {0};
+	static struct run r; /* large: two stacks of frames */
+	struct err e = { 0 };
 	int status, ret;
 
 	r.start_ns = clock_mono_ns();

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define OUT_CHUNK (1u << 20)
-#define THREAD_SLOTS 4096u	/* power of two; threads beyond share their place: the last name wins */
+#define THREAD_SLOTS 4096u /* power of two; threads beyond share their place: the last name wins */
 
 struct thread_name {
 	uint32_t tid;
@@ -206,13 +206,13 @@ int cmd_script(int argc, char **argv)
 {
 	enum { OPT_BUILDID_DIR = 256 };
 	static const struct option long_options[] = {
-		{"input", required_argument, NULL, 'i'},
-		{"buildid-dir", required_argument, NULL, OPT_BUILDID_DIR},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{ "input", required_argument, NULL, 'i' },
+		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	const char *input = "perf.data", *buildid_dir = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 	int c;
 
 	optind = 1;
@@ -230,7 +230,8 @@ int cmd_script(int argc, char **argv)
 			return 0;
 		default:
 			fprintf(stderr, "kvmprof script: %s '%s' (try kvmprof script --help)\n",
-				c == ':' ? "missing value for" : "unknown option", argv[optind - 1]);
+				c == ':' ? "missing value for" : "unknown option",
+				argv[optind - 1]);
 			return 2;
 		}
 	}

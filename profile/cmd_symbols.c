@@ -204,7 +204,7 @@ static void print_lookups(const struct symtab *t, char **address)
 
 static int show(struct facts *f, bool json, char **address, struct err *e)
 {
-	struct file_map map = {0};
+	struct file_map map = { 0 };
 	int ret = file_map_open(&map, f->path, BOOT_MAX_FILE, e);
 
 	ret = ret ? ret : boot_image_parse(&f->image, f->path, map.data, map.len, e);
@@ -233,10 +233,11 @@ static int show(struct facts *f, bool json, char **address, struct err *e)
 
 int cmd_symbols(int argc, char **argv)
 {
-	static const struct option longopts[] = {
-		{"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {0}};
-	struct facts f = {0};
-	struct err e = {0};
+	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' },
+						  { "json", no_argument, NULL, 'j' },
+						  { 0 } };
+	struct facts f = { 0 };
+	struct err e = { 0 };
 	bool json = false;
 	int opt;
 

@@ -12,11 +12,11 @@
 
 struct console {
 	pthread_mutex_t lock;
-	int fd;			/* where output goes; -1: nowhere */
+	int fd; /* where output goes; -1: nowhere */
 	uint8_t buf[1024];
 	size_t n;
 	uint64_t bytes;
-	bool broken;		/* the reader of our output has gone */
+	bool broken; /* the reader of our output has gone */
 };
 
 void console_init(struct console *c, int fd);

@@ -12,19 +12,22 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } commands[] = {
-	{"run", cmd_run, "boot a kernel and profile it"},
-	{"report", cmd_report, "where the time went, by function"},
-	{"script", cmd_script, "every sample as text, for flame graph scripts"},
-	{"symbols", cmd_symbols, "the symbols in a kernel image, and what else it says of itself"},
-	{"check", cmd_check, "what this host offers, and how to mend what it lacks"},
+	{ "run", cmd_run, "boot a kernel and profile it" },
+	{ "report", cmd_report, "where the time went, by function" },
+	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
+	{ "symbols", cmd_symbols,
+	  "the symbols in a kernel image, and what else it says of itself" },
+	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
 };
 
 static void help(FILE *out)
 {
-	fputs("kvmprof: profile a kernel from underneath\n\nUsage: kvmprof COMMAND [OPTIONS]\n\n", out);
+	fputs("kvmprof: profile a kernel from underneath\n\nUsage: kvmprof COMMAND [OPTIONS]\n\n",
+	      out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
-	fputs("\n`kvmprof COMMAND --help` explains each. `kvmprof run` alone profiles a demo guest.\n",
+	fputs("\n`kvmprof COMMAND --help` explains each. `kvmprof run` alone profiles a demo "
+	      "guest.\n",
 	      out);
 }
 

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define UNKNOWN "[unknown]"
-#define CACHE_SLOTS 16384u	/* power of two */
+#define CACHE_SLOTS 16384u /* power of two */
 
 struct dso {
-	char *name;		/* the mapping's path */
+	char *name; /* the mapping's path */
 	uint8_t build_id[20];
 	bool has_id, tried;
 	struct file_map file;
@@ -94,7 +94,8 @@ static int parse_kallsyms(struct symtab *t, const struct file_map *m, struct err
 			int ret = symtab_add(t, addr, 0, type, name);
 
 			if (ret == -ENOMEM || ret == -E2BIG)
-				return err_set(e, -ret, "too many kernel symbols: %s", strerror(-ret));
+				return err_set(e, -ret, "too many kernel symbols: %s",
+					       strerror(-ret));
 		}
 		cursor_skip(&c, len + (nl ? 1 : 0));
 	}
@@ -104,7 +105,7 @@ static int parse_kallsyms(struct symtab *t, const struct file_map *m, struct err
 /* 0 also when the file is missing; *out is then unchanged. */
 static int load_kallsyms(struct symtab **out, const char *path, struct err *e)
 {
-	struct file_map m = {0};
+	struct file_map m = { 0 };
 	struct symtab *t;
 	int ret;
 
@@ -143,7 +144,8 @@ static int load_kernel(struct names *n, const struct perfdata *p, struct err *e)
 		if (!b->kernel || strcmp(b->name, PERFDATA_KERNEL_DSO) != 0)
 			continue;
 		buildid_hex(hex, b->id, b->len);
-		if (asprintf(&cached, "%s/%s/%s/kallsyms", n->buildid_dir, PERFDATA_KERNEL_DSO, hex) < 0) {
+		if (asprintf(&cached, "%s/%s/%s/kallsyms", n->buildid_dir, PERFDATA_KERNEL_DSO,
+			     hex) < 0) {
 			cached = NULL;
 			return err_set(e, ENOMEM, "out of memory");
 		}
@@ -222,7 +224,7 @@ static void lookup_user(struct names *n, uint32_t pid, uint64_t addr, struct nam
 
 static int find_dso(struct names *n, const struct perfdata_record *r, size_t *index, struct err *e)
 {
-	struct dso *grown, d = {.has_id = r->map.build_id != NULL};
+	struct dso *grown, d = { .has_id = r->map.build_id != NULL };
 
 	for (size_t i = 0; i < n->ndso; i++) {
 		const struct dso *o = &n->dso[i];
@@ -234,7 +236,8 @@ static int find_dso(struct names *n, const struct perfdata_record *r, size_t *in
 		}
 	}
 	if (n->ndso >= NAMES_MAX_DSOS)
-		return err_set(e, E2BIG, "more than %u different programs are mapped", NAMES_MAX_DSOS);
+		return err_set(e, E2BIG, "more than %u different programs are mapped",
+			       NAMES_MAX_DSOS);
 	grown = reallocarray(n->dso, n->ndso + 1, sizeof(*grown));
 	if (!grown)
 		return err_set(e, ENOMEM, "out of memory");
@@ -294,7 +297,7 @@ bool names_have_kernel(const struct names *n)
 
 int names_map(struct names *n, const struct perfdata_record *r, struct err *e)
 {
-	struct mapping m = {.pid = r->pid, .addr = r->map.addr, .pgoff = r->map.pgoff};
+	struct mapping m = { .pid = r->pid, .addr = r->map.addr, .pgoff = r->map.pgoff };
 	int ret;
 
 	/* The kernel's names come with their addresses; its map says nothing more. */
@@ -330,7 +333,7 @@ void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, str
 		*out = c->name;
 		return;
 	}
-	*out = (struct name){.dso = UNKNOWN};
+	*out = (struct name){ .dso = UNKNOWN };
 	if (kernel) {
 		out->dso = PERFDATA_KERNEL_DSO;
 		if (n->kernel)
@@ -338,5 +341,7 @@ void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, str
 	} else {
 		lookup_user(n, pid, addr, out);
 	}
-	*c = (struct cached){.addr = addr, .pid = pid, .kernel = kernel, .used = true, .name = *out};
+	*c = (struct cached){
+		.addr = addr, .pid = pid, .kernel = kernel, .used = true, .name = *out
+	};
 }

@@ -63,8 +63,8 @@
 #define PERFDATA_SAMPLE_IDENTIFIER (1ull << 16)
 
 /* What we write. */
-#define PERFDATA_OUR_SAMPLE_TYPE                                                    \
-	(PERFDATA_SAMPLE_IP | PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME |          \
+#define PERFDATA_OUR_SAMPLE_TYPE                                           \
+	(PERFDATA_SAMPLE_IP | PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME | \
 	 PERFDATA_SAMPLE_CALLCHAIN | PERFDATA_SAMPLE_CPU | PERFDATA_SAMPLE_PERIOD)
 
 /* enum perf_event_read_format. */
@@ -88,19 +88,19 @@ enum {
 };
 
 #define PERFDATA_RECORD_HEADER 8u
-#define PERFDATA_RECORD_MAX 65528u	/* the size field has 16 bits, records are 8-byte aligned */
+#define PERFDATA_RECORD_MAX 65528u /* the size field has 16 bits, records are 8-byte aligned */
 
 /* perf_event_header.misc. */
 #define PERFDATA_MISC_CPUMODE_MASK 7u
 #define PERFDATA_MISC_KERNEL 1u
 #define PERFDATA_MISC_USER 2u
 #define PERFDATA_MISC_MMAP_BUILD_ID (1u << 14)
-#define PERFDATA_MISC_BUILD_ID_SIZE (1u << 15)	/* in the BUILD_ID feature */
+#define PERFDATA_MISC_BUILD_ID_SIZE (1u << 15) /* in the BUILD_ID feature */
 
 /* Markers inside a call chain (enum perf_callchain_context). */
 #define PERFDATA_CONTEXT_KERNEL ((uint64_t)-128)
 #define PERFDATA_CONTEXT_USER ((uint64_t)-512)
-#define PERFDATA_CONTEXT_MAX ((uint64_t)-4095)	/* at or above: a marker, not an address */
+#define PERFDATA_CONTEXT_MAX ((uint64_t)-4095) /* at or above: a marker, not an address */
 
 #define PERFDATA_KERNEL_MAP_NAME "[kernel.kallsyms]_text"
 #define PERFDATA_KERNEL_DSO "[kernel.kallsyms]"
@@ -126,7 +126,7 @@ enum {
 	PERFDATA_FEAT_KVMPROF_JSON = 255,
 };
 
-#define PERFDATA_STRING_ALIGN 64u	/* NAME_ALIGN: strings of features and build-id names */
+#define PERFDATA_STRING_ALIGN 64u /* NAME_ALIGN: strings of features and build-id names */
 #define PERFDATA_BUILD_ID_SIZE 20u
 
 #endif

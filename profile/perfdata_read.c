@@ -21,16 +21,17 @@ struct place {
 struct perfdata_private {
 	struct file_map map;
 	struct cursor file;
-	uint64_t data_off, data_end;	/* of the readable records */
+	uint64_t data_off, data_end; /* of the readable records */
 	uint64_t sample_type, read_format, period;
 	bool sample_id_all;
 	struct perfdata_build_id_entry *build_ids;
-	uint64_t pos;			/* next record, unsorted walk */
-	struct place *order;		/* NULL: the file is sorted */
+	uint64_t pos;	     /* next record, unsorted walk */
+	struct place *order; /* NULL: the file is sorted */
 	size_t norder, order_pos;
 };
 
-static void __attribute__((format(printf, 2, 3))) mark_partial(struct perfdata *p, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+mark_partial(struct perfdata *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -203,7 +204,7 @@ static enum parsed parse_record(const struct perfdata_private *v, struct cursor 
 		parse_sample_id(v, c, r);
 		r->kind = PERFDATA_LOST;
 		if (type == PERFDATA_RECORD_LOST)
-			cursor_skip(c, 8);	/* event id */
+			cursor_skip(c, 8); /* event id */
 		r->lost = cursor_u64(c);
 		break;
 	default:
@@ -278,13 +279,15 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 		}
 		if (w->skip)
 			continue;
-		*f = (struct perfdata_frame){.ip = ip, .kernel = w->kernel, .innermost = w->first};
+		*f = (struct perfdata_frame){ .ip = ip,
+					      .kernel = w->kernel,
+					      .innermost = w->first };
 		w->first = false;
 		return true;
 	}
 	/* No chain, or one of markers only. */
 	if (w->first) {
-		*f = (struct perfdata_frame){.ip = w->ip, .kernel = w->kernel, .innermost = true};
+		*f = (struct perfdata_frame){ .ip = w->ip, .kernel = w->kernel, .innermost = true };
 		w->first = false;
 		return true;
 	}
@@ -314,7 +317,7 @@ static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 		size_t len = c.len;
 
 		if (parse_record(v, &c, &r) == PARSED_RECORD)
-			v->order[i++] = (struct place){r.time_ns, off};
+			v->order[i++] = (struct place){ r.time_ns, off };
 		off += len;
 	}
 	v->norder = i;
@@ -338,19 +341,22 @@ static int scan_records(struct perfdata *p, struct err *e)
 		size_t len = c.len;
 
 		if (c.bad || len < PERFDATA_RECORD_HEADER || len > v->data_end - off) {
-			mark_partial(p, "damaged or cut at byte %" PRIu64 " of %" PRIu64
-				     ": what comes before is shown", off, v->data_end);
+			mark_partial(p,
+				     "damaged or cut at byte %" PRIu64 " of %" PRIu64
+				     ": what comes before is shown",
+				     off, v->data_end);
 			break;
 		}
 		if (cursor_u32(&h) == PERFDATA_RECORD_COMPRESSED) {
 			mark_partial(p, "has compressed records, which are not read: decompress it "
-				     "with `perf inject` first");
+					"with `perf inject` first");
 			break;
 		}
 		got = parse_record(v, &c, &r);
 		if (got == PARSED_BAD) {
-			mark_partial(p, "bad record at byte %" PRIu64
-				     ": what comes before is shown", off);
+			mark_partial(p,
+				     "bad record at byte %" PRIu64 ": what comes before is shown",
+				     off);
 			break;
 		}
 		off += len;
@@ -401,17 +407,17 @@ static void read_build_ids(struct perfdata *p, struct cursor *c)
 
 	while (cursor_left(c) > 36 && n < PERFDATA_MAX_BUILD_IDS) {
 		size_t start = c->pos;
-		struct perfdata_build_id_entry b = {0};
+		struct perfdata_build_id_entry b = { 0 };
 		uint16_t misc, size;
 
 		cursor_u32(c);
 		misc = cursor_u16(c);
 		size = cursor_u16(c);
-		cursor_u32(c);	/* pid */
+		cursor_u32(c); /* pid */
 		b.id = cursor_bytes(c, 20);
 		b.len = cursor_u8(c);
 		if (!(misc & PERFDATA_MISC_BUILD_ID_SIZE))
-			b.len = 20;	/* before Linux 5.10 */
+			b.len = 20; /* before Linux 5.10 */
 		b.name = cursor_str_at(c, start + 36);
 		if (c->bad || size < 37 || !b.name || b.len == 0 || b.len > 20)
 			break;
@@ -509,7 +515,8 @@ static int read_attrs(struct perfdata *p, const char *name, uint64_t off, uint64
 
 	if (entry < PERFDATA_ATTR_MIN + 16 || entry > 4096 || n == 0 || n > PERFDATA_MAX_ATTRS)
 		return err_set(e, EINVAL,
-			       "%s: bad perf.data header: %" PRIu64 " bytes of attributes of %" PRIu64,
+			       "%s: bad perf.data header: %" PRIu64
+			       " bytes of attributes of %" PRIu64,
 			       name, len, entry);
 	for (uint64_t i = 0; i < n; i++) {
 		struct cursor c = cursor_window(&v->file, off + i * entry, entry);
@@ -524,7 +531,8 @@ static int read_attrs(struct perfdata *p, const char *name, uint64_t off, uint64
 			return err_set(e, EINVAL, "%s: cut inside the attributes", name);
 		if (i && (type != v->sample_type || format != v->read_format))
 			return err_set(e, ENOTSUP,
-				       "%s: holds events with different sample layouts, which are not read",
+				       "%s: holds events with different sample layouts, which are "
+				       "not read",
 				       name);
 		v->sample_type = type;
 		p->has_cpu = type & PERFDATA_SAMPLE_CPU;
@@ -544,15 +552,17 @@ static int read_header(struct perfdata *p, const char *name, struct err *e)
 	int ret;
 
 	if (magic && !memcmp(magic, PERFDATA_MAGIC_SWAPPED, 8))
-		return err_set(e, ENOTSUP, "%s: a perf.data file of a big-endian machine, which is not read",
+		return err_set(e, ENOTSUP,
+			       "%s: a perf.data file of a big-endian machine, which is not read",
 			       name);
 	if (!magic || memcmp(magic, PERFDATA_MAGIC, 8))
 		return err_set(e, EINVAL, "%s: not a perf.data file (no %s at its beginning)", name,
 			       PERFDATA_MAGIC);
 	if (size == PERFDATA_PIPE_HEADER_SIZE)
-		return err_set(e, ENOTSUP,
-			       "%s: pipe-mode perf.data is not read: convert it with `perf inject -o`",
-			       name);
+		return err_set(
+			e, ENOTSUP,
+			"%s: pipe-mode perf.data is not read: convert it with `perf inject -o`",
+			name);
 	entry = cursor_u64(&c);
 	attrs_off = cursor_u64(&c);
 	attrs_len = cursor_u64(&c);
@@ -560,8 +570,9 @@ static int read_header(struct perfdata *p, const char *name, struct err *e)
 	data_len = cursor_u64(&c);
 	cursor_seek(&c, PERFDATA_HEADER_SIZE);
 	if (c.bad || size != PERFDATA_HEADER_SIZE)
-		return err_set(e, EINVAL, "%s: bad perf.data header (size %" PRIu64 ", expected %u)",
-			       name, size, PERFDATA_HEADER_SIZE);
+		return err_set(e, EINVAL,
+			       "%s: bad perf.data header (size %" PRIu64 ", expected %u)", name,
+			       size, PERFDATA_HEADER_SIZE);
 	ret = read_attrs(p, name, attrs_off, attrs_len, entry, e);
 	if (ret)
 		return ret;
@@ -569,7 +580,8 @@ static int read_header(struct perfdata *p, const char *name, struct err *e)
 		return err_set(e, EINVAL, "%s: cut before the first record", name);
 	v->data_end = v->file.len;
 	if (data_len == 0)
-		mark_partial(p, "was not finished (the writer was killed?): what is there is shown");
+		mark_partial(p,
+			     "was not finished (the writer was killed?): what is there is shown");
 	else if (data_len > v->file.len - v->data_off)
 		mark_partial(p, "cut: %" PRIu64 " of %" PRIu64 " bytes of records are there",
 			     (uint64_t)v->file.len - v->data_off, data_len);

@@ -23,20 +23,20 @@
 #define PERFDATA_MAX_FILE (64ull << 30)
 #define PERFDATA_MAX_ATTRS 64u
 #define PERFDATA_MAX_BUILD_IDS 65536u
-#define PERFDATA_MAX_FRAMES 8190u	/* what fits a record of 64 KiB */
+#define PERFDATA_MAX_FRAMES 8190u /* what fits a record of 64 KiB */
 
 enum perfdata_kind {
 	PERFDATA_SAMPLE = 1,
 	PERFDATA_COMM,
-	PERFDATA_MAP,		/* MMAP or MMAP2 */
-	PERFDATA_LOST,		/* LOST or LOST_SAMPLES */
+	PERFDATA_MAP,  /* MMAP or MMAP2 */
+	PERFDATA_LOST, /* LOST or LOST_SAMPLES */
 };
 
 struct perfdata_record {
 	enum perfdata_kind kind;
-	bool kernel;		/* sample: innermost frame; map: the kernel's */
+	bool kernel; /* sample: innermost frame; map: the kernel's */
 	uint32_t pid, tid, cpu;
-	uint64_t time_ns;	/* 0 when the file has no times */
+	uint64_t time_ns; /* 0 when the file has no times */
 	union {
 		struct {
 			uint64_t ip, period;
@@ -48,7 +48,7 @@ struct perfdata_record {
 		struct {
 			uint64_t addr, len, pgoff;
 			const char *path;
-			const uint8_t *build_id;	/* 20 bytes or NULL */
+			const uint8_t *build_id; /* 20 bytes or NULL */
 		} map;
 		uint64_t lost;
 	};
@@ -56,7 +56,7 @@ struct perfdata_record {
 
 struct perfdata_build_id_entry {
 	bool kernel;
-	uint8_t len;		/* 1 to 20 */
+	uint8_t len; /* 1 to 20 */
 	const uint8_t *id;
 	const char *name;
 };
@@ -64,17 +64,17 @@ struct perfdata_build_id_entry {
 /* A string of the file, not terminated beyond what the file holds; "" when it is not there. */
 struct perfdata {
 	char event[64], hostname[256], osrelease[256], version[64];
-	bool ours;		/* written by kvmprof: chain addresses are exact */
-	bool has_cpu;		/* samples say on which CPU */
-	uint32_t ncpus;		/* 0 unknown */
-	uint64_t first_ns, last_ns;	/* of the samples read */
-	const char *json;	/* our totals, json_len bytes, or NULL */
+	bool ours;		    /* written by kvmprof: chain addresses are exact */
+	bool has_cpu;		    /* samples say on which CPU */
+	uint32_t ncpus;		    /* 0 unknown */
+	uint64_t first_ns, last_ns; /* of the samples read */
+	const char *json;	    /* our totals, json_len bytes, or NULL */
 	size_t json_len;
-	char *dir;		/* the directory when it is one, else NULL; owned */
+	char *dir; /* the directory when it is one, else NULL; owned */
 	bool partial;
 	char message[320];
 
-	uint64_t nsamples, nlost;	/* counted by open */
+	uint64_t nsamples, nlost; /* counted by open */
 
 	const struct perfdata_build_id_entry *build_ids;
 	size_t nbuild_ids;
@@ -101,7 +101,7 @@ void perfdata_rewind(struct perfdata *p);
 struct perfdata_walk {
 	const uint8_t *at;
 	uint32_t left;
-	bool kernel, skip;	/* of the next frame; skip: frames of a context that is neither */
+	bool kernel, skip; /* of the next frame; skip: frames of a context that is neither */
 	bool first;
 	uint64_t ip;
 };

@@ -74,8 +74,8 @@ struct id_hash {
 
 static void hash_add(struct id_hash *h, const void *data, size_t len)
 {
-	static const uint64_t prime[3] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu,
-					  0x165667b19e3779f9u};
+	static const uint64_t prime[3] = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu,
+					   0x165667b19e3779f9u };
 	const uint8_t *p = data;
 
 	while (len) {
@@ -96,7 +96,7 @@ unsigned int perfdata_kernel_id(uint8_t id[KIMAGE_BUILD_ID_MAX], const struct pr
 				const struct buf *kallsyms)
 {
 	const struct kimage *k = info->kernel;
-	struct id_hash h = {{1, 2, 3}};
+	struct id_hash h = { { 1, 2, 3 } };
 
 	if (k && k->build_id_len) {
 		memcpy(id, k->build_id, k->build_id_len);
@@ -128,7 +128,8 @@ static void mark_pages(uint8_t *wanted, uint64_t base, uint64_t limit, uint64_t 
 		from = base;
 	if (to > limit)
 		to = limit;
-	for (uint64_t page = (from - base) / PAGE; from < to && page <= (to - 1 - base) / PAGE; page++)
+	for (uint64_t page = (from - base) / PAGE; from < to && page <= (to - 1 - base) / PAGE;
+	     page++)
 		wanted[page / 8] |= (uint8_t)(1u << (page % 8));
 }
 
@@ -160,7 +161,7 @@ int perfdata_kcore(int fd, const char *path, const struct profile_info *info, co
 	struct {
 		Elf64_Ehdr eh;
 		Elf64_Phdr ph;
-	} head = {0};
+	} head = { 0 };
 	int ret;
 
 	if (!info->read_text || !info->symbols || info->end <= info->text ||
@@ -171,7 +172,7 @@ int perfdata_kcore(int fd, const char *path, const struct profile_info *info, co
 	if (!wanted || !page)
 		return err_set(e, ENOMEM, "%s: out of memory", path);
 	for (size_t i = 0; i < nip; i++) {
-		const struct symbol *s = symtab_lookup(info->symbols, ip[i], &(uint64_t){0});
+		const struct symbol *s = symtab_lookup(info->symbols, ip[i], &(uint64_t){ 0 });
 
 		if (s)
 			mark_pages(wanted, base, info->end, s->addr, s->addr + s->size);

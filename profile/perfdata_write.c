@@ -15,9 +15,9 @@
 #include "base/file.h"
 
 #define OUT_CHUNK (1u << 20)
-#define MAX_NAME 4000u		/* longest map path or comm: what PATH_MAX and u16 sizes allow */
+#define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
 #define MAX_BUILD_IDS 65536u
-#define EVENT_ID 1u		/* our only event's id */
+#define EVENT_ID 1u /* our only event's id */
 
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
@@ -84,7 +84,8 @@ static int salvage(struct perfdata_writer *w, struct err *e)
 
 	if (cause == ENOMEM || w->on_disk < w->data_off || !w->data_off)
 		return fail(w, cause, e);
-	if (ftruncate(w->fd, (off_t)w->on_disk) < 0 || lseek(w->fd, (off_t)w->on_disk, SEEK_SET) < 0)
+	if (ftruncate(w->fd, (off_t)w->on_disk) < 0 ||
+	    lseek(w->fd, (off_t)w->on_disk, SEEK_SET) < 0)
 		return fail(w, errno, e);
 	w->failed = 0;
 	w->out.len = 0;
@@ -115,15 +116,14 @@ static void put_attr(struct buf *b, const struct profile_info *info)
 	buf_u32(b, PERFDATA_TYPE_SOFTWARE);
 	buf_u32(b, PERFDATA_ATTR_SIZE);
 	buf_u64(b, PERFDATA_COUNT_SW_CPU_CLOCK);
-	buf_u64(b, hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1);	/* sample_freq */
+	buf_u64(b, hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1); /* sample_freq */
 	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE);
 	buf_u64(b, PERFDATA_FORMAT_ID);
 	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | PERFDATA_ATTR_FREQ |
-			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL |
-			   PERFDATA_ATTR_MMAP2 | PERFDATA_ATTR_COMM_EXEC |
-			   PERFDATA_ATTR_USE_CLOCKID);
-	buf_add(b, NULL, 44);	/* up to sample_stack_user */
-	buf_u32(b, CLOCK_MONOTONIC);	/* clockid */
+			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL | PERFDATA_ATTR_MMAP2 |
+			   PERFDATA_ATTR_COMM_EXEC | PERFDATA_ATTR_USE_CLOCKID);
+	buf_add(b, NULL, 44);	     /* up to sample_stack_user */
+	buf_u32(b, CLOCK_MONOTONIC); /* clockid */
 	buf_add(b, NULL, 32);
 	assert(b->failed || b->len - start == PERFDATA_ATTR_SIZE);
 }
@@ -191,7 +191,8 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	assert(w->out.failed || w->out.len == w->data_off);
 
 	if (info->end > info->text) {
-		size_t size = PERFDATA_RECORD_HEADER + 32 + name_size(PERFDATA_KERNEL_MAP_NAME) + 24;
+		size_t size =
+			PERFDATA_RECORD_HEADER + 32 + name_size(PERFDATA_KERNEL_MAP_NAME) + 24;
 
 		/* perf takes the kernel's slide from the name and pgoff together. */
 		put_record_header(&w->out, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, size);
@@ -334,7 +335,8 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 
 	if (w->failed)
 		return fail(w, -w->failed, e);
-	ret = perfdata_write_build_id(w, false, map->build_id, PERFDATA_BUILD_ID_SIZE, map->path, e);
+	ret = perfdata_write_build_id(w, false, map->build_id, PERFDATA_BUILD_ID_SIZE, map->path,
+				      e);
 	if (ret)
 		return ret;
 	put_record_header(&w->held, PERFDATA_RECORD_MMAP2,
@@ -348,8 +350,8 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 	buf_u8(&w->held, PERFDATA_BUILD_ID_SIZE);
 	buf_add(&w->held, NULL, 3);
 	buf_add(&w->held, map->build_id, PERFDATA_BUILD_ID_SIZE);
-	buf_u32(&w->held, 5);	/* PROT_READ | PROT_EXEC */
-	buf_u32(&w->held, 2);	/* MAP_PRIVATE */
+	buf_u32(&w->held, 5); /* PROT_READ | PROT_EXEC */
+	buf_u32(&w->held, 2); /* MAP_PRIVATE */
 	put_name(&w->held, map->path);
 	put_sample_id(&w->held, map->pid, map->tid, map->time_ns, 0);
 	return hold(w, start, map->time_ns, e);
@@ -362,7 +364,8 @@ int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count,
 
 	if (w->failed)
 		return fail(w, -w->failed, e);
-	put_record_header(&w->held, PERFDATA_RECORD_LOST_SAMPLES, 0, PERFDATA_RECORD_HEADER + 8 + 24);
+	put_record_header(&w->held, PERFDATA_RECORD_LOST_SAMPLES, 0,
+			  PERFDATA_RECORD_HEADER + 8 + 24);
 	buf_u64(&w->held, count);
 	put_sample_id(&w->held, 0, 0, time_ns, cpu);
 	return hold(w, start, time_ns, e);
@@ -415,7 +418,7 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
 			    unsigned int len, const char *name, struct err *e)
 {
-	struct perfdata_build_id *ids, b = {.kernel = kernel, .len = len};
+	struct perfdata_build_id *ids, b = { .kernel = kernel, .len = len };
 
 	assert(len && len <= PERFDATA_BUILD_ID_SIZE);
 	for (size_t i = 0; i < w->nids; i++)
@@ -444,8 +447,8 @@ static void put_build_ids(struct buf *b, const struct perfdata_writer *w)
 	for (size_t i = 0; i < w->nids; i++) {
 		const struct perfdata_build_id *id = &w->ids[i];
 		size_t name = strlen(id->name) + 1;
-		size_t padded = (name + PERFDATA_STRING_ALIGN - 1) &
-				~(size_t)(PERFDATA_STRING_ALIGN - 1);
+		size_t padded =
+			(name + PERFDATA_STRING_ALIGN - 1) & ~(size_t)(PERFDATA_STRING_ALIGN - 1);
 
 		put_record_header(b, 0,
 				  PERFDATA_MISC_BUILD_ID_SIZE |
@@ -468,7 +471,7 @@ static void put_clock_data(struct buf *b)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_MONOTONIC, &mono);
-	buf_u32(b, 1);	/* version */
+	buf_u32(b, 1); /* version */
 	buf_u32(b, CLOCK_MONOTONIC);
 	buf_u64(b, (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec);
 	buf_u64(b, (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec);
@@ -516,7 +519,7 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		buf_u64(b, w->last_ns);
 		break;
 	case PERFDATA_FEAT_CLOCKID:
-		buf_u64(b, 1);	/* resolution, ns */
+		buf_u64(b, 1); /* resolution, ns */
 		break;
 	case PERFDATA_FEAT_CLOCK_DATA:
 		put_clock_data(b);
@@ -529,17 +532,17 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 }
 
 static const unsigned int our_features[] = {
-	PERFDATA_FEAT_BUILD_ID,	  PERFDATA_FEAT_HOSTNAME,   PERFDATA_FEAT_OSRELEASE,
-	PERFDATA_FEAT_VERSION,	  PERFDATA_FEAT_ARCH,	    PERFDATA_FEAT_NRCPUS,
-	PERFDATA_FEAT_CMDLINE,	  PERFDATA_FEAT_EVENT_DESC, PERFDATA_FEAT_SAMPLE_TIME,
-	PERFDATA_FEAT_CLOCKID,	  PERFDATA_FEAT_CLOCK_DATA, PERFDATA_FEAT_KVMPROF_JSON,
+	PERFDATA_FEAT_BUILD_ID, PERFDATA_FEAT_HOSTNAME,	  PERFDATA_FEAT_OSRELEASE,
+	PERFDATA_FEAT_VERSION,	PERFDATA_FEAT_ARCH,	  PERFDATA_FEAT_NRCPUS,
+	PERFDATA_FEAT_CMDLINE,	PERFDATA_FEAT_EVENT_DESC, PERFDATA_FEAT_SAMPLE_TIME,
+	PERFDATA_FEAT_CLOCKID,	PERFDATA_FEAT_CLOCK_DATA, PERFDATA_FEAT_KVMPROF_JSON,
 };
 #define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
 
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
-		       const char *json, struct err *e)
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info, const char *json,
+		       struct err *e)
 {
-	uint64_t bits[4] = {0}, data_end;
+	uint64_t bits[4] = { 0 }, data_end;
 	struct buf blobs, index, head;
 	int ret = w->failed ? 0 : drain_window(w, true, NULL);
 
@@ -562,7 +565,7 @@ int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *inf
 		if (blobs.len == start)
 			continue;
 		bits[f / 64] |= 1ull << (f % 64);
-		buf_u64(&index, start);	/* made absolute below */
+		buf_u64(&index, start); /* made absolute below */
 		buf_u64(&index, blobs.len - start);
 	}
 	for (size_t i = 0; !index.failed && i < index.len; i += 16) {

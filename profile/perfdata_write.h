@@ -24,41 +24,41 @@
 #include "base/err.h"
 #include "profile/sink.h"
 
-#define PERFDATA_WINDOW (8u << 20)	/* bytes held back: about 35,000 samples of 20 frames */
+#define PERFDATA_WINDOW (8u << 20) /* bytes held back: about 35,000 samples of 20 frames */
 
 struct perfdata_held {
 	uint64_t time_ns;
-	uint32_t off, len;	/* in held bytes */
+	uint32_t off, len; /* in held bytes */
 };
 
 /* One entry of the build-id table. */
 struct perfdata_build_id {
-	bool kernel;		/* pid -1, in kernel mode */
+	bool kernel; /* pid -1, in kernel mode */
 	uint8_t id[KIMAGE_BUILD_ID_MAX];
 	unsigned int len;
-	char *name;		/* owned */
+	char *name; /* owned */
 };
 
 struct perfdata_writer {
-	int fd;			/* owned; -1 when closed */
-	char *path;		/* owned; for messages */
-	uint64_t pos;		/* bytes of the file so far, with those in `out` */
-	uint64_t on_disk;	/* bytes that certainly are in the file: whole records */
-	uint64_t data_off;	/* where the records begin */
+	int fd;		   /* owned; -1 when closed */
+	char *path;	   /* owned; for messages */
+	uint64_t pos;	   /* bytes of the file so far, with those in `out` */
+	uint64_t on_disk;  /* bytes that certainly are in the file: whole records */
+	uint64_t data_off; /* where the records begin */
 	uint64_t ids_off, attr_off;
-	struct buf out;		/* next write */
-	struct buf held;	/* records in order of arrival */
-	struct perfdata_held *idx;	/* one per held record */
+	struct buf out;		   /* next write */
+	struct buf held;	   /* records in order of arrival */
+	struct perfdata_held *idx; /* one per held record */
 	size_t nidx, idx_cap;
-	uint64_t max_ns;	/* latest time written */
-	uint64_t round_ns, prev_round_ns;	/* latest time at the end of the last two rounds */
+	uint64_t max_ns;		  /* latest time written */
+	uint64_t round_ns, prev_round_ns; /* latest time at the end of the last two rounds */
 	bool rounds_off;
-	uint64_t late;		/* records that came too late for the rounds */
-	uint64_t first_ns, last_ns;	/* of the samples; 0 before the first */
+	uint64_t late;		    /* records that came too late for the rounds */
+	uint64_t first_ns, last_ns; /* of the samples; 0 before the first */
 	uint64_t samples;
 	struct perfdata_build_id *ids;
 	size_t nids;
-	int failed;		/* 0 or the first -errno of a write */
+	int failed; /* 0 or the first -errno of a write */
 };
 
 /* Create path (it must not exist), mode 0644. */
@@ -76,8 +76,7 @@ int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, c
 			uint64_t time_ns, struct err *e);
 /* Also enters the build id into the table. */
 int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e);
-int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s,
-			  struct err *e);
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e);
 int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
 			struct err *e);
 /* Add to the build-id table; the same id and name twice is one entry. len <= 20. */
@@ -90,7 +89,7 @@ int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_
  * written whole, which makes room for the rest of the format: what was recorded
  * up to then is a proper profile. The earlier failure is not reported again.
  */
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
-		       const char *json, struct err *e);
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info, const char *json,
+		       struct err *e);
 
 #endif

@@ -27,8 +27,8 @@ struct pipeline {
 	pthread_t thread;
 	atomic_bool stop;
 	struct pipeline_stats stats;
-	uint64_t *dropped_seen;		/* of each ring, already reported to the sink */
-	uint64_t last_ns;		/* time of the newest sample */
+	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
+	uint64_t last_ns;	/* time of the newest sample */
 	struct stack stack, crash;
 	struct err err;
 };
@@ -55,7 +55,9 @@ static void note_broken(struct pipeline_stats *st, const struct stack *s)
 	}
 	if (i == st->nbroken)
 		st->broken[st->nbroken++] = (struct pipeline_broken){
-			.ip = ip, .innermost = s->ip[0], .end = s->end,
+			.ip = ip,
+			.innermost = s->ip[0],
+			.end = s->end,
 		};
 	st->broken[i].count++;
 }
@@ -93,7 +95,7 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 	if (s->mode != SAMPLE_USER)
 		count_kernel_stack(&p->stats, &p->stack);
 	if (p->stack.n_kernel &&
-	    !(p->u->symbols && symtab_lookup(p->u->symbols, p->stack.ip[0], &(uint64_t){0})))
+	    !(p->u->symbols && symtab_lookup(p->u->symbols, p->stack.ip[0], &(uint64_t){ 0 })))
 		p->stats.unsymbolized++;
 	if (s->time_ns > p->last_ns)
 		p->last_ns = s->time_ns;
@@ -139,7 +141,7 @@ static bool drain_one(struct pipeline *p)
 static void *consumer(void *arg)
 {
 	struct pipeline *p = arg;
-	const struct timespec nap = {.tv_nsec = POLL_NS};
+	const struct timespec nap = { .tv_nsec = POLL_NS };
 
 	for (;;) {
 		bool last = atomic_load(&p->stop);

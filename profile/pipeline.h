@@ -16,25 +16,26 @@
 
 /* Kernel stacks that broke off at the same place for the same reason. */
 struct pipeline_broken {
-	uint64_t ip;		/* of the outermost frame found */
-	uint64_t innermost;	/* of the first such stack */
+	uint64_t ip;	    /* of the outermost frame found */
+	uint64_t innermost; /* of the first such stack */
 	uint64_t count;
-	uint8_t end;		/* enum stack_end */
+	uint8_t end; /* enum stack_end */
 };
 
 struct pipeline_stats {
-	uint64_t samples;		/* written */
-	uint64_t weight_ns;		/* of all of them */
-	uint64_t mode_ns[4];		/* by enum sample_mode */
-	uint64_t end[STACK_END_COUNT];	/* by why the stack ended, idle and user samples included */
-	uint64_t kernel_end[STACK_END_COUNT];	/* the same of those taken in the kernel, idle included */
+	uint64_t samples;	       /* written */
+	uint64_t weight_ns;	       /* of all of them */
+	uint64_t mode_ns[4];	       /* by enum sample_mode */
+	uint64_t end[STACK_END_COUNT]; /* by why the stack ended, idle and user samples included */
+	uint64_t kernel_end
+		[STACK_END_COUNT]; /* the same of those taken in the kernel, idle included */
 	/* Where kernel stacks ended that reached neither a root nor the user; by first seen. */
 	struct pipeline_broken broken[PIPELINE_MAX_BROKEN];
 	unsigned int nbroken;
-	uint64_t broken_beyond;	/* such stacks that found no place in the list */
+	uint64_t broken_beyond; /* such stacks that found no place in the list */
 	uint64_t frames;
-	uint64_t dropped;		/* ring full */
-	uint64_t unsymbolized;		/* innermost kernel frame without a name */
+	uint64_t dropped;      /* ring full */
+	uint64_t unsymbolized; /* innermost kernel frame without a name */
 };
 
 struct pipeline;

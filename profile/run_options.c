@@ -69,10 +69,24 @@ static bool parse_size(const char *s, uint64_t *out)
 	if (errno || *s < '0' || *s > '9')
 		return false;
 	switch (*end) {
-	case 'k': case 'K': shift = 10; end++; break;
-	case 'm': case 'M': shift = 20; end++; break;
-	case 'g': case 'G': shift = 30; end++; break;
-	case '\0': shift = 20; break;	/* a bare number means MiB, as in QEMU */
+	case 'k':
+	case 'K':
+		shift = 10;
+		end++;
+		break;
+	case 'm':
+	case 'M':
+		shift = 20;
+		end++;
+		break;
+	case 'g':
+	case 'G':
+		shift = 30;
+		end++;
+		break;
+	case '\0':
+		shift = 20;
+		break; /* a bare number means MiB, as in QEMU */
 	}
 	if (*end || v > UINT64_MAX >> shift)
 		return false;
@@ -80,29 +94,42 @@ static bool parse_size(const char *s, uint64_t *out)
 	return true;
 }
 
-enum { OPT_VCPUS = 256, OPT_INITRD, OPT_APPEND, OPT_CMDLINE, OPT_NO_TUNE, OPT_DURATION,
-       OPT_NO_JITTER, OPT_STACK, OPT_SYMBOLS, OPT_SINGLE, OPT_BUILDID, OPT_NO_CACHE, OPT_JSON };
+enum {
+	OPT_VCPUS = 256,
+	OPT_INITRD,
+	OPT_APPEND,
+	OPT_CMDLINE,
+	OPT_NO_TUNE,
+	OPT_DURATION,
+	OPT_NO_JITTER,
+	OPT_STACK,
+	OPT_SYMBOLS,
+	OPT_SINGLE,
+	OPT_BUILDID,
+	OPT_NO_CACHE,
+	OPT_JSON
+};
 
 static const struct option longopts[] = {
-	{"mem", required_argument, NULL, 'm'},
-	{"vcpus", required_argument, NULL, OPT_VCPUS},
-	{"initrd", required_argument, NULL, OPT_INITRD},
-	{"append", required_argument, NULL, OPT_APPEND},
-	{"cmdline", required_argument, NULL, OPT_CMDLINE},
-	{"no-tune", no_argument, NULL, OPT_NO_TUNE},
-	{"duration", required_argument, NULL, OPT_DURATION},
-	{"freq", required_argument, NULL, 'F'},
-	{"no-jitter", no_argument, NULL, OPT_NO_JITTER},
-	{"stack-size", required_argument, NULL, OPT_STACK},
-	{"symbols", required_argument, NULL, OPT_SYMBOLS},
-	{"output", required_argument, NULL, 'o'},
-	{"single-file", no_argument, NULL, OPT_SINGLE},
-	{"buildid-dir", required_argument, NULL, OPT_BUILDID},
-	{"no-buildid-cache", no_argument, NULL, OPT_NO_CACHE},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
+	{ "mem", required_argument, NULL, 'm' },
+	{ "vcpus", required_argument, NULL, OPT_VCPUS },
+	{ "initrd", required_argument, NULL, OPT_INITRD },
+	{ "append", required_argument, NULL, OPT_APPEND },
+	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
+	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
+	{ "duration", required_argument, NULL, OPT_DURATION },
+	{ "freq", required_argument, NULL, 'F' },
+	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
+	{ "stack-size", required_argument, NULL, OPT_STACK },
+	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
+	{ "output", required_argument, NULL, 'o' },
+	{ "single-file", no_argument, NULL, OPT_SINGLE },
+	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
+	{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 /* One option; -1 to go on. */
@@ -113,7 +140,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < 16 << 20)
-			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G", arg);
+			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
+				     arg);
 		return -1;
 	case OPT_VCPUS:
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
@@ -133,38 +161,72 @@ static int take(struct run_options *o, int opt, const char *arg)
 			return wrong("--stack-size %s: expected 256 to 16384 bytes", arg);
 		o->stack_size = (uint32_t)v & ~7u;
 		return -1;
-	case OPT_INITRD: o->initrd = arg; return -1;
-	case OPT_APPEND: o->append = arg; return -1;
-	case OPT_CMDLINE: o->cmdline = arg; return -1;
-	case OPT_NO_TUNE: o->tune = false; return -1;
-	case OPT_NO_JITTER: o->jitter = false; return -1;
-	case OPT_SYMBOLS: o->symbols = arg; return -1;
-	case 'o': o->output = arg; return -1;
-	case OPT_SINGLE: o->single_file = true; return -1;
-	case OPT_BUILDID: o->buildid_dir = arg; return -1;
-	case OPT_NO_CACHE: o->buildid_cache = false; return -1;
-	case OPT_JSON: o->json = true; return -1;
-	case 'q': o->quiet = true; return -1;
-	case 'h': fputs(usage, stdout); return 0;
-	case ':': return wrong("option '%s' needs a value", arg);
-	default: return wrong("unknown option '%s'", arg);
+	case OPT_INITRD:
+		o->initrd = arg;
+		return -1;
+	case OPT_APPEND:
+		o->append = arg;
+		return -1;
+	case OPT_CMDLINE:
+		o->cmdline = arg;
+		return -1;
+	case OPT_NO_TUNE:
+		o->tune = false;
+		return -1;
+	case OPT_NO_JITTER:
+		o->jitter = false;
+		return -1;
+	case OPT_SYMBOLS:
+		o->symbols = arg;
+		return -1;
+	case 'o':
+		o->output = arg;
+		return -1;
+	case OPT_SINGLE:
+		o->single_file = true;
+		return -1;
+	case OPT_BUILDID:
+		o->buildid_dir = arg;
+		return -1;
+	case OPT_NO_CACHE:
+		o->buildid_cache = false;
+		return -1;
+	case OPT_JSON:
+		o->json = true;
+		return -1;
+	case 'q':
+		o->quiet = true;
+		return -1;
+	case 'h':
+		fputs(usage, stdout);
+		return 0;
+	case ':':
+		return wrong("option '%s' needs a value", arg);
+	default:
+		return wrong("unknown option '%s'", arg);
 	}
 }
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[] = "kvmprof run";	/* the profile's header still reads argv later */
+	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
 	int opt, ret;
 
 	*o = (struct run_options){
-		.output = "perf.data", .freq_hz = 997, .mem_size = 256ull << 20, .vcpus = 1,
-		.stack_size = RUN_STACK_MAX, .jitter = true, .tune = true, .buildid_cache = true,
+		.output = "perf.data",
+		.freq_hz = 997,
+		.mem_size = 256ull << 20,
+		.vcpus = 1,
+		.stack_size = RUN_STACK_MAX,
+		.jitter = true,
+		.tune = true,
+		.buildid_cache = true,
 	};
 	argv[0] = name;
 	optind = 1;
-	opterr = 0;	/* it would take two lines, its own and ours */
+	opterr = 0; /* it would take two lines, its own and ours */
 	while ((opt = getopt_long(argc, argv, ":m:F:o:qh", longopts, NULL)) != -1) {
-		char letter[] = {'-', (char)optopt, '\0'};
+		char letter[] = { '-', (char)optopt, '\0' };
 
 		/* Of bundled letters getopt tells which, of long options only where. */
 		if (opt == '?' || opt == ':')
@@ -178,6 +240,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
 	if (o->single_file && !o->buildid_cache)
-		return wrong("--single-file needs the build-id cache: drop %s", "--no-buildid-cache");
+		return wrong("--single-file needs the build-id cache: drop %s",
+			     "--no-buildid-cache");
 	return -1;
 }

@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 struct run_options {
-	const char *image;		/* NULL: the embedded demo */
-	const char *output;		/* "perf.data" */
+	const char *image;  /* NULL: the embedded demo */
+	const char *output; /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
-	double freq_hz;			/* 997 */
-	double duration_s;		/* 0: until the guest ends */
-	uint64_t mem_size;		/* bytes */
+	double freq_hz;	   /* 997 */
+	double duration_s; /* 0: until the guest ends */
+	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	uint32_t stack_size;		/* bytes of one stack that are copied */
+	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool jitter, tune, single_file, buildid_cache, quiet, json;
 };
 

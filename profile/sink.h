@@ -19,15 +19,15 @@
 
 /* What is known before the first sample. Everything is borrowed until end(). */
 struct profile_info {
-	const char *event;		/* "wall" */
+	const char *event; /* "wall" */
 	double freq_hz;
 	unsigned int vcpus;
-	const char *hostname, *osrelease;	/* osrelease: of the guest, "" when unknown */
-	int argc;			/* kvmprof's own command line */
+	const char *hostname, *osrelease; /* osrelease: of the guest, "" when unknown */
+	int argc;			  /* kvmprof's own command line */
 	char **argv;
-	const struct kimage *kernel;	/* NULL when the guest has no image we could read */
-	const struct symtab *symbols;	/* run-time addresses; NULL when there are none */
-	uint64_t text, end;		/* run-time _text and _end of the kernel; 0,0 unknown */
+	const struct kimage *kernel;  /* NULL when the guest has no image we could read */
+	const struct symtab *symbols; /* run-time addresses; NULL when there are none */
+	uint64_t text, end;	      /* run-time _text and _end of the kernel; 0,0 unknown */
 	/* Run-time text bytes, for annotate; may be NULL. Returns bytes read. */
 	size_t (*read_text)(void *ctx, uint64_t va, void *dst, size_t len);
 	void *read_ctx;
@@ -38,24 +38,24 @@ struct profile_map {
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff, time_ns;
 	const char *path;
-	const uint8_t *build_id;	/* 20 bytes; never NULL (perf would read the host's file) */
-	const uint8_t *elf;		/* bytes for the build-id cache, or NULL */
+	const uint8_t *build_id; /* 20 bytes; never NULL (perf would read the host's file) */
+	const uint8_t *elf;	 /* bytes for the build-id cache, or NULL */
 	size_t elf_len;
 };
 
 struct profile_sample {
 	uint32_t pid, tid;
-	uint32_t cpu;			/* vCPU index */
-	uint64_t time_ns;		/* CLOCK_MONOTONIC */
-	uint64_t period;		/* weight, ns */
-	uint8_t mode;			/* enum sample_mode */
+	uint32_t cpu;	  /* vCPU index */
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t period;  /* weight, ns */
+	uint8_t mode;	  /* enum sample_mode */
 	const struct stack *stack;
 };
 
 /* What is known after the last sample: kept in the output beside the samples. */
 struct profile_totals {
-	const char *json;		/* one JSON object: counters, loss by reason, host quirks */
-	uint64_t first_ns, last_ns;	/* CLOCK_MONOTONIC of run start and end */
+	const char *json;	    /* one JSON object: counters, loss by reason, host quirks */
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of run start and end */
 };
 
 struct sink {
@@ -75,7 +75,7 @@ struct sink_ops {
 	 * full): a sink that can then publishes what it had written before.
 	 */
 	int (*end)(struct sink *s, const struct profile_totals *totals, struct err *e);
-	void (*destroy)(struct sink *s);	/* NULL is fine */
+	void (*destroy)(struct sink *s); /* NULL is fine */
 };
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_HOT_IPS (1u << 20)	/* distinct innermost addresses whose functions go into kcore */
+#define MAX_HOT_IPS (1u << 20) /* distinct innermost addresses whose functions go into kcore */
 
 /* An open-addressed set of addresses; 0 marks a free place. */
 struct ip_set {
@@ -24,7 +24,7 @@ struct ip_set {
 
 struct sink_perfdata {
 	struct sink sink;
-	struct sink_perfdata_options opt;	/* its strings are the ones below */
+	struct sink_perfdata_options opt; /* its strings are the ones below */
 	char *path, *tmp, *buildid_dir;
 	bool published;
 	struct perfdata_writer w;
@@ -148,12 +148,13 @@ static void note(struct sink_perfdata *p, const struct err *ce)
 static void cache_add(struct sink_perfdata *p, const char *name, const uint8_t *id, size_t id_len,
 		      const char *file, const void *data, size_t len)
 {
-	struct err ce = {0};
+	struct err ce = { 0 };
 
 	if (p->opt.no_buildid_cache)
 		return;
 	if (!p->buildid_dir)
-		err_set(&ce, ENOENT, "HOME is not set: %s was not put into perf's build-id cache", name);
+		err_set(&ce, ENOENT, "HOME is not set: %s was not put into perf's build-id cache",
+			name);
 	else
 		buildid_cache_add(p->buildid_dir, name, id, id_len, file, data, len, &ce);
 	if (ce.code)
@@ -221,7 +222,8 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 
 	if (ret || !map->elf)
 		return ret;
-	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, "elf", map->elf, map->elf_len);
+	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, "elf", map->elf,
+		  map->elf_len);
 	if (p->opt.single_file)
 		return 0;
 	buildid_hex(name + 4, map->build_id, PERFDATA_BUILD_ID_SIZE);
@@ -260,8 +262,8 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 		return ret;
 	if (p->opt.single_file) {
 		if (p->kallsyms.len)
-			cache_add(p, PERFDATA_KERNEL_DSO, p->kernel_id, p->kernel_id_len, "kallsyms",
-				  p->kallsyms.data, p->kallsyms.len);
+			cache_add(p, PERFDATA_KERNEL_DSO, p->kernel_id, p->kernel_id_len,
+				  "kallsyms", p->kallsyms.data, p->kallsyms.len);
 	} else {
 		ret = put_kcore(p, e);
 		if (!ret)
@@ -310,8 +312,9 @@ static int check_replaceable(const char *path, struct err *e)
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0
-				       : err_set(e, errno, "%s: cannot write: %s", path, strerror(errno));
+		return errno == ENOENT
+			       ? 0
+			       : err_set(e, errno, "%s: cannot write: %s", path, strerror(errno));
 	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
 	if (!S_ISDIR(st.st_mode))
@@ -322,7 +325,8 @@ static int check_replaceable(const char *path, struct err *e)
 	}
 	if (lstat(data, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(e, EEXIST,
-			       "%s: is a directory but not a profile; give another output name", path);
+			       "%s: is a directory but not a profile; give another output name",
+			       path);
 	return 0;
 }
 
@@ -375,7 +379,7 @@ static int prepare(struct sink_perfdata *p, const struct sink_perfdata_options *
 int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e)
 {
 	struct sink_perfdata *p = calloc(1, sizeof(*p));
-	struct err local = {0};
+	struct err local = { 0 };
 	int ret;
 
 	if (!p)

@@ -25,10 +25,10 @@
 #include "profile/sink.h"
 
 struct sink_perfdata_options {
-	const char *path;		/* NULL: "perf.data" */
+	const char *path; /* NULL: "perf.data" */
 	bool single_file;
-	const char *buildid_dir;	/* NULL: $HOME/.debug */
-	bool no_buildid_cache;		/* write nothing outside PATH */
+	const char *buildid_dir; /* NULL: $HOME/.debug */
+	bool no_buildid_cache;	 /* write nothing outside PATH */
 	/*
 	 * Where to tell what went wrong without spoiling the profile (the
 	 * build-id cache could not be written). May be NULL; set by end().

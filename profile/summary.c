@@ -52,8 +52,9 @@ static double run_seconds(const struct summary *s)
 {
 	const struct vm_result *r = vm_result(s->vm);
 
-	return r->first_entry_ns && r->end_ns > r->first_entry_ns ?
-		       (double)(r->end_ns - r->first_entry_ns) / 1e9 : 0;
+	return r->first_entry_ns && r->end_ns > r->first_entry_ns
+		       ? (double)(r->end_ns - r->first_entry_ns) / 1e9
+		       : 0;
 }
 
 static void print_stacks(const struct summary *s, const struct totals *t, FILE *out)
@@ -103,7 +104,8 @@ void summary_print(const struct summary *s, FILE *out)
 	fprintf(out, "kvmprof: %s after %.2f s\n", vm_end_name(vm_result(s->vm)->reason),
 		run_seconds(s));
 	fprintf(out,
-		"kvmprof: %" PRIu64 " samples at %.0f Hz%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
+		"kvmprof: %" PRIu64
+		" samples at %.0f Hz%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
 		p->samples, s->opt->freq_hz, s->opt->jitter ? "" : " (no jitter)",
 		percent(p->mode_ns[SAMPLE_KERNEL], p->weight_ns),
 		percent(p->mode_ns[SAMPLE_USER], p->weight_ns),
@@ -154,8 +156,9 @@ static void json_u64(struct buf *b, const char *key, uint64_t v)
 
 static void json_hist(struct buf *b, const char *key, const struct hist *h)
 {
-	buf_printf(b, ",\"%s\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
-		      ",\"max\":%" PRIu64 "}",
+	buf_printf(b,
+		   ",\"%s\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
+		   ",\"max\":%" PRIu64 "}",
 		   key, h->count, hist_quantile(h, 500), hist_quantile(h, 990), h->max);
 }
 
@@ -189,7 +192,8 @@ static void json_stacks(const struct summary *s, struct buf *b)
 	}
 	buf_printf(b, "]");
 	json_u64(b, "broken_stacks_beyond", p->broken_beyond);
-	buf_printf(b, ",\"orc_entries\":%zu,\"orc_layout\":", s->target->orc ? orc_count(s->target->orc) : 0);
+	buf_printf(b, ",\"orc_entries\":%zu,\"orc_layout\":",
+		   s->target->orc ? orc_count(s->target->orc) : 0);
 	json_string(b, s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
 }
 
@@ -263,9 +267,9 @@ static void print_symbol(const struct target *t, uint64_t ip, bool exact, FILE *
 
 void summary_print_crash(const struct summary *s, FILE *out)
 {
-	static const char *const name[GPR_COUNT] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
-						    "rsi", "rdi", "r8",	 "r9",	"r10", "r11",
-						    "r12", "r13", "r14", "r15"};
+	static const char *const name[GPR_COUNT] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+						     "rsi", "rdi", "r8",  "r9",	 "r10", "r11",
+						     "r12", "r13", "r14", "r15" };
 	const struct vm_result *r = vm_result(s->vm);
 
 	if (!r->have_regs)
@@ -275,7 +279,8 @@ void summary_print_crash(const struct summary *s, FILE *out)
 	for (unsigned int i = 0; i < GPR_COUNT; i++)
 		fprintf(out, "  %-3s %016" PRIx64 "%s", name[i], r->regs.gpr[i],
 			i % 4 == 3 ? "\n" : "");
-	fprintf(out, "  cr0 %08" PRIx64 "  cr2 %016" PRIx64 "  cr3 %08" PRIx64 "  cr4 %06" PRIx64 "\n",
+	fprintf(out,
+		"  cr0 %08" PRIx64 "  cr2 %016" PRIx64 "  cr3 %08" PRIx64 "  cr4 %06" PRIx64 "\n",
 		r->regs.cr0, r->regs.cr2, r->regs.cr3, r->regs.cr4);
 	if (s->crash->n == 0)
 		print_symbol(s->target, r->regs.rip, true, out);

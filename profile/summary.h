@@ -18,11 +18,11 @@ struct summary {
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
-	const struct stack *crash;	/* n = 0: none */
-	const char *tuned;		/* words added to the command line, "" none */
-	uint64_t startup_ns;		/* main() to the first guest instruction, less image loading */
-	uint64_t load_ns;		/* reading, unpacking and parsing the image and symbols */
-	uint64_t rss_extra;		/* bytes resident beyond guest RAM at the end */
+	const struct stack *crash; /* n = 0: none */
+	const char *tuned;	   /* words added to the command line, "" none */
+	uint64_t startup_ns;	   /* main() to the first guest instruction, less image loading */
+	uint64_t load_ns;	   /* reading, unpacking and parsing the image and symbols */
+	uint64_t rss_extra;	   /* bytes resident beyond guest RAM at the end */
 };
 
 /* Facts about the end, losses, costs and host, a line each. */

@@ -32,15 +32,17 @@ static int load_image(struct target *t, const char *path, struct err *e)
 
 static int load_symbols(struct target *t, const char *path, struct err *e)
 {
-	struct file_map map = {0};
-	struct symfile f = {0};
+	struct file_map map = { 0 };
+	struct symfile f = { 0 };
 	int ret;
 
 	if (!path) {
 		if (!t->kernel.has_symtab) {
 			/* Nobody asked for these names: where they can't be read, the summary says why. */
-			ret = t->image.is_linux ? kallsyms_from_image(&t->kernel, "the image", &t->symbols, NULL,
-								      &t->symbol_note) : 0;
+			ret = t->image.is_linux
+				      ? kallsyms_from_image(&t->kernel, "the image", &t->symbols,
+							    NULL, &t->symbol_note)
+				      : 0;
 			if (t->symbols)
 				t->symbol_source = "the image's own kallsyms";
 			return ret == -ENOMEM ? err_set(e, ENOMEM, "%s", t->symbol_note.text) : 0;
@@ -192,7 +194,7 @@ void target_settle(struct target *t)
 	if (t->init_end > t->init_start && len <= INIT_TEXT_MAX) {
 		t->init_text = malloc(len);
 		if (!t->init_text || kimage_read(&t->kernel, t->init_start, t->init_text, len) < 0)
-			return;	/* then the image stays, to read from */
+			return; /* then the image stays, to read from */
 	}
 	t->kernel.elf = t->image.elf = NULL;
 	t->kernel.elf_len = t->image.elf_len = 0;

@@ -21,24 +21,24 @@ extern const uint8_t demo_elf[], demo_elf_end[];
 #define TARGET_DEMO_NAME "(embedded demo guest)"
 
 struct target {
-	const char *name;		/* for messages: path or TARGET_DEMO_NAME */
-	struct file_map file;		/* not used for the demo */
+	const char *name;     /* for messages: path or TARGET_DEMO_NAME */
+	struct file_map file; /* not used for the demo */
 	struct boot_image image;
 	struct kimage kernel;
-	const char *symbol_source;	/* where names come from, for the summary; NULL: nowhere */
-	struct symtab *symbols;		/* owned, NULL when there are none */
-	struct err symbol_note;		/* why there are none although none were given; code 0: no such */
+	const char *symbol_source; /* where names come from, for the summary; NULL: nowhere */
+	struct symtab *symbols;	   /* owned, NULL when there are none */
+	struct err symbol_note; /* why there are none although none were given; code 0: no such */
 	bool frame_pointers;
-	struct orc *orc;		/* owned; NULL: the kernel has none, or see orc_note */
-	struct err orc_note;		/* why a table that is there could not be used */
+	struct orc *orc;     /* owned; NULL: the kernel has none, or see orc_note */
+	struct err orc_note; /* why a table that is there could not be used */
 	/* Ring-3 text that is part of the image (a bare-metal kernel's own user part); 0,0 none. */
 	uint64_t user_start, user_end;
-	char osrelease[65];		/* as uname -r says in the guest; "" unknown */
-	uint64_t init_start, init_end;	/* [_sinittext, _einittext), or .init.text; 0,0 unknown */
-	uint8_t *init_text;		/* owned copy of it, after target_settle() */
-	uint64_t irq_stack_ptr;		/* as in struct capture_plan; 0 unknown */
+	char osrelease[65];	       /* as uname -r says in the guest; "" unknown */
+	uint64_t init_start, init_end; /* [_sinittext, _einittext), or .init.text; 0,0 unknown */
+	uint8_t *init_text;	       /* owned copy of it, after target_settle() */
+	uint64_t irq_stack_ptr;	       /* as in struct capture_plan; 0 unknown */
 	bool irq_stack_percpu;
-	const struct gmem *mem;		/* set by target_bind; text is read from the live guest */
+	const struct gmem *mem; /* set by target_bind; text is read from the live guest */
 };
 
 /*

@@ -6,30 +6,32 @@
 
 struct setting {
 	const char *text;
-	const char *why;	/* for the reader of this table; docs/host-quirks.md repeats it */
+	const char *why; /* for the reader of this table; docs/host-quirks.md repeats it */
 	bool one_cpu_only;
 };
 
 /* What a kernel does not know it ignores, so one list serves all versions. */
 static const struct setting settings[] = {
-	{"clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip",
-	 "instructions that are refused, or slow when interpreted; CPUID masks alone leak", false},
-	{"tsc=reliable", "no watchdog that compares clocks under an interpreter", false},
-	{"no_timer_check", "the check counts ticks that come late", false},
-	{"rodata=off", "splitting the direct map takes seconds", false},
-	{"mitigations=off", "each costs instructions at every kernel entry", false},
-	{"init_on_alloc=0", "clearing every page by interpreted stores", false},
-	{"audit=0", "work at every system call", false},
-	{"apparmor=0", "policy unpacking and hashing", false},
-	{"cryptomgr.notests", "self tests of ciphers take minutes", false},
-	{"nowatchdog", "soft-lockup timers are false alarms here", false},
-	{"nosoftlockup", "the same", false},
-	{"random.trust_bootloader=on", "hashing for each random number before there is entropy", false},
-	{"pci=off", "scanning an empty bus of 256 x 32 slots", false},
-	{"initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
-	 "chacha20poly1305_init,jent_mod_init,trace_eval_init",
-	 "self tests and table fix-ups of 2 s to minutes each", false},
-	{"nolapic", "ticks from the PIT, whose period we can stretch", true},
+	{ "clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip",
+	  "instructions that are refused, or slow when interpreted; CPUID masks alone leak",
+	  false },
+	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", false },
+	{ "no_timer_check", "the check counts ticks that come late", false },
+	{ "rodata=off", "splitting the direct map takes seconds", false },
+	{ "mitigations=off", "each costs instructions at every kernel entry", false },
+	{ "init_on_alloc=0", "clearing every page by interpreted stores", false },
+	{ "audit=0", "work at every system call", false },
+	{ "apparmor=0", "policy unpacking and hashing", false },
+	{ "cryptomgr.notests", "self tests of ciphers take minutes", false },
+	{ "nowatchdog", "soft-lockup timers are false alarms here", false },
+	{ "nosoftlockup", "the same", false },
+	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
+	  false },
+	{ "pci=off", "scanning an empty bus of 256 x 32 slots", false },
+	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
+	  "chacha20poly1305_init,jent_mod_init,trace_eval_init",
+	  "self tests and table fix-ups of 2 s to minutes each", false },
+	{ "nolapic", "ticks from the PIT, whose period we can stretch", true },
 };
 
 static void add_word(struct buf *b, const char *word)

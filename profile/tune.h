@@ -14,11 +14,11 @@
 
 struct tune_request {
 	bool is_linux;
-	bool tune;		/* false: --no-tune */
+	bool tune; /* false: --no-tune */
 	unsigned int vcpus;
-	uint32_t tsc_khz;	/* of the guest; 0 unknown */
-	const char *cmdline;	/* --cmdline: replaces the defaults, NULL: keep them */
-	const char *append;	/* --append: added last, so that it wins; may be NULL */
+	uint32_t tsc_khz;    /* of the guest; 0 unknown */
+	const char *cmdline; /* --cmdline: replaces the defaults, NULL: keep them */
+	const char *append;  /* --append: added last, so that it wins; may be NULL */
 };
 
 /*

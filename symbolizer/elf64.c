@@ -53,7 +53,7 @@ static bool table_fits(const struct elf64 *f, uint64_t off, uint64_t n, uint64_t
 
 int elf64_open(struct elf64 *f, const char *name, const uint8_t *data, size_t len, struct err *e)
 {
-	struct elf64 x = {.name = name};
+	struct elf64 x = { .name = name };
 	struct cursor c;
 	const uint8_t *id;
 	uint16_t machine, phentsize, shentsize, phnum, shnum, shstrndx16;
@@ -65,7 +65,8 @@ int elf64_open(struct elf64 *f, const char *name, const uint8_t *data, size_t le
 	if (!id || memcmp(id, ELFMAG, SELFMAG) != 0)
 		return err_set(e, EINVAL, "%s: not an ELF file", name);
 	if (id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB)
-		return err_set(e, EINVAL, "%s: ELF class %u, byte order %u; expected 64-bit little-endian",
+		return err_set(e, EINVAL,
+			       "%s: ELF class %u, byte order %u; expected 64-bit little-endian",
 			       name, id[EI_CLASS], id[EI_DATA]);
 	x.type = cursor_u16(&c);
 	machine = cursor_u16(&c);
@@ -80,24 +81,27 @@ int elf64_open(struct elf64 *f, const char *name, const uint8_t *data, size_t le
 	shnum = cursor_u16(&c);
 	shstrndx16 = cursor_u16(&c);
 	if (c.bad)
-		return err_set(e, EINVAL, "%s: file ends inside the ELF header (%zu bytes)", name, len);
+		return err_set(e, EINVAL, "%s: file ends inside the ELF header (%zu bytes)", name,
+			       len);
 	if (machine != EM_X86_64)
 		return err_set(e, EINVAL, "%s: ELF machine %u, expected %u (x86-64)", name, machine,
 			       EM_X86_64);
 	if (phnum > ELF64_MAX_PHDRS || (phnum && phentsize != sizeof(Elf64_Phdr)) ||
 	    !table_fits(&x, x.phoff, phnum, sizeof(Elf64_Phdr)))
-		return err_set(e, EINVAL, "%s: program headers (%u of %u bytes at offset %llu) are "
-			       "not inside the file", name, phnum, phentsize,
-			       (unsigned long long)x.phoff);
+		return err_set(e, EINVAL,
+			       "%s: program headers (%u of %u bytes at offset %llu) are "
+			       "not inside the file",
+			       name, phnum, phentsize, (unsigned long long)x.phoff);
 	x.phnum = phnum;
 	if (x.shoff == 0) {
 		*f = x;
 		return 0;
 	}
 	if (shentsize != sizeof(Elf64_Shdr) || !table_fits(&x, x.shoff, 1, sizeof(Elf64_Shdr)))
-		return err_set(e, EINVAL, "%s: section headers (%u of %u bytes at offset %llu) are "
-			       "not inside the file", name, shnum, shentsize,
-			       (unsigned long long)x.shoff);
+		return err_set(e, EINVAL,
+			       "%s: section headers (%u of %u bytes at offset %llu) are "
+			       "not inside the file",
+			       name, shnum, shentsize, (unsigned long long)x.shoff);
 	/* Numbers that do not fit 16 bits live in section 0 (System V ABI, "ELF Header"). */
 	x.shnum = shnum;
 	shstrndx = shstrndx16;
@@ -106,12 +110,14 @@ int elf64_open(struct elf64 *f, const char *name, const uint8_t *data, size_t le
 	if (shstrndx16 == SHN_XINDEX)
 		shstrndx = elf64_shdr(&x, 0).sh_link;
 	if (!table_fits(&x, x.shoff, x.shnum, sizeof(Elf64_Shdr)))
-		return err_set(e, EINVAL, "%s: %u section headers at offset %llu do not fit the file",
-			       name, x.shnum, (unsigned long long)x.shoff);
+		return err_set(e, EINVAL,
+			       "%s: %u section headers at offset %llu do not fit the file", name,
+			       x.shnum, (unsigned long long)x.shoff);
 	if (shstrndx && shstrndx < x.shnum) {
 		Elf64_Shdr s = elf64_shdr(&x, shstrndx);
 
-		if (s.sh_type == SHT_STRTAB && !cursor_window(&x.file, s.sh_offset, s.sh_size).bad) {
+		if (s.sh_type == SHT_STRTAB &&
+		    !cursor_window(&x.file, s.sh_offset, s.sh_size).bad) {
 			x.shstr_off = s.sh_offset;
 			x.shstr_len = s.sh_size;
 		}

@@ -18,11 +18,11 @@
 
 struct elf64 {
 	struct cursor file;
-	const char *name;	/* for messages */
+	const char *name; /* for messages */
 	uint16_t type;
 	uint64_t entry, phoff, shoff;
-	uint32_t phnum, shnum;	/* 0: no such table */
-	uint64_t shstr_off, shstr_len;	/* section names; len 0: none */
+	uint32_t phnum, shnum;	       /* 0: no such table */
+	uint64_t shstr_off, shstr_len; /* section names; len 0: none */
 };
 
 /* 0, or -EINVAL: not ELF64 for x86-64, or its tables lie outside the file. */

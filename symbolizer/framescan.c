@@ -36,9 +36,9 @@ static bool decode_at(struct window *w, uint64_t va, struct insn *i)
 
 struct way {
 	uint64_t va;
-	int64_t delta;		/* rsp there, relative to rsp at the start */
+	int64_t delta; /* rsp there, relative to rsp at the start */
 	int64_t rbp_off;
-	int64_t r10_off;	/* r10 = rsp at the start + this, if r10_set */
+	int64_t r10_off; /* r10 = rsp at the start + this, if r10_set */
 	bool delta_lost, popped, r10_set;
 };
 
@@ -46,7 +46,7 @@ struct scanner {
 	const struct unwinder *u;
 	const struct scan_regs *regs;
 	struct window win;
-	uint64_t start, end;	/* text */
+	uint64_t start, end; /* text */
 	bool over_calls;
 	unsigned int steps, nways, nseen;
 	struct way way[MAX_WAYS];
@@ -65,8 +65,9 @@ static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
 		sym = symtab_lookup(s->u->symbols, va, &off);
 		if (sym)
 			return off == 0 ||
-			       (off == 4 && insn_is_fentry(head, s->u->read_text(s->u->ctx, sym->addr,
-										 head, 4), off));
+			       (off == 4 &&
+				insn_is_fentry(head, s->u->read_text(s->u->ctx, sym->addr, head, 4),
+					       off));
 	}
 	return decode_at(&s->win, va + len, &next) && next.kind == INSN_PUSH_RBP &&
 	       (va % 16 == 0 || va % 16 == 4);
@@ -86,15 +87,17 @@ static bool first_visit(struct scanner *s, uint64_t va)
 static struct scan at_rsp(const struct way *w, int64_t off)
 {
 	if (w->delta_lost)
-		return (struct scan){.kind = SCAN_UNKNOWN};
-	return (struct scan){.kind = SCAN_AT_RSP, .off = w->delta + off,
-			     .rbp_saved = w->popped, .rbp_off = w->rbp_off};
+		return (struct scan){ .kind = SCAN_UNKNOWN };
+	return (struct scan){ .kind = SCAN_AT_RSP,
+			      .off = w->delta + off,
+			      .rbp_saved = w->popped,
+			      .rbp_off = w->rbp_off };
 }
 
 /* One instruction's meaning for the frame. true: *out is the way's answer. */
 static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct scan *out)
 {
-	*out = (struct scan){.kind = SCAN_UNKNOWN};
+	*out = (struct scan){ .kind = SCAN_UNKNOWN };
 	switch (i->kind) {
 	case INSN_PUSH_RBP:
 		*out = at_rsp(w, 0);
@@ -110,7 +113,7 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 		 * rbp was saved as any other register, and is no frame pointer.
 		 */
 		if (w->delta_lost || s->regs->rsp + (uint64_t)w->delta == s->regs->rbp) {
-			*out = (struct scan){.kind = SCAN_FRAME, .weak = w->delta_lost};
+			*out = (struct scan){ .kind = SCAN_FRAME, .weak = w->delta_lost };
 			return true;
 		}
 		w->popped = true;
@@ -120,7 +123,7 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 	case INSN_LEAVE:
 	case INSN_RSP_FROM_RBP:
 		if (!w->popped)
-			*out = (struct scan){.kind = SCAN_FRAME};
+			*out = (struct scan){ .kind = SCAN_FRAME };
 		return true;
 	case INSN_R10_FROM_RSP:
 		w->r10_set = !w->delta_lost;
@@ -129,11 +132,12 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 	case INSN_RSP_FROM_R10:
 	case INSN_PUSH_R10_M8:
 		if (w->r10_set) {
-			*out = (struct scan){.kind = SCAN_AT_RSP, .off = w->r10_off - 8};
+			*out = (struct scan){ .kind = SCAN_AT_RSP, .off = w->r10_off - 8 };
 			return true;
 		}
-		*out = (struct scan){.kind = SCAN_AT_R10, .rbp_saved = w->popped,
-				     .rbp_off = w->rbp_off};
+		*out = (struct scan){ .kind = SCAN_AT_R10,
+				      .rbp_saved = w->popped,
+				      .rbp_off = w->rbp_off };
 		return true;
 	case INSN_RSP_ADD:
 		/* 64 KiB: no frame is larger, and sums cannot overflow. */
@@ -150,7 +154,7 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 		if (s->over_calls || (i->kind == INSN_CALL && is_fentry(s, w->va, i->len)))
 			return false;
 		if (!w->popped)
-			*out = (struct scan){.kind = SCAN_FRAME, .weak = true};
+			*out = (struct scan){ .kind = SCAN_FRAME, .weak = true };
 		return true;
 	case INSN_JMP_IND:
 		/* After rbp was restored this can only be a tail call. */
@@ -175,7 +179,7 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 
 static struct scan follow(struct scanner *s, struct way w)
 {
-	struct scan out = {.kind = SCAN_UNKNOWN};
+	struct scan out = { .kind = SCAN_UNKNOWN };
 
 	while (s->steps < MAX_STEPS && w.va >= s->start && w.va < s->end) {
 		struct insn i;
@@ -214,7 +218,7 @@ struct scan framescan(const struct unwinder *u, const struct scan_regs *r, uint6
 	s.end = text_end;
 	s.over_calls = over_calls;
 	s.steps = s.nways = s.nseen = 0;
-	out = follow(&s, (struct way){.va = r->rip});
+	out = follow(&s, (struct way){ .va = r->rip });
 	while (out.kind == SCAN_UNKNOWN && s.nways && s.steps < MAX_STEPS) {
 		struct way w = s.way[--s.nways];
 
@@ -227,7 +231,7 @@ struct scan framescan(const struct unwinder *u, const struct scan_regs *r, uint6
 /* Text of the function from its start, decoded in address order up to `to`. */
 static bool has_prologue(const struct unwinder *u, uint64_t start, uint64_t to)
 {
-	struct window w = {.u = u};
+	struct window w = { .u = u };
 	bool pushed = false;
 
 	if (to - start > MAX_LINEAR)
@@ -261,7 +265,7 @@ enum frame_owner frame_owner(const struct unwinder *u, uint64_t va, unsigned int
 		return OWNER_UNKNOWN;
 	n = u->read_text(u->ctx, sym->addr, head, sizeof(head));
 	push = insn_standard_prologue(head, n < sizeof(head) ? n : sizeof(head));
-	if (push && va - sym->addr >= push + 3)	/* push is its offset plus one */
+	if (push && va - sym->addr >= push + 3) /* push is its offset plus one */
 		return OWNER_FRAME;
 	if (has_prologue(u, sym->addr, va))
 		return OWNER_FRAME;
@@ -270,8 +274,8 @@ enum frame_owner frame_owner(const struct unwinder *u, uint64_t va, unsigned int
 
 struct scan framescan_linear(const struct unwinder *u, uint64_t va)
 {
-	const struct scan unknown = {.kind = SCAN_UNKNOWN};
-	struct window w = {.u = u};
+	const struct scan unknown = { .kind = SCAN_UNKNOWN };
+	struct window w = { .u = u };
 	const struct symbol *sym;
 	uint64_t off, at;
 	int64_t delta = 0;
@@ -321,11 +325,11 @@ struct scan framescan_linear(const struct unwinder *u, uint64_t va)
 	if (at != va)
 		return unknown;
 	if (down)
-		return (struct scan){.kind = SCAN_AT_RSP};
+		return (struct scan){ .kind = SCAN_AT_RSP };
 	if (framed)
-		return (struct scan){.kind = SCAN_FRAME};
+		return (struct scan){ .kind = SCAN_FRAME };
 	/* No frame up to here: rsp is as it was at entry, less what was pushed. */
 	if (pushed || (ended && delta))
 		return unknown;
-	return (struct scan){.kind = SCAN_AT_RSP, .off = -delta};
+	return (struct scan){ .kind = SCAN_AT_RSP, .off = -delta };
 }

@@ -16,24 +16,24 @@
 
 enum scan_kind {
 	SCAN_UNKNOWN = 0,
-	SCAN_FRAME,	/* rbp leads to this function's frame */
-	SCAN_AT_RSP,	/* the return address is at rsp + off */
-	SCAN_AT_R10,	/* the return address is at r10 - 8 */
-	SCAN_IRET,	/* an interrupt return frame is at rsp + off */
+	SCAN_FRAME,  /* rbp leads to this function's frame */
+	SCAN_AT_RSP, /* the return address is at rsp + off */
+	SCAN_AT_R10, /* the return address is at r10 - 8 */
+	SCAN_IRET,   /* an interrupt return frame is at rsp + off */
 };
 
 struct scan {
 	enum scan_kind kind;
-	bool weak;		/* SCAN_FRAME only because the code goes on to call something or pops rbp */
-	bool by_return;		/* SCAN_AT_RSP from following rsp to a return */
-	bool rbp_saved;		/* the caller's rbp is at rsp + rbp_off, else still in rbp */
+	bool weak;	/* SCAN_FRAME only because the code goes on to call something or pops rbp */
+	bool by_return; /* SCAN_AT_RSP from following rsp to a return */
+	bool rbp_saved; /* the caller's rbp is at rsp + rbp_off, else still in rbp */
 	int64_t off, rbp_off;
 };
 
 /* Registers that a scan starts from. */
 struct scan_regs {
 	uint64_t rip, rsp, rbp, r10;
-	uint64_t r13, rdi, rdx;	/* with r10: only where `whole` says that they are known */
+	uint64_t r13, rdi, rdx; /* with r10: only where `whole` says that they are known */
 	bool whole;
 };
 
@@ -45,10 +45,10 @@ struct scan framescan(const struct unwinder *u, const struct scan_regs *r, uint6
 		      uint64_t text_end, bool over_calls);
 
 enum frame_owner {
-	OWNER_UNKNOWN,	/* no symbol covers it */
-	OWNER_FRAME,	/* the function sets up a frame before va */
-	OWNER_NONE,	/* it does not */
-	OWNER_PART,	/* a part split off a function (".cold"), entered with its frame */
+	OWNER_UNKNOWN, /* no symbol covers it */
+	OWNER_FRAME,   /* the function sets up a frame before va */
+	OWNER_NONE,    /* it does not */
+	OWNER_PART,    /* a part split off a function (".cold"), entered with its frame */
 };
 
 /* Does the function that covers va - back keep a frame there? */

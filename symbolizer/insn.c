@@ -5,16 +5,18 @@
 
 /* What follows an opcode byte. */
 enum {
-	M = 1,		/* ModRM */
-	B = 2,		/* 1 immediate byte */
-	Z = 4,		/* 4 immediate bytes, 2 with an operand size prefix */
-	W = 8,		/* 2 immediate bytes */
-	V = 16,		/* as Z, but 8 with REX.W (mov imm64) */
-	O = 32,		/* a memory offset of the address size (8 or 4) */
-	G = 64,		/* group 3: immediate only for /0 and /1 */
-	X = 128,	/* not an instruction in 64-bit mode */
+	M = 1,	 /* ModRM */
+	B = 2,	 /* 1 immediate byte */
+	Z = 4,	 /* 4 immediate bytes, 2 with an operand size prefix */
+	W = 8,	 /* 2 immediate bytes */
+	V = 16,	 /* as Z, but 8 with REX.W (mov imm64) */
+	O = 32,	 /* a memory offset of the address size (8 or 4) */
+	G = 64,	 /* group 3: immediate only for /0 and /1 */
+	X = 128, /* not an instruction in 64-bit mode */
 };
 
+/* Sixteen opcodes a line, as the maps of the SDM have them. */
+/* clang-format off */
 static const uint8_t map_one[256] = {
 #define ALU M, M, M, M, B, Z, X, X
 	ALU, ALU, ALU, ALU, ALU, ALU, ALU, ALU,
@@ -32,7 +34,10 @@ static const uint8_t map_one[256] = {
 	/* e0 */ B, B, B, B, B, B, B, B, Z, Z, X, B, 0, 0, 0, 0,
 	/* f0 */ X, 0, X, X, 0, 0, M | B | G, M | Z | G, 0, 0, 0, 0, 0, 0, M, M,
 };
+/* clang-format on */
 
+/* Sixteen opcodes a line, as the maps of the SDM have them. */
+/* clang-format off */
 static const uint8_t map_two[256] = {
 	/* 00 */ M, M, M, M, X, 0, 0, 0, 0, 0, X, 0, X, M, 0, M | B,
 	/* 10 */ M, M, M, M, M, M, M, M, M, M, M, M, M, M, M, M,
@@ -51,10 +56,11 @@ static const uint8_t map_two[256] = {
 	/* e0 */ M, M, M, M, M, M, M, M, M, M, M, M, M, M, M, M,
 	/* f0 */ M, M, M, M, M, M, M, M, M, M, M, M, M, M, M, M,
 };
+/* clang-format on */
 
 struct bytes {
 	const uint8_t *p;
-	unsigned int pos, avail;	/* avail <= INSN_MAX_LEN */
+	unsigned int pos, avail; /* avail <= INSN_MAX_LEN */
 };
 
 static bool next(struct bytes *b, uint8_t *v)
@@ -75,7 +81,7 @@ static int32_t le32(const uint8_t *p)
 
 /* The parts of one instruction that classification looks at. */
 struct parts {
-	unsigned int map;	/* 1: one byte, 2: 0f, 3: 0f 38, 4: 0f 3a, 5: VEX or EVEX */
+	unsigned int map; /* 1: one byte, 2: 0f, 3: 0f 38, 4: 0f 3a, 5: VEX or EVEX */
 	uint8_t op, rex, modrm;
 	bool has_modrm, opsize, addrsize, rep;
 	unsigned int disp_len, imm_len, imm_pos, modrm_pos;
@@ -143,10 +149,12 @@ static bool split_vex(struct bytes *b, struct parts *x, unsigned int *f)
 	switch (map) {
 	case 1:
 		*f = map_two[x->op];
-		if (*f & Z)	/* mask register operations sit where 0f has its jumps */
+		if (*f & Z) /* mask register operations sit where 0f has its jumps */
 			*f = M;
 		return true;
-	case 2: case 5: case 6:
+	case 2:
+	case 5:
+	case 6:
 		*f = M;
 		return true;
 	case 3:
@@ -204,8 +212,7 @@ static bool split(struct bytes *b, struct parts *x)
 	if ((f & M) && !skip_modrm(b, x))
 		return false;
 	/* Near branches have 32-bit displacements whatever the operand size prefix says. */
-	if ((x->map == 1 && (v == 0xe8 || v == 0xe9)) ||
-	    (x->map == 2 && (x->op & 0xf0) == 0x80))
+	if ((x->map == 1 && (v == 0xe8 || v == 0xe9)) || (x->map == 2 && (x->op & 0xf0) == 0x80))
 		x->opsize = false;
 	x->imm_pos = b->pos;
 	x->imm_len = imm_len(x, f);
@@ -261,7 +268,7 @@ static void classify_lea(struct insn *i, const struct parts *x, const uint8_t *p
 		return;
 	if ((x->modrm & 7) == 4) {
 		at++;
-		if (sib != 0x24 || (x->rex & 3))	/* anything but plain (%rsp) */
+		if (sib != 0x24 || (x->rex & 3)) /* anything but plain (%rsp) */
 			return;
 	}
 	disp = mod == 1 ? (int8_t)p[at] : le32(p + at);
@@ -304,18 +311,26 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 		return;
 	}
 	switch (op) {
-	case 0x63: case 0x69: case 0x6b:
+	case 0x63:
+	case 0x69:
+	case 0x6b:
 		if (modrm_reg(x) == RSP)
 			i->kind = INSN_RSP_LOST;
 		break;
-	case 0xc1: case 0xc7: case 0xd1: case 0xd3: case 0xf7:
+	case 0xc1:
+	case 0xc7:
+	case 0xd1:
+	case 0xd3:
+	case 0xf7:
 		if (mod == 3 && modrm_rm(x) == RSP)
 			i->kind = INSN_RSP_LOST;
 		break;
-	case 0x68: case 0x6a:
+	case 0x68:
+	case 0x6a:
 		rsp_add(i, -8);
 		break;
-	case 0x81: case 0x83:
+	case 0x81:
+	case 0x83:
 		if (mod != 3 || modrm_rm(x) != RSP || sub == 7)
 			break;
 		i->kind = INSN_RSP_LOST;
@@ -359,27 +374,36 @@ static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p
 	case 0x9d:
 		rsp_add(i, 8);
 		break;
-	case 0xbc: case 0xc8:
+	case 0xbc:
+	case 0xc8:
 		if (op == 0xc8 || !(x->rex & 1))
 			i->kind = INSN_RSP_LOST;
 		break;
-	case 0xc2: case 0xc3:
+	case 0xc2:
+	case 0xc3:
 		i->kind = INSN_RET;
 		break;
 	case 0xc9:
 		i->kind = INSN_LEAVE;
 		break;
-	case 0xca: case 0xcb: case 0xcc: case 0xf4:
+	case 0xca:
+	case 0xcb:
+	case 0xcc:
+	case 0xf4:
 		i->kind = INSN_TRAP;
 		break;
 	case 0xcf:
 		i->kind = (x->rex & 8) ? INSN_IRET : INSN_TRAP;
 		break;
-	case 0xe0: case 0xe1: case 0xe2: case 0xe3:
+	case 0xe0:
+	case 0xe1:
+	case 0xe2:
+	case 0xe3:
 		i->kind = INSN_JCC;
 		i->value = (int64_t)(end + (uint64_t)(int64_t)(int8_t)imm[0]);
 		break;
-	case 0xe8: case 0xe9:
+	case 0xe8:
+	case 0xe9:
 		i->kind = op == 0xe8 ? INSN_CALL : INSN_JMP;
 		i->value = (int64_t)(end + (uint64_t)(int64_t)le32(imm));
 		break;
@@ -425,18 +449,20 @@ static void classify_two(struct insn *i, const struct parts *x, const uint8_t *p
 		/* cmov, imul, movzx, movsx, bit counts: to reg. (A byte source "rsp" is %ah.) */
 		if (modrm_reg(x) == RSP)
 			i->kind = INSN_RSP_LOST;
-	} else if (op == 0xa4 || op == 0xa5 || op == 0xab || op == 0xac || op == 0xad || op == 0xb1 ||
-		   op == 0xb3 || op == 0xba || op == 0xbb || op == 0xc1) {
+	} else if (op == 0xa4 || op == 0xa5 || op == 0xab || op == 0xac || op == 0xad ||
+		   op == 0xb1 || op == 0xb3 || op == 0xba || op == 0xbb || op == 0xc1) {
 		/* shifts, bit tests, exchanges: to rm, xadd to both */
-		if (((x->modrm >> 6) == 3 && modrm_rm(x) == RSP) || (op == 0xc1 && modrm_reg(x) == RSP))
+		if (((x->modrm >> 6) == 3 && modrm_rm(x) == RSP) ||
+		    (op == 0xc1 && modrm_reg(x) == RSP))
 			i->kind = INSN_RSP_LOST;
 	}
 }
 
 bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail)
 {
-	struct bytes b = {.p = p, .avail = avail < INSN_MAX_LEN ? (unsigned int)avail : INSN_MAX_LEN};
-	struct parts x = {0};
+	struct bytes b = { .p = p,
+			   .avail = avail < INSN_MAX_LEN ? (unsigned int)avail : INSN_MAX_LEN };
+	struct parts x = { 0 };
 
 	if (!split(&b, &x))
 		return false;
@@ -450,7 +476,7 @@ bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail)
 	return true;
 }
 
-static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 bool insn_is_fentry(const uint8_t *p, size_t avail, uint64_t off)
 {
@@ -459,7 +485,7 @@ bool insn_is_fentry(const uint8_t *p, size_t avail, uint64_t off)
 
 unsigned int insn_standard_prologue(const uint8_t *p, size_t avail)
 {
-	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	size_t at = 0;
 
 	if (avail >= 4 && !memcmp(p, endbr64, 4))

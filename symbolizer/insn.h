@@ -16,31 +16,31 @@
 #define INSN_MAX_LEN 15u
 
 enum insn_kind {
-	INSN_OTHER = 1,		/* leaves rsp and the flow of control alone */
+	INSN_OTHER = 1, /* leaves rsp and the flow of control alone */
 	INSN_PUSH_RBP,
 	INSN_POP_RBP,
-	INSN_MOV_RSP_RBP,	/* rbp = rsp: a frame begins */
+	INSN_MOV_RSP_RBP, /* rbp = rsp: a frame begins */
 	INSN_LEAVE,
-	INSN_RSP_FROM_RBP,	/* rsp = rbp or rbp + displacement */
-	INSN_RSP_FROM_R10,	/* lea -8(%r10),%rsp: end of a function that realigned its stack */
-	INSN_R10_FROM_RSP,	/* lea value(%rsp),%r10: its start */
-	INSN_PUSH_R10_M8,	/* push -8(%r10): then it copies the return address */
-	INSN_RSP_ADD,		/* push, pop, add, sub, lea: rsp += value */
-	INSN_RSP_LOST,		/* rsp changes in a way that we do not follow */
-	INSN_CALL,		/* direct: target in value */
+	INSN_RSP_FROM_RBP, /* rsp = rbp or rbp + displacement */
+	INSN_RSP_FROM_R10, /* lea -8(%r10),%rsp: end of a function that realigned its stack */
+	INSN_R10_FROM_RSP, /* lea value(%rsp),%r10: its start */
+	INSN_PUSH_R10_M8,  /* push -8(%r10): then it copies the return address */
+	INSN_RSP_ADD,	   /* push, pop, add, sub, lea: rsp += value */
+	INSN_RSP_LOST,	   /* rsp changes in a way that we do not follow */
+	INSN_CALL,	   /* direct: target in value */
 	INSN_CALL_IND,
-	INSN_JMP,		/* target in value */
-	INSN_JCC,		/* target in value */
+	INSN_JMP, /* target in value */
+	INSN_JCC, /* target in value */
 	INSN_JMP_IND,
 	INSN_RET,
 	INSN_IRET,
-	INSN_TRAP,		/* ud2, int3, hlt, sysret ...: nothing follows that we could use */
+	INSN_TRAP, /* ud2, int3, hlt, sysret ...: nothing follows that we could use */
 };
 
 struct insn {
 	uint8_t len;
-	uint8_t kind;		/* enum insn_kind */
-	int64_t value;		/* RSP_ADD, R10_FROM_RSP: bytes; CALL, JMP, JCC: target */
+	uint8_t kind;  /* enum insn_kind */
+	int64_t value; /* RSP_ADD, R10_FROM_RSP: bytes; CALL, JMP, JCC: target */
 };
 
 /* Decode at va from the avail bytes at p. false: not an instruction, or it does not fit. */

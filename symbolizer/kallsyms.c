@@ -243,19 +243,21 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 		enum kallsyms_encoding encoding;
 		bool first;
 	} ways[] = {
-		{KALLSYMS_PERCPU, true},  {KALLSYMS_RELATIVE, true},  {KALLSYMS_ABSOLUTE, true},
-		{KALLSYMS_PERCPU, false}, {KALLSYMS_RELATIVE, false}, {KALLSYMS_ABSOLUTE, false},
-		{KALLSYMS_PLACE, false},
+		{ KALLSYMS_PERCPU, true },    { KALLSYMS_RELATIVE, true },
+		{ KALLSYMS_ABSOLUTE, true },  { KALLSYMS_PERCPU, false },
+		{ KALLSYMS_RELATIVE, false }, { KALLSYMS_ABSOLUTE, false },
+		{ KALLSYMS_PLACE, false },
 	};
 	char why[120], reasons[360] = "";
 	struct symtab *best = NULL;
-	struct err doubt = {0};
+	struct err doubt = { 0 };
 	size_t n = 0;
 	int ret;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		struct hypothesis way = {
-			.t = t, .encoding = ways[i].encoding, .first = ways[i].first};
+		struct hypothesis way = { .t = t,
+					  .encoding = ways[i].encoding,
+					  .first = ways[i].first };
 		struct symtab *s = NULL;
 
 		if (!place(&way))
@@ -300,7 +302,8 @@ static struct extent extent_of(const struct kallsyms_range *range, unsigned int 
 			       uint64_t text, uint64_t end)
 {
 	struct extent x = {
-		.text = text, .start = text, .end = end, .range = range, .nrange = nrange};
+		.text = text, .start = text, .end = end, .range = range, .nrange = nrange
+	};
 
 	if (text || end)
 		return x;
@@ -327,7 +330,7 @@ int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uin
 	struct extent x = extent_of(range, nrange, text, end);
 	struct kallsyms_tables found[MAX_FOUND];
 	struct kallsyms_search search;
-	struct hypothesis h = {0};
+	struct hypothesis h = { 0 };
 	struct symtab *t = NULL;
 	unsigned int n = 0;
 	int ret;

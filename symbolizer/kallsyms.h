@@ -60,31 +60,31 @@
  * in one range, so adjacent pieces are joined by the caller.
  */
 struct kallsyms_range {
-	uint64_t va;		/* multiple of 8 */
+	uint64_t va; /* multiple of 8 */
 	const uint8_t *bytes;
 	size_t len;
 };
 
 enum kallsyms_encoding {
-	KALLSYMS_ABSOLUTE = 1,	/* 8 bytes each: the address */
-	KALLSYMS_RELATIVE,	/* unsigned 4 bytes each: distance from the base that follows them */
+	KALLSYMS_ABSOLUTE = 1, /* 8 bytes each: the address */
+	KALLSYMS_RELATIVE,     /* unsigned 4 bytes each: distance from the base that follows them */
 	/*
 	 * Signed 4 bytes each: a negative one is -1 - distance from the base, others
 	 * are the value itself. For x86 SMP before 6.15, whose per-CPU variables are
 	 * linked at 0.
 	 */
 	KALLSYMS_PERCPU,
-	KALLSYMS_PLACE,		/* signed 4 bytes each: distance from where the entry itself lies */
+	KALLSYMS_PLACE, /* signed 4 bytes each: distance from where the entry itself lies */
 };
 
 /* What was found, for people. */
 struct kallsyms_info {
 	enum kallsyms_encoding encoding;
-	bool addresses_first;		/* the old order */
-	unsigned int long_names;	/* names with a two-byte length */
-	uint32_t count;			/* symbols in the tables */
+	bool addresses_first;	 /* the old order */
+	unsigned int long_names; /* names with a two-byte length */
+	uint32_t count;		 /* symbols in the tables */
 	uint64_t names_va, token_va, addresses_va;
-	char layout[128];		/* all of it in words */
+	char layout[128]; /* all of it in words */
 };
 
 /*

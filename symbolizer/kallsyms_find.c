@@ -321,7 +321,7 @@ static bool find_rest(struct kallsyms_tables *t, struct kallsyms_search *s)
 {
 	static const struct {
 		unsigned int size, padding;
-	} shapes[] = {{4, 0}, {4, 4}, {8, 0}};
+	} shapes[] = { { 4, 0 }, { 4, 4 }, { 8, 0 } };
 	bool markers = false;
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
@@ -346,7 +346,7 @@ static bool find_rest(struct kallsyms_tables *t, struct kallsyms_search *s)
 int kallsyms_find(const struct kallsyms_range *r, struct kallsyms_search *s,
 		  struct kallsyms_tables *out, unsigned int max)
 {
-	struct kallsyms_tables t = {.va = r->va};
+	struct kallsyms_tables t = { .va = r->va };
 	unsigned int n = 0;
 
 	/* Offsets of tokens are kept in 32 bits. */

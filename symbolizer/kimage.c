@@ -30,19 +30,25 @@ static int parse_segments(struct kimage *k, const struct elf64 *f, struct err *e
 				       KIMAGE_MAX_SEGMENTS);
 		if (p.p_filesz > p.p_memsz || p.p_memsz - 1 > UINT64_MAX - p.p_vaddr ||
 		    p.p_memsz - 1 > UINT64_MAX - p.p_paddr)
-			return err_set(e, EINVAL, "%s: program header %u: sizes 0x%llx in the file and "
-				       "0x%llx in memory at 0x%llx make no sense", f->name, i,
-				       (unsigned long long)p.p_filesz, (unsigned long long)p.p_memsz,
+			return err_set(e, EINVAL,
+				       "%s: program header %u: sizes 0x%llx in the file and "
+				       "0x%llx in memory at 0x%llx make no sense",
+				       f->name, i, (unsigned long long)p.p_filesz,
+				       (unsigned long long)p.p_memsz,
 				       (unsigned long long)p.p_vaddr);
 		if (p.p_filesz && cursor_window(&f->file, p.p_offset, p.p_filesz).bad)
-			return err_set(e, EINVAL, "%s: program header %u: 0x%llx bytes at offset 0x%llx "
-				       "are not in the file (0x%zx bytes; is it complete?)", f->name, i,
-				       (unsigned long long)p.p_filesz, (unsigned long long)p.p_offset,
-				       f->file.len);
+			return err_set(e, EINVAL,
+				       "%s: program header %u: 0x%llx bytes at offset 0x%llx "
+				       "are not in the file (0x%zx bytes; is it complete?)",
+				       f->name, i, (unsigned long long)p.p_filesz,
+				       (unsigned long long)p.p_offset, f->file.len);
 		*s = (struct kimage_segment){
-			.va = p.p_vaddr, .pa = p.p_paddr,
+			.va = p.p_vaddr,
+			.pa = p.p_paddr,
 			/* An offset without bytes may be anything: not one to do sums with. */
-			.file_off = p.p_filesz ? p.p_offset : 0, .file_len = p.p_filesz, .mem_len = p.p_memsz,
+			.file_off = p.p_filesz ? p.p_offset : 0,
+			.file_len = p.p_filesz,
+			.mem_len = p.p_memsz,
 			.flags = p.p_flags,
 		};
 		k->nseg++;
@@ -172,7 +178,7 @@ static void find_banner(struct kimage *k)
 
 int kimage_parse(struct kimage *k, const char *name, const uint8_t *elf, size_t len, struct err *e)
 {
-	struct kimage x = {.elf = elf, .elf_len = len};
+	struct kimage x = { .elf = elf, .elf_len = len };
 	struct elf64 f;
 	int ret;
 
@@ -180,15 +186,17 @@ int kimage_parse(struct kimage *k, const char *name, const uint8_t *elf, size_t 
 	if (ret < 0)
 		return ret;
 	if (f.type != ET_EXEC && f.type != ET_DYN)
-		return err_set(e, EINVAL, "%s: ELF type %u, expected an executable (%u)", name, f.type,
-			       ET_EXEC);
+		return err_set(e, EINVAL, "%s: ELF type %u, expected an executable (%u)", name,
+			       f.type, ET_EXEC);
 	ret = parse_segments(&x, &f, e);
 	if (ret < 0)
 		return ret;
 	find_extent(&x, &f);
 	if (x.text == x.etext)
-		return err_set(e, EINVAL, "%s: no executable segment with bytes: not a kernel image "
-			       "(a file that holds only debug information?)", name);
+		return err_set(e, EINVAL,
+			       "%s: no executable segment with bytes: not a kernel image "
+			       "(a file that holds only debug information?)",
+			       name);
 	find_build_id(&x, &f);
 	find_banner(&x);
 	for (uint32_t i = 0; i < f.shnum; i++) {
@@ -279,9 +287,10 @@ static int add_elf_symbols(const struct elf64 *f, const Elf64_Shdr *symtab, stru
 	int ret;
 
 	if (c.bad || symtab->sh_link >= f->shnum || symtab->sh_entsize != sizeof(Elf64_Sym))
-		return err_set(e, EINVAL, "%s: the symbol table (0x%llx bytes at offset 0x%llx) is "
-			       "not inside the file or has no string table", f->name,
-			       (unsigned long long)symtab->sh_size,
+		return err_set(e, EINVAL,
+			       "%s: the symbol table (0x%llx bytes at offset 0x%llx) is "
+			       "not inside the file or has no string table",
+			       f->name, (unsigned long long)symtab->sh_size,
 			       (unsigned long long)symtab->sh_offset);
 	str = elf64_shdr(f, symtab->sh_link);
 	names = cursor_window(&f->file, str.sh_offset, str.sh_size);
@@ -306,14 +315,15 @@ static int add_elf_symbols(const struct elf64 *f, const Elf64_Shdr *symtab, stru
 			continue;
 		/* Only as far as a name may reach: names overlap in a hostile table. */
 		one = cursor_window(&names, name,
-				    names.len - name < SYMTAB_MAX_NAME + 1 ? names.len - name :
-									     SYMTAB_MAX_NAME + 1);
+				    names.len - name < SYMTAB_MAX_NAME + 1 ? names.len - name
+									   : SYMTAB_MAX_NAME + 1);
 		if (!cursor_str_at(&one, 0) || one.base[0] == 0)
 			continue;
-		ret = symtab_add(t, addr, size, symbol_type(f, shndx, info), (const char *)one.base);
+		ret = symtab_add(t, addr, size, symbol_type(f, shndx, info),
+				 (const char *)one.base);
 		if (ret < 0)
-			return err_set(e, -ret, "%s: cannot keep more than %zu symbols: %s", f->name,
-				       symtab_count(t), strerror(-ret));
+			return err_set(e, -ret, "%s: cannot keep more than %zu symbols: %s",
+				       f->name, symtab_count(t), strerror(-ret));
 	}
 	return 0;
 }

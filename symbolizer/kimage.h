@@ -22,11 +22,11 @@
 struct kimage_segment {
 	uint64_t va, pa;
 	uint64_t file_off, file_len, mem_len;
-	uint32_t flags;	/* PF_R | PF_W | PF_X */
+	uint32_t flags; /* PF_R | PF_W | PF_X */
 };
 
 struct kimage {
-	const uint8_t *elf;	/* borrowed */
+	const uint8_t *elf; /* borrowed */
 	size_t elf_len;
 	struct kimage_segment seg[KIMAGE_MAX_SEGMENTS];
 	unsigned int nseg;
@@ -39,10 +39,10 @@ struct kimage {
 	 */
 	uint64_t text, etext, end;
 	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
-	unsigned int build_id_len;	/* 0 when there is none */
-	char banner[256];		/* "Linux version ..." up to the newline, or "" */
-	bool has_orc;			/* an .orc_unwind section exists */
-	bool has_symtab;		/* a non-empty .symtab exists */
+	unsigned int build_id_len; /* 0 when there is none */
+	char banner[256];	   /* "Linux version ..." up to the newline, or "" */
+	bool has_orc;		   /* an .orc_unwind section exists */
+	bool has_symtab;	   /* a non-empty .symtab exists */
 };
 
 /* name is for messages. Returns -EINVAL for anything that is not a sane ELF64 x86-64 executable. */

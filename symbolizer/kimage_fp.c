@@ -106,7 +106,7 @@ static size_t collect_targets(const struct kimage *k, uint64_t *target)
 
 bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t)
 {
-	struct verdict v = {0};
+	struct verdict v = { 0 };
 
 	if (k->has_orc)
 		return false;
@@ -128,7 +128,8 @@ bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t)
 
 		for (size_t i = 0; i < n; i += step)
 			look_at_function(k, target[i],
-					 i + 1 < n ? target[i + 1] - target[i] : MAX_FUNCTION_BYTES, &v);
+					 i + 1 < n ? target[i + 1] - target[i] : MAX_FUNCTION_BYTES,
+					 &v);
 		free(target);
 	}
 	return judge(&v);

@@ -17,22 +17,22 @@
 #define ODD_SHARE 1000u
 
 struct orc {
-	uint64_t base, end;	/* code covered */
+	uint64_t base, end; /* code covered */
 	size_t n;
 	uint32_t nblocks;
 	enum orc_layout layout;
-	uint32_t *off;		/* of each entry, from base; ascending */
-	uint32_t *block;	/* first entry that starts at or after the block; nblocks + 1 of them */
+	uint32_t *off;	 /* of each entry, from base; ascending */
+	uint32_t *block; /* first entry that starts at or after the block; nblocks + 1 of them */
 	struct orc_entry *entry;
 };
 
 /* -- which layout? ------------------------------------------------------------- */
 
 struct census {
-	size_t n, bad;		/* bad: under every layout */
+	size_t n, bad; /* bad: under every layout */
 	size_t wrong[ORC_LAYOUT_6_4 + 1];
 	size_t calls[ORC_LAYOUT_6_4 + 1];
-	size_t known[ORC_LAYOUT_6_4 + 1];	/* entries that lead somewhere */
+	size_t known[ORC_LAYOUT_6_4 + 1]; /* entries that lead somewhere */
 	size_t bit10, bit11;
 };
 
@@ -92,7 +92,7 @@ static enum orc_layout judge(const struct census *c)
 
 static enum orc_layout find_layout(const uint8_t *entries, size_t n)
 {
-	struct census census = {0};
+	struct census census = { 0 };
 	struct cursor c;
 
 	cursor_init(&c, entries, n * ENTRY_BYTES);
@@ -107,8 +107,10 @@ static struct orc_entry normalise(enum orc_layout l, int16_t sp_offset, int16_t 
 				  uint16_t flags)
 {
 	struct orc_entry x = {
-		.sp_offset = sp_offset, .bp_offset = bp_offset,
-		.sp_reg = flags & 15, .bp_reg = flags >> 4 & 15,
+		.sp_offset = sp_offset,
+		.bp_offset = bp_offset,
+		.sp_reg = flags & 15,
+		.bp_reg = flags >> 4 & 15,
 	};
 	unsigned int type = flags >> 8 & 3;
 
@@ -118,11 +120,15 @@ static struct orc_entry normalise(enum orc_layout l, int16_t sp_offset, int16_t 
 		x.signal = flags >> 11 & 1;
 		break;
 	case ORC_LAYOUT_6_3:
-		x.type = x.sp_reg ? type + ORC_CALL : flags & 0x800 ? ORC_END_OF_STACK : ORC_UNDEFINED;
+		x.type = x.sp_reg	 ? type + ORC_CALL
+			 : flags & 0x800 ? ORC_END_OF_STACK
+					 : ORC_UNDEFINED;
 		x.signal = flags >> 10 & 1;
 		break;
 	case ORC_LAYOUT_4_18:
-		x.type = x.sp_reg ? type + ORC_CALL : flags & 0x400 ? ORC_END_OF_STACK : ORC_UNDEFINED;
+		x.type = x.sp_reg	 ? type + ORC_CALL
+			 : flags & 0x400 ? ORC_END_OF_STACK
+					 : ORC_UNDEFINED;
 		x.signal = x.sp_reg && type;
 		break;
 	default:
@@ -134,7 +140,7 @@ static struct orc_entry normalise(enum orc_layout l, int16_t sp_offset, int16_t 
 	/* What a few odd entries say is not worth believing. */
 	if (flags >> 12 || x.type > ORC_REGS_PARTIAL || !good_regs(x.sp_reg, x.bp_reg) ||
 	    (x.type >= ORC_CALL && !x.sp_reg))
-		return (struct orc_entry){.type = ORC_UNDEFINED};
+		return (struct orc_entry){ .type = ORC_UNDEFINED };
 	return x;
 }
 
@@ -175,7 +181,7 @@ static size_t read_rows(const struct orc_tables *t, enum orc_layout l, struct ro
 
 		if (va < t->text_start || va > t->text_end)
 			continue;
-		row[n] = (struct row){va, normalise(l, sp, bp, flags)};
+		row[n] = (struct row){ va, normalise(l, sp, bp, flags) };
 		sorted &= n == 0 || cmp_row(&row[n - 1], &row[n]) <= 0;
 		n++;
 	}
@@ -218,19 +224,23 @@ int orc_build(struct orc **out, const struct orc_tables *t, struct err *e)
 	if (t->n == 0 || t->text_end <= t->text_start)
 		return err_set(e, EINVAL, "the ORC table is empty");
 	if (t->n > ORC_MAX_ENTRIES || t->text_end - t->text_start > ORC_MAX_SPAN)
-		return err_set(e, E2BIG, "%zu ORC entries over %llu bytes of code: more than we take",
-			       t->n, (unsigned long long)(t->text_end - t->text_start));
+		return err_set(e, E2BIG,
+			       "%zu ORC entries over %llu bytes of code: more than we take", t->n,
+			       (unsigned long long)(t->text_end - t->text_start));
 	layout = find_layout(t->entries, t->n);
 	if (layout == ORC_LAYOUT_NONE)
-		return err_set(e, EINVAL, "the %zu ORC entries make no sense in any known layout", t->n);
+		return err_set(e, EINVAL, "the %zu ORC entries make no sense in any known layout",
+			       t->n);
 	row = malloc(t->n * sizeof(*row));
 	if (!row)
 		return err_set(e, ENOMEM, "no memory for %zu ORC entries", t->n);
 	n = read_rows(t, layout, row);
 	if ((t->n - n) * ODD_SHARE > t->n) {
 		free(row);
-		return err_set(e, EINVAL, "%zu of %zu ORC entries are for addresses outside of the "
-			       "kernel's text", t->n - n, t->n);
+		return err_set(e, EINVAL,
+			       "%zu of %zu ORC entries are for addresses outside of the "
+			       "kernel's text",
+			       t->n - n, t->n);
 	}
 	o = calloc(1, sizeof(*o));
 	if (!o) {
@@ -302,7 +312,7 @@ enum orc_layout orc_layout(const struct orc *o)
 
 const char *orc_layout_name(enum orc_layout l)
 {
-	static const char *const name[] = {"none", "4.14", "4.18", "6.3", "6.4"};
+	static const char *const name[] = { "none", "4.14", "4.18", "6.3", "6.4" };
 
 	return (unsigned int)l <= ORC_LAYOUT_6_4 ? name[l] : "none";
 }

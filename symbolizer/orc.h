@@ -33,11 +33,11 @@
 #include <stdint.h>
 
 #define ORC_MAX_ENTRIES (16u << 20)
-#define ORC_MAX_SPAN (512ull << 20)	/* bytes of code that one table covers */
+#define ORC_MAX_SPAN (512ull << 20) /* bytes of code that one table covers */
 
 /* arch/x86/include/asm/orc_types.h */
 enum orc_reg {
-	ORC_UNDEFINED_REG = 0,	/* sp_reg: not known; bp_reg: rbp is unchanged */
+	ORC_UNDEFINED_REG = 0, /* sp_reg: not known; bp_reg: rbp is unchanged */
 	ORC_PREV_SP = 1,
 	ORC_DX = 2,
 	ORC_DI = 3,
@@ -50,18 +50,18 @@ enum orc_reg {
 };
 
 enum orc_type {
-	ORC_UNDEFINED = 0,	/* nothing is known here */
-	ORC_END_OF_STACK,	/* nothing called this */
-	ORC_CALL,		/* the return address is below the CFA */
-	ORC_REGS,		/* a struct pt_regs is at the CFA */
-	ORC_REGS_PARTIAL,	/* an interrupt return frame is at the CFA */
+	ORC_UNDEFINED = 0, /* nothing is known here */
+	ORC_END_OF_STACK,  /* nothing called this */
+	ORC_CALL,	   /* the return address is below the CFA */
+	ORC_REGS,	   /* a struct pt_regs is at the CFA */
+	ORC_REGS_PARTIAL,  /* an interrupt return frame is at the CFA */
 };
 
 struct orc_entry {
 	int16_t sp_offset, bp_offset;
-	uint8_t sp_reg : 4, bp_reg : 4;	/* enum orc_reg */
+	uint8_t sp_reg : 4, bp_reg : 4; /* enum orc_reg */
 	uint8_t type : 3;		/* enum orc_type */
-	uint8_t signal : 1;		/* the caller was interrupted: its rip is where it goes on */
+	uint8_t signal : 1; /* the caller was interrupted: its rip is where it goes on */
 };
 
 enum orc_layout {
@@ -75,9 +75,9 @@ enum orc_layout {
 /* Where the two tables are; borrowed. */
 struct orc_tables {
 	const uint8_t *ips, *entries;
-	uint64_t ips_va;		/* run-time or linked address of ips[0] */
+	uint64_t ips_va; /* run-time or linked address of ips[0] */
 	size_t n;
-	uint64_t text_start, text_end;	/* code that they may speak of */
+	uint64_t text_start, text_end; /* code that they may speak of */
 };
 
 struct orc;

@@ -18,8 +18,8 @@
 static int from_sections(struct orc **out, const struct kimage *k, const struct elf64 *f,
 			 struct err *e)
 {
-	struct cursor ips = {0}, entries = {0};
-	struct orc_tables t = {.text_start = k->text, .text_end = k->etext};
+	struct cursor ips = { 0 }, entries = { 0 };
+	struct orc_tables t = { .text_start = k->text, .text_end = k->etext };
 
 	for (uint32_t i = 0; i < f->shnum; i++) {
 		Elf64_Shdr s = elf64_shdr(f, i);
@@ -37,8 +37,10 @@ static int from_sections(struct orc **out, const struct kimage *k, const struct 
 	if (!ips.len && !ips.bad && !entries.len && !entries.bad)
 		return -ENOENT;
 	if (ips.bad || entries.bad || ips.len % 4 || ips.len / 4 * ENTRY_BYTES != entries.len)
-		return err_set(e, EINVAL, "the ORC sections do not belong together: %zu bytes of "
-			       "addresses, %zu of entries", ips.len, entries.len);
+		return err_set(e, EINVAL,
+			       "the ORC sections do not belong together: %zu bytes of "
+			       "addresses, %zu of entries",
+			       ips.len, entries.len);
 	t.ips = ips.base;
 	t.entries = entries.base;
 	t.n = ips.len / 4;
@@ -50,8 +52,12 @@ static bool take_run(struct orc **out, const struct kimage *k, uint64_t va, cons
 {
 	for (size_t n = run; n >= MIN_RUN && run - n < MAX_SURPLUS && n <= *budget; n--) {
 		struct orc_tables t = {
-			.ips = p, .ips_va = va, .entries = p + 4 * n, .n = n,
-			.text_start = k->text, .text_end = k->etext,
+			.ips = p,
+			.ips_va = va,
+			.entries = p + 4 * n,
+			.n = n,
+			.text_start = k->text,
+			.text_end = k->etext,
 		};
 
 		if (avail / (4 + ENTRY_BYTES) < n)
@@ -146,16 +152,16 @@ static bool read_switch(const uint8_t *p, size_t n, uint64_t va, struct place *o
 	    p[n - 4] != (0x20 | reg))
 		return false;
 	modrm = reg << 3;
-	for (size_t at = n - 6 - 7; at < n; at--) {	/* wraps past 0 to end */
+	for (size_t at = n - 6 - 7; at < n; at--) { /* wraps past 0 to end */
 		int32_t disp;
 		size_t len;
 
 		if (p[at] != (rex ? 0x4c : 0x48) || p[at + 1] != 0x8b)
 			continue;
 		if (p[at + 2] == (modrm | 4) && p[at + 3] == 0x25)
-			len = 8;	/* absolute */
+			len = 8; /* absolute */
 		else if (p[at + 2] == (modrm | 5))
-			len = 7;	/* relative to rip */
+			len = 7; /* relative to rip */
 		else
 			continue;
 		if (at + len > n - 6)
@@ -170,13 +176,13 @@ static bool read_switch(const uint8_t *p, size_t n, uint64_t va, struct place *o
 
 uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *percpu)
 {
-	struct place found = {0};
+	struct place found = { 0 };
 	unsigned int seen = 0, agree = 0;
 
 	for (size_t i = 1; i < orc_count(o) && seen < MAX_PLACES; i++) {
 		uint64_t va, before;
 		const struct orc_entry *x = orc_at(o, i, &va);
-		struct place here = {0};
+		struct place here = { 0 };
 		uint8_t bytes[MAX_BACK];
 
 		if (x->sp_reg != ORC_SP_INDIRECT || x->type != ORC_CALL ||

@@ -96,7 +96,7 @@ static int parse_line(struct cursor c, struct line *l)
 	if (n == 0)
 		return 0;
 	if (indented && is_type(w, n))
-		return 0;	/* undefined */
+		return 0; /* undefined */
 	if (!parse_hex(w, n, &l->addr))
 		return -EINVAL;
 	n = take_word(&c, &w);
@@ -167,9 +167,10 @@ static int refuse_placeholder(const char *path, const struct cursor *line, struc
 
 	if (!memmem(line->base, line->len, "The real System.map is in", 25))
 		return 0;
-	return err_set(e, EINVAL, "%s: a placeholder, not a symbol table; install the kernel's -dbg "
-		       "package and give its System.map or vmlinux (it says: \"%s\")", path,
-		       excerpt(line, text, sizeof(text)));
+	return err_set(e, EINVAL,
+		       "%s: a placeholder, not a symbol table; install the kernel's -dbg "
+		       "package and give its System.map or vmlinux (it says: \"%s\")",
+		       path, excerpt(line, text, sizeof(text)));
 }
 
 static int parse_text(struct text_parser *p, struct symtab *t, struct err *e)
@@ -181,16 +182,19 @@ static int parse_text(struct text_parser *p, struct symtab *t, struct err *e)
 
 	while (next_line(p, &line)) {
 		if (line.len > MAX_LINE)
-			return err_set(e, EINVAL, "%s:%lu: line of %zu bytes; expected \"address type "
-				       "name\"", p->path, p->lineno, line.len);
+			return err_set(e, EINVAL,
+				       "%s:%lu: line of %zu bytes; expected \"address type "
+				       "name\"",
+				       p->path, p->lineno, line.len);
 		ret = p->lineno <= 8 ? refuse_placeholder(p->path, &line, e) : 0;
 		if (ret < 0)
 			return ret;
 		ret = parse_line(line, &l);
 		if (ret < 0)
-			return err_set(e, EINVAL, "%s:%lu: expected \"address type name\" (System.map, nm "
-				       "or kallsyms), found \"%s\"", p->path, p->lineno,
-				       excerpt(&line, text, sizeof(text)));
+			return err_set(e, EINVAL,
+				       "%s:%lu: expected \"address type name\" (System.map, nm "
+				       "or kallsyms), found \"%s\"",
+				       p->path, p->lineno, excerpt(&line, text, sizeof(text)));
 		if (ret == 0)
 			continue;
 		ret = symtab_add(t, l.addr, l.size, l.type, l.name);
@@ -203,8 +207,10 @@ static int parse_text(struct text_parser *p, struct symtab *t, struct err *e)
 	if (symtab_count(t) == 0)
 		return err_set(e, EINVAL, "%s: no symbols in it", p->path);
 	if (p->nonzero == 0)
-		return err_set(e, EPERM, "%s: all addresses are zero: the kernel hid them; read it as root "
-			       "after `sysctl kernel.kptr_restrict=0`", p->path);
+		return err_set(e, EPERM,
+			       "%s: all addresses are zero: the kernel hid them; read it as root "
+			       "after `sysctl kernel.kptr_restrict=0`",
+			       p->path);
 	if (p->code == 0)
 		return err_set(e, EINVAL, "%s: %zu symbols, but none of code (types t, T, w, W)",
 			       p->path, symtab_count(t));
@@ -220,8 +226,10 @@ static int parse_elf(struct symfile *f, const char *name, const uint8_t *data, s
 	if (ret < 0)
 		return ret;
 	if (!k.has_symtab)
-		return err_set(e, EINVAL, "%s: an ELF file without symbols (stripped); expected a "
-			       "vmlinux with .symtab", name);
+		return err_set(e, EINVAL,
+			       "%s: an ELF file without symbols (stripped); expected a "
+			       "vmlinux with .symtab",
+			       name);
 	ret = kimage_symbols(&k, &f->symbols, e);
 	if (ret < 0)
 		return ret;
@@ -237,8 +245,8 @@ static int parse_elf(struct symfile *f, const char *name, const uint8_t *data, s
 int symfile_parse(struct symfile *f, const char *name, const uint8_t *data, size_t len,
 		  struct err *e)
 {
-	struct symfile x = {.kind = SYMFILE_TEXT};
-	struct text_parser p = {.path = name};
+	struct symfile x = { .kind = SYMFILE_TEXT };
+	struct text_parser p = { .path = name };
 	int ret;
 
 	if (len >= 4 && !memcmp(data, "\177ELF", 4)) {

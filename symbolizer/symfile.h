@@ -12,15 +12,15 @@
 
 enum symfile_kind {
 	SYMFILE_ELF = 1,
-	SYMFILE_TEXT,		/* System.map, nm, kallsyms */
+	SYMFILE_TEXT, /* System.map, nm, kallsyms */
 };
 
 struct symfile {
 	enum symfile_kind kind;
-	struct symtab *symbols;		/* frozen, owned */
+	struct symtab *symbols; /* frozen, owned */
 	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
-	unsigned int build_id_len;	/* 0 for text forms */
-	char banner[256];		/* ELF only */
+	unsigned int build_id_len; /* 0 for text forms */
+	char banner[256];	   /* ELF only */
 	/* ELF only: FNV-1a of the first text_len text bytes, for files without a build id. */
 	uint64_t text_va, text_len, text_hash;
 };

@@ -38,7 +38,7 @@ static bool starts_symbol(const struct symtab *t, uint64_t va)
 
 struct symident_calls symident_count_calls(const struct kimage *k, const struct symtab *t)
 {
-	struct symident_calls n = {0};
+	struct symident_calls n = { 0 };
 	uint64_t len = k->etext - k->text, stride = len / WINDOWS;
 
 	if (stride < WINDOW_BYTES)

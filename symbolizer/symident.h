@@ -14,8 +14,8 @@
 uint64_t symident_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash);
 
 struct symident_calls {
-	unsigned int calls;	/* direct calls inside the text that were looked at */
-	unsigned int hits;	/* of these, to the address of a code symbol */
+	unsigned int calls; /* direct calls inside the text that were looked at */
+	unsigned int hits;  /* of these, to the address of a code symbol */
 };
 
 /* Targets of direct calls, in windows spread over the text. */

@@ -16,8 +16,8 @@
 
 struct entry {
 	struct symbol sym;
-	uint32_t len;	/* of the name */
-	bool sized;	/* came with a size of its own */
+	uint32_t len; /* of the name */
+	bool sized;   /* came with a size of its own */
 };
 
 struct arena_block {
@@ -40,7 +40,7 @@ struct symtab {
 	 * The address space cut into pieces that one symbol covers each, so that a
 	 * lookup is one search however symbols overlap.
 	 */
-	uint64_t *piece_start;	/* a piece reaches to where the next one starts */
+	uint64_t *piece_start; /* a piece reaches to where the next one starts */
 	uint32_t *piece_sym;
 	size_t npieces;
 	/* bucket[b] = first piece that starts in or after bucket b */
@@ -48,7 +48,7 @@ struct symtab {
 	size_t nbuckets;
 	unsigned int shift;
 
-	struct name_key *by_name;	/* by hash, then index */
+	struct name_key *by_name; /* by hash, then index */
 };
 
 struct symtab *symtab_create(void)
@@ -120,7 +120,7 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 	if (size > UINT64_MAX - addr)
 		size = UINT64_MAX - addr;
 	t->e[t->n++] = (struct entry){
-		.sym = {.addr = addr, .size = size, .name = copy, .type = type},
+		.sym = { .addr = addr, .size = size, .name = copy, .type = type },
 		.len = (uint32_t)len,
 		.sized = size != 0,
 	};
@@ -214,7 +214,8 @@ static void fill_sizes(struct symtab *t)
 
 		if (i + 1 < t->n && t->e[i + 1].sym.addr != s->addr) {
 			/* Absolute symbols are values, not places. */
-			for (size_t j = i + 1; j < t->n && t->e[j].sym.addr == t->e[i + 1].sym.addr; j++)
+			for (size_t j = i + 1; j < t->n && t->e[j].sym.addr == t->e[i + 1].sym.addr;
+			     j++)
 				if (t->e[j].sym.type != 'A' && t->e[j].sym.type != 'a') {
 					next = t->e[j].sym.addr;
 					have_next = true;
@@ -226,8 +227,8 @@ static void fill_sizes(struct symtab *t)
 		if (have_next && next - s->addr <= SYMTAB_MAX_GAP)
 			s->size = next - s->addr;
 		else
-			s->size = s->addr >= UINT64_MAX - PAGE ? UINT64_MAX - s->addr :
-								 PAGE - s->addr % PAGE;
+			s->size = s->addr >= UINT64_MAX - PAGE ? UINT64_MAX - s->addr
+							       : PAGE - s->addr % PAGE;
 	}
 	for (size_t i = 0; i < t->n; i++) {
 		struct symbol *s = &t->e[i].sym;
@@ -274,8 +275,9 @@ static void cut_pieces(struct symtab *t, uint32_t *open)
 			if (end > addr)
 				break;
 			depth--;
-			while (depth && t->e[open[depth - 1]].sym.addr +
-						t->e[open[depth - 1]].sym.size <= end)
+			while (depth &&
+			       t->e[open[depth - 1]].sym.addr + t->e[open[depth - 1]].sym.size <=
+				       end)
 				depth--;
 			add_piece(t, end, depth ? open[depth - 1] : NO_SYMBOL);
 		}
@@ -335,7 +337,7 @@ static void sort_keys(struct name_key *key, struct name_key *tmp, size_t n)
 	enum { BITS = 8, PASSES = 32 / BITS, SIZE = 1 << BITS };
 
 	for (unsigned int pass = 0; pass < PASSES; pass++) {
-		size_t at[SIZE] = {0}, sum = 0;
+		size_t at[SIZE] = { 0 }, sum = 0;
 		struct name_key *swap = key;
 
 		for (size_t i = 0; i < n; i++)
@@ -385,7 +387,7 @@ int symtab_freeze(struct symtab *t, struct err *e)
 		return err_set(e, ENOMEM, "no memory for a table of %zu symbols", t->n);
 	}
 	for (size_t i = 0; i < t->n; i++)
-		t->by_name[i] = (struct name_key){name_hash(t->e[i].sym.name), (uint32_t)i};
+		t->by_name[i] = (struct name_key){ name_hash(t->e[i].sym.name), (uint32_t)i };
 	sort_keys(t->by_name, tmp, t->n);
 	free(tmp);
 	t->frozen = true;
@@ -401,7 +403,7 @@ const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64
 		return NULL;
 	b = (size_t)((addr - t->piece_start[0]) >> t->shift);
 	if (b >= t->nbuckets)
-		return NULL;	/* the last piece is the end of the last symbol */
+		return NULL; /* the last piece is the end of the last symbol */
 	/* The last piece that starts at or before addr: may lie in an earlier bucket. */
 	lo = t->bucket[b];
 	hi = t->bucket[b + 1];

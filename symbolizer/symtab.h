@@ -26,10 +26,10 @@
 #define SYMTAB_MAX_GAP (1u << 20)
 
 struct symbol {
-	uint64_t addr;		/* guest virtual, as linked (no slide) */
-	uint64_t size;		/* bytes; after freeze never 0 for code symbols that have room */
-	const char *name;	/* owned by the symtab */
-	char type;		/* as in nm: T t W w D d B b R r A ... */
+	uint64_t addr;	  /* guest virtual, as linked (no slide) */
+	uint64_t size;	  /* bytes; after freeze never 0 for code symbols that have room */
+	const char *name; /* owned by the symtab */
+	char type;	  /* as in nm: T t W w D d B b R r A ... */
 };
 
 struct symtab;

@@ -85,12 +85,11 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 		return true;
 	/* call __x86_indirect_thunk_reg (5 bytes) became call *reg (2 or 3) and a nop */
 	for (unsigned int k = 2; k <= 3 && w->u->symbols; k++) {
-		if (p[n - k] != 0xe8 ||
-		    w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
+		if (p[n - k] != 0xe8 || w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
 			continue;
-		target = ret - k + 5 + (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 |
-								    rel[2] << 16 |
-								    (uint32_t)rel[3] << 24);
+		target = ret - k + 5 +
+			 (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 | rel[2] << 16 |
+						      (uint32_t)rel[3] << 24);
 		sym = symtab_lookup(w->u->symbols, target, &off);
 		if (sym && off == 0 && !strncmp(sym->name, "__x86_indirect_", 15))
 			return true;
@@ -219,7 +218,7 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	w->floor[slice] = at + IRET_SIZE;
 	r->rsp = sp;
-	r->r10 = 0;	/* unknown */
+	r->r10 = 0; /* unknown */
 	r->whole = false;
 	return resume(w, r, cs);
 }
@@ -243,7 +242,8 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	/* Away from a frame a zero alone is weak evidence: it may be any local. */
 	if (ret == 0)
-		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT : STACK_END_BAD_CHAIN);
+		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT
+								: STACK_END_BAD_CHAIN);
 	if (!walk_is_return(w, ret, &target)) {
 		if (rbp != 0 || !is_start_of_cpu(w, ret))
 			return walk_finish(w, STACK_END_BAD_CHAIN);
@@ -334,8 +334,7 @@ static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 
 		if (far.kind == SCAN_AT_RSP && far.by_return)
 			sc = far;
-	} else if (sc.kind == SCAN_FRAME && sc.weak &&
-		   frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
+	} else if (sc.kind == SCAN_FRAME && sc.weak && frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
 		return step_frameless(w, r);
 	}
 	return step_scan(w, r, &sc);
@@ -364,7 +363,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 	/* Without names only the code itself can tell an entry stub from a function. */
 	sc = framescan(w->u, r, w->text_start, w->text_end, false);
 	if (sc.kind == SCAN_UNKNOWN)
-		sc.kind = SCAN_FRAME;	/* e.g. the call does not return */
+		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
 	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	return step_scan(w, r, &sc);
@@ -373,13 +372,21 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 {
 	struct walk w = {
-		.u = u, .s = s, .out = out,
-		.text_start = u->text_start, .text_end = u->text_end,
+		.u = u,
+		.s = s,
+		.out = out,
+		.text_start = u->text_start,
+		.text_end = u->text_end,
 	};
 	struct scan_regs r = {
-		.rip = s->regs.rip, .rsp = s->regs.gpr[GPR_RSP], .rbp = s->regs.gpr[GPR_RBP],
-		.r10 = s->regs.gpr[GPR_R10], .r13 = s->regs.gpr[GPR_R13],
-		.rdi = s->regs.gpr[GPR_RDI], .rdx = s->regs.gpr[GPR_RDX], .whole = true,
+		.rip = s->regs.rip,
+		.rsp = s->regs.gpr[GPR_RSP],
+		.rbp = s->regs.gpr[GPR_RBP],
+		.r10 = s->regs.gpr[GPR_R10],
+		.r13 = s->regs.gpr[GPR_R13],
+		.rdi = s->regs.gpr[GPR_RDI],
+		.rdx = s->regs.gpr[GPR_RDX],
+		.whole = true,
 	};
 	bool orc = u->orc && s->mode != SAMPLE_USER;
 	enum step st = STEP_ON;

@@ -39,11 +39,11 @@ typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len
 struct unwinder {
 	unwind_read_text read_text;
 	void *ctx;
-	const struct symtab *symbols;	/* run-time addresses; may be NULL */
-	uint64_t text_start, text_end;	/* kernel text [start, end) */
-	uint64_t user_start, user_end;	/* user text known to keep frame pointers; both 0: none */
-	bool frame_pointers;		/* the kernel's code keeps them */
-	const struct orc *orc;		/* run-time addresses; NULL: the kernel has none */
+	const struct symtab *symbols;  /* run-time addresses; may be NULL */
+	uint64_t text_start, text_end; /* kernel text [start, end) */
+	uint64_t user_start, user_end; /* user text known to keep frame pointers; both 0: none */
+	bool frame_pointers;	       /* the kernel's code keeps them */
+	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
 };
 
 /*

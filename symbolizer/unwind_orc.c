@@ -48,7 +48,7 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 	case ORC_BP:
 		*cfa = r->rbp + offset;
 		return true;
-	case ORC_SP_INDIRECT:	/* see orc.h for the two meanings */
+	case ORC_SP_INDIRECT: /* see orc.h for the two meanings */
 		at = x->type == ORC_CALL ? r->rsp : r->rsp + offset;
 		break;
 	case ORC_BP_INDIRECT:
@@ -63,8 +63,10 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 			walk_finish(w, STACK_END_BAD_CHAIN);
 			return false;
 		}
-		*cfa = x->sp_reg == ORC_R10 ? r->r10 : x->sp_reg == ORC_R13 ? r->r13 :
-		       x->sp_reg == ORC_DI  ? r->rdi : r->rdx;
+		*cfa = x->sp_reg == ORC_R10   ? r->r10
+		       : x->sp_reg == ORC_R13 ? r->r13
+		       : x->sp_reg == ORC_DI  ? r->rdi
+					      : r->rdx;
 		return true;
 	default:
 		walk_finish(w, STACK_END_BAD_CHAIN);
@@ -143,7 +145,7 @@ static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x
 
 	if (w->u->read_text(w->u->ctx, rip, p, sizeof(p)) < sizeof(p))
 		return false;
-	*x = (struct orc_entry){.type = ORC_CALL, .sp_reg = ORC_SP, .sp_offset = 8};
+	*x = (struct orc_entry){ .type = ORC_CALL, .sp_reg = ORC_SP, .sp_offset = 8 };
 	if (p[0] == 0xe8 && p[1] < 64 && !p[2] && !p[3] && !p[4])
 		return true;
 	x->sp_offset = 16;
@@ -219,7 +221,7 @@ static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
 
 /* Segments of Linux's GDT, arch/x86/include/asm/segment.h. */
 enum { KERNEL_CS = 0x10, USER32_CS = 0x23, USER_CS = 0x33 };
-#define RFLAGS_FIXED 2u	/* always set (SDM vol. 1, 3.4.3) */
+#define RFLAGS_FIXED 2u /* always set (SDM vol. 1, 3.4.3) */
 
 /*
  * Is what the processor saves at an interruption at `at`? The bottom of a kernel
@@ -294,9 +296,9 @@ static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 	uint64_t off;
 
 	if (!target)
-		return true;	/* indirect: it may have gone anywhere */
+		return true; /* indirect: it may have gone anywhere */
 	if (ip < w->text_start || ip >= w->text_end)
-		return false;	/* generated code has no direct callers in the kernel's text */
+		return false; /* generated code has no direct callers in the kernel's text */
 	/* Without names: into the same piece that the table does not know. */
 	if (!w->u->symbols)
 		return target <= ip && orc_lookup(w->u->orc, target) == orc_lookup(w->u->orc, ip);

@@ -35,9 +35,9 @@ struct walk {
 	const struct unwinder *u;
 	const struct sample *s;
 	struct stack *out;
-	uint64_t text_start, text_end;	/* of the privilege level that we are at */
+	uint64_t text_start, text_end; /* of the privilege level that we are at */
 	bool user;
-	bool guessed;	/* a frame was searched for: the stack can't be complete any more */
+	bool guessed; /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
 	 * consumed outward only, which is what makes every walk end.
@@ -47,9 +47,9 @@ struct walk {
 
 /* What one step came to. */
 enum step {
-	STEP_ON,	/* go on from the registers it gave */
-	STEP_END,	/* out->end is set */
-	STEP_UNKNOWN,	/* nothing changed: this way of unwinding does not know the code */
+	STEP_ON,      /* go on from the registers it gave */
+	STEP_END,     /* out->end is set */
+	STEP_UNKNOWN, /* nothing changed: this way of unwinding does not know the code */
 };
 
 enum step walk_finish(struct walk *w, enum stack_end end);

@@ -16,7 +16,7 @@ int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_
 	}
 	if (b->n == BUS_MAX_DEVICES)
 		return -ENOSPC;
-	b->device[b->n++] = (struct bus_device){base, count, io, dev, name};
+	b->device[b->n++] = (struct bus_device){ base, count, io, dev, name };
 	return 0;
 }
 

@@ -51,13 +51,13 @@ struct mmu_root capture_root(const struct kvm_run *run)
 {
 	const struct kvm_sregs *s = &run->s.regs.sregs;
 
-	return (struct mmu_root){.cr0 = s->cr0, .cr3 = s->cr3, .cr4 = s->cr4, .efer = s->efer};
+	return (struct mmu_root){ .cr0 = s->cr0, .cr3 = s->cr3, .cr4 = s->cr4, .efer = s->efer };
 }
 
 /* One stack: from the first byte in use up to its end. */
 struct extent {
-	uint64_t va, end;	/* end 0: unknown */
-	bool irq;		/* the interrupt stack: its topmost word leads to the one before */
+	uint64_t va, end; /* end 0: unknown */
+	bool irq;	  /* the interrupt stack: its topmost word leads to the one before */
 };
 
 /* Copy it; returns the number of bytes. s->stack_end tells why it stopped. */
@@ -79,7 +79,7 @@ static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, st
 	if (got < want)
 		s->stack_end = got ? SAMPLE_STACK_UNMAPPED : SAMPLE_STACK_NONE;
 	if (got) {
-		s->slice[s->nslices++] = (struct sample_slice){x->va, s->stack_len, got};
+		s->slice[s->nslices++] = (struct sample_slice){ x->va, s->stack_len, got };
 		s->stack_len += got;
 	}
 	return got;
@@ -102,8 +102,8 @@ static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t
 	uint64_t align = v->vm->cfg.plan.stack_align;
 
 	if (irq_top && va <= irq_top && irq_top - va < v->vm->cfg.plan.stack_max)
-		return (struct extent){va, irq_top + sizeof(uint64_t), true};
-	return (struct extent){va, align ? (va | (align - 1)) + 1 : 0, false};
+		return (struct extent){ va, irq_top + sizeof(uint64_t), true };
+	return (struct extent){ va, align ? (va | (align - 1)) + 1 : 0, false };
 }
 
 /*
@@ -201,7 +201,7 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	capture_regs(run, &s->regs);
 	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
 	if (cpl == 3)
-		copy_stack(v, &root, s, &(struct extent){.va = s->regs.gpr[GPR_RSP]});
+		copy_stack(v, &root, s, &(struct extent){ .va = s->regs.gpr[GPR_RSP] });
 	else
 		copy_kernel_stacks(v, &root, s);
 	ring_commit(&v->ring, sample_size(s));

@@ -49,7 +49,7 @@ static int read_msr(const struct guest_insn *g, uint32_t index, uint64_t *value)
 	struct {
 		struct kvm_msrs head;
 		struct kvm_msr_entry entry;
-	} m = {.head.nmsrs = 1, .entry.index = index};
+	} m = { .head.nmsrs = 1, .entry.index = index };
 
 	if (ioctl(g->v->fd, KVM_GET_MSRS, &m) != 1)
 		return -EIO;
@@ -73,13 +73,11 @@ static int bit_count(struct guest_insn *g, unsigned int id)
 		break;
 	case X86_INS_TZCNT:
 		dst = src ? (uint64_t)__builtin_ctzll(src) : bits;
-		set_flags(g, RFLAGS_CF | RFLAGS_ZF,
-			  (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
+		set_flags(g, RFLAGS_CF | RFLAGS_ZF, (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
 		break;
 	default: /* LZCNT */
 		dst = src ? (uint64_t)__builtin_clzll(src) - (64 - bits) : bits;
-		set_flags(g, RFLAGS_CF | RFLAGS_ZF,
-			  (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
+		set_flags(g, RFLAGS_CF | RFLAGS_ZF, (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
 	}
 	return guest_insn_set(g, 0, dst);
 }
@@ -132,7 +130,7 @@ static int random_number(struct guest_insn *g)
 static int rdtscp(struct guest_insn *g)
 {
 	uint64_t tsc, aux;
-	int ret = read_msr(g, 0x10, &tsc);	/* IA32_TIME_STAMP_COUNTER */
+	int ret = read_msr(g, 0x10, &tsc); /* IA32_TIME_STAMP_COUNTER */
 
 	ret = ret ? ret : read_msr(g, MSR_TSC_AUX, &aux);
 	if (ret)
@@ -220,7 +218,7 @@ static int xgetbv(struct guest_insn *g)
 
 static int xsetbv(struct guest_insn *g)
 {
-	struct kvm_xcrs x = {.nr_xcrs = 1};
+	struct kvm_xcrs x = { .nr_xcrs = 1 };
 
 	x.xcrs[0].value = (g->regs->rdx & 0xffffffff) << 32 | (g->regs->rax & 0xffffffff);
 	if (g->regs->rcx & 0xffffffff)
@@ -244,7 +242,7 @@ static int execute(struct guest_insn *g)
 	case X86_INS_WAIT:
 	case X86_INS_EMMS:
 	case X86_INS_FNCLEX:
-	case X86_INS_VERW:	/* only its side effect on CPU buffers is wanted by kernels */
+	case X86_INS_VERW: /* only its side effect on CPU buffers is wanted by kernels */
 	case X86_INS_PAUSE:
 	case X86_INS_NOP:
 		return 0;
@@ -313,15 +311,17 @@ int complete_instruction(struct vcpu *v, struct err *e)
 		}
 	}
 	if (!g.nbytes)
-		return err_set(e, ENOTSUP,
-			       "vCPU %u: this host's KVM stopped at an instruction that is not mapped, "
-			       "rip 0x%llx",
-			       v->index, (unsigned long long)v->run->s.regs.regs.rip);
+		return err_set(
+			e, ENOTSUP,
+			"vCPU %u: this host's KVM stopped at an instruction that is not mapped, "
+			"rip 0x%llx",
+			v->index, (unsigned long long)v->run->s.regs.regs.rip);
 	for (unsigned int i = 0; i < g.nbytes && i < 15; i++)
 		snprintf(hex + 3 * i, sizeof(hex) - 3 * i, "%02x ", g.bytes[i]);
-	return err_set(e, ENOTSUP,
-		       "vCPU %u: this host's KVM cannot run `%s %s` (%s) at rip 0x%llx, and kvmprof "
-		       "cannot finish it either; try clearcpuid= for that feature (--append)",
-		       v->index, g.insn ? g.insn->mnemonic : "?", g.insn ? g.insn->op_str : "", hex,
-		       (unsigned long long)v->run->s.regs.regs.rip);
+	return err_set(
+		e, ENOTSUP,
+		"vCPU %u: this host's KVM cannot run `%s %s` (%s) at rip 0x%llx, and kvmprof "
+		"cannot finish it either; try clearcpuid= for that feature (--append)",
+		v->index, g.insn ? g.insn->mnemonic : "?", g.insn ? g.insn->op_str : "", hex,
+		(unsigned long long)v->run->s.regs.regs.rip);
 }

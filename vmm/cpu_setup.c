@@ -27,7 +27,7 @@
 
 /* KVM_CPUID_FEATURES, Documentation/virt/kvm/x86/cpuid.rst. */
 #define KVM_CPUID_FEATURES_LEAF 0x40000001u
-#define KVM_FEATURES_SAFE (1u << 0 | 1u << 3 | 1u << 24)	/* clocksource, clocksource2, stable */
+#define KVM_FEATURES_SAFE (1u << 0 | 1u << 3 | 1u << 24) /* clocksource, clocksource2, stable */
 
 #define CR0_PE 0x1u
 #define CR0_ET 0x10u
@@ -106,10 +106,10 @@ static int set_cpuid(struct vcpu *v, const struct kvm_cpuid2 *shared, struct err
 		struct kvm_cpuid_entry2 *l = &c->entries[i];
 
 		switch (l->function) {
-		case 1:	/* initial APIC id, logical processors in the package */
+		case 1: /* initial APIC id, logical processors in the package */
 			l->ebx = (l->ebx & 0xffff) | v->index << 24 | (1u << width) << 16;
 			break;
-		case 0xb:	/* one package of single-thread cores */
+		case 0xb: /* one package of single-thread cores */
 		case 0x1f:
 			l->edx = v->index;
 			if (l->index == 0) {
@@ -136,13 +136,13 @@ static int set_cpuid(struct vcpu *v, const struct kvm_cpuid2 *shared, struct err
 static int set_msrs(struct vcpu *v, struct err *e)
 {
 	static const struct kvm_msr_entry wanted[] = {
-		{.index = MSR_IA32_MISC_ENABLE, .data = MISC_ENABLE_FAST_STRING},
-		{.index = MSR_MTRR_DEF_TYPE, .data = MTRR_ENABLE_WB},
+		{ .index = MSR_IA32_MISC_ENABLE, .data = MISC_ENABLE_FAST_STRING },
+		{ .index = MSR_MTRR_DEF_TYPE, .data = MTRR_ENABLE_WB },
 	};
 	struct {
 		struct kvm_msrs head;
 		struct kvm_msr_entry entry;
-	} m = {.head.nmsrs = 1};
+	} m = { .head.nmsrs = 1 };
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		m.entry = wanted[i];
@@ -182,21 +182,27 @@ int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e)
 static struct kvm_segment segment(uint16_t selector, uint8_t type, bool code)
 {
 	return (struct kvm_segment){
-		.limit = 0xffffffff, .selector = selector, .type = type, .present = 1,
-		.db = !code, .s = 1, .l = code, .g = 1,
+		.limit = 0xffffffff,
+		.selector = selector,
+		.type = type,
+		.present = 1,
+		.db = !code,
+		.s = 1,
+		.l = code,
+		.g = 1,
 	};
 }
 
 int vcpu_set_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e)
 {
-	struct kvm_regs regs = {.rip = entry->rip, .rsi = entry->rsi, .rflags = 2};
+	struct kvm_regs regs = { .rip = entry->rip, .rsi = entry->rsi, .rflags = 2 };
 	struct kvm_sregs s;
 
 	if (ioctl(v->fd, KVM_GET_SREGS, &s) < 0)
 		return err_set(e, errno, "vCPU %u: KVM_GET_SREGS: %s", v->index, strerror(errno));
 	s.cs = segment(GDT_CODE64, 11, true);
 	s.ds = s.es = s.fs = s.gs = s.ss = segment(GDT_DATA, 3, false);
-	s.tr = (struct kvm_segment){.selector = GDT_TSS, .limit = 0x67, .type = 11, .present = 1};
+	s.tr = (struct kvm_segment){ .selector = GDT_TSS, .limit = 0x67, .type = 11, .present = 1 };
 	s.gdt.base = entry->gdt_base;
 	s.gdt.limit = entry->gdt_limit;
 	s.idt.base = 0;

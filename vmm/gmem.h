@@ -17,9 +17,9 @@
 #define GMEM_MAX_REGIONS 4
 
 struct gmem_region {
-	uint64_t gpa;	/* 4 KiB aligned */
-	uint64_t size;	/* bytes, multiple of 4 KiB */
-	uint8_t *host;	/* mapping in this process */
+	uint64_t gpa;  /* 4 KiB aligned */
+	uint64_t size; /* bytes, multiple of 4 KiB */
+	uint8_t *host; /* mapping in this process */
 };
 
 struct gmem {

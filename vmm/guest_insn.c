@@ -91,33 +91,42 @@ static struct gpr_ref gpr(const struct guest_insn *g, x86_reg reg)
 {
 	struct kvm_regs *r = g->regs;
 
-#define GPR(f, r64, r32, r16, r8)                                    \
-	case X86_REG_##r64: return (struct gpr_ref){&r->f, 8, 0};    \
-	case X86_REG_##r32: return (struct gpr_ref){&r->f, 4, 0};    \
-	case X86_REG_##r16: return (struct gpr_ref){&r->f, 2, 0};    \
-	case X86_REG_##r8: return (struct gpr_ref){&r->f, 1, 0};
+#define GPR(f, r64, r32, r16, r8)                       \
+	case X86_REG_##r64:                             \
+		return (struct gpr_ref){ &r->f, 8, 0 }; \
+	case X86_REG_##r32:                             \
+		return (struct gpr_ref){ &r->f, 4, 0 }; \
+	case X86_REG_##r16:                             \
+		return (struct gpr_ref){ &r->f, 2, 0 }; \
+	case X86_REG_##r8:                              \
+		return (struct gpr_ref){ &r->f, 1, 0 };
 	switch (reg) {
-	GPR(rax, RAX, EAX, AX, AL)
-	GPR(rbx, RBX, EBX, BX, BL)
-	GPR(rcx, RCX, ECX, CX, CL)
-	GPR(rdx, RDX, EDX, DX, DL)
-	GPR(rsi, RSI, ESI, SI, SIL)
-	GPR(rdi, RDI, EDI, DI, DIL)
-	GPR(rbp, RBP, EBP, BP, BPL)
-	GPR(rsp, RSP, ESP, SP, SPL)
-	GPR(r8, R8, R8D, R8W, R8B)
-	GPR(r9, R9, R9D, R9W, R9B)
-	GPR(r10, R10, R10D, R10W, R10B)
-	GPR(r11, R11, R11D, R11W, R11B)
-	GPR(r12, R12, R12D, R12W, R12B)
-	GPR(r13, R13, R13D, R13W, R13B)
-	GPR(r14, R14, R14D, R14W, R14B)
-	GPR(r15, R15, R15D, R15W, R15B)
-	case X86_REG_AH: return (struct gpr_ref){&r->rax, 1, 8};
-	case X86_REG_BH: return (struct gpr_ref){&r->rbx, 1, 8};
-	case X86_REG_CH: return (struct gpr_ref){&r->rcx, 1, 8};
-	case X86_REG_DH: return (struct gpr_ref){&r->rdx, 1, 8};
-	default: return (struct gpr_ref){NULL, 0, 0};
+		GPR(rax, RAX, EAX, AX, AL)
+		GPR(rbx, RBX, EBX, BX, BL)
+		GPR(rcx, RCX, ECX, CX, CL)
+		GPR(rdx, RDX, EDX, DX, DL)
+		GPR(rsi, RSI, ESI, SI, SIL)
+		GPR(rdi, RDI, EDI, DI, DIL)
+		GPR(rbp, RBP, EBP, BP, BPL)
+		GPR(rsp, RSP, ESP, SP, SPL)
+		GPR(r8, R8, R8D, R8W, R8B)
+		GPR(r9, R9, R9D, R9W, R9B)
+		GPR(r10, R10, R10D, R10W, R10B)
+		GPR(r11, R11, R11D, R11W, R11B)
+		GPR(r12, R12, R12D, R12W, R12B)
+		GPR(r13, R13, R13D, R13W, R13B)
+		GPR(r14, R14, R14D, R14W, R14B)
+		GPR(r15, R15, R15D, R15W, R15B)
+	case X86_REG_AH:
+		return (struct gpr_ref){ &r->rax, 1, 8 };
+	case X86_REG_BH:
+		return (struct gpr_ref){ &r->rbx, 1, 8 };
+	case X86_REG_CH:
+		return (struct gpr_ref){ &r->rcx, 1, 8 };
+	case X86_REG_DH:
+		return (struct gpr_ref){ &r->rdx, 1, 8 };
+	default:
+		return (struct gpr_ref){ NULL, 0, 0 };
 	}
 #undef GPR
 }
@@ -166,7 +175,7 @@ int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva
 			return -ENOTSUP;
 		a += low_bytes(*index.full, index.size) * (uint64_t)op->mem.scale;
 	}
-	a = low_bytes(a, g->insn->detail->x86.addr_size);	/* prefix 67 cuts the sum, not the base */
+	a = low_bytes(a, g->insn->detail->x86.addr_size); /* prefix 67 cuts the sum, not the base */
 	if (op->mem.segment == X86_REG_GS)
 		a += s->gs.base;
 	else if (op->mem.segment == X86_REG_FS)
@@ -210,7 +219,9 @@ int guest_insn_set(struct guest_insn *g, unsigned int i, uint64_t value)
 		return -ENOTSUP;
 	if (op->type == X86_OP_MEM) {
 		ret = guest_insn_address(g, i, &gva);
-		return ret ? ret : op->size > 8 ? -ENOTSUP : guest_insn_write(g, gva, &value, op->size);
+		return ret	      ? ret
+		       : op->size > 8 ? -ENOTSUP
+				      : guest_insn_write(g, gva, &value, op->size);
 	}
 	reg = gpr(g, op->type == X86_OP_REG ? op->reg : X86_REG_INVALID);
 	if (!reg.full)
@@ -236,7 +247,8 @@ void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len, bool
 	return gmem_ptr(&g->v->vm->mem, page.gpa, len);
 }
 
-static int copy(const struct guest_insn *g, uint64_t gva, uint8_t *out, const uint8_t *in, size_t len)
+static int copy(const struct guest_insn *g, uint64_t gva, uint8_t *out, const uint8_t *in,
+		size_t len)
 {
 	while (len) {
 		size_t n = PAGE - (gva & (PAGE - 1));

@@ -18,11 +18,11 @@ struct vcpu;
 
 struct guest_insn {
 	struct vcpu *v;
-	struct kvm_regs *regs;	/* in kvm_run; the caller marks them dirty */
-	const cs_insn *insn;	/* NULL when the bytes do not decode; thread-owned */
+	struct kvm_regs *regs; /* in kvm_run; the caller marks them dirty */
+	const cs_insn *insn;   /* NULL when the bytes do not decode; thread-owned */
 	uint8_t bytes[15];
 	unsigned int nbytes;
-	bool rip_done;		/* rip has been set by the handler */
+	bool rip_done; /* rip has been set by the handler */
 };
 
 /* Read and decode at rip. -EFAULT: rip is not mapped; -EILSEQ: no x86 instruction. */

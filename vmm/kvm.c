@@ -29,14 +29,17 @@ int kvm_host_open(struct kvm_host *h, struct err *e)
 		case ENODEV:
 		case ENXIO:
 			return err_set(e, ENOENT,
-				       KVM_DEVICE ": no KVM on this host: load kvm_intel or kvm_amd, "
-				       "enable virtualization in the firmware, or pass --device " KVM_DEVICE
-				       " to the container");
+				       KVM_DEVICE
+				       ": no KVM on this host: load kvm_intel or kvm_amd, "
+				       "enable virtualization in the firmware, or pass "
+				       "--device " KVM_DEVICE " to the container");
 		case EACCES:
 		case EPERM:
 			return err_set(e, EACCES,
-				       KVM_DEVICE ": permission denied: join the group that owns it "
-				       "(usually `usermod -aG kvm USER`, then log in again) or run as root");
+				       KVM_DEVICE
+				       ": permission denied: join the group that owns it "
+				       "(usually `usermod -aG kvm USER`, then log in again) or run "
+				       "as root");
 		default:
 			return err_set(e, errno, KVM_DEVICE ": cannot open: %s", strerror(errno));
 		}
@@ -84,7 +87,8 @@ int kvm_host_require(const struct kvm_host *h, struct err *e)
 	static const char fix[] = "this kernel's KVM is too old for kvmprof (Linux 4.18 or later)";
 
 	if (!h->user_memory || !h->irqchip)
-		return err_set(e, ENOTSUP, KVM_DEVICE ": no in-kernel irqchip or user memory: %s", fix);
+		return err_set(e, ENOTSUP, KVM_DEVICE ": no in-kernel irqchip or user memory: %s",
+			       fix);
 	if (!h->immediate_exit)
 		return err_set(e, ENOTSUP, KVM_DEVICE ": no KVM_CAP_IMMEDIATE_EXIT: %s", fix);
 	if ((h->sync_regs & (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)) !=

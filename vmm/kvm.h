@@ -16,7 +16,7 @@ struct kvm_host {
 	int fd;			/* /dev/kvm */
 	size_t run_size;	/* bytes of the kvm_run mapping of a vCPU */
 	int api;		/* KVM_GET_API_VERSION, 12 */
-	unsigned int sync_regs;	/* KVM_CAP_SYNC_REGS mask; 0: registers need ioctls */
+	unsigned int sync_regs; /* KVM_CAP_SYNC_REGS mask; 0: registers need ioctls */
 	unsigned int max_vcpus;
 	bool immediate_exit, irqchip, pit2, user_memory, tss_addr, mp_state;
 	bool guest_debug, emulation_exit, user_msr, msr_filter, stats_fd;

@@ -25,11 +25,11 @@
 
 /* State of the SYSCALL work-around, see syscall_assist.h. */
 struct syscall_assist {
-	uint64_t lstar, fmask;		/* as last written by the guest */
-	uint64_t pf_handler;		/* breakpoint address, 0: not armed */
+	uint64_t lstar, fmask; /* as last written by the guest */
+	uint64_t pf_handler;   /* breakpoint address, 0: not armed */
 	bool know_lstar, know_fmask;
-	bool asked;			/* the MSRs were read once, in case they were written early */
-	bool stepping;			/* one instruction is being single-stepped past the breakpoint */
+	bool asked;    /* the MSRs were read once, in case they were written early */
+	bool stepping; /* one instruction is being single-stepped past the breakpoint */
 };
 
 struct vcpu {
@@ -39,8 +39,8 @@ struct vcpu {
 	struct vm *vm;
 	pthread_t thread;
 	bool started;
-	atomic_int tid;				/* 0 until the thread runs and after it ended */
-	volatile sig_atomic_t sample_due;	/* set by the signal handler */
+	atomic_int tid;			  /* 0 until the thread runs and after it ended */
+	volatile sig_atomic_t sample_due; /* set by the signal handler */
 	struct trigger trigger;
 	struct ring ring;
 	struct vcpu_stats stats;
@@ -56,15 +56,15 @@ struct vm {
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
-	pthread_t filter_thread;	/* syscall_assist.c: sets the MSR filter */
+	pthread_t filter_thread; /* syscall_assist.c: sets the MSR filter */
 	bool filter_started;
 	atomic_bool filter_done;
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
 	pthread_mutex_t end_lock;
-	struct vm_result result;	/* under end_lock until joined */
-	bool ending;			/* result.reason is final */
+	struct vm_result result; /* under end_lock until joined */
+	bool ending;		 /* result.reason is final */
 	unsigned int nvcpus;
 	struct vcpu vcpu[];
 };

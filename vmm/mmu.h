@@ -18,11 +18,11 @@ struct mmu_root {
 };
 
 struct mmu_page {
-	uint64_t gpa;	/* of the address that was asked for */
-	uint64_t size;	/* bytes of the page: 4 KiB, 2 MiB, 1 GiB */
-	bool user;	/* U/S set at every level */
-	bool write;	/* R/W set at every level */
-	bool exec;	/* NX clear at every level (or EFER.NXE off) */
+	uint64_t gpa;  /* of the address that was asked for */
+	uint64_t size; /* bytes of the page: 4 KiB, 2 MiB, 1 GiB */
+	bool user;     /* U/S set at every level */
+	bool write;    /* R/W set at every level */
+	bool exec;     /* NX clear at every level (or EFER.NXE off) */
 };
 
 /*

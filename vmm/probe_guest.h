@@ -8,11 +8,11 @@
 #ifndef KVMPROF_VMM_PROBE_GUEST_H
 #define KVMPROF_VMM_PROBE_GUEST_H
 
-#define PROBE_PORT_START 0x10	/* speed: the loop begins */
-#define PROBE_PORT_DONE 0x11	/* a probe came to its end as it should */
-#define PROBE_PORT_FAULT 0x12	/* an exception handler ran instead */
+#define PROBE_PORT_START 0x10 /* speed: the loop begins */
+#define PROBE_PORT_DONE 0x11  /* a probe came to its end as it should */
+#define PROBE_PORT_FAULT 0x12 /* an exception handler ran instead */
 
-#define PROBE_LOOP 300		/* iterations of two instructions */
+#define PROBE_LOOP 300 /* iterations of two instructions */
 
 /* Memory of the guest. */
 #define PROBE_MEM 0x10000
@@ -25,8 +25,8 @@
 #define PROBE_IDT_GATES 32
 #define PROBE_TSS 0x5400
 #define PROBE_STACK_TOP 0x9000
-#define PROBE_CODE 0xa000		/* supervisor page */
-#define PROBE_USER_CODE 0xc000		/* user page */
+#define PROBE_CODE 0xa000      /* supervisor page */
+#define PROBE_USER_CODE 0xc000 /* user page */
 #define PROBE_USER_STACK_TOP 0xe000
 
 /* First byte and end of the supervisor code, entry points in it, and the user code. */

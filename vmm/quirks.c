@@ -40,13 +40,13 @@
 
 struct probe {
 	const struct kvm_host *host;
-	size_t run_size;	/* the host may be gone when it is closed */
+	size_t run_size; /* the host may be gone when it is closed */
 	int vm, vcpu;
 	struct kvm_run *run;
 	uint8_t *mem;
 };
 
-static struct kvm_run *probe_run;	/* for the handler; the probe runs before any other thread */
+static struct kvm_run *probe_run; /* for the handler; the probe runs before any other thread */
 
 static void on_timeout(int signo)
 {
@@ -69,8 +69,9 @@ static void gate(struct probe *p, unsigned int vector, uint64_t handler)
 {
 	uint32_t at = PROBE_IDT + vector * 16;
 
-	put64(p, at, (handler & 0xffff) | SEL_CODE << 16 | 0x8e0000000000ull |
-			     (handler >> 16 & 0xffff) << 48);
+	put64(p, at,
+	      (handler & 0xffff) | SEL_CODE << 16 | 0x8e0000000000ull |
+		      (handler >> 16 & 0xffff) << 48);
 	put64(p, at + 8, handler >> 32);
 }
 
@@ -88,7 +89,7 @@ static void fill_memory(struct probe *p)
 	put64(p, PROBE_GDT + SEL_TSS, 0x0000890000000067ull | (uint64_t)PROBE_TSS << 16);
 	put64(p, PROBE_GDT + (SEL_USER_DATA & ~7u), 0x00cff3000000ffffull);
 	put64(p, PROBE_GDT + (SEL_USER_CODE & ~7u), 0x00affb000000ffffull);
-	put64(p, PROBE_TSS + 4, PROBE_STACK_TOP);	/* rsp0 */
+	put64(p, PROBE_TSS + 4, PROBE_STACK_TOP); /* rsp0 */
 	for (unsigned int i = 0; i < PROBE_IDT_GATES; i++)
 		gate(p, i, guest_addr(probe_fault));
 	gate(p, 3, guest_addr(probe_breakpoint));
@@ -99,16 +100,25 @@ static void fill_memory(struct probe *p)
 static struct kvm_segment seg(uint16_t selector, bool code)
 {
 	return (struct kvm_segment){
-		.limit = 0xffffffff, .selector = selector, .type = code ? 11 : 3, .present = 1,
-		.dpl = selector & 3, .db = !code, .s = 1, .l = code, .g = 1,
+		.limit = 0xffffffff,
+		.selector = selector,
+		.type = code ? 11 : 3,
+		.present = 1,
+		.dpl = selector & 3,
+		.db = !code,
+		.s = 1,
+		.l = code,
+		.g = 1,
 	};
 }
 
 /* Stand at rip in ring 0 or 3 with clean registers. */
 static int set_state(struct probe *p, uint64_t rip, bool user)
 {
-	struct kvm_regs r = {.rip = rip, .rflags = 2, .rax = KVM_HC_SEND_IPI_NR,
-			     .rsp = user ? PROBE_USER_STACK_TOP : PROBE_STACK_TOP};
+	struct kvm_regs r = { .rip = rip,
+			      .rflags = 2,
+			      .rax = KVM_HC_SEND_IPI_NR,
+			      .rsp = user ? PROBE_USER_STACK_TOP : PROBE_STACK_TOP };
 	struct kvm_sregs s;
 
 	if (ioctl(p->vcpu, KVM_GET_SREGS, &s) < 0)
@@ -116,16 +126,17 @@ static int set_state(struct probe *p, uint64_t rip, bool user)
 	s.cs = seg(user ? SEL_USER_CODE : SEL_CODE, true);
 	s.ss = seg(user ? SEL_USER_DATA : SEL_DATA, false);
 	s.ds = s.es = s.fs = s.gs = s.ss;
-	s.tr = (struct kvm_segment){.base = PROBE_TSS, .limit = 0x67, .selector = SEL_TSS,
-				    .type = 11, .present = 1};
+	s.tr = (struct kvm_segment){
+		.base = PROBE_TSS, .limit = 0x67, .selector = SEL_TSS, .type = 11, .present = 1
+	};
 	s.gdt.base = PROBE_GDT;
 	s.gdt.limit = SEL_USER_CODE | 7;
 	s.idt.base = PROBE_IDT;
 	s.idt.limit = PROBE_IDT_GATES * 16 - 1;
-	s.cr0 = 0x80000033;	/* PG, NE, ET, MP, PE */
+	s.cr0 = 0x80000033; /* PG, NE, ET, MP, PE */
 	s.cr3 = PROBE_PML4;
-	s.cr4 = 0x620;		/* PAE, OSFXSR, OSXMMEXCPT */
-	s.efer = 0x501;		/* LMA, LME, SCE */
+	s.cr4 = 0x620;	/* PAE, OSFXSR, OSXMMEXCPT */
+	s.efer = 0x501; /* LMA, LME, SCE */
 	if (ioctl(p->vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(p->vcpu, KVM_SET_REGS, &r) < 0)
 		return -errno;
 	return 0;
@@ -166,11 +177,11 @@ static void probe_close(struct probe *p)
 
 static int probe_open(struct probe *p)
 {
-	struct kvm_userspace_memory_region slot = {.memory_size = PROBE_MEM};
+	struct kvm_userspace_memory_region slot = { .memory_size = PROBE_MEM };
 	struct {
 		struct kvm_cpuid2 head;
 		struct kvm_cpuid_entry2 entry[128];
-	} cpuid = {.head.nent = 128};
+	} cpuid = { .head.nent = 128 };
 	void *map;
 
 	p->vm = ioctl(p->host->fd, KVM_CREATE_VM, 0);
@@ -187,7 +198,8 @@ static int probe_open(struct probe *p)
 	if (ioctl(p->vm, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
 		return -errno;
 	if (p->host->emulation_exit) {
-		struct kvm_enable_cap cap = {.cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = {1}};
+		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
+					      .args = { 1 } };
 
 		(void)ioctl(p->vm, KVM_ENABLE_CAP, &cap);
 	}
@@ -243,8 +255,8 @@ static int probe_speed_of(struct probe *p, struct quirks *q)
 /* The hypercall under a timer; the signal also breaks a loop inside KVM_RUN. */
 static bool ipi_hangs(struct probe *p)
 {
-	struct sigaction sa = {.sa_handler = on_timeout}, old;
-	struct itimerspec its = {.it_value.tv_nsec = HANG_NS};
+	struct sigaction sa = { .sa_handler = on_timeout }, old;
+	struct itimerspec its = { .it_value.tv_nsec = HANG_NS };
 	struct sigevent ev;
 	enum outcome out;
 	timer_t timer;

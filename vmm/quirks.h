@@ -28,12 +28,12 @@ struct quirks {
 	/* The SEND_IPI hypercall never returns: hide the paravirtual features behind it. */
 	bool send_ipi_hangs;
 	/* Evidence, for `kvmprof check`. */
-	uint64_t ring0_ps_per_insn;	/* picoseconds of thread CPU time */
-	uint32_t tsc_khz;		/* of a guest on this host; 0 unknown */
-	uint64_t probe_ns;		/* what the probe itself took */
-	bool probed;			/* false: the probe guest could not run (see why) */
+	uint64_t ring0_ps_per_insn; /* picoseconds of thread CPU time */
+	uint32_t tsc_khz;	    /* of a guest on this host; 0 unknown */
+	uint64_t probe_ns;	    /* what the probe itself took */
+	bool probed;		    /* false: the probe guest could not run (see why) */
 	char why[160];
-	struct probe *probe;		/* what is left of it, until quirks_release() */
+	struct probe *probe; /* what is left of it, until quirks_release() */
 };
 
 /*

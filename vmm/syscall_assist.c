@@ -12,7 +12,7 @@
 
 #define RFLAGS_FIXED 0x2u
 #define RFLAGS_RF (1u << 16)
-#define SYSCALL_INSN_LEN 2u	/* 0f 05 */
+#define SYSCALL_INSN_LEN 2u /* 0f 05 */
 
 #define IDT_GATE_SIZE 16u
 #define VECTOR_PF 14u
@@ -41,10 +41,11 @@ static void *set_filter(void *arg)
 	};
 
 	if (ioctl(vm->fd, KVM_X86_SET_MSR_FILTER, &filter) < 0) {
-		struct err e = {0};
+		struct err e = { 0 };
 
 		err_set(&e, errno,
-			"this host needs the SYSCALL work-around, but its KVM refuses an MSR filter: %s",
+			"this host needs the SYSCALL work-around, but its KVM refuses an MSR "
+			"filter: %s",
 			strerror(errno));
 		machine_end(vm, VM_END_ERROR, NULL, NULL, &e);
 	}
@@ -54,8 +55,8 @@ static void *set_filter(void *arg)
 
 int syscall_assist_start(struct vm *vm, struct err *e)
 {
-	struct kvm_enable_cap cap = {.cap = KVM_CAP_X86_USER_SPACE_MSR,
-				     .args = {KVM_MSR_EXIT_REASON_FILTER}};
+	struct kvm_enable_cap cap = { .cap = KVM_CAP_X86_USER_SPACE_MSR,
+				      .args = { KVM_MSR_EXIT_REASON_FILTER } };
 	sigset_t all, old;
 	int ret;
 
@@ -83,7 +84,7 @@ static bool read_msr(const struct vcpu *v, uint32_t index, uint64_t *value)
 	struct {
 		struct kvm_msrs head;
 		struct kvm_msr_entry entry;
-	} msrs = {.head.nmsrs = 1, .entry.index = index};
+	} msrs = { .head.nmsrs = 1, .entry.index = index };
 
 	if (ioctl(v->fd, KVM_GET_MSRS, &msrs) != 1)
 		return false;
@@ -102,14 +103,14 @@ static uint64_t pf_handler(const struct vcpu *v)
 	    mmu_read(&v->vm->mem, &root, idt->base + VECTOR_PF * IDT_GATE_SIZE, gate,
 		     sizeof(gate)) != sizeof(gate))
 		return 0;
-	if (!(gate[1] & 0x8000))	/* not present */
+	if (!(gate[1] & 0x8000)) /* not present */
 		return 0;
 	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
 }
 
 static int set_debug(struct vcpu *v, uint64_t handler, bool step)
 {
-	struct kvm_guest_debug dbg = {.control = 0};
+	struct kvm_guest_debug dbg = { .control = 0 };
 
 	if (handler) {
 		dbg.control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
@@ -144,7 +145,7 @@ bool syscall_assist_wrmsr(struct vcpu *v)
 	struct {
 		struct kvm_msrs head;
 		struct kvm_msr_entry entry;
-	} msrs = {.head.nmsrs = 1, .entry = {.index = run->msr.index, .data = run->msr.data}};
+	} msrs = { .head.nmsrs = 1, .entry = { .index = run->msr.index, .data = run->msr.data } };
 
 	if (run->msr.index == MSR_LSTAR) {
 		v->assist.lstar = run->msr.data;
@@ -195,7 +196,7 @@ static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
 	s->cs.selector = (uint16_t)f->cs;
 	s->cs.base = 0;
 	s->cs.limit = 0xffffffff;
-	s->cs.type = 11;	/* code, execute/read, accessed */
+	s->cs.type = 11; /* code, execute/read, accessed */
 	s->cs.dpl = 3;
 	s->cs.s = s->cs.present = s->cs.l = s->cs.g = 1;
 	s->cs.db = 0;
@@ -203,7 +204,7 @@ static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
 	s->ss.selector = (uint16_t)f->ss;
 	s->ss.base = 0;
 	s->ss.limit = 0xffffffff;
-	s->ss.type = 3;		/* data, read/write, accessed */
+	s->ss.type = 3; /* data, read/write, accessed */
 	s->ss.dpl = 3;
 	s->ss.s = s->ss.present = s->ss.db = s->ss.g = 1;
 	s->ss.l = 0;
@@ -214,7 +215,8 @@ static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
 
 static bool interrupt_injected(const struct kvm_sregs *s)
 {
-	for (unsigned int i = 0; i < sizeof(s->interrupt_bitmap) / sizeof(s->interrupt_bitmap[0]); i++)
+	for (unsigned int i = 0; i < sizeof(s->interrupt_bitmap) / sizeof(s->interrupt_bitmap[0]);
+	     i++)
 		if (s->interrupt_bitmap[i])
 			return true;
 	return false;
@@ -232,7 +234,7 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 	if (!v->assist.know_fmask)
 		v->assist.know_fmask = read_msr(v, MSR_SFMASK, &v->assist.fmask);
 	r->rip = v->assist.lstar;
-	r->rsp = f->rsp;	/* SYSCALL leaves rsp alone */
+	r->rsp = f->rsp; /* SYSCALL leaves rsp alone */
 	r->rflags = (r->r11 & ~v->assist.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
 	/* CS is the kernel's already, from the gate; a null SS is legal in ring 0. */
 	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
@@ -242,8 +244,8 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 /* Length of the handler's first instruction where it can be skipped, else 0. */
 static unsigned int skippable(const uint8_t *b)
 {
-	static const uint8_t clac[] = {0x0f, 0x01, 0xca}, nop3[] = {0x0f, 0x1f, 0x00};
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t clac[] = { 0x0f, 0x01, 0xca }, nop3[] = { 0x0f, 0x1f, 0x00 };
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 	/* CLAC without SMAP (hidden on these hosts) and the others change no state but rip. */
 	if (!memcmp(b, nop3, sizeof(nop3)) || !memcmp(b, clac, sizeof(clac)))
@@ -261,7 +263,7 @@ static int forward_fault(struct vcpu *v, struct err *e)
 {
 	struct kvm_run *run = v->run;
 	struct mmu_root root = capture_root(run);
-	uint8_t insn[4] = {0};
+	uint8_t insn[4] = { 0 };
 	unsigned int len;
 
 	v->stats.faults_forwarded++;
@@ -288,16 +290,16 @@ int syscall_assist_debug(struct vcpu *v, struct err *e)
 
 	if (a->stepping) {
 		a->stepping = false;
-		return set_debug(v, a->pf_handler, false) < 0 ?
-			       err_set(e, EIO, "vCPU %u: cannot set the breakpoint again", v->index) :
-			       0;
+		return set_debug(v, a->pf_handler, false) < 0
+			       ? err_set(e, EIO, "vCPU %u: cannot set the breakpoint again",
+					 v->index)
+			       : 0;
 	}
 	if (!a->pf_handler || run->s.regs.regs.rip != a->pf_handler)
 		return -ENOENT;
 	if (mmu_read(&v->vm->mem, &root, run->s.regs.regs.rsp, &f, sizeof(f)) != sizeof(f))
-		return err_set(e, EFAULT,
-			       "vCPU %u: cannot read the page-fault frame at rsp 0x%llx", v->index,
-			       (unsigned long long)run->s.regs.regs.rsp);
+		return err_set(e, EFAULT, "vCPU %u: cannot read the page-fault frame at rsp 0x%llx",
+			       v->index, (unsigned long long)run->s.regs.regs.rsp);
 	if (a->know_lstar && f.rip == a->lstar && run->s.regs.sregs.cr2 == a->lstar &&
 	    (f.cs & 3) == 3) {
 		convert_syscall(v, &f);

@@ -59,8 +59,8 @@ void trigger_deinit(struct trigger *t)
 static void arm(struct trigger *t)
 {
 	struct itimerspec its = {
-		.it_value = {(time_t)(t->deadline_ns / NSEC_PER_SEC),
-			     (long)(t->deadline_ns % NSEC_PER_SEC)},
+		.it_value = { (time_t)(t->deadline_ns / NSEC_PER_SEC),
+			      (long)(t->deadline_ns % NSEC_PER_SEC) },
 	};
 
 	/* Fails only for a bad timer or time value, both of which are ours. */

@@ -27,13 +27,13 @@
 
 struct trigger {
 	timer_t timer;
-	bool armed;		/* the timer exists */
+	bool armed; /* the timer exists */
 	bool jitter;
 	uint64_t period_ns;
-	uint64_t start_ns;	/* CLOCK_MONOTONIC of period 0 */
-	uint64_t period_no;	/* the period that `deadline_ns` lies in */
-	uint64_t deadline_ns;	/* CLOCK_MONOTONIC */
-	uint64_t rng;		/* xorshift state, never 0 */
+	uint64_t start_ns;    /* CLOCK_MONOTONIC of period 0 */
+	uint64_t period_no;   /* the period that `deadline_ns` lies in */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
+	uint64_t rng;	      /* xorshift state, never 0 */
 };
 
 /* Create the timer for the calling thread; signo is sent with si_code SI_TIMER. */

@@ -40,7 +40,7 @@ static void on_kick(int signo, siginfo_t *info, void *context)
 
 void vcpu_install_handler(void)
 {
-	struct sigaction sa = {.sa_sigaction = on_kick, .sa_flags = SA_SIGINFO};
+	struct sigaction sa = { .sa_sigaction = on_kick, .sa_flags = SA_SIGINFO };
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(VCPU_KICK_SIGNAL, &sa, NULL);
@@ -58,13 +58,19 @@ void vcpu_kick(struct vcpu *v)
 const char *vcpu_exit_name(unsigned int kind)
 {
 	static const char *const name[] = {
-		[KVM_EXIT_UNKNOWN] = "UNKNOWN", [KVM_EXIT_IO] = "IO",
-		[KVM_EXIT_HYPERCALL] = "HYPERCALL", [KVM_EXIT_DEBUG] = "DEBUG",
-		[KVM_EXIT_HLT] = "HLT", [KVM_EXIT_MMIO] = "MMIO",
-		[KVM_EXIT_IRQ_WINDOW_OPEN] = "IRQ_WINDOW_OPEN", [KVM_EXIT_SHUTDOWN] = "SHUTDOWN",
-		[KVM_EXIT_FAIL_ENTRY] = "FAIL_ENTRY", [KVM_EXIT_INTR] = "INTR",
+		[KVM_EXIT_UNKNOWN] = "UNKNOWN",
+		[KVM_EXIT_IO] = "IO",
+		[KVM_EXIT_HYPERCALL] = "HYPERCALL",
+		[KVM_EXIT_DEBUG] = "DEBUG",
+		[KVM_EXIT_HLT] = "HLT",
+		[KVM_EXIT_MMIO] = "MMIO",
+		[KVM_EXIT_IRQ_WINDOW_OPEN] = "IRQ_WINDOW_OPEN",
+		[KVM_EXIT_SHUTDOWN] = "SHUTDOWN",
+		[KVM_EXIT_FAIL_ENTRY] = "FAIL_ENTRY",
+		[KVM_EXIT_INTR] = "INTR",
 		[KVM_EXIT_INTERNAL_ERROR] = "INTERNAL_ERROR",
-		[KVM_EXIT_SYSTEM_EVENT] = "SYSTEM_EVENT", [KVM_EXIT_X86_RDMSR] = "X86_RDMSR",
+		[KVM_EXIT_SYSTEM_EVENT] = "SYSTEM_EVENT",
+		[KVM_EXIT_X86_RDMSR] = "X86_RDMSR",
 		[KVM_EXIT_X86_WRMSR] = "X86_WRMSR",
 	};
 
@@ -81,7 +87,7 @@ static void end_with(struct vcpu *v, enum vm_end_reason reason, struct err *e)
 
 static void exit_shutdown(struct vcpu *v)
 {
-	struct err e = {0};
+	struct err e = { 0 };
 
 	err_set(&e, EFAULT, "vCPU %u: triple fault at rip 0x%llx (rsp 0x%llx, cr2 0x%llx)",
 		v->index, (unsigned long long)v->run->s.regs.regs.rip,
@@ -95,7 +101,7 @@ static void exit_shutdown(struct vcpu *v)
 static void exit_internal(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
-	struct err e = {0};
+	struct err e = { 0 };
 	int ret;
 
 	if (run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION &&
@@ -119,7 +125,7 @@ static void exit_msr(struct vcpu *v, bool write)
 	/* Only what we filtered, or MSRs that KVM does not know, come here. */
 	if (write && v->vm->cfg.quirks->syscall_keeps_cpl && syscall_assist_wrmsr(v))
 		return;
-	run->msr.error = 1;	/* #GP, as KVM itself would do */
+	run->msr.error = 1; /* #GP, as KVM itself would do */
 	if (!write)
 		run->msr.data = 0;
 }
@@ -127,7 +133,7 @@ static void exit_msr(struct vcpu *v, bool write)
 static void handle_exit(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	switch (run->exit_reason) {
 	case KVM_EXIT_IO:
@@ -161,8 +167,8 @@ static void handle_exit(struct vcpu *v)
 		return;
 	case KVM_EXIT_SYSTEM_EVENT:
 		machine_end(v->vm,
-			    run->system_event.type == KVM_SYSTEM_EVENT_SHUTDOWN ? VM_END_POWEROFF :
-										  VM_END_RESET,
+			    run->system_event.type == KVM_SYSTEM_EVENT_SHUTDOWN ? VM_END_POWEROFF
+										: VM_END_RESET,
 			    v, NULL, NULL);
 		return;
 	case KVM_EXIT_INTR:
@@ -232,8 +238,8 @@ static void run_loop(struct vcpu *v)
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
 			interrupted(v);
-		} else if (errno != EAGAIN) {	/* EAGAIN: an AP that was not started yet */
-			struct err e = {0};
+		} else if (errno != EAGAIN) { /* EAGAIN: an AP that was not started yet */
+			struct err e = { 0 };
 
 			err_set(&e, errno, "vCPU %u: KVM_RUN: %s, rip 0x%llx", v->index,
 				strerror(errno), (unsigned long long)v->run->s.regs.regs.rip);
@@ -246,7 +252,7 @@ void *vcpu_main(void *arg)
 {
 	struct vcpu *v = arg;
 	const struct vm_config *cfg = &v->vm->cfg;
-	struct err e = {0};
+	struct err e = { 0 };
 	sigset_t mask;
 
 	current_vcpu = v;

@@ -64,7 +64,7 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 static void irq_set(void *ctx, unsigned int irq, int level)
 {
 	struct vm *vm = ctx;
-	struct kvm_irq_level l = {.irq = irq, .level = (uint32_t)level};
+	struct kvm_irq_level l = { .irq = irq, .level = (uint32_t)level };
 
 	(void)ioctl(vm->fd, KVM_IRQ_LINE, &l);
 }
@@ -80,7 +80,9 @@ static int add_memory(struct vm *vm, struct err *e)
 	for (unsigned int i = 0; i < vm->mem.n; i++) {
 		const struct gmem_region *r = &vm->mem.region[i];
 		struct kvm_userspace_memory_region slot = {
-			.slot = i, .guest_phys_addr = r->gpa, .memory_size = r->size,
+			.slot = i,
+			.guest_phys_addr = r->gpa,
+			.memory_size = r->size,
 			.userspace_addr = (uintptr_t)r->host,
 		};
 
@@ -95,10 +97,11 @@ static int add_memory(struct vm *vm, struct err *e)
 
 static int add_devices(struct vm *vm, struct err *e)
 {
-	struct dev_irq irq = {irq_set, vm};
+	struct dev_irq irq = { irq_set, vm };
 	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
 
-	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, (struct dev_power){power_end, vm});
+	ret = ret ? ret
+		  : platform_init(&vm->platform, &vm->bus, (struct dev_power){ power_end, vm });
 	if (ret)
 		return err_set(e, -ret, "cannot register the platform devices: %s", strerror(-ret));
 	if (vm->cfg.slow_tick) {
@@ -107,7 +110,7 @@ static int add_devices(struct vm *vm, struct err *e)
 		return ret;
 	}
 	if (vm->cfg.host->pit2) {
-		struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
+		struct kvm_pit_config pit = { .flags = KVM_PIT_SPEAKER_DUMMY };
 
 		if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
 			return err_set(e, errno, "KVM_CREATE_PIT2: %s", strerror(errno));
@@ -135,7 +138,8 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
 		return err_set(e, errno, "KVM_CREATE_IRQCHIP: %s", strerror(errno));
 	if (vm->cfg.quirks->refuses_insns && vm->cfg.host->emulation_exit) {
-		struct kvm_enable_cap cap = {.cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = {1}};
+		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
+					      .args = { 1 } };
 
 		if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
 			return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s",
@@ -274,7 +278,7 @@ int vm_start(struct vm *vm, struct err *e)
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret) {
-		struct err why = {0};
+		struct err why = { 0 };
 
 		err_set(&why, ret, "cannot start a vCPU thread: %s", strerror(ret));
 		machine_end(vm, VM_END_ERROR, NULL, NULL, &why);

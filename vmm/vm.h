@@ -24,19 +24,19 @@
 /* Why the machine stopped. */
 enum vm_end_reason {
 	VM_RUNNING = 0,
-	VM_END_RESET,		/* the guest asked for a reset */
-	VM_END_POWEROFF,	/* ACPI power off */
-	VM_END_HALTED,		/* every vCPU halted with interrupts off */
-	VM_END_DURATION,	/* vm_end() by the caller: time is up */
-	VM_END_INTERRUPTED,	/* vm_end() by the caller: Ctrl-C */
-	VM_END_TRIPLE_FAULT,	/* KVM_EXIT_SHUTDOWN */
-	VM_END_ERROR,		/* KVM or the VMM could not go on; see vm_result.err */
+	VM_END_RESET,	     /* the guest asked for a reset */
+	VM_END_POWEROFF,     /* ACPI power off */
+	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
+	VM_END_DURATION,     /* vm_end() by the caller: time is up */
+	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
+	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
+	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
 
 /* What capture copies besides registers. Computed once, executed blindly. */
 struct capture_plan {
-	uint32_t stack_max;	/* bytes of one stack, <= 16384 */
-	uint32_t stack_align;	/* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
+	uint32_t stack_max;   /* bytes of one stack, <= 16384 */
+	uint32_t stack_align; /* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
 	/*
 	 * Where the guest keeps the address of the topmost word of its interrupt stack
 	 * (Linux: hardirq_stack_ptr): a virtual address, or with irq_stack_percpu an
@@ -53,14 +53,14 @@ struct vm_config {
 	const char *cmdline;
 	const uint8_t *initrd;
 	size_t initrd_len;
-	uint64_t mem_size;		/* bytes */
+	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	bool slow_tick;			/* VMM-side PIT with a floor on its period (interpreting hosts) */
-	uint64_t period_ns;		/* sampling period; 0: no sampling */
+	bool slow_tick;	    /* VMM-side PIT with a floor on its period (interpreting hosts) */
+	uint64_t period_ns; /* sampling period; 0: no sampling */
 	bool jitter;
 	struct capture_plan plan;
-	size_t ring_size;		/* bytes for each vCPU */
-	void (*console)(void *ctx, uint8_t byte);	/* on the vCPU thread that writes */
+	size_t ring_size;			  /* bytes for each vCPU */
+	void (*console)(void *ctx, uint8_t byte); /* on the vCPU thread that writes */
 	void *console_ctx;
 };
 
@@ -69,24 +69,24 @@ struct vm_config {
 
 struct vcpu_stats {
 	uint64_t exits[VCPU_EXIT_KINDS];
-	uint64_t samples, kernel, user, idle;	/* committed samples by mode */
-	uint64_t offline;			/* deadlines while the vCPU waited to be started */
-	uint64_t overruns;			/* deadlines that passed unseen */
+	uint64_t samples, kernel, user, idle; /* committed samples by mode */
+	uint64_t offline;		      /* deadlines while the vCPU waited to be started */
+	uint64_t overruns;		      /* deadlines that passed unseen */
 	uint64_t stack_capped, stack_unmapped, stack_none;
 	uint64_t syscalls_assisted, syscalls_undone, faults_forwarded, insns_completed;
 	uint64_t unknown_io, unknown_mmio;
-	struct hist stop_ns;			/* from KVM_RUN's return to ready to enter again */
-	struct hist latency_ns;			/* from deadline to capture */
+	struct hist stop_ns;	/* from KVM_RUN's return to ready to enter again */
+	struct hist latency_ns; /* from deadline to capture */
 };
 
 struct vm_result {
 	enum vm_end_reason reason;
-	unsigned int vcpu;		/* that ended it, where one did */
-	bool have_regs;			/* regs are those of the vCPU at a crash or error */
+	unsigned int vcpu; /* that ended it, where one did */
+	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
-	struct err err;			/* text for TRIPLE_FAULT and ERROR */
-	uint64_t load_ns;		/* spent writing the kernel into guest memory */
-	uint64_t first_entry_ns;	/* CLOCK_MONOTONIC just before the first KVM_RUN */
+	struct err err;		 /* text for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns;	 /* spent writing the kernel into guest memory */
+	uint64_t first_entry_ns; /* CLOCK_MONOTONIC just before the first KVM_RUN */
 	uint64_t end_ns;
 };
 

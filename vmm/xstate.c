@@ -14,8 +14,8 @@
 #define XCOMP_COMPACTED (1ull << 63)
 
 #define LEGACY_SIZE 512u
-#define LEGACY_MXCSR 24u	/* MXCSR and its mask, 8 bytes */
-#define LEGACY_XMM 160u		/* 16 registers */
+#define LEGACY_MXCSR 24u /* MXCSR and its mask, 8 bytes */
+#define LEGACY_XMM 160u	 /* 16 registers */
 #define LEGACY_XMM_END 416u
 #define HEADER_SIZE 64u
 #define HEADER_OFF LEGACY_SIZE
@@ -25,13 +25,13 @@
 
 struct component {
 	uint32_t size, standard_off;
-	bool aligned;		/* starts at a multiple of 64 in compacted form */
+	bool aligned; /* starts at a multiple of 64 in compacted form */
 };
 
 /* Sizes are properties of the CPU, and host and guest share it. */
 static struct component component(unsigned int i)
 {
-	struct component c = {0};
+	struct component c = { 0 };
 	uint32_t eax, ebx, ecx, edx;
 
 	if (__get_cpuid_count(0xd, i, &eax, &ebx, &ecx, &edx)) {
@@ -89,8 +89,9 @@ static int save_legacy(struct guest_insn *g, uint64_t at, const uint8_t *area, u
 	if (mask & (XSTATE_SSE | XSTATE_AVX))
 		ret = ret ? ret : guest_insn_write(g, at + LEGACY_MXCSR, area + LEGACY_MXCSR, 8);
 	if (mask & XSTATE_SSE)
-		ret = ret ? ret : guest_insn_write(g, at + LEGACY_XMM, area + LEGACY_XMM,
-						   LEGACY_XMM_END - LEGACY_XMM);
+		ret = ret ? ret
+			  : guest_insn_write(g, at + LEGACY_XMM, area + LEGACY_XMM,
+					     LEGACY_XMM_END - LEGACY_XMM);
 	return ret;
 }
 
@@ -98,7 +99,7 @@ int xstate_save(struct guest_insn *g, bool compacted)
 {
 	struct kvm_xsave xsave;
 	const uint8_t *area = (const uint8_t *)xsave.region;
-	uint64_t at, mask, in_use, header[8] = {0};
+	uint64_t at, mask, in_use, header[8] = { 0 };
 	int ret = guest_insn_address(g, 0, &at);
 
 	ret = ret ? ret : requested(g, &mask);
@@ -118,7 +119,8 @@ int xstate_save(struct guest_insn *g, bool compacted)
 		c = component(i);
 		if (!fits(&c))
 			return -ENOTSUP;
-		ret = guest_insn_write(g, at + (compacted ? compacted_off(mask, i) : c.standard_off),
+		ret = guest_insn_write(g,
+				       at + (compacted ? compacted_off(mask, i) : c.standard_off),
 				       area + c.standard_off, c.size);
 	}
 	if (ret)
@@ -204,9 +206,9 @@ int xstate_restore(struct guest_insn *g)
 			memset(area + c.standard_off, 0, c.size);
 		else
 			ret = guest_insn_read(g,
-					      at + (header[1] & XCOMP_COMPACTED ?
-							    compacted_off(header[1], i) :
-							    c.standard_off),
+					      at + (header[1] & XCOMP_COMPACTED
+							    ? compacted_off(header[1], i)
+							    : c.standard_off),
 					      area + c.standard_off, c.size);
 	}
 	if (ret)

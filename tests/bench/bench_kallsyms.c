@@ -65,12 +65,12 @@ static double lookups_per_s(const struct symtab *t, const struct kimage *k)
 
 static int bench(const char *path)
 {
-	struct boot_image image = {0};
-	struct file_map m = {0};
+	struct boot_image image = { 0 };
+	struct file_map m = { 0 };
 	struct symtab *t = NULL;
 	double ms[ROUNDS];
 	struct kimage k;
-	struct err e = {0};
+	struct err e = { 0 };
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
 	if (file_map_open(&m, path, BOOT_MAX_FILE, &e) < 0 ||
@@ -101,11 +101,11 @@ static int bench(const char *path)
 
 int main(int argc, char **argv)
 {
-	static const char *const pattern[] = {"kernel-*/bzImage", "debian-*/vmlinuz-*"};
+	static const char *const pattern[] = { "kernel-*/bzImage", "debian-*/vmlinuz-*" };
 	const char *own = getenv("KVMPROF_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
 		   *home = getenv("HOME");
 	char path[4096];
-	glob_t g = {0};
+	glob_t g = { 0 };
 	int ret = 0;
 
 	for (int i = 1; i < argc; i++)

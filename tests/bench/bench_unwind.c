@@ -56,11 +56,13 @@ static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 /* endbr64; push; mov; sub; work; call; work; leave; ret */
 static void make_text(unsigned int *seed)
 {
-	static const uint8_t head[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20};
+	static const uint8_t head[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
+					0x89, 0xe5, 0x48, 0x83, 0xec, 0x20 };
 
 	for (unsigned int i = 0; i < FUNCTIONS; i++) {
 		uint8_t *p = text + i * FUNC_BYTES;
-		int32_t rel = (int32_t)((rand_r(seed) % FUNCTIONS) * FUNC_BYTES) - (int32_t)(i * FUNC_BYTES + 37);
+		int32_t rel = (int32_t)((rand_r(seed) % FUNCTIONS) * FUNC_BYTES) -
+			      (int32_t)(i * FUNC_BYTES + 37);
 
 		memset(p, 0x90, FUNC_BYTES);
 		memcpy(p, head, sizeof(head));
@@ -86,8 +88,9 @@ static struct sample *make_sample(unsigned int *seed)
 	s->mode = SAMPLE_KERNEL;
 	s->nslices = 1;
 	s->stack_len = STACK_BYTES;
-	s->slice[0] = (struct sample_slice){.va = STACK, .len = STACK_BYTES};
-	s->regs.rip = TEXT + (1 + rand_r(seed) % (FUNCTIONS - 1)) * FUNC_BYTES + 12 + rand_r(seed) % 10 * 4;
+	s->slice[0] = (struct sample_slice){ .va = STACK, .len = STACK_BYTES };
+	s->regs.rip = TEXT + (1 + rand_r(seed) % (FUNCTIONS - 1)) * FUNC_BYTES + 12 +
+		      rand_r(seed) % 10 * 4;
 	if (s->regs.rip % FUNC_BYTES == 36)
 		s->regs.rip++;
 	s->regs.gpr[GPR_RSP] = STACK;
@@ -108,15 +111,26 @@ static struct sample *make_sample(unsigned int *seed)
 /* Four entries for a function, as its prologue and epilogue ask for. */
 static struct orc *make_orc(void)
 {
-	static const struct { uint8_t at; int16_t sp, bp; uint16_t flags; } e[] = {
-		{0, 8, 0, 0x205}, {5, 16, -16, 0x215}, {8, 16, -16, 0x214}, {54, 8, 0, 0x205},
+	static const struct {
+		uint8_t at;
+		int16_t sp, bp;
+		uint16_t flags;
+	} e[] = {
+		{ 0, 8, 0, 0x205 },
+		{ 5, 16, -16, 0x215 },
+		{ 8, 16, -16, 0x214 },
+		{ 54, 8, 0, 0x205 },
 	};
 	static uint8_t ips[FUNCTIONS * 16], entries[FUNCTIONS * 24];
 	const uint64_t va = TEXT + (1u << 24);
-	struct orc_tables t = {.ips = ips, .entries = entries, .ips_va = va, .n = FUNCTIONS * 4,
-			       .text_start = TEXT, .text_end = TEXT + sizeof(text)};
+	struct orc_tables t = { .ips = ips,
+				.entries = entries,
+				.ips_va = va,
+				.n = FUNCTIONS * 4,
+				.text_start = TEXT,
+				.text_end = TEXT + sizeof(text) };
 	struct orc *o = NULL;
-	struct err e_orc = {0};
+	struct err e_orc = { 0 };
 
 	for (unsigned int i = 0; i < FUNCTIONS * 4; i++) {
 		int32_t rel = (int32_t)(TEXT + i / 4 * FUNC_BYTES + e[i % 4].at - (va + 4 * i));
@@ -162,7 +176,8 @@ static int cmp_double(const void *a, const void *b)
 static void report(const char *what, double *rate)
 {
 	qsort(rate, ROUNDS, sizeof(*rate), cmp_double);
-	printf("%-28s %12.0f /s  (%.0f to %.0f)\n", what, rate[ROUNDS / 2], rate[0], rate[ROUNDS - 1]);
+	printf("%-28s %12.0f /s  (%.0f to %.0f)\n", what, rate[ROUNDS / 2], rate[0],
+	       rate[ROUNDS - 1]);
 }
 
 static void bench_stacks(const char *what, const struct unwinder *u, struct sample **s)
@@ -212,7 +227,8 @@ static void bench_lookup(const char *what, const struct symtab *t, uint64_t from
 	free(addr);
 }
 
-static void bench_orc(const char *what, const struct orc *o, uint64_t from, uint64_t len, bool plain)
+static void bench_orc(const char *what, const struct orc *o, uint64_t from, uint64_t len,
+		      bool plain)
 {
 	double rate[ROUNDS];
 
@@ -224,8 +240,8 @@ static void bench_orc(const char *what, const struct orc *o, uint64_t from, uint
 			x ^= x << 13;
 			x ^= x >> 7;
 			x ^= x << 17;
-			keep += (uintptr_t)(plain ? orc_search(o, from + x % len) :
-						    orc_lookup(o, from + x % len));
+			keep += (uintptr_t)(plain ? orc_search(o, from + x % len)
+						  : orc_lookup(o, from + x % len));
 		}
 		rate[r] = LOOKUPS / (now() - begin);
 	}
@@ -237,7 +253,7 @@ static void bench_orc_image(const struct kimage *k)
 {
 	struct orc *o = NULL;
 	double rate[ROUNDS];
-	struct err e = {0};
+	struct err e = { 0 };
 	char name[48];
 
 	for (unsigned int r = 0; r < ROUNDS; r++) {
@@ -259,12 +275,14 @@ static void bench_orc_image(const struct kimage *k)
 
 int main(int argc, char **argv)
 {
-	struct unwinder u = {.read_text = read_text, .text_start = TEXT, .text_end = TEXT + sizeof(text),
-			     .frame_pointers = true};
+	struct unwinder u = { .read_text = read_text,
+			      .text_start = TEXT,
+			      .text_end = TEXT + sizeof(text),
+			      .frame_pointers = true };
 	struct symtab *t = symtab_create();
 	struct orc *o = make_orc();
 	static struct sample *s[STACKS];
-	struct err e = {0};
+	struct err e = { 0 };
 	unsigned int seed = 1;
 	char name[32];
 
@@ -294,7 +312,8 @@ int main(int argc, char **argv)
 		struct kimage k;
 
 		if (file_map_open(&m, argv[1], 1u << 30, &e) < 0 ||
-		    kimage_parse(&k, argv[1], m.data, m.len, &e) < 0 || kimage_symbols(&k, &t, &e) < 0) {
+		    kimage_parse(&k, argv[1], m.data, m.len, &e) < 0 ||
+		    kimage_symbols(&k, &t, &e) < 0) {
 			fprintf(stderr, "%s\n", e.text);
 			return 1;
 		}

@@ -24,16 +24,16 @@
 #include "base/sample.h"
 
 #define TEXT 0xffffffff81000000u
-#define FUNC_SIZE 0x90u		/* not a multiple of 64, so that functions straddle pages */
+#define FUNC_SIZE 0x90u /* not a multiple of 64, so that functions straddle pages */
 #define NFUNC 1500u
-#define T0 5000000000u		/* ns: perf takes small times for "none" */
+#define T0 5000000000u /* ns: perf takes small times for "none" */
 #define PERIOD 1000000u
 
 static uint8_t text[NFUNC * FUNC_SIZE];
 static uint64_t self_count[NFUNC + 16], children_count[NFUNC + 16];
 static unsigned int nuser;
 static const struct symbol *user_sym[3];
-static const char *const user_name[3] = {"demo_start", "demo_loop", "demo_leaf"};
+static const char *const user_name[3] = { "demo_start", "demo_loop", "demo_leaf" };
 
 static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
@@ -49,8 +49,9 @@ static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 static void func_name(char *name, size_t size, unsigned int f)
 {
 	static const char *const known[] = {
-		"guest_startup", "guest_start_kernel", "guest_idle", "guest_irq_entry",
-		"guest_tick", "guest_syscall", "guest_write", "guest_copy", "guest_recurse",
+		"guest_startup",   "guest_start_kernel", "guest_idle",
+		"guest_irq_entry", "guest_tick",	 "guest_syscall",
+		"guest_write",	   "guest_copy",	 "guest_recurse",
 	};
 
 	if (f < ARRAY_SIZE(known))
@@ -67,7 +68,7 @@ static uint64_t func(unsigned int f)
 /* push %rbp; mov %rsp,%rbp; nops with a call in between; a call as the last instruction. */
 static void fill_text(void)
 {
-	static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5};
+	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
 
 	memset(text, 0x90, sizeof(text));
 	for (unsigned int f = 0; f < NFUNC; f++) {
@@ -125,7 +126,7 @@ static void known_stack(struct stack *st, unsigned int i, struct profile_sample 
 	memset(st, 0, offsetof(struct stack, ip));
 	st->end = STACK_END_ROOT;
 	s->mode = SAMPLE_KERNEL;
-	if (kind < 8) {		/* 40 %: idle; its callers never come back */
+	if (kind < 8) { /* 40 %: idle; its callers never come back */
 		s->pid = s->tid = 0;
 		s->mode = SAMPLE_IDLE;
 		kernel_frame(st, 2, INSIDE);
@@ -134,7 +135,7 @@ static void known_stack(struct stack *st, unsigned int i, struct profile_sample 
 		count(2, true);
 		count(1, false);
 		count(0, false);
-	} else if (kind < 12) {	/* 20 %: interrupted at a function's first byte */
+	} else if (kind < 12) { /* 20 %: interrupted at a function's first byte */
 		kernel_frame(st, 4, INSIDE);
 		kernel_frame(st, 3, BEHIND_CALL);
 		push(st, func(7), true);
@@ -144,13 +145,13 @@ static void known_stack(struct stack *st, unsigned int i, struct profile_sample 
 		count(3, false);
 		count(7, false);
 		count(6, false);
-	} else if (kind < 15) {	/* 15 %: recursion counts once */
+	} else if (kind < 15) { /* 15 %: recursion counts once */
 		for (unsigned int k = 0; k < 4; k++)
 			kernel_frame(st, 8, k ? BEHIND_CALL : INSIDE);
 		kernel_frame(st, 5, BEHIND_CALL);
 		count(8, true);
 		count(5, false);
-	} else if (kind < 18 || !nuser) {	/* 15 %: a system call, with the user's part */
+	} else if (kind < 18 || !nuser) { /* 15 %: a system call, with the user's part */
 		kernel_frame(st, 7, INSIDE);
 		kernel_frame(st, 6, BEHIND_CALL);
 		kernel_frame(st, 5, BEHIND_CALL);
@@ -161,7 +162,7 @@ static void known_stack(struct stack *st, unsigned int i, struct profile_sample 
 			push(st, user_sym[1 - u]->addr + 5, true);
 			count(NFUNC + 1 - u, false);
 		}
-	} else {		/* 10 %: user */
+	} else { /* 10 %: user */
 		s->mode = SAMPLE_USER;
 		for (unsigned int u = 0; u < 3; u++) {
 			push(st, user_sym[2 - u]->addr + (u ? 5 : 2), u == 0);
@@ -221,18 +222,26 @@ int main(int argc, char **argv)
 {
 	static struct kimage kernel, user;
 	static struct stack st;
-	struct sink_perfdata_options opt = {0};
-	struct err e = {0}, note = {0};
-	struct file_map m = {0};
+	struct sink_perfdata_options opt = { 0 };
+	struct err e = { 0 }, note = { 0 };
+	struct file_map m = { 0 };
 	struct symtab *user_syms = NULL, *syms = make_symbols();
 	unsigned int samples = 10000, bench = 0;
 	struct sink *sink = NULL;
 	struct profile_info info = {
-		.event = "wall", .freq_hz = 1000, .vcpus = 2, .hostname = "host", .osrelease = "6.9.0-guest",
-		.argc = argc, .argv = argv, .symbols = syms, .text = TEXT, .end = TEXT + 0x1000000,
+		.event = "wall",
+		.freq_hz = 1000,
+		.vcpus = 2,
+		.hostname = "host",
+		.osrelease = "6.9.0-guest",
+		.argc = argc,
+		.argv = argv,
+		.symbols = syms,
+		.text = TEXT,
+		.end = TEXT + 0x1000000,
 		.read_text = read_text,
 	};
-	struct profile_totals totals = {.json = "{\"made_up\":true}"};
+	struct profile_totals totals = { .json = "{\"made_up\":true}" };
 	int c, ret;
 
 	while ((c = getopt(argc, argv, "1suxn:b:")) != -1) {
@@ -270,8 +279,13 @@ int main(int argc, char **argv)
 		ret = sink->ops->comm(sink, 1, 2, "vcpu1", T0, &e);
 	if (!ret && nuser) {
 		struct profile_map map = {
-			.pid = 1, .tid = 1, .time_ns = T0, .path = "demo-user", .build_id = user.build_id,
-			.elf = m.data, .elf_len = m.len,
+			.pid = 1,
+			.tid = 1,
+			.time_ns = T0,
+			.path = "demo-user",
+			.build_id = user.build_id,
+			.elf = m.data,
+			.elf_len = m.len,
 		};
 
 		for (unsigned int i = 0; i < user.nseg; i++)
@@ -286,7 +300,11 @@ int main(int argc, char **argv)
 		/* Bursts of one vCPU, then of the other: out of order, as rings are drained. */
 		unsigned int burst = i / 200, cpu = burst & 1, at = (burst / 2) * 200 + i % 200;
 		struct profile_sample s = {
-			.pid = 1, .tid = 1 + cpu, .cpu = cpu, .period = PERIOD, .stack = &st,
+			.pid = 1,
+			.tid = 1 + cpu,
+			.cpu = cpu,
+			.period = PERIOD,
+			.stack = &st,
 			.time_ns = T0 + 1000 + (uint64_t)at * PERIOD + cpu * 7777,
 		};
 

@@ -30,11 +30,11 @@ static void check_table(const struct symtab *t, const struct kallsyms_info *info
 
 static void decode(const uint8_t *bytes, size_t len, bool known)
 {
-	struct kallsyms_range r = {.va = KF_TEXT, .len = len};
-	struct kallsyms_info info = {0};
+	struct kallsyms_range r = { .va = KF_TEXT, .len = len };
+	struct kallsyms_info info = { 0 };
 	uint8_t *copy = malloc(len ? len : 1); /* of exactly this size */
 	struct symtab *t = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	if (!copy)
 		return;

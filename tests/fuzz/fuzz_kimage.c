@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct err e = {0};
+	struct err e = { 0 };
 	struct symtab *t = NULL;
 	struct kimage k;
 	uint8_t b[64];

@@ -87,8 +87,11 @@ static void fuzz_unwind(struct cursor *c, const struct orc *o, unsigned int word
 {
 	static uint8_t mem[sizeof(struct sample) + MAX_STACK] __attribute__((aligned(16)));
 	static struct stack out;
-	struct unwinder u = {.read_text = read_text, .orc = o, .text_start = TEXT,
-			     .text_end = TEXT + MAX_TEXT, .frame_pointers = flags & 2};
+	struct unwinder u = { .read_text = read_text,
+			      .orc = o,
+			      .text_start = TEXT,
+			      .text_end = TEXT + MAX_TEXT,
+			      .frame_pointers = flags & 2 };
 	struct sample *s = (struct sample *)mem;
 	size_t n;
 
@@ -105,9 +108,10 @@ static void fuzz_unwind(struct cursor *c, const struct orc *o, unsigned int word
 		memcpy(s->stack + 8 * i, &v, 8);
 	}
 	s->nslices = 2;
-	s->slice[0] = (struct sample_slice){.va = STACK, .len = words / 2 * 8};
-	s->slice[1] = (struct sample_slice){.va = STACK + ((flags & 4) ? 1024 : words / 2 * 8),
-					    .off = words / 2 * 8, .len = (words - words / 2) * 8};
+	s->slice[0] = (struct sample_slice){ .va = STACK, .len = words / 2 * 8 };
+	s->slice[1] = (struct sample_slice){ .va = STACK + ((flags & 4) ? 1024 : words / 2 * 8),
+					     .off = words / 2 * 8,
+					     .len = (words - words / 2) * 8 };
 	n = cursor_left(c) < MAX_TEXT ? cursor_left(c) : MAX_TEXT;
 	memset(text, 0xe8, sizeof(text));
 	if (n)
@@ -124,8 +128,11 @@ static void fuzz_unwind(struct cursor *c, const struct orc *o, unsigned int word
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t ips[4 * MAX_ENTRIES], entries[6 * MAX_ENTRIES];
-	struct orc_tables t = {.ips = ips, .entries = entries, .ips_va = TABLE,
-			       .text_start = TEXT, .text_end = TEXT + MAX_TEXT};
+	struct orc_tables t = { .ips = ips,
+				.entries = entries,
+				.ips_va = TABLE,
+				.text_start = TEXT,
+				.text_end = TEXT + MAX_TEXT };
 	struct orc *o = NULL;
 	unsigned int words;
 	uint64_t at = TEXT;

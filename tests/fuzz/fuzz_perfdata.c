@@ -44,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct names *n = NULL;
 	struct agg *a = NULL;
 	struct perfdata_record r;
-	struct err e = {0};
-	volatile uint64_t sum __attribute__((unused)) = 0;	/* reading is the point */
+	struct err e = { 0 };
+	volatile uint64_t sum __attribute__((unused)) = 0; /* reading is the point */
 	uint64_t samples = 0, weight = 0;
 	int ret;
 

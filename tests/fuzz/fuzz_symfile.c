@@ -12,15 +12,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t text[512];
-	struct kimage k = {.elf = text, .elf_len = sizeof(text), .nseg = 1, .text = TEXT,
-			   .etext = TEXT + 256, .end = TEXT + 4096,
-			   .banner = "Linux version 6.1.0 (fuzz)"};
-	struct err e = {0};
+	struct kimage k = { .elf = text,
+			    .elf_len = sizeof(text),
+			    .nseg = 1,
+			    .text = TEXT,
+			    .etext = TEXT + 256,
+			    .end = TEXT + 4096,
+			    .banner = "Linux version 6.1.0 (fuzz)" };
+	struct err e = { 0 };
 	struct symfile f;
 	struct kimage self;
 
-	k.seg[0] = (struct kimage_segment){.va = TEXT, .file_len = sizeof(text),
-					   .mem_len = sizeof(text), .flags = 5};
+	k.seg[0] = (struct kimage_segment){
+		.va = TEXT, .file_len = sizeof(text), .mem_len = sizeof(text), .flags = 5
+	};
 	for (unsigned int i = 0; i + 16 <= 256; i += 16)
 		memcpy(text + i, "\x55\x48\x89\xe5\xe8\x07\0\0\0\x5d\xc3\x90\x90\x90\x90\x90", 16);
 	memcpy(text + 256, k.banner, strlen(k.banner));

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct stack out;
 	struct sample *s = (struct sample *)mem;
 	struct symtab *t = NULL;
-	struct unwinder u = {.read_text = read_text, .ctx = &text, .text_start = TEXT};
+	struct unwinder u = { .read_text = read_text, .ctx = &text, .text_start = TEXT };
 	struct cursor c;
 	uint8_t flags, nsym, words;
 
@@ -95,8 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint32_t off = s->stack_len / SAMPLE_MAX_SLICES * i;
 
 		s->slice[i] = (struct sample_slice){
-			.va = STACK + ((flags & 64) ? 0 : off), .off = off,
-			.len = (flags & 128) ? s->stack_len - off : s->stack_len / SAMPLE_MAX_SLICES,
+			.va = STACK + ((flags & 64) ? 0 : off),
+			.off = off,
+			.len = (flags & 128) ? s->stack_len - off
+					     : s->stack_len / SAMPLE_MAX_SLICES,
 		};
 	}
 	text.len = cursor_left(&c) < MAX_TEXT ? cursor_left(&c) : MAX_TEXT;

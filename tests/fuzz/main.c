@@ -18,8 +18,8 @@ static unsigned int inputs;
 
 static int run_file(const char *path)
 {
-	struct err e = {0};
-	struct file_map m = {0};
+	struct err e = { 0 };
+	struct file_map m = { 0 };
 	uint8_t *copy;
 
 	if (file_map_open(&m, path, 64u << 20, &e) < 0) {

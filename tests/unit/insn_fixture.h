@@ -52,7 +52,7 @@ int ioctl(int fd, unsigned long request, ...)
 	struct {
 		struct kvm_msrs head;
 		struct kvm_msr_entry entry;
-	} *m;
+	} * m;
 	va_list ap;
 	void *arg;
 
@@ -62,11 +62,21 @@ int ioctl(int fd, unsigned long request, ...)
 	m = arg;
 	if (fd == -1 && kvm_answers) {
 		switch (request) {
-		case KVM_GET_VCPU_EVENTS: memcpy(arg, &events, sizeof(events)); return 0;
-		case KVM_SET_VCPU_EVENTS: memcpy(&events, arg, sizeof(events)); return 0;
-		case KVM_GET_XCRS: memcpy(arg, &xcrs, sizeof(xcrs)); return 0;
-		case KVM_SET_XCRS: memcpy(&xcrs, arg, sizeof(xcrs)); return 0;
-		case KVM_GET_XSAVE: memcpy(arg, &xsave_area, sizeof(xsave_area)); return 0;
+		case KVM_GET_VCPU_EVENTS:
+			memcpy(arg, &events, sizeof(events));
+			return 0;
+		case KVM_SET_VCPU_EVENTS:
+			memcpy(&events, arg, sizeof(events));
+			return 0;
+		case KVM_GET_XCRS:
+			memcpy(arg, &xcrs, sizeof(xcrs));
+			return 0;
+		case KVM_SET_XCRS:
+			memcpy(&xcrs, arg, sizeof(xcrs));
+			return 0;
+		case KVM_GET_XSAVE:
+			memcpy(arg, &xsave_area, sizeof(xsave_area));
+			return 0;
 		case KVM_SET_XSAVE:
 			memcpy(&xsave_area, arg, sizeof(xsave_area));
 			xsave_set++;
@@ -117,10 +127,10 @@ static inline void put_code(const void *bytes, size_t n)
 	f.v->run->s.regs.regs.rip = CODE;
 	f.v->run->kvm_dirty_regs = 0;
 }
-#define CODE_BYTES(...)                                   \
-	do {                                              \
-		const uint8_t b_[] = { __VA_ARGS__ };     \
-		put_code(b_, sizeof(b_));                 \
+#define CODE_BYTES(...)                               \
+	do {                                          \
+		const uint8_t b_[] = { __VA_ARGS__ }; \
+		put_code(b_, sizeof(b_));             \
 	} while (0)
 
 static inline void completes(unsigned int len)

@@ -40,31 +40,33 @@ struct kf_places {
 };
 
 static const struct kf_shape kf_shapes[] = {
-	{"4.4: absolute", KALLSYMS_ABSOLUTE, .first = true, .wide = true, .align = 8, .count = 700},
-	{"4.9: base-relative", KALLSYMS_RELATIVE, .first = true, .wide = true, .align = 8,
-	 .count = 513},
-	{"4.19: percpu", KALLSYMS_PERCPU, .first = true, .wide = true, .align = 8, .count = 769},
-	{"5.10: percpu", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 700},
-	{"5.10: absolute", KALLSYMS_ABSOLUTE, .first = true, .align = 8, .count = 640},
-	{"5.10: text only", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600,
-	 .text_only = true},
-	{"5.10: length 128", KALLSYMS_RELATIVE, .first = true, .align = 8, .count = 600,
-	 .long_len = 127, .byte_lengths = true},
-	{"6.1: two-byte lengths", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600,
-	 .long_len = 500},
-	{"6.2: seqs", KALLSYMS_PERCPU, .first = true, .seqs = true, .align = 8, .count = 514},
-	{"6.2: seqs, UP", KALLSYMS_RELATIVE, .first = true, .seqs = true, .align = 8, .count = 512,
-	 .long_len = 127},
-	{"6.4: new order", KALLSYMS_PERCPU, .align = 8, .count = 700, .long_len = 300},
-	{"6.4: absolute", KALLSYMS_ABSOLUTE, .align = 8, .count = 701},
-	{"6.15: base-relative", KALLSYMS_RELATIVE, .align = 8, .count = 1000, .long_len = 128},
-	{"7.0: place-relative", KALLSYMS_PLACE, .align = 4, .count = 701, .long_len = 511},
-	{"7.0: other padding", KALLSYMS_PLACE, .align = 4, .count = 300},
+	{ "4.4: absolute", KALLSYMS_ABSOLUTE, .first = true, .wide = true, .align = 8,
+	  .count = 700 },
+	{ "4.9: base-relative", KALLSYMS_RELATIVE, .first = true, .wide = true, .align = 8,
+	  .count = 513 },
+	{ "4.19: percpu", KALLSYMS_PERCPU, .first = true, .wide = true, .align = 8, .count = 769 },
+	{ "5.10: percpu", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 700 },
+	{ "5.10: absolute", KALLSYMS_ABSOLUTE, .first = true, .align = 8, .count = 640 },
+	{ "5.10: text only", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600,
+	  .text_only = true },
+	{ "5.10: length 128", KALLSYMS_RELATIVE, .first = true, .align = 8, .count = 600,
+	  .long_len = 127, .byte_lengths = true },
+	{ "6.1: two-byte lengths", KALLSYMS_PERCPU, .first = true, .align = 8, .count = 600,
+	  .long_len = 500 },
+	{ "6.2: seqs", KALLSYMS_PERCPU, .first = true, .seqs = true, .align = 8, .count = 514 },
+	{ "6.2: seqs, UP", KALLSYMS_RELATIVE, .first = true, .seqs = true, .align = 8, .count = 512,
+	  .long_len = 127 },
+	{ "6.4: new order", KALLSYMS_PERCPU, .align = 8, .count = 700, .long_len = 300 },
+	{ "6.4: absolute", KALLSYMS_ABSOLUTE, .align = 8, .count = 701 },
+	{ "6.15: base-relative", KALLSYMS_RELATIVE, .align = 8, .count = 1000, .long_len = 128 },
+	{ "7.0: place-relative", KALLSYMS_PLACE, .align = 4, .count = 701, .long_len = 511 },
+	{ "7.0: other padding", KALLSYMS_PLACE, .align = 4, .count = 300 },
 };
 #define KF_SHAPES (sizeof(kf_shapes) / sizeof(kf_shapes[0]))
 
-static const char *const kf_pairs[] = {
-	"Tf", "tf", "fun", "ction", "_of_", "function_of_", "Tfunction_of_", "__", "Aper", "cpu_"};
+static const char *const kf_pairs[] = { "Tf",	"tf",		"fun",		 "ction",
+					"_of_", "function_of_", "Tfunction_of_", "__",
+					"Aper", "cpu_" };
 
 /* Low values exist where a version has them; the rest is code from KF_TEXT on. */
 static inline void kf_symbol(const struct kf_shape *s, unsigned int i, uint64_t *addr, char *type,
@@ -232,7 +234,7 @@ static inline void kf_build(const struct kf_shape *s, struct buf *b, struct kf_p
 static inline int kf_decode(const struct kf_shape *s, const struct buf *b, struct symtab **t,
 			    struct kallsyms_info *info, struct err *e)
 {
-	struct kallsyms_range r = {.va = KF_TEXT + s->slide, .bytes = b->data, .len = b->len};
+	struct kallsyms_range r = { .va = KF_TEXT + s->slide, .bytes = b->data, .len = b->len };
 
 	return kallsyms_decode(&r, 1, KF_TEXT + s->slide, KF_TEXT + s->slide + b->len, s->name, t,
 			       info, e);

@@ -16,14 +16,14 @@
 #include <string.h>
 
 static char root[64];
-static struct perfdata profile;	/* only what names_create() looks at */
+static struct perfdata profile; /* only what names_create() looks at */
 static struct names *names;
 static struct agg *agg;
 
 static int setup(void **state)
 {
 	char path[128];
-	struct err e = {0};
+	struct err e = { 0 };
 	FILE *f;
 
 	(void)state;
@@ -43,7 +43,8 @@ static int setup(void **state)
 	      "ffffffff81000200 T inner\n"
 	      "ffffffff81000300 t same_name\n"
 	      "ffffffff81000400 t same_name\n"
-	      "ffffffff81000500 T after", f);
+	      "ffffffff81000500 T after",
+	      f);
 	fclose(f);
 	profile.dir = root;
 	if (names_create(&names, &profile, root, &e) || agg_create(&agg, false, &e))
@@ -70,10 +71,15 @@ static uint64_t at(unsigned int offset)
 static void add(uint32_t pid, uint64_t period, const uint64_t *chain, uint32_t nr, bool kernel)
 {
 	struct perfdata_record r = {
-		.kind = PERFDATA_SAMPLE, .kernel = kernel, .pid = pid,
-		.sample = {.ip = chain[1], .period = period, .chain = (const uint8_t *)chain, .nr = nr},
+		.kind = PERFDATA_SAMPLE,
+		.kernel = kernel,
+		.pid = pid,
+		.sample = { .ip = chain[1],
+			    .period = period,
+			    .chain = (const uint8_t *)chain,
+			    .nr = nr },
 	};
-	struct err e = {0};
+	struct err e = { 0 };
 
 	assert_int_equal(agg_add(agg, &r, &e), 0);
 }
@@ -99,17 +105,18 @@ static void check(const char *name, enum agg_mode mode, uint64_t self, uint64_t 
 static void test_self_and_children(void **state)
 {
 	/* The second outer chain ends behind a last call: at the next function's first byte. */
-	const uint64_t a[] = {PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x150), at(0x50)};
-	const uint64_t b[] = {PERFDATA_CONTEXT_KERNEL, at(0x110), at(0x100)};
-	const uint64_t recursive[] = {PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x220), at(0x230), at(0x50)};
-	struct err e = {0};
+	const uint64_t a[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x150), at(0x50) };
+	const uint64_t b[] = { PERFDATA_CONTEXT_KERNEL, at(0x110), at(0x100) };
+	const uint64_t recursive[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x220), at(0x230),
+				       at(0x50) };
+	struct err e = { 0 };
 
 	(void)state;
 	add(1, 10, a, 4, true);
 	add(1, 10, a, 4, true);
 	add(1, 5, b, 3, true);
 	add(1, 100, recursive, 5, true);
-	add(0, 1000, a, 4, true);	/* the same code while idle is another row */
+	add(0, 1000, a, 4, true); /* the same code while idle is another row */
 	assert_int_equal(agg_finish(agg, names, false, &e), 0);
 	assert_int_equal(agg->samples, 5);
 	assert_int_equal(agg->weight, 1125);
@@ -131,8 +138,8 @@ static void test_self_and_children(void **state)
 
 static void test_exact_addresses(void **state)
 {
-	const uint64_t a[] = {PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x100)};
-	struct err e = {0};
+	const uint64_t a[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x100) };
+	struct err e = { 0 };
 
 	(void)state;
 	agg_destroy(agg);
@@ -145,12 +152,12 @@ static void test_exact_addresses(void **state)
 
 static void test_names_apart(void **state)
 {
-	const uint64_t a[] = {PERFDATA_CONTEXT_KERNEL, at(0x310)};
-	const uint64_t b[] = {PERFDATA_CONTEXT_KERNEL, at(0x410)};
-	const uint64_t unknown[] = {PERFDATA_CONTEXT_KERNEL, 0xffffffff70000000u};
-	const uint64_t unknown2[] = {PERFDATA_CONTEXT_KERNEL, 0xffffffff70000001u};
-	const uint64_t user[] = {PERFDATA_CONTEXT_USER, at(0x310)};
-	struct err e = {0};
+	const uint64_t a[] = { PERFDATA_CONTEXT_KERNEL, at(0x310) };
+	const uint64_t b[] = { PERFDATA_CONTEXT_KERNEL, at(0x410) };
+	const uint64_t unknown[] = { PERFDATA_CONTEXT_KERNEL, 0xffffffff70000000u };
+	const uint64_t unknown2[] = { PERFDATA_CONTEXT_KERNEL, 0xffffffff70000001u };
+	const uint64_t user[] = { PERFDATA_CONTEXT_USER, at(0x310) };
+	struct err e = { 0 };
 	size_t n = 0;
 
 	(void)state;
@@ -176,9 +183,9 @@ static void test_names_apart(void **state)
 static void test_many_stacks(void **state)
 {
 	enum { N = 50000 };
-	uint64_t (*chain)[4] = calloc(N, sizeof(*chain));
+	uint64_t(*chain)[4] = calloc(N, sizeof(*chain));
 	uint64_t self = 0;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	(void)state;
 	assert_non_null(chain);
@@ -201,9 +208,9 @@ static void test_many_stacks(void **state)
 
 static void test_markers_only(void **state)
 {
-	const uint64_t a[] = {PERFDATA_CONTEXT_KERNEL, at(0x210)};
-	const uint64_t hypervisor[] = {(uint64_t)-32, at(0x210)};
-	struct err e = {0};
+	const uint64_t a[] = { PERFDATA_CONTEXT_KERNEL, at(0x210) };
+	const uint64_t hypervisor[] = { (uint64_t)-32, at(0x210) };
+	struct err e = { 0 };
 
 	(void)state;
 	/* A chain without addresses, and one of a context that is neither: the ip counts. */

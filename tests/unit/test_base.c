@@ -83,7 +83,8 @@ static void buf_appends(void **state)
 	buf_u32(&b, 0x44556677);
 	buf_u64(&b, UINT64_C(0x8899aabbccddeeff));
 	assert_int_equal(b.len, 15);
-	assert_memory_equal(b.data, "\x11\x33\x22\x77\x66\x55\x44\xff\xee\xdd\xcc\xbb\xaa\x99\x88", 15);
+	assert_memory_equal(b.data, "\x11\x33\x22\x77\x66\x55\x44\xff\xee\xdd\xcc\xbb\xaa\x99\x88",
+			    15);
 	buf_align(&b, 8);
 	assert_int_equal(b.len, 16);
 	assert_int_equal(b.data[15], 0);
@@ -300,13 +301,13 @@ static void file_map_errors(void **state)
 	put_file("full", "0123456789");
 	put_file("empty", "");
 	assert_int_equal(mkfifo(at(path, "fifo"), 0600), 0);
-#define REFUSED(name, max, code_)                                             \
-	do {                                                                  \
-		err_clear(&e);                                                \
+#define REFUSED(name, max, code_)                                                       \
+	do {                                                                            \
+		err_clear(&e);                                                          \
 		assert_int_equal(file_map_open(&m, at(path, name), max, &e), -(code_)); \
-		assert_non_null(strstr(e.text, path));                        \
-		assert_null(m.data);                                          \
-		assert_int_equal(m.len, 77);                                  \
+		assert_non_null(strstr(e.text, path));                                  \
+		assert_null(m.data);                                                    \
+		assert_int_equal(m.len, 77);                                            \
 	} while (0)
 	REFUSED("missing", 100, ENOENT);
 	REFUSED("full/below", 100, ENOTDIR);
@@ -443,10 +444,12 @@ static void hist_quantiles(void **state)
 		uint64_t sum = 0;
 
 		for (int i = 0; i < N; i++) {
-			v[i] = shape == 0 ? rnd() % 100000 :	     /* uniform */
-			       shape == 1 ? rnd() >> rnd() % 64 :    /* over all magnitudes */
-			       shape == 2 ? rnd() % 12 :	     /* few small values */
-					    5000 + rnd() % 8 * 1000000; /* lumps */
+			v[i] = shape == 0 ? rnd() % 100000 : /* uniform */
+				       shape == 1 ? rnd() >> rnd() % 64
+						  : /* over all magnitudes */
+				       shape == 2 ? rnd() % 12
+						  :		   /* few small values */
+				       5000 + rnd() % 8 * 1000000; /* lumps */
 			hist_add(&h, v[i]);
 			sum += v[i];
 		}
@@ -527,13 +530,13 @@ static void sample_hostile(void **state)
 	assert_int_equal(sample_check(s, len + 1), -EINVAL);
 
 	/* the word behind `field` set to bad, checked, and put back */
-#define BAD(field, value)                                              \
-	do {                                                           \
-		__typeof__(s->field) good_ = s->field;                 \
-		s->field = (__typeof__(s->field))(value);              \
-		assert_int_equal(sample_check(s, len), -EINVAL);       \
-		s->field = good_;                                      \
-		assert_int_equal(sample_check(s, len), 0);             \
+#define BAD(field, value)                                        \
+	do {                                                     \
+		__typeof__(s->field) good_ = s->field;           \
+		s->field = (__typeof__(s->field))(value);        \
+		assert_int_equal(sample_check(s, len), -EINVAL); \
+		s->field = good_;                                \
+		assert_int_equal(sample_check(s, len), 0);       \
 	} while (0)
 	BAD(version, 0);
 	BAD(version, SAMPLE_VERSION + 1);

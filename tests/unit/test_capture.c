@@ -112,9 +112,23 @@ static void registers(void **state)
 
 	(void)state;
 	*r = (struct kvm_regs){
-		.rax = 0xa0, .rcx = 0xa1, .rdx = 0xa2, .rbx = 0xa3, .rsp = STACK, .rbp = 0xa5,
-		.rsi = 0xa6, .rdi = 0xa7, .r8 = 0xa8, .r9 = 0xa9, .r10 = 0xaa, .r11 = 0xab,
-		.r12 = 0xac, .r13 = 0xad, .r14 = 0xae, .r15 = 0xaf, .rip = 0xffffffff81234567,
+		.rax = 0xa0,
+		.rcx = 0xa1,
+		.rdx = 0xa2,
+		.rbx = 0xa3,
+		.rsp = STACK,
+		.rbp = 0xa5,
+		.rsi = 0xa6,
+		.rdi = 0xa7,
+		.r8 = 0xa8,
+		.r9 = 0xa9,
+		.r10 = 0xaa,
+		.r11 = 0xab,
+		.r12 = 0xac,
+		.r13 = 0xad,
+		.r14 = 0xae,
+		.r15 = 0xaf,
+		.rip = 0xffffffff81234567,
 		.rflags = 0x246,
 	};
 	sr->cr2 = 0xc2;
@@ -148,7 +162,9 @@ static void registers(void **state)
 
 static void stack_up_to_its_boundary(void **state)
 {
-	static const uint64_t off[] = { 0, 8, 4096 - 8, 4096, 0x3001, STACK_SIZE - 8, STACK_SIZE - 1 };
+	static const uint64_t off[] = {
+		0, 8, 4096 - 8, 4096, 0x3001, STACK_SIZE - 8, STACK_SIZE - 1
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
@@ -212,8 +228,12 @@ static void follows_the_interrupt_stack(void **state)
 static void top_word_that_is_no_stack(void **state)
 {
 	static const uint64_t word[] = {
-		0, 1, STACK + 0x2001, 0x00007fff12345678, 0xffff7fffffffffff & ~7ull,
-		IRQ_STACK,		      /* the stack that we come from */
+		0,
+		1,
+		STACK + 0x2001,
+		0x00007fff12345678,
+		0xffff7fffffffffff & ~7ull,
+		IRQ_STACK, /* the stack that we come from */
 		IRQ_STACK + 0x3ff8,
 	};
 
@@ -380,8 +400,9 @@ static void interrupt_stack_by_its_pointer(void **state)
 	done();
 	/* the variable's values and place are the guest's to choose */
 	for (int i = 0; i < 6; i++) {
-		static const uint64_t hostile[] = { 0, 7, UINT64_MAX, UINT64_MAX - 7,
-						    UINT64_C(0xffffc90000013ff9), STACK };
+		static const uint64_t hostile[] = {
+			0, 7, UINT64_MAX, UINT64_MAX - 7, UINT64_C(0xffffc90000013ff9), STACK
+		};
 
 		fake_put64(&f, percpu + 0x20, hostile[i]);
 		s = take(STACK, SAMPLE_TIMER);

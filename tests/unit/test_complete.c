@@ -79,12 +79,18 @@ static uint64_t operand_value(void)
 	uint64_t v = rnd();
 
 	switch (rnd() % 6) {
-	case 0: return 0;
-	case 1: return UINT64_C(1) << (v & 63);
-	case 2: return v >> (rnd() & 63);
-	case 3: return v << (rnd() & 63);
-	case 4: return UINT64_MAX;
-	default: return v;
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_C(1) << (v & 63);
+	case 2:
+		return v >> (rnd() & 63);
+	case 3:
+		return v << (rnd() & 63);
+	case 4:
+		return UINT64_MAX;
+	default:
+		return v;
 	}
 }
 
@@ -272,7 +278,8 @@ static void judge(const struct code *c, struct host_state *s, uint64_t flags, bo
 	for (unsigned int i = 0; i < GPR_COUNT; i++)
 		if (i != GPR_RSP && *reg_of(r, i) != s->gpr[i])
 			fail_msg("register %u: 0x%llx, the CPU has 0x%llx; bytes %02x %02x %02x "
-				 "%02x %02x %02x %02x", i, (unsigned long long)*reg_of(r, i),
+				 "%02x %02x %02x %02x",
+				 i, (unsigned long long)*reg_of(r, i),
 				 (unsigned long long)s->gpr[i], c->b[0], c->b[1], c->b[2], c->b[3],
 				 c->b[4], c->b[5], c->b[6]);
 	assert_int_equal(r->rflags & flags, s->rflags & flags);
@@ -305,12 +312,12 @@ static void against_cpu(const struct form *form, bool byte_rm)
 	}
 }
 
-#define NEEDS(feature)                                                   \
-	do {                                                             \
-		if (!__builtin_cpu_supports(feature)) {                  \
+#define NEEDS(feature)                                                           \
+	do {                                                                     \
+		if (!__builtin_cpu_supports(feature)) {                          \
 			print_message("skipped: this CPU has no %s\n", feature); \
-			skip();                                          \
-		}                                                        \
+			skip();                                                  \
+		}                                                                \
 	} while (0)
 
 static void popcnt(void **state)
@@ -418,12 +425,12 @@ static void without_effect(void **state)
 		uint8_t b[4];
 		unsigned int n;
 	} insn[] = {
-		{ { 0x9b }, 1 },	       /* wait */
-		{ { 0x0f, 0x77 }, 2 },	       /* emms */
-		{ { 0xdb, 0xe2 }, 2 },	       /* fnclex */
+		{ { 0x9b }, 1 },		   /* wait */
+		{ { 0x0f, 0x77 }, 2 },		   /* emms */
+		{ { 0xdb, 0xe2 }, 2 },		   /* fnclex */
 		{ { 0xdb, 0x44, 0x24, 0x10 }, 4 }, /* fild dword [rsp+16] */
-		{ { 0x0f, 0x00, 0xe8 }, 3 },   /* verw ax */
-		{ { 0xf3, 0x90 }, 2 },	       /* pause */
+		{ { 0x0f, 0x00, 0xe8 }, 3 },	   /* verw ax */
+		{ { 0xf3, 0x90 }, 2 },		   /* pause */
 	};
 
 	(void)state;
@@ -470,18 +477,18 @@ static void lsl(void **state)
 		bool ok;
 		uint32_t limit;
 	} gdt[] = {
-		{ 0, false, 0 },				 /* selector 0 */
+		{ 0, false, 0 },				    /* selector 0 */
 		{ UINT64_C(0x00af9b000000ffff), true, 0xffffffff }, /* code, pages */
 		{ UINT64_C(0x00cf93000000ffff), true, 0xffffffff }, /* data, pages */
-		{ UINT64_C(0x0040f50000005003), true, 0x5003 },	 /* data, bytes, ring 3: getcpu's */
+		{ UINT64_C(0x0040f50000005003), true, 0x5003 }, /* data, bytes, ring 3: getcpu's */
 		{ UINT64_C(0x000f93000000abcd), true, 0xfabcd },
 		{ UINT64_C(0x008f93000000abcd), true, 0xfabcdfff },
-		{ UINT64_C(0x00008b0000004087), true, 0x4087 },	 /* busy TSS, 64 bit */
-		{ UINT64_C(0x0000890000004087), true, 0x4087 },	 /* the same, available */
-		{ UINT64_C(0x0000820000000017), true, 0x17 },	 /* LDT */
-		{ 0, false, 0 },				 /* a hole in the table */
-		{ UINT64_C(0x00008e0000104087), false, 0 },	 /* interrupt gate */
-		{ UINT64_C(0x00008c0000104087), false, 0 },	 /* call gate */
+		{ UINT64_C(0x00008b0000004087), true, 0x4087 }, /* busy TSS, 64 bit */
+		{ UINT64_C(0x0000890000004087), true, 0x4087 }, /* the same, available */
+		{ UINT64_C(0x0000820000000017), true, 0x17 },	/* LDT */
+		{ 0, false, 0 },				/* a hole in the table */
+		{ UINT64_C(0x00008e0000104087), false, 0 },	/* interrupt gate */
+		{ UINT64_C(0x00008c0000104087), false, 0 },	/* call gate */
 	};
 	struct kvm_sregs *s = &f.v->run->s.regs.sregs;
 	struct kvm_regs *r = &f.v->run->s.regs.regs;
@@ -503,9 +510,8 @@ static void lsl(void **state)
 	}
 	/* outside of the table, and an LDT, which there is none */
 	for (unsigned int i = 0; i < 3; i++) {
-		static const uint64_t selector[] = {
-			sizeof(gdt) / sizeof(gdt[0]) * 8, 0xfff8, 0x0c
-		};
+		static const uint64_t selector[] = { sizeof(gdt) / sizeof(gdt[0]) * 8, 0xfff8,
+						     0x0c };
 
 		r->rip = CODE;
 		r->rcx = selector[i];
@@ -592,7 +598,7 @@ static void xcr0(void **state)
 	xcrs.xcrs[0].value = UINT64_C(0x8000000000000007);
 	r->rax = r->rdx = UINT64_MAX;
 	r->rcx = UINT64_C(0x100000000); /* only ecx counts */
-	CODE_BYTES(0x0f, 0x01, 0xd0); /* xgetbv */
+	CODE_BYTES(0x0f, 0x01, 0xd0);	/* xgetbv */
 	completes(3);
 	assert_int_equal(r->rax, 7);
 	assert_int_equal(r->rdx, 0x80000000);
@@ -613,18 +619,9 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(popcnt),
-		TEST(tzcnt),
-		TEST(lzcnt),
-		TEST(crc32),
-		TEST(movbe),
-		TEST(cmpxchg16b),
-		TEST(clac_and_stac),
-		TEST(without_effect),
-		TEST(exceptions),
-		TEST(lsl),
-		TEST(random_numbers),
-		TEST(rdtscp),
+		TEST(popcnt),	  TEST(tzcnt),	    TEST(lzcnt),	  TEST(crc32),
+		TEST(movbe),	  TEST(cmpxchg16b), TEST(clac_and_stac),  TEST(without_effect),
+		TEST(exceptions), TEST(lsl),	    TEST(random_numbers), TEST(rdtscp),
 		TEST(xcr0),
 	};
 

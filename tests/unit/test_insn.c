@@ -35,8 +35,9 @@ static int oracle_kind(void)
 	case X86_INS_PUSH:
 		return is_reg(0, X86_REG_RBP) ? INSN_PUSH_RBP : INSN_RSP_ADD;
 	case X86_INS_POP:
-		return is_reg(0, X86_REG_RBP) ? INSN_POP_RBP : is_reg(0, X86_REG_RSP) ? INSN_RSP_LOST :
-									    INSN_RSP_ADD;
+		return is_reg(0, X86_REG_RBP)	? INSN_POP_RBP
+		       : is_reg(0, X86_REG_RSP) ? INSN_RSP_LOST
+						: INSN_RSP_ADD;
 	case X86_INS_MOV:
 		if (is_reg(0, X86_REG_RBP) && is_reg(1, X86_REG_RSP))
 			return INSN_MOV_RSP_RBP;
@@ -51,11 +52,13 @@ static int oracle_kind(void)
 		return ci->detail->x86.operands[0].type == X86_OP_IMM ? INSN_CALL : INSN_CALL_IND;
 	case X86_INS_JMP:
 		return ci->detail->x86.operands[0].type == X86_OP_IMM ? INSN_JMP : INSN_JMP_IND;
-	case X86_INS_XBEGIN:	/* goes on, unless it aborts later */
+	case X86_INS_XBEGIN: /* goes on, unless it aborts later */
 		return 0;
 	default:
 		return cs_insn_group(cs, ci, CS_GRP_JUMP) && ci->detail->x86.op_count == 1 &&
-				       ci->detail->x86.operands[0].type == X86_OP_IMM ? INSN_JCC : 0;
+				       ci->detail->x86.operands[0].type == X86_OP_IMM
+			       ? INSN_JCC
+			       : 0;
 	}
 }
 
@@ -65,8 +68,10 @@ static void agree(const uint8_t *p, uint64_t va)
 	int want = oracle_kind();
 
 	if (!insn_decode(&i, va, p, INSN_MAX_LEN) || i.len != ci->size || (want && i.kind != want))
-		fail_msg("0x%llx: %s %s (%u bytes, kind %d): got %u bytes, kind %u (%02x %02x %02x)",
-			 (unsigned long long)va, ci->mnemonic, ci->op_str, ci->size, want, i.len, i.kind, p[0], p[1], p[2]);
+		fail_msg(
+			"0x%llx: %s %s (%u bytes, kind %d): got %u bytes, kind %u (%02x %02x %02x)",
+			(unsigned long long)va, ci->mnemonic, ci->op_str, ci->size, want, i.len,
+			i.kind, p[0], p[1], p[2]);
 	if (i.kind == INSN_CALL || i.kind == INSN_JMP || i.kind == INSN_JCC)
 		assert_int_equal(i.value, ci->detail->x86.operands[0].imm);
 	/* Nothing that Capstone knows to write rsp may pass as harmless. */
@@ -79,7 +84,7 @@ static void own_code(void **state)
 {
 	struct file_map m;
 	struct kimage k;
-	struct err e = {0};
+	struct err e = { 0 };
 	const uint8_t *p;
 	size_t avail, at = 0;
 	unsigned long n = 0;
@@ -105,12 +110,14 @@ static void own_code(void **state)
 /* Capstone 4 misreads some encodings; the opcodes that compilers use are compared. */
 static void random_operands(void **state)
 {
-	static const uint8_t ops[] = {0x01, 0x03, 0x29, 0x2b, 0x31, 0x33, 0x39, 0x3b, 0x50, 0x55, 0x58, 0x5d,
-				      0x63, 0x68, 0x69, 0x6a, 0x6b, 0x74, 0x80, 0x81, 0x83, 0x85, 0x88, 0x89,
-				      0x8b, 0x8d, 0x98, 0xa8, 0xa9, 0xb0, 0xb8, 0xc1, 0xc3, 0xc6, 0xc7, 0xc9,
-				      0xd3, 0xe8, 0xe9, 0xeb, 0xf6, 0xf7, 0xfe, 0xff};
-	static const uint8_t ops2[] = {0x10, 0x11, 0x1f, 0x28, 0x29, 0x44, 0x4f, 0x57, 0x6f, 0x70, 0x7f, 0x84,
-				       0x94, 0xa3, 0xab, 0xac, 0xaf, 0xb0, 0xb1, 0xb6, 0xbe, 0xba, 0xc1, 0xc6};
+	static const uint8_t ops[] = { 0x01, 0x03, 0x29, 0x2b, 0x31, 0x33, 0x39, 0x3b, 0x50,
+				       0x55, 0x58, 0x5d, 0x63, 0x68, 0x69, 0x6a, 0x6b, 0x74,
+				       0x80, 0x81, 0x83, 0x85, 0x88, 0x89, 0x8b, 0x8d, 0x98,
+				       0xa8, 0xa9, 0xb0, 0xb8, 0xc1, 0xc3, 0xc6, 0xc7, 0xc9,
+				       0xd3, 0xe8, 0xe9, 0xeb, 0xf6, 0xf7, 0xfe, 0xff };
+	static const uint8_t ops2[] = { 0x10, 0x11, 0x1f, 0x28, 0x29, 0x44, 0x4f, 0x57,
+					0x6f, 0x70, 0x7f, 0x84, 0x94, 0xa3, 0xab, 0xac,
+					0xaf, 0xb0, 0xb1, 0xb6, 0xbe, 0xba, 0xc1, 0xc6 };
 	unsigned int seed = 7, compared = 0;
 
 	(void)state;
@@ -131,7 +138,8 @@ static void random_operands(void **state)
 			b[at] = ops[(unsigned int)rand_r(&seed) % sizeof(ops)];
 		}
 		/* Branches with 66 differ between processors, Capstone 4 misreads 67; 16-bit pushes are "lost". */
-		if ((b[0] == 0x66 || b[0] == 0x67) && memchr("\xe8\xe9\x84\xc3\xeb\x74\xff\x50\x55\x58\x5d\x68\x6a", b[at], 13))
+		if ((b[0] == 0x66 || b[0] == 0x67) &&
+		    memchr("\xe8\xe9\x84\xc3\xeb\x74\xff\x50\x55\x58\x5d\x68\x6a", b[at], 13))
 			continue;
 		if (!oracle(b, sizeof(b), 0x1000))
 			continue;
@@ -149,24 +157,25 @@ static void before_a_call(void **state)
 		unsigned int n;
 		bool is;
 	} c[] = {
-		{"\x90\x90\x90\xe8\x10\0\0\0", 8, true},
-		{"\x90\x90\x90\x90\x90\x90\xff\xd0", 8, true},		/* *%rax */
-		{"\x90\x90\x90\x90\x90\x41\xff\xd3", 8, true},		/* *%r11 */
-		{"\x90\x90\x90\x90\x90\xff\x50\x18", 8, true},		/* *0x18(%rax) */
-		{"\x90\x90\xff\x15\0\0\0\0", 8, true},			/* *rel(%rip) */
-		{"\x90\xff\x14\xc5\0\0\0\x80", 8, true},		/* *table(,%rax,8) */
-		{"\x41\xff\x94\x24\0\x01\0\0", 8, true},		/* *0x100(%r12) */
-		{"\x90\x90\x90\x90\x3e\xff\x50\x08", 8, true},
-		{"\x90\x90\x90\x90\x90\x90\x90\x90", 8, false},
-		{"\x90\x90\x90\x90\x90\x90\xff\xe0", 8, false},		/* jmp */
-		{"\xe8\x10\0\0", 4, false},
-		{"", 0, false},
+		{ "\x90\x90\x90\xe8\x10\0\0\0", 8, true },
+		{ "\x90\x90\x90\x90\x90\x90\xff\xd0", 8, true }, /* *%rax */
+		{ "\x90\x90\x90\x90\x90\x41\xff\xd3", 8, true }, /* *%r11 */
+		{ "\x90\x90\x90\x90\x90\xff\x50\x18", 8, true }, /* *0x18(%rax) */
+		{ "\x90\x90\xff\x15\0\0\0\0", 8, true },	 /* *rel(%rip) */
+		{ "\x90\xff\x14\xc5\0\0\0\x80", 8, true },	 /* *table(,%rax,8) */
+		{ "\x41\xff\x94\x24\0\x01\0\0", 8, true },	 /* *0x100(%r12) */
+		{ "\x90\x90\x90\x90\x3e\xff\x50\x08", 8, true },
+		{ "\x90\x90\x90\x90\x90\x90\x90\x90", 8, false },
+		{ "\x90\x90\x90\x90\x90\x90\xff\xe0", 8, false }, /* jmp */
+		{ "\xe8\x10\0\0", 4, false },
+		{ "", 0, false },
 	};
 	uint64_t target;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
-		assert_int_equal(insn_call_before(0x1000, (const uint8_t *)c[i].bytes, c[i].n, &target),
+		assert_int_equal(insn_call_before(0x1000, (const uint8_t *)c[i].bytes, c[i].n,
+						  &target),
 				 c[i].is);
 	assert_true(insn_call_before(0x1000, (const uint8_t *)c[0].bytes, 8, &target));
 	assert_int_equal(target, 0x1010);
@@ -177,10 +186,14 @@ static void prologues(void **state)
 	(void)state;
 	assert_int_equal(insn_standard_prologue((const uint8_t *)"\x55\x48\x89\xe5", 4), 1);
 	assert_int_equal(insn_standard_prologue((const uint8_t *)"\x55\x48\x8b\xec", 4), 1);
-	assert_int_equal(insn_standard_prologue((const uint8_t *)"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5", 8), 5);
-	assert_int_equal(insn_standard_prologue((const uint8_t *)"\xe8\1\2\3\4\x55\x48\x89\xe5", 9), 6);
+	assert_int_equal(
+		insn_standard_prologue((const uint8_t *)"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5", 8), 5);
+	assert_int_equal(insn_standard_prologue((const uint8_t *)"\xe8\1\2\3\4\x55\x48\x89\xe5", 9),
+			 6);
 	assert_int_equal(insn_standard_prologue((const uint8_t *)"\xf3\x0f\x1e\xfa\x0f\x1f\x44\0\0"
-								 "\x55\x48\x89\xe5", 13), 10);
+								 "\x55\x48\x89\xe5",
+						13),
+			 10);
 	assert_int_equal(insn_standard_prologue((const uint8_t *)"\x55\x48\x89", 3), 0);
 	assert_int_equal(insn_standard_prologue((const uint8_t *)"\x53\x48\x89\xe5", 4), 0);
 	assert_true(insn_is_fentry((const uint8_t *)"\xe8\0\0\0\0", 5, 0));

@@ -40,10 +40,10 @@ static void each_layout(void **state)
 	(void)state;
 	for (size_t i = 0; i < KF_SHAPES; i++) {
 		const struct kf_shape *s = &kf_shapes[i];
-		struct kallsyms_info info = {0};
+		struct kallsyms_info info = { 0 };
 		struct symtab *t = NULL;
 		struct kf_places p;
-		struct err e = {0};
+		struct err e = { 0 };
 		struct buf b;
 
 		buf_init(&b);
@@ -71,19 +71,21 @@ static void slid_memory(void **state)
 		struct kallsyms_range r[3];
 		struct symtab *t = NULL;
 		struct kf_places p;
-		struct err e = {0};
-		uint8_t low[64] = {0};
+		struct err e = { 0 };
+		uint8_t low[64] = { 0 };
 		struct buf b;
 		int ret;
 
 		s.slide = 0x1ba00000;
 		buf_init(&b);
 		kf_build(&s, &b, &p);
-		r[0] = (struct kallsyms_range){.va = 0, .bytes = low, .len = sizeof(low)};
-		r[1] = (struct kallsyms_range){
-			.va = KF_TEXT + s.slide, .bytes = b.data, .len = b.len};
-		r[2] = (struct kallsyms_range){
-			.va = KF_TEXT + s.slide + 0x100000, .bytes = low, .len = 64};
+		r[0] = (struct kallsyms_range){ .va = 0, .bytes = low, .len = sizeof(low) };
+		r[1] = (struct kallsyms_range){ .va = KF_TEXT + s.slide,
+						.bytes = b.data,
+						.len = b.len };
+		r[2] = (struct kallsyms_range){ .va = KF_TEXT + s.slide + 0x100000,
+						.bytes = low,
+						.len = 64 };
 		ret = kallsyms_decode(r, 3, 0, 0, s.name, &t, NULL, &e);
 		if (s.text_only) {
 			/* Then there is nothing that proves the addresses. */
@@ -101,10 +103,10 @@ static void slid_memory(void **state)
 static void from_image(void **state)
 {
 	const struct kf_shape *s = &kf_shapes[3];
-	struct kimage k = {.text = KF_TEXT, .nseg = 2};
+	struct kimage k = { .text = KF_TEXT, .nseg = 2 };
 	struct symtab *t = NULL;
 	struct kf_places p;
-	struct err e = {0};
+	struct err e = { 0 };
 	struct buf b;
 
 	(void)state;
@@ -115,8 +117,8 @@ static void from_image(void **state)
 	k.etext = KF_TEXT + KF_RODATA;
 	k.end = KF_TEXT + b.len;
 	/* A segment that begins at an odd address, and all. */
-	k.seg[0] = (struct kimage_segment){.va = 5, .file_off = 1, .file_len = 99, .mem_len = 99};
-	k.seg[1] = (struct kimage_segment){.va = KF_TEXT, .file_len = b.len, .mem_len = b.len};
+	k.seg[0] = (struct kimage_segment){ .va = 5, .file_off = 1, .file_len = 99, .mem_len = 99 };
+	k.seg[1] = (struct kimage_segment){ .va = KF_TEXT, .file_len = b.len, .mem_len = b.len };
 	if (kallsyms_from_image(&k, "image", &t, NULL, &e) < 0)
 		fail_msg("%s", e.text);
 	same_symbols(s, t);
@@ -127,7 +129,7 @@ static void from_image(void **state)
 static void expect(const struct kf_shape *s, const struct buf *b, int want, const char *text)
 {
 	struct symtab *t = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 	int ret = kf_decode(s, b, &t, NULL, &e);
 
 	if (ret != want || (text && !strstr(e.text, text)))
@@ -191,8 +193,8 @@ static void damage(const struct kf_shape *s, const char *what)
 
 static void damaged(void **state)
 {
-	static const char *const what[] = {"none", "markers", "count",	"order",
-					   "base", "banner",  "tokens", "twice"};
+	static const char *const what[] = { "none", "markers", "count",	 "order",
+					    "base", "banner",  "tokens", "twice" };
 
 	(void)state;
 	for (size_t i = 0; i < KF_SHAPES; i++)
@@ -207,13 +209,13 @@ static void foreign_text(void **state)
 		const struct kf_shape *s = &kf_shapes[i];
 		struct symtab *t = NULL;
 		struct kf_places p;
-		struct err e = {0};
+		struct err e = { 0 };
 		struct kallsyms_range r;
 		struct buf b;
 
 		buf_init(&b);
 		kf_build(s, &b, &p);
-		r = (struct kallsyms_range){.va = KF_TEXT, .bytes = b.data, .len = b.len};
+		r = (struct kallsyms_range){ .va = KF_TEXT, .bytes = b.data, .len = b.len };
 		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT - 0x1000, KF_TEXT + b.len, s->name,
 						 &t, NULL, &e),
 				 -EBADMSG);
@@ -248,7 +250,7 @@ static void cut_short(void **state)
 						 (size_t)s->count *
 							 (s->encoding == KALLSYMS_ABSOLUTE ? 8 : 4);
 		for (size_t len = KF_RODATA; len < all; len += 61) {
-			struct kallsyms_range r = {.va = KF_TEXT, .len = len};
+			struct kallsyms_range r = { .va = KF_TEXT, .len = len };
 			struct symtab *t = NULL;
 			uint8_t *copy = malloc(len); /* so that a sanitizer sees the end */
 			int ret;
@@ -285,7 +287,7 @@ static void random_damage(void **state)
 		const struct kf_shape *s = &kf_shapes[round % KF_SHAPES];
 		const struct buf *from = &made[round % KF_SHAPES];
 		struct symtab *t = NULL;
-		struct err e = {0};
+		struct err e = { 0 };
 		struct buf b;
 		int ret;
 
@@ -310,7 +312,7 @@ static void expensive(void **state)
 {
 	const struct kf_shape *s = &kf_shapes[8];
 	struct kf_places p;
-	struct err e = {0};
+	struct err e = { 0 };
 	struct symtab *t = NULL;
 	struct buf b, c;
 

@@ -16,7 +16,7 @@ static uint8_t bytes[TINY_SIZE];
 static struct kimage parsed(struct tiny_elf t)
 {
 	struct kimage k;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	tiny_build(&t, bytes);
 	if (kimage_parse(&k, "tiny", bytes, sizeof(bytes), &e) < 0)
@@ -26,7 +26,7 @@ static struct kimage parsed(struct tiny_elf t)
 
 static void what_it_says(void **state)
 {
-	struct kimage k = parsed((struct tiny_elf){.id = 7});
+	struct kimage k = parsed((struct tiny_elf){ .id = 7 });
 	char b[16];
 	size_t avail;
 
@@ -34,7 +34,7 @@ static void what_it_says(void **state)
 	assert_int_equal(k.nseg, 3);
 	assert_int_equal(k.text, TINY_TEXT);
 	assert_int_equal(k.etext, TINY_TEXT + 512);
-	assert_int_equal(k.end, TINY_END);	/* the per-CPU segment at 0 does not count */
+	assert_int_equal(k.end, TINY_END); /* the per-CPU segment at 0 does not count */
 	assert_int_equal(k.build_id_len, 20);
 	assert_int_equal(k.build_id[0], 7);
 	assert_string_equal(k.banner, TINY_BANNER);
@@ -43,7 +43,7 @@ static void what_it_says(void **state)
 	assert_int_equal(kimage_read(&k, TINY_RODATA, b, 13), 0);
 	assert_memory_equal(b, "Linux version", 13);
 	assert_int_equal(kimage_read(&k, TINY_RODATA + 250, b, 16), -EFAULT);
-	assert_int_equal(kimage_read(&k, TINY_RODATA + 256, b, 1), -EFAULT);	/* .bss */
+	assert_int_equal(kimage_read(&k, TINY_RODATA + 256, b, 1), -EFAULT); /* .bss */
 	assert_non_null(kimage_ptr(&k, TINY_TEXT + 500, &avail));
 	assert_int_equal(avail, 12);
 	assert_null(kimage_ptr(&k, TINY_TEXT - 1, &avail));
@@ -51,7 +51,7 @@ static void what_it_says(void **state)
 
 static void without_parts(void **state)
 {
-	struct kimage k = parsed((struct tiny_elf){.no_sections = true});
+	struct kimage k = parsed((struct tiny_elf){ .no_sections = true });
 	struct symtab *t = NULL;
 
 	(void)state;
@@ -60,18 +60,18 @@ static void without_parts(void **state)
 	assert_false(k.has_symtab);
 	assert_int_equal(kimage_symbols(&k, &t, NULL), -ENOENT);
 	assert_true(kimage_keeps_frame_pointers(&k, NULL));
-	k = parsed((struct tiny_elf){.no_note = true});
+	k = parsed((struct tiny_elf){ .no_note = true });
 	assert_int_equal(k.build_id_len, 0);
-	k = parsed((struct tiny_elf){.orc = true});
+	k = parsed((struct tiny_elf){ .orc = true });
 	assert_true(k.has_orc);
 	assert_false(kimage_keeps_frame_pointers(&k, NULL));
 }
 
 static void symbols(void **state)
 {
-	struct kimage k = parsed((struct tiny_elf){0});
+	struct kimage k = parsed((struct tiny_elf){ 0 });
 	struct symtab *t;
-	struct err e = {0};
+	struct err e = { 0 };
 	uint64_t off;
 
 	(void)state;
@@ -84,7 +84,7 @@ static void symbols(void **state)
 	assert_null(symtab_find(t, "undefined"));
 	assert_true(kimage_keeps_frame_pointers(&k, t));
 	symtab_destroy(t);
-	k = parsed((struct tiny_elf){.no_frames = true});
+	k = parsed((struct tiny_elf){ .no_frames = true });
 	assert_int_equal(kimage_symbols(&k, &t, &e), 0);
 	assert_false(kimage_keeps_frame_pointers(&k, t));
 	assert_false(kimage_keeps_frame_pointers(&k, NULL));
@@ -97,7 +97,7 @@ static void itself(void **state)
 	struct file_map m;
 	struct kimage k;
 	struct symtab *t;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	(void)state;
 	assert_int_equal(file_map_open(&m, "/proc/self/exe", 1u << 30, &e), 0);
@@ -116,23 +116,23 @@ static void refused(void **state)
 		uint8_t value;
 		const char *word;
 	} bad[] = {
-		{0, 0, "not an ELF"},
-		{4, 1, "64-bit"},
-		{18, 40, "machine"},
-		{16, 1, "executable"},
-		{54, 1, "program headers"},
-		{56, 255, "program headers"},
-		{64 + 8 + 6, 1, "not in the file"},	/* offset of the first segment */
-		{64 + 32 + 6, 1, "make no sense"},	/* its size in the file */
-		{58, 1, "section headers"},
-		{62, 0, NULL},				/* section names lost: still an image */
+		{ 0, 0, "not an ELF" },
+		{ 4, 1, "64-bit" },
+		{ 18, 40, "machine" },
+		{ 16, 1, "executable" },
+		{ 54, 1, "program headers" },
+		{ 56, 255, "program headers" },
+		{ 64 + 8 + 6, 1, "not in the file" }, /* offset of the first segment */
+		{ 64 + 32 + 6, 1, "make no sense" },  /* its size in the file */
+		{ 58, 1, "section headers" },
+		{ 62, 0, NULL }, /* section names lost: still an image */
 	};
 	struct kimage k;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct tiny_elf t = {0};
-		struct err e = {0};
+		struct tiny_elf t = { 0 };
+		struct err e = { 0 };
 		int ret;
 
 		tiny_build(&t, bytes);
@@ -147,7 +147,7 @@ static void refused(void **state)
 /* Cut at any length: no crash (the sanitizer watches), and no image without its text. */
 static void cut(void **state)
 {
-	struct tiny_elf t = {0};
+	struct tiny_elf t = { 0 };
 	struct kimage k;
 
 	(void)state;

@@ -15,7 +15,7 @@
 #define TEXT 0xffffffff81000000ull
 #define TABLE 0xffffffff82000000ull
 #define N 2000u
-#define STEP 40u	/* code bytes of one entry */
+#define STEP 40u /* code bytes of one entry */
 
 static uint8_t ips[4 * N], entries[6 * N];
 static struct err e;
@@ -34,8 +34,12 @@ static void put(size_t i, uint64_t va, int sp, int bp, unsigned int flags)
 
 static struct orc_tables tables(void)
 {
-	return (struct orc_tables){.ips = ips, .entries = entries, .ips_va = TABLE, .n = N,
-				   .text_start = TEXT, .text_end = TEXT + STEP * N};
+	return (struct orc_tables){ .ips = ips,
+				    .entries = entries,
+				    .ips_va = TABLE,
+				    .n = N,
+				    .text_start = TEXT,
+				    .text_end = TEXT + STEP * N };
 }
 
 /* Plain functions as in the layout that starts at call, and at [10..14] one of each other kind. */
@@ -48,7 +52,7 @@ static void fill(unsigned int call, unsigned int regs, unsigned int partial, uns
 	put(11, TEXT + STEP * 11, 8, 0, partial);
 	put(12, TEXT + STEP * 12, 0, 0, end);
 	put(13, TEXT + STEP * 13, 0, 0, 0);
-	put(14, TEXT + STEP * 14, 8, 0, call | 0x19);	/* SP_INDIRECT, rbp below the CFA */
+	put(14, TEXT + STEP * 14, 8, 0, call | 0x19); /* SP_INDIRECT, rbp below the CFA */
 }
 
 static struct orc *build(void)
@@ -76,10 +80,10 @@ static void every_layout(void **state)
 		enum orc_layout layout;
 		unsigned int call, regs, partial, end;
 	} v[] = {
-		{ORC_LAYOUT_4_14, 0, 0x105, 0x205, 0},
-		{ORC_LAYOUT_4_18, 0, 0x105, 0x205, 0x400},
-		{ORC_LAYOUT_6_3, 0, 0x505, 0x605, 0x800},
-		{ORC_LAYOUT_6_4, 0x200, 0xb05, 0xc05, 0x100},
+		{ ORC_LAYOUT_4_14, 0, 0x105, 0x205, 0 },
+		{ ORC_LAYOUT_4_18, 0, 0x105, 0x205, 0x400 },
+		{ ORC_LAYOUT_6_3, 0, 0x505, 0x605, 0x800 },
+		{ ORC_LAYOUT_6_4, 0x200, 0xb05, 0xc05, 0x100 },
 	};
 
 	(void)state;
@@ -119,8 +123,8 @@ static void lookup_edges(void **state)
 	(void)state;
 	fill(0x200, 0xb05, 0xc05, 0x100);
 	put(0, TEXT + 4, 8, 0, 0x205);
-	put(501, TEXT + STEP * 500, 72, 0, 0x205);	/* the same address twice: */
-	put(500, TEXT + STEP * 500, 0, 0, 0);		/* ... what knows more wins */
+	put(501, TEXT + STEP * 500, 72, 0, 0x205); /* the same address twice: */
+	put(500, TEXT + STEP * 500, 0, 0, 0);	   /* ... what knows more wins */
 	put(N - 1, TEXT + STEP * (N - 1), 0, 0, 0);
 	o = build();
 	assert_null(orc_lookup(o, 0));
@@ -229,16 +233,29 @@ static void by_content(void **state)
 	enum { HEAD = 0x200, DATA = HEAD + STEP * N, SIZE = DATA + 64 + 10 * N + 64 };
 	static uint8_t image[SIZE];
 	Elf64_Ehdr eh = {
-		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-		.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = 1, .e_entry = TEXT,
-		.e_phoff = sizeof(eh), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2,
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_version = 1,
+		.e_entry = TEXT,
+		.e_phoff = sizeof(eh),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 2,
 		.e_ehsize = sizeof(eh),
 	};
 	Elf64_Phdr ph[2] = {
-		{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = HEAD, .p_vaddr = TEXT,
-		 .p_filesz = STEP * N, .p_memsz = STEP * N},
-		{.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = DATA, .p_vaddr = TABLE - 64,
-		 .p_filesz = SIZE - DATA, .p_memsz = SIZE - DATA},
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R | PF_X,
+		  .p_offset = HEAD,
+		  .p_vaddr = TEXT,
+		  .p_filesz = STEP * N,
+		  .p_memsz = STEP * N },
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R | PF_W,
+		  .p_offset = DATA,
+		  .p_vaddr = TABLE - 64,
+		  .p_filesz = SIZE - DATA,
+		  .p_memsz = SIZE - DATA },
 	};
 	struct kimage k;
 	struct orc *o = NULL;
@@ -247,7 +264,8 @@ static void by_content(void **state)
 	(void)state;
 	fill(0x200, 0xb05, 0xc05, 0x100);
 	/* As every irq entry does: mov %gs:0x1fb48,%r11; mov %rsp,(%r11); mov %r11,%rsp */
-	memcpy(image + HEAD + STEP * 14 - 15, "\x65\x4c\x8b\x1c\x25\x48\xfb\x01\x00\x49\x89\x23\x4c\x89\xdc", 15);
+	memcpy(image + HEAD + STEP * 14 - 15,
+	       "\x65\x4c\x8b\x1c\x25\x48\xfb\x01\x00\x49\x89\x23\x4c\x89\xdc", 15);
 	memcpy(image, &eh, sizeof(eh));
 	memcpy(image + sizeof(eh), ph, sizeof(ph));
 	memset(image + DATA, 0x11, SIZE - DATA);
@@ -277,7 +295,7 @@ static void by_content(void **state)
 static void bad_sections(void **state)
 {
 	static uint8_t image[TINY_SIZE];
-	struct tiny_elf t = {.orc = true};
+	struct tiny_elf t = { .orc = true };
 	struct kimage k;
 	struct orc *o = NULL;
 

@@ -82,11 +82,19 @@ static struct symtab *make_symbols(void)
 static struct profile_info make_info(const struct symtab *t)
 {
 	static char arg0[] = "kvmprof";
-	static char *argv[] = {arg0, NULL};
+	static char *argv[] = { arg0, NULL };
 
 	return (struct profile_info){
-		.event = "wall", .freq_hz = 1000, .vcpus = 2, .hostname = "h", .osrelease = "6.9.0",
-		.argc = 1, .argv = argv, .symbols = t, .text = TEXT, .end = TEXT + 0x10000,
+		.event = "wall",
+		.freq_hz = 1000,
+		.vcpus = 2,
+		.hostname = "h",
+		.osrelease = "6.9.0",
+		.argc = 1,
+		.argv = argv,
+		.symbols = t,
+		.text = TEXT,
+		.end = TEXT + 0x10000,
 		.read_text = read_nops,
 	};
 }
@@ -94,10 +102,12 @@ static struct profile_info make_info(const struct symtab *t)
 static struct sink *make_sink(const char *path, bool single)
 {
 	struct sink_perfdata_options opt = {
-		.path = path, .single_file = single, .buildid_dir = in_root("cache"),
+		.path = path,
+		.single_file = single,
+		.buildid_dir = in_root("cache"),
 	};
 	struct sink *s = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	assert_int_equal(sink_perfdata_create(&s, &opt, &e), 0);
 	return s;
@@ -108,10 +118,15 @@ static void add_sample(struct sink *s, uint64_t time_ns, uint32_t cpu, const uin
 {
 	static struct stack st;
 	struct profile_sample sample = {
-		.pid = 1, .tid = 1 + cpu, .cpu = cpu, .time_ns = time_ns, .period = 1000 + cpu,
-		.mode = nk ? SAMPLE_KERNEL : SAMPLE_USER, .stack = &st,
+		.pid = 1,
+		.tid = 1 + cpu,
+		.cpu = cpu,
+		.time_ns = time_ns,
+		.period = 1000 + cpu,
+		.mode = nk ? SAMPLE_KERNEL : SAMPLE_USER,
+		.stack = &st,
 	};
-	struct err e = {0};
+	struct err e = { 0 };
 
 	memset(&st, 0, sizeof(st));
 	st.n = (uint16_t)n;
@@ -125,15 +140,23 @@ static void add_sample(struct sink *s, uint64_t time_ns, uint32_t cpu, const uin
 
 static void round_trip(bool single)
 {
-	static const uint8_t id[20] = {1, 2, 3};
-	static const uint64_t kernel_ip[] = {TEXT + 0x10, TEXT + 0x120, TEXT + 0x9005};
-	static const uint64_t mixed_ip[] = {TEXT + 0x10, TEXT + 0x120, 0x400010, 0x400020};
+	static const uint8_t id[20] = { 1, 2, 3 };
+	static const uint64_t kernel_ip[] = { TEXT + 0x10, TEXT + 0x120, TEXT + 0x9005 };
+	static const uint64_t mixed_ip[] = { TEXT + 0x10, TEXT + 0x120, 0x400010, 0x400020 };
 	struct symtab *t = make_symbols();
 	struct profile_info info = make_info(t);
-	struct profile_totals totals = {.json = "{\"a\":1}"};
+	struct profile_totals totals = { .json = "{\"a\":1}" };
 	struct profile_map map = {
-		.pid = 1, .tid = 1, .addr = 0x400000, .len = 0x1000, .pgoff = 0x2000, .time_ns = 50,
-		.path = "demo", .build_id = id, .elf = (const uint8_t *)"elf!", .elf_len = 4,
+		.pid = 1,
+		.tid = 1,
+		.addr = 0x400000,
+		.len = 0x1000,
+		.pgoff = 0x2000,
+		.time_ns = 50,
+		.path = "demo",
+		.build_id = id,
+		.elf = (const uint8_t *)"elf!",
+		.elf_len = 4,
 	};
 	const char *path = in_root(single ? "file" : "dir");
 	struct sink *s = make_sink(path, single);
@@ -141,7 +164,7 @@ static void round_trip(bool single)
 	struct perfdata_record r;
 	struct perfdata_walk w;
 	struct perfdata_frame f;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	assert_int_equal(s->ops->begin(s, &info, &e), 0);
 	assert_int_equal(s->ops->comm(s, 1, 2, "vcpu1", 40, &e), 0);
@@ -229,7 +252,8 @@ static void test_round_trip(void **state)
 	assert_true(exists(in_root("dir/kvmprof.json")));
 	assert_true(exists(in_root("dir/kcore_dir/modules")));
 	assert_true(exists(in_root("dir/dso/0102030000000000000000000000000000000000")));
-	assert_true(exists(in_root("cache/.build-id/01/02030000000000000000000000000000000000/elf")));
+	assert_true(
+		exists(in_root("cache/.build-id/01/02030000000000000000000000000000000000/elf")));
 	assert_false(exists(in_root("cache/[kernel.kallsyms]")));
 	round_trip(true);
 	assert_true(exists(in_root("cache/[kernel.kallsyms]")));
@@ -241,31 +265,180 @@ static void test_golden_header(void **state)
 {
 	/* tools/perf/util/header.h: struct perf_file_header; then ids, attr, and the first record. */
 	static const uint8_t golden[] = {
-		'P', 'E', 'R', 'F', 'I', 'L', 'E', '2', 104, 0, 0, 0, 0, 0, 0, 0,
-		144, 0, 0, 0, 0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 0, 0,
-		144, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
+		'P',
+		'E',
+		'R',
+		'F',
+		'I',
+		'L',
+		'E',
+		'2',
+		104,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		144,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		112,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		144,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
 		/* data: the kernel map (88 bytes) and a FINISHED_ROUND (8) */
-		96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		0, 0, 0, 0, 0, 0, 0, 0,
+		96,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
 		/* features 2-7, 11, 12, 21, 23, 29 and 255 */
-		0xfc, 0x18, 0xa0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80,
-		1, 0, 0, 0, 0, 0, 0, 0,
+		0xfc,
+		0x18,
+		0xa0,
+		0x20,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0x80,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
 		/* attr */
-		1, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		0xe8, 3, 0, 0, 0, 0, 0, 0, 0xa7, 1, 0, 0, 0, 0, 0, 0,
-		4, 0, 0, 0, 0, 0, 0, 0, 0, 0x27, 0x84, 3, 0, 0, 0, 0,
+		1,
+		0,
+		0,
+		0,
+		128,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0xe8,
+		3,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0xa7,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		4,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0x27,
+		0x84,
+		3,
+		0,
+		0,
+		0,
+		0,
 	};
 	static const uint8_t kernel_map[] = {
-		1, 0, 0, 0, 1, 0, 88, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0,
-		0, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0, 0, 0, 0, 0,
-		0, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff, '[', 'k', 'e', 'r', 'n', 'e', 'l', '.',
+		1, 0, 0, 0,    1,    0,	   88,	 0,    0xff, 0xff, 0xff, 0xff, 0,   0,	 0,   0,
+		0, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff, 0,    0,	   1,	 0,    0,   0,	 0,   0,
+		0, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff, '[',  'k',  'e',	 'r',  'n', 'e', 'l', '.',
 	};
 	struct profile_info info = make_info(NULL);
 	struct sink *s = make_sink(in_root("golden"), true);
-	struct profile_totals totals = {.json = "{}"};
-	struct file_map m = {0};
-	struct err e = {0};
+	struct profile_totals totals = { .json = "{}" };
+	struct file_map m = { 0 };
+	struct err e = { 0 };
 
 	(void)state;
 	assert_int_equal(s->ops->begin(s, &info, &e), 0);
@@ -311,11 +484,11 @@ static void test_kallsyms(void **state)
 
 static void test_kcore(void **state)
 {
-	static const uint64_t ip[] = {TEXT + 0x9010};
+	static const uint64_t ip[] = { TEXT + 0x9010 };
 	struct symtab *t = make_symbols();
 	struct profile_info info = make_info(t);
-	struct file_map m = {0};
-	struct err e = {0};
+	struct file_map m = { 0 };
+	struct err e = { 0 };
 	Elf64_Phdr ph;
 	FILE *f = fopen(in_root("kcore"), "w");
 
@@ -343,8 +516,8 @@ static void test_kcore(void **state)
 static void check_rounds(const char *path, unsigned int *rounds)
 {
 	uint64_t max = 0, round = 0, before = 0;
-	struct file_map m = {0};
-	struct err e = {0};
+	struct file_map m = { 0 };
+	struct err e = { 0 };
 	uint64_t off, end;
 
 	assert_int_equal(file_map_open(&m, path, 1u << 30, &e), 0);
@@ -373,11 +546,11 @@ static void check_rounds(const char *path, unsigned int *rounds)
 
 static void test_rounds(void **state)
 {
-	static const uint64_t ip[16] = {TEXT, TEXT + 8};
+	static const uint64_t ip[16] = { TEXT, TEXT + 8 };
 	struct profile_info info = make_info(NULL);
 	struct sink *s;
 	unsigned int rounds;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	(void)state;
 	/* Bursts of 10,000: each vCPU's ring is drained whole. */
@@ -386,7 +559,8 @@ static void test_rounds(void **state)
 	for (unsigned int i = 0; i < 200000; i++) {
 		unsigned int burst = i / 10000, cpu = burst & 1;
 
-		add_sample(s, 1000 + ((burst / 2) * 10000 + i % 10000) * 10ull + cpu, cpu, ip, 16, 16);
+		add_sample(s, 1000 + ((burst / 2) * 10000 + i % 10000) * 10ull + cpu, cpu, ip, 16,
+			   16);
 	}
 	assert_int_equal(s->ops->end(s, NULL, &e), 0);
 	s->ops->destroy(s);
@@ -406,7 +580,7 @@ static void test_rounds(void **state)
 
 	assert_int_equal(perfdata_open(&p, in_root("late"), &e), 0);
 	assert_int_equal(p->nsamples, 150001);
-	assert_true(perfdata_next(p, &r));	/* kernel map */
+	assert_true(perfdata_next(p, &r)); /* kernel map */
 	assert_true(perfdata_next(p, &r));
 	assert_int_equal(r.time_ns, 5);
 	perfdata_close(p);
@@ -417,9 +591,9 @@ static void test_rounds(void **state)
 static void test_giving_up(void **state)
 {
 	struct profile_info info = make_info(NULL);
-	struct sink_perfdata_options opt = {0};
+	struct sink_perfdata_options opt = { 0 };
 	struct sink *s = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 	char tmp[160];
 
 	(void)state;
@@ -445,12 +619,12 @@ static void test_giving_up(void **state)
 
 static void test_damaged(void **state)
 {
-	static const uint64_t ip[] = {TEXT};
+	static const uint64_t ip[] = { TEXT };
 	struct profile_info info = make_info(NULL);
 	struct sink *s = make_sink(in_root("whole"), true);
-	struct file_map m = {0};
+	struct file_map m = { 0 };
 	struct perfdata *p = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 	uint8_t *copy;
 
 	(void)state;
@@ -492,15 +666,15 @@ static void test_damaged(void **state)
 
 static void test_disk_full(void **state)
 {
-	static const uint64_t ip[] = {TEXT, TEXT + 8};
+	static const uint64_t ip[] = { TEXT, TEXT + 8 };
 	struct profile_info info = make_info(NULL);
 	struct sink *s = make_sink(in_root("full"), true);
-	struct profile_totals totals = {.json = "{}"};
+	struct profile_totals totals = { .json = "{}" };
 	struct rlimit before, small;
-	static struct stack st = {.n = 2, .n_kernel = 2};
-	struct profile_sample sample = {.pid = 1, .tid = 1, .period = 1, .stack = &st};
+	static struct stack st = { .n = 2, .n_kernel = 2 };
+	struct profile_sample sample = { .pid = 1, .tid = 1, .period = 1, .stack = &st };
 	struct perfdata *p = NULL;
-	struct err e = {0};
+	struct err e = { 0 };
 	int ret = 0;
 
 	(void)state;
@@ -534,19 +708,22 @@ static void test_disk_full(void **state)
 
 static void test_cache_names(void **state)
 {
-	static const uint8_t id[20] = {0xab, 0xcd};
-	struct err e = {0};
+	static const uint8_t id[20] = { 0xab, 0xcd };
+	struct err e = { 0 };
 	struct stat st;
 
 	(void)state;
 	/* A guest's name for its program must not lead out of the cache. */
-	assert_int_equal(buildid_cache_add(in_root("c"), "../../evil", id, 20, "elf", "x", 1, &e), 0);
+	assert_int_equal(buildid_cache_add(in_root("c"), "../../evil", id, 20, "elf", "x", 1, &e),
+			 0);
 	assert_false(exists(in_root("evil")));
 	assert_true(exists(in_root("c/kvmprof/abcd000000000000000000000000000000000000/elf")));
-	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/../sh", id, 20, "elf", "x", 1, &e), 0);
+	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/../sh", id, 20, "elf", "x", 1, &e),
+			 0);
 	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/sh", id, 20, "elf", "x", 1, &e), 0);
 	assert_true(exists(in_root("c/bin/sh/abcd000000000000000000000000000000000000/elf")));
-	assert_int_equal(lstat(in_root("c/.build-id/ab/cd000000000000000000000000000000000000"), &st), 0);
+	assert_int_equal(
+		lstat(in_root("c/.build-id/ab/cd000000000000000000000000000000000000"), &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 }
 

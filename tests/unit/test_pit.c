@@ -270,12 +270,9 @@ int main(void)
 {
 #define PIT_TEST(f) cmocka_unit_test_setup_teardown(f, with_pit, without_pit)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pit_lifecycle),
-		PIT_TEST(pit_count_latch),
-		PIT_TEST(pit_counts_down_with_true_time),
-		PIT_TEST(pit_read_back),
-		PIT_TEST(pit_periodic_with_floor),
-		PIT_TEST(pit_one_shot),
+		cmocka_unit_test(pit_lifecycle),	  PIT_TEST(pit_count_latch),
+		PIT_TEST(pit_counts_down_with_true_time), PIT_TEST(pit_read_back),
+		PIT_TEST(pit_periodic_with_floor),	  PIT_TEST(pit_one_shot),
 		PIT_TEST(pit_channel_2_and_port_61),
 	};
 

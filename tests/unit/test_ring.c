@@ -64,7 +64,7 @@ static void test_full_drops_the_new_one(void **state)
 		n++;
 	assert_int_equal(n, 4);
 	assert_int_equal(ring_dropped(&r), 1);
-	assert_null(ring_reserve(&r, 4000));	/* never fits */
+	assert_null(ring_reserve(&r, 4000)); /* never fits */
 	assert_int_equal(ring_dropped(&r), 2);
 	for (unsigned int i = 0; i < n; i++)
 		take(&r, 1000, (uint8_t)i);

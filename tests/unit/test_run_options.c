@@ -45,7 +45,7 @@ static int parse(const char *const *args)
 	/* The strings live in this frame: keep what tests look at. */
 	{
 		static char kept[8][64];
-		const char **text[] = { &o.image, &o.output, &o.initrd, &o.append,
+		const char **text[] = { &o.image,   &o.output,	&o.initrd,     &o.append,
 					&o.cmdline, &o.symbols, &o.buildid_dir };
 
 		for (unsigned int i = 0; i < sizeof(text) / sizeof(text[0]); i++)
@@ -110,8 +110,9 @@ static void defaults(void **state)
 static void every_option(void **state)
 {
 	(void)state;
-	assert_int_equal(PARSE("--mem", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append", "a b",
-			       "--duration", "1.5", "--freq", "0.5", "bzImage"), -1);
+	assert_int_equal(PARSE("--mem", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append",
+			       "a b", "--duration", "1.5", "--freq", "0.5", "bzImage"),
+			 -1);
 	assert_int_equal(o.mem_size, 1024 * MIB);
 	assert_int_equal(o.vcpus, 4);
 	assert_string_equal(o.initrd, "i.cpio");
@@ -121,7 +122,8 @@ static void every_option(void **state)
 	assert_string_equal(o.image, "bzImage");
 
 	assert_int_equal(PARSE("vmlinux", "--cmdline", "", "--no-tune", "--no-jitter",
-			       "--stack-size=4096", "--symbols=System.map", "--output", "x.data"), -1);
+			       "--stack-size=4096", "--symbols=System.map", "--output", "x.data"),
+			 -1);
 	assert_string_equal(o.image, "vmlinux"); /* options may follow it */
 	assert_string_equal(o.cmdline, "");	 /* empty is not "not given" */
 	assert_false(o.tune);
@@ -154,14 +156,32 @@ static void sizes(void **state)
 		const char *text;
 		uint64_t size;
 	} good[] = {
-		{ "16M", 16 * MIB }, { "16m", 16 * MIB }, { "16", 16 * MIB },
-		{ "16384K", 16 * MIB }, { "16384k", 16 * MIB }, { "1g", 1024 * MIB },
-		{ "2G", 2048 * MIB }, { "17179869183G", UINT64_C(17179869183) << 30 },
+		{ "16M", 16 * MIB },	{ "16m", 16 * MIB },
+		{ "16", 16 * MIB },	{ "16384K", 16 * MIB },
+		{ "16384k", 16 * MIB }, { "1g", 1024 * MIB },
+		{ "2G", 2048 * MIB },	{ "17179869183G", UINT64_C(17179869183) << 30 },
 	};
 	static const char *const bad[] = {
-		"", "M", "15M", "15", "16383K", "0", "-1", "-16M", " -1G", "+64M",
-		" 64M", "1.5G", "16MB", "16M ", "0x40M",
-		"64T", "17179869184G", "18446744073709551616", "17592186044416", "many",
+		"",
+		"M",
+		"15M",
+		"15",
+		"16383K",
+		"0",
+		"-1",
+		"-16M",
+		" -1G",
+		"+64M",
+		" 64M",
+		"1.5G",
+		"16MB",
+		"16M ",
+		"0x40M",
+		"64T",
+		"17179869184G",
+		"18446744073709551616",
+		"17592186044416",
+		"many",
 		" -18446744073709000000K",
 	};
 
@@ -183,14 +203,33 @@ static void bad_values(void **state)
 	static const struct {
 		const char *option, *value;
 	} bad[] = {
-		{ "--vcpus", "0" }, { "--vcpus", "9" }, { "--vcpus", "1.5" }, { "--vcpus", "-1" },
-		{ "--vcpus", "two" }, { "--vcpus", "" }, { "--vcpus", "2x" }, { "--vcpus", "nan" },
-		{ "--freq", "0" }, { "--freq", "0.09" }, { "--freq", "50001" }, { "--freq", "inf" },
-		{ "--freq", "nan" }, { "--freq", "1k" }, { "--freq", "-100" }, { "--freq", "" },
-		{ "--duration", "0" }, { "--duration", "-1" }, { "--duration", "nan" },
-		{ "--duration", "1e8" }, { "--duration", "10s" }, { "--duration", "1e999" },
-		{ "--stack-size", "255" }, { "--stack-size", "16385" }, { "--stack-size", "1000.5" },
-		{ "--stack-size", "8K" }, { "--stack-size", "" },
+		{ "--vcpus", "0" },
+		{ "--vcpus", "9" },
+		{ "--vcpus", "1.5" },
+		{ "--vcpus", "-1" },
+		{ "--vcpus", "two" },
+		{ "--vcpus", "" },
+		{ "--vcpus", "2x" },
+		{ "--vcpus", "nan" },
+		{ "--freq", "0" },
+		{ "--freq", "0.09" },
+		{ "--freq", "50001" },
+		{ "--freq", "inf" },
+		{ "--freq", "nan" },
+		{ "--freq", "1k" },
+		{ "--freq", "-100" },
+		{ "--freq", "" },
+		{ "--duration", "0" },
+		{ "--duration", "-1" },
+		{ "--duration", "nan" },
+		{ "--duration", "1e8" },
+		{ "--duration", "10s" },
+		{ "--duration", "1e999" },
+		{ "--stack-size", "255" },
+		{ "--stack-size", "16385" },
+		{ "--stack-size", "1000.5" },
+		{ "--stack-size", "8K" },
+		{ "--stack-size", "" },
 	};
 
 	(void)state;
@@ -232,10 +271,10 @@ static void wrong_usage(void **state)
 static void help(void **state)
 {
 	static const char *const options[] = {
-		"-m, --mem", "--vcpus", "--initrd", "--append", "--cmdline", "--no-tune", "--duration",
-		"-F, --freq", "--no-jitter", "--stack-size", "--symbols", "-o, --output",
-		"--single-file", "--buildid-dir", "--no-buildid-cache", "--json", "-q, --quiet",
-		"-h, --help",
+		"-m, --mem", "--vcpus",	     "--initrd",      "--append",      "--cmdline",
+		"--no-tune", "--duration",   "-F, --freq",    "--no-jitter",   "--stack-size",
+		"--symbols", "-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
+		"--json",    "-q, --quiet",  "-h, --help",
 	};
 
 	(void)state;
@@ -251,8 +290,8 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults), TEST(every_option), TEST(sizes),
-		TEST(bad_values), TEST(wrong_usage), TEST(help),
+		TEST(defaults),	  TEST(every_option), TEST(sizes),
+		TEST(bad_values), TEST(wrong_usage),  TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ struct row {
 static struct symtab *make(const struct row *r, size_t n)
 {
 	struct symtab *t = symtab_create();
-	struct err e = {0};
+	struct err e = { 0 };
 
 	assert_non_null(t);
 	for (size_t i = 0; i < n; i++)
@@ -28,9 +28,9 @@ static struct symtab *make(const struct row *r, size_t n)
 	return t;
 }
 
-#define MAKE(...)                                                          \
-	make((const struct row[]){__VA_ARGS__},                            \
-	     sizeof((const struct row[]){__VA_ARGS__}) / sizeof(struct row))
+#define MAKE(...)                                 \
+	make((const struct row[]){ __VA_ARGS__ }, \
+	     sizeof((const struct row[]){ __VA_ARGS__ }) / sizeof(struct row))
 
 static const char *name_at(const struct symtab *t, uint64_t addr)
 {
@@ -58,8 +58,8 @@ static void empty(void **state)
 
 static void edges(void **state)
 {
-	struct symtab *t = MAKE({0x1000, 0x10, 'T', "a"}, {0x1010, 0x20, 't', "b"},
-				{0x1040, 0x10, 'T', "c"}, {0x1050, 0x10, 'D', "data"});
+	struct symtab *t = MAKE({ 0x1000, 0x10, 'T', "a" }, { 0x1010, 0x20, 't', "b" },
+				{ 0x1040, 0x10, 'T', "c" }, { 0x1050, 0x10, 'D', "data" });
 
 	(void)state;
 	assert_string_equal(name_at(t, 0xfff), "-");
@@ -79,18 +79,19 @@ static void edges(void **state)
 static void aliases(void **state)
 {
 	static const struct row pair[][2] = {
-		{{0x1000, 8, 't', "sized_local"}, {0x1000, 0, 'T', "g"}},
-		{{0x1000, 0, 'T', "global_long"}, {0x1000, 0, 'W', "weak"}},
-		{{0x1000, 0, 'W', "weak_long"}, {0x1000, 0, 't', "local"}},
-		{{0x1000, 0, 'T', "ab"}, {0x1000, 0, 'T', "abc"}},
-		{{0x1000, 0, 'T', "aa"}, {0x1000, 0, 'T', "ab"}},
-		{{0x1000, 0, 't', "code_symbol"}, {0x1000, 0, 'D', "d"}},
+		{ { 0x1000, 8, 't', "sized_local" }, { 0x1000, 0, 'T', "g" } },
+		{ { 0x1000, 0, 'T', "global_long" }, { 0x1000, 0, 'W', "weak" } },
+		{ { 0x1000, 0, 'W', "weak_long" }, { 0x1000, 0, 't', "local" } },
+		{ { 0x1000, 0, 'T', "ab" }, { 0x1000, 0, 'T', "abc" } },
+		{ { 0x1000, 0, 'T', "aa" }, { 0x1000, 0, 'T', "ab" } },
+		{ { 0x1000, 0, 't', "code_symbol" }, { 0x1000, 0, 'D', "d" } },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++)
 		for (int turn = 0; turn < 2; turn++) {
-			struct symtab *t = MAKE(pair[i][turn], pair[i][!turn], {0x1008, 1, 'T', "end"});
+			struct symtab *t =
+				MAKE(pair[i][turn], pair[i][!turn], { 0x1008, 1, 'T', "end" });
 
 			assert_string_equal(name_at(t, 0x1004), pair[i][0].name);
 			assert_int_equal(symtab_count(t), 3);
@@ -100,9 +101,9 @@ static void aliases(void **state)
 
 static void missing_sizes(void **state)
 {
-	struct symtab *t = MAKE({0x1000, 0, 'T', "to_next"}, {0x1100, 0, 'A', "absolute"},
-				{0x1200, 0, 'R', "data"}, {0x5010, 0, 't', "before_gap"},
-				{0x5010 + SYMTAB_MAX_GAP + 1, 0, 'T', "last"});
+	struct symtab *t = MAKE({ 0x1000, 0, 'T', "to_next" }, { 0x1100, 0, 'A', "absolute" },
+				{ 0x1200, 0, 'R', "data" }, { 0x5010, 0, 't', "before_gap" },
+				{ 0x5010 + SYMTAB_MAX_GAP + 1, 0, 'T', "last" });
 
 	(void)state;
 	assert_string_equal(name_at(t, 0x11ff), "to_next");
@@ -112,7 +113,7 @@ static void missing_sizes(void **state)
 	assert_string_equal(name_at(t, 0x5010 + SYMTAB_MAX_GAP + 1), "last");
 	assert_string_equal(name_at(t, 0x5010 + SYMTAB_MAX_GAP + 0x1000), "-");
 	symtab_destroy(t);
-	t = MAKE({UINT64_MAX - 10, 0, 'T', "top"}, {UINT64_MAX - 4, UINT64_MAX, 'T', "huge"});
+	t = MAKE({ UINT64_MAX - 10, 0, 'T', "top" }, { UINT64_MAX - 4, UINT64_MAX, 'T', "huge" });
 	assert_string_equal(name_at(t, UINT64_MAX - 6), "top");
 	assert_string_equal(name_at(t, UINT64_MAX - 2), "huge");
 	symtab_destroy(t);
@@ -120,8 +121,8 @@ static void missing_sizes(void **state)
 
 static void overlaps(void **state)
 {
-	struct symtab *t = MAKE({0x1000, 0x100, 'T', "outer"}, {0x1040, 0x10, 'T', "inner"},
-				{0x1060, 0, 'T', "label"}, {0x10f0, 0x40, 't', "crossing"});
+	struct symtab *t = MAKE({ 0x1000, 0x100, 'T', "outer" }, { 0x1040, 0x10, 'T', "inner" },
+				{ 0x1060, 0, 'T', "label" }, { 0x10f0, 0x40, 't', "crossing" });
 
 	(void)state;
 	assert_string_equal(name_at(t, 0x103f), "outer");
@@ -138,7 +139,7 @@ static void duplicates_and_limits(void **state)
 {
 	struct symtab *t = symtab_create();
 	char name[SYMTAB_MAX_NAME + 2];
-	struct err e = {0};
+	struct err e = { 0 };
 
 	(void)state;
 	memset(name, 'x', sizeof(name));
@@ -167,13 +168,14 @@ static void like_exhaustive_search(void **state)
 	for (int round = 0; round < 300; round++) {
 		struct symtab *t = symtab_create();
 		int n = (int)(rand_r(&seed) % 40) + 1;
-		struct err e = {0};
+		struct err e = { 0 };
 
 		for (int i = 0; i < n; i++) {
 			char name[16];
 
 			snprintf(name, sizeof(name), "s%d", i);
-			symtab_add(t, 0x4000 + rand_r(&seed) % 300, rand_r(&seed) % 3 ? rand_r(&seed) % 60 : 0,
+			symtab_add(t, 0x4000 + rand_r(&seed) % 300,
+				   rand_r(&seed) % 3 ? rand_r(&seed) % 60 : 0,
 				   "tTWd"[rand_r(&seed) % 4], name);
 		}
 		assert_int_equal(symtab_freeze(t, &e), 0);
@@ -216,7 +218,9 @@ static void order_of_input(void **state)
 		snprintf(name, sizeof(name), "s%u", i % 7 ? i : i / 3 * 3);
 		assert_int_equal(symtab_add(sorted, 0x1000 + i / 3 * 32, 0, "tTd"[i % 3], name), 0);
 		snprintf(name, sizeof(name), "s%u", perm[i] % 7 ? perm[i] : perm[i] / 3 * 3);
-		assert_int_equal(symtab_add(mixed, 0x1000 + perm[i] / 3 * 32, 0, "tTd"[perm[i] % 3], name), 0);
+		assert_int_equal(symtab_add(mixed, 0x1000 + perm[i] / 3 * 32, 0, "tTd"[perm[i] % 3],
+					    name),
+				 0);
 	}
 	assert_int_equal(symtab_freeze(sorted, NULL), 0);
 	assert_int_equal(symtab_freeze(mixed, NULL), 0);
@@ -226,7 +230,8 @@ static void order_of_input(void **state)
 
 		assert_string_equal(a->name, b->name);
 		assert_true(a->addr == b->addr && a->type == b->type && a->size == b->size);
-		assert_int_equal(symtab_find(sorted, a->name)->addr, symtab_find(mixed, a->name)->addr);
+		assert_int_equal(symtab_find(sorted, a->name)->addr,
+				 symtab_find(mixed, a->name)->addr);
 		assert_string_equal(symtab_find(mixed, a->name)->name, a->name);
 		assert_string_equal(name_at(sorted, a->addr + 3), name_at(mixed, a->addr + 3));
 	}

@@ -41,7 +41,7 @@ int ioctl(int fd, unsigned long request, ...)
 	struct {
 		struct kvm_msrs head;
 		struct kvm_msr_entry entry;
-	} *m;
+	} * m;
 	va_list ap;
 	void *arg;
 
@@ -99,8 +99,11 @@ static int setup(void **state)
 	s->cr2 = LSTAR;
 	s->ss.selector = 0;
 	f.v->assist = (struct syscall_assist){
-		.lstar = LSTAR, .fmask = FMASK, .pf_handler = PF_HANDLER,
-		.know_lstar = true, .know_fmask = true,
+		.lstar = LSTAR,
+		.fmask = FMASK,
+		.pf_handler = PF_HANDLER,
+		.know_lstar = true,
+		.know_fmask = true,
 	};
 	return 0;
 }
@@ -262,10 +265,18 @@ static void genuine_faults_are_not_converted(void **state)
 		setup(state);
 		fake_put(&f, PF_HANDLER, nop3, sizeof(nop3));
 		switch (i) {
-		case 0: set_frame(offsetof(struct frame, rip), LSTAR + 1); break;
-		case 1: set_frame(offsetof(struct frame, cs), 0x10); break; /* kernel text gone */
-		case 2: f.v->run->s.regs.sregs.cr2 = LSTAR + 8; break;
-		case 3: f.v->assist.know_lstar = false; break;
+		case 0:
+			set_frame(offsetof(struct frame, rip), LSTAR + 1);
+			break;
+		case 1:
+			set_frame(offsetof(struct frame, cs), 0x10);
+			break; /* kernel text gone */
+		case 2:
+			f.v->run->s.regs.sregs.cr2 = LSTAR + 8;
+			break;
+		case 3:
+			f.v->assist.know_lstar = false;
+			break;
 		}
 		assert_int_equal(syscall_assist_debug(f.v, &e), 0);
 		assert_int_equal(f.v->run->s.regs.regs.rip, PF_HANDLER + 3);
@@ -343,7 +354,8 @@ static void put_gate(uint64_t handler, bool present)
 	uint32_t gate[4] = {
 		(uint32_t)(0x10u << 16 | (handler & 0xffff)),
 		(uint32_t)((handler & 0xffff0000) | (present ? 0x8e00 : 0x0e00)),
-		(uint32_t)(handler >> 32), 0,
+		(uint32_t)(handler >> 32),
+		0,
 	};
 
 	fake_put(&f, IDT + 14 * 16, gate, sizeof(gate));

@@ -25,8 +25,11 @@
 static struct trigger made(bool jitter, uint64_t period, uint64_t seed)
 {
 	return (struct trigger){
-		.jitter = jitter, .period_ns = period, .start_ns = START,
-		.deadline_ns = START + period, .rng = seed,
+		.jitter = jitter,
+		.period_ns = period,
+		.start_ns = START,
+		.deadline_ns = START + period,
+		.rng = seed,
 	};
 }
 
@@ -80,8 +83,8 @@ static void weights_add_up(void **state)
 		uint64_t weight = 0, lost = 0, r = 99;
 
 		for (int i = 0; i < DRAWS; i++) {
-			uint64_t late = next_random(&r) % 16 ? next_random(&r) % (PERIOD / 50) :
-							       next_random(&r) % (40 * PERIOD);
+			uint64_t late = next_random(&r) % 16 ? next_random(&r) % (PERIOD / 50)
+							     : next_random(&r) % (40 * PERIOD);
 			uint32_t missed = trigger_advance(&t, t.deadline_ns + late);
 
 			lost += missed;

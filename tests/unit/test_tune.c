@@ -73,8 +73,8 @@ static void linux_on_a_plain_host(void **state)
 	/* the other quirks change nothing here */
 	r.cmdline = NULL;
 	assert_string_equal(cmdline(&r, &(struct quirks){ .syscall_keeps_cpl = true,
-							   .refuses_insns = true,
-							   .send_ipi_hangs = true }),
+							  .refuses_insns = true,
+							  .send_ipi_hangs = true }),
 			    "console=ttyS0 reboot=k panic=-1");
 }
 
@@ -91,7 +91,7 @@ static void linux_on_a_slow_host(void **state)
 	assert_true(strlen(tuned_part()) > 0);
 	assert_non_null(strstr(text, tuned_part()));
 	assert_string_equal(text + n - 7, " last=1"); /* the user's words win */
-	assert_true(n < 2048); /* COMMAND_LINE_SIZE of x86 */
+	assert_true(n < 2048);			      /* COMMAND_LINE_SIZE of x86 */
 
 	r.vcpus = 2; /* without local APICs there would be one CPU only */
 	text = cmdline(&r, &slow);

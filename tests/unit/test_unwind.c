@@ -72,15 +72,27 @@ SHAPE static int indirect_tail(int a)
 SHAPE static int jump_table(int a)
 {
 	switch (a) {
-	case 0: return leaf(1) + 2;
-	case 1: sink = 3; return 7;
-	case 2: return leaf(5) * 2;
-	case 3: sink += leaf(2); break;
-	case 4: return early_out(NULL, 0);
-	case 5: sink ^= 9; break;
-	case 6: return tail_target(a);
-	case 7: return sink - 4;
-	default: return -1;
+	case 0:
+		return leaf(1) + 2;
+	case 1:
+		sink = 3;
+		return 7;
+	case 2:
+		return leaf(5) * 2;
+	case 3:
+		sink += leaf(2);
+		break;
+	case 4:
+		return early_out(NULL, 0);
+	case 5:
+		sink ^= 9;
+		break;
+	case 6:
+		return tail_target(a);
+	case 7:
+		return sink - 4;
+	default:
+		return -1;
 	}
 	return leaf(sink);
 }
@@ -88,13 +100,26 @@ SHAPE static int jump_table(int a)
 SHAPE static int leaf_table(int a)
 {
 	switch (a) {
-	case 0: sink = 4; return 11;
-	case 1: sink += 3; return 7;
-	case 2: sink -= 8; return 29;
-	case 3: sink *= 5; return 13;
-	case 4: sink ^= 2; return 17;
-	case 5: sink |= 1; return 19;
-	default: return 0;
+	case 0:
+		sink = 4;
+		return 11;
+	case 1:
+		sink += 3;
+		return 7;
+	case 2:
+		sink -= 8;
+		return 29;
+	case 3:
+		sink *= 5;
+		return 13;
+	case 4:
+		sink ^= 2;
+		return 17;
+	case 5:
+		sink |= 1;
+		return 19;
+	default:
+		return 0;
 	}
 }
 
@@ -201,8 +226,8 @@ SHAPE int asm_call_back(int a)
 
 SHAPE int tree(void)
 {
-	static const int data[3] = {1, 2, 3};
-	struct big b = {{1, 2, 3}};
+	static const int data[3] = { 1, 2, 3 };
+	struct big b = { { 1, 2, 3 } };
 	long n = input;
 
 	sink = 0;
@@ -238,11 +263,13 @@ __asm__(".pushsection .text\n"
 	"1:	add %ebx,%eax\n	dec %ebx\n	jnz 1b\n	pop %rbx\n	ret\n"
 	"END asm_leaf\n"
 	"FUNC asm_uses_rbp\n"
-	"	push %rbp\n	push %r12\n	mov %rdi,%rbp\n	lea 3(%rbp),%r12\n	mov %r12d,%eax\n"
+	"	push %rbp\n	push %r12\n	mov %rdi,%rbp\n	lea 3(%rbp),%r12\n	mov "
+	"%r12d,%eax\n"
 	"	pop %r12\n	pop %rbp\n	ret\n"
 	"END asm_uses_rbp\n"
 	"FUNC asm_calls\n"
-	"	sub $8,%rsp\n	inc %edi\n	call asm_call_back\n	add $1,%eax\n	add $8,%rsp\n	ret\n"
+	"	sub $8,%rsp\n	inc %edi\n	call asm_call_back\n	add $1,%eax\n	add "
+	"$8,%rsp\n	ret\n"
 	"END asm_calls\n"
 	"FUNC asm_root\n"
 	"	push %rbp\n	xor %ebp,%ebp\n	call tree\n	pop %rbp\n	ret\n"
@@ -255,7 +282,7 @@ __asm__(".pushsection .text\n"
 
 struct tracee {
 	pid_t pid;
-	uint64_t text, end;	/* run-time addresses: parent and child share the layout */
+	uint64_t text, end; /* run-time addresses: parent and child share the layout */
 };
 
 static size_t read_own_text(void *ctx, uint64_t va, void *dst, size_t len)
@@ -276,7 +303,7 @@ static struct symtab *slid_symbols(struct tracee *t, struct symtab **linked)
 	struct file_map m;
 	struct kimage k;
 	uint64_t slide;
-	struct err e = {0};
+	struct err e = { 0 };
 
 	assert_int_equal(file_map_open(&m, "/proc/self/exe", 1u << 30, &e), 0);
 	assert_int_equal(kimage_parse(&k, "self", m.data, m.len, &e), 0);
@@ -313,7 +340,8 @@ static void start_child(struct tracee *t)
 static struct sample *take_sample(const struct tracee *t, const struct user_regs_struct *r,
 				  struct sample *s)
 {
-	struct iovec to = {s->stack, STACK_BYTES}, from = {(void *)(uintptr_t)r->rsp, STACK_BYTES};
+	struct iovec to = { s->stack, STACK_BYTES },
+		     from = { (void *)(uintptr_t)r->rsp, STACK_BYTES };
 
 	memset(s, 0, sizeof(*s));
 	s->version = SAMPLE_VERSION;
@@ -324,7 +352,7 @@ static struct sample *take_sample(const struct tracee *t, const struct user_regs
 	s->regs.gpr[GPR_R10] = r->r10;
 	assert_int_equal(process_vm_readv(t->pid, &to, 1, &from, 1, 0), STACK_BYTES);
 	s->nslices = 1;
-	s->slice[0] = (struct sample_slice){.va = r->rsp, .len = STACK_BYTES};
+	s->slice[0] = (struct sample_slice){ .va = r->rsp, .len = STACK_BYTES };
 	s->stack_len = STACK_BYTES;
 	return s;
 }
@@ -336,7 +364,8 @@ static void show(const char *what, const struct symtab *t, const uint64_t *ip, u
 		uint64_t off;
 		const struct symbol *s = symtab_lookup(t, ip[i] - (i ? 1 : 0), &off);
 
-		print_error(" %s+0x%llx", s ? s->name : "?", s ? (unsigned long long)off + (i ? 1 : 0) : 0);
+		print_error(" %s+0x%llx", s ? s->name : "?",
+			    s ? (unsigned long long)off + (i ? 1 : 0) : 0);
 	}
 	print_error("\n");
 }
@@ -350,7 +379,7 @@ static void single_step(struct tracee *t, struct unwinder *u, const struct symta
 {
 	static uint8_t mem[sizeof(struct sample) + STACK_BYTES] __attribute__((aligned(16)));
 	struct sample *s = (struct sample *)mem;
-	uint64_t truth[128];	/* return addresses, outermost first */
+	uint64_t truth[128]; /* return addresses, outermost first */
 	unsigned int depth = 0;
 	bool inside = false;
 	static struct stack got;
@@ -375,7 +404,7 @@ static void single_step(struct tracee *t, struct unwinder *u, const struct symta
 		}
 		if (inside) {
 			if (depth == 0)
-				break;	/* back in asm_root */
+				break; /* back in asm_root */
 			assert_in_range(r.rip, t->text, t->end - 1);
 			chain[0] = r.rip;
 			for (unsigned int i = 0; i < depth; i++)
@@ -429,9 +458,12 @@ static void every_instruction(void **state)
 {
 	struct tracee t;
 	struct symtab *linked, *symbols = slid_symbols(&t, &linked);
-	struct unwinder u = {.read_text = read_own_text, .ctx = &t, .text_start = t.text,
-			     .text_end = t.end, .frame_pointers = true};
-	struct counts n = {0};
+	struct unwinder u = { .read_text = read_own_text,
+			      .ctx = &t,
+			      .text_start = t.text,
+			      .text_end = t.end,
+			      .frame_pointers = true };
+	struct counts n = { 0 };
 
 	(void)state;
 	start_child(&t);

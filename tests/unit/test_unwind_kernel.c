@@ -14,27 +14,147 @@
 #include <cmocka.h>
 
 #define TEXT 0xffffffff81000000ull
-#define TASK 0xffffc90000010000ull	/* task stack */
-#define IRQ 0xffffc90000003000ull	/* interrupt stack */
+#define TASK 0xffffc90000010000ull /* task stack */
+#define IRQ 0xffffc90000003000ull  /* interrupt stack */
 #define SLICE 2048u
 
 static const uint8_t text[0x100] = {
 	/* 00 work: push; mov; call work2; leave; ret */
-	0x55, 0x48, 0x89, 0xe5, 0xe8, 0x17, 0, 0, 0, 0x90, 0xc9, 0xc3, 0x90, 0x90, 0x90, 0x90,
+	0x55,
+	0x48,
+	0x89,
+	0xe5,
+	0xe8,
+	0x17,
+	0,
+	0,
+	0,
+	0x90,
+	0xc9,
+	0xc3,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
 	/* 10 frameless assembly that never returns */
-	0xe8, 0xeb, 0xff, 0xff, 0xff, 0x0f, 0x0b, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+	0xe8,
+	0xeb,
+	0xff,
+	0xff,
+	0xff,
+	0x0f,
+	0x0b,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
 	/* 20 work2: push; mov; nops; pop; ret */
-	0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90, 0x5d, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+	0x55,
+	0x48,
+	0x89,
+	0xe5,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x5d,
+	0xc3,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
 	/* 30 handler: push; mov; nops; call work2; pop; ret */
-	0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0xe8, 0xe4, 0xff, 0xff, 0xff, 0x5d, 0xc3, 0x90, 0x90,
+	0x55,
+	0x48,
+	0x89,
+	0xe5,
+	0x90,
+	0x90,
+	0x90,
+	0xe8,
+	0xe4,
+	0xff,
+	0xff,
+	0xff,
+	0x5d,
+	0xc3,
+	0x90,
+	0x90,
 	/* 40 stub: push rax, rcx; call handler; pop rcx, rax; add $8; iretq */
-	0x50, 0x51, 0xe8, 0xe9, 0xff, 0xff, 0xff, 0x59, 0x58, 0x48, 0x83, 0xc4, 0x08, 0x48, 0xcf, 0x90,
+	0x50,
+	0x51,
+	0xe8,
+	0xe9,
+	0xff,
+	0xff,
+	0xff,
+	0x59,
+	0x58,
+	0x48,
+	0x83,
+	0xc4,
+	0x08,
+	0x48,
+	0xcf,
+	0x90,
 	/* 50 linux_stub: lea 1(%rsp),%rbp; call handler; jmp somewhere */
-	0x48, 0x8d, 0x6c, 0x24, 0x01, 0xe8, 0xd6, 0xff, 0xff, 0xff, 0xe9, 0xb1, 0xff, 0xff, 0xff, 0x90,
+	0x48,
+	0x8d,
+	0x6c,
+	0x24,
+	0x01,
+	0xe8,
+	0xd6,
+	0xff,
+	0xff,
+	0xff,
+	0xe9,
+	0xb1,
+	0xff,
+	0xff,
+	0xff,
+	0x90,
 	/* 60 opaque_stub: call handler; jmp *%rax */
-	0xe8, 0xcb, 0xff, 0xff, 0xff, 0xff, 0xe0, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+	0xe8,
+	0xcb,
+	0xff,
+	0xff,
+	0xff,
+	0xff,
+	0xe0,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
 	/* 70 start: ...; lretq; then */
-	0x48, 0xcb, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+	0x48,
+	0xcb,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
+	0x90,
 };
 
 static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
@@ -58,8 +178,8 @@ static struct stack out;
 
 static int setup(void **state)
 {
-	static const char *const names[] = {"work", "forever", "work2", "handler", "stub", "linux_stub",
-					    "opaque_stub", "start"};
+	static const char *const names[] = { "work", "forever",	   "work2",	  "handler",
+					     "stub", "linux_stub", "opaque_stub", "start" };
 
 	(void)state;
 	symbols = symtab_create();
@@ -90,8 +210,8 @@ static void begin(uint64_t handler_rbp, uint64_t handler_ret)
 	s->mode = SAMPLE_KERNEL;
 	s->nslices = 2;
 	s->stack_len = 2 * SLICE;
-	s->slice[0] = (struct sample_slice){.va = IRQ, .off = 0, .len = SLICE};
-	s->slice[1] = (struct sample_slice){.va = TASK, .off = SLICE, .len = SLICE};
+	s->slice[0] = (struct sample_slice){ .va = IRQ, .off = 0, .len = SLICE };
+	s->slice[1] = (struct sample_slice){ .va = TASK, .off = SLICE, .len = SLICE };
 	s->regs.rip = TEXT + 0x36;
 	s->regs.gpr[GPR_RSP] = IRQ + 0x20;
 	s->regs.gpr[GPR_RBP] = IRQ + 0x20;
@@ -102,8 +222,11 @@ static void begin(uint64_t handler_rbp, uint64_t handler_ret)
 	put(TASK + 0x48, TEXT + 0x09);
 	put(TASK + 0x80, 0);
 	put(TASK + 0x88, TEXT + 0x15);
-	u = (struct unwinder){.read_text = read_text, .symbols = symbols, .text_start = TEXT,
-			      .text_end = TEXT + sizeof(text), .frame_pointers = true};
+	u = (struct unwinder){ .read_text = read_text,
+			       .symbols = symbols,
+			       .text_start = TEXT,
+			       .text_end = TEXT + sizeof(text),
+			       .frame_pointers = true };
 }
 
 static void put_regs(uint64_t at, uint64_t ip, uint64_t cs, uint64_t sp, uint64_t bp)
@@ -120,8 +243,8 @@ static void expect(enum stack_end end, unsigned int n, ...)
 
 	unwind(&u, s, &out);
 	if (out.end != end)
-		fail_msg("ended with %s, not %s (%u frames)", stack_end_name(out.end), stack_end_name(end),
-			 out.n);
+		fail_msg("ended with %s, not %s (%u frames)", stack_end_name(out.end),
+			 stack_end_name(end), out.n);
 	assert_int_equal(out.n, n);
 	va_start(ap, n);
 	for (unsigned int i = 0; i < n; i++)
@@ -154,7 +277,7 @@ static void across_pt_regs(void **state)
 	expect(STACK_END_BAD_CHAIN, 2, 0x36, 0x5a);
 	put(IRQ + 0x20, (IRQ + SLICE - 8) | 1);
 	expect(STACK_END_CUT, 2, 0x36, 0x5a);
-	put(IRQ + 0x20, (IRQ + 0x10) | 1);	/* inward */
+	put(IRQ + 0x20, (IRQ + 0x10) | 1); /* inward */
 	expect(STACK_END_BAD_CHAIN, 2, 0x36, 0x5a);
 	/* stopped in the stub itself, marked already */
 	begin(0, 0);
@@ -181,7 +304,7 @@ static void across_iret(void **state)
 		put(frame + 8, 0x33);
 		expect(STACK_END_USER, 2, 0x36, 0x47);
 		put(frame + 8, 0x10);
-		put(frame + 24, IRQ + 0x200);	/* not where the processor would have pushed */
+		put(frame + 24, IRQ + 0x200); /* not where the processor would have pushed */
 		expect(STACK_END_BAD_CHAIN, 2, 0x36, 0x47);
 	}
 	/* A stub that cannot be followed: the interrupted function must not be skipped. */
@@ -211,17 +334,17 @@ static void user_frames(void **state)
 static void ends(void **state)
 {
 	(void)state;
-	begin(TASK + 0x40, TEXT + 0x0c);	/* not after a call */
+	begin(TASK + 0x40, TEXT + 0x0c); /* not after a call */
 	expect(STACK_END_BAD_CHAIN, 1, 0x36);
-	begin(0, TEXT + 0x72);			/* after the lretq that starts a CPU */
+	begin(0, TEXT + 0x72); /* after the lretq that starts a CPU */
 	expect(STACK_END_ROOT, 2, 0x36, 0x72);
-	begin(TASK + 0x44, TEXT + 0x09);	/* misaligned */
+	begin(TASK + 0x44, TEXT + 0x09); /* misaligned */
 	expect(STACK_END_BAD_CHAIN, 2, 0x36, 0x09);
-	begin(IRQ + 0x20, TEXT + 0x09);		/* a loop */
+	begin(IRQ + 0x20, TEXT + 0x09); /* a loop */
 	expect(STACK_END_BAD_CHAIN, 2, 0x36, 0x09);
-	begin(IRQ + SLICE + 64, TEXT + 0x09);	/* beyond the copied bytes */
+	begin(IRQ + SLICE + 64, TEXT + 0x09); /* beyond the copied bytes */
 	expect(STACK_END_CUT, 2, 0x36, 0x09);
-	begin(0x1000, TEXT + 0x09);		/* no stack at all */
+	begin(0x1000, TEXT + 0x09); /* no stack at all */
 	expect(STACK_END_BAD_CHAIN, 2, 0x36, 0x09);
 	begin(0, 0);
 	expect(STACK_END_ROOT, 1, 0x36);
@@ -232,7 +355,7 @@ static void ends(void **state)
 	u.frame_pointers = true;
 	s->regs.rip = TEXT + 0x100;
 	expect(STACK_END_NO_TEXT, 1, 0x100);
-	u.text_end = TEXT + 0x200;		/* text, but no bytes of it */
+	u.text_end = TEXT + 0x200; /* text, but no bytes of it */
 	expect(STACK_END_NO_TEXT, 1, 0x100);
 	for (int i = 1; i < STACK_END_COUNT; i++)
 		assert_string_not_equal(stack_end_name(i), "unknown");
@@ -247,11 +370,11 @@ static void too_deep(void **state)
 	begin(0, 0);
 	memcpy(d, s, sizeof(*d));
 	d->nslices = 1;
-	d->slice[0] = (struct sample_slice){.va = TASK, .len = 8192};
+	d->slice[0] = (struct sample_slice){ .va = TASK, .len = 8192 };
 	d->stack_len = 8192;
 	d->regs.gpr[GPR_RSP] = d->regs.gpr[GPR_RBP] = TASK;
 	for (unsigned int i = 0; i < 511; i++) {
-		uint64_t frame[2] = {TASK + 16 * (i + 1), TEXT + 0x09};
+		uint64_t frame[2] = { TASK + 16 * (i + 1), TEXT + 0x09 };
 
 		memcpy(d->stack + 16 * i, frame, 16);
 	}

@@ -22,20 +22,44 @@
 #define SLOTS 64u
 #define SLOT(i) (TEXT + 64ull * (i))
 #define RET(i) (SLOT(i) + 5)
-#define NFILL 2000u	/* plain entries beyond, so that the table looks like one */
+#define NFILL 2000u /* plain entries beyond, so that the table looks like one */
 
 /* What the slots are. */
-enum { SP8, SP24, BP16, BP_FROM_BP, SP_IND, BP_IND, R10, R13, DI, DX, REGS, PARTIAL, END, UNKNOWN,
-       SIGNAL, PREV, REGS_IND, STUB, THUNK, POPPED, PLAIN };
+enum {
+	SP8,
+	SP24,
+	BP16,
+	BP_FROM_BP,
+	SP_IND,
+	BP_IND,
+	R10,
+	R13,
+	DI,
+	DX,
+	REGS,
+	PARTIAL,
+	END,
+	UNKNOWN,
+	SIGNAL,
+	PREV,
+	REGS_IND,
+	STUB,
+	THUNK,
+	POPPED,
+	PLAIN
+};
 
-static const struct { int sp, bp; unsigned int flags; } kind[PLAIN] = {
-	[SP8] = {8, 0, 0x205},		[SP24] = {24, -16, 0x215},	[BP16] = {16, -16, 0x214},
-	[BP_FROM_BP] = {16, 0, 0x244},	[SP_IND] = {8, 0, 0x209},	[BP_IND] = {-8, 0, 0x208},
-	[R10] = {0, 0, 0x206},		[R13] = {0, 0, 0x207},		[DI] = {0, 0, 0x203},
-	[DX] = {0, 0, 0x202},		[REGS] = {0, 0, 0xb05},		[PARTIAL] = {8, 0, 0xc05},
-	[END] = {0, 0, 0x100},		[UNKNOWN] = {0, 0, 0},		[SIGNAL] = {8, 0, 0xa05},
-	[PREV] = {8, 0, 0x225},		[REGS_IND] = {8, 0, 0xb09},	[STUB] = {0, 0, 0},
-	[THUNK] = {0, 0, 0x100},	[POPPED] = {-56, 0, 0xb05},
+static const struct {
+	int sp, bp;
+	unsigned int flags;
+} kind[PLAIN] = {
+	[SP8] = { 8, 0, 0x205 },	 [SP24] = { 24, -16, 0x215 },  [BP16] = { 16, -16, 0x214 },
+	[BP_FROM_BP] = { 16, 0, 0x244 }, [SP_IND] = { 8, 0, 0x209 },   [BP_IND] = { -8, 0, 0x208 },
+	[R10] = { 0, 0, 0x206 },	 [R13] = { 0, 0, 0x207 },      [DI] = { 0, 0, 0x203 },
+	[DX] = { 0, 0, 0x202 },		 [REGS] = { 0, 0, 0xb05 },     [PARTIAL] = { 8, 0, 0xc05 },
+	[END] = { 0, 0, 0x100 },	 [UNKNOWN] = { 0, 0, 0 },      [SIGNAL] = { 8, 0, 0xa05 },
+	[PREV] = { 8, 0, 0x225 },	 [REGS_IND] = { 8, 0, 0xb09 }, [STUB] = { 0, 0, 0 },
+	[THUNK] = { 0, 0, 0x100 },	 [POPPED] = { -56, 0, 0xb05 },
 };
 
 static uint8_t text[SLOTS * 64];
@@ -62,8 +86,12 @@ static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 static int setup(void **state)
 {
 	static uint8_t ips[4 * (SLOTS + NFILL)], entries[6 * (SLOTS + NFILL)];
-	struct orc_tables t = {.ips = ips, .entries = entries, .ips_va = TABLE, .n = SLOTS + NFILL,
-			       .text_start = TEXT, .text_end = SLOT(SLOTS) + NFILL};
+	struct orc_tables t = { .ips = ips,
+				.entries = entries,
+				.ips_va = TABLE,
+				.n = SLOTS + NFILL,
+				.text_start = TEXT,
+				.text_end = SLOT(SLOTS) + NFILL };
 	char name[8] = "f00";
 
 	(void)state;
@@ -72,7 +100,7 @@ static int setup(void **state)
 	for (unsigned int i = 0; i < SLOTS + NFILL; i++) {
 		uint64_t va = i < SLOTS ? SLOT(i) : SLOT(SLOTS) + i - SLOTS;
 		int32_t ip = (int32_t)(va - (TABLE + 4 * i)), rel = i ? -64 - 5 : 64 - 5;
-		int16_t off[2] = {8, 0};
+		int16_t off[2] = { 8, 0 };
 		uint16_t flags = 0x205;
 
 		if (i < PLAIN) {
@@ -93,7 +121,8 @@ static int setup(void **state)
 	}
 	/* testb; jmp to SP8: a part of it that sits elsewhere */
 	memcpy(text + 64 * STUB + 16, "\xf6\x05\0\0\0\0\x01\xe9", 8);
-	memcpy(text + 64 * STUB + 24, &(int32_t){(int32_t)(SLOT(SP8) + 16 - (SLOT(STUB) + 28))}, 4);
+	memcpy(text + 64 * STUB + 24, &(int32_t){ (int32_t)(SLOT(SP8) + 16 - (SLOT(STUB) + 28)) },
+	       4);
 	/* call 1f; pause; lfence; jmp; 1: mov %rax,(%rsp) */
 	memcpy(text + 64 * THUNK, "\xe8\x07\0\0\0\xf3\x90\x0f\xae\xe8\xeb\xf9\x48\x89\x04\x24", 16);
 	return symtab_freeze(symbols, NULL) || orc_build(&orc, &t, NULL);
@@ -121,14 +150,17 @@ static void begin(unsigned int slot, uint64_t rsp, uint64_t rbp)
 	s->mode = SAMPLE_KERNEL;
 	s->nslices = 2;
 	s->stack_len = 2 * SLICE;
-	s->slice[0] = (struct sample_slice){.va = IRQ, .off = 0, .len = SLICE};
-	s->slice[1] = (struct sample_slice){.va = TASK, .off = SLICE, .len = SLICE};
+	s->slice[0] = (struct sample_slice){ .va = IRQ, .off = 0, .len = SLICE };
+	s->slice[1] = (struct sample_slice){ .va = TASK, .off = SLICE, .len = SLICE };
 	s->regs.rip = SLOT(slot) + 16;
 	s->regs.cs = 0x10;
 	s->regs.gpr[GPR_RSP] = rsp;
 	s->regs.gpr[GPR_RBP] = rbp;
-	u = (struct unwinder){.read_text = read_text, .symbols = symbols, .orc = orc,
-			      .text_start = TEXT, .text_end = TEXT + sizeof(text)};
+	u = (struct unwinder){ .read_text = read_text,
+			       .symbols = symbols,
+			       .orc = orc,
+			       .text_start = TEXT,
+			       .text_end = TEXT + sizeof(text) };
 }
 
 static void put_saved(uint64_t at, uint64_t ip, uint64_t cs, uint64_t sp)
@@ -188,7 +220,7 @@ static void each_base(void **state)
 	put(TASK + 0x78, RET(END));
 	expect(STACK_END_ROOT, 2, AT(BP_IND), RET(END));
 	for (int i = 0; i < 4; i++) {
-		static const int gpr[] = {GPR_R10, GPR_R13, GPR_RDI, GPR_RDX};
+		static const int gpr[] = { GPR_R10, GPR_R13, GPR_RDI, GPR_RDX };
 
 		begin((unsigned int)(R10 + i), TASK, 0);
 		s->regs.gpr[gpr[i]] = TASK + 0x80;
@@ -269,7 +301,7 @@ static void registers(void **state)
 	begin(POPPED, TASK + 0x38, TASK + 0x240);
 	put_regs(TASK, AT(BP16), 0x10, TASK + 0x200, 1);
 	put(TASK + 0x248, RET(END));
-	s->slice[1] = (struct sample_slice){TASK + 0x38, SLICE + 0x38, SLICE - 0x38};
+	s->slice[1] = (struct sample_slice){ TASK + 0x38, SLICE + 0x38, SLICE - 0x38 };
 	expect(STACK_END_ROOT, 3, AT(POPPED), AT(BP16), RET(END));
 }
 
@@ -318,7 +350,7 @@ static void ends(void **state)
 	expect(STACK_END_CUT, 1, AT(SP8));
 	begin(BP16, TASK, 0x10);
 	expect(STACK_END_BAD_CHAIN, 1, AT(BP16));
-	begin(BP16, TASK + 0x40, TASK);		/* inward */
+	begin(BP16, TASK + 0x40, TASK); /* inward */
 	put(TASK + 8, RET(END));
 	expect(STACK_END_BAD_CHAIN, 1, AT(BP16));
 	/* code that the table does not reach */
@@ -379,7 +411,7 @@ static void searched(void **state)
 	put(TASK + 0x20, TASK + 0x80);
 	put(TASK + 0x28, RET(END));
 	expect(STACK_END_NO_TEXT, 1, 0xffffffffc0001000);
-	text[64 * BP16 + 32] = 0xff;	/* call *%rax */
+	text[64 * BP16 + 32] = 0xff; /* call *%rax */
 	text[64 * BP16 + 33] = 0xd0;
 	put(TASK + 0x28, SLOT(BP16) + 34);
 	put(TASK + 0x88, RET(END));
@@ -414,10 +446,10 @@ static void bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_base),	     cmocka_unit_test(interrupt_stack),
-		cmocka_unit_test(registers),	     cmocka_unit_test(partial_registers),
-		cmocka_unit_test(ends),		     cmocka_unit_test(code_elsewhere),
-		cmocka_unit_test(searched),	     cmocka_unit_test(bounded),
+		cmocka_unit_test(each_base), cmocka_unit_test(interrupt_stack),
+		cmocka_unit_test(registers), cmocka_unit_test(partial_registers),
+		cmocka_unit_test(ends),	     cmocka_unit_test(code_elsewhere),
+		cmocka_unit_test(searched),  cmocka_unit_test(bounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

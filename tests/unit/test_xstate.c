@@ -25,14 +25,14 @@ struct area {
 };
 
 /* Run one save or restore with the CPU's registers loaded from `img`; they are put back. */
-#define WITH_STATE(img, insn, mem)                                                       \
-	do {                                                                             \
-		static struct area own_;                                                 \
-		__asm__ volatile("xsave %[own]\n\txrstor %[from]\n\t" insn " %[to]\n\t"  \
-				 "xrstor %[own]"                                         \
-				 : [own] "+m"(own_), [to] "+m"(mem)                      \
-				 : [from] "m"(img), "a"(XMASK), "d"(0)                   \
-				 : "memory");                                            \
+#define WITH_STATE(img, insn, mem)                                                      \
+	do {                                                                            \
+		static struct area own_;                                                \
+		__asm__ volatile("xsave %[own]\n\txrstor %[from]\n\t" insn " %[to]\n\t" \
+				 "xrstor %[own]"                                        \
+				 : [own] "+m"(own_), [to] "+m"(mem)                     \
+				 : [from] "m"(img), "a"(XMASK), "d"(0)                  \
+				 : "memory");                                           \
 	} while (0)
 
 static bool have_xsavec(void)

@@ -20,37 +20,37 @@
 #include <stdint.h>
 
 #define BOOT_MAX_SEGMENTS 16
-#define BOOT_MAX_FILE (2ull << 30)	/* largest kernel file we map */
-#define BOOT_MAX_KERNEL (1ull << 30)	/* largest decompressed kernel */
-#define BOOT_SETUP_HEADER_MAX 0x80	/* bytes of setup_header that are kept (0x1f1..) */
+#define BOOT_MAX_FILE (2ull << 30)   /* largest kernel file we map */
+#define BOOT_MAX_KERNEL (1ull << 30) /* largest decompressed kernel */
+#define BOOT_SETUP_HEADER_MAX 0x80   /* bytes of setup_header that are kept (0x1f1..) */
 
 enum boot_kind {
-	BOOT_ELF64 = 1,	/* vmlinux or any ELF64 executable for x86-64 */
+	BOOT_ELF64 = 1, /* vmlinux or any ELF64 executable for x86-64 */
 	BOOT_BZIMAGE,	/* Linux bzImage; its payload is an ELF64 vmlinux */
 };
 
 struct boot_segment {
-	uint64_t gpa;		/* load address (p_paddr) */
-	uint64_t file_off;	/* into elf */
+	uint64_t gpa;	   /* load address (p_paddr) */
+	uint64_t file_off; /* into elf */
 	uint64_t file_len;
-	uint64_t mem_len;	/* >= file_len; the rest is zero */
+	uint64_t mem_len; /* >= file_len; the rest is zero */
 };
 
 struct boot_image {
 	enum boot_kind kind;
-	bool is_linux;			/* a Linux kernel: wants boot_params, stacks are 16 KiB */
-	const uint8_t *elf;		/* the ELF64 bytes: the file itself or `unpacked` */
+	bool is_linux;	    /* a Linux kernel: wants boot_params, stacks are 16 KiB */
+	const uint8_t *elf; /* the ELF64 bytes: the file itself or `unpacked` */
 	size_t elf_len;
-	uint8_t *unpacked;		/* owned; NULL for BOOT_ELF64 */
-	uint64_t entry;			/* guest-physical address of the first instruction */
-	uint64_t low, high;		/* [low, high) covers all segments in guest-physical memory */
+	uint8_t *unpacked;  /* owned; NULL for BOOT_ELF64 */
+	uint64_t entry;	    /* guest-physical address of the first instruction */
+	uint64_t low, high; /* [low, high) covers all segments in guest-physical memory */
 	struct boot_segment seg[BOOT_MAX_SEGMENTS];
 	unsigned int nseg;
-	uint8_t setup_header[BOOT_SETUP_HEADER_MAX];	/* from file offset 0x1f1; zeros for ELF64 */
-	size_t setup_header_len;	/* 0 when the file has none */
-	uint32_t cmdline_max;		/* bytes without terminator that the kernel accepts */
-	char version[128];		/* kernel_version string of a bzImage, or "" */
-	const char *compression;	/* "gzip", "xz", "zstd", "lz4", ... or "none"; static */
+	uint8_t setup_header[BOOT_SETUP_HEADER_MAX]; /* from file offset 0x1f1; zeros for ELF64 */
+	size_t setup_header_len;		     /* 0 when the file has none */
+	uint32_t cmdline_max;	 /* bytes without terminator that the kernel accepts */
+	char version[128];	 /* kernel_version string of a bzImage, or "" */
+	const char *compression; /* "gzip", "xz", "zstd", "lz4", ... or "none"; static */
 };
 
 /*

@@ -15,10 +15,10 @@
 #define BOOT_RNG_SEED 32
 
 struct boot_config {
-	const char *cmdline;	/* never NULL */
-	const uint8_t *initrd;	/* NULL for none */
+	const char *cmdline;   /* never NULL */
+	const uint8_t *initrd; /* NULL for none */
 	size_t initrd_len;
-	unsigned int vcpus;	/* 1..VM_MAX_VCPUS */
+	unsigned int vcpus; /* 1..VM_MAX_VCPUS */
 	/*
 	 * Seed for the guest's random number generator, BOOT_RNG_SEED bytes, or NULL.
 	 * Without one a guest that has no RDRAND draws each early random number the
@@ -29,8 +29,8 @@ struct boot_config {
 
 /* Where vCPU 0 starts: 64-bit long mode, identity-mapped, interrupts off. */
 struct boot_entry {
-	uint64_t rip;	/* guest-physical = virtual */
-	uint64_t rsi;	/* boot_params */
+	uint64_t rip; /* guest-physical = virtual */
+	uint64_t rsi; /* boot_params */
 	uint64_t cr3;
 	uint64_t gdt_base;
 	uint16_t gdt_limit;

@@ -32,7 +32,7 @@ static inline uint8_t table_checksum(const uint8_t *p, size_t len)
 struct boot_params_info {
 	uint64_t ram_size; /* bytes of guest RAM, as given to gmem_alloc() */
 	uint64_t initrd_gpa;
-	uint64_t initrd_len; /* 0 for none */
+	uint64_t initrd_len;	 /* 0 for none */
 	uint64_t setup_data_gpa; /* 0 for none */
 };
 

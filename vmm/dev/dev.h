@@ -14,8 +14,8 @@ struct dev_irq {
 };
 
 enum dev_end {
-	DEV_END_RESET = 1,	/* keyboard controller or reset port */
-	DEV_END_POWEROFF,	/* ACPI S5 */
+	DEV_END_RESET = 1, /* keyboard controller or reset port */
+	DEV_END_POWEROFF,  /* ACPI S5 */
 };
 
 /* The guest asked for an end; called on the vCPU thread that did. */

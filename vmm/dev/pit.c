@@ -20,7 +20,8 @@ static bool periodic(const struct pit_channel *c)
 /* Counter value as the guest would read it now. */
 static uint16_t count_now(const struct pit_channel *c)
 {
-	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ / NSEC_PER_SEC);
+	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ /
+				    NSEC_PER_SEC);
 
 	if (!c->reload)
 		return 0;
@@ -32,7 +33,8 @@ static uint16_t count_now(const struct pit_channel *c)
 
 static bool output(const struct pit_channel *c)
 {
-	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ / NSEC_PER_SEC);
+	uint64_t ticks = (uint64_t)((unsigned __int128)(clock_mono_ns() - c->start_ns) * PIT_HZ /
+				    NSEC_PER_SEC);
 
 	if (!c->reload)
 		return false;
@@ -109,7 +111,7 @@ static void command(struct pit *p, uint8_t v)
 	unsigned int n = v >> 6;
 	struct pit_channel *c;
 
-	if (n == 3)	/* read-back: latch the counts that are asked for */
+	if (n == 3) /* read-back: latch the counts that are asked for */
 		for (n = 0; n < 3; n++) {
 			if ((v & 2u << n) && !(v & 0x20))
 				latch(&p->ch[n]);
@@ -124,7 +126,7 @@ static void command(struct pit *p, uint8_t v)
 	c->access = v >> 4 & 3;
 	c->mode = v >> 1 & 7;
 	if (c->mode > 5)
-		c->mode -= 4;	/* bit 2 is "don't care" for modes 2 and 3 */
+		c->mode -= 4; /* bit 2 is "don't care" for modes 2 and 3 */
 	c->write_high = c->read_high = c->latched = false;
 	c->reload = 0;
 	if (n == 0)

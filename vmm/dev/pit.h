@@ -21,14 +21,14 @@
 #define PIT_HZ 1193182u
 
 struct pit_channel {
-	uint8_t mode;		/* 0..5 */
-	uint8_t access;		/* 1 low, 2 high, 3 low then high */
-	bool write_high, read_high;	/* next byte of a two-byte access */
+	uint8_t mode;		    /* 0..5 */
+	uint8_t access;		    /* 1 low, 2 high, 3 low then high */
+	bool write_high, read_high; /* next byte of a two-byte access */
 	bool latched;
-	uint8_t low;		/* first byte of a two-byte write */
+	uint8_t low; /* first byte of a two-byte write */
 	uint16_t latch;
-	uint32_t reload;	/* 1..65536 */
-	uint64_t start_ns;	/* CLOCK_MONOTONIC when counting began */
+	uint32_t reload;   /* 1..65536 */
+	uint64_t start_ns; /* CLOCK_MONOTONIC when counting began */
 };
 
 struct pit {
@@ -37,10 +37,10 @@ struct pit {
 	pthread_t thread;
 	bool running, stop;
 	struct dev_irq irq;
-	uint64_t floor_ns;	/* shortest period of periodic interrupts */
+	uint64_t floor_ns; /* shortest period of periodic interrupts */
 	struct pit_channel ch[3];
-	bool speaker_gate;	/* port 0x61 bit 0: gate of channel 2 */
-	uint64_t next_ns;	/* next interrupt; 0 none */
+	bool speaker_gate; /* port 0x61 bit 0: gate of channel 2 */
+	uint64_t next_ns;  /* next interrupt; 0 none */
 	uint64_t ticks;
 };
 

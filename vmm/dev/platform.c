@@ -14,7 +14,7 @@
 #define KBD_TEST_AUX 0xa9
 #define KBD_TEST_KBD 0xab
 #define KBD_AUX_LOOP 0xd3
-#define KBD_AUX_ABSENT 0x01	/* "clock line stuck low" */
+#define KBD_AUX_ABSENT 0x01 /* "clock line stuck low" */
 #define KBD_STATUS_OBF 0x01
 #define KBD_STATUS_SYS 0x04
 #define KBD_STATUS_UNLOCKED 0x10
@@ -49,7 +49,7 @@ static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, ui
 		p->kbd_ctr = (uint8_t)*val;
 		break;
 	case KBD_AUX_LOOP:
-		kbd_reply(p, KBD_AUX_ABSENT);	/* a port would send the byte back */
+		kbd_reply(p, KBD_AUX_ABSENT); /* a port would send the byte back */
 		break;
 	}
 	p->kbd_command = 0;
@@ -84,7 +84,7 @@ static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len,
 		break;
 	case KBD_WRITE_CTR:
 	case KBD_AUX_LOOP:
-		p->kbd_command = (uint8_t)*val;	/* a data byte follows */
+		p->kbd_command = (uint8_t)*val; /* a data byte follows */
 		break;
 	default:
 		break;
@@ -104,18 +104,30 @@ static uint8_t cmos_read(uint8_t reg)
 
 	gmtime_r(&now, &tm);
 	switch (reg) {
-	case 0x00: return bcd(tm.tm_sec);
-	case 0x02: return bcd(tm.tm_min);
-	case 0x04: return bcd(tm.tm_hour);
-	case 0x06: return (uint8_t)(tm.tm_wday + 1);
-	case 0x07: return bcd(tm.tm_mday);
-	case 0x08: return bcd(tm.tm_mon + 1);
-	case 0x09: return bcd(tm.tm_year % 100);
-	case 0x32: return bcd(19 + tm.tm_year / 100);
-	case 0x0a: return 0x26;	/* 32.768 kHz, 1024 Hz, no update in progress */
-	case 0x0b: return 0x02;	/* 24-hour mode */
-	case 0x0d: return 0x80;	/* battery good */
-	default: return 0;
+	case 0x00:
+		return bcd(tm.tm_sec);
+	case 0x02:
+		return bcd(tm.tm_min);
+	case 0x04:
+		return bcd(tm.tm_hour);
+	case 0x06:
+		return (uint8_t)(tm.tm_wday + 1);
+	case 0x07:
+		return bcd(tm.tm_mday);
+	case 0x08:
+		return bcd(tm.tm_mon + 1);
+	case 0x09:
+		return bcd(tm.tm_year % 100);
+	case 0x32:
+		return bcd(19 + tm.tm_year / 100);
+	case 0x0a:
+		return 0x26; /* 32.768 kHz, 1024 Hz, no update in progress */
+	case 0x0b:
+		return 0x02; /* 24-hour mode */
+	case 0x0d:
+		return 0x80; /* battery good */
+	default:
+		return 0;
 	}
 }
 
@@ -134,22 +146,21 @@ static void cmos_io(void *dev, uint16_t off, bool write, unsigned int len, uint3
 static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	struct platform *p = dev;
-	uint16_t *reg[] = {&p->pm1_status, &p->pm1_enable, &p->pm1_control};
+	uint16_t *reg[] = { &p->pm1_status, &p->pm1_enable, &p->pm1_control };
 	uint16_t *r = reg[off / 2 < 3 ? off / 2 : 2];
 
 	if (!write) {
 		*val = r == &p->pm1_control ? *r | PM1_SCI_EN : *r;
-		*val >>= 8 * (off & 1);	/* the upper half by itself */
+		*val >>= 8 * (off & 1); /* the upper half by itself */
 		return;
 	}
-	if (len < 2)	/* the fields that matter are in the upper byte */
+	if (len < 2) /* the fields that matter are in the upper byte */
 		return;
 	if (r == &p->pm1_status)
-		*r &= (uint16_t)~*val;	/* write one to clear */
+		*r &= (uint16_t) ~*val; /* write one to clear */
 	else
 		*r = (uint16_t)*val;
-	if (r == &p->pm1_control && (*val & PM1_SLP_EN) &&
-	    PM1_SLP_TYP(*val) == PM1_SLP_TYP_S5)
+	if (r == &p->pm1_control && (*val & PM1_SLP_EN) && PM1_SLP_TYP(*val) == PM1_SLP_TYP_S5)
 		p->power.end(p->power.ctx, DEV_END_POWEROFF);
 }
 

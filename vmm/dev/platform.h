@@ -14,9 +14,9 @@
 struct platform {
 	struct dev_power power;
 	uint8_t cmos_index;
-	uint8_t kbd_command;	/* i8042 command whose data byte is still to come, 0 none */
-	uint8_t kbd_ctr;	/* controller command byte */
-	uint8_t kbd_out;	/* byte waiting for the guest, valid with kbd_full */
+	uint8_t kbd_command; /* i8042 command whose data byte is still to come, 0 none */
+	uint8_t kbd_ctr;     /* controller command byte */
+	uint8_t kbd_out;     /* byte waiting for the guest, valid with kbd_full */
 	bool kbd_full;
 	uint16_t pm1_status, pm1_enable, pm1_control;
 	uint32_t pci_address;

@@ -160,7 +160,7 @@ int serial_init(struct serial *s, struct bus *bus, struct dev_irq irq,
 	s->irq = irq;
 	s->out = out;
 	s->ctx = ctx;
-	s->dll = 1;	/* 115200 baud */
+	s->dll = 1; /* 115200 baud */
 	return bus_add(bus, PORT_SERIAL, 8, "serial", serial_io, s);
 }
 

@@ -20,11 +20,11 @@
 struct serial {
 	pthread_mutex_t lock;
 	struct dev_irq irq;
-	void (*out)(void *ctx, uint8_t byte);	/* called with the lock held */
+	void (*out)(void *ctx, uint8_t byte); /* called with the lock held */
 	void *ctx;
 	uint8_t ier, lcr, mcr, scr, fcr, dll, dlm;
 	bool thre_pending;
-	int level;				/* what the line was last set to */
+	int level; /* what the line was last set to */
 	uint8_t rx[SERIAL_FIFO];
 	unsigned int rx_head, rx_n;
 	uint64_t bytes_out;
