@@ -233,12 +233,18 @@ static void forward_input(struct run *r, struct pollfd *stdin_poll)
 		vm_console_input(r->vm, bytes, (size_t)n);
 }
 
+/* --duration counts from the guest's first instruction, like everything that is measured. */
+static uint64_t end_of_duration(const struct run *r)
+{
+	uint64_t first = vm_first_entry_ns(r->vm);
+
+	return first && r->opt.duration_s > 0 ? first + (uint64_t)(r->opt.duration_s * 1e9)
+					      : UINT64_MAX;
+}
+
 /* Until the guest ends, or time, or a signal does it. */
 static void wait_for_end(struct run *r)
 {
-	uint64_t deadline = r->opt.duration_s > 0
-				    ? clock_mono_ns() + (uint64_t)(r->opt.duration_s * 1e9)
-				    : UINT64_MAX;
 	struct pollfd fds[3] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
@@ -248,7 +254,7 @@ static void wait_for_end(struct run *r)
 	};
 
 	for (;;) {
-		uint64_t now = clock_mono_ns();
+		uint64_t now = clock_mono_ns(), deadline = end_of_duration(r);
 
 		if (now >= deadline) {
 			vm_end(r->vm, VM_END_DURATION);
@@ -283,6 +289,7 @@ static int finish(struct run *r, struct err *e)
 		.tuned = (const char *)r->tuned.data,
 		.load_ns = r->load_ns,
 	};
+	uint64_t first;
 	struct buf json;
 	int ret, write_ret;
 
@@ -291,8 +298,9 @@ static int finish(struct run *r, struct err *e)
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
 	r->pipeline = NULL;
-	if (res->first_entry_ns)
-		s.startup_ns = res->first_entry_ns - r->start_ns - r->load_ns;
+	first = vm_first_entry_ns(r->vm);
+	if (first)
+		s.startup_ns = first - r->start_ns - r->load_ns;
 	buf_init(&json);
 	summary_json(&s, &json);
 	buf_u8(&json, 0);
@@ -300,7 +308,7 @@ static int finish(struct run *r, struct err *e)
 	if (!ret) {
 		struct profile_totals totals = {
 			.json = (const char *)json.data,
-			.first_ns = res->first_entry_ns,
+			.first_ns = first,
 			.last_ns = res->end_ns,
 		};
 

@@ -50,11 +50,9 @@ static double us(uint64_t ns)
 
 static double run_seconds(const struct summary *s)
 {
-	const struct vm_result *r = vm_result(s->vm);
+	uint64_t first = vm_first_entry_ns(s->vm), end = vm_result(s->vm)->end_ns;
 
-	return r->first_entry_ns && r->end_ns > r->first_entry_ns
-		       ? (double)(r->end_ns - r->first_entry_ns) / 1e9
-		       : 0;
+	return first && end > first ? (double)(end - first) / 1e9 : 0;
 }
 
 static void print_stacks(const struct summary *s, const struct totals *t, FILE *out)
@@ -233,7 +231,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	buf_printf(b, "}");
 	json_u64(b, "unknown_io", t.v.unknown_io);
 	json_u64(b, "unknown_mmio", t.v.unknown_mmio);
-	json_u64(b, "first_entry_ns", vm_result(s->vm)->first_entry_ns);
+	json_u64(b, "first_entry_ns", vm_first_entry_ns(s->vm));
 	json_u64(b, "startup_ns", s->startup_ns);
 	json_u64(b, "image_load_ns", s->load_ns);
 	json_u64(b, "rss_beyond_guest_bytes", s->rss_extra);

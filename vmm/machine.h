@@ -62,6 +62,7 @@ struct vm {
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
+	atomic_uint_fast64_t first_entry_ns;
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */
 	bool ending;		 /* result.reason is final */

@@ -271,7 +271,7 @@ void *vcpu_main(void *arg)
 			trigger_start(&v->trigger, clock_mono_ns());
 	}
 	if (v->index == 0)
-		v->vm->result.first_entry_ns = clock_mono_ns();
+		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	run_loop(v);
 	trigger_deinit(&v->trigger);
 	atomic_store(&v->tid, 0);

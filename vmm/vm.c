@@ -314,6 +314,11 @@ const struct vm_result *vm_result(const struct vm *vm)
 	return &vm->result;
 }
 
+uint64_t vm_first_entry_ns(const struct vm *vm)
+{
+	return atomic_load(&((struct vm *)vm)->first_entry_ns);
+}
+
 unsigned int vm_vcpus(const struct vm *vm)
 {
 	return vm->nvcpus;

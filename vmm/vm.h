@@ -84,9 +84,8 @@ struct vm_result {
 	unsigned int vcpu; /* that ended it, where one did */
 	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
-	struct err err;		 /* text for TRIPLE_FAULT and ERROR */
-	uint64_t load_ns;	 /* spent writing the kernel into guest memory */
-	uint64_t first_entry_ns; /* CLOCK_MONOTONIC just before the first KVM_RUN */
+	struct err err;	  /* text for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns; /* spent writing the kernel into guest memory */
 	uint64_t end_ns;
 };
 
@@ -107,6 +106,8 @@ void vm_end(struct vm *vm, enum vm_end_reason reason);
 void vm_join(struct vm *vm);
 
 const struct vm_result *vm_result(const struct vm *vm);
+/* CLOCK_MONOTONIC just before the first KVM_RUN; 0 while it has not come to that. Any thread. */
+uint64_t vm_first_entry_ns(const struct vm *vm);
 unsigned int vm_vcpus(const struct vm *vm);
 /* Samples of one vCPU; the caller is its single consumer. */
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
