@@ -28,42 +28,47 @@ static const char usage[] =
 
 enum verdict { GOOD, NOTE, BAD };
 
-static bool failed;
+/* What the checks share. */
+struct check {
+	bool failed; /* something that kvmprof run cannot do without is missing */
+};
 
-static void line(enum verdict v, const char *what, const char *found, const char *mend)
+static void line(struct check *c, enum verdict v, const char *what, const char *found,
+		 const char *mend)
 {
 	static const char *const mark[] = { "ok  ", "note", "FAIL" };
 
 	printf("%s  %-28s %s\n", mark[v], what, found);
 	if (mend)
 		printf("      %-28s -> %s\n", "", mend);
-	failed |= v == BAD;
+	c->failed |= v == BAD;
 }
 
-static void check_cap(const char *what, bool have, enum verdict without, const char *mend)
+static void check_cap(struct check *c, const char *what, bool have, enum verdict without,
+		      const char *mend)
 {
-	line(have ? GOOD : without, what, have ? "yes" : "no", have ? NULL : mend);
+	line(c, have ? GOOD : without, what, have ? "yes" : "no", have ? NULL : mend);
 }
 
-static void check_kvm(const struct kvm_host *h)
+static void check_kvm(struct check *c, const struct kvm_host *h)
 {
 	static const char old[] = "needs a newer host kernel (Linux 4.18 or later)";
 	char text[80];
 
 	snprintf(text, sizeof(text), "version %d", h->api);
-	line(GOOD, "KVM API", text, NULL);
-	check_cap("in-kernel irqchip", h->irqchip, BAD, old);
-	check_cap("in-kernel PIT", h->pit2, NOTE, "guests that need the PIT will not tick");
-	check_cap("immediate_exit", h->immediate_exit, BAD, old);
+	line(c, GOOD, "KVM API", text, NULL);
+	check_cap(c, "in-kernel irqchip", h->irqchip, BAD, old);
+	check_cap(c, "in-kernel PIT", h->pit2, NOTE, "guests that need the PIT will not tick");
+	check_cap(c, "immediate_exit", h->immediate_exit, BAD, old);
 	snprintf(text, sizeof(text), "mask 0x%x (registers, special registers%s)", h->sync_regs,
 		 h->sync_regs & KVM_SYNC_X86_EVENTS ? ", events" : "");
-	line((h->sync_regs & 3) == 3 ? GOOD : BAD, "KVM_CAP_SYNC_REGS", text,
+	line(c, (h->sync_regs & 3) == 3 ? GOOD : BAD, "KVM_CAP_SYNC_REGS", text,
 	     (h->sync_regs & 3) == 3 ? NULL : old);
-	check_cap("KVM_GET_MP_STATE (idle)", h->mp_state, BAD, old);
+	check_cap(c, "KVM_GET_MP_STATE (idle)", h->mp_state, BAD, old);
 	snprintf(text, sizeof(text), "%u (kvmprof uses up to 8)", h->max_vcpus);
-	line(GOOD, "vCPUs", text, NULL);
-	check_cap("binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
-	check_cap("guest debug registers", h->guest_debug, NOTE,
+	line(c, GOOD, "vCPUs", text, NULL);
+	check_cap(c, "binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
+	check_cap(c, "guest debug registers", h->guest_debug, NOTE,
 		  "needed only on hosts with the SYSCALL quirk below");
 }
 
@@ -83,40 +88,40 @@ static const char *backend(void)
 	return "unknown (built into the kernel)";
 }
 
-static void check_quirks(const struct kvm_host *h)
+static void check_quirks(struct check *c, const struct kvm_host *h)
 {
 	struct quirks q;
 	char text[160];
 
-	line(GOOD, "KVM back end", backend(), NULL);
+	line(c, GOOD, "KVM back end", backend(), NULL);
 	quirks_probe(h, &q);
 	quirks_release(&q);
 	if (!q.probed) {
-		line(NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
+		line(c, NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
 		return;
 	}
 	snprintf(text, sizeof(text), "%s: %.1f ns an instruction (probe took %.1f ms)",
 		 q.interpreted ? "interpreted" : "runs natively", (double)q.ring0_ps_per_insn / 1e3,
 		 (double)q.probe_ns / 1e6);
-	line(q.interpreted ? NOTE : GOOD, "guest ring 0", text,
+	line(c, q.interpreted ? NOTE : GOOD, "guest ring 0", text,
 	     q.interpreted
 		     ? "kernel time is inflated against user time; use a host with VMX or SVM "
 		       "for absolute figures"
 		     : NULL);
-	line(q.syscall_keeps_cpl ? NOTE : GOOD, "SYSCALL from ring 3",
+	line(c, q.syscall_keeps_cpl ? NOTE : GOOD, "SYSCALL from ring 3",
 	     q.syscall_keeps_cpl ? "keeps CPL 3" : "enters ring 0",
 	     q.syscall_keeps_cpl ? "worked around with a breakpoint (about 10 us a system call)"
 				 : NULL);
 	if (q.interpreted) {
-		line(q.refuses_insns ? NOTE : GOOD, "instruction emulation",
+		line(c, q.refuses_insns ? NOTE : GOOD, "instruction emulation",
 		     q.refuses_insns ? "has gaps" : "complete",
 		     q.refuses_insns ? "worked around: kvmprof finishes what KVM refuses" : NULL);
-		line(q.send_ipi_hangs ? NOTE : GOOD, "SEND_IPI hypercall",
+		line(c, q.send_ipi_hangs ? NOTE : GOOD, "SEND_IPI hypercall",
 		     q.send_ipi_hangs ? "never returns" : "works",
 		     q.send_ipi_hangs ? "worked around: hidden from the guest's CPUID" : NULL);
 	}
 	snprintf(text, sizeof(text), "%u kHz", q.tsc_khz);
-	line(q.tsc_khz ? GOOD : NOTE, "guest TSC", q.tsc_khz ? text : "rate unknown", NULL);
+	line(c, q.tsc_khz ? GOOD : NOTE, "guest TSC", q.tsc_khz ? text : "rate unknown", NULL);
 }
 
 static int open_event(uint32_t type, uint64_t config)
@@ -133,7 +138,7 @@ static int open_event(uint32_t type, uint64_t config)
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 }
 
-static void check_perf(void)
+static void check_perf(struct check *c)
 {
 	cleanup_close int hw = open_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
 	int hw_errno = errno;
@@ -144,19 +149,19 @@ static void check_perf(void)
 	char text[80];
 
 	if (hw >= 0)
-		line(GOOD, "hardware PMU", "yes", NULL);
+		line(c, GOOD, "hardware PMU", "yes", NULL);
 	else if (hw_errno == EACCES || hw_errno == EPERM)
-		line(NOTE, "hardware PMU", "not permitted",
+		line(c, NOTE, "hardware PMU", "not permitted",
 		     "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
 	else
-		line(NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
+		line(c, NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
 		     "timer sampling works all the same; for PMU events use bare metal or a VM "
 		     "with a vPMU");
-	line(sw >= 0 ? GOOD : NOTE, "software perf events", sw >= 0 ? "yes" : strerror(sw_errno),
+	line(c, sw >= 0 ? GOOD : NOTE, "software perf events", sw >= 0 ? "yes" : strerror(sw_errno),
 	     sw >= 0 ? NULL : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
 	if (f && fscanf(f, "%d", &paranoid) == 1) {
 		snprintf(text, sizeof(text), "%d", paranoid);
-		line(paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid", text,
+		line(c, paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid", text,
 		     paranoid <= 2 || geteuid() == 0 ? NULL
 						     : "sysctl kernel.perf_event_paranoid=2");
 	}
@@ -165,6 +170,7 @@ static void check_perf(void)
 int cmd_check(int argc, char **argv)
 {
 	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+	struct check c = { .failed = false };
 	struct kvm_host h = { .fd = -1 };
 	struct err e = { 0 };
 	struct utsname u;
@@ -188,15 +194,15 @@ int cmd_check(int argc, char **argv)
 		return 2;
 	}
 	if (uname(&u) == 0)
-		line(GOOD, "host kernel", u.release, NULL);
+		line(&c, GOOD, "host kernel", u.release, NULL);
 	if (kvm_host_open(&h, &e) < 0) {
-		line(BAD, "KVM", "not usable", e.text);
+		line(&c, BAD, "KVM", "not usable", e.text);
 	} else {
-		check_kvm(&h);
-		check_quirks(&h);
+		check_kvm(&c, &h);
+		check_quirks(&c, &h);
 		kvm_host_close(&h);
 	}
-	check_perf();
-	printf("\nkvmprof run %s on this host.\n", failed ? "does NOT work" : "works");
-	return failed;
+	check_perf(&c);
+	printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
+	return c.failed;
 }

@@ -373,27 +373,32 @@ static void run_deinit(struct run *r)
 
 int cmd_run(int argc, char **argv)
 {
-	static struct run r; /* large: two stacks of frames */
+	uint64_t start_ns = clock_mono_ns();
+	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
 	struct err e = { 0 };
 	int status, ret;
 
-	r.start_ns = clock_mono_ns();
-	r.host.fd = r.signal_fd = -1;
-	status = run_options_parse(&r.opt, argc, argv);
+	if (!r) {
+		fputs("kvmprof: out of memory\n", stderr);
+		return 1;
+	}
+	r->start_ns = start_ns;
+	r->host.fd = r->signal_fd = -1;
+	status = run_options_parse(&r->opt, argc, argv);
 	if (status >= 0)
 		return status;
-	buf_init(&r.cmdline);
-	buf_init(&r.tuned);
-	console_init(&r.console, r.opt.quiet || r.opt.json ? -1 : STDOUT_FILENO);
-	ret = run_guest(&r, argc, argv, &e);
+	buf_init(&r->cmdline);
+	buf_init(&r->tuned);
+	console_init(&r->console, r->opt.quiet || r->opt.json ? -1 : STDOUT_FILENO);
+	ret = run_guest(r, argc, argv, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		enum vm_end_reason reason = vm_result(r.vm)->reason;
+		enum vm_end_reason reason = vm_result(r->vm)->reason;
 
 		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR;
 	}
-	run_deinit(&r);
+	run_deinit(r);
 	return status;
 }

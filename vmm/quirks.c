@@ -46,7 +46,8 @@ struct probe {
 	uint8_t *mem;
 };
 
-static struct kvm_run *probe_run; /* for the handler; the probe runs before any other thread */
+/* For the handler, which runs on the thread that probes. */
+static _Thread_local struct kvm_run *probe_run;
 
 static void on_timeout(int signo)
 {
