@@ -22,7 +22,7 @@ struct report_options {
 
 static void usage(FILE *f)
 {
-	fputs("usage: kvmprof report [options]\n"
+	fputs("Usage: kvmprof report [OPTIONS]\n"
 	      "\n"
 	      "Where the time went, by symbol.\n"
 	      "\n"

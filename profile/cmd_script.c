@@ -32,7 +32,7 @@ struct script {
 
 static void usage(FILE *f)
 {
-	fputs("usage: kvmprof script [options]\n"
+	fputs("Usage: kvmprof script [OPTIONS]\n"
 	      "\n"
 	      "Every sample as text, in the form that `perf script` prints and flame graph\n"
 	      "tools read: a line for the sample, a line for each frame, innermost first.\n"
