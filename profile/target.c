@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/target.h"
 
+#include "base/cleanup.h"
 #include "symbolizer/kallsyms.h"
 
 #include <elf.h>
@@ -187,14 +188,17 @@ void target_close(struct target *t)
 
 void target_settle(struct target *t)
 {
+	cleanup_free uint8_t *copy = NULL;
 	uint64_t len = t->init_end - t->init_start;
 
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
 		return;
-	if (t->init_end > t->init_start && len <= INIT_TEXT_MAX) {
-		t->init_text = malloc(len);
-		if (!t->init_text || kimage_read(&t->kernel, t->init_start, t->init_text, len) < 0)
-			return; /* then the image stays, to read from */
+	if (t->init_end > t->init_start) {
+		/* What can't be copied whole is read from the image, which then stays. */
+		copy = len <= INIT_TEXT_MAX ? malloc(len) : NULL;
+		if (!copy || kimage_read(&t->kernel, t->init_start, copy, len) < 0)
+			return;
+		t->init_text = take_ptr(copy);
 	}
 	t->kernel.elf = t->image.elf = NULL;
 	t->kernel.elf_len = t->image.elf_len = 0;
