@@ -64,14 +64,9 @@ int kvm_host_open(struct kvm_host *h, struct err *e)
 	h->mp_state = cap(h, KVM_CAP_MP_STATE);
 	h->guest_debug = cap(h, KVM_CAP_SET_GUEST_DEBUG);
 	h->emulation_exit = cap(h, KVM_CAP_EXIT_ON_EMULATION_FAILURE);
-	h->user_msr = cap(h, KVM_CAP_X86_USER_SPACE_MSR);
-	h->msr_filter = cap(h, KVM_CAP_X86_MSR_FILTER);
 	h->stats_fd = cap(h, KVM_CAP_BINARY_STATS_FD);
-	h->kvmclock_ctrl = cap(h, KVM_CAP_KVMCLOCK_CTRL);
 	h->tsc_khz = cap(h, KVM_CAP_GET_TSC_KHZ);
 	h->tsc_deadline = cap(h, KVM_CAP_TSC_DEADLINE_TIMER);
-	h->adjust_clock = cap(h, KVM_CAP_ADJUST_CLOCK);
-	h->xsave = cap(h, KVM_CAP_XSAVE);
 	return 0;
 }
 

@@ -19,8 +19,7 @@ struct kvm_host {
 	unsigned int sync_regs; /* KVM_CAP_SYNC_REGS mask; 0: registers need ioctls */
 	unsigned int max_vcpus;
 	bool immediate_exit, irqchip, pit2, user_memory, tss_addr, mp_state;
-	bool guest_debug, emulation_exit, user_msr, msr_filter, stats_fd;
-	bool kvmclock_ctrl, tsc_khz, tsc_deadline, adjust_clock, xsave;
+	bool guest_debug, emulation_exit, stats_fd, tsc_khz, tsc_deadline;
 };
 
 /*
