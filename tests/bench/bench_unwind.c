@@ -13,6 +13,7 @@
  */
 #include "base/file.h"
 #include "symbolizer/unwind.h"
+#include "tests/text_bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,18 +41,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	uint64_t off = va - TEXT;
-
-	(void)ctx;
-	if (off >= sizeof(text))
-		return 0;
-	if (len > sizeof(text) - off)
-		len = (size_t)(sizeof(text) - off);
-	memcpy(dst, text + off, len);
-	return len;
-}
+static struct text_bytes text_bytes = { TEXT, text, sizeof(text) };
 
 /* endbr64; push; mov; sub; work; call; work; leave; ret */
 static void make_text(unsigned int *seed)
@@ -275,7 +265,8 @@ static void bench_orc_image(const struct kimage *k)
 
 int main(int argc, char **argv)
 {
-	struct unwinder u = { .read_text = read_text,
+	struct unwinder u = { .read_text = text_bytes_read,
+			      .ctx = &text_bytes,
 			      .text_start = TEXT,
 			      .text_end = TEXT + sizeof(text),
 			      .frame_pointers = true };

@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "symbolizer/unwind.h"
+#include "tests/text_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +23,7 @@
 
 static uint8_t text[MAX_TEXT];
 
-static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	uint64_t off = va - TEXT;
-
-	(void)ctx;
-	if (off >= MAX_TEXT)
-		return 0;
-	if (len > MAX_TEXT - off)
-		len = (size_t)(MAX_TEXT - off);
-	memcpy(dst, text + off, len);
-	return len;
-}
+static struct text_bytes text_bytes = { TEXT, text, sizeof(text) };
 
 static void check_table(const struct orc *o)
 {
@@ -87,7 +77,8 @@ static void fuzz_unwind(struct cursor *c, const struct orc *o, unsigned int word
 {
 	static uint8_t mem[sizeof(struct sample) + MAX_STACK] __attribute__((aligned(16)));
 	static struct stack out;
-	struct unwinder u = { .read_text = read_text,
+	struct unwinder u = { .read_text = text_bytes_read,
+			      .ctx = &text_bytes,
 			      .orc = o,
 			      .text_start = TEXT,
 			      .text_end = TEXT + MAX_TEXT,

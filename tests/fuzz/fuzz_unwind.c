@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "symbolizer/unwind.h"
+#include "tests/text_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,24 +18,6 @@
 #define STACK 0xffffc90000000000ull
 #define MAX_TEXT 4096u
 #define MAX_STACK 2048u
-
-struct text {
-	uint8_t bytes[MAX_TEXT];
-	size_t len;
-};
-
-static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	const struct text *t = ctx;
-	uint64_t off = va - TEXT;
-
-	if (off >= t->len)
-		return 0;
-	if (len > t->len - off)
-		len = (size_t)(t->len - off);
-	memcpy(dst, t->bytes + off, len);
-	return len;
-}
 
 static uint64_t address(struct cursor *c)
 {
@@ -55,11 +38,12 @@ static uint64_t address(struct cursor *c)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t mem[sizeof(struct sample) + MAX_STACK] __attribute__((aligned(16)));
-	static struct text text;
+	static uint8_t bytes[MAX_TEXT];
+	struct text_bytes text = { TEXT, bytes, 0 };
 	static struct stack out;
 	struct sample *s = (struct sample *)mem;
 	struct symtab *t = NULL;
-	struct unwinder u = { .read_text = read_text, .ctx = &text, .text_start = TEXT };
+	struct unwinder u = { .read_text = text_bytes_read, .ctx = &text, .text_start = TEXT };
 	struct cursor c;
 	uint8_t flags, nsym, words;
 
@@ -103,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	text.len = cursor_left(&c) < MAX_TEXT ? cursor_left(&c) : MAX_TEXT;
 	if (text.len)
-		memcpy(text.bytes, cursor_bytes(&c, text.len), text.len);
+		memcpy(bytes, cursor_bytes(&c, text.len), text.len);
 	u.text_end = TEXT + text.len;
 	if (flags & 16) {
 		u.user_start = TEXT;

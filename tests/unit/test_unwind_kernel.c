@@ -6,6 +6,7 @@
  * (ENCODE_FRAME_POINTER) and one that does not; work() is interrupted.
  */
 #include "symbolizer/unwind.h"
+#include "tests/text_bytes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,18 +158,7 @@ static const uint8_t text[0x100] = {
 	0x90,
 };
 
-static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	uint64_t off = va - TEXT;
-
-	(void)ctx;
-	if (off >= sizeof(text))
-		return 0;
-	if (len > sizeof(text) - off)
-		len = (size_t)(sizeof(text) - off);
-	memcpy(dst, text + off, len);
-	return len;
-}
+static struct text_bytes text_bytes = { TEXT, text, sizeof(text) };
 
 static uint8_t mem[sizeof(struct sample) + 2 * SLICE] __attribute__((aligned(16)));
 static struct sample *const s = (struct sample *)mem;
@@ -222,7 +212,8 @@ static void begin(uint64_t handler_rbp, uint64_t handler_ret)
 	put(TASK + 0x48, TEXT + 0x09);
 	put(TASK + 0x80, 0);
 	put(TASK + 0x88, TEXT + 0x15);
-	u = (struct unwinder){ .read_text = read_text,
+	u = (struct unwinder){ .read_text = text_bytes_read,
+			       .ctx = &text_bytes,
 			       .symbols = symbols,
 			       .text_start = TEXT,
 			       .text_end = TEXT + sizeof(text),

@@ -7,6 +7,7 @@
  * is a return address) to the slot before, the first to the one after; the table has one entry per slot.
  */
 #include "symbolizer/unwind.h"
+#include "tests/text_bytes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,18 +71,7 @@ static struct orc *orc;
 static struct unwinder u;
 static struct stack out;
 
-static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	uint64_t off = va - TEXT;
-
-	(void)ctx;
-	if (off >= sizeof(text))
-		return 0;
-	if (len > sizeof(text) - off)
-		len = (size_t)(sizeof(text) - off);
-	memcpy(dst, text + off, len);
-	return len;
-}
+static struct text_bytes text_bytes = { TEXT, text, sizeof(text) };
 
 static int setup(void **state)
 {
@@ -156,7 +146,8 @@ static void begin(unsigned int slot, uint64_t rsp, uint64_t rbp)
 	s->regs.cs = 0x10;
 	s->regs.gpr[GPR_RSP] = rsp;
 	s->regs.gpr[GPR_RBP] = rbp;
-	u = (struct unwinder){ .read_text = read_text,
+	u = (struct unwinder){ .read_text = text_bytes_read,
+			       .ctx = &text_bytes,
 			       .symbols = symbols,
 			       .orc = orc,
 			       .text_start = TEXT,
