@@ -238,12 +238,19 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 
 struct unwinder target_unwinder(struct target *t)
 {
+	const struct kimage_segment *text = NULL;
+
+	for (unsigned int i = 0; i < t->kernel.nseg; i++)
+		if ((t->kernel.seg[i].flags & PF_X) && t->kernel.seg[i].va == t->kernel.text)
+			text = &t->kernel.seg[i];
 	return (struct unwinder){
 		.read_text = target_read_text,
 		.ctx = t,
 		.symbols = t->symbols,
 		.text_start = t->kernel.text,
 		.text_end = t->kernel.etext,
+		.load_start = text ? text->pa : 0,
+		.load_len = text ? text->mem_len : 0,
 		.user_start = t->frame_pointers ? t->user_start : 0,
 		.user_end = t->frame_pointers ? t->user_end : 0,
 		.frame_pointers = t->frame_pointers,

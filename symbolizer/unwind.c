@@ -392,6 +392,9 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	enum step st = STEP_ON;
 	uint8_t byte;
 
+	if (s->mode != SAMPLE_USER && r.rip - u->load_start < u->load_len)
+		r.rip += u->text_start - u->load_start;
+
 	out->n = out->n_kernel = 0;
 	out->end = STACK_END_BAD_CHAIN;
 	if (s->mode == SAMPLE_USER)

@@ -41,6 +41,11 @@ struct unwinder {
 	void *ctx;
 	const struct symtab *symbols;  /* run-time addresses; may be NULL */
 	uint64_t text_start, text_end; /* kernel text [start, end) */
+	/*
+	 * Where the text was loaded: a kernel runs there, mapped one to one, until its own
+	 * page tables are on. Such a rip is named by its linked address. Length 0: unknown.
+	 */
+	uint64_t load_start, load_len;
 	uint64_t user_start, user_end; /* user text known to keep frame pointers; both 0: none */
 	bool frame_pointers;	       /* the kernel's code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */

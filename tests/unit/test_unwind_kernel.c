@@ -322,6 +322,27 @@ static void user_frames(void **state)
 	expect(STACK_END_NO_FP, 1, 0x24);
 }
 
+/* Before its own page tables are on a kernel runs where it was loaded. */
+static void where_it_was_loaded(void **state)
+{
+	(void)state;
+	begin(0, 0);
+	s->regs.rip = 0x1000000 + 0x36;
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_NO_TEXT);
+	u.load_start = 0x1000000;
+	u.load_len = sizeof(text);
+	expect(STACK_END_ROOT, 1, 0x36);
+	s->regs.rip = 0x1000000 + sizeof(text);
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_NO_TEXT);
+	/* a program may have that address, too */
+	s->regs.rip = 0x1000000 + 0x36;
+	s->mode = SAMPLE_USER;
+	unwind(&u, s, &out);
+	assert_int_equal(out.ip[0], 0x1000000 + 0x36);
+}
+
 static void ends(void **state)
 {
 	(void)state;
@@ -377,9 +398,9 @@ static void too_deep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(across_pt_regs), cmocka_unit_test(across_iret),
-		cmocka_unit_test(user_frames),	  cmocka_unit_test(ends),
-		cmocka_unit_test(too_deep),
+		cmocka_unit_test(across_pt_regs),      cmocka_unit_test(across_iret),
+		cmocka_unit_test(user_frames),	       cmocka_unit_test(ends),
+		cmocka_unit_test(where_it_was_loaded), cmocka_unit_test(too_deep),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
