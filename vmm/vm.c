@@ -339,6 +339,12 @@ const struct gmem *vm_memory(const struct vm *vm)
 	return &vm->mem;
 }
 
+void vm_set_slide(struct vm *vm, uint64_t slide)
+{
+	atomic_store(&vm->slide, slide);
+	atomic_store(&vm->slide_known, true);
+}
+
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
 {
 	return serial_input(&vm->serial, data, len);
