@@ -171,6 +171,7 @@ static int make_vm(struct run *r, struct err *e)
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
 	const struct kimage *k = &r->target.kernel;
+	struct profile_kernel kernel;
 	int ret;
 
 	r->load_ns += vm_result(r->vm)->load_ns;
@@ -182,17 +183,20 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.freq_hz = r->opt.freq_hz,
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
-		.osrelease = r->target.osrelease,
 		.argc = argc,
 		.argv = argv,
-		.kernel = k,
+	};
+	kernel = (struct profile_kernel){
+		.image = k,
 		.symbols = r->target.symbols,
 		.text = k->text,
 		.end = k->end,
 		.read_text = target_read_text,
 		.read_ctx = &r->target,
+		.osrelease = r->target.osrelease,
 	};
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
+	ret = ret ? ret : r->sink->ops->kernel(r->sink, &kernel, e);
 	target_settle(&r->target);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -161,14 +162,21 @@ static void put_record_header(struct buf *b, uint32_t type, uint16_t misc, size_
 	buf_u16(b, (uint16_t)size);
 }
 
+static size_t name_len(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len < MAX_NAME ? len : MAX_NAME;
+}
+
 static size_t name_size(const char *name)
 {
-	return (strnlen(name, MAX_NAME) + 1 + 7) & ~(size_t)7;
+	return (name_len(name) + 1 + 7) & ~(size_t)7;
 }
 
 static void put_name(struct buf *b, const char *name)
 {
-	size_t len = strnlen(name, MAX_NAME);
+	size_t len = name_len(name);
 
 	buf_add(b, name, len);
 	buf_add(b, NULL, name_size(name) - len);
@@ -190,21 +198,46 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	buf_u64(&w->out, 8);
 	assert(w->out.failed || w->out.len == w->data_off);
 
-	if (info->end > info->text) {
-		size_t size =
-			PERFDATA_RECORD_HEADER + 32 + name_size(PERFDATA_KERNEL_MAP_NAME) + 24;
-
-		/* perf takes the kernel's slide from the name and pgoff together. */
-		put_record_header(&w->out, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, size);
-		buf_u32(&w->out, UINT32_MAX);
-		buf_u32(&w->out, 0);
-		buf_u64(&w->out, info->text);
-		buf_u64(&w->out, info->end - info->text);
-		buf_u64(&w->out, info->text);
-		put_name(&w->out, PERFDATA_KERNEL_MAP_NAME);
-		put_sample_id(&w->out, UINT32_MAX, 0, 0, 0);
-	}
 	w->pos = w->out.len;
+	return push_out(w, e);
+}
+
+#define KERNEL_MAP_SIZE(name) (PERFDATA_RECORD_HEADER + 32 + name_size(name) + 24)
+
+/* A map of kernel code. */
+static void put_kernel_map(struct buf *b, uint64_t addr, uint64_t len, uint64_t pgoff,
+			   const char *name, uint64_t time_ns)
+{
+	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, KERNEL_MAP_SIZE(name));
+	buf_u32(b, UINT32_MAX);
+	buf_u32(b, 0);
+	buf_u64(b, addr);
+	buf_u64(b, len);
+	buf_u64(b, pgoff);
+	put_name(b, name);
+	put_sample_id(b, UINT32_MAX, 0, time_ns, 0);
+}
+
+/* A round that ends nothing: perf steps over it whatever its size. */
+static void put_filler(struct buf *b, size_t size)
+{
+	put_record_header(b, PERFDATA_RECORD_FINISHED_ROUND, 0, size);
+	buf_add(b, NULL, size - PERFDATA_RECORD_HEADER);
+}
+
+int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel *k, struct err *e)
+{
+	size_t start = w->out.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	/* perf takes the kernel's slide from the name and pgoff together. */
+	if (k->end > k->text)
+		put_kernel_map(&w->out, k->text, k->end - k->text, k->text,
+			       PERFDATA_KERNEL_MAP_NAME, 0);
+	w->early_off = w->pos + (w->out.len - start);
+	put_filler(&w->out, PERFDATA_EARLY);
+	w->pos += w->out.len - start;
 	return push_out(w, e);
 }
 
@@ -312,20 +345,94 @@ static int hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, struc
 
 /* -- records ------------------------------------------------------------------- */
 
-int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
-			uint64_t time_ns, struct err *e)
+int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
+			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e)
 {
 	size_t start = w->held.len;
 
 	if (w->failed)
 		return fail(w, -w->failed, e);
-	put_record_header(&w->held, PERFDATA_RECORD_COMM, 0,
+	put_record_header(&w->held, is_exit ? PERFDATA_RECORD_EXIT : PERFDATA_RECORD_FORK, 0,
+			  PERFDATA_RECORD_HEADER + 24 + 24);
+	buf_u32(&w->held, pid);
+	buf_u32(&w->held, ppid);
+	buf_u32(&w->held, tid);
+	buf_u32(&w->held, ptid);
+	buf_u64(&w->held, time_ns);
+	put_sample_id(&w->held, is_exit ? pid : ppid, is_exit ? tid : ptid, time_ns, 0);
+	return hold(w, start, time_ns, e);
+}
+
+int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
+			bool exec, uint64_t time_ns, struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_COMM, exec ? PERFDATA_MISC_COMM_EXEC : 0,
 			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + 24);
 	buf_u32(&w->held, pid);
 	buf_u32(&w->held, tid);
 	put_name(&w->held, comm);
 	put_sample_id(&w->held, pid, tid, time_ns, 0);
 	return hold(w, start, time_ns, e);
+}
+
+static void module_map_name(char name[PROFILE_MODULE_NAME + 2], const struct profile_module *m)
+{
+	snprintf(name, PROFILE_MODULE_NAME + 2, "[%.*s]", (int)PROFILE_MODULE_NAME - 1, m->name);
+}
+
+int perfdata_write_module(struct perfdata_writer *w, const struct profile_module *m, struct err *e)
+{
+	char name[PROFILE_MODULE_NAME + 2];
+	size_t start = w->held.len;
+	int ret = 0;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	module_map_name(name, m);
+	if (m->build_id && m->build_id_len)
+		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
+	if (ret)
+		return ret;
+	put_kernel_map(&w->held, m->addr, m->len, 0, name, m->time_ns);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
+			 size_t *left, struct err *e)
+{
+	struct buf b;
+	size_t i;
+	int ret = 0;
+
+	*left = n;
+	/* Also on a full disk: these bytes are in the file already. */
+	if (!w->early_off || w->early_off + PERFDATA_EARLY > w->on_disk)
+		return 0;
+	buf_init(&b);
+	for (i = 0; i < n; i++) {
+		char name[PROFILE_MODULE_NAME + 2];
+
+		module_map_name(name, m[i]);
+		if (b.len + KERNEL_MAP_SIZE(name) + PERFDATA_RECORD_HEADER > PERFDATA_EARLY)
+			break;
+		put_kernel_map(&b, m[i]->addr, m[i]->len, 0, name, 0);
+	}
+	put_filler(&b, PERFDATA_EARLY - b.len);
+	if (b.failed)
+		ret = no_memory(w, e);
+	else if (lseek(w->fd, (off_t)w->early_off, SEEK_SET) < 0)
+		ret = fail(w, errno, e);
+	else if ((ret = file_write_all(w->fd, b.data, b.len)) != 0)
+		ret = fail(w, -ret, e);
+	else if (lseek(w->fd, 0, SEEK_END) < 0)
+		ret = fail(w, errno, e);
+	buf_deinit(&b);
+	*left = n - i;
+	return ret;
 }
 
 int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e)
@@ -350,7 +457,7 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 	buf_u8(&w->held, PERFDATA_BUILD_ID_SIZE);
 	buf_add(&w->held, NULL, 3);
 	buf_add(&w->held, map->build_id, PERFDATA_BUILD_ID_SIZE);
-	buf_u32(&w->held, 5); /* PROT_READ | PROT_EXEC */
+	buf_u32(&w->held, map->prot ? map->prot : PROT_READ | PROT_EXEC);
 	buf_u32(&w->held, 2); /* MAP_PRIVATE */
 	put_name(&w->held, map->path);
 	put_sample_id(&w->held, map->pid, map->tid, map->time_ns, 0);
@@ -479,7 +586,7 @@ static void put_clock_data(struct buf *b)
 
 /* The blob of one feature; nothing when there is nothing to say. */
 static void put_feature(struct buf *b, unsigned int feature, const struct perfdata_writer *w,
-			const struct profile_info *info, const char *json)
+			const struct profile_info *info, const char *osrelease, const char *json)
 {
 	switch (feature) {
 	case PERFDATA_FEAT_BUILD_ID:
@@ -489,7 +596,7 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		put_string(b, info->hostname ? info->hostname : "");
 		break;
 	case PERFDATA_FEAT_OSRELEASE:
-		put_string(b, info->osrelease ? info->osrelease : "");
+		put_string(b, osrelease ? osrelease : "");
 		break;
 	case PERFDATA_FEAT_VERSION:
 		put_string(b, "kvmprof-" KVMPROF_VERSION);
@@ -539,8 +646,8 @@ static const unsigned int our_features[] = {
 };
 #define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
 
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info, const char *json,
-		       struct err *e)
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
+		       const char *osrelease, const char *json, struct err *e)
 {
 	uint64_t bits[4] = { 0 }, data_end;
 	struct buf blobs, index, head;
@@ -561,7 +668,7 @@ int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *inf
 		unsigned int f = our_features[i];
 		size_t start = blobs.len;
 
-		put_feature(&blobs, f, w, info, json);
+		put_feature(&blobs, f, w, info, osrelease, json);
 		if (blobs.len == start)
 			continue;
 		bits[f / 64] |= 1ull << (f % 64);

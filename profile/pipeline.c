@@ -166,7 +166,8 @@ static int announce(struct pipeline *p, const struct profile_map *user_map)
 		char comm[16];
 
 		snprintf(comm, sizeof(comm), i ? "vcpu%u" : "guest", i);
-		ret = p->sink->ops->comm(p->sink, GUEST_PID, GUEST_TID(i), comm, now, &p->err);
+		ret = p->sink->ops->comm(p->sink, GUEST_PID, GUEST_TID(i), comm, false, now,
+					 &p->err);
 	}
 	if (!ret && user_map) {
 		struct profile_map map = *user_map;
