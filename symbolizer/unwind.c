@@ -12,7 +12,11 @@ enum step walk_finish(struct walk *w, enum stack_end end)
 	/* However whole it looks: something on the way was only searched for. */
 	if (w->guessed && (end == STACK_END_ROOT || end == STACK_END_USER))
 		end = STACK_END_SCANNED;
-	w->out->end = (uint8_t)end;
+	if (w->user)
+		w->out->user_end = (uint8_t)end;
+	/* What the program's frames come to does not make the kernel's incomplete. */
+	if (!w->user || w->out->n_kernel == 0)
+		w->out->end = (uint8_t)end;
 	return STEP_END;
 }
 
@@ -21,7 +25,7 @@ bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
 	struct stack *o = w->out;
 
 	if (o->n == STACK_MAX_FRAMES) {
-		o->end = STACK_END_DEPTH;
+		walk_finish(w, STACK_END_DEPTH);
 		return false;
 	}
 	o->ip[o->n] = ip;
@@ -136,15 +140,40 @@ static void enter_user(struct walk *w)
 	w->text_end = w->u->user_end;
 }
 
+/* Is it the ring-3 part of the kernel's own image? */
+static bool in_user_text(const struct unwinder *u, uint64_t rip)
+{
+	return rip >= u->user_start && rip < u->user_end;
+}
+
+#define USER_CS64 0x33u /* __USER_CS of Linux; frames of 32-bit programs are not unwound */
+
+static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
+{
+	return u->programs.read && cs == USER_CS64 && !(rip >> 47);
+}
+
+/* The text may be anywhere; what is there is read as it is checked. */
+static void enter_program(struct walk *w)
+{
+	w->user = w->program = true;
+	w->text_start = 4096;
+	w->text_end = UINT64_C(1) << 47;
+}
+
 /* Continue at an interrupted place: its registers are all known. */
 static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 {
 	if (cs & 3) {
 		if (w->user)
 			return walk_finish(w, STACK_END_BAD_CHAIN);
-		if (r->rip < w->u->user_start || r->rip >= w->u->user_end)
-			return walk_finish(w, STACK_END_USER);
-		enter_user(w);
+		walk_finish(w, STACK_END_USER);
+		if (in_user_text(w->u, r->rip))
+			enter_user(w);
+		else if (is_program(w->u, r->rip, cs))
+			enter_program(w);
+		else
+			return STEP_END;
 	} else if (r->rip == 0) {
 		/* The empty pt_regs at the end of a kernel thread's stack. */
 		return walk_finish(w, STACK_END_ROOT);
@@ -257,8 +286,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 	return walk_push(w, ret, q, false) ? STEP_ON : STEP_END;
 }
 
-/* rbp leads to the frame of the function at rip. */
-static enum step step_frame(struct walk *w, struct scan_regs *r)
+enum step walk_frame(struct walk *w, struct scan_regs *r)
 {
 	uint64_t fp = r->rbp, saved;
 	int slice;
@@ -277,8 +305,7 @@ static enum step step_frame(struct walk *w, struct scan_regs *r)
 	return return_to(w, r, fp + 8, saved, FRAME_FP);
 }
 
-/* Go where the scan says. */
-static enum step step_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
+enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
 {
 	uint64_t rbp = r->rbp;
 
@@ -287,7 +314,7 @@ static enum step step_scan(struct walk *w, struct scan_regs *r, const struct sca
 		return walk_finish(w, walk_missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
 	switch (sc->kind) {
 	case SCAN_FRAME:
-		return step_frame(w, r);
+		return walk_frame(w, r);
 	case SCAN_AT_RSP:
 		return return_to(w, r, r->rsp + (uint64_t)sc->off, rbp, FRAME_LEAF);
 	case SCAN_AT_R10:
@@ -315,7 +342,7 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 	 */
 	if (sc.kind == SCAN_FRAME && r->rbp != 0)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	return step_scan(w, r, &sc);
+	return walk_scan(w, r, &sc);
 }
 
 /* The function at rip was stopped at any instruction of it. */
@@ -337,7 +364,7 @@ static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 	} else if (sc.kind == SCAN_FRAME && sc.weak && frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
 		return step_frameless(w, r);
 	}
-	return step_scan(w, r, &sc);
+	return walk_scan(w, r, &sc);
 }
 
 /* rip is a return address: its function is in the middle of a call. */
@@ -348,7 +375,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 	switch (frame_owner(w->u, r->rip, 1)) {
 	case OWNER_FRAME:
 	case OWNER_PART:
-		return step_frame(w, r);
+		return walk_frame(w, r);
 	case OWNER_NONE:
 		if (r->rbp == 0)
 			return walk_finish(w, STACK_END_ROOT);
@@ -366,7 +393,19 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
 	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	return step_scan(w, r, &sc);
+	return walk_scan(w, r, &sc);
+}
+
+/* The program's registers just after SYSCALL, which keeps its rip in rcx (SDM vol. 2). */
+static bool at_system_call(struct walk *w, struct scan_regs *r)
+{
+	uint64_t rip = w->s->regs.gpr[GPR_RCX];
+
+	if (!is_program(w->u, rip, w->s->regs.cs))
+		return false;
+	enter_program(w);
+	r->rip = rip;
+	return walk_push(w, rip, FRAME_REGS, true);
 }
 
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
@@ -397,23 +436,29 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 
 	out->n = out->n_kernel = 0;
 	out->end = STACK_END_BAD_CHAIN;
-	if (s->mode == SAMPLE_USER)
-		enter_user(&w);
+	out->user_end = 0;
+	if (s->mode == SAMPLE_USER) {
+		if (!in_user_text(u, r.rip) && is_program(u, r.rip, s->regs.cs))
+			enter_program(&w);
+		else
+			enter_user(&w);
+	}
 	(void)walk_push(&w, r.rip, FRAME_REGS, true);
 	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
 	if (!w.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;
-		return;
+		if (!at_system_call(&w, &r))
+			return;
 	}
 	if (!w.user && !u->frame_pointers && !orc) {
 		out->end = STACK_END_NO_FP;
 		return;
 	}
-	if (!orc && (r.rip < w.text_start || r.rip >= w.text_end)) {
+	if (!w.program && !orc && (r.rip < w.text_start || r.rip >= w.text_end)) {
 		out->end = w.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
 		return;
 	}
-	if (!orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
+	if (!w.program && !orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
 		out->end = STACK_END_NO_TEXT;
 		return;
 	}
@@ -425,6 +470,10 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			w.floor[i] = r.rsp;
 	}
 	while (st == STEP_ON) {
+		if (w.program) {
+			walk_program(&w, &r);
+			return;
+		}
 		if (u->orc && !w.user) {
 			st = step_orc(&w, &r);
 			if (st != STEP_UNKNOWN)

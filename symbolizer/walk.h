@@ -37,6 +37,7 @@ struct walk {
 	struct stack *out;
 	uint64_t text_start, text_end; /* of the privilege level that we are at */
 	bool user;
+	bool program; /* user, and its text is read through u->programs */
 	bool guessed; /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
@@ -51,6 +52,11 @@ enum step {
 	STEP_END,     /* out->end is set */
 	STEP_UNKNOWN, /* nothing changed: this way of unwinding does not know the code */
 };
+
+/* rbp leads to the frame of the function at rip. */
+enum step walk_frame(struct walk *w, struct scan_regs *r);
+/* Go where the scan says. */
+enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc);
 
 enum step walk_finish(struct walk *w, enum stack_end end);
 /* false: the stack is full, and out->end says so. */
@@ -71,6 +77,9 @@ bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 /* Go on at the place that a struct pt_regs, or an interrupt return frame, at `at` leads to. */
 enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at);
 enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
+
+/* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
+void walk_program(struct walk *w, struct scan_regs *r);
 
 /* unwind_orc.c; w->u->orc is there and the frame is the kernel's. */
 enum step step_orc(struct walk *w, struct scan_regs *r);
