@@ -67,6 +67,7 @@ enum sample_task_state {
 	SAMPLE_TASK_FOUND,
 	SAMPLE_TASK_NOT_YET, /* the kernel has no current task yet, or its place is not known yet */
 	SAMPLE_TASK_UNREADABLE, /* a page on the way is not mapped */
+	SAMPLE_TASK_POINTER,	/* addr alone: where its members are is not known yet */
 };
 
 /* As the kernel keeps it (Linux: task_struct); valid when state is SAMPLE_TASK_FOUND. */

@@ -7,8 +7,6 @@
 
 /* Open addressing, at most half full. */
 #define SLOTS (2 * GUEST_TASKS_MAX)
-/* PID_MAX_LIMIT of Linux on 64-bit machines. */
-#define TID_MAX (4u << 20)
 
 struct guest_tasks {
 	const struct linux_task_layout *layout;
@@ -16,14 +14,15 @@ struct guest_tasks {
 	struct sink *sink;
 	struct guest_tasks_stats stats;
 	bool idle_told;
-	uint32_t n;
-	struct guest_task slot[SLOTS];
+	struct guest_task *task;
+	uint32_t n, cap;
+	uint32_t slot[SLOTS]; /* 1 + index of a task; untouched pages cost nothing */
 };
 
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
 		       const struct memory *memory, struct sink *sink, struct err *e)
 {
-	struct guest_tasks *t = calloc(1, sizeof(*t)); /* untouched pages cost nothing */
+	struct guest_tasks *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return err_set(e, ENOMEM, "out of memory");
@@ -36,6 +35,8 @@ int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout 
 
 void guest_tasks_destroy(struct guest_tasks *t)
 {
+	if (t)
+		free(t->task);
 	free(t);
 }
 
@@ -44,16 +45,41 @@ const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t)
 	return &t->stats;
 }
 
-/* Its place, or the free one where it belongs. */
+/* Room for one more; when the table is full all is forgotten, and told again. */
+static int make_room(struct guest_tasks *t, struct err *e)
+{
+	uint32_t cap = t->cap ? t->cap * 2 : 64;
+	struct guest_task *grown;
+
+	if (t->n >= GUEST_TASKS_MAX) {
+		memset(t->slot, 0, sizeof(t->slot));
+		t->n = 0;
+	}
+	if (t->n < t->cap)
+		return 0;
+	grown = reallocarray(t->task, cap, sizeof(*grown));
+	if (!grown)
+		return err_set(e, ENOMEM, "out of memory");
+	t->task = grown;
+	t->cap = cap;
+	return 0;
+}
+
+/* The task of that number, or a fresh one; there is room. */
 static struct guest_task *find(struct guest_tasks *t, uint32_t tid)
 {
-	uint32_t at = tid * 0x9e3779b1u;
+	uint32_t at = tid * 0x9e3779b1u >> 8;
 
 	for (;; at++) {
-		struct guest_task *k = &t->slot[at % SLOTS];
+		uint32_t *slot = &t->slot[at % SLOTS];
 
-		if (!k->used || k->tid == tid)
-			return k;
+		if (*slot && t->task[*slot - 1].tid != tid)
+			continue;
+		if (!*slot) {
+			t->task[t->n] = (struct guest_task){ .tid = tid };
+			*slot = ++t->n;
+		}
+		return &t->task[*slot - 1];
 	}
 }
 
@@ -80,8 +106,10 @@ static void parent_of(const struct guest_tasks *t, const struct sample_task *k, 
 		return;
 	*ppid = *ptid = 0;
 	if (t->layout && linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
-	    task.tid == k->tid)
-		*ppid = *ptid = task.ppid;
+	    task.pid == k->tid) {
+		*ppid = task.parent_tgid;
+		*ptid = task.parent_pid;
+	}
 }
 
 static int announce(struct guest_tasks *t, struct guest_task *k, const struct sample *s,
@@ -103,8 +131,6 @@ static int announce(struct guest_tasks *t, struct guest_task *k, const struct sa
 		parent_of(t, now, &ppid, &ptid);
 		ret = t->sink->ops->fork(t->sink, now->pid, now->tid, ppid, ptid, s->time_ns, e);
 		t->stats.seen++;
-		if (!k->used)
-			t->n++;
 		exec = now->mm && now->tid == now->pid;
 	} else {
 		/* Another program in the same process: its mappings are new. */
@@ -138,6 +164,16 @@ static int see_idle(struct guest_tasks *t, uint32_t *pid, uint32_t *tid, uint64_
 	return t->sink->ops->comm(t->sink, 0, 0, "swapper", false, time_ns, e);
 }
 
+static int see_unknown(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
+		       struct err *e)
+{
+	*pid = *tid = GUEST_TASK_UNKNOWN;
+	t->stats.unreadable++;
+	if (t->stats.unreadable > 1)
+		return 0;
+	return t->sink->ops->comm(t->sink, *pid, *tid, "(unknown)", false, s->time_ns, e);
+}
+
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e)
 {
@@ -146,22 +182,20 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	int ret;
 
 	*out = NULL;
-	if (now->state == SAMPLE_TASK_NOT_YET) {
+	if (now->state == SAMPLE_TASK_NOT_YET ||
+	    (now->state == SAMPLE_TASK_POINTER && t->layout && now->addr == t->layout->init_task)) {
 		/* What boots is the task that will be the idle one. */
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
 	}
-	*pid = *tid = GUEST_TASK_UNKNOWN;
-	if (now->state != SAMPLE_TASK_FOUND || now->tid > TID_MAX || now->pid > TID_MAX) {
-		t->stats.unreadable++;
-		return 0;
-	}
+	if (now->state != SAMPLE_TASK_FOUND ||
+	    linux_task_check(now->tid, now->pid, now->comm) != LINUX_TASK_GOOD)
+		return see_unknown(t, s, pid, tid, e);
 	if (now->tid == 0)
 		return see_idle(t, pid, tid, s->time_ns, e);
-	if (t->n >= GUEST_TASKS_MAX) {
-		memset(t->slot, 0, sizeof(t->slot));
-		t->n = 0;
-	}
+	ret = make_room(t, e);
+	if (ret)
+		return ret;
 	k = find(t, now->tid);
 	ret = announce(t, k, s, e);
 	*pid = now->pid;
@@ -174,14 +208,14 @@ int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; t->layout && i < SLOTS && t->n && !ret; i++) {
-		struct guest_task *k = &t->slot[i];
+	for (uint32_t i = 0; t->layout && i < t->n && !ret; i++) {
+		struct guest_task *k = &t->task[i];
 		struct linux_task task;
 
 		if (!k->used || k->gone)
 			continue;
 		if (linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
-		    task.tid == k->tid && task.start == k->start)
+		    task.pid == k->tid && task.start_time == k->start)
 			continue;
 		k->gone = true;
 		t->stats.exits++;

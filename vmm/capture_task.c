@@ -18,6 +18,13 @@
 /* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
 #define CR3_USER_TABLE (UINT64_C(1) << 12)
 
+static const struct capture_task_plan *task_plan(const struct vm *vm)
+{
+	return atomic_load_explicit(&vm->late_task_known, memory_order_acquire)
+		       ? &vm->late_task
+		       : &vm->cfg.plan.task;
+}
+
 static bool read_msrs(const struct vcpu *v, uint64_t *lstar, uint64_t *kernel_gs)
 {
 	struct {
@@ -52,7 +59,7 @@ uint64_t capture_percpu_base(struct vcpu *v, struct sample *s)
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	const struct kvm_sregs *sr = &v->run->s.regs.sregs;
 	bool kernel_gs = (sr->cs.dpl & 3) != 3 && (sr->gs.base & KERNEL_HALF);
-	bool need_gs = plan->task.known && plan->task.percpu && !kernel_gs;
+	bool need_gs = task_plan(v->vm)->known && task_plan(v->vm)->percpu && !kernel_gs;
 	uint64_t lstar, other = 0;
 
 	if ((need_gs || (plan->want_lstar && !v->lstar)) && read_msrs(v, &lstar, &other) &&
@@ -74,7 +81,7 @@ static bool read_kernel(const struct vcpu *v, const struct mmu_root *root, uint6
 void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64_t gs,
 		  struct sample *s)
 {
-	const struct capture_task_plan *plan = &v->vm->cfg.plan.task;
+	const struct capture_task_plan *plan = task_plan(v->vm);
 	struct mmu_root root = *user_root;
 	struct sample_task *t = &s->task;
 	uint64_t at, task;
@@ -96,12 +103,17 @@ void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64
 		t->state = SAMPLE_TASK_NOT_YET;
 		return;
 	}
+	t->addr = task;
+	t->state = SAMPLE_TASK_POINTER;
+	if (!plan->members)
+		return;
+	t->state = SAMPLE_TASK_UNREADABLE;
 	if (!read_kernel(v, &root, task + plan->tid, &t->tid, sizeof(t->tid)) ||
 	    !read_kernel(v, &root, task + plan->pid, &t->pid, sizeof(t->pid)) ||
 	    !read_kernel(v, &root, task + plan->mm, &t->mm, sizeof(t->mm)) ||
-	    !read_kernel(v, &root, task + plan->start, &t->start, sizeof(t->start)) ||
+	    (plan->start != CAPTURE_NONE &&
+	     !read_kernel(v, &root, task + plan->start, &t->start, sizeof(t->start))) ||
 	    !read_kernel(v, &root, task + plan->comm, t->comm, plan->comm_size))
 		return;
-	t->addr = task;
 	t->state = SAMPLE_TASK_FOUND;
 }

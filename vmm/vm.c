@@ -345,6 +345,12 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 	atomic_store(&vm->slide_known, true);
 }
 
+void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
+{
+	vm->late_task = *plan;
+	atomic_store_explicit(&vm->late_task_known, true, memory_order_release);
+}
+
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
 {
 	return serial_input(&vm->serial, data, len);

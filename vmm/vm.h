@@ -33,13 +33,17 @@ enum vm_end_reason {
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
 
+#define CAPTURE_NONE UINT32_MAX
+
 /* Where the running task is and what of it to copy; offsets are into its structure. */
 struct capture_task_plan {
 	bool known;
 	/* Of the pointer to it: an offset from the kernel's GS base (percpu), or an address. */
 	uint64_t current;
 	bool percpu;
-	uint32_t tid, pid, comm, mm, start;
+	bool members; /* the offsets below are known */
+	uint32_t tid, pid, comm, mm;
+	uint32_t start;	    /* may be CAPTURE_NONE */
 	uint32_t comm_size; /* <= SAMPLE_COMM */
 };
 
@@ -137,6 +141,12 @@ const struct gmem *vm_memory(const struct vm *vm);
 
 /* The kernel runs this far from where it was linked (capture_plan). Any thread, once. */
 void vm_set_slide(struct vm *vm, uint64_t slide);
+
+/*
+ * Use this in place of the capture plan's task: where tasks are may be found out only
+ * when the guest runs. Any thread, at most once; plan is copied.
+ */
+void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);

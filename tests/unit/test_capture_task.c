@@ -90,6 +90,7 @@ static int setup(void **state)
 	f.vm->cfg.plan.task = (struct capture_task_plan){
 		.known = true,
 		.percpu = true,
+		.members = true,
 		.current = CURRENT,
 		.tid = TID,
 		.pid = PID,
@@ -203,6 +204,22 @@ static void not_there(void **state)
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_UNASKED);
 }
 
+/* Without type information the members are found while the guest runs. */
+static void members_found_later(void **state)
+{
+	struct capture_task_plan plan = f.vm->cfg.plan.task;
+
+	(void)state;
+	f.vm->cfg.plan.task.members = false;
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_POINTER);
+	assert_int_equal(take(STACK)->task.addr, TASK);
+	plan.start = CAPTURE_NONE;
+	vm_set_task_plan(f.vm, &plan);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_FOUND);
+	assert_int_equal(take(STACK)->task.tid, 43);
+	assert_int_equal(take(STACK)->task.start, 0);
+}
+
 /* A kernel for one CPU has the pointer in its image, which may have moved. */
 static void in_a_slid_image(void **state)
 {
@@ -286,6 +303,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_a_program_and_in_entry_code, setup, teardown),
 		cmocka_unit_test_setup_teardown(isolated_page_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(members_found_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_slid_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(entry_point_of_system_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_stack_below_a_system_call, setup, teardown),
