@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "symbolizer/btf.h"
 #include "symbolizer/elf64.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/kimage.h"
@@ -40,10 +41,14 @@ struct facts {
 	struct kimage kernel;
 	struct symtab *symbols; /* owned; NULL: none */
 	const char *source;
-	struct err why;			 /* when there are no symbols */
-	struct kallsyms_info kallsyms;	 /* count 0: not used */
-	uint64_t orc_entries, btf_bytes; /* 0: no such section */
-	uint64_t ready_ns;		 /* from the unpacked image to the table */
+	struct err why;		       /* when there are no symbols */
+	struct kallsyms_info kallsyms; /* count 0: not used */
+	uint64_t orc_entries;	       /* 0: no such section */
+	uint64_t ready_ns;	       /* from the unpacked image to the table */
+	struct btf *btf;	       /* owned; NULL: none */
+	struct err no_btf;	       /* why */
+	uint64_t btf_ns;	       /* to find and check it */
+	uint64_t task_struct_bytes;    /* 0: not known */
 };
 
 static void find_sections(struct facts *f)
@@ -59,9 +64,19 @@ static void find_sections(struct facts *f)
 		/* Each entry's address: a 4-byte distance from where it stands. */
 		if (!strcmp(name, ".orc_unwind_ip"))
 			f->orc_entries = s.sh_size / 4;
-		else if (!strcmp(name, ".BTF"))
-			f->btf_bytes = s.sh_size;
 	}
+}
+
+static void find_types(struct facts *f)
+{
+	uint64_t start = clock_mono_ns();
+	struct types t;
+
+	if (btf_from_image(&f->btf, &f->kernel, f->path, &f->no_btf) < 0)
+		return;
+	f->btf_ns = clock_mono_ns() - start;
+	t = btf_types(f->btf);
+	(void)t.size(t.ctx, "task_struct", &f->task_struct_bytes); /* stays 0 */
 }
 
 static void find_symbols(struct facts *f)
@@ -116,10 +131,14 @@ static void print_facts(const struct facts *f, FILE *out)
 		fprintf(out, "ORC        %" PRIu64 " entries\n", f->orc_entries);
 	else
 		fputs("ORC        none\n", out);
-	if (f->btf_bytes)
-		fprintf(out, "BTF        %" PRIu64 " bytes\n", f->btf_bytes);
-	else
-		fputs("BTF        none\n", out);
+	if (!f->btf) {
+		fprintf(out, "BTF        none: %s\n", f->no_btf.text);
+		return;
+	}
+	fprintf(out, "BTF        %" PRIu32 " types in %zu bytes, read in %.1f ms\n",
+		btf_count(f->btf), btf_size(f->btf), (double)f->btf_ns / 1e6);
+	if (f->task_struct_bytes)
+		fprintf(out, "           sizeof(task_struct) %" PRIu64 "\n", f->task_struct_bytes);
 }
 
 /* "key": "value", with what JSON wants escaped; UTF-8 passes. */
@@ -165,8 +184,15 @@ static void print_json(const struct facts *f)
 	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
 	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
 	json_text("kallsyms_layout", f->kallsyms.layout);
-	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%" PRIu64 "}\n", f->orc_entries,
-	       f->btf_bytes);
+	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%zu,\"btf_types\":%" PRIu32
+	       ",\"btf_ns\":%" PRIu64 ",",
+	       f->orc_entries, f->btf ? btf_size(f->btf) : 0, f->btf ? btf_count(f->btf) : 0,
+	       f->btf_ns);
+	json_text("no_btf_because", f->btf ? NULL : f->no_btf.text);
+	if (f->task_struct_bytes)
+		printf(",\"sizeof_task_struct\":%" PRIu64 "}\n", f->task_struct_bytes);
+	else
+		printf(",\"sizeof_task_struct\":null}\n");
 }
 
 static void print_table(const struct symtab *t)
@@ -212,6 +238,7 @@ static int show(struct facts *f, bool json, char **address, struct err *e)
 	if (ret == 0) {
 		find_sections(f);
 		find_symbols(f);
+		find_types(f);
 		if (json)
 			print_json(f);
 		else if (!*address)
@@ -225,6 +252,7 @@ static int show(struct facts *f, bool json, char **address, struct err *e)
 		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
 			ret = err_set(e, EIO, "cannot write: %s", strerror(errno));
 	}
+	btf_destroy(f->btf);
 	symtab_destroy(f->symbols);
 	boot_image_deinit(&f->image);
 	file_map_close(&map);
