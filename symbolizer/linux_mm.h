@@ -6,13 +6,14 @@
  * mm_struct: a maple tree mm_mt since Linux 6.1, before that a list from mmap
  * along vm_next. A maple tree's pointers say what they point to:
  *
- *	ma_root		NULL or a node's address, with bit 1 set and type << 3
- *	node's address	256-byte aligned; in a slot: with bit 2 set and type << 3
- *	types		0 dense, 1 leaf_64, 2 range_64 (both struct maple_range_64),
- *			3 arange_64 (struct maple_arange_64)
+ *	ma_root		NULL, or a node's pointer with bit 1 set in addition
+ *	pointer		256-byte aligned address | type << 3 | 4
+ *	types		0 dense (never has VMAs), 1 leaf_64 and 2 range_64 (both struct
+ *			maple_range_64), 3 arange_64 (struct maple_arange_64)
  *	node		slot[i] covers what follows pivot[i - 1] up to pivot[i]; the
- *			last slot's pivot is 0, the end of the node's range, or not there;
- *			a node whose parent is itself is dead: somebody replaced it
+ *			last one's pivot is 0, the end of the node's range, or not there.
+ *			Which is the last, meta.end says in a node that isn't full.
+ *			A node whose parent is itself is dead: somebody replaced it
  *
  * Sources: include/linux/maple_tree.h, lib/maple_tree.c, include/linux/mm_types.h,
  * fs/d_path.c and fs/proc/task_mmu.c of Linux 4.20 to 6.12.
@@ -62,16 +63,17 @@ const char *linux_why_text(enum linux_why why);
 
 /* Offsets of members; made once per kernel, const afterwards. */
 struct linux_mm_layout {
-	bool maple;	  /* mm_mt, else the list */
-	uint32_t mm_root; /* mm_mt.ma_root or mmap */
-	uint32_t mm_pgd;  /* a kernel address of the top-level page table */
-	uint32_t mm_vdso; /* context.vdso; may be absent */
-	struct {
-		uint32_t size; /* of the whole node */
+	bool maple;	       /* mm_mt, else the list */
+	uint32_t mm_root;      /* mm_mt.ma_root or mmap */
+	uint32_t mm_map_count; /* how many VMAs there are: int */
+	uint32_t mm_pgd;       /* kernel address of the top-level page table */
+	uint32_t mm_vdso;      /* context.vdso; may be absent */
+	struct linux_maple {
 		uint32_t pivot, npivots, slot, nslots, meta_end;
 	} range, arange;
 	uint32_t vma_start, vma_end, vma_mm, vma_flags, vma_pgoff, vma_file;
 	uint32_t vma_next; /* lists only */
+	uint32_t vma_span; /* the members above lie in so many bytes */
 	uint32_t file_mnt, file_dentry, file_inode, file_mode;
 	uint32_t user_mnt, user_dentry; /* of struct backing_file (6.8); may be absent */
 	uint32_t dentry_parent, dentry_name, dentry_name_len, dentry_pprev;
@@ -80,7 +82,6 @@ struct linux_mm_layout {
 	uint32_t inode_ino, inode_size, inode_sb, sb_dev;
 	uint32_t inode_generation;	      /* may be absent */
 	uint32_t inode_mtime, inode_mtime_ns; /* seconds: s64; nanoseconds; may be absent */
-	uint32_t mtime_ns_size;		      /* bytes */
 };
 
 /* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */
