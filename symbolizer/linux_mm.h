@@ -68,6 +68,8 @@ struct linux_mm_layout {
 	uint32_t mm_map_count; /* how many VMAs there are: int */
 	uint32_t mm_pgd;       /* kernel address of the top-level page table */
 	uint32_t mm_vdso;      /* context.vdso; may be absent */
+	/* The kernel's own copy: context.vdso_image; may be absent. */
+	uint32_t mm_vdso_image, image_data, image_size;
 	struct linux_maple {
 		uint32_t pivot, npivots, slot, nslots, meta_end;
 	} range, arange;
