@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "symbolizer/btf.h"
+#include "profile/display_name.h"
 #include "symbolizer/elf64.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/kimage.h"
@@ -24,14 +25,16 @@
 #include <string.h>
 
 static const char usage[] =
-	"Usage: kvmprof symbols [--json] IMAGE [ADDRESS...]\n"
+	"Usage: kvmprof symbols [--json] [--no-demangle] IMAGE [ADDRESS...]\n"
 	"\n"
 	"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a System.map,\n"
 	"and on stderr what the image is. Where it has no symbol table, names come from the\n"
 	"tables that the kernel carries for its own use (kallsyms). With ADDRESSes (hexadecimal)\n"
-	"print for each the function and the offset in it, or ? where there is none.\n"
+	"print for each the function and the offset in it, or ? where there is none; names of\n"
+	"C++ and Rust functions are shown as in the source. The table has them as they are.\n"
 	"\n"
-	"      --json    the facts alone, on stdout\n"
+	"      --json          the facts alone, on stdout\n"
+	"      --no-demangle   show the names of C++ and Rust functions as they are\n"
 	"\n"
 	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
 
@@ -213,8 +216,11 @@ static bool parse_address(const char *s, uint64_t *v)
 	return *s && *s != '-' && *s != '+' && *s != ' ' && !*end && !errno;
 }
 
-static void print_lookups(const struct symtab *t, char **address)
+static void print_lookups(const struct symtab *t, bool demangle, char **address)
 {
+	struct display_names names;
+
+	display_names_init(&names, demangle, demangle);
 	for (; *address; address++) {
 		uint64_t va, off;
 		const struct symbol *s;
@@ -222,13 +228,15 @@ static void print_lookups(const struct symtab *t, char **address)
 		(void)parse_address(*address, &va); /* was checked */
 		s = symtab_lookup(t, va, &off);
 		if (s)
-			printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va, s->name, off);
+			printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va,
+			       display_name(&names, s, true), off);
 		else
 			printf("%016" PRIx64 " ?\n", va);
 	}
+	display_names_deinit(&names);
 }
 
-static int show(struct facts *f, bool json, char **address, struct err *e)
+static int show(struct facts *f, bool json, bool demangle, char **address, struct err *e)
 {
 	struct file_map map = { 0 };
 	int ret = file_map_open(&map, f->path, BOOT_MAX_FILE, e);
@@ -246,7 +254,7 @@ static int show(struct facts *f, bool json, char **address, struct err *e)
 		if (!f->symbols)
 			ret = err_set(e, f->why.code, "%s", f->why.text);
 		else if (*address)
-			print_lookups(f->symbols, address);
+			print_lookups(f->symbols, demangle, address);
 		else if (!json)
 			print_table(f->symbols);
 		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
@@ -263,10 +271,11 @@ int cmd_symbols(int argc, char **argv)
 {
 	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' },
 						  { "json", no_argument, NULL, 'j' },
+						  { "no-demangle", no_argument, NULL, 'd' },
 						  { 0 } };
 	struct facts f = { 0 };
 	struct err e = { 0 };
-	bool json = false;
+	bool json = false, demangle = true;
 	int opt;
 
 	optind = 1;
@@ -275,6 +284,10 @@ int cmd_symbols(int argc, char **argv)
 		if (opt == 'h') {
 			fputs(usage, stdout);
 			return 0;
+		}
+		if (opt == 'd') {
+			demangle = false;
+			continue;
 		}
 		if (opt != 'j') {
 			fprintf(stderr,
@@ -302,7 +315,7 @@ int cmd_symbols(int argc, char **argv)
 		}
 	}
 	f.path = argv[optind];
-	if (show(&f, json, argv + optind + 1, &e) < 0) {
+	if (show(&f, json, demangle, argv + optind + 1, &e) < 0) {
 		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
 		return 1;
 	}
