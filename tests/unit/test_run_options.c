@@ -281,10 +281,11 @@ static void wrong_usage(void **state)
 static void help(void **state)
 {
 	static const char *const options[] = {
-		"-m, --mem", "--vcpus",	     "--initrd",      "--append",      "--cmdline",
-		"--no-tune", "--duration",   "-F, --freq",    "--no-jitter",   "--stack-size",
-		"--symbols", "-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
-		"--json",    "-q, --quiet",  "-h, --help",
+		"--boot",	"-m, --mem",	 "--vcpus",	  "--initrd",
+		"--append",	"--cmdline",	 "--no-tune",	  "--duration",
+		"-F, --freq",	"--no-jitter",	 "--stack-size",  "--symbols",
+		"-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
+		"--json",	"-q, --quiet",	 "-h, --help",
 	};
 
 	(void)state;
