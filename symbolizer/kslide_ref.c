@@ -9,6 +9,8 @@
 /* A window with fewer different bytes is padding, or looks like much other code. */
 #define MIN_DISTINCT 20u
 #define WINDOW_STEP 16u /* compilers align functions to this */
+/* Tries for one window: where so much is padding more of it follows. */
+#define MAX_TRIES 32u
 
 /*
  * Exception handlers by vector. arch/x86/kernel/idt.c (4.14 on) or traps.c; the
@@ -143,7 +145,7 @@ static void take_windows(struct kslide_ref *r, const struct kimage *k, const str
 		const uint8_t *p = kimage_ptr(k, k->text + off, &avail);
 
 		for (uint64_t at = 0; p && at + KSLIDE_WINDOW <= stride; at += WINDOW_STEP) {
-			if (at + KSLIDE_WINDOW > avail)
+			if (at + KSLIDE_WINDOW > avail || at >= MAX_TRIES * WINDOW_STEP)
 				break;
 			if (!distinctive(p + at))
 				continue;
