@@ -391,6 +391,13 @@ static void text_in_part(void **state)
 	fix_map(&guest, FIX_IDT + SLIDE, at(FIX_IDT), 0x1000);
 	expect_slide(SLIDE);
 	assert_false(got.by[KSLIDE_TEXT].found || got.by[KSLIDE_BUILD_ID].found);
+	/* less than half of the code is too little to say no by */
+	guest.region[0].len = FIX_TEXT_LEN * 2 / 5;
+	spoil_text(0x55);
+	expect_slide(SLIDE);
+	guest.region[0].len = FIX_TEXT_LEN * 3 / 5;
+	expect(KSLIDE_CONFLICT, "pieces of code there only 0 are");
+	spoil_text(0x55);
 	/* an IDT that ends early has fewer gates */
 	guest.region[1].len = 10 * 16 + 15;
 	expect_slide(SLIDE);
