@@ -148,6 +148,7 @@ static int make_vm(struct run *r, struct err *e)
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &r->target.image,
+		.boot = o->boot,
 		.initrd = r->initrd.data,
 		.initrd_len = r->initrd.len,
 		.mem_size = o->mem_size,

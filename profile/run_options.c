@@ -18,6 +18,8 @@ static const char usage[] =
 	"demo guest runs.\n"
 	"\n"
 	"Guest:\n"
+	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
+	"                          run its decompressor first, which randomizes addresses\n"
 	"  -m, --mem SIZE          memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
@@ -95,7 +97,8 @@ static bool parse_size(const char *s, uint64_t *out)
 }
 
 enum {
-	OPT_VCPUS = 256,
+	OPT_BOOT = 256,
+	OPT_VCPUS,
 	OPT_INITRD,
 	OPT_APPEND,
 	OPT_CMDLINE,
@@ -111,6 +114,7 @@ enum {
 };
 
 static const struct option longopts[] = {
+	{ "boot", required_argument, NULL, OPT_BOOT },
 	{ "mem", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
@@ -142,6 +146,14 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < 16 << 20)
 			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
 				     arg);
+		return -1;
+	case OPT_BOOT:
+		if (!strcmp(arg, "bzimage"))
+			o->boot = BOOT_WAY_BZIMAGE;
+		else if (!strcmp(arg, "vmlinux"))
+			o->boot = BOOT_WAY_VMLINUX;
+		else
+			return wrong("--boot %s: expected vmlinux or bzimage", arg);
 		return -1;
 	case OPT_VCPUS:
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
@@ -239,6 +251,9 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
+		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
+			     "bzImage as IMAGE");
 	if (o->single_file && !o->buildid_cache)
 		return wrong("--single-file needs the build-id cache: drop %s",
 			     "--no-buildid-cache");

@@ -104,10 +104,20 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
  */
 static void find_irq_stack(struct target *t)
 {
+	uint64_t va;
+
 	if (!t->image.is_linux)
 		return;
-	t->irq_stack_ptr = address_of(t, "hardirq_stack_ptr");
-	t->irq_stack_percpu = t->irq_stack_ptr <= UINT32_MAX;
+	va = address_of(t, "hardirq_stack_ptr");
+	t->irq_stack_ptr = va;
+	/*
+	 * Per-CPU variables were linked from 0 on, until "x86/percpu/64: Use relative
+	 * percpu offsets" (6.15); since then in a range of the kernel's own addresses,
+	 * and the GS base takes that off again. A kernel for one CPU has plain variables,
+	 * and that range is empty.
+	 */
+	t->irq_stack_percpu = va <= UINT32_MAX || (va >= address_of(t, "__per_cpu_start") &&
+						   va < address_of(t, "__per_cpu_end"));
 	if (!t->irq_stack_ptr && t->orc)
 		t->irq_stack_ptr = orc_irq_stack_ptr(t->orc, &t->kernel, &t->irq_stack_percpu);
 }

@@ -3,7 +3,7 @@
 #
 # Builds a small Linux guest kernel from Debian's linux-source package.
 #
-#   scripts/build-guest-kernel.sh tiny|smp-fp|full
+#   scripts/build-guest-kernel.sh tiny|smp-fp|full|kaslr
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
 # System.map, config and, in modules/, what the configuration has as modules. The
@@ -17,7 +17,7 @@ SERIES=6.1
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full"; }
+usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr"; }
 
 [ $# -eq 1 ] || usage
 variant=$1
@@ -29,6 +29,7 @@ case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
 smp-fp) set -- "$top/configs/guest-tiny.config" "$top/configs/guest-smp-fp.config" ;;
 full)   set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" ;;
+kaslr)  set -- "$top/configs/guest-tiny.config" "$top/configs/guest-kaslr.config" ;;
 *)      usage ;;
 esac
 for fragment; do
@@ -60,7 +61,9 @@ done_already() {
 }
 done_already
 
-for tool in make gcc flex bison bc xz flock; do
+tools="make gcc flex bison bc xz flock"
+[ "$variant" != kaslr ] || tools="$tools lz4"
+for tool in $tools; do
 	command -v $tool >/dev/null || die "$tool is missing (scripts/deps.sh test installs it)"
 done
 

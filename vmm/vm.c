@@ -182,6 +182,7 @@ static int create_vcpus(struct vm *vm, struct err *e)
 static int load_kernel(struct vm *vm, struct err *e)
 {
 	struct boot_config boot = {
+		.way = vm->cfg.boot,
 		.cmdline = vm->cfg.cmdline,
 		.initrd = vm->cfg.initrd,
 		.initrd_len = vm->cfg.initrd_len,

@@ -74,6 +74,7 @@ struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
 	const struct boot_image *image;
+	enum boot_way boot;
 	const char *cmdline;
 	const uint8_t *initrd;
 	size_t initrd_len;
