@@ -64,7 +64,6 @@ struct linux_task_layout {
 	uint32_t thread_group;	/* list_head: the same, in a ring without a head; before 6.7 */
 	uint32_t signal;	/* pointer to struct signal_struct */
 	uint32_t thread_head;	/* in struct signal_struct */
-	uint32_t thread_pid;	/* pointer to struct pid */
 };
 
 /* Where a vCPU with this GS base (the kernel's) has the pointer to its current task. */
@@ -131,7 +130,8 @@ int linux_task_read(const struct linux_task_layout *l, const struct memory *m, u
 		    struct linux_task *out);
 
 struct linux_task_list {
-	struct linux_task *task; /* init_task first, then as the kernel has them; no task twice */
+	struct linux_task
+		*task; /* init_task, all processes, then their other threads; none twice */
 	size_t n;
 	size_t skipped; /* members of the lists that could not be believed */
 	bool cut; /* a list did not come back to its head: it changed, is damaged, or too long */
