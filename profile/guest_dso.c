@@ -118,7 +118,7 @@ static void take_symbols(struct candidate *best, const struct userelf *u,
 
 	if (userelf_symbols(u, &symbols, &names, &e) < 0) {
 		if (!*why)
-			snprintf(why, why_size, "%s", e.text);
+			snprintf(why, why_size, "%.159s", e.text);
 		return;
 	}
 	if (names.why[0] && !*why)
@@ -194,7 +194,7 @@ static void carry(struct guest_dsos *d, struct guest_dso *o, const struct userel
 				o->elf_len = out.len;
 			}
 		} else if (!o->why[0]) {
-			snprintf(o->why, sizeof(o->why), "%s", e.text);
+			snprintf(o->why, sizeof(o->why), "%.159s", e.text);
 		}
 		buf_deinit(&out);
 	}
@@ -242,7 +242,7 @@ static void load(struct guest_dsos *d, struct guest_dso *o, const struct file_so
 		take_symbols(&best, program, memory_src, true, &d->stats.from_memory, o->why,
 			     sizeof(o->why));
 	} else if (e.code) {
-		snprintf(o->why, sizeof(o->why), "%s", e.text);
+		snprintf(o->why, sizeof(o->why), "%.159s", e.text);
 	}
 	if (id_len)
 		set_build_id(o, in_memory.build_id, id_len);

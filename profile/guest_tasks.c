@@ -13,20 +13,21 @@ struct guest_tasks {
 	const struct memory *memory;
 	struct sink *sink;
 	struct guest_tasks_stats stats;
-	bool idle_told;
+	bool members, idle_told;
 	struct guest_task *task;
 	uint32_t n, cap;
 	uint32_t slot[SLOTS]; /* 1 + index of a task; untouched pages cost nothing */
 };
 
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
-		       const struct memory *memory, struct sink *sink, struct err *e)
+		       bool members, const struct memory *memory, struct sink *sink, struct err *e)
 {
 	struct guest_tasks *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return err_set(e, ENOMEM, "out of memory");
 	t->layout = layout;
+	t->members = members;
 	t->memory = memory;
 	t->sink = sink;
 	*out = t;
@@ -38,6 +39,11 @@ void guest_tasks_destroy(struct guest_tasks *t)
 	if (t)
 		free(t->task);
 	free(t);
+}
+
+void guest_tasks_members_known(struct guest_tasks *t)
+{
+	t->members = true;
 }
 
 const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t)
@@ -105,7 +111,7 @@ static void parent_of(const struct guest_tasks *t, const struct sample_task *k, 
 	if (k->tid != k->pid)
 		return;
 	*ppid = *ptid = 0;
-	if (t->layout && linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
+	if (t->members && linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
 	    task.pid == k->tid) {
 		*ppid = task.parent_tgid;
 		*ptid = task.parent_pid;
@@ -183,7 +189,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 
 	*out = NULL;
 	if (now->state == SAMPLE_TASK_NOT_YET ||
-	    (now->state == SAMPLE_TASK_POINTER && t->layout && now->addr == t->layout->init_task)) {
+	    (now->state == SAMPLE_TASK_POINTER && now->addr == t->layout->init_task)) {
 		/* What boots is the task that will be the idle one. */
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
@@ -208,7 +214,7 @@ int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; t->layout && i < t->n && !ret; i++) {
+	for (uint32_t i = 0; t->members && i < t->n && !ret; i++) {
 		struct guest_task *k = &t->task[i];
 		struct linux_task task;
 

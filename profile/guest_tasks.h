@@ -35,9 +35,13 @@ struct guest_tasks_stats {
 
 struct guest_tasks;
 
-/* layout and memory must outlive it. layout NULL: the kernel's tasks can't be told apart. */
+/*
+ * All must outlive it. members: layout knows those of a task; else only which one is
+ * the first CPU's idle task, until guest_tasks_members_known() says that it does now.
+ */
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
-		       const struct memory *memory, struct sink *sink, struct err *e);
+		       bool members, const struct memory *memory, struct sink *sink, struct err *e);
+void guest_tasks_members_known(struct guest_tasks *t);
 void guest_tasks_destroy(struct guest_tasks *t);
 
 /*
