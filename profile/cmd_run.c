@@ -44,7 +44,6 @@ struct run {
 	struct console console;
 	struct vm *vm;
 	struct pipeline *pipeline;
-	struct unwinder unwinder;
 	struct profile_info info;
 	struct pipeline_stats stats;
 	struct stack crash;
@@ -162,6 +161,8 @@ static int make_vm(struct run *r, struct err *e)
 		.console_ctx = &r->console,
 	};
 
+	/* It may move: what lies in its image is found once it is known where that is. */
+	cfg.plan.slide_unknown = cfg.plan.want_lstar = o->boot == BOOT_WAY_BZIMAGE;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -171,13 +172,10 @@ static int make_vm(struct run *r, struct err *e)
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
-	const struct kimage *k = &r->target.kernel;
-	struct profile_kernel kernel;
 	int ret;
 
 	r->load_ns += vm_result(r->vm)->load_ns;
 	target_bind(&r->target, vm_memory(r->vm));
-	r->unwinder = target_unwinder(&r->target);
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
 		.event = "wall",
@@ -187,18 +185,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argc = argc,
 		.argv = argv,
 	};
-	kernel = (struct profile_kernel){
-		.image = k,
-		.symbols = r->target.symbols,
-		.text = k->text,
-		.end = k->end,
-		.read_text = target_read_text,
-		.read_ctx = &r->target,
-		.osrelease = r->target.osrelease,
-	};
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
-	ret = ret ? ret : r->sink->ops->kernel(r->sink, &kernel, e);
-	target_settle(&r->target);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
 	return ret;
@@ -215,6 +202,10 @@ static int start(struct run *r, struct err *e)
 		.elf = t->kernel.elf,
 		.elf_len = t->kernel.elf_len,
 	};
+	struct guest_options go = {
+		.moves = r->opt.boot == BOOT_WAY_BZIMAGE,
+		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
+	};
 	bool have_user =
 		t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;
 	int ret;
@@ -222,8 +213,8 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, r->vm, &r->unwinder, r->sink, have_user ? &user : NULL,
-			     e);
+	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
+			     have_user ? &user : NULL, e);
 	return ret ? ret : vm_start(r->vm, e);
 }
 

@@ -33,6 +33,8 @@ static const char usage[] =
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output\n"
+	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
+	"      --debuginfo DIR     debug files of its programs, by build id\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old)\n"
@@ -107,6 +109,8 @@ enum {
 	OPT_NO_JITTER,
 	OPT_STACK,
 	OPT_SYMBOLS,
+	OPT_GUEST_ROOT,
+	OPT_DEBUGINFO,
 	OPT_SINGLE,
 	OPT_BUILDID,
 	OPT_NO_CACHE,
@@ -126,6 +130,8 @@ static const struct option longopts[] = {
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
+	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
+	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
 	{ "output", required_argument, NULL, 'o' },
 	{ "single-file", no_argument, NULL, OPT_SINGLE },
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
@@ -190,6 +196,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_SYMBOLS:
 		o->symbols = arg;
+		return -1;
+	case OPT_GUEST_ROOT:
+		o->guest_root = arg;
+		return -1;
+	case OPT_DEBUGINFO:
+		o->debuginfo = arg;
 		return -1;
 	case 'o':
 		o->output = arg;
