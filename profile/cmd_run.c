@@ -44,6 +44,7 @@ struct run {
 	struct console console;
 	struct vm *vm;
 	struct pipeline *pipeline;
+	bool pipeline_done;
 	struct profile_info info;
 	struct pipeline_stats stats;
 	struct stack crash;
@@ -293,7 +294,7 @@ static int finish(struct run *r, struct err *e)
 	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
-	r->pipeline = NULL;
+	r->pipeline_done = true;
 	first = vm_first_entry_ns(r->vm);
 	if (first)
 		s.startup_ns = first - r->start_ns - r->load_ns;
@@ -349,12 +350,11 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 
 static void run_deinit(struct run *r)
 {
-	if (r->pipeline) { /* vm_start failed: nothing ran */
+	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
-		r->pipeline = NULL;
-	}
 	if (r->sink)
 		r->sink->ops->destroy(r->sink);
+	pipeline_destroy(r->pipeline);
 	vm_destroy(r->vm);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);

@@ -218,8 +218,10 @@ static void *consumer(void *arg)
 	}
 }
 
-static void pipeline_free(struct pipeline *p)
+void pipeline_destroy(struct pipeline *p)
 {
+	if (!p)
+		return;
 	guest_destroy(p->guest);
 	buf_deinit(&p->held);
 	free(p->dropped_seen);
@@ -262,7 +264,7 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 	}
 	ret = ret ? ret : start_thread(p, e);
 	if (ret)
-		pipeline_free(p);
+		pipeline_destroy(p);
 	else
 		*out = p;
 	return ret;
@@ -280,6 +282,5 @@ int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct sta
 	*crash = p->crash;
 	if (p->err.code)
 		ret = err_set(e, p->err.code, "%s", p->err.text);
-	pipeline_free(p);
 	return ret;
 }

@@ -57,9 +57,10 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 /*
  * After vm_join(): take what is left in the rings and stop the thread. Returns
  * the first error of the sink, if any. *crash is the stack of a crashed vCPU
- * (n = 0: none).
+ * (n = 0: none). What the sink's end() reads through stays until pipeline_destroy().
  */
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
 		    struct err *e);
+void pipeline_destroy(struct pipeline *p);
 
 #endif
