@@ -395,9 +395,8 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 
 	if (ret || !map->elf)
 		return ret;
-	/* perf looks for a vdso under another file name. */
-	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE,
-		  strcmp(map->path, "[vdso]") ? "elf" : "vdso", map->elf, map->elf_len);
+	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, buildid_file(map->path),
+		  map->elf, map->elf_len);
 	if (p->opt.single_file)
 		return 0;
 	buildid_hex(name + 4, map->build_id, PERFDATA_BUILD_ID_SIZE);

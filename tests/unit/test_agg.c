@@ -18,7 +18,37 @@
 static char root[64];
 static struct perfdata profile; /* only what names_create() looks at */
 static struct names *names;
+static struct tasks *tasks;
 static struct agg *agg;
+
+static int make_agg(const char *keys, bool exact)
+{
+	struct agg_config c = { .exact = exact };
+	char list[64], *save = NULL;
+
+	agg_destroy(agg);
+	agg = NULL;
+	snprintf(list, sizeof(list), "%s", keys);
+	for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save))
+		c.key[c.nkeys++] = agg_key_find(s);
+	return agg_create(&agg, &c, names, tasks, NULL);
+}
+
+static void record(const struct perfdata_record *r)
+{
+	assert_int_equal(names_record(names, r, NULL), 0);
+	assert_int_equal(tasks_record(tasks, r, NULL), 0);
+}
+
+/* A module over [from, to). */
+static void map_module(const char *name, uint64_t from, uint64_t to)
+{
+	struct perfdata_record r = { .kind = PERFDATA_MAP,
+				     .kernel = true,
+				     .map = { .addr = from, .len = to - from, .path = name } };
+
+	record(&r);
+}
 
 static int setup(void **state)
 {
@@ -47,8 +77,10 @@ static int setup(void **state)
 	      f);
 	fclose(f);
 	profile.dir = root;
-	if (names_create(&names, &profile, root, &e) || agg_create(&agg, false, &e))
+	tasks = tasks_create();
+	if (!tasks || names_create(&names, &profile, root, &e) || make_agg("mode,sym,dso", false))
 		return -1;
+	map_module("[some_module]", 0xffffffff81000100, 0xffffffff81000200);
 	return names_have_kernel(names) ? 0 : -1;
 }
 
@@ -57,7 +89,9 @@ static int teardown(void **state)
 	(void)state;
 	agg_destroy(agg);
 	names_destroy(names);
+	tasks_destroy(tasks);
 	agg = NULL;
+	tasks = NULL;
 	names = NULL;
 	return file_remove_tree(root, NULL);
 }
@@ -87,8 +121,8 @@ static void add(uint32_t pid, uint64_t period, const uint64_t *chain, uint32_t n
 static const struct agg_row *row(const char *name, enum agg_mode mode)
 {
 	for (size_t i = 0; i < agg->nrows; i++)
-		if (agg->row[i].symbol && !strcmp(agg->row[i].symbol->name, name) &&
-		    agg->row[i].mode == mode)
+		if (agg->row[i].frame.symbol && !strcmp(agg->row[i].frame.symbol->name, name) &&
+		    agg->row[i].frame.mode == mode)
 			return &agg->row[i];
 	return NULL;
 }
@@ -117,7 +151,7 @@ static void test_self_and_children(void **state)
 	add(1, 5, b, 3, true);
 	add(1, 100, recursive, 5, true);
 	add(0, 1000, a, 4, true); /* the same code while idle is another row */
-	assert_int_equal(agg_finish(agg, names, false, &e), 0);
+	assert_int_equal(agg_finish(agg, false, &e), 0);
 	assert_int_equal(agg->samples, 5);
 	assert_int_equal(agg->weight, 1125);
 	assert_int_equal(agg->nstacks, 4);
@@ -131,7 +165,7 @@ static void test_self_and_children(void **state)
 	assert_int_equal(row("inner", AGG_KERNEL)->self_samples, 3);
 	assert_int_equal(row("outer", AGG_KERNEL)->children_samples, 4);
 	/* Sorted by children, then self. */
-	assert_string_equal(agg->row[0].symbol->name, "inner");
+	assert_string_equal(agg->row[0].frame.symbol->name, "inner");
 	for (size_t i = 1; i < agg->nrows; i++)
 		assert_true(agg->row[i - 1].children >= agg->row[i].children);
 }
@@ -142,10 +176,9 @@ static void test_exact_addresses(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	agg_destroy(agg);
-	assert_int_equal(agg_create(&agg, true, &e), 0);
+	assert_int_equal(make_agg("mode,sym,dso", true), 0);
 	add(1, 1, a, 3, true);
-	assert_int_equal(agg_finish(agg, names, true, &e), 0);
+	assert_int_equal(agg_finish(agg, true, &e), 0);
 	check("middle", AGG_KERNEL, 0, 1);
 	assert_null(row("outer", AGG_KERNEL));
 }
@@ -166,17 +199,18 @@ static void test_names_apart(void **state)
 	add(1, 1, unknown, 2, true);
 	add(1, 1, unknown2, 2, true);
 	add(1, 1, user, 2, false);
-	assert_int_equal(agg_finish(agg, names, false, &e), 0);
+	assert_int_equal(agg_finish(agg, false, &e), 0);
 	/* Two static functions of one name are two; so are two unknown addresses. */
 	assert_int_equal(agg->nrows, 5);
 	for (size_t i = 0; i < agg->nrows; i++)
-		n += agg->row[i].symbol && !strcmp(agg->row[i].symbol->name, "same_name");
+		n += agg->row[i].frame.symbol &&
+		     !strcmp(agg->row[i].frame.symbol->name, "same_name");
 	assert_int_equal(n, 2);
 	/* A user address is never given a kernel's name. */
 	for (size_t i = 0; i < agg->nrows; i++)
-		if (agg->row[i].mode == AGG_USER) {
-			assert_null(agg->row[i].symbol);
-			assert_string_equal(agg->row[i].dso, "[unknown]");
+		if (agg->row[i].frame.mode == AGG_USER) {
+			assert_null(agg->row[i].frame.symbol);
+			assert_string_equal(agg->row[i].frame.dso, "[unknown]");
 		}
 }
 
@@ -199,7 +233,7 @@ static void test_many_stacks(void **state)
 		}
 	assert_int_equal(agg->samples, 2 * N);
 	assert_true(agg->nstacks > N / 2 && agg->nstacks <= N);
-	assert_int_equal(agg_finish(agg, names, true, &e), 0);
+	assert_int_equal(agg_finish(agg, true, &e), 0);
 	for (size_t i = 0; i < agg->nrows; i++)
 		self += agg->row[i].self;
 	assert_int_equal(self, 2 * N);
@@ -216,7 +250,7 @@ static void test_markers_only(void **state)
 	/* A chain without addresses, and one of a context that is neither: the ip counts. */
 	add(1, 1, a, 1, true);
 	add(1, 1, hypervisor, 2, true);
-	assert_int_equal(agg_finish(agg, names, true, &e), 0);
+	assert_int_equal(agg_finish(agg, true, &e), 0);
 	assert_int_equal(agg->mode_weight[AGG_KERNEL] + agg->mode_weight[AGG_USER], 2);
 }
 
