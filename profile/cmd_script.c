@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
+#include "profile/tasks.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -14,20 +15,13 @@
 #include <string.h>
 
 #define OUT_CHUNK (1u << 20)
-#define THREAD_SLOTS 4096u /* power of two; threads beyond share their place: the last name wins */
-
-struct thread_name {
-	uint32_t tid;
-	bool used;
-	char comm[32];
-};
 
 struct script {
 	struct perfdata *p;
 	struct names *n;
 	struct buf out;
 	const char *event;
-	struct thread_name thread[THREAD_SLOTS];
+	struct tasks *tasks;
 };
 
 static void usage(FILE *f)
@@ -41,38 +35,6 @@ static void usage(FILE *f)
 	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
 	      "  -h, --help             this text\n",
 	      f);
-}
-
-/* -- threads ------------------------------------------------------------------------ */
-
-static struct thread_name *thread_at(struct script *s, uint32_t tid)
-{
-	return &s->thread[(tid * 0x9e3779b1u) >> 20 & (THREAD_SLOTS - 1)];
-}
-
-static void set_comm(struct script *s, const struct perfdata_record *r)
-{
-	struct thread_name *t = thread_at(s, r->tid);
-
-	t->used = true;
-	t->tid = r->tid;
-	snprintf(t->comm, sizeof(t->comm), "%s", r->comm);
-	for (char *c = t->comm; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-}
-
-/* perf's names for threads that no record named. */
-static void get_comm(struct script *s, uint32_t tid, char *buf, size_t size)
-{
-	const struct thread_name *t = thread_at(s, tid);
-
-	if (t->used && t->tid == tid)
-		snprintf(buf, size, "%s", t->comm);
-	else if (tid == 0)
-		snprintf(buf, size, "swapper");
-	else
-		snprintf(buf, size, ":%" PRIu32, tid);
 }
 
 /* -- text ----------------------------------------------------------------------------- */
@@ -97,7 +59,7 @@ static size_t hex_text(char *out, uint64_t v)
 }
 
 /* "\t%16lx sym+0xoff (dso)": the hot line, without printf. */
-static void put_frame(struct script *s, uint32_t pid, const struct perfdata_frame *f)
+static void put_frame(struct script *s, struct names_view view, const struct perfdata_frame *f)
 {
 	uint64_t addr = f->innermost || s->p->ours || !f->ip ? f->ip : f->ip - 1;
 	struct name name;
@@ -105,7 +67,7 @@ static void put_frame(struct script *s, uint32_t pid, const struct perfdata_fram
 	char hex[16], *line, *p;
 	size_t n, sym_len, dso_len;
 
-	names_lookup(s->n, pid, f->kernel, addr, &name);
+	names_lookup_in(s->n, view, f->kernel, addr, &name);
 	sym = name.symbol ? name.symbol->name : "[unknown]";
 	sym_len = strlen(sym);
 	dso_len = strlen(name.dso);
@@ -131,12 +93,12 @@ static void put_frame(struct script *s, uint32_t pid, const struct perfdata_fram
 
 static void put_sample(struct script *s, const struct perfdata_record *r)
 {
+	struct names_view view = names_view(s->n, r->pid);
 	struct perfdata_walk walk;
 	struct perfdata_frame f;
-	char comm[32];
 
-	get_comm(s, r->tid, comm, sizeof(comm));
-	buf_printf(&s->out, "%s %5" PRIu32 " ", comm, r->tid);
+	buf_printf(&s->out, "%s %5" PRIu32 " ", tasks_text(s->tasks, tasks_name(s->tasks, r->tid)),
+		   r->tid);
 	if (s->p->has_cpu)
 		buf_printf(&s->out, "[%03" PRIu32 "] ", r->cpu);
 	buf_printf(&s->out, "%5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n",
@@ -144,7 +106,7 @@ static void put_sample(struct script *s, const struct perfdata_record *r)
 		   s->event);
 	perfdata_walk_begin(&walk, r);
 	while (perfdata_walk_next(&walk, &f))
-		put_frame(s, r->pid, &f);
+		put_frame(s, view, &f);
 	buf_u8(&s->out, '\n');
 }
 
@@ -167,11 +129,10 @@ static int print_samples(struct script *s, struct err *e)
 	int ret = 0;
 
 	while (!ret && perfdata_next(s->p, &r)) {
-		if (r.kind == PERFDATA_COMM)
-			set_comm(s, &r);
-		else if (r.kind == PERFDATA_MAP)
-			ret = names_map(s->n, &r, e);
-		else if (r.kind == PERFDATA_SAMPLE)
+		ret = tasks_record(s->tasks, &r, e);
+		if (!ret)
+			ret = names_record(s->n, &r, e);
+		if (!ret && r.kind == PERFDATA_SAMPLE)
 			put_sample(s, &r);
 		if (!ret && (s->out.len >= OUT_CHUNK || s->out.failed))
 			ret = push(s, e);
@@ -186,7 +147,8 @@ static int script(const char *input, const char *buildid_dir, struct err *e)
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
-	ret = perfdata_open(&s->p, input, e);
+	s->tasks = tasks_create();
+	ret = s->tasks ? perfdata_open(&s->p, input, e) : err_set(e, ENOMEM, "out of memory");
 	if (!ret)
 		ret = names_create(&s->n, s->p, buildid_dir, e);
 	if (!ret) {
@@ -196,6 +158,7 @@ static int script(const char *input, const char *buildid_dir, struct err *e)
 		ret = print_samples(s, e);
 	}
 	names_destroy(s->n);
+	tasks_destroy(s->tasks);
 	perfdata_close(s->p);
 	buf_deinit(&s->out);
 	free(s);

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -323,17 +324,55 @@ static const struct profile_module **shown_modules(struct sink_perfdata *p, size
 	return shown;
 }
 
+/*
+ * What goes before the first sample: one range for each name, the last; its
+ * earlier places have maps of their own, in their time. And, for those who want
+ * perf annotate, the list that makes perf accept the kcore: see docs/perf-data.md.
+ */
+static int put_early(struct sink_perfdata *p, const struct profile_module **m, size_t n,
+		     struct err *e)
+{
+	cleanup_free const struct profile_module **last = calloc(n + 1, sizeof(*last));
+	struct buf list;
+	size_t nlast = 0, left;
+	int ret = 0;
+
+	if (!last)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	buf_init(&list);
+	for (size_t i = 0; i < n; i++) {
+		size_t k;
+
+		for (k = 0; k < nlast && strcmp(last[k]->name, m[i]->name); k++)
+			;
+		if (k == nlast)
+			nlast++;
+		/* In the order of the calls: p->module is one array. */
+		if (!last[k] || last[k] < m[i])
+			last[k] = m[i];
+	}
+	for (size_t k = 0; k < nlast; k++)
+		buf_printf(&list, "%s %" PRIu64 " 1 - Live 0x%016" PRIx64 "\n", last[k]->name,
+			   last[k]->len, last[k]->addr);
+	ret = list.failed ? err_set(e, ENOMEM, "%s: out of memory", p->path)
+			  : perfdata_write_early(&p->w, last, nlast, &left, e);
+	if (!ret && !p->opt.single_file)
+		ret = put_file(p, "kcore_dir/modules.full", list.data, list.len, e);
+	buf_deinit(&list);
+	return ret;
+}
+
 /* Names and maps of all modules, now that all are known. *kallsyms: with their functions. */
 static int finish_modules(struct sink_perfdata *p, struct buf *kallsyms, struct err *e)
 {
 	cleanup_free const struct profile_module **shown = NULL;
-	size_t n = 0, left;
+	size_t n = 0;
 	int ret;
 
 	shown = shown_modules(p, &n);
 	if (!shown)
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
-	ret = perfdata_write_early(&p->w, shown, n, &left, e);
+	ret = put_early(p, shown, n, e);
 	if (ret)
 		return ret;
 	perfdata_kallsyms_modules(kallsyms, &p->kallsyms, shown, n);
@@ -356,8 +395,8 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 
 	if (ret || !map->elf)
 		return ret;
-	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, "elf", map->elf,
-		  map->elf_len);
+	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, buildid_file(map->path),
+		  map->elf, map->elf_len);
 	if (p->opt.single_file)
 		return 0;
 	buildid_hex(name + 4, map->build_id, PERFDATA_BUILD_ID_SIZE);
