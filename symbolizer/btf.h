@@ -55,7 +55,8 @@ size_t btf_size(const struct btf *b);
 
 /*
  * Answers (symbolizer/types.h); valid as long as b is. Of several structures with
- * one name, the first one that has the member answers.
+ * one name, the first one that has the member answers. pahole, which writes it, makes
+ * one array of an array of arrays: [n] counts the innermost elements.
  */
 struct types btf_types(const struct btf *b);
 
