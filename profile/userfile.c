@@ -102,7 +102,6 @@ static void remark_mismatch(struct search *s, const char *path, const struct use
 /* Is this open file the one? Takes fd. true: s->f has it. */
 static bool try_fd(struct search *s, int fd, const char *path, enum userfile_place place)
 {
-	cleanup_close int own = fd;
 	struct userelf *u;
 	struct file_bytes bytes;
 	struct file_source src;
@@ -117,6 +116,7 @@ static bool try_fd(struct search *s, int fd, const char *path, enum userfile_pla
 		return false;
 	}
 	ret = map_fd(&map, fd, USERFILE_MAX_LEN);
+	close(fd);
 	if (ret < 0) {
 		remark(s, USERFILE_UNREADABLE, EACCES, path, strerror(-ret));
 		return false;

@@ -22,6 +22,8 @@ static void append(const char *s, size_t n, void *ctx)
 {
 	struct result *r = ctx;
 
+	if (n == 0)
+		return; /* s may be NULL then */
 	if (n >= sizeof(r->text) - r->len)
 		longjmp(r->too_long, 1);
 	memcpy(r->text + r->len, s, n);

@@ -32,6 +32,7 @@ E2E = [
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),
+    ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
     # The first of these five lines take minutes once, and then find their result in a cache.
