@@ -36,6 +36,13 @@
  */
 typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len);
 
+/* Code outside of the kernel's own text: a module's. */
+struct unwind_region {
+	uint64_t start, end;	      /* [start, end), in the kernel's half of the address space */
+	const struct orc *orc;	      /* run-time addresses; NULL: it has none */
+	const struct symtab *symbols; /* run-time addresses; may be NULL */
+};
+
 struct unwinder {
 	unwind_read_text read_text;
 	void *ctx;
@@ -49,6 +56,9 @@ struct unwinder {
 	uint64_t user_start, user_end; /* user text known to keep frame pointers; both 0: none */
 	bool frame_pointers;	       /* the kernel's code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
+	/* Sorted, not overlapping; borrowed, may be replaced between two calls of unwind(). */
+	const struct unwind_region *region;
+	size_t nregions;
 };
 
 /*
