@@ -37,6 +37,13 @@
  */
 typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len);
 
+/* Code outside of the kernel's own text: a module's. */
+struct unwind_region {
+	uint64_t start, end;	      /* [start, end), in the kernel's half of the address space */
+	const struct orc *orc;	      /* run-time addresses; NULL: it has none */
+	const struct symtab *symbols; /* run-time addresses; may be NULL */
+};
+
 struct unwinder {
 	unwind_read_text read_text;
 	void *ctx;
@@ -55,6 +62,9 @@ struct unwinder {
 	 * and checked by its text (unwind_user.c). read NULL: only user_start..user_end.
 	 */
 	struct memory programs;
+	/* Sorted, not overlapping; borrowed, may be replaced between two calls of unwind(). */
+	const struct unwind_region *region;
+	size_t nregions;
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a guest that stands still (tests/e2e/snapshot.c) runs: its current tasks,
- * and all tasks, to compare with what its console says.
+ * What a guest that stands still (tests/e2e/snapshot.c) runs: its current
+ * tasks, all tasks and all modules with their symbols, to compare with what its console says.
  *
  *   inspect SNAPSHOT VMLINUX [plain]
  *
@@ -10,6 +10,7 @@
  */
 #include "base/clock.h"
 #include "symbolizer/btf.h"
+#include "symbolizer/linux_module.h"
 #include "symbolizer/linux_task.h"
 #include "symbolizer/symfile.h"
 #include "tests/snapshot.h"
@@ -34,8 +35,8 @@ static int fail(const char *what, const struct err *e)
 
 static void print_task(const struct linux_task *t)
 {
-	printf("  %u/%u %s%s parent %u/%u start %.6f mm %llx stack %llx\n", t->tgid, t->pid, t->comm,
-	       t->is_kthread ? " (kernel)" : "", t->parent_tgid, t->parent_pid,
+	printf("  %u/%u %s%s parent %u/%u start %.6f mm %llx stack %llx\n", t->tgid, t->pid,
+	       t->comm, t->is_kthread ? " (kernel)" : "", t->parent_tgid, t->parent_pid,
 	       (double)t->start_time / 1e9, (unsigned long long)t->mm,
 	       (unsigned long long)t->stack);
 }
@@ -81,6 +82,55 @@ static int show_tasks(const struct types *types, const struct symtab *symbols)
 	return 0;
 }
 
+static void print_symbols(const struct symtab *t)
+{
+	for (size_t i = 0; t && i < symtab_count(t); i++) {
+		const struct symbol *s = symtab_at(t, i);
+
+		printf("    %llx %llx %c %s\n", (unsigned long long)s->addr,
+		       (unsigned long long)s->size, s->type, s->name);
+	}
+}
+
+static int show_modules(const struct types *types, const struct symtab *symbols)
+{
+	struct linux_module_layout l;
+	struct linux_module_list list;
+	struct err e = { 0 };
+	uint64_t t0, hash = 0;
+
+	if (linux_module_layout(&l, types, symbols, &e)) {
+		printf("no modules: %s\n", e.text);
+		return 0;
+	}
+	if (linux_module_list(&l, &mem, &list, &e))
+		return fail("modules", &e);
+	t0 = clock_mono_ns();
+	printf("%zu modules, %zu skipped%s; hash: %d, ", list.n, list.skipped,
+	       list.cut ? ", cut" : "", linux_module_hash(&l, &mem, &hash));
+	printf("%llx, %.3f ms\n", (unsigned long long)hash, (double)(clock_mono_ns() - t0) / 1e6);
+	for (size_t i = 0; i < list.n; i++) {
+		struct linux_module *x = &list.module[i];
+
+		err_clear(&e);
+		if (linux_module_load(&l, &mem, x, &e))
+			printf("  %s\n", e.text);
+		printf("  %s state %d text %llx-%llx init %llx-%llx %zu symbols, %zu + %zu ORC, "
+		       "build id ",
+		       x->name, (int)x->state, (unsigned long long)x->text.start,
+		       (unsigned long long)x->text.end, (unsigned long long)x->init_text.start,
+		       (unsigned long long)x->init_text.end,
+		       x->symbols ? symtab_count(x->symbols) : 0, x->orc ? orc_count(x->orc) : 0,
+		       x->init_orc ? orc_count(x->init_orc) : 0);
+		for (unsigned int b = 0; b < x->build_id_len; b++)
+			printf("%02x", x->build_id[b]);
+		printf("\n");
+		print_symbols(x->symbols);
+	}
+	linux_module_list_deinit(&list);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct file_map file;
@@ -105,7 +155,8 @@ int main(int argc, char **argv)
 	err_clear(&e);
 	if (btf)
 		types = btf_types(btf);
-	if (show_tasks(btf ? &types : NULL, f.symbols))
+	if (show_tasks(btf ? &types : NULL, f.symbols) ||
+	    show_modules(btf ? &types : NULL, f.symbols))
 		return 1;
 	btf_destroy(btf);
 	symfile_deinit(&f);
