@@ -30,6 +30,7 @@ struct guest {
 	struct guest_tasks *tasks; /* NULL: they can't be told apart */
 	struct guest_dsos *dsos;
 	struct guest_maps *maps;
+	struct guest_modules *modules;
 	uint64_t swept_ns, searched_ns;
 };
 
@@ -56,7 +57,9 @@ static int create_tasks(struct guest *g, struct err *e)
 	const struct target_linux *l = &g->target->linux_facts;
 	int ret = 0;
 
-	if (l->have_current)
+	if (l->have_modules)
+		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
+	if (!ret && l->have_current)
 		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
 	if (ret || !l->have_task || !l->have_mm || !l->have_file)
 		return ret;
@@ -182,6 +185,7 @@ void guest_destroy(struct guest *g)
 {
 	if (!g)
 		return;
+	guest_modules_destroy(g->modules);
 	guest_maps_destroy(g->maps);
 	guest_dsos_destroy(g->dsos);
 	guest_tasks_destroy(g->tasks);
@@ -273,6 +277,13 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		.stack = stack,
 	};
 	ret = see_task(g, s, out, &task, e);
+	if (!ret && g->modules && (s->regs.rip & KERNEL_HALF)) {
+		bool in_kernel =
+			s->regs.rip >= g->unwinder.text_start && s->regs.rip < g->unwinder.text_end;
+
+		ret = guest_modules_see(g->modules, s->regs.rip, in_kernel, s->time_ns, e);
+		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
+	}
 	unwind(&g->unwinder, s, stack);
 	if (!ret && g->maps && task && task->mm && stack->n > stack->n_kernel)
 		ret = guest_maps_see(g->maps, task->pid, task->mm, s->regs.cr3, s->time_ns,
@@ -282,6 +293,12 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
+	for (size_t i = 0; i < g->unwinder.nregions; i++) {
+		const struct unwind_region *r = &g->unwinder.region[i];
+
+		if (va >= r->start && va < r->end)
+			return r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
+	}
 	return g->unwinder.symbols ? symtab_lookup(g->unwinder.symbols, va, off) : NULL;
 }
 
@@ -296,12 +313,17 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->dsos = *guest_dsos_stats(g->dsos);
 	if (g->maps)
 		out->maps = *guest_maps_stats(g->maps);
+	if (g->modules)
+		out->modules = *guest_modules_stats(g->modules);
 	out->slide = g->slide;
 	out->moves = g->opt.moves;
 	out->have_tasks = l->have_task && g->tasks;
 	out->have_maps = g->maps != NULL;
+	out->have_modules = g->modules != NULL;
 	if (!out->have_tasks)
 		snprintf(out->no_tasks, sizeof(out->no_tasks), "%.199s", l->task_note.text);
 	if (!out->have_maps)
 		snprintf(out->no_maps, sizeof(out->no_maps), "%.199s", l->mm_note.text);
+	if (!out->have_modules)
+		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
 }

@@ -12,6 +12,7 @@
 
 #include "profile/guest_maps.h"
 #include "profile/guest_memory.h"
+#include "profile/guest_modules.h"
 #include "profile/sink.h"
 #include "profile/target.h"
 #include "symbolizer/kslide.h"
@@ -28,11 +29,12 @@ struct guest_stats {
 	struct guest_tasks_stats tasks;
 	struct guest_dso_stats dsos;
 	struct guest_maps_stats maps;
+	struct guest_modules_stats modules;
 	struct kslide slide; /* when it was looked for */
 	bool moves;
 	bool have_tasks; /* tasks could be told apart in the end */
-	bool have_maps;
-	char no_tasks[200], no_maps[200]; /* why not */
+	bool have_maps, have_modules;
+	char no_tasks[200], no_maps[200], no_modules[200]; /* why not */
 };
 
 struct guest;

@@ -32,10 +32,11 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 	if (!symbols) {
 		note = &l->task_note;
 		err_set(note, ENOENT, "the kernel's symbols are not known");
-		l->mm_note = *note;
+		l->mm_note = l->module_note = *note;
 		return;
 	}
 	find_tasks(l, types, symbols);
+	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;
 	if (!types) {
 		no_types(&l->mm_note);
 		return;

@@ -12,17 +12,20 @@
 #include "symbolizer/kimage.h"
 #include "symbolizer/linux_file.h"
 #include "symbolizer/linux_mm.h"
+#include "symbolizer/linux_module.h"
 #include "symbolizer/linux_task.h"
 
 struct target_linux {
 	bool have_current;	 /* task.current, per_cpu and init_task are known */
 	bool have_task;		 /* and so are the members of a task */
 	bool have_mm, have_file; /* mappings of processes; pages of files */
+	bool have_modules;
 	struct linux_task_layout task;
 	struct linux_mm_layout mm;
 	struct linux_file_layout file;
+	struct linux_module_layout modules;
 	struct err types_note; /* why there are no types; code 0: there are */
-	struct err task_note, mm_note;
+	struct err task_note, mm_note, module_note;
 };
 
 /*
