@@ -35,9 +35,8 @@ struct walk {
 	const struct unwinder *u;
 	const struct sample *s;
 	struct stack *out;
-	uint64_t text_start, text_end; /* of the privilege level that we are at */
-	bool user;
-	bool guessed; /* a frame was searched for: the stack can't be complete any more */
+	struct code code; /* of the privilege level that we are at */
+	bool guessed;	  /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
 	 * consumed outward only, which is what makes every walk end.
@@ -72,7 +71,7 @@ bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at);
 enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 
-/* unwind_orc.c; w->u->orc is there and the frame is the kernel's. */
+/* unwind_orc.c; the kernel has ORC tables and the frame is the kernel's. */
 enum step step_orc(struct walk *w, struct scan_regs *r);
 /* The last resort; never STEP_UNKNOWN. */
 enum step step_scanned(struct walk *w, struct scan_regs *r);
