@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/elfsynth.h"
+#include "symbolizer/linux_image.h"
 #include "symbolizer/userelf.h"
 
 #include <errno.h>
@@ -150,16 +151,22 @@ static void set_build_id(struct guest_dso *o, const uint8_t *id, unsigned int le
  */
 static void make_up_id(struct guest_dso *o)
 {
-	uint64_t lane[3] = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u };
 	const uint8_t *p = (const uint8_t *)&o->id;
 
-	for (unsigned int i = 0; i < 3; i++) {
-		for (size_t k = 0; k < sizeof(o->id); k++)
-			lane[i] = (lane[i] ^ p[k]) * 0x100000001b3u;
-		for (const char *s = o->path ? o->path : ""; *s; s++)
+	guest_dso_name_id(o->build_id, o->path ? o->path : "");
+	for (size_t i = 0; i < sizeof(o->id); i++)
+		o->build_id[i % GUEST_BUILD_ID] =
+			(uint8_t)(o->build_id[i % GUEST_BUILD_ID] * 31 + p[i]);
+}
+
+void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name)
+{
+	uint64_t lane[3] = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u };
+
+	for (unsigned int i = 0; i < 3; i++)
+		for (const char *s = name; *s; s++)
 			lane[i] = (lane[i] ^ (uint8_t)*s) * 0x100000001b3u;
-	}
-	memcpy(o->build_id, lane, sizeof(o->build_id));
+	memcpy(id, lane, GUEST_BUILD_ID);
 }
 
 /* -- putting it together -------------------------------------------------------------- */
@@ -298,8 +305,7 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 	return o;
 }
 
-struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t space, uint64_t start,
-				    uint64_t end)
+struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space)
 {
 	static const struct linux_file_id none;
 	struct guest_dso *o = find(d, &none);
@@ -307,16 +313,15 @@ struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t space, uint64
 	struct file_bytes b;
 	struct file_source src;
 
-	/* A vdso of two pages is common; one of 64 KiB is none. */
-	if (o || end <= start || end - start > 65536)
+	if (o)
 		return o;
-	bytes = malloc(end - start);
-	if (!bytes || !memory_read(d->memory, space, start, bytes, end - start))
-		return NULL;
-	o = add(d, &none, "[vdso]");
+	bytes = malloc(LINUX_VDSO_MAX);
+	b = (struct file_bytes){ .data = bytes };
+	if (bytes)
+		b.len = linux_vdso_read(d->mm, d->memory, mm, space, bytes);
+	o = b.len ? add(d, &none, "[vdso]") : NULL;
 	if (!o)
 		return NULL;
-	b = (struct file_bytes){ .data = bytes, .len = end - start };
 	src = file_source_of_bytes(&b);
 	load(d, o, &src);
 	return o;

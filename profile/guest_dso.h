@@ -46,9 +46,10 @@ void guest_dsos_destroy(struct guest_dsos *d);
 
 /* The file behind a mapping with one. NULL: it cannot be told which that is. */
 struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path);
-/* The kernel's vdso as this process (its CR3) has it mapped at [start, end). */
-struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t space, uint64_t start,
-				    uint64_t end);
+/* The vdso of this process; space is its CR3. NULL: it cannot be read. */
+struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space);
+/* A build id made of a name, for what has none: perf takes what shares one for the same. */
+void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name);
 
 const struct guest_dso_stats *guest_dsos_stats(const struct guest_dsos *d);
 /* i-th of all, for reports; NULL behind the last. */

@@ -93,8 +93,7 @@ static struct guest_dso *dso_of(struct guest_maps *g, const struct process *p, u
 	if (v->file)
 		return guest_dso_of_file(g->dsos, v->file, name);
 	if (!strcmp(name, "[vdso]"))
-		return guest_dso_of_vdso(g->dsos, cr3, v->start, v->end);
-	(void)p;
+		return guest_dso_of_vdso(g->dsos, p->mm, cr3);
 	return NULL;
 }
 
@@ -108,8 +107,7 @@ static struct guest_dso *dso_of(struct guest_maps *g, const struct process *p, u
 static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 		    const struct linux_vma *v, uint64_t time_ns, struct err *e)
 {
-	static const uint8_t no_file[GUEST_BUILD_ID] = { 'k', 'v', 'm', 'p', 'r', 'o',
-							 'f', ' ', 'a', 'n', 'o', 'n' };
+	uint8_t name_id[GUEST_BUILD_ID];
 	cleanup_free char *name = malloc(LINUX_PATH_MAX);
 	struct profile_map map = {
 		.pid = p->pid,
@@ -120,7 +118,7 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 		.time_ns = time_ns,
 		.prot = (v->flags & LINUX_VM_READ ? PROT_READ : 0) |
 			(v->flags & LINUX_VM_WRITE ? PROT_WRITE : 0) | PROT_EXEC,
-		.build_id = no_file,
+		.build_id = name_id,
 	};
 	struct guest_dso *dso;
 	int ret;
@@ -132,6 +130,7 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 	else if (!strcmp(name, "//anon"))
 		snprintf(name, LINUX_PATH_MAX, ANONYMOUS);
 	map.path = name;
+	guest_dso_name_id(name_id, name);
 	dso = dso_of(g, p, cr3, v, name);
 	if (dso) {
 		map.build_id = dso->build_id;

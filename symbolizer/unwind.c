@@ -12,10 +12,10 @@ enum step walk_finish(struct walk *w, enum stack_end end)
 	/* However whole it looks: something on the way was only searched for. */
 	if (w->guessed && (end == STACK_END_ROOT || end == STACK_END_USER))
 		end = STACK_END_SCANNED;
-	if (w->user)
+	if (w->code.user)
 		w->out->user_end = (uint8_t)end;
 	/* What the program's frames come to does not make the kernel's incomplete. */
-	if (!w->user || w->out->n_kernel == 0)
+	if (!w->code.user || w->out->n_kernel == 0)
 		w->out->end = (uint8_t)end;
 	return STEP_END;
 }
@@ -32,7 +32,7 @@ bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
 	o->quality[o->n] = (uint8_t)q;
 	o->exact[o->n] = exact;
 	o->n++;
-	if (!w->user)
+	if (!w->code.user)
 		o->n_kernel = o->n;
 	return true;
 }
@@ -82,19 +82,19 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 	uint64_t target, off;
 	uint8_t rel[8];
 
-	if (w->user || n < 5)
+	if (w->code.user || n < 5)
 		return false;
 	/* call *mem (6 or 7 bytes) became call rel32 (5) and a nop */
 	if (p[n - 5] == 0xff && (p[n - 4] == 0x15 || (p[n - 4] == 0x14 && p[n - 3] == 0x25)))
 		return true;
 	/* call __x86_indirect_thunk_reg (5 bytes) became call *reg (2 or 3) and a nop */
-	for (unsigned int k = 2; k <= 3 && w->u->symbols; k++) {
+	for (unsigned int k = 2; k <= 3; k++) {
 		if (p[n - k] != 0xe8 || w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
 			continue;
 		target = ret - k + 5 +
 			 (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 | rel[2] << 16 |
 						      (uint32_t)rel[3] << 24);
-		sym = symtab_lookup(w->u->symbols, target, &off);
+		sym = code_symbol(&w->code, target, &off);
 		if (sym && off == 0 && !strncmp(sym->name, "__x86_indirect_", 15))
 			return true;
 	}
@@ -103,19 +103,19 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 
 bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
 {
+	const struct unwind_region *text = code_at(&w->code, ret - 1);
 	uint64_t from = ret - 8;
 	uint8_t p[8];
 	size_t n;
 
-	if (ret <= w->text_start || ret > w->text_end)
+	if (!text)
 		return false;
-	if (ret - w->text_start < 8)
-		from = w->text_start;
+	if (ret - text->start < 8)
+		from = text->start;
 	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
 	if (n < ret - from)
 		return false;
-	if (insn_call_before(ret, p, n, target) &&
-	    (!*target || (*target >= w->text_start && *target < w->text_end)))
+	if (insn_call_before(ret, p, n, target) && (!*target || code_at(&w->code, *target)))
 		return true;
 	*target = 0;
 	return patched_call_before(w, p, n, ret);
@@ -129,15 +129,16 @@ static bool is_start_of_cpu(const struct walk *w, uint64_t ret)
 {
 	uint8_t p[2];
 
-	return !w->user && ret > w->text_start + 2 && ret <= w->text_end &&
+	return !w->code.user && ret > w->code.own.start + 2 && ret <= w->code.own.end &&
 	       w->u->read_text(w->u->ctx, ret - 2, p, 2) == 2 && p[0] == 0x48 && p[1] == 0xcb;
 }
 
 static void enter_user(struct walk *w)
 {
-	w->user = true;
-	w->text_start = w->u->user_start;
-	w->text_end = w->u->user_end;
+	w->code.user = true;
+	w->code.own.start = w->u->user_start;
+	w->code.own.end = w->u->user_end;
+	w->code.own.orc = NULL;
 }
 
 /* Is it the ring-3 part of the kernel's own image? */
@@ -156,16 +157,15 @@ static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
 /* The text may be anywhere; what is there is read as it is checked. */
 static void enter_program(struct walk *w)
 {
-	w->user = w->program = true;
-	w->text_start = 4096;
-	w->text_end = UINT64_C(1) << 47;
+	w->program = w->code.user = true;
+	w->code.own = (struct unwind_region){ .start = 4096, .end = UINT64_C(1) << 47 };
 }
 
 /* Continue at an interrupted place: its registers are all known. */
 static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 {
 	if (cs & 3) {
-		if (w->user)
+		if (w->code.user)
 			return walk_finish(w, STACK_END_BAD_CHAIN);
 		walk_finish(w, STACK_END_USER);
 		if (in_user_text(w->u, r->rip))
@@ -177,7 +177,7 @@ static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 	} else if (r->rip == 0) {
 		/* The empty pt_regs at the end of a kernel thread's stack. */
 		return walk_finish(w, STACK_END_ROOT);
-	} else if (w->user || (!w->u->orc && (r->rip < w->text_start || r->rip >= w->text_end))) {
+	} else if (w->code.user || (!w->u->orc && !code_at(&w->code, r->rip))) {
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	} else if (w->u->orc && !(r->rip >> 63)) {
 		/* ORC leads to registers that are there, also those of code it does not know. */
@@ -201,7 +201,7 @@ enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
 	uint8_t b[PT_SIZE];
 	int slice;
 
-	if (at % 8 || w->user)
+	if (at % 8 || w->code.user)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	/* On the way out entry code pops them one by one; below rsp nothing was copied. */
 	if (r->whole && at < r->rsp && r->rsp - at <= PT_IP)
@@ -230,7 +230,7 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 	uint8_t b[IRET_SIZE];
 	int slice;
 
-	if (at % 8 || w->user)
+	if (at % 8 || w->code.user)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	slice = walk_read(w, at, b, sizeof(b));
 	if (slice < 0)
@@ -333,9 +333,9 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 	struct scan sc;
 
 	/* Entry code has no frame but marks the registers below it. */
-	if ((r->rbp & 1) && !w->user)
+	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
-	sc = framescan(w->u, r, w->text_start, w->text_end, true);
+	sc = framescan(&w->code, r, true);
 	/*
 	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
 	 * itself that comes back to rbp.
@@ -345,23 +345,31 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 	return walk_scan(w, r, &sc);
 }
 
+static bool has_names(const struct walk *w, uint64_t va)
+{
+	const struct unwind_region *text = code_at(&w->code, va);
+
+	return text && text->symbols;
+}
+
 /* The function at rip was stopped at any instruction of it. */
 static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 {
-	struct scan sc = framescan(w->u, r, w->text_start, w->text_end, false);
+	struct scan sc = framescan(&w->code, r, false);
 
 	/* An iretq whose frame is yet to be pushed starts something new; it is no way back. */
 	if (sc.kind == SCAN_UNKNOWN || (sc.kind == SCAN_IRET && sc.off < 0)) {
-		sc = framescan_linear(w->u, r->rip);
+		sc = framescan_linear(&w->code, r->rip);
 		if (sc.kind == SCAN_UNKNOWN)
 			return step_frameless(w, r);
-	} else if (sc.kind == SCAN_FRAME && sc.weak && !w->u->symbols) {
+	} else if (sc.kind == SCAN_FRAME && sc.weak && !has_names(w, r->rip)) {
 		/* Without names: does the code give back what it pushed, instead of a frame? */
-		struct scan far = framescan(w->u, r, w->text_start, w->text_end, true);
+		struct scan far = framescan(&w->code, r, true);
 
 		if (far.kind == SCAN_AT_RSP && far.by_return)
 			sc = far;
-	} else if (sc.kind == SCAN_FRAME && sc.weak && frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
+	} else if (sc.kind == SCAN_FRAME && sc.weak &&
+		   frame_owner(&w->code, r->rip, 0) == OWNER_NONE) {
 		return step_frameless(w, r);
 	}
 	return walk_scan(w, r, &sc);
@@ -372,7 +380,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc;
 
-	switch (frame_owner(w->u, r->rip, 1)) {
+	switch (frame_owner(&w->code, r->rip, 1)) {
 	case OWNER_FRAME:
 	case OWNER_PART:
 		return walk_frame(w, r);
@@ -385,10 +393,10 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 	}
 	if (r->rbp == 0)
 		return walk_finish(w, STACK_END_ROOT);
-	if ((r->rbp & 1) && !w->user)
+	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	/* Without names only the code itself can tell an entry stub from a function. */
-	sc = framescan(w->u, r, w->text_start, w->text_end, false);
+	sc = framescan(&w->code, r, false);
 	if (sc.kind == SCAN_UNKNOWN)
 		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
 	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
@@ -414,8 +422,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.u = u,
 		.s = s,
 		.out = out,
-		.text_start = u->text_start,
-		.text_end = u->text_end,
+		.code = { u, { u->text_start, u->text_end, u->orc, u->symbols }, false },
 	};
 	struct scan_regs r = {
 		.rip = s->regs.rip,
@@ -445,17 +452,17 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 	}
 	(void)walk_push(&w, r.rip, FRAME_REGS, true);
 	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
-	if (!w.user && (s->regs.cs & 3) == 3) {
+	if (!w.code.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;
 		if (!at_system_call(&w, &r))
 			return;
 	}
-	if (!w.user && !u->frame_pointers && !orc) {
+	if (!w.code.user && !u->frame_pointers && !orc) {
 		out->end = STACK_END_NO_FP;
 		return;
 	}
-	if (!w.program && !orc && (r.rip < w.text_start || r.rip >= w.text_end)) {
-		out->end = w.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
+	if (!w.program && !orc && !code_at(&w.code, r.rip)) {
+		out->end = w.code.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
 		return;
 	}
 	if (!w.program && !orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
@@ -474,11 +481,11 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			walk_program(&w, &r);
 			return;
 		}
-		if (u->orc && !w.user) {
+		if (u->orc && !w.code.user) {
 			st = step_orc(&w, &r);
 			if (st != STEP_UNKNOWN)
 				continue;
-			if (!u->frame_pointers || r.rip < w.text_start || r.rip >= w.text_end) {
+			if (!u->frame_pointers || !code_at(&w.code, r.rip)) {
 				st = step_scanned(&w, &r);
 				continue;
 			}

@@ -49,9 +49,9 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 
 	if (interrupted && in_linkage_stub(w, r->rip))
 		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
-	sc = framescan(w->u, r, w->text_start, w->text_end, true);
+	sc = framescan(&w->code, r, true);
 	if (sc.kind == SCAN_UNKNOWN) {
-		sc = framescan(w->u, r, w->text_start, w->text_end, false);
+		sc = framescan(&w->code, r, false);
 		/* That it calls something says nothing here. */
 		if (sc.weak)
 			sc.kind = SCAN_UNKNOWN;
@@ -77,14 +77,14 @@ void walk_program(struct walk *w, struct scan_regs *r)
 	const struct unwinder u = {
 		.read_text = read_program,
 		.ctx = &p,
-		.text_start = w->text_start,
-		.text_end = w->text_end,
+		.text_start = w->code.own.start,
+		.text_end = w->code.own.end,
 		.frame_pointers = true,
 	};
 	enum step st = STEP_ON;
 
-	w->u = &u;
+	w->u = w->code.u = &u;
 	while (st == STEP_ON)
 		st = step_program(w, r);
-	w->u = all;
+	w->u = w->code.u = all;
 }

@@ -35,10 +35,9 @@ struct walk {
 	const struct unwinder *u;
 	const struct sample *s;
 	struct stack *out;
-	uint64_t text_start, text_end; /* of the privilege level that we are at */
-	bool user;
-	bool program; /* user, and its text is read through u->programs */
-	bool guessed; /* a frame was searched for: the stack can't be complete any more */
+	struct code code; /* of the privilege level that we are at */
+	bool program;	  /* a program's, whose text is read through u->programs */
+	bool guessed;	  /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
 	 * consumed outward only, which is what makes every walk end.
@@ -81,7 +80,7 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 /* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
 void walk_program(struct walk *w, struct scan_regs *r);
 
-/* unwind_orc.c; w->u->orc is there and the frame is the kernel's. */
+/* unwind_orc.c; the kernel has ORC tables and the frame is the kernel's. */
 enum step step_orc(struct walk *w, struct scan_regs *r);
 /* The last resort; never STEP_UNKNOWN. */
 enum step step_scanned(struct walk *w, struct scan_regs *r);

@@ -80,7 +80,6 @@ static inline void write_profile(const struct original *o, const char *root, con
 				     .freq_hz = 1000,
 				     .vcpus = 1,
 				     .hostname = "host",
-				     .osrelease = "",
 				     .argc = 1,
 				     .argv = argv };
 	struct profile_totals totals = { .json = "{}" };
@@ -98,7 +97,7 @@ static inline void write_profile(const struct original *o, const char *root, con
 	snprintf(cache, sizeof(cache), "%s/.debug", root);
 	ret = sink_perfdata_create(&sink, &opt, &e);
 	ret = ret ? ret : sink->ops->begin(sink, &info, &e);
-	ret = ret ? ret : sink->ops->comm(sink, 7, 7, "guestprog", 5000000000u, &e);
+	ret = ret ? ret : sink->ops->comm(sink, 7, 7, "guestprog", false, 5000000000u, &e);
 	for (unsigned int i = 0; i < o->u.nseg; i++) {
 		const struct userelf_segment *g = &o->u.seg[i];
 
