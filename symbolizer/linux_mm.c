@@ -2,6 +2,7 @@
 #include "symbolizer/linux_mm.h"
 
 #include "base/cleanup.h"
+#include "symbolizer/linux_maple.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +11,6 @@
 #define MAX_USER (UINT64_C(1) << 56) /* the end of user space with five levels */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define TRIES 4u
-
-#define MAPLE_NODE_SIZE 256u
-#define MAPLE_TYPE(enode) ((enode) >> 3 & 15)
-#define MAPLE_ROOT_BIT UINT64_C(2)
-enum { MAPLE_DENSE, MAPLE_LEAF_64, MAPLE_RANGE_64, MAPLE_ARANGE_64 };
-/* An entry that says "reserved": a fork that failed half-way leaves it (XA_ZERO_ENTRY). */
-#define MAPLE_ZERO_ENTRY UINT64_C(0x406)
 
 #define VMA_MAX_SPAN 512u
 
@@ -137,10 +131,10 @@ static int resolve_node(struct linux_maple *n, const struct types *t, const char
 	n->npivots = pivot.size / 8;
 	n->slot = slot.off;
 	n->nslots = slot.size / 8;
-	if (n->nslots < 2 || n->nslots > MAPLE_NODE_SIZE / 8 || n->npivots + 1 < n->nslots ||
+	if (n->nslots < 2 || n->nslots > LINUX_MAPLE_NODE / 8 || n->npivots + 1 < n->nslots ||
 	    n->npivots > n->nslots || (pivot.off | slot.off) % 8 ||
-	    pivot.off > MAPLE_NODE_SIZE - n->npivots * 8 ||
-	    slot.off > MAPLE_NODE_SIZE - n->nslots * 8 || n->meta_end >= MAPLE_NODE_SIZE)
+	    pivot.off > LINUX_MAPLE_NODE - n->npivots * 8 ||
+	    slot.off > LINUX_MAPLE_NODE - n->nslots * 8 || n->meta_end >= LINUX_MAPLE_NODE)
 		return err_set(e, EINVAL, "guest kernel's types: struct %s isn't laid out as known",
 			       name);
 	return 0;
@@ -215,7 +209,7 @@ struct walk {
 	const struct memory *m;
 	uint64_t mm;
 	uint32_t flags;
-	uint32_t seen, nodes;
+	uint32_t seen;
 	uint64_t end; /* of the last mapping */
 	struct linux_vmas *out;
 };
@@ -287,91 +281,28 @@ static enum linux_why walk_list(struct walk *w, uint64_t at)
 	return why;
 }
 
-static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
-				unsigned int depth);
-
-static enum linux_why walk_slot(struct walk *w, uint64_t entry, bool leaf, uint64_t lo, uint64_t hi,
-				unsigned int depth)
+static enum linux_why take_entry(void *ctx, uint64_t first, uint64_t last, uint64_t entry)
 {
-	if (!leaf)
-		return entry ? walk_node(w, entry, lo, hi, depth) : LINUX_CHANGING;
-	if (!entry || entry == MAPLE_ZERO_ENTRY)
-		return LINUX_OK;
-	return take_vma(w, entry, lo, hi, NULL);
-}
-
-/* The last slot in use, as ma_data_end() of lib/maple_tree.c finds it. */
-static unsigned int last_slot(const struct linux_maple *k, const uint8_t *node, bool arange,
-			      uint64_t hi)
-{
-	uint64_t pivot = word(node, k->pivot + 8 * (k->npivots - 1));
-	unsigned int last;
-
-	if (arange || !pivot)
-		last = node[k->meta_end];
-	else
-		last = pivot == hi ? k->npivots - 1 : k->npivots;
-	return last < k->nslots ? last : k->nslots - 1;
-}
-
-/* enode covers lo..hi */
-static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
-				unsigned int depth)
-{
-	uint64_t at = enode & ~(uint64_t)(MAPLE_NODE_SIZE - 1);
-	unsigned int type = MAPLE_TYPE(enode), last;
-	const struct linux_maple *k = type == MAPLE_ARANGE_64 ? &w->l->arange : &w->l->range;
-	enum linux_why why = LINUX_OK;
-	uint8_t node[MAPLE_NODE_SIZE];
-
-	if (at < KERNEL_HALF || (enode & 3))
-		return LINUX_CHANGING;
-	if (type == MAPLE_DENSE || type > MAPLE_ARANGE_64)
-		return LINUX_UNKNOWN;
-	if (depth >= LINUX_MM_MAX_HEIGHT || ++w->nodes > LINUX_MM_MAX_NODES)
-		return LINUX_TOO_MANY;
-	if (!memory_read(w->m, MEMORY_KERNEL, at, node, sizeof(node)))
-		return LINUX_UNREADABLE;
-	if ((word(node, 0) & ~(uint64_t)(MAPLE_NODE_SIZE - 1)) == at)
-		return LINUX_CHANGING; /* dead */
-
-	last = last_slot(k, node, type == MAPLE_ARANGE_64, hi);
-	for (unsigned int i = 0; i <= last && why == LINUX_OK; i++) {
-		uint64_t pivot = i < k->npivots ? word(node, k->pivot + 8 * i) : hi;
-
-		if (i == last || (!pivot && i))
-			pivot = hi;
-		if (pivot < lo || pivot > hi)
-			return LINUX_CHANGING;
-		why = walk_slot(w, word(node, k->slot + 8 * i), type == MAPLE_LEAF_64, lo, pivot,
-				depth + 1);
-		if (pivot == hi)
-			break;
-		lo = pivot + 1;
-	}
-	return why;
+	return take_vma(ctx, entry, first, last, NULL);
 }
 
 static enum linux_why walk_once(struct walk *w)
 {
 	const struct linux_mm_layout *l = w->l;
-	enum linux_why why = LINUX_OK;
+	enum linux_why why;
 	uint32_t count;
 	uint64_t root;
 
-	w->seen = w->nodes = 0;
+	w->seen = 0;
 	w->end = 0;
 	w->out->n = 0;
 	if (!memory_u64(w->m, w->mm + l->mm_root, &root))
 		return LINUX_UNREADABLE;
-	if (!l->maple)
-		why = walk_list(w, root);
-	else if (root)
-		/* A tree without nodes has one entry, for address 0: no VMA. */
-		why = root & MAPLE_ROOT_BIT ? walk_node(w, root & ~MAPLE_ROOT_BIT, 0, UINT64_MAX, 0)
-					    : LINUX_CHANGING;
+	why = l->maple ? linux_maple_walk(l, w->m, root, take_entry, w) : walk_list(w, root);
 	if (why != LINUX_OK)
 		return why;
+	if (l->mm_map_count == LINUX_NO_MEMBER)
+		return LINUX_OK;
 	if (!memory_u32(w->m, w->mm + l->mm_map_count, &count))
 		return LINUX_UNREADABLE;
 	return count == w->seen ? LINUX_OK : LINUX_CHANGING;

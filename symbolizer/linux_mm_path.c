@@ -118,9 +118,9 @@ static enum linux_why path_from_file(struct path *p)
 static enum linux_why start_at(struct path *p, uint64_t file)
 {
 	const struct linux_mm_layout *l = p->l;
-	uint32_t mnt = l->file_mnt, dentry = l->file_dentry, mode;
+	uint32_t mnt = l->file_mnt, dentry = l->file_dentry, mode = 0;
 
-	if (!memory_u32(p->m, file + l->file_mode, &mode))
+	if (l->file_mode != LINUX_NO_MEMBER && !memory_u32(p->m, file + l->file_mode, &mode))
 		return LINUX_UNREADABLE;
 	if ((mode & FILE_MODE_BACKING) && l->user_mnt != LINUX_NO_MEMBER &&
 	    l->user_dentry != LINUX_NO_MEMBER) {
@@ -165,6 +165,17 @@ enum linux_why linux_vma_name(const struct linux_mm_layout *l, const struct memo
 	return LINUX_OK;
 }
 
+/* A number that the kernel has, or that stays 0 because it is not known where. */
+static bool optional_u64(const struct memory *m, uint64_t at, uint32_t off, uint64_t *v)
+{
+	return off == LINUX_NO_MEMBER || memory_u64(m, at + off, v);
+}
+
+static bool optional_u32(const struct memory *m, uint64_t at, uint32_t off, uint32_t *v)
+{
+	return off == LINUX_NO_MEMBER || memory_u32(m, at + off, v);
+}
+
 enum linux_why linux_file_identify(const struct linux_mm_layout *l, const struct memory *m,
 				   uint64_t file, struct linux_file_id *out)
 {
@@ -173,16 +184,14 @@ enum linux_why linux_file_identify(const struct linux_mm_layout *l, const struct
 
 	memset(&id, 0, sizeof(id));
 	if (!memory_u64(m, file + l->file_inode, &id.inode) ||
-	    !memory_u64(m, id.inode + l->inode_ino, &id.ino) ||
-	    !memory_u64(m, id.inode + l->inode_size, &id.size) ||
-	    !memory_u64(m, id.inode + l->inode_sb, &sb) || !memory_u32(m, sb + l->sb_dev, &id.dev))
+	    !optional_u64(m, id.inode, l->inode_ino, &id.ino) ||
+	    !optional_u64(m, id.inode, l->inode_size, &id.size) ||
+	    !optional_u64(m, id.inode, l->inode_mtime, &mtime) ||
+	    !optional_u32(m, id.inode, l->inode_mtime_ns, &id.mtime_ns) ||
+	    !optional_u32(m, id.inode, l->inode_generation, &id.generation))
 		return LINUX_UNREADABLE;
-	if (l->inode_mtime != LINUX_NO_MEMBER &&
-	    (!memory_u64(m, id.inode + l->inode_mtime, &mtime) ||
-	     !memory_u32(m, id.inode + l->inode_mtime_ns, &id.mtime_ns)))
-		return LINUX_UNREADABLE;
-	if (l->inode_generation != LINUX_NO_MEMBER &&
-	    !memory_u32(m, id.inode + l->inode_generation, &id.generation))
+	if (l->inode_sb != LINUX_NO_MEMBER && (!memory_u64(m, id.inode + l->inode_sb, &sb) ||
+					       !memory_u32(m, sb + l->sb_dev, &id.dev)))
 		return LINUX_UNREADABLE;
 	id.mtime_s = (int64_t)mtime;
 	*out = id;
