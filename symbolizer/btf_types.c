@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Members looked at for one question: the same anonymous union may be in many. */
-#define MAX_VISITS (1u << 16)
+#define MAX_VISITS (1u << 14)
 
 /* A place in a structure. */
 struct place {

@@ -17,7 +17,7 @@
  * (free_kernel_image_pages() in arch/x86/mm/init.c); below _text and behind _end
  * nothing is mapped (cleanup_highmap()).
  *
- * Takes tens of milliseconds and, while it runs, memory for the whole kernel. The
+ * Takes some 0.1 s for a stock kernel and, while it runs, memory for all of it. The
  * guest may run meanwhile: tables that are read here do not change after boot.
  * The result points nowhere into the guest; const and lock-free.
  */

@@ -233,39 +233,54 @@ static int take_structure(struct index *x, Dwarf_Die *die)
 	return name ? index_add(x, name, dwarf_dieoffset(die), size) : 0;
 }
 
-static int take_enumerators(struct index *x, Dwarf_Die *die)
+static int take_enumerator(struct index *x, Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die);
+	Dwarf_Attribute a;
+	Dwarf_Sword v;
+	Dwarf_Word u;
+
+	if (!name || !dwarf_attr(die, DW_AT_const_value, &a))
+		return 0;
+	/* Signed ones have a signed form; the others would be extended by their top bit. */
+	switch (dwarf_whatform(&a)) {
+	case DW_FORM_sdata:
+	case DW_FORM_implicit_const:
+		if (dwarf_formsdata(&a, &v) != 0)
+			return 0;
+		break;
+	default:
+		if (dwarf_formudata(&a, &u) != 0)
+			return 0;
+		v = (Dwarf_Sword)u;
+	}
+	return index_add(x, name, (uint64_t)v, 0);
+}
+
+static bool holds_enumerators(int tag)
+{
+	return tag == DW_TAG_enumeration_type || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_union_type;
+}
+
+/* clang puts enums without a name where they are declared, into a structure. */
+static int take_enumerators_at(struct index *x, Dwarf_Die *die, unsigned int depth)
 {
 	Dwarf_Die d;
+	int ret = 0;
 
-	if (dwarf_tag(die) != DW_TAG_enumeration_type || dwarf_child(die, &d) != 0)
+	if (!holds_enumerators(dwarf_tag(die)) || depth == MAX_DEPTH || dwarf_child(die, &d) != 0)
 		return 0;
-	do {
-		const char *name = dwarf_diename(&d);
-		Dwarf_Attribute a;
-		Dwarf_Sword v;
-		Dwarf_Word u;
-		int ret;
+	do
+		ret = dwarf_tag(&d) == DW_TAG_enumerator ? take_enumerator(x, &d)
+							 : take_enumerators_at(x, &d, depth + 1);
+	while (ret == 0 && dwarf_siblingof(&d, &d) == 0);
+	return ret;
+}
 
-		if (dwarf_tag(&d) != DW_TAG_enumerator || !name ||
-		    !dwarf_attr(&d, DW_AT_const_value, &a))
-			continue;
-		/* Signed ones have a signed form; the others would be extended by their top bit. */
-		switch (dwarf_whatform(&a)) {
-		case DW_FORM_sdata:
-		case DW_FORM_implicit_const:
-			if (dwarf_formsdata(&a, &v) != 0)
-				continue;
-			break;
-		default:
-			if (dwarf_formudata(&a, &u) != 0)
-				continue;
-			v = (Dwarf_Sword)u;
-		}
-		ret = index_add(x, name, (uint64_t)v, 0);
-		if (ret < 0)
-			return ret;
-	} while (dwarf_siblingof(&d, &d) == 0);
-	return 0;
+static int take_enumerators(struct index *x, Dwarf_Die *die)
+{
+	return take_enumerators_at(x, die, 0);
 }
 
 /* One more unit into x: 1, or 0 when there is none left. */

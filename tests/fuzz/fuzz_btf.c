@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAMES 12u
+#define MAX_NAMES 8u
 
 static unsigned int take_names(const uint8_t *data, size_t size, const char *out[MAX_NAMES])
 {
