@@ -122,7 +122,7 @@ static bool has(const struct symtab *t, uint64_t addr, const char *name)
 
 static FILE *tool(const char *what, const char *path)
 {
-	char cmd[4096];
+	char cmd[8192];
 	FILE *f;
 
 	snprintf(cmd, sizeof(cmd), "%s '%s' 2>/dev/null", what, path);
