@@ -17,7 +17,7 @@ BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev l
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
 TEST="libcmocka-dev clang perl git
-	linux-source-6.1 bc bison flex cpio libssl-dev kmod xz-utils lz4"
+	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
 
 case ${1:-build} in
 build)    want="$BUILD" ;;
