@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest.h"
 
+#include "symbolizer/livekernel.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@ struct guest {
 	struct unwinder unwinder;
 	struct kslide_ref *slide_ref; /* while the slide is looked for */
 	struct kslide slide;
+	struct symtab *boot_symbols; /* the decompressor's one name; NULL: none */
 	struct userfile_finder finder;
 	bool have_finder;
 	struct guest_tasks *tasks; /* NULL: they can't be told apart */
@@ -68,6 +71,44 @@ static int create_tasks(struct guest *g, struct err *e)
 	return ret ? ret : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->sink, e);
 }
 
+/* Tell the capture path where tasks are, which it could not know when the guest started. */
+static void set_late_plan(struct guest *g)
+{
+	const struct target *t = g->target;
+	struct capture_task_plan plan;
+
+	if (!t->linux_facts.have_current)
+		return;
+	plan = target_task_plan(&t->linux_facts.task, t->linux_facts.have_task);
+	/* It counts from linked addresses. */
+	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
+		plan.current -= t->slide;
+	vm_set_task_plan(g->vm, &plan);
+}
+
+/*
+ * The decompressor runs where it was loaded, without names: one for all of it tells
+ * where the time before the kernel went.
+ */
+static int name_decompressor(struct guest *g, struct err *e)
+{
+	struct profile_module m = { .name = "decompressor", .time_ns = 1 };
+	uint64_t high;
+	int ret;
+
+	vm_boot_memory(g->vm, &m.addr, &high);
+	m.len = high - m.addr;
+	g->boot_symbols = symtab_create();
+	if (!g->boot_symbols)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = symtab_add(g->boot_symbols, m.addr, m.len, 'T', "decompressor");
+	if (ret)
+		return err_set(e, -ret, "the decompressor's name: %s", strerror(-ret));
+	ret = symtab_freeze(g->boot_symbols, e);
+	m.symbols = g->boot_symbols;
+	return ret ? ret : g->sink->ops->module(g->sink, &m, e);
+}
+
 /* Where the kernel is has been settled, whatever came out. */
 static int begin(struct guest *g, bool known, struct err *e)
 {
@@ -100,9 +141,33 @@ static int begin(struct guest *g, bool known, struct err *e)
 		g->unwinder.frame_pointers = false;
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
+	if (!ret && g->opt.moves) {
+		/* It may lie where the kernel came to lie afterwards. */
+		g->unwinder.load_len = 0;
+		ret = name_decompressor(g, e);
+	}
 	/* What is read of the image is read by now. */
 	target_settle(t);
 	return ret || !known ? ret : create_tasks(g, e);
+}
+
+/* The kernel without its image: when its entry points are set its tables are all there. */
+static int read_live(struct guest *g, uint64_t inside, struct err *e)
+{
+	struct livekernel *l = NULL;
+	struct err why = { 0 };
+	int ret = livekernel_read(&l, &g->reader, inside, &why);
+
+	if (ret == -ENOMEM)
+		return err_set(e, ENOMEM, "out of memory");
+	if (ret < 0) {
+		g->target->symbol_note = why;
+		return begin(g, false, e);
+	}
+	target_take_live(g->target, l);
+	livekernel_destroy(l);
+	set_late_plan(g);
+	return begin(g, true, e);
 }
 
 static int move(struct guest *g, struct err *e)
@@ -133,6 +198,12 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 		return true;
 	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
 		return false;
+	if (g->target->live) {
+		if (!s->lstar)
+			return false;
+		*ret = read_live(g, s->lstar, e);
+		return true;
+	}
 	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);
 	if (g->slide.status == KSLIDE_NOT_YET)
 		return false;
@@ -165,7 +236,9 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
-	if (!ret && opt->moves) {
+	if (!ret && target->live) {
+		g->opt.moves = false;
+	} else if (!ret && opt->moves) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
 			kslide_prepare(g->slide_ref, &target->kernel, target->symbols);
@@ -191,6 +264,7 @@ void guest_destroy(struct guest *g)
 	guest_tasks_destroy(g->tasks);
 	if (g->have_finder)
 		userfile_finder_deinit(&g->finder);
+	symtab_destroy(g->boot_symbols);
 	free(g->slide_ref);
 	free(g);
 }
@@ -226,7 +300,6 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 static void search_tasks(struct guest *g, const struct sample *s)
 {
 	struct target_linux *l = &g->target->linux_facts;
-	struct capture_task_plan plan;
 	struct linux_task_layout found = l->task;
 
 	if (l->have_task || s->task.state != SAMPLE_TASK_POINTER ||
@@ -238,12 +311,7 @@ static void search_tasks(struct guest *g, const struct sample *s)
 	l->task = found;
 	l->have_task = true;
 	guest_tasks_members_known(g->tasks);
-	plan = target_task_plan(&found, true);
-	/* The capture path counts from linked addresses. */
-	if (plan.current >= g->target->kernel.text + g->target->slide &&
-	    plan.current < g->target->kernel.end + g->target->slide)
-		plan.current -= g->target->slide;
-	vm_set_task_plan(g->vm, &plan);
+	set_late_plan(g);
 }
 
 static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
@@ -293,6 +361,8 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
+	if (!(va & KERNEL_HALF))
+		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 	for (size_t i = 0; i < g->unwinder.nregions; i++) {
 		const struct unwind_region *r = &g->unwinder.region[i];
 
