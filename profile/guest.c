@@ -21,7 +21,7 @@ struct guest {
 	struct vm *vm;
 	struct sink *sink;
 	struct guest_options opt;
-	bool ready, told_pseudo;
+	bool is_linux, ready, told_pseudo;
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
@@ -131,7 +131,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 	g->unwinder = target_unwinder(t);
 	g->unwinder.read_text = read_text;
 	g->unwinder.ctx = g;
-	if (t->image.is_linux)
+	if (g->is_linux)
 		g->unwinder.programs = g->reader;
 	if (!known) {
 		/* Names and tables at wrong addresses are worse than none. */
@@ -139,6 +139,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 		g->unwinder.orc = NULL;
 		g->unwinder.text_start = g->unwinder.text_end = 0;
 		g->unwinder.frame_pointers = false;
+		target_drop_names(t);
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
 	if (!ret && g->opt.moves) {
@@ -232,7 +233,8 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 	g->opt = *opt;
 	guest_memory_init(&g->memory, vm_memory(vm));
 	g->reader = guest_memory_reader(&g->memory);
-	if (target->image.is_linux) {
+	g->is_linux = target->image.is_linux;
+	if (g->is_linux) {
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
@@ -318,7 +320,7 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 		    const struct guest_task **task, struct err *e)
 {
 	*task = NULL;
-	if (!g->tasks || s->task.state == SAMPLE_TASK_UNASKED)
+	if (!g->tasks)
 		return pseudo_task(g, s, out, e);
 	search_tasks(g, s);
 	if (s->time_ns - g->swept_ns > SWEEP_NS) {
@@ -386,6 +388,7 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
 	out->slide = g->slide;
+	out->is_linux = g->is_linux;
 	out->moves = g->opt.moves;
 	out->have_tasks = l->have_task && g->tasks;
 	out->have_maps = g->maps != NULL;

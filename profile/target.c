@@ -298,6 +298,16 @@ int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err 
 	return 0;
 }
 
+void target_drop_names(struct target *t)
+{
+	symtab_destroy(t->symbols);
+	orc_destroy(t->orc);
+	t->symbols = NULL;
+	t->orc = NULL;
+	t->symbol_source = NULL;
+	t->frame_pointers = false;
+}
+
 static void take_types(struct target *t, const struct livekernel *l)
 {
 	struct btf *btf = NULL;

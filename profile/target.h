@@ -82,6 +82,9 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
  */
 int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err *e);
 
+/* They turned out to be another kernel's: names and tables at wrong addresses are worse than none. */
+void target_drop_names(struct target *t);
+
 /*
  * Take names, tables and types from what was read out of memory, at run-time
  * addresses, in place of the image's. What l owns is taken over; l can go.
