@@ -37,7 +37,7 @@ def elf(notes, sections_at):
 
 
 def main():
-    for kind in range(4):
+    for kind in range(6):
         put("fuzz_linux_mm", "scene-%d" % kind, bytes([kind]))
         for i, what in enumerate((0, 1, 2, 4, 6, 6 + 8 * 3, 7)):
             first = bytes([kind])
