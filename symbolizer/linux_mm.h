@@ -77,6 +77,7 @@ struct linux_mm_layout {
 	uint32_t vma_next; /* lists only */
 	uint32_t vma_span; /* the members above lie in so many bytes */
 	uint32_t file_mnt, file_dentry, file_inode, file_mode;
+	uint32_t file_mapping;
 	uint32_t user_mnt, user_dentry; /* of struct backing_file (6.8); may be absent */
 	uint32_t dentry_parent, dentry_name, dentry_name_len, dentry_pprev;
 	uint32_t mount_mnt, mount_parent, mount_mountpoint; /* in struct mount */

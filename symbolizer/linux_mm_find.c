@@ -392,6 +392,7 @@ static bool find_file_words(const struct finder *f, struct best *best)
 static void set_file_words(struct linux_mm_layout *l, const struct file_words *c)
 {
 	l->file_inode = (uint32_t)c->inode * 8;
+	l->file_mapping = (uint32_t)c->mapping * 8;
 	l->file_dentry = (uint32_t)c->dentry * 8;
 	l->file_mnt = l->file_dentry - 8; /* struct path: mnt, dentry */
 	l->dentry_parent = (uint32_t)c->parent * 8;
