@@ -8,6 +8,8 @@
 
 #include "tests/unit/linux_mm_fixture.h"
 
+#include <elf.h>
+
 #define LF_VMAS 11u /* of each process */
 
 /* Offsets in the structures below. */
@@ -33,6 +35,8 @@ enum {
 	LF_INODE_SIZE = 512,
 	LF_DENTRY_PARENT = 32,
 	LF_DENTRY_SIZE = 128,
+	LF_HEAD = 16, /* of the pages in struct address_space */
+	LF_SIZE = 80, /* in struct inode */
 };
 
 struct lf {
@@ -41,6 +45,9 @@ struct lf {
 	uint64_t file[3]; /* /bin/worker, /lib/libc.so, a memfd */
 	uint64_t dentry[3];
 	uint64_t root, mnt, image;
+	/* Of the first two files, when they have pages: lf_elf_file() */
+	struct linux_file_known mapped[2];
+	uint64_t inode[2], low[2], top[2];
 };
 
 static inline uint64_t lf_dentry(struct lm *g, uint64_t parent, const char *name, uint64_t inode)
@@ -149,6 +156,44 @@ static inline struct lf lf_scene(struct lm *g)
 	lf_process(g, &s, 0);
 	lf_process(g, &s, 1);
 	return s;
+}
+
+/* A page of the file, with the bytes that the process has at va. */
+static inline uint64_t lf_page(struct lm *g, uint64_t mapping, uint64_t index, uint64_t va)
+{
+	uint64_t at = lm_alloc(g, 4096, 4096), page = LM_VMEMMAP + ((at - LM_DIRECT) >> 12) * 64;
+
+	memcpy(lm_ptr(g, at, 4096), g->user + (va - LM_USER), 4096);
+	lm_put64(g, page, 1u << 2);
+	lm_put64(g, page + 24, mapping);
+	lm_put64(g, page + 32, index);
+	return page;
+}
+
+/* Two pages of an ELF file, which the process has as well; its array has two levels or one. */
+static inline void lf_elf_file(struct lm *g, struct lf *s, size_t i, bool levels)
+{
+	uint64_t va = LM_USER + i * 0x2000, as;
+	Elf64_Ehdr h = { .e_shoff = 0x5000 + i * 64, .e_shnum = 3, .e_shentsize = 64 };
+
+	memcpy(h.e_ident, ELFMAG, SELFMAG);
+	h.e_ident[EI_CLASS] = ELFCLASS64;
+	memset(g->user + i * 0x2000, 'a' + (int)i, 0x2000);
+	memcpy(g->user + i * 0x2000, &h, sizeof(h));
+	memcpy(&s->inode[i], lm_ptr(g, s->file[i] + LF_FILE_INODE, 8), 8);
+	as = s->inode[i] + LF_INODE_DATA;
+	lm_put64(g, s->inode[i] + LF_SIZE, h.e_shoff + 3 * 64);
+
+	s->low[i] = lm_alloc(g, 40 + 64 * 8, 64);
+	s->top[i] = lm_alloc(g, 40 + 64 * 8, 64);
+	*lm_ptr(g, s->top[i], 1) = 6;
+	lm_put64(g, s->top[i] + 40, s->low[i] + 2);
+	lm_put64(g, as + LF_HEAD, (levels ? s->top[i] : s->low[i]) + 2);
+	lm_put64(g, s->low[i] + 40, lf_page(g, as, 0, va));
+	lm_put64(g, s->low[i] + 48, lf_page(g, as, 1, va + 4096));
+	s->mapped[i] = (struct linux_file_known){
+		.vma = { .start = va, .end = va + 0x2000, .file = s->file[i] }, .space = LM_CR3
+	};
 }
 
 #endif
