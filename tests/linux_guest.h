@@ -345,7 +345,8 @@ static const struct guest_type guest_types_table[] = {
 };
 
 /* ctx: the path of a member that these types do not have, or NULL. */
-static inline int guest_member(void *ctx, const char *structure, const char *path, struct type_member *out)
+static inline int guest_member(void *ctx, const char *structure, const char *path,
+			       struct type_member *out)
 {
 	for (size_t i = 0; i < sizeof(guest_types_table) / sizeof(guest_types_table[0]); i++) {
 		const struct guest_type *t = &guest_types_table[i];
