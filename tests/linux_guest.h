@@ -25,6 +25,7 @@
 #define GUEST_MODULE(i) (GUEST_BASE + 0x17000 + 0x400 * (uint64_t)(i))
 #define GUEST_NMODULES 2u
 #define GUEST_KALLSYMS (GUEST_BASE + 0x18000)
+#define GUEST_NOTES (GUEST_KALLSYMS + 0x1000)
 #define GUEST_ORC_IP 0xffffffffa0010000ull
 #define GUEST_TEXT(i) (0xffffffffa0000000ull + 0x4000 * (uint64_t)(i))
 #define GUEST_TEXT_BYTES 0x1000u
@@ -61,6 +62,7 @@ enum {
 	GM_ORC = 176,
 	GM_KALLSYMS = 184,
 	GM_BUILD_ID = 192,
+	GM_NOTES = 216,
 	GK_SYMTAB = 0,
 	GK_NUM = 8,
 	GK_STRTAB = 16,
@@ -237,6 +239,24 @@ static inline void guest_make_symbols(struct guest *g)
 	}
 }
 
+/* The first module's note sections: one of another kind, one with two notes. */
+static inline void guest_make_notes(struct guest *g)
+{
+	static const uint32_t other[] = { 4, 4, 256, 0x756e694c, 7 };
+	static const uint32_t two[] = {
+		4, 1, 1, 0x00554e47, 9, 4, 20, 3, 0x00554e47, 1, 2, 3, 4, 5
+	};
+
+	guest_u64(g, GUEST_MODULE(0) + GM_NOTES, GUEST_NOTES);
+	guest_u32(g, GUEST_NOTES + 8, 2);
+	guest_u64(g, GUEST_NOTES + 16 + 16, sizeof(other));
+	guest_u64(g, GUEST_NOTES + 16 + 24, GUEST_NOTES + 0x100);
+	guest_u64(g, GUEST_NOTES + 80 + 16, sizeof(two));
+	guest_u64(g, GUEST_NOTES + 80 + 24, GUEST_NOTES + 0x200);
+	guest_put(g, GUEST_NOTES + 0x100, other, sizeof(other));
+	guest_put(g, GUEST_NOTES + 0x200, two, sizeof(two));
+}
+
 /* Half of the entries for the text, half for the init text; 6.4's layout. */
 static inline void guest_make_orc(struct guest *g)
 {
@@ -286,6 +306,7 @@ static inline void guest_make(struct guest *g, bool canary)
 				 GUEST_MODULE(1) + GM_LIST },
 		   3);
 	guest_make_symbols(g);
+	guest_make_notes(g);
 	guest_make_orc(g);
 }
 
@@ -335,6 +356,11 @@ static const struct guest_type guest_types_table[] = {
 	{ "module", "mem[5].size", GM_INIT_SIZE, 4 },
 	{ "module", "kallsyms", GM_KALLSYMS, 8 },
 	{ "module", "build_id", GM_BUILD_ID, 20 },
+	{ "module", "notes_attrs", GM_NOTES, 8 },
+	{ "module_notes_attrs", "notes", 8, 4 },
+	{ "module_notes_attrs", "attrs", 16, 0 },
+	{ "bin_attribute", "size", 16, 8 },
+	{ "bin_attribute", "private", 24, 8 },
 	{ "module", "arch.num_orcs", GM_NORCS, 4 },
 	{ "module", "arch.orc_unwind_ip", GM_ORC_IP, 8 },
 	{ "module", "arch.orc_unwind", GM_ORC, 8 },
@@ -363,9 +389,10 @@ static inline int guest_member(void *ctx, const char *structure, const char *pat
 static inline int guest_size(void *ctx, const char *structure, uint64_t *out)
 {
 	(void)ctx;
-	(void)structure;
-	(void)out;
-	return -ENOENT;
+	if (strcmp(structure, "bin_attribute") != 0)
+		return -ENOENT;
+	*out = 64;
+	return 0;
 }
 
 static inline int guest_enumerator(void *ctx, const char *name, int64_t *out)

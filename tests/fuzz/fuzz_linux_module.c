@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hostile modules. The input: a byte of flags (1: no typetab), then changes to a
+ * Hostile modules. The input: a byte of flags (1: no typetab, else 2: no build_id), then changes to a
  * sound guest's memory: u8 kind, u16 where, u16 what.
  */
 #include "tests/fuzz/fuzz.h"
@@ -73,11 +73,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct types types = guest_types;
 	struct cursor c;
 	uint64_t hash;
+	uint8_t flags;
 	size_t n;
 
 	cursor_init(&c, data, size);
-	if (cursor_u8(&c) & 1)
-		types.ctx = (void *)(uintptr_t) "typetab";
+	flags = cursor_u8(&c);
+	if (flags & 3)
+		types.ctx = (void *)(uintptr_t)((flags & 1) ? "typetab" : "build_id");
 	guest_make(&g, false);
 	if (!symbols)
 		symbols = guest_symbols();

@@ -50,6 +50,8 @@ def main():
     put("fuzz_linux_module", "orc", 0, *[(6, i, 0x0BAD) for i in range(0, 90, 3)])
     put("fuzz_linux_module", "orc-ip", 0, *[(5, i, 0x8000) for i in range(0, 90, 5)])
     put("fuzz_linux_module", "many-orcs", 0, (7, module(0x1000 + 160), 3))
+    put("fuzz_linux_module", "note", 2, (2, module(0x3200), 0x7FFF))
+    put("fuzz_linux_module", "notes", 2)
     put("fuzz_linux_module", "third", 0, (4, 0, 2), (0, module(0x1408), 0x1808 // 8))
 
 

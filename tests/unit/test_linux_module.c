@@ -46,7 +46,7 @@ static void offsets(void **state)
 	assert_int_equal(l.text_base, GM_TEXT);
 	assert_int_equal(l.init_base, GM_INIT);
 	assert_int_equal(l.typetab, GK_TYPETAB);
-	assert_int_equal(l.notes_attrs, LINUX_MODULE_NONE);
+	assert_int_equal(l.notes_attrs, GM_NOTES);
 	assert_int_equal(linux_module_layout(&l, NULL, s, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "no type information"));
 	err_clear(&e);
@@ -121,6 +121,31 @@ static void symbols_and_tables(void **state)
 	assert_int_equal(linux_module_load(&l, &mem, &list.module[1], &e), 0);
 	assert_int_equal(symtab_count(list.module[1].symbols), 1);
 	assert_null(list.module[1].orc);
+}
+
+/* Kernels that do not keep build ids still show the notes. */
+static void build_id_by_note(void **state)
+{
+	static const uint8_t id[20] = { 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5 };
+
+	(void)state;
+	l.build_id = LINUX_MODULE_NONE;
+	expect(2, 0, false);
+	assert_int_equal(list.module[0].build_id_len, 20);
+	assert_memory_equal(list.module[0].build_id, id, 20);
+	assert_int_equal(list.module[1].build_id_len, 0);
+	/* longer than the section, than an id, than what we take */
+	guest_u32(&g, GUEST_NOTES + 0x200 + 24, 21);
+	expect(2, 0, false);
+	assert_int_equal(list.module[0].build_id_len, 0);
+	guest_u32(&g, GUEST_NOTES + 0x200 + 24, 20);
+	guest_u32(&g, GUEST_NOTES + 0x200, 0xfffffffe);
+	expect(2, 0, false);
+	assert_int_equal(list.module[0].build_id_len, 0);
+	guest_make(&g, false);
+	guest_u64(&g, GUEST_NOTES + 80 + 16, 1u << 20);
+	expect(2, 0, false);
+	assert_int_equal(list.module[0].build_id_len, 0);
 }
 
 /* Few entries do not tell 4.14's layout from 4.18's: unknown is never taken for an end. */
@@ -294,9 +319,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(offsets),	   TEST(listed),	TEST(symbols_and_tables),
-		TEST(old_letters), TEST(table_layouts), TEST(damaged_parts),
-		TEST(lying_lists), TEST(changes),	TEST(regions),
+		TEST(offsets),	     TEST(listed),	     TEST(symbols_and_tables),
+		TEST(old_letters),   TEST(build_id_by_note), TEST(table_layouts),
+		TEST(damaged_parts), TEST(lying_lists),	     TEST(changes),
+		TEST(regions),
 	};
 
 	return cmocka_run_group_tests_name("linux_module", tests, NULL, NULL);
