@@ -22,7 +22,7 @@ struct debuginfo {
 	char *path;
 	struct file_map file, alt;
 	struct lines *lines;
-	uint64_t text;
+	uint64_t text, text_end;
 	char note[256];
 };
 
@@ -67,24 +67,35 @@ static char *format(const char *fmt, ...)
 
 /* -- one file ----------------------------------------------------------------------------- */
 
-static uint64_t text_of(const struct file_map *m, const char *name)
+static void find_text(struct debuginfo *d)
 {
-	uint64_t low = 0, kernel = 0;
+	uint64_t half = 0;
 	struct elf64 f;
 
-	if (elf64_open(&f, name, m->data, m->len, NULL) < 0)
-		return 0;
+	if (elf64_open(&f, d->path, d->file.data, d->file.len, NULL) < 0)
+		return;
 	for (uint32_t i = 0; i < f.phnum; i++) {
 		Elf64_Phdr p = elf64_phdr(&f, i);
 
-		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X))
-			continue;
-		if (!low || p.p_vaddr < low)
-			low = p.p_vaddr;
-		if (p.p_vaddr >> 63 && (!kernel || p.p_vaddr < kernel))
-			kernel = p.p_vaddr;
+		if (p.p_type == PT_LOAD && (p.p_flags & PF_X))
+			half |= p.p_vaddr & (1ull << 63);
 	}
-	return kernel ? kernel : low;
+	d->text = UINT64_MAX;
+	for (uint32_t i = 0; i < f.phnum; i++) {
+		Elf64_Phdr p = elf64_phdr(&f, i);
+		uint64_t end;
+
+		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || (p.p_vaddr & half) != half)
+			continue;
+		if (p.p_vaddr < d->text)
+			d->text = p.p_vaddr;
+		if (__builtin_add_overflow(p.p_vaddr, p.p_memsz, &end))
+			end = UINT64_MAX;
+		if (end > d->text_end)
+			d->text_end = end;
+	}
+	if (d->text == UINT64_MAX)
+		d->text = 0;
 }
 
 /* Opens it for its lines; it has proven its id. */
@@ -102,8 +113,6 @@ static int take(struct search *s, const char *path, struct err *e)
 	}
 	if (ret == 0 && !(s->found = strdup(path)))
 		ret = err_set(e, ENOMEM, "%s: out of memory", path);
-	if (ret == 0 && d)
-		d->text = text_of(&d->file, path);
 	return ret;
 }
 
@@ -349,6 +358,7 @@ int debuginfo_open(struct debuginfo **out, const struct debuginfo_places *places
 		return ret;
 	}
 	d->path = s.found;
+	find_text(d);
 	find_alt(d, places);
 	*out = d;
 	return 0;
@@ -383,4 +393,9 @@ const char *debuginfo_note(const struct debuginfo *d)
 uint64_t debuginfo_text(const struct debuginfo *d)
 {
 	return d->text;
+}
+
+uint64_t debuginfo_text_end(const struct debuginfo *d)
+{
+	return d->text_end;
 }

@@ -52,7 +52,11 @@ struct lines *debuginfo_lines(struct debuginfo *d);
 const char *debuginfo_path(const struct debuginfo *d);
 /* What is missing although a file was found (the one that dwz made), or "". */
 const char *debuginfo_note(const struct debuginfo *d);
-/* Lowest executable address in the kernel's half, or of all: Linux's _text as linked. */
+/*
+ * Executable segments of the kernel's half, or of all when it has none there: where the
+ * first starts (Linux: _text as linked), and where the last ends.
+ */
 uint64_t debuginfo_text(const struct debuginfo *d);
+uint64_t debuginfo_text_end(const struct debuginfo *d);
 
 #endif
