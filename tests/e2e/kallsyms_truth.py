@@ -106,7 +106,7 @@ check(outside < len(picked) // 100, "%d addresses without a function" % outside)
 p = e2e.kvmprof("symbols", "--json", image)
 facts = json.loads(p.out)
 check(facts["names_from"] == "kallsyms" and facts["names"] >= len(found), "facts: " + p.out)
-for wrong in (["symbols"], ["symbols", "--no"], ["symbols", image, "main"], ["symbols", "--json", image, "1"]):
+for wrong in (["symbols"], ["symbols", "--no"], ["symbols", image, "main"], ["symbols", "--debuginfo"]):
     p = e2e.kvmprof(*wrong)
     check(p.status == 2 and p.err and not p.out, "%s: status %d" % (wrong, p.status))
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/cmd_symbols_at.h"
+
+#include "profile/cmd_debuginfo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* One of them is set, or none. */
+struct source {
+	struct lines *own;
+	struct srcline *found;
+	const char *why; /* neither, as text */
+};
+
+void symbols_at_json_text(const char *key, const char *s)
+{
+	printf("\"%s\":", key);
+	if (!s || !*s) {
+		printf("null");
+		return;
+	}
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < 0x20)
+			printf("\\u%04x", (unsigned int)(unsigned char)*s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static int open_source(struct source *src, const struct symbols_at *s, struct err *e)
+{
+	struct debuginfo_places places = s->places;
+	int ret;
+
+	src->why = "";
+	if (!places.given && !places.map_file &&
+	    lines_open(s->kernel->elf, s->kernel->elf_len, s->path, &src->own, NULL) == 0)
+		return 0;
+	if (isatty(STDERR_FILENO))
+		places.progress = cmd_debuginfo_progress;
+	ret = srcline_create(&src->found, &places, e);
+	if (ret)
+		return ret;
+	srcline_set_id(src->found, s->kernel->build_id, s->kernel->build_id_len);
+	ret = srcline_load(src->found, e);
+	src->why = srcline_why(src->found);
+	/* Not to have found any is no failure. */
+	if (ret != -ENOENT || places.given || places.map_file)
+		return ret;
+	err_clear(e);
+	return 0;
+}
+
+static struct srcline_result lines_at(struct source *src, uint64_t va, struct line_frame *frame)
+{
+	struct srcline_result r = { .frame = frame };
+	struct err e = { 0 };
+	int n;
+
+	if (!src->own)
+		return srcline_of(src->found, va);
+	n = lines_lookup(src->own, va, frame, LINES_MAX_FRAMES, &e);
+	r.n = n > 0 ? (unsigned int)n : 0;
+	if (n < 0)
+		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
+	return r;
+}
+
+/* -- text ------------------------------------------------------------------------------------ */
+
+/* Names come out of files: nothing that a terminal would obey. */
+static void put_plain(const char *s)
+{
+	for (; *s; s++)
+		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+}
+
+static void print_frame(const struct line_frame *f, const char *symbol)
+{
+	fputs("    ", stdout);
+	put_plain(f->function ? f->function : symbol ? symbol : "?");
+	fputs(" at ", stdout);
+	put_plain(f->file ? f->file : "?");
+	if (f->line)
+		printf(":%u", f->line);
+	if (f->line && f->column)
+		printf(":%u", f->column);
+	puts(f->inlined ? " (inlined)" : "");
+}
+
+static void print_text(uint64_t va, const struct symbol *sym, uint64_t off,
+		       const struct srcline_result *r)
+{
+	if (sym)
+		printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va, sym->name, off);
+	else
+		printf("%016" PRIx64 " ?\n", va);
+	for (unsigned int i = 0; i < r->n; i++)
+		print_frame(&r->frame[i], sym && !r->frame[i].inlined ? sym->name : NULL);
+}
+
+/* -- JSON ------------------------------------------------------------------------------------ */
+
+static void print_json(uint64_t va, const struct symbol *sym, uint64_t off,
+		       const struct srcline_result *r)
+{
+	printf("{\"address\":\"0x%" PRIx64 "\",", va);
+	symbols_at_json_text("symbol", sym ? sym->name : NULL);
+	if (sym)
+		printf(",\"offset\":%" PRIu64, off);
+	printf(",\"frames\":[");
+	for (unsigned int i = 0; i < r->n; i++) {
+		const struct line_frame *f = &r->frame[i];
+
+		printf("%s{", i ? "," : "");
+		symbols_at_json_text("function", f->function);
+		putchar(',');
+		symbols_at_json_text("file", f->file);
+		printf(",\"line\":%u,\"column\":%u,\"inlined\":%s}", f->line, f->column,
+		       f->inlined ? "true" : "false");
+	}
+	printf("]}");
+}
+
+static void begin_json(const struct symbols_at *s, const struct source *src)
+{
+	putchar('{');
+	symbols_at_json_text("image", s->path);
+	putchar(',');
+	symbols_at_json_text("debug_file", src->own ? s->path : srcline_file(src->found));
+	putchar(',');
+	symbols_at_json_text("no_lines_because", src->why);
+	printf(",\"addresses\":[");
+}
+
+/* -- interface --------------------------------------------------------------------------------- */
+
+int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
+{
+	struct source src = { 0 };
+	struct line_frame frame[LINES_MAX_FRAMES];
+	int ret = open_source(&src, s, e);
+
+	if (ret == 0 && s->json)
+		begin_json(s, &src);
+	else if (ret == 0 && *src.why)
+		fprintf(stderr, "kvmprof symbols: no source lines: %s\n", src.why);
+	for (size_t i = 0; ret == 0 && address[i]; i++) {
+		uint64_t va = strtoull(address[i], NULL, 16), off = 0;
+		const struct symbol *sym = symtab_lookup(s->symbols, va, &off);
+		struct srcline_result r = lines_at(&src, va, frame);
+
+		if (s->json && i)
+			putchar(',');
+		(s->json ? print_json : print_text)(va, sym, off, &r);
+	}
+	if (ret == 0 && s->json)
+		puts("]}");
+	lines_close(src.own);
+	srcline_destroy(src.found);
+	return ret;
+}
