@@ -38,12 +38,21 @@ void symbols_at_json_text(const char *key, const char *s)
 static int open_source(struct source *src, const struct symbols_at *s, struct err *e)
 {
 	struct debuginfo_places places = s->places;
+	uint8_t id[LINES_MAX_ALT_ID];
+	const char *second = NULL;
 	int ret;
 
 	src->why = "";
 	if (!places.given && !places.map_file &&
-	    lines_open(s->kernel->elf, s->kernel->elf_len, s->path, &src->own, NULL) == 0)
-		return 0;
+	    lines_open(s->kernel->elf, s->kernel->elf_len, s->path, &src->own, NULL) == 0) {
+		(void)lines_alt(src->own, id, &second);
+		if (!second)
+			return 0;
+		/* It needs another one with it, which is a matter of a search. */
+		lines_close(src->own);
+		src->own = NULL;
+		places.given = s->path;
+	}
 	if (isatty(STDERR_FILENO))
 		places.progress = cmd_debuginfo_progress;
 	ret = srcline_create(&src->found, &places, e);
@@ -152,7 +161,8 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 	if (ret == 0 && s->json)
 		begin_json(s, &src);
 	else if (ret == 0 && *src.why)
-		fprintf(stderr, "kvmprof symbols: no source lines: %s\n", src.why);
+		fprintf(stderr, "kvmprof symbols: %s%s\n",
+			src.own || srcline_file(src.found) ? "" : "no source lines: ", src.why);
 	for (size_t i = 0; ret == 0 && address[i]; i++) {
 		uint64_t va = strtoull(address[i], NULL, 16), off = 0;
 		const struct symbol *sym = symtab_lookup(s->symbols, va, &off);

@@ -325,9 +325,8 @@ static void find_alt(struct debuginfo *d, const struct debuginfo_places *places)
 				   ? strdup(name)
 				   : format("%.*s/%s", (int)(slash - d->path), d->path, name)))
 		(void)search(&s, &e);
-	if (s.found && file_map_open(&d->alt, s.found, DEBUGINFO_MAX_FILE, &e) == 0)
-		(void)lines_set_alt(d->lines, d->alt.data, d->alt.len, s.found, &e);
-	else
+	if (!s.found || file_map_open(&d->alt, s.found, DEBUGINFO_MAX_FILE, &e) < 0 ||
+	    lines_set_alt(d->lines, d->alt.data, d->alt.len, s.found, &e) < 0)
 		snprintf(d->note, sizeof(d->note),
 			 "%.100s: some names are missing, they are in %.60s (build id %s)", d->path,
 			 name, s.hex);

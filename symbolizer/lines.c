@@ -95,7 +95,8 @@ static int check_sections(struct lines *l, const struct dwarf_file *file, const 
 
 	if (ret < 0)
 		return ret;
-	if (f.type == ET_REL)
+	/* The file that dwz makes is of that type and needs none. */
+	if (f.type == ET_REL && l)
 		return err_set(e, EINVAL,
 			       "%s: a relocatable file: its debug information has no addresses yet",
 			       name);
@@ -196,7 +197,7 @@ static int file_take(struct dwarf_file *f, const uint8_t *data, size_t len, bool
 /*
  * When a file refers to a second one that it was not given, libdw would look for it on
  * the disk, at a path that the file names. It gets one without contents instead, in
- * which nothing can be found: a header, .shstrtab and an empty .debug_str.
+ * which nothing can be found: a header, .shstrtab and a .debug_line of one zero byte.
  */
 static const struct empty_elf {
 	Elf64_Ehdr eh;
@@ -224,7 +225,7 @@ static const struct empty_elf {
 		  .sh_offset = offsetof(struct empty_elf, nothing),
 		  .sh_size = 1,
 		  .sh_addralign = 1 } },
-	.names = "\0.shstrtab\0.debug_str",
+	.names = "\0.shstrtab\0.debug_line",
 };
 
 static int begin(struct lines *l, struct err *e)
@@ -286,13 +287,17 @@ static unsigned int number_of(Dwarf_Die *die, unsigned int attribute)
 
 /* -- units -------------------------------------------------------------------------------------- */
 
+/* libdw makes paths of these. A string in a second file that we don't have is merely missing. */
 static bool strings_are_sane(const struct lines *l, Dwarf_Die *die)
 {
+	static const unsigned int used[] = { DW_AT_comp_dir, DW_AT_name };
 	Dwarf_Attribute a;
 
-	/* libdw makes paths of these. */
-	return (!dwarf_attr(die, DW_AT_comp_dir, &a) || text_of(l, &a)) &&
-	       (!dwarf_attr(die, DW_AT_name, &a) || text_of(l, &a));
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		if (dwarf_attr(die, used[i], &a) && dwarf_whatform(&a) == DW_FORM_string &&
+		    !text_of(l, &a))
+			return false;
+	return true;
 }
 
 static int add_unit(struct lines *l, Dwarf_Die *die, unsigned int version)
