@@ -61,12 +61,13 @@ void srcline_destroy(struct srcline *s)
 void srcline_set_id(struct srcline *s, const uint8_t *id, size_t len)
 {
 	s->id_len = len < sizeof(s->id) ? len : sizeof(s->id);
-	memcpy(s->id, id, s->id_len);
+	if (s->id_len)
+		memcpy(s->id, id, s->id_len);
 }
 
 void srcline_set_text(struct srcline *s, uint64_t runtime_text)
 {
-	if (s->has_text && s->text != runtime_text)
+	if (!s->has_text || s->text != runtime_text)
 		forget(s);
 	s->text = runtime_text;
 	s->has_text = true;
