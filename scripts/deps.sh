@@ -16,7 +16,7 @@ BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev l
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
-TEST="libcmocka-dev clang perl git
+TEST="libcmocka-dev clang perl git elfutils dwz
 	linux-source-6.1 bc bison flex cpio libssl-dev kmod xz-utils"
 
 case ${1:-build} in
