@@ -10,11 +10,15 @@
 #include <unistd.h>
 
 /* What is used of the library, by the names and types of its header. */
-#define FUNCTIONS(X)                                                                          \
-	X(debuginfod_begin)                                                                   \
-	X(debuginfod_end)                                                                     \
-	X(debuginfod_find_debuginfo) X(debuginfod_set_progressfn) X(debuginfod_set_user_data) \
-		X(debuginfod_get_url)
+/* clang-format off */
+#define FUNCTIONS(X) \
+	X(debuginfod_begin) \
+	X(debuginfod_end) \
+	X(debuginfod_find_debuginfo) \
+	X(debuginfod_set_progressfn) \
+	X(debuginfod_set_user_data) \
+	X(debuginfod_get_url)
+/* clang-format on */
 
 struct library {
 #define X(f) __typeof__(&f) f;
