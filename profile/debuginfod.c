@@ -70,15 +70,19 @@ static struct fetch *user_data(debuginfod_client *c)
 static int on_progress(debuginfod_client *c, long have, long whole)
 {
 	struct fetch *f = user_data(c);
-	const char *url;
+	const char *url, *end;
 	char text[160];
 
 	if (!f || whole <= 0 || have / 1000000 + 1 == f->shown)
 		return 0;
 	f->shown = have / 1000000 + 1;
 	url = f->lib->debuginfod_get_url(c);
-	snprintf(text, sizeof(text), "debuginfod: %ld of %ld MB from %.80s", have / 1000000,
-		 whole / 1000000, url ? url : "a server");
+	if (!url)
+		url = "a server";
+	/* The server alone: the rest is the build id, which is long. */
+	end = strstr(url, "/buildid/");
+	snprintf(text, sizeof(text), "debuginfod: %ld of %ld MB from %.*s", have / 1000000,
+		 whole / 1000000, (int)(end && end - url < 60 ? end - url : 60), url);
 	f->progress(f->ctx, text);
 	return 0;
 }

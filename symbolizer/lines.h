@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Functions inlined into each other at one address. The Debian kernels have up to 20. */
+/* Functions inlined into each other at one address; bench_lines sees up to 12 in kernels. */
 #define LINES_MAX_FRAMES 64u
 #define LINES_MAX_ALT_ID 64u
 

@@ -143,6 +143,7 @@ def debuginfod():
     check(p.status == 0 and ID in p.err and build_id("other") in p.err, "a server with a wrong file: " + p.err)
     Server.answer = "demo.debug"
     finds("debuginfod", env=env("cache-3"))
+    check(not lookup(env=env("cache-3b")).err, "progress is shown although there is no terminal")
     count = len(Server.asked)
     finds("debuginfod's cache", env=env("cache-3"))
     check(len(Server.asked) == count, "fetched a second time")
