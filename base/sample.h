@@ -15,10 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_VERSION 1
-#define SAMPLE_MAX_SLICES 4
-/* Most stack bytes of one sample: four 16 KiB kernel stacks (task, IRQ, exception, NMI). */
-#define SAMPLE_MAX_STACK 65536u
+#define SAMPLE_VERSION 2
+/* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
+#define SAMPLE_MAX_KERNEL_SLICES 4
+#define SAMPLE_MAX_SLICES 5
+/* Most bytes of one stack, and of all. */
+#define SAMPLE_MAX_SLICE 16384u
+#define SAMPLE_MAX_STACK (SAMPLE_MAX_SLICES * SAMPLE_MAX_SLICE)
+#define SAMPLE_COMM 16u
 
 /* Index into sample_regs.gpr: the order of the instruction encoding (SDM vol. 2, table 2-2). */
 /* clang-format off */
@@ -57,6 +61,25 @@ enum sample_stack_end {
 	SAMPLE_STACK_NONE,	/* not even the first bytes could be read */
 };
 
+/* What was found of the task that runs on the vCPU. */
+enum sample_task_state {
+	SAMPLE_TASK_UNASKED = 0, /* the capture plan has no way to it */
+	SAMPLE_TASK_FOUND,
+	SAMPLE_TASK_NOT_YET, /* the kernel has no current task yet, or its place is not known yet */
+	SAMPLE_TASK_UNREADABLE, /* a page on the way is not mapped */
+	SAMPLE_TASK_POINTER,	/* addr alone: where its members are is not known yet */
+};
+
+/* As the kernel keeps it (Linux: task_struct); valid when state is SAMPLE_TASK_FOUND. */
+struct sample_task {
+	uint64_t addr;	   /* guest virtual, of the structure itself */
+	uint64_t mm;	   /* of its address space's; 0: a kernel thread */
+	uint64_t start;	   /* when it started, in the kernel's unit; tells two of one tid apart */
+	uint32_t tid, pid; /* Linux: pid and tgid */
+	char comm[SAMPLE_COMM]; /* may lack its NUL: the guest wrote it */
+	uint8_t state;		/* enum sample_task_state */
+};
+
 struct sample_slice {
 	uint64_t va;  /* guest virtual address of the first byte */
 	uint32_t off; /* into stack[] */
@@ -75,6 +98,9 @@ struct sample {
 	uint32_t overruns;  /* whole timer periods that passed unseen before it */
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
+	uint64_t idt_base; /* IDTR */
+	uint64_t lstar;	   /* the kernel's entry for SYSCALL; 0: not set yet, or not asked for */
+	struct sample_task task;
 	struct sample_slice slice[SAMPLE_MAX_SLICES];
 	uint8_t stack[];
 };

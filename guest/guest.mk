@@ -11,7 +11,8 @@ GUEST_CC ?= gcc
 PYTHON ?= python3
 
 .PHONY: guest
-guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio
+guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
+	$(BUILD)/guest/worker.cpio
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -55,5 +56,26 @@ $(BUILD)/guest/init: $(INIT_OBJS)
 
 $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 	$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
+
+# An ordinary program with a library of its own, as distributions build them but for
+# frame pointers. "-z now": no lazy binding frames in its stacks.
+WORKER_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fno-omit-frame-pointer \
+	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
+	-fdebug-prefix-map=$(CURDIR)=. -Wl,--build-id=sha1 -Wl,-z,now
+WORKER_SRC := guest/worker/worker.c guest/worker/roles.c
+C_LIBRARY = $(shell $(GUEST_CC) -print-file-name=libc.so.6)
+# The name in the psABI.
+LD_SO := /lib64/ld-linux-x86-64.so.2
+
+$(BUILD)/guest/libhot.so: guest/worker/libhot.c guest/worker/worker.h guest/guest.mk
+	@mkdir -p $(@D)
+	$(GUEST_CC) $(WORKER_FLAGS) -fPIC -shared -Wl,-soname,libhot.so -o $@ $<
+
+$(BUILD)/guest/worker: $(WORKER_SRC) $(BUILD)/guest/libhot.so
+	$(GUEST_CC) $(WORKER_FLAGS) -fPIE -pie -pthread -o $@ $^
+
+$(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scripts/mkinitramfs.py
+	$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
+		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
 -include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d)

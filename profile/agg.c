@@ -12,26 +12,26 @@ struct stack_sum {
 	uint64_t ip;
 	const uint8_t *chain;
 	uint32_t nr;
-	uint32_t pid;
-	bool kernel;
+	bool kernel, idle;
+	struct names_view view;
+	/* Of what no key needs: 0. */
+	uint32_t comm, pid, tid, cpu;
 };
 
 struct agg_private {
-	bool exact;
+	struct agg_config config;
+	unsigned int need; /* enum agg_need of all keys */
+	bool filtered;	   /* samples have to pass something */
+	struct names *names;
+	struct tasks *tasks;
 	struct stack_sum *stack;
 	size_t nstacks, stack_cap;
 	uint32_t *slot; /* index + 1 into stack; 0 is free */
 	size_t slots;
 	uint32_t *row_slot; /* likewise into rows */
+	uint64_t *row_hash; /* of each row */
 	size_t row_slots, row_cap;
 };
-
-const char *agg_mode_name(enum agg_mode mode)
-{
-	static const char *const name[AGG_MODES] = { "kernel", "user", "idle" };
-
-	return mode < AGG_MODES ? name[mode] : "?";
-}
 
 /* -- hashing --------------------------------------------------------------------------- */
 
@@ -43,32 +43,54 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static uint64_t hash_sample(const struct perfdata_record *r)
+/* What tells stacks apart, but for the chain. */
+static void describe(struct agg_private *v, const struct perfdata_record *r, struct stack_sum *s)
 {
-	uint64_t h = mix(r->sample.ip, (uint64_t)r->pid << 1 | r->kernel);
-	const uint8_t *p = r->sample.chain;
+	*s = (struct stack_sum){
+		/* hash: the caller's */
+		.ip = r->sample.ip,  .chain = r->sample.chain, .nr = r->sample.nr,
+		.kernel = r->kernel, .idle = r->pid == 0,      .view = names_view(v->names, r->pid),
+	};
+	if (v->need & AGG_NEED_COMM)
+		s->comm = tasks_name(v->tasks, r->tid);
+	if (v->need & AGG_NEED_PID)
+		s->pid = r->pid;
+	if (v->need & AGG_NEED_TID)
+		s->tid = r->tid;
+	if (v->need & AGG_NEED_CPU)
+		s->cpu = r->cpu;
+}
+
+static uint64_t hash_stack(const struct stack_sum *s)
+{
+	uint64_t h = mix(s->ip, (uint64_t)s->view.user << 2 | s->idle << 1 | s->kernel);
+	const uint8_t *p = s->chain;
 	uint32_t i = 0;
 
-	for (; i + 2 <= r->sample.nr; i += 2) {
+	h = mix(h ^ s->comm ^ (uint64_t)s->view.kernel << 32, s->pid ^ (uint64_t)s->tid << 32);
+	h ^= s->cpu;
+	for (; i + 2 <= s->nr; i += 2) {
 		uint64_t w[2];
 
 		memcpy(w, p + 8 * (size_t)i, 16);
 		h = mix(h ^ w[0], w[1] + i);
 	}
-	if (i < r->sample.nr) {
+	if (i < s->nr) {
 		uint64_t w;
 
 		memcpy(&w, p + 8 * (size_t)i, 8);
 		h = mix(h ^ w, i);
 	}
-	return mix(h, r->sample.nr);
+	return mix(h, s->nr);
 }
 
-static bool same_stack(const struct stack_sum *s, const struct perfdata_record *r, uint64_t hash)
+static bool same_stack(const struct stack_sum *x, const struct stack_sum *y)
 {
-	return s->hash == hash && s->nr == r->sample.nr && s->pid == r->pid &&
-	       s->kernel == r->kernel && s->ip == r->sample.ip &&
-	       (!s->nr || !memcmp(s->chain, r->sample.chain, 8 * (size_t)s->nr));
+	return x->hash == y->hash && x->nr == y->nr && x->kernel == y->kernel && x->ip == y->ip &&
+	       x->idle == y->idle && x->view.user == y->view.user &&
+	       x->view.kernel == y->view.kernel && x->comm == y->comm && x->pid == y->pid &&
+	       x->tid == y->tid && x->cpu == y->cpu &&
+	       (!x->nr || !memcmp(x->chain, y->chain, 8 * (size_t)x->nr));
 }
 
 /* Double a slot table; hash_of gives the hash of entry i. */
@@ -98,21 +120,50 @@ static uint64_t stack_hash_of(const void *base, size_t i)
 	return ((const struct stack_sum *)base)[i].hash;
 }
 
-static uint64_t row_hash(const char *dso, uint64_t addr, enum agg_mode mode)
-{
-	return mix(addr, (uint64_t)(uintptr_t)dso << 2 | mode);
-}
-
 static uint64_t row_hash_of(const void *base, size_t i)
 {
-	const struct agg_row *r = (const struct agg_row *)base + i;
+	return ((const uint64_t *)base)[i];
+}
 
-	return row_hash(r->dso, r->addr, r->mode);
+/* -- filters --------------------------------------------------------------------------- */
+
+static bool passes_number(const struct agg_numbers *l, uint32_t v)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		if (v >= l->range[i].from && v <= l->range[i].to)
+			return true;
+	return l->n == 0;
+}
+
+static bool passes_text(const struct agg_texts *l, const char *s)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		if (!strcmp(l->text[i], s))
+			return true;
+	return l->n == 0;
+}
+
+static bool passes_dso(const struct agg_texts *l, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return passes_text(l, path) || (base && passes_text(l, base + 1));
+}
+
+static bool passes(const struct agg_private *v, const struct perfdata_record *r)
+{
+	const struct agg_config *c = &v->config;
+
+	return passes_number(&c->cpu, r->cpu) && passes_number(&c->pid, r->pid) &&
+	       passes_number(&c->tid, r->tid) &&
+	       (!c->comm.n ||
+		passes_text(&c->comm, tasks_text(v->tasks, tasks_name(v->tasks, r->tid))));
 }
 
 /* -- counting --------------------------------------------------------------------------- */
 
-int agg_create(struct agg **out, bool exact, struct err *e)
+int agg_create(struct agg **out, const struct agg_config *config, struct names *n,
+	       struct tasks *tasks, struct err *e)
 {
 	struct agg *a = calloc(1, sizeof(*a));
 
@@ -122,7 +173,12 @@ int agg_create(struct agg **out, bool exact, struct err *e)
 		free(a);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	a->priv->exact = exact;
+	a->priv->config = *config;
+	a->priv->names = n;
+	a->priv->tasks = tasks;
+	for (unsigned int i = 0; i < config->nkeys; i++)
+		a->priv->need |= config->key[i]->need;
+	a->priv->filtered = config->cpu.n || config->pid.n || config->tid.n || config->comm.n;
 	*out = a;
 	return 0;
 }
@@ -134,6 +190,7 @@ void agg_destroy(struct agg *a)
 	free(a->priv->stack);
 	free(a->priv->slot);
 	free(a->priv->row_slot);
+	free(a->priv->row_hash);
 	free(a->priv);
 	free(a->row);
 	free(a);
@@ -142,16 +199,20 @@ void agg_destroy(struct agg *a)
 int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 {
 	struct agg_private *v = a->priv;
-	uint64_t hash = hash_sample(r);
-	struct stack_sum *s;
+	struct stack_sum *s, fresh;
+	uint64_t hash;
 	size_t at;
 
+	if (v->filtered && !passes(v, r))
+		return 0;
+	describe(v, r, &fresh);
+	hash = fresh.hash = hash_stack(&fresh);
 	if (v->nstacks * 2 >= v->slots &&
 	    grow_slots(&v->slot, &v->slots, v->nstacks, stack_hash_of, v->stack) < 0)
 		return err_set(e, ENOMEM, "out of memory after %zu different stacks", v->nstacks);
 	for (at = hash & (v->slots - 1); v->slot[at]; at = (at + 1) & (v->slots - 1)) {
 		s = &v->stack[v->slot[at] - 1];
-		if (same_stack(s, r, hash))
+		if (same_stack(s, &fresh))
 			goto found;
 	}
 	if (v->nstacks == v->stack_cap) {
@@ -166,14 +227,7 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 		v->stack_cap = cap;
 	}
 	s = &v->stack[v->nstacks++];
-	*s = (struct stack_sum){
-		.hash = hash,
-		.ip = r->sample.ip,
-		.chain = r->sample.chain,
-		.nr = r->sample.nr,
-		.pid = r->pid,
-		.kernel = r->kernel,
-	};
+	*s = fresh;
 	v->slot[at] = (uint32_t)v->nstacks;
 found:
 	s->weight += r->sample.period;
@@ -186,69 +240,93 @@ found:
 
 /* -- naming ------------------------------------------------------------------------------ */
 
-static int find_row(struct agg *a, const struct name *name, uint64_t addr, enum agg_mode mode,
-		    struct agg_row **out)
+static int grow_rows(struct agg *a)
 {
 	struct agg_private *v = a->priv;
-	uint64_t key = name->symbol ? name->symbol->addr : addr;
+	size_t cap = v->row_cap ? v->row_cap * 2 : 1024;
+	struct agg_row *row = cap < UINT32_MAX ? reallocarray(a->row, cap, sizeof(*row)) : NULL;
+	uint64_t *hash;
+
+	if (!row)
+		return -ENOMEM;
+	a->row = row;
+	hash = reallocarray(v->row_hash, cap, sizeof(*hash));
+	if (!hash)
+		return -ENOMEM;
+	v->row_hash = hash;
+	v->row_cap = cap;
+	return 0;
+}
+
+/* The row of the group that f belongs to. */
+static int find_row(struct agg *a, const struct agg_frame *f, struct agg_row **out)
+{
+	struct agg_private *v = a->priv;
+	unsigned int nkeys = v->config.nkeys;
+	struct agg_value value[AGG_MAX_KEYS];
+	uint64_t hash = nkeys;
 	struct agg_row *row;
 	size_t at;
 
+	for (unsigned int k = 0; k < nkeys; k++) {
+		value[k] = v->config.key[k]->value(f);
+		hash = mix(hash ^ value[k].a, value[k].b + k);
+	}
 	if (a->nrows * 2 >= v->row_slots &&
-	    grow_slots(&v->row_slot, &v->row_slots, a->nrows, row_hash_of, a->row) < 0)
+	    grow_slots(&v->row_slot, &v->row_slots, a->nrows, row_hash_of, v->row_hash) < 0)
 		return -ENOMEM;
-	at = row_hash(name->dso, key, mode) & (v->row_slots - 1);
+	at = hash & (v->row_slots - 1);
 	for (; v->row_slot[at]; at = (at + 1) & (v->row_slots - 1)) {
 		row = &a->row[v->row_slot[at] - 1];
-		if (row->addr == key && row->dso == name->dso && row->mode == mode &&
-		    row->symbol == name->symbol) {
+		if (v->row_hash[v->row_slot[at] - 1] == hash &&
+		    !memcmp(row->value, value, nkeys * sizeof(value[0]))) {
 			*out = row;
 			return 0;
 		}
 	}
-	if (a->nrows == v->row_cap) {
-		size_t cap = v->row_cap ? v->row_cap * 2 : 1024;
-
-		row = cap < UINT32_MAX ? reallocarray(a->row, cap, sizeof(*row)) : NULL;
-		if (!row)
-			return -ENOMEM;
-		a->row = row;
-		v->row_cap = cap;
-	}
+	if (a->nrows == v->row_cap && grow_rows(a) < 0)
+		return -ENOMEM;
+	v->row_hash[a->nrows] = hash;
 	row = &a->row[a->nrows++];
-	*row = (struct agg_row){
-		.symbol = name->symbol, .addr = key, .dso = name->dso, .mode = mode
-	};
+	*row = (struct agg_row){ .frame = *f };
+	memcpy(row->value, value, nkeys * sizeof(value[0]));
 	v->row_slot[at] = (uint32_t)a->nrows;
 	*out = row;
 	return 0;
 }
 
-static int add_stack(struct agg *a, struct names *n, const struct stack_sum *s, uint64_t stamp)
+static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
 {
+	const struct agg_config *c = &a->priv->config;
 	struct perfdata_record r = {
 		.kind = PERFDATA_SAMPLE,
 		.kernel = s->kernel,
-		.pid = s->pid,
 		.sample = { .ip = s->ip, .chain = s->chain, .nr = s->nr },
 	};
+	struct agg_frame frame = { .comm = s->comm, .pid = s->pid, .tid = s->tid, .cpu = s->cpu };
 	struct perfdata_walk walk;
 	struct perfdata_frame f;
 
 	perfdata_walk_begin(&walk, &r);
 	while (perfdata_walk_next(&walk, &f)) {
-		uint64_t addr = f.innermost || a->priv->exact || !f.ip ? f.ip : f.ip - 1;
-		enum agg_mode mode = s->pid == 0 ? AGG_IDLE : f.kernel ? AGG_KERNEL : AGG_USER;
+		uint64_t addr = f.innermost || c->exact || !f.ip ? f.ip : f.ip - 1;
 		struct agg_row *row;
 		struct name name;
 
-		names_lookup(n, s->pid, f.kernel, addr, &name);
-		if (find_row(a, &name, addr, mode, &row) < 0)
+		names_lookup_in(a->priv->names, s->view, f.kernel, addr, &name);
+		frame.symbol = name.symbol;
+		frame.addr = addr;
+		frame.dso = name.dso;
+		frame.mode = s->idle ? AGG_IDLE : f.kernel ? AGG_KERNEL : AGG_USER;
+		if (f.innermost)
+			a->mode_weight[frame.mode] += s->weight;
+		if (c->dso.n && !passes_dso(&c->dso, name.dso))
+			continue;
+		if (find_row(a, &frame, &row) < 0)
 			return -ENOMEM;
 		if (f.innermost) {
 			row->self += s->weight;
 			row->self_samples += s->samples;
-			a->mode_weight[mode] += s->weight;
 		}
 		if (row->stamp != stamp) {
 			row->stamp = stamp;
@@ -259,16 +337,7 @@ static int add_stack(struct agg *a, struct names *n, const struct stack_sum *s, 
 	return 0;
 }
 
-static int compare_text(const struct agg_row *x, const struct agg_row *y)
-{
-	int d = strcmp(x->symbol ? x->symbol->name : "", y->symbol ? y->symbol->name : "");
-
-	if (!d)
-		d = strcmp(x->dso, y->dso);
-	if (!d)
-		d = x->addr < y->addr ? -1 : x->addr > y->addr;
-	return d ? d : (int)x->mode - (int)y->mode;
-}
+/* -- order ------------------------------------------------------------------------------- */
 
 static int compare_pair(uint64_t x1, uint64_t y1, uint64_t x2, uint64_t y2)
 {
@@ -277,30 +346,32 @@ static int compare_pair(uint64_t x1, uint64_t y1, uint64_t x2, uint64_t y2)
 	return x2 > y2 ? -1 : x2 < y2;
 }
 
-static int by_children(const void *a, const void *b)
+struct order {
+	const struct agg_private *v;
+	bool by_self;
+};
+
+static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct agg_row *x = a, *y = b;
-	int d = compare_pair(x->children, y->children, x->self, y->self);
+	const struct order *o = ctx;
+	int d = o->by_self ? compare_pair(x->self, y->self, x->children, y->children)
+			   : compare_pair(x->children, y->children, x->self, y->self);
 
-	return d ? d : compare_text(x, y);
+	for (unsigned int k = 0; !d && k < o->v->config.nkeys; k++)
+		d = o->v->config.key[k]->compare(o->v->tasks, &x->frame, &y->frame);
+	return d;
 }
 
-static int by_self_weight(const void *a, const void *b)
-{
-	const struct agg_row *x = a, *y = b;
-	int d = compare_pair(x->self, y->self, x->children, y->children);
-
-	return d ? d : compare_text(x, y);
-}
-
-int agg_finish(struct agg *a, struct names *n, bool by_self, struct err *e)
+int agg_finish(struct agg *a, bool by_self, struct err *e)
 {
 	struct agg_private *v = a->priv;
+	struct order order = { .v = v, .by_self = by_self };
 
 	for (size_t i = 0; i < v->nstacks; i++)
-		if (add_stack(a, n, &v->stack[i], i + 1) < 0)
-			return err_set(e, ENOMEM, "out of memory after %zu symbols", a->nrows);
+		if (add_stack(a, &v->stack[i], i + 1) < 0)
+			return err_set(e, ENOMEM, "out of memory after %zu rows", a->nrows);
 	if (a->nrows)
-		qsort(a->row, a->nrows, sizeof(*a->row), by_self ? by_self_weight : by_children);
+		qsort_r(a->row, a->nrows, sizeof(*a->row), compare_rows, &order);
 	return 0;
 }

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * agg: weight by symbol.
+ * agg: weight by symbol, DSO, task and whatever else a key names.
  *
  * Equal stacks are counted together as they come (one hash of the raw chain for
  * each sample); names are looked up once for each distinct stack, at the end.
- * self: the symbol is innermost. children: it is anywhere in the stack, counted
- * once however often it occurs (recursion).
+ * A row is one combination of the keys' values. self: it was innermost.
+ * children: it was anywhere in the stack, counted once however often it occurs
+ * (recursion).
+ *
+ * A key to come needs an entry in the table of agg_key.c and nothing else.
  */
 #ifndef KVMPROF_PROFILE_AGG_H
 #define KVMPROF_PROFILE_AGG_H
 
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
+#include "profile/tasks.h"
+
+#define AGG_MAX_KEYS 8u
+#define AGG_MAX_RANGES 256u
+#define AGG_MAX_TEXTS 256u
 
 enum agg_mode {
 	AGG_KERNEL,
@@ -22,11 +30,75 @@ enum agg_mode {
 
 const char *agg_mode_name(enum agg_mode mode);
 
-struct agg_row {
+/* One frame with what its sample knows: all that a key may group by. */
+struct agg_frame {
 	const struct symbol *symbol; /* NULL: unnamed, then addr tells them apart */
-	uint64_t addr;		     /* symbol's, or the address looked up */
+	uint64_t addr;		     /* looked up */
 	const char *dso;
 	enum agg_mode mode;
+	uint32_t comm; /* of tasks */
+	uint32_t pid, tid, cpu;
+};
+
+/* Two frames are of one group when their values are equal. */
+struct agg_value {
+	uint64_t a, b;
+};
+
+/* What a sample must keep for a key: stacks that differ only in others are one. */
+enum agg_need {
+	AGG_NEED_COMM = 1,
+	AGG_NEED_PID = 2,
+	AGG_NEED_TID = 4,
+	AGG_NEED_CPU = 8,
+};
+
+struct agg_key {
+	const char *name, *header, *json; /* in --sort, above the column, as a field */
+	int width;			  /* least of the column */
+	unsigned int need;		  /* enum agg_need */
+	bool number;			  /* in JSON without quotes; to the right in its column */
+	struct agg_value (*value)(const struct agg_frame *f);
+	/* Order of rows that weigh the same. */
+	int (*compare)(const struct tasks *t, const struct agg_frame *x, const struct agg_frame *y);
+	/* May return a text of the frame; else writes into buf. */
+	const char *(*format)(const struct tasks *t, const struct agg_frame *f, char *buf,
+			      size_t size);
+};
+
+/* NULL when there is none of that name. */
+const struct agg_key *agg_key_find(const char *name);
+/* "comm, pid, ..." */
+void agg_key_list(char *out, size_t size);
+
+struct agg_range {
+	uint32_t from, to;
+};
+
+/* Lists of what to count; empty ones let all through. */
+struct agg_numbers {
+	struct agg_range range[AGG_MAX_RANGES];
+	unsigned int n;
+};
+struct agg_texts {
+	const char *text[AGG_MAX_TEXTS]; /* borrowed */
+	unsigned int n;
+};
+
+struct agg_config {
+	bool exact; /* chain addresses are to be looked up as they are (else callers at ip - 1) */
+	const struct agg_key *key[AGG_MAX_KEYS];
+	unsigned int nkeys;
+	/* Samples that do not pass are not counted at all. */
+	struct agg_numbers pid, tid, cpu;
+	struct agg_texts comm;
+	/* Frames that do not pass make no row; paths or their last parts. */
+	struct agg_texts dso;
+};
+
+struct agg_row {
+	struct agg_value value[AGG_MAX_KEYS];
+	struct agg_frame frame;	 /* the first one of the group */
 	uint64_t self, children; /* weight */
 	uint64_t self_samples, children_samples;
 	uint64_t stamp; /* agg's own */
@@ -41,14 +113,18 @@ struct agg {
 	struct agg_private *priv;
 };
 
-/* exact: chain addresses are to be looked up as they are (else callers at ip - 1). */
-int agg_create(struct agg **out, bool exact, struct err *e);
+/* The config is copied; names and tasks are borrowed, and fed by the caller. */
+int agg_create(struct agg **out, const struct agg_config *config, struct names *n,
+	       struct tasks *tasks, struct err *e);
 void agg_destroy(struct agg *a);
 
-/* r is a sample; its chain must stay where it is until agg_finish() is done. */
+/*
+ * r is a sample, seen when names and tasks have all records before it. Its chain
+ * must stay where it is until agg_finish() is done.
+ */
 int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e);
 
 /* Name and sum up; rows are sorted by children, or by self. Symbols belong to names. */
-int agg_finish(struct agg *a, struct names *n, bool by_self, struct err *e);
+int agg_finish(struct agg *a, bool by_self, struct err *e);
 
 #endif

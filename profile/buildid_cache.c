@@ -33,6 +33,15 @@ char *buildid_default_dir(void)
 	return dir;
 }
 
+const char *buildid_file(const char *dso_name)
+{
+	/* dso__is_vdso() */
+	return !strcmp(dso_name, "[vdso]") || !strcmp(dso_name, "[vdso32]") ||
+			       !strcmp(dso_name, "[vdsox32]")
+		       ? "vdso"
+		       : "elf";
+}
+
 /* The name is the guest's own word for a file: it must not lead out of the cache. */
 static bool name_is_safe(const char *name)
 {

@@ -2,7 +2,7 @@
 /*
  * buildid_cache: files in perf's build-id cache, laid out as perf does.
  *
- *   DIR/NAME/HEX/FILE                FILE: "elf" or "kallsyms"
+ *   DIR/NAME/HEX/FILE                FILE: "elf", "vdso" or "kallsyms"
  *   DIR/.build-id/HH/REST            symbolic link to ../../NAME/HEX
  *
  * Source: tools/perf/util/build-id.c, build_id_cache__add (Linux 6.1). Files
@@ -23,6 +23,9 @@ void buildid_hex(char hex[BUILDID_HEX_MAX], const uint8_t *id, size_t len);
 
 /* $HOME/.debug, malloc'd; NULL without HOME or memory. */
 char *buildid_default_dir(void);
+
+/* What perf calls the file of a user DSO of this name. */
+const char *buildid_file(const char *dso_name);
 
 /*
  * Add data as `file` of the DSO called name. A name that could leave the cache

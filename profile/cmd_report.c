@@ -14,30 +14,46 @@
 
 #define DEFAULT_ROWS 40u
 
+#define DEFAULT_KEYS "mode,sym,dso"
+#define CELL_SIZE 64
+#define MAX_WIDTH 48 /* of a column; longer texts push the rest of their line */
+
 struct report_options {
 	const char *input, *buildid_dir;
 	unsigned long top;
 	bool by_self, no_children, json;
+	struct agg_config config;
 };
 
 static void usage(FILE *f)
 {
-	fputs("Usage: kvmprof report [OPTIONS]\n"
-	      "\n"
-	      "Where the time went, by symbol.\n"
-	      "\n"
-	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "  -n, --top N            rows to show, 0 for all (default: 40)\n"
-	      "      --sort ORDER       children (default) or self\n"
-	      "      --no-children      only what functions spent themselves; sorts by self\n"
-	      "      --json             one JSON object\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "Children: the function was in the stack. Self: it was innermost.\n"
-	      "Samples: how many times it was innermost. Mode: kernel, user, or idle\n"
-	      "(the vCPU was halted).\n",
-	      f);
+	char keys[256];
+
+	agg_key_list(keys, sizeof(keys));
+	fprintf(f,
+		"Usage: kvmprof report [OPTIONS]\n"
+		"\n"
+		"Where the time went, by symbol or by whatever you like.\n"
+		"\n"
+		"  -i, --input FILE       the profile (default: perf.data)\n"
+		"  -s, --sort KEY,...     a row for each combination of these (default:\n"
+		"                         " DEFAULT_KEYS "): %s\n"
+		"      --order ORDER      rows by children (default) or by self\n"
+		"      --no-children      only what functions spent themselves; in that order\n"
+		"  -n, --top N            rows to show, 0 for all (default: 40)\n"
+		"      --comm NAME,...    count samples of these tasks only\n"
+		"      --pid LIST         of these processes: 1,100-199\n"
+		"      --tid LIST         of these threads\n"
+		"      --cpu LIST         on these vCPUs\n"
+		"      --dso NAME,...     show code of these only; percentages stay as they are\n"
+		"      --json             one JSON object\n"
+		"      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
+		"  -h, --help             this text\n"
+		"\n"
+		"Children: the function was in the stack. Self: it was innermost.\n"
+		"Samples: how many times it was innermost. Mode: kernel, user, or idle\n"
+		"(the vCPU was halted).\n",
+		keys);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -68,10 +84,16 @@ static void put_json_string(FILE *f, const char *s)
 	putc('"', f);
 }
 
-static void row_name(const struct agg_row *r, char *hex, size_t size, const char **name)
+/* What stands in a column; buf is for those that have to be made. A file by its last part. */
+static const char *cell(const struct agg_key *key, const struct tasks *t, const struct agg_row *r,
+			bool whole, char *buf, size_t size)
 {
-	snprintf(hex, size, "0x%016" PRIx64, r->addr);
-	*name = r->symbol ? r->symbol->name : hex;
+	const char *text = key->format(t, &r->frame, buf, size), *slash;
+
+	if (whole || strcmp(key->name, "dso") != 0 || text[0] != '/')
+		return text;
+	slash = strrchr(text, '/');
+	return slash[1] ? slash + 1 : text;
 }
 
 static uint64_t span_ns(const struct perfdata *p)
@@ -81,8 +103,10 @@ static uint64_t span_ns(const struct perfdata *p)
 
 static void print_header(const struct perfdata *p, const struct agg *a, const struct names *n)
 {
-	printf("# event %s: %" PRIu64 " samples over %.3f s", p->event[0] ? p->event : "unknown",
-	       a->samples, (double)span_ns(p) / 1e9);
+	printf("# event %s: %" PRIu64, p->event[0] ? p->event : "unknown", a->samples);
+	if (a->samples != p->nsamples)
+		printf(" of %" PRIu64, p->nsamples);
+	printf(" samples over %.3f s", (double)span_ns(p) / 1e9);
 	if (p->ncpus)
 		printf(" on %u vCPU%s", p->ncpus, p->ncpus == 1 ? "" : "s");
 	if (p->osrelease[0])
@@ -102,52 +126,109 @@ static void print_header(const struct perfdata *p, const struct agg *a, const st
 		printf("# no kernel symbols were found for this profile: addresses are shown\n");
 }
 
-static void print_text(const struct perfdata *p, const struct agg *a, const struct names *n,
-		       const struct report_options *opt)
+static bool is_shown(const struct agg_row *r, const struct report_options *opt)
 {
+	return !opt->no_children || r->self;
+}
+
+/* The widest text of each column among the first `shown` rows. */
+static void column_widths(const struct agg *a, const struct tasks *t,
+			  const struct report_options *opt, size_t shown, int width[AGG_MAX_KEYS])
+{
+	const struct agg_config *c = &opt->config;
+	char buf[CELL_SIZE];
+
+	for (unsigned int k = 0; k < c->nkeys; k++) {
+		int header = (int)strlen(c->key[k]->header);
+
+		width[k] = header > c->key[k]->width ? header : c->key[k]->width;
+	}
+	for (size_t i = 0; i < a->nrows && shown; i++) {
+		if (!is_shown(&a->row[i], opt))
+			continue;
+		shown--;
+		for (unsigned int k = 0; k < c->nkeys; k++) {
+			size_t len =
+				strlen(cell(c->key[k], t, &a->row[i], false, buf, sizeof(buf)));
+
+			if ((int)len > width[k])
+				width[k] = len < MAX_WIDTH ? (int)len : MAX_WIDTH;
+		}
+	}
+}
+
+static void put_column(const struct agg_key *key, const char *text, int width, bool last)
+{
+	int pad = width - (int)strlen(text);
+
+	fputs("  ", stdout);
+	if (key->number)
+		printf("%*s", pad > 0 ? pad : 0, "");
+	put_clean(stdout, text);
+	if (!key->number && !last)
+		printf("%*s", pad > 0 ? pad : 0, "");
+}
+
+static void print_text(const struct perfdata *p, const struct agg *a, const struct names *n,
+		       const struct tasks *t, const struct report_options *opt)
+{
+	const struct agg_config *c = &opt->config;
 	size_t rows = 0, shown = 0;
-	int width = 24;
+	int width[AGG_MAX_KEYS];
+	char buf[CELL_SIZE];
 
 	print_header(p, a, n);
 	for (size_t i = 0; i < a->nrows; i++)
-		rows += !opt->no_children || a->row[i].self;
+		rows += is_shown(&a->row[i], opt);
 	shown = opt->top && opt->top < rows ? opt->top : rows;
-	for (size_t i = 0, left = shown; i < a->nrows && left; i++) {
-		int len = a->row[i].symbol ? (int)strlen(a->row[i].symbol->name) : 18;
-
-		if (opt->no_children && !a->row[i].self)
-			continue;
-		left--;
-		if (len > width)
-			width = len < 48 ? len : 48;
-	}
-	printf("#\n#%s    Samples  Mode    %-*s  DSO\n",
-	       opt->no_children ? "   Self" : "Children    Self", width, "Symbol");
+	column_widths(a, t, opt, shown, width);
+	printf("#\n#%s    Samples", opt->no_children ? "   Self" : "Children    Self");
+	for (unsigned int k = 0; k < c->nkeys; k++)
+		put_column(c->key[k], c->key[k]->header, width[k], k + 1 == c->nkeys);
+	putchar('\n');
 	for (size_t i = 0, left = shown; i < a->nrows && left; i++) {
 		const struct agg_row *r = &a->row[i];
-		char hex[24];
-		const char *name;
-		int pad;
 
-		if (opt->no_children && !r->self)
+		if (!is_shown(r, opt))
 			continue;
 		left--;
-		row_name(r, hex, sizeof(hex), &name);
 		if (!opt->no_children)
 			printf("%8.2f%%", percent(r->children, a->weight));
-		printf("%7.2f%% %10" PRIu64 "  %-6s  ", percent(r->self, a->weight),
-		       r->self_samples, agg_mode_name(r->mode));
-		put_clean(stdout, name);
-		pad = width - (int)strlen(name);
-		printf("%*s  ", pad > 0 ? pad : 0, "");
-		put_clean(stdout, r->dso);
+		printf("%7.2f%% %10" PRIu64, percent(r->self, a->weight), r->self_samples);
+		for (unsigned int k = 0; k < c->nkeys; k++)
+			put_column(c->key[k], cell(c->key[k], t, r, false, buf, sizeof(buf)),
+				   width[k], k + 1 == c->nkeys);
 		putchar('\n');
 	}
 	if (shown < rows)
 		printf("# and %zu more (-n 0 shows all)\n", rows - shown);
 }
 
-static void print_json(const struct perfdata *p, const struct agg *a,
+static void print_json_row(const struct agg_row *r, const struct tasks *t,
+			   const struct agg_config *c)
+{
+	char buf[CELL_SIZE];
+
+	putchar('{');
+	for (unsigned int k = 0; k < c->nkeys; k++) {
+		const struct agg_key *key = c->key[k];
+		const char *text = cell(key, t, r, true, buf, sizeof(buf));
+
+		printf("\"%s\":", key->json);
+		if (key->number)
+			fputs(text, stdout);
+		else
+			put_json_string(stdout, text);
+		if (!strcmp(key->name, "sym"))
+			printf(",\"named\":%s", r->frame.symbol ? "true" : "false");
+		putchar(',');
+	}
+	printf("\"self\":%" PRIu64 ",\"children\":%" PRIu64 ",\"self_samples\":%" PRIu64
+	       ",\"children_samples\":%" PRIu64 "}",
+	       r->self, r->children, r->self_samples, r->children_samples);
+}
+
+static void print_json(const struct perfdata *p, const struct agg *a, const struct tasks *t,
 		       const struct report_options *opt)
 {
 	size_t shown = 0;
@@ -165,55 +246,56 @@ static void print_json(const struct perfdata *p, const struct agg *a,
 	       "},\n\"symbols\":[",
 	       a->mode_weight[AGG_IDLE], a->mode_weight[AGG_KERNEL], a->mode_weight[AGG_USER]);
 	for (size_t i = 0; i < a->nrows && (!opt->top || shown < opt->top); i++) {
-		const struct agg_row *r = &a->row[i];
-		char hex[24];
-		const char *name;
-
-		if (opt->no_children && !r->self)
+		if (!is_shown(&a->row[i], opt))
 			continue;
-		row_name(r, hex, sizeof(hex), &name);
-		printf("%s\n{\"symbol\":", shown++ ? "," : "");
-		put_json_string(stdout, name);
-		printf(",\"dso\":");
-		put_json_string(stdout, r->dso);
-		printf(",\"mode\":\"%s\",\"named\":%s,\"self\":%" PRIu64 ",\"children\":%" PRIu64
-		       ",\"self_samples\":%" PRIu64 ",\"children_samples\":%" PRIu64 "}",
-		       agg_mode_name(r->mode), r->symbol ? "true" : "false", r->self, r->children,
-		       r->self_samples, r->children_samples);
+		fputs(shown++ ? ",\n" : "\n", stdout);
+		print_json_row(&a->row[i], t, &opt->config);
 	}
 	printf("\n]}\n");
 }
 
-static int report(const struct report_options *opt, struct err *e)
+static int print_report(const struct perfdata *p, const struct agg *a, const struct names *n,
+			const struct tasks *t, const struct report_options *opt, struct err *e)
+{
+	if (opt->json)
+		print_json(p, a, t, opt);
+	else
+		print_text(p, a, n, t, opt);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return err_set(e, EIO, "cannot write to standard output");
+	return 0;
+}
+
+static int report(struct report_options *opt, struct err *e)
 {
 	struct perfdata *p = NULL;
 	struct names *n = NULL;
+	struct tasks *t = tasks_create();
 	struct agg *a = NULL;
 	struct perfdata_record r;
-	int ret = perfdata_open(&p, opt->input, e);
+	int ret = t ? perfdata_open(&p, opt->input, e) : err_set(e, ENOMEM, "out of memory");
 
 	if (!ret)
 		ret = names_create(&n, p, opt->buildid_dir, e);
-	if (!ret)
-		ret = agg_create(&a, p->ours, e);
-	while (!ret && perfdata_next(p, &r)) {
-		if (r.kind == PERFDATA_MAP)
-			ret = names_map(n, &r, e);
-		else if (r.kind == PERFDATA_SAMPLE)
-			ret = agg_add(a, &r, e);
-	}
-	if (!ret)
-		ret = agg_finish(a, n, opt->by_self, e);
 	if (!ret) {
-		if (opt->json)
-			print_json(p, a, opt);
-		else
-			print_text(p, a, n, opt);
-		if (fflush(stdout) != 0 || ferror(stdout))
-			ret = err_set(e, EIO, "cannot write to standard output");
+		opt->config.exact = p->ours;
+		ret = agg_create(&a, &opt->config, n, t, e);
 	}
+	while (!ret && perfdata_next(p, &r)) {
+		if (r.kind == PERFDATA_SAMPLE) {
+			ret = agg_add(a, &r, e);
+			continue;
+		}
+		ret = names_record(n, &r, e);
+		ret = ret ? ret : tasks_record(t, &r, e);
+	}
+	if (!ret)
+		ret = agg_finish(a, opt->by_self, e);
+	if (!ret)
+		ret = print_report(p, a, n, t, opt, e);
 	agg_destroy(a);
 	names_destroy(n);
+	tasks_destroy(t);
 	perfdata_close(p);
 	return ret;
 }
@@ -229,51 +311,175 @@ static bool parse_count(const char *s, unsigned long *out)
 	return !errno && !*end;
 }
 
+/* Comma-separated; the list is cut in place. */
+static bool parse_keys(struct agg_config *c, char *list)
+{
+	char keys[256], *save = NULL;
+
+	agg_key_list(keys, sizeof(keys));
+	c->nkeys = 0;
+	for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+		const struct agg_key *key = agg_key_find(s);
+
+		if (!key && (!strcmp(s, "self") || !strcmp(s, "children")))
+			fprintf(stderr, "kvmprof report: '%s' is an order: --order %s\n", s, s);
+		else if (!key)
+			fprintf(stderr, "kvmprof report: cannot sort by '%s': one of %s\n", s,
+				keys);
+		else if (c->nkeys == AGG_MAX_KEYS)
+			fprintf(stderr, "kvmprof report: more than %u keys to sort by\n",
+				AGG_MAX_KEYS);
+		if (!key || c->nkeys == AGG_MAX_KEYS)
+			return false;
+		c->key[c->nkeys++] = key;
+	}
+	if (!c->nkeys)
+		fprintf(stderr, "kvmprof report: --sort needs keys: %s\n", keys);
+	return c->nkeys;
+}
+
+static bool parse_u32(const char **s, uint32_t *out)
+{
+	char *end;
+	unsigned long v;
+
+	if (**s < '0' || **s > '9')
+		return false;
+	errno = 0;
+	v = strtoul(*s, &end, 10);
+	*s = end;
+	*out = (uint32_t)v;
+	return !errno && v <= UINT32_MAX;
+}
+
+/* "1,3-5" */
+static bool parse_numbers(struct agg_numbers *l, const char *what, const char *text)
+{
+	const char *s = text;
+
+	l->n = 0;
+	for (;;) {
+		struct agg_range r;
+
+		if (!parse_u32(&s, &r.from))
+			break;
+		r.to = r.from;
+		if (*s == '-' && (s++, !parse_u32(&s, &r.to)))
+			break;
+		if (r.to < r.from || l->n == AGG_MAX_RANGES)
+			break;
+		l->range[l->n++] = r;
+		if (!*s)
+			return true;
+		if (*s++ != ',')
+			break;
+	}
+	fprintf(stderr, "kvmprof report: bad list of %s '%s' (like 0,2-3)\n", what, text);
+	return false;
+}
+
+static bool parse_texts(struct agg_texts *l, const char *what, char *list)
+{
+	char *save = NULL;
+
+	l->n = 0;
+	for (char *s = strtok_r(list, ",", &save); s && l->n < AGG_MAX_TEXTS;
+	     s = strtok_r(NULL, ",", &save))
+		l->text[l->n++] = s;
+	if (!l->n)
+		fprintf(stderr, "kvmprof report: %s needs a name\n", what);
+	return l->n;
+}
+
+static bool parse_order(struct report_options *opt, const char *order)
+{
+	opt->by_self = !strcmp(order, "self");
+	if (opt->by_self || !strcmp(order, "children"))
+		return true;
+	fprintf(stderr, "kvmprof report: no such order '%s': children or self\n", order);
+	return false;
+}
+
+static bool parse_top(struct report_options *opt, const char *text)
+{
+	if (parse_count(text, &opt->top))
+		return true;
+	fprintf(stderr, "kvmprof report: bad number of rows '%s'\n", text);
+	return false;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	enum { OPT_SORT = 256, OPT_NO_CHILDREN, OPT_JSON, OPT_BUILDID_DIR };
+	enum {
+		OPT_ORDER = 256,
+		OPT_NO_CHILDREN,
+		OPT_JSON,
+		OPT_BUILDID_DIR,
+		OPT_COMM,
+		OPT_PID,
+		OPT_TID,
+		OPT_CPU,
+		OPT_DSO
+	};
 	static const struct option long_options[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "top", required_argument, NULL, 'n' },
-		{ "sort", required_argument, NULL, OPT_SORT },
+		{ "sort", required_argument, NULL, 's' },
+		{ "order", required_argument, NULL, OPT_ORDER },
 		{ "no-children", no_argument, NULL, OPT_NO_CHILDREN },
 		{ "json", no_argument, NULL, OPT_JSON },
+		{ "comm", required_argument, NULL, OPT_COMM },
+		{ "pid", required_argument, NULL, OPT_PID },
+		{ "tid", required_argument, NULL, OPT_TID },
+		{ "cpu", required_argument, NULL, OPT_CPU },
+		{ "dso", required_argument, NULL, OPT_DSO },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct report_options opt = { .input = "perf.data", .top = DEFAULT_ROWS };
+	struct agg_config *cfg = &opt.config;
+	char default_keys[] = DEFAULT_KEYS;
 	struct err e = { 0 };
+	bool ok = parse_keys(cfg, default_keys);
 	int c;
 
 	optind = 1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:n:h", long_options, NULL)) != -1) {
+	while (ok && (c = getopt_long(argc, argv, ":i:n:s:h", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'i':
 			opt.input = optarg;
 			break;
 		case 'n':
-			if (!parse_count(optarg, &opt.top)) {
-				fprintf(stderr, "kvmprof report: bad number of rows '%s'\n",
-					optarg);
-				return 2;
-			}
+			ok = parse_top(&opt, optarg);
 			break;
-		case OPT_SORT:
-			if (strcmp(optarg, "self") && strcmp(optarg, "children")) {
-				fprintf(stderr,
-					"kvmprof report: cannot sort by '%s': self or children\n",
-					optarg);
-				return 2;
-			}
-			opt.by_self = !strcmp(optarg, "self");
+		case 's':
+			ok = parse_keys(cfg, optarg);
+			break;
+		case OPT_ORDER:
+			ok = parse_order(&opt, optarg);
 			break;
 		case OPT_NO_CHILDREN:
 			opt.no_children = opt.by_self = true;
 			break;
 		case OPT_JSON:
 			opt.json = true;
+			break;
+		case OPT_COMM:
+			ok = parse_texts(&cfg->comm, "--comm", optarg);
+			break;
+		case OPT_PID:
+			ok = parse_numbers(&cfg->pid, "pids", optarg);
+			break;
+		case OPT_TID:
+			ok = parse_numbers(&cfg->tid, "tids", optarg);
+			break;
+		case OPT_CPU:
+			ok = parse_numbers(&cfg->cpu, "vCPUs", optarg);
+			break;
+		case OPT_DSO:
+			ok = parse_texts(&cfg->dso, "--dso", optarg);
 			break;
 		case OPT_BUILDID_DIR:
 			opt.buildid_dir = optarg;
@@ -288,6 +494,8 @@ int cmd_report(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (!ok)
+		return 2;
 	if (optind < argc) {
 		fprintf(stderr, "kvmprof report: unexpected argument '%s'\n", argv[optind]);
 		return 2;

@@ -44,7 +44,7 @@ struct run {
 	struct console console;
 	struct vm *vm;
 	struct pipeline *pipeline;
-	struct unwinder unwinder;
+	bool pipeline_done;
 	struct profile_info info;
 	struct pipeline_stats stats;
 	struct stack crash;
@@ -148,6 +148,7 @@ static int make_vm(struct run *r, struct err *e)
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &r->target.image,
+		.boot = o->boot,
 		.initrd = r->initrd.data,
 		.initrd_len = r->initrd.len,
 		.mem_size = o->mem_size,
@@ -161,6 +162,8 @@ static int make_vm(struct run *r, struct err *e)
 		.console_ctx = &r->console,
 	};
 
+	/* It may move: what lies in its image is found once it is known where that is. */
+	cfg.plan.slide_unknown = cfg.plan.want_lstar = o->boot == BOOT_WAY_BZIMAGE;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -170,30 +173,20 @@ static int make_vm(struct run *r, struct err *e)
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
-	const struct kimage *k = &r->target.kernel;
 	int ret;
 
 	r->load_ns += vm_result(r->vm)->load_ns;
 	target_bind(&r->target, vm_memory(r->vm));
-	r->unwinder = target_unwinder(&r->target);
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
 		.event = "wall",
 		.freq_hz = r->opt.freq_hz,
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
-		.osrelease = r->target.osrelease,
 		.argc = argc,
 		.argv = argv,
-		.kernel = k,
-		.symbols = r->target.symbols,
-		.text = k->text,
-		.end = k->end,
-		.read_text = target_read_text,
-		.read_ctx = &r->target,
 	};
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
-	target_settle(&r->target);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
 	return ret;
@@ -210,6 +203,10 @@ static int start(struct run *r, struct err *e)
 		.elf = t->kernel.elf,
 		.elf_len = t->kernel.elf_len,
 	};
+	struct guest_options go = {
+		.moves = r->opt.boot == BOOT_WAY_BZIMAGE,
+		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
+	};
 	bool have_user =
 		t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;
 	int ret;
@@ -217,8 +214,8 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, r->vm, &r->unwinder, r->sink, have_user ? &user : NULL,
-			     e);
+	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
+			     have_user ? &user : NULL, e);
 	return ret ? ret : vm_start(r->vm, e);
 }
 
@@ -297,7 +294,7 @@ static int finish(struct run *r, struct err *e)
 	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
-	r->pipeline = NULL;
+	r->pipeline_done = true;
 	first = vm_first_entry_ns(r->vm);
 	if (first)
 		s.startup_ns = first - r->start_ns - r->load_ns;
@@ -353,12 +350,11 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 
 static void run_deinit(struct run *r)
 {
-	if (r->pipeline) { /* vm_start failed: nothing ran */
+	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
-		r->pipeline = NULL;
-	}
 	if (r->sink)
 		r->sink->ops->destroy(r->sink);
+	pipeline_destroy(r->pipeline);
 	vm_destroy(r->vm);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);

@@ -7,6 +7,7 @@
 #include "profile/cmd_debuginfo.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
+#include "profile/tasks.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,13 +16,6 @@
 #include <string.h>
 
 #define OUT_CHUNK (1u << 20)
-#define THREAD_SLOTS 4096u /* power of two; threads beyond share their place: the last name wins */
-
-struct thread_name {
-	uint32_t tid;
-	bool used;
-	char comm[32];
-};
 
 struct script {
 	struct perfdata *p;
@@ -30,7 +24,7 @@ struct script {
 	bool full_path;
 	struct buf out;
 	const char *event;
-	struct thread_name thread[THREAD_SLOTS];
+	struct tasks *tasks;
 };
 
 static void usage(FILE *f)
@@ -49,38 +43,6 @@ static void usage(FILE *f)
 	      "      --full-source-path paths of source files instead of their "
 	      "names\n" CMD_DEBUGINFO_USAGE "  -h, --help             this text\n",
 	      f);
-}
-
-/* -- threads ------------------------------------------------------------------------ */
-
-static struct thread_name *thread_at(struct script *s, uint32_t tid)
-{
-	return &s->thread[(tid * 0x9e3779b1u) >> 20 & (THREAD_SLOTS - 1)];
-}
-
-static void set_comm(struct script *s, const struct perfdata_record *r)
-{
-	struct thread_name *t = thread_at(s, r->tid);
-
-	t->used = true;
-	t->tid = r->tid;
-	snprintf(t->comm, sizeof(t->comm), "%s", r->comm);
-	for (char *c = t->comm; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-}
-
-/* perf's names for threads that no record named. */
-static void get_comm(struct script *s, uint32_t tid, char *buf, size_t size)
-{
-	const struct thread_name *t = thread_at(s, tid);
-
-	if (t->used && t->tid == tid)
-		snprintf(buf, size, "%s", t->comm);
-	else if (tid == 0)
-		snprintf(buf, size, "swapper");
-	else
-		snprintf(buf, size, ":%" PRIu32, tid);
 }
 
 /* -- text ----------------------------------------------------------------------------- */
@@ -137,7 +99,7 @@ static void put_inlined(struct script *s, const struct perfdata_frame *f, const 
 }
 
 /* "\t%16lx sym+0xoff (dso)": the hot line, without printf. */
-static void put_frame(struct script *s, uint32_t pid, const struct perfdata_frame *f)
+static void put_frame(struct script *s, struct names_view view, const struct perfdata_frame *f)
 {
 	uint64_t addr = f->innermost || s->p->ours || !f->ip ? f->ip : f->ip - 1;
 	struct srcline_result at = { 0 };
@@ -146,7 +108,7 @@ static void put_frame(struct script *s, uint32_t pid, const struct perfdata_fram
 	char hex[16], *line, *p;
 	size_t n, sym_len, dso_len;
 
-	names_lookup(s->n, pid, f->kernel, addr, &name);
+	names_lookup_in(s->n, view, f->kernel, addr, &name);
 	if (s->lines && f->kernel)
 		at = srcline_of(s->lines, addr);
 	for (unsigned int i = 0; i + 1 < at.n; i++)
@@ -178,12 +140,12 @@ static void put_frame(struct script *s, uint32_t pid, const struct perfdata_fram
 
 static void put_sample(struct script *s, const struct perfdata_record *r)
 {
+	struct names_view view = names_view(s->n, r->pid);
 	struct perfdata_walk walk;
 	struct perfdata_frame f;
-	char comm[32];
 
-	get_comm(s, r->tid, comm, sizeof(comm));
-	buf_printf(&s->out, "%s %5" PRIu32 " ", comm, r->tid);
+	buf_printf(&s->out, "%s %5" PRIu32 " ", tasks_text(s->tasks, tasks_name(s->tasks, r->tid)),
+		   r->tid);
 	if (s->p->has_cpu)
 		buf_printf(&s->out, "[%03" PRIu32 "] ", r->cpu);
 	buf_printf(&s->out, "%5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n",
@@ -191,7 +153,7 @@ static void put_sample(struct script *s, const struct perfdata_record *r)
 		   s->event);
 	perfdata_walk_begin(&walk, r);
 	while (perfdata_walk_next(&walk, &f))
-		put_frame(s, r->pid, &f);
+		put_frame(s, view, &f);
 	buf_u8(&s->out, '\n');
 }
 
@@ -208,24 +170,18 @@ static int push(struct script *s, struct err *e)
 	return ret ? err_set(e, -ret, "cannot write to standard output: %s", strerror(-ret)) : 0;
 }
 
-static int take_map(struct script *s, const struct perfdata_record *r, struct err *e)
-{
-	if (s->lines)
-		srcline_set_map(s->lines, r);
-	return names_map(s->n, r, e);
-}
-
 static int print_samples(struct script *s, struct err *e)
 {
 	struct perfdata_record r;
 	int ret = 0;
 
 	while (!ret && perfdata_next(s->p, &r)) {
-		if (r.kind == PERFDATA_COMM)
-			set_comm(s, &r);
-		else if (r.kind == PERFDATA_MAP)
-			ret = take_map(s, &r, e);
-		else if (r.kind == PERFDATA_SAMPLE)
+		ret = tasks_record(s->tasks, &r, e);
+		if (!ret)
+			ret = names_record(s->n, &r, e);
+		if (!ret && r.kind == PERFDATA_MAP && s->lines)
+			srcline_set_map(s->lines, &r);
+		if (!ret && r.kind == PERFDATA_SAMPLE)
 			put_sample(s, &r);
 		if (!ret && (s->out.len >= OUT_CHUNK || s->out.failed))
 			ret = push(s, e);
@@ -260,7 +216,8 @@ static int script(const struct options *o, struct err *e)
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
-	ret = perfdata_open(&s->p, o->input, e);
+	s->tasks = tasks_create();
+	ret = s->tasks ? perfdata_open(&s->p, o->input, e) : err_set(e, ENOMEM, "out of memory");
 	if (!ret)
 		ret = names_create(&s->n, s->p, o->buildid_dir, e);
 	if (!ret)
@@ -273,6 +230,7 @@ static int script(const struct options *o, struct err *e)
 	}
 	srcline_destroy(s->lines);
 	names_destroy(s->n);
+	tasks_destroy(s->tasks);
 	perfdata_close(s->p);
 	buf_deinit(&s->out);
 	free(s);

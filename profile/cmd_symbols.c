@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "profile/cmd_debuginfo.h"
 #include "profile/cmd_symbols_at.h"
+#include "symbolizer/btf.h"
 #include "symbolizer/elf64.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/kimage.h"
@@ -33,9 +34,13 @@ static const char usage[] =
 	"print for each the function and the offset in it, or ? where there is none, and the\n"
 	"source line with inlined calls, innermost first, where debug information is found: the\n"
 	"image's own, or by its build id in ~/.debug, /usr/lib/debug or from DEBUGINFOD_URLS.\n"
+	"Names of C++ and Rust functions are shown as in the source. The table has them as they "
+	"are.\n"
 	"\n"
 	"      --json             the facts alone, or the ADDRESSes, as JSON on "
-	"stdout\n" CMD_DEBUGINFO_USAGE "\n"
+	"stdout\n"
+	"      --no-demangle      show the names of C++ and Rust functions as they "
+	"are\n" CMD_DEBUGINFO_USAGE "\n"
 	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
 
 struct facts {
@@ -44,10 +49,14 @@ struct facts {
 	struct kimage kernel;
 	struct symtab *symbols; /* owned; NULL: none */
 	const char *source;
-	struct err why;			 /* when there are no symbols */
-	struct kallsyms_info kallsyms;	 /* count 0: not used */
-	uint64_t orc_entries, btf_bytes; /* 0: no such section */
-	uint64_t ready_ns;		 /* from the unpacked image to the table */
+	struct err why;		       /* when there are no symbols */
+	struct kallsyms_info kallsyms; /* count 0: not used */
+	uint64_t orc_entries;	       /* 0: no such section */
+	uint64_t ready_ns;	       /* from the unpacked image to the table */
+	struct btf *btf;	       /* owned; NULL: none */
+	struct err no_btf;	       /* why */
+	uint64_t btf_ns;	       /* to find and check it */
+	uint64_t task_struct_bytes;    /* 0: not known */
 };
 
 static void find_sections(struct facts *f)
@@ -63,9 +72,19 @@ static void find_sections(struct facts *f)
 		/* Each entry's address: a 4-byte distance from where it stands. */
 		if (!strcmp(name, ".orc_unwind_ip"))
 			f->orc_entries = s.sh_size / 4;
-		else if (!strcmp(name, ".BTF"))
-			f->btf_bytes = s.sh_size;
 	}
+}
+
+static void find_types(struct facts *f)
+{
+	uint64_t start = clock_mono_ns();
+	struct types t;
+
+	if (btf_from_image(&f->btf, &f->kernel, f->path, &f->no_btf) < 0)
+		return;
+	f->btf_ns = clock_mono_ns() - start;
+	t = btf_types(f->btf);
+	(void)t.size(t.ctx, "task_struct", &f->task_struct_bytes); /* stays 0 */
 }
 
 static void find_symbols(struct facts *f)
@@ -120,10 +139,14 @@ static void print_facts(const struct facts *f, FILE *out)
 		fprintf(out, "ORC        %" PRIu64 " entries\n", f->orc_entries);
 	else
 		fputs("ORC        none\n", out);
-	if (f->btf_bytes)
-		fprintf(out, "BTF        %" PRIu64 " bytes\n", f->btf_bytes);
-	else
-		fputs("BTF        none\n", out);
+	if (!f->btf) {
+		fprintf(out, "BTF        none: %s\n", f->no_btf.text);
+		return;
+	}
+	fprintf(out, "BTF        %" PRIu32 " types in %zu bytes, read in %.1f ms\n",
+		btf_count(f->btf), btf_size(f->btf), (double)f->btf_ns / 1e6);
+	if (f->task_struct_bytes)
+		fprintf(out, "           sizeof(task_struct) %" PRIu64 "\n", f->task_struct_bytes);
 }
 
 static void print_json(const struct facts *f)
@@ -149,8 +172,15 @@ static void print_json(const struct facts *f)
 	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
 	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
 	symbols_at_json_text("kallsyms_layout", f->kallsyms.layout);
-	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%" PRIu64 "}\n", f->orc_entries,
-	       f->btf_bytes);
+	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%zu,\"btf_types\":%" PRIu32
+	       ",\"btf_ns\":%" PRIu64 ",",
+	       f->orc_entries, f->btf ? btf_size(f->btf) : 0, f->btf ? btf_count(f->btf) : 0,
+	       f->btf_ns);
+	symbols_at_json_text("no_btf_because", f->btf ? NULL : f->no_btf.text);
+	if (f->task_struct_bytes)
+		printf(",\"sizeof_task_struct\":%" PRIu64 "}\n", f->task_struct_bytes);
+	else
+		printf(",\"sizeof_task_struct\":null}\n");
 }
 
 static void print_table(const struct symtab *t)
@@ -171,11 +201,19 @@ static bool parse_address(const char *s, uint64_t *v)
 	return *s && *s != '-' && *s != '+' && *s != ' ' && !*end && !errno;
 }
 
-static int show(struct facts *f, bool json, const struct debuginfo_places *places, char **address,
-		struct err *e)
+struct options {
+	bool json, demangle;
+	struct debuginfo_places places;
+};
+
+static int show(struct facts *f, const struct options *o, char **address, struct err *e)
 {
 	struct symbols_at at = {
-		.path = f->path, .kernel = &f->kernel, .places = *places, .json = json
+		.path = f->path,
+		.kernel = &f->kernel,
+		.places = o->places,
+		.json = o->json,
+		.demangle = o->demangle,
 	};
 	struct file_map map = { 0 };
 	int ret = file_map_open(&map, f->path, BOOT_MAX_FILE, e);
@@ -185,7 +223,9 @@ static int show(struct facts *f, bool json, const struct debuginfo_places *place
 	if (ret == 0) {
 		find_sections(f);
 		find_symbols(f);
-		if (json && !*address)
+		if (!*address)
+			find_types(f);
+		if (o->json && !*address)
 			print_json(f);
 		else if (!*address)
 			print_facts(f, stderr);
@@ -194,11 +234,12 @@ static int show(struct facts *f, bool json, const struct debuginfo_places *place
 		else if (*address) {
 			at.symbols = f->symbols;
 			ret = symbols_at_print(&at, address, e);
-		} else if (!json)
+		} else if (!o->json)
 			print_table(f->symbols);
 		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
 			ret = err_set(e, EIO, "cannot write: %s", strerror(errno));
 	}
+	btf_destroy(f->btf);
 	symtab_destroy(f->symbols);
 	boot_image_deinit(&f->image);
 	file_map_close(&map);
@@ -209,12 +250,12 @@ int cmd_symbols(int argc, char **argv)
 {
 	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' },
 						  { "json", no_argument, NULL, 'j' },
+						  { "no-demangle", no_argument, NULL, 'd' },
 						  CMD_DEBUGINFO_OPTIONS,
 						  { 0 } };
 	struct facts f = { 0 };
-	struct debuginfo_places places = { 0 };
+	struct options o = { .demangle = true };
 	struct err e = { 0 };
-	bool json = false;
 	int opt;
 
 	optind = 1;
@@ -224,15 +265,19 @@ int cmd_symbols(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		}
-		if (cmd_debuginfo_option(&places, opt, optarg))
+		if (cmd_debuginfo_option(&o.places, opt, optarg))
 			continue;
+		if (opt == 'd') {
+			o.demangle = false;
+			continue;
+		}
 		if (opt != 'j') {
 			fprintf(stderr, "kvmprof symbols: %s '%s'; see `kvmprof symbols --help`\n",
 				opt == ':' ? "missing value for" : "unknown option",
 				argv[optind > 1 ? optind - 1 : 1]);
 			return 2;
 		}
-		json = true;
+		o.json = true;
 	}
 	if (optind == argc) {
 		fputs("kvmprof symbols: which image? See `kvmprof symbols --help`\n", stderr);
@@ -248,7 +293,7 @@ int cmd_symbols(int argc, char **argv)
 		}
 	}
 	f.path = argv[optind];
-	if (show(&f, json, &places, argv + optind + 1, &e) < 0) {
+	if (show(&f, &o, argv + optind + 1, &e) < 0) {
 		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
 		return 1;
 	}

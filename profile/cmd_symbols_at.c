@@ -2,6 +2,7 @@
 #include "profile/cmd_symbols_at.h"
 
 #include "profile/cmd_debuginfo.h"
+#include "profile/display_name.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -105,25 +106,25 @@ static void print_frame(const struct line_frame *f, const char *symbol)
 	puts(f->inlined ? " (inlined)" : "");
 }
 
-static void print_text(uint64_t va, const struct symbol *sym, uint64_t off,
-		       const struct srcline_result *r)
+/* name: NULL when there is no symbol. */
+static void print_text(uint64_t va, const char *name, uint64_t off, const struct srcline_result *r)
 {
-	if (sym)
-		printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va, sym->name, off);
-	else
-		printf("%016" PRIx64 " ?\n", va);
+	printf("%016" PRIx64 " ", va);
+	put_plain(name ? name : "?");
+	if (name)
+		printf("+0x%" PRIx64, off);
+	putchar('\n');
 	for (unsigned int i = 0; i < r->n; i++)
-		print_frame(&r->frame[i], sym && !r->frame[i].inlined ? sym->name : NULL);
+		print_frame(&r->frame[i], r->frame[i].inlined ? NULL : name);
 }
 
 /* -- JSON ------------------------------------------------------------------------------------ */
 
-static void print_json(uint64_t va, const struct symbol *sym, uint64_t off,
-		       const struct srcline_result *r)
+static void print_json(uint64_t va, const char *name, uint64_t off, const struct srcline_result *r)
 {
 	printf("{\"address\":\"0x%" PRIx64 "\",", va);
-	symbols_at_json_text("symbol", sym ? sym->name : NULL);
-	if (sym)
+	symbols_at_json_text("symbol", name);
+	if (name)
 		printf(",\"offset\":%" PRIu64, off);
 	printf(",\"frames\":[");
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -156,8 +157,10 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 {
 	struct source src = { 0 };
 	struct line_frame frame[LINES_MAX_FRAMES];
+	struct display_names names;
 	int ret = open_source(&src, s, e);
 
+	display_names_init(&names, s->demangle, s->demangle);
 	if (ret == 0 && s->json)
 		begin_json(s, &src);
 	else if (ret == 0 && *src.why)
@@ -166,14 +169,16 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 	for (size_t i = 0; ret == 0 && address[i]; i++) {
 		uint64_t va = strtoull(address[i], NULL, 16), off = 0;
 		const struct symbol *sym = symtab_lookup(s->symbols, va, &off);
+		const char *name = sym ? display_name(&names, sym, true) : NULL;
 		struct srcline_result r = lines_at(&src, va, frame);
 
 		if (s->json && i)
 			putchar(',');
-		(s->json ? print_json : print_text)(va, sym, off, &r);
+		(s->json ? print_json : print_text)(va, name, off, &r);
 	}
 	if (ret == 0 && s->json)
 		puts("]}");
+	display_names_deinit(&names);
 	lines_close(src.own);
 	srcline_destroy(src.found);
 	return ret;

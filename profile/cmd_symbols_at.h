@@ -14,7 +14,7 @@ struct symbols_at {
 	const struct kimage *kernel;
 	const struct symtab *symbols;
 	struct debuginfo_places places;
-	bool json;
+	bool json, demangle;
 };
 
 /*

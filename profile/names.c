@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "profile/buildid_cache.h"
 #include "profile/perfdata_format.h"
+#include "profile/sink.h"
+#include "profile/spaces.h"
 #include "symbolizer/kimage.h"
 
 #include <errno.h>
@@ -16,36 +18,45 @@
 #define CACHE_SLOTS 16384u /* power of two */
 
 struct dso {
-	char *name; /* the mapping's path */
+	char *name; /* the mapping's path, or a module's `[NAME]` */
 	uint8_t build_id[20];
-	bool has_id, tried;
+	bool kernel, has_id, tried;
 	struct file_map file;
 	struct kimage *image;
-	struct symtab *symbols;
+	struct symtab *symbols; /* a module's: run-time addresses */
 };
 
-struct mapping {
-	uint32_t pid;
-	uint64_t addr, end, pgoff;
-	size_t dso;
+/* Functions that kallsyms gives to one module. */
+struct module {
+	char *name; /* `[NAME]` */
+	struct symtab *symbols;
 };
 
 struct cached {
 	uint64_t addr;
-	uint32_t pid;
-	bool kernel, used;
+	uint32_t space;
+	uint32_t stamp; /* n->stamp when it was found */
+	bool used, settled;
 	struct name name;
 };
 
 struct names {
 	char *dir, *buildid_dir;
 	struct symtab *kernel;
+	uint64_t kernel_start, kernel_end; /* by its map; 0,0: everywhere */
+	uint64_t slide;			   /* from kallsyms to where it runs */
+	struct module *module;
+	size_t nmodules;
 	struct dso *dso;
 	size_t ndso;
-	struct mapping *map;
-	size_t nmap, map_cap;
+	struct spaces spaces;
+	uint32_t kernel_space;
+	uint32_t stamp; /* counts mappings */
 	struct cached cache[CACHE_SLOTS];
 };
+
+/* Of the modules, in spaces: no process has this pid. */
+#define KERNEL_PID UINT32_MAX
 
 /* -- kallsyms text ------------------------------------------------------------------- */
 
@@ -58,9 +69,9 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* "ffffffff81000000 T name[\t[module]]": false for any other line. */
+/* "ffffffff81000000 T name[\t[module]]": false for any other line. module: with its brackets. */
 static bool parse_line(const char *line, size_t len, uint64_t *addr, char *type, char *name,
-		       size_t size)
+		       size_t size, char *module, size_t module_size)
 {
 	size_t i = 0, n;
 
@@ -74,13 +85,45 @@ static bool parse_line(const char *line, size_t len, uint64_t *addr, char *type,
 	for (n = 0; n < len && n + 1 < size && line[n] != '\t' && line[n] != '\0'; n++)
 		name[n] = line[n];
 	name[n] = '\0';
+	*module = '\0';
+	if (n + 2 < len && line[n] == '\t' && line[n + 1] == '[' && len - n - 1 < module_size) {
+		memcpy(module, line + n + 1, len - n - 1);
+		module[len - n - 1] = '\0';
+	}
 	return n > 0;
 }
 
-static int parse_kallsyms(struct symtab *t, const struct file_map *m, struct err *e)
+/* The table of a module; they come in runs. NULL: no memory, or too many. */
+static struct symtab *module_table(struct names *n, const char *name)
 {
-	char name[SYMTAB_MAX_NAME];
+	struct module *grown, m = { 0 };
+
+	for (size_t i = n->nmodules; i-- > 0;)
+		if (!strcmp(n->module[i].name, name))
+			return n->module[i].symbols;
+	if (n->nmodules >= NAMES_MAX_MODULES)
+		return NULL;
+	grown = reallocarray(n->module, n->nmodules + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	n->module = grown;
+	m.name = strdup(name);
+	m.symbols = symtab_create();
+	if (!m.name || !m.symbols) {
+		free(m.name);
+		symtab_destroy(m.symbols);
+		return NULL;
+	}
+	n->module[n->nmodules++] = m;
+	return m.symbols;
+}
+
+static int parse_kallsyms(struct names *n, struct symtab *kernel, const struct file_map *m,
+			  struct err *e)
+{
+	char name[SYMTAB_MAX_NAME], module[PROFILE_MODULE_NAME + 2];
 	struct cursor c;
+	int ret;
 
 	cursor_init(&c, m->data, m->len);
 	while (cursor_left(&c)) {
@@ -90,20 +133,25 @@ static int parse_kallsyms(struct symtab *t, const struct file_map *m, struct err
 		uint64_t addr;
 		char type;
 
-		if (parse_line(line, len, &addr, &type, name, sizeof(name))) {
-			int ret = symtab_add(t, addr, 0, type, name);
+		if (parse_line(line, len, &addr, &type, name, sizeof(name), module,
+			       sizeof(module))) {
+			struct symtab *t = *module ? module_table(n, module) : kernel;
 
+			ret = t ? symtab_add(t, addr, 0, type, name) : -E2BIG;
 			if (ret == -ENOMEM || ret == -E2BIG)
 				return err_set(e, -ret, "too many kernel symbols: %s",
 					       strerror(-ret));
 		}
 		cursor_skip(&c, len + (nl ? 1 : 0));
 	}
-	return symtab_freeze(t, e);
+	ret = symtab_freeze(kernel, e);
+	for (size_t i = 0; !ret && i < n->nmodules; i++)
+		ret = symtab_freeze(n->module[i].symbols, e);
+	return ret;
 }
 
-/* 0 also when the file is missing; *out is then unchanged. */
-static int load_kallsyms(struct symtab **out, const char *path, struct err *e)
+/* 0 also when the file is missing; n->kernel is then still NULL. */
+static int load_kallsyms(struct names *n, const char *path, struct err *e)
 {
 	struct file_map m = { 0 };
 	struct symtab *t;
@@ -112,10 +160,10 @@ static int load_kallsyms(struct symtab **out, const char *path, struct err *e)
 	if (file_map_open(&m, path, NAMES_MAX_KALLSYMS, NULL) < 0)
 		return 0;
 	t = symtab_create();
-	ret = t ? parse_kallsyms(t, &m, e) : err_set(e, ENOMEM, "%s: out of memory", path);
+	ret = t ? parse_kallsyms(n, t, &m, e) : err_set(e, ENOMEM, "%s: out of memory", path);
 	file_map_close(&m);
 	if (!ret && symtab_count(t)) {
-		*out = t;
+		n->kernel = t;
 		return 0;
 	}
 	symtab_destroy(t);
@@ -132,7 +180,7 @@ static int load_kernel(struct names *n, const struct perfdata *p, struct err *e)
 			path = NULL;
 			return err_set(e, ENOMEM, "out of memory");
 		}
-		ret = load_kallsyms(&n->kernel, path, e);
+		ret = load_kallsyms(n, path, e);
 		if (ret || n->kernel)
 			return ret;
 	}
@@ -149,13 +197,14 @@ static int load_kernel(struct names *n, const struct perfdata *p, struct err *e)
 			cached = NULL;
 			return err_set(e, ENOMEM, "out of memory");
 		}
-		return load_kallsyms(&n->kernel, cached, e);
+		return load_kallsyms(n, cached, e);
 	}
 	return 0;
 }
 
 /* -- user programs --------------------------------------------------------------------- */
 
+/* The one place that reads programs: what else gives symbols to one plugs in here. */
 static void load_dso_file(struct dso *d, const char *path)
 {
 	struct kimage *k;
@@ -184,7 +233,8 @@ static void load_dso(const struct names *n, struct dso *d)
 	if (n->dir && asprintf(&own, "%s/dso/%s", n->dir, hex) > 0)
 		load_dso_file(d, own);
 	if (!d->symbols && n->buildid_dir &&
-	    asprintf(&cached, "%s/.build-id/%.2s/%s/elf", n->buildid_dir, hex, hex + 2) > 0)
+	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", n->buildid_dir, hex, hex + 2,
+		     buildid_file(d->name)) > 0)
 		load_dso_file(d, cached);
 }
 
@@ -202,36 +252,99 @@ static bool file_to_va(const struct kimage *k, uint64_t off, uint64_t *va)
 	return false;
 }
 
-static void lookup_user(struct names *n, uint32_t pid, uint64_t addr, struct name *out)
+static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct name *out)
 {
-	for (size_t i = n->nmap; i-- > 0;) {
-		const struct mapping *m = &n->map[i];
-		struct dso *d;
-		uint64_t va;
+	const struct mapping *m = spaces_find(&n->spaces, space, addr);
+	struct dso *d;
+	uint64_t va;
 
-		if (m->pid != pid || addr < m->addr || addr >= m->end)
-			continue;
-		d = &n->dso[m->dso];
-		out->dso = d->name;
-		out->to_file = m->pgoff - m->addr;
-		if (!d->tried)
-			load_dso(n, d);
-		if (d->symbols && file_to_va(d->image, addr - m->addr + m->pgoff, &va))
-			out->symbol = symtab_lookup(d->symbols, va, &out->off);
+	if (!m)
 		return;
-	}
+	d = &n->dso[m->dso];
+	out->dso = d->name;
+	out->to_file = m->pgoff - m->addr;
+	if (!d->tried)
+		load_dso(n, d);
+	if (d->symbols && file_to_va(d->image, addr - m->addr + m->pgoff, &va))
+		out->symbol = symtab_lookup(d->symbols, va, &out->off);
 }
 
-static int find_dso(struct names *n, const struct perfdata_record *r, size_t *index, struct err *e)
-{
-	struct dso *grown, d = { .has_id = r->map.build_id != NULL };
+/* -- kernel and modules ------------------------------------------------------------------ */
 
+static const struct symtab *symbols_of_module(const struct names *n, const char *name)
+{
+	for (size_t i = 0; i < n->nmodules; i++)
+		if (!strcmp(n->module[i].name, name))
+			return n->module[i].symbols;
+	return NULL;
+}
+
+static void lookup_kernel(struct names *n, uint32_t space, uint64_t addr, struct name *out)
+{
+	const struct mapping *m = spaces_find(&n->spaces, space, addr);
+	const struct symtab *t;
+
+	if (m) {
+		out->dso = n->dso[m->dso].name;
+		t = symbols_of_module(n, out->dso);
+		if (t)
+			out->symbol = symtab_lookup(t, addr, &out->off);
+		return;
+	}
+	/* A kernel that has a map is nowhere else. */
+	if (n->kernel_end && (addr < n->kernel_start || addr >= n->kernel_end))
+		return;
+	out->dso = PERFDATA_KERNEL_DSO;
+	if (n->kernel)
+		out->symbol = symtab_lookup(n->kernel, addr - n->slide, &out->off);
+}
+
+/*
+ * `[kernel.kallsyms]SYMBOL` with SYMBOL's run-time address as offset: where the
+ * kernel is, and how far its kallsyms (of another boot) are off.
+ */
+static void locate_kernel(struct names *n, const struct perfdata_record *r)
+{
+	const struct symbol *ref =
+		n->kernel ? symtab_find(n->kernel, r->map.path + strlen(PERFDATA_KERNEL_DSO))
+			  : NULL;
+
+	n->slide = ref && ref->addr && r->map.pgoff ? r->map.pgoff - ref->addr : 0;
+	n->kernel_start = r->map.addr;
+	if (__builtin_add_overflow(r->map.addr, r->map.len, &n->kernel_end))
+		n->kernel_end = UINT64_MAX;
+}
+
+/* A module that perf recorded from its file: "/lib/.../virtio-net.ko.xz" is `[virtio_net]`. */
+static void module_name(char *out, size_t size, const char *path)
+{
+	const char *base = strrchr(path, '/'), *end;
+
+	base = base ? base + 1 : path;
+	end = strstr(base, ".ko");
+	snprintf(out, size, "[%.*s]", (int)(end ? end - base : (ptrdiff_t)strlen(base)), base);
+	for (char *c = out; *c; c++)
+		if (*c == '-')
+			*c = '_';
+}
+
+static int find_dso(struct names *n, const struct perfdata_record *r, uint32_t *index,
+		    struct err *e)
+{
+	char module[PROFILE_MODULE_NAME + 2];
+	const char *path = r->map.path;
+	struct dso *grown, d = { .kernel = r->kernel, .has_id = r->map.build_id != NULL };
+
+	if (r->kernel && path[0] == '/') {
+		module_name(module, sizeof(module), path);
+		path = module;
+	}
 	for (size_t i = 0; i < n->ndso; i++) {
 		const struct dso *o = &n->dso[i];
 
-		if (!strcmp(o->name, r->map.path) && o->has_id == d.has_id &&
+		if (!strcmp(o->name, path) && o->kernel == d.kernel && o->has_id == d.has_id &&
 		    (!d.has_id || !memcmp(o->build_id, r->map.build_id, sizeof(o->build_id)))) {
-			*index = i;
+			*index = (uint32_t)i;
 			return 0;
 		}
 	}
@@ -244,10 +357,10 @@ static int find_dso(struct names *n, const struct perfdata_record *r, size_t *in
 	n->dso = grown;
 	if (d.has_id)
 		memcpy(d.build_id, r->map.build_id, sizeof(d.build_id));
-	d.name = strdup(r->map.path);
+	d.name = strdup(path);
 	if (!d.name)
 		return err_set(e, ENOMEM, "out of memory");
-	*index = n->ndso;
+	*index = (uint32_t)n->ndso;
 	n->dso[n->ndso++] = d;
 	return 0;
 }
@@ -282,9 +395,14 @@ void names_destroy(struct names *n)
 		file_map_close(&n->dso[i].file);
 		free(n->dso[i].name);
 	}
+	for (size_t i = 0; i < n->nmodules; i++) {
+		symtab_destroy(n->module[i].symbols);
+		free(n->module[i].name);
+	}
+	free(n->module);
 	symtab_destroy(n->kernel);
+	spaces_deinit(&n->spaces);
 	free(n->dso);
-	free(n->map);
 	free(n->dir);
 	free(n->buildid_dir);
 	free(n);
@@ -295,53 +413,74 @@ bool names_have_kernel(const struct names *n)
 	return n->kernel != NULL;
 }
 
-int names_map(struct names *n, const struct perfdata_record *r, struct err *e)
+static int take_map(struct names *n, const struct perfdata_record *r, struct err *e)
 {
-	struct mapping m = { .pid = r->pid, .addr = r->map.addr, .pgoff = r->map.pgoff };
+	struct mapping m = { .addr = r->map.addr, .pgoff = r->map.pgoff };
 	int ret;
 
-	/* The kernel's names come with their addresses; its map says nothing more. */
-	if (r->kernel)
+	if (r->kernel && !strncmp(r->map.path, PERFDATA_KERNEL_DSO, strlen(PERFDATA_KERNEL_DSO))) {
+		locate_kernel(n, r);
+		n->stamp++;
 		return 0;
+	}
 	if (__builtin_add_overflow(r->map.addr, r->map.len, &m.end))
 		m.end = UINT64_MAX;
-	if (n->nmap >= NAMES_MAX_MAPS)
-		return err_set(e, E2BIG, "more than %u mappings", NAMES_MAX_MAPS);
 	ret = find_dso(n, r, &m.dso, e);
-	if (ret)
-		return ret;
-	if (n->nmap == n->map_cap) {
-		size_t cap = n->map_cap ? n->map_cap * 2 : 64;
-		struct mapping *grown = reallocarray(n->map, cap, sizeof(*grown));
-
-		if (!grown)
-			return err_set(e, ENOMEM, "out of memory");
-		n->map = grown;
-		n->map_cap = cap;
-	}
-	n->map[n->nmap++] = m;
-	memset(n->cache, 0, sizeof(n->cache));
-	return 0;
+	ret = ret ? ret : spaces_map(&n->spaces, r->kernel ? KERNEL_PID : r->pid, &m, e);
+	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
+	n->stamp++;
+	return ret;
 }
 
-void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out)
+int names_record(struct names *n, const struct perfdata_record *r, struct err *e)
 {
-	uint64_t hash = (addr ^ (kernel ? 0 : (uint64_t)pid << 40)) * 0x9e3779b97f4a7c15u;
+	switch (r->kind) {
+	case PERFDATA_MAP:
+		return take_map(n, r, e);
+	case PERFDATA_FORK:
+		return spaces_fork(&n->spaces, r->pid, r->fork.ppid, e);
+	case PERFDATA_COMM:
+		return r->exec ? spaces_clear(&n->spaces, r->pid, e) : 0;
+	default:
+		/* Late samples of a task that has exited still have its mappings. */
+		return 0;
+	}
+}
+
+struct names_view names_view(const struct names *n, uint32_t pid)
+{
+	return (struct names_view){ .kernel = n->kernel_space, .user = spaces_of(&n->spaces, pid) };
+}
+
+void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint64_t addr,
+		     struct name *out)
+{
+	uint32_t space = kernel ? view.kernel : view.user;
+	uint64_t hash = (addr ^ (uint64_t)(space * 2 + kernel) << 40) * 0x9e3779b97f4a7c15u;
 	struct cached *c = &n->cache[hash >> 40 & (CACHE_SLOTS - 1)];
 
-	if (c->used && c->addr == addr && c->kernel == kernel && (kernel || c->pid == pid)) {
+	/* A place where nothing was may have gained a mapping since. */
+	if (c->used && c->addr == addr && c->space == (space * 2 | kernel) &&
+	    (c->settled || c->stamp == n->stamp)) {
 		*out = c->name;
 		return;
 	}
 	*out = (struct name){ .dso = UNKNOWN };
-	if (kernel) {
-		out->dso = PERFDATA_KERNEL_DSO;
-		if (n->kernel)
-			out->symbol = symtab_lookup(n->kernel, addr, &out->off);
-	} else {
-		lookup_user(n, pid, addr, out);
-	}
+	if (kernel)
+		lookup_kernel(n, space, addr, out);
+	else
+		lookup_user(n, space, addr, out);
 	*c = (struct cached){
-		.addr = addr, .pid = pid, .kernel = kernel, .used = true, .name = *out
+		.addr = addr,
+		.space = space * 2 | kernel,
+		.stamp = n->stamp,
+		.used = true,
+		.settled = out->symbol || spaces_find(&n->spaces, space, addr),
+		.name = *out,
 	};
+}
+
+void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out)
+{
+	names_lookup_in(n, names_view(n, pid), kernel, addr, out);
 }

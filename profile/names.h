@@ -2,7 +2,8 @@
 /*
  * names: from the addresses of a perf.data file to symbols and DSOs.
  *
- * Kernel: the directory's kcore_dir/kallsyms, else the build-id cache's. User
+ * Kernel and modules: the directory's kcore_dir/kallsyms, else the build-id
+ * cache's. A module's functions count where its map is. User
  * programs: the directory's dso/<build id>, else the build-id cache's ELF; the
  * file at the mapped path is never read, as it is the host's, not the guest's.
  * What is missing costs names, not the report.
@@ -15,7 +16,7 @@
 
 #define NAMES_MAX_KALLSYMS (512u << 20)
 #define NAMES_MAX_ELF (1ull << 30)
-#define NAMES_MAX_MAPS (1u << 20)
+#define NAMES_MAX_MODULES 16384u
 #define NAMES_MAX_DSOS 65536u
 
 struct names;
@@ -32,10 +33,22 @@ int names_create(struct names **out, const struct perfdata *p, const char *build
 		 struct err *e);
 void names_destroy(struct names *n);
 
-/* Take note of a mapping; later ones hide earlier ones of the same process. */
-int names_map(struct names *n, const struct perfdata_record *map, struct err *e);
+/* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
+int names_record(struct names *n, const struct perfdata_record *r, struct err *e);
+
+/*
+ * What is mapped in a process and the kernel at this moment: with it, addresses
+ * of a sample can be looked up later, whatever was mapped since.
+ */
+struct names_view {
+	uint32_t kernel, user;
+};
+struct names_view names_view(const struct names *n, uint32_t pid);
 
 /* addr is the address to look up (the caller's is inside its call). */
+void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint64_t addr,
+		     struct name *out);
+/* The same as things are now. */
 void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out);
 
 /* Are there kernel symbols? */

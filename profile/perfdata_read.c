@@ -189,6 +189,7 @@ static enum parsed parse_record(const struct perfdata_private *v, struct cursor 
 	case PERFDATA_RECORD_COMM:
 		parse_sample_id(v, c, r);
 		r->kind = PERFDATA_COMM;
+		r->exec = misc & PERFDATA_MISC_COMM_EXEC;
 		r->pid = cursor_u32(c);
 		r->tid = cursor_u32(c);
 		r->comm = c->bad ? NULL : cursor_str_at(c, c->pos);
@@ -198,6 +199,15 @@ static enum parsed parse_record(const struct perfdata_private *v, struct cursor 
 	case PERFDATA_RECORD_MMAP2:
 		parse_sample_id(v, c, r);
 		ok = parse_map(c, type == PERFDATA_RECORD_MMAP2, misc, r);
+		break;
+	case PERFDATA_RECORD_FORK:
+	case PERFDATA_RECORD_EXIT:
+		parse_sample_id(v, c, r);
+		r->kind = type == PERFDATA_RECORD_FORK ? PERFDATA_FORK : PERFDATA_EXIT;
+		r->pid = cursor_u32(c);
+		r->fork.ppid = cursor_u32(c);
+		r->tid = cursor_u32(c);
+		r->fork.ptid = cursor_u32(c);
 		break;
 	case PERFDATA_RECORD_LOST:
 	case PERFDATA_RECORD_LOST_SAMPLES:

@@ -30,11 +30,14 @@ enum perfdata_kind {
 	PERFDATA_COMM,
 	PERFDATA_MAP,  /* MMAP or MMAP2 */
 	PERFDATA_LOST, /* LOST or LOST_SAMPLES */
+	PERFDATA_FORK,
+	PERFDATA_EXIT,
 };
 
 struct perfdata_record {
 	enum perfdata_kind kind;
-	bool kernel; /* sample: innermost frame; map: the kernel's */
+	bool kernel; /* sample: innermost frame; map: the kernel's or a module's */
+	bool exec;   /* comm: the process runs another program now */
 	uint32_t pid, tid, cpu;
 	uint64_t time_ns; /* 0 when the file has no times */
 	union {
@@ -50,6 +53,9 @@ struct perfdata_record {
 			const char *path;
 			const uint8_t *build_id; /* 20 bytes or NULL */
 		} map;
+		struct {
+			uint32_t ppid, ptid;
+		} fork; /* and exit */
 		uint64_t lost;
 	};
 };

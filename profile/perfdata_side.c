@@ -20,7 +20,9 @@ static bool is_function(char type)
 	return type == 'T' || type == 't' || type == 'W' || type == 'w' || type == 'i';
 }
 
-static void put_symbol(struct buf *out, uint64_t addr, char type, const char *name)
+/* module: "" for the kernel itself. */
+static void put_symbol(struct buf *out, uint64_t addr, char type, const char *name,
+		       const char *module)
 {
 	static const char digit[] = "0123456789abcdef";
 	char line[20];
@@ -32,37 +34,72 @@ static void put_symbol(struct buf *out, uint64_t addr, char type, const char *na
 	line[18] = ' ';
 	buf_add(out, line, 19);
 	buf_add(out, name, strlen(name));
+	if (*module) {
+		buf_add(out, "\t[", 2);
+		buf_add(out, module, strnlen(module, PROFILE_MODULE_NAME - 1));
+		buf_u8(out, ']');
+	}
 	buf_u8(out, '\n');
 }
 
-void perfdata_kallsyms(struct buf *out, const struct profile_info *info)
+/* What to call the place of the i-th symbol, unless it is no function or `last` named it. */
+static const struct symbol *function_at(const struct symtab *t, size_t i, const struct symbol *last)
 {
-	size_t n = info->symbols ? symtab_count(info->symbols) : 0;
-	bool text_done = info->end <= info->text;
-	uint64_t last = 0, off;
+	const struct symbol *s = symtab_at(t, i);
+	uint64_t off;
+
+	if (!is_function(s->type) || (last && s->addr == last->addr))
+		return NULL;
+	/* Of several names for one place the one that we print ourselves. */
+	s = symtab_lookup(t, s->addr, &off);
+	return !s || off || !*s->name || strpbrk(s->name, "\n\t") ? NULL : s;
+}
+
+void perfdata_kallsyms(struct buf *out, const struct profile_kernel *k)
+{
+	size_t n = k->symbols ? symtab_count(k->symbols) : 0;
+	bool text_done = k->end <= k->text;
+	const struct symbol *last = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct symbol *s = symtab_at(info->symbols, i);
+		const struct symbol *s = function_at(k->symbols, i, last);
 
-		if (!is_function(s->type) || (out->len && s->addr == last))
+		if (!s)
 			continue;
-		/* Of several names for one place the one that we print ourselves. */
-		s = symtab_lookup(info->symbols, s->addr, &off);
-		if (!s || off || !*s->name || strchr(s->name, '\n'))
-			continue;
-		if (!text_done && s->addr >= info->text) {
+		last = s;
+		if (!text_done && s->addr >= k->text) {
 			/* Weak, so that it never hides the real name at that place. */
-			put_symbol(out, info->text, 'W', "_text");
+			put_symbol(out, k->text, 'W', "_text", "");
 			text_done = true;
-			if (s->addr == info->text && !strcmp(s->name, "_text"))
+			if (s->addr == k->text && !strcmp(s->name, "_text"))
 				continue;
 		}
-		put_symbol(out, s->addr, s->type == 'i' ? 't' : s->type, s->name);
-		last = s->addr;
+		put_symbol(out, s->addr, s->type == 'i' ? 't' : s->type, s->name, "");
 	}
 	/* Alone it would give its name to every address of a kernel without symbols. */
 	if (!text_done && out->len)
-		put_symbol(out, info->text, 'W', "_text");
+		put_symbol(out, k->text, 'W', "_text", "");
+}
+
+void perfdata_kallsyms_modules(struct buf *out, const struct buf *kernel,
+			       const struct profile_module *const *m, size_t n)
+{
+	buf_add(out, kernel->data, kernel->len);
+	for (size_t j = 0; j < n; j++) {
+		const struct symtab *t = m[j]->symbols;
+		size_t count = t ? symtab_count(t) : 0;
+		const struct symbol *last = NULL;
+
+		for (size_t i = 0; i < count; i++) {
+			const struct symbol *s = function_at(t, i, last);
+
+			if (!s || s->addr < m[j]->addr || s->addr - m[j]->addr >= m[j]->len)
+				continue;
+			last = s;
+			put_symbol(out, s->addr, s->type == 'i' ? 't' : s->type, s->name,
+				   m[j]->name);
+		}
+	}
 }
 
 /* -- identity -------------------------------------------------------------------- */
@@ -92,10 +129,10 @@ static void hash_add(struct id_hash *h, const void *data, size_t len)
 	}
 }
 
-unsigned int perfdata_kernel_id(uint8_t id[KIMAGE_BUILD_ID_MAX], const struct profile_info *info,
-				const struct buf *kallsyms)
+unsigned int perfdata_kernel_id(uint8_t id[KIMAGE_BUILD_ID_MAX],
+				const struct profile_kernel *kernel, const struct buf *kallsyms)
 {
-	const struct kimage *k = info->kernel;
+	const struct kimage *k = kernel->image;
 	struct id_hash h = { { 1, 2, 3 } };
 
 	if (k && k->build_id_len) {
@@ -114,10 +151,18 @@ unsigned int perfdata_kernel_id(uint8_t id[KIMAGE_BUILD_ID_MAX], const struct pr
 	}
 	if (!k)
 		hash_add(&h, kallsyms->data, kallsyms->len);
-	if (info->osrelease)
-		hash_add(&h, info->osrelease, strlen(info->osrelease));
+	if (kernel->osrelease)
+		hash_add(&h, kernel->osrelease, strlen(kernel->osrelease));
 	memcpy(id, h.lane, KIMAGE_BUILD_ID_MAX);
 	return KIMAGE_BUILD_ID_MAX;
+}
+
+void perfdata_hash_id(uint8_t id[KIMAGE_BUILD_ID_MAX], const void *data, size_t len)
+{
+	struct id_hash h = { { 1, 2, 3 } };
+
+	hash_add(&h, data, len);
+	memcpy(id, h.lane, KIMAGE_BUILD_ID_MAX);
 }
 
 /* -- kcore ----------------------------------------------------------------------- */
@@ -152,11 +197,11 @@ static int write_at(int fd, uint64_t off, const void *data, size_t len)
 	return 0;
 }
 
-int perfdata_kcore(int fd, const char *path, const struct profile_info *info, const uint64_t *ip,
+int perfdata_kcore(int fd, const char *path, const struct profile_kernel *k, const uint64_t *ip,
 		   size_t nip, struct err *e)
 {
-	uint64_t base = info->text & ~(uint64_t)(PAGE - 1);
-	uint64_t npages = (info->end - base + PAGE - 1) / PAGE;
+	uint64_t base = k->text & ~(uint64_t)(PAGE - 1);
+	uint64_t npages = (k->end - base + PAGE - 1) / PAGE;
 	cleanup_free uint8_t *wanted = NULL, *page = NULL;
 	struct {
 		Elf64_Ehdr eh;
@@ -164,18 +209,17 @@ int perfdata_kcore(int fd, const char *path, const struct profile_info *info, co
 	} head = { 0 };
 	int ret;
 
-	if (!info->read_text || !info->symbols || info->end <= info->text ||
-	    info->end - base > PERFDATA_KCORE_MAX)
+	if (!k->read_text || !k->symbols || k->end <= k->text || k->end - base > PERFDATA_KCORE_MAX)
 		return 0;
 	wanted = calloc(npages / 8 + 1, 1);
 	page = malloc(COPY_PAGES * PAGE);
 	if (!wanted || !page)
 		return err_set(e, ENOMEM, "%s: out of memory", path);
 	for (size_t i = 0; i < nip; i++) {
-		const struct symbol *s = symtab_lookup(info->symbols, ip[i], &(uint64_t){ 0 });
+		const struct symbol *s = symtab_lookup(k->symbols, ip[i], &(uint64_t){ 0 });
 
 		if (s)
-			mark_pages(wanted, base, info->end, s->addr, s->addr + s->size);
+			mark_pages(wanted, base, k->end, s->addr, s->addr + s->size);
 	}
 
 	memcpy(head.eh.e_ident, ELFMAG, SELFMAG);
@@ -206,7 +250,7 @@ int perfdata_kcore(int fd, const char *path, const struct profile_info *info, co
 			n++;
 		if (!n)
 			continue;
-		got = info->read_text(info->read_ctx, base + i * PAGE, page, n * PAGE);
+		got = k->read_text(k->read_ctx, base + i * PAGE, page, n * PAGE);
 		if (got > n * PAGE)
 			got = n * PAGE;
 		ret = write_at(fd, (i + 1) * PAGE, page, got);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/perfdata_write.h"
 
+#include "profile/perfdata_feature.h"
 #include "profile/perfdata_format.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -17,7 +18,6 @@
 #define OUT_CHUNK (1u << 20)
 #define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
 #define MAX_BUILD_IDS 65536u
-#define EVENT_ID 1u /* our only event's id */
 
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
@@ -95,38 +95,7 @@ static int salvage(struct perfdata_writer *w, struct err *e)
 	return 0;
 }
 
-/* -- features' building blocks ------------------------------------------------ */
-
-static void put_string(struct buf *b, const char *s)
-{
-	size_t len = strlen(s) + 1;
-	size_t padded = (len + PERFDATA_STRING_ALIGN - 1) & ~(size_t)(PERFDATA_STRING_ALIGN - 1);
-
-	buf_u32(b, (uint32_t)padded);
-	buf_add(b, s, len);
-	buf_add(b, NULL, padded - len);
-}
-
-/* struct perf_event_attr, PERFDATA_ATTR_SIZE bytes. */
-static void put_attr(struct buf *b, const struct profile_info *info)
-{
-	size_t start = b->len;
-	double hz = info->freq_hz;
-
-	buf_u32(b, PERFDATA_TYPE_SOFTWARE);
-	buf_u32(b, PERFDATA_ATTR_SIZE);
-	buf_u64(b, PERFDATA_COUNT_SW_CPU_CLOCK);
-	buf_u64(b, hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1); /* sample_freq */
-	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE);
-	buf_u64(b, PERFDATA_FORMAT_ID);
-	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | PERFDATA_ATTR_FREQ |
-			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL | PERFDATA_ATTR_MMAP2 |
-			   PERFDATA_ATTR_COMM_EXEC | PERFDATA_ATTR_USE_CLOCKID);
-	buf_add(b, NULL, 44);	     /* up to sample_stack_user */
-	buf_u32(b, CLOCK_MONOTONIC); /* clockid */
-	buf_add(b, NULL, 32);
-	assert(b->failed || b->len - start == PERFDATA_ATTR_SIZE);
-}
+/* -- building blocks ---------------------------------------------------------- */
 
 static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t data_end,
 		       const uint64_t features[4])
@@ -161,14 +130,21 @@ static void put_record_header(struct buf *b, uint32_t type, uint16_t misc, size_
 	buf_u16(b, (uint16_t)size);
 }
 
+static size_t name_len(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len < MAX_NAME ? len : MAX_NAME;
+}
+
 static size_t name_size(const char *name)
 {
-	return (strnlen(name, MAX_NAME) + 1 + 7) & ~(size_t)7;
+	return (name_len(name) + 1 + 7) & ~(size_t)7;
 }
 
 static void put_name(struct buf *b, const char *name)
 {
-	size_t len = strnlen(name, MAX_NAME);
+	size_t len = name_len(name);
 
 	buf_add(b, name, len);
 	buf_add(b, NULL, name_size(name) - len);
@@ -184,27 +160,52 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	w->attr_off = w->ids_off + 8;
 	w->data_off = w->attr_off + PERFDATA_ATTR_ENTRY;
 	put_header(&w->out, w, 0, none);
-	buf_u64(&w->out, EVENT_ID);
-	put_attr(&w->out, info);
+	buf_u64(&w->out, PERFDATA_EVENT_ID);
+	perfdata_put_attr(&w->out, info);
 	buf_u64(&w->out, w->ids_off);
 	buf_u64(&w->out, 8);
 	assert(w->out.failed || w->out.len == w->data_off);
 
-	if (info->end > info->text) {
-		size_t size =
-			PERFDATA_RECORD_HEADER + 32 + name_size(PERFDATA_KERNEL_MAP_NAME) + 24;
-
-		/* perf takes the kernel's slide from the name and pgoff together. */
-		put_record_header(&w->out, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, size);
-		buf_u32(&w->out, UINT32_MAX);
-		buf_u32(&w->out, 0);
-		buf_u64(&w->out, info->text);
-		buf_u64(&w->out, info->end - info->text);
-		buf_u64(&w->out, info->text);
-		put_name(&w->out, PERFDATA_KERNEL_MAP_NAME);
-		put_sample_id(&w->out, UINT32_MAX, 0, 0, 0);
-	}
 	w->pos = w->out.len;
+	return push_out(w, e);
+}
+
+#define KERNEL_MAP_SIZE(name) (PERFDATA_RECORD_HEADER + 32 + name_size(name) + 24)
+
+/* A map of kernel code. */
+static void put_kernel_map(struct buf *b, uint64_t addr, uint64_t len, uint64_t pgoff,
+			   const char *name, uint64_t time_ns)
+{
+	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, KERNEL_MAP_SIZE(name));
+	buf_u32(b, UINT32_MAX);
+	buf_u32(b, 0);
+	buf_u64(b, addr);
+	buf_u64(b, len);
+	buf_u64(b, pgoff);
+	put_name(b, name);
+	put_sample_id(b, UINT32_MAX, 0, time_ns, 0);
+}
+
+/* A round that ends nothing: perf steps over it whatever its size. */
+static void put_filler(struct buf *b, size_t size)
+{
+	put_record_header(b, PERFDATA_RECORD_FINISHED_ROUND, 0, size);
+	buf_add(b, NULL, size - PERFDATA_RECORD_HEADER);
+}
+
+int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel *k, struct err *e)
+{
+	size_t start = w->out.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	/* perf takes the kernel's slide from the name and pgoff together. */
+	if (k->end > k->text)
+		put_kernel_map(&w->out, k->text, k->end - k->text, k->text,
+			       PERFDATA_KERNEL_MAP_NAME, 0);
+	w->early_off = w->pos + (w->out.len - start);
+	put_filler(&w->out, PERFDATA_EARLY);
+	w->pos += w->out.len - start;
 	return push_out(w, e);
 }
 
@@ -312,20 +313,94 @@ static int hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, struc
 
 /* -- records ------------------------------------------------------------------- */
 
-int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
-			uint64_t time_ns, struct err *e)
+int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
+			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e)
 {
 	size_t start = w->held.len;
 
 	if (w->failed)
 		return fail(w, -w->failed, e);
-	put_record_header(&w->held, PERFDATA_RECORD_COMM, 0,
+	put_record_header(&w->held, is_exit ? PERFDATA_RECORD_EXIT : PERFDATA_RECORD_FORK, 0,
+			  PERFDATA_RECORD_HEADER + 24 + 24);
+	buf_u32(&w->held, pid);
+	buf_u32(&w->held, ppid);
+	buf_u32(&w->held, tid);
+	buf_u32(&w->held, ptid);
+	buf_u64(&w->held, time_ns);
+	put_sample_id(&w->held, is_exit ? pid : ppid, is_exit ? tid : ptid, time_ns, 0);
+	return hold(w, start, time_ns, e);
+}
+
+int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
+			bool exec, uint64_t time_ns, struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_COMM, exec ? PERFDATA_MISC_COMM_EXEC : 0,
 			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + 24);
 	buf_u32(&w->held, pid);
 	buf_u32(&w->held, tid);
 	put_name(&w->held, comm);
 	put_sample_id(&w->held, pid, tid, time_ns, 0);
 	return hold(w, start, time_ns, e);
+}
+
+static void module_map_name(char name[PROFILE_MODULE_NAME + 2], const struct profile_module *m)
+{
+	snprintf(name, PROFILE_MODULE_NAME + 2, "[%.*s]", (int)PROFILE_MODULE_NAME - 1, m->name);
+}
+
+int perfdata_write_module(struct perfdata_writer *w, const struct profile_module *m, struct err *e)
+{
+	char name[PROFILE_MODULE_NAME + 2];
+	size_t start = w->held.len;
+	int ret = 0;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	module_map_name(name, m);
+	if (m->build_id && m->build_id_len)
+		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
+	if (ret)
+		return ret;
+	put_kernel_map(&w->held, m->addr, m->len, 0, name, m->time_ns);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
+			 size_t *left, struct err *e)
+{
+	struct buf b;
+	size_t i;
+	int ret = 0;
+
+	*left = n;
+	/* Also on a full disk: these bytes are in the file already. */
+	if (!w->early_off || w->early_off + PERFDATA_EARLY > w->on_disk)
+		return 0;
+	buf_init(&b);
+	for (i = 0; i < n; i++) {
+		char name[PROFILE_MODULE_NAME + 2];
+
+		module_map_name(name, m[i]);
+		if (b.len + KERNEL_MAP_SIZE(name) + PERFDATA_RECORD_HEADER > PERFDATA_EARLY)
+			break;
+		put_kernel_map(&b, m[i]->addr, m[i]->len, 0, name, 0);
+	}
+	put_filler(&b, PERFDATA_EARLY - b.len);
+	if (b.failed)
+		ret = no_memory(w, e);
+	else if (lseek(w->fd, (off_t)w->early_off, SEEK_SET) < 0)
+		ret = fail(w, errno, e);
+	else if ((ret = file_write_all(w->fd, b.data, b.len)) != 0)
+		ret = fail(w, -ret, e);
+	else if (lseek(w->fd, 0, SEEK_END) < 0)
+		ret = fail(w, errno, e);
+	buf_deinit(&b);
+	*left = n - i;
+	return ret;
 }
 
 int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e)
@@ -350,7 +425,7 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 	buf_u8(&w->held, PERFDATA_BUILD_ID_SIZE);
 	buf_add(&w->held, NULL, 3);
 	buf_add(&w->held, map->build_id, PERFDATA_BUILD_ID_SIZE);
-	buf_u32(&w->held, 5); /* PROT_READ | PROT_EXEC */
+	buf_u32(&w->held, map->prot ? map->prot : PROT_READ | PROT_EXEC);
 	buf_u32(&w->held, 2); /* MAP_PRIVATE */
 	put_name(&w->held, map->path);
 	put_sample_id(&w->held, map->pid, map->tid, map->time_ns, 0);
@@ -442,105 +517,8 @@ int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_
 
 /* -- end ------------------------------------------------------------------------ */
 
-static void put_build_ids(struct buf *b, const struct perfdata_writer *w)
-{
-	for (size_t i = 0; i < w->nids; i++) {
-		const struct perfdata_build_id *id = &w->ids[i];
-		size_t name = strlen(id->name) + 1;
-		size_t padded =
-			(name + PERFDATA_STRING_ALIGN - 1) & ~(size_t)(PERFDATA_STRING_ALIGN - 1);
-
-		put_record_header(b, 0,
-				  PERFDATA_MISC_BUILD_ID_SIZE |
-					  (id->kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER),
-				  PERFDATA_RECORD_HEADER + 4 + 24 + padded);
-		buf_u32(b, UINT32_MAX);
-		buf_add(b, id->id, id->len);
-		buf_add(b, NULL, PERFDATA_BUILD_ID_SIZE - id->len);
-		buf_u8(b, (uint8_t)id->len);
-		buf_add(b, NULL, 3);
-		buf_add(b, id->name, name);
-		buf_add(b, NULL, padded - name);
-	}
-}
-
-/* With this perf can tell the time of day of a sample (script -F tod). */
-static void put_clock_data(struct buf *b)
-{
-	struct timespec wall, mono;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	buf_u32(b, 1); /* version */
-	buf_u32(b, CLOCK_MONOTONIC);
-	buf_u64(b, (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec);
-	buf_u64(b, (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec);
-}
-
-/* The blob of one feature; nothing when there is nothing to say. */
-static void put_feature(struct buf *b, unsigned int feature, const struct perfdata_writer *w,
-			const struct profile_info *info, const char *json)
-{
-	switch (feature) {
-	case PERFDATA_FEAT_BUILD_ID:
-		put_build_ids(b, w);
-		break;
-	case PERFDATA_FEAT_HOSTNAME:
-		put_string(b, info->hostname ? info->hostname : "");
-		break;
-	case PERFDATA_FEAT_OSRELEASE:
-		put_string(b, info->osrelease ? info->osrelease : "");
-		break;
-	case PERFDATA_FEAT_VERSION:
-		put_string(b, "kvmprof-" KVMPROF_VERSION);
-		break;
-	case PERFDATA_FEAT_ARCH:
-		put_string(b, "x86_64");
-		break;
-	case PERFDATA_FEAT_NRCPUS:
-		buf_u32(b, info->vcpus);
-		buf_u32(b, info->vcpus);
-		break;
-	case PERFDATA_FEAT_CMDLINE:
-		buf_u32(b, (uint32_t)info->argc);
-		for (int i = 0; i < info->argc; i++)
-			put_string(b, info->argv[i]);
-		break;
-	case PERFDATA_FEAT_EVENT_DESC:
-		buf_u32(b, 1);
-		buf_u32(b, PERFDATA_ATTR_SIZE);
-		put_attr(b, info);
-		buf_u32(b, 1);
-		put_string(b, info->event ? info->event : "wall");
-		buf_u64(b, EVENT_ID);
-		break;
-	case PERFDATA_FEAT_SAMPLE_TIME:
-		buf_u64(b, w->first_ns);
-		buf_u64(b, w->last_ns);
-		break;
-	case PERFDATA_FEAT_CLOCKID:
-		buf_u64(b, 1); /* resolution, ns */
-		break;
-	case PERFDATA_FEAT_CLOCK_DATA:
-		put_clock_data(b);
-		break;
-	case PERFDATA_FEAT_KVMPROF_JSON:
-		if (json)
-			buf_add(b, json, strlen(json));
-		break;
-	}
-}
-
-static const unsigned int our_features[] = {
-	PERFDATA_FEAT_BUILD_ID, PERFDATA_FEAT_HOSTNAME,	  PERFDATA_FEAT_OSRELEASE,
-	PERFDATA_FEAT_VERSION,	PERFDATA_FEAT_ARCH,	  PERFDATA_FEAT_NRCPUS,
-	PERFDATA_FEAT_CMDLINE,	PERFDATA_FEAT_EVENT_DESC, PERFDATA_FEAT_SAMPLE_TIME,
-	PERFDATA_FEAT_CLOCKID,	PERFDATA_FEAT_CLOCK_DATA, PERFDATA_FEAT_KVMPROF_JSON,
-};
-#define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
-
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info, const char *json,
-		       struct err *e)
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
+		       const char *osrelease, const char *json, struct err *e)
 {
 	uint64_t bits[4] = { 0 }, data_end;
 	struct buf blobs, index, head;
@@ -557,17 +535,8 @@ int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *inf
 	buf_init(&blobs);
 	buf_init(&index);
 	buf_init(&head);
-	for (unsigned int i = 0; i < OUR_FEATURES; i++) {
-		unsigned int f = our_features[i];
-		size_t start = blobs.len;
-
-		put_feature(&blobs, f, w, info, json);
-		if (blobs.len == start)
-			continue;
-		bits[f / 64] |= 1ull << (f % 64);
-		buf_u64(&index, start); /* made absolute below */
-		buf_u64(&index, blobs.len - start);
-	}
+	perfdata_put_features(&blobs, &index, bits, w, info, osrelease, json);
+	/* Offsets are absolute. */
 	for (size_t i = 0; !index.failed && i < index.len; i += 16) {
 		uint64_t off;
 

@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "profile/sink.h"
 
+#define PERFDATA_EARLY 65528u	   /* one record: some 700 module maps */
 #define PERFDATA_WINDOW (8u << 20) /* bytes held back: about 35,000 samples of 20 frames */
 
 struct perfdata_held {
@@ -33,7 +34,7 @@ struct perfdata_held {
 
 /* One entry of the build-id table. */
 struct perfdata_build_id {
-	bool kernel; /* pid -1, in kernel mode */
+	bool kernel; /* the kernel or a module: pid -1, in kernel mode */
 	uint8_t id[KIMAGE_BUILD_ID_MAX];
 	unsigned int len;
 	char *name; /* owned */
@@ -46,6 +47,7 @@ struct perfdata_writer {
 	uint64_t on_disk;  /* bytes that certainly are in the file: whole records */
 	uint64_t data_off; /* where the records begin */
 	uint64_t ids_off, attr_off;
+	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */
 	struct buf held;	   /* records in order of arrival */
 	struct perfdata_held *idx; /* one per held record */
@@ -66,14 +68,21 @@ int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err
 /* Closes the file and frees; what was written stays. Fine after a failed open. */
 void perfdata_writer_close(struct perfdata_writer *w);
 
-/*
- * Header and attr, and the kernel's map when info->end > info->text. A reader
- * that finds this file unfinished sees a data size of 0.
- */
+/* Header and attr. A reader that finds this file unfinished sees a data size of 0. */
 int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *info, struct err *e);
 
+/*
+ * The kernel's map when k->end > k->text, and room for PERFDATA_EARLY bytes of
+ * module maps in front of all samples: see perfdata_write_early().
+ */
+int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel *k, struct err *e);
+
+int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
+			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e);
 int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
-			uint64_t time_ns, struct err *e);
+			bool exec, uint64_t time_ns, struct err *e);
+/* The map of a module, named `[NAME]`. */
+int perfdata_write_module(struct perfdata_writer *w, const struct profile_module *m, struct err *e);
 /* Also enters the build id into the table. */
 int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e);
 int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e);
@@ -84,12 +93,21 @@ int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_
 			    unsigned int len, const char *name, struct err *e);
 
 /*
+ * Module maps without a time, in the room kept by perfdata_write_kernel(): perf
+ * gives a module's functions to it only when its map came before the first
+ * sample in kernel mode. Modules that find no room are left out; *left is their
+ * number. Before perfdata_write_end().
+ */
+int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
+			 size_t *left, struct err *e);
+
+/*
  * The held records, the features and the final header. json may be NULL. After
  * a failed write (disk full) the file is cut back to the records that were
  * written whole, which makes room for the rest of the format: what was recorded
  * up to then is a proper profile. The earlier failure is not reported again.
  */
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info, const char *json,
-		       struct err *e);
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
+		       const char *osrelease, const char *json, struct err *e);
 
 #endif

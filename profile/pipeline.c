@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/pipeline.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -15,15 +16,14 @@
 /* How often the rings are looked at: a ring holds far more than this brings. */
 #define POLL_NS 5000000
 
-/* Threads of the guest as the profile shows them until tasks are known: see docs/perf-data.md. */
+/* The process of a user program in the kernel's own image. */
 #define GUEST_PID 1u
-#define GUEST_TID(vcpu) (1u + (vcpu))
-#define IDLE_PID 0u
 
 struct pipeline {
 	struct vm *vm;
-	const struct unwinder *u;
+	struct guest *guest;
 	struct sink *sink;
+	struct buf held; /* samples in order, each at a multiple of 8 */
 	pthread_t thread;
 	atomic_bool stop;
 	struct pipeline_stats stats;
@@ -69,38 +69,97 @@ static void count_kernel_stack(struct pipeline_stats *st, const struct stack *s)
 		note_broken(st, s);
 }
 
-static void take_sample(struct pipeline *p, const struct sample *s)
+static void count_sample(struct pipeline *p, const struct sample *s)
 {
-	bool idle = s->mode == SAMPLE_IDLE;
-	struct profile_sample out = {
-		.pid = idle ? IDLE_PID : GUEST_PID,
-		.tid = idle ? IDLE_PID : GUEST_TID(s->vcpu),
-		.cpu = s->vcpu,
-		.time_ns = s->time_ns,
-		.period = s->weight_ns,
-		.mode = s->mode,
-		.stack = &p->stack,
-	};
+	struct pipeline_stats *st = &p->stats;
+	const struct stack *stack = &p->stack;
+	uint64_t off;
 
-	if (s->reason == SAMPLE_CRASH) {
-		unwind(p->u, s, &p->crash);
-		return;
-	}
-	unwind(p->u, s, &p->stack);
-	p->stats.samples++;
-	p->stats.weight_ns += s->weight_ns;
-	p->stats.mode_ns[s->mode & 3] += s->weight_ns;
-	p->stats.end[p->stack.end]++;
-	p->stats.frames += p->stack.n;
+	st->samples++;
+	st->weight_ns += s->weight_ns;
+	st->mode_ns[s->mode & 3] += s->weight_ns;
+	st->end[stack->end]++;
+	st->frames += stack->n;
+	st->user_frames += stack->n - stack->n_kernel;
+	if (stack->user_end)
+		st->user_end[stack->user_end]++;
 	if (s->mode != SAMPLE_USER)
-		count_kernel_stack(&p->stats, &p->stack);
-	if (p->stack.n_kernel &&
-	    !(p->u->symbols && symtab_lookup(p->u->symbols, p->stack.ip[0], &(uint64_t){ 0 })))
-		p->stats.unsymbolized++;
+		count_kernel_stack(st, stack);
+	if (stack->n_kernel && !guest_kernel_symbol(p->guest, stack->ip[0], &off))
+		st->unsymbolized++;
 	if (s->time_ns > p->last_ns)
 		p->last_ns = s->time_ns;
+}
+
+static void process(struct pipeline *p, const struct sample *s)
+{
+	struct profile_sample out;
+	bool crash = s->reason == SAMPLE_CRASH;
+	struct err ignored = { 0 };
+	int ret;
+
+	if (crash) {
+		guest_process(p->guest, s, &p->crash, &out, &ignored);
+		return;
+	}
+	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+	count_sample(p, s);
 	if (!p->err.code)
-		fail_once(p, p->sink->ops->sample(p->sink, &out, &p->err));
+		ret = p->sink->ops->sample(p->sink, &out, &p->err);
+	fail_once(p, ret);
+}
+
+/*
+ * Until the kernel's place is known. Outside of the kernel's half a stack is of no use:
+ * that is its decompressor, whose samples are kept without one.
+ */
+static bool hold(struct pipeline *p, const struct sample *s)
+{
+	static const uint8_t zeros[8];
+	struct sample head = *s;
+	size_t len = sample_size(s);
+
+	if (p->held.len + len + sizeof(zeros) > PIPELINE_MAX_HELD)
+		return false;
+	if (!(s->regs.rip >> 63)) {
+		head.nslices = 0;
+		head.stack_len = 0;
+		len = sizeof(head);
+	}
+	buf_add(&p->held, &head, sizeof(head));
+	buf_add(&p->held, (const uint8_t *)s + sizeof(head), len - sizeof(head));
+	buf_add(&p->held, zeros, -len & 7);
+	p->stats.held++;
+	return !p->held.failed;
+}
+
+static void release_held(struct pipeline *p)
+{
+	size_t at = 0;
+
+	while (at < p->held.len) {
+		const struct sample *s = (const struct sample *)(p->held.data + at);
+
+		process(p, s);
+		at += (sample_size(s) + 7) & ~(size_t)7;
+	}
+	buf_deinit(&p->held);
+	buf_init(&p->held);
+}
+
+static void take_sample(struct pipeline *p, const struct sample *s)
+{
+	int ret;
+
+	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
+		if (hold(p, s))
+			return;
+		ret = guest_give_up(p->guest, &p->err);
+	}
+	fail_once(p, ret);
+	if (p->held.len)
+		release_held(p);
+	process(p, s);
 }
 
 static void report_drops(struct pipeline *p, unsigned int vcpu)
@@ -150,72 +209,65 @@ static void *consumer(void *arg)
 			;
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
-		if (last)
+		if (last) {
+			fail_once(p, guest_give_up(p->guest, &p->err));
+			release_held(p);
 			return NULL;
+		}
 		nanosleep(&nap, NULL);
 	}
 }
 
-/* Names of the pseudo threads, and the user program where there is one. */
-static int announce(struct pipeline *p, const struct profile_map *user_map)
+void pipeline_destroy(struct pipeline *p)
 {
-	uint64_t now = clock_mono_ns();
-	int ret = 0;
-
-	for (unsigned int i = 0; !ret && i < vm_vcpus(p->vm); i++) {
-		char comm[16];
-
-		snprintf(comm, sizeof(comm), i ? "vcpu%u" : "guest", i);
-		ret = p->sink->ops->comm(p->sink, GUEST_PID, GUEST_TID(i), comm, now, &p->err);
-	}
-	if (!ret && user_map) {
-		struct profile_map map = *user_map;
-
-		map.pid = map.tid = GUEST_PID;
-		map.time_ns = now;
-		ret = p->sink->ops->map(p->sink, &map, &p->err);
-	}
-	return ret;
-}
-
-static void pipeline_free(struct pipeline *p)
-{
+	if (!p)
+		return;
+	guest_destroy(p->guest);
+	buf_deinit(&p->held);
 	free(p->dropped_seen);
 	free(p);
 }
 
-int pipeline_start(struct pipeline **out, struct vm *vm, const struct unwinder *u,
-		   struct sink *sink, const struct profile_map *user_map, struct err *e)
+static int start_thread(struct pipeline *p, struct err *e)
 {
-	struct pipeline *p = calloc(1, sizeof(*p));
 	sigset_t all, old;
 	int ret;
 
-	if (p)
-		p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
-	if (!p || !p->dropped_seen) {
-		free(p);
-		return err_set(e, ENOMEM, "out of memory");
-	}
-	p->vm = vm;
-	p->u = u;
-	p->sink = sink;
-	ret = announce(p, user_map);
-	if (ret) {
-		err_set(e, -ret, "%s", p->err.text);
-		pipeline_free(p);
-		return ret;
-	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&p->thread, NULL, consumer, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (ret) {
-		pipeline_free(p);
-		return err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret));
+	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
+}
+
+int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
+		   const struct guest_options *opt, const struct profile_map *user_map,
+		   struct err *e)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "out of memory");
+	p->vm = vm;
+	p->sink = sink;
+	buf_init(&p->held);
+	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
+	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
+			      : err_set(e, ENOMEM, "out of memory");
+	if (!ret && user_map) {
+		struct profile_map map = *user_map;
+
+		map.pid = map.tid = GUEST_PID;
+		map.time_ns = clock_mono_ns();
+		ret = sink->ops->map(sink, &map, e);
 	}
-	*out = p;
-	return 0;
+	ret = ret ? ret : start_thread(p, e);
+	if (ret)
+		pipeline_destroy(p);
+	else
+		*out = p;
+	return ret;
 }
 
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
@@ -225,10 +277,10 @@ int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct sta
 
 	atomic_store(&p->stop, true);
 	pthread_join(p->thread, NULL);
+	guest_stats(p->guest, &p->stats.guest);
 	*stats = p->stats;
 	*crash = p->crash;
 	if (p->err.code)
 		ret = err_set(e, p->err.code, "%s", p->err.text);
-	pipeline_free(p);
 	return ret;
 }

@@ -8,11 +8,13 @@
 #ifndef KVMPROF_PROFILE_PIPELINE_H
 #define KVMPROF_PROFILE_PIPELINE_H
 
+#include "profile/guest.h"
 #include "profile/sink.h"
-#include "symbolizer/unwind.h"
 #include "vmm/vm.h"
 
 #define PIPELINE_MAX_BROKEN 64
+/* Samples that wait until it is known where the kernel is: so many bytes at most. */
+#define PIPELINE_MAX_HELD (128u << 20)
 
 /* Kernel stacks that broke off at the same place for the same reason. */
 struct pipeline_broken {
@@ -36,20 +38,29 @@ struct pipeline_stats {
 	uint64_t frames;
 	uint64_t dropped;      /* ring full */
 	uint64_t unsymbolized; /* innermost kernel frame without a name */
+	uint64_t user_frames;
+	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
+	uint64_t held;			    /* samples that waited */
+	struct guest_stats guest;
 };
 
 struct pipeline;
 
-/* vm, u, sink must outlive it. user_map (may be NULL) is written once, before the samples. */
-int pipeline_start(struct pipeline **out, struct vm *vm, const struct unwinder *u,
-		   struct sink *sink, const struct profile_map *user_map, struct err *e);
+/*
+ * target, vm, sink must outlive it. The sink has begun; its kernel() comes from here.
+ * user_map (may be NULL) is written once, before the samples.
+ */
+int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
+		   const struct guest_options *opt, const struct profile_map *user_map,
+		   struct err *e);
 
 /*
  * After vm_join(): take what is left in the rings and stop the thread. Returns
  * the first error of the sink, if any. *crash is the stack of a crashed vCPU
- * (n = 0: none).
+ * (n = 0: none). What the sink's end() reads through stays until pipeline_destroy().
  */
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
 		    struct err *e);
+void pipeline_destroy(struct pipeline *p);
 
 #endif

@@ -18,6 +18,8 @@ static const char usage[] =
 	"demo guest runs.\n"
 	"\n"
 	"Guest:\n"
+	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
+	"                          run its decompressor first, which randomizes addresses\n"
 	"  -m, --mem SIZE          memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
@@ -31,6 +33,8 @@ static const char usage[] =
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output\n"
+	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
+	"      --debuginfo DIR     debug files of its programs, by build id\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old)\n"
@@ -95,7 +99,8 @@ static bool parse_size(const char *s, uint64_t *out)
 }
 
 enum {
-	OPT_VCPUS = 256,
+	OPT_BOOT = 256,
+	OPT_VCPUS,
 	OPT_INITRD,
 	OPT_APPEND,
 	OPT_CMDLINE,
@@ -104,6 +109,8 @@ enum {
 	OPT_NO_JITTER,
 	OPT_STACK,
 	OPT_SYMBOLS,
+	OPT_GUEST_ROOT,
+	OPT_DEBUGINFO,
 	OPT_SINGLE,
 	OPT_BUILDID,
 	OPT_NO_CACHE,
@@ -111,6 +118,7 @@ enum {
 };
 
 static const struct option longopts[] = {
+	{ "boot", required_argument, NULL, OPT_BOOT },
 	{ "mem", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
@@ -122,6 +130,8 @@ static const struct option longopts[] = {
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
+	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
+	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
 	{ "output", required_argument, NULL, 'o' },
 	{ "single-file", no_argument, NULL, OPT_SINGLE },
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
@@ -142,6 +152,14 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < 16 << 20)
 			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
 				     arg);
+		return -1;
+	case OPT_BOOT:
+		if (!strcmp(arg, "bzimage"))
+			o->boot = BOOT_WAY_BZIMAGE;
+		else if (!strcmp(arg, "vmlinux"))
+			o->boot = BOOT_WAY_VMLINUX;
+		else
+			return wrong("--boot %s: expected vmlinux or bzimage", arg);
 		return -1;
 	case OPT_VCPUS:
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
@@ -178,6 +196,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_SYMBOLS:
 		o->symbols = arg;
+		return -1;
+	case OPT_GUEST_ROOT:
+		o->guest_root = arg;
+		return -1;
+	case OPT_DEBUGINFO:
+		o->debuginfo = arg;
 		return -1;
 	case 'o':
 		o->output = arg;
@@ -239,6 +263,9 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
+		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
+			     "bzImage as IMAGE");
 	if (o->single_file && !o->buildid_cache)
 		return wrong("--single-file needs the build-id cache: drop %s",
 			     "--no-buildid-cache");

@@ -5,6 +5,8 @@
 #ifndef KVMPROF_PROFILE_RUN_OPTIONS_H
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
+#include "vmm/boot/image.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,9 +14,11 @@ struct run_options {
 	const char *image;  /* NULL: the embedded demo */
 	const char *output; /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
-	double freq_hz;	   /* 997 */
-	double duration_s; /* 0: until the guest ends */
-	uint64_t mem_size; /* bytes */
+	const char *guest_root, *debuginfo; /* directories with the guest's programs */
+	double freq_hz;			    /* 997 */
+	double duration_s;		    /* 0: until the guest ends */
+	uint64_t mem_size;		    /* bytes */
+	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool jitter, tune, single_file, buildid_cache, quiet, json;

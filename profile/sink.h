@@ -2,9 +2,15 @@
 /*
  * sink: where a profile goes. perf.data is one of several.
  *
- * Calls come from one thread (the pipeline's consumer) in this order:
- * begin, then any mix of comm/map/sample/lost, then end, or destroy at any
- * point to give up (a sink then leaves no half-written output behind).
+ * Calls come from one thread at a time (the pipeline's consumer) in this order:
+ * begin, kernel (once, before the first sample; when it never comes the kernel
+ * counts as unknown), any mix of the others, then end, or destroy at any point
+ * to give up (a sink then leaves no half-written output behind). Strings and
+ * structures are copied unless it says "borrowed"; those stay until end().
+ *
+ * Times are CLOCK_MONOTONIC in ns. Calls need not be in order of time, but what
+ * a sample depends on (its task's name, its mappings) must not have a later
+ * time than the sample. pids and tids are the guest's; pid 0 is its idle task.
  */
 #ifndef KVMPROF_PROFILE_SINK_H
 #define KVMPROF_PROFILE_SINK_H
@@ -22,24 +28,50 @@ struct profile_info {
 	const char *event; /* "wall" */
 	double freq_hz;
 	unsigned int vcpus;
-	const char *hostname, *osrelease; /* osrelease: of the guest, "" when unknown */
-	int argc;			  /* kvmprof's own command line */
+	const char *hostname;
+	int argc; /* kvmprof's own command line */
 	char **argv;
-	const struct kimage *kernel;  /* NULL when the guest has no image we could read */
+};
+
+/* The guest's kernel where it runs. The struct is copied, what it points at is borrowed. */
+struct profile_kernel {
+	const struct kimage *image;   /* NULL when the guest has no image we could read */
 	const struct symtab *symbols; /* run-time addresses; NULL when there are none */
-	uint64_t text, end;	      /* run-time _text and _end of the kernel; 0,0 unknown */
+	uint64_t text, end;	      /* run-time _text and _end; 0,0 unknown */
 	/* Run-time text bytes, for annotate; may be NULL. Returns bytes read. */
 	size_t (*read_text)(void *ctx, uint64_t va, void *dst, size_t len);
 	void *read_ctx;
+	const char *osrelease; /* NULL or "" when unknown */
 };
 
-/* A user mapping of the guest. */
+/*
+ * One executable range of a kernel module. A module of several ranges (init
+ * text) takes one call and one name for each: perf looks a module's functions
+ * up by their distance from the start of any range of that name. What an
+ * earlier call put at the same place is gone then.
+ */
+struct profile_module {
+	const char *name; /* "ext4", at most PROFILE_MODULE_NAME - 1 bytes */
+	uint64_t addr, len;
+	uint64_t time_ns;	      /* when it came */
+	const struct symtab *symbols; /* run-time addresses, borrowed; may be NULL */
+	const uint8_t *build_id;      /* build_id_len bytes; NULL when unknown */
+	unsigned int build_id_len;    /* at most 20 */
+};
+#define PROFILE_MODULE_NAME 64u /* as the kernel's MODULE_NAME_LEN */
+
+/*
+ * A user mapping of the guest; it hides what was mapped at its place. Only
+ * executable ones are needed. Many processes map one file: elf may be NULL from
+ * the second time on, and is stored once for each build id.
+ */
 struct profile_map {
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff, time_ns;
+	uint32_t prot; /* PROT_* of mmap(2); 0 stands for PROT_READ | PROT_EXEC */
 	const char *path;
 	const uint8_t *build_id; /* 20 bytes; never NULL (perf would read the host's file) */
-	const uint8_t *elf;	 /* bytes for the build-id cache, or NULL */
+	const uint8_t *elf;	 /* the file's bytes, read during the call only; or NULL */
 	size_t elf_len;
 };
 
@@ -64,8 +96,19 @@ struct sink {
 
 struct sink_ops {
 	int (*begin)(struct sink *s, const struct profile_info *info, struct err *e);
-	int (*comm)(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, uint64_t time_ns,
-		    struct err *e);
+	int (*kernel)(struct sink *s, const struct profile_kernel *k, struct err *e);
+	/*
+	 * A new task: a process (tid == pid) or a thread of one. It has its parent's
+	 * name, and a process its parent's mappings, until comm and map say more.
+	 * What an earlier task of that number had is forgotten.
+	 */
+	int (*fork)(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
+		    uint64_t time_ns, struct err *e);
+	int (*exit)(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e);
+	/* A task's name. exec: it runs another program now and has no mappings yet. */
+	int (*comm)(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
+		    uint64_t time_ns, struct err *e);
+	int (*module)(struct sink *s, const struct profile_module *m, struct err *e);
 	int (*map)(struct sink *s, const struct profile_map *map, struct err *e);
 	int (*sample)(struct sink *s, const struct profile_sample *sample, struct err *e);
 	/* count samples of this vCPU were dropped before time_ns. */

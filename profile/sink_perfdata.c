@@ -8,12 +8,15 @@
 #include "profile/perfdata_side.h"
 #include "profile/perfdata_write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define MAX_MODULES 16384u     /* ranges of modules over the whole run */
 #define MAX_HOT_IPS (1u << 20) /* distinct innermost addresses whose functions go into kcore */
 
 /* An open-addressed set of addresses; 0 marks a free place. */
@@ -29,9 +32,11 @@ struct sink_perfdata {
 	bool published;
 	struct perfdata_writer w;
 	struct profile_info info;
-	struct buf kallsyms;
-	uint8_t kernel_id[KIMAGE_BUILD_ID_MAX];
-	unsigned int kernel_id_len;
+	bool have_kernel;
+	struct profile_kernel kernel;
+	struct buf kallsyms; /* of the kernel proper */
+	struct profile_module *module;
+	size_t nmodules, module_cap;
 	struct ip_set hot;
 };
 
@@ -121,6 +126,20 @@ static int put_file(struct sink_perfdata *p, const char *name, const void *data,
 	return ret ? err_set(e, -ret, "%s: cannot write: %s", path, strerror(-ret)) : 0;
 }
 
+static int rename_in(struct sink_perfdata *p, const char *from, const char *to, struct err *e)
+{
+	cleanup_free char *a = NULL, *b = NULL;
+
+	if (asprintf(&a, "%s/%s", p->tmp, from) < 0)
+		a = NULL;
+	if (asprintf(&b, "%s/%s", p->tmp, to) < 0)
+		b = NULL;
+	if (!a || !b)
+		return err_set(e, ENOMEM, "%s: out of memory", p->tmp);
+	return rename(a, b) < 0 ? err_set(e, errno, "%s: cannot rename: %s", a, strerror(errno))
+				: 0;
+}
+
 static int put_kcore(struct sink_perfdata *p, struct err *e)
 {
 	cleanup_free char *path = NULL;
@@ -131,7 +150,7 @@ static int put_kcore(struct sink_perfdata *p, struct err *e)
 	if (fd < 0)
 		return fd;
 	ip_set_pack(&p->hot);
-	ret = perfdata_kcore(fd, path, &p->info, p->hot.slot, p->hot.n, e);
+	ret = perfdata_kcore(fd, path, &p->kernel, p->hot.slot, p->hot.n, e);
 	/* No text bytes at all: perf takes the symbols without a kcore. */
 	if (!ret && fstat(fd, &st) == 0 && st.st_size == 0)
 		unlink(path);
@@ -168,36 +187,41 @@ static void cache_add(struct sink_perfdata *p, const char *name, const uint8_t *
  * the 2 GiB that x86-64 Linux links its image into. Without any map perf warns
  * about restrictions of the host's kernel, which would mislead.
  */
-static void locate_kernel(struct profile_info *info)
+static void locate_kernel(struct profile_kernel *k)
 {
 	const struct symbol *text, *end;
 
-	if (info->end > info->text)
+	if (k->end > k->text)
 		return;
-	text = info->symbols ? symtab_find(info->symbols, "_text") : NULL;
-	end = info->symbols ? symtab_find(info->symbols, "_end") : NULL;
-	info->text = text ? text->addr : 0xffffffff80000000u;
-	info->end = end && end->addr > info->text ? end->addr : 0xffffffffffe00000u;
-	if (info->end <= info->text)
-		info->text = info->end = 0;
+	text = k->symbols ? symtab_find(k->symbols, "_text") : NULL;
+	end = k->symbols ? symtab_find(k->symbols, "_end") : NULL;
+	k->text = text ? text->addr : 0xffffffff80000000u;
+	k->end = end && end->addr > k->text ? end->addr : 0xffffffffffe00000u;
+	if (k->end <= k->text)
+		k->text = k->end = 0;
 }
 
-static int op_begin(struct sink *s, const struct profile_info *unlocated, struct err *e)
+static int op_begin(struct sink *s, const struct profile_info *info, struct err *e)
 {
 	struct sink_perfdata *p = self(s);
-	const struct profile_info *info = &p->info;
+
+	p->info = *info;
+	return perfdata_write_begin(&p->w, info, e);
+}
+
+static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct err *e)
+{
+	struct sink_perfdata *p = self(s);
 	int ret;
 
-	p->info = *unlocated;
-	locate_kernel(&p->info);
-	perfdata_kallsyms(&p->kallsyms, info);
+	assert(!p->have_kernel);
+	p->have_kernel = true;
+	p->kernel = *kernel;
+	locate_kernel(&p->kernel);
+	perfdata_kallsyms(&p->kallsyms, &p->kernel);
 	if (p->kallsyms.failed)
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
-	p->kernel_id_len = perfdata_kernel_id(p->kernel_id, info, &p->kallsyms);
-	ret = perfdata_write_begin(&p->w, info, e);
-	if (!ret)
-		ret = perfdata_write_build_id(&p->w, true, p->kernel_id, p->kernel_id_len,
-					      PERFDATA_KERNEL_DSO, e);
+	ret = perfdata_write_kernel(&p->w, &p->kernel, e);
 	/* Now and not at the end: a run that is killed leaves a readable temporary behind. */
 	if (!ret && !p->opt.single_file) {
 		ret = put_file(p, "kcore_dir/kallsyms", p->kallsyms.data, p->kallsyms.len, e);
@@ -207,11 +231,160 @@ static int op_begin(struct sink *s, const struct profile_info *unlocated, struct
 	return ret;
 }
 
-static int op_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, uint64_t time_ns,
-		   struct err *e)
+/* Before anything that needs a kernel in front of it: nobody told us of one. */
+static int need_kernel(struct sink *s, struct err *e)
 {
-	return perfdata_write_comm(&self(s)->w, pid, tid, comm, time_ns, e);
+	const struct profile_kernel unknown = { 0 };
+
+	return self(s)->have_kernel ? 0 : op_kernel(s, &unknown, e);
 }
+
+static int op_fork(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
+		   uint64_t time_ns, struct err *e)
+{
+	return perfdata_write_fork(&self(s)->w, false, pid, tid, ppid, ptid, time_ns, e);
+}
+
+static int op_exit(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e)
+{
+	return perfdata_write_fork(&self(s)->w, true, pid, tid, 0, 0, time_ns, e);
+}
+
+static int op_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
+		   uint64_t time_ns, struct err *e)
+{
+	return perfdata_write_comm(&self(s)->w, pid, tid, comm, exec, time_ns, e);
+}
+
+/* -- modules ---------------------------------------------------------------------- */
+
+static bool module_is_sane(const struct profile_module *m)
+{
+	return m->len && m->len <= UINT64_MAX - m->addr && *m->name && !strpbrk(m->name, "]\n/") &&
+	       m->build_id_len <= PERFDATA_BUILD_ID_SIZE;
+}
+
+static int op_module(struct sink *s, const struct profile_module *m, struct err *e)
+{
+	struct sink_perfdata *p = self(s);
+	struct profile_module *grown, copy = *m;
+	int ret = need_kernel(s, e);
+
+	/* The guest's words: a mapping that cannot be costs names, not the profile. */
+	if (ret || p->nmodules >= MAX_MODULES || !module_is_sane(m))
+		return ret;
+	if (p->nmodules == p->module_cap) {
+		size_t cap = p->module_cap ? p->module_cap * 2 : 64;
+
+		grown = reallocarray(p->module, cap, sizeof(*grown));
+		if (!grown)
+			return err_set(e, ENOMEM, "%s: out of memory", p->path);
+		p->module = grown;
+		p->module_cap = cap;
+	}
+	copy.name = strndup(m->name, PROFILE_MODULE_NAME - 1);
+	copy.build_id = NULL; /* goes into the file at once */
+	if (!copy.name)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	p->module[p->nmodules++] = copy;
+	return perfdata_write_module(&p->w, m, e);
+}
+
+/*
+ * The modules of the whole run by address, less those that a later one lies
+ * over: perf knows only one module for each address. Freed by the caller.
+ */
+static const struct profile_module **shown_modules(struct sink_perfdata *p, size_t *n)
+{
+	const struct profile_module **shown = calloc(p->nmodules + 1, sizeof(*shown));
+	size_t out = 0;
+
+	if (!shown)
+		return NULL;
+	for (size_t i = p->nmodules; i-- > 0;) {
+		const struct profile_module *m = &p->module[i];
+		size_t at = 0, end = out;
+
+		/* shown is sorted and free of overlaps: the first that ends behind our start. */
+		while (at < end) {
+			size_t mid = at + (end - at) / 2;
+
+			if (shown[mid]->addr + shown[mid]->len <= m->addr)
+				at = mid + 1;
+			else
+				end = mid;
+		}
+		if (at < out && shown[at]->addr < m->addr + m->len)
+			continue;
+		memmove(shown + at + 1, shown + at, (out - at) * sizeof(*shown));
+		shown[at] = m;
+		out++;
+	}
+	*n = out;
+	return shown;
+}
+
+/*
+ * What goes before the first sample: one range for each name, the last; its
+ * earlier places have maps of their own, in their time. And, for those who want
+ * perf annotate, the list that makes perf accept the kcore: see docs/perf-data.md.
+ */
+static int put_early(struct sink_perfdata *p, const struct profile_module **m, size_t n,
+		     struct err *e)
+{
+	cleanup_free const struct profile_module **last = calloc(n + 1, sizeof(*last));
+	struct buf list;
+	size_t nlast = 0, left;
+	int ret = 0;
+
+	if (!last)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	buf_init(&list);
+	for (size_t i = 0; i < n; i++) {
+		size_t k;
+
+		for (k = 0; k < nlast && strcmp(last[k]->name, m[i]->name); k++)
+			;
+		if (k == nlast)
+			nlast++;
+		/* In the order of the calls: p->module is one array. */
+		if (!last[k] || last[k] < m[i])
+			last[k] = m[i];
+	}
+	for (size_t k = 0; k < nlast; k++)
+		buf_printf(&list, "%s %" PRIu64 " 1 - Live 0x%016" PRIx64 "\n", last[k]->name,
+			   last[k]->len, last[k]->addr);
+	ret = list.failed ? err_set(e, ENOMEM, "%s: out of memory", p->path)
+			  : perfdata_write_early(&p->w, last, nlast, &left, e);
+	if (!ret && !p->opt.single_file)
+		ret = put_file(p, "kcore_dir/modules.full", list.data, list.len, e);
+	buf_deinit(&list);
+	return ret;
+}
+
+/* Names and maps of all modules, now that all are known. *kallsyms: with their functions. */
+static int finish_modules(struct sink_perfdata *p, struct buf *kallsyms, struct err *e)
+{
+	cleanup_free const struct profile_module **shown = NULL;
+	size_t n = 0;
+	int ret;
+
+	shown = shown_modules(p, &n);
+	if (!shown)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	ret = put_early(p, shown, n, e);
+	if (ret)
+		return ret;
+	perfdata_kallsyms_modules(kallsyms, &p->kallsyms, shown, n);
+	if (kallsyms->failed)
+		return err_set(e, ENOMEM, "%s: out of memory", p->path);
+	if (p->opt.single_file)
+		return 0;
+	ret = put_file(p, "kcore_dir/kallsyms.new", kallsyms->data, kallsyms->len, e);
+	return ret ? ret : rename_in(p, "kcore_dir/kallsyms.new", "kcore_dir/kallsyms", e);
+}
+
+/* -- user programs ---------------------------------------------------------------- */
 
 static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 {
@@ -222,8 +395,8 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 
 	if (ret || !map->elf)
 		return ret;
-	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, "elf", map->elf,
-		  map->elf_len);
+	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, buildid_file(map->path),
+		  map->elf, map->elf_len);
 	if (p->opt.single_file)
 		return 0;
 	buildid_hex(name + 4, map->build_id, PERFDATA_BUILD_ID_SIZE);
@@ -239,9 +412,10 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
 {
 	struct sink_perfdata *p = self(s);
+	int ret = need_kernel(s, e);
 
-	if (sample->stack->n == 0)
-		return 0;
+	if (ret || sample->stack->n == 0)
+		return ret;
 	if (sample->stack->n_kernel)
 		ip_set_add(&p->hot, sample->stack->ip[0]);
 	return perfdata_write_sample(&p->w, sample, e);
@@ -252,19 +426,49 @@ static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_n
 	return perfdata_write_lost(&self(s)->w, cpu, count, time_ns, e);
 }
 
+/* The kernel's identity, and its names for a profile that does not carry them. */
+static int finish_kernel(struct sink_perfdata *p, struct err *e)
+{
+	struct buf with_modules;
+	const struct buf *kallsyms = &p->kallsyms;
+	uint8_t id[KIMAGE_BUILD_ID_MAX];
+	unsigned int len;
+	int ret = 0;
+
+	buf_init(&with_modules);
+	if (p->nmodules) {
+		ret = finish_modules(p, &with_modules, e);
+		kallsyms = &with_modules;
+	}
+	len = perfdata_kernel_id(id, &p->kernel, &p->kallsyms);
+	if (!ret && p->opt.single_file && kallsyms->len) {
+		/* Modules lie elsewhere in each run: their names need a place of their own. */
+		if (p->nmodules) {
+			perfdata_hash_id(id, kallsyms->data, kallsyms->len);
+			len = sizeof(id);
+		}
+		cache_add(p, PERFDATA_KERNEL_DSO, id, len, "kallsyms", kallsyms->data,
+			  kallsyms->len);
+	}
+	buf_deinit(&with_modules);
+	return ret ? ret : perfdata_write_build_id(&p->w, true, id, len, PERFDATA_KERNEL_DSO, e);
+}
+
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
 	struct sink_perfdata *p = self(s);
 	const char *json = totals && totals->json ? totals->json : "{}";
-	int ret = perfdata_write_end(&p->w, &p->info, json, e);
+	struct err full = { 0 };
+	int ret = need_kernel(s, &full);
 
+	/* A file that cannot take more is cut back and published by perfdata_write_end(). */
+	if (ret && !p->w.failed)
+		return err_set(e, -ret, "%s", full.text);
+	ret = finish_kernel(p, e);
+	ret = ret ? ret : perfdata_write_end(&p->w, &p->info, p->kernel.osrelease, json, e);
 	if (ret)
 		return ret;
-	if (p->opt.single_file) {
-		if (p->kallsyms.len)
-			cache_add(p, PERFDATA_KERNEL_DSO, p->kernel_id, p->kernel_id_len,
-				  "kallsyms", p->kallsyms.data, p->kallsyms.len);
-	} else {
+	if (!p->opt.single_file) {
 		ret = put_kcore(p, e);
 		if (!ret)
 			ret = put_file(p, "kvmprof.json", json, strlen(json), e);
@@ -285,6 +489,9 @@ static void op_destroy(struct sink *s)
 	perfdata_writer_close(&p->w);
 	if (p->tmp && !p->published)
 		file_remove_tree(p->tmp, NULL);
+	for (size_t i = 0; i < p->nmodules; i++)
+		free((char *)(uintptr_t)p->module[i].name);
+	free(p->module);
 	buf_deinit(&p->kallsyms);
 	free(p->hot.slot);
 	free(p->buildid_dir);
@@ -295,7 +502,11 @@ static void op_destroy(struct sink *s)
 
 static const struct sink_ops perfdata_ops = {
 	.begin = op_begin,
+	.kernel = op_kernel,
+	.fork = op_fork,
+	.exit = op_exit,
 	.comm = op_comm,
+	.module = op_module,
 	.map = op_map,
 	.sample = op_sample,
 	.lost = op_lost,

@@ -4,7 +4,7 @@
  *
  * Default form, a directory that can be copied elsewhere whole:
  *   PATH/data                the perf.data file proper
- *   PATH/kcore_dir/kallsyms  the guest kernel's functions, run-time addresses
+ *   PATH/kcore_dir/kallsyms  the guest kernel's functions and its modules', run-time addresses
  *   PATH/kcore_dir/kcore     sparse ELF core: text of the sampled functions
  *   PATH/kcore_dir/modules   empty; perf wants it to be there
  *   PATH/dso/<build id>      ELF files of user programs, for kvmprof itself

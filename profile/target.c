@@ -2,6 +2,7 @@
 #include "profile/target.h"
 
 #include "base/cleanup.h"
+#include "symbolizer/btf.h"
 #include "symbolizer/kallsyms.h"
 
 #include <elf.h>
@@ -88,14 +89,41 @@ static uint64_t address_of(const struct target *t, const char *name)
 /* THREAD_SIZE of Linux on x86-64, since 3.15 (arch/x86/include/asm/page_64_types.h). */
 #define LINUX_STACK_SIZE 16384u
 
+#define USER_STACK_BYTES 8192u
+
+struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members)
+{
+	return (struct capture_task_plan){
+		.known = true,
+		.current = l->current,
+		.percpu = l->per_cpu,
+		.members = members,
+		.tid = l->pid,
+		.pid = l->tgid,
+		.comm = l->comm,
+		.comm_size = LINUX_TASK_COMM,
+		.mm = l->mm,
+		.start = l->start_time == LINUX_TASK_NONE ? CAPTURE_NONE : l->start_time,
+	};
+}
+
 struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max)
 {
-	return (struct capture_plan){
+	const struct target_linux *l = &t->linux_facts;
+	struct capture_plan plan = {
 		.stack_max = stack_max,
 		.stack_align = t->image.is_linux ? LINUX_STACK_SIZE : 0,
 		.irq_stack_ptr = t->irq_stack_ptr,
 		.irq_stack_percpu = t->irq_stack_percpu,
+		.image_start = t->kernel.text,
+		.image_end = t->kernel.end,
 	};
+
+	if (t->image.is_linux)
+		plan.user_stack_max = stack_max < USER_STACK_BYTES ? stack_max : USER_STACK_BYTES;
+	if (l->have_current)
+		plan.task = target_task_plan(&l->task, l->have_task);
+	return plan;
 }
 
 /*
@@ -104,10 +132,20 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
  */
 static void find_irq_stack(struct target *t)
 {
+	uint64_t va;
+
 	if (!t->image.is_linux)
 		return;
-	t->irq_stack_ptr = address_of(t, "hardirq_stack_ptr");
-	t->irq_stack_percpu = t->irq_stack_ptr <= UINT32_MAX;
+	va = address_of(t, "hardirq_stack_ptr");
+	t->irq_stack_ptr = va;
+	/*
+	 * Per-CPU variables were linked from 0 on, until "x86/percpu/64: Use relative
+	 * percpu offsets" (6.15); since then in a range of the kernel's own addresses,
+	 * and the GS base takes that off again. A kernel for one CPU has plain variables,
+	 * and that range is empty.
+	 */
+	t->irq_stack_percpu = va <= UINT32_MAX || (va >= address_of(t, "__per_cpu_start") &&
+						   va < address_of(t, "__per_cpu_end"));
 	if (!t->irq_stack_ptr && t->orc)
 		t->irq_stack_ptr = orc_irq_stack_ptr(t->orc, &t->kernel, &t->irq_stack_percpu);
 }
@@ -122,6 +160,19 @@ static void load_orc(struct target *t)
 	ret = orc_open(&t->orc, &t->kernel, &t->orc_note);
 	if (ret == -ENOENT)
 		err_clear(&t->orc_note);
+}
+
+static void load_linux(struct target *t)
+{
+	struct btf *btf = NULL;
+	struct types types;
+
+	if (!t->image.is_linux)
+		return;
+	if (btf_from_image(&btf, &t->kernel, t->name, &t->linux_facts.types_note) == 0)
+		types = btf_types(btf);
+	target_linux_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
+	btf_destroy(btf);
 }
 
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
@@ -166,6 +217,7 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	}
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
 	load_orc(t);
+	load_linux(t);
 	find_irq_stack(t);
 	find_user_text(t);
 	find_osrelease(t);
@@ -206,6 +258,31 @@ void target_settle(struct target *t)
 	file_map_close(&t->file);
 }
 
+int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err *e)
+{
+	struct symtab *moved = NULL;
+	int ret = 0;
+
+	if (t->symbols && slide)
+		ret = symtab_slide(t->symbols, t->kernel.text, t->kernel.end, slide, &moved, e);
+	if (!ret && t->orc && slide)
+		ret = orc_slide(t->orc, slide, e);
+	if (ret) {
+		symtab_destroy(moved);
+		return ret;
+	}
+	if (moved) {
+		symtab_destroy(t->symbols);
+		t->symbols = moved;
+	}
+	t->slide = slide;
+	t->pa_slide = pa_slide;
+	/* Its addresses are by symbols, which have moved. */
+	if (slide)
+		load_linux(t);
+	return 0;
+}
+
 void target_bind(struct target *t, const struct gmem *mem)
 {
 	t->mem = mem;
@@ -215,6 +292,7 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	const struct target *t = ctx;
 
+	va -= t->slide;
 	if (va >= t->init_start && va < t->init_end) {
 		if (len > t->init_end - va)
 			len = (size_t)(t->init_end - va);
@@ -231,7 +309,7 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 			continue;
 		if (len > s->mem_len - off)
 			len = (size_t)(s->mem_len - off);
-		return gmem_read(t->mem, s->pa + off, dst, len) == 0 ? len : 0;
+		return gmem_read(t->mem, s->pa + t->pa_slide + off, dst, len) == 0 ? len : 0;
 	}
 	return 0;
 }
@@ -247,9 +325,9 @@ struct unwinder target_unwinder(struct target *t)
 		.read_text = target_read_text,
 		.ctx = t,
 		.symbols = t->symbols,
-		.text_start = t->kernel.text,
-		.text_end = t->kernel.etext,
-		.load_start = text ? text->pa : 0,
+		.text_start = t->kernel.text + t->slide,
+		.text_end = t->kernel.etext + t->slide,
+		.load_start = text ? text->pa + t->pa_slide : 0,
 		.load_len = text ? text->mem_len : 0,
 		.user_start = t->frame_pointers ? t->user_start : 0,
 		.user_end = t->frame_pointers ? t->user_end : 0,

@@ -9,6 +9,7 @@
 #define KVMPROF_PROFILE_TARGET_H
 
 #include "base/file.h"
+#include "profile/target_linux.h"
 #include "symbolizer/kimage.h"
 #include "symbolizer/symfile.h"
 #include "symbolizer/unwind.h"
@@ -38,7 +39,13 @@ struct target {
 	uint8_t *init_text;	       /* owned copy of it, after target_settle() */
 	uint64_t irq_stack_ptr;	       /* as in struct capture_plan; 0 unknown */
 	bool irq_stack_percpu;
-	const struct gmem *mem; /* set by target_bind; text is read from the live guest */
+	struct target_linux linux_facts; /* with linked addresses until target_move() */
+	const struct gmem *mem;		 /* set by target_bind; text is read from the live guest */
+	/*
+	 * From linked to run-time addresses, virtual and physical. symbols and orc have
+	 * run-time ones after target_move(), kernel keeps the linked ones.
+	 */
+	uint64_t slide, pa_slide;
 };
 
 /*
@@ -60,10 +67,19 @@ void target_settle(struct target *t);
 void target_bind(struct target *t, const struct gmem *mem);
 
 /*
- * Text as it is in the guest now, through the image's own va-to-pa mapping; ctx is
- * the target. Init text, which the kernel gives back after boot, comes from the image.
+ * Text at a run-time address as it is in the guest now, through the image's own
+ * va-to-pa mapping; ctx is the target. Init text, which the kernel gives back after boot, comes from the image.
  */
 size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
+
+/*
+ * The kernel runs `slide` from where it was linked and was loaded pa_slide from where
+ * its headers say. Once, before target_settle() and before names are given out.
+ */
+int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err *e);
+
+/* Where capture finds the running task; members: their offsets are known. */
+struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members);
 
 /* How stacks look in this kernel, for the capture path; stack_max bytes of one stack at most. */
 struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max);

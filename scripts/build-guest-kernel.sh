@@ -3,11 +3,11 @@
 #
 # Builds a small Linux guest kernel from Debian's linux-source package.
 #
-#   scripts/build-guest-kernel.sh tiny|smp-fp
+#   scripts/build-guest-kernel.sh tiny|smp-fp|full|kaslr
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
-# System.map and config. The directory is a cache entry, named by a hash of
-# all that went into it, under
+# System.map, config and, in modules/, what the configuration has as modules. The
+# directory is a cache entry, named by a hash of all that went into it, under
 #   ${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
 # It appears there by one rename, so a directory that exists is complete.
 set -eu
@@ -17,7 +17,7 @@ SERIES=6.1
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-usage() { die "usage: build-guest-kernel.sh tiny|smp-fp"; }
+usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr"; }
 
 [ $# -eq 1 ] || usage
 variant=$1
@@ -28,6 +28,8 @@ script=$top/scripts/build-guest-kernel.sh
 case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
 smp-fp) set -- "$top/configs/guest-tiny.config" "$top/configs/guest-smp-fp.config" ;;
+full)   set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" ;;
+kaslr)  set -- "$top/configs/guest-tiny.config" "$top/configs/guest-kaslr.config" ;;
 *)      usage ;;
 esac
 for fragment; do
@@ -59,7 +61,9 @@ done_already() {
 }
 done_already
 
-for tool in make gcc flex bison bc xz flock; do
+tools="make gcc flex bison bc xz flock"
+[ "$variant" != kaslr ] || tools="$tools lz4"
+for tool in $tools; do
 	command -v $tool >/dev/null || die "$tool is missing (scripts/deps.sh test installs it)"
 done
 
@@ -118,11 +122,17 @@ lost=$(awk '
 	}' last=$(($# + 1)) "$@" "$tmp/obj/.config")
 [ -z "$lost" ] || die "options that did not survive: $(echo $lost)"
 
-kmake -j"$(nproc)" vmlinux bzImage
+targets="vmlinux bzImage"
+! grep -q '^CONFIG_MODULES=y' "$tmp/obj/.config" || targets="$targets modules"
+kmake -j"$(nproc)" $targets
 
-cp "$tmp/obj/vmlinux" "$tmp/obj/System.map" "$tmp/publish/"
+# Where BTF was made out of it, DWARF has done its work.
+run objcopy --strip-debug "$tmp/obj/vmlinux" "$tmp/publish/vmlinux"
+cp "$tmp/obj/System.map" "$tmp/publish/"
 cp "$tmp/obj/arch/x86/boot/bzImage" "$tmp/publish/bzImage"
 cp "$tmp/obj/.config" "$tmp/publish/config"
+mkdir "$tmp/publish/modules"
+find "$tmp/obj" -name '*.ko' -exec cp {} "$tmp/publish/modules/" \;
 chmod 755 "$tmp/publish"
 mv -T "$tmp/publish" "$out"
 say "built $out"

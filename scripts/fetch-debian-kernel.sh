@@ -3,13 +3,14 @@
 #
 # Fetches a stock Debian cloud kernel through apt, without installing it.
 #
-#   scripts/fetch-debian-kernel.sh [--dbg] 6.1|6.12
+#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] 6.1|6.12
 #
 # Prints on stdout only the path of a directory with what the newest package
 # known to apt has in /boot: vmlinuz-RELEASE, System.map-RELEASE and
 # config-RELEASE. (Debian's System.map is a one-line stub; the real one is in
 # the -dbg package.) With --dbg the directory also has dbg/, with vmlinux and
-# System.map from the -dbg package: some 100 MB to fetch and more on disk.
+# System.map from the -dbg package: some 100 MB to fetch and more on disk. With
+# --modules it has modules/, with the modules of kernel/fs, unpacked.
 #
 # Cached in ${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}, by
 # package version; a directory that exists there is complete.
@@ -17,15 +18,17 @@ set -eu
 
 say() { printf '%s\n' "fetch-debian-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
-usage() { die "usage: fetch-debian-kernel.sh [--dbg] 6.1|6.12"; }
+usage() { die "usage: fetch-debian-kernel.sh [--dbg] [--modules] 6.1|6.12"; }
 
 dbg=
+modules=
 series=
 for arg; do
 	case $arg in
-	--dbg)    dbg=yes ;;
-	6.1|6.12) [ -z "$series" ] || usage; series=$arg ;;
-	*)        usage ;;
+	--dbg)     dbg=yes ;;
+	--modules) modules=yes ;;
+	6.1|6.12)  [ -z "$series" ] || usage; series=$arg ;;
+	*)         usage ;;
 	esac
 done
 case $series in
@@ -65,7 +68,8 @@ fetch() {
 	fi
 	mkdir "$3"
 	# A stream that breaks off makes tar fail, so half a kernel is noticed.
-	if ! dpkg-deb --fsys-tarfile "$tmp"/deb/*.deb | tar -C "$3" -x "$2" 2>"$tmp/log"; then
+	if ! dpkg-deb --fsys-tarfile "$tmp"/deb/*.deb |
+	     tar -C "$3" -x --wildcards "$2" 2>"$tmp/log"; then
 		tail -n 5 "$tmp/log" >&2
 		die "could not unpack $2 of $1"
 	fi
@@ -93,6 +97,18 @@ if [ -n "$dbg" ] && [ ! -d "$out/dbg" ]; then
 	ls "$tmp"/root/usr/lib/debug/boot/vmlinux-* >/dev/null 2>&1 ||
 		die "${package%-unsigned}-dbg has no vmlinux"
 	publish "$tmp/root/usr/lib/debug/boot" "$out/dbg"
+fi
+
+if [ -n "$modules" ] && [ ! -d "$out/modules" ]; then
+	[ -n "$tmp" ] || tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
+	rm -rf "$tmp/root"
+	fetch "$package" './lib/modules/*/kernel/fs' "$tmp/root"
+	mkdir "$tmp/modules"
+	find "$tmp/root" -name '*.ko*' -exec cp {} "$tmp/modules/" \;
+	for file in "$tmp"/modules/*.ko.xz; do
+		[ ! -e "$file" ] || xz -d "$file" || die "cannot unpack $file"
+	done
+	publish "$tmp/modules" "$out/modules"
 fi
 
 printf '%s\n' "$out"

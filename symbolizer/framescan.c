@@ -20,6 +20,22 @@ struct window {
 	uint8_t bytes[128];
 };
 
+const struct unwind_region *code_in_module(const struct code *c, uint64_t va)
+{
+	const struct unwind_region *r = c->u->region;
+	size_t lo = 0, hi = c->u->nregions;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r[mid].end <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < c->u->nregions && va >= r[lo].start ? &r[lo] : NULL;
+}
+
 static bool decode_at(struct window *w, uint64_t va, struct insn *i)
 {
 	uint64_t off = va - w->va;
@@ -43,10 +59,10 @@ struct way {
 };
 
 struct scanner {
-	const struct unwinder *u;
+	const struct code *code;
+	const struct unwind_region *here; /* where the way that is followed was last */
 	const struct scan_regs *regs;
 	struct window win;
-	uint64_t start, end; /* text */
 	bool over_calls;
 	unsigned int steps, nways, nseen;
 	struct way way[MAX_WAYS];
@@ -61,14 +77,12 @@ static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
 	struct insn next;
 	uint8_t head[4];
 
-	if (s->u->symbols) {
-		sym = symtab_lookup(s->u->symbols, va, &off);
-		if (sym)
-			return off == 0 ||
-			       (off == 4 &&
-				insn_is_fentry(head, s->u->read_text(s->u->ctx, sym->addr, head, 4),
-					       off));
-	}
+	sym = code_symbol(s->code, va, &off);
+	if (sym)
+		return off == 0 ||
+		       (off == 4 &&
+			insn_is_fentry(head, s->win.u->read_text(s->win.u->ctx, sym->addr, head, 4),
+				       off));
 	return decode_at(&s->win, va + len, &next) && next.kind == INSN_PUSH_RBP &&
 	       (va % 16 == 0 || va % 16 == 4);
 }
@@ -177,11 +191,19 @@ static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct
 	}
 }
 
+/* Is va text? Ways lead out of a module too: into the kernel's return thunk. */
+static bool in_text(struct scanner *s, uint64_t va)
+{
+	if (!s->here || va < s->here->start || va >= s->here->end)
+		s->here = code_at(s->code, va);
+	return s->here;
+}
+
 static struct scan follow(struct scanner *s, struct way w)
 {
 	struct scan out = { .kind = SCAN_UNKNOWN };
 
-	while (s->steps < MAX_STEPS && w.va >= s->start && w.va < s->end) {
+	while (s->steps < MAX_STEPS && in_text(s, w.va)) {
 		struct insn i;
 
 		s->steps++;
@@ -202,20 +224,18 @@ static struct scan follow(struct scanner *s, struct way w)
 	return out;
 }
 
-struct scan framescan(const struct unwinder *u, const struct scan_regs *r, uint64_t text_start,
-		      uint64_t text_end, bool over_calls)
+struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls)
 {
 	struct scanner s;
 	struct scan out;
 
 	/* Not an initialiser: it would clear buffers that are only read once filled. */
-	s.u = u;
+	s.code = c;
+	s.here = NULL;
 	s.regs = r;
-	s.win.u = u;
+	s.win.u = c->u;
 	s.win.va = 0;
 	s.win.len = 0;
-	s.start = text_start;
-	s.end = text_end;
 	s.over_calls = over_calls;
 	s.steps = s.nways = s.nseen = 0;
 	out = follow(&s, (struct way){ .va = r->rip });
@@ -250,17 +270,16 @@ static bool has_prologue(const struct unwinder *u, uint64_t start, uint64_t to)
 	return false;
 }
 
-enum frame_owner frame_owner(const struct unwinder *u, uint64_t va, unsigned int back)
+enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int back)
 {
+	const struct unwinder *u = c->u;
 	const struct symbol *sym;
 	uint64_t off;
 	uint8_t head[16];
 	unsigned int push;
 	size_t n;
 
-	if (!u->symbols)
-		return OWNER_UNKNOWN;
-	sym = symtab_lookup(u->symbols, va - back, &off);
+	sym = code_symbol(c, va - back, &off);
 	if (!sym)
 		return OWNER_UNKNOWN;
 	n = u->read_text(u->ctx, sym->addr, head, sizeof(head));
@@ -272,18 +291,16 @@ enum frame_owner frame_owner(const struct unwinder *u, uint64_t va, unsigned int
 	return strstr(sym->name, ".cold") ? OWNER_PART : OWNER_NONE;
 }
 
-struct scan framescan_linear(const struct unwinder *u, uint64_t va)
+struct scan framescan_linear(const struct code *c, uint64_t va)
 {
 	const struct scan unknown = { .kind = SCAN_UNKNOWN };
-	struct window w = { .u = u };
+	struct window w = { .u = c->u };
 	const struct symbol *sym;
 	uint64_t off, at;
 	int64_t delta = 0;
 	bool framed = false, pushed = false, down = false, ended = false;
 
-	if (!u->symbols)
-		return unknown;
-	sym = symtab_lookup(u->symbols, va, &off);
+	sym = code_symbol(c, va, &off);
 	if (!sym || off > MAX_LINEAR || strstr(sym->name, ".cold"))
 		return unknown;
 	for (at = sym->addr; at < va;) {

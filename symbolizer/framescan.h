@@ -22,6 +22,32 @@ enum scan_kind {
 	SCAN_IRET,   /* an interrupt return frame is at rsp + off */
 };
 
+/* What runs at one privilege level: the text known from the start, and the kernel's modules. */
+struct code {
+	const struct unwinder *u;
+	struct unwind_region own; /* the kernel's text, or a program's */
+	bool user;		  /* own is a program's; it has no modules */
+};
+
+/* Outside of own; NULL when it is in no module either. */
+const struct unwind_region *code_in_module(const struct code *c, uint64_t va);
+
+/* What va lies in, or NULL. Mostly it is own. */
+static inline const struct unwind_region *code_at(const struct code *c, uint64_t va)
+{
+	if (va - c->own.start < c->own.end - c->own.start)
+		return &c->own;
+	return c->user || !c->u->nregions ? NULL : code_in_module(c, va);
+}
+
+/* The symbol that covers va, or NULL; off may be NULL, as with symtab_lookup. */
+static inline const struct symbol *code_symbol(const struct code *c, uint64_t va, uint64_t *off)
+{
+	const struct unwind_region *r = code_at(c, va);
+
+	return r && r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
+}
+
 struct scan {
 	enum scan_kind kind;
 	bool weak;	/* SCAN_FRAME only because the code goes on to call something or pops rbp */
@@ -41,8 +67,7 @@ struct scan_regs {
  * over_calls: take calls as returning with rsp unchanged and go on; for code
  * known to have no frame.
  */
-struct scan framescan(const struct unwinder *u, const struct scan_regs *r, uint64_t text_start,
-		      uint64_t text_end, bool over_calls);
+struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls);
 
 enum frame_owner {
 	OWNER_UNKNOWN, /* no symbol covers it */
@@ -52,13 +77,13 @@ enum frame_owner {
 };
 
 /* Does the function that covers va - back keep a frame there? */
-enum frame_owner frame_owner(const struct unwinder *u, uint64_t va, unsigned int back);
+enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int back);
 
 /*
  * For code whose ways onward all end in an indirect jump, which may be a switch
  * or a tail call: what the straight line from the function's start to va says.
  * SCAN_UNKNOWN when that line is not conclusive.
  */
-struct scan framescan_linear(const struct unwinder *u, uint64_t va);
+struct scan framescan_linear(const struct code *c, uint64_t va);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/cursor.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 struct orc {
 	uint64_t base, end; /* code covered */
+	uint64_t slide;	    /* these are so much higher than linked */
 	size_t n;
 	uint32_t nblocks;
 	enum orc_layout layout;
@@ -269,6 +271,24 @@ void orc_destroy(struct orc *o)
 	free(o->block);
 	free(o->entry);
 	free(o);
+}
+
+int orc_slide(struct orc *o, uint64_t slide, struct err *e)
+{
+	if (o->slide || slide > UINT64_MAX - o->end)
+		return err_set(e, EINVAL,
+			       "ORC entries for 0x%" PRIx64 " to 0x%" PRIx64
+			       " cannot be moved by 0x%" PRIx64,
+			       o->base, o->end, slide);
+	o->base += slide;
+	o->end += slide;
+	o->slide = slide;
+	return 0;
+}
+
+uint64_t orc_slide_of(const struct orc *o)
+{
+	return o->slide;
 }
 
 /* -- asking -------------------------------------------------------------------- */

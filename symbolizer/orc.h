@@ -95,9 +95,18 @@ int orc_build(struct orc **out, const struct orc_tables *t, struct err *e);
 int orc_open(struct orc **out, const struct kimage *k, struct err *e);
 void orc_destroy(struct orc *o);
 
+/*
+ * The kernel runs `slide` away from where it was linked (KASLR): from now on all
+ * addresses that go in and come out are run-time ones. Once, before other threads
+ * see the table. -EINVAL when addresses would wrap, or on a table that was moved.
+ */
+int orc_slide(struct orc *o, uint64_t slide, struct err *e);
+
 /* The entry for the instruction at va; NULL when va is outside of the table's text. */
 const struct orc_entry *orc_lookup(const struct orc *o, uint64_t va);
 
+/* What orc_slide() moved it by. */
+uint64_t orc_slide_of(const struct orc *o);
 size_t orc_count(const struct orc *o);
 /* i-th entry by address. */
 const struct orc_entry *orc_at(const struct orc *o, size_t i, uint64_t *va);
@@ -109,7 +118,8 @@ const char *orc_layout_name(enum orc_layout l);
  * Where the kernel keeps the top of its interrupt stack, told without symbols:
  * the code that switches to it is where entries turn to SP_INDIRECT. Returns the
  * variable's address, or with *percpu set its offset from the GS base; 0 when
- * there is no such code, or when its places disagree.
+ * there is no such code, or when its places disagree. Of a table that was moved by
+ * orc_slide() the answer is for the moved kernel; k is the image as linked.
  */
 uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *percpu);
 

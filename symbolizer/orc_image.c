@@ -3,6 +3,7 @@
 #include "symbolizer/orc.h"
 
 #include "symbolizer/elf64.h"
+#include "symbolizer/kslide.h"
 
 #include <errno.h>
 #include <string.h>
@@ -185,6 +186,7 @@ uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *pe
 		struct place here = { 0 };
 		uint8_t bytes[MAX_BACK];
 
+		va -= orc_slide_of(o);
 		if (x->sp_reg != ORC_SP_INDIRECT || x->type != ORC_CALL ||
 		    orc_at(o, i - 1, &before)->sp_reg == ORC_SP_INDIRECT ||
 		    kimage_read(k, va - MAX_BACK, bytes, MAX_BACK) < 0 ||
@@ -197,5 +199,5 @@ uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *pe
 	if (!seen || agree != seen)
 		return 0;
 	*percpu = found.percpu;
-	return found.value;
+	return kslide_address(k->text, k->end, orc_slide_of(o), found.value);
 }

@@ -36,7 +36,8 @@ enum stack_end {
 struct stack {
 	uint16_t n;	   /* frames, innermost first; at least 1 */
 	uint16_t n_kernel; /* ip[0..n_kernel) are kernel frames, the rest user frames */
-	uint8_t end;	   /* enum stack_end */
+	uint8_t end; /* enum stack_end: of the kernel's part, or of a stack that is all user's */
+	uint8_t user_end; /* the same for the user frames; 0: none was looked for */
 	uint64_t
 		ip[STACK_MAX_FRAMES]; /* [0] = rip; callers: return addresses (look up at ip - 1) */
 	uint8_t quality[STACK_MAX_FRAMES];

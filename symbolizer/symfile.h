@@ -2,8 +2,9 @@
 /*
  * symfile: a symbol file given by the user, and whether it belongs to the kernel.
  *
- * Forms, recognised by content: ELF64 (vmlinux), System.map, /proc/kallsyms
- * text (with module column), `nm` and `nm -S` output.
+ * Forms, recognised by content: ELF64 (vmlinux); text as in symfile_text.h:
+ * System.map, /proc/kallsyms (with module column), the output of `nm` with any of
+ * -C, -S, -n and -P, and plain lists of addresses and names.
  */
 #ifndef KVMPROF_SYMBOLIZER_SYMFILE_H
 #define KVMPROF_SYMBOLIZER_SYMFILE_H
@@ -12,12 +13,13 @@
 
 enum symfile_kind {
 	SYMFILE_ELF = 1,
-	SYMFILE_TEXT, /* System.map, nm, kallsyms */
+	SYMFILE_TEXT, /* System.map, nm, kallsyms, lists */
 };
 
 struct symfile {
 	enum symfile_kind kind;
 	struct symtab *symbols; /* frozen, owned */
+	bool untyped;		/* addresses and names alone: nothing tells code from data */
 	uint8_t build_id[KIMAGE_BUILD_ID_MAX];
 	unsigned int build_id_len; /* 0 for text forms */
 	char banner[256];	   /* ELF only */
@@ -37,9 +39,10 @@ void symfile_deinit(struct symfile *f);
 
 /*
  * Does it describe this kernel? ELF: build ids are compared, and where one side
- * has none, text bytes. Text: linux_banner must lie at the named address in the
+ * has none, text bytes. Text for Linux: linux_banner must lie at the named address in the
  * image, _text, _etext and _end must agree with it, and the targets of direct calls in the
  * image's text must be symbol addresses (at least 95 % of a large sample).
+ * Text for other kernels: symverify_map.h.
  * A mismatch is -ESTALE with both identities in the message.
  */
 int symfile_verify(const struct symfile *f, const char *name, const struct kimage *k,

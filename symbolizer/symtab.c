@@ -2,6 +2,7 @@
 #include "symbolizer/symtab.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -391,6 +392,50 @@ int symtab_freeze(struct symtab *t, struct err *e)
 	sort_keys(t->by_name, tmp, t->n);
 	free(tmp);
 	t->frozen = true;
+	return 0;
+}
+
+/* What t was made from, with addresses moved: sizes that freezing filled in are left out. */
+static int copy_moved(struct symtab *to, const struct symtab *t, uint64_t start, uint64_t end,
+		      uint64_t slide)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct symbol *s = &t->e[i].sym;
+		bool moves = s->addr >= start && s->addr <= end;
+		int ret;
+
+		if (!moves && s->addr >= start + slide && s->addr <= end + slide)
+			continue;
+		ret = symtab_add(to, moves ? s->addr + slide : s->addr, t->e[i].sized ? s->size : 0,
+				 s->type, s->name);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int symtab_slide(const struct symtab *t, uint64_t start, uint64_t end, uint64_t slide,
+		 struct symtab **out, struct err *e)
+{
+	struct symtab *to;
+	int ret;
+
+	if (end < start || slide > UINT64_MAX - end)
+		return err_set(e, EINVAL,
+			       "symbols from 0x%" PRIx64 " to 0x%" PRIx64
+			       " cannot be moved by 0x%" PRIx64,
+			       start, end, slide);
+	to = symtab_create();
+	if (!to)
+		return err_set(e, ENOMEM, "no memory for %zu moved symbols", t->n);
+	ret = copy_moved(to, t, start, end, slide);
+	ret = ret ? err_set(e, -ret, "no memory for %zu moved symbols", t->n)
+		  : symtab_freeze(to, e);
+	if (ret) {
+		symtab_destroy(to);
+		return ret;
+	}
+	*out = to;
 	return 0;
 }
 

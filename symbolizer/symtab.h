@@ -26,7 +26,7 @@
 #define SYMTAB_MAX_GAP (1u << 20)
 
 struct symbol {
-	uint64_t addr;	  /* guest virtual, as linked (no slide) */
+	uint64_t addr;	  /* guest virtual, as linked, but in what symtab_slide() made */
 	uint64_t size;	  /* bytes; after freeze never 0 for code symbols that have room */
 	const char *name; /* owned by the symtab */
 	char type;	  /* as in nm: T t W w D d B b R r A ... */
@@ -41,6 +41,16 @@ void symtab_destroy(struct symtab *t);
 int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name);
 /* Sort, drop exact duplicates, fill in missing sizes. */
 int symtab_freeze(struct symtab *t, struct err *e);
+
+/*
+ * A new, frozen table with every symbol of [start, end], whatever its type, moved by
+ * slide; t is frozen and stays as it is. What lies elsewhere keeps its address: per-CPU
+ * symbols near 0 (before Linux 6.15), vsyscall. What would then lie among the moved ones
+ * is dropped: it is something else there. -EINVAL when addresses would wrap, -ENOMEM.
+ * *out is the caller's.
+ */
+int symtab_slide(const struct symtab *t, uint64_t start, uint64_t end, uint64_t slide,
+		 struct symtab **out, struct err *e);
 
 /*
  * The code symbol (type t, T, w, W) that covers addr, or NULL. off may be NULL;

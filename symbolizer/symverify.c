@@ -3,6 +3,7 @@
 #include "symbolizer/symfile.h"
 
 #include "symbolizer/symident.h"
+#include "symbolizer/symverify_map.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -119,9 +120,8 @@ static int verify_text(const struct symtab *t, const char *name, const struct ki
 	if (ret < 0)
 		return ret;
 	version_of(k->banner, version, sizeof(version));
-	if (k->banner[0] && banner &&
-	    (kimage_read(k, banner->addr, there, sizeof(there)) < 0 ||
-	     memcmp(there, BANNER_PREFIX, sizeof(there)) != 0))
+	if (banner && (kimage_read(k, banner->addr, there, sizeof(there)) < 0 ||
+		       memcmp(there, BANNER_PREFIX, sizeof(there)) != 0))
 		return err_set(e, ESTALE,
 			       "%s is not the symbol file of %s (%s): it has linux_banner at "
 			       "0x%llx, where the image has something else",
@@ -145,5 +145,7 @@ int symfile_verify(const struct symfile *f, const char *name, const struct kimag
 {
 	if (f->kind == SYMFILE_ELF)
 		return verify_elf(f, name, k, kname, e);
+	if (!k->banner[0])
+		return symverify_map(f, name, k, kname, e);
 	return verify_text(f->symbols, name, k, kname, e);
 }

@@ -12,7 +12,11 @@ enum step walk_finish(struct walk *w, enum stack_end end)
 	/* However whole it looks: something on the way was only searched for. */
 	if (w->guessed && (end == STACK_END_ROOT || end == STACK_END_USER))
 		end = STACK_END_SCANNED;
-	w->out->end = (uint8_t)end;
+	if (w->code.user)
+		w->out->user_end = (uint8_t)end;
+	/* What the program's frames come to does not make the kernel's incomplete. */
+	if (!w->code.user || w->out->n_kernel == 0)
+		w->out->end = (uint8_t)end;
 	return STEP_END;
 }
 
@@ -21,14 +25,14 @@ bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
 	struct stack *o = w->out;
 
 	if (o->n == STACK_MAX_FRAMES) {
-		o->end = STACK_END_DEPTH;
+		walk_finish(w, STACK_END_DEPTH);
 		return false;
 	}
 	o->ip[o->n] = ip;
 	o->quality[o->n] = (uint8_t)q;
 	o->exact[o->n] = exact;
 	o->n++;
-	if (!w->user)
+	if (!w->code.user)
 		o->n_kernel = o->n;
 	return true;
 }
@@ -78,19 +82,19 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 	uint64_t target, off;
 	uint8_t rel[8];
 
-	if (w->user || n < 5)
+	if (w->code.user || n < 5)
 		return false;
 	/* call *mem (6 or 7 bytes) became call rel32 (5) and a nop */
 	if (p[n - 5] == 0xff && (p[n - 4] == 0x15 || (p[n - 4] == 0x14 && p[n - 3] == 0x25)))
 		return true;
 	/* call __x86_indirect_thunk_reg (5 bytes) became call *reg (2 or 3) and a nop */
-	for (unsigned int k = 2; k <= 3 && w->u->symbols; k++) {
+	for (unsigned int k = 2; k <= 3; k++) {
 		if (p[n - k] != 0xe8 || w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
 			continue;
 		target = ret - k + 5 +
 			 (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 | rel[2] << 16 |
 						      (uint32_t)rel[3] << 24);
-		sym = symtab_lookup(w->u->symbols, target, &off);
+		sym = code_symbol(&w->code, target, &off);
 		if (sym && off == 0 && !strncmp(sym->name, "__x86_indirect_", 15))
 			return true;
 	}
@@ -99,19 +103,19 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 
 bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
 {
+	const struct unwind_region *text = code_at(&w->code, ret - 1);
 	uint64_t from = ret - 8;
 	uint8_t p[8];
 	size_t n;
 
-	if (ret <= w->text_start || ret > w->text_end)
+	if (!text)
 		return false;
-	if (ret - w->text_start < 8)
-		from = w->text_start;
+	if (ret - text->start < 8)
+		from = text->start;
 	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
 	if (n < ret - from)
 		return false;
-	if (insn_call_before(ret, p, n, target) &&
-	    (!*target || (*target >= w->text_start && *target < w->text_end)))
+	if (insn_call_before(ret, p, n, target) && (!*target || code_at(&w->code, *target)))
 		return true;
 	*target = 0;
 	return patched_call_before(w, p, n, ret);
@@ -125,30 +129,55 @@ static bool is_start_of_cpu(const struct walk *w, uint64_t ret)
 {
 	uint8_t p[2];
 
-	return !w->user && ret > w->text_start + 2 && ret <= w->text_end &&
+	return !w->code.user && ret > w->code.own.start + 2 && ret <= w->code.own.end &&
 	       w->u->read_text(w->u->ctx, ret - 2, p, 2) == 2 && p[0] == 0x48 && p[1] == 0xcb;
 }
 
 static void enter_user(struct walk *w)
 {
-	w->user = true;
-	w->text_start = w->u->user_start;
-	w->text_end = w->u->user_end;
+	w->code.user = true;
+	w->code.own.start = w->u->user_start;
+	w->code.own.end = w->u->user_end;
+	w->code.own.orc = NULL;
+}
+
+/* Is it the ring-3 part of the kernel's own image? */
+static bool in_user_text(const struct unwinder *u, uint64_t rip)
+{
+	return rip >= u->user_start && rip < u->user_end;
+}
+
+#define USER_CS64 0x33u /* __USER_CS of Linux; frames of 32-bit programs are not unwound */
+
+static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
+{
+	return u->programs.read && cs == USER_CS64 && !(rip >> 47);
+}
+
+/* The text may be anywhere; what is there is read as it is checked. */
+static void enter_program(struct walk *w)
+{
+	w->program = w->code.user = true;
+	w->code.own = (struct unwind_region){ .start = 4096, .end = UINT64_C(1) << 47 };
 }
 
 /* Continue at an interrupted place: its registers are all known. */
 static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 {
 	if (cs & 3) {
-		if (w->user)
+		if (w->code.user)
 			return walk_finish(w, STACK_END_BAD_CHAIN);
-		if (r->rip < w->u->user_start || r->rip >= w->u->user_end)
-			return walk_finish(w, STACK_END_USER);
-		enter_user(w);
+		walk_finish(w, STACK_END_USER);
+		if (in_user_text(w->u, r->rip))
+			enter_user(w);
+		else if (is_program(w->u, r->rip, cs))
+			enter_program(w);
+		else
+			return STEP_END;
 	} else if (r->rip == 0) {
 		/* The empty pt_regs at the end of a kernel thread's stack. */
 		return walk_finish(w, STACK_END_ROOT);
-	} else if (w->user || (!w->u->orc && (r->rip < w->text_start || r->rip >= w->text_end))) {
+	} else if (w->code.user || (!w->u->orc && !code_at(&w->code, r->rip))) {
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	} else if (w->u->orc && !(r->rip >> 63)) {
 		/* ORC leads to registers that are there, also those of code it does not know. */
@@ -172,7 +201,7 @@ enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
 	uint8_t b[PT_SIZE];
 	int slice;
 
-	if (at % 8 || w->user)
+	if (at % 8 || w->code.user)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	/* On the way out entry code pops them one by one; below rsp nothing was copied. */
 	if (r->whole && at < r->rsp && r->rsp - at <= PT_IP)
@@ -201,7 +230,7 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 	uint8_t b[IRET_SIZE];
 	int slice;
 
-	if (at % 8 || w->user)
+	if (at % 8 || w->code.user)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	slice = walk_read(w, at, b, sizeof(b));
 	if (slice < 0)
@@ -257,8 +286,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 	return walk_push(w, ret, q, false) ? STEP_ON : STEP_END;
 }
 
-/* rbp leads to the frame of the function at rip. */
-static enum step step_frame(struct walk *w, struct scan_regs *r)
+enum step walk_frame(struct walk *w, struct scan_regs *r)
 {
 	uint64_t fp = r->rbp, saved;
 	int slice;
@@ -277,8 +305,7 @@ static enum step step_frame(struct walk *w, struct scan_regs *r)
 	return return_to(w, r, fp + 8, saved, FRAME_FP);
 }
 
-/* Go where the scan says. */
-static enum step step_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
+enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
 {
 	uint64_t rbp = r->rbp;
 
@@ -287,7 +314,7 @@ static enum step step_scan(struct walk *w, struct scan_regs *r, const struct sca
 		return walk_finish(w, walk_missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
 	switch (sc->kind) {
 	case SCAN_FRAME:
-		return step_frame(w, r);
+		return walk_frame(w, r);
 	case SCAN_AT_RSP:
 		return return_to(w, r, r->rsp + (uint64_t)sc->off, rbp, FRAME_LEAF);
 	case SCAN_AT_R10:
@@ -306,38 +333,46 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 	struct scan sc;
 
 	/* Entry code has no frame but marks the registers below it. */
-	if ((r->rbp & 1) && !w->user)
+	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
-	sc = framescan(w->u, r, w->text_start, w->text_end, true);
+	sc = framescan(&w->code, r, true);
 	/*
 	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
 	 * itself that comes back to rbp.
 	 */
 	if (sc.kind == SCAN_FRAME && r->rbp != 0)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	return step_scan(w, r, &sc);
+	return walk_scan(w, r, &sc);
+}
+
+static bool has_names(const struct walk *w, uint64_t va)
+{
+	const struct unwind_region *text = code_at(&w->code, va);
+
+	return text && text->symbols;
 }
 
 /* The function at rip was stopped at any instruction of it. */
 static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 {
-	struct scan sc = framescan(w->u, r, w->text_start, w->text_end, false);
+	struct scan sc = framescan(&w->code, r, false);
 
 	/* An iretq whose frame is yet to be pushed starts something new; it is no way back. */
 	if (sc.kind == SCAN_UNKNOWN || (sc.kind == SCAN_IRET && sc.off < 0)) {
-		sc = framescan_linear(w->u, r->rip);
+		sc = framescan_linear(&w->code, r->rip);
 		if (sc.kind == SCAN_UNKNOWN)
 			return step_frameless(w, r);
-	} else if (sc.kind == SCAN_FRAME && sc.weak && !w->u->symbols) {
+	} else if (sc.kind == SCAN_FRAME && sc.weak && !has_names(w, r->rip)) {
 		/* Without names: does the code give back what it pushed, instead of a frame? */
-		struct scan far = framescan(w->u, r, w->text_start, w->text_end, true);
+		struct scan far = framescan(&w->code, r, true);
 
 		if (far.kind == SCAN_AT_RSP && far.by_return)
 			sc = far;
-	} else if (sc.kind == SCAN_FRAME && sc.weak && frame_owner(w->u, r->rip, 0) == OWNER_NONE) {
+	} else if (sc.kind == SCAN_FRAME && sc.weak &&
+		   frame_owner(&w->code, r->rip, 0) == OWNER_NONE) {
 		return step_frameless(w, r);
 	}
-	return step_scan(w, r, &sc);
+	return walk_scan(w, r, &sc);
 }
 
 /* rip is a return address: its function is in the middle of a call. */
@@ -345,10 +380,10 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 {
 	struct scan sc;
 
-	switch (frame_owner(w->u, r->rip, 1)) {
+	switch (frame_owner(&w->code, r->rip, 1)) {
 	case OWNER_FRAME:
 	case OWNER_PART:
-		return step_frame(w, r);
+		return walk_frame(w, r);
 	case OWNER_NONE:
 		if (r->rbp == 0)
 			return walk_finish(w, STACK_END_ROOT);
@@ -358,15 +393,27 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 	}
 	if (r->rbp == 0)
 		return walk_finish(w, STACK_END_ROOT);
-	if ((r->rbp & 1) && !w->user)
+	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	/* Without names only the code itself can tell an entry stub from a function. */
-	sc = framescan(w->u, r, w->text_start, w->text_end, false);
+	sc = framescan(&w->code, r, false);
 	if (sc.kind == SCAN_UNKNOWN)
 		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
 	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	return step_scan(w, r, &sc);
+	return walk_scan(w, r, &sc);
+}
+
+/* The program's registers just after SYSCALL, which keeps its rip in rcx (SDM vol. 2). */
+static bool at_system_call(struct walk *w, struct scan_regs *r)
+{
+	uint64_t rip = w->s->regs.gpr[GPR_RCX];
+
+	if (!is_program(w->u, rip, w->s->regs.cs))
+		return false;
+	enter_program(w);
+	r->rip = rip;
+	return walk_push(w, rip, FRAME_REGS, true);
 }
 
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
@@ -375,8 +422,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.u = u,
 		.s = s,
 		.out = out,
-		.text_start = u->text_start,
-		.text_end = u->text_end,
+		.code = { u, { u->text_start, u->text_end, u->orc, u->symbols }, false },
 	};
 	struct scan_regs r = {
 		.rip = s->regs.rip,
@@ -397,23 +443,29 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 
 	out->n = out->n_kernel = 0;
 	out->end = STACK_END_BAD_CHAIN;
-	if (s->mode == SAMPLE_USER)
-		enter_user(&w);
+	out->user_end = 0;
+	if (s->mode == SAMPLE_USER) {
+		if (!in_user_text(u, r.rip) && is_program(u, r.rip, s->regs.cs))
+			enter_program(&w);
+		else
+			enter_user(&w);
+	}
 	(void)walk_push(&w, r.rip, FRAME_REGS, true);
 	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
-	if (!w.user && (s->regs.cs & 3) == 3) {
+	if (!w.code.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;
-		return;
+		if (!at_system_call(&w, &r))
+			return;
 	}
-	if (!w.user && !u->frame_pointers && !orc) {
+	if (!w.code.user && !u->frame_pointers && !orc) {
 		out->end = STACK_END_NO_FP;
 		return;
 	}
-	if (!orc && (r.rip < w.text_start || r.rip >= w.text_end)) {
-		out->end = w.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
+	if (!w.program && !orc && !code_at(&w.code, r.rip)) {
+		out->end = w.code.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
 		return;
 	}
-	if (!orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
+	if (!w.program && !orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
 		out->end = STACK_END_NO_TEXT;
 		return;
 	}
@@ -425,11 +477,15 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			w.floor[i] = r.rsp;
 	}
 	while (st == STEP_ON) {
-		if (u->orc && !w.user) {
+		if (w.program) {
+			walk_program(&w, &r);
+			return;
+		}
+		if (u->orc && !w.code.user) {
 			st = step_orc(&w, &r);
 			if (st != STEP_UNKNOWN)
 				continue;
-			if (!u->frame_pointers || r.rip < w.text_start || r.rip >= w.text_end) {
+			if (!u->frame_pointers || !code_at(&w.code, r.rip)) {
 				st = step_scanned(&w, &r);
 				continue;
 			}

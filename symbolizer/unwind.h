@@ -14,7 +14,7 @@
  * tagged by ENCODE_FRAME_POINTER (bit 0 set, Linux 4.9+,
  * arch/x86/include/asm/frame.h) lead to a pt_regs, across interrupt and
  * exception stacks; a pt_regs with CPL 3 ends the kernel part, and is followed
- * into user frames only where user_start..user_end covers its rip. An interrupt
+ * into user frames where user_start..user_end covers its rip or programs can be read. An interrupt
  * stub that keeps neither frame nor tag is crossed when its code leads to an
  * iretq with rsp followed all the way; what cannot be decided so ends the stack
  * with STACK_END_BAD_CHAIN.
@@ -27,6 +27,7 @@
 
 #include "base/sample.h"
 #include "symbolizer/kimage.h"
+#include "symbolizer/memory.h"
 #include "symbolizer/orc.h"
 #include "symbolizer/stack.h"
 
@@ -35,6 +36,13 @@
  * len could be read (0 = none).
  */
 typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len);
+
+/* Code outside of the kernel's own text: a module's. */
+struct unwind_region {
+	uint64_t start, end;	      /* [start, end), in the kernel's half of the address space */
+	const struct orc *orc;	      /* run-time addresses; NULL: it has none */
+	const struct symtab *symbols; /* run-time addresses; may be NULL */
+};
 
 struct unwinder {
 	unwind_read_text read_text;
@@ -49,6 +57,14 @@ struct unwinder {
 	uint64_t user_start, user_end; /* user text known to keep frame pointers; both 0: none */
 	bool frame_pointers;	       /* the kernel's code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
+	/*
+	 * A program's memory, with the sample's CR3 as its space: user frames are found
+	 * and checked by its text (unwind_user.c). read NULL: only user_start..user_end.
+	 */
+	struct memory programs;
+	/* Sorted, not overlapping; borrowed, may be replaced between two calls of unwind(). */
+	const struct unwind_region *region;
+	size_t nregions;
 };
 
 /*

@@ -23,7 +23,8 @@
 
 static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 {
-	const struct orc_entry *x = orc_lookup(w->u->orc, va);
+	const struct unwind_region *text = code_at(&w->code, va);
+	const struct orc_entry *x = text && text->orc ? orc_lookup(text->orc, va) : NULL;
 
 	return x && x->type != ORC_UNDEFINED ? x : NULL;
 }
@@ -202,7 +203,7 @@ static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
 	uint8_t text[MAX_AHEAD * INSN_MAX_LEN];
 	size_t len, at = 0;
 
-	if (va < w->text_start || va >= w->text_end)
+	if (!code_at(&w->code, va))
 		return NULL;
 	len = w->u->read_text(w->u->ctx, va, text, sizeof(text));
 	for (unsigned int n = 0; n < MAX_AHEAD && at < len; n++) {
@@ -292,18 +293,20 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 /* May the call before a return address have led to the code at ip? */
 static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
 {
+	const struct unwind_region *text = code_at(&w->code, ip);
 	const struct symbol *here, *there;
 	uint64_t off;
 
 	if (!target)
 		return true; /* indirect: it may have gone anywhere */
-	if (ip < w->text_start || ip >= w->text_end)
+	if (!text)
 		return false; /* generated code has no direct callers in the kernel's text */
 	/* Without names: into the same piece that the table does not know. */
-	if (!w->u->symbols)
-		return target <= ip && orc_lookup(w->u->orc, target) == orc_lookup(w->u->orc, ip);
-	here = symtab_lookup(w->u->symbols, ip, NULL);
-	there = symtab_lookup(w->u->symbols, target, &off);
+	if (!text->symbols)
+		return text->orc && target <= ip && target >= text->start &&
+		       orc_lookup(text->orc, target) == orc_lookup(text->orc, ip);
+	here = symtab_lookup(text->symbols, ip, NULL);
+	there = code_symbol(&w->code, target, &off);
 	return here && here == there && off == 0;
 }
 
@@ -321,12 +324,13 @@ static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, 
 
 /*
  * Code that the table does not know: a BPF program or an ftrace trampoline, which
- * have a frame and an rbp that leads to it, a module, assembly without hints.
+ * have a frame and an rbp that leads to it, a module without a table, assembly
+ * without hints.
  */
 enum step step_scanned(struct walk *w, struct scan_regs *r)
 {
 	uint64_t ip = w->out->exact[w->out->n - 1] ? r->rip : r->rip - 1, frame[2], target;
-	bool in_text = ip >= w->text_start && ip < w->text_end;
+	bool in_text = code_at(&w->code, ip);
 	int slice;
 
 	/* Before the kernel's mappings are there, nothing is at its address. */

@@ -35,9 +35,9 @@ struct walk {
 	const struct unwinder *u;
 	const struct sample *s;
 	struct stack *out;
-	uint64_t text_start, text_end; /* of the privilege level that we are at */
-	bool user;
-	bool guessed; /* a frame was searched for: the stack can't be complete any more */
+	struct code code; /* of the privilege level that we are at */
+	bool program;	  /* a program's, whose text is read through u->programs */
+	bool guessed;	  /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
 	 * consumed outward only, which is what makes every walk end.
@@ -51,6 +51,11 @@ enum step {
 	STEP_END,     /* out->end is set */
 	STEP_UNKNOWN, /* nothing changed: this way of unwinding does not know the code */
 };
+
+/* rbp leads to the frame of the function at rip. */
+enum step walk_frame(struct walk *w, struct scan_regs *r);
+/* Go where the scan says. */
+enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc);
 
 enum step walk_finish(struct walk *w, enum stack_end end);
 /* false: the stack is full, and out->end says so. */
@@ -72,7 +77,10 @@ bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at);
 enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 
-/* unwind_orc.c; w->u->orc is there and the frame is the kernel's. */
+/* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
+void walk_program(struct walk *w, struct scan_regs *r);
+
+/* unwind_orc.c; the kernel has ORC tables and the frame is the kernel's. */
 enum step step_orc(struct walk *w, struct scan_regs *r);
 /* The last resort; never STEP_UNKNOWN. */
 enum step step_scanned(struct walk *w, struct scan_regs *r);

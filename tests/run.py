@@ -35,14 +35,17 @@ E2E = [
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),
+    ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
-    # The first of these four lines take minutes once, and then find their result in a cache.
+    # The first of these five lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
+    ("guest_kernel.py", ["kaslr"]),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("kaslr_boot.py", []),
     ("orc_complete.py", ["tiny"]),
     ("orc_complete.py", ["cloud"]),
     ("smp_boot.py", ["3"]),

@@ -13,6 +13,11 @@
 
 #define RFLAGS_IF (1u << 9)
 
+/* Linux: the registers of a program that entered the kernel, at the end of its kernel stack. */
+#define PT_REGS_RSP_FROM_END 16u /* struct pt_regs ends with ip, cs, flags, sp, ss */
+#define PT_REGS_CS_FROM_END 32u
+#define PT_REGS_LEN 168u
+
 void capture_regs(const struct kvm_run *run, struct sample_regs *out)
 {
 	const struct kvm_regs *r = &run->s.regs.regs;
@@ -60,41 +65,55 @@ struct extent {
 	bool irq;	  /* the interrupt stack: its topmost word leads to the one before */
 };
 
-/* Copy it; returns the number of bytes. s->stack_end tells why it stopped. */
+/* Bytes that one sample may copy. */
+static uint32_t stack_room(const struct capture_plan *plan)
+{
+	return SAMPLE_MAX_KERNEL_SLICES * plan->stack_max + plan->user_stack_max;
+}
+
+/* Copy up to want bytes; returns the number of bytes. */
+static uint32_t copy_slice(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
+			   uint64_t va, uint64_t want)
+{
+	uint32_t room = stack_room(&v->vm->cfg.plan) - s->stack_len, got;
+
+	if (want > room)
+		want = room;
+	got = (uint32_t)mmu_read(&v->vm->mem, root, va, s->stack + s->stack_len, want);
+	if (got) {
+		s->slice[s->nslices++] = (struct sample_slice){ va, s->stack_len, got };
+		s->stack_len += got;
+	}
+	return got;
+}
+
+/* The same for a whole stack. s->stack_end tells why it stopped. */
 static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
 			   const struct extent *x)
 {
-	const struct capture_plan *plan = &v->vm->cfg.plan;
-	uint64_t want = plan->stack_max;
-	uint32_t room = SAMPLE_MAX_SLICES * plan->stack_max - s->stack_len, got;
+	uint64_t want = v->vm->cfg.plan.stack_max;
+	uint32_t got;
 
 	s->stack_end = SAMPLE_STACK_CAPPED;
 	if (x->end && x->end - x->va <= want) {
 		want = x->end - x->va;
 		s->stack_end = SAMPLE_STACK_WHOLE;
 	}
-	if (want > room)
-		want = room;
-	got = (uint32_t)mmu_read(&v->vm->mem, root, x->va, s->stack + s->stack_len, want);
+	got = copy_slice(v, root, s, x->va, want);
 	if (got < want)
 		s->stack_end = got ? SAMPLE_STACK_UNMAPPED : SAMPLE_STACK_NONE;
-	if (got) {
-		s->slice[s->nslices++] = (struct sample_slice){ x->va, s->stack_len, got };
-		s->stack_len += got;
-	}
 	return got;
 }
 
 /* Address of the topmost word of this vCPU's interrupt stack; 0 unknown. */
-static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root)
+static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root, uint64_t gs)
 {
-	uint64_t at = v->vm->cfg.plan.irq_stack_ptr, top;
+	const struct capture_plan *plan = &v->vm->cfg.plan;
+	uint64_t at = 0, top;
 
-	if (!at)
-		return 0;
-	if (v->vm->cfg.plan.irq_stack_percpu)
-		at += v->run->s.regs.sregs.gs.base;
-	return mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
+	if (plan->irq_stack_ptr)
+		at = capture_address(v, plan->irq_stack_ptr, plan->irq_stack_percpu, gs);
+	return at && mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
 }
 
 static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)
@@ -112,11 +131,12 @@ static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t
  * Follow it. Where the interrupt stack is not known the topmost word of any
  * aligned stack is tried: at worst bytes that nobody asks for are copied.
  */
-static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root, uint64_t gs,
+			       struct sample *s)
 {
-	uint64_t irq_top = irq_stack_top(v, root), va = s->regs.gpr[GPR_RSP];
+	uint64_t irq_top = irq_stack_top(v, root, gs), va = s->regs.gpr[GPR_RSP];
 
-	while (s->nslices < SAMPLE_MAX_SLICES) {
+	while (s->nslices < SAMPLE_MAX_KERNEL_SLICES) {
 		struct extent x = kernel_stack_at(v, va, irq_top);
 		uint32_t got = copy_stack(v, root, s, &x);
 		uint64_t saved;
@@ -131,6 +151,25 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root
 			return;
 		va = saved;
 	}
+}
+
+/*
+ * The stack of the program below a system call, fault or interrupt. Its pointer
+ * is among the registers that entry code keeps at the end of the task's stack.
+ */
+static void copy_user_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+{
+	const struct capture_plan *plan = &v->vm->cfg.plan;
+	const struct sample_slice *last = s->nslices ? &s->slice[s->nslices - 1] : NULL;
+	uint64_t cs, rsp;
+
+	if (!plan->user_stack_max || !plan->stack_align || !last || last->len < PT_REGS_LEN ||
+	    s->stack_end != SAMPLE_STACK_WHOLE || (last->va + last->len) % plan->stack_align)
+		return;
+	memcpy(&cs, s->stack + s->stack_len - PT_REGS_CS_FROM_END, sizeof(cs));
+	memcpy(&rsp, s->stack + s->stack_len - PT_REGS_RSP_FROM_END, sizeof(rsp));
+	if ((cs & ~0x30ull) == 3 && rsp && !(rsp >> 47))
+		copy_slice(v, root, s, rsp, plan->user_stack_max);
 }
 
 static void count_sample(struct vcpu *v, const struct sample *s)
@@ -152,6 +191,7 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	const struct vm_config *cfg = &v->vm->cfg;
 	struct mmu_root root = capture_root(run);
 	unsigned int cpl = run->s.regs.sregs.cs.dpl & 3;
+	uint64_t gs;
 	uint32_t missed = 0;
 	uint8_t mode = cpl == 3 ? SAMPLE_USER : SAMPLE_KERNEL;
 	struct sample *s;
@@ -185,7 +225,7 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 		atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
 	else
 		atomic_store_explicit(&v->dead_looks, 0, memory_order_relaxed);
-	s = ring_reserve(&v->ring, sizeof(*s) + SAMPLE_MAX_SLICES * cfg->plan.stack_max);
+	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(&cfg->plan));
 	if (!s)
 		return;
 	s->version = SAMPLE_VERSION;
@@ -199,11 +239,16 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	s->overruns = missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
+	s->idt_base = run->s.regs.sregs.idt.base;
+	gs = capture_percpu_base(v, s);
+	capture_task(v, &root, gs, s);
 	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
-	if (cpl == 3)
+	if (cpl == 3) {
 		copy_stack(v, &root, s, &(struct extent){ .va = s->regs.gpr[GPR_RSP] });
-	else
-		copy_kernel_stacks(v, &root, s);
+	} else {
+		copy_kernel_stacks(v, &root, gs, s);
+		copy_user_stack(v, &root, s);
+	}
 	ring_commit(&v->ring, sample_size(s));
 	count_sample(v, s);
 }

@@ -45,6 +45,7 @@ struct vcpu {
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct syscall_assist assist;
+	uint64_t lstar; /* once the kernel has set it */
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;
 };
@@ -62,6 +63,10 @@ struct vm {
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
+	atomic_uint_fast64_t slide; /* of the kernel; valid when slide_known */
+	atomic_bool slide_known;
+	struct capture_task_plan late_task; /* written before late_task_known is set */
+	atomic_bool late_task_known;
 	atomic_uint_fast64_t first_entry_ns;
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */
@@ -91,5 +96,14 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 void capture_regs(const struct kvm_run *run, struct sample_regs *out);
 struct mmu_root capture_root(const struct kvm_run *run);
 void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason);
+
+/*
+ * capture_task.c: the run-time address of something in the plan that lies at addr,
+ * or with percpu at addr from the kernel's GS base; 0 when it is not known yet.
+ */
+uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
+/* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
+uint64_t capture_percpu_base(struct vcpu *v, struct sample *s);
+void capture_task(const struct vcpu *v, const struct mmu_root *root, uint64_t gs, struct sample *s);
 
 #endif

@@ -182,6 +182,7 @@ static int create_vcpus(struct vm *vm, struct err *e)
 static int load_kernel(struct vm *vm, struct err *e)
 {
 	struct boot_config boot = {
+		.way = vm->cfg.boot,
 		.cmdline = vm->cfg.cmdline,
 		.initrd = vm->cfg.initrd,
 		.initrd_len = vm->cfg.initrd_len,
@@ -337,6 +338,18 @@ const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
 const struct gmem *vm_memory(const struct vm *vm)
 {
 	return &vm->mem;
+}
+
+void vm_set_slide(struct vm *vm, uint64_t slide)
+{
+	atomic_store(&vm->slide, slide);
+	atomic_store(&vm->slide_known, true);
+}
+
+void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
+{
+	vm->late_task = *plan;
+	atomic_store_explicit(&vm->late_task_known, true, memory_order_release);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)

@@ -33,9 +33,25 @@ enum vm_end_reason {
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
 
+#define CAPTURE_NONE UINT32_MAX
+
+/* Where the running task is and what of it to copy; offsets are into its structure. */
+struct capture_task_plan {
+	bool known;
+	/* Of the pointer to it: an offset from the kernel's GS base (percpu), or an address. */
+	uint64_t current;
+	bool percpu;
+	bool members; /* the offsets below are known */
+	uint32_t tid, pid, comm, mm;
+	uint32_t start;	    /* may be CAPTURE_NONE */
+	uint32_t comm_size; /* <= SAMPLE_COMM */
+};
+
 /* What capture copies besides registers. Computed once, executed blindly. */
 struct capture_plan {
-	uint32_t stack_max;   /* bytes of one stack, <= 16384 */
+	uint32_t stack_max; /* bytes of one stack, <= SAMPLE_MAX_SLICE */
+	uint32_t
+		user_stack_max; /* bytes of the program's stack; 0: none of it below the kernel's */
 	uint32_t stack_align; /* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
 	/*
 	 * Where the guest keeps the address of the topmost word of its interrupt stack
@@ -44,12 +60,21 @@ struct capture_plan {
 	 */
 	uint64_t irq_stack_ptr;
 	bool irq_stack_percpu;
+	struct capture_task_plan task;
+	bool want_lstar; /* ask for MSR_LSTAR until the kernel has set it */
+	/*
+	 * Addresses here and in `task` inside [image_start, image_end) are as linked, and
+	 * move with the kernel. slide_unknown: they can't be used before vm_set_slide().
+	 */
+	uint64_t image_start, image_end;
+	bool slide_unknown;
 };
 
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
 	const struct boot_image *image;
+	enum boot_way boot;
 	const char *cmdline;
 	const uint8_t *initrd;
 	size_t initrd_len;
@@ -114,6 +139,15 @@ struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
 /* Live while the machine runs (each field a little old), final after vm_join. */
 const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu);
 const struct gmem *vm_memory(const struct vm *vm);
+
+/* The kernel runs this far from where it was linked (capture_plan). Any thread, once. */
+void vm_set_slide(struct vm *vm, uint64_t slide);
+
+/*
+ * Use this in place of the capture plan's task: where tasks are may be found out only
+ * when the guest runs. Any thread, at most once; plan is copied.
+ */
+void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);

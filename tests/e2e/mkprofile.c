@@ -233,9 +233,11 @@ int main(int argc, char **argv)
 		.freq_hz = 1000,
 		.vcpus = 2,
 		.hostname = "host",
-		.osrelease = "6.9.0-guest",
 		.argc = argc,
 		.argv = argv,
+	};
+	struct profile_kernel where = {
+		.osrelease = "6.9.0-guest",
 		.symbols = syms,
 		.text = TEXT,
 		.end = TEXT + 0x1000000,
@@ -248,14 +250,14 @@ int main(int argc, char **argv)
 		if (c == '1')
 			opt.single_file = true;
 		else if (c == 's')
-			info.symbols = NULL;
+			where.symbols = NULL;
 		else if (c == 'u') {
-			info.symbols = NULL;
-			info.text = info.end = 0;
+			where.symbols = NULL;
+			where.text = where.end = 0;
 		} else if (c == 'x') {
 			kernel.build_id_len = 20;
 			memset(kernel.build_id, 0x5a, 20);
-			info.kernel = &kernel;
+			where.image = &kernel;
 		} else if (c == 'n')
 			samples = (unsigned int)atoi(optarg);
 		else if (c == 'b')
@@ -274,9 +276,11 @@ int main(int argc, char **argv)
 	if (!ret)
 		ret = sink->ops->begin(sink, &info, &e);
 	if (!ret)
-		ret = sink->ops->comm(sink, 1, 1, "guest", T0, &e);
+		ret = sink->ops->kernel(sink, &where, &e);
 	if (!ret)
-		ret = sink->ops->comm(sink, 1, 2, "vcpu1", T0, &e);
+		ret = sink->ops->comm(sink, 1, 1, "guest", false, T0, &e);
+	if (!ret)
+		ret = sink->ops->comm(sink, 1, 2, "vcpu1", false, T0, &e);
 	if (!ret && nuser) {
 		struct profile_map map = {
 			.pid = 1,

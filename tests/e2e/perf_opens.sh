@@ -150,6 +150,63 @@ for id in "" -x; do
 	rm -rf one.data
 done
 
+# Tasks, modules, programs and a vdso: each line of what was written, by perf and by us.
+${CC:-gcc} -std=gnu11 -O2 -D_GNU_SOURCE -I"$root" ${CFLAGS:-} \
+	-o "$dir/mktasks" "$root/tests/e2e/mktasks.c" "$lib" ${LIBS:-} || exit 1
+cat > prog.c <<'C'
+void prog_work(void) { __asm__ volatile("nop; nop; nop; nop; nop; nop"); }
+void prog_main(void) { for (;;) prog_work(); }
+C
+cat > lib.c <<'C'
+void lib_work(void) { __asm__ volatile("nop; nop; nop; nop; nop; nop"); }
+void lib_entry(void) { lib_work(); }
+C
+echo 'long vdso_time(void) { __asm__ volatile("nop; nop; nop"); return 5; }' > vdso.c
+${CC:-gcc} -O0 -fno-omit-frame-pointer -static -nostdlib -no-pie -Wl,--build-id=sha1 \
+	-Wl,-e,prog_main -o prog.elf prog.c || exit 1
+for f in lib vdso; do
+	${CC:-gcc} -O0 -fPIC -shared -nostdlib -Wl,--build-id=sha1 -o $f.so $f.c || exit 1
+done
+for opt in "" -1; do
+	new_home
+	./mktasks $opt perf.data prog.elf lib.so vdso.so > expected || { fail mktasks; exit 1; }
+	awk '$1 == "total" { t = $2; next }
+		{ n = $1; sub(/^[0-9]+ /, ""); printf "%.2f%% %s\n", 100 * n / t, $0 }' expected |
+		sort > true.tasks
+	perf report --stdio --no-children -g none --sort comm,dso,sym > out 2> err
+	clean "tasks$opt: perf report" err
+	grep -v '^#' out | sed 's/ \[[k.]\] / /' | tr -s ' ' | sed 's/^ //; s/ $//; /^$/d' |
+		sort > perf.tasks
+	same "tasks$opt: perf report" true.tasks perf.tasks
+	"$kvmprof" report --no-children --sort comm,dso,sym -n 0 | grep -v '^#' | tr -s ' ' |
+		sed -E 's/^ //; s/^([0-9.]+%) [0-9]+/\1/' | sort > our.tasks
+	same "tasks$opt: kvmprof report" true.tasks our.tasks
+	perf script > perf.script 2> err
+	clean "tasks$opt: perf script" err
+	"$kvmprof" script > our.script || fail "tasks$opt: kvmprof script"
+	same "tasks$opt: kvmprof script differs from perf script" perf.script our.script
+	perf annotate --stdio vdso_time > out 2>&1
+	grep -q '100.00.*mov' out || fail "tasks$opt: perf annotate shows no code of the vdso"
+	[ -d perf.data ] || continue
+	# With the list of modules in place perf takes the kcore, and so has the kernel's code.
+	cp perf.data/kcore_dir/modules.full perf.data/kcore_dir/modules
+	perf annotate --stdio guest_idle > out 2>&1
+	grep -q '100.00.*xchg' out || fail "tasks: perf annotate shows no kernel code"
+	# By other keys, and only some of it.
+	"$kvmprof" report --sort comm --comm shell,copy --no-children > out
+	grep -q '^ *68.06% .* shell$' out && grep -q '^ *31.94% .* copy$' out ||
+		fail "tasks: --sort comm --comm: $(cat out)"
+	"$kvmprof" report --sort pid,tid --pid 100-200 --order self > out
+	[ "$(grep -vc '^#' out)" = 3 ] || fail "tasks: --sort pid,tid: $(cat out)"
+	"$kvmprof" report --sort dso --dso '[late]' --json | grep -q '"dso":"\[late\]","self":25000000' ||
+		fail "tasks: --dso --json"
+	for bad in "--sort self" "--sort sym,nonsense" "--sort ," "--order comm" "--cpu 3-1" "--pid x" "--tid 1," "--comm ,"; do
+		"$kvmprof" report $bad > out 2> err && fail "report $bad succeeded"
+		[ "$(wc -l < err)" = 1 ] || fail "report $bad: $(cat err)"
+	done
+done
+rm -rf perf.data perf.data.old
+
 # Kernels about which little is known: addresses, and never the host's names.
 for opt in -s -u -1s -1u; do
 	new_home

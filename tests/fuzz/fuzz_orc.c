@@ -53,6 +53,10 @@ static int fuzz_image(const uint8_t *data, size_t size)
 		return 0;
 	check_table(o);
 	(void)orc_irq_stack_ptr(o, &k, &percpu);
+	if (orc_slide(o, 0x1c400000, NULL) == 0) {
+		check_table(o);
+		(void)orc_irq_stack_ptr(o, &k, &percpu);
+	}
 	orc_destroy(o);
 	return 0;
 }

@@ -6,9 +6,11 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include "base/cleanup.h"
 #include "profile/agg.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
+#include "profile/tasks.h"
 
 #include <stdlib.h>
 
@@ -34,25 +36,35 @@ static uint64_t touch(const struct perfdata_record *r)
 	case PERFDATA_LOST:
 		sum += r->lost;
 		break;
+	case PERFDATA_FORK:
+	case PERFDATA_EXIT:
+		sum += r->fork.ppid + r->fork.ptid;
+		break;
 	}
 	return sum;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char *const key[] = { "sym", "comm", "dso", "mode", "pid", "tid", "cpu" };
 	struct perfdata *p = NULL;
 	struct names *n = NULL;
+	struct tasks *t = tasks_create();
 	struct agg *a = NULL;
+	struct agg_config config = { 0 };
 	struct perfdata_record r;
 	struct err e = { 0 };
 	volatile uint64_t sum __attribute__((unused)) = 0; /* reading is the point */
 	uint64_t samples = 0, weight = 0;
 	int ret;
 
+	if (!t)
+		return 0;
 	if (perfdata_open_bytes(&p, "input", data, size, &e) < 0) {
 		/* A refusal says why. */
 		if (!e.code || !e.text[0])
 			abort();
+		tasks_destroy(t);
 		return 0;
 	}
 	for (size_t i = 0; i < p->nbuild_ids; i++)
@@ -63,16 +75,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	/* A directory without files: no seed may depend on what lies on this machine. */
 	ret = names_create(&n, p, "/nonexistent", &e);
+	/* One set of keys or another, by the input's size. */
+	config.exact = p->ours;
+	for (unsigned int i = 0; i < ARRAY_SIZE(key) && config.nkeys < AGG_MAX_KEYS; i++)
+		if (size >> i & 1)
+			config.key[config.nkeys++] = agg_key_find(key[i]);
 	if (!ret)
-		ret = agg_create(&a, p->ours, &e);
+		ret = agg_create(&a, &config, n, t, &e);
 	while (!ret && perfdata_next(p, &r)) {
 		sum += touch(&r);
-		if (r.kind == PERFDATA_MAP)
-			ret = names_map(n, &r, &e);
-		else if (r.kind == PERFDATA_SAMPLE)
+		ret = names_record(n, &r, &e);
+		ret = ret ? ret : tasks_record(t, &r, &e);
+		if (!ret && r.kind == PERFDATA_SAMPLE)
 			ret = agg_add(a, &r, &e);
 	}
-	if (!ret && !agg_finish(a, n, size & 1, &e)) {
+	if (!ret && !agg_finish(a, size & 1, &e)) {
 		if (a->samples != p->nsamples)
 			abort();
 		for (size_t i = 0; i < a->nrows; i++) {
@@ -87,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	agg_destroy(a);
 	names_destroy(n);
+	tasks_destroy(t);
 	perfdata_close(p);
 	return 0;
 }

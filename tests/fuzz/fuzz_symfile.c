@@ -35,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	(void)symfile_verify(&f, "fuzz", &k, "image", &e);
+	/* The same as a kernel that is not Linux. */
+	k.banner[0] = 0;
+	(void)symfile_verify(&f, "fuzz", &k, "image", NULL);
 	if (f.kind == SYMFILE_ELF) {
 		/* A file always belongs to itself, if it has text bytes or a build id. */
 		if (kimage_parse(&self, "fuzz", data, size, NULL) < 0)

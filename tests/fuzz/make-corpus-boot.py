@@ -67,7 +67,8 @@ def gz(data):
     return c.compress(data) + c.flush()
 
 
-def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1):
+def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1, align=0x200000,
+            pref=0x1000000, init_size=0x300000, loadflags=1, missing=0):
     setup = bytearray(512 * (sects + 1))
     setup[0x1F1] = sects
     struct.pack_into("<H", setup, 0x1FE, 0xAA55)
@@ -75,17 +76,19 @@ def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1):
     setup[0x202:0x206] = b"HdrS"
     struct.pack_into("<H", setup, 0x206, version)
     struct.pack_into("<H", setup, 0x20E, 0x80)
-    setup[0x211] = 1
+    setup[0x211] = loadflags
     struct.pack_into("<I", setup, 0x22C, 0x7FFFFFFF)
+    struct.pack_into("<I", setup, 0x230, align)
+    setup[0x234] = 1
     struct.pack_into("<H", setup, 0x236, xloadflags)
     struct.pack_into("<I", setup, 0x238, 2047)
     struct.pack_into("<I", setup, 0x248, 0x10)
     struct.pack_into("<I", setup, 0x24C, len(payload) if length is None else length)
-    struct.pack_into("<Q", setup, 0x258, 0x1000000)
-    struct.pack_into("<I", setup, 0x260, 0x300000)
+    struct.pack_into("<Q", setup, 0x258, pref)
+    struct.pack_into("<I", setup, 0x260, init_size)
     setup[0x280:0x290] = b"6.1.0-test (a@b)"
     kernel = bytes(16) + payload
-    struct.pack_into("<I", setup, 0x1F4, (len(kernel) + 15) // 16)
+    struct.pack_into("<I", setup, 0x1F4, (len(kernel) + missing + 15) // 16)
     return bytes(setup) + kernel
 
 
@@ -118,6 +121,16 @@ def image_seeds():
         "bz-length-wraps": bzimage(gz(plain), length=0xFFFFFFF0),
         "bz-32bit": bzimage(gz(plain), xloadflags=0),
         "bz-old": bzimage(gz(plain), version=0x0205),
+        # what only the way through the decompressor looks at
+        "bz-large": bzimage(gz(plain + bytes(1024)) + bytes(2048)),
+        "bz-no-alignment": bzimage(gz(plain), align=0),
+        "bz-odd-alignment": bzimage(gz(plain), align=0x300000),
+        "bz-largest-alignment": bzimage(gz(plain), align=1 << 31),
+        "bz-init-size": bzimage(gz(plain), init_size=0xFFFFFFFF),
+        "bz-pref-address-wraps": bzimage(gz(plain), pref=2**64 - 1),
+        "bz-pref-address-odd": bzimage(gz(plain), pref=0x1000001),
+        "bz-low": bzimage(gz(plain), loadflags=0),
+        "bz-part-missing": bzimage(gz(plain) + bytes(2048), missing=4096),
         "text": b"root:x:0:0:root:/root:/bin/bash\n" * 20,
         "gzip": gz(b"initrd"),
         "qcow2": b"QFI\xfb" + bytes(100),

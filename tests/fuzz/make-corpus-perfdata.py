@@ -24,14 +24,23 @@ def sample_id(time):
     return struct.pack("<IIQII", 1, 1, time, 0, 0)
 
 
-def sample(time, ips, misc=1, period=1000):
-    body = struct.pack("<QIIQIIQQ", ips[0], 1, 1, time, 0, 0, period, len(ips) + 1)
+def sample(time, ips, misc=1, period=1000, tid=1):
+    body = struct.pack("<QIIQIIQQ", ips[0], tid, tid, time, 0, 0, period, len(ips) + 1)
     context = -128 if misc == 1 else -512
     return record(9, misc, body + struct.pack("<q", context) + struct.pack(f"<{len(ips)}Q", *ips))
 
 
-def comm(time, text):
-    return record(3, 0, struct.pack("<II", 1, 1) + name(text, 8) + sample_id(time))
+def comm(time, text, tid=1, misc=0):
+    return record(3, misc, struct.pack("<II", tid, tid) + name(text, 8) + sample_id(time))
+
+
+def fork(time, tid, parent, kind=7):
+    return record(kind, 0, struct.pack("<IIIIQ", tid, parent, tid, parent, time) + sample_id(time))
+
+
+def module(time, text, addr, size=0x1000):
+    body = struct.pack("<IIQQQ", 0xFFFFFFFF, 0, addr, size, 0)
+    return record(1, 1, body + name(text, 8) + sample_id(time))
 
 
 def kernel_map():
@@ -39,8 +48,8 @@ def kernel_map():
     return record(1, 1, body + name("[kernel.kallsyms]_text", 8) + sample_id(0))
 
 
-def mmap2(time):
-    body = struct.pack("<IIQQQ", 1, 1, 0x400000, 0x1000, 0) + b"\x14\0\0\0" + bytes(range(20))
+def mmap2(time, pid=1, addr=0x400000, size=0x1000):
+    body = struct.pack("<IIQQQ", pid, pid, addr, size, 0) + b"\x14\0\0\0" + bytes(range(20))
     return record(10, 2 | 1 << 14, body + struct.pack("<II", 5, 2) + name("demo-user", 8) + sample_id(time))
 
 
@@ -94,7 +103,21 @@ def main(out):
     user = sample(25, [0x400010, 0x400020], misc=2)
     mixed = sorted_data + user + record(68, 0, b"") + sample(15, stack[2:]) + lost(16, 7)
     good = perf_data(mixed)
+    # A task forks, runs something else, ends, and its number comes again.
+    tasks = kernel_map() + comm(1, "init") + mmap2(1) + fork(2, 9, 1) + sample(3, [0x400010], misc=2, tid=9)
+    tasks += comm(4, "sh", 9, 1 << 13) + mmap2(4, 9, 0x500000) + sample(5, [0x400010, 0x500010], misc=2, tid=9)
+    tasks += mmap2(6, 9, 0x500800) + mmap2(7, 9, 0x4FF000, 0x4000) + sample(8, [0x500810], misc=2, tid=9)
+    tasks += fork(9, 9, 1, kind=4) + fork(10, 9, 0) + sample(11, [0x400010], misc=2, tid=9)
+    # Modules, one over another, one that wraps around, one that perf found as a file.
+    mods = module(0, "[a]", 0xFFFFFFFFC0000000) + module(2, "[b]", 0xFFFFFFFFC0000800)
+    mods += module(3, "/lib/modules/6.1/kernel/fs/virtio-net.ko.xz", 0xFFFFFFFFC0010000)
+    mods += module(4, "[c]", 0xFFFFFFFFFFFFF000, 0x2000) + module(4, "[d]", 5, 0)
+    in_mods = [0xFFFFFFFFC0000010, 0xFFFFFFFFC0000810, 0xFFFFFFFFC0010010, 0xFFFFFFFFFFFFEFF0]
     seeds = {
+        "tasks": perf_data(tasks),
+        "modules": perf_data(kernel_map() + mods + sample(5, in_mods)),
+        "tasks-and-modules": perf_data(tasks + mods + sample(12, in_mods)),
+        "short-fork": perf_data(record(7, 0, b"\0" * 16) + tasks),
         "sorted": perf_data(sorted_data),
         "unsorted": good,
         "no-features": perf_data(sorted_data, feats={}),

@@ -79,6 +79,8 @@ static inline void fixture_bzimage(struct buf *b, const void *payload, size_t le
 	buf_put16(b, SETUP_KERNEL_VERSION, 0x300);
 	b->data[SETUP_LOADFLAGS] = 0x01;
 	buf_put32(b, SETUP_INITRD_ADDR_MAX, 0x7fffffff);
+	buf_put32(b, SETUP_KERNEL_ALIGNMENT, 0x200000);
+	b->data[SETUP_RELOCATABLE] = 1;
 	buf_put16(b, SETUP_XLOADFLAGS, 0x003f);
 	buf_put32(b, SETUP_CMDLINE_SIZE, 2047);
 	buf_put32(b, SETUP_PAYLOAD_OFFSET, (uint32_t)off);

@@ -20,6 +20,12 @@
 #define KF_LOW 20u /* per-CPU and absolute symbols */
 #define KF_BANNER "Linux version 6.1.0-kf (test@test) #1 SMP\n"
 
+/* A symbol of one's own, above all functions and below KF_RODATA. */
+struct kf_extra {
+	const char *name;
+	uint32_t off; /* from KF_TEXT; rising */
+};
+
 struct kf_shape {
 	const char *name;
 	enum kallsyms_encoding encoding;
@@ -29,9 +35,11 @@ struct kf_shape {
 	unsigned int align;    /* 8 or 4 */
 	unsigned int long_len; /* one name has so many characters; 0: none is long */
 	bool byte_lengths;
-	unsigned int count; /* symbols, 300 to 1000 */
-	bool text_only;	    /* no CONFIG_KALLSYMS_ALL: no banner symbol */
-	uint64_t slide;	    /* as in the memory of a guest with KASLR */
+	unsigned int count;	      /* symbols, 300 to 1000 */
+	bool text_only;		      /* no CONFIG_KALLSYMS_ALL: no banner symbol */
+	uint64_t slide;		      /* as in the memory of a guest with KASLR */
+	const struct kf_extra *extra; /* take the place of the last functions */
+	unsigned int nextra;
 };
 
 /* Offsets from the image's start. */
@@ -90,6 +98,12 @@ static inline void kf_symbol(const struct kf_shape *s, unsigned int i, uint64_t 
 		*addr = KF_TEXT + s->slide + KF_RODATA;
 		*type = 'R';
 		strcpy(name, "linux_banner");
+	} else if (i + 1 + s->nextra >= s->count && i + 1 < s->count) {
+		const struct kf_extra *x = &s->extra[i + 1 + s->nextra - s->count];
+
+		*addr = KF_TEXT + s->slide + x->off;
+		*type = 'R';
+		strcpy(name, x->name);
 	} else if (k == 5 && s->long_len) {
 		for (unsigned int c = 0; c < s->long_len; c++)
 			name[c] = (char)('a' + (c * 7 + 3) % 23);

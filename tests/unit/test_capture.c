@@ -269,8 +269,8 @@ static void stacks_that_point_at_each_other(void **state)
 	fake_put64(&f, STACK + STACK_SIZE - 8, IRQ_STACK);
 	s = take(IRQ_STACK, SAMPLE_TIMER);
 	assert_non_null(s);
-	assert_int_equal(s->nslices, SAMPLE_MAX_SLICES);
-	assert_int_equal(s->stack_len, SAMPLE_MAX_SLICES * STACK_SIZE);
+	assert_int_equal(s->nslices, SAMPLE_MAX_KERNEL_SLICES);
+	assert_int_equal(s->stack_len, SAMPLE_MAX_KERNEL_SLICES * STACK_SIZE);
 	assert_true(s->stack_len <= SAMPLE_MAX_STACK);
 	done();
 }

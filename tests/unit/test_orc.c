@@ -281,6 +281,24 @@ static void by_content(void **state)
 	memcpy(image + HEAD + STEP * 14 - 15, "\x90\x90\x4c\x8b\x1d\x00\x01\x00\x00", 9);
 	assert_int_equal(orc_irq_stack_ptr(o, &k, &percpu), TEXT + STEP * 14 - 6 + 0x100);
 	assert_false(percpu);
+	/* moved: the table's addresses, and what the code at them refers to */
+	assert_int_equal(orc_slide(o, 0x1c400000, &e), 0);
+	assert_int_equal(orc_slide(o, 0x200000, &e), -EINVAL);
+	assert_int_equal(orc_slide_of(o), 0x1c400000);
+	assert_null(orc_lookup(o, TEXT + STEP * 10));
+	assert_int_equal(orc_lookup(o, TEXT + 0x1c400000 + STEP * 10)->type, ORC_REGS);
+	assert_int_equal(orc_irq_stack_ptr(o, &k, &percpu),
+			 TEXT + STEP * 14 - 6 + 0x100 + 0x1c400000);
+	assert_false(percpu);
+	/* per-CPU and linked among the kernel's own addresses, as since 6.15 */
+	image[HEAD + STEP * 14 - 14] = 0x65;
+	assert_int_equal(orc_irq_stack_ptr(o, &k, &percpu),
+			 TEXT + STEP * 14 - 6 + 0x100 + 0x1c400000);
+	assert_true(percpu);
+	/* per-CPU and linked from 0 on */
+	memcpy(image + HEAD + STEP * 14 - 15, "\x65\x4c\x8b\x1c\x25\x48\xfb\x01\x00", 9);
+	assert_int_equal(orc_irq_stack_ptr(o, &k, &percpu), 0x1fb48);
+	assert_true(percpu);
 	image[HEAD + STEP * 14 - 1] = 0x90;
 	assert_int_equal(orc_irq_stack_ptr(o, &k, &percpu), 0);
 	orc_destroy(o);

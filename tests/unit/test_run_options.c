@@ -102,6 +102,7 @@ static void defaults(void **state)
 	assert_true(o.duration_s == 0);
 	assert_int_equal(o.mem_size, 256 * MIB);
 	assert_int_equal(o.vcpus, 1);
+	assert_int_equal(o.boot, BOOT_WAY_VMLINUX);
 	assert_int_equal(o.stack_size, 16384);
 	assert_true(o.jitter && o.tune && o.buildid_cache);
 	assert_false(o.single_file || o.quiet || o.json);
@@ -137,6 +138,11 @@ static void every_option(void **state)
 	assert_string_equal(o.buildid_dir, "ids");
 	assert_int_equal(PARSE("--no-buildid-cache"), -1);
 	assert_false(o.buildid_cache);
+
+	assert_int_equal(PARSE("--boot", "bzimage", "bzImage"), -1);
+	assert_int_equal(o.boot, BOOT_WAY_BZIMAGE);
+	assert_int_equal(PARSE("--boot=bzimage", "--boot=vmlinux"), -1);
+	assert_int_equal(o.boot, BOOT_WAY_VMLINUX);
 
 	assert_int_equal(PARSE("-m", "32M", "-F", "100", "-o", "y", "-q"), -1);
 	assert_int_equal(o.mem_size, 32 * MIB);
@@ -203,6 +209,8 @@ static void bad_values(void **state)
 	static const struct {
 		const char *option, *value;
 	} bad[] = {
+		{ "--boot", "elf" },
+		{ "--boot", "" },
 		{ "--vcpus", "0" },
 		{ "--vcpus", "9" },
 		{ "--vcpus", "1.5" },
@@ -265,16 +273,19 @@ static void wrong_usage(void **state)
 	assert_int_equal(PARSE("image"), -1);
 	assert_string_equal(o.image, "image");
 	assert_true(o.buildid_cache);
+	assert_int_equal(PARSE("--boot=bzimage"), 2);
+	assert_true(said("needs a bzImage as IMAGE"));
 }
 
 /* Each option that getopt knows stands in the help text and the other way round. */
 static void help(void **state)
 {
 	static const char *const options[] = {
-		"-m, --mem", "--vcpus",	     "--initrd",      "--append",      "--cmdline",
-		"--no-tune", "--duration",   "-F, --freq",    "--no-jitter",   "--stack-size",
-		"--symbols", "-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
-		"--json",    "-q, --quiet",  "-h, --help",
+		"--boot",	"-m, --mem",	 "--vcpus",	  "--initrd",
+		"--append",	"--cmdline",	 "--no-tune",	  "--duration",
+		"-F, --freq",	"--no-jitter",	 "--stack-size",  "--symbols",
+		"-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
+		"--json",	"-q, --quiet",	 "-h, --help",
 	};
 
 	(void)state;

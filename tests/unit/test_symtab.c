@@ -239,6 +239,87 @@ static void order_of_input(void **state)
 	symtab_destroy(mixed);
 }
 
+/* -- moved ------------------------------------------------------------------------ */
+
+#define TEXT UINT64_C(0xffffffff81000000)
+#define END (TEXT + 0x8000)
+#define SLIDE UINT64_C(0x1c400000)
+
+static struct symtab *small_kernel(void)
+{
+	struct symtab *t = symtab_create();
+
+	/* per-CPU as before 6.15, and as since */
+	assert_int_equal(symtab_add(t, 0, 0, 'A', "fixed_percpu_data"), 0);
+	assert_int_equal(symtab_add(t, 0x1fb48, 8, 'd', "hardirq_stack_ptr"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x7000, 8, 'D', "this_cpu_off"), 0);
+	assert_int_equal(symtab_add(t, TEXT, 0, 'T', "_text"), 0);
+	assert_int_equal(symtab_add(t, TEXT, 0x40, 'T', "startup_64"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x10, 0, 't', "label"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x100, 0, 'T', "unsized"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x180, 0, 'T', "next"), 0);
+	assert_int_equal(symtab_add(t, END, 0, 'B', "_end"), 0);
+	assert_int_equal(symtab_add(t, 0xffffffffff600000, 0, 'A', "vsyscall"), 0);
+	assert_int_equal(symtab_freeze(t, NULL), 0);
+	return t;
+}
+
+static void moved(void **state)
+{
+	struct symtab *t = small_kernel(), *to = NULL;
+	struct err e = { 0 };
+	uint64_t off;
+
+	(void)state;
+	assert_int_equal(symtab_slide(t, TEXT, END, SLIDE, &to, &e), 0);
+	assert_int_equal(symtab_count(to), symtab_count(t));
+	/* the same table but for the addresses: order, sizes, aliases */
+	for (size_t i = 0; i < symtab_count(t); i++) {
+		const struct symbol *a = symtab_at(t, i), *b = symtab_at(to, i);
+		bool moves = a->addr >= TEXT && a->addr <= END;
+
+		assert_string_equal(a->name, b->name);
+		assert_ptr_not_equal(a->name, b->name);
+		assert_int_equal(b->addr, a->addr + (moves ? SLIDE : 0));
+		assert_int_equal(b->size, a->size);
+		assert_int_equal(b->type, a->type);
+	}
+	symtab_destroy(t);
+	assert_string_equal(symtab_lookup(to, TEXT + SLIDE + 0x20, &off)->name, "startup_64");
+	assert_int_equal(off, 0x20);
+	assert_string_equal(symtab_lookup(to, TEXT + SLIDE + 0x17f, NULL)->name, "unsized");
+	assert_null(symtab_lookup(to, TEXT + 0x20, NULL));
+	assert_int_equal(symtab_find(to, "_end")->addr, END + SLIDE);
+	assert_int_equal(symtab_find(to, "this_cpu_off")->addr, TEXT + SLIDE + 0x7000);
+	assert_int_equal(symtab_find(to, "hardirq_stack_ptr")->addr, 0x1fb48);
+	assert_int_equal(symtab_find(to, "vsyscall")->addr, 0xffffffffff600000);
+	symtab_destroy(to);
+}
+
+static void moved_by_nothing_or_too_much(void **state)
+{
+	struct symtab *t = small_kernel(), *to = NULL;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(symtab_slide(t, TEXT, END, 0, &to, &e), 0);
+	assert_int_equal(symtab_count(to), symtab_count(t));
+	assert_string_equal(symtab_lookup(to, TEXT + 0x20, NULL)->name, "startup_64");
+	symtab_destroy(to);
+	to = NULL;
+	assert_int_equal(symtab_slide(t, TEXT, END, UINT64_MAX - END + 1, &to, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "cannot be moved by"));
+	assert_int_equal(symtab_slide(t, END, TEXT, 0, &to, NULL), -EINVAL);
+	assert_null(to);
+	/* what stays, but is then among the others, would be a wrong name */
+	assert_int_equal(symtab_slide(t, TEXT, TEXT + 0x100, 0x180, &to, NULL), 0);
+	assert_null(symtab_find(to, "next"));
+	assert_string_equal(symtab_lookup(to, TEXT + 0x190, NULL)->name, "startup_64");
+	assert_int_equal(symtab_find(to, "this_cpu_off")->addr, TEXT + 0x7000);
+	symtab_destroy(to);
+	symtab_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +331,8 @@ int main(void)
 		cmocka_unit_test(duplicates_and_limits),
 		cmocka_unit_test(like_exhaustive_search),
 		cmocka_unit_test(order_of_input),
+		cmocka_unit_test(moved),
+		cmocka_unit_test(moved_by_nothing_or_too_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

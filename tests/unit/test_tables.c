@@ -293,6 +293,140 @@ static void refuses_what_does_not_fit(void **state)
 	load_fails(EINVAL, "segment at guest address 0xfffff");
 }
 
+/* -- through the decompressor --------------------------------------------------- */
+
+#define PM_OFF (5 * 512u) /* as fixture_bzimage() lays it out */
+
+static struct buf bz_file;
+static struct boot_image bz;
+
+/* A bzImage of that payload, set up to be entered in its decompressor. */
+static void make_bzimage(void)
+{
+	buf_init(&bz_file);
+	fixture_bzimage(&bz_file, kernel.data, kernel.len);
+	assert_int_equal(boot_image_parse(&bz, "FILE", bz_file.data, bz_file.len, &err), 0);
+	cfg.way = BOOT_WAY_BZIMAGE;
+}
+
+static void drop_bzimage(void)
+{
+	boot_image_deinit(&bz);
+	buf_deinit(&bz_file);
+}
+
+static void set_field(uint32_t off, uint64_t v, unsigned int size)
+{
+	memcpy(bz.setup_header + off - SETUP_HEADER, &v, size);
+}
+
+static void enters_the_decompressor(void **state)
+{
+	uint64_t used = FIX_TEXT_GPA;
+
+	(void)state;
+	make_bzimage();
+	assert_ptr_equal(bz.pm, bz_file.data + PM_OFF);
+	assert_int_equal(bz.pm_len, (0x40 + FIX_LEN + 15) / 16 * 16);
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), 0);
+	assert_int_equal(entry.rip, used + 0x200);
+	assert_int_equal(entry.rsi, GPA_BOOT_PARAMS);
+	assert_memory_equal(gmem_ptr(&mem, used, bz.pm_len), bz.pm, bz.pm_len);
+	/* nothing of the payload is where the payload wants to be */
+	assert_int_equal(get(FIX_DATA_GPA, 8), 0);
+	assert_int_equal(zp(0x214, 4), used);
+	assert_int_equal(zp(0x211, 1), 0x01);
+	assert_int_equal(zp(0x260, 4), 0x300000);
+	drop_bzimage();
+}
+
+static void decompressor_goes_to_an_aligned_place(void **state)
+{
+	(void)state;
+	make_bzimage();
+	set_field(SETUP_PREF_ADDRESS, FIX_TEXT_GPA + 1, 8);
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), 0);
+	assert_int_equal(entry.rip, FIX_TEXT_GPA + 0x200000 + 0x200);
+	set_field(SETUP_KERNEL_ALIGNMENT, 0x2000000, 4);
+	set_field(SETUP_PREF_ADDRESS, 0x100000, 8);
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), 0);
+	assert_int_equal(entry.rip, 0x2000000 + 0x200);
+	/* one that can't be moved knows only one place */
+	set_field(SETUP_RELOCATABLE, 0, 1);
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), 0);
+	assert_int_equal(entry.rip, 0x100000 + 0x200);
+	drop_bzimage();
+}
+
+static void initrd_keeps_off_the_decompressor(void **state)
+{
+	(void)state;
+	make_bzimage();
+	set_field(SETUP_INIT_SIZE, 0x2e00000, 4); /* from 16 to 62 of 64 MiB */
+	cfg.initrd_len = 2 * GPA_MIB;
+	cfg.initrd = calloc(1, cfg.initrd_len + 1);
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), 0);
+	assert_int_equal(zp(0x218, 4), 62 * GPA_MIB);
+	cfg.initrd_len++;
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), -ENOMEM);
+	assert_non_null(strstr(err.text, "give at least 65 MiB"));
+	free((void *)cfg.initrd);
+	drop_bzimage();
+}
+
+static void refuses_a_bad_decompressor(void **state)
+{
+	static const struct {
+		uint32_t off;
+		unsigned int size;
+		uint64_t value;
+		int code;
+		const char *text;
+	} cases[] = {
+		{ SETUP_VERSION, 2, 0x020b, ENOTSUP, "boot protocol 2.11 knows no 64-bit entry" },
+		{ SETUP_XLOADFLAGS, 2, 0x3e, ENOTSUP, "xloadflags 0x3e without XLF_KERNEL_64" },
+		{ SETUP_LOADFLAGS, 1, 0x80, ENOTSUP, "loadflags 0x80 without LOADED_HIGH" },
+		{ SETUP_KERNEL_ALIGNMENT, 4, 0, EINVAL, "kernel_alignment 0x0 is not a power" },
+		{ SETUP_KERNEL_ALIGNMENT, 4, 0x300000, EINVAL, "0x300000 is not a power of two" },
+		{ SETUP_KERNEL_ALIGNMENT, 4, 1u << 31, ENOMEM, "give at least 2051 MiB" },
+		{ SETUP_INIT_SIZE, 4, 0, EINVAL, "init_size 0x0 is less than" },
+		{ SETUP_INIT_SIZE, 4, 0x503f, EINVAL, "init_size 0x503f is less than the 0x5040" },
+		{ SETUP_INIT_SIZE, 4, 0x3000001, ENOMEM, "give at least 65 MiB" },
+		{ SETUP_INIT_SIZE, 4, 0xbf000000, ENOMEM, "give at least 3072 MiB" },
+		{ SETUP_INIT_SIZE, 4, 0xbf000001, EINVAL, "more than there can be below" },
+		{ SETUP_INIT_SIZE, 4, UINT32_MAX, EINVAL, "more than there can be below" },
+		{ SETUP_PREF_ADDRESS, 8, 0xfffff, EINVAL, "wants to be loaded at 0xfffff" },
+		{ SETUP_PREF_ADDRESS, 8, GPA_PCI_HOLE, EINVAL, "wants to be loaded at 0xc0000000" },
+		{ SETUP_PREF_ADDRESS, 8, UINT64_MAX, EINVAL, "at 0xffffffffffffffff" },
+		{ SETUP_SYSSIZE, 4, 0x506, EINVAL, "has 20544 bytes, syssize says 20576" },
+		{ SETUP_SYSSIZE, 4, UINT32_MAX, EINVAL, "is truncated" },
+	};
+
+	(void)state;
+	make_bzimage();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct boot_image saved = bz, good = img;
+
+		set_field(cases[i].off, cases[i].value, cases[i].size);
+		img = bz;
+		load_fails(cases[i].code, cases[i].text);
+		img = good;
+		bz = saved;
+	}
+	/* a paragraph that the file's end cuts is whole enough; a missing one is not */
+	bz.pm_len -= 15;
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), 0);
+	bz.pm_len--;
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), -EINVAL);
+	bz.pm_len = 0x200;
+	set_field(SETUP_SYSSIZE, 0x20, 4);
+	assert_int_equal(boot_load(&mem, &bz, &cfg, &entry, &err), -EINVAL);
+	drop_bzimage();
+	memset(&err, 0, sizeof(err));
+	/* and an ELF file has none at all */
+	load_fails(EINVAL, "--boot=bzimage needs a bzImage");
+}
+
 static void mp_table(void **state)
 {
 	unsigned int counts[5] = { 0 }, entries, bsp = 0, irqs = 0;
@@ -454,6 +588,10 @@ int main(void)
 		T(initrd_is_at_the_top),
 		T(initrd_keeps_off_init_size),
 		T(refuses_what_does_not_fit),
+		T(enters_the_decompressor),
+		T(decompressor_goes_to_an_aligned_place),
+		T(initrd_keeps_off_the_decompressor),
+		T(refuses_a_bad_decompressor),
 		T(mp_table),
 		T(acpi_tables),
 		T(tables_fit_for_every_vcpu_count),

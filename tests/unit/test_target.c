@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/unit/tiny_elf.h"
 
@@ -64,11 +67,93 @@ static void test_wrong_init_text_is_not_made_up(void **state)
 	}
 }
 
+static void write_file(char *name, const void *data, size_t len)
+{
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), len);
+	close(fd);
+}
+
+/* target_open() on a kernel with these symbols besides its own; closes nothing. */
+static void open_with(struct target *t, const char *symbols)
+{
+	char image[] = "/tmp/kvmprof-test-image-XXXXXX", map[] = "/tmp/kvmprof-test-map-XXXXXX";
+	const struct tiny_elf shape = { .no_symbols = true };
+	const uint64_t entry = 0x1000000;
+	uint8_t elf[TINY_SIZE];
+	struct err e = { 0 };
+	char text[4096];
+	size_t n;
+
+	tiny_build(&shape, elf);
+	memcpy(elf + offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
+	n = tiny_map(text, sizeof(text), 0);
+	n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", symbols);
+	assert_true(n < sizeof(text));
+	write_file(image, elf, sizeof(elf));
+	write_file(map, text, n);
+	if (target_open(t, image, map, &e))
+		fail_msg("%s", e.text);
+	unlink(image);
+	unlink(map);
+}
+
+/* Where the interrupt stack's address is kept, and whether each CPU has its own. */
+static void test_irq_stack(void **state)
+{
+	static const struct {
+		const char *symbols;
+		uint64_t ptr;
+		bool percpu;
+	} cases[] = {
+		/* 6.1, several CPUs */
+		{ "0000000000000000 D __per_cpu_start\n"
+		  "000000000001fb48 D hardirq_stack_ptr\n"
+		  "0000000000031000 D __per_cpu_end\n",
+		  0x1fb48, true },
+		/* 6.1, one CPU */
+		{ "ffffffff81002050 D hardirq_stack_ptr\n"
+		  "ffffffff81003000 D __per_cpu_start\n"
+		  "ffffffff81003000 D __per_cpu_end\n",
+		  0xffffffff81002050, false },
+		/* 6.15, several CPUs */
+		{ "ffffffff81002000 D __per_cpu_start\n"
+		  "ffffffff81002050 D hardirq_stack_ptr\n"
+		  "ffffffff81003000 D __per_cpu_end\n",
+		  0xffffffff81002050, true },
+		/* the first and the last variable of the range, and what is beside it */
+		{ "ffffffff81002000 D __per_cpu_start\n"
+		  "ffffffff81002000 D hardirq_stack_ptr\n"
+		  "ffffffff81003000 D __per_cpu_end\n",
+		  0xffffffff81002000, true },
+		{ "ffffffff81002000 D __per_cpu_start\n"
+		  "ffffffff81003000 D hardirq_stack_ptr\n"
+		  "ffffffff81003000 D __per_cpu_end\n",
+		  0xffffffff81003000, false },
+		{ "ffffffff81002000 D hardirq_stack_ptr\n", 0xffffffff81002000, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_plan plan;
+		struct target t;
+
+		open_with(&t, cases[i].symbols);
+		plan = target_capture_plan(&t, 4096);
+		assert_int_equal(plan.irq_stack_ptr, cases[i].ptr);
+		assert_int_equal(plan.irq_stack_percpu, cases[i].percpu);
+		target_close(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_init_text_survives),
 		cmocka_unit_test(test_wrong_init_text_is_not_made_up),
+		cmocka_unit_test(test_irq_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,7 +311,8 @@ static void user_frames(void **state)
 	u.user_start = TEXT;
 	u.user_end = TEXT + 0x30;
 	put_regs(IRQ + 0x100, TEXT + 0x24, 0x33, TASK + 0x40, TASK + 0x40);
-	expect(STACK_END_ROOT, 5, 0x36, 0x5a, 0x24, 0x09, 0x15);
+	expect(STACK_END_USER, 5, 0x36, 0x5a, 0x24, 0x09, 0x15);
+	assert_int_equal(out.user_end, STACK_END_ROOT);
 	assert_int_equal(out.n_kernel, 2);
 	s->mode = SAMPLE_USER;
 	s->regs.rip = TEXT + 0x24;

@@ -21,9 +21,6 @@
 #define E820_ENTRY_SIZE 20u
 
 #define LOADER_UNDEFINED 0xffu /* type_of_loader without an assigned number */
-#define LOADFLAG_LOADED_HIGH 0x01u
-#define LOADFLAG_KASLR 0x02u /* set by the decompressor only, which we skip */
-#define LOADFLAG_CAN_USE_HEAP 0x80u
 #define VID_MODE_NORMAL 0xffffu
 #define DEFAULT_PROTOCOL 0x020fu
 
@@ -90,6 +87,8 @@ void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *
 	put(page, SETUP_LOADFLAGS, flags, 1);
 	put(page, SETUP_TYPE_OF_LOADER, LOADER_UNDEFINED, 1);
 	put(page, SETUP_VID_MODE, VID_MODE_NORMAL, 2);
+	if (info->code32_start)
+		put(page, SETUP_CODE32_START, info->code32_start, 4);
 
 	put(page, SETUP_CMD_LINE_PTR, GPA_CMDLINE & UINT32_MAX, 4);
 	put(page, BP_EXT_CMD_LINE_PTR, GPA_CMDLINE >> 32, 4);

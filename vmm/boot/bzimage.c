@@ -7,11 +7,15 @@
  *	payload := compressed(vmlinux relocations?) uncompressed_size:4
  *
  * We take the vmlinux out and enter it directly: what the decompressor would do
- * in the guest, in seconds on a slow host, the host does in a fraction of one.
+ * in the guest, in seconds on a slow host, the host does in a fraction of one. On
+ * request (BOOT_WAY_BZIMAGE) the decompressor runs after all: kernels that want a
+ * random address get it only from there. It is entered by the 64-bit boot protocol.
  */
 #include "vmm/boot/parse.h"
 
 #include "base/cursor.h"
+#include "vmm/boot/tables.h"
+#include "vmm/layout.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -24,7 +28,9 @@
 #define SETUP_SECTS_DEFAULT 4u	 /* what 0 means, for old boot sectors */
 #define PROTOCOL_PAYLOAD 0x0208u /* first with payload_offset */
 #define PROTOCOL_XLOADFLAGS 0x020cu
-#define XLF_KERNEL_64 0x0001u
+#define ENTRY_64 0x200u /* of startup_64 in the protected-mode part */
+/* syssize counts paragraphs, and the file of some builders ends with the last byte in use. */
+#define PARAGRAPH 16u
 
 static uint16_t read16(const struct cursor *file, uint64_t off)
 {
@@ -134,7 +140,7 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 			       " at offset 0x%x): damaged, or a program like memtest that "
 			       "only boots like Linux",
 			       name, plen, SETUP_PAYLOAD_LENGTH);
-	kernel_len = (uint64_t)read32(&c, SETUP_SYSSIZE) * 16;
+	kernel_len = (uint64_t)read32(&c, SETUP_SYSSIZE) * PARAGRAPH;
 	if (off + (uint64_t)plen > kernel_len)
 		return err_set(e, EINVAL,
 			       "%s: damaged setup header (the payload ends at 0x%" PRIx64
@@ -146,6 +152,8 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 			       "; fetch it again",
 			       name, len, payload_end);
 	read_version(img, &c, setup_len);
+	img->pm = file + setup_len;
+	img->pm_len = kernel_len < len - setup_len ? kernel_len : len - setup_len;
 
 	img->cmdline_max = read32(&c, SETUP_CMDLINE_SIZE);
 	if (!img->cmdline_max)
@@ -169,4 +177,97 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 				       name, img->compression, img->elf_len);
 	}
 	return boot_elf64_parse(img, name, e);
+}
+
+/* -- through the decompressor -------------------------------------------------- */
+
+/* What of the setup header says that the decompressor cannot be entered as we do it. */
+static int check_protocol(const struct boot_image *img, struct err *e)
+{
+	uint64_t version = boot_setup_field(img, SETUP_VERSION, 2);
+	uint64_t syssize = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
+	unsigned int flags = (unsigned int)boot_setup_field(img, SETUP_LOADFLAGS, 1);
+	unsigned int xflags = (unsigned int)boot_setup_field(img, SETUP_XLOADFLAGS, 2);
+
+	if (version < PROTOCOL_XLOADFLAGS)
+		return err_set(e, ENOTSUP,
+			       "boot protocol %u.%02u knows no 64-bit entry into the decompressor "
+			       "(expected 2.12 or newer, Linux 3.8); boot it with --boot=vmlinux",
+			       (unsigned int)version >> 8, (unsigned int)version & 0xff);
+	if (!(xflags & XLF_KERNEL_64))
+		return err_set(e, ENOTSUP,
+			       "the bzImage has no 64-bit entry into its decompressor (xloadflags "
+			       "0x%x without XLF_KERNEL_64); boot it with --boot=vmlinux",
+			       xflags);
+	if (!(flags & LOADFLAG_LOADED_HIGH))
+		return err_set(e, ENOTSUP,
+			       "the decompressor wants to be loaded below 1 MiB (loadflags 0x%x "
+			       "without LOADED_HIGH), a zImage; boot it with --boot=vmlinux",
+			       flags);
+	if (img->pm_len + (PARAGRAPH - 1) < syssize)
+		return err_set(e, EINVAL,
+			       "the bzImage is truncated: its protected-mode part has %zu bytes, "
+			       "syssize says %" PRIu64 "; fetch it again",
+			       img->pm_len, syssize);
+	if (img->pm_len <= ENTRY_64)
+		return err_set(e, EINVAL,
+			       "the protected-mode part of the bzImage has %zu bytes, its 64-bit "
+			       "entry is at 0x%x",
+			       img->pm_len, ENTRY_64);
+	return 0;
+}
+
+/*
+ * At pref_address, or the next aligned place above it. A lower one would not do
+ * with less memory: the kernel is never decompressed below where it was linked.
+ */
+int boot_bzimage_place(const struct boot_image *img, uint64_t ram_end, struct boot_place *out,
+		       struct err *e)
+{
+	uint64_t align, init, at, need;
+	int r;
+
+	if (img->kind != BOOT_BZIMAGE || !img->pm)
+		return err_set(e, EINVAL,
+			       "--boot=bzimage needs a bzImage: an ELF kernel has no "
+			       "decompressor; boot it with --boot=vmlinux");
+	r = check_protocol(img, e);
+	if (r)
+		return r;
+	align = boot_setup_field(img, SETUP_KERNEL_ALIGNMENT, 4);
+	if (!align || align & (align - 1))
+		return err_set(e, EINVAL,
+			       "damaged setup header: kernel_alignment 0x%" PRIx64
+			       " is not a power of two",
+			       align);
+	init = boot_setup_field(img, SETUP_INIT_SIZE, 4);
+	if (init < img->pm_len)
+		return err_set(e, EINVAL,
+			       "damaged setup header: init_size 0x%" PRIx64
+			       " is less than the 0x%zx bytes of the protected-mode part",
+			       init, img->pm_len);
+	at = boot_setup_field(img, SETUP_PREF_ADDRESS, 8);
+	if (at < GPA_KERNEL_MIN || at >= GPA_PCI_HOLE)
+		return err_set(e, EINVAL,
+			       "the decompressor wants to be loaded at 0x%" PRIx64
+			       " (pref_address; expected 0x%" PRIx64 " to 0x%" PRIx64 ")",
+			       at, GPA_KERNEL_MIN, GPA_PCI_HOLE - 1);
+	/* A kernel that isn't relocatable has one place, whatever its alignment. */
+	if (boot_setup_field(img, SETUP_RELOCATABLE, 1))
+		at = (at + align - 1) & ~(align - 1);
+	need = at + init; /* both below 2^33 */
+	if (need > GPA_PCI_HOLE)
+		return err_set(e, EINVAL,
+			       "the decompressor asks for memory from 0x%" PRIx64 " to 0x%" PRIx64
+			       " (init_size 0x%" PRIx64 "), more than there can be below the PCI "
+			       "hole at 0x%" PRIx64,
+			       at, need, init, GPA_PCI_HOLE);
+	if (need > ram_end)
+		return err_set(e, ENOMEM,
+			       "the kernel's decompressor needs guest memory from 0x%" PRIx64
+			       " to 0x%" PRIx64 ", but there are %" PRIu64
+			       " MiB; give at least %" PRIu64 " MiB",
+			       at, need, ram_end / GPA_MIB, (need + GPA_MIB - 1) / GPA_MIB);
+	*out = (struct boot_place){ .gpa = at, .end = need, .entry = at + ENTRY_64 };
+	return 0;
 }

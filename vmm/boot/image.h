@@ -5,7 +5,8 @@
  * Parsers take bytes and do no I/O. What comes out of boot_image_parse() can be
  * loaded without further checks against the file: every segment lies inside the
  * ELF bytes, no two overlap, and no address wraps. Whether it fits into the
- * guest's RAM is decided by boot_load().
+ * guest's RAM is decided by boot_load(), and so is whether a bzImage can be
+ * entered through its own decompressor, which few ask for.
  *
  * Sources: Documentation/arch/x86/boot.rst (Linux boot protocol 2.15), ELF-64
  * Object File Format 1.5.
@@ -29,6 +30,12 @@ enum boot_kind {
 	BOOT_BZIMAGE,	/* Linux bzImage; its payload is an ELF64 vmlinux */
 };
 
+/* Where a Linux kernel is entered. */
+enum boot_way {
+	BOOT_WAY_VMLINUX = 0, /* directly: the host has done the decompressor's work */
+	BOOT_WAY_BZIMAGE,     /* in the file's own decompressor, which may move the kernel */
+};
+
 struct boot_segment {
 	uint64_t gpa;	   /* load address (p_paddr) */
 	uint64_t file_off; /* into elf */
@@ -48,6 +55,12 @@ struct boot_image {
 	unsigned int nseg;
 	uint8_t setup_header[BOOT_SETUP_HEADER_MAX]; /* from file offset 0x1f1; zeros for ELF64 */
 	size_t setup_header_len;		     /* 0 when the file has none */
+	/*
+	 * Protected-mode part of a bzImage, the decompressor with its payload, as far
+	 * as the file has it. In the file; NULL for ELF64.
+	 */
+	const uint8_t *pm;
+	size_t pm_len;
 	uint32_t cmdline_max;	 /* bytes without terminator that the kernel accepts */
 	char version[128];	 /* kernel_version string of a bzImage, or "" */
 	const char *compression; /* "gzip", "xz", "zstd", "lz4", ... or "none"; static */
@@ -55,7 +68,7 @@ struct boot_image {
 
 /*
  * Recognise and validate. name is used in messages only. `file` must stay
- * mapped while *img is used (img->elf may point into it).
+ * mapped while *img is used (img->elf and img->pm may point into it).
  * Errors name file, offset, found and expected value: -EINVAL for a foreign,
  * truncated or hostile file, -ENOTSUP for something known that we cannot boot
  * (32-bit kernel, unknown compression), -ENOMEM.

@@ -76,10 +76,12 @@ static int put_sparse(const struct gmem *m, uint64_t gpa, const uint8_t *src, si
 	return 0;
 }
 
-static int load_segments(const struct gmem *m, const struct boot_image *img, struct err *e)
+static int load_segments(const struct gmem *m, const struct boot_image *img, struct boot_place *out,
+			 struct err *e)
 {
 	uint64_t end = kernel_end(img);
 
+	*out = (struct boot_place){ .gpa = img->low, .end = end, .entry = img->entry };
 	if (img->low < GPA_KERNEL_MIN)
 		return err_set(e, EINVAL,
 			       "the kernel has a segment at guest address 0x%" PRIx64
@@ -103,13 +105,25 @@ static int load_segments(const struct gmem *m, const struct boot_image *img, str
 	return 0;
 }
 
+static int load_kernel(const struct gmem *m, const struct boot_image *img, enum boot_way way,
+		       struct boot_place *out, struct err *e)
+{
+	int r;
+
+	if (way == BOOT_WAY_VMLINUX)
+		return load_segments(m, img, out, e);
+	r = boot_bzimage_place(img, m->region[0].gpa + m->region[0].size, out, e);
+	return r ? r : put_sparse(m, out->gpa, img->pm, img->pm_len, e);
+}
+
 /* At the top of what the kernel can reach early, so that it is out of everybody's way. */
 static int load_initrd(const struct gmem *m, const struct boot_image *img,
-		       const struct boot_config *cfg, uint64_t *gpa, struct err *e)
+		       const struct boot_config *cfg, uint64_t kernel_end_gpa, uint64_t *gpa,
+		       struct err *e)
 {
 	uint64_t top = m->region[0].gpa + m->region[0].size;
 	uint64_t last = boot_setup_field(img, SETUP_INITRD_ADDR_MAX, 4);
-	uint64_t end = align_up(kernel_end(img), GPA_PAGE);
+	uint64_t end = align_up(kernel_end_gpa, GPA_PAGE);
 
 	if (!last)
 		last = GPA_INITRD_LAST;
@@ -227,6 +241,7 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 {
 	struct boot_params_info info = { .ram_size = gmem_size(m) };
 	uint8_t page[BOOT_PARAMS_SIZE];
+	struct boot_place place;
 	int r;
 
 	if (!cfg->vcpus || cfg->vcpus > VM_MAX_VCPUS)
@@ -234,12 +249,12 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 			       VM_MAX_VCPUS);
 
 	/* First what depends on the user's choices: these are the errors worth reading. */
-	r = load_segments(m, img, e);
+	r = load_kernel(m, img, cfg->way, &place, e);
 	if (!r)
 		r = load_cmdline(m, img, cfg->cmdline, e);
 	if (!r && cfg->initrd && cfg->initrd_len) {
 		info.initrd_len = cfg->initrd_len;
-		r = load_initrd(m, img, cfg, &info.initrd_gpa, e);
+		r = load_initrd(m, img, cfg, place.end, &info.initrd_gpa, e);
 	}
 	if (!r && cfg->rng_seed && img->is_linux) {
 		info.setup_data_gpa = GPA_SETUP_DATA;
@@ -250,6 +265,8 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 	if (!r)
 		r = load_tables(m, cfg->vcpus, e);
 	if (!r) {
+		if (cfg->way == BOOT_WAY_BZIMAGE)
+			info.code32_start = (uint32_t)place.gpa;
 		boot_params_build(page, img, &info);
 		r = put(m, GPA_BOOT_PARAMS, page, sizeof(page), "boot_params", e);
 	}
@@ -257,7 +274,7 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 		return r;
 
 	*out = (struct boot_entry){
-		.rip = img->entry,
+		.rip = place.entry,
 		.rsi = GPA_BOOT_PARAMS,
 		.cr3 = GPA_PAGE_TABLES,
 		.gdt_base = GPA_GDT,

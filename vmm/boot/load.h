@@ -3,8 +3,8 @@
  * load: a validated image plus configuration, written into guest RAM.
  *
  * Places (layout.h): GDT, identity page tables, boot_params ("zero page") with
- * e820 map, command line, MP table, ACPI tables, kernel segments, initrd. The RAM
- * must be fresh from gmem_alloc(): what is to be zero is not written.
+ * e820 map, command line, MP table, ACPI tables, kernel segments or decompressor,
+ * initrd. The RAM must be fresh from gmem_alloc(): what is to be zero is not written.
  */
 #ifndef KVMPROF_VMM_BOOT_LOAD_H
 #define KVMPROF_VMM_BOOT_LOAD_H
@@ -15,6 +15,7 @@
 #define BOOT_RNG_SEED 32
 
 struct boot_config {
+	enum boot_way way;     /* BOOT_WAY_BZIMAGE with a bzImage only */
 	const char *cmdline;   /* never NULL */
 	const uint8_t *initrd; /* NULL for none */
 	size_t initrd_len;
@@ -39,7 +40,8 @@ struct boot_entry {
 /*
  * Fails with -EFBIG when the command line is longer than the kernel accepts,
  * -ENOMEM when kernel or initrd do not fit into guest RAM (the message says how
- * much memory would do), -EINVAL for vcpus out of range or a segment below 1 MiB.
+ * much memory would do), -EINVAL for vcpus out of range or a segment below 1 MiB,
+ * and as boot_bzimage_place() (parse.h) does for the way through the decompressor.
  */
 int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,
 	      struct boot_entry *out, struct err *e);

@@ -23,11 +23,13 @@
 #define SETUP_KERNEL_VERSION 0x20eu
 #define SETUP_TYPE_OF_LOADER 0x210u
 #define SETUP_LOADFLAGS 0x211u
+#define SETUP_CODE32_START 0x214u
 #define SETUP_RAMDISK_IMAGE 0x218u
 #define SETUP_RAMDISK_SIZE 0x21cu
 #define SETUP_CMD_LINE_PTR 0x228u
 #define SETUP_INITRD_ADDR_MAX 0x22cu
 #define SETUP_KERNEL_ALIGNMENT 0x230u
+#define SETUP_RELOCATABLE 0x234u
 #define SETUP_XLOADFLAGS 0x236u
 #define SETUP_CMDLINE_SIZE 0x238u
 #define SETUP_PAYLOAD_OFFSET 0x248u
@@ -38,6 +40,11 @@
 
 #define SETUP_BOOT_FLAG_VALUE 0xaa55u
 #define SETUP_MAGIC_VALUE 0x53726448u /* "HdrS" */
+
+#define LOADFLAG_LOADED_HIGH 0x01u
+#define LOADFLAG_KASLR 0x02u /* the decompressor tells the kernel so; not ours to set */
+#define LOADFLAG_CAN_USE_HEAP 0x80u
+#define XLF_KERNEL_64 0x0001u
 
 /* COMMAND_LINE_SIZE of x86 Linux is 2048 with the terminator. */
 #define LINUX_CMDLINE_MAX 2047u
@@ -53,6 +60,21 @@ int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e);
 bool boot_bzimage_probe(const uint8_t *file, size_t len);
 int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		       size_t max_kernel, struct err *e);
+
+/* Where the protected-mode part of a bzImage goes, and what it needs there. */
+struct boot_place {
+	uint64_t gpa, end; /* bytes of the file and room to work in: [gpa, end) */
+	uint64_t entry;	   /* the decompressor's 64-bit entry point */
+};
+
+/*
+ * bzimage.c: where the decompressor of img is put in a guest whose RAM is one
+ * piece from 0 to ram_end at least. -EINVAL when img has none or its setup
+ * header makes no sense, -ENOTSUP when it can't be entered in 64-bit mode,
+ * -ENOMEM when it does not fit (the message says how much memory would do).
+ */
+int boot_bzimage_place(const struct boot_image *img, uint64_t ram_end, struct boot_place *out,
+		       struct err *e);
 
 /*
  * unpack.c: the name of the compression that the bytes begin with, or NULL.

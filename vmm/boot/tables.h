@@ -34,6 +34,8 @@ struct boot_params_info {
 	uint64_t initrd_gpa;
 	uint64_t initrd_len;	 /* 0 for none */
 	uint64_t setup_data_gpa; /* 0 for none */
+	uint32_t
+		code32_start; /* where the protected-mode part of a bzImage is; 0: as in the file */
 };
 
 /*

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * worker: an ordinary, dynamically linked program for Linux guests, whose
+ * processes, threads, libraries, mappings and stacks a test knows in advance.
+ */
+#ifndef GUEST_WORKER_H
+#define GUEST_WORKER_H
+
+/* Under its own name in each profile: not inlined, not cloned, with a frame. */
+#define worker_function __attribute__((noinline, noclone))
+#define keep_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
+
+/* libhot.c */
+unsigned long lib_outer(unsigned long rounds);
+unsigned long lib_middle(unsigned long rounds);
+
+/* roles.c: each works until the time is up. */
+struct role {
+	const char *name; /* also the process' comm */
+	void (*run)(void);
+};
+
+extern const struct role roles[];
+extern const unsigned int nroles;
+
+/* worker.c */
+int time_is_left(void);
+/* Prints "worker: truth PID TID COMM FRAME;FRAME;...", innermost frame last, user part only. */
+void tell_truth(const char *comm, const char *frames);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/guest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNEL_HALF (UINT64_C(1) << 63)
+/* Threads of a guest whose tasks can't be told apart: see docs/perf-data.md. */
+#define GUEST_PID 1u
+#define GUEST_TID(vcpu) (1u + (vcpu))
+/* How often tasks that are gone are looked for, and unknown tasks' places. */
+#define SWEEP_NS 1000000000u
+#define SEARCH_NS 50000000u
+
+struct guest {
+	struct target *target;
+	struct vm *vm;
+	struct sink *sink;
+	struct guest_options opt;
+	bool ready, told_pseudo;
+	struct guest_memory memory;
+	struct memory reader;
+	struct unwinder unwinder;
+	struct kslide_ref *slide_ref; /* while the slide is looked for */
+	struct kslide slide;
+	struct userfile_finder finder;
+	bool have_finder;
+	struct guest_tasks *tasks; /* NULL: they can't be told apart */
+	struct guest_dsos *dsos;
+	struct guest_maps *maps;
+	struct guest_modules *modules;
+	uint64_t swept_ns, searched_ns;
+};
+
+/* Kernel text by the image's own mapping, all else as the kernel has it mapped. */
+static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	struct guest *g = ctx;
+	size_t n = target_read_text(g->target, va, dst, len);
+
+	return n ? n : g->reader.read(g->reader.ctx, MEMORY_KERNEL, va, dst, len);
+}
+
+/* -- the kernel ---------------------------------------------------------------------- */
+
+static uint64_t kernel_address(const struct guest *g, const char *name)
+{
+	const struct symbol *s = g->target->symbols ? symtab_find(g->target->symbols, name) : NULL;
+
+	return s ? s->addr : 0;
+}
+
+static int create_tasks(struct guest *g, struct err *e)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+	int ret = 0;
+
+	if (l->have_modules)
+		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
+	if (!ret && l->have_current)
+		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
+	if (ret || !l->have_task || !l->have_mm || !l->have_file)
+		return ret;
+	ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
+				g->have_finder ? &g->finder : NULL, e);
+	return ret ? ret : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->sink, e);
+}
+
+/* Where the kernel is has been settled, whatever came out. */
+static int begin(struct guest *g, bool known, struct err *e)
+{
+	struct target *t = g->target;
+	struct profile_kernel k = {
+		.image = &t->kernel,
+		.read_text = read_text,
+		.read_ctx = g,
+		.osrelease = t->osrelease,
+	};
+	int ret;
+
+	g->ready = true;
+	if (known) {
+		k.symbols = t->symbols;
+		k.text = t->kernel.text + t->slide;
+		k.end = t->kernel.end + t->slide;
+		guest_memory_set_tables(&g->memory, kernel_address(g, "init_top_pgt"));
+	}
+	g->unwinder = target_unwinder(t);
+	g->unwinder.read_text = read_text;
+	g->unwinder.ctx = g;
+	if (t->image.is_linux)
+		g->unwinder.programs = g->reader;
+	if (!known) {
+		/* Names and tables at wrong addresses are worse than none. */
+		g->unwinder.symbols = NULL;
+		g->unwinder.orc = NULL;
+		g->unwinder.text_start = g->unwinder.text_end = 0;
+		g->unwinder.frame_pointers = false;
+	}
+	ret = g->sink->ops->kernel(g->sink, &k, e);
+	/* What is read of the image is read by now. */
+	target_settle(t);
+	return ret || !known ? ret : create_tasks(g, e);
+}
+
+static int move(struct guest *g, struct err *e)
+{
+	const struct kimage *k = &g->target->kernel;
+	uint64_t text_pa = 0, gpa;
+	int ret;
+
+	for (unsigned int i = 0; i < k->nseg; i++)
+		if (k->seg[i].va == k->text)
+			text_pa = k->seg[i].pa;
+	if (!guest_memory_walk(&g->memory, k->text + g->slide.slide, &gpa))
+		return begin(g, false, e);
+	ret = target_move(g->target, g->slide.slide, gpa - text_pa, e);
+	if (ret)
+		return ret;
+	vm_set_slide(g->vm, g->slide.slide);
+	return begin(g, true, e);
+}
+
+bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e)
+{
+	const struct kslide_cpu cpu = { .lstar = s->lstar, .idt_base = s->idt_base };
+
+	*ret = 0;
+	guest_memory_see(&g->memory, s);
+	if (g->ready)
+		return true;
+	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
+		return false;
+	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);
+	if (g->slide.status == KSLIDE_NOT_YET)
+		return false;
+	*ret = g->slide.status == KSLIDE_SOLVED ? move(g, e) : begin(g, false, e);
+	return true;
+}
+
+int guest_give_up(struct guest *g, struct err *e)
+{
+	return g->ready ? 0 : begin(g, false, e);
+}
+
+/* -- life ---------------------------------------------------------------------------- */
+
+int guest_create(struct guest **out, struct target *target, struct vm *vm, struct sink *sink,
+		 const struct guest_options *opt, struct err *e)
+{
+	struct guest *g = calloc(1, sizeof(*g));
+	int ret = 0;
+
+	if (!g)
+		return err_set(e, ENOMEM, "out of memory");
+	g->target = target;
+	g->vm = vm;
+	g->sink = sink;
+	g->opt = *opt;
+	guest_memory_init(&g->memory, vm_memory(vm));
+	g->reader = guest_memory_reader(&g->memory);
+	if (target->image.is_linux) {
+		ret = userfile_finder_init(&g->finder, &opt->files, e);
+		g->have_finder = !ret;
+	}
+	if (!ret && opt->moves) {
+		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
+		if (g->slide_ref)
+			kslide_prepare(g->slide_ref, &target->kernel, target->symbols);
+		else
+			ret = err_set(e, ENOMEM, "out of memory");
+	} else if (!ret) {
+		ret = begin(g, true, e);
+	}
+	if (ret)
+		guest_destroy(g);
+	else
+		*out = g;
+	return ret;
+}
+
+void guest_destroy(struct guest *g)
+{
+	if (!g)
+		return;
+	guest_modules_destroy(g->modules);
+	guest_maps_destroy(g->maps);
+	guest_dsos_destroy(g->dsos);
+	guest_tasks_destroy(g->tasks);
+	if (g->have_finder)
+		userfile_finder_deinit(&g->finder);
+	free(g->slide_ref);
+	free(g);
+}
+
+/* -- samples ------------------------------------------------------------------------- */
+
+/* A guest whose tasks can't be told apart has one thread for each vCPU. */
+static int pseudo_task(struct guest *g, const struct sample *s, struct profile_sample *out,
+		       struct err *e)
+{
+	int ret = 0;
+
+	if (s->mode == SAMPLE_IDLE) {
+		out->pid = out->tid = 0;
+	} else {
+		out->pid = GUEST_PID;
+		out->tid = GUEST_TID(s->vcpu);
+	}
+	if (g->told_pseudo)
+		return 0;
+	g->told_pseudo = true;
+	for (unsigned int i = 0; !ret && i < vm_vcpus(g->vm); i++) {
+		char comm[16];
+
+		snprintf(comm, sizeof(comm), i ? "vcpu%u" : "guest", i);
+		ret = g->sink->ops->comm(g->sink, GUEST_PID, GUEST_TID(i), comm, false, s->time_ns,
+					 e);
+	}
+	return ret;
+}
+
+/* Without type information tasks are recognised by what they look like, once some run. */
+static void search_tasks(struct guest *g, const struct sample *s)
+{
+	struct target_linux *l = &g->target->linux_facts;
+	struct capture_task_plan plan;
+	struct linux_task_layout found = l->task;
+
+	if (l->have_task || s->task.state != SAMPLE_TASK_POINTER ||
+	    s->time_ns - g->searched_ns < SEARCH_NS)
+		return;
+	g->searched_ns = s->time_ns;
+	if (linux_task_from_content(&found, &g->reader, &l->task_note) < 0)
+		return;
+	l->task = found;
+	l->have_task = true;
+	guest_tasks_members_known(g->tasks);
+	plan = target_task_plan(&found, true);
+	/* The capture path counts from linked addresses. */
+	if (plan.current >= g->target->kernel.text + g->target->slide &&
+	    plan.current < g->target->kernel.end + g->target->slide)
+		plan.current -= g->target->slide;
+	vm_set_task_plan(g->vm, &plan);
+}
+
+static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
+		    const struct guest_task **task, struct err *e)
+{
+	*task = NULL;
+	if (!g->tasks || s->task.state == SAMPLE_TASK_UNASKED)
+		return pseudo_task(g, s, out, e);
+	search_tasks(g, s);
+	if (s->time_ns - g->swept_ns > SWEEP_NS) {
+		int ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
+
+		g->swept_ns = s->time_ns;
+		if (ret)
+			return ret;
+	}
+	return guest_tasks_see(g->tasks, s, &out->pid, &out->tid, task, e);
+}
+
+int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
+		  struct profile_sample *out, struct err *e)
+{
+	const struct guest_task *task;
+	int ret;
+
+	*out = (struct profile_sample){
+		.cpu = s->vcpu,
+		.time_ns = s->time_ns,
+		.period = s->weight_ns,
+		.mode = s->mode,
+		.stack = stack,
+	};
+	ret = see_task(g, s, out, &task, e);
+	if (!ret && g->modules && (s->regs.rip & KERNEL_HALF)) {
+		bool in_kernel =
+			s->regs.rip >= g->unwinder.text_start && s->regs.rip < g->unwinder.text_end;
+
+		ret = guest_modules_see(g->modules, s->regs.rip, in_kernel, s->time_ns, e);
+		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
+	}
+	unwind(&g->unwinder, s, stack);
+	if (!ret && g->maps && task && task->mm && stack->n > stack->n_kernel)
+		ret = guest_maps_see(g->maps, task->pid, task->mm, s->regs.cr3, s->time_ns,
+				     stack->ip + stack->n_kernel, stack->n - stack->n_kernel, e);
+	return ret;
+}
+
+const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
+{
+	for (size_t i = 0; i < g->unwinder.nregions; i++) {
+		const struct unwind_region *r = &g->unwinder.region[i];
+
+		if (va >= r->start && va < r->end)
+			return r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
+	}
+	return g->unwinder.symbols ? symtab_lookup(g->unwinder.symbols, va, off) : NULL;
+}
+
+void guest_stats(const struct guest *g, struct guest_stats *out)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+
+	memset(out, 0, sizeof(*out));
+	if (g->tasks)
+		out->tasks = *guest_tasks_stats(g->tasks);
+	if (g->dsos)
+		out->dsos = *guest_dsos_stats(g->dsos);
+	if (g->maps)
+		out->maps = *guest_maps_stats(g->maps);
+	if (g->modules)
+		out->modules = *guest_modules_stats(g->modules);
+	out->slide = g->slide;
+	out->moves = g->opt.moves;
+	out->have_tasks = l->have_task && g->tasks;
+	out->have_maps = g->maps != NULL;
+	out->have_modules = g->modules != NULL;
+	if (!out->have_tasks)
+		snprintf(out->no_tasks, sizeof(out->no_tasks), "%.199s", l->task_note.text);
+	if (!out->have_maps)
+		snprintf(out->no_maps, sizeof(out->no_maps), "%.199s", l->mm_note.text);
+	if (!out->have_modules)
+		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
+}

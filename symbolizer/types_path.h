@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * types_path: the paths that struct types is asked for, one step at a time.
+ *
+ *	path  = name { index } { "." name { index } }
+ *	index = "[" decimal digits "]"
+ *
+ * Shared by the readers of BTF and DWARF. Borrowed bytes.
+ */
+#ifndef KVMPROF_SYMBOLIZER_TYPES_PATH_H
+#define KVMPROF_SYMBOLIZER_TYPES_PATH_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct types_step {
+	const char *name; /* NULL: an index */
+	size_t name_len;
+	uint32_t index;
+};
+
+/*
+ * The step at *path, which moves behind it; first: nothing was taken yet. 1: a step,
+ * 0: the path has ended, -ENOENT: no path at all.
+ */
+static inline int types_path_next(const char **path, bool first, struct types_step *s)
+{
+	const char *p = *path;
+	uint64_t n = 0;
+
+	if (!*p)
+		return first ? -ENOENT : 0;
+	*s = (struct types_step){ 0 };
+	if (*p == '[' && !first) {
+		if (p[1] < '0' || p[1] > '9')
+			return -ENOENT;
+		for (p++; *p >= '0' && *p <= '9' && n <= UINT32_MAX; p++)
+			n = 10 * n + (uint64_t)(*p - '0');
+		if (*p != ']' || n > UINT32_MAX)
+			return -ENOENT;
+		s->index = (uint32_t)n;
+		*path = p + 1;
+		return 1;
+	}
+	if (!first && *p++ != '.')
+		return -ENOENT;
+	s->name = p;
+	s->name_len = strcspn(p, ".[");
+	*path = p + s->name_len;
+	return s->name_len ? 1 : -ENOENT;
+}
+
+static inline bool types_step_is(const struct types_step *s, const char *name)
+{
+	return name && !strncmp(name, s->name, s->name_len) && !name[s->name_len];
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * u16 offset (in units of 16 bytes), u16 length, u8 kind. Kind 0: the rest are changes
+ * (linux_change.h) to the scene of tests/unit/linux_mm_fixture.h, whose file is read.
+ * Else: the rest are the first pages of a process, in which an ELF image is sought.
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include "symbolizer/linux_image.h"
+#include "tests/fuzz/linux_change.h"
+
+static struct lm scene, guest;
+static struct lm_scene at;
+static struct linux_mm_layout mm_layout;
+static struct linux_file_layout layout;
+
+static void init(void)
+{
+	struct lm_types all = { 0 };
+	struct types t = lm_types(&all);
+	struct symtab *s = symtab_create();
+
+	if (!s || symtab_freeze(s, NULL) < 0 || linux_file_layout_init(&layout, &t, s, NULL) < 0)
+		abort();
+	symtab_destroy(s);
+	lm_layout(&mm_layout, true);
+	at = lm_scene(&scene, true);
+	lm_put64(&scene, at.mm + 16, LM_USER);
+}
+
+static void read_file(const struct memory *m, uint64_t off, size_t len)
+{
+	uint8_t *dst = malloc(len ? len : 1), id[LINUX_BUILD_ID_MAX]; /* of exactly this size */
+	struct linux_file f;
+	size_t n;
+
+	if (!dst)
+		return;
+	if (linux_file_open(&f, &layout, m, at.file) == LINUX_OK) {
+		n = linux_file_read(&f, off, dst, len);
+		if (n > len || (n && off + n > linux_file_size(&f)))
+			abort();
+		linux_build_id(linux_file_read_cb, &f, id);
+	}
+	free(dst);
+}
+
+static void read_image(const struct memory *m, size_t len)
+{
+	struct linux_mapped p = { m, LM_CR3, LM_USER, len };
+	uint8_t id[LINUX_BUILD_ID_MAX], *image = malloc(LINUX_VDSO_MAX);
+
+	if (!image)
+		return;
+	if (linux_build_id(linux_mapped_read, &p, id) > LINUX_BUILD_ID_MAX ||
+	    linux_vdso_read(&mm_layout, m, at.mm, LM_CR3, image) > sizeof(guest.user))
+		abort();
+	free(image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct memory m = lm_memory(&guest);
+	struct cursor c;
+	uint64_t off;
+	uint16_t len;
+
+	if (!scene.used)
+		init();
+	guest = scene;
+	cursor_init(&c, data, size);
+	off = (uint64_t)cursor_u16(&c) * 16;
+	len = cursor_u16(&c);
+	if (cursor_u8(&c)) {
+		size_t n =
+			cursor_left(&c) < sizeof(guest.user) ? cursor_left(&c) : sizeof(guest.user);
+
+		memcpy(guest.user, data + c.pos, n);
+		read_image(&m, len);
+	} else {
+		linux_change(&guest, &c);
+		read_file(&m, off, len);
+	}
+	return 0;
+}

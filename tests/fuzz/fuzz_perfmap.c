@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A JIT's map: what is found at an address covers it, and has a name. */
+#include "tests/fuzz/fuzz.h"
+
+#include "symbolizer/perfmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check(const struct perfmap *m, uint64_t addr)
+{
+	uint64_t off = 0;
+	const struct symbol *s = perfmap_lookup(m, addr, &off);
+
+	if (s && (addr < s->addr || addr - s->addr >= s->size || off != addr - s->addr ||
+		  !s->name[0] || strlen(s->name) > SYMTAB_MAX_NAME))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct perfmap *m;
+	struct perfmap_info info;
+	struct err e = { 0 };
+
+	if (perfmap_parse(&m, "fuzz", data, size, &info, &e) < 0) {
+		if (!e.text[0])
+			abort();
+		return 0;
+	}
+	if (info.entries == 0 || info.hidden >= info.entries)
+		abort();
+	for (uint64_t a = 0; a < 0x200; a++)
+		check(m, a);
+	for (unsigned int bit = 9; bit < 64; bit++) {
+		check(m, 1ull << bit);
+		check(m, (1ull << bit) - 1);
+	}
+	check(m, UINT64_MAX);
+	perfmap_destroy(m);
+	return 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Capture of the running task, and of the program's stack below the kernel's. */
+#include "vmm/machine.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/vcpu_fixture.h"
+
+#define STACK UINT64_C(0xffffc90000010000)
+#define STACK_SIZE UINT64_C(16384)
+#define USER_STACK UINT64_C(0x7ffc12340000)
+#define PERCPU UINT64_C(0xffff888007800000)
+#define TASK UINT64_C(0xffff888003000000)
+#define IMAGE UINT64_C(0xffffffff81000000)
+#define SLIDE UINT64_C(0x12000000)
+#define PERIOD UINT64_C(1000000000000)
+#define START UINT64_C(5000000000000000)
+#define USER_GS UINT64_C(0x7f0000001000)
+#define ENTRY (IMAGE + 0x200040)
+
+enum { CURRENT = 0x40, TID = 0x4e0, PID = 0x4e4, MM = 0x430, BEGAN = 0x500, COMM = 0x6a0 };
+
+static struct fake f;
+static uint64_t msr_lstar, msr_kernel_gs;
+static unsigned int msrs_asked;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (fd == -1 && request == KVM_GET_MSRS) {
+		struct kvm_msrs *m = arg;
+
+		msrs_asked++;
+		for (unsigned int i = 0; i < m->nmsrs; i++)
+			m->entries[i].data = m->entries[i].index == 0xc0000082	 ? msr_lstar
+					     : m->entries[i].index == 0xc0000102 ? msr_kernel_gs
+										 : 0;
+		return (int)m->nmsrs;
+	}
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+static void set_cpl(unsigned int cpl, uint64_t gs)
+{
+	f.v->run->s.regs.sregs.cs.selector = cpl ? 0x33 : 0x10;
+	f.v->run->s.regs.sregs.cs.dpl = (uint8_t)cpl;
+	f.v->run->s.regs.sregs.gs.base = gs;
+}
+
+static int setup(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	msr_lstar = msr_kernel_gs = 0;
+	msrs_asked = 0;
+	fake_init(&f, 1 << 20);
+	signal(SIGUSR1, SIG_IGN);
+	if (trigger_init(&f.v->trigger, SIGUSR1, PERIOD, false, 1, &e))
+		return -1;
+	f.v->trigger.start_ns = START;
+	f.v->trigger.deadline_ns = START + PERIOD;
+	fake_map_range(&f, STACK, STACK_SIZE);
+	fake_map_range(&f, USER_STACK, 8192);
+	fake_map_range(&f, PERCPU, 4096);
+	fake_map_range(&f, TASK, 4096);
+	fake_map_range(&f, IMAGE + SLIDE, 4096);
+	fake_put64(&f, PERCPU + CURRENT, TASK);
+	fake_put(&f, TASK + TID, &(uint32_t){ 43 }, 4);
+	fake_put(&f, TASK + PID, &(uint32_t){ 42 }, 4);
+	fake_put64(&f, TASK + MM, 0xffff888004000000);
+	fake_put64(&f, TASK + BEGAN, 12345);
+	fake_put(&f, TASK + COMM, "0123456789abcdef", 16);
+	f.vm->cfg.plan.user_stack_max = 8192;
+	f.vm->cfg.plan.image_start = IMAGE;
+	f.vm->cfg.plan.image_end = IMAGE + 0x2000000;
+	f.vm->cfg.plan.task = (struct capture_task_plan){
+		.known = true,
+		.percpu = true,
+		.members = true,
+		.current = CURRENT,
+		.tid = TID,
+		.pid = PID,
+		.mm = MM,
+		.start = BEGAN,
+		.comm = COMM,
+		.comm_size = 16,
+	};
+	set_cpl(0, PERCPU);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	trigger_deinit(&f.v->trigger);
+	fake_deinit(&f);
+	return 0;
+}
+
+static struct sample last;
+
+static const struct sample *take(uint64_t rsp)
+{
+	const struct sample *s;
+	size_t len;
+
+	f.v->run->s.regs.regs.rsp = rsp;
+	capture_sample(f.v, f.v->trigger.deadline_ns, SAMPLE_TIMER);
+	s = ring_peek(&f.v->ring, &len);
+	assert_non_null(s);
+	assert_int_equal(sample_check(s, len), 0);
+	last = *s;
+	ring_release(&f.v->ring);
+	return &last;
+}
+
+static void assert_found(const struct sample *s)
+{
+	assert_int_equal(s->task.state, SAMPLE_TASK_FOUND);
+	assert_int_equal(s->task.addr, TASK);
+	assert_int_equal(s->task.tid, 43);
+	assert_int_equal(s->task.pid, 42);
+	assert_int_equal(s->task.mm, 0xffff888004000000);
+	assert_int_equal(s->task.start, 12345);
+	assert_memory_equal(s->task.comm, "0123456789abcdef", 16);
+}
+
+static void in_the_kernel(void **state)
+{
+	(void)state;
+	assert_found(take(STACK + 64));
+	/* GS is the kernel's: no need to ask. */
+	assert_int_equal(msrs_asked, 0);
+}
+
+static void in_a_program_and_in_entry_code(void **state)
+{
+	(void)state;
+	msr_kernel_gs = PERCPU;
+	set_cpl(3, USER_GS);
+	assert_found(take(USER_STACK));
+	/* Before SWAPGS on entry, and after it on the way out. */
+	set_cpl(0, USER_GS);
+	assert_found(take(STACK + 64));
+	set_cpl(0, 0);
+	assert_found(take(STACK + 64));
+}
+
+/* The program's page tables lack the kernel; those in the page before have it. */
+static void isolated_page_tables(void **state)
+{
+	uint64_t user_table, entry;
+
+	(void)state;
+	f.next_page = (f.next_page + 8191) & ~UINT64_C(8191);
+	user_table = f.next_page + 4096;
+	f.next_page += 8192;
+	for (unsigned int i = 0; i < 512; i++) {
+		assert_int_equal(gmem_read(&f.vm->mem, FAKE_PML4 + 8ull * i, &entry, 8), 0);
+		assert_int_equal(gmem_write(&f.vm->mem, user_table - 4096 + 8ull * i, &entry, 8),
+				 0);
+		if (i < 256)
+			assert_int_equal(gmem_write(&f.vm->mem, user_table + 8ull * i, &entry, 8),
+					 0);
+	}
+	msr_kernel_gs = PERCPU;
+	set_cpl(3, USER_GS);
+	f.v->run->s.regs.sregs.cr3 = user_table;
+	assert_found(take(USER_STACK));
+}
+
+static void not_there(void **state)
+{
+	(void)state;
+	/* No kernel GS yet */
+	set_cpl(3, 0);
+	assert_int_equal(take(USER_STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	/* The kernel has not written its current task yet */
+	set_cpl(0, PERCPU);
+	fake_put64(&f, PERCPU + CURRENT, 0);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	fake_put64(&f, PERCPU + CURRENT, 0x7fff0000);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	/* Its place, or the task, is not mapped */
+	fake_put64(&f, PERCPU + CURRENT, TASK + 0x100000);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_UNREADABLE);
+	set_cpl(0, PERCPU + 0x100000);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_UNREADABLE);
+	f.vm->cfg.plan.task.known = false;
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_UNASKED);
+}
+
+/* Without type information the members are found while the guest runs. */
+static void members_found_later(void **state)
+{
+	struct capture_task_plan plan = f.vm->cfg.plan.task;
+
+	(void)state;
+	f.vm->cfg.plan.task.members = false;
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_POINTER);
+	assert_int_equal(take(STACK)->task.addr, TASK);
+	plan.start = CAPTURE_NONE;
+	vm_set_task_plan(f.vm, &plan);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_FOUND);
+	assert_int_equal(take(STACK)->task.tid, 43);
+	assert_int_equal(take(STACK)->task.start, 0);
+}
+
+/* A kernel for one CPU has the pointer in its image, which may have moved. */
+static void in_a_slid_image(void **state)
+{
+	(void)state;
+	f.vm->cfg.plan.task.percpu = false;
+	f.vm->cfg.plan.task.current = IMAGE + 8;
+	f.vm->cfg.plan.slide_unknown = true;
+	fake_put64(&f, IMAGE + SLIDE + 8, TASK);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	vm_set_slide(f.vm, SLIDE);
+	assert_found(take(STACK));
+	/* Since 6.15 per-CPU variables are linked there, too, and reached from GS. */
+	f.vm->cfg.plan.task.percpu = true;
+	set_cpl(0, PERCPU + CURRENT - (IMAGE + SLIDE + 8));
+	assert_found(take(STACK));
+}
+
+static void entry_point_of_system_calls(void **state)
+{
+	(void)state;
+	f.vm->cfg.plan.want_lstar = true;
+	assert_int_equal(take(STACK)->lstar, 0);
+	assert_int_equal(msrs_asked, 1);
+	msr_lstar = ENTRY;
+	assert_int_equal(take(STACK)->lstar, ENTRY);
+	assert_int_equal(take(STACK)->lstar, ENTRY);
+	/* It is asked for until it is there. */
+	assert_int_equal(msrs_asked, 2);
+}
+
+static void put_user_regs(uint64_t cs, uint64_t rsp)
+{
+	fake_put64(&f, STACK + STACK_SIZE - 32, cs);
+	fake_put64(&f, STACK + STACK_SIZE - 16, rsp);
+}
+
+static void program_stack_below_a_system_call(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	put_user_regs(0x33, USER_STACK + 4096);
+	s = take(STACK + STACK_SIZE - 512);
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[1].va, USER_STACK + 4096);
+	assert_int_equal(s->slice[1].len, 4096); /* up to the end of what is mapped */
+	assert_int_equal(s->slice[1].off, 512);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	/* A 32-bit program's, too */
+	put_user_regs(0x23, USER_STACK);
+	s = take(STACK + STACK_SIZE - 512);
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[1].len, 8192);
+}
+
+static void no_program_stack(void **state)
+{
+	(void)state;
+	/* A kernel thread has zeros there, and a guest may write anything. */
+	put_user_regs(0, 0);
+	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
+	put_user_regs(0x10, USER_STACK);
+	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
+	put_user_regs(0x33, STACK);
+	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
+	put_user_regs(0x33, 0);
+	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
+	put_user_regs(0x33, 0x500000000000);
+	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
+	/* Only registers that lie above rsp are saved ones. */
+	put_user_regs(0x33, USER_STACK);
+	assert_int_equal(take(STACK + STACK_SIZE - 160)->nslices, 1);
+	f.vm->cfg.plan.user_stack_max = 0;
+	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(in_the_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_a_program_and_in_entry_code, setup, teardown),
+		cmocka_unit_test_setup_teardown(isolated_page_tables, setup, teardown),
+		cmocka_unit_test_setup_teardown(not_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(members_found_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_a_slid_image, setup, teardown),
+		cmocka_unit_test_setup_teardown(entry_point_of_system_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(program_stack_below_a_system_call, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_program_stack, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who runs on a standing vCPU: the pointer to the current task, and a few members
+ * of it. Part of capture: no allocation, no I/O, no locks.
+ *
+ * The pointer is a per-CPU variable, found from the kernel's GS base. While a
+ * program runs, and for some instructions of entry code, GS is the program's and
+ * the kernel's value waits in MSR_KERNEL_GS_BASE (SWAPGS, SDM vol. 2).
+ */
+#include "vmm/machine.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define MSR_LSTAR 0xc0000082u
+#define MSR_KERNEL_GS_BASE 0xc0000102u
+#define KERNEL_HALF (UINT64_C(1) << 63)
+/* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
+#define CR3_USER_TABLE (UINT64_C(1) << 12)
+
+static const struct capture_task_plan *task_plan(const struct vm *vm)
+{
+	return atomic_load_explicit(&vm->late_task_known, memory_order_acquire)
+		       ? &vm->late_task
+		       : &vm->cfg.plan.task;
+}
+
+static bool read_msrs(const struct vcpu *v, uint64_t *lstar, uint64_t *kernel_gs)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry[2];
+	} m = { .head.nmsrs = 2,
+		.entry = { { .index = MSR_LSTAR }, { .index = MSR_KERNEL_GS_BASE } } };
+
+	if (ioctl(v->fd, KVM_GET_MSRS, &m) != 2)
+		return false;
+	*lstar = m.entry[0].data;
+	*kernel_gs = m.entry[1].data;
+	return true;
+}
+
+uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs)
+{
+	const struct capture_plan *plan = &v->vm->cfg.plan;
+
+	if (addr >= plan->image_start && addr < plan->image_end) {
+		if (plan->slide_unknown && !atomic_load(&v->vm->slide_known))
+			return 0;
+		addr += atomic_load_explicit(&v->vm->slide, memory_order_relaxed);
+	}
+	if (!percpu)
+		return addr;
+	return gs ? gs + addr : 0;
+}
+
+uint64_t capture_percpu_base(struct vcpu *v, struct sample *s)
+{
+	const struct capture_plan *plan = &v->vm->cfg.plan;
+	const struct kvm_sregs *sr = &v->run->s.regs.sregs;
+	bool kernel_gs = (sr->cs.dpl & 3) != 3 && (sr->gs.base & KERNEL_HALF);
+	bool need_gs = task_plan(v->vm)->known && task_plan(v->vm)->percpu && !kernel_gs;
+	uint64_t lstar, other = 0;
+
+	if ((need_gs || (plan->want_lstar && !v->lstar)) && read_msrs(v, &lstar, &other) &&
+	    (lstar & KERNEL_HALF))
+		v->lstar = lstar;
+	s->lstar = v->lstar;
+	if (kernel_gs)
+		return sr->gs.base;
+	/* Before the kernel has set it up there is none. */
+	return other & KERNEL_HALF ? other : 0;
+}
+
+static bool read_kernel(const struct vcpu *v, const struct mmu_root *root, uint64_t va, void *dst,
+			size_t len)
+{
+	return mmu_read(&v->vm->mem, root, va, dst, len) == len;
+}
+
+void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64_t gs,
+		  struct sample *s)
+{
+	const struct capture_task_plan *plan = task_plan(v->vm);
+	struct mmu_root root = *user_root;
+	struct sample_task *t = &s->task;
+	uint64_t at, task;
+
+	memset(t, 0, sizeof(*t));
+	if (!plan->known)
+		return;
+	t->state = SAMPLE_TASK_NOT_YET;
+	at = capture_address(v, plan->current, plan->percpu, gs);
+	if (!at)
+		return;
+	t->state = SAMPLE_TASK_UNREADABLE;
+	if (!read_kernel(v, &root, at, &task, sizeof(task))) {
+		root.cr3 &= ~CR3_USER_TABLE;
+		if (!read_kernel(v, &root, at, &task, sizeof(task)))
+			return;
+	}
+	if (!(task & KERNEL_HALF)) {
+		t->state = SAMPLE_TASK_NOT_YET;
+		return;
+	}
+	t->addr = task;
+	t->state = SAMPLE_TASK_POINTER;
+	if (!plan->members)
+		return;
+	t->state = SAMPLE_TASK_UNREADABLE;
+	if (!read_kernel(v, &root, task + plan->tid, &t->tid, sizeof(t->tid)) ||
+	    !read_kernel(v, &root, task + plan->pid, &t->pid, sizeof(t->pid)) ||
+	    !read_kernel(v, &root, task + plan->mm, &t->mm, sizeof(t->mm)) ||
+	    (plan->start != CAPTURE_NONE &&
+	     !read_kernel(v, &root, task + plan->start, &t->start, sizeof(t->start))) ||
+	    !read_kernel(v, &root, task + plan->comm, t->comm, plan->comm_size))
+		return;
+	t->state = SAMPLE_TASK_FOUND;
+}
