@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/cmd_debuginfo.h"
+#include "profile/display_name.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
 #include "profile/tasks.h"
@@ -22,6 +23,7 @@ struct script {
 	struct names *n;
 	struct srcline *lines; /* NULL: not asked for */
 	bool full_path;
+	struct display_names display;
 	struct buf out;
 	const char *event;
 	struct tasks *tasks;
@@ -36,6 +38,7 @@ static void usage(FILE *f)
 	      "\n"
 	      "  -i, --input FILE       the profile (default: perf.data)\n"
 	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
+	      "      --no-demangle      names of C++ and Rust functions as they are\n"
 	      "      --srcline          below each kernel frame its source line, and above it the\n"
 	      "                         functions inlined there, as `perf script -F +srcline` "
 	      "does;\n"
@@ -113,7 +116,7 @@ static void put_frame(struct script *s, struct names_view view, const struct per
 		at = srcline_of(s->lines, addr);
 	for (unsigned int i = 0; i + 1 < at.n; i++)
 		put_inlined(s, f, &name, name.off + (f->ip - addr), &at.frame[i]);
-	sym = name.symbol ? name.symbol->name : "[unknown]";
+	sym = name.symbol ? display_name(&s->display, name.symbol, f->kernel) : "[unknown]";
 	sym_len = strlen(sym);
 	dso_len = strlen(name.dso);
 	p = line = (char *)buf_reserve(&s->out, sym_len + dso_len + 48);
@@ -191,7 +194,7 @@ static int print_samples(struct script *s, struct err *e)
 
 struct options {
 	const char *input, *buildid_dir;
-	bool srcline, full_path;
+	bool srcline, full_path, no_demangle;
 	struct debuginfo_places places;
 };
 
@@ -216,6 +219,7 @@ static int script(const struct options *o, struct err *e)
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
+	display_names_init(&s->display, !o->no_demangle, false);
 	s->tasks = tasks_create();
 	ret = s->tasks ? perfdata_open(&s->p, o->input, e) : err_set(e, ENOMEM, "out of memory");
 	if (!ret)
@@ -229,6 +233,7 @@ static int script(const struct options *o, struct err *e)
 		ret = print_samples(s, e);
 	}
 	srcline_destroy(s->lines);
+	display_names_deinit(&s->display);
 	names_destroy(s->n);
 	tasks_destroy(s->tasks);
 	perfdata_close(s->p);
@@ -250,13 +255,14 @@ static bool take_fields(struct options *o, char *list)
 
 int cmd_script(int argc, char **argv)
 {
-	enum { OPT_BUILDID_DIR = 256, OPT_SRCLINE, OPT_FULL };
+	enum { OPT_BUILDID_DIR = 256, OPT_SRCLINE, OPT_FULL, OPT_NO_DEMANGLE };
 	static const struct option long_options[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
 		{ "srcline", no_argument, NULL, OPT_SRCLINE },
 		{ "full-source-path", no_argument, NULL, OPT_FULL },
 		{ "fields", required_argument, NULL, 'F' },
+		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
 		CMD_DEBUGINFO_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -280,6 +286,9 @@ int cmd_script(int argc, char **argv)
 			break;
 		case OPT_FULL:
 			o.full_path = true;
+			break;
+		case OPT_NO_DEMANGLE:
+			o.no_demangle = true;
 			break;
 		case 'F':
 			if (take_fields(&o, optarg))

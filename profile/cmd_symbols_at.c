@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/cmd_symbols_at.h"
 
+#include "base/cleanup.h"
 #include "profile/cmd_debuginfo.h"
 #include "profile/display_name.h"
+#include "symbolizer/demangle.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -84,6 +86,13 @@ static struct srcline_result lines_at(struct source *src, uint64_t va, struct li
 	return r;
 }
 
+/* As the source has it, unless that was refused; *own is the caller's to free. */
+static const char *function_of(const struct symbols_at *s, const struct line_frame *f, char **own)
+{
+	*own = s->demangle && f->function ? demangle(f->function) : NULL;
+	return *own ? *own : f->function;
+}
+
 /* -- text ------------------------------------------------------------------------------------ */
 
 /* Names come out of files: nothing that a terminal would obey. */
@@ -93,10 +102,13 @@ static void put_plain(const char *s)
 		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 }
 
-static void print_frame(const struct line_frame *f, const char *symbol)
+static void print_frame(const struct symbols_at *s, const struct line_frame *f, const char *symbol)
 {
+	cleanup_free char *own = NULL;
+	const char *function = function_of(s, f, &own);
+
 	fputs("    ", stdout);
-	put_plain(f->function ? f->function : symbol ? symbol : "?");
+	put_plain(function ? function : symbol ? symbol : "?");
 	fputs(" at ", stdout);
 	put_plain(f->file ? f->file : "?");
 	if (f->line)
@@ -107,7 +119,8 @@ static void print_frame(const struct line_frame *f, const char *symbol)
 }
 
 /* name: NULL when there is no symbol. */
-static void print_text(uint64_t va, const char *name, uint64_t off, const struct srcline_result *r)
+static void print_text(const struct symbols_at *s, uint64_t va, const char *name, uint64_t off,
+		       const struct srcline_result *r)
 {
 	printf("%016" PRIx64 " ", va);
 	put_plain(name ? name : "?");
@@ -115,12 +128,13 @@ static void print_text(uint64_t va, const char *name, uint64_t off, const struct
 		printf("+0x%" PRIx64, off);
 	putchar('\n');
 	for (unsigned int i = 0; i < r->n; i++)
-		print_frame(&r->frame[i], r->frame[i].inlined ? NULL : name);
+		print_frame(s, &r->frame[i], r->frame[i].inlined ? NULL : name);
 }
 
 /* -- JSON ------------------------------------------------------------------------------------ */
 
-static void print_json(uint64_t va, const char *name, uint64_t off, const struct srcline_result *r)
+static void print_json(const struct symbols_at *s, uint64_t va, const char *name, uint64_t off,
+		       const struct srcline_result *r)
 {
 	printf("{\"address\":\"0x%" PRIx64 "\",", va);
 	symbols_at_json_text("symbol", name);
@@ -129,9 +143,10 @@ static void print_json(uint64_t va, const char *name, uint64_t off, const struct
 	printf(",\"frames\":[");
 	for (unsigned int i = 0; i < r->n; i++) {
 		const struct line_frame *f = &r->frame[i];
+		cleanup_free char *own = NULL;
 
 		printf("%s{", i ? "," : "");
-		symbols_at_json_text("function", f->function);
+		symbols_at_json_text("function", function_of(s, f, &own));
 		putchar(',');
 		symbols_at_json_text("file", f->file);
 		printf(",\"line\":%u,\"column\":%u,\"inlined\":%s}", f->line, f->column,
@@ -174,7 +189,7 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 
 		if (s->json && i)
 			putchar(',');
-		(s->json ? print_json : print_text)(va, name, off, &r);
+		(s->json ? print_json : print_text)(s, va, name, off, &r);
 	}
 	if (ret == 0 && s->json)
 		puts("]}");

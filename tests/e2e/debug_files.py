@@ -4,7 +4,9 @@
 directories, maps of `kvmprof scan`, a debuginfod server on this machine through the real
 client library. And source lines in `kvmprof script`, also of a kernel that was moved."""
 
+import collections
 import http.server
+import json
 import os
 import re
 import shutil
@@ -208,6 +210,51 @@ def moved(path, slide):
     return "slid"
 
 
+def innermost(text):
+    """How many samples each line has by script --srcline: that of a sample's first frame, "??:0"
+    where there is none."""
+    count = collections.Counter()
+    for sample in text.split("\n\n"):
+        got = frames(sample)
+        if got:
+            count[got[0][2] or "??:0"] += 1
+    return count
+
+
+def report(*options):
+    p = e2e.kvmprof("report", "-i", "demo.data", "--sort", "srcline", "-n", "0", "--json", *options)
+    check(p.status == 0, "report --sort srcline %s: %s" % (options, p.err))
+    return p, json.loads(p.out)
+
+
+def report_lines(scripted):
+    """Rows by line, against the text of script --srcline; slid/ is the kernel that was moved."""
+    want = innermost(scripted)
+    _, whole = report("--debuginfo", DEMO)
+    rows = [r for r in whole["symbols"] if r["self_samples"]]
+    have = collections.Counter()
+    for r in rows:
+        have[os.path.basename(r["srcline"])] += r["self_samples"]
+    check(have == want and len(rows) > 10, "report --sort srcline: %s; script: %s" % (have, want))
+    check(all("/" in r["srcline"] for r in rows if r["srcline"] != "??:0") and
+          len({r["srcline"] for r in rows}) == len(rows), "rows that are not apart: %s" % rows)
+    check(sum(r["self"] for r in rows) == whole["weight"], "the rows are not the whole")
+    with open("lines.map", "w") as f:
+        f.write("%s %s\n" % (ID, DEMO))
+    check(report("--build-id-map", "lines.map")[1] == whole, "report --build-id-map differs")
+    p, slid = report("--debuginfo", DEMO, "-i", "slid")
+    check(slid["symbols"] == whole["symbols"], "report of a kernel that was moved differs: %s" % p.err)
+    p, none = report()
+    check("no source lines" in p.err and [r["srcline"] for r in none["symbols"]] == ["??:0"],
+          "report --sort srcline without a debug file: %s%s" % (p.err, p.out))
+    p = e2e.kvmprof("report", "-i", "demo.data", "--sort", "sym,srcline", "--order", "self", "--debuginfo", DEMO)
+    check(p.status == 0 and "Source:Line" in p.out and re.search(r"\w+ +\w+\.[chS]:\d+$", p.out, re.M) and
+          not p.err, "report --sort sym,srcline: %s%s" % (p.out, p.err))
+    # Nothing is searched for when nobody asked for lines.
+    p = e2e.kvmprof("report", "-i", "demo.data", "--debuginfo", "missing")
+    check(p.status == 0 and not p.err, "report looks for lines without --sort srcline: " + p.err)
+
+
 def source_lines():
     p = e2e.kvmprof("run", "-q", "-o", "demo.data", "--no-buildid-cache", "--append", "seconds=2")
     check(p.status == 0, "run: " + p.err)
@@ -237,10 +284,13 @@ def source_lines():
     slid = frames(q.out)
     check([(f[0] - slide if f[0] >> 63 else f[0], *f[1:]) for f in slid] == [tuple(f) for f in got],
           "a kernel that was moved has other lines")
+    report_lines(p.out)
     for options, words in ((["--debuginfo", "other"], [ID, build_id("other")]),
                            (["--build-id-map", "bad"], ["bad:4"])):
-        p = e2e.kvmprof("script", "-i", "demo.data", "--srcline", *options)
-        check(p.status == 1 and not p.out and all(w in p.err for w in words), "script %s: %s" % (options, p.err))
+        for command in (["script", "--srcline"], ["report", "--sort", "srcline"]):
+            p = e2e.kvmprof(*command, "-i", "demo.data", *options)
+            check(p.status == 1 and not p.out and all(w in p.err for w in words),
+                  "%s %s: %s" % (command, options, p.err))
     p = e2e.kvmprof("script", "-i", "demo.data", "-F", "ip,sym")
     check(p.status == 2 and "+srcline" in p.err, "script -F ip,sym: " + p.err)
     return len(lined)

@@ -8,7 +8,9 @@ built with each form of debug information. With one: 2,000 addresses of Debian's
 by its build id."""
 
 import glob
+import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -104,6 +106,28 @@ def forms():
     return count + 1
 
 
+def demangled():
+    """A C++ program: functions and inlined calls as in the source, or as they are."""
+    with open("program.cc", "w") as f:
+        f.write("namespace ns { volatile int sink;"
+                " static inline __attribute__((always_inline)) void put(int n) { sink += n; }"
+                " __attribute__((noinline)) void work(int n) { put(n); } }\n"
+                'extern "C" void _start(void) { for (;;) ns::work(3); }\n')
+    p = e2e.run("gcc", *BUILD, "-g", "program.cc", "-o", "cxx")
+    if p.status:
+        say("no C++ compiler: names of C++ are not tested")
+        return
+    start, end, _ = next(f for f in line_truth.functions("cxx") if "work" in f[2])
+    addresses = ["%x" % a for a in range(start, end)]
+    plain, raw = e2e.kvmprof("symbols", "cxx", *addresses), e2e.kvmprof("symbols", "--no-demangle", "cxx", *addresses)
+    check(" ns::work+0x0\n    " in plain.out and " ns::work at /" in plain.out and "_ZN" not in plain.out and
+          re.search(r"^    (ns::)?put at .* \(inlined\)$", plain.out, re.M), "C++ names: " + plain.out)
+    check(" _ZN2ns4workEi+0x0\n    " in raw.out and " _ZN2ns4workEi at /" in raw.out and "ns::" not in raw.out,
+          "--no-demangle: " + raw.out)
+    frame = json.loads(e2e.kvmprof("symbols", "--json", "cxx", addresses[0]).out)["addresses"][0]
+    check(frame["symbol"] == "ns::work" and frame["frames"][-1]["function"] == "ns::work", "JSON: %s" % frame)
+
+
 def shared():
     """dwz moves what two files share into a third."""
     if not shutil.which("dwz"):
@@ -156,5 +180,6 @@ equal, explained = result("demo", r)
 check(explained == 0, "demo: %d differ" % explained)
 built = forms()
 shared()
+demangled()
 e2e.finish("demo: %d of %d as addr2line, %d with inlined calls; %d forms of debug information" %
            (equal, COUNT, r[3], built))
