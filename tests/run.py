@@ -29,6 +29,9 @@ E2E = [
     ("check_command.py", []),
     ("bad_input.py", ["{asan}/kvmprof"]),
     ("run_ends.py", []),
+    ("scan_command.py", []),
+    ("source_lines.py", []),
+    ("debug_files.py", []),
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),
@@ -55,6 +58,8 @@ SLOW = [
     ("smp_boot.py", ["1", "8"], 1800),
     ("kallsyms_truth.py", ["6.1"], 900),
     ("kallsyms_truth.py", ["6.12"], 900),
+    ("source_lines.py", ["6.1"], 900),
+    ("source_lines.py", ["6.12"], 900),
     ("cloud_boot.py", ["6.1"], 2700),
     ("cloud_boot.py", ["6.12"], 2700),
 ]
