@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest.h"
 
+#include "profile/guest_search.h"
 #include "symbolizer/livekernel.h"
 
 #include <errno.h>
@@ -12,9 +13,8 @@
 /* Threads of a guest whose tasks can't be told apart: see docs/perf-data.md. */
 #define GUEST_PID 1u
 #define GUEST_TID(vcpu) (1u + (vcpu))
-/* How often tasks that are gone are looked for, and unknown tasks' places. */
+/* How often tasks that are gone are looked for. */
 #define SWEEP_NS 1000000000u
-#define SEARCH_NS 50000000u
 
 struct guest {
 	struct target *target;
@@ -34,7 +34,8 @@ struct guest {
 	struct guest_dsos *dsos;
 	struct guest_maps *maps;
 	struct guest_modules *modules;
-	uint64_t swept_ns, searched_ns;
+	struct guest_search search;
+	uint64_t swept_ns;
 };
 
 /* Kernel text by the image's own mapping, all else as the kernel has it mapped. */
@@ -55,6 +56,15 @@ static uint64_t kernel_address(const struct guest *g, const char *name)
 	return s ? s->addr : 0;
 }
 
+static int create_maps(struct guest *g, struct err *e)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
+				    g->have_finder ? &g->finder : NULL, e);
+
+	return ret ? ret : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->sink, e);
+}
+
 static int create_tasks(struct guest *g, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
@@ -66,9 +76,7 @@ static int create_tasks(struct guest *g, struct err *e)
 		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
 	if (ret || !l->have_task || !l->have_mm || !l->have_file)
 		return ret;
-	ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
-				g->have_finder ? &g->finder : NULL, e);
-	return ret ? ret : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->sink, e);
+	return create_maps(g, e);
 }
 
 /* Tell the capture path where tasks are, which it could not know when the guest started. */
@@ -298,33 +306,33 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	return ret;
 }
 
-/* Without type information tasks are recognised by what they look like, once some run. */
-static void search_tasks(struct guest *g, const struct sample *s)
+/* A kernel without type information is searched for what it looks like, once programs run. */
+static int search(struct guest *g, const struct sample *s, struct err *e)
 {
 	struct target_linux *l = &g->target->linux_facts;
-	struct linux_task_layout found = l->task;
 
-	if (l->have_task || s->task.state != SAMPLE_TASK_POINTER ||
-	    s->time_ns - g->searched_ns < SEARCH_NS)
-		return;
-	g->searched_ns = s->time_ns;
-	if (linux_task_from_content(&found, &g->reader, &l->task_note) < 0)
-		return;
-	l->task = found;
-	l->have_task = true;
-	guest_tasks_members_known(g->tasks);
-	set_late_plan(g);
+	if (guest_search_tasks(&g->search, l, &g->reader, s)) {
+		guest_tasks_members_known(g->tasks);
+		set_late_plan(g);
+	}
+	if (guest_search_maps(&g->search, l, &g->reader, g->target->symbols, s))
+		return create_maps(g, e);
+	return 0;
 }
 
 static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		    const struct guest_task **task, struct err *e)
 {
+	int ret;
+
 	*task = NULL;
 	if (!g->tasks)
 		return pseudo_task(g, s, out, e);
-	search_tasks(g, s);
+	ret = search(g, s, e);
+	if (ret)
+		return ret;
 	if (s->time_ns - g->swept_ns > SWEEP_NS) {
-		int ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
+		ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
 
 		g->swept_ns = s->time_ns;
 		if (ret)
