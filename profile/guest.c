@@ -173,7 +173,7 @@ static int read_live(struct guest *g, uint64_t inside, struct err *e)
 		g->target->symbol_note = why;
 		return begin(g, false, e);
 	}
-	target_take_live(g->target, l);
+	target_take_live(g->target, l, &g->reader);
 	livekernel_destroy(l);
 	set_late_plan(g);
 	return begin(g, true, e);
@@ -246,15 +246,13 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
-	if (!ret && target->live) {
-		g->opt.moves = false;
-	} else if (!ret && opt->moves) {
+	if (!ret && opt->moves && !target->live) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
 			kslide_prepare(g->slide_ref, &target->kernel, target->symbols);
 		else
 			ret = err_set(e, ENOMEM, "out of memory");
-	} else if (!ret) {
+	} else if (!ret && !target->live) {
 		ret = begin(g, true, e);
 	}
 	if (ret)
@@ -397,7 +395,7 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->modules = *guest_modules_stats(g->modules);
 	out->slide = g->slide;
 	out->is_linux = g->is_linux;
-	out->moves = g->opt.moves;
+	out->moves = g->opt.moves && !g->target->live;
 	out->have_tasks = l->have_task && g->tasks;
 	out->have_maps = g->maps != NULL;
 	out->have_modules = g->modules != NULL;

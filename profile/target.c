@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define SYMFILE_MAX (2ull << 30)
+/* Init text of a Linux kernel is a few hundred KiB. */
+#define INIT_TEXT_MAX (16u << 20)
 #define KERNEL_HALF (1ull << 63)
 
 static int load_image(struct target *t, const char *path, struct err *e)
@@ -250,9 +252,6 @@ void target_close(struct target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Init text of a Linux kernel is a few hundred KiB. */
-#define INIT_TEXT_MAX (16u << 20)
-
 void target_settle(struct target *t)
 {
 	cleanup_free uint8_t *copy = NULL;
@@ -260,7 +259,7 @@ void target_settle(struct target *t)
 
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
 		return;
-	if (t->init_end > t->init_start) {
+	if (t->init_end > t->init_start && !t->init_text) {
 		/* What can't be copied whole is read from the image, which then stays. */
 		copy = len <= INIT_TEXT_MAX ? malloc(len) : NULL;
 		if (!copy || kimage_read(&t->kernel, t->init_start, copy, len) < 0)
@@ -322,7 +321,23 @@ static void take_types(struct target *t, const struct livekernel *l)
 	btf_destroy(btf);
 }
 
-void target_take_live(struct target *t, struct livekernel *l)
+static void take_init_text(struct target *t, const struct memory *m)
+{
+	cleanup_free uint8_t *copy = NULL;
+	uint64_t len;
+
+	t->init_start = address_of(t, "_sinittext");
+	t->init_end = address_of(t, "_einittext");
+	len = t->init_end - t->init_start;
+	if (t->init_end > t->init_start && len <= INIT_TEXT_MAX)
+		copy = malloc(len);
+	if (copy && memory_read(m, MEMORY_KERNEL, t->init_start, copy, len))
+		t->init_text = take_ptr(copy);
+	else
+		t->init_start = t->init_end = 0;
+}
+
+void target_take_live(struct target *t, struct livekernel *l, const struct memory *m)
 {
 	t->symbols = take_ptr(l->symbols);
 	t->symbol_source = "the kernel's own kallsyms, in guest memory";
@@ -339,7 +354,7 @@ void target_take_live(struct target *t, struct livekernel *l)
 	t->kernel.text = l->text;
 	t->kernel.etext = l->text_end;
 	t->kernel.end = l->image_end;
-	t->init_start = t->init_end = 0;
+	take_init_text(t, m);
 	take_types(t, l);
 }
 

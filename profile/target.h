@@ -87,10 +87,11 @@ void target_drop_names(struct target *t);
 
 /*
  * Take names, tables and types from what was read out of memory, at run-time
- * addresses, in place of the image's. What l owns is taken over; l can go.
+ * addresses, in place of the image's. What l owns is taken over; l can go. Init text,
+ * which is given back soon, is copied from m.
  */
 struct livekernel;
-void target_take_live(struct target *t, struct livekernel *l);
+void target_take_live(struct target *t, struct livekernel *l, const struct memory *m);
 
 /* Where capture finds the running task; members: their offsets are known. */
 struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members);
