@@ -8,7 +8,7 @@
 #include "profile/perfdata_format.h"
 #include "profile/sink.h"
 #include "profile/spaces.h"
-#include "symbolizer/kimage.h"
+#include "symbolizer/userelf.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,9 +21,8 @@ struct dso {
 	char *name; /* the mapping's path, or a module's `[NAME]` */
 	uint8_t build_id[20];
 	bool kernel, has_id, tried;
-	struct file_map file;
-	struct kimage *image;
-	struct symtab *symbols; /* a module's: run-time addresses */
+	struct userelf *elf; /* where its segments lie; its source is gone */
+	struct symtab *symbols;
 };
 
 /* Functions that kallsyms gives to one module. */
@@ -204,21 +203,30 @@ static int load_kernel(struct names *n, const struct perfdata *p, struct err *e)
 
 /* -- user programs --------------------------------------------------------------------- */
 
-/* The one place that reads programs: what else gives symbols to one plugs in here. */
+/*
+ * The one place that reads programs: what else gives symbols to one plugs in here.
+ * The file may be one of symbols alone, whose segments have no bytes (elfsynth.h).
+ */
 static void load_dso_file(struct dso *d, const char *path)
 {
-	struct kimage *k;
+	struct file_map m = { 0 };
+	struct file_bytes bytes;
+	struct file_source src;
+	struct userelf *u;
 
-	if (file_map_open(&d->file, path, NAMES_MAX_ELF, NULL) < 0)
+	if (file_map_open(&m, path, NAMES_MAX_ELF, NULL) < 0)
 		return;
-	k = calloc(1, sizeof(*k));
-	if (!k || kimage_parse(k, path, d->file.data, d->file.len, NULL) < 0 ||
-	    kimage_symbols(k, &d->symbols, NULL) < 0) {
-		free(k);
-		file_map_close(&d->file);
-		return;
+	bytes = (struct file_bytes){ m.data, m.len };
+	src = file_source_of_bytes(&bytes);
+	u = calloc(1, sizeof(*u));
+	if (u && userelf_open(u, d->name, &src, NULL) == 0 &&
+	    userelf_symbols(u, &d->symbols, NULL, NULL) == 0) {
+		u->src = (struct file_source){ 0 };
+		d->elf = u;
+	} else {
+		free(u);
 	}
-	d->image = k;
+	file_map_close(&m);
 }
 
 static void load_dso(const struct names *n, struct dso *d)
@@ -238,20 +246,6 @@ static void load_dso(const struct names *n, struct dso *d)
 		load_dso_file(d, cached);
 }
 
-/* A mapping counts in file offsets, a symbol table in virtual addresses. */
-static bool file_to_va(const struct kimage *k, uint64_t off, uint64_t *va)
-{
-	for (unsigned int i = 0; i < k->nseg; i++) {
-		const struct kimage_segment *s = &k->seg[i];
-
-		if (off >= s->file_off && off - s->file_off < s->file_len) {
-			*va = off - s->file_off + s->va;
-			return true;
-		}
-	}
-	return false;
-}
-
 static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct name *out)
 {
 	const struct mapping *m = spaces_find(&n->spaces, space, addr);
@@ -265,7 +259,8 @@ static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct n
 	out->to_file = m->pgoff - m->addr;
 	if (!d->tried)
 		load_dso(n, d);
-	if (d->symbols && file_to_va(d->image, addr - m->addr + m->pgoff, &va))
+	/* A mapping counts in file offsets, a symbol table in virtual addresses. */
+	if (d->symbols && userelf_va_of(d->elf, addr - m->addr + m->pgoff, &va))
 		out->symbol = symtab_lookup(d->symbols, va, &out->off);
 }
 
@@ -391,8 +386,7 @@ void names_destroy(struct names *n)
 		return;
 	for (size_t i = 0; i < n->ndso; i++) {
 		symtab_destroy(n->dso[i].symbols);
-		free(n->dso[i].image);
-		file_map_close(&n->dso[i].file);
+		free(n->dso[i].elf);
 		free(n->dso[i].name);
 	}
 	for (size_t i = 0; i < n->nmodules; i++) {
