@@ -45,6 +45,7 @@ E2E = [
     ("kaslr_boot.py", []),
     ("orc_complete.py", ["tiny"]),
     ("orc_complete.py", ["cloud"]),
+    ("jit_names.py", []),
     ("smp_boot.py", ["3"]),
     ("cloud_60s.py", []),
 ]

@@ -276,54 +276,6 @@ static void test_round_trip(void **state)
 	assert_true(exists(in_root("cache/[kernel.kallsyms]")));
 }
 
-/* -- idle -------------------------------------------------------------------------------- */
-
-static void modes(const char *path, const uint8_t *mode, const uint32_t *pid, unsigned int n,
-		  const bool *idle)
-{
-	static struct stack st = { .n = 1, .n_kernel = 1, .ip = { TEXT + 4 } };
-	struct sink *s = make_sink(path, true);
-	struct perfdata *p = NULL;
-	struct perfdata_record r;
-	struct err e = { 0 };
-
-	assert_int_equal(begin(s, NULL), 0);
-	for (unsigned int i = 0; i < n; i++) {
-		struct profile_sample sample = { .pid = pid[i],
-						 .tid = pid[i],
-						 .time_ns = 100 + i,
-						 .period = 1,
-						 .mode = mode[i],
-						 .stack = &st };
-
-		assert_int_equal(s->ops->sample(s, &sample, &e), 0);
-	}
-	assert_int_equal(s->ops->end(s, NULL, &e), 0);
-	s->ops->destroy(s);
-	assert_int_equal(perfdata_open(&p, path, &e), 0);
-	for (unsigned int i = 0; i < n;) {
-		assert_true(perfdata_next(p, &r));
-		if (r.kind != PERFDATA_SAMPLE)
-			continue;
-		assert_int_equal(r.pid, pid[i]);
-		assert_int_equal(r.idle, idle[i]);
-		i++;
-	}
-	perfdata_close(p);
-}
-
-/* As the vCPU was, not as the task is called; in files that do not say so, by the task. */
-static void test_idle(void **state)
-{
-	static const uint8_t mode[] = { SAMPLE_IDLE, SAMPLE_KERNEL, SAMPLE_IDLE, SAMPLE_USER };
-	static const uint8_t silent[] = { SAMPLE_IDLE, SAMPLE_IDLE, SAMPLE_IDLE };
-	static const uint32_t pid[] = { 0, 0, 7, 7 };
-
-	(void)state;
-	modes(in_root("now"), mode, pid, 4, (const bool[]){ true, false, true, false });
-	modes(in_root("past"), silent, pid, 3, (const bool[]){ true, true, false });
-}
-
 /* -- bytes ------------------------------------------------------------------------------ */
 
 static void test_golden_header(void **state)
@@ -794,7 +746,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_golden_header, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kallsyms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kcore, setup, teardown),
