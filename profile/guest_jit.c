@@ -308,7 +308,7 @@ static int add_region(struct guest_jit *j, struct process *p, uint64_t start, ui
 	j->stats.regions += 1 - (p->n - n);
 	j->nregions -= p->n - n;
 	p->n = n;
-	if (j->nregions >= GUEST_JIT_MAX_REGIONS) {
+	if (p->n >= GUEST_JIT_MAX_OF_ONE || j->nregions >= GUEST_JIT_MAX_REGIONS) {
 		j->stats.beyond++;
 		return 0;
 	}

@@ -21,6 +21,7 @@
 
 #define GUEST_JIT_MAX_PROCESSES 16384u
 #define GUEST_JIT_MAX_REGIONS 65536u /* of all processes */
+#define GUEST_JIT_MAX_OF_ONE 4096u   /* of one process: they are searched one by one */
 
 struct guest_jit_stats {
 	uint64_t processes; /* that have such code */

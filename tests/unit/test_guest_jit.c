@@ -335,6 +335,27 @@ static void test_caps(void **state)
 	assert_string_equal(name_at(0, 0x1000), "-");
 }
 
+/* More than is kept: it is mapped all the same, and stays without names. */
+static void test_many_regions(void **state)
+{
+	const struct guest_jit_stats *st = guest_jit_stats(jit);
+
+	(void)state;
+	for (unsigned int i = 0; i < GUEST_JIT_MAX_OF_ONE + 5; i++) {
+		nmaps = 0;
+		see(4, MM1, CODE + i * 0x2000ull, 0x1000);
+		assert_int_equal(nmaps, 1);
+	}
+	assert_int_equal(st->regions, GUEST_JIT_MAX_OF_ONE + 5);
+	assert_int_equal(st->beyond, 5);
+	write_map(4, "7f3836000000 10000000 all\n");
+	assert_int_equal(guest_jit_finish(jit, NULL), 0);
+	assert_int_equal(st->named, GUEST_JIT_MAX_OF_ONE);
+	assert_int_equal(ndsos, 1);
+	assert_string_equal(name_at(0, CODE + (GUEST_JIT_MAX_OF_ONE - 1) * 0x2000ull), "all");
+	assert_string_equal(name_at(0, CODE + GUEST_JIT_MAX_OF_ONE * 0x2000ull), "-");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pid_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_caps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_regions, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
