@@ -54,7 +54,7 @@ static void describe(struct agg_private *v, const struct perfdata_record *r, str
 	*s = (struct stack_sum){
 		/* hash: the caller's */
 		.ip = r->sample.ip,  .chain = r->sample.chain, .nr = r->sample.nr,
-		.kernel = r->kernel, .idle = r->pid == 0,      .view = names_view(v->names, r->pid),
+		.kernel = r->kernel, .idle = r->idle,	       .view = names_view(v->names, r->pid),
 	};
 	if (v->need & AGG_NEED_COMM)
 		s->comm = tasks_name(v->tasks, r->tid);

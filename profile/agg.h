@@ -26,7 +26,7 @@
 enum agg_mode {
 	AGG_KERNEL,
 	AGG_USER,
-	AGG_IDLE, /* any frame of a halted vCPU (pid 0) */
+	AGG_IDLE, /* any frame of a halted vCPU */
 	AGG_MODES
 };
 

@@ -32,6 +32,7 @@ struct guest {
 	bool have_finder;
 	struct guest_tasks *tasks; /* NULL: they can't be told apart */
 	struct guest_dsos *dsos;
+	struct guest_jit *jit;
 	struct guest_maps *maps;
 	struct guest_modules *modules;
 	struct guest_search search;
@@ -76,6 +77,7 @@ static int create_tasks(struct guest *g, struct err *e)
 		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
 	if (ret || !l->have_task || !l->have_mm || !l->have_file)
 		return ret;
+<<<<<<< HEAD
 	return create_maps(g, e);
 }
 
@@ -115,6 +117,14 @@ static int name_decompressor(struct guest *g, struct err *e)
 	ret = symtab_freeze(g->boot_symbols, e);
 	m.symbols = g->boot_symbols;
 	return ret ? ret : g->sink->ops->module(g->sink, &m, e);
+=======
+	ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
+				g->have_finder ? &g->finder : NULL, e);
+	if (!ret)
+		ret = guest_jit_create(&g->jit, g->have_finder ? &g->finder : NULL, g->sink, e);
+	return ret ? ret
+		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->jit, g->sink, e);
+>>>>>>> a7161937d0ba328af1b929370c48542ec98c9cae
 }
 
 /* Where the kernel is has been settled, whatever came out. */
@@ -268,6 +278,7 @@ void guest_destroy(struct guest *g)
 		return;
 	guest_modules_destroy(g->modules);
 	guest_maps_destroy(g->maps);
+	guest_jit_destroy(g->jit);
 	guest_dsos_destroy(g->dsos);
 	guest_tasks_destroy(g->tasks);
 	if (g->have_finder)
@@ -367,6 +378,11 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	return ret;
 }
 
+int guest_finish(struct guest *g, struct err *e)
+{
+	return g->jit ? guest_jit_finish(g->jit, e) : 0;
+}
+
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
 	if (!(va & KERNEL_HALF))
@@ -391,6 +407,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->dsos = *guest_dsos_stats(g->dsos);
 	if (g->maps)
 		out->maps = *guest_maps_stats(g->maps);
+	if (g->jit)
+		out->jit = *guest_jit_stats(g->jit);
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
 	out->slide = g->slide;

@@ -10,6 +10,7 @@
 #ifndef KVMPROF_PROFILE_GUEST_H
 #define KVMPROF_PROFILE_GUEST_H
 
+#include "profile/guest_jit.h"
 #include "profile/guest_maps.h"
 #include "profile/guest_memory.h"
 #include "profile/guest_modules.h"
@@ -29,6 +30,7 @@ struct guest_stats {
 	struct guest_tasks_stats tasks;
 	struct guest_dso_stats dsos;
 	struct guest_maps_stats maps;
+	struct guest_jit_stats jit;
 	struct guest_modules_stats modules;
 	struct kslide slide; /* when it was looked for */
 	bool is_linux, moves;
@@ -58,6 +60,9 @@ int guest_give_up(struct guest *g, struct err *e);
  */
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		  struct profile_sample *out, struct err *e);
+
+/* After the last sample: what is told to the sink at the end. Errors are the sink's. */
+int guest_finish(struct guest *g, struct err *e);
 
 /* Names of run-time kernel addresses; NULL: none. */
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off);

@@ -20,6 +20,7 @@ struct guest_maps {
 	const struct linux_mm_layout *layout;
 	const struct memory *memory;
 	struct guest_dsos *dsos;
+	struct guest_jit *jit;
 	struct sink *sink;
 	struct process *process;
 	size_t n, cap;
@@ -28,8 +29,8 @@ struct guest_maps {
 };
 
 int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
-		      const struct memory *memory, struct guest_dsos *dsos, struct sink *sink,
-		      struct err *e)
+		      const struct memory *memory, struct guest_dsos *dsos, struct guest_jit *jit,
+		      struct sink *sink, struct err *e)
 {
 	struct guest_maps *g = calloc(1, sizeof(*g));
 
@@ -38,6 +39,7 @@ int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *lay
 	g->layout = layout;
 	g->memory = memory;
 	g->dsos = dsos;
+	g->jit = jit;
 	g->sink = sink;
 	*out = g;
 	return 0;
@@ -98,11 +100,17 @@ static struct guest_dso *dso_of(struct guest_maps *g, const struct process *p, u
 }
 
 /*
- * Code without a file. perf would look for names in the host's /tmp/perf-PID.map if
- * it were called as perf itself calls it, and the host has a process of that number,
- * too.
+ * Was it made by the program itself? Also in memory that is mapped once for writing
+ * and once for execution, as a file that no directory knows; name is as in
+ * /proc/PID/maps, or "" when it could not be read.
  */
-#define ANONYMOUS "[anonymous code]"
+static bool is_made_at_run_time(const struct linux_vma *v, const struct guest_dso *dso,
+				const char *name)
+{
+	if (!v->file)
+		return !*name || !strcmp(name, "//anon");
+	return !(dso && dso->elf) && (!strncmp(name, "/memfd:", 7) || !strcmp(name, "/dev/zero"));
+}
 
 static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 		    const struct linux_vma *v, uint64_t time_ns, struct err *e)
@@ -126,12 +134,12 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 	if (!name)
 		return err_set(e, ENOMEM, "out of memory");
 	if (linux_vma_name(g->layout, g->memory, p->mm, v, name) != LINUX_OK || !*name)
-		snprintf(name, LINUX_PATH_MAX, v->file ? "[unknown file]" : ANONYMOUS);
-	else if (!strcmp(name, "//anon"))
-		snprintf(name, LINUX_PATH_MAX, ANONYMOUS);
+		snprintf(name, LINUX_PATH_MAX, "%s", v->file ? "[unknown file]" : "");
 	map.path = name;
 	guest_dso_name_id(name_id, name);
 	dso = dso_of(g, p, cr3, v, name);
+	if (is_made_at_run_time(v, dso, name))
+		return guest_jit_map(g->jit, p->mm, &map, e);
 	if (dso) {
 		map.build_id = dso->build_id;
 		map.elf = dso->told ? NULL : dso->elf;

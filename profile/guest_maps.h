@@ -12,6 +12,7 @@
 #define KVMPROF_PROFILE_GUEST_MAPS_H
 
 #include "profile/guest_dso.h"
+#include "profile/guest_jit.h"
 #include "profile/guest_tasks.h"
 #include "profile/sink.h"
 
@@ -30,10 +31,10 @@ struct guest_maps_stats {
 
 struct guest_maps;
 
-/* All must outlive it. */
+/* All must outlive it. Code without a file goes to the sink through jit. */
 int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
-		      const struct memory *memory, struct guest_dsos *dsos, struct sink *sink,
-		      struct err *e);
+		      const struct memory *memory, struct guest_dsos *dsos, struct guest_jit *jit,
+		      struct sink *sink, struct err *e);
 void guest_maps_destroy(struct guest_maps *g);
 
 /*

@@ -98,6 +98,7 @@ enum {
 #define PERFDATA_MISC_USER 2u
 #define PERFDATA_MISC_COMM_EXEC (1u << 13)
 #define PERFDATA_MISC_MMAP_BUILD_ID (1u << 14)
+#define PERFDATA_MISC_EXACT_IP (1u << 14)      /* of a sample; ours: the vCPU was running */
 #define PERFDATA_MISC_BUILD_ID_SIZE (1u << 15) /* in the BUILD_ID feature */
 
 /* Markers inside a call chain (enum perf_callchain_context). */

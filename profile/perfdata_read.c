@@ -24,6 +24,7 @@ struct perfdata_private {
 	uint64_t data_off, data_end; /* of the readable records */
 	uint64_t sample_type, read_format, period;
 	bool sample_id_all;
+	bool has_idle; /* as in struct perfdata */
 	struct perfdata_build_id_entry *build_ids;
 	uint64_t pos;	     /* next record, unsorted walk */
 	struct place *order; /* NULL: the file is sorted */
@@ -185,6 +186,7 @@ static enum parsed parse_record(const struct perfdata_private *v, struct cursor 
 	switch (type) {
 	case PERFDATA_RECORD_SAMPLE:
 		ok = parse_sample(v, c, r);
+		r->idle = v->has_idle ? !(misc & PERFDATA_MISC_EXACT_IP) : r->pid == 0;
 		break;
 	case PERFDATA_RECORD_COMM:
 		parse_sample_id(v, c, r);
@@ -349,6 +351,7 @@ static int scan_records(struct perfdata *p, struct err *e)
 		struct perfdata_record r;
 		enum parsed got;
 		size_t len = c.len;
+		uint16_t misc;
 
 		if (c.bad || len < PERFDATA_RECORD_HEADER || len > v->data_end - off) {
 			mark_partial(p,
@@ -362,6 +365,7 @@ static int scan_records(struct perfdata *p, struct err *e)
 					"with `perf inject` first");
 			break;
 		}
+		misc = cursor_u16(&h);
 		got = parse_record(v, &c, &r);
 		if (got == PARSED_BAD) {
 			mark_partial(p,
@@ -379,6 +383,7 @@ static int scan_records(struct perfdata *p, struct err *e)
 			p->nlost += r.lost;
 		} else if (r.kind == PERFDATA_SAMPLE) {
 			p->nsamples++;
+			p->has_idle |= p->ours && (misc & PERFDATA_MISC_EXACT_IP);
 			if (!p->first_ns || r.time_ns < p->first_ns)
 				p->first_ns = r.time_ns;
 			if (r.time_ns > p->last_ns)
@@ -387,6 +392,7 @@ static int scan_records(struct perfdata *p, struct err *e)
 	}
 	v->data_end = off;
 	v->pos = v->data_off;
+	v->has_idle = p->has_idle;
 	return sorted ? 0 : sort_records(v, n, e);
 }
 

@@ -38,6 +38,7 @@ struct perfdata_record {
 	enum perfdata_kind kind;
 	bool kernel; /* sample: innermost frame; map: the kernel's or a module's */
 	bool exec;   /* comm: the process runs another program now */
+	bool idle;   /* sample: the vCPU was halted; see perfdata.has_idle */
 	uint32_t pid, tid, cpu;
 	uint64_t time_ns; /* 0 when the file has no times */
 	union {
@@ -70,8 +71,14 @@ struct perfdata_build_id_entry {
 /* A string of the file, not terminated beyond what the file holds; "" when it is not there. */
 struct perfdata {
 	char event[64], hostname[256], osrelease[256], version[64];
-	bool ours;		    /* written by kvmprof: chain addresses are exact */
-	bool has_cpu;		    /* samples say on which CPU */
+	bool ours;    /* written by kvmprof: chain addresses are exact */
+	bool has_cpu; /* samples say on which CPU */
+	/*
+	 * Samples say whether the vCPU was halted. Those of perf, of kvmprof before it
+	 * wrote this, and of a guest that was never seen running do not: then what pid 0
+	 * does counts as idle.
+	 */
+	bool has_idle;
 	uint32_t ncpus;		    /* 0 unknown */
 	uint64_t first_ns, last_ns; /* of the samples read */
 	const char *json;	    /* our totals, json_len bytes, or NULL */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/sample.h"
 
 #define OUT_CHUNK (1u << 20)
 #define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
@@ -478,8 +479,11 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		*p++ = PERFDATA_CONTEXT_USER;
 	for (unsigned int i = nk; i < n; i++)
 		*p++ = frame_address(st, i);
+	/* perf 6.1 looks at the second bit in `perf top` alone. */
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
-			  nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER, size);
+			  (nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
+				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
+			  size);
 	buf_add(&w->held, v, size - PERFDATA_RECORD_HEADER);
 
 	w->samples++;

@@ -212,6 +212,8 @@ static void *consumer(void *arg)
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
+			if (!p->err.code)
+				fail_once(p, guest_finish(p->guest, &p->err));
 			return NULL;
 		}
 		nanosleep(&nap, NULL);

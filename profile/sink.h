@@ -63,7 +63,7 @@ struct profile_module {
 /*
  * A user mapping of the guest; it hides what was mapped at its place. Only
  * executable ones are needed. Many processes map one file: elf may be NULL from
- * the second time on, and is stored once for each build id.
+ * the second time on, or come later by dso(), and is stored once for each build id.
  */
 struct profile_map {
 	uint32_t pid, tid;
@@ -72,6 +72,17 @@ struct profile_map {
 	const char *path;
 	const uint8_t *build_id; /* 20 bytes; never NULL (perf would read the host's file) */
 	const uint8_t *elf;	 /* the file's bytes, read during the call only; or NULL */
+	size_t elf_len;
+};
+
+/*
+ * The ELF file of mappings that were told without one, because its names come later:
+ * the mappings' path and build id say which.
+ */
+struct profile_dso {
+	const char *path;
+	const uint8_t *build_id; /* 20 bytes */
+	const uint8_t *elf;	 /* read during the call only */
 	size_t elf_len;
 };
 
@@ -110,6 +121,8 @@ struct sink_ops {
 		    uint64_t time_ns, struct err *e);
 	int (*module)(struct sink *s, const struct profile_module *m, struct err *e);
 	int (*map)(struct sink *s, const struct profile_map *map, struct err *e);
+	/* At any time before end(), also behind all samples. */
+	int (*dso)(struct sink *s, const struct profile_dso *dso, struct err *e);
 	int (*sample)(struct sink *s, const struct profile_sample *sample, struct err *e);
 	/* count samples of this vCPU were dropped before time_ns. */
 	int (*lost)(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e);

@@ -386,27 +386,32 @@ static int finish_modules(struct sink_perfdata *p, struct buf *kallsyms, struct 
 
 /* -- user programs ---------------------------------------------------------------- */
 
-static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
+static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 {
 	struct sink_perfdata *p = self(s);
 	char name[8 + BUILDID_HEX_MAX] = "dso/";
 	cleanup_free char *path = NULL;
-	int ret = perfdata_write_map(&p->w, map, e);
 
-	if (ret || !map->elf)
-		return ret;
-	cache_add(p, map->path, map->build_id, PERFDATA_BUILD_ID_SIZE, buildid_file(map->path),
-		  map->elf, map->elf_len);
+	cache_add(p, dso->path, dso->build_id, PERFDATA_BUILD_ID_SIZE, buildid_file(dso->path),
+		  dso->elf, dso->elf_len);
 	if (p->opt.single_file)
 		return 0;
-	buildid_hex(name + 4, map->build_id, PERFDATA_BUILD_ID_SIZE);
+	buildid_hex(name + 4, dso->build_id, PERFDATA_BUILD_ID_SIZE);
 	if (asprintf(&path, "%s/%s", p->tmp, name) < 0) {
 		path = NULL;
 		return err_set(e, ENOMEM, "%s: out of memory", p->tmp);
 	}
 	if (access(path, F_OK) == 0)
 		return 0;
-	return put_file(p, name, map->elf, map->elf_len, e);
+	return put_file(p, name, dso->elf, dso->elf_len, e);
+}
+
+static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
+{
+	const struct profile_dso dso = { map->path, map->build_id, map->elf, map->elf_len };
+	int ret = perfdata_write_map(&self(s)->w, map, e);
+
+	return ret || !map->elf ? ret : op_dso(s, &dso, e);
 }
 
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
@@ -508,6 +513,7 @@ static const struct sink_ops perfdata_ops = {
 	.comm = op_comm,
 	.module = op_module,
 	.map = op_map,
+	.dso = op_dso,
 	.sample = op_sample,
 	.lost = op_lost,
 	.end = op_end,

@@ -296,3 +296,16 @@ const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint
 		*off = addr - s->addr;
 	return s;
 }
+
+size_t perfmap_pieces(const struct perfmap *m)
+{
+	return m->npieces;
+}
+
+const struct symbol *perfmap_piece(const struct perfmap *m, size_t i, uint64_t *start,
+				   uint64_t *end)
+{
+	*start = m->start[i];
+	*end = i + 1 < m->npieces ? m->start[i + 1] : UINT64_MAX;
+	return m->owner[i] == NONE ? NULL : &m->sym[m->owner[i]];
+}

@@ -40,4 +40,12 @@ void perfmap_destroy(struct perfmap *m);
 /* What the last line about addr said, or NULL; off (may be NULL) is from its START. */
 const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint64_t *off);
 
+/*
+ * The same as pieces in order of address: all that lies in [*start, *end) has this
+ * answer; NULL: none. i < perfmap_pieces(m). A symbol has several where others lie over it.
+ */
+size_t perfmap_pieces(const struct perfmap *m);
+const struct symbol *perfmap_piece(const struct perfmap *m, size_t i, uint64_t *start,
+				   uint64_t *end);
+
 #endif

@@ -52,6 +52,7 @@ E2E = [
     ("live_symbols.py", []),
     ("orc_complete.py", ["tiny"]),
     ("orc_complete.py", ["cloud"]),
+    ("jit_names.py", []),
     ("smp_boot.py", ["3"]),
     ("cloud_60s.py", []),
 ]

@@ -6,6 +6,7 @@
  *     -1  single file          -s  guest kernel without symbols
  *     -u  the same, and not even its addresses are known
  *     -x  guest kernel with a build id of its own (default: kvmprof makes one)
+ *     -p  as kvmprof once wrote them: no sample says that the vCPU was running
  *     -b  benchmark: that many stacks of depth 16 to 24 instead of the known ones
  *
  * Prints `NAME SELF CHILDREN` for each symbol, in samples of the total given by
@@ -145,7 +146,8 @@ static void known_stack(struct stack *st, unsigned int i, struct profile_sample 
 		count(3, false);
 		count(7, false);
 		count(6, false);
-	} else if (kind < 15) { /* 15 %: recursion counts once */
+	} else if (kind < 15) { /* 15 %: recursion counts once; the idle task, not halted */
+		s->pid = s->tid = 0;
 		for (unsigned int k = 0; k < 4; k++)
 			kernel_frame(st, 8, k ? BEHIND_CALL : INSIDE);
 		kernel_frame(st, 5, BEHIND_CALL);
@@ -227,6 +229,7 @@ int main(int argc, char **argv)
 	struct file_map m = { 0 };
 	struct symtab *user_syms = NULL, *syms = make_symbols();
 	unsigned int samples = 10000, bench = 0;
+	bool past = false;
 	struct sink *sink = NULL;
 	struct profile_info info = {
 		.event = "wall",
@@ -246,7 +249,7 @@ int main(int argc, char **argv)
 	struct profile_totals totals = { .json = "{\"made_up\":true}" };
 	int c, ret;
 
-	while ((c = getopt(argc, argv, "1suxn:b:")) != -1) {
+	while ((c = getopt(argc, argv, "1supxn:b:")) != -1) {
 		if (c == '1')
 			opt.single_file = true;
 		else if (c == 's')
@@ -258,7 +261,9 @@ int main(int argc, char **argv)
 			kernel.build_id_len = 20;
 			memset(kernel.build_id, 0x5a, 20);
 			where.image = &kernel;
-		} else if (c == 'n')
+		} else if (c == 'p')
+			past = true;
+		else if (c == 'n')
 			samples = (unsigned int)atoi(optarg);
 		else if (c == 'b')
 			bench = (unsigned int)atoi(optarg);
@@ -316,6 +321,8 @@ int main(int argc, char **argv)
 			bench_stack(&st, i, bench);
 		else
 			known_stack(&st, i, &s);
+		if (past)
+			s.mode = SAMPLE_IDLE;
 		ret = sink->ops->sample(sink, &s, &e);
 	}
 	if (!ret && !bench)

@@ -10,7 +10,8 @@
  * VDSO can be loaded anywhere and have lib_entry, lib_work and vdso_time.
  *
  * What happens is the table in main(): forks with and without exec, threads, a
- * pid that comes again as another program, modules that come before and after
+ * pid that comes again as another program, code made at run time whose names come from
+ * jit-root/tmp/perf-PID.map (made here, in the current directory), modules that come before and after
  * the first sample, go and come again elsewhere. Prints `COMM DSO SYMBOL SAMPLES`
  * for what was innermost, and `total N`. The kernel runs 448 MiB from where it is
  * linked.
@@ -18,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/sample.h"
+#include "profile/guest_jit.h"
 #include "profile/sink_perfdata.h"
 
 #include <errno.h>
@@ -214,6 +216,55 @@ static void in_user(uint32_t pid, uint32_t tid, const char *comm, enum object o,
 	       symbol, n);
 }
 
+/* -- code made at run time ---------------------------------------------------------- */
+
+#define JIT 0x7f8800000000u
+
+static struct guest_jit *jit;
+static struct userfile_finder finder;
+
+static void jit_create(void)
+{
+	struct userfile_options opt = { .guest_root = "jit-root", .system_debug = "", .cache = "" };
+
+	must(file_mkdirs("jit-root/tmp", &err));
+	must(userfile_finder_init(&finder, &opt, &err));
+	must(guest_jit_create(&jit, &finder, sink, &err));
+}
+
+static void jit_file(uint32_t pid, const char *text)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "jit-root/tmp/perf-%" PRIu32 ".map", pid);
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		must(err_set(&err, EIO, "%s: cannot write", path));
+}
+
+static void jit_region(uint32_t pid, uint64_t mm, uint64_t off, uint64_t len)
+{
+	struct profile_map m = {
+		.pid = pid, .tid = pid, .time_ns = now, .addr = JIT + off, .len = len
+	};
+
+	must(guest_jit_map(jit, mm, &m, &err));
+}
+
+/* n samples at an offset of the code; the name is what the map says in the end. */
+static void in_jit(uint32_t pid, const char *comm, const char *dso, uint64_t off,
+		   const char *symbol, unsigned int n)
+{
+	static struct stack st;
+	struct profile_sample s = start_sample(pid, pid, &st);
+
+	s.mode = SAMPLE_USER;
+	push(&st, JIT + off, false);
+	put(&s, n);
+	expect(comm, dso, symbol, n);
+}
+
 /* -- tasks --------------------------------------------------------------------------- */
 
 static void map_object(uint32_t pid, enum object o, uint64_t bias)
@@ -294,6 +345,18 @@ static void story(void)
 	in_user(100, 101, "worker thread", PROGRAM, 0, "prog_main", 6);
 	in_kernel(100, 101, "worker thread", 2, 3);
 
+	/* It compiles something, more than it had room for, and something anew. */
+	jit_region(100, 1, 0, 0x1000);
+	in_jit(100, "shell", "[jit:100]", 0x10, "first", 3);
+	jit_region(100, 1, 0x100000, 0x1000);
+	jit_region(100, 1, 0, 0x3000);
+	in_jit(100, "shell", "[jit:100]", 0x10, "first", 1);
+	in_jit(100, "shell", "[jit:100]", 0x2010, "grown", 2);
+	in_jit(100, "shell", "[jit:100]", 0x100010, "far", 5);
+	in_jit(100, "shell", "[jit:100]", 0x100120, "anew", 4);
+	jit_file(100, "7f8800000000 1000 first\n7f8800002000 20 grown\n"
+		      "7f8800100000 1000 far\n7f8800100100 40 anew\n");
+
 	/* Modules that come late, go, and come again elsewhere. */
 	load_module("late", MODULES + 0x10000);
 	in_module(100, "shell", 1, 2, 12);
@@ -312,6 +375,10 @@ static void story(void)
 	map_object(100, PROGRAM, 0);
 	map_object(100, LIBRARY, lib2);
 	in_user(100, 100, "copy", LIBRARY, lib2, "lib_work", 13);
+	/* Its code lies where the former program's was, and has other names. */
+	jit_region(100, 2, 0, 0x1000);
+	jit_file(100, "7f8800000000 1000 of_another\n");
+	in_jit(100, "copy", "[jit:100#2]", 0x10, "of_another", 6);
 	map_object(100, LIBRARY, vdso);
 	in_user(100, 100, "copy", LIBRARY, vdso, "lib_entry", 4);
 	in_kernel(100, 100, "copy", 4, 6);
@@ -356,7 +423,9 @@ int main(int argc, char **argv)
 	must(sink_perfdata_create(&sink, &opt, &err));
 	must(sink->ops->begin(sink, &info, &err));
 	must(sink->ops->kernel(sink, &kernel, &err));
+	jit_create();
 	story();
+	must(guest_jit_finish(jit, &err));
 	must(sink->ops->end(sink, &totals, &err));
 	sink->ops->destroy(sink);
 	printf("total %u\n", total);
@@ -369,5 +438,7 @@ int main(int argc, char **argv)
 		file_map_close(&object[o].file);
 	}
 	symtab_destroy(symbols);
+	guest_jit_destroy(jit);
+	userfile_finder_deinit(&finder);
 	return note.code ? 1 : 0;
 }

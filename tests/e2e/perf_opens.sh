@@ -97,6 +97,9 @@ check() {
 		END { exit($n == 10000 ? 0 : 1) unless $? }' "$dir/our.script" ||
 		fail "$1: kvmprof script: not the grammar that stackcollapse-perf.pl reads"
 
+	"$kvmprof" report -i "$2" | grep -q '^# time: 40.00 % idle, 50.00 % kernel, 10.00 % user' ||
+		fail "$1: kvmprof report takes the wrong samples for idle"
+
 	if [ "$3" = yes ]; then
 		perf annotate -i "$2" --stdio guest_idle > "$dir/annotate" 2>&1
 		grep -q '100.00.*nop' "$dir/annotate" || fail "$1: perf annotate shows no kernel code"
@@ -115,6 +118,35 @@ check() {
 	grep -q 'kernel.kallsyms' "$dir/ids" && grep -q demo-user "$dir/ids" || fail "$1: build ids"
 }
 
+# What perf says of a profile, but for the command line and the times of its header. $1 = path
+all_of_perf() {
+	all_of_perf_and_tips "$1" 2>&1 | grep -v '^# (Tip: '
+}
+
+all_of_perf_and_tips() {
+	perf report -i "$1" --stdio
+	perf report -i "$1" --stdio --no-children --sort comm,pid,tid,cpu,dso,sym -g none
+	perf script -i "$1" -F +misc
+	perf annotate -i "$1" --stdio guest_idle
+	perf annotate -i "$1" --stdio guest_recurse
+	perf annotate -i "$1" --stdio demo_leaf
+	perf diff "$1" "$1"
+}
+
+# The bit that tells the running vCPU's samples from the halted one's is nothing to perf.
+idle_bit() {
+	mv perf.data new
+	./mkprofile -p perf.data user.elf > "$dir/expected.past" || fail "mkprofile -p"
+	all_of_perf perf.data > "$dir/perf.past"
+	"$kvmprof" report -i perf.data | grep -q '^# time: 55.00 % idle, 35.00 % kernel, 10.00 %' ||
+		fail "a profile that does not say what was idle: pid 0 does not count as it"
+	rm -rf perf.data
+	mv new perf.data
+	all_of_perf perf.data > "$dir/perf.now"
+	[ "$(wc -l < "$dir/perf.now")" -gt 50000 ] || fail "perf says too little"
+	same "perf sees what was idle" "$dir/perf.past" "$dir/perf.now"
+}
+
 new_home() {
 	rm -rf "$dir/home"
 	mkdir "$dir/home"
@@ -130,6 +162,7 @@ for id in "" -x; do
 	./mkprofile $id perf.data user.elf > expected || { fail mkprofile; exit 1; }
 	true_shares > true.shares
 	check "directory$id" perf.data yes
+	[ -n "$id" ] || idle_bit
 	cp -a perf.data copied
 	mkdir elsewhere
 	mv perf.data elsewhere/moved
@@ -221,7 +254,7 @@ for opt in "" -1; do
 	grep -q '100.00.*xchg' out || fail "tasks: perf annotate shows no kernel code"
 	# By other keys, and only some of it.
 	"$kvmprof" report --sort comm --comm shell,copy --no-children > out
-	grep -q '^ *68.06% .* shell$' out && grep -q '^ *31.94% .* copy$' out ||
+	grep -q '^ *68.82% .* shell$' out && grep -q '^ *31.18% .* copy$' out ||
 		fail "tasks: --sort comm --comm: $(cat out)"
 	"$kvmprof" report --sort pid,tid --pid 100-200 --order self > out
 	[ "$(grep -vc '^#' out)" = 3 ] || fail "tasks: --sort pid,tid: $(cat out)"

@@ -98,13 +98,16 @@ static int teardown(void **state)
 
 #define at(offset) (0xffffffff81000000u + (uint64_t)(offset))
 
+#define HALTED 9999u /* process 1 on a halted vCPU */
+
 /* chain lives in the caller, as in a mapped file. */
 static void add(uint32_t pid, uint64_t period, const uint64_t *chain, uint32_t nr, bool kernel)
 {
 	struct perfdata_record r = {
 		.kind = PERFDATA_SAMPLE,
 		.kernel = kernel,
-		.pid = pid,
+		.idle = pid == HALTED,
+		.pid = pid == HALTED ? 1 : pid,
 		.sample = { .ip = chain[1],
 			    .period = period,
 			    .chain = (const uint8_t *)chain,
@@ -147,20 +150,21 @@ static void test_self_and_children(void **state)
 	add(1, 10, a, 4, true);
 	add(1, 5, b, 3, true);
 	add(1, 100, recursive, 5, true);
-	add(0, 1000, a, 4, true); /* the same code while idle is another row */
+	add(HALTED, 1000, a, 4, true); /* the same code while idle is another row */
+	add(0, 7, a, 4, true);	       /* the idle task, but it ran */
 	assert_int_equal(agg_finish(agg, false, &e), 0);
-	assert_int_equal(agg->samples, 5);
-	assert_int_equal(agg->weight, 1125);
+	assert_int_equal(agg->samples, 6);
+	assert_int_equal(agg->weight, 1132);
 	assert_int_equal(agg->nstacks, 4);
 	assert_int_equal(agg->mode_weight[AGG_IDLE], 1000);
-	assert_int_equal(agg->mode_weight[AGG_KERNEL], 125);
-	check("inner", AGG_KERNEL, 120, 120);
-	check("middle", AGG_KERNEL, 5, 25);
-	check("outer", AGG_KERNEL, 0, 125);
+	assert_int_equal(agg->mode_weight[AGG_KERNEL], 132);
+	check("inner", AGG_KERNEL, 127, 127);
+	check("middle", AGG_KERNEL, 5, 32);
+	check("outer", AGG_KERNEL, 0, 132);
 	check("inner", AGG_IDLE, 1000, 1000);
 	check("outer", AGG_IDLE, 0, 1000);
-	assert_int_equal(row("inner", AGG_KERNEL)->self_samples, 3);
-	assert_int_equal(row("outer", AGG_KERNEL)->children_samples, 4);
+	assert_int_equal(row("inner", AGG_KERNEL)->self_samples, 4);
+	assert_int_equal(row("outer", AGG_KERNEL)->children_samples, 5);
 	/* Sorted by children, then self. */
 	assert_string_equal(agg->row[0].frame.symbol->name, "inner");
 	for (size_t i = 1; i < agg->nrows; i++)

@@ -153,12 +153,39 @@ static void long_name(void **state)
 	perfmap_destroy(m);
 }
 
+/* Pieces cover what lookups answer, without gaps between them. */
+static void pieces(void **state)
+{
+	struct perfmap *m = parse("1000 100 under\n1040 10 over\n2000 10 far\n", NULL);
+	static const struct {
+		uint64_t start, end;
+		const char *name;
+	} want[] = { { 0x1000, 0x1040, "under" }, { 0x1040, 0x1050, "over" },
+		     { 0x1050, 0x1100, "under" }, { 0x1100, 0x2000, NULL },
+		     { 0x2000, 0x2010, "far" },	  { 0x2010, UINT64_MAX, NULL } };
+
+	(void)state;
+	assert_int_equal(perfmap_pieces(m), 6);
+	for (size_t i = 0; i < 6; i++) {
+		uint64_t start, end;
+		const struct symbol *s = perfmap_piece(m, i, &start, &end);
+
+		assert_int_equal(start, want[i].start);
+		assert_int_equal(end, want[i].end);
+		assert_int_equal(s != NULL, want[i].name != NULL);
+		if (s)
+			assert_string_equal(s->name, want[i].name);
+		assert_ptr_equal(perfmap_lookup(m, start, NULL), s);
+	}
+	perfmap_destroy(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),     cmocka_unit_test(later_hides_earlier),
 		cmocka_unit_test(refused),   cmocka_unit_test(against_search),
-		cmocka_unit_test(long_name),
+		cmocka_unit_test(long_name), cmocka_unit_test(pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

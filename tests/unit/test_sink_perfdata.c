@@ -351,6 +351,85 @@ static void test_shared_file(void **state)
 		0);
 }
 
+/* A mapping whose names come behind all samples. */
+static void late_file(bool single)
+{
+	static const uint8_t id[20] = { 0xcc, 0xdd };
+	struct profile_map m = { .pid = 7,
+				 .tid = 7,
+				 .addr = 0x7f0000000000,
+				 .len = 0x1000,
+				 .pgoff = 0x7f0000000000,
+				 .time_ns = 5,
+				 .path = "[jit:7]",
+				 .build_id = id };
+	struct profile_dso d = {
+		.path = "[jit:7]", .build_id = id, .elf = (const uint8_t *)"names", .elf_len = 5
+	};
+	const char *kept = in_root("p/dso/ccdd000000000000000000000000000000000000");
+
+	open_sink(single);
+	tell_kernel();
+	assert_int_equal(sink->ops->map(sink, &m, NULL), 0);
+	add_sample(100);
+	assert_int_equal(sink->ops->dso(sink, &d, NULL), 0);
+	perfdata_close(finish());
+	assert_int_equal(access(kept, F_OK) == 0, !single);
+	assert_int_equal(
+		access(in_root("cache/[jit:7]/ccdd000000000000000000000000000000000000/elf"), F_OK),
+		0);
+}
+
+static void test_late_file(void **state)
+{
+	(void)state;
+	late_file(false);
+	assert_int_equal(file_remove_tree(in_root("p"), NULL), 0);
+	assert_int_equal(file_remove_tree(in_root("cache"), NULL), 0);
+	late_file(true);
+}
+
+static void modes(const uint8_t *mode, const uint32_t *pid, unsigned int n, const bool *idle)
+{
+	struct perfdata_record r;
+	struct perfdata *p;
+
+	open_sink(true);
+	tell_kernel();
+	for (unsigned int i = 0; i < n; i++) {
+		struct profile_sample s = { .pid = pid[i],
+					    .tid = pid[i],
+					    .time_ns = 100 + i,
+					    .period = 1,
+					    .mode = mode[i],
+					    .stack = &st };
+
+		assert_int_equal(sink->ops->sample(sink, &s, NULL), 0);
+	}
+	p = finish();
+	for (unsigned int i = 0; i < n;) {
+		assert_true(perfdata_next(p, &r));
+		if (r.kind != PERFDATA_SAMPLE)
+			continue;
+		assert_int_equal(r.pid, pid[i]);
+		assert_int_equal(r.idle, idle[i]);
+		i++;
+	}
+	perfdata_close(p);
+}
+
+/* As the vCPU was, not as the task is called; in files that do not say so, by the task. */
+static void test_idle(void **state)
+{
+	static const uint8_t mode[] = { SAMPLE_IDLE, SAMPLE_KERNEL, SAMPLE_IDLE, SAMPLE_USER };
+	static const uint8_t silent[] = { SAMPLE_IDLE, SAMPLE_IDLE, SAMPLE_IDLE };
+	static const uint32_t pid[] = { 0, 0, 7, 7 };
+
+	(void)state;
+	modes(mode, pid, 4, (const bool[]){ true, false, true, false });
+	modes(silent, pid, 3, (const bool[]){ true, true, false });
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +439,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kernel_never_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_single_file_identity, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
