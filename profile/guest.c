@@ -60,10 +60,12 @@ static uint64_t kernel_address(const struct guest *g, const char *name)
 static int create_maps(struct guest *g, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
-	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
-				    g->have_finder ? &g->finder : NULL, e);
+	struct userfile_finder *finder = g->have_finder ? &g->finder : NULL;
+	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader, finder, e);
 
-	return ret ? ret : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->sink, e);
+	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
+	return ret ? ret
+		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->jit, g->sink, e);
 }
 
 static int create_tasks(struct guest *g, struct err *e)
@@ -77,7 +79,6 @@ static int create_tasks(struct guest *g, struct err *e)
 		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
 	if (ret || !l->have_task || !l->have_mm || !l->have_file)
 		return ret;
-<<<<<<< HEAD
 	return create_maps(g, e);
 }
 
@@ -117,14 +118,6 @@ static int name_decompressor(struct guest *g, struct err *e)
 	ret = symtab_freeze(g->boot_symbols, e);
 	m.symbols = g->boot_symbols;
 	return ret ? ret : g->sink->ops->module(g->sink, &m, e);
-=======
-	ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
-				g->have_finder ? &g->finder : NULL, e);
-	if (!ret)
-		ret = guest_jit_create(&g->jit, g->have_finder ? &g->finder : NULL, g->sink, e);
-	return ret ? ret
-		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->jit, g->sink, e);
->>>>>>> a7161937d0ba328af1b929370c48542ec98c9cae
 }
 
 /* Where the kernel is has been settled, whatever came out. */

@@ -35,8 +35,9 @@ enum stackset_kind {
 
 /* A function, or an address without a name. */
 struct stackset_func {
-	const char *name; /* as shown; of an address without a symbol: "0x" and hexadecimal digits */
-	const char *dso;  /* "[kernel.kallsyms]", "[ext4]", a path, "[unknown]" */
+	const char
+		*name;	 /* as shown; of an address without a symbol: "0x" and hexadecimal digits */
+	const char *dso; /* "[kernel.kallsyms]", "[ext4]", a path, "[unknown]" */
 	bool named;
 	uint8_t kind;	     /* enum stackset_kind */
 	uint64_t addr, size; /* of the symbol: run-time kernel address, or address in the file */
