@@ -21,7 +21,7 @@ struct guest {
 	struct vm *vm;
 	struct sink *sink;
 	struct guest_options opt;
-	bool is_linux, ready, told_pseudo;
+	bool is_linux, ready, known, told_pseudo;
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
@@ -37,11 +37,14 @@ struct guest {
 	uint64_t swept_ns, searched_ns;
 };
 
-/* Kernel text by the image's own mapping, all else as the kernel has it mapped. */
+/*
+ * Kernel text by the image's own mapping, all else as the kernel has it mapped. Where
+ * the kernel is not known, the image's addresses are somebody else's.
+ */
 static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	struct guest *g = ctx;
-	size_t n = target_read_text(g->target, va, dst, len);
+	size_t n = g->known ? target_read_text(g->target, va, dst, len) : 0;
 
 	return n ? n : g->reader.read(g->reader.ctx, MEMORY_KERNEL, va, dst, len);
 }
@@ -68,7 +71,8 @@ static int create_tasks(struct guest *g, struct err *e)
 		return ret;
 	ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
 				g->have_finder ? &g->finder : NULL, e);
-	return ret ? ret : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->sink, e);
+	return ret ? ret
+		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->tasks, g->dsos, g->sink, e);
 }
 
 /* Tell the capture path where tasks are, which it could not know when the guest started. */
@@ -122,6 +126,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 	int ret;
 
 	g->ready = true;
+	g->known = known;
 	if (known) {
 		k.symbols = t->symbols;
 		k.text = t->kernel.text + t->slide;
@@ -298,6 +303,12 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	return ret;
 }
 
+/* Samples of several vCPUs may be a little out of order. */
+static bool is_due(uint64_t now_ns, uint64_t last_ns, uint64_t every_ns)
+{
+	return now_ns > last_ns && now_ns - last_ns > every_ns;
+}
+
 /* Without type information tasks are recognised by what they look like, once some run. */
 static void search_tasks(struct guest *g, const struct sample *s)
 {
@@ -305,7 +316,7 @@ static void search_tasks(struct guest *g, const struct sample *s)
 	struct linux_task_layout found = l->task;
 
 	if (l->have_task || s->task.state != SAMPLE_TASK_POINTER ||
-	    s->time_ns - g->searched_ns < SEARCH_NS)
+	    !is_due(s->time_ns, g->searched_ns, SEARCH_NS))
 		return;
 	g->searched_ns = s->time_ns;
 	if (linux_task_from_content(&found, &g->reader, &l->task_note) < 0)
@@ -323,7 +334,7 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 	if (!g->tasks)
 		return pseudo_task(g, s, out, e);
 	search_tasks(g, s);
-	if (s->time_ns - g->swept_ns > SWEEP_NS) {
+	if (is_due(s->time_ns, g->swept_ns, SWEEP_NS)) {
 		int ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
 
 		g->swept_ns = s->time_ns;
@@ -356,7 +367,7 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	}
 	unwind(&g->unwinder, s, stack);
 	if (!ret && g->maps && task && task->mm && stack->n > stack->n_kernel)
-		ret = guest_maps_see(g->maps, task->pid, task->mm, s->regs.cr3, s->time_ns,
+		ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
 				     stack->ip + stack->n_kernel, stack->n - stack->n_kernel, e);
 	return ret;
 }

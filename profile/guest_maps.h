@@ -18,7 +18,7 @@
 #define GUEST_MAPS_MAX_PROCESSES 16384u
 /* A process is not read again sooner than this, whatever its samples say. */
 #define GUEST_MAPS_RETRY_NS 20000000u
-/* Known mappings are looked at again after this. */
+/* Where that found nothing new, twice as long, up to this. Known mappings are looked at again after this. */
 #define GUEST_MAPS_REFRESH_NS 500000000u
 
 struct guest_maps_stats {
@@ -30,18 +30,18 @@ struct guest_maps_stats {
 
 struct guest_maps;
 
-/* All must outlive it. */
+/* All must outlive it. tasks tells whether a process is still the one it was. */
 int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
-		      const struct memory *memory, struct guest_dsos *dsos, struct sink *sink,
-		      struct err *e);
+		      const struct memory *memory, const struct guest_tasks *tasks,
+		      struct guest_dsos *dsos, struct sink *sink, struct err *e);
 void guest_maps_destroy(struct guest_maps *g);
 
 /*
  * The user frames of a sample: announces the mappings that cover them, before the
- * sample. mm and cr3 are its task's. Errors are the sink's.
+ * sample of this task, which has an mm. Errors are the sink's.
  */
-int guest_maps_see(struct guest_maps *g, uint32_t pid, uint64_t mm, uint64_t cr3, uint64_t time_ns,
-		   const uint64_t *ip, unsigned int n, struct err *e);
+int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
+		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e);
 
 const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g);
 
