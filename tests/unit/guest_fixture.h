@@ -13,8 +13,10 @@
 #include "base/buf.h"
 #include "profile/guest_tasks.h"
 #include "profile/sink.h"
+#include "symbolizer/elfsynth.h"
 #include "tests/unit/linux_mm_fixture.h"
 
+#include <elf.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -187,7 +189,8 @@ static inline void gf_rename(struct lm *g, uint64_t task, const char *comm)
 {
 	char raw[SAMPLE_COMM] = { 0 };
 
-	memcpy(raw, comm, strnlen(comm, sizeof(raw)));
+	for (size_t i = 0; i < sizeof(raw) && comm[i]; i++)
+		raw[i] = comm[i];
 	memcpy(lm_ptr(g, task + GF_COMM, sizeof(raw)), raw, sizeof(raw));
 }
 
@@ -231,6 +234,79 @@ static inline struct sample gf_sample(struct lm *g, uint64_t task, uint64_t time
 	memcpy(&s.task.mm, lm_ptr(g, task + GF_MM, 8), 8);
 	memcpy(&s.task.start, lm_ptr(g, task + GF_START, 8), 8);
 	return s;
+}
+
+/* -- programs in the page cache ---------------------------------------------------------- */
+
+#define GF_TEXT_VA UINT64_C(0x1000)
+#define GF_FUNCTION 32u /* bytes */
+
+/*
+ * A library of n functions of GF_FUNCTION bytes from GF_TEXT_VA on, called PREFIX0,
+ * PREFIX1, ...; id: first byte of the build id, 0: without one. More than 100 functions
+ * make more than a page of symbols.
+ */
+static inline void gf_elf(struct buf *out, uint8_t id, const char *prefix, unsigned int n)
+{
+	const uint8_t build_id[20] = { id ? id : 1, 0xbb };
+	struct userelf u = { .type = ET_DYN, .nseg = 1 };
+	struct symtab *t = symtab_create();
+	char name[64];
+	int bad = !t;
+
+	u.seg[0] = (struct userelf_segment){ .va = GF_TEXT_VA,
+					     .file_off = GF_TEXT_VA,
+					     .file_len = n * GF_FUNCTION,
+					     .mem_len = n * GF_FUNCTION,
+					     .align = 4096,
+					     .flags = PF_R | PF_X };
+	for (unsigned int i = 0; !bad && i < n; i++) {
+		snprintf(name, sizeof(name), "%s%u", prefix, i);
+		bad = symtab_add(t, GF_TEXT_VA + i * GF_FUNCTION, GF_FUNCTION, 'T', name);
+	}
+	buf_init(out);
+	bad = bad || symtab_freeze(t, NULL) || elfsynth_write(out, &u, build_id, 20, t, NULL);
+	assert(!bad);
+	(void)bad;
+	symtab_destroy(t);
+	for (size_t i = 12; !id && i < 1024; i++)
+		if (!memcmp(out->data + i, "GNU", 4))
+			out->data[i - 4] = 99; /* some other note */
+}
+
+/* A file of these bytes, all of it in the page cache but page `hole` (UINT_MAX: none). */
+static inline uint64_t gf_file(struct lm *g, uint64_t mnt, uint64_t dentry, uint64_t ino,
+			       const void *bytes, size_t len, unsigned int hole)
+{
+	uint64_t file = lm_file(g, mnt, dentry, lm_inode(g, ino, len)), as = lm_mapping(g, file);
+	uint64_t node = lm_xa_node(g, 0);
+
+	assert(len <= 64ul * 4096);
+	lm_put64(g, as + 16, node + 2);
+	for (unsigned int i = 0; i * 4096ul < len; i++) {
+		uint64_t page, va;
+		size_t part = len - i * 4096ul < 4096 ? len - i * 4096ul : 4096;
+
+		if (i == hole)
+			continue;
+		page = lm_page(g, as, i, 0);
+		va = LM_DIRECT + ((page - LM_VMEMMAP) / LM_PAGE_SIZE << 12);
+		memcpy(lm_ptr(g, va, part), (const uint8_t *)bytes + i * 4096ul, part);
+		lm_xa_slot(g, node, i, page);
+	}
+	return file;
+}
+
+static inline void gf_file_layout(struct linux_file_layout *l)
+{
+	struct lm_types all = { 0 };
+	struct types t = lm_types(&all);
+	struct symtab *none = symtab_create();
+	int bad = !none || symtab_freeze(none, NULL) || linux_file_layout_init(l, &t, none, NULL);
+
+	assert(!bad);
+	(void)bad;
+	symtab_destroy(none);
 }
 
 #endif
