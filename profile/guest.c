@@ -366,9 +366,16 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}
 	unwind(&g->unwinder, s, stack);
-	if (!ret && g->maps && task && task->mm && stack->n > stack->n_kernel)
-		ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
-				     stack->ip + stack->n_kernel, stack->n - stack->n_kernel, e);
+	if (!ret && g->maps && task && stack->n > stack->n_kernel) {
+		if (guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER)) {
+			ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
+					     stack->ip + stack->n_kernel,
+					     stack->n - stack->n_kernel, e);
+		} else if (stack->n_kernel) {
+			stack->n = stack->n_kernel;
+			stack->user_end = 0;
+		}
+	}
 	return ret;
 }
 

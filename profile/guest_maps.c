@@ -10,9 +10,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A PCID, and which half of a pair of tables it is (page-table isolation). */
+#define CR3_FLAGS (UINT64_C(1) << 63 | 0x1fff)
+
 struct process {
 	uint32_t pid;
 	uint64_t mm, program;	/* as in its task */
+	uint64_t space;		/* its CR3 without CR3_FLAGS; 0: not known yet */
 	struct linux_vmas vmas; /* announced since the sink heard of this program */
 	bool was_read;
 	uint64_t read_ns;  /* when it was tried last */
@@ -104,6 +108,7 @@ static struct process *find(struct guest_maps *g, const struct guest_task *task)
 	g->stats.processes++;
 	p->mm = task->mm;
 	p->program = task->program;
+	p->space = 0;
 	p->vmas.n = 0;
 	p->was_read = false;
 	p->retry_ns = GUEST_MAPS_RETRY_NS;
@@ -273,4 +278,16 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t
 		g->stats.unmapped += !linux_vmas_find(&p->vmas, ip[i]);
 	}
 	return ret;
+}
+
+bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user)
+{
+	struct process *p = task->mm ? find(g, task) : NULL;
+	bool owns;
+
+	if (p && user)
+		p->space = cr3 & ~CR3_FLAGS;
+	owns = p && (!p->space || p->space == (cr3 & ~CR3_FLAGS));
+	g->stats.foreign += !owns;
+	return owns;
 }

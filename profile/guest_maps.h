@@ -25,6 +25,7 @@ struct guest_maps_stats {
 	uint64_t processes; /* whose mappings were read */
 	uint64_t reads, failed;
 	uint64_t frames, unmapped; /* user frames looked up; those in no known mapping */
+	uint64_t foreign;	   /* samples whose user frames were not their task's */
 	const char *why;	   /* the last failure, static text; NULL: none */
 };
 
@@ -42,6 +43,13 @@ void guest_maps_destroy(struct guest_maps *g);
  */
 int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
 		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e);
+
+/*
+ * Are a sample's user frames those of its task? While the kernel switches tasks, page
+ * tables and stack are the next one's already. user: the sample was taken in the
+ * program itself, which tells what CR3 its task has.
+ */
+bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user);
 
 const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g);
 

@@ -408,6 +408,34 @@ static void sink_that_fails(void **state)
 	see(t, LIB, RETRY);
 }
 
+/* In the middle of a switch the task is still the one before. */
+static void frames_of_another_task(void **state)
+{
+	const struct guest_task *seen;
+	uint64_t t = gf_task(&g, 70, 70, "a", new_mm(), 6, 0);
+	struct sample s = gf_sample(&g, t, now);
+	uint32_t pid, tid;
+
+	(void)state;
+	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
+	assert_true(guest_maps_owns(maps, seen, 0x5000, false));	 /* not known yet */
+	assert_true(guest_maps_owns(maps, seen, 0x5000 | 0x1003, true)); /* isolated, a PCID */
+	assert_true(guest_maps_owns(maps, seen, 0x4000 | UINT64_C(1) << 63, false));
+	assert_false(guest_maps_owns(maps, seen, 0x8000, false));
+	/* Another program has other tables. */
+	lm_put64(&g, t + GF_MM, new_mm());
+	s = gf_sample(&g, t, now);
+	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
+	assert_true(guest_maps_owns(maps, seen, 0x8000, true));
+	assert_false(guest_maps_owns(maps, seen, 0x5000, false));
+	assert_int_equal(guest_maps_stats(maps)->foreign, 2);
+	/* A kernel thread has no program at all. */
+	s = gf_sample(&g, gf_task(&g, 9, 9, "kworker", 0, 6, 0), now);
+	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
+	assert_false(guest_maps_owns(maps, seen, 0x8000, false));
+	assert_int_equal(guest_maps_stats(maps)->foreign, 3);
+}
+
 static void very_many_processes(void **state)
 {
 	uint64_t mm = new_mm(), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
@@ -452,6 +480,7 @@ int main(void)
 		T(vdso),
 		T(names),
 		T(sink_that_fails),
+		T(frames_of_another_task),
 		T(very_many_processes),
 	};
 
