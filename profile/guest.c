@@ -21,7 +21,7 @@ struct guest {
 	struct vm *vm;
 	struct sink *sink;
 	struct guest_options opt;
-	bool is_linux, ready, told_pseudo;
+	bool is_linux, ready, known, told_pseudo;
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
@@ -39,11 +39,14 @@ struct guest {
 	uint64_t swept_ns;
 };
 
-/* Kernel text by the image's own mapping, all else as the kernel has it mapped. */
+/*
+ * Kernel text by the image's own mapping, all else as the kernel has it mapped. Where
+ * the kernel is not known, the image's addresses are somebody else's.
+ */
 static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	struct guest *g = ctx;
-	size_t n = target_read_text(g->target, va, dst, len);
+	size_t n = g->known ? target_read_text(g->target, va, dst, len) : 0;
 
 	return n ? n : g->reader.read(g->reader.ctx, MEMORY_KERNEL, va, dst, len);
 }
@@ -65,7 +68,8 @@ static int create_maps(struct guest *g, struct err *e)
 
 	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
 	return ret ? ret
-		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->jit, g->sink, e);
+		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->tasks, g->dsos, g->jit,
+				       g->sink, e);
 }
 
 static int create_tasks(struct guest *g, struct err *e)
@@ -133,6 +137,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 	int ret;
 
 	g->ready = true;
+	g->known = known;
 	if (known) {
 		k.symbols = t->symbols;
 		k.text = t->kernel.text + t->slide;
@@ -308,6 +313,12 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	return ret;
 }
 
+/* Samples of several vCPUs may be a little out of order. */
+static bool is_due(uint64_t now_ns, uint64_t last_ns, uint64_t every_ns)
+{
+	return now_ns > last_ns && now_ns - last_ns > every_ns;
+}
+
 /* A kernel without type information is searched for what it looks like, once programs run. */
 static int search(struct guest *g, const struct sample *s, struct err *e)
 {
@@ -333,7 +344,7 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 	ret = search(g, s, e);
 	if (ret)
 		return ret;
-	if (s->time_ns - g->swept_ns > SWEEP_NS) {
+	if (is_due(s->time_ns, g->swept_ns, SWEEP_NS)) {
 		ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
 
 		g->swept_ns = s->time_ns;
@@ -365,9 +376,16 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}
 	unwind(&g->unwinder, s, stack);
-	if (!ret && g->maps && task && task->mm && stack->n > stack->n_kernel)
-		ret = guest_maps_see(g->maps, task->pid, task->mm, s->regs.cr3, s->time_ns,
-				     stack->ip + stack->n_kernel, stack->n - stack->n_kernel, e);
+	if (!ret && g->maps && task && stack->n > stack->n_kernel) {
+		if (guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER)) {
+			ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
+					     stack->ip + stack->n_kernel,
+					     stack->n - stack->n_kernel, e);
+		} else if (stack->n_kernel) {
+			stack->n = stack->n_kernel;
+			stack->user_end = 0;
+		}
+	}
 	return ret;
 }
 

@@ -88,6 +88,10 @@ static struct guest_dso *add(struct guest_dsos *d, const struct linux_file_id *i
 		return NULL;
 	o->id = *id;
 	o->path = strdup(path);
+	if (!o->path) {
+		free(o);
+		return NULL;
+	}
 	d->dso[d->n++] = o;
 	d->stats.files++;
 	return o;
@@ -122,12 +126,12 @@ static void take_symbols(struct candidate *best, const struct userelf *u,
 			snprintf(why, why_size, "%.159s", e.text);
 		return;
 	}
-	if (names.why[0] && !*why)
-		snprintf(why, why_size, "%s", names.why);
 	if (worth_of(&names) <= best->worth) {
 		symtab_destroy(symbols);
 		return;
 	}
+	/* What a poorer source lacked doesn't matter any more. */
+	snprintf(why, why_size, "%s", names.why);
 	symtab_destroy(best->symbols);
 	*best = (struct candidate){
 		.symbols = symbols,
@@ -145,28 +149,30 @@ static void set_build_id(struct guest_dso *o, const uint8_t *id, unsigned int le
 	o->own_id = true;
 }
 
-/*
- * Without a build id perf would read the host's file of that name. Where the file
- * has none, or its page isn't in memory, its identity in the guest serves.
- */
-static void make_up_id(struct guest_dso *o)
+static void hash(uint64_t lane[3], const void *bytes, size_t len)
 {
-	const uint8_t *p = (const uint8_t *)&o->id;
+	const uint8_t *p = bytes;
 
-	guest_dso_name_id(o->build_id, o->path ? o->path : "");
-	for (size_t i = 0; i < sizeof(o->id); i++)
-		o->build_id[i % GUEST_BUILD_ID] =
-			(uint8_t)(o->build_id[i % GUEST_BUILD_ID] * 31 + p[i]);
+	for (unsigned int i = 0; i < 3; i++)
+		for (size_t k = 0; k < len; k++)
+			lane[i] = (lane[i] ^ p[k]) * 0x100000001b3u;
+}
+
+/* Always the same for the same name; id: of that file alone. */
+static void made_up_id(uint8_t out[GUEST_BUILD_ID], const char *name,
+		       const struct linux_file_id *id)
+{
+	uint64_t lane[3] = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u };
+
+	hash(lane, name, strlen(name) + 1);
+	if (id)
+		hash(lane, id, sizeof(*id));
+	memcpy(out, lane, GUEST_BUILD_ID);
 }
 
 void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name)
 {
-	uint64_t lane[3] = { 0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u };
-
-	for (unsigned int i = 0; i < 3; i++)
-		for (const char *s = name; *s; s++)
-			lane[i] = (lane[i] ^ (uint8_t)*s) * 0x100000001b3u;
-	memcpy(id, lane, GUEST_BUILD_ID);
+	made_up_id(id, name, NULL);
 }
 
 /* -- putting it together -------------------------------------------------------------- */
@@ -205,7 +211,8 @@ static void carry(struct guest_dsos *d, struct guest_dso *o, const struct userel
 		}
 		buf_deinit(&out);
 	}
-	if (o->elf) {
+	o->named = o->elf != NULL;
+	if (o->named) {
 		d->stats.named++;
 		(*best->counter)++;
 	} else {
@@ -268,8 +275,12 @@ static void load(struct guest_dsos *d, struct guest_dso *o, const struct file_so
 	    parse_host(&debug, &e))
 		take_symbols(&best, &debug.elf, &debug.src, false, &d->stats.from_debug, o->why,
 			     sizeof(o->why));
+	/*
+	 * Without a build id perf would read the host's file of that name. Where the file
+	 * has none, or its page isn't in memory, its identity in the guest serves.
+	 */
 	if (!o->own_id)
-		make_up_id(o);
+		made_up_id(o->build_id, o->path, &o->id);
 	if (program)
 		carry(d, o, program, &best);
 	else
@@ -305,21 +316,39 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 	return o;
 }
 
+void guest_dso_told(struct guest_dso *o)
+{
+	free(o->elf);
+	o->elf = NULL;
+	o->elf_len = 0;
+}
+
+/* Programs of 32 bits have another one. */
+static bool identify_vdso(const struct guest_dsos *d, uint64_t mm, struct linux_file_id *id)
+{
+	memset(id, 0, sizeof(*id));
+	return d->mm->mm_vdso_image == LINUX_NO_MEMBER ||
+	       memory_u64(d->memory, mm + d->mm->mm_vdso_image, &id->inode);
+}
+
 struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space)
 {
-	static const struct linux_file_id none;
-	struct guest_dso *o = find(d, &none);
 	cleanup_free uint8_t *bytes = NULL;
-	struct file_bytes b;
+	struct linux_file_id id;
 	struct file_source src;
+	struct file_bytes b;
+	struct guest_dso *o;
 
+	if (!identify_vdso(d, mm, &id))
+		return NULL;
+	o = find(d, &id);
 	if (o)
 		return o;
 	bytes = malloc(LINUX_VDSO_MAX);
 	b = (struct file_bytes){ .data = bytes };
 	if (bytes)
 		b.len = linux_vdso_read(d->mm, d->memory, mm, space, bytes);
-	o = b.len ? add(d, &none, "[vdso]") : NULL;
+	o = b.len ? add(d, &id, "[vdso]") : NULL;
 	if (!o)
 		return NULL;
 	src = file_source_of_bytes(&b);

@@ -21,11 +21,11 @@
 #define GUEST_BUILD_ID 20u
 
 struct guest_dso {
-	struct linux_file_id id; /* all zero: the vdso */
+	struct linux_file_id id; /* of a vdso: only inode, the kernel's image of it */
 	uint8_t build_id[GUEST_BUILD_ID];
 	bool own_id;  /* the file's; else made up from its identity, so that perf reads no other */
-	bool told;    /* the sink has elf already */
-	uint8_t *elf; /* owned; NULL: no names */
+	bool named;   /* there are names: elf, until the sink has it */
+	uint8_t *elf; /* owned */
 	size_t elf_len;
 	char *path;    /* where it was first seen */
 	char why[160]; /* why there are no names, or fewer than there could be; "" */
@@ -48,6 +48,8 @@ void guest_dsos_destroy(struct guest_dsos *d);
 struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path);
 /* The vdso of this process; space is its CR3. NULL: it cannot be read. */
 struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space);
+/* The sink has its elf, which is not needed any more. */
+void guest_dso_told(struct guest_dso *o);
 /* A build id made of a name, for what has none: perf takes what shares one for the same. */
 void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name);
 

@@ -2,6 +2,7 @@
 #include "profile/guest_maps.h"
 
 #include "base/cleanup.h"
+#include "profile/idmap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,28 +10,37 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A PCID, and which half of a pair of tables it is (page-table isolation). */
+#define CR3_FLAGS (UINT64_C(1) << 63 | 0x1fff)
+
 struct process {
 	uint32_t pid;
-	uint64_t mm;
-	struct linux_vmas vmas; /* announced */
-	uint64_t read_ns;	/* when they were read last */
+	uint64_t mm, program;	/* as in its task */
+	uint64_t space;		/* its CR3 without CR3_FLAGS; 0: not known yet */
+	struct linux_vmas vmas; /* announced since the sink heard of this program */
+	bool was_read;
+	uint64_t read_ns;  /* when it was tried last */
+	uint64_t retry_ns; /* how long that is enough */
 };
 
 struct guest_maps {
 	const struct linux_mm_layout *layout;
 	const struct memory *memory;
+	const struct guest_tasks *tasks;
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
 	struct sink *sink;
 	struct process *process;
 	size_t n, cap;
+	struct idmap by_pid; /* index of its process */
 	struct linux_vmas fresh;
 	struct guest_maps_stats stats;
 };
 
 int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
-		      const struct memory *memory, struct guest_dsos *dsos, struct guest_jit *jit,
-		      struct sink *sink, struct err *e)
+		      const struct memory *memory, const struct guest_tasks *tasks,
+		      struct guest_dsos *dsos, struct guest_jit *jit, struct sink *sink,
+		      struct err *e)
 {
 	struct guest_maps *g = calloc(1, sizeof(*g));
 
@@ -38,6 +48,7 @@ int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *lay
 		return err_set(e, ENOMEM, "out of memory");
 	g->layout = layout;
 	g->memory = memory;
+	g->tasks = tasks;
 	g->dsos = dsos;
 	g->jit = jit;
 	g->sink = sink;
@@ -50,6 +61,7 @@ static void forget_all(struct guest_maps *g)
 	for (size_t i = 0; i < g->n; i++)
 		linux_vmas_deinit(&g->process[i].vmas);
 	g->n = 0;
+	idmap_deinit(&g->by_pid);
 }
 
 void guest_maps_destroy(struct guest_maps *g)
@@ -67,12 +79,8 @@ const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g)
 	return &g->stats;
 }
 
-/* The newest first: a pid's last program is the one that runs. */
-static struct process *find(struct guest_maps *g, uint32_t pid, uint64_t mm)
+static struct process *add(struct guest_maps *g, uint32_t pid)
 {
-	for (size_t i = g->n; i-- > 0;)
-		if (g->process[i].pid == pid && g->process[i].mm == mm)
-			return &g->process[i];
 	if (g->n >= GUEST_MAPS_MAX_PROCESSES)
 		forget_all(g);
 	if (g->n == g->cap) {
@@ -84,9 +92,30 @@ static struct process *find(struct guest_maps *g, uint32_t pid, uint64_t mm)
 		g->process = grown;
 		g->cap = cap;
 	}
-	g->process[g->n] = (struct process){ .pid = pid, .mm = mm };
-	g->stats.processes++;
+	if (idmap_set(&g->by_pid, pid, (uint32_t)g->n) < 0)
+		return NULL;
+	g->process[g->n] = (struct process){ .pid = pid };
 	return &g->process[g->n++];
+}
+
+/* What the sink knows of this task's process; NULL: no memory. */
+static struct process *find(struct guest_maps *g, const struct guest_task *task)
+{
+	struct process *p;
+	uint32_t i;
+
+	p = idmap_get(&g->by_pid, task->pid, &i) ? &g->process[i] : add(g, task->pid);
+	if (!p || (p->mm == task->mm && p->program == task->program))
+		return p;
+	/* Another process or program: the sink has forgotten what there was. */
+	g->stats.processes++;
+	p->mm = task->mm;
+	p->program = task->program;
+	p->space = 0;
+	p->vmas.n = 0;
+	p->was_read = false;
+	p->retry_ns = GUEST_MAPS_RETRY_NS;
+	return p;
 }
 
 static struct guest_dso *dso_of(struct guest_maps *g, const struct process *p, uint64_t cr3,
@@ -110,6 +139,20 @@ static bool is_made_at_run_time(const struct linux_vma *v, const struct guest_ds
 	if (!v->file)
 		return !*name || !strcmp(name, "//anon");
 	return !(dso && dso->elf) && (!strncmp(name, "/memfd:", 7) || !strcmp(name, "/dev/zero"));
+}
+
+/* perf would look for names in the host's /tmp/perf-PID.map under these. */
+#define ANONYMOUS "[anonymous code]"
+
+/* As is_anon_memory() and is_no_dso_memory() of perf's util/map.c have it. */
+static bool is_anonymous_to_perf(const char *name)
+{
+	static const char *const start[] = { "//anon", "/dev/zero", "/anon_hugepage", "/SYSV" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(start); i++)
+		if (!strncmp(name, start[i], strlen(start[i])))
+			return true;
+	return false;
 }
 
 static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
@@ -140,14 +183,18 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 	dso = dso_of(g, p, cr3, v, name);
 	if (is_made_at_run_time(v, dso, name))
 		return guest_jit_map(g->jit, p->mm, &map, e);
+	if (is_anonymous_to_perf(name)) {
+		snprintf(name, LINUX_PATH_MAX, ANONYMOUS);
+		guest_dso_name_id(name_id, name);
+	}
 	if (dso) {
 		map.build_id = dso->build_id;
-		map.elf = dso->told ? NULL : dso->elf;
-		map.elf_len = map.elf ? dso->elf_len : 0;
+		map.elf = dso->elf;
+		map.elf_len = dso->elf_len;
 	}
 	ret = g->sink->ops->map(g->sink, &map, e);
 	if (!ret && dso)
-		dso->told = true;
+		guest_dso_told(dso);
 	return ret;
 }
 
@@ -157,12 +204,38 @@ static bool is_same(const struct linux_vma *a, const struct linux_vma *b)
 	       a->file == b->file;
 }
 
-static int read_again(struct guest_maps *g, struct process *p, uint64_t cr3, uint64_t time_ns,
-		      struct err *e)
+/* A walk that broke off tells nothing of what lies behind: it stays as it was. */
+static bool keep_rest(struct linux_vmas *fresh, const struct linux_vmas *old)
 {
+	uint64_t end = fresh->n ? fresh->v[fresh->n - 1].end : 0;
+	size_t i = 0;
+
+	while (i < old->n && old->v[i].start < end)
+		i++;
+	if (fresh->cap < fresh->n + old->n - i) {
+		size_t cap = fresh->n + old->n - i;
+		struct linux_vma *grown = reallocarray(fresh->v, cap, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		fresh->v = grown;
+		fresh->cap = cap;
+	}
+	if (i < old->n)
+		memcpy(fresh->v + fresh->n, old->v + i, (old->n - i) * sizeof(*old->v));
+	fresh->n += old->n - i;
+	return true;
+}
+
+static int read_again(struct guest_maps *g, struct process *p, const struct guest_task *task,
+		      uint64_t cr3, uint64_t time_ns, struct err *e)
+{
+	struct linux_vmas swap;
+	unsigned int news = 0;
 	enum linux_why why;
 	int ret = 0;
 
+	p->was_read = true;
 	p->read_ns = time_ns;
 	g->stats.reads++;
 	why = linux_mm_vmas(g->layout, g->memory, p->mm, LINUX_VM_EXEC, &g->fresh);
@@ -170,40 +243,67 @@ static int read_again(struct guest_maps *g, struct process *p, uint64_t cr3, uin
 		g->stats.failed++;
 		g->stats.why = linux_why_text(why);
 	}
-	/* What was found until then is in order, but not all: it adds, and takes nothing. */
+	/* An mm that was given back is soon another process's. */
+	if (!guest_tasks_has_mm(g->tasks, task)) {
+		g->stats.failed += why == LINUX_OK;
+		g->stats.why = "the process has ended";
+		return 0;
+	}
+	if (why != LINUX_OK && !keep_rest(&g->fresh, &p->vmas))
+		return err_set(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < g->fresh.n && !ret; i++) {
 		const struct linux_vma *v = &g->fresh.v[i],
 				       *old = linux_vmas_find(&p->vmas, v->start);
 
-		if (!old || !is_same(old, v))
-			ret = announce(g, p, cr3, v, time_ns, e);
+		if (old && is_same(old, v))
+			continue;
+		news++;
+		ret = announce(g, p, cr3, v, time_ns, e);
 	}
-	if (why == LINUX_OK || g->fresh.n) {
-		struct linux_vmas swap = p->vmas;
-
-		p->vmas = g->fresh;
-		g->fresh = swap;
-	}
+	if (news)
+		p->retry_ns = GUEST_MAPS_RETRY_NS;
+	swap = p->vmas;
+	p->vmas = g->fresh;
+	g->fresh = swap;
 	return ret;
 }
 
-int guest_maps_see(struct guest_maps *g, uint32_t pid, uint64_t mm, uint64_t cr3, uint64_t time_ns,
-		   const uint64_t *ip, unsigned int n, struct err *e)
+int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
+		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e)
 {
-	struct process *p = find(g, pid, mm);
+	struct process *p = find(g, task);
 	bool known = true;
+	uint64_t age, enough;
 	int ret = 0;
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < n; i++)
 		known &= linux_vmas_find(&p->vmas, ip[i]) != NULL;
-	if (!p->read_ns || time_ns - p->read_ns > GUEST_MAPS_REFRESH_NS ||
-	    (!known && time_ns - p->read_ns > GUEST_MAPS_RETRY_NS))
-		ret = read_again(g, p, cr3, time_ns, e);
+	/* Samples of several vCPUs may be a little out of order. */
+	age = time_ns > p->read_ns ? time_ns - p->read_ns : 0;
+	enough = known ? GUEST_MAPS_REFRESH_NS : p->retry_ns;
+	if (!p->was_read || age > enough) {
+		/* Addresses that are mapped nowhere come with each sample of a broken stack. */
+		if (!known && p->was_read && p->retry_ns < GUEST_MAPS_REFRESH_NS)
+			p->retry_ns *= 2;
+		ret = read_again(g, p, task, cr3, time_ns, e);
+	}
 	for (unsigned int i = 0; i < n; i++) {
 		g->stats.frames++;
 		g->stats.unmapped += !linux_vmas_find(&p->vmas, ip[i]);
 	}
 	return ret;
+}
+
+bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user)
+{
+	struct process *p = task->mm ? find(g, task) : NULL;
+	bool owns;
+
+	if (p && user)
+		p->space = cr3 & ~CR3_FLAGS;
+	owns = p && (!p->space || p->space == (cr3 & ~CR3_FLAGS));
+	g->stats.foreign += !owns;
+	return owns;
 }

@@ -11,9 +11,10 @@ struct guest_modules {
 	const struct memory *memory;
 	struct sink *sink;
 	struct linux_module_list now;
-	/* Gone from the list, but the sink still reads their symbols. */
-	struct linux_module *gone;
+	/* Of modules that are gone from the list; the sink still reads them. */
+	struct symtab **gone;
 	size_t ngone, gone_cap;
+	size_t kept; /* symbols in them */
 	struct unwind_region *region;
 	size_t nregions;
 	uint64_t hash, checked_ns;
@@ -37,12 +38,11 @@ int guest_modules_create(struct guest_modules **out, const struct linux_module_l
 
 void guest_modules_destroy(struct guest_modules *g)
 {
-	struct linux_module_list gone;
-
 	if (!g)
 		return;
-	gone = (struct linux_module_list){ .module = g->gone, .n = g->ngone };
-	linux_module_list_deinit(&gone);
+	for (size_t i = 0; i < g->ngone; i++)
+		symtab_destroy(g->gone[i]);
+	free(g->gone);
 	linux_module_list_deinit(&g->now);
 	free(g->region);
 	free(g);
@@ -59,12 +59,19 @@ const struct unwind_region *guest_modules_regions(const struct guest_modules *g,
 	return g->region;
 }
 
-static bool is_same(const struct linux_module *a, const struct linux_module *b)
+static bool is_same(const struct linux_module *old, const struct linux_module *m)
 {
-	return a->module == b->module && !strcmp(a->name, b->name) &&
-	       a->text.start == b->text.start && a->text.end == b->text.end &&
-	       a->build_id_len == b->build_id_len &&
-	       !memcmp(a->build_id, b->build_id, a->build_id_len);
+	if (old->module != m->module || strcmp(old->name, m->name) != 0 ||
+	    old->text.start != m->text.start || old->text.end != m->text.end ||
+	    old->build_id_len != m->build_id_len ||
+	    memcmp(old->build_id, m->build_id, m->build_id_len) != 0)
+		return false;
+	/* Init text goes away; where it comes, the module was loaded anew. */
+	if (m->init_text.end &&
+	    (m->init_text.start != old->init_text.start || m->init_text.end != old->init_text.end))
+		return false;
+	/* What couldn't be read while it was loading is tried once more. */
+	return old->symbols || old->state == m->state;
 }
 
 /* What was read of the same module before; it is taken out of the old list. */
@@ -112,44 +119,81 @@ static int announce(struct guest_modules *g, const struct linux_module *m, uint6
 	return g->sink->ops->module(g->sink, &p, e);
 }
 
-static int keep_gone(struct guest_modules *g, struct linux_module_list *old, struct err *e)
+/* So that nothing can fail when symbols that the sink has are moved there. */
+static int reserve_gone(struct guest_modules *g, struct err *e)
+{
+	size_t want = g->ngone + g->now.n;
+	struct symtab **grown;
+
+	if (want <= g->gone_cap)
+		return 0;
+	grown = reallocarray(g->gone, 2 * want, sizeof(struct symtab *));
+	if (!grown)
+		return err_set(e, ENOMEM, "out of memory");
+	g->gone = grown;
+	g->gone_cap = 2 * want;
+	return 0;
+}
+
+static void keep_gone(struct guest_modules *g, struct linux_module_list *old)
 {
 	for (size_t i = 0; i < old->n; i++) {
 		struct linux_module *o = &old->module[i];
 
-		if (!o->symbols && !o->orc && !o->init_orc)
+		if (!o->symbols)
 			continue;
-		if (g->ngone == g->gone_cap) {
-			size_t cap = g->gone_cap ? g->gone_cap * 2 : 16;
-			struct linux_module *grown = reallocarray(g->gone, cap, sizeof(*grown));
-
-			if (!grown)
-				return err_set(e, ENOMEM, "out of memory");
-			g->gone = grown;
-			g->gone_cap = cap;
-		}
-		g->gone[g->ngone++] = *o;
+		g->kept += symtab_count(o->symbols);
+		g->gone[g->ngone++] = o->symbols;
 		o->symbols = NULL;
-		o->orc = o->init_orc = NULL;
 	}
-	return 0;
 }
 
-static int set_regions(struct guest_modules *g, struct err *e)
+static void load(struct guest_modules *g, struct linux_module *m)
 {
-	struct unwind_region *r = calloc(2 * g->now.n + 1, sizeof(*r));
+	struct err why = { 0 };
 
-	if (!r)
-		return err_set(e, ENOMEM, "out of memory");
+	linux_module_load(g->layout, g->memory, m, &why);
+	if (g->kept > GUEST_MODULES_MAX_KEPT) {
+		symtab_destroy(m->symbols);
+		m->symbols = NULL;
+	}
+	g->stats.seen++;
+	g->stats.without_symbols += !m->symbols;
+	g->stats.without_orc += !m->orc;
+}
+
+/*
+ * From the old list to the fresh one. The unwinder's regions follow in any case: they
+ * point into the tables of the old one. Returns the first error of the sink.
+ */
+static int replace(struct guest_modules *g, struct linux_module_list *fresh,
+		   struct unwind_region *region, uint64_t time_ns, struct err *e)
+{
+	struct linux_module_list old = g->now;
+	int ret = 0;
+
+	g->now = *fresh;
+	for (size_t i = 0; i < g->now.n; i++) {
+		struct linux_module *m = &g->now.module[i];
+
+		if (take_known(&old, m))
+			continue;
+		load(g, m);
+		if (!ret)
+			ret = announce(g, m, time_ns, e);
+	}
 	free(g->region);
-	g->region = r;
-	g->nregions = linux_module_regions(&g->now, r, 2 * g->now.n);
-	return 0;
+	g->region = region;
+	g->nregions = linux_module_regions(&g->now, region, 2 * g->now.n);
+	keep_gone(g, &old);
+	linux_module_list_deinit(&old);
+	return ret;
 }
 
-static int read_list(struct guest_modules *g, uint64_t time_ns, struct err *e)
+static int read_list(struct guest_modules *g, uint64_t hash, uint64_t time_ns, struct err *e)
 {
-	struct linux_module_list fresh, old;
+	struct linux_module_list fresh;
+	struct unwind_region *region;
 	struct err why = { 0 };
 	int ret = linux_module_list(g->layout, g->memory, &fresh, &why);
 
@@ -157,23 +201,21 @@ static int read_list(struct guest_modules *g, uint64_t time_ns, struct err *e)
 		g->stats.failed++;
 		return ret == -ENOMEM ? err_set(e, ENOMEM, "out of memory") : 0;
 	}
-	old = g->now;
-	g->now = fresh;
-	ret = 0;
-	for (size_t i = 0; i < fresh.n && !ret; i++) {
-		struct linux_module *m = &g->now.module[i];
-
-		if (take_known(&old, m))
-			continue;
-		linux_module_load(g->layout, g->memory, m, &why);
-		g->stats.seen++;
-		g->stats.without_symbols += !m->symbols;
-		g->stats.without_orc += !m->orc;
-		ret = announce(g, m, time_ns, e);
+	if (fresh.cut) {
+		/* It changes right now: what it lacks isn't gone. */
+		g->stats.failed++;
+		linux_module_list_deinit(&fresh);
+		return 0;
 	}
-	ret = ret ? ret : keep_gone(g, &old, e);
-	linux_module_list_deinit(&old);
-	return ret ? ret : set_regions(g, e);
+	ret = reserve_gone(g, e);
+	region = ret ? NULL : calloc(2 * fresh.n + 1, sizeof(*region));
+	if (!region) {
+		linux_module_list_deinit(&fresh);
+		return ret ? ret : err_set(e, ENOMEM, "out of memory");
+	}
+	g->checked = true;
+	g->hash = hash;
+	return replace(g, &fresh, region, time_ns, e);
 }
 
 static bool is_covered(const struct guest_modules *g, uint64_t ip)
@@ -188,18 +230,15 @@ int guest_modules_see(struct guest_modules *g, uint64_t ip, bool in_kernel, uint
 		      struct err *e)
 {
 	bool strange = !in_kernel && !is_covered(g, ip);
-	uint64_t age = time_ns - g->checked_ns, hash;
+	/* Samples of several vCPUs may be a little out of order. */
+	uint64_t age = time_ns > g->checked_ns ? time_ns - g->checked_ns : 0, hash;
 
-	if (g->checked && age < (strange ? GUEST_MODULES_RETRY_NS : GUEST_MODULES_CHECK_NS))
+	if (g->checked_ns && age < (strange ? GUEST_MODULES_RETRY_NS : GUEST_MODULES_CHECK_NS))
 		return 0;
 	g->checked_ns = time_ns;
 	if (linux_module_hash(g->layout, g->memory, &hash) < 0) {
 		g->stats.failed++;
 		return 0;
 	}
-	if (g->checked && hash == g->hash)
-		return 0;
-	g->checked = true;
-	g->hash = hash;
-	return read_list(g, time_ns, e);
+	return g->checked && hash == g->hash ? 0 : read_list(g, hash, time_ns, e);
 }

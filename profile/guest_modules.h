@@ -4,7 +4,7 @@
  * to the unwinder.
  *
  * The list is followed by a cheap hash now and then, and at once when a sample lies
- * where no known code is. Used by the consumer's thread alone.
+ * where no known code is. What is read while it changes counts for nothing. Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_GUEST_MODULES_H
 #define KVMPROF_PROFILE_GUEST_MODULES_H
@@ -15,6 +15,11 @@
 
 #define GUEST_MODULES_CHECK_NS 100000000u
 #define GUEST_MODULES_RETRY_NS 2000000u
+/*
+ * Symbols of modules that are gone stay until the sink's end(). A guest that loads
+ * and unloads all day gets no more names when so many symbols are kept.
+ */
+#define GUEST_MODULES_MAX_KEPT (2u << 20)
 
 struct guest_modules_stats {
 	uint64_t seen; /* modules, each time they came */

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest_search.h"
 
+/* Samples of several vCPUs may be a little out of order. */
+static bool is_due(uint64_t now_ns, uint64_t last_ns)
+{
+	return now_ns > last_ns && now_ns - last_ns > GUEST_SEARCH_NS;
+}
+
 bool guest_search_tasks(struct guest_search *g, struct target_linux *l, const struct memory *m,
 			const struct sample *s)
 {
 	struct linux_task_layout found = l->task;
 
 	if (l->have_task || !l->have_current || s->task.state != SAMPLE_TASK_POINTER ||
-	    (g->tasks_ns && s->time_ns - g->tasks_ns < GUEST_SEARCH_NS))
+	    !is_due(s->time_ns, g->tasks_ns))
 		return false;
 	g->tasks_ns = s->time_ns;
 	if (linux_task_from_content(&found, m, &l->task_note) < 0)
@@ -55,7 +61,7 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 	    s->mode != SAMPLE_USER)
 		return false;
 	remember(g, s);
-	if (g->maps_ns && s->time_ns - g->maps_ns < GUEST_SEARCH_NS)
+	if (!is_due(s->time_ns, g->maps_ns))
 		return false;
 	g->maps_ns = s->time_ns;
 	if (!g->mm_found && linux_mm_layout_find(&l->mm, m, g->known, g->n, &l->mm_note) < 0)

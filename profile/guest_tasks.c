@@ -16,6 +16,7 @@ struct guest_tasks {
 	bool members, idle_told;
 	struct guest_task *task;
 	uint32_t n, cap;
+	uint64_t programs;    /* the last number given */
 	uint32_t slot[SLOTS]; /* 1 + index of a task; untouched pages cost nothing */
 };
 
@@ -51,17 +52,42 @@ const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t)
 	return &t->stats;
 }
 
-/* Room for one more; when the table is full all is forgotten, and told again. */
+/* The slot of this number, or the free one where it belongs. */
+static uint32_t *find_slot(struct guest_tasks *t, uint32_t tid)
+{
+	uint32_t at = tid * 0x9e3779b1u >> 8;
+
+	for (;; at++) {
+		uint32_t *slot = &t->slot[at % SLOTS];
+
+		if (!*slot || t->task[*slot - 1].tid == tid)
+			return slot;
+	}
+}
+
+/* Those that are gone; when that would soon have to be done again, all. */
+static void forget_some(struct guest_tasks *t)
+{
+	uint32_t kept = 0;
+
+	memset(t->slot, 0, sizeof(t->slot));
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->task[i].used && !t->task[i].gone)
+			t->task[kept++] = t->task[i];
+	t->n = kept > GUEST_TASKS_MAX / 4 * 3 ? 0 : kept;
+	for (uint32_t i = 0; i < t->n; i++)
+		*find_slot(t, t->task[i].tid) = i + 1;
+}
+
+/* Room for a task and its process, so that neither moves when the other is added. */
 static int make_room(struct guest_tasks *t, struct err *e)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : 64;
 	struct guest_task *grown;
 
-	if (t->n >= GUEST_TASKS_MAX) {
-		memset(t->slot, 0, sizeof(t->slot));
-		t->n = 0;
-	}
-	if (t->n < t->cap)
+	if (t->n + 2 > GUEST_TASKS_MAX)
+		forget_some(t);
+	if (t->n + 2 <= t->cap)
 		return 0;
 	grown = reallocarray(t->task, cap, sizeof(*grown));
 	if (!grown)
@@ -74,19 +100,13 @@ static int make_room(struct guest_tasks *t, struct err *e)
 /* The task of that number, or a fresh one; there is room. */
 static struct guest_task *find(struct guest_tasks *t, uint32_t tid)
 {
-	uint32_t at = tid * 0x9e3779b1u >> 8;
+	uint32_t *slot = find_slot(t, tid);
 
-	for (;; at++) {
-		uint32_t *slot = &t->slot[at % SLOTS];
-
-		if (*slot && t->task[*slot - 1].tid != tid)
-			continue;
-		if (!*slot) {
-			t->task[t->n] = (struct guest_task){ .tid = tid };
-			*slot = ++t->n;
-		}
-		return &t->task[*slot - 1];
+	if (!*slot) {
+		t->task[t->n] = (struct guest_task){ .tid = tid };
+		*slot = ++t->n;
 	}
+	return &t->task[*slot - 1];
 }
 
 /* What the guest wrote, as text that a file and a terminal can hold. */
@@ -118,36 +138,35 @@ static void parent_of(const struct guest_tasks *t, const struct sample_task *k, 
 	}
 }
 
-static int announce(struct guest_tasks *t, struct guest_task *k, const struct sample *s,
-		    struct err *e)
+/* Has the number gone to another task? */
+static bool is_other(const struct guest_tasks *t, const struct guest_task *k,
+		     const struct sample_task *now)
 {
-	const struct sample_task *now = &s->task;
-	char comm[SAMPLE_COMM + 1];
+	if (k->guessed)
+		return false;
+	return t->layout->start_time != LINUX_TASK_NONE ? k->start != now->start
+							: k->addr != now->addr;
+}
+
+/*
+ * Does it run another program in the same process, whose mappings are new? A kernel
+ * thread may take on a process's address space for a while and keeps its name then.
+ */
+static bool is_exec(const struct guest_task *k, const struct sample_task *now, const char *comm)
+{
+	if (now->tid != now->pid || !now->mm || k->guessed)
+		return false;
+	return k->mm ? k->mm != now->mm : strcmp(comm, k->comm) != 0;
+}
+
+static int announce(struct guest_tasks *t, struct guest_task *k, const struct sample_task *now,
+		    uint64_t time_ns, struct err *e)
+{
+	const struct guest_task before = *k;
+	bool known = k->used && !k->gone, fresh = !known || is_other(t, k, now), exec;
 	uint32_t ppid, ptid;
-	bool exec;
 	int ret = 0;
 
-	copy_comm(comm, now->comm);
-	if (k->used && !k->gone && k->start != now->start) {
-		ret = t->sink->ops->exit(t->sink, k->pid, k->tid, s->time_ns, e);
-		t->stats.exits++;
-		k->gone = true;
-	}
-	if (!ret && (!k->used || k->gone)) {
-		parent_of(t, now, &ppid, &ptid);
-		ret = t->sink->ops->fork(t->sink, now->pid, now->tid, ppid, ptid, s->time_ns, e);
-		t->stats.seen++;
-		exec = now->mm && now->tid == now->pid;
-	} else {
-		/* Another program in the same process: its mappings are new. */
-		exec = now->mm && now->mm != k->mm;
-		if (!exec && !strcmp(comm, k->comm)) {
-			k->mm = now->mm;
-			return ret;
-		}
-	}
-	if (!ret)
-		ret = t->sink->ops->comm(t->sink, now->pid, now->tid, comm, exec, s->time_ns, e);
 	*k = (struct guest_task){
 		.used = true,
 		.tid = now->tid,
@@ -155,8 +174,68 @@ static int announce(struct guest_tasks *t, struct guest_task *k, const struct sa
 		.addr = now->addr,
 		.mm = now->mm,
 		.start = now->start,
+		.program = before.program,
 	};
-	memcpy(k->comm, comm, sizeof(comm));
+	copy_comm(k->comm, now->comm);
+	exec = fresh ? now->mm && now->tid == now->pid : is_exec(&before, now, k->comm);
+	if (fresh || exec)
+		k->program = ++t->programs;
+	if (known && fresh) {
+		t->stats.exits++;
+		ret = t->sink->ops->exit(t->sink, before.pid, before.tid, time_ns, e);
+	}
+	if (!ret && fresh) {
+		t->stats.seen++;
+		parent_of(t, now, &ppid, &ptid);
+		ret = t->sink->ops->fork(t->sink, now->pid, now->tid, ppid, ptid, time_ns, e);
+	}
+	if (ret || (!fresh && !exec && !strcmp(before.comm, k->comm)))
+		return ret;
+	return t->sink->ops->comm(t->sink, now->pid, now->tid, k->comm, exec, time_ns, e);
+}
+
+/* The process of a thread, as its structure describes it. */
+static bool read_leader(const struct guest_tasks *t, const struct sample_task *thread,
+			struct sample_task *out)
+{
+	const struct linux_task_layout *l = t->layout;
+	const struct memory *m = t->memory;
+	uint64_t at;
+
+	*out = (struct sample_task){ .state = SAMPLE_TASK_FOUND };
+	if (!t->members || !memory_u64(m, thread->addr + l->group_leader, &at) ||
+	    !memory_u32(m, at + l->pid, &out->tid) || !memory_u32(m, at + l->tgid, &out->pid) ||
+	    !memory_u64(m, at + l->mm, &out->mm) ||
+	    !memory_read(m, MEMORY_KERNEL, at + l->comm, out->comm, SAMPLE_COMM) ||
+	    (l->start_time != LINUX_TASK_NONE && !memory_u64(m, at + l->start_time, &out->start)))
+		return false;
+	out->addr = at;
+	return out->tid == thread->pid && out->pid == thread->pid;
+}
+
+/* A thread's process, announced; fresh: the thread is news, so its process may be, too. */
+static int see_leader(struct guest_tasks *t, const struct sample_task *now, bool fresh,
+		      uint64_t time_ns, uint64_t *program, struct err *e)
+{
+	struct guest_task *k = find(t, now->pid);
+	bool known = k->used && !k->gone;
+	struct sample_task leader;
+	int ret = 0;
+
+	if (!known || fresh) {
+		if (read_leader(t, now, &leader)) {
+			/* Its main thread may have ended before the others. */
+			leader.mm = leader.mm ? leader.mm : now->mm;
+			ret = announce(t, k, &leader, time_ns, e);
+		} else if (!known) {
+			leader = *now;
+			leader.tid = now->pid;
+			leader.addr = leader.start = 0;
+			ret = announce(t, k, &leader, time_ns, e);
+			k->guessed = true;
+		}
+	}
+	*program = k->program;
 	return ret;
 }
 
@@ -180,11 +259,24 @@ static int see_unknown(struct guest_tasks *t, const struct sample *s, uint32_t *
 	return t->sink->ops->comm(t->sink, *pid, *tid, "(unknown)", false, s->time_ns, e);
 }
 
+/*
+ * A task may be called anything: what doesn't print is no reason to take its samples
+ * from it. But the kernel always ends the name.
+ */
+static bool is_believable(const struct sample_task *k)
+{
+	enum linux_task_doubt doubt = linux_task_check(k->tid, k->pid, k->comm);
+
+	return doubt == LINUX_TASK_GOOD ||
+	       (doubt == LINUX_TASK_BAD_COMM && memchr(k->comm, '\0', SAMPLE_COMM));
+}
+
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e)
 {
 	const struct sample_task *now = &s->task;
 	struct guest_task *k;
+	uint64_t program = 0;
 	int ret;
 
 	*out = NULL;
@@ -194,8 +286,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
 	}
-	if (now->state != SAMPLE_TASK_FOUND ||
-	    linux_task_check(now->tid, now->pid, now->comm) != LINUX_TASK_GOOD)
+	if (now->state != SAMPLE_TASK_FOUND || !is_believable(now))
 		return see_unknown(t, s, pid, tid, e);
 	if (now->tid == 0)
 		return see_idle(t, pid, tid, s->time_ns, e);
@@ -203,11 +294,39 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	if (ret)
 		return ret;
 	k = find(t, now->tid);
-	ret = announce(t, k, s, e);
+	if (now->tid != now->pid) {
+		bool fresh = !k->used || k->gone || is_other(t, k, now);
+
+		ret = see_leader(t, now, fresh, s->time_ns, &program, e);
+	}
+	ret = ret ? ret : announce(t, k, now, s->time_ns, e);
+	if (now->tid != now->pid)
+		k->program = program;
 	*pid = now->pid;
 	*tid = now->tid;
 	*out = k;
 	return ret;
+}
+
+/* Is its structure still its own? */
+static bool is_there(const struct guest_tasks *t, const struct guest_task *k)
+{
+	const struct linux_task_layout *l = t->layout;
+	uint32_t pid;
+	uint64_t start;
+
+	if (!memory_u32(t->memory, k->addr + l->pid, &pid) || pid != k->tid)
+		return false;
+	return l->start_time == LINUX_TASK_NONE ||
+	       (memory_u64(t->memory, k->addr + l->start_time, &start) && start == k->start);
+}
+
+bool guest_tasks_has_mm(const struct guest_tasks *t, const struct guest_task *task)
+{
+	uint64_t mm;
+
+	return t->members && is_there(t, task) &&
+	       memory_u64(t->memory, task->addr + t->layout->mm, &mm) && mm == task->mm;
 }
 
 int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e)
@@ -216,16 +335,18 @@ int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e)
 
 	for (uint32_t i = 0; t->members && i < t->n && !ret; i++) {
 		struct guest_task *k = &t->task[i];
-		struct linux_task task;
 
-		if (!k->used || k->gone)
+		if (!k->used || k->gone || k->guessed)
 			continue;
-		if (linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
-		    task.pid == k->tid && task.start_time == k->start)
-			continue;
-		k->gone = true;
-		t->stats.exits++;
-		ret = t->sink->ops->exit(t->sink, k->pid, k->tid, now_ns, e);
+		if (is_there(t, k)) {
+			k->missing_ns = 0;
+		} else if (!k->missing_ns) {
+			k->missing_ns = now_ns;
+		} else {
+			k->gone = true;
+			t->stats.exits++;
+			ret = t->sink->ops->exit(t->sink, k->pid, k->tid, k->missing_ns, e);
+		}
 	}
 	return ret;
 }

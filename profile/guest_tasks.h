@@ -4,8 +4,10 @@
  *
  * A task is announced (fork, comm) before its first sample and again when its
  * name or program changes; its exit is told when its number turns up with another
- * start time, or when its structure is found to be another's. Tasks that no sample
- * met are not known. Used by the consumer's thread alone.
+ * start time, or when its structure is found to be another's twice. A process is
+ * announced before its threads: else it would be news when it is sampled itself, and
+ * the sink forget what it has mapped. Other tasks that no sample met are not known.
+ * Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_GUEST_TASKS_H
 #define KVMPROF_PROFILE_GUEST_TASKS_H
@@ -14,7 +16,7 @@
 #include "profile/sink.h"
 #include "symbolizer/linux_task.h"
 
-/* Tasks that are remembered; beyond it the table starts anew and tells them again. */
+/* Tasks that are remembered; beyond it those that are gone are forgotten, or all. */
 #define GUEST_TASKS_MAX 65536u
 /* The number of a sample whose task could not be read; perf prints it as ":-1". */
 #define GUEST_TASK_UNKNOWN UINT32_MAX
@@ -22,8 +24,15 @@
 struct guest_task {
 	uint32_t tid, pid;
 	uint64_t addr, mm, start;
+	/*
+	 * Another number whenever the sink was told something (fork, exec) that makes it
+	 * forget the process's mappings. Threads have their process's.
+	 */
+	uint64_t program;
+	uint64_t missing_ns; /* when a sweep did not find it; 0: it was there */
 	char comm[SAMPLE_COMM + 1];
 	bool used, gone;
+	bool guessed; /* a process known from one of its threads alone */
 };
 
 struct guest_tasks_stats {
@@ -51,8 +60,14 @@ void guest_tasks_destroy(struct guest_tasks *t);
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e);
 
-/* Tell the exits of tasks that are gone at now_ns; looks at all: call it now and then. */
+/*
+ * Tell the exits of tasks that are gone; looks at all: call it now and then. A task
+ * has to be missing at two calls, as samples of it may still wait in a ring.
+ */
 int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e);
+
+/* Does the task have this mm at this moment? Else what is read there is somebody else's. */
+bool guest_tasks_has_mm(const struct guest_tasks *t, const struct guest_task *task);
 
 const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t);
 

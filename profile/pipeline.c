@@ -117,7 +117,7 @@ static bool hold(struct pipeline *p, const struct sample *s)
 {
 	static const uint8_t zeros[8];
 	struct sample head = *s;
-	size_t len = sample_size(s);
+	size_t len = sample_size(s), before = p->held.len;
 
 	if (p->held.len + len + sizeof(zeros) > PIPELINE_MAX_HELD)
 		return false;
@@ -129,8 +129,13 @@ static bool hold(struct pipeline *p, const struct sample *s)
 	buf_add(&p->held, &head, sizeof(head));
 	buf_add(&p->held, (const uint8_t *)s + sizeof(head), len - sizeof(head));
 	buf_add(&p->held, zeros, -len & 7);
+	if (p->held.failed) {
+		/* No half of a sample. */
+		p->held.len = before;
+		return false;
+	}
 	p->stats.held++;
-	return !p->held.failed;
+	return true;
 }
 
 static void release_held(struct pipeline *p)

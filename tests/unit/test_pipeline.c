@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Samples that wait until it is known where the kernel is. The machine is two rings. */
+#include "profile/pipeline.h"
+
+#include "tests/unit/guest_fixture.h"
+#include "tests/unit/kslide_fixture.h"
+
+#include <setjmp.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define VCPUS 2u
+
+struct vm {
+	struct gmem mem;
+	struct ring ring[VCPUS];
+	enum vm_end_reason end;
+};
+
+const struct gmem *vm_memory(const struct vm *vm)
+{
+	return &vm->mem;
+}
+
+unsigned int vm_vcpus(const struct vm *vm)
+{
+	(void)vm;
+	return VCPUS;
+}
+
+struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
+{
+	return &vm->ring[vcpu];
+}
+
+void vm_end(struct vm *vm, enum vm_end_reason reason)
+{
+	vm->end = reason;
+}
+
+void vm_set_slide(struct vm *vm, uint64_t slide)
+{
+	(void)vm;
+	(void)slide;
+}
+
+void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
+{
+	(void)vm;
+	(void)plan;
+}
+
+void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
+{
+	(void)vm;
+	*low = 0x3000000;
+	*high = 0x3010000;
+}
+
+/* What reaches the sink: how many, in which order, and where the kernel() was. */
+static struct {
+	struct gf_sink s;
+	struct sink_ops ops;
+	uint64_t samples, out_of_order, last_ns, lost;
+	uint64_t before_kernel, fail_at;
+	bool kernel;
+} seen;
+
+static int take_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
+{
+	seen.kernel = true;
+	return gf_kernel(s, k, e);
+}
+
+static int take_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
+{
+	(void)s;
+	seen.samples++;
+	seen.before_kernel += !seen.kernel;
+	seen.out_of_order += sample->time_ns < seen.last_ns;
+	seen.last_ns = sample->time_ns;
+	return seen.samples == seen.fail_at ? err_set(e, ENOSPC, "the disk is full") : 0;
+}
+
+static int take_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e)
+{
+	(void)s;
+	(void)cpu;
+	(void)time_ns;
+	(void)e;
+	seen.lost += count;
+	return 0;
+}
+
+static struct vm vm;
+static struct target target;
+static struct pipeline *pipeline;
+static uint8_t file[FIX_FILE];
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&vm, 0, sizeof(vm));
+	memset(&target, 0, sizeof(target));
+	memset(&seen, 0, sizeof(seen));
+	gf_sink_init(&seen.s);
+	seen.ops = *seen.s.sink.ops;
+	seen.ops.kernel = take_kernel;
+	seen.ops.sample = take_sample;
+	seen.ops.lost = take_lost;
+	seen.s.sink.ops = &seen.ops;
+	for (unsigned int i = 0; i < VCPUS; i++)
+		if (ring_init(&vm.ring[i], 16u << 20))
+			return -1;
+	fix_elf(file);
+	if (gmem_alloc(&vm.mem, 4u << 20, NULL) ||
+	    kimage_parse(&target.kernel, "fixture", file, FIX_FILE, NULL))
+		return -1;
+	target.image.elf = file;
+	target.image.elf_len = FIX_FILE;
+	target.image.is_linux = true;
+	target.symbols = fix_symbols(true);
+	return target.symbols ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	pipeline_destroy(pipeline);
+	pipeline = NULL;
+	target_close(&target);
+	gf_sink_deinit(&seen.s);
+	for (unsigned int i = 0; i < VCPUS; i++)
+		ring_deinit(&vm.ring[i]);
+	gmem_free(&vm.mem);
+	return 0;
+}
+
+static void start(bool moves)
+{
+	const struct guest_options opt = { .moves = moves,
+					   .files = { .system_debug = "", .cache = "" } };
+	struct err e = { 0 };
+
+	if (pipeline_start(&pipeline, &target, &vm, &seen.s.sink, &opt, NULL, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* A sample with so much stack; waits for room. */
+static void put(unsigned int vcpu, uint64_t time_ns, uint64_t rip, uint32_t stack_len)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	struct sample *s;
+
+	while (!(s = ring_reserve(&vm.ring[vcpu], sizeof(*s) + stack_len)))
+		nanosleep(&nap, NULL);
+	memset(s, 0, sizeof(*s));
+	s->version = SAMPLE_VERSION;
+	s->vcpu = (uint16_t)vcpu;
+	s->reason = SAMPLE_TIMER;
+	s->mode = SAMPLE_KERNEL;
+	s->time_ns = time_ns;
+	s->weight_ns = 1000;
+	s->regs.rip = rip;
+	s->regs.cs = 0x10;
+	s->regs.gpr[GPR_RSP] = FIX_TEXT - 0x100000;
+	if (stack_len) {
+		s->nslices = 1;
+		s->slice[0] = (struct sample_slice){ FIX_TEXT - 0x100000, 0, stack_len };
+		memset(s->stack, 0, stack_len);
+	}
+	s->stack_len = stack_len;
+	ring_commit(&vm.ring[vcpu], sizeof(*s) + stack_len);
+}
+
+static int finish(struct pipeline_stats *stats, struct err *e)
+{
+	struct stack crash;
+
+	return pipeline_finish(pipeline, stats, &crash, e);
+}
+
+/* Nothing tells where the kernel is: at the end all that was held is written, without names. */
+static void all_held_until_the_end(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	start(true);
+	for (uint64_t i = 0; i < 1000; i++)
+		put(i % 3 == 0, 1000 + i, i % 2 ? 0x3000100 : FIX_TEXT + 0x100, (uint32_t)(i % 50));
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.held, 1000);
+	assert_int_equal(stats.samples, 1000);
+	assert_int_equal(stats.weight_ns, 1000000);
+	assert_int_equal(seen.samples, 1000);
+	assert_int_equal(seen.before_kernel, 0);
+	assert_non_null(strstr(gf_log(&seen.s), "kernel 0 0\n"));
+}
+
+/* More than may wait: from then on nothing does. */
+static void no_more_can_be_held(void **state)
+{
+	const uint32_t len = SAMPLE_MAX_SLICE;
+	const uint64_t max = PIPELINE_MAX_HELD / (sizeof(struct sample) + len);
+	struct pipeline_stats stats;
+
+	(void)state;
+	start(true);
+	for (uint64_t i = 0; i < max + 500; i++)
+		put(0, 1000 + i, FIX_TEXT + 0x100, len);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_in_range(stats.held, max - 2, max);
+	assert_int_equal(stats.samples, max + 500);
+	assert_int_equal(seen.samples, max + 500);
+	assert_int_equal(seen.before_kernel | seen.out_of_order, 0);
+}
+
+static void nothing_is_held_of_a_kernel_that_stays(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	start(false);
+	for (uint64_t i = 0; i < 100; i++)
+		put(0, 1000 + i, FIX_SYSCALL + 1, 64);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.held, 0);
+	assert_int_equal(stats.samples, 100);
+	assert_int_equal(stats.unsymbolized, 0);
+}
+
+static void samples_lost(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	start(false);
+	ring_drop(&vm.ring[1]);
+	ring_drop(&vm.ring[1]);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.dropped, 2);
+	assert_int_equal(seen.lost, 2);
+}
+
+/* The machine is asked to end, the rest is counted but not written, the first error told. */
+static void disk_that_is_full(void **state)
+{
+	struct pipeline_stats stats;
+	struct err e = { 0 };
+
+	(void)state;
+	start(true);
+	seen.fail_at = 10;
+	for (uint64_t i = 0; i < 100; i++)
+		put(0, 1000 + i, FIX_TEXT + 0x100, 64);
+	assert_int_equal(finish(&stats, &e), -ENOSPC);
+	assert_string_equal(e.text, "the disk is full");
+	assert_int_equal(vm.end, VM_END_ERROR);
+	assert_int_equal(seen.samples, 10);
+	assert_int_equal(stats.samples, 100);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(all_held_until_the_end),
+		T(no_more_can_be_held),
+		T(nothing_is_held_of_a_kernel_that_stays),
+		T(samples_lost),
+		T(disk_that_is_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
