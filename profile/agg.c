@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/agg.h"
 
+#include "base/cleanup.h"
+#include "profile/texts.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +28,7 @@ struct agg_private {
 	bool filtered;	   /* samples have to pass something */
 	struct names *names;
 	struct tasks *tasks;
+	struct texts lines; /* of rows */
 	struct stack_sum *stack;
 	size_t nstacks, stack_cap;
 	uint32_t *slot; /* index + 1 into stack; 0 is free */
@@ -191,6 +196,7 @@ void agg_destroy(struct agg *a)
 	free(a->priv->slot);
 	free(a->priv->row_slot);
 	free(a->priv->row_hash);
+	texts_deinit(&a->priv->lines);
 	free(a->priv);
 	free(a->row);
 	free(a);
@@ -289,10 +295,36 @@ static int find_row(struct agg *a, const struct agg_frame *f, struct agg_row **o
 	v->row_hash[a->nrows] = hash;
 	row = &a->row[a->nrows++];
 	*row = (struct agg_row){ .frame = *f };
+	if (f->symbol)
+		row->frame.name = display_name(v->config.display, f->symbol, f->mode != AGG_USER);
 	memcpy(row->value, value, nkeys * sizeof(value[0]));
 	v->row_slot[at] = (uint32_t)a->nrows;
 	*out = row;
 	return 0;
+}
+
+/*
+ * Of the instruction itself, where calls were inlined: the frame's own line is that of
+ * the innermost call. Kernel frames only, as srcline has the kernel's.
+ */
+static int line_of(struct agg_private *v, const struct perfdata_frame *f, uint64_t addr,
+		   const char **out)
+{
+	struct srcline_result at = { 0 };
+	cleanup_free char *text = NULL;
+
+	*out = NULL;
+	if (v->config.lines && (v->need & AGG_NEED_LINE) && f->kernel)
+		at = srcline_of(v->config.lines, addr);
+	if (!at.n || !at.frame[0].line)
+		return 0;
+	if (asprintf(&text, "%s:%u", at.frame[0].file ? at.frame[0].file : "??", at.frame[0].line) <
+	    0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	*out = texts_add(&v->lines, text);
+	return *out ? 0 : -ENOMEM;
 }
 
 static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
@@ -322,7 +354,7 @@ static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
 			a->mode_weight[frame.mode] += s->weight;
 		if (c->dso.n && !passes_dso(&c->dso, name.dso))
 			continue;
-		if (find_row(a, &frame, &row) < 0)
+		if (line_of(a->priv, &f, addr, &frame.line) < 0 || find_row(a, &frame, &row) < 0)
 			return -ENOMEM;
 		if (f.innermost) {
 			row->self += s->weight;

@@ -13,8 +13,10 @@
 #ifndef KVMPROF_PROFILE_AGG_H
 #define KVMPROF_PROFILE_AGG_H
 
+#include "profile/display_name.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
+#include "profile/srcline.h"
 #include "profile/tasks.h"
 
 #define AGG_MAX_KEYS 8u
@@ -33,6 +35,8 @@ const char *agg_mode_name(enum agg_mode mode);
 /* One frame with what its sample knows: all that a key may group by. */
 struct agg_frame {
 	const struct symbol *symbol; /* NULL: unnamed, then addr tells them apart */
+	const char *name;	     /* of the symbol, as it is shown; NULL: unnamed */
+	const char *line;	     /* "path:line", one pointer for one text; NULL: not known */
 	uint64_t addr;		     /* looked up */
 	const char *dso;
 	enum agg_mode mode;
@@ -51,6 +55,7 @@ enum agg_need {
 	AGG_NEED_PID = 2,
 	AGG_NEED_TID = 4,
 	AGG_NEED_CPU = 8,
+	AGG_NEED_LINE = 16, /* of the sample, nothing: it follows from the addresses */
 };
 
 struct agg_key {
@@ -89,6 +94,8 @@ struct agg_config {
 	bool exact; /* chain addresses are to be looked up as they are (else callers at ip - 1) */
 	const struct agg_key *key[AGG_MAX_KEYS];
 	unsigned int nkeys;
+	struct display_names *display; /* borrowed; NULL: names as they are */
+	struct srcline *lines;	       /* borrowed; NULL: no lines, also where a key needs them */
 	/* Samples that do not pass are not counted at all. */
 	struct agg_numbers pid, tid, cpu;
 	struct agg_texts comm;

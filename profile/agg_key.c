@@ -128,7 +128,7 @@ static struct agg_value sym_value(const struct agg_frame *f)
 
 static int sym_compare(const struct tasks *t, const struct agg_frame *x, const struct agg_frame *y)
 {
-	int d = strcmp(x->symbol ? x->symbol->name : "", y->symbol ? y->symbol->name : "");
+	int d = strcmp(x->symbol ? x->name : "", y->symbol ? y->name : "");
 
 	if (!d)
 		d = dso_compare(t, x, y);
@@ -142,9 +142,34 @@ static const char *sym_format(const struct tasks *t, const struct agg_frame *f, 
 {
 	(void)t;
 	if (f->symbol)
-		return f->symbol->name;
+		return f->name;
 	snprintf(buf, size, "0x%016" PRIx64, f->addr);
 	return buf;
+}
+
+/* -- source line ----------------------------------------------------------------------- */
+
+#define NO_LINE "??:0" /* as addr2line says it */
+
+static struct agg_value srcline_value(const struct agg_frame *f)
+{
+	return (struct agg_value){ (uintptr_t)f->line, 0 };
+}
+
+static int srcline_compare(const struct tasks *t, const struct agg_frame *x,
+			   const struct agg_frame *y)
+{
+	(void)t;
+	return strcmp(x->line ? x->line : NO_LINE, y->line ? y->line : NO_LINE);
+}
+
+static const char *srcline_format(const struct tasks *t, const struct agg_frame *f, char *buf,
+				  size_t size)
+{
+	(void)t;
+	(void)buf;
+	(void)size;
+	return f->line ? f->line : NO_LINE;
 }
 
 /* -- table ----------------------------------------------------------------------------- */
@@ -158,6 +183,7 @@ static const struct agg_key keys[] = {
 	{ "mode", "Mode", "mode", 6, 0, false, mode_value, mode_compare, mode_format },
 	{ "sym", "Symbol", "symbol", 24, 0, false, sym_value, sym_compare, sym_format },
 	{ "dso", "DSO", "dso", 8, 0, false, dso_value, dso_compare, dso_format },
+	{ "srcline", "Source:Line", "srcline", 16, AGG_NEED_LINE, false, srcline_value, srcline_compare, srcline_format },
 };
 /* clang-format on */
 

@@ -11,5 +11,6 @@ int cmd_check(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
+int cmd_scan(int argc, char **argv);
 
 #endif

@@ -2,6 +2,8 @@
 #include "profile/cmd.h"
 
 #include "profile/agg.h"
+#include "profile/cmd_debuginfo.h"
+#include "profile/display_name.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
 
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_ROWS 40u
 
@@ -21,7 +24,8 @@
 struct report_options {
 	const char *input, *buildid_dir;
 	unsigned long top;
-	bool by_self, no_children, json;
+	bool by_self, no_children, json, no_demangle;
+	struct debuginfo_places places;
 	struct agg_config config;
 };
 
@@ -47,7 +51,9 @@ static void usage(FILE *f)
 		"      --cpu LIST         on these vCPUs\n"
 		"      --dso NAME,...     show code of these only; percentages stay as they are\n"
 		"      --json             one JSON object\n"
+		"      --no-demangle      names of C++ and Rust functions as they are\n"
 		"      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
+		"For --sort srcline, the kernel's lines:\n" CMD_DEBUGINFO_USAGE
 		"  -h, --help             this text\n"
 		"\n"
 		"Children: the function was in the stack. Self: it was innermost.\n"
@@ -90,10 +96,11 @@ static const char *cell(const struct agg_key *key, const struct tasks *t, const 
 {
 	const char *text = key->format(t, &r->frame, buf, size), *slash;
 
-	if (whole || strcmp(key->name, "dso") != 0 || text[0] != '/')
+	if (whole || (strcmp(key->name, "srcline") != 0 &&
+		      (strcmp(key->name, "dso") != 0 || text[0] != '/')))
 		return text;
 	slash = strrchr(text, '/');
-	return slash[1] ? slash + 1 : text;
+	return slash && slash[1] ? slash + 1 : text;
 }
 
 static uint64_t span_ns(const struct perfdata *p)
@@ -266,8 +273,34 @@ static int print_report(const struct perfdata *p, const struct agg *a, const str
 	return 0;
 }
 
+static bool needs_lines(const struct agg_config *c)
+{
+	for (unsigned int k = 0; k < c->nkeys; k++)
+		if (c->key[k]->need & AGG_NEED_LINE)
+			return true;
+	return false;
+}
+
+static int open_lines(struct srcline **out, struct report_options *opt, const struct perfdata *p,
+		      struct err *e)
+{
+	int ret;
+
+	if (!needs_lines(&opt->config))
+		return 0;
+	if (isatty(STDERR_FILENO))
+		opt->places.progress = cmd_debuginfo_progress;
+	ret = srcline_create(out, &opt->places, e);
+	if (ret)
+		return ret;
+	srcline_set_profile(*out, p);
+	return cmd_debuginfo_load(*out, e);
+}
+
 static int report(struct report_options *opt, struct err *e)
 {
+	struct display_names display;
+	struct srcline *lines = NULL;
 	struct perfdata *p = NULL;
 	struct names *n = NULL;
 	struct tasks *t = tasks_create();
@@ -275,10 +308,15 @@ static int report(struct report_options *opt, struct err *e)
 	struct perfdata_record r;
 	int ret = t ? perfdata_open(&p, opt->input, e) : err_set(e, ENOMEM, "out of memory");
 
+	display_names_init(&display, !opt->no_demangle, false);
 	if (!ret)
 		ret = names_create(&n, p, opt->buildid_dir, e);
+	if (!ret)
+		ret = open_lines(&lines, opt, p, e);
 	if (!ret) {
 		opt->config.exact = p->ours;
+		opt->config.display = &display;
+		opt->config.lines = lines;
 		ret = agg_create(&a, &opt->config, n, t, e);
 	}
 	while (!ret && perfdata_next(p, &r)) {
@@ -286,6 +324,8 @@ static int report(struct report_options *opt, struct err *e)
 			ret = agg_add(a, &r, e);
 			continue;
 		}
+		if (lines && r.kind == PERFDATA_MAP)
+			srcline_set_map(lines, &r);
 		ret = names_record(n, &r, e);
 		ret = ret ? ret : tasks_record(t, &r, e);
 	}
@@ -294,6 +334,8 @@ static int report(struct report_options *opt, struct err *e)
 	if (!ret)
 		ret = print_report(p, a, n, t, opt, e);
 	agg_destroy(a);
+	srcline_destroy(lines);
+	display_names_deinit(&display);
 	names_destroy(n);
 	tasks_destroy(t);
 	perfdata_close(p);
@@ -419,7 +461,8 @@ int cmd_report(int argc, char **argv)
 		OPT_PID,
 		OPT_TID,
 		OPT_CPU,
-		OPT_DSO
+		OPT_DSO,
+		OPT_NO_DEMANGLE,
 	};
 	static const struct option long_options[] = {
 		{ "input", required_argument, NULL, 'i' },
@@ -434,6 +477,8 @@ int cmd_report(int argc, char **argv)
 		{ "cpu", required_argument, NULL, OPT_CPU },
 		{ "dso", required_argument, NULL, OPT_DSO },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
+		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
+		CMD_DEBUGINFO_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -482,7 +527,14 @@ int cmd_report(int argc, char **argv)
 			ok = parse_texts(&cfg->dso, "--dso", optarg);
 			break;
 		case OPT_BUILDID_DIR:
-			opt.buildid_dir = optarg;
+			opt.buildid_dir = opt.places.cache_dir = optarg;
+			break;
+		case OPT_NO_DEMANGLE:
+			opt.no_demangle = true;
+			break;
+		case OPT_DEBUGINFO:
+		case OPT_BUILD_ID_MAP:
+			cmd_debuginfo_option(&opt.places, c, optarg);
 			break;
 		case 'h':
 			usage(stdout);

@@ -163,7 +163,8 @@ static int make_vm(struct run *r, struct err *e)
 	};
 
 	/* It may move: what lies in its image is found once it is known where that is. */
-	cfg.plan.slide_unknown = cfg.plan.want_lstar = o->boot == BOOT_WAY_BZIMAGE;
+	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");

@@ -9,8 +9,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/cmd_debuginfo.h"
+#include "profile/cmd_symbols_at.h"
 #include "symbolizer/btf.h"
-#include "profile/display_name.h"
 #include "symbolizer/elf64.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/kimage.h"
@@ -25,17 +26,21 @@
 #include <string.h>
 
 static const char usage[] =
-	"Usage: kvmprof symbols [--json] [--no-demangle] IMAGE [ADDRESS...]\n"
+	"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
 	"\n"
 	"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a System.map,\n"
 	"and on stderr what the image is. Where it has no symbol table, names come from the\n"
 	"tables that the kernel carries for its own use (kallsyms). With ADDRESSes (hexadecimal)\n"
-	"print for each the function and the offset in it, or ? where there is none; names of\n"
-	"C++ and Rust functions are shown as in the source. The table has them as they are.\n"
+	"print for each the function and the offset in it, or ? where there is none, and the\n"
+	"source line with inlined calls, innermost first, where debug information is found: the\n"
+	"image's own, or by its build id in ~/.debug, /usr/lib/debug or from DEBUGINFOD_URLS.\n"
+	"Names of C++ and Rust functions are shown as in the source. The table has them as they "
+	"are.\n"
 	"\n"
-	"      --json          the facts alone, on stdout\n"
-	"      --no-demangle   show the names of C++ and Rust functions as they are\n"
-	"\n"
+	"      --json             the facts alone, or the ADDRESSes, as JSON on "
+	"stdout\n"
+	"      --no-demangle      show the names of C++ and Rust functions as they "
+	"are\n" CMD_DEBUGINFO_USAGE "\n"
 	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
 
 struct facts {
@@ -144,54 +149,34 @@ static void print_facts(const struct facts *f, FILE *out)
 		fprintf(out, "           sizeof(task_struct) %" PRIu64 "\n", f->task_struct_bytes);
 }
 
-/* "key": "value", with what JSON wants escaped; UTF-8 passes. */
-static void json_text(const char *key, const char *s)
-{
-	printf("\"%s\":", key);
-	if (!s || !*s) {
-		printf("null");
-		return;
-	}
-	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", (unsigned int)(unsigned char)*s);
-		else
-			putchar(*s);
-	}
-	putchar('"');
-}
-
 static void print_json(const struct facts *f)
 {
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 
 	hex_id(&f->kernel, id);
 	printf("{");
-	json_text("image", f->path);
+	symbols_at_json_text("image", f->path);
 	printf(",");
-	json_text("kind", kind_of(f));
+	symbols_at_json_text("kind", kind_of(f));
 	printf(",");
-	json_text("compression", f->image.compression ? f->image.compression : "none");
+	symbols_at_json_text("compression", f->image.compression ? f->image.compression : "none");
 	printf(",");
-	json_text("banner", f->kernel.banner);
+	symbols_at_json_text("banner", f->kernel.banner);
 	printf(",");
-	json_text("build_id", id);
+	symbols_at_json_text("build_id", id);
 	printf(",\"text\":\"0x%" PRIx64 "\",\"etext\":\"0x%" PRIx64 "\",\"end\":\"0x%" PRIx64 "\",",
 	       f->kernel.text, f->kernel.etext, f->kernel.end);
-	json_text("names_from", f->source);
+	symbols_at_json_text("names_from", f->source);
 	printf(",");
-	json_text("no_names_because", f->symbols ? NULL : f->why.text);
+	symbols_at_json_text("no_names_because", f->symbols ? NULL : f->why.text);
 	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
 	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
-	json_text("kallsyms_layout", f->kallsyms.layout);
+	symbols_at_json_text("kallsyms_layout", f->kallsyms.layout);
 	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%zu,\"btf_types\":%" PRIu32
 	       ",\"btf_ns\":%" PRIu64 ",",
 	       f->orc_entries, f->btf ? btf_size(f->btf) : 0, f->btf ? btf_count(f->btf) : 0,
 	       f->btf_ns);
-	json_text("no_btf_because", f->btf ? NULL : f->no_btf.text);
+	symbols_at_json_text("no_btf_because", f->btf ? NULL : f->no_btf.text);
 	if (f->task_struct_bytes)
 		printf(",\"sizeof_task_struct\":%" PRIu64 "}\n", f->task_struct_bytes);
 	else
@@ -216,28 +201,20 @@ static bool parse_address(const char *s, uint64_t *v)
 	return *s && *s != '-' && *s != '+' && *s != ' ' && !*end && !errno;
 }
 
-static void print_lookups(const struct symtab *t, bool demangle, char **address)
+struct options {
+	bool json, demangle;
+	struct debuginfo_places places;
+};
+
+static int show(struct facts *f, const struct options *o, char **address, struct err *e)
 {
-	struct display_names names;
-
-	display_names_init(&names, demangle, demangle);
-	for (; *address; address++) {
-		uint64_t va, off;
-		const struct symbol *s;
-
-		(void)parse_address(*address, &va); /* was checked */
-		s = symtab_lookup(t, va, &off);
-		if (s)
-			printf("%016" PRIx64 " %s+0x%" PRIx64 "\n", va,
-			       display_name(&names, s, true), off);
-		else
-			printf("%016" PRIx64 " ?\n", va);
-	}
-	display_names_deinit(&names);
-}
-
-static int show(struct facts *f, bool json, bool demangle, char **address, struct err *e)
-{
+	struct symbols_at at = {
+		.path = f->path,
+		.kernel = &f->kernel,
+		.places = o->places,
+		.json = o->json,
+		.demangle = o->demangle,
+	};
 	struct file_map map = { 0 };
 	int ret = file_map_open(&map, f->path, BOOT_MAX_FILE, e);
 
@@ -246,16 +223,18 @@ static int show(struct facts *f, bool json, bool demangle, char **address, struc
 	if (ret == 0) {
 		find_sections(f);
 		find_symbols(f);
-		find_types(f);
-		if (json)
+		if (!*address)
+			find_types(f);
+		if (o->json && !*address)
 			print_json(f);
 		else if (!*address)
 			print_facts(f, stderr);
 		if (!f->symbols)
 			ret = err_set(e, f->why.code, "%s", f->why.text);
-		else if (*address)
-			print_lookups(f->symbols, demangle, address);
-		else if (!json)
+		else if (*address) {
+			at.symbols = f->symbols;
+			ret = symbols_at_print(&at, address, e);
+		} else if (!o->json)
 			print_table(f->symbols);
 		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
 			ret = err_set(e, EIO, "cannot write: %s", strerror(errno));
@@ -272,37 +251,36 @@ int cmd_symbols(int argc, char **argv)
 	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' },
 						  { "json", no_argument, NULL, 'j' },
 						  { "no-demangle", no_argument, NULL, 'd' },
+						  CMD_DEBUGINFO_OPTIONS,
 						  { 0 } };
 	struct facts f = { 0 };
+	struct options o = { .demangle = true };
 	struct err e = { 0 };
-	bool json = false, demangle = true;
 	int opt;
 
 	optind = 1;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(usage, stdout);
 			return 0;
 		}
+		if (cmd_debuginfo_option(&o.places, opt, optarg))
+			continue;
 		if (opt == 'd') {
-			demangle = false;
+			o.demangle = false;
 			continue;
 		}
 		if (opt != 'j') {
-			fprintf(stderr,
-				"kvmprof symbols: unknown option '%s'; see `kvmprof symbols "
-				"--help`\n",
+			fprintf(stderr, "kvmprof symbols: %s '%s'; see `kvmprof symbols --help`\n",
+				opt == ':' ? "missing value for" : "unknown option",
 				argv[optind > 1 ? optind - 1 : 1]);
 			return 2;
 		}
-		json = true;
+		o.json = true;
 	}
-	if (optind == argc || (json && optind + 1 < argc)) {
-		fputs(json && optind < argc
-			      ? "kvmprof symbols: --json and addresses don't go together\n"
-			      : "kvmprof symbols: which image? See `kvmprof symbols --help`\n",
-		      stderr);
+	if (optind == argc) {
+		fputs("kvmprof symbols: which image? See `kvmprof symbols --help`\n", stderr);
 		return 2;
 	}
 	for (int i = optind + 1; i < argc; i++) {
@@ -315,7 +293,7 @@ int cmd_symbols(int argc, char **argv)
 		}
 	}
 	f.path = argv[optind];
-	if (show(&f, json, demangle, argv + optind + 1, &e) < 0) {
+	if (show(&f, &o, argv + optind + 1, &e) < 0) {
 		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
 		return 1;
 	}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest.h"
 
+#include "profile/guest_search.h"
+#include "symbolizer/livekernel.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,21 +13,21 @@
 /* Threads of a guest whose tasks can't be told apart: see docs/perf-data.md. */
 #define GUEST_PID 1u
 #define GUEST_TID(vcpu) (1u + (vcpu))
-/* How often tasks that are gone are looked for, and unknown tasks' places. */
+/* How often tasks that are gone are looked for. */
 #define SWEEP_NS 1000000000u
-#define SEARCH_NS 50000000u
 
 struct guest {
 	struct target *target;
 	struct vm *vm;
 	struct sink *sink;
 	struct guest_options opt;
-	bool ready, told_pseudo;
+	bool is_linux, ready, told_pseudo;
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
 	struct kslide_ref *slide_ref; /* while the slide is looked for */
 	struct kslide slide;
+	struct symtab *boot_symbols; /* the decompressor's one name; NULL: none */
 	struct userfile_finder finder;
 	bool have_finder;
 	struct guest_tasks *tasks; /* NULL: they can't be told apart */
@@ -32,7 +35,8 @@ struct guest {
 	struct guest_jit *jit;
 	struct guest_maps *maps;
 	struct guest_modules *modules;
-	uint64_t swept_ns, searched_ns;
+	struct guest_search search;
+	uint64_t swept_ns;
 };
 
 /* Kernel text by the image's own mapping, all else as the kernel has it mapped. */
@@ -53,6 +57,17 @@ static uint64_t kernel_address(const struct guest *g, const char *name)
 	return s ? s->addr : 0;
 }
 
+static int create_maps(struct guest *g, struct err *e)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+	struct userfile_finder *finder = g->have_finder ? &g->finder : NULL;
+	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader, finder, e);
+
+	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
+	return ret ? ret
+		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->jit, g->sink, e);
+}
+
 static int create_tasks(struct guest *g, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
@@ -64,12 +79,45 @@ static int create_tasks(struct guest *g, struct err *e)
 		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
 	if (ret || !l->have_task || !l->have_mm || !l->have_file)
 		return ret;
-	ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader,
-				g->have_finder ? &g->finder : NULL, e);
-	if (!ret)
-		ret = guest_jit_create(&g->jit, g->have_finder ? &g->finder : NULL, g->sink, e);
-	return ret ? ret
-		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->dsos, g->jit, g->sink, e);
+	return create_maps(g, e);
+}
+
+/* Tell the capture path where tasks are, which it could not know when the guest started. */
+static void set_late_plan(struct guest *g)
+{
+	const struct target *t = g->target;
+	struct capture_task_plan plan;
+
+	if (!t->linux_facts.have_current)
+		return;
+	plan = target_task_plan(&t->linux_facts.task, t->linux_facts.have_task);
+	/* It counts from linked addresses. */
+	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
+		plan.current -= t->slide;
+	vm_set_task_plan(g->vm, &plan);
+}
+
+/*
+ * The decompressor runs where it was loaded, without names: one for all of it tells
+ * where the time before the kernel went.
+ */
+static int name_decompressor(struct guest *g, struct err *e)
+{
+	struct profile_module m = { .name = "decompressor", .time_ns = 1 };
+	uint64_t high;
+	int ret;
+
+	vm_boot_memory(g->vm, &m.addr, &high);
+	m.len = high - m.addr;
+	g->boot_symbols = symtab_create();
+	if (!g->boot_symbols)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = symtab_add(g->boot_symbols, m.addr, m.len, 'T', "decompressor");
+	if (ret)
+		return err_set(e, -ret, "the decompressor's name: %s", strerror(-ret));
+	ret = symtab_freeze(g->boot_symbols, e);
+	m.symbols = g->boot_symbols;
+	return ret ? ret : g->sink->ops->module(g->sink, &m, e);
 }
 
 /* Where the kernel is has been settled, whatever came out. */
@@ -94,7 +142,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 	g->unwinder = target_unwinder(t);
 	g->unwinder.read_text = read_text;
 	g->unwinder.ctx = g;
-	if (t->image.is_linux)
+	if (g->is_linux)
 		g->unwinder.programs = g->reader;
 	if (!known) {
 		/* Names and tables at wrong addresses are worse than none. */
@@ -102,11 +150,36 @@ static int begin(struct guest *g, bool known, struct err *e)
 		g->unwinder.orc = NULL;
 		g->unwinder.text_start = g->unwinder.text_end = 0;
 		g->unwinder.frame_pointers = false;
+		target_drop_names(t);
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
+	if (!ret && g->opt.moves) {
+		/* It may lie where the kernel came to lie afterwards. */
+		g->unwinder.load_len = 0;
+		ret = name_decompressor(g, e);
+	}
 	/* What is read of the image is read by now. */
 	target_settle(t);
 	return ret || !known ? ret : create_tasks(g, e);
+}
+
+/* The kernel without its image: when its entry points are set its tables are all there. */
+static int read_live(struct guest *g, uint64_t inside, struct err *e)
+{
+	struct livekernel *l = NULL;
+	struct err why = { 0 };
+	int ret = livekernel_read(&l, &g->reader, inside, &why);
+
+	if (ret == -ENOMEM)
+		return err_set(e, ENOMEM, "out of memory");
+	if (ret < 0) {
+		g->target->symbol_note = why;
+		return begin(g, false, e);
+	}
+	target_take_live(g->target, l, &g->reader);
+	livekernel_destroy(l);
+	set_late_plan(g);
+	return begin(g, true, e);
 }
 
 static int move(struct guest *g, struct err *e)
@@ -137,6 +210,12 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 		return true;
 	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
 		return false;
+	if (g->target->live) {
+		if (!s->lstar)
+			return false;
+		*ret = read_live(g, s->lstar, e);
+		return true;
+	}
 	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);
 	if (g->slide.status == KSLIDE_NOT_YET)
 		return false;
@@ -165,17 +244,18 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 	g->opt = *opt;
 	guest_memory_init(&g->memory, vm_memory(vm));
 	g->reader = guest_memory_reader(&g->memory);
-	if (target->image.is_linux) {
+	g->is_linux = target->image.is_linux;
+	if (g->is_linux) {
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
-	if (!ret && opt->moves) {
+	if (!ret && opt->moves && !target->live) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
 			kslide_prepare(g->slide_ref, &target->kernel, target->symbols);
 		else
 			ret = err_set(e, ENOMEM, "out of memory");
-	} else if (!ret) {
+	} else if (!ret && !target->live) {
 		ret = begin(g, true, e);
 	}
 	if (ret)
@@ -196,6 +276,7 @@ void guest_destroy(struct guest *g)
 	guest_tasks_destroy(g->tasks);
 	if (g->have_finder)
 		userfile_finder_deinit(&g->finder);
+	symtab_destroy(g->boot_symbols);
 	free(g->slide_ref);
 	free(g);
 }
@@ -227,39 +308,33 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	return ret;
 }
 
-/* Without type information tasks are recognised by what they look like, once some run. */
-static void search_tasks(struct guest *g, const struct sample *s)
+/* A kernel without type information is searched for what it looks like, once programs run. */
+static int search(struct guest *g, const struct sample *s, struct err *e)
 {
 	struct target_linux *l = &g->target->linux_facts;
-	struct capture_task_plan plan;
-	struct linux_task_layout found = l->task;
 
-	if (l->have_task || s->task.state != SAMPLE_TASK_POINTER ||
-	    s->time_ns - g->searched_ns < SEARCH_NS)
-		return;
-	g->searched_ns = s->time_ns;
-	if (linux_task_from_content(&found, &g->reader, &l->task_note) < 0)
-		return;
-	l->task = found;
-	l->have_task = true;
-	guest_tasks_members_known(g->tasks);
-	plan = target_task_plan(&found, true);
-	/* The capture path counts from linked addresses. */
-	if (plan.current >= g->target->kernel.text + g->target->slide &&
-	    plan.current < g->target->kernel.end + g->target->slide)
-		plan.current -= g->target->slide;
-	vm_set_task_plan(g->vm, &plan);
+	if (guest_search_tasks(&g->search, l, &g->reader, s)) {
+		guest_tasks_members_known(g->tasks);
+		set_late_plan(g);
+	}
+	if (guest_search_maps(&g->search, l, &g->reader, g->target->symbols, s))
+		return create_maps(g, e);
+	return 0;
 }
 
 static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		    const struct guest_task **task, struct err *e)
 {
+	int ret;
+
 	*task = NULL;
-	if (!g->tasks || s->task.state == SAMPLE_TASK_UNASKED)
+	if (!g->tasks)
 		return pseudo_task(g, s, out, e);
-	search_tasks(g, s);
+	ret = search(g, s, e);
+	if (ret)
+		return ret;
 	if (s->time_ns - g->swept_ns > SWEEP_NS) {
-		int ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
+		ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
 
 		g->swept_ns = s->time_ns;
 		if (ret)
@@ -303,6 +378,8 @@ int guest_finish(struct guest *g, struct err *e)
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
+	if (!(va & KERNEL_HALF))
+		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 	for (size_t i = 0; i < g->unwinder.nregions; i++) {
 		const struct unwind_region *r = &g->unwinder.region[i];
 
@@ -328,7 +405,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
 	out->slide = g->slide;
-	out->moves = g->opt.moves;
+	out->is_linux = g->is_linux;
+	out->moves = g->opt.moves && !g->target->live;
 	out->have_tasks = l->have_task && g->tasks;
 	out->have_maps = g->maps != NULL;
 	out->have_modules = g->modules != NULL;

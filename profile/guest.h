@@ -33,7 +33,7 @@ struct guest_stats {
 	struct guest_jit_stats jit;
 	struct guest_modules_stats modules;
 	struct kslide slide; /* when it was looked for */
-	bool moves;
+	bool is_linux, moves;
 	bool have_tasks; /* tasks could be told apart in the end */
 	bool have_maps, have_modules;
 	char no_tasks[200], no_maps[200], no_modules[200]; /* why not */

@@ -188,7 +188,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	int ret;
 
 	*out = NULL;
-	if (now->state == SAMPLE_TASK_NOT_YET ||
+	if (now->state == SAMPLE_TASK_UNASKED || now->state == SAMPLE_TASK_NOT_YET ||
 	    (now->state == SAMPLE_TASK_POINTER && now->addr == t->layout->init_task)) {
 		/* What boots is the task that will be the idle one. */
 		t->stats.not_yet++;

@@ -17,6 +17,7 @@ static const struct command {
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
+	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },
 	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
 };
 

@@ -6,6 +6,7 @@
  * cache's. A module's functions count where its map is. User
  * programs: the directory's dso/<build id>, else the build-id cache's ELF; the
  * file at the mapped path is never read, as it is the host's, not the guest's.
+ * Programs, libraries and files of symbols alone (elfsynth.h) will do.
  * What is missing costs names, not the report.
  */
 #ifndef KVMPROF_PROFILE_NAMES_H

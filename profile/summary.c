@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary.h"
 
+#include "profile/summary_guest.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,26 +57,36 @@ static double run_seconds(const struct summary *s)
 	return first && end > first ? (double)(end - first) / 1e9 : 0;
 }
 
+static void print_ends(const char *what, const uint64_t *end, FILE *out)
+{
+	const char *sep = "";
+
+	fprintf(out, "kvmprof: %s: ", what);
+	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
+		if (!end[i])
+			continue;
+		fprintf(out, "%s%" PRIu64 " %s", sep, end[i], stack_end_name((enum stack_end)i));
+		sep = ", ";
+	}
+}
+
 static void print_stacks(const struct summary *s, const struct totals *t, FILE *out)
 {
 	const struct pipeline_stats *p = s->stats;
-	const char *sep = "";
 
-	fputs("kvmprof: stacks: ", out);
-	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
-		if (!p->end[i])
-			continue;
-		fprintf(out, "%s%" PRIu64 " %s", sep, p->end[i], stack_end_name((enum stack_end)i));
-		sep = ", ";
-	}
+	print_ends("kernel stacks", p->kernel_end, out);
 	fprintf(out, "; %.1f frames on average\n",
 		p->samples ? (double)p->frames / (double)p->samples : 0);
+	if (p->user_frames) {
+		print_ends("user stacks", p->user_end, out);
+		fputc('\n', out);
+	}
 	if (t->v.stack_unmapped || t->v.stack_none)
 		fprintf(out,
 			"kvmprof: stack copies cut: %" PRIu64 " at an unmapped page, %" PRIu64
 			" unreadable\n",
 			t->v.stack_unmapped, t->v.stack_none);
-	if (p->end[STACK_END_NO_FP])
+	if (p->kernel_end[STACK_END_NO_FP])
 		fputs("kvmprof: note: code without frame pointers or ORC tables has its innermost "
 		      "frame only\n",
 		      out);
@@ -113,6 +125,7 @@ void summary_print(const struct summary *s, FILE *out)
 		" periods passed unseen, their time added to the sample before\n",
 		p->dropped, t.v.overruns);
 	print_stacks(s, &t, out);
+	summary_guest_print(&p->guest, out);
 	fprintf(out,
 		"kvmprof: guest stopped per sample: p50 %.1f us, p99 %.1f us, max %.1f us; kick "
 		"latency: p50 %.1f us, p99 %.1f us\n",
@@ -129,22 +142,6 @@ void summary_print(const struct summary *s, FILE *out)
 		fprintf(out,
 			"kvmprof: note: added for this slow host (--no-tune leaves it out): %s\n",
 			s->tuned);
-}
-
-static void json_string(struct buf *b, const char *s)
-{
-	buf_u8(b, '"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			buf_printf(b, "\\%c", c);
-		else if (c < 0x20)
-			buf_printf(b, "\\u%04x", c);
-		else
-			buf_u8(b, c);
-	}
-	buf_u8(b, '"');
 }
 
 static void json_u64(struct buf *b, const char *key, uint64_t v)
@@ -164,7 +161,7 @@ static void json_ends(struct buf *b, const char *key, const uint64_t *end)
 {
 	buf_printf(b, ",\"%s\":{", key);
 	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
-		json_string(b, stack_end_name((enum stack_end)i));
+		summary_json_string(b, stack_end_name((enum stack_end)i));
 		buf_printf(b, ":%" PRIu64 "%s", end[i], i + 1 < STACK_END_COUNT ? "," : "}");
 	}
 }
@@ -176,15 +173,16 @@ static void json_stacks(const struct summary *s, struct buf *b)
 
 	json_ends(b, "stack_end", p->end);
 	json_ends(b, "kernel_stack_end", p->kernel_end);
+	json_ends(b, "user_stack_end", p->user_end);
 	buf_printf(b, ",\"broken_stacks\":[");
 	for (unsigned int i = 0; i < p->nbroken; i++) {
 		const struct pipeline_broken *x = &p->broken[i];
 		const struct symbol *sym = names ? symtab_lookup(names, x->ip, NULL) : NULL;
 
 		buf_printf(b, "%s{\"end\":", i ? "," : "");
-		json_string(b, stack_end_name((enum stack_end)x->end));
+		summary_json_string(b, stack_end_name((enum stack_end)x->end));
 		buf_printf(b, ",\"ip\":\"%" PRIx64 "\",\"symbol\":", x->ip);
-		json_string(b, sym ? sym->name : "");
+		summary_json_string(b, sym ? sym->name : "");
 		buf_printf(b, ",\"innermost\":\"%" PRIx64 "\",\"count\":%" PRIu64 "}", x->innermost,
 			   x->count);
 	}
@@ -192,7 +190,8 @@ static void json_stacks(const struct summary *s, struct buf *b)
 	json_u64(b, "broken_stacks_beyond", p->broken_beyond);
 	buf_printf(b, ",\"orc_entries\":%zu,\"orc_layout\":",
 		   s->target->orc ? orc_count(s->target->orc) : 0);
-	json_string(b, s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
+	summary_json_string(b,
+			    s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
 }
 
 void summary_json(const struct summary *s, struct buf *b)
@@ -203,9 +202,9 @@ void summary_json(const struct summary *s, struct buf *b)
 
 	add_up(s, &t);
 	buf_printf(b, "{\"version\":\"%s\",\"image\":", KVMPROF_VERSION);
-	json_string(b, s->target->name);
+	summary_json_string(b, s->target->name);
 	buf_printf(b, ",\"end\":");
-	json_string(b, vm_end_name(vm_result(s->vm)->reason));
+	summary_json_string(b, vm_end_name(vm_result(s->vm)->reason));
 	buf_printf(b, ",\"vcpus\":%u,\"freq_hz\":%g,\"jitter\":%s,\"run_seconds\":%.6f",
 		   vm_vcpus(s->vm), s->opt->freq_hz, s->opt->jitter ? "true" : "false",
 		   run_seconds(s));
@@ -218,6 +217,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "user_ns", p->mode_ns[SAMPLE_USER]);
 	json_u64(b, "idle_ns", p->mode_ns[SAMPLE_IDLE]);
 	json_stacks(s, b);
+	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);
 	json_u64(b, "stack_unmapped", t.v.stack_unmapped);
 	json_u64(b, "stack_unreadable", t.v.stack_none);
@@ -246,7 +246,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "faults_forwarded", t.v.faults_forwarded);
 	json_u64(b, "instructions_completed", t.v.insns_completed);
 	buf_printf(b, ",\"tuned\":");
-	json_string(b, s->tuned);
+	summary_json_string(b, s->tuned);
 	buf_printf(b, "}}");
 }
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/btf.h"
 #include "symbolizer/kallsyms.h"
+#include "symbolizer/livekernel.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #define SYMFILE_MAX (2ull << 30)
+/* Init text of a Linux kernel is a few hundred KiB. */
+#define INIT_TEXT_MAX (16u << 20)
 #define KERNEL_HALF (1ull << 63)
 
 static int load_image(struct target *t, const char *path, struct err *e)
@@ -38,6 +41,15 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 	struct symfile f = { 0 };
 	int ret;
 
+	if (path && !strcmp(path, TARGET_LIVE)) {
+		if (!t->image.is_linux)
+			return err_set(e, EINVAL,
+				       "%s: --symbols " TARGET_LIVE
+				       " needs a Linux kernel, which carries its names in memory",
+				       t->name);
+		t->live = true;
+		return 0;
+	}
 	if (!path) {
 		if (!t->kernel.has_symtab) {
 			/* Nobody asked for these names: where they can't be read, the summary says why. */
@@ -119,6 +131,9 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 		.image_end = t->kernel.end,
 	};
 
+	/* What is read from memory has run-time addresses. */
+	if (t->live)
+		plan.image_start = plan.image_end = 0;
 	if (t->image.is_linux)
 		plan.user_stack_max = stack_max < USER_STACK_BYTES ? stack_max : USER_STACK_BYTES;
 	if (l->have_current)
@@ -215,6 +230,8 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 		target_close(t);
 		return ret;
 	}
+	if (t->live)
+		return 0;
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
 	load_orc(t);
 	load_linux(t);
@@ -235,9 +252,6 @@ void target_close(struct target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Init text of a Linux kernel is a few hundred KiB. */
-#define INIT_TEXT_MAX (16u << 20)
-
 void target_settle(struct target *t)
 {
 	cleanup_free uint8_t *copy = NULL;
@@ -245,7 +259,7 @@ void target_settle(struct target *t)
 
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
 		return;
-	if (t->init_end > t->init_start) {
+	if (t->init_end > t->init_start && !t->init_text) {
 		/* What can't be copied whole is read from the image, which then stays. */
 		copy = len <= INIT_TEXT_MAX ? malloc(len) : NULL;
 		if (!copy || kimage_read(&t->kernel, t->init_start, copy, len) < 0)
@@ -281,6 +295,67 @@ int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err 
 	if (slide)
 		load_linux(t);
 	return 0;
+}
+
+void target_drop_names(struct target *t)
+{
+	symtab_destroy(t->symbols);
+	orc_destroy(t->orc);
+	t->symbols = NULL;
+	t->orc = NULL;
+	t->symbol_source = NULL;
+	t->frame_pointers = false;
+}
+
+static void take_types(struct target *t, const struct livekernel *l)
+{
+	struct btf *btf = NULL;
+	struct types types;
+
+	if (!l->btf)
+		t->linux_facts.types_note = l->btf_note;
+	else if (btf_open(&btf, l->btf, l->btf_len, "the guest's memory",
+			  &t->linux_facts.types_note) == 0)
+		types = btf_types(btf);
+	target_linux_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
+	btf_destroy(btf);
+}
+
+static void take_init_text(struct target *t, const struct memory *m)
+{
+	cleanup_free uint8_t *copy = NULL;
+	uint64_t len;
+
+	t->init_start = address_of(t, "_sinittext");
+	t->init_end = address_of(t, "_einittext");
+	len = t->init_end - t->init_start;
+	if (t->init_end > t->init_start && len <= INIT_TEXT_MAX)
+		copy = malloc(len);
+	if (copy && memory_read(m, MEMORY_KERNEL, t->init_start, copy, len))
+		t->init_text = take_ptr(copy);
+	else
+		t->init_start = t->init_end = 0;
+}
+
+void target_take_live(struct target *t, struct livekernel *l, const struct memory *m)
+{
+	t->symbols = take_ptr(l->symbols);
+	t->symbol_source = "the kernel's own kallsyms, in guest memory";
+	t->orc = take_ptr(l->orc);
+	t->orc_note = l->orc_note;
+	t->frame_pointers = l->frame_pointers;
+	t->irq_stack_ptr = l->irq_stack_ptr;
+	t->irq_stack_percpu = l->irq_stack_percpu;
+	snprintf(t->osrelease, sizeof(t->osrelease), "%s", l->osrelease);
+	memcpy(t->kernel.build_id, l->build_id, sizeof(t->kernel.build_id));
+	t->kernel.build_id_len = l->build_id_len;
+	/* From here on the image says nothing; its place is where it was found. */
+	t->kernel.nseg = 0;
+	t->kernel.text = l->text;
+	t->kernel.etext = l->text_end;
+	t->kernel.end = l->image_end;
+	take_init_text(t, m);
+	take_types(t, l);
 }
 
 void target_bind(struct target *t, const struct gmem *mem)

@@ -39,6 +39,7 @@ struct target {
 	uint8_t *init_text;	       /* owned copy of it, after target_settle() */
 	uint64_t irq_stack_ptr;	       /* as in struct capture_plan; 0 unknown */
 	bool irq_stack_percpu;
+	bool live; /* names and tables are to come out of guest memory: --symbols live */
 	struct target_linux linux_facts; /* with linked addresses until target_move() */
 	const struct gmem *mem;		 /* set by target_bind; text is read from the live guest */
 	/*
@@ -47,6 +48,9 @@ struct target {
 	 */
 	uint64_t slide, pa_slide;
 };
+
+/* In place of a file with symbols: names and tables are read out of the guest's memory. */
+#define TARGET_LIVE "live"
 
 /*
  * Load path (NULL: the demo) and the names in it, or those in symbols_path,
@@ -77,6 +81,17 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
  * its headers say. Once, before target_settle() and before names are given out.
  */
 int target_move(struct target *t, uint64_t slide, uint64_t pa_slide, struct err *e);
+
+/* They turned out to be another kernel's: names and tables at wrong addresses are worse than none. */
+void target_drop_names(struct target *t);
+
+/*
+ * Take names, tables and types from what was read out of memory, at run-time
+ * addresses, in place of the image's. What l owns is taken over; l can go. Init text,
+ * which is given back soon, is copied from m.
+ */
+struct livekernel;
+void target_take_live(struct target *t, struct livekernel *l, const struct memory *m);
 
 /* Where capture finds the running task; members: their offsets are known. */
 struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members);

@@ -12,11 +12,12 @@ set -eu
 die() { printf '%s\n' "deps: $*" >&2; exit 1; }
 
 BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
-	libzstd-dev liblz4-dev libbz2-dev libelf-dev libdw-dev libiberty-dev python3"
+	libzstd-dev liblz4-dev libbz2-dev libelf-dev libdw-dev libdebuginfod-dev libiberty-dev
+	python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
-TEST="libcmocka-dev clang perl git
+TEST="libcmocka-dev clang perl git elfutils dwz
 	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
 
 case ${1:-build} in

@@ -99,6 +99,9 @@ static void put_symbols(struct layout *l, const struct symtab *t, bool local, st
 
 		if (!is_code(s) || !s->size || !section || (bind == STB_LOCAL) != local)
 			continue;
+		/* Of several names for one place the one that we print ourselves. */
+		if (symtab_lookup(t, s->addr, NULL) != s)
+			continue;
 		buf_u32(l->out, (uint32_t)names->len);
 		buf_u8(l->out, ELF64_ST_INFO(bind, STT_FUNC));
 		buf_u8(l->out, STV_DEFAULT);

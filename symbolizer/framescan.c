@@ -23,17 +23,15 @@ struct window {
 const struct unwind_region *code_in_module(const struct code *c, uint64_t va)
 {
 	const struct unwind_region *r = c->u->region;
-	size_t lo = 0, hi = c->u->nregions;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
+	/* The first one that ends behind va; no branch depends on va, which is as good as random. */
+	for (size_t n = c->u->nregions; n > 1;) {
+		size_t half = n / 2;
 
-		if (r[mid].end <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
+		r = r[half - 1].end <= va ? r + half : r;
+		n -= half;
 	}
-	return lo < c->u->nregions && va >= r[lo].start ? &r[lo] : NULL;
+	return va >= r->start && va < r->end ? r : NULL;
 }
 
 static bool decode_at(struct window *w, uint64_t va, struct insn *i)

@@ -99,11 +99,23 @@ static int resolve_page(struct linux_file_layout *l, const struct types *t, stru
 	return 0;
 }
 
-int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
-			   const struct symtab *s, struct err *e)
+int linux_file_variables(struct linux_file_layout *l, const struct symtab *s, struct err *e)
 {
 	const struct symbol *vmemmap = symtab_find(s, "vmemmap_base");
 	const struct symbol *page_offset = symtab_find(s, "page_offset_base");
+
+	if (!vmemmap != !page_offset)
+		return err_set(e, ENOENT,
+			       "guest kernel's symbols: only one of vmemmap_base and "
+			       "page_offset_base");
+	l->vmemmap_at = vmemmap ? vmemmap->addr : 0;
+	l->page_offset_at = page_offset ? page_offset->addr : 0;
+	return 0;
+}
+
+int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
+			   const struct symtab *s, struct err *e)
+{
 	int r = 0;
 
 	memset(l, 0, sizeof(*l));
@@ -113,15 +125,7 @@ int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 		r = resolve_slots(l, t, e);
 	if (r == 0)
 		r = resolve_page(l, t, e);
-	if (r == 0 && !vmemmap != !page_offset)
-		r = err_set(
-			e, ENOENT,
-			"guest kernel's symbols: only one of vmemmap_base and page_offset_base");
-	if (r == 0 && vmemmap) {
-		l->vmemmap_at = vmemmap->addr;
-		l->page_offset_at = page_offset->addr;
-	}
-	return r;
+	return r == 0 ? linux_file_variables(l, s, e) : r;
 }
 
 /* -- files -------------------------------------------------------------------- */
@@ -230,6 +234,13 @@ static bool read_page(const struct linux_file *f, uint64_t at, struct page *p)
 	return true;
 }
 
+static bool is_valid(const struct linux_file *f, const struct page *p)
+{
+	if (f->l->uptodate == LINUX_NO_MEMBER)
+		return !(p->flags & 1);
+	return p->flags >> f->l->uptodate & 1;
+}
+
 /*
  * The struct page of one page in the file, when the entry leads to it: *at. The entry
  * is a head page (or a page alone); kernels before 5.3 have a tail's own in its slot.
@@ -246,7 +257,7 @@ static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, 
 		return LINUX_UNREADABLE;
 	if ((head.head & 1) || head.mapping != f->mapping || index < head.index)
 		return LINUX_CHANGING;
-	if (!(head.flags >> f->l->uptodate & 1))
+	if (!is_valid(f, &head))
 		return LINUX_NOT_THERE;
 	delta = index - head.index;
 	*at = head.at + delta * f->l->page_size;

@@ -43,7 +43,11 @@ struct linux_file_layout {
 	uint32_t file_mapping, mapping_host, mapping_head, inode_size;
 	uint32_t node_shift, node_slots, chunk_shift;
 	uint32_t page_size, page_flags, page_mapping, page_index, page_head;
-	uint32_t uptodate; /* PG_uptodate: number of the bit in page_flags */
+	/*
+	 * PG_uptodate: number of the bit in page_flags. LINUX_NO_MEMBER: not known;
+	 * then a page that is locked (bit 0), as while it is read in, isn't valid.
+	 */
+	uint32_t uptodate;
 	/*
 	 * vmemmap_base and page_offset_base. The kernel sets them early while it
 	 * boots, so they are read when a file is opened. 0: it has none, and the
@@ -59,6 +63,25 @@ struct linux_file_layout {
  */
 int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 			   const struct symtab *s, struct err *e);
+
+/* A mapping of some process, whose `space` is a CR3 that shows its memory. */
+struct linux_file_known {
+	struct linux_vma vma;
+	uint64_t space;
+};
+
+/*
+ * The same for a kernel without types; mm from linux_mm_layout_find(). known: mappings
+ * with a file, from its start on. Pages in the cache must be those that the processes
+ * have, and the files' sizes those that ELF says, for two files at least; a private
+ * mapping that its process wrote to must not be among them. -ENOENT with the reason.
+ */
+int linux_file_layout_find(struct linux_file_layout *l, const struct linux_mm_layout *mm,
+			   const struct memory *m, const struct symtab *s,
+			   const struct linux_file_known *known, size_t n, struct err *e);
+
+/* Only vmemmap_at and page_offset_at. */
+int linux_file_variables(struct linux_file_layout *l, const struct symtab *s, struct err *e);
 
 struct linux_file {
 	const struct linux_file_layout *l; /* borrowed, as is m */

@@ -64,6 +64,7 @@ static const struct want wants[] = {
 	{ AT(file_mnt), "file", "f_path.mnt", 8, false },
 	{ AT(file_dentry), "file", "f_path.dentry", 8, false },
 	{ AT(file_inode), "file", "f_inode", 8, false },
+	{ AT(file_mapping), "file", "f_mapping", 8, false },
 	{ AT(file_mode), "file", "f_mode", 4, false },
 	{ AT(user_mnt), "backing_file", "user_path.mnt", 8, true },
 	{ AT(user_dentry), "backing_file", "user_path.dentry", 8, true },

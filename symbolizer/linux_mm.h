@@ -65,8 +65,8 @@ const char *linux_why_text(enum linux_why why);
 struct linux_mm_layout {
 	bool maple;	       /* mm_mt, else the list */
 	uint32_t mm_root;      /* mm_mt.ma_root or mmap */
-	uint32_t mm_map_count; /* how many VMAs there are: int */
-	uint32_t mm_pgd;       /* kernel address of the top-level page table */
+	uint32_t mm_map_count; /* how many VMAs there are: int; may be absent */
+	uint32_t mm_pgd;       /* kernel address of the top-level page table; may be absent */
 	uint32_t mm_vdso;      /* context.vdso; may be absent */
 	/* The kernel's own copy: context.vdso_image; may be absent. */
 	uint32_t mm_vdso_image, image_data, image_size;
@@ -77,6 +77,7 @@ struct linux_mm_layout {
 	uint32_t vma_next; /* lists only */
 	uint32_t vma_span; /* the members above lie in so many bytes */
 	uint32_t file_mnt, file_dentry, file_inode, file_mode;
+	uint32_t file_mapping;
 	uint32_t user_mnt, user_dentry; /* of struct backing_file (6.8); may be absent */
 	uint32_t dentry_parent, dentry_name, dentry_name_len, dentry_pprev;
 	uint32_t mount_mnt, mount_parent, mount_mountpoint; /* in struct mount */
@@ -88,6 +89,27 @@ struct linux_mm_layout {
 
 /* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */
 int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struct err *e);
+
+/*
+ * The same for a kernel of 6.1 and later without types, found in the memory of the
+ * running guest. known: some processes; the more, the surer. Their maple trees say
+ * which mappings there are, so an offset in struct vm_area_struct is one at which all
+ * of them have what they must; dentries, inodes and mounts point back to where they
+ * were reached from. What isn't unique is refused, never guessed. File size, number,
+ * device and mtime stay unknown (0 in struct linux_file_id), and so do an overlay's own
+ * paths (6.8). mm_pgd and the vDSO's members are given when they are certain.
+ *
+ * -ENOENT with the reason; that may change as the guest starts programs.
+ */
+struct linux_mm_known {
+	uint64_t mm;
+	uint64_t cr3; /* of a vCPU that ran it, 0: not seen; any tells where mm_pgd is */
+};
+
+#define LINUX_MM_MAX_KNOWN 64u /* more are not looked at */
+
+int linux_mm_layout_find(struct linux_mm_layout *l, const struct memory *m,
+			 const struct linux_mm_known *known, size_t n, struct err *e);
 
 /* Bits of linux_vma.flags, as the kernel has them in vm_flags. */
 #define LINUX_VM_READ 1u

@@ -56,6 +56,11 @@ struct linux_module_layout {
 	uint32_t build_id, build_id_size;  /* bytes */
 	uint32_t num_orcs, orc_ip, orc;	   /* u32, pointers */
 	uint32_t notes_attrs;		   /* pointer to struct module_notes_attrs */
+	/*
+	 * Of the entries in the kernel's own ORC table; for the caller to set when it knows.
+	 * A module's few entries do not always tell.
+	 */
+	enum orc_layout orc_layout;
 	uint32_t symtab, num_symtab, strtab, typetab; /* in struct mod_kallsyms */
 	uint32_t notes, attrs;			      /* in struct module_notes_attrs */
 	uint32_t attr_stride, attr_size, attr_data;   /* of and in struct bin_attribute */

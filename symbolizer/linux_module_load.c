@@ -220,12 +220,14 @@ static int load_symbols(const struct linux_module_layout *l, const struct memory
  * The entries that speak of one range. The kernel keeps one table for core and init
  * text, also when the latter is gone and something else may be there.
  */
-static int build_orc(const struct linux_module_range *r, uint64_t ips_va, const uint8_t *ips,
-		     const uint8_t *entries, size_t n, struct orc **out, struct err *e)
+static int build_orc(const struct linux_module_range *r, enum orc_layout layout, uint64_t ips_va,
+		     const uint8_t *ips, const uint8_t *entries, size_t n, struct orc **out,
+		     struct err *e)
 {
 	struct orc_tables t = { .text_start = r->start, .text_end = r->end };
 	cleanup_free uint8_t *own_ips = malloc(n * 4);
 	cleanup_free uint8_t *own = malloc(n * ORC_ENTRY_BYTES);
+	int ret;
 
 	if (!own_ips || !own)
 		return -ENOMEM;
@@ -249,6 +251,17 @@ static int build_orc(const struct linux_module_range *r, uint64_t ips_va, const 
 		return 0;
 	t.ips = own_ips;
 	t.entries = own;
+	t.layout = layout;
+	ret = orc_build(out, &t, e);
+	if (ret || layout || orc_layout(*out) != ORC_LAYOUT_4_14)
+		return ret;
+	/*
+	 * That is what 4.18's looks like where no entry is the end of a stack, and no
+	 * stack ends in a module: its entries without a way on mean that none is known.
+	 */
+	orc_destroy(*out);
+	*out = NULL;
+	t.layout = ORC_LAYOUT_4_18;
 	return orc_build(out, &t, e);
 }
 
@@ -257,9 +270,14 @@ static int load_orc(const struct linux_module_layout *l, const struct memory *m,
 {
 	cleanup_free uint8_t *ips = NULL;
 	cleanup_free uint8_t *entries = NULL;
+	enum orc_layout layout = l->orc_layout;
 	uint64_t ips_va, entries_va;
 	uint32_t n;
 	int ret, ret2 = 0;
+
+	/* Nowhere in a module does a stack end, which is all that 4.14 and 4.18 differ in. */
+	if (layout == ORC_LAYOUT_4_14)
+		layout = ORC_LAYOUT_4_18;
 
 	if (l->num_orcs == NONE || l->orc_ip == NONE || l->orc == NONE)
 		return 0;
@@ -278,9 +296,10 @@ static int load_orc(const struct linux_module_layout *l, const struct memory *m,
 	if (ret)
 		return ret;
 	if (mod->text.end)
-		ret = build_orc(&mod->text, ips_va, ips, entries, n, &mod->orc, e);
+		ret = build_orc(&mod->text, layout, ips_va, ips, entries, n, &mod->orc, e);
 	if (mod->init_text.end)
-		ret2 = build_orc(&mod->init_text, ips_va, ips, entries, n, &mod->init_orc, e);
+		ret2 = build_orc(&mod->init_text, layout, ips_va, ips, entries, n, &mod->init_orc,
+				 e);
 	return ret ? ret : ret2;
 }
 

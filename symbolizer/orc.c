@@ -229,7 +229,7 @@ int orc_build(struct orc **out, const struct orc_tables *t, struct err *e)
 		return err_set(e, E2BIG,
 			       "%zu ORC entries over %llu bytes of code: more than we take", t->n,
 			       (unsigned long long)(t->text_end - t->text_start));
-	layout = find_layout(t->entries, t->n);
+	layout = t->layout ? t->layout : find_layout(t->entries, t->n);
 	if (layout == ORC_LAYOUT_NONE)
 		return err_set(e, EINVAL, "the %zu ORC entries make no sense in any known layout",
 			       t->n);

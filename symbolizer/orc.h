@@ -78,6 +78,7 @@ struct orc_tables {
 	uint64_t ips_va; /* run-time or linked address of ips[0] */
 	size_t n;
 	uint64_t text_start, text_end; /* code that they may speak of */
+	enum orc_layout layout;	       /* ORC_LAYOUT_NONE: to be found by content */
 };
 
 struct orc;

@@ -330,13 +330,13 @@ static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, 
 enum step step_scanned(struct walk *w, struct scan_regs *r)
 {
 	uint64_t ip = w->out->exact[w->out->n - 1] ? r->rip : r->rip - 1, frame[2], target;
-	bool in_text = code_at(&w->code, ip);
+	const struct unwind_region *text = code_at(&w->code, ip);
 	int slice;
 
 	/* Before the kernel's mappings are there, nothing is at its address. */
 	if (!(ip >> 63))
 		return walk_finish(w, STACK_END_NO_TEXT);
-	if (!in_text && r->rbp % 8 == 0 && r->rbp >= r->rsp) {
+	if ((!text || !text->orc) && r->rbp % 8 == 0 && r->rbp >= r->rsp) {
 		slice = walk_read(w, r->rbp, frame, sizeof(frame));
 		if (slice >= 0 && r->rbp >= w->floor[slice] &&
 		    walk_is_return(w, frame[1], &target) && calls_this(w, target, ip)) {
@@ -357,5 +357,5 @@ enum step step_scanned(struct walk *w, struct scan_regs *r)
 			continue;
 		return accept_scanned(w, r, slice, at, ret);
 	}
-	return walk_finish(w, in_text ? STACK_END_NO_ORC : STACK_END_NO_TEXT);
+	return walk_finish(w, text ? STACK_END_NO_ORC : STACK_END_NO_TEXT);
 }

@@ -54,6 +54,7 @@ struct vm {
 	struct vm_config cfg;
 	int fd, end_fd;
 	struct gmem mem;
+	uint64_t boot_low, boot_high; /* where what runs first was put */
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;

@@ -198,6 +198,8 @@ static int load_kernel(struct vm *vm, struct err *e)
 	ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
 
 	vm->result.load_ns = clock_mono_ns() - vm->result.load_ns;
+	vm->boot_low = entry.low;
+	vm->boot_high = entry.high;
 	return ret ? ret : vcpu_set_entry(&vm->vcpu[0], &entry, e);
 }
 
@@ -338,6 +340,12 @@ const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
 const struct gmem *vm_memory(const struct vm *vm)
 {
 	return &vm->mem;
+}
+
+void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
+{
+	*low = vm->boot_low;
+	*high = vm->boot_high;
 }
 
 void vm_set_slide(struct vm *vm, uint64_t slide)

@@ -140,6 +140,9 @@ struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
 const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu);
 const struct gmem *vm_memory(const struct vm *vm);
 
+/* Guest-physical memory [low, high) of what runs first: the kernel, or its decompressor. */
+void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high);
+
 /* The kernel runs this far from where it was linked (capture_plan). Any thread, once. */
 void vm_set_slide(struct vm *vm, uint64_t slide);
 

@@ -238,6 +238,28 @@ static void bench_orc(const char *what, const struct orc *o, uint64_t from, uint
 	report(what, rate);
 }
 
+#define MODULES 100u
+
+/* The same where all but the first functions are those of modules. */
+static void bench_modules(const struct unwinder *kernel, struct sample **s, const struct symtab *t,
+			  const struct orc *o)
+{
+	static struct unwind_region region[MODULES];
+	struct unwinder u = *kernel;
+	uint64_t len = sizeof(text) / (MODULES + 1) / FUNC_BYTES * FUNC_BYTES;
+
+	u.text_end = u.text_start + len;
+	for (unsigned int i = 0; i < MODULES; i++) {
+		uint64_t start = u.text_start + (i + 1) * len;
+
+		region[i] = (struct unwind_region){ start, start + len, o, t };
+	}
+	region[MODULES - 1].end = TEXT + sizeof(text);
+	u.region = region;
+	u.nregions = MODULES;
+	bench_stacks("stacks, ORC, 100 modules", &u, s);
+}
+
 /* From the bytes of an image to a ready table, and lookups in it. */
 static void bench_orc_image(const struct kimage *k)
 {
@@ -293,6 +315,7 @@ int main(int argc, char **argv)
 	u.orc = o;
 	u.frame_pointers = false;
 	bench_stacks("stacks, ORC", &u, s);
+	bench_modules(&u, s, t, o);
 	bench_orc("ORC lookups, 80000 entries", o, TEXT, sizeof(text), false);
 	bench_orc("ORC lookups, no blocks", o, TEXT, sizeof(text), true);
 	orc_destroy(o);

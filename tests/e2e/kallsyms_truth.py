@@ -112,7 +112,7 @@ if what[0].isdigit():    # Debian's have BTF; its answers are compared in unit/t
 else:
     check(not facts["btf_types"] and "CONFIG_DEBUG_INFO_BTF" in facts["no_btf_because"] and
           facts["sizeof_task_struct"] is None, "BTF facts: " + p.out)
-for wrong in (["symbols"], ["symbols", "--no"], ["symbols", image, "main"], ["symbols", "--json", image, "1"]):
+for wrong in (["symbols"], ["symbols", "--no"], ["symbols", image, "main"], ["symbols", "--debuginfo"]):
     p = e2e.kvmprof(*wrong)
     check(p.status == 2 and p.err and not p.out, "%s: status %d" % (wrong, p.status))
 

@@ -197,9 +197,35 @@ C
 echo 'long vdso_time(void) { __asm__ volatile("nop; nop; nop"); return 5; }' > vdso.c
 ${CC:-gcc} -O0 -fno-omit-frame-pointer -static -nostdlib -no-pie -Wl,--build-id=sha1 \
 	-Wl,-e,prog_main -o prog.elf prog.c || exit 1
-for f in lib vdso; do
-	${CC:-gcc} -O0 -fPIC -shared -nostdlib -Wl,--build-id=sha1 -o $f.so $f.c || exit 1
-done
+# The library's functions are in .symtab alone, so that they can be renamed below.
+${CC:-gcc} -O0 -fPIC -fvisibility=hidden -shared -nostdlib -Wl,--build-id=sha1 -o lib.so lib.c &&
+	${CC:-gcc} -O0 -fPIC -shared -nostdlib -Wl,--build-id=sha1 -o vdso.so vdso.c || exit 1
+
+# The library in the cache and in the profile gets a C++ name; perf printed the other before.
+# $1 = what
+renamed() {
+	id=$(readelf -n lib.so | sed -n 's/.*Build ID: *//p')
+	cached=$HOME/.debug/.build-id/$(echo "$id" | sed 's/^../&\//')/elf
+	[ -f "$cached" ] && [ -f "perf.data/dso/$id" ] || fail "$1: no library in cache and profile"
+	sed 's/lib_work+/lib::work+/' perf.script > want.script
+	sed 's/lib_work+/_ZN3lib4workEi+/' perf.script > want.raw
+	objcopy --redefine-sym lib_work=_ZN3lib4workEi lib.so cxx.so &&
+		cp -f cxx.so "$cached" && cp -f cxx.so "perf.data/dso/$id" || fail "$1: objcopy"
+	perf script > out 2> err
+	clean "$1: perf script" err
+	same "$1: perf script" want.script out
+	"$kvmprof" script > out || fail "$1: kvmprof script"
+	same "$1: kvmprof script" want.script out
+	"$kvmprof" script --no-demangle > out || fail "$1: script --no-demangle"
+	same "$1: kvmprof script --no-demangle" want.raw out
+	"$kvmprof" report --sort sym -n 0 > out
+	grep -q ' lib::work$' out && ! grep -q 'lib_work\|_ZN' out || fail "$1: report: $(cat out)"
+	"$kvmprof" report --sort sym -n 0 --no-demangle > out
+	grep -q ' _ZN3lib4workEi$' out && ! grep -q '::' out ||
+		fail "$1: report --no-demangle: $(cat out)"
+	"$kvmprof" report --sort sym -n 0 --json | grep -q '"symbol":"lib::work"' ||
+		fail "$1: report --json"
+}
 for opt in "" -1; do
 	new_home
 	./mktasks $opt perf.data prog.elf lib.so vdso.so > expected || { fail mktasks; exit 1; }
@@ -221,6 +247,7 @@ for opt in "" -1; do
 	perf annotate --stdio vdso_time > out 2>&1
 	grep -q '100.00.*mov' out || fail "tasks$opt: perf annotate shows no code of the vdso"
 	[ -d perf.data ] || continue
+	renamed "tasks: C++ names"
 	# With the list of modules in place perf takes the kcore, and so has the kernel's code.
 	cp perf.data/kcore_dir/modules.full perf.data/kcore_dir/modules
 	perf annotate --stdio guest_idle > out 2>&1

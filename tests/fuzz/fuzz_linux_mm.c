@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The first byte: bit 0 says whether mappings are in a maple tree, bit 1 whether those
- * with code alone are wanted. The rest are changes (linux_change.h) to the scene of
- * tests/unit/linux_mm_fixture.h.
+ * with code alone are wanted, bit 2 whether the layout is to be found in memory. The
+ * rest are changes (linux_change.h) to the scene of tests/unit/linux_mm_fixture.h, or
+ * linux_find_fixture.h.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include "tests/fuzz/linux_change.h"
+#include "tests/unit/linux_find_fixture.h"
 
 #define MAX_READS_PER_STEP 16u
+#define MAX_READS_TO_FIND (8u << 20)
 
 static struct lm scene[2], guest;
 static struct lm_scene at[2];
@@ -52,6 +55,26 @@ static void check(const struct linux_mm_layout *l, const struct memory *m, uint6
 	linux_vmas_deinit(&s);
 }
 
+static void find(struct cursor *c, const struct memory *m, uint32_t flags)
+{
+	static struct lm untyped;
+	static struct lf at_found;
+	struct linux_mm_layout l;
+	struct err e = { 0 };
+
+	if (!untyped.used)
+		at_found = lf_scene(&untyped);
+	guest = untyped;
+	linux_change(&guest, c);
+	/* What is read as objects has a limit of its own in there. */
+	if (linux_mm_layout_find(&l, m, at_found.known, 2, &e) == 0) {
+		guest.reads = 0;
+		check(&l, m, at_found.known[0].mm, flags);
+	} else if (!e.text[0] || guest.reads > MAX_READS_TO_FIND) {
+		abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct memory m = lm_memory(&guest);
@@ -62,6 +85,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cursor_init(&c, data, size);
 	first = cursor_u8(&c);
 	kind = first & 1;
+	if (first & 4) {
+		find(&c, &m, first & 2 ? LINUX_VM_EXEC : 0);
+		return 0;
+	}
 	if (!scene[kind].used) {
 		lm_layout(&layout[kind], kind);
 		at[kind] = lm_scene(&scene[kind], kind);

@@ -87,8 +87,20 @@ static void fuzz_unwind(struct cursor *c, const struct orc *o, unsigned int word
 			      .text_start = TEXT,
 			      .text_end = TEXT + MAX_TEXT,
 			      .frame_pointers = flags & 2 };
+	/* With flag 8 the last three quarters are modules, one of them without a table. */
+	const struct unwind_region region[] = {
+		{ TEXT + MAX_TEXT / 4, TEXT + MAX_TEXT / 2, o, NULL },
+		{ TEXT + MAX_TEXT / 2, TEXT + MAX_TEXT / 4 * 3, NULL, NULL },
+		{ TEXT + MAX_TEXT / 4 * 3 + 64, TEXT + MAX_TEXT, o, NULL },
+	};
 	struct sample *s = (struct sample *)mem;
 	size_t n;
+
+	if (flags & 8) {
+		u.text_end = TEXT + MAX_TEXT / 4;
+		u.region = region;
+		u.nregions = 3;
+	}
 
 	memset(mem, 0, sizeof(mem));
 	s->version = SAMPLE_VERSION;

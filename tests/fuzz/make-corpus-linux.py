@@ -37,7 +37,7 @@ def elf(notes, sections_at):
 
 
 def main():
-    for kind in range(4):
+    for kind in range(6):
         put("fuzz_linux_mm", "scene-%d" % kind, bytes([kind]))
         for i, what in enumerate((0, 1, 2, 4, 6, 6 + 8 * 3, 7)):
             first = bytes([kind])
@@ -48,6 +48,10 @@ def main():
         for k, what in enumerate((0, 1, 2, 6, 7)):
             put("fuzz_linux_file", "changed-%d-%d" % (i, k), struct.pack("<HHB", off, n, 0) +
                 change(30 + 7 * k + i, what, 60 * k) + change(0xff00 + 8 * k + i, what, 1 + k))
+    for k, what in enumerate((0, 1, 2, 4, 6, 7)):
+        put("fuzz_linux_file", "find-%d" % k, struct.pack("<HHB", 0, 9000, 2) +
+            change(2000 + 97 * k, what, k) + change(0xff00 + 8 * k, what, 1 + k))
+    put("fuzz_linux_file", "find", struct.pack("<HHB", 0, 9000, 2))
     notes = note(5, b"GNU\0", bytes(16)) + note(3, b"GNU\0", bytes(range(20)))
     put("fuzz_linux_file", "image", struct.pack("<HHB", 0, 8192, 1) + elf(notes, 0x400))
     put("fuzz_linux_file", "image-long", struct.pack("<HHB", 0, 8192, 1) + elf(notes, 0x1f00))

@@ -59,6 +59,7 @@ def main():
     put("4.18", table(0, 0x100, 0x200, 0x400, 2))
     put("6.3", table(0, 0x500, 0x600, 0x800, 4))
     put("6.4", table(0x200, 0xB00, 0xC00, 0x100))
+    put("modules", table(0x200, 0xB00, 0xC00, 0x100, 8))
     put("image", b"\1" + image())
     put("image-cut", b"\1" + image()[:-100])
 

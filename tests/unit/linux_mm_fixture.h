@@ -26,7 +26,7 @@
 struct lm {
 	uint8_t arena[LM_ARENA];
 	uint8_t pages[LM_ARENA / 4096 * LM_PAGE_SIZE];
-	uint8_t user[2 * 4096]; /* at LM_USER in LM_CR3 */
+	uint8_t user[4 * 4096]; /* at LM_USER in LM_CR3 */
 	size_t used;
 	uint64_t reads;
 };

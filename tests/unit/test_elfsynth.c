@@ -3,6 +3,8 @@
 #include "symbolizer/elfsynth.h"
 
 #include "base/cleanup.h"
+#include "profile/names.h"
+#include "profile/perfdata_read.h"
 #include "tests/unit/user_profile.h"
 
 #include <elf.h>
@@ -144,12 +146,60 @@ static void perf_reads(void **state)
 	file_remove_tree(root, NULL);
 }
 
+/* Our own reader finds every sample's function in the synthesized file, loaded anywhere. */
+static void names_read(void **state)
+{
+	char root[] = "/tmp/kvmprof-elfsynth-XXXXXX", path[64], cache[64];
+	struct perfdata_record r;
+	const struct symbol *s[40];
+	unsigned int n, found = 0;
+	struct perfdata *p = NULL;
+	struct names *names = NULL;
+	struct original o;
+	struct err e = { 0 };
+	struct buf b;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	original_open(&o, "/proc/self/exe");
+	assert_int_equal(o.u.type, ET_DYN);
+	n = pick(&o, s, ARRAY_SIZE(s));
+	assert_true(n >= 10);
+	write_ok(&b, &o);
+	write_profile(&o, root, b.data, b.len, id, s, n);
+	snprintf(path, sizeof(path), "%s/perf.data", root);
+	snprintf(cache, sizeof(cache), "%s/.debug", root);
+	if (perfdata_open(&p, path, &e) < 0 || names_create(&names, p, cache, &e) < 0)
+		fail_msg("%s", e.text);
+	while (perfdata_next(p, &r)) {
+		struct name name;
+
+		assert_int_equal(names_record(names, &r, &e), 0);
+		if (r.kind != PERFDATA_SAMPLE)
+			continue;
+		names_lookup(names, r.pid, false, r.sample.ip, &name);
+		assert_non_null(name.symbol);
+		assert_true(found < n);
+		assert_string_equal(name.symbol->name, s[found]->name);
+		assert_int_equal(name.symbol->addr, s[found]->addr);
+		assert_int_equal(name.off, s[found]->size / 2);
+		found++;
+	}
+	assert_int_equal(found, n);
+	names_destroy(names);
+	perfdata_close(p);
+	buf_deinit(&b);
+	original_close(&o);
+	file_remove_tree(root, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_back),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(perf_reads),
+		cmocka_unit_test(names_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -277,6 +277,8 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 		.rip = place.entry,
 		.rsi = GPA_BOOT_PARAMS,
 		.cr3 = GPA_PAGE_TABLES,
+		.low = place.gpa,
+		.high = place.end,
 		.gdt_base = GPA_GDT,
 		.gdt_limit = GDT_ENTRIES * 8 - 1,
 	};

@@ -33,6 +33,7 @@ struct boot_entry {
 	uint64_t rip; /* guest-physical = virtual */
 	uint64_t rsi; /* boot_params */
 	uint64_t cr3;
+	uint64_t low, high; /* guest-physical memory of what runs first */
 	uint64_t gdt_base;
 	uint16_t gdt_limit;
 };

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A Linux guest with processes, threads, libraries, a vdso and a module, profiled from outside
+with nothing but its kernel: names, mappings and stacks against what the guest prints of itself.
+
+    guest_truth.py KVMPROF SCRATCH [tiny|full|smp]
+
+full: a kernel with modules and type information (BTF); smp: the same on two vCPUs; tiny: a
+kernel with neither, whose structures are found in its memory once programs run. What stock
+perf makes of the profile is checked, not our own report alone."""
+
+import json
+import os
+import re
+from collections import Counter, defaultdict
+
+import e2e
+from e2e import check, say
+
+WHAT = e2e.EXTRA[0] if e2e.EXTRA else "full"
+VCPUS = "2" if WHAT == "smp" else "1"
+MODULES = WHAT != "tiny"
+ROLES = {"w-lib", "w-threads", "w-alpha", "w-beta", "w-vdso", "w-jit", "w-sys", "w-module",
+         "w-short", "w-child"}
+# Frames that lead from the program's first instruction to main() or a thread's function.
+BELOW = {"main", "run_role", "start_thread", "clone3", "__clone3", "__libc_start_call_main",
+         "__libc_start_main_impl", "__libc_start_main@@GLIBC_2.34", "_start", "[unknown]"}
+
+
+def ram_disk(kernel):
+    """The worker's RAM disk, with the kernel's own module in it."""
+    if not MODULES:
+        return os.path.join(e2e.BUILD, "guest", "worker.cpio")
+    out = os.path.abspath("worker.cpio")
+    guest = os.path.join(e2e.BUILD, "guest")
+    libc = e2e.run("gcc", "-print-file-name=libc.so.6").out.strip()
+    ld = "/lib64/ld-linux-x86-64.so.2"
+    p = e2e.run(os.path.join(e2e.TOP, "scripts", "mkinitramfs.py"),
+                os.path.join(guest, "worker"), out, "bin/worker=" + os.path.join(guest, "worker"),
+                "lib/libhot.so=" + os.path.join(guest, "libhot.so"),
+                "lib/x86_64-linux-gnu/libc.so.6=" + libc, "%s=%s" % (ld, ld),
+                "lib/modules/configfs.ko=" + os.path.join(kernel, "modules", "configfs.ko"))
+    if p.status:
+        raise SystemExit("mkinitramfs.py: " + p.err)
+    return out
+
+
+def perf_samples(path):
+    """(comm, pid, tid, [(symbol, dso), ...] innermost first) of each sample, as perf has them."""
+    p = e2e.run("perf", "script", "-i", path, "-F", "comm,pid,tid,ip,sym,dso", timeout=300)
+    check(p.status == 0, "perf script: " + p.err)
+    head, frames = None, []
+    for line in p.out.split("\n") + [""]:
+        if not line.strip():
+            if head:
+                yield head + (frames,)
+            head, frames = None, []
+        elif not head:
+            m = re.match(r"\s*(.*?)\s+(-?\d+)/(-?\d+)\s*$", line)
+            head = (m.group(1), int(m.group(2)), int(m.group(3))) if m else None
+        else:
+            m = re.match(r"\s*[0-9a-f]+ (.*) \((.*)\)$", line)
+            frames.append((m.group(1), m.group(2)) if m else (line.strip(), "?"))
+
+
+def check_mappings(text, path):
+    """Each mapping that perf knows of a worker's process is one that the process printed."""
+    told = defaultdict(set)
+    for m in re.finditer(r"worker: map (\d+) ([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ?(.*)", text):
+        told[int(m.group(1))].add((int(m.group(2), 16), int(m.group(3), 16), int(m.group(4), 16),
+                                   m.group(5).strip()))
+    p = e2e.run("perf", "script", "-i", path, "--show-mmap-events", "-F", "comm,pid", timeout=300)
+    good, seen = 0, Counter()
+    for m in re.finditer(r"^\s*(\S+)\s+\d+ PERF_RECORD_MMAP2 (\d+)/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ "
+                         r"(0|0x[0-9a-f]+) <[0-9a-f]+>\]: \S+ (.*)$", p.out, re.M):
+        comm, pid, start, size = m.group(1), int(m.group(2)), int(m.group(3), 16), int(m.group(4), 16)
+        if pid not in told or not comm.startswith("w-") or "jit" in m.group(6) or "anonymous" in m.group(6):
+            continue
+        what = (start, start + size, int(m.group(5), 16), m.group(6))
+        good += check(what in told[pid], "pid %d has no mapping %x-%x @%x %s" % ((pid,) + what))
+        seen[m.group(6)] += 1
+    for name in ("/bin/worker", "/lib/libhot.so", "[vdso]"):
+        check(seen[name], "no process has %s mapped" % name)
+    return good
+
+
+def check_stacks(truth, samples):
+    """Innermost frames of a thread that spins are known; so are those below its system calls.
+    A stack may end early (in entry code the program's part is not always at hand), but what it
+    has must be so."""
+    good, short, wrong = 0, 0, Counter()
+    for comm, pid, tid, frames in samples:
+        if tid not in truth or truth[tid][0] != pid or truth[tid][1] != comm:
+            continue
+        want = [f for f in truth[tid][2] if f not in ("main", "jit_loop at line 7")]
+        user = [s for s, dso in frames if "kernel.kallsyms" not in dso]
+        if not user or not want or want[-1] not in user:
+            continue  # starting, ending, or asking what time it is
+        at = user.index(want[-1])
+        got = user[at:at + len(want)]
+        rest = set(user[at + len(want):])
+        if got == want[::-1] and rest <= BELOW:
+            good += 1
+        elif got == want[::-1][:len(got)] and len(got) < len(want):
+            short += 1
+        else:
+            wrong[" < ".join(user)] += 1
+    for stack, n in wrong.most_common(5):
+        say("%5d of %s" % (n, stack))
+    return good, short, sum(wrong.values())
+
+
+e2e.need_kvm()
+e2e.need_tool("perf")
+kernel = e2e.built_kernel("full" if MODULES else "tiny")
+boot = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", ram_disk(kernel), "-m", "128M",
+                "--vcpus", VCPUS, "-o", "guest.data", "--append",
+                "worker.seconds=%d" % (15 if VCPUS == "1" else 30)).wait(600)
+text = boot.text()
+ok = check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
+ok &= check("worker: done" in text, "the guest's program did not end")
+ok &= check("worker: failed" not in text, "the guest's program failed: " +
+            " ".join(re.findall(r"worker: failed.*", text)))
+ok &= check("worker: module configfs" in text or not MODULES, "no module was loaded")
+if not ok:
+    say("\n".join(text.split("\n")[-30:]))
+    e2e.finish()
+s = e2e.check_lost("guest.data")
+g = s["guest"]
+
+truth = {}
+for m in re.finditer(r"worker: truth (\d+) (\d+) (\S+) (.*)", text):
+    truth[int(m.group(2))] = (int(m.group(1)), m.group(3), m.group(4).strip().split(";"))
+check(len(truth) >= 6, "only %d threads told what they do" % len(truth))
+
+samples = list(perf_samples("guest.data"))
+names = Counter(c for c, _, _, _ in samples)
+missing = (ROLES - {"w-threads", "w-short"}) - set(names)
+check(not missing, "no sample of " + " ".join(sorted(missing)))
+strange = [c for c in names if c.startswith(":")]
+check(not strange, "processes without a name: " + " ".join(strange))
+for tid, (pid, comm, _) in truth.items():
+    mine = [(c, p) for c, p, t, _ in samples if t == tid and c.startswith("w-")]
+    check(mine, "no sample of thread %d (%s)" % (tid, comm))
+    check(all(p == pid for _, p in mine), "thread %d is not always of process %d" % (tid, pid))
+    # A thread has its process's name until it takes its own, a process that of init before exec.
+    check({c for c, _ in mine} <= {comm, "w-threads"}, "thread %d is called %s, not %s" %
+          (tid, sorted({c for c, _ in mine}), comm))
+
+maps = check_mappings(text, "guest.data")
+good, short, bad = check_stacks(truth, samples)
+check(good > 300, "only %d user stacks could be compared" % good)
+check(bad * 1000 <= good, "%d of %d user stacks are not what the guest says" % (bad, good + bad))
+check(short * 20 <= good, "%d of %d user stacks end early" % (short, good + short))
+below = sum(1 for c, _, _, f in samples if c == "w-sys" and any("kernel" in d for _, d in f)
+            and any(x == "call_kernel" for x, _ in f))
+check(below > 50, "only %d system calls show the program's stack below them" % below)
+
+module = Counter(x for _, _, _, f in samples for x, d in f if d == "[configfs]")
+if MODULES:
+    check(sum(module.values()) > 5, "no frame in the module")
+    nm = e2e.run("nm", os.path.join(kernel, "modules", "configfs.ko")).out.split()
+    check(set(module) <= set(nm), "names that the module does not have: %s" % (set(module) - set(nm)))
+vdso = Counter(x for c, _, _, f in samples if c == "w-vdso" for x, d in f if d == "[vdso]")
+check(vdso and vdso.most_common(1)[0][0].endswith("clock_gettime"), "the vdso's names: %s" % vdso)
+
+ends = s["kernel_stack_end"]
+whole = ends["root"] + ends["user-entry"]
+total = sum(ends.values())
+check(whole * 1000 >= total * 995, "%d of %d kernel stacks are complete" % (whole, total))
+check(g["user_frames_unmapped"] * 50 <= g["user_frames"], "%d of %d user frames in no mapping" %
+      (g["user_frames_unmapped"], g["user_frames"]))
+check(g["files_named"] >= 4 and g["files_named"] >= g["files"] - 1, "%d of %d files have names" %
+      (g["files_named"], g["files"]))
+
+# Our own report says the same of the processes.
+report = json.loads(e2e.kvmprof("report", "--json", "-n", "0", "--sort", "comm", "-i",
+                                "guest.data").out)
+ours = {r["comm"]: r["self_samples"] if "self_samples" in r else r["samples"]
+        for r in report["symbols"]}
+differ = {c: (n, ours.get(c)) for c, n in names.items() if ours.get(c) != n}
+check(not differ, "kvmprof report and perf disagree: %s" % differ)
+
+e2e.finish("%d tasks, %d mappings as printed, %d user stacks equal, %d shorter, %d wrong, %d "
+           "system calls with the program below, %d module frames, kernel stacks %.2f %% complete" %
+           (g["tasks"], maps, good, short, bad, below, sum(module.values()),
+            100.0 * whole / total))
