@@ -112,8 +112,11 @@ static bool is_made_at_run_time(const struct linux_vma *v, const struct guest_ds
 	return !(dso && dso->elf) && (!strncmp(name, "/memfd:", 7) || !strcmp(name, "/dev/zero"));
 }
 
-static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
-		    const struct linux_vma *v, uint64_t time_ns, struct err *e)
+/* No mapping has this offset: it is told when it is seen again. */
+#define UNTOLD UINT64_MAX
+
+static int announce(struct guest_maps *g, struct process *p, uint64_t cr3, struct linux_vma *v,
+		    uint64_t time_ns, struct err *e)
 {
 	uint8_t name_id[GUEST_BUILD_ID];
 	cleanup_free char *name = malloc(LINUX_PATH_MAX);
@@ -135,6 +138,11 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 		return err_set(e, ENOMEM, "out of memory");
 	if (linux_vma_name(g->layout, g->memory, p->mm, v, name) != LINUX_OK || !*name)
 		snprintf(name, LINUX_PATH_MAX, "%s", v->file ? "[unknown file]" : "");
+	/* exec maps the vDSO first and says afterwards where that is. */
+	if (!v->file && (v->flags & LINUX_VM_DONTEXPAND) && !strcmp(name, "//anon")) {
+		v->file_off = UNTOLD;
+		return 0;
+	}
 	map.path = name;
 	guest_dso_name_id(name_id, name);
 	dso = dso_of(g, p, cr3, v, name);
@@ -172,8 +180,8 @@ static int read_again(struct guest_maps *g, struct process *p, uint64_t cr3, uin
 	}
 	/* What was found until then is in order, but not all: it adds, and takes nothing. */
 	for (size_t i = 0; i < g->fresh.n && !ret; i++) {
-		const struct linux_vma *v = &g->fresh.v[i],
-				       *old = linux_vmas_find(&p->vmas, v->start);
+		struct linux_vma *v = &g->fresh.v[i];
+		const struct linux_vma *old = linux_vmas_find(&p->vmas, v->start);
 
 		if (!old || !is_same(old, v))
 			ret = announce(g, p, cr3, v, time_ns, e);

@@ -49,6 +49,18 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			m->failed, m->reads, m->why);
 }
 
+static void print_jit(const struct guest_jit_stats *j, FILE *out)
+{
+	if (!j->regions)
+		return;
+	fprintf(out,
+		"kvmprof: code made at run time: %" PRIu64 " regions of %" PRIu64
+		" processes, %" PRIu64 " with names\n",
+		j->regions, j->processes, j->named);
+	if (j->why[0])
+		fprintf(out, "kvmprof: note: code made at run time without names: %s\n", j->why);
+}
+
 void summary_guest_print(const struct guest_stats *g, FILE *out)
 {
 	print_slide(g, out);
@@ -67,6 +79,7 @@ void summary_guest_print(const struct guest_stats *g, FILE *out)
 			" without ORC tables\n",
 			g->modules.seen, g->modules.without_symbols, g->modules.without_orc);
 	print_programs(g, out);
+	print_jit(&g->jit, out);
 }
 
 /* -- JSON ------------------------------------------------------------------------------ */
@@ -143,5 +156,10 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	number(b, "files_named_from_memory", g->dsos.from_memory);
 	number(b, "files_named_from_root", g->dsos.from_root);
 	number(b, "files_named_from_debug", g->dsos.from_debug);
+	number(b, "jit_regions", g->jit.regions);
+	number(b, "jit_regions_named", g->jit.named);
+	number(b, "jit_regions_without_map", g->jit.without_map);
+	number(b, "jit_regions_beyond", g->jit.beyond);
+	text(b, "jit_unnamed_because", g->jit.why);
 	buf_printf(b, "}");
 }
