@@ -42,6 +42,11 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 		" files mapped, %" PRIu64 " with names; %" PRIu64 " of %" PRIu64
 		" user frames in no known mapping\n",
 		m->processes, g->dsos.files, g->dsos.named, m->unmapped, m->frames);
+	if (g->jit.regions)
+		fprintf(out,
+			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
+			" with names, %" PRIu64 " of processes without a map (--guest-root)\n",
+			g->jit.regions, g->jit.named, g->jit.without_map);
 	if (m->failed)
 		fprintf(out,
 			"kvmprof: %" PRIu64 " of %" PRIu64
@@ -151,6 +156,9 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	number(b, "user_frames", g->maps.frames);
 	number(b, "user_frames_unmapped", g->maps.unmapped);
 	text(b, "no_maps_because", g->no_maps);
+	number(b, "jit_regions", g->jit.regions);
+	number(b, "jit_regions_named", g->jit.named);
+	number(b, "jit_regions_without_map", g->jit.without_map);
 	number(b, "files", g->dsos.files);
 	number(b, "files_named", g->dsos.named);
 	number(b, "files_named_from_memory", g->dsos.from_memory);

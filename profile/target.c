@@ -5,6 +5,7 @@
 #include "symbolizer/btf.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/livekernel.h"
+#include "symbolizer/types_dwarf.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -74,8 +75,11 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 		f.symbols = NULL;
 		t->symbol_source = path;
 	}
+	if (ret == 0 && f.kind == SYMFILE_ELF)
+		t->symbols_file = map;
+	else
+		file_map_close(&map);
 	symfile_deinit(&f);
-	file_map_close(&map);
 	return ret;
 }
 
@@ -177,17 +181,37 @@ static void load_orc(struct target *t)
 		err_clear(&t->orc_note);
 }
 
+/* Debug information of the image or of the file with its symbols; NULL: neither has any. */
+static struct types_dwarf *open_dwarf(const struct target *t, struct err *e)
+{
+	struct types_dwarf *d = NULL;
+
+	if (types_dwarf_open(&d, t->image.elf, t->image.elf_len, t->name, e) == 0)
+		return d;
+	if (t->symbols_file.data && types_dwarf_open(&d, t->symbols_file.data, t->symbols_file.len,
+						     t->symbol_source, e) == 0)
+		return d;
+	return NULL;
+}
+
+/* The kernel's own word on its types first: reading DWARF for them takes seconds. */
 static void load_linux(struct target *t)
 {
+	struct target_linux *l = &t->linux_facts;
+	struct types_dwarf *dwarf = NULL;
 	struct btf *btf = NULL;
 	struct types types;
+	struct err e = { 0 };
 
 	if (!t->image.is_linux)
 		return;
-	if (btf_from_image(&btf, &t->kernel, t->name, &t->linux_facts.types_note) == 0)
+	if (btf_from_image(&btf, &t->kernel, t->name, &l->types_note) == 0)
 		types = btf_types(btf);
-	target_linux_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
+	else if ((dwarf = open_dwarf(t, &e)) != NULL)
+		types = types_dwarf_types(dwarf);
+	target_linux_init(l, btf || dwarf ? &types : NULL, t->symbols);
 	btf_destroy(btf);
+	types_dwarf_destroy(dwarf);
 }
 
 /* A bare-metal kernel may carry its user program in the same file, linked in the lower half. */
@@ -244,6 +268,7 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 
 void target_close(struct target *t)
 {
+	file_map_close(&t->symbols_file);
 	symtab_destroy(t->symbols);
 	orc_destroy(t->orc);
 	free(t->init_text);
@@ -257,6 +282,7 @@ void target_settle(struct target *t)
 	cleanup_free uint8_t *copy = NULL;
 	uint64_t len = t->init_end - t->init_start;
 
+	file_map_close(&t->symbols_file);
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
 		return;
 	if (t->init_end > t->init_start && !t->init_text) {

@@ -172,6 +172,17 @@ static void copy_user_stack(const struct vcpu *v, const struct mmu_root *root, s
 		copy_slice(v, root, s, rsp, plan->user_stack_max);
 }
 
+/* A running program's stack ends where nothing is mapped. */
+static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+{
+	uint32_t want = v->vm->cfg.plan.stack_max;
+	uint32_t got = copy_slice(v, root, s, s->regs.gpr[GPR_RSP], want);
+
+	s->stack_end = got == want ? SAMPLE_STACK_CAPPED
+		       : got	   ? SAMPLE_STACK_WHOLE
+				   : SAMPLE_STACK_NONE;
+}
+
 static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
@@ -244,7 +255,7 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	capture_task(v, &root, gs, s);
 	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
 	if (cpl == 3) {
-		copy_stack(v, &root, s, &(struct extent){ .va = s->regs.gpr[GPR_RSP] });
+		copy_program_stack(v, &root, s);
 	} else {
 		copy_kernel_stacks(v, &root, gs, s);
 		copy_user_stack(v, &root, s);
