@@ -47,23 +47,13 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
 			" with names, %" PRIu64 " of processes without a map (--guest-root)\n",
 			g->jit.regions, g->jit.named, g->jit.without_map);
+	if (g->jit.why[0])
+		fprintf(out, "kvmprof: note: names of code made at run time: %s\n", g->jit.why);
 	if (m->failed)
 		fprintf(out,
 			"kvmprof: %" PRIu64 " of %" PRIu64
 			" looks at a process's mappings failed, the last one because %s\n",
 			m->failed, m->reads, m->why);
-}
-
-static void print_jit(const struct guest_jit_stats *j, FILE *out)
-{
-	if (!j->regions)
-		return;
-	fprintf(out,
-		"kvmprof: code made at run time: %" PRIu64 " regions of %" PRIu64
-		" processes, %" PRIu64 " with names\n",
-		j->regions, j->processes, j->named);
-	if (j->why[0])
-		fprintf(out, "kvmprof: note: code made at run time without names: %s\n", j->why);
 }
 
 void summary_guest_print(const struct guest_stats *g, FILE *out)
@@ -84,7 +74,6 @@ void summary_guest_print(const struct guest_stats *g, FILE *out)
 			" without ORC tables\n",
 			g->modules.seen, g->modules.without_symbols, g->modules.without_orc);
 	print_programs(g, out);
-	print_jit(&g->jit, out);
 }
 
 /* -- JSON ------------------------------------------------------------------------------ */
@@ -159,15 +148,12 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	number(b, "jit_regions", g->jit.regions);
 	number(b, "jit_regions_named", g->jit.named);
 	number(b, "jit_regions_without_map", g->jit.without_map);
+	number(b, "jit_regions_beyond", g->jit.beyond);
+	text(b, "jit_unnamed_because", g->jit.why);
 	number(b, "files", g->dsos.files);
 	number(b, "files_named", g->dsos.named);
 	number(b, "files_named_from_memory", g->dsos.from_memory);
 	number(b, "files_named_from_root", g->dsos.from_root);
 	number(b, "files_named_from_debug", g->dsos.from_debug);
-	number(b, "jit_regions", g->jit.regions);
-	number(b, "jit_regions_named", g->jit.named);
-	number(b, "jit_regions_without_map", g->jit.without_map);
-	number(b, "jit_regions_beyond", g->jit.beyond);
-	text(b, "jit_unnamed_because", g->jit.why);
 	buf_printf(b, "}");
 }
