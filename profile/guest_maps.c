@@ -138,7 +138,8 @@ static bool is_made_at_run_time(const struct linux_vma *v, const struct guest_ds
 {
 	if (!v->file)
 		return !*name || !strcmp(name, "//anon");
-	return !(dso && dso->elf) && (!strncmp(name, "/memfd:", 7) || !strcmp(name, "/dev/zero"));
+	return !(dso && dso->named) &&
+	       (!strncmp(name, "/memfd:", 7) || !strncmp(name, "/dev/zero", 9));
 }
 
 /* perf would look for names in the host's /tmp/perf-PID.map under these. */
@@ -155,8 +156,11 @@ static bool is_anonymous_to_perf(const char *name)
 	return false;
 }
 
-static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
-		    const struct linux_vma *v, uint64_t time_ns, struct err *e)
+/* No mapping has this offset: it is told when it is seen again. */
+#define UNTOLD UINT64_MAX
+
+static int announce(struct guest_maps *g, struct process *p, uint64_t cr3, struct linux_vma *v,
+		    uint64_t time_ns, struct err *e)
 {
 	uint8_t name_id[GUEST_BUILD_ID];
 	cleanup_free char *name = malloc(LINUX_PATH_MAX);
@@ -178,6 +182,11 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3,
 		return err_set(e, ENOMEM, "out of memory");
 	if (linux_vma_name(g->layout, g->memory, p->mm, v, name) != LINUX_OK || !*name)
 		snprintf(name, LINUX_PATH_MAX, "%s", v->file ? "[unknown file]" : "");
+	/* exec maps the vDSO first and says afterwards where that is. */
+	if (!v->file && (v->flags & LINUX_VM_DONTEXPAND) && !strcmp(name, "//anon")) {
+		v->file_off = UNTOLD;
+		return 0;
+	}
 	map.path = name;
 	guest_dso_name_id(name_id, name);
 	dso = dso_of(g, p, cr3, v, name);
@@ -252,8 +261,8 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 	if (why != LINUX_OK && !keep_rest(&g->fresh, &p->vmas))
 		return err_set(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < g->fresh.n && !ret; i++) {
-		const struct linux_vma *v = &g->fresh.v[i],
-				       *old = linux_vmas_find(&p->vmas, v->start);
+		struct linux_vma *v = &g->fresh.v[i];
+		const struct linux_vma *old = linux_vmas_find(&p->vmas, v->start);
 
 		if (old && is_same(old, v))
 			continue;

@@ -47,6 +47,8 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
 			" with names, %" PRIu64 " of processes without a map (--guest-root)\n",
 			g->jit.regions, g->jit.named, g->jit.without_map);
+	if (g->jit.why[0])
+		fprintf(out, "kvmprof: note: names of code made at run time: %s\n", g->jit.why);
 	if (m->failed)
 		fprintf(out,
 			"kvmprof: %" PRIu64 " of %" PRIu64
@@ -146,6 +148,8 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	number(b, "jit_regions", g->jit.regions);
 	number(b, "jit_regions_named", g->jit.named);
 	number(b, "jit_regions_without_map", g->jit.without_map);
+	number(b, "jit_regions_beyond", g->jit.beyond);
+	text(b, "jit_unnamed_because", g->jit.why);
 	number(b, "files", g->dsos.files);
 	number(b, "files_named", g->dsos.named);
 	number(b, "files_named_from_memory", g->dsos.from_memory);

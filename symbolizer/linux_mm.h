@@ -116,6 +116,7 @@ int linux_mm_layout_find(struct linux_mm_layout *l, const struct memory *m,
 #define LINUX_VM_WRITE 2u
 #define LINUX_VM_EXEC 4u
 #define LINUX_VM_SHARED 8u
+#define LINUX_VM_DONTEXPAND 0x40000u /* without a file: the kernel made it, as the vDSO */
 
 struct linux_vma {
 	uint64_t start, end;

@@ -69,7 +69,10 @@ except FileExistsError:
 try:
     boot.wait(120)
     check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
-    e2e.check_lost("jit.data")
+    s = e2e.check_lost("jit.data")["guest"]
+    check((s["jit_regions"], s["jit_regions_named"], s["jit_regions_without_map"]) == (1, 1, 0),
+          "the summary counts %s" % {k: v for k, v in s.items() if "jit" in k})
+    check("made at run time: 1 regions, 1 with names" in boot.err, "no word of the code in the summary")
 
     share, n = named_share(e2e.kvmprof("script", "-i", "jit.data").out)
     check(n > 200, "only %d samples of w-jit in user mode" % n)

@@ -17,6 +17,25 @@ static void check(const struct perfmap *m, uint64_t addr)
 		abort();
 }
 
+/* In order, without gaps, and with the answers of lookups. */
+static void check_pieces(const struct perfmap *m)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < perfmap_pieces(m); i++) {
+		uint64_t start, end;
+		const struct symbol *s = perfmap_piece(m, i, &start, &end);
+
+		/* Behind a symbol that ends where addresses do. */
+		if (start == UINT64_MAX && !s)
+			break;
+		if (start >= end || (i && start != last) || perfmap_lookup(m, start, NULL) != s ||
+		    perfmap_lookup(m, end - 1, NULL) != s)
+			abort();
+		last = end;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct perfmap *m;
@@ -37,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(m, (1ull << bit) - 1);
 	}
 	check(m, UINT64_MAX);
+	check_pieces(m);
 	perfmap_destroy(m);
 	return 0;
 }

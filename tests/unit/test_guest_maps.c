@@ -181,7 +181,7 @@ static void changes(void **state)
 	see(t, ANON + 5, 1);
 	gf_expect(&sink, "");
 	see(t, ANON + 5, RETRY);
-	gf_expect(&sink, "map 70 7f0000300000+1000 @0 [anonymous code]\n");
+	gf_expect(&sink, "map 70 7f0000300000+1000 @7f0000300000 [jit:70]\n");
 	/* What covers the frames is known: only the refresh finds that it is another file. */
 	set_ranges(mm, moved, 2);
 	see(t, LIB, RETRY);
@@ -370,7 +370,6 @@ static void names(void **state)
 	uint64_t top[4] = { lm_dentry(&g, 0, "dev/zero"), lm_dentry(&g, 0, "SYSV00000000"),
 			    lm_dentry(&g, 0, "memfd:jit"), lm_dentry(&g, root, "a\n\033[1mb") };
 	uint64_t mm = lm_alloc(&g, LM_MM_SIZE, 8), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
-	uint8_t anonymous[20], first[20];
 	struct range r[6] = { { CODE, 0x1000, 0 } };
 
 	(void)state;
@@ -382,21 +381,56 @@ static void names(void **state)
 			       lm_file(&g, mnt, 0x1000, lm_inode(&g, 30, 4096)) };
 	set_ranges(mm, r, 1);
 	see(t, CODE, 0);
-	memcpy(anonymous, sink.map.id, 20);
+	gf_expect(&sink, "map 70 400000+1000 @400000 [jit:70]\n");
 	set_ranges(mm, r, 2);
 	see(t, CODE, REFRESH);
-	memcpy(first, sink.map.id, 20);
+	gf_expect(&sink, "map 70 7f0000300000+1000 @7f0000300000 [jit:70]\n");
 	set_ranges(mm, r, 6);
 	see(t, CODE, REFRESH);
 	gf_expect(&sink, "map 70 7f0000310000+1000 @2000 [anonymous code]\n"
-			 "map 70 7f0000320000+1000 @3000 /memfd:jit (deleted)\n"
+			 "map 70 7f0000320000+1000 @7f0000320000 [jit:70]\n"
 			 "map 70 7f0000330000+1000 @4000 /a\n\033[1mb\n"
 			 "map 70 7f0000350000+1000 @5000 [unknown file]\n");
-	assert_memory_not_equal(first, anonymous, 20);
-	/* Code without a file is the same everywhere: it has no names of its own. */
-	see(gf_task(&g, 71, 71, "b", mm, 7, 0), CODE, 0);
-	guest_dso_name_id(first, "[anonymous code]");
-	assert_memory_equal(first, anonymous, 20);
+}
+
+/* Code that the program makes: told again when it has grown, and only then. */
+static void grows(void **state)
+{
+	const struct range small[] = { { CODE, 0x2000, program }, { ANON, 0x1000, 0 } };
+	const struct range large[] = { { CODE, 0x2000, program }, { ANON, 0x3000, 0 } };
+	uint64_t mm = lm_alloc(&g, LM_MM_SIZE, 8), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+
+	(void)state;
+	set_ranges(mm, small, 2);
+	see(t, ANON + 0x40, 0);
+	sink.log.len = 0;
+	see(t, ANON + 0x80, REFRESH);
+	gf_expect(&sink, "");
+	set_ranges(mm, large, 2);
+	see(t, ANON + 0x2040, REFRESH);
+	gf_expect(&sink, "map 70 7f0000300000+3000 @7f0000300000 [jit:70]\n");
+	assert_int_equal(guest_jit_stats(jit)->regions, 1);
+}
+
+/* In the middle of exec: the vDSO is mapped, but not noted in the mm_struct yet. */
+static void vdso_of_exec(void **state)
+{
+	uint64_t mm = lm_alloc(&g, LM_MM_SIZE, 8), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+	uint64_t vma[2] = {
+		lm_vma(&g, mm, CODE, CODE + 0x2000, RX, 0, program),
+		lm_vma(&g, mm, ANON, ANON + 0x1000, RX | LINUX_VM_DONTEXPAND, 0, 0),
+	};
+
+	(void)state;
+	lm_list(&g, mm, vma, 2);
+	see(t, ANON + 0x40, 0);
+	gf_expect(&sink, "map 70 400000+2000 @0 /prog elf\n");
+	lm_put64(&g, mm + 16, ANON);
+	see(t, ANON + 0x40, REFRESH);
+	gf_expect(&sink, "map 70 7f0000300000+1000 @0 [vdso]\n");
+	see(t, ANON + 0x40, REFRESH);
+	gf_expect(&sink, "");
+	assert_int_equal(guest_jit_stats(jit)->regions, 0);
 }
 
 static void sink_that_fails(void **state)
@@ -482,6 +516,8 @@ int main(void)
 		T(walk_that_breaks_off),
 		T(vdso),
 		T(names),
+		T(grows),
+		T(vdso_of_exec),
 		T(sink_that_fails),
 		T(frames_of_another_task),
 		T(very_many_processes),
