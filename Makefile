@@ -35,7 +35,7 @@ BENCH_SCRIPT := $(sort $(wildcard tests/bench/bench_*.sh tests/bench/bench_*.py)
 C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer profile tests/*)))
 
 .PHONY: all help deps deps-demo deps-test clean install
-all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio
+all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio
 
 include guest/guest.mk
 

@@ -62,6 +62,8 @@ SLOW = [
     ("smp_boot.py", ["1", "4"], 1200),
     ("guest_truth.py", ["smp"], 1200),
     ("smp_boot.py", ["1", "8"], 1800),
+    ("guest_truth.py", ["6.1"], 2700),
+    ("guest_truth.py", ["6.12"], 2700),
     ("kallsyms_truth.py", ["6.1"], 900),
     ("kallsyms_truth.py", ["6.12"], 900),
     ("source_lines.py", ["6.1"], 900),

@@ -114,11 +114,12 @@ def built_kernel(variant):
     return kernel("build-guest-kernel.sh", variant, need_source)
 
 
-def debian_kernel(series):
+def debian_kernel(series, *options):
     """Path of vmlinuz; fetching needs apt and a network, without which there is no test."""
     if not shutil.which("apt-get"):
         skip("no apt-get to fetch Debian's kernel with")
-    p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh"), series],
+    p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh")] +
+                       list(options) + [series],
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     if p.returncode:
         skip(p.stderr.strip().split("\n")[-1] or "fetch-debian-kernel.sh failed")
