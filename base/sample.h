@@ -74,6 +74,7 @@ enum sample_task_state {
 struct sample_task {
 	uint64_t addr;	   /* guest virtual, of the structure itself */
 	uint64_t mm;	   /* of its address space's; 0: a kernel thread */
+	uint64_t stack;	   /* lowest byte of its kernel stack; 0 unknown */
 	uint64_t start;	   /* when it started, in the kernel's unit; tells two of one tid apart */
 	uint32_t tid, pid; /* Linux: pid and tgid */
 	char comm[SAMPLE_COMM]; /* may lack its NUL: the guest wrote it */

@@ -13,6 +13,9 @@
 /* Threads of a guest whose tasks can't be told apart: see docs/perf-data.md. */
 #define GUEST_PID 1u
 #define GUEST_TID(vcpu) (1u + (vcpu))
+/* THREAD_SIZE of Linux on x86-64, and where its per-CPU entry stacks begin. */
+#define TASK_STACK_LEN 16384u
+#define ENTRY_AREA UINT64_C(0xfffffe0000000000)
 /* How often tasks that are gone are looked for. */
 #define SWEEP_NS 1000000000u
 
@@ -354,6 +357,32 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 	return guest_tasks_see(g->tasks, s, &out->pid, &out->tid, task, e);
 }
 
+/*
+ * While the kernel switches tasks, stack and page tables are the next task's before the
+ * current task is: the frames of one program must not be shown under another's name.
+ */
+static bool is_on_other_stack(const struct sample *s)
+{
+	uint64_t base = s->task.stack;
+
+	for (unsigned int i = s->nslices; base && i-- > 0;) {
+		uint64_t va = s->slice[i].va;
+
+		if (va & KERNEL_HALF)
+			return va < ENTRY_AREA && va - base >= TASK_STACK_LEN;
+	}
+	return false;
+}
+
+static bool owns_user_frames(struct guest *g, const struct sample *s, const struct guest_task *task)
+{
+	/* The idle task has no program; where tasks can't be told apart nobody can say. */
+	if (!task)
+		return s->task.state != SAMPLE_TASK_FOUND;
+	return !is_on_other_stack(s) &&
+	       (!g->maps || guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER));
+}
+
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		  struct profile_sample *out, struct err *e)
 {
@@ -376,16 +405,18 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}
 	unwind(&g->unwinder, s, stack);
-	if (!ret && g->maps && task && stack->n > stack->n_kernel) {
-		if (guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER)) {
-			ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
-					     stack->ip + stack->n_kernel,
-					     stack->n - stack->n_kernel, e);
-		} else if (stack->n_kernel) {
+	if (ret || stack->n == stack->n_kernel)
+		return ret;
+	if (!owns_user_frames(g, s, task)) {
+		if (stack->n_kernel) {
 			stack->n = stack->n_kernel;
 			stack->user_end = 0;
 		}
+		return 0;
 	}
+	if (g->maps && task)
+		ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
+				     stack->ip + stack->n_kernel, stack->n - stack->n_kernel, e);
 	return ret;
 }
 

@@ -119,6 +119,7 @@ struct capture_task_plan target_task_plan(const struct linux_task_layout *l, boo
 		.comm = l->comm,
 		.comm_size = LINUX_TASK_COMM,
 		.mm = l->mm,
+		.stack = l->stack == LINUX_TASK_NONE ? CAPTURE_NONE : l->stack,
 		.start = l->start_time == LINUX_TASK_NONE ? CAPTURE_NONE : l->start_time,
 	};
 }

@@ -17,6 +17,7 @@
 #define PT_REGS_RSP_FROM_END 16u /* struct pt_regs ends with ip, cs, flags, sp, ss */
 #define PT_REGS_CS_FROM_END 32u
 #define PT_REGS_LEN 168u
+#define IRET_LEN 40u /* the last five of them, which the processor pushes */
 
 void capture_regs(const struct kvm_run *run, struct sample_regs *out)
 {
@@ -63,6 +64,7 @@ struct mmu_root capture_root(const struct kvm_run *run)
 struct extent {
 	uint64_t va, end; /* end 0: unknown */
 	bool irq;	  /* the interrupt stack: its topmost word leads to the one before */
+	bool entry; /* one that the processor switched to: an interrupt return frame is on top */
 };
 
 /* Bytes that one sample may copy. */
@@ -116,13 +118,50 @@ static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root,
 	return at && mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
 }
 
+/*
+ * The per-CPU area of Linux with the stacks that the processor itself switches to (NMI,
+ * machine check, and the one on which each entry from a program begins), a page each:
+ * Documentation/arch/x86/x86_64/mm.rst, "cpu_entry_area mapping".
+ */
+#define ENTRY_AREA UINT64_C(0xfffffe0000000000)
+#define ENTRY_AREA_LEN (UINT64_C(1) << 39)
+#define ENTRY_STACK_LEN 4096u
+
+static bool is_entry_area(uint64_t va)
+{
+	return va - ENTRY_AREA < ENTRY_AREA_LEN;
+}
+
 static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)
 {
 	uint64_t align = v->vm->cfg.plan.stack_align;
 
 	if (irq_top && va <= irq_top && irq_top - va < v->vm->cfg.plan.stack_max)
-		return (struct extent){ va, irq_top + sizeof(uint64_t), true };
-	return (struct extent){ va, align ? (va | (align - 1)) + 1 : 0, false };
+		return (struct extent){ .va = va, .end = irq_top + sizeof(uint64_t), .irq = true };
+	if (align && is_entry_area(va))
+		return (struct extent){ .va = va,
+					.end = (va | (ENTRY_STACK_LEN - 1)) + 1,
+					.entry = true };
+	return (struct extent){ .va = va, .end = align ? (va | (align - 1)) + 1 : 0 };
+}
+
+/* Where the stack leads that was copied last; 0: nowhere, or not to the kernel's half. */
+static uint64_t next_stack(const struct vcpu *v, const struct sample *s, const struct extent *x,
+			   bool know_irq)
+{
+	const uint8_t *end = s->stack + s->stack_len;
+	uint64_t saved, cs;
+
+	if (x->entry) {
+		memcpy(&cs, end - PT_REGS_CS_FROM_END, sizeof(cs));
+		memcpy(&saved, end - PT_REGS_RSP_FROM_END, sizeof(saved));
+		return cs & 3 ? 0 : saved;
+	}
+	if (know_irq && !x->irq)
+		return 0;
+	memcpy(&saved, end - sizeof(saved), sizeof(saved));
+	/* Another stack than this one. */
+	return saved < x->end && x->end - saved <= v->vm->cfg.plan.stack_align ? 0 : saved;
 }
 
 /*
@@ -139,17 +178,13 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root
 	while (s->nslices < SAMPLE_MAX_KERNEL_SLICES) {
 		struct extent x = kernel_stack_at(v, va, irq_top);
 		uint32_t got = copy_stack(v, root, s, &x);
-		uint64_t saved;
 
-		if (s->stack_end != SAMPLE_STACK_WHOLE || got < sizeof(saved) ||
-		    (irq_top && !x.irq))
+		if (s->stack_end != SAMPLE_STACK_WHOLE || got < (x.entry ? IRET_LEN : 8))
 			return;
-		memcpy(&saved, s->stack + s->stack_len - sizeof(saved), sizeof(saved));
-		/* Canonical kernel half, aligned, and another stack than this one. */
-		if (saved >> 47 != 0x1ffff || saved & 7 ||
-		    (saved < x.end && x.end - saved <= v->vm->cfg.plan.stack_align))
+		va = next_stack(v, s, &x, irq_top != 0);
+		/* Canonical kernel half, aligned. */
+		if (va >> 47 != 0x1ffff || va & 7)
 			return;
-		va = saved;
 	}
 }
 
@@ -161,10 +196,14 @@ static void copy_user_stack(const struct vcpu *v, const struct mmu_root *root, s
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	const struct sample_slice *last = s->nslices ? &s->slice[s->nslices - 1] : NULL;
-	uint64_t cs, rsp;
+	uint64_t cs, rsp, end;
 
-	if (!plan->user_stack_max || !plan->stack_align || !last || last->len < PT_REGS_LEN ||
-	    s->stack_end != SAMPLE_STACK_WHOLE || (last->va + last->len) % plan->stack_align)
+	if (!plan->user_stack_max || !plan->stack_align || !last ||
+	    s->stack_end != SAMPLE_STACK_WHOLE)
+		return;
+	end = last->va + last->len;
+	if (is_entry_area(last->va) ? last->len < IRET_LEN || end % ENTRY_STACK_LEN
+				    : last->len < PT_REGS_LEN || end % plan->stack_align)
 		return;
 	memcpy(&cs, s->stack + s->stack_len - PT_REGS_CS_FROM_END, sizeof(cs));
 	memcpy(&rsp, s->stack + s->stack_len - PT_REGS_RSP_FROM_END, sizeof(rsp));

@@ -113,6 +113,8 @@ void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64
 	    !read_kernel(v, &root, task + plan->mm, &t->mm, sizeof(t->mm)) ||
 	    (plan->start != CAPTURE_NONE &&
 	     !read_kernel(v, &root, task + plan->start, &t->start, sizeof(t->start))) ||
+	    (plan->stack != CAPTURE_NONE &&
+	     !read_kernel(v, &root, task + plan->stack, &t->stack, sizeof(t->stack))) ||
 	    !read_kernel(v, &root, task + plan->comm, t->comm, plan->comm_size))
 		return;
 	t->state = SAMPLE_TASK_FOUND;

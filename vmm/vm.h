@@ -43,8 +43,8 @@ struct capture_task_plan {
 	bool percpu;
 	bool members; /* the offsets below are known */
 	uint32_t tid, pid, comm, mm;
-	uint32_t start;	    /* may be CAPTURE_NONE */
-	uint32_t comm_size; /* <= SAMPLE_COMM */
+	uint32_t start, stack; /* may be CAPTURE_NONE */
+	uint32_t comm_size;    /* <= SAMPLE_COMM */
 };
 
 /* What capture copies besides registers. Computed once, executed blindly. */

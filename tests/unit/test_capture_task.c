@@ -26,7 +26,15 @@
 #define USER_GS UINT64_C(0x7f0000001000)
 #define ENTRY (IMAGE + 0x200040)
 
-enum { CURRENT = 0x40, TID = 0x4e0, PID = 0x4e4, MM = 0x430, BEGAN = 0x500, COMM = 0x6a0 };
+enum {
+	CURRENT = 0x40,
+	TID = 0x4e0,
+	PID = 0x4e4,
+	MM = 0x430,
+	BEGAN = 0x500,
+	KSTACK = 0x18,
+	COMM = 0x6a0
+};
 
 static struct fake f;
 static uint64_t msr_lstar, msr_kernel_gs;
@@ -83,6 +91,7 @@ static int setup(void **state)
 	fake_put(&f, TASK + PID, &(uint32_t){ 42 }, 4);
 	fake_put64(&f, TASK + MM, 0xffff888004000000);
 	fake_put64(&f, TASK + BEGAN, 12345);
+	fake_put64(&f, TASK + KSTACK, STACK);
 	fake_put(&f, TASK + COMM, "0123456789abcdef", 16);
 	f.vm->cfg.plan.user_stack_max = 8192;
 	f.vm->cfg.plan.image_start = IMAGE;
@@ -96,6 +105,7 @@ static int setup(void **state)
 		.pid = PID,
 		.mm = MM,
 		.start = BEGAN,
+		.stack = KSTACK,
 		.comm = COMM,
 		.comm_size = 16,
 	};
@@ -136,6 +146,7 @@ static void assert_found(const struct sample *s)
 	assert_int_equal(s->task.pid, 42);
 	assert_int_equal(s->task.mm, 0xffff888004000000);
 	assert_int_equal(s->task.start, 12345);
+	assert_int_equal(s->task.stack, STACK);
 	assert_memory_equal(s->task.comm, "0123456789abcdef", 16);
 }
 
@@ -213,7 +224,7 @@ static void members_found_later(void **state)
 	f.vm->cfg.plan.task.members = false;
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_POINTER);
 	assert_int_equal(take(STACK)->task.addr, TASK);
-	plan.start = CAPTURE_NONE;
+	plan.start = plan.stack = CAPTURE_NONE;
 	vm_set_task_plan(f.vm, &plan);
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_FOUND);
 	assert_int_equal(take(STACK)->task.tid, 43);
@@ -275,6 +286,49 @@ static void program_stack_below_a_system_call(void **state)
 	assert_int_equal(s->slice[1].len, 8192);
 }
 
+#define ENTRY_STACK UINT64_C(0xfffffe0000003000)
+
+static void put_iret(uint64_t end, uint64_t cs, uint64_t rsp)
+{
+	fake_put64(&f, end - 32, cs);
+	fake_put64(&f, end - 16, rsp);
+}
+
+/* On the stack where an entry from a program begins there is its frame alone. */
+static void entry_stack(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, ENTRY_STACK, 4096);
+	put_iret(ENTRY_STACK + 4096, 0x33, USER_STACK);
+	s = take(ENTRY_STACK + 4096 - 48);
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[0].len, 48);
+	assert_int_equal(s->slice[1].va, USER_STACK);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	assert_int_equal(take(ENTRY_STACK + 4096 - 32)->nslices, 1);
+}
+
+/* An NMI in the kernel: its stack leads to the task's, and that to the program's. */
+static void stack_of_an_nmi(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, ENTRY_STACK, 4096);
+	put_iret(ENTRY_STACK + 4096, 0x10, STACK + STACK_SIZE - 512);
+	put_user_regs(0x33, USER_STACK);
+	s = take(ENTRY_STACK + 4096 - 512);
+	assert_int_equal(s->nslices, 3);
+	assert_int_equal(s->slice[0].len, 512);
+	assert_int_equal(s->slice[1].va, STACK + STACK_SIZE - 512);
+	assert_int_equal(s->slice[1].len, 512);
+	assert_int_equal(s->slice[2].va, USER_STACK);
+	put_iret(ENTRY_STACK + 4096, 0x10, 0x1234);
+	assert_int_equal(take(ENTRY_STACK + 4096 - 512)->nslices, 1);
+}
+
 static void no_program_stack(void **state)
 {
 	(void)state;
@@ -307,6 +361,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_a_slid_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(entry_point_of_system_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_stack_below_a_system_call, setup, teardown),
+		cmocka_unit_test_setup_teardown(entry_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(stack_of_an_nmi, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_program_stack, setup, teardown),
 	};
 
