@@ -96,7 +96,7 @@ def check_stacks(truth, samples):
             continue
         want = [f for f in truth[tid][2] if f not in ("main", "jit_loop at line 7")]
         user = [s for s, dso in frames if "kernel.kallsyms" not in dso]
-        if not user or not want or want[-1] not in user:
+        if not user or not want or want[-1] not in user or "time_is_left" in user:
             continue  # starting, ending, or asking what time it is
         at = user.index(want[-1])
         got = user[at:at + len(want)]
