@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK_LEN (1u << 20) /* more than a record can hold */
 #define NS_PER_S 1e9
 #define DROPPED UINT32_MAX /* of no table: a raw stack whose samples do not count */
 
@@ -24,7 +25,7 @@
 /* A stack as it is in the file: the first sample that had it, and the sums. */
 struct raw_stack {
 	uint64_t ip, weight, samples;
-	const uint8_t *chain; /* in the mapped file */
+	const uint8_t *chain; /* in the file; once it is in the table, a copy */
 	struct names_view view;
 	uint32_t nr, task;
 	uint32_t stack; /* what it became, or DROPPED */
@@ -55,6 +56,13 @@ struct built_task {
 	uint32_t comm; /* of tasks */
 };
 
+/* Room for chains of many stacks: one after another, so that the file's pages can go. */
+struct block {
+	struct block *before;
+	size_t used;
+	uint8_t data[BLOCK_LEN];
+};
+
 struct build {
 	struct stackset_options opt;
 	struct perfdata *p;
@@ -63,6 +71,7 @@ struct build {
 	struct display_names display;
 	uint64_t from_ns, to_ns; /* [from, to) */
 	struct texts texts;
+	struct block *chains; /* the last of a list */
 	struct table raw, addr, func, frame, task, stack;
 	struct stackset_sample *sample;
 	size_t nsamples, sample_cap;
@@ -144,6 +153,25 @@ static bool passes(const struct build *b, const struct perfdata_record *r, uint3
 	       (!o->comm || !strcmp(tasks_text(b->tasks, comm), o->comm));
 }
 
+static int copy_chain(struct build *b, struct raw_stack *s)
+{
+	size_t len = 8 * (size_t)s->nr;
+
+	if (!b->chains || BLOCK_LEN - b->chains->used < len) {
+		struct block *fresh = malloc(sizeof(*fresh));
+
+		if (!fresh)
+			return -ENOMEM;
+		fresh->before = b->chains;
+		fresh->used = 0;
+		b->chains = fresh;
+	}
+	if (len)
+		s->chain = memcpy(b->chains->data + b->chains->used, s->chain, len);
+	b->chains->used += len;
+	return 0;
+}
+
 static bool has_kernel_frame(const struct perfdata_record *r)
 {
 	struct perfdata_walk walk;
@@ -193,6 +221,8 @@ static int add_sample(struct build *b, const struct perfdata_record *r)
 	    table_add(&b->raw, hash_raw(&like), &like, equal_raw, NULL, &index, &fresh) < 0)
 		return -ENOMEM;
 	s = (struct raw_stack *)b->raw.item + index;
+	if (fresh && copy_chain(b, s) < 0)
+		return -ENOMEM;
 	if (fresh && b->opt.kernel_only && !has_kernel_frame(r))
 		s->stack = DROPPED;
 	if (s->stack == DROPPED)
@@ -569,6 +599,16 @@ static int build(struct build *b, struct stackset **out, struct err *e)
 	return ret ? ret : make_set(b, out, e);
 }
 
+static void free_chains(struct build *b)
+{
+	while (b->chains) {
+		struct block *before = b->chains->before;
+
+		free(b->chains);
+		b->chains = before;
+	}
+}
+
 int stackset_load(struct stackset **out, const struct stackset_options *opt, struct err *e)
 {
 	struct build b = {
@@ -593,6 +633,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	table_deinit(&b.stack);
 	free(b.sample);
 	free(b.pool);
+	free_chains(&b);
 	texts_deinit(&b.texts);
 	display_names_deinit(&b.display);
 	names_destroy(b.names);

@@ -49,6 +49,7 @@ static inline int fx_setup(struct fx *f)
 	for (unsigned int i = 0; i < 4; i++)
 		symtab_add(f->kernel, fx_k(i, 0), 0x100, 'T', fx_kernel_name[i]);
 	symtab_add(f->module, FX_MODULE + 0x40, 0x100, 't', "mod_write");
+	symtab_add(f->module, FX_MODULE + 0x140, 0x100, 't', "mod_read");
 	if (symtab_freeze(f->kernel, NULL) || symtab_freeze(f->module, NULL))
 		return -1;
 	return mkdtemp(f->root) ? 0 : -1;
