@@ -257,6 +257,7 @@ static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct n
 	d = &n->dso[m->dso];
 	out->dso = d->name;
 	out->to_file = m->pgoff - m->addr;
+	out->map_start = m->addr;
 	if (!d->tried)
 		load_dso(n, d);
 	/* A mapping counts in file offsets, a symbol table in virtual addresses. */
@@ -281,6 +282,7 @@ static void lookup_kernel(struct names *n, uint32_t space, uint64_t addr, struct
 
 	if (m) {
 		out->dso = n->dso[m->dso].name;
+		out->map_start = m->addr;
 		t = symbols_of_module(n, out->dso);
 		if (t)
 			out->symbol = symtab_lookup(t, addr, &out->off);
@@ -290,6 +292,7 @@ static void lookup_kernel(struct names *n, uint32_t space, uint64_t addr, struct
 	if (n->kernel_end && (addr < n->kernel_start || addr >= n->kernel_end))
 		return;
 	out->dso = PERFDATA_KERNEL_DSO;
+	out->map_start = n->kernel_start;
 	if (n->kernel)
 		out->symbol = symtab_lookup(n->kernel, addr - n->slide, &out->off);
 }

@@ -26,7 +26,8 @@ struct name {
 	const struct symbol *symbol; /* NULL when there is none */
 	uint64_t off;		     /* of the address in it */
 	const char *dso;	     /* never NULL: "[kernel.kallsyms]", a path, "[unknown]" */
-	uint64_t to_file; /* added to a user address: the offset in its file, as perf prints it */
+	uint64_t to_file;   /* added to a user address: the offset in its file, as perf prints it */
+	uint64_t map_start; /* of the mapping it is in, the kernel's too; 0: in none */
 };
 
 /* buildid_dir NULL: $HOME/.debug. p is borrowed. Missing symbols are no error. */

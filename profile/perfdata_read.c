@@ -10,7 +10,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+
+#define RELEASE_LEN (4u << 20) /* a multiple of any page size */
 
 /* Where a record is, with its time, when the file is not sorted as it stands. */
 struct place {
@@ -29,6 +32,7 @@ struct perfdata_private {
 	uint64_t pos;	     /* next record, unsorted walk */
 	struct place *order; /* NULL: the file is sorted */
 	size_t norder, order_pos;
+	uint64_t released; /* of the mapped file: what comes before was let go */
 };
 
 static void __attribute__((format(printf, 2, 3)))
@@ -236,6 +240,21 @@ static struct cursor record_at(const struct perfdata_private *v, uint64_t off)
 	return cursor_window(&v->file, off, size);
 }
 
+/*
+ * Whoever walks a large file would hold all of it in memory at the end. What lies well
+ * before off is let go; looked at again, it comes out of the page cache again. Only a
+ * mapping of a file may be treated so, never borrowed bytes.
+ */
+static void release_before(struct perfdata_private *v, uint64_t off)
+{
+	uint64_t end = off & ~(uint64_t)(RELEASE_LEN - 1);
+
+	if (!v->map.data || end <= v->released)
+		return;
+	madvise((void *)(uintptr_t)(v->map.data + v->released), end - v->released, MADV_DONTNEED);
+	v->released = end;
+}
+
 /* -- walking ----------------------------------------------------------------------- */
 
 bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
@@ -245,14 +264,17 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 	if (v->order) {
 		if (v->order_pos == v->norder)
 			return false;
-		struct cursor c = record_at(v, v->order[v->order_pos++].off);
+		uint64_t off = v->order[v->order_pos++].off;
+		struct cursor c = record_at(v, off);
 
+		release_before(v, off);
 		return parse_record(v, &c, r) == PARSED_RECORD;
 	}
 	/* open has checked every record up to data_end. */
 	while (v->pos < v->data_end) {
 		struct cursor c = record_at(v, v->pos);
 
+		release_before(v, v->pos);
 		v->pos += c.len;
 		if (parse_record(v, &c, r) == PARSED_RECORD)
 			return true;
@@ -264,6 +286,7 @@ void perfdata_rewind(struct perfdata *p)
 {
 	p->priv->pos = p->priv->data_off;
 	p->priv->order_pos = 0;
+	p->priv->released = 0;
 }
 
 void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *r)
@@ -328,11 +351,14 @@ static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 		struct perfdata_record r;
 		size_t len = c.len;
 
+		release_before(v, off);
+
 		if (parse_record(v, &c, &r) == PARSED_RECORD)
 			v->order[i++] = (struct place){ r.time_ns, off };
 		off += len;
 	}
 	v->norder = i;
+	v->released = 0;
 	qsort(v->order, v->norder, sizeof(*v->order), compare_places);
 	return 0;
 }
@@ -352,6 +378,8 @@ static int scan_records(struct perfdata *p, struct err *e)
 		enum parsed got;
 		size_t len = c.len;
 		uint16_t misc;
+
+		release_before(v, off);
 
 		if (c.bad || len < PERFDATA_RECORD_HEADER || len > v->data_end - off) {
 			mark_partial(p,
@@ -392,6 +420,7 @@ static int scan_records(struct perfdata *p, struct err *e)
 	}
 	v->data_end = off;
 	v->pos = v->data_off;
+	v->released = 0;
 	v->has_idle = p->has_idle;
 	return sorted ? 0 : sort_records(v, n, e);
 }
