@@ -14,6 +14,7 @@ static const struct command {
 } commands[] = {
 	{ "run", cmd_run, "boot a kernel and profile it" },
 	{ "report", cmd_report, "where the time went, by function" },
+	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
 	{ "symbols", cmd_symbols,

@@ -256,6 +256,7 @@ static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct n
 		return;
 	d = &n->dso[m->dso];
 	out->dso = d->name;
+	out->program = m->dso;
 	out->to_file = m->pgoff - m->addr;
 	out->map_start = m->addr;
 	if (!d->tried)
@@ -405,6 +406,11 @@ void names_destroy(struct names *n)
 	free(n);
 }
 
+const uint8_t *names_build_id(const struct names *n, uint32_t program)
+{
+	return program < n->ndso && n->dso[program].has_id ? n->dso[program].build_id : NULL;
+}
+
 bool names_have_kernel(const struct names *n)
 {
 	return n->kernel != NULL;
@@ -462,7 +468,7 @@ void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint6
 		*out = c->name;
 		return;
 	}
-	*out = (struct name){ .dso = UNKNOWN };
+	*out = (struct name){ .dso = UNKNOWN, .program = NAMES_NONE };
 	if (kernel)
 		lookup_kernel(n, space, addr, out);
 	else

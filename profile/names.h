@@ -28,7 +28,9 @@ struct name {
 	const char *dso;	     /* never NULL: "[kernel.kallsyms]", a path, "[unknown]" */
 	uint64_t to_file;   /* added to a user address: the offset in its file, as perf prints it */
 	uint64_t map_start; /* of the mapping it is in, the kernel's too; 0: in none */
+	uint32_t program;   /* of a user address, for names_build_id(); NAMES_NONE */
 };
+#define NAMES_NONE UINT32_MAX
 
 /* buildid_dir NULL: $HOME/.debug. p is borrowed. Missing symbols are no error. */
 int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,
@@ -52,6 +54,9 @@ void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint6
 		     struct name *out);
 /* The same as things are now. */
 void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out);
+
+/* The 20 bytes of a program's build id, until the next mapping comes; NULL: not known. */
+const uint8_t *names_build_id(const struct names *n, uint32_t program);
 
 /* Are there kernel symbols? */
 bool names_have_kernel(const struct names *n);

@@ -6,6 +6,7 @@
 #include "profile/buildid_cache.h"
 #include "profile/perfdata_format.h"
 #include "profile/perfdata_side.h"
+#include "profile/perfdata_text.h"
 #include "profile/perfdata_write.h"
 
 #include <assert.h>
@@ -38,6 +39,7 @@ struct sink_perfdata {
 	struct profile_module *module;
 	size_t nmodules, module_cap;
 	struct ip_set hot;
+	struct perfdata_text text;
 };
 
 static struct sink_perfdata *self(struct sink *s)
@@ -69,22 +71,22 @@ static int ip_set_grow(struct ip_set *set)
 	return 0;
 }
 
-/* Best effort: an address that finds no room costs annotate one function. */
-static void ip_set_add(struct ip_set *set, uint64_t ip)
+/* Was it new? Best effort: an address that finds no room costs annotate one function. */
+static bool ip_set_add(struct ip_set *set, uint64_t ip)
 {
 	size_t at = (ip * 0x9e3779b97f4a7c15u) >> 32;
 
 	if (!ip || set->n >= MAX_HOT_IPS || (set->n * 2 >= set->cap && ip_set_grow(set) < 0))
-		return;
+		return false;
 	for (;; at++) {
 		uint64_t *slot = &set->slot[at & (set->cap - 1)];
 
 		if (*slot == ip)
-			return;
+			return false;
 		if (!*slot) {
 			*slot = ip;
 			set->n++;
-			return;
+			return true;
 		}
 	}
 }
@@ -149,11 +151,36 @@ static int put_kcore(struct sink_perfdata *p, struct err *e)
 
 	if (fd < 0)
 		return fd;
-	ip_set_pack(&p->hot);
 	ret = perfdata_kcore(fd, path, &p->kernel, p->hot.slot, p->hot.n, e);
 	/* No text bytes at all: perf takes the symbols without a kcore. */
 	if (!ret && fstat(fd, &st) == 0 && st.st_size == 0)
 		unlink(path);
+	return ret;
+}
+
+/* The module that came last to this place. */
+static const struct profile_module *module_at(void *ctx, uint64_t addr)
+{
+	const struct sink_perfdata *p = ctx;
+
+	for (size_t i = p->nmodules; i-- > 0;)
+		if (addr >= p->module[i].addr && addr - p->module[i].addr < p->module[i].len)
+			return &p->module[i];
+	return NULL;
+}
+
+static int put_text(struct sink_perfdata *p, struct err *e)
+{
+	struct buf out;
+	int ret = 0;
+
+	buf_init(&out);
+	perfdata_text_write(&p->text, &out, p->hot.slot, p->hot.n, module_at, p);
+	if (out.failed)
+		ret = err_set(e, ENOMEM, "%s: out of memory", p->path);
+	else if (out.len)
+		ret = put_file(p, "text", out.data, out.len, e);
+	buf_deinit(&out);
 	return ret;
 }
 
@@ -227,6 +254,8 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 		ret = put_file(p, "kcore_dir/kallsyms", p->kallsyms.data, p->kallsyms.len, e);
 		if (!ret)
 			ret = put_file(p, "kcore_dir/modules", NULL, 0, e);
+		if (!ret)
+			perfdata_text_kernel(&p->text, &p->kernel, p->tmp);
 	}
 	return ret;
 }
@@ -421,8 +450,13 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 
 	if (ret || sample->stack->n == 0)
 		return ret;
-	if (sample->stack->n_kernel)
-		ip_set_add(&p->hot, sample->stack->ip[0]);
+	if (sample->stack->n_kernel && ip_set_add(&p->hot, sample->stack->ip[0]) &&
+	    !p->opt.single_file) {
+		const struct profile_module *m = module_at(p, sample->stack->ip[0]);
+
+		if (m)
+			perfdata_text_module(&p->text, m, sample->stack->ip[0]);
+	}
 	return perfdata_write_sample(&p->w, sample, e);
 }
 
@@ -474,7 +508,10 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 	if (ret)
 		return ret;
 	if (!p->opt.single_file) {
+		ip_set_pack(&p->hot);
 		ret = put_kcore(p, e);
+		if (!ret)
+			ret = put_text(p, e);
 		if (!ret)
 			ret = put_file(p, "kvmprof.json", json, strlen(json), e);
 		if (ret)
@@ -498,6 +535,7 @@ static void op_destroy(struct sink *s)
 		free((char *)(uintptr_t)p->module[i].name);
 	free(p->module);
 	buf_deinit(&p->kallsyms);
+	perfdata_text_deinit(&p->text);
 	free(p->hot.slot);
 	free(p->buildid_dir);
 	free(p->path);
@@ -603,6 +641,7 @@ int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *
 		return err_set(e, ENOMEM, "out of memory");
 	p->sink.ops = &perfdata_ops;
 	p->w.fd = -1;
+	perfdata_text_init(&p->text);
 	ret = prepare(p, opt, e ? e : &local);
 	if (ret) {
 		op_destroy(&p->sink);
