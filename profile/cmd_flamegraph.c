@@ -159,7 +159,7 @@ static void caption(struct captions *c, struct options *o, const struct stackset
 	if (!o->picture.title)
 		o->picture.title = c->title;
 	n = (size_t)snprintf(c->subtitle, sizeof(c->subtitle),
-			     "%" PRIu64 " samples of %.32s over %.3f s", s->samples,
+			     "%" PRIu64 " samples (%.32s) over %.3f s", s->samples,
 			     s->event[0] ? s->event : "an event", span);
 	if (s->ncpus && n < sizeof(c->subtitle))
 		n += (size_t)snprintf(c->subtitle + n, sizeof(c->subtitle) - n, " on %u %sCPU%s",

@@ -2,7 +2,7 @@
 // Runs in the picture: zoom, search, details. What it draws from stands before it in the file
 // (flamegraph_svg.c): P the sizes, B bands, L lanes' first boxes, N names, D boxes.
 var SVG = "http://www.w3.org/2000/svg", HTML = "http://www.w3.org/1999/xhtml";
-var STRIDE = 8, COLUMN = 6.7, MIN_DRAWN = 0.3;
+var STRIDE = 8, COLUMN = 6.7, MIN_DRAWN = 0.3, GAP = 0.6, WIDE = 3;
 var count = D.length / STRIDE, X = new Float64Array(count);
 var frames = get("frames"), details = get("details");
 var view = [0, P.total], past = [], pattern = null, hits = null, input = null;
@@ -56,14 +56,14 @@ function fit(text, pixels) {
 
 function scale() { return (P.width - 2 * P.margin) / (view[1] - view[0]); }
 
-// Nearest whole pixels would shift neighbours; what lies outside of the view is cut off.
+// What lies outside of the view is cut off.
 function drawBox(i, perUnit, into) {
   var from = Math.max(X[i], view[0]), to = Math.min(X[i] + width(i), view[1]);
   var w = (to - from) * perUnit, x = P.margin + (from - view[0]) * perUnit, y = P.top + box(i, 2) * P.row;
   if (to <= from || w < MIN_DRAWN) return;
   var dim = !P.chart && view[1] - view[0] < width(i) ? " dim" : "";
   add(into, "rect", { "class": (hits && hits[i] ? "hit" : "c" + box(i, 3)) + dim, "data-i": i,
-    x: x.toFixed(2), y: y, width: w.toFixed(2), height: P.row - 1 });
+    x: x.toFixed(2), y: y, width: (w > WIDE ? w - GAP : w).toFixed(2), height: P.row - 1 });
   var text = fit(name(i)[0], w - 6);
   if (text) add(into, "text", { x: (x + 3).toFixed(2), y: y + 11 }, text);
 }

@@ -17,7 +17,9 @@
 #define AXIS 18u	/* of a chart: times */
 #define FOOT 46u	/* details, notes */
 #define FONT_COLUMN 6.7 /* of a monospaced font of 11 px */
-#define MIN_DRAWN 0.5	/* narrower boxes are drawn by the script only, when zoomed into */
+#define GAP 0.6		/* between boxes that are wide enough for it */
+#define WIDE 3.0
+#define MIN_DRAWN 0.5 /* narrower boxes are drawn by the script only, when zoomed into */
 
 extern const char flamegraph_js[], flamegraph_js_end[];
 
@@ -99,7 +101,7 @@ static void write_style(struct buf *out)
 		   ".b{font:12px 'DejaVu Sans',Verdana,sans-serif;fill:#0645ad;cursor:pointer}\n"
 		   ".b:hover{text-decoration:underline}.off{visibility:hidden}\n"
 		   "#frames text,#bands text,#axis text{pointer-events:none}\n"
-		   "#frames rect{stroke:#fff;stroke-width:.5;cursor:pointer}\n"
+		   "#frames rect{cursor:pointer}\n"
 		   "#frames rect:hover{stroke:#000;stroke-width:1}\n"
 		   "#frames .hit{fill:#e23ce2}#frames .dim{opacity:.55}\n"
 		   "#axis line{stroke:#999}#bands rect{stroke:#888;stroke-width:.5}\n");
@@ -212,7 +214,7 @@ static void write_box(struct buf *out, const struct sheet *s, size_t lane,
 	buf_printf(out, "<g>");
 	write_title(out, s, b);
 	buf_printf(out, "<rect class=\"c%u\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\"/>",
-		   b->class, x, y, w, ROW - 1);
+		   b->class, x, y, w > WIDE ? w - GAP : w, ROW - 1);
 	if (w >= 3 * FONT_COLUMN + 6) {
 		buf_printf(out, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 11);
 		flame_xml_fit(out, s->p->name[b->name].text, (size_t)((w - 6) / FONT_COLUMN));

@@ -37,6 +37,10 @@ static const struct {
 	{ "run_init_process", CLUE_EXEC },
 	{ "kernel_execve", CLUE_EXEC },
 	{ "kernel_init", CLUE_INIT },
+	/* Only programs make system calls; their own frames may be missing. */
+	{ "do_syscall_64", CLUE_USER },
+	{ "entry_SYSCALL_64", CLUE_USER },
+	{ "entry_SYSCALL_64_after_hwframe", CLUE_USER },
 };
 
 static uint8_t clue_of(const struct stackset_func *f)
@@ -97,13 +101,19 @@ static bool begins_boot(const struct stackset *s, const struct stackset_stack *s
 	return p < PHASE_INITCALLS && !(clues & CLUE_IDLE);
 }
 
-static void add_sample(struct phases *out, enum phase p, const struct stackset_sample *m)
+/* A sample stands for the time before it: a phase begins with that, but after `before`. */
+static void add_sample(struct phases *out, enum phase p, const struct stackset_sample *m,
+		       bool weight_is_ns, uint64_t before)
 {
 	struct phase_span *span = &out->span[p];
 
 	if (!span->seen) {
+		uint64_t from = m->time_ns;
+
+		if (weight_is_ns)
+			from = from > m->weight ? from - m->weight : 0;
 		span->seen = true;
-		span->from_ns = m->time_ns;
+		span->from_ns = from < before ? before : from;
 	}
 	span->to_ns = m->time_ns;
 	span->samples++;
@@ -144,7 +154,8 @@ int phases_find(struct phases *out, const struct stackset *s, struct err *e)
 		return 0;
 	for (size_t i = 0; i < s->nsamples; i++) {
 		now = advance(now, phase[s->sample[i].stack]);
-		add_sample(&found, now, &s->sample[i]);
+		add_sample(&found, now, &s->sample[i], s->weight_is_ns,
+			   i ? s->sample[i - 1].time_ns : 0);
 	}
 	/* Something must prove that this is Linux that starts. */
 	found.boot = now >= PHASE_START_KERNEL && found.span[PHASE_START_KERNEL].seen;

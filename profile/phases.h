@@ -8,9 +8,9 @@
  *   decompressor       code of the DSO [decompressor]
  *   start_kernel       the function of that name, unless the boot CPU idles in it
  *   initcalls          kernel_init_freeable, do_initcalls, do_one_initcall
- *   /init              pid 1 executes a program, or runs in user mode; where pids are not
- *                      known (0), any task does
- *   user               user mode of another process after that: what /init has started
+ *   /init              pid 1 executes a program, is in user mode or makes a system call;
+ *                      where pids are not known (0), any task does
+ *   user               the same of another process after that: what /init has started
  * A profile that begins later than in the initcalls is no boot profile.
  *
  * Pure; needs a stackset with its samples, unfiltered. Times are ns as in the samples.
@@ -31,7 +31,7 @@ enum phase {
 };
 
 struct phase_span {
-	uint64_t from_ns, to_ns; /* from its first sample to the next phase's */
+	uint64_t from_ns, to_ns; /* from where its first sample's time begins to the next phase's */
 	uint64_t samples, weight;
 	bool seen;
 };
