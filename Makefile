@@ -21,7 +21,7 @@ LIBS := -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lz -lm -pthrea
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
 LIB := $(BUILD)/libkvmprof.a
 DEMO_OBJ := $(BUILD)/obj/demo_blob.o
 
@@ -64,6 +64,12 @@ $(BUILD)/obj/%.o: %.c
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
 	@$(AR) rcs $@ $(LIB_OBJ)
+
+# The script that pictures carry travels inside the program.
+$(BUILD)/obj/flamegraph_js.o: profile/flamegraph.js
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global flamegraph_js, flamegraph_js_end\nflamegraph_js:\n.incbin "%s"\nflamegraph_js_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+		| $(CC) -c -x assembler - -o $@
 
 # The demo guest travels inside the program.
 $(DEMO_OBJ): $(BUILD)/guest/demo.elf

@@ -15,6 +15,7 @@ static const struct command {
 	{ "run", cmd_run, "boot a kernel and profile it" },
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },
+	{ "flamegraph", cmd_flamegraph, "a picture: flame graph, difference, chart over time" },
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
 	{ "symbols", cmd_symbols,
@@ -28,7 +29,7 @@ static void help(FILE *out)
 	fputs("kvmprof: profile a kernel from underneath\n\nUsage: kvmprof COMMAND [OPTIONS]\n\n",
 	      out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`kvmprof COMMAND --help` explains each. `kvmprof run` alone profiles a demo "
 	      "guest.\n",
 	      out);

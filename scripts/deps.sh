@@ -16,8 +16,8 @@ BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev l
 	python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
-# The unit tests' library; a second compiler; what a guest kernel is made of.
-TEST="libcmocka-dev clang perl git elfutils dwz
+# The unit tests' library; a second compiler; a browser; what a guest kernel is made of.
+TEST="libcmocka-dev clang perl git elfutils dwz chromium
 	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
 
 case ${1:-build} in

@@ -32,6 +32,7 @@ E2E = [
     ("scan_command.py", []),
     ("source_lines.py", []),
     ("debug_files.py", []),
+    ("flamegraph.py", []),
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),
