@@ -10,6 +10,7 @@ int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 

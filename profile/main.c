@@ -15,6 +15,7 @@ static const struct command {
 	{ "run", cmd_run, "boot a kernel and profile it" },
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
+	{ "export", cmd_export, "a profile in the format of another tool" },
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
 	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },
