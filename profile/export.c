@@ -10,6 +10,10 @@ static const struct export_format formats[] = {
 	  export_folded },
 	{ "perf-script", "every sample as text, as `perf script` prints it", EXPORT_SAMPLES,
 	  export_perf_script },
+	{ "speedscope", "JSON for speedscope.app: flame charts of vCPUs or threads",
+	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_speedscope },
+	{ "pprof", "profile.proto, gzip'ed, for pprof and what reads it",
+	  EXPORT_SAMPLES | EXPORT_GZIP | EXPORT_BINARY, export_pprof },
 };
 
 const struct export_format *export_find(const char *name)

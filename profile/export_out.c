@@ -193,6 +193,24 @@ static size_t utf8_len(const unsigned char *p)
 	return n;
 }
 
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+char *export_utf8(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	char *copy = malloc(strlen(text) * strlen(REPLACEMENT) + 1), *dst = copy;
+
+	while (copy && *p) {
+		size_t n = utf8_len(p);
+
+		dst = n ? mempcpy(dst, p, n) : stpcpy(dst, REPLACEMENT);
+		p += n ? n : 1;
+	}
+	if (copy)
+		*dst = '\0';
+	return copy;
+}
+
 void out_json(struct export_out *o, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -202,7 +220,7 @@ void out_json(struct export_out *o, const char *text)
 		size_t n = utf8_len(p);
 
 		if (!n) {
-			out_text(o, "\xef\xbf\xbd");
+			out_text(o, REPLACEMENT);
 			n = 1;
 		} else if (*p < 0x20 || *p == 0x7f) {
 			out_printf(o, "\\u%04x", *p);

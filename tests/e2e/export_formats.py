@@ -3,84 +3,15 @@
 """`kvmprof export`: each format as its readers read it, on profiles whose contents are
 known (mkprofile.c, mktasks.c). In each the weights add up to the profile's."""
 
+import gzip
 import json
 import os
-import shlex
-import subprocess
-import tempfile
+import sys
 from collections import Counter
 
 import e2e
+import exported
 from e2e import check
-
-CC = os.environ.get("CC", "gcc").split()
-# Each profile: (path, its samples as `kvmprof script` tells them, the table printed by its maker)
-USER = "void demo_leaf(void){__asm__ volatile(\"nop;nop\");} void demo_loop(void){for(;;)demo_leaf();}" \
-       "void demo_start(void){demo_loop();}"
-PROG = "void prog_work(void){__asm__ volatile(\"nop;nop;nop\");} void prog_main(void){for(;;)prog_work();}"
-LIB = "void lib_work(void){__asm__ volatile(\"nop;nop\");} void lib_entry(void){lib_work();}"
-VDSO = "long vdso_time(void){__asm__ volatile(\"nop;nop\"); return 5;}"
-
-
-def cc(*argv):
-    p = e2e.run(*CC, *argv)
-    if p.status:
-        raise SystemExit("cc failed: " + p.err)
-
-
-def elf(name, text, *flags):
-    with open(name + ".c", "w") as f:
-        f.write(text)
-    cc("-O0", "-fno-omit-frame-pointer", "-nostdlib", "-Wl,--build-id=sha1", *flags, "-o", name, name + ".c")
-
-
-def tool(name):
-    """One of the makers of profiles, linked with what kvmprof is made of."""
-    cc("-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + e2e.TOP, *shlex.split(os.environ.get("CFLAGS", "")),
-       "-o", name, os.path.join(e2e.TOP, "tests", "e2e", name + ".c"), os.path.join(e2e.BUILD, "libkvmprof.a"),
-       *shlex.split(os.environ.get("LIBS", LIBS)))
-
-
-LIBS = "-lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread"
-
-
-class Profile:
-    def __init__(self, path):
-        self.path = path
-        self.script = e2e.kvmprof("script", "-i", path).out
-        self.samples = e2e.parse_script(self.script)
-        self.weight = sum(s.period for s in self.samples)
-        self.self_weight, self.children = Counter(), Counter()
-        for s in self.samples:
-            names = s.stack.split(";")
-            self.self_weight[names[-1]] += s.period
-            for n in set(names):
-                self.children[n] += s.period
-
-    def export(self, fmt, *argv, out=None):
-        p = e2e.kvmprof("export", "--format", fmt, "-i", self.path, *argv, *(["-o", out] if out else []))
-        check(p.status == 0, "export %s: status %d: %s" % (fmt, p.status, p.err))
-        check(not p.err, "export %s says: %s" % (fmt, p.err))
-        return p.out
-
-
-def make_profiles():
-    tool("mkprofile")
-    tool("mktasks")
-    elf("user.elf", USER, "-static", "-no-pie", "-Wl,-e,demo_start")
-    elf("prog.elf", PROG, "-static", "-no-pie", "-Wl,-e,prog_main")
-    elf("lib.so", LIB, "-fPIC", "-fvisibility=hidden", "-shared")
-    elf("vdso.so", VDSO, "-fPIC", "-shared")
-    made = []
-    for argv in (["mkprofile", "plain.data", "user.elf"],
-                 ["mktasks", "tasks.data", "prog.elf", "lib.so", "vdso.so"]):
-        p = e2e.run("./" + argv[0], *argv[1:])
-        check(p.status == 0, "%s: %s" % (argv[0], p.err))
-        total = next(int(x.split()[1]) for x in p.out.split("\n") if x.startswith("total "))
-        profile = Profile(argv[1])
-        check(len(profile.samples) == total, "%s: %d samples of %d" % (argv[1], len(profile.samples), total))
-        made.append(profile)
-    return made
 
 
 def folded_lines(text):
@@ -115,10 +46,7 @@ def folded(p):
 
 
 def filters(p):
-    comm = Counter()
-    for s in p.samples:
-        comm[s.comm] += s.period
-    for name, weight in comm.items():
+    for name, weight in p.comms.items():
         got = folded_lines(p.export("folded", "--comm", name))
         check(sum(got.values()) == weight, "--comm %s: %d of %d" % (name, sum(got.values()), weight))
     first, last = p.samples[0].seconds, p.samples[-1].seconds
@@ -144,9 +72,97 @@ def refusals(p):
     return listed
 
 
-profiles = make_profiles()
+def speedscope(p):
+    for argv in ([], ["--per-thread"], ["--names", "both"]):
+        d = json.loads(p.export("speedscope", *argv))
+        check(sum(sum(x["weights"]) for x in d["profiles"]) == p.weight, "%s: speedscope %s: weights" % (p.path, argv))
+        frames = d["shared"]["frames"]
+        leaves = Counter()
+        for x in d["profiles"]:
+            check(len(x["samples"]) == len(x["weights"]) and sum(x["weights"]) == x["endValue"] and
+                  x["unit"] == "nanoseconds", "speedscope: profile " + x["name"])
+            for stack, weight in zip(x["samples"], x["weights"]):
+                leaves[frames[stack[-1]]["name"].split("+0x")[0]] += weight
+        check(p.named(leaves) == p.named(p.self_weight), "%s: speedscope %s: %s" % (p.path, argv, leaves))
+        names = [x["name"] for x in d["profiles"]]
+        check(len(set(names)) == len(names), "speedscope: names of profiles: %s" % names)
+        if schema:
+            jsonschema.validate(d, schema)
+    cpus = {s.cpu for s in p.samples}
+    d = json.loads(p.export("speedscope"))
+    check([x["name"] for x in d["profiles"]] == ["vCPU %d" % c for c in sorted(cpus)], "speedscope: a profile for each vCPU")
+
+
+def decoder():
+    """A module made by protoc out of the schema, or None and why."""
+    for need, package in (("protoc", "protobuf-compiler"),):
+        if not e2e.shutil.which(need):
+            return None, package + " is not installed"
+    p = e2e.run("protoc", "--python_out=.", "-I" + os.path.join(e2e.TOP, "profile"), "pprof.proto")
+    check(p.status == 0, "protoc: " + p.err)
+    sys.path.insert(0, os.getcwd())
+    # Debian's packages, also where python3 is not Debian's.
+    sys.path.append("/usr/lib/python3/dist-packages")
+    try:
+        import pprof_pb2
+    except ImportError as e:
+        return None, "python3-protobuf: " + str(e)
+    return pprof_pb2, None
+
+
+def pprof(p, pb):
+    p.export("pprof", out="p.pb.gz")
+    with gzip.open("p.pb.gz") as f:
+        d = pb.Profile.FromString(f.read())
+    text = d.string_table
+    check(text[0] == "" and len(set(text)) == len(text), "pprof: string table")
+    types = [(text[t.type], text[t.unit]) for t in d.sample_type]
+    check(types == [("samples", "count"), ("wall", "nanoseconds")], "pprof: types %s" % types)
+    check(all(len(s.value) == 2 for s in d.sample), "pprof: values")
+    check(sum(s.value[0] for s in d.sample) == len(p.samples) and sum(s.value[1] for s in d.sample) == p.weight,
+          "%s: pprof: sums" % p.path)
+    location = {x.id: x for x in d.location}
+    function = {x.id: text[x.name] for x in d.function}
+    mapping = {x.id: x for x in d.mapping}
+    check(len(location) == len(d.location) and 0 not in location and 0 not in function and 0 not in mapping, "pprof: ids")
+    for x in d.location:
+        m = mapping[x.mapping_id]
+        check(m.memory_start <= x.address < m.memory_limit, "pprof: address outside of its mapping %s" % text[m.filename])
+    leaves, comms, cpus = Counter(), Counter(), Counter()
+    for s in d.sample:
+        leaf = location[s.location_id[0]] if s.location_id else None
+        leaves[function[leaf.line[0].function_id] if leaf and leaf.line else "[none]"] += s.value[1]
+        labels = {text[x.key]: text[x.str] or x.num for x in s.label}
+        comms[labels["comm"]] += s.value[1]
+        cpus[labels["cpu"]] += s.value[1]
+    check(p.named(leaves) == p.named(p.self_weight), "%s: pprof: %s" % (p.path, leaves))
+    check(comms == p.comms, "%s: pprof: comms %s" % (p.path, comms))
+    check(sorted(cpus) == sorted({s.cpu for s in p.samples}), "pprof: cpus %s" % cpus)
+    if e2e.shutil.which("go"):
+        r = e2e.run("go", "tool", "pprof", "-raw", "p.pb.gz")
+        check(r.status == 0 and "wall/nanoseconds" in r.out, "go tool pprof: " + r.err)
+
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+profiles = exported.make_profiles()
+package, why = exported.npm_package("speedscope", exported.SPEEDSCOPE)
+schema = None
+if package and jsonschema:
+    with open(os.path.join(package, "package/dist/release/file-format-schema.json")) as f:
+        schema = json.load(f)
+else:
+    e2e.say("not checked by speedscope's schema: " + (why or "no python3-jsonschema"))
+pb, why = decoder()
+if not pb:
+    e2e.say("pprof not decoded: " + why)
 for profile in profiles:
     folded(profile)
+    speedscope(profile)
+    if pb:
+        pprof(profile, pb)
     filters(profile)
 listed = refusals(profiles[0])
 e2e.finish("%d formats" % len(listed))
