@@ -15,13 +15,17 @@ OPT ?= -O2 -g
 # The last is for clang: KVM's headers are used with such structures, as gcc allows.
 WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -Werror \
 	-Wno-gnu-variable-sized-type-not-at-end
-CPPFLAGS_ALL := -I. -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
+CPPFLAGS_ALL := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
-LIBS := -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lz -lm -pthread
+LIBS := -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
+# What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
+GEN := $(BUILD)/gen
+PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
+LIB_OBJ += $(PB_OBJ)
 LIB := $(BUILD)/libkvmprof.a
 DEMO_OBJ := $(BUILD)/obj/demo_blob.o
 
@@ -55,6 +59,17 @@ deps-test:
 # -- the program ----------------------------------------------------------------
 # Objects are kept even where make sees them as intermediate: the library is made of them.
 .SECONDARY:
+
+$(GEN)/%.pb-c.c: profile/%.proto
+	@mkdir -p $(@D)
+	@echo "  GEN   $@"
+	@protoc-c --c_out=$(GEN) -Iprofile $<
+
+$(PB_OBJ): $(GEN)/pprof.pb-c.c
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/profile/export_pprof.o: $(GEN)/pprof.pb-c.c
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -173,7 +188,7 @@ install: $(BUILD)/kvmprof
 compile_commands.json: Makefile
 	@{ sep='['; for f in $(filter %.c,$(C_FILES)); do \
 		printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" "$(CURDIR)" \
-			"$$f" "$(CC) -I. -D_GNU_SOURCE -DKVMPROF_VERSION=__FILE__ -std=gnu11 $(WARN)" "$$f"; \
+			"$$f" "$(CC) -I. -I$(GEN) -D_GNU_SOURCE -DKVMPROF_VERSION=__FILE__ -std=gnu11 $(WARN)" "$$f"; \
 		sep=','; done; printf '\n]\n'; } > $@
 
 ## make clean        remove build/

@@ -18,6 +18,7 @@ static const struct command {
 	{ "flamegraph", cmd_flamegraph, "a picture: flame graph, difference, chart over time" },
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
+	{ "export", cmd_export, "a profile in the format of another tool" },
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
 	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },

@@ -52,6 +52,7 @@ struct names {
 	uint32_t kernel_space;
 	uint32_t stamp; /* counts mappings */
 	struct cached cache[CACHE_SLOTS];
+	bool relaxed; /* names_set_relaxed() */
 };
 
 /* Of the modules, in spaces: no process has this pid. */
@@ -246,6 +247,19 @@ static void load_dso(const struct names *n, struct dso *d)
 		load_dso_file(d, cached);
 }
 
+static const struct symbol *find_symbol(const struct names *n, const struct symtab *t,
+					uint64_t addr, uint64_t *off)
+{
+	const struct symbol *s = symtab_lookup(t, addr, off);
+
+	return s || !n->relaxed ? s : symtab_before(t, addr, off);
+}
+
+void names_set_relaxed(struct names *n, bool relaxed)
+{
+	n->relaxed = relaxed;
+}
+
 static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct name *out)
 {
 	const struct mapping *m = spaces_find(&n->spaces, space, addr);
@@ -263,7 +277,7 @@ static void lookup_user(struct names *n, uint32_t space, uint64_t addr, struct n
 		load_dso(n, d);
 	/* A mapping counts in file offsets, a symbol table in virtual addresses. */
 	if (d->symbols && userelf_va_of(d->elf, addr - m->addr + m->pgoff, &va))
-		out->symbol = symtab_lookup(d->symbols, va, &out->off);
+		out->symbol = find_symbol(n, d->symbols, va, &out->off);
 }
 
 /* -- kernel and modules ------------------------------------------------------------------ */
@@ -286,7 +300,7 @@ static void lookup_kernel(struct names *n, uint32_t space, uint64_t addr, struct
 		out->map_start = m->addr;
 		t = symbols_of_module(n, out->dso);
 		if (t)
-			out->symbol = symtab_lookup(t, addr, &out->off);
+			out->symbol = find_symbol(n, t, addr, &out->off);
 		return;
 	}
 	/* A kernel that has a map is nowhere else. */
@@ -295,7 +309,7 @@ static void lookup_kernel(struct names *n, uint32_t space, uint64_t addr, struct
 	out->dso = PERFDATA_KERNEL_DSO;
 	out->map_start = n->kernel_start;
 	if (n->kernel)
-		out->symbol = symtab_lookup(n->kernel, addr - n->slide, &out->off);
+		out->symbol = find_symbol(n, n->kernel, addr - n->slide, &out->off);
 }
 
 /*

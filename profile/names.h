@@ -36,6 +36,8 @@ struct name {
 int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,
 		 struct err *e);
 void names_destroy(struct names *n);
+/* Addresses behind the end of a symbol are its own, up to the next one (symtab_before()). */
+void names_set_relaxed(struct names *n, bool relaxed);
 
 /* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
 int names_record(struct names *n, const struct perfdata_record *r, struct err *e);

@@ -590,6 +590,8 @@ static int build(struct build *b, struct stackset **out, struct err *e)
 	int ret = perfdata_open(&b->p, input, e);
 
 	ret = ret ? ret : names_create(&b->names, b->p, b->opt.buildid_dir, e);
+	if (!ret)
+		names_set_relaxed(b->names, b->opt.relaxed);
 	if (ret)
 		return ret;
 	b->from_ns = b->opt.from_s > 0 ? window_end(b->p, b->opt.from_s) : 0;

@@ -95,6 +95,7 @@ struct stackset_options {
 	const char *input;	 /* NULL: perf.data */
 	const char *buildid_dir; /* NULL: $HOME/.debug */
 	bool no_demangle;
+	bool relaxed; /* functions reach to the next symbol, whatever their size */
 	bool keep_samples;
 	/* Which samples: */
 	double from_s, to_s; /* seconds since the first sample; to_s 0: to the end */

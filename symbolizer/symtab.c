@@ -468,6 +468,33 @@ const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64
 	return s;
 }
 
+const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off)
+{
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->e[mid].sym.addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo && addr - t->e[lo - 1].sym.addr < SYMTAB_MAX_GAP; lo--) {
+		const struct symbol *s = &t->e[lo - 1].sym;
+
+		if (!is_code(s))
+			continue;
+		/* Of aliases the first by order is lookup's choice as well. */
+		while (lo > 1 && t->e[lo - 2].sym.addr == s->addr && is_code(&t->e[lo - 2].sym))
+			s = &t->e[--lo - 1].sym;
+		if (off)
+			*off = addr - s->addr;
+		return s;
+	}
+	return NULL;
+}
+
 const struct symbol *symtab_find(const struct symtab *t, const char *name)
 {
 	uint32_t hash = name_hash(name);

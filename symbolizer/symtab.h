@@ -57,6 +57,12 @@ int symtab_slide(const struct symtab *t, uint64_t start, uint64_t end, uint64_t 
  * *off = addr - symbol->addr.
  */
 const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64_t *off);
+/*
+ * The last code symbol that starts at or before addr, also when addr lies behind its end,
+ * but not further than SYMTAB_MAX_GAP from its start; or NULL. For those who know that
+ * sizes are too small.
+ */
+const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off);
 /* The symbol of any type with exactly this name, the lowest address of several, or NULL. */
 const struct symbol *symtab_find(const struct symtab *t, const char *name);
 

@@ -39,6 +39,8 @@ E2E = [
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
+    ("export_formats.py", []),
+    ("speedscope_shows.py", []),
     # The first of these five lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
