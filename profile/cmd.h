@@ -16,5 +16,7 @@ int cmd_export(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_archive(int argc, char **argv);
 
 #endif

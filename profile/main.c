@@ -19,6 +19,8 @@ static const struct command {
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
 	{ "export", cmd_export, "a profile in the format of another tool" },
+	{ "import", cmd_import, "a profile of stacks that other tools wrote as text" },
+	{ "archive", cmd_archive, "a profile with all that it needs, as one file" },
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
 	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },
