@@ -72,6 +72,40 @@ static void put_clock_data(struct buf *b)
 	buf_u64(b, (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec);
 }
 
+/*
+ * One program of n parts. struct bpf_prog_info as of include/uapi/linux/bpf.h (6.1) up to
+ * prog_tags; which arrays follow, as offsets from its end, is in tools/perf/util/bpf-utils.h.
+ */
+void perfdata_put_kept(struct buf *b, const struct profile_module *const *m, size_t n)
+{
+	enum { INFO = 192, KSYMS = 1 << 3, FUNC_LENS = 1 << 4, TAGS = 1 << 8 };
+	uint32_t count = (uint32_t)n;
+	size_t info;
+
+	buf_u32(b, 1); /* programs */
+	buf_u32(b, INFO);
+	buf_u32(b, (8 + 4 + 8) * count);
+	buf_u64(b, KSYMS | FUNC_LENS | TAGS);
+	info = b->len;
+	buf_add(b, NULL, INFO);
+	for (size_t i = 0; i < n; i++)
+		buf_u64(b, m[i]->addr);
+	for (size_t i = 0; i < n; i++)
+		buf_u64(b, 0); /* tag */
+	for (size_t i = 0; i < n; i++)
+		buf_u32(b, (uint32_t)m[i]->len);
+	if (b->failed)
+		return;
+	buf_put32(b, info + 4, PERFDATA_KEPT_ID);
+	memcpy(b->data + info + 64, "guest-modules", 13); /* name */
+	buf_put32(b, info + 104, count);		  /* nr_jited_ksyms */
+	buf_put32(b, info + 108, count);		  /* nr_jited_func_lens */
+	buf_put64(b, info + 112, 0);			  /* jited_ksyms */
+	buf_put64(b, info + 120, 16 * (uint64_t)count);	  /* jited_func_lens */
+	buf_put32(b, info + 180, count);		  /* nr_prog_tags */
+	buf_put64(b, info + 184, 8 * (uint64_t)count);	  /* prog_tags */
+}
+
 /* The blob of one feature; nothing when there is nothing to say. */
 static void put_feature(struct buf *b, unsigned int feature, const struct perfdata_writer *w,
 			const struct profile_info *info, const char *osrelease, const char *json)
@@ -116,6 +150,9 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 	case PERFDATA_FEAT_CLOCKID:
 		buf_u64(b, 1); /* resolution, ns */
 		break;
+	case PERFDATA_FEAT_BPF_PROG_INFO:
+		buf_add(b, w->kept.data, w->kept.len);
+		break;
 	case PERFDATA_FEAT_CLOCK_DATA:
 		put_clock_data(b);
 		break;
@@ -127,10 +164,11 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 }
 
 static const unsigned int our_features[] = {
-	PERFDATA_FEAT_BUILD_ID, PERFDATA_FEAT_HOSTNAME,	  PERFDATA_FEAT_OSRELEASE,
-	PERFDATA_FEAT_VERSION,	PERFDATA_FEAT_ARCH,	  PERFDATA_FEAT_NRCPUS,
-	PERFDATA_FEAT_CMDLINE,	PERFDATA_FEAT_EVENT_DESC, PERFDATA_FEAT_SAMPLE_TIME,
-	PERFDATA_FEAT_CLOCKID,	PERFDATA_FEAT_CLOCK_DATA, PERFDATA_FEAT_KVMPROF_JSON,
+	PERFDATA_FEAT_BUILD_ID,	    PERFDATA_FEAT_HOSTNAME,	 PERFDATA_FEAT_OSRELEASE,
+	PERFDATA_FEAT_VERSION,	    PERFDATA_FEAT_ARCH,		 PERFDATA_FEAT_NRCPUS,
+	PERFDATA_FEAT_CMDLINE,	    PERFDATA_FEAT_EVENT_DESC,	 PERFDATA_FEAT_SAMPLE_TIME,
+	PERFDATA_FEAT_CLOCKID,	    PERFDATA_FEAT_BPF_PROG_INFO, PERFDATA_FEAT_CLOCK_DATA,
+	PERFDATA_FEAT_KVMPROF_JSON,
 };
 #define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
 

@@ -22,4 +22,11 @@ void perfdata_put_features(struct buf *blobs, struct buf *index, uint64_t bits[4
 			   const struct perfdata_writer *w, const struct profile_info *info,
 			   const char *osrelease, const char *json);
 
+/*
+ * What makes perf take n ranges of modules for code of a BPF program, whose maps it
+ * keeps: a blob for PERFDATA_FEAT_BPF_PROG_INFO, for the program PERFDATA_KEPT_ID.
+ */
+#define PERFDATA_KEPT_ID 1u
+void perfdata_put_kept(struct buf *b, const struct profile_module *const *m, size_t n);
+
 #endif

@@ -37,6 +37,7 @@ void perfdata_writer_close(struct perfdata_writer *w)
 	w->fd = -1;
 	buf_deinit(&w->out);
 	buf_deinit(&w->held);
+	buf_deinit(&w->kept);
 	for (size_t i = 0; i < w->nids; i++)
 		free(w->ids[i].name);
 	free(w->ids);
@@ -185,6 +186,19 @@ static void put_kernel_map(struct buf *b, uint64_t addr, uint64_t len, uint64_t 
 	buf_u64(b, pgoff);
 	put_name(b, name);
 	put_sample_id(b, UINT32_MAX, 0, time_ns, 0);
+}
+
+#define KEEP_SIZE (PERFDATA_RECORD_HEADER + 16 + 24)
+
+/* The program PERFDATA_KEPT_ID was loaded: its maps, which come before, are marked as its. */
+static void put_keep(struct buf *b)
+{
+	put_record_header(b, PERFDATA_RECORD_BPF_EVENT, PERFDATA_MISC_KERNEL, KEEP_SIZE);
+	buf_u16(b, 1); /* PERF_BPF_EVENT_PROG_LOAD */
+	buf_u16(b, 0);
+	buf_u32(b, PERFDATA_KEPT_ID);
+	buf_u64(b, 0); /* tag */
+	put_sample_id(b, UINT32_MAX, 0, 0, 0);
 }
 
 /* A round that ends nothing: perf steps over it whatever its size. */
@@ -371,8 +385,9 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 }
 
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
-			 size_t *left, struct err *e)
+			 bool keep, size_t *left, struct err *e)
 {
+	const size_t end = PERFDATA_EARLY - PERFDATA_RECORD_HEADER - KEEP_SIZE;
 	struct buf b;
 	size_t i;
 	int ret = 0;
@@ -386,12 +401,16 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 		char name[PROFILE_MODULE_NAME + 2];
 
 		module_map_name(name, m[i]);
-		if (b.len + KERNEL_MAP_SIZE(name) + PERFDATA_RECORD_HEADER > PERFDATA_EARLY)
+		if (b.len + KERNEL_MAP_SIZE(name) > end)
 			break;
 		put_kernel_map(&b, m[i]->addr, m[i]->len, 0, name, 0);
 	}
+	if (keep && i) {
+		put_keep(&b);
+		perfdata_put_kept(&w->kept, m, i);
+	}
 	put_filler(&b, PERFDATA_EARLY - b.len);
-	if (b.failed)
+	if (b.failed || w->kept.failed)
 		ret = no_memory(w, e);
 	else if (lseek(w->fd, (off_t)w->early_off, SEEK_SET) < 0)
 		ret = fail(w, errno, e);

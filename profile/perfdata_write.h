@@ -60,7 +60,8 @@ struct perfdata_writer {
 	uint64_t samples;
 	struct perfdata_build_id *ids;
 	size_t nids;
-	int failed; /* 0 or the first -errno of a write */
+	struct buf kept; /* blob of PERFDATA_FEAT_BPF_PROG_INFO, or empty */
+	int failed;	 /* 0 or the first -errno of a write */
 };
 
 /* Create path (it must not exist), mode 0644. */
@@ -96,10 +97,11 @@ int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_
  * Module maps without a time, in the room kept by perfdata_write_kernel(): perf
  * gives a module's functions to it only when its map came before the first
  * sample in kernel mode. Modules that find no room are left out; *left is their
- * number. Before perfdata_write_end().
+ * number. keep: perf keeps these maps when it takes the kcore, see docs/perf-data.md;
+ * then a name may have several ranges. Before perfdata_write_end().
  */
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
-			 size_t *left, struct err *e);
+			 bool keep, size_t *left, struct err *e);
 
 /*
  * The held records, the features and the final header. json may be NULL. After

@@ -361,6 +361,8 @@ static const struct profile_module **shown_modules(struct sink_perfdata *p, size
 static int put_early(struct sink_perfdata *p, const struct profile_module **m, size_t n,
 		     struct err *e)
 {
+	/* With a kcore perf asks for addresses and takes all ranges; it looks for no name. */
+	bool kcore = !p->opt.single_file && p->kernel.read_text && p->kernel.symbols;
 	cleanup_free const struct profile_module **last = calloc(n + 1, sizeof(*last));
 	struct buf list;
 	size_t nlast = 0, left;
@@ -384,7 +386,8 @@ static int put_early(struct sink_perfdata *p, const struct profile_module **m, s
 		buf_printf(&list, "%s %" PRIu64 " 1 - Live 0x%016" PRIx64 "\n", last[k]->name,
 			   last[k]->len, last[k]->addr);
 	ret = list.failed ? err_set(e, ENOMEM, "%s: out of memory", p->path)
-			  : perfdata_write_early(&p->w, last, nlast, &left, e);
+			  : perfdata_write_early(&p->w, kcore ? m : last, kcore ? n : nlast, kcore,
+						 &left, e);
 	if (!ret && !p->opt.single_file)
 		ret = put_file(p, "kcore_dir/modules.full", list.data, list.len, e);
 	buf_deinit(&list);

@@ -49,6 +49,7 @@ E2E = [
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("annotate.py", []),
     ("kaslr_boot.py", []),
     ("guest_truth.py", ["full"]),
     ("guest_truth.py", ["tiny"]),

@@ -248,8 +248,7 @@ for opt in "" -1; do
 	grep -q '100.00.*mov' out || fail "tasks$opt: perf annotate shows no code of the vdso"
 	[ -d perf.data ] || continue
 	renamed "tasks: C++ names"
-	# With the list of modules in place perf takes the kcore, and so has the kernel's code.
-	cp perf.data/kcore_dir/modules.full perf.data/kcore_dir/modules
+	# perf has the kcore and so the kernel's code, and has kept the modules nevertheless.
 	perf annotate --stdio guest_idle > out 2>&1
 	grep -q '100.00.*xchg' out || fail "tasks: perf annotate shows no kernel code"
 	# By other keys, and only some of it.

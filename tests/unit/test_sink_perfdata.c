@@ -13,6 +13,7 @@
 #include "profile/perfdata_format.h"
 #include "profile/perfdata_read.h"
 #include "profile/sink_perfdata.h"
+#include "profile/textstore.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -430,6 +431,101 @@ static void test_idle(void **state)
 	modes(silent, pid, 3, (const bool[]){ true, true, false });
 }
 
+/* -- code --------------------------------------------------------------------------- */
+
+static uint8_t guest_byte; /* what all of the guest's memory has */
+static bool readable = true;
+
+static size_t read_guest(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	(void)ctx;
+	memset(dst, guest_byte, len);
+	/* The kernel has patched something in each function. */
+	if (va < MODULES)
+		memset(dst, 0x90, 5);
+	return readable ? len : 0;
+}
+
+static void sample_at(uint64_t ip)
+{
+	const struct stack at = { .n = 1, .n_kernel = 1, .ip = { ip } };
+	const struct profile_sample s = { .time_ns = 1000, .period = 1, .stack = &at };
+
+	assert_int_equal(sink->ops->sample(sink, &s, NULL), 0);
+}
+
+static void expect_text(const struct textstore *t, const char *name, uint64_t addr, uint8_t value)
+{
+	const struct textstore_range *r = textstore_find(t, name, addr);
+
+	assert_non_null(r);
+	assert_int_equal(r->len, 0x100);
+	assert_int_equal(r->live[0x80], value);
+	assert_false(r->has_image);
+}
+
+/* A module's code is what it was; the kernel's what it is at the end. */
+static void test_text(void **state)
+{
+	struct profile_kernel k = {
+		.symbols = kernel_symbols,
+		.text = TEXT,
+		.end = TEXT + 0x10000,
+		.read_text = read_guest,
+	};
+	struct file_map map;
+	struct textstore *t;
+
+	(void)state;
+	open_sink(false);
+	assert_int_equal(sink->ops->kernel(sink, &k, NULL), 0);
+	add_module("a", 0, 100);
+	add_module("b", 1, 200);
+	guest_byte = 0xa1;
+	sample_at(TEXT + 4);
+	sample_at(MODULES + 4);
+	sample_at(MODULES + 5);
+	sample_at(MODULES + 0x4010);
+	/* Over b; nothing of it was sampled. */
+	add_module("c", 2, 300);
+	/* No module is there. */
+	sample_at(MODULES + 0x10000);
+	guest_byte = 0xb2;
+	assert_int_equal(sink->ops->end(sink, NULL, NULL), 0);
+
+	assert_int_equal(file_map_open(&map, in_root("p/text"), 1 << 20, NULL), 0);
+	assert_int_equal(textstore_parse(&t, "text", map.data, map.len, NULL), 0);
+	assert_int_equal(textstore_count(t), 3);
+	expect_text(t, "", TEXT, 0xb2);
+	/* All other bytes there now: not the module any more, whatever came. */
+	expect_text(t, "a", MODULES, 0xa1);
+	expect_text(t, "b", MODULES + 0x4000, 0xa1);
+	textstore_destroy(t);
+	file_map_close(&map);
+}
+
+static void test_no_text(void **state)
+{
+	struct profile_kernel k = {
+		.symbols = kernel_symbols,
+		.text = TEXT,
+		.end = TEXT + 0x10000,
+		.read_text = read_guest,
+	};
+
+	(void)state;
+	readable = false;
+	open_sink(false);
+	assert_int_equal(sink->ops->kernel(sink, &k, NULL), 0);
+	add_module("a", 0, 100);
+	sample_at(TEXT + 4);
+	sample_at(MODULES + 4);
+	assert_int_equal(sink->ops->end(sink, NULL, NULL), 0);
+	readable = true;
+	assert_int_not_equal(access(in_root("p/text"), F_OK), 0);
+	assert_int_equal(access(in_root("p/data"), F_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +536,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_single_file_identity, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 	};
 
