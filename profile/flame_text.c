@@ -132,8 +132,6 @@ void flame_xml_fit(struct buf *out, const char *s, size_t columns)
 {
 	size_t len = strnlen(s, FLAME_MAX_NAME), total = 0, end = len, cut = 0, used;
 
-	if (columns < 3)
-		return;
 	/* cut: where to stop if it turns out to be too long, which leaves room for dots */
 	for (size_t i = 0; i < len; i += used) {
 		total += columns_of(harmless(decode((const uint8_t *)s + i, len - i, &used)));
@@ -144,6 +142,8 @@ void flame_xml_fit(struct buf *out, const char *s, size_t columns)
 			break;
 		}
 	}
+	if (end < len && columns < FLAME_LEAST_COLUMNS)
+		return;
 	for (size_t i = 0; i < end; i += used)
 		put_xml(out, harmless(decode((const uint8_t *)s + i, len - i, &used)));
 	if (end < len)

@@ -29,7 +29,7 @@ struct chart {
 	uint64_t origin, longest; /* ns; longest: what a sample may stand for without a weight */
 	uint32_t ncolumns;
 	struct lane *lane;
-	size_t nlanes;
+	size_t nlanes, hidden_lanes;
 	uint32_t *order; /* samples, lane by lane */
 	struct part *part;
 	size_t nparts, parts_cap;
@@ -38,6 +38,7 @@ struct chart {
 	/* The boxes that the column before ended with: indexes, by row. */
 	uint32_t open[FLAMECHART_MAX_ROWS];
 	uint32_t nopen, rows;
+	uint32_t cut_rows; /* of all lanes */
 };
 
 static uint32_t lane_key(const struct chart *c, const struct stackset_sample *m)
@@ -265,6 +266,27 @@ static uint32_t column_of(const struct chart *c, uint64_t ns)
 	return column < c->ncolumns ? column : c->ncolumns - 1;
 }
 
+/* A few deep stacks shall not make all lanes high: without rows that hardly anything is in. */
+static void cut_rows(struct chart *c, struct flame_lane *l)
+{
+	uint64_t sum[FLAMECHART_MAX_ROWS] = { 0 };
+	struct flame_box *box = c->p->box + l->first;
+	uint32_t rows = l->rows;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		sum[box[i].row] += box[i].w;
+	while (rows > 1 && (double)sum[rows - 1] < FLAMECHART_LEAST_SHARE * (double)sum[0])
+		rows--;
+	for (size_t i = 0; i < l->n; i++)
+		if (box[i].row < rows)
+			box[kept++] = box[i];
+	c->cut_rows += l->rows - rows;
+	c->p->nboxes -= l->n - kept;
+	l->n = kept;
+	l->rows = rows;
+}
+
 /* Boxes come in order: columns from the left, and in each the rows from the outermost. */
 static int fill_lane(struct chart *c, const struct lane *l, struct flame_lane *out)
 {
@@ -296,6 +318,8 @@ static int fill_lane(struct chart *c, const struct lane *l, struct flame_lane *o
 	ret = ret ? ret : end_column(c, column);
 	out->n = c->p->nboxes - out->first;
 	out->rows = c->rows ? c->rows : 1;
+	if (!ret && out->n)
+		cut_rows(c, out);
 	return ret;
 }
 
@@ -340,6 +364,35 @@ static void add_bands(struct chart *c, const struct phases *phases)
 	}
 }
 
+static void write_note(struct chart *c)
+{
+	struct flame_picture *p = c->p;
+	size_t n = 0;
+
+	if (c->hidden_lanes)
+		n = (size_t)snprintf(p->note, sizeof(p->note),
+				     "%zu more lanes, those with least time, are not shown. ",
+				     c->hidden_lanes);
+	if (c->cut_rows)
+		snprintf(p->note + n, sizeof(p->note) - n,
+			 "%u rows of less than %.1f %% of their lane's time are not shown.",
+			 c->cut_rows, 100 * FLAMECHART_LEAST_SHARE);
+}
+
+/* Those with most time, of which each has a pixel's at least. */
+static void choose_lanes(struct chart *c)
+{
+	size_t all = c->nlanes, n = 1;
+
+	qsort(c->lane, all, sizeof(*c->lane), compare_weights);
+	while (n < all && n < FLAME_MAX_LANES &&
+	       (double)c->lane[n].weight * c->p->width >= (double)c->s->weight)
+		n++;
+	c->hidden_lanes = all - n;
+	c->nlanes = n;
+	qsort(c->lane, n, sizeof(*c->lane), compare_keys);
+}
+
 static int prepare(struct chart *c)
 {
 	const struct stackset *s = c->s;
@@ -357,14 +410,7 @@ static int prepare(struct chart *c)
 	p->nnames = s->nfuncs;
 	if (find_keys(c) || sort_samples(c))
 		return -ENOMEM;
-	if (c->nlanes > FLAME_MAX_LANES) {
-		snprintf(p->note, sizeof(p->note),
-			 "%zu more lanes, those with least time, are not shown.",
-			 c->nlanes - FLAME_MAX_LANES);
-		qsort(c->lane, c->nlanes, sizeof(*c->lane), compare_weights);
-		c->nlanes = FLAME_MAX_LANES;
-		qsort(c->lane, c->nlanes, sizeof(*c->lane), compare_keys);
-	}
+	choose_lanes(c);
 	p->lane = calloc(c->nlanes, sizeof(*p->lane));
 	return p->lane ? 0 : -ENOMEM;
 }
@@ -395,7 +441,7 @@ int flamechart_build(struct flame_picture *p, const struct stackset *s, enum fla
 	/* The boxes are capped, as there are many rows: wider columns then. */
 	c.ncolumns = p->width * FLAMECHART_COLUMNS_PER_PIXEL;
 	for (; !ret; c.ncolumns = c.ncolumns / 2 + 1) {
-		p->nboxes = 0;
+		p->nboxes = c.cut_rows = 0;
 		for (size_t i = 0; i < c.nlanes && !ret; i++)
 			ret = fill_lane(&c, &c.lane[i], &p->lane[i]);
 		if (p->nboxes <= FLAME_MAX_BOXES || c.ncolumns < 100)
@@ -405,6 +451,7 @@ int flamechart_build(struct flame_picture *p, const struct stackset *s, enum fla
 		label_lane(&c, &c.lane[i], &p->lane[i]);
 	p->nlanes = c.nlanes;
 	kind_shares(&c);
+	write_note(&c);
 	add_bands(&c, phases);
 	free(c.lane);
 	free(c.order);

@@ -19,6 +19,8 @@
 
 #define FLAMECHART_COLUMNS_PER_PIXEL 2u
 #define FLAMECHART_MAX_ROWS 256u /* of a lane; deeper frames are cut off */
+/* The rows above one of which less than this is seen, of the lane's time, are left out. */
+#define FLAMECHART_LEAST_SHARE 0.005
 
 enum flamechart_lanes { FLAMECHART_BY_CPU, FLAMECHART_BY_THREAD };
 

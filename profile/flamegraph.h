@@ -18,13 +18,14 @@
 #include "profile/frametree.h"
 
 #define FLAME_MAX_BOXES 200000u /* with more, min_width grows until they fit */
-#define FLAME_MAX_LANES 64u
+#define FLAME_MAX_LANES 32u
 #define FLAME_MAX_BANDS 16u
 #define FLAME_MIN_WIDTH 300u /* of a picture, in pixels */
 #define FLAME_MAX_WIDTH 20000u
 #define FLAME_MAX_NAME 4096u		  /* bytes of a name; the rest is cut */
 #define FLAME_MAX_NAMES_TOTAL (16u << 20) /* beyond it, names are cut at: */
 #define FLAME_SHORT_NAME 64u
+#define FLAME_LEAST_COLUMNS 5u /* fewer say nothing of a name that is cut */
 
 /* Boxes' colours are classes of the style sheet: kind * variants + variant; differences. */
 #define FLAME_VARIANTS 4u

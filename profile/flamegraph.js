@@ -2,7 +2,7 @@
 // Runs in the picture: zoom, search, details. What it draws from stands before it in the file
 // (flamegraph_svg.c): P the sizes, B bands, L lanes' first boxes, N names, D boxes.
 var SVG = "http://www.w3.org/2000/svg", HTML = "http://www.w3.org/1999/xhtml";
-var STRIDE = 8, COLUMN = 6.7, MIN_DRAWN = 0.3, GAP = 0.6, WIDE = 3;
+var STRIDE = 8, COLUMN = 6.7, LEAST_COLUMNS = 5, MIN_DRAWN = 0.3, GAP = 0.6, WIDE = 3;
 var count = D.length / STRIDE, X = new Float64Array(count);
 var frames = get("frames"), details = get("details");
 var view = [0, P.total], past = [], pattern = null, hits = null, input = null;
@@ -43,13 +43,13 @@ function describe(i) {
 // As much of a text as fits; wide characters count twice.
 function fit(text, pixels) {
   var columns = Math.floor(pixels / COLUMN), used = 0, cut = 0, at = 0;
-  if (columns < 3) return "";
+  if (columns < 1) return "";
   for (var c of text) {
     var code = c.codePointAt(0);
     used += code >= 0x1100 && code != 0xfffd && !(code >= 0x2000 && code < 0x2e80) ? 2 : 1;
     at += c.length;
     if (used + 2 <= columns) cut = at;
-    if (used > columns) return text.slice(0, cut) + "..";
+    if (used > columns) return columns < LEAST_COLUMNS ? "" : text.slice(0, cut) + "..";
   }
   return text;
 }

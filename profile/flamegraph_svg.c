@@ -215,7 +215,7 @@ static void write_box(struct buf *out, const struct sheet *s, size_t lane,
 	write_title(out, s, b);
 	buf_printf(out, "<rect class=\"c%u\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\"/>",
 		   b->class, x, y, w > WIDE ? w - GAP : w, ROW - 1);
-	if (w >= 3 * FONT_COLUMN + 6) {
+	if (w >= FONT_COLUMN + 6) {
 		buf_printf(out, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 11);
 		flame_xml_fit(out, s->p->name[b->name].text, (size_t)((w - 6) / FONT_COLUMN));
 		buf_printf(out, "</text>");

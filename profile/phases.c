@@ -20,12 +20,13 @@ enum clue {
 	CLUE_INIT = 1 << 5,	/* ... and it is kernel_init */
 	CLUE_USER = 1 << 6,
 	CLUE_DECOMPRESSOR = 1 << 7,
+	CLUE_SWITCH = 1 << 8, /* the stack may already be the next task's */
 };
 
 /* kernel/init/main.c and what calls it; 6.1 and 6.12. Clones ("name.isra.0") count, too. */
 static const struct {
 	const char *name;
-	uint8_t clue;
+	uint16_t clue;
 } known[] = {
 	{ "start_kernel", CLUE_START },
 	{ "rest_init", CLUE_IDLE },
@@ -37,13 +38,17 @@ static const struct {
 	{ "run_init_process", CLUE_EXEC },
 	{ "kernel_execve", CLUE_EXEC },
 	{ "kernel_init", CLUE_INIT },
+	{ "__schedule", CLUE_SWITCH },
+	{ "__switch_to_asm", CLUE_SWITCH },
+	{ "__switch_to", CLUE_SWITCH },
+	{ "finish_task_switch", CLUE_SWITCH },
 	/* Only programs make system calls; their own frames may be missing. */
 	{ "do_syscall_64", CLUE_USER },
 	{ "entry_SYSCALL_64", CLUE_USER },
 	{ "entry_SYSCALL_64_after_hwframe", CLUE_USER },
 };
 
-static uint8_t clue_of(const struct stackset_func *f)
+static uint16_t clue_of(const struct stackset_func *f)
 {
 	if (!strcmp(f->dso, "[decompressor]"))
 		return CLUE_DECOMPRESSOR;
@@ -60,15 +65,17 @@ static uint8_t clue_of(const struct stackset_func *f)
 
 /* The latest phase that this stack proves to have begun; PHASE_FIRST: it proves nothing. */
 static enum phase phase_of(const struct stackset *s, const struct stackset_stack *st,
-			   const uint8_t *clue_of_func)
+			   const uint16_t *clue_of_func)
 {
 	const struct stackset_task *task = &s->task[st->task];
-	uint8_t clues = st->mode == STACKSET_USER ? CLUE_USER : 0;
+	uint16_t clues = st->mode == STACKSET_USER ? CLUE_USER : 0;
 
 	for (uint32_t i = 0; i < st->n; i++)
 		clues |= clue_of_func[s->frame[st->frame[i]].func];
 	if (clues & CLUE_DECOMPRESSOR)
 		return PHASE_DECOMPRESSOR;
+	if ((clues & CLUE_USER) && task->pid > 1 && (clues & CLUE_SWITCH))
+		return PHASE_FIRST;
 	if (clues & CLUE_USER)
 		return task->pid > 1 ? PHASE_USER : PHASE_INIT;
 	if ((clues & CLUE_EXEC) && (task->pid == 1 || (clues & CLUE_INIT)))
@@ -92,9 +99,9 @@ static enum phase advance(enum phase now, enum phase next)
 
 /* Is this where a boot begins? Not in start_kernel's idle loop, nor in a program. */
 static bool begins_boot(const struct stackset *s, const struct stackset_stack *st,
-			const uint8_t *clue_of_func, enum phase p)
+			const uint16_t *clue_of_func, enum phase p)
 {
-	uint8_t clues = 0;
+	uint16_t clues = 0;
 
 	for (uint32_t i = 0; i < st->n; i++)
 		clues |= clue_of_func[s->frame[st->frame[i]].func];
@@ -136,7 +143,7 @@ static void close_gaps(struct phases *out)
 
 int phases_find(struct phases *out, const struct stackset *s, struct err *e)
 {
-	cleanup_free uint8_t *clue = calloc(s->nfuncs + 1, 1);
+	cleanup_free uint16_t *clue = calloc(s->nfuncs + 1, sizeof(*clue));
 	cleanup_free uint8_t *phase = calloc(s->nstacks + 1, 1);
 	enum phase now = PHASE_FIRST;
 	struct phases found = { 0 };
