@@ -14,6 +14,8 @@ static const struct export_format formats[] = {
 	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_speedscope },
 	{ "pprof", "profile.proto, gzip'ed, for pprof and what reads it",
 	  EXPORT_SAMPLES | EXPORT_GZIP | EXPORT_BINARY, export_pprof },
+	{ "firefox", "JSON for profiler.firefox.com: threads over time",
+	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_firefox },
 };
 
 const struct export_format *export_find(const char *name)

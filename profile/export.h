@@ -109,11 +109,12 @@ struct export_node *export_node(struct export_tree *t, uint32_t i);
 
 /*
  * Samples by the line of time that they belong to: of a vCPU, or of a thread, where the
- * halted time of each vCPU is a line of its own. A thread that calls exec, or a pid that
- * comes again, has a line for each of its names.
+ * halted time of each vCPU is a line of its own. A thread that calls exec, or a tid that
+ * comes again, goes on in the same line, as in the tools that read this.
  */
 struct export_track {
-	uint32_t task;		/* index; of a vCPU's line: of its first sample */
+	uint32_t task; /* index: of the last sample, whose name a thread has */
+	uint32_t first_task;
 	uint32_t cpu;		/* of idle lines and of vCPUs' */
 	bool idle;		/* pid 0 */
 	const uint32_t *sample; /* indexes, in order of time */
@@ -131,7 +132,7 @@ struct export_tracks {
 int export_tracks_create(struct export_tracks *t, const struct stackset *s, bool by_cpu,
 			 struct err *e);
 void export_tracks_destroy(struct export_tracks *t);
-/* "comm tid" or "swapper/1 (idle)"; always terminated. */
+/* "vCPU 1", "swapper (vCPU 1)", "comm tid", "comm tid (was comm)"; always terminated. */
 void export_track_name(const struct export_track *t, const struct stackset *s, bool by_cpu,
 		       char *text, size_t size);
 

@@ -10,6 +10,11 @@
  */
 #include "profile/export.h"
 
+#include "profile/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
 struct speedscope {
 	const struct stackset *s;
 	const struct export_options *opt;
@@ -17,7 +22,34 @@ struct speedscope {
 	struct export_tracks tracks;
 	struct export_out *o;
 	bool by_cpu;
+	struct table comms; /* const char *; frames behind the labels */
+	uint32_t *comm_of;  /* of a task */
 };
+
+static bool equal_pointer(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const char *const *)a == *(const char *const *)b;
+}
+
+/* A stackset's equal texts are one pointer. */
+static int find_comms(struct speedscope *x)
+{
+	int ret = 0;
+
+	x->comms.size = sizeof(const char *);
+	x->comm_of = calloc(x->s->ntasks + 1, sizeof(*x->comm_of));
+	if (!x->comm_of)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < x->s->ntasks; i++) {
+		const char *comm = x->s->task[i].comm;
+		bool fresh;
+
+		ret = table_add(&x->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm,
+				equal_pointer, NULL, &x->comm_of[i], &fresh);
+	}
+	return ret;
+}
 
 static void put_frames(const struct speedscope *x)
 {
@@ -34,9 +66,11 @@ static void put_frames(const struct speedscope *x)
 		out_char(x->o, '}');
 	}
 	/* Behind them the threads, which are the outermost frames of a vCPU's stacks. */
-	for (size_t i = 0; x->by_cpu && i < x->s->ntasks; i++) {
+	for (size_t i = 0; x->by_cpu && i < x->comms.n; i++) {
+		const char *comm = ((const char *const *)x->comms.item)[i];
+
 		out_text(x->o, n || i ? ",\n{\"name\":" : "\n{\"name\":");
-		out_json(x->o, *x->s->task[i].comm ? x->s->task[i].comm : "?");
+		out_json(x->o, *comm ? comm : "?");
 		out_char(x->o, '}');
 	}
 	out_text(x->o, "]}");
@@ -51,7 +85,7 @@ static void put_stack(const struct speedscope *x, uint32_t stack)
 
 	out_char(x->o, '[');
 	if (x->by_cpu) {
-		out_u64(x->o, export_labels_count(x->labels) + st->task);
+		out_u64(x->o, export_labels_count(x->labels) + x->comm_of[st->task]);
 		more = true;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -116,6 +150,8 @@ EXPORT_WRITER(speedscope)
 	int ret = export_labels_create(&x.labels, s, opt->names, e);
 
 	(void)path;
+	if (!ret && find_comms(&x) < 0)
+		ret = err_set(e, ENOMEM, "out of memory");
 	if (!ret)
 		ret = export_tracks_create(&x.tracks, s, x.by_cpu, e);
 	if (!ret) {
@@ -132,6 +168,8 @@ EXPORT_WRITER(speedscope)
 		}
 		out_text(o, "]}\n");
 	}
+	table_deinit(&x.comms);
+	free(x.comm_of);
 	export_tracks_destroy(&x.tracks);
 	export_labels_destroy(x.labels);
 	return ret;

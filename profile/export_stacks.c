@@ -206,16 +206,18 @@ struct export_node *export_node(struct export_tree *t, uint32_t i)
 
 /* -- tracks ------------------------------------------------------------------------------------ */
 
-/* What tells tracks apart, as a node of a tree: the task, and below it the vCPU. */
+/* What tells tracks apart, as nodes of a tree: the pid, below it the tid or the vCPU. */
 static int track_of(struct export_tree *keys, const struct stackset *s,
 		    const struct stackset_sample *sample, bool by_cpu, uint32_t *out)
 {
-	uint32_t task = s->stack[sample->stack].task;
+	const struct stackset_task *task = &s->task[s->stack[sample->stack].task];
+	int ret;
 
 	if (by_cpu)
-		return export_tree_add(keys, NONE, sample->cpu, out);
+		return export_tree_add(keys, EXPORT_ROOT, sample->cpu, out);
+	ret = export_tree_add(keys, EXPORT_ROOT, task->pid, out);
 	/* pid 0 is as many threads as there are vCPUs. */
-	return export_tree_add(keys, task, s->task[task].pid ? NONE : sample->cpu, out);
+	return ret ? ret : export_tree_add(keys, *out, task->pid ? task->tid : sample->cpu, out);
 }
 
 static void fill_tracks(struct export_tracks *t, const struct stackset *s, const uint32_t *of,
@@ -226,8 +228,9 @@ static void fill_tracks(struct export_tracks *t, const struct stackset *s, const
 	for (size_t i = 0; i < s->nsamples; i++) {
 		struct export_track *tr = &t->track[of[i]];
 
+		tr->task = s->stack[s->sample[i].stack].task;
 		if (!tr->n++) {
-			tr->task = s->stack[s->sample[i].stack].task;
+			tr->first_task = tr->task;
 			tr->cpu = s->sample[i].cpu;
 			tr->idle = !by_cpu && !s->task[tr->task].pid;
 		}
@@ -255,8 +258,21 @@ int export_tracks_create(struct export_tracks *t, const struct stackset *s, bool
 	*t = (struct export_tracks){ 0 };
 	for (size_t i = 0; !ret && i < s->nsamples; i++)
 		ret = track_of(keys, s, &s->sample[i], by_cpu, &of[i]);
+	/* Nodes that no sample is of, the pids', go. */
+	for (size_t i = 0; !ret && i < s->nsamples; i++)
+		export_node(keys, of[i])->samples = 1;
 	if (!ret) {
-		t->n = export_tree_count(keys);
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < export_tree_count(keys); i++) {
+			struct export_node *node = export_node(keys, (uint32_t)i);
+
+			node->weight = n;
+			n += node->samples;
+		}
+		for (size_t i = 0; i < s->nsamples; i++)
+			of[i] = (uint32_t)export_node(keys, of[i])->weight;
+		t->n = n;
 		t->track = calloc(t->n + 1, sizeof(*t->track));
 		t->samples = calloc(s->nsamples + 1, sizeof(*t->samples));
 		ret = t->track && t->samples ? 0 : -ENOMEM;
@@ -286,6 +302,9 @@ void export_track_name(const struct export_track *t, const struct stackset *s, b
 		snprintf(text, size, "vCPU %u", t->cpu);
 	else if (t->idle)
 		snprintf(text, size, "%s (vCPU %u)", task->comm, t->cpu);
-	else
+	else if (!strcmp(task->comm, s->task[t->first_task].comm))
 		snprintf(text, size, "%s %u", task->comm, task->tid);
+	else
+		snprintf(text, size, "%s %u (was %s)", task->comm, task->tid,
+			 s->task[t->first_task].comm);
 }

@@ -143,6 +143,67 @@ def pprof(p, pb):
         check(r.status == 0 and "wall/nanoseconds" in r.out, "go tool pprof: " + r.err)
 
 
+COLUMNS = {"stackTable": "frame prefix", "nativeSymbols": "libIndex address name functionSize",
+           "frameTable": "address inlineDepth category subcategory func nativeSymbol innerWindowID line column",
+           "funcTable": "name isJS relevantForJS resource source lineNumber columnNumber",
+           "resourceTable": "lib name host type", "samples": "stack time weight threadCPUDelta",
+           "markers": "data name startTime endTime phase category"}
+
+
+def firefox(p):
+    """The tables by src/types/profile.ts of the profiler, version 59."""
+    p.export("firefox", out="firefox.json")
+    with open("firefox.json") as f:
+        d = json.load(f)
+    check(d["meta"]["preprocessedProfileVersion"] == 59, "firefox: version")
+    strings, categories = d["shared"]["stringArray"], [c["name"] for c in d["meta"]["categories"]]
+    check(len(set(strings)) == len(strings), "firefox: strings")
+    leaves, idle, comms = Counter(), 0, Counter()
+    for t in d["threads"]:
+        for table, columns in COLUMNS.items():
+            for c in columns.split():
+                check(len(t[table][c]) == t[table]["length"], "firefox: %s.%s" % (table, c))
+        st, fr, fn, sm = t["stackTable"], t["frameTable"], t["funcTable"], t["samples"]
+        check(all(x is None or x < i for i, x in enumerate(st["prefix"])), "firefox: a prefix behind its stack")
+        check(all(strings[t["resourceTable"]["name"][r]] for r in fn["resource"]), "firefox: resources")
+        check(sm["time"] == sorted(sm["time"]) and sm["weightType"] == "tracing-ms", "firefox: times")
+        for stack, w in zip(sm["stack"], sm["weight"]):
+            frame = st["frame"][stack]
+            leaves[strings[fn["name"][fr["func"][frame]]]] += round(w * 1e6)
+            idle += round(w * 1e6) if categories[fr["category"][frame]] == "Idle" else 0
+            comms[t["name"]] += round(w * 1e6)
+    check(sum(leaves.values()) == p.weight, "%s: firefox: weights" % p.path)
+    check(p.named(leaves) == p.named(p.self_weight), "%s: firefox: %s" % (p.path, leaves))
+    ids = [(t["pid"], str(t["tid"])) for t in d["threads"]]
+    check(len(set(ids)) == len(ids), "firefox: threads with one id: %s" % ids)
+    halted = [t for t in d["threads"] if t["pid"] == "0"]
+    check(len(halted) == len({s.cpu for s in p.samples if s.comm.startswith("swapper")} or {0}),
+          "%s: firefox: %d idle threads" % (p.path, len(halted)))
+    check(idle == p.idle(), "%s: firefox: %d ns idle, not %d" % (p.path, idle, p.idle()))
+
+
+def firefox_reads(p, package):
+    """What the profiler's own code makes of it: its command line tool."""
+    cli = ["node", os.path.join(package, "package/dist/profiler-cli.js")]
+    r = e2e.run(*cli, "load", os.path.abspath("firefox.json"), timeout=60)
+    if not check(r.status == 0, "profiler-cli load: " + (r.err + r.out).strip()[:300]):
+        return
+    try:
+        with open("firefox.json") as f:
+            n = len(json.load(f)["threads"])
+        own = Counter()
+        for i in range(n):
+            r = e2e.run(*cli, "thread", "functions", "--thread", "t-%d" % i, "--include-idle", "--json")
+            check(r.status == 0, "profiler-cli thread functions: " + r.err)
+            for f in json.loads(r.out)["functions"]:
+                own[f["name"]] += f["selfSamples"]
+        for name, w in p.named(p.self_weight).items():
+            check(abs(own[name] * 1e6 - w) < 10, "%s: profiler-cli: %s %.6f ms, not %.6f" % (p.path, name, own[name], w / 1e6))
+        check(abs(sum(own.values()) * 1e6 - p.weight) < 100, "%s: profiler-cli: %f ms in all" % (p.path, sum(own.values())))
+    finally:
+        e2e.run(*cli, "stop", "--all")
+
+
 try:
     import jsonschema
 except ImportError:
@@ -156,6 +217,9 @@ if package and jsonschema:
 else:
     e2e.say("not checked by speedscope's schema: " + (why or "no python3-jsonschema"))
 pb, why = decoder()
+cli, no_cli = exported.npm_package("@firefox-devtools/profiler-cli", exported.PROFILER_CLI)
+if not cli:
+    e2e.say("not read by the Firefox Profiler: " + no_cli)
 if not pb:
     e2e.say("pprof not decoded: " + why)
 for profile in profiles:
@@ -163,6 +227,9 @@ for profile in profiles:
     speedscope(profile)
     if pb:
         pprof(profile, pb)
+    firefox(profile)
+    if cli:
+        firefox_reads(profile, cli)
     filters(profile)
 listed = refusals(profiles[0])
 e2e.finish("%d formats" % len(listed))

@@ -22,6 +22,7 @@ PROG = "void prog_work(void){__asm__ volatile(\"nop;nop;nop\");} void prog_main(
 LIB = "void lib_work(void){__asm__ volatile(\"nop;nop\");} void lib_entry(void){lib_work();}"
 VDSO = "long vdso_time(void){__asm__ volatile(\"nop;nop\"); return 5;}"
 SPEEDSCOPE = "1.25.0"
+PROFILER_CLI = "0.10.0"
 
 
 def cc(*argv):
@@ -62,6 +63,11 @@ class Profile:
     def named(self, weights):
         """Those of functions; of addresses without a name formats show different things."""
         return {n: w for n, w in weights.items() if not re.match(r"\[|0x", n)}
+
+    def idle(self):
+        """Halted time, as `kvmprof report` sees it."""
+        percent = float(re.search(r"^# time: ([\d.]+) % idle", e2e.kvmprof("report", "-i", self.path).out, re.M).group(1))
+        return round(self.weight * percent / 100)
 
     def export(self, fmt, *argv, out=None):
         p = e2e.kvmprof("export", "--format", fmt, "-i", self.path, *argv, *(["-o", out] if out else []))
