@@ -38,6 +38,8 @@ E2E = [
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
+    ("report_command.py", []),
+    ("perf_files.py", []),
     # The first of these five lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
