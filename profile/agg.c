@@ -2,6 +2,7 @@
 #include "profile/agg.h"
 
 #include "base/cleanup.h"
+#include "profile/agg_func.h"
 #include "profile/texts.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 struct stack_sum {
 	uint64_t hash;
 	uint64_t weight, samples;
+	double squares; /* of the samples' weights */
 	uint64_t ip;
 	const uint8_t *chain;
 	uint32_t nr;
@@ -20,6 +22,7 @@ struct stack_sum {
 	struct names_view view;
 	/* Of what no key needs: 0. */
 	uint32_t comm, pid, tid, cpu;
+	uint64_t code_page, data_page;
 };
 
 struct agg_private {
@@ -36,6 +39,11 @@ struct agg_private {
 	uint32_t *row_slot; /* likewise into rows */
 	uint64_t *row_hash; /* of each row */
 	size_t row_slots, row_cap;
+	bool need_funcs;
+	struct agg_funcs funcs;
+	struct agg_stack *kept;	    /* nstacks, with keep_stacks */
+	uint32_t *func_of, *row_of; /* of their frames */
+	size_t nframes, frame_cap;
 };
 
 /* -- hashing --------------------------------------------------------------------------- */
@@ -64,6 +72,10 @@ static void describe(struct agg_private *v, const struct perfdata_record *r, str
 		s->tid = r->tid;
 	if (v->need & AGG_NEED_CPU)
 		s->cpu = r->cpu;
+	if (v->need & AGG_NEED_CODE_PAGE)
+		s->code_page = r->sample.code_page;
+	if (v->need & AGG_NEED_DATA_PAGE)
+		s->data_page = r->sample.data_page;
 }
 
 static uint64_t hash_stack(const struct stack_sum *s)
@@ -73,7 +85,7 @@ static uint64_t hash_stack(const struct stack_sum *s)
 	uint32_t i = 0;
 
 	h = mix(h ^ s->comm ^ (uint64_t)s->view.kernel << 32, s->pid ^ (uint64_t)s->tid << 32);
-	h ^= s->cpu;
+	h ^= s->cpu ^ s->code_page << 24 ^ s->data_page << 40;
 	for (; i + 2 <= s->nr; i += 2) {
 		uint64_t w[2];
 
@@ -94,7 +106,8 @@ static bool same_stack(const struct stack_sum *x, const struct stack_sum *y)
 	return x->hash == y->hash && x->nr == y->nr && x->kernel == y->kernel && x->ip == y->ip &&
 	       x->idle == y->idle && x->view.user == y->view.user &&
 	       x->view.kernel == y->view.kernel && x->comm == y->comm && x->pid == y->pid &&
-	       x->tid == y->tid && x->cpu == y->cpu &&
+	       x->tid == y->tid && x->cpu == y->cpu && x->code_page == y->code_page &&
+	       x->data_page == y->data_page &&
 	       (!x->nr || !memcmp(x->chain, y->chain, 8 * (size_t)x->nr));
 }
 
@@ -159,6 +172,11 @@ static bool passes(const struct agg_private *v, const struct perfdata_record *r)
 {
 	const struct agg_config *c = &v->config;
 
+	if (c->to_ns && (r->time_ns < c->from_ns || r->time_ns > c->to_ns))
+		return false;
+	/* Frames of the kernel come before those of programs. */
+	if (c->kernel_only && !r->kernel)
+		return false;
 	return passes_number(&c->cpu, r->cpu) && passes_number(&c->pid, r->pid) &&
 	       passes_number(&c->tid, r->tid) &&
 	       (!c->comm.n ||
@@ -183,7 +201,9 @@ int agg_create(struct agg **out, const struct agg_config *config, struct names *
 	a->priv->tasks = tasks;
 	for (unsigned int i = 0; i < config->nkeys; i++)
 		a->priv->need |= config->key[i]->need;
-	a->priv->filtered = config->cpu.n || config->pid.n || config->tid.n || config->comm.n;
+	a->priv->filtered = config->cpu.n || config->pid.n || config->tid.n || config->comm.n ||
+			    config->to_ns || config->kernel_only;
+	a->priv->need_funcs = config->symbol || config->parent || config->keep_stacks;
 	*out = a;
 	return 0;
 }
@@ -197,6 +217,10 @@ void agg_destroy(struct agg *a)
 	free(a->priv->row_slot);
 	free(a->priv->row_hash);
 	texts_deinit(&a->priv->lines);
+	agg_funcs_deinit(&a->priv->funcs);
+	free(a->priv->kept);
+	free(a->priv->func_of);
+	free(a->priv->row_of);
 	free(a->priv);
 	free(a->row);
 	free(a);
@@ -238,6 +262,7 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 found:
 	s->weight += r->sample.period;
 	s->samples++;
+	s->squares += (double)r->sample.period * (double)r->sample.period;
 	a->samples++;
 	a->weight += r->sample.period;
 	a->nstacks = v->nstacks;
@@ -294,7 +319,7 @@ static int find_row(struct agg *a, const struct agg_frame *f, struct agg_row **o
 		return -ENOMEM;
 	v->row_hash[a->nrows] = hash;
 	row = &a->row[a->nrows++];
-	*row = (struct agg_row){ .frame = *f };
+	*row = (struct agg_row){ .frame = *f, .id = (uint32_t)a->nrows - 1 };
 	if (f->symbol)
 		row->frame.name = display_name(v->config.display, f->symbol, f->mode != AGG_USER);
 	memcpy(row->value, value, nkeys * sizeof(value[0]));
@@ -327,46 +352,150 @@ static int line_of(struct agg_private *v, const struct perfdata_frame *f, uint64
 	return *out ? 0 : -ENOMEM;
 }
 
-static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
+static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 {
-	const struct agg_config *c = &a->priv->config;
-	struct perfdata_record r = {
+	if (v->nframes == v->frame_cap) {
+		size_t cap = v->frame_cap ? v->frame_cap * 2 : 8192;
+		uint32_t *f = reallocarray(v->func_of, cap, sizeof(*f)), *r;
+
+		if (!f)
+			return -ENOMEM;
+		v->func_of = f;
+		r = reallocarray(v->row_of, cap, sizeof(*r));
+		if (!r)
+			return -ENOMEM;
+		v->row_of = r;
+		v->frame_cap = cap;
+	}
+	v->func_of[v->nframes] = func;
+	v->row_of[v->nframes++] = row;
+	return 0;
+}
+
+/* The frames of a stack that count, with their names. */
+struct stack_walk {
+	struct agg_private *v;
+	const struct stack_sum *s;
+	struct perfdata_walk walk;
+	uint32_t left;
+	struct perfdata_frame f;
+	struct agg_frame frame;
+	uint32_t func; /* when functions are needed */
+};
+
+static void stack_begin(struct stack_walk *w, struct agg_private *v, const struct stack_sum *s)
+{
+	const struct perfdata_record r = {
 		.kind = PERFDATA_SAMPLE,
 		.kernel = s->kernel,
 		.sample = { .ip = s->ip, .chain = s->chain, .nr = s->nr },
 	};
-	struct agg_frame frame = { .comm = s->comm, .pid = s->pid, .tid = s->tid, .cpu = s->cpu };
-	struct perfdata_walk walk;
-	struct perfdata_frame f;
 
-	perfdata_walk_begin(&walk, &r);
-	while (perfdata_walk_next(&walk, &f)) {
-		uint64_t addr = f.innermost || c->exact || !f.ip ? f.ip : f.ip - 1;
-		struct agg_row *row;
-		struct name name;
+	*w = (struct stack_walk){
+		.v = v,
+		.s = s,
+		.left = v->config.max_stack ? v->config.max_stack : UINT32_MAX,
+		.frame = { .comm = s->comm,
+			   .pid = s->pid,
+			   .tid = s->tid,
+			   .cpu = s->cpu,
+			   .code_page = s->code_page,
+			   .data_page = s->data_page },
+	};
+	perfdata_walk_begin(&w->walk, &r);
+}
 
-		names_lookup_in(a->priv->names, s->view, f.kernel, addr, &name);
-		frame.symbol = name.symbol;
-		frame.addr = addr;
-		frame.dso = name.dso;
-		frame.mode = s->idle ? AGG_IDLE : f.kernel ? AGG_KERNEL : AGG_USER;
-		if (f.innermost)
-			a->mode_weight[frame.mode] += s->weight;
-		if (c->dso.n && !passes_dso(&c->dso, name.dso))
-			continue;
-		if (line_of(a->priv, &f, addr, &frame.line) < 0 || find_row(a, &frame, &row) < 0)
-			return -ENOMEM;
-		if (f.innermost) {
-			row->self += s->weight;
-			row->self_samples += s->samples;
-		}
-		if (row->stamp != stamp) {
-			row->stamp = stamp;
-			row->children += s->weight;
-			row->children_samples += s->samples;
-		}
+/* 1: there is a frame; 0: there are no more; -ENOMEM. */
+static int stack_next(struct stack_walk *w)
+{
+	const struct agg_config *c = &w->v->config;
+	struct name name;
+	uint64_t addr;
+
+	if (!w->left-- || !perfdata_walk_next(&w->walk, &w->f) || (c->kernel_only && !w->f.kernel))
+		return 0;
+	addr = w->f.innermost || c->exact || !w->f.ip ? w->f.ip : w->f.ip - 1;
+	names_lookup_in(w->v->names, w->s->view, w->f.kernel, addr, &name);
+	w->frame.symbol = name.symbol;
+	w->frame.addr = addr;
+	w->frame.dso = name.dso;
+	w->frame.mode = w->s->idle ? AGG_IDLE : w->f.kernel ? AGG_KERNEL : AGG_USER;
+	if (w->v->need_funcs && agg_funcs_add(&w->v->funcs, c, &w->frame, &w->func) < 0)
+		return -ENOMEM;
+	return 1;
+}
+
+/* 1: config.parent is in the stack. */
+static int has_parent(struct agg_private *v, const struct stack_sum *s)
+{
+	struct stack_walk w;
+	int got;
+
+	stack_begin(&w, v, s);
+	while ((got = stack_next(&w)) > 0)
+		if (v->funcs.func[w.func].is_parent)
+			return 1;
+	return got;
+}
+
+static void count_row(struct agg_row *row, const struct stack_sum *s, bool innermost,
+		      uint64_t stamp)
+{
+	if (innermost) {
+		row->self += s->weight;
+		row->self_samples += s->samples;
 	}
-	return 0;
+	if (row->stamp != stamp) {
+		row->stamp = stamp;
+		row->children += s->weight;
+		row->children_samples += s->samples;
+	}
+}
+
+static int add_frame(struct agg *a, struct stack_walk *w, uint64_t stamp)
+{
+	struct agg_private *v = a->priv;
+	const struct agg_config *c = &v->config;
+	uint32_t id = AGG_NO_ROW;
+	struct agg_row *row;
+
+	if (w->f.innermost)
+		a->mode_weight[w->frame.mode] += w->s->weight;
+	if ((!c->dso.n || passes_dso(&c->dso, w->frame.dso)) &&
+	    (!c->symbol || v->funcs.func[w->func].is_symbol)) {
+		if (line_of(v, &w->f, w->frame.addr, &w->frame.line) < 0 ||
+		    find_row(a, &w->frame, &row) < 0)
+			return -ENOMEM;
+		count_row(row, w->s, w->f.innermost, stamp);
+		id = row->id;
+	}
+	return c->keep_stacks ? keep_frame(v, w->func, id) : 0;
+}
+
+static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
+{
+	struct agg_private *v = a->priv;
+	size_t first = v->nframes;
+	struct stack_walk w;
+	int got;
+
+	if (v->config.parent && (got = has_parent(v, s)) <= 0) {
+		a->samples -= s->samples;
+		a->weight -= s->weight;
+		return got;
+	}
+	a->weight_squares += s->squares;
+	stack_begin(&w, v, s);
+	while ((got = stack_next(&w)) > 0)
+		if (add_frame(a, &w, stamp) < 0)
+			return -ENOMEM;
+	if (v->config.keep_stacks)
+		v->kept[a->nkept++] = (struct agg_stack){
+			.weight = s->weight,
+			.first = first,
+			.n = (uint32_t)(v->nframes - first),
+		};
+	return got;
 }
 
 /* -- order ------------------------------------------------------------------------------- */
@@ -400,10 +529,19 @@ int agg_finish(struct agg *a, bool by_self, struct err *e)
 	struct agg_private *v = a->priv;
 	struct order order = { .v = v, .by_self = by_self };
 
+	if (v->config.keep_stacks) {
+		v->kept = calloc(v->nstacks ? v->nstacks : 1, sizeof(*v->kept));
+		if (!v->kept)
+			return err_set(e, ENOMEM, "out of memory for %zu stacks", v->nstacks);
+	}
 	for (size_t i = 0; i < v->nstacks; i++)
 		if (add_stack(a, &v->stack[i], i + 1) < 0)
 			return err_set(e, ENOMEM, "out of memory after %zu rows", a->nrows);
 	if (a->nrows)
 		qsort_r(a->row, a->nrows, sizeof(*a->row), compare_rows, &order);
+	a->stack = v->kept;
+	a->func_of = v->func_of;
+	a->row_of = v->row_of;
+	a->func = v->funcs.func;
 	return 0;
 }

@@ -19,6 +19,8 @@
 #include "profile/srcline.h"
 #include "profile/tasks.h"
 
+#include <regex.h>
+
 #define AGG_MAX_KEYS 8u
 #define AGG_MAX_RANGES 256u
 #define AGG_MAX_TEXTS 256u
@@ -42,6 +44,7 @@ struct agg_frame {
 	enum agg_mode mode;
 	uint32_t comm; /* of tasks */
 	uint32_t pid, tid, cpu;
+	uint64_t code_page, data_page; /* bytes; 0 not known */
 };
 
 /* Two frames are of one group when their values are equal. */
@@ -56,6 +59,8 @@ enum agg_need {
 	AGG_NEED_TID = 4,
 	AGG_NEED_CPU = 8,
 	AGG_NEED_LINE = 16, /* of the sample, nothing: it follows from the addresses */
+	AGG_NEED_CODE_PAGE = 32,
+	AGG_NEED_DATA_PAGE = 64,
 };
 
 struct agg_key {
@@ -99,8 +104,14 @@ struct agg_config {
 	/* Samples that do not pass are not counted at all. */
 	struct agg_numbers pid, tid, cpu;
 	struct agg_texts comm;
+	uint64_t from_ns, to_ns; /* times of samples, both included; to_ns 0: all */
+	const regex_t *parent;	 /* borrowed; NULL: all. Stacks with such a function in them */
 	/* Frames that do not pass make no row; paths or their last parts. */
 	struct agg_texts dso;
+	const regex_t *symbol; /* borrowed; NULL: all */
+	bool kernel_only;      /* samples with kernel frames, and those frames alone */
+	uint32_t max_stack;    /* innermost frames that count; 0: all */
+	bool keep_stacks;      /* for trees */
 };
 
 struct agg_row {
@@ -109,14 +120,40 @@ struct agg_row {
 	uint64_t self, children; /* weight */
 	uint64_t self_samples, children_samples;
 	uint64_t stamp; /* agg's own */
+	uint32_t id;	/* of row_of below; rows are sorted, it stays */
 };
+
+/* What trees are made of: a function, or an address without a name. */
+struct agg_func {
+	const struct symbol *symbol; /* NULL: none */
+	const char *name;	     /* as shown; NULL: none */
+	const char *dso;
+	uint64_t addr;		   /* the first that was looked up */
+	bool is_symbol, is_parent; /* agg_config's expressions match */
+};
+
+/* A distinct stack: n functions, innermost first. */
+struct agg_stack {
+	uint64_t weight;
+	size_t first; /* in func_of and row_of */
+	uint32_t n;
+};
+
+#define AGG_NO_ROW UINT32_MAX
 
 struct agg {
 	uint64_t samples, weight;
 	uint64_t mode_weight[AGG_MODES]; /* by the innermost frame */
+	double weight_squares;		 /* sum over samples; after agg_finish() */
 	size_t nstacks;			 /* distinct */
 	struct agg_row *row;
 	size_t nrows;
+	/* With keep_stacks, after agg_finish(): */
+	const struct agg_stack *stack; /* nkept */
+	size_t nkept;
+	const uint32_t *func_of; /* of each frame: index into func */
+	const uint32_t *row_of;	 /* agg_row.id, or AGG_NO_ROW */
+	const struct agg_func *func;
 	struct agg_private *priv;
 };
 

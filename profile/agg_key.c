@@ -72,6 +72,45 @@ NUMBER_KEY(pid)
 NUMBER_KEY(tid)
 NUMBER_KEY(cpu)
 
+/* -- size of pages ----------------------------------------------------------------------- */
+
+/* "4K", "2M", "1G"; "N/A" as perf has it. */
+static const char *format_page(uint64_t bytes, char *buf, size_t size)
+{
+	static const char unit[] = { ' ', 'K', 'M', 'G', 'T' };
+	unsigned int u = 0;
+
+	if (!bytes)
+		return "N/A";
+	while (u + 1 < sizeof(unit) && bytes % 1024 == 0) {
+		bytes /= 1024;
+		u++;
+	}
+	snprintf(buf, size, "%" PRIu64 "%.*s", bytes, u > 0, &unit[u]);
+	return buf;
+}
+
+#define PAGE_KEY(field)                                                                     \
+	static struct agg_value field##_value(const struct agg_frame *f)                    \
+	{                                                                                   \
+		return (struct agg_value){ f->field, 0 };                                   \
+	}                                                                                   \
+	static int field##_compare(const struct tasks *t, const struct agg_frame *x,        \
+				   const struct agg_frame *y)                               \
+	{                                                                                   \
+		(void)t;                                                                    \
+		return compare_numbers(x->field, y->field);                                 \
+	}                                                                                   \
+	static const char *field##_format(const struct tasks *t, const struct agg_frame *f, \
+					  char *buf, size_t size)                           \
+	{                                                                                   \
+		(void)t;                                                                    \
+		return format_page(f->field, buf, size);                                    \
+	}
+
+PAGE_KEY(code_page)
+PAGE_KEY(data_page)
+
 /* -- mode ------------------------------------------------------------------------------ */
 
 static struct agg_value mode_value(const struct agg_frame *f)
@@ -183,6 +222,8 @@ static const struct agg_key keys[] = {
 	{ "mode", "Mode", "mode", 6, 0, false, mode_value, mode_compare, mode_format },
 	{ "sym", "Symbol", "symbol", 24, 0, false, sym_value, sym_compare, sym_format },
 	{ "dso", "DSO", "dso", 8, 0, false, dso_value, dso_compare, dso_format },
+	{ "code_page_size", "Code Page", "code_page_size", 9, AGG_NEED_CODE_PAGE, false, code_page_value, code_page_compare, code_page_format },
+	{ "data_page_size", "Data Page", "data_page_size", 9, AGG_NEED_DATA_PAGE, false, data_page_value, data_page_compare, data_page_format },
 	{ "srcline", "Source:Line", "srcline", 16, AGG_NEED_LINE, false, srcline_value, srcline_compare, srcline_format },
 };
 /* clang-format on */

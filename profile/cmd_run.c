@@ -10,7 +10,7 @@
 #include "profile/console.h"
 #include "profile/pipeline.h"
 #include "profile/run_options.h"
-#include "profile/sink_perfdata.h"
+#include "profile/sink_pipe.h"
 #include "profile/summary.h"
 #include "profile/target.h"
 #include "profile/tune.h"
@@ -116,7 +116,13 @@ static int open_output(struct run *r, struct err *e)
 		.note = &r->note,
 	};
 
-	return sink_perfdata_create(&r->sink, &so, e);
+	if (!run_to_stdout(&r->opt))
+		return sink_perfdata_create(&r->sink, &so, e);
+	if (isatty(STDOUT_FILENO))
+		return err_set(e, EINVAL,
+			       "-o - writes a profile, which is nothing for a terminal: "
+			       "add `| perf report -i -`");
+	return sink_pipe_create(&r->sink, STDOUT_FILENO, &so, e);
 }
 
 static int open_host(struct run *r, struct err *e)
@@ -326,6 +332,8 @@ static int finish(struct run *r, struct err *e)
 	summary_print(&s, stderr);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
+	if (run_to_stdout(&r->opt))
+		return write_ret;
 	fprintf(stderr,
 		"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i "
 		"%s`\n",
@@ -386,7 +394,9 @@ int cmd_run(int argc, char **argv)
 		return status;
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
-	console_init(&r->console, r->opt.quiet || r->opt.json ? -1 : STDOUT_FILENO);
+	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
+				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
+							      : STDOUT_FILENO);
 	ret = run_guest(r, argc, argv, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);

@@ -5,6 +5,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "profile/buildid_cache.h"
+#include "profile/elf_id.h"
 #include "profile/perfdata_format.h"
 #include "profile/sink.h"
 #include "profile/spaces.h"
@@ -40,6 +41,7 @@ struct cached {
 };
 
 struct names {
+	const struct perfdata *profile;
 	char *dir, *buildid_dir;
 	struct symtab *kernel;
 	uint64_t kernel_start, kernel_end; /* by its map; 0,0: everywhere */
@@ -234,6 +236,7 @@ static void load_dso(const struct names *n, struct dso *d)
 {
 	cleanup_free char *own = NULL, *cached = NULL;
 	char hex[BUILDID_HEX_MAX];
+	uint8_t id[ELF_ID_MAX];
 
 	d->tried = true;
 	if (!d->has_id)
@@ -245,6 +248,22 @@ static void load_dso(const struct names *n, struct dso *d)
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", n->buildid_dir, hex, hex + 2,
 		     buildid_file(d->name)) > 0)
 		load_dso_file(d, cached);
+	/* perf's profiles are of a host, maybe of this one: the very same file will do. */
+	if (!d->symbols && !n->profile->ours && d->name[0] == '/' &&
+	    elf_id_of_path(d->name, id) == (int)sizeof(d->build_id) &&
+	    !memcmp(id, d->build_id, sizeof(d->build_id)))
+		load_dso_file(d, d->name);
+}
+
+/* What perf found out about a file at its end, when its map does not say it. */
+static const uint8_t *build_id_of_name(const struct perfdata *p, const char *name, bool kernel)
+{
+	for (size_t i = 0; i < p->nbuild_ids; i++)
+		if (p->build_ids[i].kernel == kernel &&
+		    p->build_ids[i].len == PERFDATA_BUILD_ID_SIZE &&
+		    !strcmp(p->build_ids[i].name, name))
+			return p->build_ids[i].id;
+	return NULL;
 }
 
 static const struct symbol *find_symbol(const struct names *n, const struct symtab *t,
@@ -346,17 +365,21 @@ static int find_dso(struct names *n, const struct perfdata_record *r, uint32_t *
 {
 	char module[PROFILE_MODULE_NAME + 2];
 	const char *path = r->map.path;
-	struct dso *grown, d = { .kernel = r->kernel, .has_id = r->map.build_id != NULL };
+	const uint8_t *id = r->map.build_id;
+	struct dso *grown, d = { .kernel = r->kernel };
 
 	if (r->kernel && path[0] == '/') {
 		module_name(module, sizeof(module), path);
 		path = module;
 	}
+	if (!id && !r->kernel && !n->profile->ours)
+		id = build_id_of_name(n->profile, path, false);
+	d.has_id = id != NULL;
 	for (size_t i = 0; i < n->ndso; i++) {
 		const struct dso *o = &n->dso[i];
 
 		if (!strcmp(o->name, path) && o->kernel == d.kernel && o->has_id == d.has_id &&
-		    (!d.has_id || !memcmp(o->build_id, r->map.build_id, sizeof(o->build_id)))) {
+		    (!d.has_id || !memcmp(o->build_id, id, sizeof(o->build_id)))) {
 			*index = (uint32_t)i;
 			return 0;
 		}
@@ -369,7 +392,7 @@ static int find_dso(struct names *n, const struct perfdata_record *r, uint32_t *
 		return err_set(e, ENOMEM, "out of memory");
 	n->dso = grown;
 	if (d.has_id)
-		memcpy(d.build_id, r->map.build_id, sizeof(d.build_id));
+		memcpy(d.build_id, id, sizeof(d.build_id));
 	d.name = strdup(path);
 	if (!d.name)
 		return err_set(e, ENOMEM, "out of memory");
@@ -388,6 +411,7 @@ int names_create(struct names **out, const struct perfdata *p, const char *build
 
 	if (!n)
 		return err_set(e, ENOMEM, "out of memory");
+	n->profile = p;
 	n->buildid_dir = buildid_dir ? strdup(buildid_dir) : buildid_default_dir();
 	n->dir = p->dir ? strdup(p->dir) : NULL;
 	ret = load_kernel(n, p, e);

@@ -4,8 +4,9 @@
  *
  * Kernel and modules: the directory's kcore_dir/kallsyms, else the build-id
  * cache's. A module's functions count where its map is. User
- * programs: the directory's dso/<build id>, else the build-id cache's ELF; the
- * file at the mapped path is never read, as it is the host's, not the guest's.
+ * programs: the directory's dso/<build id>, else the build-id cache's ELF. The
+ * file at the mapped path is the host's, not the guest's: it is never read, but
+ * for profiles that perf made, and then only when it has the very build id.
  * Programs, libraries and files of symbols alone (elfsynth.h) will do.
  * What is missing costs names, not the report.
  */
@@ -32,7 +33,7 @@ struct name {
 };
 #define NAMES_NONE UINT32_MAX
 
-/* buildid_dir NULL: $HOME/.debug. p is borrowed. Missing symbols are no error. */
+/* buildid_dir NULL: $HOME/.debug. p is borrowed until destroy. Missing symbols are no error. */
 int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,
 		 struct err *e);
 void names_destroy(struct names *n);

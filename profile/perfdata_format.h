@@ -12,6 +12,17 @@
  * The feature index (one section per set feature bit, ascending) begins where
  * the records end. All integers are little endian.
  *
+ * Through a pipe, where nothing can be seeked:
+ *
+ *   pipe    := "PERFILE2" u64 size(16) record...
+ *
+ * The attributes, build ids and features are records of their own there
+ * (HEADER_ATTR: attr, u64 ids; HEADER_BUILD_ID: as in the feature;
+ * HEADER_FEATURE: u64 feature, blob). Two kinds of records have bytes behind
+ * them that their size does not count: AUXTRACE (u64) and, through a pipe,
+ * HEADER_TRACING_DATA (u32, rounded up to 8). The contents of all COMPRESSED
+ * records of a file are one zstd stream of records, which may be cut anywhere.
+ *
  * Sources: tools/perf/Documentation/perf.data-file-format.txt,
  * tools/perf/util/header.h (features), include/uapi/linux/perf_event.h
  * (attr, records, misc bits), Linux 6.1.
@@ -60,7 +71,29 @@
 #define PERFDATA_SAMPLE_CPU (1ull << 7)
 #define PERFDATA_SAMPLE_PERIOD (1ull << 8)
 #define PERFDATA_SAMPLE_STREAM_ID (1ull << 9)
+#define PERFDATA_SAMPLE_RAW (1ull << 10)
+#define PERFDATA_SAMPLE_BRANCH_STACK (1ull << 11)
+#define PERFDATA_SAMPLE_REGS_USER (1ull << 12)
+#define PERFDATA_SAMPLE_STACK_USER (1ull << 13)
+#define PERFDATA_SAMPLE_WEIGHT (1ull << 14)
+#define PERFDATA_SAMPLE_DATA_SRC (1ull << 15)
 #define PERFDATA_SAMPLE_IDENTIFIER (1ull << 16)
+#define PERFDATA_SAMPLE_TRANSACTION (1ull << 17)
+#define PERFDATA_SAMPLE_REGS_INTR (1ull << 18)
+#define PERFDATA_SAMPLE_PHYS_ADDR (1ull << 19)
+#define PERFDATA_SAMPLE_CGROUP (1ull << 21)
+#define PERFDATA_SAMPLE_DATA_PAGE_SIZE (1ull << 22)
+#define PERFDATA_SAMPLE_CODE_PAGE_SIZE (1ull << 23)
+#define PERFDATA_SAMPLE_WEIGHT_STRUCT (1ull << 24)
+
+/* perf_event_attr.branch_sample_type: what makes a branch stack longer. */
+#define PERFDATA_BRANCH_HW_INDEX (1ull << 17)
+#define PERFDATA_BRANCH_COUNTERS (1ull << 19)
+
+/* Offsets inside the attr, beyond PERFDATA_ATTR_MIN. */
+#define PERFDATA_ATTR_BRANCH_TYPE 72u
+#define PERFDATA_ATTR_REGS_USER 80u
+#define PERFDATA_ATTR_REGS_INTR 96u
 
 /* What we write. */
 #define PERFDATA_OUR_SAMPLE_TYPE                                           \
@@ -86,7 +119,12 @@ enum {
 	PERFDATA_RECORD_LOST_SAMPLES = 13,
 	PERFDATA_RECORD_BPF_EVENT = 18,
 	PERFDATA_RECORD_USER_TYPE_START = 64,
+	PERFDATA_RECORD_HEADER_ATTR = 64,
+	PERFDATA_RECORD_HEADER_TRACING_DATA = 66,
+	PERFDATA_RECORD_HEADER_BUILD_ID = 67,
 	PERFDATA_RECORD_FINISHED_ROUND = 68,
+	PERFDATA_RECORD_AUXTRACE = 71,
+	PERFDATA_RECORD_HEADER_FEATURE = 80,
 	PERFDATA_RECORD_COMPRESSED = 81,
 };
 

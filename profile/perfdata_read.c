@@ -2,41 +2,21 @@
 #include "profile/perfdata_read.h"
 
 #include "base/cleanup.h"
-#include "base/cursor.h"
-#include "base/file.h"
 #include "profile/perfdata_format.h"
+#include "profile/perfdata_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define RELEASE_LEN (4u << 20) /* a multiple of any page size */
 
-/* Where a record is, with its time, when the file is not sorted as it stands. */
-struct place {
-	uint64_t time_ns;
-	uint64_t off;
-};
-
-struct perfdata_private {
-	struct file_map map;
-	struct cursor file;
-	uint64_t data_off, data_end; /* of the readable records */
-	uint64_t sample_type, read_format, period;
-	bool sample_id_all;
-	bool has_idle; /* as in struct perfdata */
-	struct perfdata_build_id_entry *build_ids;
-	uint64_t pos;	     /* next record, unsorted walk */
-	struct place *order; /* NULL: the file is sorted */
-	size_t norder, order_pos;
-	uint64_t released; /* of the mapped file: what comes before was let go */
-};
-
-static void __attribute__((format(printf, 2, 3)))
-mark_partial(struct perfdata *p, const char *fmt, ...)
+void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -48,235 +28,50 @@ mark_partial(struct perfdata *p, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* -- one record ------------------------------------------------------------------- */
-
-static void skip_read_format(struct cursor *c, uint64_t format)
-{
-	unsigned int times = !!(format & PERFDATA_FORMAT_TOTAL_TIME_ENABLED) +
-			     !!(format & PERFDATA_FORMAT_TOTAL_TIME_RUNNING);
-	unsigned int each = 1 + !!(format & PERFDATA_FORMAT_ID) + !!(format & PERFDATA_FORMAT_LOST);
-
-	if (format & PERFDATA_FORMAT_GROUP) {
-		uint64_t nr = cursor_u64(c);
-
-		/* A count that cannot fit a record fails the skip below; no overflow up to here. */
-		if (nr > PERFDATA_RECORD_MAX)
-			nr = PERFDATA_RECORD_MAX;
-		cursor_skip(c, 8 * (times + nr * each));
-	} else {
-		cursor_skip(c, 8u * (times + each));
-	}
-}
-
-static bool parse_sample(const struct perfdata_private *v, struct cursor *c,
-			 struct perfdata_record *r)
-{
-	uint64_t type = v->sample_type;
-
-	r->kind = PERFDATA_SAMPLE;
-	r->sample.period = v->period;
-	if (type & PERFDATA_SAMPLE_IDENTIFIER)
-		cursor_skip(c, 8);
-	if (type & PERFDATA_SAMPLE_IP)
-		r->sample.ip = cursor_u64(c);
-	if (type & PERFDATA_SAMPLE_TID) {
-		r->pid = cursor_u32(c);
-		r->tid = cursor_u32(c);
-	}
-	if (type & PERFDATA_SAMPLE_TIME)
-		r->time_ns = cursor_u64(c);
-	if (type & PERFDATA_SAMPLE_ADDR)
-		cursor_skip(c, 8);
-	if (type & PERFDATA_SAMPLE_ID)
-		cursor_skip(c, 8);
-	if (type & PERFDATA_SAMPLE_STREAM_ID)
-		cursor_skip(c, 8);
-	if (type & PERFDATA_SAMPLE_CPU) {
-		r->cpu = cursor_u32(c);
-		cursor_skip(c, 4);
-	}
-	if (type & PERFDATA_SAMPLE_PERIOD)
-		r->sample.period = cursor_u64(c);
-	if (type & PERFDATA_SAMPLE_READ)
-		skip_read_format(c, v->read_format);
-	if (type & PERFDATA_SAMPLE_CALLCHAIN) {
-		uint64_t nr = cursor_u64(c);
-
-		if (nr > cursor_left(c) / 8)
-			return false;
-		r->sample.nr = (uint32_t)nr;
-		r->sample.chain = cursor_bytes(c, nr * 8);
-	}
-	return !c->bad;
-}
-
-/* The fields behind a record that is not a sample. `body` ends where they begin. */
-static void parse_sample_id(const struct perfdata_private *v, struct cursor *body,
-			    struct perfdata_record *r)
-{
-	uint64_t type = v->sample_type;
-	size_t len = 0;
-	struct cursor c;
-
-	if (!v->sample_id_all)
-		return;
-	len += 8 * (!!(type & PERFDATA_SAMPLE_TID) + !!(type & PERFDATA_SAMPLE_TIME) +
-		    !!(type & PERFDATA_SAMPLE_ID) + !!(type & PERFDATA_SAMPLE_STREAM_ID) +
-		    !!(type & PERFDATA_SAMPLE_CPU) + !!(type & PERFDATA_SAMPLE_IDENTIFIER));
-	if (len > body->len - body->pos)
-		return;
-	c = cursor_window(body, body->len - len, len);
-	body->len -= len;
-	if (type & PERFDATA_SAMPLE_TID) {
-		r->pid = cursor_u32(&c);
-		r->tid = cursor_u32(&c);
-	}
-	if (type & PERFDATA_SAMPLE_TIME)
-		r->time_ns = cursor_u64(&c);
-	if (type & PERFDATA_SAMPLE_ID)
-		cursor_skip(&c, 8);
-	if (type & PERFDATA_SAMPLE_STREAM_ID)
-		cursor_skip(&c, 8);
-	if (type & PERFDATA_SAMPLE_CPU)
-		r->cpu = cursor_u32(&c);
-	/* perf writes ~0 for "no time". */
-	if (r->time_ns == UINT64_MAX)
-		r->time_ns = 0;
-}
-
-static bool parse_map(struct cursor *c, bool mmap2, uint16_t misc, struct perfdata_record *r)
-{
-	const uint8_t *id = NULL;
-	uint8_t id_len;
-
-	r->kind = PERFDATA_MAP;
-	r->pid = cursor_u32(c);
-	r->tid = cursor_u32(c);
-	r->map.addr = cursor_u64(c);
-	r->map.len = cursor_u64(c);
-	r->map.pgoff = cursor_u64(c);
-	if (mmap2) {
-		if (misc & PERFDATA_MISC_MMAP_BUILD_ID) {
-			id_len = cursor_u8(c);
-			cursor_skip(c, 3);
-			id = cursor_bytes(c, 20);
-			/* Shorter ones are zero-padded; longer ones do not exist. */
-			if (id_len == 0 || id_len > 20)
-				id = NULL;
-		} else {
-			cursor_skip(c, 24);
-		}
-		cursor_skip(c, 8);
-	}
-	r->map.build_id = id;
-	r->map.path = c->bad ? NULL : cursor_str_at(c, c->pos);
-	return r->map.path != NULL;
-}
-
-enum parsed { PARSED_RECORD, PARSED_OTHER, PARSED_BAD };
-
-/* c is one whole record; off is for nothing but its type's payload. */
-static enum parsed parse_record(const struct perfdata_private *v, struct cursor *c,
-				struct perfdata_record *r)
-{
-	uint32_t type = cursor_u32(c);
-	uint16_t misc = cursor_u16(c);
-	unsigned int mode = misc & PERFDATA_MISC_CPUMODE_MASK;
-	bool ok = true;
-
-	cursor_u16(c);
-	memset(r, 0, sizeof(*r));
-	r->kernel = mode == PERFDATA_MISC_KERNEL;
-	switch (type) {
-	case PERFDATA_RECORD_SAMPLE:
-		ok = parse_sample(v, c, r);
-		r->idle = v->has_idle ? !(misc & PERFDATA_MISC_EXACT_IP) : r->pid == 0;
-		break;
-	case PERFDATA_RECORD_COMM:
-		parse_sample_id(v, c, r);
-		r->kind = PERFDATA_COMM;
-		r->exec = misc & PERFDATA_MISC_COMM_EXEC;
-		r->pid = cursor_u32(c);
-		r->tid = cursor_u32(c);
-		r->comm = c->bad ? NULL : cursor_str_at(c, c->pos);
-		ok = r->comm != NULL;
-		break;
-	case PERFDATA_RECORD_MMAP:
-	case PERFDATA_RECORD_MMAP2:
-		parse_sample_id(v, c, r);
-		ok = parse_map(c, type == PERFDATA_RECORD_MMAP2, misc, r);
-		break;
-	case PERFDATA_RECORD_FORK:
-	case PERFDATA_RECORD_EXIT:
-		parse_sample_id(v, c, r);
-		r->kind = type == PERFDATA_RECORD_FORK ? PERFDATA_FORK : PERFDATA_EXIT;
-		r->pid = cursor_u32(c);
-		r->fork.ppid = cursor_u32(c);
-		r->tid = cursor_u32(c);
-		r->fork.ptid = cursor_u32(c);
-		break;
-	case PERFDATA_RECORD_LOST:
-	case PERFDATA_RECORD_LOST_SAMPLES:
-		parse_sample_id(v, c, r);
-		r->kind = PERFDATA_LOST;
-		if (type == PERFDATA_RECORD_LOST)
-			cursor_skip(c, 8); /* event id */
-		r->lost = cursor_u64(c);
-		break;
-	default:
-		return PARSED_OTHER;
-	}
-	return ok && !c->bad ? PARSED_RECORD : PARSED_BAD;
-}
-
-/* The record at off as a cursor; empty when there is none. */
-static struct cursor record_at(const struct perfdata_private *v, uint64_t off)
-{
-	struct cursor c = cursor_window(&v->file, off, PERFDATA_RECORD_HEADER);
-	uint16_t size;
-
-	cursor_skip(&c, 6);
-	size = cursor_u16(&c);
-	return cursor_window(&v->file, off, size);
-}
+/* -- walking ----------------------------------------------------------------------- */
 
 /*
  * Whoever walks a large file would hold all of it in memory at the end. What lies well
  * before off is let go; looked at again, it comes out of the page cache again. Only a
- * mapping of a file may be treated so, never borrowed bytes.
+ * mapping of a file may be treated so, never borrowed or unpacked bytes.
  */
 static void release_before(struct perfdata_private *v, uint64_t off)
 {
 	uint64_t end = off & ~(uint64_t)(RELEASE_LEN - 1);
 
-	if (!v->map.data || end <= v->released)
+	if (!v->map.data || v->records.base != v->map.data || end <= v->released)
 		return;
 	madvise((void *)(uintptr_t)(v->map.data + v->released), end - v->released, MADV_DONTNEED);
 	v->released = end;
 }
 
-/* -- walking ----------------------------------------------------------------------- */
+/* Read the record at off; *end is behind it. False: nobody asks for it. */
+static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
+		    struct perfdata_record *r)
+{
+	struct cursor c = perfdata_record_at(v, off);
+	uint32_t event;
+
+	release_before(v, off);
+	*end = off + c.len + perfdata_record_extra(v, c);
+	return perfdata_parse(v, &c, r, &event) == PERFDATA_PARSED &&
+	       (r->kind != PERFDATA_SAMPLE || event == v->chosen);
+}
 
 bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 {
 	struct perfdata_private *v = p->priv;
+	uint64_t end;
 
-	if (v->order) {
-		if (v->order_pos == v->norder)
-			return false;
-		uint64_t off = v->order[v->order_pos++].off;
-		struct cursor c = record_at(v, off);
-
-		release_before(v, off);
-		return parse_record(v, &c, r) == PARSED_RECORD;
-	}
+	if (v->order)
+		return v->order_pos < v->norder &&
+		       read_at(v, v->order[v->order_pos++].off, &end, r);
 	/* open has checked every record up to data_end. */
 	while (v->pos < v->data_end) {
-		struct cursor c = record_at(v, v->pos);
+		bool got = read_at(v, v->pos, &end, r);
 
-		release_before(v, v->pos);
-		v->pos += c.len;
-		if (parse_record(v, &c, r) == PARSED_RECORD)
+		v->pos = end;
+		if (got)
 			return true;
 	}
 	return false;
@@ -331,327 +126,201 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct perfdata_place *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Fill v->order: only when a record is older than one before it. */
+/* Fill v->order: only when a record is older than one before it. n: an upper bound. */
 static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 {
+	struct perfdata_record r;
 	size_t i = 0;
+	uint64_t end;
 
 	v->order = calloc(n ? n : 1, sizeof(*v->order));
 	if (!v->order)
 		return err_set(e, ENOMEM, "out of memory for %zu records", n);
-	for (uint64_t off = v->data_off; off < v->data_end && i < n;) {
-		struct cursor c = record_at(v, off);
-		struct perfdata_record r;
-		size_t len = c.len;
-
-		release_before(v, off);
-
-		if (parse_record(v, &c, &r) == PARSED_RECORD)
-			v->order[i++] = (struct place){ r.time_ns, off };
-		off += len;
-	}
+	for (uint64_t off = v->data_off; off < v->data_end && i < n; off = end)
+		if (read_at(v, off, &end, &r))
+			v->order[i++] = (struct perfdata_place){ r.time_ns, off };
 	v->norder = i;
 	v->released = 0;
 	qsort(v->order, v->norder, sizeof(*v->order), compare_places);
 	return 0;
 }
 
+/* -- checking ---------------------------------------------------------------------- */
+
+/* What open learns from reading every record once. */
+struct scan {
+	uint64_t last;
+	bool sorted, compressed;
+	size_t n; /* records that somebody asks for */
+	uint64_t first_ns[PERFDATA_MAX_ATTRS], last_ns[PERFDATA_MAX_ATTRS];
+};
+
+static void count_record(struct perfdata *p, struct scan *s, const struct perfdata_record *r,
+			 uint32_t event, uint16_t misc)
+{
+	s->n++;
+	s->sorted &= r->time_ns >= s->last;
+	s->last = r->time_ns;
+	if (r->kind == PERFDATA_LOST) {
+		p->nlost += r->lost;
+	} else if (r->kind == PERFDATA_SAMPLE) {
+		p->events[event].samples++;
+		p->has_idle |= p->ours && (misc & PERFDATA_MISC_EXACT_IP);
+		if (!s->first_ns[event] || r->time_ns < s->first_ns[event])
+			s->first_ns[event] = r->time_ns;
+		if (r->time_ns > s->last_ns[event])
+			s->last_ns[event] = r->time_ns;
+	}
+}
+
 /* Check every record once, find where the readable part ends, and whether it is sorted. */
-static int scan_records(struct perfdata *p, struct err *e)
+static void scan_records(struct perfdata *p, struct scan *s)
 {
 	struct perfdata_private *v = p->priv;
-	uint64_t off = v->data_off, last = 0;
-	bool sorted = true;
-	size_t n = 0;
+	uint64_t off = v->data_off;
 
 	while (off < v->data_end) {
-		struct cursor c = record_at(v, off);
+		struct cursor c = perfdata_record_at(v, off);
+		uint64_t extra = perfdata_record_extra(v, c);
 		struct cursor h = c;
 		struct perfdata_record r;
-		enum parsed got;
+		enum perfdata_parsed got;
+		uint32_t event;
 		size_t len = c.len;
-		uint16_t misc;
 
 		release_before(v, off);
-
-		if (c.bad || len < PERFDATA_RECORD_HEADER || len > v->data_end - off) {
-			mark_partial(p,
-				     "damaged or cut at byte %" PRIu64 " of %" PRIu64
-				     ": what comes before is shown",
-				     off, v->data_end);
+		if (c.bad || len > v->data_end - off || extra > v->data_end - off - len) {
+			perfdata_mark_partial(p,
+					      "damaged or cut at byte %" PRIu64 " of %" PRIu64
+					      ": what comes before is shown",
+					      off, v->data_end);
 			break;
 		}
 		if (cursor_u32(&h) == PERFDATA_RECORD_COMPRESSED) {
-			mark_partial(p, "has compressed records, which are not read: decompress it "
-					"with `perf inject` first");
+			s->compressed = true;
+			return;
+		}
+		got = perfdata_parse(v, &c, &r, &event);
+		if (got == PERFDATA_PARSED_BAD) {
+			perfdata_mark_partial(p,
+					      "bad record at byte %" PRIu64
+					      ": what comes before is shown",
+					      off);
 			break;
 		}
-		misc = cursor_u16(&h);
-		got = parse_record(v, &c, &r);
-		if (got == PARSED_BAD) {
-			mark_partial(p,
-				     "bad record at byte %" PRIu64 ": what comes before is shown",
-				     off);
-			break;
-		}
-		off += len;
-		if (got != PARSED_RECORD)
-			continue;
-		n++;
-		sorted &= r.time_ns >= last;
-		last = r.time_ns;
-		if (r.kind == PERFDATA_LOST) {
-			p->nlost += r.lost;
-		} else if (r.kind == PERFDATA_SAMPLE) {
-			p->nsamples++;
-			p->has_idle |= p->ours && (misc & PERFDATA_MISC_EXACT_IP);
-			if (!p->first_ns || r.time_ns < p->first_ns)
-				p->first_ns = r.time_ns;
-			if (r.time_ns > p->last_ns)
-				p->last_ns = r.time_ns;
-		}
+		off += len + extra;
+		if (got == PERFDATA_PARSED)
+			count_record(p, s, &r, event, cursor_u16(&h));
 	}
 	v->data_end = off;
-	v->pos = v->data_off;
 	v->released = 0;
-	v->has_idle = p->has_idle;
-	return sorted ? 0 : sort_records(v, n, e);
 }
 
-/* -- header and features ----------------------------------------------------------- */
-
-static void copy_text(char *dst, size_t size, const uint8_t *src, size_t len)
-{
-	size_t n = 0;
-
-	for (; n < len && n + 1 < size && src[n]; n++)
-		dst[n] = src[n] < 0x20 || src[n] == 0x7f ? '?' : (char)src[n];
-	dst[n] = '\0';
-}
-
-static void read_string(struct cursor *c, char *dst, size_t size)
-{
-	uint32_t len = cursor_u32(c);
-	const uint8_t *s = cursor_bytes(c, len);
-
-	if (s)
-		copy_text(dst, size, s, len);
-}
-
-static void read_build_ids(struct perfdata *p, struct cursor *c)
+/* The attributes and features of a pipe. They may come anywhere; damage ends them. */
+static int scan_pipe(struct perfdata *p, const char *name, struct err *e)
 {
 	struct perfdata_private *v = p->priv;
-	size_t cap = 0, n = 0;
+	uint64_t off = v->data_off;
 
-	while (cursor_left(c) > 36 && n < PERFDATA_MAX_BUILD_IDS) {
-		size_t start = c->pos;
-		struct perfdata_build_id_entry b = { 0 };
-		uint16_t misc, size;
+	while (off < v->data_end) {
+		struct cursor c = perfdata_record_at(v, off);
+		uint64_t extra = perfdata_record_extra(v, c);
+		int ret;
 
-		cursor_u32(c);
-		misc = cursor_u16(c);
-		size = cursor_u16(c);
-		cursor_u32(c); /* pid */
-		b.id = cursor_bytes(c, 20);
-		b.len = cursor_u8(c);
-		if (!(misc & PERFDATA_MISC_BUILD_ID_SIZE))
-			b.len = 20; /* before Linux 5.10 */
-		b.name = cursor_str_at(c, start + 36);
-		if (c->bad || size < 37 || !b.name || b.len == 0 || b.len > 20)
-			break;
-		b.kernel = (misc & PERFDATA_MISC_CPUMODE_MASK) == PERFDATA_MISC_KERNEL;
-		if (n == cap) {
-			size_t want = cap ? cap * 2 : 16;
-			void *grown = reallocarray(v->build_ids, want, sizeof(b));
-
-			if (!grown)
-				break;
-			v->build_ids = grown;
-			cap = want;
-		}
-		v->build_ids[n++] = b;
-		cursor_seek(c, start + size);
-	}
-	p->build_ids = v->build_ids;
-	p->nbuild_ids = n;
-}
-
-static void read_feature(struct perfdata *p, unsigned int feature, struct cursor c)
-{
-	uint32_t n, attr_size;
-
-	switch (feature) {
-	case PERFDATA_FEAT_BUILD_ID:
-		read_build_ids(p, &c);
-		break;
-	case PERFDATA_FEAT_HOSTNAME:
-		read_string(&c, p->hostname, sizeof(p->hostname));
-		break;
-	case PERFDATA_FEAT_OSRELEASE:
-		read_string(&c, p->osrelease, sizeof(p->osrelease));
-		break;
-	case PERFDATA_FEAT_VERSION:
-		read_string(&c, p->version, sizeof(p->version));
-		p->ours = !strncmp(p->version, "kvmprof-", 8);
-		break;
-	case PERFDATA_FEAT_NRCPUS:
-		p->ncpus = cursor_u32(&c);
-		break;
-	case PERFDATA_FEAT_EVENT_DESC:
-		/* The first event names the profile. */
-		n = cursor_u32(&c);
-		attr_size = cursor_u32(&c);
-		cursor_skip(&c, attr_size);
-		cursor_u32(&c);
-		if (n && !c.bad)
-			read_string(&c, p->event, sizeof(p->event));
-		break;
-	case PERFDATA_FEAT_KVMPROF_JSON:
-		p->json = (const char *)c.base;
-		p->json_len = c.len;
-		break;
-	}
-}
-
-static void read_features(struct perfdata *p, struct cursor header, uint64_t index_off)
-{
-	struct cursor index;
-	uint64_t bits[4];
-	unsigned int n = 0;
-
-	cursor_seek(&header, PERFDATA_HDR_FEATURES);
-	for (unsigned int i = 0; i < 4; i++) {
-		bits[i] = cursor_u64(&header);
-		n += (unsigned int)__builtin_popcountll(bits[i]);
-	}
-	index = cursor_window(&p->priv->file, index_off, 16ull * n);
-	if (index.bad) {
-		mark_partial(p, "cut: the description behind the samples is missing");
-		return;
-	}
-	for (unsigned int f = 0; f < PERFDATA_FEATURE_BITS; f++) {
-		struct cursor c;
-
-		if (!(bits[f / 64] >> (f % 64) & 1))
-			continue;
-		uint64_t off = cursor_u64(&index), len = cursor_u64(&index);
-
-		c = cursor_window(&p->priv->file, off, len);
-		if (c.bad)
-			mark_partial(p, "cut: feature %u is missing", f);
-		else
-			read_feature(p, f, c);
-	}
-}
-
-/* The layout of samples. All events must share it; more than that nobody needed yet. */
-static int read_attrs(struct perfdata *p, const char *name, uint64_t off, uint64_t len,
-		      uint64_t entry, struct err *e)
-{
-	struct perfdata_private *v = p->priv;
-	uint64_t n = entry ? len / entry : 0;
-
-	if (entry < PERFDATA_ATTR_MIN + 16 || entry > 4096 || n == 0 || n > PERFDATA_MAX_ATTRS)
-		return err_set(e, EINVAL,
-			       "%s: bad perf.data header: %" PRIu64
-			       " bytes of attributes of %" PRIu64,
-			       name, len, entry);
-	for (uint64_t i = 0; i < n; i++) {
-		struct cursor c = cursor_window(&v->file, off + i * entry, entry);
-		uint64_t period, type, format, flags;
-
-		cursor_skip(&c, 16);
-		period = cursor_u64(&c);
-		type = cursor_u64(&c);
-		format = cursor_u64(&c);
-		flags = cursor_u64(&c);
-		if (c.bad)
-			return err_set(e, EINVAL, "%s: cut inside the attributes", name);
-		if (i && (type != v->sample_type || format != v->read_format))
-			return err_set(e, ENOTSUP,
-				       "%s: holds events with different sample layouts, which are "
-				       "not read",
-				       name);
-		v->sample_type = type;
-		p->has_cpu = type & PERFDATA_SAMPLE_CPU;
-		v->read_format = format;
-		v->period = flags & PERFDATA_ATTR_FREQ || !period ? 1 : period;
-		v->sample_id_all = flags & PERFDATA_ATTR_SAMPLE_ID_ALL;
+		if (c.bad || extra > v->data_end - off - c.len)
+			return 0;
+		ret = perfdata_pipe_record(p, name, c, e);
+		if (ret)
+			return ret;
+		off += c.len + extra;
 	}
 	return 0;
 }
 
-static int read_header(struct perfdata *p, const char *name, struct err *e)
+/* -- choosing an event ------------------------------------------------------------- */
+
+static int no_such_event(const struct perfdata *p, const char *name, const char *event,
+			 struct err *e)
+{
+	char list[256] = "";
+
+	for (uint32_t i = 0, at = 0; i < p->nevents && at < sizeof(list); i++)
+		at += (uint32_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
+					 p->events[i].name);
+	return err_set(e, ENOENT, "%s: has no event '%s': there is %s", name, event,
+		       list[0] ? list : "one without a name");
+}
+
+static int choose_event(struct perfdata *p, const char *name, const char *event,
+			const struct scan *s, struct err *e)
 {
 	struct perfdata_private *v = p->priv;
-	struct cursor c = v->file;
-	const uint8_t *magic = cursor_bytes(&c, 8);
-	uint64_t size = cursor_u64(&c), entry, attrs_off, attrs_len, data_len;
-	int ret;
+	uint32_t i = 0;
 
-	if (magic && !memcmp(magic, PERFDATA_MAGIC_SWAPPED, 8))
-		return err_set(e, ENOTSUP,
-			       "%s: a perf.data file of a big-endian machine, which is not read",
-			       name);
-	if (!magic || memcmp(magic, PERFDATA_MAGIC, 8))
-		return err_set(e, EINVAL, "%s: not a perf.data file (no %s at its beginning)", name,
-			       PERFDATA_MAGIC);
-	if (size == PERFDATA_PIPE_HEADER_SIZE)
-		return err_set(
-			e, ENOTSUP,
-			"%s: pipe-mode perf.data is not read: convert it with `perf inject -o`",
-			name);
-	entry = cursor_u64(&c);
-	attrs_off = cursor_u64(&c);
-	attrs_len = cursor_u64(&c);
-	v->data_off = cursor_u64(&c);
-	data_len = cursor_u64(&c);
-	cursor_seek(&c, PERFDATA_HEADER_SIZE);
-	if (c.bad || size != PERFDATA_HEADER_SIZE)
-		return err_set(e, EINVAL,
-			       "%s: bad perf.data header (size %" PRIu64 ", expected %u)", name,
-			       size, PERFDATA_HEADER_SIZE);
-	ret = read_attrs(p, name, attrs_off, attrs_len, entry, e);
-	if (ret)
-		return ret;
-	if (v->data_off > v->file.len)
-		return err_set(e, EINVAL, "%s: cut before the first record", name);
-	v->data_end = v->file.len;
-	if (data_len == 0)
-		mark_partial(p,
-			     "was not finished (the writer was killed?): what is there is shown");
-	else if (data_len > v->file.len - v->data_off)
-		mark_partial(p, "cut: %" PRIu64 " of %" PRIu64 " bytes of records are there",
-			     (uint64_t)v->file.len - v->data_off, data_len);
+	if (event)
+		while (i < p->nevents && strcmp(p->events[i].name, event) != 0)
+			i++;
 	else
-		v->data_end = v->data_off + data_len;
-	if (!p->partial)
-		read_features(p, v->file, v->data_end);
+		while (i < p->nevents && !p->events[i].samples)
+			i++;
+	if (i == p->nevents && event)
+		return no_such_event(p, name, event, e);
+	if (i == p->nevents)
+		i = 0;
+	p->chosen = v->chosen = i;
+	memcpy(p->event, p->events[i].name, sizeof(p->event));
+	p->nsamples = p->events[i].samples;
+	p->first_ns = s->first_ns[i];
+	p->last_ns = s->last_ns[i];
+	p->has_cpu = v->layout[i].sample_type & PERFDATA_SAMPLE_CPU;
+	p->has_code_page = v->layout[i].sample_type & PERFDATA_SAMPLE_CODE_PAGE_SIZE;
+	p->has_data_page = v->layout[i].sample_type & PERFDATA_SAMPLE_DATA_PAGE_SIZE;
 	return 0;
 }
 
 /* -- open and close ----------------------------------------------------------------- */
 
-static int open_mapped(struct perfdata *p, const char *name, const uint8_t *data, size_t len,
-		       struct err *e)
+static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data, size_t len,
+		      const char *event, struct err *e)
 {
+	struct perfdata_private *v = p->priv;
+	struct scan s = { .sorted = true };
 	int ret;
 
-	cursor_init(&p->priv->file, data, len);
-	ret = read_header(p, name, e);
+	cursor_init(&v->file, data, len);
+	v->records = v->file;
+	ret = perfdata_read_header(p, name, e);
+	if (!ret && v->pipe)
+		ret = scan_pipe(p, name, e);
+	ret = ret ? ret : perfdata_check_layouts(p, name, e);
 	if (ret)
 		return ret;
 	/* An unfinished file of ours has no features yet; its directory says whose it is. */
 	if (p->partial && !p->version[0] && p->dir)
 		p->ours = true;
-	return scan_records(p, e);
+	scan_records(p, &s);
+	if (s.compressed) {
+		s = (struct scan){ .sorted = true };
+		p->nlost = 0;
+		for (uint32_t i = 0; i < p->nevents; i++)
+			p->events[i].samples = 0;
+		ret = perfdata_inflate(p, name, e);
+		if (!ret)
+			scan_records(p, &s);
+	}
+	v->has_idle = p->has_idle;
+	ret = ret ? ret : choose_event(p, name, event, &s, e);
+	if (!ret && !s.sorted)
+		ret = sort_records(v, s.n, e);
+	v->pos = v->data_off;
+	return ret;
 }
 
 static struct perfdata *create(void)
@@ -672,7 +341,10 @@ void perfdata_close(struct perfdata *p)
 	if (!p)
 		return;
 	file_map_close(&p->priv->map);
+	buf_deinit(&p->priv->stream);
+	buf_deinit(&p->priv->flat);
 	free(p->priv->order);
+	free(p->priv->ids);
 	free(p->priv->build_ids);
 	free(p->priv);
 	free(p->dir);
@@ -687,7 +359,79 @@ int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *
 
 	if (!p)
 		return err_set(e, ENOMEM, "%s: out of memory", name);
-	ret = open_mapped(p, name, data, len, e);
+	ret = open_bytes(p, name, data, len, NULL, e);
+	if (ret)
+		perfdata_close(p);
+	else
+		*out = p;
+	return ret;
+}
+
+/* All that comes, as it cannot be mapped. */
+static int read_stream(struct buf *b, int fd, const char *name, struct err *e)
+{
+	for (;;) {
+		uint8_t *room = buf_reserve(b, 1u << 20);
+		ssize_t n;
+
+		if (!room || b->len > PERFDATA_MAX_STREAM)
+			return err_set(e, ENOMEM, "%s: too large to be read through a pipe", name);
+		n = read(fd, room, 1u << 20);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, errno, "%s: cannot read: %s", name, strerror(errno));
+		if (n == 0)
+			return b->len ? 0 : err_set(e, EINVAL, "%s: nothing came", name);
+		b->len += (size_t)n;
+	}
+}
+
+static int open_stream(struct perfdata *p, const char *path, const char *event, struct err *e)
+{
+	struct buf *b = &p->priv->stream;
+	const char *name = strcmp(path, "-") ? path : "standard input";
+	cleanup_close int fd =
+		strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	int ret;
+
+	if (fd < 0)
+		return err_set(e, errno, "%s: cannot open: %s", name, strerror(errno));
+	ret = read_stream(b, fd, name, e);
+	return ret ? ret : open_bytes(p, name, b->data, b->len, event, e);
+}
+
+static int open_path(struct perfdata *p, const char *path, const char *event, struct err *e)
+{
+	cleanup_free char *data = NULL;
+	const char *file = path;
+	struct stat st;
+	int ret;
+
+	if (!strcmp(path, "-"))
+		return open_stream(p, path, event, e);
+	if (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))
+		return open_stream(p, path, event, e);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		p->dir = strdup(path);
+		if (!p->dir || asprintf(&data, "%s/data", path) < 0) {
+			data = NULL;
+			return err_set(e, ENOMEM, "%s: out of memory", path);
+		}
+		file = data;
+	}
+	ret = file_map_open(&p->priv->map, file, PERFDATA_MAX_FILE, e);
+	return ret ? ret : open_bytes(p, path, p->priv->map.data, p->priv->map.len, event, e);
+}
+
+int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e)
+{
+	struct perfdata *p = create();
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "%s: out of memory", path);
+	ret = open_path(p, path, event, e);
 	if (ret)
 		perfdata_close(p);
 	else
@@ -697,29 +441,5 @@ int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *
 
 int perfdata_open(struct perfdata **out, const char *path, struct err *e)
 {
-	cleanup_free char *data = NULL;
-	struct perfdata *p = create();
-	const char *name = path;
-	struct stat st;
-	int ret = 0;
-
-	if (!p)
-		return err_set(e, ENOMEM, "%s: out of memory", path);
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		p->dir = strdup(path);
-		if (!p->dir || asprintf(&data, "%s/data", path) < 0) {
-			data = NULL;
-			ret = err_set(e, ENOMEM, "%s: out of memory", path);
-		}
-		name = data;
-	}
-	if (!ret)
-		ret = file_map_open(&p->priv->map, name, PERFDATA_MAX_FILE, e);
-	if (!ret)
-		ret = open_mapped(p, path, p->priv->map.data, p->priv->map.len, e);
-	if (ret)
-		perfdata_close(p);
-	else
-		*out = p;
-	return ret;
+	return perfdata_open_event(out, path, NULL, e);
 }

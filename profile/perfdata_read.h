@@ -2,13 +2,13 @@
 /*
  * perfdata_read: the records of a perf.data file, ours or perf's.
  *
- * A file that ends early, is damaged on the way or holds something that we do
- * not read (compressed records) gives what comes before; `partial` is set then
- * and `message` says why in one line. A file that is no perf.data, or of a form
- * that we do not read at all (pipe mode, big endian, events with different
- * sample layouts), is refused by open.
+ * Files and pipes' contents, with one event or several (of which one is read),
+ * compressed or not. What is damaged or ends early gives what comes before;
+ * `partial` is set then and `message` says why in one line. What is no
+ * perf.data, or of a big-endian machine, is refused by open.
  *
- * Everything points into the mapped file; valid until close. One thread.
+ * Everything points into the mapped file or its decompressed records; valid
+ * until close. One thread.
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_READ_H
 #define KVMPROF_PROFILE_PERFDATA_READ_H
@@ -21,7 +21,10 @@
 #include <string.h>
 
 #define PERFDATA_MAX_FILE (64ull << 30)
+#define PERFDATA_MAX_STREAM (8ull << 30) /* read from what cannot be mapped */
+#define PERFDATA_MAX_INFLATED (16ull << 30)
 #define PERFDATA_MAX_ATTRS 64u
+#define PERFDATA_MAX_IDS (1u << 20)
 #define PERFDATA_MAX_BUILD_IDS 65536u
 #define PERFDATA_MAX_FRAMES 8190u /* what fits a record of 64 KiB */
 
@@ -47,6 +50,7 @@ struct perfdata_record {
 			/* nr words, not aligned, contexts included; the perfdata_frame_* functions read them. */
 			const uint8_t *chain;
 			uint32_t nr;
+			uint64_t code_page, data_page; /* bytes; 0 not known */
 		} sample;
 		const char *comm;
 		struct {
@@ -68,11 +72,18 @@ struct perfdata_build_id_entry {
 	const char *name;
 };
 
+struct perfdata_event {
+	char name[64];
+	uint64_t samples;
+};
+
 /* A string of the file, not terminated beyond what the file holds; "" when it is not there. */
 struct perfdata {
 	char event[64], hostname[256], osrelease[256], version[64];
 	bool ours;    /* written by kvmprof: chain addresses are exact */
 	bool has_cpu; /* samples say on which CPU */
+	/* Samples say in which size of page their code, or the data they used, lies. */
+	bool has_code_page, has_data_page;
 	/*
 	 * Samples say whether the vCPU was halted. Those of perf, of kvmprof before it
 	 * wrote this, and of a guest that was never seen running do not: then what pid 0
@@ -87,7 +98,9 @@ struct perfdata {
 	bool partial;
 	char message[320];
 
-	uint64_t nsamples, nlost; /* counted by open */
+	uint64_t nsamples, nlost; /* counted by open; samples of the chosen event */
+	struct perfdata_event events[PERFDATA_MAX_ATTRS];
+	uint32_t nevents, chosen; /* events[chosen] is read: its name is `event` */
 
 	const struct perfdata_build_id_entry *build_ids;
 	size_t nbuild_ids;
@@ -95,7 +108,11 @@ struct perfdata {
 	struct perfdata_private *priv;
 };
 
-/* A directory with `data` in it, or a file. */
+/*
+ * A directory with `data` in it, a file, or a pipe; "-" is standard input. event: its
+ * name, or NULL for the first one that has samples.
+ */
+int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e);
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);
 /* Borrowed bytes; name is for messages. */
 int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *data, size_t len,

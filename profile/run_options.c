@@ -38,7 +38,9 @@ static const char usage[] =
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
 	"\n"
 	"Output:\n"
-	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old)\n"
+	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
+	"                          -: at the end to standard output, for `perf report -i -`,\n"
+	"                          with the guest's console on standard error\n"
 	"      --single-file       one file plus the build-id cache, not a directory\n"
 	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"
 	"      --no-buildid-cache  write nothing outside of PATH\n"
@@ -267,6 +269,10 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");
+	if (run_to_stdout(o) && o->json)
+		return wrong("-o - and --json both want standard output: drop %s", "--json");
+	if (run_to_stdout(o) && !o->buildid_cache)
+		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
 	if (o->single_file && !o->buildid_cache)
 		return wrong("--single-file needs the build-id cache: drop %s",
 			     "--no-buildid-cache");

@@ -24,6 +24,12 @@ struct run_options {
 	bool jitter, tune, single_file, buildid_cache, quiet, json;
 };
 
+/* "-": the profile goes to standard output, and the console to standard error. */
+static inline bool run_to_stdout(const struct run_options *o)
+{
+	return o->output[0] == '-' && !o->output[1];
+}
+
 #define RUN_STACK_MAX 16384u
 #define RUN_FREQ_MAX 50000.0
 

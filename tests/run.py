@@ -41,6 +41,8 @@ E2E = [
     ("perf_reads.py", []),
     ("export_formats.py", []),
     ("speedscope_shows.py", []),
+    ("report_command.py", []),
+    ("perf_files.py", []),
     # The first of these five lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cleanup.h"
-#include "profile/agg.h"
+#include "profile/agg_tree.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
 #include "profile/tasks.h"
@@ -44,9 +44,38 @@ static uint64_t touch(const struct perfdata_record *r)
 	return sum;
 }
 
+/* A node never weighs more than its parent, and its words are functions. */
+static void check_nodes(const struct agg *a, const struct agg_tree *t, uint32_t first, uint32_t n,
+			uint64_t limit)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct agg_node *node = &t->node[first + i];
+
+		if (!node->n || node->weight > limit || !a->func[node->func[node->n - 1]].dso)
+			abort();
+		check_nodes(a, t, node->child, node->nchildren, node->weight);
+	}
+}
+
+static void check_trees(const struct agg *a)
+{
+	for (size_t i = 0; i < a->nrows && i < 4; i++) {
+		const struct agg_tree_options opt = { .caller = i & 1, .min_weight = i };
+		struct agg_tree t;
+
+		if (agg_tree_build(&t, a, &a->row[i], &opt) < 0)
+			continue;
+		/* Weights of hostile files may wrap around: no bound at the root. */
+		if (a->weight < UINT32_MAX)
+			check_nodes(a, &t, 0, t.nroots, a->row[i].children);
+		agg_tree_deinit(&t);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const key[] = { "sym", "comm", "dso", "mode", "pid", "tid", "cpu" };
+	static const char *const key[] = { "sym", "comm", "dso", "mode",
+					   "pid", "tid",  "cpu", "code_page_size" };
 	struct perfdata *p = NULL;
 	struct names *n = NULL;
 	struct tasks *t = tasks_create();
@@ -77,6 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ret = names_create(&n, p, "/nonexistent", &e);
 	/* One set of keys or another, by the input's size. */
 	config.exact = p->ours;
+	config.keep_stacks = size & 2;
 	for (unsigned int i = 0; i < ARRAY_SIZE(key) && config.nkeys < AGG_MAX_KEYS; i++)
 		if (size >> i & 1)
 			config.key[config.nkeys++] = agg_key_find(key[i]);
@@ -98,6 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (a->row[i].self_samples > a->row[i].children_samples)
 				abort();
 		}
+		if (config.keep_stacks)
+			check_trees(a);
 		/* Weights may wrap around in a hostile file, equally in both sums. */
 		if (samples != a->samples || weight != a->weight)
 			abort();

@@ -97,6 +97,50 @@ def perf_data(data, attrs=None, feats=None, data_size=None):
     return head + bits.to_bytes(32, "little") + ids + entries + data + index + blobs
 
 
+def pipe(data, attrs):
+    """The same through a pipe: attributes (with their ids) and features are records."""
+    out = MAGIC + struct.pack("<Q", 16)
+    for ids, a in attrs:
+        out += record(64, 0, a + struct.pack(f"<{len(ids)}Q", *ids))
+    for number, blob in features().items():
+        if number == 2:
+            out += struct.pack("<IHH", 67, 0x8001, len(blob)) + blob[8:]
+        elif number < 32:
+            out += record(80, 0, struct.pack("<Q", number) + blob)
+    return out + data
+
+
+def zstd(blocks):
+    """One zstd frame of raw blocks, as the contents of one COMPRESSED record for each."""
+    out = [struct.pack("<I", len(b) << 3 | (i + 1 == len(blocks)))[:3] + b for i, b in enumerate(blocks)]
+    out[0] = b"\x28\xb5\x2f\xfd\0\x58" + out[0]
+    return b"".join(record(81, 0, b) for b in out)
+
+
+IDENTIFIER = 0x10000
+
+
+def sample_of(ident, time, ips):
+    """A sample of an event with IDENTIFIER, TID, TIME and CPU besides IP and CALLCHAIN."""
+    body = struct.pack("<QQIIQII", ident, ips[0], 1, 1, time, 0, 0)
+    return record(9, 1, body + struct.pack(f"<Q{len(ips)}Q", len(ips), *ips))
+
+
+def everything(time, ips):
+    """Each field that a sample may have: type 0x1fdffff, branches with an index, registers."""
+    out = struct.pack("<QQIIQQQQIIQ", 1, ips[0], 1, 1, time, 7, 1, 2, 0, 0, 500)
+    out += struct.pack("<QQ", 9, 1)  # READ: value, id
+    out += struct.pack(f"<Q{len(ips)}Q", len(ips), *ips)
+    out += struct.pack("<I", 12) + b"raw data!   "
+    out += struct.pack("<QQQQQ", 1, 0, 1, 2, 3)  # branches: one, with the index
+    out += struct.pack("<QQQ", 2, 11, 12)  # user registers, two
+    out += struct.pack("<Q", 16) + b"stack of a user." + struct.pack("<Q", 8)
+    out += struct.pack("<QQQ", 4, 5, 6)  # weight, source, transaction
+    out += struct.pack("<QQ", 2, 13)  # registers at the interrupt
+    out += struct.pack("<QQQQ", 0x1000, 77, 4096, 2 << 20)  # physical, cgroup, page sizes
+    return record(9, 1, out)
+
+
 def main(out):
     stack = [0xFFFFFFFF81000000 + 0x100 * i for i in range(6)]
     sorted_data = kernel_map() + comm(5, "guest") + mmap2(6) + sample(10, stack) + sample(20, stack[1:])
@@ -113,7 +157,31 @@ def main(out):
     mods += module(3, "/lib/modules/6.1/kernel/fs/virtio-net.ko.xz", 0xFFFFFFFFC0010000)
     mods += module(4, "[c]", 0xFFFFFFFFFFFFF000, 0x2000) + module(4, "[d]", 5, 0)
     in_mods = [0xFFFFFFFFC0000010, 0xFFFFFFFFC0000810, 0xFFFFFFFFC0010010, 0xFFFFFFFFFFFFEFF0]
+    # Two events that differ, by id; and with all that a sample can hold.
+    two = [([11, 12], attr(0x10087 | 0x20, 4)), ([21], attr(0x10007 | 0x20, 0))]
+    named = struct.pack("<II", 1, 1) + name("guest", 8) + sample_id(1) + struct.pack("<Q", 11)
+    by_id = record(3, 0, named) + sample_of(11, 5, stack) + sample_of(12, 6, stack[1:])
+    third = struct.pack("<QQIIQ", 21, stack[0], 1, 1, 7) + struct.pack("<QQ", 1, stack[2])
+    by_id += record(9, 1, third) + sample_of(99, 8, stack)
+    all_fields = attr(0x0FDFFFF, 4)
+    all_fields = all_fields[:72] + struct.pack("<QQIIQ", 1 << 17, 3, 16, 0, 5 << 1) + all_fields[104:]
+    inner = sorted_data + user
     seeds = {
+        "pipe-file": pipe(sorted_data, [([1], attr())]),
+        "pipe-events": pipe(by_id, two),
+        "pipe-tracing": pipe(record(66, 0, struct.pack("<I", 5)) + b"tracing!" + sorted_data, [([1], attr())]),
+        "pipe-no-attr": pipe(sorted_data, []),
+        "pipe-same-layout": pipe(b"".join(
+            record(9, 1, struct.pack("<QIIQQ", stack[0], 1, 1, t, t)) for t in (31, 32)),
+            [([31], attr(0x47, 4)), ([32], attr(0x47, 4))]),
+        "all-fields": pipe(everything(5, stack) + everything(6, stack[2:]), [([1], all_fields)]),
+        "auxtrace": perf_data(sorted_data + record(71, 0, struct.pack("<Q", 24) + b"\0" * 32) + b"a" * 24 + user),
+        "auxtrace-huge": perf_data(sorted_data + record(71, 0, struct.pack("<Q", 1 << 63) + b"\0" * 32) + user),
+        "zstd": perf_data(zstd([inner])),
+        "zstd-cut-records": perf_data(zstd([inner[:100], inner[100:333], inner[333:]]) + lost(30, 2)),
+        "zstd-cut": perf_data(zstd([inner[:-20]])),
+        "zstd-no-records": perf_data(zstd([b"\0" * 64])),
+        "zstd-in-zstd": perf_data(zstd([zstd([inner])])),
         "tasks": perf_data(tasks),
         "modules": perf_data(kernel_map() + mods + sample(5, in_mods)),
         "tasks-and-modules": perf_data(tasks + mods + sample(12, in_mods)),

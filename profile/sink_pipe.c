@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/sink_pipe.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/file.h"
+#include "profile/perfdata_format.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILE (64ull << 30)
+#define NAME "standard output"
+
+/* -- from file to pipe ------------------------------------------------------------- */
+
+static void put_record_header(struct buf *b, uint32_t type, size_t len)
+{
+	buf_u32(b, type);
+	buf_u16(b, 0);
+	buf_u16(b, (uint16_t)(PERFDATA_RECORD_HEADER + len));
+}
+
+/* The event: its attr and ids. entry is the attr-entry of the file. */
+static void put_attr(struct buf *b, const struct cursor *file, struct cursor entry)
+{
+	const uint8_t *attr = cursor_bytes(&entry, entry.len - 16);
+	uint64_t off = cursor_u64(&entry), len = cursor_u64(&entry);
+	struct cursor ids = cursor_window(file, off, len);
+
+	if (!attr || ids.bad)
+		return;
+	put_record_header(b, PERFDATA_RECORD_HEADER_ATTR, entry.len - 16 + ids.len);
+	buf_add(b, attr, entry.len - 16);
+	buf_add(b, ids.base, ids.len);
+}
+
+/* The entries of the table are such records but for their type. */
+static void put_build_ids(struct buf *b, struct cursor c)
+{
+	while (cursor_left(&c) > PERFDATA_RECORD_HEADER) {
+		size_t start = b->len;
+		uint16_t size;
+
+		memcpy(&size, c.base + c.pos + 6, sizeof(size));
+		buf_add(b, cursor_bytes(&c, size), c.bad ? 0 : size);
+		if (c.bad || size < PERFDATA_RECORD_HEADER)
+			return;
+		if (!b->failed)
+			buf_put32(b, start, PERFDATA_RECORD_HEADER_BUILD_ID);
+	}
+}
+
+static void put_feature(struct buf *b, unsigned int feature, struct cursor c)
+{
+	if (feature == PERFDATA_FEAT_BUILD_ID) {
+		put_build_ids(b, c);
+		return;
+	}
+	/* perf gives up at numbers that it does not know. */
+	if (feature == PERFDATA_FEAT_KVMPROF_JSON ||
+	    c.len > PERFDATA_RECORD_MAX - PERFDATA_RECORD_HEADER - 16)
+		return;
+	put_record_header(b, PERFDATA_RECORD_HEADER_FEATURE, 8 + ((c.len + 7) & ~(size_t)7));
+	buf_u64(b, feature);
+	buf_add(b, c.base, c.len);
+	buf_align(b, 8);
+}
+
+static void put_features(struct buf *b, const struct cursor *file, uint64_t index_off)
+{
+	struct cursor index = *file, head = *file;
+
+	cursor_seek(&index, index_off);
+	cursor_seek(&head, PERFDATA_HDR_FEATURES);
+	for (unsigned int word = 0; word < PERFDATA_FEATURE_BITS / 64; word++) {
+		uint64_t bits = cursor_u64(&head);
+
+		for (unsigned int bit = 0; bit < 64; bit++) {
+			uint64_t off, len;
+			struct cursor c;
+
+			if (!(bits >> bit & 1))
+				continue;
+			off = cursor_u64(&index);
+			len = cursor_u64(&index);
+			c = cursor_window(file, off, len);
+			if (!c.bad)
+				put_feature(b, word * 64 + bit, c);
+		}
+	}
+}
+
+int perfdata_write_pipe(int fd, const char *name, const uint8_t *file, size_t len, struct err *e)
+{
+	struct cursor f, c, entry, data;
+	uint64_t entry_size, attrs, data_off, data_len;
+	struct buf b;
+	int ret;
+
+	cursor_init(&f, file, len);
+	c = f;
+	cursor_skip(&c, 16);
+	entry_size = cursor_u64(&c);
+	attrs = cursor_u64(&c);
+	cursor_skip(&c, 8);
+	data_off = cursor_u64(&c);
+	data_len = cursor_u64(&c);
+	entry = cursor_window(&f, attrs, entry_size);
+	data = cursor_window(&f, data_off, data_len);
+	if (c.bad || entry.bad || data.bad || entry.len < 16)
+		return err_set(e, EINVAL, "%s: the profile was not finished", name);
+	buf_init(&b);
+	buf_add(&b, PERFDATA_MAGIC, 8);
+	buf_u64(&b, PERFDATA_PIPE_HEADER_SIZE);
+	put_attr(&b, &f, entry);
+	put_features(&b, &f, data_off + data_len);
+	ret = b.failed ? -ENOMEM : file_write_all(fd, b.data, b.len);
+	buf_deinit(&b);
+	ret = ret ? ret : file_write_all(fd, data.base, data.len);
+	return ret ? err_set(e, -ret, "%s: cannot write: %s", name, strerror(-ret)) : 0;
+}
+
+/* -- the sink ---------------------------------------------------------------------- */
+
+struct sink_pipe {
+	struct sink sink;
+	struct sink *file;
+	int fd;
+	char *dir, *path; /* of the file */
+};
+
+static struct sink_pipe *self(struct sink *s)
+{
+	return (struct sink_pipe *)s;
+}
+
+/* Each call goes to the file. */
+#define FORWARD(op, params, ...)                         \
+	static int op_##op params                        \
+	{                                                \
+		struct sink *file = self(s)->file;       \
+                                                         \
+		return file->ops->op(file, __VA_ARGS__); \
+	}
+
+FORWARD(begin, (struct sink * s, const struct profile_info *info, struct err *e), info, e)
+FORWARD(kernel, (struct sink * s, const struct profile_kernel *k, struct err *e), k, e)
+FORWARD(fork,
+	(struct sink * s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
+	 uint64_t time_ns, struct err *e),
+	pid, tid, ppid, ptid, time_ns, e)
+FORWARD(exit, (struct sink * s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e), pid,
+	tid, time_ns, e)
+FORWARD(comm,
+	(struct sink * s, uint32_t pid, uint32_t tid, const char *comm, bool exec, uint64_t time_ns,
+	 struct err *e),
+	pid, tid, comm, exec, time_ns, e)
+FORWARD(module, (struct sink * s, const struct profile_module *m, struct err *e), m, e)
+FORWARD(map, (struct sink * s, const struct profile_map *m, struct err *e), m, e)
+FORWARD(dso, (struct sink * s, const struct profile_dso *d, struct err *e), d, e)
+FORWARD(sample, (struct sink * s, const struct profile_sample *p, struct err *e), p, e)
+FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
+	count, time_ns, e)
+
+static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
+{
+	struct sink_pipe *p = self(s);
+	struct file_map m = { 0 };
+	int ret = p->file->ops->end(p->file, totals, e);
+
+	ret = ret ? ret : file_map_open(&m, p->path, MAX_FILE, e);
+	if (ret)
+		return ret;
+	ret = perfdata_write_pipe(p->fd, NAME, m.data, m.len, e);
+	file_map_close(&m);
+	return ret;
+}
+
+static void op_destroy(struct sink *s)
+{
+	struct sink_pipe *p = self(s);
+
+	if (!p)
+		return;
+	if (p->file)
+		p->file->ops->destroy(p->file);
+	if (p->path)
+		file_remove_tree(p->dir, NULL);
+	free(p->path);
+	free(p->dir);
+	free(p);
+}
+
+static const struct sink_ops pipe_ops = {
+	.begin = op_begin,
+	.kernel = op_kernel,
+	.fork = op_fork,
+	.exit = op_exit,
+	.comm = op_comm,
+	.module = op_module,
+	.map = op_map,
+	.dso = op_dso,
+	.sample = op_sample,
+	.lost = op_lost,
+	.end = op_end,
+	.destroy = op_destroy,
+};
+
+static int prepare(struct sink_pipe *p, const struct sink_perfdata_options *opt, struct err *e)
+{
+	struct sink_perfdata_options file = *opt;
+	const char *tmp = getenv("TMPDIR");
+
+	if (asprintf(&p->dir, "%s/kvmprof.XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0) {
+		p->dir = NULL;
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	if (!mkdtemp(p->dir))
+		return err_set(e, errno, "%s: cannot create: %s", p->dir, strerror(errno));
+	/* From here on the directory is removed with the sink. */
+	if (asprintf(&p->path, "%s/perf.data", p->dir) < 0) {
+		p->path = NULL;
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	file.path = p->path;
+	file.single_file = true;
+	return sink_perfdata_create(&p->file, &file, e);
+}
+
+int sink_pipe_create(struct sink **out, int fd, const struct sink_perfdata_options *opt,
+		     struct err *e)
+{
+	struct sink_pipe *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "out of memory");
+	p->sink.ops = &pipe_ops;
+	p->fd = fd;
+	ret = prepare(p, opt, e);
+	if (ret) {
+		op_destroy(&p->sink);
+		return ret;
+	}
+	*out = &p->sink;
+	return 0;
+}
