@@ -54,6 +54,7 @@ struct perfdata_private {
 	struct perfdata_build_id_entry *build_ids;
 	size_t build_ids_cap;
 	uint64_t pos;		      /* next record, unsorted walk */
+	uint64_t dropped;	      /* pages before it were given back */
 	struct perfdata_place *order; /* NULL: the file is sorted */
 	size_t norder, order_pos;
 };

@@ -10,8 +10,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define DROP_CHUNK (16ull << 20) /* a multiple of all sizes of pages that files are mapped with */
 
 void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
 {
@@ -26,6 +29,20 @@ void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
 }
 
 /* -- walking ----------------------------------------------------------------------- */
+
+/*
+ * A walk through a file needs no more of it in memory than what it is at. What somebody
+ * still looks at (the chains of distinct stacks) comes back from the page cache.
+ */
+static void drop_behind(struct perfdata_private *v, uint64_t off)
+{
+	uint64_t end = off & ~(DROP_CHUNK - 1);
+
+	if (v->records.base != v->map.data || end <= v->dropped)
+		return;
+	madvise((void *)(uintptr_t)(v->map.data + v->dropped), end - v->dropped, MADV_DONTNEED);
+	v->dropped = end;
+}
 
 /* Read the record at off; *end is behind it. False: nobody asks for it. */
 static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
@@ -52,6 +69,7 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 		bool got = read_at(v, v->pos, &end, r);
 
 		v->pos = end;
+		drop_behind(v, end);
 		if (got)
 			return true;
 	}
@@ -61,6 +79,7 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 void perfdata_rewind(struct perfdata *p)
 {
 	p->priv->pos = p->priv->data_off;
+	p->priv->dropped = 0;
 	p->priv->order_pos = 0;
 }
 
@@ -194,6 +213,7 @@ static void scan_records(struct perfdata *p, struct scan *s)
 			break;
 		}
 		off += len + extra;
+		drop_behind(v, off);
 		if (got == PERFDATA_PARSED)
 			count_record(p, s, &r, event, cursor_u16(&h));
 	}
@@ -297,6 +317,7 @@ static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data,
 	if (!ret && !s.sorted)
 		ret = sort_records(v, s.n, e);
 	v->pos = v->data_off;
+	v->dropped = 0;
 	return ret;
 }
 
