@@ -6,7 +6,10 @@
 #
 # 1,000,000 samples of 2,000 different stacks, 16 to 24 frames deep. The runs of
 # the two programs alternate, so that what else the machine does hits both alike.
-# Prints medians with (min-max) and ratios of medians; asserts nothing.
+# Prints medians with (min-max), ratios of medians, the largest resident sets, and
+# beside our bytes per sample those of perf's own file with the same content: the
+# samples' records as perf record would have written them with these fields (its
+# identifier, its lists of frames). Asserts nothing.
 set -eu
 
 [ $# -ge 2 ] || { echo "usage: $0 KVMPROF SCRATCH [SAMPLES [RUNS]]" >&2; exit 2; }
@@ -24,14 +27,21 @@ cd "$dir"
 ${CC:-gcc} -std=gnu11 -O2 -D_GNU_SOURCE -I"$root" ${CFLAGS:-} -o mkprofile \
 	"$root/tests/e2e/mkprofile.c" "$(dirname "$kvmprof")/libkvmprof.a" ${LIBS:-}
 
-# Wall-clock seconds of a command, appended to $1.
+# Wall-clock seconds of a command, appended to $1, and its largest resident set in KiB to $1.rss.
 clock() {
 	out=$1
 	shift
-	start=$(date +%s.%N)
-	"$@" > /dev/null 2> err
-	end=$(date +%s.%N)
-	echo "$start $end" | awk '{ printf "%.3f\n", $2 - $1 }' >> "$out"
+	python3 - "$out" "$@" <<'P'
+import resource, subprocess, sys, time
+out, command = sys.argv[1], sys.argv[2:]
+start = time.monotonic()
+subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+seconds = time.monotonic() - start
+with open(out, "a") as f:
+    f.write("%.3f\n" % seconds)
+with open(out + ".rss", "a") as f:
+    f.write("%d\n" % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+P
 }
 
 summary() { # file: median min max
@@ -44,6 +54,8 @@ while [ $i -lt "$runs" ]; do
 	clock ours "$kvmprof" report -i perf.data
 	clock perf_self perf report -i perf.data --stdio --no-children -g none
 	clock perf_children perf report -i perf.data --stdio --children -g none
+	clock ours_graph "$kvmprof" report -g caller -i perf.data
+	clock perf_graph perf report -i perf.data --stdio --children -g caller
 	clock ours_script "$kvmprof" script -i perf.data
 	clock perf_script perf script -i perf.data
 	i=$((i + 1))
@@ -52,6 +64,10 @@ done
 size=$(stat -c %s perf.data/data)
 echo "samples: $samples, runs: $runs"
 awk "BEGIN { printf \"bytes per sample: %.1f\n\", $size / $samples }"
+# perf's own way with the same content: perf inject writes every record again.
+if perf inject -i perf.data -o injected 2> err && [ -s injected ]; then
+	awk "BEGIN { printf \"bytes per sample after perf inject: %.1f\n\", $(stat -c %s injected) / $samples }"
+fi
 row() { # label, file, label of the reference, file of the reference
 	{ summary "$2"; summary "$4"; } | awk -v a="$1" -v b="$3" '
 		NR == 1 { m = $1; lo = $2; hi = $3 }
@@ -60,6 +76,14 @@ row() { # label, file, label of the reference, file of the reference
 }
 row "kvmprof report" ours "perf report --no-children -g none" perf_self
 row "kvmprof report" ours "perf report --children -g none" perf_children
+row "kvmprof report -g caller" ours_graph "perf report --children -g caller" perf_graph
+memory() { # label, file, label, file
+	{ summary "$2.rss"; summary "$4.rss"; } | awk -v a="$1" -v b="$3" '
+		NR == 1 { m = $1 }
+		NR == 2 { printf "memory of %s: %.0f MiB; %s: %.0f MiB\n", a, m / 1024, b, $1 / 1024 }'
+}
+memory "kvmprof report" ours "perf report --children -g none" perf_children
+memory "kvmprof report -g caller" ours_graph "perf report --children -g caller" perf_graph
 row "kvmprof script" ours_script "perf script" perf_script
 summary write | awk -v n="$samples" '{ printf "writing: %.2f s (%.2f-%.2f), %.0f ns a sample, with making it up\n",
 	$1, $2, $3, 1e9 * $1 / n }'
