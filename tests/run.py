@@ -43,6 +43,7 @@ E2E = [
     ("speedscope_shows.py", []),
     ("report_command.py", []),
     ("perf_files.py", []),
+    ("convert_profiles.py", []),
     # The first of these five lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
