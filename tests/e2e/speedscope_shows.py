@@ -25,7 +25,10 @@ for p in exported.make_profiles():
         own[names[-1]] += s.period
         for n in set(names):
             children[n] += s.period
-    for fmt in ("speedscope", "pprof"):
+    # Of a trace speedscope makes a profile for each thread, so there must be but one.
+    for fmt in ("speedscope", "pprof", "chrome-trace"):
+        if fmt == "chrome-trace" and len({s.comm for s in mine}) > 1:
+            continue
         out = fmt + "-of-" + p.path
         p.export(fmt, "--cpu", first, out=out)
         table = exported.speedscope_table(package, out)
