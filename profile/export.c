@@ -16,6 +16,13 @@ static const struct export_format formats[] = {
 	  EXPORT_SAMPLES | EXPORT_GZIP | EXPORT_BINARY, export_pprof },
 	{ "firefox", "JSON for profiler.firefox.com: threads over time",
 	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_firefox },
+	{ "callgrind", "callgrind.out, for callgrind_annotate and KCachegrind", EXPORT_TEXT_NAMES,
+	  export_callgrind },
+	{ "chrome-trace", "Trace Event JSON, for Perfetto: threads over time",
+	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_chrome_trace },
+	{ "kp", "stacks between '!' as stap and DTrace print them, and a summary", 0, export_kp },
+	{ "iprof", "a directory: for each image the samples at each offset", EXPORT_DIRECTORY,
+	  export_iprof },
 };
 
 const struct export_format *export_find(const char *name)

@@ -6,6 +6,7 @@ known (mkprofile.c, mktasks.c). In each the weights add up to the profile's."""
 import gzip
 import json
 import os
+import re
 import sys
 from collections import Counter
 
@@ -204,6 +205,143 @@ def firefox_reads(p, package):
         e2e.run(*cli, "stop", "--all")
 
 
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def annotated(*argv):
+    """{function: ns} as callgrind_annotate prints it, and the total."""
+    r = e2e.run("callgrind_annotate", "--threshold=100", "--auto=no", *argv, "out.callgrind")
+    check(r.status == 0 and not r.err, "callgrind_annotate: " + r.err)
+    got = Counter()
+    for m in re.finditer(r"^ *([\d,]+) \( *[\d.]+%\)  \?\?\?:(.*) \[(.*)\]$", r.out, re.M):
+        got[m.group(2)] += number(m.group(1))
+    total = re.search(r"^ *([\d,]+) \(100.0%\)  PROGRAM TOTALS", r.out, re.M)
+    return got, number(total.group(1)) if total else 0
+
+
+def callgrind(p):
+    p.export("callgrind", out="out.callgrind")
+    own, total = annotated()
+    check(total == p.weight, "%s: callgrind: %d of %d" % (p.path, total, p.weight))
+    # Levels of recursion are functions of their own.
+    merged = Counter()
+    for name, w in own.items():
+        merged[re.sub(r"'\d+$", "", name)] += w
+    check(p.named(merged) == p.named(p.self_weight), "%s: callgrind: %s" % (p.path, merged))
+    inclusive, _ = annotated("--inclusive=yes")
+    for name, w in p.named(p.children).items():
+        check(inclusive[name] == w, "%s: callgrind: inclusive %s: %d, not %d" % (p.path, name, inclusive[name], w))
+    twice = any(len(set(s.stack.split(";"))) < len(s.stack.split(";")) for s in p.samples)
+    check(any(n.endswith("'2") for n in inclusive) == twice, "%s: callgrind: recursion" % p.path)
+
+
+def chrome_trace(p):
+    d = json.loads(p.export("chrome-trace"))
+    own, children, open_frames, last = Counter(), Counter(), {}, {}
+    for ev in d["traceEvents"]:
+        if ev["ph"] == "M":
+            check(ev["name"] in ("process_name", "thread_name") and ev["args"]["name"], "chrome-trace: %s" % ev)
+            continue
+        check(isinstance(ev["pid"], int) and isinstance(ev["tid"], int), "chrome-trace: ids %s" % ev)
+        key, ts = (ev["pid"], ev["tid"]), round(ev["ts"] * 1000)
+        check(ts >= last.get(key, 0), "chrome-trace: time goes back at %s" % ev)
+        stack = open_frames.setdefault(key, [])
+        if stack:
+            own[stack[-1]] += ts - last[key]
+            for n in set(stack):
+                children[n] += ts - last[key]
+        last[key] = ts
+        if ev["ph"] == "B":
+            stack.append(ev["name"])
+        else:
+            check(ev["ph"] == "E" and stack and stack.pop() == ev["name"], "chrome-trace: end of another: %s" % ev)
+    check(not any(open_frames.values()), "chrome-trace: frames without an end")
+    check(sum(own.values()) == p.weight, "%s: chrome-trace: %d of %d" % (p.path, sum(own.values()), p.weight))
+    check(p.named(+own) == p.named(p.self_weight) and p.named(children) == p.named(p.children),
+          "%s: chrome-trace: %s" % (p.path, own))
+
+
+def read_kp(text):
+    """As the post-processing scripts read it: only what stands between lines with a '!', a name
+    from behind the last ': ' or '`' to the first '/' and then '+'; the last line is the count."""
+    inclusive, exclusive, stack, inside = Counter(), Counter(), [], False
+    for line in text.split("\n"):
+        if "!" in line:
+            if inside and len(stack) > 1:
+                names = [re.sub(r"\+.*", "", re.sub(r"/.*", "", re.sub(r"^.*(: |`)", "", x))) for x in stack[:-1]]
+                exclusive[names[0]] += int(stack[-1])
+                for n in set(names):
+                    inclusive[n] += int(stack[-1])
+            inside, stack = True, []
+        elif inside and line:
+            stack.append(line)
+    check(not stack, "kp: lines behind the last '!'")
+    return inclusive, exclusive
+
+
+def kp(p):
+    text = p.export("kp")
+    inclusive, exclusive = read_kp(text)
+    own, children = Counter(), Counter()
+    for s in p.samples:
+        names = s.stack.split(";")
+        own[names[-1]] += 1
+        for n in set(names):
+            children[n] += 1
+    own.pop("[unknown]", None)
+    children.pop("[unknown]", None)
+    check(sum(exclusive.values()) == len(p.samples), "%s: kp: %d samples" % (p.path, sum(exclusive.values())))
+    check(p.named({n: w for n, w in exclusive.items() if w}) == own, "%s: kp: exclusive %s" % (p.path, exclusive))
+    check(p.named(inclusive) == children, "%s: kp: inclusive %s" % (p.path, inclusive))
+    told = {}
+    for line in text.split("!")[0].splitlines()[1:]:
+        m = re.match(r"(.*?) +([\d.]+)%\((\d+)\) +([\d.]+)%\((\d+)\)$", line)
+        if check(m, "kp: summary: " + line):
+            i, e = told.get(m.group(1), (0, 0))
+            told[m.group(1)] = (i + int(m.group(3)), e + int(m.group(5)))
+            check(abs(float(m.group(2)) - 100 * int(m.group(3)) / len(p.samples)) < 0.01, "kp: " + line)
+    check(p.named(told) == {n: (children[n], own[n]) for n in children}, "%s: kp: summary %s" % (p.path, told))
+
+
+def iprof(p):
+    dsos = Counter(s.dsos for s in p.samples)
+    for argv in ([], ["--per-pid"]):
+        e2e.shutil.rmtree("iprof", ignore_errors=True)
+        p.export("iprof", *argv, out="iprof")
+        files, total, kernel = sorted(os.listdir("iprof")), 0, Counter()
+        for name in files:
+            if name == "kernel.syms":
+                continue
+            m = re.match(r"([\w.-]+?)-([0-9a-f]{16})(-\d+)?\.prof$", name)
+            check(m and bool(m.group(3)) == bool(argv), "iprof: file " + name)
+            with open("iprof/" + name) as f:
+                lines = [(int(a, 16), int(b)) for a, b in (x.split() for x in f)]
+            check(lines == sorted(lines) and len({a for a, _ in lines}) == len(lines), "iprof: order in " + name)
+            total += sum(n for _, n in lines)
+            if m.group(1) == "kernel":
+                for a, n in lines:
+                    kernel[a] += n
+        check(total == len(p.samples), "%s: iprof %s: %d of %d samples" % (p.path, argv, total, len(p.samples)))
+        if not argv:
+            check(len(files) - 1 == len(dsos), "iprof: %s for %s" % (files, dsos))
+        # The kernel's offsets and its map tell what the script told.
+        with open("iprof/kernel.syms") as f:
+            syms = [(int(a, 16), int(b, 16), n) for a, b, n, image in (x.split(" ", 3) for x in f)
+                    if image.startswith("[kernel")]
+        check(syms == sorted(syms), "kernel.syms: order")
+        own = Counter()
+        for a, n in kernel.items():
+            hit = [s for s in syms if s[0] <= a < s[0] + s[1]]
+            own[hit[-1][2] if hit else "?"] += n
+        want = Counter(s.stack.split(";")[-1] for s in p.samples if s.dsos.startswith("[kernel"))
+        check(own == want, "%s: iprof %s: %s, not %s" % (p.path, argv, own, want))
+    r = e2e.kvmprof("export", "--format", "iprof", "-i", p.path, "-o", "iprof")
+    check(r.status == 1 and "name a new one" in r.err and not e2e.leftovers(), "iprof into a directory in use: " + r.err)
+    r = e2e.kvmprof("export", "--format", "iprof", "-i", p.path)
+    check(r.status == 2, "iprof without a directory")
+
+
 try:
     import jsonschema
 except ImportError:
@@ -227,6 +365,13 @@ for profile in profiles:
     speedscope(profile)
     if pb:
         pprof(profile, pb)
+    if e2e.shutil.which("callgrind_annotate"):
+        callgrind(profile)
+    else:
+        e2e.say("callgrind not read: valgrind is not installed")
+    chrome_trace(profile)
+    kp(profile)
+    iprof(profile)
     firefox(profile)
     if cli:
         firefox_reads(profile, cli)

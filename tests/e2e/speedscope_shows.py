@@ -15,19 +15,29 @@ if not package:
     e2e.skip(why)
 shown = 0
 for p in exported.make_profiles():
-    cpus = {s.cpu for s in p.samples}
-    # One profile is shown at a time; so the first vCPU's samples alone.
-    first = "%d" % min(cpus)
-    mine = [s for s in p.samples if s.cpu == min(cpus)]
-    own, children = exported.Counter(), exported.Counter()
-    for s in mine:
-        names = s.stack.split(";")
-        own[names[-1]] += s.period
-        for n in set(names):
-            children[n] += s.period
-    for fmt in ("speedscope", "pprof"):
+    # One profile is shown at a time: here of a vCPU, so the first one's samples alone; of a
+    # trace of a thread, so those of one name.
+    cpu = min(s.cpu for s in p.samples)
+    tids = {}
+    for line in p.script.split("\n"):
+        m = e2e.EVENT.match(line)
+        if m:
+            tids.setdefault(m.group(1), set()).add(m.group(2))
+    comm = next(c for c, _ in p.comms.most_common() if len(tids[c]) == 1)
+    thread = [s for s in p.samples if s.comm == comm and s.cpu == cpu]
+    if not check(thread, "%s: nothing of %s on vCPU %d" % (p.path, comm, cpu)):
+        continue
+    for fmt, argv, mine in (("speedscope", ["--cpu", str(cpu)], [s for s in p.samples if s.cpu == cpu]),
+                            ("pprof", ["--cpu", str(cpu)], [s for s in p.samples if s.cpu == cpu]),
+                            ("chrome-trace", ["--comm", comm, "--cpu", str(cpu)], thread)):
+        own, children = exported.Counter(), exported.Counter()
+        for s in mine:
+            names = s.stack.split(";")
+            own[names[-1]] += s.period
+            for n in set(names):
+                children[n] += s.period
         out = fmt + "-of-" + p.path
-        p.export(fmt, "--cpu", first, out=out)
+        p.export(fmt, *argv, out=out)
         table = exported.speedscope_table(package, out)
         for name, weight in p.named(children).items():
             got = table.get(name, (-1, -1))
