@@ -154,8 +154,8 @@ for _, name in kernel:
     for i in r["instructions"]:
         live = bytes.fromhex(i["bytes"])
         differs = live != image[at:at + len(live)]
-        check(i["differs"] == differs, "%s+%#x: marked %s, but vmlinux has %s, memory %s" %
-              (name, at, i["differs"], image[at:at + len(live)].hex(), live.hex()))
+        check(i.get("differs", False) == differs, "%s+%#x: marked %s, but vmlinux has %s, memory %s" %
+              (name, at, i.get("differs"), image[at:at + len(live)].hex(), live.hex()))
         patched += differs
         if i.get("image"):
             examples.append((name, i["text"], i["image"]))
