@@ -421,7 +421,7 @@ int cmd_annotate(int argc, char **argv)
 					   argv[optind - 1]);
 		}
 	}
-	if (optind >= argc) {
+	if (optind >= argc || !*argv[optind]) {
 		fputs("kvmprof annotate: which function? `kvmprof report` lists them\n", stderr);
 		return 2;
 	}
