@@ -138,6 +138,12 @@ static int user_text(struct annotate_text *out, const struct annotate_find *f,
 		ret = program_text(out, fn, cached);
 	if (ret < 0)
 		return err_set(e, -ret, "out of memory");
+	if (!ret && !strncmp(fn->dso, "[jit:", 5))
+		return err_set(
+			e, ENOENT,
+			"%s: code that the guest made at run time; the profile has its names, "
+			"not the code",
+			fn->dso);
 	return ret ? 0
 		   : err_set(e, ENOENT,
 			     "%s: the profile has its names but not its code (all of the file was "

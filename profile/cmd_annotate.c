@@ -171,7 +171,8 @@ static void put_notes(struct command *c, struct buf *b)
 		buf_printf(b, "# %s: patched instructions are not marked\n",
 			   strcmp(c->fn->dso, PERFDATA_KERNEL_DSO) != 0
 				   ? "a module's own file is not known"
-				   : "the kernel's image was not at hand");
+				   : "the kernel's image was not at hand, or has this for its "
+				     "start alone");
 	if (a->undrawn)
 		buf_printf(b, "# %" PRIu32 " jump targets without an arrow: too many cross\n",
 			   a->undrawn);
@@ -420,7 +421,7 @@ int cmd_annotate(int argc, char **argv)
 					   argv[optind - 1]);
 		}
 	}
-	if (optind >= argc) {
+	if (optind >= argc || !*argv[optind]) {
 		fputs("kvmprof annotate: which function? `kvmprof report` lists them\n", stderr);
 		return 2;
 	}

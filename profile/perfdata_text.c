@@ -7,8 +7,8 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* A function of a module; what is at its place later may be another's. */
 struct module_text {
@@ -37,56 +37,55 @@ void perfdata_text_deinit(struct perfdata_text *t)
 
 /* -- the image -------------------------------------------------------------------- */
 
-/* Unlinked at once: it goes with the process, however that ends. */
-static int open_unlinked(const char *dir)
+static void keep_range(struct perfdata_text *t, const struct kimage *k, uint64_t va, uint64_t len)
 {
-	cleanup_free char *path = NULL;
-	int fd;
+	struct kimage_segment *s = &t->seg[t->nseg];
+	size_t avail = 0;
+	const uint8_t *p = kimage_ptr(k, va, &avail);
 
-	if (asprintf(&path, "%s/image-text", dir) < 0) {
-		path = NULL;
-		return -1;
+	if (!p || t->image_fd < 0)
+		return;
+	if (avail > len)
+		avail = (size_t)len;
+	*s = (struct kimage_segment){ .va = va, .file_len = avail };
+	if (t->nseg)
+		s->file_off = s[-1].file_off + s[-1].file_len;
+	/* Without the image nothing is marked; the profile does not suffer. */
+	if (file_write_all(t->image_fd, p, avail) < 0) {
+		close(t->image_fd);
+		t->image_fd = -1;
+		return;
 	}
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
+	t->nseg++;
 }
 
-static void keep_image(struct perfdata_text *t, const struct kimage *k, const char *dir)
+/*
+ * Linux's code is in .text, and read-only data in the same segment. Its init code, in a
+ * writable segment, is given back and never compared.
+ */
+static void keep_image(struct perfdata_text *t, const struct kimage *k)
 {
-	uint64_t at = 0;
+	uint64_t va, len;
 
 	if (!k || !k->elf || !k->nseg)
 		return;
-	t->image_fd = open_unlinked(dir);
-	for (unsigned int i = 0; i < k->nseg && t->image_fd >= 0; i++) {
-		struct kimage_segment s = k->seg[i];
-		size_t avail = 0;
-		const uint8_t *p = kimage_ptr(k, s.va, &avail);
-
-		if (!(s.flags & PF_X) || !p)
-			continue;
-		/* Without the image nothing is marked; the profile does not suffer. */
-		if (file_write_all(t->image_fd, p, avail) < 0) {
-			close(t->image_fd);
-			t->image_fd = -1;
-			return;
-		}
-		s.file_off = at;
-		s.file_len = avail;
-		at += avail;
-		t->seg[t->nseg++] = s;
+	t->image_fd = memfd_create("image-text", MFD_CLOEXEC);
+	if (kimage_section(k, ".text", &va, &len) && va == k->text) {
+		keep_range(t, k, va, len);
+		return;
 	}
+	for (unsigned int i = 0; i < k->nseg; i++)
+		if ((k->seg[i].flags & (PF_X | PF_W)) == PF_X)
+			keep_range(t, k, k->seg[i].va, k->seg[i].mem_len);
 }
 
-void perfdata_text_kernel(struct perfdata_text *t, const struct profile_kernel *k, const char *dir)
+void perfdata_text_kernel(struct perfdata_text *t, const struct profile_kernel *k)
 {
 	t->kernel = k;
 	if (!k->read_text || !k->symbols || !k->image || k->end <= k->text)
 		return;
 	t->slide = k->text - k->image->text;
-	keep_image(t, k->image, dir);
+	keep_image(t, k->image);
 }
 
 /* len bytes of the image at a run-time address; false unless all are there. */

@@ -4,8 +4,9 @@
  *
  * The kernel's functions are read at the end. A module may be gone by then: its
  * functions are read when they are first sampled, and again at the end, as the kernel
- * may have patched them since. The image's file is given back when the guest runs; its
- * code is kept in an unlinked file, so that it costs no memory.
+ * may have patched them since. The image is given back when the guest runs; a copy
+ * of its code (.text; 14 MiB of Debian's 6.1) is kept in an unmapped memfd: a file on disk
+ * would make the start wait for the disk.
  *
  * What fails costs text, not the profile. Used by the sink's thread alone.
  */
@@ -33,8 +34,8 @@ struct perfdata_text {
 void perfdata_text_init(struct perfdata_text *t);
 void perfdata_text_deinit(struct perfdata_text *t);
 
-/* The kernel is known and its image at hand. dir: where a file may be made. */
-void perfdata_text_kernel(struct perfdata_text *t, const struct profile_kernel *k, const char *dir);
+/* The kernel is known and its image at hand. */
+void perfdata_text_kernel(struct perfdata_text *t, const struct profile_kernel *k);
 /* The first sample at ip, which lies in this module. Its symbols stay until the end. */
 void perfdata_text_module(struct perfdata_text *t, const struct profile_module *m, uint64_t ip);
 /*

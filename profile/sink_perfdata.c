@@ -255,7 +255,7 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 		if (!ret)
 			ret = put_file(p, "kcore_dir/modules", NULL, 0, e);
 		if (!ret)
-			perfdata_text_kernel(&p->text, &p->kernel, p->tmp);
+			perfdata_text_kernel(&p->text, &p->kernel);
 	}
 	return ret;
 }

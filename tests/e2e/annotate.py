@@ -102,7 +102,7 @@ address = rows("demo.data", "right_leaf")["address"]
 check(rows("demo.data", hex(int(address, 16) + 7))["symbol"] == "right_leaf", "not found by address")
 p = annotate("demo.data", "leaf", status=1)
 check("right_leaf" in p.err and "no sample" in p.err, "a part of a name: " + p.err)
-for wrong in ([], ["a", "b"], ["-M", "masm", "x"], ["--nothing", "x"]):
+for wrong in ([], [""], ["a", "b"], ["-M", "masm", "x"], ["--nothing", "x"]):
     check(e2e.kvmprof("annotate", "-i", "demo.data", *wrong).status == 2, "wrong usage %s is accepted" % wrong)
 p = e2e.kvmprof("run", "-q", "--single-file", "-o", "one.data", "--append", "seconds=2")
 p = annotate("one.data", "right_leaf", status=1)
@@ -154,8 +154,8 @@ for _, name in kernel:
     for i in r["instructions"]:
         live = bytes.fromhex(i["bytes"])
         differs = live != image[at:at + len(live)]
-        check(i["differs"] == differs, "%s+%#x: marked %s, but vmlinux has %s, memory %s" %
-              (name, at, i["differs"], image[at:at + len(live)].hex(), live.hex()))
+        check(i.get("differs", False) == differs, "%s+%#x: marked %s, but vmlinux has %s, memory %s" %
+              (name, at, i.get("differs"), image[at:at + len(live)].hex(), live.hex()))
         patched += differs
         if i.get("image"):
             examples.append((name, i["text"], i["image"]))
