@@ -81,7 +81,7 @@ static void tell(const struct options *o, const struct archive_facts *f)
 			o->input);
 	if (f->missing)
 		fprintf(stderr,
-			"kvmprof: %s: %zu programs are neither in it nor in the build-id cache: "
+			"kvmprof: %s: %zu program(s) neither in it nor in the build-id cache: "
 			"their functions have no names\n",
 			o->input, f->missing);
 	if (f->partial)

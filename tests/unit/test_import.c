@@ -19,7 +19,7 @@
 
 /* -- parsers: each sample as one line ---------------------------------------------------- */
 
-static char seen[4096];
+static char seen[16 * IMPORT_MAX_FRAMES];
 static struct import_stats stats;
 
 static int show(void *ctx, const struct import_sample *s)
