@@ -53,8 +53,11 @@ while [ $i -lt "$runs" ]; do
 	clock ours "$kvmprof" report -i perf.data
 	clock perf_self perf report -i perf.data --stdio --no-children -g none
 	clock perf_children perf report -i perf.data --stdio --children -g none
-	clock ours_graph "$kvmprof" report -g caller -i perf.data
-	clock perf_graph perf report -i perf.data --stdio --children -g caller
+	# Once: perf takes minutes for it.
+	if [ $i -eq 0 ]; then
+		clock ours_graph "$kvmprof" report -g caller -i perf.data
+		clock perf_graph perf report -i perf.data --stdio --children -g caller
+	fi
 	clock ours_script "$kvmprof" script -i perf.data
 	clock perf_script perf script -i perf.data
 	i=$((i + 1))
