@@ -68,7 +68,8 @@ echo "samples: $samples, runs: $runs"
 awk "BEGIN { printf \"bytes per sample: %.1f\n\", $size / $samples }"
 # The same records as perf itself writes them: perf inject takes each and writes it anew.
 ./mkprofile -1 -n "$samples" -b 2000 one.data
-perf inject -i one.data -o injected 2> err
+# perf 6.1 crashes behind the last byte of a file this large, so its status says nothing.
+perf inject -i one.data -o injected 2> err || true
 awk "BEGIN { printf \"bytes per sample of perf inject: %.1f\n\", $(stat -c %s injected) / $samples }"
 row() { # label, file, label of the reference, file of the reference
 	{ summary "$2"; summary "$4"; } | awk -v a="$1" -v b="$3" '
