@@ -18,8 +18,10 @@ static void put_row(const struct report *r, const struct agg_row *row, uint64_t 
 	printf(" %7.2f%%", report_percent(sum, r->a->weight));
 	if (r->opt->ci) {
 		struct share_interval i = report_interval(r, row->self);
+		char text[32];
 
-		printf("  %6.2f-%.2f%%", i.low, i.high);
+		snprintf(text, sizeof(text), "%.2f-%.2f%%", i.low, i.high);
+		printf("  %15s", text);
 	}
 	fputs("  ", stdout);
 }

@@ -485,10 +485,13 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 			usage(stdout);
 			return 0;
 		}
-		/* In perf, too, the last word may be -g alone. */
-		if (c == ':' && optopt == 'g') {
-			ok = take(opt, 'g', default_graph);
-			continue;
+		/* As in perf -g may stand alone, at the end or before another option. */
+		if (c == 'g' && optarg == argv[optind - 1] && *optarg == '-') {
+			optind--;
+			optarg = default_graph;
+		} else if (c == ':' && optopt == 'g') {
+			c = 'g';
+			optarg = default_graph;
 		}
 		if (c == ':' || c == '?') {
 			fprintf(stderr, "kvmprof report: %s '%s' (try kvmprof report --help)\n",

@@ -127,6 +127,9 @@ static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
 {
 	size_t lo = 0, hi = v->nids;
 
+	/* perf's own records have it: laid out as the first event's. */
+	if (!id)
+		return 0;
 	if (id == v->last_id)
 		return v->last_event;
 	while (lo < hi) {
@@ -137,7 +140,6 @@ static uint32_t event_of_id(struct perfdata_private *v, uint64_t id)
 		else
 			hi = mid;
 	}
-	/* Records that perf makes up itself have the id 0: laid out as the first event's. */
 	v->last_event = lo < v->nids && v->ids[lo].id == id ? v->ids[lo].event : 0;
 	v->last_id = id;
 	return v->last_event;

@@ -56,6 +56,9 @@ static void put_build_ids(struct buf *b, struct cursor c)
 
 static void put_feature(struct buf *b, unsigned int feature, struct cursor c)
 {
+	/* Of the blob itself: behind build ids the pipe's own position is a multiple of 4 only. */
+	size_t padded = (c.len + 7) & ~(size_t)7;
+
 	if (feature == PERFDATA_FEAT_BUILD_ID) {
 		put_build_ids(b, c);
 		return;
@@ -64,10 +67,10 @@ static void put_feature(struct buf *b, unsigned int feature, struct cursor c)
 	if (feature == PERFDATA_FEAT_KVMPROF_JSON ||
 	    c.len > PERFDATA_RECORD_MAX - PERFDATA_RECORD_HEADER - 16)
 		return;
-	put_record_header(b, PERFDATA_RECORD_HEADER_FEATURE, 8 + ((c.len + 7) & ~(size_t)7));
+	put_record_header(b, PERFDATA_RECORD_HEADER_FEATURE, 8 + padded);
 	buf_u64(b, feature);
 	buf_add(b, c.base, c.len);
-	buf_align(b, 8);
+	buf_add(b, NULL, padded - c.len);
 }
 
 static void put_features(struct buf *b, const struct cursor *file, uint64_t index_off)

@@ -118,7 +118,8 @@ check(first_words("callee") == [
     "               guest_recurse",
     "               guest_syscall",
     "", ""], "-g callee: %r" % first_words("callee"))
-check("---" not in report("-g", "none") and "---" in report("-g"), "-g alone or -g none")
+check("---" not in report("-g", "none") and "---" in report("-g") and
+      report("-g") == report("-g", "--sort", "mode,sym,dso") == report("--call-graph", "caller"), "-g alone or -g none")
 check("guest_copy" in report("-g", "callee", "--sort", "sym", "--symbol", "guest_idle|guest_copy"), "--symbol")
 # The system call is 15 % of all, with half of it in each of two branches or more.
 graph = report_json("-g", "caller", "--sort", "sym", "--symbol", "^guest_syscall$")["symbols"]

@@ -165,10 +165,14 @@ def main(out):
     by_id += record(9, 1, third) + sample_of(99, 8, stack)
     all_fields = attr(0x0FDFFFF, 4)
     all_fields = all_fields[:72] + struct.pack("<QQIIQ", 1 << 17, 3, 16, 0, 5 << 1) + all_fields[104:]
+    # The id 0 belongs to nobody, whatever a list says.
+    zero = [([1], attr(0x10087 | 0x20, 4)), ([0, 5], attr(0x10087 | 0x20, 4))]
+    zeroes = b"".join(sample_of(i, 9 - k, stack) for k, i in enumerate((0, 5, 0)))
     inner = sorted_data + user
     seeds = {
         "pipe-file": pipe(sorted_data, [([1], attr())]),
         "pipe-events": pipe(by_id, two),
+        "pipe-id-zero": pipe(zeroes, zero),
         "pipe-tracing": pipe(record(66, 0, struct.pack("<I", 5)) + b"tracing!" + sorted_data, [([1], attr())]),
         "pipe-no-attr": pipe(sorted_data, []),
         "pipe-same-layout": pipe(b"".join(
