@@ -13,5 +13,8 @@ int cmd_flamegraph(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_archive(int argc, char **argv);
 
 #endif

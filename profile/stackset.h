@@ -97,7 +97,7 @@ struct stackset_options {
 	bool no_demangle;
 	bool keep_samples;
 	/* Which samples: */
-	double from_s, to_s; /* seconds since the first sample; to_s 0: to the end */
+	double from_s, to_s; /* [from, to) in seconds since the first sample; to_s 0: to the end */
 	const char *comm;    /* NULL: all */
 	int64_t pid, cpu;    /* -1: all */
 	bool kernel_only;    /* only kernel frames, and samples that have some */

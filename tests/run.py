@@ -39,6 +39,7 @@ E2E = [
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
+    ("convert_profiles.py", []),
     # The first of these five lines take minutes once, and then find their result in a cache.
     ("guest_kernel.py", ["tiny"]),
     ("guest_kernel.py", ["smp-fp"]),
