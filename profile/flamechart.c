@@ -8,6 +8,9 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
+/* So few that any picture of them keeps to FLAME_MAX_BOXES. */
+#define LEAST_COLUMNS 16u
+_Static_assert(LEAST_COLUMNS *FLAMECHART_MAX_ROWS *FLAME_MAX_LANES <= FLAME_MAX_BOXES, "too many");
 
 /* A lane while it is made: its samples in order of time. */
 struct lane {
@@ -204,6 +207,8 @@ static int open_box(struct chart *c, uint32_t row, uint32_t func, uint8_t class,
 {
 	struct flame_picture *p = c->p;
 
+	if (p->nboxes == FLAME_MAX_BOXES)
+		return -E2BIG;
 	if (p->nboxes == p->boxes_cap) {
 		size_t cap = p->boxes_cap ? p->boxes_cap * 2 : 1024;
 		struct flame_box *more = reallocarray(p->box, cap, sizeof(*more));
@@ -231,6 +236,7 @@ static int end_column(struct chart *c, uint32_t column)
 	uint64_t from = column_ns(c, column), to = column_ns(c, column + 1ull), idle;
 	size_t n = c->nparts;
 	uint32_t row = 0;
+	int ret;
 
 	for (size_t i = 0; i < c->nparts; i++)
 		c->part_of[c->part[i].stack] = 0;
@@ -245,8 +251,9 @@ static int end_column(struct chart *c, uint32_t column)
 				    idle ? (uint8_t)FRAMETREE_KIND_IDLE : c->s->func[func].kind);
 		if (!b || b->name != func || b->class != class) {
 			c->nopen = row;
-			if (open_box(c, row, func, class, from))
-				return -ENOMEM;
+			ret = open_box(c, row, func, class, from);
+			if (ret)
+				return ret;
 			c->nopen = row + 1;
 		}
 		c->p->box[c->open[row]].w = to - c->p->box[c->open[row]].x;
@@ -323,6 +330,17 @@ static int fill_lane(struct chart *c, const struct lane *l, struct flame_lane *o
 	return ret;
 }
 
+/* -E2BIG: more boxes than there may be. */
+static int fill_lanes(struct chart *c)
+{
+	int ret = 0;
+
+	c->p->nboxes = c->nparts = c->cut_rows = 0;
+	for (size_t i = 0; i < c->nlanes && !ret; i++)
+		ret = fill_lane(c, &c->lane[i], &c->p->lane[i]);
+	return ret;
+}
+
 static void label_lane(const struct chart *c, const struct lane *l, struct flame_lane *out)
 {
 	const struct stackset_task *t = c->by == FLAMECHART_BY_THREAD ? &c->s->task[l->key] : NULL;
@@ -373,7 +391,12 @@ static void write_note(struct chart *c)
 		n = (size_t)snprintf(p->note, sizeof(p->note),
 				     "%zu more lanes, those with least time, are not shown. ",
 				     c->hidden_lanes);
-	if (c->cut_rows)
+	if (c->ncolumns < p->width * FLAMECHART_COLUMNS_PER_PIXEL && n < sizeof(p->note))
+		n += (size_t)snprintf(
+			p->note + n, sizeof(p->note) - n,
+			"Time is in %u columns only, as there would be too many boxes. ",
+			c->ncolumns);
+	if (c->cut_rows && n < sizeof(p->note))
 		snprintf(p->note + n, sizeof(p->note) - n,
 			 "%u rows of less than %.1f %% of their lane's time are not shown.",
 			 c->cut_rows, 100 * FLAMECHART_LEAST_SHARE);
@@ -438,14 +461,11 @@ int flamechart_build(struct flame_picture *p, const struct stackset *s, enum fla
 	p->chart = true;
 	set_times(&c);
 	ret = prepare(&c);
-	/* The boxes are capped, as there are many rows: wider columns then. */
 	c.ncolumns = p->width * FLAMECHART_COLUMNS_PER_PIXEL;
-	for (; !ret; c.ncolumns = c.ncolumns / 2 + 1) {
-		p->nboxes = c.cut_rows = 0;
-		for (size_t i = 0; i < c.nlanes && !ret; i++)
-			ret = fill_lane(&c, &c.lane[i], &p->lane[i]);
-		if (p->nboxes <= FLAME_MAX_BOXES || c.ncolumns < 100)
-			break;
+	ret = ret ? ret : fill_lanes(&c);
+	while (ret == -E2BIG && c.ncolumns > LEAST_COLUMNS) {
+		c.ncolumns = c.ncolumns / 2 > LEAST_COLUMNS ? c.ncolumns / 2 : LEAST_COLUMNS;
+		ret = fill_lanes(&c);
 	}
 	for (size_t i = 0; i < c.nlanes && !ret; i++)
 		label_lane(&c, &c.lane[i], &p->lane[i]);

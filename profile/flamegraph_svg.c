@@ -167,8 +167,9 @@ static void write_head(struct buf *out, const struct sheet *s)
 	buf_printf(out,
 		   "<text class=\"b off\" id=\"back\" x=\"%u\" y=\"24\">back</text>\n"
 		   "<text class=\"b off\" id=\"reset\" x=\"%u\" y=\"24\">reset zoom</text>\n"
-		   "<text class=\"b off\" id=\"search\" x=\"%u\" y=\"24\">search</text>\n",
-		   p->width - 210, p->width - 160, p->width - 60);
+		   "<text class=\"b off\" id=\"search\" x=\"%u\" y=\"24\" "
+		   "text-anchor=\"end\">search</text>\n",
+		   p->width - 240, p->width - 190, p->width - MARGIN);
 }
 
 /* What a box says of itself: as the script's describe() does. */

@@ -197,6 +197,10 @@ class Browser:
             raise OSError("no such element: " + selector)
         return r
 
+    def move(self, selector):
+        x, y = self.middle(selector)
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="none")
+
     def click(self, selector):
         self.click_at(*self.middle(selector))
 

@@ -96,6 +96,10 @@ def test_graph(b, path):
     check(one(found, "all")[2] > tick[2], "the root is not at the bottom")
     check(hidden(b, "reset") and hidden(b, "back"), "nothing to reset, but the button is there")
 
+    b.move('#frames rect[data-i="%d"]' % tick[5])
+    got = b.js("document.getElementById('details').textContent")
+    check(got.startswith("guest_tick ([kernel.kallsyms]): 20.00 %, 2.000 s, 2000 samples"), "details: " + got)
+
     click_box(b, tick)
     zoomed = boxes(b)
     near(one(zoomed, "guest_tick")[3], WIDTH, "guest_tick after the click")

@@ -216,6 +216,91 @@ static void test_empty(void **state)
 	flame_picture_deinit(&p);
 }
 
+#define MANY 250000u
+
+/* More boxes than there may be: frames a little wider are merged, too. */
+static void test_cap(void **state)
+{
+	static struct stackset_func func[512];
+	static struct stackset_frame frame[512];
+	static uint32_t list[MANY][2];
+	static struct stackset_stack stack[MANY];
+	static char name[512][8];
+	struct stackset set = { .func = func,
+				.frame = frame,
+				.stack = stack,
+				.nfuncs = 512,
+				.nframes = 512,
+				.nstacks = MANY };
+	struct flame_picture p = picture();
+	struct frametree *t = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < 512; i++) {
+		snprintf(name[i], sizeof(name[i]), "f%u", i);
+		func[i] = (struct stackset_func){ .name = name[i], .dso = "" };
+		frame[i].func = i;
+	}
+	for (uint32_t i = 0; i < MANY; i++) {
+		list[i][0] = i % 512;
+		list[i][1] = i / 512;
+		stack[i] =
+			(struct stackset_stack){ .frame = list[i], .n = 2, .weight = 1 + i % 512 };
+	}
+	p.min_width = 0.0001;
+	assert_int_equal(frametree_create(&t, &(struct frametree_options){ 0 }, NULL), 0);
+	assert_int_equal(frametree_add(t, &set, FRAMETREE_SHOWN, NULL), 0);
+	assert_int_equal(frametree_finish(t, NULL), 0);
+	assert_true(t->nnodes > FLAME_MAX_BOXES);
+	assert_int_equal(flamegraph_build(&p, t, false, NULL), 0);
+	assert_in_range(p.nboxes, FLAME_MAX_BOXES / 4, FLAME_MAX_BOXES);
+	assert_true(p.note[0]);
+	frametree_destroy(t);
+	flame_picture_deinit(&p);
+}
+
+/* Deep stacks of which no two neighbours are alike, in many columns. */
+static void test_chart_cap(void **state)
+{
+	static struct stackset_func func[256];
+	static struct stackset_frame frame[256];
+	static struct stackset_task task[1];
+	static uint32_t list[2][255];
+	static struct stackset_sample sample[4000];
+	struct stackset_stack stack[2] = { { .frame = list[0], .n = 255 },
+					   { .frame = list[1], .n = 255 } };
+	struct stackset set = { .func = func,
+				.frame = frame,
+				.stack = stack,
+				.sample = sample,
+				.task = task,
+				.nfuncs = 256,
+				.nframes = 256,
+				.nstacks = 2,
+				.ntasks = 1,
+				.nsamples = 4000,
+				.weight_is_ns = true };
+	struct flame_picture p = picture();
+
+	(void)state;
+	for (uint32_t i = 0; i < 256; i++) {
+		func[i] = (struct stackset_func){ .name = i ? "f" : "g", .dso = "" };
+		frame[i].func = i;
+	}
+	for (uint32_t i = 0; i < 255; i++) {
+		list[0][i] = i;
+		list[1][i] = i + 1;
+	}
+	for (uint32_t i = 0; i < 4000; i++)
+		sample[i] = (struct stackset_sample){ 1000 + i, 1, i & 1, 0 };
+	set.weight = 4000;
+	p.width = 20000;
+	assert_int_equal(flamechart_build(&p, &set, FLAMECHART_BY_CPU, NULL, NULL), 0);
+	assert_in_range(p.nboxes, 255, FLAME_MAX_BOXES);
+	assert_non_null(strstr(p.note, "columns only"));
+	flame_picture_deinit(&p);
+}
+
 static size_t count(const struct buf *b, const char *what)
 {
 	size_t n = 0, len = strlen(what);
@@ -350,7 +435,8 @@ int main(void)
 		cmocka_unit_test(test_escapes),	      cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_time),	      cmocka_unit_test(test_diff_colours),
 		cmocka_unit_test(test_boxes),	      cmocka_unit_test(test_narrow),
-		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_file),
+		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_cap),
+		cmocka_unit_test(test_chart_cap),     cmocka_unit_test(test_file),
 		cmocka_unit_test(test_chart),	      cmocka_unit_test(test_chart_lanes),
 		cmocka_unit_test(test_chart_hostile),
 	};
