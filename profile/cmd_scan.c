@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "profile/buildid_cache.h"
 #include "profile/buildid_map.h"
+#include "profile/cmd_common.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -253,10 +254,7 @@ int cmd_scan(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		} else {
-			fprintf(stderr, "kvmprof scan: %s '%s' (try kvmprof scan --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
+			return cmd_wrong_option(argv, c);
 		}
 	}
 	if (optind == argc) {
