@@ -66,6 +66,26 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int file_replace(const char *tmp, const char *path, const void *data, size_t len, struct err *e)
+{
+	int fd, ret;
+
+	unlink(tmp);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_set(e, errno, "%s: cannot create: %s", tmp, strerror(errno));
+	ret = file_write_all(fd, data, len);
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	if (!ret && rename(tmp, path) < 0)
+		ret = -errno;
+	if (ret) {
+		unlink(tmp);
+		return err_set(e, -ret, "%s: cannot write: %s", path, strerror(-ret));
+	}
+	return 0;
+}
+
 int file_mkdirs(const char *dir, struct err *e)
 {
 	char path[PATH_MAX];

@@ -26,6 +26,13 @@ void file_map_close(struct file_map *m);
 /* write(2) until all is written; -errno on failure. */
 int file_write_all(int fd, const void *data, size_t len);
 
+/*
+ * Write data as tmp, then rename it to path: complete or not at all. A leftover at
+ * tmp is removed first, what was at path is replaced, and tmp is gone on failure.
+ * Mode 0644; tmp and path share a file system.
+ */
+int file_replace(const char *tmp, const char *path, const void *data, size_t len, struct err *e);
+
 /* Create dir and its parents, mode 0755; an existing one is fine. */
 int file_mkdirs(const char *dir, struct err *e);
 

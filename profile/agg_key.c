@@ -49,8 +49,8 @@ static const char *comm_format(const struct tasks *t, const struct agg_frame *f,
 
 /* -- numbers of the sample --------------------------------------------------------------- */
 
-/* value, compare and format of a field that is a number. */
-#define NUMBER_KEY(field)                                                                   \
+/* value, compare and format of a field that is a number; print writes it. */
+#define NUMBER_KEY(field, print)                                                            \
 	static struct agg_value field##_value(const struct agg_frame *f)                    \
 	{                                                                                   \
 		return (struct agg_value){ f->field, 0 };                                   \
@@ -65,12 +65,12 @@ static const char *comm_format(const struct tasks *t, const struct agg_frame *f,
 					  char *buf, size_t size)                           \
 	{                                                                                   \
 		(void)t;                                                                    \
-		return format_number(f->field, buf, size);                                  \
+		return print(f->field, buf, size);                                          \
 	}
 
-NUMBER_KEY(pid)
-NUMBER_KEY(tid)
-NUMBER_KEY(cpu)
+NUMBER_KEY(pid, format_number)
+NUMBER_KEY(tid, format_number)
+NUMBER_KEY(cpu, format_number)
 
 /* -- size of pages ----------------------------------------------------------------------- */
 
@@ -90,26 +90,8 @@ static const char *format_page(uint64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
-#define PAGE_KEY(field)                                                                     \
-	static struct agg_value field##_value(const struct agg_frame *f)                    \
-	{                                                                                   \
-		return (struct agg_value){ f->field, 0 };                                   \
-	}                                                                                   \
-	static int field##_compare(const struct tasks *t, const struct agg_frame *x,        \
-				   const struct agg_frame *y)                               \
-	{                                                                                   \
-		(void)t;                                                                    \
-		return compare_numbers(x->field, y->field);                                 \
-	}                                                                                   \
-	static const char *field##_format(const struct tasks *t, const struct agg_frame *f, \
-					  char *buf, size_t size)                           \
-	{                                                                                   \
-		(void)t;                                                                    \
-		return format_page(f->field, buf, size);                                    \
-	}
-
-PAGE_KEY(code_page)
-PAGE_KEY(data_page)
+NUMBER_KEY(code_page, format_page)
+NUMBER_KEY(data_page, format_page)
 
 /* -- mode ------------------------------------------------------------------------------ */
 

@@ -5,7 +5,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,27 +60,13 @@ static bool name_is_safe(const char *name)
 static int write_file(const char *path, const void *data, size_t len, struct err *e)
 {
 	cleanup_free char *tmp = NULL;
-	int ret, fd;
 
 	if (access(path, F_OK) == 0)
 		return 0;
 	if (asprintf(&tmp, "%s.tmp-%d", path, (int)getpid()) < 0)
 		return err_set(e, ENOMEM, "%s: out of memory", path);
 	/* A leftover of a killed process that had our pid. */
-	unlink(tmp);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_set(e, errno, "%s: cannot create: %s", tmp, strerror(errno));
-	ret = file_write_all(fd, data, len);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
-	if (!ret && rename(tmp, path) < 0)
-		ret = -errno;
-	if (ret) {
-		unlink(tmp);
-		return err_set(e, -ret, "%s: cannot write: %s", path, strerror(-ret));
-	}
-	return 0;
+	return file_replace(tmp, path, data, len, e);
 }
 
 int buildid_cache_add(const char *dir, const char *name, const uint8_t *id, size_t id_len,

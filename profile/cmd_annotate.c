@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/annotate_lines.h"
+#include "profile/cmd_common.h"
 #include "profile/cmd_debuginfo.h"
 #include "profile/perfdata_format.h"
 
@@ -330,12 +331,6 @@ static int annotate(const struct options *o, struct err *e)
 	return ret;
 }
 
-static int wrong_usage(const char *what, const char *arg)
-{
-	fprintf(stderr, "kvmprof annotate: %s '%s' (try kvmprof annotate --help)\n", what, arg);
-	return 2;
-}
-
 int cmd_annotate(int argc, char **argv)
 {
 	enum {
@@ -385,7 +380,7 @@ int cmd_annotate(int argc, char **argv)
 			break;
 		case 'M':
 			if (strcmp(optarg, "intel") != 0 && strcmp(optarg, "att") != 0)
-				return wrong_usage("-M takes att or intel, not", optarg);
+				return cmd_wrong_usage(argv, "-M takes att or intel, not", optarg);
 			o.intel = !strcmp(optarg, "intel");
 			break;
 		case OPT_INTEL:
@@ -417,8 +412,7 @@ int cmd_annotate(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		default:
-			return wrong_usage(c == ':' ? "missing value for" : "unknown option",
-					   argv[optind - 1]);
+			return cmd_wrong_option(argv, c);
 		}
 	}
 	if (optind >= argc || !*argv[optind]) {
@@ -427,7 +421,7 @@ int cmd_annotate(int argc, char **argv)
 	}
 	o.query.text = argv[optind++];
 	if (optind < argc)
-		return wrong_usage("unexpected argument", argv[optind]);
+		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
 	if (isatty(STDERR_FILENO))
 		o.places.progress = cmd_debuginfo_progress;
 	if (annotate(&o, &e)) {

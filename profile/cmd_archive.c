@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "profile/archive.h"
+#include "profile/cmd_common.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -180,10 +181,7 @@ int cmd_archive(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		default:
-			fprintf(stderr, "kvmprof archive: %s '%s' (try kvmprof archive --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
+			return cmd_wrong_option(argv, c);
 		}
 	}
 	if (optind < argc) {

@@ -2,6 +2,7 @@
 #include "profile/cmd.h"
 
 #include "base/cleanup.h"
+#include "profile/cmd_common.h"
 #include "profile/diff.h"
 
 #include <errno.h>
@@ -556,12 +557,8 @@ int cmd_diff(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		}
-		if (c == ':' || c == '?') {
-			fprintf(stderr, "kvmprof diff: %s '%s' (try kvmprof diff --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
-		}
+		if (c == ':' || c == '?')
+			return cmd_wrong_option(argv, c);
 		if (!parse_option(o, c, optarg))
 			return 2;
 	}

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "profile/cmd_common.h"
 #include "profile/import.h"
 #include "profile/sink_perfdata.h"
 
@@ -262,10 +263,7 @@ int cmd_import(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		default:
-			fprintf(stderr, "kvmprof import: %s '%s' (try kvmprof import --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
+			return cmd_wrong_option(argv, c);
 		}
 	}
 	if (optind + 1 != argc) {

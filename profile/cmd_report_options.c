@@ -5,6 +5,7 @@
 #include "profile/cmd_report.h"
 
 #include "base/cleanup.h"
+#include "profile/cmd_common.h"
 #include "profile/cmd_debuginfo.h"
 
 #include <errno.h>
@@ -493,12 +494,8 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 			c = 'g';
 			optarg = default_graph;
 		}
-		if (c == ':' || c == '?') {
-			fprintf(stderr, "kvmprof report: %s '%s' (try kvmprof report --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
-		}
+		if (c == ':' || c == '?')
+			return cmd_wrong_option(argv, c);
 		sorted |= c == 's';
 		ok = take(opt, c, optarg);
 	}

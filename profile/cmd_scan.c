@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "profile/buildid_cache.h"
 #include "profile/buildid_map.h"
+#include "profile/cmd_common.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -175,26 +176,12 @@ static void put_map(const struct buildid_map *m, struct buf *out)
 static int write_output(const char *path, const struct buf *b, struct err *e)
 {
 	cleanup_free char *tmp = NULL;
-	int fd, ret;
 
 	if (asprintf(&tmp, "%s.tmp-%d", path, (int)getpid()) < 0) {
 		tmp = NULL;
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	unlink(tmp);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_set(e, errno, "%s: cannot create: %s", tmp, strerror(errno));
-	ret = file_write_all(fd, b->data, b->len);
-	if (close(fd) < 0 && !ret)
-		ret = -errno;
-	if (!ret && rename(tmp, path) < 0)
-		ret = -errno;
-	if (ret) {
-		unlink(tmp);
-		return err_set(e, -ret, "%s: cannot write: %s", path, strerror(-ret));
-	}
-	return 0;
+	return file_replace(tmp, path, b->data, b->len, e);
 }
 
 static int write_map(struct scan *s, const char *output, struct err *e)
@@ -253,10 +240,7 @@ int cmd_scan(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		} else {
-			fprintf(stderr, "kvmprof scan: %s '%s' (try kvmprof scan --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
+			return cmd_wrong_option(argv, c);
 		}
 	}
 	if (optind == argc) {

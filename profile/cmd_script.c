@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "profile/cmd_common.h"
 #include "profile/cmd_debuginfo.h"
 #include "profile/display_name.h"
 #include "profile/names.h"
@@ -304,10 +305,7 @@ int cmd_script(int argc, char **argv)
 			usage(stdout);
 			return 0;
 		default:
-			fprintf(stderr, "kvmprof script: %s '%s' (try kvmprof script --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
+			return cmd_wrong_option(argv, c);
 		}
 	}
 	if (optind < argc) {

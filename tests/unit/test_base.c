@@ -333,6 +333,33 @@ static void file_write_fails(void **state)
 	assert_int_equal(file_write_all(-1, "x", 0), 0);
 }
 
+static void file_replaces(void **state)
+{
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	put_file("target", "kept");
+	put_file("out", "before");
+	assert_int_equal(symlink("target", at(path, "tmp")), 0); /* a leftover, not followed */
+	assert_int_equal(file_replace(path, at(other, "out"), "after", 5, &e), 0);
+	assert_true(holds("out", "after"));
+	assert_true(holds("target", "kept"));
+	assert_int_equal(lstat(path, &st), -1);
+	assert_int_equal(lstat(other, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_int_equal(e.code, 0);
+
+	/* a directory is not replaced, and nothing is left beside it */
+	assert_int_equal(file_mkdirs(at(other, "sub"), &e), 0);
+	assert_int_equal(file_replace(path, other, "x", 1, &e), -EISDIR);
+	assert_int_equal(lstat(path, &st), -1);
+	assert_non_null(strstr(e.text, "sub: cannot write: "));
+	err_clear(&e);
+	assert_int_equal(file_replace(at(path, "none/tmp"), other, "x", 1, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "none/tmp: cannot create: "));
+}
+
 static void file_makes_directories(void **state)
 {
 	char too_long[5000];
@@ -596,6 +623,7 @@ int main(void)
 		cmocka_unit_test(cursor_strings),
 		FILE_TEST(file_map_errors),
 		cmocka_unit_test(file_write_fails),
+		FILE_TEST(file_replaces),
 		FILE_TEST(file_makes_directories),
 		FILE_TEST(file_removes_trees),
 		FILE_TEST(file_publishes),
