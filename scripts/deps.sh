@@ -18,8 +18,9 @@ BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev l
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
 # The readers of exported profiles: a browser and npm (speedscope), protoc, callgrind_annotate.
+# What shows manual pages; a shell whose completion is checked.
 TEST="libcmocka-dev clang perl git elfutils dwz chromium npm protobuf-compiler python3-protobuf
-	python3-jsonschema valgrind
+	python3-jsonschema valgrind groff man-db zsh
 	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
 
 case ${1:-build} in
