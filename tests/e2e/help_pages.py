@@ -124,6 +124,10 @@ def check_pages(commands):
               "docs/kvmprof.1 does not list " + c)
     for path in [OVERVIEW] + [os.path.join(PAGES, p) for p in pages]:
         check_page(path)
+    page = read(os.path.join(PAGES, "kvmprof-export.1")).split(".SH OPTIONS")[0]
+    told = [plain(x) for x in re.findall(r"^\.TP\n(.*)$", page, re.M)]
+    formats = re.findall(r"^  (\S+)", e2e.kvmprof("export", "--list").out, re.M)
+    check(told == formats, "kvmprof-export.1 has the formats %s, not %s" % (told, formats))
     p = e2e.run("make", "-s", "-C", e2e.TOP, "install", "BUILD=" + e2e.BUILD,
                 "DESTDIR=" + os.path.abspath("root"), "PREFIX=/usr")
     share = os.path.join("root", "usr", "share")
