@@ -177,10 +177,14 @@ demo: deps-demo
 	@echo "The same in perf, with call chains:  perf report -i $(BUILD)/demo.data"
 	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
 
-## make install      PREFIX=/usr/local, DESTDIR=
+## make install      program, manual pages, shell completion; PREFIX=/usr/local, DESTDIR=
 install: $(BUILD)/kvmprof
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
-	install -D -m 644 docs/kvmprof.1 $(DESTDIR)$(PREFIX)/share/man/man1/kvmprof.1
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/kvmprof.1 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -D -m 644 configs/completion/kvmprof.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kvmprof
+	install -D -m 644 configs/completion/_kvmprof $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kvmprof
 
 # The version is a string, whose quotes would need three levels of escapes; any
 # other string serves a checker as well.

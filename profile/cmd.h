@@ -6,6 +6,9 @@
 #ifndef KVMPROF_PROFILE_CMD_H
 #define KVMPROF_PROFILE_CMD_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_report(int argc, char **argv);
@@ -18,5 +21,11 @@ int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
+
+/* The examples below the overview of `kvmprof help'. */
+void help_examples(FILE *out);
+
+/* Prints a topic, or with "topics" their list; false: there is none of that name. */
+bool help_topic(FILE *out, const char *name);
 
 #endif

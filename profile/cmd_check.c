@@ -24,7 +24,9 @@ static const char usage[] =
 	"Usage: kvmprof check\n"
 	"\n"
 	"Print what this host offers for profiling guests. Exit status 0: kvmprof run works\n"
-	"here (perhaps with notes); 1: it does not.\n";
+	"here (perhaps with notes); 1: it does not.\n"
+	"\n"
+	"  -h, --help             this text\n";
 
 enum verdict { GOOD, NOTE, BAD };
 

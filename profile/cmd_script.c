@@ -42,8 +42,8 @@ static void usage(FILE *f)
 	      "      --no-demangle      names of C++ and Rust functions as they are\n"
 	      "      --srcline          below each kernel frame its source line, and above it the\n"
 	      "                         functions inlined there, as `perf script -F +srcline` "
-	      "does;\n"
-	      "                         -F +srcline is the same\n"
+	      "does\n"
+	      "  -F, --fields +srcline  the same\n"
 	      "      --full-source-path paths of source files instead of their "
 	      "names\n" CMD_DEBUGINFO_USAGE "  -h, --help             this text\n",
 	      f);

@@ -40,7 +40,8 @@ static const char usage[] =
 	"      --json             the facts alone, or the ADDRESSes, as JSON on "
 	"stdout\n"
 	"      --no-demangle      show the names of C++ and Rust functions as they "
-	"are\n" CMD_DEBUGINFO_USAGE "\n"
+	"are\n" CMD_DEBUGINFO_USAGE "  -h, --help             this text\n"
+	"\n"
 	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
 
 struct facts {

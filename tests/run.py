@@ -30,6 +30,7 @@ E2E = [
     ("bad_input.py", ["{asan}/kvmprof"]),
     ("run_ends.py", []),
     ("scan_command.py", []),
+    ("help_pages.py", []),
     ("source_lines.py", []),
     ("debug_files.py", []),
     ("flamegraph.py", []),

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Completion of kvmprof's commands, options, values and files for bash:
+#
+#   . configs/completion/kvmprof.bash      (`make install` puts it where bash-completion looks)
+#
+# Commands and options are asked of the program, from its help, so they are those of the
+# kvmprof that is being called. Needs nothing of the package bash-completion.
+
+_kvmprof_commands()
+{
+	"$1" help 2>/dev/null | sed -n '/^Examples/q; s/^  \([a-z][a-z]*\)  *[^ ].*/\1/p'
+}
+
+_kvmprof_topics()
+{
+	"$1" help topics 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  *[^ ].*/\1/p'
+}
+
+# Options stand at the beginning of a line: `  -o, --output FILE   text', or several with
+# their arguments, two blanks between them.
+_kvmprof_options()
+{
+	local line spec='^(-[A-Za-z]|--[a-z][-a-z]*)(\[?[ =][^ a-z-][^ ]*)?,? *(.*)$'
+
+	"$1" "$2" --help 2>/dev/null | while IFS= read -r line; do
+		[[ $line =~ ^\ {2,8}(-.*)$ ]] || continue
+		line=${BASH_REMATCH[1]}
+		while [[ $line =~ $spec ]]; do
+			printf '%s\n' "${BASH_REMATCH[1]}"
+			line=${BASH_REMATCH[3]}
+		done
+	done
+}
+
+# Words that the option $3 of the command $2 takes; fails where a file may stand.
+_kvmprof_values()
+{
+	case "$2 $3" in
+	"export -F"|"export --format")
+		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
+	"import --format") echo folded perf-script ;;
+	"export --names") echo function offset both ;;
+	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline ;;
+	"report --order"|"diff --order") echo children self ;;
+	"flamegraph --by") echo comm thread none ;;
+	"flamegraph --lanes") echo cpu thread ;;
+	"run --boot") echo vmlinux bzimage ;;
+	"annotate -M") echo att intel ;;
+	"script -F"|"script --fields") echo +srcline ;;
+	# Numbers and names: nothing to offer, and no file either.
+	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
+	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|"run -m"|"run --mem"| \
+	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
+	"run --stack-size") : ;;
+	*) return 1 ;;
+	esac
+}
+
+_kvmprof()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words head=
+	local program=${COMP_WORDS[0]} command=${COMP_WORDS[1]}
+
+	type "$program" >/dev/null 2>&1 || program=kvmprof
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		COMPREPLY=($(compgen -W "$(_kvmprof_commands "$program") help --help --version" -- "$cur"))
+		return
+	fi
+	if [[ $command == help ]]; then
+		((COMP_CWORD > 2)) || COMPREPLY=($(compgen -W "$(_kvmprof_commands "$program") topics
+			$(_kvmprof_topics "$program")" -- "$cur"))
+		return
+	fi
+	# Bash makes words of `--option=value' and of the sign itself.
+	if [[ $cur == "=" ]]; then
+		cur=
+	elif [[ $prev == "=" ]]; then
+		prev=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	if [[ $cur == -?* || $cur == - ]]; then
+		COMPREPLY=($(compgen -W "$(_kvmprof_options "$program" "$command")" -- "$cur"))
+		return
+	fi
+	if [[ $prev == -* ]] && words=$(_kvmprof_values "$program" "$command" "$prev"); then
+		# A list: what is before its last comma stays.
+		[[ $cur == *,* ]] && head=${cur%,*},
+		COMPREPLY=($(compgen -P "$head" -W "$words" -- "${cur##*,}"))
+		return
+	fi
+	[[ $command == check ]] && return
+	compopt -o filenames 2>/dev/null
+	local IFS=$'\n'
+	COMPREPLY=($(compgen -f -- "$cur"))
+}
+
+complete -F _kvmprof kvmprof
