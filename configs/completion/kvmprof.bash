@@ -40,7 +40,9 @@ _kvmprof_values()
 		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
 	"import --format") echo folded perf-script ;;
 	"export --names") echo function offset both ;;
-	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline ;;
+	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
+	"report -g"|"report --call-graph") echo caller callee none ;;
+	"report --color") echo auto always never ;;
 	"report --order"|"diff --order") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
@@ -49,7 +51,7 @@ _kvmprof_values()
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
-	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|"run -m"|"run --mem"| \
+	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
 	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
 	"run --stack-size") : ;;
 	*) return 1 ;;
