@@ -4,6 +4,8 @@
 #include "profile/perfdata_format.h"
 
 #include <assert.h>
+#include <cpuid.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -107,6 +109,29 @@ void perfdata_put_kept(struct buf *b, const struct profile_module *const *m, siz
 }
 
 /* The blob of one feature; nothing when there is nothing to say. */
+/*
+ * The processor as the guest sees it, which is the host's but for masked features.
+ * perf data convert needs this and CPUDESC, and annotate takes the vendor from it.
+ * Form as of perf's get_cpuid() (arch/x86/util/header.c); SDM vol. 2, CPUID.
+ */
+static void put_cpuid(struct buf *b)
+{
+	unsigned int eax, vendor[4] = { 0 }, ignored, family, model;
+	char text[64];
+
+	__cpuid(0, eax, vendor[0], vendor[2], vendor[1]);
+	__cpuid(1, eax, ignored, ignored, ignored);
+	family = eax >> 8 & 15;
+	model = eax >> 4 & 15;
+	if (family >= 6)
+		model += (eax >> 16 & 15) << 4;
+	if (family == 15)
+		family += eax >> 20 & 255;
+	snprintf(text, sizeof(text), "%.12s,%u,%u,%u", (const char *)vendor, family, model,
+		 eax & 15);
+	put_string(b, text);
+}
+
 static void put_feature(struct buf *b, unsigned int feature, const struct perfdata_writer *w,
 			const struct profile_info *info, const char *osrelease, const char *json)
 {
@@ -129,6 +154,12 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 	case PERFDATA_FEAT_NRCPUS:
 		buf_u32(b, info->vcpus);
 		buf_u32(b, info->vcpus);
+		break;
+	case PERFDATA_FEAT_CPUDESC:
+		put_string(b, "virtual CPU under KVM");
+		break;
+	case PERFDATA_FEAT_CPUID:
+		put_cpuid(b);
 		break;
 	case PERFDATA_FEAT_CMDLINE:
 		buf_u32(b, (uint32_t)info->argc);
@@ -164,11 +195,11 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 }
 
 static const unsigned int our_features[] = {
-	PERFDATA_FEAT_BUILD_ID,	    PERFDATA_FEAT_HOSTNAME,	 PERFDATA_FEAT_OSRELEASE,
-	PERFDATA_FEAT_VERSION,	    PERFDATA_FEAT_ARCH,		 PERFDATA_FEAT_NRCPUS,
-	PERFDATA_FEAT_CMDLINE,	    PERFDATA_FEAT_EVENT_DESC,	 PERFDATA_FEAT_SAMPLE_TIME,
-	PERFDATA_FEAT_CLOCKID,	    PERFDATA_FEAT_BPF_PROG_INFO, PERFDATA_FEAT_CLOCK_DATA,
-	PERFDATA_FEAT_KVMPROF_JSON,
+	PERFDATA_FEAT_BUILD_ID,	     PERFDATA_FEAT_HOSTNAME,	PERFDATA_FEAT_OSRELEASE,
+	PERFDATA_FEAT_VERSION,	     PERFDATA_FEAT_ARCH,	PERFDATA_FEAT_NRCPUS,
+	PERFDATA_FEAT_CPUDESC,	     PERFDATA_FEAT_CPUID,	PERFDATA_FEAT_CMDLINE,
+	PERFDATA_FEAT_EVENT_DESC,    PERFDATA_FEAT_SAMPLE_TIME, PERFDATA_FEAT_CLOCKID,
+	PERFDATA_FEAT_BPF_PROG_INFO, PERFDATA_FEAT_CLOCK_DATA,	PERFDATA_FEAT_KVMPROF_JSON,
 };
 #define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
 

@@ -195,6 +195,13 @@ static struct types_dwarf *open_dwarf(const struct target *t, struct err *e)
 	return NULL;
 }
 
+/* A module's table alone does not always tell its layout; it is the kernel's. */
+static void set_module_orc(struct target *t)
+{
+	if (t->orc)
+		t->linux_facts.modules.orc_layout = orc_layout(t->orc);
+}
+
 /* The kernel's own word on its types first: reading DWARF for them takes seconds. */
 static void load_linux(struct target *t)
 {
@@ -211,6 +218,7 @@ static void load_linux(struct target *t)
 	else if ((dwarf = open_dwarf(t, &e)) != NULL)
 		types = types_dwarf_types(dwarf);
 	target_linux_init(l, btf || dwarf ? &types : NULL, t->symbols);
+	set_module_orc(t);
 	btf_destroy(btf);
 	types_dwarf_destroy(dwarf);
 }
@@ -345,6 +353,7 @@ static void take_types(struct target *t, const struct livekernel *l)
 			  &t->linux_facts.types_note) == 0)
 		types = btf_types(btf);
 	target_linux_init(&t->linux_facts, btf ? &types : NULL, t->symbols);
+	set_module_orc(t);
 	btf_destroy(btf);
 }
 

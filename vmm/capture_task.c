@@ -20,9 +20,9 @@
 
 static const struct capture_task_plan *task_plan(const struct vm *vm)
 {
-	return atomic_load_explicit(&vm->late_task_known, memory_order_acquire)
-		       ? &vm->late_task
-		       : &vm->cfg.plan.task;
+	unsigned int n = atomic_load_explicit(&vm->late_tasks, memory_order_acquire);
+
+	return n ? &vm->late_task[n - 1] : &vm->cfg.plan.task;
 }
 
 static bool read_msrs(const struct vcpu *v, uint64_t *lstar, uint64_t *kernel_gs)

@@ -66,8 +66,9 @@ struct vm {
 	atomic_bool stop;
 	atomic_uint_fast64_t slide; /* of the kernel; valid when slide_known */
 	atomic_bool slide_known;
-	struct capture_task_plan late_task; /* written before late_task_known is set */
-	atomic_bool late_task_known;
+	struct capture_task_plan
+		late_task[VM_LATE_TASK_PLANS]; /* each written once, then counted */
+	atomic_uint late_tasks;
 	atomic_uint_fast64_t first_entry_ns;
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */

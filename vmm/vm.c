@@ -356,8 +356,13 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
 {
-	vm->late_task = *plan;
-	atomic_store_explicit(&vm->late_task_known, true, memory_order_release);
+	unsigned int n = atomic_load(&vm->late_tasks);
+
+	/* vCPUs may be reading the one before: it is left alone. */
+	if (n == VM_LATE_TASK_PLANS)
+		return;
+	vm->late_task[n] = *plan;
+	atomic_store_explicit(&vm->late_tasks, n + 1, memory_order_release);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)

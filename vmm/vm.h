@@ -148,8 +148,10 @@ void vm_set_slide(struct vm *vm, uint64_t slide);
 
 /*
  * Use this in place of the capture plan's task: where tasks are may be found out only
- * when the guest runs. Any thread, at most once; plan is copied.
+ * when the guest runs, and where their members are later still. One thread; plan is
+ * copied. After VM_LATE_TASK_PLANS of them the last one stays.
  */
+#define VM_LATE_TASK_PLANS 4u
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */

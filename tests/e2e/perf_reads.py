@@ -3,6 +3,7 @@
 """A real profile of the demo in stock perf, with no flags: where it was recorded, from an
 empty HOME, and moved elsewhere. And as flame graph scripts read it."""
 
+import json
 import os
 import re
 from collections import Counter
@@ -43,6 +44,14 @@ def reads(path, truth, user_names):
     if user_names:
         out = perf("annotate", "-i", path, "--stdio", "user_leaf_long")
         check(re.search(r"^ +[0-9.]+ +: +[0-9a-f]+:", out, re.M), "perf annotate -i %s user_leaf_long" % path)
+
+    perf("data", "convert", "--force", "--to-json", "converted.json", "-i", path)
+    with open("converted.json") as f:
+        converted = json.load(f)["samples"]
+    check([x["timestamp"] for x in converted[:3]] and len(converted) == len(samples),
+          "perf data convert -i %s: %d samples" % (path, len(converted)))
+    check("left_leaf" in {x["callchain"][0].get("symbol") for x in converted if x.get("callchain")},
+          "perf data convert -i %s: no left_leaf" % path)
 
     out = perf("diff", path, path)
     for n in names:

@@ -224,6 +224,9 @@ static void members_found_later(void **state)
 	f.vm->cfg.plan.task.members = false;
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_POINTER);
 	assert_int_equal(take(STACK)->task.addr, TASK);
+	/* First only where tasks are, then their members, too. */
+	vm_set_task_plan(f.vm, &f.vm->cfg.plan.task);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_POINTER);
 	plan.start = plan.stack = CAPTURE_NONE;
 	vm_set_task_plan(f.vm, &plan);
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_FOUND);

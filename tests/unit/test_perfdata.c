@@ -355,9 +355,9 @@ static void test_golden_header(void **state)
 		0,
 		0,
 		0,
-		/* features 2-7, 11, 12, 21, 23, 29 and 255 */
+		/* features 2-9, 11, 12, 21, 23, 29 and 255 */
 		0xfc,
-		0x18,
+		0x1b,
 		0xa0,
 		0x20,
 		0,
