@@ -6,6 +6,7 @@
 #ifndef KVMPROF_BASE_CLOCK_H
 #define KVMPROF_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,6 +25,12 @@ static inline uint64_t clock_ns(clockid_t id)
 static inline uint64_t clock_mono_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Has so much time passed? last_ns may be a little later: samples of several vCPUs are. */
+static inline bool clock_is_due(uint64_t now_ns, uint64_t last_ns, uint64_t every_ns)
+{
+	return now_ns > last_ns && now_ns - last_ns > every_ns;
 }
 
 #endif

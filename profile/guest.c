@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest.h"
 
+#include "base/clock.h"
 #include "profile/guest_search.h"
 #include "symbolizer/livekernel.h"
 
@@ -13,9 +14,6 @@
 /* Threads of a guest whose tasks can't be told apart: see docs/perf-data.md. */
 #define GUEST_PID 1u
 #define GUEST_TID(vcpu) (1u + (vcpu))
-/* THREAD_SIZE of Linux on x86-64, and where its per-CPU entry stacks begin. */
-#define TASK_STACK_LEN 16384u
-#define ENTRY_AREA UINT64_C(0xfffffe0000000000)
 /* How often tasks that are gone are looked for. */
 #define SWEEP_NS 1000000000u
 
@@ -316,12 +314,6 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 	return ret;
 }
 
-/* Samples of several vCPUs may be a little out of order. */
-static bool is_due(uint64_t now_ns, uint64_t last_ns, uint64_t every_ns)
-{
-	return now_ns > last_ns && now_ns - last_ns > every_ns;
-}
-
 /* A kernel without type information is searched for what it looks like, once programs run. */
 static int search(struct guest *g, const struct sample *s, struct err *e)
 {
@@ -347,9 +339,8 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 	ret = search(g, s, e);
 	if (ret)
 		return ret;
-	if (is_due(s->time_ns, g->swept_ns, SWEEP_NS)) {
+	if (clock_is_due(s->time_ns, g->swept_ns, SWEEP_NS)) {
 		ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
-
 		g->swept_ns = s->time_ns;
 		if (ret)
 			return ret;
@@ -369,7 +360,7 @@ static bool is_on_other_stack(const struct sample *s)
 		uint64_t va = s->slice[i].va;
 
 		if (va & KERNEL_HALF)
-			return va < ENTRY_AREA && va - base >= TASK_STACK_LEN;
+			return va < LINUX_ENTRY_AREA && va - base >= LINUX_STACK_SIZE;
 	}
 	return false;
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest_search.h"
 
-/* Samples of several vCPUs may be a little out of order. */
-static bool is_due(uint64_t now_ns, uint64_t last_ns)
-{
-	return now_ns > last_ns && now_ns - last_ns > GUEST_SEARCH_NS;
-}
+#include "base/clock.h"
 
 bool guest_search_tasks(struct guest_search *g, struct target_linux *l, const struct memory *m,
 			const struct sample *s)
@@ -13,7 +9,7 @@ bool guest_search_tasks(struct guest_search *g, struct target_linux *l, const st
 	struct linux_task_layout found = l->task;
 
 	if (l->have_task || !l->have_current || s->task.state != SAMPLE_TASK_POINTER ||
-	    !is_due(s->time_ns, g->tasks_ns))
+	    !clock_is_due(s->time_ns, g->tasks_ns, GUEST_SEARCH_NS))
 		return false;
 	g->tasks_ns = s->time_ns;
 	if (linux_task_from_content(&found, m, &l->task_note) < 0)
@@ -61,7 +57,7 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 	    s->mode != SAMPLE_USER)
 		return false;
 	remember(g, s);
-	if (!is_due(s->time_ns, g->maps_ns))
+	if (!clock_is_due(s->time_ns, g->maps_ns, GUEST_SEARCH_NS))
 		return false;
 	g->maps_ns = s->time_ns;
 	if (!g->mm_found && linux_mm_layout_find(&l->mm, m, g->known, g->n, &l->mm_note) < 0)

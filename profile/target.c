@@ -102,9 +102,6 @@ static uint64_t address_of(const struct target *t, const char *name)
 	return s ? s->addr : 0;
 }
 
-/* THREAD_SIZE of Linux on x86-64, since 3.15 (arch/x86/include/asm/page_64_types.h). */
-#define LINUX_STACK_SIZE 16384u
-
 #define USER_STACK_BYTES 8192u
 
 struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members)

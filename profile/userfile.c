@@ -254,19 +254,3 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 	f->place = USERFILE_IN_GUEST_ROOT;
 	return 0;
 }
-
-const char *userfile_place_name(enum userfile_place p)
-{
-	static const char *const name[] = { "?", "guest root", "--debuginfo directory",
-					    "system's debug directory", "build-id cache" };
-
-	return p < ARRAY_SIZE(name) ? name[p] : "?";
-}
-
-const char *userfile_reason_name(enum userfile_reason r)
-{
-	static const char *const name[] = { "found", "found without a build id to check", "missing",
-					    "build id mismatch", "unreadable" };
-
-	return r < ARRAY_SIZE(name) ? name[r] : "?";
-}

@@ -99,8 +99,4 @@ void userfile_close(struct userfile *f);
  */
 int userfile_open_in_root(int root_fd, const char *path, bool no_openat2);
 
-/* "guest root", ...; "missing", ...: for messages and JSON. */
-const char *userfile_place_name(enum userfile_place p);
-const char *userfile_reason_name(enum userfile_reason r);
-
 #endif

@@ -118,18 +118,11 @@ static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root,
 	return at && mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
 }
 
-/*
- * The per-CPU area of Linux with the stacks that the processor itself switches to (NMI,
- * machine check, and the one on which each entry from a program begins), a page each:
- * Documentation/arch/x86/x86_64/mm.rst, "cpu_entry_area mapping".
- */
-#define ENTRY_AREA UINT64_C(0xfffffe0000000000)
-#define ENTRY_AREA_LEN (UINT64_C(1) << 39)
-#define ENTRY_STACK_LEN 4096u
+#define ENTRY_STACK_LEN 4096u /* each, in LINUX_ENTRY_AREA */
 
 static bool is_entry_area(uint64_t va)
 {
-	return va - ENTRY_AREA < ENTRY_AREA_LEN;
+	return va - LINUX_ENTRY_AREA < LINUX_ENTRY_AREA_LEN;
 }
 
 static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)

@@ -35,6 +35,16 @@ enum vm_end_reason {
 
 #define CAPTURE_NONE UINT32_MAX
 
+/* THREAD_SIZE of Linux on x86-64, since 3.15 (arch/x86/include/asm/page_64_types.h). */
+#define LINUX_STACK_SIZE 16384u
+/*
+ * The per-CPU area of Linux with the stacks that the processor itself switches to (NMI,
+ * machine check, and the one on which each entry from a program begins), a page each:
+ * Documentation/arch/x86/x86_64/mm.rst, "cpu_entry_area mapping".
+ */
+#define LINUX_ENTRY_AREA UINT64_C(0xfffffe0000000000)
+#define LINUX_ENTRY_AREA_LEN (UINT64_C(1) << 39)
+
 /* Where the running task is and what of it to copy; offsets are into its structure. */
 struct capture_task_plan {
 	bool known;
