@@ -7,51 +7,21 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "profile/console.h"
-#include "profile/pipeline.h"
-#include "profile/run_options.h"
+#include "profile/run.h"
 #include "profile/sink_pipe.h"
 #include "profile/summary.h"
-#include "profile/target.h"
 #include "profile/tune.h"
-#include "vmm/vm.h"
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
-#define CONSOLE_FLUSH_MS 50
-
-/* Everything that run_guest() and its helpers share; all zero is "nothing yet". */
-struct run {
-	struct run_options opt;
-	uint64_t start_ns, load_ns;
-	struct target target;
-	struct file_map initrd;
-	struct kvm_host host;
-	struct quirks quirks;
-	struct buf cmdline, tuned;
-	struct sink *sink;
-	struct console console;
-	struct vm *vm;
-	struct pipeline *pipeline;
-	bool pipeline_done;
-	struct profile_info info;
-	struct pipeline_stats stats;
-	struct stack crash;
-	struct err note;
-	char hostname[256];
-	int signal_fd;
-};
 
 /* Resident bytes of this process, less those of guest RAM. */
 static uint64_t rss_beyond_guest(const struct gmem *mem)
@@ -78,21 +48,6 @@ static uint64_t rss_beyond_guest(const struct gmem *mem)
 		}
 	}
 	return rss;
-}
-
-/* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
-static int take_signals(struct run *r, struct err *e)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
 }
 
 static int open_inputs(struct run *r, struct err *e)
@@ -160,8 +115,10 @@ static int make_vm(struct run *r, struct err *e)
 		.mem_size = o->mem_size,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
-		.period_ns = (uint64_t)llround(1e9 / o->freq_hz),
-		.jitter = o->jitter,
+		.event = { { .kind = VM_EVENT_WALL,
+			     .period = (uint64_t)llround(1e9 / o->freq_hz),
+			     .jitter = o->jitter } },
+		.nevents = 1,
 		.plan = target_capture_plan(&r->target, o->stack_size),
 		.ring_size = RING_SIZE,
 		.console = console_put,
@@ -186,8 +143,8 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
-		.event = "wall",
-		.freq_hz = r->opt.freq_hz,
+		.event = { PROFILE_EVENT_WALL(r->opt.freq_hz) },
+		.nevents = 1,
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
@@ -224,60 +181,6 @@ static int start(struct run *r, struct err *e)
 	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
 			     have_user ? &user : NULL, e);
 	return ret ? ret : vm_start(r->vm, e);
-}
-
-static void forward_input(struct run *r, struct pollfd *stdin_poll)
-{
-	uint8_t bytes[64];
-	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
-
-	if (n <= 0)
-		stdin_poll->fd = -1;
-	else
-		vm_console_input(r->vm, bytes, (size_t)n);
-}
-
-/* --duration counts from the guest's first instruction, like everything that is measured. */
-static uint64_t end_of_duration(const struct run *r)
-{
-	uint64_t first = vm_first_entry_ns(r->vm);
-
-	return first && r->opt.duration_s > 0 ? first + (uint64_t)(r->opt.duration_s * 1e9)
-					      : UINT64_MAX;
-}
-
-/* Until the guest ends, or time, or a signal does it. */
-static void wait_for_end(struct run *r)
-{
-	struct pollfd fds[3] = {
-		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
-		{ .fd = r->signal_fd, .events = POLLIN },
-		/* Only a person's keyboard: a script's stdin is not ours to eat. */
-		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
-		  .events = POLLIN },
-	};
-
-	for (;;) {
-		uint64_t now = clock_mono_ns(), deadline = end_of_duration(r);
-
-		if (now >= deadline) {
-			vm_end(r->vm, VM_END_DURATION);
-			return;
-		}
-		poll(fds, 3,
-		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
-			     ? (int)((deadline - now) / 1000000) + 1
-			     : CONSOLE_FLUSH_MS);
-		console_flush(&r->console);
-		if (fds[0].revents)
-			return;
-		if (fds[1].revents & POLLIN) {
-			vm_end(r->vm, VM_END_INTERRUPTED);
-			return;
-		}
-		if (fds[2].revents)
-			forward_input(r, &fds[2]);
-	}
 }
 
 static int finish(struct run *r, struct err *e)
@@ -343,7 +246,7 @@ static int finish(struct run *r, struct err *e)
 
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = take_signals(r, e);
+	int ret = run_take_signals(r, e);
 
 	ret = ret ? ret : open_inputs(r, e);
 	ret = ret ? ret : open_host(r, e);
@@ -353,7 +256,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	ret = ret ? ret : start(r, e);
 	if (ret)
 		return ret;
-	wait_for_end(r);
+	run_wait(r);
 	return finish(r, e);
 }
 

@@ -46,6 +46,7 @@ struct perfdata_writer {
 	uint64_t pos;	   /* bytes of the file so far, with those in `out` */
 	uint64_t on_disk;  /* bytes that certainly are in the file: whole records */
 	uint64_t data_off; /* where the records begin */
+	unsigned int nevents;
 	uint64_t ids_off, attr_off;
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */

@@ -76,8 +76,11 @@ static void count_sample(struct pipeline *p, const struct sample *s)
 	uint64_t off;
 
 	st->samples++;
-	st->weight_ns += s->weight_ns;
-	st->mode_ns[s->mode & 3] += s->weight_ns;
+	st->event_samples[s->event]++;
+	if (s->event == 0) {
+		st->weight += s->weight;
+		st->mode_weight[s->mode & 3] += s->weight;
+	}
 	st->end[stack->end]++;
 	st->frames += stack->n;
 	st->user_frames += stack->n - stack->n_kernel;

@@ -20,13 +20,32 @@
 #include "symbolizer/stack.h"
 #include "symbolizer/symtab.h"
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* As in struct perf_event_attr (linux/perf_event.h) where a field has its name. */
+struct profile_event {
+	const char *name; /* as perf prints it: "wall", "cycles:G", "exit:io" */
+	uint32_t type;	  /* PERF_TYPE_* */
+	uint64_t config;
+	double freq_hz;	 /* samples a second; 0: every `period` */
+	uint64_t period; /* in the event's unit: ns of clocks, else a count */
+};
+
+/* Wall-clock time. perf counts its cpu-clock in ns, too. */
+#define PROFILE_EVENT_WALL(hz)                                                                 \
+	{                                                                                      \
+		.name = "wall", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, \
+		.freq_hz = (hz)                                                                \
+	}
+
+#define PROFILE_MAX_EVENTS 8u
+
 /* What is known before the first sample. Everything is borrowed until end(). */
 struct profile_info {
-	const char *event; /* "wall" */
-	double freq_hz;
+	struct profile_event event[PROFILE_MAX_EVENTS];
+	unsigned int nevents; /* 1 or more */
 	unsigned int vcpus;
 	const char *hostname;
 	int argc; /* kvmprof's own command line */
@@ -90,7 +109,8 @@ struct profile_sample {
 	uint32_t pid, tid;
 	uint32_t cpu;	  /* vCPU index */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t period;  /* weight, ns */
+	uint64_t period;  /* weight, in the event's unit */
+	uint8_t event;	  /* index into profile_info.event */
 	uint8_t mode;	  /* enum sample_mode */
 	const struct stack *stack;
 };

@@ -117,9 +117,9 @@ void summary_print(const struct summary *s, FILE *out)
 		"kvmprof: %" PRIu64
 		" samples at %.0f Hz%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
 		p->samples, s->opt->freq_hz, s->opt->jitter ? "" : " (no jitter)",
-		percent(p->mode_ns[SAMPLE_KERNEL], p->weight_ns),
-		percent(p->mode_ns[SAMPLE_USER], p->weight_ns),
-		percent(p->mode_ns[SAMPLE_IDLE], p->weight_ns));
+		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
+		percent(p->mode_weight[SAMPLE_USER], p->weight),
+		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their time added to the sample before\n",
@@ -213,9 +213,9 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "overruns", t.v.overruns);
 	json_u64(b, "offline_periods", t.v.offline);
 	json_u64(b, "unsymbolized", p->unsymbolized);
-	json_u64(b, "kernel_ns", p->mode_ns[SAMPLE_KERNEL]);
-	json_u64(b, "user_ns", p->mode_ns[SAMPLE_USER]);
-	json_u64(b, "idle_ns", p->mode_ns[SAMPLE_IDLE]);
+	json_u64(b, "kernel_ns", p->mode_weight[SAMPLE_KERNEL]);
+	json_u64(b, "user_ns", p->mode_weight[SAMPLE_USER]);
+	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);

@@ -32,6 +32,24 @@ struct syscall_assist {
 	bool stepping; /* one instruction is being single-stepped past the breakpoint */
 };
 
+/* One event on one vCPU. */
+struct source {
+	volatile sig_atomic_t due; /* a period has ended; set by the signal handler */
+	bool armed;
+	uint64_t period;	/* in use */
+	struct trigger trigger; /* WALL */
+	uint64_t exits;		/* EXIT: since the last sample */
+};
+
+/* What control asks for; each vCPU follows when `changes` has changed. */
+struct vm_control {
+	atomic_uint changes;
+	atomic_bool collect;
+	atomic_bool armed[VM_MAX_EVENTS];
+	atomic_uint_fast64_t period[VM_MAX_EVENTS];
+	atomic_uint stack_max;
+};
+
 struct vcpu {
 	unsigned int index;
 	int fd;
@@ -39,13 +57,15 @@ struct vcpu {
 	struct vm *vm;
 	pthread_t thread;
 	bool started;
-	atomic_int tid;			  /* 0 until the thread runs and after it ended */
-	volatile sig_atomic_t sample_due; /* set by the signal handler */
-	struct trigger trigger;
+	atomic_int tid; /* 0 until the thread runs and after it ended */
+	struct source source[VM_MAX_EVENTS];
+	uint32_t stack_max;	   /* bytes of one stack that are copied now */
+	unsigned int control_seen; /* vm->control.changes when it was last followed */
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct syscall_assist assist;
 	uint64_t lstar; /* once the kernel has set it */
+	atomic_bool collect;
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;
 };
@@ -55,6 +75,7 @@ struct vm {
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
+	struct vm_control control;
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
@@ -97,7 +118,30 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 /* capture.c */
 void capture_regs(const struct kvm_run *run, struct sample_regs *out);
 struct mmu_root capture_root(const struct kvm_run *run);
-void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason);
+/* Why and for what a sample is taken. While none are wanted it is only counted. */
+struct capture_cause {
+	uint64_t now; /* CLOCK_MONOTONIC */
+	enum sample_reason reason;
+	uint8_t event;
+	uint32_t missed; /* periods that passed unseen */
+	uint64_t weight;
+};
+void capture_sample(struct vcpu *v, const struct capture_cause *cause);
+
+/* control.c */
+void control_init(struct vm *vm);
+
+/* source.c: the events of one vCPU. On its own thread, but for source_signalled(). */
+int sources_start(struct vcpu *v, struct err *e);
+void sources_stop(struct vcpu *v);
+/* In the signal handler: which event is it that the signal stands for? */
+void source_signalled(struct vcpu *v, const siginfo_t *info);
+/* KVM_RUN was interrupted, so the registers are complete: take the samples that are due. */
+void sources_take(struct vcpu *v);
+/* The period of a timer has ended. */
+void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
+/* Control has changed: follow it. */
+void sources_follow(struct vcpu *v);
 
 /*
  * capture_task.c: the run-time address of something in the plan that lies at addr,

@@ -222,6 +222,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 		vm->vcpu[i].vm = vm;
 		vm->vcpu[i].fd = -1;
 	}
+	control_init(vm);
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 	ret = ret ? ret : gmem_alloc(&vm->mem, cfg->mem_size, e);

@@ -80,6 +80,27 @@ struct capture_plan {
 	bool slide_unknown;
 };
 
+/* What ends a period. */
+enum vm_event_kind {
+	VM_EVENT_WALL, /* CLOCK_MONOTONIC: ticks while the vCPU is halted, too */
+	VM_EVENT_CPU,  /* CPU time of the vCPU's thread */
+	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
+	VM_EVENT_EXIT, /* VM exits that are counted by exit_match */
+};
+
+/* Which VM exits count: those of one KVM_EXIT_* reason, or all. */
+#define VM_EXIT_ANY UINT32_MAX
+
+struct vm_event {
+	enum vm_event_kind kind;
+	uint64_t period; /* ns; PERF, EXIT: a count. 1 or more */
+	uint32_t exit;	 /* EXIT: KVM_EXIT_*, or VM_EXIT_ANY */
+	bool jitter;	 /* draw each deadline at random, see trigger.h */
+};
+
+/* vm_config.event is so long. */
+#define VM_MAX_EVENTS 8u
+
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -90,9 +111,10 @@ struct vm_config {
 	size_t initrd_len;
 	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	bool slow_tick;	    /* VMM-side PIT with a floor on its period (interpreting hosts) */
-	uint64_t period_ns; /* sampling period; 0: no sampling */
-	bool jitter;
+	bool slow_tick; /* VMM-side PIT with a floor on its period (interpreting hosts) */
+	struct vm_event event[VM_MAX_EVENTS];
+	unsigned int nevents; /* 0: no sampling */
+	bool idle_start;      /* take no samples before vm_collect() */
 	struct capture_plan plan;
 	size_t ring_size;			  /* bytes for each vCPU */
 	void (*console)(void *ctx, uint8_t byte); /* on the vCPU thread that writes */
@@ -105,8 +127,10 @@ struct vm_config {
 struct vcpu_stats {
 	uint64_t exits[VCPU_EXIT_KINDS];
 	uint64_t samples, kernel, user, idle; /* committed samples by mode */
-	uint64_t offline;		      /* deadlines while the vCPU waited to be started */
-	uint64_t overruns;		      /* deadlines that passed unseen */
+	uint64_t event_samples[VM_MAX_EVENTS];
+	uint64_t offline;     /* deadlines while the vCPU waited to be started */
+	uint64_t uncollected; /* periods that ended while no samples were wanted */
+	uint64_t overruns;    /* deadlines that passed unseen */
 	uint64_t stack_capped, stack_unmapped, stack_none;
 	uint64_t syscalls_assisted, syscalls_undone, faults_forwarded, insns_completed;
 	uint64_t unknown_io, unknown_mmio;
@@ -163,6 +187,25 @@ void vm_set_slide(struct vm *vm, uint64_t slide);
  */
 #define VM_LATE_TASK_PLANS 4u
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan);
+
+/*
+ * Control while the machine runs; any thread. What is asked for holds from each vCPU's
+ * next look at it, which a signal brings about at once.
+ */
+/* Take samples, or let periods end without one. */
+void vm_collect(struct vm *vm, bool on);
+bool vm_is_collecting(const struct vm *vm);
+/* The same for one vCPU; it takes samples when both say so. */
+void vm_collect_vcpu(struct vm *vm, unsigned int vcpu, bool on);
+bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu);
+/* Arm or disarm what ends an event's periods. */
+void vm_arm_event(struct vm *vm, unsigned int event, bool on);
+bool vm_event_is_armed(const struct vm *vm, unsigned int event);
+/* In the event's unit; a new period begins. 0 is not taken. */
+void vm_set_period(struct vm *vm, unsigned int event, uint64_t period);
+uint64_t vm_period(const struct vm *vm, unsigned int event);
+/* Bytes of one stack that are copied; no more than the capture plan had at the start. */
+void vm_set_stack_max(struct vm *vm, uint32_t bytes);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);

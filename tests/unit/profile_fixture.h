@@ -121,7 +121,9 @@ static inline void fx_map_program(struct fx *f, uint32_t pid)
 static inline void fx_begin(struct fx *f, const char *name, bool single)
 {
 	static const uint8_t jit_id[20] = { 0x33, 0x44 };
-	static struct profile_info info = { .event = "wall", .freq_hz = 1000, .vcpus = 2 };
+	static struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+					    .nevents = 1,
+					    .vcpus = 2 };
 	char path[128], cache[128];
 	struct sink_perfdata_options opt = { .path = path,
 					     .single_file = single,

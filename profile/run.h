@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * run: what the files of `kvmprof run` share. All calls come from its main thread.
+ */
+#ifndef KVMPROF_PROFILE_RUN_H
+#define KVMPROF_PROFILE_RUN_H
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "profile/console.h"
+#include "profile/pipeline.h"
+#include "profile/run_options.h"
+#include "profile/target.h"
+#include "vmm/vm.h"
+
+/* All zero is "nothing yet". */
+struct run {
+	struct run_options opt;
+	uint64_t start_ns, load_ns;
+	struct target target;
+	struct file_map initrd;
+	struct kvm_host host;
+	struct quirks quirks;
+	struct buf cmdline, tuned;
+	struct sink *sink;
+	struct console console;
+	struct vm *vm;
+	struct pipeline *pipeline;
+	bool pipeline_done;
+	struct profile_info info;
+	struct pipeline_stats stats;
+	struct stack crash;
+	struct err note;
+	char hostname[256];
+	int signal_fd;
+};
+
+/* run_wait.c */
+
+/* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
+int run_take_signals(struct run *r, struct err *e);
+/* Until the guest ends, or time, or a signal does it. */
+void run_wait(struct run *r);
+
+#endif
