@@ -25,7 +25,7 @@ struct pipeline_broken {
 };
 
 struct pipeline_stats {
-	uint64_t samples;	       /* written */
+	uint64_t samples; /* written */
 	uint64_t event_samples[VM_MAX_EVENTS];
 	uint64_t weight;	       /* of the first event's, in its unit */
 	uint64_t mode_weight[4];       /* the same by enum sample_mode */
