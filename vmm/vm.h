@@ -30,6 +30,7 @@ enum vm_end_reason {
 	VM_END_DURATION,     /* vm_end() by the caller: time is up */
 	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
+	VM_END_GONE,	     /* attached to: its process ended it */
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
 
