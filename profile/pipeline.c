@@ -26,6 +26,8 @@ struct pipeline {
 	struct buf held; /* samples in order, each at a multiple of 8 */
 	pthread_t thread;
 	atomic_bool stop;
+	atomic_uint max_stack;
+	_Atomic(struct pipeline_job *) job;
 	struct pipeline_stats stats;
 	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
 	uint64_t last_ns;	/* time of the newest sample */
@@ -94,6 +96,18 @@ static void count_sample(struct pipeline *p, const struct sample *s)
 		p->last_ns = s->time_ns;
 }
 
+static void cut_stack(struct pipeline *p, struct stack *s)
+{
+	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
+
+	if (s->n <= max)
+		return;
+	s->n = (uint16_t)max;
+	if (s->n_kernel > max)
+		s->n_kernel = (uint16_t)max;
+	p->stats.depth_cut++;
+}
+
 static void process(struct pipeline *p, const struct sample *s)
 {
 	struct profile_sample out;
@@ -107,6 +121,7 @@ static void process(struct pipeline *p, const struct sample *s)
 	}
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 	count_sample(p, s);
+	cut_stack(p, &p->stack);
 	if (!p->err.code)
 		ret = p->sink->ops->sample(p->sink, &out, &p->err);
 	fail_once(p, ret);
@@ -205,6 +220,17 @@ static bool drain_one(struct pipeline *p)
 	return true;
 }
 
+static void do_job(struct pipeline *p)
+{
+	struct pipeline_job *job;
+
+	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
+		return;
+	job = atomic_exchange(&p->job, NULL);
+	guest_stats(p->guest, &p->stats.guest);
+	job->run(job, &p->stats);
+}
+
 static void *consumer(void *arg)
 {
 	struct pipeline *p = arg;
@@ -214,9 +240,10 @@ static void *consumer(void *arg)
 		bool last = atomic_load(&p->stop);
 
 		while (drain_one(p))
-			;
+			do_job(p);
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
+		do_job(p);
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
@@ -261,6 +288,8 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 		return err_set(e, ENOMEM, "out of memory");
 	p->vm = vm;
 	p->sink = sink;
+	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
+	atomic_init(&p->job, NULL);
 	buf_init(&p->held);
 	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
 	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
@@ -278,6 +307,16 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 	else
 		*out = p;
 	return ret;
+}
+
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames)
+{
+	atomic_store_explicit(&p->max_stack, frames ? frames : 1, memory_order_relaxed);
+}
+
+void pipeline_post(struct pipeline *p, struct pipeline_job *job)
+{
+	atomic_store(&p->job, job);
 }
 
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
