@@ -9,6 +9,7 @@
 #define KVMPROF_PROFILE_PIPELINE_H
 
 #include "profile/guest.h"
+#include "profile/markers.h"
 #include "profile/sink.h"
 #include "vmm/vm.h"
 
@@ -25,7 +26,7 @@ struct pipeline_broken {
 };
 
 struct pipeline_stats {
-	uint64_t samples;	       /* written */
+	uint64_t samples; /* written */
 	uint64_t event_samples[VM_MAX_EVENTS];
 	uint64_t weight;	       /* of the first event's, in its unit */
 	uint64_t mode_weight[4];       /* the same by enum sample_mode */
@@ -45,6 +46,14 @@ struct pipeline_stats {
 	struct guest_stats guest;
 };
 
+/* All zero, or NULL where it is asked for: nothing. */
+struct pipeline_options {
+	struct markers *markers;			 /* of the run; taken from and added to */
+	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
+	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
+	uint64_t max_samples; /* write so many, then end the machine; 0: all */
+};
+
 struct pipeline;
 
 /*
@@ -52,8 +61,8 @@ struct pipeline;
  * user_map (may be NULL) is written once, before the samples.
  */
 int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
-		   const struct guest_options *opt, const struct profile_map *user_map,
-		   struct err *e);
+		   const struct guest_options *opt, const struct pipeline_options *own,
+		   const struct profile_map *user_map, struct err *e);
 
 /*
  * After vm_join(): take what is left in the rings and stop the thread. Returns
