@@ -124,10 +124,14 @@ static int make_vm(struct run *r, struct err *e)
 		.console = console_put,
 		.console_ctx = &r->console,
 	};
+	int ret;
 
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
+	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
+	if (ret)
+		return ret;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -145,6 +149,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	r->info = (struct profile_info){
 		.event = { PROFILE_EVENT_WALL(r->opt.freq_hz) },
 		.nevents = 1,
+		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
@@ -178,7 +183,7 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
+	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, &r->markers.pipeline,
 			     have_user ? &user : NULL, e);
 	return ret ? ret : vm_start(r->vm, e);
 }
@@ -192,6 +197,7 @@ static int finish(struct run *r, struct err *e)
 		.quirks = &r->quirks,
 		.vm = r->vm,
 		.stats = &r->stats,
+		.markers = &r->markers,
 		.crash = &r->crash,
 		.tuned = (const char *)r->tuned.data,
 		.load_ns = r->load_ns,
@@ -201,6 +207,7 @@ static int finish(struct run *r, struct err *e)
 	int ret, write_ret;
 
 	vm_join(r->vm);
+	run_markers_finish(&r->markers, r->vm);
 	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
@@ -260,6 +267,17 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	return finish(r, e);
 }
 
+/* Waited in vain for a moment? A run that never began to collect is no success. */
+static int tell_markers(const struct run *r)
+{
+	struct err note = { 0 };
+	int ret = run_markers_verdict(&r->markers, r->vm, &note);
+
+	if (note.code)
+		fprintf(stderr, "kvmprof: %s%s\n", ret ? "" : "warning: ", note.text);
+	return ret;
+}
+
 static void run_deinit(struct run *r)
 {
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
@@ -272,6 +290,7 @@ static void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
@@ -291,7 +310,7 @@ int cmd_run(int argc, char **argv)
 		return 1;
 	}
 	r->start_ns = start_ns;
-	r->host.fd = r->signal_fd = -1;
+	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
 	status = run_options_parse(&r->opt, argc, argv);
 	if (status >= 0)
 		return status;
@@ -300,14 +319,21 @@ int cmd_run(int argc, char **argv)
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);
-	ret = run_guest(r, argc, argv, &e);
+	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
+	if (ret == -EINVAL) {
+		fprintf(stderr, "kvmprof run: %s\n", e.text);
+		run_deinit(r);
+		return 2;
+	}
+	ret = ret ? ret : run_guest(r, argc, argv, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
 		enum vm_end_reason reason = vm_result(r->vm)->reason;
 
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR;
+		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
+			 tell_markers(r) < 0;
 	}
 	run_deinit(r);
 	return status;

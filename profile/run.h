@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "profile/console.h"
 #include "profile/pipeline.h"
+#include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/target.h"
 #include "vmm/vm.h"
@@ -24,6 +25,7 @@ struct run {
 	struct buf cmdline, tuned;
 	struct sink *sink;
 	struct console console;
+	struct run_markers markers;
 	struct vm *vm;
 	struct pipeline *pipeline;
 	bool pipeline_done;

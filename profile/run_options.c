@@ -26,7 +26,19 @@ static const char usage[] =
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n"
-	"      --duration SECONDS  stop after that long (default: when the guest ends)\n"
+	"\n"
+	"When to sample, and when to stop:\n"
+	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
+	"                          the guest's first instruction or from where sampling begins\n"
+	"      --delay SECONDS     begin to sample after that long\n"
+	"      --samples N         stop after N samples\n"
+	"      --start-on REGEX    begin when a line of the console matches (POSIX extended)\n"
+	"      --stop-on REGEX     stop when one matches after that\n"
+	"      --start-at PLACE    begin when this instruction is reached: SYMBOL, SYMBOL+OFFSET\n"
+	"                          or 0xADDRESS\n"
+	"      --stop-at PLACE     stop when it is reached after that\n"
+	"      --mark [NAME=]REGEX note each line that matches; may be repeated\n"
+	"      --mark-at PLACE     note each time that it is reached, with the stack\n"
 	"\n"
 	"Sampling:\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
@@ -109,6 +121,14 @@ enum {
 	OPT_CMDLINE,
 	OPT_NO_TUNE,
 	OPT_DURATION,
+	OPT_DELAY,
+	OPT_SAMPLES,
+	OPT_START_ON,
+	OPT_STOP_ON,
+	OPT_START_AT,
+	OPT_STOP_AT,
+	OPT_MARK,
+	OPT_MARK_AT,
 	OPT_NO_JITTER,
 	OPT_STACK,
 	OPT_SYMBOLS,
@@ -129,6 +149,14 @@ static const struct option longopts[] = {
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
 	{ "duration", required_argument, NULL, OPT_DURATION },
+	{ "delay", required_argument, NULL, OPT_DELAY },
+	{ "samples", required_argument, NULL, OPT_SAMPLES },
+	{ "start-on", required_argument, NULL, OPT_START_ON },
+	{ "stop-on", required_argument, NULL, OPT_STOP_ON },
+	{ "start-at", required_argument, NULL, OPT_START_AT },
+	{ "stop-at", required_argument, NULL, OPT_STOP_AT },
+	{ "mark", required_argument, NULL, OPT_MARK },
+	{ "mark-at", required_argument, NULL, OPT_MARK_AT },
 	{ "freq", required_argument, NULL, 'F' },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
@@ -144,6 +172,48 @@ static const struct option longopts[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
+
+static int add_mark(const char **list, unsigned int *n, const char *arg)
+{
+	if (*n == RUN_MARKS_MAX)
+		return wrong("'%s': more than 16 marks", arg);
+	list[(*n)++] = arg;
+	return -1;
+}
+
+/* Options that say when; -1 to go on. */
+static int take_marker(struct run_options *o, int opt, const char *arg)
+{
+	double v;
+
+	switch (opt) {
+	case OPT_DELAY:
+		if (!parse_number(arg, 0, 1e7, &o->delay_s))
+			return wrong("--delay %s: expected seconds", arg);
+		return -1;
+	case OPT_SAMPLES:
+		if (!parse_number(arg, 1, 1e15, &v) || v != floor(v))
+			return wrong("--samples %s: expected a whole number from 1 on", arg);
+		o->max_samples = (uint64_t)v;
+		return -1;
+	case OPT_START_ON:
+		o->start_on = arg;
+		return -1;
+	case OPT_STOP_ON:
+		o->stop_on = arg;
+		return -1;
+	case OPT_START_AT:
+		o->start_at = arg;
+		return -1;
+	case OPT_STOP_AT:
+		o->stop_at = arg;
+		return -1;
+	case OPT_MARK:
+		return add_mark(o->mark_on, &o->nmark_on, arg);
+	default: /* OPT_MARK_AT */
+		return add_mark(o->mark_at, &o->nmark_at, arg);
+	}
+}
 
 /* One option; -1 to go on. */
 static int take(struct run_options *o, int opt, const char *arg)
@@ -173,6 +243,15 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_number(arg, 0.001, 1e7, &o->duration_s))
 			return wrong("--duration %s: expected seconds, more than 0", arg);
 		return -1;
+	case OPT_DELAY:
+	case OPT_SAMPLES:
+	case OPT_START_ON:
+	case OPT_STOP_ON:
+	case OPT_START_AT:
+	case OPT_STOP_AT:
+	case OPT_MARK:
+	case OPT_MARK_AT:
+		return take_marker(o, opt, arg);
 	case 'F':
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of --mark and of --mark-at on a command line. */
+#define RUN_MARKS_MAX 16u
+
 struct run_options {
 	const char *image;  /* NULL: the embedded demo */
 	const char *output; /* "perf.data" */
@@ -17,7 +20,14 @@ struct run_options {
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
 	double duration_s;		    /* 0: until the guest ends */
-	uint64_t mem_size;		    /* bytes */
+	/* When to collect samples, and what to note: see run_markers.h. NULL or 0: not given. */
+	const char *start_on, *stop_on; /* expressions for the console */
+	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
+	const char *mark_on[RUN_MARKS_MAX], *mark_at[RUN_MARKS_MAX];
+	unsigned int nmark_on, nmark_at;
+	double delay_s;
+	uint64_t max_samples;
+	uint64_t mem_size; /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */

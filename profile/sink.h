@@ -16,6 +16,7 @@
 #define KVMPROF_PROFILE_SINK_H
 
 #include "base/err.h"
+#include "profile/markers.h"
 #include "symbolizer/kimage.h"
 #include "symbolizer/stack.h"
 #include "symbolizer/symtab.h"
@@ -46,6 +47,7 @@ struct profile_event {
 struct profile_info {
 	struct profile_event event[PROFILE_MAX_EVENTS];
 	unsigned int nevents; /* 1 or more */
+	bool markers;	      /* there may be some: the profile makes room for them */
 	unsigned int vcpus;
 	const char *hostname;
 	int argc; /* kvmprof's own command line */
@@ -115,6 +117,16 @@ struct profile_sample {
 	const struct stack *stack;
 };
 
+/* A moment: see markers.h. Where there is no room for markers it is left out. */
+struct profile_marker {
+	enum marker_kind kind;
+	const char *name; /* printable, shorter than MARKER_NAME */
+	uint64_t time_ns;
+	uint32_t cpu;
+	uint32_t pid, tid;	   /* 0 where it is of no task */
+	const struct stack *stack; /* of a breakpoint, innermost first; NULL: it has none */
+};
+
 /* What is known after the last sample: kept in the output beside the samples. */
 struct profile_totals {
 	const char *json;	    /* one JSON object: counters, loss by reason, host quirks */
@@ -144,6 +156,7 @@ struct sink_ops {
 	/* At any time before end(), also behind all samples. */
 	int (*dso)(struct sink *s, const struct profile_dso *dso, struct err *e);
 	int (*sample)(struct sink *s, const struct profile_sample *sample, struct err *e);
+	int (*marker)(struct sink *s, const struct profile_marker *marker, struct err *e);
 	/* count samples of this vCPU were dropped before time_ns. */
 	int (*lost)(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e);
 	/*

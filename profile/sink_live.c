@@ -153,6 +153,13 @@ static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_n
 	return l->to->ops->lost(l->to, cpu, count, time_ns, e);
 }
 
+static int op_marker(struct sink *s, const struct profile_marker *m, struct err *e)
+{
+	struct sink *to = self(s)->to;
+
+	return to->ops->marker(to, m, e);
+}
+
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
 	struct sink *to = self(s)->to;
@@ -192,6 +199,7 @@ static const struct sink_ops live_ops = {
 	.dso = op_dso,
 	.sample = op_sample,
 	.lost = op_lost,
+	.marker = op_marker,
 	.end = op_end,
 	.copy = op_copy,
 	.destroy = op_destroy,

@@ -408,6 +408,14 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 	return perfdata_write_sample(&p->w, sample, e);
 }
 
+static int op_marker(struct sink *s, const struct profile_marker *marker, struct err *e)
+{
+	struct sink_perfdata *p = self(s);
+	int ret = need_kernel(s, e);
+
+	return ret || !p->info.markers ? ret : perfdata_write_marker(&p->w, marker, e);
+}
+
 static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e)
 {
 	return perfdata_write_lost(&self(s)->w, cpu, count, time_ns, e);
@@ -503,6 +511,7 @@ static const struct sink_ops perfdata_ops = {
 	.map = op_map,
 	.dso = op_dso,
 	.sample = op_sample,
+	.marker = op_marker,
 	.lost = op_lost,
 	.end = op_end,
 	.copy = op_copy,

@@ -167,6 +167,7 @@ FORWARD(comm,
 FORWARD(module, (struct sink * s, const struct profile_module *m, struct err *e), m, e)
 FORWARD(map, (struct sink * s, const struct profile_map *m, struct err *e), m, e)
 FORWARD(dso, (struct sink * s, const struct profile_dso *d, struct err *e), d, e)
+FORWARD(marker, (struct sink * s, const struct profile_marker *m, struct err *e), m, e)
 FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
 	count, time_ns, e)
 
@@ -221,6 +222,7 @@ static const struct sink_ops ring_ops = {
 	.dso = op_dso,
 	.sample = op_sample,
 	.lost = op_lost,
+	.marker = op_marker,
 	.end = op_end,
 	.copy = op_copy,
 	.destroy = op_destroy,

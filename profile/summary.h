@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "profile/pipeline.h"
+#include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/target.h"
 
@@ -18,6 +19,7 @@ struct summary {
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
+	struct run_markers *markers;
 	const struct stack *crash; /* n = 0: none */
 	const char *tuned;	   /* words added to the command line, "" none */
 	uint64_t startup_ns;	   /* main() to the first guest instruction, less image loading */
