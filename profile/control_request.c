@@ -112,6 +112,16 @@ static int take_path(struct control_request *r, const char *key, const json_t *v
 	return 0;
 }
 
+static int take_name(struct control_request *r, const char *key, const json_t *v, struct err *e)
+{
+	size_t len = json_string_length(v);
+
+	if (!json_is_string(v) || !len || len >= sizeof(r->name))
+		return WRONG(e, "'%s' must be a name of 1 to %zu bytes", key, sizeof(r->name) - 1);
+	memcpy(r->name, json_string_value(v), len + 1);
+	return 0;
+}
+
 static int take_since(struct control_request *r, const char *key, const json_t *v, struct err *e)
 {
 	return take_number(key, v, 0, INT64_MAX, &r->since, e);
@@ -172,6 +182,7 @@ static const struct command {
 	[CONTROL_STACK_SIZE] = { "stack-size", { { "bytes", take_amount, false } } },
 	[CONTROL_MAX_STACK] = { "max-stack", { { "frames", take_amount, false } } },
 	[CONTROL_SNAPSHOT] = { "snapshot", { { "path", take_path, false } } },
+	[CONTROL_MARK] = { "mark", { { "name", take_name, false } } },
 	[CONTROL_PROFILE] = { "profile",
 			      { { "since", take_since, true },
 				{ "max_stacks", take_stacks, true },

@@ -36,6 +36,7 @@ enum control_cmd {
 	CONTROL_STACK_SIZE,
 	CONTROL_MAX_STACK,
 	CONTROL_SNAPSHOT,
+	CONTROL_MARK,
 	CONTROL_PROFILE,
 	CONTROL_TEXT,
 	CONTROL_STOP,
@@ -60,6 +61,7 @@ struct control_request {
 	uint64_t value; /* a period, bytes, frames, a version; never 0 */
 	double hz;
 	char path[CONTROL_MAX_PATH];
+	char name[CONTROL_MAX_NAME];	/* of a marker */
 	uint64_t since;			/* 0: from the beginning */
 	uint32_t max_stacks, max_depth; /* 0: not said */
 	uint64_t addr;

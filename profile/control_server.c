@@ -433,16 +433,18 @@ int control_server_start(struct control_server **out, const struct control_liste
 		free(s);
 		return ret;
 	}
+	/* Before the thread runs: what it calls may call back from others. */
+	*out = s;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&s->thread, NULL, server_main, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret) {
+		*out = NULL;
 		close(s->event_fd);
 		free(s);
 		return err_set(e, ret, "cannot start the control thread: %s", strerror(ret));
 	}
-	*out = s;
 	return 0;
 }
 

@@ -25,6 +25,7 @@ void live_stacks_end(struct live_stacks *s)
 	free(s->frame);
 	free(s->slot);
 	free(s->cpu);
+	free(s->hit);
 	*s = (struct live_stacks){ .seq = seq };
 }
 
@@ -36,9 +37,10 @@ bool live_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_n
 	s->frame = malloc(LIVE_MAX_FRAMES * sizeof(*s->frame));
 	s->slot = calloc(SLOTS, sizeof(*s->slot));
 	s->cpu = calloc(vcpus, sizeof(*s->cpu));
+	s->hit = calloc(LIVE_HIT_SLOTS, sizeof(*s->hit));
 	s->vcpus = vcpus;
 	s->began_ns = now_ns;
-	if (s->stack && s->frame && s->slot && s->cpu)
+	if (s->stack && s->frame && s->slot && s->cpu && s->hit)
 		return true;
 	live_stacks_end(s);
 	return false;
@@ -111,6 +113,21 @@ void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const
 	count(&s->totals.rest[like->event], weight);
 	if (!s->full_ns)
 		s->full_ns = time_ns;
+}
+
+void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
+{
+	size_t at = table_mix(addr, 0) & (LIVE_HIT_SLOTS - 1);
+
+	while (s->hit[at].addr && s->hit[at].addr != addr)
+		at = (at + 1) & (LIVE_HIT_SLOTS - 1);
+	if (!s->hit[at].addr) {
+		if (!addr || s->nhits >= LIVE_MAX_HITS)
+			return;
+		s->hit[at].addr = addr;
+		s->nhits++;
+	}
+	s->hit[at].weight += weight;
 }
 
 const struct live_mark *live_stacks_find_mark(const struct live_stacks *s, uint64_t seq)

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+#define LIVE_MAX_HITS 65536u
+#define LIVE_HIT_SLOTS (2 * LIVE_MAX_HITS)
+
 struct live_count {
 	uint64_t weight, count;
 };
@@ -29,6 +32,12 @@ struct live_cpu {
 	uint64_t mode[4], lost;
 };
 
+/* An innermost address of the kernel's, with its weight of the first event. */
+struct live_hit {
+	uint64_t addr; /* 0: none */
+	uint64_t weight;
+};
+
 struct live_totals {
 	struct live_count all[PROFILE_MAX_EVENTS], rest[PROFILE_MAX_EVENTS];
 };
@@ -45,7 +54,8 @@ struct live_mark {
 struct live_stacks {
 	struct live_stack *stack;
 	uint32_t *frame, *slot; /* slot: index + 1, twice LIVE_MAX_STACKS of them */
-	size_t n, nframes;
+	struct live_hit *hit;	/* open-addressed, LIVE_HIT_SLOTS of them */
+	size_t n, nframes, nhits;
 	unsigned int vcpus;
 	struct live_cpu *cpu;
 	struct live_totals totals;
@@ -62,6 +72,9 @@ void live_stacks_end(struct live_stacks *s);
 /* like: without first and total; frame has like->n functions. */
 void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const uint32_t *frame,
 		     uint64_t weight, uint64_t time_ns);
+
+/* A sample was taken there. */
+void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight);
 
 /* The mark of that number, or NULL. */
 const struct live_mark *live_stacks_find_mark(const struct live_stacks *s, uint64_t seq);

@@ -54,6 +54,8 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 		frame[i] = live_names_func(&l->names, s->pid, i < st->n_kernel, addr);
 	}
 	live_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
+	if (st->n_kernel && !s->event)
+		live_stacks_hit(&l->stacks, st->ip[0], s->period);
 }
 
 static void forget(struct sink_live *l)
@@ -501,6 +503,23 @@ void sink_live_profile(struct sink *s, const struct live_query *q, struct buf *r
 
 /* -- the reply to `text` -------------------------------------------------------------- */
 
+static void put_hits(const struct sink_live *l, uint64_t addr, size_t len, struct buf *b)
+{
+	const char *sep = "";
+
+	buf_printf(b, ",\"hits\":[");
+	for (size_t i = 0; l->active && i < LIVE_HIT_SLOTS; i++) {
+		const struct live_hit *h = &l->stacks.hit[i];
+
+		if (!h->addr || h->addr < addr || h->addr - addr >= len)
+			continue;
+		buf_printf(b, "%s{\"addr\":\"0x%" PRIx64 "\",\"weight\":%" PRIu64 "}", sep, h->addr,
+			   h->weight);
+		sep = ",";
+	}
+	buf_u8(b, ']');
+}
+
 int sink_live_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *reply, struct err *e)
 {
 	struct sink_live *l = self(s);
@@ -541,5 +560,6 @@ int sink_live_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *repl
 		control_put_u64(reply, "symbol_size", sym->size);
 	}
 	control_put_text(reply, "dso", dso);
+	put_hits(l, addr, n, reply);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "profile/sink_ring.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ struct sink_ring {
 	size_t head, tail; /* next to be written, oldest */
 	size_t wrap;	   /* where the part before data[0] ends; used while head <= tail */
 	size_t n;	   /* samples */
-	uint64_t overwritten;
+	atomic_uint_fast64_t overwritten;
 	uint64_t *gone; /* of each vCPU */
 	unsigned int vcpus;
 	struct stack stack; /* of a sample that leaves */
@@ -39,7 +40,7 @@ static void drop_oldest(struct sink_ring *r)
 	struct held h;
 
 	memcpy(&h, r->data + r->tail, sizeof(h));
-	r->overwritten++;
+	atomic_fetch_add_explicit(&r->overwritten, 1, memory_order_relaxed);
 	if (h.sample.cpu < r->vcpus)
 		r->gone[h.sample.cpu]++;
 	r->tail += h.len;
@@ -250,5 +251,7 @@ int sink_ring_create(struct sink **out, struct sink *to, size_t size, struct err
 
 uint64_t sink_ring_overwritten(const struct sink *s)
 {
-	return ((const struct sink_ring *)s)->overwritten;
+	const struct sink_ring *r = (const struct sink_ring *)s;
+
+	return atomic_load_explicit(&r->overwritten, memory_order_relaxed);
 }

@@ -22,7 +22,7 @@
 /* size: bytes. Takes `to` over, also when it fails. */
 int sink_ring_create(struct sink **out, struct sink *to, size_t size, struct err *e);
 
-/* Samples that gave way so far. The thread that makes the sink's calls, or after end(). */
+/* Samples that gave way so far. Any thread. */
 uint64_t sink_ring_overwritten(const struct sink *s);
 
 #endif
