@@ -181,7 +181,7 @@ static int hello(struct top *t, struct err *e)
 	image = json_string_value(json_object_get(reply, "image"));
 	event = json_array_get(json_object_get(reply, "events"), 0);
 	name = json_string_value(event);
-	snprintf(t->title, sizeof(t->title), "%s, pid %lld", image ? image : "a guest",
+	snprintf(t->title, sizeof(t->title), "%s, pid %lld", image && *image ? image : "demo guest",
 		 (long long)json_integer_value(json_object_get(reply, "pid")));
 	snprintf(t->event, sizeof(t->event), "%s", name ? name : "wall");
 	t->status.title = t->title;

@@ -125,9 +125,9 @@ static void draw_callers(struct drawing *d, struct top_model *m, const struct to
 				     TOP_MAX_CALLERS);
 
 	if (!n)
-		line(d, TOP_STYLE_CALLER, "%18s nobody calls it", "");
+		line(d, TOP_STYLE_CALLER, "%20s nobody calls it", "");
 	for (size_t i = 0; i < n; i++)
-		line(d, TOP_STYLE_CALLER, "%18s %*s%6.2f%%  <- %s", "",
+		line(d, TOP_STYLE_CALLER, "%20s %*s%6.2f%%  <- %s", "",
 		     (int)(caller[i].depth - 1) * 2, "", percent(caller[i].weight, total),
 		     caller[i].name);
 }
@@ -155,7 +155,7 @@ static void draw_rows(struct drawing *d, struct top_model *m, const struct top_r
 			d->s->selected_line = d->s->nlines;
 			d->s->selected = row[i];
 		}
-		line(d, row_style(row[i].mode), "%7.2f%% %7.2f%%  %-6s  %-*.*s  %s",
+		line(d, row_style(row[i].mode), "%8.2f%% %8.2f%%  %-6s  %-*.*s  %s",
 		     percent(row[i].children, total), percent(row[i].self, total),
 		     top_mode_name(row[i].mode), DSO_WIDTH, DSO_WIDTH, row[i].dso, row[i].name);
 		if (i == c->selected && c->expanded)
@@ -193,7 +193,7 @@ int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_st
 		     choice->typing ? "_" : "");
 	else
 		line(&d, TOP_STYLE_PLAIN, "%s", "");
-	line(&d, TOP_STYLE_COLUMNS, "%8s %8s  %-6s  %-*s  %s",
+	line(&d, TOP_STYLE_COLUMNS, "%9s %9s  %-6s  %-*s  %s",
 	     choice->by_self ? "Children" : "Children*", choice->by_self ? "Self*" : "Self", "Mode",
 	     DSO_WIDTH, "Shared Object", "Symbol");
 	if (!n)

@@ -28,7 +28,7 @@ def see(ok, what, shown):
 
 
 def top(*args, want=0):
-    p = top(*args)
+    p = e2e.kvmprof("top", *args)
     see(p.status == want, "exit status of top %s" % " ".join(args), p)
     return p
 

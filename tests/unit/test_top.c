@@ -196,7 +196,7 @@ static void lines_show_rows_bars_and_callers(void **state)
 	assert_non_null(strstr(text, "demo, 1.5 s\n990 samples/s (wall of 997 Hz), 1234 in all"));
 	assert_non_null(strstr(text, "vCPU 0  [kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkuuuuuuuuuuuu] "
 				     "kernel  75.0 % user  25.0 %"));
-	assert_non_null(strstr(text, "  75.00%   75.00%  kernel  [kernel.kallsyms]     leaf\n"));
+	assert_non_null(strstr(text, "   75.00%    75.00%  kernel  [kernel.kallsyms]     leaf\n"));
 	assert_int_equal(s.nrows, 3);
 	assert_string_equal(s.selected.name, "leaf");
 	c.expanded = true;
