@@ -102,7 +102,8 @@ def in_a_terminal():
     lines = wait_for("code", r"^irqoff_leaf, \d+ bytes")
     see(any(re.search(r"\b(jmp|jne|jb|loop|sub|add|dec|cmp)", line) for line in lines),
         "instructions", lines)
-    see(any(re.match(r" *\d+\.\d+ ", line) for line in lines), "with shares", lines)
+    shares = [float(m.group(1)) for m in (re.match(r" *(\d+\.\d+) :", s) for s in lines) if m]
+    see(max(shares) > 5 and sum(shares) < 101, "with shares", lines)
     keys("q")
     keys("f")
     frozen = wait_for("frozen", r"\[frozen\]")
