@@ -72,7 +72,7 @@ def in_a_terminal():
     tmux("new-session", "-d", "-s", "top", "-x", "120", "-y", "40",
          command + "; echo status $?; exec cat")
     lines = wait_for("the view", r"kernel +\S+ +demo_main")
-    see(any(re.match(r"vCPU 0  \[k+u+\.*\] kernel", line) for line in lines), "a bar",
+    see(any(re.match(r"vCPU 0  \[(?=.{50}\])k*u*\.*\] kernel", line) for line in lines), "a bar",
         lines)
     time.sleep(4)  # counts gather
     table = rows(screen())
