@@ -29,7 +29,12 @@ static const char usage[] =
 	"      --duration SECONDS  stop after that long (default: when the guest ends)\n"
 	"\n"
 	"Sampling:\n"
+	"  -e, --event LIST        what is counted, such as cpu,cycles:u,exit:io (default wall);\n"
+	"                          `kvmprof list` has the events of this host\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
+	"  -c, --count N           a sample at each N of the counter or exits, not by --freq\n"
+	"      --strict-event      an event that this host refuses is an error; without it\n"
+	"                          another one may stand in, and a line says so\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output;\n"
@@ -110,6 +115,7 @@ enum {
 	OPT_NO_TUNE,
 	OPT_DURATION,
 	OPT_NO_JITTER,
+	OPT_STRICT_EVENT,
 	OPT_STACK,
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
@@ -129,7 +135,10 @@ static const struct option longopts[] = {
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
 	{ "duration", required_argument, NULL, OPT_DURATION },
+	{ "event", required_argument, NULL, 'e' },
 	{ "freq", required_argument, NULL, 'F' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
@@ -176,6 +185,21 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case 'F':
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);
+		return -1;
+	case 'e': {
+		struct err e = { 0 };
+
+		if (events_add(&o->events, arg, &e) < 0)
+			return wrong("--event: %s", e.text);
+		return -1;
+	}
+	case 'c':
+		if (!parse_number(arg, 1, 1e15, &v) || v != floor(v))
+			return wrong("--count %s: expected a whole number from 1 on", arg);
+		o->period = (uint64_t)v;
+		return -1;
+	case OPT_STRICT_EVENT:
+		o->strict_event = true;
 		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))
@@ -237,6 +261,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	struct events_rate rate;
+	struct err e = { 0 };
 	int opt, ret;
 
 	*o = (struct run_options){
@@ -252,7 +278,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	argv[0] = name;
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
-	while ((opt = getopt_long(argc, argv, ":m:F:o:qh", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":m:e:F:c:o:qh", longopts, NULL)) != -1) {
 		char letter[] = { '-', (char)optopt, '\0' };
 
 		/* Of bundled letters getopt tells which, of long options only where. */
@@ -266,6 +292,9 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	rate = run_rate(o);
+	if (events_check(&o->events, &rate, &e) < 0)
+		return wrong("--count %s", e.text);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");
