@@ -220,6 +220,8 @@ int counter_probe(struct vm_counter *what, uint64_t period, struct err *e)
 		both.exclude_host = false;
 		if (counter_open(&c, &both, period, false, 1, SIGIO, &with_host) == 0) {
 			*what = both;
+			if (e)
+				err_clear(e);
 			ret = 0;
 		}
 	}
