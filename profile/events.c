@@ -12,6 +12,12 @@
 
 #define KERNEL_EXIT "kvm:kvm_exit"
 #define STAT_HINT "; `kvmprof stat` counts such exits"
+/*
+ * What perf.data has for events that are none of perf's, and for tracepoints, of which perf would
+ * want more than a name: raw ones of numbers that no processor has. (For PERF_COUNT_SW_DUMMY, made
+ * for such uses, perf script prints no stacks.)
+ */
+#define OUR_CONFIG UINT64_C(0x4b564d00)
 /* Clocks: 50000 samples a second are as many as -F takes. */
 #define CLOCK_PERIOD_MIN 20000u
 #define NEVER (UINT64_C(1) << 62) /* the kernel's counters have 63 bits */
@@ -299,17 +305,18 @@ unsigned int events_for_profile(const struct events *ev, double freq_hz, struct 
 		n++;
 		*p = (struct profile_event){
 			.name = s->name.text,
-			.type = PERF_TYPE_SOFTWARE,
-			.config = PERF_COUNT_SW_DUMMY,
+			.type = PERF_TYPE_RAW,
+			.config = OUR_CONFIG + i,
 			.period = s->vm.period,
 		};
-		/* perf wants more of a tracepoint than its name, so those are dummies as well. */
 		if (s->vm.kind == VM_EVENT_PERF && s->vm.counter.type != PERF_TYPE_TRACEPOINT) {
 			p->type = s->vm.counter.type;
 			p->config = s->vm.counter.config;
 		} else if (s->vm.kind == VM_EVENT_WALL) {
+			p->type = PERF_TYPE_SOFTWARE;
 			p->config = PERF_COUNT_SW_CPU_CLOCK;
 		} else if (s->vm.kind == VM_EVENT_CPU) {
+			p->type = PERF_TYPE_SOFTWARE;
 			p->config = PERF_COUNT_SW_TASK_CLOCK;
 		}
 		if (s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU || s->vm.counter.freq)

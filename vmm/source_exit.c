@@ -61,7 +61,10 @@ void sources_exit(struct vcpu *v)
 			s->due = 1;
 			v->run->immediate_exit = 1;
 		} else {
-			source_take_exit(v, i, clock_mono_ns());
+			uint64_t t0 = clock_mono_ns();
+
+			source_take_exit(v, i, t0);
+			hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 		}
 	}
 }

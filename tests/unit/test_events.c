@@ -247,7 +247,7 @@ static void what_the_host_has(void **state)
 	assert_int_equal(vm[4].period, 1);
 	assert_int_equal(profile[0].type, PERF_TYPE_HARDWARE);
 	assert_int_equal(profile[3].config, PERF_COUNT_SW_TASK_CLOCK);
-	assert_int_equal(profile[4].config, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(profile[4].type, PERF_TYPE_RAW);
 	assert_string_equal(profile[4].name, "exit:io");
 	for (unsigned int i = 0; i < 5; i++)
 		assert_string_equal(ev.at[i].why, "");
