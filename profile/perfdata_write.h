@@ -41,11 +41,11 @@ struct perfdata_build_id {
 };
 
 struct perfdata_writer {
-	int fd;		   /* owned; -1 when closed */
-	char *path;	   /* owned; for messages */
-	uint64_t pos;	   /* bytes of the file so far, with those in `out` */
-	uint64_t on_disk;  /* bytes that certainly are in the file: whole records */
-	uint64_t data_off; /* where the records begin */
+	int fd;			   /* owned; -1 when closed */
+	char *path;		   /* owned; for messages */
+	uint64_t pos;		   /* bytes of the file so far, with those in `out` */
+	uint64_t on_disk;	   /* bytes that certainly are in the file: whole records */
+	uint64_t data_off;	   /* where the records begin */
 	unsigned int nevents;	   /* with that of markers, if there may be some */
 	unsigned int marker_event; /* its index */
 	uint64_t ids_off, attr_off;
