@@ -28,6 +28,7 @@ static struct quirks quirks;
 static struct kvm_guest_debug debug;
 static struct kvm_debugregs own;
 static unsigned int reached_calls;
+static uint64_t set_flags;
 static int refuse; /* errno of KVM_SET_GUEST_DEBUG */
 
 int ioctl(int fd, unsigned long request, ...)
@@ -47,6 +48,9 @@ int ioctl(int fd, unsigned long request, ...)
 			return -1;
 		}
 		debug = *(struct kvm_guest_debug *)arg;
+		return 0;
+	case KVM_SET_REGS:
+		set_flags = ((struct kvm_regs *)arg)->rflags;
 		return 0;
 	case KVM_GET_DEBUGREGS:
 		*(struct kvm_debugregs *)arg = own;
@@ -305,9 +309,13 @@ static void both_step(void **state)
 	fake_put(&f, FUNC, "\x55", 1);
 	f.v->run->s.regs.regs.rflags |= TF;
 	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
+	f.v->run->s.regs.regs.rflags &= ~(uint64_t)TF; /* as KVM does */
 	assert_int_equal(exit_at(FUNC + 1, DR6_BS), 0);
 	assert_true(debug.control & KVM_GUESTDBG_INJECT_DB);
 	assert_true(own.dr6 & DR6_BS);
+	assert_int_equal(set_flags, 2 | TF);
+	/* through the shared page it would take the injected exception back */
+	assert_int_equal(f.v->run->kvm_dirty_regs, 0);
 }
 
 static void kvm_that_refuses(void **state)
