@@ -3,13 +3,25 @@
  * A kernel that single-steps itself: with the trap flag set it calls `marked` eight times,
  * and prints how many #DB it had and what DR6 said in all of them ("db 41 dr6 4000"), and
  * DR7 and DR3, which it has written before. Who watches it from outside must not change a
- * digit. Loaded where it is linked, entered in 64-bit mode with that place mapped.
+ * digit. With -DPROMPT it prompts and waits instead. Loaded where it is linked, entered in 64-bit mode with that place mapped.
  */
 	.text
 	.globl _start, marked
 _start:
 	cli
 	lea stack_end(%rip), %rsp
+#ifdef PROMPT	/* says one thing, without an end of line, and waits for ever */
+	lea text_prompt(%rip), %rsi
+	mov $0x3f8, %dx
+1:	lodsb
+	test %al, %al
+	jz 2f
+	out %al, %dx
+	jmp 1b
+2:	pause
+	jmp 2b
+text_prompt:	.asciz "hello\r\nlogin: "
+#endif
 	lea db(%rip), %rax
 	lea idt+16(%rip), %rdi		/* gate 1 */
 	mov %ax, (%rdi)
