@@ -203,7 +203,8 @@ static bool all_dead(const struct vm *vm)
 static void interrupted(struct vcpu *v)
 {
 	v->run->immediate_exit = 0;
-	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) != v->control_seen) {
+	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
+	    v->control_seen) {
 		sources_follow(v);
 		breakpoints_follow(v);
 	}

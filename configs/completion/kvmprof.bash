@@ -52,7 +52,8 @@ _kvmprof_values()
 	# Numbers and names: nothing to offer, and no file either.
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
-	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
+	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"| \
+	"run --start-at"|"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --append"|"run --cmdline"| \
 	"run --stack-size") : ;;
 	*) return 1 ;;
 	esac
