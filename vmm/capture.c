@@ -272,7 +272,8 @@ static uint8_t look(struct vcpu *v, enum sample_reason reason)
 		mode = look_foreign(v, mode);
 		if (!mode)
 			return 0;
-	} else if (mode == SAMPLE_KERNEL && cpl != 3 && (reason == SAMPLE_TIMER || reason == SAMPLE_PMU)) {
+	} else if (mode == SAMPLE_KERNEL && cpl != 3 &&
+		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ATTACH_MAX_VCPUS 256u
+#define ATTACH_MAX_VCPUS 64u
 #define ATTACH_MAX_THREADS 4096u
 #define ATTACH_MAX_MAPPINGS 64u
 /* Smaller mappings are not guest RAM. */
