@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define WANTED (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
+#define TAG UINT64_C(0x31464f52504d564b) /* "KVMPROF1" */
 
 int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e)
 {
@@ -39,10 +40,19 @@ int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e)
 	return 0;
 }
 
+/* The last bytes of the room for registers: the registers proper end far before them. */
+static uint64_t *tag_of(struct kvm_run *run)
+{
+	_Static_assert(sizeof(run->s.regs) + sizeof(uint64_t) <= sizeof(run->s.padding),
+		       "no room for a tag");
+	return (uint64_t *)(void *)(run->s.padding + sizeof(run->s.padding) - sizeof(uint64_t));
+}
+
 bool regs_page_begin(struct kvm_run *run)
 {
-	if ((run->kvm_valid_regs & WANTED) == WANTED)
+	if ((run->kvm_valid_regs & WANTED) == WANTED && *tag_of(run) != TAG)
 		return false;
+	*tag_of(run) = TAG;
 	regs_page_mark(run);
 	__atomic_fetch_or(&run->kvm_valid_regs, (__u64)WANTED, __ATOMIC_RELEASE);
 	return true;
@@ -51,6 +61,7 @@ bool regs_page_begin(struct kvm_run *run)
 void regs_page_end(struct kvm_run *run)
 {
 	__atomic_fetch_and(&run->kvm_valid_regs, ~(__u64)WANTED, __ATOMIC_RELEASE);
+	*tag_of(run) = 0;
 }
 
 void regs_page_unmap(struct kvm_run *run)

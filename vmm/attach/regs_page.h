@@ -25,7 +25,9 @@
 int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e);
 /*
  * Ask for registers from now on. False: the VMM asks for them itself. Then the page is
- * its own, is always fresh, and nothing in it may be touched: neither mark nor end.
+ * its own, is always fresh, and nothing in it may be touched: neither mark nor end. What a
+ * kvmprof that was killed has left behind is known by a tag in bytes that nobody uses, and
+ * is taken over.
  */
 bool regs_page_begin(struct kvm_run *run);
 /* Stop asking, where regs_page_begin() began it. */
