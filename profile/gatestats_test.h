@@ -32,6 +32,9 @@ void gate_permute(const struct gate_design *d, const double *v, enum gate_locati
  */
 unsigned int gate_order_flags(const struct gate_design *d, const double *base, const double *head);
 
+/* Takes the straight line in the order of running, fitted within sides, out of both. d->ordered. */
+void gate_detrend(const struct gate_design *d, double *base, double *head);
+
 /* Linear between order statistics (type 7 of Hyndman and Fan). v is sorted; n >= 1. */
 double gate_quantile_sorted(const double *v, unsigned int n, double q);
 double gate_mean(const double *v, unsigned int n);
