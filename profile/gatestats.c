@@ -215,8 +215,8 @@ static void interval(const struct comparison *c, struct gate_result *out)
 		gate_interval_quantiles(c->d, c->base, c->head, relative, c->r.quantile,
 					c->r.confidence, &out->lo, &out->hi);
 	else
-		gate_interval_means(c->d, c->base, c->head, relative, c->r.confidence, GATE_I_T,
-				    &out->lo, &out->hi);
+		gate_interval_means(c->d, c->base, c->head, relative, c->r.confidence,
+				    GATE_I_SYMMETRIC, &out->lo, &out->hi);
 	out->lo *= scale;
 	out->hi *= scale;
 }
