@@ -138,7 +138,7 @@ static void insert_cut(struct search *s, size_t segment, const struct split *bes
 		(s->ncuts - segment - 1) * sizeof(*s->found));
 	s->cut[segment + 1] = best->at;
 	s->found[segment + 1] =
-		(struct gate_change){ .at = best->at, .p = p, .energy = best->energy };
+		(struct gate_change){ .at = best->at, .p = p, .energy = best->energy * s->step };
 	s->ncuts++;
 }
 
