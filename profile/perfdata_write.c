@@ -23,7 +23,7 @@
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
 	memset(w, 0, sizeof(*w));
-	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (w->fd < 0)
 		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
 	w->path = strdup(path);

@@ -56,9 +56,9 @@ struct perfdata_writer {
 	size_t nidx, idx_cap;
 	uint64_t max_ns;		  /* latest time written */
 	uint64_t round_ns, prev_round_ns; /* latest time at the end of the last two rounds */
-	bool rounds_off;
-	uint64_t late;		    /* records that came too late for the rounds */
-	uint64_t first_ns, last_ns; /* of the samples; 0 before the first */
+	bool rounds_off;		  /* set before the first record: no rounds at all */
+	uint64_t late;			  /* records that came too late for the rounds */
+	uint64_t first_ns, last_ns;	  /* of the samples; 0 before the first */
 	uint64_t samples;
 	struct perfdata_build_id *ids;
 	size_t nids;
@@ -68,6 +68,12 @@ struct perfdata_writer {
 
 /* Create path (it must not exist), mode 0644. */
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e);
+/*
+ * Another writer with all that w has, in a new file at path; both go on by themselves.
+ * perfdata_copy.c
+ */
+int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writer *w,
+			 const char *path, struct err *e);
 /* Closes the file and frees; what was written stays. Fine after a failed open. */
 void perfdata_writer_close(struct perfdata_writer *w);
 

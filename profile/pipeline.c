@@ -27,6 +27,8 @@ struct pipeline {
 	struct buf held; /* samples in order, each at a multiple of 8 */
 	pthread_t thread;
 	atomic_bool stop;
+	atomic_uint max_stack;
+	_Atomic(struct pipeline_job *) job;
 	struct pipeline_stats stats;
 	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
 	uint64_t last_ns;	/* time of the newest sample */
@@ -95,6 +97,18 @@ static void count_sample(struct pipeline *p, const struct sample *s)
 		p->last_ns = s->time_ns;
 }
 
+static void cut_stack(struct pipeline *p, struct stack *s)
+{
+	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
+
+	if (s->n <= max)
+		return;
+	s->n = (uint16_t)max;
+	if (s->n_kernel > max)
+		s->n_kernel = (uint16_t)max;
+	p->stats.depth_cut++;
+}
+
 static void write_marker(struct pipeline *p, const struct profile_marker *m)
 {
 	if (!p->err.code)
@@ -154,6 +168,7 @@ static void process(struct pipeline *p, const struct sample *s)
 		return;
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 	count_sample(p, s);
+	cut_stack(p, &p->stack);
 	if (p->stats.samples == p->opt.max_samples)
 		vm_end(p->vm, VM_END_SAMPLES);
 	if (!p->err.code)
@@ -255,6 +270,17 @@ static bool drain_one(struct pipeline *p)
 	return true;
 }
 
+static void do_job(struct pipeline *p)
+{
+	struct pipeline_job *job;
+
+	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
+		return;
+	job = atomic_exchange(&p->job, NULL);
+	guest_stats(p->guest, &p->stats.guest);
+	job->run(job, &p->stats);
+}
+
 static void *consumer(void *arg)
 {
 	struct pipeline *p = arg;
@@ -264,9 +290,10 @@ static void *consumer(void *arg)
 		bool last = atomic_load(&p->stop);
 
 		while (drain_one(p))
-			;
+			do_job(p);
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
+		do_job(p);
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
@@ -312,6 +339,8 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 		return err_set(e, ENOMEM, "out of memory");
 	p->vm = vm;
 	p->sink = sink;
+	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
+	atomic_init(&p->job, NULL);
 	if (own)
 		p->opt = *own;
 	buf_init(&p->held);
@@ -331,6 +360,16 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 	else
 		*out = p;
 	return ret;
+}
+
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames)
+{
+	atomic_store_explicit(&p->max_stack, frames ? frames : 1, memory_order_relaxed);
+}
+
+void pipeline_post(struct pipeline *p, struct pipeline_job *job)
+{
+	atomic_store(&p->job, job);
 }
 
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,

@@ -14,7 +14,7 @@
 bool run_has_markers(const struct run_options *o)
 {
 	return o->start_on || o->stop_on || o->start_at || o->stop_at || o->nmark_on ||
-	       o->nmark_at || o->delay_s > 0;
+	       o->nmark_at || o->delay_s > 0 || o->control;
 }
 
 bool run_begins_idle(const struct run_options *o)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options.h"
 
+#include "symbolizer/stack.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -44,6 +45,12 @@ static const char usage[] =
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
+	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
+	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
+	"      --ring-size SIZE    room for samples on their way from each vCPU, with K, M or G\n"
+	"                          (default 4M); with --overwrite: for all that are kept\n"
+	"      --overwrite         keep the newest samples: the oldest give way to them\n"
+	"      --control PATH      listen on this socket for `kvmprof ctl`; auto: see there\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output;\n"
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
@@ -131,6 +138,10 @@ enum {
 	OPT_MARK_AT,
 	OPT_NO_JITTER,
 	OPT_STACK,
+	OPT_MAX_STACK,
+	OPT_RING_SIZE,
+	OPT_OVERWRITE,
+	OPT_CONTROL,
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
 	OPT_DEBUGINFO,
@@ -160,6 +171,11 @@ static const struct option longopts[] = {
 	{ "freq", required_argument, NULL, 'F' },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
+	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
+	{ "cpu", required_argument, NULL, 'C' },
+	{ "ring-size", required_argument, NULL, OPT_RING_SIZE },
+	{ "overwrite", no_argument, NULL, OPT_OVERWRITE },
+	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
 	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
@@ -212,6 +228,36 @@ static int take_marker(struct run_options *o, int opt, const char *arg)
 		return add_mark(o->mark_on, &o->nmark_on, arg);
 	default: /* OPT_MARK_AT */
 		return add_mark(o->mark_at, &o->nmark_at, arg);
+	}
+}
+
+/* Options about what is kept of samples; -1 to go on. */
+static int take_kept(struct run_options *o, int opt, const char *arg)
+{
+	double v;
+
+	switch (opt) {
+	case OPT_MAX_STACK:
+		if (!parse_number(arg, 1, STACK_MAX_FRAMES, &v) || v != floor(v))
+			return wrong("--max-stack %s: expected 1 to 256 frames", arg);
+		o->max_stack = (uint32_t)v;
+		return -1;
+	case 'C':
+		o->vcpu_list = arg;
+		return -1;
+	case OPT_RING_SIZE:
+		if (!parse_size(arg, &o->ring_size) || o->ring_size < RUN_RING_MIN ||
+		    o->ring_size > RUN_RING_MAX)
+			return wrong("--ring-size %s: expected 256K to 4G, such as 16M", arg);
+		return -1;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return -1;
+	default: /* OPT_CONTROL */
+		if (!*arg)
+			return wrong("--control: expected a path%s", "");
+		o->control = arg;
+		return -1;
 	}
 }
 
@@ -276,6 +322,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_NO_JITTER:
 		o->jitter = false;
 		return -1;
+	case OPT_MAX_STACK:
+	case 'C':
+	case OPT_RING_SIZE:
+	case OPT_OVERWRITE:
+	case OPT_CONTROL:
+		return take_kept(o, opt, arg);
 	case OPT_SYMBOLS:
 		o->symbols = arg;
 		return -1;
@@ -313,6 +365,30 @@ static int take(struct run_options *o, int opt, const char *arg)
 	}
 }
 
+uint32_t run_options_vcpus(const struct run_options *o)
+{
+	uint32_t all = (1u << o->vcpus) - 1, mask = 0;
+	const char *s = o->vcpu_list;
+
+	while (s) {
+		unsigned long from, to;
+		char *end;
+
+		/* strtoul takes blanks and signs */
+		if (*s < '0' || *s > '9')
+			return 0;
+		from = to = strtoul(s, &end, 10);
+		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+			to = strtoul(end + 1, &end, 10);
+		if (from > to || to >= o->vcpus || (*end && *end != ','))
+			return 0;
+		for (; from <= to; from++)
+			mask |= 1u << from;
+		s = *end ? end + 1 : NULL;
+	}
+	return o->vcpu_list ? mask : all;
+}
+
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
@@ -331,7 +407,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	argv[0] = name;
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
-	while ((opt = getopt_long(argc, argv, ":m:F:o:qh", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":m:C:F:o:qh", longopts, NULL)) != -1) {
 		char letter[] = { '-', (char)optopt, '\0' };
 
 		/* Of bundled letters getopt tells which, of long options only where. */
@@ -345,6 +421,10 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	if (o->vcpu_list && run_options_vcpus(o) == 0)
+		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->overwrite && !o->ring_size)
+		o->ring_size = RUN_OVERWRITE_SIZE;
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");

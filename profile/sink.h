@@ -164,7 +164,27 @@ struct sink_ops {
 	 * full): a sink that can then publishes what it had written before.
 	 */
 	int (*end)(struct sink *s, const struct profile_totals *totals, struct err *e);
+	/*
+	 * After begin(): another sink that has been told all that this one was, of the same
+	 * form, for a profile at path. It may be told more; end() it, then destroy() it,
+	 * before this one's end() or destroy(). This one goes on as if nothing had been.
+	 */
+	int (*copy)(struct sink *s, const char *path, struct sink **out, struct err *e);
 	void (*destroy)(struct sink *s); /* NULL is fine */
 };
+
+/* The profile so far, complete, at path. On the thread that makes the calls above. */
+static inline int sink_snapshot(struct sink *s, const char *path,
+				const struct profile_totals *totals, struct err *e)
+{
+	struct sink *copy = NULL;
+	int ret = s->ops->copy(s, path, &copy, e);
+
+	if (ret)
+		return ret;
+	ret = copy->ops->end(copy, totals, e);
+	copy->ops->destroy(copy);
+	return ret;
+}
 
 #endif

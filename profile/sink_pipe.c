@@ -172,6 +172,8 @@ FORWARD(marker, (struct sink * s, const struct profile_marker *m, struct err *e)
 FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
 	count, time_ns, e)
 
+FORWARD(copy, (struct sink * s, const char *path, struct sink **out, struct err *e), path, out, e)
+
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
 	struct sink_pipe *p = self(s);
@@ -214,6 +216,7 @@ static const struct sink_ops pipe_ops = {
 	.marker = op_marker,
 	.lost = op_lost,
 	.end = op_end,
+	.copy = op_copy,
 	.destroy = op_destroy,
 };
 

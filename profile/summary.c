@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary.h"
 
+#include "base/clock.h"
 #include "profile/summary_guest.h"
 
 #include <inttypes.h>
@@ -58,6 +59,9 @@ static double run_seconds(const struct summary *s)
 {
 	uint64_t first = vm_first_entry_ns(s->vm), end = vm_result(s->vm)->end_ns;
 
+	/* A snapshot of a run that goes on. */
+	if (!end)
+		end = clock_mono_ns();
 	return first && end > first ? (double)(end - first) / 1e9 : 0;
 }
 
@@ -128,6 +132,11 @@ void summary_print(const struct summary *s, FILE *out)
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their time added to the sample before\n",
 		p->dropped, t.v.overruns);
+	if (s->overwritten)
+		fprintf(out,
+			"kvmprof: %" PRIu64
+			" samples gave way to newer ones (--overwrite); the profile has the rest\n",
+			s->overwritten);
 	print_stacks(s, &t, out);
 	summary_guest_print(&p->guest, out);
 	fprintf(out,
@@ -237,6 +246,9 @@ void summary_json(const struct summary *s, struct buf *b)
 		   run_seconds(s));
 	json_u64(b, "samples", p->samples);
 	json_u64(b, "lost", p->dropped);
+	json_u64(b, "overwritten", s->overwritten);
+	json_u64(b, "max_stack_cut", p->depth_cut);
+	run_control_json(s->control, b);
 	json_u64(b, "overruns", t.v.overruns);
 	json_u64(b, "offline_periods", t.v.offline);
 	json_u64(b, "unsymbolized", p->unsymbolized);

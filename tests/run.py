@@ -55,6 +55,7 @@ E2E = [
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
     ("annotate.py", []),
+    ("top_live.py", []),
     ("kaslr_boot.py", []),
     ("markers_linux.py", ["tiny"]),
     ("markers_linux.py", ["kaslr"]),

@@ -31,6 +31,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_INTERRUPTED] = "interrupted",
 		[VM_END_MARKER] = "stop marker reached",
 		[VM_END_SAMPLES] = "number of samples reached",
+		[VM_END_ASKED] = "ended through the control socket",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
 		[VM_END_ERROR] = "error",
 	};
