@@ -300,12 +300,38 @@ static void wrong_usage(void **state)
 	assert_true(said("needs a bzImage as IMAGE"));
 }
 
+static void when_to_collect(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--delay", "0.5", "--samples", "1000", "--duration", "2"), -1);
+	assert_true(o.delay_s > 0.49 && o.delay_s < 0.51);
+	assert_int_equal(o.max_samples, 1000);
+	assert_int_equal(PARSE("--start-on", "a", "--stop-on=b", "--start-at", "c", "--stop-at=d"),
+			 -1);
+	assert_true(o.start_on && o.stop_on && o.start_at && o.stop_at);
+	assert_int_equal(PARSE("--mark", "a", "--mark-at", "x", "--mark", "b=c", "--mark-at=y"),
+			 -1);
+	assert_int_equal(o.nmark_on, 2);
+	assert_int_equal(o.nmark_at, 2);
+	assert_int_equal(PARSE("image"), -1);
+	assert_true(!o.start_on && !o.nmark_on && !o.nmark_at && !o.max_samples);
+	assert_int_equal(PARSE("--samples", "0"), 2);
+	assert_int_equal(PARSE("--samples", "1.5"), 2);
+	assert_int_equal(PARSE("--samples", "many"), 2);
+	assert_int_equal(PARSE("--delay", "-1"), 2);
+	assert_int_equal(PARSE("--delay", "nan"), 2);
+	assert_int_equal(PARSE("--start-on"), 2);
+	assert_true(said("needs a value"));
+}
+
 /* Each option that getopt knows stands in the help text and the other way round. */
 static void help(void **state)
 {
 	static const char *const options[] = {
 		"--boot",	"-m, --mem",	 "--vcpus",	  "--initrd",
 		"--append",	"--cmdline",	 "--no-tune",	  "--duration",
+		"--delay",	"--samples",	 "--start-on",	  "--stop-on",
+		"--start-at",	"--stop-at",	 "--mark",	  "--mark-at",
 		"-F, --freq",	"--no-jitter",	 "--stack-size",  "--symbols",
 		"-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
 		"--json",	"-q, --quiet",	 "-h, --help",
@@ -324,8 +350,8 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults), TEST(events),	  TEST(defaults),    TEST(every_option),
-		TEST(sizes),	TEST(bad_values), TEST(wrong_usage), TEST(help),
+		TEST(defaults),	  TEST(events),	     TEST(every_option),    TEST(sizes),
+		TEST(bad_values), TEST(wrong_usage), TEST(when_to_collect), TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
