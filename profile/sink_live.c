@@ -38,6 +38,7 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 {
 	const struct stack *st = s->stack;
 	uint32_t frame[LIVE_MAX_DEPTH];
+	const char *dso;
 	struct live_stack like = {
 		.pid = s->pid,
 		.tid = s->tid,
@@ -54,7 +55,8 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 		frame[i] = live_names_func(&l->names, s->pid, i < st->n_kernel, addr);
 	}
 	live_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
-	if (st->n_kernel && !s->event)
+	/* A bare-metal kernel's own program has its names in the kernel's image, too. */
+	if (!s->event && (st->n_kernel || live_names_kernel_symbol(&l->names, st->ip[0], &dso)))
 		live_stacks_hit(&l->stacks, st->ip[0], s->period);
 }
 

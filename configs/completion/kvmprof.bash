@@ -43,18 +43,20 @@ _kvmprof_values()
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;
-	"report --order"|"diff --order") echo children self ;;
+	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot") echo vmlinux bzimage ;;
 	"run --control") echo auto ;;
+	# Without those that have a colon, at which bash ends a word.
+	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
-	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size"|"run -C"|"run --ring-size"|"ctl --pid") : ;;
+	"run --vcpus"|"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
+	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"|"ctl --pid") : ;;
 	*) return 1 ;;
 	esac
 }
