@@ -8,19 +8,25 @@
 #include "profile/cmd_common.h"
 #include "profile/run.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
-	"Usage: kvmprof attach [OPTIONS] PID\n"
+	"Usage: kvmprof attach [OPTIONS] PID|DOMAIN\n"
 	"\n"
 	"Profile the guest of a VMM that runs (QEMU or any other that uses KVM): its vCPU\n"
 	"threads are held for some microseconds each, nothing is installed or written, and the\n"
 	"guest runs on afterwards as if nothing had been. Names come from the guest's memory.\n"
+	"A DOMAIN of libvirt is given by name, UUID or id; the profile ends when it is paused,\n"
+	"migrated or ended. A number is a PID where that process has vCPUs, else a domain's id.\n"
+	"\n"
+	"  -c, --connect URI       libvirt's, as for virsh; a number is a domain's id then\n"
+	"      --pid PID           attach to this process\n"
+	"      --domain DOMAIN     attach to this domain\n"
+	"      --monitor           find the domain's process by asking its QEMU: libvirt notes\n"
+	"                          that (the domain is tainted)\n"
 	"\n"
 	"      --image FILE        the guest's kernel: needed where it is no Linux\n"
 	"      --symbols FILE      names from a vmlinux or System.map in place of those in memory\n"
@@ -46,11 +52,15 @@ static const char usage[] =
 	"      --json              the summary as JSON on stdout\n"
 	"  -h, --help              this text\n";
 
-enum { OPT_IMAGE = 256, OPT_COMMON };
+enum { OPT_IMAGE = 256, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR };
 
 /* Those of OPT_COMMON mean what they mean to `run`. */
 static const struct option longopts[] = {
 	{ "image", required_argument, NULL, OPT_IMAGE },
+	{ "connect", required_argument, NULL, 'c' },
+	{ "pid", required_argument, NULL, OPT_PID },
+	{ "domain", required_argument, NULL, OPT_DOMAIN },
+	{ "monitor", no_argument, NULL, OPT_MONITOR },
 	{ "symbols", required_argument, NULL, OPT_COMMON },
 	{ "guest-root", required_argument, NULL, OPT_COMMON },
 	{ "debuginfo", required_argument, NULL, OPT_COMMON },
@@ -74,15 +84,34 @@ static const struct option longopts[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+static int take_what(struct attach_request *a, enum attach_way way, char **argv)
+{
+	if (a->what)
+		return cmd_wrong_usage(argv, "one machine at a time, not also", optarg);
+	a->way = way;
+	a->what = optarg;
+	return -1;
+}
+
 /* -1 to go on, else the exit status. */
-static int take(struct run_options *o, int c, int index, char **argv)
+static int take(struct run_options *o, struct attach_request *a, int c, int index, char **argv)
 {
 	switch (c) {
 	case OPT_IMAGE:
 		o->image = optarg;
 		return -1;
+	case OPT_PID:
+		return take_what(a, ATTACH_PID, argv);
+	case OPT_DOMAIN:
+		return take_what(a, ATTACH_DOMAIN, argv);
+	case OPT_MONITOR:
+		a->monitor = true;
+		return -1;
 	case OPT_COMMON:
 		return run_options_set(o, longopts[index].name, optarg);
+	case 'c':
+		a->uri = optarg;
+		return -1;
 	case 'F':
 		return run_options_set(o, "freq", optarg);
 	case 'C':
@@ -97,20 +126,7 @@ static int take(struct run_options *o, int c, int index, char **argv)
 	}
 }
 
-static bool parse_pid(const char *s, pid_t *out)
-{
-	char *end;
-	long v;
-
-	errno = 0;
-	v = strtol(s, &end, 10);
-	if (errno || end == s || *end || v < 1 || v > INT_MAX)
-		return false;
-	*out = (pid_t)v;
-	return true;
-}
-
-static int parse(struct run_options *o, int argc, char **argv)
+static int parse(struct run_options *o, struct attach_request *a, int argc, char **argv)
 {
 	int c, index = 0, status;
 
@@ -121,20 +137,26 @@ static int parse(struct run_options *o, int argc, char **argv)
 	o->tune = false;
 	optind = 1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":F:C:o:h", longopts, &index)) != -1) {
-		status = take(o, c, index, argv);
+	while ((c = getopt_long(argc, argv, ":F:C:o:c:h", longopts, &index)) != -1) {
+		status = take(o, a, c, index, argv);
 		if (status >= 0)
 			return status;
 	}
-	if (optind == argc) {
-		fputs("kvmprof attach: which process? Give its PID (try kvmprof attach --help)\n",
+	if (optind == argc && !a->what) {
+		fputs("kvmprof attach: which machine? Give a PID or a libvirt domain (try kvmprof "
+		      "attach --help)\n",
 		      stderr);
 		return 2;
 	}
-	if (!parse_pid(argv[optind], &o->attach))
-		return cmd_wrong_usage(argv, "expected the PID of a VMM, not", argv[optind]);
-	if (optind + 1 < argc)
-		return cmd_wrong_usage(argv, "unexpected argument", argv[optind + 1]);
+	if (!a->what)
+		a->what = argv[optind++];
+	if (optind < argc)
+		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
+	if (!*a->what)
+		return cmd_wrong_usage(argv, "expected a PID or a domain, not", a->what);
+	if (a->way == ATTACH_PID && (a->uri || a->monitor))
+		return cmd_wrong_usage(argv, "--connect and --monitor don't go with --pid",
+				       a->what);
 	if (o->symbols && !o->image && strcmp(o->symbols, "live"))
 		return cmd_wrong_usage(argv,
 				       "--image is needed, too, to check these names:", o->symbols);
@@ -144,17 +166,26 @@ static int parse(struct run_options *o, int argc, char **argv)
 int cmd_attach(int argc, char **argv)
 {
 	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
-	char name[32];
+	struct attach_request request = { .way = ATTACH_GUESS };
+	char name[LIBVIRT_NAME_MAX + 32];
+	struct err e = { 0 };
 	int status;
 
 	if (!r) {
 		fputs("kvmprof: out of memory\n", stderr);
 		return 1;
 	}
-	status = parse(&r->opt, argc, argv);
+	status = parse(&r->opt, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);
+	if (attach_find(&request, &r->opt.attach, &r->domain, &e) < 0) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		return 1;
+	}
+	if (r->domain)
+		snprintf(name, sizeof(name), "(domain %s)", r->domain->domain.name);
+	else
+		snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);
 	r->opt.attach_name = name;
 	return run_main(r, argc, argv);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cmd_list: `kvmprof list`: the events that this host offers, and why not the others.
+ * cmd_list: `kvmprof list`: the events that this host offers, and why not the others; or
+ * libvirt's domains.
  */
 #include "profile/cmd.h"
 
 #include "base/buf.h"
+#include "profile/cmd_common.h"
+#include "profile/cmd_list_domains.h"
 #include "profile/events.h"
 #include "profile/summary_guest.h"
 #include "profile/tracefs.h"
@@ -19,8 +22,11 @@ static const char usage[] =
 	"Usage: kvmprof list [OPTIONS]\n"
 	"\n"
 	"List the events of kvmprof run --event: those that this host has, and why not the\n"
-	"others. Each one is tried out.\n"
+	"others. Each one is tried out. With --domains: the domains of libvirt, with what\n"
+	"kvmprof attach needs to know, and whether it can.\n"
 	"\n"
+	"      --domains          list the domains of this machine's libvirt\n"
+	"  -c, --connect URI      libvirt's, as for virsh; with --domains\n"
 	"      --json             one JSON object, for scripts\n"
 	"  -h, --help             this text\n";
 
@@ -211,6 +217,8 @@ static int print_json(const struct list *l)
 int cmd_list(int argc, char **argv)
 {
 	static const struct option longopts[] = {
+		{ "domains", no_argument, NULL, 'd' },
+		{ "connect", required_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -218,28 +226,36 @@ int cmd_list(int argc, char **argv)
 	static struct list l;
 	struct kvm_host host = { .fd = -1 };
 	struct err ignored = { 0 };
-	bool json = false;
+	const char *uri = NULL;
+	bool json = false, domains = false;
 	int opt, status = 0;
 
 	optind = 1;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
+	while ((opt = getopt_long(argc, argv, ":c:h", longopts, NULL)) != -1) {
+		switch (opt) {
+		case 'h':
 			fputs(usage, stdout);
 			return 0;
+		case 'd':
+			domains = true;
+			break;
+		case 'c':
+			uri = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		default:
+			return cmd_wrong_option(argv, opt);
 		}
-		if (opt != 'j') {
-			fprintf(stderr,
-				"kvmprof list: unknown option '%s' (try kvmprof list --help)\n",
-				argv[optind - 1]);
-			return 2;
-		}
-		json = true;
 	}
-	if (optind < argc) {
-		fprintf(stderr, "kvmprof list: unexpected argument '%s'\n", argv[optind]);
-		return 2;
-	}
+	if (optind < argc)
+		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
+	if (uri && !domains)
+		return cmd_wrong_usage(argv, "only --domains asks libvirt at", uri);
+	if (domains)
+		return list_domains(uri, json);
 	if (kvm_host_open(&host, &ignored) < 0)
 		host.fd = -1;
 	fill(&l, &host);

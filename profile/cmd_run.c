@@ -328,6 +328,7 @@ static void run_deinit(struct run *r)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
 	vm_destroy(r->vm);
+	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);

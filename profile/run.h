@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "profile/attach_domain.h"
 #include "profile/console.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
@@ -32,6 +33,7 @@ struct run {
 	struct console console;
 	struct run_markers markers;
 	struct vm *vm;
+	struct attach_domain *domain; /* attached to: libvirt's; NULL: none */
 	struct pipeline *pipeline;
 	bool pipeline_done;
 	struct profile_info info;

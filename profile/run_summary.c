@@ -45,6 +45,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.stats = stats,
 		.markers = &r->markers,
 		.control = r->control,
+		.domain = r->domain,
 		.overwritten = r->ring ? sink_ring_overwritten(r->ring) : 0,
 		.crash = &r->crash,
 		.tuned = r->tuned.data ? (const char *)r->tuned.data : "",

@@ -39,13 +39,14 @@ static void forward_input(struct run *r, struct pollfd *stdin_poll)
 
 void run_wait(struct run *r)
 {
-	struct pollfd fds[4] = {
+	struct pollfd fds[5] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
 		/* Only a person's keyboard: a script's stdin is not ours to eat. */
 		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
 		  .events = POLLIN },
 		{ .fd = r->markers.wake_fd, .events = POLLIN },
+		{ .fd = r->domain ? libvirt_watch_fd(r->domain->watch) : -1, .events = POLLIN },
 	};
 
 	for (;;) {
@@ -54,13 +55,21 @@ void run_wait(struct run *r)
 
 		if (now >= deadline)
 			return;
-		poll(fds, 4,
+		poll(fds, 5,
 		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
 			     ? (int)((deadline - now) / 1000000) + 1
 			     : CONSOLE_FLUSH_MS);
 		console_flush(&r->console);
-		if (fds[0].revents)
+		if (fds[4].revents & POLLIN) {
+			vm_end(r->vm, VM_END_STOPPED);
+			attach_domain_wait(r->domain, r->signal_fd);
 			return;
+		}
+		if (fds[0].revents) {
+			if (r->domain && vm_result(r->vm)->reason == VM_END_GONE)
+				attach_domain_wait(r->domain, r->signal_fd);
+			return;
+		}
 		if (fds[1].revents & POLLIN) {
 			vm_end(r->vm, VM_END_INTERRUPTED);
 			return;

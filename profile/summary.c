@@ -114,6 +114,18 @@ static void print_stacks(const struct summary *s, const struct totals *t, FILE *
 			p->unsymbolized);
 }
 
+/* libvirt knows better than that the process is gone. */
+static const char *end_name(const struct summary *s)
+{
+	enum vm_end_reason reason = vm_result(s->vm)->reason;
+	struct libvirt_end end;
+
+	if (s->domain && (reason == VM_END_GONE || reason == VM_END_STOPPED) &&
+	    libvirt_watch_end(s->domain->watch, &end))
+		return end.text;
+	return vm_end_name(reason);
+}
+
 void summary_print(const struct summary *s, FILE *out)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -122,8 +134,7 @@ void summary_print(const struct summary *s, FILE *out)
 	char rate[64];
 
 	add_up(s, &t);
-	fprintf(out, "kvmprof: %s after %.2f s\n", vm_end_name(vm_result(s->vm)->reason),
-		run_seconds(s));
+	fprintf(out, "kvmprof: %s after %.2f s\n", end_name(s), run_seconds(s));
 	summary_events_head(&s->opt->events, s->opt->freq_hz, rate, sizeof(rate));
 	fprintf(out,
 		"kvmprof: %" PRIu64 " samples%s%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
@@ -133,6 +144,7 @@ void summary_print(const struct summary *s, FILE *out)
 		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
 	if (s->opt->attach)
 		summary_attach_print(s->vm, out);
+	attach_domain_print(s->domain, out);
 	summary_events_print(&s->opt->events, p, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
@@ -251,7 +263,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	buf_printf(b, "{\"version\":\"%s\",\"image\":", KVMPROF_VERSION);
 	summary_json_string(b, s->target->name);
 	buf_printf(b, ",\"end\":");
-	summary_json_string(b, vm_end_name(vm_result(s->vm)->reason));
+	summary_json_string(b, end_name(s));
 	buf_printf(b, ",\"vcpus\":%u,\"freq_hz\":%g,\"jitter\":%s,\"run_seconds\":%.6f",
 		   vm_vcpus(s->vm), s->opt->freq_hz, s->opt->jitter ? "true" : "false",
 		   run_seconds(s));
@@ -271,6 +283,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	summary_devices_json(s->vm, b);
 	if (s->opt->attach)
 		summary_attach_json(s->vm, b);
+	attach_domain_json(s->domain, b);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);

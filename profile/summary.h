@@ -6,6 +6,7 @@
 #define KVMPROF_PROFILE_SUMMARY_H
 
 #include "base/buf.h"
+#include "profile/attach_domain.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_markers.h"
@@ -21,13 +22,14 @@ struct summary {
 	struct vm *vm;
 	const struct pipeline_stats *stats;
 	struct run_markers *markers;
-	struct run_control *control; /* NULL: none */
-	uint64_t overwritten;	     /* samples that gave way to newer ones */
-	const struct stack *crash;   /* n = 0: none */
-	const char *tuned;	     /* words added to the command line, "" none */
-	uint64_t startup_ns;	     /* main() to the first guest instruction, less image loading */
-	uint64_t load_ns;	     /* reading, unpacking and parsing the image and symbols */
-	uint64_t rss_extra;	     /* bytes resident beyond guest RAM at the end */
+	struct run_control *control;	    /* NULL: none */
+	const struct attach_domain *domain; /* NULL: none */
+	uint64_t overwritten;		    /* samples that gave way to newer ones */
+	const struct stack *crash;	    /* n = 0: none */
+	const char *tuned;		    /* words added to the command line, "" none */
+	uint64_t startup_ns; /* main() to the first guest instruction, less image loading */
+	uint64_t load_ns;    /* reading, unpacking and parsing the image and symbols */
+	uint64_t rss_extra;  /* bytes resident beyond guest RAM at the end */
 };
 
 /* Facts about the end, losses, costs and host, a line each. */

@@ -32,6 +32,12 @@ _kvmprof_options()
 	done
 }
 
+# Those of libvirt whose names are one word.
+_kvmprof_domains()
+{
+	"$1" list --domains --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4
+}
+
 # Words that the option $3 of the command $2 takes; fails where a file may stand.
 _kvmprof_values()
 {
@@ -51,6 +57,7 @@ _kvmprof_values()
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
+	"attach --domain") _kvmprof_domains "$1" ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
@@ -58,7 +65,7 @@ _kvmprof_values()
 	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
 	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
 	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
-	"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
 	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
 	*) return 1 ;;
 	esac
@@ -119,6 +126,10 @@ _kvmprof()
 	fi
 	[[ $command == check ]] && return
 	if [[ $command == ctl ]] && words=$(_kvmprof_ctl_words "$program" "$prev" "${COMP_WORDS[@]:2:COMP_CWORD-2}"); then
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
+		return
+	fi
+	if [[ $command == attach && $prev != -* ]] && words=$(_kvmprof_domains "$program") && [[ $words ]]; then
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		return
 	fi
