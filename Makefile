@@ -15,7 +15,7 @@ OPT ?= -O2 -g
 # The last is for clang: KVM's headers are used with such structures, as gcc allows.
 WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -Werror \
 	-Wno-gnu-variable-sized-type-not-at-end
-CPPFLAGS_ALL := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
+CPPFLAGS_ALL := -I. -I$(BUILD)/gen -I/usr/include/libxml2 -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
 LIBS := -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -192,7 +192,7 @@ install: $(BUILD)/kvmprof
 compile_commands.json: Makefile
 	@{ sep='['; for f in $(filter %.c,$(C_FILES)); do \
 		printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" "$(CURDIR)" \
-			"$$f" "$(CC) -I. -I$(GEN) -D_GNU_SOURCE -DKVMPROF_VERSION=__FILE__ -std=gnu11 $(WARN)" "$$f"; \
+			"$$f" "$(CC) -I. -I$(GEN) -I/usr/include/libxml2 -D_GNU_SOURCE -DKVMPROF_VERSION=__FILE__ -std=gnu11 $(WARN)" "$$f"; \
 		sep=','; done; printf '\n]\n'; } > $@
 
 ## make clean        remove build/

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "profile/run.h"
+#include "profile/run_definition.h"
 #include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
@@ -374,6 +375,28 @@ int run_main(struct run *r, int argc, char **argv)
 	return status;
 }
 
+/* -1 to go on, else the exit status. */
+static int take_definition(struct run *r)
+{
+	const struct domain_xml *d = &r->definition;
+	struct err e = { 0 };
+	struct buf left;
+
+	if (run_definition_apply(&r->definition, &r->opt, &e) < 0) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		return 1;
+	}
+	if (d->nleft) {
+		buf_init(&left);
+		run_definition_left(d, "kvmprof:   ", 96, &left);
+		fprintf(stderr, "kvmprof: of domain %s this machine does not have:\n%s",
+			d->name ? d->name : r->opt.domain,
+			left.failed ? "" : (const char *)left.data);
+		buf_deinit(&left);
+	}
+	return run_options_check_machine(&r->opt);
+}
+
 int cmd_run(int argc, char **argv)
 {
 	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
@@ -384,5 +407,10 @@ int cmd_run(int argc, char **argv)
 		return 1;
 	}
 	status = run_options_parse(&r->opt, argc, argv);
-	return status >= 0 ? status : run_main(r, argc, argv);
+	if (status < 0 && r->opt.domain)
+		status = take_definition(r);
+	if (status < 0)
+		status = run_main(r, argc, argv);
+	domain_xml_deinit(&r->definition);
+	return status;
 }

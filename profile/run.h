@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "profile/attach_domain.h"
 #include "profile/console.h"
+#include "profile/domain_xml.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_markers.h"
@@ -21,6 +22,7 @@
 /* All zero is "nothing yet". */
 struct run {
 	struct run_options opt;
+	struct domain_xml definition; /* --domain; the options point into it */
 	uint64_t start_ns, load_ns;
 	struct target target;
 	struct file_map initrd;

@@ -27,6 +27,10 @@ static const char usage[] =
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n"
+	"      --domain DOMAIN     kernel, RAM disk, command line, memory and vCPUs of a libvirt\n"
+	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
+	"                          and what can't be honoured is listed\n"
+	"      --connect URI       where libvirt is, as for virsh\n"
 	"\n"
 	"When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
@@ -134,6 +138,8 @@ enum {
 	OPT_APPEND,
 	OPT_CMDLINE,
 	OPT_NO_TUNE,
+	OPT_DOMAIN,
+	OPT_CONNECT,
 	OPT_DURATION,
 	OPT_DELAY,
 	OPT_SAMPLES,
@@ -167,6 +173,8 @@ static const struct option longopts[] = {
 	{ "append", required_argument, NULL, OPT_APPEND },
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
+	{ "domain", required_argument, NULL, OPT_DOMAIN },
+	{ "connect", required_argument, NULL, OPT_CONNECT },
 	{ "duration", required_argument, NULL, OPT_DURATION },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "samples", required_argument, NULL, OPT_SAMPLES },
@@ -280,9 +288,10 @@ static int take(struct run_options *o, int opt, const char *arg)
 
 	switch (opt) {
 	case 'm':
-		if (!parse_size(arg, &o->mem_size) || o->mem_size < 16 << 20)
+		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)
 			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
 				     arg);
+		o->mem_given = true;
 		return -1;
 	case OPT_BOOT:
 		if (!strcmp(arg, "bzimage"))
@@ -296,6 +305,7 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
 			return wrong("--vcpus %s: expected a whole number from 1 to 8", arg);
 		o->vcpus = (unsigned int)v;
+		o->vcpus_given = true;
 		return -1;
 	case OPT_DURATION:
 		if (!parse_number(arg, 0.001, 1e7, &o->duration_s))
@@ -345,6 +355,14 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_NO_TUNE:
 		o->tune = false;
+		return -1;
+	case OPT_DOMAIN:
+		if (!*arg)
+			return wrong("--domain: expected a name or a file%s", "");
+		o->domain = arg;
+		return -1;
+	case OPT_CONNECT:
+		o->connect = arg;
 		return -1;
 	case OPT_NO_JITTER:
 		o->jitter = false;
@@ -468,6 +486,16 @@ int run_options_check(struct run_options *o)
 	return -1;
 }
 
+int run_options_check_machine(const struct run_options *o)
+{
+	if (o->vcpu_list && run_options_vcpus(o) == 0)
+		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
+		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
+			     "bzImage as IMAGE");
+	return -1;
+}
+
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
@@ -491,10 +519,8 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
-	if (o->vcpu_list && run_options_vcpus(o) == 0)
-		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
-	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
-		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
-			     "bzImage as IMAGE");
-	return run_options_check(o);
+	if (o->connect && !o->domain)
+		return wrong("--connect %s: only --domain asks libvirt", o->connect);
+	ret = o->domain ? -1 : run_options_check_machine(o);
+	return ret >= 0 ? ret : run_options_check(o);
 }

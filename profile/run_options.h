@@ -19,6 +19,8 @@ struct run_options {
 	const char *command;	 /* "run", for messages */
 	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
 	const char *attach_name; /* what its guest is called in messages */
+	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
+	const char *connect;	 /* libvirt's URI; NULL: as virsh */
 	const char *image;	 /* NULL: the embedded demo */
 	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
@@ -42,6 +44,7 @@ struct run_options {
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
+	bool mem_given, vcpus_given;
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
@@ -63,6 +66,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 }
 
 #define RUN_STACK_MAX 16384u
+#define RUN_MEM_MIN (16ull << 20)
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)
@@ -80,6 +84,8 @@ void run_options_default(struct run_options *o);
 /* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
 int run_options_set(struct run_options *o, const char *name, const char *arg);
 int run_options_check(struct run_options *o);
+/* The same for what depends on the machine, once it is known: run_options_parse() leaves it out with domain. */
+int run_options_check_machine(const struct run_options *o);
 
 /* A bit for each vCPU that gives samples; 0: the list is not one of this guest's vCPUs. */
 uint64_t run_options_vcpus(const struct run_options *o);

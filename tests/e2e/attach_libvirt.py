@@ -40,7 +40,8 @@ def start(name, seconds, until="demo: start"):
     ident = str(uuid.uuid4())
     put("domain.xml", libvirt_host.domain_xml(name, DEMO, "seconds=%d" % seconds, console(name),
                                               uuid=ident))
-    for argv in (("define", "domain.xml"), ("start", name)):
+    # virsh start takes seconds after the guest's first instruction; resume does not.
+    for argv in (("define", "domain.xml"), ("start", name, "--paused"), ("resume", name)):
         p = virsh(*argv)
         check(p.status == 0, "virsh %s: %s" % (argv, p.err.strip()))
     wait_for(name, until, 120)
@@ -209,6 +210,20 @@ def wrong():
     check(p.status == 1 and "run kvmprof there" in p.err, "list: %s" % p.err)
 
 
+def definitions():
+    """kvmprof's own machine from a definition."""
+    extra = "<interface type='user'/><disk type='file'><source file='/none.img'/>" \
+            "<target dev='vda' bus='virtio'/></disk>"
+    put("own.xml", libvirt_host.domain_xml("own", DEMO, "seconds=1", console("own"), extra=extra))
+    check(virsh("define", "own.xml").status == 0, "define own.xml")
+    for argv in (["--domain", "own.xml"], ["--domain", "own", "--connect", "qemu:///system"]):
+        p = e2e.kvmprof("run", "-o", "own.data", *argv)
+        check(p.status == 0 and "seconds 1" in p.out, "run %s: status %d: %s" % (argv, p.status, p.err))
+        for part in ("disk vda (file /none.img)", "interface (user)", "cpu (host-passthrough)"):
+            check(part in p.err, "run %s: %s is not listed:\n%s" % (argv, part, p.err))
+    check(virsh("undefine", "own").status == 0, "undefine")
+
+
 def lost_daemon(host):
     """libvirtd restarts now and then; the machine and the profile go on."""
     a = Attach("daemon.data", "--freq", 500, NAME)
@@ -226,6 +241,7 @@ with libvirt_host.Host() as host:
     by_name_uuid_and_id(ident)
     listed(ident)
     wrong()
+    definitions()
     lost_daemon(host)
     ends()
     check("FAULT" not in read(console(NAME)).upper(), "the guest faulted")
