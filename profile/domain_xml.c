@@ -74,7 +74,7 @@ static char *text_below(const xmlNode *first)
 	buf_init(&b);
 	for (; first; first = first->next)
 		if ((first->type == XML_TEXT_NODE || first->type == XML_CDATA_SECTION_NODE) &&
-		    first->content)
+		    first->content && *first->content)
 			buf_add(&b, first->content, strlen((const char *)first->content));
 	while (b.len && isspace(b.data[b.len - 1]))
 		b.len--;

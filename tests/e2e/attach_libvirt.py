@@ -178,14 +178,18 @@ def ends():
             attach_briefly("name after resume", NAME)
     refused("does not run (shut off)", NAME)
 
-    # A guest that ends by itself.
-    start("ends-itself", 4)
-    a = Attach("itself.data", "ends-itself")
-    wait_for("ends-itself", "truth-end", 120)
-    virsh("shutdown", "ends-itself")    # the demo has no ACPI: nothing happens by that
-    virsh("destroy", "ends-itself")
-    status, err = a.end()
-    check(status == 0, "the end: status %d: %s" % (status, err))
+    # A guest that ends by itself, and a VMM that is killed.
+    for event, text, seconds in (("shutdown", "the domain was shut down", 4),
+                                 ("failed", "the domain's VMM has failed", 600)):
+        start("other", seconds)
+        a = Attach(event + ".data", "other")
+        time.sleep(2)
+        if event == "failed":
+            os.kill(int(read("/run/libvirt/qemu/other.pid")), signal.SIGKILL)
+        status, err = a.end()
+        check(status == 0 and text in err, "%s: status %d: %s" % (event, status, err))
+        check(status or e2e.summary(event + ".data")["domain"]["event"] == event, "event " + event)
+        virsh("destroy", "other")
 
 
 def refused(text, *argv, status=1):

@@ -53,6 +53,7 @@ files = {
     "deep": domain("<a>" * 300 + "</a>" * 300),
     "many": domain("<devices>" + "<disk type='file'/>" * 600 + "</devices>"),
     "long": domain("<os><cmdline>%s</cmdline></os>" % ("x " * 40000)),
+    "cdata-empty": domain("<name><![CDATA[]]></name><os><cmdline><![CDATA[]]> x</cmdline></os>"),
     "nul": domain("<name>a\0b</name>"),
 }
 os.makedirs(OUT, exist_ok=True)
