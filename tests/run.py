@@ -34,6 +34,7 @@ E2E = [
     ("source_lines.py", []),
     ("debug_files.py", []),
     ("flamegraph.py", []),
+    ("events.py", []),
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),

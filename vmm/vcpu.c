@@ -227,6 +227,7 @@ static void run_loop(struct vcpu *v)
 			unsigned int kind = v->run->exit_reason;
 
 			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
+			sources_exit(v);
 			handle_exit(v);
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
@@ -259,6 +260,7 @@ void *vcpu_main(void *arg)
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	run_loop(v);
+	sources_exit_last(v);
 	sources_stop(v);
 	atomic_store(&v->tid, 0);
 	return NULL;
