@@ -386,9 +386,9 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults),	    TEST(events), TEST(when_to_collect),
-		TEST(every_option), TEST(sizes),  TEST(bad_values),
-		TEST(wrong_usage),  TEST(help),	  TEST(what_is_kept),
+		TEST(defaults),	   TEST(events),	  TEST(every_option),
+		TEST(sizes),	   TEST(bad_values),	  TEST(what_is_kept),
+		TEST(wrong_usage), TEST(when_to_collect), TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
