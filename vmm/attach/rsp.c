@@ -241,7 +241,7 @@ int rsp_connect(struct rsp *r, const char *where, struct err *e)
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list;
 	char host[256];
-	const char *port;
+	const char *port = NULL;
 	int one = 1, ret = split(where, host, sizeof(host), &port, e), cause = 0;
 
 	if (ret)
