@@ -82,9 +82,11 @@ struct vcpu {
 	atomic_uint dead_looks;
 };
 
+struct backend;
+
 struct vm {
 	struct vm_config cfg;
-	struct attach *attach; /* NULL: a machine of our own */
+	struct backend *backend; /* NULL: a machine of our own */
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
@@ -148,13 +150,24 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
 void capture_watch(struct vcpu *v, unsigned int looks);
 
-/* attach/attach.c, for vm.c. The consumer's view of memory is its own. */
-struct attach;
-void attach_start(struct attach *a);
-void attach_wake(struct attach *a);
-void attach_join(struct attach *a);
-void attach_destroy(struct attach *a);
-const struct gmem *attach_memory(const struct attach *a);
+/* What stands behind a machine that somebody else runs: attach/. */
+struct attach_facts;
+struct backend_ops {
+	void (*start)(struct backend *b); /* begin to sample */
+	void (*wake)(struct backend *b);  /* look at what is asked for; any thread */
+	void (*join)(struct backend *b);
+	void (*destroy)(struct backend *b); /* started or not */
+	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
+	const struct gmem *(*memory)(const struct backend *b);
+	void (*facts)(const struct backend *b, struct attach_facts *out);
+};
+struct backend {
+	const struct backend_ops *ops;
+};
+/* A struct vm for it: n vCPUs that are not KVM's, without samples yet. */
+struct attach_config;
+struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
+			  struct err *e);
 
 /* control.c */
 void control_init(struct vm *vm);

@@ -61,8 +61,8 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	atomic_store(&vm->stop, true);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		vcpu_kick(&vm->vcpu[i]);
-	if (vm->attach)
-		attach_wake(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->wake(vm->backend);
 	/* Can only fail when the counter is full, and then it is readable already. */
 	(void)!write(vm->end_fd, &one, sizeof(one));
 }
@@ -251,7 +251,8 @@ void vm_destroy(struct vm *vm)
 {
 	if (!vm)
 		return;
-	attach_destroy(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->destroy(vm->backend);
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
 	syscall_assist_stop(vm);
@@ -279,8 +280,8 @@ int vm_start(struct vm *vm, struct err *e)
 	sigset_t all, old;
 	int ret;
 
-	if (vm->attach) {
-		attach_start(vm->attach);
+	if (vm->backend) {
+		vm->backend->ops->start(vm->backend);
 		return 0;
 	}
 	vcpu_install_handler();
@@ -318,8 +319,8 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 
 void vm_join(struct vm *vm)
 {
-	if (vm->attach)
-		attach_join(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->join(vm->backend);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
@@ -361,7 +362,7 @@ const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
 
 const struct gmem *vm_memory(const struct vm *vm)
 {
-	return vm->attach ? attach_memory(vm->attach) : &vm->mem;
+	return vm->backend ? vm->backend->ops->memory(vm->backend) : &vm->mem;
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
