@@ -127,6 +127,7 @@ static int make_vm(struct run *r, struct err *e)
 
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
@@ -145,6 +146,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	r->info = (struct profile_info){
 		.event = { PROFILE_EVENT_WALL(r->opt.freq_hz) },
 		.nevents = 1,
+		.mem = r->opt.mem,
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
@@ -169,6 +171,7 @@ static int start(struct run *r, struct err *e)
 	};
 	struct guest_options go = {
 		.moves = r->opt.boot == BOOT_WAY_BZIMAGE,
+		.mem = r->opt.mem,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};
 	bool have_user =

@@ -30,7 +30,8 @@ void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned 
 	buf_u32(b, PERFDATA_ATTR_SIZE);
 	buf_u64(b, ev->config);
 	buf_u64(b, hz > 0 ? freq : ev->period); /* sample_freq or sample_period */
-	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE | (info->nevents > 1 ? PERFDATA_SAMPLE_IDENTIFIER : 0));
+	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE | (info->nevents > 1 ? PERFDATA_SAMPLE_IDENTIFIER : 0) |
+			   (info->mem ? PERFDATA_MEM_SAMPLE_TYPE : 0));
 	buf_u64(b, PERFDATA_FORMAT_ID);
 	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | (hz > 0 ? PERFDATA_ATTR_FREQ : 0) |
 			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL | PERFDATA_ATTR_MMAP2 |

@@ -175,6 +175,7 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 
 	assert(info->nevents && info->nevents <= PROFILE_MAX_EVENTS);
 	w->nevents = info->nevents;
+	w->mem = info->mem;
 	w->ids_off = PERFDATA_HEADER_SIZE;
 	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
 	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
@@ -498,6 +499,26 @@ static uint64_t frame_address(const struct stack *st, unsigned int i)
 	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
 }
 
+static uint64_t page_bytes(uint8_t shift)
+{
+	return shift ? UINT64_C(1) << shift : 0;
+}
+
+/*
+ * What comes behind the call chain with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of
+ * the first operand, and 0 where there is none or where it is not known.
+ */
+static void put_mem(struct buf *b, const struct mem_refs *m)
+{
+	const struct mem_ref *r = m->n ? &m->ref[0] : NULL;
+
+	memref_put_raw(b, m);
+	buf_u64(b, memref_data_src(m));
+	buf_u64(b, r ? r->gpa : 0);
+	buf_u64(b, r ? page_bytes(r->guest_shift) : 0);
+	buf_u64(b, page_bytes(m->code.guest_shift));
+}
+
 int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
 {
 	const struct stack *st = s->stack;
@@ -505,7 +526,9 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
 	unsigned int nr = n + (nk > 0) + (n > nk);
 	size_t start = w->held.len, size;
-	uint64_t v[7 + STACK_MAX_FRAMES + 2], *p = v;
+	uint64_t v[8 + STACK_MAX_FRAMES + 2], *p = v;
+	static const struct mem_refs unknown = { .why = MEMOP_NO_BYTES };
+	const struct mem_refs *mem = s->mem ? s->mem : &unknown;
 
 	if (w->failed)
 		return fail(w, -w->failed, e);
@@ -515,6 +538,8 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 	*p++ = st->ip[0];
 	*p++ = s->pid | (uint64_t)s->tid << 32;
 	*p++ = s->time_ns;
+	if (w->mem)
+		*p++ = mem->n ? mem->ref[0].va : 0;
 	*p++ = s->cpu;
 	*p++ = s->period;
 	*p++ = nr;
@@ -526,13 +551,15 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		*p++ = PERFDATA_CONTEXT_USER;
 	for (unsigned int i = nk; i < n; i++)
 		*p++ = frame_address(st, i);
-	size = PERFDATA_RECORD_HEADER + (size_t)(p - v) * sizeof(*p);
+	size = (size_t)(p - v) * sizeof(*p);
 	/* perf 6.1 looks at the second bit in `perf top` alone. */
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
 			  (nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
-			  size);
-	buf_add(&w->held, v, size - PERFDATA_RECORD_HEADER);
+			  PERFDATA_RECORD_HEADER + size + (w->mem ? memref_raw_size(mem) + 32 : 0));
+	buf_add(&w->held, v, size);
+	if (w->mem)
+		put_mem(&w->held, mem);
 
 	w->samples++;
 	if (!w->first_ns || s->time_ns < w->first_ns)

@@ -47,6 +47,7 @@ struct perfdata_writer {
 	uint64_t on_disk;  /* bytes that certainly are in the file: whole records */
 	uint64_t data_off; /* where the records begin */
 	unsigned int nevents;
+	bool mem; /* samples have PERFDATA_MEM_SAMPLE_TYPE's fields */
 	uint64_t ids_off, attr_off;
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */

@@ -16,6 +16,7 @@
 #define KVMPROF_PROFILE_SINK_H
 
 #include "base/err.h"
+#include "profile/memref.h"
 #include "symbolizer/kimage.h"
 #include "symbolizer/stack.h"
 #include "symbolizer/symtab.h"
@@ -46,6 +47,7 @@ struct profile_event {
 struct profile_info {
 	struct profile_event event[PROFILE_MAX_EVENTS];
 	unsigned int nevents; /* 1 or more */
+	bool mem;	      /* samples say what memory they use */
 	unsigned int vcpus;
 	const char *hostname;
 	int argc; /* kvmprof's own command line */
@@ -113,6 +115,7 @@ struct profile_sample {
 	uint8_t event;	  /* index into profile_info.event */
 	uint8_t mode;	  /* enum sample_mode */
 	const struct stack *stack;
+	const struct mem_refs *mem; /* with profile_info.mem; NULL: nothing is known of it */
 };
 
 /* What is known after the last sample: kept in the output beside the samples. */
