@@ -25,6 +25,7 @@ static const struct view {
 	{ "page", "Data by page: the guest's, and what the host backs it with", "Guest    Host",
 	  "data_pages", MEMAGG_PAGE },
 	{ "code", "Code by page, in samples", "Guest    Host", "code_pages", MEMAGG_CODE },
+	{ "space", "Data by whose the page is", "Space", "spaces", MEMAGG_SPACE },
 	{ "region", "Data by region", "Region", "regions", MEMAGG_REGION },
 	{ "node", "Data by NUMA node of the host", "Node", "nodes", MEMAGG_NODE },
 	{ "symbol", "Data by function", "Mode    Symbol", "symbols", MEMAGG_SYMBOL },
@@ -50,8 +51,8 @@ static void usage(FILE *f)
 	      "what huge pages would change. An access weighs the time of its sample.\n"
 	      "\n"
 	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "  -s, --sort KEYS        tables to show: page, code, region, node, symbol; several\n"
-	      "                         with commas (default: all)\n"
+	      "  -s, --sort KEYS        tables to show: page, code, space, region, node, symbol;\n"
+	      "                         several with commas (default: all)\n"
 	      "      --mode MODE        only accesses of code in this mode: kernel, user\n"
 	      "  -e, --event NAME       of several events this one (default: the first)\n"
 	      "  -n, --top N            rows of each table, 0 for all (default: 20)\n"
@@ -356,7 +357,8 @@ static bool take_keys(struct options *o, char *list)
 		o->shown |= 1u << i;
 	}
 	if (!o->shown)
-		fputs("kvmprof mem: --sort names no table: page, code, region, node, symbol\n",
+		fputs("kvmprof mem: --sort names no table: page, code, space, region, node, "
+		      "symbol\n",
 		      stderr);
 	return o->shown != 0;
 }

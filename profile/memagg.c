@@ -21,11 +21,13 @@ struct func {
 	bool kernel;
 };
 
+enum { SPACE_KERNEL, SPACE_USER, SPACE_DEVICE };
+
 /* Accesses that agree in all of this are one. */
 struct cell_key {
 	uint32_t func;
 	int16_t node;
-	uint8_t code, device; /* code: of the instruction itself */
+	uint8_t code, space; /* code: of the instruction itself */
 	uint8_t region, access, guest_shift, host_shift;
 };
 
@@ -77,8 +79,18 @@ static bool same_cell(const void *a, const void *b, const void *ctx)
 
 	(void)ctx;
 	return x->func == y->func && x->node == y->node && x->code == y->code &&
-	       x->device == y->device && x->region == y->region && x->access == y->access &&
+	       x->space == y->space && x->region == y->region && x->access == y->access &&
 	       x->guest_shift == y->guest_shift && x->host_shift == y->host_shift;
+}
+
+/* By the page's rights; of what was not mapped, by the half of the address space. */
+static uint8_t space_of(const struct mem_ref *r)
+{
+	if (r->flags & MEM_FLAG_DEVICE)
+		return SPACE_DEVICE;
+	if (r->status == MEM_OK)
+		return r->flags & MEM_FLAG_USER ? SPACE_USER : SPACE_KERNEL;
+	return r->va & KERNEL_HALF ? SPACE_KERNEL : SPACE_USER;
 }
 
 static int add_cell(struct memagg_inside *in, uint32_t func, const struct mem_ref *r, bool code,
@@ -88,14 +100,14 @@ static int add_cell(struct memagg_inside *in, uint32_t func, const struct mem_re
 		.key = { .func = func,
 			 .node = r->node,
 			 .code = code,
-			 .device = r->flags & MEM_FLAG_DEVICE,
+			 .space = space_of(r),
 			 .region = r->region,
 			 .access = r->access,
 			 .guest_shift = r->guest_shift,
 			 .host_shift = r->host_shift },
 	};
 	uint64_t hash = table_mix((uint64_t)func << 32 | (uint64_t)(uint16_t)r->node << 16 |
-					  (uint64_t)code << 8 | c.key.device,
+					  (uint64_t)code << 8 | c.key.space,
 				  (uint64_t)r->region << 24 | (uint64_t)r->access << 16 |
 					  (uint64_t)r->guest_shift << 8 | r->host_shift);
 	uint32_t at;
@@ -252,13 +264,16 @@ static uint64_t row_number(const struct cell_key *k, enum memagg_key key)
 {
 	switch (key) {
 	case MEMAGG_REGION:
-		return k->device ? MEM_REGION_COUNT : k->region;
+		return k->space == SPACE_DEVICE ? MEM_REGION_COUNT : k->region;
+	case MEMAGG_SPACE:
+		return k->space;
 	case MEMAGG_NODE:
 		return k->node < 0 ? UINT64_MAX : k->node < 16 ? (uint64_t)k->node : 16;
 	case MEMAGG_SYMBOL:
 		return k->func;
 	default:
-		return (uint64_t)k->device << 16 | (uint64_t)k->guest_shift << 8 | k->host_shift;
+		return (uint64_t)(k->space == SPACE_DEVICE) << 16 | (uint64_t)k->guest_shift << 8 |
+		       k->host_shift;
 	}
 }
 
@@ -273,6 +288,12 @@ static const char *node_name(int16_t node)
 	return (size_t)node < ARRAY_SIZE(name) ? name[node] : "16 and above";
 }
 
+static const char *const space_name[] = {
+	[SPACE_KERNEL] = "kernel",
+	[SPACE_USER] = "user",
+	[SPACE_DEVICE] = "device",
+};
+
 static void name_row(struct memagg_inside *in, const struct cell_key *k, enum memagg_key key,
 		     struct memagg_row *row)
 {
@@ -281,7 +302,10 @@ static void name_row(struct memagg_inside *in, const struct cell_key *k, enum me
 	row->detail = row->mode = "";
 	switch (key) {
 	case MEMAGG_REGION:
-		row->name = k->device ? "device (MMIO)" : mem_region_name(k->region);
+		row->name = k->space == SPACE_DEVICE ? "device (MMIO)" : mem_region_name(k->region);
+		break;
+	case MEMAGG_SPACE:
+		row->name = space_name[k->space];
 		break;
 	case MEMAGG_NODE:
 		row->name = node_name(k->node);
@@ -294,7 +318,7 @@ static void name_row(struct memagg_inside *in, const struct cell_key *k, enum me
 		break;
 	default:
 		row->name = size_name(k->guest_shift);
-		row->detail = k->device ? "device" : size_name(k->host_shift);
+		row->detail = k->space == SPACE_DEVICE ? "device" : size_name(k->host_shift);
 		break;
 	}
 }

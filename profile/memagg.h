@@ -24,8 +24,9 @@ struct memagg_options {
 
 /* What to make a row of. */
 enum memagg_key {
-	MEMAGG_PAGE, /* sizes of the guest's and the host's page */
-	MEMAGG_CODE, /* the same of the code: rows of samples, not of accesses */
+	MEMAGG_PAGE,  /* sizes of the guest's and the host's page */
+	MEMAGG_CODE,  /* the same of the code: rows of samples, not of accesses */
+	MEMAGG_SPACE, /* kernel, user, device: by the page's rights */
 	MEMAGG_REGION,
 	MEMAGG_NODE,
 	MEMAGG_SYMBOL,

@@ -104,10 +104,17 @@ static void look_up(struct memprobe *m, const struct sample *s, struct mem_ref *
 }
 
 static uint8_t region_of(struct memprobe *m, const struct sample *s, struct guest_vmas *vmas,
-			 const struct guest_task *task, const struct memop *op, uint64_t va)
+			 const struct guest_task *task, const struct memop *op,
+			 const struct mem_ref *r)
 {
 	const struct mem_process *p = NULL;
+	uint64_t va = r->va;
 
+	if (r->status == MEM_NOT_CANONICAL)
+		return MEM_REGION_UNKNOWN;
+	/* Below, where programs are, but not theirs: one to one, as a kernel begins to run. */
+	if (!(va & KERNEL_HALF) && r->status == MEM_OK && !(r->flags & MEM_FLAG_USER))
+		return MEM_KERNEL_OTHER;
 	if (vmas && task && !(va & KERNEL_HALF))
 		p = guest_vmas_see(vmas, task, va, s->time_ns);
 	return mem_region_of(&m->layout, s, p, op, va);
@@ -124,7 +131,7 @@ const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
 	m->stats.samples++;
 	mem_layout_read(&m->layout, kernel, s->regs.cr4 & CR4_LA57);
 	look_up(m, s, &out->code);
-	out->code.region = region_of(m, s, vmas, task, NULL, s->regs.rip);
+	out->code.region = region_of(m, s, vmas, task, NULL, &out->code);
 	if (s->mode == SAMPLE_IDLE) {
 		m->stats.idle++;
 		return out;
@@ -150,8 +157,7 @@ const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
 				 (insn->locked ? MEM_FLAG_LOCKED : 0),
 		};
 		look_up(m, s, r);
-		r->region = r->status == MEM_NOT_CANONICAL ? MEM_REGION_UNKNOWN
-							   : region_of(m, s, vmas, task, op, r->va);
+		r->region = region_of(m, s, vmas, task, op, r);
 		m->stats.operands++;
 		m->stats.status[r->status]++;
 	}

@@ -54,6 +54,7 @@ E2E = [
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("mem_linux.py", []),
     ("annotate.py", []),
     ("kaslr_boot.py", []),
     ("guest_truth.py", ["full"]),

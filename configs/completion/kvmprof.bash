@@ -41,7 +41,7 @@ _kvmprof_values()
 	"import --format") echo folded perf-script ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
-	"mem --sort"|"mem -s") echo page code region node symbol ;;
+	"mem --sort"|"mem -s") echo page code space region node symbol ;;
 	"mem --mode") echo kernel user ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;

@@ -66,6 +66,7 @@ def check_truth():
               "other": share(t["regions"], "region", "other user")}
     worst = {"data": compare(truth, data, "data"), "code": compare(truth, code, "code"),
              "access": compare(truth, access, "access"), "region": compare(truth, region, "region")}
+    check(share(t["spaces"], "space", "user") > 99.9, "spaces: %s" % t["spaces"])
     check(t["addresses"]["mapped"] == 100, "not mapped: %s" % t["addresses"])
     check(t["instructions"]["with"] > 95, "instructions: %s" % t["instructions"])
     check(t["instructions"]["not_known"] + t["instructions"]["no_bytes"] == 0, "not decoded")
@@ -75,9 +76,9 @@ def check_truth():
 
 def check_text():
     p = e2e.kvmprof("mem", "-i", "pages.data")
-    heads = re.findall(r"^# (Data by page|Code by page|Data by region|Data by NUMA node|Data by function|"
+    heads = re.findall(r"^# (Data by page|Code by page|Data by whose|Data by region|Data by NUMA node|Data by function|"
                        r"What huge pages would change)", p.out, re.M)
-    check(p.status == 0 and len(heads) == 6, "text: %s %s" % (p.err, heads))
+    check(p.status == 0 and len(heads) == 7, "text: %s %s" % (p.err, heads))
     p = e2e.kvmprof("mem", "-i", "pages.data", "--sort", "region")
     check(p.out.count("# Data by") == 1 and "user stack" in p.out, "--sort region: " + p.out)
 
@@ -129,6 +130,13 @@ def check_forms():
     got = tables("-i", "alone")
     for part in ("data_pages", "code_pages", "regions", "nodes", "huge", "instructions"):
         check(got[part] == want[part], "%s differs in a copied file" % part)
+    if shutil.which("zstd"):
+        p = e2e.kvmprof("archive", "-i", "pages.data", "-o", "pages.tar.zst")
+        check(p.status == 0, "archive: " + p.err)
+        os.mkdir("unpacked")
+        subprocess.check_call("zstd -dcq pages.tar.zst | tar -xC unpacked", shell=True)
+        got = tables("-i", os.path.join("unpacked", os.listdir("unpacked")[0]))
+        check(got["symbols"] == want["symbols"], "symbols differ in an archive")
     run = ["--mem", "-q", "--stack-size", "512", "--append", "mode=pages seconds=1"]
     p = e2e.kvmprof("run", *run, "--single-file", "-o", "single")
     check(p.status == 0 and tables("-i", "single")["accesses"] > 0, "--single-file: " + p.err)
