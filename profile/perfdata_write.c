@@ -23,7 +23,7 @@
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
 	memset(w, 0, sizeof(*w));
-	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (w->fd < 0)
 		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
 	w->path = strdup(path);
@@ -174,7 +174,8 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	static const uint64_t none[4];
 
 	assert(info->nevents && info->nevents <= PROFILE_MAX_EVENTS);
-	w->nevents = info->nevents;
+	w->nevents = info->nevents + info->markers;
+	w->marker_event = info->nevents;
 	w->mem = info->mem;
 	w->ids_off = PERFDATA_HEADER_SIZE;
 	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
@@ -504,6 +505,9 @@ static uint64_t page_bytes(uint8_t shift)
 	return shift ? UINT64_C(1) << shift : 0;
 }
 
+/* What a sample's field tells of its memory when the caller does not know. */
+static const struct mem_refs no_mem = { .why = MEMOP_NO_BYTES };
+
 /*
  * What comes behind the call chain with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of
  * the first operand, and 0 where there is none or where it is not known.
@@ -519,30 +523,27 @@ static void put_mem(struct buf *b, const struct mem_refs *m)
 	buf_u64(b, page_bytes(m->code.guest_shift));
 }
 
-int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+/* A sample without its header and what an event of markers or with memory has. */
+#define SAMPLE_WORDS (8 + STACK_MAX_FRAMES + 2)
+
+/* The part of a sample that all events have; returns where in v it ends. */
+static uint64_t *sample_fields(const struct perfdata_writer *w, const struct profile_sample *s,
+			       uint64_t *p)
 {
 	const struct stack *st = s->stack;
 	unsigned int n = st->n < STACK_MAX_FRAMES ? st->n : STACK_MAX_FRAMES;
 	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
-	unsigned int nr = n + (nk > 0) + (n > nk);
-	size_t start = w->held.len, size;
-	uint64_t v[8 + STACK_MAX_FRAMES + 2], *p = v;
-	static const struct mem_refs unknown = { .why = MEMOP_NO_BYTES };
-	const struct mem_refs *mem = s->mem ? s->mem : &unknown;
 
-	if (w->failed)
-		return fail(w, -w->failed, e);
-	assert(n > 0 && s->event < w->nevents);
 	if (has_identifier(w))
 		*p++ = PERFDATA_EVENT_ID + s->event;
-	*p++ = st->ip[0];
+	*p++ = n ? st->ip[0] : 0;
 	*p++ = s->pid | (uint64_t)s->tid << 32;
 	*p++ = s->time_ns;
-	if (w->mem)
-		*p++ = mem->n ? mem->ref[0].va : 0;
+	if (w->mem && s->event != w->marker_event)
+		*p++ = s->mem && s->mem->n ? s->mem->ref[0].va : 0;
 	*p++ = s->cpu;
 	*p++ = s->period;
-	*p++ = nr;
+	*p++ = n + (nk > 0) + (n > nk);
 	if (nk)
 		*p++ = PERFDATA_CONTEXT_KERNEL;
 	for (unsigned int i = 0; i < nk; i++)
@@ -551,13 +552,61 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		*p++ = PERFDATA_CONTEXT_USER;
 	for (unsigned int i = nk; i < n; i++)
 		*p++ = frame_address(st, i);
-	size = (size_t)(p - v) * sizeof(*p);
+	return p;
+}
+
+int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e)
+{
+	static const struct stack none;
+	const struct profile_sample s = {
+		.pid = m->pid,
+		.tid = m->tid,
+		.cpu = m->cpu,
+		.time_ns = m->time_ns,
+		.period = 1,
+		.event = (uint8_t)w->marker_event,
+		.stack = m->stack ? m->stack : &none,
+	};
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields = (size_t)(sample_fields(w, &s, v) - v) * sizeof(*v);
+	char text[MARKER_NAME + 32] = "";
+	size_t len =
+		(size_t)snprintf(text, sizeof(text), "%s: %s", marker_kind_name(m->kind), m->name) +
+		1;
+	/* The size in front of it counts, too. */
+	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
+			  s.stack->n > s.stack->n_kernel && !s.stack->n_kernel
+				  ? PERFDATA_MISC_USER
+				  : PERFDATA_MISC_KERNEL,
+			  PERFDATA_RECORD_HEADER + fields + 4 + raw);
+	buf_add(&w->held, v, fields);
+	buf_u32(&w->held, (uint32_t)raw);
+	buf_add(&w->held, text, len);
+	buf_add(&w->held, NULL, raw - len);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+{
+	const struct mem_refs *mem = s->mem ? s->mem : &no_mem;
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	assert(s->stack->n > 0 && s->event < w->nevents);
+	fields = (size_t)(sample_fields(w, s, v) - v) * sizeof(*v);
 	/* perf 6.1 looks at the second bit in `perf top` alone. */
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
-			  (nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
+			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
-			  PERFDATA_RECORD_HEADER + size + (w->mem ? memref_raw_size(mem) + 32 : 0));
-	buf_add(&w->held, v, size);
+			  PERFDATA_RECORD_HEADER + fields +
+				  (w->mem ? memref_raw_size(mem) + 32 : 0));
+	buf_add(&w->held, v, fields);
 	if (w->mem)
 		put_mem(&w->held, mem);
 

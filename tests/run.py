@@ -56,6 +56,7 @@ E2E = [
     ("tiny_boot.py", []),
     ("mem_linux.py", []),
     ("annotate.py", []),
+    ("top_live.py", []),
     ("kaslr_boot.py", []),
     ("guest_truth.py", ["full"]),
     ("guest_truth.py", ["tiny"]),
