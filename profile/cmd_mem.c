@@ -155,6 +155,8 @@ static void print_view(const struct view *v, const struct memagg_row *r, size_t 
 	uint64_t whole = sum_of(r, n);
 	int width = 6;
 
+	if (!n)
+		return;
 	for (size_t i = 0; i < shown; i++) {
 		int len = (int)strnlen(r[i].name, MAX_WIDTH);
 
