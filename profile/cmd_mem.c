@@ -110,7 +110,9 @@ static void print_header(const struct memagg *m)
 				   m->host[i], m->access_weight);
 	put_reason("of the accesses: read or write is not known", "", m->unknown_access,
 		   m->access_weight);
-	puts("# The timer favours instructions that wait for memory: see `man kvmprof-mem`.");
+	if (!strcmp(m->event, "wall") || !strcmp(m->event, "cpu"))
+		puts("# The timer favours instructions that wait for memory: see `man "
+		     "kvmprof-mem`.");
 }
 
 static void print_row(const struct view *v, const struct memagg_row *r, uint64_t whole, int width)

@@ -67,7 +67,7 @@ struct memagg_reach {
 
 struct memagg {
 	char event[64];
-	bool weight_is_ns, partial;
+	bool partial;
 	const char *message; /* when partial */
 	uint64_t samples, lost;
 	/* Weights: all samples; halted; and the rest by what their instruction was. */
