@@ -23,6 +23,7 @@
 
 struct guest_options {
 	bool mem;   /* look up what memory samples use */
+	bool runs;  /* it has run before us: its tables are all there */
 	bool moves; /* the kernel chooses its own place (KASLR): it has to be found */
 	struct userfile_options files;
 };

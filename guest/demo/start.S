@@ -187,6 +187,7 @@ gdt_pointer:
  *   1 TiB + 16 .. 32 MiB   -> physical 16 .. 32 MiB, 2 MiB pages
  */
 	.balign	4096
+	.globl	boot_pml4
 boot_pml4:
 	.quad	low_pdpt - KERNEL_MAP + PT_TABLE
 	.quad	user_1g_pdpt - KERNEL_MAP + PT_TABLE
