@@ -137,6 +137,7 @@ static int make_vm(struct run *r, struct err *e)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
@@ -186,6 +187,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
+		.mem = r->opt.mem,
 		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
@@ -211,6 +213,7 @@ static int start(struct run *r, struct err *e)
 		.elf_len = t->kernel.elf_len,
 	};
 	struct guest_options go = {
+		.mem = r->opt.mem,
 		.runs = r->opt.attach != 0,
 		.moves = r->opt.attach ? t->image.is_linux : r->opt.boot == BOOT_WAY_BZIMAGE,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },

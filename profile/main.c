@@ -22,6 +22,8 @@ static const struct command {
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },
 	{ "flamegraph", cmd_flamegraph, "a picture: flame graph, difference, chart over time" },
+	{ "mem", cmd_mem,
+	  "which memory is used, in which pages, and what huge pages would change" },
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ NULL, NULL, "Compare" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },

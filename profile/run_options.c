@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
@@ -21,7 +22,7 @@ static const char usage[] =
 	"Guest:\n"
 	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
 	"                          run its decompressor first, which randomizes addresses\n"
-	"  -m, --mem SIZE          memory, with K, M or G (default 256M)\n"
+	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
@@ -60,6 +61,7 @@ static const char usage[] =
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
+	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
@@ -153,6 +155,7 @@ enum {
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
 	OPT_DEBUGINFO,
+	OPT_MEM,
 	OPT_SINGLE,
 	OPT_BUILDID,
 	OPT_NO_CACHE,
@@ -161,7 +164,7 @@ enum {
 
 static const struct option longopts[] = {
 	{ "boot", required_argument, NULL, OPT_BOOT },
-	{ "mem", required_argument, NULL, 'm' },
+	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
 	{ "append", required_argument, NULL, OPT_APPEND },
@@ -190,6 +193,7 @@ static const struct option longopts[] = {
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
 	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
+	{ "mem", no_argument, NULL, OPT_MEM },
 	{ "output", required_argument, NULL, 'o' },
 	{ "single-file", no_argument, NULL, OPT_SINGLE },
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
@@ -281,8 +285,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < 16 << 20)
-			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
-				     arg);
+			return wrong(
+				"--memory %s: expected a size of 16M or more, such as 512M or 2G",
+				arg);
 		return -1;
 	case OPT_BOOT:
 		if (!strcmp(arg, "bzimage"))
@@ -363,6 +368,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_DEBUGINFO:
 		o->debuginfo = arg;
+		return -1;
+	case OPT_MEM:
+		o->mem = true;
 		return -1;
 	case 'o':
 		o->output = arg;
@@ -471,6 +479,7 @@ int run_options_check(struct run_options *o)
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	uint64_t size;
 	int opt, ret;
 
 	run_options_default(o);
@@ -487,6 +496,11 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		if (ret >= 0)
 			return ret;
 	}
+	/* -m and --memory have a size, --mem none. */
+	if (o->mem && optind < argc && access(argv[optind], F_OK) != 0 &&
+	    parse_size(argv[optind], &size))
+		return wrong("--mem takes no value: for the size of memory, say -m %s",
+			     argv[optind]);
 	if (optind < argc)
 		o->image = argv[optind++];
 	if (optind < argc)

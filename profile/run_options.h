@@ -43,6 +43,7 @@ struct run_options {
 	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

@@ -217,6 +217,17 @@ static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root
 				   : SAMPLE_STACK_NONE;
 }
 
+/*
+ * The longest instruction's bytes, or those up to a page that is not mapped: then the
+ * instruction, which the processor has fetched or will fault on, ends before it.
+ */
+static void copy_insn(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+{
+	if (v->vm->cfg.plan.want_insn)
+		s->insn_len = (uint8_t)mmu_read(&v->vm->mem, root, s->regs.rip, s->insn,
+						SAMPLE_MAX_INSN - 1);
+}
+
 static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
@@ -346,6 +357,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->overruns = cause->missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
+	copy_insn(v, &root, s);
 	s->idt_base = run->s.regs.sregs.idt.base;
 	gs = capture_percpu_base(v, s);
 	capture_task(v, &root, gs, s);

@@ -75,6 +75,7 @@ struct capture_plan {
 	uint64_t irq_stack_ptr;
 	bool irq_stack_percpu;
 	struct capture_task_plan task;
+	bool want_insn;	 /* copy the bytes at rip */
 	bool want_lstar; /* ask for MSR_LSTAR until the kernel has set it */
 	/*
 	 * Addresses here and in `task` inside [image_start, image_end) are as linked, and

@@ -41,6 +41,8 @@ _kvmprof_values()
 	"import --format") echo folded perf-script ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
+	"mem --sort"|"mem -s") echo page code space region node symbol ;;
+	"mem --mode") echo kernel user ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
@@ -53,9 +55,9 @@ _kvmprof_values()
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
-	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
+	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
 	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
-	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
+	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run -F"|"run --freq"| \
 	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
 	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
 	"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
