@@ -69,6 +69,7 @@ E2E = [
     ("orc_complete.py", ["cloud"]),
     ("jit_names.py", []),
     ("smp_boot.py", ["3"]),
+    ("control.py", ["smp"]),
     ("cloud_60s.py", []),
 ]
 SLOW = [
