@@ -71,6 +71,7 @@ E2E = [
     ("orc_complete.py", ["cloud"]),
     ("jit_names.py", []),
     ("smp_boot.py", ["3"]),
+    ("control.py", ["smp"]),
     ("cloud_60s.py", []),
 ]
 SLOW = [
