@@ -175,7 +175,7 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 		v->source[info->si_value.sival_int].due = 1;
 	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
 		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
-			if (v->source[i].armed && v->source[i].counter.fd > 0 &&
+			if (v->source[i].counter.fd > 0 &&
 			    v->source[i].counter.fd == info->si_fd)
 				v->source[i].due = 1;
 	}
