@@ -169,15 +169,22 @@ void sources_follow(struct vcpu *v)
 
 void source_signalled(struct vcpu *v, const siginfo_t *info)
 {
+	/* Of a counter, whose own signal found no room in the queue (fcntl(2), F_SETSIG). */
+	bool any = info->si_signo == SIGIO;
+
 	if (info->si_code == SI_TIMER && info->si_value.sival_int == WATCH_VALUE) {
 		v->watch_due = 1;
 	} else if (info->si_code == SI_TIMER) {
 		v->source[info->si_value.sival_int].due = 1;
-	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
-		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
-			if (v->source[i].counter.fd > 0 &&
-			    v->source[i].counter.fd == info->si_fd)
-				v->source[i].due = 1;
+	} else if (any || info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+			struct source *s = &v->source[i];
+
+			if (s->counter.fd <= 0 || (!any && s->counter.fd != info->si_fd))
+				continue;
+			s->due = 1;
+			counter_signalled(&s->counter);
+		}
 	}
 }
 
@@ -211,10 +218,11 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 		.event = (uint8_t)i,
 	};
 
-	if (!counter_take(&v->source[i].counter, &cause.weight, &cause.missed))
-		return;
-	v->stats.overruns += cause.missed;
-	capture_sample(v, &cause);
+	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
+		v->stats.overruns += cause.missed;
+		capture_sample(v, &cause);
+	}
+	counter_go_on(&v->source[i].counter);
 }
 
 static void take(struct vcpu *v, unsigned int i, uint64_t now)

@@ -169,6 +169,22 @@ static void signal_storm(void **state)
 	assert_int_equal(f.v->stats.samples, 1);
 }
 
+/* The queue of real-time signals was full: it is some counter's, and nobody knows whose. */
+static void signal_without_a_source(void **state)
+{
+	siginfo_t info = { .si_signo = SIGIO, .si_code = SI_KERNEL };
+
+	(void)state;
+	add_counter(VM_EVENT_PERF, 1000);
+	add_counter(VM_EVENT_PERF, 1000);
+	start();
+	mock.at[1].value = 1000;
+	source_signalled(f.v, &info);
+	sources_take(f.v);
+	assert_int_equal(next()->event, 1);
+	no_sample();
+}
+
 static void disarmed_and_armed_again(void **state)
 {
 	(void)state;
@@ -418,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(signals_find_their_source),
 		TEST(signal_storm),
+		TEST(signal_without_a_source),
 		TEST(disarmed_and_armed_again),
 		TEST(refused_on_the_thread),
 		TEST(watch_only_without_wall),
