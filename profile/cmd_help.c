@@ -93,9 +93,11 @@ static const struct topic {
 	  "Time goes by -F HZ; counters, too, or by -c N; exits one by one, or by -c N.\n"
 	  "A refused event is named with its cause; --strict-event makes that an error.\n" },
 	{ "status", "exit status",
-	  "0  fine. A run may end by itself, by --duration, or by Ctrl-C\n"
+	  "0  fine. A run may end by itself, by --duration, --samples, a stop marker\n"
+	  "   (--stop-on, --stop-at), or by Ctrl-C\n"
 	  "1  failed: one line on standard error says what, where, and what to do; or the guest\n"
-	  "   crashed, and its samples are kept. check: kvmprof run does not work here\n"
+	  "   crashed, and its samples are kept; or a start marker never came. check: kvmprof run "
+	  "does not work here\n"
 	  "2  wrong usage\n" },
 };
 

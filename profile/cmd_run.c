@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "profile/run.h"
+#include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
+#include "profile/sink_ring.h"
 #include "profile/summary.h"
 #include "profile/tune.h"
 
@@ -24,33 +26,6 @@
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
-/* Resident bytes of this process, less those of guest RAM. */
-static uint64_t rss_beyond_guest(const struct gmem *mem)
-{
-	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
-	uint64_t start = 0, rss = 0, kb;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		unsigned long long a, b;
-
-		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
-			start = a;
-		} else if (sscanf(line, "Rss: %llu kB", &a) == 1) {
-			bool guest = false;
-
-			kb = a;
-			for (unsigned int i = 0; i < mem->n; i++) {
-				uint64_t h = (uintptr_t)mem->region[i].host;
-
-				guest |= start >= h && start - h < mem->region[i].size;
-			}
-			rss += guest ? 0 : kb << 10;
-		}
-	}
-	return rss;
-}
-
 static int open_inputs(struct run *r, struct err *e)
 {
 	uint64_t t0 = clock_mono_ns();
@@ -62,6 +37,20 @@ static int open_inputs(struct run *r, struct err *e)
 	return ret;
 }
 
+/* What stands before the profile's sink, which they take over. */
+static int add_sinks(struct run *r, struct err *e)
+{
+	int ret = 0;
+
+	if (r->opt.overwrite) {
+		ret = sink_ring_create(&r->sink, take_ptr(r->sink), r->opt.ring_size, e);
+		r->ring = r->sink;
+	}
+	if (!ret && r->opt.control)
+		ret = sink_live_create(&r->sink, take_ptr(r->sink), e);
+	return ret;
+}
+
 static int open_output(struct run *r, struct err *e)
 {
 	struct sink_perfdata_options so = {
@@ -69,6 +58,7 @@ static int open_output(struct run *r, struct err *e)
 		.single_file = r->opt.single_file,
 		.buildid_dir = r->opt.buildid_dir,
 		.no_buildid_cache = !r->opt.buildid_cache,
+		.late_samples = r->opt.overwrite,
 		.note = &r->note,
 	};
 
@@ -130,10 +120,11 @@ static int make_vm(struct run *r, struct err *e)
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
 		.plan = target_capture_plan(&r->target, o->stack_size),
-		.ring_size = RING_SIZE,
+		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
 		.console = console_put,
 		.console_ctx = &r->console,
 	};
+	int ret;
 
 	cfg.nevents = events_for_vm(&o->events, cfg.event);
 	for (unsigned int i = 0; i < cfg.nevents; i++)
@@ -142,6 +133,9 @@ static int make_vm(struct run *r, struct err *e)
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
+	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
+	if (ret)
+		return ret;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -157,6 +151,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
+		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
@@ -191,36 +186,36 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
+	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, &r->markers.pipeline,
 			     have_user ? &user : NULL, e);
+	if (ret)
+		return ret;
+	if (r->opt.max_stack)
+		pipeline_set_max_stack(r->pipeline, r->opt.max_stack);
+	for (unsigned int i = 0; i < r->opt.vcpus; i++)
+		if (!(run_options_vcpus(&r->opt) >> i & 1))
+			vm_collect_vcpu(r->vm, i, false);
+	if (r->control)
+		ret = run_control_start(r->control, r, e);
 	return ret ? ret : vm_start(r->vm, e);
 }
 
 static int finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
-	struct summary s = {
-		.opt = &r->opt,
-		.target = &r->target,
-		.quirks = &r->quirks,
-		.vm = r->vm,
-		.stats = &r->stats,
-		.crash = &r->crash,
-		.tuned = (const char *)r->tuned.data,
-		.load_ns = r->load_ns,
-	};
+	struct summary s;
 	uint64_t first;
 	struct buf json;
 	int ret, write_ret;
 
+	run_control_stop(r->control);
 	vm_join(r->vm);
-	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
+	run_markers_finish(&r->markers, r->vm);
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
 	r->pipeline_done = true;
 	first = vm_first_entry_ns(r->vm);
-	if (first)
-		s.startup_ns = first - r->start_ns - r->load_ns;
+	run_summary(r, &r->stats, &s);
 	buf_init(&json);
 	summary_json(&s, &json);
 	buf_u8(&json, 0);
@@ -261,11 +256,14 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
 	int ret = run_take_signals(r, e);
 
+	if (!ret && r->opt.control)
+		ret = run_control_open(&r->control, r->opt.control, e);
 	ret = ret ? ret : open_inputs(r, e);
 	ret = ret ? ret : open_host(r, e);
 	ret = ret ? ret : prepare_events(r, e);
 	ret = ret ? ret : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
+	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
 	ret = ret ? ret : start(r, e);
 	if (ret)
@@ -274,8 +272,20 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	return finish(r, e);
 }
 
+/* Waited in vain for a moment? A run that never began to collect is no success. */
+static int tell_markers(const struct run *r)
+{
+	struct err note = { 0 };
+	int ret = run_markers_verdict(&r->markers, r->vm, &note);
+
+	if (note.code)
+		fprintf(stderr, "kvmprof: %s%s\n", ret ? "" : "warning: ", note.text);
+	return ret;
+}
+
 static void run_deinit(struct run *r)
 {
+	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	if (r->sink)
@@ -286,6 +296,8 @@ static void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_control_destroy(r->control);
+	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
@@ -305,7 +317,7 @@ int cmd_run(int argc, char **argv)
 		return 1;
 	}
 	r->start_ns = start_ns;
-	r->host.fd = r->signal_fd = -1;
+	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
 	status = run_options_parse(&r->opt, argc, argv);
 	if (status >= 0)
 		return status;
@@ -314,14 +326,21 @@ int cmd_run(int argc, char **argv)
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);
-	ret = run_guest(r, argc, argv, &e);
+	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
+	if (ret == -EINVAL) {
+		fprintf(stderr, "kvmprof run: %s\n", e.text);
+		run_deinit(r);
+		return 2;
+	}
+	ret = ret ? ret : run_guest(r, argc, argv, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
 		enum vm_end_reason reason = vm_result(r->vm)->reason;
 
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR;
+		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
+			 tell_markers(r) < 0;
 	}
 	run_deinit(r);
 	return status;

@@ -219,6 +219,8 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
 
+	if (s->reason == SAMPLE_MARKER || s->reason == SAMPLE_LOOK)
+		return;
 	st->samples++;
 	st->event_samples[s->event]++;
 	st->kernel += s->mode == SAMPLE_KERNEL;
@@ -284,7 +286,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 {
 	const struct kvm_run *run = v->run;
 	struct mmu_root root = capture_root(run);
-	uint8_t mode = look(v, cause->reason);
+	uint8_t mode = look(v, cause->reason), reason = (uint8_t)cause->reason;
 	struct sample *s;
 	uint64_t gs;
 
@@ -292,14 +294,17 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 		return true;
 	if (!is_wanted(v, cause->reason)) {
 		v->stats.uncollected += 1 + (uint64_t)cause->missed;
-		return true;
+		if (!v->vm->cfg.look_for_kernel ||
+		    atomic_load_explicit(&v->vm->slide_known, memory_order_relaxed))
+			return true;
+		reason = SAMPLE_LOOK;
 	}
 	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v));
 	if (!s)
 		return false;
 	s->version = SAMPLE_VERSION;
 	s->vcpu = (uint16_t)v->index;
-	s->reason = (uint8_t)cause->reason;
+	s->reason = reason;
 	s->mode = mode;
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;

@@ -7,8 +7,10 @@
 #ifndef KVMPROF_VMM_MACHINE_H
 #define KVMPROF_VMM_MACHINE_H
 
+#include "vmm/breakpoint.h"
 #include "vmm/bus.h"
 #include "vmm/counter.h"
+#include "vmm/debugreg.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
@@ -29,8 +31,7 @@ struct syscall_assist {
 	uint64_t lstar, fmask; /* as last written by the guest */
 	uint64_t pf_handler;   /* breakpoint address, 0: not armed */
 	bool know_lstar, know_fmask;
-	bool asked;    /* the MSRs were read once, in case they were written early */
-	bool stepping; /* one instruction is being single-stepped past the breakpoint */
+	bool asked; /* the MSRs were read once, in case they were written early */
 };
 
 /* One event on one vCPU. */
@@ -70,6 +71,8 @@ struct vcpu {
 	unsigned int control_seen; /* vm->control.changes when it was last followed */
 	struct ring ring;
 	struct vcpu_stats stats;
+	struct debugreg debug;
+	struct breakpoint_state bp;
 	struct syscall_assist assist;
 	uint64_t lstar; /* once the kernel has set it */
 	atomic_bool collect;
@@ -98,6 +101,8 @@ struct vm {
 		late_task[VM_LATE_TASK_PLANS]; /* each written once, then counted */
 	atomic_uint late_tasks;
 	atomic_uint_fast64_t first_entry_ns;
+	atomic_uint_fast64_t reached_ns[VM_MAX_BREAKPOINTS];
+	unsigned int step_flags; /* KVM_GUESTDBG_* for a single step, as this KVM has them */
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */
 	bool ending;		 /* result.reason is final */
@@ -142,6 +147,8 @@ void capture_watch(struct vcpu *v, unsigned int looks);
 
 /* control.c */
 void control_init(struct vm *vm);
+/* Something has changed that vCPUs follow: make them look. */
+void control_tell(struct vm *vm);
 
 /* source.c: the events of one vCPU. On its own thread, but for source_signalled(). */
 int sources_start(struct vcpu *v, struct err *e);

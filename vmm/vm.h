@@ -29,6 +29,9 @@ enum vm_end_reason {
 	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
 	VM_END_DURATION,     /* vm_end() by the caller: time is up */
 	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
+	VM_END_MARKER,	     /* a stop marker was reached */
+	VM_END_SAMPLES,	     /* vm_end() by the caller: there are enough */
+	VM_END_ASKED,	     /* vm_end() by the caller: through the control socket */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
@@ -115,6 +118,22 @@ struct vm_event {
 /* vm_config.event is so long. */
 #define VM_MAX_EVENTS 8u
 
+/* Instructions that can be watched for: DR1 to DR3, DR0 is syscall_assist's. */
+#define VM_MAX_BREAKPOINTS 3u
+
+/* What reaching it does; a sample with reason SAMPLE_MARKER is taken in any case. */
+enum vm_breakpoint_action {
+	VM_BREAKPOINT_MARK,
+	VM_BREAKPOINT_START, /* vm_collect() */
+	VM_BREAKPOINT_STOP,  /* while samples are collected: no more of them, VM_END_MARKER */
+};
+
+struct vm_breakpoint {
+	uint64_t addr; /* as linked, where it moves with the kernel (capture_plan); not 0 */
+	enum vm_breakpoint_action action;
+	bool once; /* the first time on any vCPU */
+};
+
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -129,6 +148,15 @@ struct vm_config {
 	struct vm_event event[VM_MAX_EVENTS];
 	unsigned int nevents; /* 0: no sampling */
 	bool idle_start;      /* take no samples before vm_collect() */
+	struct vm_breakpoint breakpoint[VM_MAX_BREAKPOINTS];
+	unsigned int nbreakpoints;
+	void (*reached)(void *ctx, unsigned int breakpoint); /* on the vCPU's thread, of `once` */
+	void *reached_ctx;
+	/*
+	 * While nothing is collected take samples with reason SAMPLE_LOOK all the same
+	 * until vm_set_slide(): it is they that tell where the kernel is.
+	 */
+	bool look_for_kernel;
 	struct capture_plan plan;
 	size_t ring_size;			  /* bytes for each vCPU */
 	void (*console)(void *ctx, uint8_t byte); /* on the vCPU thread that writes */
@@ -146,6 +174,8 @@ struct vcpu_stats {
 	uint64_t uncollected; /* periods that ended while no samples were wanted */
 	uint64_t overruns;    /* deadlines that passed unseen */
 	uint64_t stack_capped, stack_unmapped, stack_none;
+	uint64_t breakpoints[VM_MAX_BREAKPOINTS]; /* how often each was reached */
+	uint64_t debug_returned;		  /* #DB of the guest's own */
 	uint64_t syscalls_assisted, syscalls_undone, faults_forwarded, insns_completed;
 	uint64_t unknown_io, unknown_mmio;
 	struct hist stop_ns;	/* from KVM_RUN's return to ready to enter again */
@@ -181,6 +211,8 @@ void vm_join(struct vm *vm);
 const struct vm_result *vm_result(const struct vm *vm);
 /* CLOCK_MONOTONIC just before the first KVM_RUN; 0 while it has not come to that. Any thread. */
 uint64_t vm_first_entry_ns(const struct vm *vm);
+/* The same for when a breakpoint was first reached. */
+uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint);
 unsigned int vm_vcpus(const struct vm *vm);
 /* Samples of one vCPU; the caller is its single consumer. */
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
