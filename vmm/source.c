@@ -34,10 +34,14 @@ static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
+	struct vm_counter what = ev->counter;
 	struct err why = { 0 };
-	int ret = counter_open(&s->counter, &ev->counter, s->period, ev->jitter, seed(v, i),
-			       VCPU_KICK_SIGNAL, &why);
+	int ret;
 
+	/* A rate becomes a period with the first one that is set. */
+	what.freq = what.freq && s->period == ev->period;
+	ret = counter_open(&s->counter, &what, s->period, ev->jitter, seed(v, i), VCPU_KICK_SIGNAL,
+			   &why);
 	ret = ret ? ret : counter_start(&s->counter, &why);
 	if (ret) {
 		counter_close(&s->counter);

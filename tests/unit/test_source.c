@@ -210,6 +210,24 @@ static void disarmed_and_armed_again(void **state)
 	assert_int_equal(next()->weight, 70);
 }
 
+/* A counter whose periods the kernel chose gets one of its own. */
+static void period_instead_of_a_rate(void **state)
+{
+	(void)state;
+	add_counter(VM_EVENT_PERF, 997);
+	f.vm->cfg.event[0].counter.freq = true;
+	start();
+	assert_true(mock.at[0].attr.freq && mock.at[0].attr.sample_freq == 997);
+	atomic_store(&f.vm->control.period[0], 5000);
+	sources_follow(f.v);
+	assert_false(mock.at[1].attr.freq);
+	assert_int_equal(mock.at[1].attr.sample_period, 5000);
+	mock.at[1].value = 5000;
+	signalled(POLL_HUP, MOCK_FD + 1);
+	sources_take(f.v);
+	assert_int_equal(next()->weight, 5000);
+}
+
 /* What cannot be opened on the vCPU's thread ends the machine with a reason. */
 static void refused_on_the_thread(void **state)
 {
@@ -436,6 +454,7 @@ int main(void)
 		TEST(signal_storm),
 		TEST(signal_without_a_source),
 		TEST(disarmed_and_armed_again),
+		TEST(period_instead_of_a_rate),
 		TEST(refused_on_the_thread),
 		TEST(watch_only_without_wall),
 		TEST(exits_are_taken_when_complete),
