@@ -58,7 +58,8 @@ struct vm_control {
 
 struct vcpu {
 	unsigned int index;
-	int fd;
+	int fd;	      /* -1: foreign */
+	bool foreign; /* of another process, see attach/: nothing can be asked of KVM */
 	struct kvm_run *run;
 	struct vm *vm;
 	pthread_t thread;
@@ -74,7 +75,8 @@ struct vcpu {
 	struct debugreg debug;
 	struct breakpoint_state bp;
 	struct syscall_assist assist;
-	uint64_t lstar; /* once the kernel has set it */
+	uint64_t lstar;	    /* once the kernel has set it */
+	uint64_t kernel_gs; /* foreign: as last seen in the kernel; it stays the same */
 	atomic_bool collect;
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;
@@ -82,6 +84,7 @@ struct vcpu {
 
 struct vm {
 	struct vm_config cfg;
+	struct attach *attach; /* NULL: a machine of our own */
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
@@ -144,6 +147,14 @@ struct capture_cause {
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
 void capture_watch(struct vcpu *v, unsigned int looks);
+
+/* attach/attach.c, for vm.c. The consumer's view of memory is its own. */
+struct attach;
+void attach_start(struct attach *a);
+void attach_wake(struct attach *a);
+void attach_join(struct attach *a);
+void attach_destroy(struct attach *a);
+const struct gmem *attach_memory(const struct attach *a);
 
 /* control.c */
 void control_init(struct vm *vm);

@@ -149,6 +149,18 @@ void sources_stop(struct vcpu *v)
 	trigger_deinit(&v->watch);
 }
 
+static void take(struct vcpu *v, unsigned int i, uint64_t now);
+
+/*
+ * A deadline that has passed stands for time up to now, which a new period would forget: on
+ * a busy host that is much, as the kick and the signal of the deadline come together.
+ */
+static void settle(struct vcpu *v, unsigned int i)
+{
+	if (v->source[i].armed && v->vm->cfg.event[i].kind != VM_EVENT_EXIT)
+		take(v, i, clock_mono_ns());
+}
+
 void sources_follow(struct vcpu *v)
 {
 	struct err e = { 0 };
@@ -163,6 +175,7 @@ void sources_follow(struct vcpu *v)
 		    (!s->armed || s->period == atomic_load_explicit(&v->vm->control.period[i],
 								    memory_order_relaxed)))
 			continue;
+		settle(v, i);
 		disarm(v, i);
 		if (wants(v, i) && arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
