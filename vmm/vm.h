@@ -249,7 +249,7 @@ bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu);
 /* Arm or disarm what ends an event's periods. */
 void vm_arm_event(struct vm *vm, unsigned int event, bool on);
 bool vm_event_is_armed(const struct vm *vm, unsigned int event);
-/* In the event's unit; a new period begins. 0 is not taken. */
+/* In the event's unit, also for one that had a rate (counter.freq); 0 is not taken. */
 void vm_set_period(struct vm *vm, unsigned int event, uint64_t period);
 uint64_t vm_period(const struct vm *vm, unsigned int event);
 /* Bytes of one stack that are copied; no more than the capture plan had at the start. */
