@@ -23,6 +23,7 @@
 #define RUNSTATS_MAX_RUNS 256u	  /* a side */
 #define RUNSTATS_EXACT_MAX 20000u /* so many ways to deal the runs are all tried */
 #define RUNSTATS_RESAMPLES 9999u  /* else, and for intervals */
+#define RUNSTATS_RESAMPLES_MAX 199999u
 #define RUNSTATS_SEED 1u
 
 struct runstats_result {
