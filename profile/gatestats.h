@@ -53,9 +53,10 @@ struct gate_layout {
 	const uint64_t *base_at, *head_at;
 	enum gate_pairing pairing;
 	/*
-	 * The alpha that the design must be able to reach: blocks are the smallest balanced ones
-	 * (A/B pairs, if the order has such), joined with their neighbours until the smallest
-	 * possible p is at most this. Depends on the counts only, never on values. 0: GATE_ALPHA.
+	 * The alpha that the design must be able to reach: blocks are the smallest in which both
+	 * sides ran (A/B pairs, if the order has such), joined with their neighbours until the
+	 * smallest possible one-sided p is at most this. Depends on the order only, never on
+	 * values. 0: GATE_ALPHA.
 	 */
 	double alpha;
 	/*
@@ -74,14 +75,14 @@ struct gate_design {
 	bool pairs;	      /* every block is one base and one head run */
 	bool ordered;	      /* the order is known */
 	/*
-	 * The order is known and the sides take turns so rarely (one block) that a drift of the
+	 * The order is known and the sides take turns so rarely (less than three blocks) that a drift of the
 	 * host looks like a change: gate_compare() then never says fail or pass if the runs of one
 	 * side drift or depend on each other (GATE_DRIFT, GATE_AUTOCORRELATED).
 	 */
 	bool confounded;
 	uint16_t *time;	 /* nbase + nhead run numbers (base first) in order of running; or NULL */
 	uint16_t *block; /* the block of each run number, or NULL when free */
-	double *scratch;
+	double dip_limit[2]; /* of base, of head: dips above are multimodal; 0: not known yet */
 };
 
 /* *layout is not kept. -EINVAL (counts, equal places, blocks impossible), -ENOMEM. */
@@ -89,9 +90,9 @@ int gate_design_init(struct gate_design *d, const struct gate_layout *layout, st
 void gate_design_deinit(struct gate_design *d);
 
 /*
- * The order in which to run npairs pairs: head_first[i] tells which run of pair i goes first. Drawn
- * by chance, half of each (one more for odd npairs), so that the blocked test repeats what really
- * was drawn: then no drift and no autocorrelation can raise its error.
+ * The order in which to run npairs pairs: head_first[i] tells which run of pair i goes first, a fair
+ * coin for each, so that the paired test repeats what really was drawn: then no drift and no
+ * autocorrelation can raise its error.
  */
 void gate_order(unsigned int npairs, uint64_t seed, bool *head_first);
 
@@ -111,7 +112,7 @@ struct gate_rule {
 	double min_effect; /* D, in `unit`: > 0 */
 	double alpha;	   /* of a false fail: 0 to 0.5; 0: GATE_ALPHA */
 	double miss;	   /* of a false pass: 0 to 0.5; 0: GATE_MISS */
-	double confidence; /* of the interval: 0.5 to 0.999; 0: GATE_CONFIDENCE */
+	double confidence; /* of the interval: 0.5 to 0.999; 0: GATE_CONFIDENCE; < 0: none */
 	bool strict;	   /* fail only if more than D is certain */
 	enum gate_location location;
 	double quantile; /* for GATE_QUANTILE: 0 to 1; 0.5 is the median */
@@ -179,7 +180,7 @@ enum gate_family {
 
 /*
  * Sets q of n results that belong together and settles verdicts again: what fails must also have
- * q <= r->alpha, else it becomes inconclusive (GATE_TOO_MANY). Choose members without looking
+ * q <= alpha, else it becomes inconclusive (GATE_TOO_MANY). Choose members without looking
  * at the difference: by the mean over all runs of both sides, say. On identical code both families
  * keep any false fail among the n to alpha. Results that could not be tested (GATE_NO_BASE,
  * GATE_TOO_FEW with p 1) take part with p = 1. -ENOMEM.

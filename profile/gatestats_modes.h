@@ -9,6 +9,9 @@
  * shares (gate_mode_shares()) or quantiles (GATE_QUANTILE) then. The permutation test's error
  * does not depend on any of this.
  *
+ * Equal values are spread over half of the smallest distance between two, as a clock's ticks are
+ * no modes.
+ *
  * Pure; any thread.
  */
 #ifndef KVMPROF_PROFILE_GATESTATS_MODES_H
@@ -28,12 +31,11 @@ struct gate_modes {
 	unsigned int nlow, nhigh;
 };
 
-/* Of any n <= 2 * GATE_MAX_RUNS values. -EINVAL, -ENOMEM. */
+/*
+ * Of 1 to 2 * GATE_MAX_RUNS values: those of one side, as a shift between sides would look like two
+ * modes. -EINVAL, -ENOMEM.
+ */
 int gate_modes_find(const double *v, size_t n, struct gate_modes *out, struct err *e);
-
-/* Of both sides, each about its own median, so that a shift between sides is no mode. */
-int gate_modes_sides(const double *base, unsigned int nbase, const double *head, unsigned int nhead,
-		     struct gate_modes *base_out, struct gate_modes *head_out, struct err *e);
 
 /*
  * Each value becomes 1 if it is above cut, else 0, so that means are shares of the slow group:
@@ -41,7 +43,13 @@ int gate_modes_sides(const double *base, unsigned int nbase, const double *head,
  */
 void gate_mode_shares(const double *v, size_t n, double cut, double *out);
 
-/* The dip of n sorted values: from 1/(2n) to 0.25. n >= 1. -ENOMEM. */
+/* The dip of 1 to 2 * GATE_MAX_RUNS sorted values: from 1/(2n) to 0.25. -EINVAL, -ENOMEM. */
 int gate_dip(const double *sorted, size_t n, double *out);
+
+/*
+ * gate_modes_find()'s `multimodal` alone, quickly for many metrics: *limit is the least dip of n values
+ * that is significant, or 0 when it is to be found. -ENOMEM. Finite values, as above.
+ */
+int gate_modes_seen(const double *v, unsigned int n, double *limit, bool *out);
 
 #endif

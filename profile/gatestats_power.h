@@ -14,14 +14,18 @@
 
 #include "profile/gatestats.h"
 
-#define GATE_POWER 0.90		/* the usual question */
-#define GATE_RUNS_LIMIT 100000u /* no answer is larger */
+#define GATE_POWER 0.90	       /* the usual question */
+#define GATE_RUNS_LIMIT 10000u /* no answer is larger */
 
 /* What is known of a metric's noise. All in one unit: that of the values. */
 struct gate_spread {
 	double base; /* mean of base, for relative rules */
-	double sd;   /* between runs of one side; of a pair's difference over sqrt(2) if paired */
-	double df;   /* of sd */
+	/*
+	 * Between runs of one side; if paired, that of a pair's difference over sqrt(2). Relative
+	 * rules scale head back, which these numbers have in them to the first order.
+	 */
+	double sd;
+	double df; /* of sd */
 	bool paired;
 };
 
@@ -91,12 +95,17 @@ int gate_shares_of(const double *share, const double *samples, unsigned int n, d
  * Samples per run so that n runs a side see a move of `points` (0.2: from 5 % to 5.2 %) with that
  * probability at the rule's alpha. INFINITY when no number of samples does, as tau alone is
  * too large: then *runs (may be NULL) is how many runs a side would at unlimited samples
- * (0: none). Otherwise *runs = n.
+ * (0: none). Otherwise *runs = n. The rule's min_effect counts if it is in points and below
+ * `points`; else half of `points` is taken, as a move of just the minimum is reached half of the
+ * time only.
  */
 double gate_samples_needed(const struct gate_shares *s, const struct gate_rule *r, unsigned int n,
 			   double points, double power, unsigned int *runs);
 
-/* The move in points that n runs a side of m samples see with that probability. */
+/*
+ * The move in points that n runs a side of m samples see with that probability; with the rule's
+ * min_effect if that is in points.
+ */
 double gate_points_detectable(const struct gate_shares *s, const struct gate_rule *r,
 			      unsigned int n, double m, double power);
 

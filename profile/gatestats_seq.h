@@ -2,15 +2,14 @@
 /*
  * gatestats_seq: may a series of A/B pairs stop here?
  *
- * Pairs of runs come one by one; at looks fixed beforehand the question of gatestats.h is asked. The
- * errors alpha (false fail) and miss (false pass) are budgets for all looks together, spent as
- * Lan and DeMets' O'Brien-Fleming-like function 2 - 2 Phi(z(alpha/2) / sqrt(t)) of the
- * fraction t of pairs says. The boundary is not that of a normal walk: each of `resamples` walks
- * has the signs of the same pair differences by chance, and at a look so many of the walks that have
- * not left before may leave as the budget allows; the true walk fails if it leaves. Under
- * exchange of head and base within pairs it is one of these walks, so the error
- * holds in finite samples, with any distribution, drift or autocorrelation that gate_order() makes
- * exchangeable.
+ * Pairs of runs come one by one; at looks fixed beforehand the question of gatestats.h is
+ * asked. The errors alpha (false fail) and miss (false pass) are budgets for all looks together,
+ * spent as Lan and DeMets 1983 describe, as a function of the fraction of pairs that a look
+ * has. The boundary is not that of a normal walk: each of `resamples` walks gets the signs of the same
+ * pair differences by chance, and at a look so many of the walks that have not left before leave
+ * as the budget allows; the true walk is decided if it leaves. When head and base could have been
+ * exchanged in each pair it is one of these walks, so the error holds with few pairs too, with any
+ * distribution, drift and autocorrelation that the coins of gate_order() make exchangeable.
  *
  * One thread per state. One seed gives one result.
  *
@@ -37,6 +36,11 @@ enum gate_seq_decision {
 	GATE_SEQ_INCONCLUSIVE, /* all pairs are used, or stopped as futile */
 };
 
+enum gate_spending {
+	GATE_OBRIEN_FLEMING, /* 2 - 2 Phi(z(alpha/2) / sqrt(t)): little early, nearly all at the end */
+	GATE_POCOCK, /* alpha log(1 + (e - 1) t): stops earlier, needs more pairs if it does not */
+};
+
 struct gate_seq_options {
 	struct gate_rule rule; /* GATE_MEAN only; strict is respected */
 	/* Pairs at each look, increasing, the last is the maximum. nlooks 0: gate_seq_looks(). */
@@ -44,14 +48,17 @@ struct gate_seq_options {
 	unsigned int nlooks;
 	unsigned int max_pairs; /* for nlooks 0; 2 to GATE_MAX_RUNS */
 	/*
-	 * Stop as inconclusive when the probability of any other end has fallen below this (estimated
-	 * from what was seen, from half of the pairs on). Costs no error. 0: GATE_SEQ_FUTILE;
-	 * negative: never.
+	 * Stop as inconclusive when the probability of any other end has fallen below this
+	 * (estimated from what was seen, from half of the pairs on). Costs no error. 0:
+	 * GATE_SEQ_FUTILE; negative: never.
 	 */
 	double futile;
+	enum gate_spending spend_fail, spend_pass;
 	unsigned int resamples; /* 0: RUNSTATS_RESAMPLES; 99 to RUNSTATS_RESAMPLES_MAX */
 	uint64_t seed;		/* 0: RUNSTATS_SEED */
 };
+
+struct gate_seq_walks;
 
 struct gate_seq {
 	struct gate_seq_options opt; /* with defaults filled in */
@@ -60,9 +67,11 @@ struct gate_seq {
 	bool head_first[GATE_MAX_RUNS];
 	double base[GATE_MAX_RUNS], head[GATE_MAX_RUNS];
 	enum gate_seq_decision decision;
-	bool futile;		       /* why inconclusive */
-	double spent_fail, spent_pass; /* of the two budgets, so far */
-	struct gate_seq_walks *fail, *fail_low, *pass, *pass_high;
+	bool futile; /* why inconclusive */
+	/* Of the two errors, what the looks so far were allowed to spend. */
+	double spent_fail, spent_pass;
+	/* Worse upwards and downwards; a change of D upwards and downwards is excluded. */
+	struct gate_seq_walks *fail[2], *pass[2];
 };
 
 /* Fills look[] and nlooks: at about 40, 60, 80 and 100 % of max_pairs. */
