@@ -26,7 +26,7 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
 CXX_SRC := $(sort $(wildcard profile/*.cc))
-LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o)
+LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -95,6 +95,12 @@ $(LIB): $(LIB_OBJ)
 $(BUILD)/obj/flamegraph_js.o: profile/flamegraph.js
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.global flamegraph_js, flamegraph_js_end\nflamegraph_js:\n.incbin "%s"\nflamegraph_js_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+		| $(CC) -c -x assembler - -o $@
+
+# So do the rules that a gate has when none are given.
+$(BUILD)/obj/gate_default.o: configs/gate-default.toml
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global gate_default_toml, gate_default_toml_end\ngate_default_toml:\n.incbin "%s"\ngate_default_toml_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
 # The demo guest travels inside the program.
