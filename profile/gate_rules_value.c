@@ -61,8 +61,8 @@ int grule_check_kind(const struct grule_parse *p, const struct toml_node *n, enu
 {
 	if (n->kind == kind || (kind == TOML_REAL && n->kind == TOML_INTEGER))
 		return 0;
-	return grule_wrong(p, n, "%.64s is a %s, expected a %s%s", n->key, toml_kind_name(n->kind),
-			   toml_kind_name(kind),
+	return grule_wrong(p, n, "%.64s is of the kind %s, expected %s%s", n->key,
+			   toml_kind_name(n->kind), toml_kind_name(kind),
 			   kind == TOML_STRING && n->kind <= TOML_REAL && n->kind >= TOML_INTEGER
 				   ? " (in quotes, with its unit)"
 				   : "");
