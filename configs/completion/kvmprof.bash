@@ -49,14 +49,19 @@ _kvmprof_values()
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot") echo vmlinux bzimage ;;
 	"run --control") echo auto ;;
+	# Without those that have a colon, at which bash ends a word.
+	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
-	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
-	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
-	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
-	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"|"ctl --pid") : ;;
+	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
+	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
+	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
+	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
+	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
+	"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"| \
+	"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
 	*) return 1 ;;
 	esac
 }
