@@ -39,6 +39,7 @@ _kvmprof_values()
 	"export -F"|"export --format")
 		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
 	"import --format") echo folded perf-script ;;
+	"gate -f"|"gate --format") echo text markdown junit sarif github json ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
 	"mem --sort"|"mem -s") echo page code space region node symbol ;;
@@ -60,7 +61,8 @@ _kvmprof_values()
 	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run -F"|"run --freq"| \
 	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
 	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
-	"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"| \
+	"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
 	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
 	*) return 1 ;;
 	esac
