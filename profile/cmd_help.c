@@ -29,7 +29,7 @@ static const char examples[] =
 	"      kvmprof export --format speedscope -i demo.data -o demo.json\n"
 	"      kvmprof archive -i demo.data -o demo.tar.zst\n"
 	"  Which function is at this address, and on which line?\n"
-	"      kvmprof symbols vmlinux ffffffff81000aab\n";
+	"      kvmprof symbols vmlinux ffffffff8100032b\n";
 
 static const struct topic {
 	const char *name, *title, *text;
