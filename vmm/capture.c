@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 
 #define RFLAGS_IF (1u << 9)
+#define CR0_PE (1u << 0)
 
 /* Linux: the registers of a program that entered the kernel, at the end of its kernel stack. */
 #define PT_REGS_RSP_FROM_END 16u /* struct pt_regs ends with ip, cs, flags, sp, ss */
@@ -224,13 +225,31 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 	st->kernel += s->mode == SAMPLE_KERNEL;
 	st->user += s->mode == SAMPLE_USER;
 	st->idle += s->mode == SAMPLE_IDLE;
+	if (s->device)
+		st->device[s->device - 1].samples++;
 	st->stack_capped += s->stack_end == SAMPLE_STACK_CAPPED;
 	st->stack_unmapped += s->stack_end == SAMPLE_STACK_UNMAPPED;
 	st->stack_none += s->stack_end == SAMPLE_STACK_NONE;
 }
 
+/*
+ * Asking KVM costs more than all else of a sample in the kernel. A vCPU halts behind a HLT,
+ * or behind a call of the hypervisor (VMCALL, VMMCALL, and SYSCALL of paravirtual
+ * kernels); one that waits to be started is in real mode.
+ */
+static bool may_stand(const struct vcpu *v, const struct mmu_root *root)
+{
+	uint8_t b[3];
+
+	if (!(root->cr0 & CR0_PE) ||
+	    mmu_read(&v->vm->mem, root, v->run->s.regs.regs.rip - sizeof(b), b, sizeof(b)) !=
+		    sizeof(b))
+		return true;
+	return b[2] == 0xf4 || (b[1] == 0x0f && b[2] == 0x05) || (b[0] == 0x0f && b[1] == 0x01);
+}
+
 /* What the vCPU is at; 0: it waits to be started. */
-static uint8_t look(struct vcpu *v, enum sample_reason reason)
+static uint8_t look(struct vcpu *v, const struct mmu_root *root, enum sample_reason reason)
 {
 	const struct kvm_run *run = v->run;
 	unsigned int cpl = run->s.regs.sregs.cs.dpl & 3;
@@ -242,7 +261,7 @@ static uint8_t look(struct vcpu *v, enum sample_reason reason)
 	 */
 	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
 		mode = SAMPLE_KERNEL;
-	if (mode == SAMPLE_KERNEL && cpl != 3 && reason == SAMPLE_TIMER) {
+	if (mode == SAMPLE_KERNEL && cpl != 3 && reason == SAMPLE_TIMER && may_stand(v, root)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
@@ -273,7 +292,7 @@ void capture_sample(struct vcpu *v, const struct capture_cause *cause)
 {
 	const struct kvm_run *run = v->run;
 	struct mmu_root root = capture_root(run);
-	uint8_t mode = look(v, cause->reason);
+	uint8_t mode = look(v, &root, cause->reason);
 	struct sample *s;
 	uint64_t gs;
 
