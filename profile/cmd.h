@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 int cmd_run(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);

@@ -94,6 +94,15 @@ static int open_host(struct run *r, struct err *e)
 	return 0;
 }
 
+/* On the vCPU's thread. */
+static void vcpu_ends(void *run, unsigned int vcpu)
+{
+	struct run *r = run;
+
+	if (r->stat)
+		stat_vcpu_ends(r->stat, vcpu);
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -106,6 +115,8 @@ static int make_vm(struct run *r, struct err *e)
 		.append = o->append,
 	};
 	struct vm_config cfg = {
+		.vcpu_ends = vcpu_ends,
+		.vcpu_ends_ctx = r,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &r->target.image,
@@ -118,12 +129,13 @@ static int make_vm(struct run *r, struct err *e)
 		.event = { { .kind = VM_EVENT_WALL,
 			     .period = (uint64_t)llround(1e9 / o->freq_hz),
 			     .jitter = o->jitter } },
-		.nevents = 1,
+		.nevents = o->freq_hz > 0,
 		.plan = target_capture_plan(&r->target, o->stack_size),
 		.ring_size = RING_SIZE,
 		.console = console_put,
 		.console_ctx = &r->console,
 	};
+	int ret;
 
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
@@ -132,7 +144,20 @@ static int make_vm(struct run *r, struct err *e)
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
-	return vm_create(&r->vm, &cfg, e);
+	ret = vm_create(&r->vm, &cfg, e);
+	if (ret)
+		return ret;
+	cost_bound_init(&r->bound, r->vm, cfg.nevents, o->max_overhead / 100);
+	return stat_open(&r->stat, r->vm, e);
+}
+
+int run_prepare(struct run *r, struct err *e)
+{
+	int ret = run_take_signals(r, e);
+
+	ret = ret ? ret : open_inputs(r, e);
+	ret = ret ? ret : open_host(r, e);
+	return ret ? ret : make_vm(r, e);
 }
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
@@ -192,6 +217,8 @@ static int finish(struct run *r, struct err *e)
 		.quirks = &r->quirks,
 		.vm = r->vm,
 		.stats = &r->stats,
+		.stat = r->stat,
+		.bound = &r->bound,
 		.crash = &r->crash,
 		.tuned = (const char *)r->tuned.data,
 		.load_ns = r->load_ns,
@@ -244,29 +271,42 @@ static int finish(struct run *r, struct err *e)
 	return write_ret;
 }
 
+/* --max-overhead: said once, kept always. */
+static void keep_bound(struct run *r, uint64_t now_ns)
+{
+	uint64_t before = vm_period(r->vm, 0);
+
+	if (!cost_bound_look(&r->bound, now_ns))
+		return;
+	fprintf(stderr,
+		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
+		"from now on a sample every %.3f ms instead of %.3f ms\n",
+		100 * r->bound.worst, r->opt.max_overhead, (double)vm_period(r->vm, 0) / 1e6,
+		(double)before / 1e6);
+}
+
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = run_take_signals(r, e);
+	int ret = run_prepare(r, e);
 
-	ret = ret ? ret : open_inputs(r, e);
-	ret = ret ? ret : open_host(r, e);
-	ret = ret ? ret : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
 	ret = ret ? ret : start(r, e);
 	if (ret)
 		return ret;
+	r->tick = keep_bound;
 	run_wait(r);
 	return finish(r, e);
 }
 
-static void run_deinit(struct run *r)
+void run_deinit(struct run *r)
 {
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
+	stat_close(r->stat);
 	vm_destroy(r->vm);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
@@ -277,6 +317,14 @@ static void run_deinit(struct run *r)
 	buf_deinit(&r->tuned);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
+}
+
+void run_init(struct run *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->host.fd = r->signal_fd = -1;
+	buf_init(&r->cmdline);
+	buf_init(&r->tuned);
 }
 
 int cmd_run(int argc, char **argv)
@@ -290,13 +338,11 @@ int cmd_run(int argc, char **argv)
 		fputs("kvmprof: out of memory\n", stderr);
 		return 1;
 	}
+	run_init(r);
 	r->start_ns = start_ns;
-	r->host.fd = r->signal_fd = -1;
 	status = run_options_parse(&r->opt, argc, argv);
 	if (status >= 0)
 		return status;
-	buf_init(&r->cmdline);
-	buf_init(&r->tuned);
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);

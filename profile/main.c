@@ -15,6 +15,7 @@ static const struct command {
 } commands[] = {
 	{ NULL, NULL, "Record" },
 	{ "run", cmd_run, "boot a kernel and profile it" },
+	{ "stat", cmd_stat, "boot a kernel and count: exits, where the time went" },
 	{ NULL, NULL, "Look" },
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },

@@ -8,8 +8,10 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "profile/console.h"
+#include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_options.h"
+#include "profile/stat.h"
 #include "profile/target.h"
 #include "vmm/vm.h"
 
@@ -25,6 +27,8 @@ struct run {
 	struct sink *sink;
 	struct console console;
 	struct vm *vm;
+	struct stat *stat;
+	struct cost_bound bound;
 	struct pipeline *pipeline;
 	bool pipeline_done;
 	struct profile_info info;
@@ -33,7 +37,15 @@ struct run {
 	struct err note;
 	char hostname[256];
 	int signal_fd;
+	/* Every now and then while the guest runs, and once at its end; may be NULL. */
+	void (*tick)(struct run *r, uint64_t now_ns);
+	void *tick_ctx;
 };
+
+/* cmd_run.c: all up to the machine, which does not run yet. */
+int run_prepare(struct run *r, struct err *e);
+void run_init(struct run *r);
+void run_deinit(struct run *r);
 
 /* run_wait.c */
 

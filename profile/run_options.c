@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ static const char usage[] =
 	"Sampling:\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
+	"      --max-overhead PCT  sample less often when it takes more of the guest's time\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output;\n"
 	"                          live: from the running kernel's memory alone\n"
@@ -48,8 +50,10 @@ static const char usage[] =
 	"  -q, --quiet             do not show the guest's console\n"
 	"  -h, --help              this text\n";
 
-#define wrong(fmt, what) \
-	(fprintf(stderr, "kvmprof run: " fmt "; see `kvmprof run --help`\n", what), 2)
+#define wrong(fmt, what)                                                                     \
+	(fprintf(stderr, "kvmprof %s: " fmt "; see `kvmprof %s --help`\n", o->command, what, \
+		 o->command),                                                                \
+	 2)
 
 static bool parse_number(const char *s, double min, double max, double *out)
 {
@@ -110,6 +114,7 @@ enum {
 	OPT_NO_TUNE,
 	OPT_DURATION,
 	OPT_NO_JITTER,
+	OPT_MAX_OVERHEAD,
 	OPT_STACK,
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
@@ -131,6 +136,7 @@ static const struct option longopts[] = {
 	{ "duration", required_argument, NULL, OPT_DURATION },
 	{ "freq", required_argument, NULL, 'F' },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
+	{ "max-overhead", required_argument, NULL, OPT_MAX_OVERHEAD },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
@@ -176,6 +182,10 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case 'F':
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);
+		return -1;
+	case OPT_MAX_OVERHEAD:
+		if (!parse_number(arg, 0.001, 100, &o->max_overhead))
+			return wrong("--max-overhead %s: expected a percentage, 0.001 to 100", arg);
 		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))
@@ -224,9 +234,6 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case 'q':
 		o->quiet = true;
 		return -1;
-	case 'h':
-		fputs(usage, stdout);
-		return 0;
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
@@ -234,14 +241,70 @@ static int take(struct run_options *o, int opt, const char *arg)
 	}
 }
 
+#define MAX_OPTIONS 96u
+
+/* getopt's tables of what a command takes: of run's options those it keeps, and its own. */
+struct tables {
+	struct option longs[MAX_OPTIONS + 1];
+	char shorts[2 * MAX_OPTIONS + 2];
+	size_t nlongs, nshorts;
+};
+
+static void add_option(struct tables *t, const struct option *opt)
+{
+	if (t->nlongs == MAX_OPTIONS)
+		return;
+	t->longs[t->nlongs++] = *opt;
+	if (opt->val > UCHAR_MAX)
+		return;
+	t->shorts[t->nshorts++] = (char)opt->val;
+	if (opt->has_arg == required_argument)
+		t->shorts[t->nshorts++] = ':';
+}
+
+static bool keeps(const struct run_options_form *form, const char *name)
+{
+	for (const char *const *k = form ? form->keep : NULL; k && *k; k++)
+		if (!strcmp(*k, name))
+			return true;
+	return !form;
+}
+
+static void make_tables(struct tables *t, const struct run_options_form *form)
+{
+	memset(t, 0, sizeof(*t));
+	t->shorts[t->nshorts++] = ':';
+	for (const struct option *l = longopts; l->name; l++)
+		if (keeps(form, l->name))
+			add_option(t, l);
+	for (const struct option *l = form ? form->own : NULL; l && l->name; l++)
+		add_option(t, l);
+}
+
+static bool is_own(const struct run_options_form *form, int opt)
+{
+	for (const struct option *l = form ? form->own : NULL; l && l->name; l++)
+		if (l->val == opt)
+			return true;
+	return false;
+}
+
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	return run_options_parse_as(o, argc, argv, NULL);
+}
+
+int run_options_parse_as(struct run_options *o, int argc, char **argv,
+			 const struct run_options_form *form)
+{
+	static char name[32]; /* the profile's header still reads argv later */
+	struct tables t;
 	int opt, ret;
 
 	*o = (struct run_options){
+		.command = form ? form->command : "run",
 		.output = "perf.data",
-		.freq_hz = 997,
+		.freq_hz = form ? form->freq_hz : 997,
 		.mem_size = 256ull << 20,
 		.vcpus = 1,
 		.stack_size = RUN_STACK_MAX,
@@ -249,16 +312,22 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		.tune = true,
 		.buildid_cache = true,
 	};
+	snprintf(name, sizeof(name), "kvmprof %s", o->command);
 	argv[0] = name;
+	make_tables(&t, form);
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
-	while ((opt = getopt_long(argc, argv, ":m:F:o:qh", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
 		char letter[] = { '-', (char)optopt, '\0' };
 
+		if (opt == 'h') {
+			fputs(form ? form->usage : usage, stdout);
+			return 0;
+		}
 		/* Of bundled letters getopt tells which, of long options only where. */
 		if (opt == '?' || opt == ':')
 			optarg = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
-		ret = take(o, opt, optarg);
+		ret = is_own(form, opt) ? form->take(form->ctx, opt, optarg) : take(o, opt, optarg);
 		if (ret >= 0)
 			return ret;
 	}

@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 struct run_options {
-	const char *image;  /* NULL: the embedded demo */
-	const char *output; /* "perf.data" */
+	const char *command; /* "run": for messages */
+	const char *image;   /* NULL: the embedded demo */
+	const char *output;  /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
 	double duration_s;		    /* 0: until the guest ends */
+	double max_overhead;		    /* percent; 0: no bound */
 	uint64_t mem_size;		    /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
@@ -32,6 +34,26 @@ static inline bool run_to_stdout(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_FREQ_MAX 50000.0
+
+/*
+ * A command that runs a guest as `kvmprof run' does, with some of its options and with
+ * others of its own.
+ */
+struct run_options_form {
+	const char *command; /* "stat" */
+	const char *usage;
+	const char *const *keep;  /* long names of run's options that it takes; NULL ends */
+	const struct option *own; /* as for getopt_long(); .val: a letter, or RUN_OPTIONS_OWN.. */
+	/* One of its own: -1 to go on, else the exit status, after a message. */
+	int (*take)(void *ctx, int opt, const char *arg);
+	void *ctx;
+	double freq_hz; /* when --freq is not given */
+};
+#define RUN_OPTIONS_OWN 4096
+
+/* The same as below for such a command; NULL: run itself. */
+int run_options_parse_as(struct run_options *o, int argc, char **argv,
+			 const struct run_options_form *form);
 
 /*
  * Returns -1 when the options are good; else the exit status to end with: 0

@@ -6,8 +6,10 @@
 #define KVMPROF_PROFILE_SUMMARY_H
 
 #include "base/buf.h"
+#include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_options.h"
+#include "profile/stat.h"
 #include "profile/target.h"
 
 #include <stdio.h>
@@ -18,6 +20,8 @@ struct summary {
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
+	struct stat *stat;
+	const struct cost_bound *bound;
 	const struct stack *crash; /* n = 0: none */
 	const char *tuned;	   /* words added to the command line, "" none */
 	uint64_t startup_ns;	   /* main() to the first guest instruction, less image loading */

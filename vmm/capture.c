@@ -312,7 +312,8 @@ void capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;
 	s->event = cause->event;
-	s->device = s->exit = s->insn_len = 0;
+	s->device = cause->device;
+	s->exit = s->insn_len = 0;
 	s->time_ns = cause->now;
 	s->weight = cause->weight;
 	s->exit_addr = 0;

@@ -34,7 +34,8 @@ struct syscall_assist {
 
 /* One event on one vCPU. */
 struct source {
-	volatile sig_atomic_t due; /* a period has ended; set by the signal handler */
+	volatile sig_atomic_t due;    /* a period has ended; set by the signal handler */
+	volatile sig_atomic_t device; /* vcpu.device at that moment */
 	bool armed;
 	uint64_t period;	/* in use */
 	struct trigger trigger; /* WALL */
@@ -59,8 +60,9 @@ struct vcpu {
 	bool started;
 	atomic_int tid; /* 0 until the thread runs and after it ended */
 	struct source source[VM_MAX_EVENTS];
-	uint32_t stack_max;	   /* bytes of one stack that are copied now */
-	unsigned int control_seen; /* vm->control.changes when it was last followed */
+	uint32_t stack_max;	      /* bytes of one stack that are copied now */
+	unsigned int control_seen;    /* vm->control.changes when it was last followed */
+	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct syscall_assist assist;
@@ -125,8 +127,13 @@ struct capture_cause {
 	uint8_t event;
 	uint32_t missed; /* periods that passed unseen */
 	uint64_t weight;
+	uint8_t device; /* as in struct sample */
 };
 void capture_sample(struct vcpu *v, const struct capture_cause *cause);
+
+/* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
+uint64_t device_enter(struct vcpu *v);
+void device_leave(struct vcpu *v, uint64_t since);
 
 /* control.c */
 void control_init(struct vm *vm);

@@ -68,6 +68,20 @@ void sources_stop(struct vcpu *v)
 		disarm(v, i);
 }
 
+/* A clock whose period only becomes longer goes on. False: it has to begin anew. */
+static bool lengthen(struct vcpu *v, unsigned int i)
+{
+	struct source *s = &v->source[i];
+	uint64_t period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
+
+	if (v->vm->cfg.event[i].kind != VM_EVENT_WALL || !s->armed || !wants(v, i) ||
+	    period < s->period)
+		return false;
+	s->period = period;
+	trigger_lengthen(&s->trigger, period);
+	return true;
+}
+
 void sources_follow(struct vcpu *v)
 {
 	/* Before the values are read: a change that comes meanwhile is followed next time. */
@@ -81,16 +95,24 @@ void sources_follow(struct vcpu *v)
 		    (!s->armed || s->period == atomic_load_explicit(&v->vm->control.period[i],
 								    memory_order_relaxed)))
 			continue;
+		if (lengthen(v, i))
+			continue;
 		disarm(v, i);
 		if (wants(v, i) && arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	}
 }
 
+static void note_due(const struct vcpu *v, struct source *s)
+{
+	s->device = v->device;
+	s->due = 1;
+}
+
 void source_signalled(struct vcpu *v, const siginfo_t *info)
 {
 	if (info->si_code == SI_TIMER)
-		v->source[info->si_value.sival_int].due = 1;
+		note_due(v, &v->source[info->si_value.sival_int]);
 }
 
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
@@ -100,6 +122,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 		.now = now,
 		.reason = SAMPLE_TIMER,
 		.event = (uint8_t)i,
+		.device = (uint8_t)s->device,
 	};
 
 	/* A signal that was queued when its deadline had been served already. */

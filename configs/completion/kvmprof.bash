@@ -46,14 +46,16 @@ _kvmprof_values()
 	"report --order"|"diff --order") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
-	"run --boot") echo vmlinux bzimage ;;
+	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
 	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size") : ;;
+	"run --stack-size"|"run --max-overhead"|"stat -m"|"stat --mem"|"stat --vcpus"|"stat -F"|"stat --freq"| \
+	"stat --duration"|"stat --append"|"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"| \
+	"stat --interval"|"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator") : ;;
 	*) return 1 ;;
 	esac
 }
