@@ -17,7 +17,7 @@ WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -W
 	-Wno-gnu-variable-sized-type-not-at-end
 CPPFLAGS_ALL := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
-LIBS := -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread
+LIBS := -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))

@@ -49,6 +49,7 @@ enum sample_reason {
 	SAMPLE_PMU = 3,	   /* a perf_event counter has overflowed */
 	SAMPLE_EXIT = 4,   /* a VM exit; the stack is the one that caused it */
 	SAMPLE_MARKER = 5, /* a breakpoint was reached: `event` is its index, weight 0 */
+	SAMPLE_LOOK = 6,   /* to find out where the kernel is; not for the profile */
 };
 
 enum sample_mode {

@@ -9,6 +9,7 @@
  *   cmd_report_tree     callers and callees below a row
  *   cmd_report_images   the tables by image
  *   cmd_report_data     JSON and CSV
+ *   cmd_report_phases   the table of slices
  */
 #ifndef KVMPROF_PROFILE_CMD_REPORT_H
 #define KVMPROF_PROFILE_CMD_REPORT_H
@@ -39,6 +40,8 @@ struct report_options {
 	enum report_color when_color;
 	double row_limit, graph_limit; /* percent */
 	struct report_time from, to;
+	bool phases;	   /* the table of slices */
+	const char *phase; /* only this one; NULL: all */
 	struct debuginfo_places places;
 	struct agg_config config;
 	regex_t symbol, parent; /* config points at them when given */
@@ -79,6 +82,10 @@ const char *report_cell(const struct report *r, const struct agg_key *key,
 /* -- cmd_report_header ----------------------------------------------------------------- */
 
 void report_run_header(const struct report *r);
+/* -- cmd_report_phases ------------------------------------------------------------------ */
+
+/* The table of slices, in place of all others. */
+int report_phases(const struct report_options *opt, struct err *e);
 
 /* -- the others ------------------------------------------------------------------------ */
 

@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "profile/run.h"
+#include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
+#include "profile/sink_ring.h"
 #include "profile/summary.h"
 #include "profile/tune.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,33 +23,8 @@
 #define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
-
-/* Resident bytes of this process, less those of guest RAM. */
-static uint64_t rss_beyond_guest(const struct gmem *mem)
-{
-	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
-	uint64_t start = 0, rss = 0, kb;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		unsigned long long a, b;
-
-		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
-			start = a;
-		} else if (sscanf(line, "Rss: %llu kB", &a) == 1) {
-			bool guest = false;
-
-			kb = a;
-			for (unsigned int i = 0; i < mem->n; i++) {
-				uint64_t h = (uintptr_t)mem->region[i].host;
-
-				guest |= start >= h && start - h < mem->region[i].size;
-			}
-			rss += guest ? 0 : kb << 10;
-		}
-	}
-	return rss;
-}
+/* Exits come in bursts: a line on the console is one for each character. */
+#define RING_SIZE_EXITS (32u << 20)
 
 static int open_inputs(struct run *r, struct err *e)
 {
@@ -61,6 +37,20 @@ static int open_inputs(struct run *r, struct err *e)
 	return ret;
 }
 
+/* What stands before the profile's sink, which they take over. */
+static int add_sinks(struct run *r, struct err *e)
+{
+	int ret = 0;
+
+	if (r->opt.overwrite) {
+		ret = sink_ring_create(&r->sink, take_ptr(r->sink), r->opt.ring_size, e);
+		r->ring = r->sink;
+	}
+	if (!ret && r->opt.control)
+		ret = sink_live_create(&r->sink, take_ptr(r->sink), e);
+	return ret;
+}
+
 static int open_output(struct run *r, struct err *e)
 {
 	struct sink_perfdata_options so = {
@@ -68,6 +58,7 @@ static int open_output(struct run *r, struct err *e)
 		.single_file = r->opt.single_file,
 		.buildid_dir = r->opt.buildid_dir,
 		.no_buildid_cache = !r->opt.buildid_cache,
+		.late_samples = r->opt.overwrite,
 		.note = &r->note,
 	};
 
@@ -103,6 +94,19 @@ static void vcpu_ends(void *run, unsigned int vcpu)
 		stat_vcpu_ends(r->stat, vcpu);
 }
 
+static int prepare_events(struct run *r, struct err *e)
+{
+	struct events *ev = &r->opt.events;
+	struct events_rate rate = run_rate(&r->opt);
+	int ret = events_prepare(ev, &rate, &r->host, e);
+
+	for (unsigned int i = 0; !ret && i < ev->n; i++)
+		if (*ev->at[i].why)
+			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
+				ev->at[i].why);
+	return ret;
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -126,20 +130,24 @@ static int make_vm(struct run *r, struct err *e)
 		.mem_size = o->mem_size,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
-		.event = { { .kind = VM_EVENT_WALL,
-			     .period = (uint64_t)llround(1e9 / o->freq_hz),
-			     .jitter = o->jitter } },
-		.nevents = o->freq_hz > 0,
 		.plan = target_capture_plan(&r->target, o->stack_size),
-		.ring_size = RING_SIZE,
+		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
 		.console = console_put,
 		.console_ctx = &r->console,
 	};
 	int ret;
 
+	/* kvmprof stat may want none. */
+	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
+	for (unsigned int i = 0; i < cfg.nevents; i++)
+		if (cfg.event[i].kind == VM_EVENT_EXIT)
+			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
+	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
+	if (ret)
+		return ret;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -147,7 +155,7 @@ static int make_vm(struct run *r, struct err *e)
 	ret = vm_create(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
-	cost_bound_init(&r->bound, r->vm, cfg.nevents, o->max_overhead / 100);
+	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
 	return stat_open(&r->stat, r->vm, e);
 }
 
@@ -155,8 +163,12 @@ int run_prepare(struct run *r, struct err *e)
 {
 	int ret = run_take_signals(r, e);
 
+	if (!ret && r->opt.control)
+		ret = run_control_open(&r->control, r->opt.control, e);
 	ret = ret ? ret : open_inputs(r, e);
 	ret = ret ? ret : open_host(r, e);
+	if (!ret && r->opt.freq_hz > 0)
+		ret = prepare_events(r, e);
 	return ret ? ret : make_vm(r, e);
 }
 
@@ -168,13 +180,13 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
-		.event = { PROFILE_EVENT_WALL(r->opt.freq_hz) },
-		.nevents = 1,
+		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
 		.argv = argv,
 	};
+	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
@@ -203,38 +215,36 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
+	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, &r->markers.pipeline,
 			     have_user ? &user : NULL, e);
+	if (ret)
+		return ret;
+	if (r->opt.max_stack)
+		pipeline_set_max_stack(r->pipeline, r->opt.max_stack);
+	for (unsigned int i = 0; i < r->opt.vcpus; i++)
+		if (!(run_options_vcpus(&r->opt) >> i & 1))
+			vm_collect_vcpu(r->vm, i, false);
+	if (r->control)
+		ret = run_control_start(r->control, r, e);
 	return ret ? ret : vm_start(r->vm, e);
 }
 
 static int finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
-	struct summary s = {
-		.opt = &r->opt,
-		.target = &r->target,
-		.quirks = &r->quirks,
-		.vm = r->vm,
-		.stats = &r->stats,
-		.stat = r->stat,
-		.bound = &r->bound,
-		.crash = &r->crash,
-		.tuned = (const char *)r->tuned.data,
-		.load_ns = r->load_ns,
-	};
+	struct summary s;
 	uint64_t first;
 	struct buf json;
 	int ret, write_ret;
 
+	run_control_stop(r->control);
 	vm_join(r->vm);
-	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
+	run_markers_finish(&r->markers, r->vm);
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
 	r->pipeline_done = true;
 	first = vm_first_entry_ns(r->vm);
-	if (first)
-		s.startup_ns = first - r->start_ns - r->load_ns;
+	run_summary(r, &r->stats, &s);
 	buf_init(&json);
 	summary_json(&s, &json);
 	buf_u8(&json, 0);
@@ -290,6 +300,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	int ret = run_prepare(r, e);
 
 	ret = ret ? ret : open_output(r, e);
+	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
 	ret = ret ? ret : start(r, e);
 	if (ret)
@@ -299,8 +310,20 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	return finish(r, e);
 }
 
+/* Waited in vain for a moment? A run that never began to collect is no success. */
+static int tell_markers(const struct run *r)
+{
+	struct err note = { 0 };
+	int ret = run_markers_verdict(&r->markers, r->vm, &note);
+
+	if (note.code)
+		fprintf(stderr, "kvmprof: %s%s\n", ret ? "" : "warning: ", note.text);
+	return ret;
+}
+
 void run_deinit(struct run *r)
 {
+	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	if (r->sink)
@@ -312,6 +335,8 @@ void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_control_destroy(r->control);
+	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
@@ -322,7 +347,7 @@ void run_deinit(struct run *r)
 void run_init(struct run *r)
 {
 	memset(r, 0, sizeof(*r));
-	r->host.fd = r->signal_fd = -1;
+	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
 }
@@ -346,14 +371,21 @@ int cmd_run(int argc, char **argv)
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);
-	ret = run_guest(r, argc, argv, &e);
+	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
+	if (ret == -EINVAL) {
+		fprintf(stderr, "kvmprof run: %s\n", e.text);
+		run_deinit(r);
+		return 2;
+	}
+	ret = ret ? ret : run_guest(r, argc, argv, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
 		enum vm_end_reason reason = vm_result(r->vm)->reason;
 
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR;
+		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
+			 tell_markers(r) < 0;
 	}
 	run_deinit(r);
 	return status;

@@ -280,7 +280,8 @@ int cmd_stat(int argc, char **argv)
 		return 2;
 	}
 	console_init(&r->console, r->opt.quiet ? -1 : STDERR_FILENO);
-	ret = stat_guest(r, s, &e);
+	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
+	ret = ret ? ret : stat_guest(r, s, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;

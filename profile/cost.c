@@ -65,12 +65,15 @@ double cost_share(const struct vcpu_stats *s, uint64_t stop_ns, uint64_t n, uint
 	return elapsed_ns ? (double)(stop_ns + n * way) / (double)elapsed_ns : 0;
 }
 
-void cost_bound_init(struct cost_bound *b, struct vm *vm, unsigned int nevents, double limit)
+void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event *event,
+		     unsigned int nevents, double limit)
 {
 	memset(b, 0, sizeof(*b));
 	b->vm = vm;
 	b->nevents = nevents;
 	b->limit = limit;
+	for (unsigned int i = 0; i < nevents; i++)
+		b->is_rate[i] = event[i].counter.freq;
 }
 
 /* The share of the vCPU that it costs most; negative: too few samples to tell. */
@@ -121,10 +124,12 @@ bool cost_bound_look(struct cost_bound *b, uint64_t now_ns)
 		return false;
 	longer = share / b->limit * MARGIN;
 	for (unsigned int i = 0; i < b->nevents; i++) {
-		double period = (double)vm_period(b->vm, i) * longer;
+		double period = (double)vm_period(b->vm, i);
 
+		period = b->is_rate[i] ? period / longer : period * longer + 1;
+		period = period > 1 ? period : 1;
 		vm_set_period(b->vm, i,
-			      period < (double)PERIOD_MAX ? (uint64_t)period + 1 : PERIOD_MAX);
+			      period < (double)PERIOD_MAX ? (uint64_t)period : PERIOD_MAX);
 	}
 	if (!b->changes)
 		b->worst = share;

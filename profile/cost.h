@@ -28,14 +28,16 @@ struct cost_bound {
 	struct vm *vm;
 	double limit; /* share of a vCPU's time; 0: no bound */
 	unsigned int nevents;
-	uint64_t seen_ns; /* of the last look */
+	bool is_rate[VM_MAX_EVENTS]; /* the event's period is a number of samples a second */
+	uint64_t seen_ns;	     /* of the last look */
 	uint64_t seen_stop[VM_MAX_VCPUS], seen_samples[VM_MAX_VCPUS];
 	double worst;	      /* share at the first look that was over it */
 	double last;	      /* at the last look */
 	unsigned int changes; /* of the rate */
 };
 
-void cost_bound_init(struct cost_bound *b, struct vm *vm, unsigned int nevents, double limit);
+void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event *event,
+		     unsigned int nevents, double limit);
 /*
  * Look, every now and then; from one thread, while the machine runs. When too much was
  * spent since the last look all events' periods are made longer. True the first time.

@@ -16,6 +16,8 @@ static const struct command {
 	{ NULL, NULL, "Record" },
 	{ "run", cmd_run, "boot a kernel and profile it" },
 	{ "stat", cmd_stat, "boot a kernel and count: exits, where the time went" },
+	{ "top", cmd_top, "the hottest functions of a guest while it runs" },
+	{ "ctl", cmd_ctl, "watch and change a run that goes on" },
 	{ NULL, NULL, "Look" },
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },
@@ -31,6 +33,7 @@ static const struct command {
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
 	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },
+	{ "list", cmd_list, "the events that this host offers, for run --event" },
 	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
 };
 

@@ -21,7 +21,12 @@ static void put_string(struct buf *b, const char *s)
 
 void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned int event)
 {
-	const struct profile_event *ev = &info->event[event];
+	/* What perf prints as text: a sample of a program that has put it out itself. */
+	static const struct profile_event marker = { .name = PERFDATA_MARKER_EVENT,
+						     .type = PERFDATA_TYPE_SOFTWARE,
+						     .config = PERFDATA_COUNT_SW_BPF_OUTPUT,
+						     .period = 1 };
+	const struct profile_event *ev = event < info->nevents ? &info->event[event] : &marker;
 	size_t start = b->len;
 	double hz = ev->freq_hz;
 	uint64_t freq = hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1;
@@ -30,7 +35,8 @@ void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned 
 	buf_u32(b, PERFDATA_ATTR_SIZE);
 	buf_u64(b, ev->config);
 	buf_u64(b, hz > 0 ? freq : ev->period); /* sample_freq or sample_period */
-	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE | (info->nevents > 1 ? PERFDATA_SAMPLE_IDENTIFIER : 0));
+	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE | (ev == &marker ? PERFDATA_SAMPLE_RAW : 0) |
+			   (info->nevents + info->markers > 1 ? PERFDATA_SAMPLE_IDENTIFIER : 0));
 	buf_u64(b, PERFDATA_FORMAT_ID);
 	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | (hz > 0 ? PERFDATA_ATTR_FREQ : 0) |
 			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL | PERFDATA_ATTR_MMAP2 |
@@ -169,12 +175,13 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 			put_string(b, info->argv[i]);
 		break;
 	case PERFDATA_FEAT_EVENT_DESC:
-		buf_u32(b, info->nevents);
+		buf_u32(b, w->nevents);
 		buf_u32(b, PERFDATA_ATTR_SIZE);
-		for (unsigned int i = 0; i < info->nevents; i++) {
+		for (unsigned int i = 0; i < w->nevents; i++) {
 			perfdata_put_attr(b, info, i);
 			buf_u32(b, 1);
-			put_string(b, info->event[i].name);
+			put_string(b,
+				   i < info->nevents ? info->event[i].name : PERFDATA_MARKER_EVENT);
 			buf_u64(b, PERFDATA_EVENT_ID + i);
 		}
 		break;

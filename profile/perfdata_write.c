@@ -23,7 +23,7 @@
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
 	memset(w, 0, sizeof(*w));
-	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (w->fd < 0)
 		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
 	w->path = strdup(path);
@@ -174,7 +174,8 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	static const uint64_t none[4];
 
 	assert(info->nevents && info->nevents <= PROFILE_MAX_EVENTS);
-	w->nevents = info->nevents;
+	w->nevents = info->nevents + info->markers;
+	w->marker_event = info->nevents;
 	w->ids_off = PERFDATA_HEADER_SIZE;
 	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
 	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
@@ -498,26 +499,25 @@ static uint64_t frame_address(const struct stack *st, unsigned int i)
 	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
 }
 
-int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+/* A sample without its header and what an event of markers has. */
+#define SAMPLE_WORDS (7 + STACK_MAX_FRAMES + 2)
+
+/* The part of a sample that all events have; returns where in v it ends. */
+static uint64_t *sample_fields(const struct perfdata_writer *w, const struct profile_sample *s,
+			       uint64_t *p)
 {
 	const struct stack *st = s->stack;
 	unsigned int n = st->n < STACK_MAX_FRAMES ? st->n : STACK_MAX_FRAMES;
 	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
-	unsigned int nr = n + (nk > 0) + (n > nk);
-	size_t start = w->held.len, size;
-	uint64_t v[7 + STACK_MAX_FRAMES + 2], *p = v;
 
-	if (w->failed)
-		return fail(w, -w->failed, e);
-	assert(n > 0 && s->event < w->nevents);
 	if (has_identifier(w))
 		*p++ = PERFDATA_EVENT_ID + s->event;
-	*p++ = st->ip[0];
+	*p++ = n ? st->ip[0] : 0;
 	*p++ = s->pid | (uint64_t)s->tid << 32;
 	*p++ = s->time_ns;
 	*p++ = s->cpu;
 	*p++ = s->period;
-	*p++ = nr;
+	*p++ = n + (nk > 0) + (n > nk);
 	if (nk)
 		*p++ = PERFDATA_CONTEXT_KERNEL;
 	for (unsigned int i = 0; i < nk; i++)
@@ -526,13 +526,59 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		*p++ = PERFDATA_CONTEXT_USER;
 	for (unsigned int i = nk; i < n; i++)
 		*p++ = frame_address(st, i);
-	size = PERFDATA_RECORD_HEADER + (size_t)(p - v) * sizeof(*p);
+	return p;
+}
+
+int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e)
+{
+	static const struct stack none;
+	const struct profile_sample s = {
+		.pid = m->pid,
+		.tid = m->tid,
+		.cpu = m->cpu,
+		.time_ns = m->time_ns,
+		.period = 1,
+		.event = (uint8_t)w->marker_event,
+		.stack = m->stack ? m->stack : &none,
+	};
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields = (size_t)(sample_fields(w, &s, v) - v) * sizeof(*v);
+	char text[MARKER_NAME + 32] = "";
+	size_t len =
+		(size_t)snprintf(text, sizeof(text), "%s: %s", marker_kind_name(m->kind), m->name) +
+		1;
+	/* The size in front of it counts, too. */
+	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
+			  s.stack->n > s.stack->n_kernel && !s.stack->n_kernel
+				  ? PERFDATA_MISC_USER | PERFDATA_MISC_EXACT_IP
+				  : PERFDATA_MISC_KERNEL | PERFDATA_MISC_EXACT_IP,
+			  PERFDATA_RECORD_HEADER + fields + 4 + raw);
+	buf_add(&w->held, v, fields);
+	buf_u32(&w->held, (uint32_t)raw);
+	buf_add(&w->held, text, len);
+	buf_add(&w->held, NULL, raw - len);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+{
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	assert(s->stack->n > 0 && s->event < w->nevents);
+	fields = (size_t)(sample_fields(w, s, v) - v) * sizeof(*v);
 	/* perf 6.1 looks at the second bit in `perf top` alone. */
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
-			  (nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
+			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
-			  size);
-	buf_add(&w->held, v, size - PERFDATA_RECORD_HEADER);
+			  PERFDATA_RECORD_HEADER + fields);
+	buf_add(&w->held, v, fields);
 
 	w->samples++;
 	if (!w->first_ns || s->time_ns < w->first_ns)

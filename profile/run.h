@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run: what the files of `kvmprof run` share. All calls come from its main thread.
+ * run: what the files of `kvmprof run` share. All calls come from its main thread, unless
+ * it says otherwise.
  */
 #ifndef KVMPROF_PROFILE_RUN_H
 #define KVMPROF_PROFILE_RUN_H
@@ -10,8 +11,11 @@
 #include "profile/console.h"
 #include "profile/cost.h"
 #include "profile/pipeline.h"
+#include "profile/run_control.h"
+#include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/stat.h"
+#include "profile/summary.h"
 #include "profile/target.h"
 #include "vmm/vm.h"
 
@@ -24,8 +28,11 @@ struct run {
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;
-	struct sink *sink;
+	struct sink *sink;	     /* what the pipeline tells; owns those behind it */
+	struct sink *ring;	     /* one of them, with --overwrite; else NULL */
+	struct run_control *control; /* NULL: none */
 	struct console console;
+	struct run_markers markers;
 	struct vm *vm;
 	struct stat *stat;
 	struct cost_bound bound;
@@ -46,6 +53,14 @@ struct run {
 int run_prepare(struct run *r, struct err *e);
 void run_init(struct run *r);
 void run_deinit(struct run *r);
+
+/* run_summary.c */
+
+/*
+ * The run so far, or after vm_join() and pipeline_finish() at its end. Also on the
+ * consumer's thread, with its own stats.
+ */
+void run_summary(struct run *r, const struct pipeline_stats *stats, struct summary *s);
 
 /* run_wait.c */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options.h"
 
+#include "symbolizer/stack.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -27,13 +28,36 @@ static const char usage[] =
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n"
-	"      --duration SECONDS  stop after that long (default: when the guest ends)\n"
+	"\n"
+	"When to sample, and when to stop:\n"
+	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
+	"                          the guest's first instruction or from where sampling begins\n"
+	"      --delay SECONDS     begin to sample after that long\n"
+	"      --samples N         stop after N samples\n"
+	"      --start-on REGEX    begin when a line of the console matches (POSIX extended)\n"
+	"      --stop-on REGEX     stop when one matches after that\n"
+	"      --start-at PLACE    begin when this instruction is reached: SYMBOL, SYMBOL+OFFSET\n"
+	"                          or 0xADDRESS\n"
+	"      --stop-at PLACE     stop when it is reached after that\n"
+	"      --mark [NAME=]REGEX note each line that matches; may be repeated\n"
+	"      --mark-at PLACE     note each time that it is reached, with the stack\n"
 	"\n"
 	"Sampling:\n"
+	"  -e, --event LIST        what is counted, such as cpu,cycles:u,exit:io (default wall);\n"
+	"                          `kvmprof list` has the events of this host\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
+	"  -c, --count N           a sample at each N of the counter or exits, not by --freq\n"
+	"      --strict-event      an event that this host refuses is an error; without it\n"
+	"                          another one may stand in, and a line says so\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --max-overhead PCT  sample less often when it takes more of the guest's time\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
+	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
+	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
+	"      --ring-size SIZE    room for samples on their way from each vCPU, with K, M or G\n"
+	"                          (default 4M); with --overwrite: for all that are kept\n"
+	"      --overwrite         keep the newest samples: the oldest give way to them\n"
+	"      --control PATH      listen on this socket for `kvmprof ctl`; auto: see there\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output;\n"
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
@@ -113,9 +137,22 @@ enum {
 	OPT_CMDLINE,
 	OPT_NO_TUNE,
 	OPT_DURATION,
+	OPT_DELAY,
+	OPT_SAMPLES,
+	OPT_START_ON,
+	OPT_STOP_ON,
+	OPT_START_AT,
+	OPT_STOP_AT,
+	OPT_MARK,
+	OPT_MARK_AT,
 	OPT_NO_JITTER,
 	OPT_MAX_OVERHEAD,
+	OPT_STRICT_EVENT,
 	OPT_STACK,
+	OPT_MAX_STACK,
+	OPT_RING_SIZE,
+	OPT_OVERWRITE,
+	OPT_CONTROL,
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
 	OPT_DEBUGINFO,
@@ -134,10 +171,26 @@ static const struct option longopts[] = {
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
 	{ "duration", required_argument, NULL, OPT_DURATION },
+	{ "delay", required_argument, NULL, OPT_DELAY },
+	{ "samples", required_argument, NULL, OPT_SAMPLES },
+	{ "start-on", required_argument, NULL, OPT_START_ON },
+	{ "stop-on", required_argument, NULL, OPT_STOP_ON },
+	{ "start-at", required_argument, NULL, OPT_START_AT },
+	{ "stop-at", required_argument, NULL, OPT_STOP_AT },
+	{ "mark", required_argument, NULL, OPT_MARK },
+	{ "mark-at", required_argument, NULL, OPT_MARK_AT },
+	{ "event", required_argument, NULL, 'e' },
 	{ "freq", required_argument, NULL, 'F' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "max-overhead", required_argument, NULL, OPT_MAX_OVERHEAD },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
+	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
+	{ "cpu", required_argument, NULL, 'C' },
+	{ "ring-size", required_argument, NULL, OPT_RING_SIZE },
+	{ "overwrite", no_argument, NULL, OPT_OVERWRITE },
+	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
 	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
@@ -150,6 +203,79 @@ static const struct option longopts[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
+
+static int add_mark(const struct run_options *o, const char **list, unsigned int *n,
+		    const char *arg)
+{
+	if (*n == RUN_MARKS_MAX)
+		return wrong("'%s': more than 16 marks", arg);
+	list[(*n)++] = arg;
+	return -1;
+}
+
+/* Options that say when; -1 to go on. */
+static int take_marker(struct run_options *o, int opt, const char *arg)
+{
+	double v;
+
+	switch (opt) {
+	case OPT_DELAY:
+		if (!parse_number(arg, 0, 1e7, &o->delay_s))
+			return wrong("--delay %s: expected seconds", arg);
+		return -1;
+	case OPT_SAMPLES:
+		if (!parse_number(arg, 1, 1e15, &v) || v != floor(v))
+			return wrong("--samples %s: expected a whole number from 1 on", arg);
+		o->max_samples = (uint64_t)v;
+		return -1;
+	case OPT_START_ON:
+		o->start_on = arg;
+		return -1;
+	case OPT_STOP_ON:
+		o->stop_on = arg;
+		return -1;
+	case OPT_START_AT:
+		o->start_at = arg;
+		return -1;
+	case OPT_STOP_AT:
+		o->stop_at = arg;
+		return -1;
+	case OPT_MARK:
+		return add_mark(o, o->mark_on, &o->nmark_on, arg);
+	default: /* OPT_MARK_AT */
+		return add_mark(o, o->mark_at, &o->nmark_at, arg);
+	}
+}
+
+/* Options about what is kept of samples; -1 to go on. */
+static int take_kept(struct run_options *o, int opt, const char *arg)
+{
+	double v;
+
+	switch (opt) {
+	case OPT_MAX_STACK:
+		if (!parse_number(arg, 1, STACK_MAX_FRAMES, &v) || v != floor(v))
+			return wrong("--max-stack %s: expected 1 to 256 frames", arg);
+		o->max_stack = (uint32_t)v;
+		return -1;
+	case 'C':
+		o->vcpu_list = arg;
+		return -1;
+	case OPT_RING_SIZE:
+		if (!parse_size(arg, &o->ring_size) || o->ring_size < RUN_RING_MIN ||
+		    o->ring_size > RUN_RING_MAX)
+			return wrong("--ring-size %s: expected 256K to 4G, such as 16M", arg);
+		return -1;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return -1;
+	default: /* OPT_CONTROL */
+		if (!*arg)
+			return wrong("--control: expected a path%s", "");
+		o->control = arg;
+		return -1;
+	}
+}
 
 /* One option; -1 to go on. */
 static int take(struct run_options *o, int opt, const char *arg)
@@ -179,6 +305,15 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_number(arg, 0.001, 1e7, &o->duration_s))
 			return wrong("--duration %s: expected seconds, more than 0", arg);
 		return -1;
+	case OPT_DELAY:
+	case OPT_SAMPLES:
+	case OPT_START_ON:
+	case OPT_STOP_ON:
+	case OPT_START_AT:
+	case OPT_STOP_AT:
+	case OPT_MARK:
+	case OPT_MARK_AT:
+		return take_marker(o, opt, arg);
 	case 'F':
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);
@@ -186,6 +321,21 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_MAX_OVERHEAD:
 		if (!parse_number(arg, 0.001, 100, &o->max_overhead))
 			return wrong("--max-overhead %s: expected a percentage, 0.001 to 100", arg);
+		return -1;
+	case 'e': {
+		struct err e = { 0 };
+
+		if (events_add(&o->events, arg, &e) < 0)
+			return wrong("--event: %s", e.text);
+		return -1;
+	}
+	case 'c':
+		if (!parse_number(arg, 1, 1e15, &v) || v != floor(v))
+			return wrong("--count %s: expected a whole number from 1 on", arg);
+		o->period = (uint64_t)v;
+		return -1;
+	case OPT_STRICT_EVENT:
+		o->strict_event = true;
 		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))
@@ -207,6 +357,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_NO_JITTER:
 		o->jitter = false;
 		return -1;
+	case OPT_MAX_STACK:
+	case 'C':
+	case OPT_RING_SIZE:
+	case OPT_OVERWRITE:
+	case OPT_CONTROL:
+		return take_kept(o, opt, arg);
 	case OPT_SYMBOLS:
 		o->symbols = arg;
 		return -1;
@@ -289,6 +445,30 @@ static bool is_own(const struct run_options_form *form, int opt)
 	return false;
 }
 
+uint32_t run_options_vcpus(const struct run_options *o)
+{
+	uint32_t all = (1u << o->vcpus) - 1, mask = 0;
+	const char *s = o->vcpu_list;
+
+	while (s) {
+		unsigned long from, to;
+		char *end;
+
+		/* strtoul takes blanks and signs */
+		if (*s < '0' || *s > '9')
+			return 0;
+		from = to = strtoul(s, &end, 10);
+		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+			to = strtoul(end + 1, &end, 10);
+		if (from > to || to >= o->vcpus || (*end && *end != ','))
+			return 0;
+		for (; from <= to; from++)
+			mask |= 1u << from;
+		s = *end ? end + 1 : NULL;
+	}
+	return o->vcpu_list ? mask : all;
+}
+
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	return run_options_parse_as(o, argc, argv, NULL);
@@ -299,6 +479,8 @@ int run_options_parse_as(struct run_options *o, int argc, char **argv,
 {
 	static char name[32]; /* the profile's header still reads argv later */
 	struct tables t;
+	struct events_rate rate;
+	struct err e = { 0 };
 	int opt, ret;
 
 	*o = (struct run_options){
@@ -335,6 +517,13 @@ int run_options_parse_as(struct run_options *o, int argc, char **argv,
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	if (o->vcpu_list && run_options_vcpus(o) == 0)
+		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->overwrite && !o->ring_size)
+		o->ring_size = RUN_OVERWRITE_SIZE;
+	rate = run_rate(o);
+	if (events_check(&o->events, &rate, &e) < 0)
+		return wrong("--count %s", e.text);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");

@@ -5,10 +5,14 @@
 #ifndef KVMPROF_PROFILE_RUN_OPTIONS_H
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
+#include "profile/events.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Of --mark and of --mark-at on a command line. */
+#define RUN_MARKS_MAX 16u
 
 struct run_options {
 	const char *command; /* "run": for messages */
@@ -17,13 +21,27 @@ struct run_options {
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
+	uint64_t period;		    /* -c, 0: not given */
+	struct events events;		    /* -e, none given: wall */
 	double duration_s;		    /* 0: until the guest ends */
 	double max_overhead;		    /* percent; 0: no bound */
-	uint64_t mem_size;		    /* bytes */
+	/* When to collect samples, and what to note: see run_markers.h. NULL or 0: not given. */
+	const char *start_on, *stop_on; /* expressions for the console */
+	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
+	const char *mark_on[RUN_MARKS_MAX], *mark_at[RUN_MARKS_MAX];
+	unsigned int nmark_on, nmark_at;
+	double delay_s;
+	uint64_t max_samples;
+	const char *control; /* path of the control socket, or "auto"; NULL: none */
+	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
+	bool overwrite;	     /* keep the newest samples only */
+	uint32_t max_stack;  /* frames; 0: all */
+	const char *vcpu_list; /* that give samples; NULL: all */
+	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */
-	bool jitter, tune, single_file, buildid_cache, quiet, json;
+	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
@@ -32,8 +50,22 @@ static inline bool run_to_stdout(const struct run_options *o)
 	return o->output[0] == '-' && !o->output[1];
 }
 
+static inline struct events_rate run_rate(const struct run_options *o)
+{
+	return (struct events_rate){
+		.freq_hz = o->freq_hz,
+		.period = o->period,
+		.jitter = o->jitter,
+		.strict = o->strict_event,
+	};
+}
+
 #define RUN_STACK_MAX 16384u
 #define RUN_FREQ_MAX 50000.0
+/* The deepest sample, with all its stacks, needs 83 KiB. */
+#define RUN_RING_MIN (256ull << 10)
+#define RUN_RING_MAX (4ull << 30)
+#define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
  * A command that runs a guest as `kvmprof run' does, with some of its options and with
@@ -60,5 +92,8 @@ int run_options_parse_as(struct run_options *o, int argc, char **argv,
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
+
+/* A bit for each vCPU that gives samples; 0: the list is not one of this guest's vCPUs. */
+uint32_t run_options_vcpus(const struct run_options *o);
 
 #endif

@@ -37,33 +37,24 @@ static void forward_input(struct run *r, struct pollfd *stdin_poll)
 		vm_console_input(r->vm, bytes, (size_t)n);
 }
 
-/* --duration counts from the guest's first instruction, like everything that is measured. */
-static uint64_t end_of_duration(const struct run *r)
-{
-	uint64_t first = vm_first_entry_ns(r->vm);
-
-	return first && r->opt.duration_s > 0 ? first + (uint64_t)(r->opt.duration_s * 1e9)
-					      : UINT64_MAX;
-}
-
 void run_wait(struct run *r)
 {
-	struct pollfd fds[3] = {
+	struct pollfd fds[4] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
 		/* Only a person's keyboard: a script's stdin is not ours to eat. */
 		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
 		  .events = POLLIN },
+		{ .fd = r->markers.wake_fd, .events = POLLIN },
 	};
 
 	for (;;) {
-		uint64_t now = clock_mono_ns(), deadline = end_of_duration(r);
+		uint64_t now = clock_mono_ns(),
+			 deadline = run_markers_look(&r->markers, r->vm, now);
 
-		if (now >= deadline) {
-			vm_end(r->vm, VM_END_DURATION);
+		if (now >= deadline)
 			return;
-		}
-		poll(fds, 3,
+		poll(fds, 4,
 		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
 			     ? (int)((deadline - now) / 1000000) + 1
 			     : CONSOLE_FLUSH_MS);

@@ -168,8 +168,11 @@ FORWARD(module, (struct sink * s, const struct profile_module *m, struct err *e)
 FORWARD(map, (struct sink * s, const struct profile_map *m, struct err *e), m, e)
 FORWARD(dso, (struct sink * s, const struct profile_dso *d, struct err *e), d, e)
 FORWARD(sample, (struct sink * s, const struct profile_sample *p, struct err *e), p, e)
+FORWARD(marker, (struct sink * s, const struct profile_marker *m, struct err *e), m, e)
 FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
 	count, time_ns, e)
+
+FORWARD(copy, (struct sink * s, const char *path, struct sink **out, struct err *e), path, out, e)
 
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
@@ -210,8 +213,10 @@ static const struct sink_ops pipe_ops = {
 	.map = op_map,
 	.dso = op_dso,
 	.sample = op_sample,
+	.marker = op_marker,
 	.lost = op_lost,
 	.end = op_end,
+	.copy = op_copy,
 	.destroy = op_destroy,
 };
 

@@ -20,7 +20,7 @@ void control_init(struct vm *vm)
 		atomic_init(&vm->vcpu[i].collect, true);
 }
 
-static void tell_all(struct vm *vm)
+void control_tell(struct vm *vm)
 {
 	atomic_fetch_add_explicit(&vm->control.changes, 1, memory_order_release);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
@@ -51,7 +51,7 @@ bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu)
 void vm_arm_event(struct vm *vm, unsigned int event, bool on)
 {
 	atomic_store_explicit(&vm->control.armed[event], on, memory_order_relaxed);
-	tell_all(vm);
+	control_tell(vm);
 }
 
 bool vm_event_is_armed(const struct vm *vm, unsigned int event)
@@ -64,7 +64,7 @@ void vm_set_period(struct vm *vm, unsigned int event, uint64_t period)
 	if (!period)
 		return;
 	atomic_store_explicit(&vm->control.period[event], period, memory_order_relaxed);
-	tell_all(vm);
+	control_tell(vm);
 }
 
 uint64_t vm_period(const struct vm *vm, unsigned int event)
@@ -77,5 +77,5 @@ void vm_set_stack_max(struct vm *vm, uint32_t bytes)
 	if (bytes > vm->cfg.plan.stack_max)
 		bytes = vm->cfg.plan.stack_max;
 	atomic_store_explicit(&vm->control.stack_max, bytes & ~7u, memory_order_relaxed);
-	tell_all(vm);
+	control_tell(vm);
 }

@@ -7,7 +7,10 @@
 #ifndef KVMPROF_VMM_MACHINE_H
 #define KVMPROF_VMM_MACHINE_H
 
+#include "vmm/breakpoint.h"
 #include "vmm/bus.h"
+#include "vmm/counter.h"
+#include "vmm/debugreg.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
@@ -28,8 +31,7 @@ struct syscall_assist {
 	uint64_t lstar, fmask; /* as last written by the guest */
 	uint64_t pf_handler;   /* breakpoint address, 0: not armed */
 	bool know_lstar, know_fmask;
-	bool asked;    /* the MSRs were read once, in case they were written early */
-	bool stepping; /* one instruction is being single-stepped past the breakpoint */
+	bool asked; /* the MSRs were read once, in case they were written early */
 };
 
 /* One event on one vCPU. */
@@ -38,8 +40,12 @@ struct source {
 	volatile sig_atomic_t device; /* vcpu.device at that moment */
 	bool armed;
 	uint64_t period;	/* in use */
-	struct trigger trigger; /* WALL */
-	uint64_t exits;		/* EXIT: since the last sample */
+	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
+	struct counter counter; /* PERF, CPU */
+	uint64_t exits;		/* EXIT: so far */
+	uint8_t exit;		/* EXIT: the one that is due: KVM_EXIT_* */
+	uint64_t exit_addr;	/* and its address, as in struct sample */
+	uint64_t owed;		/* EXIT: weight of samples that found no room */
 };
 
 /* What control asks for; each vCPU follows when `changes` has changed. */
@@ -60,11 +66,15 @@ struct vcpu {
 	bool started;
 	atomic_int tid; /* 0 until the thread runs and after it ended */
 	struct source source[VM_MAX_EVENTS];
+	struct trigger watch; /* source.c: looks whether it is dead, when nothing else does */
+	volatile sig_atomic_t watch_due;
 	uint32_t stack_max;	      /* bytes of one stack that are copied now */
 	unsigned int control_seen;    /* vm->control.changes when it was last followed */
 	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
 	struct ring ring;
 	struct vcpu_stats stats;
+	struct debugreg debug;
+	struct breakpoint_state bp;
 	struct syscall_assist assist;
 	uint64_t lstar; /* once the kernel has set it */
 	atomic_bool collect;
@@ -93,6 +103,8 @@ struct vm {
 		late_task[VM_LATE_TASK_PLANS]; /* each written once, then counted */
 	atomic_uint late_tasks;
 	atomic_uint_fast64_t first_entry_ns;
+	atomic_uint_fast64_t reached_ns[VM_MAX_BREAKPOINTS];
+	unsigned int step_flags; /* KVM_GUESTDBG_* for a single step, as this KVM has them */
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */
 	bool ending;		 /* result.reason is final */
@@ -120,16 +132,21 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 /* capture.c */
 void capture_regs(const struct kvm_run *run, struct sample_regs *out);
 struct mmu_root capture_root(const struct kvm_run *run);
-/* Why and for what a sample is taken. While none are wanted it is only counted. */
+/* Why and for what a sample is taken. */
 struct capture_cause {
 	uint64_t now; /* CLOCK_MONOTONIC */
 	enum sample_reason reason;
 	uint8_t event;
 	uint32_t missed; /* periods that passed unseen */
 	uint64_t weight;
-	uint8_t device; /* as in struct sample */
+	uint8_t device;	    /* as in struct sample */
+	uint8_t exit;	    /* EXIT */
+	uint64_t exit_addr; /* EXIT */
 };
-void capture_sample(struct vcpu *v, const struct capture_cause *cause);
+/* While no samples are wanted it is only counted. false: there was no room for it. */
+bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
+/* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
+void capture_watch(struct vcpu *v, unsigned int looks);
 
 /* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
 uint64_t device_enter(struct vcpu *v);
@@ -137,6 +154,8 @@ void device_leave(struct vcpu *v, uint64_t since);
 
 /* control.c */
 void control_init(struct vm *vm);
+/* Something has changed that vCPUs follow: make them look. */
+void control_tell(struct vm *vm);
 
 /* source.c: the events of one vCPU. On its own thread, but for source_signalled(). */
 int sources_start(struct vcpu *v, struct err *e);
@@ -149,6 +168,13 @@ void sources_take(struct vcpu *v);
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
 /* Control has changed: follow it. */
 void sources_follow(struct vcpu *v);
+
+/* source_exit.c: KVM_RUN has returned 0, nothing was done about it yet. */
+void sources_exit(struct vcpu *v);
+/* The sample of an exit that is due; the registers are complete. */
+void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now);
+/* No KVM_RUN follows: take what waits for one. */
+void sources_exit_last(struct vcpu *v);
 
 /*
  * capture_task.c: the run-time address of something in the plan that lies at addr,

@@ -154,10 +154,8 @@ static void handle_exit(struct vcpu *v)
 		exit_msr(v, true);
 		return;
 	case KVM_EXIT_DEBUG:
-		if (v->vm->cfg.quirks->syscall_keeps_cpl && syscall_assist_debug(v, &e) == 0)
+		if (breakpoint_debug(v, &e) == 0)
 			return;
-		err_set(&e, EIO, "vCPU %u: unexpected debug exit at rip 0x%llx", v->index,
-			(unsigned long long)run->s.regs.regs.rip);
 		break;
 	case KVM_EXIT_INTERNAL_ERROR:
 		exit_internal(v);
@@ -205,8 +203,11 @@ static bool all_dead(const struct vm *vm)
 static void interrupted(struct vcpu *v)
 {
 	v->run->immediate_exit = 0;
-	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) != v->control_seen)
+	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
+	    v->control_seen) {
 		sources_follow(v);
+		breakpoints_follow(v);
+	}
 	sources_take(v);
 	if (v->vm->cfg.quirks->syscall_keeps_cpl)
 		syscall_assist_refresh(v);
@@ -227,6 +228,7 @@ static void run_loop(struct vcpu *v)
 			uint64_t since;
 
 			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
+			sources_exit(v);
 			since = device_enter(v);
 			handle_exit(v);
 			device_leave(v, since);
@@ -257,9 +259,11 @@ void *vcpu_main(void *arg)
 	atomic_store(&v->tid, gettid());
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+	breakpoints_follow(v);
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	run_loop(v);
+	sources_exit_last(v);
 	sources_stop(v);
 	if (v->vm->cfg.vcpu_ends)
 		v->vm->cfg.vcpu_ends(v->vm->cfg.vcpu_ends_ctx, v->index);

@@ -29,6 +29,9 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_HALTED] = "guest halted for good",
 		[VM_END_DURATION] = "duration reached",
 		[VM_END_INTERRUPTED] = "interrupted",
+		[VM_END_MARKER] = "stop marker reached",
+		[VM_END_SAMPLES] = "number of samples reached",
+		[VM_END_ASKED] = "ended through the control socket",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
 		[VM_END_ERROR] = "error",
 	};
@@ -137,6 +140,9 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 		return ret;
 	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
 		return err_set(e, errno, "KVM_CREATE_IRQCHIP: %s", strerror(errno));
+	/* An interrupt between a breakpoint and its step would be taken for the step. */
+	ret = ioctl(vm->cfg.host->fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
+	vm->step_flags = ret > 0 ? (unsigned int)ret & KVM_GUESTDBG_BLOCKIRQ : 0;
 	if (vm->cfg.quirks->refuses_insns && vm->cfg.host->emulation_exit) {
 		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
 					      .args = { 1 } };
@@ -323,6 +329,11 @@ uint64_t vm_first_entry_ns(const struct vm *vm)
 	return atomic_load(&((struct vm *)vm)->first_entry_ns);
 }
 
+uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint)
+{
+	return atomic_load(&((struct vm *)vm)->reached_ns[breakpoint]);
+}
+
 unsigned int vm_vcpus(const struct vm *vm)
 {
 	return vm->nvcpus;
@@ -368,6 +379,9 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 {
 	atomic_store(&vm->slide, slide);
 	atomic_store(&vm->slide_known, true);
+	/* Breakpoints wait for it. */
+	if (vm->cfg.nbreakpoints)
+		control_tell(vm);
 }
 
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
@@ -379,6 +393,22 @@ void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
 		return;
 	vm->late_task[n] = *plan;
 	atomic_store_explicit(&vm->late_tasks, n + 1, memory_order_release);
+}
+
+bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out)
+{
+	const struct bus_device *d = &vm->bus.device[i];
+
+	if (i >= vm->bus.n)
+		return false;
+	*out = (struct vm_device){
+		.name = d->name,
+		.base = d->base,
+		.count = d->count,
+		.exits = atomic_load_explicit(&d->exits, memory_order_relaxed),
+		.accesses = atomic_load_explicit(&d->accesses, memory_order_relaxed),
+	};
+	return true;
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)

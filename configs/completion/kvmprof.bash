@@ -43,20 +43,48 @@ _kvmprof_values()
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;
-	"report --order"|"diff --order") echo children self ;;
+	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
+	"run --control") echo auto ;;
+	# Without those that have a colon, at which bash ends a word.
+	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
-	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
-	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
-	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size"|"run --max-overhead"|"stat -m"|"stat --mem"|"stat --vcpus"|"stat -F"|"stat --freq"| \
-	"stat --duration"|"stat --append"|"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"| \
-	"stat --interval"|"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator") : ;;
+	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
+	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
+	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
+	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
+	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
+	"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"|"stat -m"| \
+	"stat --mem"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"|"stat --append"| \
+	"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"|"stat -I"| \
+	"stat --interval-print"|"stat -x"|"stat --field-separator") : ;;
 	*) return 1 ;;
+	esac
+}
+
+# Words of `kvmprof ctl', after those in $3...; $2 is the last of them. Fails where a file may stand.
+_kvmprof_ctl_words()
+{
+	local program=$1 prev=$2 word
+
+	shift 2
+	case "$prev" in
+	collect|all|[0-9]|[0-9][0-9]) [[ " $* " == *" collect "* || " $* " == *" vcpu "* ]] && echo on off ;;
+	vcpu) echo all ;;
+	--control|snapshot) return 1 ;;
+	*)
+		for word; do
+			case "$word" in
+			status|stats|list|arm|disarm|event|period|freq|stack-size|max-stack|mark|stop|vcpu|collect) return 0 ;;
+			esac
+		done
+		"$program" ctl --help 2>/dev/null | sed -n 's/^    \([a-z][-a-z]*\) .*/\1/p'
+		echo disarm ;;
 	esac
 }
 
@@ -93,6 +121,10 @@ _kvmprof()
 		return
 	fi
 	[[ $command == check ]] && return
+	if [[ $command == ctl ]] && words=$(_kvmprof_ctl_words "$program" "$prev" "${COMP_WORDS[@]:2:COMP_CWORD-2}"); then
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
+		return
+	fi
 	compopt -o filenames 2>/dev/null
 	local IFS=$'\n'
 	COMPREPLY=($(compgen -f -- "$cur"))

@@ -13,7 +13,8 @@
  * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
  * before what CPUID or the PIT say); mode=idle (half of the time halted), or
  * another mode, see modes.c;
- * crash=triple or crash=divide (after a second's work).
+ * crash=triple or crash=divide (after a second's work); ports=N (0) writes to
+ * port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
  *
  * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
  * Each share is spent in many slices, in random order and of random lengths:
@@ -257,7 +258,7 @@ static u32 banner_print(const char *line, u64 seconds)
 demo_function void demo_main(u64 boot_params);
 demo_function void demo_main(u64 boot_params)
 {
-	u64 seconds, khz, total, slice, start, end, crash_at = 0, rounds = 0;
+	u64 seconds, khz, total, slice, start, end, ports, crash_at = 0, rounds = 0;
 	struct job *job;
 
 	command_line_copy(boot_params);
@@ -309,6 +310,8 @@ demo_function void demo_main(u64 boot_params)
 	}
 	end = rdtsc();
 
+	ports = option_number(command_line, "ports=", 0);
+	ports_write(ports);
 	truth_print(end - start);
 	put_string("demo: ");
 	put_number((end - start) / khz);

@@ -40,6 +40,8 @@ struct fx {
 	char root[64];
 	struct symtab *kernel, *module;
 	struct sink *sink;
+	struct sink *(*wrap)(struct sink *s); /* NULL, or what stands before the file's sink */
+	bool overwrite;			      /* sink_perfdata_options.late_samples */
 };
 
 static inline int fx_setup(struct fx *f)
@@ -127,6 +129,7 @@ static inline void fx_begin(struct fx *f, const char *name, bool single)
 	char path[128], cache[128];
 	struct sink_perfdata_options opt = { .path = path,
 					     .single_file = single,
+					     .late_samples = f->overwrite,
 					     .buildid_dir = cache };
 	struct profile_kernel k = { .symbols = f->kernel,
 				    .text = FX_TEXT,
@@ -150,6 +153,8 @@ static inline void fx_begin(struct fx *f, const char *name, bool single)
 	snprintf(path, sizeof(path), "%s/%s", f->root, name);
 	snprintf(cache, sizeof(cache), "%s/cache", f->root);
 	assert_int_equal(sink_perfdata_create(&f->sink, &opt, NULL), 0);
+	if (f->wrap)
+		f->sink = f->wrap(f->sink);
 	s = f->sink;
 	assert_int_equal(s->ops->begin(s, &info, NULL), 0);
 	assert_int_equal(s->ops->kernel(s, &k, NULL), 0);

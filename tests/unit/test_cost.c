@@ -54,6 +54,7 @@ void vm_set_period(struct vm *vm, unsigned int event, uint64_t p)
 	period[event] = p;
 }
 
+static const struct vm_event event[2] = { { .kind = VM_EVENT_WALL }, { .kind = VM_EVENT_EXIT } };
 static struct cost_bound b;
 static uint64_t now;
 
@@ -64,7 +65,7 @@ static int setup(void **state)
 	period[0] = 20 * US;
 	period[1] = 100;
 	first_ns = now = T0;
-	cost_bound_init(&b, NULL, 2, 0.01);
+	cost_bound_init(&b, NULL, event, 2, 0.01);
 	return 0;
 }
 
@@ -132,7 +133,7 @@ static void no_reason_to(void **state)
 	first_ns = 0;
 	pass(0, 1000 * MS, 1000);
 	assert_false(cost_bound_look(&b, now)); /* nothing runs yet */
-	cost_bound_init(&b, NULL, 2, 0);
+	cost_bound_init(&b, NULL, event, 2, 0);
 	first_ns = T0;
 	for (int i = 0; i < 3; i++) {
 		pass(0, 200 * MS, 10000);
