@@ -102,6 +102,11 @@ def check_cost():
     check(js["stat"]["counters"]["exit:io"]["sum"] > 0, "run's counters: %s" % js["stat"])
     check(e2e.summary("two.data")["cost"] == js["cost"], "the profile carries something else")
     check(run.err.count("periods unseen; stopped p50") == 2, "the summary: " + run.err)
+    p = e2e.kvmprof("report", "--header", "-n", "1", "-i", "two.data")
+    line = next((x for x in p.out.split("\n") if x.startswith("# cost: ")), "")
+    check(line and json.loads(line[len("# cost: "):]) == js["cost"], "report --header: " + p.out[:500])
+    p = e2e.kvmprof("report", "--header", "--json", "-i", "two.data")
+    check(p.status == 2 and p.err.count("\n") == 1, "report --header --json: %d %s" % (p.status, p.err))
 
 
 def check_wrong():
