@@ -50,7 +50,7 @@ static const char usage[] =
 	"  -q, --quiet             do not show the guest's console\n"
 	"  -h, --help              this text\n";
 
-enum { OPT_INTERVAL = RUN_OPTIONS_OWN };
+enum { OPT_RUN = 256, OPT_INTERVAL };
 
 /* More than rows ever are wide; a separator is a few bytes. */
 #define SEP_MAX 16u
@@ -61,18 +61,28 @@ struct stat_options {
 	bool per_vcpu;
 };
 
-static const struct option own[] = {
+/* OPT_RUN: one of kvmprof run's, known by its name. */
+static const struct option longopts[] = {
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "interval-print", required_argument, NULL, 'I' },
 	{ "no-aggr", no_argument, NULL, 'A' },
 	{ "field-separator", required_argument, NULL, 'x' },
+	{ "boot", required_argument, NULL, OPT_RUN },
+	{ "mem", required_argument, NULL, 'm' },
+	{ "vcpus", required_argument, NULL, OPT_RUN },
+	{ "initrd", required_argument, NULL, OPT_RUN },
+	{ "append", required_argument, NULL, OPT_RUN },
+	{ "cmdline", required_argument, NULL, OPT_RUN },
+	{ "no-tune", no_argument, NULL, OPT_RUN },
+	{ "duration", required_argument, NULL, OPT_RUN },
+	{ "freq", required_argument, NULL, 'F' },
+	{ "no-jitter", no_argument, NULL, OPT_RUN },
+	{ "max-overhead", required_argument, NULL, OPT_RUN },
+	{ "stack-size", required_argument, NULL, OPT_RUN },
+	{ "json", no_argument, NULL, OPT_RUN },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
-};
-
-static const char *const keep[] = {
-	"boot",	   "mem",      "vcpus", "initrd",    "append",	     "cmdline",
-	"no-tune", "duration", "freq",	"no-jitter", "max-overhead", "stack-size",
-	"json",	   "quiet",    "help",	NULL,
 };
 
 static int wrong(const char *what, const char *arg, const char *expected)
@@ -91,10 +101,10 @@ static bool parse_interval(const char *arg, double unit, double *out)
 	return !errno && end != arg && !*end && *out >= 0.05 && *out <= 1e6;
 }
 
-static int take_own(void *ctx, int opt, const char *arg)
+/* One option; -1 to go on. index: of a long one in the table. */
+static int take(struct run_options *run, struct stat_options *o, int opt, int index,
+		const char *arg)
 {
-	struct stat_options *o = ctx;
-
 	switch (opt) {
 	case OPT_INTERVAL:
 		if (!parse_interval(arg, 1, &o->interval_s))
@@ -109,10 +119,64 @@ static int take_own(void *ctx, int opt, const char *arg)
 			return wrong("-x", arg, "a separator of 1 to 16 bytes");
 		o->sep = arg;
 		return -1;
-	default:
+	case 'A':
 		o->per_vcpu = true;
 		return -1;
+	case 'm':
+		return run_options_set(run, "mem", arg);
+	case 'F':
+		return run_options_set(run, "freq", arg);
+	case 'q':
+		return run_options_set(run, "quiet", NULL);
+	case 'h':
+		fputs(usage, stdout);
+		return 0;
+	case OPT_RUN:
+		return run_options_set(run, longopts[index].name, arg);
+	default:
+		fprintf(stderr, "kvmprof stat: %s '%s'%s; see `kvmprof stat --help`\n",
+			opt == ':' ? "option" : "unknown option", arg,
+			opt == ':' ? " needs a value" : "");
+		return 2;
 	}
+}
+
+static int misused(const char *why)
+{
+	fprintf(stderr, "kvmprof stat: %s; see `kvmprof stat --help`\n", why);
+	return 2;
+}
+
+static int parse(struct run_options *run, struct stat_options *o, int argc, char **argv)
+{
+	int opt, ret, index;
+
+	run_options_default(run);
+	run->command = "stat";
+	run->freq_hz = 0;
+	optind = 1;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":I:Ax:m:F:qh", longopts, &index)) != -1) {
+		char letter[] = { '-', (char)optopt, '\0' };
+
+		/* Of bundled letters getopt tells which, of long options only where. */
+		if (opt == '?' || opt == ':')
+			optarg = optopt > 0 && optopt < OPT_RUN ? letter : argv[optind - 1];
+		ret = take(run, o, opt, index, optarg);
+		if (ret >= 0)
+			return ret;
+	}
+	if (optind < argc)
+		run->image = argv[optind++];
+	if (optind < argc)
+		return wrong("unexpected argument", argv[optind], "one IMAGE at most");
+	if (run->boot == BOOT_WAY_BZIMAGE && !run->image)
+		return misused("--boot bzimage needs a bzImage as IMAGE");
+	if (o->sep && run->json)
+		return misused("-x and --json are two forms: drop one");
+	if (run->max_overhead > 0 && run->freq_hz <= 0)
+		return misused("--max-overhead is about sampling: add --freq");
+	return -1;
 }
 
 /* What is printed while the guest runs; run.tick_ctx. */
@@ -247,13 +311,6 @@ int cmd_stat(int argc, char **argv)
 {
 	cleanup_free struct run *r = calloc(1, sizeof(*r));
 	cleanup_free struct stat_run *s = calloc(1, sizeof(*s));
-	struct run_options_form form = {
-		.command = "stat",
-		.usage = usage,
-		.keep = keep,
-		.own = own,
-		.take = take_own,
-	};
 	struct err e = { 0 };
 	int status, ret;
 
@@ -261,24 +318,10 @@ int cmd_stat(int argc, char **argv)
 		fputs("kvmprof: out of memory\n", stderr);
 		return 1;
 	}
-	run_init(r);
-	r->start_ns = clock_mono_ns();
-	form.ctx = &s->opt;
-	status = run_options_parse_as(&r->opt, argc, argv, &form);
+	status = parse(&r->opt, &s->opt, argc, argv);
 	if (status >= 0)
 		return status;
-	if (s->opt.sep && r->opt.json) {
-		fputs("kvmprof stat: -x and --json are two forms: drop one; see `kvmprof stat "
-		      "--help`\n",
-		      stderr);
-		return 2;
-	}
-	if (r->opt.max_overhead > 0 && r->opt.freq_hz <= 0) {
-		fputs("kvmprof stat: --max-overhead is about sampling: add --freq; see `kvmprof "
-		      "stat --help`\n",
-		      stderr);
-		return 2;
-	}
+	run_init(r);
 	console_init(&r->console, r->opt.quiet ? -1 : STDERR_FILENO);
 	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
 	ret = ret ? ret : stat_guest(r, s, &e);

@@ -208,6 +208,20 @@ static int move(struct guest *g, struct err *e)
 	return begin(g, true, e);
 }
 
+/*
+ * Where a kernel that runs handles page faults is inside of it: gate 14 of the IDT (SDM
+ * vol. 3, 6.14.1). LSTAR cannot be asked of another process's vCPU.
+ */
+static uint64_t fault_handler(const struct guest *g, const struct sample *s)
+{
+	uint32_t gate[4];
+
+	if (!memory_read(&g->reader, MEMORY_KERNEL, s->idt_base + 14 * sizeof(gate), gate,
+			 sizeof(gate)))
+		return 0;
+	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
+}
+
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e)
 {
 	const struct kslide_cpu cpu = { .lstar = s->lstar, .idt_base = s->idt_base };
@@ -219,9 +233,11 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
 		return false;
 	if (g->target->live) {
-		if (!s->lstar)
+		uint64_t inside = g->opt.runs ? fault_handler(g, s) : s->lstar;
+
+		if (!inside)
 			return false;
-		*ret = read_live(g, s->lstar, e);
+		*ret = read_live(g, inside, e);
 		return true;
 	}
 	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);

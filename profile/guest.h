@@ -21,6 +21,7 @@
 #include "vmm/vm.h"
 
 struct guest_options {
+	bool runs;  /* it has run before us: its tables are all there */
 	bool moves; /* the kernel chooses its own place (KASLR): it has to be found */
 	struct userfile_options files;
 };

@@ -49,9 +49,14 @@ struct run {
 	void *tick_ctx;
 };
 
-/* cmd_run.c: all up to the machine, which does not run yet. */
-int run_prepare(struct run *r, struct err *e);
+/*
+ * cmd_run.c: a run from its options to its exit status. r's options are there, all else
+ * is zero; r is done with afterwards.
+ */
+int run_main(struct run *r, int argc, char **argv);
+/* In parts: run_init(), all up to the machine, which does not run yet, and the end. */
 void run_init(struct run *r);
+int run_prepare(struct run *r, struct err *e);
 void run_deinit(struct run *r);
 
 /* run_summary.c */

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,10 +317,6 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);
 		return -1;
-	case OPT_MAX_OVERHEAD:
-		if (!parse_number(arg, 0.001, 100, &o->max_overhead))
-			return wrong("--max-overhead %s: expected a percentage, 0.001 to 100", arg);
-		return -1;
 	case 'e': {
 		struct err e = { 0 };
 
@@ -336,6 +331,10 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_STRICT_EVENT:
 		o->strict_event = true;
+		return -1;
+	case OPT_MAX_OVERHEAD:
+		if (!parse_number(arg, 0.001, 100, &o->max_overhead))
+			return wrong("--max-overhead %s: expected a percentage, 0.001 to 100", arg);
 		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))
@@ -390,6 +389,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case 'q':
 		o->quiet = true;
 		return -1;
+	case 'h':
+		fputs(usage, stdout);
+		return 0;
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
@@ -397,57 +399,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	}
 }
 
-#define MAX_OPTIONS 96u
-
-/* getopt's tables of what a command takes: of run's options those it keeps, and its own. */
-struct tables {
-	struct option longs[MAX_OPTIONS + 1];
-	char shorts[2 * MAX_OPTIONS + 2];
-	size_t nlongs, nshorts;
-};
-
-static void add_option(struct tables *t, const struct option *opt)
+uint64_t run_options_vcpus(const struct run_options *o)
 {
-	if (t->nlongs == MAX_OPTIONS)
-		return;
-	t->longs[t->nlongs++] = *opt;
-	if (opt->val > UCHAR_MAX)
-		return;
-	t->shorts[t->nshorts++] = (char)opt->val;
-	if (opt->has_arg == required_argument)
-		t->shorts[t->nshorts++] = ':';
-}
-
-static bool keeps(const struct run_options_form *form, const char *name)
-{
-	for (const char *const *k = form ? form->keep : NULL; k && *k; k++)
-		if (!strcmp(*k, name))
-			return true;
-	return !form;
-}
-
-static void make_tables(struct tables *t, const struct run_options_form *form)
-{
-	memset(t, 0, sizeof(*t));
-	t->shorts[t->nshorts++] = ':';
-	for (const struct option *l = longopts; l->name; l++)
-		if (keeps(form, l->name))
-			add_option(t, l);
-	for (const struct option *l = form ? form->own : NULL; l && l->name; l++)
-		add_option(t, l);
-}
-
-static bool is_own(const struct run_options_form *form, int opt)
-{
-	for (const struct option *l = form ? form->own : NULL; l && l->name; l++)
-		if (l->val == opt)
-			return true;
-	return false;
-}
-
-uint32_t run_options_vcpus(const struct run_options *o)
-{
-	uint32_t all = (1u << o->vcpus) - 1, mask = 0;
+	uint64_t all = o->vcpus < 64 ? (UINT64_C(1) << o->vcpus) - 1 : UINT64_MAX, mask = 0;
 	const char *s = o->vcpu_list;
 
 	while (s) {
@@ -463,30 +417,18 @@ uint32_t run_options_vcpus(const struct run_options *o)
 		if (from > to || to >= o->vcpus || (*end && *end != ','))
 			return 0;
 		for (; from <= to; from++)
-			mask |= 1u << from;
+			mask |= UINT64_C(1) << from;
 		s = *end ? end + 1 : NULL;
 	}
 	return o->vcpu_list ? mask : all;
 }
 
-int run_options_parse(struct run_options *o, int argc, char **argv)
+void run_options_default(struct run_options *o)
 {
-	return run_options_parse_as(o, argc, argv, NULL);
-}
-
-int run_options_parse_as(struct run_options *o, int argc, char **argv,
-			 const struct run_options_form *form)
-{
-	static char name[32]; /* the profile's header still reads argv later */
-	struct tables t;
-	struct events_rate rate;
-	struct err e = { 0 };
-	int opt, ret;
-
 	*o = (struct run_options){
-		.command = form ? form->command : "run",
+		.command = "run",
 		.output = "perf.data",
-		.freq_hz = form ? form->freq_hz : 997,
+		.freq_hz = 997,
 		.mem_size = 256ull << 20,
 		.vcpus = 1,
 		.stack_size = RUN_STACK_MAX,
@@ -494,22 +436,61 @@ int run_options_parse_as(struct run_options *o, int argc, char **argv,
 		.tune = true,
 		.buildid_cache = true,
 	};
-	snprintf(name, sizeof(name), "kvmprof %s", o->command);
+}
+
+int run_options_set(struct run_options *o, const char *name, const char *arg)
+{
+	for (unsigned int i = 0; longopts[i].name; i++)
+		if (!strcmp(longopts[i].name, name))
+			return take(o, longopts[i].val, arg);
+	return wrong("unknown option '%s'", name);
+}
+
+/* What fits one another; -1 or an exit status. */
+static int check_kept(struct run_options *o)
+{
+	struct events_rate rate = run_rate(o);
+	struct err e = { 0 };
+
+	if (o->overwrite && !o->ring_size)
+		o->ring_size = RUN_OVERWRITE_SIZE;
+	if (events_check(&o->events, &rate, &e) < 0)
+		return wrong("--count %s", e.text);
+	return -1;
+}
+
+int run_options_check(struct run_options *o)
+{
+	int ret = check_kept(o);
+
+	if (ret >= 0)
+		return ret;
+	if (run_to_stdout(o) && o->json)
+		return wrong("-o - and --json both want standard output: drop %s", "--json");
+	if (run_to_stdout(o) && !o->buildid_cache)
+		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
+	if (o->single_file && !o->buildid_cache)
+		return wrong("--single-file needs the build-id cache: drop %s",
+			     "--no-buildid-cache");
+	return -1;
+}
+
+int run_options_parse(struct run_options *o, int argc, char **argv)
+{
+	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	int opt, ret;
+
+	run_options_default(o);
 	argv[0] = name;
-	make_tables(&t, form);
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
-	while ((opt = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":m:e:C:F:c:o:qh", longopts, NULL)) != -1) {
 		char letter[] = { '-', (char)optopt, '\0' };
 
-		if (opt == 'h') {
-			fputs(form ? form->usage : usage, stdout);
-			return 0;
-		}
 		/* Of bundled letters getopt tells which, of long options only where. */
 		if (opt == '?' || opt == ':')
 			optarg = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
-		ret = is_own(form, opt) ? form->take(form->ctx, opt, optarg) : take(o, opt, optarg);
+		ret = take(o, opt, optarg);
 		if (ret >= 0)
 			return ret;
 	}
@@ -519,20 +500,8 @@ int run_options_parse_as(struct run_options *o, int argc, char **argv,
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
 	if (o->vcpu_list && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
-	if (o->overwrite && !o->ring_size)
-		o->ring_size = RUN_OVERWRITE_SIZE;
-	rate = run_rate(o);
-	if (events_check(&o->events, &rate, &e) < 0)
-		return wrong("--count %s", e.text);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");
-	if (run_to_stdout(o) && o->json)
-		return wrong("-o - and --json both want standard output: drop %s", "--json");
-	if (run_to_stdout(o) && !o->buildid_cache)
-		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
-	if (o->single_file && !o->buildid_cache)
-		return wrong("--single-file needs the build-id cache: drop %s",
-			     "--no-buildid-cache");
-	return -1;
+	return run_options_check(o);
 }

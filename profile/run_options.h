@@ -10,14 +10,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
 
 struct run_options {
-	const char *command; /* "run": for messages */
-	const char *image;   /* NULL: the embedded demo */
-	const char *output;  /* "perf.data" */
+	const char *command;	 /* "run", for messages */
+	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
+	const char *attach_name; /* what its guest is called in messages */
+	const char *image;	 /* NULL: the embedded demo */
+	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -68,32 +71,18 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * A command that runs a guest as `kvmprof run' does, with some of its options and with
- * others of its own.
- */
-struct run_options_form {
-	const char *command; /* "stat" */
-	const char *usage;
-	const char *const *keep;  /* long names of run's options that it takes; NULL ends */
-	const struct option *own; /* as for getopt_long(); .val: a letter, or RUN_OPTIONS_OWN.. */
-	/* One of its own: -1 to go on, else the exit status, after a message. */
-	int (*take)(void *ctx, int opt, const char *arg);
-	void *ctx;
-	double freq_hz; /* when --freq is not given */
-};
-#define RUN_OPTIONS_OWN 4096
-
-/* The same as below for such a command; NULL: run itself. */
-int run_options_parse_as(struct run_options *o, int argc, char **argv,
-			 const struct run_options_form *form);
-
-/*
  * Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
 
+/* The same in parts, for commands that share most of it. */
+void run_options_default(struct run_options *o);
+/* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
+int run_options_set(struct run_options *o, const char *name, const char *arg);
+int run_options_check(struct run_options *o);
+
 /* A bit for each vCPU that gives samples; 0: the list is not one of this guest's vCPUs. */
-uint32_t run_options_vcpus(const struct run_options *o);
+uint64_t run_options_vcpus(const struct run_options *o);
 
 #endif

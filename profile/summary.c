@@ -2,6 +2,7 @@
 #include "profile/summary.h"
 
 #include "base/clock.h"
+#include "profile/summary_attach.h"
 #include "profile/summary_events.h"
 #include "profile/summary_guest.h"
 
@@ -155,6 +156,8 @@ void summary_print(const struct summary *s, FILE *out)
 		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
 		percent(p->mode_weight[SAMPLE_USER], p->weight),
 		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
+	if (s->opt->attach)
+		summary_attach_print(s->vm, out);
 	summary_events_print(&s->opt->events, p, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
@@ -238,8 +241,11 @@ static void json_stacks(const struct summary *s, struct buf *b)
 
 static void json_stat(const struct summary *s, struct buf *b)
 {
-	struct stat_table *t = calloc(1, sizeof(*t));
+	struct stat_table *t;
 
+	if (!s->stat) /* another process's guest: not ours to count */
+		return;
+	t = calloc(1, sizeof(*t));
 	if (!t) {
 		b->failed = true;
 		return;
@@ -301,6 +307,8 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_markers(s, &t, b);
 	summary_events_json(&s->opt->events, p, b);
 	summary_devices_json(s->vm, b);
+	if (s->opt->attach)
+		summary_attach_json(s->vm, b);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);

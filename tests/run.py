@@ -62,6 +62,7 @@ E2E = [
     ("tiny_boot.py", []),
     ("annotate.py", []),
     ("top_live.py", []),
+    ("attach_qemu.py", []),
     ("kaslr_boot.py", []),
     ("markers_linux.py", ["tiny"]),
     ("markers_linux.py", ["kaslr"]),
@@ -86,6 +87,7 @@ SLOW = [
     ("kallsyms_truth.py", ["6.12"], 900),
     ("source_lines.py", ["6.1"], 900),
     ("source_lines.py", ["6.12"], 900),
+    ("attach_qemu.py", ["10000"], 3600),
     ("cloud_boot.py", ["6.1"], 2700),
     ("cloud_boot.py", ["6.12"], 2700),
 ]

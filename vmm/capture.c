@@ -13,6 +13,8 @@
 
 #define RFLAGS_IF (1u << 9)
 #define CR0_PE (1u << 0)
+#define INSN_HLT 0xf4
+#define RESET_RIP 0xfff0u
 
 /* Linux: the registers of a program that entered the kernel, at the end of its kernel stack. */
 #define PT_REGS_RSP_FROM_END 16u /* struct pt_regs ends with ip, cs, flags, sp, ss */
@@ -247,7 +249,29 @@ static bool may_stand(const struct vcpu *v, const struct mmu_root *root)
 	    mmu_read(&v->vm->mem, root, v->run->s.regs.regs.rip - sizeof(b), b, sizeof(b)) !=
 		    sizeof(b))
 		return true;
-	return b[2] == 0xf4 || (b[1] == 0x0f && b[2] == 0x05) || (b[0] == 0x0f && b[1] == 0x01);
+	return b[2] == INSN_HLT || (b[1] == 0x0f && b[2] == 0x05) || (b[0] == 0x0f && b[1] == 0x01);
+}
+
+/*
+ * KVM can't be asked about another process's vCPU. A broken-off KVM_RUN leaves a halted
+ * one behind its HLT; running there otherwise takes one instruction of many. One that waits
+ * to be started is as after a reset (SDM vol. 3, table 9-1).
+ */
+static uint8_t look_foreign(struct vcpu *v, uint8_t mode)
+{
+	const struct kvm_run *run = v->run;
+	const struct mmu_root root = capture_root(run);
+	uint8_t byte;
+
+	if (v->index && run->s.regs.regs.rip == RESET_RIP && !(root.cr0 & 1)) {
+		v->stats.offline++;
+		return 0;
+	}
+	return mode == SAMPLE_KERNEL &&
+			       mmu_read(&v->vm->mem, &root, run->s.regs.regs.rip - 1, &byte, 1) &&
+			       byte == INSN_HLT
+		       ? SAMPLE_IDLE
+		       : mode;
 }
 
 /* What the vCPU is at; 0: it waits to be started. */
@@ -263,8 +287,12 @@ static uint8_t look(struct vcpu *v, const struct mmu_root *root, enum sample_rea
 	 */
 	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
 		mode = SAMPLE_KERNEL;
-	if (mode == SAMPLE_KERNEL && cpl != 3 && (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) &&
-	    may_stand(v, root)) {
+	if (v->foreign) {
+		mode = look_foreign(v, mode);
+		if (!mode)
+			return 0;
+	} else if (mode == SAMPLE_KERNEL && cpl != 3 &&
+		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) && may_stand(v, root)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {

@@ -59,7 +59,8 @@ struct vm_control {
 
 struct vcpu {
 	unsigned int index;
-	int fd;
+	int fd;	      /* -1: foreign */
+	bool foreign; /* of another process, see attach/: nothing can be asked of KVM */
 	struct kvm_run *run;
 	struct vm *vm;
 	pthread_t thread;
@@ -76,7 +77,8 @@ struct vcpu {
 	struct debugreg debug;
 	struct breakpoint_state bp;
 	struct syscall_assist assist;
-	uint64_t lstar; /* once the kernel has set it */
+	uint64_t lstar;	    /* once the kernel has set it */
+	uint64_t kernel_gs; /* foreign: as last seen in the kernel; it stays the same */
 	atomic_bool collect;
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;
@@ -84,6 +86,7 @@ struct vcpu {
 
 struct vm {
 	struct vm_config cfg;
+	struct attach *attach; /* NULL: a machine of our own */
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
@@ -151,6 +154,13 @@ void capture_watch(struct vcpu *v, unsigned int looks);
 /* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
 uint64_t device_enter(struct vcpu *v);
 void device_leave(struct vcpu *v, uint64_t since);
+/* attach/attach.c, for vm.c. The consumer's view of memory is its own. */
+struct attach;
+void attach_start(struct attach *a);
+void attach_wake(struct attach *a);
+void attach_join(struct attach *a);
+void attach_destroy(struct attach *a);
+const struct gmem *attach_memory(const struct attach *a);
 
 /* control.c */
 void control_init(struct vm *vm);

@@ -182,6 +182,7 @@ gdt_pointer:
  *   16 MiB .. 18 MiB       -> itself, only until startup_high
  */
 	.balign	4096
+	.globl	boot_pml4
 boot_pml4:
 	.quad	low_pdpt - KERNEL_MAP + PT_TABLE
 	.fill	510, 8, 0
