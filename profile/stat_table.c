@@ -65,15 +65,17 @@ static bool kvm_value(const struct stat_vcpu *v, const char *name, uint64_t *out
 }
 
 /* Halted, and polling for an interrupt in the hope that the halt is a short one. */
-static bool halted_ns(const struct stat_vcpu *v, uint64_t *out)
+static bool halted_ns(const struct stat_vcpu *v, uint64_t *halted, uint64_t *polled)
 {
 	uint64_t wait, hit = 0, miss = 0;
 
+	*halted = *polled = 0;
 	if (!kvm_value(v, "halt_wait_ns", &wait))
 		return false;
 	kvm_value(v, "halt_poll_success_ns", &hit);
 	kvm_value(v, "halt_poll_fail_ns", &miss);
-	*out = wait + hit + miss;
+	*polled = hit + miss;
+	*halted = wait + *polled;
 	return true;
 }
 
@@ -92,26 +94,25 @@ struct times {
 static void times_of(const struct stat_vcpu *v, uint64_t elapsed, struct times *t)
 {
 	const struct threadstat *th = &v->thread;
-	uint64_t left;
+	uint64_t polled;
 
 	memset(t, 0, sizeof(*t));
 	t->have[VMM] = t->have[SAMPLING] = true;
 	for (unsigned int i = 0; i < VM_MAX_DEVICES; i++)
 		t->ns[VMM] += v->own->device[i].ns;
 	t->ns[SAMPLING] = v->own->stop_ns.sum;
-	t->have[HALTED] = halted_ns(v, &t->ns[HALTED]);
+	t->have[HALTED] = halted_ns(v, &t->ns[HALTED], &polled);
 	t->have[GUEST] = th->have_times;
 	t->ns[GUEST] = th->guest_ns;
 	t->have[ASLEEP] = t->have[DELAYED] = th->have_sched;
 	t->ns[DELAYED] = th->delay_ns;
 	t->ns[ASLEEP] = less(elapsed, th->run_ns + th->delay_ns);
-	/* What is left of the time in KVM_RUN; but no more than the thread ran. */
-	t->have[KVM] = t->have[HALTED] && t->have[GUEST] && th->have_sched;
-	left = less(elapsed,
-		    t->ns[VMM] + t->ns[SAMPLING] + t->ns[GUEST] + t->ns[HALTED] + t->ns[DELAYED]);
-	t->ns[KVM] = less(th->run_ns, th->guest_ns);
-	if (left < t->ns[KVM])
-		t->ns[KVM] = left;
+	/*
+	 * CPU time that was neither the guest's nor ours, which no wait for a processor is
+	 * part of. Our own system calls are in it.
+	 */
+	t->have[KVM] = t->have[GUEST] && th->have_sched;
+	t->ns[KVM] = less(th->run_ns, th->guest_ns + th->user_ns + polled);
 }
 
 static void add_times(struct stat_table *t, const struct stat_vcpu *vcpu)
