@@ -163,6 +163,11 @@ void summary_print(const struct summary *s, FILE *out)
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their weight added to the sample before\n",
 		p->dropped, t.v.overruns);
+	if (run_control_changes(s->control))
+		fprintf(out,
+			"kvmprof: note: settings were changed %" PRIu64
+			" times while it ran: see `changes` in kvmprof.json\n",
+			run_control_changes(s->control));
 	if (s->overwritten)
 		fprintf(out,
 			"kvmprof: %" PRIu64

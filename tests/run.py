@@ -29,6 +29,7 @@ E2E = [
     ("check_command.py", []),
     ("bad_input.py", ["{asan}/kvmprof"]),
     ("run_ends.py", []),
+    ("control.py", []),
     ("scan_command.py", []),
     ("help_pages.py", []),
     ("source_lines.py", []),

@@ -159,6 +159,18 @@ static bool lengthen(struct vcpu *v, unsigned int i)
 	return true;
 }
 
+static void take(struct vcpu *v, unsigned int i, uint64_t now);
+
+/*
+ * A deadline that has passed stands for time up to now, which a new period would forget: on
+ * a busy host that is much, as the kick and the signal of the deadline come together.
+ */
+static void settle(struct vcpu *v, unsigned int i)
+{
+	if (v->source[i].armed && v->vm->cfg.event[i].kind != VM_EVENT_EXIT)
+		take(v, i, clock_mono_ns());
+}
+
 void sources_follow(struct vcpu *v)
 {
 	struct err e = { 0 };
@@ -173,6 +185,7 @@ void sources_follow(struct vcpu *v)
 		    (!s->armed || s->period == atomic_load_explicit(&v->vm->control.period[i],
 								    memory_order_relaxed)))
 			continue;
+		settle(v, i);
 		if (lengthen(v, i))
 			continue;
 		disarm(v, i);
@@ -264,6 +277,7 @@ void sources_take(struct vcpu *v)
 		s->due = 0;
 		t0 = clock_mono_ns();
 		take(v, i, t0);
+		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
 		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 	}
 	if (v->watch_due) {

@@ -101,11 +101,9 @@ static struct sink *ring_of(size_t size)
 static void add(struct sink *ring, unsigned int n)
 {
 	static struct stack st;
-	const struct profile_sample x = { .time_ns = n,
-					  .period = n * 3,
-					  .cpu = n % 2,
-					  .tid = n % 11,
-					  .stack = &st };
+	const struct profile_sample x = {
+		.time_ns = n, .period = n * 3, .cpu = n % 2, .tid = n % 11, .stack = &st
+	};
 
 	memset(&st, 0, sizeof(st));
 	st.n = (uint16_t)(1 + n % 200);

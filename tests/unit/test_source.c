@@ -194,6 +194,26 @@ static void disarmed_and_armed_again(void **state)
 	assert_int_equal(next()->weight, 70);
 }
 
+/* What a change finds has passed already is counted, whether its signal has come or not. */
+static void changed_behind_the_deadline(void **state)
+{
+	(void)state;
+	add_counter(VM_EVENT_PERF, 1000);
+	start();
+	mock.at[0].value = 3500;
+	atomic_store(&f.vm->control.period[0], 70);
+	atomic_fetch_add(&f.vm->control.changes, 1);
+	sources_follow(f.v);
+	assert_int_equal(next()->weight, 3000);
+	no_sample();
+	/* Nothing has passed: nothing is there. */
+	mock.at[1].value = 69;
+	atomic_store(&f.vm->control.armed[0], false);
+	sources_follow(f.v);
+	no_sample();
+	assert_int_equal(f.v->stats.samples, 1);
+}
+
 /* What cannot be opened on the vCPU's thread ends the machine with a reason. */
 static void refused_on_the_thread(void **state)
 {
@@ -419,6 +439,7 @@ int main(void)
 		TEST(signals_find_their_source),
 		TEST(signal_storm),
 		TEST(disarmed_and_armed_again),
+		TEST(changed_behind_the_deadline),
 		TEST(refused_on_the_thread),
 		TEST(watch_only_without_wall),
 		TEST(exits_are_taken_when_complete),
