@@ -13,6 +13,8 @@ static const char examples[] =
 	"  Profile the demo guest, whose true profile is known, and see where its time went:\n"
 	"      kvmprof run --append seconds=10 -o demo.data\n"
 	"      kvmprof report -i demo.data --top 20\n"
+	"  Why did it leave the guest, and how much time went into KVM and into devices?\n"
+	"      kvmprof stat -q --append seconds=2\n"
 	"  A Linux kernel with a RAM disk, on two CPUs, for a minute:\n"
 	"      kvmprof run vmlinux --initrd initramfs.cpio --vcpus 2 --duration 60 -o boot.data\n"
 	"  Where the time went by task and program; in perf, with call chains:\n"
@@ -34,7 +36,7 @@ static const char examples[] =
 	"      kvmprof export --format speedscope -i demo.data -o demo.json\n"
 	"      kvmprof archive -i demo.data -o demo.tar.zst\n"
 	"  Which function is at this address, and on which line?\n"
-	"      kvmprof symbols vmlinux ffffffff81000aab\n";
+	"      kvmprof symbols vmlinux ffffffff8100032b\n";
 
 static const struct topic {
 	const char *name, *title, *text;

@@ -90,6 +90,15 @@ static int open_host(struct run *r, struct err *e)
 	return 0;
 }
 
+/* On the vCPU's thread. */
+static void vcpu_ends(void *run, unsigned int vcpu)
+{
+	struct run *r = run;
+
+	if (r->stat)
+		stat_vcpu_ends(r->stat, vcpu);
+}
+
 static int prepare_events(struct run *r, struct err *e)
 {
 	struct events *ev = &r->opt.events;
@@ -115,6 +124,8 @@ static int make_vm(struct run *r, struct err *e)
 		.append = o->append,
 	};
 	struct vm_config cfg = {
+		.vcpu_ends = vcpu_ends,
+		.vcpu_ends_ctx = r,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &r->target.image,
@@ -131,7 +142,8 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
-	cfg.nevents = events_for_vm(&o->events, cfg.event);
+	/* kvmprof stat may want none. */
+	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
 		if (cfg.event[i].kind == VM_EVENT_EXIT)
 			cfg.ring_size = RING_SIZE_EXITS;
@@ -146,7 +158,11 @@ static int make_vm(struct run *r, struct err *e)
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
-	return vm_create(&r->vm, &cfg, e);
+	ret = vm_create(&r->vm, &cfg, e);
+	if (ret)
+		return ret;
+	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
+	return stat_open(&r->stat, r->vm, e);
 }
 
 static int attach_vm(struct run *r, struct err *e)
@@ -177,6 +193,19 @@ static int attach_vm(struct run *r, struct err *e)
 		       ? err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
 				 o->vcpu_list)
 		       : 0;
+}
+
+int run_prepare(struct run *r, struct err *e)
+{
+	int ret = run_take_signals(r, e);
+
+	if (!ret && r->opt.control)
+		ret = run_control_open(&r->control, r->opt.control, e);
+	ret = ret ? ret : open_inputs(r, e);
+	ret = ret ? ret : open_host(r, e);
+	if (!ret && r->opt.freq_hz > 0)
+		ret = prepare_events(r, e);
+	return ret ? ret : r->opt.attach ? attach_vm(r, e) : make_vm(r, e);
 }
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
@@ -291,22 +320,31 @@ static int finish(struct run *r, struct err *e)
 	return write_ret;
 }
 
+/* --max-overhead: said once, kept always. */
+static void keep_bound(struct run *r, uint64_t now_ns)
+{
+	uint64_t before = vm_period(r->vm, 0);
+
+	if (!cost_bound_look(&r->bound, now_ns))
+		return;
+	fprintf(stderr,
+		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
+		"from now on a sample every %.3f ms instead of %.3f ms\n",
+		100 * r->bound.worst, r->opt.max_overhead, (double)vm_period(r->vm, 0) / 1e6,
+		(double)before / 1e6);
+}
+
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = run_take_signals(r, e);
+	int ret = run_prepare(r, e);
 
-	if (!ret && r->opt.control)
-		ret = run_control_open(&r->control, r->opt.control, e);
-	ret = ret ? ret : open_inputs(r, e);
-	ret = ret ? ret : open_host(r, e);
-	ret = ret ? ret : prepare_events(r, e);
-	ret = ret ? ret : r->opt.attach ? attach_vm(r, e) : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
 	ret = ret ? ret : start(r, e);
 	if (ret)
 		return ret;
+	r->tick = keep_bound;
 	run_wait(r);
 	return finish(r, e);
 }
@@ -322,7 +360,7 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
-static void run_deinit(struct run *r)
+void run_deinit(struct run *r)
 {
 	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
@@ -330,6 +368,7 @@ static void run_deinit(struct run *r)
 	if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
+	stat_close(r->stat);
 	vm_destroy(r->vm);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
@@ -344,15 +383,20 @@ static void run_deinit(struct run *r)
 		close(r->signal_fd);
 }
 
+void run_init(struct run *r)
+{
+	r->start_ns = clock_mono_ns();
+	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
+	buf_init(&r->cmdline);
+	buf_init(&r->tuned);
+}
+
 int run_main(struct run *r, int argc, char **argv)
 {
 	struct err e = { 0 };
 	int status, ret;
 
-	r->start_ns = clock_mono_ns();
-	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
-	buf_init(&r->cmdline);
-	buf_init(&r->tuned);
+	run_init(r);
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);

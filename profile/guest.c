@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "profile/guest_search.h"
+#include "profile/guest_vmm.h"
 #include "symbolizer/livekernel.h"
 
 #include <errno.h>
@@ -39,6 +40,7 @@ struct guest {
 	struct memprobe *mem;	 /* NULL: not asked for */
 	struct guest_vmas *vmas; /* NULL: mappings can't be told, or nobody asks */
 	struct guest_search search;
+	struct guest_vmm vmm;
 	uint64_t swept_ns;
 };
 
@@ -314,6 +316,7 @@ void guest_destroy(struct guest *g)
 	if (g->have_finder)
 		userfile_finder_deinit(&g->finder);
 	symtab_destroy(g->boot_symbols);
+	guest_vmm_deinit(&g->vmm);
 	free(g->slide_ref);
 	free(g);
 }
@@ -405,8 +408,8 @@ static bool owns_user_frames(struct guest *g, const struct sample *s, const stru
 	       (!g->maps || guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER));
 }
 
-int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
-		  struct profile_sample *out, struct err *e)
+static int guest_frames(struct guest *g, const struct sample *s, struct stack *stack,
+			struct profile_sample *out, struct err *e)
 {
 	const struct guest_task *task;
 	int ret;
@@ -445,6 +448,14 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	return ret;
 }
 
+int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
+		  struct profile_sample *out, struct err *e)
+{
+	int ret = guest_frames(g, s, stack, out, e);
+
+	return ret ? ret : guest_vmm_see(&g->vmm, g->vm, g->sink, s, stack, e);
+}
+
 int guest_finish(struct guest *g, struct err *e)
 {
 	return g->jit ? guest_jit_finish(g->jit, e) : 0;
@@ -452,6 +463,8 @@ int guest_finish(struct guest *g, struct err *e)
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
+	if (guest_vmm_owns(va))
+		return g->vmm.symbols ? symtab_lookup(g->vmm.symbols, va, off) : NULL;
 	if (!(va & KERNEL_HALF))
 		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 	for (size_t i = 0; i < g->unwinder.nregions; i++) {

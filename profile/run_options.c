@@ -50,6 +50,7 @@ static const char usage[] =
 	"      --strict-event      an event that this host refuses is an error; without it\n"
 	"                          another one may stand in, and a line says so\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
+	"      --max-overhead PCT  sample less often when it takes more of the guest's time\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
 	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
@@ -146,6 +147,7 @@ enum {
 	OPT_MARK,
 	OPT_MARK_AT,
 	OPT_NO_JITTER,
+	OPT_MAX_OVERHEAD,
 	OPT_STRICT_EVENT,
 	OPT_STACK,
 	OPT_MAX_STACK,
@@ -184,6 +186,7 @@ static const struct option longopts[] = {
 	{ "count", required_argument, NULL, 'c' },
 	{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
+	{ "max-overhead", required_argument, NULL, OPT_MAX_OVERHEAD },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
 	{ "cpu", required_argument, NULL, 'C' },
@@ -333,6 +336,10 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_STRICT_EVENT:
 		o->strict_event = true;
+		return -1;
+	case OPT_MAX_OVERHEAD:
+		if (!parse_number(arg, 0.001, 100, &o->max_overhead))
+			return wrong("--max-overhead %s: expected a percentage, 0.001 to 100", arg);
 		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))

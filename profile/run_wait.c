@@ -59,6 +59,8 @@ void run_wait(struct run *r)
 			     ? (int)((deadline - now) / 1000000) + 1
 			     : CONSOLE_FLUSH_MS);
 		console_flush(&r->console);
+		if (r->tick)
+			r->tick(r, clock_mono_ns());
 		if (fds[0].revents)
 			return;
 		if (fds[1].revents & POLLIN) {

@@ -6,10 +6,12 @@
 #define KVMPROF_PROFILE_SUMMARY_H
 
 #include "base/buf.h"
+#include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
+#include "profile/stat.h"
 #include "profile/target.h"
 
 #include <stdio.h>
@@ -20,6 +22,8 @@ struct summary {
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
+	struct stat *stat;
+	const struct cost_bound *bound;
 	struct run_markers *markers;
 	struct run_control *control; /* NULL: none */
 	uint64_t overwritten;	     /* samples that gave way to newer ones */

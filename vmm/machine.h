@@ -36,7 +36,8 @@ struct syscall_assist {
 
 /* One event on one vCPU. */
 struct source {
-	volatile sig_atomic_t due; /* a period has ended; set by the signal handler */
+	volatile sig_atomic_t due;    /* a period has ended; set by the signal handler */
+	volatile sig_atomic_t device; /* vcpu.device at that moment */
 	bool armed;
 	uint64_t period;	/* in use */
 	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
@@ -68,8 +69,9 @@ struct vcpu {
 	struct source source[VM_MAX_EVENTS];
 	struct trigger watch; /* source.c: looks whether it is dead, when nothing else does */
 	volatile sig_atomic_t watch_due;
-	uint32_t stack_max;	   /* bytes of one stack that are copied now */
-	unsigned int control_seen; /* vm->control.changes when it was last followed */
+	uint32_t stack_max;	      /* bytes of one stack that are copied now */
+	unsigned int control_seen;    /* vm->control.changes when it was last followed */
+	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct debugreg debug;
@@ -142,6 +144,7 @@ struct capture_cause {
 	uint8_t event;
 	uint32_t missed; /* periods that passed unseen */
 	uint64_t weight;
+	uint8_t device;	    /* as in struct sample */
 	uint8_t exit;	    /* EXIT */
 	uint64_t exit_addr; /* EXIT */
 };
@@ -168,6 +171,10 @@ struct backend {
 struct attach_config;
 struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
 			  struct err *e);
+
+/* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
+uint64_t device_enter(struct vcpu *v);
+void device_leave(struct vcpu *v, uint64_t since);
 
 /* control.c */
 void control_init(struct vm *vm);

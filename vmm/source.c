@@ -149,6 +149,20 @@ void sources_stop(struct vcpu *v)
 	trigger_deinit(&v->watch);
 }
 
+/* A clock whose period only becomes longer goes on. False: it has to begin anew. */
+static bool lengthen(struct vcpu *v, unsigned int i)
+{
+	struct source *s = &v->source[i];
+	uint64_t period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
+
+	if (v->vm->cfg.event[i].kind != VM_EVENT_WALL || !s->armed || !wants(v, i) ||
+	    period < s->period)
+		return false;
+	s->period = period;
+	trigger_lengthen(&s->trigger, period);
+	return true;
+}
+
 static void take(struct vcpu *v, unsigned int i, uint64_t now);
 
 /*
@@ -176,12 +190,20 @@ void sources_follow(struct vcpu *v)
 								    memory_order_relaxed)))
 			continue;
 		settle(v, i);
+		if (lengthen(v, i))
+			continue;
 		disarm(v, i);
 		if (wants(v, i) && arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	}
 	if (set_watch(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+}
+
+static void note_due(const struct vcpu *v, struct source *s)
+{
+	s->device = v->device;
+	s->due = 1;
 }
 
 void source_signalled(struct vcpu *v, const siginfo_t *info)
@@ -192,14 +214,14 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 	if (info->si_code == SI_TIMER && info->si_value.sival_int == WATCH_VALUE) {
 		v->watch_due = 1;
 	} else if (info->si_code == SI_TIMER) {
-		v->source[info->si_value.sival_int].due = 1;
+		note_due(v, &v->source[info->si_value.sival_int]);
 	} else if (any || info->si_code == POLL_IN || info->si_code == POLL_HUP) {
 		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
 			struct source *s = &v->source[i];
 
 			if (s->counter.fd <= 0 || (!any && s->counter.fd != info->si_fd))
 				continue;
-			s->due = 1;
+			note_due(v, s);
 			counter_signalled(&s->counter);
 		}
 	}
@@ -214,6 +236,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 		.now = now,
 		.reason = SAMPLE_TIMER,
 		.event = (uint8_t)i,
+		.device = (uint8_t)s->device,
 	};
 
 	/* A signal that was queued when its deadline had been served already. */
@@ -233,6 +256,7 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 		.now = now,
 		.reason = cpu ? SAMPLE_TIMER : SAMPLE_PMU,
 		.event = (uint8_t)i,
+		.device = (uint8_t)v->source[i].device,
 	};
 
 	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
@@ -265,6 +289,7 @@ void sources_take(struct vcpu *v)
 		s->due = 0;
 		t0 = clock_mono_ns();
 		take(v, i, t0);
+		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
 		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 	}
 	if (v->watch_due) {

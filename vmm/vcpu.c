@@ -228,10 +228,13 @@ static void run_loop(struct vcpu *v)
 			syscall_assist_enter(v);
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			unsigned int kind = v->run->exit_reason;
+			uint64_t since;
 
 			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
 			sources_exit(v);
+			since = device_enter(v);
 			handle_exit(v);
+			device_leave(v, since);
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
 			interrupted(v);
@@ -266,6 +269,8 @@ void *vcpu_main(void *arg)
 	run_loop(v);
 	sources_exit_last(v);
 	sources_stop(v);
+	if (v->vm->cfg.vcpu_ends)
+		v->vm->cfg.vcpu_ends(v->vm->cfg.vcpu_ends_ctx, v->index);
 	atomic_store(&v->tid, 0);
 	return NULL;
 }

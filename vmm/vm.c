@@ -360,6 +360,21 @@ const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
 	return &vm->vcpu[vcpu].stats;
 }
 
+int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu)
+{
+	return atomic_load(&((struct vm *)vm)->vcpu[vcpu].tid);
+}
+
+int vm_stats_fd(const struct vm *vm, unsigned int vcpu)
+{
+	int fd;
+
+	if (!vm->cfg.host->stats_fd)
+		return -ENOTSUP;
+	fd = ioctl(vm->vcpu[vcpu].fd, KVM_GET_STATS_FD, NULL);
+	return fd < 0 ? -errno : fd;
+}
+
 const struct gmem *vm_memory(const struct vm *vm)
 {
 	return vm->backend ? vm->backend->ops->memory(vm->backend) : &vm->mem;

@@ -49,21 +49,24 @@ _kvmprof_values()
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
-	"run --boot") echo vmlinux bzimage ;;
+	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
 	"run --control") echo auto ;;
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
-	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
-	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
-	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run -F"|"run --freq"| \
-	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
-	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
-	"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"| \
-	"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
-	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
+	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
+	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"| \
+	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"| \
+	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
+	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
+	"run --ring-size"|"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"| \
+	"gate --last"|"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"| \
+	"run --start-at"|"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"| \
+	"stat -m"|"stat --mem"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"| \
+	"stat --append"|"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"| \
+	"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator") : ;;
 	*) return 1 ;;
 	esac
 }

@@ -12,7 +12,8 @@
  *
  * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
  * before what CPUID or the PIT say); mode=idle (half of the time halted);
- * mode=pages (nothing but memory accesses in ring 3: pages.h);
+ * mode=pages (nothing but memory accesses in ring 3: pages.h), or another mode,
+ * see modes.c;
  * crash=triple or crash=divide (after a second's work); ports=N (0) writes to
  * port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
  *
@@ -110,7 +111,7 @@ static const char *option_find(const char *line, const char *name)
 	return 0;
 }
 
-static u64 option_number(const char *line, const char *name, u64 fallback)
+u64 option_number(const char *line, const char *name, u64 fallback)
 {
 	const char *p = option_find(line, name);
 	u64 value = 0;
@@ -122,7 +123,7 @@ static u64 option_number(const char *line, const char *name, u64 fallback)
 	return value;
 }
 
-static int option_is(const char *line, const char *name, const char *value)
+int option_is(const char *line, const char *name, const char *value)
 {
 	const char *p = option_find(line, name);
 
@@ -218,7 +219,11 @@ static void truth_print(u64 total)
 		put_string("truth ");
 		put_percent(jobs[i].spent, total);
 		put_string(" ");
-		put_string(jobs[i].where);
+		/* What the leaf itself saw, not what we meant. */
+		if (jobs[i].run == irqoff_outer && irqoff_saw_if)
+			put_string("irqs-were-on");
+		else
+			put_string(jobs[i].where);
 		put_string(" ");
 		put_string(jobs[i].stack);
 		put_string("\n");
@@ -282,6 +287,10 @@ demo_function void demo_main(u64 boot_params)
 	}
 	lots_fill();
 	timer_init();
+	if (mode_run(command_line, khz, seconds)) {
+		put_string("demo: done\n");
+		machine_reset();
+	}
 	slice = slice_find(total, khz);
 	put_string("demo: slices of about ");
 	put_number(slice / (khz / 1000));
