@@ -14,6 +14,11 @@
  * before what CPUID or the PIT say); mode=idle (half of the time halted);
  * crash=triple or crash=divide (after a second's work).
  *
+ * work=N instead of seconds: N thousand turns of a loop in the leaves, by the same
+ * shares, so that a slower machine takes longer and so does a slower function.
+ * user_work=M (1): ring 3 does M turns for one, for machines on which its are so
+ * much faster. slow=FUNCTION:PERMILLE: this leaf does so much more than it should.
+ *
  * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
  * Each share is spent in many slices, in random order and of random lengths:
  * nothing periodic that a sampler could fall into step with.
@@ -39,7 +44,7 @@ struct job {
 	u64 (*run)(u64 budget);
 	const char *where;
 	const char *stack;
-	u64 left;  /* cycles still to be spent */
+	u64 left;  /* cycles still to be spent, or turns to be done */
 	u64 spent; /* cycles measured in the leaf */
 };
 
@@ -63,14 +68,22 @@ static struct job jobs[] = {
 #define NR_JOBS (sizeof(jobs) / sizeof(jobs[0]))
 #define IDLE_JOB (NR_JOBS - 1)
 
+static u64 work_flag; /* BUDGET_TURNS, or 0 */
+static u64 user_work = 1;
+
+static u64 user_budget(u64 budget)
+{
+	return budget & BUDGET_TURNS ? (budget & ~BUDGET_TURNS) * user_work | BUDGET_TURNS : budget;
+}
+
 static u64 run_user_long(u64 budget)
 {
-	return enter_user(USER_LONG, budget);
+	return enter_user(USER_LONG, user_budget(budget));
 }
 
 static u64 run_user_short(u64 budget)
 {
-	return enter_user(USER_SHORT, budget);
+	return enter_user(USER_SHORT, user_budget(budget));
 }
 
 static u64 random_state = 0x9e3779b97f4a7c15ul;
@@ -130,6 +143,43 @@ static int option_is(const char *line, const char *name, const char *value)
 		value++;
 	}
 	return !*value && (!*p || *p == ' ');
+}
+
+/* Is name, of len characters, the innermost function of this stack? */
+static int is_leaf(const char *stack, const char *name, u64 len)
+{
+	const char *leaf = stack;
+
+	for (; *stack; stack++)
+		if (*stack == ';')
+			leaf = stack + 1;
+	for (u64 i = 0; i < len; i++)
+		if (leaf[i] != name[i])
+			return 0;
+	return !leaf[len];
+}
+
+/* slow=FUNCTION:PERMILLE. Says what came of it: a name that is none would hide nothing. */
+static void slow_apply(const char *line)
+{
+	const char *name = option_find(line, "slow=");
+	u64 len = 0, permille, hits = 0;
+
+	if (!name)
+		return;
+	while (name[len] && name[len] != ' ' && name[len] != ':')
+		len++;
+	permille = name[len] == ':' ? option_number(name + len, ":", 0) : 0;
+	for (u32 i = 0; permille && i < NR_JOBS; i++) {
+		if (!is_leaf(jobs[i].stack, name, len))
+			continue;
+		jobs[i].left += jobs[i].left / 1000 * permille;
+		hits++;
+	}
+	put_string(hits ? "demo: slowed by permille "
+			: "demo: slow=FUNCTION:PERMILLE names no leaf, ");
+	put_number(permille);
+	put_string("\n");
 }
 
 static char command_line[CMD_LINE_MAX];
@@ -226,7 +276,7 @@ static void truth_print(u64 total)
 	put_string("\n");
 }
 
-static u32 banner_print(const char *line, u64 seconds)
+static u32 banner_print(const char *line, u64 seconds, u64 work)
 {
 	const char *source = "command line";
 	u32 khz = (u32)option_number(line, "tsc_khz=", 0);
@@ -237,8 +287,9 @@ static u32 banner_print(const char *line, u64 seconds)
 		source = "a guess";
 		khz = 2000000;
 	}
-	put_string("demo: kvmprof demo kernel, seconds ");
-	put_number(seconds);
+	put_string("demo: kvmprof demo kernel, ");
+	put_string(work ? "work " : "seconds ");
+	put_number(work ? work : seconds);
 	put_string("\ndemo: tsc ");
 	put_number(khz);
 	put_string(" kHz from ");
@@ -252,7 +303,7 @@ static u32 banner_print(const char *line, u64 seconds)
 demo_function void demo_main(u64 boot_params);
 demo_function void demo_main(u64 boot_params)
 {
-	u64 seconds, khz, total, slice, start, end, crash_at = 0, rounds = 0;
+	u64 seconds, khz, total, work, slice, start, end, crash_at = 0, rounds = 0;
 	struct job *job;
 
 	command_line_copy(boot_params);
@@ -261,8 +312,14 @@ demo_function void demo_main(u64 boot_params)
 		seconds = 20;
 	console_init();
 	tables_init();
-	khz = banner_print(command_line, seconds);
+	work = option_number(command_line, "work=", 0);
+	khz = banner_print(command_line, seconds, work);
 	total = khz * 1000 * seconds;
+	user_work = option_number(command_line, "user_work=", 1);
+	if (work) {
+		total = work * 1000;
+		work_flag = BUDGET_TURNS;
+	}
 	if (option_is(command_line, "mode=", "idle")) {
 		for (u32 i = 0; i < IDLE_JOB; i++)
 			jobs[i].left = total / 200 * jobs[i].percent;
@@ -272,12 +329,14 @@ demo_function void demo_main(u64 boot_params)
 		for (u32 i = 0; i < IDLE_JOB; i++)
 			jobs[i].left = total / 100 * jobs[i].percent;
 	}
+	slow_apply(command_line);
 	lots_fill();
 	timer_init();
-	slice = slice_find(total, khz);
+	/* The same in each run: how long a turn takes is not asked. */
+	slice = work ? total / 150 + 1 : slice_find(total, khz);
 	put_string("demo: slices of about ");
-	put_number(slice / (khz / 1000));
-	put_string(" us\ndemo: start\n");
+	put_number(work ? slice : slice / (khz / 1000));
+	put_string(work ? " turns\ndemo: start\n" : " us\ndemo: start\n");
 	if (option_find(command_line, "crash="))
 		crash_at = khz * 1000;
 
@@ -288,8 +347,10 @@ demo_function void demo_main(u64 boot_params)
 		/* No crumbs at the end */
 		if (job->left < budget + slice / 4)
 			budget = job->left;
-		spent = job->run(budget);
+		spent = job->run(budget | work_flag);
 		job->spent += spent;
+		if (work)
+			spent = budget;
 		job->left -= spent < job->left ? spent : job->left;
 		rounds++;
 		if (crash_at && rdtsc() - start > crash_at) {
