@@ -26,6 +26,7 @@ static const struct command {
 	{ "export", cmd_export, "a profile in the format of another tool" },
 	{ "import", cmd_import, "a profile of stacks that other tools wrote as text" },
 	{ "archive", cmd_archive, "a profile with all that it needs, as one file" },
+	{ "push", cmd_push, "a profile to Pyroscope, Parca and their like, over HTTP" },
 	{ NULL, NULL, "Inspect" },
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },

@@ -13,13 +13,13 @@ die() { printf '%s\n' "deps: $*" >&2; exit 1; }
 
 BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev
-	libdw-dev libdebuginfod-dev libiberty-dev python3"
+	libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
 # The readers of exported profiles: a browser and npm (speedscope), protoc, callgrind_annotate.
 TEST="libcmocka-dev clang perl git elfutils dwz chromium protobuf-compiler python3-protobuf
-	python3-jsonschema valgrind groff man-db zsh zstd
+	python3-jsonschema valgrind groff man-db zsh zstd openssl
 	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
 
 # Debian's npm conflicts with node from elsewhere, whose npm will do.

@@ -41,6 +41,7 @@ E2E = [
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
     ("export_formats.py", []),
+    ("push_profile.py", []),
     ("speedscope_shows.py", []),
     ("report_command.py", []),
     ("perf_files.py", []),
