@@ -23,6 +23,7 @@
 #define RUNSTATS_MAX_RUNS 256u	  /* a side */
 #define RUNSTATS_EXACT_MAX 20000u /* so many ways to deal the runs are all tried */
 #define RUNSTATS_RESAMPLES 9999u  /* else, and for intervals */
+#define RUNSTATS_RESAMPLES_MAX 199999u
 #define RUNSTATS_SEED 1u
 
 struct runstats_result {
@@ -37,7 +38,7 @@ struct runstats_result {
 struct runstats {
 	unsigned int na, nb;
 	uint64_t seed;
-	bool exact;	 /* all ways to deal were tried */
+	bool exact;	 /* all ways to deal are tried */
 	size_t ndeals;	 /* with the one that was seen */
 	double p_least;	 /* no p can be lower; 1 when there is no test */
 	uint16_t *deal;	 /* na of 0..na+nb-1 for each */
@@ -45,10 +46,35 @@ struct runstats {
 	double *scratch; /* RUNSTATS_RESAMPLES */
 };
 
+/* Which runs may be dealt for each other, when not all may. */
+struct runstats_blocks {
+	/* Of each run, side a first: a number below nblocks; runs of one block are dealt anew. */
+	const uint16_t *block;
+	unsigned int nblocks;
+	/*
+	 * So many blocks in the order of their numbers exchange their sides together; 0, 1: each for
+	 * itself. More needs one run of each side in every block.
+	 */
+	unsigned int glue;
+	unsigned int resamples; /* 0: RUNSTATS_RESAMPLES; to RUNSTATS_RESAMPLES_MAX */
+};
+
 /* 1 to RUNSTATS_MAX_RUNS runs on each side, else -EINVAL. -ENOMEM. */
 int runstats_init(struct runstats *s, unsigned int na, unsigned int nb, uint64_t seed,
 		  struct err *e);
 void runstats_deinit(struct runstats *s);
+
+/*
+ * As runstats_init(), but runs are dealt within blocks only (stratified or paired permutation).
+ * If all blocks are pairs, draws take pairs as a whole, else sides for themselves. -EINVAL
+ * for blocks out of range.
+ */
+int runstats_init_blocks(struct runstats *s, unsigned int na, unsigned int nb,
+			 const struct runstats_blocks *b, uint64_t seed, struct err *e);
+
+/* The generator behind all of it: splitmix64, and a number below n. */
+uint64_t runstats_random(uint64_t *state);
+unsigned int runstats_pick(uint64_t *state, unsigned int n);
 
 /* a: na values, b: nb values. Not from several threads at once (the scratch). */
 void runstats_compare(const struct runstats *s, const double *a, const double *b,
