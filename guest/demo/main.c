@@ -14,10 +14,10 @@
  * before what CPUID or the PIT say); mode=idle (half of the time halted);
  * crash=triple or crash=divide (after a second's work).
  *
- * work=N instead of seconds: N thousand turns of a loop in the leaves, by the same
- * shares, so that a slower machine takes longer and so does a slower function.
- * user_work=M (1): ring 3 does M turns for one, for machines on which its are so
- * much faster. slow=FUNCTION:PERMILLE: this leaf does so much more than it should.
+ * work=N instead of seconds: N rounds in which each leaf does a fixed number of turns
+ * of a loop, by the same shares, so that a slower machine takes longer, and so does a
+ * slower function. user_work=M (1): ring 3 does M turns for one, for machines on which
+ * it is so much faster. slow=FUNCTION:PERMILLE: this leaf does so much more.
  *
  * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
  * Each share is spent in many slices, in random order and of random lengths:
@@ -28,6 +28,7 @@
 #define KERNEL_MAP 0xffffffff80000000ul
 #define BOOT_PARAMS_CMD_LINE_PTR 0x228 /* Documentation/x86/boot.rst */
 #define CMD_LINE_MAX 2048
+#define TURNS_PER_PERCENT 100ul
 
 #define R4 "recurse;recurse;recurse;recurse;"
 #define DEEP                                                               \
@@ -44,31 +45,31 @@ struct job {
 	u64 (*run)(u64 budget);
 	const char *where;
 	const char *stack;
-	u64 left;  /* cycles still to be spent, or turns to be done */
+	u64 left;  /* cycles still to be spent */
 	u64 spent; /* cycles measured in the leaf */
+	u64 slow;  /* so many permille more work */
 };
 
 static struct job jobs[] = {
 	{ 25, tree_enter_left, "kernel", "demo_main;tree_enter_left;tree_top;tree_left;left_leaf",
-	  0, 0 },
+	  0, 0, 0 },
 	{ 10, tree_enter_right, "kernel",
-	  "demo_main;tree_enter_right;tree_top;tree_right;right_leaf", 0, 0 },
-	{ 5, flat_spin, "kernel", "demo_main;flat_spin", 0, 0 },
-	{ 6, share_from_a, "kernel", "demo_main;share_from_a;shared_leaf", 0, 0 },
-	{ 4, share_from_b, "kernel", "demo_main;share_from_b;shared_leaf", 0, 0 },
-	{ 10, deep_01, "kernel", "demo_main;" DEEP, 0, 0 },
-	{ 5, recurse_enter, "kernel", "demo_main;recurse_enter;" R4 R4 R4 "recurse_leaf", 0, 0 },
-	{ 15, irqoff_outer, "irqoff", "demo_main;irqoff_outer;irqoff_leaf", 0, 0 },
-	{ 15, run_user_long, "user", "user_main;user_middle;user_leaf_long", 0, 0 },
-	{ 5, run_user_short, "user", "user_main;user_leaf_short", 0, 0 },
+	  "demo_main;tree_enter_right;tree_top;tree_right;right_leaf", 0, 0, 0 },
+	{ 5, flat_spin, "kernel", "demo_main;flat_spin", 0, 0, 0 },
+	{ 6, share_from_a, "kernel", "demo_main;share_from_a;shared_leaf", 0, 0, 0 },
+	{ 4, share_from_b, "kernel", "demo_main;share_from_b;shared_leaf", 0, 0, 0 },
+	{ 10, deep_01, "kernel", "demo_main;" DEEP, 0, 0, 0 },
+	{ 5, recurse_enter, "kernel", "demo_main;recurse_enter;" R4 R4 R4 "recurse_leaf", 0, 0, 0 },
+	{ 15, irqoff_outer, "irqoff", "demo_main;irqoff_outer;irqoff_leaf", 0, 0, 0 },
+	{ 15, run_user_long, "user", "user_main;user_middle;user_leaf_long", 0, 0, 0 },
+	{ 5, run_user_short, "user", "user_main;user_leaf_short", 0, 0, 0 },
 	/* Always last: the share is set by mode=idle */
-	{ 0, idle_wait, "idle", "demo_main;idle_wait", 0, 0 },
+	{ 0, idle_wait, "idle", "demo_main;idle_wait", 0, 0, 0 },
 };
 
 #define NR_JOBS (sizeof(jobs) / sizeof(jobs[0]))
 #define IDLE_JOB (NR_JOBS - 1)
 
-static u64 work_flag; /* BUDGET_TURNS, or 0 */
 static u64 user_work = 1;
 
 static u64 user_budget(u64 budget)
@@ -159,7 +160,7 @@ static int is_leaf(const char *stack, const char *name, u64 len)
 	return !leaf[len];
 }
 
-/* slow=FUNCTION:PERMILLE. Says what came of it: a name that is none would hide nothing. */
+/* slow=FUNCTION:PERMILLE */
 static void slow_apply(const char *line)
 {
 	const char *name = option_find(line, "slow=");
@@ -173,13 +174,13 @@ static void slow_apply(const char *line)
 	for (u32 i = 0; permille && i < NR_JOBS; i++) {
 		if (!is_leaf(jobs[i].stack, name, len))
 			continue;
+		jobs[i].slow = permille;
 		jobs[i].left += jobs[i].left / 1000 * permille;
 		hits++;
 	}
-	put_string(hits ? "demo: slowed by permille "
-			: "demo: slow=FUNCTION:PERMILLE names no leaf, ");
-	put_number(permille);
-	put_string("\n");
+	/* When it is right nothing is printed: what is not being slowed shall be as it was. */
+	if (!hits)
+		put_string("demo: slow=FUNCTION:PERMILLE names no leaf, or no permille\n");
 }
 
 static char command_line[CMD_LINE_MAX];
@@ -298,28 +299,72 @@ static u32 banner_print(const char *line, u64 seconds, u64 work)
 	return khz;
 }
 
+/* Until all that is left has been spent; returns how many slices that took. */
+static u64 spend_time(u64 slice, u64 crash_after)
+{
+	u64 start = rdtsc(), rounds = 0;
+	struct job *job;
+
+	while ((job = job_pick())) {
+		u64 budget = slice / 2 + random_next() % slice, spent;
+
+		/* No crumbs at the end */
+		if (job->left < budget + slice / 4)
+			budget = job->left;
+		spent = job->run(budget);
+		job->spent += spent;
+		job->left -= spent < job->left ? spent : job->left;
+		rounds++;
+		if (crash_after && rdtsc() - start > crash_after) {
+			crash_after = 0;
+			put_string("demo: crashing in " CRASH_STACK "\n");
+			crash_outer(option_is(command_line, "crash=", "divide"));
+		}
+	}
+	return rounds;
+}
+
+/*
+ * Short rounds with all leaves in each: when the machine gets slower for a while, all
+ * get slower alike, and shares stay what they are. Each round begins elsewhere.
+ */
+static u64 do_work(u64 work)
+{
+	u64 rounds = 0;
+
+	for (; rounds < work; rounds++) {
+		u32 i = (u32)(random_next() % IDLE_JOB);
+
+		for (u32 n = 0; n < IDLE_JOB; n++) {
+			struct job *job = &jobs[i];
+			u64 turns = job->percent * TURNS_PER_PERCENT, extra = turns * job->slow;
+
+			/* Parts of a turn add up over the rounds. */
+			turns += extra * (rounds + 1) / 1000 - extra * rounds / 1000;
+			job->spent += job->run(turns | BUDGET_TURNS);
+			i = i + 1 < IDLE_JOB ? i + 1 : 0;
+		}
+	}
+	return rounds * IDLE_JOB;
+}
+
 /* The root of all kernel stacks: start.S jumps here with rbp = 0 and a zero
  * return address. */
 demo_function void demo_main(u64 boot_params);
 demo_function void demo_main(u64 boot_params)
 {
-	u64 seconds, khz, total, work, slice, start, end, crash_at = 0, rounds = 0;
-	struct job *job;
+	u64 seconds, khz, total, work, slice, start, end, rounds;
 
 	command_line_copy(boot_params);
 	seconds = option_number(command_line, "seconds=", 20);
 	if (!seconds || seconds > 86400)
 		seconds = 20;
+	work = option_number(command_line, "work=", 0);
+	user_work = option_number(command_line, "user_work=", 1);
 	console_init();
 	tables_init();
-	work = option_number(command_line, "work=", 0);
 	khz = banner_print(command_line, seconds, work);
 	total = khz * 1000 * seconds;
-	user_work = option_number(command_line, "user_work=", 1);
-	if (work) {
-		total = work * 1000;
-		work_flag = BUDGET_TURNS;
-	}
 	if (option_is(command_line, "mode=", "idle")) {
 		for (u32 i = 0; i < IDLE_JOB; i++)
 			jobs[i].left = total / 200 * jobs[i].percent;
@@ -332,33 +377,17 @@ demo_function void demo_main(u64 boot_params)
 	slow_apply(command_line);
 	lots_fill();
 	timer_init();
-	/* The same in each run: how long a turn takes is not asked. */
-	slice = work ? total / 150 + 1 : slice_find(total, khz);
-	put_string("demo: slices of about ");
-	put_number(work ? slice : slice / (khz / 1000));
-	put_string(work ? " turns\ndemo: start\n" : " us\ndemo: start\n");
-	if (option_find(command_line, "crash="))
-		crash_at = khz * 1000;
+	slice = slice_find(total, khz);
+	if (!work) {
+		put_string("demo: slices of about ");
+		put_number(slice / (khz / 1000));
+		put_string(" us\n");
+	}
+	put_string("demo: start\n");
 
 	start = rdtsc();
-	while ((job = job_pick())) {
-		u64 budget = slice / 2 + random_next() % slice, spent;
-
-		/* No crumbs at the end */
-		if (job->left < budget + slice / 4)
-			budget = job->left;
-		spent = job->run(budget | work_flag);
-		job->spent += spent;
-		if (work)
-			spent = budget;
-		job->left -= spent < job->left ? spent : job->left;
-		rounds++;
-		if (crash_at && rdtsc() - start > crash_at) {
-			crash_at = 0;
-			put_string("demo: crashing in " CRASH_STACK "\n");
-			crash_outer(option_is(command_line, "crash=", "divide"));
-		}
-	}
+	rounds = work ? do_work(work)
+		      : spend_time(slice, option_find(command_line, "crash=") ? khz * 1000 : 0);
 	end = rdtsc();
 
 	truth_print(end - start);
