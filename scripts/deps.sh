@@ -11,8 +11,9 @@ set -eu
 
 die() { printf '%s\n' "deps: $*" >&2; exit 1; }
 
-BUILD="gcc make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
+BUILD="gcc g++ make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev
+	libtomlplusplus-dev libjansson-dev
 	libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
