@@ -8,7 +8,7 @@
  *                                           `kvmprof gate` must not take
  *   DIR/bench.json                          all of it, written anew after each pair
  *
- * The order within pairs is gate_order()'s, on which the blocked permutation test rests. With
+ * The order within pairs is gate_order()'s, on which the paired permutation test rests. With
  * the A/A arm its place among the three is by chance, too. A run that fails is counted, and
  * never made again: which runs fail may depend on what is being measured. One thread, the main one.
  */

@@ -21,6 +21,7 @@ int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_push(int argc, char **argv);
 
 /* The examples below the overview of `kvmprof help'. */

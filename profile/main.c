@@ -22,6 +22,7 @@ static const struct command {
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ NULL, NULL, "Compare" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
+	{ "bench", cmd_bench, "runs of two kernels in turn, and whether one got worse" },
 	{ NULL, NULL, "Convert" },
 	{ "export", cmd_export, "a profile in the format of another tool" },
 	{ "import", cmd_import, "a profile of stacks that other tools wrote as text" },

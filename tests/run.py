@@ -37,6 +37,7 @@ E2E = [
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),
+    ("bench_command.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),

@@ -47,10 +47,12 @@ _kvmprof_values()
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot") echo vmlinux bzimage ;;
+	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
+	"bench --base-args"|"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
 	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"|"push --timeout") : ;;
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
