@@ -194,7 +194,7 @@ demo: deps-demo
 	@echo "The same in perf, with call chains:  perf report -i $(BUILD)/demo.data"
 	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
 
-## make install      program, manual pages, shell completion; PREFIX=/usr/local, DESTDIR=
+## make install      program, manual pages, shell completion, gate rules; PREFIX=/usr/local, DESTDIR=
 install: $(BUILD)/kvmprof
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -202,6 +202,9 @@ install: $(BUILD)/kvmprof
 	install -D -m 644 configs/completion/kvmprof.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kvmprof
 	install -D -m 644 configs/completion/_kvmprof $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kvmprof
+	install -d $(DESTDIR)$(PREFIX)/share/kvmprof/ci
+	install -m 644 configs/gate-*.toml $(DESTDIR)$(PREFIX)/share/kvmprof
+	install -m 644 configs/ci/*.yml $(DESTDIR)$(PREFIX)/share/kvmprof/ci
 
 # The version is a string, whose quotes would need three levels of escapes; any
 # other string serves a checker as well.

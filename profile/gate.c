@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/gate_private.h"
+#include "profile/gate.h"
 
 #include "base/cleanup.h"
+#include "profile/gate_private.h"
 #include "profile/gatestats_power.h"
 
 #include <errno.h>

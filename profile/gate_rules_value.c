@@ -4,10 +4,13 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a number with its unit; beyond, nothing is meant, and arithmetic would overflow. */
+#define LEAST_AMOUNT 1e-9
+#define MOST_AMOUNT 1e15
 
 /* What a unit is worth in a dimension's own. */
 static const struct {
@@ -61,8 +64,8 @@ int grule_check_kind(const struct grule_parse *p, const struct toml_node *n, enu
 {
 	if (n->kind == kind || (kind == TOML_REAL && n->kind == TOML_INTEGER))
 		return 0;
-	return grule_wrong(p, n, "%.64s is a %s, expected a %s%s", n->key, toml_kind_name(n->kind),
-			   toml_kind_name(kind),
+	return grule_wrong(p, n, "%.64s is of the kind %s, expected %s%s", n->key,
+			   toml_kind_name(n->kind), toml_kind_name(kind),
 			   kind == TOML_STRING && n->kind <= TOML_REAL && n->kind >= TOML_INTEGER
 				   ? " (in quotes, with its unit)"
 				   : "");
@@ -136,7 +139,7 @@ int grule_take_amount(const struct grule_parse *p, const struct toml_node *n,
 
 	errno = 0;
 	v = strtod(n->string, &unit);
-	if (unit == n->string || errno || !isfinite(v) || v <= 0)
+	if (unit == n->string || errno || !(v >= LEAST_AMOUNT && v <= MOST_AMOUNT))
 		return grule_wrong(p, n,
 				   "%s is \"%.64s\", expected a number above 0 with a unit: %s",
 				   n->key, n->string, dimension_units[d]);

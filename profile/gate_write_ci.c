@@ -86,7 +86,8 @@ static void testcase(struct buf *out, const struct gate_report *r, const struct 
 	}
 	buf_printf(out, "      <system-out>%s: ", gate_status_name(o->status));
 	flame_xml(out, said, SENTENCE);
-	buf_printf(out, "\n");
+	if (power[0])
+		buf_printf(out, "\n");
 	flame_xml(out, power, SENTENCE);
 	buf_printf(out, "</system-out>\n    </testcase>\n");
 }

@@ -74,6 +74,7 @@ struct gate_design {
 	unsigned int nblocks; /* within which runs are dealt; 1: free */
 	bool pairs;	      /* every block is one base and one head run */
 	bool ordered;	      /* the order is known */
+	bool one_order;	      /* pairs, and in each the same side went first */
 	/*
 	 * The order is known and the sides take turns so rarely (less than three blocks) that a drift of the
 	 * host looks like a change: gate_compare() then never says fail or pass if the runs of one
@@ -82,7 +83,7 @@ struct gate_design {
 	bool confounded;
 	uint16_t *time;	 /* nbase + nhead run numbers (base first) in order of running; or NULL */
 	uint16_t *block; /* the block of each run number, or NULL when free */
-	double dip_limit[2]; /* of base, of head: dips above are multimodal; 0: not known yet */
+	double dip_limit[3]; /* of base, head, both: dips above are multimodal; 0: not known yet */
 };
 
 /* *layout is not kept. -EINVAL (counts, equal places, blocks impossible), -ENOMEM. */

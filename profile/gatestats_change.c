@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DIGITS 1e13
+
 /* Work on one series, with room for shuffles of it. */
 struct search {
 	struct gate_change_options o;
@@ -21,6 +23,7 @@ struct search {
 	size_t cut[GATE_CHANGES_MAX + 2];		/* 0, changes in order, n */
 	struct gate_change found[GATE_CHANGES_MAX + 2]; /* found[i] belongs to cut[i] */
 	size_t ncuts;
+	double step; /* of values for one of unit[] */
 };
 
 struct split {
@@ -135,7 +138,7 @@ static void insert_cut(struct search *s, size_t segment, const struct split *bes
 		(s->ncuts - segment - 1) * sizeof(*s->found));
 	s->cut[segment + 1] = best->at;
 	s->found[segment + 1] =
-		(struct gate_change){ .at = best->at, .p = p, .energy = best->energy };
+		(struct gate_change){ .at = best->at, .p = p, .energy = best->energy * s->step };
 	s->ncuts++;
 }
 
@@ -243,12 +246,13 @@ int gate_changes(const double *v, size_t nvalues, const struct gate_change_optio
 	s.unit = values;
 	s.shuffled = values + nvalues;
 	s.cut[1] = nvalues;
-	/* Distances of large values with small steps keep their digits. */
+	/* Values that differ by rounding only become equal; steps of large ones keep their digits. */
 	centre = nvalues ? mean(v, nvalues) : 0;
 	for (size_t i = 0; i < nvalues; i++)
 		scale = fmax(scale, fabs(v[i]));
+	s.step = scale / DIGITS;
 	for (size_t i = 0; i < nvalues && scale > 0; i++)
-		s.unit[i] = rint((v[i] - centre) / scale * 1e13);
+		s.unit[i] = rint((v[i] - centre) / scale * DIGITS);
 	split_all(&s);
 	drop_small(&s);
 	memcpy(out, s.found + 1, (s.ncuts - 2) * sizeof(*out));

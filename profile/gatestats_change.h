@@ -38,7 +38,7 @@ struct gate_change {
 	double before,
 		after; /* means of the segments left and right of it, up to the next changes */
 	double p;      /* of its own test */
-	double energy; /* the scaled statistic */
+	double energy; /* the scaled statistic, as values */
 };
 
 /*

@@ -115,6 +115,17 @@ static bool pairs_only(const struct gate_design *d)
 	return true;
 }
 
+static bool same_first(const struct gate_design *d)
+{
+	bool head = d->time[0] >= d->nbase;
+
+	for (unsigned int i = 2; i < d->nbase + d->nhead; i += 2) {
+		if ((d->time[i] >= d->nbase) != head)
+			return false;
+	}
+	return true;
+}
+
 static int find_blocks(struct gate_design *d, const struct gate_layout *l, struct err *e)
 {
 	double alpha = l->alpha > 0 ? l->alpha : GATE_ALPHA;
@@ -132,6 +143,7 @@ static int find_blocks(struct gate_design *d, const struct gate_layout *l, struc
 			       "base and head runs do not take turns: no blocks to compare within");
 	d->nblocks = n;
 	d->pairs = n > 1 && pairs_only(d);
+	d->one_order = d->pairs && same_first(d);
 	if (l->glue > 1 && !d->pairs)
 		return err_set(e, EINVAL, "only A/B pairs can be glued, and the order has others");
 	/* Rounding must not join what just reaches alpha. */

@@ -197,7 +197,7 @@ static void find_interval(const struct sides *s, double tail, enum gate_interval
 	if (!(se > 1e-13 * (s->relative ? 1 : fmax(fabs(s->mean_x), fabs(s->mean_y)))))
 		return;
 	if (how != GATE_I_WELCH)
-		n = bootstrap(s, estimate, how == GATE_I_T);
+		n = bootstrap(s, estimate, how == GATE_I_T || how == GATE_I_SYMMETRIC);
 	if (how == GATE_I_PERCENTILE && n) {
 		*lo = rank(v, n, tail);
 		*hi = rank(v, n, 1 - tail);
@@ -206,6 +206,11 @@ static void find_interval(const struct sides *s, double tail, enum gate_interval
 	} else if (how == GATE_I_T && n > RUNSTATS_RESAMPLES / 10 * 9) {
 		*hi = estimate - rank(v, n, tail) * se;
 		*lo = estimate - rank(v, n, 1 - tail) * se;
+	} else if (how == GATE_I_SYMMETRIC && n > RUNSTATS_RESAMPLES / 10 * 9) {
+		for (size_t i = 0; i < n; i++)
+			v[i] = fabs(v[i]);
+		*hi = estimate + rank(v, n, 1 - 2 * tail) * se;
+		*lo = estimate - rank(v, n, 1 - 2 * tail) * se;
 	} else {
 		/* So few different values that draws often have no spread. */
 		welch(s, estimate, se, tail, lo, hi);

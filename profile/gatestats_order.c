@@ -90,3 +90,24 @@ unsigned int gate_order_flags(const struct gate_design *d, const double *base, c
 	return (trends <= ORDER_P * (SHUFFLES + 1) ? GATE_DRIFT : 0) |
 	       (alike <= ORDER_P * (SHUFFLES + 1) ? GATE_AUTOCORRELATED : 0);
 }
+
+void gate_detrend(const struct gate_design *d, double *base, double *head)
+{
+	double product = 0, square = 0, middle = (d->nbase + d->nhead - 1) / 2.0;
+	struct series s;
+
+	make_series(&s, d, base, head);
+	for (unsigned int i = 0; i < s.n; i++) {
+		product += s.rest[i] * s.at[i];
+		square += s.at[i] * s.at[i];
+	}
+	for (unsigned int i = 0; i < s.n && square > 0; i++) {
+		unsigned int run = d->time[i];
+		double drift = product / square * (i - middle);
+
+		if (run < d->nbase)
+			base[run] -= drift;
+		else
+			head[run - d->nbase] -= drift;
+	}
+}

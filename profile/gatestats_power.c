@@ -96,7 +96,7 @@ struct plan {
 	double se, df, level; /* level: what alpha the permutation test really has */
 };
 
-/* log2 of the number of deals, if there are few. */
+/* The number of ways to deal. */
 static double deals(bool paired, unsigned int na, unsigned int nb)
 {
 	double n = 1;
@@ -126,10 +126,12 @@ static struct plan plan_of(const struct gate_spread *s, const struct gate_rule *
 	struct plan p = { .se = s->sd * sqrt(1.0 / na + 1.0 / nb),
 			  .df = s->paired ? na - 1.0 : na + nb - 2.0 };
 
-	/* The design joins pairs to blocks when pairs cannot reach alpha: between the two. */
 	p.level = real_level(alpha, deals(s->paired, na, nb), two);
-	if (s->paired && !(p.level > 0))
+	/* Pairs that cannot reach alpha are joined to blocks, which are nearly free. */
+	if (s->paired && !(p.level > 0)) {
 		p.level = real_level(alpha, deals(false, na, nb), two);
+		p.df = na + nb - 3.0;
+	}
 	return p;
 }
 

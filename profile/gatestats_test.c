@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums in another order differ in their last bits: such are ties. */
-#define TIE 1e-12
+/*
+ * Sums in another order differ in their last bits, and so does 0.1 + 0.2 from 0.3: what differs by
+ * this part of the largest value, for each run that was summed, are ties.
+ */
 #define ROUNDING 1e-13
 
 int gate_compare_doubles(const void *a, const void *b)
@@ -89,13 +91,11 @@ static void count(struct counts *c, double t, double seen, double tie)
  * v is centred. With equal sides a difference of means orders deals as t does, and is quicker:
  * base's sum alone, as the total is 0.
  */
-static void permute_sums(const struct runstats *s, const double *v, struct counts *c)
+static void permute_sums(const struct runstats *s, const double *v, double tie, struct counts *c)
 {
-	double tie = 0, seen = 0;
 	const uint16_t *d = s->deal;
+	double seen = 0;
 
-	for (unsigned int i = 0; i < s->na + s->nb; i++)
-		tie += TIE * fabs(v[i]);
 	for (unsigned int i = 0; i < s->na; i++)
 		seen -= v[i];
 	for (size_t k = 0; k < s->ndeals; k++) {
@@ -107,27 +107,32 @@ static void permute_sums(const struct runstats *s, const double *v, struct count
 	}
 }
 
-/* sum and squares of base's values; the totals of all. No spread: 0, or beyond all others. */
-static double welch(double sum, double squares, double total, double all, double na, double nb)
+struct welch {
+	double total, squares, na, nb, tie;
+};
+
+/* sum and squares of base's values. No spread: 0, or beyond all others. */
+static double welch(const struct welch *w, double sum, double squares)
 {
-	double diff = (total - sum) / nb - sum / na;
-	double va = (squares - sum * sum / na) / (na - 1) / na;
-	double vb = (all - squares - (total - sum) * (total - sum) / nb) / (nb - 1) / nb;
+	double rest = w->total - sum, diff = rest / w->nb - sum / w->na;
+	double va = (squares - sum * sum / w->na) / (w->na - 1) / w->na;
+	double vb = (w->squares - squares - rest * rest / w->nb) / (w->nb - 1) / w->nb;
 	double var = fmax(va, 0) + fmax(vb, 0);
 
-	if (fabs(diff) <= TIE * sqrt(all))
+	if (fabs(diff) <= w->tie)
 		return 0;
-	return var > TIE * all ? diff / sqrt(var) : copysign(HUGE_VAL, diff);
+	return var > 1e-12 * w->squares ? diff / sqrt(var) : copysign(HUGE_VAL, diff);
 }
 
-static void permute_welch(const struct runstats *s, const double *v, struct counts *c)
+static void permute_welch(const struct runstats *s, const double *v, double tie, struct counts *c)
 {
+	struct welch w = { .na = s->na, .nb = s->nb, .tie = tie };
 	const uint16_t *d = s->deal;
-	double total = 0, all = 0, seen = 0;
+	double seen = 0;
 
 	for (unsigned int i = 0; i < s->na + s->nb; i++) {
-		total += v[i];
-		all += v[i] * v[i];
+		w.total += v[i];
+		w.squares += v[i] * v[i];
 	}
 	for (size_t k = 0; k < s->ndeals; k++) {
 		double sum = 0, squares = 0, t;
@@ -136,7 +141,7 @@ static void permute_welch(const struct runstats *s, const double *v, struct coun
 			sum += v[*d];
 			squares += v[*d] * v[*d];
 		}
-		t = welch(sum, squares, total, all, s->na, s->nb);
+		t = welch(&w, sum, squares);
 		/* The first deal is what was seen. */
 		if (!k)
 			seen = t;
@@ -175,18 +180,18 @@ static double marked_quantile(const struct ranked *r, unsigned int n, const bool
 	return low;
 }
 
-static void permute_quantiles(const struct runstats *s, const double *v, double q, struct counts *c)
+static void permute_quantiles(const struct runstats *s, const double *v, double q, double tie,
+			      struct counts *c)
 {
 	struct ranked r[2 * GATE_MAX_RUNS];
 	bool mark[2 * GATE_MAX_RUNS];
 	unsigned int n = s->na + s->nb;
 	const uint16_t *d = s->deal;
-	double seen = 0, tie = 0;
+	double seen = 0;
 
 	for (unsigned int i = 0; i < n; i++)
 		r[i] = (struct ranked){ v[i], (uint16_t)i };
 	qsort(r, n, sizeof(*r), compare_ranked);
-	tie = TIE * fmax(fabs(r[0].v), fabs(r[n - 1].v));
 	for (size_t k = 0; k < s->ndeals; k++) {
 		double t;
 
@@ -206,23 +211,20 @@ void gate_permute(const struct gate_design *d, const double *v, enum gate_locati
 {
 	const struct runstats *s = &d->deals;
 	unsigned int n = s->na + s->nb;
-	double centred[2 * GATE_MAX_RUNS], mean = gate_mean(v, n), grid = 0;
+	double centred[2 * GATE_MAX_RUNS], mean = gate_mean(v, n), tie = 0;
 	struct counts c = { 0 };
 
-	/*
-	 * Large values with small differences keep their digits, and what differs by the rounding
-	 * of the caller's arithmetic only (0.1 + 0.2 and 0.3) does not differ.
-	 */
-	for (unsigned int i = 0; i < n; i++)
-		grid = fmax(grid, ROUNDING * fabs(v[i]));
-	for (unsigned int i = 0; i < n; i++)
-		centred[i] = grid > 0 ? rint((v[i] - mean) / grid) * grid : v[i] - mean;
+	/* Large values with small differences keep their digits. */
+	for (unsigned int i = 0; i < n; i++) {
+		centred[i] = v[i] - mean;
+		tie = fmax(tie, ROUNDING * n * fabs(v[i]));
+	}
 	if (location == GATE_QUANTILE)
-		permute_quantiles(s, centred, quantile, &c);
+		permute_quantiles(s, centred, quantile, tie, &c);
 	else if (s->na == s->nb)
-		permute_sums(s, centred, &c);
+		permute_sums(s, centred, tie, &c);
 	else
-		permute_welch(s, centred, &c);
+		permute_welch(s, centred, tie, &c);
 	*out = (struct gate_p){ (double)c.up / (double)s->ndeals,
 				(double)c.down / (double)s->ndeals,
 				(double)c.two / (double)s->ndeals };

@@ -32,6 +32,9 @@ void gate_permute(const struct gate_design *d, const double *v, enum gate_locati
  */
 unsigned int gate_order_flags(const struct gate_design *d, const double *base, const double *head);
 
+/* Takes the straight line in the order of running, fitted within sides, out of both. d->ordered. */
+void gate_detrend(const struct gate_design *d, double *base, double *head);
+
 /* Linear between order statistics (type 7 of Hyndman and Fan). v is sorted; n >= 1. */
 double gate_quantile_sorted(const double *v, unsigned int n, double q);
 double gate_mean(const double *v, unsigned int n);
@@ -42,13 +45,14 @@ int gate_compare_doubles(const void *a, const void *b); /* for qsort() */
 double gate_select(double *v, size_t n, size_t k);
 
 /*
- * How an interval of the difference (relative: of the ratio less one) is found. GATE_I_T is what
- * gatestats uses for means, see docs/gate-statistics.md for the comparison.
+ * How an interval of the difference (relative: of the ratio less one) is found. GATE_I_SYMMETRIC is
+ * what gatestats uses for means; docs/gate-statistics.md compares them.
  */
 enum gate_interval {
 	GATE_I_PERCENTILE, /* Efron's percentile; the one for quantiles */
 	GATE_I_BCA,	   /* Efron's bias-corrected and accelerated */
-	GATE_I_T,	   /* percentile-t: studentized bootstrap */
+	GATE_I_T,	   /* percentile-t (studentized), equal tails */
+	GATE_I_SYMMETRIC,  /* percentile-t of |t| (Hall 1988) */
 	GATE_I_WELCH,	   /* no bootstrap: Welch's, or the paired t */
 };
 

@@ -23,6 +23,7 @@ static const struct command {
 	{ NULL, NULL, "Compare" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
 	{ "bench", cmd_bench, "runs of two kernels in turn, and whether one got worse" },
+	{ "gate", cmd_gate, "did it get slower? For pipelines: rules, error rate, exit status" },
 	{ NULL, NULL, "Convert" },
 	{ "export", cmd_export, "a profile in the format of another tool" },
 	{ "import", cmd_import, "a profile of stacks that other tools wrote as text" },

@@ -39,6 +39,7 @@ _kvmprof_values()
 	"export -F"|"export --format")
 		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
 	"import --format") echo folded perf-script ;;
+	"gate -f"|"gate --format") echo text markdown junit sarif github json ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
@@ -56,6 +57,7 @@ _kvmprof_values()
 	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"|"push --timeout") : ;;
 	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
+	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
 	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
 	"run --stack-size") : ;;
 	*) return 1 ;;

@@ -172,6 +172,7 @@ def make_fixtures():
     for name in made:
         p = e2e.kvmprof("run", "-q", "--append", "seconds=1", "-o", name + ".data")
         check(p.status == 0, "run: " + p.err)
+    shutil.copy(os.path.join(e2e.TOP, "configs", "gate-share.toml"), "gate.toml")
     for i in "23":
         shutil.copytree("old1.data", "old%s.data" % i)
         shutil.copytree("new1.data", "new%s.data" % i)
@@ -209,7 +210,9 @@ def run_examples(source, lines):
         if "perf " in line and not shutil.which("perf"):
             continue
         p = e2e.run("bash", "-o", "pipefail", "-c", shortened(line), env=env)
-        check(p.status == 0, "%s: `%s`: status %d: %s" % (source, line, p.status, p.err.strip()[-400:]))
+        # A gate's answer is no failure of the example.
+        fine = (0, 1, 3) if line.startswith("kvmprof gate") else (0,)
+        check(p.status in fine, "%s: `%s`: status %d: %s" % (source, line, p.status, p.err.strip()[-400:]))
         ran += 1
     os.chdir(here)
     shutil.rmtree(work)

@@ -194,13 +194,108 @@ static void test_fdr(void **state)
 	assert_int_equal(runstats_fdr(q, 0, q), 0);
 }
 
+static struct runstats_result compare_blocks(const struct runstats_blocks *l, unsigned int na,
+					     const double *a, unsigned int nb, const double *b,
+					     size_t ndeals, double p_least)
+{
+	struct runstats_result r;
+	struct runstats s;
+
+	assert_int_equal(runstats_init_blocks(&s, na, nb, l, RUNSTATS_SEED, NULL), 0);
+	assert_true(s.exact);
+	assert_int_equal(s.ndeals, ndeals);
+	near(s.p_least, p_least);
+	for (unsigned int i = 0; i < na; i++)
+		assert_true(s.deal[i] < na);
+	runstats_compare(&s, a, b, &r);
+	runstats_deinit(&s);
+	return r;
+}
+
+static void test_blocks(void **state)
+{
+	const uint16_t pairs[] = { 0, 1, 2, 3, 0, 1, 2, 3 }, fours[] = { 0, 0, 1, 1, 0, 1, 1, 0 },
+		       uneven[] = { 0, 0, 1, 0, 1, 1 }, bad[] = { 0, 1, 2, 4, 0, 1, 2, 3 };
+	const double a[] = { 1, 2, 3, 4 }, b[] = { 2, 4, 6, 8 };
+	struct runstats_result r;
+	struct runstats s;
+
+	(void)state;
+	/* Differences 1, 2, 3, 4: only all of one sign are as far from 0. */
+	r = compare_blocks(&(struct runstats_blocks){ .block = pairs, .nblocks = 4 }, 4, a, 4, b,
+			   16, 2 / 16.0);
+	near(r.p, 2 / 16.0);
+	near(r.diff, 2.5);
+	/* Pairs are drawn whole: the mean of four of 1..4. */
+	assert_true(r.lo >= 1 && r.hi <= 4 && r.lo < 2 && r.hi > 3);
+	/* 1 + 2 and 3 + 4 change their signs together. */
+	r = compare_blocks(&(struct runstats_blocks){ .block = pairs, .nblocks = 4, .glue = 2 }, 4,
+			   a, 4, b, 4, 2 / 4.0);
+	near(r.p, 2 / 4.0);
+	/* The last of three glued together is alone. */
+	compare_blocks(&(struct runstats_blocks){ .block = pairs, .nblocks = 4, .glue = 3 }, 4, a,
+		       4, b, 4, 2 / 4.0);
+	/* {1, 2 | 2, 8} and {3, 4 | 4, 6}: sums of a pair of each, 6 ways each. */
+	r = compare_blocks(&(struct runstats_blocks){ .block = fours, .nblocks = 2 }, 4, a, 4, b,
+			   36, 2 / 36.0);
+	/* Seen 10 of 30. Sums 3 3 10 4 9 10 and 7 7 9 8 10 10: at most 10, or 20 and more. */
+	near(r.p, (4 + 4) / 36.0);
+	/* Two of three, and one of three. */
+	compare_blocks(&(struct runstats_blocks){ .block = uneven, .nblocks = 2 }, 3, a, 3, b, 9,
+		       1 / 9.0);
+	assert_int_equal(runstats_init_blocks(
+				 &s, 4, 4, &(struct runstats_blocks){ .block = bad, .nblocks = 4 },
+				 1, NULL),
+			 -EINVAL);
+	assert_int_equal(runstats_init_blocks(&s, 4, 4,
+					      &(struct runstats_blocks){
+						      .block = fours, .nblocks = 2, .glue = 2 },
+					      1, NULL),
+			 -EINVAL);
+}
+
+/* Too many to try: by chance, but never out of a block, with as many resamples as asked for. */
+static void test_blocks_resampled(void **state)
+{
+	uint16_t block[40];
+	struct runstats_blocks l = { .block = block, .nblocks = 20, .resamples = 12345 };
+	struct runstats s;
+
+	(void)state;
+	for (unsigned int i = 0; i < 40; i++)
+		block[i] = (uint16_t)(i % 20);
+	for (l.glue = 0; l.glue <= 1; l.glue++) {
+		size_t as_seen = 0;
+
+		assert_int_equal(runstats_init_blocks(&s, 20, 20, &l, 1, NULL), 0);
+		assert_false(s.exact);
+		assert_int_equal(s.ndeals, 12346);
+		for (size_t k = 0; k < s.ndeals; k++) {
+			for (unsigned int i = 0; i < 20; i++)
+				assert_int_equal(s.deal[20 * k + i] % 20, i);
+			as_seen += s.deal[20 * k] == 0;
+		}
+		assert_true(as_seen > 6173 - 300 && as_seen < 6173 + 300);
+		for (size_t k = 0; k < RUNSTATS_RESAMPLES; k++) {
+			for (unsigned int i = 0; i < 20; i++)
+				assert_int_equal(s.draw[40 * k + i], s.draw[40 * k + 20 + i]);
+		}
+		runstats_deinit(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	 cmocka_unit_test(test_one_run),
-		cmocka_unit_test(test_deals),	 cmocka_unit_test(test_resampled),
-		cmocka_unit_test(test_interval), cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_one_run),
+		cmocka_unit_test(test_deals),
+		cmocka_unit_test(test_resampled),
+		cmocka_unit_test(test_interval),
+		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_fdr),
+		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_blocks_resampled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The gate's errors on simulated runs, quickly; tests/bench/bench_gate_sim.c has all of it. A rate
+ * is over its promise when the lower end of its 99.9 % interval is. Seeds are fixed: a failure
+ * is a change of the code.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/gate_sim.h"
+
+static void between(const char *what, unsigned int k, unsigned int n, double least, double most)
+{
+	double lo, hi;
+
+	gate_wilson(k, n, 0.999, &lo, &hi);
+	if (lo > most || hi < least)
+		fail_msg("%s: %u of %u, expected %g to %g", what, k, n, least, most);
+}
+
+static void test_identical(void **state)
+{
+	static const struct {
+		enum sim_shape shape;
+		unsigned int n;
+		bool pairs;
+	} kinds[] = { { SIM_NORMAL, 5, false }, { SIM_LOGNORMAL, 6, false },
+		      { SIM_BIMODAL, 9, true }, { SIM_NORMAL, 10, true },
+		      { SIM_DRIFT, 10, true },	{ SIM_AR1, 10, true },
+		      { SIM_DRIFT, 5, true } };
+	struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 1e-6 };
+
+	(void)state;
+	for (unsigned int k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct sim s = { .shape = kinds[k].shape, .sd = 2, .state = 7 + k };
+		struct sim_counts c;
+
+		assert_int_equal(sim_gates(&s, &r, kinds[k].n, kinds[k].pairs, 2000, &c), 0);
+		/* Pairs of ten have nearly 1 % for certain; joined blocks stay below. */
+		between(sim_shape_name[kinds[k].shape], c.verdict[GATE_FAIL], 2000,
+			kinds[k].n == 10 ? 0.008 : 0, GATE_ALPHA);
+	}
+}
+
+/* This test can fail: a drift through runs that did not take turns is found every time. */
+static void test_no_turns(void **state)
+{
+	struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 1e-6 };
+	struct sim s = { .shape = SIM_DRIFT, .order = SIM_SEPARATE, .sd = 2, .state = 1 };
+	struct sim_counts c;
+
+	(void)state;
+	assert_int_equal(sim_gates(&s, &r, 5, false, 200, &c), 0);
+	assert_true(c.verdict[GATE_FAIL] > 150);
+}
+
+static void test_margin(void **state)
+{
+	struct gate_rule r = { .unit = GATE_RELATIVE, .min_effect = 0.02 };
+	struct gate_spread spread = { .base = 100, .sd = 1, .paired = true };
+	struct sim s = { .sd = 1, .effect = 0.02, .state = 4 };
+	struct sim_counts c;
+	double power;
+
+	(void)state;
+	assert_int_equal(sim_gates(&s, &r, 10, true, 2000, &c), 0);
+	between("pass of a change that must not", c.verdict[GATE_PASS], 2000, 0.09, GATE_MISS);
+	between("fail of just the minimum", c.verdict[GATE_FAIL], 2000, 0.4, 0.55);
+	r.strict = true;
+	assert_int_equal(sim_gates(&s, &r, 10, true, 2000, &c), 0);
+	between("strict fail of just the minimum", c.verdict[GATE_FAIL], 2000, 0.008, GATE_ALPHA);
+	/* And what is there is seen as often as the power says. */
+	r.strict = false;
+	r.min_effect = 0.01;
+	s.effect = 0.018;
+	power = gate_power(&spread, &r, 10, 10, 0.018);
+	assert_int_equal(sim_gates(&s, &r, 10, true, 2000, &c), 0);
+	between("seen", c.verdict[GATE_FAIL], 2000, power - 0.03, power + 0.03);
+}
+
+static void test_sequential(void **state)
+{
+	struct gate_seq_options o = { .rule = { .unit = GATE_RELATIVE, .min_effect = 1e-6 },
+				      .max_pairs = 16,
+				      .resamples = 999 };
+	struct sim_seq_counts c;
+
+	(void)state;
+	for (unsigned int k = 0; k < 3; k++) {
+		struct sim s = { .shape = k == 2 ? SIM_DRIFT : k, .sd = 1, .state = 70 + k };
+
+		o.spend_fail = k == 1 ? GATE_POCOCK : GATE_OBRIEN_FLEMING;
+		assert_int_equal(sim_sequential(&s, &o, 1000, &c), 0);
+		between("sequential false fail", c.decision[GATE_SEQ_FAIL], 1000, 0.002,
+			GATE_ALPHA);
+	}
+	for (unsigned int k = 0; k < 2; k++) {
+		struct sim s = { .shape = k, .sd = 1, .effect = 0.02, .state = 80 + k };
+
+		o.rule.min_effect = 0.02;
+		assert_int_equal(sim_sequential(&s, &o, 1000, &c), 0);
+		between("sequential false pass", c.decision[GATE_SEQ_PASS], 1000, 0.05, GATE_MISS);
+		s.effect = 0.05;
+		assert_int_equal(sim_sequential(&s, &o, 100, &c), 0);
+		assert_true(c.decision[GATE_SEQ_FAIL] > 90);
+		assert_true(c.pairs < 15);
+		s.effect = 0;
+		assert_int_equal(sim_sequential(&s, &o, 100, &c), 0);
+		assert_true(c.decision[GATE_SEQ_PASS] > 90);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_identical),
+		cmocka_unit_test(test_no_turns),
+		cmocka_unit_test(test_margin),
+		cmocka_unit_test(test_sequential),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
