@@ -23,6 +23,7 @@ import json
 import math
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -86,12 +87,33 @@ def demo(path, append):
     make(path, "-F", "10000", "-m", "32M", "--append", append)
 
 
-def gate(rules, base, head, *argv):
-    p = subprocess.run([KVMPROF, "gate", *(["-c", rules] if rules else []), "--format", "json", *argv,
-                        "--base", *base, "--head", *head], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def gate(rules, base, head):
+    p = subprocess.run([KVMPROF, "gate", "-c", rules, "--format", "json", "--base", *base, "--head", *head],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if p.returncode not in (0, 1, 3):
         sys.exit("kvmprof gate: " + p.stderr.decode())
-    return p.returncode, json.loads(p.stdout)
+    return json.loads(p.stdout)
+
+
+def build_many():
+    """The program that judges many gates; linked with what kvmprof is made of."""
+    program = os.path.join(SCRATCH, "gate_many")
+    build = os.path.dirname(KVMPROF)
+    subprocess.run([*shlex.split(os.environ.get("CC", "gcc")), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + TOP,
+                    "-o", program, os.path.join(TOP, "tests", "bench", "gate_many.c"),
+                    os.path.join(build, "libkvmprof.a"), *shlex.split(os.environ["LIBS"])], check=True)
+    return program
+
+
+def gates(rules, sets, pairing="auto"):
+    """[(exit status, {rule:function that failed})] of [(base, head)]."""
+    text = "".join("%s | %s\n" % (" ".join(b), " ".join(h)) for b, h in sets)
+    p = subprocess.run([os.path.join(SCRATCH, "gate_many"), rules or "-", pairing], input=text.encode(),
+                       stdout=subprocess.PIPE)
+    lines = p.stdout.decode().split("\n")[:-1]
+    if p.returncode or len(lines) != len(sets):
+        sys.exit("gate_many failed")
+    return [(int(x.split("\t")[0]), set(x.split("\t")[1:])) for x in lines]
 
 
 def wilson(k, n, z=1.96):
@@ -150,19 +172,13 @@ def aa_tiny():
     return [(d[:RUNS], d[RUNS:]) for d in draws]
 
 
-def tell_aa(name, sets, rules, *argv):
-    count, named = Counter(), Counter()
-    for base, head in sets:
-        status, report = gate(rules, base, head, *argv)
-        count[status] += 1
-        for r in report["rules"]:
-            named[r["rule"]] += r["verdict"] == "fail"
-    n = sum(count.values())
-    print("%-52s %5d %6d %13d %5d   %s" % (name, n, count[0], count[3], count[1], rate(count[1], n)), flush=True)
-    for rule, k in named.items():
-        if k:
-            print("    by rule: %s %d" % (rule, k))
-    return count[1], n
+def tell_aa(name, sets, rules, pairing="auto"):
+    result = gates(rules, sets, pairing)
+    count = Counter(status for status, _ in result)
+    n = len(result)
+    print("%-58s %5d %6d %13d %5d   %s" % (name, n, count[0], count[3], count[1], rate(count[1], n)), flush=True)
+    for what, k in Counter(f for _, failed in result for f in failed).most_common(5):
+        print("    failed: %s %d" % (what, k), flush=True)
 
 
 def unzip(pairs):
@@ -175,7 +191,7 @@ def aa(fine, busy, points):
     blocks = [unzip(pairs[i:i + RUNS]) for i in range(0, len(pairs) - RUNS + 1, RUNS)]
     draws = [unzip([pairs[i] for i in sorted(rng.sample(range(len(pairs)), RUNS))])
              for _ in range(GATES if len(pairs) > 2 * RUNS else 0)]
-    print("A/A: identical code\n%-52s %5s %6s %13s %5s   false alarms" % ("", "gates", "pass", "inconclusive", "fail"))
+    print("A/A: identical code\n%-58s %5s %6s %13s %5s   false alarms" % ("", "gates", "pass", "inconclusive", "fail"))
     tell_aa("demo, 5 a side, one rule", sets, points)
     for name, rules in (("default rules", None), ("gate-busy.toml", busy), ("0.3 % of any function", fine)):
         tell_aa("demo, 10 a side of their own, " + name, blocks, rules)
@@ -184,7 +200,7 @@ def aa(fine, busy, points):
         pool = len({b for s in tiny for side in s for b in side})
         # Runs of one pool dealt by chance: their order in time is not that of a bench.
         for name, rules in (("default rules", None), ("gate-busy.toml", busy), ("0.3 % of any function", fine)):
-            tell_aa("tiny Linux, 10 a side of %d, %s" % (pool, name), tiny, rules, "--unpaired")
+            tell_aa("tiny Linux, 10 a side of %d, %s" % (pool, name), tiny, rules, "free")
 
 
 # -- changes of known size -----------------------------------------------------------------
@@ -201,37 +217,42 @@ def changes():
     return turns
 
 
-def found(rules, turns, x, rounds):
-    status, report = gate(rules, [turns[0][r] for r in rounds], [turns[x][r] for r in rounds])
-    failed = {f["function"] for r in report["rules"] for f in r.get("functions", []) if f["verdict"] == "fail"}
-    return status == 1 and FUNCTION in failed, len(failed - {FUNCTION}), report
+def find(fine, turns, x, draws):
+    """For each draw of turns: was the function found and named? Was another one?"""
+    result = gates(fine, [([turns[0][r] for r in d], [turns[x][r] for r in d]) for d in draws])
+    want = "functions:" + FUNCTION
+    return [(status == 1 and want in failed, bool(failed - {want})) for status, failed in result]
+
+
+def draw(turns, n):
+    return sorted(rng.sample(turns, n))
 
 
 def tell_changes(fine, turns):
-    print("\nleft_leaf does more work; %d samples/s; rules: 0.3 %% of any function, kernel samples" % 10000)
-    print("change  share before and after    by blocks of %d turns          by random draws of %d turns        "
-          "others named" % (RUNS, RUNS))
+    print("\n%s does more work; rules: 0.3 %% of any function, kernel samples" % FUNCTION)
+    print("change  its share             found by %d runs a side: own ones    drawn from all" % RUNS)
     for x in PERMILLE:
         both = sorted(set(turns[0]) & set(turns[x]))
         if len(both) < RUNS:
             print("%4.1f %%  only %d turns" % (x / 10, len(both)))
             continue
-        _, _, report = found(fine, turns, x, both[:250])
-        row = next((f for r in report["rules"] for f in r["functions"] if f["function"] == FUNCTION), None)
-        blocks = [found(fine, turns, x, both[i:i + RUNS]) for i in range(0, len(both) - RUNS + 1, RUNS)]
-        draws = [found(fine, turns, x, sorted(rng.sample(both, RUNS))) for _ in range(DRAWS)]
-        print("%4.1f %%  %.2f -> %.2f (%+.2f points)  %d of %d   %s   %d in %d gates" % (
-            x / 10, 100 * row["base"], 100 * row["head"], 100 * row["diff"], sum(b[0] for b in blocks), len(blocks),
-            rate(sum(d[0] for d in draws), len(draws)), sum(b[1] > 0 for b in blocks + draws),
-            len(blocks + draws)), flush=True)
-    print("\nruns a side: how often found by that many (random draws of turns, %d each)" % (DRAWS // 2))
+        some = both[:250]
+        report = gate(fine, [turns[0][r] for r in some], [turns[x][r] for r in some])
+        row = next(f for f in report["rules"][0]["functions"] if f["function"] == FUNCTION)
+        blocks = [both[i:i + RUNS] for i in range(0, len(both) - RUNS + 1, RUNS)]
+        result = find(fine, turns, x, blocks + [draw(both, RUNS) for _ in range(DRAWS)])
+        own, drawn = result[:len(blocks)], result[len(blocks):]
+        print("%4.1f %%  %.2f %% %+.2f points  %6d of %d        %s   others named in %d" % (
+            x / 10, 100 * row["base"], 100 * row["diff"], sum(f for f, _ in own), len(own),
+            rate(sum(f for f, _ in drawn), len(drawn)), sum(o for _, o in result)), flush=True)
+    print("\nfound by so many runs a side (%d random draws each)" % DRAWS)
     for x in PERMILLE:
         both = sorted(set(turns[0]) & set(turns[x]))
         cells = []
-        for n in (6, 8, 10, 14, 20, 30):
+        for n in (8, 10, 12, 15, 20, 30, 40):
             if n + 2 <= len(both):
-                k = sum(found(fine, turns, x, sorted(rng.sample(both, n)))[0] for _ in range(DRAWS // 2))
-                cells.append("%d: %3.0f %%" % (n, 100 * k / (DRAWS // 2)))
+                k = sum(f for f, _ in find(fine, turns, x, [draw(both, n) for _ in range(DRAWS)]))
+                cells.append("%d: %3.0f %%" % (n, 100 * k / DRAWS))
         print("%4.1f %%   %s" % (x / 10, "   ".join(cells)), flush=True)
 
 
@@ -241,24 +262,22 @@ def tell_points(points, turns):
     both = sorted(set(turns[0]) & set(turns[x]))
     if len(both) < 12:
         return
-    _, report = gate(points, [turns[0][r] for r in both], [turns[x][r] for r in both])
+    report = gate(points, [turns[0][r] for r in both], [turns[x][r] for r in both])
     rule = report["rules"][0]
     seen = rule.get("result", {}).get("seen")
     if not seen:
         print("\n0.2 points: no estimate: %s" % rule["text"])
         return
     # What is seen goes with the square root of the number of runs.
-    needed = math.ceil(len(both) * (seen / 0.2) ** 2)
-    print("\n0.2 points: with %d runs a side the estimate says that %.2f points are seen 90 %% of the time, so 0.2\n"
-          "points take %d runs; the change that is there: %+.2f points" % (
-              len(both), seen, needed, 100 * rule["result"]["diff"]))
-    n = max(needed, 7)
-    if n + 2 <= len(both):
-        k = sum(gate(points, [turns[0][r] for r in draw], [turns[x][r] for r in draw])[0] == 1
-                for draw in (sorted(rng.sample(both, n)) for _ in range(DRAWS)))
-        print("found by %d runs a side: %s" % (n, rate(k, DRAWS)))
-    else:
-        print("%d turns are too few to try; more: KVMPROF_BENCH_ROUNDS=%d" % (len(both), 2 * n))
+    needed = max(7, math.ceil(len(both) * (seen / 0.2) ** 2))
+    print("\n0.2 points: by the estimate %d runs a side see %.2f points 90 %% of the time, so 0.2 points take %d\n"
+          "runs; the change that is there: %+.2f points" % (len(both), seen, needed, 100 * rule["result"]["diff"]))
+    if needed + 2 > len(both):
+        print("%d turns are too few to try; more: KVMPROF_BENCH_ROUNDS=%d" % (len(both), 2 * needed))
+        return
+    draws = [draw(both, needed) for _ in range(DRAWS)]
+    k = sum(s == 1 for s, _ in gates(points, [([turns[0][r] for r in d], [turns[x][r] for r in d]) for d in draws]))
+    print("found by %d runs a side: %s" % (needed, rate(k, DRAWS)))
 
 
 def main():
@@ -274,6 +293,7 @@ def main():
         with open(rules[name], "w") as f:
             f.write(text)
     start = time.monotonic()
+    build_many()
     aa(rules["fine"], os.path.join(TOP, "configs", "gate-busy.toml"), rules["points"])
     turns = changes()
     tell_changes(rules["fine"], turns)
