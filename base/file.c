@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -131,6 +132,49 @@ int file_remove_tree(const char *path, struct err *e)
 	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
 		return err_set(e, errno, "%s: cannot remove: %s", path, strerror(errno));
 	return 0;
+}
+
+static int link_or_copy(int from_dir, int to_dir, const char *from, const char *name, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	cleanup_close int fd = -1;
+	struct file_map m = { 0 };
+	int ret;
+
+	if (linkat(from_dir, name, to_dir, name, 0) == 0)
+		return 0;
+	if (asprintf(&path, "%s/%s", from, name) < 0) {
+		path = NULL;
+		return err_set(e, ENOMEM, "%s: out of memory", from);
+	}
+	ret = file_map_open(&m, path, FILE_LINK_MAX, e);
+	if (ret)
+		return ret;
+	fd = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	ret = fd < 0 ? -errno : file_write_all(fd, m.data, m.len);
+	file_map_close(&m);
+	return ret ? err_set(e, -ret, "%s: cannot copy: %s", path, strerror(-ret)) : 0;
+}
+
+int file_link_all(const char *from, const char *to, struct err *e)
+{
+	cleanup_close int to_dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = opendir(from);
+	struct dirent *d;
+	int ret = 0;
+
+	if (!list || to_dir < 0)
+		ret = err_set(e, errno, "%s: cannot open: %s", list ? to : from, strerror(errno));
+	while (!ret && (d = readdir(list))) {
+		struct stat st;
+
+		if (fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			ret = link_or_copy(dirfd(list), to_dir, from, d->d_name, e);
+	}
+	if (list)
+		closedir(list);
+	return ret;
 }
 
 int file_publish(const char *tmp, const char *path, struct err *e)

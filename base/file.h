@@ -40,6 +40,13 @@ int file_mkdirs(const char *dir, struct err *e);
 int file_remove_tree(const char *path, struct err *e);
 
 /*
+ * Each regular file in the directory `from` also in the directory `to`: linked, or
+ * copied where that can't be. Files of more than FILE_LINK_MAX bytes can't be copied.
+ */
+#define FILE_LINK_MAX (4ull << 30)
+int file_link_all(const char *from, const char *to, struct err *e);
+
+/*
  * Put tmp (file or directory) at path; what was there becomes path.old, and an
  * older path.old is removed first. tmp and path share a file system.
  */

@@ -7,7 +7,8 @@
 int sample_check(const struct sample *s, size_t len)
 {
 	if (len < sizeof(*s) || s->version != SAMPLE_VERSION || s->nslices > SAMPLE_MAX_SLICES ||
-	    s->stack_len > SAMPLE_MAX_STACK || len != sample_size(s))
+	    s->insn_len > SAMPLE_MAX_INSN || s->stack_len > SAMPLE_MAX_STACK ||
+	    len != sample_size(s))
 		return -EINVAL;
 	for (unsigned int i = 0; i < s->nslices; i++) {
 		const struct sample_slice *sl = &s->slice[i];

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_VERSION 2
+#define SAMPLE_VERSION 3
 /* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
 #define SAMPLE_MAX_KERNEL_SLICES 4
 #define SAMPLE_MAX_SLICES 5
@@ -23,6 +23,7 @@
 #define SAMPLE_MAX_SLICE 16384u
 #define SAMPLE_MAX_STACK (SAMPLE_MAX_SLICES * SAMPLE_MAX_SLICE)
 #define SAMPLE_COMM 16u
+#define SAMPLE_MAX_INSN 16u /* an instruction has 15 bytes at most (SDM vol. 2, 2.3.11) */
 
 /* Index into sample_regs.gpr: the order of the instruction encoding (SDM vol. 2, table 2-2). */
 /* clang-format off */
@@ -43,8 +44,12 @@ struct sample_regs {
 
 /* What made us look. */
 enum sample_reason {
-	SAMPLE_TIMER = 1, /* host timer */
-	SAMPLE_CRASH = 2, /* triple fault: the last state of the vCPU, weight 0 */
+	SAMPLE_TIMER = 1,  /* host timer, of wall-clock or of CPU time */
+	SAMPLE_CRASH = 2,  /* triple fault: the last state of the vCPU, weight 0 */
+	SAMPLE_PMU = 3,	   /* a perf_event counter has overflowed */
+	SAMPLE_EXIT = 4,   /* a VM exit; the stack is the one that caused it */
+	SAMPLE_MARKER = 5, /* a breakpoint was reached: `event` is its index, weight 0 */
+	SAMPLE_LOOK = 6,   /* to find out where the kernel is; not for the profile */
 };
 
 enum sample_mode {
@@ -94,14 +99,20 @@ struct sample {
 	uint8_t mode;	   /* enum sample_mode */
 	uint8_t stack_end; /* enum sample_stack_end */
 	uint8_t nslices;
+	uint8_t event;	    /* index into the machine's events */
+	uint8_t device;	    /* that the vCPU's thread worked for when the period ended: 1 + index */
+	uint8_t exit;	    /* SAMPLE_EXIT: KVM_EXIT_* */
+	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
+	uint32_t overruns;  /* whole periods that passed unseen before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */
-	uint64_t weight_ns; /* time that this sample stands for: true elapsed period */
-	uint32_t overruns;  /* whole timer periods that passed unseen before it */
+	uint64_t weight;    /* what it stands for: ns of the true elapsed period, or a count */
+	uint64_t exit_addr; /* SAMPLE_EXIT: port, guest-physical address or MSR */
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
 	uint64_t idt_base; /* IDTR */
 	uint64_t lstar;	   /* the kernel's entry for SYSCALL; 0: not set yet, or not asked for */
 	struct sample_task task;
+	uint8_t insn[SAMPLE_MAX_INSN]; /* at rip */
 	struct sample_slice slice[SAMPLE_MAX_SLICES];
 	uint8_t stack[];
 };

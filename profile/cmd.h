@@ -10,6 +10,8 @@
 #include <stdio.h>
 
 int cmd_run(int argc, char **argv);
+int cmd_top(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);

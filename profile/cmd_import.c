@@ -151,7 +151,8 @@ static int write_profile(const struct options *o, struct import *i, const struct
 {
 	struct err note = { 0 };
 	struct sink_perfdata_options opt = o->sink;
-	struct profile_info info = { .freq_hz = 1000,
+	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+				     .nevents = 1,
 				     .vcpus = 1,
 				     .hostname = "imported",
 				     .argc = o->argc,

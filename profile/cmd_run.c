@@ -7,93 +7,23 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "profile/console.h"
-#include "profile/pipeline.h"
-#include "profile/run_options.h"
+#include "profile/run.h"
+#include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
+#include "profile/sink_ring.h"
 #include "profile/summary.h"
-#include "profile/target.h"
 #include "profile/tune.h"
-#include "vmm/vm.h"
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
-#define CONSOLE_FLUSH_MS 50
-
-/* Everything that run_guest() and its helpers share; all zero is "nothing yet". */
-struct run {
-	struct run_options opt;
-	uint64_t start_ns, load_ns;
-	struct target target;
-	struct file_map initrd;
-	struct kvm_host host;
-	struct quirks quirks;
-	struct buf cmdline, tuned;
-	struct sink *sink;
-	struct console console;
-	struct vm *vm;
-	struct pipeline *pipeline;
-	bool pipeline_done;
-	struct profile_info info;
-	struct pipeline_stats stats;
-	struct stack crash;
-	struct err note;
-	char hostname[256];
-	int signal_fd;
-};
-
-/* Resident bytes of this process, less those of guest RAM. */
-static uint64_t rss_beyond_guest(const struct gmem *mem)
-{
-	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
-	uint64_t start = 0, rss = 0, kb;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		unsigned long long a, b;
-
-		if (sscanf(line, "%llx-%llx ", &a, &b) == 2) {
-			start = a;
-		} else if (sscanf(line, "Rss: %llu kB", &a) == 1) {
-			bool guest = false;
-
-			kb = a;
-			for (unsigned int i = 0; i < mem->n; i++) {
-				uint64_t h = (uintptr_t)mem->region[i].host;
-
-				guest |= start >= h && start - h < mem->region[i].size;
-			}
-			rss += guest ? 0 : kb << 10;
-		}
-	}
-	return rss;
-}
-
-/* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
-static int take_signals(struct run *r, struct err *e)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
-}
 
 static int open_inputs(struct run *r, struct err *e)
 {
@@ -106,6 +36,20 @@ static int open_inputs(struct run *r, struct err *e)
 	return ret;
 }
 
+/* What stands before the profile's sink, which they take over. */
+static int add_sinks(struct run *r, struct err *e)
+{
+	int ret = 0;
+
+	if (r->opt.overwrite) {
+		ret = sink_ring_create(&r->sink, take_ptr(r->sink), r->opt.ring_size, e);
+		r->ring = r->sink;
+	}
+	if (!ret && r->opt.control)
+		ret = sink_live_create(&r->sink, take_ptr(r->sink), e);
+	return ret;
+}
+
 static int open_output(struct run *r, struct err *e)
 {
 	struct sink_perfdata_options so = {
@@ -113,6 +57,7 @@ static int open_output(struct run *r, struct err *e)
 		.single_file = r->opt.single_file,
 		.buildid_dir = r->opt.buildid_dir,
 		.no_buildid_cache = !r->opt.buildid_cache,
+		.late_samples = r->opt.overwrite,
 		.note = &r->note,
 	};
 
@@ -160,17 +105,23 @@ static int make_vm(struct run *r, struct err *e)
 		.mem_size = o->mem_size,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
-		.period_ns = (uint64_t)llround(1e9 / o->freq_hz),
-		.jitter = o->jitter,
+		.event = { { .kind = VM_EVENT_WALL,
+			     .period = (uint64_t)llround(1e9 / o->freq_hz),
+			     .jitter = o->jitter } },
+		.nevents = 1,
 		.plan = target_capture_plan(&r->target, o->stack_size),
-		.ring_size = RING_SIZE,
+		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
 		.console = console_put,
 		.console_ctx = &r->console,
 	};
+	int ret;
 
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
+	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
+	if (ret)
+		return ret;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -186,8 +137,9 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
-		.event = "wall",
-		.freq_hz = r->opt.freq_hz,
+		.event = { PROFILE_EVENT_WALL(r->opt.freq_hz) },
+		.nevents = 1,
+		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
@@ -221,90 +173,36 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go,
+	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, &r->markers.pipeline,
 			     have_user ? &user : NULL, e);
+	if (ret)
+		return ret;
+	if (r->opt.max_stack)
+		pipeline_set_max_stack(r->pipeline, r->opt.max_stack);
+	for (unsigned int i = 0; i < r->opt.vcpus; i++)
+		if (!(run_options_vcpus(&r->opt) >> i & 1))
+			vm_collect_vcpu(r->vm, i, false);
+	if (r->control)
+		ret = run_control_start(r->control, r, e);
 	return ret ? ret : vm_start(r->vm, e);
-}
-
-static void forward_input(struct run *r, struct pollfd *stdin_poll)
-{
-	uint8_t bytes[64];
-	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
-
-	if (n <= 0)
-		stdin_poll->fd = -1;
-	else
-		vm_console_input(r->vm, bytes, (size_t)n);
-}
-
-/* --duration counts from the guest's first instruction, like everything that is measured. */
-static uint64_t end_of_duration(const struct run *r)
-{
-	uint64_t first = vm_first_entry_ns(r->vm);
-
-	return first && r->opt.duration_s > 0 ? first + (uint64_t)(r->opt.duration_s * 1e9)
-					      : UINT64_MAX;
-}
-
-/* Until the guest ends, or time, or a signal does it. */
-static void wait_for_end(struct run *r)
-{
-	struct pollfd fds[3] = {
-		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
-		{ .fd = r->signal_fd, .events = POLLIN },
-		/* Only a person's keyboard: a script's stdin is not ours to eat. */
-		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
-		  .events = POLLIN },
-	};
-
-	for (;;) {
-		uint64_t now = clock_mono_ns(), deadline = end_of_duration(r);
-
-		if (now >= deadline) {
-			vm_end(r->vm, VM_END_DURATION);
-			return;
-		}
-		poll(fds, 3,
-		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
-			     ? (int)((deadline - now) / 1000000) + 1
-			     : CONSOLE_FLUSH_MS);
-		console_flush(&r->console);
-		if (fds[0].revents)
-			return;
-		if (fds[1].revents & POLLIN) {
-			vm_end(r->vm, VM_END_INTERRUPTED);
-			return;
-		}
-		if (fds[2].revents)
-			forward_input(r, &fds[2]);
-	}
 }
 
 static int finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
-	struct summary s = {
-		.opt = &r->opt,
-		.target = &r->target,
-		.quirks = &r->quirks,
-		.vm = r->vm,
-		.stats = &r->stats,
-		.crash = &r->crash,
-		.tuned = (const char *)r->tuned.data,
-		.load_ns = r->load_ns,
-	};
+	struct summary s;
 	uint64_t first;
 	struct buf json;
 	int ret, write_ret;
 
+	run_control_stop(r->control);
 	vm_join(r->vm);
-	s.rss_extra = rss_beyond_guest(vm_memory(r->vm));
+	run_markers_finish(&r->markers, r->vm);
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
 	r->pipeline_done = true;
 	first = vm_first_entry_ns(r->vm);
-	if (first)
-		s.startup_ns = first - r->start_ns - r->load_ns;
+	run_summary(r, &r->stats, &s);
 	buf_init(&json);
 	summary_json(&s, &json);
 	buf_u8(&json, 0);
@@ -343,22 +241,37 @@ static int finish(struct run *r, struct err *e)
 
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = take_signals(r, e);
+	int ret = run_take_signals(r, e);
 
+	if (!ret && r->opt.control)
+		ret = run_control_open(&r->control, r->opt.control, e);
 	ret = ret ? ret : open_inputs(r, e);
 	ret = ret ? ret : open_host(r, e);
 	ret = ret ? ret : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
+	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
 	ret = ret ? ret : start(r, e);
 	if (ret)
 		return ret;
-	wait_for_end(r);
+	run_wait(r);
 	return finish(r, e);
+}
+
+/* Waited in vain for a moment? A run that never began to collect is no success. */
+static int tell_markers(const struct run *r)
+{
+	struct err note = { 0 };
+	int ret = run_markers_verdict(&r->markers, r->vm, &note);
+
+	if (note.code)
+		fprintf(stderr, "kvmprof: %s%s\n", ret ? "" : "warning: ", note.text);
+	return ret;
 }
 
 static void run_deinit(struct run *r)
 {
+	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	if (r->sink)
@@ -369,6 +282,8 @@ static void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_control_destroy(r->control);
+	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
@@ -388,7 +303,7 @@ int cmd_run(int argc, char **argv)
 		return 1;
 	}
 	r->start_ns = start_ns;
-	r->host.fd = r->signal_fd = -1;
+	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
 	status = run_options_parse(&r->opt, argc, argv);
 	if (status >= 0)
 		return status;
@@ -397,14 +312,21 @@ int cmd_run(int argc, char **argv)
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);
-	ret = run_guest(r, argc, argv, &e);
+	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
+	if (ret == -EINVAL) {
+		fprintf(stderr, "kvmprof run: %s\n", e.text);
+		run_deinit(r);
+		return 2;
+	}
+	ret = ret ? ret : run_guest(r, argc, argv, &e);
 	if (ret) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
 		enum vm_end_reason reason = vm_result(r->vm)->reason;
 
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR;
+		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
+			 tell_markers(r) < 0;
 	}
 	run_deinit(r);
 	return status;

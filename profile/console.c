@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/console.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void console_init(struct console *c, int fd)
 {
 	memset(c, 0, sizeof(*c));
 	pthread_mutex_init(&c->lock, NULL);
 	c->fd = fd;
+	c->wake_fd = -1;
 }
 
 static void flush_locked(struct console *c)
@@ -31,6 +34,50 @@ void console_deinit(struct console *c)
 {
 	console_flush(c);
 	pthread_mutex_destroy(&c->lock);
+	buf_deinit(&c->kept);
+	buf_deinit(&c->times);
+}
+
+void console_watch(struct console *c, int wake_fd)
+{
+	c->wake_fd = wake_fd;
+}
+
+void console_take(struct console *c, struct console_bytes *out)
+{
+	struct buf bytes = out->bytes, times = out->times;
+
+	bytes.len = times.len = 0;
+	bytes.failed = times.failed = false;
+	pthread_mutex_lock(&c->lock);
+	out->bytes = c->kept;
+	out->times = c->times;
+	out->last_ns = c->last_ns;
+	c->kept = bytes;
+	c->times = times;
+	c->told = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* On the vCPU's thread: matching is for those who have the time. */
+static void keep(struct console *c, uint8_t byte)
+{
+	uint64_t one = 1;
+	bool end = byte == '\n' || byte == '\r';
+
+	c->last_ns = clock_mono_ns();
+	if (c->kept.len >= CONSOLE_KEPT_MAX || !buf_reserve(&c->kept, 1) ||
+	    (end && !buf_reserve(&c->times, sizeof(uint64_t)))) {
+		c->missed++;
+		return;
+	}
+	buf_u8(&c->kept, byte);
+	if (!end)
+		return;
+	buf_u64(&c->times, c->last_ns);
+	if (!c->told)
+		(void)!write(c->wake_fd, &one, sizeof(one));
+	c->told = true;
 }
 
 void console_put(void *console, uint8_t byte)
@@ -39,6 +86,8 @@ void console_put(void *console, uint8_t byte)
 
 	pthread_mutex_lock(&c->lock);
 	c->bytes++;
+	if (c->wake_fd >= 0)
+		keep(c, byte);
 	c->buf[c->n++] = byte;
 	if (byte == '\n' || c->n == sizeof(c->buf))
 		flush_locked(c);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * console: the guest's serial console on our stdin and stdout.
+ * console: the guest's serial console on our stdin and stdout, and what is kept of it
+ * for somebody who looks for words in it.
  */
 #ifndef KVMPROF_PROFILE_CONSOLE_H
 #define KVMPROF_PROFILE_CONSOLE_H
+
+#include "base/buf.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,12 +20,32 @@ struct console {
 	size_t n;
 	uint64_t bytes;
 	bool broken; /* the reader of our output has gone */
+	/* With console_watch(): */
+	int wake_fd;	  /* eventfd to be told of each line, borrowed; -1: nobody watches */
+	bool told;	  /* ... since it was taken last */
+	struct buf kept;  /* bytes since then */
+	struct buf times; /* a u64 for each LF and CR of them, CLOCK_MONOTONIC */
+	uint64_t last_ns; /* of the last byte */
+	uint64_t missed;  /* bytes that found no room: nobody took them in time */
+};
+
+#define CONSOLE_KEPT_MAX (1u << 20)
+
+/* What console_take() gives; all zero is nothing. */
+struct console_bytes {
+	struct buf bytes, times; /* as above; owned */
+	uint64_t last_ns;
 };
 
 void console_init(struct console *c, int fd);
 /* Write what is buffered. Call it now and then, so that prompts without a newline show. */
 void console_flush(struct console *c);
 void console_deinit(struct console *c);
+
+/* Before the guest runs: keep what comes, and write to wake_fd at the end of a line. */
+void console_watch(struct console *c, int wake_fd);
+/* What came since the last time; out's buffers are emptied first, and used again. */
+void console_take(struct console *c, struct console_bytes *out);
 
 /* vm_config.console; writes through at each newline. Any thread. */
 void console_put(void *console, uint8_t byte);

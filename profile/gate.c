@@ -119,18 +119,33 @@ static double mean(const double *v, unsigned int n)
 	return t / n;
 }
 
+/*
+ * gatestats_power.h thinks of RUNSTATS_RESAMPLES deals. Designs for many functions have more, and so
+ * reach smaller alphas: what is seen then is more by the quantiles' ratio, or a little less than that.
+ */
+static double seen_beyond(const struct gate_design *d, const struct gate_spread *spread,
+			  double alpha, double least)
+{
+	double q = gate_t_quantile(1 - alpha, spread->df);
+
+	return d->deals.p_least <= alpha ? q / gate_t_quantile(1 - least, spread->df) : INFINITY;
+}
+
 void gate_find_seen(struct gate_eval *v, struct gate_design *d, const struct grule *r,
 		    struct gate_finding *f, double alpha)
 {
 	const double *base = f->value, *head = base + v->report->nbase;
+	const double least = 1.0 / (RUNSTATS_RESAMPLES + 1);
 	struct gate_rule rule = f->stats;
 	struct gate_spread spread;
 
 	f->seen = INFINITY;
-	rule.alpha = alpha;
-	if (f->result.reason != GATE_NO_BASE && !gate_spread_of(d, base, head, &spread, NULL))
-		f->seen = gate_detectable(&spread, &rule, v->report->nbase, v->report->nhead,
-					  r->power);
+	rule.alpha = fmax(alpha, least);
+	if (f->result.reason == GATE_NO_BASE || gate_spread_of(d, base, head, &spread, NULL) < 0)
+		return;
+	f->seen = gate_detectable(&spread, &rule, v->report->nbase, v->report->nhead, r->power);
+	if (alpha < least)
+		f->seen *= seen_beyond(d, &spread, alpha, least);
 }
 
 int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct grule *r,

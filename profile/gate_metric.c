@@ -89,7 +89,6 @@ static double run_ns(const struct gate_source *src)
 static double marker_ns(const struct gate_source *src, const char *name)
 {
 	const json_t *list = json_object_get(src->totals, "markers");
-	double begin = total(src, "first_entry_ns");
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *m = json_array_get(list, i);
@@ -97,7 +96,7 @@ static double marker_ns(const struct gate_source *src, const char *name)
 		double at = number_of(json_object_get(m, "time_ns"));
 
 		if (called && !strcmp(called, name) && at >= 0)
-			return begin > 0 && at >= begin ? at - begin : at;
+			return at;
 	}
 	return NAN;
 }

@@ -3,10 +3,9 @@
  * gate_metric: a rule's number for one profile.
  *
  * Times come from the samples and from the totals that a run leaves in its profile (JSON):
- *   run_seconds, first_entry_ns
+ *   run_seconds
  *   exits       { "2_IO": count, ... }
- *   markers     [ { "name": text, "time_ns": number }, ... ]: on the clock of the samples,
- *               or since the first instruction (such are less than first_entry_ns)
+ *   markers     [ { "name": text, "time_ns": since the first instruction }, ... ] (markers.h)
  *   io          { "read_bytes": number, "written_bytes": number }, or io_bytes: number
  * Any number in them is a counter: "host.syscalls_assisted" is that member of "host".
  *

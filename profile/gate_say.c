@@ -215,7 +215,9 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r)
 		    ", not interleaved: a drift of the host looks like a change (see kvmprof "
 		    "bench)");
 	else if (r->ordered)
-		add(out, size, ", compared in blocks of neighbours");
+		add(out, size,
+		    ", compared within blocks of neighbours (intervals and what is seen know no "
+		    "blocks: if the host drifts, they are too wide)");
 	add(out, size, "; identical code fails in at most %g %% of all gates", 100 * r->error_rate);
 }
 

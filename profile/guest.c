@@ -383,7 +383,8 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	*out = (struct profile_sample){
 		.cpu = s->vcpu,
 		.time_ns = s->time_ns,
-		.period = s->weight_ns,
+		.period = s->weight,
+		.event = s->event,
 		.mode = s->mode,
 		.stack = stack,
 	};

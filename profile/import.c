@@ -588,7 +588,7 @@ int import_write(struct import *i, struct sink *sink, const struct profile_info 
 		 i->opt.event  ? i->opt.event
 		 : i->event[0] ? i->event
 			       : "samples");
-	own.event = facts->event;
+	own.event[0].name = facts->event;
 	for (size_t k = 0; k < i->nsamples; k++)
 		if (i->sample[k].cpu >= own.vcpus && i->sample[k].cpu < 65536)
 			own.vcpus = i->sample[k].cpu + 1;

@@ -15,6 +15,8 @@ static const struct command {
 } commands[] = {
 	{ NULL, NULL, "Record" },
 	{ "run", cmd_run, "boot a kernel and profile it" },
+	{ "top", cmd_top, "the hottest functions of a guest while it runs" },
+	{ "ctl", cmd_ctl, "watch and change a run that goes on" },
 	{ NULL, NULL, "Look" },
 	{ "report", cmd_report, "where the time went, by function" },
 	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },

@@ -19,18 +19,26 @@ static void put_string(struct buf *b, const char *s)
 	buf_add(b, NULL, padded - len);
 }
 
-void perfdata_put_attr(struct buf *b, const struct profile_info *info)
+void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned int event)
 {
+	/* What perf prints as text: a sample of a program that has put it out itself. */
+	static const struct profile_event marker = { .name = PERFDATA_MARKER_EVENT,
+						     .type = PERFDATA_TYPE_SOFTWARE,
+						     .config = PERFDATA_COUNT_SW_BPF_OUTPUT,
+						     .period = 1 };
+	const struct profile_event *ev = event < info->nevents ? &info->event[event] : &marker;
 	size_t start = b->len;
-	double hz = info->freq_hz;
+	double hz = ev->freq_hz;
+	uint64_t freq = hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1;
 
-	buf_u32(b, PERFDATA_TYPE_SOFTWARE);
+	buf_u32(b, ev->type);
 	buf_u32(b, PERFDATA_ATTR_SIZE);
-	buf_u64(b, PERFDATA_COUNT_SW_CPU_CLOCK);
-	buf_u64(b, hz >= 1 && hz < 1e9 ? (uint64_t)(hz + 0.5) : 1); /* sample_freq */
-	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE);
+	buf_u64(b, ev->config);
+	buf_u64(b, hz > 0 ? freq : ev->period); /* sample_freq or sample_period */
+	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE | (ev == &marker ? PERFDATA_SAMPLE_RAW : 0) |
+			   (info->nevents + info->markers > 1 ? PERFDATA_SAMPLE_IDENTIFIER : 0));
 	buf_u64(b, PERFDATA_FORMAT_ID);
-	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | PERFDATA_ATTR_FREQ |
+	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | (hz > 0 ? PERFDATA_ATTR_FREQ : 0) |
 			   PERFDATA_ATTR_TASK | PERFDATA_ATTR_SAMPLE_ID_ALL | PERFDATA_ATTR_MMAP2 |
 			   PERFDATA_ATTR_COMM_EXEC | PERFDATA_ATTR_USE_CLOCKID);
 	buf_add(b, NULL, 44);	     /* up to sample_stack_user */
@@ -167,12 +175,15 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 			put_string(b, info->argv[i]);
 		break;
 	case PERFDATA_FEAT_EVENT_DESC:
-		buf_u32(b, 1);
+		buf_u32(b, w->nevents);
 		buf_u32(b, PERFDATA_ATTR_SIZE);
-		perfdata_put_attr(b, info);
-		buf_u32(b, 1);
-		put_string(b, info->event ? info->event : "wall");
-		buf_u64(b, PERFDATA_EVENT_ID);
+		for (unsigned int i = 0; i < w->nevents; i++) {
+			perfdata_put_attr(b, info, i);
+			buf_u32(b, 1);
+			put_string(b,
+				   i < info->nevents ? info->event[i].name : PERFDATA_MARKER_EVENT);
+			buf_u64(b, PERFDATA_EVENT_ID + i);
+		}
 		break;
 	case PERFDATA_FEAT_SAMPLE_TIME:
 		buf_u64(b, w->first_ns);

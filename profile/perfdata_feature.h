@@ -11,7 +11,7 @@
 #define PERFDATA_EVENT_ID 1u /* our only event's */
 
 /* struct perf_event_attr, PERFDATA_ATTR_SIZE bytes. */
-void perfdata_put_attr(struct buf *b, const struct profile_info *info);
+void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned int event);
 
 /*
  * All features that have something to say: their bytes go to blobs, where they

@@ -49,6 +49,10 @@
 
 #define PERFDATA_TYPE_SOFTWARE 1u
 #define PERFDATA_COUNT_SW_CPU_CLOCK 0u
+#define PERFDATA_COUNT_SW_BPF_OUTPUT 10u
+
+/* Ours: the event that markers are samples of. */
+#define PERFDATA_MARKER_EVENT "marker"
 
 /* perf_event_attr flag word. */
 #define PERFDATA_ATTR_MMAP (1ull << 8)

@@ -23,7 +23,7 @@
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
 	memset(w, 0, sizeof(*w));
-	w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (w->fd < 0)
 		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
 	w->path = strdup(path);
@@ -106,7 +106,7 @@ static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t 
 	buf_u64(b, PERFDATA_HEADER_SIZE);
 	buf_u64(b, PERFDATA_ATTR_ENTRY);
 	buf_u64(b, w->attr_off);
-	buf_u64(b, PERFDATA_ATTR_ENTRY);
+	buf_u64(b, w->nevents * PERFDATA_ATTR_ENTRY);
 	buf_u64(b, w->data_off);
 	buf_u64(b, data_end ? data_end - w->data_off : 0);
 	buf_u64(b, 0);
@@ -115,13 +115,28 @@ static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t 
 		buf_u64(b, features[i]);
 }
 
-static void put_sample_id(struct buf *b, uint32_t pid, uint32_t tid, uint64_t time_ns, uint32_t cpu)
+/* Which event a record belongs to is told only where there are several. */
+static bool has_identifier(const struct perfdata_writer *w)
+{
+	return w->nevents > 1;
+}
+
+/* What follows a record that is no sample. */
+static size_t sample_id_size(const struct perfdata_writer *w)
+{
+	return has_identifier(w) ? 32 : 24;
+}
+
+static void put_sample_id(struct buf *b, const struct perfdata_writer *w, uint32_t pid,
+			  uint32_t tid, uint64_t time_ns, uint32_t cpu)
 {
 	buf_u32(b, pid);
 	buf_u32(b, tid);
 	buf_u64(b, time_ns);
 	buf_u32(b, cpu);
 	buf_u32(b, 0);
+	if (has_identifier(w))
+		buf_u64(b, PERFDATA_EVENT_ID);
 }
 
 static void put_record_header(struct buf *b, uint32_t type, uint16_t misc, size_t size)
@@ -158,47 +173,59 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 {
 	static const uint64_t none[4];
 
+	assert(info->nevents && info->nevents <= PROFILE_MAX_EVENTS);
+	w->nevents = info->nevents + info->markers;
+	w->marker_event = info->nevents;
 	w->ids_off = PERFDATA_HEADER_SIZE;
-	w->attr_off = w->ids_off + 8;
-	w->data_off = w->attr_off + PERFDATA_ATTR_ENTRY;
+	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
+	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
 	put_header(&w->out, w, 0, none);
-	buf_u64(&w->out, PERFDATA_EVENT_ID);
-	perfdata_put_attr(&w->out, info);
-	buf_u64(&w->out, w->ids_off);
-	buf_u64(&w->out, 8);
+	for (unsigned int i = 0; i < w->nevents; i++)
+		buf_u64(&w->out, PERFDATA_EVENT_ID + i);
+	for (unsigned int i = 0; i < w->nevents; i++) {
+		perfdata_put_attr(&w->out, info, i);
+		buf_u64(&w->out, w->ids_off + 8 * (uint64_t)i);
+		buf_u64(&w->out, 8);
+	}
 	assert(w->out.failed || w->out.len == w->data_off);
 
 	w->pos = w->out.len;
 	return push_out(w, e);
 }
 
-#define KERNEL_MAP_SIZE(name) (PERFDATA_RECORD_HEADER + 32 + name_size(name) + 24)
+static size_t kernel_map_size(const struct perfdata_writer *w, const char *name)
+{
+	return PERFDATA_RECORD_HEADER + 32 + name_size(name) + sample_id_size(w);
+}
 
 /* A map of kernel code. */
-static void put_kernel_map(struct buf *b, uint64_t addr, uint64_t len, uint64_t pgoff,
-			   const char *name, uint64_t time_ns)
+static void put_kernel_map(struct buf *b, const struct perfdata_writer *w, uint64_t addr,
+			   uint64_t len, uint64_t pgoff, const char *name, uint64_t time_ns)
 {
-	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, KERNEL_MAP_SIZE(name));
+	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, kernel_map_size(w, name));
 	buf_u32(b, UINT32_MAX);
 	buf_u32(b, 0);
 	buf_u64(b, addr);
 	buf_u64(b, len);
 	buf_u64(b, pgoff);
 	put_name(b, name);
-	put_sample_id(b, UINT32_MAX, 0, time_ns, 0);
+	put_sample_id(b, w, UINT32_MAX, 0, time_ns, 0);
 }
 
-#define KEEP_SIZE (PERFDATA_RECORD_HEADER + 16 + 24)
+static size_t keep_size(const struct perfdata_writer *w)
+{
+	return PERFDATA_RECORD_HEADER + 16 + sample_id_size(w);
+}
 
 /* The program PERFDATA_KEPT_ID was loaded: its maps, which come before, are marked as its. */
-static void put_keep(struct buf *b)
+static void put_keep(struct buf *b, const struct perfdata_writer *w)
 {
-	put_record_header(b, PERFDATA_RECORD_BPF_EVENT, PERFDATA_MISC_KERNEL, KEEP_SIZE);
+	put_record_header(b, PERFDATA_RECORD_BPF_EVENT, PERFDATA_MISC_KERNEL, keep_size(w));
 	buf_u16(b, 1); /* PERF_BPF_EVENT_PROG_LOAD */
 	buf_u16(b, 0);
 	buf_u32(b, PERFDATA_KEPT_ID);
 	buf_u64(b, 0); /* tag */
-	put_sample_id(b, UINT32_MAX, 0, 0, 0);
+	put_sample_id(b, w, UINT32_MAX, 0, 0, 0);
 }
 
 /* A round that ends nothing: perf steps over it whatever its size. */
@@ -216,7 +243,7 @@ int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel
 		return fail(w, -w->failed, e);
 	/* perf takes the kernel's slide from the name and pgoff together. */
 	if (k->end > k->text)
-		put_kernel_map(&w->out, k->text, k->end - k->text, k->text,
+		put_kernel_map(&w->out, w, k->text, k->end - k->text, k->text,
 			       PERFDATA_KERNEL_MAP_NAME, 0);
 	w->early_off = w->pos + (w->out.len - start);
 	put_filler(&w->out, PERFDATA_EARLY);
@@ -336,13 +363,13 @@ int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, u
 	if (w->failed)
 		return fail(w, -w->failed, e);
 	put_record_header(&w->held, is_exit ? PERFDATA_RECORD_EXIT : PERFDATA_RECORD_FORK, 0,
-			  PERFDATA_RECORD_HEADER + 24 + 24);
+			  PERFDATA_RECORD_HEADER + 24 + sample_id_size(w));
 	buf_u32(&w->held, pid);
 	buf_u32(&w->held, ppid);
 	buf_u32(&w->held, tid);
 	buf_u32(&w->held, ptid);
 	buf_u64(&w->held, time_ns);
-	put_sample_id(&w->held, is_exit ? pid : ppid, is_exit ? tid : ptid, time_ns, 0);
+	put_sample_id(&w->held, w, is_exit ? pid : ppid, is_exit ? tid : ptid, time_ns, 0);
 	return hold(w, start, time_ns, e);
 }
 
@@ -354,11 +381,11 @@ int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, c
 	if (w->failed)
 		return fail(w, -w->failed, e);
 	put_record_header(&w->held, PERFDATA_RECORD_COMM, exec ? PERFDATA_MISC_COMM_EXEC : 0,
-			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + 24);
+			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + sample_id_size(w));
 	buf_u32(&w->held, pid);
 	buf_u32(&w->held, tid);
 	put_name(&w->held, comm);
-	put_sample_id(&w->held, pid, tid, time_ns, 0);
+	put_sample_id(&w->held, w, pid, tid, time_ns, 0);
 	return hold(w, start, time_ns, e);
 }
 
@@ -380,14 +407,14 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
 	if (ret)
 		return ret;
-	put_kernel_map(&w->held, m->addr, m->len, 0, name, m->time_ns);
+	put_kernel_map(&w->held, w, m->addr, m->len, 0, name, m->time_ns);
 	return hold(w, start, m->time_ns, e);
 }
 
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
 			 bool keep, size_t *left, struct err *e)
 {
-	const size_t end = PERFDATA_EARLY - PERFDATA_RECORD_HEADER - KEEP_SIZE;
+	const size_t end = PERFDATA_EARLY - PERFDATA_RECORD_HEADER - keep_size(w);
 	struct buf b;
 	size_t i;
 	int ret = 0;
@@ -401,12 +428,12 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 		char name[PROFILE_MODULE_NAME + 2];
 
 		module_map_name(name, m[i]);
-		if (b.len + KERNEL_MAP_SIZE(name) > end)
+		if (b.len + kernel_map_size(w, name) > end)
 			break;
-		put_kernel_map(&b, m[i]->addr, m[i]->len, 0, name, 0);
+		put_kernel_map(&b, w, m[i]->addr, m[i]->len, 0, name, 0);
 	}
 	if (keep && i) {
-		put_keep(&b);
+		put_keep(&b, w);
 		perfdata_put_kept(&w->kept, m, i);
 	}
 	put_filler(&b, PERFDATA_EARLY - b.len);
@@ -436,7 +463,7 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 		return ret;
 	put_record_header(&w->held, PERFDATA_RECORD_MMAP2,
 			  PERFDATA_MISC_USER | PERFDATA_MISC_MMAP_BUILD_ID,
-			  PERFDATA_RECORD_HEADER + 64 + name_size(map->path) + 24);
+			  PERFDATA_RECORD_HEADER + 64 + name_size(map->path) + sample_id_size(w));
 	buf_u32(&w->held, map->pid);
 	buf_u32(&w->held, map->tid);
 	buf_u64(&w->held, map->addr);
@@ -448,7 +475,7 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 	buf_u32(&w->held, map->prot ? map->prot : PROT_READ | PROT_EXEC);
 	buf_u32(&w->held, 2); /* MAP_PRIVATE */
 	put_name(&w->held, map->path);
-	put_sample_id(&w->held, map->pid, map->tid, map->time_ns, 0);
+	put_sample_id(&w->held, w, map->pid, map->tid, map->time_ns, 0);
 	return hold(w, start, map->time_ns, e);
 }
 
@@ -460,9 +487,9 @@ int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count,
 	if (w->failed)
 		return fail(w, -w->failed, e);
 	put_record_header(&w->held, PERFDATA_RECORD_LOST_SAMPLES, 0,
-			  PERFDATA_RECORD_HEADER + 8 + 24);
+			  PERFDATA_RECORD_HEADER + 8 + sample_id_size(w));
 	buf_u64(&w->held, count);
-	put_sample_id(&w->held, 0, 0, time_ns, cpu);
+	put_sample_id(&w->held, w, 0, 0, time_ns, cpu);
 	return hold(w, start, time_ns, e);
 }
 
@@ -472,24 +499,25 @@ static uint64_t frame_address(const struct stack *st, unsigned int i)
 	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
 }
 
-int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+/* A sample without its header and what an event of markers has. */
+#define SAMPLE_WORDS (7 + STACK_MAX_FRAMES + 2)
+
+/* The part of a sample that all events have; returns where in v it ends. */
+static uint64_t *sample_fields(const struct perfdata_writer *w, const struct profile_sample *s,
+			       uint64_t *p)
 {
 	const struct stack *st = s->stack;
 	unsigned int n = st->n < STACK_MAX_FRAMES ? st->n : STACK_MAX_FRAMES;
 	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
-	unsigned int nr = n + (nk > 0) + (n > nk);
-	size_t start = w->held.len, size = PERFDATA_RECORD_HEADER + 48 + 8 * (size_t)nr;
-	uint64_t v[6 + STACK_MAX_FRAMES + 2], *p = v;
 
-	if (w->failed)
-		return fail(w, -w->failed, e);
-	assert(n > 0);
-	*p++ = st->ip[0];
+	if (has_identifier(w))
+		*p++ = PERFDATA_EVENT_ID + s->event;
+	*p++ = n ? st->ip[0] : 0;
 	*p++ = s->pid | (uint64_t)s->tid << 32;
 	*p++ = s->time_ns;
 	*p++ = s->cpu;
 	*p++ = s->period;
-	*p++ = nr;
+	*p++ = n + (nk > 0) + (n > nk);
 	if (nk)
 		*p++ = PERFDATA_CONTEXT_KERNEL;
 	for (unsigned int i = 0; i < nk; i++)
@@ -498,12 +526,59 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		*p++ = PERFDATA_CONTEXT_USER;
 	for (unsigned int i = nk; i < n; i++)
 		*p++ = frame_address(st, i);
+	return p;
+}
+
+int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e)
+{
+	static const struct stack none;
+	const struct profile_sample s = {
+		.pid = m->pid,
+		.tid = m->tid,
+		.cpu = m->cpu,
+		.time_ns = m->time_ns,
+		.period = 1,
+		.event = (uint8_t)w->marker_event,
+		.stack = m->stack ? m->stack : &none,
+	};
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields = (size_t)(sample_fields(w, &s, v) - v) * sizeof(*v);
+	char text[MARKER_NAME + 32] = "";
+	size_t len =
+		(size_t)snprintf(text, sizeof(text), "%s: %s", marker_kind_name(m->kind), m->name) +
+		1;
+	/* The size in front of it counts, too. */
+	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
+			  s.stack->n > s.stack->n_kernel && !s.stack->n_kernel
+				  ? PERFDATA_MISC_USER
+				  : PERFDATA_MISC_KERNEL,
+			  PERFDATA_RECORD_HEADER + fields + 4 + raw);
+	buf_add(&w->held, v, fields);
+	buf_u32(&w->held, (uint32_t)raw);
+	buf_add(&w->held, text, len);
+	buf_add(&w->held, NULL, raw - len);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+{
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	assert(s->stack->n > 0 && s->event < w->nevents);
+	fields = (size_t)(sample_fields(w, s, v) - v) * sizeof(*v);
 	/* perf 6.1 looks at the second bit in `perf top` alone. */
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
-			  (nk ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
+			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
-			  size);
-	buf_add(&w->held, v, size - PERFDATA_RECORD_HEADER);
+			  PERFDATA_RECORD_HEADER + fields);
+	buf_add(&w->held, v, fields);
 
 	w->samples++;
 	if (!w->first_ns || s->time_ns < w->first_ns)

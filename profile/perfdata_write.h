@@ -41,11 +41,13 @@ struct perfdata_build_id {
 };
 
 struct perfdata_writer {
-	int fd;		   /* owned; -1 when closed */
-	char *path;	   /* owned; for messages */
-	uint64_t pos;	   /* bytes of the file so far, with those in `out` */
-	uint64_t on_disk;  /* bytes that certainly are in the file: whole records */
-	uint64_t data_off; /* where the records begin */
+	int fd;			   /* owned; -1 when closed */
+	char *path;		   /* owned; for messages */
+	uint64_t pos;		   /* bytes of the file so far, with those in `out` */
+	uint64_t on_disk;	   /* bytes that certainly are in the file: whole records */
+	uint64_t data_off;	   /* where the records begin */
+	unsigned int nevents;	   /* with that of markers, if there may be some */
+	unsigned int marker_event; /* its index */
 	uint64_t ids_off, attr_off;
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */
@@ -54,9 +56,9 @@ struct perfdata_writer {
 	size_t nidx, idx_cap;
 	uint64_t max_ns;		  /* latest time written */
 	uint64_t round_ns, prev_round_ns; /* latest time at the end of the last two rounds */
-	bool rounds_off;
-	uint64_t late;		    /* records that came too late for the rounds */
-	uint64_t first_ns, last_ns; /* of the samples; 0 before the first */
+	bool rounds_off;		  /* set before the first record: no rounds at all */
+	uint64_t late;			  /* records that came too late for the rounds */
+	uint64_t first_ns, last_ns;	  /* of the samples; 0 before the first */
 	uint64_t samples;
 	struct perfdata_build_id *ids;
 	size_t nids;
@@ -66,6 +68,12 @@ struct perfdata_writer {
 
 /* Create path (it must not exist), mode 0644. */
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e);
+/*
+ * Another writer with all that w has, in a new file at path; both go on by themselves.
+ * perfdata_copy.c
+ */
+int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writer *w,
+			 const char *path, struct err *e);
 /* Closes the file and frees; what was written stays. Fine after a failed open. */
 void perfdata_writer_close(struct perfdata_writer *w);
 
@@ -87,6 +95,11 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 /* Also enters the build id into the table. */
 int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e);
 int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e);
+/*
+ * Of the event that markers have, which perf knows as bpf-output: a string with its kind
+ * ("start: run_init_process") is what it prints as such.
+ */
+int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e);
 int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
 			struct err *e);
 /* Add to the build-id table; the same id and name twice is one entry. len <= 20. */

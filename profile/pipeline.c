@@ -23,9 +23,12 @@ struct pipeline {
 	struct vm *vm;
 	struct guest *guest;
 	struct sink *sink;
+	struct pipeline_options opt;
 	struct buf held; /* samples in order, each at a multiple of 8 */
 	pthread_t thread;
 	atomic_bool stop;
+	atomic_uint max_stack;
+	_Atomic(struct pipeline_job *) job;
 	struct pipeline_stats stats;
 	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
 	uint64_t last_ns;	/* time of the newest sample */
@@ -76,8 +79,11 @@ static void count_sample(struct pipeline *p, const struct sample *s)
 	uint64_t off;
 
 	st->samples++;
-	st->weight_ns += s->weight_ns;
-	st->mode_ns[s->mode & 3] += s->weight_ns;
+	st->event_samples[s->event]++;
+	if (s->event == 0) {
+		st->weight += s->weight;
+		st->mode_weight[s->mode & 3] += s->weight;
+	}
 	st->end[stack->end]++;
 	st->frames += stack->n;
 	st->user_frames += stack->n - stack->n_kernel;
@@ -91,6 +97,57 @@ static void count_sample(struct pipeline *p, const struct sample *s)
 		p->last_ns = s->time_ns;
 }
 
+static void cut_stack(struct pipeline *p, struct stack *s)
+{
+	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
+
+	if (s->n <= max)
+		return;
+	s->n = (uint16_t)max;
+	if (s->n_kernel > max)
+		s->n_kernel = (uint16_t)max;
+	p->stats.depth_cut++;
+}
+
+static void write_marker(struct pipeline *p, const struct profile_marker *m)
+{
+	if (!p->err.code)
+		fail_once(p, p->sink->ops->marker(p->sink, m, &p->err));
+}
+
+/* Those that nobody has written yet and that are older than what comes next. */
+static void process_markers(struct pipeline *p, uint64_t before_ns)
+{
+	struct marker m;
+
+	while (p->opt.markers && markers_take(p->opt.markers, before_ns, &m))
+		write_marker(p, &(struct profile_marker){ .kind = m.kind,
+							  .name = m.name,
+							  .time_ns = m.time_ns,
+							  .cpu = m.cpu });
+}
+
+static void process_breakpoint(struct pipeline *p, const struct sample *s)
+{
+	unsigned int i = s->event < VM_MAX_BREAKPOINTS ? s->event : 0;
+	const char *name = p->opt.breakpoint_name[i] ? p->opt.breakpoint_name[i] : "";
+	enum marker_kind kind = p->opt.breakpoint_kind[i];
+	struct profile_sample out;
+	struct err ignored = { 0 };
+	int ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+
+	fail_once(p, ret);
+	if (p->opt.markers)
+		markers_note(p->opt.markers, kind, name, strlen(name), s->time_ns, s->vcpu);
+	write_marker(p, &(struct profile_marker){ .kind = kind,
+						  .name = name,
+						  .time_ns = s->time_ns,
+						  .cpu = s->vcpu,
+						  .pid = out.pid,
+						  .tid = out.tid,
+						  .stack = &p->stack });
+}
+
 static void process(struct pipeline *p, const struct sample *s)
 {
 	struct profile_sample out;
@@ -102,8 +159,18 @@ static void process(struct pipeline *p, const struct sample *s)
 		guest_process(p->guest, s, &p->crash, &out, &ignored);
 		return;
 	}
+	process_markers(p, s->time_ns);
+	if (s->reason == SAMPLE_MARKER) {
+		process_breakpoint(p, s);
+		return;
+	}
+	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
+		return;
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 	count_sample(p, s);
+	cut_stack(p, &p->stack);
+	if (p->stats.samples == p->opt.max_samples)
+		vm_end(p->vm, VM_END_SAMPLES);
 	if (!p->err.code)
 		ret = p->sink->ops->sample(p->sink, &out, &p->err);
 	fail_once(p, ret);
@@ -157,14 +224,15 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 	int ret;
 
 	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
-		if (hold(p, s))
+		if (s->reason == SAMPLE_LOOK || hold(p, s))
 			return;
 		ret = guest_give_up(p->guest, &p->err);
 	}
 	fail_once(p, ret);
 	if (p->held.len)
 		release_held(p);
-	process(p, s);
+	if (s->reason != SAMPLE_LOOK)
+		process(p, s);
 }
 
 static void report_drops(struct pipeline *p, unsigned int vcpu)
@@ -202,6 +270,17 @@ static bool drain_one(struct pipeline *p)
 	return true;
 }
 
+static void do_job(struct pipeline *p)
+{
+	struct pipeline_job *job;
+
+	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
+		return;
+	job = atomic_exchange(&p->job, NULL);
+	guest_stats(p->guest, &p->stats.guest);
+	job->run(job, &p->stats);
+}
+
 static void *consumer(void *arg)
 {
 	struct pipeline *p = arg;
@@ -211,12 +290,14 @@ static void *consumer(void *arg)
 		bool last = atomic_load(&p->stop);
 
 		while (drain_one(p))
-			;
+			do_job(p);
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
+		do_job(p);
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
+			process_markers(p, UINT64_MAX);
 			if (!p->err.code)
 				fail_once(p, guest_finish(p->guest, &p->err));
 			return NULL;
@@ -248,8 +329,8 @@ static int start_thread(struct pipeline *p, struct err *e)
 }
 
 int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
-		   const struct guest_options *opt, const struct profile_map *user_map,
-		   struct err *e)
+		   const struct guest_options *opt, const struct pipeline_options *own,
+		   const struct profile_map *user_map, struct err *e)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
 	int ret;
@@ -258,6 +339,10 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 		return err_set(e, ENOMEM, "out of memory");
 	p->vm = vm;
 	p->sink = sink;
+	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
+	atomic_init(&p->job, NULL);
+	if (own)
+		p->opt = *own;
 	buf_init(&p->held);
 	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
 	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
@@ -275,6 +360,16 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 	else
 		*out = p;
 	return ret;
+}
+
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames)
+{
+	atomic_store_explicit(&p->max_stack, frames ? frames : 1, memory_order_relaxed);
+}
+
+void pipeline_post(struct pipeline *p, struct pipeline_job *job)
+{
+	atomic_store(&p->job, job);
 }
 
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,

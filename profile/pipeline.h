@@ -9,6 +9,7 @@
 #define KVMPROF_PROFILE_PIPELINE_H
 
 #include "profile/guest.h"
+#include "profile/markers.h"
 #include "profile/sink.h"
 #include "vmm/vm.h"
 
@@ -25,9 +26,10 @@ struct pipeline_broken {
 };
 
 struct pipeline_stats {
-	uint64_t samples;	       /* written */
-	uint64_t weight_ns;	       /* of all of them */
-	uint64_t mode_ns[4];	       /* by enum sample_mode */
+	uint64_t samples; /* written */
+	uint64_t event_samples[VM_MAX_EVENTS];
+	uint64_t weight;	       /* of the first event's, in its unit */
+	uint64_t mode_weight[4];       /* the same by enum sample_mode */
 	uint64_t end[STACK_END_COUNT]; /* by why the stack ended, idle and user samples included */
 	uint64_t kernel_end
 		[STACK_END_COUNT]; /* the same of those taken in the kernel, idle included */
@@ -41,7 +43,16 @@ struct pipeline_stats {
 	uint64_t user_frames;
 	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
 	uint64_t held;			    /* samples that waited */
+	uint64_t depth_cut;		    /* stacks cut by pipeline_set_max_stack() */
 	struct guest_stats guest;
+};
+
+/* All zero, or NULL where it is asked for: nothing. */
+struct pipeline_options {
+	struct markers *markers;			 /* of the run; taken from and added to */
+	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
+	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
+	uint64_t max_samples; /* write so many, then end the machine; 0: all */
 };
 
 struct pipeline;
@@ -51,8 +62,21 @@ struct pipeline;
  * user_map (may be NULL) is written once, before the samples.
  */
 int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
-		   const struct guest_options *opt, const struct profile_map *user_map,
-		   struct err *e);
+		   const struct guest_options *opt, const struct pipeline_options *own,
+		   const struct profile_map *user_map, struct err *e);
+
+/* Keep the innermost so many frames of a stack. Any thread; at first all are kept. */
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames);
+
+/* Something to do on the consumer's thread, between two samples. */
+struct pipeline_job {
+	void (*run)(struct pipeline_job *job, const struct pipeline_stats *stats);
+};
+/*
+ * Any thread, one job at a time: the next may be given once run() was called. Until then
+ * job must stay; pipeline_finish() may be called only after that.
+ */
+void pipeline_post(struct pipeline *p, struct pipeline_job *job);
 
 /*
  * After vm_join(): take what is left in the rings and stop the thread. Returns

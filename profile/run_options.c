@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options.h"
 
+#include "symbolizer/stack.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -26,12 +27,30 @@ static const char usage[] =
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n"
-	"      --duration SECONDS  stop after that long (default: when the guest ends)\n"
+	"\n"
+	"When to sample, and when to stop:\n"
+	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
+	"                          the guest's first instruction or from where sampling begins\n"
+	"      --delay SECONDS     begin to sample after that long\n"
+	"      --samples N         stop after N samples\n"
+	"      --start-on REGEX    begin when a line of the console matches (POSIX extended)\n"
+	"      --stop-on REGEX     stop when one matches after that\n"
+	"      --start-at PLACE    begin when this instruction is reached: SYMBOL, SYMBOL+OFFSET\n"
+	"                          or 0xADDRESS\n"
+	"      --stop-at PLACE     stop when it is reached after that\n"
+	"      --mark [NAME=]REGEX note each line that matches; may be repeated\n"
+	"      --mark-at PLACE     note each time that it is reached, with the stack\n"
 	"\n"
 	"Sampling:\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
+	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
+	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
+	"      --ring-size SIZE    room for samples on their way from each vCPU, with K, M or G\n"
+	"                          (default 4M); with --overwrite: for all that are kept\n"
+	"      --overwrite         keep the newest samples: the oldest give way to them\n"
+	"      --control PATH      listen on this socket for `kvmprof ctl`; auto: see there\n"
 	"      --symbols FILE      names from a vmlinux, System.map, kallsyms or nm output;\n"
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
@@ -109,8 +128,20 @@ enum {
 	OPT_CMDLINE,
 	OPT_NO_TUNE,
 	OPT_DURATION,
+	OPT_DELAY,
+	OPT_SAMPLES,
+	OPT_START_ON,
+	OPT_STOP_ON,
+	OPT_START_AT,
+	OPT_STOP_AT,
+	OPT_MARK,
+	OPT_MARK_AT,
 	OPT_NO_JITTER,
 	OPT_STACK,
+	OPT_MAX_STACK,
+	OPT_RING_SIZE,
+	OPT_OVERWRITE,
+	OPT_CONTROL,
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
 	OPT_DEBUGINFO,
@@ -129,9 +160,22 @@ static const struct option longopts[] = {
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
 	{ "duration", required_argument, NULL, OPT_DURATION },
+	{ "delay", required_argument, NULL, OPT_DELAY },
+	{ "samples", required_argument, NULL, OPT_SAMPLES },
+	{ "start-on", required_argument, NULL, OPT_START_ON },
+	{ "stop-on", required_argument, NULL, OPT_STOP_ON },
+	{ "start-at", required_argument, NULL, OPT_START_AT },
+	{ "stop-at", required_argument, NULL, OPT_STOP_AT },
+	{ "mark", required_argument, NULL, OPT_MARK },
+	{ "mark-at", required_argument, NULL, OPT_MARK_AT },
 	{ "freq", required_argument, NULL, 'F' },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
+	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
+	{ "cpu", required_argument, NULL, 'C' },
+	{ "ring-size", required_argument, NULL, OPT_RING_SIZE },
+	{ "overwrite", no_argument, NULL, OPT_OVERWRITE },
+	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
 	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
@@ -144,6 +188,78 @@ static const struct option longopts[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
+
+static int add_mark(const char **list, unsigned int *n, const char *arg)
+{
+	if (*n == RUN_MARKS_MAX)
+		return wrong("'%s': more than 16 marks", arg);
+	list[(*n)++] = arg;
+	return -1;
+}
+
+/* Options that say when; -1 to go on. */
+static int take_marker(struct run_options *o, int opt, const char *arg)
+{
+	double v;
+
+	switch (opt) {
+	case OPT_DELAY:
+		if (!parse_number(arg, 0, 1e7, &o->delay_s))
+			return wrong("--delay %s: expected seconds", arg);
+		return -1;
+	case OPT_SAMPLES:
+		if (!parse_number(arg, 1, 1e15, &v) || v != floor(v))
+			return wrong("--samples %s: expected a whole number from 1 on", arg);
+		o->max_samples = (uint64_t)v;
+		return -1;
+	case OPT_START_ON:
+		o->start_on = arg;
+		return -1;
+	case OPT_STOP_ON:
+		o->stop_on = arg;
+		return -1;
+	case OPT_START_AT:
+		o->start_at = arg;
+		return -1;
+	case OPT_STOP_AT:
+		o->stop_at = arg;
+		return -1;
+	case OPT_MARK:
+		return add_mark(o->mark_on, &o->nmark_on, arg);
+	default: /* OPT_MARK_AT */
+		return add_mark(o->mark_at, &o->nmark_at, arg);
+	}
+}
+
+/* Options about what is kept of samples; -1 to go on. */
+static int take_kept(struct run_options *o, int opt, const char *arg)
+{
+	double v;
+
+	switch (opt) {
+	case OPT_MAX_STACK:
+		if (!parse_number(arg, 1, STACK_MAX_FRAMES, &v) || v != floor(v))
+			return wrong("--max-stack %s: expected 1 to 256 frames", arg);
+		o->max_stack = (uint32_t)v;
+		return -1;
+	case 'C':
+		o->vcpu_list = arg;
+		return -1;
+	case OPT_RING_SIZE:
+		if (!parse_size(arg, &o->ring_size) || o->ring_size < RUN_RING_MIN ||
+		    o->ring_size > RUN_RING_MAX)
+			return wrong("--ring-size %s: expected 256K to 4G, such as 16M", arg);
+		return -1;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return -1;
+	default: /* OPT_CONTROL */
+		if (!*arg)
+			return wrong("--control: expected a path%s", "");
+		o->control = arg;
+		return -1;
+	}
+}
 
 /* One option; -1 to go on. */
 static int take(struct run_options *o, int opt, const char *arg)
@@ -173,6 +289,15 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_number(arg, 0.001, 1e7, &o->duration_s))
 			return wrong("--duration %s: expected seconds, more than 0", arg);
 		return -1;
+	case OPT_DELAY:
+	case OPT_SAMPLES:
+	case OPT_START_ON:
+	case OPT_STOP_ON:
+	case OPT_START_AT:
+	case OPT_STOP_AT:
+	case OPT_MARK:
+	case OPT_MARK_AT:
+		return take_marker(o, opt, arg);
 	case 'F':
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);
@@ -197,6 +322,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_NO_JITTER:
 		o->jitter = false;
 		return -1;
+	case OPT_MAX_STACK:
+	case 'C':
+	case OPT_RING_SIZE:
+	case OPT_OVERWRITE:
+	case OPT_CONTROL:
+		return take_kept(o, opt, arg);
 	case OPT_SYMBOLS:
 		o->symbols = arg;
 		return -1;
@@ -234,6 +365,30 @@ static int take(struct run_options *o, int opt, const char *arg)
 	}
 }
 
+uint32_t run_options_vcpus(const struct run_options *o)
+{
+	uint32_t all = (1u << o->vcpus) - 1, mask = 0;
+	const char *s = o->vcpu_list;
+
+	while (s) {
+		unsigned long from, to;
+		char *end;
+
+		/* strtoul takes blanks and signs */
+		if (*s < '0' || *s > '9')
+			return 0;
+		from = to = strtoul(s, &end, 10);
+		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+			to = strtoul(end + 1, &end, 10);
+		if (from > to || to >= o->vcpus || (*end && *end != ','))
+			return 0;
+		for (; from <= to; from++)
+			mask |= 1u << from;
+		s = *end ? end + 1 : NULL;
+	}
+	return o->vcpu_list ? mask : all;
+}
+
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
@@ -252,7 +407,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	argv[0] = name;
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
-	while ((opt = getopt_long(argc, argv, ":m:F:o:qh", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":m:C:F:o:qh", longopts, NULL)) != -1) {
 		char letter[] = { '-', (char)optopt, '\0' };
 
 		/* Of bundled letters getopt tells which, of long options only where. */
@@ -266,6 +421,10 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	if (o->vcpu_list && run_options_vcpus(o) == 0)
+		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->overwrite && !o->ring_size)
+		o->ring_size = RUN_OVERWRITE_SIZE;
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");

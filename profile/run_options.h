@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of --mark and of --mark-at on a command line. */
+#define RUN_MARKS_MAX 16u
+
 struct run_options {
 	const char *image;  /* NULL: the embedded demo */
 	const char *output; /* "perf.data" */
@@ -17,7 +20,19 @@ struct run_options {
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
 	double duration_s;		    /* 0: until the guest ends */
-	uint64_t mem_size;		    /* bytes */
+	/* When to collect samples, and what to note: see run_markers.h. NULL or 0: not given. */
+	const char *start_on, *stop_on; /* expressions for the console */
+	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
+	const char *mark_on[RUN_MARKS_MAX], *mark_at[RUN_MARKS_MAX];
+	unsigned int nmark_on, nmark_at;
+	double delay_s;
+	uint64_t max_samples;
+	const char *control; /* path of the control socket, or "auto"; NULL: none */
+	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
+	bool overwrite;	     /* keep the newest samples only */
+	uint32_t max_stack;  /* frames; 0: all */
+	const char *vcpu_list; /* that give samples; NULL: all */
+	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */
@@ -32,11 +47,18 @@ static inline bool run_to_stdout(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_FREQ_MAX 50000.0
+/* The deepest sample, with all its stacks, needs 83 KiB. */
+#define RUN_RING_MIN (256ull << 10)
+#define RUN_RING_MAX (4ull << 30)
+#define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
  * Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
+
+/* A bit for each vCPU that gives samples; 0: the list is not one of this guest's vCPUs. */
+uint32_t run_options_vcpus(const struct run_options *o);
 
 #endif

@@ -16,17 +16,38 @@
 #define KVMPROF_PROFILE_SINK_H
 
 #include "base/err.h"
+#include "profile/markers.h"
 #include "symbolizer/kimage.h"
 #include "symbolizer/stack.h"
 #include "symbolizer/symtab.h"
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* As in struct perf_event_attr (linux/perf_event.h) where a field has its name. */
+struct profile_event {
+	const char *name; /* as perf prints it: "wall", "cycles:G", "exit:io" */
+	uint32_t type;	  /* PERF_TYPE_* */
+	uint64_t config;
+	double freq_hz;	 /* samples a second; 0: every `period` */
+	uint64_t period; /* in the event's unit: ns of clocks, else a count */
+};
+
+/* Wall-clock time. perf counts its cpu-clock in ns, too. */
+#define PROFILE_EVENT_WALL(hz)                                                                 \
+	{                                                                                      \
+		.name = "wall", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, \
+		.freq_hz = (hz)                                                                \
+	}
+
+#define PROFILE_MAX_EVENTS 8u
+
 /* What is known before the first sample. Everything is borrowed until end(). */
 struct profile_info {
-	const char *event; /* "wall" */
-	double freq_hz;
+	struct profile_event event[PROFILE_MAX_EVENTS];
+	unsigned int nevents; /* 1 or more */
+	bool markers;	      /* there may be some: the profile makes room for them */
 	unsigned int vcpus;
 	const char *hostname;
 	int argc; /* kvmprof's own command line */
@@ -90,9 +111,20 @@ struct profile_sample {
 	uint32_t pid, tid;
 	uint32_t cpu;	  /* vCPU index */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t period;  /* weight, ns */
+	uint64_t period;  /* weight, in the event's unit */
+	uint8_t event;	  /* index into profile_info.event */
 	uint8_t mode;	  /* enum sample_mode */
 	const struct stack *stack;
+};
+
+/* A moment: see markers.h. Where there is no room for markers it is left out. */
+struct profile_marker {
+	enum marker_kind kind;
+	const char *name; /* printable, shorter than MARKER_NAME */
+	uint64_t time_ns;
+	uint32_t cpu;
+	uint32_t pid, tid;	   /* 0 where it is of no task */
+	const struct stack *stack; /* of a breakpoint, innermost first; NULL: it has none */
 };
 
 /* What is known after the last sample: kept in the output beside the samples. */
@@ -124,6 +156,7 @@ struct sink_ops {
 	/* At any time before end(), also behind all samples. */
 	int (*dso)(struct sink *s, const struct profile_dso *dso, struct err *e);
 	int (*sample)(struct sink *s, const struct profile_sample *sample, struct err *e);
+	int (*marker)(struct sink *s, const struct profile_marker *marker, struct err *e);
 	/* count samples of this vCPU were dropped before time_ns. */
 	int (*lost)(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e);
 	/*
@@ -131,7 +164,27 @@ struct sink_ops {
 	 * full): a sink that can then publishes what it had written before.
 	 */
 	int (*end)(struct sink *s, const struct profile_totals *totals, struct err *e);
+	/*
+	 * After begin(): another sink that has been told all that this one was, of the same
+	 * form, for a profile at path. It may be told more; end() it, then destroy() it,
+	 * before this one's end() or destroy(). This one goes on as if nothing had been.
+	 */
+	int (*copy)(struct sink *s, const char *path, struct sink **out, struct err *e);
 	void (*destroy)(struct sink *s); /* NULL is fine */
 };
+
+/* The profile so far, complete, at path. On the thread that makes the calls above. */
+static inline int sink_snapshot(struct sink *s, const char *path,
+				const struct profile_totals *totals, struct err *e)
+{
+	struct sink *copy = NULL;
+	int ret = s->ops->copy(s, path, &copy, e);
+
+	if (ret)
+		return ret;
+	ret = copy->ops->end(copy, totals, e);
+	copy->ops->destroy(copy);
+	return ret;
+}
 
 #endif

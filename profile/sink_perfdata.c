@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/buildid_cache.h"
+#include "profile/ip_set.h"
 #include "profile/perfdata_format.h"
 #include "profile/perfdata_side.h"
 #include "profile/perfdata_text.h"
@@ -17,14 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_MODULES 16384u     /* ranges of modules over the whole run */
-#define MAX_HOT_IPS (1u << 20) /* distinct innermost addresses whose functions go into kcore */
-
-/* An open-addressed set of addresses; 0 marks a free place. */
-struct ip_set {
-	uint64_t *slot;
-	size_t cap, n;
-};
+#define MAX_MODULES 16384u /* ranges of modules over the whole run */
 
 struct sink_perfdata {
 	struct sink sink;
@@ -39,65 +33,14 @@ struct sink_perfdata {
 	struct profile_module *module;
 	size_t nmodules, module_cap;
 	struct ip_set hot;
-	struct perfdata_text text;
+	struct perfdata_text own_text;
+	struct perfdata_text *text; /* a copy's is that of what it was copied from */
+	unsigned int copies;	    /* made so far: each has a temporary of its own */
 };
 
 static struct sink_perfdata *self(struct sink *s)
 {
 	return (struct sink_perfdata *)s;
-}
-
-/* -- set of sampled addresses ----------------------------------------------------- */
-
-static int ip_set_grow(struct ip_set *set)
-{
-	size_t cap = set->cap ? set->cap * 2 : 1024;
-	uint64_t *slot = calloc(cap, sizeof(*slot));
-
-	if (!slot)
-		return -ENOMEM;
-	for (size_t i = 0; i < set->cap; i++) {
-		size_t at = (set->slot[i] * 0x9e3779b97f4a7c15u) >> 32;
-
-		if (!set->slot[i])
-			continue;
-		while (slot[at & (cap - 1)])
-			at++;
-		slot[at & (cap - 1)] = set->slot[i];
-	}
-	free(set->slot);
-	set->slot = slot;
-	set->cap = cap;
-	return 0;
-}
-
-/* Was it new? Best effort: an address that finds no room costs annotate one function. */
-static bool ip_set_add(struct ip_set *set, uint64_t ip)
-{
-	size_t at = (ip * 0x9e3779b97f4a7c15u) >> 32;
-
-	if (!ip || set->n >= MAX_HOT_IPS || (set->n * 2 >= set->cap && ip_set_grow(set) < 0))
-		return false;
-	for (;; at++) {
-		uint64_t *slot = &set->slot[at & (set->cap - 1)];
-
-		if (*slot == ip)
-			return false;
-		if (!*slot) {
-			*slot = ip;
-			set->n++;
-			return true;
-		}
-	}
-}
-
-static void ip_set_pack(struct ip_set *set)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < set->cap; i++)
-		if (set->slot[i])
-			set->slot[n++] = set->slot[i];
 }
 
 /* -- files of the directory ------------------------------------------------------- */
@@ -175,7 +118,7 @@ static int put_text(struct sink_perfdata *p, struct err *e)
 	int ret = 0;
 
 	buf_init(&out);
-	perfdata_text_write(&p->text, &out, p->hot.slot, p->hot.n, module_at, p);
+	perfdata_text_write(p->text, &out, p->hot.slot, p->hot.n, module_at, p);
 	if (out.failed)
 		ret = err_set(e, ENOMEM, "%s: out of memory", p->path);
 	else if (out.len)
@@ -233,6 +176,8 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	struct sink_perfdata *p = self(s);
 
 	p->info = *info;
+	/* perf then sorts the file as a whole. */
+	p->w.rounds_off = p->opt.late_samples;
 	return perfdata_write_begin(&p->w, info, e);
 }
 
@@ -255,7 +200,7 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 		if (!ret)
 			ret = put_file(p, "kcore_dir/modules", NULL, 0, e);
 		if (!ret)
-			perfdata_text_kernel(&p->text, &p->kernel);
+			perfdata_text_kernel(p->text, &p->kernel);
 	}
 	return ret;
 }
@@ -458,9 +403,17 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 		const struct profile_module *m = module_at(p, sample->stack->ip[0]);
 
 		if (m)
-			perfdata_text_module(&p->text, m, sample->stack->ip[0]);
+			perfdata_text_module(p->text, m, sample->stack->ip[0]);
 	}
 	return perfdata_write_sample(&p->w, sample, e);
+}
+
+static int op_marker(struct sink *s, const struct profile_marker *marker, struct err *e)
+{
+	struct sink_perfdata *p = self(s);
+	int ret = need_kernel(s, e);
+
+	return ret || !p->info.markers ? ret : perfdata_write_marker(&p->w, marker, e);
 }
 
 static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e)
@@ -538,13 +491,15 @@ static void op_destroy(struct sink *s)
 		free((char *)(uintptr_t)p->module[i].name);
 	free(p->module);
 	buf_deinit(&p->kallsyms);
-	perfdata_text_deinit(&p->text);
-	free(p->hot.slot);
+	perfdata_text_deinit(&p->own_text);
+	ip_set_deinit(&p->hot);
 	free(p->buildid_dir);
 	free(p->path);
 	free(p->tmp);
 	free(p);
 }
+
+static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
 
 static const struct sink_ops perfdata_ops = {
 	.begin = op_begin,
@@ -556,8 +511,10 @@ static const struct sink_ops perfdata_ops = {
 	.map = op_map,
 	.dso = op_dso,
 	.sample = op_sample,
+	.marker = op_marker,
 	.lost = op_lost,
 	.end = op_end,
+	.copy = op_copy,
 	.destroy = op_destroy,
 };
 
@@ -588,7 +545,15 @@ static int check_replaceable(const char *path, struct err *e)
 	return 0;
 }
 
-static int create_temporary(struct sink_perfdata *p, struct err *e)
+/* The data file: new, or what `of` has so far. */
+static int open_data(struct sink_perfdata *p, const struct sink_perfdata *of, const char *path,
+		     struct err *e)
+{
+	return of ? perfdata_writer_copy(&p->w, &of->w, path, e)
+		  : perfdata_writer_open(&p->w, path, e);
+}
+
+static int create_temporary(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
 {
 	cleanup_free char *data = NULL, *kcore_dir = NULL, *dso_dir = NULL;
 
@@ -596,7 +561,7 @@ static int create_temporary(struct sink_perfdata *p, struct err *e)
 	if (file_remove_tree(p->tmp, e) < 0)
 		return -e->code;
 	if (p->opt.single_file)
-		return perfdata_writer_open(&p->w, p->tmp, e);
+		return open_data(p, of, p->tmp, e);
 	if (asprintf(&data, "%s/data", p->tmp) < 0 ||
 	    asprintf(&kcore_dir, "%s/kcore_dir", p->tmp) < 0 ||
 	    asprintf(&dso_dir, "%s/dso", p->tmp) < 0)
@@ -605,10 +570,11 @@ static int create_temporary(struct sink_perfdata *p, struct err *e)
 		return err_set(e, errno, "%s: cannot create: %s", p->path, strerror(errno));
 	if (mkdir(kcore_dir, 0755) < 0 || mkdir(dso_dir, 0755) < 0)
 		return err_set(e, errno, "%s: cannot write: %s", p->path, strerror(errno));
-	return perfdata_writer_open(&p->w, data, e);
+	return open_data(p, of, data, e);
 }
 
-static int prepare(struct sink_perfdata *p, const struct sink_perfdata_options *opt, struct err *e)
+static int prepare(struct sink_perfdata *p, const struct sink_perfdata_options *opt,
+		   struct sink_perfdata *of, struct err *e)
 {
 	cleanup_free char *old = NULL;
 	size_t len;
@@ -623,7 +589,8 @@ static int prepare(struct sink_perfdata *p, const struct sink_perfdata_options *
 		p->path[len - 1] = '\0';
 	if (asprintf(&old, "%s.old", p->path) < 0)
 		old = NULL;
-	if (asprintf(&p->tmp, "%s.tmp-%d", p->path, (int)getpid()) < 0)
+	if (asprintf(&p->tmp, of ? "%s.tmp-%d-%u" : "%s.tmp-%d", p->path, (int)getpid(),
+		     of ? ++of->copies : 0) < 0)
 		p->tmp = NULL;
 	if (!old || !p->tmp)
 		return err_set(e, ENOMEM, "out of memory");
@@ -631,7 +598,7 @@ static int prepare(struct sink_perfdata *p, const struct sink_perfdata_options *
 	/* Only when something would be moved there. */
 	if (!ret && access(p->path, F_OK) == 0)
 		ret = check_replaceable(old, e);
-	return ret ? ret : create_temporary(p, e);
+	return ret ? ret : create_temporary(p, of, e);
 }
 
 int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e)
@@ -644,8 +611,86 @@ int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *
 		return err_set(e, ENOMEM, "out of memory");
 	p->sink.ops = &perfdata_ops;
 	p->w.fd = -1;
-	perfdata_text_init(&p->text);
-	ret = prepare(p, opt, e ? e : &local);
+	p->text = &p->own_text;
+	perfdata_text_init(p->text);
+	ret = prepare(p, opt, NULL, e ? e : &local);
+	if (ret) {
+		op_destroy(&p->sink);
+		return ret;
+	}
+	*out = &p->sink;
+	return 0;
+}
+
+/* -- a copy ----------------------------------------------------------------------- */
+
+/* Files of programs, which are never changed once written: linked where that can be. */
+static int copy_dsos(struct sink_perfdata *p, const struct sink_perfdata *of, struct err *e)
+{
+	cleanup_free char *from = NULL, *to = NULL;
+
+	if (p->opt.single_file)
+		return 0;
+	if (asprintf(&from, "%s/dso", of->tmp) < 0)
+		from = NULL;
+	if (asprintf(&to, "%s/dso", p->tmp) < 0)
+		to = NULL;
+	return from && to ? file_link_all(from, to, e)
+			  : err_set(e, ENOMEM, "%s: out of memory", p->path);
+}
+
+static bool copy_modules(struct sink_perfdata *p, const struct sink_perfdata *of)
+{
+	p->module = calloc(of->nmodules + 1, sizeof(*p->module));
+	if (!p->module)
+		return false;
+	p->module_cap = of->nmodules + 1;
+	for (; p->nmodules < of->nmodules; p->nmodules++) {
+		p->module[p->nmodules] = of->module[p->nmodules];
+		p->module[p->nmodules].name = strdup(of->module[p->nmodules].name);
+		if (!p->module[p->nmodules].name)
+			return false;
+	}
+	return true;
+}
+
+static bool copy_facts(struct sink_perfdata *p, const struct sink_perfdata *of)
+{
+	p->info = of->info;
+	p->have_kernel = of->have_kernel;
+	p->kernel = of->kernel;
+	/* What has no kernel yet may be given another one than its copy. */
+	if (of->have_kernel)
+		p->text = of->text;
+	if (of->kallsyms.len)
+		buf_add(&p->kallsyms, of->kallsyms.data, of->kallsyms.len);
+	return !p->kallsyms.failed && ip_set_copy(&p->hot, &of->hot) && copy_modules(p, of);
+}
+
+static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e)
+{
+	struct sink_perfdata *of = self(s), *p = calloc(1, sizeof(*p));
+	struct sink_perfdata_options opt = of->opt;
+	struct err local = { 0 };
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "out of memory");
+	p->sink.ops = &perfdata_ops;
+	p->w.fd = -1;
+	p->text = &p->own_text;
+	perfdata_text_init(p->text);
+	opt.path = path;
+	opt.buildid_dir = of->buildid_dir;
+	opt.note = NULL;
+	ret = prepare(p, &opt, of, e ? e : &local);
+	if (!ret && !copy_facts(p, of))
+		ret = err_set(e, ENOMEM, "%s: out of memory", path);
+	if (!ret && !p->opt.single_file && p->have_kernel) {
+		ret = put_file(p, "kcore_dir/kallsyms", p->kallsyms.data, p->kallsyms.len, e);
+		ret = ret ? ret : put_file(p, "kcore_dir/modules", NULL, 0, e);
+		ret = ret ? ret : copy_dsos(p, of, e);
+	}
 	if (ret) {
 		op_destroy(&p->sink);
 		return ret;

@@ -29,6 +29,7 @@ struct sink_perfdata_options {
 	bool single_file;
 	const char *buildid_dir; /* NULL: $HOME/.debug */
 	bool no_buildid_cache;	 /* write nothing outside PATH */
+	bool late_samples;	 /* samples may come long after what has a later time */
 	/*
 	 * Where to tell what went wrong without spoiling the profile (the
 	 * build-id cache could not be written). May be NULL; set by end().

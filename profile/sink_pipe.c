@@ -24,17 +24,17 @@ static void put_record_header(struct buf *b, uint32_t type, size_t len)
 	buf_u16(b, (uint16_t)(PERFDATA_RECORD_HEADER + len));
 }
 
-/* The event: its attr and ids. entry is the attr-entry of the file. */
-static void put_attr(struct buf *b, const struct cursor *file, struct cursor entry)
+/* An event: its attr and ids, out of the attr-entry of the file that comes next. */
+static void put_attr(struct buf *b, const struct cursor *file, struct cursor *entry, uint64_t size)
 {
-	const uint8_t *attr = cursor_bytes(&entry, entry.len - 16);
-	uint64_t off = cursor_u64(&entry), len = cursor_u64(&entry);
+	const uint8_t *attr = cursor_bytes(entry, size - 16);
+	uint64_t off = cursor_u64(entry), len = cursor_u64(entry);
 	struct cursor ids = cursor_window(file, off, len);
 
 	if (!attr || ids.bad)
 		return;
-	put_record_header(b, PERFDATA_RECORD_HEADER_ATTR, entry.len - 16 + ids.len);
-	buf_add(b, attr, entry.len - 16);
+	put_record_header(b, PERFDATA_RECORD_HEADER_ATTR, size - 16 + ids.len);
+	buf_add(b, attr, size - 16);
 	buf_add(b, ids.base, ids.len);
 }
 
@@ -100,7 +100,7 @@ static void put_features(struct buf *b, const struct cursor *file, uint64_t inde
 int perfdata_write_pipe(int fd, const char *name, const uint8_t *file, size_t len, struct err *e)
 {
 	struct cursor f, c, entry, data;
-	uint64_t entry_size, attrs, data_off, data_len;
+	uint64_t entry_size, attrs, attrs_len, data_off, data_len;
 	struct buf b;
 	int ret;
 
@@ -109,17 +109,19 @@ int perfdata_write_pipe(int fd, const char *name, const uint8_t *file, size_t le
 	cursor_skip(&c, 16);
 	entry_size = cursor_u64(&c);
 	attrs = cursor_u64(&c);
-	cursor_skip(&c, 8);
+	attrs_len = cursor_u64(&c);
 	data_off = cursor_u64(&c);
 	data_len = cursor_u64(&c);
-	entry = cursor_window(&f, attrs, entry_size);
+	entry = cursor_window(&f, attrs, attrs_len);
 	data = cursor_window(&f, data_off, data_len);
-	if (c.bad || entry.bad || data.bad || entry.len < 16)
+	if (c.bad || entry.bad || data.bad || entry_size < 16 || !attrs_len ||
+	    attrs_len % entry_size)
 		return err_set(e, EINVAL, "%s: the profile was not finished", name);
 	buf_init(&b);
 	buf_add(&b, PERFDATA_MAGIC, 8);
 	buf_u64(&b, PERFDATA_PIPE_HEADER_SIZE);
-	put_attr(&b, &f, entry);
+	while (cursor_left(&entry))
+		put_attr(&b, &f, &entry, entry_size);
 	put_features(&b, &f, data_off + data_len);
 	ret = b.failed ? -ENOMEM : file_write_all(fd, b.data, b.len);
 	buf_deinit(&b);
@@ -166,8 +168,11 @@ FORWARD(module, (struct sink * s, const struct profile_module *m, struct err *e)
 FORWARD(map, (struct sink * s, const struct profile_map *m, struct err *e), m, e)
 FORWARD(dso, (struct sink * s, const struct profile_dso *d, struct err *e), d, e)
 FORWARD(sample, (struct sink * s, const struct profile_sample *p, struct err *e), p, e)
+FORWARD(marker, (struct sink * s, const struct profile_marker *m, struct err *e), m, e)
 FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
 	count, time_ns, e)
+
+FORWARD(copy, (struct sink * s, const char *path, struct sink **out, struct err *e), path, out, e)
 
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
@@ -208,8 +213,10 @@ static const struct sink_ops pipe_ops = {
 	.map = op_map,
 	.dso = op_dso,
 	.sample = op_sample,
+	.marker = op_marker,
 	.lost = op_lost,
 	.end = op_end,
+	.copy = op_copy,
 	.destroy = op_destroy,
 };
 

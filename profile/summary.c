@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary.h"
 
+#include "base/clock.h"
 #include "profile/summary_guest.h"
 
 #include <inttypes.h>
@@ -25,6 +26,10 @@ static void add_up(const struct summary *s, struct totals *t)
 		}
 		t->v.samples += v->samples;
 		t->v.offline += v->offline;
+		t->v.uncollected += v->uncollected;
+		for (unsigned int k = 0; k < VM_MAX_BREAKPOINTS; k++)
+			t->v.breakpoints[k] += v->breakpoints[k];
+		t->v.debug_returned += v->debug_returned;
 		t->v.overruns += v->overruns;
 		t->v.stack_capped += v->stack_capped;
 		t->v.stack_unmapped += v->stack_unmapped;
@@ -54,6 +59,9 @@ static double run_seconds(const struct summary *s)
 {
 	uint64_t first = vm_first_entry_ns(s->vm), end = vm_result(s->vm)->end_ns;
 
+	/* A snapshot of a run that goes on. */
+	if (!end)
+		end = clock_mono_ns();
 	return first && end > first ? (double)(end - first) / 1e9 : 0;
 }
 
@@ -117,13 +125,18 @@ void summary_print(const struct summary *s, FILE *out)
 		"kvmprof: %" PRIu64
 		" samples at %.0f Hz%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
 		p->samples, s->opt->freq_hz, s->opt->jitter ? "" : " (no jitter)",
-		percent(p->mode_ns[SAMPLE_KERNEL], p->weight_ns),
-		percent(p->mode_ns[SAMPLE_USER], p->weight_ns),
-		percent(p->mode_ns[SAMPLE_IDLE], p->weight_ns));
+		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
+		percent(p->mode_weight[SAMPLE_USER], p->weight),
+		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their time added to the sample before\n",
 		p->dropped, t.v.overruns);
+	if (s->overwritten)
+		fprintf(out,
+			"kvmprof: %" PRIu64
+			" samples gave way to newer ones (--overwrite); the profile has the rest\n",
+			s->overwritten);
 	print_stacks(s, &t, out);
 	summary_guest_print(&p->guest, out);
 	fprintf(out,
@@ -194,6 +207,29 @@ static void json_stacks(const struct summary *s, struct buf *b)
 			    s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
 }
 
+/* The moments, and how often each breakpoint was really reached. */
+static void json_markers(const struct summary *s, const struct totals *t, struct buf *b)
+{
+	const struct pipeline_options *p = &s->markers->pipeline;
+	uint64_t first = vm_first_entry_ns(s->vm);
+	uint64_t begun = run_markers_collect_ns(s->markers, s->vm);
+
+	markers_json(&s->markers->list, first, b);
+	buf_printf(b, ",\"breakpoints\":[");
+	for (unsigned int i = 0; i < VM_MAX_BREAKPOINTS && p->breakpoint_name[i]; i++) {
+		buf_printf(b, "%s{\"name\":", i ? "," : "");
+		summary_json_string(b, p->breakpoint_name[i]);
+		buf_printf(b, ",\"reached\":%" PRIu64 "}", t->v.breakpoints[i]);
+	}
+	buf_printf(b, "],\"collecting_from_ns\":");
+	if (begun)
+		buf_printf(b, "%" PRIu64, begun > first ? begun - first : 0);
+	else
+		buf_printf(b, "null");
+	json_u64(b, "uncollected_periods", t->v.uncollected);
+	json_u64(b, "guest_debug_exceptions", t->v.debug_returned);
+}
+
 void summary_json(const struct summary *s, struct buf *b)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -210,12 +246,16 @@ void summary_json(const struct summary *s, struct buf *b)
 		   run_seconds(s));
 	json_u64(b, "samples", p->samples);
 	json_u64(b, "lost", p->dropped);
+	json_u64(b, "overwritten", s->overwritten);
+	json_u64(b, "max_stack_cut", p->depth_cut);
+	run_control_json(s->control, b);
 	json_u64(b, "overruns", t.v.overruns);
 	json_u64(b, "offline_periods", t.v.offline);
 	json_u64(b, "unsymbolized", p->unsymbolized);
-	json_u64(b, "kernel_ns", p->mode_ns[SAMPLE_KERNEL]);
-	json_u64(b, "user_ns", p->mode_ns[SAMPLE_USER]);
-	json_u64(b, "idle_ns", p->mode_ns[SAMPLE_IDLE]);
+	json_u64(b, "kernel_ns", p->mode_weight[SAMPLE_KERNEL]);
+	json_u64(b, "user_ns", p->mode_weight[SAMPLE_USER]);
+	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
+	json_markers(s, &t, b);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "profile/pipeline.h"
+#include "profile/run_control.h"
+#include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/target.h"
 
@@ -18,11 +20,14 @@ struct summary {
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
-	const struct stack *crash; /* n = 0: none */
-	const char *tuned;	   /* words added to the command line, "" none */
-	uint64_t startup_ns;	   /* main() to the first guest instruction, less image loading */
-	uint64_t load_ns;	   /* reading, unpacking and parsing the image and symbols */
-	uint64_t rss_extra;	   /* bytes resident beyond guest RAM at the end */
+	struct run_markers *markers;
+	struct run_control *control; /* NULL: none */
+	uint64_t overwritten;	     /* samples that gave way to newer ones */
+	const struct stack *crash;   /* n = 0: none */
+	const char *tuned;	     /* words added to the command line, "" none */
+	uint64_t startup_ns;	     /* main() to the first guest instruction, less image loading */
+	uint64_t load_ns;	     /* reading, unpacking and parsing the image and symbols */
+	uint64_t rss_extra;	     /* bytes resident beyond guest RAM at the end */
 };
 
 /* Facts about the end, losses, costs and host, a line each. */

@@ -59,6 +59,7 @@ E2E = [
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
     ("annotate.py", []),
+    ("top_live.py", []),
     ("kaslr_boot.py", []),
     ("guest_truth.py", ["full"]),
     ("guest_truth.py", ["tiny"]),

@@ -68,16 +68,16 @@ struct extent {
 };
 
 /* Bytes that one sample may copy. */
-static uint32_t stack_room(const struct capture_plan *plan)
+static uint32_t stack_room(const struct vcpu *v)
 {
-	return SAMPLE_MAX_KERNEL_SLICES * plan->stack_max + plan->user_stack_max;
+	return SAMPLE_MAX_KERNEL_SLICES * v->stack_max + v->vm->cfg.plan.user_stack_max;
 }
 
 /* Copy up to want bytes; returns the number of bytes. */
 static uint32_t copy_slice(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
 			   uint64_t va, uint64_t want)
 {
-	uint32_t room = stack_room(&v->vm->cfg.plan) - s->stack_len, got;
+	uint32_t room = stack_room(v) - s->stack_len, got;
 
 	if (want > room)
 		want = room;
@@ -93,7 +93,7 @@ static uint32_t copy_slice(const struct vcpu *v, const struct mmu_root *root, st
 static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
 			   const struct extent *x)
 {
-	uint64_t want = v->vm->cfg.plan.stack_max;
+	uint64_t want = v->stack_max;
 	uint32_t got;
 
 	s->stack_end = SAMPLE_STACK_CAPPED;
@@ -207,7 +207,7 @@ static void copy_user_stack(const struct vcpu *v, const struct mmu_root *root, s
 /* A running program's stack ends where nothing is mapped. */
 static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
 {
-	uint32_t want = v->vm->cfg.plan.stack_max;
+	uint32_t want = v->stack_max;
 	uint32_t got = copy_slice(v, root, s, s->regs.gpr[GPR_RSP], want);
 
 	s->stack_end = got == want ? SAMPLE_STACK_CAPPED
@@ -219,7 +219,10 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
 
+	if (s->reason == SAMPLE_MARKER || s->reason == SAMPLE_LOOK)
+		return;
 	st->samples++;
+	st->event_samples[s->event]++;
 	st->kernel += s->mode == SAMPLE_KERNEL;
 	st->user += s->mode == SAMPLE_USER;
 	st->idle += s->mode == SAMPLE_IDLE;
@@ -228,16 +231,12 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 	st->stack_none += s->stack_end == SAMPLE_STACK_NONE;
 }
 
-void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
+/* What the vCPU is at; 0: it waits to be started. */
+static uint8_t look(struct vcpu *v, enum sample_reason reason)
 {
 	const struct kvm_run *run = v->run;
-	const struct vm_config *cfg = &v->vm->cfg;
-	struct mmu_root root = capture_root(run);
 	unsigned int cpl = run->s.regs.sregs.cs.dpl & 3;
-	uint64_t gs;
-	uint32_t missed = 0;
 	uint8_t mode = cpl == 3 ? SAMPLE_USER : SAMPLE_KERNEL;
-	struct sample *s;
 
 	/*
 	 * Between SYSCALL and its conversion (syscall_assist.h) the vCPU stands at the
@@ -245,12 +244,6 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 	 */
 	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
 		mode = SAMPLE_KERNEL;
-
-	if (reason == SAMPLE_TIMER) {
-		hist_add(&v->stats.latency_ns, now - v->trigger.deadline_ns);
-		missed = trigger_next(&v->trigger, now);
-		v->stats.overruns += missed;
-	}
 	if (mode == SAMPLE_KERNEL && cpl != 3 && reason == SAMPLE_TIMER) {
 		struct kvm_mp_state mp;
 
@@ -260,7 +253,7 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 			else if (mp.mp_state != KVM_MP_STATE_RUNNABLE) {
 				v->stats.offline++;
 				atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
-				return;
+				return 0;
 			}
 		}
 	}
@@ -268,25 +261,55 @@ void capture_sample(struct vcpu *v, uint64_t now, enum sample_reason reason)
 		atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
 	else
 		atomic_store_explicit(&v->dead_looks, 0, memory_order_relaxed);
-	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(&cfg->plan));
+	return mode;
+}
+
+static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
+{
+	return reason == SAMPLE_CRASH || reason == SAMPLE_MARKER ||
+	       (atomic_load_explicit(&v->vm->control.collect, memory_order_relaxed) &&
+		atomic_load_explicit(&v->collect, memory_order_relaxed));
+}
+
+void capture_sample(struct vcpu *v, const struct capture_cause *cause)
+{
+	const struct kvm_run *run = v->run;
+	struct mmu_root root = capture_root(run);
+	uint8_t mode = look(v, cause->reason), reason = (uint8_t)cause->reason;
+	struct sample *s;
+	uint64_t gs;
+
+	if (!mode)
+		return;
+	if (!is_wanted(v, cause->reason)) {
+		v->stats.uncollected += 1 + (uint64_t)cause->missed;
+		if (!v->vm->cfg.look_for_kernel ||
+		    atomic_load_explicit(&v->vm->slide_known, memory_order_relaxed))
+			return;
+		reason = SAMPLE_LOOK;
+	}
+	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v));
 	if (!s)
 		return;
 	s->version = SAMPLE_VERSION;
 	s->vcpu = (uint16_t)v->index;
-	s->reason = (uint8_t)reason;
+	s->reason = reason;
 	s->mode = mode;
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;
-	s->time_ns = now;
-	s->weight_ns = reason == SAMPLE_TIMER ? (1 + (uint64_t)missed) * v->trigger.period_ns : 0;
-	s->overruns = missed;
+	s->event = cause->event;
+	s->device = s->exit = s->insn_len = 0;
+	s->time_ns = cause->now;
+	s->weight = cause->weight;
+	s->exit_addr = 0;
+	s->overruns = cause->missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
 	s->idt_base = run->s.regs.sregs.idt.base;
 	gs = capture_percpu_base(v, s);
 	capture_task(v, &root, gs, s);
 	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
-	if (cpl == 3) {
+	if ((run->s.regs.sregs.cs.dpl & 3) == 3) {
 		copy_program_stack(v, &root, s);
 	} else {
 		copy_kernel_stacks(v, &root, gs, s);

@@ -17,9 +17,6 @@
 #define IDT_GATE_SIZE 16u
 #define VECTOR_PF 14u
 
-/* DR7: global enable of breakpoint 0, execute, length 1; bit 10 is always set (SDM vol. 3, 17.2.4). */
-#define DR7_G0 0x402u
-
 /* What an exception with an error code pushes in 64-bit mode (SDM vol. 3, 6.14.2). */
 struct fault_frame {
 	uint64_t error, rip, cs, rflags, rsp, ss;
@@ -108,20 +105,6 @@ static uint64_t pf_handler(const struct vcpu *v)
 	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
 }
 
-static int set_debug(struct vcpu *v, uint64_t handler, bool step)
-{
-	struct kvm_guest_debug dbg = { .control = 0 };
-
-	if (handler) {
-		dbg.control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
-		dbg.arch.debugreg[0] = handler;
-		dbg.arch.debugreg[7] = DR7_G0;
-	}
-	if (step)
-		dbg.control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP;
-	return ioctl(v->fd, KVM_SET_GUEST_DEBUG, &dbg) < 0 ? -errno : 0;
-}
-
 void syscall_assist_refresh(struct vcpu *v)
 {
 	struct syscall_assist *a = &v->assist;
@@ -132,10 +115,10 @@ void syscall_assist_refresh(struct vcpu *v)
 		a->asked = true;
 		a->know_lstar = read_msr(v, MSR_LSTAR, &a->lstar) && a->lstar;
 	}
-	if (!a->know_lstar || a->stepping)
+	if (!a->know_lstar || v->debug.stepping)
 		return;
 	handler = pf_handler(v);
-	if (handler && handler != a->pf_handler && set_debug(v, handler, false) == 0)
+	if (handler && handler != a->pf_handler && debugreg_set(v, DEBUGREG_ASSIST, handler) == 0)
 		a->pf_handler = handler;
 }
 
@@ -274,10 +257,9 @@ static int forward_fault(struct vcpu *v, struct err *e)
 		run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
 		return 0;
 	}
-	if (set_debug(v, 0, true) < 0)
+	if (debugreg_step(v, DEBUGREG_ASSIST) < 0)
 		return err_set(e, EIO, "vCPU %u: cannot single-step the page-fault handler",
 			       v->index);
-	v->assist.stepping = true;
 	return 0;
 }
 
@@ -288,15 +270,6 @@ int syscall_assist_debug(struct vcpu *v, struct err *e)
 	struct mmu_root root = capture_root(run);
 	struct fault_frame f;
 
-	if (a->stepping) {
-		a->stepping = false;
-		return set_debug(v, a->pf_handler, false) < 0
-			       ? err_set(e, EIO, "vCPU %u: cannot set the breakpoint again",
-					 v->index)
-			       : 0;
-	}
-	if (!a->pf_handler || run->s.regs.regs.rip != a->pf_handler)
-		return -ENOENT;
 	if (mmu_read(&v->vm->mem, &root, run->s.regs.regs.rsp, &f, sizeof(f)) != sizeof(f))
 		return err_set(e, EFAULT, "vCPU %u: cannot read the page-fault frame at rsp 0x%llx",
 			       v->index, (unsigned long long)run->s.regs.regs.rsp);

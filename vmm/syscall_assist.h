@@ -37,7 +37,7 @@ void syscall_assist_enter(struct vcpu *v);
 /* At each sample: follow the guest when it installs another page-fault handler. */
 void syscall_assist_refresh(struct vcpu *v);
 
-/* KVM_EXIT_DEBUG: 0 when it was our breakpoint or step and the guest can go on. */
+/* The breakpoint on the page-fault handler was reached: 0 when the guest can go on. */
 int syscall_assist_debug(struct vcpu *v, struct err *e);
 
 #endif

@@ -30,8 +30,8 @@ static uint64_t deadline_in(struct trigger *t, uint64_t period_no)
 	return at + (uint64_t)((unsigned __int128)draw(t) * t->period_ns >> 64);
 }
 
-int trigger_init(struct trigger *t, int signo, uint64_t period_ns, bool jitter, uint64_t seed,
-		 struct err *e)
+int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
+		 uint64_t seed, struct err *e)
 {
 	struct sigevent ev;
 
@@ -42,6 +42,7 @@ int trigger_init(struct trigger *t, int signo, uint64_t period_ns, bool jitter, 
 	memset(&ev, 0, sizeof(ev));
 	ev.sigev_notify = SIGEV_THREAD_ID;
 	ev.sigev_signo = signo;
+	ev.sigev_value.sival_int = value;
 	ev.sigev_notify_thread_id = gettid();
 	if (timer_create(CLOCK_MONOTONIC, &ev, &t->timer) < 0)
 		return err_set(e, errno, "cannot create the sampling timer: %s", strerror(errno));

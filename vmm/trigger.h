@@ -36,9 +36,9 @@ struct trigger {
 	uint64_t rng;	      /* xorshift state, never 0 */
 };
 
-/* Create the timer for the calling thread; signo is sent with si_code SI_TIMER. */
-int trigger_init(struct trigger *t, int signo, uint64_t period_ns, bool jitter, uint64_t seed,
-		 struct err *e);
+/* Create the timer for the calling thread; signo is sent with si_code SI_TIMER and this value. */
+int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
+		 uint64_t seed, struct err *e);
 void trigger_deinit(struct trigger *t);
 
 /* Arm the first deadline. */

@@ -33,8 +33,7 @@ static void on_kick(int signo, siginfo_t *info, void *context)
 	(void)context;
 	if (!v)
 		return;
-	if (info->si_code == SI_TIMER)
-		v->sample_due = 1;
+	source_signalled(v, info);
 	v->run->immediate_exit = 1;
 }
 
@@ -93,8 +92,9 @@ static void exit_shutdown(struct vcpu *v)
 		v->index, (unsigned long long)v->run->s.regs.regs.rip,
 		(unsigned long long)v->run->s.regs.regs.rsp,
 		(unsigned long long)v->run->s.regs.sregs.cr2);
-	if (v->vm->cfg.period_ns)
-		capture_sample(v, clock_mono_ns(), SAMPLE_CRASH);
+	if (v->vm->cfg.nevents)
+		capture_sample(v, &(struct capture_cause){ .now = clock_mono_ns(),
+							   .reason = SAMPLE_CRASH });
 	end_with(v, VM_END_TRIPLE_FAULT, &e);
 }
 
@@ -154,10 +154,8 @@ static void handle_exit(struct vcpu *v)
 		exit_msr(v, true);
 		return;
 	case KVM_EXIT_DEBUG:
-		if (v->vm->cfg.quirks->syscall_keeps_cpl && syscall_assist_debug(v, &e) == 0)
+		if (breakpoint_debug(v, &e) == 0)
 			return;
-		err_set(&e, EIO, "vCPU %u: unexpected debug exit at rip 0x%llx", v->index,
-			(unsigned long long)run->s.regs.regs.rip);
 		break;
 	case KVM_EXIT_INTERNAL_ERROR:
 		exit_internal(v);
@@ -204,18 +202,12 @@ static bool all_dead(const struct vm *vm)
 /* KVM_RUN was interrupted: the registers are complete. */
 static void interrupted(struct vcpu *v)
 {
-	uint64_t t0;
-
 	v->run->immediate_exit = 0;
-	if (!v->sample_due)
-		return;
-	v->sample_due = 0;
-	t0 = clock_mono_ns();
-	/* A signal that was queued when its deadline had been served already. */
-	if (t0 < v->trigger.deadline_ns)
-		return;
-	capture_sample(v, t0, SAMPLE_TIMER);
-	hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
+	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) != v->control_seen) {
+		sources_follow(v);
+		breakpoints_follow(v);
+	}
+	sources_take(v);
 	if (v->vm->cfg.quirks->syscall_keeps_cpl)
 		syscall_assist_refresh(v);
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) >= DEAD_LOOKS &&
@@ -251,7 +243,6 @@ static void run_loop(struct vcpu *v)
 void *vcpu_main(void *arg)
 {
 	struct vcpu *v = arg;
-	const struct vm_config *cfg = &v->vm->cfg;
 	struct err e = { 0 };
 	sigset_t mask;
 
@@ -261,19 +252,13 @@ void *vcpu_main(void *arg)
 	sigdelset(&mask, VCPU_KICK_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
-	if (cfg->period_ns) {
-		uint64_t seed = clock_mono_ns() * 0x9e3779b97f4a7c15ull + v->index;
-
-		if (trigger_init(&v->trigger, VCPU_KICK_SIGNAL, cfg->period_ns, cfg->jitter, seed,
-				 &e) < 0)
-			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
-		else
-			trigger_start(&v->trigger, clock_mono_ns());
-	}
+	if (sources_start(v, &e) < 0)
+		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+	breakpoints_follow(v);
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	run_loop(v);
-	trigger_deinit(&v->trigger);
+	sources_stop(v);
 	atomic_store(&v->tid, 0);
 	return NULL;
 }

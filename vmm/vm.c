@@ -29,6 +29,9 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_HALTED] = "guest halted for good",
 		[VM_END_DURATION] = "duration reached",
 		[VM_END_INTERRUPTED] = "interrupted",
+		[VM_END_MARKER] = "stop marker reached",
+		[VM_END_SAMPLES] = "number of samples reached",
+		[VM_END_ASKED] = "ended through the control socket",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
 		[VM_END_ERROR] = "error",
 	};
@@ -137,6 +140,9 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 		return ret;
 	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
 		return err_set(e, errno, "KVM_CREATE_IRQCHIP: %s", strerror(errno));
+	/* An interrupt between a breakpoint and its step would be taken for the step. */
+	ret = ioctl(vm->cfg.host->fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
+	vm->step_flags = ret > 0 ? (unsigned int)ret & KVM_GUESTDBG_BLOCKIRQ : 0;
 	if (vm->cfg.quirks->refuses_insns && vm->cfg.host->emulation_exit) {
 		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
 					      .args = { 1 } };
@@ -222,6 +228,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 		vm->vcpu[i].vm = vm;
 		vm->vcpu[i].fd = -1;
 	}
+	control_init(vm);
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 	ret = ret ? ret : gmem_alloc(&vm->mem, cfg->mem_size, e);
@@ -322,6 +329,11 @@ uint64_t vm_first_entry_ns(const struct vm *vm)
 	return atomic_load(&((struct vm *)vm)->first_entry_ns);
 }
 
+uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint)
+{
+	return atomic_load(&((struct vm *)vm)->reached_ns[breakpoint]);
+}
+
 unsigned int vm_vcpus(const struct vm *vm)
 {
 	return vm->nvcpus;
@@ -352,6 +364,9 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 {
 	atomic_store(&vm->slide, slide);
 	atomic_store(&vm->slide_known, true);
+	/* Breakpoints wait for it. */
+	if (vm->cfg.nbreakpoints)
+		control_tell(vm);
 }
 
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)

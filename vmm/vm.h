@@ -29,6 +29,9 @@ enum vm_end_reason {
 	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
 	VM_END_DURATION,     /* vm_end() by the caller: time is up */
 	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
+	VM_END_MARKER,	     /* a stop marker was reached */
+	VM_END_SAMPLES,	     /* vm_end() by the caller: there are enough */
+	VM_END_ASKED,	     /* vm_end() by the caller: through the control socket */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
@@ -80,6 +83,43 @@ struct capture_plan {
 	bool slide_unknown;
 };
 
+/* What ends a period. */
+enum vm_event_kind {
+	VM_EVENT_WALL, /* CLOCK_MONOTONIC: ticks while the vCPU is halted, too */
+	VM_EVENT_CPU,  /* CPU time of the vCPU's thread */
+	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
+	VM_EVENT_EXIT, /* VM exits that are counted by exit_match */
+};
+
+/* Which VM exits count: those of one KVM_EXIT_* reason, or all. */
+#define VM_EXIT_ANY UINT32_MAX
+
+struct vm_event {
+	enum vm_event_kind kind;
+	uint64_t period; /* ns; PERF, EXIT: a count. 1 or more */
+	uint32_t exit;	 /* EXIT: KVM_EXIT_*, or VM_EXIT_ANY */
+	bool jitter;	 /* draw each deadline at random, see trigger.h */
+};
+
+/* vm_config.event is so long. */
+#define VM_MAX_EVENTS 8u
+
+/* Instructions that can be watched for: DR1 to DR3, DR0 is syscall_assist's. */
+#define VM_MAX_BREAKPOINTS 3u
+
+/* What reaching it does; a sample with reason SAMPLE_MARKER is taken in any case. */
+enum vm_breakpoint_action {
+	VM_BREAKPOINT_MARK,
+	VM_BREAKPOINT_START, /* vm_collect() */
+	VM_BREAKPOINT_STOP,  /* while samples are collected: no more of them, VM_END_MARKER */
+};
+
+struct vm_breakpoint {
+	uint64_t addr; /* as linked, where it moves with the kernel (capture_plan); not 0 */
+	enum vm_breakpoint_action action;
+	bool once; /* the first time on any vCPU */
+};
+
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -90,9 +130,19 @@ struct vm_config {
 	size_t initrd_len;
 	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	bool slow_tick;	    /* VMM-side PIT with a floor on its period (interpreting hosts) */
-	uint64_t period_ns; /* sampling period; 0: no sampling */
-	bool jitter;
+	bool slow_tick; /* VMM-side PIT with a floor on its period (interpreting hosts) */
+	struct vm_event event[VM_MAX_EVENTS];
+	unsigned int nevents; /* 0: no sampling */
+	bool idle_start;      /* take no samples before vm_collect() */
+	struct vm_breakpoint breakpoint[VM_MAX_BREAKPOINTS];
+	unsigned int nbreakpoints;
+	void (*reached)(void *ctx, unsigned int breakpoint); /* on the vCPU's thread, of `once` */
+	void *reached_ctx;
+	/*
+	 * While nothing is collected take samples with reason SAMPLE_LOOK all the same
+	 * until vm_set_slide(): it is they that tell where the kernel is.
+	 */
+	bool look_for_kernel;
 	struct capture_plan plan;
 	size_t ring_size;			  /* bytes for each vCPU */
 	void (*console)(void *ctx, uint8_t byte); /* on the vCPU thread that writes */
@@ -105,9 +155,13 @@ struct vm_config {
 struct vcpu_stats {
 	uint64_t exits[VCPU_EXIT_KINDS];
 	uint64_t samples, kernel, user, idle; /* committed samples by mode */
-	uint64_t offline;		      /* deadlines while the vCPU waited to be started */
-	uint64_t overruns;		      /* deadlines that passed unseen */
+	uint64_t event_samples[VM_MAX_EVENTS];
+	uint64_t offline;     /* deadlines while the vCPU waited to be started */
+	uint64_t uncollected; /* periods that ended while no samples were wanted */
+	uint64_t overruns;    /* deadlines that passed unseen */
 	uint64_t stack_capped, stack_unmapped, stack_none;
+	uint64_t breakpoints[VM_MAX_BREAKPOINTS]; /* how often each was reached */
+	uint64_t debug_returned;		  /* #DB of the guest's own */
 	uint64_t syscalls_assisted, syscalls_undone, faults_forwarded, insns_completed;
 	uint64_t unknown_io, unknown_mmio;
 	struct hist stop_ns;	/* from KVM_RUN's return to ready to enter again */
@@ -143,6 +197,8 @@ void vm_join(struct vm *vm);
 const struct vm_result *vm_result(const struct vm *vm);
 /* CLOCK_MONOTONIC just before the first KVM_RUN; 0 while it has not come to that. Any thread. */
 uint64_t vm_first_entry_ns(const struct vm *vm);
+/* The same for when a breakpoint was first reached. */
+uint64_t vm_reached_ns(const struct vm *vm, unsigned int breakpoint);
 unsigned int vm_vcpus(const struct vm *vm);
 /* Samples of one vCPU; the caller is its single consumer. */
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
@@ -163,6 +219,25 @@ void vm_set_slide(struct vm *vm, uint64_t slide);
  */
 #define VM_LATE_TASK_PLANS 4u
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan);
+
+/*
+ * Control while the machine runs; any thread. What is asked for holds from each vCPU's
+ * next look at it, which a signal brings about at once.
+ */
+/* Take samples, or let periods end without one. */
+void vm_collect(struct vm *vm, bool on);
+bool vm_is_collecting(const struct vm *vm);
+/* The same for one vCPU; it takes samples when both say so. */
+void vm_collect_vcpu(struct vm *vm, unsigned int vcpu, bool on);
+bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu);
+/* Arm or disarm what ends an event's periods. */
+void vm_arm_event(struct vm *vm, unsigned int event, bool on);
+bool vm_event_is_armed(const struct vm *vm, unsigned int event);
+/* In the event's unit; a new period begins. 0 is not taken. */
+void vm_set_period(struct vm *vm, unsigned int event, uint64_t period);
+uint64_t vm_period(const struct vm *vm, unsigned int event);
+/* Bytes of one stack that are copied; no more than the capture plan had at the start. */
+void vm_set_stack_max(struct vm *vm, uint32_t bytes);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);

@@ -44,12 +44,13 @@ _kvmprof_values()
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;
-	"report --order"|"diff --order") echo children self ;;
+	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot") echo vmlinux bzimage ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
+	"run --control") echo auto ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
@@ -59,8 +60,29 @@ _kvmprof_values()
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
 	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
 	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size") : ;;
+	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"|"ctl --pid") : ;;
 	*) return 1 ;;
+	esac
+}
+
+# Words of `kvmprof ctl', after those in $3...; $2 is the last of them. Fails where a file may stand.
+_kvmprof_ctl_words()
+{
+	local program=$1 prev=$2 word
+
+	shift 2
+	case "$prev" in
+	collect|all|[0-9]|[0-9][0-9]) [[ " $* " == *" collect "* || " $* " == *" vcpu "* ]] && echo on off ;;
+	vcpu) echo all ;;
+	--control|snapshot) return 1 ;;
+	*)
+		for word; do
+			case "$word" in
+			status|stats|list|arm|disarm|event|period|freq|stack-size|max-stack|mark|stop|vcpu|collect) return 0 ;;
+			esac
+		done
+		"$program" ctl --help 2>/dev/null | sed -n 's/^    \([a-z][-a-z]*\) .*/\1/p'
+		echo disarm ;;
 	esac
 }
 
@@ -97,6 +119,10 @@ _kvmprof()
 		return
 	fi
 	[[ $command == check ]] && return
+	if [[ $command == ctl ]] && words=$(_kvmprof_ctl_words "$program" "$prev" "${COMP_WORDS[@]:2:COMP_CWORD-2}"); then
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
+		return
+	fi
 	compopt -o filenames 2>/dev/null
 	local IFS=$'\n'
 	COMPREPLY=($(compgen -f -- "$cur"))

@@ -16,7 +16,7 @@ import e2e
 from e2e import check
 
 CC = os.environ.get("CC", "gcc").split()
-LIBS = "-lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread"
+LIBS = "-lcapstone -ljansson -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread"
 USER = "void demo_leaf(void){__asm__ volatile(\"nop;nop\");} void demo_loop(void){for(;;)demo_leaf();}" \
        "void demo_start(void){demo_loop();}"
 PROG = "void prog_work(void){__asm__ volatile(\"nop;nop;nop\");} void prog_main(void){for(;;)prog_work();}"

@@ -22,7 +22,7 @@ def tool(name):
     p = subprocess.run([os.environ.get("CC") or "gcc", "-std=gnu11", "-O1", "-D_GNU_SOURCE",
                         "-I" + e2e.TOP, "-o", out, os.path.join(e2e.TOP, "tests", "e2e", name + ".c"),
                         os.path.join(e2e.BUILD, "libkvmprof.a")] +
-                       os.environ.get("LIBS", "-lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 "
+                       os.environ.get("LIBS", "-lcapstone -ljansson -ldw -lelf -liberty -lzstd -llzma -llz4 "
                                       "-lbz2 -lz -lm -pthread").split(),
                        stderr=subprocess.PIPE, universal_newlines=True)
     if p.returncode:

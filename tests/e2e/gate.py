@@ -270,8 +270,10 @@ def check_demo():
     names = []
     for i in range(4):
         names.append("demo%d" % i)
-        p = e2e.kvmprof("run", "-q", "--duration", "0.5", "--no-buildid-cache", "-o", names[-1])
-        check(p.status == 0, "run: " + p.err)
+        p = e2e.kvmprof("run", "-q", "--duration", "0.5", "--no-buildid-cache", "--mark", "up=^demo: start",
+                        "-o", names[-1])
+        if not check(p.status == 0, "run: " + p.err):
+            return
     rules = write("demo.toml", '''
 [[rule]]
 metric = "time"
@@ -299,6 +301,10 @@ threshold = "10 s"
 metric = "boot-time"
 threshold = "1 %"
 optional = true
+[[rule]]
+metric = "time"
+until = "up"
+threshold = "10 s"
 ''')
     p = gate("-c", rules, "--base", names[0], names[2], "--head", names[1], names[3], "-f", "json", status=3)
     results = json.loads(p.out)["rules"]
@@ -306,8 +312,9 @@ optional = true
     want = [[t["run_seconds"] * 1e9 for t in totals],
             [sum(t["exits"].values()) / t["run_seconds"] for t in totals],
             [t["exits"]["10_INTR"] / t["run_seconds"] for t in totals],
-            [t["host"]["probe_ns"] for t in totals]]
-    for r, w in zip(results, want):
+            [t["host"]["probe_ns"] for t in totals],
+            [next(m["time_ns"] for m in t["markers"] if m["name"] == "up") for t in totals]]
+    for r, w in zip(results[:4] + results[7:], want):
         got = r["result"]["base_runs"]
         check(all(abs(a - b) <= 1e-6 * b for a, b in zip(got, w)), "%s: %s, not %s" % (r["measures"], got, w))
     check(all(0 < x <= 1 for x in results[4]["result"]["base_runs"]), "share: %s" % results[4])

@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 {
 	bool grown = argc > 1 && !strcmp(argv[1], "-g");
 	struct sink_perfdata_options opt = { .path = argv[argc - 1] };
-	struct profile_info info = { .event = "wall",
-				     .freq_hz = 1000,
+	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+				     .nevents = 1,
 				     .vcpus = 1,
 				     .hostname = "host",
 				     .argc = argc,

@@ -232,8 +232,8 @@ int main(int argc, char **argv)
 	bool past = false;
 	struct sink *sink = NULL;
 	struct profile_info info = {
-		.event = "wall",
-		.freq_hz = 1000,
+		.event = { PROFILE_EVENT_WALL(1000) },
+		.nevents = 1,
 		.vcpus = 2,
 		.hostname = "host",
 		.argc = argc,

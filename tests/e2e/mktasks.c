@@ -394,8 +394,8 @@ int main(int argc, char **argv)
 	struct profile_totals totals = { .json = "{\"made_up\":true}" };
 	struct symtab *symbols = kernel_symbols();
 	struct profile_info info = {
-		.event = "wall",
-		.freq_hz = 1000,
+		.event = { PROFILE_EVENT_WALL(1000) },
+		.nevents = 1,
 		.vcpus = 2,
 		.hostname = "host",
 		.argc = argc,

@@ -40,6 +40,8 @@ struct fx {
 	char root[64];
 	struct symtab *kernel, *module;
 	struct sink *sink;
+	struct sink *(*wrap)(struct sink *s); /* NULL, or what stands before the file's sink */
+	bool overwrite;			      /* sink_perfdata_options.late_samples */
 };
 
 static inline int fx_setup(struct fx *f)
@@ -121,10 +123,13 @@ static inline void fx_map_program(struct fx *f, uint32_t pid)
 static inline void fx_begin(struct fx *f, const char *name, bool single)
 {
 	static const uint8_t jit_id[20] = { 0x33, 0x44 };
-	static struct profile_info info = { .event = "wall", .freq_hz = 1000, .vcpus = 2 };
+	static struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+					    .nevents = 1,
+					    .vcpus = 2 };
 	char path[128], cache[128];
 	struct sink_perfdata_options opt = { .path = path,
 					     .single_file = single,
+					     .late_samples = f->overwrite,
 					     .buildid_dir = cache };
 	struct profile_kernel k = { .symbols = f->kernel,
 				    .text = FX_TEXT,
@@ -148,6 +153,8 @@ static inline void fx_begin(struct fx *f, const char *name, bool single)
 	snprintf(path, sizeof(path), "%s/%s", f->root, name);
 	snprintf(cache, sizeof(cache), "%s/cache", f->root);
 	assert_int_equal(sink_perfdata_create(&f->sink, &opt, NULL), 0);
+	if (f->wrap)
+		f->sink = f->wrap(f->sink);
 	s = f->sink;
 	assert_int_equal(s->ops->begin(s, &info, NULL), 0);
 	assert_int_equal(s->ops->kernel(s, &k, NULL), 0);

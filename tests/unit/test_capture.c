@@ -53,10 +53,13 @@ static int setup(void **state)
 	mp_asked = 0;
 	fake_init(&f, 1 << 20);
 	signal(SIGUSR1, SIG_IGN);
-	if (trigger_init(&f.v->trigger, SIGUSR1, PERIOD, false, 1, &e))
+	if (trigger_init(&f.v->source[0].trigger, SIGUSR1, 0, PERIOD, false, 1, &e))
 		return -1;
-	f.v->trigger.start_ns = START;
-	f.v->trigger.deadline_ns = START + PERIOD;
+	f.v->source[0].period = PERIOD;
+	atomic_init(&f.v->vm->control.collect, true);
+	atomic_init(&f.v->collect, true);
+	f.v->source[0].trigger.start_ns = START;
+	f.v->source[0].trigger.deadline_ns = START + PERIOD;
 	/* each word tells where it is */
 	fake_map_range(&f, STACK, STACK_SIZE);
 	fake_map_range(&f, IRQ_STACK, STACK_SIZE);
@@ -72,7 +75,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	trigger_deinit(&f.v->trigger);
+	trigger_deinit(&f.v->source[0].trigger);
 	fake_deinit(&f);
 	return 0;
 }
@@ -83,6 +86,17 @@ static void set_cpl(unsigned int cpl)
 	f.v->run->s.regs.sregs.cs.dpl = (uint8_t)cpl;
 }
 
+static void period_ends(uint64_t now, enum sample_reason reason)
+{
+	const struct capture_cause cause = { .now = now, .reason = reason };
+
+	f.v->stack_max = f.v->vm->cfg.plan.stack_max;
+	if (reason == SAMPLE_TIMER)
+		source_take_timer(f.v, 0, now);
+	else
+		capture_sample(f.v, &cause);
+}
+
 /* Take one sample at rsp, on time, and look at it. NULL: nothing was committed. */
 static const struct sample *take(uint64_t rsp, enum sample_reason reason)
 {
@@ -90,7 +104,7 @@ static const struct sample *take(uint64_t rsp, enum sample_reason reason)
 	size_t len;
 
 	f.v->run->s.regs.regs.rsp = rsp;
-	capture_sample(f.v, f.v->trigger.deadline_ns, reason);
+	period_ends(f.v->source[0].trigger.deadline_ns, reason);
 	s = ring_peek(&f.v->ring, &len);
 	if (s) {
 		assert_int_equal(sample_check(s, len), 0);
@@ -458,7 +472,7 @@ static void full_ring_drops_and_counts(void **state)
 	assert_int_equal(ring_init(&f.v->ring, 256 << 10), 0);
 	f.v->run->s.regs.regs.rsp = STACK;
 	for (unsigned int i = 0; i < 40; i++)
-		capture_sample(f.v, f.v->trigger.deadline_ns, SAMPLE_TIMER);
+		period_ends(f.v->source[0].trigger.deadline_ns, SAMPLE_TIMER);
 	assert_in_range(f.v->stats.samples, 3, 39);
 	assert_int_equal(f.v->stats.samples + ring_dropped(&f.v->ring), 40);
 	assert_int_equal(f.v->stats.samples, f.v->stats.kernel);
@@ -486,29 +500,29 @@ static void weight_counts_what_was_missed(void **state)
 
 	(void)state;
 	f.v->run->s.regs.regs.rsp = STACK;
-	capture_sample(f.v, START + PERIOD + 4000, SAMPLE_TIMER);
+	period_ends(START + PERIOD + 4000, SAMPLE_TIMER);
 	s = ring_peek(&f.v->ring, &len);
 	assert_non_null(s);
-	assert_int_equal(s->weight_ns, PERIOD);
+	assert_int_equal(s->weight, PERIOD);
 	assert_int_equal(s->overruns, 0);
 	assert_int_equal(s->time_ns, START + PERIOD + 4000);
 	done();
 	assert_int_equal(f.v->stats.latency_ns.count, 1);
 	assert_int_equal(f.v->stats.latency_ns.max, 4000);
 
-	capture_sample(f.v, START + 5 * PERIOD + 1, SAMPLE_TIMER);
+	period_ends(START + 5 * PERIOD + 1, SAMPLE_TIMER);
 	s = ring_peek(&f.v->ring, &len);
 	assert_non_null(s);
 	assert_int_equal(s->overruns, 3);
-	assert_int_equal(s->weight_ns, 4 * PERIOD);
+	assert_int_equal(s->weight, 4 * PERIOD);
 	done();
 	assert_int_equal(f.v->stats.overruns, 3);
-	assert_int_equal(f.v->trigger.deadline_ns, START + 6 * PERIOD);
+	assert_int_equal(f.v->source[0].trigger.deadline_ns, START + 6 * PERIOD);
 }
 
 static void crash_has_no_weight(void **state)
 {
-	uint64_t deadline = f.v->trigger.deadline_ns;
+	uint64_t deadline = f.v->source[0].trigger.deadline_ns;
 	const struct sample *s;
 
 	(void)state;
@@ -516,9 +530,9 @@ static void crash_has_no_weight(void **state)
 	s = take(STACK + 0x3000, SAMPLE_CRASH);
 	assert_non_null(s);
 	assert_int_equal(s->reason, SAMPLE_CRASH);
-	assert_int_equal(s->weight_ns, 0);
+	assert_int_equal(s->weight, 0);
 	assert_int_equal(s->stack_len, 0x1000);
-	assert_int_equal(f.v->trigger.deadline_ns, deadline);
+	assert_int_equal(f.v->source[0].trigger.deadline_ns, deadline);
 	assert_int_equal(f.v->stats.latency_ns.count, 0);
 	done();
 }

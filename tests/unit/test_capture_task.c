@@ -77,10 +77,13 @@ static int setup(void **state)
 	msrs_asked = 0;
 	fake_init(&f, 1 << 20);
 	signal(SIGUSR1, SIG_IGN);
-	if (trigger_init(&f.v->trigger, SIGUSR1, PERIOD, false, 1, &e))
+	if (trigger_init(&f.v->source[0].trigger, SIGUSR1, 0, PERIOD, false, 1, &e))
 		return -1;
-	f.v->trigger.start_ns = START;
-	f.v->trigger.deadline_ns = START + PERIOD;
+	f.v->source[0].period = PERIOD;
+	atomic_init(&f.v->vm->control.collect, true);
+	atomic_init(&f.v->collect, true);
+	f.v->source[0].trigger.start_ns = START;
+	f.v->source[0].trigger.deadline_ns = START + PERIOD;
 	fake_map_range(&f, STACK, STACK_SIZE);
 	fake_map_range(&f, USER_STACK, 8192);
 	fake_map_range(&f, PERCPU, 4096);
@@ -116,7 +119,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	trigger_deinit(&f.v->trigger);
+	trigger_deinit(&f.v->source[0].trigger);
 	fake_deinit(&f);
 	return 0;
 }
@@ -129,7 +132,8 @@ static const struct sample *take(uint64_t rsp)
 	size_t len;
 
 	f.v->run->s.regs.regs.rsp = rsp;
-	capture_sample(f.v, f.v->trigger.deadline_ns, SAMPLE_TIMER);
+	f.v->stack_max = f.v->vm->cfg.plan.stack_max;
+	source_take_timer(f.v, 0, f.v->source[0].trigger.deadline_ns);
 	s = ring_peek(&f.v->ring, &len);
 	assert_non_null(s);
 	assert_int_equal(sample_check(s, len), 0);

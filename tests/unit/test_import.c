@@ -167,7 +167,9 @@ static void make(const char *text, bool is_folded, struct import_options opt,
 {
 	char path[96], cache[96];
 	struct sink_perfdata_options o = { .path = path, .buildid_dir = cache };
-	struct profile_info info = { .freq_hz = 1000, .vcpus = 1 };
+	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+				     .nevents = 1,
+				     .vcpus = 1 };
 	struct stackset_options load = STACKSET_OPTIONS_DEFAULT;
 	struct err e = { 0 };
 	struct import *i;

@@ -86,8 +86,8 @@ static struct profile_info make_info(void)
 	static char *argv[] = { arg0, NULL };
 
 	return (struct profile_info){
-		.event = "wall",
-		.freq_hz = 1000,
+		.event = { PROFILE_EVENT_WALL(1000) },
+		.nevents = 1,
 		.vcpus = 2,
 		.hostname = "h",
 		.argc = 1,

@@ -161,7 +161,7 @@ static void put(unsigned int vcpu, uint64_t time_ns, uint64_t rip, uint32_t stac
 	s->reason = SAMPLE_TIMER;
 	s->mode = SAMPLE_KERNEL;
 	s->time_ns = time_ns;
-	s->weight_ns = 1000;
+	s->weight = 1000;
 	s->regs.rip = rip;
 	s->regs.cs = 0x10;
 	s->regs.gpr[GPR_RSP] = FIX_TEXT - 0x100000;
@@ -193,7 +193,7 @@ static void all_held_until_the_end(void **state)
 	assert_int_equal(finish(&stats, NULL), 0);
 	assert_int_equal(stats.held, 1000);
 	assert_int_equal(stats.samples, 1000);
-	assert_int_equal(stats.weight_ns, 1000000);
+	assert_int_equal(stats.weight, 1000000);
 	assert_int_equal(seen.samples, 1000);
 	assert_int_equal(seen.before_kernel, 0);
 	assert_non_null(strstr(gf_log(&seen.s), "kernel 0 0\n"));

@@ -74,7 +74,9 @@ static const char *in_root(const char *name)
 
 static void open_sink(bool single)
 {
-	static struct profile_info info = { .event = "wall", .freq_hz = 1000, .vcpus = 1 };
+	static struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+					    .nevents = 1,
+					    .vcpus = 1 };
 	struct sink_perfdata_options opt = {
 		.path = in_root("p"),
 		.single_file = single,

@@ -52,7 +52,9 @@ static int teardown(void **state)
 
 static int run(int fd, struct err *e)
 {
-	static struct profile_info info = { .event = "wall", .freq_hz = 1000, .vcpus = 2 };
+	static struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+					    .nevents = 1,
+					    .vcpus = 2 };
 	const struct sink_perfdata_options opt = { .buildid_dir = cache };
 	const struct profile_kernel kernel = { .text = TEXT,
 					       .end = TEXT + 0x10000,

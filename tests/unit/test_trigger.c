@@ -262,7 +262,7 @@ static void real_timer(void **state)
 	wait = before;
 	sigdelset(&wait, signo);
 
-	assert_int_equal(trigger_init(&t, signo, 1000000, true, 0, &e), 0);
+	assert_int_equal(trigger_init(&t, signo, 0, 1000000, true, 0, &e), 0);
 	assert_true(t.armed);
 	assert_int_not_equal(t.rng, 0); /* xorshift would stay there for ever */
 	trigger_start(&t, monotonic());
@@ -290,7 +290,7 @@ static void bad_signal_is_an_error(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(trigger_init(&t, 4096, 1000000, true, 1, &e), -EINVAL);
+	assert_int_equal(trigger_init(&t, 4096, 0, 1000000, true, 1, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "timer"));
 	assert_false(t.armed);
 	trigger_deinit(&t);

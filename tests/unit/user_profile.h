@@ -76,8 +76,8 @@ static inline void write_profile(const struct original *o, const char *root, con
 	char *argv[] = { path, NULL };
 	struct err e = { 0 }, note = { 0 };
 	struct sink_perfdata_options opt = { .path = path, .buildid_dir = cache, .note = &note };
-	struct profile_info info = { .event = "wall",
-				     .freq_hz = 1000,
+	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+				     .nevents = 1,
 				     .vcpus = 1,
 				     .hostname = "host",
 				     .argc = 1,

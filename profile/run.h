@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * run: what the files of `kvmprof run` share. All calls come from its main thread, unless
+ * it says otherwise.
+ */
+#ifndef KVMPROF_PROFILE_RUN_H
+#define KVMPROF_PROFILE_RUN_H
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "profile/console.h"
+#include "profile/pipeline.h"
+#include "profile/run_control.h"
+#include "profile/run_markers.h"
+#include "profile/run_options.h"
+#include "profile/summary.h"
+#include "profile/target.h"
+#include "vmm/vm.h"
+
+/* All zero is "nothing yet". */
+struct run {
+	struct run_options opt;
+	uint64_t start_ns, load_ns;
+	struct target target;
+	struct file_map initrd;
+	struct kvm_host host;
+	struct quirks quirks;
+	struct buf cmdline, tuned;
+	struct sink *sink;	     /* what the pipeline tells; owns those behind it */
+	struct sink *ring;	     /* one of them, with --overwrite; else NULL */
+	struct run_control *control; /* NULL: none */
+	struct console console;
+	struct run_markers markers;
+	struct vm *vm;
+	struct pipeline *pipeline;
+	bool pipeline_done;
+	struct profile_info info;
+	struct pipeline_stats stats;
+	struct stack crash;
+	struct err note;
+	char hostname[256];
+	int signal_fd;
+};
+
+/* run_summary.c */
+
+/*
+ * The run so far, or after vm_join() and pipeline_finish() at its end. Also on the
+ * consumer's thread, with its own stats.
+ */
+void run_summary(struct run *r, const struct pipeline_stats *stats, struct summary *s);
+
+/* run_wait.c */
+
+/* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
+int run_take_signals(struct run *r, struct err *e);
+/* Until the guest ends, or time, or a signal does it. */
+void run_wait(struct run *r);
+
+#endif

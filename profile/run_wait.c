@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/run.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define CONSOLE_FLUSH_MS 50
+
+int run_take_signals(struct run *r, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+static void forward_input(struct run *r, struct pollfd *stdin_poll)
+{
+	uint8_t bytes[64];
+	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	if (n <= 0)
+		stdin_poll->fd = -1;
+	else
+		vm_console_input(r->vm, bytes, (size_t)n);
+}
+
+void run_wait(struct run *r)
+{
+	struct pollfd fds[4] = {
+		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
+		{ .fd = r->signal_fd, .events = POLLIN },
+		/* Only a person's keyboard: a script's stdin is not ours to eat. */
+		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
+		  .events = POLLIN },
+		{ .fd = r->markers.wake_fd, .events = POLLIN },
+	};
+
+	for (;;) {
+		uint64_t now = clock_mono_ns(),
+			 deadline = run_markers_look(&r->markers, r->vm, now);
+
+		if (now >= deadline)
+			return;
+		poll(fds, 4,
+		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
+			     ? (int)((deadline - now) / 1000000) + 1
+			     : CONSOLE_FLUSH_MS);
+		console_flush(&r->console);
+		if (fds[0].revents)
+			return;
+		if (fds[1].revents & POLLIN) {
+			vm_end(r->vm, VM_END_INTERRUPTED);
+			return;
+		}
+		if (fds[2].revents)
+			forward_input(r, &fds[2]);
+	}
+}

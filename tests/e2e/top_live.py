@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kvmprof top` as people use it, in a real terminal (tmux), and as scripts do (--stdio).
+
+The demo guest runs for as long as it is told, so that the view ends before it does. What the screen
+shows is compared with the guest's table of truth: the hottest function, its callers, shares, the bar
+of the vCPU. Then keys: sort, filter, freeze, callers, code, quit; and a run that is only watched.
+"""
+
+import os
+import re
+import subprocess
+import time
+
+import e2e
+from e2e import check
+
+e2e.need_kvm()
+e2e.need_tool("tmux")
+SOCKET = "kvmprof-top-%d" % os.getpid()
+GUEST = ["--append", "seconds=120"]
+
+
+def see(ok, what, shown):
+    """check() that shows what was there instead."""
+    text = "\n".join(shown) if isinstance(shown, list) else str(shown)
+    return check(ok, "%s:\n%s" % (what, text))
+
+
+def top(*args, want=0):
+    p = e2e.kvmprof("top", *args)
+    see(p.status == want, "exit status of top %s" % " ".join(args), p)
+    return p
+
+
+def tmux(*args):
+    return subprocess.run(["tmux", "-L", SOCKET, "-f", "/dev/null", *args], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def screen():
+    return tmux("capture-pane", "-p", "-t", "top").split("\n")
+
+
+def wait_for(what, pattern, seconds=60):
+    """The screen's lines, once one of them has the pattern."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        lines = screen()
+        if any(re.search(pattern, line) for line in lines):
+            return lines
+        time.sleep(0.1)
+    see(False, "%s: no line like %r" % (what, pattern), screen())
+    e2e.finish()
+
+
+ROW = re.compile(r" *(\d+\.\d+)% +(\d+\.\d+)%  (kernel|user|idle) +(\S+) +(\S+)")
+
+
+def rows(lines):
+    """{symbol: (children, self, mode)} in order."""
+    return {m.group(5): (float(m.group(1)), float(m.group(2)), m.group(3))
+            for m in map(ROW.match, lines) if m}
+
+
+def keys(*names):
+    tmux("send-keys", "-t", "top", *names)
+
+
+def in_a_terminal():
+    command = " ".join([e2e.KVMPROF, "top", "-d", "0.3", "--", "-o", "top.data", *GUEST])
+    tmux("new-session", "-d", "-s", "top", "-x", "120", "-y", "40",
+         command + "; echo status $?; exec cat")
+    lines = wait_for("the view", r"kernel +\S+ +demo_main")
+    see(any(re.match(r"vCPU 0  \[(?=.{50}\])k*u*\.*\] kernel", line) for line in lines), "a bar",
+        lines)
+    time.sleep(4)  # counts gather
+    table = rows(screen())
+    by_children = [v[0] for v in table.values()]
+    see(by_children == sorted(by_children, reverse=True), "sorted by children", table)
+    see(50 < table["demo_main"][0] < 95, "demo_main has most", table)
+    see(table["demo_main"][1] < 5, "and little of its own", table)
+
+    keys("s")
+    wait_for("sorted by self", r"Self\*")
+    keys("/")
+    wait_for("the filter is asked for", r"filter: _")
+    keys("irqoff", "Enter")
+    lines = wait_for("filtered", r"filter: irqoff$")
+    table = rows(lines)
+    see(set(table) == {"irqoff_leaf", "irqoff_outer"}, "what has irqoff in it", table)
+    see(table["irqoff_leaf"][2] == "kernel", "in the kernel", table)
+
+    keys("Home")
+    keys("Enter")
+    lines = wait_for("callers", r"<- irqoff_outer")
+    at = next(i for i, line in enumerate(lines) if "<- irqoff_outer" in line)
+    see("<- demo_main" in lines[at + 1], "the caller's caller", lines)
+    keys("Enter")
+
+    keys("a")
+    lines = wait_for("code", r"^irqoff_leaf, \d+ bytes")
+    see(any(re.search(r"\b(jmp|jne|jb|loop|sub|add|dec|cmp)", line) for line in lines),
+        "instructions", lines)
+    shares = [float(m.group(1)) for m in (re.match(r" *(\d+\.\d+) :", s) for s in lines) if m]
+    see(max(shares) > 5 and sum(shares) < 101, "with shares", lines)
+    keys("q")
+    keys("f")
+    frozen = wait_for("frozen", r"\[frozen\]")
+    time.sleep(1)
+    check(screen() == frozen, "a frozen screen stays")
+    keys("f")
+    keys("c")
+    wait_for("not collecting", r"\[not collecting\]")
+    keys("c")
+    tmux("resize-window", "-t", "top", "-x", "60", "-y", "12")
+    wait_for("a small terminal", r"^kvmprof top: .{1,48}$")
+    tmux("resize-window", "-t", "top", "-x", "120", "-y", "40")
+    keys("h")
+    wait_for("help", r"Usage: kvmprof top")
+    keys("q")
+    keys("q")
+    lines = wait_for("the end", r"^status ")
+    see("status 0" in lines, "a good end", lines)
+    see(any("wrote top.data" in line for line in lines), "the run's summary", lines)
+    tmux("kill-session", "-t", "top")
+    check("demo_main" in e2e.kvmprof("report", "-i", "top.data").out, "the profile is whole")
+
+
+def as_text():
+    p = top("--stdio", "-d", "0.5", "-n", "3", "--sort", "self", "--",
+                    "-o", "text.data", *GUEST)
+    lists = [t for t in p.out.split("\n\n") if "Self*" in t]
+    see(len(lists) == 3, "three lists", p.out)
+    table = rows(lists[2].split("\n"))
+    see("irqoff_leaf" in table, "functions", table)
+    selfs = [v[1] for v in table.values()]
+    see(selfs == sorted(selfs, reverse=True), "by self", table)
+    see(99 < sum(selfs) <= 101, "which is everything", table)
+    p = top("--stdio", "-n", "2", "-d", "0.2", "--no-idle", "--filter", "irqoff",
+                    "--", "-o", "text.data", *GUEST)
+    see(set(rows(p.out.split("\n"))) <= {"irqoff_leaf", "irqoff_outer"}, "filter", p.out)
+
+
+def another_run():
+    run = subprocess.Popen([e2e.KVMPROF, "run", "-q", "-o", "watched.data", "--control",
+                            os.path.abspath("ctl"), *GUEST], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(500):
+            if os.path.exists("ctl"):
+                break
+            time.sleep(0.02)
+        p = top("--control", "ctl", "-n", "2", "-d", "0.3")
+        see("irqoff_leaf" in p.out, "a watched run", p.out)
+        check(run.poll() is None, "it goes on")
+    finally:
+        run.terminate()
+        run.wait()
+    p = top("--control", "ctl", want=1)
+    see("ctl: cannot connect" in p.err and p.err.count("\n") == 1, "nobody there", p.err)
+
+
+def wrong_usage():
+    for args, words in ((["-d", "0"], "seconds"), (["--sort", "x"], "children or self"),
+                        (["--control", "x", "y"], "unexpected"), (["--bad"], "unknown option"),
+                        (["-n", "0"], "updates")):
+        p = top(*args, want=2)
+        see(words in p.err and p.err.count("\n") == 1, "usage", p.err)
+    p = top("--stdio", "nowhere.img", want=1)
+    see("nowhere.img" in p.err, "the run's own words", p.err)
+    p = top("--stdio", "--", "--bad", want=2)
+    see("unknown option '--bad'" in p.err, "the run's own words", p.err)
+
+
+try:
+    wrong_usage()
+    as_text()
+    another_run()
+    in_a_terminal()
+finally:
+    subprocess.run(["tmux", "-L", SOCKET, "kill-server"], capture_output=True, check=False)
+e2e.finish()
