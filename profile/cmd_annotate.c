@@ -12,6 +12,7 @@
 #include "profile/cmd_common.h"
 #include "profile/cmd_debuginfo.h"
 #include "profile/perfdata_format.h"
+#include "profile/slices.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #define MAX_LISTED 20u
 
 struct options {
+	const char *phase; /* NULL: all */
 	const char *input, *output, *buildid_dir;
 	struct annotate_query query;
 	bool intel, json, full_path, no_demangle, no_source;
@@ -51,6 +53,8 @@ static void usage(FILE *f)
 	      "  -i, --input FILE       the profile (default: perf.data)\n"
 	      "  -o, --output FILE      write there instead of to standard output\n"
 	      "  -d, --dso NAME         only functions of this module, program or library\n"
+	      "      --phase NAME       samples of this phase of a boot, or from this marker to\n"
+	      "                         the next: see `kvmprof report --phase'\n"
 	      "      --att, --intel     syntax (default: --att); -M att and -M intel are the same\n"
 	      "      --json             one JSON object\n"
 	      "      --no-source        without source lines\n"
@@ -312,6 +316,8 @@ static int annotate(const struct options *o, struct err *e)
 	display_names_init(&c.display, !o->no_demangle, false);
 	c.find.display = &c.display;
 	ret = perfdata_open(&c.find.p, o->input, e);
+	if (!ret && o->phase)
+		ret = slices_set_window(c.find.p, o->input, o->buildid_dir, o->phase, e);
 	ret = ret ? ret : names_create(&c.find.n, c.find.p, o->buildid_dir, e);
 	ret = ret ? ret : srcline_create(&kernel, &o->places, e);
 	if (!ret) {
@@ -337,6 +343,7 @@ int cmd_annotate(int argc, char **argv)
 		OPT_BUILDID_DIR = 256,
 		OPT_FULL,
 		OPT_NO_DEMANGLE,
+		OPT_PHASE,
 		OPT_NO_SOURCE,
 		OPT_INTEL,
 		OPT_ATT,
@@ -355,6 +362,7 @@ int cmd_annotate(int argc, char **argv)
 		{ "stdio", no_argument, NULL, OPT_STDIO },
 		{ "no-source", no_argument, NULL, OPT_NO_SOURCE },
 		{ "full-source-path", no_argument, NULL, OPT_FULL },
+		{ "phase", required_argument, NULL, OPT_PHASE },
 		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
 		CMD_DEBUGINFO_OPTIONS,
@@ -391,6 +399,9 @@ int cmd_annotate(int argc, char **argv)
 			o.json = true;
 			break;
 		case OPT_STDIO:
+			break;
+		case OPT_PHASE:
+			o.phase = optarg;
 			break;
 		case OPT_NO_SOURCE:
 			o.no_source = true;

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/export.h"
+#include "profile/slices.h"
 #include "profile/stackset.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 
 struct options {
 	struct stackset_options load;
+	const char *phase; /* NULL: all */
 	struct export_options how;
 	const struct export_format *format;
 	const char *output; /* NULL: not said */
@@ -58,6 +60,8 @@ static void usage(FILE *f)
 	      "Which samples:\n"
 	      "      --comm NAME  --pid PID  --cpu CPU\n"
 	      "      --time FROM,TO     seconds since the first sample; either may be empty\n"
+	      "      --phase NAME       of this phase of a boot, or from this marker to the\n"
+	      "                         next: see `kvmprof report --phase'\n"
 	      "      --kernel-only      only kernel frames, and samples that have some\n"
 	      "  -h, --help             this text\n"
 	      "\n"
@@ -123,6 +127,7 @@ enum {
 	OPT_PID,
 	OPT_CPU,
 	OPT_TIME,
+	OPT_PHASE,
 	OPT_KERNEL_ONLY,
 };
 
@@ -163,6 +168,9 @@ static bool take_option(struct options *o, int c, const char *value)
 		return take_number(value, &o->load.cpu);
 	case OPT_TIME:
 		return take_time(value, &o->load);
+	case OPT_PHASE:
+		o->phase = value;
+		return true;
 	case OPT_KERNEL_ONLY:
 		return o->load.kernel_only = true;
 	}
@@ -232,8 +240,10 @@ static int export(const struct options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct stackset *s = NULL;
-	int ret = stackset_load(&s, &o->load, e);
+	struct stackset_options load = o->load;
+	int ret = o->phase ? slices_set_options(&load, o->phase, e) : 0;
 
+	ret = ret ? ret : stackset_load(&s, &load, e);
 	if (ret)
 		return ret;
 	if (s->partial)
@@ -283,6 +293,7 @@ int cmd_export(int argc, char **argv)
 		{ "pid", required_argument, NULL, OPT_PID },
 		{ "cpu", required_argument, NULL, OPT_CPU },
 		{ "time", required_argument, NULL, OPT_TIME },
+		{ "phase", required_argument, NULL, OPT_PHASE },
 		{ "kernel-only", no_argument, NULL, OPT_KERNEL_ONLY },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },

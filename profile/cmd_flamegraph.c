@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/flamechart.h"
+#include "profile/slices.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ struct options {
 	struct stackset_options load;
 	struct frametree_options tree;
 	struct flame_picture picture; /* title, width... */
-	const char *output, *base;
+	const char *output, *base, *phase;
 	bool chart;
 	enum flamechart_lanes lanes;
 };
@@ -53,6 +54,8 @@ static void usage(FILE *f)
 	      "      --cpu N            on this vCPU\n"
 	      "      --time A,B         from A to B, seconds since the first sample; A, and\n"
 	      "                         ,B do, too\n"
+	      "      --phase NAME       of this phase of a boot, or from this marker to the\n"
+	      "                         next: see `kvmprof report --phase'\n"
 	      "      --kernel-only      kernel frames only, of samples that have some\n"
 	      "      --no-demangle      names of C++ and Rust functions as they are\n"
 	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
@@ -189,7 +192,7 @@ static int load(struct stackset **out, const struct stackset_options *opt, const
 	if (!ret && !(*out)->samples)
 		ret = err_set(e, ENODATA, "%s: %s", name,
 			      is_filtered(opt) ? "no samples are left: see --comm, --pid, --cpu, "
-						 "--time and --kernel-only"
+						 "--time, --phase and --kernel-only"
 					       : "there are no samples in it");
 	return ret;
 }
@@ -205,12 +208,15 @@ static int flamegraph(struct options *o, struct err *e)
 
 	buf_init(&out);
 	o->load.keep_samples = o->chart;
-	ret = load(&s, &o->load, input, e);
+	ret = o->phase ? slices_set_options(&o->load, o->phase, e) : 0;
+	ret = ret ? ret : load(&s, &o->load, input, e);
 	if (!ret && o->base) {
 		struct stackset_options with = o->load;
 
 		with.input = o->base;
-		ret = load(&base, &with, o->base, e);
+		if (o->phase)
+			ret = slices_set_options(&with, o->phase, e);
+		ret = ret ? ret : load(&base, &with, o->base, e);
 	}
 	if (!ret) {
 		caption(&c, o, s);
@@ -310,6 +316,7 @@ enum {
 	OPT_PID,
 	OPT_CPU,
 	OPT_TIME,
+	OPT_PHASE,
 	OPT_KERNEL_ONLY,
 	OPT_NO_DEMANGLE,
 	OPT_BUILDID_DIR,
@@ -376,6 +383,9 @@ static bool take_option(struct options *o, int c, const char *arg)
 	case OPT_TITLE:
 		o->picture.title = arg;
 		return true;
+	case OPT_PHASE:
+		o->phase = arg;
+		return true;
 	case OPT_COMM:
 		o->load.comm = arg;
 		return true;
@@ -412,6 +422,7 @@ int cmd_flamegraph(int argc, char **argv)
 		{ "pid", required_argument, NULL, OPT_PID },
 		{ "cpu", required_argument, NULL, OPT_CPU },
 		{ "time", required_argument, NULL, OPT_TIME },
+		{ "phase", required_argument, NULL, OPT_PHASE },
 		{ "kernel-only", no_argument, NULL, OPT_KERNEL_ONLY },
 		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
@@ -446,6 +457,10 @@ int cmd_flamegraph(int argc, char **argv)
 	}
 	if (optind < argc) {
 		fprintf(stderr, "kvmprof flamegraph: unexpected argument '%s'\n", argv[optind]);
+		return 2;
+	}
+	if (o.phase && (o.load.from_s > 0 || o.load.to_s > 0)) {
+		fprintf(stderr, "kvmprof flamegraph: --phase and --time both say when: drop one\n");
 		return 2;
 	}
 	if (o.chart && (o.base || o.tree.reverse)) {

@@ -83,9 +83,11 @@ static const struct topic {
 	  "                      --no-buildid-cache)\n"
 	  "run --single-file writes one file instead, and names to the build-id cache only.\n" },
 	{ "status", "exit status",
-	  "0  fine. A run may end by itself, by --duration, or by Ctrl-C\n"
+	  "0  fine. A run may end by itself, by --duration, --samples, a stop marker\n"
+	  "   (--stop-on, --stop-at), or by Ctrl-C\n"
 	  "1  failed: one line on standard error says what, where, and what to do; or the guest\n"
-	  "   crashed, and its samples are kept. check: kvmprof run does not work here\n"
+	  "   crashed, and its samples are kept; or a start marker never came. check: kvmprof run "
+	  "does not work here\n"
 	  "2  wrong usage\n"
 	  "gate: 0 pass, 1 it got slower, 2 wrong usage or input, 3 inconclusive\n" },
 	{ "gates", "what a verdict on several runs means, and what it takes",

@@ -7,6 +7,7 @@
 #include "profile/cmd.h"
 #include "profile/cmd_debuginfo.h"
 #include "profile/pager.h"
+#include "profile/slices.h"
 
 #include <errno.h>
 #include <math.h>
@@ -151,6 +152,8 @@ static int report(struct report_options *opt, struct err *e)
 
 	display_names_init(&display, !opt->no_demangle, false);
 	ret = ret ? ret : check_keys(opt, p, e);
+	if (!ret && opt->phase)
+		ret = slices_set_window(p, opt->input, opt->buildid_dir, opt->phase, e);
 	ret = ret ? ret : names_create(&n, p, opt->buildid_dir, e);
 	ret = ret ? ret : open_lines(&lines, opt, p, e);
 	if (!ret) {
@@ -187,7 +190,7 @@ int cmd_report(int argc, char **argv)
 		opt.color = opt.when_color == REPORT_COLOR_ALWAYS ||
 			    (opt.when_color == REPORT_COLOR_AUTO && pager_wants_color());
 		status = 0;
-		if (report(&opt, &e)) {
+		if (opt.phases ? report_phases(&opt, &e) : report(&opt, &e)) {
 			fprintf(stderr, "kvmprof: %s\n", e.text);
 			status = 1;
 		}

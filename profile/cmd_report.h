@@ -8,6 +8,7 @@
  *   cmd_report_tree     callers and callees below a row
  *   cmd_report_images   the tables by image
  *   cmd_report_data     JSON and CSV
+ *   cmd_report_phases   the table of slices
  */
 #ifndef KVMPROF_PROFILE_CMD_REPORT_H
 #define KVMPROF_PROFILE_CMD_REPORT_H
@@ -38,6 +39,8 @@ struct report_options {
 	enum report_color when_color;
 	double row_limit, graph_limit; /* percent */
 	struct report_time from, to;
+	bool phases;	   /* the table of slices */
+	const char *phase; /* only this one; NULL: all */
 	struct debuginfo_places places;
 	struct agg_config config;
 	regex_t symbol, parent; /* config points at them when given */
@@ -74,6 +77,11 @@ void report_put_percent(const struct report *r, int width, double percent);
 const char *report_cell(const struct report *r, const struct agg_key *key,
 			const struct agg_row *row, bool whole, char *buf, size_t size);
 #define REPORT_CELL_SIZE 64
+
+/* -- cmd_report_phases ------------------------------------------------------------------ */
+
+/* The table of slices, in place of all others. */
+int report_phases(const struct report_options *opt, struct err *e);
 
 /* -- the others ------------------------------------------------------------------------ */
 

@@ -52,6 +52,8 @@ static void usage(FILE *f)
 		"What to count:\n"
 		"      --time FROM,TO     seconds since the first sample, or 10%%,20%% of all the\n"
 		"                         time; either may be left out\n"
+		"      --phase[=NAME]     samples of this phase of a boot, or from this marker to\n"
+		"                         the next; without a name a table of all of them\n"
 		"      --comm NAME,...    samples of these tasks only\n"
 		"      --pid LIST         of these processes: 1,100-199\n"
 		"      --tid LIST         of these threads\n"
@@ -311,6 +313,7 @@ enum {
 	OPT_PERCENT_LIMIT,
 	OPT_MAX_STACK,
 	OPT_TIME,
+	OPT_PHASE,
 	OPT_SYMBOL,
 	OPT_KERNEL_ONLY,
 	OPT_BUILDID_DIR,
@@ -335,6 +338,7 @@ static const struct option long_options[] = {
 	{ "call-graph", required_argument, NULL, 'g' },
 	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
 	{ "time", required_argument, NULL, OPT_TIME },
+	{ "phase", optional_argument, NULL, OPT_PHASE },
 	{ "comm", required_argument, NULL, OPT_COMM },
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "tid", required_argument, NULL, OPT_TID },
@@ -361,6 +365,10 @@ static bool take_filter(struct report_options *opt, int c, char *arg)
 	switch (c) {
 	case OPT_TIME:
 		return parse_time(opt, arg);
+	case OPT_PHASE:
+		opt->phases = !arg;
+		opt->phase = arg;
+		return true;
 	case OPT_COMM:
 		return parse_texts(&cfg->comm, "--comm", arg);
 	case OPT_PID:
@@ -439,6 +447,7 @@ static bool take(struct report_options *opt, int c, char *arg)
 		cmd_debuginfo_option(&opt->places, c, arg);
 		return true;
 	case OPT_TIME:
+	case OPT_PHASE:
 	case OPT_COMM:
 	case OPT_PID:
 	case OPT_TID:
@@ -496,11 +505,18 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 		}
 		if (c == ':' || c == '?')
 			return cmd_wrong_option(argv, c);
+		/* Its name may stand alone, too: nothing else does in a report. */
+		if (c == OPT_PHASE && !optarg && optind < argc && *argv[optind] != '-')
+			optarg = argv[optind++];
 		sorted |= c == 's';
 		ok = take(opt, c, optarg);
 	}
 	if (ok && optind < argc)
 		ok = wrong("unexpected argument '%s'\n", argv[optind]);
+	if (ok && opt->phase && (opt->from.given || opt->to.given))
+		ok = wrong("--phase and --time both say when: drop one\n");
+	if (ok && opt->phases && opt->format == REPORT_CSV)
+		ok = wrong("the table of phases is text or --json\n");
 	return ok && settle_images(opt, sorted) ? -1 : 2;
 }
 

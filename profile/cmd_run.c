@@ -15,7 +15,6 @@
 #include "profile/tune.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,8 @@
 #define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
+/* Exits come in bursts: a line on the console is one for each character. */
+#define RING_SIZE_EXITS (32u << 20)
 
 static int open_inputs(struct run *r, struct err *e)
 {
@@ -84,6 +85,19 @@ static int open_host(struct run *r, struct err *e)
 	return 0;
 }
 
+static int prepare_events(struct run *r, struct err *e)
+{
+	struct events *ev = &r->opt.events;
+	struct events_rate rate = run_rate(&r->opt);
+	int ret = events_prepare(ev, &rate, &r->host, e);
+
+	for (unsigned int i = 0; !ret && i < ev->n; i++)
+		if (*ev->at[i].why)
+			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
+				ev->at[i].why);
+	return ret;
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -105,10 +119,6 @@ static int make_vm(struct run *r, struct err *e)
 		.mem_size = o->mem_size,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
-		.event = { { .kind = VM_EVENT_WALL,
-			     .period = (uint64_t)llround(1e9 / o->freq_hz),
-			     .jitter = o->jitter } },
-		.nevents = 1,
 		.plan = target_capture_plan(&r->target, o->stack_size),
 		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
 		.console = console_put,
@@ -116,6 +126,10 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
+	cfg.nevents = events_for_vm(&o->events, cfg.event);
+	for (unsigned int i = 0; i < cfg.nevents; i++)
+		if (cfg.event[i].kind == VM_EVENT_EXIT)
+			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
@@ -137,14 +151,13 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
-		.event = { PROFILE_EVENT_WALL(r->opt.freq_hz) },
-		.nevents = 1,
 		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
 		.argv = argv,
 	};
+	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
@@ -247,6 +260,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 		ret = run_control_open(&r->control, r->opt.control, e);
 	ret = ret ? ret : open_inputs(r, e);
 	ret = ret ? ret : open_host(r, e);
+	ret = ret ? ret : prepare_events(r, e);
 	ret = ret ? ret : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);

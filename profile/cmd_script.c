@@ -9,6 +9,7 @@
 #include "profile/display_name.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
+#include "profile/slices.h"
 #include "profile/tasks.h"
 
 #include <errno.h>
@@ -39,6 +40,8 @@ static void usage(FILE *f)
 	      "\n"
 	      "  -i, --input FILE       the profile (default: perf.data)\n"
 	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
+	      "      --phase NAME       samples of this phase of a boot, or from this marker to\n"
+	      "                         the next: see `kvmprof report --phase'\n"
 	      "      --no-demangle      names of C++ and Rust functions as they are\n"
 	      "      --srcline          below each kernel frame its source line, and above it the\n"
 	      "                         functions inlined there, as `perf script -F +srcline` "
@@ -194,7 +197,7 @@ static int print_samples(struct script *s, struct err *e)
 }
 
 struct options {
-	const char *input, *buildid_dir;
+	const char *input, *buildid_dir, *phase;
 	bool srcline, full_path, no_demangle;
 	struct debuginfo_places places;
 };
@@ -223,6 +226,8 @@ static int script(const struct options *o, struct err *e)
 	display_names_init(&s->display, !o->no_demangle, false);
 	s->tasks = tasks_create();
 	ret = s->tasks ? perfdata_open(&s->p, o->input, e) : err_set(e, ENOMEM, "out of memory");
+	if (!ret && o->phase)
+		ret = slices_set_window(s->p, o->input, o->buildid_dir, o->phase, e);
 	if (!ret)
 		ret = names_create(&s->n, s->p, o->buildid_dir, e);
 	if (!ret)
@@ -256,13 +261,14 @@ static bool take_fields(struct options *o, char *list)
 
 int cmd_script(int argc, char **argv)
 {
-	enum { OPT_BUILDID_DIR = 256, OPT_SRCLINE, OPT_FULL, OPT_NO_DEMANGLE };
+	enum { OPT_BUILDID_DIR = 256, OPT_SRCLINE, OPT_FULL, OPT_NO_DEMANGLE, OPT_PHASE };
 	static const struct option long_options[] = {
 		{ "input", required_argument, NULL, 'i' },
 		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
 		{ "srcline", no_argument, NULL, OPT_SRCLINE },
 		{ "full-source-path", no_argument, NULL, OPT_FULL },
 		{ "fields", required_argument, NULL, 'F' },
+		{ "phase", required_argument, NULL, OPT_PHASE },
 		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
 		CMD_DEBUGINFO_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },
@@ -297,6 +303,9 @@ int cmd_script(int argc, char **argv)
 			fputs("kvmprof script: -F takes +srcline and +srcline,+inline only\n",
 			      stderr);
 			return 2;
+		case OPT_PHASE:
+			o.phase = optarg;
+			break;
 		case OPT_DEBUGINFO:
 		case OPT_BUILD_ID_MAP:
 			cmd_debuginfo_option(&o.places, c, optarg);

@@ -34,7 +34,8 @@ static bool escape(struct console_lines *l, uint8_t byte)
 			l->escape = TEXT;
 		return true;
 	case STRING_ESCAPE:
-		l->escape = byte == '\\' ? TEXT : STRING;
+		if (byte != 0x1b)
+			l->escape = byte == '\\' ? TEXT : STRING;
 		return true;
 	case STRING:
 		if (byte == 0x07)

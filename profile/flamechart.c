@@ -382,6 +382,25 @@ static void add_bands(struct chart *c, const struct phases *phases)
 	}
 }
 
+/* Without phases their place is free for the markers' slices. */
+static void add_marker_bands(struct chart *c)
+{
+	const struct stackset *s = c->s;
+	struct flame_picture *p = c->p;
+
+	for (size_t i = 0; i < s->nmarkers && p->nbands < FLAME_MAX_BANDS; i++) {
+		uint64_t end = i + 1 < s->nmarkers ? s->marker[i + 1].time_ns : UINT64_MAX;
+		uint64_t from =
+			s->marker[i].time_ns > c->origin ? s->marker[i].time_ns - c->origin : 0;
+		uint64_t to = end > c->origin ? end - c->origin : 0;
+
+		to = to > p->total ? p->total : to;
+		if (from < to)
+			p->band[p->nbands++] = (struct flame_band){ from, to, s->marker[i].name,
+								    (uint8_t)(i % PHASES) };
+	}
+}
+
 static void write_note(struct chart *c)
 {
 	struct flame_picture *p = c->p;
@@ -473,6 +492,8 @@ int flamechart_build(struct flame_picture *p, const struct stackset *s, enum fla
 	kind_shares(&c);
 	write_note(&c);
 	add_bands(&c, phases);
+	if (!p->nbands)
+		add_marker_bands(&c);
 	free(c.lane);
 	free(c.order);
 	free(c.part);

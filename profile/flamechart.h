@@ -24,7 +24,8 @@
 
 enum flamechart_lanes { FLAMECHART_BY_CPU, FLAMECHART_BY_THREAD };
 
-/* Lanes beyond FLAME_MAX_LANES are those with least time; the note tells. phases may be NULL. */
+/* Lanes beyond FLAME_MAX_LANES are those with least time; the note tells. phases may be NULL; without a boot's
+ * the bands above the lanes are the slices of markers. */
 int flamechart_build(struct flame_picture *p, const struct stackset *s, enum flamechart_lanes by,
 		     const struct phases *phases, struct err *e);
 

@@ -35,6 +35,7 @@ static const struct command {
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
 	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },
+	{ "list", cmd_list, "the events that this host offers, for run --event" },
 	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
 };
 

@@ -180,12 +180,15 @@ static int add_layout(struct perfdata *p, const char *name, struct cursor attr, 
 	struct perfdata_private *v = p->priv;
 	struct perfdata_layout *l;
 	struct cursor c = attr;
-	uint64_t period, flags;
+	uint64_t period, flags, config;
+	uint32_t type;
 
 	if (v->nlayouts == PERFDATA_MAX_ATTRS)
 		return err_set(e, E2BIG, "%s: more than %u events", name, PERFDATA_MAX_ATTRS);
 	l = &v->layout[v->nlayouts];
-	cursor_skip(&c, 16);
+	type = cursor_u32(&c);
+	cursor_skip(&c, 4);
+	config = cursor_u64(&c);
 	period = cursor_u64(&c);
 	*l = (struct perfdata_layout){
 		.branch_type = u64_at(&attr, PERFDATA_ATTR_BRANCH_TYPE),
@@ -198,6 +201,8 @@ static int add_layout(struct perfdata *p, const char *name, struct cursor attr, 
 	if (c.bad)
 		return err_set(e, EINVAL, "%s: cut inside the attributes", name);
 	l->period = flags & PERFDATA_ATTR_FREQ || !period ? 1 : period;
+	l->marker = type == PERFDATA_TYPE_SOFTWARE && config == PERFDATA_COUNT_SW_BPF_OUTPUT &&
+		    l->sample_type & PERFDATA_SAMPLE_RAW;
 	l->sample_id_all = flags & PERFDATA_ATTR_SAMPLE_ID_ALL;
 	p->nevents = v->nlayouts + 1;
 	return add_ids(v, name, v->nlayouts++, ids, e);

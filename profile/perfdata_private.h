@@ -20,6 +20,7 @@ struct perfdata_layout {
 	uint64_t sample_type, read_format, period;
 	uint64_t branch_type, regs_user, regs_intr;
 	bool sample_id_all;
+	bool marker; /* the event of our markers */
 };
 
 struct perfdata_id {
@@ -49,8 +50,9 @@ struct perfdata_private {
 	uint64_t last_id;
 	uint32_t last_event;
 
-	bool has_idle;	 /* as in struct perfdata */
-	uint32_t chosen; /* event */
+	bool has_idle;		 /* as in struct perfdata */
+	uint32_t chosen;	 /* event */
+	uint64_t from_ns, to_ns; /* of samples; to_ns 0: all */
 	struct perfdata_build_id_entry *build_ids;
 	size_t build_ids_cap;
 	uint64_t pos;		      /* next record, unsorted walk */

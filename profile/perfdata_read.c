@@ -54,8 +54,13 @@ static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
 
 	release_before(v, off);
 	*end = off + c.len + perfdata_record_extra(v, c);
-	return perfdata_parse(v, &c, r, &event) == PERFDATA_PARSED &&
-	       (r->kind != PERFDATA_SAMPLE || event == v->chosen);
+	if (perfdata_parse(v, &c, r, &event) != PERFDATA_PARSED)
+		return false;
+	if (r->kind == PERFDATA_MARKER && event == v->chosen)
+		r->kind = PERFDATA_SAMPLE;
+	return r->kind != PERFDATA_SAMPLE ||
+	       (event == v->chosen &&
+		(!v->to_ns || (r->time_ns >= v->from_ns && r->time_ns < v->to_ns)));
 }
 
 bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
@@ -63,9 +68,12 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 	struct perfdata_private *v = p->priv;
 	uint64_t end;
 
-	if (v->order)
-		return v->order_pos < v->norder &&
-		       read_at(v, v->order[v->order_pos++].off, &end, r);
+	while (v->order) {
+		if (v->order_pos == v->norder)
+			return false;
+		if (read_at(v, v->order[v->order_pos++].off, &end, r))
+			return true;
+	}
 	/* open has checked every record up to data_end. */
 	while (v->pos < v->data_end) {
 		bool got = read_at(v, v->pos, &end, r);
@@ -75,6 +83,12 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
 			return true;
 	}
 	return false;
+}
+
+void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns)
+{
+	p->priv->from_ns = from_ns;
+	p->priv->to_ns = to_ns;
 }
 
 void perfdata_rewind(struct perfdata *p)
@@ -170,9 +184,10 @@ static void count_record(struct perfdata *p, struct scan *s, const struct perfda
 	s->last = r->time_ns;
 	if (r->kind == PERFDATA_LOST) {
 		p->nlost += r->lost;
-	} else if (r->kind == PERFDATA_SAMPLE) {
+	} else if (r->kind == PERFDATA_SAMPLE || r->kind == PERFDATA_MARKER) {
 		p->events[event].samples++;
-		p->has_idle |= p->ours && (misc & PERFDATA_MISC_EXACT_IP);
+		p->has_idle |=
+			p->ours && r->kind == PERFDATA_SAMPLE && (misc & PERFDATA_MISC_EXACT_IP);
 		if (!s->first_ns[event] || r->time_ns < s->first_ns[event])
 			s->first_ns[event] = r->time_ns;
 		if (r->time_ns > s->last_ns[event])
@@ -268,7 +283,8 @@ static int choose_event(struct perfdata *p, const char *name, const char *event,
 		while (i < p->nevents && strcmp(p->events[i].name, event) != 0)
 			i++;
 	else
-		while (i < p->nevents && !p->events[i].samples)
+		/* Markers only for those who ask for them. */
+		while (i < p->nevents && (!p->events[i].samples || v->layout[i].marker))
 			i++;
 	if (i == p->nevents && event)
 		return no_such_event(p, name, event, e);

@@ -35,6 +35,7 @@ enum perfdata_kind {
 	PERFDATA_LOST, /* LOST or LOST_SAMPLES */
 	PERFDATA_FORK,
 	PERFDATA_EXIT,
+	PERFDATA_MARKER, /* of ours: see markers.h; as a sample when its event was asked for */
 };
 
 struct perfdata_record {
@@ -44,6 +45,8 @@ struct perfdata_record {
 	bool idle;   /* sample: the vCPU was halted; see perfdata.has_idle */
 	uint32_t pid, tid, cpu;
 	uint64_t time_ns; /* 0 when the file has no times */
+	const char *marker_name;
+	uint8_t marker_kind; /* enum marker_kind */
 	union {
 		struct {
 			uint64_t ip, period;
@@ -124,6 +127,11 @@ void perfdata_close(struct perfdata *p);
  * without a time first). False at the end. Records of other kinds are skipped.
  */
 bool perfdata_next(struct perfdata *p, struct perfdata_record *r);
+/*
+ * Samples before from_ns, and at or after to_ns, are left out from now on; not of the
+ * counts in struct perfdata.
+ */
+void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns);
 /* Start again. */
 void perfdata_rewind(struct perfdata *p);
 

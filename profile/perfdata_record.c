@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/perfdata_private.h"
 
+#include "profile/markers.h"
 #include "profile/perfdata_format.h"
 
 /* -- samples ----------------------------------------------------------------------- */
@@ -77,6 +78,22 @@ static void parse_tail(const struct perfdata_layout *l, struct cursor *c, struct
 		r->sample.code_page = cursor_u64(c);
 }
 
+/* "KIND: NAME", terminated; what is no marker of ours stays a sample. */
+static void parse_marker(struct cursor c, struct perfdata_record *r)
+{
+	uint32_t size = cursor_u32(&c);
+	struct cursor text = cursor_window(&c, c.pos, size);
+	const char *s = text.bad ? NULL : cursor_str_at(&text, 0);
+	const char *colon = s ? strstr(s, ": ") : NULL;
+	enum marker_kind kind;
+
+	if (!colon || !marker_kind_parse(s, (size_t)(colon - s), &kind))
+		return;
+	r->kind = PERFDATA_MARKER;
+	r->marker_kind = (uint8_t)kind;
+	r->marker_name = colon + 2;
+}
+
 static bool parse_sample(const struct perfdata_layout *l, struct cursor *c,
 			 struct perfdata_record *r)
 {
@@ -116,6 +133,8 @@ static bool parse_sample(const struct perfdata_layout *l, struct cursor *c,
 		r->sample.nr = (uint32_t)nr;
 		r->sample.chain = cursor_bytes(c, nr * 8);
 	}
+	if (l->marker && !c->bad)
+		parse_marker(*c, r);
 	if (type & (PERFDATA_SAMPLE_DATA_PAGE_SIZE | PERFDATA_SAMPLE_CODE_PAGE_SIZE))
 		parse_tail(l, c, r);
 	return !c->bad;

@@ -554,8 +554,8 @@ int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker
 		return fail(w, -w->failed, e);
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
 			  s.stack->n > s.stack->n_kernel && !s.stack->n_kernel
-				  ? PERFDATA_MISC_USER
-				  : PERFDATA_MISC_KERNEL,
+				  ? PERFDATA_MISC_USER | PERFDATA_MISC_EXACT_IP
+				  : PERFDATA_MISC_KERNEL | PERFDATA_MISC_EXACT_IP,
 			  PERFDATA_RECORD_HEADER + fields + 4 + raw);
 	buf_add(&w->held, v, fields);
 	buf_u32(&w->held, (uint32_t)raw);

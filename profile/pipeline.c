@@ -80,6 +80,7 @@ static void count_sample(struct pipeline *p, const struct sample *s)
 
 	st->samples++;
 	st->event_samples[s->event]++;
+	st->event_weight[s->event] += s->weight;
 	if (s->event == 0) {
 		st->weight += s->weight;
 		st->mode_weight[s->mode & 3] += s->weight;

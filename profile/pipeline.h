@@ -28,8 +28,9 @@ struct pipeline_broken {
 struct pipeline_stats {
 	uint64_t samples; /* written */
 	uint64_t event_samples[VM_MAX_EVENTS];
-	uint64_t weight;	       /* of the first event's, in its unit */
-	uint64_t mode_weight[4];       /* the same by enum sample_mode */
+	uint64_t event_weight[VM_MAX_EVENTS]; /* each in its event's unit */
+	uint64_t weight;		      /* of the first event's, in its unit */
+	uint64_t mode_weight[4];	      /* the same by enum sample_mode */
 	uint64_t end[STACK_END_COUNT]; /* by why the stack ended, idle and user samples included */
 	uint64_t kernel_end
 		[STACK_END_COUNT]; /* the same of those taken in the kernel, idle included */

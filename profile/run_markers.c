@@ -131,6 +131,11 @@ static int find_place(const struct target *t, const char *text, uint64_t *addr, 
 	return 0;
 }
 
+static bool is_program(const struct target *t, uint64_t addr)
+{
+	return t->image.is_linux ? !(addr >> 63) : addr >= t->user_start && addr < t->user_end;
+}
+
 static int add_breakpoint(struct run_markers *m, const struct target *t, struct vm_config *cfg,
 			  const char *text, enum marker_kind kind, enum vm_breakpoint_action action,
 			  struct err *e)
@@ -148,7 +153,7 @@ static int add_breakpoint(struct run_markers *m, const struct target *t, struct 
 	if (ret)
 		return ret;
 	/* Measured on such hosts: the debug registers are not loaded for a program. */
-	if (cfg->quirks->interpreted && !(b.addr >> 63))
+	if (cfg->quirks->interpreted && is_program(t, b.addr))
 		return err_set(e, ENOTSUP,
 			       "'%s' is in a program, and this host's KVM stops only kernels at "
 			       "breakpoints",

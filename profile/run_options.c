@@ -42,7 +42,12 @@ static const char usage[] =
 	"      --mark-at PLACE     note each time that it is reached, with the stack\n"
 	"\n"
 	"Sampling:\n"
+	"  -e, --event LIST        what is counted, such as cpu,cycles:u,exit:io (default wall);\n"
+	"                          `kvmprof list` has the events of this host\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
+	"  -c, --count N           a sample at each N of the counter or exits, not by --freq\n"
+	"      --strict-event      an event that this host refuses is an error; without it\n"
+	"                          another one may stand in, and a line says so\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
@@ -137,6 +142,7 @@ enum {
 	OPT_MARK,
 	OPT_MARK_AT,
 	OPT_NO_JITTER,
+	OPT_STRICT_EVENT,
 	OPT_STACK,
 	OPT_MAX_STACK,
 	OPT_RING_SIZE,
@@ -168,7 +174,10 @@ static const struct option longopts[] = {
 	{ "stop-at", required_argument, NULL, OPT_STOP_AT },
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "mark-at", required_argument, NULL, OPT_MARK_AT },
+	{ "event", required_argument, NULL, 'e' },
 	{ "freq", required_argument, NULL, 'F' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
@@ -302,6 +311,21 @@ static int take(struct run_options *o, int opt, const char *arg)
 		if (!parse_number(arg, 0.1, RUN_FREQ_MAX, &o->freq_hz))
 			return wrong("--freq %s: expected 0.1 to 50000 samples a second", arg);
 		return -1;
+	case 'e': {
+		struct err e = { 0 };
+
+		if (events_add(&o->events, arg, &e) < 0)
+			return wrong("--event: %s", e.text);
+		return -1;
+	}
+	case 'c':
+		if (!parse_number(arg, 1, 1e15, &v) || v != floor(v))
+			return wrong("--count %s: expected a whole number from 1 on", arg);
+		o->period = (uint64_t)v;
+		return -1;
+	case OPT_STRICT_EVENT:
+		o->strict_event = true;
+		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))
 			return wrong("--stack-size %s: expected 256 to 16384 bytes", arg);
@@ -392,6 +416,8 @@ uint32_t run_options_vcpus(const struct run_options *o)
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	struct events_rate rate;
+	struct err e = { 0 };
 	int opt, ret;
 
 	*o = (struct run_options){
@@ -407,7 +433,7 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 	argv[0] = name;
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
-	while ((opt = getopt_long(argc, argv, ":m:C:F:o:qh", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":m:e:C:F:c:o:qh", longopts, NULL)) != -1) {
 		char letter[] = { '-', (char)optopt, '\0' };
 
 		/* Of bundled letters getopt tells which, of long options only where. */
@@ -425,6 +451,9 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
 	if (o->overwrite && !o->ring_size)
 		o->ring_size = RUN_OVERWRITE_SIZE;
+	rate = run_rate(o);
+	if (events_check(&o->events, &rate, &e) < 0)
+		return wrong("--count %s", e.text);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");

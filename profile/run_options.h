@@ -5,6 +5,7 @@
 #ifndef KVMPROF_PROFILE_RUN_OPTIONS_H
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
+#include "profile/events.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -19,6 +20,8 @@ struct run_options {
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
+	uint64_t period;		    /* -c, 0: not given */
+	struct events events;		    /* -e, none given: wall */
 	double duration_s;		    /* 0: until the guest ends */
 	/* When to collect samples, and what to note: see run_markers.h. NULL or 0: not given. */
 	const char *start_on, *stop_on; /* expressions for the console */
@@ -36,13 +39,23 @@ struct run_options {
 	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */
-	bool jitter, tune, single_file, buildid_cache, quiet, json;
+	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
 static inline bool run_to_stdout(const struct run_options *o)
 {
 	return o->output[0] == '-' && !o->output[1];
+}
+
+static inline struct events_rate run_rate(const struct run_options *o)
+{
+	return (struct events_rate){
+		.freq_hz = o->freq_hz,
+		.period = o->period,
+		.jitter = o->jitter,
+		.strict = o->strict_event,
+	};
 }
 
 #define RUN_STACK_MAX 16384u

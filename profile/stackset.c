@@ -75,6 +75,8 @@ struct build {
 	struct table raw, addr, func, frame, task, stack;
 	struct stackset_sample *sample;
 	size_t nsamples, sample_cap;
+	struct stackset_marker *marker;
+	size_t nmarkers, marker_cap;
 	uint32_t *pool; /* frames of all stacks */
 	size_t pool_len, pool_cap;
 	uint64_t samples, weight, mode_weight[STACKSET_MODES];
@@ -234,26 +236,6 @@ static int add_sample(struct build *b, const struct perfdata_record *r)
 	return b->opt.keep_samples ? keep_sample(b, r, index) : 0;
 }
 
-static int read_records(struct build *b, struct err *e)
-{
-	struct perfdata_record r;
-	int ret = 0;
-
-	while (!ret && perfdata_next(b->p, &r)) {
-		if (r.kind == PERFDATA_SAMPLE) {
-			if (add_sample(b, &r) < 0)
-				ret = err_set(e, ENOMEM, "out of memory after %zu different stacks",
-					      b->raw.n);
-			continue;
-		}
-		ret = names_record(b->names, &r, e);
-		ret = ret ? ret : tasks_record(b->tasks, &r, e);
-	}
-	return ret;
-}
-
-/* -- names ---------------------------------------------------------------------------------- */
-
 /* Names come out of files: nothing that a terminal would obey. */
 static const char *clean_text(struct build *b, const char *s)
 {
@@ -266,6 +248,53 @@ static const char *clean_text(struct build *b, const char *s)
 			*c = '?';
 	return texts_add(&b->texts, copy);
 }
+
+static int add_marker(struct build *b, const struct perfdata_record *r)
+{
+	struct stackset_marker *m;
+
+	if (b->nmarkers == STACKSET_MAX_MARKERS)
+		return 0;
+	if (b->nmarkers == b->marker_cap) {
+		size_t cap = b->marker_cap ? b->marker_cap * 2 : 64;
+
+		m = reallocarray(b->marker, cap, sizeof(*m));
+		if (!m)
+			return -ENOMEM;
+		b->marker = m;
+		b->marker_cap = cap;
+	}
+	m = &b->marker[b->nmarkers];
+	*m = (struct stackset_marker){ .time_ns = r->time_ns,
+				       .name = clean_text(b, r->marker_name),
+				       .kind = r->marker_kind };
+	if (!m->name)
+		return -ENOMEM;
+	b->nmarkers++;
+	return 0;
+}
+
+static int read_records(struct build *b, struct err *e)
+{
+	struct perfdata_record r;
+	int ret = 0;
+
+	while (!ret && perfdata_next(b->p, &r)) {
+		if (r.kind == PERFDATA_SAMPLE) {
+			if (add_sample(b, &r) < 0)
+				ret = err_set(e, ENOMEM, "out of memory after %zu different stacks",
+					      b->raw.n);
+			continue;
+		}
+		if (r.kind == PERFDATA_MARKER && add_marker(b, &r) < 0)
+			ret = err_set(e, ENOMEM, "out of memory after %zu markers", b->nmarkers);
+		ret = ret ? ret : names_record(b->names, &r, e);
+		ret = ret ? ret : tasks_record(b->tasks, &r, e);
+	}
+	return ret;
+}
+
+/* -- names ---------------------------------------------------------------------------------- */
 
 static bool begins(const char *s, const char *with)
 {
@@ -503,6 +532,9 @@ static int fill_arrays(struct build *b, struct stackset *s)
 	s->ntasks = b->task.n;
 	s->nstacks = b->stack.n;
 	s->nsamples = b->nsamples;
+	if (b->marker)
+		s->marker = take_ptr(b->marker);
+	s->nmarkers = b->nmarkers;
 	return 0;
 }
 
@@ -571,6 +603,7 @@ void stackset_destroy(struct stackset *s)
 	free((void *)s->task);
 	free((void *)s->stack);
 	free((void *)s->sample);
+	free((void *)s->marker);
 	free(o->pool);
 	texts_deinit(&o->texts);
 	free(o);
@@ -634,6 +667,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	table_deinit(&b.task);
 	table_deinit(&b.stack);
 	free(b.sample);
+	free(b.marker);
 	free(b.pool);
 	free_chains(&b);
 	texts_deinit(&b.texts);

@@ -72,12 +72,23 @@ struct stackset_sample {
 	uint32_t cpu;
 };
 
+/* A moment; see markers.h. */
+struct stackset_marker {
+	uint64_t time_ns;
+	const char *name;
+	uint8_t kind; /* enum marker_kind */
+};
+
+#define STACKSET_MAX_MARKERS 20000u /* of a profile; the rest is left out */
+
 struct stackset {
 	const struct stackset_func *func;
 	const struct stackset_frame *frame;
 	const struct stackset_task *task;
 	const struct stackset_stack *stack;
 	const struct stackset_sample *sample; /* NULL: not kept */
+	const struct stackset_marker *marker; /* by time, whatever was filtered */
+	size_t nmarkers;
 	size_t nfuncs, nframes, ntasks, nstacks, nsamples;
 	uint64_t samples, weight, lost;
 	uint64_t mode_weight[STACKSET_MODES];

@@ -2,6 +2,7 @@
 #include "profile/summary.h"
 
 #include "base/clock.h"
+#include "profile/summary_events.h"
 #include "profile/summary_guest.h"
 
 #include <inttypes.h>
@@ -117,20 +118,22 @@ void summary_print(const struct summary *s, FILE *out)
 	const struct pipeline_stats *p = s->stats;
 	const struct quirks *q = s->quirks;
 	struct totals t;
+	char rate[64];
 
 	add_up(s, &t);
 	fprintf(out, "kvmprof: %s after %.2f s\n", vm_end_name(vm_result(s->vm)->reason),
 		run_seconds(s));
+	summary_events_head(&s->opt->events, s->opt->freq_hz, rate, sizeof(rate));
 	fprintf(out,
-		"kvmprof: %" PRIu64
-		" samples at %.0f Hz%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
-		p->samples, s->opt->freq_hz, s->opt->jitter ? "" : " (no jitter)",
+		"kvmprof: %" PRIu64 " samples%s%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
+		p->event_samples[0], rate, s->opt->jitter ? "" : " (no jitter)",
 		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
 		percent(p->mode_weight[SAMPLE_USER], p->weight),
 		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
+	summary_events_print(&s->opt->events, p, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
-		" periods passed unseen, their time added to the sample before\n",
+		" periods passed unseen, their weight added to the sample before\n",
 		p->dropped, t.v.overruns);
 	if (s->overwritten)
 		fprintf(out,
@@ -256,6 +259,8 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "user_ns", p->mode_weight[SAMPLE_USER]);
 	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
+	summary_events_json(&s->opt->events, p, b);
+	summary_devices_json(s->vm, b);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);

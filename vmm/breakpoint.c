@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define RFLAGS_TF (1u << 8)
 #define RFLAGS_RF (1u << 16)
@@ -79,6 +80,21 @@ static int go_on(struct vcpu *v, unsigned int i, struct err *e)
 		   : 0;
 }
 
+/*
+ * The guest single-stepped the instruction, too: its trap. KVM has taken the guest's flag
+ * for its own and cleared it with that. It is set by a call of its own, as setting
+ * registers through the shared page would take back what is injected.
+ */
+static int give_trap(struct vcpu *v)
+{
+	struct kvm_regs *r = &v->run->s.regs.regs;
+
+	r->rflags |= RFLAGS_TF;
+	if (ioctl(v->fd, KVM_SET_REGS, r) < 0)
+		return -errno;
+	return debugreg_inject(v, DR6_BS);
+}
+
 static int step_ended(struct vcpu *v, struct err *e)
 {
 	const struct kvm_regs *r = &v->run->s.regs.regs;
@@ -91,7 +107,7 @@ static int step_ended(struct vcpu *v, struct err *e)
 		v->bp.again = (r->rip <= from || r->rip - from > 2 * INSN_MAX) && !is_jump(v, from);
 		v->bp.again_index = slot - 1;
 		if (v->bp.trap_flag && !v->bp.again)
-			ret = debugreg_inject(v, DR6_BS);
+			ret = give_trap(v);
 		v->bp.trap_flag = false;
 	}
 	return ret ? err_set(e, -ret, "vCPU %u: cannot set breakpoints again: %s", v->index,

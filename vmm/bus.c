@@ -16,11 +16,13 @@ int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_
 	}
 	if (b->n == BUS_MAX_DEVICES)
 		return -ENOSPC;
-	b->device[b->n++] = (struct bus_device){ base, count, io, dev, name };
+	b->device[b->n++] = (struct bus_device){
+		.base = base, .count = count, .io = io, .dev = dev, .name = name
+	};
 	return 0;
 }
 
-static const struct bus_device *find(const struct bus *b, uint16_t port)
+static struct bus_device *find(struct bus *b, uint16_t port)
 {
 	for (unsigned int i = 0; i < b->n; i++)
 		if (port >= b->device[i].base && port - b->device[i].base < b->device[i].count)
@@ -28,11 +30,15 @@ static const struct bus_device *find(const struct bus *b, uint16_t port)
 	return NULL;
 }
 
-bool bus_io(const struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
+bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
 	    uint8_t *data)
 {
-	const struct bus_device *d = find(b, port);
+	struct bus_device *d = find(b, port);
 
+	if (d) {
+		atomic_fetch_add_explicit(&d->exits, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&d->accesses, count, memory_order_relaxed);
+	}
 	for (uint32_t i = 0; i < count; i++, data += len) {
 		uint32_t val = UINT32_MAX;
 

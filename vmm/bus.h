@@ -3,11 +3,12 @@
  * bus: which device answers a port.
  *
  * Registration happens before the vCPUs start; afterwards the table is
- * read-only and every vCPU thread may call bus_io(). Devices lock themselves.
+ * fixed but for counts, and every vCPU thread may call bus_io(). Devices lock themselves.
  */
 #ifndef KVMPROF_VMM_BUS_H
 #define KVMPROF_VMM_BUS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct bus_device {
 	bus_handler io;
 	void *dev;
 	const char *name;
+	atomic_uint_fast64_t exits, accesses; /* so far */
 };
 
 struct bus {
@@ -37,7 +39,7 @@ int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_
  * nobody owns reads as all ones and ignores writes, as an empty ISA bus does.
  * Returns false when no device owns the port.
  */
-bool bus_io(const struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
+bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
 	    uint8_t *data);
 
 #endif

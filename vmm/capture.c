@@ -244,7 +244,7 @@ static uint8_t look(struct vcpu *v, enum sample_reason reason)
 	 */
 	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
 		mode = SAMPLE_KERNEL;
-	if (mode == SAMPLE_KERNEL && cpl != 3 && reason == SAMPLE_TIMER) {
+	if (mode == SAMPLE_KERNEL && cpl != 3 && (reason == SAMPLE_TIMER || reason == SAMPLE_PMU)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
@@ -264,6 +264,17 @@ static uint8_t look(struct vcpu *v, enum sample_reason reason)
 	return mode;
 }
 
+void capture_watch(struct vcpu *v, unsigned int looks)
+{
+	uint64_t offline = v->stats.offline;
+	unsigned int before = atomic_load_explicit(&v->dead_looks, memory_order_relaxed);
+
+	(void)look(v, SAMPLE_TIMER);
+	v->stats.offline = offline; /* no period of an event has ended */
+	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) > before)
+		atomic_fetch_add_explicit(&v->dead_looks, looks - 1, memory_order_relaxed);
+}
+
 static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
 {
 	return reason == SAMPLE_CRASH || reason == SAMPLE_MARKER ||
@@ -271,7 +282,7 @@ static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
 		atomic_load_explicit(&v->collect, memory_order_relaxed));
 }
 
-void capture_sample(struct vcpu *v, const struct capture_cause *cause)
+bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 {
 	const struct kvm_run *run = v->run;
 	struct mmu_root root = capture_root(run);
@@ -280,17 +291,17 @@ void capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	uint64_t gs;
 
 	if (!mode)
-		return;
+		return true;
 	if (!is_wanted(v, cause->reason)) {
 		v->stats.uncollected += 1 + (uint64_t)cause->missed;
 		if (!v->vm->cfg.look_for_kernel ||
 		    atomic_load_explicit(&v->vm->slide_known, memory_order_relaxed))
-			return;
+			return true;
 		reason = SAMPLE_LOOK;
 	}
 	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v));
 	if (!s)
-		return;
+		return false;
 	s->version = SAMPLE_VERSION;
 	s->vcpu = (uint16_t)v->index;
 	s->reason = reason;
@@ -298,10 +309,11 @@ void capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;
 	s->event = cause->event;
-	s->device = s->exit = s->insn_len = 0;
+	s->device = s->insn_len = 0;
+	s->exit = cause->exit;
 	s->time_ns = cause->now;
 	s->weight = cause->weight;
-	s->exit_addr = 0;
+	s->exit_addr = cause->exit_addr;
 	s->overruns = cause->missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
@@ -317,4 +329,5 @@ void capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	}
 	ring_commit(&v->ring, sample_size(s));
 	count_sample(v, s);
+	return true;
 }

@@ -9,6 +9,7 @@
 
 #include "vmm/breakpoint.h"
 #include "vmm/bus.h"
+#include "vmm/counter.h"
 #include "vmm/debugreg.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
@@ -38,8 +39,12 @@ struct source {
 	volatile sig_atomic_t due; /* a period has ended; set by the signal handler */
 	bool armed;
 	uint64_t period;	/* in use */
-	struct trigger trigger; /* WALL */
-	uint64_t exits;		/* EXIT: since the last sample */
+	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
+	struct counter counter; /* PERF, CPU */
+	uint64_t exits;		/* EXIT: so far */
+	uint8_t exit;		/* EXIT: the one that is due: KVM_EXIT_* */
+	uint64_t exit_addr;	/* and its address, as in struct sample */
+	uint64_t owed;		/* EXIT: weight of samples that found no room */
 };
 
 /* What control asks for; each vCPU follows when `changes` has changed. */
@@ -60,6 +65,8 @@ struct vcpu {
 	bool started;
 	atomic_int tid; /* 0 until the thread runs and after it ended */
 	struct source source[VM_MAX_EVENTS];
+	struct trigger watch; /* source.c: looks whether it is dead, when nothing else does */
+	volatile sig_atomic_t watch_due;
 	uint32_t stack_max;	   /* bytes of one stack that are copied now */
 	unsigned int control_seen; /* vm->control.changes when it was last followed */
 	struct ring ring;
@@ -123,15 +130,20 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 /* capture.c */
 void capture_regs(const struct kvm_run *run, struct sample_regs *out);
 struct mmu_root capture_root(const struct kvm_run *run);
-/* Why and for what a sample is taken. While none are wanted it is only counted. */
+/* Why and for what a sample is taken. */
 struct capture_cause {
 	uint64_t now; /* CLOCK_MONOTONIC */
 	enum sample_reason reason;
 	uint8_t event;
 	uint32_t missed; /* periods that passed unseen */
 	uint64_t weight;
+	uint8_t exit;	    /* EXIT */
+	uint64_t exit_addr; /* EXIT */
 };
-void capture_sample(struct vcpu *v, const struct capture_cause *cause);
+/* While no samples are wanted it is only counted. false: there was no room for it. */
+bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
+/* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
+void capture_watch(struct vcpu *v, unsigned int looks);
 
 /* control.c */
 void control_init(struct vm *vm);
@@ -149,6 +161,13 @@ void sources_take(struct vcpu *v);
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
 /* Control has changed: follow it. */
 void sources_follow(struct vcpu *v);
+
+/* source_exit.c: KVM_RUN has returned 0, nothing was done about it yet. */
+void sources_exit(struct vcpu *v);
+/* The sample of an exit that is due; the registers are complete. */
+void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now);
+/* No KVM_RUN follows: take what waits for one. */
+void sources_exit_last(struct vcpu *v);
 
 /*
  * capture_task.c: the run-time address of something in the plan that lies at addr,

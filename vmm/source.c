@@ -9,11 +9,58 @@
 
 #include <string.h>
 
+/*
+ * A sampler in wall-clock time sees by the way that all vCPUs are halted for good. Without one
+ * this timer looks, and one look counts as many: about a second passes before it is believed.
+ */
+#define WATCH_NS 50000000u
+#define WATCH_LOOKS 13u
+#define WATCH_VALUE ((int)VM_MAX_EVENTS)
+
+static uint64_t seed(const struct vcpu *v, unsigned int i)
+{
+	return clock_mono_ns() * 0x9e3779b97f4a7c15ull + v->index + ((uint64_t)i << 32);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
+{
+	const struct vm_event *ev = &v->vm->cfg.event[i];
+	struct source *s = &v->source[i];
+	struct err why = { 0 };
+	int ret = counter_open(&s->counter, &ev->counter, s->period, ev->jitter, seed(v, i),
+			       VCPU_KICK_SIGNAL, &why);
+
+	ret = ret ? ret : counter_start(&s->counter, &why);
+	if (ret) {
+		counter_close(&s->counter);
+		return err_set(e, -ret, "vCPU %u: event %u: %s", v->index, i, why.text);
+	}
+	return 0;
+}
+
+static int arm_cpu_timer(struct vcpu *v, unsigned int i, struct err *e)
+{
+	struct source *s = &v->source[i];
+	int ret = trigger_init_cpu(&s->trigger, VCPU_KICK_SIGNAL, (int)i, s->period,
+				   v->vm->cfg.event[i].jitter, seed(v, i), e);
+
+	if (!ret)
+		trigger_start(&s->trigger, thread_cpu_ns());
+	return ret;
+}
+
 static int arm(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
-	uint64_t now = clock_mono_ns();
 	int ret = 0;
 
 	s->period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
@@ -21,13 +68,19 @@ static int arm(struct vcpu *v, unsigned int i, struct err *e)
 	switch (ev->kind) {
 	case VM_EVENT_WALL:
 		ret = trigger_init(&s->trigger, VCPU_KICK_SIGNAL, (int)i, s->period, ev->jitter,
-				   now * 0x9e3779b97f4a7c15ull + v->index, e);
+				   seed(v, i), e);
 		if (!ret)
-			trigger_start(&s->trigger, now);
+			trigger_start(&s->trigger, clock_mono_ns());
 		break;
 	case VM_EVENT_CPU:
+		ret = ev->timer ? arm_cpu_timer(v, i, e) : arm_counter(v, i, e);
+		break;
 	case VM_EVENT_PERF:
+		ret = arm_counter(v, i, e);
+		break;
 	case VM_EVENT_EXIT:
+		s->exits = 0;
+		trigger_init_count(&s->trigger, s->period, ev->jitter, seed(v, i));
 		break;
 	}
 	s->armed = !ret;
@@ -41,8 +94,31 @@ static void disarm(struct vcpu *v, unsigned int i)
 	if (!s->armed)
 		return;
 	trigger_deinit(&s->trigger);
+	counter_close(&s->counter);
 	s->armed = false;
 	s->due = 0;
+}
+
+/* The watch runs while no event in wall-clock time does. */
+static int set_watch(struct vcpu *v, struct err *e)
+{
+	bool want = v->vm->cfg.nevents != 0;
+
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
+		if (v->vm->cfg.event[i].kind == VM_EVENT_WALL && v->source[i].armed)
+			want = false;
+	if (want == v->watch.armed)
+		return 0;
+	if (want) {
+		int ret = trigger_init(&v->watch, VCPU_KICK_SIGNAL, WATCH_VALUE, WATCH_NS, false, 1,
+				       e);
+
+		if (!ret)
+			trigger_start(&v->watch, clock_mono_ns());
+		return ret;
+	}
+	trigger_deinit(&v->watch);
+	return 0;
 }
 
 static bool wants(const struct vcpu *v, unsigned int i)
@@ -59,23 +135,25 @@ int sources_start(struct vcpu *v, struct err *e)
 	for (unsigned int i = 0; !ret && i < v->vm->cfg.nevents; i++)
 		if (wants(v, i))
 			ret = arm(v, i, e);
-	return ret;
+	return ret ? ret : set_watch(v, e);
 }
 
 void sources_stop(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
 		disarm(v, i);
+	trigger_deinit(&v->watch);
 }
 
 void sources_follow(struct vcpu *v)
 {
+	struct err e = { 0 };
+
 	/* Before the values are read: a change that comes meanwhile is followed next time. */
 	v->control_seen = atomic_load_explicit(&v->vm->control.changes, memory_order_acquire);
 	v->stack_max = atomic_load_explicit(&v->vm->control.stack_max, memory_order_relaxed);
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
 		struct source *s = &v->source[i];
-		struct err e = { 0 };
 
 		if (s->armed == wants(v, i) &&
 		    (!s->armed || s->period == atomic_load_explicit(&v->vm->control.period[i],
@@ -85,17 +163,29 @@ void sources_follow(struct vcpu *v)
 		if (wants(v, i) && arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	}
+	if (set_watch(v, &e) < 0)
+		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 }
 
 void source_signalled(struct vcpu *v, const siginfo_t *info)
 {
-	if (info->si_code == SI_TIMER)
+	if (info->si_code == SI_TIMER && info->si_value.sival_int == WATCH_VALUE) {
+		v->watch_due = 1;
+	} else if (info->si_code == SI_TIMER) {
 		v->source[info->si_value.sival_int].due = 1;
+	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
+			if (v->source[i].armed && v->source[i].counter.fd > 0 &&
+			    v->source[i].counter.fd == info->si_fd)
+				v->source[i].due = 1;
+	}
 }
 
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 {
 	struct source *s = &v->source[i];
+	/* The timer's time: the vCPU's own for CPU time. */
+	uint64_t at = v->vm->cfg.event[i].kind == VM_EVENT_CPU ? thread_cpu_ns() : now;
 	struct capture_cause cause = {
 		.now = now,
 		.reason = SAMPLE_TIMER,
@@ -103,13 +193,40 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 	};
 
 	/* A signal that was queued when its deadline had been served already. */
-	if (cause.now < s->trigger.deadline_ns)
+	if (at < s->trigger.deadline_ns)
 		return;
-	hist_add(&v->stats.latency_ns, cause.now - s->trigger.deadline_ns);
-	cause.missed = trigger_next(&s->trigger, cause.now);
+	hist_add(&v->stats.latency_ns, at - s->trigger.deadline_ns);
+	cause.missed = trigger_next(&s->trigger, at);
 	v->stats.overruns += cause.missed;
 	cause.weight = (1 + (uint64_t)cause.missed) * s->period;
 	capture_sample(v, &cause);
+}
+
+static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	bool cpu = v->vm->cfg.event[i].kind == VM_EVENT_CPU;
+	struct capture_cause cause = {
+		.now = now,
+		.reason = cpu ? SAMPLE_TIMER : SAMPLE_PMU,
+		.event = (uint8_t)i,
+	};
+
+	if (!counter_take(&v->source[i].counter, &cause.weight, &cause.missed))
+		return;
+	v->stats.overruns += cause.missed;
+	capture_sample(v, &cause);
+}
+
+static void take(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	const struct vm_event *ev = &v->vm->cfg.event[i];
+
+	if (ev->kind == VM_EVENT_EXIT)
+		source_take_exit(v, i, now);
+	else if (ev->kind == VM_EVENT_PERF || (ev->kind == VM_EVENT_CPU && !ev->timer))
+		take_counter(v, i, now);
+	else
+		source_take_timer(v, i, now);
 }
 
 void sources_take(struct vcpu *v)
@@ -122,7 +239,12 @@ void sources_take(struct vcpu *v)
 			continue;
 		s->due = 0;
 		t0 = clock_mono_ns();
-		source_take_timer(v, i, t0);
+		take(v, i, t0);
 		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
+	}
+	if (v->watch_due) {
+		v->watch_due = 0;
+		capture_watch(v, WATCH_LOOKS);
+		trigger_next(&v->watch, clock_mono_ns());
 	}
 }

@@ -30,24 +30,51 @@ static uint64_t deadline_in(struct trigger *t, uint64_t period_no)
 	return at + (uint64_t)((unsigned __int128)draw(t) * t->period_ns >> 64);
 }
 
-int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
-		 uint64_t seed, struct err *e)
+static void set_up(struct trigger *t, uint64_t period, bool jitter, uint64_t seed)
+{
+	memset(t, 0, sizeof(*t));
+	t->clock = CLOCK_MONOTONIC;
+	t->period_ns = period;
+	t->jitter = jitter;
+	t->rng = seed ? seed : 1;
+}
+
+static int make_timer(struct trigger *t, int signo, int value, struct err *e)
 {
 	struct sigevent ev;
 
-	memset(t, 0, sizeof(*t));
-	t->period_ns = period_ns;
-	t->jitter = jitter;
-	t->rng = seed ? seed : 1;
 	memset(&ev, 0, sizeof(ev));
 	ev.sigev_notify = SIGEV_THREAD_ID;
 	ev.sigev_signo = signo;
 	ev.sigev_value.sival_int = value;
 	ev.sigev_notify_thread_id = gettid();
-	if (timer_create(CLOCK_MONOTONIC, &ev, &t->timer) < 0)
+	if (timer_create(t->clock, &ev, &t->timer) < 0)
 		return err_set(e, errno, "cannot create the sampling timer: %s", strerror(errno));
 	t->armed = true;
 	return 0;
+}
+
+int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
+		 uint64_t seed, struct err *e)
+{
+	set_up(t, period_ns, jitter, seed);
+	return make_timer(t, signo, value, e);
+}
+
+int trigger_init_cpu(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
+		     uint64_t seed, struct err *e)
+{
+	set_up(t, period_ns, jitter, seed);
+	t->clock = CLOCK_THREAD_CPUTIME_ID;
+	return make_timer(t, signo, value, e);
+}
+
+void trigger_init_count(struct trigger *t, uint64_t period, bool jitter, uint64_t seed)
+{
+	set_up(t, period, jitter, seed);
+	/* Period 0 has the counts 1 to `period`: its end is the last, a place in it any of them. */
+	t->start_ns = jitter ? 1 : 0;
+	t->deadline_ns = deadline_in(t, 0);
 }
 
 void trigger_deinit(struct trigger *t)

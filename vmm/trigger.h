@@ -27,18 +27,27 @@
 
 struct trigger {
 	timer_t timer;
-	bool armed; /* the timer exists */
+	clockid_t clock; /* of all times in here */
+	bool armed;	 /* the timer exists */
 	bool jitter;
 	uint64_t period_ns;
-	uint64_t start_ns;    /* CLOCK_MONOTONIC of period 0 */
-	uint64_t period_no;   /* the period that `deadline_ns` lies in */
-	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
-	uint64_t rng;	      /* xorshift state, never 0 */
+	uint64_t start_ns;  /* of period 0 */
+	uint64_t period_no; /* the period that `deadline_ns` lies in */
+	uint64_t deadline_ns;
+	uint64_t rng; /* xorshift state, never 0 */
 };
 
 /* Create the timer for the calling thread; signo is sent with si_code SI_TIMER and this value. */
 int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
 		 uint64_t seed, struct err *e);
+/* The same in the calling thread's CPU time. The kernel looks at that only in its own ticks. */
+int trigger_init_cpu(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
+		     uint64_t seed, struct err *e);
+/*
+ * Without a timer, for deadlines on another axis: what a counter counts. `ns` in the names is
+ * that count then, from 1 for the first one. The first deadline is set.
+ */
+void trigger_init_count(struct trigger *t, uint64_t period, bool jitter, uint64_t seed);
 void trigger_deinit(struct trigger *t);
 
 /* Arm the first deadline. */

@@ -203,7 +203,8 @@ static bool all_dead(const struct vm *vm)
 static void interrupted(struct vcpu *v)
 {
 	v->run->immediate_exit = 0;
-	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) != v->control_seen) {
+	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
+	    v->control_seen) {
 		sources_follow(v);
 		breakpoints_follow(v);
 	}
@@ -226,6 +227,7 @@ static void run_loop(struct vcpu *v)
 			unsigned int kind = v->run->exit_reason;
 
 			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
+			sources_exit(v);
 			handle_exit(v);
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
@@ -258,6 +260,7 @@ void *vcpu_main(void *arg)
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	run_loop(v);
+	sources_exit_last(v);
 	sources_stop(v);
 	atomic_store(&v->tid, 0);
 	return NULL;

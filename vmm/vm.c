@@ -380,6 +380,22 @@ void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
 	atomic_store_explicit(&vm->late_tasks, n + 1, memory_order_release);
 }
 
+bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out)
+{
+	const struct bus_device *d = &vm->bus.device[i];
+
+	if (i >= vm->bus.n)
+		return false;
+	*out = (struct vm_device){
+		.name = d->name,
+		.base = d->base,
+		.count = d->count,
+		.exits = atomic_load_explicit(&d->exits, memory_order_relaxed),
+		.accesses = atomic_load_explicit(&d->accesses, memory_order_relaxed),
+	};
+	return true;
+}
+
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
 {
 	return serial_input(&vm->serial, data, len);

@@ -88,17 +88,31 @@ enum vm_event_kind {
 	VM_EVENT_WALL, /* CLOCK_MONOTONIC: ticks while the vCPU is halted, too */
 	VM_EVENT_CPU,  /* CPU time of the vCPU's thread */
 	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
-	VM_EVENT_EXIT, /* VM exits that are counted by exit_match */
+	VM_EVENT_EXIT, /* VM exits that come to us, by reason */
 };
 
-/* Which VM exits count: those of one KVM_EXIT_* reason, or all. */
-#define VM_EXIT_ANY UINT32_MAX
+/* A perf_event counter; fields as in struct perf_event_attr (linux/perf_event.h). */
+struct vm_counter {
+	uint32_t type;
+	uint64_t config;
+	bool exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_guest;
+	unsigned int precise_ip; /* 0 to 3 */
+	bool clock;		 /* counts ns, by a timer */
+	bool freq;	    /* the kernel chooses periods, so that there are `period` a second */
+	const char *filter; /* of a tracepoint; NULL: none */
+};
+
+/* vm_event.exits: KVM_EXIT_* of 63 and above share the last bit. */
+#define VM_EXIT_BIT(kind) (UINT64_C(1) << ((kind) < 63 ? (kind) : 63))
+#define VM_EXIT_ANY UINT64_MAX
 
 struct vm_event {
 	enum vm_event_kind kind;
-	uint64_t period; /* ns; PERF, EXIT: a count. 1 or more */
-	uint32_t exit;	 /* EXIT: KVM_EXIT_*, or VM_EXIT_ANY */
-	bool jitter;	 /* draw each deadline at random, see trigger.h */
+	uint64_t period;	   /* ns; PERF, EXIT: a count, or counter.freq. 1 or more */
+	uint64_t exits;		   /* EXIT: VM_EXIT_BIT() of each reason */
+	bool jitter;		   /* draw each deadline at random, see trigger.h */
+	bool timer;		   /* CPU: by a timer, since there is no counter */
+	struct vm_counter counter; /* PERF, and CPU without `timer` */
 };
 
 /* vm_config.event is so long. */
@@ -238,6 +252,16 @@ void vm_set_period(struct vm *vm, unsigned int event, uint64_t period);
 uint64_t vm_period(const struct vm *vm, unsigned int event);
 /* Bytes of one stack that are copied; no more than the capture plan had at the start. */
 void vm_set_stack_max(struct vm *vm, uint32_t bytes);
+
+/* A device on the port bus, and how often the guest has come to it so far. */
+struct vm_device {
+	const char *name;
+	uint16_t base, count; /* ports */
+	uint64_t exits;	      /* KVM_EXIT_IO */
+	uint64_t accesses;    /* an exit of a string instruction has several */
+};
+/* false: there is no device i. Any thread. */
+bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);

@@ -51,16 +51,21 @@ _kvmprof_values()
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;
+	# Without those that have a colon, at which bash ends a word.
+	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	"bench --base-args"|"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
-	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"|"push --timeout") : ;;
-	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
-	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"| \
-	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
-	"run --vcpus"|"run -F"|"run --freq"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"|"ctl --pid") : ;;
+	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"|"push --timeout"| \
+		"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent") : ;;
+	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
+	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
+	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
+	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
+	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
+	"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
 	*) return 1 ;;
 	esac
 }

@@ -90,6 +90,7 @@ u64 deep_01(u64 budget);
 u64 recurse_enter(u64 budget);
 u64 irqoff_outer(u64 budget);
 u64 idle_wait(u64 budget);
+void ports_write(u64 count);
 void crash_outer(int divide);
 
 /* user.c, and its way in (start.S) */

@@ -12,7 +12,8 @@
  *
  * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
  * before what CPUID or the PIT say); mode=idle (half of the time halted);
- * crash=triple or crash=divide (after a second's work).
+ * crash=triple or crash=divide (after a second's work); ports=N (0) writes to
+ * port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
  *
  * work=N instead of seconds: N rounds in which each leaf does a fixed number of turns
  * of a loop, by the same shares, so that a slower machine takes longer, and so does a
@@ -355,7 +356,7 @@ static u64 do_work(u64 work)
 demo_function void demo_main(u64 boot_params);
 demo_function void demo_main(u64 boot_params)
 {
-	u64 seconds, khz, total, work, slice, start, end, rounds;
+	u64 seconds, khz, total, work, slice, start, end, ports, rounds;
 
 	command_line_copy(boot_params);
 	seconds = option_number(command_line, "seconds=", 20);
@@ -392,6 +393,8 @@ demo_function void demo_main(u64 boot_params)
 		      : spend_time(slice, option_find(command_line, "crash=") ? khz * 1000 : 0);
 	end = rdtsc();
 
+	ports = option_number(command_line, "ports=", 0);
+	ports_write(ports);
 	truth_print(end - start);
 	put_string("demo: ");
 	put_number((end - start) / khz);

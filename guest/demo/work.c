@@ -10,6 +10,7 @@
  *   recurse_enter, recurse x 12, recurse_leaf    recursion of known depth
  *   irqoff_outer, irqoff_leaf                    interrupts off
  *   idle_wait                                    halted
+ *   ports_write, ports_a/b, ports_leaf           one port write after the other, on request
  */
 #include "demo.h"
 
@@ -164,4 +165,41 @@ demo_function void crash_outer(int divide)
 {
 	crash_middle(divide);
 	demo_keep(divide);
+}
+
+/* -- port writes: as many VM exits on a machine whose VMM has the port's device ---------- */
+
+#define PORT_POST 0x80 /* that of the BIOS's progress codes; nobody minds a write */
+
+demo_function void ports_leaf(u64 count);
+demo_function void ports_leaf(u64 count)
+{
+	demo_frame();
+	for (u64 i = 0; i < count; i++)
+		outb(PORT_POST, (u8)i);
+}
+
+demo_function u64 ports_a(u64 count);
+demo_function u64 ports_a(u64 count)
+{
+	ports_leaf(count);
+	demo_keep(count);
+	return count;
+}
+
+demo_function u64 ports_b(u64 count);
+demo_function u64 ports_b(u64 count)
+{
+	ports_leaf(count);
+	demo_keep(count);
+	return count;
+}
+
+/* A quarter of them by one way, the rest by the other */
+demo_function void ports_write(u64 count)
+{
+	u64 done = ports_a(count / 4);
+
+	done += ports_b(count - done);
+	demo_keep(done);
 }

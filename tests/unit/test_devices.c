@@ -53,6 +53,23 @@ static void remember(void *dev, uint16_t off, bool write, unsigned int len, uint
 		*val = 0x11223344u + a->n;
 }
 
+static void bus_counts(void **state)
+{
+	struct access a = { 0 };
+	uint8_t data[8] = { 0 };
+
+	(void)state;
+	assert_int_equal(bus_add(&bus, 0x100, 8, "a", remember, &a), 0);
+	assert_int_equal(bus_add(&bus, 0x200, 1, "b", remember, &a), 0);
+	assert_true(bus_io(&bus, 0x107, true, 1, 1, data));
+	assert_true(bus_io(&bus, 0x100, false, 2, 4, data)); /* a string instruction */
+	assert_false(bus_io(&bus, 0x108, true, 1, 1, data));
+	assert_int_equal(bus.device[0].exits, 2);
+	assert_int_equal(bus.device[0].accesses, 5);
+	assert_int_equal(bus.device[1].exits, 0);
+	assert_int_equal(a.n, 5);
+}
+
 static void bus_refuses_overlap(void **state)
 {
 	struct access a = { 0 };
@@ -504,6 +521,7 @@ int main(void)
 #define SERIAL_TEST(f) cmocka_unit_test_setup_teardown(f, with_serial, without_serial)
 #define PLATFORM_TEST(f) cmocka_unit_test_setup(f, with_platform)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(bus_counts, clean),
 		cmocka_unit_test_setup(bus_refuses_overlap, clean),
 		cmocka_unit_test_setup(bus_without_owner, clean),
 		cmocka_unit_test_setup(bus_widths_and_counts, clean),

@@ -64,6 +64,7 @@ static struct {
 	struct sink_ops ops;
 	uint64_t samples, out_of_order, last_ns, lost;
 	uint64_t before_kernel, fail_at;
+	char order[400];
 	bool kernel;
 } seen;
 
@@ -77,6 +78,8 @@ static int take_sample(struct sink *s, const struct profile_sample *sample, stru
 {
 	(void)s;
 	seen.samples++;
+	if (strlen(seen.order) < sizeof(seen.order) - 1)
+		strcat(seen.order, ".");
 	seen.before_kernel += !seen.kernel;
 	seen.out_of_order += sample->time_ns < seen.last_ns;
 	seen.last_ns = sample->time_ns;
@@ -93,9 +96,25 @@ static int take_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time
 	return 0;
 }
 
+/* "name@time(stack)", in the order of the calls, with samples as "." */
+static int take_marker(struct sink *s, const struct profile_marker *m, struct err *e)
+{
+	char *at = seen.order + strlen(seen.order);
+
+	(void)s;
+	(void)e;
+	snprintf(at, sizeof(seen.order) - (size_t)(at - seen.order), "%s:%s@%u(%u)",
+		 marker_kind_name(m->kind), m->name, (unsigned int)m->time_ns,
+		 m->stack ? m->stack->n : 0);
+	return 0;
+}
+
 static struct vm vm;
 static struct target target;
 static struct pipeline *pipeline;
+static struct markers markers;
+static struct pipeline_options own;
+static uint8_t next_reason, next_event; /* of what put() makes */
 static uint8_t file[FIX_FILE];
 
 static int setup(void **state)
@@ -104,11 +123,16 @@ static int setup(void **state)
 	memset(&vm, 0, sizeof(vm));
 	memset(&target, 0, sizeof(target));
 	memset(&seen, 0, sizeof(seen));
+	memset(&own, 0, sizeof(own));
+	next_reason = SAMPLE_TIMER;
+	next_event = 0;
+	markers_init(&markers);
 	gf_sink_init(&seen.s);
 	seen.ops = *seen.s.sink.ops;
 	seen.ops.kernel = take_kernel;
 	seen.ops.sample = take_sample;
 	seen.ops.lost = take_lost;
+	seen.ops.marker = take_marker;
 	seen.s.sink.ops = &seen.ops;
 	for (unsigned int i = 0; i < VCPUS; i++)
 		if (ring_init(&vm.ring[i], 16u << 20))
@@ -129,6 +153,7 @@ static int teardown(void **state)
 	(void)state;
 	pipeline_destroy(pipeline);
 	pipeline = NULL;
+	markers_deinit(&markers);
 	target_close(&target);
 	gf_sink_deinit(&seen.s);
 	for (unsigned int i = 0; i < VCPUS; i++)
@@ -143,7 +168,7 @@ static void start(bool moves)
 					   .files = { .system_debug = "", .cache = "" } };
 	struct err e = { 0 };
 
-	if (pipeline_start(&pipeline, &target, &vm, &seen.s.sink, &opt, NULL, &e) < 0)
+	if (pipeline_start(&pipeline, &target, &vm, &seen.s.sink, &opt, &own, NULL, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -158,7 +183,8 @@ static void put(unsigned int vcpu, uint64_t time_ns, uint64_t rip, uint32_t stac
 	memset(s, 0, sizeof(*s));
 	s->version = SAMPLE_VERSION;
 	s->vcpu = (uint16_t)vcpu;
-	s->reason = SAMPLE_TIMER;
+	s->reason = next_reason;
+	s->event = next_event;
 	s->mode = SAMPLE_KERNEL;
 	s->time_ns = time_ns;
 	s->weight = 1000;
@@ -262,6 +288,68 @@ static void disk_that_is_full(void **state)
 	assert_int_equal(stats.samples, 100);
 }
 
+/* Each in its place between the samples, those of breakpoints with their stacks. */
+static void markers_in_order(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	own.markers = &markers;
+	own.breakpoint_name[1] = "fix_syscall";
+	own.breakpoint_kind[1] = MARKER_START;
+	markers_add(&markers, MARKER_CONSOLE, "early", 5, 5, 0);
+	markers_add(&markers, MARKER_CONTROL, "late", 4, 1005, 0);
+	markers_add(&markers, MARKER_DELAY, "between", 7, 25, 0);
+	next_reason = SAMPLE_MARKER;
+	next_event = 1;
+	put(1, 15, FIX_SYSCALL + 1, 64);
+	next_reason = SAMPLE_TIMER;
+	next_event = 0;
+	put(0, 10, FIX_SYSCALL + 1, 64);
+	put(0, 20, FIX_SYSCALL + 1, 64);
+	put(0, 30, FIX_SYSCALL + 1, 64);
+	start(false);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_string_equal(seen.order, "console:early@5(0).start:fix_syscall@15(1)."
+					"delay:between@25(0).control:late@1005(0)");
+	assert_int_equal(stats.samples, 3); /* a marker is none */
+	assert_int_equal(stats.weight, 3000);
+	assert_int_equal(markers.added, 4);
+}
+
+/* What was looked at to find the kernel is neither written nor held. */
+static void looks_are_not_written(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	start(true);
+	next_reason = SAMPLE_LOOK;
+	for (uint64_t i = 0; i < 50; i++)
+		put(0, 1000 + i, FIX_TEXT + 0x100, 64);
+	next_reason = SAMPLE_TIMER;
+	put(0, 2000, FIX_TEXT + 0x100, 64);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.held, 1);
+	assert_int_equal(stats.samples, 1);
+	assert_int_equal(seen.samples, 1);
+}
+
+static void so_many_samples(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	own.max_samples = 7;
+	start(false);
+	for (uint64_t i = 0; i < 50; i++)
+		put(0, 1000 + i, FIX_SYSCALL + 1, 64);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(vm.end, VM_END_SAMPLES);
+	assert_int_equal(stats.samples, 7);
+	assert_int_equal(seen.samples, 7);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -272,6 +360,9 @@ int main(void)
 		T(nothing_is_held_of_a_kernel_that_stays),
 		T(samples_lost),
 		T(disk_that_is_full),
+		T(markers_in_order),
+		T(looks_are_not_written),
+		T(so_many_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,29 @@ static void defaults(void **state)
 	assert_false(o.single_file || o.quiet || o.json);
 }
 
+static void events(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-e", "cpu,cycles:u", "--event=exit:io", "-c", "7"), -1);
+	assert_int_equal(o.events.n, 3);
+	assert_string_equal(o.events.at[1].asked, "cycles:u");
+	assert_int_equal(o.period, 7);
+	assert_false(o.strict_event);
+	assert_int_equal(PARSE("--strict-event", "--count", "20000", "-e", "task-clock"), -1);
+	assert_true(o.strict_event);
+	assert_int_equal(PARSE("-e", "nonsense"), 2);
+	assert_true(said("--event: nonsense: no such event"));
+	assert_int_equal(PARSE("-e", "wall", "-e", "wall"), 2);
+	assert_true(said("given twice"));
+	assert_int_equal(PARSE("-c", "0"), 2);
+	assert_int_equal(PARSE("-c", "1.5"), 2);
+	assert_int_equal(PARSE("-c", "-1"), 2);
+	assert_int_equal(PARSE("-c", "100", "-e", "task-clock"), 2);
+	assert_true(said("--count 100: task-clock counts ns"));
+	assert_int_equal(PARSE("-e"), 2);
+	assert_true(said("needs a value"));
+}
+
 static void every_option(void **state)
 {
 	(void)state;
@@ -301,8 +324,8 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults),	  TEST(every_option), TEST(sizes),
-		TEST(bad_values), TEST(wrong_usage),  TEST(help),
+		TEST(defaults), TEST(events),	  TEST(defaults),    TEST(every_option),
+		TEST(sizes),	TEST(bad_values), TEST(wrong_usage), TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

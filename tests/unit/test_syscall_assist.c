@@ -105,6 +105,8 @@ static int setup(void **state)
 		.know_lstar = true,
 		.know_fmask = true,
 	};
+	f.v->debug.addr[DEBUGREG_ASSIST] = PF_HANDLER;
+	f.v->run->debug.arch.dr6 = DR6_SLOT(0);
 	return 0;
 }
 
@@ -248,7 +250,7 @@ static void forwards_past_the_first_instruction(void **state)
 		assert_int_equal(f.v->run->kvm_dirty_regs, KVM_SYNC_X86_REGS);
 		assert_int_equal(f.v->stats.faults_forwarded, 1);
 		assert_int_equal(f.v->stats.syscalls_assisted, 0);
-		assert_false(f.v->assist.stepping);
+		assert_false(f.v->debug.stepping);
 	}
 }
 
@@ -298,7 +300,7 @@ static void steps_over_other_instructions(void **state)
 	assert_int_equal(syscall_assist_debug(f.v, &e), 0);
 	assert_int_equal(f.v->run->s.regs.regs.rip, PF_HANDLER);
 	assert_int_equal(f.v->run->kvm_dirty_regs, 0);
-	assert_true(f.v->assist.stepping);
+	assert_true(f.v->debug.stepping);
 	assert_int_equal(debug.control, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP);
 
 	/* a sample in between must not set the breakpoint under the step's feet */
@@ -306,8 +308,9 @@ static void steps_over_other_instructions(void **state)
 	assert_int_equal(debug_set, 1);
 
 	f.v->run->s.regs.regs.rip++;
-	assert_int_equal(syscall_assist_debug(f.v, &e), 0);
-	assert_false(f.v->assist.stepping);
+	f.v->run->debug.arch.dr6 = DR6_BS;
+	assert_int_equal(breakpoint_debug(f.v, &e), 0);
+	assert_false(f.v->debug.stepping);
 	assert_int_equal(debug.control, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP);
 	assert_int_equal(debug.arch.debugreg[0], PF_HANDLER);
 	assert_int_equal(debug.arch.debugreg[7] & 0xf0003, 2);
@@ -318,7 +321,7 @@ static void steps_over_other_instructions(void **state)
 	f.v->run->s.regs.regs.rip = PF_HANDLER;
 	assert_int_equal(syscall_assist_debug(f.v, &e), -EIO);
 	assert_non_null(strstr(e.text, "single-step"));
-	assert_false(f.v->assist.stepping);
+	assert_false(f.v->debug.stepping);
 }
 
 static void frame_cannot_be_read(void **state)
@@ -342,11 +345,16 @@ static void not_ours(void **state)
 
 	(void)state;
 	f.v->run->s.regs.regs.rip = PF_HANDLER + 1;
-	assert_int_equal(syscall_assist_debug(f.v, &e), -ENOENT);
+	f.v->run->debug.arch.exception = 1;
+	f.v->run->debug.arch.dr6 = DR6_SLOT(0);
+	assert_int_equal(breakpoint_debug(f.v, &e), -EBADF); /* tried to give it to the guest */
+	assert_int_equal(f.v->stats.debug_returned, 1);
+	e.code = 0;
 	f.v->run->s.regs.regs.rip = 0;
 	f.v->assist.pf_handler = 0;
-	assert_int_equal(syscall_assist_debug(f.v, &e), -ENOENT);
-	assert_int_equal(e.code, 0);
+	assert_int_equal(breakpoint_debug(f.v, &e), -EBADF);
+	assert_int_equal(f.v->stats.debug_returned, 2);
+	assert_int_equal(f.v->stats.faults_forwarded + f.v->stats.syscalls_assisted, 0);
 }
 
 static void put_gate(uint64_t handler, bool present)

@@ -296,6 +296,63 @@ static void bad_signal_is_an_error(void **state)
 	trigger_deinit(&t);
 }
 
+/* Counts begin with 1: the first period is those from 1 to its length. */
+static void deadlines_of_counts(void **state)
+{
+	static const uint64_t length[] = { 1, 2, 7, 1000 };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(length) / sizeof(length[0]); k++)
+		for (int jitter = 0; jitter < 2; jitter++) {
+			uint64_t p = length[k], weight = 0;
+			struct trigger t;
+
+			trigger_init_count(&t, p, jitter, SEED);
+			for (uint64_t n = 1; n <= 20 * p; n++) {
+				assert_true(t.deadline_ns > weight && t.deadline_ns <= weight + p);
+				if (n < t.deadline_ns)
+					continue;
+				assert_int_equal(trigger_advance(&t, n), 0);
+				weight += p;
+				if (!jitter)
+					assert_int_equal(weight, n);
+			}
+			assert_int_equal(weight, 20 * p);
+		}
+}
+
+static volatile sig_atomic_t fired;
+
+static void on_timer(int signo)
+{
+	(void)signo;
+	fired = 1;
+}
+
+/* A timer in the thread's CPU time stands still while the thread sleeps. */
+static void cpu_time_stands_still(void **state)
+{
+	const struct timespec nap = { .tv_nsec = 30000000 };
+	struct trigger t;
+	struct err e = { 0 };
+	struct timespec ts;
+
+	(void)state;
+	fired = 0;
+	signal(SIGUSR1, on_timer);
+	assert_int_equal(trigger_init_cpu(&t, SIGUSR1, 0, 20000000, false, SEED, &e), 0);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	trigger_start(&t, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
+	nanosleep(&nap, NULL);
+	assert_int_equal(fired, 0);
+	while (!fired) /* the test's time limit is the other end */
+		;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	assert_true((uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec >= t.deadline_ns);
+	trigger_deinit(&t);
+	signal(SIGUSR1, SIG_DFL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +366,8 @@ int main(void)
 		cmocka_unit_test(long_suspension),
 		cmocka_unit_test(real_timer),
 		cmocka_unit_test(bad_signal_is_an_error),
+		cmocka_unit_test(deadlines_of_counts),
+		cmocka_unit_test(cpu_time_stands_still),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/counter.h"
+
+#include "vmm/vm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
+
+/* The number in a file of /proc/sys; -1000 when there is none. */
+static long sysctl_number(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long v = -1000;
+
+	if (f) {
+		if (fscanf(f, "%ld", &v) != 1)
+			v = -1000;
+		fclose(f);
+	}
+	return v;
+}
+
+/* Counted by the processor, so that the host's share can be told from the guest's. */
+static bool is_hardware(const struct vm_counter *what)
+{
+	return what->type == PERF_TYPE_HARDWARE || what->type == PERF_TYPE_HW_CACHE ||
+	       what->type == PERF_TYPE_RAW;
+}
+
+/* The processor's PMU, as the kernel shows it; on hybrid processors one for each kind of core. */
+static bool has_pmu(void)
+{
+	return access("/sys/bus/event_source/devices/cpu", F_OK) == 0 ||
+	       access("/sys/bus/event_source/devices/cpu_core", F_OK) == 0;
+}
+
+/* What errno of perf_event_open stands for: man perf_event_open, ERRORS, and kernel/events/core.c. */
+static int refused(const struct vm_counter *what, uint64_t period, int err, struct err *e)
+{
+	switch (err) {
+	case ENOENT:
+	case ENODEV:
+	case ENXIO:
+		return err_set(e, err, "%s (%s)",
+			       !is_hardware(what) ? "the host's kernel does not know it"
+			       : has_pmu()	  ? "this host's processor does not count it"
+					   : "this host has no hardware PMU, as most virtual "
+					     "machines have none",
+			       strerrorname_np(err));
+	case EOPNOTSUPP:
+		return err_set(e, err,
+			       "this host's PMU can't interrupt, or KVM has given it to its guests "
+			       "(mediated vPMU) (%s)",
+			       strerrorname_np(err));
+	case EACCES:
+	case EPERM:
+		return err_set(e, err,
+			       "not allowed (%s): " PARANOID " is %ld; it takes CAP_PERFMON, or 1 "
+			       "or less there",
+			       strerrorname_np(err), sysctl_number(PARANOID));
+	case EINVAL:
+		if (what->freq && sysctl_number(MAX_RATE) > 0 &&
+		    period > (uint64_t)sysctl_number(MAX_RATE))
+			return err_set(e, err,
+				       "%llu samples a second are more than " MAX_RATE ", %ld",
+				       (unsigned long long)period, sysctl_number(MAX_RATE));
+		return err_set(
+			e, err,
+			"can't be counted like that here: check the modifiers and the period "
+			"(%s)",
+			strerrorname_np(err));
+	case ENOSYS:
+		return err_set(e, err, "the host's kernel was built without perf events (ENOSYS)");
+	case EMFILE:
+		return err_set(e, err, "too many open files (ulimit -n)");
+	default:
+		return err_set(e, err, "perf_event_open: %s", strerror(err));
+	}
+}
+
+static void fill_attr(struct perf_event_attr *a, const struct vm_counter *what, uint64_t period)
+{
+	memset(a, 0, sizeof(*a));
+	a->size = sizeof(*a);
+	a->type = what->type;
+	a->config = what->config;
+	a->disabled = 1;
+	a->freq = what->freq;
+	if (what->freq)
+		a->sample_freq = period;
+	else
+		a->sample_period = period;
+	a->exclude_user = what->exclude_user;
+	a->exclude_kernel = what->exclude_kernel;
+	a->exclude_hv = what->exclude_hv;
+	a->exclude_host = what->exclude_host;
+	a->exclude_guest = what->exclude_guest;
+	a->precise_ip = what->precise_ip & 3;
+}
+
+static int open_fd(struct counter *c, const struct vm_counter *what, uint64_t first,
+		   uint64_t period, struct err *e)
+{
+	struct perf_event_attr attr;
+
+	fill_attr(&attr, what, first);
+	c->fd = (int)syscall(SYS_perf_event_open, &attr, gettid(), -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (c->fd < 0)
+		return refused(what, period, errno, e);
+	c->set = first;
+	if (what->filter && ioctl(c->fd, PERF_EVENT_IOC_SET_FILTER, what->filter) < 0)
+		return err_set(e, errno, "the kernel refuses the filter `%s': %s", what->filter,
+			       strerror(errno));
+	return 0;
+}
+
+/* Overflows shall be signalled to this very thread. */
+static int route(int fd, int signo, struct err *e)
+{
+	struct f_owner_ex owner = { F_OWNER_TID, gettid() };
+
+	if (fcntl(fd, F_SETOWN_EX, &owner) < 0 || fcntl(fd, F_SETSIG, signo) < 0 ||
+	    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) < 0)
+		return err_set(e, errno, "a counter's signal: fcntl: %s", strerror(errno));
+	return 0;
+}
+
+int counter_open(struct counter *c, const struct vm_counter *what, uint64_t period, bool jitter,
+		 uint64_t seed, int signo, struct err *e)
+{
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	c->freq = what->freq;
+	c->clock = what->clock;
+	trigger_init_count(&c->axis, period, jitter, seed);
+	ret = open_fd(c, what, c->freq ? period : c->axis.deadline_ns, period, e);
+	ret = ret ? ret : route(c->fd, signo, e);
+	if (ret)
+		counter_close(c);
+	return ret;
+}
+
+int counter_start(struct counter *c, struct err *e)
+{
+	if (ioctl(c->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return err_set(e, errno, "PERF_EVENT_IOC_ENABLE: %s", strerror(errno));
+	return 0;
+}
+
+void counter_close(struct counter *c)
+{
+	if (c->fd > 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+uint64_t counter_read(const struct counter *c)
+{
+	uint64_t v;
+
+	return read(c->fd, &v, sizeof(v)) == sizeof(v) ? v : 0;
+}
+
+static void ask(struct counter *c, uint64_t period)
+{
+	/* The same again is what the kernel does by itself. */
+	if (period == c->set && !c->clock)
+		return;
+	/* Fails only for 0 and for huge ones. A period is left as it was then. */
+	if (ioctl(c->fd, PERF_EVENT_IOC_PERIOD, &period) == 0)
+		c->set = period;
+}
+
+bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed)
+{
+	uint64_t value = counter_read(c);
+
+	if (c->freq) {
+		*weight = value > c->last ? value - c->last : 0;
+		*missed = 0;
+		c->last += *weight;
+		return *weight != 0;
+	}
+	if (value < c->axis.deadline_ns) {
+		/*
+		 * A timer that was a little early is set again. Others come again by themselves
+		 * when the period is over: the kernel's software counters overflow once more at
+		 * the first event after each new period was set.
+		 */
+		if (c->clock && value)
+			ask(c, c->axis.deadline_ns - value);
+		return false;
+	}
+	*missed = trigger_advance(&c->axis, value);
+	*weight = (1 + (uint64_t)*missed) * c->axis.period_ns;
+	ask(c, c->axis.deadline_ns - value);
+	return true;
+}
+
+int counter_probe(struct vm_counter *what, uint64_t period, struct err *e)
+{
+	struct counter c;
+	struct err with_host = { 0 };
+	int ret = counter_open(&c, what, period, false, 1, SIGIO, e);
+
+	if ((ret == -EINVAL || ret == -EOPNOTSUPP) && what->exclude_host && is_hardware(what)) {
+		struct vm_counter both = *what;
+
+		both.exclude_host = false;
+		if (counter_open(&c, &both, period, false, 1, SIGIO, &with_host) == 0) {
+			*what = both;
+			if (e)
+				err_clear(e);
+			ret = 0;
+		}
+	}
+	if (!ret)
+		counter_close(&c);
+	return ret;
+}

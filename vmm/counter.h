@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * counter: a perf_event counter of the calling thread that signals it at the end of periods.
+ *
+ * Periods are as in trigger.h, on the axis of what is counted: a deadline at a random place of
+ * each, and the counter is asked to overflow there. So weights add up to what it counted, and
+ * nothing in the guest can run in step. Where the kernel chooses the periods (vm_counter.freq) a
+ * sample's weight is what was counted since the last one.
+ *
+ * All calls come from that thread. The fd alone is read by its signal handler, too: the signal
+ * comes with si_fd, and si_code POLL_IN or POLL_HUP.
+ */
+#ifndef KVMPROF_VMM_COUNTER_H
+#define KVMPROF_VMM_COUNTER_H
+
+#include "base/err.h"
+#include "vmm/trigger.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vm_counter;
+
+struct counter {
+	int fd; /* -1 or 0: not open */
+	bool freq, clock;
+	uint64_t set;	     /* the period that was last asked for */
+	uint64_t last;	     /* freq: the count at the last sample */
+	struct trigger axis; /* deadlines as counts */
+};
+
+/*
+ * Open it on the calling thread, not counting yet. err has a text for people with the cause,
+ * which may be a file's content (perf_event_paranoid). Returns 0 or -errno of perf_event_open.
+ */
+int counter_open(struct counter *c, const struct vm_counter *what, uint64_t period, bool jitter,
+		 uint64_t seed, int signo, struct err *e);
+/* Count from now on. */
+int counter_start(struct counter *c, struct err *e);
+/* Closed ones are fine. */
+void counter_close(struct counter *c);
+
+/*
+ * A signal has come: has a period ended? Then *weight is what its sample stands for, *missed how
+ * many more periods have ended with it, and the next one is asked for.
+ */
+bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
+
+/* What it has counted so far; 0 when that can't be read. */
+uint64_t counter_read(const struct counter *c);
+
+/*
+ * Would counter_open() work here? Hardware counters that are to leave the host out but can't be
+ * opened so are tried with the host's share: then what->exclude_host is false afterwards.
+ */
+int counter_probe(struct vm_counter *what, uint64_t period, struct err *e);
+
+#endif

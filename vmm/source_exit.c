@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * source_exit: VM exits that come to us, as events.
+ *
+ * After an I/O, MMIO or MSR exit the instruction is finished by the next KVM_RUN: the registers
+ * are complete only then. So that entry is made to return at once (immediate_exit), and the
+ * sample taken there: it shows the stack that caused the exit, at the instruction behind.
+ * At other exits nothing is left to be finished, and the sample is taken at once.
+ */
+#include "base/clock.h"
+#include "vmm/machine.h"
+
+#include <sys/ioctl.h>
+
+static bool is_finished_later(uint32_t kind)
+{
+	switch (kind) {
+	case KVM_EXIT_IO:
+	case KVM_EXIT_MMIO:
+	case KVM_EXIT_X86_RDMSR:
+	case KVM_EXIT_X86_WRMSR:
+	case KVM_EXIT_HYPERCALL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t address_of(const struct kvm_run *run)
+{
+	switch (run->exit_reason) {
+	case KVM_EXIT_IO:
+		return run->io.port;
+	case KVM_EXIT_MMIO:
+		return run->mmio.phys_addr;
+	case KVM_EXIT_X86_RDMSR:
+	case KVM_EXIT_X86_WRMSR:
+		return run->msr.index;
+	case KVM_EXIT_HYPERCALL:
+		return run->hypercall.nr;
+	default:
+		return 0;
+	}
+}
+
+void sources_exit(struct vcpu *v)
+{
+	uint32_t kind = v->run->exit_reason;
+
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+		const struct vm_event *ev = &v->vm->cfg.event[i];
+		struct source *s = &v->source[i];
+
+		if (ev->kind != VM_EVENT_EXIT || !s->armed || !(ev->exits & VM_EXIT_BIT(kind)))
+			continue;
+		if (++s->exits < s->trigger.deadline_ns)
+			continue;
+		s->exit = (uint8_t)kind;
+		s->exit_addr = address_of(v->run);
+		if (is_finished_later(kind)) {
+			s->due = 1;
+			v->run->immediate_exit = 1;
+		} else {
+			uint64_t t0 = clock_mono_ns();
+
+			source_take_exit(v, i, t0);
+			hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
+		}
+	}
+}
+
+void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	struct source *s = &v->source[i];
+	struct capture_cause cause = {
+		.now = now,
+		.reason = SAMPLE_EXIT,
+		.event = (uint8_t)i,
+		.exit = s->exit,
+		.exit_addr = s->exit_addr,
+	};
+
+	cause.missed = trigger_advance(&s->trigger, s->exits);
+	/* Exits come in bursts, and their number shall be exact even if not all stacks are kept. */
+	cause.weight = s->owed + (1 + (uint64_t)cause.missed) * s->period;
+	v->stats.overruns += cause.missed;
+	s->owed = capture_sample(v, &cause) ? 0 : cause.weight;
+}
+
+void sources_exit_last(struct vcpu *v)
+{
+	bool due = false;
+
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+		struct source *s = &v->source[i];
+
+		if (v->vm->cfg.event[i].kind == VM_EVENT_EXIT)
+			due |= s->due != 0;
+		else
+			s->due = 0; /* time is up */
+	}
+	if (!due)
+		return;
+	v->run->immediate_exit = 1;
+	(void)ioctl(v->fd, KVM_RUN, 0); /* EINTR, as at any other time */
+	sources_take(v);
+}
