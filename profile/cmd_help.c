@@ -25,7 +25,8 @@ static const char examples[] =
 	"      kvmprof annotate -i demo.data left_leaf\n"
 	"  Is the change faster? Three runs of each say how sure that is:\n"
 	"      kvmprof diff old1.data,old2.data,old3.data new1.data,new2.data,new3.data\n"
-	"  The same in a pipeline, by rules, with an exit status and a report for the pull request:\n"
+	"  The same in a pipeline, by rules, with an exit status and a report for the pull "
+	"request:\n"
 	"      kvmprof gate --base old*.data --head new*.data --markdown gate.md\n"
 	"  In another tool, and on another machine:\n"
 	"      kvmprof export --format speedscope -i demo.data -o demo.json\n"
@@ -92,9 +93,11 @@ static const struct topic {
 	  "gate: 0 pass, 1 it got slower, 2 wrong usage or input, 3 inconclusive\n" },
 	{ "gates", "what a verdict on several runs means, and what it takes",
 	  "The run is what is counted: how much runs of the same code differ is only known from\n"
-	  "several. One run a side is inconclusive; six a side are the fewest that can fail by the\n"
+	  "several. One run a side is inconclusive; six a side are the fewest that can fail by "
+	  "the\n"
 	  "default rules, eight to find one function among forty. Let the sides take turns.\n"
-	  "  fail          it is worse by the threshold or more, and chance does not explain that;\n"
+	  "  fail          it is worse by the threshold or more, and chance does not explain "
+	  "that;\n"
 	  "                of identical code at most 1 % of all gates fail\n"
 	  "  pass          a change as large as the threshold is excluded, with 90 %\n"
 	  "  inconclusive  neither: the report says which change these runs could have seen\n"

@@ -189,7 +189,8 @@ def aa(fine, busy, points):
     sets, tiny = aa_demo(), aa_tiny()
     pairs = [pair for base, head in sets for pair in zip(base, head)]
     blocks = [unzip(pairs[i:i + RUNS]) for i in range(0, len(pairs) - RUNS + 1, RUNS)]
-    draws = [unzip([pairs[i] for i in sorted(rng.sample(range(len(pairs)), RUNS))])
+    # Which of two runs of the same code is called the base is drawn anew.
+    draws = [unzip([rng.sample(pairs[i], 2) for i in sorted(rng.sample(range(len(pairs)), RUNS))])
              for _ in range(GATES if len(pairs) > 2 * RUNS else 0)]
     print("A/A: identical code\n%-58s %5s %6s %13s %5s   false alarms" % ("", "gates", "pass", "inconclusive", "fail"))
     tell_aa("demo, 5 a side, one rule", sets, points)
