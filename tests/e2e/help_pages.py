@@ -246,7 +246,7 @@ def complete(*words):
 def check_words(commands):
     check(complete("re") == ["report"], "re: %s" % complete("re"))
     check(complete("") == sorted(commands + ["help", "--help", "--version"]), "commands: %s" % complete(""))
-    check(complete("help", "to") == ["topics"] and complete("help", "an") == ["annotate"], "help")
+    check(complete("help", "topi") == ["topics"] and complete("help", "an") == ["annotate"], "help")
     for c in commands:
         want = sorted(help_options(e2e.kvmprof(c, "--help").out))
         check(complete(c, "-") == want, "options of %s: %s, not %s" % (c, complete(c, "-"), want))
