@@ -213,7 +213,7 @@ def changes():
     for r in range(ROUNDS):
         for x in rng.sample((0,) + PERMILLE, 5):
             # The base says slow=, too: reading it takes an interpreted guest its time.
-            demo("%s/s%02d-%03d" % (d, x, r), "work=120 slow=%s:%d" % (FUNCTION, x))
+            demo("%s/s%02d-%03d" % (d, x, r), "work=300 slow=%s:%d" % (FUNCTION, x))
     turns = {x: {int(p[-3:]): p for p in glob.glob("%s/s%02d-*[0-9]" % (d, x))} for x in (0,) + PERMILLE}
     return turns
 
