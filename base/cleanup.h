@@ -10,6 +10,7 @@
 #ifndef KVMPROF_BASE_CLEANUP_H
 #define KVMPROF_BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,9 +32,16 @@ static inline void cleanup_fclose_fn(FILE **f)
 		fclose(*f);
 }
 
+static inline void cleanup_closedir_fn(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
 #define cleanup_free __attribute__((cleanup(cleanup_free_fn)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
 #define cleanup_fclose __attribute__((cleanup(cleanup_fclose_fn)))
+#define cleanup_closedir __attribute__((cleanup(cleanup_closedir_fn)))
 
 /* Returns *fd and sets it to -1. */
 static inline int take_fd(int *fd)

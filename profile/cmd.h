@@ -10,11 +10,13 @@
 #include <stdio.h>
 
 int cmd_run(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_mem(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_flamegraph(int argc, char **argv);
 int cmd_script(int argc, char **argv);

@@ -44,9 +44,12 @@ static void print_events(const json_t *events)
 		const char *unit = text(ev, "unit");
 		double period = number(ev, "period");
 
-		printf("event      %s: %s, period %.0f%s", text(ev, "name"),
-		       is_on(ev, "armed") ? "armed" : "disarmed", period,
-		       strcmp(unit, "ns") ? "" : " ns");
+		printf("event      %s: %s, ", text(ev, "name"),
+		       is_on(ev, "armed") ? "armed" : "disarmed");
+		if (!strcmp(unit, "hz"))
+			printf("%.0f a second", period);
+		else
+			printf("period %.0f%s", period, strcmp(unit, "ns") ? "" : " ns");
 		if (!strcmp(unit, "ns") && period > 0)
 			printf(" (%.6g Hz)", 1e9 / period);
 		printf(", %lld samples\n", count(ev, "samples"));

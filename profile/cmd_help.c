@@ -21,6 +21,9 @@ static const char examples[] =
 	"  A picture for the browser, and what happened when in a boot:\n"
 	"      kvmprof flamegraph -i demo.data -o demo.svg\n"
 	"      kvmprof flamegraph -i boot.data --chart -o boot.html\n"
+	"  Which memory is used, in pages of which size:\n"
+	"      kvmprof run --mem --append mode=pages -o mem.data\n"
+	"      kvmprof mem -i mem.data\n"
 	"  The hot instructions of a function, as they were in the guest's memory:\n"
 	"      kvmprof annotate -i demo.data left_leaf\n"
 	"  Is the change faster? Three runs of each say how sure that is:\n"
@@ -83,6 +86,18 @@ static const struct topic {
 	  "~/.debug              perf's build-id cache; run fills it (--buildid-dir,\n"
 	  "                      --no-buildid-cache)\n"
 	  "run --single-file writes one file instead, and names to the build-id cache only.\n" },
+	{ "events", "what ends a period, and what a host may refuse of it",
+	  "run -e LIST, for example -e cpu,exit:io,wall. `kvmprof list` tries all of them here.\n"
+	  "  wall             time, also while a vCPU is halted (default)\n"
+	  "  cpu              CPU time of the vCPU: none while it is halted\n"
+	  "  cycles, ...      the processor's counters, while the guest runs; perf's names and\n"
+	  "                   modifiers. A virtual machine mostly has none: cpu stands in\n"
+	  "  task-clock, ...  counters of the host's kernel\n"
+	  "  exit:io, ...     VM exits that come to kvmprof, exactly, with the stack that caused "
+	  "them\n"
+	  "  exit:hlt, ...    VM exits inside of KVM, where the host has its tracepoint\n"
+	  "Time goes by -F HZ; counters, too, or by -c N; exits one by one, or by -c N.\n"
+	  "A refused event is named with its cause; --strict-event makes that an error.\n" },
 	{ "status", "exit status",
 	  "0  fine. A run may end by itself, by --duration, --samples, a stop marker\n"
 	  "   (--stop-on, --stop-at), or by Ctrl-C\n"

@@ -13,6 +13,7 @@
 #include "profile/sink_ring.h"
 #include "profile/summary.h"
 #include "profile/tune.h"
+#include "vmm/attach/attach.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,8 +30,12 @@
 static int open_inputs(struct run *r, struct err *e)
 {
 	uint64_t t0 = clock_mono_ns();
-	int ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
+	int ret = 0;
 
+	if (r->opt.attach && !r->opt.image)
+		target_open_running(&r->target, r->opt.attach_name);
+	else
+		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	if (!ret && r->opt.initrd)
 		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
 	r->load_ns = clock_mono_ns() - t0;
@@ -132,6 +137,7 @@ static int make_vm(struct run *r, struct err *e)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
@@ -143,6 +149,36 @@ static int make_vm(struct run *r, struct err *e)
 	return vm_create(&r->vm, &cfg, e);
 }
 
+static int attach_vm(struct run *r, struct err *e)
+{
+	const struct run_options *o = &r->opt;
+	struct attach_config cfg = {
+		.pid = o->attach,
+		.host = &r->host,
+		.quirks = &r->quirks,
+		.plan = target_capture_plan(&r->target, o->stack_size),
+		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
+	};
+	struct vm_config vm = { 0 };
+	struct vm_event event[VM_MAX_EVENTS];
+	int ret;
+
+	events_for_vm(&o->events, event);
+	cfg.event = event[0];
+	/* A Linux with an image may have been moved; what is read from memory has its place. */
+	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
+	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
+	cfg.idle_start = vm.idle_start;
+	ret = ret ? ret : vm_attach(&r->vm, &cfg, e);
+	if (ret)
+		return ret;
+	r->opt.vcpus = vm_vcpus(r->vm);
+	return o->vcpu_list && !run_options_vcpus(o)
+		       ? err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
+				 o->vcpu_list)
+		       : 0;
+}
+
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
 	int ret;
@@ -151,6 +187,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
+		.mem = r->opt.mem,
 		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
@@ -176,7 +213,9 @@ static int start(struct run *r, struct err *e)
 		.elf_len = t->kernel.elf_len,
 	};
 	struct guest_options go = {
-		.moves = r->opt.boot == BOOT_WAY_BZIMAGE,
+		.mem = r->opt.mem,
+		.runs = r->opt.attach != 0,
+		.moves = r->opt.attach ? t->image.is_linux : r->opt.boot == BOOT_WAY_BZIMAGE,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};
 	bool have_user =
@@ -261,7 +300,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	ret = ret ? ret : open_inputs(r, e);
 	ret = ret ? ret : open_host(r, e);
 	ret = ret ? ret : prepare_events(r, e);
-	ret = ret ? ret : make_vm(r, e);
+	ret = ret ? ret : r->opt.attach ? attach_vm(r, e) : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
@@ -305,22 +344,13 @@ static void run_deinit(struct run *r)
 		close(r->signal_fd);
 }
 
-int cmd_run(int argc, char **argv)
+int run_main(struct run *r, int argc, char **argv)
 {
-	uint64_t start_ns = clock_mono_ns();
-	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
 	struct err e = { 0 };
 	int status, ret;
 
-	if (!r) {
-		fputs("kvmprof: out of memory\n", stderr);
-		return 1;
-	}
-	r->start_ns = start_ns;
+	r->start_ns = clock_mono_ns();
 	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
-	status = run_options_parse(&r->opt, argc, argv);
-	if (status >= 0)
-		return status;
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
@@ -328,7 +358,7 @@ int cmd_run(int argc, char **argv)
 							      : STDOUT_FILENO);
 	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
-		fprintf(stderr, "kvmprof run: %s\n", e.text);
+		fprintf(stderr, "%s: %s\n", argv[0], e.text);
 		run_deinit(r);
 		return 2;
 	}
@@ -344,4 +374,17 @@ int cmd_run(int argc, char **argv)
 	}
 	run_deinit(r);
 	return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
+	int status;
+
+	if (!r) {
+		fputs("kvmprof: out of memory\n", stderr);
+		return 1;
+	}
+	status = run_options_parse(&r->opt, argc, argv);
+	return status >= 0 ? status : run_main(r, argc, argv);
 }

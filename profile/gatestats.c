@@ -426,8 +426,7 @@ const char *gate_reason_text(enum gate_reason r)
 		[GATE_SMALL] = "worse, but whether by the minimum effect is open",
 		[GATE_TOO_FEW] = "too few runs for any difference to be significant",
 		[GATE_NO_BASE] = "base has no positive value that a change can be relative to",
-		[GATE_DRIFTING] = "a drift of the host may explain it, as the order of runs does "
-				  "not exclude that",
+		[GATE_DRIFTING] = "the order of runs lets a drift of the host explain it",
 		[GATE_TOO_MANY] =
 			"would fail alone, but chance explains it among so many comparisons",
 	};

@@ -76,9 +76,9 @@ struct gate_design {
 	bool ordered;	      /* the order is known */
 	bool one_order;	      /* pairs, and in each the same side went first */
 	/*
-	 * The order is known and the sides take turns so rarely (less than three blocks) that a drift of the
-	 * host looks like a change: gate_compare() then never says fail or pass if the runs of one
-	 * side drift or depend on each other (GATE_DRIFT, GATE_AUTOCORRELATED).
+	 * The order is known and the sides take turns so rarely (less than three blocks) that a
+	 * drift of the host looks like a change: gate_compare() then never says fail or pass if
+	 * the runs of one side drift or depend on each other (GATE_DRIFT, GATE_AUTOCORRELATED).
 	 */
 	bool confounded;
 	uint16_t *time;	 /* nbase + nhead run numbers (base first) in order of running; or NULL */
@@ -91,8 +91,8 @@ int gate_design_init(struct gate_design *d, const struct gate_layout *layout, st
 void gate_design_deinit(struct gate_design *d);
 
 /*
- * The order in which to run npairs pairs: head_first[i] tells which run of pair i goes first, a fair
- * coin for each, so that the paired test repeats what really was drawn: then no drift and no
+ * The order in which to run npairs pairs: head_first[i] tells which run of pair i goes first, a
+ * fair coin for each, so that the paired test repeats what really was drawn: then no drift and no
  * autocorrelation can raise its error.
  */
 void gate_order(unsigned int npairs, uint64_t seed, bool *head_first);

@@ -246,7 +246,7 @@ int gate_changes(const double *v, size_t nvalues, const struct gate_change_optio
 	s.unit = values;
 	s.shuffled = values + nvalues;
 	s.cut[1] = nvalues;
-	/* Values that differ by rounding only become equal; steps of large ones keep their digits. */
+	/* What differs by rounding only becomes equal; steps of large values keep digits. */
 	centre = nvalues ? mean(v, nvalues) : 0;
 	for (size_t i = 0; i < nvalues; i++)
 		scale = fmax(scale, fabs(v[i]));

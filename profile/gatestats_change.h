@@ -42,8 +42,8 @@ struct gate_change {
 };
 
 /*
- * Changes in order of at; *n of them (at most GATE_CHANGES_MAX). *n is 0 for less than two segments.
- * -EINVAL: no number, n over GATE_HISTORY_MAX, options. -ENOMEM.
+ * Changes in order of at; *n of them (at most GATE_CHANGES_MAX). *n is 0 for less than two
+ * segments. -EINVAL: no number, n over GATE_HISTORY_MAX, options. -ENOMEM.
  */
 int gate_changes(const double *v, size_t nvalues, const struct gate_change_options *opt,
 		 struct gate_change out[GATE_CHANGES_MAX], size_t *n, struct err *e);

@@ -40,7 +40,7 @@ static void make_hull(struct hull *h, const double *x, unsigned int lo, unsigned
 				break;
 			h->n--;
 		}
-		/* Of equal first values the lowest corner is the minorant's, the highest the majorant's. */
+		/* Of equal first values the highest corner is the majorant's. */
 		if (upper && h->n == 1 && x[h->knot[0]] == x[i])
 			h->n = 0;
 		h->knot[h->n++] = (uint16_t)i;
@@ -158,7 +158,7 @@ static int null_dips(unsigned int n, double *dips)
 	if (!mem)
 		return -ENOMEM;
 	for (unsigned int k = 0; k < GATE_DIP_DRAWS; k++) {
-		/* Sums of exponentials are ordered uniforms but for a factor, which the dip ignores. */
+		/* Sums of exponentials are ordered uniforms but for a factor: the same dip. */
 		for (unsigned int i = 0; i < n; i++) {
 			double u = ((double)(runstats_random(&state) >> 11) + 1) * 0x1p-53;
 
@@ -235,7 +235,7 @@ static void split(const double *x, unsigned int n, struct gate_modes *m)
 		left += x[i - 1] - all;
 		if (x[i] == x[i - 1])
 			continue;
-		/* What the groups' means explain; the groups' sums about the mean are left and -left. */
+		/* What the groups' means explain: their sums are left and -left. */
 		between = left * left / i + left * left / (n - i);
 		if (between > best) {
 			best = between;

@@ -2,10 +2,10 @@
 /*
  * gatestats_modes: do runs fall into groups (a fast and a slow boot)?
  *
- * Hartigan's dip, the distance to the nearest unimodal distribution, against uniform samples
- * (the least favourable ones, so that unimodal data of any shape is called multimodal in at most
- * alpha of all cases). Of 20 runs a group of four or more can be seen, rarer ones are outliers. A mean of
- * two groups is the value of no run, and moves when only the shares of the groups do: compare
+ * Hartigan's dip, the distance to the nearest unimodal distribution, against uniform samples (the
+ * least favourable ones, so that unimodal data of any shape is called multimodal in at most alpha
+ * of all cases). Of 20 runs a group of four or more can be seen, rarer ones are outliers. A mean
+ * of two groups is the value of no run, and moves when only the shares of the groups do: compare
  * shares (gate_mode_shares()) or quantiles (GATE_QUANTILE) then. The permutation test's error
  * does not depend on any of this.
  *
@@ -32,8 +32,8 @@ struct gate_modes {
 };
 
 /*
- * Of 1 to 2 * GATE_MAX_RUNS values: those of one side, as a shift between sides would look like two
- * modes. -EINVAL, -ENOMEM.
+ * Of 1 to 2 * GATE_MAX_RUNS values: those of one side, as a shift between sides would look like
+ * two modes. -EINVAL, -ENOMEM.
  */
 int gate_modes_find(const double *v, size_t n, struct gate_modes *out, struct err *e);
 
@@ -47,8 +47,8 @@ void gate_mode_shares(const double *v, size_t n, double cut, double *out);
 int gate_dip(const double *sorted, size_t n, double *out);
 
 /*
- * gate_modes_find()'s `multimodal` alone, quickly for many metrics: *limit is the least dip of n values
- * that is significant, or 0 when it is to be found. -ENOMEM. Finite values, as above.
+ * gate_modes_find()'s `multimodal` alone, quickly for many metrics: *limit is the least dip of n
+ * values that is significant, or 0 when it is to be found. -ENOMEM. Finite values, as above.
  */
 int gate_modes_seen(const double *v, unsigned int n, double *limit, bool *out);
 

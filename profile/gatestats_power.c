@@ -257,7 +257,7 @@ unsigned int gate_runs_to_pass(const struct gate_spread *s, const struct gate_ru
 	return least_runs(pass_with, s, r, 0, power);
 }
 
-/* -- without a distribution --------------------------------------------------------------------- */
+/* -- without a distribution -------------------------------------------------------------------- */
 
 struct simulation {
 	const struct gate_design *from;

@@ -2,10 +2,10 @@
 /*
  * gatestats_power: which change would have been seen, and what is needed to see one?
  *
- * From the spread between runs as observed, the power of `fail` (gatestats.h) follows from
- * the noncentral t distribution, which the permutation test has for means of not too skewed values;
- * gate_power_resample() does without by simulating gates from the runs themselves. The spread
- * is an estimate too: of ten runs a side it is known to about +-25 %.
+ * From the spread between runs as observed, the power of `fail` (gatestats.h) follows from the
+ * noncentral t distribution, which the permutation test has for means of not too skewed values;
+ * gate_power_resample() does without by simulating gates from the runs themselves. The spread is
+ * an estimate too: of ten runs a side it is known to about +-25 %.
  *
  * Pure functions; any thread.
  */
@@ -36,14 +36,14 @@ struct gate_spread {
 int gate_spread_of(const struct gate_design *d, const double *base, const double *head,
 		   struct gate_spread *out, struct err *e);
 
-/* Probability of `fail` if the change really is `effect` (in the rule's unit, worse > 0). 0 to 1. */
+/* Probability (0 to 1) of `fail` if the change is `effect`, in the rule's unit, worse > 0. */
 double gate_power(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
 		  unsigned int nhead, double effect);
 
 /*
- * The smallest change, in the rule's unit, that is seen with probability power (0 to 1) by n runs a
- * side: "with these 10 runs a change of 0.4 points would be seen 90 % of the time". INFINITY if no
- * change can be seen with so few runs (no p reaches alpha).
+ * The smallest change, in the rule's unit, that is seen with probability power (0 to 1) by n runs
+ * a side: "with these 10 runs a change of 0.4 points would be seen 90 % of the time". INFINITY if
+ * no change can be seen with so few runs (no p reaches alpha).
  */
 double gate_detectable(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
 		       unsigned int nhead, double power);
@@ -63,9 +63,9 @@ unsigned int gate_runs_to_pass(const struct gate_spread *s, const struct gate_ru
 			       double power);
 
 /*
- * As gate_power(), by `simulations` gates whose runs are drawn from the given ones (each side about
- * its own mean, widened by sqrt(n/(n-1))) with `effect` added to head. Pairs stay
- * together. nbase = nhead for pairs. -EINVAL, -ENOMEM. *out: 0 to 1.
+ * As gate_power(), by `simulations` gates whose runs are drawn from the given ones (each side
+ * about its own mean, widened by sqrt(n/(n-1))) with `effect` added to head. Pairs stay together.
+ * nbase = nhead for pairs. -EINVAL, -ENOMEM. *out: 0 to 1.
  */
 int gate_power_resample(const struct gate_design *d, const struct gate_rule *r, const double *base,
 			const double *head, unsigned int nbase, unsigned int nhead, double effect,

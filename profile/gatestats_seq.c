@@ -228,7 +228,7 @@ static void harm_so_far(const struct gate_seq *s, double *harm, double *least, d
 						  : fabs(mean);
 }
 
-/* Will the rest of the pairs, like those so far, decide? From the predictive normal of the last mean. */
+/* Will more pairs like those so far decide? By the predictive normal of the last mean. */
 static bool is_futile(const struct gate_seq *s)
 {
 	double harm, least, sd, n = s->pairs, all = s->opt.max_pairs, ahead, last, fail, pass;

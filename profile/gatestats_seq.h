@@ -2,14 +2,14 @@
 /*
  * gatestats_seq: may a series of A/B pairs stop here?
  *
- * Pairs of runs come one by one; at looks fixed beforehand the question of gatestats.h is
- * asked. The errors alpha (false fail) and miss (false pass) are budgets for all looks together,
- * spent as Lan and DeMets 1983 describe, as a function of the fraction of pairs that a look
- * has. The boundary is not that of a normal walk: each of `resamples` walks gets the signs of the same
+ * Pairs of runs come one by one; at looks fixed beforehand the question of gatestats.h is asked.
+ * The errors alpha (false fail) and miss (false pass) are budgets for all looks together, spent
+ * as Lan and DeMets 1983 describe, as a function of the fraction of pairs that a look has. The
+ * boundary is not that of a normal walk: each of `resamples` walks gets the signs of the same
  * pair differences by chance, and at a look so many of the walks that have not left before leave
  * as the budget allows; the true walk is decided if it leaves. When head and base could have been
- * exchanged in each pair it is one of these walks, so the error holds with few pairs too, with any
- * distribution, drift and autocorrelation that the coins of gate_order() make exchangeable.
+ * exchanged in each pair it is one of these walks, so the error holds with few pairs too, with
+ * any distribution, drift and autocorrelation that the coins of gate_order() make exchangeable.
  *
  * One thread per state. One seed gives one result.
  *
@@ -37,7 +37,7 @@ enum gate_seq_decision {
 };
 
 enum gate_spending {
-	GATE_OBRIEN_FLEMING, /* 2 - 2 Phi(z(alpha/2) / sqrt(t)): little early, nearly all at the end */
+	GATE_OBRIEN_FLEMING, /* 2 - 2 Phi(z(alpha/2) / sqrt(t)): little early */
 	GATE_POCOCK, /* alpha log(1 + (e - 1) t): stops earlier, needs more pairs if it does not */
 };
 
@@ -89,8 +89,8 @@ int gate_seq_add(struct gate_seq *s, double base, double head, enum gate_seq_dec
 		 struct err *e);
 
 /*
- * Is the next add a look? So that several metrics in step can be asked at once: a bench goes on while
- * any is GATE_SEQ_CONTINUE, and adds to those only.
+ * Is the next add a look? So that several metrics in step can be asked at once: a bench goes on
+ * while any is GATE_SEQ_CONTINUE, and adds to those only.
  */
 bool gate_seq_at_look(const struct gate_seq *s);
 

@@ -18,17 +18,17 @@ struct gate_p {
 };
 
 /*
- * v: base, then head values. Means: of their difference; with unequal sides of Welch's t, as else a
- * difference of spread is taken for one of means. Quantiles: of their difference. Both sides have two
- * runs or more.
+ * v: base, then head values. Means: of their difference; with unequal sides of Welch's t, as else
+ * a difference of spread is taken for one of means. Quantiles: of their difference. Both sides
+ * have two runs or more.
  */
 void gate_permute(const struct gate_design *d, const double *v, enum gate_location location,
 		  double quantile, struct gate_p *out);
 
 /*
- * Runs of one side that follow each other in time: does their level drift, and do neighbours resemble
- * each other? GATE_DRIFT and GATE_AUTOCORRELATED for a p below 0.01 each, by shuffling within sides.
- * Nothing without an order or with less than 8 runs.
+ * Runs of one side that follow each other in time: does their level drift, and do neighbours
+ * resemble each other? GATE_DRIFT and GATE_AUTOCORRELATED for a p below 0.01 each, by shuffling
+ * within sides. Nothing without an order or with less than 8 runs.
  */
 unsigned int gate_order_flags(const struct gate_design *d, const double *base, const double *head);
 
@@ -45,8 +45,8 @@ int gate_compare_doubles(const void *a, const void *b); /* for qsort() */
 double gate_select(double *v, size_t n, size_t k);
 
 /*
- * How an interval of the difference (relative: of the ratio less one) is found. GATE_I_SYMMETRIC is
- * what gatestats uses for means; docs/gate-statistics.md compares them.
+ * How an interval of the difference (relative: of the ratio less one) is found. GATE_I_SYMMETRIC
+ * is what gatestats uses for means; docs/gate-statistics.md compares them.
  */
 enum gate_interval {
 	GATE_I_PERCENTILE, /* Efron's percentile; the one for quantiles */
@@ -57,8 +57,8 @@ enum gate_interval {
 };
 
 /*
- * Of means, for both sides with two runs or more, relative only for positive means. Pairs of the design
- * stay together. Uses the design's scratch. NaN where no interval exists.
+ * Of means, for both sides with two runs or more, relative only for positive means. Pairs of the
+ * design stay together. Uses the design's scratch. NaN where no interval exists.
  */
 void gate_interval_means(const struct gate_design *d, const double *base, const double *head,
 			 bool relative, double confidence, enum gate_interval how, double *lo,

@@ -36,6 +36,8 @@ struct guest {
 	struct guest_jit *jit;
 	struct guest_maps *maps;
 	struct guest_modules *modules;
+	struct memprobe *mem;	 /* NULL: not asked for */
+	struct guest_vmas *vmas; /* NULL: mappings can't be told, or nobody asks */
 	struct guest_search search;
 	uint64_t swept_ns;
 };
@@ -68,6 +70,8 @@ static int create_maps(struct guest *g, struct err *e)
 	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader, finder, e);
 
 	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
+	if (!ret && g->mem)
+		ret = guest_vmas_create(&g->vmas, &l->mm, &g->reader, g->tasks, e);
 	return ret ? ret
 		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->tasks, g->dsos, g->jit,
 				       g->sink, e);
@@ -158,6 +162,13 @@ static int begin(struct guest *g, bool known, struct err *e)
 		g->unwinder.frame_pointers = false;
 		target_drop_names(t);
 	}
+	if (g->mem) {
+		struct mem_layout *l = memprobe_layout(g->mem);
+
+		mem_layout_init(l, g->is_linux, k.symbols, k.text, k.end);
+		l->user_text = g->unwinder.user_start;
+		l->user_end = g->unwinder.user_end;
+	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
 	if (!ret && g->opt.moves) {
 		/* It may lie where the kernel came to lie afterwards. */
@@ -206,6 +217,20 @@ static int move(struct guest *g, struct err *e)
 	return begin(g, true, e);
 }
 
+/*
+ * Where a kernel that runs handles page faults is inside of it: gate 14 of the IDT (SDM
+ * vol. 3, 6.14.1). LSTAR cannot be asked of another process's vCPU.
+ */
+static uint64_t fault_handler(const struct guest *g, const struct sample *s)
+{
+	uint32_t gate[4];
+
+	if (!memory_read(&g->reader, MEMORY_KERNEL, s->idt_base + 14 * sizeof(gate), gate,
+			 sizeof(gate)))
+		return 0;
+	return (uint64_t)gate[2] << 32 | (gate[1] & 0xffff0000u) | (gate[0] & 0xffffu);
+}
+
 bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct err *e)
 {
 	const struct kslide_cpu cpu = { .lstar = s->lstar, .idt_base = s->idt_base };
@@ -217,9 +242,11 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	if (!g->memory.root.cr3 || !(s->regs.rip & KERNEL_HALF))
 		return false;
 	if (g->target->live) {
-		if (!s->lstar)
+		uint64_t inside = g->opt.runs ? fault_handler(g, s) : s->lstar;
+
+		if (!inside)
 			return false;
-		*ret = read_live(g, s->lstar, e);
+		*ret = read_live(g, inside, e);
 		return true;
 	}
 	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);
@@ -255,6 +282,8 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
+	if (!ret && opt->mem)
+		ret = memprobe_create(&g->mem, vm_memory(vm), e);
 	if (!ret && opt->moves && !target->live) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
@@ -275,6 +304,8 @@ void guest_destroy(struct guest *g)
 {
 	if (!g)
 		return;
+	memprobe_destroy(g->mem);
+	guest_vmas_destroy(g->vmas);
 	guest_modules_destroy(g->modules);
 	guest_maps_destroy(g->maps);
 	guest_jit_destroy(g->jit);
@@ -397,6 +428,8 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}
 	unwind(&g->unwinder, s, stack);
+	if (!ret && g->mem)
+		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, task);
 	if (ret || stack->n == stack->n_kernel)
 		return ret;
 	if (!owns_user_frames(g, s, task)) {
@@ -445,6 +478,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->jit = *guest_jit_stats(g->jit);
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
+	if (g->mem)
+		out->mem = *memprobe_stats(g->mem);
 	out->slide = g->slide;
 	out->is_linux = g->is_linux;
 	out->moves = g->opt.moves && !g->target->live;

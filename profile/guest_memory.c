@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/guest_memory.h"
 
+#include "vmm/gmem_remote.h"
+
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define CR0_PG (UINT64_C(1) << 31)
 /* The lower bits of CR3 choose a PCID. */
@@ -36,6 +38,9 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	};
 	uint64_t gpa;
 
+	/* What is read next shall be as new as the sample. */
+	if (g->mem->remote)
+		gmem_remote_forget(g->mem->remote);
 	if (g->settled || !(root.cr0 & CR0_PG) || !(s->regs.rip & KERNEL_HALF) ||
 	    (s->regs.cs & 3) == 3)
 		return;

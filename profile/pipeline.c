@@ -15,6 +15,8 @@
 
 /* How often the rings are looked at: a ring holds far more than this brings. */
 #define POLL_NS 5000000
+/* Samples that are taken before a job at most: as many as some rings hold. */
+#define JOB_WAITS_FOR 4096u
 
 /* The process of a user program in the kernel's own image. */
 #define GUEST_PID 1u
@@ -290,8 +292,10 @@ static void *consumer(void *arg)
 	for (;;) {
 		bool last = atomic_load(&p->stop);
 
-		while (drain_one(p))
-			do_job(p);
+		/* A job is to see what came before it; but it must not wait for a rest for ever. */
+		for (unsigned int n = 1; drain_one(p); n++)
+			if (n % JOB_WAITS_FOR == 0)
+				do_job(p);
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
 		do_job(p);

@@ -69,7 +69,7 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 /* Keep the innermost so many frames of a stack. Any thread; at first all are kept. */
 void pipeline_set_max_stack(struct pipeline *p, unsigned int frames);
 
-/* Something to do on the consumer's thread, between two samples. */
+/* Something to do on the consumer's thread, between two samples, when the rings are empty if it can be. */
 struct pipeline_job {
 	void (*run)(struct pipeline_job *job, const struct pipeline_stats *stats);
 };

@@ -42,6 +42,12 @@ struct run {
 	int signal_fd;
 };
 
+/*
+ * cmd_run.c: a run from its options to its exit status. r's options are there, all else
+ * is zero; r is done with afterwards.
+ */
+int run_main(struct run *r, int argc, char **argv);
+
 /* run_summary.c */
 
 /*

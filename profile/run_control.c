@@ -33,6 +33,18 @@ static void note_change(struct run_control *c, struct control_change change)
 	pthread_mutex_unlock(&c->lock);
 }
 
+uint64_t run_control_changes(struct run_control *c)
+{
+	uint64_t n;
+
+	if (!c)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	n = c->nchanges;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
 static void put_value(struct buf *b, const char *key, bool is_switch, uint64_t v)
 {
 	if (is_switch)
@@ -77,10 +89,20 @@ void run_control_json(struct run_control *c, struct buf *b)
 
 /* -- what a request names ------------------------------------------------------------- */
 
-bool run_control_is_time(const struct profile_event *ev)
+enum control_unit run_control_unit(const struct run_control *c, unsigned int event)
 {
-	return ev->type == PERF_TYPE_SOFTWARE &&
-	       (ev->config == PERF_COUNT_SW_CPU_CLOCK || ev->config == PERF_COUNT_SW_TASK_CLOCK);
+	const struct event_state *s = events_of_vm(&c->run->opt.events, event);
+
+	if (!s || s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU)
+		return CONTROL_NS;
+	if (s->vm.kind == VM_EVENT_EXIT)
+		return CONTROL_COUNT;
+	return s->vm.counter.freq ? CONTROL_HZ : s->vm.counter.clock ? CONTROL_NS : CONTROL_COUNT;
+}
+
+const char *run_control_unit_name(enum control_unit unit)
+{
+	return unit == CONTROL_NS ? "ns" : unit == CONTROL_HZ ? "hz" : "count";
 }
 
 static int find_event(const struct run_control *c, const struct control_event *want,
@@ -229,19 +251,31 @@ static int do_event(struct run_control *c, const struct control_request *r, stru
 	return 0;
 }
 
-static int period_of(const struct control_request *r, const struct profile_event *ev,
-		     uint64_t *period, struct err *e)
+/* What vm_set_period() takes. */
+static int period_of(const struct run_control *c, const struct control_request *r,
+		     unsigned int event, uint64_t *period, struct err *e)
 {
-	bool time = run_control_is_time(ev);
+	enum control_unit unit = run_control_unit(c, event);
+	const char *name = c->run->info.event[event].name;
+	bool freq = r->cmd == CONTROL_FREQ;
 
-	if (r->cmd == CONTROL_FREQ && !time)
-		return NO(e, "%s is counted, not measured in time: use 'period'", ev->name);
-	*period = r->cmd == CONTROL_FREQ ? (uint64_t)fmin(1e9 / r->hz + 0.5, 1e18) : r->value;
-	if (time && (*period < PERIOD_MIN_NS || *period > PERIOD_MAX_NS))
+	if (freq && unit == CONTROL_COUNT)
+		return NO(e, "%s is counted, not measured in time: use 'period'", name);
+	if (!freq && unit == CONTROL_HZ)
+		return NO(e,
+			  "the periods of %s are chosen by their rate: use 'freq', or start the "
+			  "run with -c",
+			  name);
+	if (unit == CONTROL_HZ && (r->hz < 1 || r->hz > RUN_FREQ_MAX))
+		return NO(e, "%s may have 1 to 50000 samples a second", name);
+	*period = unit == CONTROL_HZ ? (uint64_t)(r->hz + 0.5)
+		  : freq	     ? (uint64_t)fmin(1e9 / r->hz + 0.5, 1e18)
+				     : r->value;
+	if (unit == CONTROL_NS && (*period < PERIOD_MIN_NS || *period > PERIOD_MAX_NS))
 		return NO(e,
 			  "a period of %s may have %" PRIu64 " to %" PRIu64
 			  " ns, which is 50000 to 0.1 samples a second",
-			  ev->name, PERIOD_MIN_NS, (uint64_t)PERIOD_MAX_NS);
+			  name, PERIOD_MIN_NS, (uint64_t)PERIOD_MAX_NS);
 	return 0;
 }
 
@@ -252,7 +286,7 @@ static int do_period(struct run_control *c, const struct control_request *r, str
 	unsigned int event;
 	int ret = find_event(c, &r->event[0], &event, e);
 
-	ret = ret ? ret : period_of(r, &c->run->info.event[event], &to, e);
+	ret = ret ? ret : period_of(c, r, event, &to, e);
 	if (ret)
 		return ret;
 	from = vm_period(c->run->vm, event);

@@ -4,13 +4,15 @@
  *
  * Requests are answered on the server's thread, which asks the machine through vm.h; what
  * needs the profile is a job for the pipeline's consumer. All functions here are for the
- * main thread, but for run_control_json().
+ * main thread, where it says nothing else.
  */
 #ifndef KVMPROF_PROFILE_RUN_CONTROL_H
 #define KVMPROF_PROFILE_RUN_CONTROL_H
 
 #include "base/buf.h"
 #include "base/err.h"
+
+#include <stdint.h>
 
 #define RUN_CONTROL_MAX_CHANGES 4096u
 
@@ -25,6 +27,8 @@ int run_control_start(struct run_control *c, struct run *r, struct err *e);
 void run_control_stop(struct run_control *c);
 void run_control_destroy(struct run_control *c);
 
+/* How often something was changed; NULL: 0. Any thread. */
+uint64_t run_control_changes(struct run_control *c);
 /* ,"changes":[...],"changes_beyond":N,"snapshots":N; NULL: an empty list. Any thread. */
 void run_control_json(struct run_control *c, struct buf *b);
 

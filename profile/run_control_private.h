@@ -44,8 +44,14 @@ struct run_control {
 uint64_t run_control_samples(const struct run_control *c);
 uint64_t run_control_lost(const struct run_control *c);
 
-/* Is the event measured in ns? Else in counts. */
-bool run_control_is_time(const struct profile_event *ev);
+/* What vm_period() of an event is in. */
+enum control_unit {
+	CONTROL_COUNT,
+	CONTROL_NS,
+	CONTROL_HZ, /* the kernel chooses the periods, so that there are so many a second */
+};
+enum control_unit run_control_unit(const struct run_control *c, unsigned int event);
+const char *run_control_unit_name(enum control_unit unit);
 
 /* Members of the replies; run_control_status.c */
 void run_control_put_status(struct run_control *c, struct buf *b);

@@ -69,7 +69,7 @@ static void put_events(const struct run_control *c, struct buf *b)
 		control_string(b, info->event[i].name);
 		control_put_bool(b, "armed", vm_event_is_armed(vm, i));
 		control_put_u64(b, "period", vm_period(vm, i));
-		control_put_text(b, "unit", run_control_is_time(&info->event[i]) ? "ns" : "count");
+		control_put_text(b, "unit", run_control_unit_name(run_control_unit(c, i)));
 		control_put_u64(b, "samples", samples);
 		buf_u8(b, '}');
 	}
@@ -109,7 +109,7 @@ static const char *state(const struct run_control *c)
 void run_control_put_status(struct run_control *c, struct buf *b)
 {
 	struct vm *vm = c->run->vm;
-	uint64_t first = vm_first_entry_ns(vm), overruns = 0, uncollected = 0, changes;
+	uint64_t first = vm_first_entry_ns(vm), overruns = 0, uncollected = 0;
 	struct hist stop = { 0 }, latency = { 0 };
 
 	control_put_text(b, "state", state(c));
@@ -129,9 +129,6 @@ void run_control_put_status(struct run_control *c, struct buf *b)
 		hist_merge(&latency, &st->latency_ns);
 	}
 	buf_u8(b, ']');
-	pthread_mutex_lock(&c->lock);
-	changes = c->nchanges;
-	pthread_mutex_unlock(&c->lock);
 	control_put_u64(b, "samples", run_control_samples(c));
 	control_put_u64(b, "lost", run_control_lost(c));
 	control_put_u64(b, "overwritten", c->run->ring ? sink_ring_overwritten(c->run->ring) : 0);
@@ -142,7 +139,7 @@ void run_control_put_status(struct run_control *c, struct buf *b)
 	buf_printf(b, ",\"rate_hz\":%.1f", rate_hz(c));
 	control_put_u64(b, "stack_size", c->stack_size);
 	control_put_u64(b, "max_stack", c->max_stack);
-	control_put_u64(b, "changes", changes);
+	control_put_u64(b, "changes", run_control_changes(c));
 	control_put_u64(b, "snapshots", atomic_load(&c->snapshots));
 	control_put_u64(b, "rss_bytes", rss_bytes());
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
@@ -21,7 +22,7 @@ static const char usage[] =
 	"Guest:\n"
 	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
 	"                          run its decompressor first, which randomizes addresses\n"
-	"  -m, --mem SIZE          memory, with K, M or G (default 256M)\n"
+	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
@@ -60,6 +61,7 @@ static const char usage[] =
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
+	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
@@ -72,8 +74,10 @@ static const char usage[] =
 	"  -q, --quiet             do not show the guest's console\n"
 	"  -h, --help              this text\n";
 
-#define wrong(fmt, what) \
-	(fprintf(stderr, "kvmprof run: " fmt "; see `kvmprof run --help`\n", what), 2)
+#define wrong(fmt, what)                                                                     \
+	(fprintf(stderr, "kvmprof %s: " fmt "; see `kvmprof %s --help`\n", o->command, what, \
+		 o->command),                                                                \
+	 2)
 
 static bool parse_number(const char *s, double min, double max, double *out)
 {
@@ -151,6 +155,7 @@ enum {
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
 	OPT_DEBUGINFO,
+	OPT_MEM,
 	OPT_SINGLE,
 	OPT_BUILDID,
 	OPT_NO_CACHE,
@@ -159,7 +164,7 @@ enum {
 
 static const struct option longopts[] = {
 	{ "boot", required_argument, NULL, OPT_BOOT },
-	{ "mem", required_argument, NULL, 'm' },
+	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
 	{ "append", required_argument, NULL, OPT_APPEND },
@@ -188,6 +193,7 @@ static const struct option longopts[] = {
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
 	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
+	{ "mem", no_argument, NULL, OPT_MEM },
 	{ "output", required_argument, NULL, 'o' },
 	{ "single-file", no_argument, NULL, OPT_SINGLE },
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
@@ -198,7 +204,8 @@ static const struct option longopts[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int add_mark(const char **list, unsigned int *n, const char *arg)
+static int add_mark(const struct run_options *o, const char **list, unsigned int *n,
+		    const char *arg)
 {
 	if (*n == RUN_MARKS_MAX)
 		return wrong("'%s': more than 16 marks", arg);
@@ -234,9 +241,9 @@ static int take_marker(struct run_options *o, int opt, const char *arg)
 		o->stop_at = arg;
 		return -1;
 	case OPT_MARK:
-		return add_mark(o->mark_on, &o->nmark_on, arg);
+		return add_mark(o, o->mark_on, &o->nmark_on, arg);
 	default: /* OPT_MARK_AT */
-		return add_mark(o->mark_at, &o->nmark_at, arg);
+		return add_mark(o, o->mark_at, &o->nmark_at, arg);
 	}
 }
 
@@ -278,8 +285,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < 16 << 20)
-			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
-				     arg);
+			return wrong(
+				"--memory %s: expected a size of 16M or more, such as 512M or 2G",
+				arg);
 		return -1;
 	case OPT_BOOT:
 		if (!strcmp(arg, "bzimage"))
@@ -361,6 +369,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_DEBUGINFO:
 		o->debuginfo = arg;
 		return -1;
+	case OPT_MEM:
+		o->mem = true;
+		return -1;
 	case 'o':
 		o->output = arg;
 		return -1;
@@ -389,9 +400,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	}
 }
 
-uint32_t run_options_vcpus(const struct run_options *o)
+uint64_t run_options_vcpus(const struct run_options *o)
 {
-	uint32_t all = (1u << o->vcpus) - 1, mask = 0;
+	uint64_t all = o->vcpus < 64 ? (UINT64_C(1) << o->vcpus) - 1 : UINT64_MAX, mask = 0;
 	const char *s = o->vcpu_list;
 
 	while (s) {
@@ -407,20 +418,16 @@ uint32_t run_options_vcpus(const struct run_options *o)
 		if (from > to || to >= o->vcpus || (*end && *end != ','))
 			return 0;
 		for (; from <= to; from++)
-			mask |= 1u << from;
+			mask |= UINT64_C(1) << from;
 		s = *end ? end + 1 : NULL;
 	}
 	return o->vcpu_list ? mask : all;
 }
 
-int run_options_parse(struct run_options *o, int argc, char **argv)
+void run_options_default(struct run_options *o)
 {
-	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
-	struct events_rate rate;
-	struct err e = { 0 };
-	int opt, ret;
-
 	*o = (struct run_options){
+		.command = "run",
 		.output = "perf.data",
 		.freq_hz = 997,
 		.mem_size = 256ull << 20,
@@ -430,6 +437,52 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		.tune = true,
 		.buildid_cache = true,
 	};
+}
+
+int run_options_set(struct run_options *o, const char *name, const char *arg)
+{
+	for (unsigned int i = 0; longopts[i].name; i++)
+		if (!strcmp(longopts[i].name, name))
+			return take(o, longopts[i].val, arg);
+	return wrong("unknown option '%s'", name);
+}
+
+/* What fits one another; -1 or an exit status. */
+static int check_kept(struct run_options *o)
+{
+	struct events_rate rate = run_rate(o);
+	struct err e = { 0 };
+
+	if (o->overwrite && !o->ring_size)
+		o->ring_size = RUN_OVERWRITE_SIZE;
+	if (events_check(&o->events, &rate, &e) < 0)
+		return wrong("--count %s", e.text);
+	return -1;
+}
+
+int run_options_check(struct run_options *o)
+{
+	int ret = check_kept(o);
+
+	if (ret >= 0)
+		return ret;
+	if (run_to_stdout(o) && o->json)
+		return wrong("-o - and --json both want standard output: drop %s", "--json");
+	if (run_to_stdout(o) && !o->buildid_cache)
+		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
+	if (o->single_file && !o->buildid_cache)
+		return wrong("--single-file needs the build-id cache: drop %s",
+			     "--no-buildid-cache");
+	return -1;
+}
+
+int run_options_parse(struct run_options *o, int argc, char **argv)
+{
+	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	uint64_t size;
+	int opt, ret;
+
+	run_options_default(o);
 	argv[0] = name;
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
@@ -443,26 +496,19 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		if (ret >= 0)
 			return ret;
 	}
+	/* -m and --memory have a size, --mem none. */
+	if (o->mem && optind < argc && access(argv[optind], F_OK) != 0 &&
+	    parse_size(argv[optind], &size))
+		return wrong("--mem takes no value: for the size of memory, say -m %s",
+			     argv[optind]);
 	if (optind < argc)
 		o->image = argv[optind++];
 	if (optind < argc)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
 	if (o->vcpu_list && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
-	if (o->overwrite && !o->ring_size)
-		o->ring_size = RUN_OVERWRITE_SIZE;
-	rate = run_rate(o);
-	if (events_check(&o->events, &rate, &e) < 0)
-		return wrong("--count %s", e.text);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");
-	if (run_to_stdout(o) && o->json)
-		return wrong("-o - and --json both want standard output: drop %s", "--json");
-	if (run_to_stdout(o) && !o->buildid_cache)
-		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
-	if (o->single_file && !o->buildid_cache)
-		return wrong("--single-file needs the build-id cache: drop %s",
-			     "--no-buildid-cache");
-	return -1;
+	return run_options_check(o);
 }

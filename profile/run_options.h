@@ -10,13 +10,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
 
 struct run_options {
-	const char *image;  /* NULL: the embedded demo */
-	const char *output; /* "perf.data" */
+	const char *command;	 /* "run", for messages */
+	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
+	const char *attach_name; /* what its guest is called in messages */
+	const char *image;	 /* NULL: the embedded demo */
+	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -39,6 +43,7 @@ struct run_options {
 	enum boot_way boot;
 	unsigned int vcpus;
 	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
@@ -71,7 +76,13 @@ static inline struct events_rate run_rate(const struct run_options *o)
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
 
+/* The same in parts, for commands that share most of it. */
+void run_options_default(struct run_options *o);
+/* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
+int run_options_set(struct run_options *o, const char *name, const char *arg);
+int run_options_check(struct run_options *o);
+
 /* A bit for each vCPU that gives samples; 0: the list is not one of this guest's vCPUs. */
-uint32_t run_options_vcpus(const struct run_options *o);
+uint64_t run_options_vcpus(const struct run_options *o);
 
 #endif

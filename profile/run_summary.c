@@ -9,6 +9,7 @@
 static uint64_t rss_beyond_guest(const struct gmem *mem)
 {
 	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned int ours = mem->remote ? 0 : mem->n;
 	uint64_t start = 0, rss = 0, kb;
 	char line[512];
 
@@ -21,7 +22,7 @@ static uint64_t rss_beyond_guest(const struct gmem *mem)
 			bool guest = false;
 
 			kb = a;
-			for (unsigned int i = 0; i < mem->n; i++) {
+			for (unsigned int i = 0; i < ours; i++) {
 				uint64_t h = (uintptr_t)mem->region[i].host;
 
 				guest |= start >= h && start - h < mem->region[i].size;
@@ -46,7 +47,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.control = r->control,
 		.overwritten = r->ring ? sink_ring_overwritten(r->ring) : 0,
 		.crash = &r->crash,
-		.tuned = (const char *)r->tuned.data,
+		.tuned = r->tuned.data ? (const char *)r->tuned.data : "",
 		.startup_ns = first ? first - r->start_ns - r->load_ns : 0,
 		.load_ns = r->load_ns,
 		.rss_extra = rss_beyond_guest(vm_memory(r->vm)),

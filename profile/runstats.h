@@ -52,8 +52,8 @@ struct runstats_blocks {
 	const uint16_t *block;
 	unsigned int nblocks;
 	/*
-	 * So many blocks in the order of their numbers exchange their sides together; 0, 1: each for
-	 * itself. More needs one run of each side in every block.
+	 * So many blocks in the order of their numbers exchange their sides together; 0, 1: each
+	 * for itself. More needs one run of each side in every block.
 	 */
 	unsigned int glue;
 	unsigned int resamples; /* 0: RUNSTATS_RESAMPLES; to RUNSTATS_RESAMPLES_MAX */

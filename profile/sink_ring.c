@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample in the buffer; n addresses and then n bytes of `exact` follow. No sink needs more. */
+/*
+ * A sample in the buffer; n addresses, with has_mem a struct mem_refs, and n bytes of
+ * `exact` follow. No sink needs more.
+ */
 struct held {
 	uint32_t len; /* of all, a multiple of 8 */
 	uint16_t n, n_kernel;
-	struct profile_sample sample; /* but for its stack */
+	struct profile_sample sample; /* but for its stack and memory */
 	uint8_t end, user_end;
+	bool has_mem;
 };
 
 struct sink_ring {
@@ -26,6 +30,7 @@ struct sink_ring {
 	uint64_t *gone; /* of each vCPU */
 	unsigned int vcpus;
 	struct stack stack; /* of a sample that leaves */
+	struct mem_refs mem;
 };
 
 static struct sink_ring *self(struct sink *s)
@@ -71,7 +76,8 @@ static void make_room(struct sink_ring *r, size_t len)
 static void put(struct sink_ring *r, const struct profile_sample *s)
 {
 	const struct stack *st = s->stack;
-	size_t len = (sizeof(struct held) + st->n * 9u + 7) & ~(size_t)7;
+	size_t ips = st->n * sizeof(*st->ip), mem = s->mem ? sizeof(*s->mem) : 0;
+	size_t len = (sizeof(struct held) + ips + mem + st->n + 7) & ~(size_t)7;
 	struct held h = {
 		.len = (uint32_t)len,
 		.n = st->n,
@@ -79,15 +85,20 @@ static void put(struct sink_ring *r, const struct profile_sample *s)
 		.sample = *s,
 		.end = st->end,
 		.user_end = st->user_end,
+		.has_mem = s->mem != NULL,
 	};
 	uint8_t *at;
 
 	h.sample.stack = NULL;
+	h.sample.mem = NULL;
 	make_room(r, len);
 	at = r->data + r->head;
 	memcpy(at, &h, sizeof(h));
-	memcpy(at + sizeof(h), st->ip, st->n * sizeof(*st->ip));
-	memcpy(at + sizeof(h) + st->n * sizeof(*st->ip), st->exact, st->n);
+	at += sizeof(h);
+	memcpy(at, st->ip, ips);
+	if (s->mem)
+		memcpy(at + ips, s->mem, mem);
+	memcpy(at + ips + mem, st->exact, st->n);
 	r->head += len;
 	if (r->head > r->tail)
 		r->wrap = r->head;
@@ -102,15 +113,25 @@ static int replay(struct sink_ring *r, struct sink *to, struct err *e)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < r->n; i++) {
+		const uint8_t *p = r->data + at;
 		struct held h;
+		size_t ips;
 
-		memcpy(&h, r->data + at, sizeof(h));
+		memcpy(&h, p, sizeof(h));
+		p += sizeof(h);
+		ips = h.n * sizeof(*r->stack.ip);
 		r->stack.n = h.n;
 		r->stack.n_kernel = h.n_kernel;
 		r->stack.end = h.end;
 		r->stack.user_end = h.user_end;
-		memcpy(r->stack.ip, r->data + at + sizeof(h), h.n * sizeof(*r->stack.ip));
-		memcpy(r->stack.exact, r->data + at + sizeof(h) + h.n * sizeof(*r->stack.ip), h.n);
+		memcpy(r->stack.ip, p, ips);
+		p += ips;
+		if (h.has_mem) {
+			memcpy(&r->mem, p, sizeof(r->mem));
+			p += sizeof(r->mem);
+			h.sample.mem = &r->mem;
+		}
+		memcpy(r->stack.exact, p, h.n);
 		h.sample.stack = &r->stack;
 		if (!first_ns)
 			first_ns = h.sample.time_ns;

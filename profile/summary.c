@@ -2,6 +2,7 @@
 #include "profile/summary.h"
 
 #include "base/clock.h"
+#include "profile/summary_attach.h"
 #include "profile/summary_events.h"
 #include "profile/summary_guest.h"
 
@@ -130,11 +131,18 @@ void summary_print(const struct summary *s, FILE *out)
 		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
 		percent(p->mode_weight[SAMPLE_USER], p->weight),
 		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
+	if (s->opt->attach)
+		summary_attach_print(s->vm, out);
 	summary_events_print(&s->opt->events, p, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their weight added to the sample before\n",
 		p->dropped, t.v.overruns);
+	if (run_control_changes(s->control))
+		fprintf(out,
+			"kvmprof: note: settings were changed %" PRIu64
+			" times while it ran: see `changes` in kvmprof.json\n",
+			run_control_changes(s->control));
 	if (s->overwritten)
 		fprintf(out,
 			"kvmprof: %" PRIu64
@@ -261,6 +269,8 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_markers(s, &t, b);
 	summary_events_json(&s->opt->events, p, b);
 	summary_devices_json(s->vm, b);
+	if (s->opt->attach)
+		summary_attach_json(s->vm, b);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
 	json_u64(b, "stack_capped", t.v.stack_capped);

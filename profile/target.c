@@ -272,6 +272,13 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	return 0;
 }
 
+void target_open_running(struct target *t, const char *name)
+{
+	memset(t, 0, sizeof(*t));
+	t->name = name;
+	t->live = t->image.is_linux = true;
+}
+
 void target_close(struct target *t)
 {
 	file_map_close(&t->symbols_file);

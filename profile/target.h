@@ -58,6 +58,11 @@ struct target {
  * which are refused when they belong to another kernel.
  */
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
+/*
+ * A guest that runs already, of which there is no image: it is taken for a Linux until
+ * its memory has told otherwise. name is borrowed.
+ */
+void target_open_running(struct target *t, const char *name);
 void target_close(struct target *t);
 
 /*

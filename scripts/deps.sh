@@ -20,7 +20,7 @@ DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
 # The readers of exported profiles: a browser and npm (speedscope), protoc, callgrind_annotate.
 TEST="libcmocka-dev clang perl git elfutils dwz chromium protobuf-compiler python3-protobuf
-	python3-jsonschema python3-yaml tmux valgrind groff man-db zsh zstd openssl
+	python3-jsonschema python3-yaml tmux qemu-system-x86 valgrind groff man-db zsh zstd openssl
 	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
 
 # Debian's npm conflicts with node from elsewhere, whose npm will do.

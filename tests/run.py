@@ -29,6 +29,7 @@ E2E = [
     ("check_command.py", []),
     ("bad_input.py", ["{asan}/kvmprof"]),
     ("run_ends.py", []),
+    ("control.py", []),
     ("scan_command.py", []),
     ("help_pages.py", []),
     ("source_lines.py", []),
@@ -42,6 +43,7 @@ E2E = [
     ("demo_idle.py", []),
     ("demo_truth.py", []),
     ("bench_command.py", []),
+    ("mem_pages.py", []),
     ("markers.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
@@ -60,8 +62,10 @@ E2E = [
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("mem_linux.py", []),
     ("annotate.py", []),
     ("top_live.py", []),
+    ("attach_qemu.py", []),
     ("kaslr_boot.py", []),
     ("markers_linux.py", ["tiny"]),
     ("markers_linux.py", ["kaslr"]),
@@ -72,6 +76,7 @@ E2E = [
     ("orc_complete.py", ["cloud"]),
     ("jit_names.py", []),
     ("smp_boot.py", ["3"]),
+    ("control.py", ["smp"]),
     ("cloud_60s.py", []),
 ]
 SLOW = [
@@ -86,6 +91,7 @@ SLOW = [
     ("kallsyms_truth.py", ["6.12"], 900),
     ("source_lines.py", ["6.1"], 900),
     ("source_lines.py", ["6.12"], 900),
+    ("attach_qemu.py", ["10000"], 3600),
     ("cloud_boot.py", ["6.1"], 2700),
     ("cloud_boot.py", ["6.12"], 2700),
 ]

@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 
 #define RFLAGS_IF (1u << 9)
+#define INSN_HLT 0xf4
+#define RESET_RIP 0xfff0u
 
 /* Linux: the registers of a program that entered the kernel, at the end of its kernel stack. */
 #define PT_REGS_RSP_FROM_END 16u /* struct pt_regs ends with ip, cs, flags, sp, ss */
@@ -215,6 +217,17 @@ static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root
 				   : SAMPLE_STACK_NONE;
 }
 
+/*
+ * The longest instruction's bytes, or those up to a page that is not mapped: then the
+ * instruction, which the processor has fetched or will fault on, ends before it.
+ */
+static void copy_insn(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+{
+	if (v->vm->cfg.plan.want_insn)
+		s->insn_len = (uint8_t)mmu_read(&v->vm->mem, root, s->regs.rip, s->insn,
+						SAMPLE_MAX_INSN - 1);
+}
+
 static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
@@ -231,6 +244,28 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 	st->stack_none += s->stack_end == SAMPLE_STACK_NONE;
 }
 
+/*
+ * KVM can't be asked about another process's vCPU. A broken-off KVM_RUN leaves a halted
+ * one behind its HLT; running there otherwise takes one instruction of many. One that waits
+ * to be started is as after a reset (SDM vol. 3, table 9-1).
+ */
+static uint8_t look_foreign(struct vcpu *v, uint8_t mode)
+{
+	const struct kvm_run *run = v->run;
+	const struct mmu_root root = capture_root(run);
+	uint8_t byte;
+
+	if (v->index && run->s.regs.regs.rip == RESET_RIP && !(root.cr0 & 1)) {
+		v->stats.offline++;
+		return 0;
+	}
+	return mode == SAMPLE_KERNEL &&
+			       mmu_read(&v->vm->mem, &root, run->s.regs.regs.rip - 1, &byte, 1) &&
+			       byte == INSN_HLT
+		       ? SAMPLE_IDLE
+		       : mode;
+}
+
 /* What the vCPU is at; 0: it waits to be started. */
 static uint8_t look(struct vcpu *v, enum sample_reason reason)
 {
@@ -244,7 +279,12 @@ static uint8_t look(struct vcpu *v, enum sample_reason reason)
 	 */
 	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
 		mode = SAMPLE_KERNEL;
-	if (mode == SAMPLE_KERNEL && cpl != 3 && (reason == SAMPLE_TIMER || reason == SAMPLE_PMU)) {
+	if (v->foreign) {
+		mode = look_foreign(v, mode);
+		if (!mode)
+			return 0;
+	} else if (mode == SAMPLE_KERNEL && cpl != 3 &&
+		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
@@ -317,6 +357,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->overruns = cause->missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
+	copy_insn(v, &root, s);
 	s->idt_base = run->s.regs.sregs.idt.base;
 	gs = capture_percpu_base(v, s);
 	capture_task(v, &root, gs, s);

@@ -59,15 +59,21 @@ uint64_t capture_percpu_base(struct vcpu *v, struct sample *s)
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	const struct kvm_sregs *sr = &v->run->s.regs.sregs;
 	bool kernel_gs = (sr->cs.dpl & 3) != 3 && (sr->gs.base & KERNEL_HALF);
-	bool need_gs = task_plan(v->vm)->known && task_plan(v->vm)->percpu && !kernel_gs;
+	bool need_gs =
+		!v->foreign && task_plan(v->vm)->known && task_plan(v->vm)->percpu && !kernel_gs;
 	uint64_t lstar, other = 0;
 
-	if ((need_gs || (plan->want_lstar && !v->lstar)) && read_msrs(v, &lstar, &other) &&
-	    (lstar & KERNEL_HALF))
+	if (kernel_gs)
+		v->kernel_gs = sr->gs.base;
+	if ((need_gs || (plan->want_lstar && !v->lstar && !v->foreign)) &&
+	    read_msrs(v, &lstar, &other) && (lstar & KERNEL_HALF))
 		v->lstar = lstar;
 	s->lstar = v->lstar;
 	if (kernel_gs)
 		return sr->gs.base;
+	/* It is a constant of each processor once the kernel has set it up (Linux). */
+	if (v->foreign)
+		return v->kernel_gs;
 	/* Before the kernel has set it up there is none. */
 	return other & KERNEL_HALF ? other : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/gmem.h"
 
+#include "vmm/gmem_remote.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -68,7 +69,7 @@ int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
 
 void gmem_free(struct gmem *m)
 {
-	for (unsigned int i = 0; i < m->n; i++)
+	for (unsigned int i = 0; !m->remote && i < m->n; i++)
 		munmap(m->region[i].host, m->region[i].size);
 	memset(m, 0, sizeof(*m));
 }
@@ -82,7 +83,8 @@ uint64_t gmem_size(const struct gmem *m)
 	return sum;
 }
 
-void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len)
+/* Where it is, in whichever process. */
+static uint8_t *find(const struct gmem *m, uint64_t gpa, uint64_t len)
 {
 	if (!len)
 		return NULL;
@@ -97,12 +99,19 @@ void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len)
 	return NULL;
 }
 
+void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len)
+{
+	return m->remote ? NULL : find(m, gpa, len);
+}
+
 int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len)
 {
-	const void *p = gmem_ptr(m, gpa, len);
+	const void *p = find(m, gpa, len);
 
 	if (!p)
 		return len ? -EFAULT : 0;
+	if (m->remote)
+		return gmem_remote_read(m->remote, (uintptr_t)p, dst, len) ? -EFAULT : 0;
 	memcpy(dst, p, len);
 	return 0;
 }

@@ -14,17 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GMEM_MAX_REGIONS 4
+#define GMEM_MAX_REGIONS 16
 
 struct gmem_region {
 	uint64_t gpa;  /* 4 KiB aligned */
 	uint64_t size; /* bytes, multiple of 4 KiB */
-	uint8_t *host; /* mapping in this process */
+	uint8_t *host; /* mapping in this process, or in the remote one */
 };
 
 struct gmem {
 	struct gmem_region region[GMEM_MAX_REGIONS];
 	unsigned int n;
+	/* Borrowed; NULL: this process. Else only gmem_read() leads to RAM, on one thread. */
+	struct gmem_remote *remote;
 };
 
 /*
@@ -38,7 +40,10 @@ void gmem_free(struct gmem *m);
 /* Bytes of RAM in all regions. */
 uint64_t gmem_size(const struct gmem *m);
 
-/* Host pointer to [gpa, gpa+len) when it lies in one region, else NULL. len 0 gives NULL. */
+/*
+ * Host pointer to [gpa, gpa+len) when it lies in one region of this process, else NULL.
+ * len 0 gives NULL.
+ */
 void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len);
 
 /* Copy. 0, or -EFAULT when the range is not all RAM (nothing copied then). */

@@ -58,7 +58,8 @@ struct vm_control {
 
 struct vcpu {
 	unsigned int index;
-	int fd;
+	int fd;	      /* -1: foreign */
+	bool foreign; /* of another process, see attach/: nothing can be asked of KVM */
 	struct kvm_run *run;
 	struct vm *vm;
 	pthread_t thread;
@@ -74,14 +75,18 @@ struct vcpu {
 	struct debugreg debug;
 	struct breakpoint_state bp;
 	struct syscall_assist assist;
-	uint64_t lstar; /* once the kernel has set it */
+	uint64_t lstar;	    /* once the kernel has set it */
+	uint64_t kernel_gs; /* foreign: as last seen in the kernel; it stays the same */
 	atomic_bool collect;
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;
 };
 
+struct backend;
+
 struct vm {
 	struct vm_config cfg;
+	struct backend *backend; /* NULL: a machine of our own */
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
@@ -144,6 +149,25 @@ struct capture_cause {
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
 void capture_watch(struct vcpu *v, unsigned int looks);
+
+/* What stands behind a machine that somebody else runs: attach/. */
+struct attach_facts;
+struct backend_ops {
+	void (*start)(struct backend *b); /* begin to sample */
+	void (*wake)(struct backend *b);  /* look at what is asked for; any thread */
+	void (*join)(struct backend *b);
+	void (*destroy)(struct backend *b); /* started or not */
+	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
+	const struct gmem *(*memory)(const struct backend *b);
+	void (*facts)(const struct backend *b, struct attach_facts *out);
+};
+struct backend {
+	const struct backend_ops *ops;
+};
+/* A struct vm for it: n vCPUs that are not KVM's, without samples yet. */
+struct attach_config;
+struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
+			  struct err *e);
 
 /* control.c */
 void control_init(struct vm *vm);

@@ -37,7 +37,7 @@ static int entry_read(const struct gmem *m, uint64_t gpa, uint64_t *out)
 	const uint64_t *p = gmem_ptr(m, gpa, sizeof(*p));
 
 	if (!p)
-		return -EFAULT;
+		return m->remote ? gmem_read(m, gpa, out, sizeof(*out)) : -EFAULT;
 	*out = __atomic_load_n(p, __ATOMIC_RELAXED);
 	return 0;
 }

@@ -34,10 +34,14 @@ static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
+	struct vm_counter what = ev->counter;
 	struct err why = { 0 };
-	int ret = counter_open(&s->counter, &ev->counter, s->period, ev->jitter, seed(v, i),
-			       VCPU_KICK_SIGNAL, &why);
+	int ret;
 
+	/* A rate becomes a period with the first one that is set. */
+	what.freq = what.freq && s->period == ev->period;
+	ret = counter_open(&s->counter, &what, s->period, ev->jitter, seed(v, i), VCPU_KICK_SIGNAL,
+			   &why);
 	ret = ret ? ret : counter_start(&s->counter, &why);
 	if (ret) {
 		counter_close(&s->counter);
@@ -145,6 +149,18 @@ void sources_stop(struct vcpu *v)
 	trigger_deinit(&v->watch);
 }
 
+static void take(struct vcpu *v, unsigned int i, uint64_t now);
+
+/*
+ * A deadline that has passed stands for time up to now, which a new period would forget: on
+ * a busy host that is much, as the kick and the signal of the deadline come together.
+ */
+static void settle(struct vcpu *v, unsigned int i)
+{
+	if (v->source[i].armed && v->vm->cfg.event[i].kind != VM_EVENT_EXIT)
+		take(v, i, clock_mono_ns());
+}
+
 void sources_follow(struct vcpu *v)
 {
 	struct err e = { 0 };
@@ -159,6 +175,7 @@ void sources_follow(struct vcpu *v)
 		    (!s->armed || s->period == atomic_load_explicit(&v->vm->control.period[i],
 								    memory_order_relaxed)))
 			continue;
+		settle(v, i);
 		disarm(v, i);
 		if (wants(v, i) && arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
@@ -169,15 +186,22 @@ void sources_follow(struct vcpu *v)
 
 void source_signalled(struct vcpu *v, const siginfo_t *info)
 {
+	/* Of a counter, whose own signal found no room in the queue (fcntl(2), F_SETSIG). */
+	bool any = info->si_signo == SIGIO;
+
 	if (info->si_code == SI_TIMER && info->si_value.sival_int == WATCH_VALUE) {
 		v->watch_due = 1;
 	} else if (info->si_code == SI_TIMER) {
 		v->source[info->si_value.sival_int].due = 1;
-	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
-		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
-			if (v->source[i].armed && v->source[i].counter.fd > 0 &&
-			    v->source[i].counter.fd == info->si_fd)
-				v->source[i].due = 1;
+	} else if (any || info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+			struct source *s = &v->source[i];
+
+			if (s->counter.fd <= 0 || (!any && s->counter.fd != info->si_fd))
+				continue;
+			s->due = 1;
+			counter_signalled(&s->counter);
+		}
 	}
 }
 
@@ -211,10 +235,11 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 		.event = (uint8_t)i,
 	};
 
-	if (!counter_take(&v->source[i].counter, &cause.weight, &cause.missed))
-		return;
-	v->stats.overruns += cause.missed;
-	capture_sample(v, &cause);
+	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
+		v->stats.overruns += cause.missed;
+		capture_sample(v, &cause);
+	}
+	counter_go_on(&v->source[i].counter);
 }
 
 static void take(struct vcpu *v, unsigned int i, uint64_t now)

@@ -28,6 +28,7 @@ static _Thread_local struct vcpu *current_vcpu;
 static void on_kick(int signo, siginfo_t *info, void *context)
 {
 	struct vcpu *v = current_vcpu;
+	int saved = errno;
 
 	(void)signo;
 	(void)context;
@@ -35,6 +36,7 @@ static void on_kick(int signo, siginfo_t *info, void *context)
 		return;
 	source_signalled(v, info);
 	v->run->immediate_exit = 1;
+	errno = saved;
 }
 
 void vcpu_install_handler(void)
@@ -43,6 +45,7 @@ void vcpu_install_handler(void)
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(VCPU_KICK_SIGNAL, &sa, NULL);
+	sigaction(SIGIO, &sa, NULL); /* see source_signalled() */
 }
 
 void vcpu_kick(struct vcpu *v)
@@ -252,6 +255,7 @@ void *vcpu_main(void *arg)
 	v->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
 	sigfillset(&mask);
 	sigdelset(&mask, VCPU_KICK_SIGNAL);
+	sigdelset(&mask, SIGIO);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
 	if (sources_start(v, &e) < 0)

@@ -33,6 +33,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_SAMPLES] = "number of samples reached",
 		[VM_END_ASKED] = "ended through the control socket",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
+		[VM_END_GONE] = "the machine has ended",
 		[VM_END_ERROR] = "error",
 	};
 
@@ -60,6 +61,8 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	atomic_store(&vm->stop, true);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		vcpu_kick(&vm->vcpu[i]);
+	if (vm->backend)
+		vm->backend->ops->wake(vm->backend);
 	/* Can only fail when the counter is full, and then it is readable already. */
 	(void)!write(vm->end_fd, &one, sizeof(one));
 }
@@ -248,6 +251,8 @@ void vm_destroy(struct vm *vm)
 {
 	if (!vm)
 		return;
+	if (vm->backend)
+		vm->backend->ops->destroy(vm->backend);
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
 	syscall_assist_stop(vm);
@@ -275,6 +280,10 @@ int vm_start(struct vm *vm, struct err *e)
 	sigset_t all, old;
 	int ret;
 
+	if (vm->backend) {
+		vm->backend->ops->start(vm->backend);
+		return 0;
+	}
 	vcpu_install_handler();
 	ret = vm->cfg.quirks->syscall_keeps_cpl ? syscall_assist_start(vm, e) : 0;
 	if (ret)
@@ -310,6 +319,8 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 
 void vm_join(struct vm *vm)
 {
+	if (vm->backend)
+		vm->backend->ops->join(vm->backend);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
@@ -351,7 +362,7 @@ const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
 
 const struct gmem *vm_memory(const struct vm *vm)
 {
-	return &vm->mem;
+	return vm->backend ? vm->backend->ops->memory(vm->backend) : &vm->mem;
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)

@@ -33,6 +33,7 @@ enum vm_end_reason {
 	VM_END_SAMPLES,	     /* vm_end() by the caller: there are enough */
 	VM_END_ASKED,	     /* vm_end() by the caller: through the control socket */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
+	VM_END_GONE,	     /* attached to: its process ended it */
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
 
@@ -74,6 +75,7 @@ struct capture_plan {
 	uint64_t irq_stack_ptr;
 	bool irq_stack_percpu;
 	struct capture_task_plan task;
+	bool want_insn;	 /* copy the bytes at rip */
 	bool want_lstar; /* ask for MSR_LSTAR until the kernel has set it */
 	/*
 	 * Addresses here and in `task` inside [image_start, image_end) are as linked, and
@@ -247,7 +249,7 @@ bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu);
 /* Arm or disarm what ends an event's periods. */
 void vm_arm_event(struct vm *vm, unsigned int event, bool on);
 bool vm_event_is_armed(const struct vm *vm, unsigned int event);
-/* In the event's unit; a new period begins. 0 is not taken. */
+/* In the event's unit, also for one that had a rate (counter.freq); 0 is not taken. */
 void vm_set_period(struct vm *vm, unsigned int event, uint64_t period);
 uint64_t vm_period(const struct vm *vm, unsigned int event);
 /* Bytes of one stack that are copied; no more than the capture plan had at the start. */

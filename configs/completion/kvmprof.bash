@@ -42,6 +42,8 @@ _kvmprof_values()
 	"gate -f"|"gate --format") echo text markdown junit sarif github json ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
+	"mem --sort"|"mem -s") echo page code space region node symbol ;;
+	"mem --mode") echo kernel user ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
@@ -57,14 +59,14 @@ _kvmprof_values()
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	"bench --base-args"|"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
-	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"|"push --timeout"| \
-		"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent") : ;;
-	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
+	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"|"push --timeout") : ;;
+	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
 	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
-	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
+	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run -F"|"run --freq"| \
 	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
 	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
-	"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"| \
+	"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
 	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
 	*) return 1 ;;
 	esac

@@ -94,7 +94,7 @@ void ports_write(u64 count);
 void crash_outer(int divide);
 
 /* user.c, and its way in (start.S) */
-enum { USER_LONG, USER_SHORT };
+enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G };
 void user_main(u64 which, u64 budget);
 u64 enter_user(u64 which, u64 budget);
 

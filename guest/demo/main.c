@@ -12,6 +12,7 @@
  *
  * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
  * before what CPUID or the PIT say); mode=idle (half of the time halted);
+ * mode=pages (nothing but memory accesses in ring 3: pages.h);
  * crash=triple or crash=divide (after a second's work); ports=N (0) writes to
  * port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
  *
@@ -25,6 +26,7 @@
  * nothing periodic that a sampler could fall into step with.
  */
 #include "demo.h"
+#include "pages.h"
 
 #define KERNEL_MAP 0xffffffff80000000ul
 #define BOOT_PARAMS_CMD_LINE_PTR 0x228 /* Documentation/x86/boot.rst */
@@ -368,6 +370,11 @@ demo_function void demo_main(u64 boot_params)
 	tables_init();
 	khz = banner_print(command_line, seconds, work);
 	total = khz * 1000 * seconds;
+	if (option_is(command_line, "mode=", "pages")) {
+		timer_init();
+		pages_run(total);
+		machine_reset();
+	}
 	if (option_is(command_line, "mode=", "idle")) {
 		for (u32 i = 0; i < IDLE_JOB; i++)
 			jobs[i].left = total / 200 * jobs[i].percent;

@@ -5,6 +5,7 @@
  * outside itself, nor have data.
  */
 #include "demo.h"
+#include "pages.h"
 
 demo_function u64 user_leaf_long(u64 budget);
 demo_function u64 user_leaf_long(u64 budget)
@@ -35,6 +36,8 @@ demo_function void user_main(u64 which, u64 budget)
 
 	if (which == USER_LONG)
 		spent = user_middle(budget);
+	else if (which == USER_PAGES || which == USER_PAGES_NO_1G)
+		spent = pages_user(budget, which == USER_PAGES ? PAGES_1G : PAGES_2M);
 	else
 		spent = user_leaf_short(budget);
 	__asm__ volatile("int $0x80" : : "a"(spent) : "memory");

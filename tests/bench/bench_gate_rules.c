@@ -64,8 +64,11 @@ static struct gate_run *simulate(const struct grules *rules, double points)
 	for (unsigned int i = 0; i < FUNCTIONS; i++)
 		sum += 1.0 / (2 + i);
 	for (unsigned int i = 0; i < FUNCTIONS; i++) {
-		double share = 1.0 / (2 + i) / sum + (i == GROWS ? points / 100 : 0);
+		double share = 1.0 / (2 + i) / sum, more = points / 100;
 
+		/* So much that its share of the longer run is `points' more. */
+		if (i == GROWS)
+			share += more / (1 - share - more);
 		weight[i] = share * exp(SPREAD * normal());
 		total += weight[i];
 	}

@@ -212,7 +212,7 @@ static void table_cover(void)
 	       "each\n",
 	       tests);
 	printf("shape         n   percentile           BCa                  percentile-t         "
-	       "Welch t\n");
+	       "symmetric perc.-t    Welch t\n");
 	for (enum sim_shape shape = 0; shape <= SIM_BIMODAL; shape++) {
 		for (unsigned int j = 0; j < 3; j++) {
 			unsigned int below[5] = { 0 }, above[5] = { 0 };

@@ -27,6 +27,7 @@ PAGES = os.path.join(e2e.TOP, "docs", "man")
 
 # Examples (parts of them) that the demo guest can't stand in for; other tests run their like.
 NOT_RUN = {
+    "kvmprof attach": "needs a VMM that runs: attach_qemu.py",
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "profile/agg_tree.h"
+#include "profile/markers.h"
 #include "profile/names.h"
 #include "profile/perfdata_read.h"
 #include "profile/tasks.h"
@@ -26,6 +27,12 @@ static uint64_t touch(const struct perfdata_record *r)
 		perfdata_walk_begin(&walk, r);
 		while (perfdata_walk_next(&walk, &f))
 			sum += f.ip;
+		break;
+	case PERFDATA_MARKER:
+		perfdata_walk_begin(&walk, r);
+		while (perfdata_walk_next(&walk, &f))
+			sum += f.ip;
+		sum += strlen(r->marker_name) + strlen(marker_kind_name(r->marker_kind));
 		break;
 	case PERFDATA_COMM:
 		sum += strlen(r->comm);

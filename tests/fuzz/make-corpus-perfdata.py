@@ -57,8 +57,8 @@ def lost(time, count):
     return record(13, 0, struct.pack("<Q", count) + sample_id(time))
 
 
-def attr(sample_type=0x1A7, read_format=4, flags=1 << 10 | 1 << 18):
-    head = struct.pack("<IIQQQQQ", 1, 128, 0, 1000, sample_type, read_format, flags)
+def attr(sample_type=0x1A7, read_format=4, flags=1 << 10 | 1 << 18, config=0):
+    head = struct.pack("<IIQQQQQ", 1, 128, config, 1000, sample_type, read_format, flags)
     return head + b"\0" * (128 - len(head))
 
 
@@ -124,6 +124,17 @@ def sample_of(ident, time, ips):
     """A sample of an event with IDENTIFIER, TID, TIME and CPU besides IP and CALLCHAIN."""
     body = struct.pack("<QQIIQII", ident, ips[0], 1, 1, time, 0, 0)
     return record(9, 1, body + struct.pack(f"<Q{len(ips)}Q", len(ips), *ips))
+
+
+def marker(time, ips, raw, size=None):
+    """A sample of the event of markers, whose raw data says what it is; size: what it claims."""
+    raw += b"\0" * (-(4 + len(raw)) % 8)
+    body = struct.pack("<QQIIQIIQQ", 2, ips[0] if ips else 0, 1, 1, time, 0, 0, 1, len(ips))
+    body += struct.pack(f"<{len(ips)}QI", *ips, len(raw) if size is None else size)
+    return record(9, 1, body + raw)
+
+
+MARKER_ATTRS = [([1], attr(0x101A7)), ([2], attr(0x105A7, config=10))]
 
 
 def everything(time, ips):
@@ -197,6 +208,13 @@ def main(out):
         "unfinished": perf_data(mixed, feats={}, data_size=0),
         "cut": good[: 256 + 200],
         "cut-features": good[:-40],
+        "markers": pipe(marker(5, [], b"start: go\0") + marker(7, stack, b"breakpoint: f+0x10\0"),
+                        MARKER_ATTRS),
+        "markers-odd": pipe(b"".join(marker(9, stack[:1], raw) for raw in (
+            b"start go\0", b"other: go\0", b": \0", b"stop: ", b"", b"console: " + b"x" * 5000)),
+            MARKER_ATTRS),
+        "markers-size": pipe(marker(5, stack, b"stop: x\0", 0xFFFFFFFF) +
+                             marker(5, stack, b"stop: x\0", 4000), MARKER_ATTRS),
         "two-events": perf_data(mixed, attrs=[attr(), attr()]),
         "different-events": perf_data(mixed, attrs=[attr(), attr(sample_type=0x7)]),
         "compressed": perf_data(sorted_data + record(81, 0, b"\x28\xb5\x2f\xfd" + b"\0" * 12)),

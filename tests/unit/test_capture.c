@@ -323,6 +323,37 @@ static void unmapped_page(void **state)
 	assert_int_equal(f.v->stats.samples, 4);
 }
 
+/* As far as they are mapped, and only when they are asked for. */
+static void instruction_bytes(void **state)
+{
+	static const uint8_t code[] = { 0x48, 0x8b, 0x07, 0xc3 };
+	const uint64_t page = 0xffffffff81000000;
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, page, 4096);
+	fake_put(&f, page + 0x123, code, sizeof(code));
+	fake_put(&f, page + 0xffc, code, sizeof(code));
+	f.v->run->s.regs.regs.rip = page + 0x123;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 0);
+	done();
+	f.v->vm->cfg.plan.want_insn = true;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 15);
+	assert_memory_equal(s->insn, code, sizeof(code));
+	done();
+	f.v->run->s.regs.regs.rip = page + 0xffc;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 4);
+	assert_memory_equal(s->insn, code, sizeof(code));
+	done();
+	f.v->run->s.regs.regs.rip = page + 4096;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 0);
+	done();
+}
+
 static void capped(void **state)
 {
 	const struct sample *s;
@@ -582,6 +613,7 @@ int main(void)
 		TEST(top_word_that_is_no_stack),
 		TEST(stacks_that_point_at_each_other),
 		TEST(unmapped_page),
+		TEST(instruction_bytes),
 		TEST(capped),
 		TEST(user_mode),
 		TEST(interrupt_stack_by_its_pointer),

@@ -5,7 +5,9 @@
 #include "tests/unit/guest_fixture.h"
 #include "tests/unit/kslide_fixture.h"
 
+#include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -352,6 +354,55 @@ static void so_many_samples(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static struct {
+	struct pipeline_job job;
+	pthread_t thread;
+	uint64_t samples;
+	atomic_bool done;
+} work;
+
+static void do_work(struct pipeline_job *job, const struct pipeline_stats *stats)
+{
+	assert_ptr_equal(job, &work.job);
+	work.thread = pthread_self();
+	work.samples = stats->samples;
+	atomic_store(&work.done, true);
+}
+
+/* A job runs on the consumer's thread, also while nothing comes, one after the other. */
+static void jobs(void **state)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	struct pipeline_stats stats;
+	pthread_t first = pthread_self();
+
+	(void)state;
+	start(false);
+	work.job.run = do_work;
+	for (unsigned int i = 0; i < 5; i++) {
+		uint64_t last = 0;
+
+		for (unsigned int k = 0; k < 10 * i; k++)
+			put(0, 1000 + 100 * i + k, FIX_SYSCALL + 1, 64);
+		/* Until it has seen all of them: it does not wait for the rings to be empty. */
+		do {
+			atomic_store(&work.done, false);
+			pipeline_post(pipeline, &work.job);
+			while (!atomic_load(&work.done))
+				nanosleep(&nap, NULL);
+			assert_true(work.samples >= last);
+			last = work.samples;
+		} while (last < 5 * i * (i + 1));
+		assert_int_equal(last, 5 * i * (i + 1));
+		assert_false(pthread_equal(work.thread, pthread_self()));
+		if (i)
+			assert_true(pthread_equal(work.thread, first));
+		first = work.thread;
+	}
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.samples, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +414,7 @@ int main(void)
 		T(markers_in_order),
 		T(looks_are_not_written),
 		T(so_many_samples),
+		T(jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,42 @@ static void defaults(void **state)
 	assert_false(o.single_file || o.quiet || o.json);
 }
 
+/* What is kept of samples, and of whom. The mask is asked for before its text is gone. */
+static void what_is_kept(void **state)
+{
+	static const struct {
+		const char *list;
+		uint32_t mask; /* of 4 vCPUs; 0: refused */
+	} cpus[] = { { "0", 1 },     { "1,3", 10 }, { "0-3", 15 },
+		     { "2,0-1", 7 }, { "3-3", 8 },  { "4", 0 },
+		     { "2-4", 0 },   { "3-2", 0 },  { "", 0 },
+		     { ",", 0 },     { "1,", 0 },   { "-1", 0 },
+		     { "1-", 0 },    { "+1", 0 },   { " 1", 0 },
+		     { "1 ", 0 },    { "0x1", 0 },  { "99999999999999999999", 0 } };
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+		assert_int_equal(PARSE("--vcpus", "4", "-C", cpus[i].list), cpus[i].mask ? -1 : 2);
+		o.vcpu_list = cpus[i].list;
+		assert_int_equal(run_options_vcpus(&o), cpus[i].mask);
+	}
+	assert_int_equal(PARSE("--vcpus", "8"), -1);
+	assert_int_equal(run_options_vcpus(&o), 0xff);
+	assert_false(o.overwrite || o.control || o.ring_size || o.max_stack);
+	assert_int_equal(PARSE("--ring-size", "256K", "--max-stack", "1", "--control", "s"), -1);
+	assert_true(o.ring_size == 256 << 10 && o.max_stack == 1 && o.control && !o.overwrite);
+	assert_int_equal(PARSE("--overwrite"), -1);
+	assert_true(o.overwrite && o.ring_size == RUN_OVERWRITE_SIZE);
+	assert_int_equal(PARSE("--overwrite", "--ring-size", "8"), -1);
+	assert_int_equal(o.ring_size, 8 * MIB);
+	assert_int_equal(PARSE("--ring-size", "255K"), 2);
+	assert_true(said("--ring-size 255K"));
+	assert_int_equal(PARSE("--ring-size", "5G"), 2);
+	assert_int_equal(PARSE("--max-stack", "257"), 2);
+	assert_int_equal(PARSE("--max-stack", "1.5"), 2);
+	assert_int_equal(PARSE("--control", ""), 2);
+}
+
 static void events(void **state)
 {
 	(void)state;
@@ -134,7 +170,7 @@ static void events(void **state)
 static void every_option(void **state)
 {
 	(void)state;
-	assert_int_equal(PARSE("--mem", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append",
+	assert_int_equal(PARSE("--memory", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append",
 			       "a b", "--duration", "1.5", "--freq", "0.5", "bzImage"),
 			 -1);
 	assert_int_equal(o.mem_size, 1024 * MIB);
@@ -221,8 +257,8 @@ static void sizes(void **state)
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (PARSE("-m", bad[i]) != 2)
-			fail_msg("--mem '%s' was taken", bad[i]);
-		assert_true(said("--mem"));
+			fail_msg("--memory '%s' was taken", bad[i]);
+		assert_true(said("--memory"));
 		assert_true(said(bad[i]));
 	}
 }
@@ -287,8 +323,13 @@ static void wrong_usage(void **state)
 	assert_true(said("kvmprof run: "));
 	assert_true(said("no-such-option"));
 	assert_int_equal(PARSE("-x"), 2);
-	assert_int_equal(PARSE("--mem"), 2); /* its value is missing */
+	assert_int_equal(PARSE("--memory"), 2); /* its value is missing */
 	assert_int_equal(PARSE("--quiet=yes"), 2);
+	assert_int_equal(PARSE("--mem", "512M"), 2); /* that was its size once */
+	assert_true(said("-m 512M"));
+	assert_int_equal(PARSE("--mem=512M"), 2);
+	assert_int_equal(PARSE("--mem", "-m", "512M"), -1);
+	assert_true(o.mem && o.mem_size == 512 * MIB);
 	assert_int_equal(PARSE("--single-file", "--no-buildid-cache"), 2);
 	assert_true(said("--single-file"));
 	assert_int_equal(PARSE("--no-buildid-cache", "--single-file"), 2);
@@ -300,15 +341,41 @@ static void wrong_usage(void **state)
 	assert_true(said("needs a bzImage as IMAGE"));
 }
 
+static void when_to_collect(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--delay", "0.5", "--samples", "1000", "--duration", "2"), -1);
+	assert_true(o.delay_s > 0.49 && o.delay_s < 0.51);
+	assert_int_equal(o.max_samples, 1000);
+	assert_int_equal(PARSE("--start-on", "a", "--stop-on=b", "--start-at", "c", "--stop-at=d"),
+			 -1);
+	assert_true(o.start_on && o.stop_on && o.start_at && o.stop_at);
+	assert_int_equal(PARSE("--mark", "a", "--mark-at", "x", "--mark", "b=c", "--mark-at=y"),
+			 -1);
+	assert_int_equal(o.nmark_on, 2);
+	assert_int_equal(o.nmark_at, 2);
+	assert_int_equal(PARSE("image"), -1);
+	assert_true(!o.start_on && !o.nmark_on && !o.nmark_at && !o.max_samples);
+	assert_int_equal(PARSE("--samples", "0"), 2);
+	assert_int_equal(PARSE("--samples", "1.5"), 2);
+	assert_int_equal(PARSE("--samples", "many"), 2);
+	assert_int_equal(PARSE("--delay", "-1"), 2);
+	assert_int_equal(PARSE("--delay", "nan"), 2);
+	assert_int_equal(PARSE("--start-on"), 2);
+	assert_true(said("needs a value"));
+}
+
 /* Each option that getopt knows stands in the help text and the other way round. */
 static void help(void **state)
 {
 	static const char *const options[] = {
-		"--boot",	"-m, --mem",	 "--vcpus",	  "--initrd",
+		"--boot",	"-m, --memory",	 "--vcpus",	  "--initrd",
 		"--append",	"--cmdline",	 "--no-tune",	  "--duration",
+		"--delay",	"--samples",	 "--start-on",	  "--stop-on",
+		"--start-at",	"--stop-at",	 "--mark",	  "--mark-at",
 		"-F, --freq",	"--no-jitter",	 "--stack-size",  "--symbols",
 		"-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
-		"--json",	"-q, --quiet",	 "-h, --help",
+		"--json",	"-q, --quiet",	 "-h, --help",	  "--mem ",
 	};
 
 	(void)state;
@@ -324,8 +391,9 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults), TEST(events),	  TEST(defaults),    TEST(every_option),
-		TEST(sizes),	TEST(bad_values), TEST(wrong_usage), TEST(help),
+		TEST(defaults),	   TEST(events),	  TEST(every_option),
+		TEST(sizes),	   TEST(bad_values),	  TEST(what_is_kept),
+		TEST(wrong_usage), TEST(when_to_collect), TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,13 +25,13 @@ static int teardown(void **state)
 static void add(unsigned int from, unsigned int to)
 {
 	for (unsigned int i = from; i < to; i++)
-		fx_add(&f, &(struct fx_sample){ .after_ns = 1000 * i,
-						.weight = 3,
-						.pid = i % 2 ? 7 : 8,
-						.cpu = i % 2,
-						.n = 3,
-						.ip = { fx_k(i % 3, 8), fx_m(0x50),
-							fx_u(0, 0x10) } });
+		fx_add(&f,
+		       &(struct fx_sample){ .after_ns = 1000 * i,
+					    .weight = 3,
+					    .pid = i % 2 ? 7 : 8,
+					    .cpu = i % 2,
+					    .n = 3,
+					    .ip = { fx_k(i % 3, 8), fx_m(0x50), fx_u(0, 0x10) } });
 }
 
 static int snapshot(const char *name, const char *json, struct err *e)

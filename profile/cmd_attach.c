@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_attach: `kvmprof attach`: profile a machine that another VMM runs.
+ */
+#include "profile/cmd.h"
+
+#include "base/cleanup.h"
+#include "profile/cmd_common.h"
+#include "profile/run.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"Usage: kvmprof attach [OPTIONS] PID\n"
+	"\n"
+	"Profile the guest of a VMM that runs (QEMU or any other that uses KVM): its vCPU\n"
+	"threads are held for some microseconds each, nothing is installed or written, and the\n"
+	"guest runs on afterwards as if nothing had been. Names come from the guest's memory.\n"
+	"\n"
+	"      --image FILE        the guest's kernel: needed where it is no Linux\n"
+	"      --symbols FILE      names from a vmlinux or System.map in place of those in memory\n"
+	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
+	"      --debuginfo DIR     debug files of its programs, by build id\n"
+	"\n"
+	"      --duration SECONDS  stop after that long (default: Ctrl-C, or when the guest ends)\n"
+	"      --delay SECONDS     begin to sample after that long\n"
+	"      --samples N         stop after N samples\n"
+	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
+	"      --no-jitter         strictly periodic: can run in step with the guest\n"
+	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
+	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
+	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
+	"      --ring-size SIZE    room for samples on their way from each vCPU\n"
+	"      --overwrite         keep the newest samples: the oldest give way to them\n"
+	"      --control PATH      listen on this socket for `kvmprof ctl` and `kvmprof top`\n"
+	"\n"
+	"  -o, --output PATH       profile (default perf.data); -: to standard output\n"
+	"      --single-file       one file plus the build-id cache, not a directory\n"
+	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"
+	"      --no-buildid-cache  write nothing outside of PATH\n"
+	"      --json              the summary as JSON on stdout\n"
+	"  -h, --help              this text\n";
+
+enum { OPT_IMAGE = 256, OPT_COMMON };
+
+/* Those of OPT_COMMON mean what they mean to `run`. */
+static const struct option longopts[] = {
+	{ "image", required_argument, NULL, OPT_IMAGE },
+	{ "symbols", required_argument, NULL, OPT_COMMON },
+	{ "guest-root", required_argument, NULL, OPT_COMMON },
+	{ "debuginfo", required_argument, NULL, OPT_COMMON },
+	{ "duration", required_argument, NULL, OPT_COMMON },
+	{ "delay", required_argument, NULL, OPT_COMMON },
+	{ "samples", required_argument, NULL, OPT_COMMON },
+	{ "freq", required_argument, NULL, OPT_COMMON },
+	{ "no-jitter", no_argument, NULL, OPT_COMMON },
+	{ "stack-size", required_argument, NULL, OPT_COMMON },
+	{ "max-stack", required_argument, NULL, OPT_COMMON },
+	{ "cpu", required_argument, NULL, OPT_COMMON },
+	{ "ring-size", required_argument, NULL, OPT_COMMON },
+	{ "overwrite", no_argument, NULL, OPT_COMMON },
+	{ "control", required_argument, NULL, OPT_COMMON },
+	{ "output", required_argument, NULL, OPT_COMMON },
+	{ "single-file", no_argument, NULL, OPT_COMMON },
+	{ "buildid-dir", required_argument, NULL, OPT_COMMON },
+	{ "no-buildid-cache", no_argument, NULL, OPT_COMMON },
+	{ "json", no_argument, NULL, OPT_COMMON },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* -1 to go on, else the exit status. */
+static int take(struct run_options *o, int c, int index, char **argv)
+{
+	switch (c) {
+	case OPT_IMAGE:
+		o->image = optarg;
+		return -1;
+	case OPT_COMMON:
+		return run_options_set(o, longopts[index].name, optarg);
+	case 'F':
+		return run_options_set(o, "freq", optarg);
+	case 'C':
+		return run_options_set(o, "cpu", optarg);
+	case 'o':
+		return run_options_set(o, "output", optarg);
+	case 'h':
+		fputs(usage, stdout);
+		return 0;
+	default:
+		return cmd_wrong_option(argv, c);
+	}
+}
+
+static bool parse_pid(const char *s, pid_t *out)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(s, &end, 10);
+	if (errno || end == s || *end || v < 1 || v > INT_MAX)
+		return false;
+	*out = (pid_t)v;
+	return true;
+}
+
+static int parse(struct run_options *o, int argc, char **argv)
+{
+	int c, index = 0, status;
+
+	run_options_default(o);
+	o->command = "attach";
+	/* The console is the VMM's. */
+	o->quiet = true;
+	o->tune = false;
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":F:C:o:h", longopts, &index)) != -1) {
+		status = take(o, c, index, argv);
+		if (status >= 0)
+			return status;
+	}
+	if (optind == argc) {
+		fputs("kvmprof attach: which process? Give its PID (try kvmprof attach --help)\n",
+		      stderr);
+		return 2;
+	}
+	if (!parse_pid(argv[optind], &o->attach))
+		return cmd_wrong_usage(argv, "expected the PID of a VMM, not", argv[optind]);
+	if (optind + 1 < argc)
+		return cmd_wrong_usage(argv, "unexpected argument", argv[optind + 1]);
+	if (o->symbols && !o->image && strcmp(o->symbols, "live"))
+		return cmd_wrong_usage(argv,
+				       "--image is needed, too, to check these names:", o->symbols);
+	return run_options_check(o);
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
+	char name[32];
+	int status;
+
+	if (!r) {
+		fputs("kvmprof: out of memory\n", stderr);
+		return 1;
+	}
+	status = parse(&r->opt, argc, argv);
+	if (status >= 0)
+		return status;
+	snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);
+	r->opt.attach_name = name;
+	return run_main(r, argc, argv);
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Attached to a real QEMU: true shares and stacks, and nothing of us stays behind.
+
+The demo guest boots in an unmodified QEMU by PVH and tells what it spent its time on. It is
+profiled from outside; then the profiler is killed many times at random moments, and comes and
+goes many times more, while the guest works on: it ends as it should, and QEMU has as many
+descriptors and threads as before, and no more memory.
+"""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import demo_judge
+import e2e
+from e2e import check, say
+
+POINTS = 1.5
+SECONDS = 20
+KILLS = 200
+CYCLES = int(e2e.EXTRA[0]) if e2e.EXTRA else 300
+
+e2e.need_kvm()
+e2e.need_tool("qemu-system-x86_64")
+random.seed(7)
+
+
+class Qemu:
+    def __init__(self, name, seconds):
+        self.out = name + ".console"
+        self.process = subprocess.Popen(
+            ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host,-arch-capabilities",
+             "-M", "microvm,acpi=off", "-m", "128", "-display", "none", "-nodefaults",
+             "-no-reboot", "-serial", "file:" + self.out,
+             "-kernel", os.path.join(e2e.BUILD, "guest", "demo.elf"),
+             "-append", "seconds=%d" % seconds],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def console(self):
+        try:
+            with open(self.out, encoding="ascii", errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def wait_for(self, text, seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if text in self.console():
+                return True
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        return check(False, "no '%s' on the console:\n%s" % (text, self.console()[-2000:]))
+
+    def state(self):
+        """Descriptors, threads, and the letters of the threads' states."""
+        tasks = os.listdir("/proc/%d/task" % self.pid)
+        states = set()
+        for t in tasks:
+            try:
+                with open("/proc/%d/task/%s/stat" % (self.pid, t), encoding="ascii") as f:
+                    states.add(f.read().rsplit(")", 1)[1].split()[0])
+            except FileNotFoundError:
+                pass
+        return len(os.listdir("/proc/%d/fd" % self.pid)), len(tasks), states
+
+    def rss(self):
+        with open("/proc/%d/status" % self.pid, encoding="ascii") as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) << 10
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def build_probe():
+    """The bare machinery, which prints what it saw."""
+    p = e2e.run("cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-I" + e2e.TOP,
+                os.path.join(e2e.TOP, "tests", "e2e", "attach_probe.c"),
+                os.path.join(e2e.BUILD, "libkvmprof.a"), "-o", "attach_probe",
+                *os.environ["LIBS"].split())
+    check(p.status == 0, "attach_probe does not build: " + p.err)
+
+
+def true_shares():
+    q = Qemu("shares", SECONDS)
+    try:
+        q.wait_for("demo: tsc", 30)
+        before = q.state()
+        attach = subprocess.Popen(
+            [e2e.KVMPROF, "attach", str(q.pid), "--image",
+             os.path.join(e2e.BUILD, "guest", "demo.elf"), "-o", "qemu.data"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        q.wait_for("truth ", SECONDS * 4)
+        attach.send_signal(signal.SIGINT)
+        err = attach.communicate(timeout=60)[1].decode()
+        check(attach.returncode == 0, "attach: status %d\n%s" % (attach.returncode, err))
+        q.wait_for("demo: done", 30)
+        after = q.state()
+        check(before[:2] == after[:2], "descriptors and threads: %s, then %s" % (before, after))
+        check(not after[2] & {"t", "T"}, "stopped threads: %s" % (after,))
+        truth, outside = e2e.parse_truth(q.console())
+    finally:
+        q.end()
+    s = e2e.summary("qemu.data")
+    say("%d samples, %d lost, stopped %s" % (s["samples"], s["lost"], s["stopped_ns"]))
+    check(s["attach"]["proofs"] >= 3, "proofs: %s" % s["attach"])
+    check(s["samples"] > SECONDS * 100, "only %d samples" % s["samples"])
+    check(s["lost"] <= s["samples"] / 100, "lost %d" % s["lost"])
+    samples = e2e.parse_script(e2e.kvmprof("script", "-i", "qemu.data").out)
+    return s, demo_judge.judge("attached", samples, truth, outside, POINTS)
+
+
+def killed(q):
+    for i in range(KILLS):
+        p = subprocess.Popen(["./attach_probe", str(q.pid), "5000", "60000"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(0, 0.06))
+        p.kill()
+        p.wait()
+        states = q.state()[2]
+        if states & {"t", "T"}:
+            time.sleep(0.2)  # the kernel is just letting it go
+            check(not q.state()[2] & {"t", "T"}, "stopped after kill %d: %s" % (i, q.state()))
+    # The pages still ask for registers, which costs nothing; the next one takes that back.
+    p = e2e.run("./attach_probe", q.pid, 997, 300)
+    check(p.status == 0, "no more attaching after the kills: " + p.err)
+
+
+def cycles(q):
+    before, rss = q.state(), q.rss()
+    p = e2e.run("./attach_probe", q.pid, 2000, 2, CYCLES, timeout=3000)
+    check(p.status == 0, "cycles: " + p.err)
+    after = q.state()
+    check(before[:2] == after[:2], "after %d cycles: %s, then %s" % (CYCLES, before, after))
+    check(q.rss() - rss < 1 << 20, "memory grew by %d bytes" % (q.rss() - rss))
+    return q.rss() - rss
+
+
+build_probe()
+summary, worst = true_shares()
+qemu = Qemu("long", 600)
+try:
+    qemu.wait_for("demo: start", 30)
+    killed(qemu)
+    grown = cycles(qemu)
+    check(qemu.process.poll() is None, "QEMU has ended")
+    check("FAULT" not in qemu.console().upper(), "the guest faulted: " + qemu.console())
+finally:
+    qemu.end()
+e2e.finish("worst share off by %.2f points, stopped %.1f us (median), %d kills, %d cycles, "
+           "QEMU's memory %+d KiB" %
+           (worst, summary["stopped_ns"]["p50"] / 1e3, KILLS, CYCLES, grown >> 10))

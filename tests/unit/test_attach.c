@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What attaching is made of, on real processes: memory of another process, where guest RAM
+ * lies in it (a guest's tables are laid out in our own memory, which process_vm_readv()
+ * reads like anybody's), threads that are held and given back.
+ */
+#include "vmm/attach/process.h"
+#include "vmm/attach/slots.h"
+#include "vmm/attach/tracer.h"
+#include "vmm/gmem_remote.h"
+#include "vmm/mmu.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+/* -- memory of another process --------------------------------------------------------- */
+
+static void remote_reads_what_is_there(void **state)
+{
+	static struct gmem_remote r;
+	uint8_t *page =
+		mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t word = 0, at = (uintptr_t)page;
+
+	(void)state;
+	munmap(page + 2 * 4096, 4096);
+	gmem_remote_init(&r, getpid());
+	memset(page, 0x11, 2 * 4096);
+	assert_int_equal(gmem_remote_read(&r, at + 8, &word, 8), 0);
+	assert_int_equal(word, 0x1111111111111111);
+	/* What is kept for a sample stays as it was, and no longer. */
+	memset(page, 0x22, 4096);
+	gmem_remote_read(&r, at + 8, &word, 8);
+	assert_int_equal(word, 0x1111111111111111);
+	gmem_remote_forget(&r);
+	gmem_remote_read(&r, at + 8, &word, 8);
+	assert_int_equal(word, 0x2222222222222222);
+	/* Over the end of a page, and of what is mapped. */
+	assert_int_equal(gmem_remote_read(&r, at + 4092, &word, 8), 0);
+	assert_int_equal(word, 0x1111111122222222);
+	assert_int_equal(gmem_remote_read(&r, at + 2 * 4096 - 4, &word, 8), -EFAULT);
+	assert_int_equal(gmem_remote_read(&r, at + 2 * 4096, &word, 8), -EFAULT);
+	munmap(page, 2 * 4096);
+	gmem_remote_init(&r, 0x7ffffff0);
+	assert_int_equal(gmem_remote_read(&r, at, &word, 8), -ESRCH);
+}
+
+/* -- where guest RAM lies ---------------------------------------------------------------- */
+
+#define KERNEL UINT64_C(0xffffffff81000000)
+#define TABLES UINT64_C(0xfffffe0000000000)
+
+struct ram {
+	uint8_t *host;
+	uint64_t size, split; /* bytes below the hole */
+};
+
+static struct gmem_remote remote;
+static struct process process;
+static struct slots_witness witness;
+
+static uint8_t *byte_at(const struct ram *r, uint64_t gpa)
+{
+	return r->host + (gpa >= 4 * GIB ? r->split + (gpa - 4 * GIB) : gpa);
+}
+
+static void put(const struct ram *r, uint64_t gpa, uint64_t word)
+{
+	memcpy(byte_at(r, gpa), &word, sizeof(word));
+}
+
+/* One path of tables from `at` (three pages) to a page. */
+static void map(const struct ram *r, uint64_t cr3, uint64_t at, uint64_t va, uint64_t gpa)
+{
+	uint64_t table = cr3;
+
+	for (int shift = 39; shift > 12; shift -= 9, at += 4096) {
+		put(r, table + (va >> shift & 511) * 8, at | 3);
+		table = at;
+	}
+	put(r, table + (va >> 12 & 511) * 8, gpa | 3);
+}
+
+/* A kernel of three pages (text, stack, IDT and GDT), its tables from `base` on. */
+static void lay_out(const struct ram *r, uint64_t base)
+{
+	uint64_t cr3 = base, text = base + 0x10000, stack = base + 0x11000, idt = base + 0x12000;
+
+	map(r, cr3, base + 0x1000, KERNEL, text);
+	map(r, cr3, base + 0x4000, UINT64_C(0xffffc90000003000), stack);
+	map(r, cr3, base + 0x7000, TABLES, idt);
+	for (unsigned int i = 0; i < 32; i++) {
+		uint64_t handler = KERNEL + 16 * i;
+
+		put(r, idt + i * 16,
+		    (handler & 0xffff) | (handler & 0xffff0000) << 32 | UINT64_C(0x8e00) << 32);
+		put(r, idt + i * 16 + 8, handler >> 32);
+	}
+	put(r, idt + 0x800 + 0x10, UINT64_C(0x00af9b000000ffff));
+	memset(&witness, 0, sizeof(witness));
+	witness.regs.cr0 = 0x80000001;
+	witness.regs.cr4 = 0x20;
+	witness.regs.efer = 0x500;
+	witness.regs.cr3 = cr3;
+	witness.regs.cs = 0x10;
+	witness.regs.rip = KERNEL + 0x123;
+	witness.regs.gpr[GPR_RSP] = UINT64_C(0xffffc90000003e00);
+	witness.idt_base = TABLES;
+	witness.idt_limit = 0xfff;
+	witness.gdt_base = TABLES + 0x800;
+}
+
+static struct ram ram_of(uint64_t size, uint64_t split)
+{
+	struct ram r = { .size = size, .split = split };
+
+	r.host = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_ptr_not_equal(r.host, MAP_FAILED);
+	return r;
+}
+
+static void add(const struct ram *r)
+{
+	process.mapping[process.nmappings++] =
+		(struct process_mapping){ (uintptr_t)r->host, r->size, false };
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&process, 0, sizeof(process));
+	process.pid = getpid();
+	gmem_remote_init(&remote, getpid());
+	return 0;
+}
+
+static void ram_is_found_among_others(void **state)
+{
+	struct ram other = ram_of(256 * MIB, UINT64_MAX), r = ram_of(128 * MIB, UINT64_MAX);
+	struct gmem m = { .remote = &remote };
+	struct slots_proof proof;
+	struct err e = { 0 };
+
+	(void)state;
+	lay_out(&r, 16 * MIB);
+	add(&other);
+	add(&r);
+	assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), 0);
+	assert_int_equal(m.n, 1);
+	assert_ptr_equal(m.region[0].host, r.host);
+	assert_int_equal(m.region[0].gpa, 0);
+	assert_int_equal(m.region[0].size, 128 * MIB);
+	assert_true(proof.text && proof.stack && proof.idt && proof.gdt && proof.handlers);
+	assert_false(proof.partial);
+	/* Tables that lead nowhere: nothing is better than something. */
+	put(&r, witness.regs.cr3 + 511 * 8, 0);
+	assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "2 large mappings"));
+	munmap(r.host, r.size);
+	munmap(other.host, other.size);
+}
+
+static void a_copy_makes_it_unsure(void **state)
+{
+	struct ram a = ram_of(64 * MIB, UINT64_MAX), b = ram_of(64 * MIB, UINT64_MAX);
+	struct gmem m = { .remote = &remote };
+	struct slots_proof proof;
+	struct err e = { 0 };
+
+	(void)state;
+	lay_out(&a, 16 * MIB);
+	lay_out(&b, 16 * MIB);
+	add(&a);
+	add(&b);
+	assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), -ENOTUNIQ);
+	munmap(a.host, a.size);
+	munmap(b.host, b.size);
+}
+
+static void the_hole_is_told_by_tables_above_it(void **state)
+{
+	static const uint64_t splits[] = { 2 * GIB, 3 * GIB, UINT64_C(0xe0000000) };
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		struct ram r = ram_of(6 * GIB, splits[i]);
+		struct gmem m = { .remote = &remote };
+		struct slots_proof proof;
+		struct err e = { 0 };
+
+		process.nmappings = 0;
+		gmem_remote_forget(&remote);
+		/* As Linux does, its tables lie high. */
+		lay_out(&r, 4 * GIB + 256 * MIB);
+		add(&r);
+		assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), 0);
+		assert_int_equal(m.n, 2);
+		assert_int_equal(m.region[0].size, splits[i]);
+		assert_int_equal(m.region[1].gpa, 4 * GIB);
+		assert_ptr_equal(m.region[1].host, r.host + splits[i]);
+		assert_false(proof.partial);
+		munmap(r.host, r.size);
+	}
+}
+
+static void what_no_table_tells_stays_unknown(void **state)
+{
+	struct ram r = ram_of(6 * GIB, 3 * GIB);
+	struct gmem m = { .remote = &remote };
+	struct slots_proof proof;
+	struct err e = { 0 };
+
+	(void)state;
+	lay_out(&r, 16 * MIB); /* the same in all layouts */
+	add(&r);
+	assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), 0);
+	assert_true(proof.partial);
+	assert_int_equal(m.n, 1);
+	assert_int_equal(m.region[0].size, 2 * GIB);
+	munmap(r.host, r.size);
+}
+
+static void high_memory_may_be_a_mapping_of_its_own(void **state)
+{
+	struct ram r = ram_of(3 * GIB, 1 * GIB);
+	struct gmem m = { .remote = &remote };
+	struct slots_proof proof;
+	struct err e = { 0 };
+
+	(void)state;
+	lay_out(&r, 4 * GIB + 64 * MIB);
+	process.mapping[0] = (struct process_mapping){ (uintptr_t)r.host + GIB, 2 * GIB, true };
+	process.mapping[1] = (struct process_mapping){ (uintptr_t)r.host, GIB, true };
+	process.nmappings = 2;
+	/* Its first table is low, so that the one below 4 GiB is needed for a proof, too. */
+	memcpy(r.host + 0x1000, byte_at(&r, witness.regs.cr3), 4096);
+	witness.regs.cr3 = 0x1000;
+	assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), 0);
+	assert_int_equal(m.n, 2);
+	assert_ptr_equal(m.region[0].host, r.host);
+	assert_ptr_equal(m.region[1].host, r.host + GIB);
+	munmap(r.host, r.size);
+}
+
+static void real_mode_is_not_yet(void **state)
+{
+	struct gmem m = { .remote = &remote };
+	struct slots_proof proof;
+	struct err e = { 0 };
+
+	(void)state;
+	memset(&witness, 0, sizeof(witness));
+	witness.regs.cr0 = 0x10;
+	assert_int_equal(slots_find(&m, &process, &witness, &proof, &e), -EAGAIN);
+}
+
+/* -- processes --------------------------------------------------------------------------- */
+
+static void processes_without_machines_are_refused(void **state)
+{
+	static struct process p;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(process_look(&p, getpid(), &e), -ENODEV);
+	assert_non_null(strstr(e.text, "runs no virtual machine"));
+	err_clear(&e);
+	assert_int_equal(process_look(&p, 0x7ffffff0, &e), -ESRCH);
+}
+
+/* -- threads ----------------------------------------------------------------------------- */
+
+/* A child that counts, and answers SIGUSR1 with a byte. */
+struct child {
+	pid_t pid;
+	int answers;
+	volatile uint64_t *count;
+};
+
+static int answer_fd;
+
+static void answer(int signo)
+{
+	(void)signo;
+	(void)!write(answer_fd, "!", 1);
+}
+
+static struct child start_child(void)
+{
+	struct child c;
+	int fds[2];
+
+	c.count = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(pipe(fds), 0);
+	c.answers = fds[0];
+	answer_fd = fds[1];
+	c.pid = fork();
+	if (c.pid == 0) {
+		signal(SIGUSR1, answer);
+		for (;;)
+			++*c.count;
+	}
+	close(fds[1]);
+	while (!*c.count)
+		usleep(1000);
+	return c;
+}
+
+static void end_child(struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	waitpid(c->pid, NULL, 0);
+	close(c->answers);
+	munmap((void *)c->count, 4096);
+}
+
+static bool counts_on(const struct child *c)
+{
+	uint64_t before = *c->count;
+
+	for (int i = 0; i < 5000 && *c->count == before; i++)
+		usleep(1000);
+	return *c->count != before;
+}
+
+static void threads_are_held_and_go_on(void **state)
+{
+	struct child c = start_child();
+	struct tracee t;
+	struct err e = { 0 };
+	char byte;
+	int fd;
+
+	(void)state;
+	assert_int_equal(tracer_seize(&t, c.pid, &e), 0);
+	assert_true(counts_on(&c)); /* seizing does not stop */
+	for (int i = 0; i < 300; i++) {
+		uint64_t count;
+
+		assert_int_equal(tracer_hold(&t, 10 * NSEC_PER_SEC), 0);
+		count = *c.count;
+		assert_false(tracer_is_in_run(&t, &fd));
+		if (i % 50 == 0) {
+			usleep(2000);
+			assert_int_equal(*c.count, count);
+		}
+		tracer_release(&t, true);
+		/* Others' signals arrive, whenever they come. */
+		if (i % 10 == 0) {
+			kill(c.pid, SIGUSR1);
+			for (int k = 0; k < 5000; k++) {
+				if (tracer_has_stopped(&t))
+					tracer_release(&t, true);
+				usleep(100);
+				if (t.passed_on == (uint64_t)i / 10 + 1)
+					break;
+			}
+			assert_int_equal(read(c.answers, &byte, 1), 1);
+		}
+	}
+	assert_int_equal(t.passed_on, 30);
+	tracer_detach(&t);
+	assert_true(counts_on(&c));
+	kill(c.pid, SIGUSR1);
+	assert_int_equal(read(c.answers, &byte, 1), 1);
+	/* It is free for the next one. */
+	assert_int_equal(tracer_seize(&t, c.pid, &e), 0);
+	tracer_detach(&t);
+	end_child(&c);
+}
+
+static void a_tracer_that_is_killed_leaves_them_running(void **state)
+{
+	struct child c = start_child();
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		pid_t tracer = fork();
+
+		if (tracer == 0) {
+			struct tracee t;
+			struct err e = { 0 };
+
+			if (tracer_seize(&t, c.pid, &e))
+				_exit(1);
+			for (;;) {
+				tracer_hold(&t, NSEC_PER_SEC);
+				tracer_release(&t, true);
+			}
+		}
+		usleep((useconds_t)(rand() % 5000));
+		kill(tracer, SIGKILL);
+		waitpid(tracer, NULL, 0);
+		assert_true(counts_on(&c));
+	}
+	end_child(&c);
+}
+
+static void threads_that_end_are_seen(void **state)
+{
+	struct child c = start_child();
+	struct tracee t;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(tracer_seize(&t, c.pid, &e), 0);
+	kill(c.pid, SIGKILL);
+	for (int i = 0; i < 5000 && !t.gone; i++) {
+		tracer_has_stopped(&t);
+		usleep(1000);
+	}
+	assert_true(t.gone);
+	assert_int_equal(tracer_hold(&t, NSEC_PER_SEC), -ESRCH);
+	tracer_detach(&t);
+	end_child(&c);
+	assert_int_equal(tracer_seize(&t, c.pid, &e), -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(remote_reads_what_is_there),
+		cmocka_unit_test_setup(ram_is_found_among_others, setup),
+		cmocka_unit_test_setup(a_copy_makes_it_unsure, setup),
+		cmocka_unit_test_setup(the_hole_is_told_by_tables_above_it, setup),
+		cmocka_unit_test_setup(what_no_table_tells_stays_unknown, setup),
+		cmocka_unit_test_setup(high_memory_may_be_a_mapping_of_its_own, setup),
+		cmocka_unit_test_setup(real_mode_is_not_yet, setup),
+		cmocka_unit_test(processes_without_machines_are_refused),
+		cmocka_unit_test(threads_are_held_and_go_on),
+		cmocka_unit_test(a_tracer_that_is_killed_leaves_them_running),
+		cmocka_unit_test(threads_that_end_are_seen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach: a virtual machine that another process runs, as a struct vm.
+ *
+ * After vm_attach() all of vm.h holds, but for what needs to be the VMM: there is no
+ * console, and vm_end() lets the machine go on without us. One thread of ours, the
+ * tracer's, holds each vCPU thread for its samples; capture is what it is for a guest of
+ * our own, on the shared kvm_run pages. Nothing is written into the guest, nor into the
+ * process beyond that page's request for registers, which the end takes back.
+ */
+#ifndef KVMPROF_VMM_ATTACH_ATTACH_H
+#define KVMPROF_VMM_ATTACH_ATTACH_H
+
+#include "vmm/vm.h"
+
+#include <sys/types.h>
+
+struct attach_config {
+	pid_t pid;
+	const struct kvm_host *host; /* of its capabilities */
+	const struct quirks *quirks;
+	struct vm_event event; /* WALL */
+	struct capture_plan plan;
+	size_t ring_size; /* bytes for each vCPU */
+	bool idle_start;
+};
+
+/* What was found, for the summary. */
+struct attach_facts {
+	pid_t pid;
+	char name[16];
+	unsigned int vcpus, not_running; /* those that are sampled, and others */
+	uint64_t memory;		 /* bytes that are known */
+	unsigned int regions;
+	unsigned int proofs; /* that they rest on */
+	bool partial;	     /* there is more RAM than could be proven */
+	uint64_t in_vmm;     /* samples while the thread worked for the guest outside of KVM_RUN */
+	uint64_t signals;    /* of others, passed on */
+	uint64_t reads;	     /* system calls that read guest memory while vCPUs were held */
+};
+
+/*
+ * Find, prove and hold; vm_start() begins to sample. Errors say what is missing. The
+ * process goes on unharmed whatever comes out.
+ */
+int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e);
+/* Of a vm that came from vm_attach(); after vm_join() they are final. */
+void vm_attach_facts(const struct vm *vm, struct attach_facts *out);
+
+#endif

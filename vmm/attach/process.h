@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * process: another process that runs virtual machines, as /proc tells of it.
+ *
+ * Nothing here stops or changes it. Sources: proc(5), virt/kvm/kvm_main.c (the name of a
+ * vCPU's descriptor, "anon_inode:kvm-vcpu:N", is the same since Linux 4.16).
+ */
+#ifndef KVMPROF_VMM_ATTACH_PROCESS_H
+#define KVMPROF_VMM_ATTACH_PROCESS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define ATTACH_MAX_VCPUS 64u
+#define ATTACH_MAX_THREADS 4096u
+#define ATTACH_MAX_MAPPINGS 64u
+/* Smaller mappings are not guest RAM. */
+#define ATTACH_LEAST_MAPPING (UINT64_C(2) << 20)
+
+struct process_vcpu {
+	unsigned int id; /* KVM's number */
+	int fd;		 /* in that process */
+};
+
+struct process_mapping {
+	uint64_t start, len;
+	bool shared;
+};
+
+struct process {
+	pid_t pid;
+	char name[16];
+	struct process_vcpu vcpu[ATTACH_MAX_VCPUS]; /* by id */
+	unsigned int nvcpus;
+	pid_t thread[ATTACH_MAX_THREADS]; /* without the kernel's own workers */
+	unsigned int nthreads;
+	/* Readable and writable, as guest RAM is; largest first. */
+	struct process_mapping mapping[ATTACH_MAX_MAPPINGS];
+	unsigned int nmappings;
+};
+
+/*
+ * Fill in *p. -ESRCH: no such process; -ENODEV: it has no vCPU; -EACCES: not allowed, with
+ * the permission named that is missing (CAP_SYS_PTRACE, the same user, Yama's ptrace_scope).
+ */
+int process_look(struct process *p, pid_t pid, struct err *e);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slots: where in another process guest-physical memory lies.
+ *
+ * KVM tells nobody but the process itself. So it is guessed and then proven: each
+ * large mapping is tried as the RAM that begins at guest-physical 0, whole or with the
+ * usual holes below 4 GiB, and has to stand up to what the vCPU's registers say: the
+ * page tables that CR3 points at lead to an executable page for RIP, to a readable one
+ * for RSP, and to the descriptor tables, whose gates lead to executable pages in turn.
+ * Only one candidate may pass. Memory beyond 4 GiB that is a mapping of its own is
+ * found in the same way when tables lead there.
+ *
+ * Sources: SDM vol. 3, 4.5 and 6.14.1; the layouts of QEMU (hw/i386/pc_piix.c,
+ * pc_q35.c, microvm.c), Firecracker, cloud-hypervisor, crosvm and kvmtool.
+ */
+#ifndef KVMPROF_VMM_ATTACH_SLOTS_H
+#define KVMPROF_VMM_ATTACH_SLOTS_H
+
+#include "base/err.h"
+#include "base/sample.h"
+#include "vmm/attach/process.h"
+#include "vmm/gmem.h"
+
+/* What the registers of a stopped vCPU say, beyond those in a sample. */
+struct slots_witness {
+	struct sample_regs regs;
+	uint64_t idt_base, gdt_base;
+	uint16_t idt_limit;
+};
+
+struct slots_proof {
+	bool text, stack, idt, handlers, gdt; /* what agreed */
+	bool partial;			      /* only RAM below 2 GiB is sure, and known */
+};
+
+/*
+ * Fill in mem->region; mem->remote is set and reads the process. *proof tells what it
+ * rests on: three proofs at least. -EAGAIN: the vCPU has no 64-bit page tables yet, or
+ * another witness is needed; -ENOENT: nothing fits; -ENOTUNIQ: several do.
+ */
+int slots_find(struct gmem *mem, const struct process *p, const struct slots_witness *w,
+	       struct slots_proof *proof, struct err *e);
+
+#endif

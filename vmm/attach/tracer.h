@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tracer: the vCPU threads of another process, held for some microseconds at a time.
+ *
+ * PTRACE_SEIZE, which neither stops nor signals; PTRACE_INTERRUPT, which makes KVM_RUN
+ * return as any signal would. When this thread dies in whatever way, the kernel lets the
+ * others go: nothing of ours is left in them. Signals that are meant for a held thread
+ * are passed on. A KVM_RUN that was broken off for us alone is begun again, so that the
+ * VMM does not see it return; with a signal of its own it sees that, as always.
+ *
+ * All calls of one thread of ours, that which called tracer_seize(): ptrace(2) binds a
+ * tracee to the thread that seized it.
+ */
+#ifndef KVMPROF_VMM_ATTACH_TRACER_H
+#define KVMPROF_VMM_ATTACH_TRACER_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct tracee {
+	pid_t tid; /* 0: none */
+	bool asked, held;
+	bool gone;		      /* it has ended */
+	struct user_regs_struct regs; /* of the thread, while it is held */
+	bool hidden;		      /* that it was held: KVM_RUN is about to begin again */
+	uint64_t passed_on;	      /* signals */
+};
+
+/* -EPERM: it is traced already, or not allowed. -ESRCH: it has ended. */
+int tracer_seize(struct tracee *t, pid_t tid, struct err *e);
+
+/* Ask it to stop, soon. -ESRCH: it has ended. */
+int tracer_ask(struct tracee *t);
+/*
+ * Has it stopped, as it was asked to? Then it is held, and t->regs are its own. Sees to
+ * everything else that has happened to it: signals, its end.
+ */
+bool tracer_has_stopped(struct tracee *t);
+
+/*
+ * Both, and wait. 0: it is held, and t->regs are its own. -ESRCH: it has ended.
+ * -EAGAIN: it did not stop within timeout_ns (it is deep in the kernel); ask again.
+ */
+int tracer_hold(struct tracee *t, uint64_t timeout_ns);
+
+/* Held within KVM_RUN, of which descriptor? */
+bool tracer_is_in_run(const struct tracee *t, int *fd);
+
+/* Let it go on. hide: a KVM_RUN that was broken off begins again. */
+void tracer_release(struct tracee *t, bool hide);
+
+/* Give it back. */
+void tracer_detach(struct tracee *t);
+
+#endif
