@@ -28,6 +28,8 @@ int cmd_diff(int argc, char **argv);
 int cmd_gate(int argc, char **argv); /* has its own: 1 slower, 3 can't be told */
 int cmd_import(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_push(int argc, char **argv);
 
 /* The examples below the overview of `kvmprof help'. */
 void help_examples(FILE *out);

@@ -160,6 +160,24 @@ static bool counts(const struct stackset_stack *st, const bool *match, const str
 	return false;
 }
 
+struct gate_counting gate_counting_of(const struct grules *rules, const struct stackset *s)
+{
+	struct gate_counting c = { .no_idle = rules->no_idle, .kernel_only = rules->kernel_only };
+
+	/* The mean, so that times are still times. */
+	if (rules->count_samples && s->samples)
+		c.per_sample = (double)s->weight / (double)s->samples;
+	return c;
+}
+
+double gate_amount(const struct gate_counting *c, const struct stackset_stack *st)
+{
+	if ((c->no_idle && st->mode == STACKSET_IDLE) ||
+	    (c->kernel_only && st->mode != STACKSET_KERNEL))
+		return 0;
+	return c->per_sample > 0 ? c->per_sample * (double)st->samples : (double)st->weight;
+}
+
 static int function_weight(const struct gate_source *src, const struct grule *r, double *out,
 			   char *why)
 {
@@ -177,9 +195,8 @@ static int function_weight(const struct gate_source *src, const struct grule *r,
 		any |= match[i];
 	}
 	for (size_t i = 0; i < s->nstacks; i++)
-		if ((!src->no_idle || s->stack[i].mode != STACKSET_IDLE) &&
-		    counts(&s->stack[i], match, s, r->children))
-			sum += (double)s->stack[i].weight;
+		if (counts(&s->stack[i], match, s, r->children))
+			sum += gate_amount(&src->counting, &s->stack[i]);
 	if (!any)
 		none(why, "no function that matches was sampled");
 	*out = sum;

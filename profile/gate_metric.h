@@ -15,17 +15,28 @@
 #define KVMPROF_PROFILE_GATE_METRIC_H
 
 #include "profile/gate_rules.h"
+#include "profile/stackset.h"
 
 #define GATE_WHY 200 /* bytes of a reason */
 
 struct json_t;
+
+/* Which stacks count, and how much. */
+struct gate_counting {
+	bool no_idle, kernel_only;
+	double per_sample; /* 0: their weights count */
+};
+
+struct gate_counting gate_counting_of(const struct grules *rules, const struct stackset *s);
+/* 0: it does not count. */
+double gate_amount(const struct gate_counting *c, const struct stackset_stack *st);
 
 struct gate_source {
 	const struct stackset *set;
 	const struct json_t *totals; /* NULL: none */
 	struct phases phases;
 	double weight; /* that shares are of */
-	bool no_idle;
+	struct gate_counting counting;
 };
 
 /* Whole documents of at most that; NULL: not there, too long or no JSON. json_decref() it. */

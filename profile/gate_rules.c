@@ -399,6 +399,12 @@ static int take_gate(const struct grule_parse *p, const struct toml_node *table,
 		} else if (!strcmp(n->key, "no-idle")) {
 			ret = grule_check_kind(p, n, TOML_BOOLEAN);
 			p->rules->no_idle = n->boolean;
+		} else if (!strcmp(n->key, "kernel-only")) {
+			ret = grule_check_kind(p, n, TOML_BOOLEAN);
+			p->rules->kernel_only = n->boolean;
+		} else if (!strcmp(n->key, "count-samples")) {
+			ret = grule_check_kind(p, n, TOML_BOOLEAN);
+			p->rules->count_samples = n->boolean;
 		} else {
 			ret = err_set(p->e, EINVAL, "%s:%u:%u: unknown key '%.64s' in [gate]",
 				      p->path, n->key_line, n->key_column, n->key);

@@ -2,7 +2,7 @@
 /*
  * gate_rules: what a gate looks at and how much worse it may get, out of TOML.
  *
- *   [gate]    error-rate, power, no-idle
+ *   [gate]    error-rate, power, no-idle, kernel-only, count-samples
  *   [[rule]]  metric, and what belongs to the metric: from, until, phase, symbol, subtree,
  *             regex, subtree-regex, dso, measure, children, min-share, exclude, exit, counter,
  *             per-second; threshold, min-effect, worse, strict, quantile; level, alpha, power,
@@ -87,6 +87,12 @@ struct grules {
 	size_t n;
 	double error_rate; /* of all rules of level fail without an alpha, together */
 	bool no_idle;	   /* shares are of the time in which a vCPU ran */
+	bool kernel_only;  /* only samples in the kernel count */
+	/*
+	 * Each sample counts the same. By default it counts the time since the one before, in
+	 * which a busy host may have run something else: noise that is not the guest's.
+	 */
+	bool count_samples;
 };
 
 /* -EINVAL: "PATH:LINE:COLUMN: what is wrong". -E2BIG, -ENOMEM. */

@@ -37,7 +37,7 @@ static const char *keep(struct gate_run *r, const char *text)
 struct build {
 	struct gate_run *run;
 	const struct stackset *set;
-	bool no_idle;
+	struct gate_counting counting;
 	struct table symbol; /* struct gate_symbol */
 	uint32_t *of_func;   /* for each function and mode: index + 1 of its symbol */
 	uint32_t *stamp;     /* of each symbol: the last stack (+ 1) that counted for it */
@@ -94,7 +94,10 @@ static int symbol_of(struct build *b, const struct stackset_stack *st, uint32_t 
 static int add_stack(struct build *b, uint32_t index)
 {
 	const struct stackset_stack *st = &b->set->stack[index];
+	double amount = gate_amount(&b->counting, st);
 
+	if (!(amount > 0))
+		return 0;
 	for (uint32_t i = 0; i < st->n; i++) {
 		struct gate_symbol *s;
 		uint32_t at;
@@ -104,28 +107,28 @@ static int add_stack(struct build *b, uint32_t index)
 			return ret;
 		s = (struct gate_symbol *)b->symbol.item + at;
 		if (i == 0)
-			s->self += (double)st->weight;
+			s->self += amount;
 		if (b->stamp[at] != index + 1)
-			s->children += (double)st->weight;
+			s->children += amount;
 		b->stamp[at] = index + 1;
 	}
 	return 0;
 }
 
-static int add_symbols(struct gate_run *r, const struct stackset *s, bool no_idle)
+static int add_symbols(struct gate_run *r, const struct stackset *s,
+		       const struct gate_counting *counting)
 {
 	struct build b = {
 		.run = r,
 		.set = s,
-		.no_idle = no_idle,
+		.counting = *counting,
 		.symbol.size = sizeof(struct gate_symbol),
 		.of_func = calloc(s->nfuncs * STACKSET_MODES + 1, sizeof(*b.of_func)),
 	};
 	int ret = b.of_func ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < s->nstacks && !ret; i++)
-		if (!no_idle || s->stack[i].mode != STACKSET_IDLE)
-			ret = add_stack(&b, i);
+		ret = add_stack(&b, i);
 	if (!ret) {
 		r->nsymbols = b.symbol.n;
 		r->symbol = take_ptr(b.symbol.item);
@@ -140,13 +143,15 @@ static int add_symbols(struct gate_run *r, const struct stackset *s, bool no_idl
 
 /* -- the run ---------------------------------------------------------------------------------- */
 
-static int fill_facts(struct gate_run *r, const char *path, const struct stackset *s, bool no_idle)
+static int fill_facts(struct gate_run *r, const char *path, const struct stackset *s,
+		      const struct gate_counting *counting)
 {
-	for (size_t i = 0; i < s->nstacks; i++)
-		if (!no_idle || s->stack[i].mode != STACKSET_IDLE) {
-			r->weight += (double)s->stack[i].weight;
-			r->samples += s->stack[i].samples;
-		}
+	for (size_t i = 0; i < s->nstacks; i++) {
+		double amount = gate_amount(counting, &s->stack[i]);
+
+		r->weight += amount;
+		r->samples += amount > 0 ? s->stack[i].samples : 0;
+	}
 	r->path = keep(r, path);
 	r->event = keep(r, s->event);
 	r->osrelease = keep(r, s->osrelease);
@@ -157,9 +162,9 @@ static int fill_facts(struct gate_run *r, const char *path, const struct stackse
 }
 
 static int measure(struct gate_run *r, const struct stackset *s, const struct grules *rules,
-		   struct err *e)
+		   const struct gate_counting *counting, struct err *e)
 {
-	struct gate_source src = { .set = s, .weight = r->weight, .no_idle = rules->no_idle };
+	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
 	json_t *totals = gate_totals(s->json);
 	int ret = phases_find(&src.phases, s, e);
 
@@ -180,6 +185,7 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct gr
 int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
 		  const struct grules *rules, struct err *e)
 {
+	struct gate_counting counting = gate_counting_of(rules, s);
 	struct gate_run *r = calloc(1, sizeof(*r));
 	struct err why = { 0 };
 	int ret = -ENOMEM;
@@ -190,12 +196,12 @@ int gate_run_make(struct gate_run **out, const char *path, const struct stackset
 		r->why = calloc(rules->n + 1, sizeof(*r->why));
 	}
 	if (r && r->value && r->why)
-		ret = fill_facts(r, path, s, rules->no_idle);
+		ret = fill_facts(r, path, s, &counting);
 	if (!ret && !(r->weight > 0))
 		ret = err_set(&why, ENODATA, "%s",
-			      s->nstacks ? "all its samples are idle" : "it has no samples");
-	ret = ret ? ret : add_symbols(r, s, rules->no_idle);
-	ret = ret ? ret : measure(r, s, rules, &why);
+			      s->nstacks ? "none of its samples count" : "it has no samples");
+	ret = ret ? ret : add_symbols(r, s, &counting);
+	ret = ret ? ret : measure(r, s, rules, &counting, &why);
 	if (ret) {
 		gate_run_destroy(r);
 		return err_set(e, -ret, "%s: %s", path, why.code ? why.text : "out of memory");

@@ -50,6 +50,8 @@ _kvmprof_values()
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
+	"bench --format") echo text markdown junit sarif github json ;;
+	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
@@ -66,7 +68,10 @@ _kvmprof_values()
 	"run --start-at"|"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"| \
 	"stat -m"|"stat --mem"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"| \
 	"stat --append"|"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"| \
-	"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator") : ;;
+	"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \
+	"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
+	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"| \
+	"push --timeout") : ;;
 	*) return 1 ;;
 	esac
 }

@@ -42,16 +42,25 @@ static inline u64 rdtsc(void)
  */
 #define demo_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
+/* Set in a budget: the rest of it is turns of a loop, not TSC cycles. */
+#define BUDGET_TURNS (1ul << 63)
+
 /*
- * The body of each leaf: burns `budget` TSC cycles and returns how many it
- * really were. Only differences of TSC values of one privilege level are
- * formed: some hypervisors show ring 0 and ring 3 different offsets.
+ * The body of each leaf: burns `budget` TSC cycles, or does so many turns of a
+ * loop, and returns how many cycles it really were. Only differences of TSC
+ * values of one privilege level are formed: some hypervisors show ring 0 and
+ * ring 3 different offsets.
  */
 static inline __attribute__((always_inline)) u64 spin(u64 budget)
 {
 	u64 start = rdtsc(), spent;
 
 	demo_frame();
+	if (budget & BUDGET_TURNS) {
+		for (u64 n = budget & ~BUDGET_TURNS; n; n--)
+			demo_keep(n);
+		return rdtsc() - start;
+	}
 	do
 		spent = rdtsc() - start;
 	while (spent < budget);

@@ -94,23 +94,6 @@ def speedscope(p):
     check([x["name"] for x in d["profiles"]] == ["vCPU %d" % c for c in sorted(cpus)], "speedscope: a profile for each vCPU")
 
 
-def decoder():
-    """A module made by protoc out of the schema, or None and why."""
-    for need, package in (("protoc", "protobuf-compiler"),):
-        if not e2e.shutil.which(need):
-            return None, package + " is not installed"
-    p = e2e.run("protoc", "--python_out=.", "-I" + os.path.join(e2e.TOP, "profile"), "pprof.proto")
-    check(p.status == 0, "protoc: " + p.err)
-    sys.path.insert(0, os.getcwd())
-    # Debian's packages, also where python3 is not Debian's.
-    sys.path.append("/usr/lib/python3/dist-packages")
-    try:
-        import pprof_pb2
-    except ImportError as e:
-        return None, "python3-protobuf: " + str(e)
-    return pprof_pb2, None
-
-
 def pprof(p, pb):
     p.export("pprof", out="p.pb.gz")
     with gzip.open("p.pb.gz") as f:
@@ -354,7 +337,7 @@ if package and jsonschema:
         schema = json.load(f)
 else:
     e2e.say("not checked by speedscope's schema: " + (why or "no python3-jsonschema"))
-pb, why = decoder()
+pb, why = exported.pprof_decoder()
 cli, no_cli = exported.npm_package("@firefox-devtools/profiler-cli", exported.PROFILER_CLI)
 if not cli:
     e2e.say("not read by the Firefox Profiler: " + no_cli)
