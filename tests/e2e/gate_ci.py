@@ -63,11 +63,12 @@ def entries(server):
 def made_runs(script, env, where):
     run(script, env, where, 0)
     names = sorted(n for n in os.listdir(where) if n.endswith(".data"))
-    return check(names == ["base-1.data", "base-2.data", "base-3.data", "head-1.data", "head-2.data", "head-3.data"],
+    return check(names == ["base-1.data", "head-1.data"],
                  "runs: %s" % names)
 
 
-ENV = {"KVMPROF": e2e.KVMPROF, "RUNS": "3", "RUN_OPTIONS": "--duration 0.3 --no-buildid-cache",
+# One run a side is inconclusive, whatever it shows.
+ENV = {"KVMPROF": e2e.KVMPROF, "RUNS": "1", "RUN_OPTIONS": "--duration 0.3 --no-buildid-cache",
        "BASE_KERNEL": "", "HEAD_KERNEL": os.path.join(e2e.BUILD, "guest", "demo.elf")}
 
 
