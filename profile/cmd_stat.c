@@ -33,7 +33,7 @@ static const char usage[] =
 	"\n"
 	"Guest, as for `kvmprof run':\n"
 	"      --boot WAY          vmlinux (default) or bzimage\n"
-	"  -m, --mem SIZE          memory, with K, M or G (default 256M)\n"
+	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
@@ -68,7 +68,7 @@ static const struct option longopts[] = {
 	{ "no-aggr", no_argument, NULL, 'A' },
 	{ "field-separator", required_argument, NULL, 'x' },
 	{ "boot", required_argument, NULL, OPT_RUN },
-	{ "mem", required_argument, NULL, 'm' },
+	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_RUN },
 	{ "initrd", required_argument, NULL, OPT_RUN },
 	{ "append", required_argument, NULL, OPT_RUN },
@@ -123,7 +123,7 @@ static int take(struct run_options *run, struct stat_options *o, int opt, int in
 		o->per_vcpu = true;
 		return -1;
 	case 'm':
-		return run_options_set(run, "mem", arg);
+		return run_options_set(run, "memory", arg);
 	case 'F':
 		return run_options_set(run, "freq", arg);
 	case 'q':

@@ -169,7 +169,11 @@ def firefox(p):
 def firefox_reads(p, package):
     """What the profiler's own code makes of it: its command line tool."""
     cli = ["node", os.path.join(package, "package/dist/profiler-cli.js")]
-    r = e2e.run(*cli, "load", os.path.abspath("firefox.json"), timeout=60)
+    # It gives its daemon half a second to come up: on a busy machine that takes some attempts.
+    for _ in range(20):
+        r = e2e.run(*cli, "load", os.path.abspath("firefox.json"), timeout=60)
+        if "did not become ready" not in r.err + r.out:
+            break
     if not check(r.status == 0, "profiler-cli load: " + (r.err + r.out).strip()[:300]):
         return
     try:
