@@ -4,7 +4,7 @@
  *
  * A sample whose period ended while its vCPU's thread worked for a device gets one
  * more frame, the innermost: "[vmm] serial" of the module "vmm". Its address is one
- * that no guest can have code at. Used by the consumer's thread alone.
+ * that no Linux has code at. Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_GUEST_VMM_H
 #define KVMPROF_PROFILE_GUEST_VMM_H
@@ -15,10 +15,11 @@
 #include "vmm/vm.h"
 
 /*
- * Not canonical with four or five levels of page tables, and yet in the upper half, where
- * whoever reads a profile expects a kernel's modules. A few bytes for each device.
+ * In the last 2 MiB, which Linux leaves unused (Documentation/arch/x86/x86_64/mm.rst), above
+ * all kernel code: perf takes symbols behind a module's for another kernel's. Below -4095,
+ * where perf has its context marks. A few bytes for each device.
  */
-#define GUEST_VMM_BASE (UINT64_C(0x8000) << 48)
+#define GUEST_VMM_BASE UINT64_C(0xffffffffffff0000)
 #define GUEST_VMM_STEP 16u
 
 struct guest_vmm {

@@ -31,12 +31,12 @@ def slow_reader(pipe, stop):
             time.sleep(0.08)
 
 
-def record(path):
+def record(path, *options):
     r, w = os.pipe()
     fcntl.fcntl(w, 1031, 4096)    # F_SETPIPE_SZ: a page, the least there is
     stop = threading.Event()
     reader = threading.Thread(target=slow_reader, args=(r, stop))
-    p = subprocess.Popen([e2e.KVMPROF, "run", "-o", path, "--append",
+    p = subprocess.Popen([e2e.KVMPROF, "run", "-o", path, *options, "--append",
                           "mode=serial seconds=%d" % SECONDS], stdin=subprocess.DEVNULL,
                          stdout=w, stderr=subprocess.PIPE)
     os.close(w)
@@ -103,6 +103,12 @@ def main():
         p = e2e.run("perf", "report", "-i", "serial.data", "--stdio", "--no-children", "-g", "none")
         check(any("[vmm]" in line.split(FRAME)[0] for line in p.out.split("\n") if FRAME in line),
               "perf report does not show it: " + p.out[:1500])
+        # One file, whose names are in the build-id cache: those of the kernel, too.
+        record("one.data", "--single-file")
+        p = e2e.run("perf", "report", "-i", "one.data", "--stdio", "--no-children", "-g", "none")
+        for name in (FRAME, "serial_writer"):
+            check(name in e2e.perf_script("one.data"), "perf on a single file: no " + name)
+        check("[unknown]" not in p.out, "perf on a single file: " + p.out[:1500])
     e2e.finish("serial device %.1f %% by the clock, %.1f %% by samples" % (clock, got))
 
 
