@@ -15,7 +15,8 @@ Runs are made one by one, in an order by chance within each turn, and judged by 
   turns (which share runs), and how many runs would do.
 * A function that moves by 0.2 points: the estimate of how many runs see that, and whether so many do.
 
-An hour or so with the defaults, on a quiet machine. SETS, GATES, BOOTS, ROUNDS, DRAWS and DIR are taken from the environment, as
+An hour or so with the defaults, on a quiet machine. SETS (0: no A/A), GATES, BOOTS, ROUNDS, DRAWS, DIR and
+CHANGES (of the work, in 1/1000) are taken from the environment, as
 KVMPROF_BENCH_GATES and so on; runs that are already in DIR (default: SCRATCH) are used again."""
 
 import glob
@@ -41,7 +42,7 @@ def setting(name, default):
 SETS, GATES, BOOTS, ROUNDS, DRAWS = (setting(n, d) for n, d in (("SETS", 200), ("GATES", 200), ("BOOTS", 30),
                                                                 ("ROUNDS", 40), ("DRAWS", 100)))
 DIR = os.path.abspath(setting("DIR", SCRATCH))
-PERMILLE = (5, 10, 20, 50)
+PERMILLE = tuple(int(x) for x in setting("CHANGES", "5,10,20,50").split(","))
 RUNS = 10
 FUNCTION = "left_leaf"
 rng = random.Random(1)
@@ -211,7 +212,7 @@ def changes():
     d = os.path.join(DIR, "changes")
     os.makedirs(d, exist_ok=True)
     for r in range(ROUNDS):
-        for x in rng.sample((0,) + PERMILLE, 5):
+        for x in rng.sample((0,) + PERMILLE, 1 + len(PERMILLE)):
             # The base says slow=, too: reading it takes an interpreted guest its time.
             demo("%s/s%02d-%03d" % (d, x, r), "work=300 slow=%s:%d" % (FUNCTION, x))
     turns = {x: {int(p[-3:]): p for p in glob.glob("%s/s%02d-*[0-9]" % (d, x))} for x in (0,) + PERMILLE}
@@ -260,7 +261,7 @@ def tell_changes(fine, turns):
 def tell_points(points, turns):
     """1 % of a function that has 29 % of the time is 0.2 points."""
     x = 10
-    both = sorted(set(turns[0]) & set(turns[x]))
+    both = sorted(set(turns[0]) & set(turns.get(x, ())))
     if len(both) < 12:
         return
     report = gate(points, [turns[0][r] for r in both], [turns[x][r] for r in both])
@@ -295,7 +296,8 @@ def main():
             f.write(text)
     start = time.monotonic()
     build_many()
-    aa(rules["fine"], os.path.join(TOP, "configs", "gate-busy.toml"), rules["points"])
+    if SETS:
+        aa(rules["fine"], os.path.join(TOP, "configs", "gate-busy.toml"), rules["points"])
     turns = changes()
     tell_changes(rules["fine"], turns)
     tell_points(rules["points"], turns)
