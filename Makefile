@@ -17,11 +17,16 @@ WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -W
 	-Wno-gnu-variable-sized-type-not-at-end
 CPPFLAGS_ALL := -I. -I$(BUILD)/gen -I/usr/include/libxml2 -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
-LIBS := -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread
+# For profile/*.cc, which the C compiler's driver compiles as well.
+CXXFLAGS_ALL = -std=gnu++17 $(OPT) $(filter-out -Wmissing-prototypes,$(WARN)) -fno-omit-frame-pointer \
+	-pthread $(SAN) $(CXXFLAGS)
+LIBS := -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
+CXX_SRC := $(sort $(wildcard profile/*.cc))
+LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -37,6 +42,7 @@ FUZZ_MAIN = $(BUILD)/obj/tests/fuzz/main.o
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
 BENCH_SCRIPT := $(sort $(wildcard tests/bench/bench_*.sh tests/bench/bench_*.py))
 C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer profile tests/*)))
+FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-demo deps-test clean install
 all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio
@@ -76,6 +82,11 @@ $(BUILD)/obj/%.o: %.c
 	@echo "  CC    $<"
 	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
+$(BUILD)/obj/%.o: %.cc
+	@mkdir -p $(@D)
+	@echo "  CXX   $<"
+	@$(CC) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
+
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
 	@$(AR) rcs $@ $(LIB_OBJ)
@@ -84,6 +95,12 @@ $(LIB): $(LIB_OBJ)
 $(BUILD)/obj/flamegraph_js.o: profile/flamegraph.js
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.global flamegraph_js, flamegraph_js_end\nflamegraph_js:\n.incbin "%s"\nflamegraph_js_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+		| $(CC) -c -x assembler - -o $@
+
+# So do the rules that a gate has when none are given.
+$(BUILD)/obj/gate_default.o: configs/gate-default.toml
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global gate_default_toml, gate_default_toml_end\ngate_default_toml:\n.incbin "%s"\ngate_default_toml_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
 # The demo guest travels inside the program.
@@ -108,10 +125,10 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_MAIN) $(LIB)
 	@echo "  LD    $@"
 	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(FUZZ_MAIN) $(FUZZ_LINK) $(LIB) $(LIBS) -o $@
 
-$(BUILD)/bench/%: tests/bench/%.c $(LIB)
+$(BUILD)/bench/%: tests/bench/%.c $(LIB) $(DEMO_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(LIB) $(LIBS) -o $@
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -o $@
 
 # Objects are kept, also those that only a program's rule asks for.
 .SECONDARY:
@@ -163,7 +180,7 @@ bench: deps-test
 
 ## make check-format what clang-format would change (needs clang-format)
 check-format:
-	@clang-format --dry-run -Werror $(C_FILES)
+	@clang-format --dry-run -Werror $(FORMAT_FILES)
 
 # -- for people -------------------------------------------------------------------
 ## make demo         profile the demo guest, show where its time went, and how to go on
@@ -177,7 +194,7 @@ demo: deps-demo
 	@echo "The same in perf, with call chains:  perf report -i $(BUILD)/demo.data"
 	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
 
-## make install      program, manual pages, shell completion; PREFIX=/usr/local, DESTDIR=
+## make install      program, manual pages, shell completion, gate rules; PREFIX=/usr/local, DESTDIR=
 install: $(BUILD)/kvmprof
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -185,6 +202,9 @@ install: $(BUILD)/kvmprof
 	install -D -m 644 configs/completion/kvmprof.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kvmprof
 	install -D -m 644 configs/completion/_kvmprof $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kvmprof
+	install -d $(DESTDIR)$(PREFIX)/share/kvmprof/ci
+	install -m 644 configs/gate-*.toml $(DESTDIR)$(PREFIX)/share/kvmprof
+	install -m 644 configs/ci/*.yml $(DESTDIR)$(PREFIX)/share/kvmprof/ci
 
 # The version is a string, whose quotes would need three levels of escapes; any
 # other string serves a checker as well.

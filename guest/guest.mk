@@ -25,37 +25,44 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
 	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
 
-DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start pvh main work machine console user)
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages \
+	user pages_user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noexecstack
 
-$(BUILD)/guest/demo/user.o: DEMO_MODEL := -mcmodel=small
+$(BUILD)/guest/demo/user.o $(BUILD)/guest/demo/pages_user.o: DEMO_MODEL := -mcmodel=small
 DEMO_MODEL = -mcmodel=kernel
 
 $(BUILD)/guest/demo/%.o: guest/demo/%.c guest/guest.mk
 	@mkdir -p $(@D)
-	$(GUEST_CC) $(GUEST_COMMON) $(DEMO_MODEL) -c -o $@ $<
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) $(DEMO_MODEL) -c -o $@ $<
 
 $(BUILD)/guest/demo/%.o: guest/demo/%.S guest/guest.mk
 	@mkdir -p $(@D)
-	$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
 
 $(BUILD)/guest/demo.elf: $(DEMO_OBJS) guest/demo/demo.lds
-	$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(DEMO_OBJS)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(DEMO_OBJS)
 
 $(BUILD)/guest/init.d/%.o: guest/init/%.c guest/guest.mk
 	@mkdir -p $(@D)
-	$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
 
 INIT_OBJS := $(patsubst %,$(BUILD)/guest/init.d/%.o,init phases)
 
 # The program is build/guest/init, and a directory cannot have that name too: so
 # the objects are in init.d.
 $(BUILD)/guest/init: $(INIT_OBJS)
-	$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
 
 $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
-	$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
+	@echo "  GUEST $@"
+	@$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
 
 # An ordinary program with a library of its own, as distributions build them but for
 # frame pointers. "-z now": no lazy binding frames in its stacks.
@@ -69,13 +76,16 @@ LD_SO := /lib64/ld-linux-x86-64.so.2
 
 $(BUILD)/guest/libhot.so: guest/worker/libhot.c guest/worker/worker.h guest/guest.mk
 	@mkdir -p $(@D)
-	$(GUEST_CC) $(WORKER_FLAGS) -fPIC -shared -Wl,-soname,libhot.so -o $@ $<
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(WORKER_FLAGS) -fPIC -shared -Wl,-soname,libhot.so -o $@ $<
 
 $(BUILD)/guest/worker: $(WORKER_SRC) $(BUILD)/guest/libhot.so
-	$(GUEST_CC) $(WORKER_FLAGS) -fPIE -pie -pthread -o $@ $^
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(WORKER_FLAGS) -fPIE -pie -pthread -o $@ $^
 
 $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scripts/mkinitramfs.py
-	$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
+	@echo "  GUEST $@"
+	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
 -include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d)

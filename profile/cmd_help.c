@@ -13,6 +13,8 @@ static const char examples[] =
 	"  Profile the demo guest, whose true profile is known, and see where its time went:\n"
 	"      kvmprof run --append seconds=10 -o demo.data\n"
 	"      kvmprof report -i demo.data --top 20\n"
+	"  Why did it leave the guest, and how much time went into KVM and into devices?\n"
+	"      kvmprof stat -q --append seconds=2\n"
 	"  A Linux kernel with a RAM disk, on two CPUs, for a minute:\n"
 	"      kvmprof run vmlinux --initrd initramfs.cpio --vcpus 2 --duration 60 -o boot.data\n"
 	"  Where the time went by task and program; in perf, with call chains:\n"
@@ -21,15 +23,21 @@ static const char examples[] =
 	"  A picture for the browser, and what happened when in a boot:\n"
 	"      kvmprof flamegraph -i demo.data -o demo.svg\n"
 	"      kvmprof flamegraph -i boot.data --chart -o boot.html\n"
+	"  Which memory is used, in pages of which size:\n"
+	"      kvmprof run --mem --append mode=pages -o mem.data\n"
+	"      kvmprof mem -i mem.data\n"
 	"  The hot instructions of a function, as they were in the guest's memory:\n"
 	"      kvmprof annotate -i demo.data left_leaf\n"
 	"  Is the change faster? Three runs of each say how sure that is:\n"
 	"      kvmprof diff old1.data,old2.data,old3.data new1.data,new2.data,new3.data\n"
+	"  The same in a pipeline, by rules, with an exit status and a report for the pull "
+	"request:\n"
+	"      kvmprof gate --base old*.data --head new*.data --markdown gate.md\n"
 	"  In another tool, and on another machine:\n"
 	"      kvmprof export --format speedscope -i demo.data -o demo.json\n"
 	"      kvmprof archive -i demo.data -o demo.tar.zst\n"
 	"  Which function is at this address, and on which line?\n"
-	"      kvmprof symbols vmlinux ffffffff81000aab\n";
+	"      kvmprof symbols vmlinux ffffffff8100032b\n";
 
 static const struct topic {
 	const char *name, *title, *text;
@@ -80,13 +88,38 @@ static const struct topic {
 	  "~/.debug              perf's build-id cache; run fills it (--buildid-dir,\n"
 	  "                      --no-buildid-cache)\n"
 	  "run --single-file writes one file instead, and names to the build-id cache only.\n" },
+	{ "events", "what ends a period, and what a host may refuse of it",
+	  "run -e LIST, for example -e cpu,exit:io,wall. `kvmprof list` tries all of them here.\n"
+	  "  wall             time, also while a vCPU is halted (default)\n"
+	  "  cpu              CPU time of the vCPU: none while it is halted\n"
+	  "  cycles, ...      the processor's counters, while the guest runs; perf's names and\n"
+	  "                   modifiers. A virtual machine mostly has none: cpu stands in\n"
+	  "  task-clock, ...  counters of the host's kernel\n"
+	  "  exit:io, ...     VM exits that come to kvmprof, exactly, with the stack that caused "
+	  "them\n"
+	  "  exit:hlt, ...    VM exits inside of KVM, where the host has its tracepoint\n"
+	  "Time goes by -F HZ; counters, too, or by -c N; exits one by one, or by -c N.\n"
+	  "A refused event is named with its cause; --strict-event makes that an error.\n" },
 	{ "status", "exit status",
 	  "0  fine. A run may end by itself, by --duration, --samples, a stop marker\n"
 	  "   (--stop-on, --stop-at), or by Ctrl-C\n"
 	  "1  failed: one line on standard error says what, where, and what to do; or the guest\n"
 	  "   crashed, and its samples are kept; or a start marker never came. check: kvmprof run "
 	  "does not work here\n"
-	  "2  wrong usage\n" },
+	  "2  wrong usage\n"
+	  "gate: 0 pass, 1 it got slower, 2 wrong usage or input, 3 inconclusive\n" },
+	{ "gates", "what a verdict on several runs means, and what it takes",
+	  "The run is what is counted: how much runs of the same code differ is only known from\n"
+	  "several. One run a side is inconclusive; six a side are the fewest that can fail by "
+	  "the\n"
+	  "default rules, eight to find one function among forty. Let the sides take turns.\n"
+	  "  fail          it is worse by the threshold or more, and chance does not explain "
+	  "that;\n"
+	  "                of identical code at most 1 % of all gates fail\n"
+	  "  pass          a change as large as the threshold is excluded, with 90 %\n"
+	  "  inconclusive  neither: the report says which change these runs could have seen\n"
+	  "Rules are in TOML (gate -c FILE): times, phases, markers, functions, exits, bytes.\n"
+	  "configs/gate-*.toml are to start from, docs/gate.md explains every key.\n" },
 };
 
 void help_examples(FILE *out)

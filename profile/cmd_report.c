@@ -42,6 +42,8 @@ static int print_report(const struct report *r, struct err *e)
 
 	if (r->opt->format == REPORT_TEXT)
 		pager_start(&pager);
+	if (r->opt->header && r->opt->format == REPORT_TEXT)
+		report_run_header(r);
 	if (r->opt->format == REPORT_JSON)
 		ret = report_json(r);
 	else if (r->opt->format == REPORT_CSV)

@@ -5,6 +5,7 @@
  *   cmd_report          reads the profile
  *   cmd_report_options  the command line
  *   cmd_report_text     the table that people read
+ *   cmd_report_header   the run's own counters, above it
  *   cmd_report_tree     callers and callees below a row
  *   cmd_report_images   the tables by image
  *   cmd_report_data     JSON and CSV
@@ -32,7 +33,7 @@ struct report_time {
 struct report_options {
 	const char *input, *buildid_dir, *event;
 	unsigned long top;
-	bool by_self, no_children, no_demangle, ci, images, functions;
+	bool by_self, no_children, no_demangle, ci, images, functions, header;
 	bool color; /* once it is known where to */
 	enum report_format format;
 	enum report_graph graph;
@@ -78,6 +79,9 @@ const char *report_cell(const struct report *r, const struct agg_key *key,
 			const struct agg_row *row, bool whole, char *buf, size_t size);
 #define REPORT_CELL_SIZE 64
 
+/* -- cmd_report_header ----------------------------------------------------------------- */
+
+void report_run_header(const struct report *r);
 /* -- cmd_report_phases ------------------------------------------------------------------ */
 
 /* The table of slices, in place of all others. */

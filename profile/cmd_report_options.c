@@ -63,6 +63,7 @@ static void usage(FILE *f)
 		"      --dso NAME,...     show code of these only; percentages stay as they are\n"
 		"      --symbol REGEX     show such functions only (POSIX extended); likewise\n"
 		"\n"
+		"      --header           above the table what the run counted, and what it cost\n"
 		"      --json             one JSON object\n"
 		"      --csv              comma-separated values (RFC 4180)\n"
 		"      --color WHEN       auto (on a terminal, default), always or never\n"
@@ -310,6 +311,7 @@ enum {
 	OPT_EVENT,
 	OPT_IMAGES,
 	OPT_COLOR,
+	OPT_HEADER,
 	OPT_PERCENT_LIMIT,
 	OPT_MAX_STACK,
 	OPT_TIME,
@@ -349,6 +351,7 @@ static const struct option long_options[] = {
 	{ "symbol", required_argument, NULL, OPT_SYMBOL },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "csv", no_argument, NULL, OPT_CSV },
+	{ "header", no_argument, NULL, OPT_HEADER },
 	{ "color", required_argument, NULL, OPT_COLOR },
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
 	{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
@@ -422,6 +425,9 @@ static bool take_look(struct report_options *opt, int c, char *arg)
 	case OPT_CSV:
 		opt->format = REPORT_CSV;
 		return true;
+	case OPT_HEADER:
+		opt->header = true;
+		return true;
 	default: /* OPT_COLOR */
 		return parse_color(opt, arg);
 	}
@@ -463,11 +469,14 @@ static bool take(struct report_options *opt, int c, char *arg)
 	}
 }
 
-/* An image is a row, or its functions are: that is all there is to choose. */
-static bool settle_images(struct report_options *opt, bool sorted)
+/* What does not go together. An image is a row, or its functions are. */
+static bool settle(struct report_options *opt, bool sorted)
 {
 	static char by_image[] = "dso", by_function[] = "dso,sym";
 
+	if (opt->header && opt->format != REPORT_TEXT)
+		return wrong("--header stands above the table: drop %s\n",
+			     opt->format == REPORT_JSON ? "--json" : "--csv");
 	if (!opt->images)
 		return true;
 	if (sorted || opt->graph)
@@ -517,7 +526,7 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 		ok = wrong("--phase and --time both say when: drop one\n");
 	if (ok && opt->phases && opt->format == REPORT_CSV)
 		ok = wrong("the table of phases is text or --json\n");
-	return ok && settle_images(opt, sorted) ? -1 : 2;
+	return ok && settle(opt, sorted) ? -1 : 2;
 }
 
 void report_options_deinit(struct report_options *opt)

@@ -91,6 +91,15 @@ static int open_host(struct run *r, struct err *e)
 	return 0;
 }
 
+/* On the vCPU's thread. */
+static void vcpu_ends(void *run, unsigned int vcpu)
+{
+	struct run *r = run;
+
+	if (r->stat)
+		stat_vcpu_ends(r->stat, vcpu);
+}
+
 static int prepare_events(struct run *r, struct err *e)
 {
 	struct events *ev = &r->opt.events;
@@ -116,6 +125,8 @@ static int make_vm(struct run *r, struct err *e)
 		.append = o->append,
 	};
 	struct vm_config cfg = {
+		.vcpu_ends = vcpu_ends,
+		.vcpu_ends_ctx = r,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &r->target.image,
@@ -132,12 +143,14 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
-	cfg.nevents = events_for_vm(&o->events, cfg.event);
+	/* kvmprof stat may want none. */
+	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
 		if (cfg.event[i].kind == VM_EVENT_EXIT)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
@@ -146,7 +159,11 @@ static int make_vm(struct run *r, struct err *e)
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
-	return vm_create(&r->vm, &cfg, e);
+	ret = vm_create(&r->vm, &cfg, e);
+	if (ret)
+		return ret;
+	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
+	return stat_open(&r->stat, r->vm, e);
 }
 
 static int attach_vm(struct run *r, struct err *e)
@@ -179,6 +196,19 @@ static int attach_vm(struct run *r, struct err *e)
 		       : 0;
 }
 
+int run_prepare(struct run *r, struct err *e)
+{
+	int ret = run_take_signals(r, e);
+
+	if (!ret && r->opt.control)
+		ret = run_control_open(&r->control, r->opt.control, e);
+	ret = ret ? ret : open_inputs(r, e);
+	ret = ret ? ret : open_host(r, e);
+	if (!ret && r->opt.freq_hz > 0)
+		ret = prepare_events(r, e);
+	return ret ? ret : r->opt.attach ? attach_vm(r, e) : make_vm(r, e);
+}
+
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
 	int ret;
@@ -187,6 +217,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	target_bind(&r->target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
+		.mem = r->opt.mem,
 		.markers = run_has_markers(&r->opt),
 		.vcpus = r->opt.vcpus,
 		.hostname = r->hostname,
@@ -212,6 +243,7 @@ static int start(struct run *r, struct err *e)
 		.elf_len = t->kernel.elf_len,
 	};
 	struct guest_options go = {
+		.mem = r->opt.mem,
 		.runs = r->opt.attach != 0,
 		.moves = r->opt.attach ? t->image.is_linux : r->opt.boot == BOOT_WAY_BZIMAGE,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
@@ -289,22 +321,31 @@ static int finish(struct run *r, struct err *e)
 	return write_ret;
 }
 
+/* --max-overhead: said once, kept always. */
+static void keep_bound(struct run *r, uint64_t now_ns)
+{
+	uint64_t before = vm_period(r->vm, 0);
+
+	if (!cost_bound_look(&r->bound, now_ns))
+		return;
+	fprintf(stderr,
+		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
+		"from now on a sample every %.3f ms instead of %.3f ms\n",
+		100 * r->bound.worst, r->opt.max_overhead, (double)vm_period(r->vm, 0) / 1e6,
+		(double)before / 1e6);
+}
+
 static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 {
-	int ret = run_take_signals(r, e);
+	int ret = run_prepare(r, e);
 
-	if (!ret && r->opt.control)
-		ret = run_control_open(&r->control, r->opt.control, e);
-	ret = ret ? ret : open_inputs(r, e);
-	ret = ret ? ret : open_host(r, e);
-	ret = ret ? ret : prepare_events(r, e);
-	ret = ret ? ret : r->opt.attach ? attach_vm(r, e) : make_vm(r, e);
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
 	ret = ret ? ret : start(r, e);
 	if (ret)
 		return ret;
+	r->tick = keep_bound;
 	run_wait(r);
 	return finish(r, e);
 }
@@ -320,7 +361,7 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
-static void run_deinit(struct run *r)
+void run_deinit(struct run *r)
 {
 	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
@@ -328,6 +369,7 @@ static void run_deinit(struct run *r)
 	if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
+	stat_close(r->stat);
 	vm_destroy(r->vm);
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
@@ -343,15 +385,20 @@ static void run_deinit(struct run *r)
 		close(r->signal_fd);
 }
 
+void run_init(struct run *r)
+{
+	r->start_ns = clock_mono_ns();
+	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
+	buf_init(&r->cmdline);
+	buf_init(&r->tuned);
+}
+
 int run_main(struct run *r, int argc, char **argv)
 {
 	struct err e = { 0 };
 	int status, ret;
 
-	r->start_ns = clock_mono_ns();
-	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
-	buf_init(&r->cmdline);
-	buf_init(&r->tuned);
+	run_init(r);
 	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
 				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
 							      : STDOUT_FILENO);

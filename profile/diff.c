@@ -199,6 +199,17 @@ static int add_by_stack(struct diff_private *v, const struct stackset *s)
 
 /* -- interface -------------------------------------------------------------------------------- */
 
+struct diff_identity diff_identify(const struct stackset_stack *stack,
+				   const struct stackset_func *f)
+{
+	return (struct diff_identity){ func_name(f), dso_name(f), mode_of(stack, f) };
+}
+
+const char *diff_mode_name(uint8_t mode)
+{
+	return mode < ARRAY_SIZE(mode_name) ? mode_name[mode] : "unknown";
+}
+
 int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
 		struct err *e)
 {

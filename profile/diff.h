@@ -23,6 +23,17 @@ struct diff_options {
 	uint64_t seed;
 };
 
+/* What functions of different runs are the same by. Texts are the set's, or static. */
+struct diff_identity {
+	const char *name, *dso;
+	uint8_t mode; /* for diff_mode_name() */
+};
+
+struct diff_identity diff_identify(const struct stackset_stack *stack,
+				   const struct stackset_func *f);
+/* "kernel", "user", "idle" */
+const char *diff_mode_name(uint8_t mode);
+
 /* Indexed by run, those of the base first. */
 struct diff_row {
 	const char *mode; /* "kernel", "user", "idle" */

@@ -63,6 +63,7 @@ struct export_options {
 	bool per_thread, per_pid;
 	bool count_samples;  /* weights are numbers of samples */
 	const char *version; /* of kvmprof */
+	uint64_t began_ns;   /* since 1970, of the first sample; 0: not said (pprof) */
 };
 
 /* A frame as it is shown. Equal text, DSO and kind are one label. */

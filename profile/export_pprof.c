@@ -25,6 +25,7 @@
 struct pprof {
 	const struct stackset *s;
 	struct export_out *o;
+	uint64_t began_ns;
 	struct table strings; /* const char *; index + 1 is the string's, as "" is the first */
 	struct table dsos;    /* struct dso */
 	uint32_t *dso_of;     /* of a function */
@@ -94,6 +95,7 @@ static void put_head(struct pprof *p)
 	part.n_sample_type = ARRAY_SIZE(types);
 	part.period_type = &weight;
 	part.period = p->s->samples ? (int64_t)(p->s->weight / p->s->samples) : 0;
+	part.time_nanos = (int64_t)p->began_ns;
 	part.duration_nanos = (int64_t)(p->s->last_ns - p->s->first_ns);
 	part.default_sample_type = weight.type;
 	if (comment) {
@@ -287,10 +289,9 @@ static void put_strings(struct pprof *p)
 
 EXPORT_WRITER(pprof)
 {
-	struct pprof p = { .s = s, .o = o };
+	struct pprof p = { .s = s, .o = o, .began_ns = opt->began_ns };
 
 	(void)path;
-	(void)opt;
 	p.strings.size = sizeof(const char *);
 	p.dsos.size = sizeof(struct dso);
 	p.dso_of = calloc(s->nfuncs + 1, sizeof(*p.dso_of));

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "profile/guest_search.h"
+#include "profile/guest_vmm.h"
 #include "symbolizer/livekernel.h"
 
 #include <errno.h>
@@ -36,7 +37,10 @@ struct guest {
 	struct guest_jit *jit;
 	struct guest_maps *maps;
 	struct guest_modules *modules;
+	struct memprobe *mem;	 /* NULL: not asked for */
+	struct guest_vmas *vmas; /* NULL: mappings can't be told, or nobody asks */
 	struct guest_search search;
+	struct guest_vmm vmm;
 	uint64_t swept_ns;
 };
 
@@ -68,6 +72,8 @@ static int create_maps(struct guest *g, struct err *e)
 	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader, finder, e);
 
 	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
+	if (!ret && g->mem)
+		ret = guest_vmas_create(&g->vmas, &l->mm, &g->reader, g->tasks, e);
 	return ret ? ret
 		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->tasks, g->dsos, g->jit,
 				       g->sink, e);
@@ -157,6 +163,13 @@ static int begin(struct guest *g, bool known, struct err *e)
 		g->unwinder.text_start = g->unwinder.text_end = 0;
 		g->unwinder.frame_pointers = false;
 		target_drop_names(t);
+	}
+	if (g->mem) {
+		struct mem_layout *l = memprobe_layout(g->mem);
+
+		mem_layout_init(l, g->is_linux, k.symbols, k.text, k.end);
+		l->user_text = g->unwinder.user_start;
+		l->user_end = g->unwinder.user_end;
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
 	if (!ret && g->opt.moves) {
@@ -271,6 +284,8 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
+	if (!ret && opt->mem)
+		ret = memprobe_create(&g->mem, vm_memory(vm), e);
 	if (!ret && opt->moves && !target->live) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
@@ -291,6 +306,8 @@ void guest_destroy(struct guest *g)
 {
 	if (!g)
 		return;
+	memprobe_destroy(g->mem);
+	guest_vmas_destroy(g->vmas);
 	guest_modules_destroy(g->modules);
 	guest_maps_destroy(g->maps);
 	guest_jit_destroy(g->jit);
@@ -299,6 +316,7 @@ void guest_destroy(struct guest *g)
 	if (g->have_finder)
 		userfile_finder_deinit(&g->finder);
 	symtab_destroy(g->boot_symbols);
+	guest_vmm_deinit(&g->vmm);
 	free(g->slide_ref);
 	free(g);
 }
@@ -390,8 +408,8 @@ static bool owns_user_frames(struct guest *g, const struct sample *s, const stru
 	       (!g->maps || guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER));
 }
 
-int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
-		  struct profile_sample *out, struct err *e)
+static int guest_frames(struct guest *g, const struct sample *s, struct stack *stack,
+			struct profile_sample *out, struct err *e)
 {
 	const struct guest_task *task;
 	int ret;
@@ -413,6 +431,8 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}
 	unwind(&g->unwinder, s, stack);
+	if (!ret && g->mem)
+		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, task);
 	if (ret || stack->n == stack->n_kernel)
 		return ret;
 	if (!owns_user_frames(g, s, task)) {
@@ -428,6 +448,14 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	return ret;
 }
 
+int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
+		  struct profile_sample *out, struct err *e)
+{
+	int ret = guest_frames(g, s, stack, out, e);
+
+	return ret ? ret : guest_vmm_see(&g->vmm, g->vm, g->sink, s, stack, e);
+}
+
 int guest_finish(struct guest *g, struct err *e)
 {
 	return g->jit ? guest_jit_finish(g->jit, e) : 0;
@@ -435,6 +463,8 @@ int guest_finish(struct guest *g, struct err *e)
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
+	if (guest_vmm_owns(va))
+		return g->vmm.symbols ? symtab_lookup(g->vmm.symbols, va, off) : NULL;
 	if (!(va & KERNEL_HALF))
 		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 	for (size_t i = 0; i < g->unwinder.nregions; i++) {
@@ -461,6 +491,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->jit = *guest_jit_stats(g->jit);
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
+	if (g->mem)
+		out->mem = *memprobe_stats(g->mem);
 	out->slide = g->slide;
 	out->is_linux = g->is_linux;
 	out->moves = g->opt.moves && !g->target->live;

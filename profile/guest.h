@@ -14,6 +14,7 @@
 #include "profile/guest_maps.h"
 #include "profile/guest_memory.h"
 #include "profile/guest_modules.h"
+#include "profile/memprobe.h"
 #include "profile/sink.h"
 #include "profile/target.h"
 #include "symbolizer/kslide.h"
@@ -21,6 +22,7 @@
 #include "vmm/vm.h"
 
 struct guest_options {
+	bool mem;   /* look up what memory samples use */
 	bool runs;  /* it has run before us: its tables are all there */
 	bool moves; /* the kernel chooses its own place (KASLR): it has to be found */
 	struct userfile_options files;
@@ -33,6 +35,7 @@ struct guest_stats {
 	struct guest_maps_stats maps;
 	struct guest_jit_stats jit;
 	struct guest_modules_stats modules;
+	struct memprobe_stats mem;
 	struct kslide slide; /* when it was looked for */
 	bool is_linux, moves;
 	bool have_tasks; /* tasks could be told apart in the end */

@@ -297,6 +297,7 @@ static int choose_event(struct perfdata *p, const char *name, const char *event,
 	p->last_ns = s->last_ns[i];
 	p->has_cpu = v->layout[i].sample_type & PERFDATA_SAMPLE_CPU;
 	p->has_code_page = v->layout[i].sample_type & PERFDATA_SAMPLE_CODE_PAGE_SIZE;
+	p->has_raw = v->layout[i].sample_type & PERFDATA_SAMPLE_RAW;
 	p->has_data_page = v->layout[i].sample_type & PERFDATA_SAMPLE_DATA_PAGE_SIZE;
 	return 0;
 }

@@ -54,6 +54,8 @@ struct perfdata_record {
 			const uint8_t *chain;
 			uint32_t nr;
 			uint64_t code_page, data_page; /* bytes; 0 not known */
+			const uint8_t *raw;	       /* PERF_SAMPLE_RAW; NULL: none */
+			uint32_t raw_len;
 		} sample;
 		const char *comm;
 		struct {
@@ -87,6 +89,7 @@ struct perfdata {
 	bool has_cpu; /* samples say on which CPU */
 	/* Samples say in which size of page their code, or the data they used, lies. */
 	bool has_code_page, has_data_page;
+	bool has_raw;
 	/*
 	 * Samples say whether the vCPU was halted. Those of perf, of kvmprof before it
 	 * wrote this, and of a guest that was never seen running do not: then what pid 0

@@ -43,13 +43,15 @@ static void skip_regs(struct cursor *c, uint64_t mask)
 		cursor_skip(c, 8u * (unsigned int)__builtin_popcountll(mask));
 }
 
-/* What comes behind the call chain, for the sake of the last two fields. */
+/* What comes behind the call chain, for the sake of RAW and of the last two fields. */
 static void parse_tail(const struct perfdata_layout *l, struct cursor *c, struct perfdata_record *r)
 {
 	uint64_t type = l->sample_type, size;
 
-	if (type & PERFDATA_SAMPLE_RAW)
-		cursor_skip(c, cursor_u32(c));
+	if (type & PERFDATA_SAMPLE_RAW) {
+		r->sample.raw_len = cursor_u32(c);
+		r->sample.raw = cursor_bytes(c, r->sample.raw_len);
+	}
 	if (type & PERFDATA_SAMPLE_BRANCH_STACK)
 		skip_branches(c, l->branch_type);
 	if (type & PERFDATA_SAMPLE_REGS_USER)
@@ -135,7 +137,8 @@ static bool parse_sample(const struct perfdata_layout *l, struct cursor *c,
 	}
 	if (l->marker && !c->bad)
 		parse_marker(*c, r);
-	if (type & (PERFDATA_SAMPLE_DATA_PAGE_SIZE | PERFDATA_SAMPLE_CODE_PAGE_SIZE))
+	if (type &
+	    (PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_DATA_PAGE_SIZE | PERFDATA_SAMPLE_CODE_PAGE_SIZE))
 		parse_tail(l, c, r);
 	return !c->bad;
 }

@@ -176,6 +176,7 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	assert(info->nevents && info->nevents <= PROFILE_MAX_EVENTS);
 	w->nevents = info->nevents + info->markers;
 	w->marker_event = info->nevents;
+	w->mem = info->mem;
 	w->ids_off = PERFDATA_HEADER_SIZE;
 	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
 	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
@@ -499,8 +500,31 @@ static uint64_t frame_address(const struct stack *st, unsigned int i)
 	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
 }
 
-/* A sample without its header and what an event of markers has. */
-#define SAMPLE_WORDS (7 + STACK_MAX_FRAMES + 2)
+static uint64_t page_bytes(uint8_t shift)
+{
+	return shift ? UINT64_C(1) << shift : 0;
+}
+
+/* What a sample's field tells of its memory when the caller does not know. */
+static const struct mem_refs no_mem = { .why = MEMOP_NO_BYTES };
+
+/*
+ * What comes behind the call chain with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of
+ * the first operand, and 0 where there is none or where it is not known.
+ */
+static void put_mem(struct buf *b, const struct mem_refs *m)
+{
+	const struct mem_ref *r = m->n ? &m->ref[0] : NULL;
+
+	memref_put_raw(b, m);
+	buf_u64(b, memref_data_src(m));
+	buf_u64(b, r ? r->gpa : 0);
+	buf_u64(b, r ? page_bytes(r->guest_shift) : 0);
+	buf_u64(b, page_bytes(m->code.guest_shift));
+}
+
+/* A sample without its header and what an event of markers or with memory has. */
+#define SAMPLE_WORDS (8 + STACK_MAX_FRAMES + 2)
 
 /* The part of a sample that all events have; returns where in v it ends. */
 static uint64_t *sample_fields(const struct perfdata_writer *w, const struct profile_sample *s,
@@ -515,6 +539,8 @@ static uint64_t *sample_fields(const struct perfdata_writer *w, const struct pro
 	*p++ = n ? st->ip[0] : 0;
 	*p++ = s->pid | (uint64_t)s->tid << 32;
 	*p++ = s->time_ns;
+	if (w->mem && s->event != w->marker_event)
+		*p++ = s->mem && s->mem->n ? s->mem->ref[0].va : 0;
 	*p++ = s->cpu;
 	*p++ = s->period;
 	*p++ = n + (nk > 0) + (n > nk);
@@ -566,6 +592,7 @@ int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker
 
 int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
 {
+	const struct mem_refs *mem = s->mem ? s->mem : &no_mem;
 	uint64_t v[SAMPLE_WORDS];
 	size_t start = w->held.len, fields;
 
@@ -577,8 +604,11 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
 			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
-			  PERFDATA_RECORD_HEADER + fields);
+			  PERFDATA_RECORD_HEADER + fields +
+				  (w->mem ? memref_raw_size(mem) + 32 : 0));
 	buf_add(&w->held, v, fields);
+	if (w->mem)
+		put_mem(&w->held, mem);
 
 	w->samples++;
 	if (!w->first_ns || s->time_ns < w->first_ns)

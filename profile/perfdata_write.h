@@ -48,6 +48,7 @@ struct perfdata_writer {
 	uint64_t data_off;	   /* where the records begin */
 	unsigned int nevents;	   /* with that of markers, if there may be some */
 	unsigned int marker_event; /* its index */
+	bool mem; /* samples, not markers, have PERFDATA_MEM_SAMPLE_TYPE's fields */
 	uint64_t ids_off, attr_off;
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */

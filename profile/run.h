@@ -11,10 +11,12 @@
 #include "profile/attach_domain.h"
 #include "profile/console.h"
 #include "profile/domain_xml.h"
+#include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
+#include "profile/stat.h"
 #include "profile/summary.h"
 #include "profile/target.h"
 #include "vmm/vm.h"
@@ -36,6 +38,8 @@ struct run {
 	struct run_markers markers;
 	struct vm *vm;
 	struct attach_domain *domain; /* attached to: libvirt's; NULL: none */
+	struct stat *stat;
+	struct cost_bound bound;
 	struct pipeline *pipeline;
 	bool pipeline_done;
 	struct profile_info info;
@@ -44,6 +48,9 @@ struct run {
 	struct err note;
 	char hostname[256];
 	int signal_fd;
+	/* Every now and then while the guest runs, and once at its end; may be NULL. */
+	void (*tick)(struct run *r, uint64_t now_ns);
+	void *tick_ctx;
 };
 
 /*
@@ -51,6 +58,10 @@ struct run {
  * is zero; r is done with afterwards.
  */
 int run_main(struct run *r, int argc, char **argv);
+/* In parts: run_init(), all up to the machine, which does not run yet, and the end. */
+void run_init(struct run *r);
+int run_prepare(struct run *r, struct err *e);
+void run_deinit(struct run *r);
 
 /* run_summary.c */
 

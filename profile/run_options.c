@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
@@ -21,7 +22,7 @@ static const char usage[] =
 	"Guest:\n"
 	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
 	"                          run its decompressor first, which randomizes addresses\n"
-	"  -m, --mem SIZE          memory, with K, M or G (default 256M)\n"
+	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
@@ -53,6 +54,7 @@ static const char usage[] =
 	"      --strict-event      an event that this host refuses is an error; without it\n"
 	"                          another one may stand in, and a line says so\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
+	"      --max-overhead PCT  sample less often when it takes more of the guest's time\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
 	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
@@ -64,6 +66,7 @@ static const char usage[] =
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
+	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
@@ -150,6 +153,7 @@ enum {
 	OPT_MARK,
 	OPT_MARK_AT,
 	OPT_NO_JITTER,
+	OPT_MAX_OVERHEAD,
 	OPT_STRICT_EVENT,
 	OPT_STACK,
 	OPT_MAX_STACK,
@@ -159,6 +163,7 @@ enum {
 	OPT_SYMBOLS,
 	OPT_GUEST_ROOT,
 	OPT_DEBUGINFO,
+	OPT_MEM,
 	OPT_SINGLE,
 	OPT_BUILDID,
 	OPT_NO_CACHE,
@@ -167,7 +172,7 @@ enum {
 
 static const struct option longopts[] = {
 	{ "boot", required_argument, NULL, OPT_BOOT },
-	{ "mem", required_argument, NULL, 'm' },
+	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
 	{ "append", required_argument, NULL, OPT_APPEND },
@@ -189,6 +194,7 @@ static const struct option longopts[] = {
 	{ "count", required_argument, NULL, 'c' },
 	{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
 	{ "no-jitter", no_argument, NULL, OPT_NO_JITTER },
+	{ "max-overhead", required_argument, NULL, OPT_MAX_OVERHEAD },
 	{ "stack-size", required_argument, NULL, OPT_STACK },
 	{ "max-stack", required_argument, NULL, OPT_MAX_STACK },
 	{ "cpu", required_argument, NULL, 'C' },
@@ -198,6 +204,7 @@ static const struct option longopts[] = {
 	{ "symbols", required_argument, NULL, OPT_SYMBOLS },
 	{ "guest-root", required_argument, NULL, OPT_GUEST_ROOT },
 	{ "debuginfo", required_argument, NULL, OPT_DEBUGINFO },
+	{ "mem", no_argument, NULL, OPT_MEM },
 	{ "output", required_argument, NULL, 'o' },
 	{ "single-file", no_argument, NULL, OPT_SINGLE },
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
@@ -289,8 +296,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)
-			return wrong("--mem %s: expected a size of 16M or more, such as 512M or 2G",
-				     arg);
+			return wrong(
+				"--memory %s: expected a size of 16M or more, such as 512M or 2G",
+				arg);
 		o->mem_given = true;
 		return -1;
 	case OPT_BOOT:
@@ -339,6 +347,10 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_STRICT_EVENT:
 		o->strict_event = true;
 		return -1;
+	case OPT_MAX_OVERHEAD:
+		if (!parse_number(arg, 0.001, 100, &o->max_overhead))
+			return wrong("--max-overhead %s: expected a percentage, 0.001 to 100", arg);
+		return -1;
 	case OPT_STACK:
 		if (!parse_number(arg, 256, RUN_STACK_MAX, &v) || v != floor(v))
 			return wrong("--stack-size %s: expected 256 to 16384 bytes", arg);
@@ -381,6 +393,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_DEBUGINFO:
 		o->debuginfo = arg;
+		return -1;
+	case OPT_MEM:
+		o->mem = true;
 		return -1;
 	case 'o':
 		o->output = arg;
@@ -499,6 +514,7 @@ int run_options_check_machine(const struct run_options *o)
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
 	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	uint64_t size;
 	int opt, ret;
 
 	run_options_default(o);
@@ -515,6 +531,11 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		if (ret >= 0)
 			return ret;
 	}
+	/* -m and --memory have a size, --mem none. */
+	if (o->mem && optind < argc && access(argv[optind], F_OK) != 0 &&
+	    parse_size(argv[optind], &size))
+		return wrong("--mem takes no value: for the size of memory, say -m %s",
+			     argv[optind]);
 	if (optind < argc)
 		o->image = argv[optind++];
 	if (optind < argc)

@@ -29,6 +29,7 @@ struct run_options {
 	uint64_t period;		    /* -c, 0: not given */
 	struct events events;		    /* -e, none given: wall */
 	double duration_s;		    /* 0: until the guest ends */
+	double max_overhead;		    /* percent; 0: no bound */
 	/* When to collect samples, and what to note: see run_markers.h. NULL or 0: not given. */
 	const char *start_on, *stop_on; /* expressions for the console */
 	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
@@ -46,6 +47,7 @@ struct run_options {
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

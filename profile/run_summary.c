@@ -43,6 +43,8 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.quirks = &r->quirks,
 		.vm = r->vm,
 		.stats = stats,
+		.stat = r->stat,
+		.bound = &r->bound,
 		.markers = &r->markers,
 		.control = r->control,
 		.domain = r->domain,

@@ -60,6 +60,8 @@ void run_wait(struct run *r)
 			     ? (int)((deadline - now) / 1000000) + 1
 			     : CONSOLE_FLUSH_MS);
 		console_flush(&r->console);
+		if (r->tick)
+			r->tick(r, clock_mono_ns());
 		if (fds[4].revents & POLLIN) {
 			vm_end(r->vm, VM_END_STOPPED);
 			attach_domain_wait(r->domain, r->signal_fd);

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "profile/markers.h"
+#include "profile/memref.h"
 #include "symbolizer/kimage.h"
 #include "symbolizer/stack.h"
 #include "symbolizer/symtab.h"
@@ -47,6 +48,7 @@ struct profile_event {
 struct profile_info {
 	struct profile_event event[PROFILE_MAX_EVENTS];
 	unsigned int nevents; /* 1 or more */
+	bool mem;	      /* samples say what memory they use */
 	bool markers;	      /* there may be some: the profile makes room for them */
 	unsigned int vcpus;
 	const char *hostname;
@@ -115,6 +117,7 @@ struct profile_sample {
 	uint8_t event;	  /* index into profile_info.event */
 	uint8_t mode;	  /* enum sample_mode */
 	const struct stack *stack;
+	const struct mem_refs *mem; /* with profile_info.mem; NULL: nothing is known of it */
 };
 
 /* A moment: see markers.h. Where there is no room for markers it is left out. */

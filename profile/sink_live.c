@@ -7,6 +7,7 @@
 #include "profile/display_name.h"
 #include "profile/live_names.h"
 #include "profile/live_stacks.h"
+#include "profile/sink_forward.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +18,7 @@
 #define USUAL_DEPTH 64u
 
 struct sink_live {
-	struct sink sink;
-	struct sink *to;
+	struct sink_forward forward;
 	struct profile_info info;
 	struct live_names names;
 	bool active;
@@ -77,7 +77,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	l->lost = calloc(info->vcpus, sizeof(*l->lost));
 	if (!l->lost)
 		return err_set(e, ENOMEM, "out of memory");
-	return l->to->ops->begin(l->to, info, e);
+	return sink_forward_begin(s, info, e);
 }
 
 static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
@@ -85,7 +85,7 @@ static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err 
 	struct sink_live *l = self(s);
 
 	live_names_kernel(&l->names, k);
-	return l->to->ops->kernel(l->to, k, e);
+	return sink_forward_kernel(s, k, e);
 }
 
 static int op_fork(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
@@ -94,14 +94,7 @@ static int op_fork(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, ui
 	struct sink_live *l = self(s);
 
 	live_names_fork(&l->names, pid, tid, ppid, ptid);
-	return l->to->ops->fork(l->to, pid, tid, ppid, ptid, time_ns, e);
-}
-
-static int op_exit(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e)
-{
-	struct sink *to = self(s)->to;
-
-	return to->ops->exit(to, pid, tid, time_ns, e);
+	return sink_forward_fork(s, pid, tid, ppid, ptid, time_ns, e);
 }
 
 static int op_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
@@ -110,7 +103,7 @@ static int op_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm,
 	struct sink_live *l = self(s);
 
 	live_names_comm(&l->names, pid, tid, comm, exec);
-	return l->to->ops->comm(l->to, pid, tid, comm, exec, time_ns, e);
+	return sink_forward_comm(s, pid, tid, comm, exec, time_ns, e);
 }
 
 static int op_module(struct sink *s, const struct profile_module *m, struct err *e)
@@ -118,7 +111,7 @@ static int op_module(struct sink *s, const struct profile_module *m, struct err 
 	struct sink_live *l = self(s);
 
 	live_names_module(&l->names, m);
-	return l->to->ops->module(l->to, m, e);
+	return sink_forward_module(s, m, e);
 }
 
 static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
@@ -126,7 +119,7 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 	struct sink_live *l = self(s);
 
 	live_names_map(&l->names, map);
-	return l->to->ops->map(l->to, map, e);
+	return sink_forward_map(s, map, e);
 }
 
 static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
@@ -134,7 +127,7 @@ static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 	struct sink_live *l = self(s);
 
 	live_names_dso(&l->names, dso);
-	return l->to->ops->dso(l->to, dso, e);
+	return sink_forward_dso(s, dso, e);
 }
 
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
@@ -145,7 +138,7 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 		forget(l);
 	if (l->active)
 		gather(l, sample);
-	return l->to->ops->sample(l->to, sample, e);
+	return sink_forward_sample(s, sample, e);
 }
 
 static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e)
@@ -154,28 +147,7 @@ static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_n
 
 	if (cpu < l->info.vcpus)
 		l->lost[cpu] += count;
-	return l->to->ops->lost(l->to, cpu, count, time_ns, e);
-}
-
-static int op_marker(struct sink *s, const struct profile_marker *m, struct err *e)
-{
-	struct sink *to = self(s)->to;
-
-	return to->ops->marker(to, m, e);
-}
-
-static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
-{
-	struct sink *to = self(s)->to;
-
-	return to->ops->end(to, totals, e);
-}
-
-static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e)
-{
-	struct sink *to = self(s)->to;
-
-	return to->ops->copy(to, path, out, e);
+	return sink_forward_lost(s, cpu, count, time_ns, e);
 }
 
 static void op_destroy(struct sink *s)
@@ -184,8 +156,7 @@ static void op_destroy(struct sink *s)
 
 	if (!l)
 		return;
-	if (l->to)
-		l->to->ops->destroy(l->to);
+	sink_forward_destroy(&l->forward);
 	live_stacks_end(&l->stacks);
 	live_names_deinit(&l->names);
 	free(l->lost);
@@ -196,16 +167,16 @@ static const struct sink_ops live_ops = {
 	.begin = op_begin,
 	.kernel = op_kernel,
 	.fork = op_fork,
-	.exit = op_exit,
+	.exit = sink_forward_exit,
 	.comm = op_comm,
 	.module = op_module,
 	.map = op_map,
 	.dso = op_dso,
 	.sample = op_sample,
 	.lost = op_lost,
-	.marker = op_marker,
-	.end = op_end,
-	.copy = op_copy,
+	.marker = sink_forward_marker,
+	.end = sink_forward_end,
+	.copy = sink_forward_copy,
 	.destroy = op_destroy,
 };
 
@@ -217,13 +188,12 @@ int sink_live_create(struct sink **out, struct sink *to, struct err *e)
 		to->ops->destroy(to);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	l->sink.ops = &live_ops;
-	l->to = to;
+	l->forward = (struct sink_forward){ { &live_ops }, to };
 	if (!live_names_init(&l->names)) {
-		op_destroy(&l->sink);
+		op_destroy(&l->forward.sink);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	*out = &l->sink;
+	*out = &l->forward.sink;
 	return 0;
 }
 

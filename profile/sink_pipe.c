@@ -6,6 +6,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "profile/perfdata_format.h"
+#include "profile/sink_forward.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -132,8 +133,7 @@ int perfdata_write_pipe(int fd, const char *name, const uint8_t *file, size_t le
 /* -- the sink ---------------------------------------------------------------------- */
 
 struct sink_pipe {
-	struct sink sink;
-	struct sink *file;
+	struct sink_forward forward; /* to the file */
 	int fd;
 	char *dir, *path; /* of the file */
 };
@@ -143,42 +143,11 @@ static struct sink_pipe *self(struct sink *s)
 	return (struct sink_pipe *)s;
 }
 
-/* Each call goes to the file. */
-#define FORWARD(op, params, ...)                         \
-	static int op_##op params                        \
-	{                                                \
-		struct sink *file = self(s)->file;       \
-                                                         \
-		return file->ops->op(file, __VA_ARGS__); \
-	}
-
-FORWARD(begin, (struct sink * s, const struct profile_info *info, struct err *e), info, e)
-FORWARD(kernel, (struct sink * s, const struct profile_kernel *k, struct err *e), k, e)
-FORWARD(fork,
-	(struct sink * s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-	 uint64_t time_ns, struct err *e),
-	pid, tid, ppid, ptid, time_ns, e)
-FORWARD(exit, (struct sink * s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e), pid,
-	tid, time_ns, e)
-FORWARD(comm,
-	(struct sink * s, uint32_t pid, uint32_t tid, const char *comm, bool exec, uint64_t time_ns,
-	 struct err *e),
-	pid, tid, comm, exec, time_ns, e)
-FORWARD(module, (struct sink * s, const struct profile_module *m, struct err *e), m, e)
-FORWARD(map, (struct sink * s, const struct profile_map *m, struct err *e), m, e)
-FORWARD(dso, (struct sink * s, const struct profile_dso *d, struct err *e), d, e)
-FORWARD(sample, (struct sink * s, const struct profile_sample *p, struct err *e), p, e)
-FORWARD(marker, (struct sink * s, const struct profile_marker *m, struct err *e), m, e)
-FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
-	count, time_ns, e)
-
-FORWARD(copy, (struct sink * s, const char *path, struct sink **out, struct err *e), path, out, e)
-
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
 	struct sink_pipe *p = self(s);
 	struct file_map m = { 0 };
-	int ret = p->file->ops->end(p->file, totals, e);
+	int ret = sink_forward_end(s, totals, e);
 
 	ret = ret ? ret : file_map_open(&m, p->path, MAX_FILE, e);
 	if (ret)
@@ -194,8 +163,7 @@ static void op_destroy(struct sink *s)
 
 	if (!p)
 		return;
-	if (p->file)
-		p->file->ops->destroy(p->file);
+	sink_forward_destroy(&p->forward);
 	if (p->path)
 		file_remove_tree(p->dir, NULL);
 	free(p->path);
@@ -204,19 +172,19 @@ static void op_destroy(struct sink *s)
 }
 
 static const struct sink_ops pipe_ops = {
-	.begin = op_begin,
-	.kernel = op_kernel,
-	.fork = op_fork,
-	.exit = op_exit,
-	.comm = op_comm,
-	.module = op_module,
-	.map = op_map,
-	.dso = op_dso,
-	.sample = op_sample,
-	.marker = op_marker,
-	.lost = op_lost,
+	.begin = sink_forward_begin,
+	.kernel = sink_forward_kernel,
+	.fork = sink_forward_fork,
+	.exit = sink_forward_exit,
+	.comm = sink_forward_comm,
+	.module = sink_forward_module,
+	.map = sink_forward_map,
+	.dso = sink_forward_dso,
+	.sample = sink_forward_sample,
+	.marker = sink_forward_marker,
+	.lost = sink_forward_lost,
 	.end = op_end,
-	.copy = op_copy,
+	.copy = sink_forward_copy,
 	.destroy = op_destroy,
 };
 
@@ -238,7 +206,7 @@ static int prepare(struct sink_pipe *p, const struct sink_perfdata_options *opt,
 	}
 	file.path = p->path;
 	file.single_file = true;
-	return sink_perfdata_create(&p->file, &file, e);
+	return sink_perfdata_create(&p->forward.to, &file, e);
 }
 
 int sink_pipe_create(struct sink **out, int fd, const struct sink_perfdata_options *opt,
@@ -249,13 +217,13 @@ int sink_pipe_create(struct sink **out, int fd, const struct sink_perfdata_optio
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	p->sink.ops = &pipe_ops;
+	p->forward.sink.ops = &pipe_ops;
 	p->fd = fd;
 	ret = prepare(p, opt, e);
 	if (ret) {
-		op_destroy(&p->sink);
+		op_destroy(&p->forward.sink);
 		return ret;
 	}
-	*out = &p->sink;
+	*out = &p->forward.sink;
 	return 0;
 }

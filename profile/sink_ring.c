@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/sink_ring.h"
 
+#include "profile/sink_forward.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample in the buffer; n addresses and then n bytes of `exact` follow. No sink needs more. */
+/*
+ * A sample in the buffer; n addresses, with has_mem a struct mem_refs, and n bytes of
+ * `exact` follow. No sink needs more.
+ */
 struct held {
 	uint32_t len; /* of all, a multiple of 8 */
 	uint16_t n, n_kernel;
-	struct profile_sample sample; /* but for its stack */
+	struct profile_sample sample; /* but for its stack and memory */
 	uint8_t end, user_end;
+	bool has_mem;
 };
 
 struct sink_ring {
-	struct sink sink;
-	struct sink *to;
+	struct sink_forward forward;
 	uint8_t *data;
 	size_t size;	   /* a multiple of 8 */
 	size_t head, tail; /* next to be written, oldest */
@@ -26,6 +31,7 @@ struct sink_ring {
 	uint64_t *gone; /* of each vCPU */
 	unsigned int vcpus;
 	struct stack stack; /* of a sample that leaves */
+	struct mem_refs mem;
 };
 
 static struct sink_ring *self(struct sink *s)
@@ -71,7 +77,8 @@ static void make_room(struct sink_ring *r, size_t len)
 static void put(struct sink_ring *r, const struct profile_sample *s)
 {
 	const struct stack *st = s->stack;
-	size_t len = (sizeof(struct held) + st->n * 9u + 7) & ~(size_t)7;
+	size_t ips = st->n * sizeof(*st->ip), mem = s->mem ? sizeof(*s->mem) : 0;
+	size_t len = (sizeof(struct held) + ips + mem + st->n + 7) & ~(size_t)7;
 	struct held h = {
 		.len = (uint32_t)len,
 		.n = st->n,
@@ -79,15 +86,20 @@ static void put(struct sink_ring *r, const struct profile_sample *s)
 		.sample = *s,
 		.end = st->end,
 		.user_end = st->user_end,
+		.has_mem = s->mem != NULL,
 	};
 	uint8_t *at;
 
 	h.sample.stack = NULL;
+	h.sample.mem = NULL;
 	make_room(r, len);
 	at = r->data + r->head;
 	memcpy(at, &h, sizeof(h));
-	memcpy(at + sizeof(h), st->ip, st->n * sizeof(*st->ip));
-	memcpy(at + sizeof(h) + st->n * sizeof(*st->ip), st->exact, st->n);
+	at += sizeof(h);
+	memcpy(at, st->ip, ips);
+	if (s->mem)
+		memcpy(at + ips, s->mem, mem);
+	memcpy(at + ips + mem, st->exact, st->n);
 	r->head += len;
 	if (r->head > r->tail)
 		r->wrap = r->head;
@@ -102,15 +114,25 @@ static int replay(struct sink_ring *r, struct sink *to, struct err *e)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < r->n; i++) {
+		const uint8_t *p = r->data + at;
 		struct held h;
+		size_t ips;
 
-		memcpy(&h, r->data + at, sizeof(h));
+		memcpy(&h, p, sizeof(h));
+		p += sizeof(h);
+		ips = h.n * sizeof(*r->stack.ip);
 		r->stack.n = h.n;
 		r->stack.n_kernel = h.n_kernel;
 		r->stack.end = h.end;
 		r->stack.user_end = h.user_end;
-		memcpy(r->stack.ip, r->data + at + sizeof(h), h.n * sizeof(*r->stack.ip));
-		memcpy(r->stack.exact, r->data + at + sizeof(h) + h.n * sizeof(*r->stack.ip), h.n);
+		memcpy(r->stack.ip, p, ips);
+		p += ips;
+		if (h.has_mem) {
+			memcpy(&r->mem, p, sizeof(r->mem));
+			p += sizeof(r->mem);
+			h.sample.mem = &r->mem;
+		}
+		memcpy(r->stack.exact, p, h.n);
 		h.sample.stack = &r->stack;
 		if (!first_ns)
 			first_ns = h.sample.time_ns;
@@ -135,7 +157,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	if (!r->gone)
 		return err_set(e, ENOMEM, "out of memory");
 	r->vcpus = info->vcpus;
-	return r->to->ops->begin(r->to, info, e);
+	return sink_forward_begin(s, info, e);
 }
 
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
@@ -145,40 +167,13 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 	return 0;
 }
 
-/* Each other call goes on. */
-#define FORWARD(op, params, ...)                     \
-	static int op_##op params                    \
-	{                                            \
-		struct sink *to = self(s)->to;       \
-                                                     \
-		return to->ops->op(to, __VA_ARGS__); \
-	}
-
-FORWARD(kernel, (struct sink * s, const struct profile_kernel *k, struct err *e), k, e)
-FORWARD(fork,
-	(struct sink * s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-	 uint64_t time_ns, struct err *e),
-	pid, tid, ppid, ptid, time_ns, e)
-FORWARD(exit, (struct sink * s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e), pid,
-	tid, time_ns, e)
-FORWARD(comm,
-	(struct sink * s, uint32_t pid, uint32_t tid, const char *comm, bool exec, uint64_t time_ns,
-	 struct err *e),
-	pid, tid, comm, exec, time_ns, e)
-FORWARD(module, (struct sink * s, const struct profile_module *m, struct err *e), m, e)
-FORWARD(map, (struct sink * s, const struct profile_map *m, struct err *e), m, e)
-FORWARD(dso, (struct sink * s, const struct profile_dso *d, struct err *e), d, e)
-FORWARD(marker, (struct sink * s, const struct profile_marker *m, struct err *e), m, e)
-FORWARD(lost, (struct sink * s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e), cpu,
-	count, time_ns, e)
-
 static int op_end(struct sink *s, const struct profile_totals *totals, struct err *e)
 {
 	struct sink_ring *r = self(s);
 	/* A disk that is full now is full at the end, too, which cuts the file back. */
 	struct err why = { 0 };
-	int ret = replay(r, r->to, &why);
-	int end = r->to->ops->end(r->to, totals, e);
+	int ret = replay(r, r->forward.to, &why);
+	int end = sink_forward_end(s, totals, e);
 
 	return end || !ret ? end : err_set(e, why.code, "%s", why.text);
 }
@@ -187,7 +182,7 @@ static int op_copy(struct sink *s, const char *path, struct sink **out, struct e
 {
 	struct sink_ring *r = self(s);
 	struct sink *copy = NULL;
-	int ret = r->to->ops->copy(r->to, path, &copy, e);
+	int ret = sink_forward_copy(s, path, &copy, e);
 
 	if (ret)
 		return ret;
@@ -205,8 +200,7 @@ static void op_destroy(struct sink *s)
 
 	if (!r)
 		return;
-	if (r->to)
-		r->to->ops->destroy(r->to);
+	sink_forward_destroy(&r->forward);
 	free(r->gone);
 	free(r->data);
 	free(r);
@@ -214,16 +208,16 @@ static void op_destroy(struct sink *s)
 
 static const struct sink_ops ring_ops = {
 	.begin = op_begin,
-	.kernel = op_kernel,
-	.fork = op_fork,
-	.exit = op_exit,
-	.comm = op_comm,
-	.module = op_module,
-	.map = op_map,
-	.dso = op_dso,
+	.kernel = sink_forward_kernel,
+	.fork = sink_forward_fork,
+	.exit = sink_forward_exit,
+	.comm = sink_forward_comm,
+	.module = sink_forward_module,
+	.map = sink_forward_map,
+	.dso = sink_forward_dso,
 	.sample = op_sample,
-	.lost = op_lost,
-	.marker = op_marker,
+	.lost = sink_forward_lost,
+	.marker = sink_forward_marker,
 	.end = op_end,
 	.copy = op_copy,
 	.destroy = op_destroy,
@@ -237,15 +231,14 @@ int sink_ring_create(struct sink **out, struct sink *to, size_t size, struct err
 		to->ops->destroy(to);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	r->sink.ops = &ring_ops;
-	r->to = to;
+	r->forward = (struct sink_forward){ { &ring_ops }, to };
 	r->size = (size < SINK_RING_MIN ? SINK_RING_MIN : size) & ~(size_t)7;
 	r->data = malloc(r->size);
 	if (!r->data) {
-		op_destroy(&r->sink);
+		op_destroy(&r->forward.sink);
 		return err_set(e, ENOMEM, "no memory for a ring of %zu bytes", size);
 	}
-	*out = &r->sink;
+	*out = &r->forward.sink;
 	return 0;
 }
 

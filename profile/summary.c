@@ -126,6 +126,31 @@ static const char *end_name(const struct summary *s)
 	return vm_end_name(reason);
 }
 
+/* What the VMM did in the guest's place, where that is worth a line. */
+static void print_devices(const struct summary *s, FILE *out)
+{
+	uint64_t ns[VM_MAX_DEVICES] = { 0 }, all = 0;
+	double whole = 1e9 * run_seconds(s) * vm_vcpus(s->vm);
+	const char *sep = "";
+
+	for (unsigned int i = 0; i < vm_vcpus(s->vm); i++)
+		for (unsigned int d = 0; d < VM_MAX_DEVICES; d++) {
+			ns[d] += vm_stats(s->vm, i)->device[d].ns;
+			all += vm_stats(s->vm, i)->device[d].ns;
+		}
+	if ((double)all < whole / 100 || !all)
+		return;
+	fprintf(out, "kvmprof: time in the VMM, as [vmm] frames: ");
+	for (unsigned int d = 0; d < VM_MAX_DEVICES; d++) {
+		if ((double)ns[d] < whole / 1000)
+			continue;
+		fprintf(out, "%s%s %.1f %%", sep, vm_device_name(s->vm, d),
+			100 * (double)ns[d] / whole);
+		sep = ", ";
+	}
+	fputc('\n', out);
+}
+
 void summary_print(const struct summary *s, FILE *out)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -168,6 +193,15 @@ void summary_print(const struct summary *s, FILE *out)
 		us(hist_quantile(&t.v.stop_ns, 500)), us(hist_quantile(&t.v.stop_ns, 990)),
 		us(t.v.stop_ns.max), us(hist_quantile(&t.v.latency_ns, 500)),
 		us(hist_quantile(&t.v.latency_ns, 990)));
+	if (vm_vcpus(s->vm) > 1)
+		cost_print(s->vm, out);
+	if (s->bound->changes)
+		fprintf(out,
+			"kvmprof: the rate was lowered for --max-overhead %g: a sample every %.3f "
+			"ms at the end, for %.2f %% of the guest's time\n",
+			s->opt->max_overhead, (double)vm_period(s->vm, 0) / 1e6,
+			100 * s->bound->last);
+	print_devices(s, out);
 	if (q->interpreted)
 		fprintf(out,
 			"kvmprof: note: this host's KVM interprets guest ring 0 (%.0f ns an "
@@ -183,14 +217,6 @@ void summary_print(const struct summary *s, FILE *out)
 static void json_u64(struct buf *b, const char *key, uint64_t v)
 {
 	buf_printf(b, ",\"%s\":%" PRIu64, key, v);
-}
-
-static void json_hist(struct buf *b, const char *key, const struct hist *h)
-{
-	buf_printf(b,
-		   ",\"%s\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
-		   ",\"max\":%" PRIu64 "}",
-		   key, h->count, hist_quantile(h, 500), hist_quantile(h, 990), h->max);
 }
 
 static void json_ends(struct buf *b, const char *key, const uint64_t *end)
@@ -228,6 +254,23 @@ static void json_stacks(const struct summary *s, struct buf *b)
 		   s->target->orc ? orc_count(s->target->orc) : 0);
 	summary_json_string(b,
 			    s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
+}
+
+static void json_stat(const struct summary *s, struct buf *b)
+{
+	struct stat_table *t;
+
+	if (!s->stat) /* another process's guest: not ours to count */
+		return;
+	t = calloc(1, sizeof(*t));
+	if (!t) {
+		b->failed = true;
+		return;
+	}
+	stat_read(s->stat, t);
+	buf_printf(b, ",\"stat\":");
+	stat_json(t, b);
+	free(t);
 }
 
 /* The moments, and how often each breakpoint was really reached. */
@@ -289,8 +332,11 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "stack_capped", t.v.stack_capped);
 	json_u64(b, "stack_unmapped", t.v.stack_unmapped);
 	json_u64(b, "stack_unreadable", t.v.stack_none);
-	json_hist(b, "stopped_ns", &t.v.stop_ns);
-	json_hist(b, "kick_latency_ns", &t.v.latency_ns);
+	cost_json_hist(b, "stopped_ns", &t.v.stop_ns);
+	cost_json_hist(b, "kick_latency_ns", &t.v.latency_ns);
+	cost_json(s->vm, b);
+	cost_bound_json(s->bound, b);
+	json_stat(s, b);
 	buf_printf(b, ",\"exits\":{");
 	for (unsigned int k = 0, n = 0; k < VCPU_EXIT_KINDS; k++)
 		if (t.v.exits[k])

@@ -7,10 +7,12 @@
 
 #include "base/buf.h"
 #include "profile/attach_domain.h"
+#include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
+#include "profile/stat.h"
 #include "profile/target.h"
 
 #include <stdio.h>
@@ -21,6 +23,8 @@ struct summary {
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
+	struct stat *stat;
+	const struct cost_bound *bound;
 	struct run_markers *markers;
 	struct run_control *control;	    /* NULL: none */
 	const struct attach_domain *domain; /* NULL: none */

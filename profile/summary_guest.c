@@ -56,9 +56,25 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			m->failed, m->reads, m->why);
 }
 
+static void print_mem(const struct memprobe_stats *m, FILE *out)
+{
+	uint64_t unknown = 0, unmapped = m->operands - m->status[MEM_OK];
+
+	if (!m->samples)
+		return;
+	for (unsigned int i = 1; i < MEMOP_WHY_COUNT; i++)
+		unknown += m->why[i];
+	fprintf(out,
+		"kvmprof: memory: %" PRIu64 " accesses, %" PRIu64
+		" of them to no mapped page; %" PRIu64 " instructions without any, %" PRIu64
+		" not understood: see `kvmprof mem`\n",
+		m->operands, unmapped, m->without, unknown);
+}
+
 void summary_guest_print(const struct guest_stats *g, FILE *out)
 {
 	print_slide(g, out);
+	print_mem(&g->mem, out);
 	if (!g->is_linux)
 		return;
 	if (g->have_tasks)
@@ -155,5 +171,12 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	number(b, "files_named_from_memory", g->dsos.from_memory);
 	number(b, "files_named_from_root", g->dsos.from_root);
 	number(b, "files_named_from_debug", g->dsos.from_debug);
+	number(b, "mem_samples", g->mem.samples);
+	number(b, "mem_accesses", g->mem.operands);
+	number(b, "mem_accesses_mapped", g->mem.status[MEM_OK]);
+	number(b, "mem_instructions_without", g->mem.without);
+	number(b, "mem_instructions_no_bytes", g->mem.why[MEMOP_NO_BYTES]);
+	number(b, "mem_instructions_not_known", g->mem.why[MEMOP_UNKNOWN_INSN]);
+	number(b, "mem_instructions_vector_index", g->mem.why[MEMOP_VECTOR_INDEX]);
 	buf_printf(b, "}");
 }

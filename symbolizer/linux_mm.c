@@ -52,6 +52,8 @@ static const struct want wants[] = {
 	{ AT(mm_map_count), "mm_struct", "map_count", 4, false },
 	{ AT(mm_pgd), "mm_struct", "pgd", 8, false },
 	{ AT(mm_vdso), "mm_struct", "context.vdso", 8, true },
+	{ AT(mm_start_brk), "mm_struct", "start_brk", 8, true },
+	{ AT(mm_brk), "mm_struct", "brk", 8, true },
 	{ AT(mm_vdso_image), "mm_struct", "context.vdso_image", 8, true },
 	{ AT(image_data), "vdso_image", "data", 8, true },
 	{ AT(image_size), "vdso_image", "size", 8, true },

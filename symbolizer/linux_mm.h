@@ -68,6 +68,7 @@ struct linux_mm_layout {
 	uint32_t mm_map_count; /* how many VMAs there are: int; may be absent */
 	uint32_t mm_pgd;       /* kernel address of the top-level page table; may be absent */
 	uint32_t mm_vdso;      /* context.vdso; may be absent */
+	uint32_t mm_start_brk, mm_brk; /* where the heap begins and ends; may be absent */
 	/* The kernel's own copy: context.vdso_image; may be absent. */
 	uint32_t mm_vdso_image, image_data, image_size;
 	struct linux_maple {

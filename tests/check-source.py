@@ -26,7 +26,7 @@ LAYERS = {
 }
 MAX_LINES = 800
 SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
-SOURCES = (".c", ".h", ".S", ".lds", ".mk", ".sh", ".py", ".pl", ".config")
+SOURCES = (".c", ".cc", ".h", ".S", ".lds", ".mk", ".sh", ".py", ".pl", ".config")
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
 SPEAKS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit|abort)\s*\(")
 COMMANDS = re.compile(r"profile/(main|cmd_\w+)\.c$")
@@ -62,13 +62,13 @@ def check_includes(path, lines):
     if layer not in LAYERS:
         return
     first = True
-    own = path[:-2] + ".h"
+    own = os.path.splitext(path)[0] + ".h"
     for number, line in enumerate(lines, 1):
         m = INCLUDE.match(line)
         if not m:
             continue
         kind, what = m.groups()
-        if first and path.endswith(".c") and os.path.exists(os.path.join(TOP, own)) and what != own:
+        if first and path.endswith((".c", ".cc")) and os.path.exists(os.path.join(TOP, own)) and what != own:
             problem(path, number, 'includes %s first, expected its own header "%s"' % (what, own))
         first = False
         if kind == "<":
@@ -99,7 +99,7 @@ def main():
             problem(path, 1, "does not begin with an SPDX line")
         if text.count("\n") > MAX_LINES:
             problem(path, MAX_LINES, "%d lines, at most %d" % (text.count("\n"), MAX_LINES))
-        if not path.endswith((".c", ".h")):
+        if not path.endswith((".c", ".cc", ".h")):
             continue
         check_includes(path, lines)
         layer = path.split("/")[0]

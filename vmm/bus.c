@@ -22,18 +22,19 @@ int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_
 	return 0;
 }
 
-static struct bus_device *find(struct bus *b, uint16_t port)
+int bus_find(const struct bus *b, uint16_t port)
 {
 	for (unsigned int i = 0; i < b->n; i++)
 		if (port >= b->device[i].base && port - b->device[i].base < b->device[i].count)
-			return &b->device[i];
-	return NULL;
+			return (int)i;
+	return -1;
 }
 
 bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
 	    uint8_t *data)
 {
-	struct bus_device *d = find(b, port);
+	int at = bus_find(b, port);
+	struct bus_device *d = at < 0 ? NULL : &b->device[at];
 
 	if (d) {
 		atomic_fetch_add_explicit(&d->exits, 1, memory_order_relaxed);

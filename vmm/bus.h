@@ -34,6 +34,9 @@ struct bus {
 int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_handler io,
 	    void *dev);
 
+/* Index of the device that owns the port, or -1. */
+int bus_find(const struct bus *b, uint16_t port);
+
 /*
  * Carry out one KVM_EXIT_IO: `count` accesses of `len` bytes at data. A port that
  * nobody owns reads as all ones and ignores writes, as an empty ISA bus does.

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 
 #define RFLAGS_IF (1u << 9)
+#define CR0_PE (1u << 0)
 #define INSN_HLT 0xf4
 #define RESET_RIP 0xfff0u
 
@@ -217,6 +218,17 @@ static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root
 				   : SAMPLE_STACK_NONE;
 }
 
+/*
+ * The longest instruction's bytes, or those up to a page that is not mapped: then the
+ * instruction, which the processor has fetched or will fault on, ends before it.
+ */
+static void copy_insn(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+{
+	if (v->vm->cfg.plan.want_insn)
+		s->insn_len = (uint8_t)mmu_read(&v->vm->mem, root, s->regs.rip, s->insn,
+						SAMPLE_MAX_INSN - 1);
+}
+
 static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
@@ -228,9 +240,27 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 	st->kernel += s->mode == SAMPLE_KERNEL;
 	st->user += s->mode == SAMPLE_USER;
 	st->idle += s->mode == SAMPLE_IDLE;
+	if (s->device)
+		st->device[s->device - 1].samples++;
 	st->stack_capped += s->stack_end == SAMPLE_STACK_CAPPED;
 	st->stack_unmapped += s->stack_end == SAMPLE_STACK_UNMAPPED;
 	st->stack_none += s->stack_end == SAMPLE_STACK_NONE;
+}
+
+/*
+ * Asking KVM costs more than all else of a sample in the kernel. A vCPU halts behind a HLT,
+ * or behind a call of the hypervisor (VMCALL, VMMCALL, and SYSCALL of paravirtual
+ * kernels); one that waits to be started is in real mode.
+ */
+static bool may_stand(const struct vcpu *v, const struct mmu_root *root)
+{
+	uint8_t b[3];
+
+	if (!(root->cr0 & CR0_PE) ||
+	    mmu_read(&v->vm->mem, root, v->run->s.regs.regs.rip - sizeof(b), b, sizeof(b)) !=
+		    sizeof(b))
+		return true;
+	return b[2] == INSN_HLT || (b[1] == 0x0f && b[2] == 0x05) || (b[0] == 0x0f && b[1] == 0x01);
 }
 
 /*
@@ -256,7 +286,7 @@ static uint8_t look_foreign(struct vcpu *v, uint8_t mode)
 }
 
 /* What the vCPU is at; 0: it waits to be started. */
-static uint8_t look(struct vcpu *v, enum sample_reason reason)
+static uint8_t look(struct vcpu *v, const struct mmu_root *root, enum sample_reason reason)
 {
 	const struct kvm_run *run = v->run;
 	unsigned int cpl = run->s.regs.sregs.cs.dpl & 3;
@@ -273,7 +303,7 @@ static uint8_t look(struct vcpu *v, enum sample_reason reason)
 		if (!mode)
 			return 0;
 	} else if (mode == SAMPLE_KERNEL && cpl != 3 &&
-		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU)) {
+		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) && may_stand(v, root)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
@@ -297,8 +327,9 @@ void capture_watch(struct vcpu *v, unsigned int looks)
 {
 	uint64_t offline = v->stats.offline;
 	unsigned int before = atomic_load_explicit(&v->dead_looks, memory_order_relaxed);
+	struct mmu_root root = capture_root(v->run);
 
-	(void)look(v, SAMPLE_TIMER);
+	(void)look(v, &root, SAMPLE_TIMER);
 	v->stats.offline = offline; /* no period of an event has ended */
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) > before)
 		atomic_fetch_add_explicit(&v->dead_looks, looks - 1, memory_order_relaxed);
@@ -315,7 +346,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 {
 	const struct kvm_run *run = v->run;
 	struct mmu_root root = capture_root(run);
-	uint8_t mode = look(v, cause->reason), reason = (uint8_t)cause->reason;
+	uint8_t mode = look(v, &root, cause->reason), reason = (uint8_t)cause->reason;
 	struct sample *s;
 	uint64_t gs;
 
@@ -338,7 +369,8 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;
 	s->event = cause->event;
-	s->device = s->insn_len = 0;
+	s->device = cause->device;
+	s->insn_len = 0;
 	s->exit = cause->exit;
 	s->time_ns = cause->now;
 	s->weight = cause->weight;
@@ -346,6 +378,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->overruns = cause->missed;
 	s->stack_len = 0;
 	capture_regs(run, &s->regs);
+	copy_insn(v, &root, s);
 	s->idt_base = run->s.regs.sregs.idt.base;
 	gs = capture_percpu_base(v, s);
 	capture_task(v, &root, gs, s);

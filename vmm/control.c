@@ -25,8 +25,8 @@ void control_tell(struct vm *vm)
 	atomic_fetch_add_explicit(&vm->control.changes, 1, memory_order_release);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		vcpu_kick(&vm->vcpu[i]);
-	if (vm->attach)
-		attach_wake(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->wake(vm->backend);
 }
 
 /* Looked at when a period ends, so nobody need be told. */

@@ -142,7 +142,7 @@ int counter_open(struct counter *c, const struct vm_counter *what, uint64_t peri
 
 	memset(c, 0, sizeof(*c));
 	c->freq = what->freq;
-	c->clock = what->clock;
+	c->by_hand = what->type == PERF_TYPE_TRACEPOINT;
 	trigger_init_count(&c->axis, period, jitter, seed);
 	ret = open_fd(c, what, c->freq ? period : c->axis.deadline_ns, period, e);
 	ret = ret ? ret : route(c->fd, signo, e);
@@ -151,11 +151,33 @@ int counter_open(struct counter *c, const struct vm_counter *what, uint64_t peri
 	return ret;
 }
 
+/*
+ * For one overflow (perf_event_open(2)); it is stopped there. Seen on Linux 6.18: a tracepoint
+ * that was stopped so never counts again.
+ */
+static int go_on(const struct counter *c)
+{
+	return c->by_hand ? ioctl(c->fd, PERF_EVENT_IOC_ENABLE, 0)
+			  : ioctl(c->fd, PERF_EVENT_IOC_REFRESH, 1);
+}
+
+void counter_signalled(const struct counter *c)
+{
+	if (c->by_hand)
+		(void)ioctl(c->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
 int counter_start(struct counter *c, struct err *e)
 {
-	if (ioctl(c->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return err_set(e, errno, "PERF_EVENT_IOC_ENABLE: %s", strerror(errno));
+	if (go_on(c) < 0)
+		return err_set(e, errno, "a counter does not start: %s", strerror(errno));
 	return 0;
+}
+
+void counter_go_on(struct counter *c)
+{
+	/* It worked at the start, and nothing has changed. */
+	(void)go_on(c);
 }
 
 void counter_close(struct counter *c)
@@ -172,10 +194,10 @@ uint64_t counter_read(const struct counter *c)
 	return read(c->fd, &v, sizeof(v)) == sizeof(v) ? v : 0;
 }
 
+/* The next overflow shall be so many counts from here. */
 static void ask(struct counter *c, uint64_t period)
 {
-	/* The same again is what the kernel does by itself. */
-	if (period == c->set && !c->clock)
+	if (period == c->set)
 		return;
 	/* Fails only for 0 and for huge ones. A period is left as it was then. */
 	if (ioctl(c->fd, PERF_EVENT_IOC_PERIOD, &period) == 0)
@@ -185,6 +207,7 @@ static void ask(struct counter *c, uint64_t period)
 bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed)
 {
 	uint64_t value = counter_read(c);
+	bool ended = value >= c->axis.deadline_ns;
 
 	if (c->freq) {
 		*weight = value > c->last ? value - c->last : 0;
@@ -192,20 +215,13 @@ bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed)
 		c->last += *weight;
 		return *weight != 0;
 	}
-	if (value < c->axis.deadline_ns) {
-		/*
-		 * A timer that was a little early is set again. Others come again by themselves
-		 * when the period is over: the kernel's software counters overflow once more at
-		 * the first event after each new period was set.
-		 */
-		if (c->clock && value)
-			ask(c, c->axis.deadline_ns - value);
-		return false;
+	if (ended) {
+		*missed = trigger_advance(&c->axis, value);
+		*weight = (1 + (uint64_t)*missed) * c->axis.period_ns;
 	}
-	*missed = trigger_advance(&c->axis, value);
-	*weight = (1 + (uint64_t)*missed) * c->axis.period_ns;
+	/* Not ended: a timer that was a little early, or a signal that was on its way. */
 	ask(c, c->axis.deadline_ns - value);
-	return true;
+	return ended;
 }
 
 int counter_probe(struct vm_counter *what, uint64_t period, struct err *e)

@@ -7,8 +7,12 @@
  * nothing in the guest can run in step. Where the kernel chooses the periods (vm_counter.freq) a
  * sample's weight is what was counted since the last one.
  *
- * All calls come from that thread. The fd alone is read by its signal handler, too: the signal
- * comes with si_fd, and si_code POLL_IN or POLL_HUP.
+ * An overflow stops the counter until counter_go_on(). Otherwise what follows an overflow (the
+ * signal, the return from its handler, the sample) could bring about the next one, and nothing
+ * else would ever run. So kvmprof's own work is not counted, either.
+ *
+ * All calls come from that thread; counter_signalled() from its signal handler. The signal comes
+ * with si_fd, and si_code POLL_IN or POLL_HUP.
  */
 #ifndef KVMPROF_VMM_COUNTER_H
 #define KVMPROF_VMM_COUNTER_H
@@ -23,7 +27,8 @@ struct vm_counter;
 
 struct counter {
 	int fd; /* -1 or 0: not open */
-	bool freq, clock;
+	bool freq;
+	bool by_hand;	     /* a tracepoint: counter_signalled() stops it */
 	uint64_t set;	     /* the period that was last asked for */
 	uint64_t last;	     /* freq: the count at the last sample */
 	struct trigger axis; /* deadlines as counts */
@@ -35,16 +40,20 @@ struct counter {
  */
 int counter_open(struct counter *c, const struct vm_counter *what, uint64_t period, bool jitter,
 		 uint64_t seed, int signo, struct err *e);
-/* Count from now on. */
+/* Count from now on, up to the next overflow. */
 int counter_start(struct counter *c, struct err *e);
+/* In the handler of its signal. */
+void counter_signalled(const struct counter *c);
 /* Closed ones are fine. */
 void counter_close(struct counter *c);
 
 /*
  * A signal has come: has a period ended? Then *weight is what its sample stands for, *missed how
- * many more periods have ended with it, and the next one is asked for.
+ * many more periods have ended with it, and the next overflow is asked for. counter_go_on() has
+ * to follow, whatever is returned.
  */
 bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
+void counter_go_on(struct counter *c);
 
 /* What it has counted so far; 0 when that can't be read. */
 uint64_t counter_read(const struct counter *c);

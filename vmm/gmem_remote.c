@@ -5,12 +5,33 @@
 #include <string.h>
 #include <sys/uio.h>
 
-void gmem_remote_init(struct gmem_remote *r, pid_t pid)
+static int fetch_process(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
-	r->pid = pid;
+	struct iovec local = { dst, len };
+	struct iovec remote = { (void *)(uintptr_t)host, len };
+	ssize_t n = process_vm_readv(r->pid, &local, 1, &remote, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
+void gmem_remote_init_by(struct gmem_remote *r,
+			 int (*fetch)(struct gmem_remote *r, uint64_t host, void *dst, size_t len),
+			 void *ctx)
+{
+	r->fetch = fetch;
+	r->ctx = ctx;
+	r->pid = 0;
 	r->calls = 0;
 	r->generation = 1;
 	memset(r->valid, 0, sizeof(r->valid));
+}
+
+void gmem_remote_init(struct gmem_remote *r, pid_t pid)
+{
+	gmem_remote_init_by(r, fetch_process, NULL);
+	r->pid = pid;
 }
 
 void gmem_remote_forget(struct gmem_remote *r)
@@ -20,15 +41,8 @@ void gmem_remote_forget(struct gmem_remote *r)
 
 static int fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
-	struct iovec local = { dst, len };
-	struct iovec remote = { (void *)(uintptr_t)host, len };
-	ssize_t n;
-
 	r->calls++;
-	n = process_vm_readv(r->pid, &local, 1, &remote, 1, 0);
-	if (n < 0)
-		return -errno;
-	return (size_t)n == len ? 0 : -EFAULT;
+	return r->fetch(r, host, dst, len);
 }
 
 static int page_of(struct gmem_remote *r, uint64_t base, const uint8_t **page)

@@ -21,7 +21,10 @@
 #define GMEM_REMOTE_SMALL 256u /* bytes; longer reads are not kept */
 
 struct gmem_remote {
-	pid_t pid;
+	/* 0 or -errno; what is read may be older than the call by no more than a sample. */
+	int (*fetch)(struct gmem_remote *r, uint64_t host, void *dst, size_t len);
+	void *ctx;			   /* the caller's, for fetch */
+	pid_t pid;			   /* of a process */
 	uint64_t calls;			   /* system calls made */
 	uint64_t generation;		   /* of what is kept */
 	uint64_t at[GMEM_REMOTE_PAGES];	   /* host address of the page kept there */
@@ -30,6 +33,10 @@ struct gmem_remote {
 };
 
 void gmem_remote_init(struct gmem_remote *r, pid_t pid);
+/* The same with a way of the caller's own to read. */
+void gmem_remote_init_by(struct gmem_remote *r,
+			 int (*fetch)(struct gmem_remote *r, uint64_t host, void *dst, size_t len),
+			 void *ctx);
 void gmem_remote_forget(struct gmem_remote *r);
 
 /* All of it or nothing: 0, -EFAULT (not mapped there), -ESRCH (gone), -EPERM. */

@@ -36,7 +36,8 @@ struct syscall_assist {
 
 /* One event on one vCPU. */
 struct source {
-	volatile sig_atomic_t due; /* a period has ended; set by the signal handler */
+	volatile sig_atomic_t due;    /* a period has ended; set by the signal handler */
+	volatile sig_atomic_t device; /* vcpu.device at that moment */
 	bool armed;
 	uint64_t period;	/* in use */
 	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
@@ -68,8 +69,9 @@ struct vcpu {
 	struct source source[VM_MAX_EVENTS];
 	struct trigger watch; /* source.c: looks whether it is dead, when nothing else does */
 	volatile sig_atomic_t watch_due;
-	uint32_t stack_max;	   /* bytes of one stack that are copied now */
-	unsigned int control_seen; /* vm->control.changes when it was last followed */
+	uint32_t stack_max;	      /* bytes of one stack that are copied now */
+	unsigned int control_seen;    /* vm->control.changes when it was last followed */
+	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct debugreg debug;
@@ -82,9 +84,11 @@ struct vcpu {
 	atomic_uint dead_looks;
 };
 
+struct backend;
+
 struct vm {
 	struct vm_config cfg;
-	struct attach *attach; /* NULL: a machine of our own */
+	struct backend *backend; /* NULL: a machine of our own */
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
@@ -140,6 +144,7 @@ struct capture_cause {
 	uint8_t event;
 	uint32_t missed; /* periods that passed unseen */
 	uint64_t weight;
+	uint8_t device;	    /* as in struct sample */
 	uint8_t exit;	    /* EXIT */
 	uint64_t exit_addr; /* EXIT */
 };
@@ -148,13 +153,28 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
 void capture_watch(struct vcpu *v, unsigned int looks);
 
-/* attach/attach.c, for vm.c. The consumer's view of memory is its own. */
-struct attach;
-void attach_start(struct attach *a);
-void attach_wake(struct attach *a);
-void attach_join(struct attach *a);
-void attach_destroy(struct attach *a);
-const struct gmem *attach_memory(const struct attach *a);
+/* What stands behind a machine that somebody else runs: attach/. */
+struct attach_facts;
+struct backend_ops {
+	void (*start)(struct backend *b); /* begin to sample */
+	void (*wake)(struct backend *b);  /* look at what is asked for; any thread */
+	void (*join)(struct backend *b);
+	void (*destroy)(struct backend *b); /* started or not */
+	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
+	const struct gmem *(*memory)(const struct backend *b);
+	void (*facts)(const struct backend *b, struct attach_facts *out);
+};
+struct backend {
+	const struct backend_ops *ops;
+};
+/* A struct vm for it: n vCPUs that are not KVM's, without samples yet. */
+struct attach_config;
+struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
+			  struct err *e);
+
+/* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
+uint64_t device_enter(struct vcpu *v);
+void device_leave(struct vcpu *v, uint64_t since);
 
 /* control.c */
 void control_init(struct vm *vm);

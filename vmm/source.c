@@ -34,10 +34,14 @@ static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
+	struct vm_counter what = ev->counter;
 	struct err why = { 0 };
-	int ret = counter_open(&s->counter, &ev->counter, s->period, ev->jitter, seed(v, i),
-			       VCPU_KICK_SIGNAL, &why);
+	int ret;
 
+	/* A rate becomes a period with the first one that is set. */
+	what.freq = what.freq && s->period == ev->period;
+	ret = counter_open(&s->counter, &what, s->period, ev->jitter, seed(v, i), VCPU_KICK_SIGNAL,
+			   &why);
 	ret = ret ? ret : counter_start(&s->counter, &why);
 	if (ret) {
 		counter_close(&s->counter);
@@ -145,6 +149,20 @@ void sources_stop(struct vcpu *v)
 	trigger_deinit(&v->watch);
 }
 
+/* A clock whose period only becomes longer goes on. False: it has to begin anew. */
+static bool lengthen(struct vcpu *v, unsigned int i)
+{
+	struct source *s = &v->source[i];
+	uint64_t period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
+
+	if (v->vm->cfg.event[i].kind != VM_EVENT_WALL || !s->armed || !wants(v, i) ||
+	    period < s->period)
+		return false;
+	s->period = period;
+	trigger_lengthen(&s->trigger, period);
+	return true;
+}
+
 static void take(struct vcpu *v, unsigned int i, uint64_t now);
 
 /*
@@ -172,6 +190,8 @@ void sources_follow(struct vcpu *v)
 								    memory_order_relaxed)))
 			continue;
 		settle(v, i);
+		if (lengthen(v, i))
+			continue;
 		disarm(v, i);
 		if (wants(v, i) && arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
@@ -180,17 +200,30 @@ void sources_follow(struct vcpu *v)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 }
 
+static void note_due(const struct vcpu *v, struct source *s)
+{
+	s->device = v->device;
+	s->due = 1;
+}
+
 void source_signalled(struct vcpu *v, const siginfo_t *info)
 {
+	/* Of a counter, whose own signal found no room in the queue (fcntl(2), F_SETSIG). */
+	bool any = info->si_signo == SIGIO;
+
 	if (info->si_code == SI_TIMER && info->si_value.sival_int == WATCH_VALUE) {
 		v->watch_due = 1;
 	} else if (info->si_code == SI_TIMER) {
-		v->source[info->si_value.sival_int].due = 1;
-	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
-		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
-			if (v->source[i].armed && v->source[i].counter.fd > 0 &&
-			    v->source[i].counter.fd == info->si_fd)
-				v->source[i].due = 1;
+		note_due(v, &v->source[info->si_value.sival_int]);
+	} else if (any || info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+		for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+			struct source *s = &v->source[i];
+
+			if (s->counter.fd <= 0 || (!any && s->counter.fd != info->si_fd))
+				continue;
+			note_due(v, s);
+			counter_signalled(&s->counter);
+		}
 	}
 }
 
@@ -203,6 +236,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 		.now = now,
 		.reason = SAMPLE_TIMER,
 		.event = (uint8_t)i,
+		.device = (uint8_t)s->device,
 	};
 
 	/* A signal that was queued when its deadline had been served already. */
@@ -222,12 +256,14 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 		.now = now,
 		.reason = cpu ? SAMPLE_TIMER : SAMPLE_PMU,
 		.event = (uint8_t)i,
+		.device = (uint8_t)v->source[i].device,
 	};
 
-	if (!counter_take(&v->source[i].counter, &cause.weight, &cause.missed))
-		return;
-	v->stats.overruns += cause.missed;
-	capture_sample(v, &cause);
+	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
+		v->stats.overruns += cause.missed;
+		capture_sample(v, &cause);
+	}
+	counter_go_on(&v->source[i].counter);
 }
 
 static void take(struct vcpu *v, unsigned int i, uint64_t now)
@@ -253,6 +289,7 @@ void sources_take(struct vcpu *v)
 		s->due = 0;
 		t0 = clock_mono_ns();
 		take(v, i, t0);
+		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
 		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 	}
 	if (v->watch_due) {

@@ -49,7 +49,10 @@ static int make_timer(struct trigger *t, int signo, int value, struct err *e)
 	ev.sigev_value.sival_int = value;
 	ev.sigev_notify_thread_id = gettid();
 	if (timer_create(t->clock, &ev, &t->timer) < 0)
-		return err_set(e, errno, "cannot create the sampling timer: %s", strerror(errno));
+		return err_set(e, errno, "cannot create the sampling timer: %s%s", strerror(errno),
+			       errno == EAGAIN ? " (timers and queued signals of this user: "
+						 "`ulimit -i` says how many)"
+					       : "");
 	t->armed = true;
 	return 0;
 }
@@ -99,6 +102,15 @@ void trigger_start(struct trigger *t, uint64_t now_ns)
 {
 	t->start_ns = now_ns;
 	t->period_no = 0;
+	t->deadline_ns = deadline_in(t, 0);
+	arm(t);
+}
+
+void trigger_lengthen(struct trigger *t, uint64_t period_ns)
+{
+	t->start_ns += t->period_no * t->period_ns;
+	t->period_no = 0;
+	t->period_ns = period_ns;
 	t->deadline_ns = deadline_in(t, 0);
 	arm(t);
 }

@@ -54,6 +54,12 @@ void trigger_deinit(struct trigger *t);
 void trigger_start(struct trigger *t, uint64_t now_ns);
 
 /*
+ * From now on periods are so much longer: they begin where those end that samples stand
+ * for already, so that weights still add up to the time that passed.
+ */
+void trigger_lengthen(struct trigger *t, uint64_t period_ns);
+
+/*
  * The deadline has been served at now_ns: arm the next one that lies in the
  * future. Returns how many deadlines had passed unseen meanwhile.
  */

@@ -28,6 +28,7 @@ static _Thread_local struct vcpu *current_vcpu;
 static void on_kick(int signo, siginfo_t *info, void *context)
 {
 	struct vcpu *v = current_vcpu;
+	int saved = errno;
 
 	(void)signo;
 	(void)context;
@@ -35,6 +36,7 @@ static void on_kick(int signo, siginfo_t *info, void *context)
 		return;
 	source_signalled(v, info);
 	v->run->immediate_exit = 1;
+	errno = saved;
 }
 
 void vcpu_install_handler(void)
@@ -43,6 +45,7 @@ void vcpu_install_handler(void)
 
 	sigemptyset(&sa.sa_mask);
 	sigaction(VCPU_KICK_SIGNAL, &sa, NULL);
+	sigaction(SIGIO, &sa, NULL); /* see source_signalled() */
 }
 
 void vcpu_kick(struct vcpu *v)
@@ -225,10 +228,13 @@ static void run_loop(struct vcpu *v)
 			syscall_assist_enter(v);
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			unsigned int kind = v->run->exit_reason;
+			uint64_t since;
 
 			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
 			sources_exit(v);
+			since = device_enter(v);
 			handle_exit(v);
+			device_leave(v, since);
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
 			interrupted(v);
@@ -252,6 +258,7 @@ void *vcpu_main(void *arg)
 	v->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
 	sigfillset(&mask);
 	sigdelset(&mask, VCPU_KICK_SIGNAL);
+	sigdelset(&mask, SIGIO);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
 	if (sources_start(v, &e) < 0)
@@ -262,6 +269,8 @@ void *vcpu_main(void *arg)
 	run_loop(v);
 	sources_exit_last(v);
 	sources_stop(v);
+	if (v->vm->cfg.vcpu_ends)
+		v->vm->cfg.vcpu_ends(v->vm->cfg.vcpu_ends_ctx, v->index);
 	atomic_store(&v->tid, 0);
 	return NULL;
 }

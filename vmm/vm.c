@@ -62,8 +62,8 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	atomic_store(&vm->stop, true);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		vcpu_kick(&vm->vcpu[i]);
-	if (vm->attach)
-		attach_wake(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->wake(vm->backend);
 	/* Can only fail when the counter is full, and then it is readable already. */
 	(void)!write(vm->end_fd, &one, sizeof(one));
 }
@@ -252,7 +252,8 @@ void vm_destroy(struct vm *vm)
 {
 	if (!vm)
 		return;
-	attach_destroy(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->destroy(vm->backend);
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
 	syscall_assist_stop(vm);
@@ -280,8 +281,8 @@ int vm_start(struct vm *vm, struct err *e)
 	sigset_t all, old;
 	int ret;
 
-	if (vm->attach) {
-		attach_start(vm->attach);
+	if (vm->backend) {
+		vm->backend->ops->start(vm->backend);
 		return 0;
 	}
 	vcpu_install_handler();
@@ -319,8 +320,8 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 
 void vm_join(struct vm *vm)
 {
-	if (vm->attach)
-		attach_join(vm->attach);
+	if (vm->backend)
+		vm->backend->ops->join(vm->backend);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
@@ -360,9 +361,24 @@ const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
 	return &vm->vcpu[vcpu].stats;
 }
 
+int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu)
+{
+	return atomic_load(&((struct vm *)vm)->vcpu[vcpu].tid);
+}
+
+int vm_stats_fd(const struct vm *vm, unsigned int vcpu)
+{
+	int fd;
+
+	if (!vm->cfg.host->stats_fd)
+		return -ENOTSUP;
+	fd = ioctl(vm->vcpu[vcpu].fd, KVM_GET_STATS_FD, NULL);
+	return fd < 0 ? -errno : fd;
+}
+
 const struct gmem *vm_memory(const struct vm *vm)
 {
-	return vm->attach ? attach_memory(vm->attach) : &vm->mem;
+	return vm->backend ? vm->backend->ops->memory(vm->backend) : &vm->mem;
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)

@@ -76,6 +76,7 @@ struct capture_plan {
 	uint64_t irq_stack_ptr;
 	bool irq_stack_percpu;
 	struct capture_task_plan task;
+	bool want_insn;	 /* copy the bytes at rip */
 	bool want_lstar; /* ask for MSR_LSTAR until the kernel has set it */
 	/*
 	 * Addresses here and in `task` inside [image_start, image_end) are as linked, and
@@ -163,10 +164,24 @@ struct vm_config {
 	size_t ring_size;			  /* bytes for each vCPU */
 	void (*console)(void *ctx, uint8_t byte); /* on the vCPU thread that writes */
 	void *console_ctx;
+	/* On the thread of a vCPU, as the last that it does; may be NULL. */
+	void (*vcpu_ends)(void *ctx, unsigned int vcpu);
+	void *vcpu_ends_ctx;
 };
 
 /* Exit counters: index is KVM_EXIT_*; the last one takes everything above. */
 #define VCPU_EXIT_KINDS 48
+
+/*
+ * What the vCPU's thread does for the guest between two KVM_RUNs: the devices of the bus,
+ * and work that is no device's. sample.device and vcpu_stats.device count by these.
+ */
+#define VM_MAX_DEVICES 24u
+
+struct vcpu_device_stats {
+	uint64_t exits, ns; /* ns: CLOCK_MONOTONIC, from KVM_RUN's return to ready to enter */
+	uint64_t samples;   /* whose period ended meanwhile */
+};
 
 struct vcpu_stats {
 	uint64_t exits[VCPU_EXIT_KINDS];
@@ -180,6 +195,7 @@ struct vcpu_stats {
 	uint64_t debug_returned;		  /* #DB of the guest's own */
 	uint64_t syscalls_assisted, syscalls_undone, faults_forwarded, insns_completed;
 	uint64_t unknown_io, unknown_mmio;
+	struct vcpu_device_stats device[VM_MAX_DEVICES];
 	struct hist stop_ns;	/* from KVM_RUN's return to ready to enter again */
 	struct hist latency_ns; /* from deadline to capture */
 };
@@ -220,6 +236,13 @@ unsigned int vm_vcpus(const struct vm *vm);
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
 /* Live while the machine runs (each field a little old), final after vm_join. */
 const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu);
+/* Thread id; 0 while it does not run. */
+int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
+/*
+ * A descriptor for KVM's statistics of a vCPU (kvmstats.h), the caller's to close. Before
+ * vm_start(): afterwards it would wait for the vCPU. -ENOTSUP, or -errno of KVM.
+ */
+int vm_stats_fd(const struct vm *vm, unsigned int vcpu);
 const struct gmem *vm_memory(const struct vm *vm);
 
 /* Guest-physical memory [low, high) of what runs first: the kernel, or its decompressor. */
@@ -249,7 +272,7 @@ bool vm_vcpu_is_collecting(const struct vm *vm, unsigned int vcpu);
 /* Arm or disarm what ends an event's periods. */
 void vm_arm_event(struct vm *vm, unsigned int event, bool on);
 bool vm_event_is_armed(const struct vm *vm, unsigned int event);
-/* In the event's unit; a new period begins. 0 is not taken. */
+/* In the event's unit, also for one that had a rate (counter.freq); 0 is not taken. */
 void vm_set_period(struct vm *vm, unsigned int event, uint64_t period);
 uint64_t vm_period(const struct vm *vm, unsigned int event);
 /* Bytes of one stack that are copied; no more than the capture plan had at the start. */
@@ -267,6 +290,9 @@ bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
 
 /* Bytes typed at the console; returns how many the guest's UART took. */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);
+
+/* "serial", "mmio", ...; several may have one name. NULL: there is none of that index. */
+const char *vm_device_name(const struct vm *vm, unsigned int device);
 
 const char *vm_end_name(enum vm_end_reason reason);
 /* Name of a KVM_EXIT_* number as api.rst spells it, without the prefix; "other" when unknown. */

@@ -45,14 +45,19 @@ _kvmprof_values()
 	"export -F"|"export --format")
 		"$1" export --list 2>/dev/null | sed -n 's/^  \([a-z][-a-z]*\)  *.*/\1/p' ;;
 	"import --format") echo folded perf-script ;;
+	"gate -f"|"gate --format") echo text markdown junit sarif github json ;;
 	"export --names") echo function offset both ;;
 	"report --sort"|"report -s") echo comm pid tid cpu mode sym dso srcline code_page_size data_page_size ;;
+	"mem --sort"|"mem -s") echo page code space region node symbol ;;
+	"mem --mode") echo kernel user ;;
 	"report -g"|"report --call-graph") echo caller callee none ;;
 	"report --color") echo auto always never ;;
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
-	"run --boot") echo vmlinux bzimage ;;
+	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
+	"bench --format") echo text markdown junit sarif github json ;;
+	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
@@ -60,13 +65,20 @@ _kvmprof_values()
 	"attach --domain") _kvmprof_domains "$1" ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
-	*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"|*" --width"| \
-	*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"|*" --max-stack"| \
-	*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --mem"|"run --vcpus"|"run -F"|"run --freq"| \
-	"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"|"run --stack-size"| \
-	"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"|"run --ring-size"| \
-	"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
-	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase") : ;;
+	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
+	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"| \
+	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"| \
+	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
+	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
+	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"| \
+	"gate --last"|"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"| \
+	"run --start-at"|"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"| \
+	"stat -m"|"stat --memory"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"| \
+	"stat --append"|"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"| \
+	"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \
+	"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
+	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"| \
+	"push --timeout") : ;;
 	*) return 1 ;;
 	esac
 }

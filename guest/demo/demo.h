@@ -42,16 +42,25 @@ static inline u64 rdtsc(void)
  */
 #define demo_frame() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
+/* Set in a budget: the rest of it is turns of a loop, not TSC cycles. */
+#define BUDGET_TURNS (1ul << 63)
+
 /*
- * The body of each leaf: burns `budget` TSC cycles and returns how many it
- * really were. Only differences of TSC values of one privilege level are
- * formed: some hypervisors show ring 0 and ring 3 different offsets.
+ * The body of each leaf: burns `budget` TSC cycles, or does so many turns of a
+ * loop, and returns how many cycles it really were. Only differences of TSC
+ * values of one privilege level are formed: some hypervisors show ring 0 and
+ * ring 3 different offsets.
  */
 static inline __attribute__((always_inline)) u64 spin(u64 budget)
 {
 	u64 start = rdtsc(), spent;
 
 	demo_frame();
+	if (budget & BUDGET_TURNS) {
+		for (u64 n = budget & ~BUDGET_TURNS; n; n--)
+			demo_keep(n);
+		return rdtsc() - start;
+	}
 	do
 		spent = rdtsc() - start;
 	while (spent < budget);
@@ -80,14 +89,52 @@ u64 share_from_b(u64 budget);
 u64 deep_01(u64 budget);
 u64 recurse_enter(u64 budget);
 u64 irqoff_outer(u64 budget);
+extern u64 irqoff_saw_if; /* RFLAGS.IF as its leaf found it, once set for ever */
 u64 idle_wait(u64 budget);
 void ports_write(u64 count);
 void crash_outer(int divide);
 
 /* user.c, and its way in (start.S) */
-enum { USER_LONG, USER_SHORT };
+enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS };
+
+#define NR_PHASES 8u
+
+/* What ring 3 is told by modes.c, and tells it: at the low end of user_stack. */
+union user_box {
+	struct {
+		u64 end, step; /* TSC cycles; a phase lasts a step */
+		u64 spent[NR_PHASES];
+	} phases;
+	/* tests/bench/bench_cost.c reads and writes it from outside, while the guest runs. */
+	struct {
+		volatile u64 magic;
+		volatile u64 kind;	/* host: what is going on now */
+		volatile u64 stop;	/* host: not 0: enough */
+		volatile u64 threshold; /* host: longer gaps are noted, cycles */
+		volatile u64 tsc, iterations;
+		volatile u64 n; /* gaps noted so far */
+		volatile struct {
+			u32 kind, cycles;
+		} gap[512]; /* the last ones, n modulo 512 */
+	} gaps;
+};
+#define GAPS_MAGIC 0x7370616770666d76ul
+
+extern u8 user_stack[];
+static inline union user_box *user_box(void)
+{
+	return (union user_box *)user_stack;
+}
+
 void user_main(u64 which, u64 budget);
 u64 enter_user(u64 which, u64 budget);
+
+/* modes.c: other things to do than the shares of main.c; 0: the command line asks for none */
+int mode_run(const char *line, u64 khz, u64 seconds);
+
+/* main.c: parameters of the command line */
+u64 option_number(const char *line, const char *name, u64 fallback);
+int option_is(const char *line, const char *name, const char *value);
 
 /* machine.c */
 extern volatile u64 irq0_count;

@@ -12,18 +12,27 @@
  *
  * Command line: seconds=N (20); tsc_khz=N (whoever sets it knows, so it goes
  * before what CPUID or the PIT say); mode=idle (half of the time halted);
+ * mode=pages (nothing but memory accesses in ring 3: pages.h), or another mode,
+ * see modes.c;
  * crash=triple or crash=divide (after a second's work); ports=N (0) writes to
  * port 0x80 after the work, a quarter of them from ports_a, the others from ports_b.
+ *
+ * work=N instead of seconds: N rounds in which each leaf does a fixed number of turns
+ * of a loop, by the same shares, so that a slower machine takes longer, and so does a
+ * slower function. user_work=M (1): ring 3 does M turns for one, for machines on which
+ * it is so much faster. slow=FUNCTION:PERMILLE: this leaf does so much more.
  *
  * Shares are of time, so they hold whatever the speed of ring 0 and ring 3.
  * Each share is spent in many slices, in random order and of random lengths:
  * nothing periodic that a sampler could fall into step with.
  */
 #include "demo.h"
+#include "pages.h"
 
 #define KERNEL_MAP 0xffffffff80000000ul
 #define BOOT_PARAMS_CMD_LINE_PTR 0x228 /* Documentation/x86/boot.rst */
 #define CMD_LINE_MAX 2048
+#define TURNS_PER_PERCENT 100ul
 
 #define R4 "recurse;recurse;recurse;recurse;"
 #define DEEP                                                               \
@@ -42,36 +51,44 @@ struct job {
 	const char *stack;
 	u64 left;  /* cycles still to be spent */
 	u64 spent; /* cycles measured in the leaf */
+	u64 slow;  /* so many permille more work */
 };
 
 static struct job jobs[] = {
 	{ 25, tree_enter_left, "kernel", "demo_main;tree_enter_left;tree_top;tree_left;left_leaf",
-	  0, 0 },
+	  0, 0, 0 },
 	{ 10, tree_enter_right, "kernel",
-	  "demo_main;tree_enter_right;tree_top;tree_right;right_leaf", 0, 0 },
-	{ 5, flat_spin, "kernel", "demo_main;flat_spin", 0, 0 },
-	{ 6, share_from_a, "kernel", "demo_main;share_from_a;shared_leaf", 0, 0 },
-	{ 4, share_from_b, "kernel", "demo_main;share_from_b;shared_leaf", 0, 0 },
-	{ 10, deep_01, "kernel", "demo_main;" DEEP, 0, 0 },
-	{ 5, recurse_enter, "kernel", "demo_main;recurse_enter;" R4 R4 R4 "recurse_leaf", 0, 0 },
-	{ 15, irqoff_outer, "irqoff", "demo_main;irqoff_outer;irqoff_leaf", 0, 0 },
-	{ 15, run_user_long, "user", "user_main;user_middle;user_leaf_long", 0, 0 },
-	{ 5, run_user_short, "user", "user_main;user_leaf_short", 0, 0 },
+	  "demo_main;tree_enter_right;tree_top;tree_right;right_leaf", 0, 0, 0 },
+	{ 5, flat_spin, "kernel", "demo_main;flat_spin", 0, 0, 0 },
+	{ 6, share_from_a, "kernel", "demo_main;share_from_a;shared_leaf", 0, 0, 0 },
+	{ 4, share_from_b, "kernel", "demo_main;share_from_b;shared_leaf", 0, 0, 0 },
+	{ 10, deep_01, "kernel", "demo_main;" DEEP, 0, 0, 0 },
+	{ 5, recurse_enter, "kernel", "demo_main;recurse_enter;" R4 R4 R4 "recurse_leaf", 0, 0, 0 },
+	{ 15, irqoff_outer, "irqoff", "demo_main;irqoff_outer;irqoff_leaf", 0, 0, 0 },
+	{ 15, run_user_long, "user", "user_main;user_middle;user_leaf_long", 0, 0, 0 },
+	{ 5, run_user_short, "user", "user_main;user_leaf_short", 0, 0, 0 },
 	/* Always last: the share is set by mode=idle */
-	{ 0, idle_wait, "idle", "demo_main;idle_wait", 0, 0 },
+	{ 0, idle_wait, "idle", "demo_main;idle_wait", 0, 0, 0 },
 };
 
 #define NR_JOBS (sizeof(jobs) / sizeof(jobs[0]))
 #define IDLE_JOB (NR_JOBS - 1)
 
+static u64 user_work = 1;
+
+static u64 user_budget(u64 budget)
+{
+	return budget & BUDGET_TURNS ? (budget & ~BUDGET_TURNS) * user_work | BUDGET_TURNS : budget;
+}
+
 static u64 run_user_long(u64 budget)
 {
-	return enter_user(USER_LONG, budget);
+	return enter_user(USER_LONG, user_budget(budget));
 }
 
 static u64 run_user_short(u64 budget)
 {
-	return enter_user(USER_SHORT, budget);
+	return enter_user(USER_SHORT, user_budget(budget));
 }
 
 static u64 random_state = 0x9e3779b97f4a7c15ul;
@@ -108,7 +125,7 @@ static const char *option_find(const char *line, const char *name)
 	return 0;
 }
 
-static u64 option_number(const char *line, const char *name, u64 fallback)
+u64 option_number(const char *line, const char *name, u64 fallback)
 {
 	const char *p = option_find(line, name);
 	u64 value = 0;
@@ -120,7 +137,7 @@ static u64 option_number(const char *line, const char *name, u64 fallback)
 	return value;
 }
 
-static int option_is(const char *line, const char *name, const char *value)
+int option_is(const char *line, const char *name, const char *value)
 {
 	const char *p = option_find(line, name);
 
@@ -131,6 +148,45 @@ static int option_is(const char *line, const char *name, const char *value)
 		value++;
 	}
 	return !*value && (!*p || *p == ' ');
+}
+
+/* Is name, of len characters, the innermost function of this stack? */
+static int is_leaf(const char *stack, const char *name, u64 len)
+{
+	const char *leaf = stack;
+
+	for (; *stack; stack++)
+		if (*stack == ';')
+			leaf = stack + 1;
+	for (u64 i = 0; i < len; i++)
+		if (leaf[i] != name[i])
+			return 0;
+	return !leaf[len];
+}
+
+/* slow=FUNCTION:PERMILLE. 0 is fine, and costs what others do: for what they are compared with. */
+static void slow_apply(const char *line)
+{
+	const char *name = option_find(line, "slow=");
+	u64 len = 0, permille = 0;
+	int found = 0;
+
+	if (!name)
+		return;
+	while (name[len] && name[len] != ' ' && name[len] != ':')
+		len++;
+	if (name[len] == ':')
+		permille = option_number(name + len, ":", 0);
+	for (u32 i = 0; i < NR_JOBS; i++) {
+		if (!is_leaf(jobs[i].stack, name, len))
+			continue;
+		jobs[i].slow = permille;
+		jobs[i].left += jobs[i].left / 1000 * permille;
+		found = 1;
+	}
+	/* When it is right nothing is printed: the rest of the run shall be as it was. */
+	if (!found)
+		put_string("demo: slow=FUNCTION:PERMILLE names no leaf\n");
 }
 
 static char command_line[CMD_LINE_MAX];
@@ -216,7 +272,11 @@ static void truth_print(u64 total)
 		put_string("truth ");
 		put_percent(jobs[i].spent, total);
 		put_string(" ");
-		put_string(jobs[i].where);
+		/* What the leaf itself saw, not what we meant. */
+		if (jobs[i].run == irqoff_outer && irqoff_saw_if)
+			put_string("irqs-were-on");
+		else
+			put_string(jobs[i].where);
 		put_string(" ");
 		put_string(jobs[i].stack);
 		put_string("\n");
@@ -227,7 +287,7 @@ static void truth_print(u64 total)
 	put_string("\n");
 }
 
-static u32 banner_print(const char *line, u64 seconds)
+static u32 banner_print(const char *line, u64 seconds, u64 work)
 {
 	const char *source = "command line";
 	u32 khz = (u32)option_number(line, "tsc_khz=", 0);
@@ -238,8 +298,9 @@ static u32 banner_print(const char *line, u64 seconds)
 		source = "a guess";
 		khz = 2000000;
 	}
-	put_string("demo: kvmprof demo kernel, seconds ");
-	put_number(seconds);
+	put_string("demo: kvmprof demo kernel, ");
+	put_string(work ? "work " : "seconds ");
+	put_number(work ? work : seconds);
 	put_string("\ndemo: tsc ");
 	put_number(khz);
 	put_string(" kHz from ");
@@ -248,41 +309,12 @@ static u32 banner_print(const char *line, u64 seconds)
 	return khz;
 }
 
-/* The root of all kernel stacks: start.S jumps here with rbp = 0 and a zero
- * return address. */
-demo_function void demo_main(u64 boot_params);
-demo_function void demo_main(u64 boot_params)
+/* Until all that is left has been spent; returns how many slices that took. */
+static u64 spend_time(u64 slice, u64 crash_after)
 {
-	u64 seconds, khz, total, slice, start, end, ports, crash_at = 0, rounds = 0;
+	u64 start = rdtsc(), rounds = 0;
 	struct job *job;
 
-	command_line_copy(boot_params);
-	seconds = option_number(command_line, "seconds=", 20);
-	if (!seconds || seconds > 86400)
-		seconds = 20;
-	console_init();
-	tables_init();
-	khz = banner_print(command_line, seconds);
-	total = khz * 1000 * seconds;
-	if (option_is(command_line, "mode=", "idle")) {
-		for (u32 i = 0; i < IDLE_JOB; i++)
-			jobs[i].left = total / 200 * jobs[i].percent;
-		jobs[IDLE_JOB].percent = 50;
-		jobs[IDLE_JOB].left = total / 2;
-	} else {
-		for (u32 i = 0; i < IDLE_JOB; i++)
-			jobs[i].left = total / 100 * jobs[i].percent;
-	}
-	lots_fill();
-	timer_init();
-	slice = slice_find(total, khz);
-	put_string("demo: slices of about ");
-	put_number(slice / (khz / 1000));
-	put_string(" us\ndemo: start\n");
-	if (option_find(command_line, "crash="))
-		crash_at = khz * 1000;
-
-	start = rdtsc();
 	while ((job = job_pick())) {
 		u64 budget = slice / 2 + random_next() % slice, spent;
 
@@ -293,12 +325,88 @@ demo_function void demo_main(u64 boot_params)
 		job->spent += spent;
 		job->left -= spent < job->left ? spent : job->left;
 		rounds++;
-		if (crash_at && rdtsc() - start > crash_at) {
-			crash_at = 0;
+		if (crash_after && rdtsc() - start > crash_after) {
+			crash_after = 0;
 			put_string("demo: crashing in " CRASH_STACK "\n");
 			crash_outer(option_is(command_line, "crash=", "divide"));
 		}
 	}
+	return rounds;
+}
+
+/*
+ * Short rounds with all leaves in each: when the machine gets slower for a while, all
+ * get slower alike, and shares stay what they are. Each round begins elsewhere.
+ */
+static u64 do_work(u64 work)
+{
+	u64 rounds = 0;
+
+	for (; rounds < work; rounds++) {
+		u32 i = (u32)(random_next() % IDLE_JOB);
+
+		for (u32 n = 0; n < IDLE_JOB; n++) {
+			struct job *job = &jobs[i];
+			u64 turns = job->percent * TURNS_PER_PERCENT, extra = turns * job->slow;
+
+			/* Parts of a turn add up over the rounds. */
+			turns += extra * (rounds + 1) / 1000 - extra * rounds / 1000;
+			job->spent += job->run(turns | BUDGET_TURNS);
+			i = i + 1 < IDLE_JOB ? i + 1 : 0;
+		}
+	}
+	return rounds * IDLE_JOB;
+}
+
+/* The root of all kernel stacks: start.S jumps here with rbp = 0 and a zero
+ * return address. */
+demo_function void demo_main(u64 boot_params);
+demo_function void demo_main(u64 boot_params)
+{
+	u64 seconds, khz, total, work, slice, start, end, ports, rounds;
+
+	command_line_copy(boot_params);
+	seconds = option_number(command_line, "seconds=", 20);
+	if (!seconds || seconds > 86400)
+		seconds = 20;
+	work = option_number(command_line, "work=", 0);
+	user_work = option_number(command_line, "user_work=", 1);
+	console_init();
+	tables_init();
+	khz = banner_print(command_line, seconds, work);
+	total = khz * 1000 * seconds;
+	if (option_is(command_line, "mode=", "pages")) {
+		timer_init();
+		pages_run(total);
+		machine_reset();
+	}
+	if (option_is(command_line, "mode=", "idle")) {
+		for (u32 i = 0; i < IDLE_JOB; i++)
+			jobs[i].left = total / 200 * jobs[i].percent;
+		jobs[IDLE_JOB].percent = 50;
+		jobs[IDLE_JOB].left = total / 2;
+	} else {
+		for (u32 i = 0; i < IDLE_JOB; i++)
+			jobs[i].left = total / 100 * jobs[i].percent;
+	}
+	slow_apply(command_line);
+	lots_fill();
+	timer_init();
+	if (mode_run(command_line, khz, seconds)) {
+		put_string("demo: done\n");
+		machine_reset();
+	}
+	slice = slice_find(total, khz);
+	if (!work) {
+		put_string("demo: slices of about ");
+		put_number(slice / (khz / 1000));
+		put_string(" us\n");
+	}
+	put_string("demo: start\n");
+
+	start = rdtsc();
+	rounds = work ? do_work(work)
+		      : spend_time(slice, option_find(command_line, "crash=") ? khz * 1000 : 0);
 	end = rdtsc();
 
 	ports = option_number(command_line, "ports=", 0);

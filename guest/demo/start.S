@@ -16,10 +16,11 @@
 #define USER_DS		0x2b
 #define USER_CS		0x33
 
-/* Page table bits: present, writable, user, accessed, dirty, 2 MiB page */
+/* Page table bits: present, writable, user, accessed, dirty, large page */
 #define PT_TABLE	0x67
 #define PT_USER		0x67
 #define PT_KERNEL_2M	0xe3
+#define PT_USER_LARGE	0xe7
 
 	.macro function name
 	.globl	\name
@@ -180,12 +181,18 @@ gdt_pointer:
  *   KERNEL_MAP + 0..1 GiB  -> physical 0..1 GiB, 2 MiB pages
  *   4 MiB .. 4 MiB + 64 K  -> physical 18 MiB.., 4 KiB pages, user
  *   16 MiB .. 18 MiB       -> itself, only until startup_high
+ * and for mode=pages (pages.h), all of it the user's:
+ *   5 MiB .. 6 MiB         -> physical 20 MiB.., 4 KiB pages
+ *   512 GiB + 0..1 GiB     -> physical 0..1 GiB, one page of 1 GiB
+ *   1 TiB + 16 .. 32 MiB   -> physical 16 .. 32 MiB, 2 MiB pages
  */
 	.balign	4096
 	.globl	boot_pml4
 boot_pml4:
 	.quad	low_pdpt - KERNEL_MAP + PT_TABLE
-	.fill	510, 8, 0
+	.quad	user_1g_pdpt - KERNEL_MAP + PT_TABLE
+	.quad	user_2m_pdpt - KERNEL_MAP + PT_TABLE
+	.fill	508, 8, 0
 	.quad	high_pdpt - KERNEL_MAP + PT_TABLE
 low_pdpt:
 	.quad	low_pd - KERNEL_MAP + PT_TABLE
@@ -201,6 +208,25 @@ user_pt:
 	.rept	16
 	.quad	.Lpage + PT_USER
 	.Lpage = .Lpage + 4096
+	.endr
+	.fill	240, 8, 0
+	.Lpage = 0x1400000
+	.rept	256
+	.quad	.Lpage + PT_USER
+	.Lpage = .Lpage + 4096
+	.endr
+user_1g_pdpt:
+	.quad	PT_USER_LARGE
+	.fill	511, 8, 0
+user_2m_pdpt:
+	.quad	user_2m_pd - KERNEL_MAP + PT_TABLE
+	.fill	511, 8, 0
+user_2m_pd:
+	.fill	8, 8, 0
+	.Lpage = 0x1000000
+	.rept	8
+	.quad	.Lpage + PT_USER_LARGE
+	.Lpage = .Lpage + 0x200000
 	.endr
 	.fill	496, 8, 0
 high_pdpt:

@@ -5,6 +5,7 @@
  * outside itself, nor have data.
  */
 #include "demo.h"
+#include "pages.h"
 
 demo_function u64 user_leaf_long(u64 budget);
 demo_function u64 user_leaf_long(u64 budget)
@@ -27,6 +28,88 @@ demo_function u64 user_leaf_short(u64 budget)
 	return spin(budget);
 }
 
+/* Phase i of each round, up to an absolute time: late or not, the next one begins on time. */
+#define PHASE(i)                                     \
+	demo_function u64 user_phase_##i(u64 until); \
+	demo_function u64 user_phase_##i(u64 until)  \
+	{                                            \
+		u64 now;                             \
+                                                     \
+		demo_frame();                        \
+		do                                   \
+			now = rdtsc();               \
+		while ((long)(now - until) < 0);     \
+		return now;                          \
+	}
+
+PHASE(0)
+PHASE(1)
+PHASE(2)
+PHASE(3)
+PHASE(4)
+PHASE(5)
+PHASE(6)
+PHASE(7)
+
+demo_function u64 user_phases(void);
+demo_function u64 user_phases(void)
+{
+	union user_box *box = user_box();
+	u64 until, was, now, start;
+
+	demo_frame();
+	start = until = now = rdtsc();
+	while (now - start < box->phases.end) {
+#define TURN(i)                      \
+	was = now;                   \
+	until += box->phases.step;   \
+	now = user_phase_##i(until); \
+	box->phases.spent[i] += now - was;
+		TURN(0)
+		TURN(1)
+		TURN(2)
+		TURN(3)
+		TURN(4)
+		TURN(5)
+		TURN(6)
+		TURN(7)
+	}
+	return now - start;
+}
+
+/* Looks at the clock all the time; when it was not let to for a while, notes how long. */
+demo_function u64 user_gaps(void);
+demo_function u64 user_gaps(void)
+{
+	union user_box *box = user_box();
+	u64 last = rdtsc(), now;
+
+	demo_frame();
+	while (!box->gaps.stop) {
+		now = rdtsc();
+		if (now - last > box->gaps.threshold) {
+			u64 n = box->gaps.n;
+
+			box->gaps.gap[n % 512].kind = (u32)box->gaps.kind;
+			box->gaps.gap[n % 512].cycles = (u32)(now - last);
+			box->gaps.n = n + 1;
+		}
+		last = now;
+		box->gaps.tsc = now;
+		box->gaps.iterations++;
+	}
+	return last;
+}
+
+demo_function u64 user_descend(u64 depth);
+demo_function u64 user_descend(u64 depth)
+{
+	u64 spent = depth > 1 ? user_descend(depth - 1) : user_gaps();
+
+	demo_keep(spent);
+	return spent;
+}
+
 /* Entered by enter_user as if called from address 0; ends in the int 0x80
  * gate, which takes the result from rax and does not come back. */
 demo_function void user_main(u64 which, u64 budget)
@@ -35,6 +118,12 @@ demo_function void user_main(u64 which, u64 budget)
 
 	if (which == USER_LONG)
 		spent = user_middle(budget);
+	else if (which == USER_PAGES || which == USER_PAGES_NO_1G)
+		spent = pages_user(budget, which == USER_PAGES ? PAGES_1G : PAGES_2M);
+	else if (which == USER_PHASES)
+		spent = user_phases();
+	else if (which == USER_GAPS)
+		spent = user_descend(budget);
 	else
 		spent = user_leaf_short(budget);
 	__asm__ volatile("int $0x80" : : "a"(spent) : "memory");

@@ -109,7 +109,18 @@ demo_function u64 recurse_enter(u64 budget)
 	return spent;
 }
 
-LEAF(irqoff_leaf)
+u64 irqoff_saw_if;
+
+demo_function u64 irqoff_leaf(u64 budget);
+demo_function u64 irqoff_leaf(u64 budget)
+{
+	u64 flags, spent = spin(budget);
+
+	/* Behind the work: an interrupt meanwhile would have come through here. */
+	__asm__ volatile("pushfq; popq %0" : "=r"(flags));
+	irqoff_saw_if |= flags & 0x200;
+	return spent;
+}
 
 demo_function u64 irqoff_outer(u64 budget)
 {

@@ -52,7 +52,12 @@ def same_as_script(path, truth, name, dso):
     r = rows(path, name, "--dso", dso)
     start = int(r.get("address", "0"), 16)
     got = {int(i["address"], 16) - start: i["weight"] for i in r["instructions"] if i["samples"]}
-    check(got == dict(truth[name, dso]), "%s: weights %s, kvmprof script says %s" % (name, got, dict(truth[name, dso])))
+    # A kernel patches itself: what was between two instructions once may be inside of one now.
+    begins = sorted(int(i["address"], 16) - start for i in r["instructions"])
+    want = defaultdict(int)
+    for off, weight in truth[name, dso].items():
+        want[max((b for b in begins if b <= off), default=off)] += weight
+    check(got == dict(want), "%s: weights %s, kvmprof script says %s" % (name, got, dict(want)))
     total = sum(got.values())
     for i in r["instructions"]:
         check(abs(i["percent"] - 100 * i["weight"] / max(total, 1)) < 0.001, "%s: wrong percentage %r" % (name, i))

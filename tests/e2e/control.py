@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run that is watched and changed while its guest runs: `run --control` and `kvmprof ctl`.
+"""control.py KVMPROF SCRATCH [smp]: a run that is watched and changed while its guest runs.
 
 The demo guest runs; what was asked for has to be seen in the profile: a gap, another rate, fewer
 frames, with weights that add up to the time. Snapshots are read by perf while the run goes on.
@@ -395,6 +395,40 @@ def chosen_vcpus():
     check(all(";" not in x.stack for x in samples), "--max-stack 1")
 
 
+def one_of_two():
+    """A kernel on two vCPUs, of which one gives no samples for a while."""
+    image = os.path.join(e2e.built_kernel("smp-fp"), "vmlinux")
+    boot = e2e.Boot("--control", SOCKET, "-o", "smp.data", "-q", "--vcpus", "2", "-m", "64M",
+                    "--initrd", e2e.INITRAMFS, image)
+    ctl = ["ctl", "--control", SOCKET]
+
+    def samples():
+        p = e2e.kvmprof(*ctl, "--json", "status")
+        return [v["samples"] for v in json.loads(p.out)["vcpus"]] if p.status == 0 else [0, 0]
+
+    until = time.monotonic() + 300
+    while samples()[1] < 100 and boot.process.poll() is None and time.monotonic() < until:
+        time.sleep(0.3)
+    p = e2e.kvmprof(*ctl, "vcpu", "1", "off")
+    check(p.status == 0, "vcpu 1 off: " + p.err)
+    before = samples()
+    time.sleep(2)
+    after = samples()
+    check(before[1] == after[1] and before[0] < after[0], "samples %s, then %s" % (before, after))
+    e2e.kvmprof(*ctl, "vcpu", "all", "on")
+    time.sleep(1)
+    check(samples()[1] > after[1], "vCPU 1 is not back: %s, then %s" % (after, samples()))
+    e2e.kvmprof(*ctl, "stop")
+    boot.wait(60)
+    check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
+    off, on = [c["time_ns"] / 1e9 for c in e2e.summary("smp.data")["changes"]]
+    inside = Counter(x.cpu for x in wall(script("smp.data")) if off + 0.05 < x.seconds < on)
+    check(inside[0] > 0 and not inside[1], "samples by vCPU while one was off: %s" % inside)
+    e2e.finish("%d samples of one vCPU while the other was off" % inside[0])
+
+
+if e2e.EXTRA == ["smp"]:
+    one_of_two()
 collection()
 rate()
 snapshots()

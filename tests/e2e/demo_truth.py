@@ -43,6 +43,11 @@ def main():
         e2e.finish()
     check(len(truth) >= 10, "a truth table of %d lines" % len(truth))
 
+    # The leaf looks at RFLAGS.IF itself: judge() then sees that it is sampled like any other.
+    off = [t for t in truth if t.stack.endswith(";irqoff_leaf")]
+    check(len(off) == 1 and off[0].where == "irqoff" and off[0].percent > 10,
+          "the share with interrupts off: %s" % off)
+
     p = e2e.kvmprof("script", "-i", "demo.data")
     check(p.status == 0, "kvmprof script: " + p.err)
     ours = e2e.parse_script(p.out)

@@ -13,6 +13,7 @@
 import json
 import os
 import re
+import struct
 
 import e2e
 from e2e import check
@@ -100,14 +101,23 @@ for name in ("cpu", "task-clock", "cpu-clock"):
     found = samples("cpu.data", name)
     weight = sum(w for w, _ in found)
     s = e2e.summary("cpu.data")
-    check(weight == event(s, name)["weight"] and len(found) > 500,
+    check(weight == event(s, name)["weight"] and len(found) > 50,
           "%s: %d samples of weight %d" % (name, len(found), weight))
     # Of the time that the host gave to the guest, which it may well take from others.
-    check(weight <= event(s, "wall")["weight"] * 1.01, "%s: %d ns in %d" % (name, weight, event(s, "wall")["weight"]))
-    for t in truth or []:
+    wall = event(s, "wall")["weight"]
+    check(weight <= wall * 1.01, "%s: %d ns in %d" % (name, weight, wall))
+    stacks = [t.stack for t in truth or []]
+    known = 100 * sum(w for w, st in found if st in stacks) / max(weight, 1)
+    check(known > 80, "%s: %.1f %% in the guest's leaves" % (name, known))
+    # The guest's truth is of time, the host's pauses included: on a busy host no truth of CPU time.
+    if weight < 0.9 * wall:
+        e2e.say("%s: the host gave %d %% of a CPU: shares are not compared" % (name, 100 * weight / wall))
+        continue
+    for t in truth:
         got = 100 * sum(w for w, st in found if st == t.stack) / max(weight, 1)
         sigma = 100 * (t.percent / 100 * (1 - t.percent / 100) / max(len(found), 1)) ** 0.5
-        check(abs(got - t.percent) <= POINTS + 4 * sigma, "%s: %s: %.2f %%, the truth is %.2f %%" % (name, t.stack, got, t.percent))
+        check(abs(got - t.percent) <= POINTS + 4 * sigma,
+              "%s: %s: %.2f %%, the truth is %.2f %%" % (name, t.stack, got, t.percent))
 
 run("--append", "seconds=4 mode=idle", "-e", "cpu,wall", "-o", "idle.data", "-q")
 s = e2e.summary("idle.data")
@@ -115,9 +125,20 @@ ratio = {}
 for name in ("cpu", "wall"):
     found = samples("idle.data", name)
     ratio[name] = 100 * sum(w for w, st in found if st.endswith("idle_wait")) / sum(w for w, _ in found)
-check(ratio["wall"] > 30 and ratio["cpu"] < ratio["wall"] / 5,
+check(ratio["wall"] > 30 and ratio["cpu"] < ratio["wall"] / 3,
       "halted: %.1f %% of wall, %.1f %% of cpu" % (ratio["wall"], ratio["cpu"]))
 check(event(s, "cpu")["weight"] < event(s, "wall")["weight"] * 0.8, "cpu ticks in HLT: %s" % s["events"])
+
+# -- a guest that halts for good: cli; 1: hlt; jmp 1b ------------------------------------
+
+CODE = bytes.fromhex("faf4ebfd")
+BASE, HEADERS = 0x1000000, 64 + 56
+with open("halts.elf", "wb") as f:
+    f.write(struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, BASE + HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0))
+    f.write(struct.pack("<IIQQQQQQ", 1, 5, 0, BASE, BASE, HEADERS + len(CODE), 4096, 4096) + CODE)
+for name in ("wall", "cpu", "exit:io"):
+    p = run("halts.elf", "-q", "-e", name, "-o", "halts.data", timeout=60)
+    check("halted for good" in p.err, "%s: %s" % (name, p.err))
 
 # -- several at once, through perf --------------------------------------------------------
 
@@ -193,12 +214,20 @@ if os.geteuid() == 0 and paranoid >= 2 and e2e.shutil.which("setpriv"):
 if here.get("kvm:kvm_pio", {}).get("available"):
     run("--append", "seconds=1 ports=200", "-q", "-e", "kvm:kvm_pio,exit:io", "-o", "pio.data")
     s = e2e.summary("pio.data")
-    check(event(s, "kvm:kvm_pio")["weight"] >= event(s, "exit:io")["weight"] >= 200, "kvm_pio: %s" % s["events"])
+    lost = s["lost"]
+    check(event(s, "kvm:kvm_pio")["weight"] + lost >= event(s, "exit:io")["weight"] >= 200, "kvm_pio: %s" % s["events"])
     found = samples("pio.data", "kvm:kvm_pio")
-    check(sum(w for w, st in found if st.endswith("ports_leaf")) >= 190, "kvm_pio: stacks: %s" % found[:5])
+    check(sum(w for w, st in found if st.endswith("ports_leaf")) >= 190 - lost, "kvm_pio: stacks: %s" % found[:5])
 else:
     p = run("-e", "exit:hlt", status=1)
     check("kvmprof stat" in p.err and p.err.count("\n") == 1, "exit:hlt: " + p.err)
+
+# Each signal brings about the event again: the guest may get nowhere, but the run can be ended.
+if here.get("kvm:kvm_pio", {}).get("available"):
+    p = run("--duration", "2", "-q", "-e", "raw_syscalls:sys_enter", "-o", "storm.data", timeout=60)
+    check(event(e2e.summary("storm.data"), "raw_syscalls:sys_enter")["samples"] > 0, "a storm: " + p.err)
+run("--append", "seconds=1", "-q", "-e", "wall,cpu,task-clock,cpu-clock,page-faults,context-switches,exit,exit:io",
+    "-F", "20000", "-o", "many.data", timeout=120)
 
 for argv, why in ((["-e", "nonsense"], "no such event"), (["-e", "exit:nonsense"], "no such kind"),
                   (["-e", "cycles:x"], "modifier"), (["-e", "wall,wall"], "twice"), (["-e", ","], "without a name"),

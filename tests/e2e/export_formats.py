@@ -94,23 +94,6 @@ def speedscope(p):
     check([x["name"] for x in d["profiles"]] == ["vCPU %d" % c for c in sorted(cpus)], "speedscope: a profile for each vCPU")
 
 
-def decoder():
-    """A module made by protoc out of the schema, or None and why."""
-    for need, package in (("protoc", "protobuf-compiler"),):
-        if not e2e.shutil.which(need):
-            return None, package + " is not installed"
-    p = e2e.run("protoc", "--python_out=.", "-I" + os.path.join(e2e.TOP, "profile"), "pprof.proto")
-    check(p.status == 0, "protoc: " + p.err)
-    sys.path.insert(0, os.getcwd())
-    # Debian's packages, also where python3 is not Debian's.
-    sys.path.append("/usr/lib/python3/dist-packages")
-    try:
-        import pprof_pb2
-    except ImportError as e:
-        return None, "python3-protobuf: " + str(e)
-    return pprof_pb2, None
-
-
 def pprof(p, pb):
     p.export("pprof", out="p.pb.gz")
     with gzip.open("p.pb.gz") as f:
@@ -186,7 +169,11 @@ def firefox(p):
 def firefox_reads(p, package):
     """What the profiler's own code makes of it: its command line tool."""
     cli = ["node", os.path.join(package, "package/dist/profiler-cli.js")]
-    r = e2e.run(*cli, "load", os.path.abspath("firefox.json"), timeout=60)
+    # It gives its daemon half a second to come up: on a busy machine that takes some attempts.
+    for _ in range(20):
+        r = e2e.run(*cli, "load", os.path.abspath("firefox.json"), timeout=60)
+        if "did not become ready" not in r.err + r.out:
+            break
     if not check(r.status == 0, "profiler-cli load: " + (r.err + r.out).strip()[:300]):
         return
     try:
@@ -354,7 +341,7 @@ if package and jsonschema:
         schema = json.load(f)
 else:
     e2e.say("not checked by speedscope's schema: " + (why or "no python3-jsonschema"))
-pb, why = decoder()
+pb, why = exported.pprof_decoder()
 cli, no_cli = exported.npm_package("@firefox-devtools/profiler-cli", exported.PROFILER_CLI)
 if not cli:
     e2e.say("not read by the Firefox Profiler: " + no_cli)

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 from collections import Counter
 
@@ -93,6 +94,25 @@ def make_profiles():
         check(len(profile.samples) == total, "%s: %d samples of %d" % (argv[1], len(profile.samples), total))
         made.append(profile)
     return made
+
+
+# -- pprof ----------------------------------------------------------------------------
+
+def pprof_decoder():
+    """A module made by protoc out of the schema, or None and why."""
+    for need, package in (("protoc", "protobuf-compiler"),):
+        if not shutil.which(need):
+            return None, package + " is not installed"
+    p = e2e.run("protoc", "--python_out=.", "-I" + os.path.join(e2e.TOP, "profile"), "pprof.proto")
+    check(p.status == 0, "protoc: " + p.err)
+    sys.path.insert(0, os.getcwd())
+    # Debian's packages, also where python3 is not Debian's.
+    sys.path.append("/usr/lib/python3/dist-packages")
+    try:
+        import pprof_pb2
+    except ImportError as e:
+        return None, "python3-protobuf: " + str(e)
+    return pprof_pb2, None
 
 
 # -- speedscope -----------------------------------------------------------------------

@@ -29,7 +29,8 @@ struct mock_counter {
 	int cpu, group;
 	unsigned long flags;
 	bool open, enabled;
-	bool routed_first; /* the signal was routed before it was enabled */
+	long limit;	   /* overflows that were allowed, in all */
+	bool routed_first; /* the signal was routed before it was started */
 	struct f_owner_ex owner;
 	int signo, fl;
 	uint64_t value, period;
@@ -147,9 +148,17 @@ int ioctl(int fd, unsigned long request, ...)
 	if (!c)
 		return (int)raw(SYS_ioctl, fd, (long)request, (long)arg, 0, 0, 0);
 	switch (request) {
+	case PERF_EVENT_IOC_REFRESH:
+		c->routed_first = c->signo != 0;
+		c->enabled = (long)arg == 1;
+		c->limit += (long)arg;
+		return 0;
 	case PERF_EVENT_IOC_ENABLE:
 		c->routed_first = c->signo != 0;
 		c->enabled = true;
+		return 0;
+	case PERF_EVENT_IOC_DISABLE:
+		c->enabled = false;
 		return 0;
 	case PERF_EVENT_IOC_PERIOD:
 		memcpy(&c->period, arg, sizeof(c->period));

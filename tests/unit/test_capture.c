@@ -323,6 +323,37 @@ static void unmapped_page(void **state)
 	assert_int_equal(f.v->stats.samples, 4);
 }
 
+/* As far as they are mapped, and only when they are asked for. */
+static void instruction_bytes(void **state)
+{
+	static const uint8_t code[] = { 0x48, 0x8b, 0x07, 0xc3 };
+	const uint64_t page = 0xffffffff81000000;
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, page, 4096);
+	fake_put(&f, page + 0x123, code, sizeof(code));
+	fake_put(&f, page + 0xffc, code, sizeof(code));
+	f.v->run->s.regs.regs.rip = page + 0x123;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 0);
+	done();
+	f.v->vm->cfg.plan.want_insn = true;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 15);
+	assert_memory_equal(s->insn, code, sizeof(code));
+	done();
+	f.v->run->s.regs.regs.rip = page + 0xffc;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 4);
+	assert_memory_equal(s->insn, code, sizeof(code));
+	done();
+	f.v->run->s.regs.regs.rip = page + 4096;
+	s = take(STACK, SAMPLE_TIMER);
+	assert_int_equal(s->insn_len, 0);
+	done();
+}
+
 static void capped(void **state)
 {
 	const struct sample *s;
@@ -571,6 +602,41 @@ static void idle_offline_and_dead(void **state)
 	assert_int_equal(f.v->stats.samples, 5);
 }
 
+/* KVM is asked only where the vCPU can stand: behind a HLT or a hypercall, or in real mode. */
+static void asks_only_where_it_can_stand(void **state)
+{
+	static const struct {
+		uint8_t before[3];
+		bool ask;
+	} code[] = {
+		{ { 0x90, 0xfb, 0xf4 }, true }, /* sti; hlt */
+		{ { 0x90, 0x0f, 0x05 }, true },	 { { 0x0f, 0x01, 0xc1 }, true },
+		{ { 0x0f, 0x01, 0xd9 }, true },	 { { 0xf4, 0x90, 0x90 }, false },
+		{ { 0x48, 0x89, 0xe5 }, false },
+	};
+	uint64_t rip = STACK + 0x100;
+
+	(void)state;
+	mp_state = KVM_MP_STATE_HALTED;
+	f.v->run->s.regs.regs.rip = rip;
+	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++) {
+		const struct sample *s;
+
+		fake_put(&f, rip - 3, code[i].before, 3);
+		mp_asked = 0;
+		s = take(STACK + 0x3000, SAMPLE_TIMER);
+		assert_non_null(s);
+		assert_int_equal(mp_asked, code[i].ask);
+		assert_int_equal(s->mode, code[i].ask ? SAMPLE_IDLE : SAMPLE_KERNEL);
+		done();
+	}
+	/* the last code again, before protected mode: it may wait to be started */
+	mp_state = KVM_MP_STATE_UNINITIALIZED;
+	f.v->run->s.regs.sregs.cr0 &= ~UINT64_C(0x80000001);
+	assert_null(take(STACK + 0x3000, SAMPLE_TIMER));
+	assert_int_equal(f.v->stats.offline, 1);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -582,6 +648,7 @@ int main(void)
 		TEST(top_word_that_is_no_stack),
 		TEST(stacks_that_point_at_each_other),
 		TEST(unmapped_page),
+		TEST(instruction_bytes),
 		TEST(capped),
 		TEST(user_mode),
 		TEST(interrupt_stack_by_its_pointer),
@@ -590,6 +657,7 @@ int main(void)
 		TEST(weight_counts_what_was_missed),
 		TEST(crash_has_no_weight),
 		TEST(idle_offline_and_dead),
+		TEST(asks_only_where_it_can_stand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

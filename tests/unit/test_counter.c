@@ -345,12 +345,51 @@ static void early_signals(void **state)
 	assert_true(counter_take(&c, &weight, &missed));
 	assert_int_equal(weight, 1000000);
 	counter_close(&c);
-	/* of counts the kernel signals one event after each change: asking again would never end */
+}
+
+/* An overflow stops it; it goes on once for each signal, after the sample. */
+static void one_overflow_at_a_time(void **state)
+{
+	struct counter c = opened(&faults, 1000, false);
+	uint64_t weight;
+	uint32_t missed;
+
+	(void)state;
+	assert_int_equal(mock.at[0].limit, 1);
+	for (unsigned int i = 1; i < 10; i++) {
+		mock.at[0].value = i * 1000;
+		assert_true(counter_take(&c, &weight, &missed));
+		assert_int_equal(mock.at[0].limit, i);
+		counter_go_on(&c);
+		assert_int_equal(mock.at[0].limit, i + 1);
+	}
+	counter_close(&c);
+}
+
+/* The kernel would not start a tracepoint again: the signal's handler stops it. */
+static void tracepoints_are_stopped_by_hand(void **state)
+{
+	struct vm_counter what = { .type = PERF_TYPE_TRACEPOINT, .config = 103 };
+	struct counter c = opened(&what, 1, true);
+	uint64_t weight;
+	uint32_t missed;
+
+	(void)state;
+	assert_int_equal(mock.at[0].limit, 0); /* not limited to one overflow */
+	for (unsigned int i = 1; i < 10; i++) {
+		assert_true(mock.at[0].enabled);
+		mock.at[0].value = i;
+		counter_signalled(&c);
+		assert_false(mock.at[0].enabled);
+		assert_true(counter_take(&c, &weight, &missed));
+		counter_go_on(&c);
+	}
+	counter_close(&c);
+	/* the others by the kernel: there is nothing for the handler to do */
 	mock_reset();
-	c = opened(&faults, 1000, false);
-	mock.at[0].value = 1;
-	assert_false(counter_take(&c, &weight, &missed));
-	assert_int_equal(mock.at[0].periods, 0);
+	c = opened(&faults, 1, true);
+	counter_signalled(&c);
+	assert_true(mock.at[0].enabled);
 	counter_close(&c);
 }
 
@@ -389,6 +428,8 @@ int main(void)
 		TEST(jittered_periods),
 		TEST(every_single_one),
 		TEST(early_signals),
+		TEST(one_overflow_at_a_time),
+		TEST(tracepoints_are_stopped_by_hand),
 		TEST(kernel_chosen_periods),
 	};
 

@@ -170,7 +170,7 @@ static void events(void **state)
 static void every_option(void **state)
 {
 	(void)state;
-	assert_int_equal(PARSE("--mem", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append",
+	assert_int_equal(PARSE("--memory", "1G", "--vcpus", "4", "--initrd", "i.cpio", "--append",
 			       "a b", "--duration", "1.5", "--freq", "0.5", "bzImage"),
 			 -1);
 	assert_int_equal(o.mem_size, 1024 * MIB);
@@ -257,8 +257,8 @@ static void sizes(void **state)
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (PARSE("-m", bad[i]) != 2)
-			fail_msg("--mem '%s' was taken", bad[i]);
-		assert_true(said("--mem"));
+			fail_msg("--memory '%s' was taken", bad[i]);
+		assert_true(said("--memory"));
 		assert_true(said(bad[i]));
 	}
 }
@@ -323,8 +323,13 @@ static void wrong_usage(void **state)
 	assert_true(said("kvmprof run: "));
 	assert_true(said("no-such-option"));
 	assert_int_equal(PARSE("-x"), 2);
-	assert_int_equal(PARSE("--mem"), 2); /* its value is missing */
+	assert_int_equal(PARSE("--memory"), 2); /* its value is missing */
 	assert_int_equal(PARSE("--quiet=yes"), 2);
+	assert_int_equal(PARSE("--mem", "512M"), 2); /* that was its size once */
+	assert_true(said("-m 512M"));
+	assert_int_equal(PARSE("--mem=512M"), 2);
+	assert_int_equal(PARSE("--mem", "-m", "512M"), -1);
+	assert_true(o.mem && o.mem_size == 512 * MIB);
 	assert_int_equal(PARSE("--single-file", "--no-buildid-cache"), 2);
 	assert_true(said("--single-file"));
 	assert_int_equal(PARSE("--no-buildid-cache", "--single-file"), 2);
@@ -364,13 +369,13 @@ static void when_to_collect(void **state)
 static void help(void **state)
 {
 	static const char *const options[] = {
-		"--boot",	"-m, --mem",	 "--vcpus",	  "--initrd",
+		"--boot",	"-m, --memory",	 "--vcpus",	  "--initrd",
 		"--append",	"--cmdline",	 "--no-tune",	  "--duration",
 		"--delay",	"--samples",	 "--start-on",	  "--stop-on",
 		"--start-at",	"--stop-at",	 "--mark",	  "--mark-at",
 		"-F, --freq",	"--no-jitter",	 "--stack-size",  "--symbols",
 		"-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
-		"--json",	"-q, --quiet",	 "-h, --help",
+		"--json",	"-q, --quiet",	 "-h, --help",	  "--mem ",
 	};
 
 	(void)state;

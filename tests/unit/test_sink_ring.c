@@ -38,6 +38,9 @@ static void check_stack(const struct profile_sample *x)
 	assert_int_equal(x->period, n * 3);
 	assert_int_equal(x->cpu, n % 2);
 	assert_int_equal(x->tid, n % 11);
+	assert_int_equal(x->mem != NULL, n % 5 == 0);
+	if (x->mem)
+		assert_int_equal(x->mem->ref[1].va, (uint64_t)n << 20);
 }
 
 static int see_sample(struct sink *s, const struct profile_sample *x, struct err *e)
@@ -101,10 +104,15 @@ static struct sink *ring_of(size_t size)
 static void add(struct sink *ring, unsigned int n)
 {
 	static struct stack st;
-	const struct profile_sample x = {
-		.time_ns = n, .period = n * 3, .cpu = n % 2, .tid = n % 11, .stack = &st
-	};
+	struct mem_refs mem = { .n = 2 };
+	const struct profile_sample x = { .time_ns = n,
+					  .period = n * 3,
+					  .cpu = n % 2,
+					  .tid = n % 11,
+					  .stack = &st,
+					  .mem = n % 5 == 0 ? &mem : NULL };
 
+	mem.ref[1].va = (uint64_t)n << 20;
 	memset(&st, 0, sizeof(st));
 	st.n = (uint16_t)(1 + n % 200);
 	st.n_kernel = (uint16_t)(n % 7 < st.n ? n % 7 : st.n);
@@ -158,7 +166,8 @@ static void test_room(void **state)
 		add(ring, i);
 	assert_int_equal(ring->ops->end(ring, NULL, NULL), 0);
 	for (unsigned int i = 0; i < seen.n; i++)
-		bytes += 64 + 9 * (1 + seen.time[i] % 200);
+		bytes += 72 + 9 * (1 + seen.time[i] % 200) +
+			 (seen.time[i] % 5 ? 0 : sizeof(struct mem_refs));
 	assert_true(bytes > (1 << 20) - 8192 && bytes <= 1 << 20);
 	ring->ops->destroy(ring);
 }

@@ -169,6 +169,22 @@ static void signal_storm(void **state)
 	assert_int_equal(f.v->stats.samples, 1);
 }
 
+/* The queue of real-time signals was full: it is some counter's, and nobody knows whose. */
+static void signal_without_a_source(void **state)
+{
+	siginfo_t info = { .si_signo = SIGIO, .si_code = SI_KERNEL };
+
+	(void)state;
+	add_counter(VM_EVENT_PERF, 1000);
+	add_counter(VM_EVENT_PERF, 1000);
+	start();
+	mock.at[1].value = 1000;
+	source_signalled(f.v, &info);
+	sources_take(f.v);
+	assert_int_equal(next()->event, 1);
+	no_sample();
+}
+
 static void disarmed_and_armed_again(void **state)
 {
 	(void)state;
@@ -192,6 +208,24 @@ static void disarmed_and_armed_again(void **state)
 	signalled(POLL_IN, MOCK_FD + 1);
 	sources_take(f.v);
 	assert_int_equal(next()->weight, 70);
+}
+
+/* A counter whose periods the kernel chose gets one of its own. */
+static void period_instead_of_a_rate(void **state)
+{
+	(void)state;
+	add_counter(VM_EVENT_PERF, 997);
+	f.vm->cfg.event[0].counter.freq = true;
+	start();
+	assert_true(mock.at[0].attr.freq && mock.at[0].attr.sample_freq == 997);
+	atomic_store(&f.vm->control.period[0], 5000);
+	sources_follow(f.v);
+	assert_false(mock.at[1].attr.freq);
+	assert_int_equal(mock.at[1].attr.sample_period, 5000);
+	mock.at[1].value = 5000;
+	signalled(POLL_HUP, MOCK_FD + 1);
+	sources_take(f.v);
+	assert_int_equal(next()->weight, 5000);
 }
 
 /* What a change finds has passed already is counted, whether its signal has come or not. */
@@ -438,7 +472,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(signals_find_their_source),
 		TEST(signal_storm),
+		TEST(signal_without_a_source),
 		TEST(disarmed_and_armed_again),
+		TEST(period_instead_of_a_rate),
 		TEST(changed_behind_the_deadline),
 		TEST(refused_on_the_thread),
 		TEST(watch_only_without_wall),

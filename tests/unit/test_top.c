@@ -155,8 +155,7 @@ static void room_is_made_by_forgetting_what_faded(void **state)
 	}
 	assert_true(top_model_beyond(m) > 0);
 	/* Stacks are whole after that. */
-	assert_true(!find("main", true, &total) ||
-		    find("main", true, &total)->children == 5);
+	assert_true(!find("main", true, &total) || find("main", true, &total)->children == 5);
 }
 
 /* -- lines ---------------------------------------------------------------------------- */

@@ -95,6 +95,31 @@ static void weights_add_up(void **state)
 	}
 }
 
+/* Whenever the period becomes longer: weights go on to add up to the time that passed. */
+static void weights_add_up_when_lengthened(void **state)
+{
+	(void)state;
+	for (int jitter = 0; jitter < 2; jitter++) {
+		struct trigger t = made(jitter, 10000, SEED);
+		uint64_t weight = 0, now = 0, r = 5;
+
+		for (int i = 0; i < 1000; i++) {
+			now = t.deadline_ns + next_random(&r) % 30000;
+			/* as source.c: a sample stands for its own period, and those it missed */
+			weight += t.period_ns;
+			weight += trigger_advance(&t, now) * t.period_ns;
+			if (i % 100 != 99)
+				continue;
+			trigger_lengthen(&t, t.period_ns * 3 / 2);
+			assert_true(t.deadline_ns >= t.start_ns);
+			assert_true(t.deadline_ns <= t.start_ns + t.period_ns);
+			assert_int_equal(t.start_ns, START + weight);
+		}
+		assert_true(weight + t.period_ns * 2 > now - START);
+		assert_true(weight < now - START + t.period_ns * 2);
+	}
+}
+
 static void uniform_over_the_period(void **state)
 {
 	struct trigger t = made(true, PERIOD, SEED);
@@ -359,6 +384,7 @@ int main(void)
 		cmocka_unit_test(without_jitter_at_period_ends),
 		cmocka_unit_test(deadline_is_inside_its_period_and_ahead),
 		cmocka_unit_test(weights_add_up),
+		cmocka_unit_test(weights_add_up_when_lengthened),
 		cmocka_unit_test(uniform_over_the_period),
 		cmocka_unit_test(draws_are_not_correlated),
 		cmocka_unit_test(unbiased_in_lock_step),

@@ -30,6 +30,7 @@
 #define IDLE_POLL_NS 100000000u
 
 struct attach {
+	struct backend base;
 	struct vm *vm;
 	struct attach_config cfg;
 	struct process process;
@@ -408,46 +409,6 @@ static int open_descriptors(struct attach *a, struct err *e)
 		       : 0;
 }
 
-static struct vm *new_vm(struct attach *a, struct err *e)
-{
-	unsigned int n = a->process.nvcpus;
-	struct vm *vm;
-
-	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + n * sizeof(vm->vcpu[0]))) {
-		err_set(e, ENOMEM, "out of memory");
-		return NULL;
-	}
-	memset(vm, 0, sizeof(*vm) + n * sizeof(vm->vcpu[0]));
-	vm->cfg = (struct vm_config){
-		.host = a->cfg.host,
-		.quirks = a->cfg.quirks,
-		.vcpus = n,
-		.event = { a->cfg.event },
-		.nevents = 1,
-		.idle_start = a->cfg.idle_start,
-		.plan = a->cfg.plan,
-		.ring_size = a->cfg.ring_size,
-	};
-	vm->nvcpus = n;
-	vm->attach = a;
-	vm->fd = -1;
-	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	pthread_mutex_init(&vm->end_lock, NULL);
-	for (unsigned int i = 0; i < n; i++) {
-		vm->vcpu[i].index = i;
-		vm->vcpu[i].vm = vm;
-		vm->vcpu[i].fd = -1;
-		vm->vcpu[i].foreign = true;
-		if (ring_init(&vm->vcpu[i].ring, a->cfg.ring_size) < 0)
-			err_set(e, ENOMEM, "vCPU %u: no memory for a ring of %zu bytes", i,
-				a->cfg.ring_size);
-	}
-	control_init(vm);
-	if (vm->end_fd < 0)
-		err_set(e, errno, "eventfd: %s", strerror(errno));
-	return vm;
-}
-
 static int start_tracer(struct attach *a, struct err *e)
 {
 	sigset_t all, old;
@@ -465,71 +426,41 @@ static int start_tracer(struct attach *a, struct err *e)
 	return a->err.code ? err_set(e, a->err.code, "%s", a->err.text) : 0;
 }
 
-int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e)
+static struct attach *self(const struct backend *b)
 {
-	struct attach *a = calloc(1, sizeof(*a));
-	struct vm *vm;
-	int ret;
-
-	if (!a)
-		return err_set(e, ENOMEM, "out of memory");
-	a->cfg = *cfg;
-	a->wake_fd = a->child_fd = -1;
-	sem_init(&a->ready, 0, 0);
-	sem_init(&a->go, 0, 0);
-	gmem_remote_init(&a->capture, cfg->pid);
-	gmem_remote_init(&a->consumer, cfg->pid);
-	ret = process_look(&a->process, cfg->pid, e);
-	vm = ret ? NULL : new_vm(a, e);
-	if (!vm) {
-		attach_destroy(a);
-		return -e->code;
-	}
-	a->vm = vm;
-	ret = e->code ? -e->code : open_descriptors(a, e);
-	ret = ret ? ret : start_tracer(a, e);
-	if (ret) {
-		attach_join(a);
-		vm_destroy(vm);
-		return ret;
-	}
-	*out = vm;
-	return 0;
+	return (struct attach *)(uintptr_t)b;
 }
 
-void attach_start(struct attach *a)
+static void op_start(struct backend *b)
 {
-	sem_post(&a->go);
+	sem_post(&self(b)->go);
 }
 
-void attach_wake(struct attach *a)
+static void op_wake(struct backend *b)
 {
 	uint64_t one = 1;
 
-	(void)!write(a->wake_fd, &one, sizeof(one));
+	(void)!write(self(b)->wake_fd, &one, sizeof(one));
 }
 
-void attach_join(struct attach *a)
+static void op_join(struct backend *b)
 {
+	struct attach *a = self(b);
+
 	if (a->started)
 		pthread_join(a->thread, NULL);
 	a->started = false;
 }
 
-const struct gmem *attach_memory(const struct attach *a)
+static void op_destroy(struct backend *b)
 {
-	return &a->consumer_mem;
-}
+	struct attach *a = self(b);
 
-void attach_destroy(struct attach *a)
-{
-	if (!a)
-		return;
 	/* It was never told to begin: the loop ends before its first sample. */
 	if (a->started) {
 		atomic_store(&a->vm->stop, true);
 		sem_post(&a->go);
-		attach_join(a);
+		op_join(b);
 	}
 	if (a->wake_fd >= 0)
 		close(a->wake_fd);
@@ -540,17 +471,63 @@ void attach_destroy(struct attach *a)
 	free(a);
 }
 
-void vm_attach_facts(const struct vm *vm, struct attach_facts *out)
+static const struct gmem *op_memory(const struct backend *b)
 {
-	const struct attach *a = vm->attach;
+	return &self(b)->consumer_mem;
+}
+
+static void op_facts(const struct backend *b, struct attach_facts *out)
+{
+	const struct attach *a = self(b);
 
 	*out = a->facts;
 	out->pid = a->cfg.pid;
 	memcpy(out->name, a->process.name, sizeof(out->name));
-	out->vcpus = vm->nvcpus;
 	out->memory = gmem_size(&a->consumer_mem);
 	out->regions = a->consumer_mem.n;
 	out->proofs = 0u + a->proof.text + a->proof.stack + a->proof.idt + a->proof.handlers +
 		      a->proof.gdt;
 	out->partial = a->proof.partial;
+}
+
+static const struct backend_ops attach_ops = {
+	.start = op_start,
+	.wake = op_wake,
+	.join = op_join,
+	.destroy = op_destroy,
+	.memory = op_memory,
+	.facts = op_facts,
+};
+
+int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+	struct vm *vm;
+	int ret;
+
+	if (!a)
+		return err_set(e, ENOMEM, "out of memory");
+	a->base.ops = &attach_ops;
+	a->cfg = *cfg;
+	a->wake_fd = a->child_fd = -1;
+	sem_init(&a->ready, 0, 0);
+	sem_init(&a->go, 0, 0);
+	gmem_remote_init(&a->capture, cfg->pid);
+	gmem_remote_init(&a->consumer, cfg->pid);
+	ret = process_look(&a->process, cfg->pid, e);
+	vm = ret ? NULL : vm_new_foreign(&a->base, cfg, a->process.nvcpus, e);
+	if (!vm) {
+		op_destroy(&a->base);
+		return -e->code;
+	}
+	a->vm = vm;
+	ret = open_descriptors(a, e);
+	ret = ret ? ret : start_tracer(a, e);
+	if (ret) {
+		op_join(&a->base);
+		vm_destroy(vm);
+		return ret;
+	}
+	*out = vm;
+	return 0;
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the demo kernel can do instead of its shares:
+ *
+ *   mode=lockstep period_ns=N  ring 3 goes through eight functions, an eighth of N each,
+ *                              for seconds=N; then "phase <i> <TSC cycles>" for each
+ *   mode=gaps                  ring 3 notes when it does not run, 20 calls deep, until the
+ *                              host says stop: tests/bench/bench_cost.c
+ *   mode=serial                writes lines to the console, with some work in between
+ *
+ * The first two are about time below what an interpreted ring 0 can tell, so ring 3
+ * does them.
+ */
+#include "demo.h"
+
+/* demo.lds and start.S: where the user's pages are, and are seen */
+#define USER_VA 0x400000ul
+#define USER_PA 0x1200000ul
+
+#define DEPTH 20u
+
+static void run_lockstep(const char *line, u64 khz, u64 seconds)
+{
+	union user_box *box = user_box();
+	u64 period_ns = option_number(line, "period_ns=", 1000000);
+
+	box->phases.end = khz * 1000 * seconds;
+	box->phases.step = period_ns * khz / NR_PHASES / 1000000;
+	for (u32 i = 0; i < NR_PHASES; i++)
+		box->phases.spent[i] = 0;
+	put_string("demo: start\n");
+	enter_user(USER_PHASES, 0);
+	for (u32 i = 0; i < NR_PHASES; i++) {
+		put_string("phase ");
+		put_number(i);
+		put_string(" ");
+		put_number(box->phases.spent[i]);
+		put_string("\n");
+	}
+}
+
+static void run_gaps(void)
+{
+	union user_box *box = user_box();
+
+	box->gaps.stop = box->gaps.n = box->gaps.iterations = 0;
+	box->gaps.threshold = ~0ul;
+	box->gaps.magic = GAPS_MAGIC;
+	put_string("gaps at ");
+	put_number((u64)box - USER_VA + USER_PA);
+	put_string("\n");
+	enter_user(USER_GAPS, DEPTH);
+}
+
+demo_function void serial_writer(void);
+demo_function void serial_writer(void)
+{
+	put_string("serial 0123456789abcdefghijklmnopqrstuvwxyz\n");
+	demo_frame();
+}
+
+static void run_serial(u64 khz, u64 seconds)
+{
+	u64 start = rdtsc();
+
+	put_string("demo: start\n");
+	while (rdtsc() - start < khz * 1000 * seconds) {
+		serial_writer();
+		flat_spin(khz * 2);
+	}
+}
+
+int mode_run(const char *line, u64 khz, u64 seconds)
+{
+	if (option_is(line, "mode=", "lockstep"))
+		run_lockstep(line, khz, seconds);
+	else if (option_is(line, "mode=", "gaps"))
+		run_gaps();
+	else if (option_is(line, "mode=", "serial"))
+		run_serial(khz, seconds);
+	else
+		return 0;
+	return 1;
+}

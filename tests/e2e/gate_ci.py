@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The templates in configs/ci, as far as they can be tried without GitHub and GitLab: they parse, and
+their steps that make runs, gate and keep a history are run on the demo guest with a git server in a directory."""
+
+import os
+import re
+import shutil
+
+import e2e
+from e2e import check
+
+e2e.need_kvm()
+e2e.need_tool("git")
+try:
+    import yaml
+except ImportError:
+    e2e.skip("python3-yaml is not installed")
+
+CI = os.path.join(e2e.TOP, "configs", "ci")
+RULES = os.path.join(e2e.SCRATCH, "rules.toml")
+with open(RULES, "w") as f:
+    f.write('[[rule]]\nname = "functions"\nmetric = "symbols"\nthreshold = "5 points"\n')
+e2e.run("git", "config", "--global", "init.defaultBranch", "main")
+
+
+class Loader(yaml.SafeLoader):
+    pass
+
+
+Loader.add_constructor("!reference", lambda loader, node: tuple(loader.construct_sequence(node)))
+
+
+def load(name):
+    with open(os.path.join(CI, name), encoding="utf-8") as f:
+        return yaml.load(f, Loader)
+
+
+def run(script, env, cwd, status):
+    p = e2e.run("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script, env=dict(os.environ, **env), cwd=cwd)
+    check(p.status == status, "status %d, not %d: %s%s\nof: %s" % (p.status, status, p.out, p.err, script[:200]))
+    return p
+
+
+def repository(name):
+    """A git server that is a directory, and a clone of it in name/head with a commit."""
+    os.makedirs(name)
+    server = os.path.abspath(os.path.join(name, "server.git"))
+    e2e.run("git", "init", "-q", "--bare", server)
+    e2e.run("git", "clone", "-q", server, os.path.join(name, "head"))
+    for argv in (["commit", "-q", "--allow-empty", "-m", "x"], ["push", "-q", "origin", "HEAD"]):
+        p = e2e.run("git", "-C", os.path.join(name, "head"), "-c", "user.name=t", "-c", "user.email=t@localhost", *argv)
+        check(p.status == 0, p.err)
+    return server
+
+
+def entries(server):
+    p = e2e.run("git", "-C", server, "ls-tree", "--name-only", "perf-history")
+    check(p.status == 0, "no branch perf-history: " + p.err)
+    return p.out.split()
+
+
+def made_runs(script, env, where):
+    run(script, env, where, 0)
+    names = sorted(n for n in os.listdir(where) if n.endswith(".data"))
+    return check(names == ["base-1.data", "head-1.data"],
+                 "runs: %s" % names)
+
+
+# One run a side is inconclusive, whatever it shows.
+ENV = {"KVMPROF": e2e.KVMPROF, "RUNS": "1", "RUN_OPTIONS": "--duration 0.3 --no-buildid-cache",
+       "BASE_KERNEL": "", "HEAD_KERNEL": os.path.join(e2e.BUILD, "guest", "demo.elf")}
+
+
+def check_github():
+    flow = load("github-actions.yml")
+    job = flow["jobs"]["gate"]
+    step = {s["id"]: s["run"] for s in job["steps"] if "id" in s}
+    check(set(step) == {"runs", "gate", "history"}, "github: steps %s" % sorted(step))
+    # YAML reads the key `on' as a truth value.
+    check(set(flow[True]) == {"pull_request", "push"}, "github: on")
+    for s in job["steps"]:
+        check(("run" in s) != ("uses" in s), "github: a step is run or uses: %s" % s)
+        if "run" in s:
+            p = e2e.run("bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "x", s["run"]))
+            check(p.status == 0, "github: " + p.err)
+    server = repository("github")
+    env = dict({k: str(v) for k, v in flow["env"].items()}, **ENV)
+    # The history's step works below the checkout.
+    env.update(RULES="rules.toml", GITHUB_STEP_SUMMARY=os.path.abspath("summary.md"), GITHUB_SHA="0123456789abcdef" * 2)
+    shutil.copy(RULES, "github/rules.toml")
+    if not made_runs(step["runs"], env, "github"):
+        return
+    p = run(step["gate"], env, "github", 3)
+    check("::error file=rules.toml,line=1," in p.out, "annotations: " + p.out)
+    run(step["gate"], dict(env, INCONCLUSIVE="pass"), "github", 0)
+    with open("summary.md") as f:
+        check(f.read().count("### kvmprof gate: INCONCLUSIVE") == 2, "the job's summary")
+    for name in ("gate.svg", "gate.md", "gate.xml", "gate.sarif", "gate.json"):
+        check(os.path.getsize(os.path.join("github", name)) > 100, name)
+    run(step["history"], env, "github/head", 0)
+    check(len(entries(server)) == 1, "history: %s" % entries(server))
+    # The next job, elsewhere, and the server is ahead of what it fetched.
+    for name in ("github/head", "github/perf-history"):
+        shutil.rmtree(name)
+    e2e.run("git", "clone", "-q", server, "github/head")
+    run(step["history"], dict(env, GITHUB_SHA="fedcba9876543210" * 2), "github/head", 0)
+    check(len(entries(server)) == 2, "history: %s" % entries(server))
+    run(step["runs"], dict(env, HEAD_KERNEL="/nonexistent"), "github", 1)
+
+
+def check_gitlab():
+    flow = load("gitlab-ci.yml")
+    job = flow["performance gate"]
+    check(job["script"] == [(n, "script") for n in (".runs", ".gate", ".history")], "gitlab: script")
+    check(job["stage"] in flow["stages"], "gitlab: stage")
+    script = {n: "\n".join(flow["." + n]["script"]) for n in ("runs", "gate", "history")}
+    for line in job["before_script"]:
+        p = e2e.run("bash", "-n", "-c", line)
+        check(p.status == 0, "gitlab: " + p.err)
+    server = repository("gitlab")
+    env = dict({k: str(v) for k, v in flow["variables"].items()}, **ENV)
+    env.update(RULES=RULES, CI_COMMIT_BRANCH="main", CI_DEFAULT_BRANCH="main", HISTORY_URL=server,
+               CI_COMMIT_SHORT_SHA="01234567", CI_JOB_URL="https://gitlab.example/x/-/jobs/1")
+    if not made_runs(script["runs"], env, "gitlab"):
+        return
+    run(script["gate"], env, "gitlab", 3)
+    run(script["gate"], dict(env, INCONCLUSIVE="pass"), "gitlab", 0)
+    with open("gitlab/gate.md") as f:
+        check("(https://gitlab.example/x/-/jobs/1/artifacts/file/gate.svg)" in f.read(), "gitlab: link")
+    run(script["history"], env, "gitlab", 0)
+    check(len(entries(server)) == 1, "gitlab: history")
+    shutil.rmtree("gitlab/perf-history")
+    run(script["history"], dict(env, CI_COMMIT_SHORT_SHA="89abcdef"), "gitlab", 0)
+    check(len(entries(server)) == 2, "gitlab: history")
+    run(script["history"], dict(env, CI_COMMIT_BRANCH="topic"), "gitlab", 0)
+    check(len(entries(server)) == 2, "gitlab: a topic branch was recorded")
+
+
+check_github()
+check_gitlab()
+e2e.finish()

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A gate's rules: what parses keeps what the header promises; what does not says where. */
+#include "tests/fuzz/fuzz.h"
+
+#include "profile/gate_rules.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check_rule(const struct grule *r)
+{
+	struct gate_rule stats = grule_stats(r, 1e9, 0.01);
+
+	if (!r->name || !*r->name || !r->key || r->metric >= GRULE_METRICS || !r->line)
+		abort();
+	if (!(r->threshold.value > 0) || !isfinite(r->threshold.value) || !(stats.min_effect > 0))
+		abort();
+	if (r->min_share < 0 || r->min_share > 1 || r->power < 0.5 || r->alpha < 0)
+		abort();
+	(void)grule_dimension(r);
+	(void)grule_matches(r, "kmem_cache_alloc", "[kernel.kallsyms]");
+	(void)grule_matches(r, "", "/lib/x86_64-linux-gnu/libc.so.6");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct grules *rules = NULL;
+	struct err e = { 0 };
+
+	if (grules_parse(&rules, "fuzz", (const char *)data, size, &e) < 0) {
+		if (strncmp(e.text, "fuzz:", 5) != 0 || strchr(e.text, '\n') || rules)
+			abort();
+		return 0;
+	}
+	if (!rules->n || rules->n > GRULE_MAX)
+		abort();
+	for (size_t i = 0; i < rules->n; i++)
+		check_rule(&rules->rule[i]);
+	grules_destroy(rules);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * foreign: what all machines have in common that are not ours to run.
+ */
+#include "base/clock.h"
+#include "vmm/attach/attach.h"
+#include "vmm/machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
+			  struct err *e)
+{
+	struct vm *vm;
+
+	if (posix_memalign((void **)&vm, 64, sizeof(*vm) + n * sizeof(vm->vcpu[0]))) {
+		err_set(e, ENOMEM, "out of memory");
+		return NULL;
+	}
+	memset(vm, 0, sizeof(*vm) + n * sizeof(vm->vcpu[0]));
+	vm->cfg = (struct vm_config){
+		.host = cfg->host,
+		.quirks = cfg->quirks,
+		.vcpus = n,
+		.event = { cfg->event },
+		.nevents = 1,
+		.idle_start = cfg->idle_start,
+		.plan = cfg->plan,
+		.ring_size = cfg->ring_size,
+	};
+	vm->nvcpus = n;
+	vm->fd = -1;
+	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (vm->end_fd < 0)
+		err_set(e, errno, "eventfd: %s", strerror(errno));
+	pthread_mutex_init(&vm->end_lock, NULL);
+	for (unsigned int i = 0; i < n; i++) {
+		struct vcpu *v = &vm->vcpu[i];
+
+		v->index = i;
+		v->vm = vm;
+		v->fd = -1;
+		v->foreign = true;
+		if (ring_init(&v->ring, cfg->ring_size) < 0)
+			err_set(e, ENOMEM, "vCPU %u: no memory for a ring of %zu bytes", i,
+				cfg->ring_size);
+	}
+	control_init(vm);
+	if (e->code) {
+		vm_destroy(vm);
+		return NULL;
+	}
+	vm->backend = b;
+	return vm;
+}
+
+void vm_attach_facts(const struct vm *vm, struct attach_facts *out)
+{
+	vm->backend->ops->facts(vm->backend, out);
+	out->vcpus = vm->nvcpus;
+}

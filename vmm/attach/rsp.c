@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/attach/rsp.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ESCAPE 0x7d
+#define ESCAPE_XOR 0x20
+#define REPEAT '*'
+#define REPEAT_LESS 29
+#define BREAK 0x03
+#define READ_CHUNK 16384u
+
+void rsp_init(struct rsp *r)
+{
+	r->fd = -1;
+	r->at = 0;
+	buf_init(&r->in);
+	buf_init(&r->data);
+}
+
+void rsp_deinit(struct rsp *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+	buf_deinit(&r->in);
+	buf_deinit(&r->data);
+}
+
+/* -- packets --------------------------------------------------------------------------- */
+
+static int hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int unescape(struct buf *out, const uint8_t *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		uint8_t c = data[i];
+
+		if (c == REPEAT) {
+			int n = ++i < len ? data[i] - REPEAT_LESS : 0;
+
+			if (n < 1 || !out->len || out->failed ||
+			    out->len + (size_t)n > RSP_MAX_PACKET)
+				return -EPROTO;
+			c = out->data[out->len - 1];
+			while (n-- > 0)
+				buf_u8(out, c);
+			continue;
+		}
+		if (c == ESCAPE) {
+			if (++i == len)
+				return -EPROTO;
+			c = data[i] ^ ESCAPE_XOR;
+		}
+		buf_u8(out, c);
+	}
+	return out->failed ? -ENOMEM : 0;
+}
+
+long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len)
+{
+	const uint8_t *end;
+	uint8_t sum = 0;
+	size_t n;
+	int ret;
+
+	out->len = 0;
+	if (!len)
+		return 0;
+	if (bytes[0] != '$')
+		return -EPROTO;
+	end = memchr(bytes, '#', len);
+	if (!end)
+		return len > RSP_MAX_PACKET ? -EPROTO : 0;
+	n = (size_t)(end - bytes);
+	if (len - n < 3)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		sum = (uint8_t)(sum + bytes[i]);
+	if (hex_digit(end[1]) < 0 || hex_digit(end[2]) < 0 ||
+	    sum != (hex_digit(end[1]) << 4 | hex_digit(end[2])))
+		return -EPROTO;
+	ret = unescape(out, bytes + 1, n - 1);
+	return ret ? ret : (long)n + 3;
+}
+
+static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
+{
+	const uint8_t *p = data;
+
+	while (len) {
+		ssize_t n = send(r->fd, p, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, errno, "the gdbstub has gone: %s", strerror(errno));
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* More bytes, before the deadline. */
+static int receive(struct rsp *r, uint64_t deadline, struct err *e)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+	uint64_t now = clock_mono_ns();
+	uint8_t *room;
+	ssize_t n;
+
+	if (now >= deadline)
+		return err_set(e, ETIMEDOUT, "the gdbstub does not answer");
+	if (poll(&p, 1, (int)((deadline - now) / 1000000) + 1) <= 0)
+		return 0;
+	if (r->at) {
+		memmove(r->in.data, r->in.data + r->at, r->in.len - r->at);
+		r->in.len -= r->at;
+		r->at = 0;
+	}
+	room = buf_reserve(&r->in, READ_CHUNK);
+	if (!room)
+		return err_set(e, ENOMEM, "out of memory");
+	n = recv(r->fd, room, READ_CHUNK, 0);
+	if (n == 0)
+		return err_set(e, EPIPE, "the gdbstub has closed the connection");
+	if (n < 0 && errno != EINTR)
+		return err_set(e, errno, "the gdbstub has gone: %s", strerror(errno));
+	if (n > 0)
+		r->in.len += (size_t)n;
+	return 0;
+}
+
+static int get_packet(struct rsp *r, struct err *e)
+{
+	uint64_t deadline = clock_mono_ns() + RSP_TIMEOUT_MS * UINT64_C(1000000);
+	int ret = 0;
+
+	while (!ret) {
+		/* Acknowledgements of what we said, and bytes between packets. */
+		while (r->at < r->in.len && r->in.data[r->at] != '$')
+			r->at++;
+		if (r->at < r->in.len) {
+			long n = rsp_parse(&r->data, r->in.data + r->at, r->in.len - r->at);
+
+			if (n < 0)
+				return err_set(e, (int)-n, "the gdbstub sends what is no packet");
+			if (n > 0) {
+				r->at += (size_t)n;
+				buf_u8(&r->data, 0);
+				if (r->data.failed)
+					return err_set(e, ENOMEM, "out of memory");
+				r->data.len--;
+				return send_all(r, "+", 1, e);
+			}
+		}
+		ret = receive(r, deadline, e);
+	}
+	return ret;
+}
+
+int rsp_tell(struct rsp *r, const char *command, struct err *e)
+{
+	struct buf b;
+	uint8_t sum = 0;
+	int ret;
+
+	for (const char *c = command; *c; c++)
+		sum = (uint8_t)(sum + (uint8_t)*c);
+	buf_init(&b);
+	buf_printf(&b, "$%s#%02x", command, sum);
+	ret = b.failed ? err_set(e, ENOMEM, "out of memory") : send_all(r, b.data, b.len, e);
+	buf_deinit(&b);
+	return ret;
+}
+
+int rsp_ask(struct rsp *r, const char *command, struct err *e)
+{
+	int ret = rsp_tell(r, command, e);
+
+	return ret ? ret : get_packet(r, e);
+}
+
+int rsp_break(struct rsp *r, struct err *e)
+{
+	const uint8_t byte = BREAK;
+	int ret = send_all(r, &byte, 1, e);
+
+	for (int i = 0; !ret && i < 8; i++) {
+		ret = get_packet(r, e);
+		if (!ret && (r->data.data[0] == 'T' || r->data.data[0] == 'S'))
+			return 0;
+		if (!ret && (r->data.data[0] == 'W' || r->data.data[0] == 'X'))
+			return err_set(e, EPIPE, "the machine has ended");
+	}
+	return ret ? ret : err_set(e, EPROTO, "the gdbstub does not stop");
+}
+
+bool rsp_is_refusal(const struct rsp *r)
+{
+	return !r->data.len || (r->data.data[0] == 'E' && r->data.len == 3);
+}
+
+/* -- the connection ---------------------------------------------------------------------- */
+
+static int split(const char *where, char *host, size_t size, const char **port, struct err *e)
+{
+	const char *colon = strrchr(where, ':');
+	size_t len = colon ? (size_t)(colon - where) : 0;
+
+	if (!colon || !colon[1] || len >= size)
+		return err_set(e, EINVAL, "%s: expected HOST:PORT", where);
+	*port = colon + 1;
+	if (len > 2 && where[0] == '[' && where[len - 1] == ']') {
+		where++;
+		len -= 2;
+	}
+	memcpy(host, where, len);
+	host[len] = '\0';
+	return 0;
+}
+
+int rsp_connect(struct rsp *r, const char *where, struct err *e)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list;
+	char host[256];
+	const char *port = NULL;
+	int one = 1, ret = split(where, host, sizeof(host), &port, e), cause = 0;
+
+	if (ret)
+		return ret;
+	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &list);
+	if (ret)
+		return err_set(e, EHOSTUNREACH, "%s: %s", where, gai_strerror(ret));
+	for (const struct addrinfo *a = list; a && r->fd < 0; a = a->ai_next) {
+		r->fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+		if (r->fd >= 0 && connect(r->fd, a->ai_addr, a->ai_addrlen) < 0) {
+			cause = errno;
+			close(r->fd);
+			r->fd = -1;
+		}
+	}
+	freeaddrinfo(list);
+	if (r->fd < 0)
+		return err_set(e, cause ? cause : EHOSTUNREACH, "%s: cannot connect: %s", where,
+			       strerror(cause));
+	setsockopt(r->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return 0;
+}

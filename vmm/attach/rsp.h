@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rsp: the GDB remote serial protocol, as a client.
+ *
+ *   packet := '$' data '#' 2 hex digits (sum of the data's bytes)
+ *   data   := bytes; 0x7d escapes the next one (xor 0x20), '*' repeats the one before
+ *             (count + 29 in the next byte)
+ *
+ * Each packet is acknowledged by '+'. Source: the GDB manual, appendix E. What the other
+ * side says is untrusted: every length is capped. One thread at a time.
+ */
+#ifndef KVMPROF_VMM_ATTACH_RSP_H
+#define KVMPROF_VMM_ATTACH_RSP_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sample.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RSP_MAX_PACKET (1u << 20)
+#define RSP_MAX_XML (1u << 18)
+#define RSP_MAX_INCLUDES 8u
+#define RSP_MAX_REGS 512u
+#define RSP_TIMEOUT_MS 5000
+
+struct rsp {
+	int fd;		 /* -1: none */
+	struct buf in;	 /* what has come and is not used yet */
+	size_t at;	 /* in `in` */
+	struct buf data; /* of the last packet */
+};
+
+void rsp_init(struct rsp *r);
+void rsp_deinit(struct rsp *r);
+
+/* "HOST:PORT", ":PORT" or "[IPV6]:PORT". */
+int rsp_connect(struct rsp *r, const char *where, struct err *e);
+
+/* A command, and its reply in r->data (with a NUL behind it). -EPROTO, -ETIMEDOUT, -EPIPE. */
+int rsp_ask(struct rsp *r, const char *command, struct err *e);
+/* Without waiting for anything: "vCont;c". */
+int rsp_tell(struct rsp *r, const char *command, struct err *e);
+/* Stop the machine (a break), and wait for it to say so. */
+int rsp_break(struct rsp *r, struct err *e);
+
+/* Is it an error reply, "E01", or "" for what it does not know? */
+bool rsp_is_refusal(const struct rsp *r);
+
+/*
+ * The next packet of len bytes at `bytes`: its data, unescaped, into `out` (emptied before).
+ * Returns the bytes used: 0 when it is not whole yet, -EPROTO when it is none.
+ */
+long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len);
+
+/* -- the registers ------------------------------------------------------------------- */
+
+/* Where in a `g` packet the registers lie: from the target description. */
+struct rsp_layout {
+	struct {
+		uint32_t off, len; /* bytes; len 0: not there */
+	} gpr[GPR_COUNT], rip, rflags, cs, ss, fs_base, gs_base, kernel_gs, cr0, cr2, cr3, cr4,
+		efer;
+	uint32_t size; /* of all registers */
+};
+
+/*
+ * Read a description (the files one behind the other, in the order of their inclusion).
+ * -ENOTSUP: it is not of an x86-64, or lacks what the page tables need.
+ */
+int rsp_layout_parse(struct rsp_layout *out, const char *xml, size_t len, struct err *e);
+/* Names of the files that a description includes, in order; n of them. */
+unsigned int rsp_includes(const char *xml, size_t len, char name[RSP_MAX_INCLUDES][64]);
+/* The data of a `g` reply. *kernel_gs is 0 when it is not known. */
+int rsp_regs_parse(const struct rsp_layout *l, const char *hex, size_t len, struct sample_regs *out,
+		   uint64_t *kernel_gs);
+
+#endif
