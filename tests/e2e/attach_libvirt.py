@@ -66,6 +66,15 @@ class Attach:
             [e2e.KVMPROF, "attach", "--image", DEMO, "-o", data] + [str(a) for a in argv],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    def work(self, seconds):
+        """Lets it sample so long: the profile appears when all is found."""
+        until = time.monotonic() + 60
+        while not any(f.startswith(self.data + ".tmp") for f in os.listdir(".")):
+            if self.process.poll() is not None or time.monotonic() > until:
+                break
+            time.sleep(0.02)
+        time.sleep(seconds)
+
     def end(self, sig=None):
         """Exit status and what it said."""
         if sig:
@@ -161,7 +170,7 @@ def ends():
     for event, text, argv in (("paused", "the domain was paused", ["suspend"]),
                               ("destroyed", "the domain was destroyed", ["destroy"])):
         a = Attach(event + ".data", "--freq", 500, NAME)
-        time.sleep(2)
+        a.work(1.5)
         check(a.process.poll() is None, "attach has ended before")
         p = virsh(*argv, NAME)
         check(p.status == 0, "virsh %s: %s" % (argv, p.err))
@@ -183,7 +192,7 @@ def ends():
                                  ("failed", "the domain's VMM has failed", 600)):
         start("other", seconds)
         a = Attach(event + ".data", "other")
-        time.sleep(2)
+        a.work(1)
         if event == "failed":
             os.kill(int(read("/run/libvirt/qemu/other.pid")), signal.SIGKILL)
         status, err = a.end()
@@ -231,7 +240,7 @@ def definitions():
 def lost_daemon(host):
     """libvirtd restarts now and then; the machine and the profile go on."""
     a = Attach("daemon.data", "--freq", 500, NAME)
-    time.sleep(2)
+    a.work(1)
     host.restart_daemon()
     time.sleep(1)
     check(a.process.poll() is None, "the profile has ended with the daemon")
