@@ -46,9 +46,9 @@ uint8_t *buf_reserve(struct buf *b, size_t len)
 
 void buf_add(struct buf *b, const void *src, size_t len)
 {
-	uint8_t *dst = buf_reserve(b, len);
+	uint8_t *dst = len ? buf_reserve(b, len) : NULL;
 
-	if (!dst || !len)
+	if (!dst)
 		return;
 	if (src)
 		memcpy(dst, src, len);
