@@ -17,11 +17,15 @@
 
 static const char usage[] =
 	"Usage: kvmprof attach [OPTIONS] PID\n"
+	"       kvmprof attach [OPTIONS] --gdb HOST:PORT\n"
 	"\n"
 	"Profile the guest of a VMM that runs (QEMU or any other that uses KVM): its vCPU\n"
 	"threads are held for some microseconds each, nothing is installed or written, and the\n"
 	"guest runs on afterwards as if nothing had been. Names come from the guest's memory.\n"
 	"\n"
+	"      --gdb HOST:PORT     not by PID but through a gdbstub, of QEMU without KVM or "
+	"others:\n"
+	"                          slow, as each sample stops the whole machine (default 49 Hz)\n"
 	"      --image FILE        the guest's kernel: needed where it is no Linux\n"
 	"      --symbols FILE      names from a vmlinux or System.map in place of those in memory\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
@@ -46,10 +50,14 @@ static const char usage[] =
 	"      --json              the summary as JSON on stdout\n"
 	"  -h, --help              this text\n";
 
-enum { OPT_IMAGE = 256, OPT_COMMON };
+enum { OPT_IMAGE = 256, OPT_GDB, OPT_COMMON };
+
+/* Each sample costs some milliseconds of the whole machine. */
+#define GDB_FREQ_HZ 49
 
 /* Those of OPT_COMMON mean what they mean to `run`. */
 static const struct option longopts[] = {
+	{ "gdb", required_argument, NULL, OPT_GDB },
 	{ "image", required_argument, NULL, OPT_IMAGE },
 	{ "symbols", required_argument, NULL, OPT_COMMON },
 	{ "guest-root", required_argument, NULL, OPT_COMMON },
@@ -80,6 +88,9 @@ static int take(struct run_options *o, int c, int index, char **argv)
 	switch (c) {
 	case OPT_IMAGE:
 		o->image = optarg;
+		return -1;
+	case OPT_GDB:
+		o->gdb = optarg;
 		return -1;
 	case OPT_COMMON:
 		return run_options_set(o, longopts[index].name, optarg);
@@ -113,12 +124,15 @@ static bool parse_pid(const char *s, pid_t *out)
 static int parse(struct run_options *o, int argc, char **argv)
 {
 	int c, index = 0, status;
+	double freq;
 
 	run_options_default(o);
+	freq = o->freq_hz;
 	o->command = "attach";
 	/* The console is the VMM's. */
 	o->quiet = true;
 	o->tune = false;
+	o->freq_hz = 0;
 	optind = 1;
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":F:C:o:h", longopts, &index)) != -1) {
@@ -126,14 +140,18 @@ static int parse(struct run_options *o, int argc, char **argv)
 		if (status >= 0)
 			return status;
 	}
-	if (optind == argc) {
+	if (o->freq_hz == 0)
+		o->freq_hz = o->gdb ? GDB_FREQ_HZ : freq;
+	if (optind == argc && !o->gdb) {
 		fputs("kvmprof attach: which process? Give its PID (try kvmprof attach --help)\n",
 		      stderr);
 		return 2;
 	}
-	if (!parse_pid(argv[optind], &o->attach))
+	if (o->gdb && optind < argc)
+		return cmd_wrong_usage(argv, "a PID or --gdb, not both:", argv[optind]);
+	if (!o->gdb && !parse_pid(argv[optind], &o->attach))
 		return cmd_wrong_usage(argv, "expected the PID of a VMM, not", argv[optind]);
-	if (optind + 1 < argc)
+	if (!o->gdb && optind + 1 < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind + 1]);
 	if (o->symbols && !o->image && strcmp(o->symbols, "live"))
 		return cmd_wrong_usage(argv,
@@ -154,7 +172,10 @@ int cmd_attach(int argc, char **argv)
 	status = parse(&r->opt, argc, argv);
 	if (status >= 0)
 		return status;
-	snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);
+	if (r->opt.gdb)
+		snprintf(name, sizeof(name), "(guest behind a gdbstub)");
+	else
+		snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);
 	r->opt.attach_name = name;
 	return run_main(r, argc, argv);
 }

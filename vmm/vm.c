@@ -34,6 +34,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_ASKED] = "ended through the control socket",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
 		[VM_END_GONE] = "the machine has ended",
+		[VM_END_PAUSED] = "the machine was stopped by somebody else",
 		[VM_END_ERROR] = "error",
 	};
 
