@@ -59,6 +59,7 @@ E2E = [
     ("annotate.py", []),
     ("top_live.py", []),
     ("attach_qemu.py", []),
+    ("attach_gdb.py", []),
     ("kaslr_boot.py", []),
     ("markers_linux.py", ["tiny"]),
     ("markers_linux.py", ["kaslr"]),

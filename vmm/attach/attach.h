@@ -40,7 +40,7 @@ struct attach_facts {
 	uint64_t reads;	     /* system calls that read guest memory while vCPUs were held */
 	/* Through a gdbstub (pid 0): the machine stood as a whole. */
 	char where[256];
-	bool virtual_only; /* memory of the address space in use only */
+	bool virtual_only;	      /* memory of the address space in use only */
 	uint64_t stops, memory_stops; /* all of them, and those for names alone */
 	uint64_t stood_ns, longest_ns;
 };

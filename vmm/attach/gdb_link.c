@@ -36,8 +36,9 @@ static int failed(struct gdb_link *l, int ret)
 
 static int refuse(const struct gdb_link *l, struct err *e)
 {
-	return l->dead ? err_set(e, EPIPE, "the gdbstub has gone")
-		       : err_set(e, EBUSY, "the machine was stopped by somebody else");
+	return l->dead	      ? err_set(e, EPIPE, "the gdbstub has gone")
+	       : l->let_alone ? err_set(e, EBUSY, "the machine was stopped by somebody else")
+			      : err_set(e, EBUSY, "the machine runs");
 }
 
 int gdb_link_stop(struct gdb_link *l, struct err *e)
@@ -188,7 +189,7 @@ int gdb_link_tables(struct gdb_link *l, struct err *e)
 
 int gdb_link_read(struct gdb_link *l, uint64_t addr, void *dst, size_t len, struct err *e)
 {
-	if (l->dead || l->running)
+	if (l->dead || l->let_alone || l->running)
 		return refuse(l, e);
 	return failed(l, rsp_read_memory(&l->rsp, addr >> 62 == 1 ? addr - BIAS : addr, dst, len,
 					 l->chunk, l->is_physical ? RSP_WINDOW : 1, e));

@@ -24,6 +24,7 @@
 void rsp_init(struct rsp *r)
 {
 	r->fd = -1;
+	r->timeout_ms = RSP_TIMEOUT_MS;
 	r->at = 0;
 	buf_init(&r->in);
 	buf_init(&r->data);
@@ -154,7 +155,7 @@ static int receive(struct rsp *r, uint64_t deadline, struct err *e)
 
 static int get_packet(struct rsp *r, struct err *e)
 {
-	uint64_t deadline = clock_mono_ns() + RSP_TIMEOUT_MS * UINT64_C(1000000);
+	uint64_t deadline = clock_mono_ns() + r->timeout_ms * UINT64_C(1000000);
 	int ret = 0;
 
 	while (!ret) {

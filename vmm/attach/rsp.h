@@ -31,10 +31,11 @@
 #define RSP_TIMEOUT_MS 5000
 
 struct rsp {
-	int fd;		 /* -1: none */
-	struct buf in;	 /* what has come and is not used yet */
-	size_t at;	 /* in `in` */
-	struct buf data; /* of the last packet */
+	int fd;			 /* -1: none */
+	unsigned int timeout_ms; /* for each answer: RSP_TIMEOUT_MS */
+	struct buf in;		 /* what has come and is not used yet */
+	size_t at;		 /* in `in` */
+	struct buf data;	 /* of the last packet */
 };
 
 void rsp_init(struct rsp *r);
