@@ -71,18 +71,18 @@ static void packets(void **state)
 
 /* -- descriptions ------------------------------------------------------------------------- */
 
+/* clang-format can't make up its mind about these. */
+/* clang-format off */
 #define R64(name) "<reg name='" name "' bitsize='64'/>"
-#define GPRS                                                                                  \
-	R64("rax")                                                                            \
-	R64("rbx")                                                                            \
-	R64("rcx")                                                                            \
-	R64("rdx") R64("rsi") R64("rdi") R64("rbp") R64("rsp") R64("r8") R64("r9") R64("r10") \
-		R64("r11") R64("r12") R64("r13") R64("r14") R64("r15")                        \
-			R64("rip") "<reg name=\"eflags\" bitsize=\"32\" type='x'/>"           \
-				   "<reg bitsize='32' name='cs'/><reg name='ss' bitsize='32'/>"
+#define GPRS \
+	R64("rax") R64("rbx") R64("rcx") R64("rdx") R64("rsi") R64("rdi") R64("rbp") R64("rsp") \
+	R64("r8") R64("r9") R64("r10") R64("r11") R64("r12") R64("r13") R64("r14") R64("r15") \
+	R64("rip") "<reg name=\"eflags\" bitsize=\"32\" type='x'/>" \
+	"<reg bitsize='32' name='cs'/><reg name='ss' bitsize='32'/>"
 #define BASES "<!--" R64("cs_base") "-->" R64("fs_base") R64("gs_base") R64("k_gs_base")
 #define CONTROL R64("cr0") R64("cr2") R64("cr3") R64("cr4") R64("cr8") R64("efer")
 #define WHOLE "<target>" GPRS BASES CONTROL "</target>"
+/* clang-format on */
 enum { AT_RIP = 128, AT_CS = 140, AT_KGS = 164, AT_CR3 = 188, SIZE = 220 };
 
 static int layout(const char *xml, struct rsp_layout *l, struct err *e)
