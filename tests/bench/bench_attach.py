@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""bench_attach.py KVMPROF SCRATCH [ROUNDS [SECONDS]]: what attaching costs, against QEMU's own interfaces.
+"""bench_attach.py KVMPROF SCRATCH [ROUNDS [PAIRS]]: what attaching costs, against QEMU's own interfaces.
 
 One guest in QEMU under KVM counts in ring 3 (the demo guest, one function of which is replaced by
 a loop that increments a word). That word lies in memory shared with us, so its progress is seen
-from outside. Windows of SECONDS in which somebody samples alternate with others in which nobody
-does, from which it is known how far the guest gets in a second of its vCPU thread. Time in which
-that thread waits for a processor because of others is left out; the rest of a window in which the
-counter did not go on is time that the guest lost. Each way of sampling has a window in each round.
-Prints medians with (min-max), and ratios; asserts nothing.
+from outside. For each way of sampling in each round, PAIRS of short windows alternate: in one
+nobody samples, in the other somebody does. Prints medians over all pairs with (quarter to quarter),
+and ratios; asserts nothing.
+
+  held     time in which the vCPU's thread neither ran nor waited for a processor: it stood. QEMU's
+           monitor has that thread work for it instead, so this is not for comparisons
+  lost     by the counter: what it lacks against the window before, without waiting for a processor;
+           all that a sample costs the guest, and a busy machine's noise
+  CPU      of the profiler (with its Python where it is one), and of QEMU's main thread
 
   attach      kvmprof attach PID: registers and stacks, with names, into a profile
   --gdb       kvmprof attach --gdb: the same through the gdbstub
-  info regs   `info registers` through QEMU's monitor (QMP's human-monitor-command)
+  monitor     `info registers` through QEMU's monitor socket, as a person types it (HMP)
+  qmp         the same in QMP's human-monitor-command
   gdbstub     break, registers, continue: no stack and no name
 """
 
@@ -34,8 +39,9 @@ import time
 if len(sys.argv) < 3:
     sys.exit("usage: %s KVMPROF SCRATCH [ROUNDS [SECONDS]]" % sys.argv[0])
 kvmprof = os.path.abspath(sys.argv[1])
-rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 1.5
+rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+pairs = int(sys.argv[4]) if len(sys.argv) > 4 else 12
+SECONDS = 0.25
 if not os.access("/dev/kvm", os.R_OK | os.W_OK) or not shutil.which("qemu-system-x86_64"):
     print("bench_attach: skipped: no access to /dev/kvm, or no qemu-system-x86_64")
     sys.exit(0)
@@ -74,7 +80,31 @@ def free_port():
 
 
 class Monitor:
-    """info registers, as fast as asked for."""
+    """info registers, through the monitor that people use: it echoes each letter."""
+
+    def __init__(self):
+        self.s = socket.socket(socket.AF_UNIX)
+        self.s.connect(os.path.join(scratch, "monitor"))
+        self.prompt()
+
+    def prompt(self):
+        got = b""
+        while not got.endswith(b"(qemu) "):
+            part = self.s.recv(65536)
+            assert part, "the monitor has gone"
+            got += part
+        return got
+
+    def sample(self):
+        self.s.sendall(b"info registers\n")
+        assert b"RIP=" in self.prompt()
+
+    def close(self):
+        self.s.close()
+
+
+class Qmp:
+    """The same, by QMP."""
 
     def __init__(self):
         self.s = socket.socket(socket.AF_UNIX)
@@ -144,16 +174,30 @@ class Poll:
 
     def __init__(self, way, hz):
         self.way, self.hz, self.n, self.stop = way(), hz, 0, False
+        self.on, self.idle = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.work)
         self.thread.start()
 
     def work(self):
         due = time.monotonic()
         while not self.stop:
+            if not self.on.is_set():
+                self.idle.set()
+                self.on.wait()
+                due = time.monotonic()
+                continue
             due = max(due + 1 / self.hz, time.monotonic() - 0.1)
             time.sleep(max(0, due - time.monotonic()))
             self.way.sample()
             self.n += 1
+
+    def switch(self, on):
+        if on:
+            self.idle.clear()
+            self.on.set()
+        else:
+            self.on.clear()
+            self.idle.wait()
 
     def samples(self):
         return self.n
@@ -163,6 +207,7 @@ class Poll:
 
     def end(self):
         self.stop = True
+        self.on.set()
         self.thread.join()
         self.way.close()
 
@@ -180,23 +225,36 @@ def on_cpu(pattern):
 
 class Attach:
     def __init__(self, hz, *target):
-        self.out = os.path.join(scratch, "perf.data")
+        self.socket = os.path.join(scratch, "ctl")
         self.p = subprocess.Popen(
-            [kvmprof, "attach", "--image", demo, "-F", str(hz), "--json", "--no-buildid-cache",
-             "-o", self.out, *target], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=dict(os.environ, HOME=scratch))
-        self.rate = None
+            [kvmprof, "attach", "--image", demo, "-F", str(hz), "--no-buildid-cache", "--control",
+             self.socket, "-o", os.path.join(scratch, "perf.data"), *target],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env=dict(os.environ, HOME=scratch))
+        until = time.monotonic() + 30
+        while not os.path.exists(self.socket) or not self.samples():
+            assert time.monotonic() < until and self.p.poll() is None, self.p.communicate()[1]
+            time.sleep(0.05)
+        self.switch(False)
+
+    def ask(self, *command):
+        p = subprocess.run([kvmprof, "ctl", "--control", self.socket, "--json", *command],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return json.loads(p.stdout) if p.returncode == 0 else None
+
+    def switch(self, on):
+        self.ask("arm" if on else "disarm", "wall")
 
     def samples(self):
-        return None
+        s = self.ask("status")
+        return s and s["samples"]
 
     def cpu(self):
         return on_cpu("/proc/%d/task/*/schedstat" % self.p.pid)
 
     def end(self):
         self.p.send_signal(signal.SIGINT)
-        s = json.loads(self.p.communicate(timeout=60)[0])
-        self.rate = s["samples"] / s["run_seconds"]
+        self.p.communicate(timeout=60)
 
 
 guest = os.path.join(scratch, "guest.elf")
@@ -209,13 +267,16 @@ qemu = subprocess.Popen(
      "-M", "microvm,acpi=off,memory-backend=ram", "-m", str(RAM >> 20), "-display", "none",
      "-nodefaults", "-no-reboot", "-serial", "null", "-kernel", guest, "-append", "seconds=80000",
      "-qmp", "unix:%s,server=on,wait=off" % os.path.join(scratch, "qmp"),
+     "-monitor", "unix:%s,server=on,wait=off" % os.path.join(scratch, "monitor"),
      "-gdb", "tcp:127.0.0.1:%d" % port], stdin=subprocess.DEVNULL)
 
 WAYS = {
     "attach, 99 Hz": lambda: Attach(99, str(qemu.pid)),
     "attach, 997 Hz": lambda: Attach(997, str(qemu.pid)),
-    "info regs, 99 Hz": lambda: Poll(Monitor, 99),
-    "info regs, 997 Hz": lambda: Poll(Monitor, 997),
+    "monitor, 99 Hz": lambda: Poll(Monitor, 99),
+    "monitor, 997 Hz": lambda: Poll(Monitor, 997),
+    "qmp, 99 Hz": lambda: Poll(Qmp, 99),
+    "qmp, 997 Hz": lambda: Poll(Qmp, 997),
     "gdbstub, 99 Hz": lambda: Poll(Gdb, 99),
     "gdbstub, 997 Hz": lambda: Poll(Gdb, 997),
     "--gdb, 99 Hz": lambda: Attach(99, "--gdb", "127.0.0.1:%d" % port),
@@ -235,33 +296,40 @@ def vcpu_times():
 
 
 def window(memory):
-    """Increments, seconds on a processor, seconds not waiting for one, seconds."""
+    """Increments, seconds on a processor, seconds not waiting for one."""
     t0, (r0, w0), n0 = time.monotonic(), vcpu_times(), struct.unpack_from("<Q", memory, at)[0]
-    time.sleep(seconds)
+    time.sleep(SECONDS)
     n1, (r1, w1), t1 = struct.unpack_from("<Q", memory, at)[0], vcpu_times(), time.monotonic()
-    return n1 - n0, r1 - r0, t1 - t0 - (w1 - w0), t1 - t0
+    return n1 - n0, r1 - r0, t1 - t0 - (w1 - w0)
 
 
 def measure(memory, begin):
-    n0, run0, _, _ = window(memory)
-    way = begin()
-    time.sleep(1)
     main = "/proc/%d/task/%d/schedstat" % (qemu.pid, qemu.pid)
-    cpu, vmm, n = way.cpu(), on_cpu(main), way.samples()
-    count, _, could, length = window(memory)
-    cpu, vmm = way.cpu() - cpu, on_cpu(main) - vmm
-    done = way.samples()
-    way.end()
-    samples = way.rate * length if n is None else done - n
-    time.sleep(0.2)
-    n2, run2, _, _ = window(memory)
-    lost = could - count * (run0 + run2) / (n0 + n2)
-    return {"slow": 100 * lost / could, "lost": lost / samples * 1e6, "rate": samples / length,
-            "cpu": cpu / samples * 1e6, "vmm": vmm / samples * 1e6}
+    way, rows = begin(), []
+    try:
+        for _ in range(pairs):
+            n0, run0, _ = window(memory)
+            before = way.samples()
+            cpu, vmm = way.cpu(), on_cpu(main)
+            way.switch(True)
+            count, run, could = window(memory)
+            way.switch(False)
+            cpu, vmm = way.cpu() - cpu, on_cpu(main) - vmm
+            samples = way.samples() - before
+            if not samples or not n0:
+                continue
+            lost = could - count * run0 / n0
+            rows.append({"held": (could - run) / samples * 1e6, "lost": lost / samples * 1e6,
+                         "slow": 100 * (could - run) / could, "n": samples,
+                         "cpu": cpu / samples * 1e6, "vmm": vmm / samples * 1e6})
+    finally:
+        way.end()
+    return rows
 
 
 def spread(values, form):
-    return (form + " (" + form + " to " + form + ")") % (statistics.median(values), min(values), max(values))
+    q = statistics.quantiles(values, n=4)
+    return (form + " (" + form + " to " + form + ")") % (statistics.median(values), q[0], q[2])
 
 
 try:
@@ -282,23 +350,38 @@ finally:
     qemu.wait()
     shutil.rmtree(scratch)
 
-print("a guest that counts in ring 3, %d rounds, windows of %g s, load of the machine %.1f" %
-      (rounds, seconds, os.getloadavg()[0]))
-print("  %-18s %8s  %-30s %-34s %-12s %s" % ("", "Hz", "guest slower by, %", "guest time lost a sample, us",
-                                            "our CPU, us", "QEMU's main thread, us"))
-median = {}
-for name, rows in got.items():
-    median[name] = {k: statistics.median(r[k] for r in rows) for k in rows[0]}
-    print("  %-18s %8.0f  %-30s %-34s %-12.0f %.0f" % (
-        name, median[name]["rate"], spread([r["slow"] for r in rows], "%.1f"),
-        spread([r["lost"] for r in rows], "%.0f"), median[name]["cpu"], median[name]["vmm"]))
-for other in ("info regs", "gdbstub"):
+def median(name, what, which=None):
+    rows = [r for i, rs in enumerate(got[name]) for r in rs if which is None or i == which]
+    return statistics.median(r[what] for r in rows)
+
+
+print("a guest that counts in ring 3, %d rounds of %d pairs of windows of %g s, load of the machine %.1f" %
+      (rounds, pairs, SECONDS, os.getloadavg()[0]))
+print("  %-18s %7s  %-24s %-24s %-28s %s" % ("", "samples", "held a sample, us", "of the time, %",
+                                            "lost by the counter, us", "CPU: ours, QEMU's, us"))
+for name, rounds_of in got.items():
+    rows = [r for rs in rounds_of for r in rs]
+    print("  %-18s %7d  %-24s %-24s %-28s %.0f, %.0f" % (
+        name, sum(r["n"] for r in rows), spread([r["held"] for r in rows], "%.0f"),
+        spread([r["slow"] for r in rows], "%.2f"), spread([r["lost"] for r in rows], "%.0f"),
+        median(name, "cpu"), median(name, "vmm")))
+
+
+def ratio(a, b, what):
+    """How many times what b costs; '-' where that is less than nothing, which is noise."""
+    def one(which):
+        x, y = median(a, what, which), median(b, what, which)
+        return "%.1f" % (x / y) if x > 0 and y > 0 else "-"
+    return "%s (rounds: %s)" % (one(None), ", ".join(one(i) for i in range(rounds)))
+
+
+for rows in (r for rounds_of in got.values() for rs in rounds_of for r in rs):
+    rows["all_cpu"] = rows["cpu"] + rows["vmm"]
+print("  at 99 Hz  the same sample, with its stacks, through the gdbstub (--gdb) costs, in times one of attach: "
+      "the guest %s; processors of others %s" % (ratio("--gdb, 99 Hz", "attach, 99 Hz", "lost"),
+                                                ratio("--gdb, 99 Hz", "attach, 99 Hz", "all_cpu")))
+for other in ("monitor", "qmp", "gdbstub"):
     for hz in ("99 Hz", "997 Hz"):
-        pairs = zip(got["%s, %s" % (other, hz)], got["attach, " + hz])
-        ratios = [a["lost"] / b["lost"] for a, b in pairs if b["lost"] > 0]
-        if median["attach, " + hz]["lost"] <= 0:
-            print("  at %-6s attach costs less than the noise: no ratio" % hz)
-            continue
-        print("  at %-6s a sample of %s costs the guest %.1f times that of attach (medians; rounds: %s)" % (
-            hz, other, median["%s, %s" % (other, hz)]["lost"] / median["attach, " + hz]["lost"],
-            ", ".join("%.1f" % r for r in ratios)))
+        a, b = "%s, %s" % (other, hz), "attach, " + hz
+        print("  at %-6s registers alone by %-7s cost, in times one of attach: the guest %s; processors of others %s" % (
+            hz, other, ratio(a, b, "lost"), ratio(a, b, "all_cpu")))

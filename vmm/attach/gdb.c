@@ -40,6 +40,7 @@ struct gdb {
 	struct gmem consumer_mem;
 	struct trigger trigger; /* on the machine's clock, which stands when it stands */
 	unsigned int control_seen, samples;
+	bool armed;
 	uint64_t linger_until; /* under the lock; it stands for the consumer */
 	uint64_t memory_stops; /* under the lock */
 	struct err err;	       /* of the connection; under the lock */
@@ -113,29 +114,34 @@ static int fetch_for_consumer(struct gmem_remote *r, uint64_t host, void *dst, s
 
 /* -- sampling ------------------------------------------------------------------------------ */
 
-static void follow(struct gdb *g, uint64_t now)
+/* Returns whether samples are taken at all. */
+static bool follow(struct gdb *g, uint64_t now)
 {
 	struct vm *vm = g->vm;
 	unsigned int seen = atomic_load_explicit(&vm->control.changes, memory_order_acquire);
 	uint64_t period = vm_period(vm, 0);
+	bool armed = vm_event_is_armed(vm, 0), was_armed = g->armed;
 	struct trigger *t = &g->trigger;
 
+	g->armed = armed;
 	if (g->control_seen == seen && t->period_ns == period)
-		return;
+		return armed;
 	g->control_seen = seen;
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		vm->vcpu[i].stack_max =
 			atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
 		vm->vcpu[i].source[0].period = period;
 	}
-	if (t->period_ns == period)
-		return;
+	/* Time in which it was not armed is nobody's. */
+	if (t->period_ns == period && armed == was_armed)
+		return armed;
 	t->period_ns = period;
 	t->jitter = g->cfg.event.jitter;
 	t->rng = t->rng ? t->rng : (clock_mono_ns() * 0x9e3779b97f4a7c15ull) | 1;
 	t->start_ns = now;
 	t->period_no = 0;
 	trigger_advance(t, now);
+	return armed;
 }
 
 static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause *cause)
@@ -202,8 +208,7 @@ static uint64_t turn(struct gdb *g, bool sampling)
 	if (!sampling)
 		return now + IDLE_POLL_NS;
 	time = gdb_link_time(&g->link, now);
-	follow(g, time);
-	if (!vm_event_is_armed(g->vm, 0))
+	if (!follow(g, time))
 		return now + IDLE_POLL_NS;
 	if (time < g->trigger.deadline_ns)
 		return now + (g->trigger.deadline_ns - time);
