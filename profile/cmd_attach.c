@@ -15,6 +15,7 @@
 
 static const char usage[] =
 	"Usage: kvmprof attach [OPTIONS] PID|DOMAIN\n"
+	"       kvmprof attach [OPTIONS] --gdb HOST:PORT\n"
 	"\n"
 	"Profile the guest of a VMM that runs (QEMU or any other that uses KVM): its vCPU\n"
 	"threads are held for some microseconds each, nothing is installed or written, and the\n"
@@ -28,6 +29,9 @@ static const char usage[] =
 	"      --monitor           find the domain's process by asking its QEMU: libvirt notes\n"
 	"                          that (the domain is tainted)\n"
 	"\n"
+	"      --gdb HOST:PORT     not by PID but through a gdbstub, of QEMU without KVM or "
+	"others:\n"
+	"                          slow, as each sample stops the whole machine (default 49 Hz)\n"
 	"      --image FILE        the guest's kernel: needed where it is no Linux\n"
 	"      --symbols FILE      names from a vmlinux or System.map in place of those in memory\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
@@ -52,10 +56,14 @@ static const char usage[] =
 	"      --json              the summary as JSON on stdout\n"
 	"  -h, --help              this text\n";
 
-enum { OPT_IMAGE = 256, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR };
+enum { OPT_IMAGE = 256, OPT_GDB, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR };
+
+/* Each sample costs some milliseconds of the whole machine. */
+#define GDB_FREQ_HZ 49
 
 /* Those of OPT_COMMON mean what they mean to `run`. */
 static const struct option longopts[] = {
+	{ "gdb", required_argument, NULL, OPT_GDB },
 	{ "image", required_argument, NULL, OPT_IMAGE },
 	{ "connect", required_argument, NULL, 'c' },
 	{ "pid", required_argument, NULL, OPT_PID },
@@ -107,6 +115,9 @@ static int take(struct run_options *o, struct attach_request *a, int c, int inde
 	case OPT_MONITOR:
 		a->monitor = true;
 		return -1;
+	case OPT_GDB:
+		o->gdb = optarg;
+		return -1;
 	case OPT_COMMON:
 		return run_options_set(o, longopts[index].name, optarg);
 	case 'c':
@@ -129,12 +140,15 @@ static int take(struct run_options *o, struct attach_request *a, int c, int inde
 static int parse(struct run_options *o, struct attach_request *a, int argc, char **argv)
 {
 	int c, index = 0, status;
+	double freq;
 
 	run_options_default(o);
+	freq = o->freq_hz;
 	o->command = "attach";
 	/* The console is the VMM's. */
 	o->quiet = true;
 	o->tune = false;
+	o->freq_hz = 0;
 	optind = 1;
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":F:C:o:c:h", longopts, &index)) != -1) {
@@ -142,17 +156,24 @@ static int parse(struct run_options *o, struct attach_request *a, int argc, char
 		if (status >= 0)
 			return status;
 	}
-	if (optind == argc && !a->what) {
+	if (o->freq_hz == 0)
+		o->freq_hz = o->gdb ? GDB_FREQ_HZ : freq;
+	if (o->gdb && (optind < argc || a->what || a->uri))
+		return cmd_wrong_usage(argv, "a PID, a domain or --gdb, one of them; unexpected",
+				       optind < argc ? argv[optind]
+				       : a->what     ? a->what
+						     : a->uri);
+	if (optind == argc && !a->what && !o->gdb) {
 		fputs("kvmprof attach: which machine? Give a PID or a libvirt domain (try kvmprof "
 		      "attach --help)\n",
 		      stderr);
 		return 2;
 	}
-	if (!a->what)
+	if (!a->what && !o->gdb)
 		a->what = argv[optind++];
 	if (optind < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if (!*a->what)
+	if (a->what && !*a->what)
 		return cmd_wrong_usage(argv, "expected a PID or a domain, not", a->what);
 	if (a->way == ATTACH_PID && (a->uri || a->monitor))
 		return cmd_wrong_usage(argv, "--connect and --monitor don't go with --pid",
@@ -178,11 +199,13 @@ int cmd_attach(int argc, char **argv)
 	status = parse(&r->opt, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	if (attach_find(&request, &r->opt.attach, &r->domain, &e) < 0) {
+	if (!r->opt.gdb && attach_find(&request, &r->opt.attach, &r->domain, &e) < 0) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		return 1;
 	}
-	if (r->domain)
+	if (r->opt.gdb)
+		snprintf(name, sizeof(name), "(guest behind a gdbstub)");
+	else if (r->domain)
 		snprintf(name, sizeof(name), "(domain %s)", r->domain->domain.name);
 	else
 		snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);

@@ -33,7 +33,7 @@ static int open_inputs(struct run *r, struct err *e)
 	uint64_t t0 = clock_mono_ns();
 	int ret = 0;
 
-	if (r->opt.attach && !r->opt.image)
+	if (run_is_attached(&r->opt) && !r->opt.image)
 		target_open_running(&r->target, r->opt.attach_name);
 	else
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
@@ -171,6 +171,7 @@ static int attach_vm(struct run *r, struct err *e)
 	const struct run_options *o = &r->opt;
 	struct attach_config cfg = {
 		.pid = o->attach,
+		.gdb = o->gdb,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.plan = target_capture_plan(&r->target, o->stack_size),
@@ -186,7 +187,7 @@ static int attach_vm(struct run *r, struct err *e)
 	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
 	cfg.idle_start = vm.idle_start;
-	ret = ret ? ret : vm_attach(&r->vm, &cfg, e);
+	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : vm_attach(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
 	r->opt.vcpus = vm_vcpus(r->vm);
@@ -203,10 +204,12 @@ int run_prepare(struct run *r, struct err *e)
 	if (!ret && r->opt.control)
 		ret = run_control_open(&r->control, r->opt.control, e);
 	ret = ret ? ret : open_inputs(r, e);
-	ret = ret ? ret : open_host(r, e);
+	/* What is behind a gdbstub needs no KVM. */
+	if (!ret && !r->opt.gdb)
+		ret = open_host(r, e);
 	if (!ret && r->opt.freq_hz > 0)
 		ret = prepare_events(r, e);
-	return ret ? ret : r->opt.attach ? attach_vm(r, e) : make_vm(r, e);
+	return ret ? ret : run_is_attached(&r->opt) ? attach_vm(r, e) : make_vm(r, e);
 }
 
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
@@ -244,8 +247,9 @@ static int start(struct run *r, struct err *e)
 	};
 	struct guest_options go = {
 		.mem = r->opt.mem,
-		.runs = r->opt.attach != 0,
-		.moves = r->opt.attach ? t->image.is_linux : r->opt.boot == BOOT_WAY_BZIMAGE,
+		.runs = run_is_attached(&r->opt),
+		.moves = run_is_attached(&r->opt) ? t->image.is_linux
+						  : r->opt.boot == BOOT_WAY_BZIMAGE,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};
 	bool have_user =

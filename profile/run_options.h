@@ -18,6 +18,7 @@
 struct run_options {
 	const char *command;	 /* "run", for messages */
 	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
+	const char *gdb;	 /* HOST:PORT of a gdbstub to attach to; NULL: none */
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
 	const char *connect;	 /* libvirt's URI; NULL: as virsh */
@@ -55,6 +56,12 @@ struct run_options {
 static inline bool run_to_stdout(const struct run_options *o)
 {
 	return o->output[0] == '-' && !o->output[1];
+}
+
+/* A machine that somebody else runs. */
+static inline bool run_is_attached(const struct run_options *o)
+{
+	return o->attach || o->gdb;
 }
 
 static inline struct events_rate run_rate(const struct run_options *o)

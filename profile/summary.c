@@ -167,7 +167,7 @@ void summary_print(const struct summary *s, FILE *out)
 		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
 		percent(p->mode_weight[SAMPLE_USER], p->weight),
 		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
-	if (s->opt->attach)
+	if (run_is_attached(s->opt))
 		summary_attach_print(s->vm, out);
 	attach_domain_print(s->domain, out);
 	summary_events_print(&s->opt->events, p, out);
@@ -324,7 +324,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_markers(s, &t, b);
 	summary_events_json(&s->opt->events, p, b);
 	summary_devices_json(s->vm, b);
-	if (s->opt->attach)
+	if (run_is_attached(s->opt))
 		summary_attach_json(s->vm, b);
 	attach_domain_json(s->domain, b);
 	json_stacks(s, b);

@@ -6,11 +6,29 @@
 
 #include <inttypes.h>
 
+static void print_gdb(const struct attach_facts *f, FILE *out)
+{
+	fprintf(out,
+		"kvmprof: through a gdbstub (%s, %u vCPUs): each sample stops the whole machine; "
+		"%" PRIu64 " stops, %" PRIu64 " of them for names, %.1f ms in all, %.1f ms the "
+		"longest\n",
+		f->where, f->vcpus, f->stops, f->memory_stops, (double)f->stood_ns / 1e6,
+		(double)f->longest_ns / 1e6);
+	if (f->virtual_only)
+		fputs("kvmprof: note: this gdbstub reads the address space in use only: of other "
+		      "programs there are no names\n",
+		      out);
+}
+
 void summary_attach_print(const struct vm *vm, FILE *out)
 {
 	struct attach_facts f;
 
 	vm_attach_facts(vm, &f);
+	if (!f.pid) {
+		print_gdb(&f, out);
+		return;
+	}
 	fprintf(out,
 		"kvmprof: attached to process %d (%s): %u vCPUs, %" PRIu64
 		" MiB of guest memory by %u proofs\n",
@@ -30,11 +48,29 @@ void summary_attach_print(const struct vm *vm, FILE *out)
 			f.in_vmm);
 }
 
+static void json_gdb(const struct attach_facts *f, struct buf *b)
+{
+	buf_printf(b, ",\"attach\":{\"gdb\":");
+	summary_json_string(b, f->where);
+	buf_printf(b,
+		   ",\"note\":\"through a gdbstub: each sample stops the whole machine\""
+		   ",\"vcpus\":%u,\"memory\":%" PRIu64
+		   ",\"regions\":%u,\"virtual_only\":%s,\"stops\":%" PRIu64
+		   ",\"stops_for_names\":%" PRIu64 ",\"stood_ns\":%" PRIu64
+		   ",\"longest_stop_ns\":%" PRIu64 ",\"memory_reads\":%" PRIu64 "}",
+		   f->vcpus, f->memory, f->regions, f->virtual_only ? "true" : "false", f->stops,
+		   f->memory_stops, f->stood_ns, f->longest_ns, f->reads);
+}
+
 void summary_attach_json(const struct vm *vm, struct buf *b)
 {
 	struct attach_facts f;
 
 	vm_attach_facts(vm, &f);
+	if (!f.pid) {
+		json_gdb(&f, b);
+		return;
+	}
 	buf_printf(b, ",\"attach\":{\"pid\":%d,\"process\":", (int)f.pid);
 	summary_json_string(b, f.name);
 	buf_printf(b,

@@ -72,6 +72,7 @@ E2E = [
     ("top_live.py", []),
     ("attach_qemu.py", []),
     ("attach_libvirt.py", []),
+    ("attach_gdb.py", []),
     ("kaslr_boot.py", []),
     ("markers_linux.py", ["tiny"]),
     ("markers_linux.py", ["kaslr"]),

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,12 @@ struct gmem {
 	unsigned int n;
 	/* Borrowed; NULL: this process. Else only gmem_read() leads to RAM, on one thread. */
 	struct gmem_remote *remote;
+	/*
+	 * Remote: addresses are virtual, those of one address space (its CR3), and the other
+	 * side walks the tables. mmu.h knows no other space then, but for the kernel's half.
+	 */
+	bool is_virtual;
+	uint64_t virtual_cr3;
 };
 
 /*

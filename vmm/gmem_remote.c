@@ -45,10 +45,27 @@ static int fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 	return r->fetch(r, host, dst, len);
 }
 
+/* Tables of one walk often differ in high bits alone. */
+static size_t slot_of(uint64_t base)
+{
+	return (size_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 58) & (GMEM_REMOTE_PAGES - 1);
+}
+
+bool gmem_remote_kept(const struct gmem_remote *r, uint64_t host, void *dst, size_t len)
+{
+	uint64_t base = host & ~(uint64_t)(GMEM_REMOTE_PAGE - 1);
+	size_t i = slot_of(base);
+
+	if (r->valid[i] != r->generation || r->at[i] != base ||
+	    host - base + len > GMEM_REMOTE_PAGE)
+		return false;
+	memcpy(dst, r->page[i] + (host - base), len);
+	return true;
+}
+
 static int page_of(struct gmem_remote *r, uint64_t base, const uint8_t **page)
 {
-	/* Tables of one walk often differ in high bits alone. */
-	size_t i = (size_t)((base >> 12) * 0x9e3779b97f4a7c15ull >> 58) & (GMEM_REMOTE_PAGES - 1);
+	size_t i = slot_of(base);
 	int ret = 0;
 
 	if (r->valid[i] != r->generation || r->at[i] != base) {

@@ -39,6 +39,9 @@ void gmem_remote_init_by(struct gmem_remote *r,
 			 void *ctx);
 void gmem_remote_forget(struct gmem_remote *r);
 
+/* What is kept of this one page, or a part of it, without reading; false: nothing. */
+bool gmem_remote_kept(const struct gmem_remote *r, uint64_t host, void *dst, size_t len);
+
 /* All of it or nothing: 0, -EFAULT (not mapped there), -ESRCH (gone), -EPERM. */
 int gmem_remote_read(struct gmem_remote *r, uint64_t host, void *dst, size_t len);
 

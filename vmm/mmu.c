@@ -42,6 +42,16 @@ static int entry_read(const struct gmem *m, uint64_t gpa, uint64_t *out)
 	return 0;
 }
 
+/* All spaces share the kernel's half (but for the tables of programs under page-table isolation). */
+static int walk_virtual(const struct gmem *m, const struct mmu_root *root, uint64_t gva,
+			struct mmu_page *out)
+{
+	if (!(gva >> 63) && ((root->cr3 ^ m->virtual_cr3) & PTE_ADDR))
+		return -EFAULT;
+	*out = (struct mmu_page){ .gpa = gva, .size = 1ull << PAGE_BITS, .exec = true };
+	return 0;
+}
+
 /*
  * The number of levels bounds the walk: tables that point at themselves, as
  * recursive mappings do on purpose, just use up levels.
@@ -53,6 +63,8 @@ int mmu_walk(const struct gmem *m, const struct mmu_root *root, uint64_t gva, st
 	struct mmu_page page = { .user = true, .write = true, .exec = true };
 	uint64_t table = root->cr3 & PTE_ADDR;
 
+	if (m->is_virtual)
+		return walk_virtual(m, root, gva, out);
 	if (!(root->cr0 & CR0_PG)) {
 		if (gva >> 32)
 			return -EINVAL;

@@ -34,7 +34,7 @@ enum vm_end_reason {
 	VM_END_ASKED,	     /* vm_end() by the caller: through the control socket */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
 	VM_END_GONE,	     /* attached to: its process ended it */
-	VM_END_STOPPED,	     /* vm_end() by the caller: it was paused, moved away, ended */
+	VM_END_STOPPED,	     /* attached to: it was paused, moved away or ended by others */
 	VM_END_ERROR,	     /* KVM or the VMM could not go on; see vm_result.err */
 };
 

@@ -70,15 +70,16 @@ _kvmprof_values()
 	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"| \
 	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
 	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
-	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"|"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"| \
-	"gate --last"|"gate --recent"|"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"| \
-	"run --start-at"|"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"| \
-	"stat -m"|"stat --memory"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"| \
-	"stat --append"|"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"| \
-	"stat -I"|"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \
+	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"| \
+	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
+	"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
+	"run --stop-at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"|"stat -m"| \
+	"stat --memory"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"|"stat --append"| \
+	"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"|"stat -I"| \
+	"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \
 	"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
 	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"| \
-	"push --timeout") : ;;
+	"push --timeout"|"attach --gdb") : ;;
 	*) return 1 ;;
 	esac
 }

@@ -17,7 +17,8 @@
 
 struct attach_config {
 	pid_t pid;
-	const struct kvm_host *host; /* of its capabilities */
+	const char *gdb; /* HOST:PORT of a gdbstub in place of the pid, see gdb.c; NULL: none */
+	const struct kvm_host *host; /* of its capabilities; not used with gdb */
 	const struct quirks *quirks;
 	struct vm_event event; /* WALL */
 	struct capture_plan plan;
@@ -37,6 +38,11 @@ struct attach_facts {
 	uint64_t in_vmm;     /* samples while the thread worked for the guest outside of KVM_RUN */
 	uint64_t signals;    /* of others, passed on */
 	uint64_t reads;	     /* system calls that read guest memory while vCPUs were held */
+	/* Through a gdbstub (pid 0): the machine stood as a whole. */
+	char where[256];
+	bool virtual_only;	      /* memory of the address space in use only */
+	uint64_t stops, memory_stops; /* all of them, and those for names alone */
+	uint64_t stood_ns, longest_ns;
 };
 
 /*
@@ -44,7 +50,13 @@ struct attach_facts {
  * process goes on unharmed whatever comes out.
  */
 int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e);
-/* Of a vm that came from vm_attach(); after vm_join() they are final. */
+/*
+ * The same for a machine behind a gdbstub (cfg->gdb). It stands for each sample, and for the
+ * consumer's reads of its memory: slow. What stands is not on the samples' clock: their weights
+ * add up to the time that it ran.
+ */
+int vm_attach_gdb(struct vm **out, const struct attach_config *cfg, struct err *e);
+/* Of a vm that came from one of these; after vm_join() they are final. */
 void vm_attach_facts(const struct vm *vm, struct attach_facts *out);
 
 #endif

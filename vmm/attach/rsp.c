@@ -19,10 +19,12 @@
 #define REPEAT_LESS 29
 #define BREAK 0x03
 #define READ_CHUNK 16384u
+#define MAX_UNASKED 8 /* packets that are passed over for one that is waited for */
 
 void rsp_init(struct rsp *r)
 {
 	r->fd = -1;
+	r->timeout_ms = RSP_TIMEOUT_MS;
 	r->at = 0;
 	buf_init(&r->in);
 	buf_init(&r->data);
@@ -126,7 +128,11 @@ static int receive(struct rsp *r, uint64_t deadline, struct err *e)
 	ssize_t n;
 
 	if (now >= deadline)
-		return err_set(e, ETIMEDOUT, "the gdbstub does not answer");
+		return err_set(e, ETIMEDOUT,
+			       "the gdbstub does not answer: is another debugger "
+			       "connected to it?");
+	if (deadline - now > RSP_TIMEOUT_MS * UINT64_C(1000000))
+		deadline = now + RSP_TIMEOUT_MS * UINT64_C(1000000);
 	if (poll(&p, 1, (int)((deadline - now) / 1000000) + 1) <= 0)
 		return 0;
 	if (r->at) {
@@ -149,7 +155,7 @@ static int receive(struct rsp *r, uint64_t deadline, struct err *e)
 
 static int get_packet(struct rsp *r, struct err *e)
 {
-	uint64_t deadline = clock_mono_ns() + RSP_TIMEOUT_MS * UINT64_C(1000000);
+	uint64_t deadline = clock_mono_ns() + r->timeout_ms * UINT64_C(1000000);
 	int ret = 0;
 
 	while (!ret) {
@@ -190,11 +196,63 @@ int rsp_tell(struct rsp *r, const char *command, struct err *e)
 	return ret;
 }
 
+/* "T05...", "S05": 'T' is the first letter of other replies, too. */
+static bool is_stop(const struct rsp *r)
+{
+	return r->data.len >= 3 && (r->data.data[0] == 'T' || r->data.data[0] == 'S') &&
+	       hex_digit(r->data.data[1]) >= 0 && hex_digit(r->data.data[2]) >= 0;
+}
+
+static bool is_end(const struct rsp *r)
+{
+	return r->data.len >= 3 && (r->data.data[0] == 'W' || r->data.data[0] == 'X') &&
+	       hex_digit(r->data.data[1]) >= 0 && hex_digit(r->data.data[2]) >= 0;
+}
+
+int rsp_reply(struct rsp *r, struct err *e)
+{
+	for (int i = 0; i < MAX_UNASKED; i++) {
+		int ret = get_packet(r, e);
+
+		if (ret)
+			return ret;
+		if (is_end(r))
+			return err_set(e, EPIPE, "the machine has ended");
+		if (!is_stop(r))
+			return 0;
+	}
+	return err_set(e, EPROTO, "the gdbstub answers with nothing but stops");
+}
+
 int rsp_ask(struct rsp *r, const char *command, struct err *e)
 {
 	int ret = rsp_tell(r, command, e);
 
-	return ret ? ret : get_packet(r, e);
+	return ret ? ret : rsp_reply(r, e);
+}
+
+int rsp_look(struct rsp *r, struct err *e)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+
+	while (poll(&p, 1, 0) > 0) {
+		int ret = receive(r, UINT64_MAX, e);
+
+		if (ret)
+			return ret;
+		while (r->at < r->in.len && r->in.data[r->at] != '$')
+			r->at++;
+		if (r->at == r->in.len)
+			continue;
+		ret = get_packet(r, e);
+		if (ret)
+			return ret;
+		if (is_end(r))
+			return err_set(e, EPIPE, "the machine has ended");
+		if (is_stop(r))
+			return 1;
+	}
+	return 0;
 }
 
 int rsp_break(struct rsp *r, struct err *e)
@@ -202,11 +260,11 @@ int rsp_break(struct rsp *r, struct err *e)
 	const uint8_t byte = BREAK;
 	int ret = send_all(r, &byte, 1, e);
 
-	for (int i = 0; !ret && i < 8; i++) {
+	for (int i = 0; !ret && i < MAX_UNASKED; i++) {
 		ret = get_packet(r, e);
-		if (!ret && (r->data.data[0] == 'T' || r->data.data[0] == 'S'))
+		if (!ret && is_stop(r))
 			return 0;
-		if (!ret && (r->data.data[0] == 'W' || r->data.data[0] == 'X'))
+		if (!ret && is_end(r))
 			return err_set(e, EPIPE, "the machine has ended");
 	}
 	return ret ? ret : err_set(e, EPROTO, "the gdbstub does not stop");
@@ -227,6 +285,7 @@ static int split(const char *where, char *host, size_t size, const char **port, 
 	if (!colon || !colon[1] || len >= size)
 		return err_set(e, EINVAL, "%s: expected HOST:PORT", where);
 	*port = colon + 1;
+	/* The brackets are not part of an IPv6 address. */
 	if (len > 2 && where[0] == '[' && where[len - 1] == ']') {
 		where++;
 		len -= 2;

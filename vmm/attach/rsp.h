@@ -24,13 +24,18 @@
 #define RSP_MAX_XML (1u << 18)
 #define RSP_MAX_INCLUDES 8u
 #define RSP_MAX_REGS 512u
+#define RSP_MAX_TEXT (1u << 20) /* of what a monitor command prints */
+#define RSP_MAX_THREADS 64u
+#define RSP_THREAD_ID 32u
+#define RSP_WINDOW 32u /* reads under way at once, where the other side can take that */
 #define RSP_TIMEOUT_MS 5000
 
 struct rsp {
-	int fd;		 /* -1: none */
-	struct buf in;	 /* what has come and is not used yet */
-	size_t at;	 /* in `in` */
-	struct buf data; /* of the last packet */
+	int fd;			 /* -1: none */
+	unsigned int timeout_ms; /* for each answer: RSP_TIMEOUT_MS */
+	struct buf in;		 /* what has come and is not used yet */
+	size_t at;		 /* in `in` */
+	struct buf data;	 /* of the last packet */
 };
 
 void rsp_init(struct rsp *r);
@@ -39,12 +44,23 @@ void rsp_deinit(struct rsp *r);
 /* "HOST:PORT", ":PORT" or "[IPV6]:PORT". */
 int rsp_connect(struct rsp *r, const char *where, struct err *e);
 
-/* A command, and its reply in r->data (with a NUL behind it). -EPROTO, -ETIMEDOUT, -EPIPE. */
+/*
+ * A command, and its reply in r->data (with a NUL behind it). -EPROTO, -ETIMEDOUT, -EPIPE.
+ * Stop replies that nobody asked for, as after a connection, are passed over.
+ */
 int rsp_ask(struct rsp *r, const char *command, struct err *e);
+/* The reply alone, to what rsp_tell() has sent. */
+int rsp_reply(struct rsp *r, struct err *e);
 /* Without waiting for anything: "vCont;c". */
 int rsp_tell(struct rsp *r, const char *command, struct err *e);
 /* Stop the machine (a break), and wait for it to say so. */
 int rsp_break(struct rsp *r, struct err *e);
+
+/*
+ * What has come by itself while the machine runs, without waiting: 1: it was stopped by
+ * somebody else; 0: nothing. -EPIPE: it has ended.
+ */
+int rsp_look(struct rsp *r, struct err *e);
 
 /* Is it an error reply, "E01", or "" for what it does not know? */
 bool rsp_is_refusal(const struct rsp *r);
@@ -55,14 +71,45 @@ bool rsp_is_refusal(const struct rsp *r);
  */
 long rsp_parse(struct buf *out, const uint8_t *bytes, size_t len);
 
+/* -- questions (rsp_query.c) ---------------------------------------------------------------- */
+
+/* The target description and what it includes, one behind the other. */
+int rsp_description(struct rsp *r, struct buf *out, struct err *e);
+/* Threads, which are vCPUs, in their order. At least one, else -ENODEV. */
+int rsp_threads(struct rsp *r, char id[RSP_MAX_THREADS][RSP_THREAD_ID], unsigned int *n,
+		struct err *e);
+/* What a command of the VMM's own monitor prints. -ENOTSUP: it takes none. */
+int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err *e);
+/*
+ * Memory, in packets of `chunk` bytes each, `window` at once. -EFAULT: it is not there (no
+ * text is set then); else the connection is not to be used any more.
+ */
+int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, size_t chunk,
+		    unsigned int window, struct err *e);
+
+/* -- what QEMU's monitor prints (rsp_text.c) ------------------------------------------------- */
+
+/* "info registers": where the descriptor tables are. False: it does not say. */
+bool rsp_text_tables(const char *text, size_t len, uint64_t *idt, uint64_t *gdt);
+struct rsp_range {
+	uint64_t start, len; /* whole pages */
+};
+/*
+ * "info mtree -f": RAM as the processors see it, in order, neighbours joined; n of them, 0:
+ * it does not say. What does not fit into max is left out.
+ */
+unsigned int rsp_text_ram(const char *text, size_t len, struct rsp_range *out, unsigned int max);
+
 /* -- the registers ------------------------------------------------------------------- */
+
+struct rsp_place {
+	uint32_t off, len; /* bytes; len 0: not there */
+};
 
 /* Where in a `g` packet the registers lie: from the target description. */
 struct rsp_layout {
-	struct {
-		uint32_t off, len; /* bytes; len 0: not there */
-	} gpr[GPR_COUNT], rip, rflags, cs, ss, fs_base, gs_base, kernel_gs, cr0, cr2, cr3, cr4,
-		efer;
+	struct rsp_place gpr[GPR_COUNT], rip, rflags, cs, ss, fs_base, gs_base, kernel_gs, cr0, cr2,
+		cr3, cr4, efer;
 	uint32_t size; /* of all registers */
 };
 

@@ -16,6 +16,20 @@ struct text {
 	const char *at, *end;
 };
 
+/* At a comment: to behind it; one without an end goes to the end. */
+static bool skip_comment(struct text *t)
+{
+	static const char begin[] = "<!--", end[] = "-->";
+	const char *close;
+
+	if ((size_t)(t->end - t->at) < strlen(begin) || memcmp(t->at, begin, strlen(begin)))
+		return false;
+	close = memmem(t->at + strlen(begin), (size_t)(t->end - t->at) - strlen(begin), end,
+		       strlen(end));
+	t->at = close ? close + strlen(end) : t->end;
+	return true;
+}
+
 /* Behind the next tag of this name, or false. */
 static bool next_tag(struct text *t, const char *name, struct text *tag)
 {
@@ -24,6 +38,11 @@ static bool next_tag(struct text *t, const char *name, struct text *tag)
 	for (; t->at < t->end; t->at++) {
 		const char *close;
 
+		/* QEMU has registers in comments that it does not send. */
+		while (skip_comment(t))
+			;
+		if (t->at == t->end)
+			break;
 		if (*t->at != '<' || (size_t)(t->end - t->at) < n + 2 ||
 		    memcmp(t->at + 1, name, n) || !strchr(" \t\r\n/>", t->at[1 + n]))
 			continue;
@@ -105,13 +124,9 @@ static const struct known {
 	{ "efer", OFFSET(efer) },
 };
 
-struct place {
-	uint32_t off, len;
-};
-
-static struct place *place_of(struct rsp_layout *l, size_t where)
+static struct rsp_place *place_of(struct rsp_layout *l, size_t where)
 {
-	return (struct place *)(void *)((char *)l + where);
+	return (struct rsp_place *)(void *)((char *)l + where);
 }
 
 int rsp_layout_parse(struct rsp_layout *out, const char *xml, size_t len, struct err *e)
@@ -138,7 +153,7 @@ int rsp_layout_parse(struct rsp_layout *out, const char *xml, size_t len, struct
 		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 			if (!strcmp(known[i].name, name))
 				*place_of(&l, known[i].where) =
-					(struct place){ l.size, (uint32_t)size / 8 };
+					(struct rsp_place){ l.size, (uint32_t)size / 8 };
 		l.size += (uint32_t)size / 8;
 	}
 	if (!l.rip.len || !l.gpr[GPR_R15].len)
@@ -159,7 +174,7 @@ static int nibble(char c)
 }
 
 /* Little endian; 'x' is a register whose value is not known. */
-static bool get(struct place p, const char *hex, size_t len, uint64_t *out)
+static bool get(struct rsp_place p, const char *hex, size_t len, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -188,7 +203,7 @@ int rsp_regs_parse(const struct rsp_layout *l, const char *hex, size_t len, stru
 	bool good = true;
 
 	for (unsigned int i = 0; i < GPR_COUNT; i++)
-		good &= get(*place_of(&where, OFFSET(gpr) + i * sizeof(struct place)), hex, len,
+		good &= get(*place_of(&where, OFFSET(gpr) + i * sizeof(struct rsp_place)), hex, len,
 			    &r.gpr[i]);
 #define GET(member, to) get(*place_of(&where, OFFSET(member)), hex, len, to)
 	good &= GET(rip, &r.rip) & GET(rflags, &r.rflags) & GET(cs, &cs) & GET(cr0, &r.cr0) &
