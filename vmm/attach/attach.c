@@ -46,6 +46,7 @@ struct attach {
 	struct err err; /* of the beginning; valid after `ready` */
 	struct attach_facts facts;
 	struct trigger trigger[ATTACH_MAX_VCPUS];
+	bool armed;			   /* when control was last looked at */
 	uint64_t hidden[ATTACH_MAX_VCPUS]; /* by the sentinels */
 	bool asks[ATTACH_MAX_VCPUS];	   /* the registers are stored because we asked */
 };
@@ -223,16 +224,19 @@ static bool follow(struct attach *a)
 	struct vm *vm = a->vm;
 	uint64_t period = vm_period(vm, 0), now = clock_mono_ns();
 	unsigned int seen = atomic_load_explicit(&vm->control.changes, memory_order_acquire);
+	bool armed = vm_event_is_armed(vm, 0), again = armed && !a->armed;
 
+	a->armed = armed;
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 		struct trigger *t = &a->trigger[i];
 
-		if (v->control_seen == seen && t->period_ns == period)
+		if (v->control_seen == seen && t->period_ns == period && !again)
 			continue;
 		v->control_seen = seen;
 		v->stack_max = atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
-		if (t->period_ns == period)
+		/* Time in which it was not armed is nobody's. */
+		if (t->period_ns == period && !again)
 			continue;
 		t->period_ns = v->source[0].period = period;
 		t->jitter = a->cfg.event.jitter;
@@ -241,7 +245,7 @@ static bool follow(struct attach *a)
 		t->period_no = 0;
 		trigger_advance(t, now);
 	}
-	return vm_event_is_armed(vm, 0);
+	return armed;
 }
 
 /* It stands still: that is what all of this is for. */
