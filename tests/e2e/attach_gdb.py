@@ -18,6 +18,7 @@ import time
 
 import demo_judge
 import e2e
+import qemu
 from e2e import check, say
 
 # Some thousand samples, and the truth counts time in which the machine stood.
@@ -35,33 +36,12 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Qemu:
+class Debugged(qemu.Qemu):
     def __init__(self, name, *args):
-        self.out, self.mon = name + ".console", os.path.abspath(name + ".monitor")
+        self.mon = os.path.abspath(name + ".monitor")
         self.gdb = "127.0.0.1:%d" % free_port()
-        self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-display", "none", "-nodefaults", "-no-reboot",
-             "-serial", "file:" + self.out, "-gdb", "tcp:" + self.gdb,
-             "-monitor", "unix:%s,server=on,wait=off" % self.mon, *args],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-    def console(self):
-        try:
-            with open(self.out, encoding="ascii", errors="replace") as f:
-                return f.read()
-        except FileNotFoundError:
-            return ""
-
-    def wait_for(self, text, seconds):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if text in self.console():
-                return True
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.02)
-        check(False, "no '%s' on the console:\n%s" % (text, self.console()[-2000:]))
-        return False
+        super().__init__(name, "-gdb", "tcp:" + self.gdb, "-monitor",
+                         "unix:%s,server=on,wait=off" % self.mon, *args)
 
     def status(self):
         """What QEMU's own monitor says: running, paused."""
@@ -85,10 +65,6 @@ class Qemu:
             time.sleep(0.05)
         return True
 
-    def end(self):
-        self.process.kill()
-        self.process.communicate()
-
 
 def attach(q, *args):
     return e2e.kvmprof("attach", "--gdb", q.gdb, "--no-buildid-cache", *args, timeout=200)
@@ -110,7 +86,7 @@ def interpreted_linux():
     tiny = e2e.built_kernel("tiny")
     with open(os.path.join(tiny, "System.map"), encoding="ascii") as f:
         known = {line.split()[2] for line in f}
-    q = Qemu("linux", "-accel", "tcg", "-M", "pc", "-m", "128",
+    q = Debugged("linux", "-accel", "tcg", "-M", "pc", "-m", "128",
              "-kernel", os.path.join(tiny, "bzImage"), "-initrd", e2e.INITRAMFS,
              "-append", "console=ttyS0 panic=-1 work=400")
     try:
@@ -150,10 +126,7 @@ def interpreted_linux():
 
 
 def demo(name, seconds):
-    return Qemu(name, "-accel", "kvm", "-cpu", "host,-arch-capabilities", "-M",
-                "microvm,acpi=off", "-m", "128",
-                "-kernel", os.path.join(e2e.BUILD, "guest", "demo.elf"),
-                "-append", "seconds=%d" % seconds)
+    return Debugged(name, *qemu.DEMO, "seconds=%d" % seconds)
 
 
 IMAGE = os.path.join(e2e.BUILD, "guest", "demo.elf")

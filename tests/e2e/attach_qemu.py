@@ -17,6 +17,7 @@ import time
 
 import demo_judge
 import e2e
+import qemu
 from e2e import check, say
 
 POINTS = 1.5
@@ -29,35 +30,7 @@ e2e.need_tool("qemu-system-x86_64")
 random.seed(7)
 
 
-class Qemu:
-    def __init__(self, name, seconds):
-        self.out = name + ".console"
-        self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host,-arch-capabilities",
-             "-M", "microvm,acpi=off", "-m", "128", "-display", "none", "-nodefaults",
-             "-no-reboot", "-serial", "file:" + self.out,
-             "-kernel", os.path.join(e2e.BUILD, "guest", "demo.elf"),
-             "-append", "seconds=%d" % seconds],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.pid = self.process.pid
-
-    def console(self):
-        try:
-            with open(self.out, encoding="ascii", errors="replace") as f:
-                return f.read()
-        except FileNotFoundError:
-            return ""
-
-    def wait_for(self, text, seconds):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if text in self.console():
-                return True
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.02)
-        return check(False, "no '%s' on the console:\n%s" % (text, self.console()[-2000:]))
-
+class Watched(qemu.Qemu):
     def state(self):
         """Descriptors, threads, and the letters of the threads' states."""
         tasks = os.listdir("/proc/%d/task" % self.pid)
@@ -74,10 +47,6 @@ class Qemu:
         with open("/proc/%d/status" % self.pid, encoding="ascii") as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) << 10
 
-    def end(self):
-        self.process.kill()
-        self.process.communicate()
-
 
 def build_probe():
     """The bare machinery, which prints what it saw."""
@@ -89,7 +58,7 @@ def build_probe():
 
 
 def true_shares():
-    q = Qemu("shares", SECONDS)
+    q = Watched("shares", *qemu.DEMO, "seconds=%d" % SECONDS)
     try:
         q.wait_for("demo: tsc", 30)
         before = q.state()
@@ -145,15 +114,15 @@ def cycles(q):
 
 build_probe()
 summary, worst = true_shares()
-qemu = Qemu("long", 600)
+guest = Watched("long", *qemu.DEMO, "seconds=600")
 try:
-    qemu.wait_for("demo: start", 30)
-    killed(qemu)
-    grown = cycles(qemu)
-    check(qemu.process.poll() is None, "QEMU has ended")
-    check("FAULT" not in qemu.console().upper(), "the guest faulted: " + qemu.console())
+    guest.wait_for("demo: start", 30)
+    killed(guest)
+    grown = cycles(guest)
+    check(guest.process.poll() is None, "QEMU has ended")
+    check("FAULT" not in guest.console().upper(), "the guest faulted: " + guest.console())
 finally:
-    qemu.end()
+    guest.end()
 e2e.finish("worst share off by %.2f points, stopped %.1f us (median), %d kills, %d cycles, "
            "QEMU's memory %+d KiB" %
            (worst, summary["stopped_ns"]["p50"] / 1e3, KILLS, CYCLES, grown >> 10))
