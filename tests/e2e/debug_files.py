@@ -165,7 +165,8 @@ def has_client():
 
 
 # -- script -----------------------------------------------------------------------------------
-FRAME = re.compile(r"^\t *([0-9a-f]+) (\S+?)(?:\+0x([0-9a-f]+))?(?: \((.*)\))?$")
+# A frame of the VMM has a name of two words, and no lines.
+FRAME = re.compile(r"^\t *([0-9a-f]+) (\[vmm\] \S+|\S+?)(?:\+0x([0-9a-f]+))?(?: \((.*)\))?$")
 PLACE = re.compile(r"^  (\S+:\d+)( \(inlined\))?$")
 
 
@@ -189,24 +190,26 @@ def frames(text):
     return result
 
 
+KERNEL = range(0xffffffff81000000, 0xffffffff82000000)
+
+
 def moved(path, slide):
     """The profile of the same kernel at another address: each kernel address of chains and maps."""
     shutil.rmtree("slid", ignore_errors=True)
     shutil.copytree(path, "slid")
     with open("slid/data", "rb") as f:
         data = bytearray(f.read())
-    low, high = 0xffffffff81000000, 0xffffffff82000000
     offset, size = struct.unpack_from("<QQ", data, 40)
     for at in range(offset, offset + size - 7, 8):
         v, = struct.unpack_from("<Q", data, at)
-        if low <= v < high:
+        if v in KERNEL:
             struct.pack_into("<Q", data, at, v + slide)
     with open("slid/data", "wb") as f:
         f.write(data)
     with open("slid/kcore_dir/kallsyms") as f:
         rows = [x.split(" ", 1) for x in f]
     with open("slid/kcore_dir/kallsyms", "w") as f:
-        f.writelines("%x %s" % (int(a, 16) + slide, rest) for a, rest in rows)
+        f.writelines("%x %s" % (int(a, 16) + slide * (rest[-6:] != "[vmm]\n"), rest) for a, rest in rows)
     return "slid"
 
 
@@ -267,7 +270,7 @@ def source_lines():
     kept = "".join(x + "\n" for x in p.out.split("\n")[:-1]
                    if not PLACE.match(x) and not (FRAME.match(x) and not FRAME.match(x)[4]))
     check(kept == plain.out, "script --srcline is not script with lines added")
-    kernel = [f for f in got if f[0] >> 63]
+    kernel = [f for f in got if f[0] in KERNEL]
     lined = [f for f in kernel if f[2]]
     check(len(lined) > 0.99 * len(kernel) and any(f[3] for f in lined), "%d of %d kernel frames have lines" %
           (len(lined), len(kernel)))
@@ -282,7 +285,7 @@ def source_lines():
     slide = 0x1e00000
     q = script(moved("demo.data", slide), "--srcline", "--debuginfo", DEMO)
     slid = frames(q.out)
-    check([(f[0] - slide if f[0] >> 63 else f[0], *f[1:]) for f in slid] == [tuple(f) for f in got],
+    check([(f[0] - slide if f[0] - slide in KERNEL else f[0], *f[1:]) for f in slid] == [tuple(f) for f in got],
           "a kernel that was moved has other lines")
     report_lines(p.out)
     for options, words in ((["--debuginfo", "other"], [ID, build_id("other")]),
