@@ -141,13 +141,14 @@ JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 test-bins: all unit-bins asan
 
-## make test         all tests (installs what they need; less than 15 minutes, much of it once)
+## make test         all tests (installs what they need; 20 minutes, and 10 more once)
 ##                   TESTS="unit e2e/demo": only those whose name contains one of these
 test: deps-test
 	@$(MAKE) $(JOBS) test-bins
 	@CC="$(CC)" LIBS="$(LIBS)" tests/run.py --build $(BUILD) $(TESTS)
 
-## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end
+## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end,
+##                   10,000 times attached and detached, QEMU's gdbstub
 test-slow: deps-test
 	@$(MAKE) $(JOBS) all
 	@tests/run.py --build $(BUILD) --slow $(TESTS)
