@@ -2,6 +2,7 @@
 #include "profile/control_server.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "profile/control_reply.h"
 
 #include <errno.h>
@@ -416,7 +417,6 @@ int control_server_start(struct control_server **out, const struct control_liste
 	static const struct control_limits usual = { 10 * NSEC_PER_SEC, 10 * NSEC_PER_SEC,
 						     600 * NSEC_PER_SEC };
 	struct control_server *s = calloc(1, sizeof(*s));
-	sigset_t all, old;
 	int ret;
 
 	if (!s)
@@ -435,10 +435,7 @@ int control_server_start(struct control_server **out, const struct control_liste
 	}
 	/* Before the thread runs: what it calls may call back from others. */
 	*out = s;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&s->thread, NULL, server_main, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = thread_start(&s->thread, server_main, s);
 	if (ret) {
 		*out = NULL;
 		close(s->event_fd);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/libvirt_watch.h"
 
+#include "base/thread.h"
+
 #include "profile/libvirt_private.h"
 
 #include <errno.h>
@@ -140,17 +142,13 @@ static void *loop(void *arg)
 
 static int start_loop(struct libvirt_watch *w, struct err *e)
 {
-	sigset_t all, old;
 	int ret;
 
 	w->timer = w->host->virEventAddTimeout(-1, on_timer, NULL, NULL);
 	if (w->timer < 0)
 		return libvirt_failed(w->host, EIO, "libvirt", e);
 	/* Ctrl-C is another's, and so is what ptrace has to say. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&w->thread, NULL, loop, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = thread_start(&w->thread, loop, w);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	w->started = true;

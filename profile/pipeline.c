@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -323,13 +324,9 @@ void pipeline_destroy(struct pipeline *p)
 
 static int start_thread(struct pipeline *p, struct err *e)
 {
-	sigset_t all, old;
 	int ret;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&p->thread, NULL, consumer, p);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = thread_start(&p->thread, consumer, p);
 	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
 }
 

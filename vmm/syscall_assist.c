@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/syscall_assist.h"
 
+#include "base/thread.h"
+
 #include "vmm/machine.h"
 
 #include <errno.h>
@@ -54,15 +56,11 @@ int syscall_assist_start(struct vm *vm, struct err *e)
 {
 	struct kvm_enable_cap cap = { .cap = KVM_CAP_X86_USER_SPACE_MSR,
 				      .args = { KVM_MSR_EXIT_REASON_FILTER } };
-	sigset_t all, old;
 	int ret;
 
 	if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
 		return err_set(e, errno, "KVM_CAP_X86_USER_SPACE_MSR: %s", strerror(errno));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&vm->filter_thread, NULL, set_filter, vm);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = thread_start(&vm->filter_thread, set_filter, vm);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	vm->filter_started = true;

@@ -2,6 +2,7 @@
 #include "vmm/attach/attach.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
 #include "vmm/attach/slots.h"
@@ -415,13 +416,9 @@ static int open_descriptors(struct attach *a, struct err *e)
 
 static int start_tracer(struct attach *a, struct err *e)
 {
-	sigset_t all, old;
 	int ret;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&a->thread, NULL, tracer_main, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = thread_start(&a->thread, tracer_main, a);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	a->started = true;

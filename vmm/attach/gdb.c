@@ -10,6 +10,7 @@
 #include "vmm/attach/attach.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "vmm/attach/gdb_link.h"
 #include "vmm/gmem_remote.h"
 #include "vmm/machine.h"
@@ -364,13 +365,9 @@ static int prepare(struct gdb *g, struct err *e)
 
 static int start_thread(struct gdb *g, struct err *e)
 {
-	sigset_t all, old;
 	int ret;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&g->thread, NULL, gdb_main, g);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = thread_start(&g->thread, gdb_main, g);
 	g->started = ret == 0;
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }
