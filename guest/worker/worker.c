@@ -3,7 +3,8 @@
  * worker: as /init it sets the machine up, starts one process for each role
  * (by exec of itself, so that each is a program of its own) and ends it all.
  *
- * Kernel command line: worker.seconds=N (default 10), worker.roles=NAME,NAME...
+ * Kernel command line: worker.seconds=N (default 10, from when all roles run),
+ * worker.roles=NAME,NAME...
  * (default: all). Console lines, which tests wait for:
  *
  *	worker: start
@@ -31,6 +32,10 @@
 #include <unistd.h>
 
 #define MODULE "/lib/modules/configfs.ko"
+
+/* Where a role says that it runs, and learns until when: in every process that init starts. */
+#define FD_READY 10
+#define FD_END	 11
 
 static double end_time;
 
@@ -98,13 +103,23 @@ static void print_maps(void)
 		fclose(f);
 }
 
-static int run_role(const char *name, const char *until)
+/* The time counts from when all roles run: a slow host may need most of it to start them. */
+static void wait_for_all(void)
 {
-	end_time = strtod(until, NULL);
+	if (write(FD_READY, "", 1) != 1 ||
+	    read(FD_END, &end_time, sizeof(end_time)) != sizeof(end_time))
+		printf("worker: failed: init does not start the time: %s\n", strerror(errno));
+	close(FD_READY);
+	close(FD_END);
+}
+
+static int run_role(const char *name)
+{
 	for (unsigned int i = 0; i < nroles; i++) {
 		if (strcmp(roles[i].name, name))
 			continue;
 		print_maps();
+		wait_for_all();
 		roles[i].run();
 		return 0;
 	}
@@ -137,22 +152,53 @@ static void set_up(void)
 	mount("configfs", "/config", "configfs", 0, NULL);
 }
 
-static void start_role(const char *name, double until)
+/* ready[1] and end[0] go to the role, the other two stay here. */
+static void start_role(const char *name, const int *ready, const int *end)
 {
-	char path[64], text[32];
+	char path[64];
 	pid_t pid;
 
 	snprintf(path, sizeof(path), "/bin/%s", name);
-	snprintf(text, sizeof(text), "%.3f", until);
 	/* A link with its name, so that exec gives the process that comm. */
 	if (symlink("/bin/worker", path) && errno != EEXIST)
 		printf("worker: failed: %s: %s\n", path, strerror(errno));
 	pid = fork();
 	if (pid == 0) {
-		execl(path, name, text, (char *)NULL);
+		if (dup2(ready[1], FD_READY) == FD_READY && dup2(end[0], FD_END) == FD_END)
+			execl(path, name, (char *)NULL);
 		printf("worker: failed: exec %s: %s\n", path, strerror(errno));
 		_exit(1);
 	}
+}
+
+/* Starts all roles that LIST names, and their time when the last of them runs. */
+static void start_roles(const char *list, double seconds)
+{
+	int ready[2], end[2];
+	unsigned int n = 0;
+	double until;
+	char byte;
+
+	if (pipe2(ready, O_CLOEXEC) || pipe2(end, O_CLOEXEC)) {
+		printf("worker: failed: pipe: %s\n", strerror(errno));
+		return;
+	}
+	for (unsigned int i = 0; i < nroles; i++) {
+		if (!is_wanted(list, roles[i].name))
+			continue;
+		start_role(roles[i].name, ready, end);
+		n++;
+	}
+	close(ready[1]);
+	close(end[0]);
+	for (unsigned int i = 0; i < n && read(ready[0], &byte, 1) == 1; i++)
+		;
+	until = now() + seconds;
+	for (unsigned int i = 0; i < n; i++)
+		if (write(end[1], &until, sizeof(until)) != sizeof(until))
+			printf("worker: failed: time: %s\n", strerror(errno));
+	close(ready[0]);
+	close(end[1]);
 }
 
 static void end_machine(void)
@@ -166,22 +212,16 @@ static void end_machine(void)
 
 int main(int argc, char **argv)
 {
-	const char *seconds, *list;
-	double until;
+	const char *seconds;
 
 	(void)argc;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (getpid() != 1)
-		return run_role(strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0],
-				argv[1] ? argv[1] : "0");
+		return run_role(strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0]);
 	set_up();
 	printf("worker: start\n");
 	seconds = parameter("worker.seconds");
-	until = now() + (seconds ? strtod(seconds, NULL) : 10);
-	list = parameter("worker.roles");
-	for (unsigned int i = 0; i < nroles; i++)
-		if (is_wanted(list, roles[i].name))
-			start_role(roles[i].name, until);
+	start_roles(parameter("worker.roles"), seconds ? strtod(seconds, NULL) : 10);
 	printf("worker: steady\n");
 	while (wait(NULL) > 0 || errno == EINTR)
 		;
