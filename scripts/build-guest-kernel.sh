@@ -3,7 +3,10 @@
 #
 # Builds a small Linux guest kernel from Debian's linux-source package.
 #
-#   scripts/build-guest-kernel.sh tiny|smp-fp|full|kaslr
+#   scripts/build-guest-kernel.sh VARIANT
+#
+# VARIANT is tiny, or what configs/guest-VARIANT.config makes of it: smp-fp, full,
+# kaslr, virtio.
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
 # System.map, config and, in modules/, what the configuration has as modules. The
@@ -17,7 +20,7 @@ SERIES=6.1
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr"; }
+usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio"; }
 
 [ $# -eq 1 ] || usage
 variant=$1
@@ -27,9 +30,8 @@ script=$top/scripts/build-guest-kernel.sh
 
 case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
-smp-fp) set -- "$top/configs/guest-tiny.config" "$top/configs/guest-smp-fp.config" ;;
-full)   set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" ;;
-kaslr)  set -- "$top/configs/guest-tiny.config" "$top/configs/guest-kaslr.config" ;;
+smp-fp|full|kaslr|virtio)
+	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-$variant.config" ;;
 *)      usage ;;
 esac
 for fragment; do

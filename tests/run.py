@@ -64,6 +64,7 @@ E2E = [
     ("guest_kernel.py", ["smp-fp"]),
     ("guest_kernel.py", ["kaslr"]),
     ("guest_kernel.py", ["full"]),
+    ("guest_kernel.py", ["virtio"]),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),

@@ -22,6 +22,31 @@ int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_
 	return 0;
 }
 
+int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, mmio_handler io,
+		 void *dev)
+{
+	for (unsigned int i = 0; i < b->nmmio; i++) {
+		const struct mmio_device *d = &b->mmio[i];
+
+		if (base < d->base + d->size && d->base < base + size)
+			return -EBUSY;
+	}
+	if (b->nmmio == BUS_MAX_MMIO)
+		return -ENOSPC;
+	b->mmio[b->nmmio++] = (struct mmio_device){
+		.base = base, .size = size, .io = io, .dev = dev, .name = name
+	};
+	return 0;
+}
+
+int bus_find_mmio(const struct bus *b, uint64_t gpa)
+{
+	for (unsigned int i = 0; i < b->nmmio; i++)
+		if (gpa >= b->mmio[i].base && gpa - b->mmio[i].base < b->mmio[i].size)
+			return (int)i;
+	return -1;
+}
+
 int bus_find(const struct bus *b, uint16_t port)
 {
 	for (unsigned int i = 0; i < b->n; i++)
@@ -52,5 +77,26 @@ bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t
 		if (!write)
 			memcpy(data, &val, len);
 	}
+	return d != NULL;
+}
+
+bool bus_mmio(struct bus *b, uint64_t gpa, bool write, unsigned int len, uint8_t *data)
+{
+	int at = bus_find_mmio(b, gpa);
+	struct mmio_device *d = at < 0 ? NULL : &b->mmio[at];
+	uint64_t val = UINT64_MAX;
+
+	if (d && len > d->base + d->size - gpa)
+		d = NULL;
+	if (d) {
+		atomic_fetch_add_explicit(&d->exits, 1, memory_order_relaxed);
+		if (write) {
+			val = 0;
+			memcpy(&val, data, len);
+		}
+		d->io(d->dev, gpa - d->base, write, len, &val);
+	}
+	if (!write)
+		memcpy(data, &val, len);
 	return d != NULL;
 }

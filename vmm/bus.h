@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bus: which device answers a port.
+ * bus: which device answers a port or an address in memory.
  *
  * Registration happens before the vCPUs start; afterwards the table is
  * fixed but for counts, and every vCPU thread may call bus_io(). Devices lock themselves.
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define BUS_MAX_DEVICES 16
+#define BUS_MAX_MMIO 24
 
 /* One access of len 1, 2 or 4 bytes at port base+off; *val is read or written (low bytes). */
 typedef void (*bus_handler)(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val);
@@ -25,14 +26,34 @@ struct bus_device {
 	atomic_uint_fast64_t exits, accesses; /* so far */
 };
 
+/* One access of len 1 to 8 bytes at gpa base+off; *val is read or written (low bytes). */
+typedef void (*mmio_handler)(void *dev, uint64_t off, bool write, unsigned int len, uint64_t *val);
+
+struct mmio_device {
+	uint64_t base, size; /* guest-physical bytes, outside of RAM */
+	mmio_handler io;
+	void *dev;
+	const char *name;
+	atomic_uint_fast64_t exits; /* so far */
+};
+
 struct bus {
 	struct bus_device device[BUS_MAX_DEVICES];
 	unsigned int n;
+	struct mmio_device mmio[BUS_MAX_MMIO];
+	unsigned int nmmio;
 };
 
 /* 0, -ENOSPC, or -EBUSY when the range overlaps another device. */
 int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_handler io,
 	    void *dev);
+
+/* The same for [base, base+size) of guest-physical addresses. */
+int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, mmio_handler io,
+		 void *dev);
+
+/* Index of the device that owns the address, or -1. */
+int bus_find_mmio(const struct bus *b, uint64_t gpa);
 
 /* Index of the device that owns the port, or -1. */
 int bus_find(const struct bus *b, uint16_t port);
@@ -44,5 +65,12 @@ int bus_find(const struct bus *b, uint16_t port);
  */
 bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
 	    uint8_t *data);
+
+/*
+ * Carry out one KVM_EXIT_MMIO of `len` bytes (1 to 8) at data. An address that nobody
+ * owns, or an access beyond a device's end, reads as all ones and is not written:
+ * false then.
+ */
+bool bus_mmio(struct bus *b, uint64_t gpa, bool write, unsigned int len, uint8_t *data);
 
 #endif

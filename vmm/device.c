@@ -13,7 +13,8 @@
 
 /* Work that is no device's on the bus. */
 enum {
-	WORK_NO_PORT = BUS_MAX_DEVICES,
+	WORK_MMIO_DEVICE = BUS_MAX_DEVICES, /* the first of the bus' memory-mapped ones */
+	WORK_NO_PORT = WORK_MMIO_DEVICE + BUS_MAX_MMIO,
 	WORK_MMIO,
 	WORK_MSR,
 	WORK_DEBUG,
@@ -26,18 +27,16 @@ _Static_assert(WORK_END <= VM_MAX_DEVICES, "a name for each kind of work");
 const char *vm_device_name(const struct vm *vm, unsigned int device)
 {
 	static const char *const work[] = {
-		[WORK_NO_PORT - BUS_MAX_DEVICES] = "no device",
-		[WORK_MMIO - BUS_MAX_DEVICES] = "mmio",
-		[WORK_MSR - BUS_MAX_DEVICES] = "msr",
-		[WORK_DEBUG - BUS_MAX_DEVICES] = "debug",
-		[WORK_INSN - BUS_MAX_DEVICES] = "instruction",
-		[WORK_OTHER - BUS_MAX_DEVICES] = "other",
+		[WORK_NO_PORT - WORK_NO_PORT] = "no device", [WORK_MMIO - WORK_NO_PORT] = "mmio",
+		[WORK_MSR - WORK_NO_PORT] = "msr",	     [WORK_DEBUG - WORK_NO_PORT] = "debug",
+		[WORK_INSN - WORK_NO_PORT] = "instruction",  [WORK_OTHER - WORK_NO_PORT] = "other",
 	};
 
 	if (device < vm->bus.n)
 		return vm->bus.device[device].name;
-	return device >= BUS_MAX_DEVICES && device < WORK_END ? work[device - BUS_MAX_DEVICES]
-							      : NULL;
+	if (device >= WORK_MMIO_DEVICE && device - WORK_MMIO_DEVICE < vm->bus.nmmio)
+		return vm->bus.mmio[device - WORK_MMIO_DEVICE].name;
+	return device >= WORK_NO_PORT && device < WORK_END ? work[device - WORK_NO_PORT] : NULL;
 }
 
 /* A device with several ranges of ports goes by the first of them. */
@@ -59,7 +58,8 @@ static unsigned int work_of_exit(const struct vcpu *v)
 		at = bus_find(b, v->run->io.port);
 		return at < 0 ? WORK_NO_PORT : first_of_name(b, (unsigned int)at);
 	case KVM_EXIT_MMIO:
-		return WORK_MMIO;
+		at = bus_find_mmio(b, v->run->mmio.phys_addr);
+		return at < 0 ? WORK_MMIO : WORK_MMIO_DEVICE + (unsigned int)at;
 	case KVM_EXIT_X86_RDMSR:
 	case KVM_EXIT_X86_WRMSR:
 		return WORK_MSR;

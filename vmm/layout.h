@@ -62,6 +62,16 @@
 
 #define GPA_PCI_HOLE UINT64_C(0xc0000000)  /* no RAM from here ... */
 #define GPA_HIGH_RAM UINT64_C(0x100000000) /* ... to here */
+/*
+ * In the hole: BARs that firmware has "assigned" (we have), the configuration space of
+ * PCI bus 0 (MCFG), and virtio-mmio registers, a page each.
+ */
+#define GPA_PCI_MMIO UINT64_C(0xc0000000)
+#define GPA_PCI_MMIO_SIZE UINT64_C(0x10000000)
+#define GPA_PCI_ECAM UINT64_C(0xe0000000)
+#define GPA_PCI_ECAM_SIZE UINT64_C(0x100000)
+#define GPA_VIRTIO_MMIO UINT64_C(0xfeb00000)
+#define GPA_VIRTIO_MMIO_SIZE UINT64_C(0x1000)
 #define GPA_IOAPIC UINT64_C(0xfec00000)
 #define GPA_LAPIC UINT64_C(0xfee00000)
 
@@ -84,6 +94,8 @@
 #define GSI_TIMER 0u
 #define IRQ_SERIAL 4u
 #define IRQ_RTC 8u
+#define IRQ_VIRTIO_MMIO 16u /* GSI of the first of them; IOAPIC inputs 16 to 23, rising edge */
+#define VIRTIO_MMIO_MAX 8u
 #define IRQ_SCI 9u /* ACPI; announced, never raised */
 #define ISA_IRQS 16u
 

@@ -145,10 +145,9 @@ static void handle_exit(struct vcpu *v)
 			v->stats.unknown_io++;
 		return;
 	case KVM_EXIT_MMIO:
-		/* No memory-mapped device yet: an empty bus. */
-		v->stats.unknown_mmio++;
-		if (!run->mmio.is_write)
-			memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
+		if (!bus_mmio(&v->vm->bus, run->mmio.phys_addr, run->mmio.is_write, run->mmio.len,
+			      run->mmio.data))
+			v->stats.unknown_mmio++;
 		return;
 	case KVM_EXIT_X86_RDMSR:
 		exit_msr(v, false);

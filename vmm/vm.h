@@ -14,6 +14,7 @@
 #include "base/ring.h"
 #include "base/sample.h"
 #include "vmm/boot/image.h"
+#include "vmm/dev/disk.h"
 #include "vmm/gmem.h"
 #include "vmm/kvm.h"
 #include "vmm/quirks.h"
@@ -137,6 +138,18 @@ struct vm_breakpoint {
 	bool once; /* the first time on any vCPU */
 };
 
+/* By what the guest finds virtio devices. */
+enum vm_transport {
+	VM_VIRTIO_PCI = 0, /* modern, MSI-X */
+	VM_VIRTIO_MMIO,	   /* for kernels without PCI; the command line names them */
+};
+
+#define VM_MAX_DISKS 8u
+struct vm_disk {
+	struct disk *disk;  /* the caller's */
+	const char *serial; /* VIRTIO_BLK_T_GET_ID, up to 20 bytes; NULL: none */
+};
+
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -147,7 +160,12 @@ struct vm_config {
 	size_t initrd_len;
 	uint64_t mem_size; /* bytes */
 	unsigned int vcpus;
-	bool slow_tick; /* VMM-side PIT with a floor on its period (interpreting hosts) */
+	enum vm_transport transport;
+	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */
+	unsigned int ndisks;
+	bool rng;	     /* a virtio-rng */
+	bool virtio_console; /* hvc0, which goes where the serial line goes */
+	bool slow_tick;	     /* VMM-side PIT with a floor on its period (interpreting hosts) */
 	struct vm_event event[VM_MAX_EVENTS];
 	unsigned int nevents; /* 0: no sampling */
 	bool idle_start;      /* take no samples before vm_collect() */
@@ -176,7 +194,7 @@ struct vm_config {
  * What the vCPU's thread does for the guest between two KVM_RUNs: the devices of the bus,
  * and work that is no device's. sample.device and vcpu_stats.device count by these.
  */
-#define VM_MAX_DEVICES 24u
+#define VM_MAX_DEVICES 48u
 
 struct vcpu_device_stats {
 	uint64_t exits, ns; /* ns: CLOCK_MONOTONIC, from KVM_RUN's return to ready to enter */

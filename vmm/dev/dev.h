@@ -13,6 +13,12 @@ struct dev_irq {
 	void *ctx;
 };
 
+/* Send a message-signalled interrupt (SDM vol. 3, 11.11); any thread. */
+struct dev_msi {
+	void (*send)(void *ctx, uint64_t addr, uint32_t data);
+	void *ctx;
+};
+
 enum dev_end {
 	DEV_END_RESET = 1, /* keyboard controller or reset port */
 	DEV_END_POWEROFF,  /* ACPI S5 */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * disk: a disk image on the host as an array of bytes.
+ *
+ * By default the image is opened read-only and never changed: what is written goes to an
+ * overlay, in memory or in a sparse file, that is looked at first. Two machines may share
+ * one image. Reads, writes and flushes may come from several threads at a time; two that
+ * overlap and are in flight together have no order, as on any disk.
+ */
+#ifndef KVMPROF_VMM_DEV_DISK_H
+#define KVMPROF_VMM_DEV_DISK_H
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define DISK_SECTOR 512u
+#define DISK_CLUSTER 65536u /* unit of the overlay, bytes */
+#define DISK_MAX_SIZE (UINT64_C(1) << 44)
+
+enum disk_write {
+	DISK_OVERLAY = 0,  /* in memory, gone with the run; counted in disk_overlay_bytes() */
+	DISK_OVERLAY_FILE, /* in the file `overlay`, created, and kept */
+	DISK_WRITABLE,	   /* the image itself; locked (flock) against a second writer */
+	DISK_READ_ONLY,	   /* writes fail */
+};
+
+struct disk_config {
+	const char *path;
+	enum disk_write write;
+	const char *overlay; /* DISK_OVERLAY_FILE */
+};
+
+struct disk;
+
+/*
+ * Raw images and block devices. qcow2, vmdk, vdi and vhdx are recognised and refused with
+ * the command that converts them. Size is rounded down to sectors; 0 sectors is an error.
+ */
+int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e);
+void disk_close(struct disk *d);
+
+uint64_t disk_size(const struct disk *d); /* bytes, a multiple of DISK_SECTOR */
+bool disk_is_read_only(const struct disk *d);
+const char *disk_path(const struct disk *d);
+/* What the overlay holds, bytes. */
+uint64_t disk_overlay_bytes(const struct disk *d);
+
+/* All of iov at byte off: 0, or -errno (-EIO past the end, -EROFS). */
+int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+int disk_flush(struct disk *d);
+/* [off, off+len) reads as zeros afterwards; frees what it can. */
+int disk_discard(struct disk *d, uint64_t off, uint64_t len);
+
+/* The overlay's clusters, for a snapshot; nothing may be in flight. */
+int disk_overlay_save(const struct disk *d, int fd, struct err *e);
+int disk_overlay_restore(struct disk *d, int fd, struct err *e);
+
+#endif
