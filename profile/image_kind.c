@@ -3,13 +3,14 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "vmm/dev/disk_format.h"
 
 #include <string.h>
 
 struct mark {
 	uint32_t off;
 	uint8_t len;
-	char magic[13];
+	char magic[9];
 	enum image_kind kind;
 	const char *name, *advice;
 };
@@ -26,12 +27,6 @@ struct mark {
 static const struct mark marks[] = {
 	{ 0, 4, "\x7f" "ELF", IMAGE_KERNEL, "an ELF file", NULL },
 	{ 0x202, 4, "HdrS", IMAGE_KERNEL, "a Linux bzImage", NULL },
-	{ 0, 4, "QFI\xfb", IMAGE_FORMAT, "a qcow2 disk image", NULL },
-	{ 0, 4, "KDMV", IMAGE_FORMAT, "a VMDK disk image", NULL },
-	{ 0, 21, "# Disk Descri", IMAGE_FORMAT, "a VMDK disk image's description", NULL },
-	{ 0, 8, "vhdxfile", IMAGE_FORMAT, "a VHDX disk image", NULL },
-	{ 0, 8, "conectix", IMAGE_FORMAT, "a VHD disk image", NULL },
-	{ 0x40, 4, "\x7f\x10\xda\xbe", IMAGE_FORMAT, "a VDI disk image", NULL },
 	{ 0x8001, 5, "CD001", IMAGE_ISO, "an ISO 9660 CD image", ISO_ADVICE },
 	{ 0, 6, "070701", IMAGE_INITRD, "a cpio archive, as initrds are", INITRD_ADVICE },
 	{ 0, 6, "070702", IMAGE_INITRD, "a cpio archive, as initrds are", INITRD_ADVICE },
@@ -65,19 +60,19 @@ static bool has_mbr(const uint8_t *head, size_t n)
 	return used > 0;
 }
 
-struct image_what image_kind(const uint8_t *head, size_t n, uint64_t size)
+struct image_what image_kind(const uint8_t *head, size_t n)
 {
 	struct cursor c;
 
-	(void)size;
+	if (disk_format_name(head, n))
+		return (struct image_what){ IMAGE_FORMAT, "a disk image that is not raw", NULL };
 	cursor_init(&c, head, n);
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
 		const struct mark *m = &marks[i];
-		size_t len = m->len < sizeof(m->magic) ? m->len : sizeof(m->magic);
-		struct cursor w = cursor_window(&c, m->off, len);
-		const uint8_t *p = cursor_bytes(&w, len);
+		struct cursor w = cursor_window(&c, m->off, m->len);
+		const uint8_t *p = cursor_bytes(&w, m->len);
 
-		if (p && !memcmp(p, m->magic, len))
+		if (p && !memcmp(p, m->magic, m->len))
 			return (struct image_what){ m->kind, m->name, m->advice };
 	}
 	if (has_mbr(head, n))

@@ -30,7 +30,7 @@ struct image_what {
 	const char *advice; /* kinds that are not booted: what to do; static; else NULL */
 };
 
-/* n is IMAGE_HEAD, or all bytes of a shorter file; size: of the whole file. */
-struct image_what image_kind(const uint8_t *head, size_t n, uint64_t size);
+/* n is IMAGE_HEAD, or all bytes of a shorter file. */
+struct image_what image_kind(const uint8_t *head, size_t n);
 
 #endif

@@ -43,6 +43,9 @@ static void add_word(struct buf *b, const char *word)
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,
 		  struct buf *tuned)
 {
+	/* It goes first: of two console= the last one is what an init writes to. */
+	if (r->is_linux && !r->cmdline)
+		add_word(out, r->disk_cmdline);
 	if (r->is_linux && !r->cmdline)
 		add_word(out, LINUX_DEFAULTS);
 	add_word(out, r->cmdline);
