@@ -69,17 +69,26 @@ static int take(const struct rest *r, uint64_t len, struct iovec out[PARTS])
 	return n;
 }
 
+enum way { READ, READ_NOW, WRITE };
+
+static ssize_t call(int fd, enum way way, uint64_t off, const struct iovec *part, int n)
+{
+	if (way == WRITE)
+		return pwritev(fd, part, n, (off_t)off);
+	return preadv2(fd, part, n, (off_t)off, way == READ_NOW ? RWF_NOWAIT : 0);
+}
+
 /* len bytes between fd at off and r, which moves on. */
-static int transfer(int fd, bool write, uint64_t off, struct rest *r, uint64_t len)
+static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t len)
 {
 	while (len) {
 		struct iovec part[PARTS];
-		int n = take(r, len, part);
-		ssize_t done =
-			write ? pwritev(fd, part, n, (off_t)off) : preadv(fd, part, n, (off_t)off);
+		ssize_t done = call(fd, way, off, part, take(r, len, part));
 
 		if (done < 0 && errno == EINTR)
 			continue;
+		if (done < 0 && errno == EOPNOTSUPP && way == READ_NOW)
+			return -EAGAIN;
 		if (done < 0)
 			return -errno;
 		if (done == 0) /* somebody has made the file shorter */
@@ -106,7 +115,8 @@ static int check_range(const struct disk *d, uint64_t off, const struct iovec *i
 	return 0;
 }
 
-int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+static int read_disk(struct disk *d, enum way way, uint64_t off, const struct iovec *iov,
+		     unsigned int n)
 {
 	struct rest r = { .iov = iov, .n = n };
 	uint64_t len = 0;
@@ -114,6 +124,7 @@ int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned i
 
 	while (!ret && len) {
 		uint64_t sector = off / DISK_SECTOR, some = len, fd_off = off;
+		enum way how = way;
 		int fd = d->fd;
 
 		if (d->overlay) {
@@ -127,13 +138,25 @@ int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned i
 			if (in) {
 				fd = d->overlay->fd;
 				fd_off = d->overlay->data + off;
+				if (d->overlay->in_memory)
+					how = READ;
 			}
 		}
-		ret = transfer(fd, false, fd_off, &r, some);
+		ret = transfer(fd, how, fd_off, &r, some);
 		off += some;
 		len -= some;
 	}
 	return ret;
+}
+
+int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	return read_disk(d, READ, off, iov, n);
+}
+
+int disk_readv_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	return read_disk(d, READ_NOW, off, iov, n);
 }
 
 /* A sector of which a part only is about to be written gets the rest from the image. */
@@ -148,10 +171,10 @@ static int fill_sector(struct disk *d, uint64_t sector)
 	pthread_mutex_lock(&d->overlay->lock);
 	(void)disk_overlay_run(d->overlay, sector, 1, &in);
 	if (!in) {
-		ret = transfer(d->fd, false, sector * DISK_SECTOR, &r, sizeof(bytes));
+		ret = transfer(d->fd, READ, sector * DISK_SECTOR, &r, sizeof(bytes));
 		r = (struct rest){ .iov = &iov, .n = 1 };
 		if (!ret)
-			ret = transfer(d->overlay->fd, true,
+			ret = transfer(d->overlay->fd, WRITE,
 				       d->overlay->data + sector * DISK_SECTOR, &r, sizeof(bytes));
 		if (!ret)
 			disk_overlay_add(d->overlay, sector, 1);
@@ -173,17 +196,40 @@ int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned 
 	if (!len)
 		return 0;
 	if (!d->overlay)
-		return transfer(d->fd, true, off, &r, len);
+		return transfer(d->fd, WRITE, off, &r, len);
 	end = (off + len + DISK_SECTOR - 1) / DISK_SECTOR;
 	if (off % DISK_SECTOR)
 		ret = fill_sector(d, first);
 	if (!ret && (off + len) % DISK_SECTOR)
 		ret = fill_sector(d, end - 1);
 	if (!ret)
-		ret = transfer(d->overlay->fd, true, d->overlay->data + off, &r, len);
+		ret = transfer(d->overlay->fd, WRITE, d->overlay->data + off, &r, len);
 	if (!ret)
 		disk_overlay_add(d->overlay, first, end - first);
 	return ret;
+}
+
+static bool writes_to_memory(const struct disk *d)
+{
+	return d->overlay && d->overlay->in_memory;
+}
+
+int disk_writev_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	uint64_t len = 0;
+	int ret = check_range(d, off, iov, n, &len);
+
+	if (ret)
+		return ret;
+	/* A part of a sector may want the rest of it from the image. */
+	if (!writes_to_memory(d) || off % DISK_SECTOR || len % DISK_SECTOR)
+		return d->write == DISK_READ_ONLY ? -EROFS : -EAGAIN;
+	return disk_writev(d, off, iov, n);
+}
+
+int disk_flush_now(struct disk *d)
+{
+	return writes_to_memory(d) || d->write == DISK_READ_ONLY ? 0 : -EAGAIN;
 }
 
 int disk_flush(struct disk *d)
@@ -259,7 +305,7 @@ static int check_format(const struct disk *d, struct err *e)
 	struct iovec iov = { .iov_base = head, .iov_len = sizeof(head) };
 	struct rest r = { .iov = &iov, .n = 1 };
 	uint64_t len = d->size < sizeof(head) ? d->size : sizeof(head);
-	int ret = transfer(d->fd, false, 0, &r, len);
+	int ret = transfer(d->fd, READ, 0, &r, len);
 
 	if (ret)
 		return err_set(e, -ret, "%s: cannot read: %s", d->path, strerror(-ret));

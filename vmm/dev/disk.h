@@ -61,6 +61,13 @@ int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned i
 int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
 int disk_flush(struct disk *d);
 /*
+ * The same where it needs no waiting for a device, as the bytes are in the host's memory
+ * or go there: -EAGAIN otherwise, and some of a read's iov may be filled then.
+ */
+int disk_readv_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+int disk_writev_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+int disk_flush_now(struct disk *d);
+/*
  * [off, off+len), whole sectors (-EINVAL), reads as zeros afterwards; what is stored of
  * it in an overlay, or in a writable image that may have holes, is freed.
  */
