@@ -23,7 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
 /* Exits come in bursts: a line on the console is one for each character. */
@@ -36,10 +35,10 @@ static int open_inputs(struct run *r, struct err *e)
 
 	if (run_is_attached(&r->opt) && !r->opt.image)
 		target_open_running(&r->target, r->opt.attach_name);
-	else
+	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
-	if (!ret && r->opt.initrd)
-		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
+	else
+		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -124,6 +123,7 @@ static int make_vm(struct run *r, struct err *e)
 		.tsc_khz = r->quirks.tsc_khz,
 		.cmdline = o->cmdline,
 		.append = o->append,
+		.disk_cmdline = (const char *)r->image.cmdline.data,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
@@ -385,6 +385,7 @@ void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_image_close(&r->image);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);

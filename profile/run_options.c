@@ -18,8 +18,8 @@ static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
 	"\n"
 	"Boot a kernel under KVM, sample it from outside, write a profile that perf opens.\n"
-	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel; without it the embedded\n"
-	"demo guest runs.\n"
+	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel, or a disk image with a Linux\n"
+	"on it, which is not changed; without it the embedded demo guest runs.\n"
 	"\n"
 	"Guest:\n"
 	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
@@ -27,6 +27,8 @@ static const char usage[] =
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
+	"      --kernel FILE       a kernel in place of the one in the disk image\n"
+	"      --root DEV          where its root file system is, such as /dev/vda2 or UUID=...\n"
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
@@ -149,6 +151,8 @@ enum {
 	OPT_BOOT = 256,
 	OPT_VCPUS,
 	OPT_INITRD,
+	OPT_KERNEL,
+	OPT_ROOT,
 	OPT_APPEND,
 	OPT_CMDLINE,
 	OPT_NO_TUNE,
@@ -186,6 +190,8 @@ static const struct option longopts[] = {
 	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
+	{ "kernel", required_argument, NULL, OPT_KERNEL },
+	{ "root", required_argument, NULL, OPT_ROOT },
 	{ "append", required_argument, NULL, OPT_APPEND },
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
@@ -373,6 +379,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_INITRD:
 		o->initrd = arg;
 		return -1;
+	case OPT_KERNEL:
+		o->kernel = arg;
+		return -1;
+	case OPT_ROOT:
+		o->root = arg;
+		return -1;
 	case OPT_APPEND:
 		o->append = arg;
 		return -1;
@@ -519,7 +531,7 @@ int run_options_check_machine(const struct run_options *o)
 {
 	if (o->vcpu_list && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
-	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
+	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");
 	return -1;

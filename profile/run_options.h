@@ -22,7 +22,9 @@ struct run_options {
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
 	const char *connect;	 /* libvirt's URI; NULL: as virsh */
-	const char *image;	 /* NULL: the embedded demo */
+	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
+	const char *kernel;	 /* in place of the disk's; alone it is the image */
+	const char *root;	 /* for root=, with a disk image */
 	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
