@@ -25,12 +25,12 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
 	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
 
-DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages \
-	user pages_user)
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages selfcheck \
+	user pages_user selfcheck_user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noexecstack
 
-$(BUILD)/guest/demo/user.o $(BUILD)/guest/demo/pages_user.o: DEMO_MODEL := -mcmodel=small
+$(patsubst %,$(BUILD)/guest/demo/%.o,user pages_user selfcheck_user): DEMO_MODEL := -mcmodel=small
 DEMO_MODEL = -mcmodel=kernel
 
 $(BUILD)/guest/demo/%.o: guest/demo/%.c guest/guest.mk
