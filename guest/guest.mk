@@ -69,7 +69,7 @@ $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 WORKER_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	-fdebug-prefix-map=$(CURDIR)=. -Wl,--build-id=sha1 -Wl,-z,now
-WORKER_SRC := guest/worker/worker.c guest/worker/roles.c
+WORKER_SRC := guest/worker/worker.c guest/worker/roles.c guest/worker/waits.c
 C_LIBRARY = $(shell $(GUEST_CC) -print-file-name=libc.so.6)
 # The name in the psABI.
 LD_SO := /lib64/ld-linux-x86-64.so.2

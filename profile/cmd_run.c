@@ -233,6 +233,12 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argv = argv,
 	};
 	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	if (r->opt.tasks.off_cpu) {
+		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
+		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
+		r->info.event[r->info.nevents++] =
+			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
+	}
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);

@@ -71,6 +71,7 @@ static const char usage[] =
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
 	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
+	RUN_OPTIONS_TASKS_HELP
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
@@ -80,7 +81,9 @@ static const char usage[] =
 	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"
 	"      --no-buildid-cache  write nothing outside of PATH\n"
 	"      --json              the summary as JSON on stdout; the console is not shown\n"
-	"  -q, --quiet             do not show the guest's console\n"
+	"      --ps-at-end         list the guest's tasks, and where they wait, when it ends\n"
+	"      --no-status         no line on the terminal that tells how the run goes on\n"
+	"  -q, --quiet             show neither the guest's console nor that line\n"
 	"  -h, --help              this text\n";
 
 #define wrong(...) run_options_wrong(o, __VA_ARGS__)
@@ -228,6 +231,7 @@ static const struct option longopts[] = {
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
 	{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
 	{ "json", no_argument, NULL, OPT_JSON },
+	RUN_OPTIONS_TASKS,
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -447,6 +451,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
+		if (run_options_tasks_has(opt))
+			return run_options_tasks_take(o, opt, arg);
 		return wrong("unknown option '%s'", arg);
 	}
 }
@@ -515,6 +521,9 @@ int run_options_check(struct run_options *o)
 {
 	int ret = check_kept(o);
 
+	if (ret >= 0)
+		return ret;
+	ret = run_options_tasks_check(o);
 	if (ret >= 0)
 		return ret;
 	if (run_to_stdout(o) && o->json)
