@@ -6,6 +6,7 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -42,6 +43,7 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;

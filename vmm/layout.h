@@ -102,6 +102,9 @@
 /* -- I/O ports ------------------------------------------------------------------ */
 
 #define PORT_SERIAL 0x3f8u /* COM1, 8 ports */
+/* Written to, it ends the run: dev/debugexit.h. */
+#define PORT_DEBUG_EXIT 0x501u
+#define PORT_DEBUG_EXIT_LEN 2u
 #define PORT_RTC 0x70u	   /* index, data */
 
 /* i8042 command port; writing the reset value ends the guest. Also the ACPI reset register. */

@@ -11,6 +11,7 @@
 #include "vmm/bus.h"
 #include "vmm/counter.h"
 #include "vmm/debugreg.h"
+#include "vmm/dev/debugexit.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
@@ -96,6 +97,7 @@ struct vm {
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
+	struct debugexit debugexit;
 	pthread_t filter_thread; /* syscall_assist.c: sets the MSR filter */
 	bool filter_started;
 	atomic_bool filter_done;

@@ -27,6 +27,7 @@ enum vm_end_reason {
 	VM_RUNNING = 0,
 	VM_END_RESET,	     /* the guest asked for a reset */
 	VM_END_POWEROFF,     /* ACPI power off */
+	VM_END_EXIT,	     /* the guest said with what: vm_result.exit_status */
 	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
 	VM_END_DURATION,     /* vm_end() by the caller: time is up */
 	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
@@ -223,6 +224,7 @@ struct vm_result {
 	unsigned int vcpu; /* that ended it, where one did */
 	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
+	uint32_t exit_status; /* of EXIT */
 	struct err err;	  /* text for TRIPLE_FAULT and ERROR */
 	uint64_t load_ns; /* spent writing the kernel into guest memory */
 	uint64_t end_ns;
@@ -241,6 +243,8 @@ int vm_start(struct vm *vm, struct err *e);
 int vm_end_fd(const struct vm *vm);
 /* Ask for an end; the first reason counts. Any thread. */
 void vm_end(struct vm *vm, enum vm_end_reason reason);
+/* The same for VM_END_EXIT: the guest has said how it went. */
+void vm_exit(struct vm *vm, uint32_t status);
 /* Wait for all vCPU threads. After it the stats and the result are final. */
 void vm_join(struct vm *vm);
 
