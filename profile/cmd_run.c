@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
+#include "profile/run_options_devices.h"
 #include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
@@ -158,6 +159,10 @@ static int make_vm(struct run *r, struct err *e)
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
 		return ret;
+	run_options_devices(o, &cfg);
+	tr.virtio = vm_has_virtio(&cfg);
+	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
+	tr.virtio_console = cfg.virtio_console;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");

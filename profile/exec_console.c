@@ -12,7 +12,7 @@ void exec_console_init(struct exec_console *c, const char *nonce,
 		       void (*found)(void *ctx), void *found_ctx)
 {
 	*c = (struct exec_console){
-		.put = put, .put_ctx = put_ctx, .found = found, .found_ctx = found_ctx
+		.lock = PTHREAD_MUTEX_INITIALIZER, .put = put, .put_ctx = put_ctx, .found = found, .found_ctx = found_ctx
 	};
 	if (nonce)
 		c->prefix_len = (size_t)snprintf(c->prefix, sizeof(c->prefix),
@@ -66,7 +66,7 @@ static bool take_body(struct exec_console *c, uint8_t byte)
 	return true;
 }
 
-void exec_console_end(struct exec_console *c)
+static void let_go(struct exec_console *c)
 {
 	/* A whole prefix is ours: what follows it is kept back, too. */
 	for (size_t i = 0; c->matched < c->prefix_len && i < c->matched; i++)
@@ -74,10 +74,8 @@ void exec_console_end(struct exec_console *c)
 	c->matched = 0;
 }
 
-void exec_console_put(void *exec_console, uint8_t byte)
+static void take_byte(struct exec_console *c, uint8_t byte)
 {
-	struct exec_console *c = exec_console;
-
 	if (c->prefix_len && c->matched == c->prefix_len) {
 		if (!take_body(c, byte)) {
 			c->matched = c->body_len = 0;
@@ -87,9 +85,24 @@ void exec_console_put(void *exec_console, uint8_t byte)
 	}
 	/* ESC stands at the prefix' beginning only: there is one place to begin again. */
 	if (c->matched && byte != (uint8_t)c->prefix[c->matched])
-		exec_console_end(c);
+		let_go(c);
 	if (c->prefix_len && byte == (uint8_t)c->prefix[c->matched])
 		c->matched++;
 	else
 		c->put(c->put_ctx, byte);
+}
+
+void exec_console_put(void *exec_console, uint8_t byte)
+{
+	struct exec_console *c = exec_console;
+
+	pthread_mutex_lock(&c->lock);
+	take_byte(c, byte);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void exec_console_end(struct exec_console *c)
+{
+	if (c->put)
+		let_go(c);
 }

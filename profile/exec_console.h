@@ -10,12 +10,13 @@
  *
  * an application program command (ECMA-48, 8.3.2), which no terminal shows. NONCE is a random
  * number of 128 bits that only our init was told, in a file that is gone before the command
- * runs: so no output of the command is taken for it. On the vCPU's thread; what was found is
+ * runs: so no output of the command is taken for it. Any thread may write; what was found is
  * there for others when the machine has ended.
  */
 #ifndef KVMPROF_PROFILE_EXEC_CONSOLE_H
 #define KVMPROF_PROFILE_EXEC_CONSOLE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 #define EXEC_MESSAGE_MAX 512u
 
 struct exec_console {
+	pthread_mutex_t lock;
 	char prefix[64]; /* what the message begins with; "" : nothing is looked for */
 	size_t prefix_len;
 	void (*put)(void *ctx, uint8_t byte); /* what is not the message's goes here */

@@ -101,6 +101,10 @@ void run_exec_configure(struct run *r, struct vm_config *cfg)
 {
 	struct run_exec *x = &r->exec;
 
+	cfg->nshares = r->opt.exec.nshare;
+	for (unsigned int i = 0; i < cfg->nshares; i++)
+		cfg->share[i] = (struct vm_share){ x->share[i].dir, x->share[i].tag,
+						   x->share[i].read_only };
 	if (!exec_wanted(&r->opt.exec))
 		return;
 	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx, message_found,

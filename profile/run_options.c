@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options.h"
 
+#include "profile/run_options_devices.h"
 #include "symbolizer/stack.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@ static const char usage[] =
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
-	"      --no-tune           add nothing to it because of a slow host\n"
+	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
 	"      --domain DOMAIN     kernel, RAM disk, command line, memory and vCPUs of a libvirt\n"
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
@@ -79,10 +81,19 @@ static const char usage[] =
 	"  -q, --quiet             do not show the guest's console\n"
 	"  -h, --help              this text\n";
 
-#define wrong(fmt, what)                                                                     \
-	(fprintf(stderr, "kvmprof %s: " fmt "; see `kvmprof %s --help`\n", o->command, what, \
-		 o->command),                                                                \
-	 2)
+#define wrong(...) run_options_wrong(o, __VA_ARGS__)
+
+int run_options_wrong(const struct run_options *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "kvmprof %s: ", o->command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "; see `kvmprof %s --help`\n", o->command);
+	return 2;
+}
 
 static bool parse_number(const char *s, double min, double max, double *out)
 {
@@ -178,6 +189,7 @@ static const struct option longopts[] = {
 	{ "append", required_argument, NULL, OPT_APPEND },
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
+	RUN_DEVICES_OPTIONS,
 	{ "domain", required_argument, NULL, OPT_DOMAIN },
 	{ "connect", required_argument, NULL, OPT_CONNECT },
 	RUN_OPTIONS_EXEC_TABLE,
@@ -310,6 +322,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 
 	if (opt >= RUN_OPT_EXEC && opt < RUN_OPT_EXEC_END)
 		return take_exec(o, opt, arg);
+	if (opt >= OPT_DEVICES && opt < OPT_DEVICES_END)
+		return run_options_take_device(o, opt, arg);
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)

@@ -49,8 +49,9 @@ struct run_options {
 	enum boot_way boot;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
-	uint32_t stack_size; /* bytes of one stack that are copied */
-	bool mem;	     /* look up what memory the sampled instructions use */
+	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
+	uint32_t stack_size;		       /* bytes of one stack that are copied */
+	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
@@ -95,6 +96,9 @@ void run_options_default(struct run_options *o);
 /* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
 int run_options_set(struct run_options *o, const char *name, const char *arg);
 int run_options_check(struct run_options *o);
+/* Says on standard error what is wrong, in one line; returns the exit status 2. */
+int run_options_wrong(const struct run_options *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The same for what depends on the machine, once it is known: run_options_parse() leaves it out with domain. */
 int run_options_check_machine(const struct run_options *o);
 

@@ -41,7 +41,7 @@ static inline bool exec_any(const struct exec_options *o)
 
 /* Values of getopt, for a table of struct option. */
 enum {
-	RUN_OPT_EXEC = 1000,
+	RUN_OPT_EXEC = 0x800,
 	RUN_OPT_ROOTFS,
 	RUN_OPT_ROOTFS_AS,
 	RUN_OPT_ENV,

@@ -151,6 +151,13 @@ struct vm_disk {
 	const char *serial; /* VIRTIO_BLK_T_GET_ID, up to 20 bytes; NULL: none */
 };
 
+#define VM_MAX_SHARES 8u
+/* A directory of the host, which the guest mounts by its tag. */
+struct vm_share {
+	const char *dir, *tag;
+	bool read_only;
+};
+
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -164,6 +171,8 @@ struct vm_config {
 	enum vm_transport transport;
 	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */
 	unsigned int ndisks;
+	struct vm_share share[VM_MAX_SHARES];
+	unsigned int nshares;
 	bool rng;	     /* a virtio-rng */
 	bool virtio_console; /* hvc0, which goes where the serial line goes */
 	bool slow_tick;	     /* VMM-side PIT with a floor on its period (interpreting hosts) */
@@ -229,6 +238,9 @@ struct vm_result {
 	uint64_t load_ns; /* spent writing the kernel into guest memory */
 	uint64_t end_ns;
 };
+
+/* Are there virtio devices in it? They need a local APIC, and with VM_VIRTIO_PCI a PCI bus. */
+bool vm_has_virtio(const struct vm_config *cfg);
 
 struct vm;
 
@@ -310,7 +322,10 @@ struct vm_device {
 /* false: there is no device i. Any thread. */
 bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
 
-/* Bytes typed at the console; returns how many the guest's UART took. */
+/*
+ * Bytes typed at the console; returns how many the guest's UART took, or the virtio
+ * console where a driver listens there.
+ */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);
 
 /* "serial", "mmio", ...; several may have one name. NULL: there is none of that index. */
