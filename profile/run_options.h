@@ -7,6 +7,7 @@
 
 #include "profile/events.h"
 #include "profile/run_options_tasks.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -45,6 +46,7 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
@@ -53,9 +55,7 @@ struct run_options {
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	uint32_t stack_size;		       /* bytes of one stack that are copied */
 	bool mem; /* look up what memory the sampled instructions use */
-	uint32_t stack_size; /* bytes of one stack that are copied */
 	struct run_tasks tasks;
-	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
