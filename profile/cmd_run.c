@@ -23,7 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
 /* Exits come in bursts: a line on the console is one for each character. */
@@ -36,10 +35,11 @@ static int open_inputs(struct run *r, struct err *e)
 
 	if (run_is_attached(&r->opt) && !r->opt.image)
 		target_open_running(&r->target, r->opt.attach_name);
-	else
+	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
-	if (!ret && r->opt.initrd)
-		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
+	else
+		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+	ret = ret ? ret : run_exec_open(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -123,7 +123,9 @@ static int make_vm(struct run *r, struct err *e)
 		.vcpus = o->vcpus,
 		.tsc_khz = r->quirks.tsc_khz,
 		.cmdline = o->cmdline,
+		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
+		.disk_cmdline = (const char *)r->image.cmdline.data,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
@@ -144,6 +146,7 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
+	run_exec_configure(r, &cfg);
 	/* kvmprof stat may want none. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
@@ -233,6 +236,12 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argv = argv,
 	};
 	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	if (r->opt.tasks.off_cpu) {
+		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
+		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
+		r->info.event[r->info.nevents++] =
+			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
+	}
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
@@ -307,6 +316,7 @@ static int finish(struct run *r, struct err *e)
 
 		ret = r->sink->ops->end(r->sink, &totals, e);
 	}
+	exec_console_end(&r->exec.console);
 	console_flush(&r->console);
 	if (!ret && r->opt.json)
 		puts((const char *)json.data);
@@ -370,6 +380,21 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
+/* The exit status of a run that was recorded: kvmprof's own failures go first. */
+static int judge(const struct run *r)
+{
+	enum vm_end_reason reason = vm_result(r->vm)->reason;
+	struct err e = { 0 };
+
+	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0)
+		return 1;
+	if (run_exec_verdict(r, &e) < 0) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		return 1;
+	}
+	return reason == VM_END_EXIT ? run_exec_status(r->vm) : 0;
+}
+
 void run_deinit(struct run *r)
 {
 	run_control_stop(r->control);
@@ -384,7 +409,9 @@ void run_deinit(struct run *r)
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
+	run_exec_close(&r->exec);
 	target_close(&r->target);
+	run_image_close(&r->image);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
@@ -422,10 +449,7 @@ int run_main(struct run *r, int argc, char **argv)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		enum vm_end_reason reason = vm_result(r->vm)->reason;
-
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
-			 tell_markers(r) < 0;
+		status = judge(r);
 	}
 	run_deinit(r);
 	return status;

@@ -6,6 +6,8 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
+#include "profile/run_options_tasks.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -22,7 +24,9 @@ struct run_options {
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
 	const char *connect;	 /* libvirt's URI; NULL: as virsh */
-	const char *image;	 /* NULL: the embedded demo */
+	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
+	const char *kernel;	 /* in place of the disk's; alone it is the image */
+	const char *root;	 /* for root=, with a disk image */
 	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
@@ -42,6 +46,7 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
@@ -50,6 +55,7 @@ struct run_options {
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	uint32_t stack_size;		       /* bytes of one stack that are copied */
 	bool mem; /* look up what memory the sampled instructions use */
+	struct run_tasks tasks;
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

@@ -62,6 +62,9 @@ static bool fits(const struct tune_request *r, unsigned int when)
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,
 		  struct buf *tuned)
 {
+	/* It goes first: of two console= the last one is what an init writes to. */
+	if (r->is_linux && !r->cmdline)
+		add_word(out, r->disk_cmdline);
 	if (r->is_linux && !r->cmdline)
 		add_word(out, r->virtio_console ? LINUX_DEFAULTS_HVC : LINUX_DEFAULTS);
 	add_word(out, r->cmdline);
@@ -74,6 +77,7 @@ void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct b
 	/* A bare-metal guest has no other way to learn it where CPUID does not tell. */
 	if (!r->is_linux && r->tsc_khz)
 		buf_printf(out, "%stsc_khz=%u", out->len ? " " : "", r->tsc_khz);
+	add_word(out, r->extra);
 	add_word(out, r->append);
 	buf_u8(out, 0);
 }
