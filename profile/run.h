@@ -28,6 +28,7 @@ struct run {
 	uint64_t start_ns, load_ns;
 	struct target target;
 	struct file_map initrd;
+	struct run_disks disks;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;
