@@ -51,6 +51,10 @@ struct run {
 	struct err note;
 	char hostname[256];
 	int signal_fd;
+	/* Each request to a disk: see pipeline_options. NULL: nobody asks. */
+	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
+			const struct io_who *who);
+	void *request_ctx;
 	/* Every now and then while the guest runs, and once at its end; may be NULL. */
 	void (*tick)(struct run *r, uint64_t now_ns);
 	void *tick_ctx;

@@ -552,11 +552,18 @@ int run_options_check_machine(const struct run_options *o)
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	static char name[32]; /* the profile's header still reads argv later */
+	const char *command = o->command;
 	uint64_t size;
 	int opt, ret;
 
 	run_options_default(o);
+	if (command && strcmp(command, "run") != 0) {
+		/* One that shows what happens, and keeps a profile only when asked to. */
+		o->command = command;
+		o->output = NULL;
+	}
+	snprintf(name, sizeof(name), "kvmprof %s", o->command);
 	argv[0] = name;
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
