@@ -11,6 +11,7 @@
 #include "profile/run_definition.h"
 #include "profile/run_options_devices.h"
 #include "profile/sink_live.h"
+#include "profile/sink_null.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
 #include "profile/summary.h"
@@ -40,6 +41,7 @@ static int open_inputs(struct run *r, struct err *e)
 	else
 		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
 	ret = ret ? ret : run_exec_open(r, e);
+	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -65,10 +67,13 @@ static int open_output(struct run *r, struct err *e)
 		.single_file = r->opt.single_file,
 		.buildid_dir = r->opt.buildid_dir,
 		.no_buildid_cache = !r->opt.buildid_cache,
-		.late_samples = r->opt.overwrite,
+		/* A request ends long after its sample was taken. */
+		.late_samples = r->opt.overwrite || events_have_io(&r->opt.events),
 		.note = &r->note,
 	};
 
+	if (!r->opt.output)
+		return sink_null_create(&r->sink, e);
 	if (!run_to_stdout(&r->opt))
 		return sink_perfdata_create(&r->sink, &so, e);
 	if (isatty(STDOUT_FILENO))
@@ -160,6 +165,12 @@ static int make_vm(struct run *r, struct err *e)
 	if (ret)
 		return ret;
 	run_options_devices(o, &cfg);
+	if (r->image.disk)
+		cfg.disk[cfg.ndisks++].disk = r->image.disk;
+	run_disks_configure(&r->disks, &cfg);
+	if (!cfg.ndisks && cfg.nevents && events_have_io(&o->events))
+		return err_set(e, EINVAL,
+			       "event io: this guest has no disk; give it one with --disk");
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;
@@ -236,6 +247,15 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argv = argv,
 	};
 	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		const struct event_state *s = events_of_vm(&r->opt.events, i);
+
+		if (s && s->name.class == EVENT_IO)
+			r->markers.pipeline.io[i] =
+				s->name.latency ? PIPELINE_IO_LATENCY : PIPELINE_IO_BYTES;
+	}
+	r->markers.pipeline.request = r->request;
+	r->markers.pipeline.request_ctx = r->request_ctx;
 	if (r->opt.tasks.off_cpu) {
 		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
 		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
@@ -331,7 +351,7 @@ static int finish(struct run *r, struct err *e)
 	summary_print(&s, stderr);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
-	if (run_to_stdout(&r->opt))
+	if (run_to_stdout(&r->opt) || !r->opt.output)
 		return write_ret;
 	fprintf(stderr,
 		"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i "
@@ -405,6 +425,7 @@ void run_deinit(struct run *r)
 	pipeline_destroy(r->pipeline);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
+	run_disks_close(&r->disks);
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
@@ -435,9 +456,9 @@ int run_main(struct run *r, int argc, char **argv)
 	int status, ret;
 
 	run_init(r);
-	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
-				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
-							      : STDOUT_FILENO);
+	console_init(&r->console, r->opt.quiet || r->opt.json		 ? -1
+				  : run_to_stdout(&r->opt) || r->request ? STDERR_FILENO
+									 : STDOUT_FILENO);
 	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
 		fprintf(stderr, "%s: %s\n", argv[0], e.text);
