@@ -39,6 +39,8 @@ static int open_inputs(struct run *r, struct err *e)
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	else
 		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+	if (r->image.disk && !r->opt.mem_given)
+		r->opt.mem_size = RUN_MEM_DISK;
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -156,6 +158,8 @@ static int make_vm(struct run *r, struct err *e)
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
 		return ret;
+	if (r->image.disk)
+		cfg.disk[cfg.ndisks++].disk = r->image.disk;
 	run_options_devices(o, &cfg);
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
