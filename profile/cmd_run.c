@@ -38,9 +38,10 @@ static int open_inputs(struct run *r, struct err *e)
 	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	else
-		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
 	if (r->image.disk && !r->opt.mem_given)
 		r->opt.mem_size = RUN_MEM_DISK;
+	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -158,9 +159,8 @@ static int make_vm(struct run *r, struct err *e)
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
 		return ret;
-	if (r->image.disk)
-		cfg.disk[cfg.ndisks++].disk = r->image.disk;
 	run_options_devices(o, &cfg);
+	run_disks_configure(&r->disks, &cfg);
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;
@@ -390,6 +390,7 @@ void run_deinit(struct run *r)
 	file_map_close(&r->initrd);
 	target_close(&r->target);
 	run_image_close(&r->image);
+	run_disks_close(&r->disks);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);

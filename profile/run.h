@@ -30,6 +30,7 @@ struct run {
 	struct target target;
 	struct run_image image;
 	struct file_map initrd;
+	struct run_disks disks;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;

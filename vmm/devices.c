@@ -91,7 +91,7 @@ int machine_devices_create(struct vm *vm, struct err *e)
 		ret = add_console(vm, e);
 	if (!ret && vm->cfg.rng)
 		ret = add_rng(vm, e);
-	return ret;
+	return ret ? ret : machine_disks_create(vm, e);
 }
 
 void machine_devices_destroy(struct vm *vm)
@@ -104,6 +104,7 @@ void machine_devices_destroy(struct vm *vm)
 		virtio_mmio_destroy(v->mmio);
 	}
 	vm->nvirtio = 0;
+	machine_disks_destroy(vm);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
