@@ -196,7 +196,7 @@ def damaged():
         good = f.read()
     # What is not zero is what matters.
     places = [i for i in range(0, len(good), 512) if any(good[i:i + 512])]
-    for n in range(60):
+    for n in range(40):
         bad = bytearray(good)
         for _ in range(rng.choice((1, 4, 30))):
             at = rng.choice(places) + rng.randrange(512)
