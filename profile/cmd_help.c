@@ -36,6 +36,8 @@ static const char examples[] =
 	"  In another tool, and on another machine:\n"
 	"      kvmprof export --format speedscope -i demo.data -o demo.json\n"
 	"      kvmprof archive -i demo.data -o demo.tar.zst\n"
+	"  What is in this image, and how would it boot?\n"
+	"      kvmprof inspect vmlinux\n"
 	"  Which function is at this address, and on which line?\n"
 	"      kvmprof symbols vmlinux ffffffff8100032b\n";
 

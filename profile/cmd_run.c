@@ -39,7 +39,9 @@ static int open_inputs(struct run *r, struct err *e)
 	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	else
-		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
+	if (r->image.disk && !r->opt.mem_given)
+		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	r->load_ns = clock_mono_ns() - t0;
@@ -425,7 +427,6 @@ void run_deinit(struct run *r)
 	pipeline_destroy(r->pipeline);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
-	run_disks_close(&r->disks);
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
@@ -433,6 +434,7 @@ void run_deinit(struct run *r)
 	run_exec_close(&r->exec);
 	target_close(&r->target);
 	run_image_close(&r->image);
+	run_disks_close(&r->disks);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
