@@ -40,8 +40,9 @@ static const struct setting settings[] = {
 	  ALWAYS },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
-	  "chacha20poly1305_init,jent_mod_init,trace_eval_init",
-	  "self tests and table fix-ups of 2 s to minutes each", ALWAYS },
+	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
+	  "self tests and table fix-ups of 2 s to minutes each; a hypercall that never returns",
+	  ALWAYS },
 	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
 	{ "nolapic_timer", "the same, with APICs for the devices' interrupts", ONE_CPU | VIRTIO },
 };
