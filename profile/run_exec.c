@@ -65,6 +65,8 @@ int run_exec_open(struct run *r, struct err *e)
 	ret = exec_files_make(&x->files, o, x->share, r->target.osrelease, interactive, e);
 	if (ret)
 		return ret;
+	/* A disk image's own is for its own root file system. */
+	file_map_close(&r->initrd);
 	r->initrd = x->files.initrd;
 	x->files.initrd = (struct file_map){ 0 };
 	if (!r->opt.guest_root)

@@ -18,8 +18,8 @@ static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE] [-- COMMAND ARG...]\n"
 	"\n"
 	"Boot a kernel under KVM, sample it from outside, write a profile that perf opens.\n"
-	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel; without it the embedded\n"
-	"demo guest runs.\n"
+	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel, or a disk image with a Linux\n"
+	"on it, which is not changed; without it the embedded demo guest runs.\n"
 	"\n"
 	"Guest:\n"
 	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
@@ -27,6 +27,8 @@ static const char usage[] =
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
+	"      --kernel FILE       a kernel in place of the one in the disk image\n"
+	"      --root DEV          where its root file system is, such as /dev/vda2 or UUID=...\n"
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
@@ -69,6 +71,7 @@ static const char usage[] =
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
 	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
+	RUN_OPTIONS_TASKS_HELP
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
@@ -78,7 +81,9 @@ static const char usage[] =
 	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"
 	"      --no-buildid-cache  write nothing outside of PATH\n"
 	"      --json              the summary as JSON on stdout; the console is not shown\n"
-	"  -q, --quiet             do not show the guest's console\n"
+	"      --ps-at-end         list the guest's tasks, and where they wait, when it ends\n"
+	"      --no-status         no line on the terminal that tells how the run goes on\n"
+	"  -q, --quiet             show neither the guest's console nor that line\n"
 	"  -h, --help              this text\n";
 
 #define wrong(...) run_options_wrong(o, __VA_ARGS__)
@@ -149,6 +154,8 @@ enum {
 	OPT_BOOT = 256,
 	OPT_VCPUS,
 	OPT_INITRD,
+	OPT_KERNEL,
+	OPT_ROOT,
 	OPT_APPEND,
 	OPT_CMDLINE,
 	OPT_NO_TUNE,
@@ -186,6 +193,8 @@ static const struct option longopts[] = {
 	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
+	{ "kernel", required_argument, NULL, OPT_KERNEL },
+	{ "root", required_argument, NULL, OPT_ROOT },
 	{ "append", required_argument, NULL, OPT_APPEND },
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
@@ -223,6 +232,7 @@ static const struct option longopts[] = {
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
 	{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
 	{ "json", no_argument, NULL, OPT_JSON },
+	RUN_OPTIONS_TASKS,
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -390,6 +400,12 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case OPT_INITRD:
 		o->initrd = arg;
 		return -1;
+	case OPT_KERNEL:
+		o->kernel = arg;
+		return -1;
+	case OPT_ROOT:
+		o->root = arg;
+		return -1;
 	case OPT_APPEND:
 		o->append = arg;
 		return -1;
@@ -452,6 +468,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
+		if (run_options_tasks_has(opt))
+			return run_options_tasks_take(o, opt, arg);
 		return wrong("unknown option '%s'", arg);
 	}
 }
@@ -522,6 +540,9 @@ int run_options_check(struct run_options *o)
 
 	if (ret >= 0)
 		return ret;
+	ret = run_options_tasks_check(o);
+	if (ret >= 0)
+		return ret;
 	if (run_to_stdout(o) && o->json)
 		return wrong("-o - and --json both want standard output: drop %s", "--json");
 	if (run_to_stdout(o) && !o->buildid_cache)
@@ -540,7 +561,7 @@ int run_options_check_machine(const struct run_options *o)
 		return wrong("%s", exec);
 	if (o->vcpu_list && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
-	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
+	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");
 	return -1;

@@ -7,6 +7,7 @@
 
 #include "profile/events.h"
 #include "profile/run_options_exec.h"
+#include "profile/run_options_tasks.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -23,7 +24,9 @@ struct run_options {
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
 	const char *connect;	 /* libvirt's URI; NULL: as virsh */
-	const char *image;	 /* NULL: the embedded demo */
+	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
+	const char *kernel;	 /* in place of the disk's; alone it is the image */
+	const char *root;	 /* for root=, with a disk image */
 	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
@@ -52,6 +55,7 @@ struct run_options {
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	uint32_t stack_size;		       /* bytes of one stack that are copied */
 	bool mem; /* look up what memory the sampled instructions use */
+	struct run_tasks tasks;
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

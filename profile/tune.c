@@ -62,6 +62,9 @@ static bool fits(const struct tune_request *r, unsigned int when)
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,
 		  struct buf *tuned)
 {
+	/* It goes first: of two console= the last one is what an init writes to. */
+	if (r->is_linux && !r->cmdline)
+		add_word(out, r->disk_cmdline);
 	if (r->is_linux && !r->cmdline)
 		add_word(out, r->virtio_console ? LINUX_DEFAULTS_HVC : LINUX_DEFAULTS);
 	add_word(out, r->cmdline);
