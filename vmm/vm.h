@@ -234,8 +234,8 @@ struct vm_result {
 	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
 	uint32_t exit_status; /* of EXIT */
-	struct err err;	  /* text for TRIPLE_FAULT and ERROR */
-	uint64_t load_ns; /* spent writing the kernel into guest memory */
+	struct err err;	      /* text for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns;     /* spent writing the kernel into guest memory */
 	uint64_t end_ns;
 };
 
