@@ -40,6 +40,7 @@ static int open_inputs(struct run *r, struct err *e)
 	else
 		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
 	ret = ret ? ret : run_exec_open(r, e);
+	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -160,6 +161,9 @@ static int make_vm(struct run *r, struct err *e)
 	if (ret)
 		return ret;
 	run_options_devices(o, &cfg);
+	if (r->image.disk)
+		cfg.disk[cfg.ndisks++].disk = r->image.disk;
+	run_disks_configure(&r->disks, &cfg);
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;
@@ -405,6 +409,7 @@ void run_deinit(struct run *r)
 	pipeline_destroy(r->pipeline);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
+	run_disks_close(&r->disks);
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);

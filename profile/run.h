@@ -32,6 +32,7 @@ struct run {
 	struct run_image image;
 	struct file_map initrd;
 	struct run_exec exec; /* --exec and the like */
+	struct run_disks disks;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;

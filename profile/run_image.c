@@ -112,7 +112,10 @@ static int read_initrd(const struct run_image *r, struct file_map *initrd, struc
 static int open_disk(struct run_image *r, const struct run_options *o, struct target *t,
 		     struct file_map *initrd, struct err *e)
 {
-	struct disk_config dc = { .path = o->image };
+	struct disk_config dc = {
+		.path = o->image,
+		.write = o->disk.writable ? DISK_WRITABLE : DISK_OVERLAY,
+	};
 	struct diskboot_root root = { .layout = &r->boot.layout, .given = o->root };
 	bool own = o->kernel == NULL; /* the kernel is the disk's */
 	int ret = disk_open(&r->disk, &dc, e);

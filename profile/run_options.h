@@ -6,6 +6,7 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
+#include "profile/run_options_disk.h"
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
@@ -53,9 +54,10 @@ struct run_options {
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
-	uint32_t stack_size;		       /* bytes of one stack that are copied */
-	bool mem; /* look up what memory the sampled instructions use */
+	struct run_disk_options disk;
+	uint32_t stack_size; /* bytes of one stack that are copied */
 	struct run_tasks tasks;
+	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
