@@ -407,14 +407,14 @@ static int judge(const struct run *r)
 {
 	enum vm_end_reason reason = vm_result(r->vm)->reason;
 	struct err e = { 0 };
+	int status;
 
 	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0)
 		return 1;
-	if (run_exec_verdict(r, &e) < 0) {
+	status = run_exec_status(r, &e);
+	if (e.code)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return reason == VM_END_EXIT ? run_exec_status(r->vm) : 0;
+	return status;
 }
 
 void run_deinit(struct run *r)
