@@ -19,6 +19,7 @@
 #include "vmm/attach/attach.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,32 @@ static int make_vm(struct run *r, struct err *e)
 	return stat_open(&r->stat, r->vm, e);
 }
 
+#define ATTACH_AGAIN_MS 100
+
+/* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
+static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
+{
+	struct pollfd signals = { .fd = r->signal_fd, .events = POLLIN };
+	bool said = false;
+	int ret;
+
+	while ((ret = vm_attach(&r->vm, cfg, e)) == -EAGAIN) {
+		if (!said)
+			fprintf(stderr,
+				"kvmprof: process %d: %s; waiting for it (Ctrl-C to give up)\n",
+				(int)cfg->pid, e->text);
+		said = true;
+		err_clear(e);
+		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0)
+			return err_set(e, EINTR,
+				       "process %d: interrupted before the guest could be profiled",
+				       (int)cfg->pid);
+	}
+	if (!ret && said)
+		fputs("kvmprof: it is ready\n", stderr);
+	return ret;
+}
+
 static int attach_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -208,7 +235,7 @@ static int attach_vm(struct run *r, struct err *e)
 	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
 	cfg.idle_start = vm.idle_start;
-	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : vm_attach(&r->vm, &cfg, e);
+	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
 	if (ret)
 		return ret;
 	r->opt.vcpus = vm_vcpus(r->vm);
