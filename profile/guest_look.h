@@ -37,10 +37,11 @@ typedef int (*guest_look_fn)(void *ctx, const struct linux_task *t, const struct
 			     enum linux_sleeper what, struct sample *s, struct err *e);
 
 /*
- * All tasks but the idle ones, with each its threads. stacks: also where they stopped.
+ * All tasks but the idle ones, with each its threads. programs: also their own frames below
+ * the kernel's.
  * -EAGAIN: they are not known (yet), the reason is in e.
  */
-int guest_look_all(struct guest_look *l, bool stacks, guest_look_fn each, void *ctx,
+int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx,
 		   struct err *e);
 
 /* Why kernel stacks, or states, can't be told here; "" when they can. */
