@@ -19,7 +19,6 @@ struct guest_look_stats {
 	uint64_t by[LINUX_SLEEPER_COUNT];
 	uint64_t skipped; /* members of the lists that could not be believed */
 	uint64_t cut;	  /* lists that did not come back to their head */
-	uint64_t no_stack_end; /* kernel stacks that ended neither at a root nor at the user */
 	struct hist cost_ns; /* of a look, with all that was done about it */
 };
 

@@ -110,7 +110,9 @@ static int put_task(void *ctx, const struct linux_task *t, const struct linux_sc
 		control_put_u64(b, "cpu", (uint64_t)s->cpu);
 	if (sample) {
 		guest_unwind(w->guest, sample, &w->stack);
-		put_wchan(w);
+		/* As the kernel has it: who is ready to run waits for nothing. */
+		if (s->state != 'R')
+			put_wchan(w);
 		if (w->stacks)
 			put_stack(w);
 	} else {
