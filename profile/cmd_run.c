@@ -11,6 +11,7 @@
 #include "profile/ps_view.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
+#include "profile/run_options_devices.h"
 #include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
@@ -24,7 +25,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
 /* Exits come in bursts: a line on the console is one for each character. */
@@ -37,10 +37,11 @@ static int open_inputs(struct run *r, struct err *e)
 
 	if (run_is_attached(&r->opt) && !r->opt.image)
 		target_open_running(&r->target, r->opt.attach_name);
-	else
+	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
-	if (!ret && r->opt.initrd)
-		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
+	else
+		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+	ret = ret ? ret : run_exec_open(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -124,7 +125,9 @@ static int make_vm(struct run *r, struct err *e)
 		.vcpus = o->vcpus,
 		.tsc_khz = r->quirks.tsc_khz,
 		.cmdline = o->cmdline,
+		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
+		.disk_cmdline = (const char *)r->image.cmdline.data,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
@@ -145,6 +148,7 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
+	run_exec_configure(r, &cfg);
 	/* kvmprof stat may want none. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
@@ -157,6 +161,10 @@ static int make_vm(struct run *r, struct err *e)
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
 		return ret;
+	run_options_devices(o, &cfg);
+	tr.virtio = vm_has_virtio(&cfg);
+	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
+	tr.virtio_console = cfg.virtio_console;
 	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
@@ -339,6 +347,7 @@ static int finish(struct run *r, struct err *e)
 
 		ret = r->sink->ops->end(r->sink, &totals, e);
 	}
+	exec_console_end(&r->exec.console);
 	console_flush(&r->console);
 	if (!ret && r->opt.json)
 		puts((const char *)json.data);
@@ -404,6 +413,21 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
+/* The exit status of a run that was recorded: kvmprof's own failures go first. */
+static int judge(const struct run *r)
+{
+	enum vm_end_reason reason = vm_result(r->vm)->reason;
+	struct err e = { 0 };
+
+	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0)
+		return 1;
+	if (run_exec_verdict(r, &e) < 0) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		return 1;
+	}
+	return reason == VM_END_EXIT ? run_exec_status(r->vm) : 0;
+}
+
 void run_deinit(struct run *r)
 {
 	run_control_stop(r->control);
@@ -418,7 +442,9 @@ void run_deinit(struct run *r)
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
+	run_exec_close(&r->exec);
 	target_close(&r->target);
+	run_image_close(&r->image);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
@@ -458,10 +484,7 @@ int run_main(struct run *r, int argc, char **argv)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		enum vm_end_reason reason = vm_result(r->vm)->reason;
-
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
-			 tell_markers(r) < 0;
+		status = judge(r);
 	}
 	run_deinit(r);
 	return status;

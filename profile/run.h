@@ -14,6 +14,8 @@
 #include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
+#include "profile/run_image.h"
+#include "profile/run_exec.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/stat.h"
@@ -27,7 +29,9 @@ struct run {
 	struct domain_xml definition; /* --domain; the options point into it */
 	uint64_t start_ns, load_ns;
 	struct target target;
+	struct run_image image;
 	struct file_map initrd;
+	struct run_exec exec; /* --exec and the like */
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;
