@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/ps_json.h"
+#include "profile/ps_view.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
 #include "profile/run_options_devices.h"
@@ -336,6 +338,35 @@ static int start(struct run *r, struct err *e)
 	return ret ? ret : vm_start(r->vm, e);
 }
 
+/* --ps-at-end: the guest stands, its memory is still there. */
+static void print_tasks(struct run *r)
+{
+	const struct ps_view_options view = { .stacks = true };
+	json_t *tasks = NULL;
+	struct err e = { 0 };
+	struct buf json, text;
+	int ret;
+
+	if (!r->opt.tasks.ps_at_end)
+		return;
+	buf_init(&json);
+	buf_init(&text);
+	buf_printf(&json, "{\"ok\":true");
+	ret = ps_json(pipeline_guest(r->pipeline), true, &json, &e);
+	buf_printf(&json, "}");
+	if (!ret)
+		tasks = json.failed ? NULL
+				    : json_loadb((const char *)json.data, json.len, 0, NULL);
+	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
+	if (ret)
+		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);
+	else
+		fwrite(text.data, 1, text.len, stderr);
+	json_decref(tasks);
+	buf_deinit(&json);
+	buf_deinit(&text);
+}
+
 static int finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
@@ -378,6 +409,7 @@ static int finish(struct run *r, struct err *e)
 	}
 	fflush(stdout);
 	summary_print(&s, stderr);
+	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
 	if (run_to_stdout(&r->opt) || !r->opt.output)
@@ -396,6 +428,7 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 
 	if (!cost_bound_look(&r->bound, now_ns))
 		return;
+	console_hide_status(&r->console);
 	fprintf(stderr,
 		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
 		"from now on a sample every %.3f ms instead of %.3f ms\n",
@@ -488,6 +521,8 @@ int run_main(struct run *r, int argc, char **argv)
 	console_init(&r->console, r->opt.quiet || r->opt.json		 ? -1
 				  : run_to_stdout(&r->opt) || r->request ? STDERR_FILENO
 									 : STDOUT_FILENO);
+	if (!r->opt.tasks.no_status && (!r->opt.quiet || run_is_attached(&r->opt)))
+		console_add_status(&r->console);
 	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
 		fprintf(stderr, "%s: %s\n", argv[0], e.text);

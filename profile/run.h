@@ -57,6 +57,8 @@ struct run {
 	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
 			const struct io_who *who);
 	void *request_ctx;
+	struct status_figures status, status_before; /* of now, and of a second or more ago */
+	uint64_t status_ns;			     /* when it was drawn last */
 	/* Every now and then while the guest runs, and once at its end; may be NULL. */
 	void (*tick)(struct run *r, uint64_t now_ns);
 	void *tick_ctx;
