@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options.h"
 
+#include "profile/run_options_machine.h"
 #include "symbolizer/stack.h"
 #include "vmm/layout.h"
 
@@ -16,12 +17,16 @@ static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
 	"\n"
 	"Boot a kernel under KVM, sample it from outside, write a profile that perf opens.\n"
-	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel; without it the embedded\n"
-	"demo guest runs.\n"
+	"IMAGE is a Linux bzImage, a vmlinux or another kernel: ELF, multiboot, PVH (see\n"
+	"`kvmprof help kernels`); without it the embedded demo guest runs.\n"
 	"\n"
 	"Guest:\n"
-	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
-	"                          run its decompressor first, which randomizes addresses\n"
+	"      --boot WAY          how it is entered (default auto: as it asks for). vmlinux:\n"
+	"                          directly in 64-bit mode, a bzImage's kernel itself; bzimage:\n"
+	"                          its decompressor first, which randomizes addresses; linux32,\n"
+	"                          multiboot, pvh: in 32-bit mode\n"
+	"      --entry 0xADDRESS   enter a kernel directly at this physical address\n"
+	"      --module FILE[=ARGS]  a module for a multiboot or PVH kernel; may be repeated\n"
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
@@ -135,8 +140,7 @@ static bool parse_size(const char *s, uint64_t *out)
 }
 
 enum {
-	OPT_BOOT = 256,
-	OPT_VCPUS,
+	OPT_VCPUS = 256,
 	OPT_INITRD,
 	OPT_APPEND,
 	OPT_CMDLINE,
@@ -172,6 +176,8 @@ enum {
 
 static const struct option longopts[] = {
 	{ "boot", required_argument, NULL, OPT_BOOT },
+	{ "entry", required_argument, NULL, OPT_ENTRY },
+	{ "module", required_argument, NULL, OPT_MODULE },
 	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
@@ -293,6 +299,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 {
 	double v;
 
+	if (opt >= OPT_MACHINE_FIRST && opt < OPT_MACHINE_END)
+		return run_options_take_machine(o, opt, arg);
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)
@@ -300,14 +308,6 @@ static int take(struct run_options *o, int opt, const char *arg)
 				"--memory %s: expected a size of 16M or more, such as 512M or 2G",
 				arg);
 		o->mem_given = true;
-		return -1;
-	case OPT_BOOT:
-		if (!strcmp(arg, "bzimage"))
-			o->boot = BOOT_WAY_BZIMAGE;
-		else if (!strcmp(arg, "vmlinux"))
-			o->boot = BOOT_WAY_VMLINUX;
-		else
-			return wrong("--boot %s: expected vmlinux or bzimage", arg);
 		return -1;
 	case OPT_VCPUS:
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
@@ -457,6 +457,7 @@ void run_options_default(struct run_options *o)
 		.freq_hz = 997,
 		.mem_size = 256ull << 20,
 		.vcpus = 1,
+		.boot = BOOT_WAY_AUTO,
 		.stack_size = RUN_STACK_MAX,
 		.jitter = true,
 		.tune = true,

@@ -15,6 +15,8 @@
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
 
+#define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
+
 struct run_options {
 	const char *command;	 /* "run", for messages */
 	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
@@ -44,7 +46,11 @@ struct run_options {
 	uint32_t max_stack;  /* frames; 0: all */
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
-	enum boot_way boot;
+	enum boot_way boot;    /* BOOT_WAY_AUTO until the image is known */
+	bool moves;	       /* the kernel may choose its place; known with the image */
+	uint64_t entry;	       /* of a kernel that is entered directly; 0: as the ELF says */
+	const char *module[RUN_MODULES_MAX]; /* FILE[=ARGS] */
+	unsigned int nmodules;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	uint32_t stack_size; /* bytes of one stack that are copied */

@@ -36,6 +36,23 @@ static int load_image(struct target *t, const char *path, struct err *e)
 	return ret ? ret : kimage_parse(&t->kernel, t->name, t->image.elf, t->image.elf_len, e);
 }
 
+/*
+ * An ELF32 that carries 64-bit code has no room for its addresses (Xen): where the code
+ * is linked, and the code itself, is in the file with its symbols, which the build id
+ * says is the same kernel's. A 32-bit kernel's own file is an ELF32 as well.
+ */
+static int adopt(struct target *t, const char *path, const struct file_map *map, struct err *e)
+{
+	struct kimage k;
+	int ret = kimage_parse(&k, path, map->data, map->len, e);
+
+	if (ret)
+		return ret;
+	t->kernel = k;
+	t->adopted = true;
+	return 0;
+}
+
 static int load_symbols(struct target *t, const char *path, struct err *e)
 {
 	struct file_map map = { 0 };
@@ -70,6 +87,8 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 	ret = file_map_open(&map, path, SYMFILE_MAX, e);
 	ret = ret ? ret : symfile_parse(&f, path, map.data, map.len, e);
 	ret = ret ? ret : symfile_verify(&f, path, &t->kernel, t->name, e);
+	if (ret == 0 && f.kind == SYMFILE_ELF && t->image.kind == BOOT_ELF32)
+		ret = adopt(t, path, &map, e);
 	if (ret == 0) {
 		t->symbols = f.symbols;
 		f.symbols = NULL;
@@ -295,6 +314,9 @@ void target_settle(struct target *t)
 	cleanup_free uint8_t *copy = NULL;
 	uint64_t len = t->init_end - t->init_start;
 
+	/* The code is read from this one. */
+	if (t->adopted)
+		return;
 	file_map_close(&t->symbols_file);
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
 		return;
@@ -408,6 +430,9 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	const struct target *t = ctx;
 
 	va -= t->slide;
+	/* Where such a kernel lies in memory it alone knows: Xen moves. */
+	if (t->adopted)
+		return kimage_read(&t->kernel, va, dst, len) == 0 ? len : 0;
 	if (va >= t->init_start && va < t->init_end) {
 		if (len > t->init_end - va)
 			len = (size_t)(t->init_end - va);

@@ -40,7 +40,8 @@ struct target {
 	uint64_t irq_stack_ptr;	       /* as in struct capture_plan; 0 unknown */
 	bool irq_stack_percpu;
 	struct file_map symbols_file; /* given by the user; kept while it may tell types */
-	bool live; /* names and tables are to come out of guest memory: --symbols live */
+	bool adopted; /* `kernel` is that file, not the image, which has no 64-bit addresses */
+	bool live;    /* names and tables are to come out of guest memory: --symbols live */
 	struct target_linux linux_facts; /* with linked addresses until target_move() */
 	const struct gmem *mem;		 /* set by target_bind; text is read from the live guest */
 	/*

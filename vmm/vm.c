@@ -193,6 +193,10 @@ static int load_kernel(struct vm *vm, struct err *e)
 {
 	struct boot_config boot = {
 		.way = vm->cfg.boot,
+		.entry = vm->cfg.entry,
+		.name = vm->cfg.image_name,
+		.module = vm->cfg.module,
+		.nmodules = vm->cfg.nmodules,
 		.cmdline = vm->cfg.cmdline,
 		.initrd = vm->cfg.initrd,
 		.initrd_len = vm->cfg.initrd_len,

@@ -150,11 +150,17 @@ struct vm_disk {
 	const char *serial; /* VIRTIO_BLK_T_GET_ID, up to 20 bytes; NULL: none */
 };
 
+struct boot_module;
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
 	const struct boot_image *image;
 	enum boot_way boot;
+	/* As in struct boot_config (boot/load.h). */
+	uint64_t entry;
+	const char *image_name;
+	const struct boot_module *module;
+	unsigned int nmodules;
 	const char *cmdline;
 	const uint8_t *initrd;
 	size_t initrd_len;
