@@ -282,6 +282,8 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	if (t->live)
 		return 0;
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
+	t->frame_pointers32 =
+		!t->image.is_linux && kimage_keeps_frame_pointers32(&t->kernel, t->symbols);
 	load_orc(t);
 	load_linux(t);
 	find_irq_stack(t);
@@ -314,8 +316,8 @@ void target_settle(struct target *t)
 	cleanup_free uint8_t *copy = NULL;
 	uint64_t len = t->init_end - t->init_start;
 
-	/* The code is read from this one. */
-	if (t->adopted)
+	/* The code is read from this one; without a build id the code's bytes are its identity. */
+	if (t->adopted || !t->kernel.build_id_len)
 		return;
 	file_map_close(&t->symbols_file);
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
@@ -365,7 +367,7 @@ void target_drop_names(struct target *t)
 	t->symbols = NULL;
 	t->orc = NULL;
 	t->symbol_source = NULL;
-	t->frame_pointers = false;
+	t->frame_pointers = t->frame_pointers32 = false;
 }
 
 static void take_types(struct target *t, const struct livekernel *l)
@@ -472,6 +474,7 @@ struct unwinder target_unwinder(struct target *t)
 		.user_start = t->frame_pointers ? t->user_start : 0,
 		.user_end = t->frame_pointers ? t->user_end : 0,
 		.frame_pointers = t->frame_pointers,
+		.frame_pointers32 = t->frame_pointers32,
 		.orc = t->orc,
 	};
 }
