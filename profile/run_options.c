@@ -28,7 +28,10 @@ static const char usage[] =
 	"      --entry 0xADDRESS   enter a kernel directly at this physical address\n"
 	"      --module FILE[=ARGS]  a module for a multiboot or PVH kernel; may be repeated\n"
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
-	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
+	"      --vcpus N           virtual CPUs, 1 to 64 (default 1)\n"
+	"      --hugepages SIZE    back memory by huge pages: 2M, 1G, or thp (as there are)\n"
+	"      --numa NODE         take memory from this host node\n"
+	"      --pin LIST          run vCPU 0, 1, ... on these host CPUs, such as 2,4-6\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
@@ -178,6 +181,9 @@ static const struct option longopts[] = {
 	{ "boot", required_argument, NULL, OPT_BOOT },
 	{ "entry", required_argument, NULL, OPT_ENTRY },
 	{ "module", required_argument, NULL, OPT_MODULE },
+	{ "hugepages", required_argument, NULL, OPT_HUGEPAGES },
+	{ "pin", required_argument, NULL, OPT_PIN },
+	{ "numa", required_argument, NULL, OPT_NUMA },
 	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
@@ -311,7 +317,7 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return -1;
 	case OPT_VCPUS:
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
-			return wrong("--vcpus %s: expected a whole number from 1 to 8", arg);
+			return wrong("--vcpus %s: expected a whole number from 1 to 64", arg);
 		o->vcpus = (unsigned int)v;
 		o->vcpus_given = true;
 		return -1;
@@ -458,6 +464,7 @@ void run_options_default(struct run_options *o)
 		.mem_size = 256ull << 20,
 		.vcpus = 1,
 		.boot = BOOT_WAY_AUTO,
+		.numa_node = -1,
 		.stack_size = RUN_STACK_MAX,
 		.jitter = true,
 		.tune = true,
@@ -506,6 +513,8 @@ int run_options_check_machine(const struct run_options *o)
 {
 	if (o->vcpu_list && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->npin && o->npin < o->vcpus)
+		return wrong("--pin: fewer host CPUs than vCPUs%s", "");
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");

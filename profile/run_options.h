@@ -7,6 +7,8 @@
 
 #include "profile/events.h"
 #include "vmm/boot/image.h"
+#include "vmm/gmem.h"
+#include "vmm/layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,6 +51,10 @@ struct run_options {
 	enum boot_way boot;    /* BOOT_WAY_AUTO until the image is known */
 	bool moves;	       /* the kernel may choose its place; known with the image */
 	uint64_t entry;	       /* of a kernel that is entered directly; 0: as the ELF says */
+	enum gmem_pages pages;
+	int numa_node;			     /* -1: wherever */
+	int pin[VM_MAX_VCPUS];		     /* host CPU of each vCPU */
+	unsigned int npin;		     /* 0: --pin was not given */
 	const char *module[RUN_MODULES_MAX]; /* FILE[=ARGS] */
 	unsigned int nmodules;
 	unsigned int vcpus;

@@ -2,9 +2,11 @@
 #include "profile/run_options_machine.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define MODULE_MAX (1ull << 30)
 
@@ -26,8 +28,43 @@ static bool parse_address(const char *s, uint64_t *out)
 	return !strncmp(s, "0x", 2) && !errno && end != s && !*end;
 }
 
+/* Digits at *s, which moves behind them. */
+static bool parse_count(const char **s, unsigned long max, unsigned long *out)
+{
+	char *end;
+
+	if (**s < '0' || **s > '9')
+		return false;
+	errno = 0;
+	*out = strtoul(*s, &end, 10);
+	*s = end;
+	return !errno && *out <= max;
+}
+
+static bool parse_pin(struct run_options *o, const char *s)
+{
+	unsigned long from, to;
+
+	for (o->npin = 0;; s++) {
+		if (!parse_count(&s, CPU_SETSIZE - 1, &from))
+			return false;
+		to = from;
+		if (*s == '-' && (s++, !parse_count(&s, CPU_SETSIZE - 1, &to)))
+			return false;
+		if (from > to || to - from >= VM_MAX_VCPUS - o->npin || (*s && *s != ','))
+			return false;
+		for (; from <= to; from++)
+			o->pin[o->npin++] = (int)from;
+		if (!*s)
+			return true;
+	}
+}
+
 int run_options_take_machine(struct run_options *o, int opt, const char *arg)
 {
+	const char *given = arg;
+	unsigned long node;
+
 	switch (opt) {
 	case OPT_BOOT:
 		if (boot_way_parse(arg, &o->boot) < 0)
@@ -38,6 +75,25 @@ int run_options_take_machine(struct run_options *o, int opt, const char *arg)
 		if (!parse_address(arg, &o->entry) || !o->entry)
 			return wrong(o, "--entry", arg, "a physical address such as 0x100000");
 		return -1;
+	case OPT_HUGEPAGES:
+		if (!strcasecmp(arg, "2M"))
+			o->pages = GMEM_PAGES_2M;
+		else if (!strcasecmp(arg, "1G"))
+			o->pages = GMEM_PAGES_1G;
+		else if (!strcmp(arg, "thp"))
+			o->pages = GMEM_PAGES_THP;
+		else
+			return wrong(o, "--hugepages", arg, "2M, 1G or thp");
+		return -1;
+	case OPT_NUMA:
+		if (!parse_count(&arg, GMEM_MAX_NODE, &node) || *arg)
+			return wrong(o, "--numa", given, "the number of a host node, such as 0");
+		o->numa_node = (int)node;
+		return -1;
+	case OPT_PIN:
+		return parse_pin(o, arg) ? -1
+					 : wrong(o, "--pin", arg,
+						 "a list of host CPUs, such as 2,4-6, 64 at most");
 	default: /* OPT_MODULE */
 		if (!*arg || *arg == '=' || o->nmodules == BOOT_MAX_MODULES)
 			return wrong(o, "--module", arg,

@@ -25,7 +25,7 @@
 
 #include <stdint.h>
 
-#define VM_MAX_VCPUS 8
+#define VM_MAX_VCPUS 64 /* below 255: local APIC ids have 8 bits without x2APIC */
 
 #define GPA_PAGE UINT64_C(4096)
 #define GPA_MIB (UINT64_C(1) << 20)

@@ -165,6 +165,10 @@ struct vm_config {
 	const uint8_t *initrd;
 	size_t initrd_len;
 	uint64_t mem_size; /* bytes */
+	enum gmem_pages pages;
+	bool bind_memory; /* to numa_node */
+	unsigned int numa_node;
+	const int *pin; /* host CPU of each vCPU; NULL: any */
 	unsigned int vcpus;
 	enum vm_transport transport;
 	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */
