@@ -32,6 +32,17 @@
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
+/* What only the image tells. */
+static int choose_way(struct run *r, struct err *e)
+{
+	const struct boot_image *img = &r->target.image;
+	int ret = boot_image_way(img, r->target.name, r->opt.boot, &r->opt.boot, e);
+
+	r->opt.moves = img->kind == BOOT_BZIMAGE &&
+		       (r->opt.boot == BOOT_WAY_BZIMAGE || r->opt.boot == BOOT_WAY_LINUX32);
+	return ret;
+}
+
 static int open_inputs(struct run *r, struct err *e)
 {
 	uint64_t t0 = clock_mono_ns();
@@ -47,6 +58,9 @@ static int open_inputs(struct run *r, struct err *e)
 		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
+	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
+	if (!ret && !run_is_attached(&r->opt))
+		ret = choose_way(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -124,6 +138,13 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -144,9 +165,17 @@ static int make_vm(struct run *r, struct err *e)
 		.quirks = &r->quirks,
 		.image = &r->target.image,
 		.boot = o->boot,
+		.entry = o->entry,
+		.image_name = base_name(r->target.name),
+		.module = r->modules.at,
+		.nmodules = r->modules.n,
 		.initrd = r->initrd.data,
 		.initrd_len = r->initrd.len,
 		.mem_size = o->mem_size,
+		.pages = o->pages,
+		.bind_memory = o->numa_node >= 0,
+		.numa_node = (unsigned int)o->numa_node,
+		.pin = o->npin ? o->pin : NULL,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
 		.plan = target_capture_plan(&r->target, o->stack_size),
@@ -163,7 +192,7 @@ static int make_vm(struct run *r, struct err *e)
 		if (cfg.event[i].kind == VM_EVENT_EXIT)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
-	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.slide_unknown = o->moves && !r->target.live;
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
@@ -296,6 +325,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
+	run_modules_close(&r->modules);
 	return ret;
 }
 
@@ -313,8 +343,7 @@ static int start(struct run *r, struct err *e)
 	struct guest_options go = {
 		.mem = r->opt.mem,
 		.runs = run_is_attached(&r->opt),
-		.moves = run_is_attached(&r->opt) ? t->image.is_linux
-						  : r->opt.boot == BOOT_WAY_BZIMAGE,
+		.moves = run_is_attached(&r->opt) ? t->image.is_linux : r->opt.moves,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};
 	bool have_user =
@@ -355,8 +384,7 @@ static void print_tasks(struct run *r)
 	ret = ps_json(pipeline_guest(r->pipeline), true, &json, &e);
 	buf_printf(&json, "}");
 	if (!ret)
-		tasks = json.failed ? NULL
-				    : json_loadb((const char *)json.data, json.len, 0, NULL);
+		tasks = json.failed ? NULL : json_loadb((const char *)json.data, json.len, 0, NULL);
 	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);
@@ -492,6 +520,7 @@ void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	run_exec_close(&r->exec);
+	run_modules_close(&r->modules);
 	target_close(&r->target);
 	run_image_close(&r->image);
 	run_disks_close(&r->disks);
