@@ -35,10 +35,13 @@ static int open_inputs(struct run *r, struct err *e)
 
 	if (run_is_attached(&r->opt) && !r->opt.image)
 		target_open_running(&r->target, r->opt.attach_name);
+	else if (r->opt.snapshot.from)
+		ret = run_snapshot_open(r, e);
 	else
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	if (!ret && r->opt.initrd)
 		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
+	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -155,11 +158,15 @@ static int make_vm(struct run *r, struct err *e)
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
 		return ret;
-	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
+	if (r->snapshot.from)
+		buf_printf(&r->cmdline, "%s%c", r->snapshot.facts.cmdline, 0);
+	else
+		tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
-	ret = vm_create(&r->vm, &cfg, e);
+	ret = run_snapshot_configure(r, &cfg, e);
+	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
 	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
@@ -354,6 +361,22 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	return finish(r, e);
 }
 
+static int tell_snapshot(const struct run *r)
+{
+	struct err e = { 0 };
+	int ret = run_snapshot_verdict(r, &e);
+
+	if (ret)
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+	else if (r->snapshot.done)
+		fprintf(stderr,
+			"kvmprof: saved %s in %.0f ms; `kvmprof run --snapshot %s` goes on from "
+			"there\n",
+			r->opt.snapshot.save, (double)r->snapshot.saved_ns / 1e6,
+			r->opt.snapshot.save);
+	return ret;
+}
+
 /* Waited in vain for a moment? A run that never began to collect is no success. */
 static int tell_markers(const struct run *r)
 {
@@ -380,6 +403,7 @@ void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_snapshot_deinit(&r->snapshot);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
@@ -421,6 +445,7 @@ int run_main(struct run *r, int argc, char **argv)
 
 		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
 			 tell_markers(r) < 0;
+		status = tell_snapshot(r) < 0 || status;
 	}
 	run_deinit(r);
 	return status;

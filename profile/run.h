@@ -16,6 +16,7 @@
 #include "profile/run_control.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
+#include "profile/run_snapshot.h"
 #include "profile/stat.h"
 #include "profile/summary.h"
 #include "profile/target.h"
@@ -28,6 +29,7 @@ struct run {
 	uint64_t start_ns, load_ns;
 	struct target target;
 	struct file_map initrd;
+	struct run_snapshot snapshot;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;

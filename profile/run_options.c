@@ -32,8 +32,7 @@ static const char usage[] =
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
-	"\n"
-	"When to sample, and when to stop:\n"
+	"\n" RUN_SNAPSHOT_USAGE "When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
 	"                          the guest's first instruction or from where sampling begins\n"
 	"      --delay SECONDS     begin to sample after that long\n"
@@ -211,6 +210,7 @@ static const struct option longopts[] = {
 	{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, 'q' },
+	RUN_SNAPSHOT_LONGOPTS,
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -421,6 +421,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
+		if (opt >= OPT_SNAPSHOT_FIRST && opt < OPT_SNAPSHOT_END)
+			return run_options_snapshot(o, opt, arg);
 		return wrong("unknown option '%s'", arg);
 	}
 }
@@ -489,6 +491,7 @@ int run_options_check(struct run_options *o)
 {
 	int ret = check_kept(o);
 
+	ret = ret >= 0 ? ret : run_options_snapshot_check(o);
 	if (ret >= 0)
 		return ret;
 	if (run_to_stdout(o) && o->json)
@@ -503,7 +506,8 @@ int run_options_check(struct run_options *o)
 
 int run_options_check_machine(const struct run_options *o)
 {
-	if (o->vcpu_list && run_options_vcpus(o) == 0)
+	/* A snapshot tells its vCPUs later. */
+	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",

@@ -6,6 +6,7 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
+#include "profile/run_options_snapshot.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -48,7 +49,8 @@ struct run_options {
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	uint32_t stack_size; /* bytes of one stack that are copied */
-	bool mem;	     /* look up what memory the sampled instructions use */
+	struct run_snapshot_options snapshot;
+	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

@@ -26,7 +26,7 @@ static int load_image(struct target *t, const char *path, struct err *e)
 
 	t->name = path ? path : TARGET_DEMO_NAME;
 	if (path) {
-		ret = file_map_open(&t->file, path, BOOT_MAX_FILE, e);
+		ret = t->file.data ? 0 : file_map_open(&t->file, path, BOOT_MAX_FILE, e);
 		if (ret)
 			return ret;
 		bytes = t->file.data;
@@ -36,9 +36,9 @@ static int load_image(struct target *t, const char *path, struct err *e)
 	return ret ? ret : kimage_parse(&t->kernel, t->name, t->image.elf, t->image.elf_len, e);
 }
 
-static int load_symbols(struct target *t, const char *path, struct err *e)
+/* map: the file's bytes, taken over; empty: it is opened. */
+static int load_symbols(struct target *t, const char *path, struct file_map map, struct err *e)
 {
-	struct file_map map = { 0 };
 	struct symfile f = { 0 };
 	int ret;
 
@@ -67,7 +67,7 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 			t->symbol_source = "the image's .symtab";
 		return ret;
 	}
-	ret = file_map_open(&map, path, SYMFILE_MAX, e);
+	ret = map.data ? 0 : file_map_open(&map, path, SYMFILE_MAX, e);
 	ret = ret ? ret : symfile_parse(&f, path, map.data, map.len, e);
 	ret = ret ? ret : symfile_verify(&f, path, &t->kernel, t->name, e);
 	if (ret == 0) {
@@ -251,11 +251,24 @@ static void find_init_text(struct target *t)
 
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e)
 {
+	return target_open_files(t, &(struct target_files){ .name = path, .symbols = symbols_path },
+				 e);
+}
+
+int target_open_files(struct target *t, const struct target_files *f, struct err *e)
+{
 	int ret;
 
 	memset(t, 0, sizeof(*t));
-	ret = load_image(t, path, e);
-	ret = ret ? ret : load_symbols(t, symbols_path, e);
+	t->file = f->image;
+	ret = load_image(t, f->name, e);
+	if (!ret) {
+		ret = load_symbols(t, f->symbols, f->symbols_file, e);
+	} else {
+		struct file_map unused = f->symbols_file;
+
+		file_map_close(&unused);
+	}
 	if (ret) {
 		target_close(t);
 		return ret;

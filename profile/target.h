@@ -58,6 +58,14 @@ struct target {
  * which are refused when they belong to another kernel.
  */
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
+/* The same from files that are open already; their mappings are taken over, whatever comes. */
+struct target_files {
+	const char *name; /* of the image, borrowed */
+	struct file_map image;
+	const char *symbols;	      /* as symbols_path; borrowed */
+	struct file_map symbols_file; /* its bytes; empty: it is opened by its name */
+};
+int target_open_files(struct target *t, const struct target_files *f, struct err *e);
 /*
  * A guest that runs already, of which there is no image: it is taken for a Linux until
  * its memory has told otherwise. name is borrowed.
