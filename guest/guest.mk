@@ -25,12 +25,12 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
 	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
 
-DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages \
-	user pages_user)
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages selfcheck \
+	user pages_user selfcheck_user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noexecstack
 
-$(BUILD)/guest/demo/user.o $(BUILD)/guest/demo/pages_user.o: DEMO_MODEL := -mcmodel=small
+$(patsubst %,$(BUILD)/guest/demo/%.o,user pages_user selfcheck_user): DEMO_MODEL := -mcmodel=small
 DEMO_MODEL = -mcmodel=kernel
 
 $(BUILD)/guest/demo/%.o: guest/demo/%.c guest/guest.mk
@@ -69,7 +69,7 @@ $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 WORKER_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	-fdebug-prefix-map=$(CURDIR)=. -Wl,--build-id=sha1 -Wl,-z,now
-WORKER_SRC := guest/worker/worker.c guest/worker/roles.c
+WORKER_SRC := guest/worker/worker.c guest/worker/roles.c guest/worker/waits.c
 C_LIBRARY = $(shell $(GUEST_CC) -print-file-name=libc.so.6)
 # The name in the psABI.
 LD_SO := /lib64/ld-linux-x86-64.so.2

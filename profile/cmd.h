@@ -22,6 +22,7 @@ int cmd_annotate(int argc, char **argv);
 int cmd_flamegraph(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_inspect(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

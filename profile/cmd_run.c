@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
+#include "profile/run_options_devices.h"
 #include "profile/sink_live.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INITRD_MAX (1ull << 30)
 /* Per vCPU; only what the consumer has not taken yet is ever touched. */
 #define RING_SIZE (4u << 20)
 /* Exits come in bursts: a line on the console is one for each character. */
@@ -35,12 +35,12 @@ static int open_inputs(struct run *r, struct err *e)
 
 	if (run_is_attached(&r->opt) && !r->opt.image)
 		target_open_running(&r->target, r->opt.attach_name);
+	else if (run_is_attached(&r->opt))
+		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	else if (r->opt.snapshot.from)
 		ret = run_snapshot_open(r, e);
 	else
-		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
-	if (!ret && r->opt.initrd)
-		ret = file_map_open(&r->initrd, r->opt.initrd, INITRD_MAX, e);
+		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
 	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
@@ -126,6 +126,7 @@ static int make_vm(struct run *r, struct err *e)
 		.tsc_khz = r->quirks.tsc_khz,
 		.cmdline = o->cmdline,
 		.append = o->append,
+		.disk_cmdline = (const char *)r->image.cmdline.data,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
@@ -158,6 +159,10 @@ static int make_vm(struct run *r, struct err *e)
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
 	if (ret)
 		return ret;
+	run_options_devices(o, &cfg);
+	tr.virtio = vm_has_virtio(&cfg);
+	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
+	tr.virtio_console = cfg.virtio_console;
 	if (r->snapshot.from)
 		buf_printf(&r->cmdline, "%s%c", r->snapshot.facts.cmdline, 0);
 	else
@@ -235,6 +240,12 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argv = argv,
 	};
 	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	if (r->opt.tasks.off_cpu) {
+		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
+		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
+		r->info.event[r->info.nevents++] =
+			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
+	}
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
@@ -403,6 +414,7 @@ void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	target_close(&r->target);
+	run_image_close(&r->image);
 	run_snapshot_deinit(&r->snapshot);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/events.h"
 
+#include "profile/offcpu.h"
 #include "profile/tracefs.h"
 #include "vmm/counter.h"
 #include "vmm/quirks.h"
@@ -290,6 +291,16 @@ const struct event_state *events_of_vm(const struct events *ev, unsigned int i)
 		if (!ev->at[k].dropped && i-- == 0)
 			return &ev->at[k];
 	return NULL;
+}
+
+struct profile_event events_off_cpu(uint64_t period_ns)
+{
+	return (struct profile_event){
+		.name = OFFCPU_EVENT,
+		.type = PERF_TYPE_RAW,
+		.config = OUR_CONFIG + VM_MAX_EVENTS,
+		.period = period_ns,
+	};
 }
 
 unsigned int events_for_profile(const struct events *ev, double freq_hz, struct profile_event *out)

@@ -36,6 +36,7 @@ static const struct command {
 	{ "archive", cmd_archive, "a profile with all that it needs, as one file" },
 	{ "push", cmd_push, "a profile to Pyroscope, Parca and their like, over HTTP" },
 	{ NULL, NULL, "Inspect" },
+	{ "inspect", cmd_inspect, "what a kernel or disk image is, and how it would boot" },
 	{ "symbols", cmd_symbols,
 	  "the symbols in a kernel image, and what else it says of itself" },
 	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },

@@ -25,6 +25,7 @@
 struct pipeline {
 	struct vm *vm;
 	struct guest *guest;
+	struct offcpu *offcpu; /* NULL: not asked for */
 	struct sink *sink;
 	struct pipeline_options opt;
 	struct buf held; /* samples in order, each at a multiple of 8 */
@@ -274,6 +275,29 @@ static bool drain_one(struct pipeline *p)
 	return true;
 }
 
+static void take_offcpu(void *ctx, const struct sample *s)
+{
+	process(ctx, s);
+}
+
+static void look_offcpu(struct pipeline *p)
+{
+	struct err e = { 0 };
+
+	if (p->offcpu && !p->err.code && vm_first_entry_ns(p->vm) &&
+	    offcpu_run(p->offcpu, clock_mono_ns(), vm_is_collecting(p->vm), take_offcpu, p, &e)) {
+		p->err = e;
+		fail_once(p, -ENOMEM);
+	}
+}
+
+static void take_stats(struct pipeline *p)
+{
+	guest_stats(p->guest, &p->stats.guest);
+	if (p->offcpu)
+		offcpu_stats(p->offcpu, &p->stats.offcpu);
+}
+
 static void do_job(struct pipeline *p)
 {
 	struct pipeline_job *job;
@@ -281,7 +305,7 @@ static void do_job(struct pipeline *p)
 	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
 		return;
 	job = atomic_exchange(&p->job, NULL);
-	guest_stats(p->guest, &p->stats.guest);
+	take_stats(p);
 	job->run(job, &p->stats);
 }
 
@@ -300,6 +324,8 @@ static void *consumer(void *arg)
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
 		do_job(p);
+		if (!last)
+			look_offcpu(p);
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
@@ -316,6 +342,7 @@ void pipeline_destroy(struct pipeline *p)
 {
 	if (!p)
 		return;
+	offcpu_destroy(p->offcpu);
 	guest_destroy(p->guest);
 	buf_deinit(&p->held);
 	free(p->dropped_seen);
@@ -349,6 +376,9 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
 	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
 			      : err_set(e, ENOMEM, "out of memory");
+	if (!ret && p->opt.offcpu_period_ns)
+		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
+				    p->opt.offcpu_event, e);
 	if (!ret && user_map) {
 		struct profile_map map = *user_map;
 
@@ -369,6 +399,11 @@ void pipeline_set_max_stack(struct pipeline *p, unsigned int frames)
 	atomic_store_explicit(&p->max_stack, frames ? frames : 1, memory_order_relaxed);
 }
 
+struct guest *pipeline_guest(struct pipeline *p)
+{
+	return p->guest;
+}
+
 void pipeline_post(struct pipeline *p, struct pipeline_job *job)
 {
 	atomic_store(&p->job, job);
@@ -381,7 +416,7 @@ int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct sta
 
 	atomic_store(&p->stop, true);
 	pthread_join(p->thread, NULL);
-	guest_stats(p->guest, &p->stats.guest);
+	take_stats(p);
 	*stats = p->stats;
 	*crash = p->crash;
 	if (p->err.code)

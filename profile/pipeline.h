@@ -10,6 +10,7 @@
 
 #include "profile/guest.h"
 #include "profile/markers.h"
+#include "profile/offcpu.h"
 #include "profile/sink.h"
 #include "vmm/vm.h"
 
@@ -46,6 +47,7 @@ struct pipeline_stats {
 	uint64_t held;			    /* samples that waited */
 	uint64_t depth_cut;		    /* stacks cut by pipeline_set_max_stack() */
 	struct guest_stats guest;
+	struct offcpu_stats offcpu;
 };
 
 /* All zero, or NULL where it is asked for: nothing. */
@@ -54,6 +56,8 @@ struct pipeline_options {
 	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
 	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
 	uint64_t max_samples; /* write so many, then end the machine; 0: all */
+	uint64_t offcpu_period_ns; /* look at tasks that don't run; 0: never */
+	uint8_t offcpu_event;	   /* of their samples: an index of profile_info.event */
 };
 
 struct pipeline;
@@ -78,6 +82,12 @@ struct pipeline_job {
  * job must stay; pipeline_finish() may be called only after that.
  */
 void pipeline_post(struct pipeline *p, struct pipeline_job *job);
+
+/*
+ * The guest behind it, for jobs; and for the main thread between pipeline_finish() and
+ * pipeline_destroy().
+ */
+struct guest *pipeline_guest(struct pipeline *p);
 
 /*
  * After vm_join(): take what is left in the rings and stop the thread. Returns

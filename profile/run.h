@@ -14,6 +14,7 @@
 #include "profile/cost.h"
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
+#include "profile/run_image.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/run_snapshot.h"
@@ -28,6 +29,7 @@ struct run {
 	struct domain_xml definition; /* --domain; the options point into it */
 	uint64_t start_ns, load_ns;
 	struct target target;
+	struct run_image image;
 	struct file_map initrd;
 	struct run_snapshot snapshot;
 	struct kvm_host host;

@@ -7,6 +7,7 @@
 
 #include "profile/events.h"
 #include "profile/run_options_snapshot.h"
+#include "profile/run_options_tasks.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -23,7 +24,9 @@ struct run_options {
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
 	const char *connect;	 /* libvirt's URI; NULL: as virsh */
-	const char *image;	 /* NULL: the embedded demo */
+	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
+	const char *kernel;	 /* in place of the disk's; alone it is the image */
+	const char *root;	 /* for root=, with a disk image */
 	const char *output;	 /* "perf.data" */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
@@ -48,8 +51,10 @@ struct run_options {
 	enum boot_way boot;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
-	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
+	uint32_t stack_size;		       /* bytes of one stack that are copied */
 	struct run_snapshot_options snapshot;
+	struct run_tasks tasks;
 	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
@@ -95,6 +100,9 @@ void run_options_default(struct run_options *o);
 /* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
 int run_options_set(struct run_options *o, const char *name, const char *arg);
 int run_options_check(struct run_options *o);
+/* Says on standard error what is wrong, in one line; returns the exit status 2. */
+int run_options_wrong(const struct run_options *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The same for what depends on the machine, once it is known: run_options_parse() leaves it out with domain. */
 int run_options_check_machine(const struct run_options *o);
 

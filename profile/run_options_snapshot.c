@@ -3,15 +3,9 @@
 
 #include "profile/run_options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define CONSOLE "console:"
-
-#define wrong(fmt, what)                                                                     \
-	(fprintf(stderr, "kvmprof %s: " fmt "; see `kvmprof %s --help`\n", o->command, what, \
-		 o->command),                                                                \
-	 2)
 
 static int take_marker(struct run_options *o, const char *arg)
 {
@@ -20,8 +14,9 @@ static int take_marker(struct run_options *o, const char *arg)
 	if (!strncmp(arg, CONSOLE, strlen(CONSOLE)))
 		o->snapshot.on = arg + strlen(CONSOLE);
 	else if (colon || !*arg)
-		return wrong("--at %s: expected SYMBOL, SYMBOL+OFFSET, 0xADDRESS or console:REGEX",
-			     arg);
+		return run_options_wrong(
+			o, "--at %s: expected SYMBOL, SYMBOL+OFFSET, 0xADDRESS or console:REGEX",
+			arg);
 	else
 		o->snapshot.at = arg;
 	return -1;
@@ -48,7 +43,7 @@ int run_options_snapshot(struct run_options *o, int opt, const char *arg)
 		o->snapshot.go_on = true;
 		return -1;
 	}
-	return arg && !*arg ? wrong("an option of snapshots has an empty value%s", "") : -1;
+	return *arg ? -1 : run_options_wrong(o, "an option of snapshots has an empty value");
 }
 
 /* What the snapshot has already, and nobody can change any more; NULL: nothing of it is given. */
@@ -58,10 +53,17 @@ static const char *contradicted(const struct run_options *o)
 		bool given;
 		const char *what;
 	} fixed[] = {
-		{ o->image, "an IMAGE" },      { o->mem_given, "--memory" },
-		{ o->vcpus_given, "--vcpus" }, { o->boot == BOOT_WAY_BZIMAGE, "--boot" },
-		{ o->initrd, "--initrd" },     { o->append, "--append" },
-		{ o->cmdline, "--cmdline" },   { !o->tune, "--no-tune" },
+		{ o->image, "an IMAGE" },
+		{ o->mem_given, "--memory" },
+		{ o->vcpus_given, "--vcpus" },
+		{ o->boot == BOOT_WAY_BZIMAGE, "--boot" },
+		{ o->initrd, "--initrd" },
+		{ o->append, "--append" },
+		{ o->cmdline, "--cmdline" },
+		{ !o->tune, "--no-tune" },
+		{ o->virtio_mmio, "--virtio" },
+		{ o->rng, "--rng" },
+		{ o->virtio_console, "--virtio-console" },
 		{ o->domain, "--domain" },
 	};
 
@@ -77,16 +79,19 @@ int run_options_snapshot_check(const struct run_options *o)
 	const char *what = s->from ? contradicted(o) : NULL;
 
 	if (what)
-		return wrong("--snapshot has its machine and kernel already: drop %s", what);
+		return run_options_wrong(
+			o, "--snapshot has its machine and kernel already: drop %s", what);
 	if (!s->save && (s->at || s->on))
-		return wrong("%s says when to save: add --snapshot-save FILE",
-			     s->at ? "--snapshot-at" : "--snapshot-on");
+		return run_options_wrong(o, "%s says when to save: add --snapshot-save FILE",
+					 s->at ? "--snapshot-at" : "--snapshot-on");
 	if (!s->save && s->go_on)
-		return wrong("%s needs --snapshot-save FILE", "--snapshot-continue");
+		return run_options_wrong(o, "--snapshot-continue needs --snapshot-save FILE");
 	if (s->save && !s->at && !s->on)
-		return wrong("--snapshot-save %s: say when, by --snapshot-at or --snapshot-on",
-			     s->save);
+		return run_options_wrong(
+			o, "--snapshot-save %s: say when, by --snapshot-at or --snapshot-on",
+			s->save);
 	if (s->at && s->on)
-		return wrong("--snapshot-at and --snapshot-on: %s", "one of them is enough");
+		return run_options_wrong(o,
+					 "--snapshot-at and --snapshot-on: one of them is enough");
 	return -1;
 }

@@ -14,22 +14,17 @@
 static int open_target(struct run *r, struct err *e)
 {
 	const struct snapshot_facts *f = &r->snapshot.facts;
-	struct target_files files = { .name = f->image ? f->image : TARGET_DEMO_NAME };
-	int ret = snapshot_map(r->snapshot.from, SNAPSHOT_IMAGE, &files.image, e);
+	struct target_bytes b = { .name = f->image ? f->image : TARGET_DEMO_NAME };
+	const char *symbols = r->opt.symbols ? r->opt.symbols : f->symbols;
+	int ret = snapshot_map(r->snapshot.from, SNAPSHOT_IMAGE, &b.file, e);
 
-	if (r->opt.symbols) {
-		files.symbols = r->opt.symbols;
-	} else if (f->symbols) {
-		files.symbols = f->symbols;
-		if (!ret && strcmp(f->symbols, TARGET_LIVE))
-			ret = snapshot_map(r->snapshot.from, SNAPSHOT_SYMBOLS, &files.symbols_file,
-					   e);
-	}
+	if (!ret && !r->opt.symbols && symbols && strcmp(symbols, TARGET_LIVE))
+		ret = snapshot_map(r->snapshot.from, SNAPSHOT_SYMBOLS, &b.symbols_file, e);
 	if (ret) {
-		file_map_close(&files.image);
+		file_map_close(&b.file);
 		return ret;
 	}
-	return target_open_files(&r->target, &files, e);
+	return target_open_bytes(&r->target, &b, symbols, e);
 }
 
 int run_snapshot_open(struct run *r, struct err *e)
@@ -81,8 +76,9 @@ int run_snapshot_keep(struct run *r, struct err *e)
 		symbols = symbols ? symbols : s->facts.symbols;
 		if (!ret && !r->opt.symbols && symbols && strcmp(symbols, TARGET_LIVE))
 			return snapshot_map(s->from, SNAPSHOT_SYMBOLS, &s->symbols, e);
-	} else if (r->opt.image) {
-		ret = file_map_open(&s->image, r->opt.image, BOOT_MAX_FILE, e);
+	} else if (r->target.file.data) {
+		/* A copy: the target gives its own back when the guest has it. */
+		ret = file_map_copy(&s->image, r->target.file.data, r->target.file.len, e);
 	}
 	if (!ret && symbols && strcmp(symbols, TARGET_LIVE))
 		ret = file_map_open(&s->symbols, symbols, SYMBOLS_MAX, e);
@@ -105,7 +101,7 @@ static struct snapshot_facts facts_now(const struct run *r)
 	struct snapshot_facts f = {
 		.bzimage = r->opt.boot == BOOT_WAY_BZIMAGE,
 		.slide_known = vm_slide(r->vm, &slide),
-		.image = r->snapshot.from ? was->image : (char *)r->opt.image,
+		.image = strcmp(r->target.name, TARGET_DEMO_NAME) ? (char *)r->target.name : NULL,
 		.symbols = r->opt.symbols ? (char *)r->opt.symbols : was->symbols,
 		.cmdline = (char *)r->cmdline.data,
 	};

@@ -58,14 +58,21 @@ struct target {
  * which are refused when they belong to another kernel.
  */
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
-/* The same from files that are open already; their mappings are taken over, whatever comes. */
-struct target_files {
-	const char *name; /* of the image, borrowed */
-	struct file_map image;
-	const char *symbols;	      /* as symbols_path; borrowed */
-	struct file_map symbols_file; /* its bytes; empty: it is opened by its name */
+/*
+ * The same for a kernel whose file is in memory, which the target takes over, also when it
+ * fails. name is borrowed. map: a System.map that came with it, or NULL; it serves when
+ * neither a file with symbols is given nor the kernel has names of its own.
+ */
+struct target_bytes {
+	const char *name;
+	struct file_map file;
+	const char *map_name;
+	const uint8_t *map;
+	size_t map_len;
+	struct file_map symbols_file; /* taken over: of symbols_path; empty: it is opened */
 };
-int target_open_files(struct target *t, const struct target_files *f, struct err *e);
+int target_open_bytes(struct target *t, const struct target_bytes *b, const char *symbols_path,
+		      struct err *e);
 /*
  * A guest that runs already, of which there is no image: it is taken for a Linux until
  * its memory has told otherwise. name is borrowed.

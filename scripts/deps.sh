@@ -14,7 +14,7 @@ die() { printf '%s\n' "deps: $*" >&2; exit 1; }
 BUILD="gcc g++ make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
-	libncurses-dev libvirt-dev libxml2-dev python3"
+	libncurses-dev libvirt-dev libxml2-dev libblkid-dev libext2fs-dev comerr-dev python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.

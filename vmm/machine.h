@@ -11,9 +11,12 @@
 #include "vmm/bus.h"
 #include "vmm/counter.h"
 #include "vmm/debugreg.h"
+#include "vmm/dev/pci.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
+#include "vmm/dev/virtio_mmio.h"
+#include "vmm/dev/virtio_pci.h"
 #include "vmm/mmu.h"
 #include "vmm/pause.h"
 #include "vmm/trigger.h"
@@ -85,6 +88,14 @@ struct vcpu {
 	atomic_uint dead_looks;
 };
 
+/* A virtio device and its transport, one of the two. */
+#define VM_MAX_VIRTIO 20u
+struct machine_virtio {
+	struct virtio *d;
+	struct virtio_pci *pci;
+	struct virtio_mmio *mmio;
+};
+
 struct backend;
 
 struct vm {
@@ -98,6 +109,10 @@ struct vm {
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
+	struct pci pci;
+	struct machine_virtio virtio[VM_MAX_VIRTIO]; /* machine_add_virtio() */
+	unsigned int nvirtio;
+	struct virtio *hvc;	 /* the virtio-console of them, NULL: none */
 	pthread_t filter_thread; /* syscall_assist.c: sets the MSR filter */
 	bool filter_started;
 	atomic_bool filter_done;
@@ -118,6 +133,21 @@ struct vm {
 	unsigned int nvcpus;
 	struct vcpu vcpu[];
 };
+
+/* devices.c: the virtio devices that vm->cfg asks for. */
+int machine_devices_create(struct vm *vm, struct err *e);
+/* No vCPU runs any more; their threads end. */
+void machine_devices_destroy(struct vm *vm);
+/*
+ * While the machine is made: d by vm->cfg.transport. Its name is one that no other device
+ * has (-EEXIST). d is the machine's from here on, also when this fails.
+ */
+int machine_add_virtio(struct vm *vm, struct virtio *d, struct err *e);
+/* dev_irq's and of that type; ctx is the struct vm. */
+void machine_irq(void *ctx, unsigned int irq, int level);
+/* PCI and all virtio devices with their transports, in order; `what` is the struct vm. */
+int machine_virtio_save(void *what, struct buf *out, struct err *e);
+int machine_virtio_restore(void *what, struct cursor *in, struct err *e);
 
 /* cpu_setup.c: CPUID, special registers, local APIC. */
 int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e);

@@ -23,6 +23,10 @@ static int machine_save(void *what, struct buf *out, struct err *e)
 	buf_u64(out, vm->boot_high);
 	buf_u32(out, vm->nvcpus);
 	buf_u8(out, vm->have_pit);
+	buf_u32(out, vm->cfg.transport);
+	buf_u32(out, vm->cfg.ndisks);
+	buf_u8(out, vm->cfg.rng);
+	buf_u8(out, vm->cfg.virtio_console);
 	return 0;
 }
 
@@ -35,9 +39,13 @@ int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, stru
 	m.boot_high = cursor_u64(in);
 	m.vcpus = cursor_u32(in);
 	m.slow_tick = cursor_u8(in) & 1;
+	m.transport = cursor_u32(in);
+	m.ndisks = cursor_u32(in);
+	m.rng = cursor_u8(in) & 1;
+	m.virtio_console = cursor_u8(in) & 1;
 	if (in->bad || cursor_left(in) || !m.mem_size || m.mem_size % GPA_MIB ||
 	    m.mem_size > SNAPSHOT_MAX_RAM || m.vcpus < 1 || m.vcpus > VM_MAX_VCPUS ||
-	    m.boot_low > m.boot_high)
+	    m.transport > VM_VIRTIO_MMIO || m.ndisks > VM_MAX_DISKS || m.boot_low > m.boot_high)
 		return err_set(e, EINVAL, "the snapshot's description of its machine is damaged");
 	*out = m;
 	return 0;
@@ -52,7 +60,7 @@ static int machine_restore(void *what, struct cursor *in, struct err *e)
 	if (ret)
 		return ret;
 	if (m.mem_size != gmem_size(&vm->mem) || m.vcpus != vm->nvcpus ||
-	    m.slow_tick != vm->have_pit)
+	    m.slow_tick != vm->have_pit || m.ndisks != vm->cfg.ndisks)
 		return err_set(e, EINVAL, "the machine is not the snapshot's");
 	vm->boot_low = m.boot_low;
 	vm->boot_high = m.boot_high;
@@ -156,6 +164,8 @@ static const struct snapshot_part
 	part_vcpu = { "vcpu", VCPU_STATE_VERSION, vcpu_state_save, vcpu_state_restore },
 	part_serial = { "serial", SERIAL_STATE_VERSION, serial_save, serial_restore },
 	part_platform = { "platform", PLATFORM_STATE_VERSION, platform_save, platform_restore },
+	part_virtio = { "virtio", SNAPSHOT_VIRTIO_VERSION, machine_virtio_save,
+			machine_virtio_restore },
 	part_pit = { "pit", PIT_STATE_VERSION, pit_save, pit_restore };
 
 struct placed {
@@ -193,6 +203,8 @@ static void list_parts(struct vm *vm, struct parts *p)
 		add(p, &part_pit2, vm);
 	add(p, &part_serial, &vm->serial);
 	add(p, &part_platform, &vm->platform);
+	/* Before what they interrupt: requests in flight end when they are saved. */
+	add(p, &part_virtio, vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		add(p, &part_vcpu, &vm->vcpu[i]);
 		snprintf(p->at[p->n - 1].name, SNAPSHOT_NAME, "%s.%u", part_vcpu.name, i);
@@ -276,5 +288,12 @@ int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct e
 	cfg->mem_size = m.mem_size;
 	cfg->vcpus = m.vcpus;
 	cfg->slow_tick = m.slow_tick;
+	cfg->transport = (enum vm_transport)m.transport;
+	cfg->rng = m.rng;
+	cfg->virtio_console = m.virtio_console;
+	if (cfg->ndisks != m.ndisks)
+		return err_set(e, EINVAL,
+			       "%s: the snapshot's machine has %u disks, and %u are here",
+			       snapshot_path(s), m.ndisks, cfg->ndisks);
 	return 0;
 }

@@ -13,6 +13,8 @@
 #define SNAPSHOT_IRQCHIP_VERSION 1u
 #define SNAPSHOT_PIT2_VERSION 1u
 #define SNAPSHOT_CLOCK_VERSION 1u
+#define SNAPSHOT_VIRTIO_VERSION 1u
+#define SNAPSHOT_OVERLAY_VERSION 1u
 
 /* What is to be known before there is a machine. */
 struct snapshot_machine {
@@ -20,6 +22,9 @@ struct snapshot_machine {
 	uint64_t boot_low, boot_high; /* as in struct vm */
 	uint32_t vcpus;
 	bool slow_tick; /* the timer is ours (pit.h), not KVM's */
+	/* As in struct vm_config. */
+	uint32_t transport, ndisks;
+	bool rng, virtio_console;
 };
 int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, struct err *e);
 

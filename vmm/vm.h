@@ -235,6 +235,9 @@ struct vm_result {
 	uint64_t end_ns;
 };
 
+/* Are there virtio devices in it? They need a local APIC, and with VM_VIRTIO_PCI a PCI bus. */
+bool vm_has_virtio(const struct vm_config *cfg);
+
 struct vm;
 
 /* Build the machine and load the kernel; nothing runs yet. cfg's pointers must outlive the vm. */
@@ -329,7 +332,10 @@ struct vm_device {
 /* false: there is no device i. Any thread. */
 bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
 
-/* Bytes typed at the console; returns how many the guest's UART took. */
+/*
+ * Bytes typed at the console; returns how many the guest's UART took, or the virtio
+ * console where a driver listens there.
+ */
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len);
 
 /* "serial", "mmio", ...; several may have one name. NULL: there is none of that index. */

@@ -38,6 +38,7 @@ struct attach {
 	struct tracee tracee[ATTACH_MAX_VCPUS];
 	unsigned int ntracees;
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
+	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem consumer_mem;
 	struct slots_proof proof;
 	pthread_t thread;
@@ -263,7 +264,7 @@ static void take_sample(struct attach *a, unsigned int i)
 	cause.missed = trigger_advance(t, cause.now);
 	v->stats.overruns += cause.missed;
 	cause.weight = (1 + (uint64_t)cause.missed) * t->period_ns;
-	gmem_remote_forget(&a->capture);
+	gmem_remote_expect(&a->capture, &a->expected[i]);
 	in_run = tracer_is_in_run(tracee, &fd);
 	/* Elsewhere the page holds what the guest was at when it left, perhaps a sample ago. */
 	if (!in_run) {
