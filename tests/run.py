@@ -54,6 +54,7 @@ E2E = [
     ("max_overhead.py", []),
     ("sample_cost.py", []),
     ("markers.py", []),
+    ("snapshots.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
@@ -95,6 +96,9 @@ TOGETHER = [
 ]
 SLOW = [
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
+    ("snapshots.py", ["100"], 1800),
+    ("snapshots.py", ["linux", "100"], 3600),
+    ("snapshots.py", ["smp"], 1800),
     ("cloud_60s.py", [], 900),
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
