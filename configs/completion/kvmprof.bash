@@ -55,8 +55,9 @@ _kvmprof_values()
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
-	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
 	"run --rootfs-as") echo initramfs ext4 ;;
+	"run --boot"|"stat --boot") echo auto vmlinux bzimage linux32 multiboot pvh ;;
+	"run --hugepages") echo 2M 1G thp ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;
@@ -68,7 +69,7 @@ _kvmprof_values()
 	# Numbers and names: nothing to offer, and no file either.
 	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"| \
-	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"| \
+	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run --pin"|"run --numa"|"run --entry"| \
 	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
 	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
 	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"| \
