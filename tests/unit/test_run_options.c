@@ -271,7 +271,7 @@ static void bad_values(void **state)
 		{ "--boot", "elf" },
 		{ "--boot", "" },
 		{ "--vcpus", "0" },
-		{ "--vcpus", "9" },
+		{ "--vcpus", "65" },
 		{ "--vcpus", "1.5" },
 		{ "--vcpus", "-1" },
 		{ "--vcpus", "two" },
