@@ -306,8 +306,7 @@ static void print_tasks(struct run *r)
 	ret = ps_json(pipeline_guest(r->pipeline), true, &json, &e);
 	buf_printf(&json, "}");
 	if (!ret)
-		tasks = json.failed ? NULL
-				    : json_loadb((const char *)json.data, json.len, 0, NULL);
+		tasks = json.failed ? NULL : json_loadb((const char *)json.data, json.len, 0, NULL);
 	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);

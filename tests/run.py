@@ -52,6 +52,7 @@ E2E = [
     ("max_overhead.py", []),
     ("sample_cost.py", []),
     ("markers.py", []),
+    ("status_line.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
@@ -89,6 +90,7 @@ TOGETHER = [
     ("guest_truth.py", ["tiny"]),
     ("annotate.py", []),
     ("markers_linux.py", ["tiny"]),
+    ("tasks.py", ["tiny"]),
 ]
 SLOW = [
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
@@ -96,6 +98,7 @@ SLOW = [
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
     ("guest_truth.py", ["smp"], 1200),
+    ("tasks.py", ["full"], 1200),
     ("smp_boot.py", ["1", "8"], 1800),
     ("guest_truth.py", ["6.1"], 2700),
     ("guest_truth.py", ["6.12"], 2700),

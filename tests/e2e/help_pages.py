@@ -29,6 +29,8 @@ PAGES = os.path.join(e2e.TOP, "docs", "man")
 NOT_RUN = {
     "kvmprof attach": "needs a VMM that runs: attach_qemu.py",
     "--domain": "needs a libvirt: attach_libvirt.py",
+    "kvmprof ps": "needs a guest that runs: tasks.py",
+    "off-cpu": "needs a Linux guest: tasks.py",
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
