@@ -132,7 +132,9 @@ static int look_at_machine(struct run *r, double interval_s, bool stacks, json_t
 		return ret;
 	target_bind(&r->target, vm_memory(r->vm));
 	go.moves = r->target.image.is_linux;
-	r->sink = sink_null();
+	ret = sink_null_create(&r->sink, e);
+	if (ret)
+		return ret;
 	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, NULL, NULL, e);
 	if (ret)
 		return ret;

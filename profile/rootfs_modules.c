@@ -294,7 +294,8 @@ static int take(struct tree *t, struct module *m, unsigned int depth, struct err
 	data = f.data;
 	len = f.len;
 	if (boot_unpack_detect(data, len)) {
-		ret = boot_unpack(path, f.data, f.len, MODULE_MAX, &unpacked, &len, e);
+		if (boot_unpack(path, f.data, f.len, MODULE_MAX, &unpacked, &len, NULL) < 0)
+			ret = err_set(e, EINVAL, "%.200s: cannot be decompressed: damaged?", path);
 		data = unpacked;
 	}
 	if (!ret && !m->deps)

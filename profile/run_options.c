@@ -32,6 +32,7 @@ static const char usage[] =
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
+		RUN_DISK_USAGE
 	"      --domain DOMAIN     kernel, RAM disk, command line, memory and vCPUs of a libvirt\n"
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
@@ -199,6 +200,7 @@ static const struct option longopts[] = {
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
 	RUN_DEVICES_OPTIONS,
+	RUN_DISK_LONGOPTS,
 	{ "domain", required_argument, NULL, OPT_DOMAIN },
 	{ "connect", required_argument, NULL, OPT_CONNECT },
 	RUN_OPTIONS_EXEC_TABLE,
@@ -334,6 +336,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return take_exec(o, opt, arg);
 	if (opt >= OPT_DEVICES && opt < OPT_DEVICES_END)
 		return run_options_take_device(o, opt, arg);
+	if (opt >= OPT_DISK_FIRST && opt < OPT_DISK_END)
+		return run_options_take_disk(o, opt, arg);
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)
@@ -569,11 +573,18 @@ int run_options_check_machine(const struct run_options *o)
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	static char name[32]; /* the profile's header still reads argv later */
+	const char *command = o->command;
 	uint64_t size;
 	int opt, ret, end;
 
 	run_options_default(o);
+	if (command && strcmp(command, "run") != 0) {
+		/* One that shows what happens, and keeps a profile only when asked to. */
+		o->command = command;
+		o->output = NULL;
+	}
+	snprintf(name, sizeof(name), "kvmprof %s", o->command);
 	argv[0] = name;
 	/* What stands behind "--" is a command, with its own options. */
 	for (end = 1; end < argc && strcmp(argv[end], "--") != 0;)

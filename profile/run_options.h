@@ -6,6 +6,7 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
+#include "profile/run_options_disk.h"
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
@@ -27,7 +28,7 @@ struct run_options {
 	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
 	const char *kernel;	 /* in place of the disk's; alone it is the image */
 	const char *root;	 /* for root=, with a disk image */
-	const char *output;	 /* "perf.data" */
+	const char *output;	 /* "perf.data"; NULL: no profile is kept */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -53,16 +54,17 @@ struct run_options {
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
+	struct run_disk_options disk;
+	struct run_tasks tasks;
 	uint32_t stack_size;		       /* bytes of one stack that are copied */
 	bool mem; /* look up what memory the sampled instructions use */
-	struct run_tasks tasks;
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
 static inline bool run_to_stdout(const struct run_options *o)
 {
-	return o->output[0] == '-' && !o->output[1];
+	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
 /* A machine that somebody else runs. */
@@ -83,6 +85,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
+#define RUN_MEM_DISK (1ull << 30) /* of a distribution from its disk, when none is given */
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)
@@ -90,7 +93,8 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * Returns -1 when the options are good; else the exit status to end with: 0
+ * o is zero but for `command`, which may say that it is not "run": then `output` is NULL
+ * unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
