@@ -15,6 +15,7 @@
 #include "vmm/syscall_assist.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -230,6 +231,7 @@ static void run_loop(struct vcpu *v)
 	while (!atomic_load_explicit(&v->vm->stop, memory_order_relaxed)) {
 		if (assist)
 			syscall_assist_enter(v);
+		pause_enter(v);
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			unsigned int kind = v->run->exit_reason;
 			uint64_t since;
@@ -242,6 +244,7 @@ static void run_loop(struct vcpu *v)
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
 			interrupted(v);
+			pause_stand(v);
 		} else if (errno != EAGAIN) { /* EAGAIN: an AP that was not started yet */
 			struct err e = { 0 };
 
@@ -250,6 +253,21 @@ static void run_loop(struct vcpu *v)
 			end_with(v, VM_END_ERROR, &e);
 		}
 	}
+}
+
+static int pin(struct vcpu *v, struct err *e)
+{
+	int cpu = v->vm->cfg.pin[v->index];
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((unsigned int)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		return err_set(e, errno,
+			       "vCPU %u cannot run on host CPU %d: %s (offline, or not allowed to "
+			       "this process)",
+			       v->index, cpu, strerror(errno));
+	return 0;
 }
 
 void *vcpu_main(void *arg)
@@ -265,6 +283,8 @@ void *vcpu_main(void *arg)
 	sigdelset(&mask, SIGIO);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
+	if (v->vm->cfg.pin && pin(v, &e) < 0)
+		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	breakpoints_follow(v);
