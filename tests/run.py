@@ -54,6 +54,7 @@ E2E = [
     ("max_overhead.py", []),
     ("sample_cost.py", []),
     ("markers.py", []),
+    ("status_line.py", []),
     ("snapshots.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
@@ -93,6 +94,7 @@ TOGETHER = [
     ("guest_truth.py", ["tiny"]),
     ("annotate.py", []),
     ("markers_linux.py", ["tiny"]),
+    ("tasks.py", ["tiny"]),
 ]
 SLOW = [
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
@@ -103,6 +105,7 @@ SLOW = [
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
     ("guest_truth.py", ["smp"], 1200),
+    ("tasks.py", ["full"], 1200),
     ("smp_boot.py", ["1", "8"], 1800),
     ("other_kernels.py", ["debian"], 900),
     ("guest_truth.py", ["6.1"], 2700),

@@ -30,6 +30,8 @@ NOT_RUN = {
     "kvmprof attach": "needs a VMM that runs: attach_qemu.py",
     "$I": "needs a disk image: disk_images.py and disk_boot.py",
     "--domain": "needs a libvirt: attach_libvirt.py",
+    "kvmprof ps": "needs a guest that runs: tasks.py",
+    "off-cpu": "needs a Linux guest: tasks.py",
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "xen-4.17": "needs Debian's packages: other_kernels.py",
