@@ -41,6 +41,22 @@ int file_map_open(struct file_map *m, const char *path, size_t max_len, struct e
 	return 0;
 }
 
+int file_map_copy(struct file_map *m, const void *data, size_t len, struct err *e)
+{
+	void *p;
+
+	if (!len)
+		return err_set(e, EINVAL, "no bytes");
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return err_set(e, ENOMEM, "out of memory: %zu bytes", len);
+	memcpy(p, data, len);
+	mprotect(p, len, PROT_READ);
+	m->data = p;
+	m->len = len;
+	return 0;
+}
+
 void file_map_close(struct file_map *m)
 {
 	if (m->data)

@@ -21,6 +21,8 @@ struct file_map {
  * a regular file, empty, or longer than max_len bytes.
  */
 int file_map_open(struct file_map *m, const char *path, size_t max_len, struct err *e);
+/* The same for bytes that are no file's: a copy of them. -ENOMEM, -EINVAL: none. */
+int file_map_copy(struct file_map *m, const void *data, size_t len, struct err *e);
 void file_map_close(struct file_map *m);
 
 /* write(2) until all is written; -errno on failure. */

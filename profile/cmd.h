@@ -10,8 +10,10 @@
 #include <stdio.h>
 
 int cmd_run(int argc, char **argv);
+int cmd_iosnoop(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_check(int argc, char **argv);
@@ -22,6 +24,7 @@ int cmd_annotate(int argc, char **argv);
 int cmd_flamegraph(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_inspect(int argc, char **argv);
 int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

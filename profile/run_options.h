@@ -6,6 +6,9 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
+#include "profile/run_options_disk.h"
+#include "profile/run_options_tasks.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -22,8 +25,10 @@ struct run_options {
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
 	const char *connect;	 /* libvirt's URI; NULL: as virsh */
-	const char *image;	 /* NULL: the embedded demo */
-	const char *output;	 /* "perf.data" */
+	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
+	const char *kernel;	 /* in place of the disk's; alone it is the image */
+	const char *root;	 /* for root=, with a disk image */
+	const char *output;	 /* "perf.data"; NULL: no profile is kept */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -42,20 +47,24 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
-	uint32_t stack_size; /* bytes of one stack that are copied */
-	bool mem;	     /* look up what memory the sampled instructions use */
+	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
+	struct run_disk_options disk;
+	struct run_tasks tasks;
+	uint32_t stack_size;		       /* bytes of one stack that are copied */
+	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
 static inline bool run_to_stdout(const struct run_options *o)
 {
-	return o->output[0] == '-' && !o->output[1];
+	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
 /* A machine that somebody else runs. */
@@ -76,6 +85,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
+#define RUN_MEM_DISK (1ull << 30) /* of a distribution from its disk, when none is given */
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)
@@ -83,7 +93,8 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * Returns -1 when the options are good; else the exit status to end with: 0
+ * o is zero but for `command`, which may say that it is not "run": then `output` is NULL
+ * unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);
@@ -93,6 +104,9 @@ void run_options_default(struct run_options *o);
 /* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
 int run_options_set(struct run_options *o, const char *name, const char *arg);
 int run_options_check(struct run_options *o);
+/* Says on standard error what is wrong, in one line; returns the exit status 2. */
+int run_options_wrong(const struct run_options *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The same for what depends on the machine, once it is known: run_options_parse() leaves it out with domain. */
 int run_options_check_machine(const struct run_options *o);
 

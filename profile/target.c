@@ -18,20 +18,13 @@
 #define INIT_TEXT_MAX (16u << 20)
 #define KERNEL_HALF (1ull << 63)
 
-static int load_image(struct target *t, const char *path, struct err *e)
+/* t->name and, but for the demo, t->file are there. */
+static int load_image(struct target *t, struct err *e)
 {
-	const uint8_t *bytes = demo_elf;
-	size_t len = (size_t)(demo_elf_end - demo_elf);
+	const uint8_t *bytes = t->file.data ? t->file.data : demo_elf;
+	size_t len = t->file.data ? t->file.len : (size_t)(demo_elf_end - demo_elf);
 	int ret;
 
-	t->name = path ? path : TARGET_DEMO_NAME;
-	if (path) {
-		ret = file_map_open(&t->file, path, BOOT_MAX_FILE, e);
-		if (ret)
-			return ret;
-		bytes = t->file.data;
-		len = t->file.len;
-	}
 	ret = boot_image_parse(&t->image, t->name, bytes, len, e);
 	return ret ? ret : kimage_parse(&t->kernel, t->name, t->image.elf, t->image.elf_len, e);
 }
@@ -81,6 +74,20 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 		file_map_close(&map);
 	symfile_deinit(&f);
 	return ret;
+}
+
+/* Nobody asked for it: when it is another kernel's, or Debian's stub, there are no names. */
+static void take_map(struct target *t, const struct target_bytes *b)
+{
+	struct symfile f = { 0 };
+
+	if (symfile_parse(&f, b->map_name, b->map, b->map_len, NULL) == 0 &&
+	    symfile_verify(&f, b->map_name, &t->kernel, t->name, NULL) == 0) {
+		t->symbols = take_ptr(f.symbols);
+		t->symbol_source = b->map_name;
+		err_clear(&t->symbol_note);
+	}
+	symfile_deinit(&f);
 }
 
 /* "Linux version 6.1.0-56-cloud-amd64 (...)": the third word. */
@@ -249,12 +256,12 @@ static void find_init_text(struct target *t)
 		t->init_end = t->init_start + len;
 }
 
-int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e)
+/* From bytes to facts; map as in struct target_bytes. */
+static int open_image(struct target *t, const char *symbols_path, const struct target_bytes *map,
+		      struct err *e)
 {
-	int ret;
+	int ret = load_image(t, e);
 
-	memset(t, 0, sizeof(*t));
-	ret = load_image(t, path, e);
 	ret = ret ? ret : load_symbols(t, symbols_path, e);
 	if (ret) {
 		target_close(t);
@@ -262,6 +269,8 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	}
 	if (t->live)
 		return 0;
+	if (!t->symbols && !symbols_path && map && map->map)
+		take_map(t, map);
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
 	load_orc(t);
 	load_linux(t);
@@ -270,6 +279,26 @@ int target_open(struct target *t, const char *path, const char *symbols_path, st
 	find_osrelease(t);
 	find_init_text(t);
 	return 0;
+}
+
+int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e)
+{
+	int ret = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->name = path ? path : TARGET_DEMO_NAME;
+	if (path)
+		ret = file_map_open(&t->file, path, BOOT_MAX_FILE, e);
+	return ret ? ret : open_image(t, symbols_path, NULL, e);
+}
+
+int target_open_bytes(struct target *t, const struct target_bytes *b, const char *symbols_path,
+		      struct err *e)
+{
+	memset(t, 0, sizeof(*t));
+	t->name = b->name;
+	t->file = b->file;
+	return open_image(t, symbols_path, b, e);
 }
 
 void target_open_running(struct target *t, const char *name)

@@ -59,6 +59,20 @@ struct target {
  */
 int target_open(struct target *t, const char *path, const char *symbols_path, struct err *e);
 /*
+ * The same for a kernel whose file is in memory, which the target takes over, also when it
+ * fails. name is borrowed. map: a System.map that came with it, or NULL; it serves when
+ * neither a file with symbols is given nor the kernel has names of its own.
+ */
+struct target_bytes {
+	const char *name;
+	struct file_map file;
+	const char *map_name;
+	const uint8_t *map;
+	size_t map_len;
+};
+int target_open_bytes(struct target *t, const struct target_bytes *b, const char *symbols_path,
+		      struct err *e);
+/*
  * A guest that runs already, of which there is no image: it is taken for a Linux until
  * its memory has told otherwise. name is borrowed.
  */

@@ -3,35 +3,48 @@
 
 /* reboot=k: through the keyboard controller, which needs no ACPI; panic=-1: at once. */
 #define LINUX_DEFAULTS "console=ttyS0 reboot=k panic=-1"
+/* Until there is a driver for hvc0 the serial line speaks. */
+#define LINUX_DEFAULTS_HVC "earlyprintk=ttyS0 console=hvc0 reboot=k panic=-1"
+
+/* When a setting is good. */
+enum {
+	ALWAYS = 0,
+	ONE_CPU = 1,
+	NO_PCI = 2,
+	NO_VIRTIO = 4, /* interrupts of devices need the APICs */
+	VIRTIO = 8
+};
 
 struct setting {
 	const char *text;
 	const char *why; /* for the reader of this table; docs/host-quirks.md repeats it */
-	bool one_cpu_only;
+	unsigned int when;
 };
 
 /* What a kernel does not know it ignores, so one list serves all versions. */
 static const struct setting settings[] = {
 	{ "clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip",
 	  "instructions that are refused, or slow when interpreted; CPUID masks alone leak",
-	  false },
-	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", false },
-	{ "no_timer_check", "the check counts ticks that come late", false },
-	{ "rodata=off", "splitting the direct map takes seconds", false },
-	{ "mitigations=off", "each costs instructions at every kernel entry", false },
-	{ "init_on_alloc=0", "clearing every page by interpreted stores", false },
-	{ "audit=0", "work at every system call", false },
-	{ "apparmor=0", "policy unpacking and hashing", false },
-	{ "cryptomgr.notests", "self tests of ciphers take minutes", false },
-	{ "nowatchdog", "soft-lockup timers are false alarms here", false },
-	{ "nosoftlockup", "the same", false },
+	  ALWAYS },
+	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", ALWAYS },
+	{ "no_timer_check", "the check counts ticks that come late", ALWAYS },
+	{ "rodata=off", "splitting the direct map takes seconds", ALWAYS },
+	{ "mitigations=off", "each costs instructions at every kernel entry", ALWAYS },
+	{ "init_on_alloc=0", "clearing every page by interpreted stores", ALWAYS },
+	{ "audit=0", "work at every system call", ALWAYS },
+	{ "apparmor=0", "policy unpacking and hashing", ALWAYS },
+	{ "cryptomgr.notests", "self tests of ciphers take minutes", ALWAYS },
+	{ "nowatchdog", "soft-lockup timers are false alarms here", ALWAYS },
+	{ "nosoftlockup", "the same", ALWAYS },
 	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
-	  false },
-	{ "pci=off", "scanning an empty bus of 256 x 32 slots", false },
+	  ALWAYS },
+	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
-	  "chacha20poly1305_init,jent_mod_init,trace_eval_init",
-	  "self tests and table fix-ups of 2 s to minutes each", false },
-	{ "nolapic", "ticks from the PIT, whose period we can stretch", true },
+	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
+	  "self tests and table fix-ups of 2 s to minutes each; a hypercall that never returns",
+	  ALWAYS },
+	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
+	{ "nolapic_timer", "the same, with APICs for the devices' interrupts", ONE_CPU | VIRTIO },
 };
 
 static void add_word(struct buf *b, const char *word)
@@ -40,21 +53,31 @@ static void add_word(struct buf *b, const char *word)
 		buf_printf(b, "%s%s", b->len ? " " : "", word);
 }
 
+static bool fits(const struct tune_request *r, unsigned int when)
+{
+	return !((when & ONE_CPU) && r->vcpus > 1) && !((when & NO_PCI) && r->pci) &&
+	       !((when & NO_VIRTIO) && r->virtio) && !((when & VIRTIO) && !r->virtio);
+}
+
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,
 		  struct buf *tuned)
 {
+	/* It goes first: of two console= the last one is what an init writes to. */
 	if (r->is_linux && !r->cmdline)
-		add_word(out, LINUX_DEFAULTS);
+		add_word(out, r->disk_cmdline);
+	if (r->is_linux && !r->cmdline)
+		add_word(out, r->virtio_console ? LINUX_DEFAULTS_HVC : LINUX_DEFAULTS);
 	add_word(out, r->cmdline);
 	if (r->is_linux && r->tune && q->interpreted)
 		for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-			if (!settings[i].one_cpu_only || r->vcpus == 1)
+			if (fits(r, settings[i].when))
 				add_word(tuned, settings[i].text);
 	buf_u8(tuned, 0);
 	add_word(out, (const char *)tuned->data);
 	/* A bare-metal guest has no other way to learn it where CPUID does not tell. */
 	if (!r->is_linux && r->tsc_khz)
 		buf_printf(out, "%stsc_khz=%u", out->len ? " " : "", r->tsc_khz);
+	add_word(out, r->extra);
 	add_word(out, r->append);
 	buf_u8(out, 0);
 }

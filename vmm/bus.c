@@ -26,9 +26,9 @@ int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, 
 		 void *dev)
 {
 	for (unsigned int i = 0; i < b->nmmio; i++) {
-		const struct mmio_device *d = &b->mmio[i];
+		uint64_t other = b->mmio[i].base;
 
-		if (base < d->base + d->size && d->base < base + size)
+		if (other != BUS_NOWHERE && base < other + b->mmio[i].size && other < base + size)
 			return -EBUSY;
 	}
 	if (b->nmmio == BUS_MAX_MMIO)
@@ -39,12 +39,31 @@ int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, 
 	return 0;
 }
 
+/* The base is read once: it may move meanwhile. */
+static int find_mmio(const struct bus *b, uint64_t gpa, uint64_t *off)
+{
+	for (unsigned int i = 0; i < b->nmmio; i++) {
+		uint64_t base = atomic_load_explicit(&((struct bus *)b)->mmio[i].base,
+						     memory_order_relaxed);
+
+		if (base != BUS_NOWHERE && gpa >= base && gpa - base < b->mmio[i].size) {
+			*off = gpa - base;
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
 int bus_find_mmio(const struct bus *b, uint64_t gpa)
 {
-	for (unsigned int i = 0; i < b->nmmio; i++)
-		if (gpa >= b->mmio[i].base && gpa - b->mmio[i].base < b->mmio[i].size)
-			return (int)i;
-	return -1;
+	uint64_t off;
+
+	return find_mmio(b, gpa, &off);
+}
+
+void bus_move_mmio(struct bus *b, unsigned int index, uint64_t base)
+{
+	atomic_store(&b->mmio[index].base, base);
 }
 
 int bus_find(const struct bus *b, uint16_t port)
@@ -82,11 +101,11 @@ bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t
 
 bool bus_mmio(struct bus *b, uint64_t gpa, bool write, unsigned int len, uint8_t *data)
 {
-	int at = bus_find_mmio(b, gpa);
+	uint64_t val = UINT64_MAX, off = 0;
+	int at = find_mmio(b, gpa, &off);
 	struct mmio_device *d = at < 0 ? NULL : &b->mmio[at];
-	uint64_t val = UINT64_MAX;
 
-	if (d && len > d->base + d->size - gpa)
+	if (d && len > d->size - off)
 		d = NULL;
 	if (d) {
 		atomic_fetch_add_explicit(&d->exits, 1, memory_order_relaxed);
@@ -94,7 +113,7 @@ bool bus_mmio(struct bus *b, uint64_t gpa, bool write, unsigned int len, uint8_t
 			val = 0;
 			memcpy(&val, data, len);
 		}
-		d->io(d->dev, gpa - d->base, write, len, &val);
+		d->io(d->dev, off, write, len, &val);
 	}
 	if (!write)
 		memcpy(data, &val, len);

@@ -3,7 +3,7 @@
  * bus: which device answers a port or an address in memory.
  *
  * Registration happens before the vCPUs start; afterwards the table is
- * fixed but for counts, and every vCPU thread may call bus_io(). Devices lock themselves.
+ * fixed but for counts and BARs, and every vCPU thread may call bus_io(). Devices lock themselves.
  */
 #ifndef KVMPROF_VMM_BUS_H
 #define KVMPROF_VMM_BUS_H
@@ -30,7 +30,8 @@ struct bus_device {
 typedef void (*mmio_handler)(void *dev, uint64_t off, bool write, unsigned int len, uint64_t *val);
 
 struct mmio_device {
-	uint64_t base, size; /* guest-physical bytes, outside of RAM */
+	atomic_uint_fast64_t base; /* guest-physical; outside of RAM it answers */
+	uint64_t size;		   /* bytes */
 	mmio_handler io;
 	void *dev;
 	const char *name;
@@ -51,6 +52,13 @@ int bus_add(struct bus *b, uint16_t base, uint16_t count, const char *name, bus_
 /* The same for [base, base+size) of guest-physical addresses. */
 int bus_add_mmio(struct bus *b, uint64_t base, uint64_t size, const char *name, mmio_handler io,
 		 void *dev);
+
+/*
+ * Move the memory-mapped range of that index, as a PCI BAR does, while vCPUs run; where it
+ * comes to lie over others the one that was added first answers. BUS_NOWHERE: no address.
+ */
+#define BUS_NOWHERE UINT64_MAX
+void bus_move_mmio(struct bus *b, unsigned int index, uint64_t base);
 
 /* Index of the device that owns the address, or -1. */
 int bus_find_mmio(const struct bus *b, uint64_t gpa);

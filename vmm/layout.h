@@ -70,6 +70,7 @@
 #define GPA_PCI_MMIO_SIZE UINT64_C(0x10000000)
 #define GPA_PCI_ECAM UINT64_C(0xe0000000)
 #define GPA_PCI_ECAM_SIZE UINT64_C(0x100000)
+#define PCI_ECAM_BUS_SIZE UINT64_C(0x100000)
 #define GPA_VIRTIO_MMIO UINT64_C(0xfeb00000)
 #define GPA_VIRTIO_MMIO_SIZE UINT64_C(0x1000)
 #define GPA_IOAPIC UINT64_C(0xfec00000)
@@ -102,7 +103,16 @@
 /* -- I/O ports ------------------------------------------------------------------ */
 
 #define PORT_SERIAL 0x3f8u /* COM1, 8 ports */
-#define PORT_RTC 0x70u	   /* index, data */
+/* Written to, it ends the run: dev/debugexit.h. */
+#define PORT_DEBUG_EXIT 0x501u
+#define PORT_DEBUG_EXIT_LEN 2u
+/* Configuration mechanism 1: address, data; with the reset register 0xcf9 in between. */
+#define PORT_PCI_CONFIG 0xcf8u
+#define PORT_PCI_CONFIG_LEN 8u
+/* For BARs in I/O space: ours have none, but a bus without a window makes guests complain. */
+#define PORT_PCI_WINDOW 0xc000u
+#define PORT_PCI_WINDOW_LEN 0x1000u
+#define PORT_RTC 0x70u /* index, data */
 
 /* i8042 command port; writing the reset value ends the guest. Also the ACPI reset register. */
 #define PORT_I8042_COMMAND 0x64u

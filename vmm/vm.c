@@ -26,6 +26,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_RUNNING] = "running",
 		[VM_END_RESET] = "guest reset",
 		[VM_END_POWEROFF] = "guest power-off",
+		[VM_END_EXIT] = "guest exit",
 		[VM_END_HALTED] = "guest halted for good",
 		[VM_END_DURATION] = "duration reached",
 		[VM_END_INTERRUPTED] = "interrupted",
@@ -68,18 +69,15 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	(void)!write(vm->end_fd, &one, sizeof(one));
 }
 
-static void irq_set(void *ctx, unsigned int irq, int level)
-{
-	struct vm *vm = ctx;
-	struct kvm_irq_level l = { .irq = irq, .level = (uint32_t)level };
-
-	(void)ioctl(vm->fd, KVM_IRQ_LINE, &l);
-}
-
 static void power_end(void *ctx, enum dev_end how)
 {
 	machine_end(ctx, how == DEV_END_POWEROFF ? VM_END_POWEROFF : VM_END_RESET, NULL, NULL,
 		    NULL);
+}
+
+static void guest_exits(void *ctx, uint32_t status)
+{
+	vm_exit(ctx, status);
 }
 
 static int add_memory(struct vm *vm, struct err *e)
@@ -104,13 +102,18 @@ static int add_memory(struct vm *vm, struct err *e)
 
 static int add_devices(struct vm *vm, struct err *e)
 {
-	struct dev_irq irq = { irq_set, vm };
+	struct dev_power power = { power_end, vm };
+	struct dev_irq irq = { machine_irq, vm };
 	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
 
-	ret = ret ? ret
-		  : platform_init(&vm->platform, &vm->bus, (struct dev_power){ power_end, vm });
+	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, power);
+	ret = ret ? ret : pci_init(&vm->pci, &vm->bus, power);
+	ret = ret ? ret : debugexit_init(&vm->debugexit, &vm->bus, guest_exits, vm);
 	if (ret)
 		return err_set(e, -ret, "cannot register the platform devices: %s", strerror(-ret));
+	ret = machine_devices_create(vm, e);
+	if (ret)
+		return ret;
 	if (vm->cfg.slow_tick) {
 		ret = pit_init(&vm->pit, &vm->bus, irq, SLOW_TICK_NS, e);
 		vm->have_pit = ret == 0;
@@ -197,20 +200,36 @@ static int load_kernel(struct vm *vm, struct err *e)
 		.initrd = vm->cfg.initrd,
 		.initrd_len = vm->cfg.initrd_len,
 		.vcpus = vm->nvcpus,
+		.pci = vm->pci.n != 0,
 	};
+	struct buf cmdline;
 	uint8_t seed[BOOT_RNG_SEED];
 	struct boot_entry entry;
 	int ret;
 
 	if (getrandom(seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		boot.rng_seed = seed;
+	buf_init(&cmdline);
+	if (vm->cfg.transport == VM_VIRTIO_MMIO)
+		boot.virtio_mmio = vm->nvirtio;
+	/* In front: what follows a -- is for init. */
+	if (boot.virtio_mmio && vm->cfg.image->is_linux) {
+		virtio_mmio_cmdline(vm->nvirtio, &cmdline);
+		buf_add(&cmdline, boot.cmdline, strlen(boot.cmdline) + 1);
+		if (cmdline.failed)
+			return err_set(e, ENOMEM, "out of memory");
+		boot.cmdline = (const char *)cmdline.data;
+	}
 	vm->result.load_ns = clock_mono_ns();
 	ret = boot_load(&vm->mem, vm->cfg.image, &boot, &entry, e);
 
 	vm->result.load_ns = clock_mono_ns() - vm->result.load_ns;
+	buf_deinit(&cmdline);
+	if (ret)
+		return ret;
 	vm->boot_low = entry.low;
 	vm->boot_high = entry.high;
-	return ret ? ret : vcpu_set_entry(&vm->vcpu[0], &entry, e);
+	return vcpu_set_entry(&vm->vcpu[0], &entry, e);
 }
 
 int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
@@ -254,6 +273,7 @@ void vm_destroy(struct vm *vm)
 		return;
 	if (vm->backend)
 		vm->backend->ops->destroy(vm->backend);
+	machine_devices_destroy(vm);
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
 	syscall_assist_stop(vm);
@@ -272,6 +292,7 @@ void vm_destroy(struct vm *vm)
 		close(vm->end_fd);
 	gmem_free(&vm->mem);
 	serial_deinit(&vm->serial);
+	pci_deinit(&vm->pci);
 	pthread_mutex_destroy(&vm->end_lock);
 	free(vm);
 }
@@ -316,6 +337,16 @@ int vm_end_fd(const struct vm *vm)
 void vm_end(struct vm *vm, enum vm_end_reason reason)
 {
 	machine_end(vm, reason, NULL, NULL, NULL);
+}
+
+void vm_exit(struct vm *vm, uint32_t status)
+{
+	/* Published by end_lock. Who is too late leaves no trace: the first end counts. */
+	pthread_mutex_lock(&vm->end_lock);
+	if (!vm->ending)
+		vm->result.exit_status = status;
+	pthread_mutex_unlock(&vm->end_lock);
+	machine_end(vm, VM_END_EXIT, NULL, NULL, NULL);
 }
 
 void vm_join(struct vm *vm)
@@ -421,9 +452,4 @@ bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out)
 		.accesses = atomic_load_explicit(&d->accesses, memory_order_relaxed),
 	};
 	return true;
-}
-
-size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
-{
-	return serial_input(&vm->serial, data, len);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/bus.h"
+#include "vmm/dev/pci.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
 #include "vmm/layout.h"
@@ -321,11 +322,12 @@ static void serial_loop_mode(void **state)
 /* -- platform ------------------------------------------------------------------- */
 
 static struct platform platform;
+static struct pci pci;
 
 static int with_platform(void **state)
 {
 	clean(state);
-	return platform_init(&platform, &bus, power);
+	return platform_init(&platform, &bus, power) || pci_init(&pci, &bus, power);
 }
 
 static void i8042_probes(void **state)

@@ -566,10 +566,10 @@ static void tables_fit_for_every_vcpu_count(void **state)
 		struct buf b;
 
 		buf_init(&b);
-		boot_mptable_build(&b, n);
+		boot_mptable_build(&b, &(struct boot_platform){ .vcpus = n });
 		assert_true(!b.failed && b.len <= GPA_MPTABLE_SIZE);
 		b.len = 0;
-		boot_acpi_build(&b, n);
+		boot_acpi_build(&b, &(struct boot_platform){ .vcpus = n });
 		assert_true(!b.failed && b.len <= GPA_ACPI_SIZE);
 		buf_deinit(&b);
 	}

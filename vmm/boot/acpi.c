@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ACPI tables (ACPI specification 6.4): enough to find the processors and to
- * switch the machine off, nothing that would make a guest look for devices.
+ * ACPI tables (ACPI specification 6.4): enough to find the processors, the devices that
+ * there are, and to switch the machine off. Without devices there is nothing that would
+ * make a guest look for them.
  *
- *	RSDP -> XSDT -> FADT -> DSDT
+ *	RSDP -> XSDT -> FADT -> DSDT (dsdt.c)
  *	             |       +> FACS
  *	             +> MADT
+ *	             +> MCFG, with PCI
  */
 #include "vmm/boot/tables.h"
 
@@ -46,23 +48,6 @@ enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_OVERRIDE = 2, MADT_LAPIC_NMI = 4 };
 #define MADT_EDGE_HIGH 0x5u
 #define MADT_LEVEL_HIGH 0xdu
 #define MADT_ALL_CPUS 0xffu
-
-/*
- * DefinitionBlock ("", "DSDT", 2, ...) { Name (_S5, Package () { 5, 5, 0, 0 }) }
- *
- * The package holds SLP_TYP for PM1a and PM1b, and two reserved values. A byte
- * constant has prefix 0x0a; 0 is an opcode of its own (ZeroOp).
- */
-static const uint8_t dsdt_aml[] = {
-	0x08, '_',
-	'S',  '5',
-	'_', /* NameOp, name */
-	0x12, 0x08,
-	0x04, /* PackageOp, 8 bytes from here, 4 elements */
-	0x0a, PM1_SLP_TYP_S5,
-	0x0a, PM1_SLP_TYP_S5,
-	0x00, 0x00,
-};
 
 /* Returns where the table begins; table_end() fills length and checksum. */
 static size_t table_begin(struct buf *b, const char *signature, uint8_t revision)
@@ -190,9 +175,23 @@ static void add_madt(struct buf *b, unsigned int vcpus)
 	table_end(b, at);
 }
 
-void boot_acpi_build(struct buf *b, unsigned int vcpus)
+/* PCI Firmware Specification 3.2, 4.1.2: where configuration spaces are in memory. */
+static void add_mcfg(struct buf *b)
 {
-	size_t start = b->len, facs, dsdt, fadt, madt, xsdt;
+	size_t at = table_begin(b, "MCFG", 1);
+
+	buf_u64(b, 0);
+	buf_u64(b, GPA_PCI_ECAM);
+	buf_u16(b, 0); /* segment */
+	buf_u8(b, 0);  /* first bus */
+	buf_u8(b, (uint8_t)(GPA_PCI_ECAM_SIZE / PCI_ECAM_BUS_SIZE - 1));
+	buf_u32(b, 0);
+	table_end(b, at);
+}
+
+void boot_acpi_build(struct buf *b, const struct boot_platform *p)
+{
+	size_t start = b->len, facs, dsdt, fadt, madt, mcfg, xsdt;
 	uint64_t base = GPA_ACPI - start;
 
 	buf_add(b, NULL, FACS_SIZE); /* the RSDP goes here, when the XSDT's address is known */
@@ -205,7 +204,7 @@ void boot_acpi_build(struct buf *b, unsigned int vcpus)
 	buf_add(b, NULL, FACS_SIZE - 33);
 
 	dsdt = table_begin(b, "DSDT", 2); /* revision 2: 64-bit integers */
-	buf_add(b, dsdt_aml, sizeof(dsdt_aml));
+	boot_dsdt_build(b, p);
 	table_end(b, dsdt);
 
 	buf_align(b, 16);
@@ -214,11 +213,18 @@ void boot_acpi_build(struct buf *b, unsigned int vcpus)
 
 	buf_align(b, 16);
 	madt = b->len;
-	add_madt(b, vcpus);
+	add_madt(b, p->vcpus);
+
+	buf_align(b, 16);
+	mcfg = b->len;
+	if (p->pci)
+		add_mcfg(b);
 
 	xsdt = table_begin(b, "XSDT", 1);
 	buf_u64(b, base + fadt);
 	buf_u64(b, base + madt);
+	if (p->pci)
+		buf_u64(b, base + mcfg);
 	table_end(b, xsdt);
 
 	if (b->failed)

@@ -201,18 +201,19 @@ static int load_low(const struct gmem *m, struct err *e)
 	return r ? r : load_page_tables(m, e);
 }
 
-static int load_tables(const struct gmem *m, unsigned int vcpus, struct err *e)
+static int load_tables(const struct gmem *m, const struct boot_config *cfg, struct err *e)
 {
+	struct boot_platform platform = { cfg->vcpus, cfg->pci, cfg->virtio_mmio };
 	struct buf b;
 	int r = -ENOMEM;
 
 	buf_init(&b);
-	boot_mptable_build(&b, vcpus);
+	boot_mptable_build(&b, &platform);
 	if (!b.failed)
 		r = put(m, GPA_MPTABLE, b.data, b.len, "MP table", e);
 	if (!r) {
 		b.len = 0;
-		boot_acpi_build(&b, vcpus);
+		boot_acpi_build(&b, &platform);
 		r = b.failed ? -ENOMEM : put(m, GPA_ACPI, b.data, b.len, "ACPI tables", e);
 	}
 	if (b.failed)
@@ -263,7 +264,7 @@ int boot_load(const struct gmem *m, const struct boot_image *img, const struct b
 	if (!r)
 		r = load_low(m, e);
 	if (!r)
-		r = load_tables(m, cfg->vcpus, e);
+		r = load_tables(m, cfg, e);
 	if (!r) {
 		if (cfg->way == BOOT_WAY_BZIMAGE)
 			info.code32_start = (uint32_t)place.gpa;

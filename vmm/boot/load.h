@@ -19,7 +19,9 @@ struct boot_config {
 	const char *cmdline;   /* never NULL */
 	const uint8_t *initrd; /* NULL for none */
 	size_t initrd_len;
-	unsigned int vcpus; /* 1..VM_MAX_VCPUS */
+	unsigned int vcpus;	  /* 1..VM_MAX_VCPUS */
+	bool pci;		  /* the machine has a PCI bus */
+	unsigned int virtio_mmio; /* and so many virtio-mmio devices */
 	/*
 	 * Seed for the guest's random number generator, BOOT_RNG_SEED bytes, or NULL.
 	 * Without one a guest that has no RDRAND draws each early random number the

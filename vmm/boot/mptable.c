@@ -40,8 +40,11 @@ static void add_interrupt(struct buf *b, unsigned int entry, unsigned int type, 
 	buf_u8(b, (uint8_t)pin);
 }
 
-void boot_mptable_build(struct buf *b, unsigned int vcpus)
+void boot_mptable_build(struct buf *b, const struct boot_platform *p)
 {
+	/* Inputs of the I/O APIC behind the ISA interrupts are told of where they are used. */
+	unsigned int vcpus = p->vcpus,
+		     irqs = p->virtio_mmio ? IRQ_VIRTIO_MMIO + p->virtio_mmio : ISA_IRQS;
 	unsigned int entries = 0;
 	size_t start = b->len, header;
 
@@ -88,7 +91,7 @@ void boot_mptable_build(struct buf *b, unsigned int vcpus)
 	buf_u32(b, (uint32_t)GPA_IOAPIC);
 	entries++;
 
-	for (unsigned int irq = 0; irq < ISA_IRQS; irq++, entries++)
+	for (unsigned int irq = 0; irq < irqs; irq++, entries++)
 		add_interrupt(b, MP_IOINT, INT_VECTORED, irq, vcpus,
 			      irq == IRQ_TIMER ? GSI_TIMER : irq);
 

@@ -51,16 +51,26 @@ void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *
  */
 uint64_t boot_setup_field(const struct boot_image *img, uint32_t off, unsigned int size);
 
+/* What the tables say of the machine. */
+struct boot_platform {
+	unsigned int vcpus;
+	bool pci;		  /* there is a PCI bus: as in dev/pci.h */
+	unsigned int virtio_mmio; /* devices, at GPA_VIRTIO_MMIO: as in dev/virtio_mmio.h */
+};
+
 /*
  * mptable.c: Intel MultiProcessor Specification 1.4, to be put at GPA_MPTABLE.
  * Local APIC ids are vCPU indices; the IOAPIC's id is vcpus.
  */
-void boot_mptable_build(struct buf *b, unsigned int vcpus);
+void boot_mptable_build(struct buf *b, const struct boot_platform *p);
 
 /*
- * acpi.c: RSDP, XSDT, FADT, FACS, MADT, DSDT, to be put at GPA_ACPI (the RSDP
- * is at its beginning).
+ * acpi.c: RSDP, XSDT, FADT, FACS, MADT, DSDT, and with PCI the MCFG, to be put at GPA_ACPI
+ * (the RSDP is at its beginning).
  */
-void boot_acpi_build(struct buf *b, unsigned int vcpus);
+void boot_acpi_build(struct buf *b, const struct boot_platform *p);
+
+/* dsdt.c: the DSDT's definition block, behind its header. */
+void boot_dsdt_build(struct buf *b, const struct boot_platform *p);
 
 #endif

@@ -19,13 +19,12 @@
 #include <sys/uio.h>
 
 #define DISK_SECTOR 512u
-#define DISK_CLUSTER 65536u /* unit of the overlay, bytes */
 #define DISK_MAX_SIZE (UINT64_C(1) << 44)
 
 enum disk_write {
 	DISK_OVERLAY = 0,  /* in memory, gone with the run; counted in disk_overlay_bytes() */
-	DISK_OVERLAY_FILE, /* in the file `overlay`, created, and kept */
-	DISK_WRITABLE,	   /* the image itself; locked (flock) against a second writer */
+	DISK_OVERLAY_FILE, /* in the file `overlay`, which is kept, and gone on with if there */
+	DISK_WRITABLE,	   /* the image itself; locked (flock) against everybody else */
 	DISK_READ_ONLY,	   /* writes fail */
 };
 
@@ -38,26 +37,48 @@ struct disk_config {
 struct disk;
 
 /*
- * Raw images and block devices. qcow2, vmdk, vdi and vhdx are recognised and refused with
- * the command that converts them. Size is rounded down to sectors; 0 sectors is an error.
+ * Raw images and block devices. qcow2, vmdk, vdi, vhdx and the like are recognised and
+ * refused with the command that converts them. Size is rounded down to sectors; 0 sectors
+ * is an error. While it is open the image is locked (flock): shared, or alone where it is
+ * written; -EBUSY when another has it in a way that does not go with that.
  */
 int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e);
+/* What is in an overlay file is complete then. NULL is fine. */
 void disk_close(struct disk *d);
 
 uint64_t disk_size(const struct disk *d); /* bytes, a multiple of DISK_SECTOR */
 bool disk_is_read_only(const struct disk *d);
 const char *disk_path(const struct disk *d);
-/* What the overlay holds, bytes. */
+/* What the overlay takes of memory or of its file system, bytes. */
 uint64_t disk_overlay_bytes(const struct disk *d);
 
-/* All of iov at byte off: 0, or -errno (-EIO past the end, -EROFS). */
+/*
+ * All of iov at byte off: 0, or -errno (-EIO past the end, -EROFS). Any off and length;
+ * what is written on a sector's part is together with what others write on its other part
+ * only when these wait for each other.
+ */
 int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
 int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
 int disk_flush(struct disk *d);
-/* [off, off+len) reads as zeros afterwards; frees what it can. */
+/*
+ * The same where it needs no waiting for a device, as the bytes are in the host's memory
+ * or go there: -EAGAIN otherwise, and some of a read's iov may be filled then.
+ */
+int disk_readv_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+int disk_writev_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+int disk_flush_now(struct disk *d);
+/*
+ * [off, off+len), whole sectors (-EINVAL), reads as zeros afterwards; what is stored of
+ * it in an overlay, or in a writable image that may have holes, is freed.
+ */
 int disk_discard(struct disk *d, uint64_t off, uint64_t len);
 
-/* The overlay's clusters, for a snapshot; nothing may be in flight. */
+/*
+ * What the overlay holds, for a snapshot, at fd's position; nothing may be in flight.
+ * restore() replaces what there is, and takes what was saved of an image of this size
+ * and time of change only (-EINVAL, -ESTALE). -ENOTSUP for DISK_WRITABLE, whose state no
+ * file but the image has.
+ */
 int disk_overlay_save(const struct disk *d, int fd, struct err *e);
 int disk_overlay_restore(struct disk *d, int fd, struct err *e);
 

@@ -19,10 +19,6 @@
 #define KBD_STATUS_SYS 0x04
 #define KBD_STATUS_UNLOCKED 0x10
 
-/* Reset control register (Intel chipsets, 0xcf9): bit 2 with bit 1 is a hard reset. */
-#define RESET_PORT 0xcf9
-#define RESET_CPU 0x04
-
 static void kbd_reply(struct platform *p, uint8_t byte)
 {
 	p->kbd_out = byte;
@@ -164,21 +160,6 @@ static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 		p->power.end(p->power.ctx, DEV_END_POWEROFF);
 }
 
-/* Configuration mechanism 1: the address register works, no function answers. */
-static void pci_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
-{
-	struct platform *p = dev;
-
-	if (off == 0 && len == 4) {
-		if (write)
-			p->pci_address = *val;
-		else
-			*val = p->pci_address;
-	} else if (off == RESET_PORT - 0xcf8 && write && len == 1 && (*val & RESET_CPU)) {
-		p->power.end(p->power.ctx, DEV_END_RESET);
-	}
-}
-
 static void ignore_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	(void)dev;
@@ -198,7 +179,6 @@ int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 	ret = ret ? ret : bus_add(bus, PORT_I8042_COMMAND, 1, "i8042", i8042_command, p);
 	ret = ret ? ret : bus_add(bus, PORT_RTC, 2, "cmos", cmos_io, p);
 	ret = ret ? ret : bus_add(bus, 0x80, 1, "post", ignore_io, p);
-	ret = ret ? ret : bus_add(bus, 0xcf8, 8, "pci", pci_io, p);
 	ret = ret ? ret : bus_add(bus, PORT_PM1A_EVENT, 6, "acpi-pm", acpi_pm_io, p);
 	return ret;
 }

@@ -2,8 +2,7 @@
 /*
  * platform: the small PC devices that a kernel pokes at while it boots.
  *
- * i8042 keyboard controller (reset line), CMOS clock, reset control port, ACPI
- * PM1 block (power off), PCI configuration ports of an empty bus, POST port.
+ * i8042 keyboard controller (reset line), CMOS clock, ACPI PM1 block (power off), POST port.
  */
 #ifndef KVMPROF_VMM_DEV_PLATFORM_H
 #define KVMPROF_VMM_DEV_PLATFORM_H
@@ -19,7 +18,6 @@ struct platform {
 	uint8_t kbd_out;     /* byte waiting for the guest, valid with kbd_full */
 	bool kbd_full;
 	uint16_t pm1_status, pm1_enable, pm1_control;
-	uint32_t pci_address;
 };
 
 int platform_init(struct platform *p, struct bus *bus, struct dev_power power);

@@ -27,6 +27,7 @@
 /* Buffers of one chain, direct or indirect (2.7.5.3: no longer than the queue). */
 #define VIRTIO_MAX_IOV 256u
 #define VIRTIO_CONFIG_SIZE 256u
+#define VIRTIO_NO_VECTOR 0xffffu
 
 /* Device types (5). */
 #define VIRTIO_ID_NET 1u
@@ -34,6 +35,11 @@
 #define VIRTIO_ID_CONSOLE 3u
 #define VIRTIO_ID_RNG 4u
 #define VIRTIO_ID_9P 9u
+
+/* Device status (2.1). */
+#define VIRTIO_DRIVER_OK 4u
+#define VIRTIO_FEATURES_OK 8u
+#define VIRTIO_NEEDS_RESET 64u
 
 #define VIRTIO_F_INDIRECT_DESC (UINT64_C(1) << 28)
 #define VIRTIO_F_EVENT_IDX (UINT64_C(1) << 29)
@@ -66,7 +72,8 @@ struct virtio_ops {
 	void (*config_written)(struct virtio *d, unsigned int off, unsigned int len);
 	/*
 	 * State beyond queues, features and config, for a snapshot; save() is called with
-	 * vCPUs stopped after drain(). NULL: none. restore() -EINVAL with e for bad bytes.
+	 * vCPUs stopped after drain(). NULL: none. restore() -EINVAL with e for bad bytes;
+	 * where the driver was running activate() follows it.
 	 */
 	void (*drain)(struct virtio *d); /* wait until no request is in flight */
 	int (*save)(struct virtio *d, struct buf *out);
@@ -98,16 +105,19 @@ struct virtio {
 	/* The rest is virtio.c's and the transport's. */
 	const struct gmem *mem;
 	struct virtio_queue queue[VIRTIO_MAX_QUEUES];
-	atomic_uint status; /* device status (2.1) */
+	pthread_rwlock_t running; /* read: kick(); write: status changes */
+	atomic_uint status;	  /* device status (2.1) */
 	atomic_bool failed;
 	uint64_t agreed; /* features that the driver took */
+	pthread_mutex_t config_lock;
+	atomic_uint generation; /* of config (2.5.3) */
 	/* Make the interrupt of queue q, or with q == UINT32_MAX that of a changed config. */
 	void (*interrupt)(void *transport, unsigned int q);
 	void *transport;
 	atomic_uint_fast64_t kicks, chains, interrupts, bad; /* statistics */
 };
 
-/* Locks; the fields of the model stay. */
+/* Locks and a status of 0; the fields of the model stay. The model's destroy() calls virtio_deinit(). */
 void virtio_init(struct virtio *d, const struct gmem *mem);
 void virtio_deinit(struct virtio *d);
 
@@ -130,9 +140,31 @@ void virtio_fail(struct virtio *d);
 /* Change config bytes and tell the driver. */
 void virtio_config_set(struct virtio *d, unsigned int off, const void *src, unsigned int len);
 
-/* Queues, status, features and config; save after drain(). -EINVAL with e for bad bytes. */
+/*
+ * Queues, status, features and config, then what the model has; save after drain().
+ * -EINVAL with e for bad bytes.
+ */
 int virtio_save(const struct virtio *d, struct buf *out);
 int virtio_restore(struct virtio *d, struct cursor *in, struct err *e);
+
+/*
+ * For transports, on a vCPU's thread; each may be called at any time with anything.
+ * The transport serialises all but virtio_notify(), and holds no lock meanwhile that its
+ * interrupt() takes: reset() waits for threads that call that.
+ */
+/* 32 feature bits of the 64 by number: offered; agreed on, which FEATURES_OK makes final. */
+uint32_t virtio_features_read(const struct virtio *d, uint32_t word);
+void virtio_features_write(struct virtio *d, uint32_t word, uint32_t bits);
+/* Write the status register: 0 resets, FEATURES_OK stays clear for features that are not ours. */
+void virtio_set_status(struct virtio *d, uint8_t status);
+/* To describe queue q; NULL: there is none, or it is enabled and so not to be changed. */
+struct virtio_queue *virtio_queue_setup(struct virtio *d, unsigned int q);
+/* Checks size and places; nonsense fails the device. */
+void virtio_queue_enable(struct virtio *d, unsigned int q);
+void virtio_notify(struct virtio *d, unsigned int q);
+/* len bytes of config, 1 to 8; what lies outside reads as 0 and is not written. */
+uint64_t virtio_config_read(struct virtio *d, uint64_t off, unsigned int len);
+void virtio_config_write(struct virtio *d, uint64_t off, unsigned int len, uint64_t val);
 
 /* virtio_chain.c: copy between a chain's parts and a buffer; bytes copied. */
 size_t virtio_chain_read(const struct virtio_chain *c, size_t off, void *dst, size_t len);

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/disk.h"
+
+#include "base/cleanup.h"
+#include "vmm/dev/disk_format.h"
+#include "vmm/dev/disk_overlay.h"
+#include "vmm/dev/disk_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Parts of one preadv(). */
+#define PARTS 64u
+
+struct disk {
+	int fd;
+	uint64_t size;
+	uint64_t stamp; /* when the image was last changed, ns; 0: a block device */
+	enum disk_write write;
+	struct disk_overlay *overlay; /* NULL: written directly, or not at all */
+	char path[];
+};
+
+/* What is left of a list of buffers. */
+struct rest {
+	const struct iovec *iov;
+	unsigned int n;
+	size_t skip; /* of iov[0] */
+};
+
+static void skip(struct rest *r, size_t len)
+{
+	while (len && r->n) {
+		size_t left = r->iov->iov_len - r->skip;
+
+		if (len < left) {
+			r->skip += len;
+			return;
+		}
+		len -= left;
+		r->iov++;
+		r->n--;
+		r->skip = 0;
+	}
+}
+
+/* The next len bytes of r at most, as parts of their own; how many parts. */
+static int take(const struct rest *r, uint64_t len, struct iovec out[PARTS])
+{
+	size_t from = r->skip;
+	int n = 0;
+
+	for (unsigned int i = 0; i < r->n && len && n < (int)PARTS; i++, from = 0) {
+		size_t left = r->iov[i].iov_len - from;
+
+		if (!left)
+			continue;
+		out[n].iov_base = (char *)r->iov[i].iov_base + from;
+		out[n].iov_len = left < len ? left : (size_t)len;
+		len -= out[n++].iov_len;
+	}
+	return n;
+}
+
+enum way { READ, READ_NOW, WRITE };
+
+static ssize_t call(int fd, enum way way, uint64_t off, const struct iovec *part, int n)
+{
+	if (way == WRITE)
+		return pwritev(fd, part, n, (off_t)off);
+	return preadv2(fd, part, n, (off_t)off, way == READ_NOW ? RWF_NOWAIT : 0);
+}
+
+/* len bytes between fd at off and r, which moves on. */
+static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t len)
+{
+	while (len) {
+		struct iovec part[PARTS];
+		ssize_t done = call(fd, way, off, part, take(r, len, part));
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0 && errno == EOPNOTSUPP && way == READ_NOW)
+			return -EAGAIN;
+		if (done < 0)
+			return -errno;
+		if (done == 0) /* somebody has made the file shorter */
+			return -EIO;
+		skip(r, (size_t)done);
+		off += (uint64_t)done;
+		len -= (uint64_t)done;
+	}
+	return 0;
+}
+
+/* The length of iov; -EIO when it goes past the end. */
+static int check_range(const struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n,
+		       uint64_t *out)
+{
+	uint64_t len = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (__builtin_add_overflow(len, iov[i].iov_len, &len))
+			return -EIO;
+	if (off > d->size || len > d->size - off)
+		return -EIO;
+	*out = len;
+	return 0;
+}
+
+static int read_disk(struct disk *d, enum way way, uint64_t off, const struct iovec *iov,
+		     unsigned int n)
+{
+	struct rest r = { .iov = iov, .n = n };
+	uint64_t len = 0;
+	int ret = check_range(d, off, iov, n, &len);
+
+	while (!ret && len) {
+		uint64_t sector = off / DISK_SECTOR, some = len, fd_off = off;
+		enum way how = way;
+		int fd = d->fd;
+
+		if (d->overlay) {
+			uint64_t sectors = (off + len - 1) / DISK_SECTOR - sector + 1;
+			bool in;
+
+			some = disk_overlay_run(d->overlay, sector, sectors, &in) * DISK_SECTOR -
+			       off % DISK_SECTOR;
+			if (some > len)
+				some = len;
+			if (in) {
+				fd = d->overlay->fd;
+				fd_off = d->overlay->data + off;
+				if (d->overlay->in_memory)
+					how = READ;
+			}
+		}
+		ret = transfer(fd, how, fd_off, &r, some);
+		off += some;
+		len -= some;
+	}
+	return ret;
+}
+
+int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	return read_disk(d, READ, off, iov, n);
+}
+
+int disk_readv_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	return read_disk(d, READ_NOW, off, iov, n);
+}
+
+/* A sector of which a part only is about to be written gets the rest from the image. */
+static int fill_sector(struct disk *d, uint64_t sector)
+{
+	uint8_t bytes[DISK_SECTOR];
+	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	struct rest r = { .iov = &iov, .n = 1 };
+	bool in;
+	int ret = 0;
+
+	pthread_mutex_lock(&d->overlay->lock);
+	(void)disk_overlay_run(d->overlay, sector, 1, &in);
+	if (!in) {
+		ret = transfer(d->fd, READ, sector * DISK_SECTOR, &r, sizeof(bytes));
+		r = (struct rest){ .iov = &iov, .n = 1 };
+		if (!ret)
+			ret = transfer(d->overlay->fd, WRITE,
+				       d->overlay->data + sector * DISK_SECTOR, &r, sizeof(bytes));
+		if (!ret)
+			disk_overlay_add(d->overlay, sector, 1);
+	}
+	pthread_mutex_unlock(&d->overlay->lock);
+	return ret;
+}
+
+int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	struct rest r = { .iov = iov, .n = n };
+	uint64_t len = 0, first = off / DISK_SECTOR, end;
+	int ret = check_range(d, off, iov, n, &len);
+
+	if (ret)
+		return ret;
+	if (d->write == DISK_READ_ONLY)
+		return -EROFS;
+	if (!len)
+		return 0;
+	if (!d->overlay)
+		return transfer(d->fd, WRITE, off, &r, len);
+	end = (off + len + DISK_SECTOR - 1) / DISK_SECTOR;
+	if (off % DISK_SECTOR)
+		ret = fill_sector(d, first);
+	if (!ret && (off + len) % DISK_SECTOR)
+		ret = fill_sector(d, end - 1);
+	if (!ret)
+		ret = transfer(d->overlay->fd, WRITE, d->overlay->data + off, &r, len);
+	if (!ret)
+		disk_overlay_add(d->overlay, first, end - first);
+	return ret;
+}
+
+static bool writes_to_memory(const struct disk *d)
+{
+	return d->overlay && d->overlay->in_memory;
+}
+
+int disk_writev_now(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
+{
+	uint64_t len = 0;
+	int ret = check_range(d, off, iov, n, &len);
+
+	if (ret)
+		return ret;
+	/* A part of a sector may want the rest of it from the image. */
+	if (!writes_to_memory(d) || off % DISK_SECTOR || len % DISK_SECTOR)
+		return d->write == DISK_READ_ONLY ? -EROFS : -EAGAIN;
+	return disk_writev(d, off, iov, n);
+}
+
+int disk_flush_now(struct disk *d)
+{
+	return writes_to_memory(d) || d->write == DISK_READ_ONLY ? 0 : -EAGAIN;
+}
+
+int disk_flush(struct disk *d)
+{
+	if (d->overlay)
+		return disk_overlay_flush(d->overlay);
+	if (d->write == DISK_WRITABLE && fdatasync(d->fd) < 0)
+		return -errno;
+	return 0;
+}
+
+int disk_discard(struct disk *d, uint64_t off, uint64_t len)
+{
+	int ret;
+
+	if (off % DISK_SECTOR || len % DISK_SECTOR)
+		return -EINVAL;
+	if (off > d->size || len > d->size - off)
+		return -EIO;
+	if (d->write == DISK_READ_ONLY)
+		return -EROFS;
+	if (!d->overlay)
+		return disk_fill_zeros(d->fd, off, len);
+	ret = disk_fill_zeros(d->overlay->fd, d->overlay->data + off, len);
+	if (!ret)
+		disk_overlay_add(d->overlay, off / DISK_SECTOR, len / DISK_SECTOR);
+	return ret;
+}
+
+static int open_image(struct disk *d, struct err *e)
+{
+	bool writable = d->write == DISK_WRITABLE;
+	struct stat st;
+	uint64_t size;
+
+	/* O_NONBLOCK: a FIFO would wait for its other end. */
+	d->fd = open(d->path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+	if (d->fd < 0)
+		return err_set(e, errno, "%s: cannot open the disk image%s: %s", d->path,
+			       writable ? " to write it" : "", strerror(errno));
+	if (fstat(d->fd, &st) < 0)
+		return err_set(e, errno, "%s: cannot stat: %s", d->path, strerror(errno));
+	if (S_ISBLK(st.st_mode)) {
+		if (ioctl(d->fd, BLKGETSIZE64, &size) < 0)
+			return err_set(e, errno, "%s: cannot ask for the size of the device: %s",
+				       d->path, strerror(errno));
+	} else if (S_ISREG(st.st_mode)) {
+		size = (uint64_t)st.st_size;
+		d->stamp = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	} else {
+		return err_set(e, EINVAL, "%s: a disk image is a regular file or a block device",
+			       d->path);
+	}
+	d->size = size / DISK_SECTOR * DISK_SECTOR;
+	if (!d->size)
+		return err_set(e, EINVAL, "%s: %llu bytes are no disk, a sector has %u", d->path,
+			       (unsigned long long)size, DISK_SECTOR);
+	if (d->size > DISK_MAX_SIZE)
+		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %llu", d->path,
+			       (unsigned long long)size, (unsigned long long)DISK_MAX_SIZE);
+	/* Where there are no locks (some network file systems) it is used without. */
+	if (flock(d->fd, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(e, EBUSY,
+			       writable ? "%s: in use by another run, it can't be written now"
+					: "%s: being written by another run, it can't be used now",
+			       d->path);
+	return 0;
+}
+
+static int check_format(const struct disk *d, struct err *e)
+{
+	uint8_t head[DISK_FORMAT_HEAD] = { 0 };
+	struct iovec iov = { .iov_base = head, .iov_len = sizeof(head) };
+	struct rest r = { .iov = &iov, .n = 1 };
+	uint64_t len = d->size < sizeof(head) ? d->size : sizeof(head);
+	int ret = transfer(d->fd, READ, 0, &r, len);
+
+	if (ret)
+		return err_set(e, -ret, "%s: cannot read: %s", d->path, strerror(-ret));
+	return disk_format_refuse(d->path, head, (size_t)len, e);
+}
+
+static int open_overlay(struct disk *d, const char *path, struct err *e)
+{
+	struct stat image, overlay;
+
+	if (path && stat(path, &overlay) == 0 && fstat(d->fd, &image) == 0 &&
+	    image.st_dev == overlay.st_dev && image.st_ino == overlay.st_ino)
+		return err_set(e, EINVAL, "%s: the image can't be its own overlay", path);
+	return disk_overlay_open(&d->overlay, path, d->size, d->stamp, e);
+}
+
+int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e)
+{
+	size_t len = strlen(cfg->path) + 1;
+	struct disk *d = calloc(1, sizeof(*d) + len);
+	int ret;
+
+	if (!d)
+		return err_set(e, ENOMEM, "%s: out of memory", cfg->path);
+	memcpy(d->path, cfg->path, len);
+	d->fd = -1;
+	d->write = cfg->write;
+	ret = open_image(d, e);
+	if (!ret)
+		ret = check_format(d, e);
+	if (!ret && cfg->write == DISK_OVERLAY)
+		ret = open_overlay(d, NULL, e);
+	if (!ret && cfg->write == DISK_OVERLAY_FILE)
+		ret = open_overlay(d, cfg->overlay, e);
+	if (ret) {
+		disk_close(d);
+		return ret;
+	}
+	*out = d;
+	return 0;
+}
+
+void disk_close(struct disk *d)
+{
+	if (!d)
+		return;
+	disk_overlay_close(d->overlay);
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d);
+}
+
+uint64_t disk_size(const struct disk *d)
+{
+	return d->size;
+}
+
+bool disk_is_read_only(const struct disk *d)
+{
+	return d->write == DISK_READ_ONLY;
+}
+
+const char *disk_path(const struct disk *d)
+{
+	return d->path;
+}
+
+uint64_t disk_overlay_bytes(const struct disk *d)
+{
+	struct stat st;
+
+	if (!d->overlay || fstat(d->overlay->fd, &st) < 0)
+		return 0;
+	return (uint64_t)st.st_blocks * 512;
+}
+
+int disk_overlay_save(const struct disk *d, int fd, struct err *e)
+{
+	if (d->write == DISK_WRITABLE)
+		return err_set(e, ENOTSUP, "%s: is written itself; a snapshot wants an overlay",
+			       d->path);
+	return disk_state_save(d->overlay, d->path, d->size, d->stamp, fd, e);
+}
+
+int disk_overlay_restore(struct disk *d, int fd, struct err *e)
+{
+	if (d->write == DISK_WRITABLE)
+		return err_set(e, ENOTSUP, "%s: is written itself; a snapshot wants an overlay",
+			       d->path);
+	return disk_state_restore(d->overlay, d->path, d->size, d->stamp, fd, e);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/disk_state.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STATE_MAGIC "kvmp-dov"
+#define STATE_VERSION 1u
+#define STATE_HEADER 32u
+#define STATE_RECORD 24u
+#define SECTOR 512u
+#define PIECE 65536u
+
+enum record { RECORD_END = 0, RECORD_DATA, RECORD_ZEROS };
+
+static int write_record(int fd, enum record kind, uint64_t off, uint64_t len)
+{
+	uint64_t r[3] = { kind, off, len };
+
+	return file_write_all(fd, r, sizeof(r));
+}
+
+static int copy_data(const struct disk_overlay *o, uint64_t off, uint64_t len, int fd)
+{
+	cleanup_free char *bytes = malloc(PIECE);
+	int ret = bytes ? 0 : -ENOMEM;
+
+	while (!ret && len) {
+		size_t want = len < PIECE ? (size_t)len : PIECE;
+		ssize_t n = pread(o->fd, bytes, want, (off_t)(o->data + off));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		ret = file_write_all(fd, bytes, (size_t)n);
+		off += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return ret;
+}
+
+/* [off, off+len) is in the overlay: as data, and as zeros where its file has holes. */
+static int save_run(const struct disk_overlay *o, uint64_t off, uint64_t len, int fd)
+{
+	uint64_t end = off + len;
+	int ret = 0;
+
+	while (!ret && off < end) {
+		off_t data = lseek(o->fd, (off_t)(o->data + off), SEEK_DATA), hole;
+		uint64_t from, to;
+
+		if (data < 0 && errno != ENXIO)
+			return -errno;
+		/* Holes end anywhere, records at sectors. */
+		from = data < 0 ? end : ((uint64_t)data - o->data) / SECTOR * SECTOR;
+		if (from > end)
+			from = end;
+		if (from > off)
+			ret = write_record(fd, RECORD_ZEROS, off, from - off);
+		if (ret || from == end)
+			break;
+		hole = lseek(o->fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return -errno;
+		to = ((uint64_t)hole - o->data + SECTOR - 1) / SECTOR * SECTOR;
+		if (to > end)
+			to = end;
+		ret = write_record(fd, RECORD_DATA, from, to - from);
+		if (!ret)
+			ret = copy_data(o, from, to - from, fd);
+		off = to;
+	}
+	return ret;
+}
+
+int disk_state_save(const struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,
+		    int fd, struct err *e)
+{
+	struct buf b;
+	int ret;
+
+	buf_init(&b);
+	buf_add(&b, STATE_MAGIC, 8);
+	buf_u32(&b, STATE_VERSION);
+	buf_u32(&b, 0);
+	buf_u64(&b, size);
+	buf_u64(&b, stamp);
+	ret = b.failed ? -ENOMEM : file_write_all(fd, b.data, b.len);
+	buf_deinit(&b);
+	for (uint64_t sector = 0; !ret && o && sector < o->sectors;) {
+		bool in;
+		uint64_t n = disk_overlay_run(o, sector, o->sectors - sector, &in);
+
+		if (in)
+			ret = save_run(o, sector * SECTOR, n * SECTOR, fd);
+		sector += n;
+	}
+	if (!ret)
+		ret = write_record(fd, RECORD_END, 0, 0);
+	if (ret)
+		return err_set(e, -ret, "%s: cannot save what was written to the disk: %s", name,
+			       strerror(-ret));
+	return 0;
+}
+
+static int read_all(int fd, void *data, size_t len, const char *name, struct err *e)
+{
+	char *p = data;
+
+	while (len) {
+		ssize_t n = read(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, errno, "%s: cannot read the saved disk: %s", name,
+				       strerror(errno));
+		if (n == 0)
+			return err_set(e, EINVAL, "%s: the saved disk ends early", name);
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int check_header(int fd, const char *name, uint64_t size, uint64_t stamp, struct err *e)
+{
+	uint8_t bytes[STATE_HEADER];
+	struct cursor c;
+	uint64_t v;
+	int ret = read_all(fd, bytes, sizeof(bytes), name, e);
+
+	if (ret)
+		return ret;
+	if (memcmp(bytes, STATE_MAGIC, 8) != 0)
+		return err_set(e, EINVAL, "%s: the saved disk does not begin like one", name);
+	cursor_init(&c, bytes + 8, sizeof(bytes) - 8);
+	v = cursor_u32(&c);
+	if (v != STATE_VERSION || cursor_u32(&c) != 0)
+		return err_set(e, EINVAL, "%s: the saved disk is of version %llu, expected %u",
+			       name, (unsigned long long)v, STATE_VERSION);
+	v = cursor_u64(&c);
+	if (v != size)
+		return err_set(e, EINVAL,
+			       "%s: saved with an image of %llu bytes, this one has %llu", name,
+			       (unsigned long long)v, (unsigned long long)size);
+	if (cursor_u64(&c) != stamp)
+		return err_set(e, ESTALE, "%s: the image was changed since the snapshot was saved",
+			       name);
+	return 0;
+}
+
+static int restore_data(struct disk_overlay *o, uint64_t off, uint64_t len, int fd,
+			const char *name, struct err *e)
+{
+	cleanup_free char *bytes = malloc(PIECE);
+
+	if (!bytes)
+		return err_set(e, ENOMEM, "%s: out of memory", name);
+	while (len) {
+		size_t n = len < PIECE ? (size_t)len : PIECE;
+		int ret = read_all(fd, bytes, n, name, e);
+
+		if (ret)
+			return ret;
+		for (size_t done = 0; done < n;) {
+			ssize_t w = pwrite(o->fd, bytes + done, n - done,
+					   (off_t)(o->data + off + done));
+
+			if (w < 0 && errno != EINTR)
+				return err_set(e, errno, "%s: cannot write the overlay: %s", name,
+					       strerror(errno));
+			done += w > 0 ? (size_t)w : 0;
+		}
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,
+		       int fd, struct err *e)
+{
+	uint64_t at = 0;
+	int ret = check_header(fd, name, size, stamp, e);
+
+	if (!ret && o) {
+		ret = disk_overlay_clear(o);
+		if (ret)
+			return err_set(e, -ret, "%s: cannot empty the overlay: %s", name,
+				       strerror(-ret));
+	}
+	while (!ret) {
+		uint8_t bytes[STATE_RECORD];
+		struct cursor c;
+		uint64_t kind, off, len;
+
+		ret = read_all(fd, bytes, sizeof(bytes), name, e);
+		if (ret)
+			break;
+		cursor_init(&c, bytes, sizeof(bytes));
+		kind = cursor_u64(&c);
+		off = cursor_u64(&c);
+		len = cursor_u64(&c);
+		if (kind == RECORD_END && !off && !len)
+			break;
+		if ((kind != RECORD_DATA && kind != RECORD_ZEROS) || off % SECTOR || len % SECTOR ||
+		    !len || off < at || off > size || len > size - off)
+			return err_set(e, EINVAL,
+				       "%s: the saved disk has a record that can't be: kind %llu, "
+				       "%llu bytes at %llu",
+				       name, (unsigned long long)kind, (unsigned long long)len,
+				       (unsigned long long)off);
+		if (!o)
+			return err_set(e, EINVAL,
+				       "%s: was written to when saved, but is read-only now", name);
+		at = off + len;
+		/* Of zeros there is nothing to write: the overlay was emptied. */
+		if (kind == RECORD_DATA)
+			ret = restore_data(o, off, len, fd, name, e);
+		if (!ret)
+			disk_overlay_add(o, off / SECTOR, len / SECTOR);
+	}
+	return ret;
+}

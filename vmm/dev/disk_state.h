@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * disk_state: an overlay as bytes of a snapshot.
+ *
+ *	u8  magic[8]	"kvmp-dov"
+ *	u32 version	1
+ *	u32 0
+ *	u64 size, stamp	of the image, as in disk_overlay.h
+ *	records		u64 kind, offset, length (whole sectors, ascending, apart), and
+ *			with kind 1 (data) so many bytes; 2: zeros; 0: the end (no offset, no length)
+ */
+#ifndef KVMPROF_VMM_DEV_DISK_STATE_H
+#define KVMPROF_VMM_DEV_DISK_STATE_H
+
+#include "base/err.h"
+#include "vmm/dev/disk_overlay.h"
+
+/* o NULL: a disk that nobody writes. At fd's position; name is for messages. */
+int disk_state_save(const struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,
+		    int fd, struct err *e);
+int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,
+		       int fd, struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * io: what a block device tells of the requests that it was given.
+ */
+#ifndef KVMPROF_VMM_DEV_IO_H
+#define KVMPROF_VMM_DEV_IO_H
+
+#include <stdint.h>
+
+enum io_type {
+	IO_READ = 0,
+	IO_WRITE,
+	IO_FLUSH,
+	IO_DISCARD,
+	IO_ZEROES, /* written without data */
+	IO_TYPES,
+};
+
+enum io_status {
+	IO_OK = 0, /* VIRTIO_BLK_S_OK and so on (VIRTIO 1.2, 5.2.6) */
+	IO_ERROR,
+	IO_UNSUPPORTED,
+};
+
+/* One request that has ended. */
+struct io_record {
+	/* Requests of one notification share it; 0: nobody knows who brought them. */
+	uint64_t token;
+	uint64_t sector;		 /* of 512 bytes; 0 of a flush */
+	uint64_t bytes;			 /* asked for */
+	uint64_t submit_ns, complete_ns; /* CLOCK_MONOTONIC: popped, pushed */
+	uint8_t device;			 /* index of the disk */
+	uint8_t type;			 /* enum io_type */
+	uint8_t status;			 /* enum io_status */
+};
+
+/* Requests that went well, and their bytes; a GET_ID is none of them. */
+struct io_stats {
+	uint64_t requests[IO_TYPES], bytes[IO_TYPES];
+	uint64_t errors; /* the others */
+};
+
+/* Whom a device tells; without `done` nobody wants to know. */
+struct dev_io {
+	/* On the vCPU's thread within kick(): a name for this notification, or 0. */
+	uint64_t (*batch)(void *ctx);
+	void (*done)(void *ctx, const struct io_record *r); /* any thread */
+	void *ctx;
+};
+
+#endif

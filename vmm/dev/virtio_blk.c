@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/virtio_blk.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "vmm/dev/virtio_blk_request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Feature bits (5.2.3). */
+#define F_SEG_MAX (UINT64_C(1) << 2)
+#define F_RO (UINT64_C(1) << 5)
+#define F_BLK_SIZE (UINT64_C(1) << 6)
+#define F_FLUSH (UINT64_C(1) << 9)
+#define F_TOPOLOGY (UINT64_C(1) << 10)
+#define F_CONFIG_WCE (UINT64_C(1) << 11)
+#define F_MQ (UINT64_C(1) << 12)
+#define F_DISCARD (UINT64_C(1) << 13)
+#define F_WRITE_ZEROES (UINT64_C(1) << 14)
+
+/* Config space (5.2.4). */
+#define CONFIG_CAPACITY 0u
+#define CONFIG_SEG_MAX 12u
+#define CONFIG_BLK_SIZE 20u
+#define CONFIG_PHYSICAL_EXP 24u
+#define CONFIG_MIN_IO 26u
+#define CONFIG_WRITEBACK 32u
+#define CONFIG_NUM_QUEUES 34u
+#define CONFIG_DISCARD_SECTORS 36u
+#define CONFIG_DISCARD_SEGMENTS 40u
+#define CONFIG_DISCARD_ALIGN 44u
+#define CONFIG_ZEROES_SECTORS 48u
+#define CONFIG_ZEROES_SEGMENTS 52u
+#define CONFIG_ZEROES_UNMAP 56u
+#define CONFIG_LEN 60u
+
+/* log2 of the sectors of a page of the host: smaller writes cost it a read. */
+#define PHYSICAL_EXP 3u
+
+#define THREADS 4u
+/*
+ * Chains of one notification that are taken on the vCPU's thread: other vCPUs could add
+ * more for ever, and this one has to come back to the guest.
+ */
+#define KICK_CHAINS (4u * VIRTIO_QUEUE_SIZE)
+/* Bytes that one notification may copy on the vCPU's thread; others can run meanwhile. */
+#define KICK_BYTES (1u << 20)
+
+struct virtio_blk {
+	struct virtio d;
+	struct blk_target target; /* write_through: chosen when the driver is ready, or asks */
+	struct dev_io io;
+	uint8_t config[CONFIG_LEN]; /* as made */
+	unsigned int index;
+	pthread_t thread[THREADS];
+	unsigned int threads;
+	pthread_mutex_t lock;		   /* what follows */
+	pthread_cond_t work, idle;	   /* there is some; none is left */
+	struct blk_request *first, **last; /* those that wait, oldest first */
+	bool again[VIRTIO_BLK_MAX_QUEUES]; /* a thread shall go on taking from it */
+	unsigned int working;		   /* threads */
+	bool ending;
+	atomic_uint_fast64_t requests[IO_TYPES], bytes[IO_TYPES], errors;
+};
+
+static struct virtio_blk *blk_of(struct virtio *d)
+{
+	return (struct virtio_blk *)((char *)d - offsetof(struct virtio_blk, d));
+}
+
+/* -- a request --------------------------------------------------------------------- */
+
+static void finish(struct virtio_blk *b, const struct blk_request *r, int status)
+{
+	int type = blk_request_io_type(r);
+	struct io_record rec = {
+		.token = r->token,
+		.sector = r->sector,
+		.bytes = r->bytes,
+		.submit_ns = r->submit_ns,
+		.device = (uint8_t)b->index,
+		.type = (uint8_t)type,
+		.status = (uint8_t)status,
+	};
+
+	if (status != IO_OK) {
+		atomic_fetch_add_explicit(&b->errors, 1, memory_order_relaxed);
+	} else if (type >= 0) {
+		atomic_fetch_add_explicit(&b->requests[type], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&b->bytes[type], r->bytes, memory_order_relaxed);
+	}
+	/* The record first: who sees the guest's end of it finds it there. */
+	if (type >= 0 && b->io.done) {
+		rec.complete_ns = clock_mono_ns();
+		b->io.done(b->io.ctx, &rec);
+	}
+	*(volatile uint8_t *)r->status = (uint8_t)status;
+	virtio_push(&b->d, r->queue, r->head, r->written);
+}
+
+/* The next request of queue q; false when there is none. */
+static bool take(struct virtio_blk *b, unsigned int q, struct blk_request *r,
+		 struct virtio_chain *c)
+{
+	if (!virtio_pop(&b->d, q, c))
+		return false;
+	if (blk_request_parse(r, c, (uint16_t)q) < 0) {
+		virtio_fail(&b->d);
+		return false;
+	}
+	if (b->io.done)
+		r->submit_ns = clock_mono_ns();
+	return true;
+}
+
+/* -- threads ------------------------------------------------------------------------ */
+
+static void enqueue(struct virtio_blk *b, const struct blk_request *r)
+{
+	struct blk_request *copy = blk_request_copy(r);
+
+	if (!copy) {
+		finish(b, r, IO_ERROR);
+		return;
+	}
+	copy->next = NULL;
+	pthread_mutex_lock(&b->lock);
+	*b->last = copy;
+	b->last = &copy->next;
+	pthread_cond_signal(&b->work);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void go_on_taking(struct virtio_blk *b, unsigned int q)
+{
+	pthread_mutex_lock(&b->lock);
+	b->again[q] = true;
+	pthread_cond_signal(&b->work);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* With the lock: a queue to take from, or -1. */
+static int queue_to_take(struct virtio_blk *b)
+{
+	for (unsigned int q = 0; q < b->d.nqueues; q++)
+		if (b->again[q]) {
+			b->again[q] = false;
+			return (int)q;
+		}
+	return -1;
+}
+
+/* What a notification left in the queue; whose it is nobody knows any more. */
+static void take_rest(struct virtio_blk *b, unsigned int q)
+{
+	struct virtio_chain c;
+	struct blk_request r;
+
+	for (unsigned int i = 0; i < KICK_CHAINS; i++) {
+		if (!take(b, q, &r, &c))
+			return;
+		finish(b, &r, blk_request_run(&r, &b->target, false));
+	}
+	go_on_taking(b, q);
+}
+
+static void *work(void *arg)
+{
+	struct virtio_blk *b = arg;
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->ending) {
+		struct blk_request *r = b->first;
+		int q = -1;
+
+		if (r) {
+			b->first = r->next;
+			if (!b->first)
+				b->last = &b->first;
+		} else {
+			q = queue_to_take(b);
+		}
+		if (!r && q < 0) {
+			pthread_cond_wait(&b->work, &b->lock);
+			continue;
+		}
+		b->working++;
+		pthread_mutex_unlock(&b->lock);
+		if (r)
+			finish(b, r, blk_request_run(r, &b->target, false));
+		else
+			take_rest(b, (unsigned int)q);
+		free(r);
+		pthread_mutex_lock(&b->lock);
+		if (--b->working == 0)
+			pthread_cond_broadcast(&b->idle);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+static bool is_idle(const struct virtio_blk *b)
+{
+	for (unsigned int q = 0; q < b->d.nqueues; q++)
+		if (b->again[q])
+			return false;
+	return !b->first && !b->working;
+}
+
+static void drain(struct virtio *d)
+{
+	struct virtio_blk *b = blk_of(d);
+
+	pthread_mutex_lock(&b->lock);
+	while (!is_idle(b))
+		pthread_cond_wait(&b->idle, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* With the lock: forget what has not begun. */
+static void drop_waiting(struct virtio_blk *b)
+{
+	while (b->first) {
+		struct blk_request *r = b->first;
+
+		b->first = r->next;
+		free(r);
+	}
+	b->last = &b->first;
+	memset(b->again, 0, sizeof(b->again));
+}
+
+/* -- what virtio calls ---------------------------------------------------------------- */
+
+static void kick(struct virtio *d, unsigned int q)
+{
+	struct virtio_blk *b = blk_of(d);
+	uint64_t token = 0, bytes = 0;
+	struct virtio_chain c;
+	struct blk_request r;
+
+	for (unsigned int i = 0; i < KICK_CHAINS; i++) {
+		int status = -EAGAIN;
+
+		if (!take(b, q, &r, &c))
+			return;
+		if (!token && b->io.done && blk_request_io_type(&r) >= 0)
+			token = b->io.batch(b->io.ctx);
+		r.token = token;
+		bytes += r.bytes;
+		if (bytes <= KICK_BYTES)
+			status = blk_request_run(&r, &b->target, true);
+		if (status == -EAGAIN)
+			enqueue(b, &r);
+		else
+			finish(b, &r, status);
+	}
+	go_on_taking(b, q);
+}
+
+/* Without FLUSH the driver can't ask for it, so that each write has to be kept (5.2.6.2). */
+static void choose_cache(struct virtio_blk *b, uint64_t agreed)
+{
+	b->target.write_through =
+		!(agreed & F_FLUSH) || ((agreed & F_CONFIG_WCE) && !b->d.config[CONFIG_WRITEBACK]);
+}
+
+static void activate(struct virtio *d, uint64_t features)
+{
+	choose_cache(blk_of(d), features);
+}
+
+static void reset(struct virtio *d)
+{
+	struct virtio_blk *b = blk_of(d);
+
+	pthread_mutex_lock(&b->lock);
+	drop_waiting(b);
+	pthread_mutex_unlock(&b->lock);
+	drain(d);
+	d->config[CONFIG_WRITEBACK] = 1;
+}
+
+/* One byte is the driver's, and only if it took the feature: the others are as they were. */
+static void config_written(struct virtio *d, unsigned int off, unsigned int len)
+{
+	struct virtio_blk *b = blk_of(d);
+	uint8_t writeback;
+
+	(void)off;
+	(void)len;
+	pthread_mutex_lock(&d->config_lock);
+	writeback = (d->agreed & F_CONFIG_WCE) ? d->config[CONFIG_WRITEBACK] & 1 : 1;
+	memcpy(d->config, b->config, CONFIG_LEN);
+	d->config[CONFIG_WRITEBACK] = writeback;
+	pthread_mutex_unlock(&d->config_lock);
+	choose_cache(b, d->agreed);
+}
+
+static void destroy(struct virtio *d)
+{
+	struct virtio_blk *b = blk_of(d);
+
+	pthread_mutex_lock(&b->lock);
+	b->ending = true;
+	drop_waiting(b);
+	pthread_cond_broadcast(&b->work);
+	pthread_mutex_unlock(&b->lock);
+	for (unsigned int i = 0; i < b->threads; i++)
+		pthread_join(b->thread[i], NULL);
+	pthread_mutex_destroy(&b->lock);
+	pthread_cond_destroy(&b->work);
+	pthread_cond_destroy(&b->idle);
+	virtio_deinit(d);
+	free(b);
+}
+
+/* Counters begin at 0 in each run, and the cache's mode is in config: nothing is to be saved. */
+static const struct virtio_ops ops = {
+	.kick = kick,
+	.activate = activate,
+	.reset = reset,
+	.config_written = config_written,
+	.drain = drain,
+	.destroy = destroy,
+};
+
+static void put(uint8_t *config, unsigned int off, uint64_t v, unsigned int len)
+{
+	memcpy(config + off, &v, len);
+}
+
+static void fill_config(struct virtio_blk *b)
+{
+	uint8_t *c = b->config;
+
+	put(c, CONFIG_CAPACITY, disk_size(b->target.disk) / DISK_SECTOR, 8);
+	put(c, CONFIG_SEG_MAX, VIRTIO_MAX_IOV - 2, 4); /* besides header and status */
+	put(c, CONFIG_BLK_SIZE, DISK_SECTOR, 4);
+	put(c, CONFIG_PHYSICAL_EXP, PHYSICAL_EXP, 1);
+	put(c, CONFIG_MIN_IO, 1u << PHYSICAL_EXP, 2);
+	put(c, CONFIG_WRITEBACK, 1, 1);
+	put(c, CONFIG_NUM_QUEUES, b->d.nqueues, 2);
+	put(c, CONFIG_DISCARD_SECTORS, BLK_MAX_SEGMENT_SECTORS, 4);
+	put(c, CONFIG_DISCARD_SEGMENTS, BLK_MAX_SEGMENTS, 4);
+	put(c, CONFIG_DISCARD_ALIGN, 1u << PHYSICAL_EXP, 4);
+	put(c, CONFIG_ZEROES_SECTORS, BLK_MAX_SEGMENT_SECTORS, 4);
+	put(c, CONFIG_ZEROES_SEGMENTS, BLK_MAX_SEGMENTS, 4);
+	put(c, CONFIG_ZEROES_UNMAP, 1, 1);
+	memcpy(b->d.config, c, CONFIG_LEN);
+	b->d.config_len = CONFIG_LEN;
+}
+
+int virtio_blk_create(struct virtio **out, const struct gmem *mem,
+		      const struct virtio_blk_config *cfg, struct err *e)
+{
+	struct virtio_blk *b = calloc(1, sizeof(*b));
+	unsigned int n = cfg->queues;
+	int ret = 0;
+
+	if (!b)
+		return err_set(e, ENOMEM, "%s: out of memory", cfg->name);
+	b->target.disk = cfg->disk;
+	if (cfg->serial)
+		memcpy(b->target.id, cfg->serial, strnlen(cfg->serial, sizeof(b->target.id)));
+	b->io = cfg->io;
+	b->index = cfg->index;
+	b->last = &b->first;
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->work, NULL);
+	pthread_cond_init(&b->idle, NULL);
+	b->d.id = VIRTIO_ID_BLOCK;
+	b->d.name = cfg->name;
+	b->d.nqueues = n < 1 ? 1 : n > VIRTIO_BLK_MAX_QUEUES ? VIRTIO_BLK_MAX_QUEUES : n;
+	b->d.ops = &ops;
+	b->d.features = F_SEG_MAX | F_BLK_SIZE | F_FLUSH | F_TOPOLOGY | F_CONFIG_WCE | F_MQ;
+	b->d.features |= disk_is_read_only(cfg->disk) ? F_RO : F_DISCARD | F_WRITE_ZEROES;
+	fill_config(b);
+	virtio_init(&b->d, mem);
+	for (; !ret && b->threads < THREADS; b->threads += !ret)
+		ret = thread_start(&b->thread[b->threads], work, b);
+	if (ret) {
+		destroy(&b->d);
+		return err_set(e, ret, "%s: cannot start a thread: %s", cfg->name, strerror(ret));
+	}
+	*out = &b->d;
+	return 0;
+}
+
+void virtio_blk_stats(const struct virtio *d, struct io_stats *out)
+{
+	struct virtio_blk *b = blk_of((struct virtio *)d);
+
+	for (unsigned int i = 0; i < IO_TYPES; i++) {
+		out->requests[i] = atomic_load_explicit(&b->requests[i], memory_order_relaxed);
+		out->bytes[i] = atomic_load_explicit(&b->bytes[i], memory_order_relaxed);
+	}
+	out->errors = atomic_load_explicit(&b->errors, memory_order_relaxed);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/virtio_console.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
+#define F_EMERG_WRITE (UINT64_C(1) << 2)
+
+/* struct virtio_console_config, 5.3.4: cols, rows (2 each), ports, emergency byte (4 each). */
+#define CONFIG_EMERG 8u
+#define CONFIG_LEN 12u
+
+/* Bytes typed that the guest has given no buffers for yet. */
+#define INPUT_MAX 1024u
+/* Bytes of one piece of output; Linux writes at most a page. */
+#define OUTPUT_MAX (1u << 20)
+
+struct virtio_console {
+	struct virtio d; /* first: cast from it */
+	void (*put)(void *ctx, uint8_t byte);
+	void *ctx;
+	pthread_mutex_t lock; /* input; held while the receive queue is worked on */
+	uint8_t input[INPUT_MAX];
+	size_t n;
+};
+
+/* With the lock: as much of the input as there are buffers for. */
+static void deliver(struct virtio_console *c)
+{
+	struct virtio_chain chain;
+	size_t put;
+
+	while (c->n && virtio_pop(&c->d, QUEUE_RECEIVE, &chain)) {
+		if (!chain.in_len || chain.out_len) {
+			virtio_fail(&c->d);
+			return;
+		}
+		put = virtio_chain_write(&chain, 0, c->input, c->n);
+		c->n -= put;
+		memmove(c->input, c->input + put, c->n);
+		virtio_push(&c->d, QUEUE_RECEIVE, chain.head, (uint32_t)put);
+	}
+}
+
+static void transmit(struct virtio_console *c)
+{
+	struct virtio_chain chain;
+
+	while (virtio_pop(&c->d, QUEUE_TRANSMIT, &chain)) {
+		if (chain.in_len || chain.out_len > OUTPUT_MAX) {
+			virtio_fail(&c->d);
+			return;
+		}
+		for (unsigned int i = 0; i < chain.nout; i++) {
+			const uint8_t *p = chain.iov[i].iov_base;
+
+			for (size_t k = 0; k < chain.iov[i].iov_len; k++)
+				c->put(c->ctx, p[k]);
+		}
+		virtio_push(&c->d, QUEUE_TRANSMIT, chain.head, 0);
+	}
+}
+
+static void kick(struct virtio *d, unsigned int q)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+
+	if (q == QUEUE_TRANSMIT) {
+		transmit(c);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	deliver(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Nobody has the lock once we had it, and what comes then finds no queue. */
+static void reset(struct virtio *d)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+
+	pthread_mutex_lock(&c->lock);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void config_written(struct virtio *d, unsigned int off, unsigned int len)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+
+	(void)len;
+	if (off == CONFIG_EMERG)
+		c->put(c->ctx, d->config[CONFIG_EMERG]);
+}
+
+static int save(struct virtio *d, struct buf *out)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+
+	buf_u32(out, (uint32_t)c->n);
+	buf_add(out, c->input, c->n);
+	return 0;
+}
+
+static int restore(struct virtio *d, struct cursor *in, struct err *e)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+	uint32_t n = cursor_u32(in);
+	const uint8_t *bytes = n <= INPUT_MAX ? cursor_bytes(in, n) : NULL;
+
+	if (!bytes)
+		return err_set(e, EINVAL, "the saved state of %s: %u bytes of input", d->name, n);
+	memcpy(c->input, bytes, n);
+	c->n = n;
+	return 0;
+}
+
+static void destroy(struct virtio *d)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+
+	virtio_deinit(d);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+int virtio_console_new(struct virtio **out, const struct gmem *mem,
+		       void (*put)(void *ctx, uint8_t byte), void *ctx, struct err *e)
+{
+	static const struct virtio_ops ops = {
+		.kick = kick,
+		.reset = reset,
+		.config_written = config_written,
+		.save = save,
+		.restore = restore,
+		.destroy = destroy,
+	};
+	struct virtio_console *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_set(e, ENOMEM, "out of memory");
+	c->d.id = VIRTIO_ID_CONSOLE;
+	c->d.name = "hvc0";
+	c->d.features = F_EMERG_WRITE;
+	c->d.nqueues = QUEUES;
+	c->d.config_len = CONFIG_LEN;
+	c->d.ops = &ops;
+	c->put = put;
+	c->ctx = ctx;
+	pthread_mutex_init(&c->lock, NULL);
+	virtio_init(&c->d, mem);
+	*out = &c->d;
+	return 0;
+}
+
+bool virtio_console_ready(struct virtio *d)
+{
+	return atomic_load(&d->status) & VIRTIO_DRIVER_OK;
+}
+
+size_t virtio_console_input(struct virtio *d, const uint8_t *data, size_t len)
+{
+	struct virtio_console *c = (struct virtio_console *)d;
+
+	pthread_mutex_lock(&c->lock);
+	if (len > INPUT_MAX - c->n)
+		len = INPUT_MAX - c->n;
+	memcpy(c->input + c->n, data, len);
+	c->n += len;
+	deliver(c);
+	pthread_mutex_unlock(&c->lock);
+	return len;
+}
