@@ -41,6 +41,8 @@ static const char usage[] =
 	"      --delay SECONDS     begin to sample after that long\n"
 	"      --samples N         stop after N samples\n"
 	"  -F, --freq HZ           samples a second on each vCPU (default 997)\n"
+	"      --max-overhead PCT  sample less often when it takes more of the guest's time\n"
+	"      --mem               what memory samples accessed, for `kvmprof mem`\n"
 	"      --no-jitter         strictly periodic: can run in step with the guest\n"
 	"      --stack-size BYTES  copy at most so much of a stack, up to 16384 (default)\n"
 	"      --max-stack N       keep the innermost N frames of a stack, up to 256 (default)\n"
@@ -79,6 +81,8 @@ static const struct option longopts[] = {
 	{ "delay", required_argument, NULL, OPT_COMMON },
 	{ "samples", required_argument, NULL, OPT_COMMON },
 	{ "freq", required_argument, NULL, OPT_COMMON },
+	{ "max-overhead", required_argument, NULL, OPT_COMMON },
+	{ "mem", no_argument, NULL, OPT_COMMON },
 	{ "no-jitter", no_argument, NULL, OPT_COMMON },
 	{ "stack-size", required_argument, NULL, OPT_COMMON },
 	{ "max-stack", required_argument, NULL, OPT_COMMON },

@@ -269,6 +269,7 @@ static int attach_vm(struct run *r, struct err *e)
 
 	events_for_vm(&o->events, event);
 	cfg.event = event[0];
+	cfg.plan.want_insn = o->mem;
 	/* A Linux with an image may have been moved; what is read from memory has its place. */
 	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
@@ -277,6 +278,7 @@ static int attach_vm(struct run *r, struct err *e)
 	if (ret)
 		return ret;
 	r->opt.vcpus = vm_vcpus(r->vm);
+	cost_bound_init(&r->bound, r->vm, &cfg.event, 1, o->max_overhead / 100);
 	return o->vcpu_list && !run_options_vcpus(o)
 		       ? err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
 				 o->vcpu_list)

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define PROC_PATH 32u
 #define PAGE_SHIFT 12u
 #define BLOCK_SHIFT 21u
 #define BLOCK_PAGES 512u
@@ -34,19 +35,31 @@ struct block {
 };
 
 struct hostpages {
+	pid_t pid;	    /* 0: this process */
 	int pagemap, flags; /* -1: can't be read */
 	struct block *block;
 	size_t n, cap;
 	struct idmap by_number; /* hva >> BLOCK_SHIFT modulo 2^32: index */
 };
 
-int hostpages_create(struct hostpages **out, struct err *e)
+static void proc_path(const struct hostpages *h, const char *file, char path[PROC_PATH])
+{
+	if (h->pid)
+		snprintf(path, PROC_PATH, "/proc/%d/%s", (int)h->pid, file);
+	else
+		snprintf(path, PROC_PATH, "/proc/self/%s", file);
+}
+
+int hostpages_create(struct hostpages **out, pid_t pid, struct err *e)
 {
 	struct hostpages *h = calloc(1, sizeof(*h));
+	char path[PROC_PATH];
 
 	if (!h)
 		return err_set(e, ENOMEM, "out of memory");
-	h->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	h->pid = pid;
+	proc_path(h, "pagemap", path);
+	h->pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	h->flags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
 	*out = h;
 	return 0;
@@ -68,12 +81,15 @@ void hostpages_destroy(struct hostpages *h)
 /* -- one block --------------------------------------------------------------------------- */
 
 /* What smaps says of the mapping around va: the size of its pages, and its bytes in huge ones. */
-static bool read_smaps(uint64_t va, uint64_t *page, uint64_t *huge)
+static bool read_smaps(const struct hostpages *h, uint64_t va, uint64_t *page, uint64_t *huge)
 {
-	cleanup_fclose FILE *f = fopen("/proc/self/smaps", "re");
+	char path[PROC_PATH];
+	cleanup_fclose FILE *f = NULL;
 	bool inside = false;
 	char line[512];
 
+	proc_path(h, "smaps", path);
+	f = fopen(path, "re");
 	*page = *huge = 0;
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long long a, b;
@@ -135,13 +151,13 @@ static void read_sizes(struct hostpages *h, struct block *b)
 			b->why = MEM_HOST_NO_RIGHT;
 			return;
 		}
-		if (flags & KPF_HUGE && read_smaps(b->start, &page, &huge) && page)
+		if (flags & KPF_HUGE && read_smaps(h, b->start, &page, &huge) && page)
 			b->huge = log2_of(page);
 		else if (flags & KPF_THP)
 			b->huge = BLOCK_SHIFT;
 		return;
 	}
-	smaps = read_smaps(b->start, &page, &huge);
+	smaps = read_smaps(h, b->start, &page, &huge);
 	if (smaps && page > 1u << PAGE_SHIFT)
 		b->huge = log2_of(page);
 	else if (!smaps || huge)
@@ -149,7 +165,7 @@ static void read_sizes(struct hostpages *h, struct block *b)
 }
 
 /* The syscall itself: libnuma's wrapper would be all that is used of it. */
-static void read_nodes(struct block *b)
+static void read_nodes(const struct hostpages *h, struct block *b)
 {
 	void *page[BLOCK_PAGES];
 	int status[BLOCK_PAGES];
@@ -157,7 +173,7 @@ static void read_nodes(struct block *b)
 
 	for (unsigned int i = 0; i < BLOCK_PAGES; i++)
 		page[i] = (void *)(uintptr_t)(b->start + ((uint64_t)i << PAGE_SHIFT));
-	ret = syscall(SYS_move_pages, 0, (unsigned long)BLOCK_PAGES, page, NULL, status, 0);
+	ret = syscall(SYS_move_pages, h->pid, (unsigned long)BLOCK_PAGES, page, NULL, status, 0);
 	for (unsigned int i = 0; i < BLOCK_PAGES; i++)
 		b->node[i] = ret == 0 && status[i] >= 0 ? (int16_t)status[i] : MEM_NO_NODE;
 }
@@ -173,7 +189,7 @@ static void read_block(struct hostpages *h, struct block *b, uint64_t now_ns)
 		b->why = MEM_HOST_NO_FILE;
 	else
 		read_sizes(h, b);
-	read_nodes(b);
+	read_nodes(h, b);
 }
 
 /* -- all of them --------------------------------------------------------------------------- */
@@ -208,9 +224,9 @@ static struct block *block_of(struct hostpages *h, uint64_t start, uint64_t now_
 	return &h->block[h->n++];
 }
 
-void hostpages_look(struct hostpages *h, const void *hva, uint64_t now_ns, struct hostpage *out)
+void hostpages_look(struct hostpages *h, uint64_t hva, uint64_t now_ns, struct hostpage *out)
 {
-	uint64_t va = (uintptr_t)hva, start = va & ~((1ull << BLOCK_SHIFT) - 1);
+	uint64_t va = hva, start = va & ~((1ull << BLOCK_SHIFT) - 1);
 	struct block *b = block_of(h, start, now_ns);
 	unsigned int i = (unsigned int)((va - start) >> PAGE_SHIFT);
 

@@ -2,6 +2,7 @@
 #include "profile/memprobe.h"
 
 #include "profile/hostpages.h"
+#include "vmm/gmem_remote.h"
 #include "vmm/mmu.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ int memprobe_create(struct memprobe **out, const struct gmem *mem, struct err *e
 		return err_set(e, ENOMEM, "out of memory");
 	m->mem = mem;
 	ret = memop_open(&m->decoder, e);
-	ret = ret ? ret : hostpages_create(&m->host, e);
+	ret = ret ? ret : hostpages_create(&m->host, mem->remote ? mem->remote->pid : 0, e);
 	if (ret)
 		memprobe_destroy(m);
 	else
@@ -57,12 +58,17 @@ const struct memprobe_stats *memprobe_stats(const struct memprobe *m)
 
 static void look_at_host(struct memprobe *m, const struct sample *s, struct mem_ref *r)
 {
-	const void *hva = gmem_ptr(m->mem, r->gpa, 1);
+	uint64_t hva = gmem_host(m->mem, r->gpa);
 	struct hostpage page;
 
 	if (!hva) {
 		r->flags |= MEM_FLAG_DEVICE;
 		r->host = MEM_HOST_DEVICE;
+		return;
+	}
+	/* Behind a gdbstub there may be another machine. */
+	if (m->mem->remote && !m->mem->remote->pid) {
+		r->host = MEM_HOST_NO_FILE;
 		return;
 	}
 	hostpages_look(m->host, hva, s->time_ns, &page);

@@ -173,6 +173,11 @@ void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len)
 	return m->remote ? NULL : find(m, gpa, len);
 }
 
+uint64_t gmem_host(const struct gmem *m, uint64_t gpa)
+{
+	return (uintptr_t)find(m, gpa, 1);
+}
+
 int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len)
 {
 	const void *p = find(m, gpa, len);

@@ -77,6 +77,9 @@ uint64_t gmem_size(const struct gmem *m);
  */
 void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len);
 
+/* Where the byte at gpa is mapped, in this process or the remote one; 0: it is not RAM. */
+uint64_t gmem_host(const struct gmem *m, uint64_t gpa);
+
 /* Copy. 0, or -EFAULT when the range is not all RAM (nothing copied then). */
 int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len);
 int gmem_write(const struct gmem *m, uint64_t gpa, const void *src, size_t len);

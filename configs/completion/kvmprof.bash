@@ -76,7 +76,7 @@ _kvmprof_values()
 	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"| \
 	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
 	"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
-	"run --stop-at"|"run --snapshot-at"|"run --snapshot-on"|"run --at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"|"stat -m"| \
+	"run --stop-at"|"run --snapshot-at"|"run --snapshot-on"|"run --at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"|"attach --max-overhead"|"stat -m"| \
 	"stat --memory"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"|"stat --append"| \
 	"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"|"stat -I"| \
 	"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """bench_attach.py KVMPROF SCRATCH [ROUNDS [PAIRS]]: what attaching costs, against QEMU's own interfaces.
 
-One guest in QEMU under KVM runs in ring 3, 20 calls deep, looks at its clock (the TSC) all the time and
-notes each gap in which it did not (the demo's mode=gaps), in memory that is shared with us. For each way of
-sampling in each round, PAIRS of short windows alternate: in one nobody samples, in the other somebody does.
-Prints medians over all pairs with (quarter to quarter), and ratios; asserts nothing.
+One guest in QEMU under KVM turns a loop in ring 3, 20 calls deep, and counts its turns (the demo's
+mode=gaps), in memory that is shared with us, so that its progress is seen from outside. For each way of
+sampling in each round, PAIRS of short windows alternate: in one nobody samples, in the other somebody
+does. Prints medians over all pairs with (quarter to quarter), and ratios; asserts nothing.
 
-  lost     by the guest's clock: its gaps with sampling less those without, for each sample. Gaps beyond
-           3 ms don't count: the host gave the processor to somebody else
-  slow     the same in percent of the time, at that rate
+  lost     guest time for each sample: by the count, what it lacks against the window before, without
+           waiting for a processor; all that a sample costs the guest, and a busy machine's noise
+  slow     the same in percent of the time
   held     time in which the vCPU's thread neither ran nor waited for a processor: it stood. QEMU's
            monitor has that thread work for it instead, so this is not for comparisons
   CPU      of the profiler (with its Python where it is one), and of QEMU's main thread
@@ -62,9 +62,7 @@ demo = os.path.join(os.path.dirname(kvmprof), "guest", "demo.elf")
 
 RAM = 128 << 20
 STACK = 16384  # bytes of a whole sample, as attach copies them
-SHORT_US, LONG_US = 1.5, 3000
-# union user_box of guest/demo/demo.h
-STOP, THRESHOLD, TSC, NOTED, GAPS, GAP_ROOM = 16, 24, 32, 48, 56, 512
+ITERATIONS = 40  # in union user_box of guest/demo/demo.h
 
 
 def free_port():
@@ -327,11 +325,9 @@ class Guest:
         while not re.search(r"gaps at (\d+)\s", self.said()):
             assert time.monotonic() < until and qemu.poll() is None, "the guest does not start"
             time.sleep(0.1)
-        self.at = int(re.search(r"gaps at (\d+)\s", self.said()).group(1))
-        t0, c0 = time.monotonic(), self.word(TSC)
-        time.sleep(1)
-        self.per_us = (self.word(TSC) - c0) / (time.monotonic() - t0) / 1e6
-        struct.pack_into("<Q", memory, self.at + THRESHOLD, int(SHORT_US * self.per_us))
+        self.at = int(re.search(r"gaps at (\d+)\s", self.said()).group(1)) + ITERATIONS
+        while not self.turns():
+            time.sleep(0.1)
 
     @staticmethod
     def said():
@@ -341,24 +337,16 @@ class Guest:
         except FileNotFoundError:
             return ""
 
-    def word(self, off):
-        return struct.unpack_from("<Q", self.memory, self.at + off)[0]
-
-    def gaps(self, begin, end):
-        """The sum of the short ones, us; None: more than it has room for."""
-        if end - begin >= GAP_ROOM:
-            return None
-        all_us = (struct.unpack_from("<I", self.memory, self.at + GAPS + 8 * (i % GAP_ROOM) + 4)[0] / self.per_us
-                  for i in range(begin, end))
-        return sum(us for us in all_us if us <= LONG_US)
+    def turns(self):
+        return struct.unpack_from("<Q", self.memory, self.at)[0]
 
 
 def window(guest):
-    """Us in short gaps, us in all, seconds on a processor, seconds not waiting for one."""
-    t0, (r0, w0), n0 = time.monotonic(), vcpu_times(), guest.word(NOTED)
+    """Turns, seconds on a processor, seconds not waiting for one."""
+    t0, (r0, w0), n0 = time.monotonic(), vcpu_times(), guest.turns()
     time.sleep(SECONDS)
-    n1, (r1, w1), t1 = guest.word(NOTED), vcpu_times(), time.monotonic()
-    return guest.gaps(n0, n1), (t1 - t0) * 1e6, r1 - r0, t1 - t0 - (w1 - w0)
+    n1, (r1, w1), t1 = guest.turns(), vcpu_times(), time.monotonic()
+    return n1 - n0, r1 - r0, t1 - t0 - (w1 - w0)
 
 
 def measure(guest, begin):
@@ -366,19 +354,19 @@ def measure(guest, begin):
     way, rows = begin(), []
     try:
         for _ in range(pairs):
-            gaps0, all0, _, _ = window(guest)
+            n0, run0, _ = window(guest)
             before = way.samples()
             cpu, vmm = way.cpu(), on_cpu(main)
             way.switch(True)
-            gaps, all_us, run, could = window(guest)
+            count, run, could = window(guest)
             way.switch(False)
             cpu, vmm = way.cpu() - cpu, on_cpu(main) - vmm
             samples = way.samples() - before
-            if not samples or gaps is None or gaps0 is None:
+            if not samples or not n0:
                 continue
-            lost = gaps - gaps0 * all_us / all0
-            rows.append({"held": (could - run) / samples * 1e6, "lost": lost / samples,
-                         "slow": 100 * lost / all_us, "n": samples,
+            lost = could - count * run0 / n0
+            rows.append({"held": (could - run) / samples * 1e6, "lost": lost / samples * 1e6,
+                         "slow": 100 * lost / could, "n": samples,
                          "cpu": cpu / samples * 1e6, "vmm": vmm / samples * 1e6})
     finally:
         way.end()
@@ -411,7 +399,7 @@ def median(name, what, which=None):
     return statistics.median(r[what] for r in rows)
 
 
-print("a guest that looks at its clock in ring 3, %d rounds of %d pairs of windows of %g s, load of the machine %.1f" %
+print("a guest that counts in ring 3, %d rounds of %d pairs of windows of %g s, load of the machine %.1f" %
       (rounds, pairs, SECONDS, os.getloadavg()[0]))
 print("  %-20s %7s  %-26s %-24s %-24s %s" % ("", "samples", "guest time lost, us", "slow-down, %",
                                             "held, us", "CPU: ours, QEMU's, us"))

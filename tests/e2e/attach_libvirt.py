@@ -187,6 +187,18 @@ def ends():
             attach_briefly("name after resume", NAME)
     refused("does not run (shut off)", NAME)
 
+    # Saved to a file: it is paused for that, and its process ends.
+    start("kept", 600)
+    a = Attach("saved.data", "kept")
+    a.work(1)
+    p = virsh("save", "kept", os.path.abspath("kept.state"))
+    check(p.status == 0, "virsh save: " + p.err)
+    status, err = a.end()
+    check(status == 0 and ("the domain was paused" in err or "the domain was saved" in err),
+          "save: status %d: %s" % (status, err))
+    check(status or e2e.summary("saved.data")["samples"] > 20, "save: few samples")
+    check(e2e.kvmprof("report", "-i", "saved.data").status == 0, "report of saved.data")
+
     # A guest that ends by itself, and a VMM that is killed.
     for event, text, seconds in (("shutdown", "the domain was shut down", 4),
                                  ("failed", "the domain's VMM has failed", 600)):

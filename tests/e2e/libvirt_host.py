@@ -176,7 +176,7 @@ def domain_xml(name, kernel, cmdline, console, uuid=None, extra="", vcpus=1):
   </os>
   <features><acpi/></features>
   <cpu mode='host-passthrough' migratable='off'>
-    <feature policy='disable' name='arch-capabilities'/>
+    <feature policy='disable' name='arch-capabilities'/><feature policy='disable' name='invtsc'/>
   </cpu>
   <on_poweroff>destroy</on_poweroff>
   <on_reboot>destroy</on_reboot>

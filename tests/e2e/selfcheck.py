@@ -4,9 +4,11 @@
 
 The demo guest keeps known values in its registers, in ring 3 and ring 0, and compares (mode=selfcheck).
 Attached to in a real QEMU and sampled fast, then sampled by `kvmprof run`: 0 differences, in its text and
-page tables neither. A run whose expectation is spoilt on purpose finds one in each ring.
+page tables neither; in a third machine both at once, as a `kvmprof run` can be attached to as well. A run
+whose expectation is spoilt on purpose finds one in each ring.
 """
 
+import os
 import re
 import signal
 import subprocess
@@ -36,23 +38,44 @@ def none(what, console):
     return "%d + %d turns" % (got["ring3"][0], got["ring0"][0])
 
 
+class Attach:
+    def __init__(self, pid, data):
+        self.data = data
+        self.process = subprocess.Popen(
+            [e2e.KVMPROF, "attach", str(pid), "-F", str(HZ), "-o", data, "--no-buildid-cache",
+             "--image", os.path.join(e2e.BUILD, "guest", "demo.elf")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        err = self.process.communicate(timeout=60)[1]
+        if not check(self.process.returncode == 0, "attach: status %d\n%s" % (self.process.returncode, err)):
+            e2e.finish()
+        s = e2e.summary(self.data)
+        check(s["samples"] > SECONDS * 50, "only %d samples" % s["samples"])
+        check(s["user_ns"] and s["kernel_ns"], "not sampled in both rings: %s" % s)
+        return s["samples"]
+
+
 def attached():
     q = qemu.Qemu("selfcheck", *qemu.DEMO, "mode=selfcheck seconds=%d" % SECONDS)
     try:
         q.wait_for("demo: start", 60)
-        p = subprocess.Popen([e2e.KVMPROF, "attach", str(q.pid), "-F", str(HZ), "-o", "attached.data", "--image",
-                              e2e.os.path.join(e2e.BUILD, "guest", "demo.elf"), "--no-buildid-cache"],
-                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        q.wait_for("selfcheck memory", SECONDS * 4 + 60)
-        p.send_signal(signal.SIGINT)
-        err = p.communicate(timeout=60)[1]
-        check(p.returncode == 0, "attach: status %d\n%s" % (p.returncode, err))
-        s = e2e.summary("attached.data")
-        check(s["samples"] > SECONDS * 50, "only %d samples" % s["samples"])
-        check(s["user_ns"] and s["kernel_ns"], "not sampled in both rings: %s" % s)
-        return "%s, %d samples" % (none("attach", q.console()), s["samples"])
+        a = Attach(q.pid, "attached.data")
+        q.wait_for("demo: done", SECONDS * 4 + 60)
+        return "%s, %d samples" % (none("attach", q.console()), a.end())
     finally:
         q.end()
+
+
+def attached_to_run():
+    boot = e2e.Boot("-o", "both.data", "--append", "mode=selfcheck seconds=%d" % SECONDS)
+    boot.wait_for("demo: start", 60)
+    a = Attach(boot.process.pid, "attached_to_run.data")
+    boot.wait(SECONDS * 4 + 60)
+    check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
+    return "%s, %d samples" % (none("attach to run", boot.text()), a.end())
 
 
 def run(*more):
@@ -65,6 +88,7 @@ def run(*more):
 said = []
 if e2e.shutil.which("qemu-system-x86_64"):
     said.append("attached to QEMU: " + attached())
+said.append("to run: " + attached_to_run())
 said.append("run: " + none("run", run()))
 spoilt = found(run("spoil=2"))
 check(spoilt["ring3"][1] == 1 and spoilt["ring0"][1] == 1, "a spoilt expectation is not found: %s" % spoilt)

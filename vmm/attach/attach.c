@@ -262,7 +262,8 @@ static void take_sample(struct attach *a, unsigned int i)
 	bool in_run;
 	int fd;
 
-	hist_add(&v->stats.latency_ns, cause.now - t->deadline_ns);
+	/* Control may have moved the deadline since the thread was asked. */
+	hist_add(&v->stats.latency_ns, cause.now > t->deadline_ns ? cause.now - t->deadline_ns : 0);
 	cause.missed = trigger_advance(t, cause.now);
 	v->stats.overruns += cause.missed;
 	cause.weight = (1 + (uint64_t)cause.missed) * t->period_ns;
