@@ -9,6 +9,7 @@
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
+#include "vmm/dev/net_link.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,8 +54,10 @@ struct run_options {
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
-	uint32_t stack_size;		       /* bytes of one stack that are copied */
-	bool mem; /* look up what memory the sampled instructions use */
+	struct net_config net;
+	char net_tap[16];    /* name of its interface */
+	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	struct run_tasks tasks;
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };

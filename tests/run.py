@@ -69,6 +69,7 @@ E2E = [
     ("guest_kernel.py", ["virtio"]),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
+    ("devices.py", []),
     ("tiny_boot.py", []),
     ("mem_linux.py", []),
     ("top_live.py", []),

@@ -56,6 +56,8 @@ _kvmprof_values()
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
+	"run --virtio") echo pci mmio ;;
+	"run --net") echo user ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;
