@@ -12,7 +12,8 @@ PYTHON ?= python3
 
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
-	$(BUILD)/guest/worker.cpio $(BUILD)/guest/devices.cpio
+	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio \
+	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -47,6 +48,28 @@ $(BUILD)/guest/demo.elf: $(DEMO_OBJS) guest/demo/demo.lds
 	@echo "  GUEST $@"
 	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(DEMO_OBJS)
 
+# A 32-bit kernel, for multiboot and PVH; mb.bin: the same as a flat image.
+MB_OBJS := $(BUILD)/guest/mb/start.o $(BUILD)/guest/mb/main.o
+MB_FLAGS := -m32 -march=i686 -fno-ipa-icf -Wno-int-to-pointer-cast -Wno-pointer-to-int-cast
+
+$(BUILD)/guest/mb/%.o: guest/mb/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(filter-out -mno-red-zone,$(GUEST_COMMON)) $(MB_FLAGS) -c -o $@ $<
+
+$(BUILD)/guest/mb/%.o: guest/mb/%.S guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -m32 -c -o $@ $<
+
+$(BUILD)/guest/mb.elf: $(MB_OBJS) guest/mb/mb.lds
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -m32 $(DEMO_LDFLAGS) -Wl,--no-warn-rwx-segments -T guest/mb/mb.lds -o $@ $(MB_OBJS)
+
+$(BUILD)/guest/mb.bin: $(BUILD)/guest/mb.elf
+	@echo "  GUEST $@"
+	@objcopy -O binary $< $@
+
 $(BUILD)/guest/init.d/%.o: guest/init/%.c guest/guest.mk
 	@mkdir -p $(@D)
 	@echo "  GUEST $@"
@@ -74,6 +97,20 @@ $(BUILD)/guest/exec-init: $(EXEC_OBJS)
 $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
+
+# The /init of tests of disks.
+$(BUILD)/guest/disk.d/%.o: guest/disk/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+
+$(BUILD)/guest/disk: $(BUILD)/guest/disk.d/disk.o
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $<
+
+$(BUILD)/guest/disk.cpio: $(BUILD)/guest/disk scripts/mkinitramfs.py
+	@echo "  GUEST $@"
+	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
 # An ordinary program with a library of its own, as distributions build them but for
 # frame pointers. "-z now": no lazy binding frames in its stacks.
@@ -110,4 +147,4 @@ $(BUILD)/guest/devices.cpio: $(BUILD)/guest/devices scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
--include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d)
+-include $(DEMO_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

@@ -114,7 +114,7 @@ int machine_devices_create(struct vm *vm, struct err *e)
 		ret = add_net(vm, e);
 	for (unsigned int i = 0; !ret && i < vm->cfg.nshares; i++)
 		ret = add_share(vm, &vm->cfg.share[i], e);
-	return ret;
+	return ret ? ret : machine_disks_create(vm, e);
 }
 
 void machine_devices_destroy(struct vm *vm)
@@ -127,6 +127,7 @@ void machine_devices_destroy(struct vm *vm)
 		virtio_mmio_destroy(v->mmio);
 	}
 	vm->nvirtio = 0;
+	machine_disks_destroy(vm);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)

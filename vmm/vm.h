@@ -15,6 +15,7 @@
 #include "base/sample.h"
 #include "vmm/boot/image.h"
 #include "vmm/dev/disk.h"
+#include "vmm/dev/io.h"
 #include "vmm/dev/net_link.h"
 #include "vmm/gmem.h"
 #include "vmm/kvm.h"
@@ -95,6 +96,7 @@ enum vm_event_kind {
 	VM_EVENT_CPU,  /* CPU time of the vCPU's thread */
 	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
 	VM_EVENT_EXIT, /* VM exits that come to us, by reason */
+	VM_EVENT_IO,   /* notifications of a disk: a sample each, see vm_io_take() */
 };
 
 /* A perf_event counter; fields as in struct perf_event_attr (linux/perf_event.h). */
@@ -159,15 +161,25 @@ struct vm_share {
 	bool read_only;
 };
 
+struct boot_module;
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
 	const struct boot_image *image;
 	enum boot_way boot;
+	/* As in struct boot_config (boot/load.h). */
+	uint64_t entry;
+	const char *image_name;
+	const struct boot_module *module;
+	unsigned int nmodules;
 	const char *cmdline;
 	const uint8_t *initrd;
 	size_t initrd_len;
 	uint64_t mem_size; /* bytes */
+	enum gmem_pages pages;
+	bool bind_memory; /* to numa_node */
+	unsigned int numa_node;
+	const int *pin; /* host CPU of each vCPU; NULL: any */
 	unsigned int vcpus;
 	enum vm_transport transport;
 	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */
@@ -323,6 +335,25 @@ struct vm_device {
 };
 /* false: there is no device i. Any thread. */
 bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
+
+/* A disk, and what the guest has asked of it so far. */
+struct vm_disk_info {
+	const char *name, *path; /* "vda"; on the host */
+	uint64_t size;		 /* bytes */
+	uint64_t overlay_bytes;	 /* see disk.h */
+	struct io_stats io;
+};
+/* false: there is no disk i. Any thread. */
+bool vm_disk(const struct vm *vm, unsigned int i, struct vm_disk_info *out);
+
+/*
+ * With a VM_EVENT_IO: requests that have ended, each once, up to max of them; how many. A
+ * sample with reason SAMPLE_IO and exit_addr as the record's token tells who brought it, once
+ * that sample is there; it may be earlier or later. Any thread.
+ */
+unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max);
+/* Of records that found no room; they are in the counters all the same. */
+uint64_t vm_io_lost(struct vm *vm);
 
 /*
  * Bytes typed at the console; returns how many the guest's UART took, or the virtio

@@ -58,6 +58,7 @@ _kvmprof_values()
 	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
 	"run --virtio") echo pci mmio ;;
 	"run --net") echo user ;;
+	"run --rootfs-as") echo initramfs ext4 ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;
