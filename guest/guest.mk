@@ -12,7 +12,8 @@ PYTHON ?= python3
 
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
-	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin
+	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio \
+	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -134,5 +135,16 @@ $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scrip
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
+
+# Static: what it is for are the kernel's drivers.
+$(BUILD)/guest/devices: guest/devices/devices.c guest/devices/net.c guest/devices/devices.h guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fdebug-prefix-map=$(CURDIR)=. -static \
+		-Wl,--build-id=sha1 -o $@ $(filter %.c,$^)
+
+$(BUILD)/guest/devices.cpio: $(BUILD)/guest/devices scripts/mkinitramfs.py
+	@echo "  GUEST $@"
+	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
 -include $(DEMO_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

@@ -11,6 +11,7 @@
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
+#include "vmm/dev/net_link.h"
 #include "vmm/gmem.h"
 #include "vmm/layout.h"
 
@@ -67,6 +68,8 @@ struct run_options {
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
+	struct net_config net;
+	char net_tap[16]; /* name of its interface */
 	struct run_disk_options disk;
 	struct run_snapshot_options snapshot;
 	struct run_tasks tasks;

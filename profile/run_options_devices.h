@@ -15,21 +15,26 @@ enum {
 	OPT_VIRTIO = OPT_DEVICES,
 	OPT_RNG,
 	OPT_VIRTIO_CONSOLE,
+	OPT_NET,
 	OPT_DEVICES_END
 };
 
 /* Rows for getopt_long(). */
 #define RUN_DEVICES_OPTIONS                                                                       \
 	{ "virtio", required_argument, NULL, OPT_VIRTIO }, { "rng", no_argument, NULL, OPT_RNG }, \
+		{ "virtio-console", no_argument, NULL, OPT_VIRTIO_CONSOLE },                      \
 	{                                                                                         \
-		"virtio-console", no_argument, NULL, OPT_VIRTIO_CONSOLE                           \
+		"net", required_argument, NULL, OPT_NET                                           \
 	}
 
-#define RUN_DEVICES_USAGE                                                                        \
-	"      --virtio WAY        how the guest finds virtio devices: pci (default), or mmio\n" \
-	"                          for kernels without PCI\n"                                    \
-	"      --rng               a virtio device with the host's random numbers\n"             \
-	"      --virtio-console    console on hvc0: an exit for each line, not for each byte\n"
+#define RUN_DEVICES_USAGE                                                                         \
+	"      --virtio WAY        how the guest finds virtio devices: pci (default), or mmio\n"  \
+	"                          for kernels without PCI\n"                                     \
+	"      --rng               a virtio device with the host's random numbers\n"              \
+	"      --virtio-console    console on hvc0: an exit for each line, not for each byte\n"   \
+	"      --net WAY           a network card: user (TCP/IP in kvmprof; with\n"               \
+	"                          ,hostfwd=tcp:PORT-:PORT from the host's to the guest's), or\n" \
+	"                          tap=NAME, an interface of the host\n"
 
 /* One option, from OPT_DEVICES on; -1 to go on, else an exit status. */
 int run_options_take_device(struct run_options *o, int opt, const char *arg);

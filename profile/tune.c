@@ -44,7 +44,10 @@ static const struct setting settings[] = {
 	  "self tests and table fix-ups of 2 s to minutes each; a hypercall that never returns",
 	  ALWAYS },
 	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
-	{ "nolapic_timer", "the same, with APICs for the devices' interrupts", ONE_CPU | VIRTIO },
+	{ "nolapic_timer lapic=notscdeadline",
+	  "the same, with APICs for the devices' interrupts; with a TSC deadline there would be no "
+	  "tick",
+	  ONE_CPU | VIRTIO },
 };
 
 static void add_word(struct buf *b, const char *word)

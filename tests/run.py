@@ -74,6 +74,7 @@ E2E = [
     ("disk_boot.py", []),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
+    ("devices.py", []),
     ("tiny_boot.py", []),
     ("mem_linux.py", []),
     ("top_live.py", []),

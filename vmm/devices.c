@@ -6,6 +6,7 @@
 
 #include "vmm/dev/virtio_9p.h"
 #include "vmm/dev/virtio_console.h"
+#include "vmm/dev/virtio_net.h"
 #include "vmm/dev/virtio_rng.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 
 bool vm_has_virtio(const struct vm_config *cfg)
 {
-	return cfg->ndisks || cfg->nshares || cfg->rng || cfg->virtio_console;
+	return cfg->ndisks || cfg->nshares || cfg->rng || cfg->virtio_console ||
+	       cfg->net.kind != NET_NONE;
 }
 
 void machine_irq(void *ctx, unsigned int irq, int level)
@@ -84,6 +86,14 @@ static int add_console(struct vm *vm, struct err *e)
 	return ret;
 }
 
+static int add_net(struct vm *vm, struct err *e)
+{
+	struct virtio *d;
+	int ret = virtio_net_new(&d, &vm->mem, &vm->cfg.net, e);
+
+	return ret ? ret : machine_add_virtio(vm, d, e);
+}
+
 static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 {
 	struct virtio *d;
@@ -100,6 +110,8 @@ int machine_devices_create(struct vm *vm, struct err *e)
 		ret = add_console(vm, e);
 	if (!ret && vm->cfg.rng)
 		ret = add_rng(vm, e);
+	if (!ret && vm->cfg.net.kind != NET_NONE)
+		ret = add_net(vm, e);
 	for (unsigned int i = 0; !ret && i < vm->cfg.nshares; i++)
 		ret = add_share(vm, &vm->cfg.share[i], e);
 	return ret ? ret : machine_disks_create(vm, e);

@@ -16,6 +16,7 @@
 #include "vmm/boot/image.h"
 #include "vmm/dev/disk.h"
 #include "vmm/dev/io.h"
+#include "vmm/dev/net_link.h"
 #include "vmm/gmem.h"
 #include "vmm/kvm.h"
 #include "vmm/quirks.h"
@@ -192,9 +193,10 @@ struct vm_config {
 	unsigned int ndisks;
 	struct vm_share share[VM_MAX_SHARES];
 	unsigned int nshares;
-	bool rng;	     /* a virtio-rng */
-	bool virtio_console; /* hvc0, which goes where the serial line goes */
-	bool slow_tick;	     /* VMM-side PIT with a floor on its period (interpreting hosts) */
+	struct net_config net; /* net0 */
+	bool rng;	       /* a virtio-rng */
+	bool virtio_console;   /* hvc0, which goes where the serial line goes */
+	bool slow_tick;	       /* VMM-side PIT with a floor on its period (interpreting hosts) */
 	struct vm_event event[VM_MAX_EVENTS];
 	unsigned int nevents; /* 0: no sampling */
 	bool idle_start;      /* take no samples before vm_collect() */

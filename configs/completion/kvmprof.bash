@@ -55,6 +55,8 @@ _kvmprof_values()
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
+	"run --virtio") echo pci mmio ;;
+	"run --net") echo user ;;
 	"run --rootfs-as") echo initramfs ext4 ;;
 	"run --boot"|"stat --boot") echo auto vmlinux bzimage linux32 multiboot pvh ;;
 	"run --hugepages") echo 2M 1G thp ;;

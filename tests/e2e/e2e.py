@@ -148,10 +148,10 @@ def kvmprof(*argv, **kw):
 class Boot:
     """`kvmprof run` with the time, since the process was started, of each console line."""
 
-    def __init__(self, *argv):
+    def __init__(self, *argv, stdin=subprocess.DEVNULL):
         self.start = time.monotonic()
         self.argv = [KVMPROF, "run"] + [str(a) for a in argv]
-        self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(self.argv, stdin=stdin,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.lines = []    # (seconds, text)
         self.err = ""

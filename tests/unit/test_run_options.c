@@ -287,6 +287,39 @@ static void sizes(void **state)
 	}
 }
 
+static void devices(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--rng", "--virtio", "mmio", "--virtio-console"), -1);
+	assert_true(o.rng && o.virtio_mmio && o.virtio_console);
+	assert_int_equal(o.net.kind, NET_NONE);
+	assert_int_equal(PARSE("--virtio=mmio", "--virtio=pci", "--net", "tap=tap0"), -1);
+	assert_false(o.virtio_mmio);
+	assert_int_equal(o.net.kind, NET_TAP);
+	assert_string_equal(o.net_tap, "tap0");
+	assert_int_equal(PARSE("--net", "user,hostfwd=tcp:8080-:80,hostfwd=udp::53-:5353"), -1);
+	assert_int_equal(o.net.kind, NET_USER);
+	assert_int_equal(o.net.nforwards, 2);
+	assert_false(o.net.forward[0].udp);
+	assert_int_equal(o.net.forward[0].host, 8080);
+	assert_int_equal(o.net.forward[0].guest, 80);
+	assert_true(o.net.forward[1].udp);
+	assert_int_equal(o.net.forward[1].host, 53);
+	assert_int_equal(o.net.forward[1].guest, 5353);
+	assert_int_equal(PARSE("--virtio", "isa"), 2);
+	assert_int_equal(PARSE("--net", "user,"), 2);
+	assert_int_equal(PARSE("--net", "users"), 2);
+	assert_int_equal(PARSE("--net", "user,hostfwd=sctp:1-:1"), 2);
+	assert_int_equal(PARSE("--net", "user,hostfwd=tcp:1-1"), 2);
+	assert_int_equal(PARSE("--net", "user,hostfwd=tcp:1-:65536"), 2);
+	assert_int_equal(PARSE("--net", "user,hostfwd=tcp:1-:1x"), 2);
+	assert_int_equal(PARSE("--net", "user,hostfwd=tcp: 1-:1"), 2);
+	assert_int_equal(PARSE("--net", "tap="), 2);
+	assert_int_equal(PARSE("--net", "tap=sixteen-bytes-xx"), 2);
+	assert_int_equal(PARSE("--net", "user", "--net", "tap=t"), 2);
+	assert_true(said("one network card"));
+}
+
 static void bad_values(void **state)
 {
 	static const struct {
@@ -418,7 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(defaults),	   TEST(events),       TEST(every_option), TEST(sizes),
 		TEST(bad_values),  TEST(what_is_kept), TEST(wrong_usage),  TEST(when_to_collect),
-		TEST(about_tasks), TEST(help),
+		TEST(about_tasks), TEST(devices),      TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

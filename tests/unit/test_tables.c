@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -559,6 +561,71 @@ static void acpi_tables(void **state)
 	assert_int_equal(ioapics, 1);
 }
 
+/* What the reference implementation makes of the tables; and nothing of devices without them. */
+static void iasl_reads_them(void **state)
+{
+	static const struct {
+		struct boot_platform platform;
+		const char *has, *lacks;
+	} machine[] = {
+		{ { .vcpus = 1 }, "_S5", "_SB" },
+		{ { .vcpus = 2, .pci = true }, "PNP0A08", "LNRO0005" },
+		{ { .vcpus = 2, .virtio_mmio = VIRTIO_MMIO_MAX }, "LNRO0005", "PNP0A08" },
+		{ { .vcpus = 8, .pci = true, .virtio_mmio = 1 }, "ResourceProducer", "VIR1" },
+	};
+	static const char *const name[] = { "DSDT", "APIC", "FACP", "MCFG" };
+	char dir[] = "/tmp/kvmprof-iasl-XXXXXX", command[200], text[40000];
+
+	(void)state;
+	if (system("command -v iasl >/dev/null") != 0) {
+		print_message("iasl is not installed\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(dir));
+	for (unsigned int i = 0; i < ARRAY_SIZE(machine); i++) {
+		struct buf b;
+		FILE *f;
+		size_t n;
+
+		buf_init(&b);
+		boot_acpi_build(&b, &machine[i].platform);
+		for (unsigned int k = 0; k < ARRAY_SIZE(name); k++) {
+			const uint8_t *at = memmem(b.data, b.len, name[k], 4);
+			uint32_t len;
+
+			assert_int_equal(at != NULL, k < 3 || machine[i].platform.pci);
+			if (!at)
+				continue;
+			memcpy(&len, at + 4, sizeof(len));
+			snprintf(command, sizeof(command), "%s/%s.dat", dir, name[k]);
+			f = fopen(command, "w");
+			assert_non_null(f);
+			assert_int_equal(fwrite(at, 1, len, f), len);
+			fclose(f);
+			snprintf(command, sizeof(command),
+				 "cd %s && iasl -d %s.dat >log 2>&1 && ! grep -iE 'error|invalid' "
+				 "log",
+				 dir, name[k]);
+			assert_int_equal(system(command), 0);
+		}
+		buf_deinit(&b);
+		/* And the source that it shows compiles. */
+		snprintf(command, sizeof(command), "cd %s && iasl -p again DSDT.dsl >log 2>&1",
+			 dir);
+		assert_int_equal(system(command), 0);
+		snprintf(command, sizeof(command), "%s/DSDT.dsl", dir);
+		f = fopen(command, "r");
+		assert_non_null(f);
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+		text[n] = 0;
+		assert_non_null(strstr(text, machine[i].has));
+		assert_null(strstr(text, machine[i].lacks));
+	}
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 static void tables_fit_for_every_vcpu_count(void **state)
 {
 	(void)state;
@@ -594,6 +661,7 @@ int main(void)
 		T(refuses_a_bad_decompressor),
 		T(mp_table),
 		T(acpi_tables),
+		T(iasl_reads_them),
 		T(tables_fit_for_every_vcpu_count),
 	};
 

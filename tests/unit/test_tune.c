@@ -99,6 +99,21 @@ static void linux_on_a_slow_host(void **state)
 	assert_true(has_word(text, "mitigations=off"));
 	assert_false(has_word(tuned_part(), "nolapic"));
 
+	/* Devices' interrupts need APICs, and a bus must be scanned to be found. */
+	r.virtio = true;
+	text = cmdline(&r, &slow);
+	assert_false(has_word(text, "nolapic_timer"));
+	r.vcpus = 1;
+	text = cmdline(&r, &slow);
+	assert_false(has_word(text, "nolapic"));
+	assert_true(has_word(text, "nolapic_timer"));
+	assert_true(has_word(text, "pci=off"));
+	r.pci = r.virtio_console = true;
+	text = cmdline(&r, &slow);
+	assert_false(has_word(text, "pci=off"));
+	assert_int_equal(strncmp(text, "earlyprintk=ttyS0 console=hvc0 ", 31), 0);
+	r.virtio = r.pci = r.virtio_console = false;
+
 	r.cmdline = "mine"; /* replaces the defaults, not what the host needs */
 	text = cmdline(&r, &slow);
 	assert_int_equal(strncmp(text, "mine ", 5), 0);

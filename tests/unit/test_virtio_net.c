@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* virtio-net from the driver's side, with what is at the other end of the cable: an ARP each. */
+#include "tests/unit/virtio_fixture.h"
+
+#include "vmm/dev/virtio_net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netpacket/packet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HEADER 12u
+#define ARP_LEN 42u
+#define WAIT_MS 20000u
+
+static const uint8_t own[6] = { 0x52, 0x54, 1, 2, 3, 4 };
+
+/* RFC 826: who has `to`? */
+static void put_arp(uint8_t *p, uint32_t from, uint32_t to)
+{
+	static const uint8_t fixed[] = { 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1 };
+
+	memset(p, 0, HEADER + ARP_LEN);
+	p += HEADER;
+	memset(p, 0xff, 6);
+	memcpy(p + 6, own, 6);
+	memcpy(p + 12, fixed, sizeof(fixed));
+	memcpy(p + 22, own, 6);
+	from = htonl(from);
+	to = htonl(to);
+	memcpy(p + 28, &from, 4);
+	memcpy(p + 38, &to, 4);
+}
+
+/* The ring is written by another thread. */
+static bool wait_for(unsigned int q, uint32_t *len)
+{
+	uint32_t head;
+
+	for (unsigned int i = 0; i < WAIT_MS; i++) {
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (fix_take(q, &head, len))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* Frames of other kinds may come first. */
+static void ask(struct virtio *d, uint32_t from, uint32_t to)
+{
+	uint32_t want = htonl(to), len = 0;
+	const uint8_t *f = fix_ram + FIX_DATA + HEADER;
+
+	fix_start(d, 0);
+	fix_put(0, 0, FIX_DATA, HEADER + NET_FRAME_MAX, FIX_WRITE, 0);
+	fix_offer(0, 0);
+	virtio_notify(d, 0);
+	put_arp(fix_ram + FIX_DATA + 0x1000, from, to);
+	fix_put(1, 0, FIX_DATA + 0x1000, HEADER, FIX_NEXT, 1);
+	fix_put(1, 1, FIX_DATA + 0x1000 + HEADER, ARP_LEN, 0, 0);
+	fix_offer(1, 0);
+	virtio_notify(d, 1);
+	assert_true(wait_for(1, &len));
+	for (;;) {
+		assert_true(wait_for(0, &len));
+		assert_true(len >= HEADER + 14);
+		assert_int_equal(fix_ram[FIX_DATA + 10], 1); /* num_buffers */
+		if (f[12] == 0x08 && f[13] == 0x06 && f[21] == 2 && !memcmp(f + 28, &want, 4))
+			break;
+		fix_offer(0, 0);
+	}
+	assert_memory_equal(f + 32, own, 6);
+	assert_true(len >= HEADER + ARP_LEN);
+}
+
+static void user(void **state)
+{
+	struct net_config cfg = { .kind = NET_USER };
+	struct err e = { 0 };
+	struct virtio *d;
+	int ret = virtio_net_new(&d, &fix_mem, &cfg, &e);
+
+	(void)state;
+	if (ret == -ENOENT) {
+		print_message("%s\n", e.text);
+		skip();
+	}
+	assert_int_equal(ret, 0);
+	assert_int_equal(d->config[6], 1);
+	ask(d, 0x0a00020f, 0x0a000202);
+	ask(d, 0x0a00020f, 0x0a000203); /* after a reset */
+	/* Frames that are none are taken and dropped. */
+	fix_put(1, 0, FIX_DATA, HEADER, 0, 0);
+	fix_offer(1, 0);
+	fix_put(1, 1, FIX_DATA, 0x8000, 0, 0);
+	fix_offer(1, 1);
+	virtio_notify(d, 1);
+	assert_false(d->failed);
+	fix_put(1, 0, FIX_DATA, HEADER - 1, 0, 0);
+	fix_offer(1, 0);
+	virtio_notify(d, 1);
+	assert_true(d->failed);
+	d->ops->destroy(d);
+}
+
+static void user_ports(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct net_config cfg = { .kind = NET_USER, .nforwards = 1 };
+	socklen_t len = sizeof(at);
+	struct err e = { 0 };
+	struct virtio *d;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), ret;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	cfg.forward[0] = (struct net_forward){ .host = ntohs(at.sin_port), .guest = 80 };
+	ret = virtio_net_new(&d, &fix_mem, &cfg, &e);
+	close(fd);
+	if (ret == -ENOENT)
+		skip();
+	assert_int_equal(ret, -EADDRINUSE);
+	assert_non_null(strstr(e.text, "cannot listen on port"));
+}
+
+/* EtherType for experiments (IEEE 802). */
+#define TYPE 0x88b5
+
+/* The other side of the interface: what the host sends into it and gets out of it; -1: no rights. */
+static int open_host_side(const char *name)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(TYPE) };
+	struct timeval limit = { .tv_sec = WAIT_MS / 1000 };
+	struct ifreq ifr = { .ifr_flags = IFF_UP | IFF_RUNNING };
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(TYPE));
+
+	if (fd < 0)
+		return -1;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &ifr), 0);
+	at.sll_ifindex = (int)if_nametoindex(name);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return fd;
+}
+
+static void tap(void **state)
+{
+	uint8_t frame[60] = {
+		0x52, 0x54, 1, 2, 3, 4, 0x52, 0x54, 9, 9, 9, 9, 0x88, 0xb5, 'h', 'i'
+	};
+	const uint8_t *got = fix_ram + FIX_DATA + HEADER;
+	struct net_config cfg = { .kind = NET_TAP };
+	uint8_t host[sizeof(frame)] = { 0 };
+	struct err e = { 0 };
+	struct virtio *d;
+	uint32_t len = 0;
+	char name[16];
+	int ret, fd;
+
+	(void)state;
+	snprintf(name, sizeof(name), "kvmprof%d", (int)getpid() % 100000);
+	cfg.tap = name;
+	ret = virtio_net_new(&d, &fix_mem, &cfg, &e);
+	if (ret) { /* not root, or no such device in this container */
+		assert_non_null(strstr(e.text, ret == -EPERM ? name : "/dev/net/tun"));
+		print_message("%s\n", e.text);
+		skip();
+	}
+	fd = open_host_side(name);
+	if (fd < 0) {
+		d->ops->destroy(d);
+		skip();
+	}
+	fix_start(d, 0);
+	memcpy(fix_ram + FIX_DATA + 0x1000 + HEADER, frame, sizeof(frame));
+	fix_put(1, 0, FIX_DATA + 0x1000, HEADER + sizeof(frame), 0, 0);
+	fix_offer(1, 0);
+	virtio_notify(d, 1);
+	assert_int_equal(recv(fd, host, sizeof(host), 0), sizeof(frame));
+	assert_memory_equal(host, frame, sizeof(frame));
+	fix_put(0, 0, FIX_DATA, HEADER + NET_FRAME_MAX, FIX_WRITE, 0);
+	fix_offer(0, 0);
+	virtio_notify(d, 0);
+	frame[14] = 'H';
+	assert_int_equal(send(fd, frame, sizeof(frame), 0), sizeof(frame));
+	do { /* the host says hello by IPv6, too; who finds no buffer is lost */
+		assert_true(wait_for(0, &len));
+		if (got[12] == 0x88 && got[13] == 0xb5)
+			break;
+		fix_offer(0, 0);
+		assert_int_equal(send(fd, frame, sizeof(frame), 0), sizeof(frame));
+	} while (true);
+	assert_int_equal(len, HEADER + sizeof(frame));
+	assert_memory_equal(got, frame, sizeof(frame));
+	close(fd);
+	d->ops->destroy(d);
+	assert_int_equal(if_nametoindex(name), 0); /* the interface is gone */
+	cfg.tap = "a-name-that-is-too-long";
+	assert_int_equal(virtio_net_new(&d, &fix_mem, &cfg, &e), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(user),
+		cmocka_unit_test(user_ports),
+		cmocka_unit_test(tap),
+	};
+
+	return cmocka_run_group_tests_name("virtio_net", tests, NULL, NULL);
+}

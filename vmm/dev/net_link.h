@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * net_link: what is at the other end of a network device's cable.
+ *
+ * user: libslirp, a TCP/IP in this process that needs no rights: the guest has 10.0.2.15
+ * (by DHCP), the host is 10.0.2.2, names are looked up by 10.0.2.3. tap: an interface of
+ * the host. Frames are Ethernet without checksum at the end.
+ */
+#ifndef KVMPROF_VMM_DEV_NET_LINK_H
+#define KVMPROF_VMM_DEV_NET_LINK_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NET_FRAME_MAX 1518u /* bytes: header, VLAN tag, 1500 */
+#define NET_MAX_FORWARDS 8u
+
+enum net_kind { NET_NONE = 0, NET_USER, NET_TAP };
+
+/* Connections to this port of the host's 127.0.0.1 go to the guest's. */
+struct net_forward {
+	bool udp;
+	uint16_t host, guest;
+};
+
+struct net_config {
+	enum net_kind kind;
+	const char *tap; /* TAP: name of the interface */
+	struct net_forward forward[NET_MAX_FORWARDS];
+	unsigned int nforwards;
+};
+
+struct net_link {
+	/* A frame from the guest, of 14 to NET_FRAME_MAX bytes; on vCPU threads. */
+	void (*send)(struct net_link *l, const uint8_t *frame, size_t len);
+	void (*destroy)(struct net_link *l); /* its thread ended, memory freed */
+};
+
+/*
+ * From the moment of the call *receive is called with frames for the guest, on a thread of
+ * the link's own. -ENOENT: no libslirp; else as the system said, with what to do.
+ */
+int net_user_new(struct net_link **out, const struct net_config *cfg,
+		 void (*receive)(void *ctx, const uint8_t *frame, size_t len), void *ctx,
+		 struct err *e);
+int net_tap_new(struct net_link **out, const struct net_config *cfg,
+		void (*receive)(void *ctx, const uint8_t *frame, size_t len), void *ctx,
+		struct err *e);
+
+#endif
