@@ -60,6 +60,17 @@ $(BUILD)/guest/init: $(INIT_OBJS)
 	@echo "  GUEST $@"
 	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
 
+$(BUILD)/guest/exec/%.o: guest/exec/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -fno-tree-loop-distribute-patterns -c -o $@ $<
+
+# The init of `kvmprof run --exec`; it travels inside the program, without its debug information.
+EXEC_OBJS := $(patsubst %,$(BUILD)/guest/exec/%.o,exec end mount text)
+$(BUILD)/guest/exec-init: $(EXEC_OBJS)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -Wl,-S -o $@ $(EXEC_OBJS)
+
 $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
@@ -102,4 +113,4 @@ $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scrip
 	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
--include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d
+-include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

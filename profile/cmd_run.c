@@ -40,6 +40,7 @@ static int open_inputs(struct run *r, struct err *e)
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	else
 		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+	ret = ret ? ret : run_exec_open(r, e);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
@@ -127,6 +128,7 @@ static int make_vm(struct run *r, struct err *e)
 		.vcpus = o->vcpus,
 		.tsc_khz = r->quirks.tsc_khz,
 		.cmdline = o->cmdline,
+		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
 	};
@@ -149,6 +151,7 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
+	run_exec_configure(r, &cfg);
 	/* kvmprof stat may want none. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
@@ -333,6 +336,7 @@ static int finish(struct run *r, struct err *e)
 
 		ret = r->sink->ops->end(r->sink, &totals, e);
 	}
+	exec_console_end(&r->exec.console);
 	console_flush(&r->console);
 	if (!ret && r->opt.json)
 		puts((const char *)json.data);
@@ -396,6 +400,21 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
+/* The exit status of a run that was recorded: kvmprof's own failures go first. */
+static int judge(const struct run *r)
+{
+	enum vm_end_reason reason = vm_result(r->vm)->reason;
+	struct err e = { 0 };
+
+	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0)
+		return 1;
+	if (run_exec_verdict(r, &e) < 0) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		return 1;
+	}
+	return reason == VM_END_EXIT ? run_exec_status(r->vm) : 0;
+}
+
 void run_deinit(struct run *r)
 {
 	run_control_stop(r->control);
@@ -411,6 +430,7 @@ void run_deinit(struct run *r)
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
+	run_exec_close(&r->exec);
 	target_close(&r->target);
 	run_image_close(&r->image);
 	run_control_destroy(r->control);
@@ -450,10 +470,7 @@ int run_main(struct run *r, int argc, char **argv)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		enum vm_end_reason reason = vm_result(r->vm)->reason;
-
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
-			 tell_markers(r) < 0;
+		status = judge(r);
 	}
 	run_deinit(r);
 	return status;

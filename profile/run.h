@@ -15,6 +15,7 @@
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_image.h"
+#include "profile/run_exec.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/stat.h"
@@ -30,6 +31,7 @@ struct run {
 	struct target target;
 	struct run_image image;
 	struct file_map initrd;
+	struct run_exec exec; /* --exec and the like */
 	struct run_disks disks;
 	struct kvm_host host;
 	struct quirks quirks;

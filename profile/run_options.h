@@ -8,6 +8,7 @@
 #include "profile/events.h"
 #include "profile/run_options_disk.h"
 #include "profile/run_options_tasks.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -46,6 +47,7 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
@@ -54,8 +56,8 @@ struct run_options {
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	struct run_disk_options disk;
 	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	struct run_tasks tasks;
-	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

@@ -160,7 +160,10 @@ void summary_print(const struct summary *s, FILE *out)
 	char rate[64];
 
 	add_up(s, &t);
-	fprintf(out, "kvmprof: %s after %.2f s\n", end_name(s), run_seconds(s));
+	fprintf(out, "kvmprof: %s", end_name(s));
+	if (vm_result(s->vm)->reason == VM_END_EXIT)
+		fprintf(out, " with status %u", vm_result(s->vm)->exit_status);
+	fprintf(out, " after %.2f s\n", run_seconds(s));
 	summary_events_head(&s->opt->events, s->opt->freq_hz, rate, sizeof(rate));
 	fprintf(out,
 		"kvmprof: %" PRIu64 " samples%s%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
@@ -309,6 +312,10 @@ void summary_json(const struct summary *s, struct buf *b)
 	summary_json_string(b, s->target->name);
 	buf_printf(b, ",\"end\":");
 	summary_json_string(b, end_name(s));
+	if (vm_result(s->vm)->reason == VM_END_EXIT)
+		buf_printf(b, ",\"guest_exit_status\":%u", vm_result(s->vm)->exit_status);
+	else
+		buf_printf(b, ",\"guest_exit_status\":null");
 	buf_printf(b, ",\"vcpus\":%u,\"freq_hz\":%g,\"jitter\":%s,\"run_seconds\":%.6f",
 		   vm_vcpus(s->vm), s->opt->freq_hz, s->opt->jitter ? "true" : "false",
 		   run_seconds(s));
