@@ -49,10 +49,10 @@ enum sample_reason {
 	SAMPLE_PMU = 3,	   /* a perf_event counter has overflowed */
 	SAMPLE_EXIT = 4,   /* a VM exit; the stack is the one that caused it */
 	SAMPLE_MARKER = 5, /* a breakpoint was reached: `event` is its index, weight 0 */
-	SAMPLE_IO = 7,	   /* a disk was notified of requests; see exit_addr */
 	SAMPLE_LOOK = 6,   /* to find out where the kernel is; not for the profile */
 	/* No vCPU's: a task that does not run. rip is the address that it will return to. */
 	SAMPLE_OFFCPU = 7,
+	SAMPLE_IO = 8, /* a disk was notified of requests; see exit_addr */
 };
 
 enum sample_mode {
@@ -102,9 +102,9 @@ struct sample {
 	uint8_t mode;	   /* enum sample_mode */
 	uint8_t stack_end; /* enum sample_stack_end */
 	uint8_t nslices;
-	uint8_t event;	    /* index into the machine's events */
-	uint8_t device;	    /* that the vCPU's thread worked for when the period ended: 1 + index */
-	uint8_t exit;	    /* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
+	uint8_t event;	/* index into the machine's events */
+	uint8_t device; /* that the vCPU's thread worked for when the period ended: 1 + index */
+	uint8_t exit;	/* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
 	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
 	uint32_t overruns;  /* whole periods that passed unseen before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */

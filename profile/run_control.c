@@ -407,7 +407,8 @@ static int answer(struct run_control *c, const struct control_request *r, struct
 
 static bool is_later(enum control_cmd cmd)
 {
-	return cmd == CONTROL_SNAPSHOT || cmd == CONTROL_PROFILE || cmd == CONTROL_TEXT;
+	return cmd == CONTROL_SNAPSHOT || cmd == CONTROL_PROFILE || cmd == CONTROL_TEXT ||
+	       cmd == CONTROL_PS;
 }
 
 /* On the consumer's thread. */

@@ -65,6 +65,8 @@ int run_exec_open(struct run *r, struct err *e)
 	ret = exec_files_make(&x->files, o, x->share, r->target.osrelease, interactive, e);
 	if (ret)
 		return ret;
+	/* A disk image's own is for its own root file system. */
+	file_map_close(&r->initrd);
 	r->initrd = x->files.initrd;
 	x->files.initrd = (struct file_map){ 0 };
 	if (!r->opt.guest_root)
@@ -107,36 +109,41 @@ void run_exec_configure(struct run *r, struct vm_config *cfg)
 						   x->share[i].read_only };
 	if (!exec_wanted(&r->opt.exec))
 		return;
-	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx, message_found,
-			  r);
+	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx,
+			  message_found, r);
 	cfg->console = exec_console_put;
 	cfg->console_ctx = &x->console;
 }
 
-int run_exec_status(const struct vm *vm)
-{
-	const struct vm_result *res = vm_result(vm);
-
-	if (res->reason != VM_END_EXIT)
-		return -1;
-	return res->exit_status < 255 ? (int)res->exit_status : 255;
-}
-
-int run_exec_verdict(const struct run *r, struct err *e)
+int run_exec_status(const struct run *r, struct err *e)
 {
 	const struct exec_console *c = &r->exec.console;
-	enum vm_end_reason reason = vm_result(r->vm)->reason;
+	const struct vm_result *res = vm_result(r->vm);
 
+	if (res->reason == VM_END_EXIT)
+		return res->exit_status < 255 ? (int)res->exit_status : 255;
 	if (!exec_wanted(&r->opt.exec))
 		return 0;
-	if (c->failed)
-		return err_set(e, c->error ? c->error : EIO,
-			       "the command did not run; the guest says: %.300s%s%s", c->text,
-			       c->error ? ": " : "", c->error ? strerror(c->error) : "");
-	if (reason == VM_END_RESET || reason == VM_END_POWEROFF || reason == VM_END_HALTED)
-		return err_set(e, EIO,
-			       "the guest ended (%s) before the command did: with --append "
-			       "\"loglevel=7\" the kernel may say why",
-			       vm_end_name(reason));
-	return 0;
+	if (c->failed) {
+		err_set(e, c->error ? c->error : EIO,
+			"the command did not run; the guest says: %.300s%s%s", c->text,
+			c->error ? ": " : "", c->error ? strerror(c->error) : "");
+		return 1;
+	}
+	switch (res->reason) {
+	case VM_END_RESET:
+	case VM_END_POWEROFF:
+	case VM_END_HALTED:
+		err_set(e, EIO,
+			"the guest ended (%s) before the command did: with --append loglevel=7 "
+			"its kernel may say why",
+			vm_end_name(res->reason));
+		return 1;
+	case VM_END_DURATION:
+		return 124;
+	case VM_END_INTERRUPTED:
+		return 130;
+	default: /* a marker, enough samples: as it was wished */
+		return 0;
+	}
 }

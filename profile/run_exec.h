@@ -35,10 +35,10 @@ const char *run_exec_cmdline(const struct run_exec *x);
 void run_exec_configure(struct run *r, struct vm_config *cfg);
 
 /*
- * The machine has ended: the guest's status, 0 to 255, or -1 when it told none. -EINVAL and
- * the like with e set when a command was to run and did not come to its end, by nobody's wish.
+ * The machine has ended: the exit status that this gives a run which is fine otherwise. That
+ * of the guest; 1 with e set when the command did not come to its end; 124 when time was up
+ * before, as timeout(1) has it, and 130 for Ctrl-C, as shells; 0 else.
  */
-int run_exec_status(const struct vm *vm);
-int run_exec_verdict(const struct run *r, struct err *e);
+int run_exec_status(const struct run *r, struct err *e);
 
 #endif

@@ -10,6 +10,8 @@
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
+#include "vmm/gmem.h"
+#include "vmm/layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,8 @@
 
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
+
+#define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
 struct run_options {
 	const char *command;	 /* "run", for messages */
@@ -50,14 +54,22 @@ struct run_options {
 	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
-	enum boot_way boot;
+	enum boot_way boot;    /* BOOT_WAY_AUTO until the image is known */
+	bool moves;	       /* the kernel may choose its place; known with the image */
+	uint64_t entry;	       /* of a kernel that is entered directly; 0: as the ELF says */
+	enum gmem_pages pages;
+	int numa_node;			     /* -1: wherever */
+	int pin[VM_MAX_VCPUS];		     /* host CPU of each vCPU */
+	unsigned int npin;		     /* 0: --pin was not given */
+	const char *module[RUN_MODULES_MAX]; /* FILE[=ARGS] */
+	unsigned int nmodules;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	struct run_disk_options disk;
+	struct run_tasks tasks;
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool mem;	     /* look up what memory the sampled instructions use */
-	struct run_tasks tasks;
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
@@ -85,6 +97,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
+#define RUN_MEM_DISK (1ull << 30) /* of a distribution from its disk, when none is given */
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)

@@ -6,6 +6,7 @@
 #include "profile/summary_events.h"
 #include "profile/summary_disks.h"
 #include "profile/summary_guest.h"
+#include "profile/summary_tasks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -175,6 +176,7 @@ void summary_print(const struct summary *s, FILE *out)
 		summary_attach_print(s->vm, out);
 	attach_domain_print(s->domain, out);
 	summary_events_print(&s->opt->events, p, out);
+	summary_tasks_print(&s->stats->offcpu, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their weight added to the sample before\n",
@@ -332,6 +334,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
 	summary_events_json(&s->opt->events, p, b);
+	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
 	summary_disks_json(s->vm, &p->io, b);
 	if (run_is_attached(s->opt))
