@@ -41,18 +41,6 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 	vm->end = reason;
 }
 
-uint64_t vm_first_entry_ns(const struct vm *vm)
-{
-	(void)vm;
-	return 0;
-}
-
-bool vm_is_collecting(const struct vm *vm)
-{
-	(void)vm;
-	return true;
-}
-
 unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
 {
 	(void)vm;
