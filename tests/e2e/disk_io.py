@@ -101,11 +101,7 @@ total = sum(v["bytes"] for k, v in disk.items() if isinstance(v, dict))
 events = {e["name"]: e for e in s["events"]}
 say("events: %s" % events)
 p = e2e.kvmprof("script", "-i", "io.data")
-periods = {}
-for l in p.out.split("\n"):
-    m = e2e.re.search(r"(\d+) (io(?::latency)?): *$", l)
-    if m:
-        periods[m.group(2)] = periods.get(m.group(2), 0) + int(m.group(1))
-check(periods.get("io") == total, "%s bytes in the profile, %d by the disk" % (periods.get("io"), total))
-check(periods.get("io:latency") == sum(r["latency_ns"] for r in records), "latency: %s" % periods)
+periods = sum(int(n) for n in e2e.re.findall(r"(\d+) io: *$", p.out, e2e.re.M))
+check(periods == total == events["io"]["weight"], "%d bytes in the profile, %d by the disk" % (periods, total))
+check(events["io:latency"]["weight"] == sum(r["latency_ns"] for r in records), "latency: %s" % events)
 e2e.finish("%d requests, %.1f MiB" % (len(records), total / 1048576))
