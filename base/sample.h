@@ -49,10 +49,10 @@ enum sample_reason {
 	SAMPLE_PMU = 3,	   /* a perf_event counter has overflowed */
 	SAMPLE_EXIT = 4,   /* a VM exit; the stack is the one that caused it */
 	SAMPLE_MARKER = 5, /* a breakpoint was reached: `event` is its index, weight 0 */
-	SAMPLE_IO = 7,	   /* a disk was notified of requests; see exit_addr */
 	SAMPLE_LOOK = 6,   /* to find out where the kernel is; not for the profile */
 	/* No vCPU's: a task that does not run. rip is the address that it will return to. */
 	SAMPLE_OFFCPU = 7,
+	SAMPLE_IO = 8, /* a disk was notified of requests; see exit_addr */
 };
 
 enum sample_mode {

@@ -192,7 +192,7 @@ static int make_vm(struct run *r, struct err *e)
 	/* kvmprof stat may want none. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
-		if (cfg.event[i].kind == VM_EVENT_EXIT)
+		if (cfg.event[i].kind == VM_EVENT_EXIT || cfg.event[i].kind == VM_EVENT_IO)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = o->moves && !r->target.live;
@@ -202,8 +202,6 @@ static int make_vm(struct run *r, struct err *e)
 	if (ret)
 		return ret;
 	run_options_devices(o, &cfg);
-	if (r->image.disk)
-		cfg.disk[cfg.ndisks++].disk = r->image.disk;
 	run_disks_configure(&r->disks, &cfg);
 	if (!cfg.ndisks && cfg.nevents && events_have_io(&o->events))
 		return err_set(e, EINVAL,

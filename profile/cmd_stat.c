@@ -36,6 +36,7 @@ static const char usage[] =
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
 	"      --vcpus N           virtual CPUs, 1 to 64 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
+	"      --disk PATH[,...]   a disk, as for kvmprof run\n"
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n"
@@ -71,6 +72,7 @@ static const struct option longopts[] = {
 	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_RUN },
 	{ "initrd", required_argument, NULL, OPT_RUN },
+	{ "disk", required_argument, NULL, OPT_RUN },
 	{ "append", required_argument, NULL, OPT_RUN },
 	{ "cmdline", required_argument, NULL, OPT_RUN },
 	{ "no-tune", no_argument, NULL, OPT_RUN },

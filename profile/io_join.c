@@ -77,14 +77,12 @@ void io_join_sample(struct io_join *j, const struct sample *s, const struct prof
 		j->seen[vcpu] = s->exit_addr;
 }
 
-void io_join_record(struct io_join *j, const struct io_record *r)
+bool io_join_record(struct io_join *j, const struct io_record *r)
 {
-	/* Full: the oldest has waited in vain for long enough. It is told as nobody's. */
-	if (j->n == IO_JOIN_WAITING) {
-		j->waiting[0].token = 0;
-		return;
-	}
+	if (j->n == IO_JOIN_WAITING)
+		return false;
 	j->waiting[j->n++] = *r;
+	return true;
 }
 
 /* Is it known who brought r, or that nobody will be? */

@@ -33,10 +33,10 @@ struct io_join;
 int io_join_create(struct io_join **out, unsigned int vcpus, struct err *e);
 void io_join_destroy(struct io_join *j); /* NULL is fine */
 
-/* Both are copied. */
+/* Both are copied. false: there is no room for the record. */
 void io_join_sample(struct io_join *j, const struct sample *s, const struct profile_sample *out,
 		    const struct stack *stack);
-void io_join_record(struct io_join *j, const struct io_record *r);
+bool io_join_record(struct io_join *j, const struct io_record *r);
 
 /*
  * Each record once, as soon as it is known who brought it or that nobody will know (who is

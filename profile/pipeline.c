@@ -38,6 +38,7 @@ struct pipeline {
 	uint64_t last_ns;	/* time of the newest sample */
 	struct stack stack, crash;
 	struct io_join *io; /* NULL: no event of disks */
+	uint64_t io_full;   /* records that it had no room for */
 	struct err err;
 };
 
@@ -239,10 +240,10 @@ static void process_requests(struct pipeline *p, bool last)
 		return;
 	while ((n = vm_io_take(p->vm, r, 64)) > 0)
 		for (unsigned int i = 0; i < n; i++)
-			io_join_record(p->io, &r[i]);
+			p->io_full += !io_join_record(p->io, &r[i]);
 	while (io_join_next(p->io, last, &r[0], &who))
 		process_request(p, &r[0], who);
-	p->stats.io.lost = vm_io_lost(p->vm);
+	p->stats.io.lost = vm_io_lost(p->vm) + p->io_full;
 }
 
 /*

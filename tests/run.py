@@ -119,6 +119,7 @@ SLOW = [
     ("selfcheck.py", ["60"], 600),
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
+    ("disk_io.py", [], 1200),
     ("cloud_boot.py", ["6.1"], 2700),
     ("debian_disk.py", [], 4500),
     ("cloud_boot.py", ["6.12"], 2700),

@@ -41,6 +41,27 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 	vm->end = reason;
 }
 
+unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
+{
+	(void)vm;
+	(void)out;
+	(void)max;
+	return 0;
+}
+
+uint64_t vm_io_lost(struct vm *vm)
+{
+	(void)vm;
+	return 0;
+}
+
+bool vm_event_is_armed(const struct vm *vm, unsigned int event)
+{
+	(void)vm;
+	(void)event;
+	return true;
+}
+
 void vm_set_slide(struct vm *vm, uint64_t slide)
 {
 	(void)vm;
@@ -70,27 +91,6 @@ bool vm_is_collecting(const struct vm *vm)
 {
 	(void)vm;
 	return true;
-}
-
-bool vm_event_is_armed(const struct vm *vm, unsigned int event)
-{
-	(void)vm;
-	(void)event;
-	return true;
-}
-
-unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
-{
-	(void)vm;
-	(void)out;
-	(void)max;
-	return 0;
-}
-
-uint64_t vm_io_lost(struct vm *vm)
-{
-	(void)vm;
-	return 0;
 }
 
 /* What reaches the sink: how many, in which order, and where the kernel() was. */

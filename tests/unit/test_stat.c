@@ -25,6 +25,14 @@ const char *vm_device_name(const struct vm *vm, unsigned int device)
 	return device < 3 ? name[device] : NULL;
 }
 
+bool vm_disk(const struct vm *vm, unsigned int i, struct vm_disk_info *out)
+{
+	(void)vm;
+	(void)i;
+	(void)out;
+	return false;
+}
+
 const char *vcpu_exit_name(unsigned int kind)
 {
 	return kind == KVM_EXIT_IO ? "IO" : kind == KVM_EXIT_X86_RDMSR ? "X86_RDMSR" : "other";
