@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/initrd.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
 #include "profile/run_options_devices.h"
@@ -116,6 +117,27 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
+/* What the guest's kernel would be at for minutes, where it is interpreted. */
+static int unpack_initrd(struct run *r, struct err *e)
+{
+	struct file_map plain = { 0 };
+	struct buf out;
+	int ret;
+
+	if (!r->quirks.interpreted || !r->opt.tune || !r->target.image.is_linux || !r->initrd.data)
+		return 0;
+	buf_init(&out);
+	ret = initrd_unpack(r->initrd.data, r->initrd.len, &out);
+	if (ret > 0)
+		ret = file_map_copy(&plain, out.data, out.len, e);
+	buf_deinit(&out);
+	if (plain.data) {
+		file_map_close(&r->initrd);
+		r->initrd = plain;
+	}
+	return ret < 0 ? err_set(e, ENOMEM, "out of memory for the initial RAM disk") : 0;
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -218,6 +240,8 @@ int run_prepare(struct run *r, struct err *e)
 		ret = open_host(r, e);
 	if (!ret && r->opt.freq_hz > 0)
 		ret = prepare_events(r, e);
+	if (!ret && !run_is_attached(&r->opt))
+		ret = unpack_initrd(r, e);
 	return ret ? ret : run_is_attached(&r->opt) ? attach_vm(r, e) : make_vm(r, e);
 }
 

@@ -17,6 +17,7 @@ out = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path
 os.makedirs(out, exist_ok=True)
 os.environ["PATH"] += ":/sbin:/usr/sbin"
 os.environ["MTOOLS_SKIP_CHECK"] = "1"
+os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def make(bits, kib, sector=512):
