@@ -65,8 +65,9 @@ static int count(void *ctx, const char *name, const struct fat_node *node)
 	unsigned int *seen = ctx;
 
 	(void)node;
-	*seen |= !strcmp(name, "debian-6.1.0-18-amd64.conf") ? 1 :
-		 !strcmp(name, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 long name.conf") ? 2 : 4;
+	*seen |= !strcmp(name, "debian-6.1.0-18-amd64.conf")		? 1
+		 : !strcmp(name, "\xc3\xa4\xe2\x82\xac long name.conf") ? 2
+									: 4;
 	return 0;
 }
 
@@ -75,7 +76,9 @@ static void files(void **state)
 	static const struct {
 		const char *name;
 		unsigned int bits;
-	} rows[] = { { "fat12", 12 }, { "fat16", 16 }, { "fat32", 32 }, { "fat12-4k-sectors", 12 } };
+	} rows[] = {
+		{ "fat12", 12 }, { "fat16", 16 }, { "fat32", 32 }, { "fat12-4k-sectors", 12 }
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -109,7 +112,7 @@ static void files(void **state)
 
 static void damaged(void **state)
 {
-	static const char *const refused[] = { "fat32-root-0",	  "fat12-sector-0", "fat12-cluster-3",
+	static const char *const refused[] = { "fat32-root-0", "fat12-sector-0", "fat12-cluster-3",
 					       "fat12-too-many", "fat12-no-table" };
 	struct image m;
 	struct fat f;
