@@ -43,7 +43,6 @@ struct grubcfg {
 	struct grub_entry *entry; /* in the menu's order; owned */
 	unsigned int n;
 	char *chosen; /* what `default` says: a title, id or place as above; owned */
-	/* What is left of other variables goes with the parser. */
 };
 
 /*
