@@ -51,6 +51,8 @@ enum sample_reason {
 	SAMPLE_MARKER = 5, /* a breakpoint was reached: `event` is its index, weight 0 */
 	SAMPLE_IO = 7,	   /* a disk was notified of requests; see exit_addr */
 	SAMPLE_LOOK = 6,   /* to find out where the kernel is; not for the profile */
+	/* No vCPU's: a task that does not run. rip is the address that it will return to. */
+	SAMPLE_OFFCPU = 7,
 };
 
 enum sample_mode {
@@ -102,7 +104,7 @@ struct sample {
 	uint8_t nslices;
 	uint8_t event;	    /* index into the machine's events */
 	uint8_t device;	    /* that the vCPU's thread worked for when the period ended: 1 + index */
-	uint8_t exit;	    /* SAMPLE_EXIT: KVM_EXIT_* */
+	uint8_t exit;	    /* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
 	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
 	uint32_t overruns;  /* whole periods that passed unseen before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */

@@ -25,12 +25,12 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
 	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
 
-DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages \
-	user pages_user)
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages selfcheck \
+	user pages_user selfcheck_user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noexecstack
 
-$(BUILD)/guest/demo/user.o $(BUILD)/guest/demo/pages_user.o: DEMO_MODEL := -mcmodel=small
+$(patsubst %,$(BUILD)/guest/demo/%.o,user pages_user selfcheck_user): DEMO_MODEL := -mcmodel=small
 DEMO_MODEL = -mcmodel=kernel
 
 $(BUILD)/guest/demo/%.o: guest/demo/%.c guest/guest.mk
@@ -60,6 +60,17 @@ $(BUILD)/guest/init: $(INIT_OBJS)
 	@echo "  GUEST $@"
 	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
 
+$(BUILD)/guest/exec/%.o: guest/exec/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -fno-tree-loop-distribute-patterns -c -o $@ $<
+
+# The init of `kvmprof run --exec`; it travels inside the program, without its debug information.
+EXEC_OBJS := $(patsubst %,$(BUILD)/guest/exec/%.o,exec end mount text)
+$(BUILD)/guest/exec-init: $(EXEC_OBJS)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -Wl,-S -o $@ $(EXEC_OBJS)
+
 $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
@@ -83,7 +94,7 @@ $(BUILD)/guest/disk.cpio: $(BUILD)/guest/disk scripts/mkinitramfs.py
 WORKER_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	-fdebug-prefix-map=$(CURDIR)=. -Wl,--build-id=sha1 -Wl,-z,now
-WORKER_SRC := guest/worker/worker.c guest/worker/roles.c
+WORKER_SRC := guest/worker/worker.c guest/worker/roles.c guest/worker/waits.c
 C_LIBRARY = $(shell $(GUEST_CC) -print-file-name=libc.so.6)
 # The name in the psABI.
 LD_SO := /lib64/ld-linux-x86-64.so.2
@@ -102,4 +113,4 @@ $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scrip
 	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
--include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d
+-include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

@@ -48,12 +48,16 @@ static const char usage[] =
 	"      --ring-size SIZE    room for samples on their way from each vCPU\n"
 	"      --overwrite         keep the newest samples: the oldest give way to them\n"
 	"      --control PATH      listen on this socket for `kvmprof ctl` and `kvmprof top`\n"
+	RUN_OPTIONS_TASKS_HELP
 	"\n"
 	"  -o, --output PATH       profile (default perf.data); -: to standard output\n"
 	"      --single-file       one file plus the build-id cache, not a directory\n"
 	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"
 	"      --no-buildid-cache  write nothing outside of PATH\n"
 	"      --json              the summary as JSON on stdout\n"
+	"      --ps-at-end         list the guest's tasks, and where they wait, before it goes on\n"
+	"                          without us\n"
+	"      --no-status         no line on the terminal that tells how it goes on\n"
 	"  -h, --help              this text\n";
 
 enum { OPT_IMAGE = 256, OPT_GDB, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR };
@@ -83,6 +87,10 @@ static const struct option longopts[] = {
 	{ "ring-size", required_argument, NULL, OPT_COMMON },
 	{ "overwrite", no_argument, NULL, OPT_COMMON },
 	{ "control", required_argument, NULL, OPT_COMMON },
+	{ "off-cpu", no_argument, NULL, OPT_COMMON },
+	{ "off-cpu-period", required_argument, NULL, OPT_COMMON },
+	{ "ps-at-end", no_argument, NULL, OPT_COMMON },
+	{ "no-status", no_argument, NULL, OPT_COMMON },
 	{ "output", required_argument, NULL, OPT_COMMON },
 	{ "single-file", no_argument, NULL, OPT_COMMON },
 	{ "buildid-dir", required_argument, NULL, OPT_COMMON },

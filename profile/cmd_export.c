@@ -58,6 +58,7 @@ static void usage(FILE *f)
 	      "      --per-pid          files for each process (iprof)\n"
 	      "\n"
 	      "Which samples:\n"
+	      "      --event NAME       of several events this one (default: the first)\n"
 	      "      --comm NAME  --pid PID  --cpu CPU\n"
 	      "      --time FROM,TO     seconds since the first sample; either may be empty\n"
 	      "      --phase NAME       of this phase of a boot, or from this marker to the\n"
@@ -123,6 +124,7 @@ enum {
 	OPT_SAMPLES,
 	OPT_PER_THREAD,
 	OPT_PER_PID,
+	OPT_EVENT,
 	OPT_COMM,
 	OPT_PID,
 	OPT_CPU,
@@ -159,6 +161,9 @@ static bool take_option(struct options *o, int c, const char *value)
 		return o->how.per_thread = true;
 	case OPT_PER_PID:
 		return o->how.per_pid = true;
+	case OPT_EVENT:
+		o->load.event = value;
+		return true;
 	case OPT_COMM:
 		o->load.comm = value;
 		return true;
@@ -289,6 +294,7 @@ int cmd_export(int argc, char **argv)
 		{ "samples", no_argument, NULL, OPT_SAMPLES },
 		{ "per-thread", no_argument, NULL, OPT_PER_THREAD },
 		{ "per-pid", no_argument, NULL, OPT_PER_PID },
+		{ "event", required_argument, NULL, OPT_EVENT },
 		{ "comm", required_argument, NULL, OPT_COMM },
 		{ "pid", required_argument, NULL, OPT_PID },
 		{ "cpu", required_argument, NULL, OPT_CPU },

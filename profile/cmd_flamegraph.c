@@ -49,6 +49,7 @@ static void usage(FILE *f)
 	      "      --title TEXT       default: what and which kernel\n"
 	      "      --width N          pixels (default: 1200)\n"
 	      "      --min-width N      merge frames narrower than N pixels (default: 0.1)\n"
+	      "      --event NAME       of several events this one (default: the first)\n"
 	      "      --comm NAME        samples of tasks of this name only\n"
 	      "      --pid N            of this process\n"
 	      "      --cpu N            on this vCPU\n"
@@ -84,6 +85,7 @@ static int find_phases(struct phases *out, const struct options *o, const struct
 	if (!is_filtered(&o->load))
 		return phases_find(out, s, e);
 	all.input = o->load.input;
+	all.event = o->load.event;
 	all.buildid_dir = o->load.buildid_dir;
 	all.keep_samples = all.no_demangle = true;
 	ret = stackset_load(&whole, &all, e);
@@ -312,6 +314,7 @@ enum {
 	OPT_TITLE,
 	OPT_WIDTH,
 	OPT_MIN_WIDTH,
+	OPT_EVENT,
 	OPT_COMM,
 	OPT_PID,
 	OPT_CPU,
@@ -386,6 +389,9 @@ static bool take_option(struct options *o, int c, const char *arg)
 	case OPT_PHASE:
 		o->phase = arg;
 		return true;
+	case OPT_EVENT:
+		o->load.event = arg;
+		return true;
 	case OPT_COMM:
 		o->load.comm = arg;
 		return true;
@@ -418,6 +424,7 @@ int cmd_flamegraph(int argc, char **argv)
 		{ "title", required_argument, NULL, OPT_TITLE },
 		{ "width", required_argument, NULL, OPT_WIDTH },
 		{ "min-width", required_argument, NULL, OPT_MIN_WIDTH },
+		{ "event", required_argument, NULL, OPT_EVENT },
 		{ "comm", required_argument, NULL, OPT_COMM },
 		{ "pid", required_argument, NULL, OPT_PID },
 		{ "cpu", required_argument, NULL, OPT_CPU },

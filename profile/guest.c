@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "profile/guest_search.h"
+#include "profile/guest_state.h"
 #include "profile/guest_vmm.h"
 #include "symbolizer/livekernel.h"
 
@@ -41,6 +42,7 @@ struct guest {
 	struct guest_vmas *vmas; /* NULL: mappings can't be told, or nobody asks */
 	struct guest_search search;
 	struct guest_vmm vmm;
+	struct guest_states states;
 	uint64_t swept_ns;
 };
 
@@ -317,6 +319,7 @@ void guest_destroy(struct guest *g)
 		userfile_finder_deinit(&g->finder);
 	symtab_destroy(g->boot_symbols);
 	guest_vmm_deinit(&g->vmm);
+	guest_state_deinit(&g->states);
 	free(g->slide_ref);
 	free(g);
 }
@@ -453,6 +456,7 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 {
 	int ret = guest_frames(g, s, stack, out, e);
 
+	ret = ret ? ret : guest_state_see(&g->states, g->sink, s, stack, e);
 	return ret ? ret : guest_vmm_see(&g->vmm, g->vm, g->sink, s, stack, e);
 }
 
@@ -465,6 +469,8 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 {
 	if (guest_vmm_owns(va))
 		return g->vmm.symbols ? symtab_lookup(g->vmm.symbols, va, off) : NULL;
+	if (guest_state_owns(va))
+		return g->states.symbols ? symtab_lookup(g->states.symbols, va, off) : NULL;
 	if (!(va & KERNEL_HALF))
 		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 	for (size_t i = 0; i < g->unwinder.nregions; i++) {
@@ -505,4 +511,35 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		snprintf(out->no_maps, sizeof(out->no_maps), "%.199s", l->mm_note.text);
 	if (!out->have_modules)
 		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
+}
+
+bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
+{
+	const struct target_linux *l = &g->target->linux_facts;
+
+	if (!g->is_linux || !g->ready || !g->known) {
+		err_set(e, EAGAIN, "%s",
+			!g->is_linux ? "the guest is not Linux"
+			: !g->ready  ? "where the kernel is is not known yet"
+				     : "where the kernel is could not be found");
+		return false;
+	}
+	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
+		err_set(e, EAGAIN, "%s",
+			l->task_note.code ? l->task_note.text : "the guest has not run yet");
+		return false;
+	}
+	*out = (struct guest_view){
+		.target = g->target,
+		.memory = &g->reader,
+		.pages = &g->memory,
+		.vcpus = vm_vcpus(g->vm),
+		.have_mm = l->have_mm,
+	};
+	return true;
+}
+
+void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
+{
+	unwind(&g->unwinder, s, stack);
 }

@@ -73,4 +73,17 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 
 void guest_stats(const struct guest *g, struct guest_stats *out);
 
+/* What a look at all tasks needs (guest_look.h); valid as long as g, on the same thread. */
+struct guest_view {
+	const struct target *target;
+	const struct memory *memory;
+	const struct guest_memory *pages;
+	unsigned int vcpus;
+	bool have_mm; /* target->linux_facts.mm.mm_pgd may be used */
+};
+/* false: not a Linux, or its tasks are not known (yet); e has the reason. */
+bool guest_view(const struct guest *g, struct guest_view *out, struct err *e);
+/* Only the stack, of a sample whose task is known. */
+void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack);
+
 #endif

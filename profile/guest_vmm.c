@@ -41,28 +41,17 @@ static int tell_module(struct guest_vmm *g, const struct vm *vm, struct sink *si
 	return ret ? ret : sink->ops->module(sink, &m, e);
 }
 
-int guest_vmm_see(struct guest_vmm *g, const struct vm *vm, struct sink *sink,
-		  const struct sample *s, struct stack *stack, struct err *e)
+void guest_vmm_push(struct stack *stack, uint64_t va)
 {
 	unsigned int keep = stack->n < STACK_MAX_FRAMES ? stack->n : STACK_MAX_FRAMES - 1;
-	int ret;
 
-	if (!s->device || s->device > VM_MAX_DEVICES)
-		return 0;
-	if (!g->symbols) {
-		ret = tell_module(g, vm, sink, e);
-		if (ret)
-			return ret;
-	}
 	/* Of a stack that is full already the outermost frame goes. */
 	memmove(stack->ip + 1, stack->ip, keep * sizeof(stack->ip[0]));
 	memmove(stack->quality + 1, stack->quality, keep);
 	memmove(stack->exact + 1, stack->exact, keep);
 	if (stack->n != keep)
 		stack->end = STACK_END_DEPTH;
-	/* The guest stands behind the instruction that led here, at its start after a fault. */
-	stack->exact[1] = 1;
-	stack->ip[0] = GUEST_VMM_BASE + (s->device - 1u) * GUEST_VMM_STEP;
+	stack->ip[0] = va;
 	stack->quality[0] = FRAME_REGS;
 	stack->exact[0] = 1;
 	/* The VMM is to a program what a kernel is. */
@@ -74,5 +63,22 @@ int guest_vmm_see(struct guest_vmm *g, const struct vm *vm, struct sink *sink,
 		stack->n_kernel = (uint16_t)keep;
 	stack->n = (uint16_t)(keep + 1);
 	stack->n_kernel++;
+}
+
+int guest_vmm_see(struct guest_vmm *g, const struct vm *vm, struct sink *sink,
+		  const struct sample *s, struct stack *stack, struct err *e)
+{
+	int ret;
+
+	if (!s->device || s->device > VM_MAX_DEVICES)
+		return 0;
+	if (!g->symbols) {
+		ret = tell_module(g, vm, sink, e);
+		if (ret)
+			return ret;
+	}
+	/* The guest stands behind the instruction that led here, at its start after a fault. */
+	stack->exact[0] = 1;
+	guest_vmm_push(stack, GUEST_VMM_BASE + (s->device - 1u) * GUEST_VMM_STEP);
 	return 0;
 }

@@ -35,6 +35,9 @@ void guest_vmm_deinit(struct guest_vmm *g);
 int guest_vmm_see(struct guest_vmm *g, const struct vm *vm, struct sink *sink,
 		  const struct sample *s, struct stack *stack, struct err *e);
 
+/* A frame at va in front of all others, as if the kernel were there. */
+void guest_vmm_push(struct stack *stack, uint64_t va);
+
 /* Is this the address of such a frame? */
 static inline bool guest_vmm_owns(uint64_t va)
 {

@@ -95,7 +95,7 @@ enum control_unit run_control_unit(const struct run_control *c, unsigned int eve
 
 	if (!s || s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU)
 		return CONTROL_NS;
-	if (s->vm.kind == VM_EVENT_EXIT)
+	if (s->vm.kind == VM_EVENT_EXIT || s->vm.kind == VM_EVENT_IO)
 		return CONTROL_COUNT;
 	return s->vm.counter.freq ? CONTROL_HZ : s->vm.counter.clock ? CONTROL_NS : CONTROL_COUNT;
 }
@@ -105,19 +105,27 @@ const char *run_control_unit_name(enum control_unit unit)
 	return unit == CONTROL_NS ? "ns" : unit == CONTROL_HZ ? "hz" : "count";
 }
 
+unsigned int run_control_events(const struct run_control *c)
+{
+	return c->run->info.nevents - (c->run->opt.tasks.off_cpu ? 1 : 0);
+}
+
 static int find_event(const struct run_control *c, const struct control_event *want,
 		      unsigned int *out, struct err *e)
 {
 	const struct profile_info *info = &c->run->info;
+	unsigned int n = run_control_events(c);
 
+	if (*want->name && n < info->nevents && !strcmp(want->name, info->event[n].name))
+		return NO(e, "%s is as the run began with it: only events of vCPUs can be changed",
+			  want->name);
 	if (!*want->name) {
-		if (want->index >= info->nevents)
-			return NO(e, "there is no event %u: this run has %u", want->index,
-				  info->nevents);
+		if (want->index >= n)
+			return NO(e, "there is no event %u: this run has %u", want->index, n);
 		*out = want->index;
 		return 0;
 	}
-	for (unsigned int i = 0; i < info->nevents; i++)
+	for (unsigned int i = 0; i < n; i++)
 		if (!strcmp(want->name, info->event[i].name)) {
 			*out = i;
 			return 0;
@@ -244,7 +252,7 @@ static int do_event(struct run_control *c, const struct control_request *r, stru
 			return ret;
 		to |= 1u << event;
 	}
-	for (unsigned int i = 0; i < c->run->info.nevents; i++)
+	for (unsigned int i = 0; i < run_control_events(c); i++)
 		from |= (uint32_t)arm(c, i, to >> i & 1) << i;
 	put_armed(c, "from", from, b);
 	put_armed(c, "to", to, b);
@@ -399,7 +407,8 @@ static int answer(struct run_control *c, const struct control_request *r, struct
 
 static bool is_later(enum control_cmd cmd)
 {
-	return cmd == CONTROL_SNAPSHOT || cmd == CONTROL_PROFILE || cmd == CONTROL_TEXT;
+	return cmd == CONTROL_SNAPSHOT || cmd == CONTROL_PROFILE || cmd == CONTROL_TEXT ||
+	       cmd == CONTROL_PS;
 }
 
 /* On the consumer's thread. */

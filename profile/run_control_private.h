@@ -44,6 +44,9 @@ struct run_control {
 uint64_t run_control_samples(const struct run_control *c);
 uint64_t run_control_lost(const struct run_control *c);
 
+/* Events of the machine, which come first; behind them may be off-cpu. */
+unsigned int run_control_events(const struct run_control *c);
+
 /* What vm_period() of an event is in. */
 enum control_unit {
 	CONTROL_COUNT,

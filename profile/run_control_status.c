@@ -60,7 +60,7 @@ static void put_events(const struct run_control *c, struct buf *b)
 	struct vm *vm = c->run->vm;
 
 	buf_printf(b, ",\"events\":[");
-	for (unsigned int i = 0; i < info->nevents; i++) {
+	for (unsigned int i = 0; i < run_control_events(c); i++) {
 		uint64_t samples = 0;
 
 		for (unsigned int k = 0; k < vm_vcpus(vm); k++)
@@ -84,7 +84,7 @@ static void put_vcpu(const struct run_control *c, unsigned int i, struct buf *b)
 	control_put_bool(b, "collecting", vm_vcpu_is_collecting(c->run->vm, i));
 	control_put_u64(b, "samples", st->samples);
 	buf_printf(b, ",\"events\":[");
-	for (unsigned int k = 0; k < c->run->info.nevents; k++)
+	for (unsigned int k = 0; k < run_control_events(c); k++)
 		buf_printf(b, "%s%" PRIu64, k ? "," : "", st->event_samples[k]);
 	buf_u8(b, ']');
 	control_put_u64(b, "kernel", st->kernel);

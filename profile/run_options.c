@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
+	"Usage: kvmprof run [OPTIONS] [IMAGE] [-- COMMAND ARG...]\n"
 	"\n"
 	"Boot a kernel under KVM, sample it from outside, write a profile that perf opens.\n"
 	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel, or a disk image with a Linux\n"
@@ -37,7 +37,7 @@ static const char usage[] =
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
-	"\n"
+	"\n" RUN_OPTIONS_EXEC_USAGE
 	"When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
 	"                          the guest's first instruction or from where sampling begins\n"
@@ -72,6 +72,7 @@ static const char usage[] =
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
 	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
+	RUN_OPTIONS_TASKS_HELP
 	"\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
@@ -81,7 +82,9 @@ static const char usage[] =
 	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"
 	"      --no-buildid-cache  write nothing outside of PATH\n"
 	"      --json              the summary as JSON on stdout; the console is not shown\n"
-	"  -q, --quiet             do not show the guest's console\n"
+	"      --ps-at-end         list the guest's tasks, and where they wait, when it ends\n"
+	"      --no-status         no line on the terminal that tells how the run goes on\n"
+	"  -q, --quiet             show neither the guest's console nor that line\n"
 	"  -h, --help              this text\n";
 
 #define wrong(...) run_options_wrong(o, __VA_ARGS__)
@@ -200,6 +203,7 @@ static const struct option longopts[] = {
 	RUN_DISK_LONGOPTS,
 	{ "domain", required_argument, NULL, OPT_DOMAIN },
 	{ "connect", required_argument, NULL, OPT_CONNECT },
+	RUN_OPTIONS_EXEC_TABLE,
 	{ "duration", required_argument, NULL, OPT_DURATION },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "samples", required_argument, NULL, OPT_SAMPLES },
@@ -230,6 +234,7 @@ static const struct option longopts[] = {
 	{ "buildid-dir", required_argument, NULL, OPT_BUILDID },
 	{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
 	{ "json", no_argument, NULL, OPT_JSON },
+	RUN_OPTIONS_TASKS,
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -308,11 +313,27 @@ static int take_kept(struct run_options *o, int opt, const char *arg)
 	}
 }
 
+/* Options of run_options_exec.h; -1 to go on. */
+static int take_exec(struct run_options *o, int opt, const char *arg)
+{
+	const char *expected = run_options_exec_take(&o->exec, opt, arg);
+	char what[256];
+
+	if (!expected)
+		return -1;
+	for (unsigned int i = 0; longopts[i].name; i++)
+		if (longopts[i].val == opt)
+			snprintf(what, sizeof(what), "--%s %.150s: %s", longopts[i].name, arg, expected);
+	return wrong("%s", what);
+}
+
 /* One option; -1 to go on. */
 static int take(struct run_options *o, int opt, const char *arg)
 {
 	double v;
 
+	if (opt >= RUN_OPT_EXEC && opt < RUN_OPT_EXEC_END)
+		return take_exec(o, opt, arg);
 	if (opt >= OPT_DEVICES && opt < OPT_DEVICES_END)
 		return run_options_take_device(o, opt, arg);
 	if (opt >= OPT_DISK_FIRST && opt < OPT_DISK_END)
@@ -451,6 +472,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
+		if (run_options_tasks_has(opt))
+			return run_options_tasks_take(o, opt, arg);
 		return wrong("unknown option '%s'", arg);
 	}
 }
@@ -521,6 +544,9 @@ int run_options_check(struct run_options *o)
 
 	if (ret >= 0)
 		return ret;
+	ret = run_options_tasks_check(o);
+	if (ret >= 0)
+		return ret;
 	if (run_to_stdout(o) && o->json)
 		return wrong("-o - and --json both want standard output: drop %s", "--json");
 	if (run_to_stdout(o) && !o->buildid_cache)
@@ -533,6 +559,10 @@ int run_options_check(struct run_options *o)
 
 int run_options_check_machine(const struct run_options *o)
 {
+	const char *exec = run_options_exec_check(&o->exec, o->initrd, o->image);
+
+	if (exec)
+		return wrong("%s", exec);
 	if (o->vcpu_list && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
@@ -543,12 +573,27 @@ int run_options_check_machine(const struct run_options *o)
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	static char name[32]; /* the profile's header still reads argv later */
+	const char *command = o->command;
 	uint64_t size;
-	int opt, ret;
+	int opt, ret, end;
 
 	run_options_default(o);
+	if (command && strcmp(command, "run") != 0) {
+		/* One that shows what happens, and keeps a profile only when asked to. */
+		o->command = command;
+		o->output = NULL;
+	}
+	snprintf(name, sizeof(name), "kvmprof %s", o->command);
 	argv[0] = name;
+	/* What stands behind "--" is a command, with its own options. */
+	for (end = 1; end < argc && strcmp(argv[end], "--") != 0;)
+		end++;
+	if (end + 1 < argc) {
+		o->exec.words = argv + end + 1;
+		o->exec.nwords = (unsigned int)(argc - end - 1);
+		argc = end;
+	}
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
 	while ((opt = getopt_long(argc, argv, ":m:e:C:F:c:o:qh", longopts, NULL)) != -1) {

@@ -7,6 +7,8 @@
 
 #include "profile/events.h"
 #include "profile/run_options_disk.h"
+#include "profile/run_options_tasks.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -26,7 +28,7 @@ struct run_options {
 	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
 	const char *kernel;	 /* in place of the disk's; alone it is the image */
 	const char *root;	 /* for root=, with a disk image */
-	const char *output;	 /* "perf.data" */
+	const char *output;	 /* "perf.data"; NULL: no profile is kept */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -45,6 +47,7 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
@@ -52,15 +55,16 @@ struct run_options {
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	struct run_disk_options disk;
-	uint32_t stack_size; /* bytes of one stack that are copied */
-	bool mem;	     /* look up what memory the sampled instructions use */
+	struct run_tasks tasks;
+	uint32_t stack_size;		       /* bytes of one stack that are copied */
+	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
 static inline bool run_to_stdout(const struct run_options *o)
 {
-	return o->output[0] == '-' && !o->output[1];
+	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
 /* A machine that somebody else runs. */
@@ -89,7 +93,8 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * Returns -1 when the options are good; else the exit status to end with: 0
+ * o is zero but for `command`, which may say that it is not "run": then `output` is NULL
+ * unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);

@@ -92,8 +92,9 @@ int run_options_take_disk(struct run_options *o, int opt, const char *arg)
 	}
 	if (run_disk_parse(&parsed, arg, &e) < 0)
 		return run_options_wrong(o, "--disk %s", e.text);
-	if (d->n == VM_MAX_DISKS)
-		return run_options_wrong(o, "--disk %s: more than %u disks", arg, VM_MAX_DISKS);
+	/* An IMAGE that is a disk takes one place. */
+	if (d->n == VM_MAX_DISKS - 1)
+		return run_options_wrong(o, "--disk %s: more than %u disks", arg, VM_MAX_DISKS - 1);
 	d->text[d->n++] = arg;
 	return -1;
 }
@@ -135,8 +136,8 @@ int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct
 
 void run_disks_configure(const struct run_disks *d, struct vm_config *cfg)
 {
-	memcpy(cfg->disk, d->at, sizeof(cfg->disk));
-	cfg->ndisks = d->n;
+	for (unsigned int i = 0; i < d->n && cfg->ndisks < VM_MAX_DISKS; i++)
+		cfg->disk[cfg->ndisks++] = d->at[i];
 }
 
 void run_disks_close(struct run_disks *d)

@@ -37,7 +37,7 @@ enum { OPT_DISK_FIRST = 0x700, OPT_DISK = OPT_DISK_FIRST, OPT_WRITABLE, OPT_DISK
 
 /* Part of struct run_options. */
 struct run_disk_options {
-	const char *text[VM_MAX_DISKS]; /* as given */
+	const char *text[VM_MAX_DISKS]; /* as given; one place is left for IMAGE */
 	unsigned int n;
 	bool writable; /* --writable */
 };
@@ -67,7 +67,7 @@ struct run_disks {
 int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char *serial,
 		  struct err *e);
 int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct err *e);
-/* Into the machine's configuration, which borrows them. */
+/* Behind those that the machine's configuration has; it borrows them. */
 void run_disks_configure(const struct run_disks *d, struct vm_config *cfg);
 void run_disks_close(struct run_disks *d); /* after vm_destroy() */
 

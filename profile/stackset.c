@@ -541,7 +541,7 @@ static int fill_arrays(struct build *b, struct stackset *s)
 /* What counts time: ours, and perf's clocks. */
 static bool counts_ns(const struct perfdata *p)
 {
-	return (p->ours && !strcmp(p->event, "wall")) || begins(p->event, "cpu-clock") ||
+	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "off-cpu"))) || begins(p->event, "cpu-clock") ||
 	       begins(p->event, "task-clock");
 }
 
@@ -620,7 +620,7 @@ static uint64_t window_end(const struct perfdata *p, double s)
 static int build(struct build *b, struct stackset **out, struct err *e)
 {
 	const char *input = b->opt.input ? b->opt.input : "perf.data";
-	int ret = perfdata_open(&b->p, input, e);
+	int ret = perfdata_open_event(&b->p, input, b->opt.event, e);
 
 	ret = ret ? ret : names_create(&b->names, b->p, b->opt.buildid_dir, e);
 	if (!ret)

@@ -108,6 +108,7 @@ struct stackset_options {
 	bool no_demangle;
 	bool relaxed; /* functions reach to the next symbol, whatever their size */
 	bool keep_samples;
+	const char *event; /* of several events this one; NULL: the first */
 	/* Which samples: */
 	double from_s, to_s; /* [from, to) in seconds since the first sample; to_s 0: to the end */
 	const char *comm;    /* NULL: all */

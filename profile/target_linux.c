@@ -29,6 +29,7 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 
 	memset(l, 0, sizeof(*l));
 	l->types_note = types_note;
+	linux_sched_none(&l->sched);
 	if (!symbols) {
 		note = &l->task_note;
 		err_set(note, ENOENT, "the kernel's symbols are not known");
@@ -36,6 +37,10 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 		return;
 	}
 	find_tasks(l, types, symbols);
+	linux_sched_symbols(&l->sched, symbols);
+	/* Damaged types were told of above: what is not known here is shown as such. */
+	if (types)
+		(void)linux_sched_from_types(&l->sched, types, NULL);
 	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;
 	if (!types) {
 		no_types(&l->mm_note);

@@ -13,6 +13,7 @@
 #include "symbolizer/linux_file.h"
 #include "symbolizer/linux_mm.h"
 #include "symbolizer/linux_module.h"
+#include "symbolizer/linux_sched.h"
 #include "symbolizer/linux_task.h"
 
 struct target_linux {
@@ -21,6 +22,7 @@ struct target_linux {
 	bool have_mm, have_file; /* mappings of processes; pages of files */
 	bool have_modules;
 	struct linux_task_layout task;
+	struct linux_sched_layout sched; /* what is known of it; source 0: no members */
 	struct linux_mm_layout mm;
 	struct linux_file_layout file;
 	struct linux_module_layout modules;

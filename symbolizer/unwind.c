@@ -416,6 +416,21 @@ static bool at_system_call(struct walk *w, struct scan_regs *r)
 	return walk_push(w, rip, FRAME_REGS, true);
 }
 
+/*
+ * A task that does not run stands behind a call, that of the switch. One that never ran
+ * stands at the first instruction of what it will begin with.
+ */
+static bool stands_at(const struct unwinder *u, const struct sample *s)
+{
+	const struct symbol *sym;
+	uint64_t off;
+
+	if (s->reason != SAMPLE_OFFCPU)
+		return true;
+	sym = u->symbols ? symtab_lookup(u->symbols, s->regs.rip, &off) : NULL;
+	return sym && off == 0;
+}
+
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 {
 	struct walk w = {
@@ -432,7 +447,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.r13 = s->regs.gpr[GPR_R13],
 		.rdi = s->regs.gpr[GPR_RDI],
 		.rdx = s->regs.gpr[GPR_RDX],
-		.whole = true,
+		.whole = s->reason != SAMPLE_OFFCPU,
 	};
 	bool orc = u->orc && s->mode != SAMPLE_USER;
 	enum step st = STEP_ON;
@@ -450,7 +465,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		else
 			enter_user(&w);
 	}
-	(void)walk_push(&w, r.rip, FRAME_REGS, true);
+	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s));
 	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
 	if (!w.code.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;

@@ -75,6 +75,7 @@ E2E = [
     ("mem_linux.py", []),
     ("top_live.py", []),
     ("attach_qemu.py", []),
+    ("selfcheck.py", []),
     ("smp_boot.py", ["1"]),
     ("control.py", ["smp"]),
 ]
@@ -105,6 +106,7 @@ SLOW = [
     ("source_lines.py", ["6.1"], 900),
     ("source_lines.py", ["6.12"], 900),
     ("attach_qemu.py", ["10000"], 3600),
+    ("selfcheck.py", ["60"], 600),
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
     ("cloud_boot.py", ["6.1"], 2700),

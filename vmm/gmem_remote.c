@@ -25,6 +25,7 @@ void gmem_remote_init_by(struct gmem_remote *r,
 	r->pid = 0;
 	r->calls = 0;
 	r->generation = 1;
+	r->expected = NULL;
 	memset(r->valid, 0, sizeof(r->valid));
 }
 
@@ -37,6 +38,7 @@ void gmem_remote_init(struct gmem_remote *r, pid_t pid)
 void gmem_remote_forget(struct gmem_remote *r)
 {
 	r->generation++;
+	r->expected = NULL;
 }
 
 static int fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
@@ -63,11 +65,75 @@ bool gmem_remote_kept(const struct gmem_remote *r, uint64_t host, void *dst, siz
 	return true;
 }
 
+/* What has not been used for some samples makes room. */
+static void grow_older(struct gmem_remote_expected *x)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < x->n; i++) {
+		if (x->age[i] >= GMEM_REMOTE_AGE)
+			continue;
+		x->at[n] = x->at[i];
+		x->age[n++] = (uint8_t)(x->age[i] + 1);
+	}
+	x->n = n;
+}
+
+static void note(struct gmem_remote *r, uint64_t base)
+{
+	struct gmem_remote_expected *x = r->expected;
+
+	if (!x)
+		return;
+	for (unsigned int i = 0; i < x->n; i++)
+		if (x->at[i] == base) {
+			x->age[i] = 0;
+			return;
+		}
+	if (x->n < GMEM_REMOTE_EXPECT) {
+		x->at[x->n] = base;
+		x->age[x->n++] = 0;
+	}
+}
+
+void gmem_remote_expect(struct gmem_remote *r, struct gmem_remote_expected *x)
+{
+	struct iovec local[GMEM_REMOTE_EXPECT], remote[GMEM_REMOTE_EXPECT];
+	size_t slot[GMEM_REMOTE_EXPECT], n = 0;
+	ssize_t got;
+
+	gmem_remote_forget(r);
+	if (!r->pid)
+		return;
+	r->expected = x;
+	grow_older(x);
+	for (unsigned int i = 0; i < x->n; i++) {
+		size_t s = slot_of(x->at[i]);
+
+		/* Two that share a place: the first one has it. */
+		if (r->valid[s] == r->generation)
+			continue;
+		r->valid[s] = r->generation;
+		r->at[s] = x->at[i];
+		local[n] = (struct iovec){ r->page[s], GMEM_REMOTE_PAGE };
+		remote[n] = (struct iovec){ (void *)(uintptr_t)x->at[i], GMEM_REMOTE_PAGE };
+		slot[n++] = s;
+	}
+	if (!n)
+		return;
+	r->calls++;
+	got = process_vm_readv(r->pid, local, n, remote, n, 0);
+	/* It ends where a page can't be read. */
+	for (size_t i = got < 0 ? 0 : (size_t)got / GMEM_REMOTE_PAGE; i < n; i++)
+		r->valid[slot[i]] = 0;
+}
+
 static int page_of(struct gmem_remote *r, uint64_t base, const uint8_t **page)
 {
 	size_t i = slot_of(base);
 	int ret = 0;
 
+	note(r, base);
 	if (r->valid[i] != r->generation || r->at[i] != base) {
 		r->valid[i] = 0;
 		ret = fetch(r, base, r->page[i], GMEM_REMOTE_PAGE);
@@ -80,6 +146,50 @@ static int page_of(struct gmem_remote *r, uint64_t base, const uint8_t **page)
 	return ret;
 }
 
+/* Bytes from host on, of len, that are not kept; up to the first page that is. */
+static size_t not_kept(const struct gmem_remote *r, uint64_t host, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		uint64_t base = (host + done) & ~(uint64_t)(GMEM_REMOTE_PAGE - 1);
+		size_t i = slot_of(base);
+
+		if (r->valid[i] == r->generation && r->at[i] == base)
+			break;
+		done = base + GMEM_REMOTE_PAGE - host;
+	}
+	return done < len ? done : len;
+}
+
+/* Page by page out of what is kept; what is not is read at once, and not kept. */
+static int read_long(struct gmem_remote *r, uint64_t host, uint8_t *dst, size_t len)
+{
+	while (len) {
+		size_t n = not_kept(r, host, len);
+
+		if (n) {
+			int ret = fetch(r, host, dst, n);
+
+			if (ret)
+				return ret;
+			for (uint64_t at = host & ~(uint64_t)(GMEM_REMOTE_PAGE - 1); at < host + n;
+			     at += GMEM_REMOTE_PAGE)
+				note(r, at);
+		} else {
+			uint64_t off = host & (GMEM_REMOTE_PAGE - 1);
+
+			n = GMEM_REMOTE_PAGE - off < len ? GMEM_REMOTE_PAGE - off : len;
+			note(r, host - off);
+			memcpy(dst, r->page[slot_of(host - off)] + off, n);
+		}
+		host += n;
+		dst += n;
+		len -= n;
+	}
+	return 0;
+}
+
 int gmem_remote_read(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
 	uint64_t base = host & ~(uint64_t)(GMEM_REMOTE_PAGE - 1);
@@ -87,7 +197,7 @@ int gmem_remote_read(struct gmem_remote *r, uint64_t host, void *dst, size_t len
 	int ret;
 
 	if (len > GMEM_REMOTE_SMALL || host - base + len > GMEM_REMOTE_PAGE)
-		return fetch(r, host, dst, len);
+		return r->expected ? read_long(r, host, dst, len) : fetch(r, host, dst, len);
 	ret = page_of(r, base, &page);
 	if (!ret)
 		memcpy(dst, page + (host - base), len);

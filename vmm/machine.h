@@ -11,6 +11,7 @@
 #include "vmm/bus.h"
 #include "vmm/counter.h"
 #include "vmm/debugreg.h"
+#include "vmm/dev/debugexit.h"
 #include "vmm/dev/pci.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
@@ -108,6 +109,7 @@ struct vm {
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
+	struct debugexit debugexit;
 	struct pci pci;
 	struct machine_virtio virtio[VM_MAX_VIRTIO]; /* machine_add_virtio() */
 	unsigned int nvirtio;

@@ -28,6 +28,7 @@ enum vm_end_reason {
 	VM_RUNNING = 0,
 	VM_END_RESET,	     /* the guest asked for a reset */
 	VM_END_POWEROFF,     /* ACPI power off */
+	VM_END_EXIT,	     /* the guest said with what: vm_result.exit_status */
 	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
 	VM_END_DURATION,     /* vm_end() by the caller: time is up */
 	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
@@ -152,6 +153,13 @@ struct vm_disk {
 	const char *serial; /* VIRTIO_BLK_T_GET_ID, up to 20 bytes; NULL: none */
 };
 
+#define VM_MAX_SHARES 8u
+/* A directory of the host, which the guest mounts by its tag. */
+struct vm_share {
+	const char *dir, *tag;
+	bool read_only;
+};
+
 struct vm_config {
 	const struct kvm_host *host;
 	const struct quirks *quirks;
@@ -165,6 +173,8 @@ struct vm_config {
 	enum vm_transport transport;
 	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */
 	unsigned int ndisks;
+	struct vm_share share[VM_MAX_SHARES];
+	unsigned int nshares;
 	bool rng;	     /* a virtio-rng */
 	bool virtio_console; /* hvc0, which goes where the serial line goes */
 	bool slow_tick;	     /* VMM-side PIT with a floor on its period (interpreting hosts) */
@@ -225,8 +235,9 @@ struct vm_result {
 	unsigned int vcpu; /* that ended it, where one did */
 	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
-	struct err err;	  /* text for TRIPLE_FAULT and ERROR */
-	uint64_t load_ns; /* spent writing the kernel into guest memory */
+	uint32_t exit_status; /* of EXIT */
+	struct err err;	      /* text for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns;     /* spent writing the kernel into guest memory */
 	uint64_t end_ns;
 };
 
@@ -246,6 +257,8 @@ int vm_start(struct vm *vm, struct err *e);
 int vm_end_fd(const struct vm *vm);
 /* Ask for an end; the first reason counts. Any thread. */
 void vm_end(struct vm *vm, enum vm_end_reason reason);
+/* The same for VM_END_EXIT: the guest has said how it went. */
+void vm_exit(struct vm *vm, uint32_t status);
 /* Wait for all vCPU threads. After it the stats and the result are final. */
 void vm_join(struct vm *vm);
 

@@ -95,7 +95,7 @@ void ports_write(u64 count);
 void crash_outer(int divide);
 
 /* user.c, and its way in (start.S) */
-enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS };
+enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS, USER_SELFCHECK };
 
 #define NR_PHASES 8u
 

@@ -6,12 +6,15 @@
  *                              for seconds=N; then "phase <i> <TSC cycles>" for each
  *   mode=gaps                  ring 3 notes when it does not run, 20 calls deep, until the
  *                              host says stop: tests/bench/bench_cost.c
+ *   mode=selfcheck [spoil=N]   keeps known values in all registers for seconds=N and looks whether
+ *                              they are still there: selfcheck.h
  *   mode=serial                writes lines to the console, with some work in between
  *
  * The first two are about time below what an interpreted ring 0 can tell, so ring 3
  * does them.
  */
 #include "demo.h"
+#include "selfcheck.h"
 
 /* demo.lds and start.S: where the user's pages are, and are seen */
 #define USER_VA 0x400000ul
@@ -76,6 +79,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		run_lockstep(line, khz, seconds);
 	else if (option_is(line, "mode=", "gaps"))
 		run_gaps();
+	else if (option_is(line, "mode=", "selfcheck"))
+		selfcheck_run(line, khz, seconds);
 	else if (option_is(line, "mode=", "serial"))
 		run_serial(khz, seconds);
 	else

@@ -240,6 +240,9 @@ high_pd:
 	.Lpage = .Lpage + 0x200000
 	.endr
 
+	.globl	page_tables_end
+page_tables_end:
+
 	.bss
 	.balign	8
 	.globl	irq0_count

@@ -6,6 +6,7 @@
  */
 #include "demo.h"
 #include "pages.h"
+#include "selfcheck.h"
 
 demo_function u64 user_leaf_long(u64 budget);
 demo_function u64 user_leaf_long(u64 budget)
@@ -124,6 +125,8 @@ demo_function void user_main(u64 which, u64 budget)
 		spent = user_phases();
 	else if (which == USER_GAPS)
 		spent = user_descend(budget);
+	else if (which == USER_SELFCHECK)
+		spent = selfcheck_user((struct selfcheck *)user_box());
 	else
 		spent = user_leaf_short(budget);
 	__asm__ volatile("int $0x80" : : "a"(spent) : "memory");

@@ -5,13 +5,15 @@
  *
  * Kernel command line: worker.seconds=N (default 10, from when all roles run),
  * worker.roles=NAME,NAME...
- * (default: all). Console lines, which tests wait for:
+ * (default: all but those that wait). Console lines, which tests wait for:
  *
  *	worker: start
  *	worker: module NAME			a module was loaded
  *	worker: map PID START-END PERMS OFF PATH	executable mappings of a role
  *	worker: truth PID TID COMM FRAMES	where samples of this thread are to be found
  *	worker: steady				all roles run
+ *	worker: proc TID WCHAN STAT...		/proc/TID/wchan and /proc/TID/stat of each task
+ *	worker: proc end
  *	worker: failed: WHAT
  *	worker: done
  */
@@ -52,6 +54,13 @@ int time_is_left(void)
 	return now() < end_time;
 }
 
+double seconds_left(void)
+{
+	double left = end_time - now();
+
+	return left > 0 ? left : 0;
+}
+
 void tell_truth(const char *comm, const char *frames)
 {
 	printf("worker: truth %d %d %s %s\n", (int)getpid(), (int)syscall(SYS_gettid), comm,
@@ -82,7 +91,7 @@ static int is_wanted(const char *list, const char *name)
 	for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
 		if (!strncmp(p, name, n) && (p[n] == ',' || p[n] == '\0'))
 			return 1;
-	return !list;
+	return 0;
 }
 
 static void print_maps(void)
@@ -184,7 +193,7 @@ static void start_roles(const char *list, double seconds)
 		return;
 	}
 	for (unsigned int i = 0; i < nroles; i++) {
-		if (!is_wanted(list, roles[i].name))
+		if (list ? !is_wanted(list, roles[i].name) : roles[i].only_named)
 			continue;
 		start_role(roles[i].name, ready, end);
 		n++;

@@ -18,6 +18,7 @@ unsigned long lib_middle(unsigned long rounds);
 struct role {
 	const char *name; /* also the process' comm */
 	void (*run)(void);
+	int only_named; /* it runs only when worker.roles names it */
 };
 
 extern const struct role roles[];
@@ -25,6 +26,14 @@ extern const unsigned int nroles;
 
 /* worker.c */
 int time_is_left(void);
+double seconds_left(void); /* not less than 0 */
+/* waits.c: roles that wait, and one that tells what the kernel says of all tasks. */
+void role_sleep(void);
+void role_pipe(void);
+void role_futex(void);
+void role_wait(void);
+void role_half(void);
+void role_proc(void);
 /* Prints "worker: truth PID TID COMM FRAME;FRAME;...", innermost frame last, user part only. */
 void tell_truth(const char *comm, const char *frames);
 

@@ -35,6 +35,7 @@ NOT_RUN = {
     "--symbols live": "needs a Linux kernel: live_symbols.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
+    "--disk": "needs a disk and a Linux kernel: disk_io.py",
     "pvclock_clocksource_read": "a function of Linux: check of annotate in the unit tests",
 }
 

@@ -60,6 +60,53 @@ static void remote_reads_what_is_there(void **state)
 	assert_int_equal(gmem_remote_read(&r, at, &word, 8), -ESRCH);
 }
 
+static void remote_expects_what_was_used(void **state)
+{
+	static struct gmem_remote r;
+	static struct gmem_remote_expected x;
+	uint8_t *page =
+		mmap(NULL, 8 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t copy[6 * 4096];
+	uint64_t word, at = (uintptr_t)page, calls;
+
+	(void)state;
+	for (unsigned int i = 0; i < 8 * 4096; i++)
+		page[i] = (uint8_t)(i * 7 + i / 4096);
+	gmem_remote_init(&r, getpid());
+	gmem_remote_expect(&r, &x);
+	assert_int_equal(r.calls, 0);
+	/* A word, and a stack from the middle of a page to the middle of another. */
+	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
+	assert_int_equal(gmem_remote_read(&r, at + 5000, copy, 9000), 0);
+	assert_memory_equal(copy, page + 5000, 9000);
+	assert_int_equal(r.calls, 2);
+	/* The next sample has all of it by one call, as it is now; a little more needs another. */
+	page[6000] ^= 0xff;
+	gmem_remote_expect(&r, &x);
+	assert_int_equal(r.calls, 3);
+	page[4096] ^= 0xff;
+	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
+	assert_int_equal(gmem_remote_read(&r, at + 5000, copy, 9000), 0);
+	assert_memory_equal(copy, page + 5000, 9000);
+	assert_int_equal(r.calls, 3);
+	assert_int_equal(gmem_remote_read(&r, at + 5000, copy, sizeof(copy) - 3000), 0);
+	assert_memory_equal(copy, page + 5000, sizeof(copy) - 3000);
+	assert_int_equal(r.calls, 4);
+	/* A page that has gone is no obstacle for the others, and no excuse. */
+	munmap(page + 2 * 4096, 4096);
+	gmem_remote_expect(&r, &x);
+	assert_int_equal(gmem_remote_read(&r, at + 16, &word, 8), 0);
+	assert_int_equal(gmem_remote_read(&r, at + 5000, copy, 9000), -EFAULT);
+	/* What nobody uses is not read for ever. */
+	for (unsigned int i = 0; i < 8; i++)
+		gmem_remote_expect(&r, &x);
+	assert_int_equal(x.n, 0);
+	calls = r.calls;
+	gmem_remote_expect(&r, &x);
+	assert_int_equal(r.calls, calls);
+	munmap(page, 8 * 4096);
+}
+
 /* -- where guest RAM lies ---------------------------------------------------------------- */
 
 #define KERNEL UINT64_C(0xffffffff81000000)
@@ -436,6 +483,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(remote_reads_what_is_there),
+		cmocka_unit_test(remote_expects_what_was_used),
 		cmocka_unit_test_setup(ram_is_found_among_others, setup),
 		cmocka_unit_test_setup(a_copy_makes_it_unsure, setup),
 		cmocka_unit_test_setup(the_hole_is_told_by_tables_above_it, setup),

@@ -27,6 +27,8 @@
 #define FIND_NAP_NS 5000000
 /* How often registers are asked of all vCPUs until their memory is found. */
 #define PROVE_TRIES 400u
+/* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
+#define MODE_TRIES 10u
 /* A sampler without deadlines looks at control so often. */
 #define IDLE_POLL_NS 100000000u
 
@@ -38,6 +40,7 @@ struct attach {
 	struct tracee tracee[ATTACH_MAX_VCPUS];
 	unsigned int ntracees;
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
+	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem consumer_mem;
 	struct slots_proof proof;
 	pthread_t thread;
@@ -152,7 +155,7 @@ static int find_threads(struct attach *a, struct err *e)
 		return -e->code;
 	err_clear(e);
 	if (!found)
-		return err_set(e, EAGAIN,
+		return err_set(e, EBUSY,
 			       "process %d (%s): none of its %u vCPUs is running: is the machine "
 			       "paused?",
 			       (int)p->pid, p->name, p->nvcpus);
@@ -206,7 +209,7 @@ static int find_memory(struct attach *a, struct err *e)
 			mark(a, i);
 			tracer_release(&a->tracee[i], true);
 		}
-		if (!ret)
+		if (!ret || (ret == -EAGAIN && try > MODE_TRIES * vm->nvcpus))
 			break;
 		nap(FIND_NAP_NS);
 	}
@@ -263,7 +266,7 @@ static void take_sample(struct attach *a, unsigned int i)
 	cause.missed = trigger_advance(t, cause.now);
 	v->stats.overruns += cause.missed;
 	cause.weight = (1 + (uint64_t)cause.missed) * t->period_ns;
-	gmem_remote_forget(&a->capture);
+	gmem_remote_expect(&a->capture, &a->expected[i]);
 	in_run = tracer_is_in_run(tracee, &fd);
 	/* Elsewhere the page holds what the guest was at when it left, perhaps a sample ago. */
 	if (!in_run) {
