@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "profile/initrd.h"
 #include "profile/ps_json.h"
 #include "profile/ps_view.h"
 #include "profile/run.h"
@@ -33,6 +32,18 @@
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
+/* Which of a disk's kernels it is, and what was changed on its way. */
+static void tell_image(const struct run *r)
+{
+	const struct run_image *i = &r->image;
+
+	if (!i->disk || r->opt.kernel)
+		return;
+	fprintf(stderr, "kvmprof: %s: %s\n", r->target.name, (const char *)i->why.data);
+	if (i->note.len > 1)
+		fprintf(stderr, "kvmprof: note: %s\n", (const char *)i->note.data);
+}
+
 static int open_inputs(struct run *r, struct err *e)
 {
 	uint64_t t0 = clock_mono_ns();
@@ -49,6 +60,8 @@ static int open_inputs(struct run *r, struct err *e)
 	ret = ret ? ret : run_exec_open(r, e);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	r->load_ns = clock_mono_ns() - t0;
+	if (!ret)
+		tell_image(r);
 	return ret;
 }
 
@@ -123,27 +136,6 @@ static int prepare_events(struct run *r, struct err *e)
 			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
 				ev->at[i].why);
 	return ret;
-}
-
-/* What the guest's kernel would be at for minutes, where it is interpreted. */
-static int unpack_initrd(struct run *r, struct err *e)
-{
-	struct file_map plain = { 0 };
-	struct buf out;
-	int ret;
-
-	if (!r->quirks.interpreted || !r->opt.tune || !r->target.image.is_linux || !r->initrd.data)
-		return 0;
-	buf_init(&out);
-	ret = initrd_unpack(r->initrd.data, r->initrd.len, &out);
-	if (ret > 0)
-		ret = file_map_copy(&plain, out.data, out.len, e);
-	buf_deinit(&out);
-	if (plain.data) {
-		file_map_close(&r->initrd);
-		r->initrd = plain;
-	}
-	return ret < 0 ? err_set(e, ENOMEM, "out of memory for the initial RAM disk") : 0;
 }
 
 static int make_vm(struct run *r, struct err *e)
@@ -281,8 +273,8 @@ int run_prepare(struct run *r, struct err *e)
 		ret = open_host(r, e);
 	if (!ret && r->opt.freq_hz > 0)
 		ret = prepare_events(r, e);
-	if (!ret && !run_is_attached(&r->opt))
-		ret = unpack_initrd(r, e);
+	if (!ret && r->quirks.interpreted && r->opt.tune && r->target.image.is_linux)
+		ret = run_image_unpack(&r->initrd, e);
 	return ret ? ret : run_is_attached(&r->opt) ? attach_vm(r, e) : make_vm(r, e);
 }
 
