@@ -48,7 +48,7 @@ int run_image_look(const char *path, struct image_what *what, struct err *e)
 			       "system of a directory goes beside a kernel",
 			       path);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-		return err_set(e, EINVAL, "%s: neither a regular file nor a disk", path);
+		return err_set(e, EINVAL, "%s: not a regular file, and no disk", path);
 	n = read_head(fd, head, IMAGE_HEAD);
 	if (n < 0)
 		return err_set(e, (int)-n, "%s: cannot read: %s", path, strerror((int)-n));
