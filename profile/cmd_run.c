@@ -43,6 +43,18 @@ static int choose_way(struct run *r, struct err *e)
 	return ret;
 }
 
+/* Which of a disk's kernels it is, and what was changed on its way. */
+static void tell_image(const struct run *r)
+{
+	const struct run_image *i = &r->image;
+
+	if (!i->disk || r->opt.kernel)
+		return;
+	fprintf(stderr, "kvmprof: %s: %s\n", r->target.name, (const char *)i->why.data);
+	if (i->note.len > 1)
+		fprintf(stderr, "kvmprof: note: %s\n", (const char *)i->note.data);
+}
+
 static int open_inputs(struct run *r, struct err *e)
 {
 	uint64_t t0 = clock_mono_ns();
@@ -65,6 +77,8 @@ static int open_inputs(struct run *r, struct err *e)
 		ret = choose_way(r, e);
 	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
+	if (!ret)
+		tell_image(r);
 	return ret;
 }
 
@@ -295,6 +309,8 @@ int run_prepare(struct run *r, struct err *e)
 		ret = open_host(r, e);
 	if (!ret && r->opt.freq_hz > 0)
 		ret = prepare_events(r, e);
+	if (!ret && r->quirks.interpreted && r->opt.tune && r->target.image.is_linux)
+		ret = run_image_unpack(&r->initrd, e);
 	return ret ? ret : run_is_attached(&r->opt) ? attach_vm(r, e) : make_vm(r, e);
 }
 

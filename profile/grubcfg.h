@@ -42,8 +42,7 @@ struct grub_entry {
 struct grubcfg {
 	struct grub_entry *entry; /* in the menu's order; owned */
 	unsigned int n;
-	char *chosen; /* what `default` says: title, id, or places, joined with '>'; owned */
-	/* What is left of other variables goes with the parser. */
+	char *chosen; /* what `default` says: a title, id or place as above; owned */
 };
 
 /*

@@ -201,7 +201,7 @@ void inspect_text(const struct inspect *in, struct buf *out)
 	/* Of a foreign file the message says all there is. */
 	if (!in->image.disk && !in->have_kernel)
 		return;
-	line(out, in->path, "%s", in->what.name);
+	line(out, "image", "%s: %s", in->path, in->what.name);
 	if (in->image.disk && in->image.boot.layout.n)
 		print_disk(in, out);
 	if (!in->have_kernel)

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "profile/diskboot_cmdline.h"
+#include "profile/initrd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ int run_image_look(const char *path, struct image_what *what, struct err *e)
 			       "system of a directory goes beside a kernel",
 			       path);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-		return err_set(e, EINVAL, "%s: neither a regular file nor a disk", path);
+		return err_set(e, EINVAL, "%s: not a regular file, and no disk", path);
 	n = read_head(fd, head, IMAGE_HEAD);
 	if (n < 0)
 		return err_set(e, (int)-n, "%s: cannot read: %s", path, strerror((int)-n));
@@ -195,4 +196,26 @@ void run_image_close(struct run_image *r)
 	buf_deinit(&r->note);
 	buf_deinit(&r->why);
 	memset(r, 0, sizeof(*r));
+}
+
+int run_image_unpack(struct file_map *initrd, struct err *e)
+{
+	struct file_map plain = { 0 };
+	struct buf out;
+	int ret;
+
+	if (!initrd->data)
+		return 0;
+	buf_init(&out);
+	ret = initrd_unpack(initrd->data, initrd->len, &out);
+	if (ret < 0)
+		err_set(e, ENOMEM, "out of memory for the initial RAM disk");
+	else if (ret)
+		ret = file_map_copy(&plain, out.data, out.len, e);
+	buf_deinit(&out);
+	if (plain.data) {
+		file_map_close(initrd);
+		*initrd = plain;
+	}
+	return ret;
 }

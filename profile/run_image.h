@@ -35,6 +35,11 @@ int run_image_look(const char *path, struct image_what *what, struct err *e);
  */
 int run_image_open(struct run_image *r, const struct run_options *o, struct run_disks *disks,
 		   struct target *t, struct file_map *initrd, struct err *e);
+/*
+ * initrd with its zstd parts unpacked (initrd.h), what the guest's kernel would be at for
+ * minutes where it is interpreted. None, or nothing to unpack: left alone. -ENOMEM.
+ */
+int run_image_unpack(struct file_map *initrd, struct err *e);
 /* Before the disks are closed. */
 void run_image_close(struct run_image *r);
 

@@ -35,8 +35,8 @@ disk.ext4("disk.img", {
                            (disk.uuid(1), disk.uuid(1))}, 1, 48, a)
 before = hashlib.sha256(read("disk.img")).hexdigest()
 
-boots = [e2e.Boot("disk.img", "--virtio", way, "-o", way + ".data") for way in ("mmio", "pci")]
-waits = [threading.Thread(target=boot.wait, args=(600,)) for boot in boots]
+boots = [e2e.Boot("disk.img", "--virtio", way, "-F", "97", "-o", way + ".data") for way in ("mmio", "pci")]
+waits = [threading.Thread(target=boot.wait, args=(800,)) for boot in boots]
 for t in waits:
     t.start()
 for t in waits:
@@ -51,6 +51,6 @@ for boot in boots:
         e2e.say(text[-4000:])
 check(hashlib.sha256(read("disk.img")).hexdigest() == before, "the image has changed")
 s = [e2e.summary(d) for d in ("mmio.data", "pci.data") if os.path.exists(d)]
-check(len(s) == 2 and all(x["samples"] > 100 for x in s), "samples: %r" % [x["samples"] for x in s])
+check(len(s) == 2 and all(x["samples"] > 50 for x in s), "samples: %r" % [x["samples"] for x in s])
 e2e.finish("two machines from one disk image, to their inits in %.0f and %.0f s, the image unchanged" %
            tuple(boot.seen("disk-init: done") or -1 for boot in boots))

@@ -156,7 +156,7 @@ def refused():
         (put("empty", b""), "empty"),
         ("directory", "is a directory"),
         ("missing", "No such file"),
-        ("/dev/null", "neither a regular file nor a disk"),
+        ("/dev/null", "not a regular file"),
         (put("a.qcow2", b"QFI\xfb\0\0\0\3" + bytes(600)), "qemu-img convert -f qcow2 -O raw a.qcow2"),
         (put("a.vmdk", b"KDMV" + bytes(600)), "qemu-img convert -f vmdk"),
         (put("a.iso", bytes(0x8001) + b"CD001" + bytes(2048)), "CD image"),

@@ -15,8 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (bls_parse(&b, "entry.conf", fixed, sizeof(fixed) - 1, NULL))
 		abort();
-	if (bls_compare(&a, &a) != 0 ||
-	    (bls_compare(&a, &b) < 0) == (bls_compare(&b, &a) < 0))
+	if (bls_compare(&a, &a) != 0 || (bls_compare(&a, &b) < 0) == (bls_compare(&b, &a) < 0))
 		abort();
 	if (bls_version_compare(a.version, b.version) != -bls_version_compare(b.version, a.version))
 		abort();

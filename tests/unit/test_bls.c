@@ -81,8 +81,8 @@ static void counters(void **state)
 		const char *file, *name;
 		int failed;
 	} rows[] = {
-		{ "a+3.conf", "a", 0 },	   { "a+3-1.conf", "a", 0 }, { "a+0-3.conf", "a", 1 },
-		{ "a+00.conf", "a", 1 },   { "a+b.conf", "a+b", 0 }, { "a+1-x.conf", "a+1-x", 0 },
+		{ "a+3.conf", "a", 0 },	    { "a+3-1.conf", "a", 0 }, { "a+0-3.conf", "a", 1 },
+		{ "a+00.conf", "a", 1 },    { "a+b.conf", "a+b", 0 }, { "a+1-x.conf", "a+1-x", 0 },
 		{ "a+1+2.conf", "a+1", 0 },
 	};
 	struct bls_entry b;
@@ -100,8 +100,9 @@ static void counters(void **state)
 static void versions(void **state)
 {
 	static const char *const order[] = {
-		"1.0~rc1", "1.0", "1.0^20200101", "1.0.1", "2", "122.1", "123~rc1-1", "123", "123-a", "123-a.1",
-		"123-1", "123-1.1", "123^post1", "123.a-1", "123.1-1", "123a-1", "124-1",
+		"1.0~rc1",   "1.0",	"1.0^20200101", "1.0.1",   "2",	    "122.1",
+		"123~rc1-1", "123",	"123-a",	"123-a.1", "123-1", "123-1.1",
+		"123^post1", "123.a-1", "123.1-1",	"123a-1",  "124-1",
 	};
 	size_t n = sizeof(order) / sizeof(order[0]);
 
@@ -152,8 +153,9 @@ static void menu_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields),   cmocka_unit_test(refused),	 cmocka_unit_test(counters),
-		cmocka_unit_test(versions), cmocka_unit_test(menu_order),
+		cmocka_unit_test(fields),     cmocka_unit_test(refused),
+		cmocka_unit_test(counters),   cmocka_unit_test(versions),
+		cmocka_unit_test(menu_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,8 @@ static void language(void **state)
 		{ "if false; then set k=1; elif [ 1 = 2 ]; then set k=2; else set k=3; fi\n"
 		  "menuentry t {\nlinux /$k\n}",
 		  "/3" },
-		{ "if [ a != b -a -n x -o -z x ]; then k=1; fi\nmenuentry t {\nlinux /$k\n}", "/1" },
+		{ "if [ a != b -a -n x -o -z x ]; then k=1; fi\nmenuentry t {\nlinux /$k\n}",
+		  "/1" },
 		{ "if [ ! a = b ]; then\nif [ 3 -gt 2 ]; then\nk=in\nfi\nfi\nmenuentry t {\nlinux "
 		  "/$k\n}",
 		  "/in" },
@@ -182,8 +183,9 @@ static void refused(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct err e = { 0 };
 
-		assert_int_equal(
-			grubcfg_parse(&g, "f", rows[i][0], strlen(rows[i][0]), NULL, 0, &e), -EINVAL);
+		assert_int_equal(grubcfg_parse(&g, "f", rows[i][0], strlen(rows[i][0]), NULL, 0,
+					       &e),
+				 -EINVAL);
 		if (!strstr(e.text, rows[i][1]))
 			fail_msg("%s: %s", rows[i][0], e.text);
 	}

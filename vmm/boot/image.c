@@ -24,8 +24,7 @@ struct foreign {
 };
 
 #define GIVE_KERNEL "give a vmlinux or bzImage"
-#define DISK_ADVICE \
-	"booting from disk images is not supported: " GIVE_KERNEL " and the image's initrd"
+#define DISK_ADVICE "only `kvmprof run` boots from disks; here " GIVE_KERNEL
 
 /* What people hand us by mistake. More specific magics come first. */
 static const struct foreign foreigns[] = {
