@@ -70,6 +70,7 @@ E2E = [
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
+    ("exec.py", []),
     ("mem_linux.py", []),
     ("top_live.py", []),
     ("attach_qemu.py", []),
@@ -107,6 +108,9 @@ SLOW = [
     ("selfcheck.py", ["60"], 600),
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
+    ("exec.py", ["statuses"], 1800),
+    ("exec.py", ["share"], 1800),
+    ("exec.py", ["disk"], 1800),
     ("cloud_boot.py", ["6.1"], 2700),
     ("cloud_boot.py", ["6.12"], 2700),
 ]
