@@ -44,11 +44,19 @@ static void read_reason(int fd, char *text, size_t cap)
 
 static int run_mke2fs(const char *dir, const char *image, struct err *e)
 {
-	char *const argv[] = { (char *)"mke2fs",     (char *)"-q",	       (char *)"-F",
-			       (char *)"-t",	     (char *)"ext4",	       (char *)"-m",
-			       (char *)"0",	     (char *)"-O",	       (char *)"^has_journal",
-			       (char *)"-d",	     (char *)(uintptr_t)dir,
-			       (char *)(uintptr_t)image, NULL };
+	char *const argv[] = { (char *)"mke2fs",
+			       (char *)"-q",
+			       (char *)"-F",
+			       (char *)"-t",
+			       (char *)"ext4",
+			       (char *)"-m",
+			       (char *)"0",
+			       (char *)"-O",
+			       (char *)"^has_journal",
+			       (char *)"-d",
+			       (char *)(uintptr_t)dir,
+			       (char *)(uintptr_t)image,
+			       NULL };
 	char *const envp[] = { (char *)"PATH=/usr/sbin:/sbin:/usr/bin:/bin", (char *)"LC_ALL=C",
 			       (char *)"MKE2FS_SYNC=0", NULL };
 	cleanup_close int out = memfd_create("mke2fs", MFD_CLOEXEC);
@@ -96,8 +104,9 @@ int rootfs_disk_make(const char *dir, char *path, struct err *e)
 	if (fd < 0)
 		return err_set(e, errno, "%.200s: %s", path, strerror(errno));
 	/* Sparse: what is not used takes no room. */
-	ret = ftruncate(fd, (off_t)total) < 0 ? err_set(e, errno, "%.200s: %s", path, strerror(errno)) :
-						run_mke2fs(dir, path, e);
+	ret = ftruncate(fd, (off_t)total) < 0
+		      ? err_set(e, errno, "%.200s: %s", path, strerror(errno))
+		      : run_mke2fs(dir, path, e);
 	if (ret)
 		unlink(path);
 	return ret;

@@ -59,9 +59,10 @@ int run_exec_open(struct run *r, struct err *e)
 		return err_set(e, EINVAL, "%.200s: not a Linux kernel, and only that runs commands",
 			       r->target.name);
 	if (o->rootfs_disk && r->image.disk)
-		return err_set(e, EINVAL,
-			       "--rootfs-as ext4 is the guest's first disk, and so is IMAGE: give the "
-			       "kernel alone");
+		return err_set(
+			e, EINVAL,
+			"--rootfs-as ext4 is the guest's first disk, and so is IMAGE: give the "
+			"kernel alone");
 	for (unsigned int i = 0; !ret && i < o->nshare; i++)
 		ret = exec_share_parse(&x->share[i], o->share[i], i, e);
 	if (ret || (!exec_wanted(o) && !o->rootfs))
@@ -122,8 +123,8 @@ void run_exec_configure(struct run *r, struct vm_config *cfg)
 						   x->share[i].read_only };
 	if (!exec_wanted(&r->opt.exec))
 		return;
-	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx, message_found,
-			  r);
+	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx,
+			  message_found, r);
 	cfg->console = exec_console_put;
 	cfg->console_ctx = &x->console;
 }

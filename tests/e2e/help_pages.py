@@ -32,6 +32,7 @@ NOT_RUN = {
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
+    "--exec": "needs a Linux kernel: exec.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
     "pvclock_clocksource_read": "a function of Linux: check of annotate in the unit tests",
