@@ -108,6 +108,7 @@ SLOW = [
     ("selfcheck.py", ["60"], 600),
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
+    ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),
     ("exec.py", ["disk"], 1800),

@@ -3,6 +3,7 @@
 """`kvmprof run --exec`: a command's files, output, status and functions; wrong usage.
 
     exec.py KVMPROF SCRATCH            one boot, and what is refused before one
+    exec.py KVMPROF SCRATCH names      the same boot of a kernel with BTF: the command's functions
     exec.py KVMPROF SCRATCH statuses   signals, 126, 127, init's failures, other ways to end
     exec.py KVMPROF SCRATCH share      directories of the host, by 9P
     exec.py KVMPROF SCRATCH disk       the files on an ext4 disk; a module
@@ -68,18 +69,17 @@ def make_tar(path):
         add("odd", tarfile.CHRTYPE, devmajor=1, devminor=5)
 
 
-def boot_and_look():
-    # With type information: names of a program's functions are found from its first sample on.
-    full = os.path.join(e2e.built_kernel("full"), "bzImage")
+def boot_and_look(variant):
+    kernel = os.path.join(e2e.built_kernel(variant), "bzImage")
     build("hot-static", "-static")
     make_tar("root.tar.gz")
     # printf, since the console shall not touch a byte of it: CR, LF, ESC, NUL, 0xff.
     script = ("stat -c '%n %a %u %g' /etc/owned; stat -c '%i' /bin/sh > /a; stat -c '%i' /bin/busybox > /b;"
-              " cat /a /b > /c; ls -l /odd /bin/cat; ls /.kvmprof*; cat /proc/self/mounts;"
+              " cat /a /b > /c; ls -l /odd /bin/cat /.kvmprof*; cat /proc/self/mounts;"
               " printf 'bytes\\r\\n\\033x\\000\\377end\\n';"
               " if [ \"$(cat /a)\" = \"$(cat /b)\" ]; then printf 'one inode\\n'; fi; cat; hot 2")
     start = time.monotonic()
-    p = e2e.subprocess.run([e2e.KVMPROF, "run", full, "-m", "96M", "--rootfs", "root.tar.gz", "--env", "MORE=a b",
+    p = e2e.subprocess.run([e2e.KVMPROF, "run", kernel, "-m", "96M", "--rootfs", "root.tar.gz", "--env", "MORE=a b",
                             "--cwd", "/etc", "-F", "199", "-o", "exec.data", "--exec", script],
                            stdin=e2e.subprocess.DEVNULL, stdout=e2e.subprocess.PIPE,
                            stderr=e2e.subprocess.PIPE, timeout=600)
@@ -96,6 +96,9 @@ def boot_and_look():
         say(out.decode(errors="replace"))
     s = e2e.summary("exec.data")
     check(s["guest_exit_status"] == 7, "guest_exit_status is %r" % s["guest_exit_status"])
+    # Without type information there may be no names for so short a program.
+    if variant != "full":
+        return time.monotonic() - start
     p = e2e.kvmprof("report", "--json", "-n", "0", "-i", "exec.data", "--comm", "hot")
     rows = {r["symbol"]: r for r in json.loads(p.out)["symbols"]} if p.status == 0 else {}
     check("hot_leaf" in rows and "hot_middle" in rows, "the command's functions are not in the profile: %s %s"
@@ -244,7 +247,9 @@ elif e2e.EXTRA == ["share"]:
     share()
 elif e2e.EXTRA == ["disk"]:
     disk()
+elif e2e.EXTRA == ["names"]:
+    boot_and_look("full")
 else:
     bad_input()
-    figures = "%.1f s for a command in a fresh guest" % boot_and_look()
+    figures = "%.1f s for a command in a fresh guest" % boot_and_look("tiny")
 e2e.finish(figures)
