@@ -7,10 +7,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/ps_json.h"
+#include "profile/ps_view.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
 #include "profile/run_options_devices.h"
 #include "profile/sink_live.h"
+#include "profile/sink_null.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
 #include "profile/summary.h"
@@ -18,6 +21,7 @@
 #include "vmm/attach/attach.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +31,17 @@
 #define RING_SIZE (4u << 20)
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
+
+/* What only the image tells. */
+static int choose_way(struct run *r, struct err *e)
+{
+	const struct boot_image *img = &r->target.image;
+	int ret = boot_image_way(img, r->target.name, r->opt.boot, &r->opt.boot, e);
+
+	r->opt.moves = img->kind == BOOT_BZIMAGE &&
+		       (r->opt.boot == BOOT_WAY_BZIMAGE || r->opt.boot == BOOT_WAY_LINUX32);
+	return ret;
+}
 
 static int open_inputs(struct run *r, struct err *e)
 {
@@ -38,9 +53,14 @@ static int open_inputs(struct run *r, struct err *e)
 	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
 	else
-		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
+	if (r->image.disk && !r->opt.mem_given)
+		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
+	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
+	if (!ret && !run_is_attached(&r->opt))
+		ret = choose_way(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -66,10 +86,13 @@ static int open_output(struct run *r, struct err *e)
 		.single_file = r->opt.single_file,
 		.buildid_dir = r->opt.buildid_dir,
 		.no_buildid_cache = !r->opt.buildid_cache,
-		.late_samples = r->opt.overwrite,
+		/* A request ends long after its sample was taken. */
+		.late_samples = r->opt.overwrite || events_have_io(&r->opt.events),
 		.note = &r->note,
 	};
 
+	if (!r->opt.output)
+		return sink_null_create(&r->sink, e);
 	if (!run_to_stdout(&r->opt))
 		return sink_perfdata_create(&r->sink, &so, e);
 	if (isatty(STDOUT_FILENO))
@@ -115,6 +138,13 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -135,9 +165,17 @@ static int make_vm(struct run *r, struct err *e)
 		.quirks = &r->quirks,
 		.image = &r->target.image,
 		.boot = o->boot,
+		.entry = o->entry,
+		.image_name = base_name(r->target.name),
+		.module = r->modules.at,
+		.nmodules = r->modules.n,
 		.initrd = r->initrd.data,
 		.initrd_len = r->initrd.len,
 		.mem_size = o->mem_size,
+		.pages = o->pages,
+		.bind_memory = o->numa_node >= 0,
+		.numa_node = (unsigned int)o->numa_node,
+		.pin = o->npin ? o->pin : NULL,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
 		.plan = target_capture_plan(&r->target, o->stack_size),
@@ -154,7 +192,7 @@ static int make_vm(struct run *r, struct err *e)
 		if (cfg.event[i].kind == VM_EVENT_EXIT)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
-	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.slide_unknown = o->moves && !r->target.live;
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
@@ -164,6 +202,9 @@ static int make_vm(struct run *r, struct err *e)
 	if (r->image.disk)
 		cfg.disk[cfg.ndisks++].disk = r->image.disk;
 	run_disks_configure(&r->disks, &cfg);
+	if (!cfg.ndisks && cfg.nevents && events_have_io(&o->events))
+		return err_set(e, EINVAL,
+			       "event io: this guest has no disk; give it one with --disk");
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;
@@ -176,6 +217,32 @@ static int make_vm(struct run *r, struct err *e)
 		return ret;
 	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
 	return stat_open(&r->stat, r->vm, e);
+}
+
+#define ATTACH_AGAIN_MS 100
+
+/* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
+static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
+{
+	struct pollfd signals = { .fd = r->signal_fd, .events = POLLIN };
+	bool said = false;
+	int ret;
+
+	while ((ret = vm_attach(&r->vm, cfg, e)) == -EAGAIN) {
+		if (!said)
+			fprintf(stderr,
+				"kvmprof: process %d: %s; waiting for it (Ctrl-C to give up)\n",
+				(int)cfg->pid, e->text);
+		said = true;
+		err_clear(e);
+		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0)
+			return err_set(e, EINTR,
+				       "process %d: interrupted before the guest could be profiled",
+				       (int)cfg->pid);
+	}
+	if (!ret && said)
+		fputs("kvmprof: it is ready\n", stderr);
+	return ret;
 }
 
 static int attach_vm(struct run *r, struct err *e)
@@ -199,7 +266,7 @@ static int attach_vm(struct run *r, struct err *e)
 	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
 	cfg.idle_start = vm.idle_start;
-	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : vm_attach(&r->vm, &cfg, e);
+	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
 	if (ret)
 		return ret;
 	r->opt.vcpus = vm_vcpus(r->vm);
@@ -240,6 +307,15 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argv = argv,
 	};
 	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		const struct event_state *s = events_of_vm(&r->opt.events, i);
+
+		if (s && s->name.class == EVENT_IO)
+			r->markers.pipeline.io[i] =
+				s->name.latency ? PIPELINE_IO_LATENCY : PIPELINE_IO_BYTES;
+	}
+	r->markers.pipeline.request = r->request;
+	r->markers.pipeline.request_ctx = r->request_ctx;
 	if (r->opt.tasks.off_cpu) {
 		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
 		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
@@ -249,6 +325,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
+	run_modules_close(&r->modules);
 	return ret;
 }
 
@@ -266,8 +343,7 @@ static int start(struct run *r, struct err *e)
 	struct guest_options go = {
 		.mem = r->opt.mem,
 		.runs = run_is_attached(&r->opt),
-		.moves = run_is_attached(&r->opt) ? t->image.is_linux
-						  : r->opt.boot == BOOT_WAY_BZIMAGE,
+		.moves = run_is_attached(&r->opt) ? t->image.is_linux : r->opt.moves,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};
 	bool have_user =
@@ -289,6 +365,34 @@ static int start(struct run *r, struct err *e)
 	if (r->control)
 		ret = run_control_start(r->control, r, e);
 	return ret ? ret : vm_start(r->vm, e);
+}
+
+/* --ps-at-end: the guest stands, its memory is still there. */
+static void print_tasks(struct run *r)
+{
+	const struct ps_view_options view = { .stacks = true };
+	json_t *tasks = NULL;
+	struct err e = { 0 };
+	struct buf json, text;
+	int ret;
+
+	if (!r->opt.tasks.ps_at_end)
+		return;
+	buf_init(&json);
+	buf_init(&text);
+	buf_printf(&json, "{\"ok\":true");
+	ret = ps_json(pipeline_guest(r->pipeline), true, &json, &e);
+	buf_printf(&json, "}");
+	if (!ret)
+		tasks = json.failed ? NULL : json_loadb((const char *)json.data, json.len, 0, NULL);
+	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
+	if (ret)
+		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);
+	else
+		fwrite(text.data, 1, text.len, stderr);
+	json_decref(tasks);
+	buf_deinit(&json);
+	buf_deinit(&text);
 }
 
 static int finish(struct run *r, struct err *e)
@@ -333,9 +437,10 @@ static int finish(struct run *r, struct err *e)
 	}
 	fflush(stdout);
 	summary_print(&s, stderr);
+	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
-	if (run_to_stdout(&r->opt))
+	if (run_to_stdout(&r->opt) || !r->opt.output)
 		return write_ret;
 	fprintf(stderr,
 		"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i "
@@ -351,6 +456,7 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 
 	if (!cost_bound_look(&r->bound, now_ns))
 		return;
+	console_hide_status(&r->console);
 	fprintf(stderr,
 		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
 		"from now on a sample every %.3f ms instead of %.3f ms\n",
@@ -409,14 +515,15 @@ void run_deinit(struct run *r)
 	pipeline_destroy(r->pipeline);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
-	run_disks_close(&r->disks);
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	run_exec_close(&r->exec);
+	run_modules_close(&r->modules);
 	target_close(&r->target);
 	run_image_close(&r->image);
+	run_disks_close(&r->disks);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
@@ -440,9 +547,11 @@ int run_main(struct run *r, int argc, char **argv)
 	int status, ret;
 
 	run_init(r);
-	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
-				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
-							      : STDOUT_FILENO);
+	console_init(&r->console, r->opt.quiet || r->opt.json		 ? -1
+				  : run_to_stdout(&r->opt) || r->request ? STDERR_FILENO
+									 : STDOUT_FILENO);
+	if (!r->opt.tasks.no_status && (!r->opt.quiet || run_is_attached(&r->opt)))
+		console_add_status(&r->console);
 	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
 		fprintf(stderr, "%s: %s\n", argv[0], e.text);

@@ -18,6 +18,7 @@
 #include "profile/run_exec.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
+#include "profile/run_options_machine.h"
 #include "profile/stat.h"
 #include "profile/summary.h"
 #include "profile/target.h"
@@ -33,6 +34,7 @@ struct run {
 	struct file_map initrd;
 	struct run_exec exec; /* --exec and the like */
 	struct run_disks disks;
+	struct run_modules modules;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;
@@ -53,6 +55,12 @@ struct run {
 	struct err note;
 	char hostname[256];
 	int signal_fd;
+	/* Each request to a disk: see pipeline_options. NULL: nobody asks. */
+	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
+			const struct io_who *who);
+	void *request_ctx;
+	struct status_figures status, status_before; /* of now, and of a second or more ago */
+	uint64_t status_ns;			     /* when it was drawn last */
 	/* Every now and then while the guest runs, and once at its end; may be NULL. */
 	void (*tick)(struct run *r, uint64_t now_ns);
 	void *tick_ctx;

@@ -10,6 +10,8 @@
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
+#include "vmm/gmem.h"
+#include "vmm/layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,8 @@
 
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
+
+#define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
 struct run_options {
 	const char *command;	 /* "run", for messages */
@@ -28,7 +32,7 @@ struct run_options {
 	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
 	const char *kernel;	 /* in place of the disk's; alone it is the image */
 	const char *root;	 /* for root=, with a disk image */
-	const char *output;	 /* "perf.data" */
+	const char *output;	 /* "perf.data"; NULL: no profile is kept */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -50,21 +54,29 @@ struct run_options {
 	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
-	enum boot_way boot;
+	enum boot_way boot;    /* BOOT_WAY_AUTO until the image is known */
+	bool moves;	       /* the kernel may choose its place; known with the image */
+	uint64_t entry;	       /* of a kernel that is entered directly; 0: as the ELF says */
+	enum gmem_pages pages;
+	int numa_node;			     /* -1: wherever */
+	int pin[VM_MAX_VCPUS];		     /* host CPU of each vCPU */
+	unsigned int npin;		     /* 0: --pin was not given */
+	const char *module[RUN_MODULES_MAX]; /* FILE[=ARGS] */
+	unsigned int nmodules;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	struct run_disk_options disk;
-	uint32_t stack_size; /* bytes of one stack that are copied */
 	struct run_tasks tasks;
-	bool mem; /* look up what memory the sampled instructions use */
+	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
 static inline bool run_to_stdout(const struct run_options *o)
 {
-	return o->output[0] == '-' && !o->output[1];
+	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
 /* A machine that somebody else runs. */
@@ -85,6 +97,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
+#define RUN_MEM_DISK (1ull << 30) /* of a distribution from its disk, when none is given */
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)
@@ -92,7 +105,8 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * Returns -1 when the options are good; else the exit status to end with: 0
+ * o is zero but for `command`, which may say that it is not "run": then `output` is NULL
+ * unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);

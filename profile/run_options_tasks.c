@@ -54,8 +54,9 @@ int run_options_tasks_check(const struct run_options *o)
 	if (o->tasks.off_cpu_ms > 0 && !o->tasks.off_cpu)
 		return wrong(o, "--off-cpu-period is about --off-cpu: give that, too", "");
 	if (o->tasks.off_cpu && o->gdb)
-		return wrong(o, "--off-cpu reads the guest's memory all the time, for which --gdb "
-				"would have to stop it: drop one",
+		return wrong(o,
+			     "--off-cpu reads the guest's memory all the time, for which --gdb "
+			     "would have to stop it: drop one",
 			     "");
 	if (o->tasks.off_cpu && o->events.n >= PROFILE_MAX_EVENTS)
 		return wrong(o, "--off-cpu is an event of its own: one event fewer with -e", "");

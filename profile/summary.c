@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "profile/summary_attach.h"
 #include "profile/summary_events.h"
+#include "profile/summary_disks.h"
 #include "profile/summary_guest.h"
+#include "profile/summary_tasks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -174,6 +176,7 @@ void summary_print(const struct summary *s, FILE *out)
 		summary_attach_print(s->vm, out);
 	attach_domain_print(s->domain, out);
 	summary_events_print(&s->opt->events, p, out);
+	summary_tasks_print(&s->stats->offcpu, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their weight added to the sample before\n",
@@ -189,6 +192,7 @@ void summary_print(const struct summary *s, FILE *out)
 			" samples gave way to newer ones (--overwrite); the profile has the rest\n",
 			s->overwritten);
 	print_stacks(s, &t, out);
+	summary_disks_print(s->vm, &p->io, out);
 	summary_guest_print(&p->guest, out);
 	fprintf(out,
 		"kvmprof: guest stopped per sample: p50 %.1f us, p99 %.1f us, max %.1f us; kick "
@@ -330,7 +334,9 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
 	summary_events_json(&s->opt->events, p, b);
+	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
+	summary_disks_json(s->vm, &p->io, b);
 	if (run_is_attached(s->opt))
 		summary_attach_json(s->vm, b);
 	attach_domain_json(s->domain, b);

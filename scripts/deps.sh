@@ -22,7 +22,8 @@ DEMO="linux-perf"
 TEST="libcmocka-dev clang perl git elfutils dwz chromium protobuf-compiler python3-protobuf
 	python3-jsonschema python3-yaml tmux qemu-system-x86 libvirt-daemon
 	libvirt-daemon-driver-qemu libvirt-clients valgrind groff man-db zsh zstd openssl
-	busybox-static linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4 e2fsprogs"
+	busybox-static linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4
+	fdisk e2fsprogs dosfstools mtools mmdebstrap"
 
 # Debian's npm conflicts with node from elsewhere, whose npm will do.
 command -v npm >/dev/null || TEST="$TEST npm"

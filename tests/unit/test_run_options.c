@@ -102,7 +102,7 @@ static void defaults(void **state)
 	assert_true(o.duration_s == 0);
 	assert_int_equal(o.mem_size, 256 * MIB);
 	assert_int_equal(o.vcpus, 1);
-	assert_int_equal(o.boot, BOOT_WAY_VMLINUX);
+	assert_int_equal(o.boot, BOOT_WAY_AUTO);
 	assert_int_equal(o.stack_size, 16384);
 	assert_true(o.jitter && o.tune && o.buildid_cache);
 	assert_false(o.single_file || o.quiet || o.json);
