@@ -52,15 +52,22 @@ static int open_inputs(struct run *r, struct err *e)
 		target_open_running(&r->target, r->opt.attach_name);
 	else if (run_is_attached(&r->opt))
 		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
+	else if (r->opt.snapshot.from)
+		ret = run_snapshot_open(r, e);
 	else
 		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
 	if (r->image.disk && !r->opt.mem_given)
 		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
+	if (!ret && r->exec.files.left_out)
+		fprintf(stderr,
+			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
+			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
 	if (!ret && !run_is_attached(&r->opt))
 		ret = choose_way(r, e);
+	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
 }
@@ -208,11 +215,15 @@ static int make_vm(struct run *r, struct err *e)
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;
-	tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
+	if (r->snapshot.from)
+		buf_printf(&r->cmdline, "%s%c", r->snapshot.facts.cmdline, 0);
+	else
+		tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
-	ret = vm_create(&r->vm, &cfg, e);
+	ret = run_snapshot_configure(r, &cfg, e);
+	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
 	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
@@ -479,6 +490,22 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	return finish(r, e);
 }
 
+static int tell_snapshot(const struct run *r)
+{
+	struct err e = { 0 };
+	int ret = run_snapshot_verdict(r, &e);
+
+	if (ret)
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+	else if (r->snapshot.done)
+		fprintf(stderr,
+			"kvmprof: saved %s in %.0f ms; `kvmprof run --snapshot %s` goes on from "
+			"there\n",
+			r->opt.snapshot.save, (double)r->snapshot.saved_ns / 1e6,
+			r->opt.snapshot.save);
+	return ret;
+}
+
 /* Waited in vain for a moment? A run that never began to collect is no success. */
 static int tell_markers(const struct run *r)
 {
@@ -524,6 +551,7 @@ void run_deinit(struct run *r)
 	target_close(&r->target);
 	run_image_close(&r->image);
 	run_disks_close(&r->disks);
+	run_snapshot_deinit(&r->snapshot);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
@@ -564,6 +592,8 @@ int run_main(struct run *r, int argc, char **argv)
 		status = 1;
 	} else {
 		status = judge(r);
+		if (tell_snapshot(r) < 0 && !status)
+			status = 1;
 	}
 	run_deinit(r);
 	return status;

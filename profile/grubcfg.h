@@ -43,7 +43,7 @@ struct grubcfg {
 	struct grub_entry *entry; /* in the menu's order; owned */
 	unsigned int n;
 	char *chosen; /* what `default` says: title, id, or places, joined with '>'; owned */
-		      /* What is left of other variables goes with the parser. */
+	/* What is left of other variables goes with the parser. */
 };
 
 /*

@@ -526,8 +526,8 @@ bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
 		return false;
 	}
 	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
-		err_set(e, EAGAIN, "%s",
-			l->task_note.code ? l->task_note.text : "the guest has not run yet");
+		err_set(e, EAGAIN, "the guest's tasks are not known yet: %.200s",
+			l->task_note.code ? l->task_note.text : "it has not run");
 		return false;
 	}
 	*out = (struct guest_view){

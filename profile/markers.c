@@ -9,9 +9,10 @@
 #include <string.h>
 
 static const char *const kind_names[MARKER_KINDS] = {
-	[MARKER_CONSOLE] = "console", [MARKER_BREAKPOINT] = "breakpoint",
-	[MARKER_START] = "start",     [MARKER_STOP] = "stop",
-	[MARKER_DELAY] = "delay",     [MARKER_CONTROL] = "control",
+	[MARKER_CONSOLE] = "console",	[MARKER_BREAKPOINT] = "breakpoint",
+	[MARKER_START] = "start",	[MARKER_STOP] = "stop",
+	[MARKER_DELAY] = "delay",	[MARKER_CONTROL] = "control",
+	[MARKER_SNAPSHOT] = "snapshot",
 };
 
 const char *marker_kind_name(enum marker_kind kind)

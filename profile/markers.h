@@ -28,6 +28,7 @@ enum marker_kind {
 	MARKER_STOP,	   /* ... ends, likewise */
 	MARKER_DELAY,	   /* ... begins, by --delay */
 	MARKER_CONTROL,	   /* somebody asked for it while the guest ran */
+	MARKER_SNAPSHOT,   /* the machine is saved */
 	MARKER_KINDS
 };
 

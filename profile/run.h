@@ -19,6 +19,7 @@
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/run_options_machine.h"
+#include "profile/run_snapshot.h"
 #include "profile/stat.h"
 #include "profile/summary.h"
 #include "profile/target.h"
@@ -35,6 +36,7 @@ struct run {
 	struct run_exec exec; /* --exec and the like */
 	struct run_disks disks;
 	struct run_modules modules;
+	struct run_snapshot snapshot;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /*
@@ -18,6 +19,17 @@
  */
 #define SPARE_BYTES (24 * GPA_MIB)
 #define ROUND_BYTES (16 * GPA_MIB)
+
+/* Each file that a guest has open through a share is one of ours. */
+static void allow_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
 
 /* The files are in memory twice while the kernel unpacks them. */
 static int check_memory(const struct run *r, struct err *e)
@@ -63,6 +75,8 @@ int run_exec_open(struct run *r, struct err *e)
 			e, EINVAL,
 			"--rootfs-as ext4 is the guest's first disk, and so is IMAGE: give the "
 			"kernel alone");
+	if (o->nshare)
+		allow_files();
 	for (unsigned int i = 0; !ret && i < o->nshare; i++)
 		ret = exec_share_parse(&x->share[i], o->share[i], i, e);
 	if (ret || (!exec_wanted(o) && !o->rootfs))

@@ -14,7 +14,7 @@
 bool run_has_markers(const struct run_options *o)
 {
 	return o->start_on || o->stop_on || o->start_at || o->stop_at || o->nmark_on ||
-	       o->nmark_at || o->delay_s > 0 || o->control;
+	       o->nmark_at || o->delay_s > 0 || o->control || o->snapshot.save;
 }
 
 bool run_begins_idle(const struct run_options *o)
@@ -39,6 +39,8 @@ int run_markers_init(struct run_markers *m, const struct run_options *o, struct 
 		ret = console_marks_add(&m->marks, MARKER_START, o->start_on, false, e);
 	if (!ret && o->stop_on)
 		ret = console_marks_add(&m->marks, MARKER_STOP, o->stop_on, false, e);
+	if (!ret && o->snapshot.on)
+		ret = console_marks_add(&m->marks, MARKER_SNAPSHOT, o->snapshot.on, false, e);
 	for (unsigned int i = 0; !ret && i < o->nmark_on; i++)
 		ret = console_marks_add(&m->marks, MARKER_CONSOLE, o->mark_on[i], true, e);
 	if (ret)
@@ -146,8 +148,8 @@ static int add_breakpoint(struct run_markers *m, const struct target *t, struct 
 
 	if (i == VM_MAX_BREAKPOINTS)
 		return err_set(e, EINVAL,
-			       "'%s': more than %u of --start-at, --stop-at and --mark-at: a "
-			       "processor has no more debug registers",
+			       "'%s': more than %u of --start-at, --stop-at, --snapshot-at and "
+			       "--mark-at: a processor has no more debug registers",
 			       text, VM_MAX_BREAKPOINTS);
 	ret = find_place(t, text, &b.addr, e);
 	if (ret)
@@ -189,6 +191,11 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 				     o->delay_s > 0 ? VM_BREAKPOINT_MARK : VM_BREAKPOINT_START, e);
 	if (!ret && o->stop_at)
 		ret = add_breakpoint(m, t, cfg, o->stop_at, MARKER_STOP, VM_BREAKPOINT_STOP, e);
+	if (!ret && o->snapshot.at) {
+		ret = add_breakpoint(m, t, cfg, o->snapshot.at, MARKER_SNAPSHOT,
+				     VM_BREAKPOINT_PAUSE, e);
+		m->snapshot_at = cfg->nbreakpoints;
+	}
 	for (unsigned int i = 0; !ret && i < o->nmark_at; i++)
 		ret = add_breakpoint(m, t, cfg, o->mark_at[i], MARKER_BREAKPOINT,
 				     VM_BREAKPOINT_MARK, e);
@@ -213,6 +220,10 @@ static void found(void *ctx, const struct console_mark *mark, const char *name, 
 			m->collecting = true;
 			m->collect_ns = time_ns;
 		}
+	} else if (mark->kind == MARKER_SNAPSHOT) {
+		if (m->snapshot_due)
+			return;
+		m->snapshot_due = true;
 	} else if (mark->kind == MARKER_STOP) {
 		/* Not on the very line that has started it. */
 		if (!m->collecting || m->stopped || time_ns == m->begin_ns)
@@ -269,6 +280,11 @@ static uint64_t delay_end(const struct run_markers *m, const struct vm *vm)
 	uint64_t from = m->begin_ns ? m->begin_ns : vm_first_entry_ns(vm);
 
 	return m->begun && from ? from + (uint64_t)(m->opt->delay_s * 1e9) : UINT64_MAX;
+}
+
+bool run_markers_snapshot_due(const struct run_markers *m, const struct vm *vm)
+{
+	return m->snapshot_due || (m->snapshot_at && vm_reached_ns(vm, m->snapshot_at - 1));
 }
 
 uint64_t run_markers_collect_ns(const struct run_markers *m, const struct vm *vm)

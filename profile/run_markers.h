@@ -26,11 +26,13 @@ struct run_markers {
 	struct vm *vm;
 	int wake_fd; /* readable when there is something to look at; -1: none */
 	struct pipeline_options pipeline;
-	bool begun;	     /* a start marker was found, or there is none */
-	uint64_t begin_ns;   /* ... then */
-	bool collecting;     /* ... and the delay is over */
-	uint64_t collect_ns; /* when it was */
-	bool stopped;	     /* a stop marker was found */
+	bool begun;		  /* a start marker was found, or there is none */
+	uint64_t begin_ns;	  /* ... then */
+	bool collecting;	  /* ... and the delay is over */
+	uint64_t collect_ns;	  /* when it was */
+	bool stopped;		  /* a stop marker was found */
+	bool snapshot_due;	  /* --snapshot-on was found */
+	unsigned int snapshot_at; /* breakpoint of --snapshot-at, from 1 on; 0: none */
 };
 
 /* Can there be markers in this run's profile? */
@@ -54,6 +56,9 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 uint64_t run_markers_look(struct run_markers *m, struct vm *vm, uint64_t now);
 /* After vm_join(): what the console has said last. */
 void run_markers_finish(struct run_markers *m, const struct vm *vm);
+
+/* Has the moment of --snapshot-save come? */
+bool run_markers_snapshot_due(const struct run_markers *m, const struct vm *vm);
 
 /* When --duration begins to count; 0: not yet. */
 uint64_t run_markers_collect_ns(const struct run_markers *m, const struct vm *vm);

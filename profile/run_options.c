@@ -46,7 +46,7 @@ static const char usage[] =
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
-	"\n" RUN_OPTIONS_EXEC_USAGE "When to sample, and when to stop:\n"
+	"\n" RUN_SNAPSHOT_USAGE RUN_OPTIONS_EXEC_USAGE "When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
 	"                          the guest's first instruction or from where sampling begins\n"
 	"      --delay SECONDS     begin to sample after that long\n"
@@ -247,6 +247,7 @@ static const struct option longopts[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	RUN_OPTIONS_TASKS,
 	{ "quiet", no_argument, NULL, 'q' },
+	RUN_SNAPSHOT_LONGOPTS,
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -478,6 +479,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 	case ':':
 		return wrong("option '%s' needs a value", arg);
 	default:
+		if (opt >= OPT_SNAPSHOT_FIRST && opt < OPT_SNAPSHOT_END)
+			return run_options_snapshot(o, opt, arg);
 		if (run_options_tasks_has(opt))
 			return run_options_tasks_take(o, opt, arg);
 		return wrong("unknown option '%s'", arg);
@@ -550,6 +553,7 @@ int run_options_check(struct run_options *o)
 {
 	int ret = check_kept(o);
 
+	ret = ret >= 0 ? ret : run_options_snapshot_check(o);
 	if (ret >= 0)
 		return ret;
 	ret = run_options_tasks_check(o);
@@ -571,7 +575,8 @@ int run_options_check_machine(const struct run_options *o)
 
 	if (exec)
 		return wrong("%s", exec);
-	if (o->vcpu_list && run_options_vcpus(o) == 0)
+	/* A snapshot tells its vCPUs later. */
+	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
 	if (o->npin && o->npin < o->vcpus)
 		return wrong("--pin: fewer host CPUs than vCPUs%s", "");

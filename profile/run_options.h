@@ -7,6 +7,7 @@
 
 #include "profile/events.h"
 #include "profile/run_options_disk.h"
+#include "profile/run_options_snapshot.h"
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
@@ -67,6 +68,7 @@ struct run_options {
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	struct run_disk_options disk;
+	struct run_snapshot_options snapshot;
 	struct run_tasks tasks;
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool mem;	     /* look up what memory the sampled instructions use */

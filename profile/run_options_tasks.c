@@ -58,6 +58,11 @@ int run_options_tasks_check(const struct run_options *o)
 			     "--off-cpu reads the guest's memory all the time, for which --gdb "
 			     "would have to stop it: drop one",
 			     "");
+	if (o->tasks.ps_at_end && o->gdb)
+		return wrong(o,
+			     "--ps-at-end can't read the guest's memory any more with --gdb: "
+			     "drop one",
+			     "");
 	if (o->tasks.off_cpu && o->events.n >= PROFILE_MAX_EVENTS)
 		return wrong(o, "--off-cpu is an event of its own: one event fewer with -e", "");
 	return -1;

@@ -92,6 +92,7 @@ static void wait_for_end(struct run *r)
 		uint64_t now = clock_mono_ns(),
 			 deadline = run_markers_look(&r->markers, r->vm, now);
 
+		run_snapshot_look(r);
 		if (now >= deadline)
 			return;
 		poll(fds, 5,

@@ -46,9 +46,9 @@ static int adopt(struct target *t, const char *path, const struct file_map *map,
 	return 0;
 }
 
-static int load_symbols(struct target *t, const char *path, struct err *e)
+/* map: the file's bytes, taken over; empty: it is opened. */
+static int load_symbols(struct target *t, const char *path, struct file_map map, struct err *e)
 {
-	struct file_map map = { 0 };
 	struct symfile f = { 0 };
 	int ret;
 
@@ -77,7 +77,7 @@ static int load_symbols(struct target *t, const char *path, struct err *e)
 			t->symbol_source = "the image's .symtab";
 		return ret;
 	}
-	ret = file_map_open(&map, path, SYMFILE_MAX, e);
+	ret = map.data ? 0 : file_map_open(&map, path, SYMFILE_MAX, e);
 	ret = ret ? ret : symfile_parse(&f, path, map.data, map.len, e);
 	ret = ret ? ret : symfile_verify(&f, path, &t->kernel, t->name, e);
 	if (ret == 0 && f.kind == SYMFILE_ELF && t->image.kind == BOOT_ELF32)
@@ -279,9 +279,13 @@ static void find_init_text(struct target *t)
 static int open_image(struct target *t, const char *symbols_path, const struct target_bytes *map,
 		      struct err *e)
 {
+	struct file_map symbols_file = map ? map->symbols_file : (struct file_map){ 0 };
 	int ret = load_image(t, e);
 
-	ret = ret ? ret : load_symbols(t, symbols_path, e);
+	if (ret)
+		file_map_close(&symbols_file);
+	else
+		ret = load_symbols(t, symbols_path, symbols_file, e);
 	if (ret) {
 		target_close(t);
 		return ret;

@@ -71,6 +71,7 @@ struct target_bytes {
 	const char *map_name;
 	const uint8_t *map;
 	size_t map_len;
+	struct file_map symbols_file; /* taken over: of symbols_path; empty: it is opened */
 };
 int target_open_bytes(struct target *t, const struct target_bytes *b, const char *symbols_path,
 		      struct err *e);

@@ -144,6 +144,8 @@ static void reached(struct vcpu *v, unsigned int i)
 	v->stats.breakpoints[i]++;
 	capture_sample(v, &(struct capture_cause){
 				  .now = now, .reason = SAMPLE_MARKER, .event = (uint8_t)i });
+	if (b->action == VM_BREAKPOINT_PAUSE)
+		pause_ask(vm);
 	if (b->action == VM_BREAKPOINT_START)
 		vm_collect(vm, true);
 	if (b->action == VM_BREAKPOINT_STOP) {

@@ -9,6 +9,7 @@ void control_init(struct vm *vm)
 {
 	const struct vm_config *cfg = &vm->cfg;
 
+	pause_init(&vm->pause);
 	atomic_init(&vm->control.changes, 0);
 	atomic_init(&vm->control.collect, !cfg->idle_start);
 	atomic_init(&vm->control.stack_max, cfg->plan.stack_max);

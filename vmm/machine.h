@@ -19,6 +19,7 @@
 #include "vmm/dev/virtio_mmio.h"
 #include "vmm/dev/virtio_pci.h"
 #include "vmm/mmu.h"
+#include "vmm/pause.h"
 #include "vmm/trigger.h"
 #include "vmm/vm.h"
 
@@ -106,6 +107,7 @@ struct vm {
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
 	struct vm_control control;
+	struct pause pause;
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;

@@ -231,6 +231,7 @@ static void run_loop(struct vcpu *v)
 	while (!atomic_load_explicit(&v->vm->stop, memory_order_relaxed)) {
 		if (assist)
 			syscall_assist_enter(v);
+		pause_enter(v);
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			unsigned int kind = v->run->exit_reason;
 			uint64_t since;
@@ -243,6 +244,7 @@ static void run_loop(struct vcpu *v)
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
 			interrupted(v);
+			pause_stand(v);
 		} else if (errno != EAGAIN) { /* EAGAIN: an AP that was not started yet */
 			struct err e = { 0 };
 

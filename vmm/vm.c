@@ -5,6 +5,7 @@
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
+#include "vmm/snapshot_vm.h"
 #include "vmm/syscall_assist.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_END_MARKER] = "stop marker reached",
 		[VM_END_SAMPLES] = "number of samples reached",
 		[VM_END_ASKED] = "ended through the control socket",
+		[VM_END_SAVED] = "snapshot saved",
 		[VM_END_TRIPLE_FAULT] = "triple fault",
 		[VM_END_GONE] = "the machine has ended",
 		[VM_END_STOPPED] = "the machine was stopped",
@@ -61,6 +63,7 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	}
 	pthread_mutex_unlock(&vm->end_lock);
 	atomic_store(&vm->stop, true);
+	pause_end(vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++)
 		vcpu_kick(&vm->vcpu[i]);
 	if (vm->backend)
@@ -271,10 +274,13 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 	ret = ret ? ret : alloc_memory(vm, e);
+	if (!ret && cfg->snapshot)
+		ret = snapshot_map_ram(cfg->snapshot, &vm->mem, e);
 	ret = ret ? ret : create_kvm_vm(vm, e);
 	ret = ret ? ret : add_devices(vm, e);
 	ret = ret ? ret : create_vcpus(vm, e);
-	ret = ret ? ret : load_kernel(vm, e);
+	if (!ret)
+		ret = cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
 	if (ret) {
 		vm_destroy(vm);
 		return ret;
@@ -309,6 +315,7 @@ void vm_destroy(struct vm *vm)
 	gmem_free(&vm->mem);
 	serial_deinit(&vm->serial);
 	pci_deinit(&vm->pci);
+	pause_deinit(&vm->pause);
 	pthread_mutex_destroy(&vm->end_lock);
 	free(vm);
 }
@@ -441,6 +448,14 @@ void vm_set_slide(struct vm *vm, uint64_t slide)
 	/* Breakpoints wait for it. */
 	if (vm->cfg.nbreakpoints)
 		control_tell(vm);
+}
+
+bool vm_slide(const struct vm *vm, uint64_t *slide)
+{
+	if (!atomic_load(&((struct vm *)vm)->slide_known))
+		return false;
+	*slide = atomic_load(&((struct vm *)vm)->slide);
+	return true;
 }
 
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)

@@ -35,6 +35,7 @@ enum vm_end_reason {
 	VM_END_MARKER,	     /* a stop marker was reached */
 	VM_END_SAMPLES,	     /* vm_end() by the caller: there are enough */
 	VM_END_ASKED,	     /* vm_end() by the caller: through the control socket */
+	VM_END_SAVED,	     /* vm_end() by the caller: a snapshot was what it ran for */
 	VM_END_TRIPLE_FAULT, /* KVM_EXIT_SHUTDOWN */
 	VM_END_GONE,	     /* attached to: its process ended it */
 	VM_END_STOPPED,	     /* attached to: it was paused, moved away or ended by others */
@@ -132,6 +133,7 @@ struct vm_event {
 enum vm_breakpoint_action {
 	VM_BREAKPOINT_MARK,
 	VM_BREAKPOINT_START, /* vm_collect() */
+	VM_BREAKPOINT_PAUSE, /* stand still in front of it until vm_pause() and vm_resume() */
 	VM_BREAKPOINT_STOP,  /* while samples are collected: no more of them, VM_END_MARKER */
 };
 
@@ -161,7 +163,12 @@ struct vm_share {
 };
 
 struct boot_module;
+struct snapshot;
+struct snapshot_blob;
+
 struct vm_config {
+	/* Not NULL: the machine comes out of it (snapshot_configure()), no image is loaded. */
+	const struct snapshot *snapshot;
 	const struct kvm_host *host;
 	const struct quirks *quirks;
 	const struct boot_image *image;
@@ -272,6 +279,20 @@ void vm_exit(struct vm *vm, uint32_t status);
 /* Wait for all vCPU threads. After it the stats and the result are final. */
 void vm_join(struct vm *vm);
 
+/*
+ * All vCPUs stand still between two instructions when it returns, until vm_resume() or
+ * the end. The time is lost to samples. -ECANCELED: the machine has ended instead.
+ * One thread at a time.
+ */
+int vm_pause(struct vm *vm, struct err *e);
+void vm_resume(struct vm *vm);
+/*
+ * Between the two: write the machine to path, with sections of the caller's (snapshot.h).
+ * The machine is as it was before.
+ */
+int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, unsigned int nblobs,
+	    struct err *e);
+
 const struct vm_result *vm_result(const struct vm *vm);
 /* CLOCK_MONOTONIC just before the first KVM_RUN; 0 while it has not come to that. Any thread. */
 uint64_t vm_first_entry_ns(const struct vm *vm);
@@ -296,6 +317,8 @@ void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high);
 
 /* The kernel runs this far from where it was linked (capture_plan). Any thread, once. */
 void vm_set_slide(struct vm *vm, uint64_t slide);
+/* ... and has it been told? */
+bool vm_slide(const struct vm *vm, uint64_t *slide);
 
 /*
  * Use this in place of the capture plan's task: where tasks are may be found out only

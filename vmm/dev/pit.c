@@ -242,3 +242,72 @@ void pit_deinit(struct pit *p)
 	pthread_cond_destroy(&p->changed);
 	pthread_mutex_destroy(&p->lock);
 }
+
+static uint64_t since(uint64_t then, uint64_t now)
+{
+	return now > then ? now - then : 0;
+}
+
+int pit_save(void *pit, struct buf *out, struct err *e)
+{
+	struct pit *p = pit;
+	uint64_t now;
+
+	(void)e;
+	pthread_mutex_lock(&p->lock);
+	now = clock_mono_ns();
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct pit_channel *c = &p->ch[i];
+
+		buf_u8(out, c->mode);
+		buf_u8(out, c->access);
+		buf_u8(out, c->write_high);
+		buf_u8(out, c->read_high);
+		buf_u8(out, c->latched);
+		buf_u8(out, c->low);
+		buf_u16(out, c->latch);
+		buf_u32(out, c->reload);
+		buf_u64(out, since(c->start_ns, now));
+	}
+	buf_u8(out, p->speaker_gate);
+	buf_u8(out, p->next_ns != 0);
+	buf_u64(out, since(now, p->next_ns));
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+int pit_restore(void *pit, struct cursor *in, struct err *e)
+{
+	struct pit *p = pit;
+	struct pit_channel ch[3];
+	uint64_t now = clock_mono_ns(), next;
+	bool gate, due, bad = false;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct pit_channel *c = &ch[i];
+
+		c->mode = cursor_u8(in);
+		c->access = cursor_u8(in);
+		c->write_high = cursor_u8(in) & 1;
+		c->read_high = cursor_u8(in) & 1;
+		c->latched = cursor_u8(in) & 1;
+		c->low = cursor_u8(in);
+		c->latch = cursor_u16(in);
+		c->reload = cursor_u32(in);
+		/* Longer than the host runs: the same as from its start. */
+		c->start_ns = since(cursor_u64(in), now);
+		bad |= c->mode > 5 || c->access < 1 || c->access > 3 || c->reload > 65536;
+	}
+	gate = cursor_u8(in) & 1;
+	due = cursor_u8(in) & 1;
+	next = cursor_u64(in);
+	if (in->bad || cursor_left(in) || bad || next > 3600 * NSEC_PER_SEC)
+		return err_set(e, EINVAL, "the state of the interval timer is damaged");
+	pthread_mutex_lock(&p->lock);
+	memcpy(p->ch, ch, sizeof(ch));
+	p->speaker_gate = gate;
+	p->next_ns = due ? now + next : 0;
+	pthread_cond_signal(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}

@@ -11,6 +11,8 @@
 #ifndef KVMPROF_VMM_DEV_PIT_H
 #define KVMPROF_VMM_DEV_PIT_H
 
+#include "base/buf.h"
+#include "base/cursor.h"
 #include "base/err.h"
 #include "vmm/bus.h"
 #include "vmm/dev/dev.h"
@@ -46,5 +48,13 @@ struct pit {
 
 int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, uint64_t floor_ns, struct err *e);
 void pit_deinit(struct pit *p);
+
+/*
+ * For a snapshot (snapshot.h); `pit` is a struct pit. Counters go on from where they
+ * are, as if no time had passed.
+ */
+#define PIT_STATE_VERSION 1u
+int pit_save(void *pit, struct buf *out, struct err *e);
+int pit_restore(void *pit, struct cursor *in, struct err *e);
 
 #endif

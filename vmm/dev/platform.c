@@ -3,6 +3,7 @@
 
 #include "vmm/layout.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -181,4 +182,38 @@ int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 	ret = ret ? ret : bus_add(bus, 0x80, 1, "post", ignore_io, p);
 	ret = ret ? ret : bus_add(bus, PORT_PM1A_EVENT, 6, "acpi-pm", acpi_pm_io, p);
 	return ret;
+}
+
+int platform_save(void *platform, struct buf *out, struct err *e)
+{
+	const struct platform *p = platform;
+
+	(void)e;
+	buf_u8(out, p->cmos_index);
+	buf_u8(out, p->kbd_command);
+	buf_u8(out, p->kbd_ctr);
+	buf_u8(out, p->kbd_out);
+	buf_u8(out, p->kbd_full);
+	buf_u16(out, p->pm1_status);
+	buf_u16(out, p->pm1_enable);
+	buf_u16(out, p->pm1_control);
+	return 0;
+}
+
+int platform_restore(void *platform, struct cursor *in, struct err *e)
+{
+	struct platform *p = platform, s = { .power = p->power };
+
+	s.cmos_index = cursor_u8(in) & 0x7f;
+	s.kbd_command = cursor_u8(in);
+	s.kbd_ctr = cursor_u8(in);
+	s.kbd_out = cursor_u8(in);
+	s.kbd_full = cursor_u8(in) & 1;
+	s.pm1_status = cursor_u16(in);
+	s.pm1_enable = cursor_u16(in);
+	s.pm1_control = cursor_u16(in);
+	if (in->bad || cursor_left(in))
+		return err_set(e, EINVAL, "the state of the platform devices is damaged");
+	*p = s;
+	return 0;
 }

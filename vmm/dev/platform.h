@@ -7,6 +7,9 @@
 #ifndef KVMPROF_VMM_DEV_PLATFORM_H
 #define KVMPROF_VMM_DEV_PLATFORM_H
 
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/err.h"
 #include "vmm/bus.h"
 #include "vmm/dev/dev.h"
 
@@ -21,5 +24,10 @@ struct platform {
 };
 
 int platform_init(struct platform *p, struct bus *bus, struct dev_power power);
+
+/* For a snapshot (snapshot.h); `platform` is a struct platform. The clock is the host's. */
+#define PLATFORM_STATE_VERSION 1u
+int platform_save(void *platform, struct buf *out, struct err *e);
+int platform_restore(void *platform, struct cursor *in, struct err *e);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "vmm/layout.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Register offsets and bits, PC16550D table II. */
@@ -179,4 +180,48 @@ size_t serial_input(struct serial *s, const uint8_t *data, size_t len)
 	update_irq(s);
 	pthread_mutex_unlock(&s->lock);
 	return n;
+}
+
+int serial_save(void *serial, struct buf *out, struct err *e)
+{
+	struct serial *s = serial;
+	const uint8_t regs[] = { s->ier, s->lcr, s->mcr, s->scr, s->fcr, s->dll, s->dlm };
+
+	(void)e;
+	pthread_mutex_lock(&s->lock);
+	buf_add(out, regs, sizeof(regs));
+	buf_u8(out, s->thre_pending);
+	buf_u8(out, s->level != 0);
+	buf_u8(out, (uint8_t)s->rx_n);
+	for (unsigned int i = 0; i < s->rx_n; i++)
+		buf_u8(out, s->rx[(s->rx_head + i) % SERIAL_FIFO]);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+int serial_restore(void *serial, struct cursor *in, struct err *e)
+{
+	struct serial *s = serial;
+	const uint8_t *r = cursor_bytes(in, 7);
+	bool thre = cursor_u8(in), level = cursor_u8(in);
+	unsigned int n = cursor_u8(in);
+	const uint8_t *rx = cursor_bytes(in, n);
+
+	if (in->bad || cursor_left(in) || n > SERIAL_FIFO)
+		return err_set(e, EINVAL, "the state of the serial line is damaged");
+	pthread_mutex_lock(&s->lock);
+	s->ier = r[0] & 0x0f;
+	s->lcr = r[1];
+	s->mcr = r[2] & 0x1f;
+	s->scr = r[3];
+	s->fcr = r[4];
+	s->dll = r[5];
+	s->dlm = r[6];
+	s->thre_pending = thre;
+	s->level = level;
+	s->rx_head = 0;
+	s->rx_n = n;
+	memcpy(s->rx, rx, n);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
 }

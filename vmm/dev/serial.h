@@ -9,6 +9,9 @@
 #ifndef KVMPROF_VMM_DEV_SERIAL_H
 #define KVMPROF_VMM_DEV_SERIAL_H
 
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/err.h"
 #include "vmm/bus.h"
 #include "vmm/dev/dev.h"
 
@@ -33,6 +36,14 @@ struct serial {
 int serial_init(struct serial *s, struct bus *bus, struct dev_irq irq,
 		void (*out)(void *ctx, uint8_t byte), void *ctx);
 void serial_deinit(struct serial *s);
+
+/*
+ * For a snapshot (snapshot.h); `serial` is a struct serial. The interrupt controller has
+ * the level of its line.
+ */
+#define SERIAL_STATE_VERSION 1u
+int serial_save(void *serial, struct buf *out, struct err *e);
+int serial_restore(void *serial, struct cursor *in, struct err *e);
 
 /* Queue bytes for the guest; returns how many found room. Any thread. */
 size_t serial_input(struct serial *s, const uint8_t *data, size_t len);

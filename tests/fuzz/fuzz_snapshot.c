@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is read of a snapshot: its table, and the bytes of each part. The first byte says
+ * which; a table gets the checksum and the length of file that it should have, which
+ * nothing but luck would give it.
+ */
+#include "tests/fuzz/fuzz.h"
+
+#include "profile/snapshot_facts.h"
+#include "vmm/dev/pit.h"
+#include "vmm/dev/platform.h"
+#include "vmm/dev/serial.h"
+#include "vmm/snapshot_vm.h"
+#include "vmm/vcpu_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define CRC_AT 32u
+#define ENTRY 48u
+#define HEADER 40u
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+static void fuzz_table(uint8_t *data, size_t len)
+{
+	struct snapshot_table *t = calloc(1, sizeof(*t));
+	uint64_t off = 0, ram = 0, end;
+	uint32_t n = 0;
+
+	if (!t)
+		abort();
+	if (len >= HEADER) {
+		memcpy(&n, data + 12, sizeof(n));
+		memcpy(&off, data + 16, sizeof(off));
+		memcpy(&ram, data + 24, sizeof(ram));
+		end = HEADER + (uint64_t)n * ENTRY;
+		put32(data + CRC_AT, 0);
+		if (end <= len)
+			put32(data + CRC_AT, (uint32_t)crc32_z(0, data, (size_t)end));
+	}
+	if (snapshot_parse(t, "fuzz", data, len, off + ram, NULL) == 0)
+		for (unsigned int i = 0; i < t->n; i++)
+			if (t->at[i].off > t->ram_off || t->at[i].len > t->ram_off - t->at[i].off ||
+			    !t->at[i].name[0] || t->at[i].name[SNAPSHOT_NAME - 1])
+				abort();
+	free(t);
+}
+
+static void no_irq(void *ctx, unsigned int irq, int level)
+{
+	(void)ctx;
+	(void)irq;
+	(void)level;
+}
+
+static void no_byte(void *ctx, uint8_t byte)
+{
+	(void)ctx;
+	(void)byte;
+}
+
+static void fuzz_devices(struct cursor *in, unsigned int which)
+{
+	struct bus bus = { .n = 0 };
+	struct serial serial;
+	struct platform platform;
+	struct pit pit;
+	uint32_t val = 0;
+
+	if (which == 2 &&
+	    !serial_init(&serial, &bus, (struct dev_irq){ no_irq, NULL }, no_byte, NULL)) {
+		if (!serial_restore(&serial, in, NULL))
+			for (unsigned int i = 0; i < 80; i++)
+				bus.device[0].io(&serial, 0, false, 1, &val);
+		serial_deinit(&serial);
+	} else if (which == 3 && !platform_init(&platform, &bus, (struct dev_power){ 0 })) {
+		platform_restore(&platform, in, NULL);
+	} else if (which == 4 &&
+		   !pit_init(&pit, &bus, (struct dev_irq){ no_irq, NULL }, 50000000, NULL)) {
+		if (!pit_restore(&pit, in, NULL))
+			for (uint16_t i = 0; i < 6; i++)
+				bus.device[0].io(&pit, i % 3, false, 1, &val);
+		pit_deinit(&pit);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	struct vcpu_state *v = malloc(sizeof(*v));
+	struct snapshot_machine m;
+	struct snapshot_facts f = { 0 };
+	struct cursor in;
+
+	if (!copy || !v)
+		abort();
+	if (size > 1) {
+		memcpy(copy, data + 1, size - 1);
+		cursor_init(&in, copy, size - 1);
+		switch (data[0] % 7) {
+		case 0:
+			fuzz_table(copy, size - 1);
+			break;
+		case 1:
+			if (!vcpu_state_parse(v, &in, NULL) &&
+			    (v->nmsrs > VCPU_STATE_MAX_MSRS || v->ncpuid > VCPU_STATE_MAX_CPUID))
+				abort();
+			break;
+		case 5:
+			snapshot_machine_parse(&m, &in, NULL);
+			break;
+		case 6:
+			if (!snapshot_facts_parse(&f, &in, NULL) && !f.cmdline)
+				abort();
+			snapshot_facts_deinit(&f);
+			break;
+		default:
+			fuzz_devices(&in, data[0] % 7);
+		}
+	}
+	free(v);
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/pause.h"
+
+#include "vmm/machine.h"
+
+#include <errno.h>
+
+void pause_init(struct pause *p)
+{
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->changed, NULL);
+	atomic_init(&p->asked, false);
+	p->standing = 0;
+}
+
+void pause_deinit(struct pause *p)
+{
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+}
+
+void pause_ask(struct vm *vm)
+{
+	atomic_store(&vm->pause.asked, true);
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		vcpu_kick(&vm->vcpu[i]);
+}
+
+void pause_end(struct vm *vm)
+{
+	pthread_mutex_lock(&vm->pause.lock);
+	pthread_cond_broadcast(&vm->pause.changed);
+	pthread_mutex_unlock(&vm->pause.lock);
+}
+
+void pause_enter(struct vcpu *v)
+{
+	if (atomic_load_explicit(&v->vm->pause.asked, memory_order_relaxed))
+		v->run->immediate_exit = 1;
+}
+
+/* The time that it stood is nobody's: periods begin anew. */
+static void begin_again(struct vcpu *v)
+{
+	struct err e = { 0 };
+
+	sources_stop(v);
+	if (sources_start(v, &e) < 0)
+		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+}
+
+void pause_stand(struct vcpu *v)
+{
+	struct pause *p = &v->vm->pause;
+
+	if (!atomic_load_explicit(&p->asked, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->standing++;
+	pthread_cond_broadcast(&p->changed);
+	while (atomic_load(&p->asked) && !atomic_load(&v->vm->stop))
+		pthread_cond_wait(&p->changed, &p->lock);
+	p->standing--;
+	pthread_mutex_unlock(&p->lock);
+	if (!atomic_load(&v->vm->stop))
+		begin_again(v);
+}
+
+int vm_pause(struct vm *vm, struct err *e)
+{
+	struct pause *p = &vm->pause;
+	bool stop;
+
+	if (vm->backend)
+		return err_set(e, ENOTSUP, "a machine that somebody else runs can't be stopped");
+	pause_ask(vm);
+	pthread_mutex_lock(&p->lock);
+	while (p->standing < vm->nvcpus && !atomic_load(&vm->stop))
+		pthread_cond_wait(&p->changed, &p->lock);
+	stop = atomic_load(&vm->stop);
+	pthread_mutex_unlock(&p->lock);
+	return stop ? err_set(e, ECANCELED, "the machine ended before it could be stopped") : 0;
+}
+
+void vm_resume(struct vm *vm)
+{
+	struct pause *p = &vm->pause;
+
+	pthread_mutex_lock(&p->lock);
+	atomic_store(&p->asked, false);
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
