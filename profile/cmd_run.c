@@ -71,6 +71,10 @@ static int open_inputs(struct run *r, struct err *e)
 	if (r->image.disk && !r->opt.mem_given)
 		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
+	if (!ret && r->exec.files.left_out)
+		fprintf(stderr,
+			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
+			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
 	if (!ret && !run_is_attached(&r->opt))

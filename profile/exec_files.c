@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "profile/rootfs.h"
+#include "profile/rootfs_disk.h"
 #include "profile/rootfs_modules.h"
 #include "profile/rootfs_program.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* guest/exec, through the Makefile. */
 extern const uint8_t exec_init[], exec_init_end[];
@@ -110,6 +112,32 @@ static bool has_shell(const struct rootfs *r)
 	return rootfs_has(r, "bin/sh") || (rootfs_has(r, "bin") && rootfs_has(r, "usr/bin/sh"));
 }
 
+/* Links within it are the guest's to follow. */
+static bool is_below(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) &&
+	       lstat(path, &st) == 0;
+}
+
+static int add_disk(struct maker *m, const struct stat *st, struct err *e)
+{
+	const char *dir = m->o->rootfs;
+
+	if (!S_ISDIR(st->st_mode))
+		return err_set(e, ENOTDIR,
+			       "--rootfs %.200s: a disk is made of a directory only; an archive "
+			       "becomes an initramfs",
+			       dir);
+	if (!exec_wanted(m->o))
+		return err_set(e, EINVAL, "--rootfs-as ext4 needs --exec: say what to run");
+	m->x->guest_root = dir;
+	m->shell = is_below(dir, "bin/sh") || (is_below(dir, "bin") && is_below(dir, "usr/bin/sh"));
+	return rootfs_disk_make(dir, m->x->disk, e);
+}
+
 static int add_rootfs(struct maker *m, struct err *e)
 {
 	const char *path = m->o->rootfs;
@@ -118,6 +146,8 @@ static int add_rootfs(struct maker *m, struct err *e)
 
 	if (stat(path, &st) < 0)
 		return err_set(e, errno, "--rootfs %.200s: %s", path, strerror(errno));
+	if (m->o->rootfs_disk)
+		return add_disk(m, &st, e);
 	if (S_ISDIR(st.st_mode)) {
 		m->x->guest_root = path;
 		ret = rootfs_add_directory(&m->r, path, e);
@@ -246,6 +276,8 @@ static int add_plan(struct maker *m, const struct exec_share *share, bool intera
 	plan_add(m, 'x', m->x->nonce);
 	if (interactive)
 		plan_add(m, 'i', "");
+	if (*m->x->disk)
+		plan_add(m, 'r', "ext4");
 	plan_list(m, 'm', &m->modules);
 	for (unsigned int i = 0; i < o->nshare; i++) {
 		buf_printf(&m->plan, "s%s\n%s\n%s", share[i].tag, share[i].place,
@@ -335,4 +367,7 @@ int exec_files_make(struct exec_files *x, const struct exec_options *o,
 void exec_files_close(struct exec_files *x)
 {
 	file_map_close(&x->initrd);
+	if (*x->disk)
+		unlink(x->disk);
+	*x->disk = 0;
 }

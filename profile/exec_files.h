@@ -25,6 +25,8 @@
 #include "profile/exec_share.h"
 #include "profile/run_options_exec.h"
 
+#include <limits.h>
+
 #define EXEC_PLAN_MAX 65536u /* guest/exec/exec.h, struct plan */
 #define EXEC_INIT "/.kvmprof-init"
 #define EXEC_PLAN "/.kvmprof-plan"
@@ -33,6 +35,7 @@ struct exec_files {
 	struct file_map initrd; /* exec_files_close() */
 	char nonce[EXEC_NONCE_LEN + 1];
 	const char *guest_root; /* a directory of this host that looks like the guest's; or NULL */
+	char disk[PATH_MAX];	/* an image that is the caller's to attach and remove; "" none */
 	const char *init;	/* for rdinit=; NULL: the kernel's own choice */
 	uint64_t files, left_out;
 	char first_left[256];

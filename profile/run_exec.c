@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /*
@@ -18,6 +19,17 @@
  */
 #define SPARE_BYTES (24 * GPA_MIB)
 #define ROUND_BYTES (16 * GPA_MIB)
+
+/* Each file that a guest has open through a share is one of ours. */
+static void allow_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
 
 /* The files are in memory twice while the kernel unpacks them. */
 static int check_memory(const struct run *r, struct err *e)
@@ -58,6 +70,13 @@ int run_exec_open(struct run *r, struct err *e)
 	if (!r->target.image.is_linux)
 		return err_set(e, EINVAL, "%.200s: not a Linux kernel, and only that runs commands",
 			       r->target.name);
+	if (o->rootfs_disk && r->image.disk)
+		return err_set(
+			e, EINVAL,
+			"--rootfs-as ext4 is the guest's first disk, and so is IMAGE: give the "
+			"kernel alone");
+	if (o->nshare)
+		allow_files();
 	for (unsigned int i = 0; !ret && i < o->nshare; i++)
 		ret = exec_share_parse(&x->share[i], o->share[i], i, e);
 	if (ret || (!exec_wanted(o) && !o->rootfs))
@@ -69,6 +88,15 @@ int run_exec_open(struct run *r, struct err *e)
 	file_map_close(&r->initrd);
 	r->initrd = x->files.initrd;
 	x->files.initrd = (struct file_map){ 0 };
+	if (*x->files.disk) {
+		struct disk_config disk = { .path = x->files.disk };
+
+		ret = run_disks_add(&r->disks, &disk, NULL, e);
+		/* It is open now, and gone with us. */
+		exec_files_close(&x->files);
+		if (ret)
+			return ret;
+	}
 	if (!r->opt.guest_root)
 		r->opt.guest_root = x->files.guest_root;
 	make_cmdline(x, exec_wanted(o));

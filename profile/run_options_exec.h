@@ -65,17 +65,17 @@ enum {
 	}
 
 #define RUN_OPTIONS_EXEC_USAGE                                                                     \
-	"A command to run in it, with a Linux kernel as IMAGE; its exit status becomes "           \
-	"kvmprof's:\n"                                                                             \
+	"A command to run in it, on a Linux kernel; kvmprof ends with its exit status:\n"          \
 	"      --exec COMMAND      run it by /bin/sh -c, or as words where there is no shell\n"    \
 	"      -- COMMAND ARG...   the same, as words\n"                                           \
-	"      --rootfs PATH       its files: a directory, or a tar or cpio archive, packed "      \
+	"      --rootfs PATH       its files: a directory or an archive (tar, cpio), packed "      \
 	"into\n"                                                                                   \
 	"                          an initramfs; without it COMMAND is a program of this host,\n"  \
 	"                          and comes with the libraries that it needs\n"                   \
+	"      --rootfs-as WAY     initramfs (default), or ext4: a directory becomes a disk\n"     \
 	"      --env NAME=VALUE    for COMMAND; may be repeated\n"                                 \
-	"      --cwd DIR           where COMMAND starts (default /, a program of this host: "      \
-	"here)\n"                                                                                  \
+	"      --cwd DIR           where COMMAND starts (default /; a program of this host:\n"     \
+	"                          the current directory)\n"                                       \
 	"      --modules DIR       kernel modules: lib/modules/VERSION, or a directory of *.ko\n"  \
 	"      --modprobe NAMES    load these and what they depend on, before COMMAND\n"           \
 	"      --share DIR[:PLACE][,ro]\n"                                                         \

@@ -74,7 +74,7 @@ _kvmprof_values()
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"| \
 	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run --pin"|"run --numa"|"run --entry"| \
 	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
+	"run --stack-size"|"run --exec"|"run --env"|"run --cwd"|"run --modprobe"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
 	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"| \
 	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
 	"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \

@@ -134,7 +134,7 @@ static void make_directories(const char *where)
 
 void mount_share(const char *tag, const char *where, const char *options)
 {
-	int read_only = *options == 'r';
+	int read_only = text_same(options, "ro");
 	long r;
 
 	make_directories(where);

@@ -36,6 +36,7 @@ NOT_RUN = {
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "xen-4.17": "needs Debian's packages: other_kernels.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
+    "--exec": "needs a Linux kernel: exec.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
     "--disk": "needs a disk and a Linux kernel: disk_io.py",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/bus.h"
 #include "vmm/dev/pci.h"
+#include "vmm/dev/debugexit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
 #include "vmm/layout.h"
@@ -518,6 +519,38 @@ static void post_port(void **state)
 	assert_int_equal(inb(0x80), 0xff);
 }
 
+/* -- debug exit ------------------------------------------------------------------ */
+
+static unsigned int exits;
+static uint32_t exit_status;
+
+static void guest_exits(void *ctx, uint32_t status)
+{
+	assert_ptr_equal(ctx, &exits);
+	exits++;
+	exit_status = status;
+}
+
+static void debug_exit_port(void **state)
+{
+	struct debugexit d;
+
+	(void)state;
+	exits = 0;
+	assert_int_equal(debugexit_init(&d, &bus, guest_exits, &exits), 0);
+	assert_int_equal(inb(PORT_DEBUG_EXIT), 0);
+	/* Its upper byte alone is no exit. */
+	outb(PORT_DEBUG_EXIT + 1, 1);
+	assert_int_equal(exits, 0);
+	outb(PORT_DEBUG_EXIT, 7);
+	assert_int_equal(exits, 1);
+	assert_int_equal(exit_status, 7);
+	out_n(PORT_DEBUG_EXIT, 0x1234, 2);
+	assert_int_equal(exit_status, 0x1234);
+	out_n(PORT_DEBUG_EXIT, 0x12345678, 4);
+	assert_int_equal(exit_status, 0x12345678);
+}
+
 int main(void)
 {
 #define SERIAL_TEST(f) cmocka_unit_test_setup_teardown(f, with_serial, without_serial)
@@ -527,6 +560,7 @@ int main(void)
 		cmocka_unit_test_setup(bus_refuses_overlap, clean),
 		cmocka_unit_test_setup(bus_without_owner, clean),
 		cmocka_unit_test_setup(bus_widths_and_counts, clean),
+		cmocka_unit_test_setup(debug_exit_port, clean),
 		SERIAL_TEST(serial_divisor_latch),
 		SERIAL_TEST(serial_registers),
 		SERIAL_TEST(serial_thre_edge_each_time),

@@ -309,9 +309,10 @@ static void orders_modules(void **state)
 	write_text(below("lib/modules/6.1.0/kernel/mid.ko"), "2", 0644);
 	/* gzip -n of "3" */
 	{
-		static const uint8_t gz[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x33, 6, 0, 0x9b,
-					      0x8e, 0xd2, 0x6d, 1, 0, 0, 0 };
-		int fd = open(below("lib/modules/6.1.0/kernel/low.ko.gz"), O_WRONLY | O_CREAT, 0644);
+		static const uint8_t gz[] = { 0x1f, 0x8b, 8,	0,    0,    0,	  0, 0, 0, 3, 0x33,
+					      6,    0,	  0x9b, 0x8e, 0xd2, 0x6d, 1, 0, 0, 0 };
+		int fd =
+			open(below("lib/modules/6.1.0/kernel/low.ko.gz"), O_WRONLY | O_CREAT, 0644);
 
 		assert_int_equal(write(fd, gz, sizeof(gz)), sizeof(gz));
 		close(fd);
@@ -497,8 +498,7 @@ static void reads_bad_messages(void **state)
 	assert_int_equal(c.error, 2);
 	assert_string_equal(c.text, "cannot ?do");
 	/* The first one counts. */
-	feed(&c, NONCE,
-	     "\033_kvmprof;" NONCE ";exit;1\033\\\033_kvmprof;" NONCE ";exit;2\033\\");
+	feed(&c, NONCE, "\033_kvmprof;" NONCE ";exit;1\033\\\033_kvmprof;" NONCE ";exit;2\033\\");
 	assert_int_equal(c.status, 1);
 	assert_int_equal(console.found, 1);
 }

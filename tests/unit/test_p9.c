@@ -230,9 +230,12 @@ static void sets_attributes(void **state)
 	attach();
 	assert_int_equal(walk(1, 2, "file"), 0);
 	/* mode, size, mtime */
-	assert_int_equal(ask(TSETATTR, "ddddd" "q" "qqqq", 2u, 0x1u | 0x8u | 0x20u | 0x100u, 06640u,
-			     0u, 0u, (uint64_t)4, (uint64_t)0, (uint64_t)0, (uint64_t)1000,
-			     (uint64_t)5),
+	assert_int_equal(ask(TSETATTR,
+			     "ddddd"
+			     "q"
+			     "qqqq",
+			     2u, 0x1u | 0x8u | 0x20u | 0x100u, 06640u, 0u, 0u, (uint64_t)4,
+			     (uint64_t)0, (uint64_t)0, (uint64_t)1000, (uint64_t)5),
 			 0);
 	assert_int_equal(stat(below("file"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
@@ -244,8 +247,12 @@ static void sets_attributes(void **state)
 	assert_int_equal(ask(TSTATFS, "d", 1u), 0);
 	/* A link: through /proc what it points to would be changed. */
 	assert_int_equal(walk(1, 3, "leak"), 0);
-	assert_int_equal(ask(TSETATTR, "ddddd" "q" "qqqq", 3u, 0x8u, 0u, 0u, 0u, (uint64_t)0,
-			     (uint64_t)0, (uint64_t)0, (uint64_t)0, (uint64_t)0),
+	assert_int_equal(ask(TSETATTR,
+			     "ddddd"
+			     "q"
+			     "qqqq",
+			     3u, 0x8u, 0u, 0u, 0u, (uint64_t)0, (uint64_t)0, (uint64_t)0,
+			     (uint64_t)0, (uint64_t)0),
 			 -EOPNOTSUPP);
 }
 
