@@ -20,13 +20,13 @@ CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $
 # For profile/*.cc, which the C compiler's driver compiles as well.
 CXXFLAGS_ALL = -std=gnu++17 $(OPT) $(filter-out -Wmissing-prototypes,$(WARN)) -fno-omit-frame-pointer \
 	-pthread $(SAN) $(CXXFLAGS)
-LIBS := -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lstdc++ -lm -pthread
+LIBS := -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
 CXX_SRC := $(sort $(wildcard profile/*.cc))
-LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o
+LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -45,7 +45,8 @@ C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer profi
 FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-demo deps-test clean install
-all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio
+all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio \
+	$(BUILD)/guest/disk.cpio
 
 include guest/guest.mk
 
@@ -101,6 +102,12 @@ $(BUILD)/obj/flamegraph_js.o: profile/flamegraph.js
 $(BUILD)/obj/gate_default.o: configs/gate-default.toml
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.global gate_default_toml, gate_default_toml_end\ngate_default_toml:\n.incbin "%s"\ngate_default_toml_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+		| $(CC) -c -x assembler - -o $@
+
+# And the init that runs --exec's command.
+$(BUILD)/obj/exec_init.o: $(BUILD)/guest/exec-init
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.balign 16\n.global exec_init, exec_init_end\nexec_init:\n.incbin "%s"\nexec_init_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
 # The demo guest travels inside the program.

@@ -49,6 +49,7 @@ enum sample_reason {
 	SAMPLE_PMU = 3,	   /* a perf_event counter has overflowed */
 	SAMPLE_EXIT = 4,   /* a VM exit; the stack is the one that caused it */
 	SAMPLE_MARKER = 5, /* a breakpoint was reached: `event` is its index, weight 0 */
+	SAMPLE_IO = 7,	   /* a disk was notified of requests; see exit_addr */
 	SAMPLE_LOOK = 6,   /* to find out where the kernel is; not for the profile */
 	/* No vCPU's: a task that does not run. rip is the address that it will return to. */
 	SAMPLE_OFFCPU = 7,
@@ -108,7 +109,7 @@ struct sample {
 	uint32_t overruns;  /* whole periods that passed unseen before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */
 	uint64_t weight;    /* what it stands for: ns of the true elapsed period, or a count */
-	uint64_t exit_addr; /* SAMPLE_EXIT: port, guest-physical address or MSR */
+	uint64_t exit_addr; /* SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token */
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
 	uint64_t idt_base; /* IDTR */

@@ -12,7 +12,7 @@ PYTHON ?= python3
 
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
-	$(BUILD)/guest/worker.cpio
+	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -60,9 +60,34 @@ $(BUILD)/guest/init: $(INIT_OBJS)
 	@echo "  GUEST $@"
 	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $(INIT_OBJS)
 
+$(BUILD)/guest/exec/%.o: guest/exec/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -fno-tree-loop-distribute-patterns -c -o $@ $<
+
+# The init of `kvmprof run --exec`; it travels inside the program, without its debug information.
+EXEC_OBJS := $(patsubst %,$(BUILD)/guest/exec/%.o,exec end mount text)
+$(BUILD)/guest/exec-init: $(EXEC_OBJS)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -Wl,-S -o $@ $(EXEC_OBJS)
+
 $(BUILD)/guest/initramfs.cpio: $(BUILD)/guest/init scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $(BUILD)/guest/init $@
+
+# The /init of tests of disks.
+$(BUILD)/guest/disk.d/%.o: guest/disk/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+
+$(BUILD)/guest/disk: $(BUILD)/guest/disk.d/disk.o
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,noexecstack -o $@ $<
+
+$(BUILD)/guest/disk.cpio: $(BUILD)/guest/disk scripts/mkinitramfs.py
+	@echo "  GUEST $@"
+	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
 # An ordinary program with a library of its own, as distributions build them but for
 # frame pointers. "-z now": no lazy binding frames in its stacks.
@@ -88,4 +113,4 @@ $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scrip
 	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
--include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d)
+-include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

@@ -10,8 +10,10 @@
 #include <stdio.h>
 
 int cmd_run(int argc, char **argv);
+int cmd_iosnoop(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_check(int argc, char **argv);

@@ -53,6 +53,7 @@ static const char *class_key(enum event_class class)
 		[EVENT_WALL] = "clock",
 		[EVENT_CPU] = "clock",
 		[EVENT_EXIT] = "exit",
+		[EVENT_IO] = "io",
 		[EVENT_KERNEL_EXIT] = "kernel-exit",
 		[EVENT_HARDWARE] = "hardware",
 		[EVENT_SOFTWARE] = "software",
@@ -175,6 +176,7 @@ static void print_text(const struct list *l)
 	print_class(l, "clock", "Time");
 	print_class(l, "exit",
 		    "VM exits that come to kvmprof, each one; also exit:N, by KVM's number");
+	print_class(l, "io", "Requests to the guest's disks, a sample each");
 	print_class(l, "kernel-exit", "VM exits inside of KVM");
 	print_class(l, "hardware", "Hardware events; also rNNN, the processor's own number in hex");
 	print_class(l, "software", "Software events of the host, on the vCPUs' threads");

@@ -7,10 +7,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/ps_json.h"
+#include "profile/ps_view.h"
 #include "profile/run.h"
 #include "profile/run_definition.h"
 #include "profile/run_options_devices.h"
 #include "profile/sink_live.h"
+#include "profile/sink_null.h"
 #include "profile/sink_pipe.h"
 #include "profile/sink_ring.h"
 #include "profile/summary.h"
@@ -18,6 +21,7 @@
 #include "vmm/attach/attach.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +44,11 @@ static int open_inputs(struct run *r, struct err *e)
 	else if (r->opt.snapshot.from)
 		ret = run_snapshot_open(r, e);
 	else
-		ret = run_image_open(&r->image, &r->opt, &r->target, &r->initrd, e);
+		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
+	if (r->image.disk && !r->opt.mem_given)
+		r->opt.mem_size = RUN_MEM_DISK;
+	ret = ret ? ret : run_exec_open(r, e);
+	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
@@ -67,10 +75,13 @@ static int open_output(struct run *r, struct err *e)
 		.single_file = r->opt.single_file,
 		.buildid_dir = r->opt.buildid_dir,
 		.no_buildid_cache = !r->opt.buildid_cache,
-		.late_samples = r->opt.overwrite,
+		/* A request ends long after its sample was taken. */
+		.late_samples = r->opt.overwrite || events_have_io(&r->opt.events),
 		.note = &r->note,
 	};
 
+	if (!r->opt.output)
+		return sink_null_create(&r->sink, e);
 	if (!run_to_stdout(&r->opt))
 		return sink_perfdata_create(&r->sink, &so, e);
 	if (isatty(STDOUT_FILENO))
@@ -125,6 +136,7 @@ static int make_vm(struct run *r, struct err *e)
 		.vcpus = o->vcpus,
 		.tsc_khz = r->quirks.tsc_khz,
 		.cmdline = o->cmdline,
+		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
 	};
@@ -147,6 +159,7 @@ static int make_vm(struct run *r, struct err *e)
 	};
 	int ret;
 
+	run_exec_configure(r, &cfg);
 	/* kvmprof stat may want none. */
 	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
 	for (unsigned int i = 0; i < cfg.nevents; i++)
@@ -160,6 +173,12 @@ static int make_vm(struct run *r, struct err *e)
 	if (ret)
 		return ret;
 	run_options_devices(o, &cfg);
+	if (r->image.disk)
+		cfg.disk[cfg.ndisks++].disk = r->image.disk;
+	run_disks_configure(&r->disks, &cfg);
+	if (!cfg.ndisks && cfg.nevents && events_have_io(&o->events))
+		return err_set(e, EINVAL,
+			       "event io: this guest has no disk; give it one with --disk");
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;
@@ -176,6 +195,32 @@ static int make_vm(struct run *r, struct err *e)
 		return ret;
 	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
 	return stat_open(&r->stat, r->vm, e);
+}
+
+#define ATTACH_AGAIN_MS 100
+
+/* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
+static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
+{
+	struct pollfd signals = { .fd = r->signal_fd, .events = POLLIN };
+	bool said = false;
+	int ret;
+
+	while ((ret = vm_attach(&r->vm, cfg, e)) == -EAGAIN) {
+		if (!said)
+			fprintf(stderr,
+				"kvmprof: process %d: %s; waiting for it (Ctrl-C to give up)\n",
+				(int)cfg->pid, e->text);
+		said = true;
+		err_clear(e);
+		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0)
+			return err_set(e, EINTR,
+				       "process %d: interrupted before the guest could be profiled",
+				       (int)cfg->pid);
+	}
+	if (!ret && said)
+		fputs("kvmprof: it is ready\n", stderr);
+	return ret;
 }
 
 static int attach_vm(struct run *r, struct err *e)
@@ -199,7 +244,7 @@ static int attach_vm(struct run *r, struct err *e)
 	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
 	cfg.idle_start = vm.idle_start;
-	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : vm_attach(&r->vm, &cfg, e);
+	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
 	if (ret)
 		return ret;
 	r->opt.vcpus = vm_vcpus(r->vm);
@@ -240,6 +285,15 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argv = argv,
 	};
 	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		const struct event_state *s = events_of_vm(&r->opt.events, i);
+
+		if (s && s->name.class == EVENT_IO)
+			r->markers.pipeline.io[i] =
+				s->name.latency ? PIPELINE_IO_LATENCY : PIPELINE_IO_BYTES;
+	}
+	r->markers.pipeline.request = r->request;
+	r->markers.pipeline.request_ctx = r->request_ctx;
 	if (r->opt.tasks.off_cpu) {
 		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
 		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
@@ -291,6 +345,34 @@ static int start(struct run *r, struct err *e)
 	return ret ? ret : vm_start(r->vm, e);
 }
 
+/* --ps-at-end: the guest stands, its memory is still there. */
+static void print_tasks(struct run *r)
+{
+	const struct ps_view_options view = { .stacks = true };
+	json_t *tasks = NULL;
+	struct err e = { 0 };
+	struct buf json, text;
+	int ret;
+
+	if (!r->opt.tasks.ps_at_end)
+		return;
+	buf_init(&json);
+	buf_init(&text);
+	buf_printf(&json, "{\"ok\":true");
+	ret = ps_json(pipeline_guest(r->pipeline), true, &json, &e);
+	buf_printf(&json, "}");
+	if (!ret)
+		tasks = json.failed ? NULL : json_loadb((const char *)json.data, json.len, 0, NULL);
+	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
+	if (ret)
+		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);
+	else
+		fwrite(text.data, 1, text.len, stderr);
+	json_decref(tasks);
+	buf_deinit(&json);
+	buf_deinit(&text);
+}
+
 static int finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
@@ -320,6 +402,7 @@ static int finish(struct run *r, struct err *e)
 
 		ret = r->sink->ops->end(r->sink, &totals, e);
 	}
+	exec_console_end(&r->exec.console);
 	console_flush(&r->console);
 	if (!ret && r->opt.json)
 		puts((const char *)json.data);
@@ -332,9 +415,10 @@ static int finish(struct run *r, struct err *e)
 	}
 	fflush(stdout);
 	summary_print(&s, stderr);
+	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
-	if (run_to_stdout(&r->opt))
+	if (run_to_stdout(&r->opt) || !r->opt.output)
 		return write_ret;
 	fprintf(stderr,
 		"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i "
@@ -350,6 +434,7 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 
 	if (!cost_bound_look(&r->bound, now_ns))
 		return;
+	console_hide_status(&r->console);
 	fprintf(stderr,
 		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
 		"from now on a sample every %.3f ms instead of %.3f ms\n",
@@ -399,6 +484,21 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
+/* The exit status of a run that was recorded: kvmprof's own failures go first. */
+static int judge(const struct run *r)
+{
+	enum vm_end_reason reason = vm_result(r->vm)->reason;
+	struct err e = { 0 };
+	int status;
+
+	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0)
+		return 1;
+	status = run_exec_status(r, &e);
+	if (e.code)
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+	return status;
+}
+
 void run_deinit(struct run *r)
 {
 	run_control_stop(r->control);
@@ -413,8 +513,10 @@ void run_deinit(struct run *r)
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
+	run_exec_close(&r->exec);
 	target_close(&r->target);
 	run_image_close(&r->image);
+	run_disks_close(&r->disks);
 	run_snapshot_deinit(&r->snapshot);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
@@ -439,9 +541,11 @@ int run_main(struct run *r, int argc, char **argv)
 	int status, ret;
 
 	run_init(r);
-	console_init(&r->console, r->opt.quiet || r->opt.json ? -1
-				  : run_to_stdout(&r->opt)    ? STDERR_FILENO
-							      : STDOUT_FILENO);
+	console_init(&r->console, r->opt.quiet || r->opt.json		 ? -1
+				  : run_to_stdout(&r->opt) || r->request ? STDERR_FILENO
+									 : STDOUT_FILENO);
+	if (!r->opt.tasks.no_status && (!r->opt.quiet || run_is_attached(&r->opt)))
+		console_add_status(&r->console);
 	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
 		fprintf(stderr, "%s: %s\n", argv[0], e.text);
@@ -453,10 +557,7 @@ int run_main(struct run *r, int argc, char **argv)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		enum vm_end_reason reason = vm_result(r->vm)->reason;
-
-		status = reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
-			 tell_markers(r) < 0;
+		status = judge(r);
 		status = tell_snapshot(r) < 0 || status;
 	}
 	run_deinit(r);

@@ -13,13 +13,19 @@ void console_init(struct console *c, int fd)
 	pthread_mutex_init(&c->lock, NULL);
 	c->fd = fd;
 	c->wake_fd = -1;
+	c->status.fd = -1;
 }
 
 static void flush_locked(struct console *c)
 {
 	/* A closed pipe (`| head`) ends the console, not the profile. */
-	if (c->n && c->fd >= 0 && !c->broken && file_write_all(c->fd, c->buf, c->n) < 0)
-		c->broken = true;
+	if (c->n && c->fd >= 0 && !c->broken) {
+		if (!c->apart)
+			status_line_hide(&c->status);
+		if (file_write_all(c->fd, c->buf, c->n) < 0)
+			c->broken = true;
+		c->mid_line = c->buf[c->n - 1] != '\n';
+	}
 	c->n = 0;
 }
 
@@ -36,6 +42,28 @@ void console_deinit(struct console *c)
 	pthread_mutex_destroy(&c->lock);
 	buf_deinit(&c->kept);
 	buf_deinit(&c->times);
+}
+
+void console_add_status(struct console *c)
+{
+	status_line_init(&c->status, STDERR_FILENO);
+	/* Lines of the guest's that go elsewhere are not in its way. */
+	c->apart = c->fd >= 0 && !isatty(c->fd);
+}
+
+void console_status(struct console *c, const char *text)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!c->mid_line || c->apart)
+		status_line_show(&c->status, text);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void console_hide_status(struct console *c)
+{
+	pthread_mutex_lock(&c->lock);
+	status_line_hide(&c->status);
+	pthread_mutex_unlock(&c->lock);
 }
 
 void console_watch(struct console *c, int wake_fd)

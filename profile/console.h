@@ -7,6 +7,7 @@
 #define KVMPROF_PROFILE_CONSOLE_H
 
 #include "base/buf.h"
+#include "profile/status_line.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,6 +21,9 @@ struct console {
 	size_t n;
 	uint64_t bytes;
 	bool broken; /* the reader of our output has gone */
+	bool apart;		  /* output goes to no terminal */
+	bool mid_line;		  /* the last byte written did not end a line */
+	struct status_line status; /* below it, on the same terminal or another */
 	/* With console_watch(): */
 	int wake_fd;	  /* eventfd to be told of each line, borrowed; -1: nobody watches */
 	bool told;	  /* ... since it was taken last */
@@ -41,6 +45,13 @@ void console_init(struct console *c, int fd);
 /* Write what is buffered. Call it now and then, so that prompts without a newline show. */
 void console_flush(struct console *c);
 void console_deinit(struct console *c);
+
+/* Before the guest runs: have a status line on standard error, if that is a terminal. */
+void console_add_status(struct console *c);
+/* Draw it anew, unless a line of the guest's is not finished. Any thread. */
+void console_status(struct console *c, const char *text);
+/* Whoever writes to standard error himself hides it before. */
+void console_hide_status(struct console *c);
 
 /* Before the guest runs: keep what comes, and write to wake_fd at the end of a line. */
 void console_watch(struct console *c, int wake_fd);

@@ -188,6 +188,7 @@ static const struct command {
 				{ "max_stacks", take_stacks, true },
 				{ "max_depth", take_depth, true } } },
 	[CONTROL_TEXT] = { "text", { { "addr", take_addr, false }, { "len", take_len, true } } },
+	[CONTROL_PS] = { "ps", { { "stacks", take_on, true } } },
 	[CONTROL_STOP] = { "stop", { { 0 } } },
 };
 

@@ -39,6 +39,7 @@ enum control_cmd {
 	CONTROL_MARK,
 	CONTROL_PROFILE,
 	CONTROL_TEXT,
+	CONTROL_PS,
 	CONTROL_STOP,
 	CONTROL_CMDS
 };
@@ -53,7 +54,7 @@ struct control_request {
 	enum control_cmd cmd;
 	bool has_id;
 	int64_t id;
-	bool on;
+	bool on; /* of PS: all frames of the stacks */
 	bool all; /* vCPUs */
 	uint32_t vcpu;
 	struct control_event event[CONTROL_MAX_EVENTS];

@@ -21,6 +21,8 @@ struct diskfs_ext {
 	ext2_filsys fs;
 };
 
+static struct struct_io_manager manager;
+
 static errcode_t io_open(const char *name, int flags, io_channel *out)
 {
 	io_channel io;
@@ -34,6 +36,7 @@ static errcode_t io_open(const char *name, int flags, io_channel *out)
 	if (!io)
 		return EXT2_ET_NO_MEMORY;
 	io->magic = EXT2_ET_MAGIC_IO_CHANNEL;
+	io->manager = &manager;
 	io->name = strdup(name);
 	io->block_size = 1024;
 	io->refcount = 1;
@@ -97,21 +100,22 @@ static errcode_t io_flush(io_channel io)
 	return 0;
 }
 
+/* libext2fs takes it without const, and only reads it. */
+static struct struct_io_manager manager = {
+	.magic = EXT2_ET_MAGIC_IO_MANAGER,
+	.name = "kvmprof",
+	.open = io_open,
+	.close = io_close,
+	.set_blksize = io_set_blksize,
+	.read_blk = io_read,
+	.write_blk = io_write,
+	.flush = io_flush,
+	.read_blk64 = io_read64,
+	.write_blk64 = io_write64,
+};
+
 int diskfs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e)
 {
-	/* libext2fs takes it without const, and only reads it. */
-	static struct struct_io_manager manager = {
-		.magic = EXT2_ET_MAGIC_IO_MANAGER,
-		.name = "kvmprof",
-		.open = io_open,
-		.close = io_close,
-		.set_blksize = io_set_blksize,
-		.read_blk = io_read,
-		.write_blk = io_write,
-		.flush = io_flush,
-		.read_blk64 = io_read64,
-		.write_blk64 = io_write64,
-	};
 	cleanup_free struct diskfs_ext *x = calloc(1, sizeof(*x));
 	char name[32];
 	errcode_t ret;

@@ -280,6 +280,13 @@ static int parse_with_colon(struct event_name *out, size_t at, size_t len, struc
 
 	if (is(text, at, "exit"))
 		return parse_exit(out, rest, rest_len, e);
+	if (is(text, at, "io")) {
+		out->class = EVENT_IO;
+		out->latency = is(rest, rest_len, "latency");
+		if (out->latency || is(rest, rest_len, "bytes"))
+			return 0;
+		return err_set(e, EINVAL, "%s: expected io:bytes or io:latency", text);
+	}
 	if (is(text, at, "wall") || is(text, at, "cpu"))
 		return err_set(e, EINVAL, "%s: %.*s takes no modifiers", text, (int)at, text);
 	if (parse_perf(out, text, at)) {
@@ -321,6 +328,8 @@ int event_name_parse(struct event_name *out, const char *text, size_t len, struc
 	} else if (is(text, len, "exit")) {
 		out->class = EVENT_EXIT;
 		out->exits = VM_EXIT_ANY;
+	} else if (is(text, len, "io")) {
+		out->class = EVENT_IO;
 	} else if (!parse_perf(out, text, len)) {
 		return err_set(e, EINVAL, "%s: no such event; `kvmprof list` has them", out->text);
 	}
@@ -337,11 +346,14 @@ const struct event_word *event_word(unsigned int i)
 		{ "wall", "time, also while a vCPU is halted; the default", EVENT_WALL },
 		{ "cpu", "CPU time of a vCPU's thread: none while it is halted", EVENT_CPU },
 		{ "exit", "each VM exit that comes to the VMM", EVENT_EXIT },
+		{ "io", "requests of the guest to its disks, by bytes", EVENT_IO },
+		{ "io:latency", "the same by the time that they took, in ns", EVENT_IO },
 	};
+#define FIRST ((unsigned int)(sizeof(first) / sizeof(first[0])))
 
-	if (i < 3)
+	if (i < FIRST)
 		return &first[i];
-	i -= 3;
+	i -= FIRST;
 	word = (struct event_word){ .name = name };
 	if (i < EXITS) {
 		word.class = EVENT_EXIT;

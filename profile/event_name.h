@@ -3,7 +3,7 @@
  * event_name: the names of events, as `-e` takes them.
  *
  *   name     := event [":" modifiers]
- *   event    := "wall" | "cpu" | "exit" [":" kind] | perf's names of hardware, cache and software
+ *   event    := "wall" | "cpu" | "exit" [":" kind] | "io" [":bytes" | ":latency"] | perf's names of hardware, cache and software
  *               events | "r" hex digits | subsystem ":" tracepoint
  *   kind     := a word of the table (event_exit_kind) | KVM_EXIT_* number
  *   modifiers: u k h G H p, as perf's (man perf-list); of perf's events only
@@ -25,6 +25,7 @@ enum event_class {
 	EVENT_WALL,
 	EVENT_CPU,
 	EVENT_EXIT,	   /* VM exits that come to the VMM */
+	EVENT_IO,	   /* requests of disks, by bytes or by ns */
 	EVENT_KERNEL_EXIT, /* those that KVM handles: tracepoint kvm:kvm_exit */
 	EVENT_HARDWARE,	   /* PERF_TYPE_HARDWARE, HW_CACHE, RAW */
 	EVENT_SOFTWARE,	   /* PERF_TYPE_SOFTWARE */
@@ -38,6 +39,7 @@ struct event_name {
 	uint64_t config;    /* and what of it */
 	uint64_t exits;	    /* EXIT: VM_EXIT_BIT()s */
 	const char *filter; /* KERNEL_EXIT: of the tracepoint, static; NULL: all */
+	bool latency;	    /* IO: by time, not by bytes */
 	uint8_t base_len;   /* of the text without modifiers */
 	uint8_t precise;
 	bool user, kernel, hv, guest, host; /* modifiers that were given */

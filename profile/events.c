@@ -189,6 +189,10 @@ int event_probe(const struct event_name *n, const struct events_rate *rate,
 		out->period = rate->period ? rate->period : 1;
 		out->exits = n->exits;
 		return 0;
+	case EVENT_IO:
+		out->kind = VM_EVENT_IO;
+		out->period = 1;
+		return 0;
 	case EVENT_KERNEL_EXIT:
 	case EVENT_TRACEPOINT:
 		set_period(n, rate, out);
@@ -301,6 +305,14 @@ struct profile_event events_off_cpu(uint64_t period_ns)
 		.config = OUR_CONFIG + VM_MAX_EVENTS,
 		.period = period_ns,
 	};
+}
+
+bool events_have_io(const struct events *ev)
+{
+	for (unsigned int i = 0; i < ev->n; i++)
+		if (ev->at[i].name.class == EVENT_IO)
+			return true;
+	return false;
 }
 
 unsigned int events_for_profile(const struct events *ev, double freq_hz, struct profile_event *out)

@@ -55,6 +55,8 @@ unsigned int events_for_vm(const struct events *ev, struct vm_event *out);
 unsigned int events_for_profile(const struct events *ev, double freq_hz, struct profile_event *out);
 /* Of tasks that don't run (offcpu.h): no event of the machine, and behind those of it. */
 struct profile_event events_off_cpu(uint64_t period_ns);
+/* Is one of them about requests of disks? */
+bool events_have_io(const struct events *ev);
 /* The state of the machine's event i; NULL: there is none. */
 const struct event_state *events_of_vm(const struct events *ev, unsigned int i);
 

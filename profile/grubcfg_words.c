@@ -241,15 +241,18 @@ int grub_read_command(struct grub_reader *r, const struct grub_vars *vars, struc
 			while (r->s < r->end && *r->s != '\n')
 				r->s++;
 		} else if (strchr(" \t\r\n;", c)) {
-			bool opens = is_one(&word, '{'), closes = !w->n && is_one(&word, '}');
+			bool opens = is_one(&word, '{'), closes = is_one(&word, '}');
 
+			if (closes && w->n) { /* it is a command of its own */
+				r->s--;
+				break;
+			}
 			if (opens && w->n) { /* "{" is no word of its command */
 				word.text.len = 0;
 				word.any = false;
 				w->block = true;
 			}
 			ret = end_word(r, w, &word, e);
-			/* A "}" is one by itself, whatever follows. */
 			r->s++;
 			r->line += c == '\n';
 			if (ret || w->block || closes || c == '\n' || c == ';' || is_alone(w))
@@ -259,7 +262,9 @@ int grub_read_command(struct grub_reader *r, const struct grub_vars *vars, struc
 			r->s++;
 		}
 	}
-	if (!ret && r->s == r->end)
+	if (!ret && r->s == r->end && w->n && is_one(&word, '}'))
+		r->s--;
+	else if (!ret && r->s == r->end)
 		ret = end_word(r, w, &word, e);
 	buf_deinit(&word.text);
 	return ret;

@@ -99,14 +99,14 @@ static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
 }
 
 static int look_at(struct guest_look *l, const struct guest_view *v,
-		   const struct linux_sleeper_from *from, const struct linux_task *t, bool stacks,
+		   const struct linux_sleeper_from *from, const struct linux_task *t, bool programs,
 		   guest_look_fn each, void *ctx, struct err *e)
 {
 	struct sample *s = (struct sample *)l->room;
 	struct linux_sched sched;
 	enum linux_sleeper what;
 
-	what = (enum linux_sleeper)linux_sleeper_take(from, t, stacks ? space_of(v, t) : 0, s,
+	what = (enum linux_sleeper)linux_sleeper_take(from, t, programs ? space_of(v, t) : 0, s,
 						      &sched);
 	l->stats.tasks++;
 	l->stats.by[what]++;
@@ -115,7 +115,7 @@ static int look_at(struct guest_look *l, const struct guest_view *v,
 	return each(ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
 }
 
-int guest_look_all(struct guest_look *l, bool stacks, guest_look_fn each, void *ctx, struct err *e)
+int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx, struct err *e)
 {
 	uint64_t start = clock_mono_ns();
 	struct linux_task_list list = { 0 };
@@ -148,7 +148,7 @@ int guest_look_all(struct guest_look *l, bool stacks, guest_look_fn each, void *
 		};
 
 		if (!list.task[i].is_idle)
-			ret = look_at(l, &v, &from, &list.task[i], stacks, each, ctx, e);
+			ret = look_at(l, &v, &from, &list.task[i], programs, each, ctx, e);
 	}
 	linux_task_list_deinit(&list);
 	hist_add(&l->stats.cost_ns, clock_mono_ns() - start);

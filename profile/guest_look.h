@@ -19,7 +19,6 @@ struct guest_look_stats {
 	uint64_t by[LINUX_SLEEPER_COUNT];
 	uint64_t skipped; /* members of the lists that could not be believed */
 	uint64_t cut;	  /* lists that did not come back to their head */
-	uint64_t no_stack_end; /* kernel stacks that ended neither at a root nor at the user */
 	struct hist cost_ns; /* of a look, with all that was done about it */
 };
 
@@ -37,10 +36,11 @@ typedef int (*guest_look_fn)(void *ctx, const struct linux_task *t, const struct
 			     enum linux_sleeper what, struct sample *s, struct err *e);
 
 /*
- * All tasks but the idle ones, with each its threads. stacks: also where they stopped.
+ * All tasks but the idle ones, with each its threads. programs: also their own frames below
+ * the kernel's.
  * -EAGAIN: they are not known (yet), the reason is in e.
  */
-int guest_look_all(struct guest_look *l, bool stacks, guest_look_fn each, void *ctx,
+int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx,
 		   struct err *e);
 
 /* Why kernel stacks, or states, can't be told here; "" when they can. */

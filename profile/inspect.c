@@ -19,7 +19,7 @@ int inspect_open(struct inspect *in, const char *path, struct err *e)
 	run_options_default(&o);
 	o.image = path;
 	ret = run_image_look(path, &in->what, e);
-	ret = ret ? ret : run_image_open(&in->image, &o, &in->target, &in->initrd, e);
+	ret = ret ? ret : run_image_open(&in->image, &o, &in->disks, &in->target, &in->initrd, e);
 	in->have_kernel = !ret;
 	return ret;
 }
@@ -30,6 +30,7 @@ void inspect_close(struct inspect *in)
 	if (in->have_kernel)
 		target_close(&in->target);
 	run_image_close(&in->image);
+	run_disks_close(&in->disks);
 	in->have_kernel = false;
 }
 

@@ -14,6 +14,7 @@
 struct inspect {
 	const char *path; /* borrowed */
 	struct image_what what;
+	struct run_disks disks;
 	struct run_image image;
 	struct target target;
 	bool have_kernel; /* target is there */

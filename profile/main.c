@@ -15,9 +15,11 @@ static const struct command {
 } commands[] = {
 	{ NULL, NULL, "Record" },
 	{ "run", cmd_run, "boot a kernel and profile it" },
+	{ "iosnoop", cmd_iosnoop, "boot a kernel and show the requests to its disks" },
 	{ "stat", cmd_stat, "boot a kernel and count: exits, where the time went" },
 	{ "attach", cmd_attach, "profile a guest that another VMM runs" },
 	{ "top", cmd_top, "the hottest functions of a guest while it runs" },
+	{ "ps", cmd_ps, "the tasks of a guest that runs, and what they wait for" },
 	{ "ctl", cmd_ctl, "watch and change a run that goes on" },
 	{ NULL, NULL, "Look" },
 	{ "report", cmd_report, "where the time went, by function" },

@@ -37,6 +37,7 @@ struct pipeline {
 	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
 	uint64_t last_ns;	/* time of the newest sample */
 	struct stack stack, crash;
+	struct io_join *io; /* NULL: no event of disks */
 	struct err err;
 };
 
@@ -76,18 +77,18 @@ static void count_kernel_stack(struct pipeline_stats *st, const struct stack *s)
 		note_broken(st, s);
 }
 
-static void count_sample(struct pipeline *p, const struct sample *s)
+static void count_sample(struct pipeline *p, const struct profile_sample *s)
 {
 	struct pipeline_stats *st = &p->stats;
-	const struct stack *stack = &p->stack;
+	const struct stack *stack = s->stack;
 	uint64_t off;
 
 	st->samples++;
 	st->event_samples[s->event]++;
-	st->event_weight[s->event] += s->weight;
+	st->event_weight[s->event] += s->period;
 	if (s->event == 0) {
-		st->weight += s->weight;
-		st->mode_weight[s->mode & 3] += s->weight;
+		st->weight += s->period;
+		st->mode_weight[s->mode & 3] += s->period;
 	}
 	st->end[stack->end]++;
 	st->frames += stack->n;
@@ -153,9 +154,22 @@ static void process_breakpoint(struct pipeline *p, const struct sample *s)
 						  .stack = &p->stack });
 }
 
+static int write_sample(struct pipeline *p, const struct profile_sample *out)
+{
+	if (p->stats.samples == p->opt.max_samples)
+		vm_end(p->vm, VM_END_SAMPLES);
+	return p->err.code ? 0 : p->sink->ops->sample(p->sink, out, &p->err);
+}
+
 static void process(struct pipeline *p, const struct sample *s)
 {
-	struct profile_sample out;
+	struct profile_sample out = {
+		.event = s->event,
+		.mode = s->mode,
+		.period = s->weight,
+		.time_ns = s->time_ns,
+		.stack = &p->stack,
+	};
 	bool crash = s->reason == SAMPLE_CRASH;
 	struct err ignored = { 0 };
 	int ret;
@@ -172,13 +186,63 @@ static void process(struct pipeline *p, const struct sample *s)
 	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
 		return;
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
-	count_sample(p, s);
+	if (s->reason == SAMPLE_IO) {
+		fail_once(p, ret);
+		if (p->io)
+			io_join_sample(p->io, s, &out, &p->stack);
+		return;
+	}
+	count_sample(p, &out);
 	cut_stack(p, &p->stack);
-	if (p->stats.samples == p->opt.max_samples)
-		vm_end(p->vm, VM_END_SAMPLES);
-	if (!p->err.code)
-		ret = p->sink->ops->sample(p->sink, &out, &p->err);
+	ret = ret ? ret : write_sample(p, &out);
 	fail_once(p, ret);
+}
+
+/* One request, for each event of disks that counts it. */
+static void process_request(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	struct pipeline_io_stats *st = &p->stats.io;
+
+	st->records++;
+	st->failed += r->status != IO_OK;
+	st->unknown += !who;
+	if (!who && r->status == IO_OK)
+		st->unknown_bytes += r->bytes;
+	if (p->opt.request)
+		p->opt.request(p->opt.request_ctx, p->guest, r, who);
+	for (unsigned int i = 0; who && r->status == IO_OK && i < VM_MAX_EVENTS; i++) {
+		struct profile_sample out = who->sample;
+
+		if (p->opt.io[i] == PIPELINE_NO_IO || !vm_event_is_armed(p->vm, i) ||
+		    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
+			continue;
+		p->stack = who->stack;
+		out.stack = &p->stack;
+		out.event = (uint8_t)i;
+		out.period = p->opt.io[i] == PIPELINE_IO_BYTES ? r->bytes
+							       : r->complete_ns - r->submit_ns;
+		if (!out.period) /* a flush has no bytes */
+			continue;
+		count_sample(p, &out);
+		cut_stack(p, &p->stack);
+		fail_once(p, write_sample(p, &out));
+	}
+}
+
+static void process_requests(struct pipeline *p, bool last)
+{
+	struct io_record r[64];
+	const struct io_who *who;
+	unsigned int n;
+
+	if (!p->io)
+		return;
+	while ((n = vm_io_take(p->vm, r, 64)) > 0)
+		for (unsigned int i = 0; i < n; i++)
+			io_join_record(p->io, &r[i]);
+	while (io_join_next(p->io, last, &r[0], &who))
+		process_request(p, &r[0], who);
+	p->stats.io.lost = vm_io_lost(p->vm);
 }
 
 /*
@@ -323,12 +387,14 @@ static void *consumer(void *arg)
 				do_job(p);
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
+		process_requests(p, false);
 		do_job(p);
 		if (!last)
 			look_offcpu(p);
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
+			process_requests(p, true);
 			process_markers(p, UINT64_MAX);
 			if (!p->err.code)
 				fail_once(p, guest_finish(p->guest, &p->err));
@@ -344,6 +410,7 @@ void pipeline_destroy(struct pipeline *p)
 		return;
 	offcpu_destroy(p->offcpu);
 	guest_destroy(p->guest);
+	io_join_destroy(p->io);
 	buf_deinit(&p->held);
 	free(p->dropped_seen);
 	free(p);
@@ -376,6 +443,10 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
 	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
 			      : err_set(e, ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)
+		p->stats.io.wanted |= p->opt.io[i] != PIPELINE_NO_IO;
+	if (!ret && p->stats.io.wanted)
+		ret = io_join_create(&p->io, vm_vcpus(vm), e);
 	if (!ret && p->opt.offcpu_period_ns)
 		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
 				    p->opt.offcpu_event, e);

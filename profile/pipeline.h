@@ -9,6 +9,7 @@
 #define KVMPROF_PROFILE_PIPELINE_H
 
 #include "profile/guest.h"
+#include "profile/io_join.h"
 #include "profile/markers.h"
 #include "profile/offcpu.h"
 #include "profile/sink.h"
@@ -46,16 +47,32 @@ struct pipeline_stats {
 	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
 	uint64_t held;			    /* samples that waited */
 	uint64_t depth_cut;		    /* stacks cut by pipeline_set_max_stack() */
+	struct pipeline_io_stats {
+		bool wanted;	  /* there is an event of disks */
+		uint64_t records; /* of requests */
+		uint64_t unknown; /* without a stack: its sample found no room, or was not wanted */
+		uint64_t unknown_bytes;
+		uint64_t failed; /* with an error; not in the profile */
+		uint64_t lost;	 /* records that found no room */
+	} io;
 	struct guest_stats guest;
 	struct offcpu_stats offcpu;
 };
 
+/* What a sample of an event of disks stands for. */
+enum pipeline_io { PIPELINE_NO_IO = 0, PIPELINE_IO_BYTES, PIPELINE_IO_LATENCY };
+
 /* All zero, or NULL where it is asked for: nothing. */
 struct pipeline_options {
+	enum pipeline_io io[VM_MAX_EVENTS]; /* of the machine's VM_EVENT_IO */
+	/* On the consumer's thread, each request once; who NULL: it is not known. */
+	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
+			const struct io_who *who);
+	void *request_ctx;
 	struct markers *markers;			 /* of the run; taken from and added to */
 	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
 	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
-	uint64_t max_samples; /* write so many, then end the machine; 0: all */
+	uint64_t max_samples;	   /* write so many, then end the machine; 0: all */
 	uint64_t offcpu_period_ns; /* look at tasks that don't run; 0: never */
 	uint8_t offcpu_event;	   /* of their samples: an index of profile_info.event */
 };

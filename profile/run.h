@@ -15,6 +15,7 @@
 #include "profile/pipeline.h"
 #include "profile/run_control.h"
 #include "profile/run_image.h"
+#include "profile/run_exec.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
 #include "profile/run_snapshot.h"
@@ -32,6 +33,8 @@ struct run {
 	struct run_image image;
 	struct file_map initrd;
 	struct run_snapshot snapshot;
+	struct run_exec exec; /* --exec and the like */
+	struct run_disks disks;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;
@@ -52,6 +55,12 @@ struct run {
 	struct err note;
 	char hostname[256];
 	int signal_fd;
+	/* Each request to a disk: see pipeline_options. NULL: nobody asks. */
+	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
+			const struct io_who *who);
+	void *request_ctx;
+	struct status_figures status, status_before; /* of now, and of a second or more ago */
+	uint64_t status_ns;			     /* when it was drawn last */
 	/* Every now and then while the guest runs, and once at its end; may be NULL. */
 	void (*tick)(struct run *r, uint64_t now_ns);
 	void *tick_ctx;

@@ -95,7 +95,7 @@ enum control_unit run_control_unit(const struct run_control *c, unsigned int eve
 
 	if (!s || s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU)
 		return CONTROL_NS;
-	if (s->vm.kind == VM_EVENT_EXIT)
+	if (s->vm.kind == VM_EVENT_EXIT || s->vm.kind == VM_EVENT_IO)
 		return CONTROL_COUNT;
 	return s->vm.counter.freq ? CONTROL_HZ : s->vm.counter.clock ? CONTROL_NS : CONTROL_COUNT;
 }
@@ -407,7 +407,8 @@ static int answer(struct run_control *c, const struct control_request *r, struct
 
 static bool is_later(enum control_cmd cmd)
 {
-	return cmd == CONTROL_SNAPSHOT || cmd == CONTROL_PROFILE || cmd == CONTROL_TEXT;
+	return cmd == CONTROL_SNAPSHOT || cmd == CONTROL_PROFILE || cmd == CONTROL_TEXT ||
+	       cmd == CONTROL_PS;
 }
 
 /* On the consumer's thread. */

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "profile/control_reply.h"
+#include "profile/ps_json.h"
 #include "profile/run_control_private.h"
 #include "profile/sink_live.h"
 #include "profile/summary.h"
@@ -62,6 +63,8 @@ void run_control_do_job(struct run_control *c, const struct pipeline_stats *stat
 		ret = snapshot(c, stats, &e);
 	else if (r->cmd == CONTROL_PROFILE)
 		ret = profile(c);
+	else if (r->cmd == CONTROL_PS)
+		ret = ps_json(pipeline_guest(c->run->pipeline), r->on, &c->reply, &e);
 	else
 		ret = sink_live_text(c->run->sink, r->addr, r->len, &c->reply, &e);
 	if (ret) {

@@ -109,14 +109,18 @@ static int read_initrd(const struct run_image *r, struct file_map *initrd, struc
 	return ret;
 }
 
-static int open_disk(struct run_image *r, const struct run_options *o, struct target *t,
-		     struct file_map *initrd, struct err *e)
+static int open_disk(struct run_image *r, const struct run_options *o, struct run_disks *disks,
+		     struct target *t, struct file_map *initrd, struct err *e)
 {
-	struct disk_config dc = { .path = o->image };
+	struct disk_config dc = {
+		.path = o->image,
+		.write = o->disk.writable ? DISK_WRITABLE : DISK_OVERLAY,
+	};
 	struct diskboot_root root = { .layout = &r->boot.layout, .given = o->root };
 	bool own = o->kernel == NULL; /* the kernel is the disk's */
-	int ret = disk_open(&r->disk, &dc, e);
+	int ret = run_disks_add(disks, &dc, NULL, e);
 
+	r->disk = ret ? NULL : disks->at[disks->n - 1].disk;
 	ret = ret ? ret : diskboot_open(&r->boot, r->disk, o->image, e);
 	if (ret)
 		return ret;
@@ -140,8 +144,8 @@ static int open_disk(struct run_image *r, const struct run_options *o, struct ta
 		       : 0;
 }
 
-int run_image_open(struct run_image *r, const struct run_options *o, struct target *t,
-		   struct file_map *initrd, struct err *e)
+int run_image_open(struct run_image *r, const struct run_options *o, struct run_disks *disks,
+		   struct target *t, struct file_map *initrd, struct err *e)
 {
 	const char *image = o->image ? o->image : o->kernel;
 	struct image_what what = { .kind = IMAGE_KERNEL };
@@ -156,7 +160,7 @@ int run_image_open(struct run_image *r, const struct run_options *o, struct targ
 			return err_set(e, EINVAL,
 				       "--kernel %s: this is %s; give it as IMAGE, without --kernel",
 				       image, what.name);
-		ret = open_disk(r, o, t, initrd, e);
+		ret = open_disk(r, o, disks, t, initrd, e);
 	} else if (o->image && o->kernel) {
 		return err_set(e, EINVAL,
 			       "%s: --kernel takes the place of a disk's kernel, and this is no "
@@ -167,6 +171,11 @@ int run_image_open(struct run_image *r, const struct run_options *o, struct targ
 			       "%s: --root goes with a disk image; for a kernel say --append "
 			       "root=%s",
 			       image ? image : TARGET_DEMO_NAME, o->root);
+	} else if (o->disk.writable) {
+		return err_set(e, EINVAL,
+			       "%s: --writable goes with a disk image; for --disk say --disk "
+			       "PATH,writable",
+			       image ? image : TARGET_DEMO_NAME);
 	} else {
 		ret = target_open(t, image, o->symbols, e);
 	}
@@ -178,7 +187,6 @@ int run_image_open(struct run_image *r, const struct run_options *o, struct targ
 void run_image_close(struct run_image *r)
 {
 	diskboot_close(&r->boot);
-	disk_close(r->disk);
 	buf_deinit(&r->kernel_name);
 	buf_deinit(&r->map_name);
 	buf_deinit(&r->cmdline);

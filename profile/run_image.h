@@ -11,12 +11,13 @@
 #include "profile/diskboot.h"
 #include "profile/image_kind.h"
 #include "profile/run_options.h"
+#include "profile/run_options_disk.h"
 #include "profile/target.h"
 #include "vmm/dev/disk.h"
 
 /* All zero: no disk. */
 struct run_image {
-	struct disk *disk;     /* owned; the guest's first; NULL: IMAGE is a kernel */
+	struct disk *disk;     /* the guest's first, of its run_disks; NULL: IMAGE is a kernel */
 	struct diskboot boot;  /* what is on it */
 	struct buf kernel_name; /* "debian.img:/boot/vmlinuz-6.1", or "" */
 	struct buf map_name;	/* of a System.map on it, the same way */
@@ -30,10 +31,11 @@ int run_image_look(const char *path, struct image_what *what, struct err *e);
 
 /*
  * Open what o names, with its kernel as *t and its RAM disk as *initrd (none: left alone).
- * r is zero and stays where it is; t borrows from it.
+ * A disk becomes the first of *disks. r is zero and stays where it is; t borrows from it.
  */
-int run_image_open(struct run_image *r, const struct run_options *o, struct target *t,
-		   struct file_map *initrd, struct err *e);
+int run_image_open(struct run_image *r, const struct run_options *o, struct run_disks *disks,
+		   struct target *t, struct file_map *initrd, struct err *e);
+/* Before the disks are closed. */
 void run_image_close(struct run_image *r);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-	"Usage: kvmprof run [OPTIONS] [IMAGE]\n"
+	"Usage: kvmprof run [OPTIONS] [IMAGE] [-- COMMAND ARG...]\n"
 	"\n"
 	"Boot a kernel under KVM, sample it from outside, write a profile that perf opens.\n"
 	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel, or a disk image with a Linux\n"
@@ -32,11 +32,13 @@ static const char usage[] =
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
+		RUN_DISK_USAGE
 	"      --domain DOMAIN     kernel, RAM disk, command line, memory and vCPUs of a libvirt\n"
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
-	"\n" RUN_SNAPSHOT_USAGE "When to sample, and when to stop:\n"
+	"\n" RUN_OPTIONS_EXEC_USAGE RUN_SNAPSHOT_USAGE
+	"When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
 	"                          the guest's first instruction or from where sampling begins\n"
 	"      --delay SECONDS     begin to sample after that long\n"
@@ -198,8 +200,10 @@ static const struct option longopts[] = {
 	{ "cmdline", required_argument, NULL, OPT_CMDLINE },
 	{ "no-tune", no_argument, NULL, OPT_NO_TUNE },
 	RUN_DEVICES_OPTIONS,
+	RUN_DISK_LONGOPTS,
 	{ "domain", required_argument, NULL, OPT_DOMAIN },
 	{ "connect", required_argument, NULL, OPT_CONNECT },
+	RUN_OPTIONS_EXEC_TABLE,
 	{ "duration", required_argument, NULL, OPT_DURATION },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "samples", required_argument, NULL, OPT_SAMPLES },
@@ -310,13 +314,31 @@ static int take_kept(struct run_options *o, int opt, const char *arg)
 	}
 }
 
+/* Options of run_options_exec.h; -1 to go on. */
+static int take_exec(struct run_options *o, int opt, const char *arg)
+{
+	const char *expected = run_options_exec_take(&o->exec, opt, arg);
+	char what[256];
+
+	if (!expected)
+		return -1;
+	for (unsigned int i = 0; longopts[i].name; i++)
+		if (longopts[i].val == opt)
+			snprintf(what, sizeof(what), "--%s %.150s: %s", longopts[i].name, arg, expected);
+	return wrong("%s", what);
+}
+
 /* One option; -1 to go on. */
 static int take(struct run_options *o, int opt, const char *arg)
 {
 	double v;
 
+	if (opt >= RUN_OPT_EXEC && opt < RUN_OPT_EXEC_END)
+		return take_exec(o, opt, arg);
 	if (opt >= OPT_DEVICES && opt < OPT_DEVICES_END)
 		return run_options_take_device(o, opt, arg);
+	if (opt >= OPT_DISK_FIRST && opt < OPT_DISK_END)
+		return run_options_take_disk(o, opt, arg);
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)
@@ -541,6 +563,10 @@ int run_options_check(struct run_options *o)
 
 int run_options_check_machine(const struct run_options *o)
 {
+	const char *exec = run_options_exec_check(&o->exec, o->initrd, o->image);
+
+	if (exec)
+		return wrong("%s", exec);
 	/* A snapshot tells its vCPUs later. */
 	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
@@ -552,12 +578,27 @@ int run_options_check_machine(const struct run_options *o)
 
 int run_options_parse(struct run_options *o, int argc, char **argv)
 {
-	static char name[] = "kvmprof run"; /* the profile's header still reads argv later */
+	static char name[32]; /* the profile's header still reads argv later */
+	const char *command = o->command;
 	uint64_t size;
-	int opt, ret;
+	int opt, ret, end;
 
 	run_options_default(o);
+	if (command && strcmp(command, "run") != 0) {
+		/* One that shows what happens, and keeps a profile only when asked to. */
+		o->command = command;
+		o->output = NULL;
+	}
+	snprintf(name, sizeof(name), "kvmprof %s", o->command);
 	argv[0] = name;
+	/* What stands behind "--" is a command, with its own options. */
+	for (end = 1; end < argc && strcmp(argv[end], "--") != 0;)
+		end++;
+	if (end + 1 < argc) {
+		o->exec.words = argv + end + 1;
+		o->exec.nwords = (unsigned int)(argc - end - 1);
+		argc = end;
+	}
 	optind = 1;
 	opterr = 0; /* it would take two lines, its own and ours */
 	while ((opt = getopt_long(argc, argv, ":m:e:C:F:c:o:qh", longopts, NULL)) != -1) {

@@ -7,7 +7,9 @@
 
 #include "profile/events.h"
 #include "profile/run_options_snapshot.h"
+#include "profile/run_options_disk.h"
 #include "profile/run_options_tasks.h"
+#include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
 
 #include <stdbool.h>
@@ -27,7 +29,7 @@ struct run_options {
 	const char *image;	 /* a kernel or a disk image; NULL: the embedded demo */
 	const char *kernel;	 /* in place of the disk's; alone it is the image */
 	const char *root;	 /* for root=, with a disk image */
-	const char *output;	 /* "perf.data" */
+	const char *output;	 /* "perf.data"; NULL: no profile is kept */
 	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
@@ -46,15 +48,17 @@ struct run_options {
 	uint64_t ring_size;  /* bytes, of each vCPU's ring, or with overwrite of the samples kept */
 	bool overwrite;	     /* keep the newest samples only */
 	uint32_t max_stack;  /* frames; 0: all */
+	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
 	enum boot_way boot;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
-	uint32_t stack_size;		       /* bytes of one stack that are copied */
-	struct run_snapshot_options snapshot;
+	struct run_disk_options disk;
 	struct run_tasks tasks;
+	uint32_t stack_size; /* bytes of one stack that are copied */
+	struct run_snapshot_options snapshot;
 	bool mem; /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
@@ -62,7 +66,7 @@ struct run_options {
 /* "-": the profile goes to standard output, and the console to standard error. */
 static inline bool run_to_stdout(const struct run_options *o)
 {
-	return o->output[0] == '-' && !o->output[1];
+	return o->output && o->output[0] == '-' && !o->output[1];
 }
 
 /* A machine that somebody else runs. */
@@ -83,6 +87,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
+#define RUN_MEM_DISK (1ull << 30) /* of a distribution from its disk, when none is given */
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)
@@ -90,7 +95,8 @@ static inline struct events_rate run_rate(const struct run_options *o)
 #define RUN_OVERWRITE_SIZE (64ull << 20) /* when --ring-size is not given */
 
 /*
- * Returns -1 when the options are good; else the exit status to end with: 0
+ * o is zero but for `command`, which may say that it is not "run": then `output` is NULL
+ * unless it is given. Returns -1 when the options are good; else the exit status to end with: 0
  * after --help, 2 after a message about wrong usage.
  */
 int run_options_parse(struct run_options *o, int argc, char **argv);

@@ -70,6 +70,12 @@ int run_snapshot_keep(struct run *r, struct err *e)
 
 	if (!r->opt.snapshot.save)
 		return 0;
+	if (r->image.disk || r->opt.disk.n || r->opt.exec.nshare || r->opt.exec.rootfs_disk)
+		return err_set(
+			e, ENOTSUP,
+			"--snapshot-save %s: a machine with disks or shared directories can't be "
+			"saved: give a kernel with --initrd or --rootfs",
+			r->opt.snapshot.save);
 	if (s->from) {
 		/* What it came with goes on with it. */
 		ret = snapshot_map(s->from, SNAPSHOT_IMAGE, &s->image, e);

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #define CONSOLE_FLUSH_MS 50
+/* The status line is drawn so often, and tells of the last second or two. */
+#define STATUS_NS 200000000u
+#define STATUS_SPAN_NS 1000000000u
 
 int run_take_signals(struct run *r, struct err *e)
 {
@@ -37,7 +40,43 @@ static void forward_input(struct run *r, struct pollfd *stdin_poll)
 		vm_console_input(r->vm, bytes, (size_t)n);
 }
 
-void run_wait(struct run *r)
+static void read_figures(struct run *r, struct status_figures *f)
+{
+	uint64_t first = vm_first_entry_ns(r->vm);
+
+	*f = (struct status_figures){
+		.elapsed_ns = first ? clock_mono_ns() - first : 0,
+		.collecting = vm_is_collecting(r->vm),
+	};
+	for (unsigned int i = 0; i < vm_vcpus(r->vm); i++) {
+		const struct vcpu_stats *st = vm_stats(r->vm, i);
+
+		f->samples += st->samples;
+		f->kernel += st->kernel;
+		f->user += st->user;
+		f->idle += st->idle;
+		f->lost += ring_dropped(vm_ring(r->vm, i));
+	}
+}
+
+static void draw_status(struct run *r, uint64_t now)
+{
+	char text[STATUS_LINE_MAX];
+	struct status_figures f;
+
+	if (!status_line_is_on(&r->console.status) || !clock_is_due(now, r->status_ns, STATUS_NS))
+		return;
+	r->status_ns = now;
+	read_figures(r, &f);
+	status_line_text(text, &f, &r->status_before);
+	console_status(&r->console, text);
+	if (f.elapsed_ns - r->status.elapsed_ns >= STATUS_SPAN_NS) {
+		r->status_before = r->status;
+		r->status = f;
+	}
+}
+
+static void wait_for_end(struct run *r)
 {
 	struct pollfd fds[5] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
@@ -61,6 +100,7 @@ void run_wait(struct run *r)
 			     ? (int)((deadline - now) / 1000000) + 1
 			     : CONSOLE_FLUSH_MS);
 		console_flush(&r->console);
+		draw_status(r, clock_mono_ns());
 		if (r->tick)
 			r->tick(r, clock_mono_ns());
 		if (fds[4].revents & POLLIN) {
@@ -80,4 +120,10 @@ void run_wait(struct run *r)
 		if (fds[2].revents)
 			forward_input(r, &fds[2]);
 	}
+}
+
+void run_wait(struct run *r)
+{
+	wait_for_end(r);
+	console_hide_status(&r->console);
 }

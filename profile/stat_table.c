@@ -173,6 +173,29 @@ static void add_devices(struct stat_table *t, const struct vm *vm, const struct 
 	}
 }
 
+/* Of the whole machine: they are told with the first vCPU. */
+static void add_disks(struct stat_table *t, const struct vm *vm)
+{
+	static const char *const type[IO_TYPES] = { "reads", "writes", "flushes", "discards",
+						    "zeroes" };
+	struct vm_disk_info d;
+
+	for (unsigned int i = 0; vm && vm_disk(vm, i, &d); i++) {
+		for (unsigned int k = 0; k < IO_TYPES; k++) {
+			struct stat_row *n = add_row(t, STAT_COUNT, k == IO_READ || k == IO_WRITE,
+						     "disk:%s:%s", d.name, type[k]);
+
+			if (n)
+				n->v[0] = d.io.requests[k];
+			n = k == IO_FLUSH ? NULL
+					  : add_row(t, STAT_COUNT, false, "disk:%s:%s:bytes",
+						    d.name, type[k]);
+			if (n)
+				n->v[0] = d.io.bytes[k];
+		}
+	}
+}
+
 /* Only what counts up can be compared with time; and of a unit that we can tell. */
 static bool is_counter(const struct kvmstats_desc *d)
 {
@@ -215,6 +238,7 @@ void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcp
 	add_times(t, vcpu);
 	add_exits(t, vcpu);
 	add_devices(t, vm, vcpu);
+	add_disks(t, vm);
 	add_kvm(t, vcpu);
 }
 

@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "profile/summary_attach.h"
 #include "profile/summary_events.h"
+#include "profile/summary_disks.h"
 #include "profile/summary_guest.h"
+#include "profile/summary_tasks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -159,7 +161,10 @@ void summary_print(const struct summary *s, FILE *out)
 	char rate[64];
 
 	add_up(s, &t);
-	fprintf(out, "kvmprof: %s after %.2f s\n", end_name(s), run_seconds(s));
+	fprintf(out, "kvmprof: %s", end_name(s));
+	if (vm_result(s->vm)->reason == VM_END_EXIT)
+		fprintf(out, " with status %u", vm_result(s->vm)->exit_status);
+	fprintf(out, " after %.2f s\n", run_seconds(s));
 	summary_events_head(&s->opt->events, s->opt->freq_hz, rate, sizeof(rate));
 	fprintf(out,
 		"kvmprof: %" PRIu64 " samples%s%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
@@ -171,6 +176,7 @@ void summary_print(const struct summary *s, FILE *out)
 		summary_attach_print(s->vm, out);
 	attach_domain_print(s->domain, out);
 	summary_events_print(&s->opt->events, p, out);
+	summary_tasks_print(&s->stats->offcpu, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their weight added to the sample before\n",
@@ -186,6 +192,7 @@ void summary_print(const struct summary *s, FILE *out)
 			" samples gave way to newer ones (--overwrite); the profile has the rest\n",
 			s->overwritten);
 	print_stacks(s, &t, out);
+	summary_disks_print(s->vm, &p->io, out);
 	summary_guest_print(&p->guest, out);
 	fprintf(out,
 		"kvmprof: guest stopped per sample: p50 %.1f us, p99 %.1f us, max %.1f us; kick "
@@ -307,6 +314,10 @@ void summary_json(const struct summary *s, struct buf *b)
 	summary_json_string(b, s->target->name);
 	buf_printf(b, ",\"end\":");
 	summary_json_string(b, end_name(s));
+	if (vm_result(s->vm)->reason == VM_END_EXIT)
+		buf_printf(b, ",\"guest_exit_status\":%u", vm_result(s->vm)->exit_status);
+	else
+		buf_printf(b, ",\"guest_exit_status\":null");
 	buf_printf(b, ",\"vcpus\":%u,\"freq_hz\":%g,\"jitter\":%s,\"run_seconds\":%.6f",
 		   vm_vcpus(s->vm), s->opt->freq_hz, s->opt->jitter ? "true" : "false",
 		   run_seconds(s));
@@ -323,7 +334,9 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
 	summary_events_json(&s->opt->events, p, b);
+	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
+	summary_disks_json(s->vm, &p->io, b);
 	if (run_is_attached(s->opt))
 		summary_attach_json(s->vm, b);
 	attach_domain_json(s->domain, b);

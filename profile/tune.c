@@ -77,6 +77,7 @@ void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct b
 	/* A bare-metal guest has no other way to learn it where CPUID does not tell. */
 	if (!r->is_linux && r->tsc_khz)
 		buf_printf(out, "%stsc_khz=%u", out->len ? " " : "", r->tsc_khz);
+	add_word(out, r->extra);
 	add_word(out, r->append);
 	buf_u8(out, 0);
 }

@@ -16,12 +16,13 @@ struct tune_request {
 	bool is_linux;
 	bool tune; /* false: --no-tune */
 	unsigned int vcpus;
-	bool virtio;	     /* it has virtio devices (vm_has_virtio()) ... */
-	bool pci;	     /* ... on a PCI bus */
-	bool virtio_console; /* a console on hvc0 */
-	uint32_t tsc_khz;    /* of the guest; 0 unknown */
-	const char *cmdline; /* --cmdline: replaces the defaults, NULL: keep them */
+	bool virtio;		  /* it has virtio devices (vm_has_virtio()) ... */
+	bool pci;		  /* ... on a PCI bus */
+	bool virtio_console;	  /* a console on hvc0 */
+	uint32_t tsc_khz;	  /* of the guest; 0 unknown */
+	const char *cmdline;	  /* --cmdline: replaces the defaults, NULL: keep them */
 	const char *disk_cmdline; /* of a disk image's boot entry; NULL: none */
+	const char *extra;	  /* words that the run itself needs; may be NULL */
 	const char *append;	  /* --append: added last, so that it wins; may be NULL */
 };
 

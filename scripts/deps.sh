@@ -14,7 +14,7 @@ die() { printf '%s\n' "deps: $*" >&2; exit 1; }
 BUILD="gcc g++ make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
-	libncurses-dev libvirt-dev libxml2-dev libblkid-dev libext2fs-dev comerr-dev python3"
+	libncurses-dev libvirt-dev libxml2-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
@@ -22,7 +22,8 @@ DEMO="linux-perf"
 TEST="libcmocka-dev clang perl git elfutils dwz chromium protobuf-compiler python3-protobuf
 	python3-jsonschema python3-yaml tmux qemu-system-x86 libvirt-daemon
 	libvirt-daemon-driver-qemu libvirt-clients valgrind groff man-db zsh zstd openssl
-	linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4"
+	busybox-static linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4
+	fdisk e2fsprogs dosfstools mtools mmdebstrap"
 
 # Debian's npm conflicts with node from elsewhere, whose npm will do.
 command -v npm >/dev/null || TEST="$TEST npm"

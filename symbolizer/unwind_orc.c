@@ -18,6 +18,10 @@
 
 /* How far up the stack a return address is searched for. */
 #define SCAN_BYTES 1024u
+/* The frames of a kernel's start at the top of its first stack, and the room they take. */
+#define START_FRAMES 8u
+#define START_BYTES 1024u
+#define STACK_ALIGN 4096u
 /* Instructions before a jump that are looked at in code without entries. */
 #define MAX_AHEAD 4u
 
@@ -153,6 +157,34 @@ static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x
 	return is_store_to_top(p);
 }
 
+/*
+ * A kernel's first task becomes the idle one. At the top of its stack are return addresses
+ * into code that started the kernel and was given back then (free_initmem), so that no call
+ * can be seen before them. They count when all that can be known agrees: they are the
+ * topmost of a stack that was copied to its end, and the table, which still speaks of that
+ * code, leads from one to the next by constant steps to where it says that stacks end.
+ */
+static bool is_start_of_kernel(const struct walk *w, uint64_t ret, uint64_t cfa, int slice)
+{
+	const struct sample_slice *stack = &w->s->slice[slice];
+	uint64_t end = stack->va + stack->len;
+
+	if (end % STACK_ALIGN || end - cfa > START_BYTES)
+		return false;
+	for (unsigned int n = 0; n < START_FRAMES; n++) {
+		const struct orc_entry *x = entry_of(w, ret - 1);
+
+		if (is_end_of_stack(w, ret) || is_end_of_stack(w, ret - 1))
+			return n > 0;
+		if (!x || x->type != ORC_CALL || x->sp_reg != ORC_SP || x->sp_offset < 8)
+			return false;
+		cfa += (uint64_t)x->sp_offset;
+		if (walk_read(w, cfa - 8, &ret, sizeof(ret)) != slice)
+			return false;
+	}
+	return false;
+}
+
 static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct orc_entry *x,
 			       uint64_t cfa)
 {
@@ -177,7 +209,7 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 		 * Nobody called the outermost frame: a new task returns to the start
 		 * of ret_from_fork, a CPU's first C function to behind an lretq.
 		 */
-		if (!is_end_of_stack(w, ret - 1)) {
+		if (!is_end_of_stack(w, ret - 1) && !is_start_of_kernel(w, ret, cfa, slice)) {
 			if (!is_end_of_stack(w, ret))
 				return walk_finish(w, STACK_END_BAD_CHAIN);
 			exact = true;

@@ -31,8 +31,17 @@
 #define GUEST_TEXT_BYTES 0x1000u
 #define GUEST_NORCS 64u
 
+/* Of each kernel stack only so many bytes at its end are there. */
+#define GUEST_STACK_TOP 256u
+#define GUEST_STACK(i) (0xffffc90000000000ull + 0x8000 * (uint64_t)(i))
+#define GUEST_SP(i) (GUEST_STACK(i) + 16384 - GUEST_STACK_TOP)
+/* Where all that sleep will go on. */
+#define GUEST_SWITCH 0xffffffff81000100ull
+#define GUEST_USER_SP 0x7ffd12340000ull
+
 /* Offsets in struct task_struct. */
 enum {
+	G_STATE = 24,
 	G_STACK = 32,
 	G_FLAGS = 44,
 	G_TASKS = 560,
@@ -46,6 +55,12 @@ enum {
 	G_START = 984,
 	G_COMM = 1168,
 	G_SIGNAL = 1216,
+	G_PRIO = 1304,
+	G_POLICY = 1308,
+	G_RUN_NS = 1312,
+	G_EXIT_STATE = 1320,
+	G_SWITCHES = 1328, /* two */
+	G_SP = 1984,
 };
 
 /* Offsets in struct module and struct mod_kallsyms. */
@@ -82,6 +97,7 @@ static const struct {
 struct guest {
 	uint8_t bytes[GUEST_BYTES];
 	uint8_t orc_ip[4 * GUEST_NORCS], orc[6 * GUEST_NORCS];
+	uint8_t stack[GUEST_TASKS][GUEST_STACK_TOP];
 	uint32_t pid; /* offset */
 	uint64_t reads;
 };
@@ -129,6 +145,19 @@ static inline size_t guest_read(void *ctx, uint64_t space, uint64_t va, void *ds
 			memcpy(dst, part[i].p + (va - part[i].va), n);
 			return n;
 		}
+	for (unsigned int i = 0; i < GUEST_TASKS && space == MEMORY_KERNEL; i++)
+		if (va - GUEST_SP(i) < GUEST_STACK_TOP) {
+			size_t n = GUEST_STACK_TOP - (size_t)(va - GUEST_SP(i));
+
+			n = n < len ? n : len;
+			memcpy(dst, g->stack[i] + (va - GUEST_SP(i)), n);
+			return n;
+		}
+	/* Some program's stack. */
+	if (space != MEMORY_KERNEL && va == GUEST_USER_SP) {
+		memset(dst, 0x5a, len < 64 ? len : 64);
+		return len < 64 ? len : 64;
+	}
 	return 0;
 }
 
@@ -141,13 +170,35 @@ static inline void guest_list(struct guest *g, const uint64_t *head, unsigned in
 	}
 }
 
+/* The frame that the switch left, and a program's registers at the stack's end. */
+static inline void guest_sleep(struct guest *g, unsigned int i)
+{
+	uint64_t t = guest_task_va(i), ret = GUEST_SWITCH, bp = GUEST_SP(i) + 128;
+	uint64_t cs = 0x33, sp = GUEST_USER_SP;
+
+	memset(g->stack[i], 0, GUEST_STACK_TOP);
+	memcpy(g->stack[i] + 40, &bp, 8);
+	memcpy(g->stack[i] + 48, &ret, 8);
+	if (i == 1 || i > 5) {
+		memcpy(g->stack[i] + GUEST_STACK_TOP - 32, &cs, 8);
+		memcpy(g->stack[i] + GUEST_STACK_TOP - 16, &sp, 8);
+	}
+	guest_u64(g, t + G_SP, GUEST_SP(i));
+	guest_u32(g, t + G_STATE, i == 0 ? 0 : i == 3 ? 0x402 : 1);
+	guest_u32(g, t + G_PRIO, 120 + (i == 4 ? -20 : 0));
+	guest_u64(g, t + G_RUN_NS, 1000000000ull * i);
+	guest_u64(g, t + G_SWITCHES, 10 * i);
+	guest_u64(g, t + G_SWITCHES + 8, i);
+}
+
 static inline void guest_make_task(struct guest *g, unsigned int i)
 {
 	uint64_t t = guest_task_va(i), signal = GUEST_SIGNALS + 0x100 * (uint64_t)(i == 8 ? 6 : i);
 	bool program = i == 1 || i > 5;
 	uint64_t start = i ? 5000000000ull + 1000000ull * guest_task[i].pid : 0;
 
-	guest_u64(g, t + G_STACK, 0xffffc90000000000ull + 0x8000 * (uint64_t)i);
+	guest_u64(g, t + G_STACK, GUEST_STACK(i));
+	guest_sleep(g, i);
 	guest_u32(g, t + G_STACK + 8, 1 + i % 3);
 	guest_u32(g, t + G_FLAGS, program ? 0x400100 : 0x208040);
 	guest_u32(g, t + g->pid, guest_task[i].pid);
@@ -346,6 +397,14 @@ static const struct guest_type guest_types_table[] = {
 	{ "task_struct", "start_time", G_START, 8 },
 	{ "task_struct", "start_boottime", G_START + 8, 8 },
 	{ "signal_struct", "thread_head", 16, 16 },
+	{ "task_struct", "__state", G_STATE, 4 },
+	{ "task_struct", "exit_state", G_EXIT_STATE, 4 },
+	{ "task_struct", "thread.sp", G_SP, 8 },
+	{ "task_struct", "se.sum_exec_runtime", G_RUN_NS, 8 },
+	{ "task_struct", "static_prio", G_PRIO, 4 },
+	{ "task_struct", "policy", G_POLICY, 4 },
+	{ "task_struct", "nvcsw", G_SWITCHES, 8 },
+	{ "task_struct", "nivcsw", G_SWITCHES + 8, 8 },
 	{ "pcpu_hot", "current_task", 16, 8 },
 	{ "module", "state", GM_STATE, 4 },
 	{ "module", "list", GM_LIST, 16 },

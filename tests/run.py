@@ -34,6 +34,7 @@ E2E = [
     ("control.py", []),
     ("scan_command.py", []),
     ("help_pages.py", []),
+    ("disk_images.py", []),
     ("source_lines.py", []),
     ("debug_files.py", []),
     ("flamegraph.py", []),
@@ -68,6 +69,7 @@ E2E = [
     ("guest_kernel.py", ["kaslr"]),
     ("guest_kernel.py", ["full"]),
     ("guest_kernel.py", ["virtio"]),
+    ("disk_boot.py", []),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
     ("tiny_boot.py", []),
@@ -112,6 +114,7 @@ SLOW = [
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
     ("cloud_boot.py", ["6.1"], 2700),
+    ("debian_disk.py", [], 4500),
     ("cloud_boot.py", ["6.12"], 2700),
 ]
 

@@ -335,11 +335,15 @@ void capture_watch(struct vcpu *v, unsigned int looks)
 		atomic_fetch_add_explicit(&v->dead_looks, looks - 1, memory_order_relaxed);
 }
 
+bool capture_is_wanted(const struct vcpu *v)
+{
+	return atomic_load_explicit(&v->vm->control.collect, memory_order_relaxed) &&
+	       atomic_load_explicit(&v->collect, memory_order_relaxed);
+}
+
 static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
 {
-	return reason == SAMPLE_CRASH || reason == SAMPLE_MARKER ||
-	       (atomic_load_explicit(&v->vm->control.collect, memory_order_relaxed) &&
-		atomic_load_explicit(&v->collect, memory_order_relaxed));
+	return reason == SAMPLE_CRASH || reason == SAMPLE_MARKER || capture_is_wanted(v);
 }
 
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause)

@@ -24,6 +24,11 @@
 
 #define VECTOR_BP 3
 #define VECTOR_UD 6
+#define VECTOR_PF 14
+/* Error code of a page fault: SDM vol. 3, 4.7. */
+#define FAULT_PRESENT 1u
+#define FAULT_WRITE 2u
+#define FAULT_USER 4u
 #define MSR_TSC_AUX 0xc0000103u
 
 static void set_flags(struct guest_insn *g, uint32_t mask, uint32_t value)
@@ -41,6 +46,67 @@ static int inject(struct guest_insn *g, uint8_t vector)
 	ev.exception.nr = vector;
 	ev.exception.has_error_code = 0;
 	ev.exception.pending = 0;
+	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
+}
+
+/* The page of operand i that the instruction can't have; false: none. */
+static bool find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva, uint32_t *code)
+{
+	bool write = g->insn->detail->x86.operands[i].access & CS_AC_WRITE;
+	uint64_t at;
+
+	switch (g->insn->id) {
+	case X86_INS_XSAVE:
+	case X86_INS_XSAVE64:
+	case X86_INS_XSAVEOPT:
+	case X86_INS_XSAVEOPT64:
+	case X86_INS_XSAVEC:
+	case X86_INS_XSAVEC64:
+	case X86_INS_XSAVES:
+	case X86_INS_XSAVES64:
+		write = true;
+	}
+	if (guest_insn_address(g, i, &at) < 0)
+		return false;
+	/* No operand is longer than a page: the first byte's page, or the next one. */
+	for (unsigned int page = 0; page < 2; page++, at = (at | 4095) + 1)
+		if (!guest_insn_host(g, at, 1, write)) {
+			*gva = at;
+			*code = (write ? FAULT_WRITE : 0) |
+				(guest_insn_host(g, at, 1, false) ? FAULT_PRESENT : 0) |
+				((g->v->run->s.regs.sregs.cs.selector & 3) == 3 ? FAULT_USER : 0);
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Its memory is not there, or may not be written: the guest's own page fault, whose handler
+ * lets the instruction run again. (Linux saves a signal frame's state to a stack that a fork
+ * has left read-only.)
+ */
+static int inject_fault(struct guest_insn *g)
+{
+	struct kvm_vcpu_events ev;
+	uint64_t gva = 0;
+	uint32_t code = 0;
+	bool found = false;
+
+	for (unsigned int i = 0; !found && i < g->insn->detail->x86.op_count; i++)
+		found = g->insn->detail->x86.operands[i].type == X86_OP_MEM &&
+			find_fault(g, i, &gva, &code);
+	if (!found)
+		return -EFAULT;
+	if (ioctl(g->v->fd, KVM_GET_VCPU_EVENTS, &ev) < 0)
+		return -errno;
+	ev.exception.injected = 1;
+	ev.exception.nr = VECTOR_PF;
+	ev.exception.has_error_code = 1;
+	ev.exception.error_code = code;
+	ev.exception.pending = 0;
+	g->v->run->s.regs.sregs.cr2 = gva;
+	g->v->run->kvm_dirty_regs |= KVM_SYNC_X86_SREGS;
+	g->rip_done = true;
 	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
 }
 
@@ -303,6 +369,8 @@ int complete_instruction(struct vcpu *v, struct err *e)
 
 	if (ret == 0) {
 		ret = execute(&g);
+		if (ret == -EFAULT)
+			ret = inject_fault(&g);
 		if (ret == 0) {
 			if (!g.rip_done)
 				g.regs->rip += g.insn->size;

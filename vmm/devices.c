@@ -4,6 +4,7 @@
  */
 #include "vmm/machine.h"
 
+#include "vmm/dev/virtio_9p.h"
 #include "vmm/dev/virtio_console.h"
 #include "vmm/dev/virtio_rng.h"
 
@@ -13,7 +14,7 @@
 
 bool vm_has_virtio(const struct vm_config *cfg)
 {
-	return cfg->ndisks || cfg->rng || cfg->virtio_console;
+	return cfg->ndisks || cfg->nshares || cfg->rng || cfg->virtio_console;
 }
 
 void machine_irq(void *ctx, unsigned int irq, int level)
@@ -83,6 +84,14 @@ static int add_console(struct vm *vm, struct err *e)
 	return ret;
 }
 
+static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
+{
+	struct virtio *d;
+	int ret = virtio_9p_new(&d, &vm->mem, s->dir, s->tag, s->read_only, e);
+
+	return ret ? ret : machine_add_virtio(vm, d, e);
+}
+
 int machine_devices_create(struct vm *vm, struct err *e)
 {
 	int ret = 0;
@@ -91,7 +100,9 @@ int machine_devices_create(struct vm *vm, struct err *e)
 		ret = add_console(vm, e);
 	if (!ret && vm->cfg.rng)
 		ret = add_rng(vm, e);
-	return ret;
+	for (unsigned int i = 0; !ret && i < vm->cfg.nshares; i++)
+		ret = add_share(vm, &vm->cfg.share[i], e);
+	return ret ? ret : machine_disks_create(vm, e);
 }
 
 void machine_devices_destroy(struct vm *vm)
@@ -104,6 +115,7 @@ void machine_devices_destroy(struct vm *vm)
 		virtio_mmio_destroy(v->mmio);
 	}
 	vm->nvirtio = 0;
+	machine_disks_destroy(vm);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)

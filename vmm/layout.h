@@ -103,6 +103,9 @@
 /* -- I/O ports ------------------------------------------------------------------ */
 
 #define PORT_SERIAL 0x3f8u /* COM1, 8 ports */
+/* Written to, it ends the run: dev/debugexit.h. */
+#define PORT_DEBUG_EXIT 0x501u
+#define PORT_DEBUG_EXIT_LEN 2u
 /* Configuration mechanism 1: address, data; with the reset register 0xcf9 in between. */
 #define PORT_PCI_CONFIG 0xcf8u
 #define PORT_PCI_CONFIG_LEN 8u

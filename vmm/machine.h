@@ -11,6 +11,7 @@
 #include "vmm/bus.h"
 #include "vmm/counter.h"
 #include "vmm/debugreg.h"
+#include "vmm/dev/debugexit.h"
 #include "vmm/dev/pci.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
@@ -46,9 +47,9 @@ struct source {
 	uint64_t period;	/* in use */
 	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
 	struct counter counter; /* PERF, CPU */
-	uint64_t exits;		/* EXIT: so far */
+	uint64_t exits;		/* EXIT, IO: so far */
 	uint8_t exit;		/* EXIT: the one that is due: KVM_EXIT_* */
-	uint64_t exit_addr;	/* and its address, as in struct sample */
+	uint64_t exit_addr;	/* and its address, as in struct sample; IO: the token */
 	uint64_t owed;		/* EXIT: weight of samples that found no room */
 };
 
@@ -97,6 +98,7 @@ struct machine_virtio {
 };
 
 struct backend;
+struct io_log;
 
 struct vm {
 	struct vm_config cfg;
@@ -109,10 +111,13 @@ struct vm {
 	struct bus bus;
 	struct serial serial;
 	struct platform platform;
+	struct debugexit debugexit;
 	struct pci pci;
 	struct machine_virtio virtio[VM_MAX_VIRTIO]; /* machine_add_virtio() */
 	unsigned int nvirtio;
-	struct virtio *hvc;	 /* the virtio-console of them, NULL: none */
+	struct virtio *hvc; /* the virtio-console of them, NULL: none */
+	struct virtio *disk[VM_MAX_DISKS];
+	struct io_log *io_log;	 /* disks.c; NULL: nobody wants records */
 	pthread_t filter_thread; /* syscall_assist.c: sets the MSR filter */
 	bool filter_started;
 	atomic_bool filter_done;
@@ -145,6 +150,9 @@ void machine_devices_destroy(struct vm *vm);
 int machine_add_virtio(struct vm *vm, struct virtio *d, struct err *e);
 /* dev_irq's and of that type; ctx is the struct vm. */
 void machine_irq(void *ctx, unsigned int irq, int level);
+/* disks.c */
+int machine_disks_create(struct vm *vm, struct err *e);
+void machine_disks_destroy(struct vm *vm); /* after the devices */
 /* PCI and all virtio devices with their transports, in order; `what` is the struct vm. */
 int machine_virtio_save(void *what, struct buf *out, struct err *e);
 int machine_virtio_restore(void *what, struct cursor *in, struct err *e);
@@ -161,6 +169,8 @@ int vcpu_set_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e
 void *vcpu_main(void *arg);
 void vcpu_install_handler(void);
 void vcpu_kick(struct vcpu *v);
+/* Whose thread this is; NULL: none. */
+struct vcpu *vcpu_current(void);
 
 /* vm.c: record the end; regs (may be NULL) are copied. The first caller wins. */
 void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
@@ -178,10 +188,12 @@ struct capture_cause {
 	uint64_t weight;
 	uint8_t device;	    /* as in struct sample */
 	uint8_t exit;	    /* EXIT */
-	uint64_t exit_addr; /* EXIT */
+	uint64_t exit_addr; /* EXIT, IO */
 };
 /* While no samples are wanted it is only counted. false: there was no room for it. */
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
+/* Are samples wanted of it now? */
+bool capture_is_wanted(const struct vcpu *v);
 /* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
 void capture_watch(struct vcpu *v, unsigned int looks);
 
@@ -229,6 +241,10 @@ void sources_follow(struct vcpu *v);
 void sources_exit(struct vcpu *v);
 /* The sample of an exit that is due; the registers are complete. */
 void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now);
+/* source_io.c: dev_io.batch of the disks; ctx is the struct vm. */
+uint64_t machine_io_batch(void *ctx);
+/* The sample of a notification that is due; the registers are complete. */
+void source_take_io(struct vcpu *v, unsigned int i, uint64_t now);
 /* No KVM_RUN follows: take what waits for one. */
 void sources_exit_last(struct vcpu *v);
 

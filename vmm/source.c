@@ -82,6 +82,8 @@ static int arm(struct vcpu *v, unsigned int i, struct err *e)
 	case VM_EVENT_PERF:
 		ret = arm_counter(v, i, e);
 		break;
+	case VM_EVENT_IO:
+		break;
 	case VM_EVENT_EXIT:
 		s->exits = 0;
 		trigger_init_count(&s->trigger, s->period, ev->jitter, seed(v, i));
@@ -171,7 +173,9 @@ static void take(struct vcpu *v, unsigned int i, uint64_t now);
  */
 static void settle(struct vcpu *v, unsigned int i)
 {
-	if (v->source[i].armed && v->vm->cfg.event[i].kind != VM_EVENT_EXIT)
+	enum vm_event_kind kind = v->vm->cfg.event[i].kind;
+
+	if (v->source[i].armed && kind != VM_EVENT_EXIT && kind != VM_EVENT_IO)
 		take(v, i, clock_mono_ns());
 }
 
@@ -272,6 +276,8 @@ static void take(struct vcpu *v, unsigned int i, uint64_t now)
 
 	if (ev->kind == VM_EVENT_EXIT)
 		source_take_exit(v, i, now);
+	else if (ev->kind == VM_EVENT_IO)
+		source_take_io(v, i, now);
 	else if (ev->kind == VM_EVENT_PERF || (ev->kind == VM_EVENT_CPU && !ev->timer))
 		take_counter(v, i, now);
 	else

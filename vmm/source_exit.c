@@ -94,7 +94,8 @@ void sources_exit_last(struct vcpu *v)
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
 		struct source *s = &v->source[i];
 
-		if (v->vm->cfg.event[i].kind == VM_EVENT_EXIT)
+		if (v->vm->cfg.event[i].kind == VM_EVENT_EXIT ||
+		    v->vm->cfg.event[i].kind == VM_EVENT_IO)
 			due |= s->due != 0;
 		else
 			s->due = 0; /* time is up */

@@ -25,6 +25,11 @@
 
 static _Thread_local struct vcpu *current_vcpu;
 
+struct vcpu *vcpu_current(void)
+{
+	return current_vcpu;
+}
+
 static void on_kick(int signo, siginfo_t *info, void *context)
 {
 	struct vcpu *v = current_vcpu;

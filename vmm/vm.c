@@ -27,6 +27,7 @@ const char *vm_end_name(enum vm_end_reason reason)
 		[VM_RUNNING] = "running",
 		[VM_END_RESET] = "guest reset",
 		[VM_END_POWEROFF] = "guest power-off",
+		[VM_END_EXIT] = "guest exit",
 		[VM_END_HALTED] = "guest halted for good",
 		[VM_END_DURATION] = "duration reached",
 		[VM_END_INTERRUPTED] = "interrupted",
@@ -77,6 +78,11 @@ static void power_end(void *ctx, enum dev_end how)
 		    NULL);
 }
 
+static void guest_exits(void *ctx, uint32_t status)
+{
+	vm_exit(ctx, status);
+}
+
 static int add_memory(struct vm *vm, struct err *e)
 {
 	for (unsigned int i = 0; i < vm->mem.n; i++) {
@@ -105,6 +111,7 @@ static int add_devices(struct vm *vm, struct err *e)
 
 	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, power);
 	ret = ret ? ret : pci_init(&vm->pci, &vm->bus, power);
+	ret = ret ? ret : debugexit_init(&vm->debugexit, &vm->bus, guest_exits, vm);
 	if (ret)
 		return err_set(e, -ret, "cannot register the platform devices: %s", strerror(-ret));
 	ret = machine_devices_create(vm, e);
@@ -337,6 +344,16 @@ int vm_end_fd(const struct vm *vm)
 void vm_end(struct vm *vm, enum vm_end_reason reason)
 {
 	machine_end(vm, reason, NULL, NULL, NULL);
+}
+
+void vm_exit(struct vm *vm, uint32_t status)
+{
+	/* Published by end_lock. Who is too late leaves no trace: the first end counts. */
+	pthread_mutex_lock(&vm->end_lock);
+	if (!vm->ending)
+		vm->result.exit_status = status;
+	pthread_mutex_unlock(&vm->end_lock);
+	machine_end(vm, VM_END_EXIT, NULL, NULL, NULL);
 }
 
 void vm_join(struct vm *vm)

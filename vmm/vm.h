@@ -15,6 +15,7 @@
 #include "base/sample.h"
 #include "vmm/boot/image.h"
 #include "vmm/dev/disk.h"
+#include "vmm/dev/io.h"
 #include "vmm/gmem.h"
 #include "vmm/kvm.h"
 #include "vmm/quirks.h"
@@ -27,6 +28,7 @@ enum vm_end_reason {
 	VM_RUNNING = 0,
 	VM_END_RESET,	     /* the guest asked for a reset */
 	VM_END_POWEROFF,     /* ACPI power off */
+	VM_END_EXIT,	     /* the guest said with what: vm_result.exit_status */
 	VM_END_HALTED,	     /* every vCPU halted with interrupts off */
 	VM_END_DURATION,     /* vm_end() by the caller: time is up */
 	VM_END_INTERRUPTED,  /* vm_end() by the caller: Ctrl-C */
@@ -94,6 +96,7 @@ enum vm_event_kind {
 	VM_EVENT_CPU,  /* CPU time of the vCPU's thread */
 	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
 	VM_EVENT_EXIT, /* VM exits that come to us, by reason */
+	VM_EVENT_IO,   /* notifications of a disk: a sample each, see vm_io_take() */
 };
 
 /* A perf_event counter; fields as in struct perf_event_attr (linux/perf_event.h). */
@@ -152,6 +155,13 @@ struct vm_disk {
 	const char *serial; /* VIRTIO_BLK_T_GET_ID, up to 20 bytes; NULL: none */
 };
 
+#define VM_MAX_SHARES 8u
+/* A directory of the host, which the guest mounts by its tag. */
+struct vm_share {
+	const char *dir, *tag;
+	bool read_only;
+};
+
 struct snapshot;
 struct snapshot_blob;
 
@@ -170,6 +180,8 @@ struct vm_config {
 	enum vm_transport transport;
 	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */
 	unsigned int ndisks;
+	struct vm_share share[VM_MAX_SHARES];
+	unsigned int nshares;
 	bool rng;	     /* a virtio-rng */
 	bool virtio_console; /* hvc0, which goes where the serial line goes */
 	bool slow_tick;	     /* VMM-side PIT with a floor on its period (interpreting hosts) */
@@ -230,8 +242,9 @@ struct vm_result {
 	unsigned int vcpu; /* that ended it, where one did */
 	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
 	struct sample_regs regs;
-	struct err err;	  /* text for TRIPLE_FAULT and ERROR */
-	uint64_t load_ns; /* spent writing the kernel into guest memory */
+	uint32_t exit_status; /* of EXIT */
+	struct err err;	      /* text for TRIPLE_FAULT and ERROR */
+	uint64_t load_ns;     /* spent writing the kernel into guest memory */
 	uint64_t end_ns;
 };
 
@@ -251,6 +264,8 @@ int vm_start(struct vm *vm, struct err *e);
 int vm_end_fd(const struct vm *vm);
 /* Ask for an end; the first reason counts. Any thread. */
 void vm_end(struct vm *vm, enum vm_end_reason reason);
+/* The same for VM_END_EXIT: the guest has said how it went. */
+void vm_exit(struct vm *vm, uint32_t status);
 /* Wait for all vCPU threads. After it the stats and the result are final. */
 void vm_join(struct vm *vm);
 
@@ -331,6 +346,25 @@ struct vm_device {
 };
 /* false: there is no device i. Any thread. */
 bool vm_device(const struct vm *vm, unsigned int i, struct vm_device *out);
+
+/* A disk, and what the guest has asked of it so far. */
+struct vm_disk_info {
+	const char *name, *path; /* "vda"; on the host */
+	uint64_t size;		 /* bytes */
+	uint64_t overlay_bytes;	 /* see disk.h */
+	struct io_stats io;
+};
+/* false: there is no disk i. Any thread. */
+bool vm_disk(const struct vm *vm, unsigned int i, struct vm_disk_info *out);
+
+/*
+ * With a VM_EVENT_IO: requests that have ended, each once, up to max of them; how many. A
+ * sample with reason SAMPLE_IO and exit_addr as the record's token tells who brought it, once
+ * that sample is there; it may be earlier or later. Any thread.
+ */
+unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max);
+/* Of records that found no room; they are in the counters all the same. */
+uint64_t vm_io_lost(struct vm *vm);
 
 /*
  * Bytes typed at the console; returns how many the guest's UART took, or the virtio

@@ -56,6 +56,7 @@ _kvmprof_values()
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
 	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
+	"run --rootfs-as") echo initramfs ext4 ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"run --control") echo auto ;;

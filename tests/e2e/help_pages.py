@@ -28,12 +28,14 @@ PAGES = os.path.join(e2e.TOP, "docs", "man")
 # Examples (parts of them) that the demo guest can't stand in for; other tests run their like.
 NOT_RUN = {
     "kvmprof attach": "needs a VMM that runs: attach_qemu.py",
+    "$I": "needs a disk image: disk_images.py and disk_boot.py",
     "--domain": "needs a libvirt: attach_libvirt.py",
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
+    "--disk": "needs a disk and a Linux kernel: disk_io.py",
     "pvclock_clocksource_read": "a function of Linux: check of annotate in the unit tests",
 }
 

@@ -6,6 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
+#include "symbolizer/linux_sleeper.h"
 #include "symbolizer/linux_task.h"
 #include "tests/linux_guest.h"
 
@@ -78,6 +79,38 @@ static void check_list(const struct linux_task_layout *l, const struct memory *m
 	linux_task_list_deinit(&list);
 }
 
+/* Whatever is taken for a sleeping task is a sample that the unwinder may have. */
+static void check_sleepers(const struct linux_task_layout *l, const struct types *types,
+			   const struct memory *m)
+{
+	static const uint64_t text[2] = { 0xffffffff81000000ull, 0xffffffff82000000ull };
+	static _Alignas(8) uint8_t room[sizeof(struct sample) + LINUX_SLEEPER_ROOM];
+	struct sample *s = (struct sample *)room;
+	struct linux_sleeper_from from = { .task = l, .memory = m, .ncpus = 4 };
+	struct linux_sched_layout sched;
+	struct linux_sched state;
+	struct linux_task t;
+
+	linux_sched_none(&sched);
+	if (types ? linux_sched_from_types(&sched, types, NULL)
+		  : linux_sched_from_content(&sched, l, m, text, NULL))
+		return;
+	from.sched = &sched;
+	for (unsigned int i = 0; i < GUEST_TASKS; i++) {
+		int what;
+
+		if (linux_task_read(l, m, guest_task_va(i), &t) != LINUX_TASK_GOOD)
+			continue;
+		what = linux_sleeper_take(&from, &t, i % 2 ? 0x1000 : 0, s, &state);
+		if (what < 0 || what >= (int)LINUX_SLEEPER_COUNT)
+			abort();
+		if (what != LINUX_SLEEPER_UNREADABLE && !strchr("RSDTtXZPI-", state.state))
+			abort();
+		if (what == LINUX_SLEEPER_GOOD && sample_check(s, sample_size(s)))
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct guest g;
@@ -99,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check_layout(&l);
 	check_list(&l, &m);
+	check_sleepers(&l, (flags & 2) ? &guest_types : NULL, &m);
 	for (unsigned int i = 0; i < GUEST_TASKS; i++)
 		if (linux_task_read(&l, &m, guest_task_va(i), &t) == LINUX_TASK_GOOD &&
 		    linux_task_check(t.pid, t.tgid, t.comm))

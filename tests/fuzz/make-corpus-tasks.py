@@ -11,7 +11,7 @@ import struct
 
 DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 STRIDE = 0x800
-TASKS, MM, PID, PARENT, COMM, NODE = 560, 576, 696, 704, 1168, 880
+TASKS, MM, PID, PARENT, COMM, NODE, SP = 560, 576, 696, 704, 1168, 880, 1984
 
 
 def put(target, name, flags, *changes):
@@ -41,6 +41,10 @@ def main():
     put("fuzz_linux_task", "bad-parent", 0, (3, task(5, PARENT), 0xFFFF))
     put("fuzz_linux_task", "no-mm", 0, (7, task(1, MM), 0), (7, task(1, PID), 9))
     put("fuzz_linux_task", "bad-comm", 2, (7, task(3, COMM), 1))
+    put("fuzz_linux_task", "sp-out", 2, (7, task(5, SP), 0), (0, task(4, SP), 9))
+    put("fuzz_linux_task", "states", 2, (2, task(5, 24), 0x402), (2, task(4, 24), 0xFFFF),
+        (2, task(3, 24), 0x80), (2, task(7, 1320), 0x20))
+    put("fuzz_linux_task", "two-sps", 0, *[(1, task(i, 1400), i) for i in range(1, 6)])
     put("fuzz_linux_module", "sound", 0)
     put("fuzz_linux_module", "no-typetab", 1)
     put("fuzz_linux_module", "loop", 0, (0, module(0x1408), 0x1008 // 8))

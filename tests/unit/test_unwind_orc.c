@@ -434,13 +434,56 @@ static void bounded(void **state)
 	expect(STACK_END_BAD_CHAIN, 1, AT(SP_IND));
 }
 
+/* Behind no call, as in code whose memory was given back. */
+#define FREED(slot) (SLOT(slot) + 40)
+
+static void put_start(uint64_t at, uint64_t last)
+{
+	put(at, FREED(SP24));
+	put(at + 24, FREED(PLAIN));
+	put(at + 32, last);
+}
+
+static void start_of_kernel(void **state)
+{
+	const uint64_t top = TASK + 4096, base = top - SLICE;
+
+	(void)state;
+	begin(SP8, top - 0x100, 0);
+	s->slice[1].va = base;
+	put_start(top - 0x100, FREED(END));
+	expect(STACK_END_ROOT, 4, AT(SP8), FREED(SP24), FREED(PLAIN), FREED(END));
+	/* It leads to nothing known. */
+	put_start(top - 0x100, FREED(R10));
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+	put_start(top - 0x100, 0x1234);
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+	/* Not at the top. */
+	begin(SP8, top - 0x600, 0);
+	s->slice[1].va = base;
+	put_start(top - 0x600, FREED(END));
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+	/* Of a stack that was not copied to its end. */
+	begin(SP8, top - 0x100, 0);
+	s->slice[1].va = base;
+	s->slice[1].len = SLICE - 0x40;
+	put_start(top - 0x100, FREED(END));
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+	/* Beyond its end. */
+	begin(SP8, top - 0x20, 0);
+	s->slice[1].va = base;
+	put_start(top - 0x20, FREED(END));
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_base), cmocka_unit_test(interrupt_stack),
-		cmocka_unit_test(registers), cmocka_unit_test(partial_registers),
-		cmocka_unit_test(ends),	     cmocka_unit_test(code_elsewhere),
-		cmocka_unit_test(searched),  cmocka_unit_test(bounded),
+		cmocka_unit_test(start_of_kernel),   cmocka_unit_test(each_base),
+		cmocka_unit_test(interrupt_stack),   cmocka_unit_test(registers),
+		cmocka_unit_test(partial_registers), cmocka_unit_test(ends),
+		cmocka_unit_test(code_elsewhere),    cmocka_unit_test(searched),
+		cmocka_unit_test(bounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -27,6 +27,8 @@
 #define FIND_NAP_NS 5000000
 /* How often registers are asked of all vCPUs until their memory is found. */
 #define PROVE_TRIES 400u
+/* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
+#define MODE_TRIES 10u
 /* A sampler without deadlines looks at control so often. */
 #define IDLE_POLL_NS 100000000u
 
@@ -153,7 +155,7 @@ static int find_threads(struct attach *a, struct err *e)
 		return -e->code;
 	err_clear(e);
 	if (!found)
-		return err_set(e, EAGAIN,
+		return err_set(e, EBUSY,
 			       "process %d (%s): none of its %u vCPUs is running: is the machine "
 			       "paused?",
 			       (int)p->pid, p->name, p->nvcpus);
@@ -207,7 +209,7 @@ static int find_memory(struct attach *a, struct err *e)
 			mark(a, i);
 			tracer_release(&a->tracee[i], true);
 		}
-		if (!ret)
+		if (!ret || (ret == -EAGAIN && try > MODE_TRIES * vm->nvcpus))
 			break;
 		nap(FIND_NAP_NS);
 	}

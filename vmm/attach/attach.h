@@ -47,7 +47,8 @@ struct attach_facts {
 
 /*
  * Find, prove and hold; vm_start() begins to sample. Errors say what is missing. The
- * process goes on unharmed whatever comes out.
+ * process goes on unharmed whatever comes out. -EAGAIN: the guest is not in 64-bit mode, and
+ * has not been for seconds: firmware perhaps; try again.
  */
 int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e);
 /*

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The end: the command's status to kvmprof, by the first way that this kernel has.
+ *
+ *   1. the debug-exit port, with ioperm(2)
+ *   2. the same through /dev/port
+ *   3. a message on the console, which kvmprof takes out of it (profile/exec_console.h)
+ *
+ * What goes wrong before the command runs is told by the console alone.
+ */
+#include "exec.h"
+
+#define PORT_DEBUG_EXIT 0x501 /* vmm/layout.h */
+
+#define TCSBRK 0x5409
+#define SYSLOG_CONSOLE_OFF 6
+#define SIGSEGV 11
+#define SIGBUS 7
+#define SA_NODEFER 0x40000000ul
+#define SA_RESTORER 0x04000000ul
+
+#define REBOOT_MAGIC1 0xfee1dead
+#define REBOOT_MAGIC2 672274793
+#define REBOOT_RESTART 0x01234567
+#define REBOOT_POWER_OFF 0x4321fedc
+
+static unsigned int last_status;
+
+/* All that was written has left the UART. */
+static void drain(void)
+{
+	syscall3(NR_IOCTL, 1, TCSBRK, 1);
+}
+
+/* Without ACPI a power-off is a halt that the VMM can't tell from a pause: restart then. */
+static void __attribute__((noreturn)) end_machine(void)
+{
+	if (syscall2(NR_ACCESS, "/sys/firmware/acpi", 0) == 0)
+		syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_POWER_OFF);
+	syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_RESTART);
+	for (;;)
+		syscall1(NR_EXIT, 0);
+}
+
+/* ESC _ ... ESC \ is an application program command (ECMA-48, 8.3.2): a terminal shows none. */
+static void __attribute__((noreturn)) end_by_console(struct line *l)
+{
+	/* No line of the kernel within it. */
+	syscall3(NR_SYSLOG, SYSLOG_CONSOLE_OFF, 0, 0);
+	line_add(l, "\033\\");
+	line_write(l);
+	drain();
+	end_machine();
+}
+
+static void begin_message(struct line *l, const char *kind)
+{
+	l->n = 0;
+	line_add(l, "\033_kvmprof;");
+	line_add(l, plan.nonce ? plan.nonce : "");
+	line_add(l, kind);
+}
+
+static void __attribute__((noreturn)) end_without_ioperm(void)
+{
+	struct line l;
+	unsigned char byte = (unsigned char)last_status;
+	long fd = syscall3(NR_OPEN, "/dev/port", O_WRONLY, 0);
+
+	if (fd >= 0)
+		syscall6(NR_PWRITE64, fd, (long)&byte, 1, PORT_DEBUG_EXIT, 0, 0);
+	begin_message(&l, ";exit;");
+	line_number(&l, last_status);
+	end_by_console(&l);
+}
+
+/* Where ports are not given to us although ioperm() said so. Never returns to the fault. */
+static void faulted(int signal)
+{
+	(void)signal;
+	end_without_ioperm();
+}
+
+static void catch(int signal)
+{
+	/* struct kernel_sigaction: handler, flags, restorer, mask */
+	struct {
+		void (*handler)(int);
+		ulong_t flags;
+		void (*restorer)(int);
+		ulong_t mask;
+	} action = { faulted, SA_NODEFER | SA_RESTORER, faulted, 0 };
+
+	syscall6(NR_RT_SIGACTION, signal, (long)&action, 0, sizeof(action.mask), 0, 0);
+}
+
+void end_with_status(unsigned int status)
+{
+	last_status = status;
+	syscall0(NR_SYNC);
+	drain();
+	if (syscall3(NR_IOPERM, PORT_DEBUG_EXIT, 2, 1) == 0) {
+		catch (SIGSEGV);
+		catch (SIGBUS);
+		__asm__ volatile("outb %b0, %w1" : : "a"(status), "d"(PORT_DEBUG_EXIT));
+	}
+	end_without_ioperm();
+}
+
+void end_failed(const char *what, const char *where, long error)
+{
+	struct line l;
+
+	begin_message(&l, ";fail;");
+	line_number(&l, (ulong_t)-error);
+	line_add(&l, ";");
+	line_add(&l, what);
+	line_add(&l, where);
+	/* The rest of a long name is not worth the end of the message. */
+	if (l.n > sizeof(l.text) - 2)
+		l.n = sizeof(l.text) - 2;
+	end_by_console(&l);
+}

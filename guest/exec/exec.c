@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * /.kvmprof-init: runs one command, and ends the machine with its status.
+ *
+ * As process 1 it also reaps what the command leaves behind. See profile/exec_files.h for
+ * what it is told, end.c for how the status gets out.
+ */
+#include "exec.h"
+
+#define PLAN "/.kvmprof-plan"
+#define SELF "/.kvmprof-init"
+#define WORDS_MAX 1024
+
+#define TIOCSCTTY 0x540e
+#define EINTR 4
+#define ENOENT 2
+#define ENOTDIR 20
+#define EACCES 13
+#define ENOEXEC 8
+
+struct plan plan;
+
+void exec_main(void);
+
+__asm__(".globl _start\n"
+	".type _start, @function\n"
+	"_start:\n"
+	"	xorl %ebp, %ebp\n"
+	"	andq $-16, %rsp\n"
+	"	pushq $0\n"
+	"	jmp exec_main\n"
+	".size _start, . - _start\n");
+
+const char *plan_next(const char *s)
+{
+	s = s ? s + text_length(s) + 1 : plan.text;
+	return s < plan.text + plan.len && *s ? s : NULL;
+}
+
+static void read_plan(void)
+{
+	long fd = syscall3(NR_OPEN, PLAN, O_RDONLY, 0);
+	long n = 1;
+
+	while (fd >= 0 && n > 0 && plan.len < sizeof(plan.text) - 2) {
+		n = syscall3(NR_READ, fd, plan.text + plan.len, sizeof(plan.text) - 2 - plan.len);
+		plan.len += n > 0 ? (ulong_t)n : 0;
+	}
+	syscall1(NR_CLOSE, fd);
+	for (const char *s = plan_next(NULL); s; s = plan_next(s)) {
+		if (*s == 'x')
+			plan.nonce = s + 1;
+		if (*s == 'i')
+			plan.interactive = 1;
+	}
+	/* The command is not to know what a message of ours looks like. */
+	syscall1(NR_UNLINK, PLAN);
+	syscall1(NR_UNLINK, SELF);
+	if (!plan.nonce)
+		end_failed("cannot read ", PLAN, fd < 0 ? fd : 0);
+}
+
+static const char *find(char kind)
+{
+	for (const char *s = plan_next(NULL); s; s = plan_next(s))
+		if (*s == kind)
+			return s + 1;
+	return NULL;
+}
+
+/* Words of a kind into list, NULL-terminated. */
+static unsigned int collect(char kind, const char **list, unsigned int n)
+{
+	for (const char *s = plan_next(NULL); s && n < WORDS_MAX; s = plan_next(s))
+		if (*s == kind)
+			list[n++] = s + 1;
+	list[n] = NULL;
+	return n;
+}
+
+/* A status as shells have it, and why. */
+static void __attribute__((noreturn)) cannot_run(const char *name, long error)
+{
+	struct line l = { .n = 0 };
+	int missing = error == -ENOENT || error == -ENOTDIR;
+
+	line_add(&l, "kvmprof: ");
+	line_add(&l, name);
+	line_add(&l, missing		? ": not found in the guest\n" :
+		     error == -EACCES	? ": may not be executed\n" :
+		     error == -ENOEXEC	? ": not a program that this kernel runs\n" :
+					  ": cannot be executed\n");
+	line_write(&l);
+	for (;;)
+		syscall1(NR_EXIT, missing ? 127 : 126);
+}
+
+static void __attribute__((noreturn)) execute(const char **argv, const char **envp)
+{
+	const char *path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	const char *name = argv[0];
+	char file[4096];
+	long error = -ENOENT, r;
+
+	for (const char *s = name; *s; s++)
+		if (*s == '/')
+			cannot_run(name, syscall3(NR_EXECVE, name, argv, envp));
+	for (const char **e = envp; *e; e++)
+		if ((*e)[0] == 'P' && (*e)[1] == 'A' && (*e)[2] == 'T' && (*e)[3] == 'H' &&
+		    (*e)[4] == '=')
+			path = *e + 5;
+	while (*path) {
+		ulong_t n = 0;
+
+		while (*path && *path != ':') {
+			if (n < sizeof(file) / 2)
+				file[n++] = *path;
+			path++;
+		}
+		path += *path == ':';
+		file[n++] = '/';
+		for (const char *s = name; *s && n < sizeof(file) - 1; s++)
+			file[n++] = *s;
+		file[n] = 0;
+		r = syscall3(NR_EXECVE, file, argv, envp);
+		if (r != -ENOENT && r != -ENOTDIR)
+			error = r;
+	}
+	cannot_run(name, error);
+}
+
+static void __attribute__((noreturn)) run_command(void)
+{
+	static const char *argv[WORDS_MAX + 4], *envp[WORDS_MAX + 1];
+	const char *command = find('c'), *dir = find('d');
+	long fd;
+
+	syscall0(NR_SETSID);
+	if (plan.interactive) {
+		syscall3(NR_IOCTL, 0, TIOCSCTTY, 0);
+	} else {
+		fd = syscall3(NR_OPEN, "/dev/null", O_RDWR, 0);
+		if (fd >= 0) {
+			syscall2(NR_DUP2, fd, 0);
+			syscall1(NR_CLOSE, fd);
+		}
+	}
+	collect('e', envp, 0);
+	if (dir) {
+		long r = syscall1(NR_CHDIR, dir);
+
+		if (r)
+			cannot_run(dir, r);
+	}
+	/* The text for a shell, where there is one; else the words that it was split into. */
+	if (command && syscall2(NR_ACCESS, "/bin/sh", 1) == 0) {
+		argv[0] = "/bin/sh";
+		argv[1] = "-c";
+		argv[2] = command;
+		execute(argv, envp);
+	}
+	if (!collect('a', argv, 0))
+		cannot_run("/bin/sh", -ENOENT);
+	execute(argv, envp);
+}
+
+static unsigned int wait_for(long pid)
+{
+	int status = 0;
+
+	for (;;) {
+		long r = syscall6(NR_WAIT4, -1, (long)&status, 0, 0, 0, 0);
+
+		if (r == pid)
+			return status & 0x7f ? 128 + (unsigned int)(status & 0x7f) :
+					       (unsigned int)(status >> 8 & 0xff);
+		if (r < 0 && r != -EINTR)
+			end_failed("lost the command", "", r);
+	}
+}
+
+static void follow_plan(void)
+{
+	for (char *s = (char *)plan_next(NULL); s; s = (char *)plan_next(s))
+		if (*s == 'm')
+			load_module(s + 1);
+	for (char *s = (char *)plan_next(NULL); s; s = (char *)plan_next(s))
+		if (*s == 'r') {
+			switch_root("/dev/vda", s + 1);
+			mount_basics();
+			open_console();
+		}
+	/* TAG \n WHERE \n OPTIONS: three strings in one, cut in a copy. */
+	for (const char *s = plan_next(NULL); s; s = plan_next(s))
+		if (*s == 's') {
+			char text[8192], *where, *options;
+			ulong_t n = 0;
+
+			for (; s[1 + n] && n < sizeof(text) - 1; n++)
+				text[n] = s[1 + n];
+			text[n] = 0;
+			where = text_cut(text, '\n');
+			options = where ? text_cut(where, '\n') : NULL;
+			if (options)
+				mount_share(text, where, options);
+		}
+}
+
+__attribute__((noinline)) void exec_main(void)
+{
+	long pid;
+
+	mount_basics();
+	read_plan();
+	open_console();
+	follow_plan();
+	raise_loopback();
+	pid = syscall0(NR_FORK);
+	if (pid == 0)
+		run_command();
+	if (pid < 0)
+		end_failed("cannot fork", "", pid);
+	end_with_status(wait_for(pid));
+}

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""disk_images.py KVMPROF SCRATCH: what `kvmprof inspect` finds on disks, made here, with each kind
+of boot entry, and what it says of files that are no disks. Needs no /dev/kvm."""
+
+import json
+import os
+
+import disk_fixture as disk
+import e2e
+from e2e import check, say
+
+disk.need_tools()
+ROOT = {"/sbin/init": "#!", "/etc/os-release": 'NAME=x\nPRETTY_NAME="Test OS 1"\n'}
+# The embedded demo is an ELF64 kernel like any other.
+with open(os.path.join(e2e.BUILD, "guest", "demo.elf"), "rb") as f:
+    KERNEL = f.read()
+
+
+def inspect(image, status=0):
+    p = e2e.kvmprof("inspect", "--json", image)
+    if not check(p.status == status, "inspect %s: status %d: %s" % (image, p.status, p.err)):
+        e2e.finish()
+    facts = json.loads(p.out)
+    text = e2e.kvmprof("inspect", image)
+    check(text.status == status and (status or text.out), "inspect %s as text" % image)
+    return facts
+
+
+def expect(name, image, source, kernel, cmdline, initrd=(), partition=None):
+    facts = inspect(image)
+    boots = facts["disk"]["boots"]
+    got = (boots["source"], boots["kernel"]["path"], boots["cmdline"],
+           [i["path"] for i in boots["initrd"]])
+    check(got == (source, kernel, cmdline, list(initrd)), "%s: %r" % (name, got))
+    check(partition is None or boots["kernel"]["partition"] == partition,
+          "%s: partition %r" % (name, boots["kernel"]))
+    check(facts["kernel"]["names"] > 10, "%s: no names" % name)
+    return facts
+
+
+def whole(files, mib=8):
+    """A file system without a partition table."""
+    with open("disk.img", "wb") as f:
+        f.truncate(mib * disk.MIB)
+    disk.ext4("disk.img", dict(ROOT, **files), 1, mib)
+    return "disk.img"
+
+
+def bls():
+    """Entries on a FAT boot partition; the root is another one."""
+    entry = "title T %s\nversion %s\nlinux /vmlinuz-%s\ninitrd /ucode\ninitrd /initrd-%s\n" \
+            "options root=UUID=" + disk.uuid(1) + " quiet\n"
+    for bits, fat_mib in ((16, 8), (32, 40)):
+        a, b = disk.disk("disk.img", 52, "gpt", [(fat_mib, "uefi", "esp"), (8, "linux", "root")])
+        files = {"/loader/loader.conf": "timeout 3\n", "/ucode": b"u" * 5}
+        for v in ("6.1.9", "6.1.10", "6.0.99"):
+            files["/loader/entries/test-%s.conf" % v] = entry % (v, v, v, v)
+            files["/vmlinuz-" + v] = KERNEL if v != "6.0.99" else b"\x7fELF"
+            files["/initrd-" + v] = b"initrd " + v.encode()
+        disk.vfat("disk.img", files, fat_mib, a)
+        disk.ext4("disk.img", ROOT, 1, 8, b)
+        facts = expect("bls fat%d" % bits, "disk.img", "bls", "/vmlinuz-6.1.10",
+                       "root=UUID=%s quiet" % disk.uuid(1), ["/ucode", "/initrd-6.1.10"], 1)
+        parts = facts["disk"]["partitions"]
+        check([p["file_system"] for p in parts] == ["vfat", "ext4"], "file systems: %r" % parts)
+        check(parts[1]["partition_uuid"] == disk.uuid(0x102) and parts[1]["os"] == "Test OS 1" and
+              parts[1]["init"] and parts[1]["name"] == "root" and parts[1]["uuid"] == disk.uuid(1),
+              "the root: %r" % parts[1])
+    # The newest one's kernel is gone, then loader.conf wishes for another.
+    del files["/vmlinuz-6.1.10"]
+    disk.vfat("disk.img", files, 40, a)
+    facts = expect("bls missing", "disk.img", "bls", "/vmlinuz-6.1.9",
+                   "root=UUID=%s quiet" % disk.uuid(1), ["/ucode", "/initrd-6.1.9"])
+    check("/vmlinuz-6.1.10" in " ".join(facts["disk"]["notes"]), "no note: %r" %
+          facts["disk"]["notes"])
+    files["/vmlinuz-6.0.99"] = KERNEL
+    files["/loader/loader.conf"] = "default test-6.0*\n"
+    disk.vfat("disk.img", files, 40, a)
+    expect("bls default", "disk.img", "bls", "/vmlinuz-6.0.99",
+           "root=UUID=%s quiet" % disk.uuid(1), ["/ucode", "/initrd-6.0.99"])
+
+
+def bls_variables():
+    """As Red Hat's: options out of GRUB's environment block, no initrd that is a variable."""
+    expect("kernelopts", whole({
+        "/boot/loader/entries/a.conf": "linux /boot/vmlinuz\noptions $kernelopts $tuned\n"
+                                       "initrd /boot/i $tuned_initrd\n",
+        "/boot/grub2/grubenv": "# GRUB\nkernelopts=root=/dev/vda ro\n#####",
+        "/boot/vmlinuz": KERNEL, "/boot/i": b"i"}),
+        "bls", "/boot/vmlinuz", "root=/dev/vda ro", ["/boot/i"])
+
+
+def grub():
+    """A menu; /boot is a file system of its own; MBR; names of another disk; saved default."""
+    a, b = disk.disk("disk.img", 24, "dos", [(8, "83", ""), (8, "83", "")])
+    menu = ("set default=\"0\"\nload_env\nset default=\"${saved_entry}\"\n"
+            "search --no-floppy --fs-uuid --set=root %s\n"
+            "menuentry 'new' --id new {\nlinux /vmlinuz-2 root=/dev/sda2 ro\n}\n"
+            "submenu 'more' --id more {\nmenuentry 'old' --id old {\n"
+            "linux /vmlinuz-1 root=UUID=%s single\n}\n}\n" % (disk.uuid(7), disk.uuid(1)))
+    files = {"/grub/grub.cfg": menu, "/vmlinuz-1": KERNEL, "/vmlinuz-2": KERNEL}
+    disk.ext4("disk.img", files, 7, 8, a, "boot")
+    disk.ext4("disk.img", ROOT, 1, 8, b)
+    facts = expect("grub", "disk.img", "grub", "/vmlinuz-2", "ro root=PARTUUID=6b766d70-02", (), 1)
+    check("/dev/sda2" in facts["disk"]["boots"]["cmdline_note"], "no note about root=")
+    files["/grub/grubenv"] = "saved_entry=more>old\n"
+    disk.ext4("disk.img", files, 7, 8, a, "boot")
+    expect("grub saved", "disk.img", "grub", "/vmlinuz-1", "single root=PARTUUID=6b766d70-02")
+
+
+def links():
+    """Debian's links without a menu, the second from one file system into another."""
+    expect("links", whole({
+        "/vmlinuz": ("link", "boot/vmlinuz-5"), "/initrd.img": ("link", "boot/initrd.img-5"),
+        "/boot/vmlinuz-5": KERNEL, "/boot/vmlinuz-6": b"\x7fELF", "/boot/initrd.img-5": b"i"}),
+        "link", "/boot/vmlinuz-5", "root=UUID=%s ro" % disk.uuid(1), ["/boot/initrd.img-5"])
+    a, b = disk.disk("disk.img", 24, "gpt", [(8, "linux", "boot"), (8, "linux", "root")])
+    disk.ext4("disk.img", {"/vmlinuz-5": KERNEL, "/initrd.img-5": b"i"}, 7, 8, a, "boot")
+    disk.ext4("disk.img", dict(ROOT, **{"/boot": None, "/vmlinuz": ("link", "boot/vmlinuz-5"),
+                                        "/initrd.img": ("link", "/boot/initrd.img-5")}), 1, 8, b)
+    expect("links across", "disk.img", "link", "/vmlinuz-5", "root=UUID=%s ro" % disk.uuid(1),
+           ["/initrd.img-5"], 1)
+
+
+def newest():
+    expect("newest", whole({"/boot/vmlinuz-6.1.0-9-a": KERNEL, "/boot/vmlinuz-6.1.0-18-a": KERNEL,
+                            "/boot/vmlinuz-0-rescue-ff": KERNEL,
+                            "/boot/initramfs-6.1.0-18-a.img": b"i"}),
+           "newest", "/boot/vmlinuz-6.1.0-18-a", "root=UUID=%s ro" % disk.uuid(1),
+           ["/boot/initramfs-6.1.0-18-a.img"])
+    expect("no initrd", whole({"/boot/vmlinuz-6": KERNEL}), "newest", "/boot/vmlinuz-6",
+           "root=/dev/vda ro")
+
+
+def circles():
+    """Links that lead to themselves, entries that name nothing, menus that are broken."""
+    facts = inspect(whole({"/vmlinuz": ("link", "vmlinuz2"), "/vmlinuz2": ("link", "vmlinuz"),
+                           "/boot/grub/grub.cfg": "menuentry 'x {\n",
+                           "/boot/loader/entries/a.conf": "linux /../../etc/passwd\n"}), 1)
+    check(facts["disk"]["boots"] is None and "without a kernel" in facts["error"],
+          "circles: %r" % facts["error"])
+    check("a quote without its end" in " ".join(facts["disk"]["notes"]), "no note of the menu")
+
+
+def refused():
+    """What is no image, and what is said of it: one line."""
+    def put(name, data):
+        with open(name, "wb") as f:
+            f.write(data)
+        return name
+
+    os.mkdir("directory")
+    cpio = b"070701" + b"0" * 200
+    rows = [
+        (put("empty", b""), "empty"),
+        ("directory", "is a directory"),
+        ("missing", "No such file"),
+        ("/dev/null", "neither a regular file nor a disk"),
+        (put("a.qcow2", b"QFI\xfb\0\0\0\3" + bytes(600)), "qemu-img convert -f qcow2 -O raw a.qcow2"),
+        (put("a.vmdk", b"KDMV" + bytes(600)), "qemu-img convert -f vmdk"),
+        (put("a.iso", bytes(0x8001) + b"CD001" + bytes(2048)), "CD image"),
+        (put("initrd", cpio), "--initrd"),
+        (put("a.gz", b"\x1f\x8b\x08" + bytes(200)), "compressed with gzip"),
+        (put("text", b"hello\n" * 100), "a text file"),
+        (put("zeros", bytes(1 << 20)), "all zero"),
+    ]
+    with open("mbr", "wb") as f:
+        f.truncate(8 * disk.MIB)
+    disk.call("sfdisk", "-q", "mbr", input="label: dos\nstart=2048, size=2048, type=83\n")
+    rows.append(("mbr", "without a kernel to boot"))
+    for name, expected in rows:
+        for argv in (["inspect", name], ["run", name]):
+            p = e2e.kvmprof(*argv)
+            lines = p.err.strip().split("\n")
+            check(p.status == 1 and expected in p.err and len(lines) == 1,
+                  "%s: status %d: %s" % (" ".join(argv), p.status, p.err))
+    for argv, expected in ((["run", "--root", "/dev/vda1"], "--root goes with a disk image"),
+                           (["run", os.path.join(e2e.BUILD, "guest", "demo.elf"), "--kernel", "x"],
+                            "this is no disk"),
+                           (["run", "--kernel", "mbr"], "give it as IMAGE")):
+        p = e2e.kvmprof(*argv)
+        check(p.status == 1 and expected in p.err, "%s: %s" % (" ".join(argv), p.err))
+    for argv in (["inspect"], ["inspect", "a", "b"], ["inspect", "--bad"]):
+        check(e2e.kvmprof(*argv).status == 2, "%s is no wrong usage" % " ".join(argv))
+
+
+def damaged():
+    """Bytes of file systems changed at random: no crash, whatever is said."""
+    import random
+    rng = random.Random(6)
+    a, b = disk.disk("disk.img", 24, "gpt", [(8, "uefi", "esp"), (8, "linux", "root")])
+    disk.vfat("disk.img", {"/loader/entries/a.conf": "linux /k\n", "/k": KERNEL}, 8, a)
+    disk.ext4("disk.img", dict(ROOT, **{"/boot/vmlinuz-1": KERNEL}), 1, 8, b)
+    with open("disk.img", "rb") as f:
+        good = f.read()
+    # What is not zero is what matters.
+    places = [i for i in range(0, len(good), 512) if any(good[i:i + 512])]
+    for n in range(40):
+        bad = bytearray(good)
+        for _ in range(rng.choice((1, 4, 30))):
+            at = rng.choice(places) + rng.randrange(512)
+            bad[at] = rng.choice((0, 1, 0x7f, 0x80, 0xff, rng.randrange(256)))
+        put = "bad.img"
+        with open(put, "wb") as f:
+            f.write(bad)
+        p = e2e.kvmprof("inspect", put)
+        if not check(p.status in (0, 1), "damaged disk %d: status %d: %s" % (n, p.status, p.err)):
+            os.rename(put, "bad-%d.img" % n)
+
+
+for test in (bls, bls_variables, grub, links, newest, circles, refused, damaged):
+    say(test.__name__)
+    test()
+e2e.finish()

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests about a directory's entries: list, make, rename, remove. */
+#include "vmm/dev/p9_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define L_EXCL 00000200u
+#define L_ACCMODE 00000003u
+#define L_TRUNC 00001000u
+#define L_REMOVEDIR 0x200u /* AT_REMOVEDIR */
+/* No set-user-ID, set-group-ID and sticky bits: the file is the host's. */
+#define MODE_BITS 0777u
+
+/* The directory that a request names first. */
+static int take_dir(struct p9 *p, struct cursor *c, struct p9_fid **out)
+{
+	*out = p9_find(p, cursor_u32(c));
+	return *out && !c->bad ? 0 : -EBADF;
+}
+
+static int put_entry(struct p9 *p, int dir, const char *name, struct p9_out *o)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	p9_put_qid(p, o, &st);
+	return 0;
+}
+
+int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	char name[P9_NAME_MAX + 1];
+	struct p9_node *node;
+	uint32_t flags, mode;
+	struct p9_fid *f;
+	struct stat st;
+	int fd, path, ret = take_dir(p, c, &f);
+
+	ret = ret ? ret : p9_get_name(c, name);
+	flags = cursor_u32(c);
+	mode = cursor_u32(c);
+	if (ret || c->bad)
+		return ret ? ret : -EINVAL;
+	if (f->fd >= 0 || f->dir)
+		return -EINVAL;
+	/* O_NONBLOCK: should a FIFO be there, it is not waited for. */
+	fd = p9_open_beneath(f->node->fd, name,
+			     O_CREAT | O_NONBLOCK | O_NOCTTY | (flags & L_ACCMODE) |
+				     (flags & L_EXCL ? O_EXCL : 0) | (flags & L_TRUNC ? O_TRUNC : 0),
+			     mode & MODE_BITS);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -ENXIO;
+	}
+	path = p9_open_beneath(f->node->fd, name, O_PATH, 0);
+	node = path < 0 ? NULL : p9_node_new(f->node, path);
+	if (!node) {
+		close(fd);
+		return path < 0 ? path : -ENOMEM;
+	}
+	p9_node_put(f->node);
+	f->node = node;
+	f->fd = fd;
+	f->writable = (flags & L_ACCMODE) != O_RDONLY;
+	p9_put_qid(p, o, &st);
+	p9_put32(o, 0);
+	return 0;
+}
+
+int p9_do_mkdir(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	char name[P9_NAME_MAX + 1];
+	struct p9_fid *f;
+	uint32_t mode;
+	int ret = take_dir(p, c, &f);
+
+	ret = ret ? ret : p9_get_name(c, name);
+	mode = cursor_u32(c);
+	if (ret || c->bad)
+		return ret ? ret : -EINVAL;
+	if (mkdirat(f->node->fd, name, mode & MODE_BITS) < 0)
+		return -errno;
+	return put_entry(p, f->node->fd, name, o);
+}
+
+/* What it says is not looked at: we follow none, and the guest follows its own. */
+int p9_do_symlink(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	char name[P9_NAME_MAX + 1], target[P9_LINK_MAX + 1];
+	struct p9_fid *f;
+	int ret = take_dir(p, c, &f);
+
+	ret = ret ? ret : p9_get_name(c, name);
+	ret = ret ? ret : p9_get_string(c, target, sizeof(target));
+	if (ret)
+		return ret;
+	if (symlinkat(target, f->node->fd, name) < 0)
+		return -errno;
+	return put_entry(p, f->node->fd, name, o);
+}
+
+int p9_do_unlinkat(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	char name[P9_NAME_MAX + 1];
+	struct p9_fid *f;
+	uint32_t flags;
+	int ret = take_dir(p, c, &f);
+
+	(void)o;
+	ret = ret ? ret : p9_get_name(c, name);
+	flags = cursor_u32(c);
+	if (ret || c->bad)
+		return ret ? ret : -EINVAL;
+	return unlinkat(f->node->fd, name, flags & L_REMOVEDIR ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
+}
+
+int p9_do_renameat(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	char from[P9_NAME_MAX + 1], to[P9_NAME_MAX + 1];
+	struct p9_fid *old, *new;
+	int ret = take_dir(p, c, &old);
+
+	(void)o;
+	ret = ret ? ret : p9_get_name(c, from);
+	ret = ret ? ret : take_dir(p, c, &new);
+	ret = ret ? ret : p9_get_name(c, to);
+	if (ret)
+		return ret;
+	return renameat(old->node->fd, from, new->node->fd, to) < 0 ? -errno : 0;
+}
+
+/* Type in a qid from that in struct dirent. */
+static uint8_t qid_type(unsigned char d_type)
+{
+	return d_type == DT_DIR ? 0x80 : d_type == DT_LNK ? 0x02 : 0;
+}
+
+int p9_do_readdir(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	uint64_t off = cursor_u64(c);
+	uint32_t count = cursor_u32(c), used = 0;
+	size_t at = o->len;
+	struct dirent *d;
+	struct stat st;
+
+	if (!f || c->bad || !f->dir)
+		return -EBADF;
+	if (off > INT64_MAX || fstat(dirfd(f->dir), &st) < 0)
+		return -EINVAL;
+	if (off)
+		seekdir(f->dir, (long)off);
+	else
+		rewinddir(f->dir);
+	p9_put32(o, 0);
+	while (errno = 0, (d = readdir(f->dir))) {
+		size_t len = strlen(d->d_name);
+		/* qid[13] offset[8] type[1] name[s] */
+		uint32_t need = P9_QID + 8 + 1 + 2 + (uint32_t)len;
+
+		if (need > count - used || need > o->cap - o->len)
+			break;
+		p9_put8(o, qid_type(d->d_type));
+		p9_put32(o, 0);
+		p9_put64(o, p9_path(p, st.st_dev, d->d_ino));
+		p9_put64(o, (uint64_t)telldir(f->dir));
+		p9_put8(o, d->d_type);
+		p9_put_string(o, d->d_name, len);
+		used += need;
+	}
+	/* Not even one: the guest would take it for the end. */
+	if (d && !used)
+		return -EINVAL;
+	if (!d && errno)
+		return -errno;
+	if (!o->full)
+		memcpy(o->data + at, &used, sizeof(used));
+	return 0;
+}

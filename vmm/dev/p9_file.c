@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests about one file: open, read, write, attributes. */
+#include "vmm/dev/p9_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Flags of open as 9P2000.L has them: those of Linux on x86 (include/net/9p/9p.h). */
+#define L_ACCMODE 00000003u
+#define L_TRUNC 00001000u
+#define L_APPEND 00002000u
+
+/* Bits of Tgetattr and Tsetattr. */
+#define GETATTR_BASIC UINT64_C(0x7ff)
+#define SETATTR_MODE 0x001u
+#define SETATTR_SIZE 0x008u
+#define SETATTR_ATIME 0x010u
+#define SETATTR_MTIME 0x020u
+#define SETATTR_ATIME_SET 0x080u
+#define SETATTR_MTIME_SET 0x100u
+
+#define LOCK_SUCCESS 0u
+#define LOCK_TYPE_UNLCK 2u
+
+/* The inode behind an O_PATH descriptor, as a path. */
+static const char *path_of(const struct p9_node *n, char path[32])
+{
+	snprintf(path, 32, "/proc/self/fd/%d", n->fd);
+	return path;
+}
+
+int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	uint32_t flags = cursor_u32(c), mode = flags & L_ACCMODE;
+	bool writes = mode != O_RDONLY || (flags & L_TRUNC);
+	struct stat st;
+	char path[32];
+	int fd;
+
+	if (!f || c->bad)
+		return -EBADF;
+	if (f->fd >= 0 || f->dir)
+		return -EINVAL;
+	if (writes && p->read_only)
+		return -EROFS;
+	if (fstat(f->node->fd, &st) < 0)
+		return -errno;
+	/* A FIFO would wait, a device would be the host's. */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return -ENXIO;
+	if (S_ISDIR(st.st_mode) && writes)
+		return -EISDIR;
+	fd = open(path_of(f->node, path),
+		  (int)mode | (flags & L_TRUNC ? O_TRUNC : 0) | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode)) {
+		f->dir = fdopendir(fd);
+		if (!f->dir) {
+			close(fd);
+			return -ENOMEM;
+		}
+	} else {
+		f->fd = fd;
+		f->writable = mode != O_RDONLY;
+	}
+	p9_put_qid(p, o, &st);
+	p9_put32(o, 0); /* iounit: msize decides */
+	return 0;
+}
+
+int p9_do_read(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	uint64_t off = cursor_u64(c);
+	uint32_t count = cursor_u32(c);
+	size_t room = o->cap - o->len;
+	ssize_t n;
+
+	if (!f || c->bad || f->fd < 0)
+		return -EBADF;
+	if (room < sizeof(uint32_t) || off > INT64_MAX)
+		return -EINVAL;
+	room -= sizeof(uint32_t);
+	do
+		n = pread(f->fd, o->data + o->len + sizeof(uint32_t), count < room ? count : room,
+			  (off_t)off);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	p->stats.read_bytes += (uint64_t)n;
+	p9_put32(o, (uint32_t)n);
+	o->len += (size_t)n;
+	return 0;
+}
+
+int p9_do_write(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	uint64_t off = cursor_u64(c);
+	uint32_t count = cursor_u32(c);
+	const uint8_t *data = cursor_bytes(c, count);
+	ssize_t n;
+
+	if (!f || f->fd < 0)
+		return -EBADF;
+	if (!data || off > (uint64_t)INT64_MAX - count)
+		return -EINVAL;
+	if (!f->writable)
+		return -EBADF;
+	do
+		n = pwrite(f->fd, data, count, (off_t)off);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	p->stats.written_bytes += (uint64_t)n;
+	p9_put32(o, (uint32_t)n);
+	return 0;
+}
+
+static void put_time(struct p9_out *o, const struct timespec *t)
+{
+	p9_put64(o, (uint64_t)t->tv_sec);
+	p9_put64(o, (uint64_t)t->tv_nsec);
+}
+
+int p9_do_getattr(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	uint64_t asked = cursor_u64(c);
+	struct stat st;
+
+	if (!f || c->bad)
+		return -EBADF;
+	if (fstat(f->node->fd, &st) < 0)
+		return -errno;
+	p9_put64(o, asked & GETATTR_BASIC);
+	p9_put_qid(p, o, &st);
+	p9_put32(o, st.st_mode);
+	p9_put32(o, st.st_uid);
+	p9_put32(o, st.st_gid);
+	p9_put64(o, st.st_nlink);
+	p9_put64(o, st.st_rdev);
+	p9_put64(o, (uint64_t)st.st_size);
+	p9_put64(o, (uint64_t)st.st_blksize);
+	p9_put64(o, (uint64_t)st.st_blocks);
+	put_time(o, &st.st_atim);
+	put_time(o, &st.st_mtim);
+	put_time(o, &st.st_ctim);
+	for (unsigned int i = 0; i < 4; i++) /* birth, generation, version: not known */
+		p9_put64(o, 0);
+	return 0;
+}
+
+static int set_times(const struct p9_node *n, uint32_t valid, const struct timespec given[2])
+{
+	struct timespec t[2] = { { 0, UTIME_OMIT }, { 0, UTIME_OMIT } };
+	char path[32];
+
+	if (valid & SETATTR_ATIME)
+		t[0] = valid & SETATTR_ATIME_SET ? given[0] : (struct timespec){ 0, UTIME_NOW };
+	if (valid & SETATTR_MTIME)
+		t[1] = valid & SETATTR_MTIME_SET ? given[1] : (struct timespec){ 0, UTIME_NOW };
+	return utimensat(AT_FDCWD, path_of(n, path), t, 0) < 0 ? -errno : 0;
+}
+
+int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	uint32_t valid = cursor_u32(c), mode = cursor_u32(c);
+	struct timespec t[2];
+	uint64_t size;
+	struct stat st;
+	char path[32];
+
+	(void)o;
+	cursor_skip(c, 8); /* owner and group: those who run kvmprof */
+	size = cursor_u64(c);
+	for (unsigned int i = 0; i < 2; i++) {
+		t[i].tv_sec = (time_t)cursor_u64(c);
+		t[i].tv_nsec = (long)cursor_u64(c);
+		if (t[i].tv_nsec < 0 || t[i].tv_nsec > 999999999)
+			return -EINVAL;
+	}
+	if (!f || c->bad)
+		return -EBADF;
+	if (fstat(f->node->fd, &st) < 0)
+		return -errno;
+	/* Through /proc a link would be followed. */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return -EOPNOTSUPP;
+	if ((valid & SETATTR_MODE) && chmod(path_of(f->node, path), mode & 0777) < 0)
+		return -errno;
+	if (valid & SETATTR_SIZE) {
+		if (size > INT64_MAX || !S_ISREG(st.st_mode))
+			return -EINVAL;
+		if (truncate(path_of(f->node, path), (off_t)size) < 0)
+			return -errno;
+	}
+	return valid & (SETATTR_ATIME | SETATTR_MTIME) ? set_times(f->node, valid, t) : 0;
+}
+
+int p9_do_fsync(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+
+	(void)o;
+	if (!f || (f->fd < 0 && !f->dir))
+		return -EBADF;
+	return fsync(f->dir ? dirfd(f->dir) : f->fd) < 0 ? -errno : 0;
+}
+
+/* The guest's kernel keeps its programs' locks among themselves; the host is not asked. */
+int p9_do_lock(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	if (!p9_find(p, cursor_u32(c)))
+		return -EBADF;
+	p9_put8(o, LOCK_SUCCESS);
+	return 0;
+}
+
+int p9_do_getlock(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	char client[P9_NAME_MAX + 1];
+	uint64_t start, length;
+	uint32_t proc;
+	int ret;
+
+	if (!p9_find(p, cursor_u32(c)))
+		return -EBADF;
+	cursor_u8(c);
+	start = cursor_u64(c);
+	length = cursor_u64(c);
+	proc = cursor_u32(c);
+	ret = p9_get_string(c, client, sizeof(client));
+	if (ret)
+		return ret;
+	p9_put8(o, LOCK_TYPE_UNLCK);
+	p9_put64(o, start);
+	p9_put64(o, length);
+	p9_put32(o, proc);
+	p9_put_string(o, client, strlen(client));
+	return 0;
+}
+
+int p9_do_readlink(struct p9 *p, struct cursor *c, struct p9_out *o)
+{
+	struct p9_fid *f = p9_find(p, cursor_u32(c));
+	char target[P9_LINK_MAX + 1];
+	ssize_t n;
+
+	if (!f || c->bad)
+		return -EBADF;
+	n = readlinkat(f->node->fd, "", target, sizeof(target));
+	if (n < 0)
+		return -errno;
+	if (n > (ssize_t)P9_LINK_MAX)
+		return -ENAMETOOLONG;
+	p9_put_string(o, target, (size_t)n);
+	return 0;
+}
