@@ -320,6 +320,9 @@ static int start(struct run *r, struct err *e)
 	struct guest_options go = {
 		.mem = r->opt.mem,
 		.runs = run_is_attached(&r->opt),
+		.placed = r->snapshot.facts.slide_known,
+		.slide = r->snapshot.facts.slide,
+		.pa_slide = r->snapshot.facts.pa_slide,
 		.moves = run_is_attached(&r->opt) ? t->image.is_linux
 						  : r->opt.boot == BOOT_WAY_BZIMAGE,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
