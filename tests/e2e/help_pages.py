@@ -32,6 +32,7 @@ NOT_RUN = {
     "--domain": "needs a libvirt: attach_libvirt.py",
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
+    "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
