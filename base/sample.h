@@ -102,9 +102,9 @@ struct sample {
 	uint8_t mode;	   /* enum sample_mode */
 	uint8_t stack_end; /* enum sample_stack_end */
 	uint8_t nslices;
-	uint8_t event;	    /* index into the machine's events */
-	uint8_t device;	    /* that the vCPU's thread worked for when the period ended: 1 + index */
-	uint8_t exit;	    /* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
+	uint8_t event;	/* index into the machine's events */
+	uint8_t device; /* that the vCPU's thread worked for when the period ended: 1 + index */
+	uint8_t exit;	/* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
 	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
 	uint32_t overruns;  /* whole periods that passed unseen before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */

@@ -12,7 +12,7 @@ PYTHON ?= python3
 
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
-	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio
+	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -46,6 +46,28 @@ $(BUILD)/guest/demo/%.o: guest/demo/%.S guest/guest.mk
 $(BUILD)/guest/demo.elf: $(DEMO_OBJS) guest/demo/demo.lds
 	@echo "  GUEST $@"
 	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(DEMO_OBJS)
+
+# A 32-bit kernel, for multiboot and PVH; mb.bin: the same as a flat image.
+MB_OBJS := $(BUILD)/guest/mb/start.o $(BUILD)/guest/mb/main.o
+MB_FLAGS := -m32 -march=i686 -fno-ipa-icf -Wno-int-to-pointer-cast -Wno-pointer-to-int-cast
+
+$(BUILD)/guest/mb/%.o: guest/mb/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(filter-out -mno-red-zone,$(GUEST_COMMON)) $(MB_FLAGS) -c -o $@ $<
+
+$(BUILD)/guest/mb/%.o: guest/mb/%.S guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -m32 -c -o $@ $<
+
+$(BUILD)/guest/mb.elf: $(MB_OBJS) guest/mb/mb.lds
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -m32 $(DEMO_LDFLAGS) -Wl,--no-warn-rwx-segments -T guest/mb/mb.lds -o $@ $(MB_OBJS)
+
+$(BUILD)/guest/mb.bin: $(BUILD)/guest/mb.elf
+	@echo "  GUEST $@"
+	@objcopy -O binary $< $@
 
 $(BUILD)/guest/init.d/%.o: guest/init/%.c guest/guest.mk
 	@mkdir -p $(@D)
@@ -113,4 +135,4 @@ $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scrip
 	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
--include $(DEMO_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d
+-include $(DEMO_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

@@ -94,7 +94,7 @@ int bls_version_compare(const char *a, const char *b)
 			ret = compare_words(&a, &b);
 		if (ret)
 			return ret < 0 ? -1 : 1;
-next:;
+	next:;
 	}
 }
 
@@ -199,7 +199,8 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
 	if (take_name(b, file_name) < 0)
 		return err_set(e, EINVAL, "%s: a boot entry's name ends with .conf", file_name);
 	if (len > BLS_MAX_FILE)
-		return err_set(e, EINVAL, "%s: %zu bytes are too many for a boot entry (at most %u)",
+		return err_set(e, EINVAL,
+			       "%s: %zu bytes are too many for a boot entry (at most %u)",
 			       file_name, len, BLS_MAX_FILE);
 	if (len && memchr(text, 0, len))
 		return err_set(e, EINVAL, "%s: a boot entry is text, this is not", file_name);

@@ -47,9 +47,8 @@ static const char usage[] =
 	"  -C, --cpu LIST          sample these vCPUs only, such as 0,2-3 (default: all)\n"
 	"      --ring-size SIZE    room for samples on their way from each vCPU\n"
 	"      --overwrite         keep the newest samples: the oldest give way to them\n"
-	"      --control PATH      listen on this socket for `kvmprof ctl` and `kvmprof top`\n"
-	RUN_OPTIONS_TASKS_HELP
-	"\n"
+	"      --control PATH      listen on this socket for `kvmprof ctl` and `kvmprof "
+	"top`\n" RUN_OPTIONS_TASKS_HELP "\n"
 	"  -o, --output PATH       profile (default perf.data); -: to standard output\n"
 	"      --single-file       one file plus the build-id cache, not a directory\n"
 	"      --buildid-dir DIR   build-id cache (default ~/.debug)\n"

@@ -109,7 +109,8 @@ static const struct topic {
 	  "   crashed, and its samples are kept; or a start marker never came. check: kvmprof run "
 	  "does not work here\n"
 	  "2  wrong usage\n"
-	  "run --exec: what the command in the guest ended with; 126 and 127 as in a shell, 128 + N\n"
+	  "run --exec: what the command in the guest ended with; 126 and 127 as in a shell, 128 + "
+	  "N\n"
 	  "   for signal N. kvmprof's own failures stay 1 and 2, with their line\n"
 	  "gate: 0 pass, 1 it got slower, 2 wrong usage or input, 3 inconclusive\n" },
 	{ "gates", "what a verdict on several runs means, and what it takes",

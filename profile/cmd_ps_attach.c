@@ -57,8 +57,7 @@ static int look_once(struct run *r, struct look *l, json_t **out, struct err *e)
 	if (l->ret)
 		return err_set(e, -l->ret, "%s", l->err.text);
 	buf_printf(&l->json, "}");
-	*out = l->json.failed ? NULL
-			      : json_loadb((const char *)l->json.data, l->json.len, 0, NULL);
+	*out = l->json.failed ? NULL : json_loadb((const char *)l->json.data, l->json.len, 0, NULL);
 	return *out ? 0 : err_set(e, ENOMEM, "out of memory");
 }
 

@@ -32,6 +32,17 @@
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
+/* What only the image tells. */
+static int choose_way(struct run *r, struct err *e)
+{
+	const struct boot_image *img = &r->target.image;
+	int ret = boot_image_way(img, r->target.name, r->opt.boot, &r->opt.boot, e);
+
+	r->opt.moves = img->kind == BOOT_BZIMAGE &&
+		       (r->opt.boot == BOOT_WAY_BZIMAGE || r->opt.boot == BOOT_WAY_LINUX32);
+	return ret;
+}
+
 static int open_inputs(struct run *r, struct err *e)
 {
 	uint64_t t0 = clock_mono_ns();
@@ -49,6 +60,9 @@ static int open_inputs(struct run *r, struct err *e)
 		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
+	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
+	if (!ret && !run_is_attached(&r->opt) && !r->opt.snapshot.from)
+		ret = choose_way(r, e);
 	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
 	return ret;
@@ -127,6 +141,13 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -147,9 +168,17 @@ static int make_vm(struct run *r, struct err *e)
 		.quirks = &r->quirks,
 		.image = &r->target.image,
 		.boot = o->boot,
+		.entry = o->entry,
+		.image_name = base_name(r->target.name),
+		.module = r->modules.at,
+		.nmodules = r->modules.n,
 		.initrd = r->initrd.data,
 		.initrd_len = r->initrd.len,
 		.mem_size = o->mem_size,
+		.pages = o->pages,
+		.bind_memory = o->numa_node >= 0,
+		.numa_node = (unsigned int)o->numa_node,
+		.pin = o->npin ? o->pin : NULL,
 		.vcpus = o->vcpus,
 		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
 		.plan = target_capture_plan(&r->target, o->stack_size),
@@ -166,7 +195,7 @@ static int make_vm(struct run *r, struct err *e)
 		if (cfg.event[i].kind == VM_EVENT_EXIT)
 			cfg.ring_size = RING_SIZE_EXITS;
 	/* It may move: what lies in its image is found once it is known where that is. */
-	cfg.plan.slide_unknown = o->boot == BOOT_WAY_BZIMAGE && !r->target.live;
+	cfg.plan.slide_unknown = o->moves && !r->target.live;
 	cfg.plan.want_insn = o->mem;
 	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
 	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
@@ -303,6 +332,7 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->initrd);
+	run_modules_close(&r->modules);
 	return ret;
 }
 
@@ -323,8 +353,7 @@ static int start(struct run *r, struct err *e)
 		.placed = r->snapshot.facts.slide_known,
 		.slide = r->snapshot.facts.slide,
 		.pa_slide = r->snapshot.facts.pa_slide,
-		.moves = run_is_attached(&r->opt) ? t->image.is_linux
-						  : r->opt.boot == BOOT_WAY_BZIMAGE,
+		.moves = run_is_attached(&r->opt) ? t->image.is_linux : r->opt.moves,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};
 	bool have_user =
@@ -517,6 +546,7 @@ void run_deinit(struct run *r)
 	kvm_host_close(&r->host);
 	file_map_close(&r->initrd);
 	run_exec_close(&r->exec);
+	run_modules_close(&r->modules);
 	target_close(&r->target);
 	run_image_close(&r->image);
 	run_disks_close(&r->disks);
@@ -561,7 +591,8 @@ int run_main(struct run *r, int argc, char **argv)
 		status = 1;
 	} else {
 		status = judge(r);
-		status = tell_snapshot(r) < 0 || status;
+		if (tell_snapshot(r) < 0 && !status)
+			status = 1;
 	}
 	run_deinit(r);
 	return status;

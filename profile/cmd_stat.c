@@ -34,7 +34,7 @@ static const char usage[] =
 	"Guest, as for `kvmprof run':\n"
 	"      --boot WAY          vmlinux (default) or bzimage\n"
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
-	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
+	"      --vcpus N           virtual CPUs, 1 to 64 (default 1)\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --append TEXT       add to the kernel's command line\n"
 	"      --cmdline TEXT      replace kvmprof's default command line\n"

@@ -20,9 +20,9 @@ struct console {
 	uint8_t buf[1024];
 	size_t n;
 	uint64_t bytes;
-	bool broken; /* the reader of our output has gone */
-	bool apart;		  /* output goes to no terminal */
-	bool mid_line;		  /* the last byte written did not end a line */
+	bool broken;		   /* the reader of our output has gone */
+	bool apart;		   /* output goes to no terminal */
+	bool mid_line;		   /* the last byte written did not end a line */
 	struct status_line status; /* below it, on the same terminal or another */
 	/* With console_watch(): */
 	int wake_fd;	  /* eventfd to be told of each line, borrowed; -1: nobody watches */

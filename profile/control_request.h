@@ -54,7 +54,7 @@ struct control_request {
 	enum control_cmd cmd;
 	bool has_id;
 	int64_t id;
-	bool on; /* of PS: all frames of the stacks */
+	bool on;  /* of PS: all frames of the stacks */
 	bool all; /* vCPUs */
 	uint32_t vcpu;
 	struct control_event event[CONTROL_MAX_EVENTS];

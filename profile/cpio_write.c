@@ -61,8 +61,10 @@ int cpio_write_entry(struct cpio_writer *w, const struct cpio_entry *x, struct e
 		return err_set(e, ENAMETOOLONG, "%.100s...: a name of %zu bytes, more than %u",
 			       x->name, name_len - 1, CPIO_NAME_MAX);
 	if (x->size > CPIO_FILE_MAX)
-		return err_set(e, EFBIG, "%.200s: %llu MiB, and a file in an initramfs has at most "
-			       "4095 MiB", x->name, (unsigned long long)(x->size >> 20));
+		return err_set(e, EFBIG,
+			       "%.200s: %llu MiB, and a file in an initramfs has at most "
+			       "4095 MiB",
+			       x->name, (unsigned long long)(x->size >> 20));
 	/* Magic, inode, mode, uid, gid, links, mtime, size, device (2), rdev (2), name, check. */
 	snprintf(header, sizeof(header),
 		 "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", x->ino, x->mode,

@@ -15,8 +15,8 @@
 
 #include <stdint.h>
 
-#define CPIO_NAME_MAX 4095u	    /* PATH_MAX of Linux, less the NUL */
-#define CPIO_FILE_MAX UINT32_MAX    /* eight hexadecimal digits */
+#define CPIO_NAME_MAX 4095u	 /* PATH_MAX of Linux, less the NUL */
+#define CPIO_FILE_MAX UINT32_MAX /* eight hexadecimal digits */
 #define CPIO_HEADER_LEN 110u
 
 struct cpio_entry {

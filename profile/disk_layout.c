@@ -36,8 +36,8 @@ static int find_fs(struct disk_part *part, int fd)
 {
 	__attribute__((cleanup(free_probe))) blkid_probe p = blkid_new_probe();
 
-	if (!p || blkid_probe_set_device(p, fd, (blkid_loff_t)part->off,
-					 (blkid_loff_t)part->len) != 0)
+	if (!p ||
+	    blkid_probe_set_device(p, fd, (blkid_loff_t)part->off, (blkid_loff_t)part->len) != 0)
 		return -ENOMEM;
 	blkid_probe_enable_superblocks(p, 1);
 	blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL |

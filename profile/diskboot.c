@@ -50,8 +50,8 @@ static void read_release(struct diskboot_fs *f)
 
 static void open_file_systems(struct diskboot *b, struct disk *disk)
 {
-	static const char *const inits[] = { "/sbin/init", "/usr/sbin/init",
-					     "/lib/systemd/systemd", "/usr/lib/systemd/systemd" };
+	static const char *const inits[] = { "/sbin/init", "/usr/sbin/init", "/lib/systemd/systemd",
+					     "/usr/lib/systemd/systemd" };
 	static const char *const links[] = { "/sbin/init" };
 	char target[DISKFS_MAX_PATH];
 
@@ -258,12 +258,14 @@ int diskboot_none(const struct diskboot *b, const char *path, struct err *e)
 {
 	for (unsigned int i = 0; i < b->nfs && b->nfs == 1; i++)
 		if (!b->fs[i].fs)
-			return err_set(e, ENOENT, "%s: %s: give a kernel with --kernel and --initrd",
-				       path, b->fs[i].why.text);
-	return err_set(e, ENOENT,
-		       "%s: a disk without a kernel to boot%s%s; `kvmprof inspect` shows what is on "
-		       "it, --kernel FILE and --root DEV boot it all the same",
-		       path, b->nnotes ? ": " : "", b->nnotes ? b->note[0].text : "");
+			return err_set(e, ENOENT,
+				       "%s: %s: give a kernel with --kernel and --initrd", path,
+				       b->fs[i].why.text);
+	return err_set(
+		e, ENOENT,
+		"%s: a disk without a kernel to boot%s%s; `kvmprof inspect` shows what is on "
+		"it, --kernel FILE and --root DEV boot it all the same",
+		path, b->nnotes ? ": " : "", b->nnotes ? b->note[0].text : "");
 }
 
 static void say_place(const struct diskboot *b, unsigned int fs, struct buf *out)

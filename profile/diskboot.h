@@ -19,7 +19,7 @@
 #include "profile/diskfs.h"
 #include "vmm/dev/disk.h"
 
-#define DISKBOOT_MAX_FS 16u	      /* file systems that are looked into */
+#define DISKBOOT_MAX_FS 16u	       /* file systems that are looked into */
 #define DISKBOOT_MAX_KERNEL (1u << 30) /* bytes of a kernel file */
 #define DISKBOOT_MAX_INITRD (1u << 30) /* bytes of all initrds */
 #define DISKBOOT_MAX_INITRDS 8u
@@ -67,9 +67,9 @@ struct diskboot {
 	unsigned int nfs;
 	struct diskboot_file kernel[DISKBOOT_MAX_KERNELS]; /* newest first */
 	unsigned int nkernels;
-	struct diskboot_entry entry; /* source DISKBOOT_NONE: nothing was found */
-	unsigned int candidates;     /* entries of that source in all */
-	unsigned int root_fs;	     /* index; nfs: none has an init */
+	struct diskboot_entry entry;	     /* source DISKBOOT_NONE: nothing was found */
+	unsigned int candidates;	     /* entries of that source in all */
+	unsigned int root_fs;		     /* index; nfs: none has an init */
 	struct err note[DISKBOOT_MAX_NOTES]; /* what was seen on the way and not used */
 	unsigned int nnotes;
 };

@@ -46,7 +46,8 @@ static int part_of_name(const char *s, size_t len)
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]) && !n; i++)
 		if (!strncmp(s, letters[i], strlen(letters[i]))) {
 			n = strlen(letters[i]);
-			if ((size_t)(end - s) <= n || s[n] != 'a') /* of other disks nothing is known */
+			if ((size_t)(end - s) <= n ||
+			    s[n] != 'a') /* of other disks nothing is known */
 				return -1;
 			s += n + 1;
 			n = 1;
@@ -167,7 +168,8 @@ void diskboot_cmdline(const char *options, const struct diskboot_root *r, struct
 			buf_printf(note, "root=%.*s became root=%s, which %s finds", (int)len, root,
 				   name, r->initrd ? "this machine" : "a kernel without an initrd");
 	} else if (!keep) {
-		buf_printf(note, "no file system has an init, so there is no root=: say --root DEV");
+		buf_printf(note,
+			   "no file system has an init, so there is no root=: say --root DEV");
 	}
 	buf_u8(out, 0);
 	buf_u8(note, 0);

@@ -83,7 +83,8 @@ int diskboot_list_kernels(struct diskboot *b, struct err *e)
 		struct listing l = { .b = b, .fs = i / 2, .dir = dirs[i % 2], .e = e };
 
 		if (b->fs[l.fs].fs && diskfs_exists(b->fs[l.fs].fs, *l.dir ? l.dir : "/"))
-			ret = diskfs_list(b->fs[l.fs].fs, *l.dir ? l.dir : "/", take_name, &l, NULL);
+			ret = diskfs_list(b->fs[l.fs].fs, *l.dir ? l.dir : "/", take_name, &l,
+					  NULL);
 	}
 	if (ret == -ENOMEM)
 		return err_set(e, ENOMEM, "out of memory");
@@ -130,8 +131,8 @@ int diskboot_find_link(struct diskboot *b, struct err *e)
 static bool find_initrd(struct diskboot *b, const struct diskboot_file *k, char *to, size_t cap)
 {
 	static const char *const forms[][2] = {
-		{ "initrd.img-", "" },	 { "initramfs-", ".img" }, { "initrd-", "" },
-		{ "initramfs-", "" },	 { "initrd-", ".img" },
+		{ "initrd.img-", "" }, { "initramfs-", ".img" }, { "initrd-", "" },
+		{ "initramfs-", "" },  { "initrd-", ".img" },
 	};
 	const char *base = base_of(k->path), *version = version_of(base);
 

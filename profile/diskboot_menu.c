@@ -318,8 +318,8 @@ static int take_menu(struct diskboot *b, unsigned int fs, const char *path, stru
 int diskboot_find_grub(struct diskboot *b, struct err *e)
 {
 	static const char *const paths[] = { "/boot/grub/grub.cfg", "/boot/grub2/grub.cfg",
-					     "/grub/grub.cfg", "/grub2/grub.cfg",
-					     "/EFI/BOOT/grub.cfg", "/boot/grub/grub.conf" };
+					     "/grub/grub.cfg",	    "/grub2/grub.cfg",
+					     "/EFI/BOOT/grub.cfg",  "/boot/grub/grub.conf" };
 	int ret = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)

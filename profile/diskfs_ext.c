@@ -69,7 +69,7 @@ static errcode_t io_read64(io_channel io, unsigned long long block, int count, v
 {
 	uint64_t off, len;
 
-	len = count < 0 ? (uint64_t)-(int64_t)count : (uint64_t)count * (uint64_t)io->block_size;
+	len = count < 0 ? (uint64_t) - (int64_t)count : (uint64_t)count * (uint64_t)io->block_size;
 	if (__builtin_mul_overflow(block, (uint64_t)io->block_size, &off))
 		return EXT2_ET_SHORT_READ;
 	return volume_read(io->private_data, off, data, len) < 0 ? EXT2_ET_SHORT_READ : 0;
@@ -141,11 +141,11 @@ void diskfs_ext_close(struct diskfs_ext *x)
 
 static int failed(const char *path, errcode_t ret, struct err *e)
 {
-	int code = ret == EXT2_ET_FILE_NOT_FOUND  ? ENOENT
-		   : ret == EXT2_ET_NO_DIRECTORY  ? ENOTDIR
-		   : ret == EXT2_ET_SYMLINK_LOOP  ? ELOOP
-		   : ret == EXT2_ET_NO_MEMORY	  ? ENOMEM
-						  : EINVAL;
+	int code = ret == EXT2_ET_FILE_NOT_FOUND ? ENOENT
+		   : ret == EXT2_ET_NO_DIRECTORY ? ENOTDIR
+		   : ret == EXT2_ET_SYMLINK_LOOP ? ELOOP
+		   : ret == EXT2_ET_NO_MEMORY	 ? ENOMEM
+						 : EINVAL;
 
 	return err_set(e, code, "%s: %s", path,
 		       code == ENOENT ? "no such file" : error_message(ret));

@@ -11,12 +11,14 @@ void exec_console_init(struct exec_console *c, const char *nonce,
 		       void (*put)(void *ctx, uint8_t byte), void *put_ctx,
 		       void (*found)(void *ctx), void *found_ctx)
 {
-	*c = (struct exec_console){
-		.lock = PTHREAD_MUTEX_INITIALIZER, .put = put, .put_ctx = put_ctx, .found = found, .found_ctx = found_ctx
-	};
+	*c = (struct exec_console){ .lock = PTHREAD_MUTEX_INITIALIZER,
+				    .put = put,
+				    .put_ctx = put_ctx,
+				    .found = found,
+				    .found_ctx = found_ctx };
 	if (nonce)
-		c->prefix_len = (size_t)snprintf(c->prefix, sizeof(c->prefix),
-						 "\033_kvmprof;%.*s;", (int)EXEC_NONCE_LEN, nonce);
+		c->prefix_len = (size_t)snprintf(c->prefix, sizeof(c->prefix), "\033_kvmprof;%.*s;",
+						 (int)EXEC_NONCE_LEN, nonce);
 }
 
 static void take_failure(struct exec_console *c, const char *s)

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXEC_NONCE_LEN 32u  /* hexadecimal digits */
+#define EXEC_NONCE_LEN 32u /* hexadecimal digits */
 #define EXEC_MESSAGE_MAX 512u
 
 struct exec_console {
@@ -39,7 +39,7 @@ struct exec_console {
 	/* The message: */
 	bool have_status, failed;
 	unsigned int status;
-	int error;			   /* errno of the guest; 0: none */
+	int error;			 /* errno of the guest; 0: none */
 	char text[EXEC_MESSAGE_MAX + 1]; /* of failed: printable */
 };
 

@@ -42,7 +42,7 @@ static bool take_quoted(const char **s, char quote, struct buf *words, bool *nee
 			(*s)++;
 		else if (quote == '"' && (**s == '$' || **s == '`'))
 			*needs_shell = true;
-		buf_u8(words, (uint8_t)**s);
+		buf_u8(words, (uint8_t) * *s);
 	}
 	return *(*s)++ == quote;
 }
@@ -95,10 +95,11 @@ static int take_words(struct maker *m, struct err *e)
 	if (!m->nwords)
 		return err_set(e, EINVAL, "--exec: an empty command");
 	if (needs_shell && !m->shell)
-		return err_set(e, EINVAL,
-			       "--exec %.200s: needs a shell: give a --rootfs with /bin/sh in it, or "
-			       "words without operators, patterns and variables",
-			       m->o->command);
+		return err_set(
+			e, EINVAL,
+			"--exec %.200s: needs a shell: give a --rootfs with /bin/sh in it, or "
+			"words without operators, patterns and variables",
+			m->o->command);
 	return 0;
 }
 
@@ -266,8 +267,9 @@ static int add_plan(struct maker *m, const struct exec_share *share, bool intera
 			       m->plan.len, EXEC_PLAN_MAX);
 	ret = rootfs_add_bytes(&m->r, EXEC_PLAN, S_IFREG | 0400, m->plan.data, m->plan.len, e);
 	m->x->init = EXEC_INIT;
-	return ret ? ret : rootfs_add_bytes(&m->r, EXEC_INIT, S_IFREG | 0500, exec_init,
-					    (size_t)(exec_init_end - exec_init), e);
+	return ret ? ret
+		   : rootfs_add_bytes(&m->r, EXEC_INIT, S_IFREG | 0500, exec_init,
+				      (size_t)(exec_init_end - exec_init), e);
 }
 
 /* Without a command it is the root file system's own init. */
@@ -280,9 +282,10 @@ static int choose_init(struct maker *m, struct err *e)
 			m->x->init = init[i];
 			return 0;
 		}
-	return err_set(e, ENOENT,
-		       "--rootfs %.200s has neither /init nor /sbin/init: say with --exec what to run",
-		       m->o->rootfs);
+	return err_set(
+		e, ENOENT,
+		"--rootfs %.200s has neither /init nor /sbin/init: say with --exec what to run",
+		m->o->rootfs);
 }
 
 static int make(struct maker *m, const struct exec_share *share, const char *osrelease,

@@ -9,7 +9,8 @@
 
 static bool is_tag(const char *s, size_t len)
 {
-	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	static const char fine[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
 	return len && len <= EXEC_TAG_MAX && strspn(s, fine) >= len && s[0] != '.';
 }
@@ -50,10 +51,11 @@ int exec_share_parse(struct exec_share *s, const char *text, unsigned int index,
 		snprintf(s->place, sizeof(s->place), "%.*s", (int)place_len, place);
 	} else if (place_len) {
 		if (!is_tag(place, place_len))
-			return err_set(e, EINVAL,
-				       "--share %.200s: PLACE is an absolute path in the guest, or a "
-				       "word of up to 31 letters, digits, '.', '_' and '-'",
-				       text);
+			return err_set(
+				e, EINVAL,
+				"--share %.200s: PLACE is an absolute path in the guest, or a "
+				"word of up to 31 letters, digits, '.', '_' and '-'",
+				text);
 		snprintf(s->tag, sizeof(s->tag), "%.*s", (int)place_len, place);
 	}
 	if (!*s->place)

@@ -114,8 +114,7 @@ static int next_of(const struct fat *f, uint32_t n, uint32_t *next, struct err *
 }
 
 /* Up to len bytes of the chain that begins at cluster n, appended to *out. */
-static int read_chain(const struct fat *f, uint32_t n, uint64_t len, struct buf *out,
-		      struct err *e)
+static int read_chain(const struct fat *f, uint32_t n, uint64_t len, struct buf *out, struct err *e)
 {
 	uint32_t steps = 0;
 
@@ -145,8 +144,7 @@ static int read_chain(const struct fat *f, uint32_t n, uint64_t len, struct buf 
 	return 0;
 }
 
-static int read_dir(const struct fat *f, const struct fat_node *dir, struct buf *out,
-		    struct err *e)
+static int read_dir(const struct fat *f, const struct fat_node *dir, struct buf *out, struct err *e)
 {
 	uint8_t *p;
 	int ret;

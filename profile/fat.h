@@ -31,12 +31,12 @@ struct fat {
 	void *ctx;
 	unsigned int bits; /* 12, 16, 32: of an entry of the table */
 	uint32_t cluster_len;
-	uint32_t clusters;	  /* numbered from 2 on */
-	uint64_t table_off;	  /* the first FAT */
-	uint64_t root_off;	  /* of the root directory of FAT12 and FAT16 */
-	uint32_t root_len;	  /* bytes; FAT32: 0 */
-	uint32_t root_cluster;	  /* FAT32 */
-	uint64_t data_off;	  /* of cluster 2 */
+	uint32_t clusters;     /* numbered from 2 on */
+	uint64_t table_off;    /* the first FAT */
+	uint64_t root_off;     /* of the root directory of FAT12 and FAT16 */
+	uint32_t root_len;     /* bytes; FAT32: 0 */
+	uint32_t root_cluster; /* FAT32 */
+	uint64_t data_off;     /* of cluster 2 */
 };
 
 struct fat_node {

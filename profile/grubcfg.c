@@ -63,8 +63,9 @@ static int load_env(struct grub *g)
 		size_t n = nl ? (size_t)(nl - s) : (size_t)(end - s);
 		const char *eq = memchr(s, '=', n);
 
-		if (*s != '#' && eq && grub_vars_set(&g->vars, s, (size_t)(eq - s), eq + 1,
-						     n - (size_t)(eq - s) - 1, g->e) < 0)
+		if (*s != '#' && eq &&
+		    grub_vars_set(&g->vars, s, (size_t)(eq - s), eq + 1, n - (size_t)(eq - s) - 1,
+				  g->e) < 0)
 			return -EINVAL;
 		s += n + 1;
 	}
@@ -179,8 +180,7 @@ static int command(struct grub *g, const struct grub_words *w, bool *truth)
 		return cmd_search(g, w);
 	else if (!strcmp(name, "linux") || !strcmp(name, "linux16") || !strcmp(name, "linuxefi"))
 		return cmd_linux(g, w);
-	else if (!strcmp(name, "initrd") || !strcmp(name, "initrd16") ||
-		 !strcmp(name, "initrdefi"))
+	else if (!strcmp(name, "initrd") || !strcmp(name, "initrd16") || !strcmp(name, "initrdefi"))
 		return cmd_initrd(g, w);
 	else if (strchr(name, '='))
 		return assign(g, name);
@@ -199,9 +199,9 @@ static int run_until(struct grub *g, bool on, bool *truth, enum ended want, cons
 
 	if (end == END_ERROR)
 		return -EINVAL;
-	return end == want ? 0
-			   : err_set(g->e, EINVAL, "%s:%u: expected %s", g->in.name, g->in.line,
-				     what);
+	return end == want
+		       ? 0
+		       : err_set(g->e, EINVAL, "%s:%u: expected %s", g->in.name, g->in.line, what);
 }
 
 static int run_if(struct grub *g, bool on)
@@ -220,9 +220,9 @@ static int run_if(struct grub *g, bool on)
 		return run_until(g, !done, &truth, END_FI, "`fi'");
 	if (end == END_ERROR)
 		return -EINVAL;
-	return end == END_FI ? 0
-			     : err_set(g->e, EINVAL, "%s:%u: expected `fi'", g->in.name,
-				       g->in.line);
+	return end == END_FI
+		       ? 0
+		       : err_set(g->e, EINVAL, "%s:%u: expected `fi'", g->in.name, g->in.line);
 }
 
 /* The value of --id, or "". */
@@ -329,8 +329,8 @@ static enum ended ends_list(const struct grub_words *w)
 		const char *word;
 		enum ended end;
 	} words[] = {
-		{ "}", END_BRACE },  { "then", END_THEN }, { "elif", END_ELIF },
-		{ "else", END_ELSE }, { "fi", END_FI },	   { "done", END_DONE },
+		{ "}", END_BRACE },   { "then", END_THEN }, { "elif", END_ELIF },
+		{ "else", END_ELSE }, { "fi", END_FI },	    { "done", END_DONE },
 	};
 
 	for (size_t i = 0; !w->at[0].quoted && i < sizeof(words) / sizeof(words[0]); i++)

@@ -330,11 +330,11 @@ bool grub_test(const struct grub_words *w, bool have_env)
 		bool not = false;
 
 		while (end - i > 1 && !strcmp(w->at[i].text, "!")) {
-			not = !not;
+			not = !not ;
 			i++;
 		}
 		any = true;
-		term = test_term(w, &i, end, have_env) != not && term;
+		term = test_term(w, &i, end, have_env) != not &&term;
 		if (i < end && !strcmp(w->at[i].text, "-o")) {
 			truth = truth || term;
 			term = true;

@@ -485,7 +485,8 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 		return g->vmm.symbols ? symtab_lookup(g->vmm.symbols, va, off) : NULL;
 	if (guest_state_owns(va))
 		return g->states.symbols ? symtab_lookup(g->states.symbols, va, off) : NULL;
-	if (!(va & KERNEL_HALF))
+	/* A 32-bit kernel, or one without paging, is linked low. */
+	if (!(va & KERNEL_HALF) && (g->target->live || g->target->kernel.text & KERNEL_HALF))
 		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
 	for (size_t i = 0; i < g->unwinder.nregions; i++) {
 		const struct unwind_region *r = &g->unwinder.region[i];
@@ -539,8 +540,8 @@ bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
 		return false;
 	}
 	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
-		err_set(e, EAGAIN, "%s",
-			l->task_note.code ? l->task_note.text : "the guest has not run yet");
+		err_set(e, EAGAIN, "the guest's tasks are not known yet: %.200s",
+			l->task_note.code ? l->task_note.text : "it has not run");
 		return false;
 	}
 	*out = (struct guest_view){

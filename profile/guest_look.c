@@ -92,8 +92,9 @@ static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
 	uint64_t pgd, gpa;
 
 	/* UINT32_MAX, as LINUX_TASK_NONE: this kernel's is not known. */
-	if (!v->have_mm || off == UINT32_MAX || !t->mm || !memory_u64(v->memory, t->mm + off, &pgd) ||
-	    !(pgd >> 63) || pgd % 4096 || !guest_memory_walk(v->pages, pgd, &gpa))
+	if (!v->have_mm || off == UINT32_MAX || !t->mm ||
+	    !memory_u64(v->memory, t->mm + off, &pgd) || !(pgd >> 63) || pgd % 4096 ||
+	    !guest_memory_walk(v->pages, pgd, &gpa))
 		return 0;
 	return gpa;
 }
@@ -115,7 +116,8 @@ static int look_at(struct guest_look *l, const struct guest_view *v,
 	return each(ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
 }
 
-int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx, struct err *e)
+int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx,
+		   struct err *e)
 {
 	uint64_t start = clock_mono_ns();
 	struct linux_task_list list = { 0 };
@@ -128,8 +130,7 @@ int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void
 	}
 	forget((void *)(uintptr_t)v.pages);
 	ret = learn(l, &v, e);
-	ret = ret ? ret
-		  : linux_task_list(&v.target->linux_facts.task, v.memory, &list, e);
+	ret = ret ? ret : linux_task_list(&v.target->linux_facts.task, v.memory, &list, e);
 	if (ret) {
 		l->stats.failed++;
 		return ret == -ENOENT ? -EAGAIN : ret;

@@ -17,8 +17,8 @@ struct guest_look_stats {
 	uint64_t looks, failed; /* failed: tasks were not known yet */
 	uint64_t tasks;		/* seen, in all looks; so are: */
 	uint64_t by[LINUX_SLEEPER_COUNT];
-	uint64_t skipped; /* members of the lists that could not be believed */
-	uint64_t cut;	  /* lists that did not come back to their head */
+	uint64_t skipped;    /* members of the lists that could not be believed */
+	uint64_t cut;	     /* lists that did not come back to their head */
 	struct hist cost_ns; /* of a look, with all that was done about it */
 };
 

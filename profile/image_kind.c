@@ -15,8 +15,8 @@ struct mark {
 	const char *name, *advice;
 };
 
-#define ISO_ADVICE                                                           \
-	"take its kernel and initrd out (`xorriso -osirrox on -indev FILE "  \
+#define ISO_ADVICE                                                          \
+	"take its kernel and initrd out (`xorriso -osirrox on -indev FILE " \
 	"-extract / DIR`, or 7z x) and give the one as IMAGE, the other as --initrd"
 #define INITRD_ADVICE "give it as --initrd, and a kernel as IMAGE"
 
@@ -25,7 +25,10 @@ struct mark {
  * sector's mark, which a bzImage has as well; so does that of a CD, which may have both.
  */
 static const struct mark marks[] = {
-	{ 0, 4, "\x7f" "ELF", IMAGE_KERNEL, "an ELF file", NULL },
+	{ 0, 4,
+	  "\x7f"
+	  "ELF",
+	  IMAGE_KERNEL, "an ELF file", NULL },
 	{ 0x202, 4, "HdrS", IMAGE_KERNEL, "a Linux bzImage", NULL },
 	{ 0x8001, 5, "CD001", IMAGE_ISO, "an ISO 9660 CD image", ISO_ADVICE },
 	{ 0, 6, "070701", IMAGE_INITRD, "a cpio archive, as initrds are", INITRD_ADVICE },

@@ -69,7 +69,8 @@ static const json_t *find_before(const json_t *const *list, size_t n, const json
 
 void ps_view_add_cpu(json_t *now, const json_t *before)
 {
-	const json_t *tasks = json_object_get(now, "tasks"), *old = json_object_get(before, "tasks");
+	const json_t *tasks = json_object_get(now, "tasks"),
+		     *old = json_object_get(before, "tasks");
 	uint64_t from = number(before, "time_ns", 0), to = number(now, "time_ns", 0);
 	cleanup_free const json_t **list = calloc(json_array_size(old) + 1, sizeof(*list));
 	size_t n = json_array_size(old);
@@ -88,9 +89,9 @@ void ps_view_add_cpu(json_t *now, const json_t *before)
 
 		/* Also UINT64_MAX, unknown, is no less than any. */
 		if (a != UINT64_MAX && b != UINT64_MAX && b >= a)
-			json_object_set_new(task, "cpu_percent",
-					    json_real(100.0 * (double)(b - a) /
-						      (double)(to - from)));
+			json_object_set_new(
+				task, "cpu_percent",
+				json_real(100.0 * (double)(b - a) / (double)(to - from)));
 	}
 }
 

@@ -139,8 +139,10 @@ int rootfs_entry(struct rootfs *r, struct cpio_entry *x, struct err *e)
 
 	y.name = clean_name(x->name, name);
 	if (!y.name)
-		return err_set(e, EINVAL, "the entry %.200s has a name that leads out of the root, "
-			       "or is too long", x->name);
+		return err_set(e, EINVAL,
+			       "the entry %.200s has a name that leads out of the root, "
+			       "or is too long",
+			       x->name);
 	if (!*y.name) /* the root: the kernel has made it */
 		return x->size ? err_set(e, EINVAL, "an entry without a name has data") : 0;
 	ret = make_parents(r, name, e);

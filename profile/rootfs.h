@@ -23,7 +23,7 @@
 
 struct rootfs {
 	struct cpio_writer cpio;
-	int fd; /* memfd */
+	int fd;	     /* memfd */
 	void *names; /* tsearch() tree of what is there, of struct rootfs_name */
 	void *links; /* ... and of files with several names, of struct rootfs_link */
 	uint32_t next_ino;

@@ -72,8 +72,8 @@ static int next_entry(struct reader *x, struct archive_entry **entry, struct err
 		bool none = !archive_format(x->a);
 
 		return err_set(e, EINVAL, "%.200s: %s%s", x->path,
-			       none ? "not a directory, and no tar or cpio archive: " :
-				      "the archive is damaged: ",
+			       none ? "not a directory, and no tar or cpio archive: "
+				    : "the archive is damaged: ",
 			       why ? why : "unknown reason");
 	}
 	return 1;

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEP_MAX (32u << 20)  /* bytes of a modules.dep */
+#define DEP_MAX (32u << 20) /* bytes of a modules.dep */
 #define MODULES_MAX 65536u
 #define MODULE_MAX (256u << 20) /* bytes of a module, decompressed */
-#define MODULE_NAME 64u	     /* of Linux: MODULE_NAME_LEN is 56 */
+#define MODULE_NAME 64u		/* of Linux: MODULE_NAME_LEN is 56 */
 #define DEPTH_MAX 64u
 
 struct module {
@@ -28,9 +28,9 @@ struct module {
 
 struct tree {
 	struct rootfs *r;
-	char dir[PATH_MAX];  /* of this host */
-	char version[128]; /* of the kernel */
-	bool flat;	   /* without modules.dep */
+	char dir[PATH_MAX]; /* of this host */
+	char version[128];  /* of the kernel */
+	bool flat;	    /* without modules.dep */
 	struct module *module;
 	size_t n;
 	struct buf *load; /* NULL: nothing is loaded */
@@ -60,8 +60,8 @@ static struct module *find(const struct tree *t, const char *name)
 	return NULL;
 }
 
-static int add_module(struct tree *t, const char *path, size_t len, const char *deps, size_t dep_len,
-		      struct err *e)
+static int add_module(struct tree *t, const char *path, size_t len, const char *deps,
+		      size_t dep_len, struct err *e)
 {
 	struct module *m;
 
@@ -124,10 +124,11 @@ static int list_flat(struct tree *t, struct err *e)
 		if (is_module(x->d_name))
 			ret = add_module(t, x->d_name, strlen(x->d_name), NULL, 0, e);
 	if (!ret && !t->n)
-		ret = err_set(e, ENOENT,
-			      "--modules %.200s: neither lib/modules/VERSION with a modules.dep nor "
-			      "*.ko files",
-			      t->dir);
+		ret = err_set(
+			e, ENOENT,
+			"--modules %.200s: neither lib/modules/VERSION with a modules.dep nor "
+			"*.ko files",
+			t->dir);
 	return ret;
 }
 
@@ -146,7 +147,8 @@ static bool find_version(struct tree *t, const char *dir, const char *osrelease)
 	unsigned int n = 0;
 	char path[PATH_MAX];
 
-	if (*osrelease && snprintf(path, sizeof(path), "%s/%s", dir, osrelease) < (int)sizeof(path) &&
+	if (*osrelease &&
+	    snprintf(path, sizeof(path), "%s/%s", dir, osrelease) < (int)sizeof(path) &&
 	    has_dep(path)) {
 		memcpy(t->dir, path, sizeof(path));
 		return true;
@@ -262,8 +264,8 @@ static int pack(struct tree *t, const struct module *m, const uint8_t *data, siz
 	int ret;
 
 	if (snprintf(name, sizeof(name), "/lib/modules/%s/%s%.*s.ko", t->version,
-		     t->flat ? "extra/" : "", dot ? (int)(dot - m->path) : 0, m->path) >=
-	    (int)sizeof(name))
+		     t->flat ? "extra/" : "", dot ? (int)(dot - m->path) : 0,
+		     m->path) >= (int)sizeof(name))
 		return err_set(e, ENAMETOOLONG, "%.200s: too long a name", m->path);
 	ret = rootfs_add_bytes(t->r, name, S_IFREG | 0644, data, len, e);
 	if (!ret && t->load)
@@ -286,7 +288,8 @@ static int take(struct tree *t, struct module *m, unsigned int depth, struct err
 		return 0;
 	m->packed = true;
 	if (depth > DEPTH_MAX)
-		return err_set(e, ELOOP, "%.200s: dependencies more than %u deep", m->path, DEPTH_MAX);
+		return err_set(e, ELOOP, "%.200s: dependencies more than %u deep", m->path,
+			       DEPTH_MAX);
 	snprintf(path, sizeof(path), "%s/%s", t->dir, m->path);
 	ret = file_map_open(&f, path, MODULE_MAX, e);
 	if (ret)
@@ -380,8 +383,8 @@ static int add_dep(struct tree *t, struct err *e)
 		buf_u8(&b, '\n');
 	}
 	snprintf(name, sizeof(name), "/lib/modules/%s/modules.dep", t->version);
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory") :
-			 rootfs_add_bytes(t->r, name, S_IFREG | 0644, b.data, b.len, e);
+	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+		       : rootfs_add_bytes(t->r, name, S_IFREG | 0644, b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
 }

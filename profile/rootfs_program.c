@@ -20,8 +20,12 @@
 #define NAME_LEN_MAX 1024u
 
 /* Of ld.so(8), and those that Debian's is built with (multiarch). */
-static const char *const usual[] = { "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64",
-				     "/usr/lib64", "/lib", "/usr/lib" };
+static const char *const usual[] = { "/lib/x86_64-linux-gnu",
+				     "/usr/lib/x86_64-linux-gnu",
+				     "/lib64",
+				     "/usr/lib64",
+				     "/lib",
+				     "/usr/lib" };
 
 struct search {
 	struct rootfs *r;
@@ -50,7 +54,8 @@ static void read_conf(struct search *s, const char *path, unsigned int depth)
 		word[strcspn(word, "#\n")] = 0;
 		for (size_t n = strlen(word); n && strchr(" \t\r", word[n - 1]);)
 			word[--n] = 0;
-		if (!strncmp(word, "include", 7) && strchr(" \t", word[7]) && depth < CONF_DEPTH_MAX) {
+		if (!strncmp(word, "include", 7) && strchr(" \t", word[7]) &&
+		    depth < CONF_DEPTH_MAX) {
 			glob_t g;
 
 			if (!glob(word + 7 + strspn(word + 7, " \t"), 0, NULL, &g)) {
@@ -94,17 +99,17 @@ static bool try_list(const char *list, const char *name, const struct object *o,
 
 	while (list && *list) {
 		size_t len = strcspn(list, ":");
-		unsigned int skip = !strncmp(list, "$ORIGIN", 7) && len >= 7	? 7 :
-				    !strncmp(list, "${ORIGIN}", 9) && len >= 9 ? 9 :
-										 0;
+		unsigned int skip = !strncmp(list, "$ORIGIN", 7) && len >= 7	 ? 7
+				    : !strncmp(list, "${ORIGIN}", 9) && len >= 9 ? 9
+										 : 0;
 		char dir[PATH_MAX];
-		int n = snprintf(dir, sizeof(dir), "%.*s%.*s",
-				 skip ? (int)(slash - o->path) : 0, o->path, (int)(len - skip),
-				 list + skip);
+		int n = snprintf(dir, sizeof(dir), "%.*s%.*s", skip ? (int)(slash - o->path) : 0,
+				 o->path, (int)(len - skip), list + skip);
 		char real[PATH_MAX];
 
 		/* "$ORIGIN/../lib": a name in the archive has no "..". */
-		if (n < PATH_MAX && realpath(dir, real) && try_dir(real, strlen(real), name, o, out))
+		if (n < PATH_MAX && realpath(dir, real) &&
+		    try_dir(real, strlen(real), name, o, out))
 			return true;
 		list += len + (list[len] == ':');
 	}
@@ -192,7 +197,8 @@ static int walk_dynamic(struct search *s, struct object *o, Elf_Scn *section, co
 				continue;
 			text = elf_strptr(o->elf, h.sh_link, d.d_un.d_val);
 			if (!text || strlen(text) > NAME_LEN_MAX)
-				return err_set(e, EINVAL, "%.200s: damaged dynamic section", o->path);
+				return err_set(e, EINVAL, "%.200s: damaged dynamic section",
+					       o->path);
 			if (!pass && d.d_tag == DT_RPATH)
 				o->rpath = text;
 			if (!pass && d.d_tag == DT_RUNPATH)
@@ -206,8 +212,8 @@ static int walk_dynamic(struct search *s, struct object *o, Elf_Scn *section, co
 	return 0;
 }
 
-static int add_elf(struct search *s, const char *path, const struct file_map *m,
-		   unsigned int depth, struct err *e)
+static int add_elf(struct search *s, const char *path, const struct file_map *m, unsigned int depth,
+		   struct err *e)
 {
 	struct object o = { .path = path };
 	Elf_Scn *section = NULL;
@@ -243,7 +249,8 @@ static int add_elf(struct search *s, const char *path, const struct file_map *m,
 }
 
 /* "#!/usr/bin/env python3" needs env, and python3. */
-static int add_script(struct search *s, const struct file_map *m, unsigned int depth, struct err *e);
+static int add_script(struct search *s, const struct file_map *m, unsigned int depth,
+		      struct err *e);
 
 static bool find_in_path(const char *word, char out[PATH_MAX])
 {
@@ -312,9 +319,10 @@ static int find_program(const char *word, char name[PATH_MAX], struct err *e)
 	if (strchr(word, '/') && snprintf(found, sizeof(found), "%s", word) >= (int)sizeof(found))
 		return err_set(e, ENAMETOOLONG, "%.100s...: too long a name", word);
 	if (access(found, X_OK) < 0)
-		return err_set(e, errno,
-			       "%.200s: %s; without --rootfs the program to run comes from this host",
-			       found, errno == EACCES ? "may not be executed" : strerror(errno));
+		return err_set(
+			e, errno,
+			"%.200s: %s; without --rootfs the program to run comes from this host",
+			found, errno == EACCES ? "may not be executed" : strerror(errno));
 	slash = strrchr(found, '/');
 	*slash = 0;
 	if (!realpath(slash == found ? "/" : found, dir) ||

@@ -18,6 +18,7 @@
 #include "profile/run_exec.h"
 #include "profile/run_markers.h"
 #include "profile/run_options.h"
+#include "profile/run_options_machine.h"
 #include "profile/run_snapshot.h"
 #include "profile/stat.h"
 #include "profile/summary.h"
@@ -32,9 +33,10 @@ struct run {
 	struct target target;
 	struct run_image image;
 	struct file_map initrd;
-	struct run_snapshot snapshot;
 	struct run_exec exec; /* --exec and the like */
 	struct run_disks disks;
+	struct run_modules modules;
+	struct run_snapshot snapshot;
 	struct kvm_host host;
 	struct quirks quirks;
 	struct buf cmdline, tuned;

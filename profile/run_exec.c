@@ -109,8 +109,8 @@ void run_exec_configure(struct run *r, struct vm_config *cfg)
 						   x->share[i].read_only };
 	if (!exec_wanted(&r->opt.exec))
 		return;
-	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx, message_found,
-			  r);
+	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx,
+			  message_found, r);
 	cfg->console = exec_console_put;
 	cfg->console_ctx = &x->console;
 }

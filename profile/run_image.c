@@ -56,7 +56,8 @@ int run_image_look(const char *path, struct image_what *what, struct err *e)
 			       "%s: the file is empty; give a vmlinux, bzImage or disk image",
 			       path);
 	*what = image_kind(head, (size_t)n);
-	if (what->kind == IMAGE_KERNEL && S_ISBLK(st.st_mode)) /* with something on it that we don't know */
+	if (what->kind == IMAGE_KERNEL &&
+	    S_ISBLK(st.st_mode)) /* with something on it that we don't know */
 		what->kind = IMAGE_DISK;
 	return 0;
 }
@@ -157,9 +158,10 @@ int run_image_open(struct run_image *r, const struct run_options *o, struct run_
 		return err_set(e, EINVAL, "%s: this is %s; %s", image, what.name, what.advice);
 	if (what.kind == IMAGE_DISK || what.kind == IMAGE_FORMAT) {
 		if (!o->image)
-			return err_set(e, EINVAL,
-				       "--kernel %s: this is %s; give it as IMAGE, without --kernel",
-				       image, what.name);
+			return err_set(
+				e, EINVAL,
+				"--kernel %s: this is %s; give it as IMAGE, without --kernel",
+				image, what.name);
 		ret = open_disk(r, o, disks, t, initrd, e);
 	} else if (o->image && o->kernel) {
 		return err_set(e, EINVAL,

@@ -17,8 +17,8 @@
 
 /* All zero: no disk. */
 struct run_image {
-	struct disk *disk;     /* the guest's first, of its run_disks; NULL: IMAGE is a kernel */
-	struct diskboot boot;  /* what is on it */
+	struct disk *disk;	/* the guest's first, of its run_disks; NULL: IMAGE is a kernel */
+	struct diskboot boot;	/* what is on it */
 	struct buf kernel_name; /* "debian.img:/boot/vmlinuz-6.1", or "" */
 	struct buf map_name;	/* of a System.map on it, the same way */
 	struct buf cmdline;	/* the kernel's, of the disk's entry; "" none */

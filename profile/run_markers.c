@@ -337,7 +337,7 @@ void run_markers_finish(struct run_markers *m, const struct vm *vm)
 int run_markers_verdict(const struct run_markers *m, const struct vm *vm, struct err *note)
 {
 	const struct run_options *o = m->opt;
-	bool late = o->boot == BOOT_WAY_BZIMAGE;
+	bool late = o->moves;
 
 	if (m->console->missed)
 		err_set(note, EOVERFLOW,

@@ -2,6 +2,7 @@
 #include "profile/run_options.h"
 
 #include "profile/run_options_devices.h"
+#include "profile/run_options_machine.h"
 #include "symbolizer/stack.h"
 #include "vmm/layout.h"
 
@@ -18,14 +19,22 @@ static const char usage[] =
 	"Usage: kvmprof run [OPTIONS] [IMAGE] [-- COMMAND ARG...]\n"
 	"\n"
 	"Boot a kernel under KVM, sample it from outside, write a profile that perf opens.\n"
-	"IMAGE is a Linux bzImage, a vmlinux or any ELF64 kernel, or a disk image with a Linux\n"
-	"on it, which is not changed; without it the embedded demo guest runs.\n"
+	"IMAGE is a Linux bzImage, a vmlinux or another kernel (ELF, multiboot, PVH: see\n"
+	"`kvmprof help kernels`), or a disk image with a Linux on it, which is not changed;\n"
+	"without it the embedded demo guest runs.\n"
 	"\n"
 	"Guest:\n"
-	"      --boot WAY          vmlinux: enter a bzImage's kernel itself (default); bzimage:\n"
-	"                          run its decompressor first, which randomizes addresses\n"
+	"      --boot WAY          how it is entered (default auto: as it asks for). vmlinux:\n"
+	"                          directly in 64-bit mode, a bzImage's kernel itself; bzimage:\n"
+	"                          its decompressor first, which randomizes addresses; linux32,\n"
+	"                          multiboot, pvh: in 32-bit mode\n"
+	"      --entry 0xADDRESS   enter a kernel directly at this physical address\n"
+	"      --module FILE[=ARGS]  a module for a multiboot or PVH kernel; may be repeated\n"
 	"  -m, --memory SIZE       memory, with K, M or G (default 256M)\n"
-	"      --vcpus N           virtual CPUs, 1 to 8 (default 1)\n"
+	"      --vcpus N           virtual CPUs, 1 to 64 (default 1)\n"
+	"      --hugepages SIZE    back memory by huge pages: 2M, 1G, or thp (as there are)\n"
+	"      --numa NODE         take memory from this host node\n"
+	"      --pin LIST          run vCPU 0, 1, ... on these host CPUs, such as 2,4-6\n"
 	"      --initrd FILE       initial RAM disk\n"
 	"      --kernel FILE       a kernel in place of the one in the disk image\n"
 	"      --root DEV          where its root file system is, such as /dev/vda2 or UUID=...\n"
@@ -37,8 +46,7 @@ static const char usage[] =
 	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
 	"                          and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
-	"\n" RUN_OPTIONS_EXEC_USAGE RUN_SNAPSHOT_USAGE
-	"When to sample, and when to stop:\n"
+	"\n" RUN_SNAPSHOT_USAGE RUN_OPTIONS_EXEC_USAGE "When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
 	"                          the guest's first instruction or from where sampling begins\n"
 	"      --delay SECONDS     begin to sample after that long\n"
@@ -71,9 +79,8 @@ static const char usage[] =
 	"                          live: from the running kernel's memory alone\n"
 	"      --guest-root DIR    the guest's file system: names of its programs, JIT maps\n"
 	"      --debuginfo DIR     debug files of its programs, by build id\n"
-	"      --mem               also what memory the sampled instructions use: kvmprof mem\n"
-	RUN_OPTIONS_TASKS_HELP
-	"\n"
+	"      --mem               also what memory the sampled instructions use: kvmprof "
+	"mem\n" RUN_OPTIONS_TASKS_HELP "\n"
 	"Output:\n"
 	"  -o, --output PATH       profile (default perf.data; an existing one becomes .old);\n"
 	"                          -: at the end to standard output, for `perf report -i -`,\n"
@@ -152,8 +159,7 @@ static bool parse_size(const char *s, uint64_t *out)
 }
 
 enum {
-	OPT_BOOT = 256,
-	OPT_VCPUS,
+	OPT_VCPUS = 256,
 	OPT_INITRD,
 	OPT_KERNEL,
 	OPT_ROOT,
@@ -191,6 +197,11 @@ enum {
 
 static const struct option longopts[] = {
 	{ "boot", required_argument, NULL, OPT_BOOT },
+	{ "entry", required_argument, NULL, OPT_ENTRY },
+	{ "module", required_argument, NULL, OPT_MODULE },
+	{ "hugepages", required_argument, NULL, OPT_HUGEPAGES },
+	{ "pin", required_argument, NULL, OPT_PIN },
+	{ "numa", required_argument, NULL, OPT_NUMA },
 	{ "memory", required_argument, NULL, 'm' },
 	{ "vcpus", required_argument, NULL, OPT_VCPUS },
 	{ "initrd", required_argument, NULL, OPT_INITRD },
@@ -324,7 +335,8 @@ static int take_exec(struct run_options *o, int opt, const char *arg)
 		return -1;
 	for (unsigned int i = 0; longopts[i].name; i++)
 		if (longopts[i].val == opt)
-			snprintf(what, sizeof(what), "--%s %.150s: %s", longopts[i].name, arg, expected);
+			snprintf(what, sizeof(what), "--%s %.150s: %s", longopts[i].name, arg,
+				 expected);
 	return wrong("%s", what);
 }
 
@@ -339,6 +351,8 @@ static int take(struct run_options *o, int opt, const char *arg)
 		return run_options_take_device(o, opt, arg);
 	if (opt >= OPT_DISK_FIRST && opt < OPT_DISK_END)
 		return run_options_take_disk(o, opt, arg);
+	if (opt >= OPT_MACHINE_FIRST && opt < OPT_MACHINE_END)
+		return run_options_take_machine(o, opt, arg);
 	switch (opt) {
 	case 'm':
 		if (!parse_size(arg, &o->mem_size) || o->mem_size < RUN_MEM_MIN)
@@ -347,17 +361,9 @@ static int take(struct run_options *o, int opt, const char *arg)
 				arg);
 		o->mem_given = true;
 		return -1;
-	case OPT_BOOT:
-		if (!strcmp(arg, "bzimage"))
-			o->boot = BOOT_WAY_BZIMAGE;
-		else if (!strcmp(arg, "vmlinux"))
-			o->boot = BOOT_WAY_VMLINUX;
-		else
-			return wrong("--boot %s: expected vmlinux or bzimage", arg);
-		return -1;
 	case OPT_VCPUS:
 		if (!parse_number(arg, 1, VM_MAX_VCPUS, &v) || v != floor(v))
-			return wrong("--vcpus %s: expected a whole number from 1 to 8", arg);
+			return wrong("--vcpus %s: expected a whole number from 1 to 64", arg);
 		o->vcpus = (unsigned int)v;
 		o->vcpus_given = true;
 		return -1;
@@ -513,6 +519,8 @@ void run_options_default(struct run_options *o)
 		.freq_hz = 997,
 		.mem_size = 256ull << 20,
 		.vcpus = 1,
+		.boot = BOOT_WAY_AUTO,
+		.numa_node = -1,
 		.stack_size = RUN_STACK_MAX,
 		.jitter = true,
 		.tune = true,
@@ -570,6 +578,8 @@ int run_options_check_machine(const struct run_options *o)
 	/* A snapshot tells its vCPUs later. */
 	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o) == 0)
 		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->npin && o->npin < o->vcpus)
+		return wrong("--pin: fewer host CPUs than vCPUs%s", "");
 	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
 		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
 			     "bzImage as IMAGE");

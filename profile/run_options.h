@@ -6,11 +6,13 @@
 #define KVMPROF_PROFILE_RUN_OPTIONS_H
 
 #include "profile/events.h"
-#include "profile/run_options_snapshot.h"
 #include "profile/run_options_disk.h"
+#include "profile/run_options_snapshot.h"
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
 #include "vmm/boot/image.h"
+#include "vmm/gmem.h"
+#include "vmm/layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +20,8 @@
 
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
+
+#define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
 struct run_options {
 	const char *command;	 /* "run", for messages */
@@ -51,15 +55,23 @@ struct run_options {
 	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
-	enum boot_way boot;
+	enum boot_way boot;    /* BOOT_WAY_AUTO until the image is known */
+	bool moves;	       /* the kernel may choose its place; known with the image */
+	uint64_t entry;	       /* of a kernel that is entered directly; 0: as the ELF says */
+	enum gmem_pages pages;
+	int numa_node;			     /* -1: wherever */
+	int pin[VM_MAX_VCPUS];		     /* host CPU of each vCPU */
+	unsigned int npin;		     /* 0: --pin was not given */
+	const char *module[RUN_MODULES_MAX]; /* FILE[=ARGS] */
+	unsigned int nmodules;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
 	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
 	struct run_disk_options disk;
+	struct run_snapshot_options snapshot;
 	struct run_tasks tasks;
 	uint32_t stack_size; /* bytes of one stack that are copied */
-	struct run_snapshot_options snapshot;
-	bool mem; /* look up what memory the sampled instructions use */
+	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 };
 

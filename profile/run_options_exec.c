@@ -18,8 +18,8 @@ const char *run_options_exec_take(struct exec_options *o, int opt, const char *a
 		return NULL;
 	case RUN_OPT_ROOTFS_AS:
 		o->rootfs_disk = !strcmp(arg, "ext4");
-		return o->rootfs_disk || !strcmp(arg, "initramfs") ? NULL :
-								     "expected initramfs or ext4";
+		return o->rootfs_disk || !strcmp(arg, "initramfs") ? NULL
+								   : "expected initramfs or ext4";
 	case RUN_OPT_ENV:
 		if (!equals || equals == arg)
 			return "expected NAME=VALUE";

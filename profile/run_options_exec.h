@@ -12,10 +12,10 @@
 #define EXEC_SHARES_MAX 8u
 
 struct exec_options {
-	const char *rootfs;	      /* directory or archive; NULL: none */
-	bool rootfs_disk;	      /* as an ext4 image on a disk, not an initramfs */
-	const char *command;	      /* --exec, for a shell; NULL: none */
-	char *const *words;	      /* what stands behind "--", in its place */
+	const char *rootfs;  /* directory or archive; NULL: none */
+	bool rootfs_disk;    /* as an ext4 image on a disk, not an initramfs */
+	const char *command; /* --exec, for a shell; NULL: none */
+	char *const *words;  /* what stands behind "--", in its place */
 	unsigned int nwords;
 	const char *env[EXEC_ENV_MAX]; /* K=V */
 	unsigned int nenv;
@@ -52,27 +52,30 @@ enum {
 	RUN_OPT_EXEC_END
 };
 
-#define RUN_OPTIONS_EXEC_TABLE                                                         \
-	{ "exec", required_argument, NULL, RUN_OPT_EXEC },                             \
-		{ "rootfs", required_argument, NULL, RUN_OPT_ROOTFS },                 \
-		{ "rootfs-as", required_argument, NULL, RUN_OPT_ROOTFS_AS },           \
-		{ "env", required_argument, NULL, RUN_OPT_ENV },                       \
-		{ "cwd", required_argument, NULL, RUN_OPT_CWD },                       \
-		{ "modules", required_argument, NULL, RUN_OPT_MODULES },               \
-		{ "modprobe", required_argument, NULL, RUN_OPT_MODPROBE },             \
-	{                                                                              \
-		"share", required_argument, NULL, RUN_OPT_SHARE                        \
+#define RUN_OPTIONS_EXEC_TABLE                                               \
+	{ "exec", required_argument, NULL, RUN_OPT_EXEC },                   \
+		{ "rootfs", required_argument, NULL, RUN_OPT_ROOTFS },       \
+		{ "rootfs-as", required_argument, NULL, RUN_OPT_ROOTFS_AS }, \
+		{ "env", required_argument, NULL, RUN_OPT_ENV },             \
+		{ "cwd", required_argument, NULL, RUN_OPT_CWD },             \
+		{ "modules", required_argument, NULL, RUN_OPT_MODULES },     \
+		{ "modprobe", required_argument, NULL, RUN_OPT_MODPROBE },   \
+	{                                                                    \
+		"share", required_argument, NULL, RUN_OPT_SHARE              \
 	}
 
-#define RUN_OPTIONS_EXEC_USAGE                                                                    \
-	"A command to run in it, with a Linux kernel as IMAGE; its exit status becomes kvmprof's:\n" \
+#define RUN_OPTIONS_EXEC_USAGE                                                                     \
+	"A command to run in it, with a Linux kernel as IMAGE; its exit status becomes "           \
+	"kvmprof's:\n"                                                                             \
 	"      --exec COMMAND      run it by /bin/sh -c, or as words where there is no shell\n"    \
 	"      -- COMMAND ARG...   the same, as words\n"                                           \
-	"      --rootfs PATH       its files: a directory, or a tar or cpio archive, packed into\n" \
+	"      --rootfs PATH       its files: a directory, or a tar or cpio archive, packed "      \
+	"into\n"                                                                                   \
 	"                          an initramfs; without it COMMAND is a program of this host,\n"  \
 	"                          and comes with the libraries that it needs\n"                   \
 	"      --env NAME=VALUE    for COMMAND; may be repeated\n"                                 \
-	"      --cwd DIR           where COMMAND starts (default /, a program of this host: here)\n" \
+	"      --cwd DIR           where COMMAND starts (default /, a program of this host: "      \
+	"here)\n"                                                                                  \
 	"      --modules DIR       kernel modules: lib/modules/VERSION, or a directory of *.ko\n"  \
 	"      --modprobe NAMES    load these and what they depend on, before COMMAND\n"           \
 	"      --share DIR[:PLACE][,ro]\n"                                                         \

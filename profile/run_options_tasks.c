@@ -54,8 +54,14 @@ int run_options_tasks_check(const struct run_options *o)
 	if (o->tasks.off_cpu_ms > 0 && !o->tasks.off_cpu)
 		return wrong(o, "--off-cpu-period is about --off-cpu: give that, too", "");
 	if (o->tasks.off_cpu && o->gdb)
-		return wrong(o, "--off-cpu reads the guest's memory all the time, for which --gdb "
-				"would have to stop it: drop one",
+		return wrong(o,
+			     "--off-cpu reads the guest's memory all the time, for which --gdb "
+			     "would have to stop it: drop one",
+			     "");
+	if (o->tasks.ps_at_end && o->gdb)
+		return wrong(o,
+			     "--ps-at-end can't read the guest's memory any more with --gdb: "
+			     "drop one",
 			     "");
 	if (o->tasks.off_cpu && o->events.n >= PROFILE_MAX_EVENTS)
 		return wrong(o, "--off-cpu is an event of its own: one event fewer with -e", "");

@@ -37,9 +37,10 @@ enum {
 /* clang-format on */
 
 /* Their lines of --help. */
-#define RUN_OPTIONS_TASKS_HELP                                                                \
-	"      --off-cpu           also sample the tasks that do not run, where they wait: event\n" \
-	"                          off-cpu, see `kvmprof flamegraph --event off-cpu`\n"             \
+#define RUN_OPTIONS_TASKS_HELP                                                               \
+	"      --off-cpu           also sample the tasks that do not run, where they wait: " \
+	"event\n"                                                                            \
+	"                          off-cpu, see `kvmprof flamegraph --event off-cpu`\n"      \
 	"      --off-cpu-period MS look at them every so many milliseconds (default 100)\n"
 
 static inline bool run_options_tasks_has(int opt)

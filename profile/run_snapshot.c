@@ -42,7 +42,7 @@ int run_snapshot_open(struct run *r, struct err *e)
 		return ret;
 	r->opt.mem_size = cfg.mem_size;
 	r->opt.vcpus = cfg.vcpus;
-	r->opt.boot = s->facts.bzimage ? BOOT_WAY_BZIMAGE : BOOT_WAY_VMLINUX;
+	r->opt.moves = s->facts.bzimage;
 	if (r->opt.vcpu_list && !run_options_vcpus(&r->opt))
 		return err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
 			       r->opt.vcpu_list);
@@ -105,7 +105,7 @@ static struct snapshot_facts facts_now(const struct run *r)
 	const struct snapshot_facts *was = &r->snapshot.facts;
 	uint64_t slide;
 	struct snapshot_facts f = {
-		.bzimage = r->opt.boot == BOOT_WAY_BZIMAGE,
+		.bzimage = r->opt.moves,
 		.slide_known = vm_slide(r->vm, &slide),
 		.image = strcmp(r->target.name, TARGET_DEMO_NAME) ? (char *)r->target.name : NULL,
 		.symbols = r->opt.symbols ? (char *)r->opt.symbols : was->symbols,
@@ -138,7 +138,10 @@ static int save(struct run *r, struct err *e)
 	buf_init(&b);
 	snapshot_facts_put(&facts, &b);
 	blob[n++] = (struct snapshot_blob){ SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, b.data, b.len };
-	blob[n++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, image.elf, image.elf_len };
+	if (image.kind == BOOT_BZIMAGE)
+		blob[n++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, image.elf, image.elf_len };
+	else
+		blob[n++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, file, len };
 	if (s->symbols.data)
 		blob[n++] = (struct snapshot_blob){ SNAPSHOT_SYMBOLS, 1, s->symbols.data,
 						    s->symbols.len };

@@ -541,8 +541,8 @@ static int fill_arrays(struct build *b, struct stackset *s)
 /* What counts time: ours, and perf's clocks. */
 static bool counts_ns(const struct perfdata *p)
 {
-	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "off-cpu"))) || begins(p->event, "cpu-clock") ||
-	       begins(p->event, "task-clock");
+	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "off-cpu"))) ||
+	       begins(p->event, "cpu-clock") || begins(p->event, "task-clock");
 }
 
 static int fill_facts(struct build *b, struct stackset *s)

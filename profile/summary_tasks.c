@@ -39,9 +39,8 @@ void summary_tasks_print(const struct offcpu_stats *s, FILE *out)
 
 void summary_tasks_json(const struct offcpu_stats *s, struct buf *b)
 {
-	static const char *const key[LINUX_SLEEPER_COUNT] = {
-		"taken", "running", "dead", "no_stack", "unreadable", "changed"
-	};
+	static const char *const key[LINUX_SLEEPER_COUNT] = { "taken",	  "running",	"dead",
+							      "no_stack", "unreadable", "changed" };
 	const struct guest_look_stats *l = &s->look;
 
 	if (!s->on) {
@@ -50,9 +49,9 @@ void summary_tasks_json(const struct offcpu_stats *s, struct buf *b)
 	}
 	buf_printf(b,
 		   ",\"off_cpu\":{\"period_ns\":%" PRIu64 ",\"samples\":%" PRIu64
-		   ",\"weight_ns\":%" PRIu64 ",\"looks\":%" PRIu64 ",\"looks_without_tasks\":%" PRIu64
-		   ",\"stretched_periods\":%" PRIu64 ",\"late_periods\":%" PRIu64
-		   ",\"tasks\":%" PRIu64,
+		   ",\"weight_ns\":%" PRIu64 ",\"looks\":%" PRIu64
+		   ",\"looks_without_tasks\":%" PRIu64 ",\"stretched_periods\":%" PRIu64
+		   ",\"late_periods\":%" PRIu64 ",\"tasks\":%" PRIu64,
 		   s->period_ns, s->samples, s->weight_ns, l->looks, l->failed, s->stretched,
 		   s->late, l->tasks);
 	for (unsigned int i = 0; i < LINUX_SLEEPER_COUNT; i++)

@@ -29,6 +29,23 @@ static int load_image(struct target *t, struct err *e)
 	return ret ? ret : kimage_parse(&t->kernel, t->name, t->image.elf, t->image.elf_len, e);
 }
 
+/*
+ * An ELF32 that carries 64-bit code has no room for its addresses (Xen): where the code
+ * is linked, and the code itself, is in the file with its symbols, which the build id
+ * says is the same kernel's. A 32-bit kernel's own file is an ELF32 as well.
+ */
+static int adopt(struct target *t, const char *path, const struct file_map *map, struct err *e)
+{
+	struct kimage k;
+	int ret = kimage_parse(&k, path, map->data, map->len, e);
+
+	if (ret)
+		return ret;
+	t->kernel = k;
+	t->adopted = true;
+	return 0;
+}
+
 /* map: the file's bytes, taken over; empty: it is opened. */
 static int load_symbols(struct target *t, const char *path, struct file_map map, struct err *e)
 {
@@ -63,6 +80,8 @@ static int load_symbols(struct target *t, const char *path, struct file_map map,
 	ret = map.data ? 0 : file_map_open(&map, path, SYMFILE_MAX, e);
 	ret = ret ? ret : symfile_parse(&f, path, map.data, map.len, e);
 	ret = ret ? ret : symfile_verify(&f, path, &t->kernel, t->name, e);
+	if (ret == 0 && f.kind == SYMFILE_ELF && t->image.kind == BOOT_ELF32)
+		ret = adopt(t, path, &map, e);
 	if (ret == 0) {
 		t->symbols = f.symbols;
 		f.symbols = NULL;
@@ -276,6 +295,8 @@ static int open_image(struct target *t, const char *symbols_path, const struct t
 	if (!t->symbols && !symbols_path && map && map->map)
 		take_map(t, map);
 	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
+	t->frame_pointers32 =
+		!t->image.is_linux && kimage_keeps_frame_pointers32(&t->kernel, t->symbols);
 	load_orc(t);
 	load_linux(t);
 	find_irq_stack(t);
@@ -328,6 +349,9 @@ void target_settle(struct target *t)
 	cleanup_free uint8_t *copy = NULL;
 	uint64_t len = t->init_end - t->init_start;
 
+	/* The code is read from this one; without a build id the code's bytes are its identity. */
+	if (t->adopted || !t->kernel.build_id_len)
+		return;
 	file_map_close(&t->symbols_file);
 	if (t->user_end > t->user_start || t->image.elf == demo_elf)
 		return;
@@ -376,7 +400,7 @@ void target_drop_names(struct target *t)
 	t->symbols = NULL;
 	t->orc = NULL;
 	t->symbol_source = NULL;
-	t->frame_pointers = false;
+	t->frame_pointers = t->frame_pointers32 = false;
 }
 
 static void take_types(struct target *t, const struct livekernel *l)
@@ -441,6 +465,9 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	const struct target *t = ctx;
 
 	va -= t->slide;
+	/* Where such a kernel lies in memory it alone knows: Xen moves. */
+	if (t->adopted)
+		return kimage_read(&t->kernel, va, dst, len) == 0 ? len : 0;
 	if (va >= t->init_start && va < t->init_end) {
 		if (len > t->init_end - va)
 			len = (size_t)(t->init_end - va);
@@ -480,6 +507,7 @@ struct unwinder target_unwinder(struct target *t)
 		.user_start = t->frame_pointers ? t->user_start : 0,
 		.user_end = t->frame_pointers ? t->user_end : 0,
 		.frame_pointers = t->frame_pointers,
+		.frame_pointers32 = t->frame_pointers32,
 		.orc = t->orc,
 	};
 }

@@ -30,8 +30,9 @@ struct target {
 	struct symtab *symbols;	   /* owned, NULL when there are none */
 	struct err symbol_note; /* why there are none although none were given; code 0: no such */
 	bool frame_pointers;
-	struct orc *orc;     /* owned; NULL: the kernel has none, or see orc_note */
-	struct err orc_note; /* why a table that is there could not be used */
+	bool frame_pointers32; /* in the code that runs in 32-bit mode */
+	struct orc *orc;       /* owned; NULL: the kernel has none, or see orc_note */
+	struct err orc_note;   /* why a table that is there could not be used */
 	/* Ring-3 text that is part of the image (a bare-metal kernel's own user part); 0,0 none. */
 	uint64_t user_start, user_end;
 	char osrelease[65];	       /* as uname -r says in the guest; "" unknown */
@@ -40,7 +41,8 @@ struct target {
 	uint64_t irq_stack_ptr;	       /* as in struct capture_plan; 0 unknown */
 	bool irq_stack_percpu;
 	struct file_map symbols_file; /* given by the user; kept while it may tell types */
-	bool live; /* names and tables are to come out of guest memory: --symbols live */
+	bool adopted; /* `kernel` is that file, not the image, which has no 64-bit addresses */
+	bool live;    /* names and tables are to come out of guest memory: --symbols live */
 	struct target_linux linux_facts; /* with linked addresses until target_move() */
 	const struct gmem *mem;		 /* set by target_bind; text is read from the live guest */
 	/*

@@ -540,3 +540,20 @@ bool insn_call_before(uint64_t end_va, const uint8_t *p, size_t n, uint64_t *tar
 			return true;
 	return false;
 }
+
+bool insn_prologue32(const uint8_t *p, size_t avail, unsigned int *push, unsigned int *mov)
+{
+	unsigned int n = avail < INSN_PROLOGUE32_MAX ? (unsigned int)avail : INSN_PROLOGUE32_MAX;
+	unsigned int at = 0;
+
+	while (at < n && p[at] != 0x55)
+		at++;
+	*push = at;
+	for (at++; at + 2 <= n; at++) {
+		if ((p[at] == 0x89 && p[at + 1] == 0xe5) || (p[at] == 0x8b && p[at + 1] == 0xec)) {
+			*mov = at;
+			return true;
+		}
+	}
+	return false;
+}

@@ -54,6 +54,14 @@ bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail);
 unsigned int insn_standard_prologue(const uint8_t *p, size_t avail);
 
 /*
+ * The same for 32-bit code, where other instructions may stand between the two: the
+ * offsets of push %ebp and of mov %esp,%ebp in a function's first bytes. They are looked
+ * for byte by byte, not instruction by instruction.
+ */
+#define INSN_PROLOGUE32_MAX 32u
+bool insn_prologue32(const uint8_t *p, size_t avail, unsigned int *push, unsigned int *mov);
+
+/*
  * Is a call at this offset from its function's start (bytes p) the one that
  * -pg -mfentry puts there: first, or right after endbr64?
  */

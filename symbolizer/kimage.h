@@ -67,5 +67,10 @@ int kimage_symbols(const struct kimage *k, struct symtab **out, struct err *e);
  * t may be NULL: then call targets found in the text serve as function starts.
  */
 bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t);
+/*
+ * The same for 32-bit code: at least three quarters of the functions that are long
+ * enough for it begin with push %ebp; mov %esp,%ebp. No without symbols.
+ */
+bool kimage_keeps_frame_pointers32(const struct kimage *k, const struct symtab *t);
 
 #endif

@@ -14,6 +14,9 @@
 #define MAX_TARGETS 8192u
 #define MAX_SEARCH (4u << 20)
 
+/* 32-bit code: what is too short for a frame says nothing. */
+#define MIN_FUNCTION32 24u
+
 struct verdict {
 	unsigned int calling, framed;
 };
@@ -133,4 +136,24 @@ bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t)
 		free(target);
 	}
 	return judge(&v);
+}
+
+bool kimage_keeps_frame_pointers32(const struct kimage *k, const struct symtab *t)
+{
+	struct verdict v = { 0 };
+
+	for (size_t i = 0; t && i < symtab_count(t); i++) {
+		const struct symbol *s = symtab_at(t, i);
+		unsigned int push, mov;
+		size_t avail;
+		const uint8_t *p = kimage_ptr(k, s->addr, &avail);
+
+		if (!p || !is_function(k, s) || s->size < MIN_FUNCTION32)
+			continue;
+		v.calling++;
+		v.framed +=
+			insn_prologue32(p, avail < s->size ? avail : (size_t)s->size, &push, &mov);
+	}
+	/* Labels in assembly count as functions, and small kernels have a lot of it. */
+	return v.calling && v.framed * 4ull >= v.calling * 3ull;
 }

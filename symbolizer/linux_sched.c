@@ -116,7 +116,7 @@ int linux_sched_from_types(struct linux_sched_layout *out, const struct types *t
 void linux_sched_running(const struct linux_sched_layout *l, const struct linux_task_layout *task,
 			 const struct memory *m, unsigned int ncpus, struct linux_running *out)
 {
-	unsigned int n = !task->per_cpu		       ? 1
+	unsigned int n = !task->per_cpu			? 1
 			 : ncpus < LINUX_SCHED_MAX_CPUS ? ncpus
 							: LINUX_SCHED_MAX_CPUS;
 
@@ -237,7 +237,7 @@ bool linux_sched_read(const struct linux_sched_layout *l, const struct memory *m
 const char *linux_sched_policy_name(int policy)
 {
 	/* include/uapi/linux/sched.h; 7 is 6.12's */
-	static const char *const name[] = { "other", "fifo",	 "rr", "batch",
+	static const char *const name[] = { "other", "fifo", "rr",	 "batch",
 					    NULL,    "idle", "deadline", "ext" };
 
 	return (size_t)(unsigned int)policy < ARRAY_SIZE(name) ? name[policy] : NULL;

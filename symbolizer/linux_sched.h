@@ -20,20 +20,20 @@
 
 /* Offsets in struct task_struct; each may be LINUX_TASK_NONE. */
 struct linux_sched_layout {
-	uint8_t source;		   /* enum linux_task_source; 0: nothing is known */
-	uint32_t state;		   /* u32, the lower half of a long before 5.14 */
-	uint32_t exit_state;	   /* u32 */
-	uint32_t sp;		   /* thread.sp: u64, while it does not run */
-	uint32_t run_ns;	   /* se.sum_exec_runtime: u64 */
-	uint32_t utime, stime;	   /* u64, ns */
-	uint32_t prio;		   /* static_prio: u32, 120 is nice 0 */
-	uint32_t policy;	   /* u32, SCHED_* */
-	uint32_t switches[2];	   /* nvcsw, nivcsw: u64 */
-	uint32_t cpu;		   /* u32, that it runs on or ran on last */
-	uint32_t on_cpu;	   /* u32; kernels for several CPUs */
-	uint32_t stack_size;	   /* bytes of a kernel stack */
-	uint64_t percpu_offset;	   /* address of __per_cpu_offset[]; 0: one CPU */
-	uint64_t sched_text[2];	   /* the scheduler's functions [start, end); 0, 0 unknown */
+	uint8_t source;		/* enum linux_task_source; 0: nothing is known */
+	uint32_t state;		/* u32, the lower half of a long before 5.14 */
+	uint32_t exit_state;	/* u32 */
+	uint32_t sp;		/* thread.sp: u64, while it does not run */
+	uint32_t run_ns;	/* se.sum_exec_runtime: u64 */
+	uint32_t utime, stime;	/* u64, ns */
+	uint32_t prio;		/* static_prio: u32, 120 is nice 0 */
+	uint32_t policy;	/* u32, SCHED_* */
+	uint32_t switches[2];	/* nvcsw, nivcsw: u64 */
+	uint32_t cpu;		/* u32, that it runs on or ran on last */
+	uint32_t on_cpu;	/* u32; kernels for several CPUs */
+	uint32_t stack_size;	/* bytes of a kernel stack */
+	uint64_t percpu_offset; /* address of __per_cpu_offset[]; 0: one CPU */
+	uint64_t sched_text[2]; /* the scheduler's functions [start, end); 0, 0 unknown */
 };
 
 /* Nothing is known. */
@@ -55,17 +55,17 @@ int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_
 #define LINUX_SCHED_UNKNOWN UINT64_MAX
 
 struct linux_sched {
-	char state;    /* as ps has it: R S D T t X Z P I, or '-' where it is unknown */
-	bool running;  /* on a CPU, as far as that can be told */
-	bool dead;     /* it will never run again */
+	char state;   /* as ps has it: R S D T t X Z P I, or '-' where it is unknown */
+	bool running; /* on a CPU, as far as that can be told */
+	bool dead;    /* it will never run again */
 	uint32_t raw_state;
-	uint64_t sp;	   /* 0 unknown */
-	uint64_t run_ns;   /* CPU time; LINUX_SCHED_UNKNOWN */
+	uint64_t sp;		     /* 0 unknown */
+	uint64_t run_ns;	     /* CPU time; LINUX_SCHED_UNKNOWN */
 	uint64_t utime_ns, stime_ns; /* the same */
-	uint64_t switches; /* away from it, of both kinds; the same */
-	int nice;	   /* -20..19; INT32_MIN unknown */
-	int policy;	   /* SCHED_*; -1 unknown */
-	int cpu;	   /* -1 unknown */
+	uint64_t switches;	     /* away from it, of both kinds; the same */
+	int nice;		     /* -20..19; INT32_MIN unknown */
+	int policy;		     /* SCHED_*; -1 unknown */
+	int cpu;		     /* -1 unknown */
 };
 
 /* The tasks that run, one for each CPU that tells. */

@@ -16,9 +16,12 @@ enum { PT_SIZE = 168, PT_CS_BACK = 32, PT_SP_BACK = 16 };
 const char *linux_sleeper_name(enum linux_sleeper what)
 {
 	static const char *const name[] = {
-		[LINUX_SLEEPER_GOOD] = "taken",	    [LINUX_SLEEPER_RUNS] = "running",
-		[LINUX_SLEEPER_DEAD] = "dead",	    [LINUX_SLEEPER_UNKNOWN] = "no stack known",
-		[LINUX_SLEEPER_UNREADABLE] = "unreadable", [LINUX_SLEEPER_CHANGED] = "changed",
+		[LINUX_SLEEPER_GOOD] = "taken",
+		[LINUX_SLEEPER_RUNS] = "running",
+		[LINUX_SLEEPER_DEAD] = "dead",
+		[LINUX_SLEEPER_UNKNOWN] = "no stack known",
+		[LINUX_SLEEPER_UNREADABLE] = "unreadable",
+		[LINUX_SLEEPER_CHANGED] = "changed",
 	};
 
 	return (unsigned int)what < ARRAY_SIZE(name) ? name[what] : "?";
@@ -46,8 +49,7 @@ static uint64_t word(const struct sample *s, uint32_t off)
 
 static void add_slice(struct sample *s, uint64_t va, uint32_t len)
 {
-	s->slice[s->nslices++] =
-		(struct sample_slice){ .va = va, .off = s->stack_len, .len = len };
+	s->slice[s->nslices++] = (struct sample_slice){ .va = va, .off = s->stack_len, .len = len };
 	s->stack_len += len;
 }
 
@@ -80,7 +82,8 @@ static void fill(const struct linux_task *t, const struct linux_sched *sched, ui
 	s->reason = SAMPLE_OFFCPU;
 	s->mode = SAMPLE_KERNEL;
 	s->stack_end = SAMPLE_STACK_WHOLE;
-	s->vcpu = (uint16_t)(sched->cpu > 0 && sched->cpu < (int)LINUX_SCHED_MAX_CPUS ? sched->cpu : 0);
+	s->vcpu = (uint16_t)(sched->cpu > 0 && sched->cpu < (int)LINUX_SCHED_MAX_CPUS ? sched->cpu
+										      : 0);
 	s->regs.cs = 0x10; /* __KERNEL_CS */
 	s->regs.cr3 = space;
 	s->task = (struct sample_task){

@@ -23,9 +23,9 @@
 
 enum linux_sleeper {
 	LINUX_SLEEPER_GOOD = 0,
-	LINUX_SLEEPER_RUNS,	  /* it is on a CPU */
-	LINUX_SLEEPER_DEAD,	  /* it has ended, and its stack may be gone */
-	LINUX_SLEEPER_UNKNOWN,	  /* this kernel's thread.sp is not known, or not that task's stack */
+	LINUX_SLEEPER_RUNS,    /* it is on a CPU */
+	LINUX_SLEEPER_DEAD,    /* it has ended, and its stack may be gone */
+	LINUX_SLEEPER_UNKNOWN, /* this kernel's thread.sp is not known, or not that task's stack */
 	LINUX_SLEEPER_UNREADABLE, /* a page is not there, or the pointer is none */
 	LINUX_SLEEPER_CHANGED,	  /* it ran, ended or became another while it was read */
 	LINUX_SLEEPER_COUNT

@@ -431,6 +431,15 @@ static bool stands_at(const struct unwinder *u, const struct sample *s)
 	return sym && off == 0;
 }
 
+#define CR0_PE 1u
+#define EFER_LMA (1u << 10)
+
+/* Protected mode without long mode (SDM vol. 3, 2.2). Samples of unknown mode have no cr0. */
+static bool is_32bit(const struct sample *s)
+{
+	return (s->regs.cr0 & CR0_PE) && !(s->regs.efer & EFER_LMA) && s->mode != SAMPLE_USER;
+}
+
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 {
 	struct walk w = {
@@ -466,6 +475,13 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			enter_user(&w);
 	}
 	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s));
+	if (is_32bit(s)) {
+		if (u->frame_pointers32 && code_at(&w.code, r.rip))
+			walk_32(&w);
+		else
+			out->end = u->frame_pointers32 ? STACK_END_NO_TEXT : STACK_END_NO_FP;
+		return;
+	}
 	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
 	if (!w.code.user && (s->regs.cs & 3) == 3) {
 		out->end = STACK_END_USER;

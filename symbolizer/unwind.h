@@ -19,6 +19,8 @@
  * iretq with rsp followed all the way; what cannot be decided so ends the stack
  * with STACK_END_BAD_CHAIN.
  *
+ * Code in 32-bit mode (EFER.LMA clear) has frame pointers or its innermost frame only.
+ *
  * Without symbols, functions without a frame of their own (assembly) cannot
  * always be told from functions with one: stacks are then shorter.
  */
@@ -56,6 +58,7 @@ struct unwinder {
 	uint64_t load_start, load_len;
 	uint64_t user_start, user_end; /* user text known to keep frame pointers; both 0: none */
 	bool frame_pointers;	       /* the kernel's code keeps them */
+	bool frame_pointers32;	       /* its 32-bit code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
 	/*
 	 * A program's memory, with the sample's CR3 as its space: user frames are found

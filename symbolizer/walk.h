@@ -80,6 +80,9 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 /* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
 void walk_program(struct walk *w, struct scan_regs *r);
 
+/* unwind32.c: all frames of a kernel in 32-bit mode; the first is pushed already. */
+void walk_32(struct walk *w);
+
 /* unwind_orc.c; the kernel has ORC tables and the frame is the kernel's. */
 enum step step_orc(struct walk *w, struct scan_regs *r);
 /* The last resort; never STEP_UNKNOWN. */

@@ -45,6 +45,7 @@ E2E = [
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),
+    ("other_kernels.py", []),
     ("bench_command.py", []),
     ("mem_pages.py", []),
     ("stat_command.py", []),
@@ -53,6 +54,7 @@ E2E = [
     ("max_overhead.py", []),
     ("sample_cost.py", []),
     ("markers.py", []),
+    ("status_line.py", []),
     ("snapshots.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
@@ -92,6 +94,7 @@ TOGETHER = [
     ("guest_truth.py", ["tiny"]),
     ("annotate.py", []),
     ("markers_linux.py", ["tiny"]),
+    ("tasks.py", ["tiny"]),
 ]
 SLOW = [
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
@@ -102,7 +105,9 @@ SLOW = [
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
     ("guest_truth.py", ["smp"], 1200),
+    ("tasks.py", ["full"], 1200),
     ("smp_boot.py", ["1", "8"], 1800),
+    ("other_kernels.py", ["debian"], 900),
     ("guest_truth.py", ["6.1"], 2700),
     ("guest_truth.py", ["6.12"], 2700),
     ("kallsyms_truth.py", ["6.1"], 900),

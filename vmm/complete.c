@@ -22,6 +22,8 @@
 #define RFLAGS_OF 0x800u
 #define RFLAGS_ARITH (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 
+#define CR4_CET (1u << 23)
+
 #define VECTOR_BP 3
 #define VECTOR_UD 6
 #define VECTOR_PF 14
@@ -361,12 +363,38 @@ static int execute(struct guest_insn *g)
 	return -ENOTSUP;
 }
 
+/*
+ * Instructions made of what once was a NOP, which capstone does not know: RDSSP (F3 [REX]
+ * 0F 1E /1) does nothing without shadow stacks (SDM vol. 2), ENDBR (F3 0F 1E FA, FB) never
+ * does. Returns its length, 0: it is none of them.
+ */
+static unsigned int hint_length(const struct guest_insn *g)
+{
+	const struct kvm_sregs *s = &g->v->run->s.regs.sregs;
+	unsigned int at = 1;
+	uint8_t modrm;
+
+	if (g->nbytes < 5 || g->bytes[0] != 0xf3 || s->cr4 & CR4_CET)
+		return 0;
+	if (s->cs.l && (g->bytes[at] & 0xf0) == 0x40)
+		at++;
+	modrm = g->bytes[at + 2];
+	if (g->bytes[at] != 0x0f || g->bytes[at + 1] != 0x1e || modrm >> 6 != 3)
+		return 0;
+	return (modrm & 0x38) == 0x08 || modrm == 0xfa || modrm == 0xfb ? at + 3 : 0;
+}
+
 int complete_instruction(struct vcpu *v, struct err *e)
 {
 	struct guest_insn g;
 	char hex[3 * 15 + 1] = "";
 	int ret = guest_insn_decode(&g, v);
 
+	if (g.nbytes && hint_length(&g)) {
+		g.regs->rip += hint_length(&g);
+		v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
+		return 0;
+	}
 	if (ret == 0) {
 		ret = execute(&g);
 		if (ret == -EFAULT)

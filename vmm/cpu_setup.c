@@ -179,38 +179,47 @@ int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e)
 	return ret ? ret : set_lapic(v, e);
 }
 
-static struct kvm_segment segment(uint16_t selector, uint8_t type, bool code)
+static struct kvm_segment segment(uint16_t selector, uint8_t type, bool code64)
 {
 	return (struct kvm_segment){
 		.limit = 0xffffffff,
 		.selector = selector,
 		.type = type,
 		.present = 1,
-		.db = !code,
+		.db = !code64,
 		.s = 1,
-		.l = code,
+		.l = code64,
 		.g = 1,
 	};
 }
 
 int vcpu_set_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e)
 {
-	struct kvm_regs regs = { .rip = entry->rip, .rsi = entry->rsi, .rflags = 2 };
+	struct kvm_regs regs = { .rip = entry->rip,
+				 .rsi = entry->rsi,
+				 .rax = entry->rax,
+				 .rbx = entry->rbx,
+				 .rflags = 2 };
+	bool long_mode = entry->mode == BOOT_MODE_LONG;
 	struct kvm_sregs s;
 
 	if (ioctl(v->fd, KVM_GET_SREGS, &s) < 0)
 		return err_set(e, errno, "vCPU %u: KVM_GET_SREGS: %s", v->index, strerror(errno));
-	s.cs = segment(GDT_CODE64, 11, true);
+	s.cs = segment(GDT_CODE, 11, long_mode);
 	s.ds = s.es = s.fs = s.gs = s.ss = segment(GDT_DATA, 3, false);
 	s.tr = (struct kvm_segment){ .selector = GDT_TSS, .limit = 0x67, .type = 11, .present = 1 };
 	s.gdt.base = entry->gdt_base;
 	s.gdt.limit = entry->gdt_limit;
 	s.idt.base = 0;
 	s.idt.limit = 0;
-	s.cr0 = CR0_PE | CR0_ET | CR0_NE | CR0_PG;
-	s.cr3 = entry->cr3;
-	s.cr4 = CR4_PAE;
-	s.efer = EFER_LME | EFER_LMA;
+	s.cr0 = CR0_PE | CR0_ET | CR0_NE;
+	s.cr3 = s.cr4 = s.efer = 0;
+	if (long_mode) {
+		s.cr0 |= CR0_PG;
+		s.cr3 = entry->cr3;
+		s.cr4 = CR4_PAE;
+		s.efer = EFER_LME | EFER_LMA;
+	}
 	if (ioctl(v->fd, KVM_SET_SREGS, &s) < 0 || ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
 		return err_set(e, errno, "vCPU %u: cannot set the entry registers: %s", v->index,
 			       strerror(errno));

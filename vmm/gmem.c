@@ -6,14 +6,49 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/mempolicy.h>
+#include <linux/mman.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Host huge pages back the guest only where host and guest addresses agree modulo 2 MiB. */
 #define GMEM_HOST_ALIGN (UINT64_C(2) << 20)
 
-static int region_map(struct gmem *m, uint64_t gpa, uint64_t size, struct err *e)
+static uint64_t huge_size(enum gmem_pages pages)
+{
+	return pages == GMEM_PAGES_2M ? 2 * GPA_MIB : pages == GMEM_PAGES_1G ? 1024 * GPA_MIB : 0;
+}
+
+/* The kernel aligns it to the page's size by itself. */
+static int map_huge(const struct gmem_config *cfg, uint64_t size, uint8_t **out, struct err *e)
+{
+	uint64_t page = huge_size(cfg->pages);
+	int shift = __builtin_ctzll(page);
+	void *p;
+
+	if (size % page)
+		return err_set(e, EINVAL,
+			       "guest RAM of %" PRIu64
+			       " MiB in one piece can't be made of pages of "
+			       "%" PRIu64 " MiB; give a multiple of that",
+			       size / GPA_MIB, page / GPA_MIB);
+	/* Not MAP_NORESERVE: what is missing shall be missed now and not by a SIGBUS later. */
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | shift << MAP_HUGE_SHIFT, -1, 0);
+	if (p == MAP_FAILED)
+		return err_set(e, errno,
+			       "%" PRIu64 " huge pages of %" PRIu64
+			       " MiB are not free (%s); write a "
+			       "number to /sys/kernel/mm/hugepages/hugepages-%" PRIu64
+			       "kB/nr_hugepages, or use --hugepages=thp",
+			       size / page, page / GPA_MIB, strerror(errno), page >> 10);
+	*out = p;
+	return 0;
+}
+
+static int map_small(uint64_t size, uint8_t **out, struct err *e)
 {
 	size_t want = size + GMEM_HOST_ALIGN;
 	uint8_t *p = mmap(NULL, want, PROT_READ | PROT_WRITE,
@@ -28,20 +63,49 @@ static int region_map(struct gmem *m, uint64_t gpa, uint64_t size, struct err *e
 		munmap(p, head);
 	if (want - head > size)
 		munmap(p + head + size, want - head - size);
-	p += head;
-	/* A core dump of kvmprof is about kvmprof. Advice only: failure is harmless. */
-	(void)madvise(p, size, MADV_DONTDUMP);
-
-	m->region[m->n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = p };
+	*out = p + head;
 	return 0;
 }
 
-int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
+static int bind_node(uint8_t *p, uint64_t size, unsigned int node, struct err *e)
+{
+	unsigned long mask[(GMEM_MAX_NODE + 1) / (8 * sizeof(unsigned long))] = { 0 };
+	unsigned int bits = 8 * sizeof(mask[0]);
+
+	if (node > GMEM_MAX_NODE)
+		return err_set(e, EINVAL, "host node %u: expected 0 to %u", node, GMEM_MAX_NODE);
+	mask[node / bits] = 1ul << node % bits;
+	if (syscall(SYS_mbind, p, size, MPOL_BIND, mask, GMEM_MAX_NODE + 2ul, 0) < 0)
+		return err_set(e, errno,
+			       "guest memory cannot be bound to host node %u: %s; `cat "
+			       "/sys/devices/system/node/has_memory` lists those there are",
+			       node, strerror(errno));
+	return 0;
+}
+
+static int region_map(struct gmem *m, const struct gmem_config *cfg, uint64_t gpa, uint64_t size,
+		      struct err *e)
+{
+	uint8_t *p = NULL;
+	int r = huge_size(cfg->pages) ? map_huge(cfg, size, &p, e) : map_small(size, &p, e);
+
+	if (r)
+		return r;
+	/* A core dump of kvmprof is about kvmprof. Advice only: failure is harmless. */
+	(void)madvise(p, size, MADV_DONTDUMP);
+	m->region[m->n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = p };
+	if (cfg->pages == GMEM_PAGES_THP && madvise(p, size, MADV_HUGEPAGE) < 0)
+		return err_set(e, errno, "this host has no transparent huge pages: %s",
+			       strerror(errno));
+	return cfg->bind ? bind_node(p, size, cfg->node, e) : 0;
+}
+
+int gmem_alloc_config(struct gmem *m, const struct gmem_config *cfg, struct err *e)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 	uint64_t host = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	uint64_t size = cfg->size, low;
 	struct gmem tmp = { 0 };
-	uint64_t low;
 	int r;
 
 	if (!size || size % GPA_MIB)
@@ -56,15 +120,20 @@ int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
 			       size / GPA_MIB, host / GPA_MIB);
 
 	low = size < GPA_PCI_HOLE ? size : GPA_PCI_HOLE;
-	r = region_map(&tmp, 0, low, e);
+	r = region_map(&tmp, cfg, 0, low, e);
 	if (!r && size > low)
-		r = region_map(&tmp, GPA_HIGH_RAM, size - low, e);
+		r = region_map(&tmp, cfg, GPA_HIGH_RAM, size - low, e);
 	if (r) {
 		gmem_free(&tmp);
 		return r;
 	}
 	*m = tmp;
 	return 0;
+}
+
+int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
+{
+	return gmem_alloc_config(m, &(struct gmem_config){ .size = size }, e);
 }
 
 void gmem_free(struct gmem *m)

@@ -36,6 +36,30 @@ struct gmem {
 	uint64_t virtual_cr3;
 };
 
+/* What backs it. */
+enum gmem_pages {
+	GMEM_PAGES_ANY = 0,
+	GMEM_PAGES_THP, /* transparent huge pages, as far as the host has some */
+	GMEM_PAGES_2M,	/* hugetlb pages, all of them taken at once */
+	GMEM_PAGES_1G,
+};
+
+#define GMEM_MAX_NODE 1023u
+
+struct gmem_config {
+	uint64_t size;
+	enum gmem_pages pages;
+	bool bind; /* to this NUMA node of the host */
+	unsigned int node;
+};
+
+/*
+ * gmem_alloc() with a say in what backs it. 2M, 1G: each piece of RAM is a multiple of
+ * that (-EINVAL), and so many free pages are there (-ENOMEM; the message says where to
+ * make them).
+ */
+int gmem_alloc_config(struct gmem *m, const struct gmem_config *cfg, struct err *e);
+
 /*
  * Allocate size bytes of zeroed RAM (MAP_NORESERVE, private, anonymous): from 0
  * up to the PCI hole at 3 GiB and from 4 GiB on. Fails when size is 0, not a

@@ -13,6 +13,7 @@
 struct decoder {
 	csh handle;
 	cs_insn *insn;
+	cs_mode mode;
 };
 
 static pthread_key_t decoder_key;
@@ -49,10 +50,19 @@ static struct decoder *decoder_get(void)
 		free(d);
 		return NULL;
 	}
+	d->mode = CS_MODE_64;
 	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
 	d->insn = cs_malloc(d->handle);
 	pthread_setspecific(decoder_key, d);
 	return d;
+}
+
+/* What the code segment makes of an instruction's bytes (SDM vol. 3, 3.4.5). */
+static cs_mode decoder_mode(const struct vcpu *v)
+{
+	const struct kvm_segment *cs = &v->run->s.regs.sregs.cs;
+
+	return cs->l ? CS_MODE_64 : cs->db ? CS_MODE_32 : CS_MODE_16;
 }
 
 int guest_insn_decode(struct guest_insn *g, struct vcpu *v)
@@ -72,6 +82,10 @@ int guest_insn_decode(struct guest_insn *g, struct vcpu *v)
 		return -EFAULT;
 	if (!d || !d->insn)
 		return -ENOMEM;
+	if (d->mode != decoder_mode(v)) {
+		d->mode = decoder_mode(v);
+		cs_option(d->handle, CS_OPT_MODE, d->mode);
+	}
 	code = g->bytes;
 	left = g->nbytes;
 	address = g->regs->rip;

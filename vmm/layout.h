@@ -11,6 +11,7 @@
  *	0x009000  identity page tables: PML4, PDPT, 4 page directories
  *	0x010000  setup_data: seed of the random number generator
  *	0x020000  command line
+ *	0x030000  what multiboot and PVH kernels are told, and names of modules
  *	0x09fc00  e820: end of low RAM; "EBDA" and BIOS hole up to 1 MiB
  *	0x0e0000  ACPI tables
  *	0x0f0000  Intel MP floating pointer and configuration table
@@ -24,7 +25,7 @@
 
 #include <stdint.h>
 
-#define VM_MAX_VCPUS 8
+#define VM_MAX_VCPUS 64 /* below 255: local APIC ids have 8 bits without x2APIC */
 
 #define GPA_PAGE UINT64_C(4096)
 #define GPA_MIB (UINT64_C(1) << 20)
@@ -36,7 +37,7 @@
 #define GPA_BDA_LOW_KIB UINT64_C(0x413)	     /* 16 bit: KiB of low RAM */
 
 #define GPA_GDT UINT64_C(0x500)
-#define GDT_CODE64 0x10u /* selectors as the 64-bit boot protocol wants them (boot.rst) */
+#define GDT_CODE 0x10u /* selectors as Linux's boot protocols want them (boot.rst) */
 #define GDT_DATA 0x18u
 #define GDT_TSS 0x20u /* 16 bytes; VMX refuses to enter a guest without a busy TSS */
 #define GDT_ENTRIES 6u
@@ -47,6 +48,9 @@
 #define GPA_SETUP_DATA UINT64_C(0x10000) /* one page: list of setup_data records */
 #define GPA_CMDLINE UINT64_C(0x20000)
 #define GPA_CMDLINE_SIZE UINT64_C(0x10000) /* with the terminator */
+
+#define GPA_BOOT_INFO UINT64_C(0x30000)
+#define GPA_BOOT_INFO_SIZE UINT64_C(0x10000)
 
 #define GPA_LOW_RAM_END UINT64_C(0x9fc00)
 #define GPA_ACPI UINT64_C(0xe0000) /* RSDP first */

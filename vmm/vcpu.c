@@ -15,6 +15,7 @@
 #include "vmm/syscall_assist.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -254,6 +255,21 @@ static void run_loop(struct vcpu *v)
 	}
 }
 
+static int pin(struct vcpu *v, struct err *e)
+{
+	int cpu = v->vm->cfg.pin[v->index];
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((unsigned int)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		return err_set(e, errno,
+			       "vCPU %u cannot run on host CPU %d: %s (offline, or not allowed to "
+			       "this process)",
+			       v->index, cpu, strerror(errno));
+	return 0;
+}
+
 void *vcpu_main(void *arg)
 {
 	struct vcpu *v = arg;
@@ -267,6 +283,8 @@ void *vcpu_main(void *arg)
 	sigdelset(&mask, SIGIO);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
+	if (v->vm->cfg.pin && pin(v, &e) < 0)
+		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	breakpoints_follow(v);

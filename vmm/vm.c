@@ -199,6 +199,10 @@ static int load_kernel(struct vm *vm, struct err *e)
 {
 	struct boot_config boot = {
 		.way = vm->cfg.boot,
+		.entry = vm->cfg.entry,
+		.name = vm->cfg.image_name,
+		.module = vm->cfg.module,
+		.nmodules = vm->cfg.nmodules,
 		.cmdline = vm->cfg.cmdline,
 		.initrd = vm->cfg.initrd,
 		.initrd_len = vm->cfg.initrd_len,
@@ -235,6 +239,18 @@ static int load_kernel(struct vm *vm, struct err *e)
 	return vcpu_set_entry(&vm->vcpu[0], &entry, e);
 }
 
+static int alloc_memory(struct vm *vm, struct err *e)
+{
+	struct gmem_config cfg = {
+		.size = vm->cfg.mem_size,
+		.pages = vm->cfg.pages,
+		.bind = vm->cfg.bind_memory,
+		.node = vm->cfg.numa_node,
+	};
+
+	return gmem_alloc_config(&vm->mem, &cfg, e);
+}
+
 int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 {
 	struct vm *vm;
@@ -257,7 +273,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	control_init(vm);
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
-	ret = ret ? ret : gmem_alloc(&vm->mem, cfg->mem_size, e);
+	ret = ret ? ret : alloc_memory(vm, e);
 	if (!ret && cfg->snapshot)
 		ret = snapshot_map_ram(cfg->snapshot, &vm->mem, e);
 	ret = ret ? ret : create_kvm_vm(vm, e);

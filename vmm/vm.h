@@ -162,6 +162,7 @@ struct vm_share {
 	bool read_only;
 };
 
+struct boot_module;
 struct snapshot;
 struct snapshot_blob;
 
@@ -172,10 +173,19 @@ struct vm_config {
 	const struct quirks *quirks;
 	const struct boot_image *image;
 	enum boot_way boot;
+	/* As in struct boot_config (boot/load.h). */
+	uint64_t entry;
+	const char *image_name;
+	const struct boot_module *module;
+	unsigned int nmodules;
 	const char *cmdline;
 	const uint8_t *initrd;
 	size_t initrd_len;
 	uint64_t mem_size; /* bytes */
+	enum gmem_pages pages;
+	bool bind_memory; /* to numa_node */
+	unsigned int numa_node;
+	const int *pin; /* host CPU of each vCPU; NULL: any */
 	unsigned int vcpus;
 	enum vm_transport transport;
 	struct vm_disk disk[VM_MAX_DISKS]; /* vda, vdb, ... */

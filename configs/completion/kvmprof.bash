@@ -55,20 +55,22 @@ _kvmprof_values()
 	"report --order"|"diff --order"|"top --sort"|"top -s") echo children self ;;
 	"flamegraph --by") echo comm thread none ;;
 	"flamegraph --lanes") echo cpu thread ;;
-	"run --boot"|"stat --boot") echo vmlinux bzimage ;;
 	"run --rootfs-as") echo initramfs ext4 ;;
+	"run --boot"|"stat --boot") echo auto vmlinux bzimage linux32 multiboot pvh ;;
+	"run --hugepages") echo 2M 1G thp ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
-	"run --control") echo auto ;;
+	"run --control"|"ps --control") echo auto ;;
+	"ps --sort") echo pid cpu time comm state wchan ;;
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
-	"attach --domain") _kvmprof_domains "$1" ;;
+	"attach --domain"|"ps --domain") _kvmprof_domains "$1" ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.
 	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
 	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"| \
-	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"| \
+	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run --pin"|"run --numa"|"run --entry"| \
 	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
 	"run --stack-size"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
 	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"| \
@@ -80,7 +82,7 @@ _kvmprof_values()
 	"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \
 	"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
 	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"| \
-	"push --timeout"|"attach --gdb") : ;;
+	"push --timeout"|"attach --gdb"|"ps -c"|"ps --interval"|*" --off-cpu-period") : ;;
 	*) return 1 ;;
 	esac
 }
@@ -143,7 +145,7 @@ _kvmprof()
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		return
 	fi
-	if [[ $command == attach && $prev != -* ]] && words=$(_kvmprof_domains "$program") && [[ $words ]]; then
+	if [[ $command == @(attach|ps) && $prev != -* ]] && words=$(_kvmprof_domains "$program") && [[ $words ]]; then
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		return
 	fi

@@ -21,6 +21,8 @@ for i in range(BOOTS):
     b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-m", "64M", "--vcpus", VCPUS,
                  "-o", "smp.data").wait(600)
     check(b.status == 0, "boot %d: status %d: %s" % (i + 1, b.status, b.err))
+    check("smp: Brought up 1 node, %d CPUs" % VCPUS in b.text(),
+          "boot %d: not all of %d CPUs are online" % (i + 1, VCPUS))
     check("kvmprof-init: done" in b.text(), "boot %d: /init did not come to its end" % (i + 1))
     if e2e.failures > before:
         say("\n".join(b.text().split("\n")[-40:]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whatever parses is loaded into a small guest, both ways, with an initrd and without. */
+/* Whatever parses is loaded into a small guest, all ways, with an initrd and without. */
 #include "tests/fuzz/fuzz.h"
 
 #include "vmm/boot/load.h"
@@ -18,6 +18,34 @@ static void require(int ok)
 		abort();
 }
 
+static uint64_t word(const struct gmem *m, uint64_t gpa, size_t n)
+{
+	uint64_t v = 0;
+
+	require(gmem_read(m, gpa, &v, n) == 0);
+	return v;
+}
+
+/* The modules behind the kernel, one after the other, with their bytes. */
+static void check_info(const struct gmem *m, const struct boot_config *cfg, uint64_t info,
+		       uint64_t end)
+{
+	bool pvh = cfg->way == BOOT_WAY_PVH;
+	uint64_t n = word(m, info + (pvh ? 12 : 20), 4);
+	uint64_t at = pvh ? word(m, info + 16, 8) : word(m, info + 24, 4);
+
+	require(n == cfg->nmodules + (cfg->initrd ? 1u : 0u));
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t gpa = word(m, at, pvh ? 8 : 4);
+		uint64_t len = pvh ? word(m, at + 8, 8) : word(m, at + 4, 4) - gpa;
+
+		require(gpa % GPA_PAGE == 0 && gpa >= end && len == cfg->initrd_len);
+		require(!memcmp(gmem_ptr(m, gpa, len), cfg->initrd, len));
+		end = gpa + len;
+		at += pvh ? 32 : 16;
+	}
+}
+
 static void load(const struct boot_image *img, const struct boot_config *cfg)
 {
 	struct boot_entry out = { .rip = 42 };
@@ -33,20 +61,27 @@ static void load(const struct boot_image *img, const struct boot_config *cfg)
 		return;
 	}
 	require(gmem_ptr(&m, out.rip, 1) && out.rip >= GPA_KERNEL_MIN);
-	if (cfg->way == BOOT_WAY_BZIMAGE) {
-		uint64_t gpa = out.rip - 0x200;
+	require((out.mode == BOOT_MODE_LONG) ==
+		(cfg->way == BOOT_WAY_VMLINUX || cfg->way == BOOT_WAY_BZIMAGE));
+	if (img->kind != BOOT_ELF32 &&
+	    (cfg->way == BOOT_WAY_BZIMAGE || cfg->way == BOOT_WAY_LINUX32)) {
+		uint64_t gpa = out.rip - (cfg->way == BOOT_WAY_BZIMAGE ? 0x200 : 0);
 
 		end = gpa + img->pm_len;
-		require(img->pm_len > 0x200 &&
-			!memcmp(gmem_ptr(&m, gpa, img->pm_len), img->pm, img->pm_len));
+		require(!memcmp(gmem_ptr(&m, gpa, img->pm_len), img->pm, img->pm_len));
 	}
-	require(gmem_read(&m, out.rsi + SETUP_RAMDISK_IMAGE, &at, 4) == 0);
-	require(gmem_read(&m, out.rsi + SETUP_RAMDISK_SIZE, &len, 4) == 0);
-	if (cfg->initrd) {
-		require(len == cfg->initrd_len && at % GPA_PAGE == 0 && at >= end);
-		require(!memcmp(gmem_ptr(&m, at, len), cfg->initrd, len));
+	if (out.rbx) {
+		check_info(&m, cfg, out.rbx, end);
+	} else {
+		require(gmem_read(&m, out.rsi + SETUP_RAMDISK_IMAGE, &at, 4) == 0);
+		require(gmem_read(&m, out.rsi + SETUP_RAMDISK_SIZE, &len, 4) == 0);
+		if (cfg->initrd) {
+			require(len == cfg->initrd_len && at % GPA_PAGE == 0 && at >= end);
+			require(!memcmp(gmem_ptr(&m, at, len), cfg->initrd, len));
+		}
 	}
-	for (unsigned int i = 0; cfg->way == BOOT_WAY_VMLINUX && i < img->nseg; i++) {
+	for (unsigned int i = 0;
+	     cfg->way != BOOT_WAY_BZIMAGE && cfg->way != BOOT_WAY_LINUX32 && i < img->nseg; i++) {
 		const struct boot_segment *s = &img->seg[i];
 
 		require(!s->file_len || !memcmp(gmem_ptr(&m, s->gpa, s->file_len),
@@ -57,17 +92,28 @@ static void load(const struct boot_image *img, const struct boot_config *cfg)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct boot_config cfg = { .cmdline = "console=ttyS0", .vcpus = VM_MAX_VCPUS };
+	struct boot_module module = { .data = data, .len = size, .name = "module", .args = "x" };
+	struct boot_config cfg = {
+		.name = "input",
+		.cmdline = "console=ttyS0",
+		.module = &module,
+		.vcpus = VM_MAX_VCPUS,
+	};
 	struct boot_image img;
 
 	if (boot_image_parse_max(&img, "input", data, size, FUZZ_MAX_KERNEL, NULL))
 		return 0;
-	for (int way = BOOT_WAY_VMLINUX; way <= BOOT_WAY_BZIMAGE; way++) {
-		cfg.way = (enum boot_way)way;
+	require(boot_image_way(&img, "input", BOOT_WAY_AUTO, &cfg.way, NULL) == 0);
+	require(boot_image_way(&img, "input", cfg.way, &cfg.way, NULL) == 0);
+	for (int way = BOOT_WAY_VMLINUX; way < BOOT_WAY_AUTO; way++) {
+		if (boot_image_way(&img, "input", (enum boot_way)way, &cfg.way, NULL))
+			continue;
 		cfg.initrd = NULL;
+		cfg.nmodules = 0;
 		load(&img, &cfg);
 		cfg.initrd = data;
 		cfg.initrd_len = size;
+		cfg.nmodules = way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH;
 		load(&img, &cfg);
 	}
 	boot_image_deinit(&img);

@@ -68,7 +68,7 @@ def gz(data):
 
 
 def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1, align=0x200000,
-            pref=0x1000000, init_size=0x300000, loadflags=1, missing=0):
+            pref=0x1000000, init_size=0x300000, loadflags=1, missing=0, code32=0):
     setup = bytearray(512 * (sects + 1))
     setup[0x1F1] = sects
     struct.pack_into("<H", setup, 0x1FE, 0xAA55)
@@ -77,6 +77,7 @@ def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1, alig
     struct.pack_into("<H", setup, 0x206, version)
     struct.pack_into("<H", setup, 0x20E, 0x80)
     setup[0x211] = loadflags
+    struct.pack_into("<I", setup, 0x214, code32)
     struct.pack_into("<I", setup, 0x22C, 0x7FFFFFFF)
     struct.pack_into("<I", setup, 0x230, align)
     setup[0x234] = 1
@@ -90,6 +91,91 @@ def bzimage(payload, version=0x020F, xloadflags=0x3F, length=None, sects=1, alig
     kernel = bytes(16) + payload
     struct.pack_into("<I", setup, 0x1F4, (len(kernel) + missing + 15) // 16)
     return bytes(setup) + kernel
+
+
+MB_MAGIC = 0x1BADB002
+
+
+def mb_header(flags=0, *fields):
+    return struct.pack("<III", MB_MAGIC, flags, -(MB_MAGIC + flags) & 0xFFFFFFFF) + \
+        struct.pack("<%dI" % len(fields), *fields)
+
+
+def elf32(entry=0x100000, phnum=1, etype=2, machine=3, shnum=0, shoff=0, shentsize=40,
+          phdrs=None, header=None):
+    """ELF32 with a segment at 1 MiB that begins with a multiboot header, and symbols."""
+    ident = b"\x7fELF\x01\x01\x01" + bytes(9)
+    ehdr32 = ident + struct.pack("<HHIIIIIHHHHHH", etype, machine, 1, entry, 52, shoff, 0, 52, 32,
+                                 phnum, shentsize, shnum, 2 if shnum else 0)
+    if phdrs is None:
+        phdrs = struct.pack("<IIIIIIII", 1, 0x200, 0x100000, 0x100000, 0x80, 0x2000, 7, 0x1000)
+    body = (ehdr32 + phdrs).ljust(0x200, b"\0")
+    return body + (mb_header(3) if header is None else header).ljust(0x80, b"\x90")
+
+
+def elf32_symbols():
+    at = 0x280
+    syms = bytes(16) + struct.pack("<IIIBBH", 1, 0x100010, 8, 2, 0, 1)
+    names = b"\0start\0.text\0"
+    sections = bytes(40)
+    sections += struct.pack("<10I", 7, 1, 6, 0x100000, 0x200, 0x80, 0, 0, 4, 0)
+    sections += struct.pack("<10I", 0, 3, 0, 0, at + 32, len(names), 0, 0, 1, 0)
+    sections += struct.pack("<10I", 0, 2, 0, 0, at, 32, 2, 1, 4, 16)
+    return elf32(shnum=4, shoff=at + 64) + (syms + names).ljust(64, b"\0") + sections
+
+
+def pvh_note(entry, size=4):
+    return struct.pack("<III", 4, size, 18) + b"Xen\0" + entry.to_bytes(size, "little")
+
+
+def elf_pvh(entry=0x1000010, size=4, owner=0x300):
+    note = pvh_note(entry, size)
+    head = ehdr(phnum=3) + phdr(0x200, 0x1200000, 0x80, 0x4000) + \
+        phdr(0x100, 0x1000000, 0x100, 0x100) + phdr(owner, 0, len(note), len(note), ptype=4)
+    return head.ljust(0x300, b"\x90") + note
+
+
+def flat(load=0x100000, end=0, bss=0, entry=0x100020, header=None, pad=64):
+    h = mb_header(0x10003, load + pad if header is None else header, load, end, bss, entry)
+    return bytes(range(1, pad + 1)) + h.ljust(256, b"\x90")
+
+
+def multiboot_seeds(seeds):
+    seeds.update({
+        "elf32": elf32(), "elf32-symbols": elf32_symbols(),
+        "elf32-dyn": elf32(etype=3), "elf32-arm": elf32(machine=40),
+        "elf32-short": elf32()[:40], "elf32-no-phdrs": elf32(phnum=0),
+        "elf32-many-phdrs": elf32(phnum=65535),
+        "elf32-sections-outside": elf32(shnum=9, shoff=0xFFFFFFF0),
+        "elf32-offset-wraps": elf32(phdrs=struct.pack("<IIIIIIII", 1, 0xFFFFFFF0, 0, 0x100000,
+                                                      0x80, 0x80, 7, 1)),
+        "elf32-top": elf32(entry=0xFFFFF000, phdrs=struct.pack(
+            "<IIIIIIII", 1, 0x200, 0, 0xFFFFF000, 0x80, 0x1000, 7, 1)),
+        "elf32-no-multiboot": elf32(header=b""),
+        "elf32-unknown-flags": elf32(header=mb_header(0x100)),
+        "elf32-entry-outside": elf32(header=mb_header(0x10003, 0x100000, 0x100000, 0, 0, 0x900000)),
+        "gz-elf32": gz(elf32()), "gz-elf": gz(elf()), "gz-nothing": gz(bytes(5000)),
+        "elf-pvh": elf_pvh(), "elf-pvh-64": elf_pvh(size=8),
+        "elf-pvh-outside": elf_pvh(entry=0x90), "elf-pvh-note-outside": elf_pvh(owner=0x3000),
+        "elf-pvh-high": elf_pvh(entry=0x1_0100_0010, size=8),
+        "flat": flat(), "flat-bss": flat(end=0x100100, bss=0x104000),
+        "flat-low": flat(load=0x1000, entry=0x1010),
+        "flat-end-before": flat(end=0x100), "flat-end-far": flat(end=0x200000),
+        "flat-header-far": flat(header=0x900000), "flat-bss-top": flat(bss=0xFFFFFFFF),
+        "flat-entry-outside": flat(entry=0x50), "flat-cut": flat()[:90],
+        "bz-linuxlike": linuxlike(), "bz-linuxlike-32": linuxlike(xloadflags=0),
+        "bz-linuxlike-16": linuxlike(version=0x0207, code32=0, xloadflags=0),
+        "bz-linuxlike-empty": linuxlike(body=b""),
+    })
+
+
+def linuxlike(version=0x020C, code32=0x100000, xloadflags=9, body=bytes(range(256)) * 4):
+    b = bytearray(bzimage(body, version=version, xloadflags=xloadflags, length=0, pref=0x100000,
+                          align=0x1000, init_size=0x2000, code32=code32))
+    struct.pack_into("<I", b, 0x248, 0)
+    if not body:
+        del b[1024:]
+    return bytes(b)
 
 
 def image_seeds():
@@ -120,7 +206,7 @@ def image_seeds():
         "bz-truncated": bzimage(gz(plain)[:-40]),
         "bz-length-wraps": bzimage(gz(plain), length=0xFFFFFFF0),
         "bz-32bit": bzimage(gz(plain), xloadflags=0),
-        "bz-old": bzimage(gz(plain), version=0x0205),
+        "bz-old": bzimage(gz(plain), version=0x0205, code32=0x100000),
         # what only the way through the decompressor looks at
         "bz-large": bzimage(gz(plain + bytes(1024)) + bytes(2048)),
         "bz-no-alignment": bzimage(gz(plain), align=0),
@@ -138,6 +224,7 @@ def image_seeds():
         "arm64": b"MZ" + bytes(0x36) + b"ARM\x64" + bytes(64),
         "one-byte": b"\x7f",
     }
+    multiboot_seeds(seeds)
     return seeds
 
 
@@ -172,7 +259,7 @@ def mmu_seeds():
 def main():
     for name, data in image_seeds().items():
         put("fuzz_image", name, data)
-        if name.startswith(("elf", "bz")):
+        if name.startswith(("elf", "bz", "flat", "gz-")):
             put("fuzz_load", name, data)
     for name, data in mmu_seeds().items():
         put("fuzz_mmu", name, data)

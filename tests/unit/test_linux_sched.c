@@ -258,9 +258,9 @@ static void moves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_types), cmocka_unit_test(by_content),
-		cmocka_unit_test(no_guess), cmocka_unit_test(states),
-		cmocka_unit_test(reads),    cmocka_unit_test(sleeper),
+		cmocka_unit_test(by_types),   cmocka_unit_test(by_content),
+		cmocka_unit_test(no_guess),   cmocka_unit_test(states),
+		cmocka_unit_test(reads),      cmocka_unit_test(sleeper),
 		cmocka_unit_test(no_sleeper), cmocka_unit_test(moves),
 	};
 

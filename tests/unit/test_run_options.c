@@ -90,6 +90,7 @@ static void defaults(void **state)
 {
 	(void)state;
 	memset(&o, 0xff, sizeof(o));
+	o.command = NULL; /* the one thing that is looked at */
 	assert_int_equal(parse((const char *const[]){ NULL }), -1);
 	assert_null(o.image);
 	assert_string_equal(o.output, "perf.data");
@@ -102,7 +103,7 @@ static void defaults(void **state)
 	assert_true(o.duration_s == 0);
 	assert_int_equal(o.mem_size, 256 * MIB);
 	assert_int_equal(o.vcpus, 1);
-	assert_int_equal(o.boot, BOOT_WAY_VMLINUX);
+	assert_int_equal(o.boot, BOOT_WAY_AUTO);
 	assert_int_equal(o.stack_size, 16384);
 	assert_true(o.jitter && o.tune && o.buildid_cache);
 	assert_false(o.single_file || o.quiet || o.json);
@@ -167,6 +168,28 @@ static void events(void **state)
 	assert_true(said("needs a value"));
 }
 
+static void about_tasks(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-F", "100"), -1);
+	assert_int_equal(run_options_off_cpu_ns(&o), 0);
+	assert_int_equal(PARSE("--off-cpu", "--ps-at-end", "--no-status"), -1);
+	assert_int_equal(run_options_off_cpu_ns(&o), 100000000);
+	assert_true(o.tasks.ps_at_end && o.tasks.no_status);
+	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "2.5"), -1);
+	assert_int_equal(run_options_off_cpu_ns(&o), 2500000);
+	assert_int_equal(PARSE("--off-cpu-period", "20"), 2);
+	assert_true(said("is about --off-cpu"));
+	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "0"), 2);
+	assert_true(said("expected 1 to 60000"));
+	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "nan"), 2);
+	assert_int_equal(PARSE("--off-cpu", "--off-cpu-period", "5x"), 2);
+	assert_int_equal(PARSE("--off-cpu", "-e", "wall,cpu,exit:io,exit:mmio,exit:msr", "-e",
+			       "cycles,instructions,faults"),
+			 2);
+	assert_true(said("one event fewer"));
+}
+
 static void every_option(void **state)
 {
 	(void)state;
@@ -208,9 +231,10 @@ static void every_option(void **state)
 	assert_true(o.freq_hz == 100);
 	assert_string_equal(o.output, "y");
 	assert_true(o.quiet);
-	assert_int_equal(PARSE("-m64", "--", "--quiet"), -1);
+	/* What stands behind "--" is a command's. */
+	assert_int_equal(PARSE("-m64", "bzImage", "--", "--quiet"), -1);
 	assert_int_equal(o.mem_size, 64 * MIB);
-	assert_string_equal(o.image, "--quiet");
+	assert_int_equal(o.exec.nwords, 1);
 	assert_false(o.quiet);
 	assert_false(said("kvmprof"));
 }
@@ -271,7 +295,7 @@ static void bad_values(void **state)
 		{ "--boot", "elf" },
 		{ "--boot", "" },
 		{ "--vcpus", "0" },
-		{ "--vcpus", "9" },
+		{ "--vcpus", "65" },
 		{ "--vcpus", "1.5" },
 		{ "--vcpus", "-1" },
 		{ "--vcpus", "two" },
@@ -369,13 +393,14 @@ static void when_to_collect(void **state)
 static void help(void **state)
 {
 	static const char *const options[] = {
-		"--boot",	"-m, --memory",	 "--vcpus",	  "--initrd",
-		"--append",	"--cmdline",	 "--no-tune",	  "--duration",
-		"--delay",	"--samples",	 "--start-on",	  "--stop-on",
-		"--start-at",	"--stop-at",	 "--mark",	  "--mark-at",
-		"-F, --freq",	"--no-jitter",	 "--stack-size",  "--symbols",
-		"-o, --output", "--single-file", "--buildid-dir", "--no-buildid-cache",
-		"--json",	"-q, --quiet",	 "-h, --help",	  "--mem ",
+		"--boot",	"-m, --memory",	    "--vcpus",	     "--initrd",
+		"--append",	"--cmdline",	    "--no-tune",     "--duration",
+		"--delay",	"--samples",	    "--start-on",    "--stop-on",
+		"--start-at",	"--stop-at",	    "--mark",	     "--mark-at",
+		"-F, --freq",	"--no-jitter",	    "--stack-size",  "--symbols",
+		"-o, --output", "--single-file",    "--buildid-dir", "--no-buildid-cache",
+		"--json",	"-q, --quiet",	    "-h, --help",    "--mem ",
+		"--off-cpu ",	"--off-cpu-period", "--ps-at-end",   "--no-status",
 	};
 
 	(void)state;
@@ -391,9 +416,9 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults),	   TEST(events),	  TEST(every_option),
-		TEST(sizes),	   TEST(bad_values),	  TEST(what_is_kept),
-		TEST(wrong_usage), TEST(when_to_collect), TEST(help),
+		TEST(defaults),	   TEST(events),       TEST(every_option), TEST(sizes),
+		TEST(bad_values),  TEST(what_is_kept), TEST(wrong_usage),  TEST(when_to_collect),
+		TEST(about_tasks), TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

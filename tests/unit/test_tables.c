@@ -114,7 +114,7 @@ static void entry_state(void **state)
 	assert_int_equal(entry.rsi, GPA_BOOT_PARAMS);
 	assert_int_equal(entry.gdt_limit + 1, GDT_ENTRIES * 8);
 	assert_int_equal(get(entry.gdt_base, 8), 0);
-	assert_int_equal(get(entry.gdt_base + GDT_CODE64, 8), UINT64_C(0x00af9b000000ffff));
+	assert_int_equal(get(entry.gdt_base + GDT_CODE, 8), UINT64_C(0x00af9b000000ffff));
 	assert_int_equal(get(entry.gdt_base + GDT_DATA, 8), UINT64_C(0x00cf93000000ffff));
 
 	root.cr3 = entry.cr3;
@@ -279,7 +279,7 @@ static void refuses_what_does_not_fit(void **state)
 	free(longline);
 
 	cfg.vcpus = 0;
-	load_fails(EINVAL, "0 vCPUs asked for (expected 1 to 8)");
+	load_fails(EINVAL, "0 vCPUs asked for (expected 1 to 64)");
 	cfg.vcpus = VM_MAX_VCPUS + 1;
 	load_fails(EINVAL, "9 vCPUs");
 	cfg.vcpus = 1;

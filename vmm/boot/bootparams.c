@@ -40,28 +40,39 @@ uint64_t boot_setup_field(const struct boot_image *img, uint32_t off, unsigned i
 	return v;
 }
 
-static void e820_add(uint8_t *page, uint64_t gpa, uint64_t end, uint32_t type)
+static unsigned int range_add(struct boot_range *map, unsigned int n, uint64_t gpa, uint64_t end,
+			      uint32_t type)
 {
-	uint8_t *entry = page + BP_E820_TABLE + page[BP_E820_ENTRIES] * E820_ENTRY_SIZE;
-	uint64_t size = end - gpa;
-
 	if (end <= gpa)
-		return;
-	memcpy(entry, &gpa, 8);
-	memcpy(entry + 8, &size, 8);
-	memcpy(entry + 16, &type, 4);
-	page[BP_E820_ENTRIES]++;
+		return n;
+	map[n] = (struct boot_range){ .gpa = gpa, .len = end - gpa, .type = type };
+	return n + 1;
+}
+
+unsigned int boot_memory_map(uint64_t ram, struct boot_range out[BOOT_MAX_RANGES])
+{
+	uint64_t low = ram < GPA_PCI_HOLE ? ram : GPA_PCI_HOLE;
+	unsigned int n = range_add(out, 0, 0, GPA_LOW_RAM_END, E820_RAM);
+
+	/* EBDA, VGA hole, ACPI and MP tables: RAM for us, untouchable for the guest */
+	n = range_add(out, n, GPA_LOW_RAM_END, GPA_KERNEL_MIN, E820_RESERVED);
+	n = range_add(out, n, GPA_KERNEL_MIN, low, E820_RAM);
+	return range_add(out, n, GPA_HIGH_RAM, GPA_HIGH_RAM + (ram - low), E820_RAM);
 }
 
 static void e820_build(uint8_t *page, uint64_t ram)
 {
-	uint64_t low = ram < GPA_PCI_HOLE ? ram : GPA_PCI_HOLE;
+	struct boot_range map[BOOT_MAX_RANGES];
+	unsigned int n = boot_memory_map(ram, map);
 
-	e820_add(page, 0, GPA_LOW_RAM_END, E820_RAM);
-	/* EBDA, VGA hole, ACPI and MP tables: RAM for us, untouchable for the guest */
-	e820_add(page, GPA_LOW_RAM_END, GPA_KERNEL_MIN, E820_RESERVED);
-	e820_add(page, GPA_KERNEL_MIN, low, E820_RAM);
-	e820_add(page, GPA_HIGH_RAM, GPA_HIGH_RAM + (ram - low), E820_RAM);
+	for (unsigned int i = 0; i < n; i++) {
+		uint8_t *entry = page + BP_E820_TABLE + i * E820_ENTRY_SIZE;
+
+		memcpy(entry, &map[i].gpa, 8);
+		memcpy(entry + 8, &map[i].len, 8);
+		memcpy(entry + 16, &map[i].type, 4);
+	}
+	page[BP_E820_ENTRIES] = (uint8_t)n;
 }
 
 void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *img,

@@ -25,8 +25,11 @@
 #include <string.h>
 
 #define SECTOR 512u
-#define SETUP_SECTS_DEFAULT 4u	 /* what 0 means, for old boot sectors */
-#define PROTOCOL_PAYLOAD 0x0208u /* first with payload_offset */
+#define SETUP_SECTS_DEFAULT 4u	   /* what 0 means, for old boot sectors */
+#define PROTOCOL_PAYLOAD 0x0208u   /* first with payload_offset */
+#define PROTOCOL_INIT_SIZE 0x020au /* first with pref_address and init_size */
+#define LINUXLIKE_GPA GPA_KERNEL_MIN
+#define OLD_CMDLINE_MAX 255u /* before cmdline_size */
 #define PROTOCOL_XLOADFLAGS 0x020cu
 #define ENTRY_64 0x200u /* of startup_64 in the protected-mode part */
 /* syssize counts paragraphs, and the file of some builders ends with the last byte in use. */
@@ -63,8 +66,11 @@ static int keep_setup_header(struct boot_image *img, const struct cursor *file, 
 	struct cursor w;
 	const uint8_t *p;
 
+	/* What is behind an old header is no header. */
+	if (read16(file, SETUP_VERSION) < PROTOCOL_PAYLOAD && end > SETUP_PAYLOAD_OFFSET)
+		end = SETUP_PAYLOAD_OFFSET;
 	/* The fields that protocol 2.08 promises must be there; newer than we know is cut. */
-	if (end < SETUP_PAYLOAD_LENGTH + 4)
+	else if (end < SETUP_PAYLOAD_LENGTH + 4)
 		return err_set(e, EINVAL,
 			       "%s: damaged setup header (ends at 0x%" PRIx64
 			       ", expected 0x%x or more)",
@@ -99,11 +105,88 @@ static void read_version(struct boot_image *img, const struct cursor *file, uint
 			*p = '?';
 }
 
+/*
+ * A program that boots like Linux but holds no vmlinux: its protected-mode part is
+ * all that there is, and what is entered unless it is to start in real mode.
+ */
+static int parse_linuxlike(struct boot_image *img, const char *name, const struct cursor *file,
+			   struct err *e)
+{
+	uint64_t version = boot_setup_field(img, SETUP_VERSION, 2);
+	struct boot_flat flat = { .data = img->pm, .len = img->pm_len, .gpa = LINUXLIKE_GPA };
+	uint64_t init = 0;
+
+	img->kind = BOOT_LINUXLIKE;
+	img->is_linux = false;
+	if (!img->pm_len)
+		return err_set(e, EINVAL, "%s: truncated: %zu bytes, nothing behind the setup code",
+			       name, file->len);
+	if (version >= PROTOCOL_INIT_SIZE) {
+		flat.gpa = boot_setup_field(img, SETUP_PREF_ADDRESS, 8);
+		init = boot_setup_field(img, SETUP_INIT_SIZE, 4);
+	}
+	flat.mem_len = init > flat.len ? init : flat.len;
+	flat.entry = flat.gpa;
+	if (boot_setup_field(img, SETUP_XLOADFLAGS, 2) & XLF_KERNEL_64)
+		flat.entry += ENTRY_64;
+	return boot_flat_wrap(img, name, &flat, e);
+}
+
+/* The parts of the file, and what it says about itself. */
+static int read_parts(struct boot_image *img, const struct cursor *c, const char *name,
+		      struct err *e)
+{
+	uint32_t sects = c->base[SETUP_SECTS] ? c->base[SETUP_SECTS] : SETUP_SECTS_DEFAULT;
+	uint64_t setup_len = ((uint64_t)sects + 1) * SECTOR, kernel_len;
+	int r = keep_setup_header(img, c, name, e);
+
+	if (r)
+		return r;
+	if (setup_len > c->len)
+		return err_set(e, EINVAL,
+			       "%s: truncated: %zu bytes, the setup code has %" PRIu64
+			       "; fetch it again",
+			       name, c->len, setup_len);
+	kernel_len = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
+	read_version(img, c, setup_len);
+	img->setup = c->base;
+	img->setup_len = setup_len;
+	img->pm = c->base + setup_len;
+	img->pm_len = kernel_len < c->len - setup_len ? kernel_len : c->len - setup_len;
+	img->cmdline_max = (uint32_t)boot_setup_field(img, SETUP_CMDLINE_SIZE, 4);
+	return 0;
+}
+
+/* The compressed kernel, validated: it lies in the file. */
+static int find_payload(const struct boot_image *img, const char *name, size_t len, uint32_t off,
+			uint32_t plen, struct err *e)
+{
+	uint64_t kernel_len = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
+	/* 32-bit values in 64-bit sums: these cannot wrap */
+	uint64_t end = img->setup_len + off + (uint64_t)plen;
+
+	if (plen < 8)
+		return err_set(e, EINVAL,
+			       "%s: the setup header names no compressed kernel (payload_length "
+			       "%" PRIu32 " at offset 0x%x): damaged",
+			       name, plen, SETUP_PAYLOAD_LENGTH);
+	if (off + (uint64_t)plen > kernel_len)
+		return err_set(e, EINVAL,
+			       "%s: damaged setup header (the payload ends at 0x%" PRIx64
+			       ", the kernel part at syssize 0x%" PRIx64 ")",
+			       name, off + (uint64_t)plen, kernel_len);
+	if (end > len)
+		return err_set(e, EINVAL,
+			       "%s: truncated: %zu bytes, but the kernel inside ends at %" PRIu64
+			       "; fetch it again",
+			       name, len, end);
+	return 0;
+}
+
 int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 		       size_t max_kernel, struct err *e)
 {
-	uint64_t setup_len, kernel_len, payload_off, payload_end;
-	uint32_t sects, off, plen;
+	uint32_t off, plen, code32;
 	const uint8_t *payload;
 	struct cursor c;
 	uint16_t version;
@@ -111,55 +194,36 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 
 	cursor_init(&c, file, len);
 	version = read16(&c, SETUP_VERSION);
-	if (version < PROTOCOL_PAYLOAD)
+	code32 = read32(&c, SETUP_CODE32_START);
+	off = version < PROTOCOL_PAYLOAD ? 0 : read32(&c, SETUP_PAYLOAD_OFFSET);
+	plen = version < PROTOCOL_PAYLOAD ? 0 : read32(&c, SETUP_PAYLOAD_LENGTH);
+	/* Linux of that age always has code for 32-bit mode, iPXE has none. */
+	if (version < PROTOCOL_PAYLOAD && code32)
 		return err_set(
 			e, ENOTSUP,
 			"%s: Linux boot protocol %u.%02u is too old (expected 2.08 or newer, "
 			"Linux 2.6.26)",
 			name, version >> 8, version & 0xff);
-	if (version >= PROTOCOL_XLOADFLAGS && !(read16(&c, SETUP_XLOADFLAGS) & XLF_KERNEL_64))
+	if (plen && version >= PROTOCOL_XLOADFLAGS &&
+	    !(read16(&c, SETUP_XLOADFLAGS) & XLF_KERNEL_64))
 		return err_set(e, ENOTSUP,
 			       "%s: a 32-bit Linux kernel (xloadflags 0x%x without XLF_KERNEL_64); "
 			       "only 64-bit kernels can be booted",
 			       name, read16(&c, SETUP_XLOADFLAGS));
-	r = keep_setup_header(img, &c, name, e);
+	r = read_parts(img, &c, name, e);
+	if (r)
+		return r;
+	if (!img->cmdline_max)
+		img->cmdline_max = plen ? LINUX_CMDLINE_MAX : OLD_CMDLINE_MAX;
+	if (!off && !plen) {
+		r = parse_linuxlike(img, name, &c, e);
+		return r ? r : boot_elf64_parse(img, name, e);
+	}
+	r = find_payload(img, name, len, off, plen, e);
 	if (r)
 		return r;
 
-	sects = file[SETUP_SECTS] ? file[SETUP_SECTS] : SETUP_SECTS_DEFAULT;
-	setup_len = ((uint64_t)sects + 1) * SECTOR;
-	off = read32(&c, SETUP_PAYLOAD_OFFSET);
-	plen = read32(&c, SETUP_PAYLOAD_LENGTH);
-	/* 32-bit values in 64-bit sums: these cannot wrap */
-	payload_off = setup_len + off;
-	payload_end = payload_off + plen;
-	if (plen < 8)
-		return err_set(e, EINVAL,
-			       "%s: the setup header names no compressed kernel (payload_length "
-			       "%" PRIu32
-			       " at offset 0x%x): damaged, or a program like memtest that "
-			       "only boots like Linux",
-			       name, plen, SETUP_PAYLOAD_LENGTH);
-	kernel_len = (uint64_t)read32(&c, SETUP_SYSSIZE) * PARAGRAPH;
-	if (off + (uint64_t)plen > kernel_len)
-		return err_set(e, EINVAL,
-			       "%s: damaged setup header (the payload ends at 0x%" PRIx64
-			       ", the kernel part at syssize 0x%" PRIx64 ")",
-			       name, off + (uint64_t)plen, kernel_len);
-	if (payload_end > len)
-		return err_set(e, EINVAL,
-			       "%s: truncated: %zu bytes, but the kernel inside ends at %" PRIu64
-			       "; fetch it again",
-			       name, len, payload_end);
-	read_version(img, &c, setup_len);
-	img->pm = file + setup_len;
-	img->pm_len = kernel_len < len - setup_len ? kernel_len : len - setup_len;
-
-	img->cmdline_max = read32(&c, SETUP_CMDLINE_SIZE);
-	if (!img->cmdline_max)
-		img->cmdline_max = LINUX_CMDLINE_MAX;
-
-	payload = file + payload_off;
+	payload = img->pm + off;
 	if (!memcmp(payload, ELFMAG, SELFMAG)) {
 		img->compression = "none"; /* CONFIG_KERNEL_UNCOMPRESSED */
 		img->elf = payload;
@@ -182,19 +246,19 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 /* -- through the decompressor -------------------------------------------------- */
 
 /* What of the setup header says that the decompressor cannot be entered as we do it. */
-static int check_protocol(const struct boot_image *img, struct err *e)
+static int check_protocol(const struct boot_image *img, bool long_mode, struct err *e)
 {
 	uint64_t version = boot_setup_field(img, SETUP_VERSION, 2);
 	uint64_t syssize = boot_setup_field(img, SETUP_SYSSIZE, 4) * PARAGRAPH;
 	unsigned int flags = (unsigned int)boot_setup_field(img, SETUP_LOADFLAGS, 1);
 	unsigned int xflags = (unsigned int)boot_setup_field(img, SETUP_XLOADFLAGS, 2);
 
-	if (version < PROTOCOL_XLOADFLAGS)
+	if (long_mode && version < PROTOCOL_XLOADFLAGS)
 		return err_set(e, ENOTSUP,
 			       "boot protocol %u.%02u knows no 64-bit entry into the decompressor "
 			       "(expected 2.12 or newer, Linux 3.8); boot it with --boot=vmlinux",
 			       (unsigned int)version >> 8, (unsigned int)version & 0xff);
-	if (!(xflags & XLF_KERNEL_64))
+	if (long_mode && !(xflags & XLF_KERNEL_64))
 		return err_set(e, ENOTSUP,
 			       "the bzImage has no 64-bit entry into its decompressor (xloadflags "
 			       "0x%x without XLF_KERNEL_64); boot it with --boot=vmlinux",
@@ -209,7 +273,7 @@ static int check_protocol(const struct boot_image *img, struct err *e)
 			       "the bzImage is truncated: its protected-mode part has %zu bytes, "
 			       "syssize says %" PRIu64 "; fetch it again",
 			       img->pm_len, syssize);
-	if (img->pm_len <= ENTRY_64)
+	if (long_mode && img->pm_len <= ENTRY_64)
 		return err_set(e, EINVAL,
 			       "the protected-mode part of the bzImage has %zu bytes, its 64-bit "
 			       "entry is at 0x%x",
@@ -221,17 +285,18 @@ static int check_protocol(const struct boot_image *img, struct err *e)
  * At pref_address, or the next aligned place above it. A lower one would not do
  * with less memory: the kernel is never decompressed below where it was linked.
  */
-int boot_bzimage_place(const struct boot_image *img, uint64_t ram_end, struct boot_place *out,
-		       struct err *e)
+int boot_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
+		       struct boot_place *out, struct err *e)
 {
 	uint64_t align, init, at, need;
+	bool long_mode = way == BOOT_WAY_BZIMAGE;
 	int r;
 
-	if (img->kind != BOOT_BZIMAGE || !img->pm)
+	if ((img->kind != BOOT_BZIMAGE && img->kind != BOOT_LINUXLIKE) || !img->pm)
 		return err_set(e, EINVAL,
 			       "--boot=bzimage needs a bzImage: an ELF kernel has no "
 			       "decompressor; boot it with --boot=vmlinux");
-	r = check_protocol(img, e);
+	r = check_protocol(img, long_mode, e);
 	if (r)
 		return r;
 	align = boot_setup_field(img, SETUP_KERNEL_ALIGNMENT, 4);
@@ -268,6 +333,8 @@ int boot_bzimage_place(const struct boot_image *img, uint64_t ram_end, struct bo
 			       " to 0x%" PRIx64 ", but there are %" PRIu64
 			       " MiB; give at least %" PRIu64 " MiB",
 			       at, need, ram_end / GPA_MIB, (need + GPA_MIB - 1) / GPA_MIB);
-	*out = (struct boot_place){ .gpa = at, .end = need, .entry = at + ENTRY_64 };
+	*out = (struct boot_place){ .gpa = at,
+				    .end = need,
+				    .entry = at + (long_mode ? ENTRY_64 : 0) };
 	return 0;
 }

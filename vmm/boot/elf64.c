@@ -64,9 +64,9 @@ static int check_header(struct cursor *c, const char *name, uint64_t *entry, uin
 	if (ident[EI_CLASS] != ELFCLASS64)
 		return err_set(
 			e, ENOTSUP,
-			"%s: a 32-bit ELF file for %s (EI_CLASS %u, expected %u); only 64-bit "
-			"kernels can be booted",
-			name, machine_name(machine), ident[EI_CLASS], ELFCLASS64);
+			"%s: an ELF file for %s of an unknown class (EI_CLASS %u, expected %u or "
+			"%u); give a kernel for x86",
+			name, machine_name(machine), ident[EI_CLASS], ELFCLASS32, ELFCLASS64);
 	if (machine != EM_X86_64)
 		return err_set(e, ENOTSUP,
 			       "%s: an ELF file for %s (e_machine %u, expected %u); give an x86-64 "
@@ -155,6 +155,12 @@ static int read_phdr(struct boot_image *img, struct cursor *c, const char *name,
 			"%s: a dynamically linked program, not a kernel (ELF PT_INTERP); give "
 			"a vmlinux or bzImage",
 			name);
+	if (type == PT_NOTE && !img->pvh_entry) {
+		struct cursor notes = cursor_window(c, s.file_off, s.file_len);
+
+		if (!notes.bad)
+			img->pvh_entry = boot_pvh_note(notes.base, notes.len);
+	}
 	if (type != PT_LOAD || !s.mem_len)
 		return 0;
 	if (s.file_len > s.mem_len)
@@ -193,12 +199,19 @@ static bool has_linux_banner(const struct boot_image *img)
 	return false;
 }
 
+bool boot_elf64_holds(const struct boot_image *img, uint64_t gpa)
+{
+	for (unsigned int i = 0; i < img->nseg; i++)
+		if (gpa - img->seg[i].gpa < img->seg[i].mem_len)
+			return true;
+	return false;
+}
+
 int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 {
 	uint64_t entry = 0, phoff = 0;
 	struct cursor c;
 	uint16_t phnum = 0;
-	bool inside = false;
 	int r;
 
 	cursor_init(&c, img->elf, img->elf_len);
@@ -219,9 +232,10 @@ int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 			"kernel itself",
 			name);
 
-	for (unsigned int i = 0; i < img->nseg; i++)
-		inside |= entry - img->seg[i].gpa < img->seg[i].mem_len;
-	if (!inside)
+	/* An entry of a way that is not taken may be anywhere. */
+	if (!boot_elf64_holds(img, img->pvh_entry))
+		img->pvh_entry = 0;
+	if (!boot_elf64_holds(img, entry))
 		return err_set(e, EINVAL,
 			       "%s: ELF entry 0x%" PRIx64 " lies in no segment's physical range "
 			       "(expected 0x%" PRIx64 "..0x%" PRIx64 ")",
@@ -231,6 +245,8 @@ int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 	img->entry = entry;
 	img->low = img->seg[0].gpa;
 	img->high = img->seg[img->nseg - 1].gpa + img->seg[img->nseg - 1].mem_len;
-	img->is_linux = img->kind == BOOT_BZIMAGE || has_linux_banner(img);
+	/* What is known of Linux here is known of 64-bit kernels. */
+	img->is_linux =
+		img->kind == BOOT_BZIMAGE || (img->kind == BOOT_ELF64 && has_linux_banner(img));
 	return 0;
 }

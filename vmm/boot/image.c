@@ -12,6 +12,8 @@
 
 /* How much of a file is looked at to tell text from binary. */
 #define TEXT_PROBE 512u
+/* Of a compressed file that may turn out to be something else. */
+#define BOOT_MAX_PACKED (256u << 20)
 
 struct foreign {
 	uint32_t off;
@@ -109,10 +111,76 @@ static int refuse(const char *name, const uint8_t *file, size_t len, struct err 
 		       len > 3 ? file[3] : 0);
 }
 
+static bool is_elf(const uint8_t *file, size_t len)
+{
+	return len >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG);
+}
+
+static int take_multiboot(struct boot_image *img, const char *name, const struct boot_multiboot *h,
+			  struct err *e)
+{
+	uint64_t entry = h->flat ? h->entry : img->entry;
+	int r = boot_multiboot_check(name, h, e);
+
+	if (r)
+		return r;
+	/* The ELF's headers say where things go; the address fields may add an entry. */
+	if (!boot_elf64_holds(img, entry))
+		return err_set(e, EINVAL,
+			       "%s: the multiboot entry 0x%llx lies in no segment of the kernel",
+			       name, (unsigned long long)entry);
+	img->multiboot = true;
+	img->mb_pages = h->flags & 1;
+	img->mb_entry = (uint32_t)entry;
+	return 0;
+}
+
+/* file may be img->unpacked. */
+static int parse_elf(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		     struct err *e)
+{
+	struct boot_multiboot h;
+	bool multiboot = boot_multiboot_find(file, len, &h);
+	int r;
+
+	img->kind = BOOT_ELF64;
+	img->elf = file;
+	img->elf_len = len;
+	if (len > EI_CLASS && file[EI_CLASS] == ELFCLASS32) {
+		img->kind = BOOT_ELF32;
+		r = boot_elf32_widen(img, name, file, len, e);
+		if (r)
+			return r;
+	}
+	r = boot_elf64_parse(img, name, e);
+	return r || !multiboot ? r : take_multiboot(img, name, &h, e);
+}
+
+/* A compressed ELF, as Xen comes: is unpacked then. */
+static bool unpack_elf(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		       size_t max)
+{
+	const char *compression = boot_unpack_detect(file, len);
+
+	if (!compression ||
+	    boot_unpack(name, file, len, max < BOOT_MAX_PACKED ? max : BOOT_MAX_PACKED,
+			&img->unpacked, &img->elf_len, NULL))
+		return false;
+	if (is_elf(img->unpacked, img->elf_len)) {
+		img->compression = compression;
+		return true;
+	}
+	free(img->unpacked);
+	img->unpacked = NULL;
+	img->elf_len = 0;
+	return false;
+}
+
 int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 			 size_t max_kernel, struct err *e)
 {
 	struct boot_image tmp = { 0 };
+	struct boot_multiboot h;
 	int r;
 
 	if (!len)
@@ -121,16 +189,20 @@ int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t
 		return err_set(e, EINVAL, "%s: %zu bytes are too many for a kernel (at most %llu)",
 			       name, len, BOOT_MAX_FILE);
 
-	if (len >= SELFMAG && !memcmp(file, ELFMAG, SELFMAG)) {
-		tmp.kind = BOOT_ELF64;
-		tmp.elf = file;
-		tmp.elf_len = len;
-		tmp.compression = "none";
-		tmp.cmdline_max = LINUX_CMDLINE_MAX;
-		r = boot_elf64_parse(&tmp, name, e);
+	tmp.compression = "none";
+	tmp.cmdline_max = LINUX_CMDLINE_MAX;
+	if (is_elf(file, len)) {
+		r = parse_elf(&tmp, name, file, len, e);
 	} else if (boot_bzimage_probe(file, len)) {
 		tmp.kind = BOOT_BZIMAGE;
 		r = boot_bzimage_parse(&tmp, name, file, len, max_kernel, e);
+	} else if (unpack_elf(&tmp, name, file, len, max_kernel)) {
+		r = parse_elf(&tmp, name, tmp.unpacked, tmp.elf_len, e);
+	} else if (boot_multiboot_find(file, len, &h) && h.flat) {
+		tmp.kind = BOOT_FLAT;
+		r = boot_multiboot_parse(&tmp, name, file, len, &h, e);
+		r = r ? r : boot_elf64_parse(&tmp, name, e);
+		r = r ? r : take_multiboot(&tmp, name, &h, e);
 	} else {
 		r = refuse(name, file, len, e);
 	}

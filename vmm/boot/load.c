@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/boot/load.h"
 
+#include "vmm/boot/load_info.h"
 #include "vmm/boot/parse.h"
 #include "vmm/boot/tables.h"
 #include "vmm/layout.h"
@@ -17,6 +18,7 @@
 /* Type, S=1, DPL 0, P=1, G=1; accessed, so that the processor never writes the GDT. */
 #define GDT_CODE64_DESC UINT64_C(0x00af9b000000ffff) /* L=1, D=0 */
 #define GDT_DATA_DESC UINT64_C(0x00cf93000000ffff)   /* D/B=1 */
+#define GDT_CODE32_DESC UINT64_C(0x00cf9b000000ffff) /* L=0, D=1 */
 #define GDT_TSS_DESC UINT64_C(0x00008b0000000067)    /* busy 64-bit TSS at 0, never used */
 
 #define EBDA_NONE_SEGMENT ((uint16_t)(GPA_LOW_RAM_END >> 4))
@@ -28,8 +30,8 @@ static uint64_t align_up(uint64_t v, uint64_t to)
 }
 
 /* Everything but the tables and the kernel fits by construction of layout.h. */
-static int put(const struct gmem *m, uint64_t gpa, const void *src, size_t len, const char *what,
-	       struct err *e)
+int boot_put(const struct gmem *m, uint64_t gpa, const void *src, size_t len, const char *what,
+	     struct err *e)
 {
 	if (gmem_write(m, gpa, src, len))
 		return err_set(e, ENOMEM,
@@ -65,7 +67,7 @@ static int put_sparse(const struct gmem *m, uint64_t gpa, const uint8_t *src, si
 	size_t n;
 
 	if (!to)
-		return put(m, gpa, src, len, "kernel", e);
+		return boot_put(m, gpa, src, len, "kernel", e);
 	for (size_t done = 0; done < len; done += n) {
 		n = GPA_PAGE - ((gpa + done) & (GPA_PAGE - 1));
 		if (n > len - done)
@@ -110,9 +112,9 @@ static int load_kernel(const struct gmem *m, const struct boot_image *img, enum 
 {
 	int r;
 
-	if (way == BOOT_WAY_VMLINUX)
+	if ((way != BOOT_WAY_BZIMAGE && way != BOOT_WAY_LINUX32) || img->kind == BOOT_ELF32)
 		return load_segments(m, img, out, e);
-	r = boot_bzimage_place(img, m->region[0].gpa + m->region[0].size, out, e);
+	r = boot_bzimage_place(img, way, m->region[0].gpa + m->region[0].size, out, e);
 	return r ? r : put_sparse(m, out->gpa, img->pm, img->pm_len, e);
 }
 
@@ -146,21 +148,29 @@ static int load_initrd(const struct gmem *m, const struct boot_image *img,
 			cfg->initrd_len >> 10, end >> 10, gmem_size(m) / GPA_MIB, need / GPA_MIB);
 	}
 	*gpa = (top - cfg->initrd_len) / GPA_PAGE * GPA_PAGE;
-	return put(m, *gpa, cfg->initrd, cfg->initrd_len, "initrd", e);
+	return boot_put(m, *gpa, cfg->initrd, cfg->initrd_len, "initrd", e);
 }
 
-static int load_cmdline(const struct gmem *m, const struct boot_image *img, const char *cmdline,
-			struct err *e)
+/* By convention the first word of a multiboot kernel's command line is its own name. */
+static int load_cmdline(const struct gmem *m, const struct boot_image *img,
+			const struct boot_config *cfg, struct err *e)
 {
-	size_t len = strlen(cmdline);
+	bool named = cfg->way == BOOT_WAY_MULTIBOOT && cfg->name;
+	size_t name = named ? strlen(cfg->name) + 1 : 0, len = strlen(cfg->cmdline);
 	size_t max = img->cmdline_max < GPA_CMDLINE_SIZE ? img->cmdline_max : GPA_CMDLINE_SIZE - 1;
+	int r;
 
-	if (len > max)
+	if (name > GPA_CMDLINE_SIZE / 2)
+		name = 0;
+	if (name + len > max)
 		return err_set(e, EFBIG,
 			       "the kernel command line has %zu bytes, this kernel accepts %zu; "
 			       "shorten it",
-			       len, max);
-	return put(m, GPA_CMDLINE, cmdline, len + 1, "command line", e);
+			       name + len, max);
+	r = name ? boot_put(m, GPA_CMDLINE, cfg->name, name - 1, "command line", e) : 0;
+	if (!r && name)
+		r = boot_put(m, GPA_CMDLINE + name - 1, " ", 1, "command line", e);
+	return r ? r : boot_put(m, GPA_CMDLINE + name, cfg->cmdline, len + 1, "command line", e);
 }
 
 /* PML4 -> PDPT -> 4 page directories of 2 MiB pages: the low 4 GiB, address = address. */
@@ -168,36 +178,36 @@ static int load_page_tables(const struct gmem *m, struct err *e)
 {
 	uint64_t page[PTES_PER_PAGE] = { GPA_PAGE_TABLES + GPA_PAGE + PTE_PRESENT_WRITE };
 	uint64_t at = GPA_PAGE_TABLES;
-	int r = put(m, at, page, sizeof(page), "page tables", e);
+	int r = boot_put(m, at, page, sizeof(page), "page tables", e);
 
 	memset(page, 0, sizeof(page));
 	for (unsigned int i = 0; i < BOOT_PAGE_TABLES - 2; i++)
 		page[i] = at + (2 + i) * GPA_PAGE + PTE_PRESENT_WRITE;
 	if (!r)
-		r = put(m, at + GPA_PAGE, page, sizeof(page), "page tables", e);
+		r = boot_put(m, at + GPA_PAGE, page, sizeof(page), "page tables", e);
 	for (unsigned int i = 0; !r && i < BOOT_PAGE_TABLES - 2; i++) {
 		for (uint64_t k = 0; k < PTES_PER_PAGE; k++)
 			page[k] = (i * PTES_PER_PAGE + k) * 2 * GPA_MIB + PDE_LARGE +
 				  PTE_PRESENT_WRITE;
-		r = put(m, at + (2 + i) * GPA_PAGE, page, sizeof(page), "page tables", e);
+		r = boot_put(m, at + (2 + i) * GPA_PAGE, page, sizeof(page), "page tables", e);
 	}
 	return r;
 }
 
-static int load_low(const struct gmem *m, struct err *e)
+static int load_low(const struct gmem *m, enum boot_mode mode, struct err *e)
 {
-	static const uint64_t gdt[GDT_ENTRIES] = {
-		[GDT_CODE64 / 8] = GDT_CODE64_DESC,
+	const uint64_t gdt[GDT_ENTRIES] = {
+		[GDT_CODE / 8] = mode == BOOT_MODE_LONG ? GDT_CODE64_DESC : GDT_CODE32_DESC,
 		[GDT_DATA / 8] = GDT_DATA_DESC,
 		[GDT_TSS / 8] = GDT_TSS_DESC,
 	};
 	static const uint16_t ebda = EBDA_NONE_SEGMENT, kib = LOW_KIB;
-	int r = put(m, GPA_GDT, gdt, sizeof(gdt), "GDT", e);
+	int r = boot_put(m, GPA_GDT, gdt, sizeof(gdt), "GDT", e);
 
 	if (!r)
-		r = put(m, GPA_BDA_EBDA_SEGMENT, &ebda, sizeof(ebda), "BIOS data area", e);
+		r = boot_put(m, GPA_BDA_EBDA_SEGMENT, &ebda, sizeof(ebda), "BIOS data area", e);
 	if (!r)
-		r = put(m, GPA_BDA_LOW_KIB, &kib, sizeof(kib), "BIOS data area", e);
+		r = boot_put(m, GPA_BDA_LOW_KIB, &kib, sizeof(kib), "BIOS data area", e);
 	return r ? r : load_page_tables(m, e);
 }
 
@@ -210,11 +220,11 @@ static int load_tables(const struct gmem *m, const struct boot_config *cfg, stru
 	buf_init(&b);
 	boot_mptable_build(&b, &platform);
 	if (!b.failed)
-		r = put(m, GPA_MPTABLE, b.data, b.len, "MP table", e);
+		r = boot_put(m, GPA_MPTABLE, b.data, b.len, "MP table", e);
 	if (!r) {
 		b.len = 0;
 		boot_acpi_build(&b, &platform);
-		r = b.failed ? -ENOMEM : put(m, GPA_ACPI, b.data, b.len, "ACPI tables", e);
+		r = b.failed ? -ENOMEM : boot_put(m, GPA_ACPI, b.data, b.len, "ACPI tables", e);
 	}
 	if (b.failed)
 		err_set(e, ENOMEM, "no memory to build the guest's MP and ACPI tables");
@@ -234,54 +244,90 @@ static int load_seed(const struct gmem *m, const uint8_t *seed, struct err *e)
 	memcpy(record + 8, &type, sizeof(type));
 	memcpy(record + 12, &len, sizeof(len));
 	memcpy(record + 16, seed, BOOT_RNG_SEED);
-	return put(m, GPA_SETUP_DATA, record, sizeof(record), "setup_data", e);
+	return boot_put(m, GPA_SETUP_DATA, record, sizeof(record), "setup_data", e);
 }
 
-int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,
-	      struct boot_entry *out, struct err *e)
+/* What Linux and its likes are told: boot_params. */
+static int load_params(const struct gmem *m, const struct boot_image *img,
+		       const struct boot_config *cfg, const struct boot_place *place, struct err *e)
 {
 	struct boot_params_info info = { .ram_size = gmem_size(m) };
 	uint8_t page[BOOT_PARAMS_SIZE];
-	struct boot_place place;
-	int r;
+	int r = 0;
 
-	if (!cfg->vcpus || cfg->vcpus > VM_MAX_VCPUS)
-		return err_set(e, EINVAL, "%u vCPUs asked for (expected 1 to %u)", cfg->vcpus,
-			       VM_MAX_VCPUS);
-
-	/* First what depends on the user's choices: these are the errors worth reading. */
-	r = load_kernel(m, img, cfg->way, &place, e);
-	if (!r)
-		r = load_cmdline(m, img, cfg->cmdline, e);
-	if (!r && cfg->initrd && cfg->initrd_len) {
+	if (cfg->initrd && cfg->initrd_len) {
 		info.initrd_len = cfg->initrd_len;
-		r = load_initrd(m, img, cfg, place.end, &info.initrd_gpa, e);
+		r = load_initrd(m, img, cfg, place->end, &info.initrd_gpa, e);
 	}
 	if (!r && cfg->rng_seed && img->is_linux) {
 		info.setup_data_gpa = GPA_SETUP_DATA;
 		r = load_seed(m, cfg->rng_seed, e);
 	}
-	if (!r)
-		r = load_low(m, e);
-	if (!r)
-		r = load_tables(m, cfg, e);
-	if (!r) {
-		if (cfg->way == BOOT_WAY_BZIMAGE)
-			info.code32_start = (uint32_t)place.gpa;
-		boot_params_build(page, img, &info);
-		r = put(m, GPA_BOOT_PARAMS, page, sizeof(page), "boot_params", e);
-	}
 	if (r)
 		return r;
+	if (cfg->way == BOOT_WAY_BZIMAGE || cfg->way == BOOT_WAY_LINUX32)
+		info.code32_start = (uint32_t)place->gpa;
+	boot_params_build(page, img, &info);
+	return boot_put(m, GPA_BOOT_PARAMS, page, sizeof(page), "boot_params", e);
+}
 
-	*out = (struct boot_entry){
-		.rip = place.entry,
-		.rsi = GPA_BOOT_PARAMS,
-		.cr3 = GPA_PAGE_TABLES,
-		.low = place.gpa,
-		.high = place.end,
-		.gdt_base = GPA_GDT,
-		.gdt_limit = GDT_ENTRIES * 8 - 1,
-	};
+static bool takes_modules(enum boot_way way)
+{
+	return way == BOOT_WAY_MULTIBOOT || way == BOOT_WAY_PVH;
+}
+
+/* What depends on the user's choices alone: these are the errors worth reading. */
+static int check_config(const struct boot_image *img, const struct boot_config *cfg, struct err *e)
+{
+	if (!cfg->vcpus || cfg->vcpus > VM_MAX_VCPUS)
+		return err_set(e, EINVAL, "%u vCPUs asked for (expected 1 to %u)", cfg->vcpus,
+			       VM_MAX_VCPUS);
+	if (cfg->way == BOOT_WAY_LINUX16)
+		return err_set(e, ENOTSUP,
+			       "this program begins in real mode and asks a BIOS for all that it "
+			       "does; there is none here");
+	if (cfg->nmodules && !takes_modules(cfg->way))
+		return err_set(e, EINVAL,
+			       "modules are for multiboot and PVH kernels; a kernel entered by "
+			       "--boot=%s takes an --initrd only",
+			       boot_way_name(cfg->way));
+	if (cfg->entry && (cfg->way != BOOT_WAY_VMLINUX || !boot_elf64_holds(img, cfg->entry)))
+		return err_set(e, EINVAL,
+			       "the entry 0x%" PRIx64
+			       " is for a kernel that is entered directly (--boot=vmlinux), at a "
+			       "physical address of one of its segments (0x%" PRIx64
+			       " to 0x%" PRIx64 ")",
+			       cfg->entry, img->low, img->high);
 	return 0;
+}
+
+int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,
+	      struct boot_entry *out, struct err *e)
+{
+	struct boot_entry entry = { .gdt_base = GPA_GDT, .gdt_limit = GDT_ENTRIES * 8 - 1 };
+	struct boot_place place;
+	int r = check_config(img, cfg, e);
+
+	r = r ? r : load_kernel(m, img, cfg->way, &place, e);
+	r = r ? r : load_cmdline(m, img, cfg, e);
+	if (r)
+		return r;
+	entry.rip = cfg->entry ? cfg->entry : place.entry;
+	entry.low = place.gpa;
+	entry.high = place.end;
+	if (takes_modules(cfg->way)) {
+		r = boot_load_info(m, img, cfg, place.end, &entry, e);
+	} else {
+		r = load_params(m, img, cfg, &place, e);
+		entry.rsi = GPA_BOOT_PARAMS;
+		if (cfg->way == BOOT_WAY_LINUX32)
+			entry.mode = BOOT_MODE_FLAT32;
+	}
+	if (entry.mode == BOOT_MODE_LONG)
+		entry.cr3 = GPA_PAGE_TABLES;
+	r = r ? r : load_low(m, entry.mode, e);
+	r = r ? r : load_tables(m, cfg, e);
+	if (!r)
+		*out = entry;
+	return r;
 }

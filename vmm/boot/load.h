@@ -3,8 +3,8 @@
  * load: a validated image plus configuration, written into guest RAM.
  *
  * Places (layout.h): GDT, identity page tables, boot_params ("zero page") with
- * e820 map, command line, MP table, ACPI tables, kernel segments or decompressor,
- * initrd. The RAM must be fresh from gmem_alloc(): what is to be zero is not written.
+ * e820 map or what other kernels are told, command line, MP table, ACPI tables,
+ * kernel segments or decompressor, initrd, modules. The RAM must be fresh from gmem_alloc(): what is to be zero is not written.
  */
 #ifndef KVMPROF_VMM_BOOT_LOAD_H
 #define KVMPROF_VMM_BOOT_LOAD_H
@@ -14,11 +14,24 @@
 
 #define BOOT_RNG_SEED 32
 
+/* A file for the kernel besides its initrd: multiboot and PVH. */
+#define BOOT_MAX_MODULES 16
+struct boot_module {
+	const uint8_t *data;
+	size_t len;
+	const char *name; /* multiboot: the first word of its text */
+	const char *args; /* never NULL */
+};
+
 struct boot_config {
-	enum boot_way way;     /* BOOT_WAY_BZIMAGE with a bzImage only */
+	enum boot_way way;     /* as boot_image_way() gave it */
+	uint64_t entry;	       /* BOOT_WAY_VMLINUX: there instead; 0: where the ELF says */
+	const char *name;      /* of the kernel; multiboot: the first word of the command line */
 	const char *cmdline;   /* never NULL */
-	const uint8_t *initrd; /* NULL for none */
+	const uint8_t *initrd; /* NULL for none; module 0 of multiboot and PVH */
 	size_t initrd_len;
+	const struct boot_module *module;
+	unsigned int nmodules;	  /* up to BOOT_MAX_MODULES; multiboot and PVH only */
 	unsigned int vcpus;	  /* 1..VM_MAX_VCPUS */
 	bool pci;		  /* the machine has a PCI bus */
 	unsigned int virtio_mmio; /* and so many virtio-mmio devices */
@@ -30,11 +43,18 @@ struct boot_config {
 	const uint8_t *rng_seed;
 };
 
-/* Where vCPU 0 starts: 64-bit long mode, identity-mapped, interrupts off. */
+enum boot_mode {
+	BOOT_MODE_LONG = 0, /* 64-bit, low 4 GiB identity-mapped */
+	BOOT_MODE_FLAT32,   /* 32-bit protected mode, segments 0 to 4 GiB, paging off */
+};
+
+/* Where vCPU 0 starts; interrupts off. */
 struct boot_entry {
+	enum boot_mode mode;
 	uint64_t rip; /* guest-physical = virtual */
 	uint64_t rsi; /* boot_params */
-	uint64_t cr3;
+	uint64_t rax, rbx;
+	uint64_t cr3;	    /* LONG */
 	uint64_t low, high; /* guest-physical memory of what runs first */
 	uint64_t gdt_base;
 	uint16_t gdt_limit;
@@ -44,7 +64,8 @@ struct boot_entry {
  * Fails with -EFBIG when the command line is longer than the kernel accepts,
  * -ENOMEM when kernel or initrd do not fit into guest RAM (the message says how
  * much memory would do), -EINVAL for vcpus out of range or a segment below 1 MiB,
- * and as boot_bzimage_place() (parse.h) does for the way through the decompressor.
+ * or modules for a kernel that is passed none, and as boot_bzimage_place() (parse.h)
+ * does for the ways through a bzImage's own code.
  */
 int boot_load(const struct gmem *m, const struct boot_image *img, const struct boot_config *cfg,
 	      struct boot_entry *out, struct err *e);

@@ -53,8 +53,40 @@
 int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 			 size_t max_kernel, struct err *e);
 
-/* elf64.c: fills entry, low, high, seg, nseg, is_linux from img->elf. */
+/* elf64.c: fills entry, low, high, seg, nseg, pvh_entry, is_linux from img->elf. */
 int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e);
+/* Does a segment have this byte? */
+bool boot_elf64_holds(const struct boot_image *img, uint64_t gpa);
+
+/*
+ * widen.c: img->unpacked, img->elf and img->elf_len become an ELF64 that says the
+ * same as this ELF32 executable for x86 with its symbols, or as bytes that have no
+ * format. What was in img->unpacked is freed: file may point into it until then.
+ */
+int boot_elf32_widen(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		     struct err *e);
+struct boot_flat {
+	const uint8_t *data;
+	size_t len;
+	uint64_t gpa, mem_len, entry; /* mem_len >= len */
+};
+int boot_flat_wrap(struct boot_image *img, const char *name, const struct boot_flat *flat,
+		   struct err *e);
+
+/* multiboot.c: a Multiboot 1 header as it is in the file. */
+struct boot_multiboot {
+	uint32_t offset, flags;
+	bool flat; /* the addresses below are there, and go before the ELF headers */
+	uint32_t header_addr, load_addr, load_end, bss_end, entry;
+};
+bool boot_multiboot_find(const uint8_t *file, size_t len, struct boot_multiboot *out);
+/* -ENOTSUP when it asks for what we do not know. */
+int boot_multiboot_check(const char *name, const struct boot_multiboot *h, struct err *e);
+/* The segment that h->flat tells of, as boot_flat_wrap() does. */
+int boot_multiboot_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+			 const struct boot_multiboot *h, struct err *e);
+/* The entry that the bytes of a PT_NOTE segment name for PVH; 0: none. */
+uint32_t boot_pvh_note(const uint8_t *notes, size_t len);
 
 /* bzimage.c: true when the bytes claim to be a Linux x86 image. */
 bool boot_bzimage_probe(const uint8_t *file, size_t len);
@@ -64,17 +96,17 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 /* Where the protected-mode part of a bzImage goes, and what it needs there. */
 struct boot_place {
 	uint64_t gpa, end; /* bytes of the file and room to work in: [gpa, end) */
-	uint64_t entry;	   /* the decompressor's 64-bit entry point */
+	uint64_t entry;	   /* the decompressor's 64-bit or 32-bit entry point */
 };
 
 /*
- * bzimage.c: where the decompressor of img is put in a guest whose RAM is one
- * piece from 0 to ram_end at least. -EINVAL when img has none or its setup
+ * bzimage.c: where the decompressor of img is put, for BOOT_WAY_BZIMAGE or _LINUX32, in
+ * a guest whose RAM is one piece from 0 to ram_end at least. -EINVAL when img has none or its setup
  * header makes no sense, -ENOTSUP when it can't be entered in 64-bit mode,
  * -ENOMEM when it does not fit (the message says how much memory would do).
  */
-int boot_bzimage_place(const struct boot_image *img, uint64_t ram_end, struct boot_place *out,
-		       struct err *e);
+int boot_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t ram_end,
+		       struct boot_place *out, struct err *e);
 
 /*
  * unpack.c: the name of the compression that the bytes begin with, or NULL.

@@ -18,6 +18,15 @@
 #define E820_RAM 1u
 #define E820_RESERVED 2u
 
+/* The guest's memory as firmware tells it. */
+struct boot_range {
+	uint64_t gpa, len;
+	uint32_t type; /* E820_* */
+};
+#define BOOT_MAX_RANGES 4u
+/* bootparams.c: sorted; returns how many. */
+unsigned int boot_memory_map(uint64_t ram_size, struct boot_range out[BOOT_MAX_RANGES]);
+
 /* What makes the bytes sum up to 0, for a field that is 0 so far. */
 static inline uint8_t table_checksum(const uint8_t *p, size_t len)
 {

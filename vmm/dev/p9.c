@@ -155,9 +155,7 @@ int p9_fid_add(struct p9 *p, uint32_t id, struct p9_node *node, struct p9_fid **
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	*f = (struct p9_fid){
-		.id = id, .node = node, .fd = -1, .next = p->fid[id % P9_BUCKETS]
-	};
+	*f = (struct p9_fid){ .id = id, .node = node, .fd = -1, .next = p->fid[id % P9_BUCKETS] };
 	p->fid[id % P9_BUCKETS] = f;
 	p->nfids++;
 	if (out)

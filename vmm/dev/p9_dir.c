@@ -52,7 +52,8 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 	/* O_NONBLOCK: should a FIFO be there, it is not waited for. */
 	fd = p9_open_beneath(f->node->fd, name,
 			     O_CREAT | O_NONBLOCK | O_NOCTTY | (flags & L_ACCMODE) |
-				     (flags & L_EXCL ? O_EXCL : 0) | (flags & L_TRUNC ? O_TRUNC : 0),
+				     (flags & L_EXCL ? O_EXCL : 0) |
+				     (flags & L_TRUNC ? O_TRUNC : 0),
 			     mode & MODE_BITS);
 	if (fd < 0)
 		return fd;

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernels that are not Linux: our own by each protocol, with its truth; or (debian) two of Debian's.
+
+guest/mb says what its loader told it and how it spent its time: the profile must agree, in
+names, stacks and shares. Xen (multiboot, compressed ELF32) and memtest86+ (a program that only
+boots like Linux) must come to their own words on the
+console, and Xen's functions must have names out of the file with its symbols.
+"""
+
+import os
+import re
+import subprocess
+import e2e
+from e2e import check, say
+
+POINTS = 3.0    # of 100, with some thousand samples
+
+
+def guest(name):
+    return os.path.join(os.path.dirname(e2e.KVMPROF), "guest", name)
+
+
+def samples(data):
+    p = e2e.kvmprof("script", "-i", data)
+    check(p.status == 0, "script: " + p.err)
+    return e2e.parse_script(p.out)
+
+
+def own_kernel(name, way, loader, options=()):
+    module = os.path.abspath(__file__)
+    text = open(module, "rb").read()
+    want = "mb: module %d %d %s" % (len(text), sum(text) & 0xFFFFFFFF,
+                                    "" if way == "pvh" else os.path.basename(module) + " ")
+    data = "mb-%s-%s.data" % (name, way)
+    p = e2e.kvmprof("run", guest(name), "--boot", way, "-o", data, "-m", "5G", "--append",
+                    "seconds=3 a=b", "--module", module + "=hello world", *options)
+    if not check(p.status == 0, "%s by %s: status %d: %s" % (name, way, p.status, p.err)):
+        return
+    lines = p.out.splitlines()
+    check("mb: loader %s" % loader in lines, "%s: told %r" % (name, lines[:1]))
+    check(want + "hello world" in lines, "%s by %s: no line %r in %r" % (name, way, want, lines))
+    check(any(l.startswith("mb: command line") and l.endswith("seconds=3 a=b") for l in lines),
+          "%s: command line: %r" % (name, lines[1:2]))
+    check("mb: memory 0x100000000 0x80000000 1" in lines,
+          "%s: memory above 4 GiB: %r" % (name, [l for l in lines if "memory" in l]))
+    truth = re.findall(r"^truth ([0-9.]+) kernel (\S+)$", p.out, re.M)
+    if not check(len(truth) == 3, "%s: truth %r" % (name, truth)) or name == "mb.bin":
+        return
+    # Printing is outside of the truth.
+    inside = [s for s in samples(data) if s.stack.startswith("mb_main;work;")]
+    weight = sum(s.period for s in inside)
+    for percent, stack in truth:
+        got = 100.0 * sum(s.period for s in inside if s.stack == stack) / weight
+        say("%s by %s: %s: %.1f %%, truth %s %%" % (name, way, stack, got, percent))
+        check(abs(got - float(percent)) < POINTS, "%s: %s has %.1f %%, truth %s %%"
+              % (name, stack, got, percent))
+
+
+def package(name):
+    """The directory of an unpacked Debian package, kept for the next time; None without apt."""
+    cache = os.path.join(os.environ["KVMPROF_CACHE"], "packages")
+    target = os.path.join(cache, name)
+    if os.path.isdir(target):
+        return target
+    os.makedirs(cache, exist_ok=True)
+    work = os.path.join(os.getcwd(), "fetch-" + name)
+    os.makedirs(work)
+    p = subprocess.run(["apt-get", "download", name], cwd=work, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL) if e2e.shutil.which("apt-get") else None
+    debs = [f for f in os.listdir(work) if f.endswith(".deb")]
+    if not p or p.returncode or not debs:
+        say("skipped: cannot fetch Debian's package %s" % name)
+        return None
+    subprocess.run(["dpkg-deb", "-x", os.path.join(work, debs[0]), os.path.join(work, "root")],
+                   check=True)
+    os.rename(os.path.join(work, "root"), target)
+    return target
+
+
+def xen():
+    image, debug = package("xen-hypervisor-4.17-amd64"), package("xen-hypervisor-4.17-amd64-dbg")
+    if not image or not debug:
+        return
+    p = e2e.kvmprof("run", os.path.join(image, "boot", "xen-4.17-amd64.gz"), "-o", "xen.data",
+                    "--symbols", os.path.join(debug, "usr/lib/debug/boot/xen-syms-4.17-amd64"),
+                    "--append", "com1=115200,8n1 console=com1", timeout=200)
+    check(p.status == 0 and "guest reset" in p.err, "Xen: status %d: %s" % (p.status, p.err))
+    check("(XEN) Bootloader: kvmprof" in p.out and "dom0 kernel not specified" in p.out,
+          "Xen: " + p.out)
+    leaves = [s.stack.split(";")[-1] for s in samples("xen.data") if "[vmm]" not in s.stack]
+    known = [f for f in leaves if f != "[unknown]"]
+    say("Xen: %d samples, %d with names, of %d functions"
+        % (len(leaves), len(known), len(set(known))))
+    check(len(known) > 0.9 * len(leaves), "Xen: only %d of %d samples have names"
+          % (len(known), len(leaves)))
+    check({"memset", "serial_puts", "__udelay"} & set(known), "Xen: %r" % sorted(set(known)))
+
+
+def memtest():
+    d = package("memtest86+")
+    if not d:
+        return
+    # The 32-bit one needs x87 instructions in ring 0, which not every KVM can do.
+    for name in ("memtest86+x64.bin", "memtest86+ia32.bin"):
+        p = e2e.kvmprof("run", os.path.join(d, "boot", name), "-o", "memtest.data", "--append",
+                        "console=ttyS0,115200", "--stop-on", "Testing", "--duration", "60",
+                        timeout=200)
+        if "ia32" in name and "cannot run `f" in p.err:
+            say("%s: %s" % (name, p.err.splitlines()[0]))
+            continue
+        check(p.status == 0 and "stop marker" in p.err, "%s: status %d: %s"
+              % (name, p.status, p.err))
+        check("Memtest86+ v6.10" in p.out, "%s: %r" % (name, p.out[-500:]))
+        say("%s: %s" % (name, [l for l in p.err.splitlines() if "samples at" in l]))
+
+
+def refused(text, *argv):
+    p = e2e.kvmprof("run", "-o", "refused.data", *argv)
+    check(p.status in (1, 2) and text in p.err and p.err.count("\n") == 1,
+          "%s: status %d, %r, expected one line with %r" % (argv, p.status, p.err, text))
+
+
+def main():
+    e2e.need_kvm()
+    if e2e.EXTRA[:1] == ["debian"]:
+        xen()
+        memtest()
+        e2e.finish()
+    own_kernel("mb.elf", "multiboot", "kvmprof multiboot")
+    own_kernel("mb.elf", "pvh", "? pvh")
+    own_kernel("mb.bin", "multiboot", "kvmprof multiboot")
+    refused("can be entered by", guest("mb.bin"), "--boot", "pvh")
+    refused("--boot=linux32 needs", guest("demo.elf"), "--boot", "linux32")
+    refused("modules are for multiboot", guest("demo.elf"), "--boot=vmlinux",
+            "--module", guest("mb.bin"))
+    refused("cannot open", guest("mb.elf"), "--module", "/none=x")
+    refused("0x100000", guest("demo.elf"), "--entry", "here")
+    refused("the entry 0x10 ", guest("demo.elf"), "--boot=vmlinux", "--entry", "0x10")
+    e2e.finish()
+
+
+main()
