@@ -77,7 +77,7 @@ static int open_inputs(struct run *r, struct err *e)
 			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
 	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
 	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
-	if (!ret && !run_is_attached(&r->opt))
+	if (!ret && !run_is_attached(&r->opt) && !r->opt.snapshot.from)
 		ret = choose_way(r, e);
 	ret = ret ? ret : run_snapshot_keep(r, e);
 	r->load_ns = clock_mono_ns() - t0;
@@ -370,6 +370,9 @@ static int start(struct run *r, struct err *e)
 	struct guest_options go = {
 		.mem = r->opt.mem,
 		.runs = run_is_attached(&r->opt),
+		.placed = r->snapshot.facts.slide_known,
+		.slide = r->snapshot.facts.slide,
+		.pa_slide = r->snapshot.facts.pa_slide,
 		.moves = run_is_attached(&r->opt) ? t->image.is_linux : r->opt.moves,
 		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
 	};

@@ -174,7 +174,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 		l->user_end = g->unwinder.user_end;
 	}
 	ret = g->sink->ops->kernel(g->sink, &k, e);
-	if (!ret && g->opt.moves) {
+	if (!ret && g->opt.moves && !g->opt.placed) {
 		/* It may lie where the kernel came to lie afterwards. */
 		g->unwinder.load_len = 0;
 		ret = name_decompressor(g, e);
@@ -200,6 +200,18 @@ static int read_live(struct guest *g, uint64_t inside, struct err *e)
 	target_take_live(g->target, l, &g->reader);
 	livekernel_destroy(l);
 	set_late_plan(g);
+	return begin(g, true, e);
+}
+
+/* A snapshot tells where the kernel was found to be. */
+static int place(struct guest *g, struct err *e)
+{
+	int ret = target_move(g->target, g->opt.slide, g->opt.pa_slide, e);
+
+	if (ret)
+		return ret;
+	g->slide = (struct kslide){ .status = KSLIDE_SOLVED, .slide = g->opt.slide };
+	vm_set_slide(g->vm, g->opt.slide);
 	return begin(g, true, e);
 }
 
@@ -288,7 +300,9 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 	}
 	if (!ret && opt->mem)
 		ret = memprobe_create(&g->mem, vm_memory(vm), e);
-	if (!ret && opt->moves && !target->live) {
+	if (!ret && opt->moves && opt->placed && !target->live) {
+		ret = place(g, e);
+	} else if (!ret && opt->moves && !target->live) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
 			kslide_prepare(g->slide_ref, &target->kernel, target->symbols);

@@ -64,6 +64,9 @@ static const char *contradicted(const struct run_options *o)
 		{ o->virtio_mmio, "--virtio" },
 		{ o->rng, "--rng" },
 		{ o->virtio_console, "--virtio-console" },
+		{ o->disk.n != 0, "--disk" },
+		{ o->disk.writable, "--writable" },
+		{ exec_any(&o->exec), "--exec and what belongs to it" },
 		{ o->domain, "--domain" },
 	};
 

@@ -42,7 +42,7 @@ int run_snapshot_open(struct run *r, struct err *e)
 		return ret;
 	r->opt.mem_size = cfg.mem_size;
 	r->opt.vcpus = cfg.vcpus;
-	r->opt.boot = s->facts.bzimage ? BOOT_WAY_BZIMAGE : BOOT_WAY_AUTO;
+	r->opt.moves = s->facts.bzimage;
 	if (r->opt.vcpu_list && !run_options_vcpus(&r->opt))
 		return err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
 			       r->opt.vcpu_list);
@@ -70,6 +70,12 @@ int run_snapshot_keep(struct run *r, struct err *e)
 
 	if (!r->opt.snapshot.save)
 		return 0;
+	if (r->image.disk || r->opt.disk.n || r->opt.exec.nshare || r->opt.exec.rootfs_disk)
+		return err_set(
+			e, ENOTSUP,
+			"--snapshot-save %s: a machine with disks or shared directories can't be "
+			"saved: give a kernel with --initrd or --rootfs",
+			r->opt.snapshot.save);
 	if (s->from) {
 		/* What it came with goes on with it. */
 		ret = snapshot_map(s->from, SNAPSHOT_IMAGE, &s->image, e);
@@ -132,7 +138,10 @@ static int save(struct run *r, struct err *e)
 	buf_init(&b);
 	snapshot_facts_put(&facts, &b);
 	blob[n++] = (struct snapshot_blob){ SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, b.data, b.len };
-	blob[n++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, image.elf, image.elf_len };
+	if (image.kind == BOOT_BZIMAGE)
+		blob[n++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, image.elf, image.elf_len };
+	else
+		blob[n++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, file, len };
 	if (s->symbols.data)
 		blob[n++] = (struct snapshot_blob){ SNAPSHOT_SYMBOLS, 1, s->symbols.data,
 						    s->symbols.len };

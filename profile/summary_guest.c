@@ -25,6 +25,8 @@ static void print_slide(const struct guest_stats *g, FILE *out)
 			fprintf(out, " (%u of %u)", k->by[i].yes, k->by[i].of);
 		sep = ", ";
 	}
+	if (!*sep)
+		fputs("its snapshot", out);
 	fputc('\n', out);
 }
 

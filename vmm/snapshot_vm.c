@@ -239,6 +239,11 @@ int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, u
 
 	if (!w)
 		return err_set(e, ENOMEM, "out of memory");
+	if (vm->cfg.ndisks || vm->cfg.nshares) {
+		free(w);
+		return err_set(e, ENOTSUP,
+			       "a machine with disks or shared directories can't be saved");
+	}
 	buf_init(&host);
 	list_parts(vm, &parts);
 	ret = snapshot_host_save(vm->cfg.host, vm->cfg.quirks, &host, e);

@@ -34,6 +34,8 @@ NOT_RUN = {
     "off-cpu": "needs a Linux guest: tasks.py",
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
+    "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
+    "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
     "xen-4.17": "needs Debian's packages: other_kernels.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
     "--exec": "needs a Linux kernel: exec.py",
