@@ -212,7 +212,7 @@ static void command_line_goes_first(void **state)
 	err_clear(&e);
 	assert_int_equal(run_definition_apply(&d, &o, &e), 0);
 	assert_int_equal(o.mem_size, RUN_MEM_MIN);
-	assert_int_equal(o.vcpus, 8);
+	assert_int_equal(o.vcpus, VM_MAX_VCPUS);
 	assert_int_equal(d.nleft, 2);
 	domain_xml_deinit(&d);
 	unlink(path);

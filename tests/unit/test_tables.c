@@ -283,7 +283,7 @@ static void refuses_what_does_not_fit(void **state)
 	cfg.vcpus = 0;
 	load_fails(EINVAL, "0 vCPUs asked for (expected 1 to 64)");
 	cfg.vcpus = VM_MAX_VCPUS + 1;
-	load_fails(EINVAL, "9 vCPUs");
+	load_fails(EINVAL, "65 vCPUs");
 	cfg.vcpus = 1;
 
 	img.setup_header_len = 0x7b;

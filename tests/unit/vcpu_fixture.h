@@ -142,6 +142,7 @@ static inline void fake_init(struct fake *f, size_t ring_size)
 	s = &f->v->run->s.regs.sregs;
 	s->cr0 = FAKE_CR0;
 	s->cr3 = FAKE_PML4;
+	s->cs.l = 1;
 	s->cr4 = FAKE_CR4;
 	s->efer = FAKE_EFER;
 	s->cs.selector = 0x10;
