@@ -35,7 +35,6 @@ NOT_RUN = {
     "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
-    "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
     "xen-4.17": "needs Debian's packages: other_kernels.py",
     "--symbols live": "needs a Linux kernel: live_symbols.py",
     "--exec": "needs a Linux kernel: exec.py",
