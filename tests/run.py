@@ -71,12 +71,9 @@ E2E = [
     ("guest_kernel.py", ["kaslr"]),
     ("guest_kernel.py", ["full"]),
     ("guest_kernel.py", ["virtio"]),
-    ("disk_boot.py", []),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
-    ("devices.py", []),
     ("tiny_boot.py", []),
-    ("exec.py", []),
     ("mem_linux.py", []),
     ("top_live.py", []),
     ("attach_qemu.py", []),
@@ -97,6 +94,9 @@ TOGETHER = [
     ("annotate.py", []),
     ("markers_linux.py", ["tiny"]),
     ("tasks.py", ["tiny"]),
+    ("exec.py", []),
+    ("disk_boot.py", []),
+    ("devices.py", []),
 ]
 SLOW = [
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
