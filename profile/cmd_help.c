@@ -100,8 +100,25 @@ static const struct topic {
 	  "  exit:io, ...     VM exits that come to kvmprof, exactly, with the stack that caused "
 	  "them\n"
 	  "  exit:hlt, ...    VM exits inside of KVM, where the host has its tracepoint\n"
+	  "  io, io:latency   requests to the guest's disks, by bytes or by time, with the stack "
+	  "that\n"
+	  "                   brought them\n"
+	  "run --off-cpu adds the time of tasks that do not run, with where they wait.\n"
 	  "Time goes by -F HZ; counters, too, or by -c N; exits one by one, or by -c N.\n"
 	  "A refused event is named with its cause; --strict-event makes that an error.\n" },
+	{ "kernels", "what IMAGE may be, and how it is entered",
+	  "Bytes decide, not names; `kvmprof inspect IMAGE` says what was found.\n"
+	  "  bzImage, vmlinux   Linux, directly in 64-bit mode (--boot vmlinux), or by a\n"
+	  "                     bzImage's own decompressor (--boot bzimage: KASLR)\n"
+	  "  multiboot 1        ELF or flat, in 32-bit mode, with --module FILE[=ARGS]\n"
+	  "  PVH                ELF with Xen's note, in 32-bit mode\n"
+	  "  other ELF          where it says, or at --entry 0xADDRESS\n"
+	  "  a disk image       raw, with GPT, MBR or a bare file system: kernel, initrd and "
+	  "command\n"
+	  "                     line by its boot entries, grub.cfg, /vmlinuz or /boot; it stays as "
+	  "it is\n"
+	  "  --snapshot FILE    a machine that was saved (--snapshot-save)\n"
+	  "Without IMAGE the demo guest runs. A program that needs a BIOS is refused.\n" },
 	{ "status", "exit status",
 	  "0  fine. A run may end by itself, by --duration, --samples, a stop marker\n"
 	  "   (--stop-on, --stop-at), or by Ctrl-C\n"
