@@ -45,7 +45,7 @@ C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer profi
 FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-demo deps-test clean install
-all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio \
+all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
 	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio
 
 include guest/guest.mk
