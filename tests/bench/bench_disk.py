@@ -9,6 +9,7 @@ each other, and begin with each in turn. QEMU gets the words that kvmprof adds t
 on this host. A ratio above 1 says that kvmprof is faster."""
 
 import os
+import select
 import statistics
 import sys
 import tempfile
@@ -48,13 +49,22 @@ def ours():
 
 def theirs(tuned):
     q = qemu.Qemu("qemu", "-accel", "kvm", "-cpu", "host,-arch-capabilities", "-M",
-                  "microvm,acpi=off,rtc=off", "-m", "64", "-kernel", KERNEL, "-initrd", CPIO,
+                  "microvm,acpi=off,rtc=off,pit=on,pic=on", "-m", "64", "-kernel", KERNEL, "-initrd", CPIO,
                   "-drive", "id=d,file=disk.img,format=raw,if=none,readonly=on",
                   "-device", "virtio-blk-device,drive=d",
                   "-append", "console=ttyS0 reboot=t panic=-1 %s %s" % (tuned, WORDS))
     try:
-        q.wait_for("disk: done", LIMIT)
-        return figures(q.console())
+        # QEMU says so on standard error, and then stands still.
+        for _ in range(LIMIT):
+            if q.process.poll() is not None:
+                break
+            if select.select([q.process.stderr], [], [], 1)[0]:
+                line = os.read(q.process.stderr.fileno(), 4096).decode(errors="replace")
+                if "KVM internal error" in line:
+                    return None
+            if "disk: done" in q.console():
+                return figures(q.console())
+        sys.exit("QEMU's guest does not come to its end:\n" + q.console()[-2000:])
     finally:
         q.end()
 
@@ -79,7 +89,13 @@ for i in range(ROUNDS):
             note = [l for l in err.split("\n") if "added for this slow host" in l]
             tuned = note[0].split("): ", 1)[1] if note else ""
         else:
-            seq, random, s = theirs(tuned)
+            result = theirs(tuned)
+            if not result:
+                print("kvmprof alone: sequential %.1f MB/s, random %.0f reads/s. QEMU can't run this kernel "
+                      "here: KVM refuses an instruction that kvmprof finishes (docs/host-quirks.md)" %
+                      got["kvmprof"])
+                sys.exit(0)
+            seq, random, s = result
         sums.add(s)
         got[who] = (seq, random)
         seen[who][0].append(seq)
