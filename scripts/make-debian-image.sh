@@ -66,14 +66,14 @@ mmdebstrap --quiet --variant=minbase \
 # user namespace. The nodes in /dev nobody needs, devtmpfs has them.
 cat >"$tmp/make" <<END
 set -e
-mkdir "$tmp/work/tree"
-tar -C "$tmp/work/tree" -x --numeric-owner --exclude='./dev/*' -f "$tmp/tree.tar"
+mkdir "$tmp/disk/tree"
+tar -C "$tmp/disk/tree" -x --numeric-owner --exclude='./dev/*' -f "$tmp/tree.tar"
 mke2fs -q -t ext4 -U $uuid -L debian -E root_owner=0:0,hash_seed=$uuid \
-	-d "$tmp/work/tree" "$tmp/work/debian.img" 2G
-rm -rf "$tmp/work/tree"
-chmod 644 "$tmp/work/debian.img"
+	-d "$tmp/disk/tree" "$tmp/disk/debian.img" 2G
+rm -rf "$tmp/disk/tree"
+chmod 644 "$tmp/disk/debian.img"
 END
-mkdir -m 777 "$tmp/work"
+mkdir -m 777 "$tmp/disk"
 if [ "$(id -u)" -eq 0 ]; then
 	sh "$tmp/make"
 else
@@ -83,7 +83,7 @@ fi >"$tmp/log" 2>&1 || {
 	die "mke2fs could not make the image"
 }
 mkdir "$tmp/out"
-mv "$tmp/work/debian.img" "$tmp/out/"
+mv "$tmp/disk/debian.img" "$tmp/out/"
 # Of two that race, the first one's directory stays.
 mv -T "$tmp/out" "$out" 2>/dev/null || [ -e "$out/debian.img" ] || die "$out: cannot create"
 printf '%s\n' "$out/debian.img"
