@@ -159,13 +159,6 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -187,7 +180,7 @@ static int make_vm(struct run *r, struct err *e)
 		.image = &r->target.image,
 		.boot = o->boot,
 		.entry = o->entry,
-		.image_name = base_name(r->target.name),
+		.image_name = basename(r->target.name),
 		.module = r->modules.at,
 		.nmodules = r->modules.n,
 		.initrd = r->initrd.data,

@@ -103,13 +103,6 @@ int run_options_take_machine(struct run_options *o, int opt, const char *arg)
 	}
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 int run_modules_open(struct run_modules *m, const struct run_options *o, struct err *e)
 {
 	for (unsigned int i = 0; i < o->nmodules; i++) {
@@ -127,7 +120,7 @@ int run_modules_open(struct run_modules *m, const struct run_options *o, struct 
 		m->at[i] = (struct boot_module){
 			.data = m->file[i].data,
 			.len = m->file[i].len,
-			.name = base_name(path),
+			.name = basename(path),
 			.args = args ? args + 1 : "",
 		};
 	}

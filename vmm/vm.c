@@ -223,8 +223,10 @@ static int load_kernel(struct vm *vm, struct err *e)
 	if (boot.virtio_mmio && vm->cfg.image->is_linux) {
 		virtio_mmio_cmdline(vm->nvirtio, &cmdline);
 		buf_add(&cmdline, boot.cmdline, strlen(boot.cmdline) + 1);
-		if (cmdline.failed)
+		if (cmdline.failed) {
+			buf_deinit(&cmdline);
 			return err_set(e, ENOMEM, "out of memory");
+		}
 		boot.cmdline = (const char *)cmdline.data;
 	}
 	vm->result.load_ns = clock_mono_ns();

@@ -17,6 +17,7 @@
  *   done
  */
 #include "../init/init.h"
+#include "../reboot.h"
 
 enum {
 	NR_LSEEK = 8,
@@ -31,11 +32,6 @@ enum { O_DIRECT = 040000, CLOCK_MONOTONIC = 1, PR_SET_NAME = 15 };
 #define MIB (1ul << 20)
 #define PAGE 4096ul
 #define WRITTEN (256ul << 10)
-
-#define REBOOT_MAGIC1 0xfee1dead
-#define REBOOT_MAGIC2 672274793
-#define REBOOT_RESTART 0x01234567
-#define REBOOT_POWER_OFF 0x4321fedc
 
 struct timespec {
 	long sec, nsec;
@@ -287,17 +283,6 @@ static void take_argument(const char *text)
 	}
 }
 
-static void end_machine(void)
-{
-	syscall0(NR_SYNC);
-	/* Without ACPI a power-off would be a halt: see guest/init/init.c. */
-	if (syscall2(NR_ACCESS, "/sys/firmware/acpi", 0) == 0)
-		syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_POWER_OFF);
-	syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_RESTART);
-	for (;;)
-		syscall1(NR_EXIT, 0);
-}
-
 __attribute__((noinline)) void disk_main(const ulong_t *stack)
 {
 	const char *const *argv = (const char *const *)(stack + 1);
@@ -324,5 +309,6 @@ __attribute__((noinline)) void disk_main(const ulong_t *stack)
 	print_stat();
 	begin("done");
 	end();
+	syscall0(NR_SYNC);
 	end_machine();
 }

@@ -10,6 +10,8 @@
  */
 #include "exec.h"
 
+#include "../reboot.h"
+
 #define PORT_DEBUG_EXIT 0x501 /* vmm/layout.h */
 
 #define TCSBRK 0x5409
@@ -19,27 +21,12 @@
 #define SA_NODEFER 0x40000000ul
 #define SA_RESTORER 0x04000000ul
 
-#define REBOOT_MAGIC1 0xfee1dead
-#define REBOOT_MAGIC2 672274793
-#define REBOOT_RESTART 0x01234567
-#define REBOOT_POWER_OFF 0x4321fedc
-
 static unsigned int last_status;
 
 /* All that was written has left the UART. */
 static void drain(void)
 {
 	syscall3(NR_IOCTL, 1, TCSBRK, 1);
-}
-
-/* Without ACPI a power-off is a halt that the VMM can't tell from a pause: restart then. */
-static void __attribute__((noreturn)) end_machine(void)
-{
-	if (syscall2(NR_ACCESS, "/sys/firmware/acpi", 0) == 0)
-		syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_POWER_OFF);
-	syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_RESTART);
-	for (;;)
-		syscall1(NR_EXIT, 0);
 }
 
 /* ESC _ ... ESC \ is an application program command (ECMA-48, 8.3.2): a terminal shows none. */

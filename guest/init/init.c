@@ -14,12 +14,9 @@
  */
 #include "init.h"
 
-#define MAX_WORK 100000ul
+#include "../reboot.h"
 
-#define REBOOT_MAGIC1 0xfee1dead
-#define REBOOT_MAGIC2 672274793
-#define REBOOT_RESTART 0x01234567
-#define REBOOT_POWER_OFF 0x4321fedc
+#define MAX_WORK 100000ul
 
 void init_main(const ulong_t *stack);
 
@@ -121,22 +118,6 @@ static void open_console(void)
 		syscall1(NR_CLOSE, fd);
 }
 
-/*
- * A kernel without a way to power off turns POWER_OFF into a halt: the CPU
- * stands still with interrupts off and the virtual machine stays for ever.
- * Without ACPI, which is that way on a PC, restart instead: to the VMM a reset
- * is the end as well.
- */
-static void end_machine(void)
-{
-	syscall0(NR_SYNC);
-	if (syscall2(NR_ACCESS, "/sys/firmware/acpi", 0) == 0)
-		syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_POWER_OFF);
-	syscall3(NR_REBOOT, REBOOT_MAGIC1, REBOOT_MAGIC2, REBOOT_RESTART);
-	for (;;)
-		syscall1(NR_EXIT, 0);
-}
-
 __attribute__((noinline)) void init_main(const ulong_t *stack)
 {
 	ulong_t work;
@@ -157,5 +138,6 @@ __attribute__((noinline)) void init_main(const ulong_t *stack)
 			say("kvmprof-init: failures: ", decimal(failed));
 	}
 	say("kvmprof-init: done", "");
+	syscall0(NR_SYNC);
 	end_machine();
 }
