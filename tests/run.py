@@ -46,6 +46,7 @@ E2E = [
     ("demo_idle.py", []),
     ("demo_truth.py", []),
     ("other_kernels.py", []),
+    ("disk_guest.py", []),
     ("bench_command.py", []),
     ("mem_pages.py", []),
     ("stat_command.py", []),

@@ -94,6 +94,9 @@ u64 idle_wait(u64 budget);
 void ports_write(u64 count);
 void crash_outer(int divide);
 
+/* All of the first GiB of memory is here, for ring 0. */
+#define KERNEL_MAP 0xffffffff80000000ul
+
 /* user.c, and its way in (start.S) */
 enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS, USER_SELFCHECK };
 
@@ -132,13 +135,20 @@ u64 enter_user(u64 which, u64 budget);
 /* modes.c: other things to do than the shares of main.c; 0: the command line asks for none */
 int mode_run(const char *line, u64 khz, u64 seconds);
 
-/* main.c: parameters of the command line */
+/* options.c: parameters of the command line */
+#define CMD_LINE_MAX 2048
+extern char command_line[CMD_LINE_MAX];
+void command_line_copy(u64 boot_params);
+/* The value of a parameter ("name="), or NULL */
+const char *option_find(const char *line, const char *name);
 u64 option_number(const char *line, const char *name, u64 fallback);
 int option_is(const char *line, const char *name, const char *value);
 
 /* machine.c */
 extern volatile u64 irq0_count;
 void tables_init(void);
+/* An interrupt gate; entry is code of ring 0, dpl 3 lets ring 3 use it by `int`. */
+void gate_set(unsigned int vector, const u8 *entry, u64 dpl);
 void timer_init(void);
 u32 tsc_khz_find(const char **source);
 __attribute__((noreturn)) void machine_reset(void);

@@ -44,7 +44,7 @@ static struct {
 	u64 low, high;
 } idt[VECTOR_INT80 + 1];
 
-static void gate_set(unsigned int vector, const u8 *entry, u64 dpl)
+void gate_set(unsigned int vector, const u8 *entry, u64 dpl)
 {
 	u64 addr = (u64)entry;
 

@@ -2,8 +2,6 @@
 /* mode=pages: see pages.h. */
 #include "pages.h"
 
-#define KERNEL_MAP 0xffffffff80000000ul
-
 /* What job_run() of pages_user.c does. */
 static const struct job {
 	u8 code, data; /* PAGES_KIND_* */
