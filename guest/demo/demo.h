@@ -80,6 +80,31 @@ static inline u8 inb(u16 port)
 	return value;
 }
 
+static inline u64 rdmsr(u32 msr)
+{
+	u32 low, high;
+
+	__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(msr));
+	return (u64)high << 32 | low;
+}
+
+static inline void wrmsr(u32 msr, u64 value)
+{
+	__asm__ volatile("wrmsr" : : "c"(msr), "a"((u32)value), "d"((u32)(value >> 32)) : "memory");
+}
+
+struct cpuid_regs {
+	u32 a, b, c, d;
+};
+
+static inline struct cpuid_regs cpuid(u32 leaf)
+{
+	struct cpuid_regs r;
+
+	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(0));
+	return r;
+}
+
 /* work.c: each runs its call tree once, for budget cycles in the leaf */
 u64 flat_spin(u64 budget);
 u64 tree_enter_left(u64 budget);
@@ -134,6 +159,9 @@ u64 enter_user(u64 which, u64 budget);
 
 /* modes.c: other things to do than the shares of main.c; 0: the command line asks for none */
 int mode_run(const char *line, u64 khz, u64 seconds);
+
+/* pvclock.c */
+void pvclock_run(u64 khz, u64 seconds);
 
 /* options.c: parameters of the command line */
 #define CMD_LINE_MAX 2048

@@ -96,18 +96,6 @@ void timer_init(void)
 	__asm__ volatile("sti");
 }
 
-struct cpuid_regs {
-	u32 a, b, c, d;
-};
-
-static struct cpuid_regs cpuid(u32 leaf)
-{
-	struct cpuid_regs r;
-
-	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(0));
-	return r;
-}
-
 /* By 25 ms of PIT channel 2; 0 if there is no such thing */
 static u32 tsc_khz_from_pit(void)
 {
