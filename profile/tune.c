@@ -28,6 +28,8 @@ static const struct setting settings[] = {
 	  ALWAYS },
 	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", ALWAYS },
 	{ "no_timer_check", "the check counts ticks that come late", ALWAYS },
+	{ "highres=off", "when a tick takes longer than its period, each interrupt does three",
+	  ALWAYS },
 	{ "rodata=off", "splitting the direct map takes seconds", ALWAYS },
 	{ "mitigations=off", "each costs instructions at every kernel entry", ALWAYS },
 	{ "init_on_alloc=0", "clearing every page by interpreted stores", ALWAYS },

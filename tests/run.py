@@ -86,6 +86,7 @@ E2E = [
 # Those of one vCPU whose expectations hold on a busy machine: two at a time.
 TOGETHER = [
     ("attach_libvirt.py", []),
+    ("attach_linux.py", ["full"]),
     ("guest_truth.py", ["full"]),
     ("live_symbols.py", []),
     ("jit_names.py", []),
@@ -119,6 +120,9 @@ SLOW = [
     ("source_lines.py", ["6.1"], 900),
     ("source_lines.py", ["6.12"], 900),
     ("attach_qemu.py", ["10000"], 3600),
+    ("attach_linux.py", ["tiny"], 1200),
+    ("attach_linux.py", ["kaslr"], 1200),
+    ("attach_linux.py", ["smp"], 1800),
     ("selfcheck.py", ["60"], 600),
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),

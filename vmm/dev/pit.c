@@ -47,11 +47,14 @@ static bool output(const struct pit_channel *c)
 static void schedule(struct pit *p, uint64_t from)
 {
 	const struct pit_channel *c = &p->ch[0];
-	uint64_t wait = count_ns(c->reload);
+	uint64_t wait = count_ns(c->reload), next;
 
 	if (periodic(c) && wait < p->floor_ns)
 		wait = p->floor_ns;
-	p->next_ns = c->reload ? from + wait : 0;
+	next = from + wait;
+	if (next < p->last_ns + p->floor_ns)
+		next = p->last_ns + p->floor_ns;
+	p->next_ns = c->reload ? next : 0;
 	pthread_cond_signal(&p->changed);
 }
 
@@ -191,6 +194,7 @@ static void *tick_thread(void *arg)
 			continue;
 		}
 		p->ticks++;
+		p->last_ns = now;
 		if (periodic(&p->ch[0]))
 			schedule(p, now);
 		else

@@ -4,9 +4,9 @@
  *
  * KVM's in-kernel PIT is the better one wherever ring 0 runs natively. Where it
  * is interpreted, a 250 Hz tick eats half of the guest: this one honours what
- * the guest programs but delivers periodic interrupts no more often than a floor.
- * The counters still read true time, so delay calibration is right; only
- * jiffies lag. Channels 0 and 2 and port 0x61; source: Intel 8254 data sheet.
+ * the guest programs but leaves a shortest time between interrupts, be they
+ * periodic or single shots. The counters still read true time, so delay calibration
+ * is right; what counts periodic ticks (jiffies) lags. Channels 0 and 2 and port 0x61; source: Intel 8254 data sheet.
  */
 #ifndef KVMPROF_VMM_DEV_PIT_H
 #define KVMPROF_VMM_DEV_PIT_H
@@ -39,10 +39,11 @@ struct pit {
 	pthread_t thread;
 	bool running, stop;
 	struct dev_irq irq;
-	uint64_t floor_ns; /* shortest period of periodic interrupts */
+	uint64_t floor_ns; /* shortest time between interrupts; 0: as the guest wants */
 	struct pit_channel ch[3];
 	bool speaker_gate; /* port 0x61 bit 0: gate of channel 2 */
 	uint64_t next_ns;  /* next interrupt; 0 none */
+	uint64_t last_ns;  /* the one before; 0 none yet */
 	uint64_t ticks;
 };
 
