@@ -171,6 +171,7 @@ static int make_vm(struct run *r, struct err *e)
 		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
+		.disk_initrd = r->image.disk && r->initrd.len,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
