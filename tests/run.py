@@ -46,6 +46,8 @@ E2E = [
     ("demo_idle.py", []),
     ("demo_truth.py", []),
     ("other_kernels.py", []),
+    ("disk_guest.py", []),
+    ("pvclock.py", []),
     ("bench_command.py", []),
     ("mem_pages.py", []),
     ("stat_command.py", []),

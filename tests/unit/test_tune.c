@@ -74,7 +74,7 @@ static void linux_on_a_plain_host(void **state)
 	r.cmdline = NULL;
 	assert_string_equal(cmdline(&r, &(struct quirks){ .syscall_keeps_cpl = true,
 							  .refuses_insns = true,
-							  .send_ipi_hangs = true }),
+							  .hypercalls_hang = true }),
 			    "console=ttyS0 reboot=k panic=-1");
 }
 
