@@ -48,6 +48,7 @@ static const struct setting settings[] = {
 	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
 	  "self tests and table fix-ups of 2 s to minutes each; a hypercall that never returns",
 	  ALWAYS },
+	{ "noreplace-smp", "taking lock prefixes out patches text in 10,000 places", ONE_CPU },
 	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
 	{ "nolapic_timer lapic=notscdeadline",
 	  "the same, with APICs for the devices' interrupts; with a TSC deadline there would be no "
