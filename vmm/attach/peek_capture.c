@@ -14,6 +14,12 @@ static int fetch_record(struct gmem_remote *r, uint64_t host, void *dst, size_t 
 	return ret;
 }
 
+void peek_capture_init(struct peek_capture *c)
+{
+	gmem_remote_init_by(&c->record, fetch_record, &c->peek);
+	c->record.as_is = true;
+}
+
 int peek_capture_open(struct peek_capture *c, struct vm *vm, struct err *e)
 {
 	int ret;
@@ -26,8 +32,7 @@ int peek_capture_open(struct peek_capture *c, struct vm *vm, struct err *e)
 	if (ret)
 		return ret;
 	peek_set_memory(&c->peek, &vm->mem);
-	gmem_remote_init_by(&c->record, fetch_record, &c->peek);
-	c->record.as_is = true;
+	peek_capture_init(c);
 	return 0;
 }
 

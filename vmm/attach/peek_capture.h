@@ -26,6 +26,8 @@ struct peek_capture {
 
 /* Of vm, whose memory is known by now. Errors as peek_open(). */
 int peek_capture_open(struct peek_capture *c, struct vm *vm, struct err *e);
+/* The part of that without a kernel: records are read where c->peek.block is. */
+void peek_capture_init(struct peek_capture *c);
 /* Not open is fine. */
 void peek_capture_close(struct peek_capture *c);
 
