@@ -268,6 +268,7 @@ static int attach_vm(struct run *r, struct err *e)
 	struct attach_config cfg = {
 		.pid = o->attach,
 		.gdb = o->gdb,
+		.technique = o->technique,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.plan = target_capture_plan(&r->target, o->stack_size),
