@@ -5,6 +5,7 @@
 #include "profile/run.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SYMBOLS_MAX (2ull << 30)
@@ -27,6 +28,60 @@ static int open_target(struct run *r, struct err *e)
 	return target_open_bytes(&r->target, &b, symbols, e);
 }
 
+/* At its place, or where the next --disk says that it is now. */
+static int open_disk(struct run *r, unsigned int i, struct err *e)
+{
+	const struct run_disk_options *o = &r->opt.disk;
+	const struct snapshot_disk *was = &r->snapshot.devices->disk[i];
+	const char *from = snapshot_path(r->snapshot.from);
+	struct disk_config cfg = {
+		.path = was->path,
+		.write = was->read_only ? DISK_READ_ONLY : DISK_OVERLAY,
+	};
+	struct run_disk moved;
+	struct err why = { 0 };
+	int ret;
+
+	if (o->n) {
+		ret = run_disk_parse(&moved, o->text[i], e);
+		if (!ret && (moved.write != DISK_OVERLAY || *moved.serial))
+			ret = err_set(e, EINVAL,
+				      "--disk %.200s: with --snapshot it says where an image is "
+				      "now, and nothing else",
+				      o->text[i]);
+		if (ret)
+			return ret;
+		cfg.path = moved.path;
+	}
+	ret = run_disks_add(&r->disks, &cfg, was->serial, &why);
+	if (ret)
+		return err_set(e, -ret, "%s: the disk vd%c: %s%s", from, 'a' + (char)i, why.text,
+			       ret == -ENOENT ? " (where it is now can be said by --disk PATH)"
+					      : "");
+	return snapshot_disk_check(was, i, r->disks.at[r->disks.n - 1].disk, from, e);
+}
+
+static int open_devices(struct run *r, struct err *e)
+{
+	struct run_snapshot *s = &r->snapshot;
+	int ret;
+
+	s->devices = malloc(sizeof(*s->devices));
+	if (!s->devices)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = snapshot_devices(s->from, s->devices, e);
+	if (!ret && r->opt.disk.n && r->opt.disk.n != s->devices->ndisks)
+		ret = err_set(e, EINVAL,
+			      "%s has %u disks: give --disk PATH for each, in order, or for none",
+			      snapshot_path(s->from), s->devices->ndisks);
+	if (!ret && r->opt.net.kind != NET_NONE && s->devices->net.kind == NET_NONE)
+		ret = err_set(e, EINVAL, "%s: its machine has no network card: drop --net",
+			      snapshot_path(s->from));
+	for (unsigned int i = 0; !ret && i < s->devices->ndisks; i++)
+		ret = open_disk(r, i, e);
+	return ret;
+}
+
 int run_snapshot_open(struct run *r, struct err *e)
 {
 	struct run_snapshot *s = &r->snapshot;
@@ -37,12 +92,16 @@ int run_snapshot_open(struct run *r, struct err *e)
 	ret = ret ? ret : snapshot_find(s->from, SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, &in, e);
 	ret = ret ? ret : snapshot_facts_parse(&s->facts, &in, e);
 	ret = ret ? ret : snapshot_configure(s->from, &cfg, e);
+	ret = ret ? ret : open_devices(r, e);
 	ret = ret ? ret : open_target(r, e);
 	if (ret)
 		return ret;
 	r->opt.mem_size = cfg.mem_size;
 	r->opt.vcpus = cfg.vcpus;
 	r->opt.moves = s->facts.bzimage;
+	if (r->opt.npin && r->opt.npin < cfg.vcpus)
+		return err_set(e, EINVAL, "--pin: %u host CPUs for the %u vCPUs of %s", r->opt.npin,
+			       cfg.vcpus, snapshot_path(s->from));
 	if (r->opt.vcpu_list && !run_options_vcpus(&r->opt))
 		return err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
 			       r->opt.vcpu_list);
@@ -57,10 +116,37 @@ int run_snapshot_configure(struct run *r, struct vm_config *cfg, struct err *e)
 	if (!s->from)
 		return 0;
 	ret = snapshot_check_host(s->from, &r->host, &r->quirks, e);
-	return ret ? ret : snapshot_configure(s->from, cfg, e);
+	ret = ret ? ret : snapshot_configure(s->from, cfg, e);
+	if (ret)
+		return ret;
+	snapshot_devices_configure(s->devices, cfg);
+	if (r->opt.net.kind != NET_NONE) {
+		/* The same card at another cable. */
+		cfg->net = r->opt.net;
+		cfg->net.tap = r->opt.net_tap;
+	}
+	return 0;
 }
 
 /* -- saving one ----------------------------------------------------------------------- */
+
+/* What is known before it has run for long. */
+static int can_be_saved(const struct run *r, struct err *e)
+{
+	if (r->opt.exec.rootfs_disk)
+		return err_set(e, ENOTSUP,
+			       "--snapshot-save %s: the disk of --rootfs-as ext4 is gone when this "
+			       "run ends: make an image (mke2fs -d DIR IMAGE SIZE) and give it "
+			       "with --disk",
+			       r->opt.snapshot.save);
+	for (unsigned int i = 0; i < r->disks.n; i++)
+		if (disk_is_writable(r->disks.at[i].disk))
+			return err_set(e, ENOTSUP,
+				       "--snapshot-save %s: the guest changes %s itself, and would "
+				       "find it changed when it goes on: leave out 'writable'",
+				       r->opt.snapshot.save, disk_path(r->disks.at[i].disk));
+	return 0;
+}
 
 int run_snapshot_keep(struct run *r, struct err *e)
 {
@@ -70,12 +156,9 @@ int run_snapshot_keep(struct run *r, struct err *e)
 
 	if (!r->opt.snapshot.save)
 		return 0;
-	if (r->image.disk || r->opt.disk.n || r->opt.exec.nshare || r->opt.exec.rootfs_disk)
-		return err_set(
-			e, ENOTSUP,
-			"--snapshot-save %s: a machine with disks or shared directories can't be "
-			"saved: give a kernel with --initrd or --rootfs",
-			r->opt.snapshot.save);
+	ret = can_be_saved(r, e);
+	if (ret)
+		return ret;
 	if (s->from) {
 		/* What it came with goes on with it. */
 		ret = snapshot_map(s->from, SNAPSHOT_IMAGE, &s->image, e);
@@ -96,6 +179,8 @@ void run_snapshot_deinit(struct run_snapshot *s)
 	file_map_close(&s->image);
 	file_map_close(&s->symbols);
 	snapshot_facts_deinit(&s->facts);
+	free(s->devices);
+	s->devices = NULL;
 	snapshot_close(s->from);
 	s->from = NULL;
 }
