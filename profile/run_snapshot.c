@@ -5,8 +5,10 @@
 #include "profile/run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SYMBOLS_MAX (2ull << 30)
 
@@ -99,6 +101,9 @@ int run_snapshot_open(struct run *r, struct err *e)
 	r->opt.mem_size = cfg.mem_size;
 	r->opt.vcpus = cfg.vcpus;
 	r->opt.moves = s->facts.bzimage;
+	/* Where a run with --exec found the guest's programs, if that is still there. */
+	if (!r->opt.guest_root && s->facts.guest_root && access(s->facts.guest_root, R_OK) == 0)
+		r->opt.guest_root = s->facts.guest_root;
 	if (r->opt.npin && r->opt.npin < cfg.vcpus)
 		return err_set(e, EINVAL, "--pin: %u host CPUs for the %u vCPUs of %s", r->opt.npin,
 			       cfg.vcpus, snapshot_path(s->from));
@@ -185,7 +190,8 @@ void run_snapshot_deinit(struct run_snapshot *s)
 	s->from = NULL;
 }
 
-static struct snapshot_facts facts_now(const struct run *r)
+/* root: absolute, or "". held: what of the message of --exec has come. */
+static struct snapshot_facts facts_now(const struct run *r, char *root, const struct buf *held)
 {
 	const struct snapshot_facts *was = &r->snapshot.facts;
 	uint64_t slide;
@@ -195,7 +201,13 @@ static struct snapshot_facts facts_now(const struct run *r)
 		.image = strcmp(r->target.name, TARGET_DEMO_NAME) ? (char *)r->target.name : NULL,
 		.symbols = r->opt.symbols ? (char *)r->opt.symbols : was->symbols,
 		.cmdline = (char *)r->cmdline.data,
+		.exec = r->exec.command,
+		.guest_root = *root ? root : NULL,
+		.message = (char *)held->data,
 	};
+
+	if (r->exec.command)
+		f.nonce = was->exec ? was->nonce : (char *)r->exec.files.nonce;
 
 	/* Of the consumer's thread; it was written before the machine was told. */
 	if (f.slide_known) {
@@ -209,18 +221,24 @@ static struct snapshot_facts facts_now(const struct run *r)
 static int save(struct run *r, struct err *e)
 {
 	struct run_snapshot *s = &r->snapshot;
-	struct snapshot_facts facts = facts_now(r);
+	struct snapshot_facts facts;
 	struct boot_image image = { 0 };
 	const uint8_t *file = s->image.data ? s->image.data : demo_elf;
 	size_t len = s->image.data ? s->image.len : (size_t)(demo_elf_end - demo_elf);
 	struct snapshot_blob blob[3];
 	unsigned int n = 0;
-	struct buf b;
+	struct buf b, held;
+	char root[PATH_MAX];
 	int ret = boot_image_parse(&image, r->target.name, file, len, e);
 
 	if (ret)
 		return ret;
 	buf_init(&b);
+	buf_init(&held);
+	exec_console_held(&r->exec.console, &held);
+	if (!r->opt.guest_root || !realpath(r->opt.guest_root, root))
+		*root = '\0';
+	facts = facts_now(r, root, &held);
 	snapshot_facts_put(&facts, &b);
 	blob[n++] = (struct snapshot_blob){ SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, b.data, b.len };
 	if (image.kind == BOOT_BZIMAGE)
@@ -230,9 +248,10 @@ static int save(struct run *r, struct err *e)
 	if (s->symbols.data)
 		blob[n++] = (struct snapshot_blob){ SNAPSHOT_SYMBOLS, 1, s->symbols.data,
 						    s->symbols.len };
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
-		       : vm_save(r->vm, r->opt.snapshot.save, blob, n, e);
+	ret = b.failed || held.failed ? err_set(e, ENOMEM, "out of memory")
+				      : vm_save(r->vm, r->opt.snapshot.save, blob, n, e);
 	buf_deinit(&b);
+	buf_deinit(&held);
 	boot_image_deinit(&image);
 	return ret;
 }

@@ -97,8 +97,12 @@ FILES = {
     "machine": b"\5" + struct.pack("<QQQIBIBB", 64 * MIB, 1 * MIB, 2 * MIB, 2, 1, 1, 1, 0),
     "machine-many": b"\5" + struct.pack("<QQQIBIBB", 64 * MIB, 0, 0, 2**32 - 1, 0, 0, 0, 0),
     "facts": b"\6" + struct.pack("<BQQ", 3, 0x1000000, 0x2000000) + record(b"vmlinux") +
-             record(b"live") + record(b"console=ttyS0"),
-    "facts-nul": b"\6" + struct.pack("<BQQ", 0, 0, 0) + record(b"vm\0linux") + record(b"") + record(b""),
+             record(b"live") + record(b"console=ttyS0") + 3 * record(b""),
+    "facts-exec": b"\6" + struct.pack("<BQQ", 4, 0, 0) + 3 * record(b"") + record(b"/srv") +
+                  record(b"0123456789abcdef" * 2) + record(b"\033_kvmprof;"),
+    "facts-nonce": b"\6" + struct.pack("<BQQ", 4, 0, 0) + 4 * record(b"") + record(b"0") + record(b""),
+    "facts-nul": b"\6" + struct.pack("<BQQ", 0, 0, 0) + record(b"vm\0linux") +
+                 5 * record(b""),
     "facts-long": b"\6" + struct.pack("<BQQI", 0, 0, 0, 2**32 - 1) + b"x",
 }
 os.makedirs(OUT, exist_ok=True)

@@ -423,7 +423,11 @@ static void facts(void **state)
 				    .slide = 0x1000000,
 				    .pa_slide = 0x200000,
 				    .image = (char *)"vmlinux",
-				    .cmdline = (char *)"console=ttyS0" },
+				    .cmdline = (char *)"console=ttyS0",
+				    .exec = true,
+				    .guest_root = (char *)"/srv/root",
+				    .nonce = (char *)"00112233445566778899aabbccddeeff",
+				    .message = (char *)"\033_kvm" },
 			      g = { 0 };
 	struct err e = { 0 };
 	struct cursor in;
@@ -440,6 +444,10 @@ static void facts(void **state)
 	assert_string_equal(g.image, "vmlinux");
 	assert_null(g.symbols);
 	assert_string_equal(g.cmdline, "console=ttyS0");
+	assert_true(g.exec);
+	assert_string_equal(g.guest_root, "/srv/root");
+	assert_string_equal(g.nonce, f.nonce);
+	assert_string_equal(g.message, "\033_kvm");
 	snapshot_facts_deinit(&g);
 	for (size_t len = 0; len < b.len; len++) {
 		cursor_init(&in, b.data, len);
