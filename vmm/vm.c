@@ -255,6 +255,14 @@ static int alloc_memory(struct vm *vm, struct err *e)
 	return gmem_alloc_config(&vm->mem, &cfg, e);
 }
 
+/* A file's pages are neither huge nor on a chosen node: where that was asked for, copy them. */
+static int restore_memory(struct vm *vm, struct err *e)
+{
+	return vm->cfg.pages != GMEM_PAGES_ANY || vm->cfg.bind_memory
+		       ? snapshot_read_ram(vm->cfg.snapshot, &vm->mem, e)
+		       : snapshot_map_ram(vm->cfg.snapshot, &vm->mem, e);
+}
+
 int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 {
 	struct vm *vm;
@@ -278,8 +286,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 	ret = ret ? ret : alloc_memory(vm, e);
-	if (!ret && cfg->snapshot)
-		ret = snapshot_map_ram(cfg->snapshot, &vm->mem, e);
+	ret = ret || !cfg->snapshot ? ret : restore_memory(vm, e);
 	ret = ret ? ret : create_kvm_vm(vm, e);
 	ret = ret ? ret : add_devices(vm, e);
 	ret = ret ? ret : create_vcpus(vm, e);
