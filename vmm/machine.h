@@ -153,6 +153,8 @@ void machine_irq(void *ctx, unsigned int irq, int level);
 /* disks.c */
 int machine_disks_create(struct vm *vm, struct err *e);
 void machine_disks_destroy(struct vm *vm); /* after the devices */
+/* virtio_hold() of all. */
+void machine_virtio_hold(struct vm *vm, bool on);
 /* PCI and all virtio devices with their transports, in order; `what` is the struct vm. */
 int machine_virtio_save(void *what, struct buf *out, struct err *e);
 int machine_virtio_restore(void *what, struct cursor *in, struct err *e);

@@ -25,8 +25,8 @@ struct quirks {
 	bool syscall_keeps_cpl;
 	/* The interpreter refuses instructions that a kernel needs (int3, XSAVE forms, ...). */
 	bool refuses_insns;
-	/* The SEND_IPI hypercall never returns: hide the paravirtual features behind it. */
-	bool send_ipi_hangs;
+	/* A hypercall never returns, whichever it is: hide the paravirtual features that use them. */
+	bool hypercalls_hang;
 	/* Evidence, for `kvmprof check`. */
 	uint64_t ring0_ps_per_insn; /* picoseconds of thread CPU time */
 	uint32_t tsc_khz;	    /* of a guest on this host; 0 unknown */
@@ -51,7 +51,7 @@ void quirks_release(struct quirks *q);
 /* Any work-around needed? */
 static inline bool quirks_any(const struct quirks *q)
 {
-	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->send_ipi_hangs;
+	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->hypercalls_hang;
 }
 
 #endif

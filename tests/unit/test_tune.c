@@ -74,7 +74,7 @@ static void linux_on_a_plain_host(void **state)
 	r.cmdline = NULL;
 	assert_string_equal(cmdline(&r, &(struct quirks){ .syscall_keeps_cpl = true,
 							  .refuses_insns = true,
-							  .send_ipi_hangs = true }),
+							  .hypercalls_hang = true }),
 			    "console=ttyS0 reboot=k panic=-1");
 }
 
@@ -112,7 +112,11 @@ static void linux_on_a_slow_host(void **state)
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "pci=off"));
 	assert_int_equal(strncmp(text, "earlyprintk=ttyS0 console=hvc0 ", 31), 0);
-	r.virtio = r.pci = r.virtio_console = false;
+	assert_false(has_word(cmdline(&r, &slow), "rootdelay=1800"));
+	r.disk_initrd = true;
+	assert_true(has_word(cmdline(&r, &slow), "rootdelay=1800"));
+	assert_false(has_word(cmdline(&r, &none), "rootdelay=1800"));
+	r.virtio = r.pci = r.virtio_console = r.disk_initrd = false;
 
 	r.cmdline = "mine"; /* replaces the defaults, not what the host needs */
 	text = cmdline(&r, &slow);
