@@ -199,7 +199,8 @@ static int parse(struct run_options *o, struct attach_request *a, int argc, char
 		return cmd_wrong_usage(argv, "--technique is for a PID or a domain, not for --gdb",
 				       o->gdb);
 	if (o->mem && o->technique == ATTACH_BPF)
-		return cmd_wrong_usage(argv, "--mem needs segment bases, which are not seen by",
+		return cmd_wrong_usage(argv,
+				       "--mem needs what BPF does not see (segment bases), without",
 				       "--technique bpf");
 	if (optind == argc && !a->what && !o->gdb) {
 		fputs("kvmprof attach: which machine? Give a PID or a libvirt domain (try kvmprof "

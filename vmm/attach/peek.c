@@ -43,9 +43,8 @@ static int load_error(int ret, struct err *e)
 {
 	if (ret == -EPERM || ret == -EACCES)
 		return err_set(e, EPERM,
-			       "BPF programs can't be loaded: root is needed, or CAP_BPF and "
-			       "CAP_PERFMON (and /proc/sys/kernel/unprivileged_bpf_disabled is not "
-			       "what is meant)");
+			       "the BPF program may not be loaded: root is needed, or CAP_BPF and "
+			       "CAP_PERFMON");
 	return err_set(e, -ret,
 		       "this kernel does not take the BPF program (%s): Linux 5.10 or later, built "
 		       "with KVM and CONFIG_DEBUG_INFO_BTF, is needed",
