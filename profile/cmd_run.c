@@ -75,7 +75,8 @@ static int open_inputs(struct run *r, struct err *e)
 		fprintf(stderr,
 			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
 			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
-	ret = ret ? ret : run_disks_open(&r->disks, &r->opt.disk, e);
+	if (!ret && !r->opt.snapshot.from)
+		ret = run_disks_open(&r->disks, &r->opt.disk, e);
 	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
 	if (!ret && !run_is_attached(&r->opt) && !r->opt.snapshot.from)
 		ret = choose_way(r, e);
@@ -171,6 +172,7 @@ static int make_vm(struct run *r, struct err *e)
 		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
+		.disk_initrd = r->image.disk && r->initrd.len,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
@@ -267,6 +269,7 @@ static int attach_vm(struct run *r, struct err *e)
 	struct attach_config cfg = {
 		.pid = o->attach,
 		.gdb = o->gdb,
+		.technique = o->technique,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.plan = target_capture_plan(&r->target, o->stack_size),

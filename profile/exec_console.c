@@ -103,6 +103,15 @@ void exec_console_put(void *exec_console, uint8_t byte)
 	pthread_mutex_unlock(&c->lock);
 }
 
+void exec_console_held(const struct exec_console *c, struct buf *out)
+{
+	buf_add(out, c->prefix, c->matched);
+	buf_add(out, c->body, c->body_len);
+	if (c->after_escape)
+		buf_u8(out, ESCAPE);
+	buf_u8(out, 0);
+}
+
 void exec_console_end(struct exec_console *c)
 {
 	if (c->put)

@@ -16,6 +16,8 @@
 #ifndef KVMPROF_PROFILE_EXEC_CONSOLE_H
 #define KVMPROF_PROFILE_EXEC_CONSOLE_H
 
+#include "base/buf.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +50,11 @@ void exec_console_init(struct exec_console *c, const char *nonce,
 		       void (*put)(void *ctx, uint8_t byte), void *put_ctx,
 		       void (*found)(void *ctx), void *found_ctx);
 void exec_console_put(void *exec_console, uint8_t byte);
+/*
+ * What is held back so far, terminated, for a snapshot: given to exec_console_put() of
+ * another one it goes on with the message. Nothing is written meanwhile.
+ */
+void exec_console_held(const struct exec_console *c, struct buf *out);
 /* What is held back was no message. */
 void exec_console_end(struct exec_console *c);
 

@@ -121,6 +121,8 @@ static void message_found(void *run)
 {
 	struct run *r = run;
 
+	if (!r->vm) /* a snapshot that says so by itself */
+		return;
 	if (r->exec.console.have_status)
 		vm_exit(r->vm, r->exec.console.status);
 	else
@@ -130,15 +132,24 @@ static void message_found(void *run)
 void run_exec_configure(struct run *r, struct vm_config *cfg)
 {
 	struct run_exec *x = &r->exec;
+	const char *nonce = x->files.nonce, *held = NULL;
 
 	cfg->nshares = r->opt.exec.nshare;
 	for (unsigned int i = 0; i < cfg->nshares; i++)
 		cfg->share[i] = (struct vm_share){ x->share[i].dir, x->share[i].tag,
 						   x->share[i].read_only };
-	if (!exec_wanted(&r->opt.exec))
+	if (r->snapshot.facts.exec) {
+		x->command = true;
+		nonce = r->snapshot.facts.nonce;
+		held = r->snapshot.facts.message;
+	} else if (exec_wanted(&r->opt.exec)) {
+		x->command = true;
+	}
+	if (!x->command)
 		return;
-	exec_console_init(&x->console, x->files.nonce, cfg->console, cfg->console_ctx,
-			  message_found, r);
+	exec_console_init(&x->console, nonce, cfg->console, cfg->console_ctx, message_found, r);
+	for (; held && *held; held++)
+		exec_console_put(&x->console, (uint8_t)*held);
 	cfg->console = exec_console_put;
 	cfg->console_ctx = &x->console;
 }
@@ -150,7 +161,7 @@ int run_exec_status(const struct run *r, struct err *e)
 
 	if (res->reason == VM_END_EXIT)
 		return res->exit_status < 255 ? (int)res->exit_status : 255;
-	if (!exec_wanted(&r->opt.exec))
+	if (!r->exec.command)
 		return 0;
 	if (c->failed) {
 		err_set(e, c->error ? c->error : EIO,

@@ -11,6 +11,7 @@
 #include "profile/exec_files.h"
 #include "profile/exec_share.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct run;
@@ -23,6 +24,7 @@ struct run_exec {
 	struct exec_console console;
 	struct exec_share share[EXEC_SHARES_MAX];
 	struct buf cmdline; /* for the kernel, with its NUL */
+	bool command;	    /* there is one, and its exit status is ours */
 };
 
 /* After the image is known: pack what is asked for, into r->initrd. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options.h"
 
+#include "base/cleanup.h"
 #include "profile/run_options_devices.h"
 #include "profile/run_options_machine.h"
 #include "symbolizer/stack.h"
@@ -42,9 +43,9 @@ static const char usage[] =
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
 		RUN_DISK_USAGE
-	"      --domain DOMAIN     kernel, RAM disk, command line, memory and vCPUs of a libvirt\n"
-	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
-	"                          and what can't be honoured is listed\n"
+	"      --domain DOMAIN     kernel, RAM disk, command line, memory, vCPUs and raw disks of\n"
+	"                          a libvirt domain, or of FILE.xml; IMAGE and the options above\n"
+	"                          go first, and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
 	"\n" RUN_SNAPSHOT_USAGE RUN_OPTIONS_EXEC_USAGE "When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"
@@ -251,6 +252,19 @@ static const struct option longopts[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
+_Static_assert(ARRAY_SIZE(longopts) <= RUN_OPTIONS_MAX + 1u, "a flag for each");
+
+const char *run_options_name(unsigned int i)
+{
+	return i < ARRAY_SIZE(longopts) ? longopts[i].name : NULL;
+}
+
+static void note_given(struct run_options *o, int opt)
+{
+	for (unsigned int i = 0; longopts[i].name; i++)
+		if (longopts[i].val == opt)
+			o->given[i] = true;
+}
 
 static int add_mark(const struct run_options *o, const char **list, unsigned int *n,
 		    const char *arg)
@@ -345,6 +359,7 @@ static int take(struct run_options *o, int opt, const char *arg)
 {
 	double v;
 
+	note_given(o, opt);
 	if (opt >= RUN_OPT_EXEC && opt < RUN_OPT_EXEC_END)
 		return take_exec(o, opt, arg);
 	if (opt >= OPT_DEVICES && opt < OPT_DEVICES_END)

@@ -10,6 +10,7 @@
 #include "profile/run_options_snapshot.h"
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
+#include "vmm/attach/attach.h"
 #include "vmm/boot/image.h"
 #include "vmm/dev/net_link.h"
 #include "vmm/gmem.h"
@@ -24,9 +25,12 @@
 
 #define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
+#define RUN_OPTIONS_MAX 128u
+
 struct run_options {
-	const char *command;	 /* "run", for messages */
-	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
+	const char *command; /* "run", for messages */
+	pid_t attach;	     /* of the VMM to attach to; 0: none, a guest of our own */
+	enum attach_technique technique;
 	const char *gdb;	 /* HOST:PORT of a gdbstub to attach to; NULL: none */
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
@@ -76,6 +80,7 @@ struct run_options {
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
+	bool given[RUN_OPTIONS_MAX]; /* by run_options_name() */
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
@@ -121,6 +126,8 @@ void run_options_default(struct run_options *o);
 /* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
 int run_options_set(struct run_options *o, const char *name, const char *arg);
 int run_options_check(struct run_options *o);
+/* Long name, without its dashes, of the option of index i; NULL: there are so many. */
+const char *run_options_name(unsigned int i);
 /* Says on standard error what is wrong, in one line; returns the exit status 2. */
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

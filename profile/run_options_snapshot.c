@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run_options_snapshot.h"
 
+#include "base/cleanup.h"
 #include "profile/run_options.h"
 
 #include <string.h>
@@ -46,44 +47,64 @@ int run_options_snapshot(struct run_options *o, int opt, const char *arg)
 	return *arg ? -1 : run_options_wrong(o, "an option of snapshots has an empty value");
 }
 
-/* What the snapshot has already, and nobody can change any more; NULL: nothing of it is given. */
-static const char *contradicted(const struct run_options *o)
-{
-	const struct {
-		bool given;
-		const char *what;
-	} fixed[] = {
-		{ o->image, "an IMAGE" },
-		{ o->mem_given, "--memory" },
-		{ o->vcpus_given, "--vcpus" },
-		{ o->boot == BOOT_WAY_BZIMAGE, "--boot" },
-		{ o->initrd, "--initrd" },
-		{ o->append, "--append" },
-		{ o->cmdline, "--cmdline" },
-		{ !o->tune, "--no-tune" },
-		{ o->virtio_mmio, "--virtio" },
-		{ o->rng, "--rng" },
-		{ o->virtio_console, "--virtio-console" },
-		{ o->disk.n != 0, "--disk" },
-		{ o->disk.writable, "--writable" },
-		{ exec_any(&o->exec), "--exec and what belongs to it" },
-		{ o->domain, "--domain" },
-	};
+/*
+ * What is about the run and not about the machine, which the snapshot has already: these go
+ * with --snapshot. An option that is not here is refused beside it, so that none can be
+ * given in vain.
+ */
+static const char *const goes_with[] = {
+	/* what the host does for the machine */
+	"hugepages", "numa", "pin",
+	/* where things are on this host; run_snapshot.c checks that they fit */
+	"disk", "net", "guest-root", "debuginfo", "symbols",
+	/* when, what and how */
+	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
+	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",
+	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "off-cpu",
+	"off-cpu-period",
+	/* results */
+	"output", "single-file", "buildid-dir", "no-buildid-cache", "json", "ps-at-end",
+	"no-status", "quiet", "help",
+	/* and another one */
+	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
+};
 
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		if (fixed[i].given)
-			return fixed[i].what;
-	return NULL;
+bool run_options_snapshot_takes(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(goes_with); i++)
+		if (!strcmp(goes_with[i], name))
+			return true;
+	return false;
+}
+
+static int refuse(const struct run_options *o, const char *dashes, const char *what)
+{
+	return run_options_wrong(o, "--snapshot has its machine and kernel already: drop %s%s",
+				 dashes, what);
+}
+
+/* -1: nothing of the machine is given beside it. */
+static int check_machine(const struct run_options *o)
+{
+	const char *name;
+
+	if (o->image)
+		return refuse(o, "", "IMAGE");
+	if (o->exec.nwords)
+		return refuse(o, "", "-- COMMAND");
+	for (unsigned int i = 0; (name = run_options_name(i)); i++)
+		if (o->given[i] && !run_options_snapshot_takes(name))
+			return refuse(o, "--", name);
+	return -1;
 }
 
 int run_options_snapshot_check(const struct run_options *o)
 {
 	const struct run_snapshot_options *s = &o->snapshot;
-	const char *what = s->from ? contradicted(o) : NULL;
+	int ret = s->from ? check_machine(o) : -1;
 
-	if (what)
-		return run_options_wrong(
-			o, "--snapshot has its machine and kernel already: drop %s", what);
+	if (ret >= 0)
+		return ret;
 	if (!s->save && (s->at || s->on))
 		return run_options_wrong(o, "%s says when to save: add --snapshot-save FILE",
 					 s->at ? "--snapshot-at" : "--snapshot-on");

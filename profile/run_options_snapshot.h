@@ -49,6 +49,8 @@ enum {
 struct run_options;
 /* One of the options above. -1 to go on, or the exit status. */
 int run_options_snapshot(struct run_options *o, int opt, const char *arg);
+/* Does the option of this long name go with --snapshot? */
+bool run_options_snapshot_takes(const char *name);
 /* What fits one another. -1, or the exit status. */
 int run_options_snapshot_check(const struct run_options *o);
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "profile/snapshot_facts.h"
 #include "vmm/snapshot.h"
+#include "vmm/snapshot_devices.h"
 #include "vmm/vm.h"
 
 struct run;
@@ -16,10 +17,11 @@ struct run;
 struct run_snapshot {
 	struct snapshot *from; /* NULL: the machine is booted */
 	struct snapshot_facts facts;
-	struct file_map image, symbols; /* to save: the files as they were at the start */
-	bool done;			/* it was saved, or that has failed */
-	uint64_t saved_ns;		/* what it took */
-	struct err err;			/* why it could not be saved */
+	struct snapshot_devices *devices; /* of from; owned */
+	struct file_map image, symbols;	  /* to save: the files as they were at the start */
+	bool done;			  /* it was saved, or that has failed */
+	uint64_t saved_ns;		  /* what it took */
+	struct err err;			  /* why it could not be saved */
 };
 
 /* Open what --snapshot names; its facts take the place of options and files. */

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_BZIMAGE = 1, FLAG_SLIDE = 2 };
+enum { FLAG_BZIMAGE = 1, FLAG_SLIDE = 2, FLAG_EXEC = 4 };
+
+#define MESSAGE_MAX (EXEC_MESSAGE_MAX + 64u) /* with its prefix */
 
 static void put_text(struct buf *b, const char *s)
 {
@@ -17,12 +19,16 @@ static void put_text(struct buf *b, const char *s)
 
 void snapshot_facts_put(const struct snapshot_facts *f, struct buf *b)
 {
-	buf_u8(b, (f->bzimage ? FLAG_BZIMAGE : 0) | (f->slide_known ? FLAG_SLIDE : 0));
+	buf_u8(b, (f->bzimage ? FLAG_BZIMAGE : 0) | (f->slide_known ? FLAG_SLIDE : 0) |
+			  (f->exec ? FLAG_EXEC : 0));
 	buf_u64(b, f->slide);
 	buf_u64(b, f->pa_slide);
 	put_text(b, f->image);
 	put_text(b, f->symbols);
 	put_text(b, f->cmdline);
+	put_text(b, f->guest_root);
+	put_text(b, f->nonce);
+	put_text(b, f->message);
 }
 
 /* *out stays NULL when it is empty. False: too long, a byte that no text has, no memory. */
@@ -48,12 +54,16 @@ int snapshot_facts_parse(struct snapshot_facts *f, struct cursor *in, struct err
 
 	g.bzimage = flags & FLAG_BZIMAGE;
 	g.slide_known = flags & FLAG_SLIDE;
+	g.exec = flags & FLAG_EXEC;
 	g.slide = cursor_u64(in);
 	g.pa_slide = cursor_u64(in);
 	good = take_text(in, SNAPSHOT_FACTS_TEXT, &g.image, &no_memory) &&
 	       take_text(in, SNAPSHOT_FACTS_TEXT, &g.symbols, &no_memory) &&
-	       take_text(in, SNAPSHOT_FACTS_CMDLINE, &g.cmdline, &no_memory) && !in->bad &&
-	       !cursor_left(in);
+	       take_text(in, SNAPSHOT_FACTS_CMDLINE, &g.cmdline, &no_memory) &&
+	       take_text(in, SNAPSHOT_FACTS_TEXT, &g.guest_root, &no_memory) &&
+	       take_text(in, EXEC_NONCE_LEN, &g.nonce, &no_memory) &&
+	       take_text(in, MESSAGE_MAX, &g.message, &no_memory) && !in->bad && !cursor_left(in) &&
+	       (!g.nonce || strlen(g.nonce) == EXEC_NONCE_LEN);
 	if (good && !g.cmdline) {
 		g.cmdline = strdup("");
 		good = g.cmdline != NULL;
@@ -74,5 +84,8 @@ void snapshot_facts_deinit(struct snapshot_facts *f)
 	free(f->image);
 	free(f->symbols);
 	free(f->cmdline);
+	free(f->guest_root);
+	free(f->nonce);
+	free(f->message);
 	memset(f, 0, sizeof(*f));
 }

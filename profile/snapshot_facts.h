@@ -3,8 +3,8 @@
  * snapshot_facts: what a run knew about its guest when it saved it, as a section of the
  * snapshot ("profile") that the machine does not look at.
  *
- *	u8 boot way, u8 flags, u64 slide, u64 slide of physical addresses, then the texts
- *	image, symbols, command line, each u32 length and the bytes without a NUL
+ *	u8 flags, u64 slide, u64 slide of physical addresses, then the texts image, symbols,
+ *	command line, guest root, nonce, message, each u32 length and the bytes without a NUL
  *
  * The image itself is the section "file:image", a file with its symbols "file:symbols".
  */
@@ -14,12 +14,13 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "profile/exec_console.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SNAPSHOT_FACTS "profile"
-#define SNAPSHOT_FACTS_VERSION 1u
+#define SNAPSHOT_FACTS_VERSION 2u
 #define SNAPSHOT_IMAGE "file:image"
 #define SNAPSHOT_SYMBOLS "file:symbols"
 #define SNAPSHOT_FACTS_TEXT 4096u /* bytes of a name */
@@ -32,6 +33,11 @@ struct snapshot_facts {
 	char *image;   /* name for messages; NULL: the embedded demo */
 	char *symbols; /* name of the file, or "live"; NULL: the image's own */
 	char *cmdline; /* never NULL after parsing */
+	/* of --exec */
+	bool exec;	  /* the guest runs a command, whose exit status is wanted */
+	char *guest_root; /* directory that looks like the guest's; NULL: none */
+	char *nonce;	  /* of its message (exec_console.h), EXEC_NONCE_LEN digits; NULL: none */
+	char *message;	  /* as much of that as had come; NULL: nothing */
 };
 
 /* b.failed tells when there is no memory. */

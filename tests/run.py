@@ -79,6 +79,7 @@ E2E = [
     ("mem_linux.py", []),
     ("top_live.py", []),
     ("attach_qemu.py", []),
+    ("attach_tasks.py", []),
     ("selfcheck.py", []),
     ("smp_boot.py", ["1"]),
     ("control.py", ["smp"]),

@@ -60,6 +60,10 @@ int machine_add_virtio(struct vm *vm, struct virtio *d, struct err *e)
 	struct machine_virtio v = { .d = d };
 	int ret = add(vm, &v, e);
 
+	/* Until all of the machine is restored. */
+	if (vm->cfg.snapshot)
+		virtio_hold(d, true);
+
 	if (ret)
 		d->ops->destroy(d);
 	else
@@ -137,6 +141,12 @@ size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)
 	return serial_input(&vm->serial, data, len);
 }
 
+void machine_virtio_hold(struct vm *vm, bool on)
+{
+	for (unsigned int i = 0; i < vm->nvirtio; i++)
+		virtio_hold(vm->virtio[i].d, on);
+}
+
 int machine_virtio_save(void *what, struct buf *out, struct err *e)
 {
 	struct vm *vm = what;
@@ -163,5 +173,7 @@ int machine_virtio_restore(void *what, struct cursor *in, struct err *e)
 		ret = v->pci ? virtio_pci_restore(v->pci, in, e)
 			     : virtio_mmio_restore(v->mmio, in, e);
 	}
-	return ret;
+	return !ret && (in->bad || cursor_left(in))
+		       ? err_set(e, EINVAL, "the saved state of virtio devices is damaged")
+		       : ret;
 }

@@ -153,6 +153,8 @@ void machine_irq(void *ctx, unsigned int irq, int level);
 /* disks.c */
 int machine_disks_create(struct vm *vm, struct err *e);
 void machine_disks_destroy(struct vm *vm); /* after the devices */
+/* virtio_hold() of all. */
+void machine_virtio_hold(struct vm *vm, bool on);
 /* PCI and all virtio devices with their transports, in order; `what` is the struct vm. */
 int machine_virtio_save(void *what, struct buf *out, struct err *e);
 int machine_virtio_restore(void *what, struct cursor *in, struct err *e);
@@ -190,7 +192,10 @@ struct capture_cause {
 	uint8_t exit;	    /* EXIT */
 	uint64_t exit_addr; /* EXIT, IO */
 };
-/* While no samples are wanted it is only counted. false: there was no room for it. */
+/*
+ * While no samples are wanted it is only counted. false: there was no room for it, or memory that
+ * stands in a record (gmem_remote.lacking) is not there: nothing has changed then.
+ */
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /* Are samples wanted of it now? */
 bool capture_is_wanted(const struct vcpu *v);
@@ -255,6 +260,8 @@ void sources_exit_last(struct vcpu *v);
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
 /* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
 uint64_t capture_percpu_base(struct vcpu *v, struct sample *s);
+/* What is known of tasks by now. */
+const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
 void capture_task(const struct vcpu *v, const struct mmu_root *root, uint64_t gs, struct sample *s);
 
 #endif

@@ -85,11 +85,16 @@ const char *snapshot_path(const struct snapshot *s);
  */
 int snapshot_find(const struct snapshot *s, const char *name, uint32_t version, struct cursor *out,
 		  struct err *e);
+/* The same for a file or an overlay: its checksum is looked at now. */
+int snapshot_find_large(const struct snapshot *s, const char *name, uint32_t version,
+			struct cursor *out, struct err *e);
 /* A mapping of its own, to be closed with file_map_close(); -ENOENT as above. */
 int snapshot_map(const struct snapshot *s, const char *name, struct file_map *out, struct err *e);
 
 /* Guest memory, which has been allocated, becomes the file's, copy-on-write. */
 int snapshot_map_ram(const struct snapshot *s, struct gmem *mem, struct err *e);
+/* ... or, where what backs it was chosen, a copy: it is all zeros before. */
+int snapshot_read_ram(const struct snapshot *s, struct gmem *mem, struct err *e);
 
 /*
  * Can it go on here? -ENOTSUP with what differs: processor, KVM, frequency of the TSC,
@@ -97,7 +102,10 @@ int snapshot_map_ram(const struct snapshot *s, struct gmem *mem, struct err *e);
  */
 int snapshot_check_host(const struct snapshot *s, const struct kvm_host *h, const struct quirks *q,
 			struct err *e);
-/* What the machine is made of: memory, vCPUs, devices. The rest of cfg is the caller's. */
+/*
+ * What the machine is made of: memory, vCPUs, devices that need nothing of the host; of the
+ * others see snapshot_devices.h. The rest of cfg is the caller's.
+ */
 int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct err *e);
 
 /* -- writing -------------------------------------------------------------------------- */

@@ -152,21 +152,25 @@ int snapshot_parse(struct snapshot_table *out, const char *path, const uint8_t *
 
 /* -- reading -------------------------------------------------------------------------- */
 
+static int check_section(const struct snapshot *s, const struct snapshot_section *at, struct err *e)
+{
+	uint32_t found = crc_of(0, s->data + at->off, (size_t)at->len);
+
+	return found == at->crc
+		       ? 0
+		       : err_set(e, EINVAL,
+				 "%s: section '%s' is damaged (checksum %08x, expected %08x)",
+				 s->path, at->name, found, at->crc);
+}
+
 static int check_sections(const struct snapshot *s, struct err *e)
 {
-	for (unsigned int i = 0; i < s->table.n; i++) {
-		const struct snapshot_section *at = &s->table.at[i];
-		uint32_t found;
+	int ret = 0;
 
-		if (is_large(at->name))
-			continue;
-		found = crc_of(0, s->data + at->off, (size_t)at->len);
-		if (found != at->crc)
-			return err_set(e, EINVAL,
-				       "%s: section '%s' is damaged (checksum %08x, expected %08x)",
-				       s->path, at->name, found, at->crc);
-	}
-	return 0;
+	for (unsigned int i = 0; !ret && i < s->table.n; i++)
+		if (!is_large(s->table.at[i].name))
+			ret = check_section(s, &s->table.at[i], e);
+	return ret;
 }
 
 static int open_file(struct snapshot *s, struct err *e)
@@ -247,6 +251,15 @@ int snapshot_find(const struct snapshot *s, const char *name, uint32_t version, 
 	return 0;
 }
 
+int snapshot_find_large(const struct snapshot *s, const char *name, uint32_t version,
+			struct cursor *out, struct err *e)
+{
+	const struct snapshot_section *at = find(&s->table, name);
+	int ret = snapshot_find(s, name, version, out, e);
+
+	return ret ? ret : check_section(s, at, e);
+}
+
 int snapshot_map(const struct snapshot *s, const char *name, struct file_map *out, struct err *e)
 {
 	const struct snapshot_section *at = find(&s->table, name);
@@ -264,15 +277,23 @@ int snapshot_map(const struct snapshot *s, const char *name, struct file_map *ou
 	return 0;
 }
 
+static int check_size(const struct snapshot *s, const struct gmem *mem, struct err *e)
+{
+	return gmem_size(mem) == s->table.ram_len
+		       ? 0
+		       : err_set(e, EINVAL,
+				 "%s: the snapshot has %" PRIu64
+				 " MiB of memory, the machine %" PRIu64,
+				 s->path, s->table.ram_len >> 20, gmem_size(mem) >> 20);
+}
+
 int snapshot_map_ram(const struct snapshot *s, struct gmem *mem, struct err *e)
 {
 	uint64_t off = s->table.ram_off;
+	int ret = check_size(s, mem, e);
 
-	if (gmem_size(mem) != s->table.ram_len)
-		return err_set(e, EINVAL,
-			       "%s: the snapshot has %" PRIu64
-			       " MiB of memory, the machine %" PRIu64,
-			       s->path, s->table.ram_len >> 20, gmem_size(mem) >> 20);
+	if (ret)
+		return ret;
 	for (unsigned int i = 0; i < mem->n; i++) {
 		const struct gmem_region *r = &mem->region[i];
 
@@ -284,6 +305,51 @@ int snapshot_map_ram(const struct snapshot *s, struct gmem *mem, struct err *e)
 		off += r->size;
 	}
 	return 0;
+}
+
+/* What of the file at off is no hole, up to len bytes from there, into p. */
+static int read_region(int fd, uint8_t *p, uint64_t off, uint64_t len)
+{
+	uint64_t at = off, end = off + len;
+
+	while (at < end) {
+		off_t from = lseek(fd, (off_t)at, SEEK_DATA), to;
+
+		if (from < 0 && errno == ENXIO)
+			return 0;
+		to = from < 0 ? -1 : lseek(fd, from, SEEK_HOLE);
+		if (to < 0)
+			return -errno;
+		if ((uint64_t)to > end)
+			to = (off_t)end;
+		for (at = (uint64_t)from; at < (uint64_t)to;) {
+			ssize_t n = pread(fd, p + (at - off), (size_t)to - at, (off_t)at);
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				return n ? -errno : -EIO;
+			at += (uint64_t)n;
+		}
+	}
+	return 0;
+}
+
+int snapshot_read_ram(const struct snapshot *s, struct gmem *mem, struct err *e)
+{
+	uint64_t off = s->table.ram_off;
+	int ret = check_size(s, mem, e);
+
+	for (unsigned int i = 0; !ret && i < mem->n; i++) {
+		const struct gmem_region *r = &mem->region[i];
+
+		ret = read_region(s->fd, r->host, off, r->size);
+		if (ret)
+			return err_set(e, -ret, "%s: cannot read its memory: %s", s->path,
+				       strerror(-ret));
+		off += r->size;
+	}
+	return ret;
 }
 
 /* -- writing -------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 
 #define CPUID_MAX 256
 #define TSC_TOLERANCE_PPM 250u
-#define LINE_MAX 100u
+#define LINE_LEN 100u
 #define TSC_NAME "TSC kHz"
 
 struct cpuid {
@@ -128,13 +128,13 @@ int snapshot_host_save(const struct kvm_host *h, const struct quirks *q, struct 
 }
 
 /* The next line without its end; false: there is none, or it is too long. */
-static bool next_line(struct cursor *c, char line[LINE_MAX])
+static bool next_line(struct cursor *c, char line[LINE_LEN])
 {
 	const uint8_t *at = c->base + c->pos;
 	const uint8_t *end = cursor_left(c) ? memchr(at, '\n', cursor_left(c)) : NULL;
 	size_t len = end ? (size_t)(end - at) : 0;
 
-	if (!end || len >= LINE_MAX)
+	if (!end || len >= LINE_LEN)
 		return false;
 	memcpy(line, at, len);
 	line[len] = '\0';
@@ -161,7 +161,7 @@ static bool close_enough(const char *here, const char *there)
 int snapshot_check_host(const struct snapshot *s, const struct kvm_host *h, const struct quirks *q,
 			struct err *e)
 {
-	char a[LINE_MAX], b[LINE_MAX];
+	char a[LINE_LEN], b[LINE_LEN];
 	struct cursor there, here;
 	struct buf text;
 	int ret;

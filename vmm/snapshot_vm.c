@@ -24,7 +24,6 @@ static int machine_save(void *what, struct buf *out, struct err *e)
 	buf_u32(out, vm->nvcpus);
 	buf_u8(out, vm->have_pit);
 	buf_u32(out, vm->cfg.transport);
-	buf_u32(out, vm->cfg.ndisks);
 	buf_u8(out, vm->cfg.rng);
 	buf_u8(out, vm->cfg.virtio_console);
 	return 0;
@@ -40,12 +39,11 @@ int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, stru
 	m.vcpus = cursor_u32(in);
 	m.slow_tick = cursor_u8(in) & 1;
 	m.transport = cursor_u32(in);
-	m.ndisks = cursor_u32(in);
 	m.rng = cursor_u8(in) & 1;
 	m.virtio_console = cursor_u8(in) & 1;
 	if (in->bad || cursor_left(in) || !m.mem_size || m.mem_size % GPA_MIB ||
 	    m.mem_size > SNAPSHOT_MAX_RAM || m.vcpus < 1 || m.vcpus > VM_MAX_VCPUS ||
-	    m.transport > VM_VIRTIO_MMIO || m.ndisks > VM_MAX_DISKS || m.boot_low > m.boot_high)
+	    m.transport > VM_VIRTIO_MMIO || m.boot_low > m.boot_high)
 		return err_set(e, EINVAL, "the snapshot's description of its machine is damaged");
 	*out = m;
 	return 0;
@@ -60,10 +58,24 @@ static int machine_restore(void *what, struct cursor *in, struct err *e)
 	if (ret)
 		return ret;
 	if (m.mem_size != gmem_size(&vm->mem) || m.vcpus != vm->nvcpus ||
-	    m.slow_tick != vm->have_pit || m.ndisks != vm->cfg.ndisks)
+	    m.slow_tick != vm->have_pit)
 		return err_set(e, EINVAL, "the machine is not the snapshot's");
 	vm->boot_low = m.boot_low;
 	vm->boot_high = m.boot_high;
+	return 0;
+}
+
+static int devices_save(void *what, struct buf *out, struct err *e)
+{
+	return snapshot_devices_save(&((const struct vm *)what)->cfg, out, e);
+}
+
+/* The caller has made the machine as they say; its devices look whether that is so. */
+static int devices_restore(void *what, struct cursor *in, struct err *e)
+{
+	(void)what;
+	(void)in;
+	(void)e;
 	return 0;
 }
 
@@ -162,6 +174,8 @@ static const struct snapshot_part
 	part_pit2 = { "pit2", SNAPSHOT_PIT2_VERSION, pit2_save, pit2_restore },
 	part_clock = { "clock", SNAPSHOT_CLOCK_VERSION, clock_save, clock_restore },
 	part_vcpu = { "vcpu", VCPU_STATE_VERSION, vcpu_state_save, vcpu_state_restore },
+	part_devices = { SNAPSHOT_DEVICES, SNAPSHOT_DEVICES_VERSION, devices_save,
+			 devices_restore },
 	part_serial = { "serial", SERIAL_STATE_VERSION, serial_save, serial_restore },
 	part_platform = { "platform", PLATFORM_STATE_VERSION, platform_save, platform_restore },
 	part_virtio = { "virtio", SNAPSHOT_VIRTIO_VERSION, machine_virtio_save,
@@ -197,6 +211,7 @@ static void list_parts(struct vm *vm, struct parts *p)
 {
 	p->n = 0;
 	add(p, &part_machine, vm);
+	add(p, &part_devices, vm);
 	if (vm->have_pit)
 		add(p, &part_pit, &vm->pit);
 	else if (vm->cfg.host->pit2)
@@ -229,22 +244,38 @@ static int save_part(struct snapshot_writer *w, const struct placed *at, struct 
 				  e);
 }
 
+static int save_overlays(const struct vm *vm, struct snapshot_writer *w,
+			 struct file_map map[VM_MAX_DISKS], struct err *e)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < vm->cfg.ndisks; i++) {
+		struct snapshot_blob b = { .version = SNAPSHOT_OVERLAY_VERSION };
+		char name[SNAPSHOT_NAME];
+
+		snprintf(name, sizeof(name), "overlay.%u", i);
+		b.name = name; /* it is copied */
+		ret = snapshot_overlay_save(vm->cfg.disk[i].disk, &map[i], e);
+		b.data = map[i].data;
+		b.len = map[i].len;
+		ret = ret ? ret : snapshot_add(w, &b, e);
+	}
+	return ret;
+}
+
 int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, unsigned int nblobs,
 	    struct err *e)
 {
 	struct snapshot_writer *w = calloc(1, sizeof(*w));
 	struct buf bytes[PLACED_MAX] = { 0 }, host;
+	struct file_map overlay[VM_MAX_DISKS] = { 0 };
 	struct parts parts;
 	int ret;
 
 	if (!w)
 		return err_set(e, ENOMEM, "out of memory");
-	if (vm->cfg.ndisks || vm->cfg.nshares) {
-		free(w);
-		return err_set(e, ENOTSUP,
-			       "a machine with disks or shared directories can't be saved");
-	}
 	buf_init(&host);
+	machine_virtio_hold(vm, true);
 	list_parts(vm, &parts);
 	ret = snapshot_host_save(vm->cfg.host, vm->cfg.quirks, &host, e);
 	if (!ret)
@@ -254,11 +285,15 @@ int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, u
 				   e);
 	for (unsigned int i = 0; !ret && i < parts.n; i++)
 		ret = save_part(w, &parts.at[i], &bytes[i], e);
+	ret = ret ? ret : save_overlays(vm, w, overlay, e);
 	for (unsigned int i = 0; !ret && i < nblobs; i++)
 		ret = snapshot_add(w, &blob[i], e);
 	ret = ret ? ret : snapshot_write(w, &vm->mem, path, e);
+	machine_virtio_hold(vm, false);
 	for (unsigned int i = 0; i < parts.n; i++)
 		buf_deinit(&bytes[i]);
+	for (unsigned int i = 0; i < vm->cfg.ndisks; i++)
+		file_map_close(&overlay[i]);
 	buf_deinit(&host);
 	free(w);
 	return ret;
@@ -277,6 +312,9 @@ int snapshot_restore(struct vm *vm, const struct snapshot *s, struct err *e)
 		ret = snapshot_find(s, at->name, at->part->version, &in, e);
 		ret = ret ? ret : at->part->restore(at->what, &in, e);
 	}
+	ret = ret ? ret : snapshot_overlays_restore(s, &vm->cfg, e);
+	if (!ret)
+		machine_virtio_hold(vm, false);
 	return ret;
 }
 
@@ -296,9 +334,5 @@ int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct e
 	cfg->transport = (enum vm_transport)m.transport;
 	cfg->rng = m.rng;
 	cfg->virtio_console = m.virtio_console;
-	if (cfg->ndisks != m.ndisks)
-		return err_set(e, EINVAL,
-			       "%s: the snapshot's machine has %u disks, and %u are here",
-			       snapshot_path(s), m.ndisks, cfg->ndisks);
 	return 0;
 }

@@ -8,13 +8,13 @@
 #define KVMPROF_VMM_SNAPSHOT_VM_H
 
 #include "vmm/snapshot.h"
+#include "vmm/snapshot_devices.h"
 
-#define SNAPSHOT_MACHINE_VERSION 1u
+#define SNAPSHOT_MACHINE_VERSION 2u
 #define SNAPSHOT_IRQCHIP_VERSION 1u
 #define SNAPSHOT_PIT2_VERSION 1u
 #define SNAPSHOT_CLOCK_VERSION 1u
 #define SNAPSHOT_VIRTIO_VERSION 1u
-#define SNAPSHOT_OVERLAY_VERSION 1u
 
 /* What is to be known before there is a machine. */
 struct snapshot_machine {
@@ -23,7 +23,7 @@ struct snapshot_machine {
 	uint32_t vcpus;
 	bool slow_tick; /* the timer is ours (pit.h), not KVM's */
 	/* As in struct vm_config. */
-	uint32_t transport, ndisks;
+	uint32_t transport;
 	bool rng, virtio_console;
 };
 int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, struct err *e);

@@ -7,6 +7,7 @@
 #include "vmm/machine.h"
 #include "vmm/snapshot_vm.h"
 #include "vmm/syscall_assist.h"
+#include "vmm/tick.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ static int add_devices(struct vm *vm, struct err *e)
 {
 	struct dev_power power = { power_end, vm };
 	struct dev_irq irq = { machine_irq, vm };
+	struct pit_load load = { tick_vcpu_runs, vm };
 	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
 
 	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, power);
@@ -118,7 +120,7 @@ static int add_devices(struct vm *vm, struct err *e)
 	if (ret)
 		return ret;
 	if (vm->cfg.slow_tick) {
-		ret = pit_init(&vm->pit, &vm->bus, irq, SLOW_TICK_NS, e);
+		ret = pit_init(&vm->pit, &vm->bus, irq, load, SLOW_TICK_NS, e);
 		vm->have_pit = ret == 0;
 		return ret;
 	}
@@ -253,6 +255,14 @@ static int alloc_memory(struct vm *vm, struct err *e)
 	return gmem_alloc_config(&vm->mem, &cfg, e);
 }
 
+/* A file's pages are neither huge nor on a chosen node: where that was asked for, copy them. */
+static int restore_memory(struct vm *vm, struct err *e)
+{
+	return vm->cfg.pages != GMEM_PAGES_ANY || vm->cfg.bind_memory
+		       ? snapshot_read_ram(vm->cfg.snapshot, &vm->mem, e)
+		       : snapshot_map_ram(vm->cfg.snapshot, &vm->mem, e);
+}
+
 int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 {
 	struct vm *vm;
@@ -276,8 +286,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = vm->end_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 	ret = ret ? ret : alloc_memory(vm, e);
-	if (!ret && cfg->snapshot)
-		ret = snapshot_map_ram(cfg->snapshot, &vm->mem, e);
+	ret = ret || !cfg->snapshot ? ret : restore_memory(vm, e);
 	ret = ret ? ret : create_kvm_vm(vm, e);
 	ret = ret ? ret : add_devices(vm, e);
 	ret = ret ? ret : create_vcpus(vm, e);

@@ -61,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct disk_config cfg = { .path = path, .overlay = overlay };
 	struct disk *d = NULL;
 	struct err e = { 0 };
+	struct cursor in;
 	int fd, ret;
 
 	if (!size)
@@ -71,9 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cfg.write = data[0] ? DISK_OVERLAY : DISK_OVERLAY_FILE;
 	ret = disk_open(&d, &cfg, &e);
 	if (!ret && data[0]) {
-		if (lseek(fd, 0, SEEK_SET) != 0)
-			abort();
-		ret = disk_overlay_restore(d, fd, &e);
+		cursor_init(&in, data + 1, size - 1);
+		ret = disk_overlay_restore(d, &in, &e);
 	}
 	if ((ret != 0) != (e.code != 0) || strchr(e.text, '\n'))
 		abort();

@@ -6,15 +6,19 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include "base/file.h"
 #include "profile/snapshot_facts.h"
+#include "vmm/dev/p9.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
 #include "vmm/snapshot_vm.h"
 #include "vmm/vcpu_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #define CRC_AT 32u
@@ -64,6 +68,13 @@ static void no_byte(void *ctx, uint8_t byte)
 	(void)byte;
 }
 
+static const char *dir_made;
+
+static void remove_dir(void)
+{
+	(void)file_remove_tree(dir_made, NULL);
+}
+
 static void fuzz_devices(struct cursor *in, unsigned int which)
 {
 	struct bus bus = { .n = 0 };
@@ -80,13 +91,72 @@ static void fuzz_devices(struct cursor *in, unsigned int which)
 		serial_deinit(&serial);
 	} else if (which == 3 && !platform_init(&platform, &bus, (struct dev_power){ 0 })) {
 		platform_restore(&platform, in, NULL);
-	} else if (which == 4 &&
-		   !pit_init(&pit, &bus, (struct dev_irq){ no_irq, NULL }, 50000000, NULL)) {
+	} else if (which == 4 && !pit_init(&pit, &bus, (struct dev_irq){ no_irq, NULL },
+					   (struct pit_load){ 0 }, 50000000, NULL)) {
 		if (!pit_restore(&pit, in, NULL))
 			for (uint16_t i = 0; i < 6; i++)
 				bus.device[0].io(&pit, i % 3, false, 1, &val);
 		pit_deinit(&pit);
 	}
+}
+
+/* What is said of images, directories and ports of the host. */
+static void fuzz_host_parts(struct cursor *in)
+{
+	struct snapshot_devices *d = calloc(1, sizeof(*d));
+	struct vm_config cfg = { 0 };
+
+	if (!d)
+		abort();
+	if (!snapshot_devices_parse(d, in, NULL)) {
+		snapshot_devices_configure(d, &cfg);
+		for (unsigned int i = 0; i < d->ndisks; i++)
+			if (d->disk[i].path[0] != '/' ||
+			    strlen(d->disk[i].serial) > SNAPSHOT_SERIAL_MAX)
+				abort();
+		for (unsigned int i = 0; i < cfg.nshares; i++)
+			if (cfg.share[i].dir[0] != '/' || !*cfg.share[i].tag)
+				abort();
+		if (cfg.net.kind == NET_TAP && !*cfg.net.tap)
+			abort();
+	}
+	free(d);
+}
+
+/* Fids within a directory that is empty but for one file. */
+static void fuzz_share(struct cursor *in)
+{
+	static char dir[64];
+	struct err e = { 0 };
+	struct p9 *p9;
+	int ret;
+
+	if (!*dir) {
+		char file[80];
+
+		strcpy(dir, "/tmp/fuzz-snapshot.XXXXXX");
+		if (!mkdtemp(dir))
+			abort();
+		snprintf(file, sizeof(file), "%s/d", dir);
+		if (mkdir(file, 0700) < 0)
+			abort();
+		atexit(remove_dir);
+		dir_made = dir;
+	}
+	if (p9_create(&p9, dir, false, &e) < 0)
+		abort();
+	ret = p9_restore(p9, in, &e);
+	if ((ret != 0) != (e.code != 0) || strchr(e.text, '\n'))
+		abort();
+	if (!ret) {
+		struct buf b;
+
+		buf_init(&b);
+		if (p9_save(p9, &b, &e) < 0)
+			abort();
+		buf_deinit(&b);
+	}
+	p9_destroy(p9);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -102,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 1) {
 		memcpy(copy, data + 1, size - 1);
 		cursor_init(&in, copy, size - 1);
-		switch (data[0] % 7) {
+		switch (data[0] % 9) {
 		case 0:
 			fuzz_table(copy, size - 1);
 			break;
@@ -119,8 +189,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 			snapshot_facts_deinit(&f);
 			break;
+		case 7:
+			fuzz_host_parts(&in);
+			break;
+		case 8:
+			fuzz_share(&in);
+			break;
 		default:
-			fuzz_devices(&in, data[0] % 7);
+			fuzz_devices(&in, data[0] % 9);
 		}
 	}
 	free(v);

@@ -392,12 +392,25 @@ static void threads_do_not_disturb_each_other(void **state)
 	}
 }
 
+/* What save() writes, and the rest of the file behind it. */
+static size_t read_state(int fd, uint8_t **out)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	assert_true(size > 0);
+	*out = malloc((size_t)size);
+	assert_non_null(*out);
+	assert_int_equal(pread(fd, *out, (size_t)size, 0), size);
+	return (size_t)size;
+}
+
 static void overlay_is_saved_and_restored(void **state)
 {
-	cleanup_free uint8_t *model = make_image(SIZE), *other = malloc(SIZE);
+	cleanup_free uint8_t *model = make_image(SIZE), *other = malloc(SIZE), *bytes = NULL;
 	struct disk *d = open_disk(DISK_OVERLAY);
 	struct err e = { 0 };
-	char after[4] = { 0 };
+	struct cursor in;
+	size_t len;
 	int fd;
 
 	(void)state;
@@ -408,43 +421,85 @@ static void overlay_is_saved_and_restored(void **state)
 	assert_int_equal(disk_overlay_save(d, fd, &e), 0);
 	assert_int_equal(write(fd, "next", 4), 4);
 	disk_close(d);
+	len = read_state(fd, &bytes);
+	close(fd);
 
 	d = open_disk(DISK_OVERLAY);
 	change(d, other, 60);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	if (disk_overlay_restore(d, fd, &e) != 0)
+	cursor_init(&in, bytes, len);
+	if (disk_overlay_restore(d, &in, &e) != 0)
 		fail_msg("%s", e.text);
 	assert_disk_is(d, model);
-	assert_int_equal(read(fd, after, 4), 4); /* no byte more than it wrote */
-	assert_memory_equal(after, "next", 4);
+	assert_int_equal(cursor_left(&in), 4); /* no byte more than it wrote */
 	change(d, model, 20);
 	assert_disk_is(d, model);
 	disk_close(d);
 
 	/* Cut anywhere, or with a byte that is another: an error or another disk, no crash. */
 	for (unsigned int i = 0; i < 300; i++) {
-		off_t size = lseek(fd, 0, SEEK_END);
-		uint8_t byte = (uint8_t)any(256);
-		off_t at = (off_t)any(i % 2 ? 200 : (uint64_t)size - 4);
-		uint8_t old;
+		size_t at = any(i % 2 ? 200 : len - 4);
+		uint8_t old = bytes[at];
 		int ret;
 
 		d = open_disk(DISK_OVERLAY);
 		err_clear(&e);
-		assert_int_equal(pread(fd, &old, 1, at), 1);
-		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
-		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-		ret = disk_overlay_restore(d, fd, &e);
+		bytes[at] = (uint8_t)any(256);
+		cursor_init(&in, bytes, i % 3 ? len : at);
+		ret = disk_overlay_restore(d, &in, &e);
 		assert_int_equal(e.code, -ret);
-		assert_int_equal(pwrite(fd, &old, 1, at), 1);
+		bytes[at] = old;
 		disk_close(d);
 	}
-	assert_int_equal(ftruncate(fd, 100), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	cursor_init(&in, bytes, 100);
 	d = open_disk(DISK_OVERLAY);
-	assert_int_equal(disk_overlay_restore(d, fd, &e), -EINVAL);
+	assert_int_equal(disk_overlay_restore(d, &in, &e), -EINVAL);
 	disk_close(d);
+}
+
+/* An image is known again by its contents at some places, and by when it was changed. */
+static void image_is_known_again(void **state)
+{
+	cleanup_free uint8_t *model = make_image(SIZE);
+	struct disk *d = open_disk(DISK_OVERLAY);
+	struct disk_identity a, b;
+	struct err e = { 0 };
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_int_equal(disk_identify(d, &a, &e), 0);
+	assert_int_equal(a.size, SIZE);
+	change(d, model, 20); /* the overlay is not the image */
+	assert_int_equal(disk_identify(d, &b, &e), 0);
+	assert_true(a.size == b.size && a.stamp == b.stamp && a.check == b.check);
+	disk_close(d);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct timespec old[2] = { { .tv_nsec = UTIME_OMIT },
+						 { .tv_sec = (time_t)(a.stamp / 1000000000u),
+						   .tv_nsec = (long)(a.stamp % 1000000000u) } };
+		uint8_t byte;
+
+		fd = open(image, O_RDWR);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(pread(fd, &byte, 1, i ? st.st_size / 512 * 512 - 1 : 0), 1);
+		byte++;
+		assert_int_equal(pwrite(fd, &byte, 1, i ? st.st_size / 512 * 512 - 1 : 0), 1);
+		assert_int_equal(futimens(fd, old), 0);
+		close(fd);
+		d = open_disk(DISK_OVERLAY);
+		assert_int_equal(disk_identify(d, &b, &e), 0);
+		assert_int_equal(a.stamp, b.stamp);
+		assert_int_not_equal(a.check, b.check);
+		a = b;
+		disk_close(d);
+	}
+	/* Changed while it is open. */
+	d = open_disk(DISK_OVERLAY);
+	fd = open(image, O_RDWR);
+	assert_int_equal(futimens(fd, NULL), 0);
 	close(fd);
+	assert_int_equal(disk_identify(d, &b, &e), -ESTALE);
+	disk_close(d);
 }
 
 static void foreign_formats_are_refused(void **state)
@@ -561,6 +616,7 @@ int main(void)
 		TEST(short_image_is_an_error),
 		TEST(threads_do_not_disturb_each_other),
 		TEST(overlay_is_saved_and_restored),
+		TEST(image_is_known_again),
 		TEST(foreign_formats_are_refused),
 		TEST(bad_images_are_refused),
 		TEST(large_disks_are_cheap),

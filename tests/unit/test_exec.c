@@ -481,6 +481,33 @@ static void finds_the_status(void **state)
 	assert_string_equal(console.text, "\033_kvmprof;" NONCE ";exit;7\033\\");
 }
 
+/* A snapshot may be taken within the message: the next run has the rest of it. */
+static void goes_on_with_a_message(void **state)
+{
+	static const char text[] = "out\033_kvmprof;" NONCE ";exit;7\033\\rest";
+	struct exec_console a, b;
+	struct buf held;
+
+	(void)state;
+	for (size_t cut = 0; cut < sizeof(text); cut++) {
+		memset(&console, 0, sizeof(console));
+		exec_console_init(&a, NONCE, put, NULL, found, NULL);
+		exec_console_init(&b, NONCE, put, NULL, found, NULL);
+		for (size_t i = 0; i < cut; i++)
+			exec_console_put(&a, (uint8_t)text[i]);
+		buf_init(&held);
+		exec_console_held(&a, &held);
+		for (const char *s = (const char *)held.data; *s; s++)
+			exec_console_put(&b, (uint8_t)*s);
+		buf_deinit(&held);
+		for (size_t i = cut; i < sizeof(text) - 1; i++)
+			exec_console_put(&b, (uint8_t)text[i]);
+		assert_string_equal(console.text, "outrest");
+		assert_int_equal(console.found, 1);
+		assert_int_equal(a.have_status ? a.status : b.status, 7);
+	}
+}
+
 static void reads_bad_messages(void **state)
 {
 	static const char *const bad[] = { "exit;", "exit;256", "exit;7x", "", "else;1" };
@@ -515,6 +542,7 @@ int main(void)
 		cmocka_unit_test(splits_words),
 		FILE_TEST(takes_shares),
 		cmocka_unit_test(finds_the_status),
+		cmocka_unit_test(goes_on_with_a_message),
 		cmocka_unit_test(reads_bad_messages),
 	};
 

@@ -382,6 +382,85 @@ static void refuses_nonsense(void **state)
 	assert_int_equal(ask(TGETATTR, "dq", 1u, (uint64_t)0), -EBADF);
 }
 
+/* A session is saved, and another one goes on with it. */
+static void is_saved(void **state)
+{
+	struct err e = { 0 };
+	struct p9 *other;
+	struct cursor in;
+	struct buf b;
+
+	(void)state;
+	attach();
+	assert_int_equal(ask(TWALK, "ddwss", 1u, 2u, 2u, "dir", "inner"), 0);
+	assert_int_equal(walk(1, 3, "leak"), 0);
+	assert_int_equal(walk(1, 4, "dir"), 0);
+	assert_int_equal(walk(2, 5, ".."), 0);
+	buf_init(&b);
+	assert_int_equal(p9_save(t.p9, &b, &e), 0);
+	assert_int_equal(p9_create(&other, t.share, false, &e), 0);
+	p9_destroy(t.p9);
+	t.p9 = other;
+	cursor_init(&in, b.data, b.len);
+	assert_int_equal(p9_restore(t.p9, &in, &e), 0);
+	assert_int_equal(cursor_left(&in), 0);
+	assert_int_equal(ask(TLOPEN, "dd", 2u, (unsigned int)O_RDONLY), 0);
+	assert_int_equal(ask(TREAD, "dqd", 2u, (uint64_t)0, 10u), 0);
+	assert_int_equal(cursor_u32(&t.answer), 5);
+	assert_memory_equal(cursor_bytes(&t.answer, 5), "inner", 5);
+	assert_int_equal(walk(5, 6, "inner"), 0);
+	assert_int_equal(walk(4, 7, ".."), 0);
+	assert_int_equal(walk(7, 8, ".."), 0); /* the root's parent is the root */
+	assert_int_equal(walk(8, 9, "file"), 0);
+	assert_int_equal(ask(TREADLINK, "d", 3u), 0);
+	assert_int_equal(walk(1, 2, "file"), -EINVAL); /* there is a fid 2 */
+
+	/* Cut anywhere; then what is open, what is another file, what is gone. */
+	for (size_t n = 0; n < b.len; n++) {
+		cursor_init(&in, b.data, n);
+		err_clear(&e);
+		assert_int_equal(p9_restore(t.p9, &in, &e), -EINVAL);
+	}
+	buf_deinit(&b);
+	attach();
+	assert_int_equal(ask(TWALK, "ddwss", 1u, 2u, 2u, "dir", "inner"), 0);
+	assert_int_equal(ask(TLOPEN, "dd", 2u, (unsigned int)O_RDONLY), 0);
+	buf_init(&b);
+	err_clear(&e);
+	assert_int_equal(p9_save(t.p9, &b, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "'dir/inner'"));
+	buf_deinit(&b);
+	assert_int_equal(ask(TCLUNK, "d", 2u), 0);
+	assert_int_equal(walk(1, 2, "file"), 0);
+	buf_init(&b);
+	err_clear(&e);
+	assert_int_equal(p9_save(t.p9, &b, &e), 0);
+	write_text(below("newer"), "x");
+	{
+		char newer[256];
+
+		snprintf(newer, sizeof(newer), "%s", below("newer"));
+		assert_int_equal(rename(newer, below("file")), 0);
+	}
+	cursor_init(&in, b.data, b.len);
+	assert_int_equal(p9_restore(t.p9, &in, &e), -ESTALE);
+	assert_non_null(strstr(e.text, "'file'"));
+	assert_int_equal(unlink(below("file")), 0);
+	cursor_init(&in, b.data, b.len);
+	err_clear(&e);
+	assert_int_equal(p9_restore(t.p9, &in, &e), -ENOENT);
+	buf_deinit(&b);
+	/* Stood in something that was removed meanwhile. */
+	attach();
+	assert_int_equal(ask(TWALK, "ddwss", 1u, 2u, 2u, "dir", "inner"), 0);
+	assert_int_equal(unlink(below("dir/inner")), 0);
+	buf_init(&b);
+	err_clear(&e);
+	assert_int_equal(p9_save(t.p9, &b, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "removed"));
+	buf_deinit(&b);
+}
+
 int main(void)
 {
 #define P9_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -395,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changes_nothing_read_only, set_up_read_only,
 						tear_down),
 		P9_TEST(refuses_nonsense),
+		P9_TEST(is_saved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/cleanup.h"
 #include "profile/run_options.h"
 
 #include <fcntl.h>
@@ -445,13 +446,55 @@ static void help(void **state)
 	assert_int_equal(PARSE("--vcpus", "99", "-h"), 2);
 }
 
+/* A new option belongs into the one list or the other: see run_options_snapshot.c. */
+static void beside_a_snapshot(void **state)
+{
+	static const char *const machine[] = {
+		"boot",	   "entry",   "module",	 "memory",	   "vcpus",
+		"initrd",  "kernel",  "root",	 "append",	   "cmdline",
+		"no-tune", "virtio",  "rng",	 "virtio-console", "writable",
+		"domain",  "connect", "exec",	 "rootfs",	   "rootfs-as",
+		"env",	   "cwd",     "modules", "modprobe",	   "share",
+	};
+	static const char *const wrong[][3] = {
+		{ "--kernel", "x", "--kernel" }, { "--module", "x", "--module" },
+		{ "-m", "64M", "--memory" },	 { "--no-tune", NULL, "--no-tune" },
+		{ "--share", "/", "--share" },	 { "--virtio", "pci", "--virtio" },
+		{ "x", NULL, "IMAGE" },		 { "--writable", NULL, "--writable" },
+	};
+	unsigned int refused = 0;
+	const char *name;
+
+	(void)state;
+	for (unsigned int i = 0; (name = run_options_name(i)); i++) {
+		bool is_machine = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(machine); k++)
+			is_machine |= !strcmp(name, machine[k]);
+		if (is_machine == run_options_snapshot_takes(name))
+			fail_msg("does --%s go with --snapshot?", name);
+		refused += is_machine;
+	}
+	assert_int_equal(refused, ARRAY_SIZE(machine));
+	assert_int_equal(PARSE("--snapshot", "s", "--disk", "a", "--net", "user", "-F", "9"), -1);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		assert_int_equal(PARSE("--snapshot", "s", wrong[i][0], wrong[i][1]), 2);
+		assert_true(said("drop "));
+		assert_true(said(wrong[i][2]));
+	}
+	assert_int_equal(PARSE("--snapshot", "s", "--", "ls"), 2);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(defaults),	   TEST(events),       TEST(every_option), TEST(sizes),
-		TEST(bad_values),  TEST(what_is_kept), TEST(wrong_usage),  TEST(when_to_collect),
-		TEST(about_tasks), TEST(devices),      TEST(help),
+		TEST(defaults),		 TEST(events),
+		TEST(every_option),	 TEST(sizes),
+		TEST(bad_values),	 TEST(what_is_kept),
+		TEST(wrong_usage),	 TEST(when_to_collect),
+		TEST(about_tasks),	 TEST(devices),
+		TEST(beside_a_snapshot), TEST(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

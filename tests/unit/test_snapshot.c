@@ -385,7 +385,8 @@ static void pit_state(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(pit_init(&p[i], &bus[i], irq, 1000000000, &e), 0);
+		assert_int_equal(
+			pit_init(&p[i], &bus[i], irq, (struct pit_load){ 0 }, 1000000000, &e), 0);
 	io(&bus[0], 0x43, 0x34);
 	io(&bus[0], 0x40, 0x9c);
 	io(&bus[0], 0x40, 0x2e);
@@ -423,7 +424,11 @@ static void facts(void **state)
 				    .slide = 0x1000000,
 				    .pa_slide = 0x200000,
 				    .image = (char *)"vmlinux",
-				    .cmdline = (char *)"console=ttyS0" },
+				    .cmdline = (char *)"console=ttyS0",
+				    .exec = true,
+				    .guest_root = (char *)"/srv/root",
+				    .nonce = (char *)"00112233445566778899aabbccddeeff",
+				    .message = (char *)"\033_kvm" },
 			      g = { 0 };
 	struct err e = { 0 };
 	struct cursor in;
@@ -440,12 +445,159 @@ static void facts(void **state)
 	assert_string_equal(g.image, "vmlinux");
 	assert_null(g.symbols);
 	assert_string_equal(g.cmdline, "console=ttyS0");
+	assert_true(g.exec);
+	assert_string_equal(g.guest_root, "/srv/root");
+	assert_string_equal(g.nonce, f.nonce);
+	assert_string_equal(g.message, "\033_kvm");
 	snapshot_facts_deinit(&g);
 	for (size_t len = 0; len < b.len; len++) {
 		cursor_init(&in, b.data, len);
 		assert_int_equal(snapshot_facts_parse(&g, &in, NULL), -EINVAL);
 	}
 	buf_deinit(&b);
+}
+
+static struct disk *open_image(const char *name, enum disk_write how)
+{
+	struct disk_config cfg = { .path = name, .write = how };
+	struct err e = { 0 };
+	struct disk *d = NULL;
+
+	if (disk_open(&d, &cfg, &e) < 0)
+		fail_msg("%s", e.text);
+	return d;
+}
+
+static void make_image(const char *name, size_t len, const char *text)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	assert_int_equal(pwrite(fd, text, strlen(text), 0), strlen(text));
+	close(fd);
+}
+
+static void check_disk(const struct snapshot_disk *was, const char *name, int code,
+		       const char *word)
+{
+	struct disk *d = open_image(name, DISK_OVERLAY);
+	struct err e = { 0 };
+
+	if (snapshot_disk_check(was, 1, d, "s.snap", &e) != -code)
+		fail_msg("%s", e.text);
+	if (code) {
+		assert_non_null(strstr(e.text, word));
+		assert_non_null(strstr(e.text, "disk vdb"));
+		assert_null(strchr(e.text, '\n'));
+	}
+	disk_close(d);
+}
+
+/* What a machine's devices stand on: it comes back, and another image is told from it. */
+static void devices_of_the_host(void **state)
+{
+	struct vm_config cfg = {
+		.disk = { { .serial = "number" } },
+		.ndisks = 1,
+		.share = { { "/srv/data", "data", true } },
+		.nshares = 1,
+		.net = { .kind = NET_USER, .forward = { { true, 8080, 80 } }, .nforwards = 1 },
+	};
+	struct snapshot_devices *g = malloc(sizeof(*g));
+	char image[96], other[96], *whole;
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct err e = { 0 };
+	struct cursor in;
+	struct stat st;
+	struct buf b;
+
+	(void)state;
+	assert_non_null(g);
+	snprintf(image, sizeof(image), "%s/../%s/image", dir, strrchr(dir, '/') + 1);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	make_image(image, MIB, "an image");
+	cfg.disk[0].disk = open_image(image, DISK_OVERLAY);
+	buf_init(&b);
+	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), 0);
+	disk_close(cfg.disk[0].disk);
+	cursor_init(&in, b.data, b.len);
+	assert_int_equal(snapshot_devices_parse(g, &in, &e), 0);
+	assert_int_equal(g->ndisks, 1);
+	whole = realpath(image, NULL);
+	assert_string_equal(g->disk[0].path, whole);
+	free(whole);
+	assert_string_equal(g->disk[0].serial, "number");
+	memset(&cfg, 0, sizeof(cfg));
+	snapshot_devices_configure(g, &cfg);
+	assert_int_equal(cfg.nshares, 1);
+	assert_string_equal(cfg.share[0].dir, "/srv/data");
+	assert_string_equal(cfg.share[0].tag, "data");
+	assert_true(cfg.share[0].read_only);
+	assert_int_equal(cfg.net.kind, NET_USER);
+	assert_true(cfg.net.forward[0].udp && cfg.net.forward[0].host == 8080);
+
+	check_disk(&g->disk[0], image, 0, NULL);
+	/* A copy that keeps the time is the same image, one that does not is another. */
+	assert_int_equal(stat(image, &st), 0);
+	make_image(other, MIB, "an image");
+	times[1].tv_sec = 1;
+	assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
+	check_disk(&g->disk[0], other, ESTALE, "was changed");
+	times[1] = st.st_mtim;
+	assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
+	check_disk(&g->disk[0], other, 0, NULL);
+	make_image(other, MIB, "an imagE");
+	assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
+	check_disk(&g->disk[0], other, ESTALE, "contents differ");
+	make_image(other, 2 * MIB, "an image");
+	check_disk(&g->disk[0], other, ESTALE, "2097152 bytes");
+
+	for (size_t len = 0; len < b.len; len++) {
+		cursor_init(&in, b.data, len);
+		assert_int_equal(snapshot_devices_parse(g, &in, NULL), -EINVAL);
+	}
+	buf_deinit(&b);
+	/* What can't be kept. */
+	cfg.ndisks = 1;
+	cfg.disk[0].disk = open_image(image, DISK_WRITABLE);
+	buf_init(&b);
+	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "writable"));
+	disk_close(cfg.disk[0].disk);
+	err_clear(&e);
+	cfg.disk[0].disk = open_image(image, DISK_OVERLAY);
+	assert_int_equal(unlink(image), 0);
+	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), -ENOTSUP);
+	assert_non_null(strstr(e.text, "not there any more"));
+	disk_close(cfg.disk[0].disk);
+	buf_deinit(&b);
+	free(g);
+}
+
+/* Huge pages and a node want a copy: the same bytes, and nobody else's. */
+static void memory_is_read(void **state)
+{
+	struct snapshot *s = NULL;
+	struct err e = { 0 };
+	struct gmem mem;
+	char text[8];
+
+	(void)state;
+	write_good();
+	assert_int_equal(snapshot_open(&s, path, &e), 0);
+	assert_int_equal(gmem_alloc(&mem, 16 * MIB, &e), 0);
+	assert_int_equal(snapshot_read_ram(s, &mem, &e), 0);
+	assert_int_equal(gmem_read(&mem, 0, text, 6), 0);
+	assert_string_equal(text, "first");
+	assert_int_equal(gmem_read(&mem, 5 * MIB + 4090, text, 7), 0);
+	assert_string_equal(text, "across");
+	assert_int_equal(gmem_read(&mem, 16 * MIB - 5, text, 5), 0);
+	assert_string_equal(text, "last");
+	assert_int_equal(gmem_read(&mem, 9 * MIB, text, 5), 0);
+	assert_memory_equal(text, "\0\0\0\0\0", 5);
+	gmem_free(&mem);
+	snapshot_close(s);
 }
 
 int main(void)
@@ -455,7 +607,8 @@ int main(void)
 		cmocka_unit_test(damage),	  cmocka_unit_test(fails_whole),
 		cmocka_unit_test(host_differs),	  cmocka_unit_test(serial_state),
 		cmocka_unit_test(platform_state), cmocka_unit_test(pit_state),
-		cmocka_unit_test(facts),
+		cmocka_unit_test(facts),	  cmocka_unit_test(devices_of_the_host),
+		cmocka_unit_test(memory_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

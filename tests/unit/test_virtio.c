@@ -454,7 +454,7 @@ static void state_survives(void **state)
 	assert_int_equal(virtio_pop(&dev, 0, &c), 1);
 	virtio_push(&dev, 0, 0, 0);
 	buf_init(&b);
-	assert_int_equal(virtio_save(&dev, &b), 0);
+	assert_int_equal(virtio_save(&dev, &b, &e), 0);
 	virtio_set_status(&dev, 0);
 	activations = 0;
 	cursor_init(&in, b.data, b.len);

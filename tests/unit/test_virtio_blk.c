@@ -521,7 +521,7 @@ static void state_is_saved(void **state)
 	virtio_config_write(f.b.d, 32, 1, 0);
 	f.b.d->ops->drain(f.b.d);
 	buf_init(&saved);
-	assert_int_equal(virtio_save(f.b.d, &saved), 0);
+	assert_int_equal(virtio_save(f.b.d, &saved, &e), 0);
 	begin(&g, DISK_OVERLAY, 2, 0);
 	memcpy(blk_ptr(&g.b, 0x1000, BLK_RAM - 0x1000), blk_ptr(&f.b, 0x1000, BLK_RAM - 0x1000),
 	       BLK_RAM - 0x1000);

@@ -15,9 +15,13 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* Parts of one preadv(). */
 #define PARTS 64u
+/* What disk_identify() reads. */
+#define CHECK_PIECES 16u
+#define CHECK_PIECE 4096u
 
 struct disk {
 	int fd;
@@ -259,6 +263,13 @@ int disk_discard(struct disk *d, uint64_t off, uint64_t len)
 	return ret;
 }
 
+static uint64_t stamp_of(const struct stat *st)
+{
+	return S_ISREG(st->st_mode)
+		       ? (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec
+		       : 0;
+}
+
 static int open_image(struct disk *d, struct err *e)
 {
 	bool writable = d->write == DISK_WRITABLE;
@@ -278,7 +289,7 @@ static int open_image(struct disk *d, struct err *e)
 				       d->path, strerror(errno));
 	} else if (S_ISREG(st.st_mode)) {
 		size = (uint64_t)st.st_size;
-		d->stamp = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+		d->stamp = stamp_of(&st);
 	} else {
 		return err_set(e, EINVAL, "%s: a disk image is a regular file or a block device",
 			       d->path);
@@ -368,6 +379,11 @@ bool disk_is_read_only(const struct disk *d)
 	return d->write == DISK_READ_ONLY;
 }
 
+bool disk_is_writable(const struct disk *d)
+{
+	return d->write == DISK_WRITABLE;
+}
+
 const char *disk_path(const struct disk *d)
 {
 	return d->path;
@@ -382,6 +398,36 @@ uint64_t disk_overlay_bytes(const struct disk *d)
 	return (uint64_t)st.st_blocks * 512;
 }
 
+int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e)
+{
+	uint64_t step = d->size / CHECK_PIECES / DISK_SECTOR * DISK_SECTOR;
+	uint8_t bytes[CHECK_PIECE];
+	uint32_t check = 0;
+	struct stat st;
+
+	if (fstat(d->fd, &st) < 0)
+		return err_set(e, errno, "%s: cannot stat: %s", d->path, strerror(errno));
+	if (stamp_of(&st) != d->stamp)
+		return err_set(e, ESTALE, "%s: somebody has changed the image since it was opened",
+			       d->path);
+	for (unsigned int i = 0; i < CHECK_PIECES; i++) {
+		size_t len = d->size < sizeof(bytes) ? (size_t)d->size : sizeof(bytes);
+		uint64_t off = i + 1 < CHECK_PIECES ? i * step : d->size - len;
+		struct iovec iov = { .iov_base = bytes, .iov_len = len };
+		struct rest r = { .iov = &iov, .n = 1 };
+		int ret;
+
+		if (off > d->size - len)
+			off = d->size - len;
+		ret = transfer(d->fd, READ, off, &r, len);
+		if (ret)
+			return err_set(e, -ret, "%s: cannot read: %s", d->path, strerror(-ret));
+		check = (uint32_t)crc32_z(check, bytes, len);
+	}
+	*out = (struct disk_identity){ .size = d->size, .stamp = d->stamp, .check = check };
+	return 0;
+}
+
 int disk_overlay_save(const struct disk *d, int fd, struct err *e)
 {
 	if (d->write == DISK_WRITABLE)
@@ -390,10 +436,10 @@ int disk_overlay_save(const struct disk *d, int fd, struct err *e)
 	return disk_state_save(d->overlay, d->path, d->size, d->stamp, fd, e);
 }
 
-int disk_overlay_restore(struct disk *d, int fd, struct err *e)
+int disk_overlay_restore(struct disk *d, struct cursor *in, struct err *e)
 {
 	if (d->write == DISK_WRITABLE)
 		return err_set(e, ENOTSUP, "%s: is written itself; a snapshot wants an overlay",
 			       d->path);
-	return disk_state_restore(d->overlay, d->path, d->size, d->stamp, fd, e);
+	return disk_state_restore(d->overlay, d->path, d->size, d->stamp, in, e);
 }

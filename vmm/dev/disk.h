@@ -48,6 +48,7 @@ void disk_close(struct disk *d);
 
 uint64_t disk_size(const struct disk *d); /* bytes, a multiple of DISK_SECTOR */
 bool disk_is_read_only(const struct disk *d);
+bool disk_is_writable(const struct disk *d); /* DISK_WRITABLE: the image itself is */
 const char *disk_path(const struct disk *d);
 /* What the overlay takes of memory or of its file system, bytes. */
 uint64_t disk_overlay_bytes(const struct disk *d);
@@ -73,13 +74,22 @@ int disk_flush_now(struct disk *d);
  */
 int disk_discard(struct disk *d, uint64_t off, uint64_t len);
 
+/* By what an image is known again. */
+struct disk_identity {
+	uint64_t size;	/* bytes */
+	uint64_t stamp; /* when it was last changed, ns since 1970; 0: a block device */
+	uint32_t check; /* CRC-32 of 16 pieces of 4 KiB, spread evenly from its start to its end */
+};
+/* -ESTALE: it was changed since it was opened. */
+int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e);
+
 /*
- * What the overlay holds, for a snapshot, at fd's position; nothing may be in flight.
- * restore() replaces what there is, and takes what was saved of an image of this size
- * and time of change only (-EINVAL, -ESTALE). -ENOTSUP for DISK_WRITABLE, whose state no
- * file but the image has.
+ * What the overlay holds, for a snapshot; nothing may be in flight. save() writes it at
+ * fd's position. restore() replaces what there is, and takes what was saved of an image of
+ * this size and time of change only (-EINVAL, -ESTALE). -ENOTSUP for DISK_WRITABLE, whose
+ * state no file but the image has.
  */
 int disk_overlay_save(const struct disk *d, int fd, struct err *e);
-int disk_overlay_restore(struct disk *d, int fd, struct err *e);
+int disk_overlay_restore(struct disk *d, struct cursor *in, struct err *e);
 
 #endif

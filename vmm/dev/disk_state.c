@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/cursor.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -111,86 +110,62 @@ int disk_state_save(const struct disk_overlay *o, const char *name, uint64_t siz
 	return 0;
 }
 
-static int read_all(int fd, void *data, size_t len, const char *name, struct err *e)
+static int ends_early(const char *name, struct err *e)
 {
-	char *p = data;
-
-	while (len) {
-		ssize_t n = read(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(e, errno, "%s: cannot read the saved disk: %s", name,
-				       strerror(errno));
-		if (n == 0)
-			return err_set(e, EINVAL, "%s: the saved disk ends early", name);
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return err_set(e, EINVAL, "%s: the saved disk ends early", name);
 }
 
-static int check_header(int fd, const char *name, uint64_t size, uint64_t stamp, struct err *e)
+static int check_header(struct cursor *c, const char *name, uint64_t size, uint64_t stamp,
+			struct err *e)
 {
-	uint8_t bytes[STATE_HEADER];
-	struct cursor c;
-	uint64_t v;
-	int ret = read_all(fd, bytes, sizeof(bytes), name, e);
+	const uint8_t *magic = cursor_bytes(c, 8);
+	uint32_t version = cursor_u32(c), zero = cursor_u32(c);
+	uint64_t was = cursor_u64(c), then = cursor_u64(c);
 
-	if (ret)
-		return ret;
-	if (memcmp(bytes, STATE_MAGIC, 8) != 0)
+	if (c->bad)
+		return ends_early(name, e);
+	if (memcmp(magic, STATE_MAGIC, 8) != 0)
 		return err_set(e, EINVAL, "%s: the saved disk does not begin like one", name);
-	cursor_init(&c, bytes + 8, sizeof(bytes) - 8);
-	v = cursor_u32(&c);
-	if (v != STATE_VERSION || cursor_u32(&c) != 0)
-		return err_set(e, EINVAL, "%s: the saved disk is of version %llu, expected %u",
-			       name, (unsigned long long)v, STATE_VERSION);
-	v = cursor_u64(&c);
-	if (v != size)
+	if (version != STATE_VERSION || zero)
+		return err_set(e, EINVAL, "%s: the saved disk is of version %u, expected %u", name,
+			       version, STATE_VERSION);
+	if (was != size)
 		return err_set(e, EINVAL,
 			       "%s: saved with an image of %llu bytes, this one has %llu", name,
-			       (unsigned long long)v, (unsigned long long)size);
-	if (cursor_u64(&c) != stamp)
+			       (unsigned long long)was, (unsigned long long)size);
+	if (then != stamp)
 		return err_set(e, ESTALE, "%s: the image was changed since the snapshot was saved",
 			       name);
 	return 0;
 }
 
-static int restore_data(struct disk_overlay *o, uint64_t off, uint64_t len, int fd,
+static int restore_data(struct disk_overlay *o, uint64_t off, uint64_t len, struct cursor *c,
 			const char *name, struct err *e)
 {
-	cleanup_free char *bytes = malloc(PIECE);
+	const uint8_t *p = cursor_bytes(c, len);
 
-	if (!bytes)
-		return err_set(e, ENOMEM, "%s: out of memory", name);
+	if (!p)
+		return ends_early(name, e);
 	while (len) {
-		size_t n = len < PIECE ? (size_t)len : PIECE;
-		int ret = read_all(fd, bytes, n, name, e);
+		ssize_t n = pwrite(o->fd, p, (size_t)len, (off_t)(o->data + off));
 
-		if (ret)
-			return ret;
-		for (size_t done = 0; done < n;) {
-			ssize_t w = pwrite(o->fd, bytes + done, n - done,
-					   (off_t)(o->data + off + done));
-
-			if (w < 0 && errno != EINTR)
-				return err_set(e, errno, "%s: cannot write the overlay: %s", name,
-					       strerror(errno));
-			done += w > 0 ? (size_t)w : 0;
-		}
-		off += n;
-		len -= n;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(e, n ? errno : EIO, "%s: cannot write the overlay: %s", name,
+				       strerror(n ? errno : EIO));
+		p += n;
+		off += (uint64_t)n;
+		len -= (uint64_t)n;
 	}
 	return 0;
 }
 
 int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,
-		       int fd, struct err *e)
+		       struct cursor *in, struct err *e)
 {
 	uint64_t at = 0;
-	int ret = check_header(fd, name, size, stamp, e);
+	int ret = check_header(in, name, size, stamp, e);
 
 	if (!ret && o) {
 		ret = disk_overlay_clear(o);
@@ -199,17 +174,10 @@ int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, 
 				       strerror(-ret));
 	}
 	while (!ret) {
-		uint8_t bytes[STATE_RECORD];
-		struct cursor c;
-		uint64_t kind, off, len;
+		uint64_t kind = cursor_u64(in), off = cursor_u64(in), len = cursor_u64(in);
 
-		ret = read_all(fd, bytes, sizeof(bytes), name, e);
-		if (ret)
-			break;
-		cursor_init(&c, bytes, sizeof(bytes));
-		kind = cursor_u64(&c);
-		off = cursor_u64(&c);
-		len = cursor_u64(&c);
+		if (in->bad)
+			return ends_early(name, e);
 		if (kind == RECORD_END && !off && !len)
 			break;
 		if ((kind != RECORD_DATA && kind != RECORD_ZEROS) || off % SECTOR || len % SECTOR ||
@@ -225,7 +193,7 @@ int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, 
 		at = off + len;
 		/* Of zeros there is nothing to write: the overlay was emptied. */
 		if (kind == RECORD_DATA)
-			ret = restore_data(o, off, len, fd, name, e);
+			ret = restore_data(o, off, len, in, name, e);
 		if (!ret)
 			disk_overlay_add(o, off / SECTOR, len / SECTOR);
 	}

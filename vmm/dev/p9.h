@@ -15,6 +15,8 @@
 #ifndef KVMPROF_VMM_DEV_P9_H
 #define KVMPROF_VMM_DEV_P9_H
 
+#include "base/buf.h"
+#include "base/cursor.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -46,6 +48,14 @@ void p9_reset(struct p9 *p);
  * what it has no room for is answered with an error. One thread at a time.
  */
 size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *reply, size_t cap);
+
+/*
+ * p9_state.c: for a snapshot, where fids stand. save() -ENOTSUP: a file is open, or one was
+ * removed. restore() finds them by their names; -ENOENT and the like, -ESTALE: one is
+ * another file now, -EINVAL.
+ */
+int p9_save(const struct p9 *p, struct buf *out, struct err *e);
+int p9_restore(struct p9 *p, struct cursor *in, struct err *e);
 
 struct p9_stats p9_stats(const struct p9 *p);
 

@@ -37,6 +37,8 @@ enum p9_type {
 	P9_TCLUNK = 120,
 };
 
+/* What a client needs at the least: diod and Linux have 4096. */
+#define P9_MSIZE_MIN 4096u
 #define P9_HEADER 7u /* size[4] type[1] tag[2] */
 #define P9_QID 13u   /* type[1] version[4] path[8] */
 
@@ -102,6 +104,8 @@ struct p9_node *p9_node_ref(struct p9_node *n);
 void p9_node_put(struct p9_node *n);
 /* The entry `name` of a directory, which may be anything. Takes fd. NULL: out of memory. */
 struct p9_node *p9_node_new(struct p9_node *parent, int fd);
+/* From a node to the one of that name in it, or with ".." back: a reference, or -errno. */
+int p9_step(struct p9_node *from, const char *name, struct p9_node **out);
 /* openat2() that can't leave the directory, -errno. */
 int p9_open_beneath(int dir, const char *name, uint64_t flags, uint32_t mode);
 

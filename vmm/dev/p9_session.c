@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #define VERSION "9P2000.L"
-/* What a client needs at the least: diod and Linux have 4096. */
-#define MSIZE_MIN 4096u
 #define V9FS_MAGIC 0x01021997u /* linux/magic.h */
 
 int p9_do_version(struct p9 *p, struct cursor *c, struct p9_out *o)
@@ -20,7 +18,7 @@ int p9_do_version(struct p9 *p, struct cursor *c, struct p9_out *o)
 	int ret = p9_get_string(c, version, sizeof(version));
 	const char *agreed = !ret && !strcmp(version, VERSION) ? VERSION : "unknown";
 
-	if (ret == -EINVAL || msize < MSIZE_MIN)
+	if (ret == -EINVAL || msize < P9_MSIZE_MIN)
 		return -EINVAL;
 	p9_reset(p);
 	p->msize = msize < P9_MSIZE ? msize : P9_MSIZE;
@@ -74,8 +72,7 @@ int p9_do_clunk(struct p9 *p, struct cursor *c, struct p9_out *o)
 	return 0;
 }
 
-/* One name further: the new node, with a reference. */
-static int step(struct p9_node *from, const char *name, struct p9_node **out)
+int p9_step(struct p9_node *from, const char *name, struct p9_node **out)
 {
 	int fd;
 
@@ -100,7 +97,7 @@ static int walk_names(struct p9 *p, struct cursor *c, unsigned int n, struct p9_
 
 		if (!ret && (!*name || strchr(name, '/') || !strcmp(name, ".")))
 			ret = -EINVAL;
-		ret = ret ? ret : step(*at, name, &next);
+		ret = ret ? ret : p9_step(*at, name, &next);
 		if (ret)
 			return ret;
 		p9_node_put(*at);

@@ -205,7 +205,7 @@ int virtio_pop(struct virtio *d, unsigned int qi, struct virtio_chain *c)
 	int ret = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (is_running(d) && q->enabled)
+	if (is_running(d) && q->enabled && !atomic_load(&d->held))
 		ret = take(d, q, c);
 	pthread_mutex_unlock(&q->lock);
 	if (ret < 0) {
@@ -368,14 +368,19 @@ void virtio_queue_enable(struct virtio *d, unsigned int qi)
 		virtio_fail(d);
 }
 
-void virtio_notify(struct virtio *d, unsigned int q)
+static void look(struct virtio *d, unsigned int q)
 {
-	atomic_fetch_add_explicit(&d->kicks, 1, memory_order_relaxed);
 	/* A reset on another vCPU waits until the model has seen to it. */
 	pthread_rwlock_rdlock(&d->running);
 	if (q < d->nqueues && is_running(d) && d->queue[q].enabled)
 		d->ops->kick(d, q);
 	pthread_rwlock_unlock(&d->running);
+}
+
+void virtio_notify(struct virtio *d, unsigned int q)
+{
+	atomic_fetch_add_explicit(&d->kicks, 1, memory_order_relaxed);
+	look(d, q);
 }
 
 /* -- configuration ------------------------------------------------------------------ */
@@ -414,7 +419,14 @@ void virtio_config_set(struct virtio *d, unsigned int off, const void *src, unsi
 
 /* -- snapshots ------------------------------------------------------------------------ */
 
-int virtio_save(const struct virtio *d, struct buf *out)
+void virtio_hold(struct virtio *d, bool on)
+{
+	atomic_store(&d->held, on);
+	for (unsigned int q = 0; !on && q < d->nqueues; q++)
+		look(d, q);
+}
+
+int virtio_save(const struct virtio *d, struct buf *out, struct err *e)
 {
 	buf_u32(out, d->id);
 	buf_u32(out, d->nqueues);
@@ -437,12 +449,12 @@ int virtio_save(const struct virtio *d, struct buf *out)
 		buf_u16(out, q->vector);
 	}
 	if (d->ops->save) {
-		int ret = d->ops->save((struct virtio *)d, out);
+		int ret = d->ops->save((struct virtio *)d, out, e);
 
 		if (ret)
 			return ret;
 	}
-	return out->failed ? -ENOMEM : 0;
+	return out->failed ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
 static int bad_state(const struct virtio *d, const char *what, struct err *e)

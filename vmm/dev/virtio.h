@@ -72,11 +72,12 @@ struct virtio_ops {
 	void (*config_written)(struct virtio *d, unsigned int off, unsigned int len);
 	/*
 	 * State beyond queues, features and config, for a snapshot; save() is called with
-	 * vCPUs stopped after drain(). NULL: none. restore() -EINVAL with e for bad bytes;
-	 * where the driver was running activate() follows it.
+	 * vCPUs stopped after drain(). NULL: none. save() -ENOTSUP with e for a state that
+	 * can't be kept, restore() -EINVAL for bad bytes; where the driver was running
+	 * activate() follows it.
 	 */
 	void (*drain)(struct virtio *d); /* wait until no request is in flight */
-	int (*save)(struct virtio *d, struct buf *out);
+	int (*save)(struct virtio *d, struct buf *out, struct err *e);
 	int (*restore)(struct virtio *d, struct cursor *in, struct err *e);
 	void (*destroy)(struct virtio *d); /* threads ended, memory freed; d itself too */
 };
@@ -108,7 +109,8 @@ struct virtio {
 	pthread_rwlock_t running; /* read: kick(); write: status changes */
 	atomic_uint status;	  /* device status (2.1) */
 	atomic_bool failed;
-	uint64_t agreed; /* features that the driver took */
+	atomic_bool held; /* virtio_hold() */
+	uint64_t agreed;  /* features that the driver took */
 	pthread_mutex_t config_lock;
 	atomic_uint generation; /* of config (2.5.3) */
 	/* Make the interrupt of queue q, or with q == UINT32_MAX that of a changed config. */
@@ -141,10 +143,17 @@ void virtio_fail(struct virtio *d);
 void virtio_config_set(struct virtio *d, unsigned int off, const void *src, unsigned int len);
 
 /*
- * Queues, status, features and config, then what the model has; save after drain().
- * -EINVAL with e for bad bytes.
+ * While it is held, virtio_pop() gives nothing: a frame from outside must not get into RAM
+ * between the moment at which queues are saved, or restored, and that at which RAM is. When it
+ * is let go the model looks at all queues. vCPUs stand still; drain() after it.
  */
-int virtio_save(const struct virtio *d, struct buf *out);
+void virtio_hold(struct virtio *d, bool on);
+
+/*
+ * Queues, status, features and config, then what the model has; save after drain().
+ * -ENOTSUP, -ENOMEM; -EINVAL for bad bytes.
+ */
+int virtio_save(const struct virtio *d, struct buf *out, struct err *e);
 int virtio_restore(struct virtio *d, struct cursor *in, struct err *e);
 
 /*

@@ -107,12 +107,15 @@ static void reset(struct virtio *d)
 	pthread_mutex_unlock(&v->lock);
 }
 
-/* Open files of the host are no state that could be written down. */
-static int save(struct virtio *d, struct buf *out)
+/* Both while the thread has nothing to do: after drain(), and before the device runs. */
+static int save(struct virtio *d, struct buf *out, struct err *e)
 {
-	(void)d;
-	(void)out;
-	return -ENOTSUP;
+	return p9_save(of(d)->p9, out, e);
+}
+
+static int restore(struct virtio *d, struct cursor *in, struct err *e)
+{
+	return p9_restore(of(d)->p9, in, e);
 }
 
 static void destroy(struct virtio *d)
@@ -137,7 +140,12 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, 
 		  bool read_only, struct err *e)
 {
 	static const struct virtio_ops ops = {
-		.kick = kick, .reset = reset, .drain = drain, .save = save, .destroy = destroy
+		.kick = kick,
+		.reset = reset,
+		.drain = drain,
+		.save = save,
+		.restore = restore,
+		.destroy = destroy,
 	};
 	struct virtio_9p *v = calloc(1, sizeof(*v));
 	uint16_t len = (uint16_t)strlen(tag);

@@ -94,10 +94,11 @@ static void config_written(struct virtio *d, unsigned int off, unsigned int len)
 		c->put(c->ctx, d->config[CONFIG_EMERG]);
 }
 
-static int save(struct virtio *d, struct buf *out)
+static int save(struct virtio *d, struct buf *out, struct err *e)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
+	(void)e;
 	buf_u32(out, (uint32_t)c->n);
 	buf_add(out, c->input, c->n);
 	return 0;
@@ -131,6 +132,7 @@ int virtio_console_new(struct virtio **out, const struct gmem *mem,
 	static const struct virtio_ops ops = {
 		.kick = kick,
 		.reset = reset,
+		.drain = reset,
 		.config_written = config_written,
 		.save = save,
 		.restore = restore,

@@ -283,7 +283,7 @@ int virtio_mmio_save(void *what, struct buf *out, struct err *e)
 	buf_u32(out, m->queue_sel);
 	buf_u32(out, m->status);
 	buf_u8(out, (uint8_t)m->level);
-	return virtio_save(m->d, out) ? err_set(e, ENOMEM, "out of memory") : 0;
+	return virtio_save(m->d, out, e);
 }
 
 int virtio_mmio_restore(void *what, struct cursor *in, struct err *e)

@@ -547,7 +547,7 @@ int virtio_pci_save(void *what, struct buf *out, struct err *e)
 	buf_u16(out, p->config_vector);
 	buf_add(out, p->entry, p->nvectors * sizeof(p->entry[0]));
 	buf_add(out, p->pending, sizeof(p->pending));
-	return virtio_save(p->d, out) ? err_set(e, ENOMEM, "out of memory") : 0;
+	return virtio_save(p->d, out, e);
 }
 
 int virtio_pci_restore(void *what, struct cursor *in, struct err *e)
