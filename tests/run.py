@@ -128,6 +128,7 @@ SLOW = [
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
     ("disk_io.py", [], 1200),
+    ("disk_cpus.py", [], 2400),
     ("net_tap.py", [], 1500),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
