@@ -121,6 +121,7 @@ SLOW = [
     ("attach_gdb.py", [], 1200),
     ("markers_linux.py", ["kaslr"], 900),
     ("disk_io.py", [], 1200),
+    ("disk_boot.py", ["100"], 3600),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),
