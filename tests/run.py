@@ -129,6 +129,7 @@ SLOW = [
     ("markers_linux.py", ["kaslr"], 900),
     ("disk_io.py", [], 1200),
     ("net_tap.py", [], 1500),
+    ("disk_boot.py", ["100"], 3600),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),
