@@ -130,6 +130,7 @@ SLOW = [
     ("disk_io.py", [], 1200),
     ("disk_cpus.py", [], 2400),
     ("net_tap.py", [], 1500),
+    ("disk_boot.py", ["100"], 3600),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),
