@@ -43,8 +43,7 @@ static const struct setting settings[] = {
 	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
 	  ALWAYS },
 	{ "rootdelay=180 udev.event_timeout=1800",
-	  "udev is given up after two minutes, and the root half a minute later",
-	  DISK_INITRD },
+	  "udev is given up after two minutes, and the root half a minute later", DISK_INITRD },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
 	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
