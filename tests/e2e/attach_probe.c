@@ -77,9 +77,9 @@ static int cycle(const struct attach_config *cfg, unsigned int ms, int print, in
 		       ",\"user\":%" PRIu64 ",\"idle\":%" PRIu64 ",\"bytes\":%" PRIu64
 		       ",\"lost\":%" PRIu64 ",\"memory\":%" PRIu64
 		       ",\"regions\":%u,\"proofs\":%u,\"partial\":%d"
-		       ",\"by_bpf\":%" PRIu64 ",\"in_vmm\":%" PRIu64 ",\"signals\":%" PRIu64 ",\"reads\":%" PRIu64
-		       ",\"stopped_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64
-		       "}}\n",
+		       ",\"by_bpf\":%" PRIu64 ",\"in_vmm\":%" PRIu64 ",\"signals\":%" PRIu64
+		       ",\"reads\":%" PRIu64 ",\"stopped_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
+		       ",\"max\":%" PRIu64 "}}\n",
 		       f.vcpus, s.samples, s.kernel, s.user, s.idle, s.bytes, lost, f.memory,
 		       f.regions, f.proofs, f.partial, f.by_bpf, f.in_vmm, f.signals, f.reads,
 		       hist_quantile(&stop, 500), hist_quantile(&stop, 990), stop.max);
