@@ -124,8 +124,11 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 			     ? "worked around: what uses them is hidden from the guest's CPUID"
 			     : NULL);
 	}
-	snprintf(text, sizeof(text), "%u kHz", q.tsc_khz);
-	line(c, q.tsc_khz ? GOOD : NOTE, "guest TSC", q.tsc_khz ? text : "rate unknown", NULL);
+	snprintf(text, sizeof(text), "%u kHz%s", q.tsc_khz,
+		 q.tsc_fixed ? ", the host's: it can't be set" : "");
+	line(c, q.tsc_khz && !q.tsc_fixed ? GOOD : NOTE, "guest TSC",
+	     q.tsc_khz ? text : "rate unknown",
+	     q.tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
 }
 
 static int open_event(uint32_t type, uint64_t config)

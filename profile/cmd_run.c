@@ -48,6 +48,10 @@ static void tell_image(const struct run *r)
 {
 	const struct run_image *i = &r->image;
 
+	if (r->snapshot.devices && r->snapshot.devices->net.kind != NET_NONE)
+		fputs("kvmprof: note: connections of the guest's network ended with the machine "
+		      "that was saved\n",
+		      stderr);
 	if (!i->disk || r->opt.kernel)
 		return;
 	fprintf(stderr, "kvmprof: %s: %s\n", r->target.name, (const char *)i->why.data);
@@ -160,6 +164,23 @@ static int prepare_events(struct run *r, struct err *e)
 	return ret;
 }
 
+/* A Linux whose clock is the TSC does not know that it stood. */
+static void tell_clock(const struct run *r)
+{
+	double s = (double)vm_tsc_jump_ms(r->vm) / 1e3;
+
+	if (!r->snapshot.from || !r->target.image.is_linux || (s > -1 && s < 1) ||
+	    strstr((const char *)r->cmdline.data, "clocksource=kvm-clock"))
+		return;
+	fprintf(stderr,
+		"kvmprof: %s: this host's KVM can't set a guest's TSC, which is %.0f s %s than "
+		"when "
+		"it was saved: %s if the TSC is the guest's clock (clocksource=kvm-clock has it "
+		"not)\n",
+		s < 0 ? "warning" : "note", s < 0 ? -s : s, s < 0 ? "earlier" : "later",
+		s < 0 ? "time stands for so long" : "so much time has passed at once");
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = &r->opt;
@@ -171,6 +192,7 @@ static int make_vm(struct run *r, struct err *e)
 		.cmdline = o->cmdline,
 		.extra = run_exec_cmdline(&r->exec),
 		.append = o->append,
+		.saved = o->snapshot.save && r->quirks.tsc_fixed,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
 		.disk_initrd = r->image.disk && r->initrd.len,
 	};
@@ -233,6 +255,7 @@ static int make_vm(struct run *r, struct err *e)
 	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
+	tell_clock(r);
 	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
 	return stat_open(&r->stat, r->vm, e);
 }

@@ -38,10 +38,10 @@ struct domain_disk {
 };
 
 struct domain_xml {
-	char *name;			 /* owned, as all; NULL: not there */
-	char *kernel, *initrd, *cmdline; /* paths and text as they stand there */
-	uint64_t memory;		 /* bytes; 0: not said */
-	unsigned int vcpus;		 /* at the start; 0: not said */
+	char *name;				       /* owned, as all; NULL: not there */
+	char *kernel, *initrd, *cmdline;	       /* paths and text as they stand there */
+	uint64_t memory;			       /* bytes; 0: not said */
+	unsigned int vcpus;			       /* at the start; 0: not said */
 	struct domain_disk disk[DOMAIN_XML_DISKS_MAX]; /* by their targets, as the guest has them */
 	unsigned int ndisks;
 	/* What a machine of our own has no counterpart for: "disk vda (file /x.img)"; each ends with NUL. */

@@ -36,14 +36,15 @@ enum {
 		"snapshot-continue", no_argument, NULL, OPT_SNAPSHOT_CONTINUE    \
 	}
 
-#define RUN_SNAPSHOT_USAGE                                                                    \
-	"Snapshots:\n"                                                                        \
-	"      --snapshot-save FILE  save the machine when the marker is reached, and end\n"  \
-	"      --snapshot-at PLACE   the marker: this instruction, as for --start-at\n"       \
-	"      --snapshot-on REGEX   the marker: a line of the console\n"                     \
-	"      --at MARKER           one of the two: PLACE, or console:REGEX\n"               \
-	"      --snapshot-continue   go on after saving\n"                                    \
-	"      --snapshot FILE       instead of IMAGE: go on with a machine that was saved\n" \
+#define RUN_SNAPSHOT_USAGE                                                                     \
+	"Snapshots:\n"                                                                         \
+	"      --snapshot-save FILE  save the machine when the marker is reached, and end\n"   \
+	"      --snapshot-at PLACE   the marker: this instruction, as for --start-at\n"        \
+	"      --snapshot-on REGEX   the marker: a line of the console\n"                      \
+	"      --at MARKER           one of the two: PLACE, or console:REGEX\n"                \
+	"      --snapshot-continue   go on after saving\n"                                     \
+	"      --snapshot FILE       instead of IMAGE: go on with a machine that was saved;\n" \
+	"                            --disk, --net: where its disks and network are now\n"     \
 	"\n"
 
 struct run_options;

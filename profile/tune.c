@@ -13,7 +13,8 @@ enum {
 	NO_PCI = 2,
 	NO_VIRTIO = 4, /* interrupts of devices need the APICs */
 	VIRTIO = 8,
-	DISK_INITRD = 16
+	DISK_INITRD = 16,
+	SAVED = 32
 };
 
 struct setting {
@@ -41,8 +42,9 @@ static const struct setting settings[] = {
 	{ "nosoftlockup", "the same", ALWAYS },
 	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
 	  ALWAYS },
-	{ "rootdelay=1800 udev.event_timeout=1800",
-	  "RAM disks give up on a root that udev has not found after half a minute", DISK_INITRD },
+	{ "rootdelay=180 udev.event_timeout=1800",
+	  "udev is given up after two minutes, and the root half a minute later",
+	  DISK_INITRD },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
 	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
@@ -54,6 +56,8 @@ static const struct setting settings[] = {
 	  "the same, with APICs for the devices' interrupts; with a TSC deadline there would be no "
 	  "tick",
 	  ONE_CPU | VIRTIO },
+	{ "clocksource=kvm-clock", "the TSC can't be set back when it goes on from a snapshot",
+	  SAVED },
 };
 
 static void add_word(struct buf *b, const char *word)
@@ -66,7 +70,7 @@ static bool fits(const struct tune_request *r, unsigned int when)
 {
 	return !((when & ONE_CPU) && r->vcpus > 1) && !((when & NO_PCI) && r->pci) &&
 	       !((when & NO_VIRTIO) && r->virtio) && !((when & VIRTIO) && !r->virtio) &&
-	       !((when & DISK_INITRD) && !r->disk_initrd);
+	       !((when & DISK_INITRD) && !r->disk_initrd) && !((when & SAVED) && !r->saved);
 }
 
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,

@@ -4,6 +4,7 @@
 #include "vmm/machine.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
 
 void pause_init(struct pause *p)
 {
@@ -39,11 +40,16 @@ void pause_enter(struct vcpu *v)
 		v->run->immediate_exit = 1;
 }
 
-/* The time that it stood is nobody's: periods begin anew. */
+/*
+ * The time that it stood is nobody's: periods begin anew. The guest's clock has gone on: it is
+ * told, so that its watchdogs don't take that for a lockup (api.rst, KVM_KVMCLOCK_CTRL). A guest
+ * without that clock can't be told.
+ */
 static void begin_again(struct vcpu *v)
 {
 	struct err e = { 0 };
 
+	(void)ioctl(v->fd, KVM_KVMCLOCK_CTRL);
 	sources_stop(v);
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);

@@ -38,6 +38,10 @@
 #define SEL_USER_CODE 0x3bu
 #define KVM_HC_SEND_IPI_NR 10
 
+#define MSR_IA32_TSC 0x10u
+/* Cycles: longer than a read after a write takes, shorter than a host has been up. */
+#define TSC_SOON (UINT64_C(1) << 34)
+
 struct probe {
 	const struct kvm_host *host;
 	size_t run_size; /* the host may be gone when it is closed */
@@ -277,6 +281,18 @@ static bool hypercall_hangs(struct probe *p)
 	return out == OUT_TIMEOUT;
 }
 
+/* Write 0, read it back: KVM says of both that they went well. */
+static bool tsc_is_fixed(const struct probe *p)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry;
+	} m = { .head.nmsrs = 1, .entry.index = MSR_IA32_TSC };
+
+	return ioctl(p->vcpu, KVM_SET_MSRS, &m) == 1 && ioctl(p->vcpu, KVM_GET_MSRS, &m) == 1 &&
+	       m.entry.data > TSC_SOON;
+}
+
 static int run_probes(struct probe *p, struct quirks *q)
 {
 	int ret = probe_speed_of(p, q);
@@ -288,6 +304,7 @@ static int run_probes(struct probe *p, struct quirks *q)
 
 		q->tsc_khz = khz > 0 ? (uint32_t)khz : 0;
 	}
+	q->tsc_fixed = tsc_is_fixed(p);
 	ret = set_state(p, PROBE_USER_CODE, true);
 	if (ret)
 		return ret;

@@ -27,6 +27,8 @@ struct quirks {
 	bool refuses_insns;
 	/* A hypercall never returns, whichever it is: hide the paravirtual features that use them. */
 	bool hypercalls_hang;
+	/* A guest's TSC is the host's: KVM takes another value, and nothing comes of it. */
+	bool tsc_fixed;
 	/* Evidence, for `kvmprof check`. */
 	uint64_t ring0_ps_per_insn; /* picoseconds of thread CPU time */
 	uint32_t tsc_khz;	    /* of a guest on this host; 0 unknown */
@@ -51,7 +53,8 @@ void quirks_release(struct quirks *q);
 /* Any work-around needed? */
 static inline bool quirks_any(const struct quirks *q)
 {
-	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->hypercalls_hang;
+	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->hypercalls_hang ||
+	       q->tsc_fixed;
 }
 
 #endif

@@ -325,6 +325,16 @@ static int set_msrs(const struct vcpu *v, const struct vcpu_state *s, struct err
 	return ret;
 }
 
+/* Where it can't be set it is the host's, and for the guest it has made a jump. */
+static void note_jump(const struct vcpu *v, const struct vcpu_state *s)
+{
+	struct kvm_msr_entry now = { .index = MSR_IA32_TSC };
+
+	for (uint32_t i = 0; i < s->nmsrs; i++)
+		if (s->msr[i].index == MSR_IA32_TSC && read_msr(v, &now))
+			v->vm->tsc_jump = (int64_t)(now.data - s->msr[i].data);
+}
+
 /*
  * Before the first entry: a SYSCALL of a program that runs would not be seen otherwise.
  * LSTAR and SFMASK are among the MSRs, too; the guest may have written them before us.
@@ -363,6 +373,8 @@ int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
 	ret = ret ? ret : set_fixed(v, s, before_msrs, COUNT(before_msrs), e);
 	ret = ret ? ret : set_xsave(v, s, e);
 	ret = ret ? ret : set_msrs(v, s, e);
+	if (!ret && v->vm->cfg.quirks->tsc_fixed)
+		note_jump(v, s);
 	ret = ret ? ret : set_fixed(v, s, after_msrs, COUNT(after_msrs), e);
 	return ret ? ret : set_assist(v, s, e);
 }

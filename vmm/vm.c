@@ -396,6 +396,11 @@ void vm_join(struct vm *vm)
 	}
 }
 
+int64_t vm_tsc_jump_ms(const struct vm *vm)
+{
+	return vm->cfg.quirks->tsc_khz ? vm->tsc_jump / (int64_t)vm->cfg.quirks->tsc_khz : 0;
+}
+
 const struct vm_result *vm_result(const struct vm *vm)
 {
 	return &vm->result;

@@ -295,6 +295,12 @@ void vm_resume(struct vm *vm);
 int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, unsigned int nblobs,
 	    struct err *e);
 
+/*
+ * Of a machine out of a snapshot: by how many ms its TSC has gone on, or back, since it was
+ * saved, where KVM can't set it (quirks.h, tsc_fixed); else 0.
+ */
+int64_t vm_tsc_jump_ms(const struct vm *vm);
+
 const struct vm_result *vm_result(const struct vm *vm);
 /* CLOCK_MONOTONIC just before the first KVM_RUN; 0 while it has not come to that. Any thread. */
 uint64_t vm_first_entry_ns(const struct vm *vm);

@@ -6,11 +6,14 @@
  *   check	mounts the ext4 file system of /dev/vda; reads /data, writes and reads back /out,
  *		makes the directory /made, unmounts
  *   dirs	the same without writing: the names and sums of /data alone
+ *   cpus	a process on each processor, all at a time: writes the MiB of /dev/vda that has its
+ *		number, past the page cache, and reads it back
  *   bench	reads /dev/vda from the beginning to seq=N MiB in 1 MiB pieces past the page cache,
  *		then random=N pieces of 4 KiB of it; each time sums what it read
  *
  * Lines that it prints, each beginning with "disk: ":
  *   sum NAME BYTES SUM			FNV-1a of a file's 64-bit words
+ *   queues N				of vda
  *   seq BYTES NS SUM, random BYTES NS SUM
  *   stat ...				/proc/diskstats of vda
  *   failed WHAT ERROR
@@ -26,6 +29,8 @@ enum {
 	NR_UMOUNT2 = 166,
 	NR_CLOCK_GETTIME = 228,
 	NR_PRCTL = 157,
+	NR_PWRITE = 18,
+	NR_SCHED_SETAFFINITY = 203,
 };
 enum { O_DIRECT = 040000, CLOCK_MONOTONIC = 1, PR_SET_NAME = 15 };
 
@@ -211,6 +216,83 @@ static void check(int write)
 	}
 }
 
+/* -- several processors -------------------------------------------------------------- */
+
+#define PIECE (128ul << 10)
+#define MAX_CPUS 16ul
+
+static int go_to_cpu(ulong_t cpu)
+{
+	ulong_t mask = 1ul << cpu;
+
+	return syscall3(NR_SCHED_SETAFFINITY, 0, sizeof(mask), &mask) == 0;
+}
+
+/* "cpu03"; cpu < 100 */
+static const char *cpu_name(ulong_t cpu)
+{
+	static char name[] = "cpu00";
+
+	name[3] = (char)('0' + cpu / 10);
+	name[4] = (char)('0' + cpu % 10);
+	return name;
+}
+
+GUEST_NOIPA static void use_region(ulong_t cpu)
+{
+	long fd = checked("/dev/vda", syscall3(NR_OPEN, "/dev/vda", O_RDWR | O_DIRECT, 0));
+	ulong_t word = cpu;
+
+	for (ulong_t i = 0; i < MIB; i += 8) {
+		word = word * 6364136223846793005ul + 1442695040888963407ul;
+		*(ulong_t *)(buffer + i) = word;
+	}
+	for (ulong_t off = 0; off < MIB; off += PIECE)
+		checked("pwrite", syscall6(NR_PWRITE, fd, (long)(buffer + off), (long)PIECE,
+					   (long)(cpu * MIB + off), 0, 0));
+	for (ulong_t i = 0; i < MIB; i += 8)
+		*(ulong_t *)(buffer + i) = 0;
+	for (ulong_t off = 0; off < MIB; off += PIECE)
+		checked("pread", syscall6(NR_PREAD, fd, (long)(buffer + off), (long)PIECE,
+					  (long)(cpu * MIB + off), 0, 0));
+	print_sum(cpu_name(cpu), MIB, sum_words(SUM_BEGIN, buffer, MIB));
+}
+
+static void print_queues(void)
+{
+	static char path[] = "/sys/block/vda/mq/0/nr_tags";
+	ulong_t n = 0;
+
+	for (long fd; n < 10; n++) {
+		path[18] = (char)('0' + n);
+		fd = syscall3(NR_OPEN, path, O_RDONLY, 0);
+		if (fd < 0)
+			break;
+		syscall1(NR_CLOSE, fd);
+	}
+	begin("queues");
+	add_number(n);
+	end();
+}
+
+static void each_cpu(void)
+{
+	ulong_t cpus = 0;
+
+	print_queues();
+	while (cpus < MAX_CPUS && go_to_cpu(cpus))
+		cpus++;
+	for (ulong_t cpu = 0; cpu < cpus; cpu++) {
+		if (syscall0(NR_FORK) == 0) {
+			go_to_cpu(cpu);
+			use_region(cpu);
+			syscall1(NR_EXIT, 0);
+		}
+	}
+	while (cpus--)
+		syscall6(NR_WAIT4, -1, 0, 0, 0, 0, 0);
+}
+
 static void print_speed(const char *word, ulong_t bytes, ulong_t ns, ulong_t sum)
 {
 	begin(word);
@@ -304,6 +386,8 @@ __attribute__((noinline)) void disk_main(const ulong_t *stack)
 	end();
 	if (mode[0] == 'b')
 		bench();
+	else if (mode[0] == 'c' && mode[1] == 'p')
+		each_cpu();
 	else
 		check(mode[0] == 'c');
 	print_stat();

@@ -21,7 +21,7 @@ from e2e import check
 
 WHAT = e2e.EXTRA[0] if e2e.EXTRA else "full"
 KERNELS = {"smp": "full"}
-SECONDS = {"smp": 40}.get(WHAT, 16)
+SECONDS = {"smp": 60}.get(WHAT, 24)
 ROLES = ["w-lib", "w-alpha", "w-beta", "w-vdso", "w-sys", "w-child"]
 POINTS = 3.0
 
@@ -36,7 +36,6 @@ if not check(boot.wait_for("worker: steady", 600), "the guest's program does not
     boot.process.kill()
     e2e.finish()
 pid = boot.process.pid
-ps = e2e.kvmprof("ps", str(pid), "--json", "--interval", "0.2", "--stacks")
 attach = subprocess.Popen([e2e.KVMPROF, "attach", str(pid), "-o", "attached.data"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 # Once it holds the thread, a second one is told who does.
@@ -44,9 +43,11 @@ time.sleep(3)
 second = e2e.kvmprof("attach", str(pid), "-o", "second.data", timeout=60)
 check(second.status == 1 and "process %d traces it" % attach.pid in second.err and
       second.err.count("\n") == 1, "a second attach: status %d: %s" % (second.status, second.err))
-boot.wait_for("worker: done", 600)
+time.sleep(SECONDS / 2 - 3)
 attach.send_signal(signal.SIGINT)
 out, err = attach.communicate(timeout=120)
+ps = e2e.kvmprof("ps", str(pid), "--json", "--interval", "0.2", "--stacks")
+boot.wait_for("worker: done", 600)
 boot.wait(120)
 ok = check(boot.status == 0, "run: status %d: %s" % (boot.status, boot.err))
 ok &= check(attach.returncode == 0, "attach: status %d: %s" % (attach.returncode, err.decode()))
