@@ -8,9 +8,11 @@ sampling in each round, PAIRS of windows alternate: in one nobody samples, in th
 a quarter of a second; four times as long at 99 Hz, where a sample is little among them. Prints medians over
 all pairs with (quarter to quarter), and ratios; asserts nothing.
 
-  lost     guest time for each sample: by the count, what it lacks against the windows before and after,
-           without waiting for a processor; all that a sample costs the guest, and a busy machine's noise
-  slow     the same in percent of the time
+  lost     guest time for each sample: by the gaps of more than 1.5 us between two looks of the guest at its
+           clock, what there is more of them than in the windows before and after. Gaps of more than 5 ms are left
+           out: then somebody else had the processor
+  slow     what the count lacks against those windows, in percent, without waiting for a processor: all that
+           sampling costs the guest, caches too, and a busy machine's noise
   held     time in which the vCPU's thread neither ran nor waited for a processor: it stood. QEMU's
            monitor has that thread work for it instead, so this is not for comparisons
   CPU      of the profiler (with its Python where it is one), and of QEMU's main thread
@@ -64,7 +66,9 @@ demo = os.path.join(os.path.dirname(kvmprof), "guest", "demo.elf")
 
 RAM = 128 << 20
 STACK = 16384  # bytes of a whole sample, as attach copies them
-ITERATIONS = 40  # in union user_box of guest/demo/demo.h
+# In union user_box of guest/demo/demo.h: cycles from which on a gap is noted, turns, number of gaps, the last of them.
+THRESHOLD, ITERATIONS, GAPS, GAP, KEPT = 24, 40, 48, 56, 512
+SHORT, LONG = 1.5, 5000  # us, of gaps
 
 
 def free_port():
@@ -333,7 +337,9 @@ class Guest:
         while not re.search(r"gaps at (\d+)\s", self.said()):
             assert time.monotonic() < until and qemu.poll() is None, "the guest does not start"
             time.sleep(0.1)
-        self.at = int(re.search(r"gaps at (\d+)\s", self.said()).group(1)) + ITERATIONS
+        self.at = int(re.search(r"gaps at (\d+)\s", self.said()).group(1))
+        self.cycles_us = int(re.search(r"tsc (\d+) kHz", self.said()).group(1)) / 1000
+        struct.pack_into("<Q", memory, self.at + THRESHOLD, int(SHORT * self.cycles_us))
         while not self.turns():
             time.sleep(0.1)
 
@@ -346,15 +352,31 @@ class Guest:
             return ""
 
     def turns(self):
-        return struct.unpack_from("<Q", self.memory, self.at)[0]
+        return struct.unpack_from("<Q", self.memory, self.at + ITERATIONS)[0]
+
+    def gaps(self):
+        return struct.unpack_from("<Q", self.memory, self.at + GAPS)[0]
+
+    def gap_time(self, first, end):
+        """Seconds that these took, of those that are still there."""
+        total = 0
+        for i in range(max(first, end - KEPT + 1), end):
+            us = struct.unpack_from("<I", self.memory, self.at + GAP + 8 * (i % KEPT) + 4)[0] / self.cycles_us
+            total += us if us < LONG else 0
+        return total / 1e6
 
 
 def window(guest, seconds):
-    """Turns, seconds on a processor, seconds not waiting for one."""
+    """Turns, seconds on a processor, seconds not waiting for one, seconds in gaps."""
     t0, (r0, w0), n0 = time.monotonic(), vcpu_times(), guest.turns()
-    time.sleep(seconds)
+    gap, seen = 0, guest.gaps()
+    while time.monotonic() < t0 + seconds:
+        time.sleep(0.05)
+        now = guest.gaps()
+        gap += guest.gap_time(seen, now)
+        seen = now
     n1, (r1, w1), t1 = guest.turns(), vcpu_times(), time.monotonic()
-    return n1 - n0, r1 - r0, t1 - t0 - (w1 - w0)
+    return n1 - n0, r1 - r0, t1 - t0 - (w1 - w0), gap / (r1 - r0)
 
 
 def measure(guest, hz, begin):
@@ -362,22 +384,24 @@ def measure(guest, hz, begin):
     main = "/proc/%d/task/%d/schedstat" % (qemu.pid, qemu.pid)
     way, rows = begin(), []
     try:
-        n0, run0, _ = window(guest, seconds)
+        n0, run0, _, gap0 = window(guest, seconds)
         for _ in range(pairs):
             before = way.samples()
             cpu, vmm = way.cpu(), on_cpu(main)
             way.switch(True)
-            count, run, could = window(guest, seconds)
+            count, run, could, gap = window(guest, seconds)
             way.switch(False)
             cpu, vmm = way.cpu() - cpu, on_cpu(main) - vmm
             samples = way.samples() - before
-            n1, run1, _ = window(guest, seconds)
+            n1, run1, _, gap1 = window(guest, seconds)
             pace, n0, run0 = (run0 + run1) / ((n0 + n1) or 1), n1, run1
+            usual, gap0 = (gap0 + gap1) / 2, gap1
             if not samples or not pace:
                 continue
-            lost = could - count * pace
+            lost = (gap - usual) * run
+            slow = could - count * pace
             rows.append({"held": (could - run) / samples * 1e6, "lost": lost / samples * 1e6,
-                         "slow": 100 * lost / could, "n": samples,
+                         "slow": 100 * slow / could, "n": samples,
                          "cpu": cpu / samples * 1e6, "vmm": vmm / samples * 1e6})
     finally:
         way.end()

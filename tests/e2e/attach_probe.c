@@ -3,7 +3,7 @@
  * Attaches to a VMM and says what it saw, without names: the bare machinery, for tests
  * that repeat it thousands of times.
  *
- *   attach_probe PID HZ MILLISECONDS [CYCLES]
+ *   attach_probe PID HZ MILLISECONDS [CYCLES [bpf|ptrace]]
  *
  * Prints one line of JSON for the last cycle, and with CYCLES 1 the raw rips before it.
  */
@@ -77,11 +77,11 @@ static int cycle(const struct attach_config *cfg, unsigned int ms, int print, in
 		       ",\"user\":%" PRIu64 ",\"idle\":%" PRIu64 ",\"bytes\":%" PRIu64
 		       ",\"lost\":%" PRIu64 ",\"memory\":%" PRIu64
 		       ",\"regions\":%u,\"proofs\":%u,\"partial\":%d"
-		       ",\"in_vmm\":%" PRIu64 ",\"signals\":%" PRIu64 ",\"reads\":%" PRIu64
-		       ",\"stopped_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64
-		       "}}\n",
+		       ",\"by_bpf\":%" PRIu64 ",\"in_vmm\":%" PRIu64 ",\"signals\":%" PRIu64
+		       ",\"reads\":%" PRIu64 ",\"stopped_ns\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
+		       ",\"max\":%" PRIu64 "}}\n",
 		       f.vcpus, s.samples, s.kernel, s.user, s.idle, s.bytes, lost, f.memory,
-		       f.regions, f.proofs, f.partial, f.in_vmm, f.signals, f.reads,
+		       f.regions, f.proofs, f.partial, f.by_bpf, f.in_vmm, f.signals, f.reads,
 		       hist_quantile(&stop, 500), hist_quantile(&stop, 990), stop.max);
 	vm_destroy(vm);
 	return 0;
@@ -102,12 +102,14 @@ int main(int argc, char **argv)
 	double hz;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: attach_probe PID HZ MILLISECONDS [CYCLES]\n");
+		fprintf(stderr, "usage: attach_probe PID HZ MILLISECONDS [CYCLES [bpf|ptrace]]\n");
 		return 2;
 	}
 	cfg.pid = atoi(argv[1]);
 	hz = atof(argv[2]);
 	ms = (unsigned int)atoi(argv[3]);
+	if (argc > 5)
+		cfg.technique = strcmp(argv[5], "bpf") ? ATTACH_PTRACE : ATTACH_BPF;
 	cycles = argc > 4 ? (unsigned int)atoi(argv[4]) : 1;
 	cfg.event.period = (uint64_t)(1e9 / hz);
 	for (unsigned int i = 0; i < cycles; i++)

@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import time
+from collections import Counter
 
 import demo_judge
 import attached
@@ -24,6 +25,7 @@ from e2e import check, say
 POINTS = 1.5
 SECONDS = 14
 KILLS = 200
+USER = 2  # SAMPLE_USER
 CYCLES = int(e2e.EXTRA[0]) if e2e.EXTRA else 300
 
 e2e.need_kvm()
@@ -117,8 +119,40 @@ def cycles(q):
     return q.rss() - rss
 
 
+def user_rips(q, technique):
+    """How often each instruction of ring 3 was hit."""
+    p = e2e.run("./attach_probe", q.pid, 4000, 500, 1, technique)
+    check(p.status == 0, "attach_probe: " + p.err)
+    return Counter(re.findall(r"^\d+ %d (0x[0-9a-f]+)$" % USER, p.out, re.M))
+
+
+def same_instructions():
+    """Both techniques see the same instructions, each as often: half of the sum of differences of shares.
+    In ring 3 alone, and in turns: what the guest does changes with time."""
+    if len(attached.techniques()) < 2:
+        return "no BPF here"
+    q = Watched("gaps", *qemu.DEMO, "mode=gaps")
+    try:
+        q.wait_for("gaps at", 60)
+        a, b = Counter(), Counter()
+        for _ in range(4):
+            a += user_rips(q, "bpf")
+            b += user_rips(q, "ptrace")
+    finally:
+        q.end()
+    na, nb = sum(a.values()), sum(b.values())
+    if not check(na > 400 and nb > 400, "only %d and %d samples of ring 3" % (na, nb)):
+        return "too few samples"
+    apart = sum(abs(a[r] / na - b[r] / nb) for r in a.keys() | b.keys()) / 2
+    only = sum(n for r, n in a.items() if r not in b) / na
+    check(apart < 0.15, "instructions differ: distance %.2f\n%s\n%s" % (apart, a.most_common(12), b.most_common(12)))
+    check(only < 0.02, "%.1f %% of the samples by BPF are at instructions that ptrace never sees" % (100 * only))
+    return "%d and %d samples of ring 3 at %d instructions, distance %.3f" % (na, nb, len(a), apart)
+
+
 build_probe()
 shares = {technique: true_shares(technique) for technique in attached.techniques()}
+instructions = same_instructions()
 guest = Watched("long", *qemu.DEMO, "seconds=%d" % (600 + CYCLES // 2))
 try:
     guest.wait_for("demo: start", 30)
@@ -128,7 +162,7 @@ try:
     check("FAULT" not in guest.console().upper(), "the guest faulted: " + guest.console())
 finally:
     guest.end()
-e2e.finish("%s; %d kills, %d cycles, QEMU's memory %+d KiB" % (
+e2e.finish("%s; %s; %d kills, %d cycles, QEMU's memory %+d KiB" % (
     "; ".join("%s: worst share off by %.2f points, stopped %.1f us (median), %d samples by BPF, %d by ptrace" % (
         technique, worst, s["stopped_ns"]["p50"] / 1e3, s["attach"]["samples_by_bpf"],
-        s["attach"]["samples_by_ptrace"]) for technique, (s, worst) in shares.items()), KILLS, CYCLES, grown >> 10))
+        s["attach"]["samples_by_ptrace"]) for technique, (s, worst) in shares.items()), instructions, KILLS, CYCLES, grown >> 10))
