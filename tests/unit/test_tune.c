@@ -112,7 +112,11 @@ static void linux_on_a_slow_host(void **state)
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "pci=off"));
 	assert_int_equal(strncmp(text, "earlyprintk=ttyS0 console=hvc0 ", 31), 0);
-	r.virtio = r.pci = r.virtio_console = false;
+	assert_false(has_word(text, "clocksource=kvm-clock"));
+	r.saved = true;
+	text = cmdline(&r, &slow);
+	assert_true(has_word(text, "clocksource=kvm-clock"));
+	r.virtio = r.pci = r.virtio_console = r.saved = false;
 
 	r.cmdline = "mine"; /* replaces the defaults, not what the host needs */
 	text = cmdline(&r, &slow);
