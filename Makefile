@@ -20,13 +20,14 @@ CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $
 # For profile/*.cc, which the C compiler's driver compiles as well.
 CXXFLAGS_ALL = -std=gnu++17 $(OPT) $(filter-out -Wmissing-prototypes,$(WARN)) -fno-omit-frame-pointer \
 	-pthread $(SAN) $(CXXFLAGS)
-LIBS := -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
+LIBS := -lbpf -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
 CXX_SRC := $(sort $(wildcard profile/*.cc))
-LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o
+LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o \
+	$(BUILD)/obj/peek_object.o
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -46,7 +47,7 @@ FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-demo deps-test clean install
 all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
-	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio
+	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/blk.elf
 
 include guest/guest.mk
 
@@ -108,6 +109,18 @@ $(BUILD)/obj/gate_default.o: configs/gate-default.toml
 $(BUILD)/obj/exec_init.o: $(BUILD)/guest/exec-init
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.balign 16\n.global exec_init, exec_init_end\nexec_init:\n.incbin "%s"\nexec_init_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+		| $(CC) -c -x assembler - -o $@
+
+# And the program that attach runs in the kernel. It needs nothing of this machine's kernel.
+CLANG ?= clang
+$(BUILD)/bpf/peek.o: vmm/attach/bpf/peek.bpf.c vmm/attach/peek_record.h
+	@mkdir -p $(@D)
+	@echo "  BPF   $<"
+	@$(CLANG) -target bpf -O2 -g -Wall -Wextra -Werror -I. -c $< -o $@
+
+$(BUILD)/obj/peek_object.o: $(BUILD)/bpf/peek.o
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.balign 16\n.global peek_object, peek_object_end\npeek_object:\n.incbin "%s"\npeek_object_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
 # The demo guest travels inside the program.

@@ -13,7 +13,7 @@ PYTHON ?= python3
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
 	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio \
-	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin
+	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin $(BUILD)/guest/blk.elf
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -26,8 +26,8 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
 	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
 
-DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console modes pages selfcheck \
-	user pages_user selfcheck_user)
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console options modes pages pvclock \
+	selfcheck user pages_user selfcheck_user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noexecstack
 
@@ -47,6 +47,26 @@ $(BUILD)/guest/demo/%.o: guest/demo/%.S guest/guest.mk
 $(BUILD)/guest/demo.elf: $(DEMO_OBJS) guest/demo/demo.lds
 	@echo "  GUEST $@"
 	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(DEMO_OBJS)
+
+# Reads its virtio disk from ring 3; begins and is laid out as the demo.
+BLK_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start pvh machine console options) \
+	$(patsubst %,$(BUILD)/guest/blk/%.o,main device irq blk_user)
+
+$(BUILD)/guest/blk/blk_user.o: DEMO_MODEL := -mcmodel=small
+
+$(BUILD)/guest/blk/%.o: guest/blk/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) $(DEMO_MODEL) -c -o $@ $<
+
+$(BUILD)/guest/blk/%.o: guest/blk/%.S guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+
+$(BUILD)/guest/blk.elf: $(BLK_OBJS) guest/demo/demo.lds
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(BLK_OBJS)
 
 # A 32-bit kernel, for multiboot and PVH; mb.bin: the same as a flat image.
 MB_OBJS := $(BUILD)/guest/mb/start.o $(BUILD)/guest/mb/main.o
@@ -147,4 +167,4 @@ $(BUILD)/guest/devices.cpio: $(BUILD)/guest/devices scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
--include $(DEMO_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d
+-include $(DEMO_OBJS:.o=.d) $(BLK_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

@@ -29,6 +29,10 @@ static const char usage[] =
 	"      --monitor           find the domain's process by asking its QEMU: libvirt notes\n"
 	"                          that (the domain is tainted)\n"
 	"\n"
+	"      --technique HOW     bpf: programs of the guest are sampled in an interrupt, by "
+	"BPF,\n"
+	"                          the rest by ptrace; ptrace: all of it; auto (default): bpf\n"
+	"                          where this host can\n"
 	"      --gdb HOST:PORT     not by PID but through a gdbstub, of QEMU without KVM or "
 	"others:\n"
 	"                          slow, as each sample stops the whole machine (default 49 Hz)\n"
@@ -61,7 +65,7 @@ static const char usage[] =
 	"      --no-status         no line on the terminal that tells how it goes on\n"
 	"  -h, --help              this text\n";
 
-enum { OPT_IMAGE = 256, OPT_GDB, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR };
+enum { OPT_IMAGE = 256, OPT_GDB, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR, OPT_TECHNIQUE };
 
 /* Each sample costs some milliseconds of the whole machine. */
 #define GDB_FREQ_HZ 49
@@ -69,6 +73,7 @@ enum { OPT_IMAGE = 256, OPT_GDB, OPT_COMMON, OPT_PID, OPT_DOMAIN, OPT_MONITOR };
 /* Those of OPT_COMMON mean what they mean to `run`. */
 static const struct option longopts[] = {
 	{ "gdb", required_argument, NULL, OPT_GDB },
+	{ "technique", required_argument, NULL, OPT_TECHNIQUE },
 	{ "image", required_argument, NULL, OPT_IMAGE },
 	{ "connect", required_argument, NULL, 'c' },
 	{ "pid", required_argument, NULL, OPT_PID },
@@ -112,6 +117,20 @@ static int take_what(struct attach_request *a, enum attach_way way, char **argv)
 	return -1;
 }
 
+static int take_technique(enum attach_technique *out, char **argv)
+{
+	static const char *const name[] = {
+		[ATTACH_AUTO] = "auto", [ATTACH_BPF] = "bpf", [ATTACH_PTRACE] = "ptrace"
+	};
+
+	for (unsigned int i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+		if (!strcmp(optarg, name[i])) {
+			*out = (enum attach_technique)i;
+			return -1;
+		}
+	return cmd_wrong_usage(argv, "--technique: expected auto, bpf or ptrace, not", optarg);
+}
+
 /* -1 to go on, else the exit status. */
 static int take(struct run_options *o, struct attach_request *a, int c, int index, char **argv)
 {
@@ -126,6 +145,8 @@ static int take(struct run_options *o, struct attach_request *a, int c, int inde
 	case OPT_MONITOR:
 		a->monitor = true;
 		return -1;
+	case OPT_TECHNIQUE:
+		return take_technique(&o->technique, argv);
 	case OPT_GDB:
 		o->gdb = optarg;
 		return -1;
@@ -174,6 +195,13 @@ static int parse(struct run_options *o, struct attach_request *a, int argc, char
 				       optind < argc ? argv[optind]
 				       : a->what     ? a->what
 						     : a->uri);
+	if (o->gdb && o->technique != ATTACH_AUTO)
+		return cmd_wrong_usage(argv, "--technique is for a PID or a domain, not for --gdb",
+				       o->gdb);
+	if (o->mem && o->technique == ATTACH_BPF)
+		return cmd_wrong_usage(argv,
+				       "--mem needs what BPF does not see (segment bases), without",
+				       "--technique bpf");
 	if (optind == argc && !a->what && !o->gdb) {
 		fputs("kvmprof attach: which machine? Give a PID or a libvirt domain (try kvmprof "
 		      "attach --help)\n",

@@ -118,9 +118,11 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 		line(c, q.refuses_insns ? NOTE : GOOD, "instruction emulation",
 		     q.refuses_insns ? "has gaps" : "complete",
 		     q.refuses_insns ? "worked around: kvmprof finishes what KVM refuses" : NULL);
-		line(c, q.send_ipi_hangs ? NOTE : GOOD, "SEND_IPI hypercall",
-		     q.send_ipi_hangs ? "never returns" : "works",
-		     q.send_ipi_hangs ? "worked around: hidden from the guest's CPUID" : NULL);
+		line(c, q.hypercalls_hang ? NOTE : GOOD, "hypercalls",
+		     q.hypercalls_hang ? "never return" : "work",
+		     q.hypercalls_hang
+			     ? "worked around: what uses them is hidden from the guest's CPUID"
+			     : NULL);
 	}
 	snprintf(text, sizeof(text), "%u kHz%s", q.tsc_khz,
 		 q.tsc_fixed ? ", the host's: it can't be set" : "");

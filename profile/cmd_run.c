@@ -194,6 +194,7 @@ static int make_vm(struct run *r, struct err *e)
 		.append = o->append,
 		.saved = o->snapshot.save && r->quirks.tsc_fixed,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
+		.disk_initrd = r->image.disk && r->initrd.len,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
@@ -291,6 +292,7 @@ static int attach_vm(struct run *r, struct err *e)
 	struct attach_config cfg = {
 		.pid = o->attach,
 		.gdb = o->gdb,
+		.technique = o->technique,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.plan = target_capture_plan(&r->target, o->stack_size),

@@ -168,10 +168,63 @@ static bool is_our_console(const xmlNode *n)
 	       (!port || !strcmp(port, "0")) && (has(n, "type", "pty") || has(n, "type", "stdio"));
 }
 
+/* -- disks ---------------------------------------------------------------------------- */
+
+static void free_disk(struct domain_disk *k)
+{
+	free(k->target);
+	free(k->path);
+	free(k->serial);
+	free(k->option);
+	*k = (struct domain_disk){ 0 };
+}
+
+/* vda before vdb before vdaa, whatever the bus. */
+static int by_target(const void *a, const void *b)
+{
+	const char *x = ((const struct domain_disk *)a)->target;
+	const char *y = ((const struct domain_disk *)b)->target;
+
+	return strlen(x) != strlen(y) ? (strlen(x) < strlen(y) ? -1 : 1) : strcmp(x, y);
+}
+
+/* false: it is no disk of ours; what it is besides is listed then. */
+static bool take_disk(struct domain_xml *d, const xmlNode *n)
+{
+	const xmlNode *source = child(n, "source"), *target = child(n, "target");
+	cleanup_free char *device = attribute(n, "device"), *bus = attribute(target, "bus");
+	cleanup_free char *format = attribute(child(n, "driver"), "type");
+	struct domain_disk k = { 0 };
+
+	if (!is_element(n, "disk") || (device && strcmp(device, "disk")) ||
+	    d->ndisks == DOMAIN_XML_DISKS_MAX)
+		return false;
+	k.target = attribute(target, "dev");
+	/* Without a type it is a file. */
+	k.path = attribute(source, has(n, "type", "block") ? "dev" : "file");
+	if (!k.target || !k.path) {
+		free_disk(&k);
+		return false;
+	}
+	if (format && strcmp(format, "raw")) {
+		domain_xml_leave(d, "disk %.16s (%.20s %.80s: only raw ones)", k.target, format,
+				 k.path);
+		free_disk(&k);
+		return true;
+	}
+	if (bus && strcmp(bus, "virtio"))
+		domain_xml_leave(d, "disk %.16s (bus %.20s: it is a virtio disk here)", k.target,
+				 bus);
+	k.serial = text_of(child(n, "serial"));
+	k.readonly = child(n, "readonly") != NULL;
+	d->disk[d->ndisks++] = k;
+	return true;
+}
+
 static void leave_devices(struct domain_xml *d, const xmlNode *devices)
 {
 	for (const xmlNode *n = devices->children; n; n = n->next) {
-		if (n->type != XML_ELEMENT_NODE || is_our_console(n))
+		if (n->type != XML_ELEMENT_NODE || is_our_console(n) || take_disk(d, n))
 			continue;
 		/* "none" is what we have, too. */
 		if (!has(n, "model", "none") && !has(n, "type", "none"))
@@ -200,7 +253,7 @@ static void leave_rest(struct domain_xml *d, const xmlNode *root)
 		"memory",	 "vcpu",	"os",	     "devices",	    "features",
 		"currentMemory", "on_poweroff", "on_reboot", "on_crash",    NULL
 	};
-	/* With a kernel nobody boots from a device. */
+	/* Without a kernel the first disk is booted from. */
 	static const char *const os[] = { "type", "kernel", "initrd", "cmdline", "boot", NULL };
 	static const char *const none[] = { NULL };
 	static const char *const ends[] = { "on_poweroff", "on_reboot", "on_crash" };
@@ -335,6 +388,8 @@ static int take(struct domain_xml *d, const xmlNode *root, struct err *e)
 	ret = ret ? ret : take_vcpus(d, root, e);
 	if (!ret)
 		leave_rest(d, root);
+	if (d->ndisks)
+		qsort(d->disk, d->ndisks, sizeof(d->disk[0]), by_target);
 	return ret || !d->left.failed ? ret : err_set(e, ENOMEM, "out of memory");
 }
 
@@ -388,6 +443,8 @@ void domain_xml_deinit(struct domain_xml *d)
 	free(d->kernel);
 	free(d->initrd);
 	free(d->cmdline);
+	for (unsigned int i = 0; i < d->ndisks; i++)
+		free_disk(&d->disk[i]);
 	buf_deinit(&d->left);
 	memset(d, 0, sizeof(*d));
 }

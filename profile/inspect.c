@@ -81,6 +81,48 @@ static bool has_types(const struct target *t)
 	return t->linux_facts.have_task;
 }
 
+/* Where the first instruction is; the decompressors' entries are theirs and not told. */
+static uint64_t entry_of(const struct boot_image *b, enum boot_way way)
+{
+	return way == BOOT_WAY_MULTIBOOT ? b->mb_entry
+	       : way == BOOT_WAY_PVH	 ? b->pvh_entry
+					 : b->entry;
+}
+
+/* The way that --boot=auto takes. */
+static enum boot_way way_of(const struct target *t)
+{
+	enum boot_way way = BOOT_WAY_VMLINUX;
+
+	boot_image_way(&t->image, t->name, BOOT_WAY_AUTO, &way, NULL);
+	return way;
+}
+
+static void print_ways(const struct target *t, struct buf *out)
+{
+	static const char *const how[] = {
+		[BOOT_WAY_VMLINUX] = "directly in 64-bit mode",
+		[BOOT_WAY_BZIMAGE] = "in 64-bit mode, its decompressor first",
+		[BOOT_WAY_LINUX32] = "in 32-bit mode, as boot loaders enter a Linux",
+		[BOOT_WAY_LINUX16] = "in real mode, at its setup code, for which there is no BIOS",
+		[BOOT_WAY_MULTIBOOT] = "in 32-bit mode, with multiboot information",
+		[BOOT_WAY_PVH] = "in 32-bit mode, with PVH start information",
+	};
+	enum boot_way way = way_of(t);
+	struct buf more;
+
+	buf_init(&more);
+	for (enum boot_way i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
+		if (i != way && i != BOOT_WAY_LINUX16 && boot_image_has_way(&t->image, i))
+			buf_printf(&more, "%s%s", more.len ? ", " : "", boot_way_name(i));
+	buf_u8(&more, 0);
+	line(out, "boots by", "%s: %s", boot_way_name(way), how[way]);
+	if (more.len > 1 && !more.failed)
+		line(out, "", "(--boot also takes %s)", (const char *)more.data);
+	buf_deinit(&more);
+	line(out, "entry", "0x%" PRIx64, entry_of(&t->image, way));
+}
+
 static void print_kernel(const struct inspect *in, struct buf *out)
 {
 	const struct target *t = &in->target;
@@ -93,7 +135,7 @@ static void print_kernel(const struct inspect *in, struct buf *out)
 	if (*k->banner || *b->version)
 		line(out, "version", "%s", *k->banner ? k->banner : b->version);
 	line(out, "compression", "%s", b->compression ? b->compression : "none");
-	line(out, "entry", "0x%" PRIx64, b->entry);
+	print_ways(t, out);
 	for (unsigned int i = 0; i < b->nseg; i++)
 		line(out, i ? "" : "segments", "0x%09" PRIx64 " to 0x%09" PRIx64, b->seg[i].gpa,
 		     b->seg[i].gpa + b->seg[i].mem_len);
@@ -224,7 +266,9 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 {
 	const struct target *t = &in->target;
 	const struct boot_image *b = &t->image;
+	enum boot_way way = way_of(t);
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
+	unsigned int comma = 0;
 
 	hex_id(&t->kernel, id);
 	buf_printf(out, "{");
@@ -235,8 +279,12 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 	json_text(out, "release", *t->osrelease ? t->osrelease : NULL);
 	buf_printf(out, ",");
 	json_text(out, "compression", b->compression ? b->compression : "none");
-	buf_printf(out, ",\"linux\":%s,\"entry\":\"0x%" PRIx64 "\",\"segments\":[",
-		   b->is_linux ? "true" : "false", b->entry);
+	buf_printf(out, ",\"linux\":%s,\"boot\":\"%s\",\"boot_ways\":[",
+		   b->is_linux ? "true" : "false", boot_way_name(way));
+	for (enum boot_way i = BOOT_WAY_VMLINUX; i < BOOT_WAY_AUTO; i++)
+		if (i != BOOT_WAY_LINUX16 && boot_image_has_way(b, i))
+			buf_printf(out, "%s\"%s\"", comma++ ? "," : "", boot_way_name(i));
+	buf_printf(out, "],\"entry\":\"0x%" PRIx64 "\",\"segments\":[", entry_of(b, way));
 	for (unsigned int i = 0; i < b->nseg; i++)
 		buf_printf(out, "%s{\"start\":\"0x%" PRIx64 "\",\"end\":\"0x%" PRIx64 "\"}",
 			   i ? "," : "", b->seg[i].gpa, b->seg[i].gpa + b->seg[i].mem_len);

@@ -55,6 +55,7 @@ static void take_size(struct domain_xml *d, struct run_options *o)
 			domain_xml_leave(d, "memory (%" PRIu64 " KiB: 16 MiB is the least)",
 					 d->memory >> 10);
 		o->mem_size = d->memory < RUN_MEM_MIN ? RUN_MEM_MIN : d->memory;
+		o->mem_given = true; /* not what a disk image gets by default */
 	}
 	if (d->vcpus && !o->vcpus_given) {
 		if (d->vcpus > VM_MAX_VCPUS)
@@ -63,28 +64,95 @@ static void take_size(struct domain_xml *d, struct run_options *o)
 	}
 }
 
+/* What --disk would be given for it: a comma of the name itself is written twice. */
+static int disk_option(struct domain_disk *k, bool writable, struct err *e)
+{
+	struct buf b;
+
+	buf_init(&b);
+	for (const char *c = k->path; *c; c++)
+		buf_printf(&b, *c == ',' ? ",," : "%c", *c);
+	if (k->readonly || writable)
+		buf_printf(&b, k->readonly ? ",readonly" : ",writable");
+	if (k->serial)
+		buf_printf(&b, ",serial=%s", k->serial);
+	buf_u8(&b, 0);
+	k->option = b.failed ? NULL : (char *)b.data;
+	if (b.failed) {
+		buf_deinit(&b);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* Disks from number `first` on, before those of the command line. */
+static int take_disks(struct domain_xml *d, struct run_options *o, unsigned int first,
+		      struct err *e)
+{
+	struct run_disk_options all = { .writable = o->disk.writable };
+	int ret = 0;
+
+	for (unsigned int i = first; !ret && i < d->ndisks; i++) {
+		struct domain_disk *k = &d->disk[i];
+
+		if (o->disk.n + all.n == VM_MAX_DISKS - 1) {
+			domain_xml_leave(d, "disk %.16s (%u disks are the most)", k->target,
+					 VM_MAX_DISKS - 1);
+			continue;
+		}
+		ret = disk_option(k, o->disk.writable, e);
+		all.text[all.n++] = k->option;
+	}
+	for (unsigned int i = 0; !ret && i < o->disk.n; i++)
+		all.text[all.n++] = o->disk.text[i];
+	if (!ret)
+		o->disk = all;
+	return ret;
+}
+
+/* The image of the first disk is what boots. */
+static void boot_disk(struct domain_xml *d, struct run_options *o)
+{
+	const struct domain_disk *k = &d->disk[0];
+
+	o->image = k->path;
+	if (k->serial)
+		domain_xml_leave(d, "disk %.16s (its serial number %.40s)", k->target, k->serial);
+}
+
 int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err *e)
 {
 	int ret = run_definition_is_file(o->domain) ? read_file(d, o->domain, e)
 						    : ask_libvirt(d, o, e);
+	bool boots_disk = !ret && !d->kernel && !o->image && d->ndisks;
 
 	if (ret)
 		return ret;
-	if (!d->kernel && !o->image)
-		return err_set(
-			e, ENOENT,
-			"domain %.100s has no <kernel>: it boots from its disks, which kvmprof "
-			"does not have: give IMAGE, too, or start it with libvirt and use "
-			"kvmprof attach",
-			d->name ? d->name : o->domain);
+	if (!d->kernel && !o->image && !o->kernel && !boots_disk)
+		return err_set(e, ENOENT,
+			       "domain %.100s has neither a <kernel> nor a raw disk to boot from: "
+			       "give IMAGE, too, or start it with libvirt and use kvmprof attach",
+			       d->name ? d->name : o->domain);
 	take_size(d, o);
-	/* Another kernel has another RAM disk and another command line. */
-	if (!o->image) {
+	ret = take_disks(d, o, boots_disk, e);
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; !o->disk.writable && i < d->ndisks; i++)
+		if (!d->disk[i].readonly)
+			domain_xml_leave(d, "disk %.16s (what is written stays in memory)",
+					 d->disk[i].target);
+	if (boots_disk) {
+		boot_disk(d, o);
+	} else if (!o->image && !o->kernel) {
+		/* Another kernel has another RAM disk and another command line. */
 		o->image = d->kernel;
 		o->initrd = o->initrd ? o->initrd : d->initrd;
 		/* With none in it, libvirt's machine gets none either. */
 		o->cmdline = o->cmdline ? o->cmdline : d->cmdline ? d->cmdline : "";
 	}
+	/* Those of a kernel have it in their --disk. */
+	if (!boots_disk && d->ndisks)
+		o->disk.writable = false;
 	return 0;
 }
 

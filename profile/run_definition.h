@@ -13,7 +13,9 @@ bool run_definition_is_file(const char *domain);
 
 /*
  * Read o->domain into *d, and set in *o what the command line has left open. o points into
- * d, which is to be freed in any case. -ENOENT: it names no kernel, nor does o.
+ * d, which is to be freed in any case. Its disks come before those of o, as virtio disks whose
+ * images stay as they are (--writable: they don't); without a kernel the first one boots.
+ * -ENOENT: it names neither, nor does o.
  */
 int run_definition_apply(struct domain_xml *d, struct run_options *o, struct err *e);
 

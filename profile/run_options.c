@@ -43,9 +43,9 @@ static const char usage[] =
 	"      --cmdline TEXT      replace kvmprof's default command line\n"
 	"      --no-tune           add nothing to it because of a slow host\n" RUN_DEVICES_USAGE
 		RUN_DISK_USAGE
-	"      --domain DOMAIN     kernel, RAM disk, command line, memory and vCPUs of a libvirt\n"
-	"                          domain, or of FILE.xml; IMAGE and the options above go first,\n"
-	"                          and what can't be honoured is listed\n"
+	"      --domain DOMAIN     kernel, RAM disk, command line, memory, vCPUs and raw disks of\n"
+	"                          a libvirt domain, or of FILE.xml; IMAGE and the options above\n"
+	"                          go first, and what can't be honoured is listed\n"
 	"      --connect URI       where libvirt is, as for virsh\n"
 	"\n" RUN_SNAPSHOT_USAGE RUN_OPTIONS_EXEC_USAGE "When to sample, and when to stop:\n"
 	"      --duration SECONDS  stop after that long (default: when the guest ends), from\n"

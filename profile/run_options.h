@@ -10,6 +10,7 @@
 #include "profile/run_options_snapshot.h"
 #include "profile/run_options_tasks.h"
 #include "profile/run_options_exec.h"
+#include "vmm/attach/attach.h"
 #include "vmm/boot/image.h"
 #include "vmm/dev/net_link.h"
 #include "vmm/gmem.h"
@@ -27,8 +28,9 @@
 #define RUN_OPTIONS_MAX 128u
 
 struct run_options {
-	const char *command;	 /* "run", for messages */
-	pid_t attach;		 /* of the VMM to attach to; 0: none, a guest of our own */
+	const char *command; /* "run", for messages */
+	pid_t attach;	     /* of the VMM to attach to; 0: none, a guest of our own */
+	enum attach_technique technique;
 	const char *gdb;	 /* HOST:PORT of a gdbstub to attach to; NULL: none */
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */

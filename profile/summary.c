@@ -364,9 +364,9 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "rss_beyond_guest_bytes", s->rss_extra);
 	buf_printf(b,
 		   ",\"host\":{\"interpreted\":%s,\"syscall_keeps_cpl\":%s,\"refuses_insns\":%s,"
-		   "\"send_ipi_hangs\":%s,\"ring0_ps_per_insn\":%" PRIu64 ",\"probe_ns\":%" PRIu64,
+		   "\"hypercalls_hang\":%s,\"ring0_ps_per_insn\":%" PRIu64 ",\"probe_ns\":%" PRIu64,
 		   q->interpreted ? "true" : "false", q->syscall_keeps_cpl ? "true" : "false",
-		   q->refuses_insns ? "true" : "false", q->send_ipi_hangs ? "true" : "false",
+		   q->refuses_insns ? "true" : "false", q->hypercalls_hang ? "true" : "false",
 		   q->ring0_ps_per_insn, q->probe_ns);
 	json_u64(b, "syscalls_assisted", t.v.syscalls_assisted);
 	json_u64(b, "syscalls_undone", t.v.syscalls_undone);

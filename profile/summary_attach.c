@@ -3,6 +3,7 @@
 
 #include "profile/summary_guest.h"
 #include "vmm/attach/attach.h"
+#include "vmm/attach/peek.h"
 
 #include <inttypes.h>
 
@@ -46,6 +47,13 @@ void summary_attach_print(const struct vm *vm, FILE *out)
 			" samples while the VMM worked for the guest: they show what the guest "
 			"waited in\n",
 			f.in_vmm);
+	if (f.by_bpf || f.bpf)
+		fprintf(out,
+			"kvmprof: %" PRIu64 " samples by BPF, without stopping a thread, %" PRIu64
+			" by ptrace\n",
+			f.by_bpf, f.by_ptrace);
+	if (f.compared && !f.bpf)
+		fprintf(out, "kvmprof: note: BPF was given up: %s\n", f.why_not);
 }
 
 static void json_gdb(const struct attach_facts *f, struct buf *b)
@@ -76,7 +84,19 @@ void summary_attach_json(const struct vm *vm, struct buf *b)
 	buf_printf(b,
 		   ",\"vcpus\":%u,\"vcpus_not_running\":%u,\"memory\":%" PRIu64
 		   ",\"regions\":%u,\"proofs\":%u,\"memory_partial\":%s,\"samples_in_vmm\":%" PRIu64
-		   ",\"signals_passed_on\":%" PRIu64 ",\"memory_reads\":%" PRIu64 "}",
+		   ",\"signals_passed_on\":%" PRIu64 ",\"memory_reads\":%" PRIu64
+		   ",\"technique\":\"%s\",\"samples_by_bpf\":%" PRIu64
+		   ",\"samples_by_ptrace\":%" PRIu64 ",\"bpf\":{",
 		   f.vcpus, f.not_running, f.memory, f.regions, f.proofs,
-		   f.partial ? "true" : "false", f.in_vmm, f.signals, f.reads);
+		   f.partial ? "true" : "false", f.in_vmm, f.signals, f.reads,
+		   f.bpf ? "bpf" : "ptrace", f.by_bpf, f.by_ptrace);
+	for (unsigned int i = 0; i < PEEK_STATUSES; i++)
+		buf_printf(b, "\"%s\":%" PRIu64 ",", peek_status_name((enum peek_status)i),
+			   f.peeks[i]);
+	buf_printf(b, "\"compared\":%" PRIu64, f.compared);
+	if (f.why_not[0]) {
+		buf_printf(b, ",\"why_not\":");
+		summary_json_string(b, f.why_not);
+	}
+	buf_printf(b, "}}");
 }

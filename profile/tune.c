@@ -13,7 +13,8 @@ enum {
 	NO_PCI = 2,
 	NO_VIRTIO = 4, /* interrupts of devices need the APICs */
 	VIRTIO = 8,
-	SAVED = 16
+	DISK_INITRD = 16,
+	SAVED = 32
 };
 
 struct setting {
@@ -29,6 +30,8 @@ static const struct setting settings[] = {
 	  ALWAYS },
 	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", ALWAYS },
 	{ "no_timer_check", "the check counts ticks that come late", ALWAYS },
+	{ "highres=off", "when a tick takes longer than its period, each interrupt does three",
+	  ALWAYS },
 	{ "rodata=off", "splitting the direct map takes seconds", ALWAYS },
 	{ "mitigations=off", "each costs instructions at every kernel entry", ALWAYS },
 	{ "init_on_alloc=0", "clearing every page by interpreted stores", ALWAYS },
@@ -39,11 +42,15 @@ static const struct setting settings[] = {
 	{ "nosoftlockup", "the same", ALWAYS },
 	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
 	  ALWAYS },
+	{ "rootdelay=60 udev.event_timeout=1800",
+	  "udev is given up after two minutes, and the root after half a minute more",
+	  DISK_INITRD },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
 	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
 	  "self tests and table fix-ups of 2 s to minutes each; a hypercall that never returns",
 	  ALWAYS },
+	{ "noreplace-smp", "taking lock prefixes out patches text in 10,000 places", ONE_CPU },
 	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
 	{ "nolapic_timer lapic=notscdeadline",
 	  "the same, with APICs for the devices' interrupts; with a TSC deadline there would be no "
@@ -63,7 +70,7 @@ static bool fits(const struct tune_request *r, unsigned int when)
 {
 	return !((when & ONE_CPU) && r->vcpus > 1) && !((when & NO_PCI) && r->pci) &&
 	       !((when & NO_VIRTIO) && r->virtio) && !((when & VIRTIO) && !r->virtio) &&
-	       !((when & SAVED) && !r->saved);
+	       !((when & DISK_INITRD) && !r->disk_initrd) && !((when & SAVED) && !r->saved);
 }
 
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,

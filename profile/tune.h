@@ -22,6 +22,7 @@ struct tune_request {
 	uint32_t tsc_khz;	  /* of the guest; 0 unknown */
 	const char *cmdline;	  /* --cmdline: replaces the defaults, NULL: keep them */
 	const char *disk_cmdline; /* of a disk image's boot entry; NULL: none */
+	bool disk_initrd;	  /* which has a RAM disk that looks for the root */
 	bool saved;		  /* it will go on from a snapshot */
 	const char *extra;	  /* words that the run itself needs; may be NULL */
 	const char *append;	  /* --append: added last, so that it wins; may be NULL */

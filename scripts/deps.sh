@@ -11,15 +11,15 @@ set -eu
 
 die() { printf '%s\n' "deps: $*" >&2; exit 1; }
 
-BUILD="gcc g++ make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
-	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev
+BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
+	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
 	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
 # perf is the reader that the demo's output is shown with.
 DEMO="linux-perf"
 # The unit tests' library; a second compiler; what a guest kernel is made of.
 # The readers of exported profiles: a browser and npm (speedscope), protoc, callgrind_annotate.
-TEST="libcmocka-dev acpica-tools clang perl git elfutils dwz chromium protobuf-compiler python3-protobuf
+TEST="libcmocka-dev acpica-tools perl git elfutils dwz chromium protobuf-compiler python3-protobuf
 	python3-jsonschema python3-yaml tmux qemu-system-x86 libvirt-daemon
 	libvirt-daemon-driver-qemu libvirt-clients valgrind groff man-db zsh zstd openssl
 	busybox-static linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4

@@ -6,6 +6,7 @@
  * locks; the only system call is KVM_GET_MP_STATE, and only where the vCPU can
  * be halted.
  */
+#include "vmm/gmem_remote.h"
 #include "vmm/machine.h"
 
 #include <string.h>
@@ -393,6 +394,9 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 		copy_kernel_stacks(v, &root, gs, s);
 		copy_user_stack(v, &root, s);
 	}
+	/* Out of a record (attach/peek.h) that turns out to be incomplete: as if it had never been. */
+	if (v->vm->mem.remote && v->vm->mem.remote->lacking)
+		return false;
 	ring_commit(&v->ring, sample_size(s));
 	count_sample(v, s);
 	return true;

@@ -18,7 +18,7 @@
 /* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
 #define CR3_USER_TABLE (UINT64_C(1) << 12)
 
-static const struct capture_task_plan *task_plan(const struct vm *vm)
+const struct capture_task_plan *capture_plan_of_task(const struct vm *vm)
 {
 	unsigned int n = atomic_load_explicit(&vm->late_tasks, memory_order_acquire);
 
@@ -59,8 +59,8 @@ uint64_t capture_percpu_base(struct vcpu *v, struct sample *s)
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	const struct kvm_sregs *sr = &v->run->s.regs.sregs;
 	bool kernel_gs = (sr->cs.dpl & 3) != 3 && (sr->gs.base & KERNEL_HALF);
-	bool need_gs =
-		!v->foreign && task_plan(v->vm)->known && task_plan(v->vm)->percpu && !kernel_gs;
+	bool need_gs = !v->foreign && capture_plan_of_task(v->vm)->known &&
+		       capture_plan_of_task(v->vm)->percpu && !kernel_gs;
 	uint64_t lstar, other = 0;
 
 	if (kernel_gs)
@@ -87,7 +87,7 @@ static bool read_kernel(const struct vcpu *v, const struct mmu_root *root, uint6
 void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64_t gs,
 		  struct sample *s)
 {
-	const struct capture_task_plan *plan = task_plan(v->vm);
+	const struct capture_task_plan *plan = capture_plan_of_task(v->vm);
 	struct mmu_root root = *user_root;
 	struct sample_task *t = &s->task;
 	uint64_t at, task;

@@ -2,6 +2,7 @@
 #include "vmm/complete.h"
 
 #include "base/clock.h"
+#include "vmm/complete_bmi.h"
 #include "vmm/guest_insn.h"
 #include "vmm/machine.h"
 #include "vmm/xstate.h"
@@ -360,7 +361,7 @@ static int execute(struct guest_insn *g)
 	case X86_INS_XRSTORS64:
 		return xstate_restore(g);
 	}
-	return -ENOTSUP;
+	return complete_bmi(g);
 }
 
 /*

@@ -23,6 +23,7 @@ void gmem_remote_init_by(struct gmem_remote *r,
 	r->fetch = fetch;
 	r->ctx = ctx;
 	r->pid = 0;
+	r->as_is = r->lacking = false;
 	r->calls = 0;
 	r->generation = 1;
 	r->expected = NULL;
@@ -196,6 +197,8 @@ int gmem_remote_read(struct gmem_remote *r, uint64_t host, void *dst, size_t len
 	const uint8_t *page;
 	int ret;
 
+	if (r->as_is)
+		return fetch(r, host, dst, len);
 	if (len > GMEM_REMOTE_SMALL || host - base + len > GMEM_REMOTE_PAGE)
 		return r->expected ? read_long(r, host, dst, len) : fetch(r, host, dst, len);
 	ret = page_of(r, base, &page);

@@ -39,10 +39,12 @@ struct gmem_remote_expected {
 struct gmem_remote {
 	/* 0 or -errno; what is read may be older than the call by no more than a sample. */
 	int (*fetch)(struct gmem_remote *r, uint64_t host, void *dst, size_t len);
-	void *ctx;			       /* the caller's, for fetch */
-	pid_t pid;			       /* of a process */
-	uint64_t calls;			       /* system calls made */
-	uint64_t generation;		       /* of what is kept */
+	void *ctx;	     /* the caller's, for fetch */
+	pid_t pid;	     /* of a process */
+	bool as_is;	     /* each read is one fetch, nothing is kept */
+	bool lacking;	     /* fetch had to say that it does not have something */
+	uint64_t calls;	     /* system calls made */
+	uint64_t generation; /* of what is kept */
 	struct gmem_remote_expected *expected; /* where use is noted; NULL: nowhere */
 	uint64_t at[GMEM_REMOTE_PAGES];	       /* host address of the page kept there */
 	uint64_t valid[GMEM_REMOTE_PAGES];     /* the generation that it is of */

@@ -193,7 +193,10 @@ struct capture_cause {
 	uint8_t exit;	    /* EXIT */
 	uint64_t exit_addr; /* EXIT, IO */
 };
-/* While no samples are wanted it is only counted. false: there was no room for it. */
+/*
+ * While no samples are wanted it is only counted. false: there was no room for it, or memory that
+ * stands in a record (gmem_remote.lacking) is not there: nothing has changed then.
+ */
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
 /* Are samples wanted of it now? */
 bool capture_is_wanted(const struct vcpu *v);
@@ -258,6 +261,8 @@ void sources_exit_last(struct vcpu *v);
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
 /* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
 uint64_t capture_percpu_base(struct vcpu *v, struct sample *s);
+/* What is known of tasks by now. */
+const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
 void capture_task(const struct vcpu *v, const struct mmu_root *root, uint64_t gs, struct sample *s);
 
 #endif

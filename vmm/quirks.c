@@ -258,7 +258,7 @@ static int probe_speed_of(struct probe *p, struct quirks *q)
 }
 
 /* The hypercall under a timer; the signal also breaks a loop inside KVM_RUN. */
-static bool ipi_hangs(struct probe *p)
+static bool hypercall_hangs(struct probe *p)
 {
 	struct sigaction sa = { .sa_handler = on_timeout }, old;
 	struct itimerspec its = { .it_value.tv_nsec = HANG_NS };
@@ -316,7 +316,7 @@ static int run_probes(struct probe *p, struct quirks *q)
 	if (ret)
 		return ret;
 	q->refuses_insns = run_once(p) != OUT_DONE;
-	q->send_ipi_hangs = ipi_hangs(p);
+	q->hypercalls_hang = hypercall_hangs(p);
 	return 0;
 }
 

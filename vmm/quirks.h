@@ -25,8 +25,8 @@ struct quirks {
 	bool syscall_keeps_cpl;
 	/* The interpreter refuses instructions that a kernel needs (int3, XSAVE forms, ...). */
 	bool refuses_insns;
-	/* The SEND_IPI hypercall never returns: hide the paravirtual features behind it. */
-	bool send_ipi_hangs;
+	/* A hypercall never returns, whichever it is: hide the paravirtual features that use them. */
+	bool hypercalls_hang;
 	/* A guest's TSC is the host's: KVM takes another value, and nothing comes of it. */
 	bool tsc_fixed;
 	/* Evidence, for `kvmprof check`. */
@@ -53,7 +53,7 @@ void quirks_release(struct quirks *q);
 /* Any work-around needed? */
 static inline bool quirks_any(const struct quirks *q)
 {
-	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->send_ipi_hangs ||
+	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->hypercalls_hang ||
 	       q->tsc_fixed;
 }
 

@@ -101,7 +101,7 @@ static void put_kvm(struct buf *out, const struct kvm_host *h, const struct quir
 		{ "KVM interprets ring 0", q->interpreted },
 		{ "KVM's SYSCALL keeps the privilege level", q->syscall_keeps_cpl },
 		{ "KVM refuses instructions", q->refuses_insns },
-		{ "KVM's SEND_IPI hangs", q->send_ipi_hangs },
+		{ "KVM's hypercalls hang", q->hypercalls_hang },
 		{ "KVM's timer (PIT2)", h->pit2 },
 		{ "KVM's TSC deadline", h->tsc_deadline },
 		{ "KVM_SET_TSS_ADDR", h->tss_addr },

@@ -7,6 +7,7 @@
 #include "vmm/machine.h"
 #include "vmm/snapshot_vm.h"
 #include "vmm/syscall_assist.h"
+#include "vmm/tick.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ static int add_devices(struct vm *vm, struct err *e)
 {
 	struct dev_power power = { power_end, vm };
 	struct dev_irq irq = { machine_irq, vm };
+	struct pit_load load = { tick_vcpu_runs, vm };
 	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
 
 	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, power);
@@ -118,7 +120,7 @@ static int add_devices(struct vm *vm, struct err *e)
 	if (ret)
 		return ret;
 	if (vm->cfg.slow_tick) {
-		ret = pit_init(&vm->pit, &vm->bus, irq, SLOW_TICK_NS, e);
+		ret = pit_init(&vm->pit, &vm->bus, irq, load, SLOW_TICK_NS, e);
 		vm->have_pit = ret == 0;
 		return ret;
 	}

@@ -67,6 +67,7 @@ _kvmprof_values()
 	# Without those that have a colon, at which bash ends a word.
 	"run -e"|"run --event") "$1" list --json 2>/dev/null | grep -o '"name":"[^":]*"' | cut -d'"' -f4 ;;
 	"annotate -M") echo att intel ;;
+	"attach --technique") echo auto bpf ptrace ;;
 	"attach --domain"|"ps --domain") _kvmprof_domains "$1" ;;
 	"script -F"|"script --fields") echo +srcline ;;
 	# Numbers and names: nothing to offer, and no file either.

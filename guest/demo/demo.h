@@ -80,6 +80,31 @@ static inline u8 inb(u16 port)
 	return value;
 }
 
+static inline u64 rdmsr(u32 msr)
+{
+	u32 low, high;
+
+	__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(msr));
+	return (u64)high << 32 | low;
+}
+
+static inline void wrmsr(u32 msr, u64 value)
+{
+	__asm__ volatile("wrmsr" : : "c"(msr), "a"((u32)value), "d"((u32)(value >> 32)) : "memory");
+}
+
+struct cpuid_regs {
+	u32 a, b, c, d;
+};
+
+static inline struct cpuid_regs cpuid(u32 leaf)
+{
+	struct cpuid_regs r;
+
+	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(0));
+	return r;
+}
+
 /* work.c: each runs its call tree once, for budget cycles in the leaf */
 u64 flat_spin(u64 budget);
 u64 tree_enter_left(u64 budget);
@@ -93,6 +118,9 @@ extern u64 irqoff_saw_if; /* RFLAGS.IF as its leaf found it, once set for ever *
 u64 idle_wait(u64 budget);
 void ports_write(u64 count);
 void crash_outer(int divide);
+
+/* All of the first GiB of memory is here, for ring 0. */
+#define KERNEL_MAP 0xffffffff80000000ul
 
 /* user.c, and its way in (start.S) */
 enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS, USER_SELFCHECK };
@@ -132,13 +160,23 @@ u64 enter_user(u64 which, u64 budget);
 /* modes.c: other things to do than the shares of main.c; 0: the command line asks for none */
 int mode_run(const char *line, u64 khz, u64 seconds);
 
-/* main.c: parameters of the command line */
+/* pvclock.c */
+void pvclock_run(u64 khz, u64 seconds);
+
+/* options.c: parameters of the command line */
+#define CMD_LINE_MAX 2048
+extern char command_line[CMD_LINE_MAX];
+void command_line_copy(u64 boot_params);
+/* The value of a parameter ("name="), or NULL */
+const char *option_find(const char *line, const char *name);
 u64 option_number(const char *line, const char *name, u64 fallback);
 int option_is(const char *line, const char *name, const char *value);
 
 /* machine.c */
 extern volatile u64 irq0_count;
 void tables_init(void);
+/* An interrupt gate; entry is code of ring 0, dpl 3 lets ring 3 use it by `int`. */
+void gate_set(unsigned int vector, const u8 *entry, u64 dpl);
 void timer_init(void);
 u32 tsc_khz_find(const char **source);
 __attribute__((noreturn)) void machine_reset(void);

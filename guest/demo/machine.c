@@ -44,7 +44,7 @@ static struct {
 	u64 low, high;
 } idt[VECTOR_INT80 + 1];
 
-static void gate_set(unsigned int vector, const u8 *entry, u64 dpl)
+void gate_set(unsigned int vector, const u8 *entry, u64 dpl)
 {
 	u64 addr = (u64)entry;
 
@@ -94,18 +94,6 @@ void timer_init(void)
 	outb(PIT_CHANNEL0, (PIT_HZ / IRQ0_HZ) & 0xff);
 	outb(PIT_CHANNEL0, (PIT_HZ / IRQ0_HZ) >> 8);
 	__asm__ volatile("sti");
-}
-
-struct cpuid_regs {
-	u32 a, b, c, d;
-};
-
-static struct cpuid_regs cpuid(u32 leaf)
-{
-	struct cpuid_regs r;
-
-	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(0));
-	return r;
 }
 
 /* By 25 ms of PIT channel 2; 0 if there is no such thing */

@@ -29,9 +29,6 @@
 #include "demo.h"
 #include "pages.h"
 
-#define KERNEL_MAP 0xffffffff80000000ul
-#define BOOT_PARAMS_CMD_LINE_PTR 0x228 /* Documentation/x86/boot.rst */
-#define CMD_LINE_MAX 2048
 #define TURNS_PER_PERCENT 100ul
 
 #define R4 "recurse;recurse;recurse;recurse;"
@@ -102,54 +99,6 @@ static u64 random_next(void)
 	return random_state;
 }
 
-/* The value of a parameter ("name="), or NULL */
-static const char *option_find(const char *line, const char *name)
-{
-	const char *p = line;
-
-	demo_frame();
-	while (*p) {
-		const char *a = p, *b = name;
-
-		while (*b && *a == *b) {
-			a++;
-			b++;
-		}
-		if (!*b)
-			return a;
-		while (*p && *p != ' ')
-			p++;
-		while (*p == ' ')
-			p++;
-	}
-	return 0;
-}
-
-u64 option_number(const char *line, const char *name, u64 fallback)
-{
-	const char *p = option_find(line, name);
-	u64 value = 0;
-
-	if (!p || *p < '0' || *p > '9')
-		return fallback;
-	for (; *p >= '0' && *p <= '9' && value < 1000000000; p++)
-		value = value * 10 + (u64)(*p - '0');
-	return value;
-}
-
-int option_is(const char *line, const char *name, const char *value)
-{
-	const char *p = option_find(line, name);
-
-	if (!p)
-		return 0;
-	while (*value && *p == *value) {
-		p++;
-		value++;
-	}
-	return !*value && (!*p || *p == ' ');
-}
-
 /* Is name, of len characters, the innermost function of this stack? */
 static int is_leaf(const char *stack, const char *name, u64 len)
 {
@@ -187,20 +136,6 @@ static void slow_apply(const char *line)
 	/* When it is right nothing is printed: the rest of the run shall be as it was. */
 	if (!found)
 		put_string("demo: slow=FUNCTION:PERMILLE names no leaf\n");
-}
-
-static char command_line[CMD_LINE_MAX];
-
-static void command_line_copy(u64 boot_params)
-{
-	u32 gpa = *(const u32 *)(KERNEL_MAP + boot_params + BOOT_PARAMS_CMD_LINE_PTR);
-	const char *from = (const char *)(KERNEL_MAP + gpa);
-
-	/* Only the first GiB is mapped. */
-	if (!gpa || gpa >= 0x40000000 - CMD_LINE_MAX)
-		return;
-	for (u32 i = 0; i < CMD_LINE_MAX - 1 && from[i]; i++)
-		command_line[i] = from[i];
 }
 
 /* Each job as often as its share: choosing one by a random index must not

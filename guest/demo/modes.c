@@ -8,6 +8,7 @@
  *                              host says stop: tests/bench/bench_cost.c
  *   mode=selfcheck [spoil=N]   keeps known values in all registers for seconds=N and looks whether
  *                              they are still there: selfcheck.h
+ *   mode=pvclock               what KVM tells of time, over seconds=N: pvclock.c
  *   mode=serial                writes lines to the console, with some work in between
  *
  * The first two are about time below what an interpreted ring 0 can tell, so ring 3
@@ -81,6 +82,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		run_gaps();
 	else if (option_is(line, "mode=", "selfcheck"))
 		selfcheck_run(line, khz, seconds);
+	else if (option_is(line, "mode=", "pvclock"))
+		pvclock_run(khz, seconds);
 	else if (option_is(line, "mode=", "serial"))
 		run_serial(khz, seconds);
 	else

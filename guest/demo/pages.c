@@ -2,8 +2,6 @@
 /* mode=pages: see pages.h. */
 #include "pages.h"
 
-#define KERNEL_MAP 0xffffffff80000000ul
-
 /* What job_run() of pages_user.c does. */
 static const struct job {
 	u8 code, data; /* PAGES_KIND_* */
@@ -29,14 +27,7 @@ static void line(const char *what, const char *name, u64 part, u64 whole)
 /* CPUID.80000001H:EDX[26], if there is that leaf */
 static int has_1g(void)
 {
-	u32 a = 0x80000000, b, c = 0, d;
-
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	if (a < 0x80000001)
-		return 0;
-	a = 0x80000001;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return d >> 26 & 1;
+	return cpuid(0x80000000).a >= 0x80000001 && (cpuid(0x80000001).d >> 26 & 1);
 }
 
 void pages_run(u64 total)

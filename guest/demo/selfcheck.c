@@ -16,19 +16,6 @@ extern u8 _text[], _etext[], boot_pml4[], page_tables_end[];
 
 static struct selfcheck kernel_check;
 
-static u64 rdmsr(u32 msr)
-{
-	u32 low, high;
-
-	__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(msr));
-	return (u64)high << 32 | low;
-}
-
-static void wrmsr(u32 msr, u64 value)
-{
-	__asm__ volatile("wrmsr" : : "c"(msr), "a"((u32)value), "d"((u32)(value >> 32)) : "memory");
-}
-
 static void fpu_on(void)
 {
 	u64 cr0, cr4;

@@ -8,6 +8,8 @@
  *	devices: hwrng N BYTES...		what /dev/hwrng gave, in hex
  *	devices: hvc0 said LINE			a line typed there, with devices.type on the command line
  *	devices: http, serving, served		see net.c
+ *	devices: clock CURRENT of AVAILABLE...	sources of the kernel's clock
+ *	devices: steal N			ticks of /proc/stat that others had the processor, so far
  *	devices: done
  * and on hvc0: "devices: this is hvc0".
  */
@@ -24,6 +26,7 @@
 #include <unistd.h>
 
 #define VIRTIO "/sys/bus/virtio/devices"
+#define CLOCK "/sys/devices/system/clocksource/clocksource0/"
 
 int read_text(const char *path, char *text, size_t size)
 {
@@ -92,6 +95,19 @@ static void use_console(bool type)
 	fclose(f);
 }
 
+static void tell_of_time(void)
+{
+	char current[64], available[256], cpu[256];
+	unsigned long long steal;
+
+	read_text(CLOCK "current_clocksource", current, sizeof(current));
+	read_text(CLOCK "available_clocksource", available, sizeof(available));
+	printf("devices: clock %s of %s\n", current, available);
+	read_text("/proc/stat", cpu, sizeof(cpu));
+	if (sscanf(cpu, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
+		printf("devices: steal %llu\n", steal);
+}
+
 int main(void)
 {
 	char words[4096];
@@ -115,6 +131,7 @@ int main(void)
 	use_rng();
 	use_console(strstr(words, "devices.type") != NULL);
 	use_net();
+	tell_of_time();
 	puts("devices: done");
 	sync();
 	if (access("/sys/firmware/acpi", F_OK) == 0)

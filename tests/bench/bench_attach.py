@@ -4,24 +4,26 @@
 
 One guest in QEMU under KVM turns a loop in ring 3, 20 calls deep, and counts its turns (the demo's
 mode=gaps), in memory that is shared with us, so that its progress is seen from outside. For each way of
-sampling in each round, PAIRS of short windows alternate: in one nobody samples, in the other somebody
-does. Prints medians over all pairs with (quarter to quarter), and ratios; asserts nothing.
+sampling in each round, PAIRS of windows alternate: in one nobody samples, in the next somebody does. They take
+a quarter of a second; four times as long at 99 Hz, where a sample is little among them. Prints medians over
+all pairs with (quarter to quarter), and ratios; asserts nothing.
 
-  lost     guest time for each sample: by the count, what it lacks against the window before, without
-           waiting for a processor; all that a sample costs the guest, and a busy machine's noise
+  lost     guest time for each sample: by the count, what it lacks against the windows before and after,
+           without waiting for a processor; all that a sample costs the guest, and a busy machine's noise
   slow     the same in percent of the time
   held     time in which the vCPU's thread neither ran nor waited for a processor: it stood. QEMU's
            monitor has that thread work for it instead, so this is not for comparisons
   CPU      of the profiler (with its Python where it is one), and of QEMU's main thread
 
 Whole samples: registers and 16 KiB of stack
-  attach      kvmprof attach PID: with names, into a profile
+  attach      kvmprof attach PID: with names, into a profile; by BPF where the host can
+  attach ptrace  with --technique ptrace: the thread is stopped
   --gdb       kvmprof attach --gdb: the same through the gdbstub
   monitor+    `info registers` and `memsave` by QEMU's monitor socket. The guest is not stopped between the two,
               as it would have to be for a stack that belongs to the registers: that would cost more
   gdbstub+    break, registers, stack, continue: no name
 Registers alone
-  attach regs kvmprof attach PID --stack-size 256: as little of the stack as it takes
+  attach regs kvmprof attach PID --stack-size 256: as little of the stack as it takes; also by ptrace
   monitor     `info registers` through QEMU's monitor socket, as a person types it (HMP)
   qmp         the same in QMP's human-monitor-command
   gdbstub     break, registers, continue
@@ -44,11 +46,11 @@ import threading
 import time
 
 if len(sys.argv) < 3:
-    sys.exit("usage: %s KVMPROF SCRATCH [ROUNDS [SECONDS]]" % sys.argv[0])
+    sys.exit("usage: %s KVMPROF SCRATCH [ROUNDS [PAIRS]]" % sys.argv[0])
 kvmprof = os.path.abspath(sys.argv[1])
 rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
 pairs = int(sys.argv[4]) if len(sys.argv) > 4 else 12
-SECONDS = 0.25
+SECONDS = {99: 1.0, 997: 0.25}
 try:
     os.setpriority(os.PRIO_PROCESS, 0, -15)  # for QEMU and profilers alike: others disturb less
 except PermissionError:
@@ -259,16 +261,20 @@ class Attach:
         self.switch(False)
 
     def ask(self, *command):
-        p = subprocess.run([kvmprof, "ctl", "--control", self.socket, "--json", *command],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        return json.loads(p.stdout) if p.returncode == 0 else None
+        for _ in range(20):
+            p = subprocess.run([kvmprof, "ctl", "--control", self.socket, "--json", *command],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            if p.returncode == 0:
+                return json.loads(p.stdout)
+            time.sleep(0.1)  # busy, or about to listen
+        raise SystemExit("bench_attach: ctl %s: %s" % (command, p.stderr))
 
     def switch(self, on):
         self.ask("arm" if on else "disarm", "wall")
 
     def samples(self):
         s = self.ask("status")
-        return s and s["samples"]
+        return s["samples"]
 
     def cpu(self):
         return on_cpu("/proc/%d/task/*/schedstat" % self.p.pid)
@@ -294,14 +300,16 @@ WAYS = {}
 for hz in (99, 997):
     for name, begin in {
             "attach": lambda hz: Attach(hz, str(qemu.pid)),
+            "attach ptrace": lambda hz: Attach(hz, "--technique", "ptrace", str(qemu.pid)),
             "monitor+": lambda hz: Poll(MonitorWhole, hz),
             "gdbstub+": lambda hz: Poll(GdbWhole, hz),
             "attach regs": lambda hz: Attach(hz, "--stack-size", "256", str(qemu.pid)),
+            "attach regs ptrace": lambda hz: Attach(hz, "--stack-size", "256", "--technique", "ptrace", str(qemu.pid)),
             "monitor": lambda hz: Poll(Monitor, hz),
             "qmp": lambda hz: Poll(Qmp, hz),
             "gdbstub": lambda hz: Poll(Gdb, hz)}.items():
-        WAYS["%s, %d Hz" % (name, hz)] = lambda begin=begin, hz=hz: begin(hz)
-WAYS["--gdb, 99 Hz"] = lambda: Attach(99, "--gdb", "127.0.0.1:%d" % port)
+        WAYS["%s, %d Hz" % (name, hz)] = hz, lambda begin=begin, hz=hz: begin(hz)
+WAYS["--gdb, 99 Hz"] = 99, lambda: Attach(99, "--gdb", "127.0.0.1:%d" % port)
 
 
 def vcpu_times():
@@ -341,30 +349,33 @@ class Guest:
         return struct.unpack_from("<Q", self.memory, self.at)[0]
 
 
-def window(guest):
+def window(guest, seconds):
     """Turns, seconds on a processor, seconds not waiting for one."""
     t0, (r0, w0), n0 = time.monotonic(), vcpu_times(), guest.turns()
-    time.sleep(SECONDS)
+    time.sleep(seconds)
     n1, (r1, w1), t1 = guest.turns(), vcpu_times(), time.monotonic()
     return n1 - n0, r1 - r0, t1 - t0 - (w1 - w0)
 
 
-def measure(guest, begin):
+def measure(guest, hz, begin):
+    seconds = SECONDS[hz]
     main = "/proc/%d/task/%d/schedstat" % (qemu.pid, qemu.pid)
     way, rows = begin(), []
     try:
+        n0, run0, _ = window(guest, seconds)
         for _ in range(pairs):
-            n0, run0, _ = window(guest)
             before = way.samples()
             cpu, vmm = way.cpu(), on_cpu(main)
             way.switch(True)
-            count, run, could = window(guest)
+            count, run, could = window(guest, seconds)
             way.switch(False)
             cpu, vmm = way.cpu() - cpu, on_cpu(main) - vmm
             samples = way.samples() - before
-            if not samples or not n0:
+            n1, run1, _ = window(guest, seconds)
+            pace, n0, run0 = (run0 + run1) / ((n0 + n1) or 1), n1, run1
+            if not samples or not pace:
                 continue
-            lost = could - count * run0 / n0
+            lost = could - count * pace
             rows.append({"held": (could - run) / samples * 1e6, "lost": lost / samples * 1e6,
                          "slow": 100 * lost / could, "n": samples,
                          "cpu": cpu / samples * 1e6, "vmm": vmm / samples * 1e6})
@@ -387,8 +398,8 @@ try:
         guest = Guest(memory)
         got = {name: [] for name in WAYS}
         for _ in range(rounds):
-            for name, begin in WAYS.items():
-                got[name].append(measure(guest, begin))
+            for name, (hz, begin) in WAYS.items():
+                got[name].append(measure(guest, hz, begin))
 finally:
     qemu.kill()
     qemu.wait()
@@ -399,16 +410,16 @@ def median(name, what, which=None):
     return statistics.median(r[what] for r in rows)
 
 
-print("a guest that counts in ring 3, %d rounds of %d pairs of windows of %g s, load of the machine %.1f" %
-      (rounds, pairs, SECONDS, os.getloadavg()[0]))
-print("  %-20s %7s  %-26s %-24s %-24s %s" % ("", "samples", "guest time lost, us", "slow-down, %",
+print("a guest that counts in ring 3, %d rounds of %d pairs of windows of %s s, load of the machine %.1f" %
+      (rounds, pairs, ", ".join("%g (%d Hz)" % (s, hz) for hz, s in SECONDS.items()), os.getloadavg()[0]))
+print("  %-26s %7s  %-26s %-24s %-24s %s" % ("", "samples", "guest time lost, us", "slow-down, %",
                                             "held, us", "CPU: ours, QEMU's, us"))
 for name, rounds_of in got.items():
     rows = [r for rs in rounds_of for r in rs]
     if len(rows) < 2:
-        print("  %-20s nothing to be said" % name)
+        print("  %-26s nothing to be said" % name)
         continue
-    print("  %-20s %7d  %-26s %-24s %-24s %.0f, %.0f" % (
+    print("  %-26s %7d  %-26s %-24s %-24s %.0f, %.0f" % (
         name, sum(r["n"] for r in rows), spread([r["lost"] for r in rows], "%.1f"),
         spread([r["slow"] for r in rows], "%.2f"), spread([r["held"] for r in rows], "%.0f"),
         median(name, "cpu"), median(name, "vmm")))
@@ -427,8 +438,9 @@ def ratio(a, b, what):
 
 for rows in (r for rounds_of in got.values() for rs in rounds_of for r in rs):
     rows["all_cpu"] = rows["cpu"] + rows["vmm"]
-for what, ours, others in (("whole samples", "attach", ("monitor+", "gdbstub+", "--gdb")),
-                           ("registers alone", "attach regs", ("monitor", "qmp", "gdbstub"))):
+for what, ours, others in (("whole samples", "attach", ("monitor+", "gdbstub+", "--gdb", "attach ptrace")),
+                           ("registers alone", "attach regs", ("monitor", "qmp", "gdbstub", "attach regs ptrace")),
+                           ("registers, and attach's whole sample,", "attach", ("monitor", "qmp", "gdbstub"))):
     for hz in ("99 Hz", "997 Hz"):
         for other in others:
             a, b = "%s, %s" % (other, hz), "%s, %s" % (ours, hz)

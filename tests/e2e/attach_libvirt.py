@@ -236,16 +236,31 @@ def wrong():
 
 
 def definitions():
-    """kvmprof's own machine from a definition."""
-    extra = "<interface type='user'/><disk type='file'><source file='/none.img'/>" \
-            "<target dev='vda' bus='virtio'/></disk>"
+    """kvmprof's own machine from a definition: its kernel, its disks, and what it lacks."""
+    for name in ("first,1.img", "second.img"):
+        with open(name, "wb") as f:
+            f.truncate(1 << 20)
+    here = os.getcwd()
+    extra = ("<interface type='user'/>"
+             "<disk type='file'><source file='%s/second.img'/><target dev='vdb' bus='virtio'/>"
+             "<readonly/></disk>"
+             "<disk type='file'><source file='%s/first,1.img'/><target dev='vda' bus='virtio'/>"
+             "<serial>S1</serial></disk>"
+             "<disk type='file'><driver name='qemu' type='qcow2'/><source file='/none.qcow2'/>"
+             "<target dev='vdc' bus='virtio'/></disk>"
+             "<disk type='file' device='cdrom'><target dev='hda' bus='ide'/><readonly/></disk>" %
+             (here, here))
     put("own.xml", libvirt_host.domain_xml("own", DEMO, "seconds=1", console("own"), extra=extra))
     check(virsh("define", "own.xml").status == 0, "define own.xml")
     for argv in (["--domain", "own.xml"], ["--domain", "own", "--connect", "qemu:///system"]):
         p = e2e.kvmprof("run", "-o", "own.data", *argv)
         check(p.status == 0 and "seconds 1" in p.out, "run %s: status %d: %s" % (argv, p.status, p.err))
-        for part in ("disk vda (file /none.img)", "interface (user)", "cpu (host-passthrough)"):
+        for part in ("disk vdc (qcow2 /none.qcow2: only raw ones)", "disk hda", "interface (user)",
+                     "cpu (host-passthrough)", "disk vda (what is written stays in memory)"):
             check(part in p.err, "run %s: %s is not listed:\n%s" % (argv, part, p.err))
+        check("disk vdb" not in p.err, "a disk that it has is listed:\n" + p.err)
+        disks = [d["path"] for d in e2e.summary("own.data")["disks"]]
+        check(disks == [here + "/first,1.img", here + "/second.img"], "its disks: %s" % disks)
     check(virsh("undefine", "own").status == 0, "undefine")
 
 

@@ -10,7 +10,7 @@ import e2e
 from e2e import check, say
 
 TOPICS = ("host kernel", "KVM API", "irqchip", "PIT", "immediate_exit", "SYNC_REGS", "MP_STATE", "vCPUs",
-          "guest debug", "ring 0", "SYSCALL", "emulation", "SEND_IPI", "TSC", "hardware PMU",
+          "guest debug", "ring 0", "SYSCALL", "emulation", "hypercalls", "TSC", "hardware PMU",
           "software perf events", "perf_event_paranoid")
 
 have_kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A kernel finds our virtio devices by either transport, and uses each: random numbers, hvc0 in
-both directions, and a network by libslirp (DHCP, a page from the host, a connection to the guest)."""
+both directions, and a network by libslirp (DHCP, a page from the host, a connection to the guest).
+It also has KVM's clock, and knows how long it was kept waiting for a processor."""
 
+import glob
 import http.server
 import os
 import pty
@@ -34,8 +36,34 @@ def free_port():
 
 def boot(name, *options):
     devices = os.path.join(e2e.BUILD, "guest", "devices.cpio")
-    return e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", devices, "-m", "128M", "--rng",
-                    "--virtio-console", "-o", name + ".data", *options, stdin=slave)
+    b = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", devices, "-m", "128M", "--rng",
+                 "--virtio-console", "-o", name + ".data", *options, stdin=slave)
+    b.follower = threading.Thread(target=follow, args=[b], daemon=True)
+    b.follower.start()
+    return b
+
+
+def follow(b):
+    """How long the host kept the vCPU waiting when the guest told what it knows of that, seconds."""
+    b.waited = None
+    if b.wait_for("devices: steal", 600):
+        delays = []
+        for path in glob.glob("/proc/%d/task/*/schedstat" % b.process.pid):
+            with open(path) as f:
+                delays.append(int(f.read().split()[1]) / 1e9)
+        b.waited = max(delays, default=None)
+
+
+def check_time(name, b, clock):
+    found = re.search(r"devices: clock (\S+) of (.*)", b.text())
+    check(found and "kvm-clock" in found[2].split() and clock in (None, found[1]), "%s: %s" % (name, found and found[0]))
+    stolen = re.search(r"devices: steal (\d+)", b.text())
+    b.follower.join()
+    if check(stolen, name + ": no stolen time") and b.waited is not None:
+        stolen = int(stolen[1]) / 100
+        say("%s: waited for %.2f s, %.2f s of it counted as stolen" % (name, b.waited, stolen))
+        # Not the time before the guest asked for it, nor what came after it was told.
+        check(abs(stolen - b.waited) < 0.5 + b.waited / 4, "%s: %.2f s stolen, %.2f s waited" % (name, stolen, b.waited))
 
 
 def used(name, b):
@@ -65,7 +93,7 @@ slave = e2e.subprocess.DEVNULL
 pci = boot("pci", "--net", "user,hostfwd=tcp:%d-:80" % port, "--append", "ip=dhcp devices.serve=80 " + page)
 keyboard, slave = pty.openpty()
 mmio = boot("mmio", "--virtio", "mmio", "--net", "user", "--append",
-            "ip=10.0.2.15::10.0.2.2:255.255.255.0::eth0:off devices.type " + page)
+            "clocksource=kvm-clock ip=10.0.2.15::10.0.2.2:255.255.255.0::eth0:off devices.type " + page)
 
 # Wait for the one, then for the other: whichever comes first, they keep what they need.
 if check(mmio.wait_for("devices: this is hvc0", 600), "mmio: hvc0 does not speak"):
@@ -81,6 +109,8 @@ if check(pci.wait_for("devices: serving", 600), "pci: the guest does not listen"
             said += more
     check(said == b"hello from the guest\n", "the guest said %r" % said)
 first, second = used("pci", pci), used("mmio", mmio)
+check_time("pci", pci, None)
+check_time("mmio", mmio, "kvm-clock")
 check(first != second, "the same random numbers twice")
 check("devices: hvc0 said typed text" in mmio.text(), "what was typed did not come to hvc0")
 for name in ("pci", "mmio"):

@@ -185,6 +185,28 @@ def refused():
         check(e2e.kvmprof(*argv).status == 2, "%s is no wrong usage" % " ".join(argv))
 
 
+def ways():
+    """How kernels are entered, by what --boot=auto would take and by what else there is."""
+    with open("elf", "wb") as f:
+        f.write(KERNEL)
+    for name, way, ways in (("elf", "pvh", ["vmlinux", "pvh"]),
+                            (os.path.join(e2e.BUILD, "guest", "mb.elf"), "multiboot",
+                             ["linux32", "multiboot", "pvh"]),
+                            (os.path.join(e2e.BUILD, "guest", "mb.bin"), "multiboot",
+                             ["multiboot"])):
+        k = inspect(name)["kernel"]
+        check(k["boot"] == way and k["boot_ways"] == ways, "%s: %s of %s" %
+              (name, k["boot"], k["boot_ways"]))
+        entry = int(k["entry"], 16)
+        check(any(int(s["start"], 16) <= entry < int(s["end"], 16) for s in k["segments"]),
+              "%s: its entry %#x lies outside of it" % (name, entry))
+        text = e2e.kvmprof("inspect", name).out
+        check("\nboots by     %s: in 32-bit mode" % way in text, text)
+        # No way but these: `run` says so in one line, before anything is set up.
+        p = e2e.kvmprof("run", "--boot", "bzimage", name)
+        check(p.status == 1 and p.err.count("\n") == 1 and ", ".join(ways) in p.err, p.err)
+
+
 def damaged():
     """Bytes of file systems changed at random: no crash, whatever is said."""
     import random
@@ -209,7 +231,7 @@ def damaged():
             os.rename(put, "bad-%d.img" % n)
 
 
-for test in (bls, bls_variables, grub, links, newest, circles, refused, damaged):
+for test in (bls, bls_variables, grub, links, newest, circles, refused, ways, damaged):
     say(test.__name__)
     test()
 e2e.finish()

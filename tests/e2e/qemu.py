@@ -16,6 +16,8 @@ DEMO = ["-accel", "kvm", "-cpu", "host,-arch-capabilities", "-M", "microvm,acpi=
 class Qemu:
     def __init__(self, name, *args):
         self.out = name + ".console"
+        if os.path.exists(self.out):  # an earlier machine's
+            os.unlink(self.out)
         self.process = subprocess.Popen(
             ["qemu-system-x86_64", "-display", "none", "-nodefaults", "-no-reboot",
              "-serial", "file:" + self.out, *args],

@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 
+import attached
 import e2e
 import qemu
 from e2e import check
@@ -39,10 +40,10 @@ def none(what, console):
 
 
 class Attach:
-    def __init__(self, pid, data):
-        self.data = data
+    def __init__(self, pid, technique, data):
+        self.data, self.technique = data, technique
         self.process = subprocess.Popen(
-            [e2e.KVMPROF, "attach", str(pid), "-F", str(HZ), "-o", data, "--no-buildid-cache",
+            [e2e.KVMPROF, "attach", str(pid), "-F", str(HZ), "--technique", technique, "-o", data, "--no-buildid-cache",
              "--image", os.path.join(e2e.BUILD, "guest", "demo.elf")],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
@@ -53,29 +54,30 @@ class Attach:
         if not check(self.process.returncode == 0, "attach: status %d\n%s" % (self.process.returncode, err)):
             e2e.finish()
         s = e2e.summary(self.data)
+        attached.check_technique(s["attach"], self.technique, 20)
         check(s["samples"] > SECONDS * 50, "only %d samples" % s["samples"])
         check(s["user_ns"] and s["kernel_ns"], "not sampled in both rings: %s" % s)
-        return s["samples"]
+        return "%d + %d samples by BPF and ptrace" % (s["attach"]["samples_by_bpf"], s["attach"]["samples_by_ptrace"])
 
 
-def attached():
-    q = qemu.Qemu("selfcheck", *qemu.DEMO, "mode=selfcheck seconds=%d" % SECONDS)
+def attached_to_qemu(technique):
+    q = qemu.Qemu("selfcheck-" + technique, *qemu.DEMO, "mode=selfcheck seconds=%d" % SECONDS)
     try:
         q.wait_for("demo: start", 60)
-        a = Attach(q.pid, "attached.data")
+        a = Attach(q.pid, technique, "attached.data")
         q.wait_for("demo: done", SECONDS * 4 + 60)
-        return "%s, %d samples" % (none("attach", q.console()), a.end())
+        return "%s, %s" % (none("attach by " + technique, q.console()), a.end())
     finally:
         q.end()
 
 
-def attached_to_run():
+def attached_to_run(technique):
     boot = e2e.Boot("-o", "both.data", "--append", "mode=selfcheck seconds=%d" % SECONDS)
     boot.wait_for("demo: start", 60)
-    a = Attach(boot.process.pid, "attached_to_run.data")
+    a = Attach(boot.process.pid, technique, "attached_to_run.data")
     boot.wait(SECONDS * 4 + 60)
     check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
-    return "%s, %d samples" % (none("attach to run", boot.text()), a.end())
+    return "%s, %s" % (none("attach to run", boot.text()), a.end())
 
 
 def run(*more):
@@ -87,8 +89,8 @@ def run(*more):
 
 said = []
 if e2e.shutil.which("qemu-system-x86_64"):
-    said.append("attached to QEMU: " + attached())
-said.append("to run: " + attached_to_run())
+    said += ["attached to QEMU by %s: %s" % (t, attached_to_qemu(t)) for t in attached.techniques()]
+said.append("to run: " + attached_to_run(attached.techniques()[0]))
 said.append("run: " + none("run", run()))
 spoilt = found(run("spoil=2"))
 check(spoilt["ring3"][1] == 1 and spoilt["ring0"][1] == 1, "a spoilt expectation is not found: %s" % spoilt)

@@ -91,8 +91,8 @@ static void fuzz_devices(struct cursor *in, unsigned int which)
 		serial_deinit(&serial);
 	} else if (which == 3 && !platform_init(&platform, &bus, (struct dev_power){ 0 })) {
 		platform_restore(&platform, in, NULL);
-	} else if (which == 4 &&
-		   !pit_init(&pit, &bus, (struct dev_irq){ no_irq, NULL }, 50000000, NULL)) {
+	} else if (which == 4 && !pit_init(&pit, &bus, (struct dev_irq){ no_irq, NULL },
+					   (struct pit_load){ 0 }, 50000000, NULL)) {
 		if (!pit_restore(&pit, in, NULL))
 			for (uint16_t i = 0; i < 6; i++)
 				bus.device[0].io(&pit, i % 3, false, 1, &val);

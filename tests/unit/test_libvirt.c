@@ -47,7 +47,12 @@ static const char whole[] =
 	"<cmdline>root=/dev/vda1 quiet</cmdline><boot dev='hd'/></os>"
 	"<features><acpi/></features><cpu mode='host-model'/>"
 	"<on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot>"
-	"<devices><disk type='file'><source file='/x.img'/><target dev='vda'/></disk>"
+	"<devices><disk type='file'><source file='/x.img'/><target dev='vdb' bus='virtio'/></disk>"
+	"<disk type='block' device='disk'><driver name='qemu' type='raw'/><source dev='/dev/y'/>"
+	"<target dev='sda' bus='sata'/><readonly/><serial>S1</serial></disk>"
+	"<disk type='file'><driver type='qcow2'/><source file='/z'/><target dev='vdc'/></disk>"
+	"<disk type='network'><source name='pool/z'/><target dev='vdd'/></disk>"
+	"<disk type='file' device='cdrom'><source file='/cd'/><target dev='hda'/></disk>"
 	"<interface type='network'><source network='default'/></interface>"
 	"<serial type='pty'><target port='0'/></serial><memballoon model='none'/>"
 	"<serial type='pty'><target port='1'/></serial><controller type='usb'/></devices>"
@@ -56,11 +61,19 @@ static const char whole[] =
 static void definition_is_read(void **state)
 {
 	static const char *const left[] = {
-		"currentMemory (256)",	  "vcpu (4 that may be plugged in)",
-		"os loader (/OVMF.fd)",	  "feature acpi",
-		"cpu (host-model)",	  "on_reboot (restart)",
-		"disk vda (file /x.img)", "interface (network default)",
-		"serial (pty)",		  "controller (usb)",
+		"currentMemory (256)",
+		"vcpu (4 that may be plugged in)",
+		"os loader (/OVMF.fd)",
+		"feature acpi",
+		"cpu (host-model)",
+		"on_reboot (restart)",
+		"disk sda (bus sata: it is a virtio disk here)",
+		"disk vdc (qcow2 /z: only raw ones)",
+		"disk vdd (network pool/z)",
+		"disk hda (file /cd)",
+		"interface (network default)",
+		"serial (pty)",
+		"controller (usb)",
 		"qemu:commandline",
 	};
 	struct domain_xml d;
@@ -74,6 +87,13 @@ static void definition_is_read(void **state)
 	assert_string_equal(d.cmdline, "root=/dev/vda1 quiet");
 	assert_int_equal(d.memory, 512u << 20);
 	assert_int_equal(d.vcpus, 2);
+	assert_int_equal(d.ndisks, 2);
+	assert_string_equal(d.disk[0].path, "/dev/y");
+	assert_string_equal(d.disk[0].serial, "S1");
+	assert_true(d.disk[0].readonly);
+	assert_string_equal(d.disk[1].target, "vdb");
+	assert_string_equal(d.disk[1].path, "/x.img");
+	assert_false(d.disk[1].readonly || d.disk[1].serial);
 	for (unsigned int i = 0; i < sizeof(left) / sizeof(left[0]); i++)
 		if (!is_left(&d, left[i]))
 			fail_msg("not listed: %s", left[i]);
@@ -153,6 +173,44 @@ static void write_file(const char *path, const char *text)
 	fclose(f);
 }
 
+/* With a kernel all disks come before those of the command line; without, the first one boots. */
+static void disks_of_a_definition(const char *path)
+{
+	static const char disks[] = "<disk type='file'><source file='/b'/><target dev='vdb'/>"
+				    "<readonly/></disk>"
+				    "<disk type='file'><source file='/a,1'/><target dev='vda'/>"
+				    "<serial>S</serial></disk>";
+	struct run_options o;
+	struct domain_xml d;
+	struct err e = { 0 };
+	char text[1024];
+
+	for (int kernel = 0; kernel < 2; kernel++) {
+		snprintf(text, sizeof(text),
+			 "<domain><name>d</name><memory>1048576</memory><os>%s</os>"
+			 "<devices>%s</devices></domain>",
+			 kernel ? "<kernel>/k</kernel>" : "", disks);
+		write_file(path, text);
+		run_options_default(&o);
+		o.domain = path;
+		o.disk.text[o.disk.n++] = "/mine";
+		o.disk.writable = kernel;
+		assert_int_equal(run_definition_apply(&d, &o, &e), 0);
+		assert_string_equal(o.image, kernel ? "/k" : "/a,1");
+		assert_true(o.mem_given);
+		assert_int_equal(o.disk.n, kernel ? 3 : 2);
+		if (kernel)
+			assert_string_equal(o.disk.text[0], "/a,,1,writable,serial=S");
+		assert_string_equal(o.disk.text[o.disk.n - 2], "/b,readonly");
+		assert_string_equal(o.disk.text[o.disk.n - 1], "/mine");
+		assert_false(o.disk.writable);
+		/* Writing, and the serial number of an image that boots. */
+		assert_int_equal(d.nleft, kernel ? 0 : 2);
+		domain_xml_deinit(&d);
+	}
+	unlink(path);
+}
+
 static void command_line_goes_first(void **state)
 {
 	char path[64];
@@ -206,7 +264,7 @@ static void command_line_goes_first(void **state)
 	run_options_default(&o);
 	o.domain = path;
 	assert_int_equal(run_definition_apply(&d, &o, &e), -ENOENT);
-	assert_non_null(strstr(e.text, "domain d has no <kernel>"));
+	assert_non_null(strstr(e.text, "domain d has neither a <kernel> nor a raw disk"));
 	domain_xml_deinit(&d);
 	o.image = "k";
 	err_clear(&e);
@@ -216,6 +274,7 @@ static void command_line_goes_first(void **state)
 	assert_int_equal(d.nleft, 2);
 	domain_xml_deinit(&d);
 	unlink(path);
+	disks_of_a_definition(path);
 	assert_true(run_definition_is_file("x.xml"));
 	assert_true(run_definition_is_file("./demo"));
 	assert_false(run_definition_is_file("demo"));

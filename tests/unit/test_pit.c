@@ -61,7 +61,7 @@ static int with_pit(void **state)
 	struct err e = { 0 };
 
 	clean(state);
-	return pit_init(&pit, &bus, irq_line, 20 * MS, &e);
+	return pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, 20 * MS, &e);
 }
 
 static int without_pit(void **state)
@@ -79,7 +79,7 @@ static void pit_lifecycle(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++) {
 		clean(state);
-		assert_int_equal(pit_init(&pit, &bus, irq_line, MS, &e), 0);
+		assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, MS, &e), 0);
 		if (i % 3 == 1)
 			pit_program(0, 2, 60000);
 		if (i % 3 == 2)
@@ -88,11 +88,12 @@ static void pit_lifecycle(void **state)
 	}
 	/* the ports are taken: an error, not a second timer */
 	clean(state);
-	assert_int_equal(pit_init(&pit, &bus, irq_line, MS, &e), 0);
+	assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, MS, &e), 0);
 	{
 		struct pit other;
 
-		assert_int_equal(pit_init(&other, &bus, irq_line, MS, &e), -EBUSY);
+		assert_int_equal(pit_init(&other, &bus, irq_line, (struct pit_load){ 0 }, MS, &e),
+				 -EBUSY);
 		assert_non_null(strstr(e.text, "PIT"));
 		assert_false(other.running);
 	}
@@ -215,9 +216,14 @@ static void pit_one_shot(void **state)
 		unsigned int n = seen.rises;
 		uint64_t from = monotonic();
 
-		pit_program(0, mode, 5966); /* 5 ms: below the floor, which is not for one-shots */
+		pit_program(0, mode, 5966); /* 5 ms: below the floor, but none was before it */
 		assert_true(wait_rises(n + 1));
 		assert_true(monotonic() - from >= 4900000);
+		/* the next one comes as soon as the floor lets it, and once */
+		pit_program(0, mode, 5966);
+		assert_true(wait_rises(n + 2));
+		assert_true(monotonic() - from >= 24900000);
+		n++;
 		sleep_ns(30 * MS);
 		assert_int_equal(seen.rises, n + 1);
 		/* loading it again arms it again, as the kernel's tick device does */
@@ -227,6 +233,51 @@ static void pit_one_shot(void **state)
 		outb(0x40, 0);
 		assert_true(wait_rises(n + 2));
 	}
+}
+
+/* What a guest has had of a processor: `cpu_percent` of the time since `cpu_from`. */
+static bool guest_runs;
+static uint64_t cpu_from, cpu_percent;
+
+static bool runs(void *ctx, uint64_t *cpu_ns)
+{
+	assert_ptr_equal(ctx, &guest_runs);
+	*cpu_ns = (monotonic() - cpu_from) * cpu_percent / 100;
+	return guest_runs;
+}
+
+/* Floor 20 ms. */
+static void pit_waits_for_the_guest_to_run(void **state)
+{
+	struct err e = { 0 };
+	uint64_t from;
+
+	(void)state;
+	clean(state);
+	assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ runs, &guest_runs },
+				  20 * MS, &e),
+			 0);
+	guest_runs = true;
+	cpu_from = monotonic();
+	cpu_percent = 20;
+	from = monotonic();
+	pit_program(0, 2, 1193);
+	assert_true(wait_rises(3)); /* two times 20 ms of a fifth of a processor between them */
+	assert_true(monotonic() - from >= 190 * MS);
+	/* asleep: nothing to wait for */
+	guest_runs = false;
+	assert_true(wait_rises(seen.rises + 1));
+	from = monotonic();
+	assert_true(wait_rises(seen.rises + 3));
+	assert_true(monotonic() - from >= 39 * MS);
+	assert_int_equal(pit.put_off, 0);
+	/* a guest that gets nothing at all is interrupted in the end: after 20 times 20 ms */
+	guest_runs = true;
+	cpu_percent = 0;
+	from = monotonic();
+	assert_true(wait_rises(seen.rises + 2));
+	assert_true(monotonic() - from >= 390 * MS);
+	pit_deinit(&pit);
 }
 
 static void pit_channel_2_and_port_61(void **state)
@@ -270,10 +321,14 @@ int main(void)
 {
 #define PIT_TEST(f) cmocka_unit_test_setup_teardown(f, with_pit, without_pit)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pit_lifecycle),	  PIT_TEST(pit_count_latch),
-		PIT_TEST(pit_counts_down_with_true_time), PIT_TEST(pit_read_back),
-		PIT_TEST(pit_periodic_with_floor),	  PIT_TEST(pit_one_shot),
+		cmocka_unit_test(pit_lifecycle),
+		PIT_TEST(pit_count_latch),
+		PIT_TEST(pit_counts_down_with_true_time),
+		PIT_TEST(pit_read_back),
+		PIT_TEST(pit_periodic_with_floor),
+		PIT_TEST(pit_one_shot),
 		PIT_TEST(pit_channel_2_and_port_61),
+		cmocka_unit_test(pit_waits_for_the_guest_to_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

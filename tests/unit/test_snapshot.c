@@ -385,7 +385,8 @@ static void pit_state(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(pit_init(&p[i], &bus[i], irq, 1000000000, &e), 0);
+		assert_int_equal(
+			pit_init(&p[i], &bus[i], irq, (struct pit_load){ 0 }, 1000000000, &e), 0);
 	io(&bus[0], 0x43, 0x34);
 	io(&bus[0], 0x40, 0x9c);
 	io(&bus[0], 0x40, 0x2e);

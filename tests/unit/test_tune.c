@@ -74,7 +74,7 @@ static void linux_on_a_plain_host(void **state)
 	r.cmdline = NULL;
 	assert_string_equal(cmdline(&r, &(struct quirks){ .syscall_keeps_cpl = true,
 							  .refuses_insns = true,
-							  .send_ipi_hangs = true }),
+							  .hypercalls_hang = true }),
 			    "console=ttyS0 reboot=k panic=-1");
 }
 
@@ -112,11 +112,14 @@ static void linux_on_a_slow_host(void **state)
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "pci=off"));
 	assert_int_equal(strncmp(text, "earlyprintk=ttyS0 console=hvc0 ", 31), 0);
-	assert_false(has_word(text, "clocksource=kvm-clock"));
+	assert_false(has_word(cmdline(&r, &slow), "rootdelay=60"));
+	r.disk_initrd = true;
+	assert_true(has_word(cmdline(&r, &slow), "rootdelay=60"));
+	assert_false(has_word(cmdline(&r, &none), "rootdelay=60"));
+	assert_false(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
 	r.saved = true;
-	text = cmdline(&r, &slow);
-	assert_true(has_word(text, "clocksource=kvm-clock"));
-	r.virtio = r.pci = r.virtio_console = r.saved = false;
+	assert_true(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
+	r.virtio = r.pci = r.virtio_console = r.disk_initrd = r.saved = false;
 
 	r.cmdline = "mine"; /* replaces the defaults, not what the host needs */
 	text = cmdline(&r, &slow);

@@ -410,6 +410,52 @@ static void many_at_once(void **state)
 	}
 }
 
+/* Large ones and small ones of one notification: more than one thread carries them out, each once. */
+static void large_ones_are_shared(void **state)
+{
+	static const uint32_t len[] = { 131072, 512, 131072, 65536, 65536 - 512, 131072, 4096 };
+	static const enum disk_write how[] = { DISK_OVERLAY, DISK_WRITABLE };
+
+	(void)state;
+	for (size_t h = 0; h < ARRAY_SIZE(how); h++) {
+		struct fixture f;
+
+		fill_model();
+		seen.n = 0;
+		begin(&f, how[h], 1, BLK_F_FLUSH);
+		for (unsigned int round = 0; round < 60; round++) {
+			unsigned int n = 1 + round % 14, from = seen.n;
+
+			for (unsigned int k = 0; k < n; k++) {
+				uint32_t bytes = len[(k + round) % ARRAY_SIZE(len)];
+				uint8_t *data = blk_ptr(&f.b, blk_data_at(k), bytes + 1);
+				bool write = (k * 5 + round) % 3 == 0;
+				uint64_t sector = k * 256;
+
+				memset(data, (int)(round + k), bytes + 1);
+				if (write)
+					memcpy(model + sector * 512, data, bytes);
+				blk_put(&f.b, 0, k, write ? BLK_T_OUT : BLK_T_IN, sector, bytes);
+			}
+			virtio_notify(f.b.d, 0);
+			assert_true(blk_wait(&f.b, 0));
+			for (unsigned int k = 0; k < n; k++) {
+				uint32_t bytes = len[(k + round) % ARRAY_SIZE(len)];
+				uint8_t *data = blk_ptr(&f.b, blk_data_at(k), bytes + 1);
+
+				assert_int_equal(blk_status(&f.b, 0, k), IO_OK);
+				assert_memory_equal(data, model + k * 256 * 512, bytes);
+				assert_int_equal(data[bytes], (uint8_t)(round + k));
+			}
+			assert_int_equal(seen.n - from, n);
+			for (unsigned int i = from; i < seen.n; i++)
+				assert_int_equal(seen.record[i].token, seen.batches);
+		}
+		assert_int_equal(f.b.d->bad, 0);
+		end(&f);
+	}
+}
+
 /* After a reset nothing writes to guest RAM any more. */
 static void reset_waits(void **state)
 {
@@ -495,17 +541,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-		TEST(describes_itself),
-		TEST(reads_and_writes),
-		TEST(tells_of_requests),
-		TEST(gives_its_serial),
-		TEST(discards),
-		TEST(odd_requests_fail),
-		TEST(any_layout_will_do),
-		TEST(nonsense_fails_the_device),
-		TEST(many_at_once),
-		TEST(reset_waits),
-		TEST(driver_chooses_the_cache),
+		TEST(describes_itself),	  TEST(reads_and_writes),
+		TEST(tells_of_requests),  TEST(gives_its_serial),
+		TEST(discards),		  TEST(odd_requests_fail),
+		TEST(any_layout_will_do), TEST(nonsense_fails_the_device),
+		TEST(many_at_once),	  TEST(large_ones_are_shared),
+		TEST(reset_waits),	  TEST(driver_chooses_the_cache),
 		TEST(state_is_saved),
 	};
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "vmm/attach/peek_capture.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
 #include "vmm/attach/slots.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -29,6 +31,9 @@
 #define PROVE_TRIES 400u
 /* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
 #define MODE_TRIES 10u
+/* A thread without a processor is looked at so often for so long, and then asked to stop. */
+#define AGAIN_NS 500000u
+#define PATIENCE_NS 50000000u
 /* A sampler without deadlines looks at control so often. */
 #define IDLE_POLL_NS 100000000u
 
@@ -53,6 +58,8 @@ struct attach {
 	bool armed;			   /* when control was last looked at */
 	uint64_t hidden[ATTACH_MAX_VCPUS]; /* by the sentinels */
 	bool asks[ATTACH_MAX_VCPUS];	   /* the registers are stored because we asked */
+	struct peek_capture peek;
+	uint64_t again[ATTACH_MAX_VCPUS]; /* not before: its thread waits for a processor */
 };
 
 static void mark(struct attach *a, unsigned int i)
@@ -252,27 +259,44 @@ static bool follow(struct attach *a)
 	return armed;
 }
 
+/* Of a sample that is taken now; t is moved on to the next deadline. *late: how late it is. */
+static struct capture_cause cause_of(struct trigger *t, uint64_t *late)
+{
+	struct capture_cause cause = { .now = clock_mono_ns(), .reason = SAMPLE_TIMER };
+
+	/* Control may have moved the deadline since the thread was asked. */
+	*late = cause.now > t->deadline_ns ? cause.now - t->deadline_ns : 0;
+	cause.missed = trigger_advance(t, cause.now);
+	cause.weight = (1 + (uint64_t)cause.missed) * t->period_ns;
+	return cause;
+}
+
+static void note_cause(struct vcpu *v, const struct capture_cause *cause, uint64_t late)
+{
+	hist_add(&v->stats.latency_ns, late);
+	v->stats.overruns += cause->missed;
+}
+
 /* It stands still: that is what all of this is for. */
 static void take_sample(struct attach *a, unsigned int i)
 {
 	struct vcpu *v = &a->vm->vcpu[i];
-	struct trigger *t = &a->trigger[i];
 	struct tracee *tracee = &a->tracee[i];
-	struct capture_cause cause = { .now = clock_mono_ns(), .reason = SAMPLE_TIMER };
+	uint64_t late;
+	struct capture_cause cause = cause_of(&a->trigger[i], &late);
 	bool in_run;
 	int fd;
 
-	/* Control may have moved the deadline since the thread was asked. */
-	hist_add(&v->stats.latency_ns, cause.now > t->deadline_ns ? cause.now - t->deadline_ns : 0);
-	cause.missed = trigger_advance(t, cause.now);
-	v->stats.overruns += cause.missed;
-	cause.weight = (1 + (uint64_t)cause.missed) * t->period_ns;
+	note_cause(v, &cause, late);
+	a->facts.by_ptrace++;
 	gmem_remote_expect(&a->capture, &a->expected[i]);
 	in_run = tracer_is_in_run(tracee, &fd);
 	/* Elsewhere the page holds what the guest was at when it left, perhaps a sample ago. */
 	if (!in_run) {
 		a->facts.in_vmm++;
 		unmark(a, i);
+	} else if (regs_page_is_fresh(v->run)) {
+		peek_capture_compare(&a->peek, v);
 	}
 	if (regs_page_is_fresh(v->run))
 		capture_sample(v, &cause);
@@ -291,6 +315,38 @@ static void attend(struct attach *a)
 }
 
 /*
+ * By BPF; false: it has to be stopped for this one. A thread that has no processor is not asked to
+ * stop when it gets one, as it might then stand until we get ours: it is looked at again soon.
+ */
+static bool peek_sample(struct attach *a, unsigned int i)
+{
+	struct vcpu *v = &a->vm->vcpu[i];
+	struct trigger t = a->trigger[i];
+	enum peek_status s = peek_capture_take(&a->peek, v);
+	struct capture_cause cause;
+	uint64_t late;
+
+	a->again[i] = 0;
+	if (s == PEEK_WAITING) {
+		cause.now = clock_mono_ns();
+		if (cause.now > t.deadline_ns + PATIENCE_NS)
+			return false;
+		a->again[i] = cause.now + AGAIN_NS;
+		return true;
+	}
+	if (s != PEEK_TAKEN)
+		return false;
+	cause = cause_of(&t, &late);
+	if (!peek_capture_sample(&a->peek, v, &cause))
+		return false;
+	note_cause(v, &cause, late);
+	a->trigger[i] = t;
+	a->facts.by_bpf++;
+	hist_add(&v->stats.stop_ns, a->peek.peek.taken_ns);
+	return true;
+}
+
+/*
  * A thread that runs a guest stops at once, one that the host has taken the processor
  * from when it gets it back: that is not waited for, the others' deadlines go on.
  */
@@ -298,6 +354,8 @@ static void ask(struct attach *a, unsigned int i)
 {
 	struct tracee *t = &a->tracee[i];
 
+	if (peek_sample(a, i))
+		return;
 	if (tracer_ask(t) < 0)
 		return;
 	for (unsigned int k = 0; k < LOOKS; k++)
@@ -307,6 +365,13 @@ static void ask(struct attach *a, unsigned int i)
 		}
 }
 
+static uint64_t due(const struct attach *a, unsigned int i)
+{
+	uint64_t deadline = a->trigger[i].deadline_ns;
+
+	return a->again[i] > deadline ? a->again[i] : deadline;
+}
+
 /* The vCPU whose deadline is next, of those that have not been asked; -1: all have. */
 static int next_vcpu(const struct attach *a)
 {
@@ -314,7 +379,7 @@ static int next_vcpu(const struct attach *a)
 
 	for (unsigned int i = 0; i < a->vm->nvcpus; i++)
 		if (!a->tracee[i].asked && !a->tracee[i].gone &&
-		    (best < 0 || a->trigger[i].deadline_ns < a->trigger[best].deadline_ns))
+		    (best < 0 || due(a, i) < due(a, (unsigned int)best)))
 			best = (int)i;
 	return best;
 }
@@ -357,8 +422,8 @@ static void sample_loop(struct attach *a)
 
 		if (!armed || i < 0)
 			wait_until(a, now + IDLE_POLL_NS);
-		else if (now < a->trigger[i].deadline_ns)
-			wait_until(a, a->trigger[i].deadline_ns);
+		else if (now < due(a, (unsigned int)i))
+			wait_until(a, due(a, (unsigned int)i));
 		else
 			ask(a, (unsigned int)i);
 		if (all_gone(a))
@@ -382,6 +447,38 @@ static void let_go(struct attach *a)
 	a->ntracees = 0;
 }
 
+/* Not to have it is an error only where it was demanded. */
+static int open_peek(struct attach *a, struct err *e)
+{
+	struct err why = { 0 };
+	int ret;
+
+	if (a->cfg.technique == ATTACH_PTRACE)
+		return 0;
+	ret = peek_capture_open(&a->peek, a->vm, &why);
+	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
+		ret = peek_aim(&a->peek.eye[i], a->cfg.pid, a->tracee[i].tid,
+			       (unsigned int)a->process.vcpu[i].fd, a->process.vcpu[i].id, &why);
+	if (!ret)
+		return 0;
+	peek_capture_close(&a->peek);
+	snprintf(a->facts.why_not, sizeof(a->facts.why_not), "%s", why.text);
+	return a->cfg.technique == ATTACH_BPF ? err_set(e, -ret, "%s", why.text) : 0;
+}
+
+static void close_peek(struct attach *a)
+{
+	const struct peek *p = &a->peek.peek;
+	struct attach_facts *f = &a->facts;
+
+	f->bpf = peek_is_usable(p);
+	if (p->differs.code)
+		snprintf(f->why_not, sizeof(f->why_not), "%s", p->differs.text);
+	memcpy(f->peeks, p->count, sizeof(f->peeks));
+	f->compared = p->compared;
+	peek_capture_close(&a->peek);
+}
+
 static void *tracer_main(void *arg)
 {
 	struct attach *a = arg;
@@ -390,6 +487,7 @@ static void *tracer_main(void *arg)
 	ret = find_threads(a, &a->err);
 	ret = ret ? ret : map_pages(a, &a->err);
 	ret = ret ? ret : find_memory(a, &a->err);
+	ret = ret ? ret : open_peek(a, &a->err);
 	sem_post(&a->ready);
 	if (!ret) {
 		while (sem_wait(&a->go) < 0)
@@ -397,6 +495,7 @@ static void *tracer_main(void *arg)
 		sample_loop(a);
 	}
 	a->facts.reads = a->capture.calls;
+	close_peek(a);
 	let_go(a);
 	return NULL;
 }

@@ -11,9 +11,17 @@
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_H
 #define KVMPROF_VMM_ATTACH_ATTACH_H
 
+#include "vmm/attach/peek_record.h"
 #include "vmm/vm.h"
 
 #include <sys/types.h>
+
+/* How samples are taken. */
+enum attach_technique {
+	ATTACH_AUTO = 0, /* by BPF where that can be and what it can see, else by ptrace */
+	ATTACH_BPF,	 /* the same, but an error where BPF can't be */
+	ATTACH_PTRACE,	 /* each sample stops its thread */
+};
 
 struct attach_config {
 	pid_t pid;
@@ -24,6 +32,7 @@ struct attach_config {
 	struct capture_plan plan;
 	size_t ring_size; /* bytes for each vCPU */
 	bool idle_start;
+	enum attach_technique technique;
 };
 
 /* What was found, for the summary. */
@@ -38,6 +47,11 @@ struct attach_facts {
 	uint64_t in_vmm;     /* samples while the thread worked for the guest outside of KVM_RUN */
 	uint64_t signals;    /* of others, passed on */
 	uint64_t reads;	     /* system calls that read guest memory while vCPUs were held */
+	bool bpf;	     /* BPF is used, to the end */
+	char why_not[480];   /* why it is not, where it could be; "": nobody wanted it */
+	uint64_t by_bpf, by_ptrace;    /* samples */
+	uint64_t peeks[PEEK_STATUSES]; /* attempts by BPF, and what came of them */
+	uint64_t compared;	       /* registers held against KVM's, none of which differed */
 	/* Through a gdbstub (pid 0): the machine stood as a whole. */
 	char where[256];
 	bool virtual_only;	      /* memory of the address space in use only */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/tracer.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 #include <errno.h>
 #include <linux/kvm.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -17,16 +20,49 @@
 /* Looks before the processor is given away: a thread that runs a guest stops at once. */
 #define SPINS 200
 
+/* A number that /proc/TID/status has behind the name; 0: it has none. */
+static pid_t status_pid(pid_t tid, const char *name)
+{
+	char path[64], line[128];
+	cleanup_fclose FILE *f = NULL;
+	size_t len = strlen(name);
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len))
+			return atoi(line + len);
+	return 0;
+}
+
+/* The process that traces the thread (the kernel names the thread that does); 0: nobody. */
+static pid_t tracer_of(pid_t tid)
+{
+	pid_t tracer = status_pid(tid, "TracerPid:");
+
+	return tracer ? status_pid(tracer, "Tgid:") : 0;
+}
+
+static int not_seized(pid_t tid, int error, struct err *e)
+{
+	pid_t tracer = tracer_of(tid);
+
+	if (tracer)
+		return err_set(e, EBUSY,
+			       "thread %d: process %d traces it already, and only one can: end "
+			       "that first (a debugger, strace, another kvmprof)",
+			       (int)tid, (int)tracer);
+	if (error == EPERM)
+		return err_set(e, error, "thread %d: cannot be traced: CAP_SYS_PTRACE is missing",
+			       (int)tid);
+	return err_set(e, error, "thread %d: PTRACE_SEIZE failed", (int)tid);
+}
+
 int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 {
 	*t = (struct tracee){ 0 };
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-		return err_set(e, errno,
-			       errno == EPERM
-				       ? "thread %d: cannot be traced: a debugger holds it, or "
-					 "CAP_SYS_PTRACE is missing"
-				       : "thread %d: PTRACE_SEIZE failed",
-			       (int)tid);
+		return not_seized(tid, errno, e);
 	t->tid = tid;
 	return 0;
 }

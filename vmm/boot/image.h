@@ -101,6 +101,8 @@ void boot_image_deinit(struct boot_image *img);
  */
 int boot_image_way(const struct boot_image *img, const char *name, enum boot_way asked,
 		   enum boot_way *out, struct err *e);
+/* Has the image this entry? Of BOOT_WAY_AUTO: false. */
+bool boot_image_has_way(const struct boot_image *img, enum boot_way way);
 /* "vmlinux", "bzimage", ...: as --boot takes it. -EINVAL: there is none of that name. */
 const char *boot_way_name(enum boot_way way);
 int boot_way_parse(const char *name, enum boot_way *out);

@@ -43,7 +43,7 @@ int boot_way_parse(const char *name, enum boot_way *out)
 	return -EINVAL;
 }
 
-static bool has_way(const struct boot_image *img, enum boot_way way)
+bool boot_image_has_way(const struct boot_image *img, enum boot_way way)
 {
 	bool bzimage = img->kind == BOOT_BZIMAGE || img->kind == BOOT_LINUXLIKE;
 
@@ -80,7 +80,7 @@ static enum boot_way choose(const struct boot_image *img)
 	if (img->is_linux)
 		return BOOT_WAY_VMLINUX;
 	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		if (has_way(img, order[i]))
+		if (boot_image_has_way(img, order[i]))
 			return order[i];
 	return BOOT_WAY_LINUX16;
 }
@@ -94,12 +94,12 @@ int boot_image_way(const struct boot_image *img, const char *name, enum boot_way
 		*out = choose(img);
 		return 0;
 	}
-	if (has_way(img, asked)) {
+	if (boot_image_has_way(img, asked)) {
 		*out = asked;
 		return 0;
 	}
 	for (unsigned int i = 0; i < BOOT_WAY_AUTO; i++) {
-		if (has_way(img, (enum boot_way)i)) {
+		if (boot_image_has_way(img, (enum boot_way)i)) {
 			strcat(has, *has ? ", " : "");
 			strcat(has, names[i]);
 		}

@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* An interrupt comes after so many times the floor, whatever the guest had of the host. */
+#define MOST_PUT_OFF 20u
+
 static uint64_t count_ns(uint32_t count)
 {
 	return count * NSEC_PER_SEC / PIT_HZ;
@@ -47,11 +50,14 @@ static bool output(const struct pit_channel *c)
 static void schedule(struct pit *p, uint64_t from)
 {
 	const struct pit_channel *c = &p->ch[0];
-	uint64_t wait = count_ns(c->reload);
+	uint64_t wait = count_ns(c->reload), next;
 
 	if (periodic(c) && wait < p->floor_ns)
 		wait = p->floor_ns;
-	p->next_ns = c->reload ? from + wait : 0;
+	next = from + wait;
+	if (next < p->last_ns + p->floor_ns)
+		next = p->last_ns + p->floor_ns;
+	p->next_ns = c->reload ? next : 0;
 	pthread_cond_signal(&p->changed);
 }
 
@@ -171,13 +177,32 @@ static void speaker_io(void *dev, uint16_t off, bool write, unsigned int len, ui
 	pthread_mutex_unlock(&p->lock);
 }
 
+/*
+ * Lock held, an interrupt is due. How much longer does it wait for a guest that has hardly
+ * run since the last one? 0: not at all.
+ */
+static uint64_t too_soon(struct pit *p)
+{
+	uint64_t cpu, left;
+
+	if (!p->load.runs || !p->load.runs(p->load.ctx, &cpu))
+		return 0;
+	left = cpu < p->last_cpu ? 0 : p->last_cpu + p->floor_ns;
+	left = left > cpu ? left - cpu : 0;
+	if (!left || p->put_off >= MOST_PUT_OFF * p->floor_ns) {
+		p->last_cpu = cpu;
+		return 0;
+	}
+	return left;
+}
+
 static void *tick_thread(void *arg)
 {
 	struct pit *p = arg;
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		uint64_t next = p->next_ns, now = clock_mono_ns();
+		uint64_t next = p->next_ns, now = clock_mono_ns(), wait;
 		struct timespec ts;
 
 		if (!next) {
@@ -190,7 +215,15 @@ static void *tick_thread(void *arg)
 			pthread_cond_timedwait(&p->changed, &p->lock, &ts);
 			continue;
 		}
+		wait = too_soon(p);
+		if (wait) {
+			p->put_off += wait;
+			p->next_ns = now + wait;
+			continue;
+		}
+		p->put_off = 0;
 		p->ticks++;
+		p->last_ns = now;
 		if (periodic(&p->ch[0]))
 			schedule(p, now);
 		else
@@ -203,13 +236,15 @@ static void *tick_thread(void *arg)
 	return NULL;
 }
 
-int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, uint64_t floor_ns, struct err *e)
+int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load load,
+	     uint64_t floor_ns, struct err *e)
 {
 	pthread_condattr_t attr;
 	int ret;
 
 	memset(p, 0, sizeof(*p));
 	p->irq = irq;
+	p->load = load;
 	p->floor_ns = floor_ns;
 	for (unsigned int i = 0; i < 3; i++)
 		p->ch[i].access = 3;

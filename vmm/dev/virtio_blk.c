@@ -49,6 +49,8 @@
 #define KICK_CHAINS (4u * VIRTIO_QUEUE_SIZE)
 /* Bytes that one notification may copy on the vCPU's thread; others can run meanwhile. */
 #define KICK_BYTES (1u << 20)
+/* A request of which copying takes longer than waking a thread that helps with the next one. */
+#define SHARE_BYTES (1u << 16)
 
 struct virtio_blk {
 	struct virtio d;
@@ -119,7 +121,7 @@ static bool take(struct virtio_blk *b, unsigned int q, struct blk_request *r,
 
 /* -- threads ------------------------------------------------------------------------ */
 
-static void enqueue(struct virtio_blk *b, const struct blk_request *r)
+static void enqueue(struct virtio_blk *b, const struct blk_request *r, bool waits)
 {
 	struct blk_request *copy = blk_request_copy(r);
 
@@ -128,6 +130,7 @@ static void enqueue(struct virtio_blk *b, const struct blk_request *r)
 		return;
 	}
 	copy->next = NULL;
+	copy->waits = waits;
 	pthread_mutex_lock(&b->lock);
 	*b->last = copy;
 	b->last = &copy->next;
@@ -168,22 +171,27 @@ static void take_rest(struct virtio_blk *b, unsigned int q)
 	go_on_taking(b, q);
 }
 
+/* With the lock: the oldest of those that wait, or NULL. */
+static struct blk_request *dequeue(struct virtio_blk *b)
+{
+	struct blk_request *r = b->first;
+
+	if (r)
+		b->first = r->next;
+	if (!b->first)
+		b->last = &b->first;
+	return r;
+}
+
 static void *work(void *arg)
 {
 	struct virtio_blk *b = arg;
 
 	pthread_mutex_lock(&b->lock);
 	while (!b->ending) {
-		struct blk_request *r = b->first;
-		int q = -1;
+		struct blk_request *r = dequeue(b);
+		int q = r ? -1 : queue_to_take(b);
 
-		if (r) {
-			b->first = r->next;
-			if (!b->first)
-				b->last = &b->first;
-		} else {
-			q = queue_to_take(b);
-		}
 		if (!r && q < 0) {
 			pthread_cond_wait(&b->work, &b->lock);
 			continue;
@@ -224,42 +232,81 @@ static void drain(struct virtio *d)
 /* With the lock: forget what has not begun. */
 static void drop_waiting(struct virtio_blk *b)
 {
-	while (b->first) {
-		struct blk_request *r = b->first;
-
-		b->first = r->next;
+	for (struct blk_request *r = dequeue(b); r; r = dequeue(b))
 		free(r);
-	}
-	b->last = &b->first;
 	memset(b->again, 0, sizeof(b->again));
 }
 
 /* -- what virtio calls ---------------------------------------------------------------- */
 
+/* Carry r out here and now, unless it would wait or *bytes have been enough. */
+static bool run_now(struct virtio_blk *b, struct blk_request *r, uint64_t *bytes)
+{
+	int status = -EAGAIN;
+
+	*bytes += r->bytes;
+	if (*bytes <= KICK_BYTES)
+		status = blk_request_run(r, &b->target, true);
+	if (status != -EAGAIN)
+		finish(b, r, status);
+	return status != -EAGAIN;
+}
+
+/* The thread that was woken has begun, or not (the host is busy): what is left is done here. */
+static void help(struct virtio_blk *b, uint64_t *bytes)
+{
+	for (;;) {
+		struct blk_request *r = NULL;
+
+		pthread_mutex_lock(&b->lock);
+		if (b->first && !b->first->waits && *bytes + b->first->bytes <= KICK_BYTES)
+			r = dequeue(b);
+		pthread_mutex_unlock(&b->lock);
+		if (!r)
+			return;
+		if (!run_now(b, r, bytes))
+			enqueue(b, r, true);
+		free(r);
+	}
+}
+
+/*
+ * Large requests are shared with the other threads: each goes to them once there is a
+ * next one, and the last is carried out here meanwhile.
+ */
 static void kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_blk *b = blk_of(d);
+	struct virtio_chain chain[2]; /* of the one that is kept, and of the one that is taken */
+	struct blk_request request[2];
 	uint64_t token = 0, bytes = 0;
-	struct virtio_chain c;
-	struct blk_request r;
+	unsigned int i, slot = 0;
+	bool kept = false, shared = false;
 
-	for (unsigned int i = 0; i < KICK_CHAINS; i++) {
-		int status = -EAGAIN;
+	for (i = 0; i < KICK_CHAINS; i++) {
+		struct blk_request *r = &request[slot];
 
-		if (!take(b, q, &r, &c))
-			return;
-		if (!token && b->io.done && blk_request_io_type(&r) >= 0)
+		if (!take(b, q, r, &chain[slot]))
+			break;
+		if (!token && b->io.done && blk_request_io_type(r) >= 0)
 			token = b->io.batch(b->io.ctx);
-		r.token = token;
-		bytes += r.bytes;
-		if (bytes <= KICK_BYTES)
-			status = blk_request_run(&r, &b->target, true);
-		if (status == -EAGAIN)
-			enqueue(b, &r);
-		else
-			finish(b, &r, status);
+		r->token = token;
+		if (r->bytes >= SHARE_BYTES) {
+			slot = !slot;
+			if (kept)
+				enqueue(b, &request[slot], false);
+			shared |= kept;
+			kept = true;
+		} else if (!run_now(b, r, &bytes)) {
+			enqueue(b, r, true);
+		}
 	}
-	go_on_taking(b, q);
+	if (kept && !run_now(b, &request[!slot], &bytes))
+		enqueue(b, &request[!slot], true);
+	if (shared)
+		help(b, &bytes);
+	if (i == KICK_CHAINS)
+		go_on_taking(b, q);
 }
 
 /* Without FLUSH the driver can't ask for it, so that each write has to be kept (5.2.6.2). */

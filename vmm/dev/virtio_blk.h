@@ -5,7 +5,8 @@
  * Requests are taken from the queue on the vCPU's thread that notified. Those that need not
  * wait (what is read is in the host's page cache, what is written goes to memory) are
  * carried out there and then, which takes less than waking another thread; the rest is a
- * few threads' work.
+ * few threads' work. So is a part of what a notification brings of large requests, which
+ * are copied by as many processors as the host has to spare.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_BLK_H
 #define KVMPROF_VMM_DEV_VIRTIO_BLK_H

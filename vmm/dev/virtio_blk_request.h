@@ -30,6 +30,7 @@
 
 struct blk_request {
 	struct blk_request *next; /* in a list of those that wait */
+	bool waits;		  /* it is known that it would have to */
 	uint32_t type;
 	uint64_t sector;
 	uint64_t bytes; /* of data */

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A Linux guest of another process's machine, profiled by `attach` with nothing but its PID: the
+same names, tasks and stacks as the guest tells of itself, and the same shares as the VMM's own
+sampler had in that time.
+
+    attach_linux.py KVMPROF SCRATCH [tiny|full|kaslr|smp]
+
+The VMM is a `kvmprof run`: QEMU can't boot a Linux where KVM refuses int3 (docs/attach.md)."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+
+import e2e
+import worker_truth
+from e2e import check
+
+WHAT = e2e.EXTRA[0] if e2e.EXTRA else "full"
+KERNELS = {"smp": "full"}
+SECONDS = {"smp": 60}.get(WHAT, 24)
+ROLES = ["w-lib", "w-alpha", "w-beta", "w-vdso", "w-sys", "w-child"]
+POINTS = 3.0
+
+e2e.need_kvm()
+e2e.need_tool("perf")
+kernel = e2e.built_kernel(KERNELS.get(WHAT, WHAT))
+boot = e2e.Boot(os.path.join(kernel, "bzImage"), *(["--boot", "bzimage"] if WHAT == "kaslr" else []),
+                "--initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"),
+                "--vcpus", "2" if WHAT == "smp" else "1", "-o", "inside.data", "--append",
+                "worker.seconds=%d worker.roles=%s" % (SECONDS, ",".join(ROLES)))
+if not check(boot.wait_for("worker: steady", 600), "the guest's program does not run"):
+    boot.process.kill()
+    e2e.finish()
+pid = boot.process.pid
+attach = subprocess.Popen([e2e.KVMPROF, "attach", str(pid), "-o", "attached.data"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+# Once it holds the thread, a second one is told who does.
+time.sleep(3)
+second = e2e.kvmprof("attach", str(pid), "-o", "second.data", timeout=60)
+check(second.status == 1 and "process %d traces it" % attach.pid in second.err and
+      second.err.count("\n") == 1, "a second attach: status %d: %s" % (second.status, second.err))
+time.sleep(SECONDS / 2 - 3)
+attach.send_signal(signal.SIGINT)
+out, err = attach.communicate(timeout=120)
+ps = e2e.kvmprof("ps", str(pid), "--json", "--interval", "0.2", "--stacks")
+boot.wait_for("worker: done", 600)
+boot.wait(120)
+ok = check(boot.status == 0, "run: status %d: %s" % (boot.status, boot.err))
+ok &= check(attach.returncode == 0, "attach: status %d: %s" % (attach.returncode, err.decode()))
+ok &= check(ps.status == 0, "ps: status %d: %s" % (ps.status, ps.err))
+if not ok:
+    e2e.finish()
+truth = worker_truth.told(boot.text())
+check(len(truth) >= 3, "only %d threads told what they do" % len(truth))
+
+# The list of tasks has each of them, by its name and process.
+tasks = {t["tid"]: t for t in json.loads(ps.out)["tasks"]}
+for tid, (pid, comm, _) in truth.items():
+    t = tasks.get(tid, {})
+    check(t.get("comm") == comm and t.get("pid") == pid, "ps: thread %d (%s) is %s" % (tid, comm, t))
+waiting = [t for t in tasks.values() if t.get("state") in "SD" and t.get("stack")]
+check(len(waiting) >= 5, "ps: stacks of %d tasks only" % len(waiting))
+
+samples = list(worker_truth.perf_samples("attached.data"))
+good, short, bad = worker_truth.check_stacks(truth, samples)
+check(good > 100, "only %d user stacks could be compared" % good)
+check(bad * 1000 <= good, "%d of %d user stacks are not what the guest says" % (bad, good + bad))
+check(short * 20 <= good, "%d of %d user stacks end early" % (short, good + short))
+strange = {c for c, _, _, _ in samples if c.startswith(":")}
+check(not strange, "processes without a name: " + " ".join(strange))
+s = e2e.summary("attached.data")
+ends = s["kernel_stack_end"]
+whole, total = ends["root"] + ends["user-entry"], sum(ends.values())
+check(whole * 1000 >= total * 990, "%d of %d kernel stacks are complete" % (whole, total))
+
+
+def shares(path, span=None):
+    """Percent of time by command and by command and leaf, and the span of the samples' times."""
+    p = e2e.run("perf", "script", "-i", path, timeout=300)
+    check(p.status == 0, "perf script: " + p.err)
+    weight, first, last = Counter(), None, None
+    for x in e2e.parse_script(p.out):
+        if span and not span[0] <= x.seconds <= span[1]:
+            continue
+        first, last = first or x.seconds, x.seconds
+        for key in (x.comm, x.comm + " in " + (x.stack.rsplit(";", 1)[-1] or "?")):
+            weight[key] += x.period
+    all_of = sum(v for k, v in weight.items() if " in " not in k)
+    return {k: 100.0 * v / all_of for k, v in weight.items()}, (first, last)
+
+
+outside, span = shares("attached.data")
+inside, _ = shares("inside.data", span)
+worst = max(((abs(outside.get(k, 0) - inside.get(k, 0)), k) for k in set(outside) | set(inside)))
+check(worst[0] <= POINTS, "%s: attach has %.2f %%, the run itself %.2f %%" %
+      (worst[1], outside.get(worst[1], 0), inside.get(worst[1], 0)))
+check(all(any(c == comm for c, _, _, _ in samples) for _, comm, _ in truth.values()), "a command is missing")
+e2e.finish("%d samples over %.0f s, %d user stacks equal, %d shorter, %d wrong; kernel stacks %.2f %% "
+           "complete; shares within %.2f points of the VMM's own" %
+           (len(samples), span[1] - span[0], good, short, bad, 100.0 * whole / total, worst[0]))

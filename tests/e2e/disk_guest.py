@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A driver that is not Linux's reads a disk from ring 3, by either transport, with interrupts and
+without, with EVENT_IDX and without, one request at a time and many: it gets the disk's bytes, and
+counts the requests that the disk counts. The event io gives each its stack."""
+
+import e2e
+from e2e import check, say
+
+import blk_guest
+
+SECTORS = 8192
+WAYS = {
+    "mmio": ["--virtio", "mmio"],
+    "pci": [],
+    "pci irq": [],
+    "pci irq plain": [],
+    "mmio io": ["--virtio", "mmio", "-e", "io"],
+    "pci overlay": [],
+}
+WORDS = {"irq": "irq=1", "plain": "event_idx=0", "mmio": "transport=mmio", "pci": "transport=pci"}
+
+e2e.need_kvm()
+total = blk_guest.write_image("disk.img", SECTORS)
+for way, options in WAYS.items():
+    data = way.replace(" ", "-") + ".data"
+    words = " ".join(WORDS[w] for w in way.split() if w in WORDS)
+    disk = "disk.img" if "overlay" in way else "disk.img,readonly"
+    p = e2e.kvmprof("run", "-o", data, "-m", "64M", "--disk", disk, "--append", "ms=40 " + words, *options,
+                    blk_guest.ELF)
+    found = blk_guest.figures(p.out, total)
+    if not check(p.status == 0 and found and len(found) == 4, "%s: %s %s" % (way, p.out, p.err)):
+        continue
+    check("event_idx %d, irq %d" % ("plain" not in way, "irq" in way) in p.out, "%s: %s" % (way, p.out))
+    s = e2e.summary(data)
+    read = s["disks"][0]["read"]
+    requests = sum(f.requests for f in found.values()) + SECTORS * 512 // blk_guest.WHOLE
+    size = sum(f.requests * f.bytes for f in found.values()) + SECTORS * 512
+    check(read == {"requests": requests, "bytes": size} and s["disks"][0]["errors"] == 0,
+          "%s: the guest counts %d requests, %d bytes, the disk %s" % (way, requests, size, s["disks"][0]))
+    for name, f in found.items():
+        # A notification brings all that wait; an interrupt may stand for many requests.
+        check(f.depth == 1 or f.kicks < f.requests, "%s, %s: %s" % (way, name, f))
+        check((0 < f.interrupts <= f.requests) if "irq" in way else f.interrupts == 0, "%s, %s: %s" % (way, name, f))
+    if "io" in way.split():
+        check(s["io"]["records"] == requests and s["io"]["unknown"] == s["io"]["lost"] == 0, "io: %s" % s["io"])
+        stacks = {sample.stack for sample in e2e.parse_script(e2e.kvmprof("script", "-i", data).out)}
+        check(stacks and all(x.startswith("user_main;") or x == "user_main" for x in stacks), "stacks: %s" % stacks)
+        say("stacks: %s" % sorted(stacks))
+e2e.finish("%d ways" % len(WAYS))
