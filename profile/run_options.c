@@ -647,6 +647,10 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
 	if (o->connect && !o->domain)
 		return wrong("--connect %s: only --domain asks libvirt", o->connect);
+	/* First: what goes with no snapshot at all need not be told what it lacks. */
+	ret = run_options_snapshot_check(o);
+	if (ret >= 0)
+		return ret;
 	ret = o->domain ? -1 : run_options_check_machine(o);
 	return ret >= 0 ? ret : run_options_check(o);
 }

@@ -116,7 +116,10 @@ static void linux_on_a_slow_host(void **state)
 	r.disk_initrd = true;
 	assert_true(has_word(cmdline(&r, &slow), "rootdelay=180"));
 	assert_false(has_word(cmdline(&r, &none), "rootdelay=180"));
-	r.virtio = r.pci = r.virtio_console = r.disk_initrd = false;
+	assert_false(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
+	r.saved = true;
+	assert_true(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
+	r.virtio = r.pci = r.virtio_console = r.disk_initrd = r.saved = false;
 
 	r.cmdline = "mine"; /* replaces the defaults, not what the host needs */
 	text = cmdline(&r, &slow);
