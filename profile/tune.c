@@ -25,8 +25,10 @@ struct setting {
 
 /* What a kernel does not know it ignores, so one list serves all versions. */
 static const struct setting settings[] = {
-	{ "clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip",
-	  "instructions that are refused, or slow when interpreted; CPUID masks alone leak",
+	{ "clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip,sse4_2,pclmulqdq",
+	  "instructions that are refused, or slow when interpreted (the last two: checksums of "
+	  "ext4 "
+	  "by SSE); CPUID masks alone leak",
 	  ALWAYS },
 	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", ALWAYS },
 	{ "no_timer_check", "the check counts ticks that come late", ALWAYS },

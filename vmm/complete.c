@@ -360,6 +360,10 @@ static int execute(struct guest_insn *g)
 	case X86_INS_XRSTORS:
 	case X86_INS_XRSTORS64:
 		return xstate_restore(g);
+	case X86_INS_LDMXCSR:
+		return xstate_load_mxcsr(g);
+	case X86_INS_STMXCSR:
+		return xstate_store_mxcsr(g);
 	}
 	return complete_bmi(g);
 }

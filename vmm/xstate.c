@@ -21,6 +21,7 @@
 #define HEADER_OFF LEGACY_SIZE
 #define EXTENDED_OFF (LEGACY_SIZE + HEADER_SIZE)
 #define MXCSR_INIT 0x1f80u
+#define MXCSR_BITS 0xffffu
 #define FCW_INIT 0x37fu
 
 struct component {
@@ -217,4 +218,36 @@ int xstate_restore(struct guest_insn *g)
 	bv = (bv & ~mask) | (header[0] & mask);
 	memcpy(area + HEADER_OFF, &bv, sizeof(bv));
 	return ioctl(g->v->fd, KVM_SET_XSAVE, &xsave) < 0 ? -errno : 0;
+}
+
+int xstate_load_mxcsr(struct guest_insn *g)
+{
+	struct kvm_xsave xsave;
+	uint8_t *area = (uint8_t *)xsave.region;
+	uint64_t value, in_use;
+	int ret = guest_insn_get(g, 0, &value);
+
+	if (ret)
+		return ret;
+	if (value & ~(uint64_t)MXCSR_BITS)
+		return -ENOTSUP;
+	if (ioctl(g->v->fd, KVM_GET_XSAVE, &xsave) < 0)
+		return -errno;
+	memcpy(area + LEGACY_MXCSR, &value, 4);
+	/* KVM takes MXCSR when SSE's state is in use; what is in the area is then its first one. */
+	memcpy(&in_use, area + HEADER_OFF, sizeof(in_use));
+	in_use |= XSTATE_SSE;
+	memcpy(area + HEADER_OFF, &in_use, sizeof(in_use));
+	return ioctl(g->v->fd, KVM_SET_XSAVE, &xsave) < 0 ? -errno : 0;
+}
+
+int xstate_store_mxcsr(struct guest_insn *g)
+{
+	struct kvm_xsave xsave;
+	uint32_t value;
+
+	if (ioctl(g->v->fd, KVM_GET_XSAVE, &xsave) < 0)
+		return -errno;
+	memcpy(&value, (uint8_t *)xsave.region + LEGACY_MXCSR, sizeof(value));
+	return guest_insn_set(g, 0, value);
 }

@@ -13,5 +13,11 @@
 /* Memory operand 0, requested components in edx:eax. */
 int xstate_save(struct guest_insn *g, bool compacted);
 int xstate_restore(struct guest_insn *g);
+/*
+ * LDMXCSR and STMXCSR, of the 4 bytes of memory operand 0. -ENOTSUP: a reserved bit is set,
+ * which is a #GP on a processor.
+ */
+int xstate_load_mxcsr(struct guest_insn *g);
+int xstate_store_mxcsr(struct guest_insn *g);
 
 #endif

@@ -236,14 +236,50 @@ static void xrstor_hostile_header(void **state)
 	}
 }
 
+static void mxcsr(void **state)
+{
+	static const uint32_t values[] = { 0x1f80, 0x9fc0, 0xffff, 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct area before, after;
+		uint64_t bv;
+		uint32_t got;
+
+		/* In use or not: what was in the other registers stays. */
+		random_image(&before, i & 1 ? 7 : 1, 0x1f80);
+		xsave_at(&before);
+		memcpy(fake_host(&f, DATA + 64), &values[i], 4);
+		f.v->run->s.regs.regs.rdi = DATA;
+		CODE_BYTES(0x0f, 0xae, 0x57, 0x40); /* ldmxcsr 64(%rdi) */
+		xsave_set = 0;
+		completes(4);
+		assert_int_equal(xsave_set, 1);
+		memcpy(&after, &xsave_area, sizeof(after));
+		memcpy(&got, after.b + 24, 4);
+		memcpy(&bv, after.b + 512, 8);
+		assert_int_equal(got, values[i]);
+		assert_int_equal(bv, (i & 1 ? 7 : 1) | 2);
+		assert_memory_equal(after.b, before.b, 24);
+		assert_memory_equal(after.b + 28, before.b + 28, 512 - 28);
+		CODE_BYTES(0x0f, 0xae, 0x5f, 0x48); /* stmxcsr 72(%rdi) */
+		completes(4);
+		assert_memory_equal(fake_host(&f, DATA + 72), &values[i], 4);
+	}
+	memset(fake_host(&f, DATA + 64), 0xff, 4); /* reserved bits */
+	CODE_BYTES(0x0f, 0xae, 0x57, 0x40);
+	xsave_set = 0;
+	assert_int_equal(complete_instruction(f.v, &e), -ENOTSUP);
+	assert_int_equal(xsave_set, 0);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(xsave_forms),
-		TEST(xrstor_forms),
-		TEST(xstate_refuses),
-		TEST(xrstor_hostile_header),
+		TEST(xsave_forms),	     TEST(xrstor_forms), TEST(xstate_refuses),
+		TEST(xrstor_hostile_header), TEST(mxcsr),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
