@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Attached to a Linux guest: its programs have the same names and tasks by BPF as by ptrace.
 
-Three programs take turns in a guest of a `kvmprof run`, and print in which stack each spins. It is attached to
+Three threads of two programs take turns in a guest of a `kvmprof run`, and print in which stack each spins. It is attached to
 by one technique and then by the other. Nearly all samples of programs are of the right task, in the right stack.
 """
 
@@ -24,7 +24,7 @@ if why:
 kernel = e2e.built_kernel("tiny")
 boot = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"),
                 "-F", "19", "-o", "run.data", "--append",
-                "worker.seconds=600 worker.roles=w-lib,w-alpha,w-beta")
+                "worker.seconds=600 worker.roles=w-lib,w-threads")
 said = []
 try:
     until = time.monotonic() + 300
