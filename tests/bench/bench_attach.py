@@ -11,7 +11,7 @@ all pairs with (quarter to quarter), and ratios; asserts nothing.
   lost     guest time for each sample: by the gaps of more than 1.5 us between two looks of the guest at its
            clock, what there is more of them than in the windows before and after. Gaps of more than 5 ms are left
            out: then somebody else had the processor. QEMU holds the
-           guest's clock while a machine is stopped: a gdbstub takes more than this tells
+           guest's clock while a machine is stopped, it seems: a gdbstub takes more than this tells
   slow     what the count lacks against those windows, in percent, without waiting for a processor: all that
            sampling costs the guest, caches too, and a busy machine's noise
   held     time in which the vCPU's thread neither ran nor waited for a processor: it stood. QEMU's
