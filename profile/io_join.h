@@ -16,7 +16,7 @@
 #include "vmm/dev/io.h"
 
 /* Notifications of each vCPU whose stacks are kept. */
-#define IO_JOIN_STACKS 256u
+#define IO_JOIN_STACKS 1024u
 /* Records that wait, at most. */
 #define IO_JOIN_WAITING 65536u
 

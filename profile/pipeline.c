@@ -383,9 +383,13 @@ static void *consumer(void *arg)
 		bool last = atomic_load(&p->stop);
 
 		/* A job is to see what came before it; but it must not wait for a rest for ever. */
-		for (unsigned int n = 1; drain_one(p); n++)
+		for (unsigned int n = 1; drain_one(p); n++) {
 			if (n % JOB_WAITS_FOR == 0)
 				do_job(p);
+			/* A stack gives way to a later one: its requests must have had it by then. */
+			if (n % (IO_JOIN_STACKS / 4) == 0)
+				process_requests(p, false);
+		}
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
 		process_requests(p, false);
