@@ -46,6 +46,12 @@ static const struct setting settings[] = {
 	  ALWAYS },
 	{ "rootdelay=180 udev.event_timeout=1800",
 	  "udev is given up after two minutes, and the root half a minute later", DISK_INITRD },
+	{ "module_blacklist=aesni_intel,sha1_ssse3,sha256_ssse3,sha512_ssse3,crc32c_intel,"
+	  "crc32_pclmul,crct10dif_pclmul,ghash_clmulni_intel,polyval_clmulni",
+	  "ciphers and checksums by SSE, which ring 0 can't run; udev loads them for their CPU "
+	  "bits "
+	  "alone, and then modules' signatures are hashed by them",
+	  ALWAYS },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
 	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
