@@ -52,6 +52,7 @@ E2E = [
     ("mem_pages.py", []),
     ("stat_command.py", []),
     ("vmm_frames.py", []),
+    ("attach_libvirt.py", []),
     ("lockstep.py", []),
     ("max_overhead.py", []),
     ("sample_cost.py", []),
@@ -86,7 +87,6 @@ E2E = [
 ]
 # Those of one vCPU whose expectations hold on a busy machine: two at a time.
 TOGETHER = [
-    ("attach_libvirt.py", []),
     ("attach_linux.py", ["full"]),
     ("guest_truth.py", ["full"]),
     ("live_symbols.py", []),
