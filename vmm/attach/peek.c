@@ -5,6 +5,7 @@
 #include "vmm/attach/peek.h"
 
 #include "base/clock.h"
+#include "base/proc.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -149,25 +150,16 @@ void peek_set_memory(struct peek *p, const struct gmem *mem)
 						     (uint64_t)(uintptr_t)mem->region[i].host };
 }
 
-/* Its number in the innermost name space that it is in: the last one of NSpid. */
-static int number_of(const char *task, unsigned int *out)
+/* Its number in the innermost name space that it is in: the last one of NSpid. 0: it has gone. */
+static unsigned int number_of(const char *task)
 {
-	char path[80], line[256];
-	FILE *f;
+	char value[256];
+	const char *last;
 
-	*out = 0;
-	snprintf(path, sizeof(path), "%s/status", task);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		const char *last = strrchr(line, '\t');
-
-		if (!strncmp(line, "NSpid:", 6) && last)
-			*out = (unsigned int)strtoul(last + 1, NULL, 10);
-	}
-	fclose(f);
-	return *out ? 0 : -ESRCH;
+	if (!proc_status(task, "NSpid", value, sizeof(value)))
+		return 0;
+	last = strrchr(value, '\t');
+	return (unsigned int)strtoul(last ? last + 1 : value, NULL, 10);
 }
 
 int peek_aim(struct peek_vcpu *v, pid_t pid, pid_t tid, unsigned int fd, unsigned int id,
@@ -175,13 +167,15 @@ int peek_aim(struct peek_vcpu *v, pid_t pid, pid_t tid, unsigned int fd, unsigne
 {
 	char task[48], path[64];
 	struct stat st;
-	int ret;
+	int ret = 0;
 
 	*v = (struct peek_vcpu){ .pid = pid, .tid = tid, .fd = fd, .id = id };
 	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)pid, (int)tid);
 	snprintf(path, sizeof(path), "%s/ns/pid", task);
-	ret = number_of(task, &v->ns_tid);
-	if (!ret && stat(path, &st) < 0)
+	v->ns_tid = number_of(task);
+	if (!v->ns_tid)
+		ret = -ESRCH;
+	else if (stat(path, &st) < 0)
 		ret = -errno;
 	if (ret)
 		return err_set(e, -ret, "thread %d: cannot find its number: %s", (int)tid,
@@ -194,22 +188,16 @@ int peek_aim(struct peek_vcpu *v, pid_t pid, pid_t tid, unsigned int fd, unsigne
 /* The processor that it was on last; -1: it has gone. Slow: until the kernel's own record is known. */
 static int processor_of(const struct peek_vcpu *v)
 {
-	char path[64], line[1024];
+	char task[48], text[PROC_STAT_MAX];
 	const char *at;
-	FILE *f;
-	size_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)v->pid, (int)v->tid);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	n = fread(line, 1, sizeof(line) - 1, f);
-	fclose(f);
-	line[n] = '\0';
-	at = strrchr(line, ')');
-	/* proc(5): field 39; the name in parentheses is the second. */
-	for (int field = 2; at && field < 39; field++)
-		at = strchr(at + 1, ' ');
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)v->pid, (int)v->tid);
+	at = proc_stat(task, text);
+	/* proc(5): field 39, and this is the third. */
+	for (int field = 3; at && field < 39; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
 	return at ? atoi(at) : -1;
 }
 

@@ -2,6 +2,7 @@
 #include "vmm/attach/process.h"
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -114,18 +115,13 @@ static int find_vcpus(struct process *p, struct err *e)
 /* Threads that the kernel keeps in the process: they can't be stopped, and must not be. */
 static bool is_worker(const struct process *p, pid_t tid)
 {
-	char path[80], text[512], *after;
-	cleanup_fclose FILE *f = NULL;
+	char task[48], text[PROC_STAT_MAX];
 	unsigned int flags = 0;
-	size_t n;
+	const char *stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)p->pid, (int)tid);
-	f = fopen(path, "re");
-	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	text[n] = '\0';
-	/* The name is in parentheses and may hold any character. */
-	after = strrchr(text, ')');
-	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)p->pid, (int)tid);
+	stat = proc_stat(task, text);
+	if (!stat || sscanf(stat, "%*c %*d %*d %*d %*d %*d %u", &flags) != 1)
 		return true;
 	return flags & (PF_IO_WORKER | PF_USER_WORKER | PF_KTHREAD);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/tracer.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <linux/kvm.h>
@@ -20,27 +20,20 @@
 /* Looks before the processor is given away: a thread that runs a guest stops at once. */
 #define SPINS 200
 
-/* A number that /proc/TID/status has behind the name; 0: it has none. */
 static pid_t status_pid(pid_t tid, const char *name)
 {
-	char path[64], line[128];
-	cleanup_fclose FILE *f = NULL;
-	size_t len = strlen(name);
+	char task[32], value[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, len))
-			return atoi(line + len);
-	return 0;
+	snprintf(task, sizeof(task), "/proc/%d", (int)tid);
+	return proc_status(task, name, value, sizeof(value)) ? atoi(value) : 0;
 }
 
 /* The process that traces the thread (the kernel names the thread that does); 0: nobody. */
 static pid_t tracer_of(pid_t tid)
 {
-	pid_t tracer = status_pid(tid, "TracerPid:");
+	pid_t tracer = status_pid(tid, "TracerPid");
 
-	return tracer ? status_pid(tracer, "Tgid:") : 0;
+	return tracer ? status_pid(tracer, "Tgid") : 0;
 }
 
 static int not_seized(pid_t tid, int error, struct err *e)

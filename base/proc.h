@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * proc: what /proc tells of a thread (proc(5)). task is its directory, such as
+ * "/proc/12/task/13" or "/proc/12". Any thread; no state.
+ */
+#ifndef KVMPROF_BASE_PROC_H
+#define KVMPROF_BASE_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes that proc_stat() wants. */
+#define PROC_STAT_MAX 1024u
+
+/*
+ * Its line `stat`, read into text, from the third field on ("R 1 ..."): the name before it may
+ * hold any character. NULL: it has gone.
+ */
+const char *proc_stat(const char *task, char text[PROC_STAT_MAX]);
+
+/* Its line "NAME:\tVALUE" of `status`; the value, cut at cap with its NUL. False: there is none. */
+bool proc_status(const char *task, const char *name, char *value, size_t cap);
+
+#endif
