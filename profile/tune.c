@@ -26,9 +26,8 @@ struct setting {
 /* What a kernel does not know it ignores, so one list serves all versions. */
 static const struct setting settings[] = {
 	{ "clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip,sse4_2,pclmulqdq",
-	  "instructions that are refused, or slow when interpreted (the last two: checksums of "
-	  "ext4 "
-	  "by SSE); CPUID masks alone leak",
+	  "refused, or slow when interpreted; CPUID masks alone leak (the last two: checksums by "
+	  "SSE)",
 	  ALWAYS },
 	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", ALWAYS },
 	{ "no_timer_check", "the check counts ticks that come late", ALWAYS },
@@ -48,9 +47,7 @@ static const struct setting settings[] = {
 	  "udev is given up after two minutes, and the root half a minute later", DISK_INITRD },
 	{ "module_blacklist=aesni_intel,sha1_ssse3,sha256_ssse3,sha512_ssse3,crc32c_intel,"
 	  "crc32_pclmul,crct10dif_pclmul,ghash_clmulni_intel,polyval_clmulni",
-	  "ciphers and checksums by SSE, which ring 0 can't run; udev loads them for their CPU "
-	  "bits "
-	  "alone, and then modules' signatures are hashed by them",
+	  "SSE, refused: udev loads them, and then the next module's signature is hashed so",
 	  ALWAYS },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"

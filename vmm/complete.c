@@ -14,13 +14,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define RFLAGS_CF 0x001u
-#define RFLAGS_PF 0x004u
-#define RFLAGS_AF 0x010u
-#define RFLAGS_ZF 0x040u
-#define RFLAGS_SF 0x080u
-#define RFLAGS_AC 0x40000u
-#define RFLAGS_OF 0x800u
 #define RFLAGS_ARITH (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 
 #define CR4_CET (1u << 23)
@@ -33,11 +26,6 @@
 #define FAULT_WRITE 2u
 #define FAULT_USER 4u
 #define MSR_TSC_AUX 0xc0000103u
-
-static void set_flags(struct guest_insn *g, uint32_t mask, uint32_t value)
-{
-	g->regs->rflags = (g->regs->rflags & ~(uint64_t)mask) | value;
-}
 
 static int inject(struct guest_insn *g, uint8_t vector)
 {
@@ -138,15 +126,17 @@ static int bit_count(struct guest_insn *g, unsigned int id)
 	switch (id) {
 	case X86_INS_POPCNT:
 		dst = (uint64_t)__builtin_popcountll(src);
-		set_flags(g, RFLAGS_ARITH, src ? 0 : RFLAGS_ZF);
+		guest_insn_set_flags(g, RFLAGS_ARITH, src ? 0 : RFLAGS_ZF);
 		break;
 	case X86_INS_TZCNT:
 		dst = src ? (uint64_t)__builtin_ctzll(src) : bits;
-		set_flags(g, RFLAGS_CF | RFLAGS_ZF, (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
+		guest_insn_set_flags(g, RFLAGS_CF | RFLAGS_ZF,
+				     (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
 		break;
 	default: /* LZCNT */
 		dst = src ? (uint64_t)__builtin_clzll(src) - (64 - bits) : bits;
-		set_flags(g, RFLAGS_CF | RFLAGS_ZF, (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
+		guest_insn_set_flags(g, RFLAGS_CF | RFLAGS_ZF,
+				     (src ? 0 : RFLAGS_CF) | (dst ? 0 : RFLAGS_ZF));
 	}
 	return guest_insn_set(g, 0, dst);
 }
@@ -187,12 +177,12 @@ static int random_number(struct guest_insn *g)
 
 	/* The VMM may use the real instruction; where it has none, say "not ready" (CF = 0). */
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_RDRND)) {
-		set_flags(g, RFLAGS_ARITH, 0);
+		guest_insn_set_flags(g, RFLAGS_ARITH, 0);
 		return guest_insn_set(g, 0, 0);
 	}
 	__asm__ volatile("rdrand %0" : "=r"(hw) : : "cc");
 	v = hw;
-	set_flags(g, RFLAGS_ARITH, RFLAGS_CF);
+	guest_insn_set_flags(g, RFLAGS_ARITH, RFLAGS_CF);
 	return guest_insn_set(g, 0, v);
 }
 
@@ -235,7 +225,7 @@ static int cmpxchg16b(struct guest_insn *g)
 		g->regs->rax = lo;
 		g->regs->rdx = hi;
 	}
-	set_flags(g, RFLAGS_ZF, ok ? RFLAGS_ZF : 0);
+	guest_insn_set_flags(g, RFLAGS_ZF, ok ? RFLAGS_ZF : 0);
 	return 0;
 }
 
@@ -262,13 +252,13 @@ static int lsl(struct guest_insn *g)
 	if (selector < 8 || selector & 4 || (selector | 7) > gdt->limit ||
 	    guest_insn_read(g, gdt->base + (selector & ~7ull), &desc, sizeof(desc)) < 0 ||
 	    !has_limit(desc)) {
-		set_flags(g, RFLAGS_ZF, 0);
+		guest_insn_set_flags(g, RFLAGS_ZF, 0);
 		return 0;
 	}
 	limit = (uint32_t)((desc & 0xffff) | (desc >> 32 & 0xf0000));
 	if (desc >> 55 & 1)
 		limit = limit << 12 | 0xfff;
-	set_flags(g, RFLAGS_ZF, RFLAGS_ZF);
+	guest_insn_set_flags(g, RFLAGS_ZF, RFLAGS_ZF);
 	return guest_insn_set(g, 0, limit);
 }
 
@@ -319,10 +309,10 @@ static int execute(struct guest_insn *g)
 		/* Linux loads a constant after fnclex/emms to overwrite the leaked FPU pointers. */
 		return 0;
 	case X86_INS_CLAC:
-		set_flags(g, RFLAGS_AC, 0);
+		guest_insn_set_flags(g, RFLAGS_AC, 0);
 		return 0;
 	case X86_INS_STAC:
-		set_flags(g, RFLAGS_AC, RFLAGS_AC);
+		guest_insn_set_flags(g, RFLAGS_AC, RFLAGS_AC);
 		return 0;
 	case X86_INS_POPCNT:
 	case X86_INS_TZCNT:

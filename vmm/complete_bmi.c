@@ -3,25 +3,16 @@
 
 #include <errno.h>
 
-#define RFLAGS_CF 0x001u
-#define RFLAGS_ZF 0x040u
-#define RFLAGS_SF 0x080u
-#define RFLAGS_OF 0x800u
 #define RFLAGS_LOGIC (RFLAGS_CF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
-
-static void set_flags(struct guest_insn *g, uint32_t mask, uint32_t value)
-{
-	g->regs->rflags = (g->regs->rflags & ~(uint64_t)mask) | value;
-}
 
 /* ZF and SF of a result, CF as given, OF clear; the manual leaves AF and PF undefined. */
 static int logic_result(struct guest_insn *g, uint64_t result, bool carry)
 {
 	unsigned int bits = guest_insn_size(g, 0) * 8;
 
-	set_flags(g, RFLAGS_LOGIC,
-		  (result ? 0 : RFLAGS_ZF) | (result >> (bits - 1) & 1 ? RFLAGS_SF : 0) |
-			  (carry ? RFLAGS_CF : 0));
+	guest_insn_set_flags(g, RFLAGS_LOGIC,
+			     (result ? 0 : RFLAGS_ZF) | (result >> (bits - 1) & 1 ? RFLAGS_SF : 0) |
+				     (carry ? RFLAGS_CF : 0));
 	return guest_insn_set(g, 0, result);
 }
 
@@ -113,7 +104,7 @@ static int add_carry(struct guest_insn *g, uint32_t flag)
 	if (ret)
 		return ret;
 	sum = (unsigned __int128)a + b + (g->regs->rflags & flag ? 1 : 0);
-	set_flags(g, flag, sum >> (wide ? 64 : 32) ? flag : 0);
+	guest_insn_set_flags(g, flag, sum >> (wide ? 64 : 32) ? flag : 0);
 	return guest_insn_set(g, 0, (uint64_t)sum);
 }
 
@@ -139,7 +130,7 @@ static int bit_field(struct guest_insn *g, uint64_t src, uint64_t control)
 
 	src = start < 64 ? src >> start & low_bits(length) : 0;
 	/* SF is undefined here. */
-	set_flags(g, RFLAGS_CF | RFLAGS_OF | RFLAGS_ZF, src ? 0 : RFLAGS_ZF);
+	guest_insn_set_flags(g, RFLAGS_CF | RFLAGS_OF | RFLAGS_ZF, src ? 0 : RFLAGS_ZF);
 	return guest_insn_set(g, 0, src);
 }
 

@@ -16,6 +16,15 @@
 
 struct vcpu;
 
+/* SDM vol. 1, 3.4.3. */
+#define RFLAGS_CF 0x001u
+#define RFLAGS_PF 0x004u
+#define RFLAGS_AF 0x010u
+#define RFLAGS_ZF 0x040u
+#define RFLAGS_SF 0x080u
+#define RFLAGS_OF 0x800u
+#define RFLAGS_AC 0x40000u
+
 struct guest_insn {
 	struct vcpu *v;
 	struct kvm_regs *regs; /* in kvm_run; the caller marks them dirty */
@@ -34,6 +43,11 @@ unsigned int guest_insn_size(const struct guest_insn *g, unsigned int i);
 int guest_insn_get(const struct guest_insn *g, unsigned int i, uint64_t *value);
 /* Write operand i; a 32-bit register write clears the upper half. */
 int guest_insn_set(struct guest_insn *g, unsigned int i, uint64_t value);
+/* Those flags of mask become as in value. */
+static inline void guest_insn_set_flags(struct guest_insn *g, uint32_t mask, uint32_t value)
+{
+	g->regs->rflags = (g->regs->rflags & ~(uint64_t)mask) | value;
+}
 /* Effective guest-virtual address of memory operand i. -ENOTSUP when it is none. */
 int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva);
 
