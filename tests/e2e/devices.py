@@ -5,7 +5,6 @@ both directions, and a network by libslirp (DHCP, a page from the host, a connec
 It also has KVM's clock, and knows how long it was kept waiting for a processor."""
 
 import glob
-import http.server
 import os
 import pty
 import re
@@ -13,19 +12,10 @@ import socket
 import threading
 
 import e2e
+import page_server
 from e2e import check, say
 
 PAGE = b"a page that the guest gets over HTTP\n" * 500
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200, "fine")
-        self.end_headers()
-        self.wfile.write(PAGE)
-
-    def log_message(self, *_):
-        pass
 
 
 def free_port():
@@ -85,8 +75,7 @@ def used(name, b):
 
 e2e.need_kvm()
 kernel = e2e.built_kernel("virtio")
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-threading.Thread(target=server.serve_forever, daemon=True).start()
+server = page_server.serve("127.0.0.1", PAGE)
 page = "devices.http=10.0.2.2:%d" % server.server_address[1]
 port = free_port()
 slave = e2e.subprocess.DEVNULL

@@ -3,28 +3,17 @@
 """A network card on a tap interface of the host: the guest gets a page from the host over it, and
 the host something from the guest. All of it in a network namespace of the test's own."""
 
-import http.server
 import os
 import socket
 import sys
-import threading
 
 import e2e
+import page_server
 from e2e import check
 
 PAGE = b"a page that goes over a tap interface\n" * 300
 HOST, GUEST = "10.99.0.1", "10.99.0.2"
 INSIDE = "KVMPROF_TEST_INSIDE"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200, "fine")
-        self.end_headers()
-        self.wfile.write(PAGE)
-
-    def log_message(self, *_):
-        pass
 
 
 def ip(*words):
@@ -57,8 +46,7 @@ kernel = e2e.built_kernel("virtio")
 ip("tuntap", "add", "dev", "kvmprof0", "mode", "tap")
 ip("address", "add", HOST + "/24", "dev", "kvmprof0")
 ip("link", "set", "kvmprof0", "up")
-server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
-threading.Thread(target=server.serve_forever, daemon=True).start()
+server = page_server.serve(HOST, PAGE)
 b = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", os.path.join(e2e.BUILD, "guest", "devices.cpio"), "-m", "128M",
              "--net", "tap=kvmprof0", "-o", "tap.data", "--append",
              "ip=%s::%s:255.255.255.0::eth0:off devices.serve=80 devices.http=%s:%d" % (
