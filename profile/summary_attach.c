@@ -54,6 +54,9 @@ void summary_attach_print(const struct vm *vm, FILE *out)
 			f.by_bpf, f.by_ptrace);
 	if (f.compared && !f.bpf)
 		fprintf(out, "kvmprof: note: BPF was given up: %s\n", f.why_not);
+	else if (f.why_not[0] && !f.bpf)
+		fprintf(out, "kvmprof: note: by ptrace, which costs more for each sample: %s\n",
+			f.why_not);
 }
 
 static void json_gdb(const struct attach_facts *f, struct buf *b)

@@ -48,7 +48,7 @@ if not check(boot.wait_for("worker: steady", 600), "the guest's program does not
     boot.process.kill()
     e2e.finish()
 pid = boot.process.pid
-attach = subprocess.Popen([e2e.KVMPROF, "attach", str(pid), "-o", "attached.data"],
+attach = subprocess.Popen([e2e.KVMPROF, "attach", str(pid), "--duration", str(SECONDS), "-o", "attached.data"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 # Once it holds the thread, a second one is told who does.
 until = time.monotonic() + 120
@@ -57,9 +57,7 @@ while not traced(pid) and attach.poll() is None and time.monotonic() < until:
 second = e2e.kvmprof("attach", str(pid), "-o", "second.data", timeout=60)
 check(second.status == 1 and "process %d traces it" % attach.pid in second.err and
       second.err.count("\n") == 1, "a second attach: status %d: %s" % (second.status, second.err))
-time.sleep(SECONDS)
-attach.send_signal(signal.SIGINT)
-out, err = attach.communicate(timeout=120)
+out, err = attach.communicate(timeout=240)
 ps = e2e.kvmprof("ps", str(pid), "--json", "--interval", "0.2", "--stacks")
 # The guest would work on for hours.
 boot.process.send_signal(signal.SIGINT)
@@ -111,6 +109,7 @@ def shares(path, span=None):
 
 
 outside, span = shares("attached.data")
+check(span[1] - span[0] > 0.8 * SECONDS, "of %d s the samples cover %.1f" % (SECONDS, span[1] - span[0]))
 inside, _ = shares("inside.data", span)
 worst = max(((abs(outside.get(k, 0) - inside.get(k, 0)), k) for k in set(outside) | set(inside)))
 check(worst[0] <= POINTS, "%s: attach has %.2f %%, the run itself %.2f %%" %

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -341,11 +343,23 @@ struct child {
 };
 
 static int answer_fd;
+static long
+	timer_ns; /* a child that starts is sent the signal so often, by its own timer; 0: never */
 
 static void answer(int signo)
 {
 	(void)signo;
 	(void)!write(answer_fd, "!", 1);
+}
+
+static void set_timer(void)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct itimerspec every = { { 0, timer_ns }, { 0, timer_ns } };
+	timer_t id;
+
+	if (timer_ns && !timer_create(CLOCK_MONOTONIC, &ev, &id))
+		timer_settime(id, 0, &every, NULL);
 }
 
 static struct child start_child(void)
@@ -359,7 +373,10 @@ static struct child start_child(void)
 	answer_fd = fds[1];
 	c.pid = fork();
 	if (c.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		signal(SIGUSR1, answer);
+		fcntl(answer_fd, F_SETFL, O_NONBLOCK); /* nobody may read them */
+		set_timer();
 		for (;;)
 			++*c.count;
 	}
@@ -432,6 +449,31 @@ static void threads_are_held_and_go_on(void **state)
 	end_child(&c);
 }
 
+/*
+ * A timer's signal comes first: the kernel gives its lock away for a moment to set the timer again, and
+ * then forgets a stop that was asked for meanwhile (kernel/signal.c, dequeue_signal, ptrace_stop).
+ */
+static void signals_take_no_stop_back(void **state)
+{
+	struct child c;
+	struct tracee t;
+	struct err e = { 0 };
+
+	(void)state;
+	timer_ns = 20000;
+	c = start_child();
+	timer_ns = 0;
+	assert_int_equal(tracer_seize(&t, c.pid, &e), 0);
+	for (int i = 0; i < 20000; i++) {
+		assert_int_equal(tracer_hold(&t, 10 * NSEC_PER_SEC), 0);
+		tracer_release(&t, true);
+	}
+	assert_true(t.passed_on > 0);
+	tracer_detach(&t);
+	assert_true(counts_on(&c));
+	end_child(&c);
+}
+
 static void a_tracer_that_is_killed_leaves_them_running(void **state)
 {
 	struct child c = start_child();
@@ -492,6 +534,7 @@ int main(void)
 		cmocka_unit_test_setup(real_mode_is_not_yet, setup),
 		cmocka_unit_test(processes_without_machines_are_refused),
 		cmocka_unit_test(threads_are_held_and_go_on),
+		cmocka_unit_test(signals_take_no_stop_back),
 		cmocka_unit_test(a_tracer_that_is_killed_leaves_them_running),
 		cmocka_unit_test(threads_that_end_are_seen),
 	};

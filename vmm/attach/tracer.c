@@ -111,9 +111,14 @@ static bool take_status(struct tracee *t, int status)
 		}
 		return true;
 	}
-	/* Somebody else's signal: on with it. */
+	/*
+	 * Somebody else's signal: on with it. A stop that was asked for between a timer's signal
+	 * and its stop is forgotten (kernel/signal.c, dequeue_signal and ptrace_stop): ask again.
+	 */
 	t->passed_on++;
 	unhide(t);
+	if (t->asked)
+		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
 	ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)signo);
 	return false;
 }
