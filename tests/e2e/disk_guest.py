@@ -42,6 +42,11 @@ for way, options in WAYS.items():
         # A notification brings all that wait; an interrupt may stand for many requests.
         check(f.depth == 1 or f.kicks < f.requests, "%s, %s: %s" % (way, name, f))
         check((0 < f.interrupts <= f.requests) if "irq" in way else f.interrupts == 0, "%s, %s: %s" % (way, name, f))
+        # Who brought a request is known at its notification: none may be left out.
+        if "io" in way.split() and f.depth == 1:
+            check(f.kicks == f.requests, "%s, %s: %s" % (way, name, f))
+    say("%s: notifications a request: %s" % (way, ", ".join(
+        "%s %.2f" % (name, f.kicks / f.requests) for name, f in found.items())))
     if "io" in way.split():
         check(s["io"]["records"] == requests and s["io"]["unknown"] == s["io"]["lost"] == 0, "io: %s" % s["io"])
         stacks = {sample.stack for sample in e2e.parse_script(e2e.kvmprof("script", "-i", data).out)}

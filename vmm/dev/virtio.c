@@ -20,6 +20,7 @@
 #define DESC_WRITE 2u
 #define DESC_INDIRECT 4u
 #define AVAIL_NO_INTERRUPT 1u
+#define USED_NO_NOTIFY 1u
 #define AVAIL_RING 4u /* offsets of the rings behind flags and index */
 #define USED_RING 4u
 #define USED_ENTRY 8u
@@ -165,20 +166,22 @@ static int walk(const struct virtio *d, uint64_t table, uint32_t entries, uint32
 	return -EINVAL; /* a loop */
 }
 
+/* With the lock: ask to be notified once the available index passes this one (2.7.10). */
+static int set_event(const struct virtio *d, const struct virtio_queue *q, uint16_t index)
+{
+	return store16(d, q->used + USED_RING + (uint64_t)q->size * USED_ENTRY, index);
+}
+
 /* With the lock: 1, 0 when there is none, -EINVAL for nonsense. */
 static int take(const struct virtio *d, struct virtio_queue *q, struct virtio_chain *c)
 {
-	uint64_t avail_event = q->used + USED_RING + (uint64_t)q->size * USED_ENTRY;
 	uint16_t idx, n, head;
 
 	if (load16(d, q->avail + 2, &idx))
 		return -EINVAL;
-	if (idx == q->next_avail && has(d, VIRTIO_F_EVENT_IDX)) {
-		/*
-		 * Ask for a notification of the next one, then look again: it may have come
-		 * before the driver saw that (2.7.10).
-		 */
-		if (store16(d, avail_event, q->next_avail))
+	if (idx == q->next_avail && has(d, VIRTIO_F_EVENT_IDX) && !q->quiet) {
+		/* Look again: the next one may have come before the driver saw that. */
+		if (set_event(d, q, q->next_avail))
 			return -EINVAL;
 		atomic_thread_fence(memory_order_seq_cst);
 		if (load16(d, q->avail + 2, &idx))
@@ -215,6 +218,25 @@ int virtio_pop(struct virtio *d, unsigned int qi, struct virtio_chain *c)
 	if (ret)
 		atomic_fetch_add_explicit(&d->chains, 1, memory_order_relaxed);
 	return ret;
+}
+
+void virtio_quiet(struct virtio *d, unsigned int qi, bool on)
+{
+	struct virtio_queue *q = &d->queue[qi];
+	int ret = 0;
+
+	pthread_mutex_lock(&q->lock);
+	if (is_running(d) && q->enabled && q->quiet != on) {
+		q->quiet = on;
+		if (has(d, VIRTIO_F_EVENT_IDX)) /* an index that was passed, or the next one */
+			ret = set_event(d, q, (uint16_t)(q->next_avail - on));
+		else
+			ret = store16(d, q->used, on ? USED_NO_NOTIFY : 0);
+		atomic_thread_fence(memory_order_seq_cst); /* before the caller looks again */
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (ret)
+		virtio_fail(d);
 }
 
 /* Does the driver want to hear of what is used up to next_used? -EFAULT outside RAM. */
@@ -294,7 +316,7 @@ static void reset(struct virtio *d)
 		struct virtio_queue *q = &d->queue[i];
 
 		pthread_mutex_lock(&q->lock);
-		q->enabled = false;
+		q->enabled = q->quiet = false;
 		q->size = VIRTIO_QUEUE_SIZE;
 		q->desc = q->avail = q->used = 0;
 		q->next_avail = q->next_used = q->signalled = 0;

@@ -91,6 +91,7 @@ struct virtio_queue {
 	uint16_t next_avail, next_used;
 	uint16_t signalled; /* used index of the last interrupt (EVENT_IDX) */
 	uint16_t vector;    /* virtio_pci: its MSI-X entry, 0xffff none */
+	bool quiet;	    /* virtio_quiet(); not in snapshots */
 };
 
 struct virtio {
@@ -135,6 +136,14 @@ int virtio_pop(struct virtio *d, unsigned int q, struct virtio_chain *c);
  * interrupt if the driver wants one. Any thread; a no-op when the device was reset since.
  */
 void virtio_push(struct virtio *d, unsigned int q, uint16_t head, uint32_t written);
+
+/*
+ * Tell the driver that queue q need not be notified of, since somebody looks into it anyhow,
+ * or that it has to be again. Hints only: notifications may still come, and chains may have
+ * been added unnoticed before the driver sees the change, so look once more after `false`.
+ * Any thread; it is off after a reset.
+ */
+void virtio_quiet(struct virtio *d, unsigned int q, bool on);
 
 /* What the guest gave makes no sense: NEEDS_RESET, a config interrupt, counted in `bad`. */
 void virtio_fail(struct virtio *d);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "vmm/dev/virtio_blk_request.h"
+#include "vmm/dev/virtio_poll.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,6 +57,7 @@ struct virtio_blk {
 	struct virtio d;
 	struct blk_target target; /* write_through: chosen when the driver is ready, or asks */
 	struct dev_io io;
+	struct virtio_poll *poll; /* NULL: who brings a request is asked for at each notification */
 	uint8_t config[CONFIG_LEN]; /* as made */
 	unsigned int index;
 	pthread_t thread[THREADS];
@@ -223,6 +225,8 @@ static void drain(struct virtio *d)
 {
 	struct virtio_blk *b = blk_of(d);
 
+	if (b->poll)
+		virtio_poll_stop(b->poll);
 	pthread_mutex_lock(&b->lock);
 	while (!is_idle(b))
 		pthread_cond_wait(&b->idle, &b->lock);
@@ -239,17 +243,19 @@ static void drop_waiting(struct virtio_blk *b)
 
 /* -- what virtio calls ---------------------------------------------------------------- */
 
-/* Carry r out here and now, unless it would wait or *bytes have been enough. */
-static bool run_now(struct virtio_blk *b, struct blk_request *r, uint64_t *bytes)
+/* Carry r out here and now; leave it to the threads if it would wait or *bytes (NULL: any) have been enough. */
+static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t *bytes)
 {
 	int status = -EAGAIN;
 
-	*bytes += r->bytes;
-	if (*bytes <= KICK_BYTES)
+	if (bytes)
+		*bytes += r->bytes;
+	if (!bytes || *bytes <= KICK_BYTES)
 		status = blk_request_run(r, &b->target, true);
-	if (status != -EAGAIN)
+	if (status == -EAGAIN)
+		enqueue(b, r, true);
+	else
 		finish(b, r, status);
-	return status != -EAGAIN;
 }
 
 /* The thread that was woken has begun, or not (the host is busy): what is left is done here. */
@@ -264,8 +270,7 @@ static void help(struct virtio_blk *b, uint64_t *bytes)
 		pthread_mutex_unlock(&b->lock);
 		if (!r)
 			return;
-		if (!run_now(b, r, bytes))
-			enqueue(b, r, true);
+		run_or_enqueue(b, r, bytes);
 		free(r);
 	}
 }
@@ -297,16 +302,31 @@ static void kick(struct virtio *d, unsigned int q)
 				enqueue(b, &request[slot], false);
 			shared |= kept;
 			kept = true;
-		} else if (!run_now(b, r, &bytes)) {
-			enqueue(b, r, true);
+		} else {
+			run_or_enqueue(b, r, &bytes);
 		}
 	}
-	if (kept && !run_now(b, &request[!slot], &bytes))
-		enqueue(b, &request[!slot], true);
+	if (kept)
+		run_or_enqueue(b, &request[!slot], &bytes);
 	if (shared)
 		help(b, &bytes);
 	if (i == KICK_CHAINS)
 		go_on_taking(b, q);
+	else if (b->poll)
+		virtio_poll_kicked(b->poll, q);
+}
+
+/* On the polling thread. */
+static unsigned int serve(struct virtio *d, unsigned int q)
+{
+	struct virtio_blk *b = blk_of(d);
+	struct virtio_chain c;
+	struct blk_request r;
+	unsigned int n;
+
+	for (n = 0; n < KICK_CHAINS && take(b, q, &r, &c); n++)
+		run_or_enqueue(b, &r, NULL);
+	return n;
 }
 
 /* Without FLUSH the driver can't ask for it, so that each write has to be kept (5.2.6.2). */
@@ -352,6 +372,7 @@ static void destroy(struct virtio *d)
 {
 	struct virtio_blk *b = blk_of(d);
 
+	virtio_poll_destroy(b->poll);
 	pthread_mutex_lock(&b->lock);
 	b->ending = true;
 	drop_waiting(b);
@@ -406,6 +427,7 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 		      const struct virtio_blk_config *cfg, struct err *e)
 {
 	struct virtio_blk *b = calloc(1, sizeof(*b));
+	struct virtio_poll_config polled = { .serve = serve, .vcpus = cfg->queues };
 	unsigned int n = cfg->queues;
 	int ret = 0;
 
@@ -433,6 +455,12 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 	if (ret) {
 		destroy(&b->d);
 		return err_set(e, ret, "%s: cannot start a thread: %s", cfg->name, strerror(ret));
+	}
+	polled.d = &b->d;
+	ret = cfg->io.done ? 0 : virtio_poll_create(&b->poll, &polled, e);
+	if (ret) {
+		destroy(&b->d);
+		return ret;
 	}
 	*out = &b->d;
 	return 0;

@@ -6,7 +6,9 @@
  * wait (what is read is in the host's page cache, what is written goes to memory) are
  * carried out there and then, which takes less than waking another thread; the rest is a
  * few threads' work. So is a part of what a notification brings of large requests, which
- * are copied by as many processors as the host has to spare.
+ * are copied by as many processors as the host has to spare. Requests that follow each other
+ * closely are taken by a thread that looks for them (virtio_poll), unless io.done is set: who
+ * brought a request is known within its notification only.
  */
 #ifndef KVMPROF_VMM_DEV_VIRTIO_BLK_H
 #define KVMPROF_VMM_DEV_VIRTIO_BLK_H
