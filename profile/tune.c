@@ -6,6 +6,10 @@
 /* Until there is a driver for hvc0 the serial line speaks. */
 #define LINUX_DEFAULTS_HVC "earlyprintk=ttyS0 console=hvc0 reboot=k panic=-1"
 
+#define SSE_MODULES                                                                   \
+	"aesni_intel,sha1_ssse3,sha256_ssse3,sha512_ssse3,crc32c_intel,crc32_pclmul," \
+	"crct10dif_pclmul,ghash_clmulni_intel,polyval_clmulni"
+
 /* When a setting is good. */
 enum {
 	ALWAYS = 0,
@@ -41,14 +45,20 @@ static const struct setting settings[] = {
 	{ "cryptomgr.notests", "self tests of ciphers take minutes", ALWAYS },
 	{ "nowatchdog", "soft-lockup timers are false alarms here", ALWAYS },
 	{ "nosoftlockup", "the same", ALWAYS },
+	{ "rcupdate.rcu_cpu_stall_suppress=1",
+	  "false alarms too: late ticks make jiffies leap by many seconds", ALWAYS },
 	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
 	  ALWAYS },
-	{ "rootdelay=180 udev.event_timeout=1800",
-	  "udev is given up after two minutes, and the root half a minute later", DISK_INITRD },
-	{ "module_blacklist=aesni_intel,sha1_ssse3,sha256_ssse3,sha512_ssse3,crc32c_intel,"
-	  "crc32_pclmul,crct10dif_pclmul,ghash_clmulni_intel,polyval_clmulni",
+	{ "rootdelay=600 udev.event_timeout=1800",
+	  "udev is given up after two minutes, and the root half a minute later: with 180 s a "
+	  "generic kernel's RAM disk on a busy host had not got to the disk's driver",
+	  DISK_INITRD },
+	{ "module_blacklist=" SSE_MODULES,
 	  "SSE, refused: udev loads them, and then the next module's signature is hashed so",
 	  ALWAYS },
+	{ "modprobe.blacklist=" SSE_MODULES,
+	  "udev does not even try: the kernel looks at its list after hashing the module, 16 s",
+	  DISK_INITRD },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
 	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",

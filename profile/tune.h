@@ -21,7 +21,7 @@ struct tune_request {
 	bool virtio_console;	  /* a console on hvc0 */
 	uint32_t tsc_khz;	  /* of the guest; 0 unknown */
 	const char *cmdline;	  /* --cmdline: replaces the defaults, NULL: keep them */
-	const char *disk_cmdline; /* of a disk image's boot entry; NULL: none */
+	const char *disk_cmdline; /* of a disk's boot entry or a UKI; NULL: none */
 	bool disk_initrd;	  /* which has a RAM disk that looks for the root */
 	bool saved;		  /* it will go on from a snapshot */
 	const char *extra;	  /* words that the run itself needs; may be NULL */

@@ -112,10 +112,10 @@ static void linux_on_a_slow_host(void **state)
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "pci=off"));
 	assert_int_equal(strncmp(text, "earlyprintk=ttyS0 console=hvc0 ", 31), 0);
-	assert_false(has_word(cmdline(&r, &slow), "rootdelay=180"));
+	assert_false(has_word(cmdline(&r, &slow), "rootdelay=600"));
 	r.disk_initrd = true;
-	assert_true(has_word(cmdline(&r, &slow), "rootdelay=180"));
-	assert_false(has_word(cmdline(&r, &none), "rootdelay=180"));
+	assert_true(has_word(cmdline(&r, &slow), "rootdelay=600"));
+	assert_false(has_word(cmdline(&r, &none), "rootdelay=600"));
 	assert_false(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
 	r.saved = true;
 	assert_true(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
