@@ -29,7 +29,7 @@ static const char *const usual[] = { "/lib/x86_64-linux-gnu",
 
 struct search {
 	struct rootfs *r;
-	struct buf *library_path;
+	struct buf *dirs;     /* colons between them */
 	char *conf[DIRS_MAX]; /* directories of ld.so.conf, owned */
 	unsigned int nconf;
 };
@@ -128,15 +128,15 @@ static bool is_usual(const char *dir, size_t len)
 static void tell_directory(struct search *s, const char *path)
 {
 	size_t len = (size_t)(strrchr(path, '/') - path);
-	const char *list = (const char *)s->library_path->data;
+	const char *list = (const char *)s->dirs->data;
 
 	if (is_usual(path, len))
 		return;
-	for (size_t at = 0; at < s->library_path->len; at++)
-		if (s->library_path->len - at >= len && !memcmp(list + at, path, len) &&
-		    (at + len == s->library_path->len || list[at + len] == ':'))
+	for (size_t at = 0; at < s->dirs->len; at++)
+		if (s->dirs->len - at >= len && !memcmp(list + at, path, len) &&
+		    (at + len == s->dirs->len || list[at + len] == ':'))
 			return;
-	buf_printf(s->library_path, "%s%.*s", s->library_path->len ? ":" : "", (int)len, path);
+	buf_printf(s->dirs, "%s%.*s", s->dirs->len ? ":" : "", (int)len, path);
 }
 
 static bool find_library(struct search *s, const struct object *o, const char *name,
@@ -334,7 +334,7 @@ static int find_program(const char *word, char name[PATH_MAX], struct err *e)
 int rootfs_add_program(struct rootfs *r, const char *word, char *name, struct buf *library_path,
 		       struct err *e)
 {
-	struct search s = { .r = r, .library_path = library_path };
+	struct search s = { .r = r, .dirs = library_path };
 	int ret = find_program(word, name, e);
 
 	read_conf(&s, "/etc/ld.so.conf", 0);
