@@ -23,10 +23,10 @@ BELOW = "demo_main;mode_run;serial_writer;put_string"
 
 
 def slow_reader(pipe, stop):
-    """A line at a time, with rests, slower than any guest: so the pipe is full. When the guest's
-    time is over what is left goes fast."""
+    """A little at a time, with rests, slower than any guest: so the pipe is full. It is a page, and a
+    writer waits until all of that is read: 0.64 s. When the guest's time is over what is left goes fast."""
     end = time.monotonic() + SECONDS + 1
-    while os.read(pipe, 64 if time.monotonic() < end else 65536):
+    while os.read(pipe, 512 if time.monotonic() < end else 65536):
         if time.monotonic() < end and not stop.is_set():
             time.sleep(0.08)
 
