@@ -107,6 +107,7 @@ SLOW = [
     ("snapshots.py", ["100"], 1800),
     ("snapshots.py", ["linux", "100"], 3600),
     ("snapshots.py", ["smp"], 1800),
+    ("snapshot_shared.py", [], 1500),
     ("cloud_60s.py", [], 900),
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
@@ -136,7 +137,7 @@ SLOW = [
     ("exec.py", ["share"], 1800),
     ("exec.py", ["disk"], 1800),
     ("cloud_boot.py", ["6.1"], 2700),
-    ("debian_disk.py", [], 4500),
+    ("debian_disk.py", [], 6300),
     ("cloud_boot.py", ["6.12"], 2700),
 ]
 
