@@ -35,8 +35,9 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 	const struct guest_maps_stats *m = &g->maps;
 
 	if (!g->have_maps) {
-		fprintf(out, "kvmprof: note: programs and libraries are not named: %s\n",
-			g->no_maps);
+		if (g->no_maps[0]) /* without a kernel that was found there is nothing to explain */
+			fprintf(out, "kvmprof: note: programs and libraries are not named: %s\n",
+				g->no_maps);
 		return;
 	}
 	fprintf(out,
@@ -84,7 +85,7 @@ void summary_guest_print(const struct guest_stats *g, FILE *out)
 			"kvmprof: tasks: %" PRIu64 " seen, %" PRIu64 " of them ended; %" PRIu64
 			" samples of unknown tasks\n",
 			g->tasks.seen, g->tasks.exits, g->tasks.unreadable);
-	else
+	else if (g->no_tasks[0])
 		fprintf(out, "kvmprof: note: tasks are not told apart: %s\n", g->no_tasks);
 	if (g->modules.seen)
 		fprintf(out,
