@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/bls.h"
 
+#include "profile/osrel.h"
+
 #include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,14 +102,13 @@ int bls_version_compare(const char *a, const char *b)
 	}
 }
 
-/* NAME[+LEFT[-DONE]].conf: "Boot counting" of the specification. */
-static int take_name(struct bls_entry *b, const char *file_name)
+/* NAME[+LEFT[-DONE]] and the suffix: "Boot counting" of the specification. */
+static int take_name(struct bls_entry *b, const char *file_name, const char *suffix)
 {
-	static const char suffix[] = ".conf";
-	size_t len = strlen(file_name), n = sizeof(suffix) - 1;
+	size_t len = strlen(file_name), n = strlen(suffix);
 	const char *plus, *s;
 
-	if (len <= n || len - n > BLS_MAX_NAME || strcmp(file_name + len - n, suffix) != 0)
+	if (len <= n || len - n > BLS_MAX_NAME || strcasecmp(file_name + len - n, suffix) != 0)
 		return -EINVAL;
 	memcpy(b->name, file_name, len - n);
 	b->name[len - n] = 0;
@@ -127,9 +130,13 @@ static char **member(struct bls_entry *b, const char *key, size_t len)
 		const char *key;
 		char **at;
 	} keys[] = {
-		{ "title", &b->title },		  { "version", &b->version },
-		{ "machine-id", &b->machine_id }, { "sort-key", &b->sort_key },
-		{ "linux", &b->linux_path },	  { "architecture", &b->architecture },
+		{ "title", &b->title },
+		{ "version", &b->version },
+		{ "machine-id", &b->machine_id },
+		{ "sort-key", &b->sort_key },
+		{ "linux", &b->linux_path },
+		{ "uki", &b->linux_path },
+		{ "architecture", &b->architecture },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -196,7 +203,7 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
 	int ret;
 
 	memset(b, 0, sizeof(*b));
-	if (take_name(b, file_name) < 0)
+	if (take_name(b, file_name, ".conf") < 0)
 		return err_set(e, EINVAL, "%s: a boot entry's name ends with .conf", file_name);
 	if (len > BLS_MAX_FILE)
 		return err_set(e, EINVAL,
@@ -220,6 +227,44 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
 	return ret;
 }
 
+/* The first of these that os-release has; NULL: none, or no memory, which is told. */
+static char *first_of(const char *osrel, size_t len, const char *const *keys, bool *no_memory)
+{
+	char value[OSREL_MAX_VALUE];
+	char *copy;
+
+	if (!osrel_first(osrel, len, keys, value))
+		return NULL;
+	copy = strdup(value);
+	*no_memory |= !copy;
+	return copy;
+}
+
+int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, const char *osrel,
+		 size_t len, const char *cmdline, struct err *e)
+{
+	static const char *const titles[] = { "PRETTY_NAME", "IMAGE_ID", "NAME", "ID", NULL };
+	static const char *const versions[] = { "IMAGE_VERSION", "VERSION", "VERSION_ID",
+						"BUILD_ID", NULL };
+	static const char *const keys[] = { "IMAGE_ID", "ID", NULL };
+	bool no_memory = false;
+
+	memset(b, 0, sizeof(*b));
+	if (take_name(b, file_name, ".efi") < 0)
+		return err_set(e, EINVAL, "%s: a unified kernel image's name ends with .efi",
+			       file_name);
+	b->uki = true;
+	b->title = first_of(osrel, len, titles, &no_memory);
+	b->version = first_of(osrel, len, versions, &no_memory);
+	b->sort_key = first_of(osrel, len, keys, &no_memory);
+	b->linux_path = strdup(path);
+	b->options = strdup(cmdline);
+	if (!no_memory && b->linux_path && b->options)
+		return 0;
+	bls_deinit(b);
+	return err_set(e, ENOMEM, "out of memory");
+}
+
 void bls_deinit(struct bls_entry *b)
 {
 	free(b->title);
@@ -237,6 +282,15 @@ void bls_deinit(struct bls_entry *b)
 bool bls_usable(const struct bls_entry *b)
 {
 	return b->linux_path && (!b->architecture || !strcasecmp(b->architecture, "x64"));
+}
+
+bool bls_matches(const struct bls_entry *b, const char *pattern)
+{
+	char id[BLS_MAX_NAME + 8];
+
+	snprintf(id, sizeof(id), "%s%s", b->name, b->uki ? ".efi" : ".conf");
+	return fnmatch(pattern, id, FNM_CASEFOLD) == 0 ||
+	       (!b->uki && fnmatch(pattern, b->name, FNM_CASEFOLD) == 0);
 }
 
 int bls_compare(const struct bls_entry *a, const struct bls_entry *b)

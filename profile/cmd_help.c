@@ -110,6 +110,8 @@ static const struct topic {
 	  "Bytes decide, not names; `kvmprof inspect IMAGE` says what was found.\n"
 	  "  bzImage, vmlinux   Linux, directly in 64-bit mode (--boot vmlinux), or by a\n"
 	  "                     bzImage's own decompressor (--boot bzimage: KASLR)\n"
+	  "  unified kernel     an EFI program: the bzImage in it, with its initrd and command\n"
+	  "  image (.efi)       line\n"
 	  "  multiboot 1        ELF or flat, in 32-bit mode, with --module FILE[=ARGS]\n"
 	  "  PVH                ELF with Xen's note, in 32-bit mode\n"
 	  "  other ELF          where it says, or at --entry 0xADDRESS\n"

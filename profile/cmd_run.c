@@ -52,6 +52,9 @@ static void tell_image(const struct run *r)
 		fputs("kvmprof: note: connections of the guest's network ended with the machine "
 		      "that was saved\n",
 		      stderr);
+	if (i->is_uki && i->uki.profiles)
+		fprintf(stderr, "kvmprof: note: %s has %u profiles, the first is taken\n",
+			r->target.name, i->uki.profiles);
 	if (!i->disk || r->opt.kernel)
 		return;
 	fprintf(stderr, "kvmprof: %s: %s\n", r->target.name, (const char *)i->why.data);
@@ -72,7 +75,7 @@ static int open_inputs(struct run *r, struct err *e)
 		ret = run_snapshot_open(r, e);
 	else
 		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
-	if (r->image.disk && !r->opt.mem_given)
+	if ((r->image.disk || r->image.is_uki) && !r->opt.mem_given)
 		r->opt.mem_size = RUN_MEM_DISK;
 	ret = ret ? ret : run_exec_open(r, e);
 	if (!ret && r->exec.files.left_out)
@@ -194,7 +197,7 @@ static int make_vm(struct run *r, struct err *e)
 		.append = o->append,
 		.saved = o->snapshot.save && r->quirks.tsc_fixed,
 		.disk_cmdline = (const char *)r->image.cmdline.data,
-		.disk_initrd = r->image.disk && r->initrd.len,
+		.disk_initrd = (r->image.disk || r->image.is_uki) && r->initrd.len,
 	};
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,

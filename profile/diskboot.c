@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "profile/diskboot_find.h"
+#include "profile/osrel.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -29,21 +30,15 @@ void diskboot_note(struct diskboot *b, const char *fmt, ...)
 /* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)", os-release(5). */
 static void read_release(struct diskboot_fs *f)
 {
-	static const char key[] = "PRETTY_NAME=";
+	char name[OSREL_MAX_VALUE];
 	struct buf text;
-	const char *s;
 
 	buf_init(&text);
 	if (diskfs_read(f->fs, "/etc/os-release", MAX_OS_RELEASE, &text, NULL) == 0 ||
 	    diskfs_read(f->fs, "/usr/lib/os-release", MAX_OS_RELEASE, &text, NULL) == 0) {
-		buf_u8(&text, 0);
-		s = text.failed ? NULL : strstr((const char *)text.data, key);
 		snprintf(f->os, sizeof(f->os), "an operating system");
-		if (s) {
-			s += sizeof(key) - 1;
-			s += *s == '"';
-			snprintf(f->os, sizeof(f->os), "%.*s", (int)strcspn(s, "\"\n"), s);
-		}
+		if (osrel_value((const char *)text.data, text.len, "PRETTY_NAME", name))
+			snprintf(f->os, sizeof(f->os), "%.*s", (int)sizeof(f->os) - 1, name);
 	}
 	buf_deinit(&text);
 }
@@ -281,6 +276,10 @@ void diskboot_why(const struct diskboot *b, struct buf *out)
 	switch (t->source) {
 	case DISKBOOT_BLS:
 		buf_printf(out, "the boot entry %s, the default of %u", t->from, b->candidates);
+		break;
+	case DISKBOOT_UKI:
+		buf_printf(out, "the unified kernel image %s, the default of %u", t->from,
+			   b->candidates);
 		break;
 	case DISKBOOT_GRUB:
 		buf_printf(out, "the default of %u entr%s in %s", b->candidates,

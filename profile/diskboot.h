@@ -3,7 +3,8 @@
  * diskboot: what a disk image would boot: kernel, initrd, command line.
  *
  * In this order:
- *	1. Boot Loader Specification entries (bls.h): the default of loader.conf, else the first
+ *	1. Boot Loader Specification entries (bls.h), texts and unified kernel images in one
+ *	   list: the default of loader.conf, else the first
  *	2. grub.cfg (grubcfg.h): the menu's default
  *	3. the links /vmlinuz and /initrd.img, or those in /boot
  *	4. the newest kernel in /boot, with the initrd of its version
@@ -24,6 +25,7 @@
 #define DISKBOOT_MAX_INITRD (1u << 30) /* bytes of all initrds */
 #define DISKBOOT_MAX_INITRDS 8u
 #define DISKBOOT_MAX_ENTRIES 256u /* boot entries in files of their own */
+#define DISKBOOT_MAX_UKIS 64u	  /* unified kernel images whose headers are read */
 #define DISKBOOT_MAX_KERNELS 64u  /* kernels in /boot that are listed */
 #define DISKBOOT_MAX_LINKS 8u	  /* from one file system to another */
 #define DISKBOOT_MAX_MAP (64u << 20)
@@ -32,6 +34,7 @@
 enum diskboot_source {
 	DISKBOOT_NONE = 0,
 	DISKBOOT_BLS,
+	DISKBOOT_UKI, /* the same, of type 2 */
 	DISKBOOT_GRUB,
 	DISKBOOT_LINK,
 	DISKBOOT_NEWEST,
@@ -88,7 +91,7 @@ int diskboot_none(const struct diskboot *b, const char *path, struct err *e);
 /* "the default entry of boot/grub/grub.cfg on partition 2". */
 void diskboot_why(const struct diskboot *b, struct buf *out);
 
-/* Appended: the kernel's bytes; all initrds, one behind the other as the kernel wants them. */
+/* Appended: the bytes of the kernel, or of the unified kernel image that it is in; all initrds, one behind the other as the kernel wants them. */
 int diskboot_read_kernel(const struct diskboot *b, struct buf *out, struct err *e);
 int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *e);
 /* System.map of the kernel beside it; -ENOENT. name: of the file, terminated. */

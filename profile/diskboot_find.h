@@ -3,6 +3,7 @@
 #ifndef KVMPROF_PROFILE_DISKBOOT_FIND_H
 #define KVMPROF_PROFILE_DISKBOOT_FIND_H
 
+#include "profile/bls.h"
 #include "profile/diskboot.h"
 
 /*
@@ -34,6 +35,13 @@ int diskboot_find_bls(struct diskboot *b, struct err *e);
 int diskboot_find_grub(struct diskboot *b, struct err *e);
 int diskboot_find_link(struct diskboot *b, struct err *e);
 int diskboot_find_newest(struct diskboot *b, struct err *e);
+
+/*
+ * The entry that the unified kernel image path, with that file name, is, from its headers and texts. -EINVAL and
+ * the like: it is none that could be booted.
+ */
+int diskboot_read_uki(struct diskboot *b, unsigned int fs, const char *path, const char *name,
+		      struct bls_entry *out, struct err *e);
 
 /* Fills b->kernel. */
 int diskboot_list_kernels(struct diskboot *b, struct err *e);

@@ -7,7 +7,6 @@
 #include "profile/grubcfg.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +17,22 @@
 struct found_bls {
 	struct bls_entry entry;
 	unsigned int fs;
+	char *path; /* of its file, as it is there; owned */
 };
 
+/* All of them, of all file systems. */
 struct bls_list {
-	struct diskboot *b;
-	unsigned int fs;
-	const char *dir;
 	struct found_bls *at; /* owned */
 	unsigned int n;
+	unsigned int ukis; /* files that were looked at for being such */
+};
+
+/* A directory that is read into it. */
+struct bls_dir {
+	struct diskboot *b;
+	struct bls_list *list;
+	unsigned int fs;
+	const char *dir;
 	struct err *e;
 };
 
@@ -43,10 +50,33 @@ static bool read_text(struct diskboot *b, unsigned int fs, const char *path, siz
 	return false;
 }
 
+/* Takes the entry over; path is copied. */
+static int add_entry(struct bls_dir *d, struct bls_entry *entry, const char *path)
+{
+	struct bls_list *l = d->list;
+	struct found_bls f = { .entry = *entry, .fs = d->fs }, *p;
+
+	if (!bls_usable(entry) || l->n == DISKBOOT_MAX_ENTRIES) {
+		bls_deinit(entry);
+		return 0;
+	}
+	p = reallocarray(l->at, l->n + 1, sizeof(*p));
+	if (p)
+		l->at = p;
+	f.path = strdup(path);
+	if (!p || !f.path) {
+		free(f.path);
+		bls_deinit(entry);
+		return err_set(d->e, ENOMEM, "out of memory");
+	}
+	l->at[l->n++] = f;
+	return 0;
+}
+
 static int take_file(void *ctx, const char *name)
 {
-	struct bls_list *l = ctx;
-	struct found_bls f = { .fs = l->fs }, *p;
+	struct bls_dir *d = ctx;
+	struct bls_entry entry;
 	char path[DISKFS_MAX_PATH];
 	struct err why = { 0 };
 	struct buf text;
@@ -55,31 +85,49 @@ static int take_file(void *ctx, const char *name)
 
 	if (n < 6 || strcmp(name + n - 5, ".conf") != 0)
 		return 0;
-	snprintf(path, sizeof(path), "%s/%s", l->dir, name);
-	if (!read_text(l->b, l->fs, path, BLS_MAX_FILE, &text)) {
-		diskboot_note(l->b, "%s can't be read as a boot entry", path);
+	snprintf(path, sizeof(path), "%s/%s", d->dir, name);
+	if (!read_text(d->b, d->fs, path, BLS_MAX_FILE, &text)) {
+		diskboot_note(d->b, "%s can't be read as a boot entry", path);
 		return 0;
 	}
-	ret = bls_parse(&f.entry, name, (const char *)text.data, text.len - 1, &why);
+	ret = bls_parse(&entry, name, (const char *)text.data, text.len - 1, &why);
 	buf_deinit(&text);
 	if (ret == -ENOMEM)
-		return err_set(l->e, ENOMEM, "out of memory");
+		return err_set(d->e, ENOMEM, "out of memory");
 	if (ret) {
-		diskboot_note(l->b, "%s", why.text);
+		diskboot_note(d->b, "%s", why.text);
 		return 0;
 	}
-	if (!bls_usable(&f.entry) || l->n == DISKBOOT_MAX_ENTRIES) {
-		bls_deinit(&f.entry);
+	return add_entry(d, &entry, path);
+}
+
+/* What the boot loader finds by itself (auto-...) and hidden files are no entries. */
+static int take_uki(void *ctx, const char *name)
+{
+	struct bls_dir *d = ctx;
+	struct bls_entry entry;
+	char path[DISKFS_MAX_PATH];
+	struct err why = { 0 };
+	size_t n = strlen(name);
+	int ret;
+
+	if (n < 5 || strcasecmp(name + n - 4, ".efi") != 0 || *name == '.' ||
+	    !strncasecmp(name, "auto-", 5))
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", d->dir, name);
+	if (d->list->ukis++ == DISKBOOT_MAX_UKIS)
+		diskboot_note(d->b, "%s and what follows: more than %u unified kernel images", path,
+			      DISKBOOT_MAX_UKIS);
+	if (d->list->ukis > DISKBOOT_MAX_UKIS)
+		return 0;
+	ret = diskboot_read_uki(d->b, d->fs, path, name, &entry, &why);
+	if (ret == -ENOMEM)
+		return err_set(d->e, ENOMEM, "out of memory");
+	if (ret) {
+		diskboot_note(d->b, "%s", why.text);
 		return 0;
 	}
-	p = reallocarray(l->at, l->n + 1, sizeof(*p));
-	if (!p) {
-		bls_deinit(&f.entry);
-		return err_set(l->e, ENOMEM, "out of memory");
-	}
-	l->at = p;
-	p[l->n++] = f;
-	return 0;
+	return add_entry(d, &entry, path);
 }
 
 static int compare(const void *a, const void *b)
@@ -167,16 +215,17 @@ static unsigned int plain_initrds(const struct bls_entry *t, char **to)
 	return n;
 }
 
-static int take_bls(struct diskboot *b, const struct found_bls *f, const char *dir, struct err *e)
+static int take_bls(struct diskboot *b, const struct found_bls *f, struct err *e)
 {
-	cleanup_free char *options = expand_options(b, f->fs, f->entry.options);
-	char from[DISKFS_MAX_PATH];
+	/* What is in an image is not expanded by anybody. */
+	cleanup_free char *options = f->entry.uki ? strdup(f->entry.options)
+						  : expand_options(b, f->fs, f->entry.options);
 	char *initrd[BLS_MAX_INITRDS];
 	struct diskboot_wanted w = {
-		.source = DISKBOOT_BLS,
+		.source = f->entry.uki ? DISKBOOT_UKI : DISKBOOT_BLS,
 		.fs = f->fs,
 		.kernel_fs = f->fs,
-		.from = from,
+		.from = f->path,
 		.title = f->entry.title ? f->entry.title : f->entry.name,
 		.options = options,
 		.kernel = f->entry.linux_path,
@@ -186,7 +235,6 @@ static int take_bls(struct diskboot *b, const struct found_bls *f, const char *d
 
 	if (!options)
 		return err_set(e, ENOMEM, "out of memory");
-	snprintf(from, sizeof(from), "%s/%s.conf", dir, f->entry.name);
 	return diskboot_take(b, &w, e);
 }
 
@@ -205,41 +253,59 @@ static bool is_type1(struct diskboot *b, unsigned int fs, const char *loader)
 	return ok;
 }
 
-int diskboot_find_bls(struct diskboot *b, struct err *e)
+/* The entries of a file system into the list; top: "" or "/boot". Damaged directories are as none. */
+static int list_entries(struct diskboot *b, unsigned int fs, const char *top, struct bls_list *l,
+			struct err *e)
 {
-	static const char *const loaders[] = { "/loader", "/boot/loader" };
-	char dir[64], pattern[256], name[BLS_MAX_NAME + 8];
+	char loader[32], dir[64];
+	struct bls_dir d = { .b = b, .list = l, .fs = fs, .dir = dir, .e = e };
 	int ret = 0;
 
-	for (unsigned int i = 0; i < 2 * b->nfs && !ret; i++) {
-		unsigned int fs = i / 2;
-		struct bls_list l = { .b = b, .fs = fs, .dir = dir, .e = e };
-		const char *loader = loaders[i % 2];
-		bool wanted;
+	snprintf(loader, sizeof(loader), "%s/loader", top);
+	snprintf(dir, sizeof(dir), "%s/entries", loader);
+	if (diskfs_exists(b->fs[fs].fs, dir) && is_type1(b, fs, loader))
+		ret = diskfs_list(b->fs[fs].fs, dir, take_file, &d, e);
+	snprintf(dir, sizeof(dir), "%s/EFI/Linux", top);
+	if (ret != -ENOMEM && diskfs_exists(b->fs[fs].fs, dir))
+		ret = diskfs_list(b->fs[fs].fs, dir, take_uki, &d, e);
+	return ret == -ENOMEM ? ret : 0;
+}
 
-		snprintf(dir, sizeof(dir), "%s/entries", loader);
-		if (!b->fs[fs].fs || !diskfs_exists(b->fs[fs].fs, dir) || !is_type1(b, fs, loader))
-			continue;
-		ret = diskfs_list(b->fs[fs].fs, dir, take_file, &l, e);
-		if (l.n)
-			qsort(l.at, l.n, sizeof(*l.at), compare);
+/* What is at the root of any file system: the boot loader makes one menu of it; or below /boot. */
+static int find_below(struct diskboot *b, const char *top, struct err *e)
+{
+	struct bls_list l = { 0 };
+	char loader[32], pattern[256];
+	bool wanted = false;
+	int ret = 0;
+
+	for (unsigned int fs = 0; fs < b->nfs && !ret; fs++)
+		ret = b->fs[fs].fs ? list_entries(b, fs, top, &l, e) : 0;
+	if (l.n) {
+		qsort(l.at, l.n, sizeof(*l.at), compare);
 		b->candidates = l.n;
-		wanted = wanted_pattern(b, fs, loader, pattern, sizeof(pattern));
-		for (unsigned int k = 0; k < l.n && !ret && wanted; k++) {
-			snprintf(name, sizeof(name), "%s.conf", l.at[k].entry.name);
-			if (fnmatch(pattern, name, 0) == 0 ||
-			    fnmatch(pattern, l.at[k].entry.name, 0) == 0)
-				ret = take_bls(b, &l.at[k], dir, e);
-		}
-		for (unsigned int k = 0; k < l.n && !ret; k++)
-			ret = take_bls(b, &l.at[k], dir, e);
-		for (unsigned int k = 0; k < l.n; k++)
-			bls_deinit(&l.at[k].entry);
-		free(l.at);
-		/* A damaged directory is as none. */
-		ret = ret < 0 && ret != -ENOMEM ? 0 : ret;
 	}
+	snprintf(loader, sizeof(loader), "%s/loader", top);
+	for (unsigned int fs = 0; fs < b->nfs && l.n && !wanted; fs++)
+		wanted = wanted_pattern(b, fs, loader, pattern, sizeof(pattern));
+	for (unsigned int k = 0; k < l.n && !ret && wanted; k++)
+		if (bls_matches(&l.at[k].entry, pattern))
+			ret = take_bls(b, &l.at[k], e);
+	for (unsigned int k = 0; k < l.n && !ret; k++)
+		ret = take_bls(b, &l.at[k], e);
+	for (unsigned int k = 0; k < l.n; k++) {
+		bls_deinit(&l.at[k].entry);
+		free(l.at[k].path);
+	}
+	free(l.at);
 	return ret;
+}
+
+int diskboot_find_bls(struct diskboot *b, struct err *e)
+{
+	int ret = find_below(b, "", e);
+
+	return ret ? ret : find_below(b, "/boot", e);
 }
 
 /* Where a menu's entry looks for its files first. */

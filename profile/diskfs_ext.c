@@ -169,13 +169,16 @@ bool diskfs_ext_exists(struct diskfs_ext *x, const char *path)
 	return find(x, path, true, &ino, &inode) == 0;
 }
 
-static errcode_t read_all(struct diskfs_ext *x, ext2_ino_t ino, uint64_t size, struct buf *out)
+static errcode_t read_part(struct diskfs_ext *x, ext2_ino_t ino, uint64_t off, uint64_t size,
+			   struct buf *out)
 {
 	ext2_file_t file;
 	errcode_t ret = ext2fs_file_open(x->fs, ino, 0, &file);
 
 	if (ret)
 		return ret;
+	if (off)
+		ret = ext2fs_file_llseek(file, off, EXT2_SEEK_SET, NULL);
 	while (!ret && size) {
 		unsigned int want = size < PIECE ? (unsigned int)size : PIECE, got = 0;
 		uint8_t *p = buf_reserve(out, want);
@@ -191,23 +194,55 @@ static errcode_t read_all(struct diskfs_ext *x, ext2_ino_t ino, uint64_t size, s
 	return ret;
 }
 
+/* A regular file's inode. */
+static int find_file(struct diskfs_ext *x, const char *path, ext2_ino_t *ino,
+		     struct ext2_inode *inode, struct err *e)
+{
+	errcode_t ret = find(x, path, true, ino, inode);
+
+	if (ret)
+		return failed(path, ret, e);
+	if (!LINUX_S_ISREG(inode->i_mode))
+		return err_set(e, LINUX_S_ISDIR(inode->i_mode) ? EISDIR : EINVAL,
+			       "%s: not a regular file", path);
+	return 0;
+}
+
 int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out,
 		    struct err *e)
 {
 	struct ext2_inode inode;
 	ext2_ino_t ino;
-	errcode_t ret = find(x, path, true, &ino, &inode);
+	errcode_t ret;
+	int err = find_file(x, path, &ino, &inode, e);
 
-	if (ret)
-		return failed(path, ret, e);
-	if (!LINUX_S_ISREG(inode.i_mode))
-		return err_set(e, LINUX_S_ISDIR(inode.i_mode) ? EISDIR : EINVAL,
-			       "%s: not a regular file", path);
+	if (err)
+		return err;
 	if (EXT2_I_SIZE(&inode) > max)
 		return err_set(e, EFBIG, "%s: %llu bytes, more than the limit of %zu", path,
 			       (unsigned long long)EXT2_I_SIZE(&inode), max);
-	ret = read_all(x, ino, EXT2_I_SIZE(&inode), out);
+	ret = read_part(x, ino, 0, EXT2_I_SIZE(&inode), out);
 	return ret ? failed(path, ret, e) : 0;
+}
+
+int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, uint64_t off, size_t len,
+			 struct buf *out, uint64_t *size, struct err *e)
+{
+	struct ext2_inode inode;
+	ext2_ino_t ino;
+	errcode_t ret = 0;
+	uint64_t all;
+	int err = find_file(x, path, &ino, &inode, e);
+
+	if (err)
+		return err;
+	all = EXT2_I_SIZE(&inode);
+	if (off < all)
+		ret = read_part(x, ino, off, len < all - off ? len : all - off, out);
+	if (ret)
+		return failed(path, ret, e);
+	*size = all;
+	return 0;
 }
 
 int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to)
@@ -227,7 +262,7 @@ int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to)
 	if (ext2fs_is_fast_symlink(&inode) && len <= sizeof(inode.i_block))
 		buf_add(&text, inode.i_block, len);
 	else
-		ret = read_all(x, ino, len, &text) ? -EINVAL : 0;
+		ret = read_part(x, ino, 0, len, &text) ? -EINVAL : 0;
 	if (!ret && (text.failed || text.len != len || (len && memchr(text.data, 0, len))))
 		ret = -EINVAL;
 	if (!ret) {

@@ -113,13 +113,15 @@ static int next_of(const struct fat *f, uint32_t n, uint32_t *next, struct err *
 	return 0;
 }
 
-/* Up to len bytes of the chain that begins at cluster n, appended to *out. */
-static int read_chain(const struct fat *f, uint32_t n, uint64_t len, struct buf *out, struct err *e)
+/* Up to len bytes from off on of the chain that begins at cluster n, appended to *out. */
+static int read_chain(const struct fat *f, uint32_t n, uint64_t off, uint64_t len, struct buf *out,
+		      struct err *e)
 {
 	uint32_t steps = 0;
 
 	while (len) {
-		uint32_t part = len < f->cluster_len ? (uint32_t)len : f->cluster_len;
+		uint32_t skip = off < f->cluster_len ? (uint32_t)off : f->cluster_len;
+		uint32_t part = len < f->cluster_len - skip ? (uint32_t)len : f->cluster_len - skip;
 		uint8_t *p;
 		int ret;
 
@@ -129,14 +131,18 @@ static int read_chain(const struct fat *f, uint32_t n, uint64_t len, struct buf 
 			return bad(e, "a chain leads out of it");
 		if (steps++ >= f->clusters)
 			return bad(e, "a chain that runs in a circle");
-		p = buf_reserve(out, part);
-		if (!p)
+		p = part ? buf_reserve(out, part) : NULL;
+		if (part && !p)
 			return err_set(e, ENOMEM, "out of memory");
-		ret = f->read(f->ctx, f->data_off + (uint64_t)(n - 2) * f->cluster_len, p, part);
+		ret = part ? f->read(f->ctx,
+				     f->data_off + (uint64_t)(n - 2) * f->cluster_len + skip, p,
+				     part)
+			   : 0;
 		if (ret < 0)
 			return err_set(e, -ret, "FAT file system: cannot read a cluster");
 		out->len += part;
 		len -= part;
+		off -= skip;
 		ret = len ? next_of(f, n, &n, e) : 0;
 		if (ret)
 			return ret;
@@ -152,7 +158,7 @@ static int read_dir(const struct fat *f, const struct fat_node *dir, struct buf 
 	if (!dir->dir)
 		return err_set(e, ENOTDIR, "not a directory");
 	if (dir->cluster || f->bits == 32)
-		return read_chain(f, dir->cluster ? dir->cluster : f->root_cluster, FAT_MAX_DIR,
+		return read_chain(f, dir->cluster ? dir->cluster : f->root_cluster, 0, FAT_MAX_DIR,
 				  out, e);
 	p = buf_reserve(out, f->root_len);
 	if (!p)
@@ -352,17 +358,27 @@ int fat_find(const struct fat *f, const char *path, struct fat_node *out, struct
 int fat_read_file(const struct fat *f, const struct fat_node *node, size_t max, struct buf *out,
 		  struct err *e)
 {
+	if (!node->dir && node->len > max)
+		return err_set(e, EFBIG, "%u bytes, more than the limit of %zu", node->len, max);
+	return fat_read_part(f, node, 0, node->len, out, e);
+}
+
+int fat_read_part(const struct fat *f, const struct fat_node *node, uint64_t off, size_t len,
+		  struct buf *out, struct err *e)
+{
 	size_t before = out->len;
 	int ret;
 
 	if (node->dir)
 		return err_set(e, EISDIR, "is a directory");
-	if (node->len > max)
-		return err_set(e, EFBIG, "%u bytes, more than the limit of %zu", node->len, max);
 	if (node->len > (uint64_t)f->clusters * f->cluster_len)
 		return bad(e, "a file that is longer than it");
-	ret = read_chain(f, node->len ? node->cluster : 0, node->len, out, e);
-	if (!ret && out->len - before != node->len)
+	if (off >= node->len)
+		return 0;
+	if (len > node->len - off)
+		len = (size_t)(node->len - off);
+	ret = read_chain(f, node->cluster, off, len, out, e);
+	if (!ret && out->len - before != len)
 		ret = bad(e, "a file whose chain is too short");
 	return ret;
 }

@@ -59,5 +59,8 @@ int fat_list(const struct fat *f, const struct fat_node *dir, fat_list_fn *fn, v
 /* A file's bytes, appended to *out. -EFBIG: more than max. */
 int fat_read_file(const struct fat *f, const struct fat_node *node, size_t max, struct buf *out,
 		  struct err *e);
+/* The same for up to len bytes from off on, fewer where it ends before. */
+int fat_read_part(const struct fat *f, const struct fat_node *node, uint64_t off, size_t len,
+		  struct buf *out, struct err *e);
 
 #endif

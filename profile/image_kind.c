@@ -3,8 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "vmm/boot/uki.h"
 #include "vmm/dev/disk_format.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct mark {
@@ -63,10 +65,22 @@ static bool has_mbr(const uint8_t *head, size_t n)
 	return used > 0;
 }
 
+/* What is one may have any bytes where the marks of others are. */
+static const char *efi_name(const uint8_t *head, size_t n)
+{
+	struct uki u;
+
+	/* Whether its sections are all there is seen later. */
+	return uki_parse(&u, "", head, n, UINT64_MAX, NULL) == -ENOENT ? "an EFI program"
+								       : "a unified kernel image";
+}
+
 struct image_what image_kind(const uint8_t *head, size_t n)
 {
 	struct cursor c;
 
+	if (uki_probe(head, n))
+		return (struct image_what){ IMAGE_KERNEL, efi_name(head, n), NULL };
 	if (disk_format_name(head, n))
 		return (struct image_what){ IMAGE_FORMAT, "a disk image that is not raw", NULL };
 	cursor_init(&c, head, n);

@@ -155,6 +155,41 @@ static void print_kernel(const struct inspect *in, struct buf *out)
 				  : "to be found in its memory: it describes no types");
 }
 
+static uint64_t uki_len(const struct inspect *in, enum uki_section kind)
+{
+	return in->image.uki.at[kind].len;
+}
+
+/* Of the file that the kernel is in. */
+static void print_uki(const struct inspect *in, struct buf *out)
+{
+	static const struct {
+		enum uki_section kind;
+		const char *name;
+	} parts[] = { { UKI_LINUX, "kernel" },
+		      { UKI_INITRD, "initrd" },
+		      { UKI_UCODE, "microcode, which goes before the initrd" } };
+	const struct run_image *r = &in->image;
+	char size[32];
+
+	line(out, "unified", "%s%s%s",
+	     *r->uki_os ? r->uki_os : "an operating system without a name",
+	     r->uki_release.len > 1 ? ", Linux " : "", (const char *)r->uki_release.data);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		format_size(size, sizeof(size), uki_len(in, parts[i].kind));
+		if (uki_len(in, parts[i].kind))
+			line(out, "", "%s: %s", parts[i].name, size);
+	}
+	if (r->uki.profiles)
+		line(out, "", "%u profiles, of which the first is taken", r->uki.profiles);
+	if (r->disk)
+		return;
+	if (!in->initrd.len)
+		line(out, "initrd", "none");
+	line(out, "command line", "%s",
+	     r->cmdline.len > 1 ? (const char *)r->cmdline.data : "none");
+}
+
 static void part_name(const struct disk_part *p, char *to, size_t cap)
 {
 	if (p->number)
@@ -226,7 +261,7 @@ static void print_entry(const struct inspect *in, struct buf *out)
 		line(out, i ? "" : "initrd", "%s on %s", t->initrd[i].path, name);
 	}
 	if (!t->ninitrd)
-		line(out, "initrd", "none");
+		line(out, "initrd", in->initrd.len ? "in the unified kernel image" : "none");
 	line(out, "command line", "%s", (const char *)r->cmdline.data);
 	if (r->note.len > 1)
 		line(out, "", "(%s)", (const char *)r->note.data);
@@ -250,6 +285,8 @@ void inspect_text(const struct inspect *in, struct buf *out)
 		return;
 	if (in->image.disk)
 		print_entry(in, out);
+	if (in->image.is_uki)
+		print_uki(in, out);
 	print_kernel(in, out);
 }
 
@@ -297,6 +334,25 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 		   has_types(t) ? "true" : "false");
 }
 
+static void json_uki(const struct inspect *in, struct buf *out)
+{
+	const struct run_image *r = &in->image;
+
+	buf_printf(out, "{");
+	json_text(out, "os", *r->uki_os ? r->uki_os : NULL);
+	buf_printf(out, ",");
+	json_text(out, "release",
+		  r->uki_release.len > 1 ? (const char *)r->uki_release.data : NULL);
+	buf_printf(out, ",");
+	json_text(out, "cmdline",
+		  r->uki_cmdline.len > 1 ? (const char *)r->uki_cmdline.data : NULL);
+	buf_printf(out,
+		   ",\"kernel_bytes\":%" PRIu64 ",\"initrd_bytes\":%" PRIu64
+		   ",\"microcode_bytes\":%" PRIu64 ",\"profiles\":%u}",
+		   uki_len(in, UKI_LINUX), uki_len(in, UKI_INITRD), uki_len(in, UKI_UCODE),
+		   r->uki.profiles);
+}
+
 static void json_part(const struct diskboot *b, const struct disk_part *p, struct buf *out)
 {
 	const struct diskboot_fs *f = fs_of(b, p);
@@ -328,7 +384,7 @@ static void json_file(const struct diskboot *b, const struct diskboot_file *f, s
 
 static void json_disk(const struct inspect *in, struct buf *out)
 {
-	static const char *const sources[] = { NULL, "bls", "grub", "link", "newest" };
+	static const char *const sources[] = { NULL, "bls", "uki", "grub", "link", "newest" };
 	const struct diskboot *b = &in->image.boot;
 	const struct diskboot_entry *t = &b->entry;
 
@@ -392,6 +448,11 @@ void inspect_json(const struct inspect *in, const struct err *why, struct buf *o
 	buf_printf(out, ",\"disk\":");
 	if (in->image.disk && in->image.boot.layout.n)
 		json_disk(in, out);
+	else
+		buf_printf(out, "null");
+	buf_printf(out, ",\"uki\":");
+	if (in->have_kernel && in->image.is_uki)
+		json_uki(in, out);
 	else
 		buf_printf(out, "null");
 	buf_printf(out, ",\"kernel\":");

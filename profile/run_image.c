@@ -98,13 +98,57 @@ static int read_kernel(struct run_image *r, const struct run_options *o, struct 
 	return ret;
 }
 
-static int read_initrd(const struct run_image *r, struct file_map *initrd, struct err *e)
+/* What a unified kernel image has besides the kernel; t: what was made of it. */
+static int look_into_uki(struct run_image *r, const struct target *t, struct err *e)
+{
+	static const char *const names[] = { "PRETTY_NAME", "NAME", "ID", NULL };
+	const uint8_t *file = t->file.data;
+	const struct uki *u = &r->uki;
+	size_t len = t->file.len;
+
+	if (!file || uki_parse(&r->uki, t->name, file, len, len, e))
+		return 0;
+	r->is_uki = true;
+	uki_text(file + u->at[UKI_CMDLINE].off, (size_t)u->at[UKI_CMDLINE].len, &r->uki_cmdline);
+	uki_text(file + u->at[UKI_UNAME].off, (size_t)u->at[UKI_UNAME].len, &r->uki_release);
+	osrel_first((const char *)file + u->at[UKI_OSREL].off, (size_t)u->at[UKI_OSREL].len, names,
+		    r->uki_os);
+	return r->uki_cmdline.failed || r->uki_release.failed ? err_set(e, ENOMEM, "out of memory")
+							      : 0;
+}
+
+static int add_section(const struct run_image *r, const struct target *t, enum uki_section kind,
+		       struct buf *out, struct err *e)
+{
+	/* Archives in a row begin at multiples of 4. */
+	buf_align(out, 4);
+	if (r->uki.at[kind].len > INITRD_MAX - out->len)
+		return err_set(e, EFBIG, "%s: more than %llu bytes of initrds", t->name,
+			       INITRD_MAX);
+	if (r->uki.at[kind].len)
+		buf_add(out, t->file.data + r->uki.at[kind].off, (size_t)r->uki.at[kind].len);
+	return 0;
+}
+
+/*
+ * As the stub hands them on: microcode, the image's own, then those of the disk's entry; where
+ * the kernel is the disk's.
+ */
+static int read_initrd(const struct run_image *r, const struct target *t, bool of_disk,
+		       struct file_map *initrd, struct err *e)
 {
 	struct buf bytes;
-	int ret;
+	int ret = 0;
 
 	buf_init(&bytes);
-	ret = diskboot_read_initrd(&r->boot, &bytes, e);
+	if (r->is_uki) {
+		ret = add_section(r, t, UKI_UCODE, &bytes, e);
+		ret = ret ? ret : add_section(r, t, UKI_INITRD, &bytes, e);
+	}
+	if (!ret && of_disk)
+		ret = diskboot_read_initrd(&r->boot, &bytes, e);
+	if (!ret && bytes.failed)
+		ret = err_set(e, ENOMEM, "out of memory");
 	if (!ret && bytes.len)
 		ret = file_map_copy(initrd, bytes.data, bytes.len, e);
 	buf_deinit(&bytes);
@@ -120,6 +164,7 @@ static int open_disk(struct run_image *r, const struct run_options *o, struct ru
 	};
 	struct diskboot_root root = { .layout = &r->boot.layout, .given = o->root };
 	bool own = o->kernel == NULL; /* the kernel is the disk's */
+	const char *options;
 	int ret = run_disks_add(disks, &dc, NULL, e);
 
 	r->disk = ret ? NULL : disks->at[disks->n - 1].disk;
@@ -129,21 +174,47 @@ static int open_disk(struct run_image *r, const struct run_options *o, struct ru
 	if (own && r->boot.entry.source == DISKBOOT_NONE)
 		return diskboot_none(&r->boot, o->image, e);
 	ret = own ? read_kernel(r, o, t, e) : target_open(t, o->kernel, o->symbols, e);
-	/* Its initrd has the modules of its own kernel, not of another. */
-	if (!ret && own && !o->initrd)
-		ret = read_initrd(r, initrd, e);
 	if (ret)
 		return ret;
+	/* The entry's initrd has the modules of its own kernel, not of another. */
+	ret = look_into_uki(r, t, e);
+	if (!ret && !o->initrd)
+		ret = read_initrd(r, t, own, initrd, e);
+	if (ret) {
+		target_close(t);
+		return ret;
+	}
+	options = r->boot.entry.options;
+	if (r->is_uki && (!options || !*options))
+		options = (const char *)r->uki_cmdline.data;
 	root.initrd = initrd->data || o->initrd;
 	if (r->boot.root_fs < r->boot.nfs)
 		root.found = r->boot.fs[r->boot.root_fs].part;
-	diskboot_cmdline(r->boot.entry.options ? r->boot.entry.options : "", &root, &r->cmdline,
-			 &r->note);
+	diskboot_cmdline(options ? options : "", &root, &r->cmdline, &r->note);
 	diskboot_why(&r->boot, &r->why);
 	buf_u8(&r->why, 0);
 	return r->cmdline.failed || r->note.failed || r->why.failed
 		       ? err_set(e, ENOMEM, "out of memory")
 		       : 0;
+}
+
+static int open_kernel(struct run_image *r, const char *image, const struct run_options *o,
+		       struct target *t, struct file_map *initrd, struct err *e)
+{
+	int ret = target_open(t, image, o->symbols, e);
+
+	if (ret)
+		return ret;
+	ret = look_into_uki(r, t, e);
+	if (!ret && r->is_uki && !o->initrd)
+		ret = read_initrd(r, t, false, initrd, e);
+	if (r->is_uki)
+		buf_printf(&r->cmdline, "%s%c", (const char *)r->uki_cmdline.data, 0);
+	if (!ret && r->cmdline.failed)
+		ret = err_set(e, ENOMEM, "out of memory");
+	if (ret)
+		target_close(t);
+	return ret;
 }
 
 int run_image_open(struct run_image *r, const struct run_options *o, struct run_disks *disks,
@@ -180,7 +251,7 @@ int run_image_open(struct run_image *r, const struct run_options *o, struct run_
 			       "PATH,writable",
 			       image ? image : TARGET_DEMO_NAME);
 	} else {
-		ret = target_open(t, image, o->symbols, e);
+		ret = open_kernel(r, image, o, t, initrd, e);
 	}
 	if (!ret && o->initrd)
 		ret = file_map_open(initrd, o->initrd, INITRD_MAX, e);
@@ -195,6 +266,8 @@ void run_image_close(struct run_image *r)
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->note);
 	buf_deinit(&r->why);
+	buf_deinit(&r->uki_cmdline);
+	buf_deinit(&r->uki_release);
 	memset(r, 0, sizeof(*r));
 }
 

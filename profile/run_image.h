@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_image: what IMAGE turns out to be: a kernel, or a disk with one on it.
+ * run_image: what IMAGE turns out to be: a kernel, perhaps with its RAM disk and command line
+ * in the same file, or a disk with one on it.
  */
 #ifndef KVMPROF_PROFILE_RUN_IMAGE_H
 #define KVMPROF_PROFILE_RUN_IMAGE_H
@@ -10,9 +11,11 @@
 #include "base/file.h"
 #include "profile/diskboot.h"
 #include "profile/image_kind.h"
+#include "profile/osrel.h"
 #include "profile/run_options.h"
 #include "profile/run_options_disk.h"
 #include "profile/target.h"
+#include "vmm/boot/uki.h"
 #include "vmm/dev/disk.h"
 
 /* All zero: no disk. */
@@ -21,9 +24,14 @@ struct run_image {
 	struct diskboot boot;	/* what is on it */
 	struct buf kernel_name; /* "debian.img:/boot/vmlinuz-6.1", or "" */
 	struct buf map_name;	/* of a System.map on it, the same way */
-	struct buf cmdline;	/* the kernel's, of the disk's entry; "" none */
+	struct buf cmdline;	/* of the disk's entry or the unified kernel image; "" none */
 	struct buf note;	/* what was changed in it */
 	struct buf why;		/* what chose the kernel */
+	bool is_uki;		/* the kernel, on a disk or not, is in a unified kernel image */
+	struct uki uki;		/* then: where things are in it */
+	/* Then, terminated: its .cmdline and .uname; the name in .osrel. "": there is none. */
+	struct buf uki_cmdline, uki_release;
+	char uki_os[OSREL_MAX_VALUE];
 };
 
 /* The first bytes of a file that may become a guest, and what they say. -EISDIR and the like. */

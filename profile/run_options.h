@@ -107,7 +107,7 @@ static inline struct events_rate run_rate(const struct run_options *o)
 
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
-#define RUN_MEM_DISK (1ull << 30) /* of a distribution from its disk, when none is given */
+#define RUN_MEM_DISK (1ull << 30) /* of a distribution (a disk, a UKI), when none is given */
 #define RUN_FREQ_MAX 50000.0
 /* The deepest sample, with all its stacks, needs 83 KiB. */
 #define RUN_RING_MIN (256ull << 10)

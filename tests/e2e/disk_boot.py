@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""disk_boot.py KVMPROF SCRATCH [N]: a disk image with a GUID partition table, a kernel in its ext4 and
-a GRUB menu boots to its init and powers off. Two runs have the image at the same time, each
-writes to it and reads that back, and the image is the same afterwards. One of them is saved when its
-init is ready, and goes on from there N (2) times more: with what was written before, each for
-itself, and without the time between."""
+"""disk_boot.py KVMPROF SCRATCH [N]: a disk image with a GUID partition table, a unified kernel image
+on its EFI system partition and a root in ext4 boots to its init and powers off. Two runs have the
+image at the same time, each writes to it and reads that back, and the image is the same afterwards.
+One of them is saved when its init is ready, and goes on from there N (2) times more: with what was
+written before, each for itself, and without the time between."""
 
 import hashlib
 import os
@@ -14,6 +14,7 @@ import time
 
 import disk_fixture as disk
 import e2e
+import uki_fixture
 from e2e import check
 
 e2e.need_kvm()
@@ -31,13 +32,12 @@ def read(path):
 
 
 a, b = disk.disk("disk.img", 64, "gpt", [(48, "linux", "root"), (8, "uefi", "esp")])
-disk.vfat("disk.img", {"/EFI/BOOT/BOOTX64.EFI": b"MZ"}, 8, b)
+# Its command line has no root=: that is found.
+disk.vfat("disk.img", {"/EFI/BOOT/BOOTX64.EFI": b"MZ", "/EFI/Linux/test-6.1+3.efi": uki_fixture.uki(
+    read(os.path.join(kernel, "bzImage")), None, "rw quiet", "ID=test\nNAME=Test\n", "6.1")}, 8, b)
 disk.ext4("disk.img", {
-    "/dev": None, "/proc": None, "/etc/later": "only read at the end", "/sbin/init": read("init"), "/etc/marker": "hello from the disk",
-    "/boot/vmlinuz-6.1": read(os.path.join(kernel, "bzImage")),
-    "/boot/grub/grub.cfg": "menuentry 'Test' {\nsearch --fs-uuid --set=root %s\n"
-                           "linux /boot/vmlinuz-6.1 root=UUID=%s rw quiet\n}\n" %
-                           (disk.uuid(1), disk.uuid(1))}, 1, 48, a)
+    "/dev": None, "/proc": None, "/etc/later": "only read at the end", "/sbin/init": read("init"),
+    "/etc/marker": "hello from the disk"}, 1, 48, a)
 before = hashlib.sha256(read("disk.img")).hexdigest()
 
 SAVE = ["--snapshot-save", "disk.snap", "--at", "console:^disk-init: ready", "--snapshot-continue"]

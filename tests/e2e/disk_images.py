@@ -8,10 +8,12 @@ import os
 
 import disk_fixture as disk
 import e2e
+import uki_fixture as uki
 from e2e import check, say
 
 disk.need_tools()
 ROOT = {"/sbin/init": "#!", "/etc/os-release": 'NAME=x\nPRETTY_NAME="Test OS 1"\n'}
+XBOOTLDR = "bc13c2ff-59e6-4262-a352-b275fd6f7172"
 # The embedded demo is an ELF64 kernel like any other.
 with open(os.path.join(e2e.BUILD, "guest", "demo.elf"), "rb") as f:
     KERNEL = f.read()
@@ -133,6 +135,99 @@ def newest():
            "root=/dev/vda ro")
 
 
+def put(name, data):
+    with open(name, "wb") as f:
+        f.write(data)
+    return name
+
+
+def osrel(ident, version):
+    return 'PRETTY_NAME="OS %s %s"\nID=%s\nVERSION_ID="%s"\n' % (ident, version, ident, version)
+
+
+def unified():
+    """A unified kernel image as a file."""
+    facts = inspect(put("x.efi", uki.uki(KERNEL, b"i" * 5000, "root=/dev/sda2\tquiet \n",
+                                         osrel("test", 12), "6.1.0-test\n", b"070701")))
+    want = {"os": "OS test 12", "release": "6.1.0-test", "cmdline": "root=/dev/sda2 quiet",
+            "kernel_bytes": len(KERNEL), "initrd_bytes": 5000, "microcode_bytes": 6, "profiles": 0}
+    check(facts["what"] == "a unified kernel image" and facts["uki"] == want and
+          facts["kernel"]["names"] > 10 and facts["disk"] is None, "x.efi: %r" % facts["uki"])
+    text = e2e.kvmprof("inspect", "x.efi").out
+    for line in ("image        x.efi: a unified kernel image", "unified      OS test 12, Linux 6.1.0-test",
+                 "             initrd: 4.9 KiB", "command line root=/dev/sda2 quiet"):
+        check(line + "\n" in text, "not there: %s in %s" % (line, text))
+    facts = inspect(put("bare.efi", uki.uki(KERNEL)))
+    check(facts["uki"]["os"] is None and facts["uki"]["cmdline"] is None and
+          facts["uki"]["initrd_bytes"] == 0, "bare.efi: %r" % facts["uki"])
+    check("initrd       none\ncommand line none\n" in e2e.kvmprof("inspect", "bare.efi").out, "bare")
+    facts = inspect(put("profiles.efi", uki.image([
+        (".linux", KERNEL), (".cmdline", b"base"), (".profile", b"ID=a\n"), (".cmdline", b"of a"),
+        (".profile", b"ID=b\n"), (".cmdline", b"of b"), (".initrd", b"of b")])))
+    check(facts["uki"]["profiles"] == 2 and facts["uki"]["cmdline"] == "of a" and
+          facts["uki"]["initrd_bytes"] == 0, "profiles.efi: %r" % facts["uki"])
+    check(e2e.kvmprof("symbols", "x.efi").out == e2e.kvmprof("symbols", put("elf", KERNEL)).out,
+          "other symbols than the kernel's")
+
+
+def unified_disks():
+    """Unified kernel images on a disk, in one list with the other entries."""
+    good = uki.uki(KERNEL, b"initrd", "quiet", osrel("test", 12))
+    root = "quiet root=UUID=%s ro" % disk.uuid(1)
+
+    def esp(name, more, kernel, cmdline=root, source="uki", initrd=(), partition=1):
+        files = {"/EFI/BOOT/BOOTX64.EFI": b"MZ", "/EFI/Linux/Test-6.9.efi": good,
+                 "/EFI/Linux/test-6.10.EFI": good, "/EFI/Linux/auto-x.efi": good,
+                 "/EFI/Linux/test-7+0-3.efi": good}
+        files.update(more)
+        disk.vfat("disk.img", {k: v for k, v in files.items() if v}, 8, a)
+        return expect(name, "disk.img", source, kernel, cmdline, initrd, partition)
+
+    a, b, c = disk.disk("disk.img", 30, "gpt", [(8, "uefi", "esp"), (8, "linux", "root"),
+                                                (8, XBOOTLDR, "boot")])
+    disk.ext4("disk.img", ROOT, 1, 8, b)
+    facts = esp("newest", {}, "/EFI/Linux/test-6.10.EFI")
+    check(facts["disk"]["boots"]["title"] == "OS test 12" and facts["uki"]["initrd_bytes"] == 6,
+          "uki: %r" % facts)
+    check("default of 3" in facts["disk"]["boots"]["because"], facts["disk"]["boots"]["because"])
+    text = e2e.kvmprof("inspect", "disk.img").out
+    check("initrd       in the unified kernel image\n" in text, text)
+    loader = "/loader/loader.conf"
+    esp("default", {loader: "default test-6.9.efi\n"}, "/EFI/Linux/Test-6.9.efi")
+    esp("default is tried out", {loader: "default test-7.*\n"}, "/EFI/Linux/test-7+0-3.efi")
+    esp("no default", {loader: "default test-6.9.conf\n"}, "/EFI/Linux/test-6.10.EFI")
+    first = {"/loader/entries/z.conf": "sort-key test\nversion 13\nlinux /k\noptions single\n",
+             "/k": KERNEL}
+    single = root.replace("quiet", "single").replace("UUID=" + disk.uuid(1),
+                                                     "PARTUUID=" + disk.uuid(0x102))
+    esp("type 1 first", first, "/k", single, "bls")
+    esp("type 2 by default", dict(first, **{loader: "default Test*.efi\n"}), "/EFI/Linux/test-6.10.EFI")
+    esp("type 1 off", dict(first, **{"/loader/entries.srel": "other\n"}), "/EFI/Linux/test-6.10.EFI")
+    esp("type 1 is older", {"/loader/entries/z.conf": first["/loader/entries/z.conf"].replace("13", "11"),
+                            "/k": KERNEL}, "/EFI/Linux/test-6.10.EFI")
+    for key in ("uki", "linux"):
+        for options, cmdline in (("options single\n", root.replace("quiet", "single")), ("", root)):
+            esp("type 1, " + key, {"/loader/entries/z.conf": "sort-key a\n%s /x.efi\n%s" % (key, options),
+                                   "/x.efi": good}, "/x.efi", cmdline, "bls")
+    # The extended boot loader partition's are in the same list.
+    files = {"/EFI/Linux/test-8.efi": good, "/EFI/Linux/readme.txt": "x"}
+    disk.ext4("disk.img", files, 7, 8, c, "boot")
+    esp("xbootldr", {}, "/EFI/Linux/test-8.efi", partition=3)
+    for bad, note in ((uki.uki(KERNEL, machine=0xAA64), "another machine (arm64"),
+                      (uki.image([(".osrel", b"ID=x")]), "no unified kernel image"),
+                      (good[:3000], "truncated unified kernel image"),
+                      (good[:0x180], "its table of 5 sections ends")):
+        facts = esp(note, {"/EFI/Linux/test-9.efi": bad}, "/EFI/Linux/test-8.efi", partition=3)
+        check("/EFI/Linux/test-9.efi: " in facts["disk"]["notes"][0] and
+              note in facts["disk"]["notes"][0], "%s: %r" % (note, facts["disk"]["notes"]))
+    # A kernel that is none is seen when it is read.
+    disk.ext4("disk.img", {"/EFI/Linux/test-8.efi": uki.uki(b"text\n" * 99, osrel=osrel("test", 13))}, 7, 8, c, "boot")
+    facts = inspect("disk.img", 1)
+    check("/EFI/Linux/test-8.efi: section .linux: this is a text file" in facts["error"], facts["error"])
+    expect("below /boot", whole({"/boot/EFI/Linux/a.efi": uki.uki(KERNEL, b"i", "root=/dev/sda2 x")}),
+           "uki", "/boot/EFI/Linux/a.efi", "x root=UUID=%s" % disk.uuid(1))
+
+
 def circles():
     """Links that lead to themselves, entries that name nothing, menus that are broken."""
     facts = inspect(whole({"/vmlinuz": ("link", "vmlinuz2"), "/vmlinuz2": ("link", "vmlinuz"),
@@ -145,11 +240,6 @@ def circles():
 
 def refused():
     """What is no image, and what is said of it: one line."""
-    def put(name, data):
-        with open(name, "wb") as f:
-            f.write(data)
-        return name
-
     os.mkdir("directory")
     cpio = b"070701" + b"0" * 200
     rows = [
@@ -164,6 +254,14 @@ def refused():
         (put("a.gz", b"\x1f\x8b\x08" + bytes(200)), "compressed with gzip"),
         (put("text", b"hello\n" * 100), "a text file"),
         (put("zeros", bytes(1 << 20)), "all zero"),
+        (put("shell.efi", uki.image([(".text", b"x")])), "program without a Linux kernel in it"),
+        (put("arm.efi", uki.uki(KERNEL, machine=0xAA64)), "another machine (arm64, 0xaa64)"),
+        (put("cut.efi", uki.uki(KERNEL)[:5000]), "cut.efi: truncated unified kernel image: section .linux"),
+        (put("table.efi", uki.uki(KERNEL)[:0x1A0]), "table.efi: truncated EFI program"),
+        (put("head.efi", uki.uki(KERNEL)[:0x70]), "program without a Linux kernel in it"),
+        (put("text.efi", uki.uki(b"hello\n" * 100)), "text.efi: section .linux: this is a text file"),
+        (put("in.efi", uki.uki(uki.uki(KERNEL))), "section .linux: this is another EFI program"),
+        (put("twice.efi", uki.image([(".linux", KERNEL), (".linux", KERNEL)])), "two sections .linux"),
     ]
     with open("mbr", "wb") as f:
         f.truncate(8 * disk.MIB)
@@ -231,7 +329,7 @@ def damaged():
             os.rename(put, "bad-%d.img" % n)
 
 
-for test in (bls, bls_variables, grub, links, newest, circles, refused, ways, damaged):
+for test in (bls, bls_variables, grub, links, newest, unified, unified_disks, circles, refused, ways, damaged):
     say(test.__name__)
     test()
 e2e.finish()

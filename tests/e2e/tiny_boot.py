@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A small Linux to user space and through all of /init to its end, from vmlinux and from
-bzImage; names from the image and from System.map; foreign symbols refused."""
+"""A small Linux to user space and through all of /init to its end, from vmlinux and from the
+bzImage in a unified kernel image, with that one's RAM disk and command line; names from the image
+and from System.map; foreign symbols refused."""
 
 import json
 import os
 
 import e2e
+import uki_fixture
 from e2e import check, say
 
 PHASES = ("cpu", "getpid", "null-write", "files", "page-faults", "fork", "sleep")
 
 
 def boot(image, output, *options):
-    b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-m", "64M", "-o", output, *options).wait(300)
+    b = e2e.Boot(image, "-m", "64M", "-o", output, *options).wait(300)
     text = b.text()
     ok = check(b.status == 0, "%s: status %d: %s" % (output, b.status, b.err))
     ok &= check("kvmprof-init: start" in text, output + ": /init did not start")
@@ -28,7 +30,7 @@ def boot(image, output, *options):
     s = e2e.check_lost(output)
     t = b.seen("kvmprof-init: start")
     say("%s: /init after %.1f s, end after %.1f s, %d samples" % (output, t, b.seconds, s["samples"]))
-    return t, s
+    return t, s, text
 
 
 def top_names(path, n):
@@ -45,7 +47,7 @@ tiny = e2e.built_kernel("tiny")
 with open(os.path.join(tiny, "System.map")) as f:
     known = {line.split()[2] for line in f}
 
-t, s = boot(os.path.join(tiny, "vmlinux"), "vmlinux.data")
+t, s, _ = boot(os.path.join(tiny, "vmlinux"), "vmlinux.data", "--initrd", e2e.INITRAMFS)
 names = top_names("vmlinux.data", 40)
 check(len(names) == 40 and set(names) <= known,
       "names that System.map does not have: %s" % (set(names) - known))
@@ -59,10 +61,16 @@ if e2e.shutil.which("perf"):
 
 # The bzImage has no symbols of its own; with System.map it has the same names.
 bz, system_map = os.path.join(tiny, "bzImage"), os.path.join(tiny, "System.map")
-t_bz, _ = boot(bz, "bzimage.data", "--symbols", system_map)
+# An archive without files as its microcode; the RAM disk behind it begins at a multiple of 4.
+ucode = "070701" + "%08x" * 13 % (0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 11, 0) + "TRAILER!!!\0"
+with open(bz, "rb") as kernel, open(e2e.INITRAMFS, "rb") as initrd, open("tiny.efi", "wb") as efi:
+    efi.write(uki_fixture.uki(kernel.read(), initrd.read(), "uki.says=hello \n", "ID=test\n", "6.1", ucode))
+t_bz, _, text = boot("tiny.efi", "bzimage.data", "--symbols", system_map, "--append", "uki.more=1")
+check("ommand line: uki.says=hello console=ttyS0 " in text and " uki.more=1" in text,
+      "not the image's command line and what was added: " + text[:2000])
 again = top_names("bzimage.data", 40)
 say("most time, vmlinux: " + " ".join(names[:8]))
-say("most time, bzImage: " + " ".join(again[:8]))
+say("most time, UKI: " + " ".join(again[:8]))
 check(set(names[:5]) <= set(again) and set(again[:5]) <= set(names),
       "the bzImage with System.map has other names than the vmlinux")
 
@@ -75,5 +83,5 @@ for wrong in ("System.map", "vmlinux"):
     check(p.err.count("\n") == 1 and wrong in p.err and bz in p.err, "not both identities: " + p.err)
     check(not os.path.exists("wrong.data"), "a profile with wrong names was written")
 
-e2e.finish("start to /init's marker %.1f s (vmlinux), %.1f s (bzImage); %d samples, lost %d" %
+e2e.finish("start to /init's marker %.1f s (vmlinux), %.1f s (UKI); %d samples, lost %d" %
            (t, t_bz, s["samples"], s["lost"]))

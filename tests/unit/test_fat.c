@@ -100,6 +100,19 @@ static void files(void **state)
 		assert_int_equal(out.len, 60 * strlen("linux /vmlinuz\n"));
 		assert_memory_equal(out.data + out.len - 15, "linux /vmlinuz\n", 15);
 		assert_int_equal(fat_read_file(&f, &node, 800, &out, NULL), -EFBIG);
+		/* Pieces, across clusters and to the end. */
+		for (uint64_t off = 0; off < 1000; off += 97)
+			for (size_t len = 1; len < 1200; len += 131) {
+				size_t want = off >= 900 ? 0 : len < 900 - off ? len : 900 - off;
+				struct buf part;
+
+				buf_init(&part);
+				assert_int_equal(fat_read_part(&f, &node, off, len, &part, &e), 0);
+				assert_int_equal(part.len, want);
+				if (want)
+					assert_memory_equal(part.data, out.data + off, want);
+				buf_deinit(&part);
+			}
 		buf_deinit(&out);
 		assert_int_equal(fat_find(&f, "loader/none", &node, NULL), -ENOENT);
 		assert_int_equal(fat_find(&f, "loader/loader.conf/x", &node, NULL), -ENOTDIR);

@@ -2,11 +2,13 @@
 #include "vmm/boot/image.h"
 
 #include "vmm/boot/parse.h"
+#include "vmm/boot/uki.h"
 
 #include "base/cursor.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +52,8 @@ static const struct foreign foreigns[] = {
 	{ 0x438, 2, "\x53\xef", "an ext2/3/4 file system", DISK_ADVICE },
 	{ 0x8001, 5, "CD001", "an ISO 9660 CD image", DISK_ADVICE },
 	{ 0x10040, 8, "_BHRfS_M", "a btrfs file system", DISK_ADVICE },
-	{ 0, 2, "MZ", "an EFI or Windows program without a Linux setup header",
-	  "from a unified kernel image extract the section .linux (objcopy -O binary -j .linux)" },
+	{ 0, 2, "MZ", "an EFI or Windows program without a Linux kernel in it",
+	  "give a vmlinux, a bzImage or a unified kernel image" },
 	{ 0, 2, "#!", "a script", GIVE_KERNEL },
 	{ 510, 2, "\x55\xaa", "a disk image (or boot sector)", DISK_ADVICE },
 };
@@ -175,6 +177,26 @@ static bool unpack_elf(struct boot_image *img, const char *name, const uint8_t *
 	return false;
 }
 
+/* Its kernel, as if that were the file. */
+static int parse_uki(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		     size_t max_kernel, struct err *e)
+{
+	char inner[256];
+	struct uki u;
+	int r = uki_parse(&u, name, file, len, len, e);
+
+	if (r)
+		return r == -ENOENT ? refuse(name, file, len, e) : r;
+	snprintf(inner, sizeof(inner), "%.200s: section .linux", name);
+	file += u.at[UKI_LINUX].off;
+	len = (size_t)u.at[UKI_LINUX].len;
+	/* One in one is nothing that a stub could start. */
+	if (uki_probe(file, len))
+		return err_set(e, EINVAL, "%s: this is another EFI program, expected a bzImage",
+			       inner);
+	return boot_image_parse_max(img, inner, file, len, max_kernel, e);
+}
+
 int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
 			 size_t max_kernel, struct err *e)
 {
@@ -195,6 +217,8 @@ int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t
 	} else if (boot_bzimage_probe(file, len)) {
 		tmp.kind = BOOT_BZIMAGE;
 		r = boot_bzimage_parse(&tmp, name, file, len, max_kernel, e);
+	} else if (uki_probe(file, len)) {
+		r = parse_uki(&tmp, name, file, len, max_kernel, e);
 	} else if (unpack_elf(&tmp, name, file, len, max_kernel)) {
 		r = parse_elf(&tmp, name, tmp.unpacked, tmp.elf_len, e);
 	} else if (boot_multiboot_find(file, len, &h) && h.flat) {

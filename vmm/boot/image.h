@@ -8,7 +8,8 @@
  * guest's RAM is decided by boot_load(), and so is whether a bzImage can be
  * entered through its own decompressor, which few ask for.
  *
- * Whatever the file is, img->elf is an ELF64: other forms are widened (widen.c).
+ * Whatever the file is, img->elf is an ELF64: other forms are widened (widen.c). Of a
+ * unified kernel image it is the kernel in it; the rest of that is for uki.h.
  *
  * Sources: Documentation/arch/x86/boot.rst (Linux boot protocol 2.15), ELF-64
  * Object File Format 1.5, Multiboot 0.6.96, Xen's hvm/start_info.h.
