@@ -15,13 +15,14 @@
 
 #define LEGACY_SIZE 512u
 #define LEGACY_MXCSR 24u /* MXCSR and its mask, 8 bytes */
+#define LEGACY_MASK 28u	 /* the bits that MXCSR has */
 #define LEGACY_XMM 160u	 /* 16 registers */
 #define LEGACY_XMM_END 416u
 #define HEADER_SIZE 64u
 #define HEADER_OFF LEGACY_SIZE
 #define EXTENDED_OFF (LEGACY_SIZE + HEADER_SIZE)
 #define MXCSR_INIT 0x1f80u
-#define MXCSR_BITS 0xffffu
+#define MXCSR_BITS 0xffbfu /* where a processor gives no mask (SDM vol. 1, 11.6.6) */
 #define FCW_INIT 0x37fu
 
 struct component {
@@ -225,14 +226,17 @@ int xstate_load_mxcsr(struct guest_insn *g)
 	struct kvm_xsave xsave;
 	uint8_t *area = (uint8_t *)xsave.region;
 	uint64_t value, in_use;
+	uint32_t bits;
 	int ret = guest_insn_get(g, 0, &value);
 
 	if (ret)
 		return ret;
-	if (value & ~(uint64_t)MXCSR_BITS)
-		return -ENOTSUP;
 	if (ioctl(g->v->fd, KVM_GET_XSAVE, &xsave) < 0)
 		return -errno;
+	/* AMD's processors have a bit more than Intel's: no fault at misaligned operands. */
+	memcpy(&bits, area + LEGACY_MASK, sizeof(bits));
+	if (value & ~(uint64_t)(bits ? bits : MXCSR_BITS))
+		return -ENOTSUP;
 	memcpy(area + LEGACY_MXCSR, &value, 4);
 	/* KVM takes MXCSR when SSE's state is in use; what is in the area is then its first one. */
 	memcpy(&in_use, area + HEADER_OFF, sizeof(in_use));
