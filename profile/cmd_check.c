@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "vmm/kvm.h"
+#include "vmm/layout.h"
 #include "vmm/quirks.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static void check_kvm(struct check *c, const struct kvm_host *h)
 	line(c, (h->sync_regs & 3) == 3 ? GOOD : BAD, "KVM_CAP_SYNC_REGS", text,
 	     (h->sync_regs & 3) == 3 ? NULL : old);
 	check_cap(c, "KVM_GET_MP_STATE (idle)", h->mp_state, BAD, old);
-	snprintf(text, sizeof(text), "%u (kvmprof uses up to 8)", h->max_vcpus);
+	snprintf(text, sizeof(text), "%u (kvmprof uses up to %d)", h->max_vcpus, VM_MAX_VCPUS);
 	line(c, GOOD, "vCPUs", text, NULL);
 	check_cap(c, "binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
 	check_cap(c, "guest debug registers", h->guest_debug, NOTE,

@@ -23,5 +23,9 @@ lines = p.out.rstrip("\n").split("\n")
 for here, below in zip(lines, lines[1:] + [""]):
     if re.match(r"(note|warn|lack|FAIL)", here):
         check(below.strip().startswith("->"), "no advice below: " + here)
+if have_kvm:
+    most = int(re.search(r"kvmprof uses up to (\d+)", p.out)[1])
+    refused = e2e.kvmprof("run", "--vcpus", str(most + 1))
+    check(refused.status == 2 and "from 1 to %d;" % most in refused.err, "vCPUs: " + refused.err)
 check(("works on" if have_kvm else "does NOT work on") in lines[-1], "no verdict in the last line: " + lines[-1])
 e2e.finish()
