@@ -49,9 +49,7 @@ static const struct setting settings[] = {
 	  "false alarms too: late ticks make jiffies leap by many seconds", ALWAYS },
 	{ "random.trust_bootloader=on", "hashing for each random number before there is entropy",
 	  ALWAYS },
-	{ "rootdelay=600 udev.event_timeout=1800",
-	  "udev is given up after two minutes, and the root half a minute later: with 180 s a "
-	  "generic kernel's RAM disk on a busy host had not got to the disk's driver",
+	{ "udev.event_timeout=1800", "modules take longer than the 180 s that an event may",
 	  DISK_INITRD },
 	{ "module_blacklist=" SSE_MODULES,
 	  "SSE, refused: udev loads them, and then the next module's signature is hashed so",
@@ -73,6 +71,23 @@ static const struct setting settings[] = {
 	{ "clocksource=kvm-clock", "the TSC can't be set back when it goes on from a snapshot",
 	  SAVED },
 };
+
+/*
+ * Debian's RAM disk gives up udev after two minutes and the root half a minute later, with its cloud
+ * kernel about when the disk's driver is there; on a busy host, with a generic kernel, 300 s were
+ * not enough. It sleeps for all of rootdelay=, needed or not, so this depends on the host.
+ */
+#define ROOTDELAY_PS 2200u /* of an instruction's time for each second: 330 s at 0.73 us */
+#define ROOTDELAY_STEP 60u /* so that a host has one mostly */
+#define ROOTDELAY_MAX 900u
+
+static unsigned int rootdelay(const struct quirks *q)
+{
+	uint64_t steps = q->ring0_ps_per_insn / ROOTDELAY_PS / ROOTDELAY_STEP + 1;
+
+	return steps < ROOTDELAY_MAX / ROOTDELAY_STEP ? (unsigned int)steps * ROOTDELAY_STEP
+						      : ROOTDELAY_MAX;
+}
 
 static void add_word(struct buf *b, const char *word)
 {
@@ -96,10 +111,13 @@ void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct b
 	if (r->is_linux && !r->cmdline)
 		add_word(out, r->virtio_console ? LINUX_DEFAULTS_HVC : LINUX_DEFAULTS);
 	add_word(out, r->cmdline);
-	if (r->is_linux && r->tune && q->interpreted)
+	if (r->is_linux && r->tune && q->interpreted) {
 		for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 			if (fits(r, settings[i].when))
 				add_word(tuned, settings[i].text);
+		if (r->disk_initrd)
+			buf_printf(tuned, " rootdelay=%u", rootdelay(q));
+	}
 	buf_u8(tuned, 0);
 	add_word(out, (const char *)tuned->data);
 	/* A bare-metal guest has no other way to learn it where CPUID does not tell. */

@@ -14,7 +14,8 @@
 
 #include <cmocka.h>
 
-static const struct quirks none, slow = { .interpreted = true };
+static const struct quirks none;
+static struct quirks slow = { .interpreted = true };
 static struct buf line, tuned;
 
 static const char *cmdline(const struct tune_request *r, const struct quirks *q)
@@ -112,10 +113,15 @@ static void linux_on_a_slow_host(void **state)
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "pci=off"));
 	assert_int_equal(strncmp(text, "earlyprintk=ttyS0 console=hvc0 ", 31), 0);
-	assert_false(has_word(cmdline(&r, &slow), "rootdelay=600"));
+	assert_null(strstr(cmdline(&r, &slow), "rootdelay="));
 	r.disk_initrd = true;
+	assert_true(has_word(cmdline(&r, &slow), "rootdelay=60"));
+	slow.ring0_ps_per_insn = 1300000;
 	assert_true(has_word(cmdline(&r, &slow), "rootdelay=600"));
-	assert_false(has_word(cmdline(&r, &none), "rootdelay=600"));
+	slow.ring0_ps_per_insn = UINT64_MAX;
+	assert_true(has_word(cmdline(&r, &slow), "rootdelay=900"));
+	slow.ring0_ps_per_insn = 0;
+	assert_null(strstr(cmdline(&r, &none), "rootdelay="));
 	assert_false(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
 	r.saved = true;
 	assert_true(has_word(cmdline(&r, &slow), "clocksource=kvm-clock"));
