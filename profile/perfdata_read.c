@@ -103,7 +103,7 @@ void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *
 	memset(w, 0, sizeof(*w));
 	w->at = r->sample.chain;
 	w->left = r->sample.nr;
-	w->kernel = r->kernel;
+	w->kernel = w->ip_kernel = r->kernel;
 	w->first = true;
 	w->ip = r->sample.ip;
 }
@@ -129,9 +129,11 @@ bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
 		w->first = false;
 		return true;
 	}
-	/* No chain, or one of markers only. */
+	/* No chain, or one of markers only: the kernel's unwinder can fail at its first frame. */
 	if (w->first) {
-		*f = (struct perfdata_frame){ .ip = w->ip, .kernel = w->kernel, .innermost = true };
+		*f = (struct perfdata_frame){ .ip = w->ip,
+					      .kernel = w->ip_kernel,
+					      .innermost = true };
 		w->first = false;
 		return true;
 	}

@@ -742,6 +742,31 @@ static void test_cache_names(void **state)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
+/* The kernel's unwinder may give nothing but markers; the sample is where its header says. */
+static void test_markers_alone(void **state)
+{
+	static const uint64_t chain[] = { (uint64_t)-128, (uint64_t)-512 };
+	struct perfdata_walk w;
+	struct perfdata_frame f;
+
+	(void)state;
+	for (unsigned int i = 0; i < 6; i++) {
+		const bool kernel = i & 1;
+		struct perfdata_record r = {
+			.kind = PERFDATA_SAMPLE,
+			.kernel = kernel,
+			.sample = { .ip = 0x1234, .chain = (const uint8_t *)chain, .nr = i / 2 }
+		};
+
+		perfdata_walk_begin(&w, &r);
+		assert_true(perfdata_walk_next(&w, &f));
+		assert_int_equal(f.ip, 0x1234);
+		assert_int_equal(f.kernel, kernel);
+		assert_true(f.innermost);
+		assert_false(perfdata_walk_next(&w, &f));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -754,6 +779,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_names, setup, teardown),
+		cmocka_unit_test(test_markers_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
