@@ -21,11 +21,12 @@
 
 /* -- what was changed ----------------------------------------------------------------- */
 
+/* By the time before it was made: no sample that is due to it is older. */
 static void note_change(struct run_control *c, struct control_change change)
 {
 	if (change.from == change.to)
 		return;
-	change.time_ns = clock_mono_ns();
+	change.time_ns = c->request_ns;
 	pthread_mutex_lock(&c->lock);
 	if (c->nchanges < RUN_CONTROL_MAX_CHANGES)
 		c->change[c->nchanges] = change;
@@ -435,6 +436,7 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 		return false;
 	}
 	control_reply_begin(reply, r);
+	c->request_ns = clock_mono_ns();
 	if (answer(c, r, reply, &e) < 0) {
 		reply->len = start;
 		control_reply_error(reply, r, e.text);

@@ -27,7 +27,8 @@ struct run_control {
 	struct run *run;
 	pthread_mutex_t lock; /* of change and nchanges; written by the server's thread */
 	struct control_change change[RUN_CONTROL_MAX_CHANGES];
-	uint64_t nchanges; /* also those that found no place */
+	uint64_t nchanges;   /* also those that found no place */
+	uint64_t request_ns; /* when the request that is carried out began; the server's thread */
 	uint32_t stack_size, max_stack;
 	atomic_uint snapshots;
 	/* How many samples there were at the last two ticks. */
