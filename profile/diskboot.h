@@ -91,7 +91,10 @@ int diskboot_none(const struct diskboot *b, const char *path, struct err *e);
 /* "the default entry of boot/grub/grub.cfg on partition 2". */
 void diskboot_why(const struct diskboot *b, struct buf *out);
 
-/* Appended: the bytes of the kernel, or of the unified kernel image that it is in; all initrds, one behind the other as the kernel wants them. */
+/*
+ * Appended: the bytes of the kernel, or of the unified kernel image that it is in; all initrds,
+ * one behind the other as the kernel wants them.
+ */
 int diskboot_read_kernel(const struct diskboot *b, struct buf *out, struct err *e);
 int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *e);
 /* System.map of the kernel beside it; -ENOENT. name: of the file, terminated. */

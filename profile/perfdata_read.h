@@ -144,9 +144,8 @@ struct perfdata_walk {
 	uint32_t left;
 	bool kernel, skip; /* of the next frame; skip: frames of a context that is neither */
 	bool first;
-	uint64_t
-		ip; /* the sample's, and where it lies: its own, whatever the chain's markers say */
-	bool ip_kernel;
+	uint64_t ip;	/* the sample's own */
+	bool ip_kernel; /* where that lies, whatever the chain's markers say */
 };
 
 struct perfdata_frame {

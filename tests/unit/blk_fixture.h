@@ -12,6 +12,7 @@
 #include "vmm/dev/virtio_blk_request.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,24 @@
 #define BLK_WRITE 2u
 #define BLK_F_FLUSH (UINT64_C(1) << 9)
 #define BLK_F_CONFIG_WCE (UINT64_C(1) << 11)
+
+/* What is on a disk at first: bytes that tell their sectors apart. */
+static inline void blk_model(uint8_t *model, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		model[i] = (uint8_t)(i / 512 * 7 + i);
+}
+
+/* The model, and a new file with it, whose name goes to path[64]; -1: not written. */
+static inline int blk_image(char *path, uint8_t *model, size_t len)
+{
+	int fd;
+
+	blk_model(model, len);
+	snprintf(path, 64, "/tmp/kvmprof-blk-XXXXXX");
+	fd = mkstemp(path);
+	return fd < 0 || write(fd, model, len) != (ssize_t)len || close(fd) ? -1 : 0;
+}
 
 struct blk_driver {
 	struct gmem mem;

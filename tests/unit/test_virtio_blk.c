@@ -39,23 +39,12 @@ static void done(void *ctx, const struct io_record *r)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-static void fill_model(void)
-{
-	for (size_t i = 0; i < SIZE; i++)
-		model[i] = (uint8_t)(i / 512 * 7 + i);
-}
-
 static int set_up(void **state)
 {
-	int fd;
-
 	(void)state;
-	snprintf(image, sizeof(image), "/tmp/kvmprof-blk-XXXXXX");
-	fd = mkstemp(image);
-	fill_model();
 	seen.n = 0;
 	seen.batches = 0;
-	return fd < 0 || write(fd, model, SIZE) != SIZE || close(fd);
+	return blk_image(image, model, SIZE);
 }
 
 static int tear_down(void **state)
@@ -134,7 +123,7 @@ static void reads_and_writes(void **state)
 		uint64_t reads = 0, writes = 0;
 		uint32_t random = 12345;
 
-		fill_model();
+		blk_model(model, SIZE);
 		begin(&f, how[h], 2, BLK_F_FLUSH);
 		for (unsigned int i = 0; i < 400; i++) {
 			uint32_t sectors, sector;
@@ -420,7 +409,7 @@ static void large_ones_are_shared(void **state)
 	for (size_t h = 0; h < ARRAY_SIZE(how); h++) {
 		struct fixture f;
 
-		fill_model();
+		blk_model(model, SIZE);
 		seen.n = 0;
 		begin(&f, how[h], 1, BLK_F_FLUSH);
 		for (unsigned int round = 0; round < 60; round++) {

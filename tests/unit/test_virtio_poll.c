@@ -21,14 +21,8 @@ static uint8_t model[SECTORS * 512];
 
 static int set_up(void **state)
 {
-	int fd;
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(model); i++)
-		model[i] = (uint8_t)(i / 512 * 7 + i);
-	snprintf(image, sizeof(image), "/tmp/kvmprof-poll-XXXXXX");
-	fd = mkstemp(image);
-	return fd < 0 || write(fd, model, sizeof(model)) != sizeof(model) || close(fd);
+	return blk_image(image, model, sizeof(model));
 }
 
 static int tear_down(void **state)

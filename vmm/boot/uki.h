@@ -51,8 +51,9 @@ bool uki_probe(const uint8_t *head, size_t len);
 
 /*
  * head: the first UKI_HEAD bytes of file_len in all, or all of a shorter file; what is more of
- * it is not looked at. name: for messages. -ENOENT, without a message: no EFI program, or one without a kernel; -EINVAL:
- * damaged, a section twice or with too much in it; -ENOTSUP: its kernel is for another machine.
+ * it is not looked at. name: for messages. -ENOENT, without a message: no EFI program, or one
+ * without a kernel; -EINVAL: damaged, a section twice or with too much in it; -ENOTSUP: its
+ * kernel is for another machine.
  */
 int uki_parse(struct uki *u, const char *name, const uint8_t *head, size_t len, uint64_t file_len,
 	      struct err *e);
