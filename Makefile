@@ -17,15 +17,15 @@ WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -W
 	-Wno-gnu-variable-sized-type-not-at-end
 CPPFLAGS_ALL := -I. -I$(BUILD)/gen -I/usr/include/libxml2 -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
-# For profile/*.cc, which the C compiler's driver compiles as well.
+# For profile/*/*.cc, which the C compiler's driver compiles as well.
 CXXFLAGS_ALL = -std=gnu++17 $(OPT) $(filter-out -Wmissing-prototypes,$(WARN)) -fno-omit-frame-pointer \
 	-pthread $(SAN) $(CXXFLAGS)
 LIBS := -lbpf -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-LIB_SRC := $(sort $(filter-out profile/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*.c profile/*.c)))
+LIB_SRC := $(sort $(filter-out profile/cmd/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
-CXX_SRC := $(sort $(wildcard profile/*.cc))
+CXX_SRC := $(sort $(wildcard profile/*/*.cc))
 LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o \
 	$(BUILD)/obj/peek_object.o
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
@@ -35,14 +35,14 @@ LIB_OBJ += $(PB_OBJ)
 LIB := $(BUILD)/libkvmprof.a
 DEMO_OBJ := $(BUILD)/obj/demo_blob.o
 
-UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_MAIN = $(BUILD)/obj/tests/fuzz/main.o
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
 BENCH_SCRIPT := $(sort $(wildcard tests/bench/bench_*.sh tests/bench/bench_*.py))
-C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer profile tests/*)))
+C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer/* profile/* tests/* tests/unit/*)))
 FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-demo deps-test clean install
@@ -68,16 +68,16 @@ deps-test:
 # Objects are kept even where make sees them as intermediate: the library is made of them.
 .SECONDARY:
 
-$(GEN)/%.pb-c.c: profile/%.proto
+$(GEN)/%.pb-c.c: profile/export/%.proto
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
-	@protoc-c --c_out=$(GEN) -Iprofile $<
+	@protoc-c --c_out=$(GEN) -Iprofile/export $<
 
 $(PB_OBJ): $(GEN)/pprof.pb-c.c
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(BUILD)/obj/profile/export_pprof.o: $(GEN)/pprof.pb-c.c
+$(BUILD)/obj/profile/export/pprof.o: $(GEN)/pprof.pb-c.c
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -94,7 +94,7 @@ $(LIB): $(LIB_OBJ)
 	@$(AR) rcs $@ $(LIB_OBJ)
 
 # The script that pictures carry travels inside the program.
-$(BUILD)/obj/flamegraph_js.o: profile/flamegraph.js
+$(BUILD)/obj/flamegraph_js.o: profile/flame/flamegraph.js
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.global flamegraph_js, flamegraph_js_end\nflamegraph_js:\n.incbin "%s"\nflamegraph_js_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
@@ -113,7 +113,7 @@ $(BUILD)/obj/exec_init.o: $(BUILD)/guest/exec-init
 
 # And the program that attach runs in the kernel. It needs nothing of this machine's kernel.
 CLANG ?= clang
-$(BUILD)/bpf/peek.o: vmm/attach/bpf/peek.bpf.c vmm/attach/peek_record.h
+$(BUILD)/bpf/peek.o: vmm/pvm/bpf/peek.bpf.c vmm/pvm/peek_record.h
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
 	@$(CLANG) -target bpf -O2 -g -Wall -Wextra -Werror -I. -c $< -o $@
@@ -129,7 +129,7 @@ $(DEMO_OBJ): $(BUILD)/guest/demo.elf
 	@printf '.section .rodata\n.balign 4096\n.global demo_elf, demo_elf_end\ndemo_elf:\n.incbin "%s"\ndemo_elf_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
-$(BUILD)/kvmprof: $(BUILD)/obj/profile/main.o $(LIB) $(DEMO_OBJ)
+$(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ)
 	@echo "  LD    $@"
 	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(LIB) $(LIBS) -o $@
 
@@ -240,5 +240,5 @@ compile_commands.json: Makefile
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(BUILD)/obj/profile/main.d $(BUILD)/obj/tests/fuzz/main.d
+-include $(LIB_OBJ:.o=.d) $(BUILD)/obj/profile/cmd/main.d $(BUILD)/obj/tests/fuzz/main.d
 -include $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(BENCH_BIN:=.d)

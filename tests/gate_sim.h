@@ -7,9 +7,9 @@
 #ifndef KVMPROF_TESTS_GATE_SIM_H
 #define KVMPROF_TESTS_GATE_SIM_H
 
-#include "profile/gatestats.h"
-#include "profile/gatestats_power.h"
-#include "profile/gatestats_seq.h"
+#include "profile/stats/verdict.h"
+#include "profile/stats/power.h"
+#include "profile/stats/sequential.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #ifndef KVMPROF_TESTS_LINUX_GUEST_H
 #define KVMPROF_TESTS_LINUX_GUEST_H
 
-#include "symbolizer/memory.h"
-#include "symbolizer/symtab.h"
-#include "symbolizer/types.h"
+#include "symbolizer/core/memory.h"
+#include "symbolizer/core/symtab.h"
+#include "symbolizer/types/types.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -163,7 +163,8 @@ def e2e_test(build, script, arguments, limit, together=False):
 def tests_of(build, slow):
     if slow:
         return [e2e_test(build, *t) for t in SLOW]
-    units = [stem(p) for p in sorted(glob.glob(os.path.join(TOP, "tests", "unit", "test_*.c")))]
+    units = sorted(os.path.relpath(os.path.splitext(p)[0], os.path.join(TOP, "tests", "unit"))
+                   for p in glob.glob(os.path.join(TOP, "tests", "unit", "*", "test_*.c")))
     fuzz = [stem(p) for p in sorted(glob.glob(os.path.join(TOP, "tests", "fuzz", "fuzz_*.c")))]
     asan = os.path.join(build, "asan")
     tests = [Test("check/" + stem(p)[len("check-"):], [p], UNIT_LIMIT)

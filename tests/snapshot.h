@@ -7,7 +7,7 @@
 #define KVMPROF_TESTS_SNAPSHOT_H
 
 #include "base/file.h"
-#include "symbolizer/memory.h"
+#include "symbolizer/core/memory.h"
 #include "vmm/mmu.h"
 
 #include <inttypes.h>

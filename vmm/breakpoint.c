@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "vmm/machine.h"
-#include "vmm/syscall_assist.h"
+#include "vmm/pvm/syscall_assist.h"
 
 #include <errno.h>
 #include <string.h>

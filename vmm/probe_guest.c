@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/probe_guest.h"
+#include "vmm/pvm/probe_guest.h"
 
 #define STR_(x) #x
 #define STR(x) STR_(x)

@@ -10,9 +10,9 @@
  * EINTR by itself.
  */
 #include "base/clock.h"
-#include "vmm/complete.h"
+#include "vmm/pvm/complete.h"
 #include "vmm/machine.h"
-#include "vmm/syscall_assist.h"
+#include "vmm/pvm/syscall_assist.h"
 
 #include <errno.h>
 #include <sched.h>

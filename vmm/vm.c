@@ -6,8 +6,8 @@
 #include "vmm/layout.h"
 #include "vmm/machine.h"
 #include "vmm/snapshot_vm.h"
-#include "vmm/syscall_assist.h"
-#include "vmm/tick.h"
+#include "vmm/pvm/syscall_assist.h"
+#include "vmm/pvm/tick.h"
 
 #include <errno.h>
 #include <stdlib.h>

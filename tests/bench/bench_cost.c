@@ -19,7 +19,7 @@
  * what is aimed at. Without /dev/kvm: exit 77.
  */
 #include "base/clock.h"
-#include "profile/target.h"
+#include "profile/live/target.h"
 #include "vmm/machine.h"
 
 #include <errno.h>

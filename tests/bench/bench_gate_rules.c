@@ -9,8 +9,8 @@
  * 4000 samples of them. The second part takes the threshold for the change, and then what the report
  * of the same runs says would be seen 90 % of the time.
  */
-#include "profile/gate.h"
-#include "profile/gatestats_power.h"
+#include "profile/gate/gate.h"
+#include "profile/stats/power.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,9 +9,9 @@
  * Rates have Wilson's 95 % interval. `above` marks one whose 99.9 % interval (there are some 40 of
  * them) is over what docs/gate-statistics.md promises; then the program fails.
  */
-#include "profile/gatestats_change.h"
-#include "profile/gatestats_modes.h"
-#include "profile/gatestats_test.h"
+#include "profile/stats/change.h"
+#include "profile/stats/modes.h"
+#include "profile/stats/permute.h"
 #include "tests/gate_sim.h"
 
 #include <string.h>

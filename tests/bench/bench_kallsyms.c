@@ -9,7 +9,7 @@
  * work on the machine counts only by what it does to the caches.
  */
 #include "base/file.h"
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kernel/kallsyms.h"
 #include "vmm/boot/image.h"
 
 #include <glob.h>

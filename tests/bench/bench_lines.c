@@ -12,8 +12,8 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
-#include "symbolizer/kimage.h"
-#include "symbolizer/lines.h"
+#include "symbolizer/core/kimage.h"
+#include "symbolizer/program/lines.h"
 
 #include <glob.h>
 #include <inttypes.h>

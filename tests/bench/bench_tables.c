@@ -11,10 +11,10 @@
  * work on the machine counts only by what it does to the caches.
  */
 #include "base/file.h"
-#include "symbolizer/btf.h"
-#include "symbolizer/kallsyms.h"
-#include "symbolizer/livekernel.h"
-#include "symbolizer/orc.h"
+#include "symbolizer/types/btf.h"
+#include "symbolizer/kernel/kallsyms.h"
+#include "symbolizer/kernel/livekernel.h"
+#include "symbolizer/unwind/orc.h"
 #include "vmm/boot/image.h"
 
 #include <glob.h>

@@ -12,7 +12,7 @@
  * other work on the machine counts only by what it does to the caches.
  */
 #include "base/file.h"
-#include "symbolizer/unwind.h"
+#include "symbolizer/unwind/unwind.h"
 #include "tests/text_bytes.h"
 
 #include <stdio.h>

@@ -9,10 +9,10 @@
  * build/libkvmprof.a.
  */
 #include "base/clock.h"
-#include "symbolizer/btf.h"
-#include "symbolizer/linux_module.h"
-#include "symbolizer/linux_task.h"
-#include "symbolizer/symfile.h"
+#include "symbolizer/types/btf.h"
+#include "symbolizer/linux/module.h"
+#include "symbolizer/linux/task.h"
+#include "symbolizer/kernel/symfile.h"
 #include "tests/snapshot.h"
 
 #include <stdlib.h>

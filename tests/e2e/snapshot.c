@@ -11,8 +11,8 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
-#include "profile/target.h"
-#include "profile/tune.h"
+#include "profile/live/target.h"
+#include "profile/run/tune.h"
 #include "vmm/machine.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* A boot entry, and comparisons of what it says with itself and with a fixed one. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/bls.h"
+#include "vmm/bootdisk/bls.h"
 
 #include <stdlib.h>
 

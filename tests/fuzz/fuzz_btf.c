@@ -2,7 +2,7 @@
 /* BTF from anywhere; then its own strings are asked for, as structures, members and enumerators. */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/btf.h"
+#include "symbolizer/types/btf.h"
 
 #include <errno.h>
 #include <stdio.h>

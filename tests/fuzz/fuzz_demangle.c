@@ -2,7 +2,7 @@
 /* Mangled names, one per line: any result is bounded, and short work. */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/demangle.h"
+#include "symbolizer/core/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>

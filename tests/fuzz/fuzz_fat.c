@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
-#include "profile/fat.h"
+#include "vmm/bootdisk/fat.h"
 
 #include <errno.h>
 #include <stdlib.h>

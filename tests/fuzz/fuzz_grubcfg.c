@@ -2,7 +2,7 @@
 /* A grub.cfg; behind a NUL byte, if there is one, its environment block. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/grubcfg.h"
+#include "vmm/bootdisk/grubcfg.h"
 
 #include <stdlib.h>
 #include <string.h>

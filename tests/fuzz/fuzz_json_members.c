@@ -2,7 +2,7 @@
 /* The totals of a profile. The corpus is small enough to be written by hand. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/json_members.h"
+#include "profile/cmd/json_members.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kernel/kallsyms.h"
 #include "tests/unit/kallsyms_fixture.h"
 
 #include <stdlib.h>

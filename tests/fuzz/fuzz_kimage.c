@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/kimage.h"
+#include "symbolizer/core/kimage.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 /* Source lines of an ELF file, at addresses spread over its segments; it is its own alternate file. */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/elf64.h"
-#include "symbolizer/lines.h"
+#include "symbolizer/core/elf64.h"
+#include "symbolizer/program/lines.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/linux_image.h"
+#include "symbolizer/linux/image.h"
 #include "tests/fuzz/linux_change.h"
 #include "tests/unit/linux_find_fixture.h"
 

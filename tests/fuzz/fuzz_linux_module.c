@@ -6,7 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
-#include "symbolizer/linux_module.h"
+#include "symbolizer/linux/module.h"
 #include "tests/linux_guest.h"
 
 #define MAX_CHANGES 4096u

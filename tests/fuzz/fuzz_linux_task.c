@@ -6,8 +6,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
-#include "symbolizer/linux_sleeper.h"
-#include "symbolizer/linux_task.h"
+#include "symbolizer/linux/sleeper.h"
+#include "symbolizer/linux/task.h"
 #include "tests/linux_guest.h"
 
 #define MAX_CHANGES 4096u

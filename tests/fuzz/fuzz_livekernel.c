@@ -8,7 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
-#include "symbolizer/livekernel.h"
+#include "symbolizer/kernel/livekernel.h"
 #include "tests/unit/kallsyms_fixture.h"
 
 #include <stdlib.h>

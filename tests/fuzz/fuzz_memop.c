@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/memop.h"
+#include "symbolizer/core/memop.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/memref.h"
+#include "profile/sink/memref.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,11 +7,11 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cleanup.h"
-#include "profile/agg_tree.h"
-#include "profile/markers.h"
-#include "profile/names.h"
-#include "profile/perfdata_read.h"
-#include "profile/tasks.h"
+#include "profile/tables/agg_tree.h"
+#include "profile/sink/markers.h"
+#include "profile/names/names.h"
+#include "profile/perfdata/read.h"
+#include "profile/names/tasks.h"
 
 #include <stdlib.h>
 

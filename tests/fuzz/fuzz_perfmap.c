@@ -2,7 +2,7 @@
 /* A JIT's map: what is found at an address covers it, and has a name. */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/perfmap.h"
+#include "symbolizer/program/perfmap.h"
 
 #include <stdlib.h>
 #include <string.h>

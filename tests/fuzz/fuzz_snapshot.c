@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
-#include "profile/snapshot_facts.h"
+#include "profile/run/snapshot_facts.h"
 #include "vmm/dev/p9.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"

@@ -2,7 +2,7 @@
 /* Text and ELF symbol files, each also checked against a small image of fixed content. */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/symfile.h"
+#include "symbolizer/kernel/symfile.h"
 
 #include <stdlib.h>
 #include <string.h>

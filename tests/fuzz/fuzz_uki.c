@@ -5,9 +5,9 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/bls.h"
-#include "profile/image_kind.h"
-#include "profile/osrel.h"
+#include "vmm/bootdisk/bls.h"
+#include "vmm/bootdisk/image_kind.h"
+#include "vmm/bootdisk/osrel.h"
 #include "vmm/boot/uki.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
-#include "symbolizer/unwind.h"
+#include "symbolizer/unwind/unwind.h"
 #include "tests/text_bytes.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "symbolizer/userelf.h"
+#include "symbolizer/program/userelf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,9 +11,9 @@
 #define KVMPROF_TESTS_UNIT_GUEST_FIXTURE_H
 
 #include "base/buf.h"
-#include "profile/guest_tasks.h"
-#include "profile/sink.h"
-#include "symbolizer/elfsynth.h"
+#include "profile/live/tasks.h"
+#include "profile/sink/sink.h"
+#include "symbolizer/program/elfsynth.h"
 #include "tests/unit/linux_mm_fixture.h"
 
 #include <elf.h>

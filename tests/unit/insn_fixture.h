@@ -6,7 +6,7 @@
 #ifndef KVMPROF_TESTS_UNIT_INSN_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_INSN_FIXTURE_H
 
-#include "vmm/complete.h"
+#include "vmm/pvm/complete.h"
 
 #include <cpuid.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #define KVMPROF_TESTS_UNIT_KALLSYMS_FIXTURE_H
 
 #include "base/buf.h"
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kernel/kallsyms.h"
 
 #include <stdio.h>
 #include <string.h>

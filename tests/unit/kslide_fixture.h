@@ -7,7 +7,7 @@
 #ifndef KVMPROF_TESTS_UNIT_KSLIDE_FIXTURE_H
 #define KVMPROF_TESTS_UNIT_KSLIDE_FIXTURE_H
 
-#include "symbolizer/kslide.h"
+#include "symbolizer/kernel/kslide.h"
 
 #include <elf.h>
 #include <stdio.h>

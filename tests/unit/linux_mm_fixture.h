@@ -9,8 +9,8 @@
 #ifndef KVMPROF_TESTS_LINUX_MM_FIXTURE_H
 #define KVMPROF_TESTS_LINUX_MM_FIXTURE_H
 
-#include "symbolizer/linux_file.h"
-#include "symbolizer/linux_mm.h"
+#include "symbolizer/linux/file.h"
+#include "symbolizer/linux/mm.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/sample.h"
-#include "profile/sink_perfdata.h"
-#include "symbolizer/elfsynth.h"
+#include "profile/perfdata/sink.h"
+#include "symbolizer/program/elfsynth.h"
 
 #include <elf.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #ifndef KVMPROF_TESTS_STACKSET_FIXTURE_H
 #define KVMPROF_TESTS_STACKSET_FIXTURE_H
 
-#include "profile/stackset.h"
+#include "profile/stacks/stackset.h"
 
 #include <string.h>
 

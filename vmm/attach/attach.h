@@ -11,7 +11,7 @@
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_H
 #define KVMPROF_VMM_ATTACH_ATTACH_H
 
-#include "vmm/attach/peek_record.h"
+#include "vmm/pvm/peek_record.h"
 #include "vmm/vm.h"
 
 #include <sys/types.h>

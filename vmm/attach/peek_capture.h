@@ -11,7 +11,7 @@
 #ifndef KVMPROF_VMM_ATTACH_PEEK_CAPTURE_H
 #define KVMPROF_VMM_ATTACH_PEEK_CAPTURE_H
 
-#include "vmm/attach/peek.h"
+#include "vmm/pvm/peek.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
 #include "vmm/gmem_remote.h"

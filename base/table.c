@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int grow_items(struct table *t)
+{
+	size_t cap = t->cap ? t->cap * 2 : 256;
+	void *grown = cap <= TABLE_MAX ? reallocarray(t->item, cap, t->size) : NULL;
+
+	if (!grown)
+		return -ENOMEM;
+	t->item = grown;
+	grown = reallocarray(t->hash, cap, sizeof(*t->hash));
+	if (!grown)
+		return -ENOMEM;
+	t->hash = grown;
+	t->cap = cap;
+	return 0;
+}
+
+static int grow_slots(struct table *t)
+{
+	size_t slots = t->slots ? t->slots * 2 : 1024;
+	uint32_t *slot = calloc(slots, sizeof(*slot));
+
+	if (!slot)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n; i++) {
+		size_t at = t->hash[i] & (slots - 1);
+
+		while (slot[at])
+			at = (at + 1) & (slots - 1);
+		slot[at] = (uint32_t)(i + 1);
+	}
+	free(t->slot);
+	t->slot = slot;
+	t->slots = slots;
+	return 0;
+}
+
+int table_add(struct table *t, uint64_t hash, const void *like,
+	      bool (*equal)(const void *a, const void *b, const void *ctx), const void *ctx,
+	      uint32_t *index, bool *fresh)
+{
+	size_t at;
+
+	*fresh = false;
+	if (t->n * 2 >= t->slots && grow_slots(t) < 0)
+		return -ENOMEM;
+	for (at = hash & (t->slots - 1); t->slot[at]; at = (at + 1) & (t->slots - 1)) {
+		uint32_t i = t->slot[at] - 1;
+
+		if (t->hash[i] == hash &&
+		    equal((const uint8_t *)t->item + i * t->size, like, ctx)) {
+			*index = i;
+			return 0;
+		}
+	}
+	if (t->n == t->cap && grow_items(t) < 0)
+		return -ENOMEM;
+	memcpy((uint8_t *)t->item + t->n * t->size, like, t->size);
+	t->hash[t->n] = hash;
+	*index = (uint32_t)t->n++;
+	t->slot[at] = (uint32_t)t->n;
+	*fresh = true;
+	return 0;
+}
+
+void table_deinit(struct table *t)
+{
+	free(t->item);
+	free(t->hash);
+	free(t->slot);
+	*t = (struct table){ .size = t->size };
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * table: a growing array of equal-sized things, in which each is there once.
+ *
+ * Things are copied in and known by their index from then on; the array moves when it
+ * grows, so pointers into it last until the next table_add(). The hash is the
+ * caller's. All zero but `size` is an empty table. One thread.
+ */
+#ifndef KVMPROF_BASE_TABLE_H
+#define KVMPROF_BASE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TABLE_MAX (1u << 30) /* things */
+
+struct table {
+	void *item;  /* n of them, owned; who takes it leaves NULL and may only deinit then */
+	size_t size; /* of one; the caller's to set */
+	size_t n;
+	uint64_t *hash; /* of each */
+	uint32_t *slot; /* index + 1; 0 is free; never more than half full */
+	size_t cap, slots;
+};
+
+void table_deinit(struct table *t);
+
+/* Two words to a well-spread one: to make hashes of. */
+static inline uint64_t table_mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 m =
+		(unsigned __int128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xc2b2ae3d27d4eb4fu);
+
+	return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
+/*
+ * The index of the thing that equals `like`, which is copied in when there is none yet:
+ * then *fresh is set. ctx is handed to equal(). -ENOMEM, also beyond TABLE_MAX.
+ */
+int table_add(struct table *t, uint64_t hash, const void *like,
+	      bool (*equal)(const void *a, const void *b, const void *ctx), const void *ctx,
+	      uint32_t *index, bool *fresh);
+
+#endif

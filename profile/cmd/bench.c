@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_bench: `kvmprof bench`: make runs of a base and a head in turn, and let the gate judge.
+ */
+#include "profile/cmd/cmd.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "profile/bench/bench.h"
+#include "profile/bench/counter.h"
+#include "profile/bench/looks.h"
+#include "profile/cmd/common.h"
+#include "profile/gate/gate.h"
+#include "profile/gate/say.h"
+#include "profile/gate/write.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define PAIRS 10u
+#define TIMEOUT_S 600.0
+/* As perf's periods: a prime, so that nothing in the guest runs in step with it */
+#define INSTRUCTIONS "100003"
+#define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
+
+struct options {
+	struct bench_options bench;
+	const char *config;
+	const struct gate_format *format;
+	bool sequential, deterministic, strict_event, quiet, seeded;
+};
+
+struct state {
+	struct options o;
+	struct grules *rules;
+	struct bench_looks looks;
+	struct gate *gate, *again; /* of A/A, or NULL */
+	struct bench *bench;
+	bool decided;
+};
+
+static void usage(void)
+{
+	fputs("Usage: kvmprof bench [OPTIONS] [-- RUN OPTIONS]\n"
+	      "\n"
+	      "Run a base and a head in turn, each in a `kvmprof run` of its own, and judge as\n"
+	      "`kvmprof gate` does. RUN OPTIONS go to every run.\n"
+	      "\n"
+	      "What runs:\n"
+	      "      --base KERNEL      image of the base (default: the demo guest)\n"
+	      "      --head KERNEL      image of the head (default: the demo guest)\n"
+	      "      --base-args TEXT   further run options of the base, split as by a shell\n"
+	      "      --head-args TEXT   further run options of the head\n"
+	      "      --pin CPUS         only on these, such as 1 or 0,2-3\n"
+	      "      --timeout SECONDS  end a run that takes longer; it counts as failed\n"
+	      "                         (default 600)\n"
+	      "      --deterministic    sample by guest instructions instead of time, where the\n"
+	      "                         host can count them; elsewhere say so, and go on with "
+	      "time\n"
+	      "      --strict-event     do not go on with time\n"
+	      "\n"
+	      "How often:\n"
+	      "  -n, --runs N           runs of each side, 2 to 256 (default 10)\n"
+	      "      --sequential       stop as soon as the question is decided, after N at most\n"
+	      "      --warmup N         runs of each side that are thrown away (default 1)\n"
+	      "      --aa               run the base a second time in each turn, and tell what "
+	      "the\n"
+	      "                         rules say of it: nothing, or the host is too noisy\n"
+	      "      --seed SEED        of the order (default: from the clock; printed)\n"
+	      "\n"
+	      "Judgement and output:\n"
+	      "      --config FILE      rules (TOML; default: those of `kvmprof gate`)\n"
+	      "      --format WHAT      text, markdown, junit, sarif, github or json\n"
+	      "  -o, --output DIR       where runs are kept (default: bench); an existing one\n"
+	      "                         becomes DIR.old\n"
+	      "  -q, --quiet            no line for each turn\n"
+	      "  -h, --help             this text\n"
+	      "\n"
+	      "Exit status: 0 pass, 1 fail or error, 2 wrong usage, 3 inconclusive, 130 "
+	      "interrupted\n",
+	      stdout);
+}
+
+/* -- arguments ----------------------------------------------------------------------------------- */
+
+enum {
+	OPT_BASE = 256,
+	OPT_HEAD,
+	OPT_BASE_ARGS,
+	OPT_HEAD_ARGS,
+	OPT_PIN,
+	OPT_TIMEOUT,
+	OPT_DETERMINISTIC,
+	OPT_STRICT_EVENT,
+	OPT_SEQUENTIAL,
+	OPT_WARMUP,
+	OPT_AA,
+	OPT_SEED,
+	OPT_CONFIG,
+	OPT_FORMAT,
+};
+
+static int take_count(const char *what, const char *text, unsigned int min, unsigned int max,
+		      unsigned int *out, struct err *e)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || v < min || v > max)
+		return err_set(e, EINVAL, "%s '%.60s': expected a number from %u to %u", what, text,
+			       min, max);
+	*out = (unsigned int)v;
+	return 0;
+}
+
+static int take_seed(const char *text, uint64_t *out, struct err *e)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno)
+		return err_set(e, EINVAL, "--seed '%.60s': expected a number", text);
+	return 0;
+}
+
+static int take_timeout(const char *text, double *out, struct err *e)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (!*text || *end || !(*out >= 0.1 && *out <= 1e6))
+		return err_set(e, EINVAL, "--timeout '%.60s': expected seconds", text);
+	return 0;
+}
+
+static int take_option(struct options *o, int c, const char *value, struct err *e)
+{
+	struct bench_options *b = &o->bench;
+
+	switch (c) {
+	case 'n':
+		return take_count("--runs", value, 2, GATE_MAX_RUNS, &b->pairs, e);
+	case 'o':
+		b->dir = value;
+		return *value ? 0 : err_set(e, EINVAL, "--output: a directory's name is missing");
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case OPT_BASE:
+	case OPT_HEAD:
+		b->image[c == OPT_HEAD] = value;
+		return 0;
+	case OPT_BASE_ARGS:
+	case OPT_HEAD_ARGS:
+		bench_args_deinit(&b->args[c == OPT_HEAD_ARGS]);
+		return bench_args_parse(&b->args[c == OPT_HEAD_ARGS], value, e);
+	case OPT_PIN:
+		b->cpus = value;
+		return bench_cpus_parse(&b->pin, value, e);
+	case OPT_TIMEOUT:
+		return take_timeout(value, &b->timeout_s, e);
+	case OPT_DETERMINISTIC:
+		o->deterministic = true;
+		return 0;
+	case OPT_STRICT_EVENT:
+		o->strict_event = true;
+		return 0;
+	case OPT_SEQUENTIAL:
+		o->sequential = true;
+		return 0;
+	case OPT_WARMUP:
+		return take_count("--warmup", value, 0, 100, &b->warmup, e);
+	case OPT_AA:
+		b->again = true;
+		return 0;
+	case OPT_SEED:
+		o->seeded = true;
+		return take_seed(value, &b->seed, e);
+	case OPT_CONFIG:
+		o->config = value;
+		return 0;
+	default: /* OPT_FORMAT */
+		o->format = gate_format_find(value);
+		return o->format ? 0
+				 : err_set(e, EINVAL,
+					   "--format '%.60s': expected text, markdown, junit, "
+					   "sarif, github or json",
+					   value);
+	}
+}
+
+/* -1: go on; else the exit status. */
+static int parse(struct options *o, int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "runs", required_argument, NULL, 'n' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "base", required_argument, NULL, OPT_BASE },
+		{ "head", required_argument, NULL, OPT_HEAD },
+		{ "base-args", required_argument, NULL, OPT_BASE_ARGS },
+		{ "head-args", required_argument, NULL, OPT_HEAD_ARGS },
+		{ "pin", required_argument, NULL, OPT_PIN },
+		{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+		{ "deterministic", no_argument, NULL, OPT_DETERMINISTIC },
+		{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
+		{ "sequential", no_argument, NULL, OPT_SEQUENTIAL },
+		{ "warmup", required_argument, NULL, OPT_WARMUP },
+		{ "aa", no_argument, NULL, OPT_AA },
+		{ "seed", required_argument, NULL, OPT_SEED },
+		{ "config", required_argument, NULL, OPT_CONFIG },
+		{ "format", required_argument, NULL, OPT_FORMAT },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct err e = { 0 };
+	int c;
+
+	optind = 1;
+	opterr = 0;
+	/* '+': what is behind -- is the run's. */
+	while ((c = getopt_long(argc, argv, "+:n:o:qh", long_options, NULL)) != -1) {
+		if (c == 'h') {
+			usage();
+			return 0;
+		}
+		if (c == ':' || c == '?')
+			return cmd_wrong_option(argv, c);
+		if (take_option(o, c, optarg, &e)) {
+			fprintf(stderr, "kvmprof bench: %s\n", e.text);
+			return 2;
+		}
+	}
+	if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
+		return cmd_wrong_usage(argv,
+				       "kernels are --base and --head, run options stand "
+				       "behind --; unexpected argument",
+				       argv[optind]);
+	for (; optind < argc; optind++) {
+		if (o->bench.common.n == BENCH_ARGS_MAX)
+			return cmd_wrong_usage(argv, "too many run options at", argv[optind]);
+		o->bench.common.word[o->bench.common.n++] = argv[optind];
+	}
+	return -1;
+}
+
+/* -- before the first run ------------------------------------------------------------------------ */
+
+static int take_signals(int *fd, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	*fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+static int choose_event(struct options *o, struct err *e)
+{
+	static char event[] = "-e", instructions[] = "instructions", count[] = "-c",
+		    period[] = INSTRUCTIONS;
+	static char *const words[] = { event, instructions, count, period };
+	struct bench_args *a = &o->bench.common;
+	struct err why = { 0 };
+
+	if (!o->deterministic)
+		return 0;
+	if (bench_counter_check(&why)) {
+		if (o->strict_event)
+			return err_set(e, why.code, "--deterministic: %s", why.text);
+		fprintf(stderr, "kvmprof: --deterministic: %s; sampling by time instead\n",
+			why.text);
+		return 0;
+	}
+	if (a->n + ARRAY_SIZE(words) > BENCH_ARGS_MAX)
+		return err_set(e, E2BIG, "more than %u run options", BENCH_ARGS_MAX);
+	/* In front: the user's -c wins. */
+	memmove(a->word + ARRAY_SIZE(words), a->word, a->n * sizeof(a->word[0]));
+	memcpy(a->word, words, sizeof(words));
+	a->n += ARRAY_SIZE(words);
+	return 0;
+}
+
+static int prepare(struct state *s, struct err *e)
+{
+	struct bench_options *b = &s->o.bench;
+	int ret = grules_load(&s->rules, s->o.config, e);
+
+	ret = ret ? ret : choose_event(&s->o, e);
+	ret = ret ? ret : bench_looks_init(&s->looks, s->rules, b->pairs, e);
+	ret = ret ? ret : gate_create(&s->gate, s->rules, e);
+	if (!ret && b->again)
+		ret = gate_create(&s->again, s->rules, e);
+	ret = ret ? ret : take_signals(&b->stop_fd, e);
+	ret = ret ? ret : bench_create(&s->bench, b, e);
+	if (ret)
+		return ret;
+	fprintf(stderr, "kvmprof: %u runs of each side%s, seed %" PRIu64 ", in %s\n", b->pairs,
+		s->o.sequential ? " at most" : "", b->seed, b->dir);
+	for (unsigned int i = 0; i < b->warmup && !ret; i++)
+		ret = bench_warm_up(s->bench, e);
+	return ret;
+}
+
+/* -- runs ---------------------------------------------------------------------------------------- */
+
+static const char *const arm_name[BENCH_ARMS] = { "base", "head", "base again" };
+
+static void tell(const struct state *s, const struct bench_pair *p)
+{
+	if (!s->o.quiet) {
+		fprintf(stderr, "kvmprof: %u of %u:", p->number, s->o.bench.pairs);
+		for (unsigned int a = 0; a < BENCH_ARMS; a++)
+			if (p->ran[a])
+				fprintf(stderr, "%s %s %.2f s", a ? "," : "", arm_name[a],
+					p->outcome[a].seconds);
+		fputc('\n', stderr);
+	}
+	for (unsigned int a = 0; a < BENCH_ARMS && !p->interrupted; a++) {
+		char end[64], words[200];
+
+		if (!p->ran[a] || p->outcome[a].end == BENCH_FINE)
+			continue;
+		bench_outcome_text(&p->outcome[a], end);
+		bench_last_words(s->bench, p, (enum bench_arm)a, words, sizeof(words));
+		fprintf(stderr, "kvmprof: run %s failed (%s; %s/failed): %s\n", p->path[a], end,
+			s->o.bench.dir, words);
+	}
+}
+
+static int load(struct gate *g, enum gate_side side, const struct state *s, const char *name,
+		struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", s->o.bench.dir, name) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	return gate_add(g, side, path, NULL, e);
+}
+
+static int load_pair(struct state *s, const struct bench_pair *p, struct err *e)
+{
+	int ret = load(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
+
+	ret = ret ? ret : load(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
+	if (!ret && s->again)
+		ret = load(s->again, GATE_BASE, s, p->path[BENCH_BASE], e);
+	if (!ret && s->again)
+		ret = load(s->again, GATE_HEAD, s, p->path[BENCH_AGAIN], e);
+	return ret;
+}
+
+static bool is_decided(const struct gate_report *r)
+{
+	if (r->status == GATE_FAILED)
+		return true;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outcome[i].rule->fail && r->outcome[i].status == GATE_UNSURE)
+			return false;
+	return true;
+}
+
+/* Has the question an answer already? Pairs that failed count towards N: so many turns were asked for. */
+static int look(struct state *s, struct err *e)
+{
+	unsigned int made = bench_pairs_made(s->bench);
+	struct gate_eval_options opt = { .seed = s->o.bench.seed };
+	struct gate_report *r = NULL;
+	int ret;
+
+	if (!s->o.sequential || !bench_looks_due(&s->looks, made) || made == s->o.bench.pairs ||
+	    gate_runs(s->gate, GATE_BASE) < 2)
+		return 0;
+	bench_looks_set(&s->looks, made, s->rules);
+	ret = gate_evaluate(s->gate, &opt, &r, e);
+	if (ret)
+		return ret;
+	s->decided = is_decided(r);
+	gate_report_destroy(r);
+	return 0;
+}
+
+/* 0, -EINTR: the user wants an end, or an error. */
+static int run_all(struct state *s, struct err *e)
+{
+	while (!s->decided && bench_pairs_made(s->bench) < s->o.bench.pairs) {
+		struct bench_pair p;
+		unsigned int failures = 0;
+		int ret = bench_next(s->bench, &p, e);
+
+		if (ret)
+			return ret;
+		if (p.interrupted)
+			return err_set(e, EINTR, "interrupted");
+		tell(s, &p);
+		for (unsigned int a = 0; a < BENCH_ARMS; a++)
+			failures += bench_failures(s->bench, (enum bench_arm)a);
+		if (failures >= BENCH_FAILURES_MAX)
+			return err_set(e, EIO, "%u runs failed (%u of the base, %u of the head)",
+				       failures,
+				       bench_failures(s->bench, BENCH_BASE) +
+					       bench_failures(s->bench, BENCH_AGAIN),
+				       bench_failures(s->bench, BENCH_HEAD));
+		ret = p.complete ? load_pair(s, &p, e) : 0;
+		ret = ret ? ret : look(s, e);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* -- judgement ----------------------------------------------------------------------------------- */
+
+/* What the same rules say of the base and the base again. */
+static int tell_noise(struct state *s, struct err *e)
+{
+	struct gate_eval_options opt = { .seed = s->o.bench.seed };
+	struct gate_report *r = NULL;
+	char text[480];
+	int ret = gate_evaluate(s->again, &opt, &r, e);
+
+	if (ret)
+		return ret;
+	gate_say_verdict(text, sizeof(text), r);
+	fprintf(stderr, "kvmprof: noise floor, base against base again: %s\n", text);
+	for (size_t i = 0; i < r->n; i++) {
+		gate_say_outcome(text, sizeof(text), &r->outcome[i]);
+		fprintf(stderr, "kvmprof:   %s: %s: %s\n", r->outcome[i].rule->name,
+			gate_status_name(r->outcome[i].status), text);
+	}
+	if (r->status == GATE_FAILED)
+		fputs("kvmprof: warning: the base differs from itself: this host was not quiet "
+		      "enough for a judgement\n",
+		      stderr);
+	gate_report_destroy(r);
+	return 0;
+}
+
+/* The exit status, or -errno. */
+static int judge(struct state *s, struct err *e)
+{
+	struct gate_write_options how = { .flamegraph = NULL };
+	struct gate_eval_options opt = { .seed = s->o.bench.seed };
+	const char *dir = s->o.bench.dir;
+	struct gate_report *r = NULL;
+	struct buf out;
+	int ret;
+
+	if (s->o.sequential)
+		bench_looks_set(&s->looks, bench_pairs_made(s->bench), s->rules);
+	ret = s->again ? tell_noise(s, e) : 0;
+	ret = ret ? ret : gate_evaluate(s->gate, &opt, &r, e);
+	if (ret)
+		return ret;
+	buf_init(&out);
+	ret = s->o.format->write(&out, r, &how, e);
+	if (!ret && out.failed)
+		ret = err_set(e, ENOMEM, "out of memory");
+	if (!ret)
+		fwrite(out.data, 1, out.len, stdout);
+	buf_deinit(&out);
+	ret = ret ? ret : gate_exit_status(r);
+	gate_report_destroy(r);
+	fflush(stdout);
+	if (s->decided)
+		fprintf(stderr, "kvmprof: decided after %u of %u runs a side\n",
+			bench_pairs_made(s->bench), s->o.bench.pairs);
+	fprintf(stderr,
+		"kvmprof: the runs are kept: kvmprof gate --base %s/base-*[0-9] --head "
+		"%s/head-*[0-9]\n",
+		dir, dir);
+	return ret;
+}
+
+static int run_bench(struct state *s)
+{
+	struct err e = { 0 }, ignored = { 0 };
+	int ret = prepare(s, &e);
+
+	ret = ret ? ret : run_all(s, &e);
+	if (s->bench)
+		bench_close(s->bench,
+			    ret == -EINTR ? "interrupted"
+			    : ret	  ? "failed"
+			    : s->decided  ? "decided"
+					  : "complete",
+			    ret ? &ignored : &e);
+	if (!ret)
+		ret = judge(s, &e);
+	if (ret == -EINTR) {
+		fprintf(stderr, "kvmprof: interrupted; %s keeps the %u runs of each side\n",
+			s->o.bench.dir, gate_runs(s->gate, GATE_BASE));
+		return INTERRUPTED;
+	}
+	if (ret < 0)
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+	return ret < 0 ? 1 : ret;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+	cleanup_free struct state *s = calloc(1, sizeof(*s)); /* many words */
+	int status;
+
+	if (!s) {
+		fputs("kvmprof: out of memory\n", stderr);
+		return 1;
+	}
+	s->o.bench.dir = "bench";
+	s->o.bench.pairs = PAIRS;
+	s->o.bench.warmup = 1;
+	s->o.bench.timeout_s = TIMEOUT_S;
+	s->o.bench.stop_fd = -1;
+	s->o.format = gate_format_find("text");
+	status = parse(&s->o, argc, argv);
+	if (status < 0) {
+		if (!s->o.seeded)
+			s->o.bench.seed = clock_ns(CLOCK_REALTIME) % 1000000000;
+		status = run_bench(s);
+	}
+	bench_destroy(s->bench);
+	gate_destroy(s->again);
+	gate_destroy(s->gate);
+	bench_looks_deinit(&s->looks);
+	grules_destroy(s->rules);
+	bench_args_deinit(&s->o.bench.args[0]);
+	bench_args_deinit(&s->o.bench.args[1]);
+	if (s->o.bench.stop_fd >= 0)
+		close(s->o.bench.stop_fd);
+	return status;
+}

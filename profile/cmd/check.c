@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_check: `kvmprof check`: what this host offers, what it lacks, how to mend it.
+ */
+#include "profile/cmd/cmd.h"
+
+#include "base/cleanup.h"
+#include "vmm/kvm.h"
+#include "vmm/layout.h"
+#include "vmm/quirks.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <linux/kvm.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"Usage: kvmprof check\n"
+	"\n"
+	"Print what this host offers for profiling guests. Exit status 0: kvmprof run works\n"
+	"here (perhaps with notes); 1: it does not.\n"
+	"\n"
+	"  -h, --help             this text\n";
+
+enum verdict { GOOD, NOTE, BAD };
+
+/* What the checks share. */
+struct check {
+	bool failed; /* something that kvmprof run cannot do without is missing */
+};
+
+static void line(struct check *c, enum verdict v, const char *what, const char *found,
+		 const char *mend)
+{
+	static const char *const mark[] = { "ok  ", "note", "FAIL" };
+
+	printf("%s  %-28s %s\n", mark[v], what, found);
+	if (mend)
+		printf("      %-28s -> %s\n", "", mend);
+	c->failed |= v == BAD;
+}
+
+static void check_cap(struct check *c, const char *what, bool have, enum verdict without,
+		      const char *mend)
+{
+	line(c, have ? GOOD : without, what, have ? "yes" : "no", have ? NULL : mend);
+}
+
+static void check_kvm(struct check *c, const struct kvm_host *h)
+{
+	static const char old[] = "needs a newer host kernel (Linux 4.18 or later)";
+	char text[80];
+
+	snprintf(text, sizeof(text), "version %d", h->api);
+	line(c, GOOD, "KVM API", text, NULL);
+	check_cap(c, "in-kernel irqchip", h->irqchip, BAD, old);
+	check_cap(c, "in-kernel PIT", h->pit2, NOTE, "guests that need the PIT will not tick");
+	check_cap(c, "immediate_exit", h->immediate_exit, BAD, old);
+	snprintf(text, sizeof(text), "mask 0x%x (registers, special registers%s)", h->sync_regs,
+		 h->sync_regs & KVM_SYNC_X86_EVENTS ? ", events" : "");
+	line(c, (h->sync_regs & 3) == 3 ? GOOD : BAD, "KVM_CAP_SYNC_REGS", text,
+	     (h->sync_regs & 3) == 3 ? NULL : old);
+	check_cap(c, "KVM_GET_MP_STATE (idle)", h->mp_state, BAD, old);
+	snprintf(text, sizeof(text), "%u (kvmprof uses up to %d)", h->max_vcpus, VM_MAX_VCPUS);
+	line(c, GOOD, "vCPUs", text, NULL);
+	check_cap(c, "binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
+	check_cap(c, "guest debug registers", h->guest_debug, NOTE,
+		  "needed only on hosts with the SYSCALL quirk below");
+}
+
+static const char *backend(void)
+{
+	static const struct {
+		const char *path, *name;
+	} modules[] = {
+		{ "/sys/module/kvm_intel", "VMX (kvm_intel)" },
+		{ "/sys/module/kvm_amd", "SVM (kvm_amd)" },
+		{ "/sys/module/kvm_pvm", "page tables only (kvm_pvm)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (access(modules[i].path, F_OK) == 0)
+			return modules[i].name;
+	return "unknown (built into the kernel)";
+}
+
+static void check_quirks(struct check *c, const struct kvm_host *h)
+{
+	struct quirks q;
+	char text[160];
+
+	line(c, GOOD, "KVM back end", backend(), NULL);
+	quirks_probe(h, &q);
+	quirks_release(&q);
+	if (!q.probed) {
+		line(c, NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: %.1f ns an instruction (probe took %.1f ms)",
+		 q.interpreted ? "interpreted" : "runs natively", (double)q.ring0_ps_per_insn / 1e3,
+		 (double)q.probe_ns / 1e6);
+	line(c, q.interpreted ? NOTE : GOOD, "guest ring 0", text,
+	     q.interpreted
+		     ? "kernel time is inflated against user time; use a host with VMX or SVM "
+		       "for absolute figures"
+		     : NULL);
+	line(c, q.syscall_keeps_cpl ? NOTE : GOOD, "SYSCALL from ring 3",
+	     q.syscall_keeps_cpl ? "keeps CPL 3" : "enters ring 0",
+	     q.syscall_keeps_cpl ? "worked around with a breakpoint (about 10 us a system call)"
+				 : NULL);
+	if (q.interpreted) {
+		line(c, q.refuses_insns ? NOTE : GOOD, "instruction emulation",
+		     q.refuses_insns ? "has gaps" : "complete",
+		     q.refuses_insns ? "worked around: kvmprof finishes what KVM refuses" : NULL);
+		line(c, q.hypercalls_hang ? NOTE : GOOD, "hypercalls",
+		     q.hypercalls_hang ? "never return" : "work",
+		     q.hypercalls_hang
+			     ? "worked around: what uses them is hidden from the guest's CPUID"
+			     : NULL);
+	}
+	snprintf(text, sizeof(text), "%u kHz%s", q.tsc_khz,
+		 q.tsc_fixed ? ", the host's: it can't be set" : "");
+	line(c, q.tsc_khz && !q.tsc_fixed ? GOOD : NOTE, "guest TSC",
+	     q.tsc_khz ? text : "rate unknown",
+	     q.tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
+}
+
+static int open_event(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+}
+
+static void check_perf(struct check *c)
+{
+	cleanup_close int hw = open_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+	int hw_errno = errno;
+	cleanup_close int sw = open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	int sw_errno = errno;
+	cleanup_fclose FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int paranoid = 99;
+	char text[80];
+
+	if (hw >= 0)
+		line(c, GOOD, "hardware PMU", "yes", NULL);
+	else if (hw_errno == EACCES || hw_errno == EPERM)
+		line(c, NOTE, "hardware PMU", "not permitted",
+		     "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
+	else
+		line(c, NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
+		     "timer sampling works all the same; for PMU events use bare metal or a VM "
+		     "with a vPMU");
+	line(c, sw >= 0 ? GOOD : NOTE, "software perf events", sw >= 0 ? "yes" : strerror(sw_errno),
+	     sw >= 0 ? NULL : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
+	if (f && fscanf(f, "%d", &paranoid) == 1) {
+		snprintf(text, sizeof(text), "%d", paranoid);
+		line(c, paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid", text,
+		     paranoid <= 2 || geteuid() == 0 ? NULL
+						     : "sysctl kernel.perf_event_paranoid=2");
+	}
+}
+
+int cmd_check(int argc, char **argv)
+{
+	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+	struct check c = { .failed = false };
+	struct kvm_host h = { .fd = -1 };
+	struct err e = { 0 };
+	struct utsname u;
+	int opt;
+
+	optind = 1;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		fprintf(stderr, "kvmprof check: unknown option '%s'; see `kvmprof check --help`\n",
+			argv[optind > 1 ? optind - 1 : 1]);
+		return 2;
+	}
+	if (optind < argc) {
+		fprintf(stderr,
+			"kvmprof check: unexpected argument '%s'; see `kvmprof check --help`\n",
+			argv[optind]);
+		return 2;
+	}
+	if (uname(&u) == 0)
+		line(&c, GOOD, "host kernel", u.release, NULL);
+	if (kvm_host_open(&h, &e) < 0) {
+		line(&c, BAD, "KVM", "not usable", e.text);
+	} else {
+		check_kvm(&c, &h);
+		check_quirks(&c, &h);
+		kvm_host_close(&h);
+	}
+	check_perf(&c);
+	printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
+	return c.failed;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/cmd/cmd.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "profile/cmd/common.h"
+#include "profile/import/import.h"
+#include "profile/perfdata/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_CHUNK (1u << 20)
+
+enum form { FORM_GUESS, FORM_FOLDED, FORM_SCRIPT };
+
+struct options {
+	const char *input;
+	enum form form;
+	bool no_comm;
+	struct import_options import;
+	struct sink_perfdata_options sink;
+	int argc;
+	char **argv;
+};
+
+static void usage(FILE *f)
+{
+	fputs("Usage: kvmprof import [OPTIONS] FILE|-\n"
+	      "\n"
+	      "Make a profile of stacks that other tools wrote as text, for kvmprof and perf.\n"
+	      "\n"
+	      "  -o, --output PATH      the profile (default: perf.data, a directory)\n"
+	      "      --format FORM      folded: \"task;main;work 12\", as stackcollapse scripts\n"
+	      "                         write it; perf-script: what `perf script` prints\n"
+	      "                         (default: by the text's first lines)\n"
+	      "      --no-comm          folded: the first frame is no task's name\n"
+	      "      --kernel           folded: all functions are the kernel's (default: those\n"
+	      "                         marked _[k])\n"
+	      "      --event NAME       what was counted (default: what the text says, or\n"
+	      "                         samples); wall: weights are ns\n"
+	      "      --single-file      one file, names in the build-id cache only\n"
+	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug), where perf\n"
+	      "                         looks for the names of programs\n"
+	      "      --no-buildid-cache leave it alone\n"
+	      "  -h, --help             this text\n"
+	      "\n"
+	      "Addresses are made up. Folded counts of up to a million in all become so many\n"
+	      "samples; larger ones become weights.\n",
+	      f);
+}
+
+/* -- input -------------------------------------------------------------------------------- */
+
+static int read_all(struct buf *b, int fd, const char *name, struct err *e)
+{
+	for (;;) {
+		uint8_t *room = buf_reserve(b, READ_CHUNK);
+		ssize_t n;
+
+		if (!room)
+			return err_set(e, ENOMEM, "%s: out of memory", name);
+		n = read(fd, room, READ_CHUNK);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, errno, "%s: cannot read: %s", name, strerror(errno));
+		if (n == 0)
+			return b->len ? 0 : err_set(e, ENODATA, "%s: is empty", name);
+		b->len += (size_t)n;
+		if (b->len > IMPORT_MAX_BYTES)
+			return err_set(e, EFBIG, "%s: longer than 4 GiB", name);
+	}
+}
+
+static int read_input(struct buf *b, const char *path, struct err *e)
+{
+	cleanup_close int fd = -1;
+
+	if (!strcmp(path, "-"))
+		return read_all(b, STDIN_FILENO, "standard input", e);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
+	return read_all(b, fd, path, e);
+}
+
+/* The first line that is not a comment: of folded text it ends in a count. */
+static enum form guess(const struct buf *b)
+{
+	const char *s = (const char *)b->data;
+	size_t len = b->len;
+
+	while (len) {
+		const char *nl = memchr(s, '\n', len);
+		size_t n = nl ? (size_t)(nl - s) : len, i = n;
+
+		while (i && s[i - 1] >= '0' && s[i - 1] <= '9')
+			i--;
+		if (n && s[0] != '#')
+			return i && i < n && s[i - 1] == ' ' && memchr(s, ';', i) ? FORM_FOLDED
+										  : FORM_SCRIPT;
+		len -= n + (nl != NULL);
+		s += n + (nl != NULL);
+	}
+	return FORM_SCRIPT;
+}
+
+static int parse(const struct options *o, const struct buf *b, struct import *i,
+		 struct import_stats *stats, struct err *e)
+{
+	const char *text = (const char *)b->data;
+	bool folded = (o->form ? o->form : guess(b)) == FORM_FOLDED;
+	struct err why = { 0 };
+	int ret = folded ? import_folded(text, b->len, !o->no_comm, import_add, i, stats, &why)
+			 : import_script(text, b->len, import_add, i, stats, &why);
+
+	return ret ? err_set(e, -ret, "%s: %s", o->input, why.code ? why.text : import_error(ret))
+		   : 0;
+}
+
+/* -- command ------------------------------------------------------------------------------- */
+
+static void tell(const struct options *o, const struct import_stats *st,
+		 const struct import_facts *f)
+{
+	fprintf(stderr,
+		"kvmprof: imported %" PRIu64 " samples (event %s), %zu functions of %zu DSOs\n",
+		f->samples, f->event, f->functions, f->dsos);
+	if (st->ignored)
+		fprintf(stderr,
+			"kvmprof: %s: skipped %" PRIu64 " lines that are no stacks, first line "
+			"%" PRIu64 "\n",
+			o->input, st->ignored, st->first_ignored);
+	if (st->bare)
+		fprintf(stderr, "kvmprof: %s: left out %" PRIu64 " samples without a stack\n",
+			o->input, st->bare);
+	if (f->cut || st->dropped)
+		fprintf(stderr, "kvmprof: %s: cut %" PRIu64 " stacks deeper than %u frames\n",
+			o->input, f->cut, STACK_MAX_FRAMES);
+}
+
+static int write_profile(const struct options *o, struct import *i, const struct import_stats *st,
+			 struct err *e)
+{
+	struct err note = { 0 };
+	struct sink_perfdata_options opt = o->sink;
+	struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+				     .nevents = 1,
+				     .vcpus = 1,
+				     .hostname = "imported",
+				     .argc = o->argc,
+				     .argv = o->argv };
+	struct import_facts facts;
+	struct sink *sink;
+	int ret;
+
+	opt.note = &note;
+	ret = sink_perfdata_create(&sink, &opt, e);
+	if (ret)
+		return ret;
+	ret = import_write(i, sink, &info, &facts, e);
+	if (!ret)
+		tell(o, st, &facts);
+	if (!ret && note.code)
+		fprintf(stderr, "kvmprof: %s\n", note.text);
+	sink->ops->destroy(sink);
+	return ret;
+}
+
+static int import_text(const struct options *o, struct err *e)
+{
+	struct import_options opt = o->import;
+	struct import_stats stats;
+	struct import *i = NULL;
+	struct buf text;
+	int ret;
+
+	buf_init(&text);
+	ret = read_input(&text, o->input, e);
+	opt.counts = !ret && (o->form ? o->form : guess(&text)) == FORM_FOLDED;
+	ret = ret ? ret : import_create(&i, &opt, e);
+	ret = ret ? ret : parse(o, &text, i, &stats, e);
+	buf_deinit(&text);
+	ret = ret ? ret : write_profile(o, i, &stats, e);
+	import_destroy(i);
+	return ret;
+}
+
+static bool parse_form(struct options *o, const char *s)
+{
+	o->form = !strcmp(s, "folded")	      ? FORM_FOLDED
+		  : !strcmp(s, "perf-script") ? FORM_SCRIPT
+					      : FORM_GUESS;
+	if (o->form)
+		return true;
+	fprintf(stderr, "kvmprof import: no such format '%s': folded or perf-script\n", s);
+	return false;
+}
+
+int cmd_import(int argc, char **argv)
+{
+	enum {
+		OPT_FORMAT = 256,
+		OPT_NO_COMM,
+		OPT_KERNEL,
+		OPT_EVENT,
+		OPT_SINGLE,
+		OPT_DIR,
+		OPT_NO_CACHE
+	};
+	static const struct option long_options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "format", required_argument, NULL, OPT_FORMAT },
+		{ "no-comm", no_argument, NULL, OPT_NO_COMM },
+		{ "kernel", no_argument, NULL, OPT_KERNEL },
+		{ "event", required_argument, NULL, OPT_EVENT },
+		{ "single-file", no_argument, NULL, OPT_SINGLE },
+		{ "buildid-dir", required_argument, NULL, OPT_DIR },
+		{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct options o = { .argc = argc, .argv = argv };
+	struct err e = { 0 };
+	int c;
+
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			o.sink.path = optarg;
+			break;
+		case OPT_FORMAT:
+			if (!parse_form(&o, optarg))
+				return 2;
+			break;
+		case OPT_NO_COMM:
+			o.no_comm = true;
+			break;
+		case OPT_KERNEL:
+			o.import.kernel = true;
+			break;
+		case OPT_EVENT:
+			o.import.event = optarg;
+			break;
+		case OPT_SINGLE:
+			o.sink.single_file = true;
+			break;
+		case OPT_DIR:
+			o.sink.buildid_dir = optarg;
+			break;
+		case OPT_NO_CACHE:
+			o.sink.no_buildid_cache = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			return cmd_wrong_option(argv, c);
+		}
+	}
+	if (optind + 1 != argc) {
+		fputs("kvmprof import: needs one file to read, or - (try kvmprof import --help)\n",
+		      stderr);
+		return 2;
+	}
+	o.input = argv[optind];
+	if (import_text(&o, &e)) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * main: which subcommand?
+ */
+#include "profile/cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Rows without a name are the headings of `kvmprof help`. */
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ NULL, NULL, "Record" },
+	{ "run", cmd_run, "boot a kernel and profile it" },
+	{ "iosnoop", cmd_iosnoop, "boot a kernel and show the requests to its disks" },
+	{ "stat", cmd_stat, "boot a kernel and count: exits, where the time went" },
+	{ "attach", cmd_attach, "profile a guest that another VMM runs" },
+	{ "top", cmd_top, "the hottest functions of a guest while it runs" },
+	{ "ps", cmd_ps, "the tasks of a guest that runs, and what they wait for" },
+	{ "ctl", cmd_ctl, "watch and change a run that goes on" },
+	{ NULL, NULL, "Look" },
+	{ "report", cmd_report, "where the time went, by function" },
+	{ "annotate", cmd_annotate, "a function's instructions, with the time at each" },
+	{ "flamegraph", cmd_flamegraph, "a picture: flame graph, difference, chart over time" },
+	{ "mem", cmd_mem,
+	  "which memory is used, in which pages, and what huge pages would change" },
+	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
+	{ NULL, NULL, "Compare" },
+	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
+	{ "bench", cmd_bench, "runs of two kernels in turn, and whether one got worse" },
+	{ "gate", cmd_gate, "did it get slower? For pipelines: rules, error rate, exit status" },
+	{ NULL, NULL, "Convert" },
+	{ "export", cmd_export, "a profile in the format of another tool" },
+	{ "import", cmd_import, "a profile of stacks that other tools wrote as text" },
+	{ "archive", cmd_archive, "a profile with all that it needs, as one file" },
+	{ "push", cmd_push, "a profile to Pyroscope, Parca and their like, over HTTP" },
+	{ NULL, NULL, "Inspect" },
+	{ "inspect", cmd_inspect, "what a kernel or disk image is, and how it would boot" },
+	{ "symbols", cmd_symbols,
+	  "the symbols in a kernel image, and what else it says of itself" },
+	{ "scan", cmd_scan, "which files have which build ids, for --build-id-map" },
+	{ "list", cmd_list,
+	  "the events that this host offers, for run --event; libvirt's domains" },
+	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
+};
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].name && !strcmp(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
+static void overview(FILE *out)
+{
+	fputs("kvmprof: profile a kernel from underneath\n\nUsage: kvmprof COMMAND [OPTIONS]\n",
+	      out);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (commands[i].name)
+			fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+		else
+			fprintf(out, "\n%s\n", commands[i].help);
+	}
+	help_examples(out);
+	fputs("\n`kvmprof help COMMAND` explains a command, `kvmprof help topics` what is common "
+	      "to\n"
+	      "all. Each command has a manual page: `man kvmprof-run`.\n",
+	      out);
+}
+
+static int unknown(const char *what, const char *name)
+{
+	fprintf(stderr, "kvmprof: unknown %s '%s'; `kvmprof help` lists them\n", what, name);
+	return 2;
+}
+
+static int help(int argc, char **argv)
+{
+	char *as_command[] = { argc > 1 ? argv[1] : NULL, "--help", NULL };
+	const struct command *c;
+
+	if (argc > 2) {
+		fprintf(stderr, "kvmprof help: unexpected argument '%s'\n", argv[2]);
+		return 2;
+	}
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    !strcmp(argv[1], "help")) {
+		overview(stdout);
+		return 0;
+	}
+	if (help_topic(stdout, argv[1]))
+		return 0;
+	c = find(argv[1]);
+	return c ? c->run(2, as_command) : unknown("command or topic", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		overview(stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "help"))
+		return help(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		overview(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("kvmprof " KVMPROF_VERSION);
+		return 0;
+	}
+	c = find(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : unknown("command", argv[1]);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_report_text: the report as a table.
+ */
+#include "profile/cmd/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MAX_WIDTH 48 /* of a column; longer texts push the rest of their line */
+
+/* perf's colours, and when it uses them. */
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define NORMAL "\033[m"
+#define RED_PERCENT 5.0
+#define GREEN_PERCENT 0.5
+
+void report_put_clean(const char *s)
+{
+	for (; *s; s++)
+		putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+}
+
+void report_put_percent(const struct report *r, int width, double percent)
+{
+	const char *color = percent >= RED_PERCENT ? RED : percent > GREEN_PERCENT ? GREEN : NULL;
+
+	if (!r->opt->color)
+		color = NULL;
+	printf("%s%*.2f%%%s", color ? color : "", width, percent, color ? NORMAL : "");
+}
+
+const char *report_cell(const struct report *r, const struct agg_key *key,
+			const struct agg_row *row, bool whole, char *buf, size_t size)
+{
+	const char *text = key->format(r->t, &row->frame, buf, size), *slash;
+
+	if (whole || (strcmp(key->name, "srcline") != 0 &&
+		      (strcmp(key->name, "dso") != 0 || text[0] != '/')))
+		return text;
+	slash = strrchr(text, '/');
+	return slash && slash[1] ? slash + 1 : text;
+}
+
+static uint64_t span_ns(const struct perfdata *p)
+{
+	return p->last_ns > p->first_ns ? p->last_ns - p->first_ns : 0;
+}
+
+static void print_events(const struct perfdata *p)
+{
+	if (p->nevents < 2)
+		return;
+	fputs("# events:", stdout);
+	for (uint32_t i = 0; i < p->nevents; i++) {
+		fputs(i ? ", " : " ", stdout);
+		report_put_clean(p->events[i].name);
+		printf(" (%" PRIu64 ")", p->events[i].samples);
+	}
+	puts("; --event NAME shows another");
+}
+
+void report_header(const struct report *r)
+{
+	const struct perfdata *p = r->p;
+	const struct agg *a = r->a;
+
+	printf("# event %s: %" PRIu64, p->event[0] ? p->event : "unknown", a->samples);
+	if (a->samples != p->nsamples)
+		printf(" of %" PRIu64, p->nsamples);
+	printf(" samples over %.3f s", (double)span_ns(p) / 1e9);
+	if (p->ncpus)
+		printf(" on %u %sCPU%s", p->ncpus, p->ours ? "v" : "", p->ncpus == 1 ? "" : "s");
+	if (p->osrelease[0])
+		printf(", %sLinux %s", p->ours ? "guest " : "", p->osrelease);
+	printf("\n# time: %.2f %% idle, %.2f %% kernel, %.2f %% user; ",
+	       report_percent(a->mode_weight[AGG_IDLE], a->weight),
+	       report_percent(a->mode_weight[AGG_KERNEL], a->weight),
+	       report_percent(a->mode_weight[AGG_USER], a->weight));
+	if (p->nlost)
+		printf("lost %" PRIu64 " samples (%.2f %%)\n", p->nlost,
+		       report_percent(p->nlost, p->nlost + a->samples));
+	else
+		printf("no samples lost\n");
+	print_events(p);
+	if (p->partial)
+		printf("# PARTIAL: %s\n", p->message);
+	if (!names_have_kernel(r->n) && a->mode_weight[AGG_KERNEL] + a->mode_weight[AGG_IDLE])
+		printf("# no kernel symbols were found for this profile: addresses are shown\n");
+}
+
+/* The widest text of each column among the first `shown` rows. */
+static void column_widths(const struct report *r, size_t shown, int width[AGG_MAX_KEYS])
+{
+	const struct agg_config *c = &r->opt->config;
+	const struct agg *a = r->a;
+	char buf[REPORT_CELL_SIZE];
+
+	for (unsigned int k = 0; k < c->nkeys; k++) {
+		int header = (int)strlen(c->key[k]->header);
+
+		width[k] = header > c->key[k]->width ? header : c->key[k]->width;
+	}
+	for (size_t i = 0; i < a->nrows && shown; i++) {
+		if (!report_shows(r, &a->row[i]))
+			continue;
+		shown--;
+		for (unsigned int k = 0; k < c->nkeys; k++) {
+			size_t len = strlen(
+				report_cell(r, c->key[k], &a->row[i], false, buf, sizeof(buf)));
+
+			if ((int)len > width[k])
+				width[k] = len < MAX_WIDTH ? (int)len : MAX_WIDTH;
+		}
+	}
+}
+
+static void put_column(const struct agg_key *key, const char *text, int width, bool last)
+{
+	int pad = width - (int)strlen(text);
+
+	fputs("  ", stdout);
+	if (key->number)
+		printf("%*s", pad > 0 ? pad : 0, "");
+	report_put_clean(text);
+	if (!key->number && !last)
+		printf("%*s", pad > 0 ? pad : 0, "");
+}
+
+static void print_heading(const struct report *r, const int width[AGG_MAX_KEYS])
+{
+	const struct agg_config *c = &r->opt->config;
+
+	fputs("#\n#", stdout);
+	if (!r->opt->no_children)
+		printf("Children%s    ", r->opt->ci ? "    95 % interval" : "");
+	else
+		fputs("   ", stdout);
+	printf("Self%s    Samples", r->opt->ci ? "    95 % interval" : "");
+	for (unsigned int k = 0; k < c->nkeys; k++)
+		put_column(c->key[k], c->key[k]->header, width[k], k + 1 == c->nkeys);
+	putchar('\n');
+}
+
+static void print_share(const struct report *r, int width, uint64_t weight)
+{
+	report_put_percent(r, width, report_percent(weight, r->a->weight));
+	if (r->opt->ci) {
+		struct share_interval i = report_interval(r, weight);
+		char text[32];
+
+		snprintf(text, sizeof(text), "%.2f-%.2f%%", i.low, i.high);
+		printf("  %15s", text);
+	}
+}
+
+static int print_row(const struct report *r, const struct agg_row *row,
+		     const int width[AGG_MAX_KEYS])
+{
+	const struct agg_config *c = &r->opt->config;
+	char buf[REPORT_CELL_SIZE];
+
+	if (!r->opt->no_children)
+		print_share(r, 8, row->children);
+	print_share(r, 7, row->self);
+	printf(" %10" PRIu64, row->self_samples);
+	for (unsigned int k = 0; k < c->nkeys; k++)
+		put_column(c->key[k], report_cell(r, c->key[k], row, false, buf, sizeof(buf)),
+			   width[k], k + 1 == c->nkeys);
+	putchar('\n');
+	return r->opt->graph ? report_tree(r, row) : 0;
+}
+
+int report_text(const struct report *r)
+{
+	const struct report_options *opt = r->opt;
+	size_t rows = 0, shown;
+	int width[AGG_MAX_KEYS], ret = 0;
+
+	report_header(r);
+	for (size_t i = 0; i < r->a->nrows; i++)
+		rows += report_shows(r, &r->a->row[i]);
+	shown = opt->top && opt->top < rows ? opt->top : rows;
+	column_widths(r, shown, width);
+	print_heading(r, width);
+	for (size_t i = 0, left = shown; i < r->a->nrows && left && !ret; i++) {
+		if (!report_shows(r, &r->a->row[i]))
+			continue;
+		left--;
+		ret = print_row(r, &r->a->row[i], width);
+	}
+	if (shown < rows)
+		printf("# and %zu more (-n 0 shows all)\n", rows - shown);
+	return ret;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_symbols: `kvmprof symbols`: what a kernel image says about itself, and its names.
+ *
+ * Works on the file alone: no guest, no /dev/kvm. The table goes to stdout in the
+ * form of a System.map, the facts to stderr.
+ */
+#include "profile/cmd/cmd.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "profile/cmd/debuginfo.h"
+#include "profile/cmd/symbols_at.h"
+#include "symbolizer/types/btf.h"
+#include "symbolizer/core/elf64.h"
+#include "symbolizer/kernel/kallsyms.h"
+#include "symbolizer/core/kimage.h"
+#include "vmm/boot/image.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
+	"\n"
+	"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a System.map,\n"
+	"and on stderr what the image is. Where it has no symbol table, names come from the\n"
+	"tables that the kernel carries for its own use (kallsyms). With ADDRESSes (hexadecimal)\n"
+	"print for each the function and the offset in it, or ? where there is none, and the\n"
+	"source line with inlined calls, innermost first, where debug information is found: the\n"
+	"image's own, or by its build id in ~/.debug, /usr/lib/debug or from DEBUGINFOD_URLS.\n"
+	"Names of C++ and Rust functions are shown as in the source. The table has them as they "
+	"are.\n"
+	"\n"
+	"      --json             the facts alone, or the ADDRESSes, as JSON on "
+	"stdout\n"
+	"      --no-demangle      show the names of C++ and Rust functions as they "
+	"are\n" CMD_DEBUGINFO_USAGE "  -h, --help             this text\n"
+	"\n"
+	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
+
+struct facts {
+	const char *path;
+	struct boot_image image;
+	struct kimage kernel;
+	struct symtab *symbols; /* owned; NULL: none */
+	const char *source;
+	struct err why;		       /* when there are no symbols */
+	struct kallsyms_info kallsyms; /* count 0: not used */
+	uint64_t orc_entries;	       /* 0: no such section */
+	uint64_t ready_ns;	       /* from the unpacked image to the table */
+	struct btf *btf;	       /* owned; NULL: none */
+	struct err no_btf;	       /* why */
+	uint64_t btf_ns;	       /* to find and check it */
+	uint64_t task_struct_bytes;    /* 0: not known */
+};
+
+static void find_sections(struct facts *f)
+{
+	struct elf64 elf;
+
+	if (elf64_open(&elf, f->path, f->image.elf, f->image.elf_len, NULL) < 0)
+		return;
+	for (uint32_t i = 0; i < elf.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&elf, i);
+		const char *name = elf64_section_name(&elf, &s);
+
+		/* Each entry's address: a 4-byte distance from where it stands. */
+		if (!strcmp(name, ".orc_unwind_ip"))
+			f->orc_entries = s.sh_size / 4;
+	}
+}
+
+static void find_types(struct facts *f)
+{
+	uint64_t start = clock_mono_ns();
+	struct types t;
+
+	if (btf_from_image(&f->btf, &f->kernel, f->path, &f->no_btf) < 0)
+		return;
+	f->btf_ns = clock_mono_ns() - start;
+	t = btf_types(f->btf);
+	(void)t.size(t.ctx, "task_struct", &f->task_struct_bytes); /* stays 0 */
+}
+
+static void find_symbols(struct facts *f)
+{
+	uint64_t start = clock_mono_ns();
+
+	if (f->kernel.has_symtab) {
+		if (kimage_symbols(&f->kernel, &f->symbols, &f->why) == 0)
+			f->source = ".symtab";
+	} else if (kallsyms_from_image(&f->kernel, f->path, &f->symbols, &f->kallsyms, &f->why) ==
+		   0) {
+		f->source = "kallsyms";
+	}
+	f->ready_ns = clock_mono_ns() - start;
+}
+
+static void hex_id(const struct kimage *k, char out[2 * KIMAGE_BUILD_ID_MAX + 1])
+{
+	out[0] = 0;
+	for (unsigned int i = 0; i < k->build_id_len; i++)
+		snprintf(out + 2 * i, 3, "%02x", k->build_id[i]);
+}
+
+static const char *kind_of(const struct facts *f)
+{
+	return f->image.kind == BOOT_BZIMAGE ? "bzImage" : "ELF64";
+}
+
+static void print_facts(const struct facts *f, FILE *out)
+{
+	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
+
+	hex_id(&f->kernel, id);
+	fprintf(out, "image      %s: %s, compression %s\n", f->path, kind_of(f),
+		f->image.compression ? f->image.compression : "none");
+	fprintf(out, "banner     %s\n", f->kernel.banner[0] ? f->kernel.banner : "none");
+	fprintf(out, "build id   %s\n", id[0] ? id : "none");
+	fprintf(out, "text       0x%016" PRIx64 " to 0x%016" PRIx64 ", end 0x%016" PRIx64 "\n",
+		f->kernel.text, f->kernel.etext, f->kernel.end);
+	if (f->symbols)
+		fprintf(out, "names      %zu from %s in %.1f ms\n", symtab_count(f->symbols),
+			f->source, (double)f->ready_ns / 1e6);
+	else
+		fprintf(out, "names      none: %s\n", f->why.text);
+	if (f->kallsyms.count)
+		fprintf(out,
+			"kallsyms   %s\n           names at 0x%" PRIx64 ", tokens at 0x%" PRIx64
+			", addresses at 0x%" PRIx64 "\n",
+			f->kallsyms.layout, f->kallsyms.names_va, f->kallsyms.token_va,
+			f->kallsyms.addresses_va);
+	if (f->orc_entries)
+		fprintf(out, "ORC        %" PRIu64 " entries\n", f->orc_entries);
+	else
+		fputs("ORC        none\n", out);
+	if (!f->btf) {
+		fprintf(out, "BTF        none: %s\n", f->no_btf.text);
+		return;
+	}
+	fprintf(out, "BTF        %" PRIu32 " types in %zu bytes, read in %.1f ms\n",
+		btf_count(f->btf), btf_size(f->btf), (double)f->btf_ns / 1e6);
+	if (f->task_struct_bytes)
+		fprintf(out, "           sizeof(task_struct) %" PRIu64 "\n", f->task_struct_bytes);
+}
+
+static void print_json(const struct facts *f)
+{
+	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
+
+	hex_id(&f->kernel, id);
+	printf("{");
+	symbols_at_json_text("image", f->path);
+	printf(",");
+	symbols_at_json_text("kind", kind_of(f));
+	printf(",");
+	symbols_at_json_text("compression", f->image.compression ? f->image.compression : "none");
+	printf(",");
+	symbols_at_json_text("banner", f->kernel.banner);
+	printf(",");
+	symbols_at_json_text("build_id", id);
+	printf(",\"text\":\"0x%" PRIx64 "\",\"etext\":\"0x%" PRIx64 "\",\"end\":\"0x%" PRIx64 "\",",
+	       f->kernel.text, f->kernel.etext, f->kernel.end);
+	symbols_at_json_text("names_from", f->source);
+	printf(",");
+	symbols_at_json_text("no_names_because", f->symbols ? NULL : f->why.text);
+	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
+	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
+	symbols_at_json_text("kallsyms_layout", f->kallsyms.layout);
+	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%zu,\"btf_types\":%" PRIu32
+	       ",\"btf_ns\":%" PRIu64 ",",
+	       f->orc_entries, f->btf ? btf_size(f->btf) : 0, f->btf ? btf_count(f->btf) : 0,
+	       f->btf_ns);
+	symbols_at_json_text("no_btf_because", f->btf ? NULL : f->no_btf.text);
+	if (f->task_struct_bytes)
+		printf(",\"sizeof_task_struct\":%" PRIu64 "}\n", f->task_struct_bytes);
+	else
+		printf(",\"sizeof_task_struct\":null}\n");
+}
+
+static void print_table(const struct symtab *t)
+{
+	for (size_t i = 0; i < symtab_count(t); i++) {
+		const struct symbol *s = symtab_at(t, i);
+
+		printf("%016" PRIx64 " %c %s\n", s->addr, s->type, s->name);
+	}
+}
+
+static bool parse_address(const char *s, uint64_t *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtoull(s, &end, 16);
+	return *s && *s != '-' && *s != '+' && *s != ' ' && !*end && !errno;
+}
+
+struct options {
+	bool json, demangle;
+	struct debuginfo_places places;
+};
+
+static int show(struct facts *f, const struct options *o, char **address, struct err *e)
+{
+	struct symbols_at at = {
+		.path = f->path,
+		.kernel = &f->kernel,
+		.places = o->places,
+		.json = o->json,
+		.demangle = o->demangle,
+	};
+	struct file_map map = { 0 };
+	int ret = file_map_open(&map, f->path, BOOT_MAX_FILE, e);
+
+	ret = ret ? ret : boot_image_parse(&f->image, f->path, map.data, map.len, e);
+	ret = ret ? ret : kimage_parse(&f->kernel, f->path, f->image.elf, f->image.elf_len, e);
+	if (ret == 0) {
+		find_sections(f);
+		find_symbols(f);
+		if (!*address)
+			find_types(f);
+		if (o->json && !*address)
+			print_json(f);
+		else if (!*address)
+			print_facts(f, stderr);
+		if (!f->symbols)
+			ret = err_set(e, f->why.code, "%s", f->why.text);
+		else if (*address) {
+			at.symbols = f->symbols;
+			ret = symbols_at_print(&at, address, e);
+		} else if (!o->json)
+			print_table(f->symbols);
+		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
+			ret = err_set(e, EIO, "cannot write: %s", strerror(errno));
+	}
+	btf_destroy(f->btf);
+	symtab_destroy(f->symbols);
+	boot_image_deinit(&f->image);
+	file_map_close(&map);
+	return ret;
+}
+
+int cmd_symbols(int argc, char **argv)
+{
+	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' },
+						  { "json", no_argument, NULL, 'j' },
+						  { "no-demangle", no_argument, NULL, 'd' },
+						  CMD_DEBUGINFO_OPTIONS,
+						  { 0 } };
+	struct facts f = { 0 };
+	struct options o = { .demangle = true };
+	struct err e = { 0 };
+	int opt;
+
+	optind = 1;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (cmd_debuginfo_option(&o.places, opt, optarg))
+			continue;
+		if (opt == 'd') {
+			o.demangle = false;
+			continue;
+		}
+		if (opt != 'j') {
+			fprintf(stderr, "kvmprof symbols: %s '%s'; see `kvmprof symbols --help`\n",
+				opt == ':' ? "missing value for" : "unknown option",
+				argv[optind > 1 ? optind - 1 : 1]);
+			return 2;
+		}
+		o.json = true;
+	}
+	if (optind == argc) {
+		fputs("kvmprof symbols: which image? See `kvmprof symbols --help`\n", stderr);
+		return 2;
+	}
+	for (int i = optind + 1; i < argc; i++) {
+		uint64_t va;
+
+		if (!parse_address(argv[i], &va)) {
+			fprintf(stderr, "kvmprof symbols: '%s' is not a hexadecimal address\n",
+				argv[i]);
+			return 2;
+		}
+	}
+	f.path = argv[optind];
+	if (show(&f, &o, argv + optind + 1, &e) < 0) {
+		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cmd_top: `kvmprof top`: a running guest's hottest functions, live.
+ */
+#include "profile/cmd/cmd.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "profile/cmd/common.h"
+#include "profile/top/code.h"
+#include "profile/cmd/top_guest.h"
+#include "profile/top/terminal.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"Usage: kvmprof top [OPTIONS] [--] [IMAGE or options of `kvmprof run`]\n"
+	"       kvmprof top [OPTIONS] --control PATH\n"
+	"\n"
+	"The hottest functions of a guest while it runs: of one that is started here as\n"
+	"`kvmprof run` would (the demo guest without IMAGE), or of a run that listens on a\n"
+	"control socket. Counts fade: what is shown is the last ten updates or so.\n"
+	"\n"
+	"      --control PATH      the socket of a running `kvmprof run --control PATH`\n"
+	"  -d, --delay SECONDS     between updates (default 1)\n"
+	"  -n, --iterations N      end after N updates\n"
+	"      --stdio             plain text, one list for each update (default without a\n"
+	"                          terminal)\n"
+	"  -s, --sort KEY          children (default) or self\n"
+	"      --no-idle           without what halted vCPUs do\n"
+	"  -z, --zero              forget what was before at each update\n"
+	"      --filter TEXT       functions whose name or DSO has TEXT in it\n"
+	"  -h, --help              this text\n"
+	"\n"
+	"Keys: up, down, page up, page down, home, end: choose a function; Enter: its callers;\n"
+	"a: its instructions; /: filter; s: sort by self or children; i: idle or not; z: forget;\n"
+	"f or space: freeze; c: stop and go on collecting; h: help; q: quit\n";
+
+#define MAX_ITERATIONS 1000000000.0
+#define FOOT                                                                                       \
+	"Enter callers  a code  / filter  s sort  i idle  f freeze  c collect  z zero  h help  q " \
+	"quit"
+
+struct options {
+	const char *control;
+	double delay_s;
+	uint64_t iterations; /* 0: without end */
+	bool stdio, zero;
+};
+
+struct top {
+	struct options opt;
+	struct top_guest guest;
+	struct control_client *client;
+	struct top_model *model;
+	struct top_status status;
+	struct top_choice choice;
+	struct top_screen screen;
+	char title[256], event[64];
+	struct err end; /* why there is nothing more */
+	uint64_t seq, updates;
+	bool forget;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signo)
+{
+	(void)signo;
+	interrupted = 1;
+}
+
+/* -- options ------------------------------------------------------------------------- */
+
+static bool parse_number(const char *s, double min, double max, double *out)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (end == s || *end || !(v >= min && v <= max))
+		return false;
+	*out = v;
+	return true;
+}
+
+/* -1 to go on, else the exit status. */
+static int take(struct top *t, int c, char **argv)
+{
+	double v;
+
+	switch (c) {
+	case 'C':
+		t->opt.control = optarg;
+		return -1;
+	case 'd':
+		return parse_number(optarg, 0.05, 3600, &t->opt.delay_s)
+			       ? -1
+			       : cmd_wrong_usage(argv, "expected 0.05 to 3600 seconds, not",
+						 optarg);
+	case 'n':
+		if (!parse_number(optarg, 1, MAX_ITERATIONS, &v))
+			return cmd_wrong_usage(argv, "expected a number of updates, not", optarg);
+		t->opt.iterations = (uint64_t)v;
+		return -1;
+	case 'S':
+		t->opt.stdio = true;
+		return -1;
+	case 's':
+		if (strcmp(optarg, "self") && strcmp(optarg, "children"))
+			return cmd_wrong_usage(argv, "expected children or self, not", optarg);
+		t->choice.by_self = !strcmp(optarg, "self");
+		return -1;
+	case 'I':
+		t->choice.no_idle = true;
+		return -1;
+	case 'z':
+		t->opt.zero = true;
+		return -1;
+	case 'F':
+		if (strlen(optarg) >= TOP_FILTER)
+			return cmd_wrong_usage(argv, "too long a filter:", optarg);
+		strcpy(t->choice.filter, optarg);
+		return -1;
+	case 'h':
+		fputs(usage, stdout);
+		return 0;
+	default:
+		return cmd_wrong_option(argv, c);
+	}
+}
+
+static int parse(struct top *t, int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "control", required_argument, NULL, 'C' },
+		{ "delay", required_argument, NULL, 'd' },
+		{ "iterations", required_argument, NULL, 'n' },
+		{ "stdio", no_argument, NULL, 'S' },
+		{ "sort", required_argument, NULL, 's' },
+		{ "no-idle", no_argument, NULL, 'I' },
+		{ "zero", no_argument, NULL, 'z' },
+		{ "filter", required_argument, NULL, 'F' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, status;
+
+	t->opt.delay_s = 1;
+	optind = 1;
+	opterr = 0;
+	/* What stands behind IMAGE is for the run. */
+	while ((c = getopt_long(argc, argv, "+:d:n:s:zh", longopts, NULL)) != -1) {
+		status = take(t, c, argv);
+		if (status >= 0)
+			return status;
+	}
+	if (t->opt.control && optind < argc)
+		return cmd_wrong_usage(argv, "--control watches a run that is there; unexpected",
+				       argv[optind]);
+	return -1;
+}
+
+/* -- the run ------------------------------------------------------------------------- */
+
+static int hello(struct top *t, struct err *e)
+{
+	json_t *reply, *event;
+	const char *image, *name;
+	int ret = control_client_ask(
+		t->client, json_pack("{s:s,s:i}", "cmd", "hello", "version", 1), &reply, e);
+
+	if (ret)
+		return ret;
+	image = json_string_value(json_object_get(reply, "image"));
+	event = json_array_get(json_object_get(reply, "events"), 0);
+	name = json_string_value(event);
+	snprintf(t->title, sizeof(t->title), "%s, pid %lld", image && *image ? image : "demo guest",
+		 (long long)json_integer_value(json_object_get(reply, "pid")));
+	snprintf(t->event, sizeof(t->event), "%s", name ? name : "wall");
+	t->status.title = t->title;
+	t->status.event = t->event;
+	json_decref(reply);
+	return 0;
+}
+
+static int ask_profile(struct top *t, struct err *e)
+{
+	json_t *reply;
+	int ret = control_client_ask(t->client,
+				     json_pack("{s:s,s:I,s:i}", "cmd", "profile", "since",
+					       (json_int_t)t->seq, "max_stacks", 10000),
+				     &reply, e);
+	bool forget;
+
+	if (ret)
+		return ret;
+	/* Gathering has begun anew, or what is shown is of the last update alone. */
+	forget = t->forget || t->opt.zero ||
+		 json_integer_value(json_object_get(reply, "since")) == 0;
+	ret = top_feed_profile(t->model, reply, forget, &t->seq, e);
+	t->forget = false;
+	json_decref(reply);
+	return ret;
+}
+
+static int update(struct top *t, struct err *e)
+{
+	json_t *reply;
+	int ret = control_client_ask(t->client, json_pack("{s:s}", "cmd", "status"), &reply, e);
+
+	if (ret)
+		return ret;
+	ret = top_feed_status(&t->status, reply, e);
+	json_decref(reply);
+	ret = ret ? ret : ask_profile(t, e);
+	t->updates++;
+	return ret;
+}
+
+/* An update, or what there is instead of one. */
+static void update_or_end(struct top *t)
+{
+	if (!t->status.end && update(t, &t->end))
+		t->status.end = t->end.text;
+}
+
+static bool is_done(const struct top *t)
+{
+	return interrupted || (t->opt.iterations && t->updates >= t->opt.iterations);
+}
+
+/* -- plain text ---------------------------------------------------------------------- */
+
+static void nap(double seconds)
+{
+	const struct timespec ts = { (time_t)seconds,
+				     (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+	nanosleep(&ts, NULL);
+}
+
+static int show_stdio(struct top *t, struct err *e)
+{
+	int ret = update(t, e); /* begins the gathering: nothing is in it yet */
+
+	t->updates = 0;
+	while (!ret && !t->status.end && !is_done(t)) {
+		nap(t->opt.delay_s);
+		if (interrupted)
+			break;
+		update_or_end(t);
+		/* Nothing new: the last list stands. */
+		if (t->status.end)
+			break;
+		ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice, 0, 0, e);
+		if (ret)
+			break;
+		fwrite(t->screen.text.data, 1, t->screen.text.len, stdout);
+		putchar('\n');
+		if (fflush(stdout) == EOF)
+			return err_set(e, errno, "standard output: %s", strerror(errno));
+	}
+	if (!ret && t->status.end)
+		fprintf(stderr, "kvmprof top: %s\n", t->status.end);
+	return ret;
+}
+
+/* -- the terminal -------------------------------------------------------------------- */
+
+/* Text that fills the screen until a key ends it. */
+static void show_text(const char *title, const char *text)
+{
+	unsigned int first = 0, lines, columns, n = 0;
+
+	for (const char *c = text; *c; c++)
+		n += *c == '\n';
+	while (!interrupted) {
+		unsigned int page;
+
+		top_terminal_size(&lines, &columns);
+		page = lines > 3 ? lines - 3 : 1;
+		if (first + page > n)
+			first = n > page ? n - page : 0;
+		top_terminal_show_text(title, text, first, "up, down: scroll  q: back");
+		switch (top_terminal_key(1000)) {
+		case TOP_KEY_UP:
+			first -= first > 0;
+			break;
+		case TOP_KEY_DOWN:
+			first++;
+			break;
+		case TOP_KEY_PAGE_UP:
+			first -= first < page ? first : page;
+			break;
+		case TOP_KEY_PAGE_DOWN:
+			first += page;
+			break;
+		case TOP_KEY_HOME:
+			first = 0;
+			break;
+		case TOP_KEY_END:
+			first = n;
+			break;
+		case 'q':
+		case 'a':
+		case TOP_KEY_ESCAPE:
+			return;
+		}
+	}
+}
+
+static void show_code(struct top *t)
+{
+	const struct top_row *row = &t->screen.selected;
+	struct top_code code = { 0 };
+	struct err e = { 0 };
+	char addr[24], title[300];
+	struct buf text;
+	json_t *reply;
+	int ret = 0;
+
+	if (!row->name || !row->addr) {
+		show_text("No code",
+			  "Only functions in which samples were taken have code to show.\n");
+		return;
+	}
+	buf_init(&text);
+	snprintf(addr, sizeof(addr), "0x%" PRIx64, row->addr);
+	ret = control_client_ask(t->client, json_pack("{s:s,s:s}", "cmd", "text", "addr", addr),
+				 &reply, &e);
+	if (!ret) {
+		ret = top_feed_code(&code, reply, &e);
+		json_decref(reply);
+		ret = ret ? ret : top_code_draw(&text, &code, &e);
+		snprintf(title, sizeof(title), "%s, %zu bytes", code.symbol, code.code.len);
+		top_code_deinit(&code);
+	}
+	if (ret) {
+		snprintf(title, sizeof(title), "%.250s", row->name);
+		text.len = 0;
+		buf_printf(&text, "%s\n", e.text);
+		buf_u8(&text, 0);
+	}
+	if (!text.failed)
+		show_text(title, (const char *)text.data);
+	buf_deinit(&text);
+}
+
+static void type_filter(struct top_choice *c, int key)
+{
+	size_t len = strlen(c->filter);
+
+	if (key == TOP_KEY_ENTER) {
+		c->typing = false;
+	} else if (key == TOP_KEY_ESCAPE) {
+		c->typing = false;
+		c->filter[0] = '\0';
+	} else if (key == TOP_KEY_BACKSPACE && len) {
+		c->filter[len - 1] = '\0';
+	} else if (key >= ' ' && key < 127 && len + 1 < TOP_FILTER) {
+		c->filter[len] = (char)key;
+		c->filter[len + 1] = '\0';
+	}
+}
+
+static void toggle_collecting(struct top *t)
+{
+	struct err e = { 0 };
+	json_t *reply;
+
+	if (!t->status.end && !control_client_ask(t->client,
+						  json_pack("{s:s,s:b}", "cmd", "collect", "on",
+							    !t->status.collecting),
+						  &reply, &e)) {
+		t->status.collecting = !t->status.collecting;
+		json_decref(reply);
+	}
+}
+
+static void choose(struct top *t, int key)
+{
+	struct top_choice *c = &t->choice;
+	unsigned int lines, columns;
+	size_t page;
+
+	top_terminal_size(&lines, &columns);
+	page = lines > 10 ? lines - 10 : 1;
+	switch (key) {
+	case TOP_KEY_UP:
+		c->selected -= c->selected > 0;
+		break;
+	case TOP_KEY_DOWN:
+		c->selected++;
+		break;
+	case TOP_KEY_PAGE_UP:
+		c->selected -= c->selected < page ? c->selected : page;
+		break;
+	case TOP_KEY_PAGE_DOWN:
+		c->selected += page;
+		break;
+	case TOP_KEY_HOME:
+		c->selected = 0;
+		break;
+	case TOP_KEY_END:
+		c->selected = SIZE_MAX;
+		break;
+	}
+}
+
+/* False: that was the end. */
+static bool take_key(struct top *t, int key)
+{
+	struct top_choice *c = &t->choice;
+
+	if (c->typing) {
+		type_filter(c, key);
+		return true;
+	}
+	switch (key) {
+	case 'q':
+		return false;
+	case TOP_KEY_ENTER:
+	case '+':
+		c->expanded = !c->expanded;
+		break;
+	case TOP_KEY_ESCAPE:
+		c->filter[0] = '\0';
+		c->expanded = false;
+		break;
+	case 'a':
+		show_code(t);
+		break;
+	case '/':
+		c->typing = true;
+		break;
+	case 's':
+		c->by_self = !c->by_self;
+		break;
+	case 'i':
+		c->no_idle = !c->no_idle;
+		break;
+	case 'f':
+	case ' ':
+		c->frozen = !c->frozen;
+		break;
+	case 'z':
+		t->forget = true;
+		break;
+	case 'c':
+		toggle_collecting(t);
+		break;
+	case 'h':
+	case '?':
+		show_text("kvmprof top", usage);
+		break;
+	default:
+		choose(t, key);
+	}
+	return true;
+}
+
+static int draw(struct top *t, struct err *e)
+{
+	unsigned int lines, columns;
+	int ret;
+
+	top_terminal_size(&lines, &columns);
+	ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice, lines > 1 ? lines - 1 : 1,
+			    columns, e);
+	if (!ret)
+		top_terminal_show(&t->screen, FOOT);
+	return ret;
+}
+
+static int show_terminal(struct top *t, struct err *e)
+{
+	uint64_t next = clock_mono_ns(), now;
+	bool more = true;
+	int ret = 0;
+
+	while (!ret && more && !is_done(t)) {
+		now = clock_mono_ns();
+		if (now >= next) {
+			if (!t->choice.frozen)
+				update_or_end(t);
+			next = clock_mono_ns() + (uint64_t)(t->opt.delay_s * 1e9);
+			now = clock_mono_ns();
+		}
+		ret = draw(t, e);
+		if (!ret)
+			more = take_key(t, top_terminal_key((int)((next - now) / 1000000) + 1));
+	}
+	return ret;
+}
+
+/* -- all together -------------------------------------------------------------------- */
+
+static int watch(struct top *t, int argc, char **argv, struct err *e)
+{
+	int ret;
+
+	if (t->opt.control) {
+		ret = control_client_open(&t->client, t->opt.control, e);
+	} else {
+		ret = top_guest_start(&t->guest, argc - optind, argv + optind, e);
+		ret = ret ? ret : top_guest_connect(&t->guest, &t->client, e);
+	}
+	ret = ret ? ret : top_model_create(&t->model, e);
+	ret = ret ? ret : hello(t, e);
+	if (ret)
+		return ret;
+	if (t->opt.stdio || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+		return show_stdio(t, e);
+	ret = top_terminal_open(e);
+	if (ret)
+		return ret;
+	ret = show_terminal(t, e);
+	top_terminal_close();
+	return ret;
+}
+
+/* What the run that was started here has said. */
+static void show_log(const struct top_guest *g)
+{
+	struct file_map m = { 0 };
+	struct err ignored = { 0 };
+
+	if (*g->log && !file_map_open(&m, g->log, 1u << 20, &ignored)) {
+		fwrite(m.data, 1, m.len, stderr);
+		file_map_close(&m);
+	}
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top t = { 0 };
+	struct sigaction sa = { .sa_handler = on_interrupt };
+	struct err e = { 0 };
+	int status = parse(&t, argc, argv), ret;
+
+	if (status >= 0)
+		return status;
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	top_screen_init(&t.screen);
+	ret = watch(&t, argc, argv, &e);
+	control_client_close(t.client);
+	top_guest_end(&t.guest, true);
+	show_log(&t.guest);
+	/* The run has said itself why it could not begin. */
+	status = ret == -ECHILD ? top_guest_exit_status(&t.guest) : ret != 0;
+	if (!ret && !t.opt.control)
+		status = top_guest_exit_status(&t.guest);
+	if (ret && ret != -ECHILD)
+		fprintf(stderr, "kvmprof top: %s\n", e.text);
+	top_guest_deinit(&t.guest);
+	top_model_destroy(t.model);
+	top_screen_deinit(&t.screen);
+	return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * elf_id: the GNU build id of a file, by reading its headers and notes alone.
+ *
+ * A handful of preads, whatever the size of the file. Source of the format: System V
+ * ABI, "Object Files"; binutils' ld --build-id. Any thread.
+ */
+#ifndef KVMPROF_PROFILE_FILES_ELF_ID_H
+#define KVMPROF_PROFILE_FILES_ELF_ID_H
+
+#include <stdint.h>
+
+#define ELF_ID_MAX 20u /* bytes; longer ids are not known to perf either */
+
+/*
+ * Returns the id's length, 0 for an ELF64 file without one, -ENOEXEC for anything that is
+ * no 64-bit little-endian ELF file, -EINVAL for one whose tables lie outside of it, or
+ * -errno of the read.
+ */
+int elf_id_read(int fd, uint8_t id[ELF_ID_MAX]);
+
+/* The same of the regular file at path; -errno of opening it, -ENOEXEC when it is not regular. */
+int elf_id_of_path(const char *path, uint8_t id[ELF_ID_MAX]);
+
+#endif

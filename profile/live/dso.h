@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * guest_dso: the programs and libraries that a guest has mapped, with their names.
+ *
+ * A file is looked at once, however many processes map it. Its build id and its
+ * names come from the guest's own memory (page cache), from a root directory or
+ * debug files on the host that prove the same build id, whichever knows most.
+ * What a profile carries of it is an ELF file, the guest's own or one with just
+ * its names. Used by the consumer's thread alone.
+ */
+#ifndef KVMPROF_PROFILE_LIVE_DSO_H
+#define KVMPROF_PROFILE_LIVE_DSO_H
+
+#include "profile/files/userfile.h"
+#include "symbolizer/linux/file.h"
+#include "symbolizer/linux/mm.h"
+
+#define GUEST_DSO_MAX 16384u
+/* A file of the guest that is carried as it is; of larger ones only the names. */
+#define GUEST_DSO_MAX_WHOLE (32u << 20)
+#define GUEST_BUILD_ID 20u
+
+struct guest_dso {
+	struct linux_file_id id; /* of a vdso: only inode, the kernel's image of it */
+	uint8_t build_id[GUEST_BUILD_ID];
+	bool own_id;  /* the file's; else made up from its identity, so that perf reads no other */
+	bool named;   /* there are names: elf, until the sink has it */
+	uint8_t *elf; /* owned */
+	size_t elf_len;
+	char *path;    /* where it was first seen */
+	char why[160]; /* why there are no names, or fewer than there could be; "" */
+};
+
+struct guest_dso_stats {
+	uint64_t files, named, unnamed;
+	uint64_t from_memory, from_root, from_debug; /* where the names of `named` came from */
+};
+
+struct guest_dsos;
+
+/* All pointers must outlive it; finder NULL: nothing of the host is looked at. */
+int guest_dsos_create(struct guest_dsos **out, const struct linux_mm_layout *mm,
+		      const struct linux_file_layout *file, const struct memory *memory,
+		      struct userfile_finder *finder, struct err *e);
+void guest_dsos_destroy(struct guest_dsos *d);
+
+/* The file behind a mapping with one. NULL: it cannot be told which that is. */
+struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path);
+/* The vdso of this process; space is its CR3. NULL: it cannot be read. */
+struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space);
+/* The sink has its elf, which is not needed any more. */
+void guest_dso_told(struct guest_dso *o);
+/* A build id made of a name, for what has none: perf takes what shares one for the same. */
+void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name);
+
+const struct guest_dso_stats *guest_dsos_stats(const struct guest_dsos *d);
+/* i-th of all, for reports; NULL behind the last. */
+const struct guest_dso *guest_dsos_at(const struct guest_dsos *d, size_t i);
+
+#endif

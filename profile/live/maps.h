@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * guest_maps: what the guest's processes have mapped, told to the sink as samples
+ * need it.
+ *
+ * A process's mappings are read out of guest memory when a user frame lies in none
+ * that is known, and again from time to time while it is sampled, as they change.
+ * Used by the consumer's thread alone, some milliseconds after the sample: what a
+ * process unmapped in between, or a process that is gone, is counted.
+ */
+#ifndef KVMPROF_PROFILE_LIVE_MAPS_H
+#define KVMPROF_PROFILE_LIVE_MAPS_H
+
+#include "profile/live/dso.h"
+#include "profile/live/jit.h"
+#include "profile/live/tasks.h"
+#include "profile/sink/sink.h"
+
+#define GUEST_MAPS_MAX_PROCESSES 16384u
+/* A process is not read again sooner than this, whatever its samples say. */
+#define GUEST_MAPS_RETRY_NS 20000000u
+/* Where that found nothing new, twice as long, up to this. Known mappings are looked at again after this. */
+#define GUEST_MAPS_REFRESH_NS 500000000u
+
+struct guest_maps_stats {
+	uint64_t processes; /* whose mappings were read */
+	uint64_t reads, failed;
+	uint64_t frames, unmapped; /* user frames looked up; those in no known mapping */
+	uint64_t foreign;	   /* samples whose user frames were not their task's */
+	const char *why;	   /* the last failure, static text; NULL: none */
+};
+
+struct guest_maps;
+
+/*
+ * All must outlive it. tasks tells whether a process is still the one it was; code
+ * without a file goes to the sink through jit.
+ */
+int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
+		      const struct memory *memory, const struct guest_tasks *tasks,
+		      struct guest_dsos *dsos, struct guest_jit *jit, struct sink *sink,
+		      struct err *e);
+void guest_maps_destroy(struct guest_maps *g);
+
+/*
+ * The user frames of a sample: announces the mappings that cover them, before the
+ * sample of this task, which has an mm. Errors are the sink's.
+ */
+int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
+		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e);
+
+/*
+ * Are a sample's user frames those of its task? While the kernel switches tasks, page
+ * tables and stack are the next one's already. user: the sample was taken in the
+ * program itself, which tells what CR3 its task has.
+ */
+bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user);
+
+const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * guest_modules: the guest's kernel modules as they come and go, told to the sink and
+ * to the unwinder.
+ *
+ * The list is followed by a cheap hash now and then, and at once when a sample lies
+ * where no known code is. What is read while it changes counts for nothing. Used by the consumer's thread alone.
+ */
+#ifndef KVMPROF_PROFILE_LIVE_MODULES_H
+#define KVMPROF_PROFILE_LIVE_MODULES_H
+
+#include "profile/sink/sink.h"
+#include "symbolizer/linux/module.h"
+#include "symbolizer/unwind/unwind.h"
+
+#define GUEST_MODULES_CHECK_NS 100000000u
+#define GUEST_MODULES_RETRY_NS 2000000u
+/*
+ * Symbols of modules that are gone stay until the sink's end(). A guest that loads
+ * and unloads all day gets no more names when so many symbols are kept.
+ */
+#define GUEST_MODULES_MAX_KEPT (2u << 20)
+
+struct guest_modules_stats {
+	uint64_t seen; /* modules, each time they came */
+	uint64_t without_symbols, without_orc;
+	uint64_t failed; /* looks at the list that found it changing or damaged */
+};
+
+struct guest_modules;
+
+/* All must outlive it, as it must outlive the sink's end(). */
+int guest_modules_create(struct guest_modules **out, const struct linux_module_layout *layout,
+			 const struct memory *memory, struct sink *sink, struct err *e);
+void guest_modules_destroy(struct guest_modules *g);
+
+/*
+ * Before a sample at kernel address ip is unwound; in_kernel: ip lies in the kernel's
+ * own text. Errors are the sink's.
+ */
+int guest_modules_see(struct guest_modules *g, uint64_t ip, bool in_kernel, uint64_t time_ns,
+		      struct err *e);
+
+/* The code of those that are loaded; valid until the next guest_modules_see(). */
+const struct unwind_region *guest_modules_regions(const struct guest_modules *g, size_t *n);
+
+const struct guest_modules_stats *guest_modules_stats(const struct guest_modules *g);
+
+#endif

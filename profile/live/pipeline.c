@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/live/pipeline.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* How often the rings are looked at: a ring holds far more than this brings. */
+#define POLL_NS 5000000
+/* Samples that are taken before a job at most: as many as some rings hold. */
+#define JOB_WAITS_FOR 4096u
+
+/* The process of a user program in the kernel's own image. */
+#define GUEST_PID 1u
+
+struct pipeline {
+	struct vm *vm;
+	struct guest *guest;
+	struct offcpu *offcpu; /* NULL: not asked for */
+	struct sink *sink;
+	struct pipeline_options opt;
+	struct buf held; /* samples in order, each at a multiple of 8 */
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_uint max_stack;
+	_Atomic(struct pipeline_job *) job;
+	struct pipeline_stats stats;
+	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
+	uint64_t last_ns;	/* time of the newest sample */
+	struct stack stack, crash;
+	struct io_join *io; /* NULL: no event of disks */
+	uint64_t io_full;   /* records that it had no room for */
+	struct err err;
+};
+
+static void fail_once(struct pipeline *p, int ret)
+{
+	/* The profile can't be written: there is no use in running on. */
+	if (ret)
+		vm_end(p->vm, VM_END_ERROR);
+}
+
+/* A table of places, so that a reason can be looked into and not only counted. */
+static void note_broken(struct pipeline_stats *st, const struct stack *s)
+{
+	uint64_t ip = s->ip[s->n - 1];
+	unsigned int i;
+
+	for (i = 0; i < st->nbroken; i++)
+		if (st->broken[i].ip == ip && st->broken[i].end == s->end)
+			break;
+	if (i == PIPELINE_MAX_BROKEN) {
+		st->broken_beyond++;
+		return;
+	}
+	if (i == st->nbroken)
+		st->broken[st->nbroken++] = (struct pipeline_broken){
+			.ip = ip,
+			.innermost = s->ip[0],
+			.end = s->end,
+		};
+	st->broken[i].count++;
+}
+
+static void count_kernel_stack(struct pipeline_stats *st, const struct stack *s)
+{
+	st->kernel_end[s->end]++;
+	if (s->end != STACK_END_ROOT && s->end != STACK_END_USER)
+		note_broken(st, s);
+}
+
+static void count_sample(struct pipeline *p, const struct profile_sample *s)
+{
+	struct pipeline_stats *st = &p->stats;
+	const struct stack *stack = s->stack;
+	uint64_t off;
+
+	st->samples++;
+	st->event_samples[s->event]++;
+	st->event_weight[s->event] += s->period;
+	if (s->event == 0) {
+		st->weight += s->period;
+		st->mode_weight[s->mode & 3] += s->period;
+	}
+	st->end[stack->end]++;
+	st->frames += stack->n;
+	st->user_frames += stack->n - stack->n_kernel;
+	if (stack->user_end)
+		st->user_end[stack->user_end]++;
+	if (s->mode != SAMPLE_USER)
+		count_kernel_stack(st, stack);
+	if (stack->n_kernel && !guest_kernel_symbol(p->guest, stack->ip[0], &off))
+		st->unsymbolized++;
+	if (s->time_ns > p->last_ns)
+		p->last_ns = s->time_ns;
+}
+
+static void cut_stack(struct pipeline *p, struct stack *s)
+{
+	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
+
+	if (s->n <= max)
+		return;
+	s->n = (uint16_t)max;
+	if (s->n_kernel > max)
+		s->n_kernel = (uint16_t)max;
+	p->stats.depth_cut++;
+}
+
+static void write_marker(struct pipeline *p, const struct profile_marker *m)
+{
+	if (!p->err.code)
+		fail_once(p, p->sink->ops->marker(p->sink, m, &p->err));
+}
+
+/* Those that nobody has written yet and that are older than what comes next. */
+static void process_markers(struct pipeline *p, uint64_t before_ns)
+{
+	struct marker m;
+
+	while (p->opt.markers && markers_take(p->opt.markers, before_ns, &m))
+		write_marker(p, &(struct profile_marker){ .kind = m.kind,
+							  .name = m.name,
+							  .time_ns = m.time_ns,
+							  .cpu = m.cpu });
+}
+
+static void process_breakpoint(struct pipeline *p, const struct sample *s)
+{
+	unsigned int i = s->event < VM_MAX_BREAKPOINTS ? s->event : 0;
+	const char *name = p->opt.breakpoint_name[i] ? p->opt.breakpoint_name[i] : "";
+	enum marker_kind kind = p->opt.breakpoint_kind[i];
+	struct profile_sample out;
+	struct err ignored = { 0 };
+	int ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+
+	fail_once(p, ret);
+	if (p->opt.markers)
+		markers_note(p->opt.markers, kind, name, strlen(name), s->time_ns, s->vcpu);
+	write_marker(p, &(struct profile_marker){ .kind = kind,
+						  .name = name,
+						  .time_ns = s->time_ns,
+						  .cpu = s->vcpu,
+						  .pid = out.pid,
+						  .tid = out.tid,
+						  .stack = &p->stack });
+}
+
+static int write_sample(struct pipeline *p, const struct profile_sample *out)
+{
+	if (p->stats.samples == p->opt.max_samples)
+		vm_end(p->vm, VM_END_SAMPLES);
+	return p->err.code ? 0 : p->sink->ops->sample(p->sink, out, &p->err);
+}
+
+static void process(struct pipeline *p, const struct sample *s)
+{
+	struct profile_sample out = {
+		.event = s->event,
+		.mode = s->mode,
+		.period = s->weight,
+		.time_ns = s->time_ns,
+		.stack = &p->stack,
+	};
+	bool crash = s->reason == SAMPLE_CRASH;
+	struct err ignored = { 0 };
+	int ret;
+
+	if (crash) {
+		guest_process(p->guest, s, &p->crash, &out, &ignored);
+		return;
+	}
+	process_markers(p, s->time_ns);
+	if (s->reason == SAMPLE_MARKER) {
+		process_breakpoint(p, s);
+		return;
+	}
+	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
+		return;
+	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+	if (s->reason == SAMPLE_IO) {
+		fail_once(p, ret);
+		if (p->io)
+			io_join_sample(p->io, s, &out, &p->stack);
+		return;
+	}
+	count_sample(p, &out);
+	cut_stack(p, &p->stack);
+	ret = ret ? ret : write_sample(p, &out);
+	fail_once(p, ret);
+}
+
+/* One request, for each event of disks that counts it. */
+static void process_request(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	struct pipeline_io_stats *st = &p->stats.io;
+
+	st->records++;
+	st->failed += r->status != IO_OK;
+	st->unknown += !who;
+	if (!who && r->status == IO_OK)
+		st->unknown_bytes += r->bytes;
+	if (p->opt.request)
+		p->opt.request(p->opt.request_ctx, p->guest, r, who);
+	for (unsigned int i = 0; who && r->status == IO_OK && i < VM_MAX_EVENTS; i++) {
+		struct profile_sample out = who->sample;
+
+		if (p->opt.io[i] == PIPELINE_NO_IO || !vm_event_is_armed(p->vm, i) ||
+		    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
+			continue;
+		p->stack = who->stack;
+		out.stack = &p->stack;
+		out.event = (uint8_t)i;
+		out.period = p->opt.io[i] == PIPELINE_IO_BYTES ? r->bytes
+							       : r->complete_ns - r->submit_ns;
+		if (!out.period) /* a flush has no bytes */
+			continue;
+		count_sample(p, &out);
+		cut_stack(p, &p->stack);
+		fail_once(p, write_sample(p, &out));
+	}
+}
+
+static void process_requests(struct pipeline *p, bool last)
+{
+	struct io_record r[64];
+	const struct io_who *who;
+	unsigned int n;
+
+	if (!p->io)
+		return;
+	while ((n = vm_io_take(p->vm, r, 64)) > 0)
+		for (unsigned int i = 0; i < n; i++)
+			p->io_full += !io_join_record(p->io, &r[i]);
+	while (io_join_next(p->io, last, &r[0], &who))
+		process_request(p, &r[0], who);
+	p->stats.io.lost = vm_io_lost(p->vm) + p->io_full;
+}
+
+/*
+ * Until the kernel's place is known. Outside of the kernel's half a stack is of no use:
+ * that is its decompressor, whose samples are kept without one.
+ */
+static bool hold(struct pipeline *p, const struct sample *s)
+{
+	static const uint8_t zeros[8];
+	struct sample head = *s;
+	size_t len = sample_size(s), before = p->held.len;
+
+	if (p->held.len + len + sizeof(zeros) > PIPELINE_MAX_HELD)
+		return false;
+	if (!(s->regs.rip >> 63)) {
+		head.nslices = 0;
+		head.stack_len = 0;
+		len = sizeof(head);
+	}
+	buf_add(&p->held, &head, sizeof(head));
+	buf_add(&p->held, (const uint8_t *)s + sizeof(head), len - sizeof(head));
+	buf_add(&p->held, zeros, -len & 7);
+	if (p->held.failed) {
+		/* No half of a sample. */
+		p->held.len = before;
+		return false;
+	}
+	p->stats.held++;
+	return true;
+}
+
+static void release_held(struct pipeline *p)
+{
+	size_t at = 0;
+
+	while (at < p->held.len) {
+		const struct sample *s = (const struct sample *)(p->held.data + at);
+
+		process(p, s);
+		at += (sample_size(s) + 7) & ~(size_t)7;
+	}
+	buf_deinit(&p->held);
+	buf_init(&p->held);
+}
+
+static void take_sample(struct pipeline *p, const struct sample *s)
+{
+	int ret;
+
+	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
+		if (s->reason == SAMPLE_LOOK || hold(p, s))
+			return;
+		ret = guest_give_up(p->guest, &p->err);
+	}
+	fail_once(p, ret);
+	if (p->held.len)
+		release_held(p);
+	if (s->reason != SAMPLE_LOOK)
+		process(p, s);
+}
+
+static void report_drops(struct pipeline *p, unsigned int vcpu)
+{
+	uint64_t dropped = ring_dropped(vm_ring(p->vm, vcpu));
+	uint64_t fresh = dropped - p->dropped_seen[vcpu];
+
+	if (!fresh)
+		return;
+	p->dropped_seen[vcpu] = dropped;
+	p->stats.dropped += fresh;
+	if (!p->err.code)
+		fail_once(p, p->sink->ops->lost(p->sink, vcpu, fresh, p->last_ns, &p->err));
+}
+
+/* The oldest sample of all rings first, so that the output is nearly in order of time. */
+static bool drain_one(struct pipeline *p)
+{
+	const struct sample *oldest = NULL;
+	unsigned int from = 0;
+	size_t len;
+
+	for (unsigned int i = 0; i < vm_vcpus(p->vm); i++) {
+		const struct sample *s = ring_peek(vm_ring(p->vm, i), &len);
+
+		if (s && (!oldest || s->time_ns < oldest->time_ns)) {
+			oldest = s;
+			from = i;
+		}
+	}
+	if (!oldest)
+		return false;
+	take_sample(p, oldest);
+	ring_release(vm_ring(p->vm, from));
+	return true;
+}
+
+static void take_offcpu(void *ctx, const struct sample *s)
+{
+	process(ctx, s);
+}
+
+static void look_offcpu(struct pipeline *p)
+{
+	struct err e = { 0 };
+
+	if (p->offcpu && !p->err.code && vm_first_entry_ns(p->vm) &&
+	    offcpu_run(p->offcpu, clock_mono_ns(), vm_is_collecting(p->vm), take_offcpu, p, &e)) {
+		p->err = e;
+		fail_once(p, -ENOMEM);
+	}
+}
+
+static void take_stats(struct pipeline *p)
+{
+	guest_stats(p->guest, &p->stats.guest);
+	if (p->offcpu)
+		offcpu_stats(p->offcpu, &p->stats.offcpu);
+}
+
+static void do_job(struct pipeline *p)
+{
+	struct pipeline_job *job;
+
+	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
+		return;
+	job = atomic_exchange(&p->job, NULL);
+	take_stats(p);
+	job->run(job, &p->stats);
+}
+
+static void *consumer(void *arg)
+{
+	struct pipeline *p = arg;
+	const struct timespec nap = { .tv_nsec = POLL_NS };
+
+	for (;;) {
+		bool last = atomic_load(&p->stop);
+
+		/* A job is to see what came before it; but it must not wait for a rest for ever. */
+		for (unsigned int n = 1; drain_one(p); n++) {
+			if (n % JOB_WAITS_FOR == 0)
+				do_job(p);
+			/* A stack gives way to a later one: its requests must have had it by then. */
+			if (n % (IO_JOIN_STACKS / 4) == 0)
+				process_requests(p, false);
+		}
+		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
+			report_drops(p, i);
+		process_requests(p, false);
+		do_job(p);
+		if (!last)
+			look_offcpu(p);
+		if (last) {
+			fail_once(p, guest_give_up(p->guest, &p->err));
+			release_held(p);
+			process_requests(p, true);
+			process_markers(p, UINT64_MAX);
+			if (!p->err.code)
+				fail_once(p, guest_finish(p->guest, &p->err));
+			return NULL;
+		}
+		nanosleep(&nap, NULL);
+	}
+}
+
+void pipeline_destroy(struct pipeline *p)
+{
+	if (!p)
+		return;
+	offcpu_destroy(p->offcpu);
+	guest_destroy(p->guest);
+	io_join_destroy(p->io);
+	buf_deinit(&p->held);
+	free(p->dropped_seen);
+	free(p);
+}
+
+static int start_thread(struct pipeline *p, struct err *e)
+{
+	int ret;
+
+	ret = thread_start(&p->thread, consumer, p);
+	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
+}
+
+int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
+		   const struct guest_options *opt, const struct pipeline_options *own,
+		   const struct profile_map *user_map, struct err *e)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "out of memory");
+	p->vm = vm;
+	p->sink = sink;
+	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
+	atomic_init(&p->job, NULL);
+	if (own)
+		p->opt = *own;
+	buf_init(&p->held);
+	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
+	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
+			      : err_set(e, ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)
+		p->stats.io.wanted |= p->opt.io[i] != PIPELINE_NO_IO;
+	if (!ret && p->stats.io.wanted)
+		ret = io_join_create(&p->io, vm_vcpus(vm), e);
+	if (!ret && p->opt.offcpu_period_ns)
+		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
+				    p->opt.offcpu_event, e);
+	if (!ret && user_map) {
+		struct profile_map map = *user_map;
+
+		map.pid = map.tid = GUEST_PID;
+		map.time_ns = clock_mono_ns();
+		ret = sink->ops->map(sink, &map, e);
+	}
+	ret = ret ? ret : start_thread(p, e);
+	if (ret)
+		pipeline_destroy(p);
+	else
+		*out = p;
+	return ret;
+}
+
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames)
+{
+	atomic_store_explicit(&p->max_stack, frames ? frames : 1, memory_order_relaxed);
+}
+
+struct guest *pipeline_guest(struct pipeline *p)
+{
+	return p->guest;
+}
+
+void pipeline_post(struct pipeline *p, struct pipeline_job *job)
+{
+	atomic_store(&p->job, job);
+}
+
+int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
+		    struct err *e)
+{
+	int ret = 0;
+
+	atomic_store(&p->stop, true);
+	pthread_join(p->thread, NULL);
+	take_stats(p);
+	*stats = p->stats;
+	*crash = p->crash;
+	if (p->err.code)
+		ret = err_set(e, p->err.code, "%s", p->err.text);
+	return ret;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pipeline: from the vCPUs' rings to the sink, on a thread of its own.
+ *
+ * The only file that knows all stages: sample -> stack -> sink, with what was
+ * lost on the way counted by name.
+ */
+#ifndef KVMPROF_PROFILE_LIVE_PIPELINE_H
+#define KVMPROF_PROFILE_LIVE_PIPELINE_H
+
+#include "profile/live/guest.h"
+#include "profile/live/io_join.h"
+#include "profile/sink/markers.h"
+#include "profile/live/offcpu.h"
+#include "profile/sink/sink.h"
+#include "vmm/vm.h"
+
+#define PIPELINE_MAX_BROKEN 64
+/* Samples that wait until it is known where the kernel is: so many bytes at most. */
+#define PIPELINE_MAX_HELD (128u << 20)
+
+/* Kernel stacks that broke off at the same place for the same reason. */
+struct pipeline_broken {
+	uint64_t ip;	    /* of the outermost frame found */
+	uint64_t innermost; /* of the first such stack */
+	uint64_t count;
+	uint8_t end; /* enum stack_end */
+};
+
+struct pipeline_stats {
+	uint64_t samples; /* written */
+	uint64_t event_samples[VM_MAX_EVENTS];
+	uint64_t event_weight[VM_MAX_EVENTS]; /* each in its event's unit */
+	uint64_t weight;		      /* of the first event's, in its unit */
+	uint64_t mode_weight[4];	      /* the same by enum sample_mode */
+	uint64_t end[STACK_END_COUNT]; /* by why the stack ended, idle and user samples included */
+	uint64_t kernel_end
+		[STACK_END_COUNT]; /* the same of those taken in the kernel, idle included */
+	/* Where kernel stacks ended that reached neither a root nor the user; by first seen. */
+	struct pipeline_broken broken[PIPELINE_MAX_BROKEN];
+	unsigned int nbroken;
+	uint64_t broken_beyond; /* such stacks that found no place in the list */
+	uint64_t frames;
+	uint64_t dropped;      /* ring full */
+	uint64_t unsymbolized; /* innermost kernel frame without a name */
+	uint64_t user_frames;
+	uint64_t user_end[STACK_END_COUNT]; /* why the program's part of a stack ended */
+	uint64_t held;			    /* samples that waited */
+	uint64_t depth_cut;		    /* stacks cut by pipeline_set_max_stack() */
+	struct pipeline_io_stats {
+		bool wanted;	  /* there is an event of disks */
+		uint64_t records; /* of requests */
+		uint64_t unknown; /* without a stack: its sample found no room, or was not wanted */
+		uint64_t unknown_bytes;
+		uint64_t failed; /* with an error; not in the profile */
+		uint64_t lost;	 /* records that found no room */
+	} io;
+	struct guest_stats guest;
+	struct offcpu_stats offcpu;
+};
+
+/* What a sample of an event of disks stands for. */
+enum pipeline_io { PIPELINE_NO_IO = 0, PIPELINE_IO_BYTES, PIPELINE_IO_LATENCY };
+
+/* All zero, or NULL where it is asked for: nothing. */
+struct pipeline_options {
+	enum pipeline_io io[VM_MAX_EVENTS]; /* of the machine's VM_EVENT_IO */
+	/* On the consumer's thread, each request once; who NULL: it is not known. */
+	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
+			const struct io_who *who);
+	void *request_ctx;
+	struct markers *markers;			 /* of the run; taken from and added to */
+	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
+	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];
+	uint64_t max_samples;	   /* write so many, then end the machine; 0: all */
+	uint64_t offcpu_period_ns; /* look at tasks that don't run; 0: never */
+	uint8_t offcpu_event;	   /* of their samples: an index of profile_info.event */
+};
+
+struct pipeline;
+
+/*
+ * target, vm, sink must outlive it. The sink has begun; its kernel() comes from here.
+ * user_map (may be NULL) is written once, before the samples.
+ */
+int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
+		   const struct guest_options *opt, const struct pipeline_options *own,
+		   const struct profile_map *user_map, struct err *e);
+
+/* Keep the innermost so many frames of a stack. Any thread; at first all are kept. */
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames);
+
+/* Something to do on the consumer's thread, between two samples, when the rings are empty if it can be. */
+struct pipeline_job {
+	void (*run)(struct pipeline_job *job, const struct pipeline_stats *stats);
+};
+/*
+ * Any thread, one job at a time: the next may be given once run() was called. Until then
+ * job must stay; pipeline_finish() may be called only after that.
+ */
+void pipeline_post(struct pipeline *p, struct pipeline_job *job);
+
+/*
+ * The guest behind it, for jobs; and for the main thread between pipeline_finish() and
+ * pipeline_destroy().
+ */
+struct guest *pipeline_guest(struct pipeline *p);
+
+/*
+ * After vm_join(): take what is left in the rings and stop the thread. Returns
+ * the first error of the sink, if any. *crash is the stack of a crashed vCPU
+ * (n = 0: none). What the sink's end() reads through stays until pipeline_destroy().
+ */
+int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
+		    struct err *e);
+void pipeline_destroy(struct pipeline *p);
+
+#endif

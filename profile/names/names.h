@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * names: from the addresses of a perf.data file to symbols and DSOs.
+ *
+ * Kernel and modules: the directory's kcore_dir/kallsyms, else the build-id
+ * cache's. A module's functions count where its map is. User
+ * programs: the directory's dso/<build id>, else the build-id cache's ELF. The
+ * file at the mapped path is the host's, not the guest's: it is never read, but
+ * for profiles that perf made, and then only when it has the very build id.
+ * Programs, libraries and files of symbols alone (elfsynth.h) will do.
+ * What is missing costs names, not the report.
+ */
+#ifndef KVMPROF_PROFILE_NAMES_NAMES_H
+#define KVMPROF_PROFILE_NAMES_NAMES_H
+
+#include "profile/perfdata/read.h"
+#include "symbolizer/core/symtab.h"
+
+#define NAMES_MAX_KALLSYMS (512u << 20)
+#define NAMES_MAX_ELF (1ull << 30)
+#define NAMES_MAX_MODULES 16384u
+#define NAMES_MAX_DSOS 65536u
+
+struct names;
+
+struct name {
+	const struct symbol *symbol; /* NULL when there is none */
+	uint64_t off;		     /* of the address in it */
+	const char *dso;	     /* never NULL: "[kernel.kallsyms]", a path, "[unknown]" */
+	uint64_t to_file;   /* added to a user address: the offset in its file, as perf prints it */
+	uint64_t map_start; /* of the mapping it is in, the kernel's too; 0: in none */
+	uint32_t program;   /* of a user address, for names_build_id(); NAMES_NONE */
+};
+#define NAMES_NONE UINT32_MAX
+
+/* buildid_dir NULL: $HOME/.debug. p is borrowed until destroy. Missing symbols are no error. */
+int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,
+		 struct err *e);
+void names_destroy(struct names *n);
+/* Addresses behind the end of a symbol are its own, up to the next one (symtab_before()). */
+void names_set_relaxed(struct names *n, bool relaxed);
+
+/* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
+int names_record(struct names *n, const struct perfdata_record *r, struct err *e);
+
+/*
+ * What is mapped in a process and the kernel at this moment: with it, addresses
+ * of a sample can be looked up later, whatever was mapped since.
+ */
+struct names_view {
+	uint32_t kernel, user;
+};
+struct names_view names_view(const struct names *n, uint32_t pid);
+
+/* addr is the address to look up (the caller's is inside its call). */
+void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint64_t addr,
+		     struct name *out);
+/* The same as things are now. */
+void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out);
+
+/* The 20 bytes of a program's build id, until the next mapping comes; NULL: not known. */
+const uint8_t *names_build_id(const struct names *n, uint32_t program);
+
+/* Are there kernel symbols? */
+bool names_have_kernel(const struct names *n);
+
+#endif

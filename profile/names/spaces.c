@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/names/spaces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void spaces_deinit(struct spaces *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->space[i].map);
+	free(s->space);
+	idmap_deinit(&s->by_pid);
+	*s = (struct spaces){ 0 };
+}
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, ENOMEM, "out of memory for mappings");
+}
+
+uint32_t spaces_of(const struct spaces *s, uint32_t pid)
+{
+	uint32_t space = SPACE_NONE;
+
+	idmap_get(&s->by_pid, pid, &space);
+	return space;
+}
+
+/* The first mapping that ends behind addr; n when there is none. */
+static uint32_t first_behind(const struct space *sp, uint64_t addr)
+{
+	uint32_t lo = 0, hi = sp->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (sp->map[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct mapping *spaces_find(const struct spaces *s, uint32_t space, uint64_t addr)
+{
+	const struct space *sp;
+	uint32_t i;
+
+	if (space >= s->n)
+		return NULL;
+	sp = &s->space[space];
+	i = first_behind(sp, addr);
+	return i < sp->n && sp->map[i].addr <= addr ? &sp->map[i] : NULL;
+}
+
+/* -- changes --------------------------------------------------------------------------- */
+
+static int reserve(struct spaces *s, struct space *sp, uint32_t more, struct err *e)
+{
+	uint32_t cap = sp->cap ? sp->cap : 4;
+	struct mapping *grown;
+
+	if (s->maps + more > SPACES_MAX_MAPS)
+		return err_set(e, E2BIG, "more than %u mappings", SPACES_MAX_MAPS);
+	while (cap < sp->n + more)
+		cap *= 2;
+	if (cap == sp->cap)
+		return 0;
+	grown = reallocarray(sp->map, cap, sizeof(*grown));
+	if (!grown)
+		return no_memory(e);
+	sp->map = grown;
+	sp->cap = cap;
+	return 0;
+}
+
+static int new_space(struct spaces *s, uint32_t *out, struct err *e)
+{
+	/* The first one is SPACE_NONE. */
+	size_t want = s->n ? 1 : 2;
+
+	if (s->n >= SPACES_MAX)
+		return err_set(e, E2BIG, "more than %u address spaces", SPACES_MAX);
+	if (s->n + want > s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 64;
+		struct space *grown = reallocarray(s->space, cap, sizeof(*grown));
+
+		if (!grown)
+			return no_memory(e);
+		s->space = grown;
+		s->cap = cap;
+	}
+	memset(s->space + s->n, 0, want * sizeof(*s->space));
+	s->n += want;
+	*out = (uint32_t)s->n - 1;
+	return 0;
+}
+
+/* Give pid a space; SPACE_NONE counts no users. */
+static int enter(struct spaces *s, uint32_t pid, uint32_t space, struct err *e)
+{
+	uint32_t old = spaces_of(s, pid);
+
+	if (idmap_set(&s->by_pid, pid, space) < 0)
+		return no_memory(e);
+	if (old != SPACE_NONE)
+		s->space[old].users--;
+	if (space != SPACE_NONE)
+		s->space[space].users++;
+	return 0;
+}
+
+int spaces_fork(struct spaces *s, uint32_t pid, uint32_t ppid, struct err *e)
+{
+	return pid == ppid ? 0 : enter(s, pid, spaces_of(s, ppid), e);
+}
+
+int spaces_clear(struct spaces *s, uint32_t pid, struct err *e)
+{
+	return enter(s, pid, SPACE_NONE, e);
+}
+
+static void put(struct spaces *s, struct space *sp, const struct mapping *m)
+{
+	sp->map[sp->n++] = *m;
+	s->maps++;
+}
+
+/* A space like `old` with m laid over it: up to two pieces of what lay there stay. */
+static int copy_with(struct spaces *s, uint32_t old, const struct mapping *m, uint32_t *out,
+		     struct err *e)
+{
+	bool done = false;
+	struct space *to;
+	const struct space *from;
+	int ret = new_space(s, out, e);
+
+	if (ret)
+		return ret;
+	to = &s->space[*out];
+	from = &s->space[old];
+	ret = reserve(s, to, from->n + 2, e);
+	for (uint32_t i = 0; !ret && i < from->n; i++) {
+		struct mapping below = from->map[i], above = below;
+
+		if (below.end > m->addr)
+			below.end = m->addr;
+		if (below.addr < below.end)
+			put(s, to, &below);
+		if (above.addr < m->end) {
+			above.pgoff += m->end - above.addr;
+			above.addr = m->end;
+		}
+		if (above.addr >= above.end)
+			continue;
+		if (!done)
+			put(s, to, m);
+		done = true;
+		put(s, to, &above);
+	}
+	if (!ret && !done)
+		put(s, to, m);
+	return ret;
+}
+
+int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct err *e)
+{
+	uint32_t now = spaces_of(s, pid), at = 0, made;
+	struct space *sp = now != SPACE_NONE ? &s->space[now] : NULL;
+	bool free_place = true;
+	int ret;
+
+	if (m->end <= m->addr)
+		return 0;
+	if (sp) {
+		at = first_behind(sp, m->addr);
+		free_place = at == sp->n || sp->map[at].addr >= m->end;
+		/* The same once more: perf, and we, may say a thing twice. */
+		if (!free_place && !memcmp(&sp->map[at].addr, &m->addr, 24) &&
+		    sp->map[at].dso == m->dso)
+			return 0;
+	}
+	if (sp && free_place && sp->users == 1) {
+		ret = reserve(s, sp, 1, e);
+		if (ret)
+			return ret;
+		memmove(sp->map + at + 1, sp->map + at, (sp->n - at) * sizeof(*m));
+		sp->map[at] = *m;
+		sp->n++;
+		s->maps++;
+		return 0;
+	}
+	if (!sp) {
+		ret = new_space(s, &made, e);
+		ret = ret ? ret : reserve(s, &s->space[made], 1, e);
+		if (!ret)
+			put(s, &s->space[made], m);
+	} else {
+		ret = copy_with(s, now, m, &made, e);
+	}
+	return ret ? ret : enter(s, pid, made, e);
+}

@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/perfdata/write.h"
+
+#include "profile/perfdata/write_feature.h"
+#include "profile/perfdata/format.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/sample.h"
+
+#define OUT_CHUNK (1u << 20)
+#define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
+#define MAX_BUILD_IDS 65536u
+
+int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
+{
+	memset(w, 0, sizeof(*w));
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (w->fd < 0)
+		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
+	w->path = strdup(path);
+	return w->path ? 0 : err_set(e, ENOMEM, "%s: out of memory", path);
+}
+
+void perfdata_writer_close(struct perfdata_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+	buf_deinit(&w->out);
+	buf_deinit(&w->held);
+	buf_deinit(&w->kept);
+	for (size_t i = 0; i < w->nids; i++)
+		free(w->ids[i].name);
+	free(w->ids);
+	free(w->idx);
+	free(w->path);
+	w->ids = NULL;
+	w->idx = NULL;
+	w->path = NULL;
+	w->nids = w->nidx = w->idx_cap = 0;
+}
+
+static int fail(struct perfdata_writer *w, int err, struct err *e)
+{
+	if (!w->failed)
+		w->failed = -err;
+	return err_set(e, err, "%s: cannot write: %s", w->path, strerror(err));
+}
+
+static int no_memory(struct perfdata_writer *w, struct err *e)
+{
+	w->failed = w->failed ? w->failed : -ENOMEM;
+	return err_set(e, ENOMEM, "%s: out of memory", w->path);
+}
+
+/* Hand what has been collected to the kernel. */
+static int push_out(struct perfdata_writer *w, struct err *e)
+{
+	int ret;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	if (w->out.failed)
+		return no_memory(w, e);
+	ret = file_write_all(w->fd, w->out.data, w->out.len);
+	if (ret)
+		return fail(w, -ret, e);
+	w->on_disk += w->out.len;
+	w->out.len = 0;
+	return 0;
+}
+
+/* Go back to the last chunk that was written whole; no failure before the first one is mended. */
+static int salvage(struct perfdata_writer *w, struct err *e)
+{
+	int cause = -w->failed;
+
+	if (cause == ENOMEM || w->on_disk < w->data_off || !w->data_off)
+		return fail(w, cause, e);
+	if (ftruncate(w->fd, (off_t)w->on_disk) < 0 ||
+	    lseek(w->fd, (off_t)w->on_disk, SEEK_SET) < 0)
+		return fail(w, errno, e);
+	w->failed = 0;
+	w->out.len = 0;
+	w->nidx = 0;
+	w->held.len = 0;
+	w->pos = w->on_disk;
+	return 0;
+}
+
+/* -- building blocks ---------------------------------------------------------- */
+
+static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t data_end,
+		       const uint64_t features[4])
+{
+	buf_add(b, PERFDATA_MAGIC, 8);
+	buf_u64(b, PERFDATA_HEADER_SIZE);
+	buf_u64(b, PERFDATA_ATTR_ENTRY);
+	buf_u64(b, w->attr_off);
+	buf_u64(b, w->nevents * PERFDATA_ATTR_ENTRY);
+	buf_u64(b, w->data_off);
+	buf_u64(b, data_end ? data_end - w->data_off : 0);
+	buf_u64(b, 0);
+	buf_u64(b, 0);
+	for (unsigned int i = 0; i < 4; i++)
+		buf_u64(b, features[i]);
+}
+
+/* Which event a record belongs to is told only where there are several. */
+static bool has_identifier(const struct perfdata_writer *w)
+{
+	return w->nevents > 1;
+}
+
+/* What follows a record that is no sample. */
+static size_t sample_id_size(const struct perfdata_writer *w)
+{
+	return has_identifier(w) ? 32 : 24;
+}
+
+static void put_sample_id(struct buf *b, const struct perfdata_writer *w, uint32_t pid,
+			  uint32_t tid, uint64_t time_ns, uint32_t cpu)
+{
+	buf_u32(b, pid);
+	buf_u32(b, tid);
+	buf_u64(b, time_ns);
+	buf_u32(b, cpu);
+	buf_u32(b, 0);
+	if (has_identifier(w))
+		buf_u64(b, PERFDATA_EVENT_ID);
+}
+
+static void put_record_header(struct buf *b, uint32_t type, uint16_t misc, size_t size)
+{
+	assert(size <= PERFDATA_RECORD_MAX);
+	buf_u32(b, type);
+	buf_u16(b, misc);
+	buf_u16(b, (uint16_t)size);
+}
+
+static size_t name_len(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len < MAX_NAME ? len : MAX_NAME;
+}
+
+static size_t name_size(const char *name)
+{
+	return (name_len(name) + 1 + 7) & ~(size_t)7;
+}
+
+static void put_name(struct buf *b, const char *name)
+{
+	size_t len = name_len(name);
+
+	buf_add(b, name, len);
+	buf_add(b, NULL, name_size(name) - len);
+}
+
+/* -- begin -------------------------------------------------------------------- */
+
+int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *info, struct err *e)
+{
+	static const uint64_t none[4];
+
+	assert(info->nevents && info->nevents <= PROFILE_MAX_EVENTS);
+	w->nevents = info->nevents + info->markers;
+	w->marker_event = info->nevents;
+	w->mem = info->mem;
+	w->ids_off = PERFDATA_HEADER_SIZE;
+	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
+	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
+	put_header(&w->out, w, 0, none);
+	for (unsigned int i = 0; i < w->nevents; i++)
+		buf_u64(&w->out, PERFDATA_EVENT_ID + i);
+	for (unsigned int i = 0; i < w->nevents; i++) {
+		perfdata_put_attr(&w->out, info, i);
+		buf_u64(&w->out, w->ids_off + 8 * (uint64_t)i);
+		buf_u64(&w->out, 8);
+	}
+	assert(w->out.failed || w->out.len == w->data_off);
+
+	w->pos = w->out.len;
+	return push_out(w, e);
+}
+
+static size_t kernel_map_size(const struct perfdata_writer *w, const char *name)
+{
+	return PERFDATA_RECORD_HEADER + 32 + name_size(name) + sample_id_size(w);
+}
+
+/* A map of kernel code. */
+static void put_kernel_map(struct buf *b, const struct perfdata_writer *w, uint64_t addr,
+			   uint64_t len, uint64_t pgoff, const char *name, uint64_t time_ns)
+{
+	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, kernel_map_size(w, name));
+	buf_u32(b, UINT32_MAX);
+	buf_u32(b, 0);
+	buf_u64(b, addr);
+	buf_u64(b, len);
+	buf_u64(b, pgoff);
+	put_name(b, name);
+	put_sample_id(b, w, UINT32_MAX, 0, time_ns, 0);
+}
+
+static size_t keep_size(const struct perfdata_writer *w)
+{
+	return PERFDATA_RECORD_HEADER + 16 + sample_id_size(w);
+}
+
+/* The program PERFDATA_KEPT_ID was loaded: its maps, which come before, are marked as its. */
+static void put_keep(struct buf *b, const struct perfdata_writer *w)
+{
+	put_record_header(b, PERFDATA_RECORD_BPF_EVENT, PERFDATA_MISC_KERNEL, keep_size(w));
+	buf_u16(b, 1); /* PERF_BPF_EVENT_PROG_LOAD */
+	buf_u16(b, 0);
+	buf_u32(b, PERFDATA_KEPT_ID);
+	buf_u64(b, 0); /* tag */
+	put_sample_id(b, w, UINT32_MAX, 0, 0, 0);
+}
+
+/* A round that ends nothing: perf steps over it whatever its size. */
+static void put_filler(struct buf *b, size_t size)
+{
+	put_record_header(b, PERFDATA_RECORD_FINISHED_ROUND, 0, size);
+	buf_add(b, NULL, size - PERFDATA_RECORD_HEADER);
+}
+
+int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel *k, struct err *e)
+{
+	size_t start = w->out.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	/* perf takes the kernel's slide from the name and pgoff together. */
+	if (k->end > k->text)
+		put_kernel_map(&w->out, w, k->text, k->end - k->text, k->text,
+			       PERFDATA_KERNEL_MAP_NAME, 0);
+	w->early_off = w->pos + (w->out.len - start);
+	put_filler(&w->out, PERFDATA_EARLY);
+	w->pos += w->out.len - start;
+	return push_out(w, e);
+}
+
+/* -- the window ---------------------------------------------------------------- */
+
+static int compare_held(const void *a, const void *b)
+{
+	const struct perfdata_held *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	/* Order of arrival: a COMM stays before the samples of the same moment. */
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Write the n oldest held records. The index is sorted. */
+static int write_oldest(struct perfdata_writer *w, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct perfdata_held *h = &w->idx[i];
+
+		/* perf handles records with time 0 at once, whatever the rounds say. */
+		if (h->time_ns && h->time_ns < w->prev_round_ns) {
+			w->late++;
+			w->rounds_off = true;
+		}
+		if (h->time_ns > w->max_ns)
+			w->max_ns = h->time_ns;
+		buf_add(&w->out, w->held.data + h->off, h->len);
+		w->pos += h->len;
+		if (w->out.len >= OUT_CHUNK || w->out.failed) {
+			int ret = push_out(w, e);
+
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static void finish_round(struct perfdata_writer *w)
+{
+	if (w->rounds_off)
+		return;
+	put_record_header(&w->out, PERFDATA_RECORD_FINISHED_ROUND, 0, PERFDATA_RECORD_HEADER);
+	w->pos += PERFDATA_RECORD_HEADER;
+	w->prev_round_ns = w->round_ns;
+	w->round_ns = w->max_ns;
+}
+
+/* Write the older half of the window, or all of it. */
+static int drain_window(struct perfdata_writer *w, bool all, struct err *e)
+{
+	size_t n = all ? w->nidx : (w->nidx + 1) / 2;
+	struct buf rest;
+	bool sorted = true;
+	int ret;
+
+	for (size_t i = 1; sorted && i < w->nidx; i++)
+		sorted = w->idx[i - 1].time_ns <= w->idx[i].time_ns;
+	if (!sorted)
+		qsort(w->idx, w->nidx, sizeof(*w->idx), compare_held);
+	ret = write_oldest(w, n, e);
+	if (ret)
+		return ret;
+	finish_round(w);
+
+	buf_init(&rest);
+	if (n < w->nidx && !buf_reserve(&rest, w->held.cap))
+		return no_memory(w, e);
+	for (size_t i = n; i < w->nidx; i++) {
+		struct perfdata_held h = w->idx[i];
+
+		w->idx[i - n] = h;
+		w->idx[i - n].off = (uint32_t)rest.len;
+		buf_add(&rest, w->held.data + h.off, h.len);
+	}
+	w->nidx -= n;
+	buf_deinit(&w->held);
+	w->held = rest;
+	return 0;
+}
+
+/* A record has been appended to `held` from `start` on: enter it, and make room when it is time. */
+static int hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, struct err *e)
+{
+	if (w->held.failed)
+		return no_memory(w, e);
+	if (w->nidx == w->idx_cap) {
+		size_t cap = w->idx_cap ? w->idx_cap * 2 : 4096;
+		struct perfdata_held *idx = reallocarray(w->idx, cap, sizeof(*idx));
+
+		if (!idx)
+			return no_memory(w, e);
+		w->idx = idx;
+		w->idx_cap = cap;
+	}
+	w->idx[w->nidx++] = (struct perfdata_held){
+		.time_ns = time_ns,
+		.off = (uint32_t)start,
+		.len = (uint32_t)(w->held.len - start),
+	};
+	return w->held.len >= PERFDATA_WINDOW ? drain_window(w, false, e) : 0;
+}
+
+/* -- records ------------------------------------------------------------------- */
+
+int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
+			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, is_exit ? PERFDATA_RECORD_EXIT : PERFDATA_RECORD_FORK, 0,
+			  PERFDATA_RECORD_HEADER + 24 + sample_id_size(w));
+	buf_u32(&w->held, pid);
+	buf_u32(&w->held, ppid);
+	buf_u32(&w->held, tid);
+	buf_u32(&w->held, ptid);
+	buf_u64(&w->held, time_ns);
+	put_sample_id(&w->held, w, is_exit ? pid : ppid, is_exit ? tid : ptid, time_ns, 0);
+	return hold(w, start, time_ns, e);
+}
+
+int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
+			bool exec, uint64_t time_ns, struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_COMM, exec ? PERFDATA_MISC_COMM_EXEC : 0,
+			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + sample_id_size(w));
+	buf_u32(&w->held, pid);
+	buf_u32(&w->held, tid);
+	put_name(&w->held, comm);
+	put_sample_id(&w->held, w, pid, tid, time_ns, 0);
+	return hold(w, start, time_ns, e);
+}
+
+static void module_map_name(char name[PROFILE_MODULE_NAME + 2], const struct profile_module *m)
+{
+	snprintf(name, PROFILE_MODULE_NAME + 2, "[%.*s]", (int)PROFILE_MODULE_NAME - 1, m->name);
+}
+
+int perfdata_write_module(struct perfdata_writer *w, const struct profile_module *m, struct err *e)
+{
+	char name[PROFILE_MODULE_NAME + 2];
+	size_t start = w->held.len;
+	int ret = 0;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	module_map_name(name, m);
+	if (m->build_id && m->build_id_len)
+		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
+	if (ret)
+		return ret;
+	put_kernel_map(&w->held, w, m->addr, m->len, 0, name, m->time_ns);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
+			 bool keep, size_t *left, struct err *e)
+{
+	const size_t end = PERFDATA_EARLY - PERFDATA_RECORD_HEADER - keep_size(w);
+	struct buf b;
+	size_t i;
+	int ret = 0;
+
+	*left = n;
+	/* Also on a full disk: these bytes are in the file already. */
+	if (!w->early_off || w->early_off + PERFDATA_EARLY > w->on_disk)
+		return 0;
+	buf_init(&b);
+	for (i = 0; i < n; i++) {
+		char name[PROFILE_MODULE_NAME + 2];
+
+		module_map_name(name, m[i]);
+		if (b.len + kernel_map_size(w, name) > end)
+			break;
+		put_kernel_map(&b, w, m[i]->addr, m[i]->len, 0, name, 0);
+	}
+	if (keep && i) {
+		put_keep(&b, w);
+		perfdata_put_kept(&w->kept, m, i);
+	}
+	put_filler(&b, PERFDATA_EARLY - b.len);
+	if (b.failed || w->kept.failed)
+		ret = no_memory(w, e);
+	else if (lseek(w->fd, (off_t)w->early_off, SEEK_SET) < 0)
+		ret = fail(w, errno, e);
+	else if ((ret = file_write_all(w->fd, b.data, b.len)) != 0)
+		ret = fail(w, -ret, e);
+	else if (lseek(w->fd, 0, SEEK_END) < 0)
+		ret = fail(w, errno, e);
+	buf_deinit(&b);
+	*left = n - i;
+	return ret;
+}
+
+int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e)
+{
+	size_t start = w->held.len;
+	int ret;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	ret = perfdata_write_build_id(w, false, map->build_id, PERFDATA_BUILD_ID_SIZE, map->path,
+				      e);
+	if (ret)
+		return ret;
+	put_record_header(&w->held, PERFDATA_RECORD_MMAP2,
+			  PERFDATA_MISC_USER | PERFDATA_MISC_MMAP_BUILD_ID,
+			  PERFDATA_RECORD_HEADER + 64 + name_size(map->path) + sample_id_size(w));
+	buf_u32(&w->held, map->pid);
+	buf_u32(&w->held, map->tid);
+	buf_u64(&w->held, map->addr);
+	buf_u64(&w->held, map->len);
+	buf_u64(&w->held, map->pgoff);
+	buf_u8(&w->held, PERFDATA_BUILD_ID_SIZE);
+	buf_add(&w->held, NULL, 3);
+	buf_add(&w->held, map->build_id, PERFDATA_BUILD_ID_SIZE);
+	buf_u32(&w->held, map->prot ? map->prot : PROT_READ | PROT_EXEC);
+	buf_u32(&w->held, 2); /* MAP_PRIVATE */
+	put_name(&w->held, map->path);
+	put_sample_id(&w->held, w, map->pid, map->tid, map->time_ns, 0);
+	return hold(w, start, map->time_ns, e);
+}
+
+int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
+			struct err *e)
+{
+	size_t start = w->held.len;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_LOST_SAMPLES, 0,
+			  PERFDATA_RECORD_HEADER + 8 + sample_id_size(w));
+	buf_u64(&w->held, count);
+	put_sample_id(&w->held, w, 0, 0, time_ns, cpu);
+	return hold(w, start, time_ns, e);
+}
+
+/* The address by which a frame is looked up (see the header of this file's interface). */
+static uint64_t frame_address(const struct stack *st, unsigned int i)
+{
+	return i == 0 || st->exact[i] || st->ip[i] == 0 ? st->ip[i] : st->ip[i] - 1;
+}
+
+static uint64_t page_bytes(uint8_t shift)
+{
+	return shift ? UINT64_C(1) << shift : 0;
+}
+
+/* What a sample's field tells of its memory when the caller does not know. */
+static const struct mem_refs no_mem = { .why = MEMOP_NO_BYTES };
+
+/*
+ * What comes behind the call chain with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of
+ * the first operand, and 0 where there is none or where it is not known.
+ */
+static void put_mem(struct buf *b, const struct mem_refs *m)
+{
+	const struct mem_ref *r = m->n ? &m->ref[0] : NULL;
+
+	memref_put_raw(b, m);
+	buf_u64(b, memref_data_src(m));
+	buf_u64(b, r ? r->gpa : 0);
+	buf_u64(b, r ? page_bytes(r->guest_shift) : 0);
+	buf_u64(b, page_bytes(m->code.guest_shift));
+}
+
+/* A sample without its header and what an event of markers or with memory has. */
+#define SAMPLE_WORDS (8 + STACK_MAX_FRAMES + 2)
+
+/* The part of a sample that all events have; returns where in v it ends. */
+static uint64_t *sample_fields(const struct perfdata_writer *w, const struct profile_sample *s,
+			       uint64_t *p)
+{
+	const struct stack *st = s->stack;
+	unsigned int n = st->n < STACK_MAX_FRAMES ? st->n : STACK_MAX_FRAMES;
+	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
+
+	if (has_identifier(w))
+		*p++ = PERFDATA_EVENT_ID + s->event;
+	*p++ = n ? st->ip[0] : 0;
+	*p++ = s->pid | (uint64_t)s->tid << 32;
+	*p++ = s->time_ns;
+	if (w->mem && s->event != w->marker_event)
+		*p++ = s->mem && s->mem->n ? s->mem->ref[0].va : 0;
+	*p++ = s->cpu;
+	*p++ = s->period;
+	*p++ = n + (nk > 0) + (n > nk);
+	if (nk)
+		*p++ = PERFDATA_CONTEXT_KERNEL;
+	for (unsigned int i = 0; i < nk; i++)
+		*p++ = frame_address(st, i);
+	if (n > nk)
+		*p++ = PERFDATA_CONTEXT_USER;
+	for (unsigned int i = nk; i < n; i++)
+		*p++ = frame_address(st, i);
+	return p;
+}
+
+int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e)
+{
+	static const struct stack none;
+	const struct profile_sample s = {
+		.pid = m->pid,
+		.tid = m->tid,
+		.cpu = m->cpu,
+		.time_ns = m->time_ns,
+		.period = 1,
+		.event = (uint8_t)w->marker_event,
+		.stack = m->stack ? m->stack : &none,
+	};
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields = (size_t)(sample_fields(w, &s, v) - v) * sizeof(*v);
+	char text[MARKER_NAME + 32] = "";
+	size_t len =
+		(size_t)snprintf(text, sizeof(text), "%s: %s", marker_kind_name(m->kind), m->name) +
+		1;
+	/* The size in front of it counts, too. */
+	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
+			  s.stack->n > s.stack->n_kernel && !s.stack->n_kernel
+				  ? PERFDATA_MISC_USER | PERFDATA_MISC_EXACT_IP
+				  : PERFDATA_MISC_KERNEL | PERFDATA_MISC_EXACT_IP,
+			  PERFDATA_RECORD_HEADER + fields + 4 + raw);
+	buf_add(&w->held, v, fields);
+	buf_u32(&w->held, (uint32_t)raw);
+	buf_add(&w->held, text, len);
+	buf_add(&w->held, NULL, raw - len);
+	return hold(w, start, m->time_ns, e);
+}
+
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
+{
+	const struct mem_refs *mem = s->mem ? s->mem : &no_mem;
+	uint64_t v[SAMPLE_WORDS];
+	size_t start = w->held.len, fields;
+
+	if (w->failed)
+		return fail(w, -w->failed, e);
+	assert(s->stack->n > 0 && s->event < w->nevents);
+	fields = (size_t)(sample_fields(w, s, v) - v) * sizeof(*v);
+	/* perf 6.1 looks at the second bit in `perf top` alone. */
+	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
+			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
+				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
+			  PERFDATA_RECORD_HEADER + fields +
+				  (w->mem ? memref_raw_size(mem) + 32 : 0));
+	buf_add(&w->held, v, fields);
+	if (w->mem)
+		put_mem(&w->held, mem);
+
+	w->samples++;
+	if (!w->first_ns || s->time_ns < w->first_ns)
+		w->first_ns = s->time_ns;
+	if (s->time_ns > w->last_ns)
+		w->last_ns = s->time_ns;
+	return hold(w, start, s->time_ns, e);
+}
+
+int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
+			    unsigned int len, const char *name, struct err *e)
+{
+	struct perfdata_build_id *ids, b = { .kernel = kernel, .len = len };
+
+	assert(len && len <= PERFDATA_BUILD_ID_SIZE);
+	for (size_t i = 0; i < w->nids; i++)
+		if (w->ids[i].len == len && !memcmp(w->ids[i].id, id, len) &&
+		    !strcmp(w->ids[i].name, name))
+			return 0;
+	/* A guest may invent mappings without end; the maps stay, the table is only a summary. */
+	if (w->nids >= MAX_BUILD_IDS)
+		return 0;
+	ids = reallocarray(w->ids, w->nids + 1, sizeof(*ids));
+	if (!ids)
+		return no_memory(w, e);
+	w->ids = ids;
+	memcpy(b.id, id, len);
+	b.name = strndup(name, MAX_NAME);
+	if (!b.name)
+		return no_memory(w, e);
+	w->ids[w->nids++] = b;
+	return 0;
+}
+
+/* -- end ------------------------------------------------------------------------ */
+
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
+		       const char *osrelease, const char *json, struct err *e)
+{
+	uint64_t bits[4] = { 0 }, data_end;
+	struct buf blobs, index, head;
+	int ret = w->failed ? 0 : drain_window(w, true, NULL);
+
+	/* The last records must be out before we can say that the data ends behind them. */
+	if (!ret && !w->failed)
+		ret = push_out(w, NULL);
+	if (w->failed)
+		ret = salvage(w, e);
+	if (ret)
+		return ret;
+	data_end = w->pos;
+	buf_init(&blobs);
+	buf_init(&index);
+	buf_init(&head);
+	perfdata_put_features(&blobs, &index, bits, w, info, osrelease, json);
+	/* Offsets are absolute. */
+	for (size_t i = 0; !index.failed && i < index.len; i += 16) {
+		uint64_t off;
+
+		memcpy(&off, index.data + i, 8);
+		buf_put64(&index, i, data_end + index.len + off);
+	}
+	buf_add(&w->out, index.data, index.len);
+	buf_add(&w->out, blobs.data, blobs.len);
+	w->out.failed |= index.failed || blobs.failed;
+	w->pos += index.len + blobs.len;
+	ret = push_out(w, e);
+	if (!ret) {
+		put_header(&head, w, data_end, bits);
+		if (head.failed)
+			ret = no_memory(w, e);
+		else if (lseek(w->fd, 0, SEEK_SET) < 0)
+			ret = fail(w, errno, e);
+		else if ((ret = file_write_all(w->fd, head.data, head.len)) != 0)
+			ret = fail(w, -ret, e);
+	}
+	buf_deinit(&blobs);
+	buf_deinit(&index);
+	buf_deinit(&head);
+	/* Some file systems report a full disk only here. */
+	if (!ret) {
+		int fd = w->fd;
+
+		w->fd = -1;
+		if (close(fd) < 0)
+			ret = fail(w, errno, e);
+	}
+	return ret;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perfdata_write: the bytes of one perf.data file (the `data` of a directory).
+ *
+ * Order of time: samples of several vCPUs arrive only roughly sorted. The
+ * writer holds back a window of PERFDATA_WINDOW bytes, sorts it, and writes the
+ * older half with a FINISHED_ROUND behind it. perf may then hand out what it
+ * has read up to the round before last. Should a record come that is older than
+ * that (the window was too small), it is written and counted as late, and no
+ * further rounds are: perf then sorts the rest of the file as a whole.
+ *
+ * Addresses: the callers in a call chain are written as the return address
+ * minus 1, inside the call instruction, unless the frame is marked exact. perf
+ * looks chain addresses up as they stand; a return address behind a last call
+ * that does not return (start_kernel's, cpu_startup_entry's) would be given the
+ * name of the next function.
+ *
+ * Not thread-safe. No errors are lost: the first one sticks.
+ */
+#ifndef KVMPROF_PROFILE_PERFDATA_WRITE_H
+#define KVMPROF_PROFILE_PERFDATA_WRITE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/sink/sink.h"
+
+#define PERFDATA_EARLY 65528u	   /* one record: some 700 module maps */
+#define PERFDATA_WINDOW (8u << 20) /* bytes held back: about 35,000 samples of 20 frames */
+
+struct perfdata_held {
+	uint64_t time_ns;
+	uint32_t off, len; /* in held bytes */
+};
+
+/* One entry of the build-id table. */
+struct perfdata_build_id {
+	bool kernel; /* the kernel or a module: pid -1, in kernel mode */
+	uint8_t id[KIMAGE_BUILD_ID_MAX];
+	unsigned int len;
+	char *name; /* owned */
+};
+
+struct perfdata_writer {
+	int fd;			   /* owned; -1 when closed */
+	char *path;		   /* owned; for messages */
+	uint64_t pos;		   /* bytes of the file so far, with those in `out` */
+	uint64_t on_disk;	   /* bytes that certainly are in the file: whole records */
+	uint64_t data_off;	   /* where the records begin */
+	unsigned int nevents;	   /* with that of markers, if there may be some */
+	unsigned int marker_event; /* its index */
+	bool mem; /* samples, not markers, have PERFDATA_MEM_SAMPLE_TYPE's fields */
+	uint64_t ids_off, attr_off;
+	uint64_t early_off;	   /* of the room for module maps; 0: none */
+	struct buf out;		   /* next write */
+	struct buf held;	   /* records in order of arrival */
+	struct perfdata_held *idx; /* one per held record */
+	size_t nidx, idx_cap;
+	uint64_t max_ns;		  /* latest time written */
+	uint64_t round_ns, prev_round_ns; /* latest time at the end of the last two rounds */
+	bool rounds_off;		  /* set before the first record: no rounds at all */
+	uint64_t late;			  /* records that came too late for the rounds */
+	uint64_t first_ns, last_ns;	  /* of the samples; 0 before the first */
+	uint64_t samples;
+	struct perfdata_build_id *ids;
+	size_t nids;
+	struct buf kept; /* blob of PERFDATA_FEAT_BPF_PROG_INFO, or empty */
+	int failed;	 /* 0 or the first -errno of a write */
+};
+
+/* Create path (it must not exist), mode 0644. */
+int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e);
+/*
+ * Another writer with all that w has, in a new file at path; both go on by themselves.
+ * perfdata_copy.c
+ */
+int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writer *w,
+			 const char *path, struct err *e);
+/* Closes the file and frees; what was written stays. Fine after a failed open. */
+void perfdata_writer_close(struct perfdata_writer *w);
+
+/* Header and attr. A reader that finds this file unfinished sees a data size of 0. */
+int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *info, struct err *e);
+
+/*
+ * The kernel's map when k->end > k->text, and room for PERFDATA_EARLY bytes of
+ * module maps in front of all samples: see perfdata_write_early().
+ */
+int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel *k, struct err *e);
+
+int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
+			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e);
+int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
+			bool exec, uint64_t time_ns, struct err *e);
+/* The map of a module, named `[NAME]`. */
+int perfdata_write_module(struct perfdata_writer *w, const struct profile_module *m, struct err *e);
+/* Also enters the build id into the table. */
+int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map, struct err *e);
+int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e);
+/*
+ * Of the event that markers have, which perf knows as bpf-output: a string with its kind
+ * ("start: run_init_process") is what it prints as such.
+ */
+int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e);
+int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
+			struct err *e);
+/* Add to the build-id table; the same id and name twice is one entry. len <= 20. */
+int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
+			    unsigned int len, const char *name, struct err *e);
+
+/*
+ * Module maps without a time, in the room kept by perfdata_write_kernel(): perf
+ * gives a module's functions to it only when its map came before the first
+ * sample in kernel mode. Modules that find no room are left out; *left is their
+ * number. keep: perf keeps these maps when it takes the kcore, see docs/perf-data.md;
+ * then a name may have several ranges. Before perfdata_write_end().
+ */
+int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
+			 bool keep, size_t *left, struct err *e);
+
+/*
+ * The held records, the features and the final header. json may be NULL. After
+ * a failed write (disk full) the file is cut back to the records that were
+ * written whole, which makes room for the rest of the format: what was recorded
+ * up to then is a proper profile. The earlier failure is not reported again.
+ */
+int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
+		       const char *osrelease, const char *json, struct err *e);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/run/run.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define CONSOLE_FLUSH_MS 50
+/* The status line is drawn so often, and tells of the last second or two. */
+#define STATUS_NS 200000000u
+#define STATUS_SPAN_NS 1000000000u
+
+int run_take_signals(struct run *r, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+static void forward_input(struct run *r, struct pollfd *stdin_poll)
+{
+	uint8_t bytes[64];
+	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	if (n <= 0)
+		stdin_poll->fd = -1;
+	else
+		vm_console_input(r->vm, bytes, (size_t)n);
+}
+
+static void read_figures(struct run *r, struct status_figures *f)
+{
+	uint64_t first = vm_first_entry_ns(r->vm);
+
+	*f = (struct status_figures){
+		.elapsed_ns = first ? clock_mono_ns() - first : 0,
+		.collecting = vm_is_collecting(r->vm),
+	};
+	for (unsigned int i = 0; i < vm_vcpus(r->vm); i++) {
+		const struct vcpu_stats *st = vm_stats(r->vm, i);
+
+		f->samples += st->samples;
+		f->kernel += st->kernel;
+		f->user += st->user;
+		f->idle += st->idle;
+		f->lost += ring_dropped(vm_ring(r->vm, i));
+	}
+}
+
+static void draw_status(struct run *r, uint64_t now)
+{
+	char text[STATUS_LINE_MAX];
+	struct status_figures f;
+
+	if (!status_line_is_on(&r->console.status) || !clock_is_due(now, r->status_ns, STATUS_NS))
+		return;
+	r->status_ns = now;
+	read_figures(r, &f);
+	status_line_text(text, &f, &r->status_before);
+	console_status(&r->console, text);
+	if (f.elapsed_ns - r->status.elapsed_ns >= STATUS_SPAN_NS) {
+		r->status_before = r->status;
+		r->status = f;
+	}
+}
+
+static void wait_for_end(struct run *r)
+{
+	struct pollfd fds[5] = {
+		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
+		{ .fd = r->signal_fd, .events = POLLIN },
+		/* Only a person's keyboard: a script's stdin is not ours to eat. */
+		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
+		  .events = POLLIN },
+		{ .fd = r->markers.wake_fd, .events = POLLIN },
+		{ .fd = r->domain ? libvirt_watch_fd(r->domain->watch) : -1, .events = POLLIN },
+	};
+
+	for (;;) {
+		uint64_t now = clock_mono_ns(),
+			 deadline = run_markers_look(&r->markers, r->vm, now);
+
+		run_snapshot_look(r);
+		if (now >= deadline)
+			return;
+		poll(fds, 5,
+		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
+			     ? (int)((deadline - now) / 1000000) + 1
+			     : CONSOLE_FLUSH_MS);
+		console_flush(&r->console);
+		draw_status(r, clock_mono_ns());
+		if (r->tick)
+			r->tick(r, clock_mono_ns());
+		if (fds[4].revents & POLLIN) {
+			vm_end(r->vm, VM_END_STOPPED);
+			attach_domain_wait(r->domain, r->signal_fd);
+			return;
+		}
+		if (fds[0].revents) {
+			if (r->domain && vm_result(r->vm)->reason == VM_END_GONE)
+				attach_domain_wait(r->domain, r->signal_fd);
+			return;
+		}
+		if (fds[1].revents & POLLIN) {
+			vm_end(r->vm, VM_END_INTERRUPTED);
+			return;
+		}
+		if (fds[2].revents)
+			forward_input(r, &fds[2]);
+	}
+}
+
+void run_wait(struct run *r)
+{
+	wait_for_end(r);
+	console_hide_status(&r->console);
+}

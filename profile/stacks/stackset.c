@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/stacks/stackset.h"
+
+#include "base/cleanup.h"
+#include "symbolizer/core/display_name.h"
+#include "profile/names/names.h"
+#include "profile/perfdata/format.h"
+#include "profile/perfdata/read.h"
+#include "base/table.h"
+#include "profile/names/tasks.h"
+#include "base/texts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_LEN (1u << 20) /* more than a record can hold */
+#define NS_PER_S 1e9
+#define DROPPED UINT32_MAX /* of no table: a raw stack whose samples do not count */
+
+/* -- what is being built ------------------------------------------------------------------- */
+
+/* A stack as it is in the file: the first sample that had it, and the sums. */
+struct raw_stack {
+	uint64_t ip, weight, samples;
+	const uint8_t *chain; /* in the file; once it is in the table, a copy */
+	struct names_view view;
+	uint32_t nr, task;
+	uint32_t stack; /* what it became, or DROPPED */
+	bool kernel, idle;
+};
+
+/* An address of a space, and the frame that it is. */
+struct raw_addr {
+	uint64_t addr;
+	uint32_t space, frame;
+	bool kernel;
+};
+
+/* Before the frames' place is final: where they begin in the pool. */
+struct built_stack {
+	struct stackset_stack s;
+	size_t first;
+};
+
+/* Beside each function: what it is known by. */
+struct built_func {
+	struct stackset_func f;
+	const struct symbol *symbol; /* NULL: by its address and DSO */
+};
+
+struct built_task {
+	struct stackset_task t;
+	uint32_t comm; /* of tasks */
+};
+
+/* Room for chains of many stacks: one after another, so that the file's pages can go. */
+struct block {
+	struct block *before;
+	size_t used;
+	uint8_t data[BLOCK_LEN];
+};
+
+struct build {
+	struct stackset_options opt;
+	struct perfdata *p;
+	struct names *names;
+	struct tasks *tasks;
+	struct display_names display;
+	uint64_t from_ns, to_ns; /* [from, to) */
+	struct texts texts;
+	struct block *chains; /* the last of a list */
+	struct table raw, addr, func, frame, task, stack;
+	struct stackset_sample *sample;
+	size_t nsamples, sample_cap;
+	struct stackset_marker *marker;
+	size_t nmarkers, marker_cap;
+	uint32_t *pool; /* frames of all stacks */
+	size_t pool_len, pool_cap;
+	uint64_t samples, weight, mode_weight[STACKSET_MODES];
+};
+
+/* What a set owns beside its arrays. */
+struct owned_set {
+	struct stackset set;
+	struct texts texts;
+	uint32_t *pool;
+};
+
+/* -- samples -------------------------------------------------------------------------------- */
+
+static uint64_t hash_raw(const struct raw_stack *s)
+{
+	uint64_t h = table_mix(s->ip, (uint64_t)s->view.user << 2 | s->idle << 1 | s->kernel);
+	const uint8_t *p = s->chain;
+
+	h = table_mix(h ^ s->task, s->view.kernel);
+	for (uint32_t i = 0; i + 1 < s->nr; i += 2) {
+		uint64_t w[2];
+
+		memcpy(w, p + 8 * (size_t)i, 16);
+		h = table_mix(h ^ w[0], w[1] + i);
+	}
+	if (s->nr & 1) {
+		uint64_t w;
+
+		memcpy(&w, p + 8 * (size_t)(s->nr - 1), 8);
+		h = table_mix(h ^ w, s->nr);
+	}
+	return table_mix(h, s->nr);
+}
+
+static bool equal_raw(const void *a, const void *b, const void *ctx)
+{
+	const struct raw_stack *x = a, *y = b;
+
+	(void)ctx;
+	return x->ip == y->ip && x->nr == y->nr && x->task == y->task && x->kernel == y->kernel &&
+	       x->idle == y->idle && x->view.user == y->view.user &&
+	       x->view.kernel == y->view.kernel &&
+	       (!x->nr || !memcmp(x->chain, y->chain, 8 * (size_t)x->nr));
+}
+
+static bool equal_task(const void *a, const void *b, const void *ctx)
+{
+	const struct built_task *x = a, *y = b;
+
+	(void)ctx;
+	return x->t.pid == y->t.pid && x->t.tid == y->t.tid && x->comm == y->comm;
+}
+
+static int task_of(struct build *b, const struct perfdata_record *r, uint32_t comm, uint32_t *out)
+{
+	struct built_task like = { .t = { .pid = r->pid, .tid = r->tid }, .comm = comm }, *t;
+	bool fresh;
+
+	if (table_add(&b->task, table_mix(r->pid, (uint64_t)r->tid << 32 | comm), &like, equal_task,
+		      NULL, out, &fresh) < 0)
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	t = (struct built_task *)b->task.item + *out;
+	t->t.comm = texts_add(&b->texts, tasks_text(b->tasks, comm));
+	return t->t.comm ? 0 : -ENOMEM;
+}
+
+static bool passes(const struct build *b, const struct perfdata_record *r, uint32_t comm)
+{
+	const struct stackset_options *o = &b->opt;
+
+	return (o->pid < 0 || r->pid == o->pid) && (o->cpu < 0 || r->cpu == o->cpu) &&
+	       r->time_ns >= b->from_ns && r->time_ns < b->to_ns &&
+	       (!o->comm || !strcmp(tasks_text(b->tasks, comm), o->comm));
+}
+
+static int copy_chain(struct build *b, struct raw_stack *s)
+{
+	size_t len = 8 * (size_t)s->nr;
+
+	if (!b->chains || BLOCK_LEN - b->chains->used < len) {
+		struct block *fresh = malloc(sizeof(*fresh));
+
+		if (!fresh)
+			return -ENOMEM;
+		fresh->before = b->chains;
+		fresh->used = 0;
+		b->chains = fresh;
+	}
+	if (len)
+		s->chain = memcpy(b->chains->data + b->chains->used, s->chain, len);
+	b->chains->used += len;
+	return 0;
+}
+
+static bool has_kernel_frame(const struct perfdata_record *r)
+{
+	struct perfdata_walk walk;
+	struct perfdata_frame f;
+
+	perfdata_walk_begin(&walk, r);
+	while (perfdata_walk_next(&walk, &f))
+		if (f.kernel)
+			return true;
+	return false;
+}
+
+static int keep_sample(struct build *b, const struct perfdata_record *r, uint32_t raw)
+{
+	if (b->nsamples == b->sample_cap) {
+		size_t cap = b->sample_cap ? b->sample_cap * 2 : 4096;
+		struct stackset_sample *grown = reallocarray(b->sample, cap, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->sample = grown;
+		b->sample_cap = cap;
+	}
+	b->sample[b->nsamples++] = (struct stackset_sample){
+		.time_ns = r->time_ns, .weight = r->sample.period, .stack = raw, .cpu = r->cpu
+	};
+	return 0;
+}
+
+static int add_sample(struct build *b, const struct perfdata_record *r)
+{
+	uint32_t comm = tasks_name(b->tasks, r->tid), index;
+	struct raw_stack like = {
+		.ip = r->sample.ip,
+		.chain = r->sample.chain,
+		.nr = r->sample.nr,
+		.view = names_view(b->names, r->pid),
+		.kernel = r->kernel,
+		.idle = r->idle,
+	};
+	struct raw_stack *s;
+	bool fresh;
+
+	if (!passes(b, r, comm))
+		return 0;
+	if (task_of(b, r, comm, &like.task) < 0 ||
+	    table_add(&b->raw, hash_raw(&like), &like, equal_raw, NULL, &index, &fresh) < 0)
+		return -ENOMEM;
+	s = (struct raw_stack *)b->raw.item + index;
+	if (fresh && copy_chain(b, s) < 0)
+		return -ENOMEM;
+	if (fresh && b->opt.kernel_only && !has_kernel_frame(r))
+		s->stack = DROPPED;
+	if (s->stack == DROPPED)
+		return 0;
+	s->samples++;
+	s->weight += r->sample.period;
+	b->samples++;
+	b->weight += r->sample.period;
+	return b->opt.keep_samples ? keep_sample(b, r, index) : 0;
+}
+
+/* Names come out of files: nothing that a terminal would obey. */
+static const char *clean_text(struct build *b, const char *s)
+{
+	cleanup_free char *copy = strdup(s);
+
+	if (!copy)
+		return NULL;
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return texts_add(&b->texts, copy);
+}
+
+static int add_marker(struct build *b, const struct perfdata_record *r)
+{
+	struct stackset_marker *m;
+
+	if (b->nmarkers == STACKSET_MAX_MARKERS)
+		return 0;
+	if (b->nmarkers == b->marker_cap) {
+		size_t cap = b->marker_cap ? b->marker_cap * 2 : 64;
+
+		m = reallocarray(b->marker, cap, sizeof(*m));
+		if (!m)
+			return -ENOMEM;
+		b->marker = m;
+		b->marker_cap = cap;
+	}
+	m = &b->marker[b->nmarkers];
+	*m = (struct stackset_marker){ .time_ns = r->time_ns,
+				       .name = clean_text(b, r->marker_name),
+				       .kind = r->marker_kind };
+	if (!m->name)
+		return -ENOMEM;
+	b->nmarkers++;
+	return 0;
+}
+
+static int read_records(struct build *b, struct err *e)
+{
+	struct perfdata_record r;
+	int ret = 0;
+
+	while (!ret && perfdata_next(b->p, &r)) {
+		if (r.kind == PERFDATA_SAMPLE) {
+			if (add_sample(b, &r) < 0)
+				ret = err_set(e, ENOMEM, "out of memory after %zu different stacks",
+					      b->raw.n);
+			continue;
+		}
+		if (r.kind == PERFDATA_MARKER && add_marker(b, &r) < 0)
+			ret = err_set(e, ENOMEM, "out of memory after %zu markers", b->nmarkers);
+		ret = ret ? ret : names_record(b->names, &r, e);
+		ret = ret ? ret : tasks_record(b->tasks, &r, e);
+	}
+	return ret;
+}
+
+/* -- names ---------------------------------------------------------------------------------- */
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+static enum stackset_kind kind_of(bool kernel, const char *dso)
+{
+	if (!strcmp(dso, "[unknown]"))
+		return STACKSET_KIND_UNKNOWN;
+	if (kernel)
+		return begins(dso, PERFDATA_KERNEL_DSO) ? STACKSET_KIND_KERNEL
+							: STACKSET_KIND_MODULE;
+	/* Ours, and what perf calls such code. */
+	if (begins(dso, "[jit") || begins(dso, "//anon") || begins(dso, "[anon") ||
+	    begins(dso, "/memfd:") || begins(dso, "/tmp/perf-"))
+		return STACKSET_KIND_JIT;
+	return STACKSET_KIND_USER;
+}
+
+static bool equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct built_func *x = a, *y = b;
+
+	(void)ctx;
+	/* Texts are kept once, so pointers will do. */
+	return x->symbol == y->symbol && x->f.dso == y->f.dso && x->f.addr == y->f.addr &&
+	       x->f.kind == y->f.kind;
+}
+
+static int func_of(struct build *b, const struct name *name, bool kernel, uint64_t addr,
+		   uint32_t *out)
+{
+	struct built_func like = { .symbol = name->symbol }, *f;
+	char text[24];
+	bool fresh;
+
+	like.f.named = name->symbol != NULL;
+	like.f.kind = (uint8_t)kind_of(kernel, name->dso);
+	like.f.dso = clean_text(b, name->dso);
+	like.f.addr = addr;
+	if (name->symbol) {
+		like.f.addr = kernel ? addr - name->off : name->symbol->addr;
+		like.f.size = name->symbol->size;
+	}
+	if (!like.f.dso || table_add(&b->func,
+				     table_mix((uint64_t)(uintptr_t)name->symbol ^ like.f.addr,
+					       (uint64_t)(uintptr_t)like.f.dso),
+				     &like, equal_func, NULL, out, &fresh) < 0)
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	f = (struct built_func *)b->func.item + *out;
+	snprintf(text, sizeof(text), "0x%016" PRIx64, addr);
+	f->f.name = clean_text(b, name->symbol ? display_name(&b->display, name->symbol, kernel)
+					       : text);
+	return f->f.name ? 0 : -ENOMEM;
+}
+
+static bool equal_frame(const void *a, const void *b, const void *ctx)
+{
+	const struct stackset_frame *x = a, *y = b;
+
+	(void)ctx;
+	return x->addr == y->addr && x->func == y->func && x->image == y->image;
+}
+
+static bool equal_addr(const void *a, const void *b, const void *ctx)
+{
+	const struct raw_addr *x = a, *y = b;
+
+	(void)ctx;
+	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel;
+}
+
+static int frame_of(struct build *b, struct names_view view, bool kernel, uint64_t addr,
+		    uint32_t *out)
+{
+	struct raw_addr like = { .addr = addr,
+				 .space = kernel ? view.kernel : view.user,
+				 .kernel = kernel };
+	struct stackset_frame frame = { .addr = addr };
+	struct name name;
+	uint32_t index;
+	bool fresh;
+
+	if (table_add(&b->addr, table_mix(addr, (uint64_t)like.space << 1 | kernel), &like,
+		      equal_addr, NULL, &index, &fresh) < 0)
+		return -ENOMEM;
+	if (!fresh) {
+		*out = ((struct raw_addr *)b->addr.item)[index].frame;
+		return 0;
+	}
+	names_lookup_in(b->names, view, kernel, addr, &name);
+	frame.off = name.symbol ? name.off : 0;
+	frame.image = kernel ? addr - name.map_start : addr + name.to_file;
+	if (func_of(b, &name, kernel, addr, &frame.func) < 0 ||
+	    table_add(&b->frame, table_mix(addr, frame.func), &frame, equal_frame, NULL, out,
+		      &fresh) < 0)
+		return -ENOMEM;
+	((struct raw_addr *)b->addr.item)[index].frame = *out;
+	return 0;
+}
+
+/* -- stacks ---------------------------------------------------------------------------------- */
+
+static int push_frame(struct build *b, uint32_t frame)
+{
+	if (b->pool_len == b->pool_cap) {
+		size_t cap = b->pool_cap ? b->pool_cap * 2 : 8192;
+		uint32_t *grown = reallocarray(b->pool, cap, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->pool = grown;
+		b->pool_cap = cap;
+	}
+	b->pool[b->pool_len++] = frame;
+	return 0;
+}
+
+static bool equal_stack(const void *a, const void *b, const void *ctx)
+{
+	const struct built_stack *x = a, *y = b;
+	const struct build *v = ctx;
+
+	return x->s.n == y->s.n && x->s.task == y->s.task && x->s.mode == y->s.mode &&
+	       (!x->s.n ||
+		!memcmp(v->pool + x->first, v->pool + y->first, x->s.n * sizeof(*v->pool)));
+}
+
+/* The frames of a raw stack, to the end of the pool; *mode is that of the innermost. */
+static int push_frames(struct build *b, const struct raw_stack *raw, uint8_t *mode)
+{
+	struct perfdata_record r = {
+		.kind = PERFDATA_SAMPLE,
+		.kernel = raw->kernel,
+		.sample = { .ip = raw->ip, .chain = raw->chain, .nr = raw->nr },
+	};
+	size_t first = b->pool_len;
+	struct perfdata_walk walk;
+	struct perfdata_frame f;
+
+	perfdata_walk_begin(&walk, &r);
+	while (perfdata_walk_next(&walk, &f)) {
+		uint64_t addr = f.innermost || b->p->ours || !f.ip ? f.ip : f.ip - 1;
+		uint32_t frame;
+
+		if (b->opt.kernel_only && !f.kernel)
+			continue;
+		if (b->pool_len == first)
+			*mode = raw->idle  ? STACKSET_IDLE
+				: f.kernel ? STACKSET_KERNEL
+					   : STACKSET_USER;
+		if (frame_of(b, raw->view, f.kernel, addr, &frame) < 0 || push_frame(b, frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Mappings may differ and names be the same: such stacks are one. */
+static int name_stack(struct build *b, struct raw_stack *raw)
+{
+	struct built_stack like = { .first = b->pool_len, .s = { .task = raw->task } }, *s;
+	uint64_t hash;
+	uint32_t index;
+	bool fresh;
+
+	if (push_frames(b, raw, &like.s.mode) < 0)
+		return -ENOMEM;
+	like.s.n = (uint32_t)(b->pool_len - like.first);
+	hash = table_mix((uint64_t)like.s.n << 32 | like.s.mode, like.s.task);
+	for (uint32_t i = 0; i < like.s.n; i++)
+		hash = table_mix(hash, b->pool[like.first + i]);
+	if (table_add(&b->stack, hash, &like, equal_stack, b, &index, &fresh) < 0)
+		return -ENOMEM;
+	if (!fresh)
+		b->pool_len = like.first;
+	s = (struct built_stack *)b->stack.item + index;
+	s->s.weight += raw->weight;
+	s->s.samples += raw->samples;
+	b->mode_weight[s->s.mode] += raw->weight;
+	raw->stack = index;
+	return 0;
+}
+
+static int name_stacks(struct build *b, struct err *e)
+{
+	struct raw_stack *raw = b->raw.item;
+
+	for (size_t i = 0; i < b->raw.n; i++)
+		if (raw[i].stack != DROPPED && name_stack(b, &raw[i]) < 0)
+			return err_set(e, ENOMEM, "out of memory after %zu stacks", b->stack.n);
+	for (size_t i = 0; i < b->nsamples; i++)
+		b->sample[i].stack = raw[b->sample[i].stack].stack;
+	return 0;
+}
+
+/* -- the result ------------------------------------------------------------------------------- */
+
+/* calloc() that gives something for 0. */
+static void *make_array(size_t n, size_t size)
+{
+	return calloc(n ? n : 1, size);
+}
+
+static int fill_arrays(struct build *b, struct stackset *s)
+{
+	struct stackset_func *func = make_array(b->func.n, sizeof(*func));
+	struct stackset_task *task = make_array(b->task.n, sizeof(*task));
+	struct stackset_stack *stack = make_array(b->stack.n, sizeof(*stack));
+
+	s->func = func;
+	s->task = task;
+	s->stack = stack;
+	s->frame = b->frame.item ? take_ptr(b->frame.item)
+				 : make_array(0, sizeof(struct stackset_frame));
+	if (b->opt.keep_samples)
+		s->sample = b->sample ? take_ptr(b->sample)
+				      : make_array(0, sizeof(struct stackset_sample));
+	if (!func || !task || !stack || !s->frame || (b->opt.keep_samples && !s->sample))
+		return -ENOMEM;
+	for (size_t i = 0; i < b->func.n; i++)
+		func[i] = ((struct built_func *)b->func.item)[i].f;
+	for (size_t i = 0; i < b->task.n; i++)
+		task[i] = ((struct built_task *)b->task.item)[i].t;
+	for (size_t i = 0; i < b->stack.n; i++) {
+		const struct built_stack *from = (struct built_stack *)b->stack.item + i;
+
+		stack[i] = from->s;
+		stack[i].frame = b->pool + from->first;
+	}
+	s->nfuncs = b->func.n;
+	s->nframes = b->frame.n;
+	s->ntasks = b->task.n;
+	s->nstacks = b->stack.n;
+	s->nsamples = b->nsamples;
+	if (b->marker)
+		s->marker = take_ptr(b->marker);
+	s->nmarkers = b->nmarkers;
+	return 0;
+}
+
+/* What counts time: ours, and perf's clocks. */
+static bool counts_ns(const struct perfdata *p)
+{
+	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "off-cpu"))) ||
+	       begins(p->event, "cpu-clock") || begins(p->event, "task-clock");
+}
+
+static int fill_facts(struct build *b, struct stackset *s)
+{
+	const struct perfdata *p = b->p;
+
+	s->samples = b->samples;
+	s->weight = b->weight;
+	memcpy(s->mode_weight, b->mode_weight, sizeof(s->mode_weight));
+	s->lost = p->nlost;
+	s->first_ns = p->first_ns > b->from_ns ? p->first_ns : b->from_ns;
+	s->last_ns = p->last_ns < b->to_ns ? p->last_ns : b->to_ns;
+	if (s->last_ns < s->first_ns)
+		s->last_ns = s->first_ns;
+	s->ncpus = p->ncpus;
+	s->weight_is_ns = counts_ns(p);
+	s->ours = p->ours;
+	s->partial = p->partial;
+	s->event = clean_text(b, p->event[0] ? p->event : "event");
+	s->osrelease = clean_text(b, p->osrelease);
+	s->message = clean_text(b, p->partial ? p->message : "");
+	if (p->json) {
+		char *json = strndup(p->json, p->json_len);
+
+		s->json = json ? texts_add(&b->texts, json) : NULL;
+		free(json);
+		if (!s->json)
+			return -ENOMEM;
+	}
+	return s->event && s->osrelease && s->message ? 0 : -ENOMEM;
+}
+
+static int make_set(struct build *b, struct stackset **out, struct err *e)
+{
+	struct owned_set *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return err_set(e, ENOMEM, "out of memory");
+	if (fill_facts(b, &o->set) < 0 || fill_arrays(b, &o->set) < 0) {
+		stackset_destroy(&o->set);
+		return err_set(e, ENOMEM, "out of memory for %zu stacks", b->stack.n);
+	}
+	o->texts = b->texts;
+	b->texts = (struct texts){ 0 };
+	o->pool = take_ptr(b->pool);
+	*out = &o->set;
+	return 0;
+}
+
+void stackset_destroy(struct stackset *s)
+{
+	struct owned_set *o = (struct owned_set *)s; /* its first member */
+
+	if (!o)
+		return;
+	free((void *)s->func);
+	free((void *)s->frame);
+	free((void *)s->task);
+	free((void *)s->stack);
+	free((void *)s->sample);
+	free((void *)s->marker);
+	free(o->pool);
+	texts_deinit(&o->texts);
+	free(o);
+}
+
+static uint64_t window_end(const struct perfdata *p, double s)
+{
+	double ns = (double)p->first_ns + s * NS_PER_S;
+
+	return s <= 0 || ns >= (double)UINT64_MAX ? UINT64_MAX
+						  : p->first_ns + (uint64_t)(s * NS_PER_S);
+}
+
+static int build(struct build *b, struct stackset **out, struct err *e)
+{
+	const char *input = b->opt.input ? b->opt.input : "perf.data";
+	int ret = perfdata_open_event(&b->p, input, b->opt.event, e);
+
+	ret = ret ? ret : names_create(&b->names, b->p, b->opt.buildid_dir, e);
+	if (!ret)
+		names_set_relaxed(b->names, b->opt.relaxed);
+	if (ret)
+		return ret;
+	b->from_ns = b->opt.from_s > 0 ? window_end(b->p, b->opt.from_s) : 0;
+	b->to_ns = window_end(b->p, b->opt.to_s);
+	ret = read_records(b, e);
+	ret = ret ? ret : name_stacks(b, e);
+	return ret ? ret : make_set(b, out, e);
+}
+
+static void free_chains(struct build *b)
+{
+	while (b->chains) {
+		struct block *before = b->chains->before;
+
+		free(b->chains);
+		b->chains = before;
+	}
+}
+
+int stackset_load(struct stackset **out, const struct stackset_options *opt, struct err *e)
+{
+	struct build b = {
+		.opt = *opt,
+		.tasks = tasks_create(),
+		.raw.size = sizeof(struct raw_stack),
+		.addr.size = sizeof(struct raw_addr),
+		.func.size = sizeof(struct built_func),
+		.frame.size = sizeof(struct stackset_frame),
+		.task.size = sizeof(struct built_task),
+		.stack.size = sizeof(struct built_stack),
+	};
+	int ret;
+
+	display_names_init(&b.display, !opt->no_demangle, false);
+	ret = b.tasks ? build(&b, out, e) : err_set(e, ENOMEM, "out of memory");
+	table_deinit(&b.raw);
+	table_deinit(&b.addr);
+	table_deinit(&b.func);
+	table_deinit(&b.frame);
+	table_deinit(&b.task);
+	table_deinit(&b.stack);
+	free(b.sample);
+	free(b.marker);
+	free(b.pool);
+	free_chains(&b);
+	texts_deinit(&b.texts);
+	display_names_deinit(&b.display);
+	names_destroy(b.names);
+	tasks_destroy(b.tasks);
+	perfdata_close(b.p);
+	return ret;
+}

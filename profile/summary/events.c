@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/summary/events.h"
+
+#include "profile/summary/guest.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool has_unit_ns(const struct vm_event *ev)
+{
+	return ev->kind == VM_EVENT_WALL || ev->kind == VM_EVENT_CPU ||
+	       (ev->kind == VM_EVENT_PERF && ev->counter.clock);
+}
+
+void summary_events_head(const struct events *ev, double freq_hz, char *out, size_t size)
+{
+	const struct event_state *s = events_of_vm(ev, 0);
+
+	if (!s || s->vm.kind == VM_EVENT_WALL)
+		snprintf(out, size, " at %.0f Hz", freq_hz);
+	else
+		snprintf(out, size, " of %s", s->name.text);
+}
+
+static bool is_only_wall(const struct events *ev)
+{
+	return ev->n == 1 && ev->at[0].vm.kind == VM_EVENT_WALL;
+}
+
+void summary_events_print(const struct events *ev, const struct pipeline_stats *p, FILE *out)
+{
+	const struct event_state *s;
+
+	for (unsigned int i = 0; !is_only_wall(ev) && (s = events_of_vm(ev, i)); i++) {
+		fprintf(out, "kvmprof: event %s: %" PRIu64 " samples for ", s->name.text,
+			p->event_samples[i]);
+		if (has_unit_ns(&s->vm))
+			fprintf(out, "%.3f s", (double)p->event_weight[i] / 1e9);
+		else
+			fprintf(out, "%" PRIu64 " counted", p->event_weight[i]);
+		if (s->vm.counter.freq)
+			fputc('\n', out);
+		else
+			fprintf(out, ", one in %" PRIu64 "%s\n", s->vm.period,
+				has_unit_ns(&s->vm) ? " ns" : "");
+	}
+	for (unsigned int i = 0; i < ev->n; i++)
+		if (*ev->at[i].why)
+			fprintf(out, "kvmprof: note: event %s: %s\n", ev->at[i].asked,
+				ev->at[i].why);
+}
+
+static void json_text(struct buf *b, const char *key, const char *text)
+{
+	buf_printf(b, ",\"%s\":", key);
+	summary_json_string(b, text);
+}
+
+void summary_events_json(const struct events *ev, const struct pipeline_stats *p, struct buf *b)
+{
+	unsigned int n = 0;
+
+	buf_printf(b, ",\"events\":[");
+	for (unsigned int i = 0; i < ev->n; i++) {
+		const struct event_state *s = &ev->at[i];
+
+		buf_printf(b, "%s{\"asked\":", i ? "," : "");
+		summary_json_string(b, s->asked);
+		if (*s->why)
+			json_text(b, "why", s->why);
+		if (!s->dropped) {
+			json_text(b, "name", s->name.text);
+			json_text(b, "unit", has_unit_ns(&s->vm) ? "ns" : "count");
+			buf_printf(b,
+				   ",\"%s\":%" PRIu64 ",\"samples\":%" PRIu64
+				   ",\"weight\":%" PRIu64,
+				   s->vm.counter.freq ? "freq_hz" : "period", s->vm.period,
+				   p->event_samples[n], p->event_weight[n]);
+			if (s->vm.kind == VM_EVENT_PERF)
+				buf_printf(b, ",\"guest_only\":%s",
+					   s->vm.counter.exclude_host ? "true" : "false");
+			n++;
+		}
+		buf_printf(b, "}");
+	}
+	buf_printf(b, "]");
+}
+
+void summary_devices_json(const struct vm *vm, struct buf *b)
+{
+	struct vm_device d;
+
+	buf_printf(b, ",\"devices\":[");
+	for (unsigned int i = 0; vm_device(vm, i, &d); i++) {
+		buf_printf(b, "%s{\"name\":", i ? "," : "");
+		summary_json_string(b, d.name);
+		buf_printf(b, ",\"ports\":[%u,%u],\"exits\":%" PRIu64 ",\"accesses\":%" PRIu64 "}",
+			   d.base, d.base + d.count - 1u, d.exits, d.accesses);
+	}
+	buf_printf(b, "]");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * summary_events: what a run's summary says of its events, and of devices.
+ */
+#ifndef KVMPROF_PROFILE_SUMMARY_EVENTS_H
+#define KVMPROF_PROFILE_SUMMARY_EVENTS_H
+
+#include "base/buf.h"
+#include "profile/counters/events.h"
+#include "profile/live/pipeline.h"
+
+#include <stdio.h>
+
+/* What the first event's samples are by: " at 997 Hz", " of exit:io". */
+void summary_events_head(const struct events *ev, double freq_hz, char *out, size_t size);
+/* A line for each event but a lone `wall', and for what was refused. */
+void summary_events_print(const struct events *ev, const struct pipeline_stats *p, FILE *out);
+/* ,"events":[...] */
+void summary_events_json(const struct events *ev, const struct pipeline_stats *p, struct buf *b);
+/* ,"devices":[...]: how often the guest came to each. */
+void summary_devices_json(const struct vm *vm, struct buf *b);
+
+#endif

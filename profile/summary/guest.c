@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/summary/guest.h"
+
+#include <inttypes.h>
+
+static void print_slide(const struct guest_stats *g, FILE *out)
+{
+	const struct kslide *k = &g->slide;
+	const char *sep = "";
+
+	if (!g->moves)
+		return;
+	if (k->status != KSLIDE_SOLVED) {
+		fprintf(out, "kvmprof: note: no kernel names: %s\n",
+			k->reason[0] ? k->reason : "the guest never ran its kernel");
+		return;
+	}
+	fprintf(out, "kvmprof: the kernel runs 0x%" PRIx64 " from where it was linked, by ",
+		k->slide);
+	for (unsigned int i = 0; i < KSLIDE_KINDS; i++) {
+		if (!k->by[i].found)
+			continue;
+		fprintf(out, "%s%s", sep, kslide_kind_name((enum kslide_kind)i));
+		if (k->by[i].of > 1)
+			fprintf(out, " (%u of %u)", k->by[i].yes, k->by[i].of);
+		sep = ", ";
+	}
+	if (!*sep)
+		fputs("its snapshot", out);
+	fputc('\n', out);
+}
+
+static void print_programs(const struct guest_stats *g, FILE *out)
+{
+	const struct guest_maps_stats *m = &g->maps;
+
+	if (!g->have_maps) {
+		if (g->no_maps[0]) /* without a kernel that was found there is nothing to explain */
+			fprintf(out, "kvmprof: note: programs and libraries are not named: %s\n",
+				g->no_maps);
+		return;
+	}
+	fprintf(out,
+		"kvmprof: programs: %" PRIu64 " processes sampled, %" PRIu64
+		" files mapped, %" PRIu64 " with names; %" PRIu64 " of %" PRIu64
+		" user frames in no known mapping\n",
+		m->processes, g->dsos.files, g->dsos.named, m->unmapped, m->frames);
+	if (g->jit.regions)
+		fprintf(out,
+			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
+			" with names, %" PRIu64 " of processes without a map (--guest-root)\n",
+			g->jit.regions, g->jit.named, g->jit.without_map);
+	if (g->jit.why[0])
+		fprintf(out, "kvmprof: note: names of code made at run time: %s\n", g->jit.why);
+	if (m->failed)
+		fprintf(out,
+			"kvmprof: %" PRIu64 " of %" PRIu64
+			" looks at a process's mappings failed, the last one because %s\n",
+			m->failed, m->reads, m->why);
+}
+
+static void print_mem(const struct memprobe_stats *m, FILE *out)
+{
+	uint64_t unknown = 0, unmapped = m->operands - m->status[MEM_OK];
+
+	if (!m->samples)
+		return;
+	for (unsigned int i = 1; i < MEMOP_WHY_COUNT; i++)
+		unknown += m->why[i];
+	fprintf(out,
+		"kvmprof: memory: %" PRIu64 " accesses, %" PRIu64
+		" of them to no mapped page; %" PRIu64 " instructions without any, %" PRIu64
+		" not understood: see `kvmprof mem`\n",
+		m->operands, unmapped, m->without, unknown);
+}
+
+void summary_guest_print(const struct guest_stats *g, FILE *out)
+{
+	print_slide(g, out);
+	print_mem(&g->mem, out);
+	if (!g->is_linux)
+		return;
+	if (g->have_tasks)
+		fprintf(out,
+			"kvmprof: tasks: %" PRIu64 " seen, %" PRIu64 " of them ended; %" PRIu64
+			" samples of unknown tasks\n",
+			g->tasks.seen, g->tasks.exits, g->tasks.unreadable);
+	else if (g->no_tasks[0])
+		fprintf(out, "kvmprof: note: tasks are not told apart: %s\n", g->no_tasks);
+	if (g->modules.seen)
+		fprintf(out,
+			"kvmprof: modules: %" PRIu64 " seen, %" PRIu64 " without symbols, %" PRIu64
+			" without ORC tables\n",
+			g->modules.seen, g->modules.without_symbols, g->modules.without_orc);
+	print_programs(g, out);
+}
+
+/* -- JSON ------------------------------------------------------------------------------ */
+
+void summary_json_string(struct buf *b, const char *s)
+{
+	buf_u8(b, '"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			buf_printf(b, "\\%c", c);
+		else if (c < 0x20)
+			buf_printf(b, "\\u%04x", c);
+		else
+			buf_u8(b, c);
+	}
+	buf_u8(b, '"');
+}
+
+static void number(struct buf *b, const char *key, uint64_t v)
+{
+	buf_printf(b, ",\"%s\":%" PRIu64, key, v);
+}
+
+static void text(struct buf *b, const char *key, const char *v)
+{
+	buf_printf(b, ",\"%s\":", key);
+	summary_json_string(b, v);
+}
+
+static void json_slide(const struct guest_stats *g, struct buf *b)
+{
+	static const char *const status[] = {
+		[KSLIDE_NOT_YET] = "not found",
+		[KSLIDE_SOLVED] = "solved",
+		[KSLIDE_CONFLICT] = "refused",
+	};
+
+	if (!g->moves)
+		return;
+	buf_printf(b, ",\"slide\":{\"status\":\"%s\",\"slide\":\"%" PRIx64 "\",\"evidence\":{",
+		   status[g->slide.status], g->slide.slide);
+	for (unsigned int i = 0, n = 0; i < KSLIDE_KINDS; i++)
+		if (g->slide.by[i].found)
+			buf_printf(b, "%s\"%s\":\"%" PRIx64 "\"", n++ ? "," : "",
+				   kslide_kind_name((enum kslide_kind)i), g->slide.by[i].slide);
+	buf_printf(b, "}");
+	text(b, "reason", g->slide.reason);
+	buf_printf(b, "}");
+}
+
+void summary_guest_json(const struct guest_stats *g, struct buf *b)
+{
+	buf_printf(b, ",\"guest\":{\"linux\":%s", g->is_linux ? "true" : "false");
+	json_slide(g, b);
+	number(b, "tasks", g->tasks.seen);
+	number(b, "tasks_ended", g->tasks.exits);
+	number(b, "samples_of_unknown_tasks", g->tasks.unreadable);
+	number(b, "samples_before_tasks", g->tasks.not_yet);
+	text(b, "no_tasks_because", g->no_tasks);
+	number(b, "modules", g->modules.seen);
+	number(b, "modules_without_symbols", g->modules.without_symbols);
+	number(b, "modules_without_orc", g->modules.without_orc);
+	text(b, "no_modules_because", g->no_modules);
+	number(b, "processes", g->maps.processes);
+	number(b, "map_reads", g->maps.reads);
+	number(b, "map_reads_failed", g->maps.failed);
+	number(b, "user_frames", g->maps.frames);
+	number(b, "user_frames_unmapped", g->maps.unmapped);
+	text(b, "no_maps_because", g->no_maps);
+	number(b, "jit_regions", g->jit.regions);
+	number(b, "jit_regions_named", g->jit.named);
+	number(b, "jit_regions_without_map", g->jit.without_map);
+	number(b, "jit_regions_beyond", g->jit.beyond);
+	text(b, "jit_unnamed_because", g->jit.why);
+	number(b, "files", g->dsos.files);
+	number(b, "files_named", g->dsos.named);
+	number(b, "files_named_from_memory", g->dsos.from_memory);
+	number(b, "files_named_from_root", g->dsos.from_root);
+	number(b, "files_named_from_debug", g->dsos.from_debug);
+	number(b, "mem_samples", g->mem.samples);
+	number(b, "mem_accesses", g->mem.operands);
+	number(b, "mem_accesses_mapped", g->mem.status[MEM_OK]);
+	number(b, "mem_instructions_without", g->mem.without);
+	number(b, "mem_instructions_no_bytes", g->mem.why[MEMOP_NO_BYTES]);
+	number(b, "mem_instructions_not_known", g->mem.why[MEMOP_UNKNOWN_INSN]);
+	number(b, "mem_instructions_vector_index", g->mem.why[MEMOP_VECTOR_INDEX]);
+	buf_printf(b, "}");
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/core/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct result {
+	jmp_buf too_long;
+	size_t len;
+	char text[DEMANGLE_MAX_RESULT];
+};
+
+/*
+ * The callback cannot fail, and a hostile name of a kilobyte may print for years;
+ * so the way out is a jump. libiberty keeps its state on the stack while it
+ * prints; what may be lost is one identifier of a Rust name in punycode.
+ */
+static void append(const char *s, size_t n, void *ctx)
+{
+	struct result *r = ctx;
+
+	if (n == 0)
+		return; /* s may be NULL then */
+	if (n >= sizeof(r->text) - r->len)
+		longjmp(r->too_long, 1);
+	memcpy(r->text + r->len, s, n);
+	r->len += n;
+}
+
+/* A Rust name of the old form is a valid C++ name too, so Rust is asked first. */
+static bool print(const char *mangled, struct result *r)
+{
+	if (setjmp(r->too_long))
+		return false;
+	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, r))
+		return true;
+	r->len = 0;
+	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, append, r);
+}
+
+/* Could it be one? Everything that libiberty takes begins so; most names don't. */
+static bool may_be_mangled(const char *name)
+{
+	name += strspn(name, "_");
+	return *name == 'Z' || *name == 'R' || !strncmp(name, "GLOBAL_", 7);
+}
+
+char *demangle(const char *name)
+{
+	size_t len = strnlen(name, DEMANGLE_MAX_NAME + 1);
+	bool plt = len > 4 && len <= DEMANGLE_MAX_NAME && !strcmp(name + len - 4, "@plt");
+	struct result *r;
+	char *out = NULL, *bare = NULL;
+
+	if (len > DEMANGLE_MAX_NAME || !may_be_mangled(name))
+		return NULL;
+	r = malloc(sizeof(*r));
+	bare = strndup(name, plt ? len - 4 : len);
+	if (r && bare) {
+		r->len = 0;
+		if (print(bare, r) && r->len) {
+			out = malloc(r->len + 5);
+			if (out) {
+				memcpy(out, r->text, r->len);
+				memcpy(out + r->len, "@plt", 5);
+				if (!plt)
+					out[r->len] = 0;
+			}
+		}
+	}
+	free(bare);
+	free(r);
+	return out;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/core/kimage.h"
+
+#include "symbolizer/core/elf64.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define KERNEL_HALF (1ull << 63)
+#define PAGE 4096ull
+/* "Linux version " may occur in other strings; this many are looked at. */
+#define MAX_BANNER_TRIES 64
+#define BANNER_PREFIX "Linux version "
+
+static void *find_bytes(const uint8_t *hay, size_t len, const char *needle)
+{
+	return memmem(hay, len, needle, strlen(needle));
+}
+
+static int parse_segments(struct kimage *k, const struct elf64 *f, struct err *e)
+{
+	for (uint32_t i = 0; i < f->phnum; i++) {
+		Elf64_Phdr p = elf64_phdr(f, i);
+		struct kimage_segment *s = &k->seg[k->nseg];
+
+		if (p.p_type != PT_LOAD || p.p_memsz == 0)
+			continue;
+		if (k->nseg == KIMAGE_MAX_SEGMENTS)
+			return err_set(e, EINVAL, "%s: more than %d loadable segments", f->name,
+				       KIMAGE_MAX_SEGMENTS);
+		if (p.p_filesz > p.p_memsz || p.p_memsz - 1 > UINT64_MAX - p.p_vaddr ||
+		    p.p_memsz - 1 > UINT64_MAX - p.p_paddr)
+			return err_set(e, EINVAL,
+				       "%s: program header %u: sizes 0x%llx in the file and "
+				       "0x%llx in memory at 0x%llx make no sense",
+				       f->name, i, (unsigned long long)p.p_filesz,
+				       (unsigned long long)p.p_memsz,
+				       (unsigned long long)p.p_vaddr);
+		if (p.p_filesz && cursor_window(&f->file, p.p_offset, p.p_filesz).bad)
+			return err_set(e, EINVAL,
+				       "%s: program header %u: 0x%llx bytes at offset 0x%llx "
+				       "are not in the file (0x%zx bytes; is it complete?)",
+				       f->name, i, (unsigned long long)p.p_filesz,
+				       (unsigned long long)p.p_offset, f->file.len);
+		*s = (struct kimage_segment){
+			.va = p.p_vaddr,
+			.pa = p.p_paddr,
+			/* An offset without bytes may be anything: not one to do sums with. */
+			.file_off = p.p_filesz ? p.p_offset : 0,
+			.file_len = p.p_filesz,
+			.mem_len = p.p_memsz,
+			.flags = p.p_flags,
+		};
+		k->nseg++;
+	}
+	if (k->nseg == 0)
+		return err_set(e, EINVAL, "%s: no loadable segment: not a kernel image", f->name);
+	return 0;
+}
+
+/* Does this address count? Per-CPU templates and user parts sit in the low half. */
+static bool in_half(uint64_t va, uint64_t half)
+{
+	return (va & KERNEL_HALF) == half;
+}
+
+/* The number after a byte range, without wrapping past the top of the address space. */
+static uint64_t range_end(uint64_t va, uint64_t len)
+{
+	return len > UINT64_MAX - va ? UINT64_MAX : va + len;
+}
+
+static uint64_t page_up(uint64_t v)
+{
+	return v > UINT64_MAX - (PAGE - 1) ? UINT64_MAX : (v + PAGE - 1) & ~(PAGE - 1);
+}
+
+static void find_extent(struct kimage *k, const struct elf64 *f)
+{
+	uint64_t half = 0, exec_end = 0;
+	bool exec = false;
+
+	for (unsigned int i = 0; i < k->nseg; i++)
+		if ((k->seg[i].flags & PF_X) && (k->seg[i].va & KERNEL_HALF))
+			half = KERNEL_HALF;
+	for (unsigned int i = 0; i < k->nseg; i++) {
+		const struct kimage_segment *s = &k->seg[i];
+		uint64_t end = range_end(s->va, s->mem_len);
+
+		if (!in_half(s->va, half))
+			continue;
+		if (end > k->end)
+			k->end = end;
+		if (!(s->flags & PF_X))
+			continue;
+		if (!exec || s->va < k->text)
+			k->text = s->va;
+		exec = true;
+		end = range_end(s->va, s->file_len);
+		if (end > k->etext)
+			k->etext = end;
+	}
+	/* Linux pads its image to a page before it sets _end (vmlinux.lds.S). */
+	k->end = page_up(k->end);
+	/*
+	 * Segments tell code from data only roughly: Linux has init code and all
+	 * that follows it in one segment. Sections know better.
+	 */
+	for (uint32_t i = 0; i < f->shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(f, i);
+		uint64_t end = range_end(s.sh_addr, s.sh_size);
+
+		if (s.sh_type == SHT_PROGBITS && (s.sh_flags & SHF_EXECINSTR) &&
+		    (s.sh_flags & SHF_ALLOC) && in_half(s.sh_addr, half) && end <= k->etext &&
+		    s.sh_addr >= k->text && end > exec_end)
+			exec_end = end;
+	}
+	if (exec_end)
+		k->etext = exec_end;
+}
+
+static void find_build_id(struct kimage *k, const struct elf64 *f)
+{
+	for (uint32_t i = 0; i < f->phnum && !k->build_id_len; i++) {
+		Elf64_Phdr p = elf64_phdr(f, i);
+
+		if (p.p_type == PT_NOTE)
+			k->build_id_len = elf64_build_id(f, p.p_offset, p.p_filesz, k->build_id,
+							 sizeof(k->build_id));
+	}
+	for (uint32_t i = 0; i < f->shnum && !k->build_id_len; i++) {
+		Elf64_Shdr s = elf64_shdr(f, i);
+
+		if (s.sh_type == SHT_NOTE)
+			k->build_id_len = elf64_build_id(f, s.sh_offset, s.sh_size, k->build_id,
+							 sizeof(k->build_id));
+	}
+}
+
+/* Copies a banner that begins at p: printable, closed by a newline or NUL, with a version number. */
+static bool take_banner(struct kimage *k, const uint8_t *p, size_t left)
+{
+	size_t n = strlen(BANNER_PREFIX);
+
+	if (left <= n || p[n] < '0' || p[n] > '9')
+		return false;
+	for (; n < left && n < sizeof(k->banner); n++) {
+		if (p[n] == '\n' || p[n] == 0) {
+			memcpy(k->banner, p, n);
+			k->banner[n] = 0;
+			return true;
+		}
+		if (p[n] < 0x20 || p[n] > 0x7e)
+			return false;
+	}
+	return false;
+}
+
+static void find_banner(struct kimage *k)
+{
+	unsigned int tries = 0;
+
+	for (unsigned int i = 0; i < k->nseg; i++) {
+		const uint8_t *p = k->elf + k->seg[i].file_off;
+		const uint8_t *end = p + k->seg[i].file_len;
+
+		if (!k->seg[i].file_len)
+			continue;
+		while (tries < MAX_BANNER_TRIES &&
+		       (p = find_bytes(p, (size_t)(end - p), BANNER_PREFIX))) {
+			if (take_banner(k, p, (size_t)(end - p)))
+				return;
+			tries++;
+			p++;
+		}
+	}
+}
+
+int kimage_parse(struct kimage *k, const char *name, const uint8_t *elf, size_t len, struct err *e)
+{
+	struct kimage x = { .elf = elf, .elf_len = len };
+	struct elf64 f;
+	int ret;
+
+	ret = elf64_open(&f, name, elf, len, e);
+	if (ret < 0)
+		return ret;
+	if (f.type != ET_EXEC && f.type != ET_DYN)
+		return err_set(e, EINVAL, "%s: ELF type %u, expected an executable (%u)", name,
+			       f.type, ET_EXEC);
+	ret = parse_segments(&x, &f, e);
+	if (ret < 0)
+		return ret;
+	find_extent(&x, &f);
+	if (x.text == x.etext)
+		return err_set(e, EINVAL,
+			       "%s: no executable segment with bytes: not a kernel image "
+			       "(a file that holds only debug information?)",
+			       name);
+	find_build_id(&x, &f);
+	find_banner(&x);
+	for (uint32_t i = 0; i < f.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&f, i);
+		const char *sn = elf64_section_name(&f, &s);
+
+		if (!strcmp(sn, ".orc_unwind") || !strcmp(sn, ".orc_unwind_ip"))
+			x.has_orc = true;
+		if (s.sh_type == SHT_SYMTAB && s.sh_size >= 2 * sizeof(Elf64_Sym))
+			x.has_symtab = true;
+	}
+	*k = x;
+	return 0;
+}
+
+const uint8_t *kimage_ptr(const struct kimage *k, uint64_t va, size_t *avail)
+{
+	for (unsigned int i = 0; i < k->nseg; i++) {
+		const struct kimage_segment *s = &k->seg[i];
+
+		if (va >= s->va && va - s->va < s->file_len) {
+			*avail = (size_t)(s->file_len - (va - s->va));
+			return k->elf + s->file_off + (va - s->va);
+		}
+	}
+	return NULL;
+}
+
+int kimage_read(const struct kimage *k, uint64_t va, void *dst, size_t len)
+{
+	size_t avail;
+	const uint8_t *p = kimage_ptr(k, va, &avail);
+
+	if (!p || avail < len)
+		return -EFAULT;
+	memcpy(dst, p, len);
+	return 0;
+}
+
+bool kimage_section(const struct kimage *k, const char *name, uint64_t *va, uint64_t *len)
+{
+	struct elf64 f;
+
+	if (elf64_open(&f, "kernel image", k->elf, k->elf_len, NULL) < 0)
+		return false;
+	for (uint32_t i = 0; i < f.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&f, i);
+
+		if ((s.sh_flags & SHF_ALLOC) && !strcmp(elf64_section_name(&f, &s), name)) {
+			*va = s.sh_addr;
+			*len = s.sh_size;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The letter that nm would print. */
+static char symbol_type(const struct elf64 *f, uint16_t shndx, uint8_t info)
+{
+	unsigned int bind = ELF64_ST_BIND(info);
+	bool global = bind != STB_LOCAL;
+	Elf64_Shdr s;
+	char type;
+
+	if (shndx == SHN_ABS || shndx >= f->shnum)
+		type = 'a';
+	else {
+		s = elf64_shdr(f, shndx);
+		if (s.sh_flags & SHF_EXECINSTR)
+			type = bind == STB_WEAK ? 'w' : 't';
+		else if (bind == STB_WEAK)
+			type = 'v';
+		else if (s.sh_type == SHT_NOBITS)
+			type = 'b';
+		else
+			type = (s.sh_flags & SHF_WRITE) ? 'd' : 'r';
+	}
+	return global ? (char)(type - 'a' + 'A') : type;
+}
+
+static int add_elf_symbols(const struct elf64 *f, const Elf64_Shdr *symtab, struct symtab *t,
+			   struct err *e)
+{
+	struct cursor c = cursor_window(&f->file, symtab->sh_offset, symtab->sh_size);
+	struct cursor names;
+	Elf64_Shdr str;
+	int ret;
+
+	if (c.bad || symtab->sh_link >= f->shnum || symtab->sh_entsize != sizeof(Elf64_Sym))
+		return err_set(e, EINVAL,
+			       "%s: the symbol table (0x%llx bytes at offset 0x%llx) is "
+			       "not inside the file or has no string table",
+			       f->name, (unsigned long long)symtab->sh_size,
+			       (unsigned long long)symtab->sh_offset);
+	str = elf64_shdr(f, symtab->sh_link);
+	names = cursor_window(&f->file, str.sh_offset, str.sh_size);
+	if (str.sh_type != SHT_STRTAB || names.bad)
+		return err_set(e, EINVAL, "%s: the symbols' string table is not inside the file",
+			       f->name);
+	while (cursor_left(&c) >= sizeof(Elf64_Sym)) {
+		uint32_t name = cursor_u32(&c);
+		uint8_t info = cursor_u8(&c);
+		uint16_t shndx;
+		uint64_t addr, size;
+		struct cursor one;
+
+		cursor_skip(&c, 1);
+		shndx = cursor_u16(&c);
+		addr = cursor_u64(&c);
+		size = cursor_u64(&c);
+		if (shndx == SHN_UNDEF || shndx == SHN_COMMON || ELF64_ST_TYPE(info) == STT_FILE ||
+		    ELF64_ST_TYPE(info) == STT_SECTION || ELF64_ST_TYPE(info) == STT_TLS)
+			continue;
+		if (name >= names.len)
+			continue;
+		/* Only as far as a name may reach: names overlap in a hostile table. */
+		one = cursor_window(&names, name,
+				    names.len - name < SYMTAB_MAX_NAME + 1 ? names.len - name
+									   : SYMTAB_MAX_NAME + 1);
+		if (!cursor_str_at(&one, 0) || one.base[0] == 0)
+			continue;
+		ret = symtab_add(t, addr, size, symbol_type(f, shndx, info),
+				 (const char *)one.base);
+		if (ret < 0)
+			return err_set(e, -ret, "%s: cannot keep more than %zu symbols: %s",
+				       f->name, symtab_count(t), strerror(-ret));
+	}
+	return 0;
+}
+
+int kimage_symbols(const struct kimage *k, struct symtab **out, struct err *e)
+{
+	struct elf64 f;
+	int ret;
+
+	ret = elf64_open(&f, "kernel image", k->elf, k->elf_len, e);
+	if (ret < 0)
+		return ret;
+	for (uint32_t i = 0; i < f.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&f, i);
+		struct symtab *t;
+
+		if (s.sh_type != SHT_SYMTAB || s.sh_size < 2 * sizeof(Elf64_Sym))
+			continue;
+		t = symtab_create();
+		if (!t)
+			return err_set(e, ENOMEM, "no memory for symbols");
+		ret = add_elf_symbols(&f, &s, t, e);
+		if (ret == 0)
+			ret = symtab_freeze(t, e);
+		if (ret < 0) {
+			symtab_destroy(t);
+			return ret;
+		}
+		*out = t;
+		return 0;
+	}
+	return err_set(e, ENOENT, "the kernel image has no symbols (.symtab)");
+}

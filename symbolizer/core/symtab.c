@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/core/symtab.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * All names together. An ELF string table may be shared by overlapping names,
+ * so a small file could otherwise ask for a thousand times its size.
+ */
+#define SYMTAB_MAX_NAME_BYTES (256u << 20)
+#define ARENA_BLOCK (64u << 10)
+#define PAGE 4096u
+#define NO_SYMBOL UINT32_MAX
+
+struct entry {
+	struct symbol sym;
+	uint32_t len; /* of the name */
+	bool sized;   /* came with a size of its own */
+};
+
+struct arena_block {
+	struct arena_block *next;
+	char bytes[];
+};
+
+struct name_key {
+	uint32_t hash, index;
+};
+
+struct symtab {
+	struct entry *e;
+	size_t n, cap;
+	struct arena_block *arena;
+	size_t arena_used, arena_cap, name_bytes;
+	bool frozen;
+
+	/*
+	 * The address space cut into pieces that one symbol covers each, so that a
+	 * lookup is one search however symbols overlap.
+	 */
+	uint64_t *piece_start; /* a piece reaches to where the next one starts */
+	uint32_t *piece_sym;
+	size_t npieces;
+	/* bucket[b] = first piece that starts in or after bucket b */
+	uint32_t *bucket;
+	size_t nbuckets;
+	unsigned int shift;
+
+	struct name_key *by_name; /* by hash, then index */
+};
+
+struct symtab *symtab_create(void)
+{
+	return calloc(1, sizeof(struct symtab));
+}
+
+void symtab_destroy(struct symtab *t)
+{
+	struct arena_block *b, *next;
+
+	if (!t)
+		return;
+	for (b = t->arena; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	free(t->e);
+	free(t->piece_start);
+	free(t->piece_sym);
+	free(t->bucket);
+	free(t->by_name);
+	free(t);
+}
+
+static char *arena_copy(struct symtab *t, const char *s, size_t len)
+{
+	char *p;
+
+	if (t->arena_cap - t->arena_used < len + 1) {
+		struct arena_block *b = malloc(sizeof(*b) + ARENA_BLOCK);
+
+		if (!b)
+			return NULL;
+		b->next = t->arena;
+		t->arena = b;
+		t->arena_used = 0;
+		t->arena_cap = ARENA_BLOCK;
+	}
+	p = t->arena->bytes + t->arena_used;
+	memcpy(p, s, len);
+	p[len] = 0;
+	t->arena_used += len + 1;
+	return p;
+}
+
+int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name)
+{
+	size_t len = strnlen(name, SYMTAB_MAX_NAME + 1);
+	char *copy;
+
+	if (len == 0 || len > SYMTAB_MAX_NAME || t->frozen)
+		return -EINVAL;
+	if (t->n >= SYMTAB_MAX_SYMBOLS || t->name_bytes + len > SYMTAB_MAX_NAME_BYTES)
+		return -E2BIG;
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 1024;
+		struct entry *e = realloc(t->e, cap * sizeof(*e));
+
+		if (!e)
+			return -ENOMEM;
+		t->e = e;
+		t->cap = cap;
+	}
+	copy = arena_copy(t, name, len);
+	if (!copy)
+		return -ENOMEM;
+	t->name_bytes += len;
+	if (size > UINT64_MAX - addr)
+		size = UINT64_MAX - addr;
+	t->e[t->n++] = (struct entry){
+		.sym = { .addr = addr, .size = size, .name = copy, .type = type },
+		.len = (uint32_t)len,
+		.sized = size != 0,
+	};
+	return 0;
+}
+
+static bool is_code(const struct symbol *s)
+{
+	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
+}
+
+static unsigned int binding_rank(char type)
+{
+	if (type == 'w' || type == 'W' || type == 'v' || type == 'V')
+		return 1;
+	return type >= 'A' && type <= 'Z' ? 0 : 2;
+}
+
+/* By address, the preferred alias first. Total: equal only for exact duplicates. */
+static int entry_cmp(const void *pa, const void *pb)
+{
+	const struct entry *a = pa, *b = pb;
+	unsigned int ra, rb;
+	int c;
+
+	if (a->sym.addr != b->sym.addr)
+		return a->sym.addr < b->sym.addr ? -1 : 1;
+	ra = is_code(&a->sym) ? !a->sized : 2;
+	rb = is_code(&b->sym) ? !b->sized : 2;
+	if (ra != rb)
+		return ra < rb ? -1 : 1;
+	ra = binding_rank(a->sym.type);
+	rb = binding_rank(b->sym.type);
+	if (ra != rb)
+		return ra < rb ? -1 : 1;
+	if (a->len != b->len)
+		return a->len < b->len ? -1 : 1;
+	c = strcmp(a->sym.name, b->sym.name);
+	if (c)
+		return c;
+	if (a->sym.type != b->sym.type)
+		return a->sym.type < b->sym.type ? -1 : 1;
+	if (a->sym.size != b->sym.size)
+		return a->sym.size > b->sym.size ? -1 : 1;
+	return 0;
+}
+
+/*
+ * Mostly symbols come by address already (kallsyms, System.map): then only
+ * those at one address are left to sort.
+ */
+static void sort_entries(struct symtab *t)
+{
+	size_t i = 1;
+
+	while (i < t->n && t->e[i].sym.addr >= t->e[i - 1].sym.addr)
+		i++;
+	if (i < t->n) {
+		qsort(t->e, t->n, sizeof(*t->e), entry_cmp);
+		return;
+	}
+	for (size_t from = 0; from < t->n; from = i) {
+		for (i = from + 1; i < t->n && t->e[i].sym.addr == t->e[from].sym.addr; i++)
+			;
+		if (i - from > 1)
+			qsort(t->e + from, i - from, sizeof(*t->e), entry_cmp);
+	}
+}
+
+static void drop_duplicates(struct symtab *t)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (out == 0 || entry_cmp(&t->e[out - 1], &t->e[i]) != 0)
+			t->e[out++] = t->e[i];
+	t->n = out;
+}
+
+/*
+ * Unsized code symbols reach to the next address; a label inside a sized
+ * function is a place in that function, not another one, and stays empty.
+ */
+static void fill_sizes(struct symtab *t)
+{
+	uint64_t next = 0, sized_end = 0;
+	bool have_next = false;
+
+	for (size_t i = t->n; i-- > 0;) {
+		struct symbol *s = &t->e[i].sym;
+
+		if (i + 1 < t->n && t->e[i + 1].sym.addr != s->addr) {
+			/* Absolute symbols are values, not places. */
+			for (size_t j = i + 1; j < t->n && t->e[j].sym.addr == t->e[i + 1].sym.addr;
+			     j++)
+				if (t->e[j].sym.type != 'A' && t->e[j].sym.type != 'a') {
+					next = t->e[j].sym.addr;
+					have_next = true;
+					break;
+				}
+		}
+		if (!is_code(s) || t->e[i].sized)
+			continue;
+		if (have_next && next - s->addr <= SYMTAB_MAX_GAP)
+			s->size = next - s->addr;
+		else
+			s->size = s->addr >= UINT64_MAX - PAGE ? UINT64_MAX - s->addr
+							       : PAGE - s->addr % PAGE;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		struct symbol *s = &t->e[i].sym;
+
+		if (!is_code(s))
+			continue;
+		if (t->e[i].sized) {
+			if (s->addr + s->size > sized_end)
+				sized_end = s->addr + s->size;
+		} else if (s->addr < sized_end) {
+			s->size = 0;
+		}
+	}
+}
+
+static void add_piece(struct symtab *t, uint64_t start, uint32_t sym)
+{
+	if (t->npieces && t->piece_start[t->npieces - 1] == start) {
+		t->piece_sym[t->npieces - 1] = sym;
+		return;
+	}
+	if (t->npieces && t->piece_sym[t->npieces - 1] == sym)
+		return;
+	t->piece_start[t->npieces] = start;
+	t->piece_sym[t->npieces++] = sym;
+}
+
+/*
+ * One pass over the sorted symbols with a stack of those that are still open;
+ * the one that began last is on top. Each is pushed and popped once.
+ */
+static void cut_pieces(struct symtab *t, uint32_t *open)
+{
+	size_t depth = 0, i = 0;
+
+	while (i < t->n || depth) {
+		uint64_t addr = i < t->n ? t->e[i].sym.addr : UINT64_MAX;
+		size_t group = i;
+
+		while (depth) {
+			const struct symbol *top = &t->e[open[depth - 1]].sym;
+			uint64_t end = top->addr + top->size;
+
+			if (end > addr)
+				break;
+			depth--;
+			while (depth &&
+			       t->e[open[depth - 1]].sym.addr + t->e[open[depth - 1]].sym.size <=
+				       end)
+				depth--;
+			add_piece(t, end, depth ? open[depth - 1] : NO_SYMBOL);
+		}
+		if (i == t->n)
+			break;
+		while (i < t->n && t->e[i].sym.addr == addr)
+			i++;
+		/* The preferred alias goes on top. */
+		for (size_t j = i; j-- > group;)
+			if (is_code(&t->e[j].sym) && t->e[j].sym.size)
+				open[depth++] = (uint32_t)j;
+		if (depth)
+			add_piece(t, addr, open[depth - 1]);
+	}
+}
+
+static int build_buckets(struct symtab *t)
+{
+	uint64_t span;
+	size_t p = 0;
+
+	if (t->npieces == 0)
+		return 0;
+	span = t->piece_start[t->npieces - 1] - t->piece_start[0];
+	while ((span >> t->shift) > 2 * t->npieces)
+		t->shift++;
+	t->nbuckets = (size_t)(span >> t->shift) + 1;
+	t->bucket = malloc((t->nbuckets + 1) * sizeof(*t->bucket));
+	if (!t->bucket)
+		return -ENOMEM;
+	for (size_t b = 0; b < t->nbuckets; b++) {
+		while (((t->piece_start[p] - t->piece_start[0]) >> t->shift) < b)
+			p++;
+		t->bucket[b] = (uint32_t)p;
+	}
+	t->bucket[t->nbuckets] = (uint32_t)t->npieces;
+	return 0;
+}
+
+/* FNV-1a */
+static uint32_t name_hash(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 16777619u;
+	return h;
+}
+
+/*
+ * By hash, and by index where hashes are equal: each pass keeps the order of the
+ * one before, and the keys begin in the order of their indexes. A hundred
+ * thousand names take a tenth of what qsort takes.
+ */
+static void sort_keys(struct name_key *key, struct name_key *tmp, size_t n)
+{
+	enum { BITS = 8, PASSES = 32 / BITS, SIZE = 1 << BITS };
+
+	for (unsigned int pass = 0; pass < PASSES; pass++) {
+		size_t at[SIZE] = { 0 }, sum = 0;
+		struct name_key *swap = key;
+
+		for (size_t i = 0; i < n; i++)
+			at[key[i].hash >> pass * BITS & (SIZE - 1)]++;
+		for (unsigned int d = 0; d < SIZE; d++) {
+			size_t count = at[d];
+
+			at[d] = sum;
+			sum += count;
+		}
+		for (size_t i = 0; i < n; i++)
+			tmp[at[key[i].hash >> pass * BITS & (SIZE - 1)]++] = key[i];
+		/* An even number of passes: the last one ends where the first began. */
+		key = tmp;
+		tmp = swap;
+	}
+}
+
+int symtab_freeze(struct symtab *t, struct err *e)
+{
+	struct name_key *tmp;
+	uint32_t *open;
+	int ret;
+
+	if (t->frozen)
+		return 0;
+	sort_entries(t);
+	drop_duplicates(t);
+	fill_sizes(t);
+
+	/* Each symbol begins one piece and ends at most one. */
+	t->piece_start = malloc((2 * t->n + 1) * sizeof(*t->piece_start));
+	t->piece_sym = malloc((2 * t->n + 1) * sizeof(*t->piece_sym));
+	t->by_name = malloc((t->n + 1) * sizeof(*t->by_name));
+	open = malloc((t->n + 1) * sizeof(*open));
+	tmp = malloc((t->n + 1) * sizeof(*tmp));
+	if (!t->piece_start || !t->piece_sym || !t->by_name || !open || !tmp) {
+		free(open);
+		free(tmp);
+		return err_set(e, ENOMEM, "no memory for a table of %zu symbols", t->n);
+	}
+	cut_pieces(t, open);
+	free(open);
+	ret = build_buckets(t);
+	if (ret < 0) {
+		free(tmp);
+		return err_set(e, ENOMEM, "no memory for a table of %zu symbols", t->n);
+	}
+	for (size_t i = 0; i < t->n; i++)
+		t->by_name[i] = (struct name_key){ name_hash(t->e[i].sym.name), (uint32_t)i };
+	sort_keys(t->by_name, tmp, t->n);
+	free(tmp);
+	t->frozen = true;
+	return 0;
+}
+
+/* What t was made from, with addresses moved: sizes that freezing filled in are left out. */
+static int copy_moved(struct symtab *to, const struct symtab *t, uint64_t start, uint64_t end,
+		      uint64_t slide)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct symbol *s = &t->e[i].sym;
+		bool moves = s->addr >= start && s->addr <= end;
+		int ret;
+
+		if (!moves && s->addr >= start + slide && s->addr <= end + slide)
+			continue;
+		ret = symtab_add(to, moves ? s->addr + slide : s->addr, t->e[i].sized ? s->size : 0,
+				 s->type, s->name);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int symtab_slide(const struct symtab *t, uint64_t start, uint64_t end, uint64_t slide,
+		 struct symtab **out, struct err *e)
+{
+	struct symtab *to;
+	int ret;
+
+	if (end < start || slide > UINT64_MAX - end)
+		return err_set(e, EINVAL,
+			       "symbols from 0x%" PRIx64 " to 0x%" PRIx64
+			       " cannot be moved by 0x%" PRIx64,
+			       start, end, slide);
+	to = symtab_create();
+	if (!to)
+		return err_set(e, ENOMEM, "no memory for %zu moved symbols", t->n);
+	ret = copy_moved(to, t, start, end, slide);
+	ret = ret ? err_set(e, -ret, "no memory for %zu moved symbols", t->n)
+		  : symtab_freeze(to, e);
+	if (ret) {
+		symtab_destroy(to);
+		return ret;
+	}
+	*out = to;
+	return 0;
+}
+
+const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64_t *off)
+{
+	const struct symbol *s;
+	size_t b, lo, hi;
+
+	if (!t->npieces || addr < t->piece_start[0])
+		return NULL;
+	b = (size_t)((addr - t->piece_start[0]) >> t->shift);
+	if (b >= t->nbuckets)
+		return NULL; /* the last piece is the end of the last symbol */
+	/* The last piece that starts at or before addr: may lie in an earlier bucket. */
+	lo = t->bucket[b];
+	hi = t->bucket[b + 1];
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->piece_start[mid] <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || t->piece_sym[lo - 1] == NO_SYMBOL)
+		return NULL;
+	s = &t->e[t->piece_sym[lo - 1]].sym;
+	if (off)
+		*off = addr - s->addr;
+	return s;
+}
+
+const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off)
+{
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->e[mid].sym.addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo && addr - t->e[lo - 1].sym.addr < SYMTAB_MAX_GAP; lo--) {
+		const struct symbol *s = &t->e[lo - 1].sym;
+
+		if (!is_code(s))
+			continue;
+		/* Of aliases the first by order is lookup's choice as well. */
+		while (lo > 1 && t->e[lo - 2].sym.addr == s->addr && is_code(&t->e[lo - 2].sym))
+			s = &t->e[--lo - 1].sym;
+		if (off)
+			*off = addr - s->addr;
+		return s;
+	}
+	return NULL;
+}
+
+const struct symbol *symtab_find(const struct symtab *t, const char *name)
+{
+	uint32_t hash = name_hash(name);
+	size_t lo = 0, hi = t->frozen ? t->n : 0;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->by_name[mid].hash < hash)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; t->frozen && lo < t->n && t->by_name[lo].hash == hash; lo++) {
+		const struct symbol *s = &t->e[t->by_name[lo].index].sym;
+
+		if (!strcmp(s->name, name))
+			return s;
+	}
+	return NULL;
+}
+
+size_t symtab_count(const struct symtab *t)
+{
+	return t->n;
+}
+
+const struct symbol *symtab_at(const struct symtab *t, size_t i)
+{
+	return i < t->n ? &t->e[i].sym : NULL;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symtab: addresses to names.
+ *
+ * Built by one thread (create, add..., freeze), then read-only and lock-free.
+ * Several symbols at one address are aliases; lookup prefers a sized function
+ * symbol, then global over weak over local, then the shorter, then the
+ * lexicographically smaller name, so the answer never depends on input order.
+ * A code symbol without a size reaches to the next address that has a symbol
+ * (absolute ones do not count); where that is further than SYMTAB_MAX_GAP, or
+ * there is none, only to the end of its 4 KiB page. One inside a sized function
+ * stays empty: it is a label, and lookup answers with the function. Where code
+ * symbols overlap, the one that starts last covers.
+ */
+#ifndef KVMPROF_SYMBOLIZER_CORE_SYMTAB_H
+#define KVMPROF_SYMBOLIZER_CORE_SYMTAB_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMTAB_MAX_SYMBOLS (8u << 20)
+#define SYMTAB_MAX_NAME 4096u
+#define SYMTAB_MAX_GAP (1u << 20)
+
+struct symbol {
+	uint64_t addr;	  /* guest virtual, as linked, but in what symtab_slide() made */
+	uint64_t size;	  /* bytes; after freeze never 0 for code symbols that have room */
+	const char *name; /* owned by the symtab */
+	char type;	  /* as in nm: T t W w D d B b R r A ... */
+};
+
+struct symtab;
+
+struct symtab *symtab_create(void);
+void symtab_destroy(struct symtab *t);
+
+/* Copies name. -EINVAL for an empty or over-long name, -E2BIG over a cap, -ENOMEM. */
+int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name);
+/* Sort, drop exact duplicates, fill in missing sizes. */
+int symtab_freeze(struct symtab *t, struct err *e);
+
+/*
+ * A new, frozen table with every symbol of [start, end], whatever its type, moved by
+ * slide; t is frozen and stays as it is. What lies elsewhere keeps its address: per-CPU
+ * symbols near 0 (before Linux 6.15), vsyscall. What would then lie among the moved ones
+ * is dropped: it is something else there. -EINVAL when addresses would wrap, -ENOMEM.
+ * *out is the caller's.
+ */
+int symtab_slide(const struct symtab *t, uint64_t start, uint64_t end, uint64_t slide,
+		 struct symtab **out, struct err *e);
+
+/*
+ * The code symbol (type t, T, w, W) that covers addr, or NULL. off may be NULL;
+ * *off = addr - symbol->addr.
+ */
+const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64_t *off);
+/*
+ * The last code symbol that starts at or before addr, also when addr lies behind its end,
+ * but not further than SYMTAB_MAX_GAP from its start; or NULL. For those who know that
+ * sizes are too small.
+ */
+const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off);
+/* The symbol of any type with exactly this name, the lowest address of several, or NULL. */
+const struct symbol *symtab_find(const struct symtab *t, const char *name);
+
+size_t symtab_count(const struct symtab *t);
+/* i-th symbol by address, all types, aliases included. */
+const struct symbol *symtab_at(const struct symtab *t, size_t i);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names are found by kallsyms_find. Here each way in which addresses could be
+ * stored is tried where each version puts them. A wrong one gives addresses that
+ * do not rise, or lie outside of the kernel: the right one alone is left, and has
+ * to agree with the image in a symbol whose place is known.
+ */
+#include "symbolizer/kernel/kallsyms.h"
+
+#include "base/cursor.h"
+#include "symbolizer/kernel/kallsyms_find.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of these there is one; a second one makes the answer doubtful. */
+#define MAX_FOUND 4u
+/* Offsets into per-CPU data and other absolute values end below this. */
+#define LOW_END (1ull << 31)
+#define KERNEL_HALF (1ull << 63)
+static const char banner[] = "Linux version ";
+
+struct hypothesis {
+	const struct kallsyms_tables *t;
+	enum kallsyms_encoding encoding;
+	bool first;   /* the old order */
+	uint64_t off; /* of the addresses, into t->mem */
+	uint64_t base;
+};
+
+struct extent {
+	uint64_t text, start, end; /* text: 0 when unknown */
+	const struct kallsyms_range *range;
+	unsigned int nrange;
+};
+
+static const char *encoding_name(enum kallsyms_encoding c)
+{
+	switch (c) {
+	case KALLSYMS_ABSOLUTE:
+		return "absolute addresses";
+	case KALLSYMS_RELATIVE:
+		return "base-relative";
+	case KALLSYMS_PERCPU:
+		return "base-relative, absolute per-CPU";
+	case KALLSYMS_PLACE:
+		return "place-relative";
+	}
+	return "?";
+}
+
+static uint64_t address(const struct hypothesis *h, uint32_t i)
+{
+	uint64_t off = h->off + 4ull * i;
+	uint32_t v;
+
+	if (h->encoding == KALLSYMS_ABSOLUTE)
+		return kallsyms_u64(&h->t->mem, h->off + 8ull * i);
+	v = kallsyms_u32(&h->t->mem, off);
+	switch (h->encoding) {
+	case KALLSYMS_RELATIVE:
+		return h->base + v;
+	case KALLSYMS_PERCPU:
+		return (int32_t)v >= 0 ? v : h->base - 1 - (uint64_t)(int64_t)(int32_t)v;
+	default:
+		return h->t->va + off + (uint64_t)(int64_t)(int32_t)v;
+	}
+}
+
+/* Where the table must be; false when there is no room for it. */
+static bool place(struct hypothesis *h)
+{
+	const struct kallsyms_tables *t = h->t;
+	bool wide = h->encoding == KALLSYMS_ABSOLUTE;
+	bool has_base = h->encoding == KALLSYMS_RELATIVE || h->encoding == KALLSYMS_PERCPU;
+	uint64_t len = kallsyms_align((uint64_t)t->count * (wide ? 8 : 4), has_base ? 8 : 4);
+
+	if (has_base)
+		len += 8;
+	if (h->first) {
+		/* Before num_syms, which takes eight bytes in all versions of this order. */
+		if (t->names < 8 || t->names - 8 < len)
+			return false;
+		h->off = t->names - 8 - len;
+	} else {
+		h->off = t->token_index + 2 * KALLSYMS_TOKENS;
+	}
+	if (cursor_window(&t->mem, h->off, len).bad)
+		return false;
+	if (has_base)
+		h->base = kallsyms_u64(&t->mem, h->off + len - 8);
+	return true;
+}
+
+/* Are these a kernel's addresses? why is set when not. */
+static bool plausible(const struct hypothesis *h, const struct extent *x, char *why, size_t size)
+{
+	uint64_t off = h->t->names, prev = 0;
+	uint32_t inside = 0, code = 0, code_inside = 0;
+
+	for (uint32_t i = 0; i < h->t->count; i++) {
+		uint64_t a = address(h, i);
+		bool in = a >= x->start && a <= x->end;
+		char type = 0;
+
+		if (a < prev) {
+			snprintf(why, size, "address %u of %u is lower than the one before", i,
+				 h->t->count);
+			return false;
+		}
+		prev = a;
+		if (!kallsyms_next_name(h->t, &off, &type, NULL)) {
+			snprintf(why, size, "name %u of %u is none", i, h->t->count);
+			return false;
+		}
+		if (type == 'T' || type == 't') {
+			code++;
+			code_inside += in;
+		}
+		/* Low values prove nothing: any encoding makes them of zeros. */
+		inside += in;
+		if (!in && !(a & KERNEL_HALF) && a >= LOW_END) {
+			snprintf(why, size, "address %u of %u is 0x%llx", i, h->t->count,
+				 (unsigned long long)a);
+			return false;
+		}
+	}
+	/* Some are linked elsewhere, such as trampolines; and per-CPU data is at 0. */
+	if (code == 0 || code_inside < code - code / 50 || inside < h->t->count - h->t->count / 5) {
+		snprintf(why, size,
+			 "%u of %u functions and %u of all %u symbols lie inside the kernel",
+			 code_inside, code, inside, h->t->count);
+		return false;
+	}
+	return true;
+}
+
+static int build(const struct hypothesis *h, struct symtab **out, struct err *e)
+{
+	struct symtab *t = symtab_create();
+	char name[KALLSYMS_MAX_NAME + 1], type;
+	uint64_t off = h->t->names;
+	int ret = t ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; ret == 0 && i < h->t->count; i++) {
+		if (!kallsyms_next_name(h->t, &off, &type, name))
+			ret = err_set(e, EBADMSG,
+				      "name %u of %u in the kernel's kallsyms is empty or longer "
+				      "than %u characters",
+				      i, h->t->count, KALLSYMS_MAX_NAME);
+		else
+			ret = symtab_add(t, address(h, i), 0, type, name);
+	}
+	ret = ret ? ret : symtab_freeze(t, e);
+	if (ret < 0) {
+		symtab_destroy(t);
+		return err_set(e, -ret, "cannot keep the %u symbols of the kernel's kallsyms: %s",
+			       h->t->count, strerror(-ret));
+	}
+	*out = t;
+	return 0;
+}
+
+static bool banner_at(const struct extent *x, uint64_t va)
+{
+	for (unsigned int i = 0; i < x->nrange; i++) {
+		const struct kallsyms_range *r = &x->range[i];
+
+		if (va >= r->va && va - r->va < r->len &&
+		    r->len - (size_t)(va - r->va) >= sizeof(banner) - 1)
+			return !memcmp(r->bytes + (va - r->va), banner, sizeof(banner) - 1);
+	}
+	return false;
+}
+
+/*
+ * Symbols whose place is known without kallsyms. One must agree, none may
+ * disagree. (Without CONFIG_KALLSYMS_ALL there is no linux_banner, but _text.)
+ */
+static int check_anchors(const struct symtab *t, const struct extent *x, const char *name,
+			 struct err *e)
+{
+	const struct symbol *b = symtab_find(t, "linux_banner"), *text = symtab_find(t, "_text");
+	const struct symbol *stext = symtab_find(t, "_stext"),
+			    *start = symtab_find(t, "startup_64");
+	bool agrees = false;
+
+	if (b) {
+		if (!banner_at(x, b->addr))
+			return err_set(
+				e, EBADMSG,
+				"%s: kallsyms puts linux_banner at 0x%llx, where no banner is",
+				name, (unsigned long long)b->addr);
+		agrees = true;
+	}
+	if (x->text) {
+		if (text && text->addr != x->text)
+			return err_set(e, EBADMSG,
+				       "%s: kallsyms puts _text at 0x%llx, but the image's text "
+				       "begins at 0x%llx",
+				       name, (unsigned long long)text->addr,
+				       (unsigned long long)x->text);
+		agrees |= text || (stext && stext->addr == x->text) ||
+			  (start && start->addr == x->text);
+	}
+	return agrees ? 0
+		      : err_set(e, EBADMSG,
+				"%s: kallsyms has %zu symbols, but none that proves them "
+				"(_text, _stext, startup_64 or linux_banner where they must be)",
+				name, symtab_count(t));
+}
+
+static void describe(const struct hypothesis *h, struct kallsyms_info *info)
+{
+	const struct kallsyms_tables *t = h->t;
+
+	*info = (struct kallsyms_info){
+		.encoding = h->encoding,
+		.addresses_first = h->first,
+		.long_names = t->long_names,
+		.count = t->count,
+		.names_va = t->va + t->names,
+		.token_va = t->va + t->token_table,
+		.addresses_va = t->va + h->off,
+	};
+	snprintf(info->layout, sizeof(info->layout),
+		 "%s; addresses %s names%s; %u-bit markers; %u long names",
+		 encoding_name(h->encoding), h->first ? "before" : "after",
+		 t->seqs_before_tokens ? ", seqs before tokens" : "", t->marker_size * 8,
+		 t->long_names);
+}
+
+/*
+ * The one reading of these names' addresses that makes sense and agrees with the
+ * image. Two may make sense: distances from a base and from their own places look
+ * alike where the image is large.
+ */
+static int read_symbols(const struct kallsyms_tables *t, const struct extent *x, const char *name,
+			struct hypothesis *h, struct symtab **out, struct err *e)
+{
+	static const struct {
+		enum kallsyms_encoding encoding;
+		bool first;
+	} ways[] = {
+		{ KALLSYMS_PERCPU, true },    { KALLSYMS_RELATIVE, true },
+		{ KALLSYMS_ABSOLUTE, true },  { KALLSYMS_PERCPU, false },
+		{ KALLSYMS_RELATIVE, false }, { KALLSYMS_ABSOLUTE, false },
+		{ KALLSYMS_PLACE, false },
+	};
+	char why[120], reasons[360] = "";
+	struct symtab *best = NULL;
+	struct err doubt = { 0 };
+	size_t n = 0;
+	int ret;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct hypothesis way = { .t = t,
+					  .encoding = ways[i].encoding,
+					  .first = ways[i].first };
+		struct symtab *s = NULL;
+
+		if (!place(&way))
+			continue;
+		if (!plausible(&way, x, why, sizeof(why))) {
+			if (n < sizeof(reasons))
+				n += (size_t)snprintf(reasons + n, sizeof(reasons) - n,
+						      "%s%s %s names: %s", n ? "; " : "",
+						      encoding_name(way.encoding),
+						      way.first ? "before" : "after", why);
+			continue;
+		}
+		ret = build(&way, &s, e);
+		if (ret < 0) {
+			symtab_destroy(best);
+			return ret;
+		}
+		if (check_anchors(s, x, name, &doubt) < 0) {
+			symtab_destroy(s);
+			continue;
+		}
+		if (best) {
+			symtab_destroy(best);
+			symtab_destroy(s);
+			return err_set(e, EBADMSG, "%s: addresses in kallsyms could be %s or %s",
+				       name, encoding_name(h->encoding),
+				       encoding_name(way.encoding));
+		}
+		best = s;
+		*h = way;
+	}
+	*out = best;
+	if (best)
+		return 0;
+	if (doubt.code)
+		return err_set(e, doubt.code, "%s", doubt.text);
+	return err_set(e, EBADMSG, "%s: %u names in kallsyms, but no addresses for them (%s)", name,
+		       t->count, reasons);
+}
+
+static struct extent extent_of(const struct kallsyms_range *range, unsigned int nrange,
+			       uint64_t text, uint64_t end)
+{
+	struct extent x = {
+		.text = text, .start = text, .end = end, .range = range, .nrange = nrange
+	};
+
+	if (text || end)
+		return x;
+	x.start = UINT64_MAX;
+	for (unsigned int i = 0; i < nrange; i++) {
+		uint64_t stop;
+
+		if (!(range[i].va & KERNEL_HALF))
+			continue;
+		if (__builtin_add_overflow(range[i].va, range[i].len, &stop))
+			stop = UINT64_MAX;
+		if (range[i].va < x.start)
+			x.start = range[i].va;
+		if (stop > x.end)
+			x.end = stop;
+	}
+	return x;
+}
+
+int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uint64_t text,
+		    uint64_t end, const char *name, struct symtab **out, struct kallsyms_info *info,
+		    struct err *e)
+{
+	struct extent x = extent_of(range, nrange, text, end);
+	struct kallsyms_tables found[MAX_FOUND];
+	struct kallsyms_search search;
+	struct hypothesis h = { 0 };
+	struct symtab *t = NULL;
+	unsigned int n = 0;
+	int ret;
+
+	kallsyms_search_init(&search);
+	for (unsigned int i = 0; i < nrange; i++) {
+		ret = kallsyms_find(&range[i], &search, found + n, MAX_FOUND - n);
+		if (ret < 0)
+			return err_set(e, EBADMSG, "%s: too much in it looks like kallsyms tables",
+				       name);
+		n += (unsigned int)ret;
+	}
+	if (n == 0 && search.why[0])
+		return err_set(e, EBADMSG, "%s: kallsyms: %s", name, search.why);
+	if (n == 0)
+		return err_set(
+			e, ENOENT,
+			"%s: no kallsyms tables in it (built without CONFIG_KALLSYMS, or not "
+			"Linux)",
+			name);
+	if (n > 1)
+		return err_set(
+			e, EBADMSG,
+			"%s: more than one set of kallsyms tables: names at 0x%llx and 0x%llx",
+			name, (unsigned long long)(found[0].va + found[0].names),
+			(unsigned long long)(found[1].va + found[1].names));
+	ret = read_symbols(&found[0], &x, name, &h, &t, e);
+	if (ret < 0)
+		return ret;
+	if (info)
+		describe(&h, info);
+	*out = t;
+	return 0;
+}
+
+int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab **out,
+			struct kallsyms_info *info, struct err *e)
+{
+	struct kallsyms_range range[KIMAGE_MAX_SEGMENTS];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < k->nseg; i++) {
+		const struct kimage_segment *s = &k->seg[i];
+		/* A segment may begin anywhere; ranges begin where tables may. */
+		uint64_t skip = -s->va & 7;
+
+		if (s->file_len > skip)
+			range[n++] = (struct kallsyms_range){
+				.va = s->va + skip,
+				.bytes = k->elf + s->file_off + skip,
+				.len = (size_t)(s->file_len - skip),
+			};
+	}
+	return kallsyms_decode(range, n, k->text, k->end, name, out, info, e);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/kernel/kslide.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GATE_BYTES 16u
+#define GATE_PRESENT 0x80u
+/* Fewer gates that agree are too few to rule out chance or a table half set up. */
+#define MIN_GATES 4u
+/* With fewer windows the text says nothing. */
+#define MIN_WINDOWS 8u
+/*
+ * Bytes of a window that must be the image's. A kernel that patched itself differs
+ * in some five bytes an instruction (calls of __fentry__, thunks, jump labels), one
+ * that was relocated in two of each absolute address; other code agrees in a few
+ * bytes of 64.
+ */
+#define MIN_SAME 40u
+/* Per cent of the windows: the right place has WINNER or more, any other fewer than OTHERS. */
+#define WINNER 90u
+#define OTHERS 20u
+
+const char *kslide_kind_name(enum kslide_kind kind)
+{
+	static const char *const name[KSLIDE_KINDS] = { "LSTAR", "the IDT", "the text",
+							"the build id" };
+
+	return (unsigned int)kind < KSLIDE_KINDS ? name[kind] : "?";
+}
+
+/* -- where the kernel can be ------------------------------------------------------ */
+
+/* The decompressor never puts a kernel below where it was linked. */
+static uint64_t max_slide(const struct kslide_ref *r)
+{
+	if (r->text < KSLIDE_MAP || r->end > KSLIDE_MAP_END || r->end <= r->text)
+		return 0; /* not where Linux is: it runs where it was linked, or we can't tell */
+	return (KSLIDE_MAP_END - r->end) / KSLIDE_ALIGN * KSLIDE_ALIGN;
+}
+
+static bool in_map(uint64_t va)
+{
+	return va >= KSLIDE_MAP && va < KSLIDE_MAP_END;
+}
+
+/* Does a symbol linked at `linked` show at `seen` under a possible slide? */
+static bool slide_of(const struct kslide_ref *r, uint64_t seen, uint64_t linked, uint64_t *slide)
+{
+	if (!linked || seen < linked || (seen - linked) % KSLIDE_ALIGN ||
+	    seen - linked > max_slide(r))
+		return false;
+	*slide = seen - linked;
+	return true;
+}
+
+/* -- the pieces ------------------------------------------------------------------- */
+
+/*
+ * An address out of the kernel's map is a trampoline (4.15 to 4.19 have it in the
+ * CPU entry area), a module or not set yet: nobody's evidence.
+ */
+static void ask_lstar(const struct kslide_ref *r, uint64_t lstar, struct kslide_evidence *ev)
+{
+	if (!r->syscall || !in_map(lstar))
+		return;
+	ev->of = 1;
+	ev->found = slide_of(r, lstar, r->syscall, &ev->slide);
+	ev->against = !ev->found;
+	ev->yes = ev->found;
+}
+
+static bool gate_fits(const struct kslide_ref *r, unsigned int vector, uint64_t handler,
+		      uint64_t slide)
+{
+	for (unsigned int i = 0; i < KSLIDE_MAX_HANDLERS; i++)
+		if (r->handler[vector][i] && handler - r->handler[vector][i] == slide)
+			return true;
+	return false;
+}
+
+static unsigned int count_fits(const struct kslide_ref *r, const uint64_t *handler, uint64_t slide)
+{
+	unsigned int n = 0;
+
+	for (unsigned int v = 0; v < KSLIDE_VECTORS; v++)
+		n += handler[v] && gate_fits(r, v, handler[v], slide);
+	return n;
+}
+
+/* Handlers of present gates that lead into the kernel's map and have names; 0 for all others. */
+static unsigned int read_gates(const struct kslide_ref *r, const struct memory *m, uint64_t idt,
+			       uint64_t handler[KSLIDE_VECTORS])
+{
+	uint8_t table[KSLIDE_VECTORS * GATE_BYTES];
+	size_t got = m->read(m->ctx, MEMORY_KERNEL, idt, table, sizeof(table));
+	unsigned int n = 0;
+
+	memset(handler, 0, KSLIDE_VECTORS * sizeof(*handler));
+	for (unsigned int v = 0; v < KSLIDE_VECTORS && (v + 1) * GATE_BYTES <= got; v++) {
+		const uint8_t *g = table + v * GATE_BYTES;
+		uint16_t low, mid;
+		uint32_t high;
+		uint64_t va;
+
+		memcpy(&low, g, 2);
+		memcpy(&mid, g + 6, 2);
+		memcpy(&high, g + 8, 4);
+		va = (uint64_t)high << 32 | (uint64_t)mid << 16 | low;
+		if (!(g[5] & GATE_PRESENT) || !in_map(va) || !r->handler[v][0])
+			continue;
+		handler[v] = va;
+		n++;
+	}
+	return n;
+}
+
+static void ask_idt(const struct kslide_ref *r, const struct memory *m, uint64_t idt,
+		    struct kslide_evidence *ev)
+{
+	uint64_t handler[KSLIDE_VECTORS], slide;
+
+	ev->of = read_gates(r, m, idt, handler);
+	if (ev->of < MIN_GATES)
+		return;
+	/* While a table is being filled some gates may lead to early handlers: all that fit count. */
+	for (unsigned int v = 0; v < KSLIDE_VECTORS; v++)
+		for (unsigned int i = 0; i < KSLIDE_MAX_HANDLERS; i++) {
+			unsigned int n;
+
+			if (!handler[v] || !slide_of(r, handler[v], r->handler[v][i], &slide))
+				continue;
+			n = count_fits(r, handler, slide);
+			if (n > ev->yes) {
+				ev->yes = n;
+				ev->slide = slide;
+			}
+		}
+	ev->found = ev->yes == ev->of;
+	ev->against = !ev->found;
+}
+
+struct match {
+	unsigned int same, read; /* windows */
+};
+
+static bool window_same(const struct kslide_ref *r, unsigned int w, const uint8_t *bytes)
+{
+	unsigned int same = 0;
+
+	for (unsigned int i = 0; i < KSLIDE_WINDOW; i++)
+		same += bytes[i] == r->window[w][i];
+	return same >= MIN_SAME;
+}
+
+static struct match match_text(const struct kslide_ref *r, const struct memory *m, uint64_t slide)
+{
+	struct match x = { 0 };
+	uint8_t bytes[KSLIDE_WINDOW];
+
+	/* Most places have no memory at all: two of the windows tell. */
+	if (!memory_read(m, MEMORY_KERNEL, r->window_va[r->nwindows / 3] + slide, bytes, 1) &&
+	    !memory_read(m, MEMORY_KERNEL, r->window_va[r->nwindows * 2 / 3] + slide, bytes, 1))
+		return x;
+	for (unsigned int w = 0; w < r->nwindows; w++) {
+		if (!memory_read(m, MEMORY_KERNEL, r->window_va[w] + slide, bytes, KSLIDE_WINDOW))
+			continue;
+		x.read++;
+		x.same += window_same(r, w, bytes);
+	}
+	return x;
+}
+
+static void ask_text(const struct kslide_ref *r, const struct memory *m, struct kslide_evidence *ev)
+{
+	unsigned int others = 0;
+
+	if (r->nwindows < MIN_WINDOWS)
+		return;
+	ev->of = r->nwindows;
+	for (uint64_t slide = 0; slide <= max_slide(r); slide += KSLIDE_ALIGN) {
+		unsigned int same = match_text(r, m, slide).same;
+
+		if (same > ev->yes) {
+			others = ev->yes;
+			ev->yes = same;
+			ev->slide = slide;
+		} else if (same > others) {
+			others = same;
+		}
+	}
+	ev->found = ev->yes * 100 >= WINNER * ev->of && others * 100 < OTHERS * ev->of;
+}
+
+/* The image's code is not what is where the others say it is. */
+static bool text_denies(const struct kslide_ref *r, const struct memory *m, uint64_t slide,
+			struct kslide_evidence *ev)
+{
+	struct match x;
+
+	if (r->nwindows < MIN_WINDOWS)
+		return false;
+	x = match_text(r, m, slide);
+	ev->yes = x.same;
+	ev->of = x.read;
+	return x.read * 2 >= r->nwindows && x.same * 100 < WINNER * x.read;
+}
+
+static bool note_at(const struct kslide_ref *r, const struct memory *m, uint64_t slide, bool *same)
+{
+	uint8_t note[KSLIDE_NOTE_MAX];
+
+	if (!r->note_len || !memory_read(m, MEMORY_KERNEL, r->note_va + slide, note, r->note_len))
+		return false;
+	*same = !memcmp(note, r->note, r->note_len);
+	return true;
+}
+
+static void ask_build_id(const struct kslide_ref *r, const struct memory *m,
+			 struct kslide_evidence *ev)
+{
+	bool same;
+
+	if (!r->note_len)
+		return;
+	for (uint64_t slide = 0; slide <= max_slide(r); slide += KSLIDE_ALIGN)
+		if (note_at(r, m, slide, &same) && same) {
+			ev->yes++;
+			ev->slide = slide;
+		}
+	ev->of = 1;
+	ev->found = ev->yes == 1; /* twice the same kernel: neither place is evidence */
+}
+
+/* -- the verdict ------------------------------------------------------------------ */
+
+__attribute__((format(printf, 2, 3))) static void say(struct kslide *out, const char *fmt, ...)
+{
+	size_t n = strlen(out->reason);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(out->reason + n, sizeof(out->reason) - n, fmt, ap);
+	va_end(ap);
+}
+
+static void conflict(struct kslide *out)
+{
+	out->status = KSLIDE_CONFLICT;
+	out->reason[0] = 0;
+}
+
+/* Pieces that contradict themselves or each other; first is the first that says something. */
+static bool contradiction(struct kslide *out, unsigned int *first, unsigned int *n)
+{
+	const struct kslide_evidence *by = out->by;
+
+	if (by[KSLIDE_LSTAR].against) {
+		conflict(out);
+		say(out, "LSTAR leads into the kernel, but not to its system call entry");
+		return true;
+	}
+	if (by[KSLIDE_IDT].against) {
+		conflict(out);
+		say(out, "of %u exception handlers only %u are where one slide would have them",
+		    by[KSLIDE_IDT].of, by[KSLIDE_IDT].yes);
+		return true;
+	}
+	*n = 0;
+	for (unsigned int i = 0; i < KSLIDE_KINDS; i++) {
+		if (!by[i].found)
+			continue;
+		if (!(*n)++)
+			*first = i;
+		if (by[i].slide == by[*first].slide)
+			continue;
+		conflict(out);
+		say(out, "%s says the kernel is moved by 0x%" PRIx64 ", %s by 0x%" PRIx64,
+		    kslide_kind_name(*first), by[*first].slide, kslide_kind_name(i), by[i].slide);
+		return true;
+	}
+	return false;
+}
+
+static bool denied(struct kslide *out, const struct kslide_ref *r, const struct memory *m,
+		   unsigned int first)
+{
+	struct kslide_evidence *text = &out->by[KSLIDE_TEXT], *id = &out->by[KSLIDE_BUILD_ID];
+	uint64_t slide = out->by[first].slide;
+	bool same;
+
+	if (!id->found && note_at(r, m, slide, &same) && !same) {
+		id->against = true;
+		conflict(out);
+		say(out,
+		    "%s says the kernel is moved by 0x%" PRIx64 ", but there is no build id of "
+		    "the image",
+		    kslide_kind_name(first), slide);
+		return true;
+	}
+	if (!text->found && text_denies(r, m, slide, text)) {
+		text->against = true;
+		conflict(out);
+		say(out,
+		    "%s says the kernel is moved by 0x%" PRIx64 ", but of %u pieces of code "
+		    "there only %u are the image's (function-granular KASLR, or another "
+		    "kernel)",
+		    kslide_kind_name(first), slide, text->of, text->yes);
+		return true;
+	}
+	return false;
+}
+
+void kslide_solve(struct kslide *out, const struct kslide_ref *r, const struct memory *m,
+		  const struct kslide_cpu *cpu)
+{
+	unsigned int first = 0, n = 0;
+
+	memset(out, 0, sizeof(*out));
+	ask_lstar(r, cpu->lstar, &out->by[KSLIDE_LSTAR]);
+	ask_idt(r, m, cpu->idt_base, &out->by[KSLIDE_IDT]);
+	ask_text(r, m, &out->by[KSLIDE_TEXT]);
+	ask_build_id(r, m, &out->by[KSLIDE_BUILD_ID]);
+	if (contradiction(out, &first, &n) || (n && denied(out, r, m, first)))
+		return;
+	if (n < 2) {
+		say(out,
+		    n ? "only %s says where the kernel is" : "nothing says where the kernel is%s",
+		    n ? kslide_kind_name(first) : "");
+		return;
+	}
+	out->status = KSLIDE_SOLVED;
+	out->slide = out->by[first].slide;
+	for (unsigned int i = 0, said = 0; i < KSLIDE_KINDS; i++) {
+		const struct kslide_evidence *ev = &out->by[i];
+
+		if (!ev->found)
+			continue;
+		say(out, "%s%s", said ? ++said == n ? " and " : ", " : "", kslide_kind_name(i));
+		said += !said;
+		if (ev->of > 1)
+			say(out, " (%u of %u)", ev->yes, ev->of);
+	}
+	say(out, " agree");
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/kernel/livekernel.h"
+
+#include "base/cleanup.h"
+#include "symbolizer/core/elf64.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE UINT64_C(4096)
+#define HUGE_PAGE (UINT64_C(2) << 20)
+static const char banner_prefix[] = "Linux version ";
+
+/* The kernel's memory from va on; pages that are not mapped are zeros. */
+struct copy {
+	uint64_t va;
+	uint8_t *bytes;
+	size_t len;
+};
+
+/* -- what is mapped ------------------------------------------------------------- */
+
+static bool is_mapped(const struct memory *m, uint64_t page)
+{
+	uint8_t b;
+
+	return memory_read(m, MEMORY_KERNEL, page, &b, 1);
+}
+
+/* The lowest mapped page that is connected to `inside`, never below `limit`. */
+static uint64_t find_start(const struct memory *m, uint64_t inside, uint64_t limit)
+{
+	uint64_t found = inside;
+
+	for (uint64_t at = inside; at > limit && found - at < LIVEKERNEL_MAX_GAP;) {
+		at -= PAGE;
+		if (is_mapped(m, at))
+			found = at;
+	}
+	return found;
+}
+
+static uint64_t find_end(const struct memory *m, uint64_t inside, uint64_t limit)
+{
+	uint64_t found = inside + PAGE;
+
+	for (uint64_t at = found; at < limit && at - found < LIVEKERNEL_MAX_GAP; at += PAGE)
+		if (is_mapped(m, at))
+			found = at + PAGE;
+	return found;
+}
+
+static int find_extent(const struct memory *m, uint64_t inside, struct copy *c, struct err *e)
+{
+	uint64_t page = inside & ~(PAGE - 1), low = LIVEKERNEL_LOW, high = LIVEKERNEL_HIGH;
+
+	if (inside < LIVEKERNEL_LOW || inside >= LIVEKERNEL_HIGH)
+		return err_set(e, EINVAL,
+			       "0x%llx is no address of a Linux kernel's image, which lies between "
+			       "0x%llx and 0x%llx",
+			       (unsigned long long)inside, (unsigned long long)LIVEKERNEL_LOW,
+			       (unsigned long long)LIVEKERNEL_HIGH);
+	if (!is_mapped(m, page))
+		return err_set(e, EFAULT, "nothing is mapped at 0x%llx in the guest's kernel",
+			       (unsigned long long)inside);
+	if (page - low > LIVEKERNEL_MAX_BELOW)
+		low = page - LIVEKERNEL_MAX_BELOW;
+	if (high - page > LIVEKERNEL_MAX_ABOVE)
+		high = page + LIVEKERNEL_MAX_ABOVE;
+	c->va = find_start(m, page, low);
+	c->len = (size_t)(find_end(m, page, high) - c->va);
+	return 0;
+}
+
+/* A read ends at the first page that is not there. */
+static int copy_memory(const struct memory *m, struct copy *c, struct err *e)
+{
+	size_t at = 0;
+
+	c->bytes = calloc(1, c->len);
+	if (!c->bytes)
+		return err_set(e, ENOMEM, "no memory for a copy of the guest's kernel (%zu MiB)",
+			       c->len >> 20);
+	while (at < c->len) {
+		size_t want = (size_t)(HUGE_PAGE - ((c->va + at) & (HUGE_PAGE - 1))), got;
+
+		if (want > c->len - at)
+			want = c->len - at;
+		got = m->read(m->ctx, MEMORY_KERNEL, c->va + at, c->bytes + at, want);
+		if (got > want)
+			got = 0;
+		at += got;
+		/* Its beginning alone is of no use, and there it goes on. */
+		if (got < want)
+			at = (size_t)(((c->va + at) | (PAGE - 1)) + 1 - c->va);
+	}
+	return 0;
+}
+
+/* -- what its symbols tell ------------------------------------------------------ */
+
+static uint64_t address_of(const struct livekernel *l, const char *name)
+{
+	const struct symbol *s = symtab_find(l->symbols, name);
+
+	return s ? s->addr : 0;
+}
+
+/*
+ * The bytes between two symbols. -ENOENT: one is missing; -EBADMSG: they are no
+ * range inside of the kernel, or it has more bytes than max.
+ */
+static int range_of(const struct livekernel *l, const struct copy *c, const char *first,
+		    const char *last, uint64_t max, struct cursor *out, struct err *e)
+{
+	uint64_t from = address_of(l, first), to = address_of(l, last);
+
+	if (!from || !to)
+		return err_set(e, ENOENT, "the running kernel has no symbol %s",
+			       from ? last : first);
+	if (from < c->va || to < from || to - c->va > c->len || to - from > max)
+		return err_set(e, EBADMSG,
+			       "the running kernel's %s and %s (0x%llx, 0x%llx) enclose no part of "
+			       "it",
+			       first, last, (unsigned long long)from, (unsigned long long)to);
+	cursor_init(out, c->bytes + (from - c->va), (size_t)(to - from));
+	return 0;
+}
+
+static void read_orc(struct livekernel *l, const struct copy *c, const struct kimage *k)
+{
+	struct cursor ips, entries;
+	struct orc_tables t = { .text_start = l->text, .text_end = l->text_end };
+	int ret = range_of(l, c, "__start_orc_unwind_ip", "__stop_orc_unwind_ip",
+			   4ull * ORC_MAX_ENTRIES, &ips, &l->orc_note);
+
+	ret = ret ? ret
+		  : range_of(l, c, "__start_orc_unwind", "__stop_orc_unwind",
+			     8ull * ORC_MAX_ENTRIES, &entries, &l->orc_note);
+	if (ret)
+		return;
+	t.ips = ips.base;
+	t.entries = entries.base;
+	t.ips_va = c->va + (uint64_t)(ips.base - c->bytes);
+	t.n = ips.len / 4;
+	/* Six bytes each; two more may be there to align what follows. */
+	if (ips.len % 4 || entries.len / 6 != t.n) {
+		err_set(&l->orc_note, EBADMSG,
+			"the running kernel's ORC tables do not belong together: %zu bytes of "
+			"addresses, %zu of entries",
+			ips.len, entries.len);
+		return;
+	}
+	if (orc_build(&l->orc, &t, &l->orc_note) == 0)
+		l->irq_stack_ptr = orc_irq_stack_ptr(l->orc, k, &l->irq_stack_percpu);
+}
+
+static void read_btf(struct livekernel *l, const struct copy *c)
+{
+	struct cursor btf;
+
+	if (range_of(l, c, "__start_BTF", "__stop_BTF", LIVEKERNEL_MAX_BTF, &btf, &l->btf_note))
+		return;
+	if (!btf.len) {
+		err_set(&l->btf_note, ENOENT, "the running kernel's BTF is empty");
+		return;
+	}
+	l->btf = malloc(btf.len);
+	if (!l->btf) {
+		err_set(&l->btf_note, ENOMEM, "no memory for the running kernel's BTF");
+		return;
+	}
+	memcpy(l->btf, btf.base, btf.len);
+	l->btf_len = btf.len;
+}
+
+/* Printable up to a newline or NUL. */
+static bool take_banner(struct livekernel *l, const uint8_t *p, size_t left)
+{
+	size_t n = sizeof(banner_prefix) - 1;
+
+	if (left <= n || memcmp(p, banner_prefix, n) || p[n] < '0' || p[n] > '9')
+		return false;
+	while (n < left && p[n] >= 0x20 && p[n] < 0x7f)
+		n++;
+	if (n == left || n >= sizeof(l->banner) || (p[n] != '\n' && p[n]))
+		return false;
+	memcpy(l->banner, p, n);
+	l->banner[n] = 0;
+	n = sizeof(banner_prefix) - 1;
+	snprintf(l->osrelease, sizeof(l->osrelease), "%.*s", (int)strcspn(l->banner + n, " "),
+		 l->banner + n);
+	return true;
+}
+
+/* Without CONFIG_KALLSYMS_ALL there is no symbol for it: then the first text that is one. */
+static void read_banner(struct livekernel *l, const struct copy *c)
+{
+	uint64_t at = address_of(l, "linux_banner");
+	const uint8_t *p = c->bytes, *end = p + c->len;
+
+	if (at >= c->va && at - c->va < c->len &&
+	    take_banner(l, p + (at - c->va), c->len - (size_t)(at - c->va)))
+		return;
+	for (; !at && (p = memmem(p, (size_t)(end - p), banner_prefix, sizeof(banner_prefix) - 1));
+	     p++)
+		if (take_banner(l, p, (size_t)(end - p)))
+			return;
+	err_set(&l->banner_note, ENOENT, "the running kernel's version text was not found");
+}
+
+static void read_build_id(struct livekernel *l, const struct copy *c)
+{
+	struct elf64 f = { .name = "the running kernel" };
+	struct cursor notes;
+
+	if (range_of(l, c, "__start_notes", "__stop_notes", LIVEKERNEL_MAX_NOTES, &notes,
+		     &l->build_id_note))
+		return;
+	f.file = notes;
+	l->build_id_len = elf64_build_id(&f, 0, notes.len, l->build_id, sizeof(l->build_id));
+	if (!l->build_id_len)
+		err_set(&l->build_id_note, ENOENT,
+			"the running kernel has no build id among its notes");
+}
+
+static void find_text(struct livekernel *l)
+{
+	uint64_t init = address_of(l, "__init_end");
+
+	l->text = address_of(l, "_text");
+	if (!l->text)
+		l->text = address_of(l, "_stext");
+	if (l->text < l->start || l->text >= l->end)
+		l->text = l->start;
+	l->image_end = address_of(l, "_end");
+	if (l->image_end <= l->text || l->image_end > l->end)
+		l->image_end = l->end;
+	/* Init code may be gone, but ORC still speaks of it. */
+	l->text_end = init > l->text && init <= l->end ? init : l->image_end;
+}
+
+/*
+ * The names prove themselves by linux_banner; where only functions have names, by
+ * the address at which the mapping begins: that of _text.
+ */
+static int read_names(struct livekernel *l, const struct copy *c, struct err *e)
+{
+	struct kallsyms_range r = { .va = c->va, .bytes = c->bytes, .len = c->len };
+	struct err first = { 0 };
+	int ret = kallsyms_decode(&r, 1, 0, 0, "the running kernel", &l->symbols, &l->kallsyms,
+				  &first);
+
+	if (ret == -EBADMSG)
+		ret = kallsyms_decode(&r, 1, l->start, l->end, "the running kernel", &l->symbols,
+				      &l->kallsyms, NULL);
+	return ret ? err_set(e, -ret, "%s", first.text) : 0;
+}
+
+static int read_tables(struct livekernel *l, const struct copy *c, struct err *e)
+{
+	struct kimage k = { .elf = c->bytes,
+			    .elf_len = c->len,
+			    .seg = { { .va = c->va,
+				       .file_len = c->len,
+				       .mem_len = c->len,
+				       .flags = PF_R | PF_W | PF_X } },
+			    .nseg = 1 };
+	int ret = read_names(l, c, e);
+
+	if (ret)
+		return ret;
+	find_text(l);
+	k.text = l->text;
+	k.etext = l->text_end;
+	k.end = l->image_end;
+	read_orc(l, c, &k);
+	k.has_orc = l->orc;
+	l->frame_pointers = kimage_keeps_frame_pointers(&k, l->symbols);
+	read_btf(l, c);
+	read_banner(l, c);
+	read_build_id(l, c);
+	return 0;
+}
+
+int livekernel_read(struct livekernel **out, const struct memory *m, uint64_t inside, struct err *e)
+{
+	struct livekernel *l = calloc(1, sizeof(*l));
+	struct copy c = { 0 };
+	int ret;
+
+	if (!l)
+		return err_set(e, ENOMEM, "no memory for the guest kernel's tables");
+	ret = find_extent(m, inside, &c, e);
+	ret = ret ? ret : copy_memory(m, &c, e);
+	l->start = c.va;
+	l->end = c.va + c.len;
+	ret = ret ? ret : read_tables(l, &c, e);
+	free(c.bytes);
+	if (ret) {
+		livekernel_destroy(l);
+		return ret;
+	}
+	*out = l;
+	return 0;
+}
+
+void livekernel_destroy(struct livekernel *l)
+{
+	if (!l)
+		return;
+	symtab_destroy(l->symbols);
+	orc_destroy(l->orc);
+	free(l->btf);
+	free(l);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/linux/facts.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void no_types(struct err *note)
+{
+	err_set(note, ENOENT, "the kernel has no type information (BTF)");
+}
+
+static void find_tasks(struct target_linux *l, const struct types *types,
+		       const struct symtab *symbols)
+{
+	if (linux_task_find_current(&l->task, types, symbols, &l->task_note) < 0)
+		return;
+	l->have_current = true;
+	if (!types)
+		no_types(&l->task_note);
+	else
+		l->have_task =
+			linux_task_layout(&l->task, types, symbols, NULL, &l->task_note) == 0;
+}
+
+void target_linux_init(struct target_linux *l, const struct types *types,
+		       const struct symtab *symbols)
+{
+	struct err types_note = l->types_note, *note;
+
+	memset(l, 0, sizeof(*l));
+	l->types_note = types_note;
+	linux_sched_none(&l->sched);
+	if (!symbols) {
+		note = &l->task_note;
+		err_set(note, ENOENT, "the kernel's symbols are not known");
+		l->mm_note = l->module_note = *note;
+		return;
+	}
+	find_tasks(l, types, symbols);
+	linux_sched_symbols(&l->sched, symbols);
+	/* Damaged types were told of above: what is not known here is shown as such. */
+	if (types)
+		(void)linux_sched_from_types(&l->sched, types, NULL);
+	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;
+	if (!types) {
+		no_types(&l->mm_note);
+		return;
+	}
+	l->have_mm = linux_mm_layout_init(&l->mm, types, &l->mm_note) == 0;
+	l->have_file =
+		l->have_mm && linux_file_layout_init(&l->file, types, symbols, &l->mm_note) == 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * target_linux: where a Linux kernel keeps its tasks, mappings and files, as its own
+ * type information tells it.
+ *
+ * Each part may be missing with a reason; a profile then shows less. Built by one
+ * thread, then const. Nothing points into the image afterwards.
+ */
+#ifndef KVMPROF_SYMBOLIZER_LINUX_FACTS_H
+#define KVMPROF_SYMBOLIZER_LINUX_FACTS_H
+
+#include "symbolizer/core/kimage.h"
+#include "symbolizer/linux/file.h"
+#include "symbolizer/linux/mm.h"
+#include "symbolizer/linux/module.h"
+#include "symbolizer/linux/sched.h"
+#include "symbolizer/linux/task.h"
+
+struct target_linux {
+	bool have_current;	 /* task.current, per_cpu and init_task are known */
+	bool have_task;		 /* and so are the members of a task */
+	bool have_mm, have_file; /* mappings of processes; pages of files */
+	bool have_modules;
+	struct linux_task_layout task;
+	struct linux_sched_layout sched; /* what is known of it; source 0: no members */
+	struct linux_mm_layout mm;
+	struct linux_file_layout file;
+	struct linux_module_layout modules;
+	struct err types_note; /* why there are no types; code 0: there are */
+	struct err task_note, mm_note, module_note;
+};
+
+/*
+ * types may be NULL (types_note says why). symbols: all addresses in the result are
+ * of their kind, linked or run-time ones; NULL: nothing is found.
+ */
+void target_linux_init(struct target_linux *l, const struct types *types,
+		       const struct symtab *symbols);
+
+#endif

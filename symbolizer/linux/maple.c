@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/linux/maple.h"
+
+#define KERNEL_HALF (UINT64_C(1) << 63)
+#define MAPLE_TYPE(enode) ((enode) >> 3 & 15)
+#define MAPLE_ROOT_BIT UINT64_C(2)
+enum { MAPLE_DENSE, MAPLE_LEAF_64, MAPLE_RANGE_64, MAPLE_ARANGE_64 };
+/* An entry that says "reserved": a fork that failed half-way leaves it (XA_ZERO_ENTRY). */
+#define MAPLE_ZERO_ENTRY UINT64_C(0x406)
+
+const struct linux_maple linux_maple_range_64 = { 8, 15, 128, 16, 248 };
+const struct linux_maple linux_maple_arange_64 = { 8, 9, 80, 10, 240 };
+
+struct walk {
+	const struct linux_mm_layout *l;
+	const struct memory *m;
+	uint32_t nodes;
+	linux_maple_entry each;
+	void *ctx;
+};
+
+static uint64_t word(const uint8_t *bytes, uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + off, sizeof(v));
+	return v;
+}
+
+static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
+				unsigned int depth);
+
+static enum linux_why walk_slot(struct walk *w, uint64_t entry, bool leaf, uint64_t lo, uint64_t hi,
+				unsigned int depth)
+{
+	if (!leaf)
+		return entry ? walk_node(w, entry, lo, hi, depth) : LINUX_CHANGING;
+	if (!entry || entry == MAPLE_ZERO_ENTRY)
+		return LINUX_OK;
+	return w->each(w->ctx, lo, hi, entry);
+}
+
+/* The last slot in use, as ma_data_end() of lib/maple_tree.c finds it. */
+static unsigned int last_slot(const struct linux_maple *k, const uint8_t *node, bool arange,
+			      uint64_t hi)
+{
+	uint64_t pivot = word(node, k->pivot + 8 * (k->npivots - 1));
+	unsigned int last;
+
+	if (arange || !pivot)
+		last = node[k->meta_end];
+	else
+		last = pivot == hi ? k->npivots - 1 : k->npivots;
+	return last < k->nslots ? last : k->nslots - 1;
+}
+
+/* enode covers lo..hi */
+static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
+				unsigned int depth)
+{
+	uint64_t at = enode & ~(uint64_t)(LINUX_MAPLE_NODE - 1);
+	unsigned int type = MAPLE_TYPE(enode), last;
+	const struct linux_maple *k = type == MAPLE_ARANGE_64 ? &w->l->arange : &w->l->range;
+	enum linux_why why = LINUX_OK;
+	uint8_t node[LINUX_MAPLE_NODE];
+
+	if (at < KERNEL_HALF || (enode & 3))
+		return LINUX_CHANGING;
+	if (type == MAPLE_DENSE || type > MAPLE_ARANGE_64)
+		return LINUX_UNKNOWN;
+	if (depth >= LINUX_MM_MAX_HEIGHT || ++w->nodes > LINUX_MM_MAX_NODES)
+		return LINUX_TOO_MANY;
+	if (!memory_read(w->m, MEMORY_KERNEL, at, node, sizeof(node)))
+		return LINUX_UNREADABLE;
+	if ((word(node, 0) & ~(uint64_t)(LINUX_MAPLE_NODE - 1)) == at)
+		return LINUX_CHANGING; /* dead */
+
+	last = last_slot(k, node, type == MAPLE_ARANGE_64, hi);
+	for (unsigned int i = 0; i <= last && why == LINUX_OK; i++) {
+		uint64_t pivot = i < k->npivots ? word(node, k->pivot + 8 * i) : hi;
+
+		if (i == last || (!pivot && i))
+			pivot = hi;
+		if (pivot < lo || pivot > hi)
+			return LINUX_CHANGING;
+		why = walk_slot(w, word(node, k->slot + 8 * i), type == MAPLE_LEAF_64, lo, pivot,
+				depth + 1);
+		if (pivot == hi)
+			break;
+		lo = pivot + 1;
+	}
+	return why;
+}
+
+enum linux_why linux_maple_walk(const struct linux_mm_layout *l, const struct memory *m,
+				uint64_t root, linux_maple_entry each, void *ctx)
+{
+	struct walk w = { .l = l, .m = m, .each = each, .ctx = ctx };
+
+	if (!root)
+		return LINUX_OK;
+	/* A tree without nodes has one entry, for index 0: no VMA. */
+	if (!(root & MAPLE_ROOT_BIT))
+		return LINUX_CHANGING;
+	return walk_node(&w, root & ~MAPLE_ROOT_BIT, 0, UINT64_MAX, 0);
+}

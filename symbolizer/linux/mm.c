@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/linux/mm.h"
+
+#include "base/cleanup.h"
+#include "symbolizer/linux/maple.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define PAGE_SIZE UINT64_C(4096)
+#define MAX_USER (UINT64_C(1) << 56) /* the end of user space with five levels */
+#define KERNEL_HALF (UINT64_C(1) << 63)
+#define TRIES 4u
+
+#define VMA_MAX_SPAN 512u
+
+const char *linux_why_text(enum linux_why why)
+{
+	switch (why) {
+	case LINUX_OK:
+		return "no problem";
+	case LINUX_UNREADABLE:
+		return "guest memory cannot be read";
+	case LINUX_CHANGING:
+		return "the guest's data contradicts itself";
+	case LINUX_TOO_MANY:
+		return "more than a sane guest has";
+	case LINUX_UNKNOWN:
+		return "a form of data that is not known";
+	case LINUX_NO_MEMORY:
+		return "out of memory";
+	case LINUX_NOT_THERE:
+		return "no such thing";
+	case LINUX_WHY_COUNT:
+		break;
+	}
+	return "?";
+}
+
+/* -- where the members are ---------------------------------------------------- */
+
+struct want {
+	uint32_t at; /* of the number in struct linux_mm_layout */
+	const char *structure, *path;
+	uint32_t size; /* that the member must have, 0: any up to 8 */
+	bool optional;
+};
+
+#define AT(member) offsetof(struct linux_mm_layout, member)
+
+static const struct want wants[] = {
+	{ AT(mm_map_count), "mm_struct", "map_count", 4, false },
+	{ AT(mm_pgd), "mm_struct", "pgd", 8, false },
+	{ AT(mm_vdso), "mm_struct", "context.vdso", 8, true },
+	{ AT(mm_start_brk), "mm_struct", "start_brk", 8, true },
+	{ AT(mm_brk), "mm_struct", "brk", 8, true },
+	{ AT(mm_vdso_image), "mm_struct", "context.vdso_image", 8, true },
+	{ AT(image_data), "vdso_image", "data", 8, true },
+	{ AT(image_size), "vdso_image", "size", 8, true },
+	{ AT(vma_start), "vm_area_struct", "vm_start", 8, false },
+	{ AT(vma_end), "vm_area_struct", "vm_end", 8, false },
+	{ AT(vma_mm), "vm_area_struct", "vm_mm", 8, false },
+	{ AT(vma_flags), "vm_area_struct", "vm_flags", 8, false },
+	{ AT(vma_pgoff), "vm_area_struct", "vm_pgoff", 8, false },
+	{ AT(vma_file), "vm_area_struct", "vm_file", 8, false },
+	{ AT(file_mnt), "file", "f_path.mnt", 8, false },
+	{ AT(file_dentry), "file", "f_path.dentry", 8, false },
+	{ AT(file_inode), "file", "f_inode", 8, false },
+	{ AT(file_mapping), "file", "f_mapping", 8, false },
+	{ AT(file_mode), "file", "f_mode", 4, false },
+	{ AT(user_mnt), "backing_file", "user_path.mnt", 8, true },
+	{ AT(user_dentry), "backing_file", "user_path.dentry", 8, true },
+	{ AT(dentry_parent), "dentry", "d_parent", 8, false },
+	{ AT(dentry_name), "dentry", "d_name.name", 8, false },
+	{ AT(dentry_name_len), "dentry", "d_name.len", 4, false },
+	{ AT(dentry_pprev), "dentry", "d_hash.pprev", 8, false },
+	{ AT(mount_mnt), "mount", "mnt", 0, false },
+	{ AT(mount_parent), "mount", "mnt_parent", 8, false },
+	{ AT(mount_mountpoint), "mount", "mnt_mountpoint", 8, false },
+	{ AT(mnt_root), "vfsmount", "mnt_root", 8, false },
+	{ AT(inode_ino), "inode", "i_ino", 8, false },
+	{ AT(inode_size), "inode", "i_size", 8, false },
+	{ AT(inode_sb), "inode", "i_sb", 8, false },
+	{ AT(inode_generation), "inode", "i_generation", 4, true },
+	{ AT(sb_dev), "super_block", "s_dev", 4, false },
+};
+
+static const struct want maple_wants[] = {
+	{ AT(mm_root), "mm_struct", "mm_mt.ma_root", 8, false },
+	{ AT(range.meta_end), "maple_range_64", "meta.end", 1, false },
+	{ AT(arange.meta_end), "maple_arange_64", "meta.end", 1, false },
+};
+
+static const struct want list_wants[] = {
+	{ AT(mm_root), "mm_struct", "mmap", 8, false },
+	{ AT(vma_next), "vm_area_struct", "vm_next", 8, false },
+};
+
+static int resolve(struct linux_mm_layout *l, const struct types *t, const struct want *w, size_t n,
+		   struct err *e)
+{
+	for (size_t i = 0; i < n; i++, w++) {
+		uint32_t *to = (uint32_t *)((char *)l + w->at);
+		struct type_member m;
+		int r = t->member(t->ctx, w->structure, w->path, &m);
+
+		if (r == 0 && ((w->size && m.size != w->size) || m.bit_count))
+			return err_set(e, EINVAL,
+				       "guest kernel's types: %s.%s has %u bytes, expected %u",
+				       w->structure, w->path, m.size, w->size);
+		if (r == 0)
+			*to = m.off;
+		else if (r == -ENOENT && w->optional)
+			*to = LINUX_NO_MEMBER;
+		else
+			return err_set(e, -r, "guest kernel's types: no %s in struct %s", w->path,
+				       w->structure);
+	}
+	return 0;
+}
+
+/* The arrays of one kind of node. */
+static int resolve_node(struct linux_maple *n, const struct types *t, const char *name,
+			struct err *e)
+{
+	struct type_member pivot, slot;
+	int r = t->member(t->ctx, name, "pivot", &pivot);
+
+	if (r == 0)
+		r = t->member(t->ctx, name, "slot", &slot);
+	if (r < 0)
+		return err_set(e, -r, "guest kernel's types: no pivot and slot in struct %s", name);
+	n->pivot = pivot.off;
+	n->npivots = pivot.size / 8;
+	n->slot = slot.off;
+	n->nslots = slot.size / 8;
+	if (n->nslots < 2 || n->nslots > LINUX_MAPLE_NODE / 8 || n->npivots + 1 < n->nslots ||
+	    n->npivots > n->nslots || (pivot.off | slot.off) % 8 ||
+	    pivot.off > LINUX_MAPLE_NODE - n->npivots * 8 ||
+	    slot.off > LINUX_MAPLE_NODE - n->nslots * 8 || n->meta_end >= LINUX_MAPLE_NODE)
+		return err_set(e, EINVAL, "guest kernel's types: struct %s isn't laid out as known",
+			       name);
+	return 0;
+}
+
+static int resolve_vma_lookup(struct linux_mm_layout *l, const struct types *t, struct err *e)
+{
+	struct type_member any;
+	int r;
+
+	l->maple = t->member(t->ctx, "mm_struct", "mm_mt", &any) == 0;
+	l->vma_next = LINUX_NO_MEMBER;
+	if (!l->maple)
+		return resolve(l, t, list_wants, ARRAY_SIZE(list_wants), e);
+	r = resolve(l, t, maple_wants, ARRAY_SIZE(maple_wants), e);
+	if (r == 0)
+		r = resolve_node(&l->range, t, "maple_range_64", e);
+	if (r == 0)
+		r = resolve_node(&l->arange, t, "maple_arange_64", e);
+	return r;
+}
+
+/* It has had three names. Without it, files are told apart by their other marks. */
+static void resolve_mtime(struct linux_mm_layout *l, const struct types *t)
+{
+	static const char *const names[][2] = {
+		{ "i_mtime_sec", "i_mtime_nsec" },	     /* 6.11 */
+		{ "__i_mtime.tv_sec", "__i_mtime.tv_nsec" }, /* 6.7 */
+		{ "i_mtime.tv_sec", "i_mtime.tv_nsec" },
+	};
+	struct type_member s, ns;
+
+	l->inode_mtime = l->inode_mtime_ns = LINUX_NO_MEMBER;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (t->member(t->ctx, "inode", names[i][0], &s) < 0 || s.size != 8 ||
+		    t->member(t->ctx, "inode", names[i][1], &ns) < 0 || ns.size < 4)
+			continue;
+		l->inode_mtime = s.off;
+		l->inode_mtime_ns = ns.off; /* little endian: below 2^32 in either size */
+		return;
+	}
+}
+
+int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struct err *e)
+{
+	const uint32_t *in_vma[] = { &l->vma_start, &l->vma_end,  &l->vma_mm,  &l->vma_flags,
+				     &l->vma_pgoff, &l->vma_file, &l->vma_next };
+	int r;
+
+	memset(l, 0, sizeof(*l));
+	r = resolve(l, t, wants, ARRAY_SIZE(wants), e);
+	if (r == 0)
+		r = resolve_vma_lookup(l, t, e);
+	if (r < 0)
+		return r;
+	resolve_mtime(l, t);
+	for (size_t i = 0; i < ARRAY_SIZE(in_vma); i++)
+		if (*in_vma[i] != LINUX_NO_MEMBER && *in_vma[i] + 8 > l->vma_span)
+			l->vma_span = *in_vma[i] + 8;
+	if (l->vma_span > VMA_MAX_SPAN)
+		return err_set(e, EINVAL,
+			       "guest kernel's types: struct vm_area_struct has %u bytes, "
+			       "at most %u are known",
+			       l->vma_span, VMA_MAX_SPAN);
+	return 0;
+}
+
+/* -- walks -------------------------------------------------------------------- */
+
+struct walk {
+	const struct linux_mm_layout *l;
+	const struct memory *m;
+	uint64_t mm;
+	uint32_t flags;
+	uint32_t seen;
+	uint64_t end; /* of the last mapping */
+	struct linux_vmas *out;
+};
+
+void linux_vmas_deinit(struct linux_vmas *s)
+{
+	free(s->v);
+	*s = (struct linux_vmas){ 0 };
+}
+
+static enum linux_why append(struct linux_vmas *s, const struct linux_vma *v)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 32;
+		struct linux_vma *p = realloc(s->v, cap * sizeof(*p));
+
+		if (!p)
+			return LINUX_NO_MEMORY;
+		s->v = p;
+		s->cap = cap;
+	}
+	s->v[s->n++] = *v;
+	return LINUX_OK;
+}
+
+static uint64_t word(const uint8_t *bytes, uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + off, sizeof(v));
+	return v;
+}
+
+/* One VMA, which must lie behind the last one and touch first..last. */
+static enum linux_why take_vma(struct walk *w, uint64_t at, uint64_t first, uint64_t last,
+			       uint64_t *next)
+{
+	const struct linux_mm_layout *l = w->l;
+	uint8_t raw[VMA_MAX_SPAN];
+	struct linux_vma v;
+
+	if (at % 8 || at < KERNEL_HALF)
+		return LINUX_CHANGING;
+	if (!memory_read(w->m, MEMORY_KERNEL, at, raw, l->vma_span))
+		return LINUX_UNREADABLE;
+	v.start = word(raw, l->vma_start);
+	v.end = word(raw, l->vma_end);
+	v.flags = (uint32_t)word(raw, l->vma_flags);
+	v.file = word(raw, l->vma_file);
+	v.file_off = v.file ? word(raw, l->vma_pgoff) * PAGE_SIZE : 0;
+	if ((v.start | v.end) % PAGE_SIZE || v.start >= v.end || v.end > MAX_USER ||
+	    v.start < w->end || v.start > last || v.end <= first || word(raw, l->vma_mm) != w->mm)
+		return LINUX_CHANGING;
+	if (++w->seen > LINUX_MM_MAX_VMAS)
+		return LINUX_TOO_MANY;
+	w->end = v.end;
+	if (next)
+		*next = word(raw, l->vma_next);
+	return (v.flags & w->flags) == w->flags ? append(w->out, &v) : LINUX_OK;
+}
+
+/* Each VMA lies behind the one before, so a circle cannot go on. */
+static enum linux_why walk_list(struct walk *w, uint64_t at)
+{
+	enum linux_why why = LINUX_OK;
+
+	while (at && why == LINUX_OK)
+		why = take_vma(w, at, 0, UINT64_MAX, &at);
+	return why;
+}
+
+static enum linux_why take_entry(void *ctx, uint64_t first, uint64_t last, uint64_t entry)
+{
+	return take_vma(ctx, entry, first, last, NULL);
+}
+
+static enum linux_why walk_once(struct walk *w)
+{
+	const struct linux_mm_layout *l = w->l;
+	enum linux_why why;
+	uint32_t count;
+	uint64_t root;
+
+	w->seen = 0;
+	w->end = 0;
+	w->out->n = 0;
+	if (!memory_u64(w->m, w->mm + l->mm_root, &root))
+		return LINUX_UNREADABLE;
+	why = l->maple ? linux_maple_walk(l, w->m, root, take_entry, w) : walk_list(w, root);
+	if (why != LINUX_OK)
+		return why;
+	if (l->mm_map_count == LINUX_NO_MEMBER)
+		return LINUX_OK;
+	if (!memory_u32(w->m, w->mm + l->mm_map_count, &count))
+		return LINUX_UNREADABLE;
+	return count == w->seen ? LINUX_OK : LINUX_CHANGING;
+}
+
+enum linux_why linux_mm_vmas(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+			     uint32_t flags, struct linux_vmas *out)
+{
+	struct walk w = { .l = l, .m = m, .mm = mm, .flags = flags, .out = out };
+	enum linux_why why = LINUX_CHANGING;
+
+	for (unsigned int i = 0; i < TRIES; i++) {
+		why = walk_once(&w);
+		if (why == LINUX_OK || why == LINUX_NO_MEMORY || why == LINUX_TOO_MANY)
+			break;
+	}
+	return why;
+}
+
+const struct linux_vma *linux_vmas_find(const struct linux_vmas *s, uint64_t va)
+{
+	size_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->v[mid].end <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->n && s->v[lo].start <= va ? &s->v[lo] : NULL;
+}
+
+uint64_t linux_mm_vdso(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm)
+{
+	uint64_t va = 0;
+
+	if (l->mm_vdso == LINUX_NO_MEMBER || !memory_u64(m, mm + l->mm_vdso, &va) ||
+	    va % PAGE_SIZE || va >= MAX_USER)
+		return 0;
+	return va;
+}

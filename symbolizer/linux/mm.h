@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * linux_mm: what one process of a Linux guest has mapped, and from which files.
+ *
+ * A process's mappings are vm_area_structs (VMAs), which are found through its
+ * mm_struct: a maple tree mm_mt since Linux 6.1, before that a list from mmap
+ * along vm_next. A maple tree's pointers say what they point to:
+ *
+ *	ma_root		NULL, or a node's pointer with bit 1 set in addition
+ *	pointer		256-byte aligned address | type << 3 | 4
+ *	types		0 dense (never has VMAs), 1 leaf_64 and 2 range_64 (both struct
+ *			maple_range_64), 3 arange_64 (struct maple_arange_64)
+ *	node		slot[i] covers what follows pivot[i - 1] up to pivot[i]; the
+ *			last one's pivot is 0, the end of the node's range, or not there.
+ *			Which is the last, meta.end says in a node that isn't full.
+ *			A node whose parent is itself is dead: somebody replaced it
+ *
+ * Sources: include/linux/maple_tree.h, lib/maple_tree.c, include/linux/mm_types.h,
+ * fs/d_path.c and fs/proc/task_mmu.c of Linux 4.20 to 6.12.
+ *
+ * The guest may change all of it while we read. A walk is begun anew a few times
+ * when what it sees contradicts itself, then ends with a reason; what it found
+ * until then is returned, and is in order.
+ *
+ * Addresses are guest-virtual, lengths and offsets in bytes. No state: any thread.
+ * The vsyscall page (0xffffffffff600000) is in /proc/PID/maps but is no VMA.
+ */
+#ifndef KVMPROF_SYMBOLIZER_LINUX_MM_H
+#define KVMPROF_SYMBOLIZER_LINUX_MM_H
+
+#include "base/err.h"
+#include "symbolizer/core/memory.h"
+#include "symbolizer/types/types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LINUX_MM_MAX_VMAS 65536u
+#define LINUX_MM_MAX_NODES 65536u /* of a maple tree */
+#define LINUX_MM_MAX_HEIGHT 31u	  /* of a maple tree; MAPLE_HEIGHT_MAX */
+#define LINUX_PATH_MAX 4096u	  /* bytes with the NUL; PATH_MAX */
+#define LINUX_PATH_MAX_DEPTH 256u /* names in a path, and mounts that it crosses */
+#define LINUX_NAME_MAX 255u
+
+/* Why something could not be found out. */
+enum linux_why {
+	LINUX_OK,
+	LINUX_UNREADABLE, /* not mapped or not canonical */
+	LINUX_CHANGING,	  /* contradicts itself: being changed, or never was what we think */
+	LINUX_TOO_MANY,	  /* over a cap */
+	LINUX_UNKNOWN,	  /* a form that is not known here */
+	LINUX_NO_MEMORY,  /* ours */
+	LINUX_NOT_THERE,  /* there is no such thing */
+	LINUX_WHY_COUNT
+};
+
+/* For people: "guest memory cannot be read", ... */
+const char *linux_why_text(enum linux_why why);
+
+/* A member that this kernel does not have. */
+#define LINUX_NO_MEMBER UINT32_MAX
+
+/* Offsets of members; made once per kernel, const afterwards. */
+struct linux_mm_layout {
+	bool maple;	       /* mm_mt, else the list */
+	uint32_t mm_root;      /* mm_mt.ma_root or mmap */
+	uint32_t mm_map_count; /* how many VMAs there are: int; may be absent */
+	uint32_t mm_pgd;       /* kernel address of the top-level page table; may be absent */
+	uint32_t mm_vdso;      /* context.vdso; may be absent */
+	uint32_t mm_start_brk, mm_brk; /* where the heap begins and ends; may be absent */
+	/* The kernel's own copy: context.vdso_image; may be absent. */
+	uint32_t mm_vdso_image, image_data, image_size;
+	struct linux_maple {
+		uint32_t pivot, npivots, slot, nslots, meta_end;
+	} range, arange;
+	uint32_t vma_start, vma_end, vma_mm, vma_flags, vma_pgoff, vma_file;
+	uint32_t vma_next; /* lists only */
+	uint32_t vma_span; /* the members above lie in so many bytes */
+	uint32_t file_mnt, file_dentry, file_inode, file_mode;
+	uint32_t file_mapping;
+	uint32_t user_mnt, user_dentry; /* of struct backing_file (6.8); may be absent */
+	uint32_t dentry_parent, dentry_name, dentry_name_len, dentry_pprev;
+	uint32_t mount_mnt, mount_parent, mount_mountpoint; /* in struct mount */
+	uint32_t mnt_root;				    /* in struct vfsmount */
+	uint32_t inode_ino, inode_size, inode_sb, sb_dev;
+	uint32_t inode_generation;	      /* may be absent */
+	uint32_t inode_mtime, inode_mtime_ns; /* seconds: s64; nanoseconds; may be absent */
+};
+
+/* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */
+int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struct err *e);
+
+/*
+ * The same for a kernel of 6.1 and later without types, found in the memory of the
+ * running guest. known: some processes; the more, the surer. Their maple trees say
+ * which mappings there are, so an offset in struct vm_area_struct is one at which all
+ * of them have what they must; dentries, inodes and mounts point back to where they
+ * were reached from. What isn't unique is refused, never guessed. File size, number,
+ * device and mtime stay unknown (0 in struct linux_file_id), and so do an overlay's own
+ * paths (6.8). mm_pgd and the vDSO's members are given when they are certain.
+ *
+ * -ENOENT with the reason; that may change as the guest starts programs.
+ */
+struct linux_mm_known {
+	uint64_t mm;
+	uint64_t cr3; /* of a vCPU that ran it, 0: not seen; any tells where mm_pgd is */
+};
+
+#define LINUX_MM_MAX_KNOWN 64u /* more are not looked at */
+
+int linux_mm_layout_find(struct linux_mm_layout *l, const struct memory *m,
+			 const struct linux_mm_known *known, size_t n, struct err *e);
+
+/* Bits of linux_vma.flags, as the kernel has them in vm_flags. */
+#define LINUX_VM_READ 1u
+#define LINUX_VM_WRITE 2u
+#define LINUX_VM_EXEC 4u
+#define LINUX_VM_SHARED 8u
+#define LINUX_VM_DONTEXPAND 0x40000u /* without a file: the kernel made it, as the vDSO */
+
+struct linux_vma {
+	uint64_t start, end;
+	uint64_t file_off; /* of start, bytes */
+	uint64_t file;	   /* struct file, 0: none */
+	uint32_t flags;	   /* LINUX_VM_... and other low bits of vm_flags */
+};
+
+/* Mappings in ascending order. Begin with all zero; it can be filled again and again. */
+struct linux_vmas {
+	struct linux_vma *v;
+	size_t n, cap;
+};
+
+void linux_vmas_deinit(struct linux_vmas *s);
+
+/*
+ * Mappings of the mm_struct at mm that have all bits of `flags` (LINUX_VM_EXEC: those
+ * with code; 0: all). Other than LINUX_OK: *out has what was found in order.
+ */
+enum linux_why linux_mm_vmas(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+			     uint32_t flags, struct linux_vmas *out);
+
+/* The mapping that covers va, or NULL. */
+const struct linux_vma *linux_vmas_find(const struct linux_vmas *s, uint64_t va);
+
+/*
+ * The name that perf gives to a mapping: the file's path, "[vdso]", or "//anon".
+ * buf has LINUX_PATH_MAX bytes. Other than LINUX_OK: buf is "".
+ */
+enum linux_why linux_vma_name(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+			      const struct linux_vma *v, char *buf);
+
+/* Where the process has its vDSO, 0 when it has none. */
+uint64_t linux_mm_vdso(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm);
+
+/*
+ * The path of a struct file from the root of its mount namespace, as /proc/PID/maps
+ * has it: "/memfd:x (deleted)", "/tmp/a.so (deleted)". Bytes as they are, but no NUL;
+ * a line feed is possible. buf has LINUX_PATH_MAX bytes; "" if not LINUX_OK.
+ */
+enum linux_why linux_file_path(const struct linux_mm_layout *l, const struct memory *m,
+			       uint64_t file, char *buf);
+
+/*
+ * Which file it is, whoever has it open: compare with memcmp. The size and mtime tell
+ * a file from one that took its inode's place, and from itself rewritten.
+ */
+struct linux_file_id {
+	uint64_t inode; /* struct inode */
+	uint64_t ino;
+	uint64_t size;
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+	uint32_t dev; /* dev_t as in the kernel: major << 20 | minor */
+	uint32_t generation;
+	uint32_t zero;
+};
+
+/* LINUX_OK, or *out is left alone. */
+enum linux_why linux_file_identify(const struct linux_mm_layout *l, const struct memory *m,
+				   uint64_t file, struct linux_file_id *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * linux_sched: what a task does: its state, its CPU time, and where it stopped to run.
+ *
+ * As linux_task: members' places come from the kernel's types, or are found in the
+ * running guest's memory, and what is not certain stays unknown. States are those of
+ * Linux 4.14 and later (include/linux/sched.h, "sched/headers"; 4.14 renumbered them).
+ *
+ * Pure functions, any thread; addresses are run-time guest virtual ones.
+ */
+#ifndef KVMPROF_SYMBOLIZER_LINUX_SCHED_H
+#define KVMPROF_SYMBOLIZER_LINUX_SCHED_H
+
+#include "symbolizer/linux/task.h"
+
+/* THREAD_SIZE on x86-64 since 3.15, but for kernels with KASAN. */
+#define LINUX_SCHED_STACK 16384u
+#define LINUX_SCHED_MAX_STACK 65536u
+#define LINUX_SCHED_MAX_CPUS 64u
+
+/* Offsets in struct task_struct; each may be LINUX_TASK_NONE. */
+struct linux_sched_layout {
+	uint8_t source;		/* enum linux_task_source; 0: nothing is known */
+	uint32_t state;		/* u32, the lower half of a long before 5.14 */
+	uint32_t exit_state;	/* u32 */
+	uint32_t sp;		/* thread.sp: u64, while it does not run */
+	uint32_t run_ns;	/* se.sum_exec_runtime: u64 */
+	uint32_t utime, stime;	/* u64, ns */
+	uint32_t prio;		/* static_prio: u32, 120 is nice 0 */
+	uint32_t policy;	/* u32, SCHED_* */
+	uint32_t switches[2];	/* nvcsw, nivcsw: u64 */
+	uint32_t cpu;		/* u32, that it runs on or ran on last */
+	uint32_t on_cpu;	/* u32; kernels for several CPUs */
+	uint32_t stack_size;	/* bytes of a kernel stack */
+	uint64_t percpu_offset; /* address of __per_cpu_offset[]; 0: one CPU */
+	uint64_t sched_text[2]; /* the scheduler's functions [start, end); 0, 0 unknown */
+};
+
+/* Nothing is known. */
+void linux_sched_none(struct linux_sched_layout *out);
+/* What has a symbol: percpu_offset, sched_text. symbols may be NULL. */
+void linux_sched_symbols(struct linux_sched_layout *out, const struct symtab *symbols);
+/* Members by types. -EINVAL: these are damaged. */
+int linux_sched_from_types(struct linux_sched_layout *out, const struct types *types,
+			   struct err *e);
+/*
+ * Members found in the guest's memory: state and sp, each only if all of its kernel
+ * threads agree on one place. task: of linux_task_from_content(), with its list of tasks.
+ * text: the kernel's code [start, end). Returns 0, also when nothing is certain; -ENOMEM.
+ */
+int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_task_layout *task,
+			     const struct memory *m, const uint64_t text[2], struct err *e);
+
+/* What of struct linux_sched is known. */
+#define LINUX_SCHED_UNKNOWN UINT64_MAX
+
+struct linux_sched {
+	char state;   /* as ps has it: R S D T t X Z P I, or '-' where it is unknown */
+	bool running; /* on a CPU, as far as that can be told */
+	bool dead;    /* it will never run again */
+	uint32_t raw_state;
+	uint64_t sp;		     /* 0 unknown */
+	uint64_t run_ns;	     /* CPU time; LINUX_SCHED_UNKNOWN */
+	uint64_t utime_ns, stime_ns; /* the same */
+	uint64_t switches;	     /* away from it, of both kinds; the same */
+	int nice;		     /* -20..19; INT32_MIN unknown */
+	int policy;		     /* SCHED_*; -1 unknown */
+	int cpu;		     /* -1 unknown */
+};
+
+/* The tasks that run, one for each CPU that tells. */
+struct linux_running {
+	uint64_t task[LINUX_SCHED_MAX_CPUS];
+	unsigned int n;
+};
+
+/* ncpus: those of the machine, LINUX_SCHED_MAX_CPUS are looked at. */
+void linux_sched_running(const struct linux_sched_layout *l, const struct linux_task_layout *task,
+			 const struct memory *m, unsigned int ncpus, struct linux_running *out);
+
+/*
+ * Of the task_struct at `task`. now: looked at before it, or NULL when l knows on_cpu.
+ * false: it can't be read. What is out of range is unknown.
+ */
+bool linux_sched_read(const struct linux_sched_layout *l, const struct memory *m, uint64_t task,
+		      const struct linux_running *now, struct linux_sched *out);
+
+/* "other", "fifo", ...; NULL where it is none that we know. */
+const char *linux_sched_policy_name(int policy);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A task's state and saved stack pointer without any description of struct task_struct.
+ *
+ *	state	the word in front of the pointer to the stack (behind it saved_state, or
+ *		the upper half of a long): only states that there are, 0 in init_task, and
+ *		most kernel threads sleep
+ *	sp	thread.sp lies in the task's own stack, and what __switch_to_asm left there
+ *		ends in an address of the kernel's code, for nearly all the same one
+ *
+ * As in linux_task_find.c a place counts only if all agree and no second one does.
+ */
+#include "symbolizer/linux/sched.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of a task looked at, kernel threads compared, and how many there must be. */
+#define SPAN 16384u
+#define MAX_TASKS 32u
+#define MIN_TASKS 4u
+#define MIN_SPAN 1024u
+/* struct inactive_task_frame, arch/x86/include/asm/switch_to.h (4.9): where its return address is. */
+#define FRAME_RET 48u
+#define FRAME_SIZE 56u
+/* __TASK_* and TASK_* up to TASK_FROZEN, and TASK_STATE_MAX's like of 6.x */
+#define STATES 0x1ffffu
+
+struct seen {
+	uint64_t va, stack;
+	uint8_t *bytes;
+};
+
+struct finder {
+	const struct memory *m;
+	const struct linux_task_layout *l;
+	const uint64_t *text;
+	struct seen task[MAX_TASKS];
+	unsigned int n;
+	size_t len;
+};
+
+static uint64_t word(const struct seen *t, size_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, t->bytes + off, 8);
+	return v;
+}
+
+/* Kernel threads that have a stack; init_task is not among them. */
+static int load(struct finder *f, const struct linux_task_list *list)
+{
+	for (size_t i = 0; i < list->n && f->n < MAX_TASKS; i++) {
+		const struct linux_task *t = &list->task[i];
+		struct seen *s = &f->task[f->n];
+		size_t got;
+
+		if (!t->is_kthread || t->is_idle || !t->stack || t->stack % 4096)
+			continue;
+		s->bytes = malloc(SPAN);
+		if (!s->bytes)
+			return -ENOMEM;
+		s->va = t->task;
+		s->stack = t->stack;
+		got = f->m->read(f->m->ctx, MEMORY_KERNEL, t->task, s->bytes, SPAN) & ~(size_t)7;
+		if (got < MIN_SPAN) {
+			free(s->bytes);
+			s->bytes = NULL;
+			continue;
+		}
+		f->len = got < f->len ? got : f->len;
+		f->n++;
+	}
+	return 0;
+}
+
+/* Where the frame at this saved stack pointer returns to; 0: it is none. */
+static uint64_t returns_to(const struct finder *f, const struct seen *t, uint64_t sp)
+{
+	uint64_t ret;
+
+	if (sp % 8 || sp - t->stack > LINUX_SCHED_STACK - FRAME_SIZE ||
+	    !memory_u64(f->m, sp + FRAME_RET, &ret) || ret - f->text[0] >= f->text[1] - f->text[0])
+		return 0;
+	return ret;
+}
+
+static bool sp_fits(const struct finder *f, size_t off)
+{
+	uint64_t first = 0;
+	unsigned int same = 0;
+
+	for (unsigned int i = 0; i < f->n; i++) {
+		uint64_t ret = returns_to(f, &f->task[i], word(&f->task[i], off));
+
+		if (!ret)
+			return false;
+		first = i ? first : ret;
+		same += ret == first;
+	}
+	/* Those that have never run yet return to where new ones begin. */
+	return same >= f->n / 2;
+}
+
+static bool state_fits(const struct finder *f, uint32_t off)
+{
+	unsigned int asleep = 0;
+	uint32_t first;
+
+	if (!memory_u32(f->m, f->l->init_task + off, &first) || first)
+		return false;
+	for (unsigned int i = 0; i < f->n; i++) {
+		uint32_t v = (uint32_t)word(&f->task[i], off);
+
+		if (v & ~STATES)
+			return false;
+		asleep += v == 1 || v == 0x402;
+	}
+	return asleep >= f->n / 2;
+}
+
+int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_task_layout *task,
+			     const struct memory *m, const uint64_t text[2], struct err *e)
+{
+	struct finder f = { .m = m, .l = task, .text = text, .len = SPAN };
+	struct linux_task_list list = { 0 };
+	unsigned int fits = 0;
+	uint32_t sp = LINUX_TASK_NONE;
+	int ret;
+
+	if (task->stack == LINUX_TASK_NONE || text[0] >= text[1])
+		return 0;
+	ret = linux_task_list(task, m, &list, e);
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	ret = load(&f, &list);
+	linux_task_list_deinit(&list);
+	for (size_t off = 0; !ret && f.n >= MIN_TASKS && off + 8 <= f.len; off += 8)
+		if (sp_fits(&f, off)) {
+			sp = (uint32_t)off;
+			fits++;
+		}
+	if (fits == 1)
+		out->sp = sp;
+	if (!ret && f.n >= MIN_TASKS && task->stack >= 8 && state_fits(&f, task->stack - 8))
+		out->state = task->stack - 8;
+	if (out->sp != LINUX_TASK_NONE || out->state != LINUX_TASK_NONE)
+		out->source = LINUX_TASK_BY_CONTENT;
+	for (unsigned int i = 0; i < f.n; i++)
+		free(f.task[i].bytes);
+	return ret ? err_set(e, ENOMEM, "out of memory") : 0;
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/program/lines.h"
+
+#include "base/cleanup.h"
+#include "symbolizer/core/elf64.h"
+#include "symbolizer/program/lines_unit.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_UNITS (1u << 20)
+/* A section may unpack to this much, and to this many times its size (deflate's limit is 1032). */
+#define MAX_UNPACKED (4ull << 30)
+#define MAX_RATIO 1040u
+
+/* One file in libdw's hands. */
+struct dwarf_file {
+	const uint8_t *data; /* borrowed, or `copy` */
+	size_t len;
+	uint8_t *copy; /* libelf unpacks sections in place: it gets bytes of its own then */
+	Elf *elf;
+	Dwarf *dw;
+	const uint8_t *info, *info_end; /* .debug_info as libdw sees it */
+};
+
+struct lines {
+	char *name;
+	struct dwarf_file file, alt;
+	char *alt_path; /* "" when the file needs no other */
+	uint8_t alt_id[LINES_MAX_ALT_ID];
+	unsigned int alt_id_len;
+	bool indexed;
+	struct err why; /* code 0: the index is good */
+	bool cut;	/* units beyond the last known one are damaged */
+	struct line_unit *unit;
+	size_t nunit, unit_cap;
+	struct line_ranges ranges; /* of the units */
+};
+
+/* -- sections, before libdw looks at them ------------------------------------------------------ */
+
+struct sections {
+	bool info, line, packed;
+};
+
+static bool is_debug(const char *name)
+{
+	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
+}
+
+/* How long a packed section becomes; 0: it is not packed, or damaged, which libelf finds. */
+static uint64_t unpacked_len(const struct cursor *body, const Elf64_Shdr *s, const char *name)
+{
+	struct cursor c = *body;
+	uint64_t len = 0;
+
+	if (s->sh_flags & SHF_COMPRESSED) {
+		cursor_skip(&c, 8); /* Elf64_Chdr: ch_type, ch_reserved */
+		return cursor_u64(&c);
+	}
+	/* GNU's older form: "ZLIB" and the length in big endian. */
+	if (!strncmp(name, ".zdebug_", 8) && cursor_u32(&c) == 0x42494c5a)
+		for (int i = 0; i < 8; i++)
+			len = len << 8 | cursor_u8(&c);
+	return len;
+}
+
+static void read_alt_link(struct lines *l, const struct cursor *body)
+{
+	const char *path = cursor_str_at(body, 0);
+	struct cursor c = *body;
+	const uint8_t *id;
+
+	if (!path)
+		return;
+	cursor_skip(&c, strlen(path) + 1);
+	l->alt_id_len = (unsigned int)(cursor_left(&c) < sizeof(l->alt_id) ? cursor_left(&c)
+									   : sizeof(l->alt_id));
+	id = cursor_bytes(&c, l->alt_id_len);
+	if (id)
+		memcpy(l->alt_id, id, l->alt_id_len);
+	free(l->alt_path);
+	l->alt_path = strdup(path);
+}
+
+static int check_sections(struct lines *l, const struct dwarf_file *file, const char *name,
+			  struct sections *have, struct err *e)
+{
+	struct elf64 f;
+	int ret = elf64_open(&f, name, file->data, file->len, e);
+
+	if (ret < 0)
+		return ret;
+	/* The file that dwz makes is of that type and needs none. */
+	if (f.type == ET_REL && l)
+		return err_set(e, EINVAL,
+			       "%s: a relocatable file: its debug information has no addresses yet",
+			       name);
+	for (uint32_t i = 0; i < f.shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(&f, i);
+		const char *sn = elf64_section_name(&f, &s);
+		struct cursor body = cursor_window(&f.file, s.sh_offset, s.sh_size);
+		uint64_t unpacked;
+
+		if (!strcmp(sn, ".gnu_debugaltlink") && !body.bad && l)
+			read_alt_link(l, &body);
+		if (!is_debug(sn) || s.sh_type == SHT_NOBITS || s.sh_size == 0)
+			continue;
+		if (body.bad)
+			return err_set(e, EINVAL, "%s: section %s is not inside the file", name,
+				       sn);
+		unpacked = unpacked_len(&body, &s, sn);
+		if (unpacked > MAX_UNPACKED || unpacked / MAX_RATIO > s.sh_size)
+			return err_set(e, EINVAL,
+				       "%s: section %s claims to unpack from %" PRIu64
+				       " to %" PRIu64 " bytes",
+				       name, sn, (uint64_t)s.sh_size, unpacked);
+		have->packed |= unpacked || (s.sh_flags & SHF_COMPRESSED);
+		sn += sn[1] == 'z' ? 8 : 7;
+		have->info |= !strcmp(sn, "info");
+		have->line |= !strcmp(sn, "line");
+	}
+	return 0;
+}
+
+/* -- libdw -------------------------------------------------------------------------------------- */
+
+static void file_close(struct dwarf_file *f)
+{
+	if (f->dw)
+		dwarf_end(f->dw);
+	if (f->elf)
+		elf_end(f->elf);
+	free(f->copy);
+	*f = (struct dwarf_file){ 0 };
+}
+
+static void find_info(struct dwarf_file *f)
+{
+	Elf_Scn *scn = NULL;
+	size_t strings;
+
+	if (elf_getshdrstrndx(f->elf, &strings) != 0)
+		return;
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		const char *name = NULL;
+		GElf_Shdr s;
+		Elf_Data *d;
+
+		/* A copy: the table need not be aligned. */
+		if (gelf_getshdr(scn, &s))
+			name = elf_strptr(f->elf, strings, s.sh_name);
+		if (!name || (strcmp(name, ".debug_info") && strcmp(name, ".zdebug_info")))
+			continue;
+		d = elf_rawdata(scn, NULL);
+		if (d && d->d_buf) {
+			f->info = d->d_buf;
+			f->info_end = f->info + d->d_size;
+		}
+		return;
+	}
+}
+
+static int file_begin(struct dwarf_file *f, const char *name, struct err *e)
+{
+	elf_version(EV_CURRENT);
+	/* Reading alone: libelf's interface has no const. */
+	f->elf = elf_memory((char *)(uintptr_t)f->data, f->len);
+	if (!f->elf)
+		return err_set(e, EINVAL, "%s: libelf refuses it: %s", name, elf_errmsg(-1));
+	f->dw = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
+	if (!f->dw)
+		return err_set(e, EINVAL, "%s: no usable debug information: %s", name,
+			       dwarf_errmsg(-1));
+	find_info(f);
+	return 0;
+}
+
+static int file_take(struct dwarf_file *f, const uint8_t *data, size_t len, bool packed)
+{
+	f->data = data;
+	f->len = len;
+	if (!packed)
+		return 0;
+	f->copy = malloc(len);
+	if (!f->copy)
+		return -ENOMEM;
+	memcpy(f->copy, data, len);
+	f->data = f->copy;
+	return 0;
+}
+
+/*
+ * When a file refers to a second one that it was not given, libdw would look for it on
+ * the disk, at a path that the file names. It gets one without contents instead, in
+ * which nothing can be found: a header, .shstrtab and a .debug_line of one zero byte.
+ */
+static const struct empty_elf {
+	Elf64_Ehdr eh;
+	Elf64_Shdr sh[3];
+	char names[24];
+	char nothing[8];
+} empty_elf = {
+	.eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_shoff = offsetof(struct empty_elf, sh),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 3,
+		.e_shstrndx = 1 },
+	.sh = { { 0 },
+		{ .sh_name = 1,
+		  .sh_type = SHT_STRTAB,
+		  .sh_offset = offsetof(struct empty_elf, names),
+		  .sh_size = sizeof(((struct empty_elf *)0)->names),
+		  .sh_addralign = 1 },
+		{ .sh_name = 11,
+		  .sh_type = SHT_PROGBITS,
+		  .sh_offset = offsetof(struct empty_elf, nothing),
+		  .sh_size = 1,
+		  .sh_addralign = 1 } },
+	.names = "\0.shstrtab\0.debug_line",
+};
+
+static int begin(struct lines *l, struct err *e)
+{
+	int ret = file_begin(&l->file, l->name, e);
+
+	if (ret || !*l->alt_path)
+		return ret;
+	if (!l->alt.data) {
+		l->alt.data = (const uint8_t *)&empty_elf;
+		l->alt.len = sizeof(empty_elf);
+	}
+	ret = file_begin(&l->alt, "alternate debug file", e);
+	if (ret == 0)
+		dwarf_setalt(l->file.dw, l->alt.dw);
+	return ret;
+}
+
+/* -- attributes --------------------------------------------------------------------------------- */
+
+/* libdw hands out a string inside .debug_info without looking for its end. */
+static bool ends_inside(const struct dwarf_file *f, const uint8_t *p)
+{
+	return p >= f->info && p < f->info_end && memchr(p, 0, (size_t)(f->info_end - p));
+}
+
+static const char *text_of(const struct lines *l, Dwarf_Attribute *a)
+{
+	if (dwarf_whatform(a) == DW_FORM_string && !ends_inside(&l->file, a->valp) &&
+	    !ends_inside(&l->alt, a->valp))
+		return NULL;
+	return dwarf_formstring(a);
+}
+
+static const char *name_of(const struct lines *l, Dwarf_Die *die)
+{
+	static const unsigned int how[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
+					    DW_AT_name };
+	Dwarf_Attribute a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		const char *s = dwarf_attr_integrate(die, how[i], &a) ? text_of(l, &a) : NULL;
+
+		if (s && *s)
+			return s;
+	}
+	return NULL;
+}
+
+static unsigned int number_of(Dwarf_Die *die, unsigned int attribute)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word v;
+
+	if (!dwarf_attr(die, attribute, &a) || dwarf_formudata(&a, &v) != 0 || v > UINT32_MAX)
+		return 0;
+	return (unsigned int)v;
+}
+
+/* -- units -------------------------------------------------------------------------------------- */
+
+/* libdw makes paths of these. A string in a second file that we don't have is merely missing. */
+static bool strings_are_sane(const struct lines *l, Dwarf_Die *die)
+{
+	static const unsigned int used[] = { DW_AT_comp_dir, DW_AT_name };
+	Dwarf_Attribute a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		if (dwarf_attr(die, used[i], &a) && dwarf_whatform(&a) == DW_FORM_string &&
+		    !text_of(l, &a))
+			return false;
+	return true;
+}
+
+static int add_unit(struct lines *l, Dwarf_Die *die, unsigned int version)
+{
+	struct line_unit *u;
+	int ret;
+
+	if (!strings_are_sane(l, die))
+		return 0;
+	if (l->nunit == l->unit_cap) {
+		size_t cap = l->unit_cap ? 2 * l->unit_cap : 256;
+		struct line_unit *p = reallocarray(l->unit, cap, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		l->unit = p;
+		l->unit_cap = cap;
+	}
+	ret = line_ranges_add_die(&l->ranges, die, (uint32_t)l->nunit);
+	if (ret)
+		return ret;
+	u = &l->unit[l->nunit++];
+	*u = (struct line_unit){ .die = *die, .version = (uint8_t)version };
+	u->split = dwarf_hasattr(die, DW_AT_dwo_name) > 0 ||
+		   dwarf_hasattr(die, DW_AT_GNU_dwo_name) > 0;
+	return 0;
+}
+
+static int index_units(struct lines *l, struct err *e)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	Dwarf_Half version;
+	uint8_t type;
+	int more, ret = begin(l, e);
+
+	if (ret)
+		return ret;
+	/* No sub-DIE is asked for: libdw would open split files for it. */
+	for (unsigned int n = 0;; n++) {
+		more = dwarf_get_units(l->file.dw, cu, &cu, &version, &type, &die, NULL);
+		if (more != 0 || n == MAX_UNITS)
+			break;
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		ret = add_unit(l, &die, version);
+		if (ret)
+			return err_set(e, -ret, "%s: cannot keep more units than %zu: %s", l->name,
+				       l->nunit, strerror(-ret));
+	}
+	l->cut = more != 1;
+	if (l->nunit == 0)
+		return err_set(e, EINVAL, "%s: no unit of debug information can be read: %s",
+			       l->name, l->cut ? dwarf_errmsg(-1) : "there is none");
+	line_ranges_sort(&l->ranges);
+	return 0;
+}
+
+static int find_unit(struct lines *l, uint64_t va, struct line_unit **u, struct err *e)
+{
+	const struct line_range *r;
+
+	if (!l->indexed) {
+		l->indexed = true;
+		(void)index_units(l, &l->why);
+	}
+	if (l->why.code)
+		return err_set(e, l->why.code, "%s", l->why.text);
+	r = line_ranges_find(&l->ranges, va);
+	*u = r ? &l->unit[r->owner] : NULL;
+	if (!r && l->cut)
+		return err_set(e, EINVAL,
+			       "%s: debug information is damaged after %zu units, and none of "
+			       "these has 0x%" PRIx64,
+			       l->name, l->nunit, va);
+	return 0;
+}
+
+/* -- lookup ------------------------------------------------------------------------------------- */
+
+static int refuse_split(const struct lines *l, struct line_unit *u, struct err *e)
+{
+	Dwarf_Attribute a;
+	const char *file = NULL;
+
+	if (dwarf_attr(&u->die, DW_AT_dwo_name, &a) || dwarf_attr(&u->die, DW_AT_GNU_dwo_name, &a))
+		file = text_of(l, &a);
+	return err_set(
+		e, EOPNOTSUPP,
+		"%s: split DWARF, which is not read: what is known of this address is in %s; "
+		"build without -gsplit-dwarf",
+		l->name, file ? file : "another file");
+}
+
+static void place_instruction(struct line_unit *u, uint64_t va, struct line_frame *f)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&u->die, va);
+	int n;
+
+	if (!line)
+		return;
+	f->file = dwarf_linesrc(line, NULL, NULL);
+	if (dwarf_lineno(line, &n) == 0 && n > 0)
+		f->line = (unsigned int)n;
+	if (dwarf_linecol(line, &n) == 0 && n > 0)
+		f->column = (unsigned int)n;
+}
+
+static void place_call(struct line_unit *u, Dwarf_Die *call, struct line_frame *f)
+{
+	unsigned int index = number_of(call, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t n;
+
+	/* Before DWARF 5 files are counted from 1, and 0 is none. */
+	if ((index || (u->version >= 5 && dwarf_hasattr(call, DW_AT_call_file) > 0)) &&
+	    dwarf_getsrcfiles(&u->die, &files, &n) == 0 && index < n)
+		f->file = dwarf_filesrc(files, index, NULL, NULL);
+	f->line = number_of(call, DW_AT_call_line);
+	f->column = number_of(call, DW_AT_call_column);
+}
+
+int lines_lookup(struct lines *l, uint64_t va, struct line_frame *out, unsigned int max,
+		 struct err *e)
+{
+	struct line_function *f;
+	struct line_unit *u;
+	unsigned int n = 0;
+	uint32_t call;
+	int ret = find_unit(l, va, &u, e);
+
+	if (ret || !u || max == 0)
+		return ret;
+	if (u->split)
+		return refuse_split(l, u, e);
+	ret = line_unit_function(u, va, &f);
+	if (ret)
+		return err_set(e, -ret, "%s: debug information around 0x%" PRIx64 ": %s", l->name,
+			       va, ret == -ENOMEM ? "out of memory" : "damaged, or beyond limits");
+	out[0] = (struct line_frame){ 0 };
+	place_instruction(u, va, &out[0]);
+	call = f ? line_function_call(f, va) : LINE_NO_CALL;
+	while (call != LINE_NO_CALL) {
+		struct line_call *c = &f->call[call];
+
+		out[n].function = name_of(l, &c->die);
+		out[n].inlined = true;
+		if (++n == max)
+			return (int)n;
+		out[n] = (struct line_frame){ 0 };
+		place_call(u, &c->die, &out[n]);
+		call = c->parent;
+	}
+	if (f)
+		out[n].function = name_of(l, &f->die);
+	/* In a gap between functions there may be nothing at all. */
+	return f || out[0].file ? (int)n + 1 : 0;
+}
+
+/* -- interface ---------------------------------------------------------------------------------- */
+
+int lines_open(const uint8_t *data, size_t len, const char *name, struct lines **out, struct err *e)
+{
+	struct lines *l = calloc(1, sizeof(*l));
+	struct sections have = { 0 };
+	int ret;
+
+	if (!l || !(l->name = strdup(name)) || !(l->alt_path = strdup(""))) {
+		lines_close(l);
+		return err_set(e, ENOMEM, "%s: out of memory", name);
+	}
+	l->file.data = data;
+	l->file.len = len;
+	ret = check_sections(l, &l->file, name, &have, e);
+	if (ret == 0 && (!have.info || !have.line))
+		ret = err_set(e, ENOENT, "%s: has no debug information (no %s section)", name,
+			      have.info ? ".debug_line" : ".debug_info");
+	if (ret == 0 && !l->alt_path)
+		ret = err_set(e, ENOMEM, "%s: out of memory", name);
+	if (ret == 0 && file_take(&l->file, data, len, have.packed) < 0)
+		ret = err_set(e, ENOMEM, "%s: out of memory", name);
+	if (ret) {
+		lines_close(l);
+		return ret;
+	}
+	*out = l;
+	return 0;
+}
+
+void lines_close(struct lines *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->nunit; i++)
+		line_unit_deinit(&l->unit[i]);
+	free(l->unit);
+	free(l->ranges.at);
+	file_close(&l->file);
+	file_close(&l->alt);
+	free(l->alt_path);
+	free(l->name);
+	free(l);
+}
+
+unsigned int lines_alt(const struct lines *l, uint8_t id[LINES_MAX_ALT_ID], const char **path)
+{
+	if (!*l->alt_path)
+		return 0;
+	memcpy(id, l->alt_id, l->alt_id_len);
+	*path = l->alt_path;
+	return l->alt_id_len;
+}
+
+int lines_set_alt(struct lines *l, const uint8_t *data, size_t len, const char *name, struct err *e)
+{
+	struct sections have = { 0 };
+	struct dwarf_file f = { .data = data, .len = len };
+	int ret;
+
+	if (l->indexed)
+		return err_set(e, EBUSY, "%s: comes too late", name);
+	ret = check_sections(NULL, &f, name, &have, e);
+	if (ret == 0 && file_take(&f, data, len, have.packed) < 0)
+		ret = err_set(e, ENOMEM, "%s: out of memory", name);
+	if (ret)
+		return ret;
+	file_close(&l->alt);
+	l->alt = f;
+	return 0;
+}

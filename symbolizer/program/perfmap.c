@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/program/perfmap.h"
+
+#include "base/cleanup.h"
+#include "base/cursor.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct perfmap {
+	struct symbol *sym; /* in the order of the lines */
+	uint32_t n, cap;
+	char *names; /* of all, each closed by NUL */
+	/* Cut so that one symbol covers each piece; NONE: a hole. A piece ends where the next begins. */
+	uint64_t *start;
+	uint32_t *owner;
+	size_t npieces;
+};
+
+#define NONE UINT32_MAX
+
+void perfmap_destroy(struct perfmap *m)
+{
+	if (!m)
+		return;
+	free(m->sym);
+	free(m->names);
+	free(m->start);
+	free(m->owner);
+	free(m);
+}
+
+/* A hexadecimal number and the blank after it. */
+static bool take_hex(struct cursor *c, uint64_t *v)
+{
+	uint64_t x = 0;
+	size_t digits = 0;
+
+	if (cursor_left(c) > 2 && c->base[c->pos] == '0' && (c->base[c->pos + 1] | 32) == 'x')
+		cursor_skip(c, 2);
+	while (cursor_left(c)) {
+		uint8_t ch = c->base[c->pos] | 32;
+		unsigned int d;
+
+		if (c->base[c->pos] >= '0' && c->base[c->pos] <= '9')
+			d = c->base[c->pos] - '0';
+		else if (ch >= 'a' && ch <= 'f')
+			d = ch - 'a' + 10u;
+		else
+			break;
+		if (x >> 60)
+			return false;
+		x = x << 4 | d;
+		digits++;
+		c->pos++;
+	}
+	*v = x;
+	return digits && cursor_u8(c) == ' ';
+}
+
+static bool parse_line(struct cursor c, struct symbol *s, size_t *name_at, size_t *name_len)
+{
+	if (!take_hex(&c, &s->addr) || !take_hex(&c, &s->size) || s->size == 0 ||
+	    s->size > UINT64_MAX - s->addr)
+		return false;
+	while (cursor_left(&c) && c.base[c.pos] == ' ')
+		c.pos++;
+	*name_at = c.pos;
+	*name_len = cursor_left(&c);
+	while (*name_len && (c.base[*name_at + *name_len - 1] == '\r' ||
+			     c.base[*name_at + *name_len - 1] == ' '))
+		--*name_len;
+	if (*name_len > SYMTAB_MAX_NAME)
+		*name_len = SYMTAB_MAX_NAME;
+	return *name_len != 0;
+}
+
+static void put_name(char *to, const uint8_t *from, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		to[i] = from[i] < 0x20 || from[i] == 0x7f ? '?' : (char)from[i];
+	to[len] = 0;
+}
+
+static int add_symbol(struct perfmap *m, const struct symbol *s)
+{
+	if (m->n == m->cap) {
+		uint32_t cap = m->cap ? 2 * m->cap : 256;
+		struct symbol *more = realloc(m->sym, cap * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		m->sym = more;
+		m->cap = cap;
+	}
+	m->sym[m->n++] = *s;
+	return 0;
+}
+
+static int read_lines(struct perfmap *m, const uint8_t *data, size_t len, struct perfmap_info *info)
+{
+	size_t at = 0, used = 0;
+	uint32_t line = 0;
+
+	while (at < len) {
+		const uint8_t *nl = memchr(data + at, '\n', len - at);
+		size_t n = nl ? (size_t)(nl - (data + at)) : len - at, name_at, name_len;
+		struct symbol s = { .type = 't' };
+		struct cursor c;
+
+		if (m->n == PERFMAP_MAX_ENTRIES) {
+			info->full = true;
+			return 0;
+		}
+		line++;
+		cursor_init(&c, data + at, n);
+		if (parse_line(c, &s, &name_at, &name_len)) {
+			/* Never longer than its line, which has its newline to spare. */
+			s.name = m->names + used;
+			put_name(m->names + used, data + at + name_at, name_len);
+			used += name_len + 1;
+			if (add_symbol(m, &s) < 0)
+				return -ENOMEM;
+		} else if (n) {
+			info->ignored++;
+			if (!info->first_ignored)
+				info->first_ignored = line;
+		}
+		at += n + (nl != NULL);
+	}
+	return 0;
+}
+
+/* -- pieces -------------------------------------------------------------------------- */
+
+/* By address; of several, the order does not matter. */
+static int by_addr(const void *pa, const void *pb, void *ctx)
+{
+	const struct symbol *sym = ctx;
+	uint64_t a = sym[*(const uint32_t *)pa].addr, b = sym[*(const uint32_t *)pb].addr;
+
+	return a < b ? -1 : a > b;
+}
+
+/* A heap of the entries that are open, the latest line on top. */
+struct heap {
+	uint32_t *v;
+	size_t n;
+};
+
+static void heap_push(struct heap *h, uint32_t x)
+{
+	size_t i = h->n++;
+
+	for (; i && h->v[(i - 1) / 2] < x; i = (i - 1) / 2)
+		h->v[i] = h->v[(i - 1) / 2];
+	h->v[i] = x;
+}
+
+static void heap_pop(struct heap *h)
+{
+	uint32_t x = h->v[--h->n];
+	size_t i = 0, child;
+
+	for (; (child = 2 * i + 1) < h->n; i = child) {
+		if (child + 1 < h->n && h->v[child + 1] > h->v[child])
+			child++;
+		if (h->v[child] <= x)
+			break;
+		h->v[i] = h->v[child];
+	}
+	h->v[i] = x;
+}
+
+static void add_piece(struct perfmap *m, uint64_t start, uint32_t owner)
+{
+	if (m->npieces && m->start[m->npieces - 1] == start) {
+		m->owner[m->npieces - 1] = owner;
+		return;
+	}
+	if (m->npieces && m->owner[m->npieces - 1] == owner)
+		return;
+	m->start[m->npieces] = start;
+	m->owner[m->npieces++] = owner;
+}
+
+static uint64_t end_of(const struct perfmap *m, uint32_t i)
+{
+	return m->sym[i].addr + m->sym[i].size;
+}
+
+/*
+ * From low to high addresses. What ends under a later line is left in the heap
+ * until it comes up, so each entry is pushed and popped once.
+ */
+static void cut_pieces(struct perfmap *m, const uint32_t *order, struct heap *h)
+{
+	uint32_t i = 0;
+
+	while (i < m->n || h->n) {
+		uint64_t next = i < m->n ? m->sym[order[i]].addr : UINT64_MAX;
+
+		while (h->n && end_of(m, h->v[0]) <= next) {
+			uint64_t end = end_of(m, h->v[0]);
+
+			while (h->n && end_of(m, h->v[0]) <= end)
+				heap_pop(h);
+			add_piece(m, end, h->n ? h->v[0] : NONE);
+		}
+		if (i == m->n)
+			break;
+		while (i < m->n && m->sym[order[i]].addr == next)
+			heap_push(h, order[i++]);
+		add_piece(m, next, h->v[0]);
+	}
+}
+
+static int index_lines(struct perfmap *m)
+{
+	cleanup_free uint32_t *order = malloc((m->n + 1) * sizeof(*order));
+	cleanup_free uint32_t *open = malloc((m->n + 1) * sizeof(*open));
+	struct heap h = { .v = open };
+
+	m->start = malloc((2 * (size_t)m->n + 1) * sizeof(*m->start));
+	m->owner = malloc((2 * (size_t)m->n + 1) * sizeof(*m->owner));
+	if (!order || !open || !m->start || !m->owner)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->n; i++)
+		order[i] = i;
+	qsort_r(order, m->n, sizeof(*order), by_addr, m->sym);
+	cut_pieces(m, order, &h);
+	return 0;
+}
+
+static uint32_t count_hidden(const struct perfmap *m)
+{
+	cleanup_free uint8_t *seen = calloc(1, m->n + 1);
+	uint32_t n = m->n;
+
+	for (size_t i = 0; seen && i < m->npieces; i++)
+		if (m->owner[i] != NONE && !seen[m->owner[i]]) {
+			seen[m->owner[i]] = 1;
+			n--;
+		}
+	return seen ? n : 0;
+}
+
+int perfmap_parse(struct perfmap **out, const char *name, const uint8_t *data, size_t len,
+		  struct perfmap_info *info, struct err *e)
+{
+	struct perfmap *m = calloc(1, sizeof(*m));
+	struct perfmap_info x = { 0 };
+	int ret = -ENOMEM;
+
+	if (m)
+		m->names = malloc(len + 1);
+	if (m && m->names)
+		ret = read_lines(m, data, len, &x);
+	if (ret == 0)
+		ret = index_lines(m);
+	if (ret < 0) {
+		perfmap_destroy(m);
+		return err_set(e, ENOMEM, "%s: no memory for its names", name);
+	}
+	x.entries = m->n;
+	if (m->n == 0) {
+		perfmap_destroy(m);
+		return err_set(e, ENOENT,
+			       "%s: no line of it is \"START SIZE name\" in hexadecimal (%u lines)",
+			       name, x.ignored);
+	}
+	x.hidden = count_hidden(m);
+	if (info)
+		*info = x;
+	*out = m;
+	return 0;
+}
+
+const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint64_t *off)
+{
+	size_t lo = 0, hi = m->npieces;
+	const struct symbol *s;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->start[mid] <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || m->owner[lo - 1] == NONE)
+		return NULL;
+	s = &m->sym[m->owner[lo - 1]];
+	if (off)
+		*off = addr - s->addr;
+	return s;
+}
+
+size_t perfmap_pieces(const struct perfmap *m)
+{
+	return m->npieces;
+}
+
+const struct symbol *perfmap_piece(const struct perfmap *m, size_t i, uint64_t *start,
+				   uint64_t *end)
+{
+	*start = m->start[i];
+	*end = i + 1 < m->npieces ? m->start[i + 1] : UINT64_MAX;
+	return m->owner[i] == NONE ? NULL : &m->sym[m->owner[i]];
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/program/userelf.h"
+
+#include "symbolizer/core/elf64.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Notes are a few hundred bytes; a core-like file's may be more. */
+#define MAX_NOTE_BYTES (64u << 10)
+
+static int check_ident(const struct userelf *u, const uint8_t *id, uint16_t machine, struct err *e)
+{
+	if (memcmp(id, ELFMAG, SELFMAG) != 0)
+		return err_set(e, EINVAL, "%s: not an ELF file", u->name);
+	if (id[EI_CLASS] == ELFCLASS32)
+		return err_set(e, EINVAL,
+			       "%s: a 32-bit program (ELF32, machine %u); only x86-64 programs "
+			       "are read",
+			       u->name, machine);
+	if (id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB)
+		return err_set(e, EINVAL,
+			       "%s: ELF class %u, byte order %u; expected 64-bit little-endian",
+			       u->name, id[EI_CLASS], id[EI_DATA]);
+	if (machine != EM_X86_64)
+		return err_set(e, EINVAL, "%s: ELF machine %u, expected %u (x86-64)", u->name,
+			       machine, EM_X86_64);
+	return 0;
+}
+
+static int read_header(struct userelf *u, uint64_t *phoff, unsigned int *phnum, struct err *e)
+{
+	struct filepiece p = { 0 };
+	struct cursor c;
+	uint16_t machine, phentsize, shentsize;
+	uint8_t id[EI_NIDENT];
+	bool there;
+	int ret = filepiece_read(&p, &u->src, 0, sizeof(Elf64_Ehdr), sizeof(Elf64_Ehdr));
+
+	if (ret == -EINVAL)
+		return err_set(e, EINVAL, "%s: %llu bytes are too few for an ELF file", u->name,
+			       (unsigned long long)u->src.len);
+	if (ret < 0)
+		return err_set(e, -ret, "%s: no memory", u->name);
+	there = filepiece_has(&p, 0, sizeof(Elf64_Ehdr));
+	c = filepiece_cursor(&p);
+	memcpy(id, cursor_bytes(&c, EI_NIDENT), EI_NIDENT);
+	u->type = cursor_u16(&c);
+	machine = cursor_u16(&c);
+	cursor_skip(&c, 4);
+	u->entry = cursor_u64(&c);
+	*phoff = cursor_u64(&c);
+	u->shoff = cursor_u64(&c);
+	cursor_skip(&c, 4 + 2);
+	phentsize = cursor_u16(&c);
+	*phnum = cursor_u16(&c);
+	shentsize = cursor_u16(&c);
+	u->shnum = cursor_u16(&c);
+	u->shstrndx = cursor_u16(&c);
+	filepiece_deinit(&p);
+	if (!there)
+		return err_set(e, ENODATA, "%s: its first page is not in memory", u->name);
+	ret = check_ident(u, id, machine, e);
+	if (ret < 0)
+		return ret;
+	if (u->type != ET_EXEC && u->type != ET_DYN)
+		return err_set(e, EINVAL,
+			       "%s: ELF type %u, expected a program or a library (%u, %u)", u->name,
+			       u->type, ET_EXEC, ET_DYN);
+	if (*phnum == 0 || *phnum > USERELF_MAX_PHDRS || phentsize != sizeof(Elf64_Phdr))
+		return err_set(e, EINVAL,
+			       "%s: %u program headers of %u bytes; expected 1 to %u of %zu",
+			       u->name, *phnum, phentsize, USERELF_MAX_PHDRS, sizeof(Elf64_Phdr));
+	if (shentsize != sizeof(Elf64_Shdr))
+		u->shoff = 0;
+	return 0;
+}
+
+static int add_segment(struct userelf *u, const Elf64_Phdr *p, struct err *e)
+{
+	if (p->p_memsz == 0)
+		return 0;
+	if (p->p_filesz > p->p_memsz || p->p_memsz > UINT64_MAX - p->p_vaddr ||
+	    p->p_filesz > UINT64_MAX - p->p_offset)
+		return err_set(e, EINVAL,
+			       "%s: a segment's sizes, 0x%llx in the file and 0x%llx in memory at "
+			       "0x%llx, make no sense",
+			       u->name, (unsigned long long)p->p_filesz,
+			       (unsigned long long)p->p_memsz, (unsigned long long)p->p_vaddr);
+	if (u->nseg == USERELF_MAX_SEGMENTS)
+		return err_set(e, EINVAL, "%s: more than %u loadable segments", u->name,
+			       USERELF_MAX_SEGMENTS);
+	u->seg[u->nseg++] = (struct userelf_segment){
+		.va = p->p_vaddr,
+		.file_off = p->p_offset,
+		.file_len = p->p_filesz,
+		.mem_len = p->p_memsz,
+		.align = p->p_align,
+		.flags = p->p_flags,
+	};
+	return 0;
+}
+
+static void read_notes(struct userelf *u, uint64_t off, uint64_t len)
+{
+	struct filepiece p = { 0 };
+	struct elf64 f = { .name = u->name };
+
+	if (u->build_id_len || filepiece_read(&p, &u->src, off, len, MAX_NOTE_BYTES) < 0)
+		return;
+	if (p.nmissing) {
+		u->notes_missing = true;
+	} else {
+		f.file = filepiece_cursor(&p);
+		u->build_id_len = elf64_build_id(&f, 0, p.len, u->build_id, USERELF_BUILD_ID_MAX);
+	}
+	filepiece_deinit(&p);
+}
+
+static int read_phdrs(struct userelf *u, uint64_t off, unsigned int n, struct err *e)
+{
+	struct filepiece p = { 0 };
+	struct elf64 f = { .name = u->name, .phnum = n };
+	int ret = filepiece_read(&p, &u->src, off, n * sizeof(Elf64_Phdr),
+				 USERELF_MAX_PHDRS * sizeof(Elf64_Phdr));
+
+	if (ret == -ENOMEM)
+		return err_set(e, ENOMEM, "%s: no memory", u->name);
+	if (ret < 0)
+		return err_set(e, EINVAL, "%s: program headers (%u at offset %llu) are not in it",
+			       u->name, n, (unsigned long long)off);
+	if (p.nmissing)
+		ret = err_set(e, ENODATA, "%s: its program headers are not in memory", u->name);
+	f.file = filepiece_cursor(&p);
+	for (unsigned int i = 0; i < n && ret == 0; i++) {
+		Elf64_Phdr h = elf64_phdr(&f, i);
+
+		if (h.p_type == PT_LOAD) {
+			ret = add_segment(u, &h, e);
+		} else if (h.p_type == PT_NOTE) {
+			read_notes(u, h.p_offset, h.p_filesz);
+		} else if (h.p_type == PT_DYNAMIC) {
+			u->dynamic_off = h.p_offset;
+			u->dynamic_len = h.p_filesz;
+		}
+	}
+	filepiece_deinit(&p);
+	if (ret == 0 && u->nseg == 0)
+		ret = err_set(e, EINVAL, "%s: no loadable segment", u->name);
+	return ret;
+}
+
+int userelf_open(struct userelf *u, const char *name, const struct file_source *src, struct err *e)
+{
+	struct userelf x = { .name = name, .src = *src };
+	uint64_t phoff = 0;
+	unsigned int phnum = 0;
+	int ret = read_header(&x, &phoff, &phnum, e);
+
+	ret = ret ? ret : read_phdrs(&x, phoff, phnum, e);
+	if (ret == 0)
+		*u = x;
+	return ret;
+}
+
+/*
+ * The kernel maps whole pages: the bytes around a segment's first and last ones
+ * are mapped with it, and may be asked for.
+ */
+static bool covers_off(const struct userelf_segment *s, uint64_t off, bool whole_pages)
+{
+	uint64_t slack = s->va % FILEPIECE_PAGE, end = s->file_off + s->file_len;
+
+	if (!whole_pages)
+		return off >= s->file_off && off < end;
+	if (slack > s->file_off)
+		slack = s->file_off;
+	if (end > UINT64_MAX - FILEPIECE_PAGE)
+		return false;
+	end = (end + FILEPIECE_PAGE - 1) & ~(uint64_t)(FILEPIECE_PAGE - 1);
+	return s->file_len && off >= s->file_off - slack && off < end;
+}
+
+bool userelf_va_of(const struct userelf *u, uint64_t file_off, uint64_t *va)
+{
+	for (unsigned int pass = 0; pass < 4; pass++)
+		for (unsigned int i = 0; i < u->nseg; i++) {
+			const struct userelf_segment *s = &u->seg[i];
+
+			/* Executable, exact; executable, by page; others likewise. */
+			if (!(s->flags & PF_X) == (pass < 2) || !covers_off(s, file_off, pass & 1))
+				continue;
+			*va = s->va + (file_off - s->file_off);
+			return true;
+		}
+	return false;
+}
+
+bool userelf_off_of(const struct userelf *u, uint64_t va, uint64_t *file_off)
+{
+	for (unsigned int i = 0; i < u->nseg; i++) {
+		const struct userelf_segment *s = &u->seg[i];
+
+		if (va >= s->va && va - s->va < s->file_len) {
+			*file_off = s->file_off + (va - s->va);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool userelf_is_text(const struct userelf *u, uint64_t va)
+{
+	for (unsigned int i = 0; i < u->nseg; i++) {
+		const struct userelf_segment *s = &u->seg[i];
+
+		if ((s->flags & PF_X) && va >= s->va && va - s->va < s->mem_len)
+			return true;
+	}
+	return false;
+}
+
+const char *userelf_part_name(enum userelf_part p)
+{
+	static const char *const name[] = { "absent", "read", "not in memory", "damaged" };
+
+	return p <= USERELF_BAD ? name[p] : "?";
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of a user file: which tables are read, and what counts as a function. */
+#include "symbolizer/program/userelf.h"
+
+#include "symbolizer/program/userelf_load.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SECTIONS 65535u
+/* Memory that liblzma may use: its largest preset needs 65 MiB. */
+#define LZMA_MEMORY (128u << 20)
+
+void userelf_why(struct userelf_load *l, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (l->n.why[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(l->n.why, sizeof(l->n.why), fmt, ap);
+	va_end(ap);
+}
+
+bool userelf_section(const struct userelf_load *l, uint32_t i, Elf64_Shdr *s)
+{
+	struct cursor c = filepiece_cursor(&l->shdrs);
+
+	if (i >= l->shnum || !filepiece_has(&l->shdrs, (uint64_t)i * sizeof(*s), sizeof(*s)))
+		return false;
+	cursor_seek(&c, (uint64_t)i * sizeof(*s));
+	s->sh_name = cursor_u32(&c);
+	s->sh_type = cursor_u32(&c);
+	s->sh_flags = cursor_u64(&c);
+	s->sh_addr = cursor_u64(&c);
+	s->sh_offset = cursor_u64(&c);
+	s->sh_size = cursor_u64(&c);
+	s->sh_link = cursor_u32(&c);
+	s->sh_info = cursor_u32(&c);
+	s->sh_addralign = cursor_u64(&c);
+	s->sh_entsize = cursor_u64(&c);
+	return !c.bad;
+}
+
+const char *userelf_section_name(const struct userelf_load *l, const Elf64_Shdr *s)
+{
+	const char *name = filepiece_str(&l->shstr, s->sh_name, 64);
+
+	return name ? name : "";
+}
+
+bool userelf_table_sym(const struct userelf_table *t, uint32_t i, Elf64_Sym *s)
+{
+	struct cursor c = filepiece_cursor(&t->sym);
+
+	if (!filepiece_has(&t->sym, (uint64_t)i * sizeof(*s), sizeof(*s)))
+		return false;
+	cursor_seek(&c, (uint64_t)i * sizeof(*s));
+	s->st_name = cursor_u32(&c);
+	s->st_info = cursor_u8(&c);
+	s->st_other = cursor_u8(&c);
+	s->st_shndx = cursor_u16(&c);
+	s->st_value = cursor_u64(&c);
+	s->st_size = cursor_u64(&c);
+	return !c.bad;
+}
+
+bool userelf_add(struct userelf_load *l, uint64_t va, uint64_t size, char type, const char *name)
+{
+	int ret = symtab_add(l->t, va, size, type, name);
+
+	if (ret == -ENOMEM)
+		l->no_memory = true;
+	if (ret == -E2BIG && !l->full) {
+		l->full = true;
+		userelf_why(l, "more than %zu names; the rest is left out", symtab_count(l->t));
+	}
+	return ret == 0;
+}
+
+/*
+ * Functions; and labels in executable segments, as assembly code has no other
+ * names. Hidden labels are left out: linkers and compilers make them.
+ */
+static bool is_function(const struct userelf *u, const Elf64_Sym *s)
+{
+	unsigned int type = ELF64_ST_TYPE(s->st_info), vis = ELF64_ST_VISIBILITY(s->st_other);
+
+	if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_shndx == SHN_COMMON)
+		return false;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	return type == STT_NOTYPE && vis != STV_HIDDEN && vis != STV_INTERNAL &&
+	       userelf_is_text(u, s->st_value);
+}
+
+static char letter(const Elf64_Sym *s)
+{
+	switch (ELF64_ST_BIND(s->st_info)) {
+	case STB_LOCAL:
+		return 't';
+	case STB_WEAK:
+		return 'W';
+	default:
+		return 'T';
+	}
+}
+
+/*
+ * In a table with holes an unsized symbol could be stretched over functions that
+ * are missing, so it is left out. A linker may have put the default version into
+ * a name ("memcpy@@GLIBC_2.14"); .dynsym has the same function without it.
+ */
+static uint32_t add_table(struct userelf_load *l, const struct userelf_table *t)
+{
+	bool holes = t->sym.nmissing || t->str.nmissing;
+	char cut[SYMTAB_MAX_NAME + 1];
+	uint32_t added = 0;
+
+	for (uint32_t i = 1; i < t->count && !l->no_memory && !l->full; i++) {
+		const char *name, *version;
+		Elf64_Sym s;
+
+		if (!userelf_table_sym(t, i, &s)) {
+			l->n.lost++;
+			continue;
+		}
+		if (!is_function(l->u, &s) || s.st_name == 0)
+			continue;
+		name = filepiece_str(&t->str, s.st_name, SYMTAB_MAX_NAME + 1);
+		if (!name || (holes && s.st_size == 0)) {
+			l->n.lost++;
+			continue;
+		}
+		version = strstr(name, "@@");
+		if (version && version != name) {
+			snprintf(cut, sizeof(cut), "%.*s", (int)(version - name), name);
+			name = cut;
+		}
+		added += *name && userelf_add(l, s.st_value, s.st_size, letter(&s), name);
+	}
+	return added;
+}
+
+static void table_deinit(struct userelf_table *t)
+{
+	filepiece_deinit(&t->sym);
+	filepiece_deinit(&t->str);
+	t->count = 0;
+}
+
+/* The symbols of a section and the strings that it names. */
+static enum userelf_part read_table(struct userelf_load *l, const Elf64_Shdr *s, const char *what,
+				    struct userelf_table *t)
+{
+	struct userelf_table x = { 0 };
+	Elf64_Shdr str;
+	int ret;
+
+	if (s->sh_entsize != sizeof(Elf64_Sym) || !userelf_section(l, s->sh_link, &str) ||
+	    str.sh_type != SHT_STRTAB) {
+		userelf_why(l, "%s has no string table", what);
+		return USERELF_BAD;
+	}
+	ret = filepiece_read(&x.sym, &l->u->src, s->sh_offset, s->sh_size, USERELF_MAX_TABLE);
+	if (ret == 0)
+		ret = filepiece_read(&x.str, &l->u->src, str.sh_offset, str.sh_size,
+				     USERELF_MAX_TABLE);
+	if (ret < 0) {
+		userelf_why(l, "%s (%llu bytes at offset %llu, names %llu bytes at %llu): %s", what,
+			    (unsigned long long)s->sh_size, (unsigned long long)s->sh_offset,
+			    (unsigned long long)str.sh_size, (unsigned long long)str.sh_offset,
+			    ret == -EINVAL ? "not inside the file" : strerror(-ret));
+		l->no_memory |= ret == -ENOMEM;
+		table_deinit(&x);
+		return USERELF_BAD;
+	}
+	x.count = (uint32_t)(x.sym.len / sizeof(Elf64_Sym));
+	*t = x;
+	if (x.sym.nmissing + x.str.nmissing == 0)
+		return USERELF_READ;
+	userelf_why(l, "%u of %llu pages of %s are not in memory", x.sym.nmissing + x.str.nmissing,
+		    (unsigned long long)((x.sym.len + x.str.len) / FILEPIECE_PAGE + 1), what);
+	return USERELF_HOLES;
+}
+
+static void load_symtab(struct userelf_load *l, const Elf64_Shdr *s)
+{
+	struct userelf_table t = { 0 };
+
+	l->n.symtab = read_table(l, s, ".symtab", &t);
+	if (l->n.symtab == USERELF_READ)
+		l->n.from_symtab = add_table(l, &t);
+	table_deinit(&t);
+}
+
+/* false: no section headers that could be used. */
+static bool open_sections(struct userelf_load *l)
+{
+	const struct userelf *u = l->u;
+	uint32_t shnum = u->shnum, shstrndx = u->shstrndx;
+	Elf64_Shdr s;
+	int ret;
+
+	if (!u->shoff)
+		return false;
+	ret = filepiece_read(&l->shdrs, &u->src, u->shoff, sizeof(s), sizeof(s));
+	l->shnum = 1;
+	/* Numbers that do not fit 16 bits live in section 0 (System V ABI, "ELF Header"). */
+	if (ret == 0 && (shnum == 0 || shstrndx == SHN_XINDEX) && userelf_section(l, 0, &s)) {
+		shnum = shnum ? shnum : (uint32_t)(s.sh_size < UINT32_MAX ? s.sh_size : 0);
+		shstrndx = shstrndx == SHN_XINDEX ? s.sh_link : shstrndx;
+	}
+	filepiece_deinit(&l->shdrs);
+	l->shnum = 0;
+	if (ret == 0)
+		ret = filepiece_read(&l->shdrs, &u->src, u->shoff, (uint64_t)shnum * sizeof(s),
+				     MAX_SECTIONS * sizeof(s));
+	if (ret < 0 || shnum == 0) {
+		userelf_why(l, "section headers (%u at offset %llu) are not inside the file", shnum,
+			    (unsigned long long)u->shoff);
+		return false;
+	}
+	l->shnum = shnum;
+	if (l->shdrs.nmissing)
+		userelf_why(l, "section headers are not in memory");
+	if (userelf_section(l, shstrndx, &s) && s.sh_type == SHT_STRTAB)
+		(void)filepiece_read(&l->shstr, &u->src, s.sh_offset, s.sh_size, 16u << 20);
+	return true;
+}
+
+/* The unpacked bytes, malloc'd; NULL: not xz, damaged, or too much. */
+static uint8_t *unpack_xz(const uint8_t *in, size_t in_len, size_t *out_len)
+{
+	lzma_stream z = LZMA_STREAM_INIT;
+	lzma_ret ret = lzma_stream_decoder(&z, LZMA_MEMORY, 0);
+	size_t cap = 1u << 20;
+	uint8_t *out = NULL;
+
+	z.next_in = in;
+	z.avail_in = in_len;
+	while (ret == LZMA_OK && z.total_out < USERELF_MAX_DEBUGDATA) {
+		uint8_t *more = realloc(out, cap);
+
+		if (!more)
+			break;
+		out = more;
+		z.next_out = out + z.total_out;
+		z.avail_out = cap - (size_t)z.total_out;
+		ret = lzma_code(&z, LZMA_FINISH);
+		cap *= 2;
+	}
+	*out_len = (size_t)z.total_out;
+	lzma_end(&z);
+	if (ret == LZMA_STREAM_END)
+		return out;
+	free(out);
+	return NULL;
+}
+
+/* An ELF file of its own that holds nothing but a .symtab, with the addresses of this one. */
+static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
+{
+	struct filepiece packed = { 0 };
+	struct file_bytes bytes = { 0 };
+	struct file_source src = { 0 };
+	struct userelf_load inner = { .t = l->t };
+	struct userelf *u = NULL;
+	uint8_t *plain = NULL;
+
+	l->n.debugdata = USERELF_BAD;
+	if (filepiece_read(&packed, &l->u->src, s->sh_offset, s->sh_size, USERELF_MAX_DEBUGDATA) <
+	    0)
+		return;
+	if (packed.nmissing)
+		l->n.debugdata = USERELF_HOLES;
+	else
+		plain = unpack_xz(packed.data, packed.len, &bytes.len);
+	filepiece_deinit(&packed);
+	bytes.data = plain;
+	src = file_source_of_bytes(&bytes);
+	u = plain ? malloc(sizeof(*u)) : NULL;
+	if (u && userelf_open(u, l->u->name, &src, NULL) == 0) {
+		inner.u = u;
+		for (uint32_t i = open_sections(&inner) ? 1 : UINT32_MAX; i < inner.shnum; i++) {
+			Elf64_Shdr t;
+
+			if (!userelf_section(&inner, i, &t) || t.sh_type != SHT_SYMTAB)
+				continue;
+			load_symtab(&inner, &t);
+			l->n.debugdata = inner.n.symtab;
+			l->n.from_debugdata = inner.n.from_symtab;
+			break;
+		}
+	}
+	l->no_memory |= inner.no_memory;
+	l->full |= inner.full;
+	filepiece_deinit(&inner.shdrs);
+	filepiece_deinit(&inner.shstr);
+	free(u);
+	free(plain);
+	if (l->n.debugdata != USERELF_READ)
+		userelf_why(l, ".gnu_debugdata is %s", userelf_part_name(l->n.debugdata));
+}
+
+static void load_sections(struct userelf_load *l)
+{
+	Elf64_Shdr s, debugdata = { 0 };
+
+	for (uint32_t i = 1; i < l->shnum; i++) {
+		if (!userelf_section(l, i, &s))
+			continue;
+		/* Debug files have headers of what they left out. */
+		if (s.sh_type == SHT_SYMTAB && !l->n.symtab)
+			load_symtab(l, &s);
+		else if (s.sh_type == SHT_DYNSYM && !l->n.dynsym)
+			l->n.dynsym = read_table(l, &s, ".dynsym", &l->dyn);
+		else if (s.sh_type == SHT_PROGBITS &&
+			 !strcmp(userelf_section_name(l, &s), ".gnu_debugdata"))
+			debugdata = s;
+	}
+	if (l->n.symtab != USERELF_READ && debugdata.sh_size)
+		load_debugdata(l, &debugdata);
+}
+
+static void load_all(struct userelf_load *l)
+{
+	bool sections = open_sections(l);
+
+	if (sections)
+		load_sections(l);
+	if (!l->n.dynsym && l->u->dynamic_off) {
+		l->n.no_sections = true;
+		userelf_find_dynamic(l);
+	}
+	if (l->dyn.count)
+		l->n.from_dynsym = add_table(l, &l->dyn);
+	if (sections)
+		userelf_load_plt(l);
+}
+
+int userelf_symbols(const struct userelf *u, struct symtab **out, struct userelf_names *info,
+		    struct err *e)
+{
+	struct userelf_load l = { .u = u, .t = symtab_create() };
+	int ret = 0;
+
+	if (!l.t)
+		return err_set(e, ENOMEM, "%s: no memory for symbols", u->name);
+	load_all(&l);
+	table_deinit(&l.dyn);
+	filepiece_deinit(&l.shdrs);
+	filepiece_deinit(&l.shstr);
+	if (info)
+		*info = l.n;
+	if (l.no_memory)
+		ret = err_set(e, ENOMEM, "%s: no memory for symbols", u->name);
+	else if (symtab_count(l.t) == 0)
+		ret = err_set(e, ENOENT, "%s: no names of functions in it%s%s", u->name,
+			      l.n.why[0] ? ": " : "", l.n.why);
+	else
+		ret = symtab_freeze(l.t, e);
+	if (ret < 0) {
+		symtab_destroy(l.t);
+		return ret;
+	}
+	*out = l.t;
+	return 0;
+}

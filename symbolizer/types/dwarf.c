@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Two walks over the compilation units, each at most once and no further than
+ * needed: one collects structures, one enumerators. Each unit repeats what it
+ * includes, so of a name and size only the first definition is kept.
+ */
+#include "symbolizer/types/dwarf.h"
+
+#include "symbolizer/core/elf64.h"
+#include "symbolizer/types/path.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <libelf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Typedefs and qualifiers on one type, arrays of arrays. */
+#define MAX_MODIFIERS 64u
+/* Anonymous members in each other, and members looked at for one question. */
+#define MAX_DEPTH 32u
+#define MAX_VISITS 65536u
+/* Of distinct structures and of enumerators a kernel with everything has some 100,000. */
+#define MAX_INDEX (4u << 20)
+
+struct entry {
+	const char *name; /* in the file */
+	uint64_t value;	  /* a structure: where its DIE is; an enumerator: its value */
+	uint64_t size;	  /* a structure's */
+	uint32_t next;	  /* index + 1 of an earlier entry with the same hash; 0: none */
+};
+
+/* A table of entries, filled unit by unit. */
+struct index {
+	struct entry *entry;
+	uint32_t n, cap;
+	uint32_t *bucket, mask; /* the first entry with this hash */
+	Dwarf_Off next_unit;
+	bool complete;
+	unsigned int units;
+};
+
+struct types_dwarf {
+	Elf *elf;
+	Dwarf *dw;
+	struct index structures, enumerators;
+};
+
+/* A place in a structure. */
+struct place {
+	Dwarf_Die type;
+	uint64_t bits; /* from the start of the structure */
+	uint32_t bit_count;
+};
+
+struct search {
+	const struct types_step *step;
+	unsigned int visits, depth;
+};
+
+/* -- index ------------------------------------------------------------------------ */
+
+static uint32_t hash(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	for (unsigned int i = 0; i < 64 && s[i]; i++)
+		h = (h ^ (uint8_t)s[i]) * 16777619u;
+	return h;
+}
+
+static int index_grow(struct index *x)
+{
+	uint32_t cap = x->cap ? 2 * x->cap : 4096;
+	struct entry *entry;
+	uint32_t *bucket;
+
+	if (cap > MAX_INDEX)
+		return -EINVAL;
+	entry = realloc(x->entry, cap * sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	x->entry = entry;
+	x->cap = cap;
+	bucket = calloc(2 * (size_t)cap, sizeof(*bucket));
+	if (!bucket)
+		return -ENOMEM;
+	free(x->bucket);
+	x->bucket = bucket;
+	x->mask = 2 * cap - 1;
+	/* Backwards, so that earlier entries come first in their chains. */
+	for (uint32_t i = x->n; i; i--) {
+		uint32_t *head = &bucket[hash(entry[i - 1].name) & x->mask];
+
+		entry[i - 1].next = *head;
+		*head = i;
+	}
+	return 0;
+}
+
+/* Behind all with the same name; one that is there already is not taken again. */
+static int index_add(struct index *x, const char *name, uint64_t value, uint64_t size)
+{
+	uint32_t *link;
+
+	if (x->n == x->cap) {
+		int ret = index_grow(x);
+
+		if (ret < 0)
+			return ret;
+	}
+	link = &x->bucket[hash(name) & x->mask];
+	for (; *link; link = &x->entry[*link - 1].next)
+		if (x->entry[*link - 1].size == size && !strcmp(x->entry[*link - 1].name, name))
+			return 0;
+	x->entry[x->n] = (struct entry){ .name = name, .value = value, .size = size };
+	*link = ++x->n;
+	return 0;
+}
+
+/* The next entry of this name behind *at, 0: from the first; or NULL. */
+static const struct entry *index_next(const struct index *x, const char *name, uint32_t *at)
+{
+	uint32_t i = *at ? x->entry[*at - 1].next : x->n ? x->bucket[hash(name) & x->mask] : 0;
+
+	for (; i; i = x->entry[i - 1].next) {
+		if (strcmp(x->entry[i - 1].name, name))
+			continue;
+		/* Stays right while the table grows: chains are in order of the index. */
+		*at = i;
+		return &x->entry[i - 1];
+	}
+	return NULL;
+}
+
+/* -- attributes ------------------------------------------------------------------ */
+
+static bool number(Dwarf_Die *die, unsigned int which, uint64_t *out)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word v;
+
+	if (!dwarf_attr(die, which, &a) || dwarf_formudata(&a, &v) != 0)
+		return false;
+	*out = v;
+	return true;
+}
+
+/* Without typedefs and qualifiers. false: void, or more of them than make sense. */
+static bool type_of(Dwarf_Die *die, Dwarf_Die *out)
+{
+	Dwarf_Die d = *die;
+
+	for (unsigned int i = 0; i < MAX_MODIFIERS; i++) {
+		Dwarf_Attribute a;
+
+		if (!dwarf_attr(&d, DW_AT_type, &a) || !dwarf_formref_die(&a, out))
+			return false;
+		switch (dwarf_tag(out)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			d = *out;
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Elements of an array, all its dimensions together, as in BTF, where an array of
+ * arrays is a long one. 0: as many as there is room for.
+ */
+static int count_elements(Dwarf_Die *array, uint64_t *out)
+{
+	uint64_t n = 1, v;
+	bool any = false;
+	Dwarf_Die d;
+
+	for (int ret = dwarf_child(array, &d); ret == 0; ret = dwarf_siblingof(&d, &d)) {
+		if (dwarf_tag(&d) != DW_TAG_subrange_type)
+			continue;
+		any = true;
+		/* The upper bound of one without elements is -1. */
+		if (!number(&d, DW_AT_count, &v))
+			v = number(&d, DW_AT_upper_bound, &v) ? v + 1 : 0;
+		if (__builtin_mul_overflow(n, v, &n) || n > UINT32_MAX)
+			return -EINVAL;
+	}
+	*out = any ? n : 0;
+	return 0;
+}
+
+static int size_of(Dwarf_Die *type, uint64_t *out)
+{
+	uint64_t n = 1, count, size = 0;
+	Dwarf_Die d = *type;
+
+	for (unsigned int level = 0; dwarf_tag(&d) == DW_TAG_array_type; level++) {
+		if (level == MAX_MODIFIERS || count_elements(&d, &count) < 0 ||
+		    __builtin_mul_overflow(n, count, &n) || n > UINT32_MAX || !type_of(&d, &d))
+			return -EINVAL;
+	}
+	if (!number(&d, DW_AT_byte_size, &size))
+		size = dwarf_tag(&d) == DW_TAG_pointer_type ? 8 : 0;
+	if (__builtin_mul_overflow(n, size, &n) || n > UINT32_MAX)
+		return -EINVAL;
+	*out = n;
+	return 0;
+}
+
+/* -- units --------------------------------------------------------------------------- */
+
+typedef int (*visit_fn)(struct index *x, Dwarf_Die *die);
+
+static int take_structure(struct index *x, Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+	uint64_t size = 0;
+	const char *name;
+
+	if ((tag != DW_TAG_structure_type && tag != DW_TAG_union_type) ||
+	    dwarf_hasattr(die, DW_AT_declaration))
+		return 0;
+	name = dwarf_diename(die);
+	(void)number(die, DW_AT_byte_size, &size); /* an empty one may have none */
+	return name ? index_add(x, name, dwarf_dieoffset(die), size) : 0;
+}
+
+static int take_enumerator(struct index *x, Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die);
+	Dwarf_Attribute a;
+	Dwarf_Sword v;
+	Dwarf_Word u;
+
+	if (!name || !dwarf_attr(die, DW_AT_const_value, &a))
+		return 0;
+	/* Signed ones have a signed form; the others would be extended by their top bit. */
+	switch (dwarf_whatform(&a)) {
+	case DW_FORM_sdata:
+	case DW_FORM_implicit_const:
+		if (dwarf_formsdata(&a, &v) != 0)
+			return 0;
+		break;
+	default:
+		if (dwarf_formudata(&a, &u) != 0)
+			return 0;
+		v = (Dwarf_Sword)u;
+	}
+	return index_add(x, name, (uint64_t)v, 0);
+}
+
+static bool holds_enumerators(int tag)
+{
+	return tag == DW_TAG_enumeration_type || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_union_type;
+}
+
+/* clang puts enums without a name where they are declared, into a structure. */
+static int take_enumerators_at(struct index *x, Dwarf_Die *die, unsigned int depth)
+{
+	Dwarf_Die d;
+	int ret = 0;
+
+	if (!holds_enumerators(dwarf_tag(die)) || depth == MAX_DEPTH || dwarf_child(die, &d) != 0)
+		return 0;
+	do
+		ret = dwarf_tag(&d) == DW_TAG_enumerator ? take_enumerator(x, &d)
+							 : take_enumerators_at(x, &d, depth + 1);
+	while (ret == 0 && dwarf_siblingof(&d, &d) == 0);
+	return ret;
+}
+
+static int take_enumerators(struct index *x, Dwarf_Die *die)
+{
+	return take_enumerators_at(x, die, 0);
+}
+
+/* One more unit into x: 1, or 0 when there is none left. */
+static int read_unit(struct types_dwarf *d, struct index *x, visit_fn visit)
+{
+	Dwarf_Off next, off = x->next_unit;
+	size_t header;
+	Dwarf_Die unit, die;
+	int ret = x->complete ? 1
+			      : dwarf_next_unit(d->dw, off, &next, &header, NULL, NULL, NULL, NULL,
+						NULL, NULL);
+
+	if (ret != 0) {
+		x->complete = true;
+		return ret < 0 ? -EINVAL : 0;
+	}
+	x->next_unit = next;
+	x->units++;
+	if (!dwarf_offdie(d->dw, off + header, &unit) || dwarf_child(&unit, &die) != 0)
+		return 1;
+	do {
+		ret = visit(x, &die);
+		if (ret < 0) {
+			x->complete = true;
+			return ret;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return 1;
+}
+
+/* -- answers ----------------------------------------------------------------------- */
+
+/* Where a member begins in its structure, in bits, and how many a bit field has. */
+static int member_place(Dwarf_Die *m, struct place *p)
+{
+	uint64_t bytes = 0, bits = 0, count = 0, size = 0;
+	Dwarf_Attribute a;
+	Dwarf_Op *op;
+	size_t n;
+
+	if (dwarf_attr(m, DW_AT_data_member_location, &a)) {
+		/* Before DWARF 3 it was an expression. */
+		if (!number(m, DW_AT_data_member_location, &bytes)) {
+			if (dwarf_getlocation(&a, &op, &n) != 0 || n != 1 ||
+			    op[0].atom != DW_OP_plus_uconst)
+				return -EINVAL;
+			bytes = op[0].number;
+		}
+	}
+	if (!type_of(m, &p->type) || bytes > UINT32_MAX)
+		return -EINVAL;
+	if (number(m, DW_AT_bit_size, &count)) {
+		if (number(m, DW_AT_data_bit_offset, &bits)) {
+			bytes = 0;
+		} else if (number(m, DW_AT_bit_offset, &bits)) {
+			/* Before DWARF 4 counted from the other end of the type. */
+			if (!number(m, DW_AT_byte_size, &size) && size_of(&p->type, &size) < 0)
+				return -EINVAL;
+			bits = 8 * size - bits - count;
+		}
+	}
+	if (bits > 8ull * UINT32_MAX || count > 255)
+		return -EINVAL;
+	p->bits += 8 * bytes + bits;
+	p->bit_count = (uint32_t)count;
+	return 0;
+}
+
+/* The member of this name in *p, which becomes its place. */
+static int find_member(struct search *s, struct place *p)
+{
+	int tag = dwarf_tag(&p->type), ret;
+	Dwarf_Die m;
+
+	if ((tag != DW_TAG_structure_type && tag != DW_TAG_union_type) ||
+	    dwarf_child(&p->type, &m) != 0)
+		return -ENOENT;
+	if (s->depth == MAX_DEPTH)
+		return -EINVAL;
+	s->depth++;
+	do {
+		const char *name = dwarf_tag(&m) == DW_TAG_member ? dwarf_diename(&m) : "";
+		struct place inner = *p;
+
+		if (++s->visits > MAX_VISITS)
+			return -EINVAL;
+		if (name && !types_step_is(s->step, name))
+			continue;
+		ret = member_place(&m, &inner);
+		if (ret == 0 && !name)
+			ret = find_member(s, &inner);
+		if (ret == -ENOENT)
+			continue;
+		if (ret == 0)
+			*p = inner;
+		s->depth--;
+		return ret;
+	} while (dwarf_siblingof(&m, &m) == 0);
+	s->depth--;
+	return -ENOENT;
+}
+
+static int find_element(const struct types_step *step, struct place *p)
+{
+	uint64_t count, size;
+	int ret;
+
+	if (dwarf_tag(&p->type) != DW_TAG_array_type)
+		return -ENOENT;
+	ret = count_elements(&p->type, &count);
+	if (ret == 0 && step->index >= count)
+		ret = -ENOENT;
+	if (ret == 0 && !type_of(&p->type, &p->type))
+		ret = -EINVAL;
+	ret = ret ? ret : size_of(&p->type, &size);
+	if (ret < 0)
+		return ret;
+	size *= step->index; /* both below 2^32 */
+	if (size > UINT32_MAX)
+		return -EINVAL;
+	p->bits += 8 * size;
+	return 0;
+}
+
+static int describe(struct place *p, uint64_t struct_size, struct type_member *out)
+{
+	uint64_t size;
+	int ret = size_of(&p->type, &size);
+
+	if (ret < 0)
+		return ret;
+	if (p->bits / 8 > struct_size || (!p->bit_count && size > struct_size - p->bits / 8))
+		return -EINVAL;
+	*out = (struct type_member){
+		.off = (uint32_t)(p->bits / 8),
+		.size = (uint32_t)size,
+		.bit_off = (uint8_t)(p->bits % 8),
+		.bit_count = (uint8_t)p->bit_count,
+	};
+	return 0;
+}
+
+static int member_of(struct types_dwarf *d, const struct entry *x, const char *path,
+		     struct type_member *out)
+{
+	struct types_step step;
+	struct search s = { .step = &step };
+	struct place p = { 0 };
+	bool first = true;
+	int ret;
+
+	if (!dwarf_offdie(d->dw, x->value, &p.type))
+		return -EINVAL;
+	while ((ret = types_path_next(&path, first, &step)) > 0) {
+		ret = step.name ? find_member(&s, &p) : find_element(&step, &p);
+		if (ret < 0)
+			return ret;
+		first = false;
+	}
+	return ret ? ret : describe(&p, x->size, out);
+}
+
+static int types_member(void *ctx, const char *structure, const char *path, struct type_member *out)
+{
+	struct types_dwarf *d = ctx;
+	struct index *x = &d->structures;
+	int ret = -ENOENT, more;
+	uint32_t at = 0;
+
+	do {
+		const struct entry *s;
+
+		while ((s = index_next(x, structure, &at))) {
+			int one = member_of(d, s, path, out);
+
+			if (one == 0)
+				return 0;
+			if (one != -ENOENT)
+				ret = one;
+		}
+		more = read_unit(d, x, take_structure);
+	} while (more > 0);
+	return more < 0 ? more : ret;
+}
+
+static int find_entry(struct types_dwarf *d, struct index *x, visit_fn visit, const char *name,
+		      const struct entry **out)
+{
+	int more;
+
+	do {
+		uint32_t at = 0;
+
+		*out = index_next(x, name, &at);
+		if (*out)
+			return 0;
+		more = read_unit(d, x, visit);
+	} while (more > 0);
+	return more ? more : -ENOENT;
+}
+
+static int types_size(void *ctx, const char *structure, uint64_t *out)
+{
+	struct types_dwarf *d = ctx;
+	const struct entry *s;
+	int ret = find_entry(d, &d->structures, take_structure, structure, &s);
+
+	if (ret == 0)
+		*out = s->size;
+	return ret;
+}
+
+static int types_enumerator(void *ctx, const char *name, int64_t *out)
+{
+	struct types_dwarf *d = ctx;
+	const struct entry *v;
+	int ret = find_entry(d, &d->enumerators, take_enumerators, name, &v);
+
+	if (ret == 0)
+		*out = (int64_t)v->value;
+	return ret;
+}
+
+struct types types_dwarf_types(struct types_dwarf *d)
+{
+	return (struct types){
+		.member = types_member,
+		.size = types_size,
+		.enumerator = types_enumerator,
+		.ctx = d,
+	};
+}
+
+unsigned int types_dwarf_units_read(const struct types_dwarf *d)
+{
+	return d->structures.units + d->enumerators.units;
+}
+
+/* -- opening ------------------------------------------------------------------------- */
+
+/* libdw would look for the other file by itself. */
+static int check_sections(const struct elf64 *f, struct err *e)
+{
+	bool info = false;
+
+	for (uint32_t i = 0; i < f->shnum; i++) {
+		Elf64_Shdr s = elf64_shdr(f, i);
+		const char *name = elf64_section_name(f, &s);
+
+		if (!strcmp(name, ".gnu_debugaltlink"))
+			return err_set(e, ENOTSUP,
+				       "%s: a part of its debug information is in another file "
+				       "(.gnu_debugaltlink, made by dwz)",
+				       f->name);
+		info |= (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")) &&
+			s.sh_size && s.sh_type != SHT_NOBITS;
+	}
+	return info ? 0
+		    : err_set(e, ENOENT, "%s: no debug information in it (.debug_info)", f->name);
+}
+
+int types_dwarf_open(struct types_dwarf **out, const uint8_t *elf, size_t len, const char *name,
+		     struct err *e)
+{
+	struct types_dwarf *d;
+	struct elf64 f;
+	int ret = elf64_open(&f, name, elf, len, e);
+
+	ret = ret ? ret : check_sections(&f, e);
+	if (ret < 0)
+		return ret;
+	elf_version(EV_CURRENT);
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return err_set(e, ENOMEM, "%s: no memory for its debug information", name);
+	/* Opened for reading: not written to. */
+	d->elf = elf_memory((char *)(uintptr_t)elf, len);
+	d->dw = d->elf ? dwarf_begin_elf(d->elf, DWARF_C_READ, NULL) : NULL;
+	if (!d->dw) {
+		err_set(e, EINVAL, "%s: its debug information cannot be read: %s", name,
+			d->elf ? dwarf_errmsg(-1) : elf_errmsg(-1));
+		types_dwarf_destroy(d);
+		return -EINVAL;
+	}
+	*out = d;
+	return 0;
+}
+
+void types_dwarf_destroy(struct types_dwarf *d)
+{
+	if (!d)
+		return;
+	dwarf_end(d->dw);
+	elf_end(d->elf);
+	free(d->structures.entry);
+	free(d->structures.bucket);
+	free(d->enumerators.entry);
+	free(d->enumerators.bucket);
+	free(d);
+}

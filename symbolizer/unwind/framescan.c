@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/unwind/framescan.h"
+
+#include "symbolizer/core/insn.h"
+
+#include <string.h>
+
+/* Bounds of one scan: instructions decoded, ways not taken yet, jump targets remembered. */
+#define MAX_STEPS 768u
+#define MAX_WAYS 24u
+#define MAX_SEEN 48u
+/* How far from its start a function is read for its prologue. */
+#define MAX_LINEAR 8192u
+
+/* A moving view of the text, so that not each instruction costs a call. */
+struct window {
+	const struct unwinder *u;
+	uint64_t va;
+	size_t len;
+	uint8_t bytes[128];
+};
+
+const struct unwind_region *code_in_module(const struct code *c, uint64_t va)
+{
+	const struct unwind_region *r = c->u->region;
+
+	/* The first one that ends behind va; no branch depends on va, which is as good as random. */
+	for (size_t n = c->u->nregions; n > 1;) {
+		size_t half = n / 2;
+
+		r = r[half - 1].end <= va ? r + half : r;
+		n -= half;
+	}
+	return va >= r->start && va < r->end ? r : NULL;
+}
+
+static bool decode_at(struct window *w, uint64_t va, struct insn *i)
+{
+	uint64_t off = va - w->va;
+
+	if (off >= w->len || w->len - off < INSN_MAX_LEN) {
+		size_t n = w->u->read_text(w->u->ctx, va, w->bytes, sizeof(w->bytes));
+
+		w->va = va;
+		w->len = n < sizeof(w->bytes) ? n : sizeof(w->bytes);
+		off = 0;
+	}
+	return insn_decode(i, va, w->bytes + off, w->len - (size_t)off);
+}
+
+struct way {
+	uint64_t va;
+	int64_t delta; /* rsp there, relative to rsp at the start */
+	int64_t rbp_off;
+	int64_t r10_off; /* r10 = rsp at the start + this, if r10_set */
+	bool delta_lost, popped, r10_set;
+};
+
+struct scanner {
+	const struct code *code;
+	const struct unwind_region *here; /* where the way that is followed was last */
+	const struct scan_regs *regs;
+	struct window win;
+	bool over_calls;
+	unsigned int steps, nways, nseen;
+	struct way way[MAX_WAYS];
+	uint64_t seen[MAX_SEEN];
+};
+
+/* Is the call at va the one that -pg -mfentry puts at the start of a function? */
+static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
+{
+	uint64_t off;
+	const struct symbol *sym;
+	struct insn next;
+	uint8_t head[4];
+
+	sym = code_symbol(s->code, va, &off);
+	if (sym)
+		return off == 0 ||
+		       (off == 4 &&
+			insn_is_fentry(head, s->win.u->read_text(s->win.u->ctx, sym->addr, head, 4),
+				       off));
+	return decode_at(&s->win, va + len, &next) && next.kind == INSN_PUSH_RBP &&
+	       (va % 16 == 0 || va % 16 == 4);
+}
+
+static bool first_visit(struct scanner *s, uint64_t va)
+{
+	for (unsigned int i = 0; i < s->nseen; i++)
+		if (s->seen[i] == va)
+			return false;
+	if (s->nseen == MAX_SEEN)
+		return false;
+	s->seen[s->nseen++] = va;
+	return true;
+}
+
+static struct scan at_rsp(const struct way *w, int64_t off)
+{
+	if (w->delta_lost)
+		return (struct scan){ .kind = SCAN_UNKNOWN };
+	return (struct scan){ .kind = SCAN_AT_RSP,
+			      .off = w->delta + off,
+			      .rbp_saved = w->popped,
+			      .rbp_off = w->rbp_off };
+}
+
+/* One instruction's meaning for the frame. true: *out is the way's answer. */
+static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct scan *out)
+{
+	*out = (struct scan){ .kind = SCAN_UNKNOWN };
+	switch (i->kind) {
+	case INSN_PUSH_RBP:
+		*out = at_rsp(w, 0);
+		return true;
+	case INSN_MOV_RSP_RBP:
+		*out = at_rsp(w, 8);
+		out->rbp_saved = true;
+		out->rbp_off = w->delta;
+		return true;
+	case INSN_POP_RBP:
+		/*
+		 * In an epilogue rsp has come back to where rbp points. Elsewhere
+		 * rbp was saved as any other register, and is no frame pointer.
+		 */
+		if (w->delta_lost || s->regs->rsp + (uint64_t)w->delta == s->regs->rbp) {
+			*out = (struct scan){ .kind = SCAN_FRAME, .weak = w->delta_lost };
+			return true;
+		}
+		w->popped = true;
+		w->rbp_off = w->delta;
+		w->delta += 8;
+		return false;
+	case INSN_LEAVE:
+	case INSN_RSP_FROM_RBP:
+		if (!w->popped)
+			*out = (struct scan){ .kind = SCAN_FRAME };
+		return true;
+	case INSN_R10_FROM_RSP:
+		w->r10_set = !w->delta_lost;
+		w->r10_off = w->delta + i->value;
+		return false;
+	case INSN_RSP_FROM_R10:
+	case INSN_PUSH_R10_M8:
+		if (w->r10_set) {
+			*out = (struct scan){ .kind = SCAN_AT_RSP, .off = w->r10_off - 8 };
+			return true;
+		}
+		*out = (struct scan){ .kind = SCAN_AT_R10,
+				      .rbp_saved = w->popped,
+				      .rbp_off = w->rbp_off };
+		return true;
+	case INSN_RSP_ADD:
+		/* 64 KiB: no frame is larger, and sums cannot overflow. */
+		if (i->value > 65536 || i->value < -65536)
+			w->delta_lost = true;
+		else
+			w->delta += i->value;
+		return false;
+	case INSN_RSP_LOST:
+		w->delta_lost = true;
+		return false;
+	case INSN_CALL:
+	case INSN_CALL_IND:
+		if (s->over_calls || (i->kind == INSN_CALL && is_fentry(s, w->va, i->len)))
+			return false;
+		if (!w->popped)
+			*out = (struct scan){ .kind = SCAN_FRAME, .weak = true };
+		return true;
+	case INSN_JMP_IND:
+		/* After rbp was restored this can only be a tail call. */
+		if (w->popped)
+			*out = at_rsp(w, 0);
+		return true;
+	case INSN_RET:
+		*out = at_rsp(w, 0);
+		out->by_return = out->kind == SCAN_AT_RSP;
+		return true;
+	case INSN_IRET:
+		*out = at_rsp(w, 0);
+		if (out->kind == SCAN_AT_RSP)
+			out->kind = SCAN_IRET;
+		return true;
+	case INSN_TRAP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Is va text? Ways lead out of a module too: into the kernel's return thunk. */
+static bool in_text(struct scanner *s, uint64_t va)
+{
+	if (!s->here || va < s->here->start || va >= s->here->end)
+		s->here = code_at(s->code, va);
+	return s->here;
+}
+
+static struct scan follow(struct scanner *s, struct way w)
+{
+	struct scan out = { .kind = SCAN_UNKNOWN };
+
+	while (s->steps < MAX_STEPS && in_text(s, w.va)) {
+		struct insn i;
+
+		s->steps++;
+		if (!decode_at(&s->win, w.va, &i))
+			break;
+		if (judge(s, &w, &i, &out))
+			return out;
+		w.va += i.len;
+		if (i.kind == INSN_JCC && s->nways < MAX_WAYS) {
+			s->way[s->nways] = w;
+			s->way[s->nways++].va = (uint64_t)i.value;
+		} else if (i.kind == INSN_JMP) {
+			w.va = (uint64_t)i.value;
+			if (!first_visit(s, w.va))
+				break;
+		}
+	}
+	return out;
+}
+
+struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls)
+{
+	struct scanner s;
+	struct scan out;
+
+	/* Not an initialiser: it would clear buffers that are only read once filled. */
+	s.code = c;
+	s.here = NULL;
+	s.regs = r;
+	s.win.u = c->u;
+	s.win.va = 0;
+	s.win.len = 0;
+	s.over_calls = over_calls;
+	s.steps = s.nways = s.nseen = 0;
+	out = follow(&s, (struct way){ .va = r->rip });
+	while (out.kind == SCAN_UNKNOWN && s.nways && s.steps < MAX_STEPS) {
+		struct way w = s.way[--s.nways];
+
+		if (first_visit(&s, w.va))
+			out = follow(&s, w);
+	}
+	return out;
+}
+
+/* Text of the function from its start, decoded in address order up to `to`. */
+static bool has_prologue(const struct unwinder *u, uint64_t start, uint64_t to)
+{
+	struct window w = { .u = u };
+	bool pushed = false;
+
+	if (to - start > MAX_LINEAR)
+		to = start + MAX_LINEAR;
+	for (uint64_t va = start; va < to;) {
+		struct insn i;
+
+		if (!decode_at(&w, va, &i))
+			return false;
+		if (i.kind == INSN_PUSH_RBP)
+			pushed = true;
+		else if (i.kind == INSN_MOV_RSP_RBP && pushed)
+			return true;
+		va += i.len;
+	}
+	return false;
+}
+
+enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int back)
+{
+	const struct unwinder *u = c->u;
+	const struct symbol *sym;
+	uint64_t off;
+	uint8_t head[16];
+	unsigned int push;
+	size_t n;
+
+	sym = code_symbol(c, va - back, &off);
+	if (!sym)
+		return OWNER_UNKNOWN;
+	n = u->read_text(u->ctx, sym->addr, head, sizeof(head));
+	push = insn_standard_prologue(head, n < sizeof(head) ? n : sizeof(head));
+	if (push && va - sym->addr >= push + 3) /* push is its offset plus one */
+		return OWNER_FRAME;
+	if (has_prologue(u, sym->addr, va))
+		return OWNER_FRAME;
+	return strstr(sym->name, ".cold") ? OWNER_PART : OWNER_NONE;
+}
+
+struct scan framescan_linear(const struct code *c, uint64_t va)
+{
+	const struct scan unknown = { .kind = SCAN_UNKNOWN };
+	struct window w = { .u = c->u };
+	const struct symbol *sym;
+	uint64_t off, at;
+	int64_t delta = 0;
+	bool framed = false, pushed = false, down = false, ended = false;
+
+	sym = code_symbol(c, va, &off);
+	if (!sym || off > MAX_LINEAR || strstr(sym->name, ".cold"))
+		return unknown;
+	for (at = sym->addr; at < va;) {
+		struct insn i;
+
+		if (!decode_at(&w, at, &i))
+			return unknown;
+		switch (i.kind) {
+		case INSN_PUSH_RBP:
+			pushed = true;
+			break;
+		case INSN_MOV_RSP_RBP:
+			framed = pushed;
+			down = false;
+			break;
+		case INSN_LEAVE:
+		case INSN_POP_RBP:
+			down = framed;
+			break;
+		case INSN_JMP:
+		case INSN_JMP_IND:
+		case INSN_RET:
+			/* What follows is another way's code: with the frame, if there is one. */
+			down = false;
+			ended = true;
+			break;
+		case INSN_RSP_ADD:
+			delta += i.value;
+			break;
+		case INSN_RSP_LOST:
+			if (!framed)
+				return unknown;
+			break;
+		default:
+			break;
+		}
+		at += i.len;
+	}
+	if (at != va)
+		return unknown;
+	if (down)
+		return (struct scan){ .kind = SCAN_AT_RSP };
+	if (framed)
+		return (struct scan){ .kind = SCAN_FRAME };
+	/* No frame up to here: rsp is as it was at entry, less what was pushed. */
+	if (pushed || (ended && delta))
+		return unknown;
+	return (struct scan){ .kind = SCAN_AT_RSP, .off = -delta };
+}

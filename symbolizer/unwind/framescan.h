@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * framescan: where the frame is at one instruction, from the code around it.
+ *
+ * Code with frame pointers has three states: the caller's frame pointer still
+ * (or again) in rbp, rbp pushed but not yet replaced, and rbp leading to the
+ * frame. Which one holds at rip follows from what the code does NEXT: it will
+ * push rbp, or set it, or undo it, or return. All ways onward agree in code
+ * that a compiler made, so following any one of them to its first such event
+ * decides. This finds prologues wherever the compiler moved them.
+ */
+#ifndef KVMPROF_SYMBOLIZER_UNWIND_FRAMESCAN_H
+#define KVMPROF_SYMBOLIZER_UNWIND_FRAMESCAN_H
+
+#include "symbolizer/unwind/unwind.h"
+
+enum scan_kind {
+	SCAN_UNKNOWN = 0,
+	SCAN_FRAME,  /* rbp leads to this function's frame */
+	SCAN_AT_RSP, /* the return address is at rsp + off */
+	SCAN_AT_R10, /* the return address is at r10 - 8 */
+	SCAN_IRET,   /* an interrupt return frame is at rsp + off */
+};
+
+/* What runs at one privilege level: the text known from the start, and the kernel's modules. */
+struct code {
+	const struct unwinder *u;
+	struct unwind_region own; /* the kernel's text, or a program's */
+	bool user;		  /* own is a program's; it has no modules */
+};
+
+/* Outside of own; NULL when it is in no module either. */
+const struct unwind_region *code_in_module(const struct code *c, uint64_t va);
+
+/* What va lies in, or NULL. Mostly it is own. */
+static inline const struct unwind_region *code_at(const struct code *c, uint64_t va)
+{
+	if (va - c->own.start < c->own.end - c->own.start)
+		return &c->own;
+	return c->user || !c->u->nregions ? NULL : code_in_module(c, va);
+}
+
+/* The symbol that covers va, or NULL; off may be NULL, as with symtab_lookup. */
+static inline const struct symbol *code_symbol(const struct code *c, uint64_t va, uint64_t *off)
+{
+	const struct unwind_region *r = code_at(c, va);
+
+	return r && r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
+}
+
+struct scan {
+	enum scan_kind kind;
+	bool weak;	/* SCAN_FRAME only because the code goes on to call something or pops rbp */
+	bool by_return; /* SCAN_AT_RSP from following rsp to a return */
+	bool rbp_saved; /* the caller's rbp is at rsp + rbp_off, else still in rbp */
+	int64_t off, rbp_off;
+};
+
+/* Registers that a scan starts from. */
+struct scan_regs {
+	uint64_t rip, rsp, rbp, r10;
+	uint64_t r13, rdi, rdx; /* with r10: only where `whole` says that they are known */
+	bool whole;
+};
+
+/*
+ * over_calls: take calls as returning with rsp unchanged and go on; for code
+ * known to have no frame.
+ */
+struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls);
+
+enum frame_owner {
+	OWNER_UNKNOWN, /* no symbol covers it */
+	OWNER_FRAME,   /* the function sets up a frame before va */
+	OWNER_NONE,    /* it does not */
+	OWNER_PART,    /* a part split off a function (".cold"), entered with its frame */
+};
+
+/* Does the function that covers va - back keep a frame there? */
+enum frame_owner frame_owner(const struct code *c, uint64_t va, unsigned int back);
+
+/*
+ * For code whose ways onward all end in an indirect jump, which may be a switch
+ * or a tail call: what the straight line from the function's start to va says.
+ * SCAN_UNKNOWN when that line is not conclusive.
+ */
+struct scan framescan_linear(const struct code *c, uint64_t va);
+
+#endif

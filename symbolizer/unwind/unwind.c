@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/unwind/unwind.h"
+
+#include "symbolizer/unwind/framescan.h"
+#include "symbolizer/core/insn.h"
+#include "symbolizer/unwind/walk.h"
+
+#include <string.h>
+
+enum step walk_finish(struct walk *w, enum stack_end end)
+{
+	/* However whole it looks: something on the way was only searched for. */
+	if (w->guessed && (end == STACK_END_ROOT || end == STACK_END_USER))
+		end = STACK_END_SCANNED;
+	if (w->code.user)
+		w->out->user_end = (uint8_t)end;
+	/* What the program's frames come to does not make the kernel's incomplete. */
+	if (!w->code.user || w->out->n_kernel == 0)
+		w->out->end = (uint8_t)end;
+	return STEP_END;
+}
+
+bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
+{
+	struct stack *o = w->out;
+
+	if (o->n == STACK_MAX_FRAMES) {
+		walk_finish(w, STACK_END_DEPTH);
+		return false;
+	}
+	o->ip[o->n] = ip;
+	o->quality[o->n] = (uint8_t)q;
+	o->exact[o->n] = exact;
+	o->n++;
+	if (!w->code.user)
+		o->n_kernel = o->n;
+	return true;
+}
+
+/* Copy n stack bytes at va; returns their slice, or -1 when they were not copied. */
+int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n)
+{
+	const struct sample *s = w->s;
+
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+		uint64_t rel = va - sl->va;
+
+		if (va >= sl->va && rel <= sl->len && n <= sl->len - rel) {
+			memcpy(dst, s->stack + sl->off + rel, n);
+			return i;
+		}
+	}
+	return -1;
+}
+
+/*
+ * Why a read failed: a slice that ends short of it means that the chain goes on
+ * where nothing was copied; an address that is no plausible stack means that
+ * the chain is broken.
+ */
+enum stack_end walk_missing(const struct walk *w, uint64_t va)
+{
+	const struct sample *s = w->s;
+
+	if (s->nslices == 0)
+		return STACK_END_CUT;
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+
+		/* 64 KiB above: no stack that we know is larger. */
+		if (va >= sl->va && va - sl->va < sl->len + 65536ull)
+			return STACK_END_CUT;
+	}
+	return STACK_END_BAD_CHAIN;
+}
+
+/* Text patched at boot (arch/x86/kernel/alternative.c) no longer ends its calls where the image does. */
+static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n, uint64_t ret)
+{
+	const struct symbol *sym;
+	uint64_t target, off;
+	uint8_t rel[8];
+
+	if (w->code.user || n < 5)
+		return false;
+	/* call *mem (6 or 7 bytes) became call rel32 (5) and a nop */
+	if (p[n - 5] == 0xff && (p[n - 4] == 0x15 || (p[n - 4] == 0x14 && p[n - 3] == 0x25)))
+		return true;
+	/* call __x86_indirect_thunk_reg (5 bytes) became call *reg (2 or 3) and a nop */
+	for (unsigned int k = 2; k <= 3; k++) {
+		if (p[n - k] != 0xe8 || w->u->read_text(w->u->ctx, ret - k + 1, rel, 4) < 4)
+			continue;
+		target = ret - k + 5 +
+			 (uint64_t)(int64_t)(int32_t)(rel[0] | rel[1] << 8 | rel[2] << 16 |
+						      (uint32_t)rel[3] << 24);
+		sym = code_symbol(&w->code, target, &off);
+		if (sym && off == 0 && !strncmp(sym->name, "__x86_indirect_", 15))
+			return true;
+	}
+	return false;
+}
+
+bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
+{
+	const struct unwind_region *text = code_at(&w->code, ret - 1);
+	uint64_t from = ret - 8;
+	uint8_t p[8];
+	size_t n;
+
+	if (!text)
+		return false;
+	if (ret - text->start < 8)
+		from = text->start;
+	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
+	if (n < ret - from)
+		return false;
+	if (insn_call_before(ret, p, n, target) && (!*target || code_at(&w->code, *target)))
+		return true;
+	*target = 0;
+	return patched_call_before(w, p, n, ret);
+}
+
+/*
+ * head_64.S starts the first C function of each CPU with lretq, from a pushed
+ * return address: the outermost frame.
+ */
+static bool is_start_of_cpu(const struct walk *w, uint64_t ret)
+{
+	uint8_t p[2];
+
+	return !w->code.user && ret > w->code.own.start + 2 && ret <= w->code.own.end &&
+	       w->u->read_text(w->u->ctx, ret - 2, p, 2) == 2 && p[0] == 0x48 && p[1] == 0xcb;
+}
+
+static void enter_user(struct walk *w)
+{
+	w->code.user = true;
+	w->code.own.start = w->u->user_start;
+	w->code.own.end = w->u->user_end;
+	w->code.own.orc = NULL;
+}
+
+/* Is it the ring-3 part of the kernel's own image? */
+static bool in_user_text(const struct unwinder *u, uint64_t rip)
+{
+	return rip >= u->user_start && rip < u->user_end;
+}
+
+#define USER_CS64 0x33u /* __USER_CS of Linux; frames of 32-bit programs are not unwound */
+
+static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
+{
+	return u->programs.read && cs == USER_CS64 && !(rip >> 47);
+}
+
+/* The text may be anywhere; what is there is read as it is checked. */
+static void enter_program(struct walk *w)
+{
+	w->program = w->code.user = true;
+	w->code.own = (struct unwind_region){ .start = 4096, .end = UINT64_C(1) << 47 };
+}
+
+/* Continue at an interrupted place: its registers are all known. */
+static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
+{
+	if (cs & 3) {
+		if (w->code.user)
+			return walk_finish(w, STACK_END_BAD_CHAIN);
+		walk_finish(w, STACK_END_USER);
+		if (in_user_text(w->u, r->rip))
+			enter_user(w);
+		else if (is_program(w->u, r->rip, cs))
+			enter_program(w);
+		else
+			return STEP_END;
+	} else if (r->rip == 0) {
+		/* The empty pt_regs at the end of a kernel thread's stack. */
+		return walk_finish(w, STACK_END_ROOT);
+	} else if (w->code.user || (!w->u->orc && !code_at(&w->code, r->rip))) {
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	} else if (w->u->orc && !(r->rip >> 63)) {
+		/* ORC leads to registers that are there, also those of code it does not know. */
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	}
+	if (!walk_push(w, r->rip, FRAME_REGS, true))
+		return STEP_END;
+	return STEP_ON;
+}
+
+/* A register of a struct pt_regs, unless it was popped already: then it is live. */
+static void take_reg(uint64_t *reg, const uint8_t *b, unsigned int off, uint64_t popped)
+{
+	if (off >= popped)
+		memcpy(reg, b + off, 8);
+}
+
+enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
+{
+	uint64_t popped = 0, cs;
+	uint8_t b[PT_SIZE];
+	int slice;
+
+	if (at % 8 || w->code.user)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	/* On the way out entry code pops them one by one; below rsp nothing was copied. */
+	if (r->whole && at < r->rsp && r->rsp - at <= PT_IP)
+		popped = r->rsp - at;
+	slice = walk_read(w, at + popped, b + popped, sizeof(b) - popped);
+	if (slice < 0)
+		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
+	if (at + popped < w->floor[slice])
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	w->floor[slice] = at + sizeof(b);
+	take_reg(&r->r13, b, PT_R13, popped);
+	take_reg(&r->rbp, b, PT_BP, popped);
+	take_reg(&r->r10, b, PT_R10, popped);
+	take_reg(&r->rdx, b, PT_DX, popped);
+	take_reg(&r->rdi, b, PT_DI, popped);
+	r->whole = true;
+	memcpy(&r->rip, b + PT_IP, 8);
+	memcpy(&r->rsp, b + PT_SP, 8);
+	memcpy(&cs, b + PT_CS, 8);
+	return resume(w, r, cs);
+}
+
+enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
+{
+	uint64_t cs, sp;
+	uint8_t b[IRET_SIZE];
+	int slice;
+
+	if (at % 8 || w->code.user)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, at, b, sizeof(b));
+	if (slice < 0)
+		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
+	memcpy(&r->rip, b + IRET_IP, 8);
+	memcpy(&cs, b + IRET_CS, 8);
+	memcpy(&sp, b + IRET_SP, 8);
+	/*
+	 * The processor aligns rsp to 16 and pushes (SDM vol. 3, 6.14.2), or has
+	 * switched stacks. Anything else is not an interrupt frame.
+	 */
+	if (at < w->floor[slice] ||
+	    (!(cs & 3) && (sp & ~15ull) != at + IRET_SIZE && walk_read(w, sp, b, 8) == slice))
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	w->floor[slice] = at + IRET_SIZE;
+	r->rsp = sp;
+	r->r10 = 0; /* unknown */
+	r->whole = false;
+	return resume(w, r, cs);
+}
+
+/*
+ * Read the return address at `at` and accept it as a caller: the registers
+ * become those after the return. rbp is the caller's, as found.
+ */
+static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uint64_t rbp,
+			   enum frame_quality q)
+{
+	uint64_t ret, target;
+	int slice;
+
+	if (at % 8)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, at, &ret, 8);
+	if (slice < 0)
+		return walk_finish(w, walk_missing(w, at + 7));
+	if (at < w->floor[slice])
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	/* Away from a frame a zero alone is weak evidence: it may be any local. */
+	if (ret == 0)
+		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT
+								: STACK_END_BAD_CHAIN);
+	if (!walk_is_return(w, ret, &target)) {
+		if (rbp != 0 || !is_start_of_cpu(w, ret))
+			return walk_finish(w, STACK_END_BAD_CHAIN);
+	}
+	w->floor[slice] = at + 8;
+	r->rip = ret;
+	r->rsp = at + 8;
+	r->whole = false;
+	r->rbp = rbp;
+	r->r10 = 0;
+	return walk_push(w, ret, q, false) ? STEP_ON : STEP_END;
+}
+
+enum step walk_frame(struct walk *w, struct scan_regs *r)
+{
+	uint64_t fp = r->rbp, saved;
+	int slice;
+
+	if (fp == 0)
+		return walk_finish(w, STACK_END_ROOT);
+	if (fp & 1)
+		return walk_cross_pt_regs(w, r, r->rbp - 1);
+	if (fp % 8)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, fp, &saved, 8);
+	if (slice < 0)
+		return walk_finish(w, walk_missing(w, fp + 15));
+	if (fp < w->floor[slice])
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	return return_to(w, r, fp + 8, saved, FRAME_FP);
+}
+
+enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc)
+{
+	uint64_t rbp = r->rbp;
+
+	if (sc->kind != SCAN_FRAME && sc->rbp_saved &&
+	    walk_read(w, r->rsp + (uint64_t)sc->rbp_off, &rbp, 8) < 0)
+		return walk_finish(w, walk_missing(w, r->rsp + (uint64_t)sc->rbp_off + 7));
+	switch (sc->kind) {
+	case SCAN_FRAME:
+		return walk_frame(w, r);
+	case SCAN_AT_RSP:
+		return return_to(w, r, r->rsp + (uint64_t)sc->off, rbp, FRAME_LEAF);
+	case SCAN_AT_R10:
+		return return_to(w, r, r->r10 - 8, rbp, FRAME_LEAF);
+	case SCAN_IRET:
+		r->rbp = rbp;
+		return walk_cross_iret(w, r, r->rsp + (uint64_t)sc->off);
+	default:
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	}
+}
+
+/* Code without a frame of its own: the way to its return tells, or nothing does. */
+static enum step step_frameless(struct walk *w, struct scan_regs *r)
+{
+	struct scan sc;
+
+	/* Entry code has no frame but marks the registers below it. */
+	if ((r->rbp & 1) && !w->code.user)
+		return walk_cross_pt_regs(w, r, r->rbp - 1);
+	sc = framescan(&w->code, r, true);
+	/*
+	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
+	 * itself that comes back to rbp.
+	 */
+	if (sc.kind == SCAN_FRAME && r->rbp != 0)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	return walk_scan(w, r, &sc);
+}
+
+static bool has_names(const struct walk *w, uint64_t va)
+{
+	const struct unwind_region *text = code_at(&w->code, va);
+
+	return text && text->symbols;
+}
+
+/* The function at rip was stopped at any instruction of it. */
+static enum step step_interrupted(struct walk *w, struct scan_regs *r)
+{
+	struct scan sc = framescan(&w->code, r, false);
+
+	/* An iretq whose frame is yet to be pushed starts something new; it is no way back. */
+	if (sc.kind == SCAN_UNKNOWN || (sc.kind == SCAN_IRET && sc.off < 0)) {
+		sc = framescan_linear(&w->code, r->rip);
+		if (sc.kind == SCAN_UNKNOWN)
+			return step_frameless(w, r);
+	} else if (sc.kind == SCAN_FRAME && sc.weak && !has_names(w, r->rip)) {
+		/* Without names: does the code give back what it pushed, instead of a frame? */
+		struct scan far = framescan(&w->code, r, true);
+
+		if (far.kind == SCAN_AT_RSP && far.by_return)
+			sc = far;
+	} else if (sc.kind == SCAN_FRAME && sc.weak &&
+		   frame_owner(&w->code, r->rip, 0) == OWNER_NONE) {
+		return step_frameless(w, r);
+	}
+	return walk_scan(w, r, &sc);
+}
+
+/* rip is a return address: its function is in the middle of a call. */
+static enum step step_caller(struct walk *w, struct scan_regs *r)
+{
+	struct scan sc;
+
+	switch (frame_owner(&w->code, r->rip, 1)) {
+	case OWNER_FRAME:
+	case OWNER_PART:
+		return walk_frame(w, r);
+	case OWNER_NONE:
+		if (r->rbp == 0)
+			return walk_finish(w, STACK_END_ROOT);
+		return step_frameless(w, r);
+	case OWNER_UNKNOWN:
+		break;
+	}
+	if (r->rbp == 0)
+		return walk_finish(w, STACK_END_ROOT);
+	if ((r->rbp & 1) && !w->code.user)
+		return walk_cross_pt_regs(w, r, r->rbp - 1);
+	/* Without names only the code itself can tell an entry stub from a function. */
+	sc = framescan(&w->code, r, false);
+	if (sc.kind == SCAN_UNKNOWN)
+		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
+	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	return walk_scan(w, r, &sc);
+}
+
+/* The program's registers just after SYSCALL, which keeps its rip in rcx (SDM vol. 2). */
+static bool at_system_call(struct walk *w, struct scan_regs *r)
+{
+	uint64_t rip = w->s->regs.gpr[GPR_RCX];
+
+	if (!is_program(w->u, rip, w->s->regs.cs))
+		return false;
+	enter_program(w);
+	r->rip = rip;
+	return walk_push(w, rip, FRAME_REGS, true);
+}
+
+/*
+ * A task that does not run stands behind a call, that of the switch. One that never ran
+ * stands at the first instruction of what it will begin with.
+ */
+static bool stands_at(const struct unwinder *u, const struct sample *s)
+{
+	const struct symbol *sym;
+	uint64_t off;
+
+	if (s->reason != SAMPLE_OFFCPU)
+		return true;
+	sym = u->symbols ? symtab_lookup(u->symbols, s->regs.rip, &off) : NULL;
+	return sym && off == 0;
+}
+
+#define CR0_PE 1u
+#define EFER_LMA (1u << 10)
+
+/* Protected mode without long mode (SDM vol. 3, 2.2). Samples of unknown mode have no cr0. */
+static bool is_32bit(const struct sample *s)
+{
+	return (s->regs.cr0 & CR0_PE) && !(s->regs.efer & EFER_LMA) && s->mode != SAMPLE_USER;
+}
+
+void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
+{
+	struct walk w = {
+		.u = u,
+		.s = s,
+		.out = out,
+		.code = { u, { u->text_start, u->text_end, u->orc, u->symbols }, false },
+	};
+	struct scan_regs r = {
+		.rip = s->regs.rip,
+		.rsp = s->regs.gpr[GPR_RSP],
+		.rbp = s->regs.gpr[GPR_RBP],
+		.r10 = s->regs.gpr[GPR_R10],
+		.r13 = s->regs.gpr[GPR_R13],
+		.rdi = s->regs.gpr[GPR_RDI],
+		.rdx = s->regs.gpr[GPR_RDX],
+		.whole = s->reason != SAMPLE_OFFCPU,
+	};
+	bool orc = u->orc && s->mode != SAMPLE_USER;
+	enum step st = STEP_ON;
+	uint8_t byte;
+
+	if (s->mode != SAMPLE_USER && r.rip - u->load_start < u->load_len)
+		r.rip += u->text_start - u->load_start;
+
+	out->n = out->n_kernel = 0;
+	out->end = STACK_END_BAD_CHAIN;
+	out->user_end = 0;
+	if (s->mode == SAMPLE_USER) {
+		if (!in_user_text(u, r.rip) && is_program(u, r.rip, s->regs.cs))
+			enter_program(&w);
+		else
+			enter_user(&w);
+	}
+	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s));
+	if (is_32bit(s)) {
+		if (u->frame_pointers32 && code_at(&w.code, r.rip))
+			walk_32(&w);
+		else
+			out->end = u->frame_pointers32 ? STACK_END_NO_TEXT : STACK_END_NO_FP;
+		return;
+	}
+	/* SYSCALL has jumped but nothing has run yet: all there is above is the user. */
+	if (!w.code.user && (s->regs.cs & 3) == 3) {
+		out->end = STACK_END_USER;
+		if (!at_system_call(&w, &r))
+			return;
+	}
+	if (!w.code.user && !u->frame_pointers && !orc) {
+		out->end = STACK_END_NO_FP;
+		return;
+	}
+	if (!w.program && !orc && !code_at(&w.code, r.rip)) {
+		out->end = w.code.user ? STACK_END_NO_FP : STACK_END_NO_TEXT;
+		return;
+	}
+	if (!w.program && !orc && u->read_text(u->ctx, r.rip, &byte, 1) == 0) {
+		out->end = STACK_END_NO_TEXT;
+		return;
+	}
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++) {
+		const struct sample_slice *sl = &s->slice[i];
+
+		/* Nothing below rsp belongs to the chain. */
+		if (r.rsp > sl->va && r.rsp - sl->va < sl->len)
+			w.floor[i] = r.rsp;
+	}
+	while (st == STEP_ON) {
+		if (w.program) {
+			walk_program(&w, &r);
+			return;
+		}
+		if (u->orc && !w.code.user) {
+			st = step_orc(&w, &r);
+			if (st != STEP_UNKNOWN)
+				continue;
+			if (!u->frame_pointers || !code_at(&w.code, r.rip)) {
+				st = step_scanned(&w, &r);
+				continue;
+			}
+		}
+		if (out->exact[out->n - 1])
+			st = step_interrupted(&w, &r);
+		else
+			st = step_caller(&w, &r);
+	}
+}

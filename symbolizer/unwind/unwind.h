@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwind: a sample's registers and stack bytes to a call chain.
+ *
+ * Each frame of the kernel goes by the first of these that knows its code: the
+ * ORC table (unwind_orc.c), frame pointers where the kernel keeps them, a search
+ * of the stack. A stack with a searched frame never counts as complete.
+ *
+ * Pure: bytes in, stack out; no guest access. An invented frame is worse than a
+ * short stack, so each step is checked: frame pointer aligned, inside the copied
+ * bytes and strictly growing; return address inside known text and preceded by
+ * a call instruction. Where rip stands in a prologue or at a ret the return
+ * address is taken from where the instruction bytes say it is. Frame pointers
+ * tagged by ENCODE_FRAME_POINTER (bit 0 set, Linux 4.9+,
+ * arch/x86/include/asm/frame.h) lead to a pt_regs, across interrupt and
+ * exception stacks; a pt_regs with CPL 3 ends the kernel part, and is followed
+ * into user frames where user_start..user_end covers its rip or programs can be read. An interrupt
+ * stub that keeps neither frame nor tag is crossed when its code leads to an
+ * iretq with rsp followed all the way; what cannot be decided so ends the stack
+ * with STACK_END_BAD_CHAIN.
+ *
+ * Code in 32-bit mode (EFER.LMA clear) has frame pointers or its innermost frame only.
+ *
+ * Without symbols, functions without a frame of their own (assembly) cannot
+ * always be told from functions with one: stacks are then shorter.
+ */
+#ifndef KVMPROF_SYMBOLIZER_UNWIND_UNWIND_H
+#define KVMPROF_SYMBOLIZER_UNWIND_UNWIND_H
+
+#include "base/sample.h"
+#include "symbolizer/core/kimage.h"
+#include "symbolizer/core/memory.h"
+#include "symbolizer/unwind/orc.h"
+#include "symbolizer/core/stack.h"
+
+/*
+ * Read text bytes at run-time virtual address va into dst: returns how many of
+ * len could be read (0 = none).
+ */
+typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len);
+
+/* Code outside of the kernel's own text: a module's. */
+struct unwind_region {
+	uint64_t start, end;	      /* [start, end), in the kernel's half of the address space */
+	const struct orc *orc;	      /* run-time addresses; NULL: it has none */
+	const struct symtab *symbols; /* run-time addresses; may be NULL */
+};
+
+struct unwinder {
+	unwind_read_text read_text;
+	void *ctx;
+	const struct symtab *symbols;  /* run-time addresses; may be NULL */
+	uint64_t text_start, text_end; /* kernel text [start, end) */
+	/*
+	 * Where the text was loaded: a kernel runs there, mapped one to one, until its own
+	 * page tables are on. Such a rip is named by its linked address. Length 0: unknown.
+	 */
+	uint64_t load_start, load_len;
+	uint64_t user_start, user_end; /* user text known to keep frame pointers; both 0: none */
+	bool frame_pointers;	       /* the kernel's code keeps them */
+	bool frame_pointers32;	       /* its 32-bit code keeps them */
+	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
+	/*
+	 * A program's memory, with the sample's CR3 as its space: user frames are found
+	 * and checked by its text (unwind_user.c). read NULL: only user_start..user_end.
+	 */
+	struct memory programs;
+	/* Sorted, not overlapping; borrowed, may be replaced between two calls of unwind(). */
+	const struct unwind_region *region;
+	size_t nregions;
+};
+
+/*
+ * Any thread; no allocation. out->n >= 1 always: ip[0] is the sampled rip.
+ * s must have passed sample_check when it comes from outside.
+ */
+void unwind(const struct unwinder *u, const struct sample *s, struct stack *out);
+
+#endif

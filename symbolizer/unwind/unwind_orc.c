@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames by the kernel's ORC table, and the search where it knows nothing.
+ *
+ * Follows what arch/x86/kernel/unwind_orc.c does with an entry. Beyond that, a
+ * return address must follow a call, as with frame pointers: the table speaks of
+ * the code as it was linked, and the stack bytes come from a guest.
+ *
+ * The table is by address. Alternatives, paravirt and static calls are patched
+ * within the size of what they replace and with the same effect on rsp at each
+ * boundary that code can be stopped at; a few leave code that differs inside
+ * (alternatives with pushes have ORC entries of their own, objtool makes them).
+ */
+#include "symbolizer/unwind/walk.h"
+
+#include "symbolizer/core/insn.h"
+#include "symbolizer/unwind/orc.h"
+
+/* How far up the stack a return address is searched for. */
+#define SCAN_BYTES 1024u
+/* The frames of a kernel's start at the top of its first stack, and the room they take. */
+#define START_FRAMES 8u
+#define START_BYTES 1024u
+#define STACK_ALIGN 4096u
+/* Instructions before a jump that are looked at in code without entries. */
+#define MAX_AHEAD 4u
+
+static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
+{
+	const struct unwind_region *text = code_at(&w->code, va);
+	const struct orc_entry *x = text && text->orc ? orc_lookup(text->orc, va) : NULL;
+
+	return x && x->type != ORC_UNDEFINED ? x : NULL;
+}
+
+static bool is_end_of_stack(const struct walk *w, uint64_t va)
+{
+	const struct orc_entry *x = entry_of(w, va);
+
+	return x && x->type == ORC_END_OF_STACK;
+}
+
+/* The address that an entry counts from. false: the stack has ended. */
+static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc_entry *x,
+		     uint64_t *cfa)
+{
+	uint64_t offset = (uint64_t)(int64_t)x->sp_offset, at;
+
+	switch (x->sp_reg) {
+	case ORC_SP:
+		*cfa = r->rsp + offset;
+		return true;
+	case ORC_BP:
+		*cfa = r->rbp + offset;
+		return true;
+	case ORC_SP_INDIRECT: /* see orc.h for the two meanings */
+		at = x->type == ORC_CALL ? r->rsp : r->rsp + offset;
+		break;
+	case ORC_BP_INDIRECT:
+		at = r->rbp + offset;
+		break;
+	case ORC_R10:
+	case ORC_R13:
+	case ORC_DI:
+	case ORC_DX:
+		/* Only right at an interruption: a call in between may have changed them. */
+		if (!r->whole) {
+			walk_finish(w, STACK_END_BAD_CHAIN);
+			return false;
+		}
+		*cfa = x->sp_reg == ORC_R10   ? r->r10
+		       : x->sp_reg == ORC_R13 ? r->r13
+		       : x->sp_reg == ORC_DI  ? r->rdi
+					      : r->rdx;
+		return true;
+	default:
+		walk_finish(w, STACK_END_BAD_CHAIN);
+		return false;
+	}
+	if (walk_read(w, at, cfa, 8) < 0) {
+		walk_finish(w, walk_missing(w, at + 7));
+		return false;
+	}
+	if (x->sp_reg == ORC_SP_INDIRECT && x->type == ORC_CALL)
+		*cfa += offset;
+	return true;
+}
+
+/* The caller's rbp; false: the stack has ended. */
+static bool find_rbp(struct walk *w, const struct orc_entry *x, uint64_t cfa, uint64_t *rbp)
+{
+	uint64_t at;
+
+	switch (x->bp_reg) {
+	case ORC_PREV_SP:
+		at = cfa + (uint64_t)(int64_t)x->bp_offset;
+		break;
+	case ORC_BP:
+		at = *rbp + (uint64_t)(int64_t)x->bp_offset;
+		break;
+	default:
+		return true;
+	}
+	if (walk_read(w, at, rbp, 8) >= 0)
+		return true;
+	walk_finish(w, walk_missing(w, at + 7));
+	return false;
+}
+
+/* Is this where a function starts, as far as one can tell without names? */
+static bool starts_function(const struct walk *w, uint64_t va)
+{
+	const struct orc_entry *x = entry_of(w, va);
+
+	return x && x->type == ORC_CALL && x->sp_reg == ORC_SP && x->sp_offset == 8 &&
+	       (va % 16 == 0 || x != entry_of(w, va - 1));
+}
+
+/* mov %reg,(%rsp) */
+static bool is_store_to_top(const uint8_t p[4])
+{
+	return (p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0x04 && p[3] == 0x24;
+}
+
+/*
+ * At its ret a retpoline has the address on the stack that it will go to; its
+ * caller is above. Right behind the store that is certain; on the return thunk it
+ * follows from an address that nobody's call is before and that starts a function.
+ */
+static bool goes_by_ret(const struct walk *w, uint64_t rip, uint64_t to, bool after_call)
+{
+	uint8_t p[4];
+
+	if (w->u->read_text(w->u->ctx, rip - sizeof(p), p, sizeof(p)) == sizeof(p) &&
+	    is_store_to_top(p))
+		return true;
+	return !after_call && starts_function(w, to);
+}
+
+/*
+ * A retpoline (arch/x86/lib/retpoline.S) is marked as an end, or as unknown:
+ *
+ *	call 1f; (a trap for speculation); 1: mov %reg,(%rsp); ret
+ *
+ * Where rsp stands in it follows from the instruction. false: it is none.
+ */
+static bool in_retpoline(const struct walk *w, uint64_t rip, struct orc_entry *x)
+{
+	uint8_t p[5];
+
+	if (w->u->read_text(w->u->ctx, rip, p, sizeof(p)) < sizeof(p))
+		return false;
+	*x = (struct orc_entry){ .type = ORC_CALL, .sp_reg = ORC_SP, .sp_offset = 8 };
+	if (p[0] == 0xe8 && p[1] < 64 && !p[2] && !p[3] && !p[4])
+		return true;
+	x->sp_offset = 16;
+	return is_store_to_top(p);
+}
+
+/*
+ * A kernel's first task becomes the idle one. At the top of its stack are return addresses
+ * into code that started the kernel and was given back then (free_initmem), so that no call
+ * can be seen before them. They count when all that can be known agrees: they are the
+ * topmost of a stack that was copied to its end, and the table, which still speaks of that
+ * code, leads from one to the next by constant steps to where it says that stacks end.
+ */
+static bool is_start_of_kernel(const struct walk *w, uint64_t ret, uint64_t cfa, int slice)
+{
+	const struct sample_slice *stack = &w->s->slice[slice];
+	uint64_t end = stack->va + stack->len;
+
+	if (end % STACK_ALIGN || end - cfa > START_BYTES)
+		return false;
+	for (unsigned int n = 0; n < START_FRAMES; n++) {
+		const struct orc_entry *x = entry_of(w, ret - 1);
+
+		if (is_end_of_stack(w, ret) || is_end_of_stack(w, ret - 1))
+			return n > 0;
+		if (!x || x->type != ORC_CALL || x->sp_reg != ORC_SP || x->sp_offset < 8)
+			return false;
+		cfa += (uint64_t)x->sp_offset;
+		if (walk_read(w, cfa - 8, &ret, sizeof(ret)) != slice)
+			return false;
+	}
+	return false;
+}
+
+static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct orc_entry *x,
+			       uint64_t cfa)
+{
+	bool exact = x->signal, after_call;
+	uint64_t ret, target, next;
+	int slice;
+
+	if (cfa % 8)
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	slice = walk_read(w, cfa - 8, &ret, 8);
+	if (slice < 0)
+		return walk_finish(w, walk_missing(w, cfa - 1));
+	if (cfa - 8 < w->floor[slice])
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	after_call = walk_is_return(w, ret, &target);
+	if (w->out->exact[w->out->n - 1] && goes_by_ret(w, r->rip, ret, after_call) &&
+	    walk_read(w, cfa, &next, 8) == slice && walk_is_return(w, next, &target)) {
+		ret = next;
+		cfa += 8;
+	} else if (!after_call) {
+		/*
+		 * Nobody called the outermost frame: a new task returns to the start
+		 * of ret_from_fork, a CPU's first C function to behind an lretq.
+		 */
+		if (!is_end_of_stack(w, ret - 1) && !is_start_of_kernel(w, ret, cfa, slice)) {
+			if (!is_end_of_stack(w, ret))
+				return walk_finish(w, STACK_END_BAD_CHAIN);
+			exact = true;
+		}
+	}
+	if (!find_rbp(w, x, cfa, &r->rbp))
+		return STEP_END;
+	w->floor[slice] = cfa;
+	r->rip = ret;
+	r->rsp = cfa;
+	r->r10 = 0;
+	r->whole = false;
+	return walk_push(w, ret, FRAME_ORC, exact) ? STEP_ON : STEP_END;
+}
+
+/*
+ * Pieces of functions that sit elsewhere without entries of their own, such as
+ * .altinstr_aux (_static_cpu_has, arch/x86/include/asm/cpufeature.h): as long as
+ * nothing there touches the stack, what holds where they jump to holds here.
+ */
+static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
+{
+	uint8_t text[MAX_AHEAD * INSN_MAX_LEN];
+	size_t len, at = 0;
+
+	if (!code_at(&w->code, va))
+		return NULL;
+	len = w->u->read_text(w->u->ctx, va, text, sizeof(text));
+	for (unsigned int n = 0; n < MAX_AHEAD && at < len; n++) {
+		struct insn i;
+
+		if (!insn_decode(&i, va + at, text + at, len - at))
+			return NULL;
+		if (i.kind == INSN_JMP || i.kind == INSN_JCC)
+			return entry_of(w, (uint64_t)i.value);
+		if (i.kind != INSN_OTHER)
+			return NULL;
+		at += i.len;
+	}
+	return NULL;
+}
+
+/* Segments of Linux's GDT, arch/x86/include/asm/segment.h. */
+enum { KERNEL_CS = 0x10, USER32_CS = 0x23, USER_CS = 0x33 };
+#define RFLAGS_FIXED 2u /* always set (SDM vol. 1, 3.4.3) */
+
+/*
+ * Is what the processor saves at an interruption at `at`? The bottom of a kernel
+ * thread's stack has zeros instead. *end: why not.
+ */
+static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
+{
+	uint64_t f[3];
+
+	if (walk_read(w, at, f, sizeof(f)) < 0) {
+		*end = walk_missing(w, at + sizeof(f) - 1);
+		return false;
+	}
+	*end = STACK_END_BAD_CHAIN;
+	if (f[0] == 0 && f[1] == 0)
+		return true;
+	/* A program that has not run yet has the flags that the kernel made up (start_thread). */
+	return (f[1] == KERNEL_CS && (f[2] & RFLAGS_FIXED)) || f[1] == USER_CS || f[1] == USER32_CS;
+}
+
+enum step step_orc(struct walk *w, struct scan_regs *r)
+{
+	bool exact = w->out->exact[w->out->n - 1];
+	const struct orc_entry *x = entry_of(w, exact ? r->rip : r->rip - 1);
+	enum stack_end end, other;
+	struct orc_entry thunk;
+	uint64_t cfa;
+
+	if (exact && (!x || x->type == ORC_END_OF_STACK) && in_retpoline(w, r->rip, &thunk))
+		x = &thunk;
+	if (!x && exact)
+		x = entry_ahead(w, r->rip);
+	if (!x)
+		return STEP_UNKNOWN;
+	if (x->type == ORC_END_OF_STACK)
+		/* On the first instructions of a system call the stack is still the program's. */
+		return walk_finish(w, exact && !(r->rsp >> 63) ? STACK_END_USER : STACK_END_ROOT);
+	if (!find_cfa(w, r, x, &cfa))
+		return STEP_END;
+	switch (x->type) {
+	case ORC_CALL:
+		return return_by_orc(w, r, x, cfa);
+	case ORC_REGS:
+		if (!looks_saved(w, cfa + PT_IP, &end))
+			return walk_finish(w, end);
+		return walk_cross_pt_regs(w, r, cfa);
+	case ORC_REGS_PARTIAL:
+		if (!looks_saved(w, cfa, &end)) {
+			/*
+			 * error_entry() returns with a whole pt_regs pushed below, of
+			 * which the table knows nothing for the one instruction after
+			 * the call to it (idtentry_body, arch/x86/entry/entry_64.S).
+			 */
+			if (exact && looks_saved(w, r->rsp + PT_IP, &other))
+				return walk_cross_pt_regs(w, r, r->rsp);
+			return walk_finish(w, end);
+		}
+		if (!find_rbp(w, x, cfa, &r->rbp))
+			return STEP_END;
+		return walk_cross_iret(w, r, cfa);
+	default:
+		return walk_finish(w, STACK_END_BAD_CHAIN);
+	}
+}
+
+/* -- the last resort ------------------------------------------------------------- */
+
+/* May the call before a return address have led to the code at ip? */
+static bool calls_this(const struct walk *w, uint64_t target, uint64_t ip)
+{
+	const struct unwind_region *text = code_at(&w->code, ip);
+	const struct symbol *here, *there;
+	uint64_t off;
+
+	if (!target)
+		return true; /* indirect: it may have gone anywhere */
+	if (!text)
+		return false; /* generated code has no direct callers in the kernel's text */
+	/* Without names: into the same piece that the table does not know. */
+	if (!text->symbols)
+		return text->orc && target <= ip && target >= text->start &&
+		       orc_lookup(text->orc, target) == orc_lookup(text->orc, ip);
+	here = symtab_lookup(text->symbols, ip, NULL);
+	there = code_symbol(&w->code, target, &off);
+	return here && here == there && off == 0;
+}
+
+static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, uint64_t at,
+				uint64_t ret)
+{
+	w->guessed = true;
+	w->floor[slice] = at + 8;
+	r->rip = ret;
+	r->rsp = at + 8;
+	r->r10 = 0;
+	r->whole = false;
+	return walk_push(w, ret, FRAME_SCAN, false) ? STEP_ON : STEP_END;
+}
+
+/*
+ * Code that the table does not know: a BPF program or an ftrace trampoline, which
+ * have a frame and an rbp that leads to it, a module without a table, assembly
+ * without hints.
+ */
+enum step step_scanned(struct walk *w, struct scan_regs *r)
+{
+	uint64_t ip = w->out->exact[w->out->n - 1] ? r->rip : r->rip - 1, frame[2], target;
+	const struct unwind_region *text = code_at(&w->code, ip);
+	int slice;
+
+	/* Before the kernel's mappings are there, nothing is at its address. */
+	if (!(ip >> 63))
+		return walk_finish(w, STACK_END_NO_TEXT);
+	if ((!text || !text->orc) && r->rbp % 8 == 0 && r->rbp >= r->rsp) {
+		slice = walk_read(w, r->rbp, frame, sizeof(frame));
+		if (slice >= 0 && r->rbp >= w->floor[slice] &&
+		    walk_is_return(w, frame[1], &target) && calls_this(w, target, ip)) {
+			uint64_t at = r->rbp + 8;
+
+			r->rbp = frame[0];
+			return accept_scanned(w, r, slice, at, frame[1]);
+		}
+	}
+	for (uint64_t at = (r->rsp + 7) & ~7ull, n = 0; n < SCAN_BYTES; at += 8, n += 8) {
+		uint64_t ret;
+
+		slice = walk_read(w, at, &ret, 8);
+		if (slice < 0)
+			break;
+		if (at < w->floor[slice] || !walk_is_return(w, ret, &target) ||
+		    !calls_this(w, target, ip))
+			continue;
+		return accept_scanned(w, r, slice, at, ret);
+	}
+	return walk_finish(w, text ? STACK_END_NO_ORC : STACK_END_NO_TEXT);
+}

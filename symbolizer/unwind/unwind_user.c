@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of a guest's program, by frame pointers and the code around each place.
+ *
+ * A program may be built with or without frame pointers, and a stack crosses
+ * both. Where the frame is follows from what the code does next up to its return
+ * (framescan.h), followed across calls: a function that undoes a frame has one,
+ * one that returns from where rsp comes to has none. So a function without a
+ * frame does not take its caller's for its own, which would leave the caller out.
+ * Each return address must follow a call. Text is read from the program's memory
+ * when the sample is looked at; what was unmapped since ends the stack.
+ */
+#include "symbolizer/unwind/walk.h"
+
+#include <string.h>
+
+/* The text of one program, as the scans want to read it. */
+struct program {
+	const struct memory *memory;
+	uint64_t space;
+};
+
+static size_t read_program(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	const struct program *p = ctx;
+
+	return p->memory->read(p->memory->ctx, p->space, va, dst, len);
+}
+
+/* A procedure linkage table's jump, [endbr64] [bnd] jmp *disp(%rip): nothing is pushed yet. */
+static bool in_linkage_stub(const struct walk *w, uint64_t rip)
+{
+	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t p[7], *q = p;
+
+	if (w->u->read_text(w->u->ctx, rip, p, 4) == 4 && !memcmp(p, endbr, 4))
+		rip += 4;
+	if (w->u->read_text(w->u->ctx, rip, p, sizeof(p)) != sizeof(p))
+		return false;
+	if (*q == 0xf2)
+		q++;
+	return q[0] == 0xff && q[1] == 0x25;
+}
+
+static enum step step_program(struct walk *w, struct scan_regs *r)
+{
+	bool interrupted = w->out->exact[w->out->n - 1];
+	struct scan sc;
+
+	if (interrupted && in_linkage_stub(w, r->rip))
+		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
+	sc = framescan(&w->code, r, true);
+	if (sc.kind == SCAN_UNKNOWN) {
+		sc = framescan(&w->code, r, false);
+		/* That it calls something says nothing here. */
+		if (sc.weak)
+			sc.kind = SCAN_UNKNOWN;
+	}
+	switch (sc.kind) {
+	case SCAN_FRAME:
+		if (r->rbp < r->rsp && !r->whole)
+			return walk_finish(w, STACK_END_BAD_CHAIN);
+		return walk_frame(w, r);
+	case SCAN_AT_RSP:
+		return walk_scan(w, r, &sc);
+	default:
+		/* Start code never returns, and clears rbp to say so (psABI, 3.4.1). */
+		return walk_finish(w, r->rbp == 0 && !interrupted ? STACK_END_ROOT
+								  : STACK_END_BAD_CHAIN);
+	}
+}
+
+void walk_program(struct walk *w, struct scan_regs *r)
+{
+	const struct unwinder *all = w->u;
+	struct program p = { .memory = &all->programs, .space = w->s->regs.cr3 };
+	const struct unwinder u = {
+		.read_text = read_program,
+		.ctx = &p,
+		.text_start = w->code.own.start,
+		.text_end = w->code.own.end,
+		.frame_pointers = true,
+	};
+	enum step st = STEP_ON;
+
+	w->u = w->code.u = &u;
+	while (st == STEP_ON)
+		st = step_program(w, r);
+	w->u = w->code.u = all;
+}

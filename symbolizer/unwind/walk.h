@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * walk: what the ways of unwinding share; inside of unwind*.c, not for others.
+ *
+ * A step looks at the registers of the outermost frame so far and either replaces
+ * them by its caller's, having pushed that frame, or ends the stack.
+ */
+#ifndef KVMPROF_SYMBOLIZER_UNWIND_WALK_H
+#define KVMPROF_SYMBOLIZER_UNWIND_WALK_H
+
+#include "symbolizer/unwind/framescan.h"
+
+/* struct pt_regs, arch/x86/include/asm/ptrace.h (64-bit): offsets of what we need. */
+enum {
+	PT_R13 = 16,
+	PT_BP = 32,
+	PT_R10 = 56,
+	PT_DX = 96,
+	PT_DI = 112,
+	PT_IP = 128,
+	PT_CS = 136,
+	PT_SP = 152,
+	PT_SIZE = 168,
+};
+
+/* An interrupt return frame (SDM vol. 3, "64-Bit Mode Stack Frame"). */
+enum {
+	IRET_IP = 0,
+	IRET_CS = 8,
+	IRET_SP = 24,
+	IRET_SIZE = 40,
+};
+
+struct walk {
+	const struct unwinder *u;
+	const struct sample *s;
+	struct stack *out;
+	struct code code; /* of the privilege level that we are at */
+	bool program;	  /* a program's, whose text is read through u->programs */
+	bool guessed;	  /* a frame was searched for: the stack can't be complete any more */
+	/*
+	 * Per slice, the lowest address that the walk may still use. Frames are
+	 * consumed outward only, which is what makes every walk end.
+	 */
+	uint64_t floor[SAMPLE_MAX_SLICES];
+};
+
+/* What one step came to. */
+enum step {
+	STEP_ON,      /* go on from the registers it gave */
+	STEP_END,     /* out->end is set */
+	STEP_UNKNOWN, /* nothing changed: this way of unwinding does not know the code */
+};
+
+/* rbp leads to the frame of the function at rip. */
+enum step walk_frame(struct walk *w, struct scan_regs *r);
+/* Go where the scan says. */
+enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc);
+
+enum step walk_finish(struct walk *w, enum stack_end end);
+/* false: the stack is full, and out->end says so. */
+bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact);
+
+/* Copy n stack bytes at va; returns their slice, or -1 when they were not copied. */
+int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n);
+/*
+ * Why a read failed: a slice that ends short of it means that the chain goes on
+ * where nothing was copied; an address that is no plausible stack means that
+ * the chain is broken.
+ */
+enum stack_end walk_missing(const struct walk *w, uint64_t va);
+
+/* Is this the address after a call in known text? *target: of a direct one, else 0. */
+bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
+
+/* Go on at the place that a struct pt_regs, or an interrupt return frame, at `at` leads to. */
+enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at);
+enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
+
+/* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
+void walk_program(struct walk *w, struct scan_regs *r);
+
+/* unwind32.c: all frames of a kernel in 32-bit mode; the first is pushed already. */
+void walk_32(struct walk *w);
+
+/* unwind_orc.c; the kernel has ORC tables and the frame is the kernel's. */
+enum step step_orc(struct walk *w, struct scan_regs *r);
+/* The last resort; never STEP_UNKNOWN. */
+enum step step_scanned(struct walk *w, struct scan_regs *r);
+
+#endif

@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The perf.data writer and reader: what goes in comes out, and the bytes are perf's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/sample.h"
+#include "profile/files/buildid_cache.h"
+#include "profile/perfdata/format.h"
+#include "profile/perfdata/read.h"
+#include "profile/perfdata/side.h"
+#include "profile/perfdata/write.h"
+#include "profile/perfdata/sink.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define TEXT 0xffffffff81000000u
+
+static char root[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/kvmprof-test.XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return file_remove_tree(root, NULL);
+}
+
+static const char *in_root(const char *name)
+{
+	static char path[4][128];
+	static unsigned int turn;
+	char *p = path[turn++ & 3];
+
+	snprintf(p, 128, "%s/%s", root, name);
+	return p;
+}
+
+static bool exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+static size_t read_nops(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	(void)ctx;
+	(void)va;
+	memset(dst, 0x90, len);
+	return len;
+}
+
+static struct symtab *make_symbols(void)
+{
+	struct symtab *t = symtab_create();
+
+	assert_int_equal(symtab_add(t, TEXT, 0, 'T', "_text"), 0);
+	assert_int_equal(symtab_add(t, TEXT, 0x100, 'T', "first"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x100, 0x100, 't', "second"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x100, 0x100, 'W', "second_alias_of_weak_kind"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0x9000, 0x100, 'T', "far"), 0);
+	assert_int_equal(symtab_add(t, TEXT + 0xa000, 0, 'D', "data"), 0);
+	assert_int_equal(symtab_freeze(t, NULL), 0);
+	return t;
+}
+
+static struct profile_info make_info(void)
+{
+	static char arg0[] = "kvmprof";
+	static char *argv[] = { arg0, NULL };
+
+	return (struct profile_info){
+		.event = { PROFILE_EVENT_WALL(1000) },
+		.nevents = 1,
+		.vcpus = 2,
+		.hostname = "h",
+		.argc = 1,
+		.argv = argv,
+	};
+}
+
+static struct profile_kernel make_kernel(const struct symtab *t)
+{
+	return (struct profile_kernel){
+		.osrelease = "6.9.0",
+		.symbols = t,
+		.text = TEXT,
+		.end = TEXT + 0x10000,
+		.read_text = read_nops,
+	};
+}
+
+static int begin(struct sink *s, const struct symtab *t)
+{
+	static struct profile_info info;
+	struct profile_kernel k = make_kernel(t);
+	int ret;
+
+	info = make_info();
+	ret = s->ops->begin(s, &info, NULL);
+	return ret ? ret : s->ops->kernel(s, &k, NULL);
+}
+
+static struct sink *make_sink(const char *path, bool single)
+{
+	struct sink_perfdata_options opt = {
+		.path = path,
+		.single_file = single,
+		.buildid_dir = in_root("cache"),
+	};
+	struct sink *s = NULL;
+	struct err e = { 0 };
+
+	assert_int_equal(sink_perfdata_create(&s, &opt, &e), 0);
+	return s;
+}
+
+static void add_sample(struct sink *s, uint64_t time_ns, uint32_t cpu, const uint64_t *ip,
+		       unsigned int n, unsigned int nk)
+{
+	static struct stack st;
+	struct profile_sample sample = {
+		.pid = 1,
+		.tid = 1 + cpu,
+		.cpu = cpu,
+		.time_ns = time_ns,
+		.period = 1000 + cpu,
+		.mode = nk ? SAMPLE_KERNEL : SAMPLE_USER,
+		.stack = &st,
+	};
+	struct err e = { 0 };
+
+	memset(&st, 0, sizeof(st));
+	st.n = (uint16_t)n;
+	st.n_kernel = (uint16_t)nk;
+	for (unsigned int i = 0; i < n; i++)
+		st.ip[i] = ip[i];
+	assert_int_equal(s->ops->sample(s, &sample, &e), 0);
+}
+
+/* -- round trip ------------------------------------------------------------------------ */
+
+static void round_trip(bool single)
+{
+	static const uint8_t id[20] = { 1, 2, 3 };
+	static const uint64_t kernel_ip[] = { TEXT + 0x10, TEXT + 0x120, TEXT + 0x9005 };
+	static const uint64_t mixed_ip[] = { TEXT + 0x10, TEXT + 0x120, 0x400010, 0x400020 };
+	struct symtab *t = make_symbols();
+	struct profile_totals totals = { .json = "{\"a\":1}" };
+	struct profile_map map = {
+		.pid = 1,
+		.tid = 1,
+		.addr = 0x400000,
+		.len = 0x1000,
+		.pgoff = 0x2000,
+		.time_ns = 50,
+		.path = "demo",
+		.build_id = id,
+		.elf = (const uint8_t *)"elf!",
+		.elf_len = 4,
+	};
+	const char *path = in_root(single ? "file" : "dir");
+	struct sink *s = make_sink(path, single);
+	struct perfdata *p = NULL;
+	struct perfdata_record r;
+	struct perfdata_walk w;
+	struct perfdata_frame f;
+	struct err e = { 0 };
+
+	assert_int_equal(begin(s, t), 0);
+	assert_int_equal(s->ops->comm(s, 1, 2, "vcpu1", false, 40, &e), 0);
+	assert_int_equal(s->ops->map(s, &map, &e), 0);
+	add_sample(s, 300, 1, mixed_ip, 4, 2);
+	add_sample(s, 200, 0, kernel_ip, 3, 3);
+	assert_int_equal(s->ops->lost(s, 1, 7, 250, &e), 0);
+	assert_int_equal(s->ops->end(s, &totals, &e), 0);
+	s->ops->destroy(s);
+
+	assert_int_equal(perfdata_open(&p, path, &e), 0);
+	assert_false(p->partial);
+	assert_true(p->ours);
+	assert_string_equal(p->event, "wall");
+	assert_string_equal(p->hostname, "h");
+	assert_string_equal(p->osrelease, "6.9.0");
+	assert_int_equal(p->ncpus, 2);
+	assert_int_equal(p->nsamples, 2);
+	assert_int_equal(p->nlost, 7);
+	assert_int_equal(p->first_ns, 200);
+	assert_int_equal(p->last_ns, 300);
+	assert_int_equal(p->json_len, 7);
+	assert_memory_equal(p->json, "{\"a\":1}", 7);
+	assert_int_equal(p->nbuild_ids, 2);
+	assert_string_equal(p->build_ids[0].name, "demo");
+	assert_memory_equal(p->build_ids[0].id, id, 20);
+	assert_true(p->build_ids[1].kernel);
+	assert_string_equal(p->build_ids[1].name, "[kernel.kallsyms]");
+
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.kind, PERFDATA_MAP);
+	assert_true(r.kernel);
+	assert_int_equal(r.map.addr, TEXT);
+	assert_int_equal(r.map.len, 0x10000);
+	assert_string_equal(r.map.path, "[kernel.kallsyms]_text");
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.kind, PERFDATA_COMM);
+	assert_int_equal(r.tid, 2);
+	assert_string_equal(r.comm, "vcpu1");
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.kind, PERFDATA_MAP);
+	assert_false(r.kernel);
+	assert_int_equal(r.map.pgoff, 0x2000);
+	assert_memory_equal(r.map.build_id, id, 20);
+
+	/* Sorted, although written the other way round. */
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.kind, PERFDATA_SAMPLE);
+	assert_int_equal(r.time_ns, 200);
+	assert_int_equal(r.sample.ip, kernel_ip[0]);
+	assert_int_equal(r.sample.period, 1000);
+	perfdata_walk_begin(&w, &r);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_true(perfdata_walk_next(&w, &f));
+		assert_true(f.kernel);
+		/* Callers are inside their call. */
+		assert_int_equal(f.ip, kernel_ip[i] - (i > 0));
+	}
+	assert_false(perfdata_walk_next(&w, &f));
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.kind, PERFDATA_LOST);
+	assert_int_equal(r.cpu, 1);
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.cpu, 1);
+	assert_int_equal(r.tid, 2);
+	perfdata_walk_begin(&w, &r);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_true(perfdata_walk_next(&w, &f));
+		assert_int_equal(f.kernel, i < 2);
+		assert_int_equal(f.innermost, i == 0);
+		assert_int_equal(f.ip, mixed_ip[i] - (i > 0));
+	}
+	assert_false(perfdata_walk_next(&w, &f));
+	assert_false(perfdata_next(p, &r));
+	perfdata_rewind(p);
+	assert_true(perfdata_next(p, &r));
+	perfdata_close(p);
+	symtab_destroy(t);
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	round_trip(false);
+	assert_true(exists(in_root("dir/kvmprof.json")));
+	assert_true(exists(in_root("dir/kcore_dir/modules")));
+	assert_true(exists(in_root("dir/dso/0102030000000000000000000000000000000000")));
+	assert_true(
+		exists(in_root("cache/.build-id/01/02030000000000000000000000000000000000/elf")));
+	assert_false(exists(in_root("cache/[kernel.kallsyms]")));
+	round_trip(true);
+	assert_true(exists(in_root("cache/[kernel.kallsyms]")));
+}
+
+/* -- bytes ------------------------------------------------------------------------------ */
+
+static void test_golden_header(void **state)
+{
+	/* tools/perf/util/header.h: struct perf_file_header; then ids, attr, and the first record. */
+	static const uint8_t golden[] = {
+		'P',
+		'E',
+		'R',
+		'F',
+		'I',
+		'L',
+		'E',
+		'2',
+		104,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		144,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		112,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		144,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		/* data: the kernel map (88), room for module maps (65528), a FINISHED_ROUND (8) */
+		0x58,
+		0,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		/* features 2-9, 11, 12, 21, 23, 29 and 255 */
+		0xfc,
+		0x1b,
+		0xa0,
+		0x20,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0x80,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		/* attr */
+		1,
+		0,
+		0,
+		0,
+		128,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0xe8,
+		3,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0xa7,
+		1,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		4,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0x27,
+		0x84,
+		3,
+		0,
+		0,
+		0,
+		0,
+	};
+	static const uint8_t kernel_map[] = {
+		1, 0, 0, 0,    1,    0,	   88,	 0,    0xff, 0xff, 0xff, 0xff, 0,   0,	 0,   0,
+		0, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff, 0,    0,	   1,	 0,    0,   0,	 0,   0,
+		0, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff, '[',  'k',  'e',	 'r',  'n', 'e', 'l', '.',
+	};
+	struct sink *s = make_sink(in_root("golden"), true);
+	struct profile_totals totals = { .json = "{}" };
+	struct file_map m = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(begin(s, NULL), 0);
+	assert_int_equal(s->ops->end(s, &totals, &e), 0);
+	s->ops->destroy(s);
+	assert_int_equal(file_map_open(&m, in_root("golden"), 1 << 20, &e), 0);
+	assert_memory_equal(m.data, golden, sizeof(golden));
+	assert_memory_equal(m.data + 256, kernel_map, sizeof(kernel_map));
+	file_map_close(&m);
+}
+
+static void test_kallsyms(void **state)
+{
+	struct symtab *t = make_symbols();
+	struct profile_kernel kernel = make_kernel(t);
+	struct buf b, again;
+	uint8_t id[20], id2[20];
+
+	(void)state;
+	buf_init(&b);
+	buf_init(&again);
+	perfdata_kallsyms(&b, &kernel);
+	buf_u8(&b, 0);
+	/* One name for each address, functions only, and a weak _text. */
+	assert_string_equal((char *)b.data, "ffffffff81000000 W _text\n"
+					    "ffffffff81000000 T first\n"
+					    "ffffffff81000100 W second_alias_of_weak_kind\n"
+					    "ffffffff81009000 T far\n");
+	/* No build id: a stable one that depends on the symbols. */
+	assert_int_equal(perfdata_kernel_id(id, &kernel, &b), 20);
+	assert_int_equal(perfdata_kernel_id(id2, &kernel, &b), 20);
+	assert_memory_equal(id, id2, 20);
+	b.data[20] ^= 1;
+	perfdata_kernel_id(id2, &kernel, &b);
+	assert_memory_not_equal(id, id2, 20);
+	kernel.symbols = NULL;
+	perfdata_kallsyms(&again, &kernel);
+	assert_int_equal(again.len, 0);
+	buf_deinit(&b);
+	buf_deinit(&again);
+	symtab_destroy(t);
+}
+
+static void test_kcore(void **state)
+{
+	static const uint64_t ip[] = { TEXT + 0x9010 };
+	struct symtab *t = make_symbols();
+	struct profile_kernel kernel = make_kernel(t);
+	struct file_map m = { 0 };
+	struct err e = { 0 };
+	Elf64_Phdr ph;
+	FILE *f = fopen(in_root("kcore"), "w");
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(perfdata_kcore(fileno(f), "kcore", &kernel, ip, 1, &e), 0);
+	fclose(f);
+	assert_int_equal(file_map_open(&m, in_root("kcore"), 1 << 20, &e), 0);
+	assert_int_equal(m.len, 0x11000);
+	memcpy(&ph, m.data + sizeof(Elf64_Ehdr), sizeof(ph));
+	assert_int_equal(ph.p_vaddr, TEXT);
+	assert_int_equal(ph.p_filesz, 0x10000);
+	/* Only the page of the function that was sampled. */
+	assert_int_equal(m.data[0x1000], 0);
+	assert_int_equal(m.data[0x9fff], 0);
+	assert_int_equal(m.data[0xa000], 0x90);
+	assert_int_equal(m.data[0xb000], 0);
+	file_map_close(&m);
+	symtab_destroy(t);
+}
+
+/* -- order ------------------------------------------------------------------------------- */
+
+/* Walk the raw records: no record may be older than the round before last. */
+static void check_rounds(const char *path, unsigned int *rounds)
+{
+	uint64_t max = 0, round = 0, before = 0;
+	struct file_map m = { 0 };
+	struct err e = { 0 };
+	uint64_t off, end;
+
+	assert_int_equal(file_map_open(&m, path, 1u << 30, &e), 0);
+	memcpy(&off, m.data + PERFDATA_HDR_DATA, 8);
+	memcpy(&end, m.data + PERFDATA_HDR_DATA + 8, 8);
+	for (end += off, *rounds = 0; off < end;) {
+		uint32_t type;
+		uint16_t size;
+		uint64_t t;
+
+		memcpy(&type, m.data + off, 4);
+		memcpy(&size, m.data + off + 6, 2);
+		if (type == PERFDATA_RECORD_FINISHED_ROUND) {
+			before = round;
+			round = max;
+			++*rounds;
+		} else if (type == PERFDATA_RECORD_SAMPLE) {
+			memcpy(&t, m.data + off + 24, 8);
+			assert_true(t >= before);
+			max = t > max ? t : max;
+		}
+		off += size;
+	}
+	file_map_close(&m);
+}
+
+static void test_rounds(void **state)
+{
+	static const uint64_t ip[16] = { TEXT, TEXT + 8 };
+	struct sink *s;
+	unsigned int rounds;
+	struct err e = { 0 };
+
+	(void)state;
+	/* Bursts of 10,000: each vCPU's ring is drained whole. */
+	s = make_sink(in_root("rounds"), true);
+	assert_int_equal(begin(s, NULL), 0);
+	for (unsigned int i = 0; i < 200000; i++) {
+		unsigned int burst = i / 10000, cpu = burst & 1;
+
+		add_sample(s, 1000 + ((burst / 2) * 10000 + i % 10000) * 10ull + cpu, cpu, ip, 16,
+			   16);
+	}
+	assert_int_equal(s->ops->end(s, NULL, &e), 0);
+	s->ops->destroy(s);
+	check_rounds(in_root("rounds"), &rounds);
+	assert_true(rounds >= 3);
+
+	/* A vCPU that is late by more than the window: no round may claim otherwise afterwards. */
+	s = make_sink(in_root("late"), true);
+	assert_int_equal(begin(s, NULL), 0);
+	for (unsigned int i = 0; i < 150000; i++)
+		add_sample(s, 1000000 + i * 10ull, 0, ip, 16, 16);
+	add_sample(s, 5, 1, ip, 16, 16);
+	assert_int_equal(s->ops->end(s, NULL, &e), 0);
+	s->ops->destroy(s);
+	struct perfdata *p = NULL;
+	struct perfdata_record r;
+
+	assert_int_equal(perfdata_open(&p, in_root("late"), &e), 0);
+	assert_int_equal(p->nsamples, 150001);
+	assert_true(perfdata_next(p, &r)); /* kernel map */
+	assert_true(perfdata_next(p, &r));
+	assert_int_equal(r.time_ns, 5);
+	perfdata_close(p);
+}
+
+/* -- what can go wrong --------------------------------------------------------------------- */
+
+static void test_giving_up(void **state)
+{
+	struct sink_perfdata_options opt = { 0 };
+	struct sink *s = NULL;
+	struct err e = { 0 };
+	char tmp[160];
+
+	(void)state;
+	/* destroy() without end() leaves nothing. */
+	s = make_sink(in_root("gone"), false);
+	snprintf(tmp, sizeof(tmp), "%s.tmp-%d", in_root("gone"), (int)getpid());
+	assert_true(exists(tmp));
+	assert_int_equal(begin(s, NULL), 0);
+	s->ops->destroy(s);
+	assert_false(exists(tmp));
+	assert_false(exists(in_root("gone")));
+
+	/* Before any guest: a place that cannot be written, and one that is not ours. */
+	opt.path = in_root("missing/x");
+	assert_int_equal(sink_perfdata_create(&s, &opt, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "missing/x"));
+	err_clear(&e);
+	assert_int_equal(mkdir(in_root("precious"), 0755), 0);
+	opt.path = in_root("precious");
+	assert_int_equal(sink_perfdata_create(&s, &opt, &e), -EEXIST);
+	assert_true(exists(in_root("precious")));
+}
+
+static void test_damaged(void **state)
+{
+	static const uint64_t ip[] = { TEXT };
+	struct sink *s = make_sink(in_root("whole"), true);
+	struct file_map m = { 0 };
+	struct perfdata *p = NULL;
+	struct err e = { 0 };
+	uint8_t *copy;
+
+	(void)state;
+	assert_int_equal(begin(s, NULL), 0);
+	for (unsigned int i = 0; i < 100; i++)
+		add_sample(s, 100 + i, 0, ip, 1, 1);
+	assert_int_equal(s->ops->end(s, NULL, &e), 0);
+	s->ops->destroy(s);
+	assert_int_equal(file_map_open(&m, in_root("whole"), 1 << 20, &e), 0);
+	/* Cut anywhere: a refusal with a reason, or a partial profile with one. */
+	for (size_t len = 0; len < m.len; len++) {
+		/* One record is as good as another, and this one is long. */
+		if (len == 256 + 88 + 100)
+			len += PERFDATA_EARLY - 200;
+		copy = malloc(len + 1);
+		assert_non_null(copy);
+		memcpy(copy, m.data, len);
+		err_clear(&e);
+		if (perfdata_open_bytes(&p, "cut", copy, len, &e) == 0) {
+			assert_true(p->partial);
+			assert_true(p->message[0]);
+			assert_true(p->nsamples <= 100);
+			perfdata_close(p);
+		} else {
+			assert_true(e.text[0]);
+		}
+		free(copy);
+	}
+	/* A bad record in the middle keeps what is before it. */
+	copy = malloc(m.len);
+	assert_non_null(copy);
+	memcpy(copy, m.data, m.len);
+	memset(copy + 256 + 88 + PERFDATA_EARLY + 72 * 50, 0xff, 72);
+	err_clear(&e);
+	assert_int_equal(perfdata_open_bytes(&p, "bad", copy, m.len, &e), 0);
+	assert_true(p->partial);
+	assert_int_equal(p->nsamples, 50);
+	perfdata_close(p);
+	free(copy);
+	file_map_close(&m);
+}
+
+static void test_disk_full(void **state)
+{
+	static const uint64_t ip[] = { TEXT, TEXT + 8 };
+	struct sink *s = make_sink(in_root("full"), true);
+	struct profile_totals totals = { .json = "{}" };
+	struct rlimit before, small;
+	static struct stack st = { .n = 2, .n_kernel = 2 };
+	struct profile_sample sample = { .pid = 1, .tid = 1, .period = 1, .stack = &st };
+	struct perfdata *p = NULL;
+	struct err e = { 0 };
+	int ret = 0;
+
+	(void)state;
+	memcpy(st.ip, ip, sizeof(ip));
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = (5u << 20) + 4321;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(begin(s, NULL), 0);
+	for (unsigned int i = 0; i < 1000000 && !ret; i++) {
+		sample.time_ns = 1000 + i;
+		ret = s->ops->sample(s, &sample, &e);
+	}
+	assert_int_equal(ret, -EFBIG);
+	assert_int_equal(e.code, EFBIG);
+	/* It goes on failing, and what was written whole can still be published. */
+	assert_int_equal(s->ops->sample(s, &sample, NULL), -EFBIG);
+	assert_int_equal(s->ops->end(s, &totals, NULL), 0);
+	s->ops->destroy(s);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+
+	err_clear(&e);
+	assert_int_equal(perfdata_open(&p, in_root("full"), &e), 0);
+	assert_false(p->partial);
+	assert_true(p->ours);
+	assert_true(p->nsamples > 50000);
+	perfdata_close(p);
+}
+
+static void test_cache_names(void **state)
+{
+	static const uint8_t id[20] = { 0xab, 0xcd };
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	/* A guest's name for its program must not lead out of the cache. */
+	assert_int_equal(buildid_cache_add(in_root("c"), "../../evil", id, 20, "elf", "x", 1, &e),
+			 0);
+	assert_false(exists(in_root("evil")));
+	assert_true(exists(in_root("c/kvmprof/abcd000000000000000000000000000000000000/elf")));
+	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/../sh", id, 20, "elf", "x", 1, &e),
+			 0);
+	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/sh", id, 20, "elf", "x", 1, &e), 0);
+	assert_true(exists(in_root("c/bin/sh/abcd000000000000000000000000000000000000/elf")));
+	assert_int_equal(
+		lstat(in_root("c/.build-id/ab/cd000000000000000000000000000000000000"), &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
+/* The kernel's unwinder may give nothing but markers; the sample is where its header says. */
+static void test_markers_alone(void **state)
+{
+	static const uint64_t chain[] = { (uint64_t)-128, (uint64_t)-512 };
+	struct perfdata_walk w;
+	struct perfdata_frame f;
+
+	(void)state;
+	for (unsigned int i = 0; i < 6; i++) {
+		const bool kernel = i & 1;
+		struct perfdata_record r = {
+			.kind = PERFDATA_SAMPLE,
+			.kernel = kernel,
+			.sample = { .ip = 0x1234, .chain = (const uint8_t *)chain, .nr = i / 2 }
+		};
+
+		perfdata_walk_begin(&w, &r);
+		assert_true(perfdata_walk_next(&w, &f));
+		assert_int_equal(f.ip, 0x1234);
+		assert_int_equal(f.kernel, kernel);
+		assert_true(f.innermost);
+		assert_false(perfdata_walk_next(&w, &f));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_golden_header, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kallsyms, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kcore, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_giving_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cache_names, setup, teardown),
+		cmocka_unit_test(test_markers_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

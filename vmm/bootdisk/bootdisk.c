@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/bootdisk/bootdisk.h"
+
+#include "base/cleanup.h"
+#include "vmm/bootdisk/private.h"
+#include "vmm/bootdisk/osrel.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OS_RELEASE 65536u
+
+void diskboot_note(struct diskboot *b, const char *fmt, ...)
+{
+	struct err *note = &b->note[b->nnotes];
+	va_list ap;
+
+	if (b->nnotes == DISKBOOT_MAX_NOTES)
+		return;
+	note->code = ENOENT;
+	va_start(ap, fmt);
+	vsnprintf(note->text, sizeof(note->text), fmt, ap);
+	va_end(ap);
+	b->nnotes++;
+}
+
+/* PRETTY_NAME="Debian GNU/Linux 12 (bookworm)", os-release(5). */
+static void read_release(struct diskboot_fs *f)
+{
+	char name[OSREL_MAX_VALUE];
+	struct buf text;
+
+	buf_init(&text);
+	if (diskfs_read(f->fs, "/etc/os-release", MAX_OS_RELEASE, &text, NULL) == 0 ||
+	    diskfs_read(f->fs, "/usr/lib/os-release", MAX_OS_RELEASE, &text, NULL) == 0) {
+		snprintf(f->os, sizeof(f->os), "an operating system");
+		if (osrel_value((const char *)text.data, text.len, "PRETTY_NAME", name))
+			snprintf(f->os, sizeof(f->os), "%.*s", (int)sizeof(f->os) - 1, name);
+	}
+	buf_deinit(&text);
+}
+
+static void open_file_systems(struct diskboot *b, struct disk *disk)
+{
+	static const char *const inits[] = { "/sbin/init", "/usr/sbin/init", "/lib/systemd/systemd",
+					     "/usr/lib/systemd/systemd" };
+	static const char *const links[] = { "/sbin/init" };
+	char target[DISKFS_MAX_PATH];
+
+	for (unsigned int i = 0; i < b->layout.n && b->nfs < DISKBOOT_MAX_FS; i++) {
+		const struct disk_part *p = &b->layout.part[i];
+		struct volume v = { .disk = disk, .off = p->off, .len = p->len };
+		struct diskboot_fs *f = &b->fs[b->nfs];
+
+		if (!*p->fs || !strcmp(p->fs, "swap"))
+			continue;
+		f->part = p;
+		b->nfs++;
+		if (diskfs_open(&f->fs, &v, p->fs, &f->why) < 0)
+			continue;
+		for (size_t k = 0; k < ARRAY_SIZE(inits); k++)
+			f->init = f->init || diskfs_exists(f->fs, inits[k]);
+		/* A link may lead to what is mounted elsewhere. */
+		f->init = f->init || diskfs_link(f->fs, links[0], target) == 0;
+		read_release(f);
+	}
+}
+
+/* The root: with an init, else with an os-release. */
+static void find_root(struct diskboot *b)
+{
+	b->root_fs = b->nfs;
+	for (unsigned int i = b->nfs; i-- > 0;)
+		if (*b->fs[i].os)
+			b->root_fs = i;
+	for (unsigned int i = b->nfs; i-- > 0;)
+		if (b->fs[i].init)
+			b->root_fs = i;
+}
+
+int diskboot_open(struct diskboot *b, struct disk *disk, const char *path, struct err *e)
+{
+	static int (*const finders[])(struct diskboot *, struct err *) = {
+		diskboot_find_bls,
+		diskboot_find_grub,
+		diskboot_find_link,
+		diskboot_find_newest,
+	};
+	int ret;
+
+	memset(b, 0, sizeof(*b));
+	ret = disk_layout_read(&b->layout, path, e);
+	if (ret)
+		return ret;
+	open_file_systems(b, disk);
+	find_root(b);
+	ret = diskboot_list_kernels(b, e);
+	for (size_t i = 0; i < ARRAY_SIZE(finders) && !ret; i++)
+		ret = finders[i](b, e);
+	if (ret < 0)
+		diskboot_close(b);
+	return ret < 0 ? ret : 0;
+}
+
+static void free_entry(struct diskboot_entry *t)
+{
+	free(t->from);
+	free(t->title);
+	free(t->options);
+	free(t->kernel.path);
+	for (unsigned int i = 0; i < t->ninitrd; i++)
+		free(t->initrd[i].path);
+	memset(t, 0, sizeof(*t));
+}
+
+void diskboot_close(struct diskboot *b)
+{
+	free_entry(&b->entry);
+	for (unsigned int i = 0; i < b->nkernels; i++)
+		free(b->kernel[i].path);
+	for (unsigned int i = 0; i < b->nfs; i++)
+		diskfs_close(b->fs[i].fs);
+	memset(b, 0, sizeof(*b));
+}
+
+/* base's directory and target, without "." and ".."; false: too long. */
+static bool join_path(char *out, const char *base, const char *target)
+{
+	char all[2 * DISKFS_MAX_PATH];
+	const char *slash = strrchr(base, '/');
+	size_t n = 0;
+
+	snprintf(all, sizeof(all), "%.*s/%s", *target == '/' || !slash ? 0 : (int)(slash - base),
+		 base, target);
+	for (const char *s = all; *s;) {
+		size_t len = strcspn(s, "/");
+
+		if (len == 2 && !memcmp(s, "..", 2)) {
+			while (n && out[--n] != '/')
+				;
+		} else if (len && !(len == 1 && *s == '.')) {
+			if (n + len + 2 > DISKFS_MAX_PATH)
+				return false;
+			out[n++] = '/';
+			memcpy(out + n, s, len);
+			n += len;
+		}
+		s += len + (s[len] == '/');
+	}
+	out[n] = 0;
+	return n > 0;
+}
+
+/* The name that a link of this file system leads to within it, for its version. */
+static void follow_name(struct diskfs *fs, char *path)
+{
+	char target[DISKFS_MAX_PATH], next[DISKFS_MAX_PATH];
+
+	for (unsigned int i = 0; i < DISKBOOT_MAX_LINKS; i++) {
+		if (diskfs_link(fs, path, target) < 0 || !join_path(next, path, target) ||
+		    !diskfs_exists(fs, next))
+			return;
+		memcpy(path, next, strlen(next) + 1);
+	}
+}
+
+static bool is_there(struct diskboot *b, unsigned int fs, const char *path)
+{
+	return b->fs[fs].fs && diskfs_exists(b->fs[fs].fs, path);
+}
+
+static bool found_at(struct diskboot *b, unsigned int fs, const char *path,
+		     struct diskboot_file *out)
+{
+	char real[DISKFS_MAX_PATH];
+
+	if (!is_there(b, fs, path))
+		return false;
+	snprintf(real, sizeof(real), "%s", path);
+	follow_name(b->fs[fs].fs, real);
+	out->fs = fs;
+	out->path = strdup(real);
+	return out->path != NULL;
+}
+
+static bool locate(struct diskboot *b, unsigned int fs, const char *path, unsigned int links,
+		   struct diskboot_file *out)
+{
+	static const char boot[] = "/boot/";
+	char other[DISKFS_MAX_PATH + 8], target[DISKFS_MAX_PATH], next[DISKFS_MAX_PATH];
+	size_t n = sizeof(boot) - 2;
+
+	if (fs < b->nfs && found_at(b, fs, path, out))
+		return true;
+	if (!strncmp(path, boot, n + 1))
+		snprintf(other, sizeof(other), "%s", path + n);
+	else
+		snprintf(other, sizeof(other), "/boot%s%s", *path == '/' ? "" : "/", path);
+	for (unsigned int i = 0; i < b->nfs; i++)
+		if (found_at(b, i, path, out) || found_at(b, i, other, out))
+			return true;
+	/* A link that leads out of its file system. */
+	for (unsigned int i = 0; i < b->nfs && links < DISKBOOT_MAX_LINKS; i++)
+		if (b->fs[i].fs && diskfs_link(b->fs[i].fs, path, target) == 0 &&
+		    join_path(next, path, target) && strcmp(next, path) != 0 &&
+		    locate(b, fs, next, links + 1, out))
+			return true;
+	return false;
+}
+
+bool diskboot_locate(struct diskboot *b, unsigned int fs, const char *path,
+		     struct diskboot_file *out)
+{
+	if (strlen(path) >= DISKFS_MAX_PATH)
+		return false;
+	return locate(b, fs, path, 0, out);
+}
+
+int diskboot_take(struct diskboot *b, const struct diskboot_wanted *w, struct err *e)
+{
+	struct diskboot_entry t = { .source = w->source, .from_fs = w->fs };
+
+	if (!diskboot_locate(b, w->kernel_fs, w->kernel, &t.kernel)) {
+		diskboot_note(b, "%s names %s, which is on no file system that can be read",
+			      w->from, w->kernel);
+		return 0;
+	}
+	for (unsigned int i = 0; i < w->ninitrd && i < DISKBOOT_MAX_INITRDS; i++) {
+		if (diskboot_locate(b, t.kernel.fs, w->initrd[i], &t.initrd[t.ninitrd])) {
+			t.ninitrd++;
+			continue;
+		}
+		diskboot_note(b, "%s names the initrd %s, which is on no file system", w->from,
+			      w->initrd[i]);
+		free_entry(&t);
+		return 0;
+	}
+	t.from = strdup(w->from);
+	t.title = w->title ? strdup(w->title) : NULL;
+	t.options = strdup(w->options ? w->options : "");
+	if (!t.from || !t.options || (w->title && !t.title)) {
+		free_entry(&t);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	b->entry = t;
+	return 1;
+}
+
+int diskboot_none(const struct diskboot *b, const char *path, struct err *e)
+{
+	for (unsigned int i = 0; i < b->nfs && b->nfs == 1; i++)
+		if (!b->fs[i].fs)
+			return err_set(e, ENOENT,
+				       "%s: %s: give a kernel with --kernel and --initrd", path,
+				       b->fs[i].why.text);
+	return err_set(
+		e, ENOENT,
+		"%s: a disk without a kernel to boot%s%s; `kvmprof inspect` shows what is on "
+		"it, --kernel FILE and --root DEV boot it all the same",
+		path, b->nnotes ? ": " : "", b->nnotes ? b->note[0].text : "");
+}
+
+static void say_place(const struct diskboot *b, unsigned int fs, struct buf *out)
+{
+	if (b->fs[fs].part->number)
+		buf_printf(out, " on partition %u", b->fs[fs].part->number);
+}
+
+void diskboot_why(const struct diskboot *b, struct buf *out)
+{
+	const struct diskboot_entry *t = &b->entry;
+
+	switch (t->source) {
+	case DISKBOOT_BLS:
+		buf_printf(out, "the boot entry %s, the default of %u", t->from, b->candidates);
+		break;
+	case DISKBOOT_UKI:
+		buf_printf(out, "the unified kernel image %s, the default of %u", t->from,
+			   b->candidates);
+		break;
+	case DISKBOOT_GRUB:
+		buf_printf(out, "the default of %u entr%s in %s", b->candidates,
+			   b->candidates == 1 ? "y" : "ies", t->from);
+		break;
+	case DISKBOOT_LINK:
+		buf_printf(out, "the link %s", t->from);
+		break;
+	case DISKBOOT_NEWEST:
+		buf_printf(out, "the newest of %u kernel%s", b->candidates,
+			   b->candidates == 1 ? "" : "s");
+		break;
+	case DISKBOOT_NONE:
+		return;
+	}
+	say_place(b, t->from_fs, out);
+}
+
+int diskboot_read_kernel(const struct diskboot *b, struct buf *out, struct err *e)
+{
+	const struct diskboot_file *k = &b->entry.kernel;
+
+	return diskfs_read(b->fs[k->fs].fs, k->path, DISKBOOT_MAX_KERNEL, out, e);
+}
+
+int diskboot_read_initrd(const struct diskboot *b, struct buf *out, struct err *e)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < b->entry.ninitrd && !ret; i++) {
+		const struct diskboot_file *f = &b->entry.initrd[i];
+
+		/* Archives in a row begin at multiples of 4 (Documentation/driver-api/early-userspace). */
+		buf_align(out, 4);
+		if (out->len > DISKBOOT_MAX_INITRD)
+			return err_set(e, EFBIG, "more than %u bytes of initrds",
+				       DISKBOOT_MAX_INITRD);
+		ret = diskfs_read(b->fs[f->fs].fs, f->path, DISKBOOT_MAX_INITRD - out->len, out, e);
+	}
+	if (!ret && out->failed)
+		ret = err_set(e, ENOMEM, "out of memory");
+	return ret;
+}
+
+int diskboot_read_map(const struct diskboot *b, struct buf *out, struct buf *name, struct err *e)
+{
+	const struct diskboot_file *k = &b->entry.kernel;
+	const char *base = strrchr(k->path, '/');
+	const char *dash = strchr(base ? base : k->path, '-');
+	char path[DISKFS_MAX_PATH + 16];
+
+	if (!dash)
+		return err_set(e, ENOENT, "%s: its name has no version", k->path);
+	snprintf(path, sizeof(path), "%.*s/System.map%s", base ? (int)(base - k->path) : 0, k->path,
+		 dash);
+	buf_printf(name, "%s", path);
+	buf_u8(name, 0);
+	return diskfs_read(b->fs[k->fs].fs, path, DISKBOOT_MAX_MAP, out, e);
+}

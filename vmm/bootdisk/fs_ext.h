@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* diskfs_ext: the part of diskfs that is libext2fs's. As there, but without FAT. */
+#ifndef KVMPROF_VMM_BOOTDISK_FS_EXT_H
+#define KVMPROF_VMM_BOOTDISK_FS_EXT_H
+
+#include "vmm/bootdisk/fs.h"
+
+struct diskfs_ext;
+
+int diskfs_ext_open(struct diskfs_ext **out, const struct volume *v, struct err *e);
+void diskfs_ext_close(struct diskfs_ext *x);
+bool diskfs_ext_exists(struct diskfs_ext *x, const char *path);
+int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out,
+		    struct err *e);
+int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, uint64_t off, size_t len,
+			 struct buf *out, uint64_t *size, struct err *e);
+int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to);
+int diskfs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, void *ctx,
+		    struct err *e);
+
+#endif

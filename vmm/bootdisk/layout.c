@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/bootdisk/layout.h"
+
+#include "base/cleanup.h"
+
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* libblkid counts in these, whatever the disk's own are. */
+#define BLKID_SECTOR 512u
+
+static void copy(char *to, const char *from)
+{
+	snprintf(to, DISK_LAYOUT_TEXT, "%s", from ? from : "");
+}
+
+static void free_probe(blkid_probe *p)
+{
+	if (*p)
+		blkid_free_probe(*p);
+}
+
+static void copy_value(char *to, blkid_probe p, const char *name)
+{
+	const char *value = NULL;
+
+	if (blkid_probe_lookup_value(p, name, &value, NULL) == 0)
+		copy(to, value);
+}
+
+/* What is in [off, off+len); where marks of several contradict one another: nothing. */
+static int find_fs(struct disk_part *part, int fd)
+{
+	__attribute__((cleanup(free_probe))) blkid_probe p = blkid_new_probe();
+
+	if (!p ||
+	    blkid_probe_set_device(p, fd, (blkid_loff_t)part->off, (blkid_loff_t)part->len) != 0)
+		return -ENOMEM;
+	blkid_probe_enable_superblocks(p, 1);
+	blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL |
+						     BLKID_SUBLKS_UUID);
+	if (blkid_do_safeprobe(p) != 0)
+		return 0;
+	copy_value(part->fs, p, "TYPE");
+	copy_value(part->label, p, "LABEL");
+	copy_value(part->uuid, p, "UUID");
+	return 0;
+}
+
+static void take_partition(struct disk_layout *l, blkid_partition from, uint64_t size)
+{
+	uint64_t start = (uint64_t)blkid_partition_get_start(from);
+	uint64_t sectors = (uint64_t)blkid_partition_get_size(from);
+	struct disk_part *to = &l->part[l->n];
+	const char *type = blkid_partition_get_type_string(from);
+
+	/* An extended partition is a box for others, which come by themselves. */
+	if (blkid_partition_is_extended(from))
+		return;
+	if (l->n == DISK_LAYOUT_MAX_PARTS || start >= size / BLKID_SECTOR || !sectors) {
+		l->left_out++;
+		return;
+	}
+	if (sectors > size / BLKID_SECTOR - start) /* a copy that was cut off */
+		sectors = size / BLKID_SECTOR - start;
+	memset(to, 0, sizeof(*to));
+	to->number = (unsigned int)blkid_partition_get_partno(from);
+	to->off = start * BLKID_SECTOR;
+	to->len = sectors * BLKID_SECTOR;
+	copy(to->name, blkid_partition_get_name(from));
+	copy(to->partuuid, blkid_partition_get_uuid(from));
+	if (type)
+		copy(to->type, type);
+	else
+		snprintf(to->type, sizeof(to->type), "0x%02x", blkid_partition_get_type(from));
+	l->n++;
+}
+
+static void take_table(struct disk_layout *l, blkid_probe p, uint64_t size)
+{
+	blkid_partlist list = blkid_probe_get_partitions(p);
+	blkid_parttable table = list ? blkid_partlist_get_table(list) : NULL;
+	int n = list ? blkid_partlist_numof_partitions(list) : 0;
+
+	if (!table || n <= 0)
+		return;
+	for (int i = 0; i < n; i++)
+		take_partition(l, blkid_partlist_get_partition(list, i), size);
+	if (l->n)
+		copy(l->table, blkid_parttable_get_type(table));
+}
+
+int disk_layout_read(struct disk_layout *l, const char *path, struct err *e)
+{
+	__attribute__((cleanup(free_probe))) blkid_probe p = blkid_new_probe();
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t size;
+
+	memset(l, 0, sizeof(*l));
+	if (fd < 0)
+		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
+	if (!p || blkid_probe_set_device(p, fd, 0, 0) != 0)
+		return err_set(e, EINVAL, "%s: libblkid can't read it", path);
+	size = (uint64_t)blkid_probe_get_size(p);
+	/*
+	 * A file system from the first byte on goes before a table: a FAT's boot sector
+	 * can be taken for an MBR, the reverse can't.
+	 */
+	l->part[0].len = size;
+	if (find_fs(&l->part[0], fd) < 0)
+		return err_set(e, ENOMEM, "%s: out of memory", path);
+	if (*l->part[0].fs) {
+		l->n = 1;
+		return 0;
+	}
+	memset(l, 0, sizeof(*l));
+	blkid_probe_enable_superblocks(p, 0);
+	blkid_probe_enable_partitions(p, 1);
+	blkid_probe_set_partitions_flags(p, BLKID_PARTS_ENTRY_DETAILS);
+	if (blkid_do_fullprobe(p) == 0)
+		take_table(l, p, size);
+	if (!l->n)
+		return err_set(e, EINVAL,
+			       "%s: a disk without partitions and without a file system: `file -s "
+			       "%s` may know more",
+			       path, path);
+	for (unsigned int i = 0; i < l->n; i++)
+		if (find_fs(&l->part[i], fd) < 0)
+			return err_set(e, ENOMEM, "%s: out of memory", path);
+	return 0;
+}

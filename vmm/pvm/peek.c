@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peek: loads the BPF program, and runs it where the vCPU runs.
+ */
+#include "vmm/pvm/peek.h"
+
+#include "base/clock.h"
+#include "base/proc.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Registers are compared so often in the beginning, and then one time of so many. */
+#define COMPARE_FIRST 16u
+#define COMPARE_EVERY 64u
+
+/* One of so many times that we are in a vCPU's way we go. */
+#define ASIDE_EVERY 4u
+
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+
+/* Made by the build out of bpf/peek.bpf.c. */
+extern const uint8_t peek_object[], peek_object_end[];
+
+/* It has no other way to be kept from standard error. */
+static int print_nothing(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int load_error(int ret, struct err *e)
+{
+	if (ret == -EPERM || ret == -EACCES)
+		return err_set(e, EPERM,
+			       "the BPF program may not be loaded: root is needed, or CAP_BPF and "
+			       "CAP_PERFMON");
+	return err_set(e, -ret,
+		       "this kernel does not take the BPF program (%s): Linux 5.10 or later, built "
+		       "with KVM and CONFIG_DEBUG_INFO_BTF, is needed",
+		       strerror(-ret));
+}
+
+static int map_block(struct peek *p, struct err *e)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(p->object, ".bss");
+	void *at;
+
+	if (!map || bpf_map__value_size(map) < sizeof(*p->block))
+		return err_set(e, EINVAL, "the BPF program has no room for its answers");
+	at = mmap(NULL, sizeof(*p->block), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (at == MAP_FAILED)
+		return err_set(e, errno, "cannot map a BPF program's memory: %s", strerror(errno));
+	p->block = at;
+	return 0;
+}
+
+/* cpu -1: wherever we are. */
+static int run(struct peek *p, int cpu)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, o);
+
+	if (cpu >= 0) {
+		o.flags = BPF_F_TEST_RUN_ON_CPU;
+		o.cpu = (__u32)cpu;
+	}
+	return bpf_prog_test_run_opts(p->program_fd, &o);
+}
+
+static int load(struct peek *p, struct err *e)
+{
+	size_t len = (size_t)(peek_object_end - peek_object);
+	struct bpf_program *program;
+	int ret;
+
+	p->object = bpf_object__open_mem(peek_object, len, NULL);
+	if (!p->object)
+		return err_set(e, errno, "cannot open the BPF program: %s", strerror(errno));
+	ret = bpf_object__load(p->object);
+	if (ret)
+		return load_error(ret, e);
+	program = bpf_object__find_program_by_name(p->object, "peek");
+	if (!program)
+		return err_set(e, EINVAL, "the BPF program is incomplete");
+	p->program_fd = bpf_program__fd(program);
+	return map_block(p, e);
+}
+
+int peek_open(struct peek *p, struct err *e)
+{
+	int ret;
+
+	memset(p, 0, sizeof(*p));
+	if (sched_getaffinity(0, sizeof(p->allowed), &p->allowed) < 0)
+		CPU_ZERO(&p->allowed);
+	if (access(KERNEL_TYPES, R_OK) < 0)
+		return err_set(e, errno,
+			       KERNEL_TYPES ": %s: this kernel does not tell its types "
+					    "(CONFIG_DEBUG_INFO_BTF), which a BPF program needs",
+			       strerror(errno));
+	libbpf_set_print(print_nothing);
+	ret = load(p, e);
+	if (!ret) {
+		p->block->q.what = PEEK_LOOK;
+		ret = run(p, -1);
+		if (ret)
+			err_set(e, -ret, "the BPF program does not run: %s", strerror(-ret));
+		else if (!p->block->a.supported)
+			err_set(e, ENOTSUP,
+				"this host's KVM does not keep all registers of a vCPU in memory, "
+				"as kvm_pvm does");
+	}
+	if (e->code)
+		peek_close(p);
+	return -e->code;
+}
+
+void peek_close(struct peek *p)
+{
+	if (p->block)
+		munmap(p->block, sizeof(*p->block));
+	bpf_object__close(p->object);
+	p->block = NULL;
+	p->object = NULL;
+}
+
+bool peek_is_usable(const struct peek *p)
+{
+	return p->object && !p->differs.code;
+}
+
+void peek_set_memory(struct peek *p, const struct gmem *mem)
+{
+	struct peek_question *q = &p->block->q;
+
+	q->nregions = mem->n;
+	for (unsigned int i = 0; i < mem->n; i++)
+		q->region[i] = (struct peek_region){ mem->region[i].gpa, mem->region[i].size,
+						     (uint64_t)(uintptr_t)mem->region[i].host };
+}
+
+/* Its number in the innermost name space that it is in: the last one of NSpid. 0: it has gone. */
+static unsigned int number_of(const char *task)
+{
+	char value[256];
+	const char *last;
+
+	if (!proc_status(task, "NSpid", value, sizeof(value)))
+		return 0;
+	last = strrchr(value, '\t');
+	return (unsigned int)strtoul(last ? last + 1 : value, NULL, 10);
+}
+
+int peek_aim(struct peek_vcpu *v, pid_t pid, pid_t tid, unsigned int fd, unsigned int id,
+	     struct err *e)
+{
+	char task[48], path[64];
+	struct stat st;
+	int ret = 0;
+
+	*v = (struct peek_vcpu){ .pid = pid, .tid = tid, .fd = fd, .id = id };
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)pid, (int)tid);
+	snprintf(path, sizeof(path), "%s/ns/pid", task);
+	v->ns_tid = number_of(task);
+	if (!v->ns_tid)
+		ret = -ESRCH;
+	else if (stat(path, &st) < 0)
+		ret = -errno;
+	if (ret)
+		return err_set(e, -ret, "thread %d: cannot find its number: %s", (int)tid,
+			       strerror(-ret));
+	v->pidns_dev = st.st_dev;
+	v->pidns_ino = st.st_ino;
+	return 0;
+}
+
+/* The processor that it was on last; -1: it has gone. Slow: until the kernel's own record is known. */
+static int processor_of(const struct peek_vcpu *v)
+{
+	char task[48], text[PROC_STAT_MAX];
+	const char *at;
+
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)v->pid, (int)v->tid);
+	at = proc_stat(task, text);
+	/* proc(5): field 39, and this is the third. */
+	for (int field = 3; at && field < 39; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? atoi(at) : -1;
+}
+
+/* Is the guest at work? Asked without disturbing anybody. *cpu: where, or where it was last. */
+static enum peek_status look(struct peek *p, const struct peek_vcpu *v, int *cpu)
+{
+	const struct peek_answer *a = &p->block->a;
+
+	*cpu = -1;
+	if (!v->kernel) {
+		*cpu = processor_of(v);
+		return *cpu < 0 ? PEEK_OUTSIDE : *cpu == sched_getcpu() ? PEEK_WAITING : PEEK_TAKEN;
+	}
+	p->block->q.what = PEEK_LOOK;
+	p->block->q.vcpu = v->kernel;
+	p->block->q.task = v->kernel_task;
+	if (run(p, -1))
+		return PEEK_NONE;
+	*cpu = (int)a->cpu;
+	return a->running ? PEEK_TAKEN : a->waiting ? PEEK_WAITING : PEEK_OUTSIDE;
+}
+
+/*
+ * Where the vCPU was we are: it waits for us to go, and would never be seen. So this thread goes to
+ * another processor now and then, and is likely to wake up there from then on.
+ */
+static void step_aside(struct peek *p, int cpu)
+{
+	cpu_set_t mask = p->allowed;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || cpu != sched_getcpu() || ++p->in_the_way % ASIDE_EVERY)
+		return;
+	CPU_CLR(cpu, &mask);
+	if (CPU_COUNT(&mask) && !sched_setaffinity(0, sizeof(mask), &mask))
+		sched_setaffinity(0, sizeof(p->allowed), &p->allowed);
+}
+
+static void ask(struct peek_question *q, const struct peek_vcpu *v, const struct peek_want *want)
+{
+	q->what = PEEK_SAMPLE;
+	q->tid = v->ns_tid;
+	q->pidns_dev = v->pidns_dev;
+	q->pidns_ino = v->pidns_ino;
+	q->fd = v->fd;
+	q->vcpu_id = v->id;
+	q->stack_len = want->stack_len;
+	q->current = want->current;
+	q->nmembers = want->nmembers;
+	memcpy(q->member, want->member, sizeof(q->member));
+}
+
+static enum peek_status take(struct peek *p, struct peek_vcpu *v, const struct peek_want *want)
+{
+	struct peek_answer *a = &p->block->a;
+	uint64_t since;
+	int cpu;
+	enum peek_status s = look(p, v, &cpu);
+
+	if (s == PEEK_WAITING)
+		step_aside(p, cpu);
+	if (s != PEEK_TAKEN)
+		return s;
+	ask(&p->block->q, v, want);
+	a->status = PEEK_NONE;
+	a->vcpu = 0;
+	since = clock_mono_ns();
+	if (run(p, cpu))
+		return PEEK_NONE;
+	p->taken_ns = clock_mono_ns() - since;
+	if (a->vcpu && a->vcpu != v->kernel) {
+		v->kernel = a->vcpu;
+		v->kernel_task = a->task;
+		v->compared = 0;
+	}
+	return a->status < PEEK_STATUSES ? (enum peek_status)a->status : PEEK_NONE;
+}
+
+enum peek_status peek_take(struct peek *p, struct peek_vcpu *v, const struct peek_want *want)
+{
+	enum peek_status s;
+
+	s = take(p, v, want);
+	/* It has moved in between. */
+	if (s == PEEK_ELSEWHERE && v->kernel)
+		s = take(p, v, want);
+	p->count[s]++;
+	return s == PEEK_TAKEN && !v->compared ? PEEK_NONE : s;
+}
+
+void peek_compare(struct peek *p, struct peek_vcpu *v, const struct kvm_run *run_page)
+{
+	const char *differs;
+
+	if (!v->kernel)
+		return;
+	if (v->held++ % COMPARE_EVERY && v->compared >= COMPARE_FIRST)
+		return;
+	p->block->q.what = PEEK_STATE;
+	p->block->q.vcpu = v->kernel;
+	if (run(p, -1))
+		return;
+	if (p->block->a.regs.known)
+		differs = peek_regs_differ(&p->block->a.regs, run_page);
+	else
+		differs = "all";
+	if (differs)
+		err_set(&p->differs, EBADMSG,
+			"vCPU %u: what the kernel has in memory is not what KVM tells: %s", v->id,
+			differs);
+	v->compared++;
+	p->compared++;
+}

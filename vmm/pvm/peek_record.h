@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peek_record: what passes between a BPF program in the kernel (bpf/peek.bpf.c) and us.
+ *
+ * One block of memory that both see. We write a question, the program the answer: the registers
+ * of a vCPU, and every piece of guest memory that it read, with its address. Included by both
+ * sides: plain types of fixed sizes alone.
+ */
+#ifndef KVMPROF_VMM_PVM_PEEK_RECORD_H
+#define KVMPROF_VMM_PVM_PEEK_RECORD_H
+
+#define PEEK_REGIONS 16u /* GMEM_MAX_REGIONS */
+#define PEEK_MEMBERS 8u
+#define PEEK_PIECES 128u
+#define PEEK_CHUNK 4096u /* bytes that are read at once */
+#define PEEK_DATA 32768u /* power of two; more than a stack, and the entries that lead to it */
+#define PEEK_GPRS 16u	 /* in the order of the instruction set: RAX, RCX, RDX, RBX, RSP ... */
+
+enum peek_status {
+	PEEK_NONE = 0,	/* the program has not run */
+	PEEK_ELSEWHERE, /* the thread was not on that processor */
+	PEEK_WAITING,	/* the thread waits for a processor: ask again when it has one */
+	PEEK_NO_VCPU,	/* its descriptor is no vCPU of that number and process any more */
+	PEEK_OUTSIDE,	/* the guest was not running: nothing that is exact is in memory */
+	PEEK_UNCACHED,	/* this KVM does not keep the registers in memory */
+	PEEK_KERNEL,	/* not in ring 3 */
+	PEEK_ABSENT,	/* memory that the sample needs could not be read */
+	PEEK_TAKEN,
+	PEEK_STATUSES,
+};
+
+enum peek_what {
+	PEEK_SAMPLE = 0, /* on the vCPU's processor, in an interrupt of it */
+	PEEK_LOOK,	 /* anywhere: is the guest running, and on which processor? */
+	PEEK_STATE,	 /* anywhere, while the thread is held: the registers alone */
+};
+
+struct peek_region {
+	unsigned long long gpa, size, host;
+};
+
+struct peek_member {
+	unsigned int off, len; /* len 0 to PEEK_CHUNK */
+};
+
+struct peek_question {
+	unsigned int what; /* enum peek_what */
+	unsigned int tid;  /* in the name space below */
+	unsigned long long pidns_dev, pidns_ino;
+	unsigned int fd, vcpu_id;
+	unsigned long long vcpu, task; /* LOOK, STATE: kernel addresses, from an answer */
+	unsigned int nregions;
+	unsigned int stack_len;	    /* bytes from RSP on */
+	unsigned long long current; /* guest address of the pointer to the task; 0: none */
+	unsigned int nmembers;
+	struct peek_member member[PEEK_MEMBERS]; /* of that task */
+	struct peek_region region[PEEK_REGIONS];
+};
+
+struct peek_regs {
+	unsigned long long gpr[PEEK_GPRS], rip, rflags;
+	unsigned long long cr0, cr2, cr3, cr4, efer, idt_base;
+	unsigned int cpl, cs, ss;
+	unsigned int known; /* all of them are there */
+};
+
+/* Guest memory, as it was at that moment. */
+struct peek_piece {
+	unsigned long long host; /* address in the VMM's process */
+	unsigned int off, len;	 /* in data[] */
+};
+
+struct peek_answer {
+	unsigned int status;	    /* enum peek_status */
+	unsigned int supported;	    /* LOOK: this KVM keeps what is needed in memory */
+	unsigned int running, cpu;  /* LOOK: the guest runs, there */
+	unsigned int waiting;	    /* LOOK: its thread would run if it had a processor */
+	unsigned int npieces, used; /* used: bytes of data[] */
+	unsigned long long vcpu, task;
+	struct peek_regs regs;
+	struct peek_piece piece[PEEK_PIECES];
+	unsigned char data[PEEK_DATA + PEEK_CHUNK];
+};
+
+struct peek_block {
+	struct peek_question q;
+	struct peek_answer a;
+};
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/quirks.h"
+
+#include "base/clock.h"
+#include "vmm/pvm/probe_guest.h"
+
+#include <errno.h>
+#include <linux/kvm.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/*
+ * Two instructions an iteration take well under a nanosecond on a CPU, about a
+ * microsecond when interpreted. The line is drawn between: 50 ns each.
+ */
+#define INTERPRETED_PS 50000u
+/*
+ * A hypercall that has not come back after this long never will. Should the host
+ * have stolen the CPU instead, the only price is a feature hidden in vain.
+ */
+#define HANG_NS 500000
+
+#define PTE_PRESENT_RW 0x3ull
+#define PTE_USER 0x4ull
+#define SEL_CODE 0x10u
+#define SEL_DATA 0x18u
+#define SEL_TSS 0x20u
+#define SEL_USER_DATA 0x33u
+#define SEL_USER_CODE 0x3bu
+#define KVM_HC_SEND_IPI_NR 10
+
+#define MSR_IA32_TSC 0x10u
+/* Cycles: longer than a read after a write takes, shorter than a host has been up. */
+#define TSC_SOON (UINT64_C(1) << 34)
+
+struct probe {
+	const struct kvm_host *host;
+	size_t run_size; /* the host may be gone when it is closed */
+	int vm, vcpu;
+	struct kvm_run *run;
+	uint8_t *mem;
+};
+
+/* For the handler, which runs on the thread that probes. */
+static _Thread_local struct kvm_run *probe_run;
+
+static void on_timeout(int signo)
+{
+	(void)signo;
+	if (probe_run)
+		probe_run->immediate_exit = 1;
+}
+
+static uint64_t guest_addr(const char *label)
+{
+	return PROBE_CODE + (uint64_t)(label - probe_code);
+}
+
+static void put64(struct probe *p, uint32_t gpa, uint64_t v)
+{
+	memcpy(p->mem + gpa, &v, sizeof(v));
+}
+
+static void gate(struct probe *p, unsigned int vector, uint64_t handler)
+{
+	uint32_t at = PROBE_IDT + vector * 16;
+
+	put64(p, at,
+	      (handler & 0xffff) | SEL_CODE << 16 | 0x8e0000000000ull |
+		      (handler >> 16 & 0xffff) << 48);
+	put64(p, at + 8, handler >> 32);
+}
+
+static void fill_memory(struct probe *p)
+{
+	put64(p, PROBE_PML4, PROBE_PDPT | PTE_PRESENT_RW | PTE_USER);
+	put64(p, PROBE_PDPT, PROBE_PD | PTE_PRESENT_RW | PTE_USER);
+	put64(p, PROBE_PD, PROBE_PT | PTE_PRESENT_RW | PTE_USER);
+	for (uint32_t page = 0; page < PROBE_MEM / 4096; page++)
+		put64(p, PROBE_PT + page * 8,
+		      page * 4096ull | PTE_PRESENT_RW |
+			      (page * 4096 >= PROBE_USER_CODE ? PTE_USER : 0));
+	put64(p, PROBE_GDT + SEL_CODE, 0x00af9b000000ffffull);
+	put64(p, PROBE_GDT + SEL_DATA, 0x00cf93000000ffffull);
+	put64(p, PROBE_GDT + SEL_TSS, 0x0000890000000067ull | (uint64_t)PROBE_TSS << 16);
+	put64(p, PROBE_GDT + (SEL_USER_DATA & ~7u), 0x00cff3000000ffffull);
+	put64(p, PROBE_GDT + (SEL_USER_CODE & ~7u), 0x00affb000000ffffull);
+	put64(p, PROBE_TSS + 4, PROBE_STACK_TOP); /* rsp0 */
+	for (unsigned int i = 0; i < PROBE_IDT_GATES; i++)
+		gate(p, i, guest_addr(probe_fault));
+	gate(p, 3, guest_addr(probe_breakpoint));
+	memcpy(p->mem + PROBE_CODE, probe_code, (size_t)(probe_code_end - probe_code));
+	memcpy(p->mem + PROBE_USER_CODE, probe_user, (size_t)(probe_user_end - probe_user));
+}
+
+static struct kvm_segment seg(uint16_t selector, bool code)
+{
+	return (struct kvm_segment){
+		.limit = 0xffffffff,
+		.selector = selector,
+		.type = code ? 11 : 3,
+		.present = 1,
+		.dpl = selector & 3,
+		.db = !code,
+		.s = 1,
+		.l = code,
+		.g = 1,
+	};
+}
+
+/* Stand at rip in ring 0 or 3 with clean registers. */
+static int set_state(struct probe *p, uint64_t rip, bool user)
+{
+	struct kvm_regs r = { .rip = rip,
+			      .rflags = 2,
+			      .rax = KVM_HC_SEND_IPI_NR,
+			      .rsp = user ? PROBE_USER_STACK_TOP : PROBE_STACK_TOP };
+	struct kvm_sregs s;
+
+	if (ioctl(p->vcpu, KVM_GET_SREGS, &s) < 0)
+		return -errno;
+	s.cs = seg(user ? SEL_USER_CODE : SEL_CODE, true);
+	s.ss = seg(user ? SEL_USER_DATA : SEL_DATA, false);
+	s.ds = s.es = s.fs = s.gs = s.ss;
+	s.tr = (struct kvm_segment){
+		.base = PROBE_TSS, .limit = 0x67, .selector = SEL_TSS, .type = 11, .present = 1
+	};
+	s.gdt.base = PROBE_GDT;
+	s.gdt.limit = SEL_USER_CODE | 7;
+	s.idt.base = PROBE_IDT;
+	s.idt.limit = PROBE_IDT_GATES * 16 - 1;
+	s.cr0 = 0x80000033; /* PG, NE, ET, MP, PE */
+	s.cr3 = PROBE_PML4;
+	s.cr4 = 0x620;	/* PAE, OSFXSR, OSXMMEXCPT */
+	s.efer = 0x501; /* LMA, LME, SCE */
+	if (ioctl(p->vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(p->vcpu, KVM_SET_REGS, &r) < 0)
+		return -errno;
+	return 0;
+}
+
+static int set_syscall_msrs(struct probe *p)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry[3];
+	} m = {
+		.head.nmsrs = 3,
+		.entry = {
+			/* STAR: kernel CS 0x10; SYSRET base so that user CS is 0x3b */
+			{.index = 0xc0000081, .data = (uint64_t)SEL_CODE << 32 | 0x2bull << 48},
+			{.index = 0xc0000082, .data = guest_addr(probe_lstar)},
+			{.index = 0xc0000084, .data = 0},
+		},
+	};
+
+	return ioctl(p->vcpu, KVM_SET_MSRS, &m) == 3 ? 0 : -EIO;
+}
+
+static void probe_close(struct probe *p)
+{
+	if (!p)
+		return;
+	if (p->run)
+		munmap(p->run, p->run_size);
+	if (p->vcpu >= 0)
+		close(p->vcpu);
+	if (p->vm >= 0)
+		close(p->vm);
+	if (p->mem)
+		munmap(p->mem, PROBE_MEM);
+	free(p);
+}
+
+static int probe_open(struct probe *p)
+{
+	struct kvm_userspace_memory_region slot = { .memory_size = PROBE_MEM };
+	struct {
+		struct kvm_cpuid2 head;
+		struct kvm_cpuid_entry2 entry[128];
+	} cpuid = { .head.nent = 128 };
+	void *map;
+
+	p->vm = ioctl(p->host->fd, KVM_CREATE_VM, 0);
+	if (p->vm < 0)
+		return -errno;
+	map = mmap(NULL, PROBE_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	p->mem = map;
+	slot.userspace_addr = (uintptr_t)p->mem;
+	fill_memory(p);
+	if (p->host->tss_addr)
+		(void)ioctl(p->vm, KVM_SET_TSS_ADDR, 0xfffbd000ul);
+	if (ioctl(p->vm, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
+		return -errno;
+	if (p->host->emulation_exit) {
+		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
+					      .args = { 1 } };
+
+		(void)ioctl(p->vm, KVM_ENABLE_CAP, &cap);
+	}
+	p->vcpu = ioctl(p->vm, KVM_CREATE_VCPU, 0);
+	if (p->vcpu < 0)
+		return -errno;
+	map = mmap(NULL, p->host->run_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->vcpu, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	p->run = probe_run = map;
+	if (ioctl(p->host->fd, KVM_GET_SUPPORTED_CPUID, &cpuid) < 0 ||
+	    ioctl(p->vcpu, KVM_SET_CPUID2, &cpuid) < 0)
+		return -errno;
+	return set_syscall_msrs(p);
+}
+
+enum outcome { OUT_DONE, OUT_FAULT, OUT_REFUSED, OUT_TIMEOUT, OUT_OTHER };
+
+/* Run on until a report port, a refusal or the timer. */
+static enum outcome run_once(struct probe *p)
+{
+	if (ioctl(p->vcpu, KVM_RUN, 0) < 0) {
+		p->run->immediate_exit = 0;
+		return errno == EINTR ? OUT_TIMEOUT : OUT_OTHER;
+	}
+	if (p->run->exit_reason == KVM_EXIT_IO)
+		return p->run->io.port == PROBE_PORT_FAULT ? OUT_FAULT : OUT_DONE;
+	if (p->run->exit_reason == KVM_EXIT_INTERNAL_ERROR &&
+	    p->run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION)
+		return OUT_REFUSED;
+	return OUT_OTHER;
+}
+
+static int probe_speed_of(struct probe *p, struct quirks *q)
+{
+	uint64_t t0, ns;
+	int ret = set_state(p, guest_addr(probe_speed), false);
+
+	if (ret)
+		return ret;
+	if (run_once(p) != OUT_DONE || p->run->io.port != PROBE_PORT_START)
+		return -EIO;
+	/* Thread CPU time: a busy host must not look like an interpreting one. */
+	t0 = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (run_once(p) != OUT_DONE)
+		return -EIO;
+	ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - t0;
+	q->ring0_ps_per_insn = ns * 1000 / (2 * PROBE_LOOP);
+	q->interpreted = q->ring0_ps_per_insn > INTERPRETED_PS;
+	return 0;
+}
+
+/* The hypercall under a timer; the signal also breaks a loop inside KVM_RUN. */
+static bool hypercall_hangs(struct probe *p)
+{
+	struct sigaction sa = { .sa_handler = on_timeout }, old;
+	struct itimerspec its = { .it_value.tv_nsec = HANG_NS };
+	struct sigevent ev;
+	enum outcome out;
+	timer_t timer;
+
+	memset(&ev, 0, sizeof(ev));
+	ev.sigev_notify = SIGEV_THREAD_ID;
+	ev.sigev_signo = SIGRTMIN;
+	ev.sigev_notify_thread_id = gettid();
+	if (set_state(p, guest_addr(probe_ipi_intel), false) < 0 ||
+	    timer_create(CLOCK_MONOTONIC, &ev, &timer) < 0)
+		return false;
+	sigaction(SIGRTMIN, &sa, &old);
+	timer_settime(timer, 0, &its, NULL);
+	out = run_once(p);
+	timer_delete(timer);
+	sigaction(SIGRTMIN, &old, NULL);
+	return out == OUT_TIMEOUT;
+}
+
+/* Write 0, read it back: KVM says of both that they went well. */
+static bool tsc_is_fixed(const struct probe *p)
+{
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry;
+	} m = { .head.nmsrs = 1, .entry.index = MSR_IA32_TSC };
+
+	return ioctl(p->vcpu, KVM_SET_MSRS, &m) == 1 && ioctl(p->vcpu, KVM_GET_MSRS, &m) == 1 &&
+	       m.entry.data > TSC_SOON;
+}
+
+static int run_probes(struct probe *p, struct quirks *q)
+{
+	int ret = probe_speed_of(p, q);
+
+	if (ret)
+		return ret;
+	if (p->host->tsc_khz) {
+		int khz = ioctl(p->vcpu, KVM_GET_TSC_KHZ, 0);
+
+		q->tsc_khz = khz > 0 ? (uint32_t)khz : 0;
+	}
+	q->tsc_fixed = tsc_is_fixed(p);
+	ret = set_state(p, PROBE_USER_CODE, true);
+	if (ret)
+		return ret;
+	q->syscall_keeps_cpl = run_once(p) != OUT_DONE;
+	/* A KVM that runs ring 0 natively neither refuses instructions there nor hangs. */
+	if (!q->interpreted)
+		return 0;
+	ret = set_state(p, guest_addr(probe_int3), false);
+	if (ret)
+		return ret;
+	q->refuses_insns = run_once(p) != OUT_DONE;
+	q->hypercalls_hang = hypercall_hangs(p);
+	return 0;
+}
+
+void quirks_probe(const struct kvm_host *h, struct quirks *q)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+	uint64_t t0 = clock_ns(CLOCK_MONOTONIC);
+	int ret = p ? 0 : -ENOMEM;
+
+	memset(q, 0, sizeof(*q));
+	if (p) {
+		p->host = h;
+		p->run_size = h->run_size;
+		p->vm = p->vcpu = -1;
+		ret = probe_open(p);
+		ret = ret ? ret : run_probes(p, q);
+	}
+	if (ret)
+		snprintf(q->why, sizeof(q->why), "the probe guest did not run: %s (exit reason %u)",
+			 strerror(-ret), p && p->run ? p->run->exit_reason : 0);
+	q->probed = ret == 0;
+	q->probe = p;
+	probe_run = NULL;
+	q->probe_ns = clock_ns(CLOCK_MONOTONIC) - t0;
+}
+
+void quirks_release(struct quirks *q)
+{
+	probe_close(q->probe);
+	q->probe = NULL;
+}
