@@ -12,22 +12,39 @@ MAKEFLAGS += --no-print-directory
 
 # -- what the code is built with ------------------------------------------------
 OPT ?= -O2 -g
+# Each compiler has new warnings, so they stop a build only where WERROR=1 asks for it, as .ci/run does.
+WERROR ?=
+WERROR_FLAG := $(if $(filter-out 0,$(WERROR)),-Werror)
 # The last is for clang: KVM's headers are used with such structures, as gcc allows.
-WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 -Werror \
+WARN := -Wall -Wextra -Wshadow -Wsign-compare -Wmissing-prototypes -Wformat=2 $(WERROR_FLAG) \
 	-Wno-gnu-variable-sized-type-not-at-end
 CPPFLAGS_ALL := -I. -I$(BUILD)/gen -I/usr/include/libxml2 -D_GNU_SOURCE -DKVMPROF_VERSION='"$(shell cat VERSION 2>/dev/null || echo 0)"'
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -fno-omit-frame-pointer -pthread $(SAN) $(CFLAGS)
 # For profile/*/*.cc, which the C compiler's driver compiles as well.
 CXXFLAGS_ALL = -std=gnu++17 $(OPT) $(filter-out -Wmissing-prototypes,$(WARN)) -fno-omit-frame-pointer \
 	-pthread $(SAN) $(CXXFLAGS)
-LIBS := -lbpf -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
+# PVM=0 leaves vmm/pvm out, all that only hosts need whose KVM interprets ring 0; pvm_none.c is in its place.
+PVM ?= 1
+ifeq ($(PVM),0)
+LEFT_OUT := vmm/pvm/% tests/unit/pvm/% tests/fuzz/fuzz_simd_form.c
+else
+LEFT_OUT := vmm/pvm_none.c
+PVM_OBJ := $(BUILD)/obj/peek_object.o
+PVM_LIBS := -lbpf
+endif
+# A build directory is of one kind: another one makes its library anew. tests/run.py looks for this, too.
+PVM_STAMP := $(BUILD)/pvm-$(PVM)
+
+LIBS := $(PVM_LIBS) -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-LIB_SRC := $(sort $(filter-out profile/cmd/main.c,$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))
+LIB_SRC := $(sort $(filter-out profile/cmd/main.c $(LEFT_OUT),$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
+ASM_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard vmm/pvm/*.S)))
+LIB_OBJ += $(ASM_SRC:%.S=$(BUILD)/obj/%.o)
 CXX_SRC := $(sort $(wildcard profile/*/*.cc))
 LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o \
-	$(BUILD)/obj/peek_object.o
+	$(PVM_OBJ)
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -35,9 +52,9 @@ LIB_OBJ += $(PB_OBJ)
 LIB := $(BUILD)/libkvmprof.a
 DEMO_OBJ := $(BUILD)/obj/demo_blob.o
 
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
+UNIT_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/unit/*/test_*.c)))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
-FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_MAIN = $(BUILD)/obj/tests/fuzz/main.o
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
@@ -45,7 +62,7 @@ BENCH_SCRIPT := $(sort $(wildcard tests/bench/bench_*.sh tests/bench/bench_*.py)
 C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer/* profile/* tests/* tests/unit/*)))
 FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
-.PHONY: all help deps deps-demo deps-test clean install
+.PHONY: all help deps deps-test clean install
 all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
 	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/blk.elf
 
@@ -55,11 +72,11 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make              build build/kvmprof and the guest programs (needs `make deps` once)
+##                   WERROR=1: compiler warnings are errors
+##                   PVM=0: for hosts with VMX or SVM alone, without vmm/pvm
 ## make deps         install what the build needs, through apt
 deps:
 	@scripts/deps.sh build
-deps-demo:
-	@scripts/deps.sh demo
 ## make deps-test    what the tests need in addition
 deps-test:
 	@scripts/deps.sh test
@@ -84,12 +101,22 @@ $(BUILD)/obj/%.o: %.c
 	@echo "  CC    $<"
 	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
+$(BUILD)/obj/%.o: %.S
+	@mkdir -p $(@D)
+	@echo "  AS    $<"
+	@$(CC) $(CPPFLAGS_ALL) -MMD -MP -c $< -o $@
+
 $(BUILD)/obj/%.o: %.cc
 	@mkdir -p $(@D)
 	@echo "  CXX   $<"
 	@$(CC) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(LIB): $(LIB_OBJ)
+$(PVM_STAMP):
+	@mkdir -p $(@D)
+	@rm -f $(BUILD)/pvm-*
+	@touch $@
+
+$(LIB): $(LIB_OBJ) $(PVM_STAMP)
 	@rm -f $@
 	@$(AR) rcs $@ $(LIB_OBJ)
 
@@ -113,10 +140,10 @@ $(BUILD)/obj/exec_init.o: $(BUILD)/guest/exec-init
 
 # And the program that attach runs in the kernel. It needs nothing of this machine's kernel.
 CLANG ?= clang
-$(BUILD)/bpf/peek.o: vmm/pvm/bpf/peek.bpf.c vmm/pvm/peek_record.h
+$(BUILD)/bpf/peek.o: vmm/pvm/bpf/peek.bpf.c vmm/pvm/peek_record.h vmm/attach/peek_status.h
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
-	@$(CLANG) -target bpf -O2 -g -Wall -Wextra -Werror -I. -c $< -o $@
+	@$(CLANG) -target bpf -O2 -g -Wall -Wextra $(WERROR_FLAG) -I. -c $< -o $@
 
 $(BUILD)/obj/peek_object.o: $(BUILD)/bpf/peek.o
 	@mkdir -p $(@D)
@@ -170,7 +197,7 @@ test: deps-test
 ## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end,
 ##                   10,000 times attached and detached, QEMU's gdbstub
 test-slow: deps-test
-	@$(MAKE) $(JOBS) all
+	@$(MAKE) $(JOBS) all unit-bins
 	@tests/run.py --build $(BUILD) --slow $(TESTS)
 
 ## make asan         the program, unit tests and fuzz targets with sanitizers, in build/asan
@@ -207,13 +234,13 @@ check-format:
 ## make demo         profile the demo guest, show where its time went, and how to go on
 DEMO_SECONDS ?= 10
 .PHONY: demo
-demo: deps-demo
+demo: deps
 	@$(MAKE) $(JOBS) $(BUILD)/kvmprof
 	$(BUILD)/kvmprof run --append "seconds=$(DEMO_SECONDS)" -o $(BUILD)/demo.data
 	$(BUILD)/kvmprof report -n 20 -i $(BUILD)/demo.data
 	@echo
-	@echo "The same in perf, with call chains:  perf report -i $(BUILD)/demo.data"
 	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
+	@echo "perf, where it is installed, reads the same file:  perf report -i $(BUILD)/demo.data"
 
 ## make install      program, manual pages, shell completion, gate rules; PREFIX=/usr/local, DESTDIR=
 install: $(BUILD)/kvmprof

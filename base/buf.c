@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/buf.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEAST 256u /* bytes allocated */
 
 void buf_init(struct buf *b)
 {
@@ -20,28 +24,12 @@ void buf_deinit(struct buf *b)
 
 uint8_t *buf_reserve(struct buf *b, size_t len)
 {
-	size_t want, cap;
-	uint8_t *data;
+	size_t want;
 
-	if (b->failed)
-		return NULL;
-	if (__builtin_add_overflow(b->len, len, &want)) {
-		b->failed = true;
-		return NULL;
-	}
-	if (want > b->cap) {
-		cap = b->cap ? b->cap : 256;
-		while (cap < want)
-			cap = cap > SIZE_MAX / 2 ? want : cap * 2;
-		data = realloc(b->data, cap);
-		if (!data) {
-			b->failed = true;
-			return NULL;
-		}
-		b->data = data;
-		b->cap = cap;
-	}
-	return b->data + b->len;
+	if (!b->failed)
+		b->failed = __builtin_add_overflow(b->len, len, &want) ||
+			    ARRAY_FIT(b->data, want > LEAST ? want : LEAST, b->cap);
+	return b->failed ? NULL : b->data + b->len;
 }
 
 void buf_add(struct buf *b, const void *src, size_t len)
@@ -108,7 +96,7 @@ void buf_align(struct buf *b, size_t align)
 		buf_add(b, NULL, align - rest);
 }
 
-static void put(struct buf *b, size_t off, const void *src, size_t len)
+static void buf_put(struct buf *b, size_t off, const void *src, size_t len)
 {
 	if (b->failed)
 		return;
@@ -118,15 +106,15 @@ static void put(struct buf *b, size_t off, const void *src, size_t len)
 
 void buf_put16(struct buf *b, size_t off, uint16_t v)
 {
-	put(b, off, &v, sizeof(v));
+	buf_put(b, off, &v, sizeof(v));
 }
 
 void buf_put32(struct buf *b, size_t off, uint32_t v)
 {
-	put(b, off, &v, sizeof(v));
+	buf_put(b, off, &v, sizeof(v));
 }
 
 void buf_put64(struct buf *b, size_t off, uint64_t v)
 {
-	put(b, off, &v, sizeof(v));
+	buf_put(b, off, &v, sizeof(v));
 }

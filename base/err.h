@@ -4,7 +4,7 @@
  *
  * A function that can fail takes a `struct err *` as its last parameter and
  * returns 0 or -errno. The text is recorded once, at the place that first
- * knows the facts; callers pass it up untouched and only cmd_*.c prints it.
+ * knows the facts; callers pass it up untouched and only profile/cmd prints it.
  *
  * Threads: a struct err belongs to one thread at a time.
  */

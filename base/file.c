@@ -193,6 +193,18 @@ int file_link_all(const char *from, const char *to, struct err *e)
 	return ret;
 }
 
+/* May it be moved or removed? What is missing may. */
+static int check_movable(const char *path, struct err *e)
+{
+	struct stat st;
+
+	return lstat(path, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+			       S_ISLNK(st.st_mode)
+		       ? 0
+		       : err_set(e, EEXIST, "%s: exists and is neither a file nor a directory",
+				 path);
+}
+
 int file_publish(const char *tmp, const char *path, struct err *e)
 {
 	char old[PATH_MAX];
@@ -202,7 +214,9 @@ int file_publish(const char *tmp, const char *path, struct err *e)
 	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
 		return err_set(e, ENAMETOOLONG, "%s: path too long", path);
 	if (lstat(path, &st) == 0) {
-		ret = file_remove_tree(old, e);
+		ret = check_movable(path, e);
+		ret = ret ? ret : check_movable(old, e);
+		ret = ret ? ret : file_remove_tree(old, e);
 		if (ret)
 			return ret;
 		if (rename(path, old) < 0)

@@ -50,7 +50,8 @@ int file_link_all(const char *from, const char *to, struct err *e);
 
 /*
  * Put tmp (file or directory) at path; what was there becomes path.old, and an
- * older path.old is removed first. tmp and path share a file system.
+ * older path.old is removed first. tmp and path share a file system. What is neither a
+ * file nor a directory nor a link is not touched: -EEXIST.
  */
 int file_publish(const char *tmp, const char *path, struct err *e);
 

@@ -11,7 +11,7 @@ void idmap_deinit(struct idmap *m)
 }
 
 /* The key's slot, or the free one where it belongs. cap is a power of two and never full. */
-static struct idmap_slot *find(const struct idmap *m, uint32_t key)
+static struct idmap_slot *idmap_find(const struct idmap *m, uint32_t key)
 {
 	size_t at = key * 0x9e3779b97f4a7c15u >> 32;
 
@@ -25,7 +25,7 @@ static struct idmap_slot *find(const struct idmap *m, uint32_t key)
 
 bool idmap_get(const struct idmap *m, uint32_t key, uint32_t *value)
 {
-	const struct idmap_slot *s = m->cap ? find(m, key) : NULL;
+	const struct idmap_slot *s = m->cap ? idmap_find(m, key) : NULL;
 
 	if (!s || !s->used)
 		return false;
@@ -33,7 +33,7 @@ bool idmap_get(const struct idmap *m, uint32_t key, uint32_t *value)
 	return true;
 }
 
-static int grow(struct idmap *m)
+static int idmap_grow(struct idmap *m)
 {
 	struct idmap bigger = { .cap = m->cap ? m->cap * 2 : 64, .n = m->n };
 
@@ -42,7 +42,7 @@ static int grow(struct idmap *m)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slot[i].used)
-			*find(&bigger, m->slot[i].key) = m->slot[i];
+			*idmap_find(&bigger, m->slot[i].key) = m->slot[i];
 	free(m->slot);
 	*m = bigger;
 	return 0;
@@ -52,9 +52,9 @@ int idmap_set(struct idmap *m, uint32_t key, uint32_t value)
 {
 	struct idmap_slot *s;
 
-	if (m->n * 2 >= m->cap && grow(m) < 0)
+	if (m->n * 2 >= m->cap && idmap_grow(m) < 0)
 		return -ENOMEM;
-	s = find(m, key);
+	s = idmap_find(m, key);
 	m->n += !s->used;
 	*s = (struct idmap_slot){ .key = key, .value = value, .used = true };
 	return 0;

@@ -25,6 +25,15 @@ const char *proc_stat(const char *task, char text[PROC_STAT_MAX])
 	return after && after[1] == ' ' ? after + 2 : NULL;
 }
 
+const char *proc_stat_field(const char *stat, unsigned int number)
+{
+	for (unsigned int i = 3; stat && i < number; i++) {
+		stat = strchr(stat, ' ');
+		stat = stat ? stat + 1 : NULL;
+	}
+	return stat;
+}
+
 bool proc_status(const char *task, const char *name, char *value, size_t cap)
 {
 	char path[96], line[512];

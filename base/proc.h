@@ -18,6 +18,10 @@
  */
 const char *proc_stat(const char *task, char text[PROC_STAT_MAX]);
 
+/* The field of that number (proc(5) counts from 1) in what proc_stat() returned; 3 is the first. NULL:
+ * there are not so many. */
+const char *proc_stat_field(const char *stat, unsigned int number);
+
 /* Its line "NAME:\tVALUE" of `status`; the value, cut at cap with its NUL. False: there is none. */
 bool proc_status(const char *task, const char *name, char *value, size_t cap);
 

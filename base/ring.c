@@ -39,21 +39,21 @@ void ring_deinit(struct ring *r)
 }
 
 /* Where the byte that is counted as `pos` lies. */
-static size_t place(const struct ring *r, size_t pos)
+static size_t ring_place(const struct ring *r, size_t pos)
 {
 	return (pos - r->bias) & (r->size - 1);
 }
 
 static void put_hdr(struct ring *r, size_t at, uint64_t v)
 {
-	memcpy(r->data + place(r, at), &v, sizeof(v));
+	memcpy(r->data + ring_place(r, at), &v, sizeof(v));
 }
 
 static uint64_t get_hdr(const struct ring *r, size_t at)
 {
 	uint64_t v;
 
-	memcpy(&v, r->data + place(r, at), sizeof(v));
+	memcpy(&v, r->data + ring_place(r, at), sizeof(v));
 	return v;
 }
 
@@ -71,7 +71,7 @@ void *ring_reserve(struct ring *r, size_t len)
 	 */
 	if (head == tail)
 		r->bias = head;
-	to_end = r->size - place(r, head);
+	to_end = r->size - ring_place(r, head);
 	skip = need > to_end ? to_end : 0;
 	if (len > r->size / 2 || need + skip > r->size - (head - tail)) {
 		ring_drop(r);
@@ -80,7 +80,7 @@ void *ring_reserve(struct ring *r, size_t len)
 	if (skip)
 		put_hdr(r, head, SKIP);
 	r->pending = head + skip;
-	return r->data + place(r, r->pending) + HDR;
+	return r->data + ring_place(r, r->pending) + HDR;
 }
 
 void ring_commit(struct ring *r, size_t used)
@@ -104,13 +104,13 @@ const void *ring_peek(struct ring *r, size_t *len)
 		return NULL;
 	n = get_hdr(r, tail);
 	if (n == SKIP) {
-		tail += r->size - place(r, tail);
+		tail += r->size - ring_place(r, tail);
 		atomic_store_explicit(&r->tail, tail, memory_order_release);
 		assert(tail != head);
 		n = get_hdr(r, tail);
 	}
 	*len = (size_t)n;
-	return r->data + place(r, tail) + HDR;
+	return r->data + ring_place(r, tail) + HDR;
 }
 
 void ring_release(struct ring *r)

@@ -41,8 +41,31 @@ static int grow_slots(struct table *t)
 	return 0;
 }
 
-int table_add(struct table *t, uint64_t hash, const void *like,
-	      bool (*equal)(const void *a, const void *b, const void *ctx), const void *ctx,
+/* True: *index is its. Else *at is the free slot where it belongs. There is a slot. */
+static bool base_table_find(const struct table *t, uint64_t hash, const void *like,
+			    table_equal equal, const void *ctx, uint32_t *index, size_t *at)
+{
+	for (*at = hash & (t->slots - 1); t->slot[*at]; *at = (*at + 1) & (t->slots - 1)) {
+		uint32_t i = t->slot[*at] - 1;
+
+		if (t->hash[i] == hash &&
+		    equal((const uint8_t *)t->item + i * t->size, like, ctx)) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool table_find(const struct table *t, uint64_t hash, const void *like, table_equal equal,
+		const void *ctx, uint32_t *index)
+{
+	size_t at;
+
+	return t->n && base_table_find(t, hash, like, equal, ctx, index, &at);
+}
+
+int table_add(struct table *t, uint64_t hash, const void *like, table_equal equal, const void *ctx,
 	      uint32_t *index, bool *fresh)
 {
 	size_t at;
@@ -50,15 +73,8 @@ int table_add(struct table *t, uint64_t hash, const void *like,
 	*fresh = false;
 	if (t->n * 2 >= t->slots && grow_slots(t) < 0)
 		return -ENOMEM;
-	for (at = hash & (t->slots - 1); t->slot[at]; at = (at + 1) & (t->slots - 1)) {
-		uint32_t i = t->slot[at] - 1;
-
-		if (t->hash[i] == hash &&
-		    equal((const uint8_t *)t->item + i * t->size, like, ctx)) {
-			*index = i;
-			return 0;
-		}
-	}
+	if (base_table_find(t, hash, like, equal, ctx, index, &at))
+		return 0;
 	if (t->n == t->cap && grow_items(t) < 0)
 		return -ENOMEM;
 	memcpy((uint8_t *)t->item + t->n * t->size, like, t->size);
@@ -67,6 +83,20 @@ int table_add(struct table *t, uint64_t hash, const void *like,
 	t->slot[at] = (uint32_t)t->n;
 	*fresh = true;
 	return 0;
+}
+
+static bool equal_number(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const uint64_t *)a == *(const uint64_t *)b;
+}
+
+int table_add_number(struct table *t, uint64_t number, bool *fresh)
+{
+	uint32_t index;
+
+	t->size = sizeof(number);
+	return table_add(t, table_mix(number, 0), &number, equal_number, NULL, &index, fresh);
 }
 
 void table_deinit(struct table *t)

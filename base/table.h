@@ -35,12 +35,20 @@ static inline uint64_t table_mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
+/* ctx is what table_add() was given. */
+typedef bool (*table_equal)(const void *a, const void *b, const void *ctx);
+
 /*
  * The index of the thing that equals `like`, which is copied in when there is none yet:
- * then *fresh is set. ctx is handed to equal(). -ENOMEM, also beyond TABLE_MAX.
+ * then *fresh is set. -ENOMEM, also beyond TABLE_MAX.
  */
-int table_add(struct table *t, uint64_t hash, const void *like,
-	      bool (*equal)(const void *a, const void *b, const void *ctx), const void *ctx,
+int table_add(struct table *t, uint64_t hash, const void *like, table_equal equal, const void *ctx,
 	      uint32_t *index, bool *fresh);
+/* False: there is none. */
+bool table_find(const struct table *t, uint64_t hash, const void *like, table_equal equal,
+		const void *ctx, uint32_t *index);
+
+/* table_add() for a table of numbers, which need no size: item is an array of uint64_t. */
+int table_add_number(struct table *t, uint64_t number, bool *fresh);
 
 #endif

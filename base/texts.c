@@ -1,67 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/texts.h"
 
-#include <stdint.h>
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_text(const char *s)
+static bool equal_text(const void *a, const void *b, const void *ctx)
 {
-	uint64_t h = 14695981039346656037u;
-
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 1099511628211u;
-	return h;
-}
-
-/* Where it is, or where it would go. */
-static char **slot_of(char **slot, size_t cap, const char *text)
-{
-	for (size_t i = (size_t)hash_text(text);; i++) {
-		char **s = &slot[i & (cap - 1)];
-
-		if (!*s || !strcmp(*s, text))
-			return s;
-	}
-}
-
-static char **make_room(struct texts *t)
-{
-	size_t cap = t->cap ? 2 * t->cap : 256;
-	char **grown;
-
-	if (t->n < t->cap / 2)
-		return t->slot;
-	grown = t->n < TEXTS_MAX ? calloc(cap, sizeof(*grown)) : NULL;
-	if (!grown)
-		return NULL;
-	for (size_t i = 0; i < t->cap; i++)
-		if (t->slot[i])
-			*slot_of(grown, cap, t->slot[i]) = t->slot[i];
-	free(t->slot);
-	t->slot = grown;
-	t->cap = cap;
-	return grown;
+	(void)ctx;
+	return !strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 const char *texts_add(struct texts *t, const char *text)
 {
-	char **s;
+	uint64_t hash = hash_text(HASH_START, text);
+	uint32_t index;
+	bool fresh;
+	char *copy;
 
-	if (!make_room(t))
+	t->all.size = sizeof(copy);
+	if (table_find(&t->all, hash, &text, equal_text, NULL, &index))
+		return ((char **)t->all.item)[index];
+	copy = t->all.n < TEXTS_MAX ? strdup(text) : NULL;
+	if (copy && table_add(&t->all, hash, &copy, equal_text, NULL, &index, &fresh)) {
+		free(copy);
 		return NULL;
-	s = slot_of(t->slot, t->cap, text);
-	if (!*s) {
-		*s = strdup(text);
-		t->n += *s != NULL;
 	}
-	return *s;
+	return copy;
 }
 
 void texts_deinit(struct texts *t)
 {
-	for (size_t i = 0; i < t->cap; i++)
-		free(t->slot[i]);
-	free(t->slot);
-	*t = (struct texts){ 0 };
+	char **text = t->all.item;
+
+	for (size_t i = 0; i < t->all.n; i++)
+		free(text[i]);
+	table_deinit(&t->all);
 }

@@ -7,13 +7,12 @@
 #ifndef KVMPROF_BASE_TEXTS_H
 #define KVMPROF_BASE_TEXTS_H
 
-#include <stddef.h>
+#include "base/table.h"
 
 #define TEXTS_MAX (16u << 20)
 
 struct texts {
-	char **slot; /* open addressing; cap is a power of two, at most half full */
-	size_t n, cap;
+	struct table all; /* of char * */
 };
 
 void texts_deinit(struct texts *t);

@@ -15,7 +15,7 @@ guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio
 	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio \
 	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin $(BUILD)/guest/blk.elf
 
-GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes
+GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes $(if $(filter-out 0,$(WERROR)),-Werror)
 # Frame pointers and no sibling calls: the frames on the stack are the
 # functions that were called. General registers only: nothing in here needs
 # more, and the KVM of some hosts cannot do SSE in ring 0.
@@ -137,7 +137,7 @@ $(BUILD)/guest/disk.cpio: $(BUILD)/guest/disk scripts/mkinitramfs.py
 WORKER_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	-fdebug-prefix-map=$(CURDIR)=. -Wl,--build-id=sha1 -Wl,-z,now
-WORKER_SRC := guest/worker/worker.c guest/worker/roles.c guest/worker/waits.c
+WORKER_SRC := guest/worker/worker.c guest/worker/roles.c guest/worker/waits.c guest/worker/turns.c
 C_LIBRARY = $(shell $(GUEST_CC) -print-file-name=libc.so.6)
 # The name in the psABI.
 LD_SO := /lib64/ld-linux-x86-64.so.2
@@ -147,13 +147,22 @@ $(BUILD)/guest/libhot.so: guest/worker/libhot.c guest/worker/worker.h guest/gues
 	@echo "  GUEST $@"
 	@$(GUEST_CC) $(WORKER_FLAGS) -fPIC -shared -Wl,-soname,libhot.so -o $@ $<
 
+# Two that differ in their names only.
+$(BUILD)/guest/libone.so $(BUILD)/guest/libtwo.so: $(BUILD)/guest/lib%.so: guest/worker/libturn.c \
+		guest/worker/worker.h guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(WORKER_FLAGS) -fPIC -shared -DTURN=turn_$* -o $@ $<
+
 $(BUILD)/guest/worker: $(WORKER_SRC) $(BUILD)/guest/libhot.so
 	@echo "  GUEST $@"
 	@$(GUEST_CC) $(WORKER_FLAGS) -fPIE -pie -pthread -o $@ $^
 
-$(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so scripts/mkinitramfs.py
+$(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so $(BUILD)/guest/libone.so \
+		$(BUILD)/guest/libtwo.so scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $< $@ bin/worker=$< lib/libhot.so=$(BUILD)/guest/libhot.so \
+		lib/libone.so=$(BUILD)/guest/libone.so lib/libtwo.so=$(BUILD)/guest/libtwo.so \
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
 # Static: what it is for are the kernel's drivers.

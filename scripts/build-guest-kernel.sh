@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Builds a small Linux guest kernel from Debian's linux-source package.
+# Builds a small Linux guest kernel from a linux-source package: 6.1 if it is installed, else
+# the newest one.
 #
 #   scripts/build-guest-kernel.sh VARIANT
 #
@@ -15,8 +16,6 @@
 # It appears there by one rename, so a directory that exists is complete.
 set -eu
 
-SERIES=6.1
-
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
@@ -24,9 +23,7 @@ usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio"; }
 
 [ $# -eq 1 ] || usage
 variant=$1
-script=$0
-top=$(cd "$(dirname "$script")/.." && pwd)
-script=$top/scripts/build-guest-kernel.sh
+top=$(cd "$(dirname "$0")/.." && pwd)
 
 case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
@@ -39,20 +36,24 @@ for fragment; do
 done
 
 tarball=
-for name in /usr/src/linux-source-$SERIES.tar.xz /usr/src/linux-source-$SERIES.tar.bz2; do
-	if [ -r "$name" ]; then
-		tarball=$name
-		break
-	fi
+for name in /usr/src/linux-source-6.1.tar.* \
+		$(ls -d /usr/src/linux-source-[0-9]*.tar.* 2>/dev/null | sort -rV); do
+	case $name in
+	*.tar.xz|*.tar.bz2|*.tar.gz|*.tar.zst) [ ! -r "$name" ] || tarball=${tarball:-$name} ;;
+	esac
 done
-[ -n "$tarball" ] || die "no kernel source in /usr/src: install the package linux-source-$SERIES"
+[ -n "$tarball" ] || die "no kernel source in /usr/src: install the package linux-source"
 
 # Without dpkg's word for it, the size stands in for the version.
-version=$(dpkg-query -W -f '${Version}' linux-source-$SERIES 2>/dev/null ||
-	stat -c 'size-%s' "$tarball")
+package=$(basename "${tarball%.tar.*}")
+version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null || stat -L -c 'size-%s' "$tarball")
+
+# What is done below with source and fragments. Add one where it changes the kernel that comes out;
+# whatever else changes in this script, the kernels in people's caches serve on.
+recipe=1
 
 cache=${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
-hash=$( { printf '%s\n' "$version"; cat "$@" "$script"; } | sha256sum | cut -c1-12)
+hash=$( { printf '%s\n' "$recipe" "$version"; cat "$@"; } | sha256sum | cut -c1-12)
 out=$cache/kernel-$variant-$hash
 
 done_already() {
@@ -106,7 +107,8 @@ kmake tinyconfig
 kmake olddefconfig
 
 # kconfig drops without a word what it finds unmet dependencies for. Look at
-# the final value each fragment asked for (a later fragment wins).
+# the final value each fragment asked for (a later fragment wins). An option that no Kconfig
+# file of this kernel defines came or went with another version, and cannot be had.
 lost=$(awk '
 	FNR == 1 { file++ }
 	{ name = "" }
@@ -122,7 +124,20 @@ lost=$(awk '
 				print name "=" want[name] " (is " got ")"
 		}
 	}' last=$(($# + 1)) "$@" "$tmp/obj/.config")
-[ -z "$lost" ] || die "options that did not survive: $(echo $lost)"
+unmet= absent=
+while read -r option; do
+	[ -n "$option" ] || continue
+	name=${option%%=*}
+	if grep -rqE --include='Kconfig*' "^[[:space:]]*(menu)?config[[:space:]]+${name#CONFIG_}[[:space:]]*$" "$tmp/src"; then
+		unmet="$unmet $option"
+	else
+		absent="$absent $name"
+	fi
+done <<END
+$lost
+END
+[ -z "$absent" ] || say "options that this kernel does not have:$absent"
+[ -z "$unmet" ] || die "options that did not survive:$unmet"
 
 targets="vmlinux bzImage"
 ! grep -q '^CONFIG_MODULES=y' "$tmp/obj/.config" || targets="$targets modules"

@@ -3,63 +3,123 @@
 #
 # Installs what is missing for building or testing, through apt.
 #
-#   scripts/deps.sh [build|demo|test|all]      (default: build)
+#   scripts/deps.sh [build|test|all]      (default: build)
 #
-# Asks nothing. When all is there it says nothing and needs neither root nor a
-# network. Where it cannot help it names what is missing and exits 1.
+# Asks nothing. When all is there it says nothing and needs neither root nor a network.
+# A package that cannot be had: a required one ends this with status 1 and one line; an
+# optional one costs the line that says what is lost without it. What apt could not give is
+# not asked for again within a day (the list is in the cache of the scripts).
 set -eu
 
-die() { printf '%s\n' "deps: $*" >&2; exit 1; }
+say() { printf '%s\n' "deps: $*" >&2; }
+die() { say "$*"; exit 1; }
 
+# A|B: B where the system has no package A.
 BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
 	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
-# perf is the reader that the demo's output is shown with.
-DEMO="linux-perf"
-# The unit tests' library; a second compiler; what a guest kernel is made of.
-# The readers of exported profiles: a browser and npm (speedscope), protoc, callgrind_annotate.
-TEST="libcmocka-dev acpica-tools perl git elfutils dwz chromium protobuf-compiler python3-protobuf
-	python3-jsonschema python3-yaml tmux qemu-system-x86 libvirt-daemon
-	libvirt-daemon-driver-qemu libvirt-clients valgrind groff man-db zsh zstd openssl
-	busybox-static linux-source-6.1 dwarves bc bison flex cpio libssl-dev kmod xz-utils lz4
-	fdisk e2fsprogs dosfstools mtools mmdebstrap"
+# The unit tests' library, and what makes and reads the tests' files.
+TEST="libcmocka-dev acpica-tools perl git elfutils dwz protobuf-compiler python3-protobuf
+	python3-jsonschema python3-yaml openssl cpio kmod xz-utils zstd lz4 fdisk e2fsprogs dosfstools mtools"
+# Package names, a colon, and what is lost without them.
+OPTIONAL='linux-perf|linux-tools-generic: profiles are not read with stock perf, those tests are skipped
+linux-source-6.1|linux-source bc bison flex libssl-dev dwarves: no guest kernel can be built, tests that boot one are skipped
+qemu-system-x86: tests that attach to QEMU are skipped
+libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients: tests with libvirt are skipped
+chromium: tests that show pictures in a browser are skipped
+npm: the test with speedscope is skipped
+tmux: tests of what a terminal shows are skipped
+valgrind: exports are not read with callgrind_annotate
+groff man-db: tests of the manual pages are skipped
+zsh: completion in zsh is not tested
+busybox-static: tests that run a shell in the guest are skipped
+mmdebstrap: tests that make a Debian are skipped'
+DAY=1440    # minutes
 
-# Debian's npm conflicts with node from elsewhere, whose npm will do.
-command -v npm >/dev/null || TEST="$TEST npm"
-
+usage="usage: deps.sh [build|test|all]"
+[ $# -le 1 ] || die "$usage"
 case ${1:-build} in
-build)    want="$BUILD" ;;
-demo)     want="$BUILD $DEMO" ;;
-test|all) want="$BUILD $DEMO $TEST" ;;
-*)        die "usage: deps.sh [build|demo|test|all]" ;;
+build)    required=$BUILD optional= ;;
+test|all) required="$BUILD $TEST" optional=$OPTIONAL ;;
+*)        die "$usage" ;;
 esac
-[ $# -le 1 ] || die "usage: deps.sh [build|demo|test|all]"
+# Debian's npm conflicts with node from elsewhere, whose npm will do.
+! command -v npm >/dev/null || optional=$(printf '%s\n' "$optional" | sed '/^npm:/d')
+wanted=$(printf '%s\n' "$optional" | sed 's/:.*//')
 
 # On a system without dpkg nothing can be known or done here.
 command -v dpkg-query >/dev/null ||
-	die "not a Debian system; install the counterparts of:" $want
+	die "not a Debian system; install the counterparts of:" $required
 
-# One query for all; unknown names are complained about on stderr only.
-have=$(dpkg-query -W -f '${db:Status-Status}:${Package}\n' $want 2>/dev/null |
-	sed -n 's/^installed://p' || :)
-missing=
-for package in $want; do
+# The first argument has a line that is the second one.
+has_line() {
 	case "
-$have
+$1
 " in
 	*"
-$package
-"*)	;;
-	*)	missing="$missing $package" ;;
+$2
+"*)	return 0 ;;
 	esac
+	return 1
+}
+
+# Of packages with alternatives, the first name that the list $1 has; nothing: none.
+first_of() {
+	for name in $(printf '%s\n' "$2" | tr '|' ' '); do
+		if has_line "$1" "$name"; then
+			printf '%s\n' "$name"
+			return
+		fi
+	done
+}
+
+# Of the packages given, those that are not installed; one query for all.
+not_installed() {
+	have=$(dpkg-query -W -f '${db:Status-Status}:${Package}\n' \
+		$(printf '%s\n' "$*" | tr '|' ' ') 2>/dev/null | sed -n 's/^installed://p' || :)
+	for package; do
+		[ -n "$(first_of "$have" "$package")" ] || printf '%s\n' "$package"
+	done
+}
+
+# One line for each group of optional packages of which one is missing.
+tell_optional() {
+	[ -n "$1" ] || return 0
+	printf '%s\n' "$optional" | while IFS= read -r line; do
+		names=
+		for package in ${line%%:*}; do
+			! has_line "$1" "$package" || names="$names ${package%%|*}"
+		done
+		[ -z "$names" ] || say "without$names:${line#*:}"
+	done
+}
+
+missing=$(not_installed $required)
+without=$(not_installed $wanted)
+[ -n "$missing$without" ] || exit 0
+
+cache=${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
+noted=
+if [ -n "$(find "$cache/deps-without" -mmin -$DAY -newer "$0" 2>/dev/null)" ]; then
+	noted=$(cat "$cache/deps-without")
+fi
+ask=
+for package in $without; do
+	has_line "$noted" "$package" || ask="$ask $package"
 done
-[ -n "$missing" ] || exit 0
+if [ -z "$missing$ask" ]; then
+	tell_optional "$without"
+	exit 0
+fi
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
-	command -v sudo >/dev/null && sudo -n true 2>/dev/null ||
-		die "need root (or sudo without a password) to install:$missing"
+	if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
+		[ -z "$missing" ] || die "need root (or sudo without a password) to install:" $missing
+		tell_optional "$without"
+		exit 0
+	fi
 	as_root="sudo -n"
 fi
 
@@ -71,14 +131,62 @@ apt() {
 	$as_root env DEBIAN_FRONTEND=noninteractive \
 		apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" >>"$log" 2>&1
 }
+install() { apt install --no-install-recommends "$@"; }
+# apt's own reasons are its lines that begin with E:
+reason() { sed -n 's/^E: //p' "$log" | tail -n 1; }
 
-printf '%s\n' "deps: installing$missing" >&2
+# What apt shall install, into $names, and what it does not know, into $unknown. Only names
+# that exist as they are: apt takes another one with a '.' in it for a pattern, and installs
+# all that matches.
+resolve() {
+	known=$(apt-cache pkgnames 2>/dev/null || :)
+	names= unknown=
+	for package in $missing $ask; do
+		name=$(first_of "$known" "$package")
+		if [ -n "$name" ]; then
+			names="$names $name"
+		else
+			unknown="$unknown $package"
+		fi
+	done
+}
+
 # The lists are updated only when they turn out to be too old: it takes long.
-if ! apt install --no-install-recommends $missing; then
-	apt update || :
-	if ! apt install --no-install-recommends $missing; then
-		# apt's own reasons are its lines that begin with E:
-		reason=$(sed -n 's/^E: //p' "$log" | tail -n 1)
-		die "apt could not install$missing${reason:+: $reason}"
+updated=
+update() {
+	[ -z "$updated" ] || return 0
+	updated=yes
+	apt update || say "apt cannot update its lists: $(reason)"
+	resolve
+}
+
+resolve
+[ -z "$unknown" ] || update
+for package in $unknown; do
+	! has_line "$missing" "$package" ||
+		die "apt knows no package $package, which the $([ "${1:-build}" = build ] &&
+			echo build || echo tests) need: see its sources"
+done
+
+why=
+if [ -n "$names" ]; then
+	say "installing$names"
+	if ! install $names; then
+		update
+		# One that cannot be installed keeps all others from it.
+		if ! install $names; then
+			for name in $names; do
+				install "$name" || ! has_line "$missing" "$name" || why=$(reason)
+			done
+		fi
 	fi
 fi
+
+missing=$(not_installed $missing)
+[ -z "$missing" ] || die "apt could not install" $missing"${why:+: $why}"
+without=$(not_installed $wanted)
+if [ -n "$without" ] && mkdir -p "$cache" && printf '%s\n' "$without" >"$cache/deps-without.$$"; then
+	mv "$cache/deps-without.$$" "$cache/deps-without"
+	say "apt is asked for these again in a day, or once $cache/deps-without is removed:"
+fi
+tell_optional "$without"

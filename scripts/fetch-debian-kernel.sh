@@ -3,14 +3,21 @@
 #
 # Fetches a stock Debian cloud kernel through apt, without installing it.
 #
-#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] 6.1|6.12
+#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full] SERIES
 #
-# Prints on stdout only the path of a directory with what the newest package
-# known to apt has in /boot: vmlinuz-RELEASE, System.map-RELEASE and
-# config-RELEASE. (Debian's System.map is a one-line stub; the real one is in
-# the -dbg package.) With --dbg the directory also has dbg/, with vmlinux and
-# System.map from the -dbg package: some 100 MB to fetch and more on disk. With
-# --modules it has modules/, with the modules of kernel/fs, unpacked.
+# SERIES is 5.10, 6.1, 6.12, 7.3 ... or 7 for any 7.x: the newest package of it in
+# Debian's suites is taken. The lists of packages are our own, in the cache, and the system's
+# apt, its sources and lists stay as they are. The mirror is the one that the
+# system's sources name.
+#
+# Prints on stdout only the path of a directory with vmlinuz-RELEASE and what
+# else the package has beside it: System.map-RELEASE and config-RELEASE. (Debian's
+# System.map is a one-line stub; the real one is in the -dbg package.) With --dbg
+# the directory also has dbg/, with vmlinux and System.map from the -dbg package,
+# where there is one: some 100 to 350 MB to fetch and more on disk. With --modules
+# it has modules/, with the modules of kernel/fs, unpacked. With --host it has
+# host/, with what emulated-host.py loads: KVM, and a root over 9P. --full takes
+# the kernel for any machine instead, which has 9P.
 #
 # Cached in ${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}, by
 # package version; a directory that exists there is complete.
@@ -18,60 +25,122 @@ set -eu
 
 say() { printf '%s\n' "fetch-debian-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
-usage() { die "usage: fetch-debian-kernel.sh [--dbg] [--modules] 6.1|6.12"; }
+usage() { say "usage: fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full] SERIES (such as 6.12)"; exit 2; }
 
 dbg=
 modules=
+host=
+flavour=cloud-amd64
+prefix=debian
 series=
 for arg; do
 	case $arg in
 	--dbg)     dbg=yes ;;
 	--modules) modules=yes ;;
-	6.1|6.12)  [ -z "$series" ] || usage; series=$arg ;;
-	*)         usage ;;
+	--host)    host=yes ;;
+	--full)    flavour=amd64 prefix=debian-full ;;
+	*)         [ -z "$series" ] && printf '%s\n' "$arg" | grep -qE '^[0-9]+(\.[0-9]+)?$' || usage
+		   series=$arg ;;
 	esac
 done
-case $series in
-6.1)  pattern='^linux-image-6\.1\.0-[0-9]+-cloud-amd64-unsigned$' ;;
-6.12) pattern='^linux-image-6\.12\..*cloud-amd64-unsigned$' ;;
-*)    usage ;;
-esac
+[ -n "$series" ] || usage
 
-for tool in apt-cache apt-get dpkg-deb; do
+for tool in apt-cache apt-get dpkg-deb flock; do
 	command -v $tool >/dev/null || die "$tool is missing: this script needs Debian"
 done
 
-package=$(apt-cache pkgnames linux-image-$series | grep -E "$pattern" | sort -V | tail -n 1)
-[ -n "$package" ] ||
-	die "apt knows no $series cloud kernel (linux-image-$series*-cloud-amd64-unsigned); try apt-get update"
-version=$(apt-cache show --no-all-versions "$package" | sed -n 's/^Version: //p' | head -n 1)
-[ -n "$version" ] || die "apt knows no version of $package"
-
 cache=${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
-# The colon of an epoch would be trouble in search paths.
-out=$cache/debian-$(printf '%s' "$version" | tr ':' '_')
+lists=$cache/debian-apt
+mkdir -p "$lists/lists/partial" "$lists/archives/partial"
 
-tmp=
-trap '[ -z "$tmp" ] || rm -rf "$tmp"' EXIT
+tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# fetch PACKAGE MEMBERS DIR: unpack MEMBERS of PACKAGE (version above) into DIR
+# apt TOOL ARGUMENT...: apt with our lists only. As root it would download as
+# another user, who cannot write here.
+apt() {
+	apt_tool=$1
+	shift
+	$apt_tool -q -o APT::Sandbox::User="$(id -un)" -o APT::Architecture=amd64 \
+		-o APT::Architectures=amd64 -o Acquire::Languages=none -o Acquire::Retries=2 \
+		-o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts=- \
+		-o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
+		-o Dir::State::lists="$lists/lists" -o Dir::State::status=/dev/null \
+		-o Dir::Cache="$lists" -o Dir::Cache::pkgcache=pkgcache.bin \
+		-o Dir::Cache::srcpkgcache=srcpkgcache.bin "$@"
+}
+
+# mirror NAME: the system's source whose address ends so, else Debian's own.
+mirror() {
+	system=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+		 grep -E "^https?://.*/$1/?\$" | head -n 1)
+	printf '%s\n' "${system:-http://deb.debian.org/$1}"
+}
+
+write_sources() {
+	keys=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ -e "$keys" ] || die "$keys is missing: install debian-archive-keyring"
+	debian=$(mirror debian)
+	security=$(mirror debian-security)
+	for suite in bullseye bookworm bookworm-backports trixie trixie-backports sid; do
+		printf '%s\n' "deb [signed-by=$keys] $debian $suite main"
+	done >"$lists/sources.list"
+	for suite in bullseye bookworm trixie; do
+		printf '%s\n' "deb [signed-by=$keys] $security $suite-security main"
+	done >>"$lists/sources.list"
+}
+
+# update MINUTES: fetches the lists, if they are older than that. A suite that is
+# gone does no harm to the others.
+update() {
+	[ -z "$(find "$lists/stamp" -mmin "-$1" 2>/dev/null)" ] || return 0
+	say "fetching the lists of Debian's packages (40 MB)"
+	write_sources
+	apt apt-get update >"$tmp/update" 2>&1 || say "$(grep -E '^[EW]:' "$tmp/update" | head -n 1)"
+	# Without a network there is nothing but errors, and the old lists stay.
+	if grep -qE '^(Get|Hit):' "$tmp/update"; then
+		rm -f "$lists/gone"
+		: >"$lists/stamp"
+	fi
+}
+
+# releases: the series' kernels that the lists have, newest last. A package is
+# called linux-image-RELEASE[-unsigned], and since 6.19 linux-binary[-unsigned]-RELEASE.
+releases() {
+	apt apt-cache pkgnames linux- >"$tmp/names" 2>/dev/null || return 0
+	sed -n -E -e "s/^linux-binary-(unsigned-)?([0-9][^-]*(-[0-9]+)?-$flavour)\$/\\2/p" \
+		-e "s/^linux-image-([0-9][^-]*(-[0-9]+)?-$flavour)(-unsigned)?\$/\\1/p" "$tmp/names" |
+		grep -E "^$(printf '%s' "$series" | sed 's/\./\\./')\.[0-9]" | sort -uV
+}
+
+has() { grep -qxF "$1" "$tmp/names"; }
+
+# package_of RELEASE: the package with its vmlinuz. linux-image is an empty
+# package where there is a linux-binary.
+package_of() {
+	for name in "linux-binary-unsigned-$1" "linux-binary-$1" "linux-image-$1-unsigned" \
+		    "linux-image-$1"; do
+		! has "$name" || { printf '%s\n' "$name"; return; }
+	done
+}
+
+# fetch PACKAGE DIR EXCLUDED: unpack PACKAGE, of the version above, into DIR
 fetch() {
 	mkdir "$tmp/deb"
 	say "fetching $1 $version"
-	# As root apt would want to download as another user, who cannot write here.
-	if ! (cd "$tmp/deb" &&
-	      apt-get -q -o APT::Sandbox::User="$(id -un)" download "$1=$version") \
-	     >"$tmp/log" 2>&1; then
-		tail -n 5 "$tmp/log" >&2
-		die "apt-get could not download $1 $version"
+	if ! (cd "$tmp/deb" && apt apt-get download "$1=$version") >"$tmp/log" 2>&1; then
+		say "$(grep -E '^E:' "$tmp/log" | head -n 1)"
+		rm -rf "$tmp/deb"
+		return 1
 	fi
-	mkdir "$3"
+	rm -rf "$2"
+	mkdir "$2"
 	# A stream that breaks off makes tar fail, so half a kernel is noticed.
 	if ! dpkg-deb --fsys-tarfile "$tmp"/deb/*.deb |
-	     tar -C "$3" -x --wildcards "$2" 2>"$tmp/log"; then
+	     tar -C "$2" -x --exclude="$3" 2>"$tmp/log"; then
 		tail -n 5 "$tmp/log" >&2
-		die "could not unpack $2 of $1"
+		die "could not unpack $1"
 	fi
 	rm -rf "$tmp/deb"
 }
@@ -82,33 +151,103 @@ publish() {
 	mv -T "$1" "$2" 2>/dev/null || [ -d "$2" ] || die "cannot create $2"
 }
 
-if [ ! -d "$out" ]; then
-	mkdir -p "$cache"
-	tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
-	fetch "$package" ./boot "$tmp/root"
-	ls "$tmp"/root/boot/vmlinuz-* >/dev/null 2>&1 || die "$package has no /boot/vmlinuz-*"
-	publish "$tmp/root/boot" "$out"
-fi
+# look MINUTES: sets found to the series' releases, newest first, by lists that
+# are not older than that.
+look() {
+	exec 9>"$cache/.lock-debian-apt"
+	flock 9
+	update "$1"
+	found=$(releases | tac)
+	exec 9>&-
+	[ -n "$found" ]
+}
+
+# choose RELEASE: sets release, package, version and out
+choose() {
+	release=$1
+	package=$(package_of "$release")
+	version=$(apt apt-cache show --no-all-versions "$package" | sed -n 's/^Version: //p' | head -n 1)
+	[ -n "$version" ] || die "apt knows no version of $package"
+	# The colon of an epoch would be trouble in search paths.
+	out=$cache/$prefix-$(printf '%s' "$version" | tr ':' '_')
+}
+
+# fetch_image: vmlinuz and what is beside it. It lies in /boot, or below
+# /usr/lib/modules/RELEASE, without the release in its name.
+fetch_image() {
+	fetch "$package" "$tmp/root" '*/kernel/*' || return 1
+	mkdir "$tmp/boot"
+	find "$tmp/root/boot" -maxdepth 1 -type f -exec mv {} "$tmp/boot/" \; 2>/dev/null || :
+	for name in vmlinuz config System.map; do
+		file=$(find "$tmp/root" -type f \( -name "$name" -o -name "$name.unsigned" \) |
+			head -n 1)
+		[ -z "$file" ] || mv "$file" "$tmp/boot/$name-$release"
+	done
+	[ -e "$tmp/boot/vmlinuz-$release" ] || die "$package has no vmlinuz"
+	publish "$tmp/boot" "$out"
+}
+
+# get_newest: the newest release that the mirror still has. Lists may name packages
+# that were taken away; they are not asked for again until the lists are new.
+get_newest() {
+	for each in $found; do
+		choose "$each"
+		[ ! -d "$out" ] || return 0
+		! grep -qxF "$package=$version" "$lists/gone" 2>/dev/null || continue
+		! fetch_image || return 0
+		printf '%s\n' "$package=$version" >>"$lists/gone"
+	done
+	return 1
+}
+
+look 1440 || look 10 || {
+	[ -e "$lists/stamp" ] || die "the lists of Debian's packages cannot be fetched"
+	die "Debian's suites have no $series kernel (linux-image-$series.*-$flavour)"
+}
+get_newest || { look 10 && get_newest; } ||
+	die "none of Debian's $series kernels ($flavour) can be fetched any more, or there is no network"
 
 if [ -n "$dbg" ] && [ ! -d "$out/dbg" ]; then
-	[ -n "$tmp" ] || tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
-	rm -rf "$tmp/root"
-	fetch "${package%-unsigned}-dbg" ./usr/lib/debug/boot "$tmp/root"
-	ls "$tmp"/root/usr/lib/debug/boot/vmlinux-* >/dev/null 2>&1 ||
-		die "${package%-unsigned}-dbg has no vmlinux"
-	publish "$tmp/root/usr/lib/debug/boot" "$out/dbg"
+	debug=linux-image-$release-dbg
+	has "$debug" || die "Debian's suites have no $debug"
+	fetch "$debug" "$tmp/root" '*.ko*' || die "apt-get could not download $debug $version"
+	mkdir "$tmp/dbg"
+	for name in vmlinux System.map; do
+		file=$(find "$tmp/root" -type f -name "$name*" | head -n 1)
+		[ -n "$file" ] || die "$debug has no $name"
+		mv "$file" "$tmp/dbg/$name-$release"
+	done
+	publish "$tmp/dbg" "$out/dbg"
 fi
 
-if [ -n "$modules" ] && [ ! -d "$out/modules" ]; then
-	[ -n "$tmp" ] || tmp=$(mktemp -d "$cache/.fetch.XXXXXX")
-	rm -rf "$tmp/root"
-	fetch "$package" './lib/modules/*/kernel/fs' "$tmp/root"
-	mkdir "$tmp/modules"
-	find "$tmp/root" -name '*.ko*' -exec cp {} "$tmp/modules/" \;
-	for file in "$tmp"/modules/*.ko.xz; do
+# modules DIR PLACE NAME...: the modules of these names below PLACE, unpacked, in $out/DIR
+modules() {
+	dir=$1
+	place=$2
+	[ ! -d "$out/$dir" ] || return 0
+	shift 2
+	of=linux-modules-$release
+	has "$of" || of=$package
+	case $of in
+	linux-binary*) of=linux-image-$release ;;
+	esac
+	fetch "$of" "$tmp/root" '*/boot/*' || die "apt-get could not download $of $version"
+	mkdir "$tmp/$dir"
+	for name; do
+		find "$tmp/root" -path "*/kernel/$place*" -name "$name.ko*" \
+			-exec mv {} "$tmp/$dir/" \;
+	done
+	for file in "$tmp/$dir"/*.ko.xz; do
 		[ ! -e "$file" ] || xz -d "$file" || die "cannot unpack $file"
 	done
-	publish "$tmp/modules" "$out/modules"
-fi
+	ls "$tmp/$dir"/*.ko >/dev/null 2>&1 || die "$of has no modules for $dir"
+	publish "$tmp/$dir" "$out/$dir"
+}
+
+[ -z "$modules" ] || modules modules fs/ '*'
+# kvm-amd may need ccp, and that rng-core; what a kernel has built in is not there.
+[ -z "$host" ] || modules host '' irqbypass rng-core ccp kvm kvm-amd kvm-intel \
+	virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci \
+	netfs fscache 9pnet 9pnet_virtio 9p overlay
 
 printf '%s\n' "$out"

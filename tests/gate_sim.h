@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Simulated runs with known truth, for the gate's statistics: tests/bench/bench_gate_sim.c prints
- * tables of them, tests/unit/test_gatestats_sim.c holds a few against their bounds. One
+ * tables of them, tests/unit/stats/test_gatestats_sim.c holds a few against their bounds. One
  * session is 2 n runs one after the other, of which the order says which are base's.
  */
 #ifndef KVMPROF_TESTS_GATE_SIM_H
 #define KVMPROF_TESTS_GATE_SIM_H
 
+#include "profile/bench/looks.h"
 #include "profile/stats/verdict.h"
 #include "profile/stats/power.h"
-#include "profile/stats/sequential.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -148,36 +148,85 @@ static int sim_gates(struct sim *s, const struct gate_rule *rule, unsigned int n
 	return 0;
 }
 
-struct sim_seq_counts {
-	unsigned int tests, decision[4];
+/* Wilson's interval of k of n at a confidence of 0 to 1. */
+static void sim_wilson(double k, double n, double confidence, double *lo, double *hi)
+{
+	double z = gate_normal_quantile((1 + confidence) / 2), p = k / n;
+	double centre = (p + z * z / (2 * n)) / (1 + z * z / n);
+	double half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+
+	*lo = k > 0 ? centre - half : 0;
+	*hi = k < n ? centre + half : 1;
+}
+
+struct sim_looks {
+	struct sim *runs;
+	struct gate_rule rule;
+	double error_rate; /* of all looks together; miss likewise is rule.miss */
+	unsigned int pairs;
+};
+
+struct sim_looks_counts {
+	unsigned int tests, verdict[3];
 	double pairs; /* used, on average */
 };
 
-static int sim_sequential(struct sim *s, const struct gate_seq_options *opt, unsigned int tests,
-			  struct sim_seq_counts *out)
+/* One `bench --sequential` with one rule: the pairs that it used, or -1. */
+static int sim_bench(const struct sim_looks *o, struct gate_design *design,
+		     const struct bench_looks *looks, struct grules *rules,
+		     enum gate_verdict *verdict)
 {
 	double base[GATE_MAX_RUNS], head[GATE_MAX_RUNS];
-	struct err e = { 0 };
+	struct gate_rule r = o->rule;
+	struct gate_result out;
 
-	*out = (struct sim_seq_counts){ .tests = tests };
-	for (unsigned int k = 0; k < tests; k++) {
-		enum gate_seq_decision d = GATE_SEQ_CONTINUE;
-		struct gate_seq q;
-		int ret = gate_seq_init(&q, opt, &e);
-
-		if (!ret)
-			sim_session(s, q.opt.max_pairs, base, head);
-		for (unsigned int i = 0; !ret && d == GATE_SEQ_CONTINUE; i++)
-			ret = gate_seq_add(&q, base[i], head[i], &d, &e);
-		if (ret) {
-			fprintf(stderr, "%s\n", e.text);
+	sim_session(o->runs, o->pairs, base, head);
+	for (unsigned int n = 1; n <= o->pairs; n++) {
+		if (!bench_looks_due(looks, n))
+			continue;
+		bench_looks_set(looks, n, rules);
+		r.alpha = rules->error_rate;
+		r.miss = 1 - rules->rule[0].power;
+		if (gate_compare(&design[n], &r, base, head, &out, NULL) < 0)
 			return -1;
-		}
-		out->decision[d]++;
-		out->pairs += (double)q.pairs / tests;
-		gate_seq_deinit(&q);
+		*verdict = out.verdict;
+		if (out.verdict != GATE_INCONCLUSIVE)
+			return (int)n;
 	}
-	return 0;
+	return (int)o->pairs;
+}
+
+/* `bench --sequential`, tests times. -1 for a failure. */
+static int sim_looks(const struct sim_looks *o, unsigned int tests, struct sim_looks_counts *out)
+{
+	struct grule rule = { .power = 1 - (o->rule.miss > 0 ? o->rule.miss : GATE_MISS) };
+	struct grules rules = { .rule = &rule, .n = 1, .error_rate = o->error_rate };
+	struct gate_design design[GATE_MAX_RUNS + 1];
+	struct sim_looks with = *o;
+	struct bench_looks looks;
+	int used = 0;
+
+	*out = (struct sim_looks_counts){ .tests = tests };
+	with.rule.confidence = -1;
+	if (bench_looks_init(&looks, &rules, o->pairs, NULL) < 0)
+		return -1;
+	for (unsigned int n = 1; n <= o->pairs; n++) {
+		if (bench_looks_due(&looks, n) && sim_design(&design[n], n, true) < 0)
+			return -1;
+	}
+	for (unsigned int k = 0; k < tests && used >= 0; k++) {
+		enum gate_verdict v = GATE_INCONCLUSIVE;
+
+		used = sim_bench(&with, design, &looks, &rules, &v);
+		out->verdict[v]++;
+		out->pairs += (double)used / tests;
+	}
+	for (unsigned int n = 1; n <= o->pairs; n++) {
+		if (bench_looks_due(&looks, n))
+			gate_design_deinit(&design[n]);
+	}
+	bench_looks_deinit(&looks);
+	return used < 0 ? -1 : 0;
 }
 
 #endif

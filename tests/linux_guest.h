@@ -174,15 +174,13 @@ static inline void guest_list(struct guest *g, const uint64_t *head, unsigned in
 static inline void guest_sleep(struct guest *g, unsigned int i)
 {
 	uint64_t t = guest_task_va(i), ret = GUEST_SWITCH, bp = GUEST_SP(i) + 128;
-	uint64_t cs = 0x33, sp = GUEST_USER_SP;
+	const uint64_t regs[] = { 0x401000, 0x33, 0x246, GUEST_USER_SP, 0x2b };
 
 	memset(g->stack[i], 0, GUEST_STACK_TOP);
 	memcpy(g->stack[i] + 40, &bp, 8);
 	memcpy(g->stack[i] + 48, &ret, 8);
-	if (i == 1 || i > 5) {
-		memcpy(g->stack[i] + GUEST_STACK_TOP - 32, &cs, 8);
-		memcpy(g->stack[i] + GUEST_STACK_TOP - 16, &sp, 8);
-	}
+	if (i == 1 || i > 5)
+		memcpy(g->stack[i] + GUEST_STACK_TOP - sizeof(regs), regs, sizeof(regs));
 	guest_u64(g, t + G_SP, GUEST_SP(i));
 	guest_u32(g, t + G_STATE, i == 0 ? 0 : i == 3 ? 0x402 : 1);
 	guest_u32(g, t + G_PRIO, 120 + (i == 4 ? -20 : 0));

@@ -4,7 +4,7 @@
  *
  * Hardware breakpoints, so nothing is written into the guest and it sees nothing. Reached
  * in front of the instruction; a sample with reason SAMPLE_MARKER is taken, and the vCPU
- * goes on past it, with the resume flag where KVM honours it, else by a single step.
+ * goes on past it with the resume flag (pvm/step.h where KVM does not honour it).
  * On each vCPU's own thread.
  */
 #ifndef KVMPROF_VMM_BREAKPOINT_H
@@ -12,25 +12,26 @@
 
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct vcpu;
 
-/* Of one vCPU. */
-struct breakpoint_state {
-	/* An exception came between the instruction and its step: it will be reached again. */
-	bool again;
-	unsigned int again_index;
-	uint64_t again_rsp, again_cr3;
-	bool trap_flag; /* the guest single-steps the instruction that is stepped over */
-	uint64_t step_from;
-};
+/* The guest-debug register of breakpoint i (debugreg.h). */
+#define BREAKPOINT_SLOT(i) ((i) + 1u)
 
 /* Arm what can be armed by now, disarm what has been reached for good. */
 void breakpoints_follow(struct vcpu *v);
 
 /* KVM_EXIT_DEBUG: 0 when the guest can go on. */
 int breakpoint_debug(struct vcpu *v, struct err *e);
+
+/* -- the parts of that, for pvm/step.c --------------------------------------------------- */
+
+/* The breakpoint that this debug exit is for; -1: none. */
+int breakpoint_at(const struct vcpu *v);
+/* Sample, count, and do what breakpoint i is for. It may be disarmed afterwards. */
+void breakpoint_reached(struct vcpu *v, unsigned int i);
+/* Have the processor ignore breakpoints at this instruction once. */
+void breakpoint_resume(struct vcpu *v);
+/* It was the guest's own trap flag or INT1: the guest gets its #DB. 0, or a negative error. */
+int breakpoint_give_back(struct vcpu *v, struct err *e);
 
 #endif

@@ -6,8 +6,10 @@
  * locks; the only system call is KVM_GET_MP_STATE, and only where the vCPU can
  * be halted.
  */
+#include "base/linux_regs.h"
 #include "vmm/gmem_remote.h"
 #include "vmm/machine.h"
+#include "vmm/pvm.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,18 +18,18 @@
 #define CR0_PE (1u << 0)
 #define INSN_HLT 0xf4
 #define RESET_RIP 0xfff0u
+/* Linux: the one page of the kernel's half that programs run (Documentation/arch/x86/x86_64/mm.rst). */
+#define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
+#define VSYSCALL_LEN 0x1000u
+#define RESET_CS 0xf000u
 
-/* Linux: the registers of a program that entered the kernel, at the end of its kernel stack. */
-#define PT_REGS_RSP_FROM_END 16u /* struct pt_regs ends with ip, cs, flags, sp, ss */
-#define PT_REGS_CS_FROM_END 32u
-#define PT_REGS_LEN 168u
-#define IRET_LEN 40u /* the last five of them, which the processor pushes */
+/* An interrupt return frame (SDM vol. 3, 6.14.1) at the end of a stack. */
+#define IRET_RSP_FROM_END 16u
+#define IRET_CS_FROM_END 32u
+#define PAGE_BYTES 4096u
 
-void capture_regs(const struct kvm_run *run, struct sample_regs *out)
+void capture_regs(const struct kvm_regs *r, const struct kvm_sregs *s, struct sample_regs *out)
 {
-	const struct kvm_regs *r = &run->s.regs.regs;
-	const struct kvm_sregs *s = &run->s.regs.sregs;
-
 	out->gpr[GPR_RAX] = r->rax;
 	out->gpr[GPR_RCX] = r->rcx;
 	out->gpr[GPR_RDX] = r->rdx;
@@ -57,11 +59,28 @@ void capture_regs(const struct kvm_run *run, struct sample_regs *out)
 	out->ss = s->ss.selector;
 }
 
-struct mmu_root capture_root(const struct kvm_run *run)
+struct mmu_root capture_root(const struct kvm_sregs *s)
 {
-	const struct kvm_sregs *s = &run->s.regs.sregs;
-
 	return (struct mmu_root){ .cr0 = s->cr0, .cr3 = s->cr3, .cr4 = s->cr4, .efer = s->efer };
+}
+
+struct capture_view capture_view_of(const struct kvm_regs *regs, const struct kvm_sregs *sregs,
+				    const struct gmem *mem)
+{
+	return (struct capture_view){
+		.regs = regs, .sregs = sregs, .mem = mem, .root = capture_root(sregs)
+	};
+}
+
+struct capture_view capture_view_of_vcpu(const struct vcpu *v)
+{
+	return capture_view_of(&v->run->s.regs.regs, &v->run->s.regs.sregs, &v->vm->mem);
+}
+
+bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s)
+{
+	return r->rip == RESET_RIP && s->cs.selector == RESET_CS && !(s->cr0 & CR0_PE) && !s->cr3 &&
+	       !s->efer;
 }
 
 /* One stack: from the first byte in use up to its end. */
@@ -78,14 +97,14 @@ static uint32_t stack_room(const struct vcpu *v)
 }
 
 /* Copy up to want bytes; returns the number of bytes. */
-static uint32_t copy_slice(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
+static uint32_t copy_slice(const struct vcpu *v, const struct capture_view *w, struct sample *s,
 			   uint64_t va, uint64_t want)
 {
 	uint32_t room = stack_room(v) - s->stack_len, got;
 
 	if (want > room)
 		want = room;
-	got = (uint32_t)mmu_read(&v->vm->mem, root, va, s->stack + s->stack_len, want);
+	got = (uint32_t)capture_read(w, va, s->stack + s->stack_len, want);
 	if (got) {
 		s->slice[s->nslices++] = (struct sample_slice){ va, s->stack_len, got };
 		s->stack_len += got;
@@ -94,7 +113,7 @@ static uint32_t copy_slice(const struct vcpu *v, const struct mmu_root *root, st
 }
 
 /* The same for a whole stack. s->stack_end tells why it stopped. */
-static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s,
+static uint32_t copy_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s,
 			   const struct extent *x)
 {
 	uint64_t want = v->stack_max;
@@ -105,21 +124,28 @@ static uint32_t copy_stack(const struct vcpu *v, const struct mmu_root *root, st
 		want = x->end - x->va;
 		s->stack_end = SAMPLE_STACK_WHOLE;
 	}
-	got = copy_slice(v, root, s, x->va, want);
+	got = copy_slice(v, w, s, x->va, want);
 	if (got < want)
 		s->stack_end = got ? SAMPLE_STACK_UNMAPPED : SAMPLE_STACK_NONE;
 	return got;
 }
 
 /* Address of the topmost word of this vCPU's interrupt stack; 0 unknown. */
-static uint64_t irq_stack_top(const struct vcpu *v, const struct mmu_root *root, uint64_t gs)
+static uint64_t irq_stack_top(const struct vcpu *v, const struct capture_view *w, uint64_t gs)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	uint64_t at = 0, top;
 
 	if (plan->irq_stack_ptr)
 		at = capture_address(v, plan->irq_stack_ptr, plan->irq_stack_percpu, gs);
-	return at && mmu_read(&v->vm->mem, root, at, &top, sizeof(top)) == sizeof(top) ? top : 0;
+	if (!at || capture_read(w, at, &top, sizeof(top)) != sizeof(top))
+		return 0;
+	/*
+	 * Up to 5.11 the variable has the stack's end, below which the old stack pointer is
+	 * pushed; since "x86/irq/64: Adjust the per CPU irq stack pointer by 8" (5.12) it has
+	 * the address of that word.
+	 */
+	return top % PAGE_BYTES || top < sizeof(uint64_t) ? top : top - sizeof(uint64_t);
 }
 
 #define ENTRY_STACK_LEN 4096u /* each, in LINUX_ENTRY_AREA */
@@ -129,9 +155,17 @@ static bool is_entry_area(uint64_t va)
 	return va - LINUX_ENTRY_AREA < LINUX_ENTRY_AREA_LEN;
 }
 
+/* Kernel stacks end at multiples of this; 0: not known. */
+static uint32_t stack_align(const struct vcpu *v)
+{
+	uint32_t late = capture_plan_of_task(v->vm)->stack_align;
+
+	return late ? late : v->vm->cfg.plan.stack_align;
+}
+
 static struct extent kernel_stack_at(const struct vcpu *v, uint64_t va, uint64_t irq_top)
 {
-	uint64_t align = v->vm->cfg.plan.stack_align;
+	uint64_t align = stack_align(v);
 
 	if (irq_top && va <= irq_top && irq_top - va < v->vm->cfg.plan.stack_max)
 		return (struct extent){ .va = va, .end = irq_top + sizeof(uint64_t), .irq = true };
@@ -150,33 +184,33 @@ static uint64_t next_stack(const struct vcpu *v, const struct sample *s, const s
 	uint64_t saved, cs;
 
 	if (x->entry) {
-		memcpy(&cs, end - PT_REGS_CS_FROM_END, sizeof(cs));
-		memcpy(&saved, end - PT_REGS_RSP_FROM_END, sizeof(saved));
+		memcpy(&cs, end - IRET_CS_FROM_END, sizeof(cs));
+		memcpy(&saved, end - IRET_RSP_FROM_END, sizeof(saved));
 		return cs & 3 ? 0 : saved;
 	}
 	if (know_irq && !x->irq)
 		return 0;
 	memcpy(&saved, end - sizeof(saved), sizeof(saved));
 	/* Another stack than this one. */
-	return saved < x->end && x->end - saved <= v->vm->cfg.plan.stack_align ? 0 : saved;
+	return saved < x->end && x->end - saved <= stack_align(v) ? 0 : saved;
 }
 
 /*
  * Linux switches to a per-CPU interrupt stack and keeps the old stack pointer in
  * the topmost word of the new one (call_on_stack, arch/x86/include/asm/irq_stack.h).
  * Follow it. Where the interrupt stack is not known the topmost word of any
- * aligned stack is tried: at worst bytes that nobody asks for are copied.
+ * aligned stack is tried: at worst some bytes are copied for nothing.
  */
-static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root, uint64_t gs,
+static void copy_kernel_stacks(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
 			       struct sample *s)
 {
-	uint64_t irq_top = irq_stack_top(v, root, gs), va = s->regs.gpr[GPR_RSP];
+	uint64_t irq_top = irq_stack_top(v, w, gs), va = s->regs.gpr[GPR_RSP];
 
 	while (s->nslices < SAMPLE_MAX_KERNEL_SLICES) {
 		struct extent x = kernel_stack_at(v, va, irq_top);
-		uint32_t got = copy_stack(v, root, s, &x);
+		uint32_t got = copy_stack(v, w, s, &x);
 
-		if (s->stack_end != SAMPLE_STACK_WHOLE || got < (x.entry ? IRET_LEN : 8))
+		if (s->stack_end != SAMPLE_STACK_WHOLE || got < (x.entry ? LINUX_IRET_LEN : 8))
 			return;
 		va = next_stack(v, s, &x, irq_top != 0);
 		/* Canonical kernel half, aligned. */
@@ -189,30 +223,30 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct mmu_root *root
  * The stack of the program below a system call, fault or interrupt. Its pointer
  * is among the registers that entry code keeps at the end of the task's stack.
  */
-static void copy_user_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+static void copy_user_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	const struct sample_slice *last = s->nslices ? &s->slice[s->nslices - 1] : NULL;
-	uint64_t cs, rsp, end;
+	uint32_t align = stack_align(v);
+	struct linux_regs regs;
+	bool entry;
 
-	if (!plan->user_stack_max || !plan->stack_align || !last ||
-	    s->stack_end != SAMPLE_STACK_WHOLE)
+	if (!plan->user_stack_max || !align || !last || s->stack_end != SAMPLE_STACK_WHOLE)
 		return;
-	end = last->va + last->len;
-	if (is_entry_area(last->va) ? last->len < IRET_LEN || end % ENTRY_STACK_LEN
-				    : last->len < PT_REGS_LEN || end % plan->stack_align)
+	entry = is_entry_area(last->va);
+	if ((last->va + last->len) % (entry ? ENTRY_STACK_LEN : align))
 		return;
-	memcpy(&cs, s->stack + s->stack_len - PT_REGS_CS_FROM_END, sizeof(cs));
-	memcpy(&rsp, s->stack + s->stack_len - PT_REGS_RSP_FROM_END, sizeof(rsp));
-	if ((cs & ~0x30ull) == 3 && rsp && !(rsp >> 47))
-		copy_slice(v, root, s, rsp, plan->user_stack_max);
+	if (linux_regs_at_end(s->stack + s->stack_len, last->len,
+			      entry ? LINUX_IRET_LEN : LINUX_REGS_LEN, &regs) &&
+	    !(regs.sp >> 47))
+		copy_slice(v, w, s, regs.sp, plan->user_stack_max);
 }
 
 /* A running program's stack ends where nothing is mapped. */
-static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+static void copy_program_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
 	uint32_t want = v->stack_max;
-	uint32_t got = copy_slice(v, root, s, s->regs.gpr[GPR_RSP], want);
+	uint32_t got = copy_slice(v, w, s, s->regs.gpr[GPR_RSP], want);
 
 	s->stack_end = got == want ? SAMPLE_STACK_CAPPED
 		       : got	   ? SAMPLE_STACK_WHOLE
@@ -223,11 +257,10 @@ static void copy_program_stack(const struct vcpu *v, const struct mmu_root *root
  * The longest instruction's bytes, or those up to a page that is not mapped: then the
  * instruction, which the processor has fetched or will fault on, ends before it.
  */
-static void copy_insn(const struct vcpu *v, const struct mmu_root *root, struct sample *s)
+static void copy_insn(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
 	if (v->vm->cfg.plan.want_insn)
-		s->insn_len = (uint8_t)mmu_read(&v->vm->mem, root, s->regs.rip, s->insn,
-						SAMPLE_MAX_INSN - 1);
+		s->insn_len = (uint8_t)capture_read(w, s->regs.rip, s->insn, SAMPLE_MAX_INSN - 1);
 }
 
 static void count_sample(struct vcpu *v, const struct sample *s)
@@ -253,58 +286,52 @@ static void count_sample(struct vcpu *v, const struct sample *s)
  * or behind a call of the hypervisor (VMCALL, VMMCALL, and SYSCALL of paravirtual
  * kernels); one that waits to be started is in real mode.
  */
-static bool may_stand(const struct vcpu *v, const struct mmu_root *root)
+static bool may_stand(const struct capture_view *w)
 {
 	uint8_t b[3];
 
-	if (!(root->cr0 & CR0_PE) ||
-	    mmu_read(&v->vm->mem, root, v->run->s.regs.regs.rip - sizeof(b), b, sizeof(b)) !=
-		    sizeof(b))
+	if (!(w->root.cr0 & CR0_PE) ||
+	    capture_read(w, w->regs->rip - sizeof(b), b, sizeof(b)) != sizeof(b))
 		return true;
 	return b[2] == INSN_HLT || (b[1] == 0x0f && b[2] == 0x05) || (b[0] == 0x0f && b[1] == 0x01);
 }
 
 /*
- * KVM can't be asked about another process's vCPU. A broken-off KVM_RUN leaves a halted
- * one behind its HLT; running there otherwise takes one instruction of many. One that waits
- * to be started is as after a reset (SDM vol. 3, table 9-1).
+ * KVM can't be asked about another process's vCPU. An interrupted KVM_RUN leaves a halted vCPU
+ * behind its HLT, where one that is not halted hardly ever is. One that waits to be started is as
+ * after a reset (SDM vol. 3, table 9-1).
  */
-static uint8_t look_foreign(struct vcpu *v, uint8_t mode)
+static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w, uint8_t mode)
 {
-	const struct kvm_run *run = v->run;
-	const struct mmu_root root = capture_root(run);
 	uint8_t byte;
 
-	if (v->index && run->s.regs.regs.rip == RESET_RIP && !(root.cr0 & 1)) {
+	if (v->index && w->regs->rip == RESET_RIP && !(w->root.cr0 & CR0_PE)) {
 		v->stats.offline++;
 		return 0;
 	}
-	return mode == SAMPLE_KERNEL &&
-			       mmu_read(&v->vm->mem, &root, run->s.regs.regs.rip - 1, &byte, 1) &&
+	return mode == SAMPLE_KERNEL && capture_read(w, w->regs->rip - 1, &byte, 1) &&
 			       byte == INSN_HLT
 		       ? SAMPLE_IDLE
 		       : mode;
 }
 
 /* What the vCPU is at; 0: it waits to be started. */
-static uint8_t look(struct vcpu *v, const struct mmu_root *root, enum sample_reason reason)
+static uint8_t capture_look(struct vcpu *v, const struct capture_view *w, enum sample_reason reason)
 {
-	const struct kvm_run *run = v->run;
-	unsigned int cpl = run->s.regs.sregs.cs.dpl & 3;
+	unsigned int cpl = w->sregs->cs.dpl & 3;
 	uint8_t mode = cpl == 3 ? SAMPLE_USER : SAMPLE_KERNEL;
 
-	/*
-	 * Between SYSCALL and its conversion (syscall_assist.h) the vCPU stands at the
-	 * kernel's entry point, only not at its privilege level yet.
-	 */
-	if (v->assist.know_lstar && run->s.regs.regs.rip == v->assist.lstar)
+	if (pvm_is_in_syscall(v, w->regs->rip))
+		mode = SAMPLE_KERNEL;
+	/* LSTAR of another process's guest is not known, but no program runs at such addresses. */
+	if (v->foreign && w->regs->rip >> 63 && w->regs->rip - VSYSCALL_PAGE >= VSYSCALL_LEN)
 		mode = SAMPLE_KERNEL;
 	if (v->foreign) {
-		mode = look_foreign(v, mode);
+		mode = capture_look_foreign(v, w, mode);
 		if (!mode)
 			return 0;
 	} else if (mode == SAMPLE_KERNEL && cpl != 3 &&
-		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) && may_stand(v, root)) {
+		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) && may_stand(w)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
@@ -317,7 +344,7 @@ static uint8_t look(struct vcpu *v, const struct mmu_root *root, enum sample_rea
 			}
 		}
 	}
-	if (mode == SAMPLE_IDLE && !(run->s.regs.regs.rflags & RFLAGS_IF))
+	if (mode == SAMPLE_IDLE && !(w->regs->rflags & RFLAGS_IF))
 		atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
 	else
 		atomic_store_explicit(&v->dead_looks, 0, memory_order_relaxed);
@@ -328,9 +355,9 @@ void capture_watch(struct vcpu *v, unsigned int looks)
 {
 	uint64_t offline = v->stats.offline;
 	unsigned int before = atomic_load_explicit(&v->dead_looks, memory_order_relaxed);
-	struct mmu_root root = capture_root(v->run);
+	const struct capture_view w = capture_view_of_vcpu(v);
 
-	(void)look(v, &root, SAMPLE_TIMER);
+	(void)capture_look(v, &w, SAMPLE_TIMER);
 	v->stats.offline = offline; /* no period of an event has ended */
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) > before)
 		atomic_fetch_add_explicit(&v->dead_looks, looks - 1, memory_order_relaxed);
@@ -349,9 +376,15 @@ static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
 
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 {
-	const struct kvm_run *run = v->run;
-	struct mmu_root root = capture_root(run);
-	uint8_t mode = look(v, &root, cause->reason), reason = (uint8_t)cause->reason;
+	const struct capture_view w = capture_view_of_vcpu(v);
+
+	return capture_sample_of(v, &w, cause);
+}
+
+bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
+		       const struct capture_cause *cause)
+{
+	uint8_t mode = capture_look(v, w, cause->reason), reason = (uint8_t)cause->reason;
 	struct sample *s;
 	uint64_t gs;
 
@@ -382,20 +415,20 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	s->exit_addr = cause->exit_addr;
 	s->overruns = cause->missed;
 	s->stack_len = 0;
-	capture_regs(run, &s->regs);
-	copy_insn(v, &root, s);
-	s->idt_base = run->s.regs.sregs.idt.base;
-	gs = capture_percpu_base(v, s);
-	capture_task(v, &root, gs, s);
+	capture_regs(w->regs, w->sregs, &s->regs);
+	copy_insn(v, w, s);
+	s->idt_base = w->sregs->idt.base;
+	gs = capture_percpu_base(v, w->sregs, s);
+	capture_task(v, w, gs, s);
 	/* At CPL 3 rsp is the program's, even where the mode counts as kernel. */
-	if ((run->s.regs.sregs.cs.dpl & 3) == 3) {
-		copy_program_stack(v, &root, s);
+	if ((w->sregs->cs.dpl & 3) == 3) {
+		copy_program_stack(v, w, s);
 	} else {
-		copy_kernel_stacks(v, &root, gs, s);
-		copy_user_stack(v, &root, s);
+		copy_kernel_stacks(v, w, gs, s);
+		copy_user_stack(v, w, s);
 	}
-	/* Out of a record (attach/peek.h) that turns out to be incomplete: as if it had never been. */
-	if (v->vm->mem.remote && v->vm->mem.remote->lacking)
+	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
+	if (w->mem->remote && w->mem->remote->lacking)
 		return false;
 	ring_commit(&v->ring, sample_size(s));
 	count_sample(v, s);

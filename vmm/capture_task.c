@@ -8,12 +8,11 @@
  * the kernel's value waits in MSR_KERNEL_GS_BASE (SWAPGS, SDM vol. 2).
  */
 #include "vmm/machine.h"
+#include "vmm/msr.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define MSR_LSTAR 0xc0000082u
-#define MSR_KERNEL_GS_BASE 0xc0000102u
 #define KERNEL_HALF (UINT64_C(1) << 63)
 /* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
 #define CR3_USER_TABLE (UINT64_C(1) << 12)
@@ -51,13 +50,19 @@ uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint6
 	}
 	if (!percpu)
 		return addr;
+	/*
+	 * Per-CPU variables that are linked among the kernel's addresses (since 6.15) are there
+	 * at first, too, and GS is 0: the boot processor has its own area only after
+	 * setup_per_cpu_areas(), which is seconds later on a slow host.
+	 */
+	if (!gs && (addr & KERNEL_HALF) && !v->index && !v->foreign && !v->kernel_gs)
+		return addr;
 	return gs ? gs + addr : 0;
 }
 
-uint64_t capture_percpu_base(struct vcpu *v, struct sample *s)
+uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
-	const struct kvm_sregs *sr = &v->run->s.regs.sregs;
 	bool kernel_gs = (sr->cs.dpl & 3) != 3 && (sr->gs.base & KERNEL_HALF);
 	bool need_gs = !v->foreign && capture_plan_of_task(v->vm)->known &&
 		       capture_plan_of_task(v->vm)->percpu && !kernel_gs;
@@ -75,20 +80,22 @@ uint64_t capture_percpu_base(struct vcpu *v, struct sample *s)
 	if (v->foreign)
 		return v->kernel_gs;
 	/* Before the kernel has set it up there is none. */
-	return other & KERNEL_HALF ? other : 0;
+	if (!(other & KERNEL_HALF))
+		return 0;
+	v->kernel_gs = other;
+	return other;
 }
 
-static bool read_kernel(const struct vcpu *v, const struct mmu_root *root, uint64_t va, void *dst,
-			size_t len)
+static bool read_kernel(const struct capture_view *w, uint64_t va, void *dst, size_t len)
 {
-	return mmu_read(&v->vm->mem, root, va, dst, len) == len;
+	return capture_read(w, va, dst, len) == len;
 }
 
-void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64_t gs,
+void capture_task(const struct vcpu *v, const struct capture_view *user, uint64_t gs,
 		  struct sample *s)
 {
 	const struct capture_task_plan *plan = capture_plan_of_task(v->vm);
-	struct mmu_root root = *user_root;
+	struct capture_view w = *user;
 	struct sample_task *t = &s->task;
 	uint64_t at, task;
 
@@ -100,9 +107,9 @@ void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64
 	if (!at)
 		return;
 	t->state = SAMPLE_TASK_UNREADABLE;
-	if (!read_kernel(v, &root, at, &task, sizeof(task))) {
-		root.cr3 &= ~CR3_USER_TABLE;
-		if (!read_kernel(v, &root, at, &task, sizeof(task)))
+	if (!read_kernel(&w, at, &task, sizeof(task))) {
+		w.root.cr3 &= ~CR3_USER_TABLE;
+		if (!read_kernel(&w, at, &task, sizeof(task)))
 			return;
 	}
 	if (!(task & KERNEL_HALF)) {
@@ -114,14 +121,14 @@ void capture_task(const struct vcpu *v, const struct mmu_root *user_root, uint64
 	if (!plan->members)
 		return;
 	t->state = SAMPLE_TASK_UNREADABLE;
-	if (!read_kernel(v, &root, task + plan->tid, &t->tid, sizeof(t->tid)) ||
-	    !read_kernel(v, &root, task + plan->pid, &t->pid, sizeof(t->pid)) ||
-	    !read_kernel(v, &root, task + plan->mm, &t->mm, sizeof(t->mm)) ||
+	if (!read_kernel(&w, task + plan->tid, &t->tid, sizeof(t->tid)) ||
+	    !read_kernel(&w, task + plan->pid, &t->pid, sizeof(t->pid)) ||
+	    !read_kernel(&w, task + plan->mm, &t->mm, sizeof(t->mm)) ||
 	    (plan->start != CAPTURE_NONE &&
-	     !read_kernel(v, &root, task + plan->start, &t->start, sizeof(t->start))) ||
+	     !read_kernel(&w, task + plan->start, &t->start, sizeof(t->start))) ||
 	    (plan->stack != CAPTURE_NONE &&
-	     !read_kernel(v, &root, task + plan->stack, &t->stack, sizeof(t->stack))) ||
-	    !read_kernel(v, &root, task + plan->comm, t->comm, plan->comm_size))
+	     !read_kernel(&w, task + plan->stack, &t->stack, sizeof(t->stack))) ||
+	    !read_kernel(&w, task + plan->comm, t->comm, plan->comm_size))
 		return;
 	t->state = SAMPLE_TASK_FOUND;
 }

@@ -24,13 +24,10 @@ void control_init(struct vm *vm)
 void control_tell(struct vm *vm)
 {
 	atomic_fetch_add_explicit(&vm->control.changes, 1, memory_order_release);
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
-		vcpu_kick(&vm->vcpu[i]);
-	if (vm->backend)
-		vm->backend->ops->wake(vm->backend);
+	vm->ops->wake(vm);
 }
 
-/* Looked at when a period ends, so nobody need be told. */
+/* Read when a period ends: no vCPU has to be woken for it. */
 void vm_collect(struct vm *vm, bool on)
 {
 	atomic_store_explicit(&vm->control.collect, on, memory_order_relaxed);

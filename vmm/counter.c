@@ -135,15 +135,16 @@ static int route(int fd, int signo, struct err *e)
 	return 0;
 }
 
-int counter_open(struct counter *c, const struct vm_counter *what, uint64_t period, bool jitter,
-		 uint64_t seed, int signo, struct err *e)
+int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
+		 int signo, struct err *e)
 {
+	uint64_t period = rule->period_ns;
 	int ret;
 
 	memset(c, 0, sizeof(*c));
 	c->freq = what->freq;
 	c->by_hand = what->type == PERF_TYPE_TRACEPOINT;
-	trigger_init_count(&c->axis, period, jitter, seed);
+	trigger_init_count(&c->axis, rule);
 	ret = open_fd(c, what, c->freq ? period : c->axis.deadline_ns, period, e);
 	ret = ret ? ret : route(c->fd, signo, e);
 	if (ret)
@@ -155,7 +156,7 @@ int counter_open(struct counter *c, const struct vm_counter *what, uint64_t peri
  * For one overflow (perf_event_open(2)); it is stopped there. Seen on Linux 6.18: a tracepoint
  * that was stopped so never counts again.
  */
-static int go_on(const struct counter *c)
+static int counter_rearm(const struct counter *c)
 {
 	return c->by_hand ? ioctl(c->fd, PERF_EVENT_IOC_ENABLE, 0)
 			  : ioctl(c->fd, PERF_EVENT_IOC_REFRESH, 1);
@@ -169,7 +170,7 @@ void counter_signalled(const struct counter *c)
 
 int counter_start(struct counter *c, struct err *e)
 {
-	if (go_on(c) < 0)
+	if (counter_rearm(c) < 0)
 		return err_set(e, errno, "a counter does not start: %s", strerror(errno));
 	return 0;
 }
@@ -177,7 +178,7 @@ int counter_start(struct counter *c, struct err *e)
 void counter_go_on(struct counter *c)
 {
 	/* It worked at the start, and nothing has changed. */
-	(void)go_on(c);
+	(void)counter_rearm(c);
 }
 
 void counter_close(struct counter *c)
@@ -195,7 +196,7 @@ uint64_t counter_read(const struct counter *c)
 }
 
 /* The next overflow shall be so many counts from here. */
-static void ask(struct counter *c, uint64_t period)
+static void counter_set_period(struct counter *c, uint64_t period)
 {
 	if (period == c->set)
 		return;
@@ -220,21 +221,22 @@ bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed)
 		*weight = (1 + (uint64_t)*missed) * c->axis.period_ns;
 	}
 	/* Not ended: a timer that was a little early, or a signal that was on its way. */
-	ask(c, c->axis.deadline_ns - value);
+	counter_set_period(c, c->axis.deadline_ns - value);
 	return ended;
 }
 
 int counter_probe(struct vm_counter *what, uint64_t period, struct err *e)
 {
+	const struct trigger_rule rule = { .period_ns = period, .seed = 1 };
 	struct counter c;
 	struct err with_host = { 0 };
-	int ret = counter_open(&c, what, period, false, 1, SIGIO, e);
+	int ret = counter_open(&c, what, &rule, SIGIO, e);
 
 	if ((ret == -EINVAL || ret == -EOPNOTSUPP) && what->exclude_host && is_hardware(what)) {
 		struct vm_counter both = *what;
 
 		both.exclude_host = false;
-		if (counter_open(&c, &both, period, false, 1, SIGIO, &with_host) == 0) {
+		if (counter_open(&c, &both, &rule, SIGIO, &with_host) == 0) {
 			*what = both;
 			if (e)
 				err_clear(e);

@@ -38,8 +38,8 @@ struct counter {
  * Open it on the calling thread, not counting yet. err has a text for people with the cause,
  * which may be a file's content (perf_event_paranoid). Returns 0 or -errno of perf_event_open.
  */
-int counter_open(struct counter *c, const struct vm_counter *what, uint64_t period, bool jitter,
-		 uint64_t seed, int signo, struct err *e);
+int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
+		 int signo, struct err *e);
 /* Count from now on, up to the next overflow. */
 int counter_start(struct counter *c, struct err *e);
 /* In the handler of its signal. */

@@ -6,6 +6,7 @@
 
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
+#include "vmm/pvm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,24 +16,8 @@
 #define CPUID_MAX_ENTRIES 256
 
 /* CPUID leaves and bits, SDM vol. 2 table 3-8. */
-#define L1_ECX_POPCNT (1u << 23)
 #define L1_ECX_TSC_DEADLINE (1u << 24)
-#define L1_ECX_RDRAND (1u << 30)
 #define L1_ECX_HYPERVISOR (1u << 31)
-#define L7_EBX_ERMS (1u << 9)
-#define L7_EBX_RDSEED (1u << 18)
-#define L7_EBX_SMAP (1u << 20)
-#define L7_ECX_UMIP (1u << 2)
-#define L7_EDX_FSRM (1u << 4)
-
-/* KVM_CPUID_FEATURES, Documentation/virt/kvm/x86/cpuid.rst. */
-#define KVM_CPUID_FEATURES_LEAF 0x40000001u
-/*
- * Those that live in shared memory and need no hypercall: clocksource, nop_io_delay,
- * clocksource2, steal_time, clocksource_stable. Not among them what was never seen to work
- * where hypercalls hang: asynchronous page faults, EOIs and TLB flushes by shared memory.
- */
-#define KVM_FEATURES_SAFE (1u << 0 | 1u << 1 | 1u << 3 | 1u << 5 | 1u << 24)
 
 #define CR0_PE 0x1u
 #define CR0_ET 0x10u
@@ -55,7 +40,6 @@
 
 int cpuid_for_guest(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e)
 {
-	const struct quirks *q = vm->cfg.quirks;
 	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + CPUID_MAX_ENTRIES * sizeof(c->entries[0]));
 
 	if (!c)
@@ -70,27 +54,13 @@ int cpuid_for_guest(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e)
 	for (unsigned int i = 0; i < c->nent; i++) {
 		struct kvm_cpuid_entry2 *l = &c->entries[i];
 
-		switch (l->function) {
-		case 1:
-			l->ecx |= L1_ECX_HYPERVISOR;
-			if (vm->cfg.host->tsc_deadline)
-				l->ecx |= L1_ECX_TSC_DEADLINE;
-			if (q->refuses_insns)
-				l->ecx &= ~(L1_ECX_POPCNT | L1_ECX_RDRAND);
-			break;
-		case 7:
-			if (l->index == 0 && q->refuses_insns) {
-				l->ebx &= ~(L7_EBX_ERMS | L7_EBX_SMAP | L7_EBX_RDSEED);
-				l->ecx &= ~L7_ECX_UMIP;
-				l->edx &= ~L7_EDX_FSRM;
-			}
-			break;
-		case KVM_CPUID_FEATURES_LEAF:
-			if (q->hypercalls_hang)
-				l->eax &= KVM_FEATURES_SAFE;
-			break;
-		}
+		if (l->function != 1)
+			continue;
+		l->ecx |= L1_ECX_HYPERVISOR;
+		if (vm->cfg.host->tsc_deadline)
+			l->ecx |= L1_ECX_TSC_DEADLINE;
 	}
+	pvm_mask_cpuid(vm, c);
 	*out = c;
 	return 0;
 }

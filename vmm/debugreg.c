@@ -10,7 +10,7 @@
 #define DR7_FIXED 0x400u
 #define DR7_G(slot) (2u << 2 * (slot))
 
-static int apply(struct vcpu *v, unsigned int extra)
+static int debugreg_apply(struct vcpu *v, unsigned int extra)
 {
 	struct kvm_guest_debug dbg = { .control = 0 };
 	const struct debugreg *d = &v->debug;
@@ -34,7 +34,7 @@ int debugreg_set(struct vcpu *v, unsigned int slot, uint64_t addr)
 	int ret;
 
 	v->debug.addr[slot] = addr;
-	ret = apply(v, 0);
+	ret = debugreg_apply(v, 0);
 	if (ret)
 		v->debug.addr[slot] = before;
 	return ret;
@@ -46,7 +46,7 @@ int debugreg_step(struct vcpu *v, unsigned int slot)
 
 	v->debug.stepping = true;
 	v->debug.step_slot = slot;
-	ret = apply(v, 0);
+	ret = debugreg_apply(v, 0);
 	if (ret)
 		v->debug.stepping = false;
 	return ret;
@@ -55,7 +55,7 @@ int debugreg_step(struct vcpu *v, unsigned int slot)
 int debugreg_step_done(struct vcpu *v)
 {
 	v->debug.stepping = false;
-	return apply(v, 0);
+	return debugreg_apply(v, 0);
 }
 
 int debugreg_inject(struct vcpu *v, uint64_t dr6_bits)
@@ -69,5 +69,5 @@ int debugreg_inject(struct vcpu *v, uint64_t dr6_bits)
 	if (ioctl(v->fd, KVM_SET_DEBUGREGS, &own) < 0)
 		return -errno;
 	/* Taken by KVM only when something is enabled, which is the case: it has exited. */
-	return apply(v, KVM_GUESTDBG_INJECT_DB);
+	return debugreg_apply(v, KVM_GUESTDBG_INJECT_DB);
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 bool vm_has_virtio(const struct vm_config *cfg)
 {
@@ -40,7 +41,7 @@ static void send_msi(void *ctx, uint64_t addr, uint32_t data)
 	(void)ioctl(vm->fd, KVM_SIGNAL_MSI, &msi);
 }
 
-static int add(struct vm *vm, struct machine_virtio *v, struct err *e)
+static int devices_add_transport(struct vm *vm, struct machine_virtio *v, struct err *e)
 {
 	if (vm->nvirtio == VM_MAX_VIRTIO)
 		return err_set(e, ENOSPC, "%s: more than %u virtio devices", v->d->name,
@@ -58,7 +59,7 @@ static int add(struct vm *vm, struct machine_virtio *v, struct err *e)
 int machine_add_virtio(struct vm *vm, struct virtio *d, struct err *e)
 {
 	struct machine_virtio v = { .d = d };
-	int ret = add(vm, &v, e);
+	int ret = devices_add_transport(vm, &v, e);
 
 	/* Until all of the machine is restored. */
 	if (vm->cfg.snapshot)
@@ -98,10 +99,20 @@ static int add_net(struct vm *vm, struct err *e)
 	return ret ? ret : machine_add_virtio(vm, d, e);
 }
 
+/* Descriptors that one share may have: the profile and the sockets of the network need some, too. */
+static unsigned int files_of_share(const struct vm *vm)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > UINT32_MAX)
+		return UINT32_MAX;
+	return (unsigned int)l.rlim_cur / 2 / vm->cfg.nshares;
+}
+
 static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 {
 	struct virtio *d;
-	int ret = virtio_9p_new(&d, &vm->mem, s->dir, s->tag, s->read_only, e);
+	int ret = virtio_9p_new(&d, &vm->mem, s->dir, s->tag, s->read_only, files_of_share(vm), e);
 
 	return ret ? ret : machine_add_virtio(vm, d, e);
 }

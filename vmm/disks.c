@@ -26,7 +26,7 @@ struct io_log {
 static const char *const disk_name[] = { "vda", "vdb", "vdc", "vdd", "vde", "vdf", "vdg", "vdh" };
 _Static_assert(sizeof(disk_name) / sizeof(disk_name[0]) == VM_MAX_DISKS, "one for each");
 
-static void note(void *ctx, const struct io_record *r)
+static void disks_note(void *ctx, const struct io_record *r)
 {
 	struct io_log *log = ((struct vm *)ctx)->io_log;
 
@@ -94,7 +94,7 @@ int machine_disks_create(struct vm *vm, struct err *e)
 		struct virtio *d;
 
 		if (vm->io_log)
-			cfg.io = (struct dev_io){ machine_io_batch, note, vm };
+			cfg.io = (struct dev_io){ machine_io_batch, disks_note, vm };
 		ret = virtio_blk_create(&d, &vm->mem, &cfg, e);
 		ret = ret ? ret : machine_add_virtio(vm, d, e);
 		if (!ret)
@@ -124,6 +124,7 @@ bool vm_disk(const struct vm *vm, unsigned int i, struct vm_disk_info *out)
 		.path = disk_path(disk),
 		.size = disk_size(disk),
 		.overlay_bytes = disk_overlay_bytes(disk),
+		.no_room = disk_overlay_refused(disk),
 	};
 	virtio_blk_stats(vm->disk[i], &out->io);
 	return true;

@@ -153,7 +153,7 @@ uint64_t gmem_size(const struct gmem *m)
 }
 
 /* Where it is, in whichever process. */
-static uint8_t *find(const struct gmem *m, uint64_t gpa, uint64_t len)
+static uint8_t *gmem_find(const struct gmem *m, uint64_t gpa, uint64_t len)
 {
 	if (!len)
 		return NULL;
@@ -170,17 +170,17 @@ static uint8_t *find(const struct gmem *m, uint64_t gpa, uint64_t len)
 
 void *gmem_ptr(const struct gmem *m, uint64_t gpa, uint64_t len)
 {
-	return m->remote ? NULL : find(m, gpa, len);
+	return m->remote ? NULL : gmem_find(m, gpa, len);
 }
 
 uint64_t gmem_host(const struct gmem *m, uint64_t gpa)
 {
-	return (uintptr_t)find(m, gpa, 1);
+	return (uintptr_t)gmem_find(m, gpa, 1);
 }
 
 int gmem_read(const struct gmem *m, uint64_t gpa, void *dst, size_t len)
 {
-	const void *p = find(m, gpa, len);
+	const void *p = gmem_find(m, gpa, len);
 
 	if (!p)
 		return len ? -EFAULT : 0;

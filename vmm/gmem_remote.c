@@ -42,7 +42,7 @@ void gmem_remote_forget(struct gmem_remote *r)
 	r->expected = NULL;
 }
 
-static int fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
+static int remote_fetch(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
 	r->calls++;
 	return r->fetch(r, host, dst, len);
@@ -80,7 +80,7 @@ static void grow_older(struct gmem_remote_expected *x)
 	x->n = n;
 }
 
-static void note(struct gmem_remote *r, uint64_t base)
+static void remote_note_use(struct gmem_remote *r, uint64_t base)
 {
 	struct gmem_remote_expected *x = r->expected;
 
@@ -134,10 +134,10 @@ static int page_of(struct gmem_remote *r, uint64_t base, const uint8_t **page)
 	size_t i = slot_of(base);
 	int ret = 0;
 
-	note(r, base);
+	remote_note_use(r, base);
 	if (r->valid[i] != r->generation || r->at[i] != base) {
 		r->valid[i] = 0;
-		ret = fetch(r, base, r->page[i], GMEM_REMOTE_PAGE);
+		ret = remote_fetch(r, base, r->page[i], GMEM_REMOTE_PAGE);
 		if (!ret) {
 			r->at[i] = base;
 			r->valid[i] = r->generation;
@@ -170,18 +170,18 @@ static int read_long(struct gmem_remote *r, uint64_t host, uint8_t *dst, size_t 
 		size_t n = not_kept(r, host, len);
 
 		if (n) {
-			int ret = fetch(r, host, dst, n);
+			int ret = remote_fetch(r, host, dst, n);
 
 			if (ret)
 				return ret;
 			for (uint64_t at = host & ~(uint64_t)(GMEM_REMOTE_PAGE - 1); at < host + n;
 			     at += GMEM_REMOTE_PAGE)
-				note(r, at);
+				remote_note_use(r, at);
 		} else {
 			uint64_t off = host & (GMEM_REMOTE_PAGE - 1);
 
 			n = GMEM_REMOTE_PAGE - off < len ? GMEM_REMOTE_PAGE - off : len;
-			note(r, host - off);
+			remote_note_use(r, host - off);
 			memcpy(dst, r->page[slot_of(host - off)] + off, n);
 		}
 		host += n;
@@ -198,9 +198,9 @@ int gmem_remote_read(struct gmem_remote *r, uint64_t host, void *dst, size_t len
 	int ret;
 
 	if (r->as_is)
-		return fetch(r, host, dst, len);
+		return remote_fetch(r, host, dst, len);
 	if (len > GMEM_REMOTE_SMALL || host - base + len > GMEM_REMOTE_PAGE)
-		return r->expected ? read_long(r, host, dst, len) : fetch(r, host, dst, len);
+		return r->expected ? read_long(r, host, dst, len) : remote_fetch(r, host, dst, len);
 	ret = page_of(r, base, &page);
 	if (!ret)
 		memcpy(dst, page + (host - base), len);

@@ -11,7 +11,7 @@
 #define DESC_LEN 16u		/* without the name */
 #define MAX_FILE_NAME_SIZE 256u /* name_size: 48 in Linux 5.14 to 6.18 */
 
-static int bad(struct err *e, const char *what, uint64_t v)
+static int kvmstats_bad(struct err *e, const char *what, uint64_t v)
 {
 	return err_set(e, EINVAL, "KVM's statistics: %s %llu does not fit", what,
 		       (unsigned long long)v);
@@ -33,12 +33,12 @@ static int parse_desc(struct kvmstats_desc *d, struct cursor *c, uint32_t name_s
 	cursor_skip(c, 4); /* bucket_size */
 	name = cursor_bytes(c, name_size);
 	if (!name)
-		return bad(e, "a descriptor at", c->len);
+		return kvmstats_bad(e, "a descriptor at", c->len);
 	memcpy(d->name, name, name_size < sizeof(d->name) ? name_size : sizeof(d->name));
 	d->name[sizeof(d->name) - 1] = 0;
 	end = (uint64_t)d->offset + (uint64_t)d->size * sizeof(uint64_t);
 	if (!d->size || end > KVMSTATS_MAX_FILE)
-		return bad(e, "a value that ends at", end);
+		return kvmstats_bad(e, "a value that ends at", end);
 	if (end > *data_len)
 		*data_len = (uint32_t)end;
 	return 0;
@@ -59,21 +59,21 @@ int kvmstats_parse(struct kvmstats *s, const uint8_t *bytes, size_t len, struct 
 	desc_offset = cursor_u32(&c);
 	data_offset = cursor_u32(&c);
 	if (c.bad)
-		return bad(e, "a header in a file of", len);
+		return kvmstats_bad(e, "a header in a file of", len);
 	if (!name_size || name_size > MAX_FILE_NAME_SIZE)
-		return bad(e, "a name size of", name_size);
+		return kvmstats_bad(e, "a name size of", name_size);
 	if (!n || n > KVMSTATS_MAX_DESC)
-		return bad(e, "a number of", n);
+		return kvmstats_bad(e, "a number of", n);
 	c = cursor_window(&c, desc_offset, (uint64_t)n * (DESC_LEN + name_size));
 	if (c.bad)
-		return bad(e, "a table at", desc_offset);
+		return kvmstats_bad(e, "a table at", desc_offset);
 	desc = calloc(n, sizeof(*desc));
 	if (!desc)
 		return err_set(e, ENOMEM, "out of memory");
 	for (uint32_t i = 0; !ret && i < n; i++)
 		ret = parse_desc(&desc[i], &c, name_size, &data_len, e);
 	if (!ret && (data_offset > KVMSTATS_MAX_FILE || data_len > KVMSTATS_MAX_FILE - data_offset))
-		ret = bad(e, "data at", data_offset);
+		ret = kvmstats_bad(e, "data at", data_offset);
 	if (ret) {
 		free(desc);
 		return ret;

@@ -20,6 +20,7 @@
 #include "vmm/dev/virtio_pci.h"
 #include "vmm/mmu.h"
 #include "vmm/pause.h"
+#include "vmm/pvm_state.h"
 #include "vmm/trigger.h"
 #include "vmm/vm.h"
 
@@ -30,14 +31,6 @@
 
 /* The signal that makes KVM_RUN return: from the vCPU's own timer, or to stop it. */
 #define VCPU_KICK_SIGNAL SIGRTMIN
-
-/* State of the SYSCALL work-around, see syscall_assist.h. */
-struct syscall_assist {
-	uint64_t lstar, fmask; /* as last written by the guest */
-	uint64_t pf_handler;   /* breakpoint address, 0: not armed */
-	bool know_lstar, know_fmask;
-	bool asked; /* the MSRs were read once, in case they were written early */
-};
 
 /* One event on one vCPU. */
 struct source {
@@ -67,6 +60,7 @@ struct vcpu {
 	int fd;	      /* -1: foreign */
 	bool foreign; /* of another process, see attach/: nothing can be asked of KVM */
 	struct kvm_run *run;
+	bool regs_kept; /* run->s.regs holds the registers after each KVM_RUN; else once fetched */
 	struct vm *vm;
 	pthread_t thread;
 	bool started;
@@ -80,10 +74,9 @@ struct vcpu {
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct debugreg debug;
-	struct breakpoint_state bp;
-	struct syscall_assist assist;
+	struct pvm_vcpu pvm_state;
 	uint64_t lstar;	    /* once the kernel has set it */
-	uint64_t kernel_gs; /* foreign: as last seen in the kernel; it stays the same */
+	uint64_t kernel_gs; /* as last seen, 0: never; it stays the same once it is set up */
 	atomic_bool collect;
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;
@@ -97,12 +90,15 @@ struct machine_virtio {
 	struct virtio_mmio *mmio;
 };
 
-struct backend;
 struct io_log;
+struct pvm_ops;
 
 struct vm {
 	struct vm_config cfg;
-	struct backend *backend; /* NULL: a machine of our own */
+	const struct machine_ops *ops;
+	void *attached;		   /* for ops: a struct attach or struct gdb; NULL: it is our own */
+	const struct pvm_ops *pvm; /* pvm.h; NULL: the host needs none of it */
+	struct pvm_vm pvm_state;
 	int fd, end_fd;
 	struct gmem mem;
 	uint64_t boot_low, boot_high; /* where what runs first was put */
@@ -117,10 +113,7 @@ struct vm {
 	unsigned int nvirtio;
 	struct virtio *hvc; /* the virtio-console of them, NULL: none */
 	struct virtio *disk[VM_MAX_DISKS];
-	struct io_log *io_log;	 /* disks.c; NULL: nobody wants records */
-	pthread_t filter_thread; /* syscall_assist.c: sets the MSR filter */
-	bool filter_started;
-	atomic_bool filter_done;
+	struct io_log *io_log; /* disks.c; NULL: no records of requests are kept */
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
@@ -162,7 +155,7 @@ int machine_virtio_restore(void *what, struct cursor *in, struct err *e);
 
 /* cpu_setup.c: CPUID, special registers, local APIC. */
 int vcpu_setup(struct vcpu *v, const struct kvm_cpuid2 *cpuid, struct err *e);
-/* What the guest's CPUID shall say, quirks applied; *out is freed by the caller. */
+/* What the guest's CPUID shall say; *out is freed by the caller. */
 int cpuid_for_guest(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e);
 /* Put vCPU 0 at the kernel's entry point. */
 struct boot_entry;
@@ -172,6 +165,8 @@ int vcpu_set_entry(struct vcpu *v, const struct boot_entry *entry, struct err *e
 void *vcpu_main(void *arg);
 void vcpu_install_handler(void);
 void vcpu_kick(struct vcpu *v);
+/* On its thread, after KVM_RUN: have run->s.regs filled. Ends the machine where KVM refuses. */
+void vcpu_fetch_regs(struct vcpu *v);
 /* Whose thread this is; NULL: none. */
 struct vcpu *vcpu_current(void);
 
@@ -179,9 +174,32 @@ struct vcpu *vcpu_current(void);
 void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 		 const struct sample_regs *regs, const struct err *err);
 
-/* capture.c */
-void capture_regs(const struct kvm_run *run, struct sample_regs *out);
-struct mmu_root capture_root(const struct kvm_run *run);
+/*
+ * capture.c. What a sample is taken of: registers, and the memory that they point into. All
+ * borrowed; none of it changes meanwhile but the bytes in guest memory.
+ */
+struct capture_view {
+	const struct kvm_regs *regs;
+	const struct kvm_sregs *sregs;
+	const struct gmem *mem;
+	struct mmu_root root; /* of sregs */
+};
+struct mmu_root capture_root(const struct kvm_sregs *s);
+struct capture_view capture_view_of(const struct kvm_regs *regs, const struct kvm_sregs *sregs,
+				    const struct gmem *mem);
+/* Of a vCPU of our own that stands: the registers in its kvm_run. */
+struct capture_view capture_view_of_vcpu(const struct vcpu *v);
+/* Guest-virtual memory, as mmu_read(). */
+static inline size_t capture_read(const struct capture_view *w, uint64_t gva, void *dst, size_t len)
+{
+	return mmu_read(w->mem, &w->root, gva, dst, len);
+}
+void capture_regs(const struct kvm_regs *r, const struct kvm_sregs *s, struct sample_regs *out);
+/*
+ * Is the vCPU as after a reset or INIT, in front of its first instruction (SDM vol. 3, table
+ * 9-1)? No guest's code stands there: kvmprof loads none at the reset vector.
+ */
+bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s);
 /* Why and for what a sample is taken. */
 struct capture_cause {
 	uint64_t now; /* CLOCK_MONOTONIC */
@@ -194,33 +212,53 @@ struct capture_cause {
 	uint64_t exit_addr; /* EXIT, IO */
 };
 /*
- * While no samples are wanted it is only counted. false: there was no room for it, or memory that
- * stands in a record (gmem_remote.lacking) is not there: nothing has changed then.
+ * Of a vCPU of our own. While no samples are wanted it is only counted. false: there was no room
+ * for it; nothing has changed then.
  */
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
+/*
+ * The same of what is in *w. false also where that is a record which lacks memory that the sample
+ * needs (gmem_remote.lacking).
+ */
+bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
+		       const struct capture_cause *cause);
 /* Are samples wanted of it now? */
 bool capture_is_wanted(const struct vcpu *v);
 /* Is it halted for good? Counts as so many looks of a sampler (dead_looks). */
 void capture_watch(struct vcpu *v, unsigned int looks);
 
-/* What stands behind a machine that somebody else runs: attach/. */
+/*
+ * What a struct vm is: a machine of our own, or one that another process runs (attach/). Chosen
+ * when it is made.
+ */
 struct attach_facts;
-struct backend_ops {
-	void (*start)(struct backend *b); /* begin to sample */
-	void (*wake)(struct backend *b);  /* look at what is asked for; any thread */
-	void (*join)(struct backend *b);
-	void (*destroy)(struct backend *b); /* started or not */
+struct machine_ops {
+	/* 0, or a negative error: then nothing runs. */
+	int (*start)(struct vm *vm, struct err *e);
+	/* Have those that take samples look at vm->control and vm->stop. Any thread. */
+	void (*wake)(struct vm *vm);
+	/* Until no more samples are taken. Also where it was not started. */
+	void (*join)(struct vm *vm);
+	/* All but what machine_free() frees; started or not, also half made. */
+	void (*destroy)(struct vm *vm);
 	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
-	const struct gmem *(*memory)(const struct backend *b);
-	void (*facts)(const struct backend *b, struct attach_facts *out);
+	const struct gmem *(*memory)(const struct vm *vm);
+	/* Only of a machine that another process runs, which vm_pause() can not stop; else NULL. */
+	void (*rest)(struct vm *vm);   /* vm_attach_rest() */
+	void (*resume)(struct vm *vm); /* vm_attach_resume() */
+	void (*facts)(const struct vm *vm, struct attach_facts *out);
 };
-struct backend {
-	const struct backend_ops *ops;
-};
-/* A struct vm for it: n vCPUs that are not KVM's, without samples yet. */
+/* vm.c */
+extern const struct machine_ops machine_own;
+/* What all machines have in common, and the struct vm. */
+void machine_free(struct vm *vm);
+/*
+ * foreign.c: a struct vm for n vCPUs that are not KVM's, without samples yet; attached is for ops.
+ * NULL: there is no memory (*e); attached is still the caller's then.
+ */
 struct attach_config;
-struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
-			  struct err *e);
+struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
+			       const struct attach_config *cfg, unsigned int n, struct err *e);
 
 /* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
 uint64_t device_enter(struct vcpu *v);
@@ -243,7 +281,9 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
 /* Control has changed: follow it. */
 void sources_follow(struct vcpu *v);
 
-/* source_exit.c: KVM_RUN has returned 0, nothing was done about it yet. */
+/* source_exit.c: is the instruction behind this exit finished by the next KVM_RUN? */
+bool exit_is_finished_later(uint32_t kind);
+/* KVM_RUN has returned 0, nothing was done about it yet. */
 void sources_exit(struct vcpu *v);
 /* The sample of an exit that is due; the registers are complete. */
 void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now);
@@ -260,9 +300,10 @@ void sources_exit_last(struct vcpu *v);
  */
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
 /* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
-uint64_t capture_percpu_base(struct vcpu *v, struct sample *s);
+uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s);
 /* What is known of tasks by now. */
 const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
-void capture_task(const struct vcpu *v, const struct mmu_root *root, uint64_t gs, struct sample *s);
+void capture_task(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
+		  struct sample *s);
 
 #endif

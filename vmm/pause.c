@@ -23,8 +23,7 @@ void pause_deinit(struct pause *p)
 void pause_ask(struct vm *vm)
 {
 	atomic_store(&vm->pause.asked, true);
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
-		vcpu_kick(&vm->vcpu[i]);
+	vm->ops->wake(vm);
 }
 
 void pause_end(struct vm *vm)
@@ -41,11 +40,11 @@ void pause_enter(struct vcpu *v)
 }
 
 /*
- * The time that it stood is nobody's: periods begin anew. The guest's clock has gone on: it is
- * told, so that its watchdogs don't take that for a lockup (api.rst, KVM_KVMCLOCK_CTRL). A guest
- * without that clock can't be told.
+ * No sample stands for the time of the pause: periods begin anew. The guest's clock went on
+ * meanwhile. KVM_KVMCLOCK_CTRL (api.rst) lets the guest know, so that its watchdogs don't report a
+ * lockup; it fails for a guest that does not use kvm-clock.
  */
-static void begin_again(struct vcpu *v)
+static void pause_restart_sources(struct vcpu *v)
 {
 	struct err e = { 0 };
 
@@ -69,7 +68,7 @@ void pause_stand(struct vcpu *v)
 	p->standing--;
 	pthread_mutex_unlock(&p->lock);
 	if (!atomic_load(&v->vm->stop))
-		begin_again(v);
+		pause_restart_sources(v);
 }
 
 int vm_pause(struct vm *vm, struct err *e)
@@ -77,7 +76,7 @@ int vm_pause(struct vm *vm, struct err *e)
 	struct pause *p = &vm->pause;
 	bool stop;
 
-	if (vm->backend)
+	if (vm->ops->rest)
 		return err_set(e, ENOTSUP, "a machine that somebody else runs can't be stopped");
 	pause_ask(vm);
 	pthread_mutex_lock(&p->lock);

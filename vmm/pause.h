@@ -33,7 +33,7 @@ void pause_enter(struct vcpu *v);
 void pause_stand(struct vcpu *v);
 /* Ask for it without waiting; any thread, a vCPU's too. */
 void pause_ask(struct vm *vm);
-/* The machine ends: nobody stands any more, and nobody waits for them. */
+/* The machine ends: wake all vCPUs that are paused, and vm_pause(). */
 void pause_end(struct vm *vm);
 
 #endif

@@ -27,10 +27,14 @@ struct quirks {
 	bool refuses_insns;
 	/* A hypercall never returns, whichever it is: hide the paravirtual features that use them. */
 	bool hypercalls_hang;
+	/* LZCNT and TZCNT run as BSR and BSF, without a word: guests must not know of them. */
+	bool zero_counts_wrong;
+	/* CPUID leaf 7 has the host's bits, whatever KVM was given: only without it are they gone. */
+	bool cpuid_leaks;
 	/* A guest's TSC is the host's: KVM takes another value, and nothing comes of it. */
 	bool tsc_fixed;
 	/* Evidence, for `kvmprof check`. */
-	uint64_t ring0_ps_per_insn; /* picoseconds of thread CPU time */
+	uint64_t ring0_ps_per_insn; /* picoseconds of thread CPU time, without the VM exit */
 	uint32_t tsc_khz;	    /* of a guest on this host; 0 unknown */
 	uint64_t probe_ns;	    /* what the probe itself took */
 	bool probed;		    /* false: the probe guest could not run (see why) */
@@ -50,11 +54,17 @@ void quirks_probe(const struct kvm_host *h, struct quirks *q);
  */
 void quirks_release(struct quirks *q);
 
-/* Any work-around needed? */
-static inline bool quirks_any(const struct quirks *q)
+/* Is a work-around needed while the machine runs? A TSC that can't be set needs none then. */
+static inline bool quirks_at_run_time(const struct quirks *q)
 {
 	return q->interpreted || q->syscall_keeps_cpl || q->refuses_insns || q->hypercalls_hang ||
-	       q->tsc_fixed;
+	       q->zero_counts_wrong || q->cpuid_leaks;
+}
+
+/* Any at all? */
+static inline bool quirks_any(const struct quirks *q)
+{
+	return quirks_at_run_time(q) || q->tsc_fixed;
 }
 
 #endif

@@ -12,6 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Bits of the network's flags. */
+enum { NET_LOOPBACK = 1, NET_RESTRICTED = 2 };
+
 /* -- bytes ---------------------------------------------------------------------------- */
 
 static void put_text(struct buf *out, const char *s)
@@ -70,7 +73,7 @@ static void take_share(struct cursor *in, struct snapshot_share *s)
 static void take_net(struct cursor *in, struct snapshot_devices *d)
 {
 	struct net_config *net = &d->net;
-	uint8_t kind = cursor_u8(in);
+	uint8_t kind = cursor_u8(in), flags = cursor_u8(in);
 
 	take_text(in, d->tap, sizeof(d->tap));
 	net->nforwards = take_count(in, NET_MAX_FORWARDS);
@@ -80,7 +83,10 @@ static void take_net(struct cursor *in, struct snapshot_devices *d)
 		net->forward[i].guest = cursor_u16(in);
 	}
 	net->kind = (enum net_kind)kind;
-	if (kind > NET_TAP || (kind == NET_TAP) != (d->tap[0] != '\0'))
+	net->host_loopback = flags & NET_LOOPBACK;
+	net->restricted = flags & NET_RESTRICTED;
+	if (kind > NET_TAP || flags > (NET_LOOPBACK | NET_RESTRICTED) ||
+	    (kind == NET_TAP) != (d->tap[0] != '\0'))
 		in->bad = true;
 }
 
@@ -153,6 +159,8 @@ static int save_disk(const struct vm_disk *d, struct buf *out, struct err *e)
 static void save_net(const struct net_config *net, struct buf *out)
 {
 	buf_u8(out, (uint8_t)net->kind);
+	buf_u8(out,
+	       (net->host_loopback ? NET_LOOPBACK : 0) | (net->restricted ? NET_RESTRICTED : 0));
 	put_text(out, net->kind == NET_TAP ? net->tap : NULL);
 	buf_u32(out, net->nforwards);
 	for (unsigned int i = 0; i < net->nforwards; i++) {

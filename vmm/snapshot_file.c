@@ -2,6 +2,7 @@
 #include "vmm/snapshot.h"
 
 #include "base/cleanup.h"
+#include "base/outfile.h"
 #include "vmm/gmem.h"
 
 #include <errno.h>
@@ -58,7 +59,8 @@ static bool good_name(const char name[SNAPSHOT_NAME])
 	return n > 0 && n < SNAPSHOT_NAME;
 }
 
-static const struct snapshot_section *find(const struct snapshot_table *t, const char *name)
+static const struct snapshot_section *snapshot_find_section(const struct snapshot_table *t,
+							    const char *name)
 {
 	for (unsigned int i = 0; i < t->n; i++)
 		if (!strcmp(t->at[i].name, name))
@@ -81,7 +83,7 @@ static int parse_section(struct snapshot_table *t, const char *path, struct curs
 	s.len = cursor_u64(c);
 	if (c->bad || !good_name(s.name))
 		return err_set(e, EINVAL, "%s: section %u of the snapshot has no name", path, t->n);
-	if (find(t, s.name))
+	if (snapshot_find_section(t, s.name))
 		return err_set(e, EINVAL, "%s: the snapshot has two sections '%s'", path, s.name);
 	if (s.len > (is_large(s.name) ? SNAPSHOT_MAX_FILE : SNAPSHOT_MAX_SECTION))
 		return err_set(e, EINVAL, "%s: section '%s' has %" PRIu64 " bytes, too many", path,
@@ -238,7 +240,7 @@ const char *snapshot_path(const struct snapshot *s)
 int snapshot_find(const struct snapshot *s, const char *name, uint32_t version, struct cursor *out,
 		  struct err *e)
 {
-	const struct snapshot_section *at = find(&s->table, name);
+	const struct snapshot_section *at = snapshot_find_section(&s->table, name);
 
 	if (!at)
 		return err_set(e, ENOENT, "%s: the snapshot has no section '%s'", s->path, name);
@@ -254,7 +256,7 @@ int snapshot_find(const struct snapshot *s, const char *name, uint32_t version, 
 int snapshot_find_large(const struct snapshot *s, const char *name, uint32_t version,
 			struct cursor *out, struct err *e)
 {
-	const struct snapshot_section *at = find(&s->table, name);
+	const struct snapshot_section *at = snapshot_find_section(&s->table, name);
 	int ret = snapshot_find(s, name, version, out, e);
 
 	return ret ? ret : check_section(s, at, e);
@@ -262,7 +264,7 @@ int snapshot_find_large(const struct snapshot *s, const char *name, uint32_t ver
 
 int snapshot_map(const struct snapshot *s, const char *name, struct file_map *out, struct err *e)
 {
-	const struct snapshot_section *at = find(&s->table, name);
+	const struct snapshot_section *at = snapshot_find_section(&s->table, name);
 	void *p;
 
 	if (!at)
@@ -359,7 +361,7 @@ int snapshot_add(struct snapshot_writer *w, const struct snapshot_blob *b, struc
 	struct snapshot_section *s = &w->table.at[w->table.n];
 
 	if (w->table.n == SNAPSHOT_MAX_SECTIONS || strlen(b->name) >= SNAPSHOT_NAME ||
-	    find(&w->table, b->name))
+	    snapshot_find_section(&w->table, b->name))
 		return err_set(e, EINVAL, "no room for section '%s' in a snapshot", b->name);
 	if (b->len > (is_large(b->name) ? SNAPSHOT_MAX_FILE : SNAPSHOT_MAX_SECTION))
 		return err_set(e, EFBIG,
@@ -485,38 +487,55 @@ static int open_new(const char *path, char *tmp, size_t tmp_len, bool *named)
 		return -ENAMETOOLONG;
 	if (slash)
 		slash[slash == dir] = '\0';
-	fd = open(slash ? dir : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+	fd = open(slash ? dir : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
 		*named = true;
-		fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
+		fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	}
 	return fd < 0 ? -errno : fd;
 }
 
-/* Give it its name: to one that exists no file can be linked, so by way of another. */
+/*
+ * Give it its name: to one that exists no file can be linked, so by way of another. What it
+ * contains is on the disk before, or the file that was there would be gone after a crash of the
+ * host, and this one empty.
+ */
 static int publish(int fd, const char *tmp, const char *path, bool named)
 {
 	char self[64];
+	int ret;
 
+	if (fsync(fd) < 0 && errno != EINVAL) /* of a file system that has none */
+		return -errno;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (!named && linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
-	return rename(tmp, path) < 0 ? -errno : 0;
+	if (!rename(tmp, path))
+		return 0;
+	ret = -errno;
+	unlink(tmp);
+	return ret;
 }
 
 int snapshot_write(struct snapshot_writer *w, const struct gmem *mem, const char *path,
 		   struct err *e)
 {
+	/* A link stays, and what it leads to is replaced. */
+	cleanup_free char *target = outfile_target(path);
 	char tmp[4096];
 	bool named;
-	int fd = open_new(path, tmp, sizeof(tmp), &named), ret;
+	int fd, ret = outfile_check(path, OUTFILE_REGULAR, e);
 
+	if (ret)
+		return ret;
+	fd = target ? open_new(target, tmp, sizeof(tmp), &named) : -ENOMEM;
 	if (fd < 0)
 		return err_set(e, -fd, "cannot write the snapshot %s: %s", path, strerror(-fd));
 	ret = write_all(w, mem, fd);
-	ret = ret ? ret : publish(fd, tmp, path, named);
+	ret = ret ? ret : publish(fd, tmp, target, named);
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
 	if (ret && named)
 		unlink(tmp);
-	close(fd);
 	return ret ? err_set(e, -ret, "cannot write the snapshot %s: %s", path, strerror(-ret)) : 0;
 }

@@ -194,7 +194,7 @@ struct parts {
 	unsigned int n;
 };
 
-static void add(struct parts *p, const struct snapshot_part *part, void *what)
+static void parts_add(struct parts *p, const struct snapshot_part *part, void *what)
 {
 	struct placed *at = &p->at[p->n++];
 
@@ -210,22 +210,22 @@ static void add(struct parts *p, const struct snapshot_part *part, void *what)
 static void list_parts(struct vm *vm, struct parts *p)
 {
 	p->n = 0;
-	add(p, &part_machine, vm);
-	add(p, &part_devices, vm);
+	parts_add(p, &part_machine, vm);
+	parts_add(p, &part_devices, vm);
 	if (vm->have_pit)
-		add(p, &part_pit, &vm->pit);
+		parts_add(p, &part_pit, &vm->pit);
 	else if (vm->cfg.host->pit2)
-		add(p, &part_pit2, vm);
-	add(p, &part_serial, &vm->serial);
-	add(p, &part_platform, &vm->platform);
+		parts_add(p, &part_pit2, vm);
+	parts_add(p, &part_serial, &vm->serial);
+	parts_add(p, &part_platform, &vm->platform);
 	/* Before what they interrupt: requests in flight end when they are saved. */
-	add(p, &part_virtio, vm);
+	parts_add(p, &part_virtio, vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
-		add(p, &part_vcpu, &vm->vcpu[i]);
+		parts_add(p, &part_vcpu, &vm->vcpu[i]);
 		snprintf(p->at[p->n - 1].name, SNAPSHOT_NAME, "%s.%u", part_vcpu.name, i);
 	}
-	add(p, &part_irqchip, vm);
-	add(p, &part_clock, vm);
+	parts_add(p, &part_irqchip, vm);
+	parts_add(p, &part_clock, vm);
 }
 
 static int save_part(struct snapshot_writer *w, const struct placed *at, struct buf *b,

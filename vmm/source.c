@@ -10,16 +10,21 @@
 #include <string.h>
 
 /*
- * A sampler in wall-clock time sees by the way that all vCPUs are halted for good. Without one
- * this timer looks, and one look counts as many: about a second passes before it is believed.
+ * An event in wall-clock time also notices when all vCPUs are halted with interrupts off. Without
+ * such an event this timer checks for that. One check counts as WATCH_LOOKS, so that the machine
+ * ends after about a second.
  */
 #define WATCH_NS 50000000u
 #define WATCH_LOOKS 13u
 #define WATCH_VALUE ((int)VM_MAX_EVENTS)
 
-static uint64_t seed(const struct vcpu *v, unsigned int i)
+static struct trigger_rule source_rule(const struct vcpu *v, unsigned int i)
 {
-	return clock_mono_ns() * 0x9e3779b97f4a7c15ull + v->index + ((uint64_t)i << 32);
+	return (struct trigger_rule){
+		.period_ns = v->source[i].period,
+		.jitter = v->vm->cfg.event[i].jitter,
+		.seed = clock_mono_ns() * 0x9e3779b97f4a7c15ull + v->index + ((uint64_t)i << 32),
+	};
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -34,14 +39,14 @@ static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
+	const struct trigger_rule rule = source_rule(v, i);
 	struct vm_counter what = ev->counter;
 	struct err why = { 0 };
 	int ret;
 
 	/* A rate becomes a period with the first one that is set. */
 	what.freq = what.freq && s->period == ev->period;
-	ret = counter_open(&s->counter, &what, s->period, ev->jitter, seed(v, i), VCPU_KICK_SIGNAL,
-			   &why);
+	ret = counter_open(&s->counter, &what, &rule, VCPU_KICK_SIGNAL, &why);
 	ret = ret ? ret : counter_start(&s->counter, &why);
 	if (ret) {
 		counter_close(&s->counter);
@@ -52,27 +57,30 @@ static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
 
 static int arm_cpu_timer(struct vcpu *v, unsigned int i, struct err *e)
 {
+	const struct trigger_rule rule = source_rule(v, i);
 	struct source *s = &v->source[i];
-	int ret = trigger_init_cpu(&s->trigger, VCPU_KICK_SIGNAL, (int)i, s->period,
-				   v->vm->cfg.event[i].jitter, seed(v, i), e);
+	int ret = trigger_init(&s->trigger, CLOCK_THREAD_CPUTIME_ID, VCPU_KICK_SIGNAL, (int)i,
+			       &rule, e);
 
 	if (!ret)
 		trigger_start(&s->trigger, thread_cpu_ns());
 	return ret;
 }
 
-static int arm(struct vcpu *v, unsigned int i, struct err *e)
+static int source_arm(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
+	struct trigger_rule rule;
 	int ret = 0;
 
 	s->period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
 	s->due = 0;
+	rule = source_rule(v, i);
 	switch (ev->kind) {
 	case VM_EVENT_WALL:
-		ret = trigger_init(&s->trigger, VCPU_KICK_SIGNAL, (int)i, s->period, ev->jitter,
-				   seed(v, i), e);
+		ret = trigger_init(&s->trigger, CLOCK_MONOTONIC, VCPU_KICK_SIGNAL, (int)i, &rule,
+				   e);
 		if (!ret)
 			trigger_start(&s->trigger, clock_mono_ns());
 		break;
@@ -86,14 +94,14 @@ static int arm(struct vcpu *v, unsigned int i, struct err *e)
 		break;
 	case VM_EVENT_EXIT:
 		s->exits = 0;
-		trigger_init_count(&s->trigger, s->period, ev->jitter, seed(v, i));
+		trigger_init_count(&s->trigger, &rule);
 		break;
 	}
 	s->armed = !ret;
 	return ret;
 }
 
-static void disarm(struct vcpu *v, unsigned int i)
+static void source_disarm(struct vcpu *v, unsigned int i)
 {
 	struct source *s = &v->source[i];
 
@@ -116,8 +124,9 @@ static int set_watch(struct vcpu *v, struct err *e)
 	if (want == v->watch.armed)
 		return 0;
 	if (want) {
-		int ret = trigger_init(&v->watch, VCPU_KICK_SIGNAL, WATCH_VALUE, WATCH_NS, false, 1,
-				       e);
+		const struct trigger_rule rule = { .period_ns = WATCH_NS };
+		int ret = trigger_init(&v->watch, CLOCK_MONOTONIC, VCPU_KICK_SIGNAL, WATCH_VALUE,
+				       &rule, e);
 
 		if (!ret)
 			trigger_start(&v->watch, clock_mono_ns());
@@ -127,7 +136,7 @@ static int set_watch(struct vcpu *v, struct err *e)
 	return 0;
 }
 
-static bool wants(const struct vcpu *v, unsigned int i)
+static bool source_is_wanted(const struct vcpu *v, unsigned int i)
 {
 	return atomic_load_explicit(&v->vm->control.armed[i], memory_order_relaxed);
 }
@@ -139,15 +148,15 @@ int sources_start(struct vcpu *v, struct err *e)
 	v->control_seen = atomic_load_explicit(&v->vm->control.changes, memory_order_acquire);
 	v->stack_max = atomic_load_explicit(&v->vm->control.stack_max, memory_order_relaxed);
 	for (unsigned int i = 0; !ret && i < v->vm->cfg.nevents; i++)
-		if (wants(v, i))
-			ret = arm(v, i, e);
+		if (source_is_wanted(v, i))
+			ret = source_arm(v, i, e);
 	return ret ? ret : set_watch(v, e);
 }
 
 void sources_stop(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
-		disarm(v, i);
+		source_disarm(v, i);
 	trigger_deinit(&v->watch);
 }
 
@@ -157,7 +166,7 @@ static bool lengthen(struct vcpu *v, unsigned int i)
 	struct source *s = &v->source[i];
 	uint64_t period = atomic_load_explicit(&v->vm->control.period[i], memory_order_relaxed);
 
-	if (v->vm->cfg.event[i].kind != VM_EVENT_WALL || !s->armed || !wants(v, i) ||
+	if (v->vm->cfg.event[i].kind != VM_EVENT_WALL || !s->armed || !source_is_wanted(v, i) ||
 	    period < s->period)
 		return false;
 	s->period = period;
@@ -165,18 +174,18 @@ static bool lengthen(struct vcpu *v, unsigned int i)
 	return true;
 }
 
-static void take(struct vcpu *v, unsigned int i, uint64_t now);
+static void source_take(struct vcpu *v, unsigned int i, uint64_t now);
 
 /*
  * A deadline that has passed stands for time up to now, which a new period would forget: on
  * a busy host that is much, as the kick and the signal of the deadline come together.
  */
-static void settle(struct vcpu *v, unsigned int i)
+static void source_settle(struct vcpu *v, unsigned int i)
 {
 	enum vm_event_kind kind = v->vm->cfg.event[i].kind;
 
 	if (v->source[i].armed && kind != VM_EVENT_EXIT && kind != VM_EVENT_IO)
-		take(v, i, clock_mono_ns());
+		source_take(v, i, clock_mono_ns());
 }
 
 void sources_follow(struct vcpu *v)
@@ -189,15 +198,15 @@ void sources_follow(struct vcpu *v)
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
 		struct source *s = &v->source[i];
 
-		if (s->armed == wants(v, i) &&
+		if (s->armed == source_is_wanted(v, i) &&
 		    (!s->armed || s->period == atomic_load_explicit(&v->vm->control.period[i],
 								    memory_order_relaxed)))
 			continue;
-		settle(v, i);
+		source_settle(v, i);
 		if (lengthen(v, i))
 			continue;
-		disarm(v, i);
-		if (wants(v, i) && arm(v, i, &e) < 0)
+		source_disarm(v, i);
+		if (source_is_wanted(v, i) && source_arm(v, i, &e) < 0)
 			machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	}
 	if (set_watch(v, &e) < 0)
@@ -270,7 +279,7 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 	counter_go_on(&v->source[i].counter);
 }
 
-static void take(struct vcpu *v, unsigned int i, uint64_t now)
+static void source_take(struct vcpu *v, unsigned int i, uint64_t now)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 
@@ -294,7 +303,7 @@ void sources_take(struct vcpu *v)
 			continue;
 		s->due = 0;
 		t0 = clock_mono_ns();
-		take(v, i, t0);
+		source_take(v, i, t0);
 		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
 		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 	}

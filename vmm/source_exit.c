@@ -12,7 +12,7 @@
 
 #include <sys/ioctl.h>
 
-static bool is_finished_later(uint32_t kind)
+bool exit_is_finished_later(uint32_t kind)
 {
 	switch (kind) {
 	case KVM_EXIT_IO:
@@ -57,7 +57,7 @@ void sources_exit(struct vcpu *v)
 			continue;
 		s->exit = (uint8_t)kind;
 		s->exit_addr = address_of(v->run);
-		if (is_finished_later(kind)) {
+		if (exit_is_finished_later(kind)) {
 			s->due = 1;
 			v->run->immediate_exit = 1;
 		} else {
@@ -104,5 +104,6 @@ void sources_exit_last(struct vcpu *v)
 		return;
 	v->run->immediate_exit = 1;
 	(void)ioctl(v->fd, KVM_RUN, 0); /* EINTR, as at any other time */
+	vcpu_fetch_regs(v);
 	sources_take(v);
 }

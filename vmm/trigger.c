@@ -13,7 +13,7 @@
 #endif
 
 /* xorshift64*: no state shared, a few cycles, and quality far beyond the need. */
-static uint64_t draw(struct trigger *t)
+static uint64_t trigger_draw(struct trigger *t)
 {
 	t->rng ^= t->rng >> 12;
 	t->rng ^= t->rng << 25;
@@ -27,22 +27,24 @@ static uint64_t deadline_in(struct trigger *t, uint64_t period_no)
 
 	if (!t->jitter)
 		return at + t->period_ns;
-	return at + (uint64_t)((unsigned __int128)draw(t) * t->period_ns >> 64);
+	return at + (uint64_t)((unsigned __int128)trigger_draw(t) * t->period_ns >> 64);
 }
 
-static void set_up(struct trigger *t, uint64_t period, bool jitter, uint64_t seed)
+static void trigger_set_up(struct trigger *t, clockid_t clock, const struct trigger_rule *rule)
 {
 	memset(t, 0, sizeof(*t));
-	t->clock = CLOCK_MONOTONIC;
-	t->period_ns = period;
-	t->jitter = jitter;
-	t->rng = seed ? seed : 1;
+	t->clock = clock;
+	t->period_ns = rule->period_ns;
+	t->jitter = rule->jitter;
+	t->rng = rule->seed ? rule->seed : 1;
 }
 
-static int make_timer(struct trigger *t, int signo, int value, struct err *e)
+int trigger_init(struct trigger *t, clockid_t clock, int signo, int value,
+		 const struct trigger_rule *rule, struct err *e)
 {
 	struct sigevent ev;
 
+	trigger_set_up(t, clock, rule);
 	memset(&ev, 0, sizeof(ev));
 	ev.sigev_notify = SIGEV_THREAD_ID;
 	ev.sigev_signo = signo;
@@ -57,26 +59,11 @@ static int make_timer(struct trigger *t, int signo, int value, struct err *e)
 	return 0;
 }
 
-int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
-		 uint64_t seed, struct err *e)
+void trigger_init_count(struct trigger *t, const struct trigger_rule *rule)
 {
-	set_up(t, period_ns, jitter, seed);
-	return make_timer(t, signo, value, e);
-}
-
-int trigger_init_cpu(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
-		     uint64_t seed, struct err *e)
-{
-	set_up(t, period_ns, jitter, seed);
-	t->clock = CLOCK_THREAD_CPUTIME_ID;
-	return make_timer(t, signo, value, e);
-}
-
-void trigger_init_count(struct trigger *t, uint64_t period, bool jitter, uint64_t seed)
-{
-	set_up(t, period, jitter, seed);
+	trigger_set_up(t, CLOCK_MONOTONIC, rule);
 	/* Period 0 has the counts 1 to `period`: its end is the last, a place in it any of them. */
-	t->start_ns = jitter ? 1 : 0;
+	t->start_ns = rule->jitter ? 1 : 0;
 	t->deadline_ns = deadline_in(t, 0);
 }
 
@@ -87,7 +74,7 @@ void trigger_deinit(struct trigger *t)
 	t->armed = false;
 }
 
-static void arm(struct trigger *t)
+static void trigger_arm(struct trigger *t)
 {
 	struct itimerspec its = {
 		.it_value = { (time_t)(t->deadline_ns / NSEC_PER_SEC),
@@ -103,7 +90,7 @@ void trigger_start(struct trigger *t, uint64_t now_ns)
 	t->start_ns = now_ns;
 	t->period_no = 0;
 	t->deadline_ns = deadline_in(t, 0);
-	arm(t);
+	trigger_arm(t);
 }
 
 void trigger_lengthen(struct trigger *t, uint64_t period_ns)
@@ -112,7 +99,7 @@ void trigger_lengthen(struct trigger *t, uint64_t period_ns)
 	t->period_no = 0;
 	t->period_ns = period_ns;
 	t->deadline_ns = deadline_in(t, 0);
-	arm(t);
+	trigger_arm(t);
 }
 
 uint32_t trigger_advance(struct trigger *t, uint64_t now_ns)
@@ -138,6 +125,6 @@ uint32_t trigger_next(struct trigger *t, uint64_t now_ns)
 {
 	uint32_t missed = trigger_advance(t, now_ns);
 
-	arm(t);
+	trigger_arm(t);
 	return missed;
 }

@@ -25,6 +25,13 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Where deadlines lie. */
+struct trigger_rule {
+	uint64_t period_ns; /* 1 or more */
+	bool jitter;	    /* draw each deadline at random; else it is the period's end */
+	uint64_t seed;	    /* of the draws */
+};
+
 struct trigger {
 	timer_t timer;
 	clockid_t clock; /* of all times in here */
@@ -37,17 +44,18 @@ struct trigger {
 	uint64_t rng; /* xorshift state, never 0 */
 };
 
-/* Create the timer for the calling thread; signo is sent with si_code SI_TIMER and this value. */
-int trigger_init(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
-		 uint64_t seed, struct err *e);
-/* The same in the calling thread's CPU time. The kernel looks at that only in its own ticks. */
-int trigger_init_cpu(struct trigger *t, int signo, int value, uint64_t period_ns, bool jitter,
-		     uint64_t seed, struct err *e);
+/*
+ * Create the timer for the calling thread; signo is sent with si_code SI_TIMER and this value.
+ * clock: CLOCK_MONOTONIC, or CLOCK_THREAD_CPUTIME_ID, which the kernel looks at only in its own
+ * ticks. 0, or a negative error.
+ */
+int trigger_init(struct trigger *t, clockid_t clock, int signo, int value,
+		 const struct trigger_rule *rule, struct err *e);
 /*
  * Without a timer, for deadlines on another axis: what a counter counts. `ns` in the names is
  * that count then, from 1 for the first one. The first deadline is set.
  */
-void trigger_init_count(struct trigger *t, uint64_t period, bool jitter, uint64_t seed);
+void trigger_init_count(struct trigger *t, const struct trigger_rule *rule);
 void trigger_deinit(struct trigger *t);
 
 /* Arm the first deadline. */

@@ -10,9 +10,8 @@
  * EINTR by itself.
  */
 #include "base/clock.h"
-#include "vmm/pvm/complete.h"
 #include "vmm/machine.h"
-#include "vmm/pvm/syscall_assist.h"
+#include "vmm/pvm.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -21,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ~0.25 s at 997 Hz: no other vCPU can be starved by the host for that long and still wake us. */
+/* Looks in a row at which all vCPUs are halted with interrupts off: ~0.25 s at 997 Hz. */
 #define DEAD_LOOKS 256
 
 static _Thread_local struct vcpu *current_vcpu;
@@ -85,18 +84,28 @@ const char *vcpu_exit_name(unsigned int kind)
 	return kind < sizeof(name) / sizeof(name[0]) && name[kind] ? name[kind] : "other";
 }
 
-static void end_with(struct vcpu *v, enum vm_end_reason reason, struct err *e)
+static void vcpu_end(struct vcpu *v, enum vm_end_reason reason, struct err *e)
 {
 	struct sample_regs regs;
 
-	capture_regs(v->run, &regs);
+	capture_regs(&v->run->s.regs.regs, &v->run->s.regs.sregs, &regs);
 	machine_end(v->vm, reason, v, &regs, e);
 }
 
+/*
+ * On SVM the processor may have left anything in the VMCB, so kvm_amd resets the vCPU before
+ * it tells of the fault (shutdown_interception(), arch/x86/kvm/svm/svm.c): then neither its
+ * registers nor its stack are those of the fault, and there is no sample to be made of them.
+ */
 static void exit_shutdown(struct vcpu *v)
 {
 	struct err e = { 0 };
 
+	if (capture_is_reset(&v->run->s.regs.regs, &v->run->s.regs.sregs)) {
+		err_set(&e, EFAULT, "vCPU %u: triple fault", v->index);
+		machine_end(v->vm, VM_END_TRIPLE_FAULT, v, NULL, &e);
+		return;
+	}
 	err_set(&e, EFAULT, "vCPU %u: triple fault at rip 0x%llx (rsp 0x%llx, cr2 0x%llx)",
 		v->index, (unsigned long long)v->run->s.regs.regs.rip,
 		(unsigned long long)v->run->s.regs.regs.rsp,
@@ -104,27 +113,23 @@ static void exit_shutdown(struct vcpu *v)
 	if (v->vm->cfg.nevents)
 		capture_sample(v, &(struct capture_cause){ .now = clock_mono_ns(),
 							   .reason = SAMPLE_CRASH });
-	end_with(v, VM_END_TRIPLE_FAULT, &e);
+	vcpu_end(v, VM_END_TRIPLE_FAULT, &e);
 }
 
 static void exit_internal(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
 	struct err e = { 0 };
-	int ret;
+	int ret = -ENOSYS;
 
-	if (run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION &&
-	    v->vm->cfg.quirks->refuses_insns) {
-		ret = complete_instruction(v, &e);
-		if (ret == 0) {
-			v->stats.insns_completed++;
-			return;
-		}
-	} else {
+	if (run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION)
+		ret = pvm_complete(v, &e);
+	if (!ret)
+		return;
+	if (ret == -ENOSYS)
 		err_set(&e, EIO, "vCPU %u: KVM internal error %u at rip 0x%llx", v->index,
 			run->internal.suberror, (unsigned long long)run->s.regs.regs.rip);
-	}
-	end_with(v, VM_END_ERROR, &e);
+	vcpu_end(v, VM_END_ERROR, &e);
 }
 
 static void exit_msr(struct vcpu *v, bool write)
@@ -132,14 +137,14 @@ static void exit_msr(struct vcpu *v, bool write)
 	struct kvm_run *run = v->run;
 
 	/* Only what we filtered, or MSRs that KVM does not know, come here. */
-	if (write && v->vm->cfg.quirks->syscall_keeps_cpl && syscall_assist_wrmsr(v))
+	if (write && pvm_wrmsr(v))
 		return;
 	run->msr.error = 1; /* #GP, as KVM itself would do */
 	if (!write)
 		run->msr.data = 0;
 }
 
-static void handle_exit(struct vcpu *v)
+static void vcpu_handle_exit(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
 	struct err e = { 0 };
@@ -194,7 +199,7 @@ static void handle_exit(struct vcpu *v)
 			v->index, run->exit_reason, vcpu_exit_name(run->exit_reason),
 			(unsigned long long)run->s.regs.regs.rip);
 	}
-	end_with(v, VM_END_ERROR, &e);
+	vcpu_end(v, VM_END_ERROR, &e);
 }
 
 /* Every vCPU sits in HLT with interrupts off (or was never started): nothing can go on. */
@@ -208,7 +213,7 @@ static bool all_dead(const struct vm *vm)
 }
 
 /* KVM_RUN was interrupted: the registers are complete. */
-static void interrupted(struct vcpu *v)
+static void vcpu_interrupted(struct vcpu *v)
 {
 	v->run->immediate_exit = 0;
 	if (atomic_load_explicit(&v->vm->control.changes, memory_order_acquire) !=
@@ -217,45 +222,74 @@ static void interrupted(struct vcpu *v)
 		breakpoints_follow(v);
 	}
 	sources_take(v);
-	if (v->vm->cfg.quirks->syscall_keeps_cpl)
-		syscall_assist_refresh(v);
+	pvm_interrupted(v);
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) >= DEAD_LOOKS &&
 	    all_dead(v->vm))
-		machine_end(v->vm, VM_END_HALTED, v, NULL, NULL);
+		vcpu_end(v, VM_END_HALTED, NULL);
 }
 
-static void run_loop(struct vcpu *v)
+/*
+ * KVM copies the registers out at each exit that asks for it, which is a good part of the
+ * exit's own cost (1.5 of 9 us in an emulated SVM; on VMX some 30 VMREADs, and exits of their
+ * own in a nested guest). Nothing looks at them after an access to a device, and devices are
+ * what exits are for. Breakpoints write them back, and pvm/ needs them at most exits; where ring 0
+ * is interpreted the copy is cheap, too, and asking for the registers is not.
+ */
+static uint64_t regs_at_exits(const struct vm *vm)
 {
-	bool assist = v->vm->cfg.quirks->syscall_keeps_cpl;
+	return vm->pvm || vm->cfg.nbreakpoints ? KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS : 0;
+}
 
+/*
+ * Not by kvm_valid_regs: where we leave that alone a kvmprof that is attached to us has it
+ * (attach/regs_page.h), and begins and ends with it at any time.
+ */
+void vcpu_fetch_regs(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	struct err e = { 0 };
+
+	if (v->regs_kept || (ioctl(v->fd, KVM_GET_REGS, &run->s.regs.regs) == 0 &&
+			     ioctl(v->fd, KVM_GET_SREGS, &run->s.regs.sregs) == 0))
+		return;
+	err_set(&e, errno, "vCPU %u: cannot read its registers: %s", v->index, strerror(errno));
+	machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+}
+
+static void vcpu_run_loop(struct vcpu *v)
+{
 	while (!atomic_load_explicit(&v->vm->stop, memory_order_relaxed)) {
-		if (assist)
-			syscall_assist_enter(v);
+		pvm_enter(v);
 		pause_enter(v);
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			unsigned int kind = v->run->exit_reason;
 			uint64_t since;
 
 			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
+			if (!exit_is_finished_later(kind))
+				vcpu_fetch_regs(v);
 			sources_exit(v);
 			since = device_enter(v);
-			handle_exit(v);
+			vcpu_handle_exit(v);
 			device_leave(v, since);
 		} else if (errno == EINTR) {
 			v->stats.exits[KVM_EXIT_INTR]++;
-			interrupted(v);
+			vcpu_fetch_regs(v);
+			vcpu_interrupted(v);
 			pause_stand(v);
 		} else if (errno != EAGAIN) { /* EAGAIN: an AP that was not started yet */
 			struct err e = { 0 };
+			int code = errno;
 
-			err_set(&e, errno, "vCPU %u: KVM_RUN: %s, rip 0x%llx", v->index,
-				strerror(errno), (unsigned long long)v->run->s.regs.regs.rip);
-			end_with(v, VM_END_ERROR, &e);
+			vcpu_fetch_regs(v);
+			err_set(&e, code, "vCPU %u: KVM_RUN: %s, rip 0x%llx", v->index,
+				strerror(code), (unsigned long long)v->run->s.regs.regs.rip);
+			vcpu_end(v, VM_END_ERROR, &e);
 		}
 	}
 }
 
-static int pin(struct vcpu *v, struct err *e)
+static int vcpu_pin(struct vcpu *v, struct err *e)
 {
 	int cpu = v->vm->cfg.pin[v->index];
 	cpu_set_t set;
@@ -277,20 +311,26 @@ void *vcpu_main(void *arg)
 	sigset_t mask;
 
 	current_vcpu = v;
-	v->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+	v->run->kvm_valid_regs = regs_at_exits(v->vm);
+	v->regs_kept = v->run->kvm_valid_regs != 0;
 	sigfillset(&mask);
 	sigdelset(&mask, VCPU_KICK_SIGNAL);
 	sigdelset(&mask, SIGIO);
+	/* Faults of this thread itself. pvm/complete_simd.c catches some; a blocked one kills. */
+	sigdelset(&mask, SIGILL);
+	sigdelset(&mask, SIGSEGV);
+	sigdelset(&mask, SIGFPE);
+	sigdelset(&mask, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
-	if (v->vm->cfg.pin && pin(v, &e) < 0)
+	if (v->vm->cfg.pin && vcpu_pin(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	breakpoints_follow(v);
 	if (v->index == 0)
 		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
-	run_loop(v);
+	vcpu_run_loop(v);
 	sources_exit_last(v);
 	sources_stop(v);
 	if (v->vm->cfg.vcpu_ends)

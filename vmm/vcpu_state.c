@@ -3,17 +3,17 @@
 
 #include "base/cleanup.h"
 #include "vmm/machine.h"
+#include "vmm/msr.h"
+#include "vmm/pvm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define RFLAGS_TF (1u << 8)
 #define CR4_VMXE (1u << 13)
 #define EFER_SVME (1u << 12)
 
-#define MSR_IA32_TSC 0x10u
 #define MSR_IA32_TSC_DEADLINE 0x6e0u
 
 /*
@@ -39,14 +39,14 @@ static const struct fixed before_msrs[] = {
 static const struct fixed after_msrs[] = { FIXED(VCPU_EVENTS, events) };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void *at(struct vcpu_state *s, const struct fixed *f)
+static void *state_field(struct vcpu_state *s, const struct fixed *f)
 {
 	return (uint8_t *)s + f->off;
 }
 
 /* -- bytes ---------------------------------------------------------------------------- */
 
-static void put(struct buf *out, const void *data, size_t len)
+static void state_put(struct buf *out, const void *data, size_t len)
 {
 	buf_u32(out, (uint32_t)len);
 	buf_add(out, data, len);
@@ -55,21 +55,24 @@ static void put(struct buf *out, const void *data, size_t len)
 static void put_state(const struct vcpu_state *s, struct buf *out)
 {
 	for (size_t i = 0; i < COUNT(before_msrs); i++)
-		put(out, at((struct vcpu_state *)s, &before_msrs[i]), before_msrs[i].len);
+		state_put(out, state_field((struct vcpu_state *)s, &before_msrs[i]),
+			  before_msrs[i].len);
 	for (size_t i = 0; i < COUNT(after_msrs); i++)
-		put(out, at((struct vcpu_state *)s, &after_msrs[i]), after_msrs[i].len);
-	put(out, s->xsave, s->xsave_len);
-	put(out, s->cpuid, s->ncpuid * sizeof(s->cpuid[0]));
-	put(out, s->msr, s->nmsrs * sizeof(s->msr[0]));
-	buf_u64(out, s->lstar);
-	buf_u64(out, s->fmask);
-	buf_u64(out, s->pf_handler);
-	buf_u8(out, s->know_lstar);
-	buf_u8(out, s->know_fmask);
+		state_put(out, state_field((struct vcpu_state *)s, &after_msrs[i]),
+			  after_msrs[i].len);
+	state_put(out, s->xsave, s->xsave_len);
+	state_put(out, s->cpuid, s->ncpuid * sizeof(s->cpuid[0]));
+	state_put(out, s->msr, s->nmsrs * sizeof(s->msr[0]));
+	buf_u64(out, s->syscall.lstar);
+	buf_u64(out, s->syscall.fmask);
+	buf_u64(out, s->syscall.pf_handler);
+	buf_u8(out, s->syscall.know_lstar);
+	buf_u8(out, s->syscall.know_fmask);
 }
 
 /* A record of min to max bytes in steps of `each`; NULL: it is not one. */
-static const uint8_t *take(struct cursor *in, size_t min, size_t max, size_t each, uint32_t *len)
+static const uint8_t *state_take(struct cursor *in, size_t min, size_t max, size_t each,
+				 uint32_t *len)
 {
 	*len = cursor_u32(in);
 	if (*len < min || *len > max || (*len - min) % each)
@@ -80,10 +83,10 @@ static const uint8_t *take(struct cursor *in, size_t min, size_t max, size_t eac
 static bool take_fixed(struct vcpu_state *s, const struct fixed *f, struct cursor *in)
 {
 	uint32_t len;
-	const uint8_t *p = take(in, f->len, f->len, 1, &len);
+	const uint8_t *p = state_take(in, f->len, f->len, 1, &len);
 
 	if (p)
-		memcpy(at(s, f), p, f->len);
+		memcpy(state_field(s, f), p, f->len);
 	return p != NULL;
 }
 
@@ -101,20 +104,20 @@ int vcpu_state_parse(struct vcpu_state *s, struct cursor *in, struct err *e)
 		if (!take_fixed(s, &after_msrs[i], in))
 			return err_set(e, EINVAL, "the state of a vCPU is damaged (%s)",
 				       after_msrs[i].name);
-	s->xsave = take(in, sizeof(struct kvm_xsave), VCPU_STATE_MAX_XSAVE, 1, &s->xsave_len);
-	p = take(in, 0, sizeof(s->cpuid), sizeof(s->cpuid[0]), &len);
+	s->xsave = state_take(in, sizeof(struct kvm_xsave), VCPU_STATE_MAX_XSAVE, 1, &s->xsave_len);
+	p = state_take(in, 0, sizeof(s->cpuid), sizeof(s->cpuid[0]), &len);
 	if (p)
 		memcpy(s->cpuid, p, len);
 	s->ncpuid = len / (uint32_t)sizeof(s->cpuid[0]);
-	p = take(in, 0, sizeof(s->msr), sizeof(s->msr[0]), &len);
+	p = state_take(in, 0, sizeof(s->msr), sizeof(s->msr[0]), &len);
 	if (p)
 		memcpy(s->msr, p, len);
 	s->nmsrs = len / (uint32_t)sizeof(s->msr[0]);
-	s->lstar = cursor_u64(in);
-	s->fmask = cursor_u64(in);
-	s->pf_handler = cursor_u64(in);
-	s->know_lstar = cursor_u8(in) & 1;
-	s->know_fmask = cursor_u8(in) & 1;
+	s->syscall.lstar = cursor_u64(in);
+	s->syscall.fmask = cursor_u64(in);
+	s->syscall.pf_handler = cursor_u64(in);
+	s->syscall.know_lstar = cursor_u8(in) & 1;
+	s->syscall.know_fmask = cursor_u8(in) & 1;
 	if (in->bad || cursor_left(in) || s->xcrs.nr_xcrs > KVM_MAX_XCRS)
 		return err_set(e, EINVAL, "the state of a vCPU is damaged (%zu bytes left over)",
 			       cursor_left(in));
@@ -127,7 +130,7 @@ static int get_fixed(const struct vcpu *v, struct vcpu_state *s, const struct fi
 		     struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
-		if (ioctl(v->fd, f[i].get, at(s, &f[i])) < 0)
+		if (ioctl(v->fd, f[i].get, state_field(s, &f[i])) < 0)
 			return err_set(e, errno, "vCPU %u: cannot be saved: KVM_GET_%s: %s",
 				       v->index, f[i].name + strlen("KVM_SET_"), strerror(errno));
 	return 0;
@@ -153,19 +156,6 @@ static int get_xsave(const struct vcpu *v, struct vcpu_state *s, uint8_t **out, 
 	return 0;
 }
 
-static bool read_msr(const struct vcpu *v, struct kvm_msr_entry *entry)
-{
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} m = { .head.nmsrs = 1, .entry.index = entry->index };
-
-	if (ioctl(v->fd, KVM_GET_MSRS, &m) != 1)
-		return false;
-	entry->data = m.entry.data;
-	return true;
-}
-
 /* Of those that KVM knows the ones that this vCPU has. */
 static int get_msrs(const struct vcpu *v, struct vcpu_state *s, struct err *e)
 {
@@ -181,7 +171,7 @@ static int get_msrs(const struct vcpu *v, struct vcpu_state *s, struct err *e)
 	for (uint32_t i = 0; i < list.head.nmsrs; i++) {
 		struct kvm_msr_entry m = { .index = list.index[i] };
 
-		if (read_msr(v, &m))
+		if (msr_read(v->fd, &m))
 			s->msr[s->nmsrs++] = m;
 	}
 	return 0;
@@ -200,15 +190,6 @@ static int get_cpuid(const struct vcpu *v, struct vcpu_state *s, struct err *e)
 	s->ncpuid = c.head.nent;
 	memcpy(s->cpuid, c.entry, s->ncpuid * sizeof(s->cpuid[0]));
 	return 0;
-}
-
-static void get_assist(const struct vcpu *v, struct vcpu_state *s)
-{
-	s->lstar = v->assist.lstar;
-	s->fmask = v->assist.fmask;
-	s->pf_handler = v->assist.pf_handler;
-	s->know_lstar = v->assist.know_lstar;
-	s->know_fmask = v->assist.know_fmask;
 }
 
 int vcpu_state_save(void *vcpu, struct buf *out, struct err *e)
@@ -232,10 +213,7 @@ int vcpu_state_save(void *vcpu, struct buf *out, struct err *e)
 			       "the guest is a hypervisor itself (vCPU %u has VMX or SVM on): that "
 			       "can't be saved",
 			       v->index);
-	/* On the way past a breakpoint KVM has the guest's trap flag, see breakpoint.c. */
-	if (v->debug.stepping && v->bp.trap_flag)
-		s->regs.rflags |= RFLAGS_TF;
-	get_assist(v, s);
+	pvm_save(v, s);
 	put_state(s, out);
 	return 0;
 }
@@ -246,7 +224,7 @@ static int set_fixed(const struct vcpu *v, struct vcpu_state *s, const struct fi
 		     struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
-		if (ioctl(v->fd, f[i].set, at(s, &f[i])) < 0)
+		if (ioctl(v->fd, f[i].set, state_field(s, &f[i])) < 0)
 			return err_set(e, errno, "vCPU %u of the snapshot: KVM refuses %s: %s",
 				       v->index, f[i].name, strerror(errno));
 	return 0;
@@ -287,22 +265,12 @@ static int set_xsave(const struct vcpu *v, const struct vcpu_state *s, struct er
 	return 0;
 }
 
-static bool write_msr(const struct vcpu *v, const struct kvm_msr_entry *entry)
-{
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} m = { .head.nmsrs = 1, .entry = *entry };
-
-	return ioctl(v->fd, KVM_SET_MSRS, &m) == 1;
-}
-
 /* What can't be written is right only if it has its value already. */
 static int set_msr(const struct vcpu *v, const struct kvm_msr_entry *m, struct err *e)
 {
 	struct kvm_msr_entry now = { .index = m->index };
 
-	if (write_msr(v, m) || (read_msr(v, &now) && now.data == m->data))
+	if (msr_write(v->fd, m) || (msr_read(v->fd, &now) && now.data == m->data))
 		return 0;
 	return err_set(e, ENOTSUP,
 		       "vCPU %u of the snapshot has 0x%llx in MSR 0x%x, KVM 0x%llx here, and "
@@ -331,33 +299,8 @@ static void note_jump(const struct vcpu *v, const struct vcpu_state *s)
 	struct kvm_msr_entry now = { .index = MSR_IA32_TSC };
 
 	for (uint32_t i = 0; i < s->nmsrs; i++)
-		if (s->msr[i].index == MSR_IA32_TSC && read_msr(v, &now))
+		if (s->msr[i].index == MSR_IA32_TSC && msr_read(v->fd, &now))
 			v->vm->tsc_jump = (int64_t)(now.data - s->msr[i].data);
-}
-
-/*
- * Before the first entry: a SYSCALL of a program that runs would not be seen otherwise.
- * LSTAR and SFMASK are among the MSRs, too; the guest may have written them before us.
- */
-static int set_assist(struct vcpu *v, const struct vcpu_state *s, struct err *e)
-{
-	struct syscall_assist *a = &v->assist;
-	int ret;
-
-	if (!v->vm->cfg.quirks->syscall_keeps_cpl)
-		return 0;
-	a->lstar = s->lstar;
-	a->fmask = s->fmask;
-	a->know_lstar = s->know_lstar;
-	a->know_fmask = s->know_fmask;
-	if (!s->pf_handler)
-		return 0;
-	ret = debugreg_set(v, DEBUGREG_ASSIST, s->pf_handler);
-	if (ret)
-		return err_set(e, -ret, "vCPU %u of the snapshot: KVM refuses a breakpoint: %s",
-			       v->index, strerror(-ret));
-	a->pf_handler = s->pf_handler;
-	return 0;
 }
 
 int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
@@ -376,5 +319,5 @@ int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
 	if (!ret && v->vm->cfg.quirks->tsc_fixed)
 		note_jump(v, s);
 	ret = ret ? ret : set_fixed(v, s, after_msrs, COUNT(after_msrs), e);
-	return ret ? ret : set_assist(v, s, e);
+	return ret ? ret : pvm_restore(v, s, e);
 }

@@ -4,7 +4,7 @@
  *
  * Section "vcpu.N" of a snapshot: a record for each of KVM's structures, u32 length and
  * the bytes as linux/kvm.h has them, in the order of struct vcpu_state; then what
- * syscall_assist has learnt. Bytes are parsed and checked before anything is set.
+ * pvm/syscall_assist.c has learnt. Bytes are parsed and checked before anything is set.
  */
 #ifndef KVMPROF_VMM_VCPU_STATE_H
 #define KVMPROF_VMM_VCPU_STATE_H
@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "vmm/pvm_state.h"
 
 #include <linux/kvm.h>
 #include <stdint.h>
@@ -36,8 +37,7 @@ struct vcpu_state {
 	uint32_t ncpuid, nmsrs;
 	struct kvm_cpuid_entry2 cpuid[VCPU_STATE_MAX_CPUID];
 	struct kvm_msr_entry msr[VCPU_STATE_MAX_MSRS];
-	uint64_t lstar, fmask, pf_handler; /* see machine.h */
-	bool know_lstar, know_fmask;
+	struct pvm_syscall syscall; /* all zero without pvm.h */
 };
 
 /* -EINVAL: bytes that no vcpu_state_save() has written. */

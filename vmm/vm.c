@@ -5,9 +5,8 @@
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
+#include "vmm/pvm.h"
 #include "vmm/snapshot_vm.h"
-#include "vmm/pvm/syscall_assist.h"
-#include "vmm/pvm/tick.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,10 +64,7 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 	pthread_mutex_unlock(&vm->end_lock);
 	atomic_store(&vm->stop, true);
 	pause_end(vm);
-	for (unsigned int i = 0; i < vm->nvcpus; i++)
-		vcpu_kick(&vm->vcpu[i]);
-	if (vm->backend)
-		vm->backend->ops->wake(vm->backend);
+	vm->ops->wake(vm);
 	/* Can only fail when the counter is full, and then it is readable already. */
 	(void)!write(vm->end_fd, &one, sizeof(one));
 }
@@ -108,7 +104,7 @@ static int add_devices(struct vm *vm, struct err *e)
 {
 	struct dev_power power = { power_end, vm };
 	struct dev_irq irq = { machine_irq, vm };
-	struct pit_load load = { tick_vcpu_runs, vm };
+	struct pit_load load = { vm->pvm ? vm->pvm->vcpu_runs : NULL, vm };
 	int ret = serial_init(&vm->serial, &vm->bus, irq, vm->cfg.console, vm->cfg.console_ctx);
 
 	ret = ret ? ret : platform_init(&vm->platform, &vm->bus, power);
@@ -155,15 +151,7 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 	/* An interrupt between a breakpoint and its step would be taken for the step. */
 	ret = ioctl(vm->cfg.host->fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
 	vm->step_flags = ret > 0 ? (unsigned int)ret & KVM_GUESTDBG_BLOCKIRQ : 0;
-	if (vm->cfg.quirks->refuses_insns && vm->cfg.host->emulation_exit) {
-		struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE,
-					      .args = { 1 } };
-
-		if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
-			return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s",
-				       strerror(errno));
-	}
-	return 0;
+	return pvm_create(vm, e);
 }
 
 static int create_vcpu(struct vm *vm, unsigned int index, struct err *e)
@@ -274,6 +262,8 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	memset(vm, 0, sizeof(*vm) + cfg->vcpus * sizeof(vm->vcpu[0]));
 	vm->cfg = *cfg;
+	vm->ops = &machine_own;
+	vm->pvm = pvm_ops_for(cfg->quirks);
 	vm->fd = vm->end_fd = -1;
 	vm->nvcpus = cfg->vcpus;
 	pthread_mutex_init(&vm->end_lock, NULL);
@@ -300,16 +290,23 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	return 0;
 }
 
-void vm_destroy(struct vm *vm)
+void machine_free(struct vm *vm)
 {
-	if (!vm)
-		return;
-	if (vm->backend)
-		vm->backend->ops->destroy(vm->backend);
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		ring_deinit(&vm->vcpu[i].ring);
+	if (vm->end_fd >= 0)
+		close(vm->end_fd);
+	pause_deinit(&vm->pause);
+	pthread_mutex_destroy(&vm->end_lock);
+	free(vm);
+}
+
+static void own_destroy(struct vm *vm)
+{
 	machine_devices_destroy(vm);
 	if (vm->have_pit)
 		pit_deinit(&vm->pit);
-	syscall_assist_stop(vm);
+	pvm_stop(vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
@@ -317,31 +314,40 @@ void vm_destroy(struct vm *vm)
 			munmap(v->run, vm->cfg.host->run_size);
 		if (v->fd >= 0)
 			close(v->fd);
-		ring_deinit(&v->ring);
 	}
 	if (vm->fd >= 0)
 		close(vm->fd);
-	if (vm->end_fd >= 0)
-		close(vm->end_fd);
 	gmem_free(&vm->mem);
 	serial_deinit(&vm->serial);
 	pci_deinit(&vm->pci);
-	pause_deinit(&vm->pause);
-	pthread_mutex_destroy(&vm->end_lock);
-	free(vm);
 }
 
-int vm_start(struct vm *vm, struct err *e)
+void vm_destroy(struct vm *vm)
+{
+	if (!vm)
+		return;
+	vm->ops->destroy(vm);
+	machine_free(vm);
+}
+
+static void own_join(struct vm *vm)
+{
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		struct vcpu *v = &vm->vcpu[i];
+
+		if (v->started)
+			pthread_join(v->thread, NULL);
+		v->started = false;
+	}
+}
+
+static int own_start(struct vm *vm, struct err *e)
 {
 	sigset_t all, old;
 	int ret;
 
-	if (vm->backend) {
-		vm->backend->ops->start(vm->backend);
-		return 0;
-	}
 	vcpu_install_handler();
-	ret = vm->cfg.quirks->syscall_keeps_cpl ? syscall_assist_start(vm, e) : 0;
+	ret = pvm_start(vm, e);
 	if (ret)
 		return ret;
 	/* Threads begin with everything blocked: nothing of ours may be delivered to them. */
@@ -357,10 +363,34 @@ int vm_start(struct vm *vm, struct err *e)
 
 		err_set(&why, ret, "cannot start a vCPU thread: %s", strerror(ret));
 		machine_end(vm, VM_END_ERROR, NULL, NULL, &why);
-		vm_join(vm);
+		own_join(vm);
 		return err_set(e, ret, "%s", why.text);
 	}
 	return 0;
+}
+
+static void own_wake(struct vm *vm)
+{
+	for (unsigned int i = 0; i < vm->nvcpus; i++)
+		vcpu_kick(&vm->vcpu[i]);
+}
+
+static const struct gmem *own_memory(const struct vm *vm)
+{
+	return &vm->mem;
+}
+
+const struct machine_ops machine_own = {
+	.start = own_start,
+	.wake = own_wake,
+	.join = own_join,
+	.destroy = own_destroy,
+	.memory = own_memory,
+};
+
+int vm_start(struct vm *vm, struct err *e)
+{
+	return vm->ops->start(vm, e);
 }
 
 int vm_end_fd(const struct vm *vm)
@@ -385,15 +415,7 @@ void vm_exit(struct vm *vm, uint32_t status)
 
 void vm_join(struct vm *vm)
 {
-	if (vm->backend)
-		vm->backend->ops->join(vm->backend);
-	for (unsigned int i = 0; i < vm->nvcpus; i++) {
-		struct vcpu *v = &vm->vcpu[i];
-
-		if (v->started)
-			pthread_join(v->thread, NULL);
-		v->started = false;
-	}
+	vm->ops->join(vm);
 }
 
 int64_t vm_tsc_jump_ms(const struct vm *vm)
@@ -448,7 +470,7 @@ int vm_stats_fd(const struct vm *vm, unsigned int vcpu)
 
 const struct gmem *vm_memory(const struct vm *vm)
 {
-	return vm->backend ? vm->backend->ops->memory(vm->backend) : &vm->mem;
+	return vm->ops->memory(vm);
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)

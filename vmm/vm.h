@@ -45,8 +45,6 @@ enum vm_end_reason {
 
 #define CAPTURE_NONE UINT32_MAX
 
-/* THREAD_SIZE of Linux on x86-64, since 3.15 (arch/x86/include/asm/page_64_types.h). */
-#define LINUX_STACK_SIZE 16384u
 /*
  * The per-CPU area of Linux with the stacks that the processor itself switches to (NMI,
  * machine check, and the one on which each entry from a program begins), a page each:
@@ -65,6 +63,7 @@ struct capture_task_plan {
 	uint32_t tid, pid, comm, mm;
 	uint32_t start, stack; /* may be CAPTURE_NONE */
 	uint32_t comm_size;    /* <= SAMPLE_COMM */
+	uint32_t stack_align;  /* as in capture_plan, learned later; 0: as it is there */
 };
 
 /* What capture copies besides registers. Computed once, executed blindly. */
@@ -72,7 +71,8 @@ struct capture_plan {
 	uint32_t stack_max; /* bytes of one stack, <= SAMPLE_MAX_SLICE */
 	uint32_t
 		user_stack_max; /* bytes of the program's stack; 0: none of it below the kernel's */
-	uint32_t stack_align; /* kernel stacks end at multiples of this (Linux: 16384); 0 unknown */
+	uint32_t
+		stack_align; /* kernel stacks end at multiples of this (Linux: their size); 0 unknown */
 	/*
 	 * Where the guest keeps the address of the topmost word of its interrupt stack
 	 * (Linux: hardirq_stack_ptr): a virtual address, or with irq_stack_percpu an
@@ -252,7 +252,11 @@ struct vcpu_stats {
 struct vm_result {
 	enum vm_end_reason reason;
 	unsigned int vcpu; /* that ended it, where one did */
-	bool have_regs;	   /* regs are those of the vCPU at a crash or error */
+	/*
+	 * regs are those of the vCPU at a crash, error or halt for good. false at TRIPLE_FAULT: KVM
+	 * has reset it.
+	 */
+	bool have_regs;
 	struct sample_regs regs;
 	uint32_t exit_status; /* of EXIT */
 	struct err err;	      /* text for TRIPLE_FAULT and ERROR */
@@ -370,6 +374,7 @@ struct vm_disk_info {
 	const char *name, *path; /* "vda"; on the host */
 	uint64_t size;		 /* bytes */
 	uint64_t overlay_bytes;	 /* see disk.h */
+	uint64_t no_room;	 /* writes that failed, as the overlay may not grow */
 	struct io_stats io;
 };
 /* false: there is no disk i. Any thread. */

@@ -38,6 +38,13 @@ _kvmprof_domains()
 	"$1" list --domains --json 2>/dev/null | grep -o '"name":"[^" ]*"' | cut -d'"' -f4
 }
 
+# What the help calls the value of the option $3 of the command $2.
+_kvmprof_placeholder()
+{
+	"$1" "$2" --help 2>/dev/null |
+		sed -nE "s/^ {2,8}(-[A-Za-z], )?(--[-a-z]+, )?$3(, --[-a-z]+)? ([]0A-Z[][^ ]*).*/\\4/p"
+}
+
 # Words that the option $3 of the command $2 takes; fails where a file may stand.
 _kvmprof_values()
 {
@@ -70,23 +77,11 @@ _kvmprof_values()
 	"attach --technique") echo auto bpf ptrace ;;
 	"attach --domain"|"ps --domain") _kvmprof_domains "$1" ;;
 	"script -F"|"script --fields") echo +srcline ;;
-	# Numbers and names: nothing to offer, and no file either.
-	"mem -e"|*" -n"|*" --top"|*" --comm"|*" --pid"|*" --tid"|*" --cpu"|*" --time"|*" --title"| \
-	*" --width"|*" --min-width"|*" --min-share"|*" --seed"|*" --event"|*" --percent-limit"| \
-	*" --max-stack"|*" --parent"|*" -p"|*" --symbol"|"run -m"|"run --memory"|"run --vcpus"|"run --pin"|"run --numa"|"run --entry"| \
-	"run -F"|"run --freq"|"run -c"|"run --count"|"run --duration"|"run --append"|"run --cmdline"| \
-	"run --stack-size"|"run --exec"|"run --env"|"run --cwd"|"run --modprobe"|"top -d"|"top --delay"|"top --iterations"|"top --filter"|"run -C"| \
-	"run --ring-size"|"attach --pid"|"attach -c"|*" --connect"|"list -c"|"ctl --pid"| \
-	"gate --error-rate"|"gate --label"|"gate --link"|"gate --at"|"gate --last"|"gate --recent"| \
-	"run --delay"|"run --samples"|"run --start-on"|"run --stop-on"|"run --start-at"| \
-	"run --stop-at"|"run --snapshot-at"|"run --snapshot-on"|"run --at"|"run --mark"|"run --mark-at"|*" --phase"|"run --max-overhead"|"attach --max-overhead"|"stat -m"| \
-	"stat --memory"|"stat --vcpus"|"stat -F"|"stat --freq"|"stat --duration"|"stat --append"| \
-	"stat --cmdline"|"stat --stack-size"|"stat --max-overhead"|"stat --interval"|"stat -I"| \
-	"stat --interval-print"|"stat -x"|"stat --field-separator"|"bench --base-args"| \
-	"bench --head-args"|"bench --pin"|"bench --timeout"|"bench --runs"|"bench --warmup"| \
-	"push --name"|"push -l"|"push --label"|"push --path"|"push --user"|"push --tenant"| \
-	"push --timeout"|"attach --gdb"|"ps -c"|"ps --interval"|*" --off-cpu-period") : ;;
-	*) return 1 ;;
+	# Of this host are FILE, PATH, DIR and the like; of other values nothing is known.
+	"push --path"|"run --cwd"|"report --phase") : ;;
+	*) case $(_kvmprof_placeholder "$@") in
+	   ""|FILE*|PATH*|DIR*|KERNEL|BASE|DOMAIN) return 1 ;;
+	   esac ;;
 	esac
 }
 

@@ -10,6 +10,9 @@
  *                              they are still there: selfcheck.h
  *   mode=pvclock               what KVM tells of time, over seconds=N: pvclock.c
  *   mode=serial                writes lines to the console, with some work in between
+ *   mode=flood [bytes=N]       writes N bytes to the console as fast as it can, or for seconds=N:
+ *                              "flood: start", lines of 64 bytes with their number, then
+ *                              "flood: end"
  *
  * The first two are about time below what an interpreted ring 0 can tell, so ring 3
  * does them.
@@ -74,6 +77,42 @@ static void run_serial(u64 khz, u64 seconds)
 	}
 }
 
+#define COM1 0x3f8
+#define FLOOD_LINE 64u
+#define FLOOD_LINES 16u
+
+static void flood_number(char *line, u64 n)
+{
+	for (int i = 0; i < 8; i++)
+		line[13 - i] = "0123456789abcdef"[n >> 4 * i & 15];
+}
+
+/* A string instruction: one exit for many bytes, where KVM has it so. */
+static void flood_write(const char *p, u64 n)
+{
+	demo_frame();
+	__asm__ volatile("rep outsb" : "+S"(p), "+c"(n) : "d"(COM1) : "memory");
+}
+
+static void run_flood(const char *line, u64 khz, u64 seconds)
+{
+	static char text[FLOOD_LINES * FLOOD_LINE];
+	u64 start = rdtsc(), bytes = option_number(line, "bytes=", 0), lines = 0;
+
+	for (u32 i = 0; i < sizeof(text); i++)
+		text[i] = i % FLOOD_LINE == FLOOD_LINE - 1 ? '\n' : '.';
+	for (u32 i = 0; i < FLOOD_LINES; i++)
+		for (u32 k = 0; k < 6; k++)
+			text[i * FLOOD_LINE + k] = "flood "[k];
+	put_string("flood: start\n");
+	while (bytes ? lines * FLOOD_LINE < bytes : rdtsc() - start < khz * 1000 * seconds) {
+		for (u32 i = 0; i < FLOOD_LINES; i++)
+			flood_number(text + i * FLOOD_LINE, lines++);
+		flood_write(text, sizeof(text));
+	}
+	put_string("flood: end\n");
+}
+
 int mode_run(const char *line, u64 khz, u64 seconds)
 {
 	if (option_is(line, "mode=", "lockstep"))
@@ -86,6 +125,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		pvclock_run(khz, seconds);
 	else if (option_is(line, "mode=", "serial"))
 		run_serial(khz, seconds);
+	else if (option_is(line, "mode=", "flood"))
+		run_flood(line, khz, seconds);
 	else
 		return 0;
 	return 1;

@@ -4,7 +4,7 @@
  *
  *   1. the debug-exit port, with ioperm(2)
  *   2. the same through /dev/port
- *   3. a message on the console, which kvmprof takes out of it (profile/exec_console.h)
+ *   3. a message on the console, which kvmprof takes out of it (profile/rootfs/exec_console.h)
  *
  * What goes wrong before the command runs is told by the console alone.
  */

@@ -2,7 +2,7 @@
 /*
  * /.kvmprof-init: runs one command, and ends the machine with its status.
  *
- * As process 1 it also reaps what the command leaves behind. See profile/exec_files.h for
+ * As process 1 it also reaps what the command leaves behind. See profile/rootfs/exec_files.h for
  * what it is told, end.c for how the status gets out.
  */
 #include "exec.h"

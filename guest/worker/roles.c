@@ -203,6 +203,6 @@ const struct role roles[] = {
 	{ "w-jit", role_jit, 0 },    { "w-sys", role_sys, 0 },	       { "w-module", role_module, 0 },
 	{ "w-short", role_short, 0 }, { "w-sleep", role_sleep, 1 },    { "w-pipe", role_pipe, 1 },
 	{ "w-futex", role_futex, 1 }, { "w-wait", role_wait, 1 },      { "w-half", role_half, 1 },
-	{ "w-proc", role_proc, 1 },
+	{ "w-proc", role_proc, 1 },   { "w-turns", role_turns, 1 },
 };
 const unsigned int nroles = sizeof(roles) / sizeof(roles[0]);

@@ -14,6 +14,7 @@
  *	worker: steady				all roles run
  *	worker: proc TID WCHAN STAT...		/proc/TID/wchan and /proc/TID/stat of each task
  *	worker: proc end
+ *	worker: turns N, at the same place N	of a role that loads two libraries
  *	worker: failed: WHAT
  *	worker: done
  */

@@ -34,6 +34,8 @@ void role_futex(void);
 void role_wait(void);
 void role_half(void);
 void role_proc(void);
+/* turns.c */
+void role_turns(void);
 /* Prints "worker: truth PID TID COMM FRAME;FRAME;...", innermost frame last, user part only. */
 void tell_truth(const char *comm, const char *frames);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/annotate/annotate.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -39,13 +40,8 @@ static int decode_live(struct annotate *a, struct disasm *d, struct err *e)
 	for (size_t at = 0; at < in->len;) {
 		struct annotate_row *r;
 
-		if (a->nrows == cap) {
-			cap = cap ? cap * 2 : 64;
-			r = reallocarray(a->row, cap, sizeof(*r));
-			if (!r)
-				return err_set(e, ENOMEM, "out of memory");
-			a->row = r;
-		}
+		if (ARRAY_ROOM(a->row, a->nrows, cap))
+			return err_set(e, ENOMEM, "out of memory");
 		r = &a->row[a->nrows++];
 		*r = (struct annotate_row){ .addr = in->addr + at };
 		disasm_one(d, r->addr, in->live + at, in->len - at, &r->insn);
@@ -61,15 +57,8 @@ static int decode_live(struct annotate *a, struct disasm *d, struct err *e)
 
 static struct annotate_image *add_image(struct annotate *a, size_t *cap)
 {
-	if (a->nimages == *cap) {
-		size_t n = *cap ? *cap * 2 : 16;
-		struct annotate_image *grown = reallocarray(a->image, n, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		a->image = grown;
-		*cap = n;
-	}
+	if (ARRAY_ROOM(a->image, a->nimages, *cap))
+		return NULL;
 	return &a->image[a->nimages++];
 }
 

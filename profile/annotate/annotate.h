@@ -102,7 +102,5 @@ struct annotate_style {
 void annotate_print(struct buf *out, const struct annotate *a, const struct annotate_style *style);
 /* The array of instructions. */
 void annotate_json(struct buf *out, const struct annotate *a);
-/* A JSON string, quoted. */
-void annotate_json_string(struct buf *out, const char *s);
 
 #endif

@@ -45,7 +45,7 @@ static int by_span(const void *x, const void *y)
 }
 
 /* One for each jump inside of the function, then one for each target. */
-static void collect(struct annotate *a)
+static void arrows_collect(struct annotate *a)
 {
 	size_t n = 0, out = 0;
 
@@ -100,7 +100,7 @@ int annotate_arrows(struct annotate *a, struct err *e)
 		free(taken);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	collect(a);
+	arrows_collect(a);
 	qsort(a->arrow, a->narrows, sizeof(*a->arrow), by_span);
 	for (size_t i = 0; i < a->narrows; i++) {
 		struct annotate_arrow w = a->arrow[i];

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_CAP 1024u
-
 static bool parse_address(const char *s, uint64_t *out)
 {
 	char *end;
@@ -42,39 +40,11 @@ static bool is_wanted(const struct annotate_find *f, const struct annotate_funct
 	       !strcmp(display_name(f->display, fn->symbol, fn->kernel), f->query.text);
 }
 
-static uint32_t *slot_of(const struct annotate_find *f, const struct symbol *s)
+static bool equal_function(const void *a, const void *b, const void *ctx)
 {
-	size_t mask = f->cap * 2 - 1;
-	size_t i = (size_t)(((uintptr_t)s * 0x9e3779b97f4a7c15u) >> 32) & mask;
-
-	while (f->slot[i] && f->function[f->slot[i] - 1].symbol != s)
-		i = (i + 1) & mask;
-	return &f->slot[i];
-}
-
-static int grow(struct annotate_find *f, struct err *e)
-{
-	size_t cap = f->cap ? f->cap * 2 : START_CAP;
-	struct annotate_function *fn;
-	uint32_t *slot;
-
-	if (f->count < f->cap)
-		return 0;
-	if (cap > ANNOTATE_MAX_FUNCTIONS)
-		return err_set(e, E2BIG, "more than %u functions were sampled",
-			       ANNOTATE_MAX_FUNCTIONS);
-	fn = reallocarray(f->function, cap, sizeof(*fn));
-	if (fn)
-		f->function = fn;
-	slot = fn ? calloc(cap * 2, sizeof(*slot)) : NULL;
-	if (!slot)
-		return err_set(e, ENOMEM, "out of memory");
-	free(f->slot);
-	f->slot = slot;
-	f->cap = cap;
-	for (size_t i = 0; i < f->count; i++)
-		*slot_of(f, fn[i].symbol) = (uint32_t)(i + 1);
-	return 0;
+	(void)ctx;
+	return ((const struct annotate_function *)a)->symbol ==
+	       ((const struct annotate_function *)b)->symbol;
 }
 
 /* The function of this name, with room for its hits if it is wanted. */
@@ -82,20 +52,7 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 		       const struct name *name, struct names_view view,
 		       struct annotate_function **out, struct err *e)
 {
-	struct annotate_function *fn;
-	const uint8_t *id;
-	uint32_t *slot;
-	int ret = grow(f, e);
-
-	if (ret)
-		return ret;
-	slot = slot_of(f, name->symbol);
-	if (*slot) {
-		*out = &f->function[*slot - 1];
-		return 0;
-	}
-	fn = &f->function[f->count];
-	*fn = (struct annotate_function){
+	const struct annotate_function like = {
 		.symbol = name->symbol,
 		.dso = name->dso,
 		.kernel = at->kernel,
@@ -103,8 +60,22 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 		.size = name->symbol->size,
 		.view = view,
 	};
+	struct annotate_function *fn;
+	const uint8_t *id;
+	uint32_t index;
+	bool fresh;
+
+	if (table_add(&f->functions, table_mix((uintptr_t)name->symbol, 0), &like, equal_function,
+		      NULL, &index, &fresh))
+		return err_set(e, ENOMEM, "out of memory");
+	*out = fn = (struct annotate_function *)f->functions.item + index;
+	if (!fresh)
+		return 0;
+	if (f->functions.n > ANNOTATE_MAX_FUNCTIONS)
+		return err_set(e, E2BIG, "more than %u functions were sampled",
+			       ANNOTATE_MAX_FUNCTIONS);
 	fn->bias = at->ip - name->off - fn->addr;
-	id = names_build_id(f->n, name->program);
+	id = names_build_id(f->in->names, name->program);
 	if (id) {
 		fn->has_id = true;
 		memcpy(fn->build_id, id, sizeof(fn->build_id));
@@ -116,14 +87,12 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 			return err_set(e, ENOMEM, "out of memory");
 	}
 	f->nwanted += fn->wanted;
-	*slot = (uint32_t)++f->count;
-	*out = fn;
 	return 0;
 }
 
 static int take_sample(struct annotate_find *f, const struct perfdata_record *r, struct err *e)
 {
-	struct names_view view = names_view(f->n, r->pid);
+	struct names_view view = names_view(f->in->names, r->pid);
 	struct annotate_function *fn = NULL;
 	struct perfdata_walk walk;
 	struct perfdata_frame at;
@@ -133,7 +102,7 @@ static int take_sample(struct annotate_find *f, const struct perfdata_record *r,
 	perfdata_walk_begin(&walk, r);
 	if (!perfdata_walk_next(&walk, &at))
 		return 0;
-	names_lookup_in(f->n, view, at.kernel, at.ip, &name);
+	names_lookup_in(f->in->names, view, at.kernel, at.ip, &name);
 	if (!name.symbol)
 		return 0;
 	ret = function_of(f, &at, &name, view, &fn, e);
@@ -163,15 +132,18 @@ static void pack_hits(struct annotate_function *fn)
 int annotate_find(struct annotate_find *f, const struct annotate_query *q, struct err *e)
 {
 	struct perfdata_record r;
-	int ret = 0;
+	int ret;
 
+	f->functions.size = sizeof(struct annotate_function);
 	f->query = *q;
 	f->by_address = parse_address(q->text, &f->address);
-	while (!ret && perfdata_next(f->p, &r)) {
-		ret = names_record(f->n, &r, e);
-		if (!ret && r.kind == PERFDATA_SAMPLE)
-			ret = take_sample(f, &r, e);
+	while ((ret = reader_next(f->in, &r, e)) > 0) {
+		ret = r.kind == PERFDATA_SAMPLE ? take_sample(f, &r, e) : 0;
+		if (ret)
+			break;
 	}
+	f->function = f->functions.item;
+	f->count = f->functions.n;
 	for (size_t i = 0; i < f->count; i++)
 		pack_hits(&f->function[i]);
 	return ret;
@@ -181,6 +153,5 @@ void annotate_find_deinit(struct annotate_find *f)
 {
 	for (size_t i = 0; i < f->count; i++)
 		free(f->function[i].at);
-	free(f->function);
-	free(f->slot);
+	table_deinit(&f->functions);
 }

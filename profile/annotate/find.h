@@ -10,11 +10,11 @@
 
 #include "profile/annotate/annotate.h"
 #include "symbolizer/core/display_name.h"
-#include "profile/names/names.h"
-#include "profile/perfdata/read.h"
+#include "profile/names/reader.h"
 #include "profile/perfdata/textstore.h"
 
 #include "base/file.h"
+#include "base/table.h"
 
 #define ANNOTATE_MAX_FUNCTIONS (4u << 20)
 
@@ -38,19 +38,18 @@ struct annotate_query {
 };
 
 struct annotate_find {
-	struct perfdata *p; /* both borrowed */
-	struct names *n;
+	struct reader *in; /* borrowed */
 	struct display_names *display;
 	struct annotate_query query;
 	bool by_address;
 	uint64_t address;
-	struct annotate_function *function;
-	size_t count, cap;
-	uint32_t *slot; /* open addressing: index plus one */
+	struct table functions;		    /* struct annotate_function */
+	struct annotate_function *function; /* the same, at last */
+	size_t count;
 	size_t nwanted;
 };
 
-/* *f is zero but for p, n and display. wanted are those that the query means. */
+/* *f is zero but for in and display. wanted are those that the query means. */
 int annotate_find(struct annotate_find *f, const struct annotate_query *q, struct err *e);
 void annotate_find_deinit(struct annotate_find *f);
 

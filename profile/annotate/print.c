@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/json.h"
 #include "profile/annotate/annotate.h"
 
 #include <inttypes.h>
@@ -127,22 +128,6 @@ void annotate_print(struct buf *out, const struct annotate *a, const struct anno
 
 /* -- JSON ------------------------------------------------------------------------- */
 
-void annotate_json_string(struct buf *b, const char *s)
-{
-	buf_u8(b, '"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			buf_printf(b, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			buf_printf(b, "\\u%04x", c);
-		else
-			buf_u8(b, c);
-	}
-	buf_u8(b, '"');
-}
-
 static void put_json_insn(struct buf *b, const struct annotate *a, const struct disasm_insn *i)
 {
 	struct buf text;
@@ -153,7 +138,7 @@ static void put_json_insn(struct buf *b, const struct annotate *a, const struct 
 	if (text.failed)
 		b->failed = true;
 	else
-		annotate_json_string(b, (const char *)text.data);
+		json_quote(b, (const char *)text.data);
 	buf_deinit(&text);
 }
 
@@ -171,7 +156,7 @@ static void put_json_target(struct buf *b, const struct annotate *a, const struc
 		return;
 	target[len - 1] = '\0';
 	buf_printf(b, ",\"target_symbol\":");
-	annotate_json_string(b, target + 1);
+	json_quote(b, target + 1);
 }
 
 static void put_json_row(struct buf *b, const struct annotate *a, const struct annotate_row *r)
@@ -188,12 +173,12 @@ static void put_json_row(struct buf *b, const struct annotate *a, const struct a
 	put_json_target(b, a, &r->insn);
 	if (r->line.line) {
 		buf_printf(b, ",\"file\":");
-		annotate_json_string(b, r->line.file ? r->line.file : "??");
+		json_quote(b, r->line.file ? r->line.file : "??");
 		buf_printf(b, ",\"line\":%u", r->line.line);
 	}
 	if (r->line.function) {
 		buf_printf(b, ",\"line_function\":");
-		annotate_json_string(b, r->line.function);
+		json_quote(b, r->line.function);
 	}
 	if (a->in->image)
 		buf_printf(b, ",\"differs\":%s", r->differs ? "true" : "false");

@@ -60,14 +60,14 @@ static int kernel_text(struct annotate_text *out, const struct annotate_find *f,
 	size_t n = strlen(fn->dso);
 	int ret;
 
-	if (!f->p->dir)
+	if (!f->in->p->dir)
 		return err_set(e, ENOENT,
 			       "%s: a profile of one file has no code of the kernel; record "
 			       "without --single-file",
 			       fn->symbol->name);
 	if (strcmp(fn->dso, PERFDATA_KERNEL_DSO) != 0 && n > 2)
 		snprintf(module, sizeof(module), "%.*s", (int)(n - 2), fn->dso + 1);
-	if (asprintf(&path, "%s/text", f->p->dir) < 0) {
+	if (asprintf(&path, "%s/text", f->in->p->dir) < 0) {
 		path = NULL;
 		return err_set(e, ENOMEM, "out of memory");
 	}
@@ -130,7 +130,7 @@ static int user_text(struct annotate_text *out, const struct annotate_find *f,
 	buildid_hex(hex, fn->build_id, fn->has_id ? sizeof(fn->build_id) : 0);
 	if (!buildid_dir)
 		buildid_dir = home = buildid_default_dir();
-	if (fn->has_id && f->p->dir && asprintf(&own, "%s/dso/%s", f->p->dir, hex) > 0)
+	if (fn->has_id && f->in->p->dir && asprintf(&own, "%s/dso/%s", f->in->p->dir, hex) > 0)
 		ret = program_text(out, fn, own);
 	if (!ret && fn->has_id && buildid_dir &&
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", buildid_dir, hex, hex + 2,

@@ -5,6 +5,7 @@
 #include "profile/bench/bench.h"
 
 #include "base/cleanup.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,39 +72,17 @@ void bench_args_deinit(struct bench_args *a)
 	*a = (struct bench_args){ .n = 0 };
 }
 
-static bool take_cpu(const char **p, unsigned long *out)
-{
-	char *end;
-
-	if (**p < '0' || **p > '9')
-		return false;
-	*out = strtoul(*p, &end, 10);
-	*p = end;
-	return *out < CPU_SETSIZE;
-}
-
 int bench_cpus_parse(cpu_set_t *set, const char *text, struct err *e)
 {
 	const char *p = text;
+	struct number_range r;
+	int ret;
 
 	CPU_ZERO(set);
-	for (;;) {
-		unsigned long first, last;
-
-		if (!take_cpu(&p, &first))
-			break;
-		last = first;
-		if (*p == '-' && (p++, !take_cpu(&p, &last)))
-			break;
-		if (last < first)
-			break;
-		for (unsigned long i = first; i <= last; i++)
-			CPU_SET(i, set);
-		if (!*p)
-			return 0;
-		if (*p++ != ',')
-			break;
-	}
-	return err_set(e, EINVAL, "'%.60s': expected CPUs below %d such as 0,2-3", text,
-		       CPU_SETSIZE);
+	while ((ret = number_range(&p, CPU_SETSIZE - 1, &r)) > 0)
+		for (; r.from <= r.to; r.from++)
+			CPU_SET(r.from, set);
+	return ret ? err_set(e, EINVAL, "'%.60s': expected CPUs below %d such as 0,2-3", text,
+			     CPU_SETSIZE)
+		   : 0;
 }

@@ -5,7 +5,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "profile/summary/guest.h"
+#include "base/json.h"
+#include "base/outfile.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +42,7 @@ struct bench {
 };
 
 /* splitmix64 (Steele, Lea, Flood 2014) */
-static uint64_t mix(uint64_t *state)
+static uint64_t bench_mix(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
@@ -52,14 +53,14 @@ static uint64_t mix(uint64_t *state)
 
 static int make_directory(const char *dir, struct err *e)
 {
-	cleanup_free char *tmp = NULL;
+	cleanup_free char *tmp = NULL, *target = outfile_target(dir);
 	int ret;
 
-	if (asprintf(&tmp, "%s.tmp-%d", dir, (int)getpid()) < 0)
+	if (!target || asprintf(&tmp, "%s.tmp-%d", target, (int)getpid()) < 0)
 		return err_set(e, ENOMEM, "out of memory");
 	if (mkdir(tmp, 0755))
 		return err_set(e, errno, "cannot make %s: %s", tmp, strerror(errno));
-	ret = file_publish(tmp, dir, e);
+	ret = file_publish(tmp, target, e);
 	if (ret)
 		rmdir(tmp);
 	return ret;
@@ -82,7 +83,7 @@ int bench_create(struct bench **out, const struct bench_options *o, struct err *
 	}
 	gate_order(o->pairs, o->seed, b->head_first);
 	for (unsigned int i = 0; i < o->pairs; i++)
-		b->again_at[i] = (uint8_t)(mix(&state) % BENCH_ARMS);
+		b->again_at[i] = (uint8_t)(bench_mix(&state) % BENCH_ARMS);
 	ret = make_directory(o->dir, e);
 	if (ret)
 		bench_destroy(b);
@@ -198,7 +199,7 @@ static void json_words(struct buf *b, const char *key, const struct bench_args *
 	buf_printf(b, ",\"%s\":[", key);
 	for (size_t i = 0; i < a->n; i++) {
 		buf_printf(b, i ? "," : "");
-		summary_json_string(b, a->word[i]);
+		json_quote(b, a->word[i]);
 	}
 	buf_printf(b, "]");
 }
@@ -207,7 +208,7 @@ static void json_text(struct buf *b, const char *key, const char *text)
 {
 	buf_printf(b, ",\"%s\":", key);
 	if (text)
-		summary_json_string(b, text);
+		json_quote(b, text);
 	else
 		buf_printf(b, "null");
 }

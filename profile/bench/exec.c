@@ -45,7 +45,7 @@ static int child(const struct bench_exec *x, pid_t parent, int log, int null, in
 	return fail_child(report, errno);
 }
 
-static int start(const struct bench_exec *x, pid_t *pid, struct err *e)
+static int exec_start(const struct bench_exec *x, pid_t *pid, struct err *e)
 {
 	cleanup_close int log = open(x->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	cleanup_close int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -128,7 +128,7 @@ int bench_exec(const struct bench_exec *x, struct bench_outcome *out, struct err
 	int status = 0, ret;
 	pid_t pid = -1;
 
-	ret = start(x, &pid, e);
+	ret = exec_start(x, &pid, e);
 	if (ret)
 		return ret;
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -9,11 +9,22 @@
 
 #define LEAST 1e-9
 
+/* Few pairs have fewer looks, each after two pairs or more. */
+static void looks_place(struct bench_looks *l)
+{
+	for (unsigned int fifths = 2; fifths <= 5; fifths++) {
+		unsigned int at = (l->pairs * fifths + 4) / 5;
+
+		if (at >= 2 && (!l->nlooks || at > l->at[l->nlooks - 1]))
+			l->at[l->nlooks++] = at;
+	}
+}
+
 int bench_looks_init(struct bench_looks *l, const struct grules *rules, unsigned int pairs,
 		     struct err *e)
 {
 	*l = (struct bench_looks){ .pairs = pairs, .nrules = rules->n };
-	gate_seq_looks(&l->at, pairs);
+	looks_place(l);
 	l->alpha = calloc(rules->n + 1, sizeof(*l->alpha));
 	l->power = calloc(rules->n + 1, sizeof(*l->power));
 	if (!l->alpha || !l->power) {
@@ -37,8 +48,8 @@ void bench_looks_deinit(struct bench_looks *l)
 
 bool bench_looks_due(const struct bench_looks *l, unsigned int pairs)
 {
-	for (unsigned int i = 0; i < l->at.nlooks; i++)
-		if (l->at.look[i] == pairs)
+	for (unsigned int i = 0; i < l->nlooks; i++)
+		if (l->at[i] == pairs)
 			return true;
 	return false;
 }
@@ -65,8 +76,8 @@ void bench_looks_set(const struct bench_looks *l, unsigned int pairs, struct gru
 	double before, now = (double)pairs / l->pairs;
 	unsigned int last = 0;
 
-	for (unsigned int i = 0; i < l->at.nlooks && l->at.look[i] < pairs; i++)
-		last = l->at.look[i];
+	for (unsigned int i = 0; i < l->nlooks && l->at[i] < pairs; i++)
+		last = l->at[i];
 	before = (double)last / l->pairs;
 	rules->error_rate = part(l->error_rate, before, now);
 	for (size_t i = 0; i < l->nrules; i++) {

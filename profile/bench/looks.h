@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bench_looks: may a bench stop before its last pair?
+ * bench_looks: may a bench stop before its last pair (bench --sequential)?
  *
  * At looks fixed beforehand the gate's whole question is asked, all rules and functions at once.
  * What may go wrong is a budget for all looks together: look k gets the part that Lan and
@@ -13,10 +13,12 @@
 #define KVMPROF_PROFILE_BENCH_LOOKS_H
 
 #include "profile/gate/rules.h"
-#include "profile/stats/sequential.h"
+
+#define BENCH_LOOKS 4u /* at 40, 60, 80 and 100 % of the pairs */
 
 struct bench_looks {
-	struct gate_seq_options at; /* look[] and nlooks alone */
+	unsigned int at[BENCH_LOOKS]; /* pairs made, increasing; the last is all of them */
+	unsigned int nlooks;
 	unsigned int pairs;
 	double *alpha, *power; /* of each rule, for all looks together */
 	double error_rate;

@@ -7,7 +7,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/json.h"
+#include "base/outfile.h"
 #include "profile/annotate/lines.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
@@ -15,7 +16,6 @@
 #include "profile/stacks/slices.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,11 +28,13 @@ struct options {
 	const char *input, *output, *buildid_dir;
 	struct annotate_query query;
 	bool intel, json, full_path, no_demangle, no_source;
+	bool stdio; /* as always */
 	struct debuginfo_places places;
 };
 
 struct command {
 	const struct options *opt;
+	struct reader in;
 	struct annotate_find find;
 	struct display_names display;
 	const struct annotate_function *fn;
@@ -41,48 +43,23 @@ struct command {
 	struct annotate *annotate;
 };
 
-static void usage(FILE *f)
-{
-	fputs("Usage: kvmprof annotate [OPTIONS] SYMBOL|ADDRESS\n"
-	      "\n"
-	      "The instructions of a function, with the share of its samples at each, as they\n"
-	      "were in the guest's memory. `*` marks those that the kernel has patched, with what\n"
-	      "its image has there. Arrows are jumps inside of the function. ADDRESS (0x...) is\n"
-	      "the kernel's run-time address, or one of a program's file.\n"
-	      "\n"
-	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "  -o, --output FILE      write there instead of to standard output\n"
-	      "  -d, --dso NAME         only functions of this module, program or library\n"
-	      "      --phase NAME       samples of this phase of a boot, or from this marker to\n"
-	      "                         the next: see `kvmprof report --phase'\n"
-	      "      --att, --intel     syntax (default: --att); -M att and -M intel are the same\n"
-	      "      --json             one JSON object\n"
-	      "      --no-source        without source lines\n"
-	      "      --full-source-path paths of source files instead of their names\n"
-	      "      --no-demangle      names of C++ and Rust functions as they are\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "      --stdio            accepted, as there is no other "
-	      "interface\n" CMD_DEBUGINFO_USAGE "  -h, --help             this text\n",
-	      f);
-}
-
 /* -- which function ------------------------------------------------------------------- */
 
-static const char *shown(struct command *c, const struct annotate_function *fn)
+static const char *function_shown(struct command *c, const struct annotate_function *fn)
 {
 	return display_name(&c->display, fn->symbol, fn->kernel);
 }
 
-static void list(struct command *c, const struct annotate_function *fn)
+static void function_list(struct command *c, const struct annotate_function *fn)
 {
 	fprintf(stderr, "  0x%016" PRIx64 " %10" PRIu64 "  %s  (%s)\n", fn->addr, fn->samples,
-		shown(c, fn), fn->dso);
+		function_shown(c, fn), fn->dso);
 }
 
-static bool looks_like(struct command *c, const struct annotate_function *fn)
+static bool function_looks_like(struct command *c, const struct annotate_function *fn)
 {
 	return !c->find.by_address && (strstr(fn->symbol->name, c->opt->query.text) ||
-				       strstr(shown(c, fn), c->opt->query.text));
+				       strstr(function_shown(c, fn), c->opt->query.text));
 }
 
 /* Lists what was meant perhaps: those that match, else those whose names contain the text. */
@@ -93,18 +70,18 @@ static void list_candidates(struct command *c, bool wanted)
 	for (size_t i = 0; i < c->find.count && n <= MAX_LISTED; i++) {
 		const struct annotate_function *fn = &c->find.function[i];
 
-		if (wanted ? !fn->wanted : !looks_like(c, fn))
+		if (wanted ? !fn->wanted : !function_looks_like(c, fn))
 			continue;
 		if (n == 0)
 			fputs("             address    samples  function\n", stderr);
 		if (n++ < MAX_LISTED)
-			list(c, fn);
+			function_list(c, fn);
 		else
 			fputs("  ...\n", stderr);
 	}
 }
 
-static int choose(struct command *c, struct err *e)
+static int function_choose(struct command *c, struct err *e)
 {
 	const char *text = c->opt->query.text;
 
@@ -123,17 +100,17 @@ static int choose(struct command *c, struct err *e)
 
 /* -- callbacks ------------------------------------------------------------------------ */
 
-static const char *name_of(void *ctx, uint64_t addr, uint64_t *off)
+static const char *annotate_name_of(void *ctx, uint64_t addr, uint64_t *off)
 {
 	struct command *c = ctx;
 	struct name name;
 
-	names_lookup_in(c->find.n, c->fn->view, c->fn->kernel, addr + c->fn->bias, &name);
+	names_lookup_in(c->in.names, c->fn->view, c->fn->kernel, addr + c->fn->bias, &name);
 	*off = name.off;
 	return name.symbol ? display_name(&c->display, name.symbol, c->fn->kernel) : NULL;
 }
 
-static bool line_of(void *ctx, uint64_t addr, struct annotate_line *out)
+static bool annotate_line_of(void *ctx, uint64_t addr, struct annotate_line *out)
 {
 	struct command *c = ctx;
 
@@ -142,19 +119,20 @@ static bool line_of(void *ctx, uint64_t addr, struct annotate_line *out)
 
 /* -- output --------------------------------------------------------------------------- */
 
-static const char *event_of(const struct command *c)
+static const char *annotate_event_of(const struct command *c)
 {
-	return c->find.p->event[0] ? c->find.p->event : "event";
+	return c->in.p->event[0] ? c->in.p->event : "event";
 }
 
-static void put_heading(struct command *c, struct buf *b)
+static void annotate_put_heading(struct command *c, struct buf *b)
 {
 	size_t at = b->len, n;
 
 	buf_printf(b,
 		   " Percent |      Disassembly of %s in %s for %s (%" PRIu64
 		   " samples, percent: local period), code from %s\n",
-		   shown(c, c->fn), c->fn->dso, event_of(c), c->fn->samples, c->text.source);
+		   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c), c->fn->samples,
+		   c->text.source);
 	n = b->len - at - 1;
 	for (size_t i = 0; i < n; i++)
 		buf_u8(b, '-');
@@ -162,7 +140,7 @@ static void put_heading(struct command *c, struct buf *b)
 }
 
 /* What the reader should know to read the table right. */
-static void put_notes(struct command *c, struct buf *b)
+static void annotate_put_notes(struct command *c, struct buf *b)
 {
 	const struct annotate *a = c->annotate;
 
@@ -186,47 +164,28 @@ static void put_notes(struct command *c, struct buf *b)
 			   100.0 * (double)a->outside / (double)a->weight);
 }
 
-static void put_json(struct command *c, struct buf *b)
+static void annotate_put_json(struct command *c, struct buf *b)
 {
 	const struct annotate *a = c->annotate;
 
 	buf_printf(b, "{\"symbol\":");
-	annotate_json_string(b, shown(c, c->fn));
+	json_quote(b, function_shown(c, c->fn));
 	buf_printf(b, ",\"dso\":");
-	annotate_json_string(b, c->fn->dso);
+	json_quote(b, c->fn->dso);
 	buf_printf(b, ",\"event\":");
-	annotate_json_string(b, event_of(c));
+	json_quote(b, annotate_event_of(c));
 	buf_printf(b,
 		   ",\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 ",\"samples\":%" PRIu64
 		   ",\"weight\":%" PRIu64 ",\"code_from\":",
 		   c->fn->addr, c->fn->size, a->samples, a->weight);
-	annotate_json_string(b, c->text.source);
+	json_quote(b, c->text.source);
 	buf_printf(b, ",\"image_known\":%s,\"patched\":%zu,\n\"instructions\":",
 		   c->text.image ? "true" : "false", a->ndiffer);
 	annotate_json(b, a);
 	buf_printf(b, "}\n");
 }
 
-static int write_out(const struct options *o, const struct buf *b, struct err *e)
-{
-	bool is_file = o->output && strcmp(o->output, "-") != 0;
-	int fd = STDOUT_FILENO, ret;
-
-	if (is_file) {
-		fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		if (fd < 0)
-			return err_set(e, errno, "%s: cannot create: %s", o->output,
-				       strerror(errno));
-	}
-	ret = file_write_all(fd, b->data, b->len);
-	if (is_file && close(fd) < 0 && !ret)
-		ret = -errno;
-	return ret ? err_set(e, -ret, "cannot write to %s: %s",
-			     is_file ? o->output : "standard output", strerror(-ret))
-		   : 0;
-}
-
-static int print(struct command *c, struct err *e)
+static int annotate_output(struct command *c, struct err *e)
 {
 	const struct options *o = c->opt;
 	struct annotate_style style = {
@@ -240,20 +199,21 @@ static int print(struct command *c, struct err *e)
 
 	buf_init(&b);
 	if (o->json) {
-		put_json(c, &b);
+		annotate_put_json(c, &b);
 	} else {
-		put_heading(c, &b);
+		annotate_put_heading(c, &b);
 		annotate_print(&b, c->annotate, &style);
-		put_notes(c, &b);
+		annotate_put_notes(c, &b);
 	}
-	ret = b.failed ? err_set(e, ENOMEM, "out of memory") : write_out(o, &b, e);
+	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+		       : outfile_write(o->output ? o->output : "-", b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
 }
 
 /* -- command -------------------------------------------------------------------------- */
 
-static int open_lines(struct command *c, struct srcline *kernel, struct err *e)
+static int annotate_open_lines(struct command *c, struct srcline *kernel, struct err *e)
 {
 	const struct debuginfo_places *places = &c->opt->places;
 	struct err why = { 0 };
@@ -271,15 +231,15 @@ static int open_lines(struct command *c, struct srcline *kernel, struct err *e)
 static int annotate_one(struct command *c, struct srcline *kernel, struct err *e)
 {
 	struct annotate_input in = {
-		.name = name_of,
-		.line = line_of,
+		.name = annotate_name_of,
+		.line = annotate_line_of,
 		.ctx = c,
 		.intel = c->opt->intel,
 	};
-	int ret = choose(c, e);
+	int ret = function_choose(c, e);
 
 	ret = ret ? ret : annotate_text(&c->text, &c->find, c->fn, c->opt->buildid_dir, e);
-	ret = ret ? ret : open_lines(c, kernel, e);
+	ret = ret ? ret : annotate_open_lines(c, kernel, e);
 	if (ret)
 		return ret;
 	in.addr = c->fn->addr;
@@ -288,42 +248,32 @@ static int annotate_one(struct command *c, struct srcline *kernel, struct err *e
 	in.len = c->text.len;
 	in.hit = c->fn->at;
 	in.nhits = c->fn->nhits;
-	in.function = shown(c, c->fn);
+	in.function = function_shown(c, c->fn);
 	ret = annotate_build(&c->annotate, &in, e);
-	ret = ret ? ret : print(c, e);
+	ret = ret ? ret : annotate_output(c, e);
 	annotate_destroy(c->annotate);
 	return ret;
 }
 
-/* The kernel's map says where source lines are. */
-static void show_maps(struct srcline *kernel, struct perfdata *p)
+static int annotate_run(const struct options *o, struct err *e)
 {
-	struct perfdata_record r;
-
-	srcline_set_profile(kernel, p);
-	while (perfdata_next(p, &r))
-		if (r.kind == PERFDATA_MAP)
-			srcline_set_map(kernel, &r);
-	perfdata_rewind(p);
-}
-
-static int annotate(const struct options *o, struct err *e)
-{
+	const struct reader_options from = { .input = o->input, .buildid_dir = o->buildid_dir };
 	struct command c = { .opt = o };
 	struct srcline *kernel = NULL;
 	int ret;
 
 	display_names_init(&c.display, !o->no_demangle, false);
 	c.find.display = &c.display;
-	ret = perfdata_open(&c.find.p, o->input, e);
+	c.find.in = &c.in;
+	ret = reader_open(&c.in, &from, e);
 	if (!ret && o->phase)
-		ret = slices_set_window(c.find.p, o->input, o->buildid_dir, o->phase, e);
-	ret = ret ? ret : names_create(&c.find.n, c.find.p, o->buildid_dir, e);
+		ret = slices_set_window(c.in.p, o->input, o->buildid_dir, o->phase, e);
 	ret = ret ? ret : srcline_create(&kernel, &o->places, e);
 	if (!ret) {
-		if (c.find.p->partial)
-			fprintf(stderr, "kvmprof: %s: %s\n", o->input, c.find.p->message);
-		show_maps(kernel, c.find.p);
+		if (c.in.p->partial)
+			fprintf(stderr, "kvmprof: %s: %s\n", o->input, c.in.p->message);
+		srcline_set_profile(kernel, c.in.p);
+		c.in.lines = kernel;
 		ret = annotate_find(&c.find, &o->query, e);
 	}
 	ret = ret ? ret : annotate_one(&c, kernel, e);
@@ -332,112 +282,65 @@ static int annotate(const struct options *o, struct err *e)
 	annotate_find_deinit(&c.find);
 	srcline_destroy(kernel);
 	display_names_deinit(&c.display);
-	names_destroy(c.find.n);
-	perfdata_close(c.find.p);
+	reader_close(&c.in);
 	return ret;
 }
 
+static const char *const syntaxes[] = { "att", "intel", NULL };
+
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	CMD_INPUT(input),
+	{ "output", 'o', "FILE", "write there instead of to standard output", OPTION_TEXT(output) },
+	{ "dso", 'd', "NAME", "only functions of this module, program or library",
+	  OPTION_TEXT(query.dso) },
+	{ "dsos", 0, "NAME", NULL, OPTION_TEXT(query.dso) },
+	CMD_PHASE(phase),
+	OPTION_HEADING("      --att, --intel     syntax (default: --att); -M att and -M intel are "
+		       "the same\n"),
+	{ "att", 0, NULL, NULL, OPTION_PUT(intel, false) },
+	{ "intel", 0, NULL, NULL, OPTION_PUT(intel, true) },
+	{ "disassembler-style", 'M', "SYNTAX", NULL, OPTION_WORD(intel, syntaxes) },
+	{ "json", 0, NULL, "one JSON object", OPTION_PUT(json, true) },
+	{ "no-source", 0, NULL, "without source lines", OPTION_PUT(no_source, true) },
+	{ "full-source-path", 0, NULL, "paths of source files instead of their names",
+	  OPTION_PUT(full_path, true) },
+	CMD_NO_DEMANGLE(no_demangle),
+	CMD_BUILDID_DIR(buildid_dir),
+	{ "stdio", 0, NULL, "accepted, as there is no other interface", OPTION_PUT(stdio, true) },
+	OPTION_ROWS(cmd_debuginfo_rows, places),
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof annotate [OPTIONS] SYMBOL|ADDRESS\n"
+		 "\n"
+		 "The instructions of a function, with the share of its samples at each, as they\n"
+		 "were in the guest's memory. `*` marks those that the kernel has patched, with "
+		 "what\n"
+		 "its image has there. Arrows are jumps inside of the function. ADDRESS (0x...) "
+		 "is\n"
+		 "the kernel's run-time address, or one of a program's file.\n"
+		 "\n",
+	.rows = rows,
+};
+
 int cmd_annotate(int argc, char **argv)
 {
-	enum {
-		OPT_BUILDID_DIR = 256,
-		OPT_FULL,
-		OPT_NO_DEMANGLE,
-		OPT_PHASE,
-		OPT_NO_SOURCE,
-		OPT_INTEL,
-		OPT_ATT,
-		OPT_JSON,
-		OPT_STDIO
-	};
-	static const struct option long_options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "dso", required_argument, NULL, 'd' },
-		{ "dsos", required_argument, NULL, 'd' },
-		{ "disassembler-style", required_argument, NULL, 'M' },
-		{ "intel", no_argument, NULL, OPT_INTEL },
-		{ "att", no_argument, NULL, OPT_ATT },
-		{ "json", no_argument, NULL, OPT_JSON },
-		{ "stdio", no_argument, NULL, OPT_STDIO },
-		{ "no-source", no_argument, NULL, OPT_NO_SOURCE },
-		{ "full-source-path", no_argument, NULL, OPT_FULL },
-		{ "phase", required_argument, NULL, OPT_PHASE },
-		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
-		CMD_DEBUGINFO_OPTIONS,
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct options o = { .input = "perf.data" };
 	struct err e = { 0 };
-	int c;
+	int status = cmd_options(&set, &o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:o:d:M:h", long_options, NULL)) != -1) {
-		switch (c) {
-		case 'i':
-			o.input = optarg;
-			break;
-		case 'o':
-			o.output = optarg;
-			break;
-		case 'd':
-			o.query.dso = optarg;
-			break;
-		case 'M':
-			if (strcmp(optarg, "intel") != 0 && strcmp(optarg, "att") != 0)
-				return cmd_wrong_usage(argv, "-M takes att or intel, not", optarg);
-			o.intel = !strcmp(optarg, "intel");
-			break;
-		case OPT_INTEL:
-		case OPT_ATT:
-			o.intel = c == OPT_INTEL;
-			break;
-		case OPT_JSON:
-			o.json = true;
-			break;
-		case OPT_STDIO:
-			break;
-		case OPT_PHASE:
-			o.phase = optarg;
-			break;
-		case OPT_NO_SOURCE:
-			o.no_source = true;
-			break;
-		case OPT_FULL:
-			o.full_path = true;
-			break;
-		case OPT_NO_DEMANGLE:
-			o.no_demangle = true;
-			break;
-		case OPT_BUILDID_DIR:
-			o.buildid_dir = o.places.cache_dir = optarg;
-			break;
-		case OPT_DEBUGINFO:
-		case OPT_BUILD_ID_MAP:
-			cmd_debuginfo_option(&o.places, c, optarg);
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			return cmd_wrong_option(argv, c);
-		}
-	}
-	if (optind >= argc || !*argv[optind]) {
-		fputs("kvmprof annotate: which function? `kvmprof report` lists them\n", stderr);
-		return 2;
-	}
+	if (status >= 0)
+		return status;
+	o.places.cache_dir = o.buildid_dir;
+	if (optind >= argc || !*argv[optind])
+		return cmd_wrong(argv, "which function? `kvmprof report` lists them");
 	o.query.text = argv[optind++];
 	if (optind < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if (isatty(STDERR_FILENO))
-		o.places.progress = cmd_debuginfo_progress;
-	if (annotate(&o, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return 0;
+	cmd_debuginfo_show_progress(&o.places);
+	return cmd_status(annotate_run(&o, &e), &e);
 }

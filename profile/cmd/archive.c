@@ -2,11 +2,11 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
+#include "base/outfile.h"
 #include "profile/perfdata/archive.h"
 #include "profile/cmd/common.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,37 +18,20 @@ struct options {
 	const char *input, *output, *buildid_dir;
 };
 
-static void usage(FILE *f)
-{
-	fputs("Usage: kvmprof archive [OPTIONS]\n"
-	      "\n"
-	      "Pack a profile with all that it needs to be read elsewhere: kernel symbols and\n"
-	      "programs come along, from the build-id cache where the profile has none.\n"
-	      "\n"
-	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "  -o, --output FILE      .tar.zst, .tar.gz or .tar; - is standard output, in\n"
-	      "                         .tar.zst (default: the profile's name and .tar.zst)\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "There: tar xf FILE; kvmprof report -i NAME. The same profile gives the same file.\n",
-	      f);
-}
-
-static bool ends(const char *s, const char *with)
+static bool path_ends(const char *s, const char *with)
 {
 	size_t n = strlen(s), m = strlen(with);
 
 	return n > m && !strcmp(s + n - m, with);
 }
 
-static bool form_of(const char *path, enum archive_form *out)
+static bool archive_form_of(const char *path, enum archive_form *out)
 {
-	if (!strcmp(path, "-") || ends(path, ".tar.zst") || ends(path, ".tzst"))
+	if (!strcmp(path, "-") || path_ends(path, ".tar.zst") || path_ends(path, ".tzst"))
 		*out = ARCHIVE_ZSTD;
-	else if (ends(path, ".tar.gz") || ends(path, ".tgz"))
+	else if (path_ends(path, ".tar.gz") || path_ends(path, ".tgz"))
 		*out = ARCHIVE_GZIP;
-	else if (ends(path, ".tar"))
+	else if (path_ends(path, ".tar"))
 		*out = ARCHIVE_TAR;
 	else
 		return false;
@@ -56,7 +39,7 @@ static bool form_of(const char *path, enum archive_form *out)
 }
 
 /* The last component, without what would make it another place. */
-static void name_of(char *out, size_t size, const char *input)
+static void archive_name_of(char *out, size_t size, const char *input)
 {
 	size_t len = strlen(input), start;
 
@@ -69,7 +52,7 @@ static void name_of(char *out, size_t size, const char *input)
 		snprintf(out, size, "perf.data");
 }
 
-static void tell(const struct options *o, const struct archive_facts *f)
+static void archive_print_facts(const struct options *o, const struct archive_facts *f)
 {
 	fprintf(stderr, "kvmprof: packed %zu files, %.1f MB", f->files, (double)f->bytes / 1e6);
 	if (f->from_cache)
@@ -89,8 +72,8 @@ static void tell(const struct options *o, const struct archive_facts *f)
 		fprintf(stderr, "kvmprof: %s: is not complete; packed as it is\n", o->input);
 }
 
-static int to_stdout(const struct options *o, const char *name, struct archive_facts *facts,
-		     struct err *e)
+static int archive_to_stdout(const struct options *o, const char *name, struct archive_facts *facts,
+			     struct err *e)
 {
 	if (isatty(STDOUT_FILENO))
 		return err_set(e, EINVAL,
@@ -99,32 +82,19 @@ static int to_stdout(const struct options *o, const char *name, struct archive_f
 			       e);
 }
 
-/* Under another name until it is complete. */
-static int to_file(const struct options *o, const char *name, enum archive_form form,
-		   struct archive_facts *facts, struct err *e)
+static int archive_to_file(const struct options *o, const char *name, enum archive_form form,
+			   struct archive_facts *facts, struct err *e)
 {
-	cleanup_free char *tmp = NULL;
-	cleanup_close int fd = -1;
-	int ret;
+	struct outfile out;
+	int ret = outfile_open(&out, o->output, e);
 
-	if (asprintf(&tmp, "%s.tmp-%d", o->output, (int)getpid()) < 0) {
-		tmp = NULL;
-		return err_set(e, ENOMEM, "out of memory");
-	}
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_set(e, errno, "%s: cannot create: %s", tmp, strerror(errno));
-	ret = archive_profile(o->input, name, o->buildid_dir, fd, form, facts, e);
-	if (!ret && close(take_fd(&fd)) < 0)
-		ret = err_set(e, errno, "%s: cannot write: %s", tmp, strerror(errno));
-	if (!ret && rename(tmp, o->output) < 0)
-		ret = err_set(e, errno, "%s: cannot create: %s", o->output, strerror(errno));
 	if (ret)
-		unlink(tmp);
-	return ret;
+		return ret;
+	ret = archive_profile(o->input, name, o->buildid_dir, out.fd, form, facts, e);
+	return outfile_finish(&out, ret, e);
 }
 
-static int archive(struct options *o, struct err *e)
+static int archive_input(struct options *o, struct err *e)
 {
 	cleanup_free char *by_name = NULL;
 	struct archive_facts facts;
@@ -132,7 +102,7 @@ static int archive(struct options *o, struct err *e)
 	char name[256];
 	int ret;
 
-	name_of(name, sizeof(name), o->input);
+	archive_name_of(name, sizeof(name), o->input);
 	if (!o->output) {
 		if (asprintf(&by_name, "%s.tar.zst", name) < 0) {
 			by_name = NULL;
@@ -140,64 +110,53 @@ static int archive(struct options *o, struct err *e)
 		}
 		o->output = by_name;
 	}
-	if (!form_of(o->output, &form))
+	if (!archive_form_of(o->output, &form))
 		return err_set(e, EINVAL, "%s: must end in .tar.zst, .tar.gz or .tar", o->output);
-	ret = !strcmp(o->output, "-") ? to_stdout(o, name, &facts, e)
-				      : to_file(o, name, form, &facts, e);
+	ret = !strcmp(o->output, "-") ? archive_to_stdout(o, name, &facts, e)
+				      : archive_to_file(o, name, form, &facts, e);
 	if (!ret)
-		tell(o, &facts);
+		archive_print_facts(o, &facts);
 	return ret;
 }
 
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	CMD_INPUT(input),
+	{ "output", 'o', "FILE",
+	  ".tar.zst, .tar.gz or .tar; - is standard output, in\n"
+	  ".tar.zst (default: the profile's name and .tar.zst)",
+	  OPTION_TEXT(output) },
+	CMD_BUILDID_DIR(buildid_dir),
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof archive [OPTIONS]\n"
+		 "\n"
+		 "Pack a profile with all that it needs to be read elsewhere: kernel symbols and\n"
+		 "programs come along, from the build-id cache where the profile has none.\n"
+		 "\n",
+	.after = "\n"
+		 "There: tar xf FILE; kvmprof report -i NAME. The same profile gives the same "
+		 "file.\n",
+	.rows = rows,
+};
+
 int cmd_archive(int argc, char **argv)
 {
-	enum { OPT_BUILDID_DIR = 256 };
-	static const struct option long_options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct options o = { .input = "perf.data" };
 	enum archive_form form;
 	struct err e = { 0 };
-	int c;
+	int status = cmd_options(&set, &o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:o:h", long_options, NULL)) != -1) {
-		switch (c) {
-		case 'i':
-			o.input = optarg;
-			break;
-		case 'o':
-			o.output = optarg;
-			break;
-		case OPT_BUILDID_DIR:
-			o.buildid_dir = optarg;
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			return cmd_wrong_option(argv, c);
-		}
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			"kvmprof archive: unexpected argument '%s' (-i names the profile)\n",
-			argv[optind]);
-		return 2;
-	}
-	if (o.output && !form_of(o.output, &form)) {
-		fprintf(stderr, "kvmprof archive: %s: must end in .tar.zst, .tar.gz or .tar\n",
-			o.output);
-		return 2;
-	}
-	if (archive(&o, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return 0;
+	if (status >= 0)
+		return status;
+	if (optind < argc)
+		return cmd_wrong_usage(argv, "-i names the profile; unexpected argument",
+				       argv[optind]);
+	if (o.output && !archive_form_of(o.output, &form))
+		return cmd_wrong_usage(argv, "must end in .tar.zst, .tar.gz or .tar:", o.output);
+	return cmd_status(archive_input(&o, &e), &e);
 }

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "profile/bench/bench.h"
 #include "profile/bench/counter.h"
 #include "profile/bench/looks.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -46,201 +46,124 @@ struct state {
 	bool decided;
 };
 
-static void usage(void)
-{
-	fputs("Usage: kvmprof bench [OPTIONS] [-- RUN OPTIONS]\n"
-	      "\n"
-	      "Run a base and a head in turn, each in a `kvmprof run` of its own, and judge as\n"
-	      "`kvmprof gate` does. RUN OPTIONS go to every run.\n"
-	      "\n"
-	      "What runs:\n"
-	      "      --base KERNEL      image of the base (default: the demo guest)\n"
-	      "      --head KERNEL      image of the head (default: the demo guest)\n"
-	      "      --base-args TEXT   further run options of the base, split as by a shell\n"
-	      "      --head-args TEXT   further run options of the head\n"
-	      "      --pin CPUS         only on these, such as 1 or 0,2-3\n"
-	      "      --timeout SECONDS  end a run that takes longer; it counts as failed\n"
-	      "                         (default 600)\n"
-	      "      --deterministic    sample by guest instructions instead of time, where the\n"
-	      "                         host can count them; elsewhere say so, and go on with "
-	      "time\n"
-	      "      --strict-event     do not go on with time\n"
-	      "\n"
-	      "How often:\n"
-	      "  -n, --runs N           runs of each side, 2 to 256 (default 10)\n"
-	      "      --sequential       stop as soon as the question is decided, after N at most\n"
-	      "      --warmup N         runs of each side that are thrown away (default 1)\n"
-	      "      --aa               run the base a second time in each turn, and tell what "
-	      "the\n"
-	      "                         rules say of it: nothing, or the host is too noisy\n"
-	      "      --seed SEED        of the order (default: from the clock; printed)\n"
-	      "\n"
-	      "Judgement and output:\n"
-	      "      --config FILE      rules (TOML; default: those of `kvmprof gate`)\n"
-	      "      --format WHAT      text, markdown, junit, sarif, github or json\n"
-	      "  -o, --output DIR       where runs are kept (default: bench); an existing one\n"
-	      "                         becomes DIR.old\n"
-	      "  -q, --quiet            no line for each turn\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "Exit status: 0 pass, 1 fail or error, 2 wrong usage, 3 inconclusive, 130 "
-	      "interrupted\n",
-	      stdout);
-}
-
 /* -- arguments ----------------------------------------------------------------------------------- */
 
-enum {
-	OPT_BASE = 256,
-	OPT_HEAD,
-	OPT_BASE_ARGS,
-	OPT_HEAD_ARGS,
-	OPT_PIN,
-	OPT_TIMEOUT,
-	OPT_DETERMINISTIC,
-	OPT_STRICT_EVENT,
-	OPT_SEQUENTIAL,
-	OPT_WARMUP,
-	OPT_AA,
-	OPT_SEED,
-	OPT_CONFIG,
-	OPT_FORMAT,
+static int parse_args(struct bench_args *a, const char *text, struct err *e)
+{
+	bench_args_deinit(a);
+	return bench_args_parse(a, text, e);
+}
+
+static int parse_base_args(void *at, char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	return parse_args(&o->bench.args[0], arg, e);
+}
+
+static int parse_head_args(void *at, char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	return parse_args(&o->bench.args[1], arg, e);
+}
+
+static int parse_pin(void *at, char *arg, struct err *e)
+{
+	struct bench_options *b = at;
+
+	b->cpus = arg;
+	return bench_cpus_parse(&b->pin, arg, e);
+}
+
+static int parse_seed(void *at, char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	(void)e;
+	o->seeded = true;
+	return number_whole(arg, 0, UINT64_MAX, &o->bench.seed) ? 0 : -EINVAL;
+}
+
+static int parse_format(void *at, char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	(void)e;
+	o->format = gate_format_find(arg);
+	return o->format ? 0 : -EINVAL;
+}
+
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	OPTION_HEADING("What runs:\n"),
+	{ "base", 0, "KERNEL", "image of the base (default: the demo guest)",
+	  OPTION_TEXT(bench.image[0]) },
+	{ "head", 0, "KERNEL", "image of the head (default: the demo guest)",
+	  OPTION_TEXT(bench.image[1]) },
+	{ "base-args", 0, "TEXT", "further run options of the base, split as by a shell",
+	  OPTION_CALL(parse_base_args, NULL) },
+	{ "head-args", 0, "TEXT", "further run options of the head",
+	  OPTION_CALL(parse_head_args, NULL) },
+	{ "pin", 0, "CPUS", "only on these, such as 1 or 0,2-3",
+	  OPTION_CALL_AT(parse_pin, bench, NULL) },
+	{ "timeout", 0, "SECONDS",
+	  "end a run that takes longer; it counts as failed\n"
+	  "(default 600)",
+	  OPTION_REAL(bench.timeout_s, 0.1, 1e6, "seconds") },
+	{ "deterministic", 0, NULL,
+	  "sample by guest instructions instead of time, where the\n"
+	  "host can count them; elsewhere say so, and go on with time",
+	  OPTION_PUT(deterministic, true) },
+	{ "strict-event", 0, NULL, "do not go on with time", OPTION_PUT(strict_event, true) },
+	OPTION_HEADING("\nHow often:\n"),
+	{ "runs", 'n', "N", "runs of each side, 2 to 256 (default 10)",
+	  OPTION_WHOLE(bench.pairs, 2, GATE_MAX_RUNS, "a number from 2 to 256") },
+	{ "sequential", 0, NULL, "stop as soon as the question is decided, after N at most",
+	  OPTION_PUT(sequential, true) },
+	{ "warmup", 0, "N", "runs of each side that are thrown away (default 1)",
+	  OPTION_WHOLE(bench.warmup, 0, 100, "a number from 0 to 100") },
+	{ "aa", 0, NULL,
+	  "run the base a second time in each turn, and tell what the\n"
+	  "rules say of it: nothing, or the host is too noisy",
+	  OPTION_PUT(bench.again, true) },
+	{ "seed", 0, "SEED", "of the order (default: from the clock; printed)",
+	  OPTION_CALL(parse_seed, "a number") },
+	OPTION_HEADING("\nJudgement and output:\n"),
+	{ "config", 0, "FILE", "rules (TOML; default: those of `kvmprof gate`)",
+	  OPTION_TEXT(config) },
+	{ "format", 0, "WHAT", "text, markdown, junit, sarif, github or json",
+	  OPTION_CALL(parse_format, "text, markdown, junit, sarif, github or json") },
+	{ "output", 'o', "DIR",
+	  "where runs are kept (default: bench); an existing one\n"
+	  "becomes DIR.old",
+	  OPTION_TEXT_OF(bench.dir, "a directory") },
+	{ "quiet", 'q', NULL, "no line for each turn", OPTION_PUT(quiet, true) },
+	OPTION_HELP,
+	{ 0 },
 };
 
-static int take_count(const char *what, const char *text, unsigned int min, unsigned int max,
-		      unsigned int *out, struct err *e)
-{
-	char *end;
-	unsigned long v;
-
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || v < min || v > max)
-		return err_set(e, EINVAL, "%s '%.60s': expected a number from %u to %u", what, text,
-			       min, max);
-	*out = (unsigned int)v;
-	return 0;
-}
-
-static int take_seed(const char *text, uint64_t *out, struct err *e)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno)
-		return err_set(e, EINVAL, "--seed '%.60s': expected a number", text);
-	return 0;
-}
-
-static int take_timeout(const char *text, double *out, struct err *e)
-{
-	char *end;
-
-	*out = strtod(text, &end);
-	if (!*text || *end || !(*out >= 0.1 && *out <= 1e6))
-		return err_set(e, EINVAL, "--timeout '%.60s': expected seconds", text);
-	return 0;
-}
-
-static int take_option(struct options *o, int c, const char *value, struct err *e)
-{
-	struct bench_options *b = &o->bench;
-
-	switch (c) {
-	case 'n':
-		return take_count("--runs", value, 2, GATE_MAX_RUNS, &b->pairs, e);
-	case 'o':
-		b->dir = value;
-		return *value ? 0 : err_set(e, EINVAL, "--output: a directory's name is missing");
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case OPT_BASE:
-	case OPT_HEAD:
-		b->image[c == OPT_HEAD] = value;
-		return 0;
-	case OPT_BASE_ARGS:
-	case OPT_HEAD_ARGS:
-		bench_args_deinit(&b->args[c == OPT_HEAD_ARGS]);
-		return bench_args_parse(&b->args[c == OPT_HEAD_ARGS], value, e);
-	case OPT_PIN:
-		b->cpus = value;
-		return bench_cpus_parse(&b->pin, value, e);
-	case OPT_TIMEOUT:
-		return take_timeout(value, &b->timeout_s, e);
-	case OPT_DETERMINISTIC:
-		o->deterministic = true;
-		return 0;
-	case OPT_STRICT_EVENT:
-		o->strict_event = true;
-		return 0;
-	case OPT_SEQUENTIAL:
-		o->sequential = true;
-		return 0;
-	case OPT_WARMUP:
-		return take_count("--warmup", value, 0, 100, &b->warmup, e);
-	case OPT_AA:
-		b->again = true;
-		return 0;
-	case OPT_SEED:
-		o->seeded = true;
-		return take_seed(value, &b->seed, e);
-	case OPT_CONFIG:
-		o->config = value;
-		return 0;
-	default: /* OPT_FORMAT */
-		o->format = gate_format_find(value);
-		return o->format ? 0
-				 : err_set(e, EINVAL,
-					   "--format '%.60s': expected text, markdown, junit, "
-					   "sarif, github or json",
-					   value);
-	}
-}
+static const struct option_set set = {
+	.usage = "Usage: kvmprof bench [OPTIONS] [-- RUN OPTIONS]\n"
+		 "\n"
+		 "Run a base and a head in turn, each in a `kvmprof run` of its own, and judge as\n"
+		 "`kvmprof gate` does. RUN OPTIONS go to every run.\n"
+		 "\n",
+	.after = "\n"
+		 "Exit status: 0 pass, 1 fail or error, 2 wrong usage, 3 inconclusive, 130 "
+		 "interrupted\n",
+	.rows = rows,
+	.order = OPTION_FIRST,
+};
 
 /* -1: go on; else the exit status. */
-static int parse(struct options *o, int argc, char **argv)
+static int bench_parse(struct options *o, int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "runs", required_argument, NULL, 'n' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "base", required_argument, NULL, OPT_BASE },
-		{ "head", required_argument, NULL, OPT_HEAD },
-		{ "base-args", required_argument, NULL, OPT_BASE_ARGS },
-		{ "head-args", required_argument, NULL, OPT_HEAD_ARGS },
-		{ "pin", required_argument, NULL, OPT_PIN },
-		{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-		{ "deterministic", no_argument, NULL, OPT_DETERMINISTIC },
-		{ "strict-event", no_argument, NULL, OPT_STRICT_EVENT },
-		{ "sequential", no_argument, NULL, OPT_SEQUENTIAL },
-		{ "warmup", required_argument, NULL, OPT_WARMUP },
-		{ "aa", no_argument, NULL, OPT_AA },
-		{ "seed", required_argument, NULL, OPT_SEED },
-		{ "config", required_argument, NULL, OPT_CONFIG },
-		{ "format", required_argument, NULL, OPT_FORMAT },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	struct err e = { 0 };
-	int c;
+	int status = cmd_options(&set, o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	/* '+': what is behind -- is the run's. */
-	while ((c = getopt_long(argc, argv, "+:n:o:qh", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			usage();
-			return 0;
-		}
-		if (c == ':' || c == '?')
-			return cmd_wrong_option(argv, c);
-		if (take_option(o, c, optarg, &e)) {
-			fprintf(stderr, "kvmprof bench: %s\n", e.text);
-			return 2;
-		}
-	}
+	if (status >= 0)
+		return status;
 	if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
 		return cmd_wrong_usage(argv,
 				       "kernels are --base and --head, run options stand "
@@ -256,20 +179,20 @@ static int parse(struct options *o, int argc, char **argv)
 
 /* -- before the first run ------------------------------------------------------------------------ */
 
-static int take_signals(int *fd, struct err *e)
+static int bench_block_signals(int *fd, struct err *e)
 {
-	sigset_t set;
+	sigset_t signals;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	*fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	*fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return *fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
 }
 
-static int choose_event(struct options *o, struct err *e)
+static int bench_choose_event(struct options *o, struct err *e)
 {
 	static char event[] = "-e", instructions[] = "instructions", count[] = "-c",
 		    period[] = INSTRUCTIONS;
@@ -295,17 +218,17 @@ static int choose_event(struct options *o, struct err *e)
 	return 0;
 }
 
-static int prepare(struct state *s, struct err *e)
+static int bench_prepare(struct state *s, struct err *e)
 {
 	struct bench_options *b = &s->o.bench;
 	int ret = grules_load(&s->rules, s->o.config, e);
 
-	ret = ret ? ret : choose_event(&s->o, e);
+	ret = ret ? ret : bench_choose_event(&s->o, e);
 	ret = ret ? ret : bench_looks_init(&s->looks, s->rules, b->pairs, e);
 	ret = ret ? ret : gate_create(&s->gate, s->rules, e);
 	if (!ret && b->again)
 		ret = gate_create(&s->again, s->rules, e);
-	ret = ret ? ret : take_signals(&b->stop_fd, e);
+	ret = ret ? ret : bench_block_signals(&b->stop_fd, e);
 	ret = ret ? ret : bench_create(&s->bench, b, e);
 	if (ret)
 		return ret;
@@ -320,7 +243,7 @@ static int prepare(struct state *s, struct err *e)
 
 static const char *const arm_name[BENCH_ARMS] = { "base", "head", "base again" };
 
-static void tell(const struct state *s, const struct bench_pair *p)
+static void bench_print_pair(const struct state *s, const struct bench_pair *p)
 {
 	if (!s->o.quiet) {
 		fprintf(stderr, "kvmprof: %u of %u:", p->number, s->o.bench.pairs);
@@ -342,8 +265,8 @@ static void tell(const struct state *s, const struct bench_pair *p)
 	}
 }
 
-static int load(struct gate *g, enum gate_side side, const struct state *s, const char *name,
-		struct err *e)
+static int bench_load_run(struct gate *g, enum gate_side side, const struct state *s,
+			  const char *name, struct err *e)
 {
 	cleanup_free char *path = NULL;
 
@@ -352,19 +275,19 @@ static int load(struct gate *g, enum gate_side side, const struct state *s, cons
 	return gate_add(g, side, path, NULL, e);
 }
 
-static int load_pair(struct state *s, const struct bench_pair *p, struct err *e)
+static int bench_load_pair(struct state *s, const struct bench_pair *p, struct err *e)
 {
-	int ret = load(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
+	int ret = bench_load_run(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
 
-	ret = ret ? ret : load(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
+	ret = ret ? ret : bench_load_run(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
 	if (!ret && s->again)
-		ret = load(s->again, GATE_BASE, s, p->path[BENCH_BASE], e);
+		ret = bench_load_run(s->again, GATE_BASE, s, p->path[BENCH_BASE], e);
 	if (!ret && s->again)
-		ret = load(s->again, GATE_HEAD, s, p->path[BENCH_AGAIN], e);
+		ret = bench_load_run(s->again, GATE_HEAD, s, p->path[BENCH_AGAIN], e);
 	return ret;
 }
 
-static bool is_decided(const struct gate_report *r)
+static bool bench_is_decided(const struct gate_report *r)
 {
 	if (r->status == GATE_FAILED)
 		return true;
@@ -375,7 +298,7 @@ static bool is_decided(const struct gate_report *r)
 }
 
 /* Has the question an answer already? Pairs that failed count towards N: so many turns were asked for. */
-static int look(struct state *s, struct err *e)
+static int bench_decide(struct state *s, struct err *e)
 {
 	unsigned int made = bench_pairs_made(s->bench);
 	struct gate_eval_options opt = { .seed = s->o.bench.seed };
@@ -389,13 +312,13 @@ static int look(struct state *s, struct err *e)
 	ret = gate_evaluate(s->gate, &opt, &r, e);
 	if (ret)
 		return ret;
-	s->decided = is_decided(r);
+	s->decided = bench_is_decided(r);
 	gate_report_destroy(r);
 	return 0;
 }
 
 /* 0, -EINTR: the user wants an end, or an error. */
-static int run_all(struct state *s, struct err *e)
+static int bench_run_all(struct state *s, struct err *e)
 {
 	while (!s->decided && bench_pairs_made(s->bench) < s->o.bench.pairs) {
 		struct bench_pair p;
@@ -406,7 +329,7 @@ static int run_all(struct state *s, struct err *e)
 			return ret;
 		if (p.interrupted)
 			return err_set(e, EINTR, "interrupted");
-		tell(s, &p);
+		bench_print_pair(s, &p);
 		for (unsigned int a = 0; a < BENCH_ARMS; a++)
 			failures += bench_failures(s->bench, (enum bench_arm)a);
 		if (failures >= BENCH_FAILURES_MAX)
@@ -415,8 +338,8 @@ static int run_all(struct state *s, struct err *e)
 				       bench_failures(s->bench, BENCH_BASE) +
 					       bench_failures(s->bench, BENCH_AGAIN),
 				       bench_failures(s->bench, BENCH_HEAD));
-		ret = p.complete ? load_pair(s, &p, e) : 0;
-		ret = ret ? ret : look(s, e);
+		ret = p.complete ? bench_load_pair(s, &p, e) : 0;
+		ret = ret ? ret : bench_decide(s, e);
 		if (ret)
 			return ret;
 	}
@@ -426,7 +349,7 @@ static int run_all(struct state *s, struct err *e)
 /* -- judgement ----------------------------------------------------------------------------------- */
 
 /* What the same rules say of the base and the base again. */
-static int tell_noise(struct state *s, struct err *e)
+static int bench_print_noise(struct state *s, struct err *e)
 {
 	struct gate_eval_options opt = { .seed = s->o.bench.seed };
 	struct gate_report *r = NULL;
@@ -451,7 +374,7 @@ static int tell_noise(struct state *s, struct err *e)
 }
 
 /* The exit status, or -errno. */
-static int judge(struct state *s, struct err *e)
+static int bench_judge(struct state *s, struct err *e)
 {
 	struct gate_write_options how = { .flamegraph = NULL };
 	struct gate_eval_options opt = { .seed = s->o.bench.seed };
@@ -462,7 +385,7 @@ static int judge(struct state *s, struct err *e)
 
 	if (s->o.sequential)
 		bench_looks_set(&s->looks, bench_pairs_made(s->bench), s->rules);
-	ret = s->again ? tell_noise(s, e) : 0;
+	ret = s->again ? bench_print_noise(s, e) : 0;
 	ret = ret ? ret : gate_evaluate(s->gate, &opt, &r, e);
 	if (ret)
 		return ret;
@@ -489,9 +412,9 @@ static int judge(struct state *s, struct err *e)
 static int run_bench(struct state *s)
 {
 	struct err e = { 0 }, ignored = { 0 };
-	int ret = prepare(s, &e);
+	int ret = bench_prepare(s, &e);
 
-	ret = ret ? ret : run_all(s, &e);
+	ret = ret ? ret : bench_run_all(s, &e);
 	if (s->bench)
 		bench_close(s->bench,
 			    ret == -EINTR ? "interrupted"
@@ -500,7 +423,7 @@ static int run_bench(struct state *s)
 					  : "complete",
 			    ret ? &ignored : &e);
 	if (!ret)
-		ret = judge(s, &e);
+		ret = bench_judge(s, &e);
 	if (ret == -EINTR) {
 		fprintf(stderr, "kvmprof: interrupted; %s keeps the %u runs of each side\n",
 			s->o.bench.dir, gate_runs(s->gate, GATE_BASE));
@@ -516,17 +439,15 @@ int cmd_bench(int argc, char **argv)
 	cleanup_free struct state *s = calloc(1, sizeof(*s)); /* many words */
 	int status;
 
-	if (!s) {
-		fputs("kvmprof: out of memory\n", stderr);
-		return 1;
-	}
+	if (!s)
+		return cmd_no_memory();
 	s->o.bench.dir = "bench";
 	s->o.bench.pairs = PAIRS;
 	s->o.bench.warmup = 1;
 	s->o.bench.timeout_s = TIMEOUT_S;
 	s->o.bench.stop_fd = -1;
 	s->o.format = gate_format_find("text");
-	status = parse(&s->o, argc, argv);
+	status = bench_parse(&s->o, argc, argv);
 	if (status < 0) {
 		if (!s->o.seeded)
 			s->o.bench.seed = clock_ns(CLOCK_REALTIME) % 1000000000;

@@ -5,12 +5,12 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
+#include "profile/cmd/common.h"
 #include "vmm/kvm.h"
 #include "vmm/layout.h"
 #include "vmm/quirks.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <linux/kvm.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -21,14 +21,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static const char usage[] =
-	"Usage: kvmprof check\n"
-	"\n"
-	"Print what this host offers for profiling guests. Exit status 0: kvmprof run works\n"
-	"here (perhaps with notes); 1: it does not.\n"
-	"\n"
-	"  -h, --help             this text\n";
-
 enum verdict { GOOD, NOTE, BAD };
 
 /* What the checks share. */
@@ -36,8 +28,8 @@ struct check {
 	bool failed; /* something that kvmprof run cannot do without is missing */
 };
 
-static void line(struct check *c, enum verdict v, const char *what, const char *found,
-		 const char *mend)
+static void check_line(struct check *c, enum verdict v, const char *what, const char *found,
+		       const char *mend)
 {
 	static const char *const mark[] = { "ok  ", "note", "FAIL" };
 
@@ -50,7 +42,7 @@ static void line(struct check *c, enum verdict v, const char *what, const char *
 static void check_cap(struct check *c, const char *what, bool have, enum verdict without,
 		      const char *mend)
 {
-	line(c, have ? GOOD : without, what, have ? "yes" : "no", have ? NULL : mend);
+	check_line(c, have ? GOOD : without, what, have ? "yes" : "no", have ? NULL : mend);
 }
 
 static void check_kvm(struct check *c, const struct kvm_host *h)
@@ -59,23 +51,23 @@ static void check_kvm(struct check *c, const struct kvm_host *h)
 	char text[80];
 
 	snprintf(text, sizeof(text), "version %d", h->api);
-	line(c, GOOD, "KVM API", text, NULL);
+	check_line(c, GOOD, "KVM API", text, NULL);
 	check_cap(c, "in-kernel irqchip", h->irqchip, BAD, old);
 	check_cap(c, "in-kernel PIT", h->pit2, NOTE, "guests that need the PIT will not tick");
 	check_cap(c, "immediate_exit", h->immediate_exit, BAD, old);
 	snprintf(text, sizeof(text), "mask 0x%x (registers, special registers%s)", h->sync_regs,
 		 h->sync_regs & KVM_SYNC_X86_EVENTS ? ", events" : "");
-	line(c, (h->sync_regs & 3) == 3 ? GOOD : BAD, "KVM_CAP_SYNC_REGS", text,
-	     (h->sync_regs & 3) == 3 ? NULL : old);
+	check_line(c, (h->sync_regs & 3) == 3 ? GOOD : BAD, "KVM_CAP_SYNC_REGS", text,
+		   (h->sync_regs & 3) == 3 ? NULL : old);
 	check_cap(c, "KVM_GET_MP_STATE (idle)", h->mp_state, BAD, old);
 	snprintf(text, sizeof(text), "%u (kvmprof uses up to %d)", h->max_vcpus, VM_MAX_VCPUS);
-	line(c, GOOD, "vCPUs", text, NULL);
+	check_line(c, GOOD, "vCPUs", text, NULL);
 	check_cap(c, "binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
 	check_cap(c, "guest debug registers", h->guest_debug, NOTE,
 		  "needed only on hosts with the SYSCALL quirk below");
 }
 
-static const char *backend(void)
+static const char *check_backend(void)
 {
 	static const struct {
 		const char *path, *name;
@@ -96,40 +88,57 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 	struct quirks q;
 	char text[160];
 
-	line(c, GOOD, "KVM back end", backend(), NULL);
+	check_line(c, GOOD, "KVM back end", check_backend(), NULL);
 	quirks_probe(h, &q);
 	quirks_release(&q);
 	if (!q.probed) {
-		line(c, NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
+		check_line(c, NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
 		return;
 	}
 	snprintf(text, sizeof(text), "%s: %.1f ns an instruction (probe took %.1f ms)",
 		 q.interpreted ? "interpreted" : "runs natively", (double)q.ring0_ps_per_insn / 1e3,
 		 (double)q.probe_ns / 1e6);
-	line(c, q.interpreted ? NOTE : GOOD, "guest ring 0", text,
-	     q.interpreted
-		     ? "kernel time is inflated against user time; use a host with VMX or SVM "
-		       "for absolute figures"
-		     : NULL);
-	line(c, q.syscall_keeps_cpl ? NOTE : GOOD, "SYSCALL from ring 3",
-	     q.syscall_keeps_cpl ? "keeps CPL 3" : "enters ring 0",
-	     q.syscall_keeps_cpl ? "worked around with a breakpoint (about 10 us a system call)"
-				 : NULL);
+	check_line(
+		c, q.interpreted ? NOTE : GOOD, "guest ring 0", text,
+		q.interpreted
+			? "kernel time is inflated against user time; use a host with VMX or SVM "
+			  "for absolute figures"
+			: NULL);
+	check_line(c, q.syscall_keeps_cpl ? NOTE : GOOD, "SYSCALL from ring 3",
+		   q.syscall_keeps_cpl ? "keeps CPL 3" : "enters ring 0",
+		   q.syscall_keeps_cpl
+			   ? "worked around with a breakpoint (about 10 us a system call)"
+			   : NULL);
 	if (q.interpreted) {
-		line(c, q.refuses_insns ? NOTE : GOOD, "instruction emulation",
-		     q.refuses_insns ? "has gaps" : "complete",
-		     q.refuses_insns ? "worked around: kvmprof finishes what KVM refuses" : NULL);
-		line(c, q.hypercalls_hang ? NOTE : GOOD, "hypercalls",
-		     q.hypercalls_hang ? "never return" : "work",
-		     q.hypercalls_hang
-			     ? "worked around: what uses them is hidden from the guest's CPUID"
-			     : NULL);
+		check_line(c, q.refuses_insns ? NOTE : GOOD, "instruction emulation",
+			   q.refuses_insns ? "has gaps" : "complete",
+			   q.refuses_insns ? "worked around: kvmprof finishes what KVM refuses"
+					   : NULL);
+		check_line(
+			c, q.zero_counts_wrong ? NOTE : GOOD, "LZCNT and TZCNT in ring 0",
+			q.zero_counts_wrong ? "run as BSR and BSF: wrong results" : "right",
+			q.zero_counts_wrong
+				? "worked around: hidden from the guest's CPUID, with BMI1 and BMI2"
+				: NULL);
+		check_line(c, q.cpuid_leaks ? NOTE : GOOD, "CPUID leaf 7",
+			   q.cpuid_leaks ? "has the host's bits, whatever the guest shall see"
+					 : "as it is set",
+			   q.cpuid_leaks
+				   ? "worked around: guests get none; programs that need AVX2 or "
+				     "x86-64-v3 don't run"
+				   : NULL);
+		check_line(
+			c, q.hypercalls_hang ? NOTE : GOOD, "hypercalls",
+			q.hypercalls_hang ? "never return" : "work",
+			q.hypercalls_hang
+				? "worked around: what uses them is hidden from the guest's CPUID"
+				: NULL);
 	}
 	snprintf(text, sizeof(text), "%u kHz%s", q.tsc_khz,
 		 q.tsc_fixed ? ", the host's: it can't be set" : "");
-	line(c, q.tsc_khz && !q.tsc_fixed ? GOOD : NOTE, "guest TSC",
-	     q.tsc_khz ? text : "rate unknown",
-	     q.tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
+	check_line(c, q.tsc_khz && !q.tsc_fixed ? GOOD : NOTE, "guest TSC",
+		   q.tsc_khz ? text : "rate unknown",
+		   q.tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
 }
 
 static int open_event(uint32_t type, uint64_t config)
@@ -157,54 +166,54 @@ static void check_perf(struct check *c)
 	char text[80];
 
 	if (hw >= 0)
-		line(c, GOOD, "hardware PMU", "yes", NULL);
+		check_line(c, GOOD, "hardware PMU", "yes", NULL);
 	else if (hw_errno == EACCES || hw_errno == EPERM)
-		line(c, NOTE, "hardware PMU", "not permitted",
-		     "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
+		check_line(c, NOTE, "hardware PMU", "not permitted",
+			   "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
 	else
-		line(c, NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
-		     "timer sampling works all the same; for PMU events use bare metal or a VM "
-		     "with a vPMU");
-	line(c, sw >= 0 ? GOOD : NOTE, "software perf events", sw >= 0 ? "yes" : strerror(sw_errno),
-	     sw >= 0 ? NULL : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
+		check_line(
+			c, NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
+			"timer sampling works all the same; for PMU events use bare metal or a VM "
+			"with a vPMU");
+	check_line(c, sw >= 0 ? GOOD : NOTE, "software perf events",
+		   sw >= 0 ? "yes" : strerror(sw_errno),
+		   sw >= 0 ? NULL : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
 	if (f && fscanf(f, "%d", &paranoid) == 1) {
 		snprintf(text, sizeof(text), "%d", paranoid);
-		line(c, paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid", text,
-		     paranoid <= 2 || geteuid() == 0 ? NULL
-						     : "sysctl kernel.perf_event_paranoid=2");
+		check_line(c, paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid",
+			   text,
+			   paranoid <= 2 || geteuid() == 0 ? NULL
+							   : "sysctl kernel.perf_event_paranoid=2");
 	}
 }
 
+static const struct option_row rows[] = { OPTION_HELP, { 0 } };
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof check\n"
+		 "\n"
+		 "Print what this host offers for profiling guests. Exit status 0: kvmprof run "
+		 "works\n"
+		 "here (perhaps with notes); 1: it does not.\n"
+		 "\n",
+	.rows = rows,
+	.order = OPTION_ALONE,
+};
+
 int cmd_check(int argc, char **argv)
 {
-	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	struct check c = { .failed = false };
 	struct kvm_host h = { .fd = -1 };
 	struct err e = { 0 };
 	struct utsname u;
-	int opt;
+	int status = cmd_options(&set, &c, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		fprintf(stderr, "kvmprof check: unknown option '%s'; see `kvmprof check --help`\n",
-			argv[optind > 1 ? optind - 1 : 1]);
-		return 2;
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			"kvmprof check: unexpected argument '%s'; see `kvmprof check --help`\n",
-			argv[optind]);
-		return 2;
-	}
+	if (status >= 0)
+		return status;
 	if (uname(&u) == 0)
-		line(&c, GOOD, "host kernel", u.release, NULL);
+		check_line(&c, GOOD, "host kernel", u.release, NULL);
 	if (kvm_host_open(&h, &e) < 0) {
-		line(&c, BAD, "KVM", "not usable", e.text);
+		check_line(&c, BAD, "KVM", "not usable", e.text);
 	} else {
 		check_kvm(&c, &h);
 		check_quirks(&c, &h);

@@ -1,18 +1,143 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/cmd/common.h"
 
-#include <getopt.h>
-#include <stdio.h>
+#include "base/number.h"
+#include "profile/stacks/stackset.h"
 
-int cmd_wrong_usage(char *const argv[], const char *what, const char *arg)
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <unistd.h>
+
+int cmd_flush_stdout(struct err *e)
 {
-	fprintf(stderr, "kvmprof %s: %s '%s' (try kvmprof %s --help)\n", argv[0], what, arg,
-		argv[0]);
+	struct pollfd reader = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	int cause;
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	cause = errno;
+	__fpurge(stdout);
+	clearerr(stdout);
+	/* stdio does not keep the reason of an earlier failure. */
+	if (cause == EPIPE || (!cause && poll(&reader, 1, 0) == 1 && reader.revents & POLLERR))
+		return -EPIPE;
+	return cause ? err_set(e, cause, "standard output: cannot write: %s", strerror(cause))
+		     : err_set(e, EIO,
+			       "standard output: cannot write all of it (is its disk full?)");
+}
+
+static int parse_time(void *at, char *arg, struct err *e)
+{
+	struct stackset_options *o = at;
+
+	(void)e;
+	return number_span(arg, &o->from_s, &o->to_s) ? 0 : -EINVAL;
+}
+
+#define OPTION_STRUCT struct stackset_options
+
+const struct option_row cmd_filter_rows[] = {
+	{ "comm", 0, "NAME", "only samples of tasks of this name", OPTION_TEXT(comm) },
+	{ "pid", 0, "PID", "of this process", OPTION_WHOLE(pid, 0, UINT32_MAX, "a number") },
+	{ "cpu", 0, "CPU", "on this vCPU", OPTION_WHOLE(cpu, 0, UINT32_MAX, "a number") },
+	{ "time", 0, "FROM,TO", "seconds since the first sample; either may be left out",
+	  OPTION_CALL(parse_time, "FROM,TO in seconds, FROM less than TO, such as 1.5,3 or 2,") },
+	{ "kernel-only", 0, NULL, "only kernel frames, and samples that have some",
+	  OPTION_PUT(kernel_only, true) },
+	{ 0 },
+};
+
+int cmd_attach_set(struct attach_request *a, enum attach_way way, const char *what, struct err *e)
+{
+	if (a->what)
+		return err_set(e, EINVAL, "one machine at a time, not also '%.100s'", what);
+	if (!*what)
+		return err_set(e, EINVAL, "expected a PID or a domain, not ''");
+	a->way = way;
+	a->what = what;
+	return 0;
+}
+
+static int parse_pid(void *at, char *arg, struct err *e)
+{
+	return cmd_attach_set(at, ATTACH_PID, arg, e);
+}
+
+static int parse_domain(void *at, char *arg, struct err *e)
+{
+	return cmd_attach_set(at, ATTACH_DOMAIN, arg, e);
+}
+
+#undef OPTION_STRUCT
+#define OPTION_STRUCT struct attach_request
+
+const struct option_row cmd_attach_rows[] = {
+	{ "connect", 'c', "URI", "libvirt's, as for virsh; a number is a domain's id then",
+	  OPTION_TEXT(uri) },
+	{ "pid", 0, "PID", "attach to this process", OPTION_CALL(parse_pid, NULL) },
+	{ "domain", 0, "DOMAIN", "attach to this domain", OPTION_CALL(parse_domain, NULL) },
+	{ 0 },
+};
+
+int cmd_runs_add(struct cmd_runs *r, const char *path, struct err *e)
+{
+	if (r->n == RUNSTATS_MAX_RUNS)
+		return err_set(e, E2BIG, "more than %u runs a side", RUNSTATS_MAX_RUNS);
+	r->path[r->n++] = path;
+	return 0;
+}
+
+int cmd_runs_add_list(struct cmd_runs *r, char *list, struct err *e)
+{
+	char *save = NULL;
+	int ret = 0;
+
+	if (access(list, F_OK) == 0)
+		return cmd_runs_add(r, list, e);
+	for (char *p = strtok_r(list, ",", &save); p && !ret; p = strtok_r(NULL, ",", &save))
+		ret = cmd_runs_add(r, p, e);
+	return ret;
+}
+
+int cmd_no_memory(void)
+{
+	fputs("kvmprof: out of memory\n", stderr);
+	return 1;
+}
+
+int cmd_status(int ret, const struct err *e)
+{
+	if (ret)
+		fprintf(stderr, "kvmprof: %s\n", e->text);
+	return ret ? 1 : 0;
+}
+
+int cmd_wrong(char *const argv[], const char *text)
+{
+	fprintf(stderr, "kvmprof %s: %s (try kvmprof %s --help)\n", argv[0], text, argv[0]);
 	return 2;
 }
 
-int cmd_wrong_option(char *const argv[], int c)
+int cmd_wrong_usage(char *const argv[], const char *what, const char *arg)
 {
-	return cmd_wrong_usage(argv, c == ':' ? "missing value for" : "unknown option",
-			       argv[optind - 1]);
+	char text[600];
+
+	snprintf(text, sizeof(text), "%s '%.400s'", what, arg);
+	return cmd_wrong(argv, text);
+}
+
+int cmd_options(const struct option_set *set, void *at, int argc, char **argv)
+{
+	struct err e = { 0 };
+	int ret = option_parse(set, at, argc, argv, &e);
+
+	if (ret < 0)
+		return cmd_wrong(argv, e.text);
+	if (ret == OPTION_ASKED_HELP)
+		option_help(set, stdout);
+	return ret ? 0 : -1;
 }

@@ -2,6 +2,7 @@
 #include "profile/cmd/ctl.h"
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "profile/cmd/cmd.h"
 #include "profile/cmd/common.h"
 #include "profile/control/client.h"
@@ -9,6 +10,7 @@
 #include "profile/control/request.h"
 
 #include <errno.h>
+#include <float.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,73 +18,34 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-	"Usage: kvmprof ctl [-p PID | --control PATH] [--json] COMMAND [ARGUMENT...]\n"
-	"\n"
-	"Watch and change a `kvmprof run --control` that goes on.\n"
-	"\n"
-	"      --control PATH      the run's socket\n"
-	"  -p, --pid PID           the run with this process id, started with --control auto;\n"
-	"                          without either: the only one there is\n"
-	"      --json              the reply as it came, one line\n"
-	"  -h, --help              this text\n"
-	"\n"
-	"Commands:\n"
-	"    list                   the runs that were started with --control auto\n"
-	"    status                 what it is doing, samples, losses, costs\n"
-	"    stats                  exits and stopped time of each vCPU\n"
-	"    collect on|off         take samples, or let periods end without one\n"
-	"    vcpu N|all on|off      the same for one vCPU\n"
-	"    arm EVENT              let an event's periods end; disarm EVENT: it costs nothing\n"
-	"    event EVENT[,EVENT]    arm these, disarm all others\n"
-	"    period EVENT VALUE     length of a period: ns, or with us, ms or s; else a count\n"
-	"    freq EVENT HZ          the same as samples a second\n"
-	"    stack-size BYTES       copy so much of a stack\n"
-	"    max-stack N            keep the innermost N frames\n"
-	"    snapshot PATH          write the profile so far, and go on\n"
-	"    mark NAME              put a marker into the profile\n"
-	"    stop                   end the run\n";
-
 /* -- from words to a request ------------------------------------------------------------ */
 
-static int bad(const char *command, const char *what, const char *arg)
+static int request_refuse(const char *command, const char *what, const char *arg)
 {
 	fprintf(stderr, "kvmprof ctl: %s: %s '%s' (try kvmprof ctl --help)\n", command, what, arg);
 	return 2;
 }
 
 /* Returns 2 after a message. */
-static int put_switch(json_t *q, const char *command, const char *arg)
+static int request_put_switch(json_t *q, const char *command, const char *arg)
 {
 	if (strcmp(arg, "on") && strcmp(arg, "off"))
-		return bad(command, "expected on or off, not", arg);
+		return request_refuse(command, "expected on or off, not", arg);
 	json_object_set_new(q, "on", json_boolean(!strcmp(arg, "on")));
 	return 0;
 }
 
-static bool parse_whole(const char *s, uint64_t *out, const char **end)
+static int request_put_whole(json_t *q, const char *command, const char *key, const char *arg)
 {
-	char *stop;
-
-	errno = 0;
-	*out = strtoull(s, &stop, 10);
-	*end = stop;
-	/* It takes blanks and signs. */
-	return !errno && *s >= '0' && *s <= '9' && *out <= INT64_MAX;
-}
-
-static int put_whole(json_t *q, const char *command, const char *key, const char *arg)
-{
-	const char *end;
 	uint64_t v;
 
-	if (!parse_whole(arg, &v, &end) || *end)
-		return bad(command, "expected a whole number, not", arg);
+	if (!number_whole(arg, 0, INT64_MAX, &v))
+		return request_refuse(command, "expected a whole number, not", arg);
 	json_object_set_new(q, key, json_integer((json_int_t)v));
 	return 0;
 }
 
-static int put_period(json_t *q, const char *command, const char *arg)
+static int request_put_period(json_t *q, const char *command, const char *arg)
 {
 	static const struct {
 		const char *name;
@@ -90,52 +53,49 @@ static int put_period(json_t *q, const char *command, const char *arg)
 	} unit[] = {
 		{ "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
 	};
-	const char *end;
+	const char *end = arg;
 	uint64_t v;
 
-	if (parse_whole(arg, &v, &end))
+	if (number_digits(&end, INT64_MAX, &v))
 		for (size_t i = 0; i < ARRAY_SIZE(unit); i++)
 			if (!strcmp(end, unit[i].name) && v <= INT64_MAX / unit[i].ns) {
 				json_object_set_new(q, "value",
 						    json_integer((json_int_t)(v * unit[i].ns)));
 				return 0;
 			}
-	return bad(command, "expected a number, such as 1000000 or 2ms, not", arg);
+	return request_refuse(command, "expected a number, such as 1000000 or 2ms, not", arg);
 }
 
-static int put_hz(json_t *q, const char *command, const char *arg)
+static int request_put_hz(json_t *q, const char *command, const char *arg)
 {
-	char *end;
 	double v;
 
-	errno = 0;
-	v = strtod(arg, &end);
-	if (errno || end == arg || *end || !(v > 0 && v <= 1e9))
-		return bad(command, "expected samples a second, not", arg);
+	if (!number_real(arg, DBL_MIN, 1e9, &v))
+		return request_refuse(command, "expected samples a second, not", arg);
 	json_object_set_new(q, "value", json_real(v));
 	return 0;
 }
 
-static int put_vcpu(json_t *q, const char *command, const char *arg)
+static int request_put_vcpu(json_t *q, const char *command, const char *arg)
 {
 	if (strcmp(arg, "all"))
-		return put_whole(q, command, "vcpu", arg);
+		return request_put_whole(q, command, "vcpu", arg);
 	json_object_set_new(q, "vcpu", json_string(arg));
 	return 0;
 }
 
-static int put_text(json_t *q, const char *command, const char *key, const char *arg)
+static int request_put_text(json_t *q, const char *command, const char *key, const char *arg)
 {
 	json_t *s = json_string(arg);
 
 	/* jansson makes no strings of other bytes. */
 	if (!s)
-		return bad(command, "not a name in UTF-8:", arg);
+		return request_refuse(command, "not a name in UTF-8:", arg);
 	json_object_set_new(q, key, s);
 	return 0;
 }
 
-static int put_events(json_t *q, const char *command, char *arg)
+static int request_put_events(json_t *q, const char *command, char *arg)
 {
 	json_t *list = json_array();
 	char *save = NULL;
@@ -143,24 +103,24 @@ static int put_events(json_t *q, const char *command, char *arg)
 	for (char *s = strtok_r(arg, ",", &save); s; s = strtok_r(NULL, ",", &save))
 		json_array_append_new(list, json_string(s));
 	json_object_set_new(q, "events", list);
-	return json_array_size(list) ? 0 : bad(command, "expected events, not", arg);
+	return json_array_size(list) ? 0 : request_refuse(command, "expected events, not", arg);
 }
 
 /* The server has a directory of its own. */
-static int put_path(json_t *q, const char *command, const char *arg)
+static int request_put_path(json_t *q, const char *command, const char *arg)
 {
 	cleanup_free char *here = *arg == '/' ? NULL : getcwd(NULL, 0);
 	cleanup_free char *path = NULL;
 
 	if (!*arg)
-		return bad(command, "expected a path, not", arg);
+		return request_refuse(command, "expected a path, not", arg);
 	if (*arg == '/')
-		return put_text(q, command, "path", arg);
+		return request_put_text(q, command, "path", arg);
 	if (!here || asprintf(&path, "%s/%s", here, arg) < 0) {
 		path = NULL;
-		return bad(command, "cannot tell where this is:", arg);
+		return request_refuse(command, "cannot tell where this is:", arg);
 	}
-	return put_text(q, command, "path", path);
+	return request_put_text(q, command, "path", path);
 }
 
 static const struct command {
@@ -184,37 +144,39 @@ static const struct command {
 	{ "stop", 0, "no argument" },
 };
 
-static int put_arguments(json_t *q, const char *c, char **arg)
+static int request_put_arguments(json_t *q, const char *c, char **arg)
 {
 	int ret = 0;
 
 	if (!strcmp(c, "collect"))
-		return put_switch(q, c, arg[0]);
+		return request_put_switch(q, c, arg[0]);
 	if (!strcmp(c, "vcpu")) {
-		ret = put_vcpu(q, c, arg[0]);
-		return ret ? ret : put_switch(q, c, arg[1]);
+		ret = request_put_vcpu(q, c, arg[0]);
+		return ret ? ret : request_put_switch(q, c, arg[1]);
 	}
 	if (!strcmp(c, "arm") || !strcmp(c, "disarm"))
-		return put_text(q, c, "event", arg[0]);
+		return request_put_text(q, c, "event", arg[0]);
 	if (!strcmp(c, "event"))
-		return put_events(q, c, arg[0]);
+		return request_put_events(q, c, arg[0]);
 	if (!strcmp(c, "period") || !strcmp(c, "freq")) {
-		ret = put_text(q, c, "event", arg[0]);
-		return ret ? ret : *c == 'p' ? put_period(q, c, arg[1]) : put_hz(q, c, arg[1]);
+		ret = request_put_text(q, c, "event", arg[0]);
+		return ret	   ? ret
+		       : *c == 'p' ? request_put_period(q, c, arg[1])
+				   : request_put_hz(q, c, arg[1]);
 	}
 	if (!strcmp(c, "stack-size"))
-		return put_whole(q, c, "bytes", arg[0]);
+		return request_put_whole(q, c, "bytes", arg[0]);
 	if (!strcmp(c, "max-stack"))
-		return put_whole(q, c, "frames", arg[0]);
+		return request_put_whole(q, c, "frames", arg[0]);
 	if (!strcmp(c, "snapshot"))
-		return put_path(q, c, arg[0]);
+		return request_put_path(q, c, arg[0]);
 	if (!strcmp(c, "mark"))
-		return put_text(q, c, "name", arg[0]);
+		return request_put_text(q, c, "name", arg[0]);
 	return 0;
 }
 
 /* Returns 2 after a message. *out is the caller's. */
-static int make_request(json_t **out, int argc, char **argv)
+static int request_make(json_t **out, int argc, char **argv)
 {
 	const struct command *c = NULL;
 	int ret;
@@ -234,7 +196,7 @@ static int make_request(json_t **out, int argc, char **argv)
 	}
 	*out = json_object();
 	json_object_set_new(*out, "cmd", json_string(c->name));
-	ret = put_arguments(*out, c->name, argv + 1);
+	ret = request_put_arguments(*out, c->name, argv + 1);
 	if (ret)
 		json_decref(*out);
 	return ret;
@@ -242,7 +204,7 @@ static int make_request(json_t **out, int argc, char **argv)
 
 /* -- the run ---------------------------------------------------------------------------- */
 
-static int list_runs(void)
+static int ctl_list_runs(void)
 {
 	pid_t pid[CONTROL_MAX_FOUND];
 	unsigned int n = control_find(pid);
@@ -257,7 +219,7 @@ static int list_runs(void)
 }
 
 /* Where the only run is. */
-static int find_run(char path[CONTROL_PATH_MAX], struct err *e)
+static int ctl_find_run(char path[CONTROL_PATH_MAX], struct err *e)
 {
 	pid_t pid[CONTROL_MAX_FOUND];
 	unsigned int n = control_find(pid);
@@ -274,20 +236,7 @@ static int find_run(char path[CONTROL_PATH_MAX], struct err *e)
 	return control_path_of(path, pid[0], false, e);
 }
 
-static int parse_pid(const char *arg, pid_t *out)
-{
-	const char *end;
-	uint64_t v;
-
-	if (!parse_whole(arg, &v, &end) || *end || !v || v > INT32_MAX) {
-		fprintf(stderr, "kvmprof ctl: bad process id '%s' (try kvmprof ctl --help)\n", arg);
-		return 2;
-	}
-	*out = (pid_t)v;
-	return 0;
-}
-
-static int connect_to(struct control_client **out, const char *path, struct err *e)
+static int ctl_connect(struct control_client **out, const char *path, struct err *e)
 {
 	struct err why = { 0 };
 	int ret = control_client_open(out, path, &why);
@@ -302,7 +251,7 @@ static int connect_to(struct control_client **out, const char *path, struct err 
 	return ret ? err_set(e, -ret, "%s", why.text) : 0;
 }
 
-static int hello(struct control_client *c, struct err *e)
+static int ctl_hello(struct control_client *c, struct err *e)
 {
 	json_t *reply = NULL;
 	int ret = control_client_ask(
@@ -313,7 +262,7 @@ static int hello(struct control_client *c, struct err *e)
 	return ret;
 }
 
-static void print_json(const json_t *reply)
+static void ctl_print_json(const json_t *reply)
 {
 	cleanup_free char *s = json_dumps(reply, JSON_COMPACT);
 
@@ -321,14 +270,14 @@ static void print_json(const json_t *reply)
 }
 
 /* request is taken over. */
-static int ask(const char *path, json_t *request, const char *command, bool as_json)
+static int ctl_ask(const char *path, json_t *request, const char *command, bool as_json)
 {
 	struct control_client *c = NULL;
 	json_t *reply = NULL;
 	struct err e = { 0 };
-	int ret = connect_to(&c, path, &e);
+	int ret = ctl_connect(&c, path, &e);
 
-	ret = ret ? ret : hello(c, &e);
+	ret = ret ? ret : ctl_hello(c, &e);
 	if (ret)
 		json_decref(request);
 	else
@@ -336,11 +285,11 @@ static int ask(const char *path, json_t *request, const char *command, bool as_j
 	control_client_close(c);
 	if (ret && as_json) {
 		reply = json_pack("{s:b,s:s}", "ok", 0, "error", e.text);
-		print_json(reply);
+		ctl_print_json(reply);
 	} else if (ret) {
 		fprintf(stderr, "kvmprof ctl: %s\n", e.text);
 	} else if (as_json) {
-		print_json(reply);
+		ctl_print_json(reply);
 	} else {
 		ctl_print(command, reply);
 	}
@@ -348,68 +297,80 @@ static int ask(const char *path, json_t *request, const char *command, bool as_j
 	return ret ? 1 : 0;
 }
 
-enum { OPT_CONTROL = 256, OPT_JSON };
+struct options {
+	const char *control;
+	unsigned int pid; /* 0: not given */
+	bool json;
+};
 
-static const struct option longopts[] = {
-	{ "control", required_argument, NULL, OPT_CONTROL },
-	{ "pid", required_argument, NULL, 'p' },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	{ "control", 0, "PATH", "the run's socket", OPTION_TEXT(control) },
+	{ "pid", 'p', "PID",
+	  "the run with this process id, started with --control auto;\n"
+	  "without either: the only one there is",
+	  OPTION_WHOLE(pid, 1, INT32_MAX, "a process id") },
+	{ "json", 0, NULL, "the reply as it came, one line", OPTION_PUT(json, true) },
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof ctl [-p PID | --control PATH] [--json] COMMAND [ARGUMENT...]\n"
+		 "\n"
+		 "Watch and change a `kvmprof run --control` that goes on.\n"
+		 "\n",
+	.after = "\n"
+		 "Commands:\n"
+		 "    list                   the runs that were started with --control auto\n"
+		 "    status                 what it is doing, samples, losses, costs\n"
+		 "    stats                  exits and stopped time of each vCPU\n"
+		 "    collect on|off         take samples, or let periods end without one\n"
+		 "    vcpu N|all on|off      the same for one vCPU\n"
+		 "    arm EVENT              let an event's periods end; disarm EVENT: it costs "
+		 "nothing\n"
+		 "    event EVENT[,EVENT]    arm these, disarm all others\n"
+		 "    period EVENT VALUE     length of a period: ns, or with us, ms or s; else a "
+		 "count\n"
+		 "    freq EVENT HZ          the same as samples a second\n"
+		 "    stack-size BYTES       copy so much of a stack\n"
+		 "    max-stack N            keep the innermost N frames\n"
+		 "    snapshot PATH          write the profile so far, and go on\n"
+		 "    mark NAME              put a marker into the profile\n"
+		 "    stop                   end the run\n",
+	.rows = rows,
+	.column = 26,
 };
 
 int cmd_ctl(int argc, char **argv)
 {
 	char found[CONTROL_PATH_MAX];
-	const char *path = NULL;
+	struct options o = { 0 };
 	json_t *request = NULL;
 	struct err e = { 0 };
-	bool as_json = false;
-	pid_t pid = 0;
-	int c, ret;
+	int ret = cmd_options(&set, &o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":p:h", longopts, NULL)) != -1) {
-		switch (c) {
-		case OPT_CONTROL:
-			path = optarg;
-			break;
-		case 'p':
-			if (parse_pid(optarg, &pid))
-				return 2;
-			break;
-		case OPT_JSON:
-			as_json = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		default:
-			return cmd_wrong_option(argv, c);
-		}
-	}
-	if (path && pid) {
-		fputs("kvmprof ctl: --control and -p both say which run: drop one\n", stderr);
-		return 2;
-	}
-	if (optind == argc) {
-		fputs("kvmprof ctl: expected a command (try kvmprof ctl --help)\n", stderr);
-		return 2;
-	}
+	if (ret >= 0)
+		return ret;
+	if (o.control && o.pid)
+		return cmd_wrong(argv, "--control and -p both say which run: drop one");
+	if (optind == argc)
+		return cmd_wrong(argv, "expected a command");
 	if (!strcmp(argv[optind], "list") && optind + 1 == argc)
-		return list_runs();
-	ret = make_request(&request, argc - optind, argv + optind);
+		return ctl_list_runs();
+	ret = request_make(&request, argc - optind, argv + optind);
 	if (ret)
 		return ret;
-	if (!path) {
-		ret = pid ? control_path_of(found, pid, false, &e) : find_run(found, &e);
-		path = found;
+	if (!o.control) {
+		ret = o.pid ? control_path_of(found, (pid_t)o.pid, false, &e)
+			    : ctl_find_run(found, &e);
+		o.control = found;
 	}
 	if (ret) {
 		json_decref(request);
 		fprintf(stderr, "kvmprof ctl: %s\n", e.text);
 		return 1;
 	}
-	return ask(path, request, argv[optind], as_json);
+	return ctl_ask(o.control, request, argv[optind], o.json);
 }

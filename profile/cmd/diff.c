@@ -2,13 +2,15 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
+#include "base/outfile.h"
 #include "profile/cmd/common.h"
 #include "profile/stacks/diff.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +22,8 @@
 
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
 
-struct side {
-	const char *path[RUNSTATS_MAX_RUNS]; /* borrowed */
-	unsigned int n;
-};
-
 struct options {
-	struct side base, head;
+	struct cmd_runs base, head;
 	const char *output;
 	unsigned long top;
 	enum form form;
@@ -34,41 +31,10 @@ struct options {
 	struct stackset_options load;
 };
 
-static void usage(FILE *f)
-{
-	fputs("Usage: kvmprof diff [OPTIONS] BASE[,BASE...] HEAD[,HEAD...]\n"
-	      "       kvmprof diff [OPTIONS] --base FILE... --head FILE...\n"
-	      "\n"
-	      "What changed from BASE to HEAD, in percentage points of all time, largest first.\n"
-	      "With two or more runs a side it also says how sure that is: p (how often runs\n"
-	      "dealt to the sides by chance differ as much), q (p, corrected for the number of\n"
-	      "rows: of those with q below 0.05, at most about one in twenty is by chance) and\n"
-	      "an interval for the change. With one run a side none of that can be known.\n"
-	      "\n"
-	      "      --base FILE        a profile of the base; may be given several times\n"
-	      "      --head FILE        likewise of what is compared with it\n"
-	      "      --stacks           a row for each stack instead of each function\n"
-	      "      --order ORDER      compare what functions spent themselves (self, default),\n"
-	      "                         or with what they called (children)\n"
-	      "      --no-idle          shares of the time in which a vCPU ran\n"
-	      "  -n, --top N            rows to show, 0 for all (default: 40)\n"
-	      "      --min-share PCT    leave out what is below that on the average of all runs\n"
-	      "                         (default: 0.05), children included\n"
-	      "      --comm NAME        only samples of tasks of this name\n"
-	      "      --kernel-only      only the kernel's part of stacks\n"
-	      "      --time FROM,TO     only samples of this span, in seconds of each run\n"
-	      "      --seed N           for what is drawn by chance (default: 1)\n"
-	      "      --json, --csv      for programs: shares in percent, for each run in JSON\n"
-	      "  -o, --output FILE      write there (default: -, standard output)\n"
-	      "      --no-demangle      names of C++ and Rust functions as they are\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "  -h, --help             this text\n",
-	      f);
-}
-
 /* -- text -------------------------------------------------------------------------------- */
 
-static void print_side(FILE *f, const char *what, const struct side *s, const struct diff_run *run)
+static void print_side(FILE *f, const char *what, const struct cmd_runs *s,
+		       const struct diff_run *run)
 {
 	for (unsigned int i = 0; i < s->n; i++)
 		fprintf(f, "# %s %s: %" PRIu64 " samples\n", what, s->path[i], run[i].samples);
@@ -163,29 +129,13 @@ static void print_text(FILE *f, const struct diff *d, const struct options *o, s
 
 /* -- JSON and CSV -------------------------------------------------------------------------- */
 
-static void put_json_string(FILE *f, const char *s)
-{
-	putc('"', f);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			fprintf(f, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			fprintf(f, "\\u%04x", c);
-		else
-			putc(c, f);
-	}
-	putc('"', f);
-}
-
-static void put_json_side(FILE *f, const char *what, const struct side *s,
+static void put_json_side(FILE *f, const char *what, const struct cmd_runs *s,
 			  const struct diff_run *run)
 {
 	fprintf(f, "\"%s\":[", what);
 	for (unsigned int i = 0; i < s->n; i++) {
 		fprintf(f, "%s{\"input\":", i ? "," : "");
-		put_json_string(f, s->path[i]);
+		json_quote_file(f, s->path[i]);
 		fprintf(f, ",\"samples\":%" PRIu64 ",\"weight\":%" PRIu64 "}", run[i].samples,
 			run[i].weight);
 	}
@@ -203,10 +153,10 @@ static void put_json_runs(FILE *f, const char *what, const double *v, const stru
 static void put_json_row(FILE *f, const struct diff_row *r, const struct diff *d, bool stacks)
 {
 	fprintf(f, "{\"mode\":\"%s\",\"%s\":", r->mode, stacks ? "stack" : "symbol");
-	put_json_string(f, r->name);
+	json_quote_file(f, r->name);
 	if (!stacks) {
 		fputs(",\"dso\":", f);
-		put_json_string(f, r->dso);
+		json_quote_file(f, r->dso);
 	}
 	fprintf(f, ",\"change\":%.6g,\"self\":[%.6g,%.6g]", 100 * r->stat.diff, 100 * r->self_a,
 		100 * r->self_b);
@@ -290,8 +240,8 @@ struct first_run {
 	char event[64];
 };
 
-static int add_run(struct diff *d, const char *path, const struct options *o,
-		   struct first_run *first, struct err *e)
+static int diff_add_run(struct diff *d, const char *path, const struct options *o,
+			struct first_run *first, struct err *e)
 {
 	struct stackset_options load = o->load;
 	struct stackset *s = NULL;
@@ -319,254 +269,144 @@ static int add_run(struct diff *d, const char *path, const struct options *o,
 	return ret;
 }
 
-static int print(const struct diff *d, const struct options *o, struct err *e)
+static void diff_print_to(FILE *f, const struct diff *d, const struct options *o)
 {
 	size_t rows = o->top && o->top < d->nrows ? o->top : d->nrows;
-	bool to_file = o->output && strcmp(o->output, "-") != 0;
-	FILE *f = to_file ? fopen(o->output, "w") : stdout;
-	bool bad;
 
-	if (!f)
-		return err_set(e, errno, "cannot write %s: %s", o->output, strerror(errno));
 	if (o->form == FORM_JSON)
 		print_json(f, d, o, rows);
 	else if (o->form == FORM_CSV)
 		print_csv(f, d, o, rows);
 	else
 		print_text(f, d, o, rows);
-	bad = fflush(f) != 0 || ferror(f);
-	if (to_file && fclose(f) != 0)
-		bad = true;
-	return bad ? err_set(e, EIO, "cannot write to %s", to_file ? o->output : "standard output")
-		   : 0;
 }
 
-static int compare(const struct options *o, struct err *e)
+static int diff_print(const struct diff *d, const struct options *o, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return err_set(e, ENOMEM, "out of memory");
+	diff_print_to(f, d, o);
+	if (fclose(f) != 0)
+		return err_set(e, ENOMEM, "out of memory");
+	return outfile_write(o->output ? o->output : "-", text, len, e);
+}
+
+static int diff_compare(const struct options *o, struct err *e)
 {
 	struct first_run first = { 0 };
 	struct diff *d = NULL;
 	int ret = diff_create(&d, o->base.n, o->head.n, &o->diff, e);
 
 	for (unsigned int i = 0; i < o->base.n && !ret; i++)
-		ret = add_run(d, o->base.path[i], o, &first, e);
+		ret = diff_add_run(d, o->base.path[i], o, &first, e);
 	for (unsigned int i = 0; i < o->head.n && !ret; i++)
-		ret = add_run(d, o->head.path[i], o, &first, e);
+		ret = diff_add_run(d, o->head.path[i], o, &first, e);
 	ret = ret ? ret : diff_finish(d, e);
-	ret = ret ? ret : print(d, o, e);
+	ret = ret ? ret : diff_print(d, o, e);
 	diff_destroy(d);
 	return ret;
 }
 
-static bool add_path(struct side *s, const char *path)
+static int parse_path(void *at, char *arg, struct err *e)
 {
-	if (s->n == RUNSTATS_MAX_RUNS) {
-		fprintf(stderr, "kvmprof diff: more than %u runs a side\n", RUNSTATS_MAX_RUNS);
-		return false;
-	}
-	s->path[s->n++] = path;
-	return true;
+	return cmd_runs_add(at, arg, e);
 }
 
-/* "a,b,c", cut in place; a path that exists as it is may have commas. */
-static bool add_paths(struct side *s, char *list)
-{
-	char *save = NULL;
+static const char *const orders[] = { "self", "children", NULL };
 
-	if (access(list, F_OK) == 0)
-		return add_path(s, list);
-	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
-		if (!add_path(s, p))
-			return false;
-	return true;
-}
+#define OPTION_STRUCT struct options
 
-static bool parse_real(const char *s, char end, double *out, const char **rest)
-{
-	char *stop;
-
-	errno = 0;
-	*out = strtod(s, &stop);
-	*rest = stop + 1;
-	return stop != s && *stop == end && !errno && isfinite(*out) && *out >= 0;
-}
-
-static bool parse_span(struct stackset_options *o, const char *text)
-{
-	const char *rest = text;
-	bool ok = true;
-
-	if (*rest == ',')
-		rest++;
-	else
-		ok = parse_real(rest, ',', &o->from_s, &rest);
-	if (ok && *rest)
-		ok = parse_real(rest, '\0', &o->to_s, &rest) && o->to_s > o->from_s;
-	if (!ok)
-		fprintf(stderr, "kvmprof diff: bad span '%s' (like 1.5,3 or 2,)\n", text);
-	return ok;
-}
-
-static bool parse_number(const char *what, const char *s, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(s, &end, 10);
-	if (*s >= '0' && *s <= '9' && !*end && !errno)
-		return true;
-	fprintf(stderr, "kvmprof diff: bad %s '%s'\n", what, s);
-	return false;
-}
-
-enum {
-	OPT_BASE = 256,
-	OPT_HEAD,
-	OPT_STACKS,
-	OPT_ORDER,
-	OPT_NO_IDLE,
-	OPT_MIN_SHARE,
-	OPT_COMM,
-	OPT_KERNEL_ONLY,
-	OPT_TIME,
-	OPT_SEED,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_NO_DEMANGLE,
-	OPT_BUILDID_DIR,
+static const struct option_row rows[] = {
+	{ "base", 0, "FILE", "a profile of the base; may be given several times",
+	  OPTION_CALL_AT(parse_path, base, NULL) },
+	{ "head", 0, "FILE", "likewise of what is compared with it",
+	  OPTION_CALL_AT(parse_path, head, NULL) },
+	{ "stacks", 0, NULL, "a row for each stack instead of each function",
+	  OPTION_PUT(diff.stacks, true) },
+	{ "order", 0, "ORDER",
+	  "compare what functions spent themselves (self, default),\n"
+	  "or with what they called (children)",
+	  OPTION_WORD(diff.by_children, orders) },
+	{ "no-idle", 0, NULL, "shares of the time in which a vCPU ran",
+	  OPTION_PUT(diff.no_idle, true) },
+	{ "top", 'n', "N", "rows to show, 0 for all (default: 40)",
+	  OPTION_WHOLE(top, 0, ULONG_MAX, "a number of rows") },
+	{ "min-share", 0, "PCT",
+	  "leave out what is below that on the average of all runs\n"
+	  "(default: 0.05), children included",
+	  OPTION_REAL(diff.min_share, 0, 100, "a percentage") },
+	OPTION_AS("comm", NULL, cmd_filter_rows, load),
+	OPTION_AS("kernel-only", "only the kernel's part of stacks", cmd_filter_rows, load),
+	OPTION_AS("time", "only samples of this span, in seconds of each run", cmd_filter_rows,
+		  load),
+	{ "seed", 0, "N", "for what is drawn by chance (default: 1)",
+	  OPTION_WHOLE(diff.seed, 0, UINT64_MAX, "a whole number") },
+	{ "json", 0, NULL, NULL, OPTION_PUT(form, FORM_JSON) },
+	{ "csv", 0, NULL, NULL, OPTION_PUT(form, FORM_CSV) },
+	OPTION_HEADING(
+		"      --json, --csv      for programs: shares in percent, for each run in JSON\n"),
+	{ "output", 'o', "FILE", "write there (default: -, standard output)", OPTION_TEXT(output) },
+	CMD_NO_DEMANGLE(load.no_demangle),
+	CMD_BUILDID_DIR(load.buildid_dir),
+	OPTION_HELP,
+	{ 0 },
 };
 
-static bool parse_option(struct options *o, int c, char *arg)
-{
-	const char *rest;
-	uint64_t n;
+static const struct option_set set = {
+	.usage =
+		"Usage: kvmprof diff [OPTIONS] BASE[,BASE...] HEAD[,HEAD...]\n"
+		"       kvmprof diff [OPTIONS] --base FILE... --head FILE...\n"
+		"\n"
+		"What changed from BASE to HEAD, in percentage points of all time, largest first.\n"
+		"With two or more runs a side it also says how sure that is: p (how often runs\n"
+		"dealt to the sides by chance differ as much), q (p, corrected for the number of\n"
+		"rows: of those with q below 0.05, at most about one in twenty is by chance) and\n"
+		"an interval for the change. With one run a side none of that can be known.\n"
+		"\n",
+	.rows = rows,
+};
 
-	switch (c) {
-	case OPT_BASE:
-		return add_path(&o->base, arg);
-	case OPT_HEAD:
-		return add_path(&o->head, arg);
-	case OPT_STACKS:
-		return o->diff.stacks = true;
-	case OPT_ORDER:
-		o->diff.by_children = !strcmp(arg, "children");
-		if (o->diff.by_children || !strcmp(arg, "self"))
-			return true;
-		fprintf(stderr, "kvmprof diff: no such order '%s': self or children\n", arg);
-		return false;
-	case OPT_NO_IDLE:
-		return o->diff.no_idle = true;
-	case 'n':
-		if (!parse_number("number of rows", arg, &n))
-			return false;
-		o->top = n;
-		return true;
-	case OPT_MIN_SHARE:
-		if (parse_real(arg, '\0', &o->diff.min_share, &rest) && o->diff.min_share <= 100) {
-			o->diff.min_share /= 100;
-			return true;
-		}
-		fprintf(stderr, "kvmprof diff: bad share '%s' (percent)\n", arg);
-		return false;
-	case OPT_COMM:
-		o->load.comm = arg;
-		return true;
-	case OPT_KERNEL_ONLY:
-		return o->load.kernel_only = true;
-	case OPT_TIME:
-		return parse_span(&o->load, arg);
-	case OPT_SEED:
-		return parse_number("seed", arg, &o->diff.seed);
-	case OPT_JSON:
-		o->form = FORM_JSON;
-		return true;
-	case OPT_CSV:
-		o->form = FORM_CSV;
-		return true;
-	case OPT_NO_DEMANGLE:
-		return o->load.no_demangle = true;
-	case OPT_BUILDID_DIR:
-		o->load.buildid_dir = arg;
-		return true;
-	default: /* 'o' */
-		o->output = arg;
-		return true;
-	}
-}
-
-static bool take_arguments(struct options *o, int argc, char **argv)
+static int diff_take_arguments(struct options *o, int argc, char **argv, struct err *e)
 {
-	if (optind < argc && (o->base.n || o->head.n)) {
-		fprintf(stderr, "kvmprof diff: unexpected argument '%s' beside --base and --head\n",
-			argv[optind]);
-		return false;
+	int ret;
+
+	if (optind < argc && (o->base.n || o->head.n))
+		return err_set(e, EINVAL, "unexpected argument '%.200s' beside --base and --head",
+			       argv[optind]);
+	if (optind + 2 < argc)
+		return err_set(e, EINVAL,
+			       "unexpected argument '%.200s': several runs of one side are one "
+			       "argument, A1,A2",
+			       argv[optind + 2]);
+	if (optind + 2 == argc) {
+		ret = cmd_runs_add_list(&o->base, argv[optind], e);
+		ret = ret ? ret : cmd_runs_add_list(&o->head, argv[optind + 1], e);
+		if (ret)
+			return ret;
 	}
-	if (optind + 2 < argc) {
-		fprintf(stderr,
-			"kvmprof diff: unexpected argument '%s': several runs of one side are "
-			"one argument, A1,A2\n",
-			argv[optind + 2]);
-		return false;
-	}
-	if (optind + 2 == argc &&
-	    (!add_paths(&o->base, argv[optind]) || !add_paths(&o->head, argv[optind + 1])))
-		return false;
-	if (o->base.n && o->head.n)
-		return true;
-	fputs("kvmprof diff: needs two profiles to compare (try kvmprof diff --help)\n", stderr);
-	return false;
+	return o->base.n && o->head.n ? 0 : err_set(e, EINVAL, "needs two profiles to compare");
 }
 
 int cmd_diff(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "base", required_argument, NULL, OPT_BASE },
-		{ "head", required_argument, NULL, OPT_HEAD },
-		{ "stacks", no_argument, NULL, OPT_STACKS },
-		{ "order", required_argument, NULL, OPT_ORDER },
-		{ "no-idle", no_argument, NULL, OPT_NO_IDLE },
-		{ "top", required_argument, NULL, 'n' },
-		{ "min-share", required_argument, NULL, OPT_MIN_SHARE },
-		{ "comm", required_argument, NULL, OPT_COMM },
-		{ "kernel-only", no_argument, NULL, OPT_KERNEL_ONLY },
-		{ "time", required_argument, NULL, OPT_TIME },
-		{ "seed", required_argument, NULL, OPT_SEED },
-		{ "json", no_argument, NULL, OPT_JSON },
-		{ "csv", no_argument, NULL, OPT_CSV },
-		{ "output", required_argument, NULL, 'o' },
-		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	cleanup_free struct options *o = calloc(1, sizeof(*o));
 	struct err e = { 0 };
-	int c;
+	int status;
 
-	if (!o) {
-		fputs("kvmprof: out of memory\n", stderr);
-		return 1;
-	}
+	if (!o)
+		return cmd_no_memory();
 	o->top = DEFAULT_ROWS;
-	o->diff = (struct diff_options){ .min_share = DEFAULT_MIN_SHARE / 100,
-					 .seed = RUNSTATS_SEED };
+	o->diff = (struct diff_options){ .min_share = DEFAULT_MIN_SHARE, .seed = RUNSTATS_SEED };
 	o->load = STACKSET_OPTIONS_DEFAULT;
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:o:h", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return 0;
-		}
-		if (c == ':' || c == '?')
-			return cmd_wrong_option(argv, c);
-		if (!parse_option(o, c, optarg))
-			return 2;
-	}
-	if (!take_arguments(o, argc, argv))
-		return 2;
-	if (compare(o, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return 0;
+	status = cmd_options(&set, o, argc, argv);
+	if (status >= 0)
+		return status;
+	o->diff.min_share /= 100;
+	if (diff_take_arguments(o, argc, argv, &e))
+		return cmd_wrong(argv, e.text);
+	return cmd_status(diff_compare(o, &e), &e);
 }

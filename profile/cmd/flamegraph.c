@@ -2,19 +2,16 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/outfile.h"
+#include "profile/cmd/common.h"
 #include "profile/flame/flamechart.h"
 #include "profile/stacks/slices.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_OUTPUT "flamegraph.svg"
 #define DEFAULT_WIDTH 1200u
@@ -29,44 +26,6 @@ struct options {
 	bool chart;
 	enum flamechart_lanes lanes;
 };
-
-static void usage(FILE *f)
-{
-	fputs("Usage: kvmprof flamegraph [OPTIONS]\n"
-	      "\n"
-	      "A profile as a picture in one file, for any browser, without a network.\n"
-	      "\n"
-	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "  -o, --output FILE      .svg or .html; - is standard output, SVG (default:\n"
-	      "                         " DEFAULT_OUTPUT ")\n"
-	      "      --inverted         the outermost frames at the top (icicle)\n"
-	      "      --reverse          innermost functions first, their callers above them\n"
-	      "      --by TASK          stacks below comm (default), thread or none\n"
-	      "      --diff BASE        what grew (red) and shrank (blue) since the profile\n"
-	      "                         BASE, in shares of the whole\n"
-	      "      --chart            over time: one lane for each vCPU; boots with phases\n"
-	      "      --lanes WHAT       lanes of the chart: cpu (default) or thread\n"
-	      "      --title TEXT       default: what and which kernel\n"
-	      "      --width N          pixels (default: 1200)\n"
-	      "      --min-width N      merge frames narrower than N pixels (default: 0.1)\n"
-	      "      --event NAME       of several events this one (default: the first)\n"
-	      "      --comm NAME        samples of tasks of this name only\n"
-	      "      --pid N            of this process\n"
-	      "      --cpu N            on this vCPU\n"
-	      "      --time A,B         from A to B, seconds since the first sample; A, and\n"
-	      "                         ,B do, too\n"
-	      "      --phase NAME       of this phase of a boot, or from this marker to the\n"
-	      "                         next: see `kvmprof report --phase'\n"
-	      "      --kernel-only      kernel frames only, of samples that have some\n"
-	      "      --no-demangle      names of C++ and Rust functions as they are\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "In the browser: click a frame to zoom in, `back' (Backspace) to undo, `reset\n"
-	      "zoom' (Esc); Ctrl-F searches names by a regular expression and tells the share\n"
-	      "of time under all that match.\n",
-	      f);
-}
 
 static bool is_filtered(const struct stackset_options *o)
 {
@@ -116,29 +75,7 @@ static int draw_graph(const struct options *o, struct flame_picture *p, struct f
 	return ret ? ret : flamegraph_build(p, t, base, e);
 }
 
-/* Into the file, which is removed if it can't be completed. */
-static int write_out(const char *path, const struct buf *b, struct err *e)
-{
-	cleanup_close int file = -1;
-	int fd = STDOUT_FILENO, ret;
-
-	if (b->failed)
-		return err_set(e, ENOMEM, "out of memory for the picture's file");
-	if (strcmp(path, "-") != 0) {
-		file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		if (file < 0)
-			return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
-		fd = file;
-	}
-	ret = file_write_all(fd, b->data, b->len);
-	if (ret && file >= 0)
-		unlink(path);
-	return ret ? err_set(e, -ret, "%s: cannot write: %s", file < 0 ? "standard output" : path,
-			     strerror(-ret))
-		   : 0;
-}
-
-static enum flame_format format_of(const char *path)
+static enum flame_format flamegraph_format_of(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -151,7 +88,7 @@ struct captions {
 	char title[256], subtitle[512];
 };
 
-static void caption(struct captions *c, struct options *o, const struct stackset *s)
+static void flamegraph_caption(struct captions *c, struct options *o, const struct stackset *s)
 {
 	const char *kind = o->chart  ? "Flame chart"
 			   : o->base ? "Flame graph of a difference"
@@ -184,8 +121,8 @@ static void caption(struct captions *c, struct options *o, const struct stackset
 	o->picture.weight_is_ns = s->weight_is_ns;
 }
 
-static int load(struct stackset **out, const struct stackset_options *opt, const char *name,
-		struct err *e)
+static int flamegraph_load(struct stackset **out, const struct stackset_options *opt,
+			   const char *name, struct err *e)
 {
 	int ret = stackset_load(out, opt, e);
 
@@ -199,7 +136,7 @@ static int load(struct stackset **out, const struct stackset_options *opt, const
 	return ret;
 }
 
-static int flamegraph(struct options *o, struct err *e)
+static int flamegraph_make(struct options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct stackset *s = NULL, *base = NULL;
@@ -211,17 +148,17 @@ static int flamegraph(struct options *o, struct err *e)
 	buf_init(&out);
 	o->load.keep_samples = o->chart;
 	ret = o->phase ? slices_set_options(&o->load, o->phase, e) : 0;
-	ret = ret ? ret : load(&s, &o->load, input, e);
+	ret = ret ? ret : flamegraph_load(&s, &o->load, input, e);
 	if (!ret && o->base) {
 		struct stackset_options with = o->load;
 
 		with.input = o->base;
 		if (o->phase)
 			ret = slices_set_options(&with, o->phase, e);
-		ret = ret ? ret : load(&base, &with, o->base, e);
+		ret = ret ? ret : flamegraph_load(&base, &with, o->base, e);
 	}
 	if (!ret) {
-		caption(&c, o, s);
+		flamegraph_caption(&c, o, s);
 		if (o->chart)
 			ret = draw_chart(o, s, e);
 		else
@@ -230,8 +167,9 @@ static int flamegraph(struct options *o, struct err *e)
 	if (!ret && !o->chart)
 		ret = draw_graph(o, &o->picture, t, s, base, e);
 	if (!ret) {
-		flamegraph_write(&out, &o->picture, format_of(o->output));
-		ret = write_out(o->output, &out, e);
+		flamegraph_write(&out, &o->picture, flamegraph_format_of(o->output));
+		ret = out.failed ? err_set(e, ENOMEM, "out of memory for the picture's file")
+				 : outfile_write(o->output, out.data, out.len, e);
 	}
 	buf_deinit(&out);
 	flame_picture_deinit(&o->picture);
@@ -241,201 +179,69 @@ static int flamegraph(struct options *o, struct err *e)
 	return ret;
 }
 
-static bool parse_number(const char *text, double *out, double min, double max, const char *what)
-{
-	char *end;
+static const char *const tasks[] = { "none", "comm", "thread", NULL };
 
-	errno = 0;
-	*out = strtod(text, &end);
-	if (end != text && !*end && !errno && isfinite(*out) && *out >= min && *out <= max)
-		return true;
-	fprintf(stderr, "kvmprof flamegraph: bad %s '%s': a number from %g to %g\n", what, text,
-		min, max);
-	return false;
+static int parse_lanes(void *at, char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	(void)e;
+	o->chart = true;
+	o->lanes = !strcmp(arg, "thread") ? FLAMECHART_BY_THREAD : FLAMECHART_BY_CPU;
+	return o->lanes == FLAMECHART_BY_THREAD || !strcmp(arg, "cpu") ? 0 : -EINVAL;
 }
 
-static bool parse_index(const char *text, int64_t *out, const char *what)
-{
-	char *end;
-	unsigned long v;
+#define OPTION_STRUCT struct options
 
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && v <= UINT32_MAX) {
-		*out = (int64_t)v;
-		return true;
-	}
-	fprintf(stderr, "kvmprof flamegraph: bad %s '%s'\n", what, text);
-	return false;
-}
-
-/* "1.5,3", "1.5," or ",3" */
-static bool parse_time(struct stackset_options *o, const char *text)
-{
-	char *end = (char *)text;
-
-	o->from_s = o->to_s = 0;
-	if (*text != ',')
-		o->from_s = strtod(text, &end);
-	if (*end == ',' && end[1]) {
-		o->to_s = strtod(end + 1, &end);
-		if (!*end && isfinite(o->from_s) && isfinite(o->to_s) && o->from_s >= 0 &&
-		    o->to_s > o->from_s)
-			return true;
-	} else if (end != text && (!*end || !strcmp(end, ",")) && isfinite(o->from_s) &&
-		   o->from_s >= 0) {
-		return true;
-	}
-	fprintf(stderr,
-		"kvmprof flamegraph: bad --time '%s': two times in seconds, A,B with A less than "
-		"B\n",
-		text);
-	return false;
-}
-
-/* One of two or three words; -1 after a message. */
-static int parse_word(const char *option, const char *text, const char *const *word, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (!strcmp(text, word[i]))
-			return i;
-	fprintf(stderr, "kvmprof flamegraph: %s takes %s%s%s or %s, not '%s'\n", option, word[0],
-		n > 2 ? ", " : "", n > 2 ? word[1] : "", word[n - 1], text);
-	return -1;
-}
-
-enum {
-	OPT_INVERTED = 256,
-	OPT_REVERSE,
-	OPT_BY,
-	OPT_DIFF,
-	OPT_CHART,
-	OPT_LANES,
-	OPT_TITLE,
-	OPT_WIDTH,
-	OPT_MIN_WIDTH,
-	OPT_EVENT,
-	OPT_COMM,
-	OPT_PID,
-	OPT_CPU,
-	OPT_TIME,
-	OPT_PHASE,
-	OPT_KERNEL_ONLY,
-	OPT_NO_DEMANGLE,
-	OPT_BUILDID_DIR,
+static const struct option_row rows[] = {
+	CMD_INPUT(load.input),
+	{ "output", 'o', "FILE",
+	  ".svg or .html; - is standard output, SVG (default:\n" DEFAULT_OUTPUT ")",
+	  OPTION_TEXT(output) },
+	{ "inverted", 0, NULL, "the outermost frames at the top (icicle)",
+	  OPTION_PUT(picture.inverted, true) },
+	{ "reverse", 0, NULL, "innermost functions first, their callers above them",
+	  OPTION_PUT(tree.reverse, true) },
+	{ "by", 0, "TASK", "stacks below comm (default), thread or none",
+	  OPTION_WORD(tree.task, tasks) },
+	{ "diff", 0, "BASE",
+	  "what grew (red) and shrank (blue) since the profile\n"
+	  "BASE, in shares of the whole",
+	  OPTION_TEXT(base) },
+	{ "chart", 0, NULL, "over time: one lane for each vCPU; boots with phases",
+	  OPTION_PUT(chart, true) },
+	{ "lanes", 0, "WHAT", "lanes of the chart: cpu (default) or thread",
+	  OPTION_CALL(parse_lanes, "cpu or thread") },
+	{ "title", 0, "TEXT", "default: what and which kernel", OPTION_TEXT(picture.title) },
+	{ "width", 0, "N", "pixels (default: 1200)",
+	  OPTION_WHOLE(picture.width, FLAME_MIN_WIDTH, FLAME_MAX_WIDTH,
+		       "a number from 300 to 20000") },
+	{ "min-width", 0, "N", "merge frames narrower than N pixels (default: 0.1)",
+	  OPTION_REAL(picture.min_width, 0, FLAME_MAX_WIDTH, "a number from 0 to 20000") },
+	CMD_EVENT(load.event),
+	OPTION_ROWS(cmd_filter_rows, load),
+	CMD_PHASE(phase),
+	CMD_NO_DEMANGLE(load.no_demangle),
+	CMD_BUILDID_DIR(load.buildid_dir),
+	OPTION_HELP,
+	{ 0 },
 };
 
-static bool take_number(struct options *o, int c, const char *arg)
-{
-	double v = 0;
-	bool ok;
-
-	switch (c) {
-	case OPT_WIDTH:
-		ok = parse_number(arg, &v, FLAME_MIN_WIDTH, FLAME_MAX_WIDTH, "--width");
-		o->picture.width = (unsigned int)v;
-		return ok;
-	case OPT_MIN_WIDTH:
-		ok = parse_number(arg, &v, 0, FLAME_MAX_WIDTH, "--min-width");
-		o->picture.min_width = v < LEAST_MIN_WIDTH ? LEAST_MIN_WIDTH : v;
-		return ok;
-	case OPT_PID:
-		return parse_index(arg, &o->load.pid, "--pid");
-	case OPT_CPU:
-		return parse_index(arg, &o->load.cpu, "--cpu");
-	default:
-		return parse_time(&o->load, arg);
-	}
-}
-
-static bool take_word(struct options *o, int c, const char *arg)
-{
-	static const char *const tasks[] = { "none", "comm", "thread" };
-	static const char *const lanes[] = { "cpu", "thread" };
-	int i;
-
-	if (c == OPT_BY) {
-		i = parse_word("--by", arg, tasks, ARRAY_SIZE(tasks));
-		o->tree.task = (enum frametree_task)i;
-	} else {
-		i = parse_word("--lanes", arg, lanes, ARRAY_SIZE(lanes));
-		o->lanes = (enum flamechart_lanes)i;
-		o->chart = true;
-	}
-	return i >= 0;
-}
-
-static bool take_option(struct options *o, int c, const char *arg)
-{
-	switch (c) {
-	case 'i':
-		o->load.input = arg;
-		return true;
-	case 'o':
-		o->output = arg;
-		return true;
-	case OPT_INVERTED:
-		return o->picture.inverted = true;
-	case OPT_REVERSE:
-		return o->tree.reverse = true;
-	case OPT_DIFF:
-		o->base = arg;
-		return true;
-	case OPT_CHART:
-		return o->chart = true;
-	case OPT_TITLE:
-		o->picture.title = arg;
-		return true;
-	case OPT_PHASE:
-		o->phase = arg;
-		return true;
-	case OPT_EVENT:
-		o->load.event = arg;
-		return true;
-	case OPT_COMM:
-		o->load.comm = arg;
-		return true;
-	case OPT_KERNEL_ONLY:
-		return o->load.kernel_only = true;
-	case OPT_NO_DEMANGLE:
-		return o->load.no_demangle = true;
-	case OPT_BUILDID_DIR:
-		o->load.buildid_dir = arg;
-		return true;
-	case OPT_BY:
-	case OPT_LANES:
-		return take_word(o, c, arg);
-	default:
-		return take_number(o, c, arg);
-	}
-}
+static const struct option_set set = {
+	.usage = "Usage: kvmprof flamegraph [OPTIONS]\n"
+		 "\n"
+		 "A profile as a picture in one file, for any browser, without a network.\n"
+		 "\n",
+	.after = "\n"
+		 "In the browser: click a frame to zoom in, `back' (Backspace) to undo, `reset\n"
+		 "zoom' (Esc); Ctrl-F searches names by a regular expression and tells the share\n"
+		 "of time under all that match.\n",
+	.rows = rows,
+	.order = OPTION_ALONE,
+};
 
 int cmd_flamegraph(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "inverted", no_argument, NULL, OPT_INVERTED },
-		{ "reverse", no_argument, NULL, OPT_REVERSE },
-		{ "by", required_argument, NULL, OPT_BY },
-		{ "diff", required_argument, NULL, OPT_DIFF },
-		{ "chart", no_argument, NULL, OPT_CHART },
-		{ "lanes", required_argument, NULL, OPT_LANES },
-		{ "title", required_argument, NULL, OPT_TITLE },
-		{ "width", required_argument, NULL, OPT_WIDTH },
-		{ "min-width", required_argument, NULL, OPT_MIN_WIDTH },
-		{ "event", required_argument, NULL, OPT_EVENT },
-		{ "comm", required_argument, NULL, OPT_COMM },
-		{ "pid", required_argument, NULL, OPT_PID },
-		{ "cpu", required_argument, NULL, OPT_CPU },
-		{ "time", required_argument, NULL, OPT_TIME },
-		{ "phase", required_argument, NULL, OPT_PHASE },
-		{ "kernel-only", no_argument, NULL, OPT_KERNEL_ONLY },
-		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct options o = {
 		.load = STACKSET_OPTIONS_DEFAULT,
 		.tree = { .task = FRAMETREE_TASK_COMM },
@@ -443,41 +249,15 @@ int cmd_flamegraph(int argc, char **argv)
 		.output = DEFAULT_OUTPUT,
 	};
 	struct err e = { 0 };
-	int c;
+	int status = cmd_options(&set, &o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:o:h", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return 0;
-		}
-		if (c == ':' || c == '?') {
-			fprintf(stderr,
-				"kvmprof flamegraph: %s '%s' (try kvmprof flamegraph --help)\n",
-				c == ':' ? "missing value for" : "unknown option",
-				argv[optind - 1]);
-			return 2;
-		}
-		if (!take_option(&o, c, optarg))
-			return 2;
-	}
-	if (optind < argc) {
-		fprintf(stderr, "kvmprof flamegraph: unexpected argument '%s'\n", argv[optind]);
-		return 2;
-	}
-	if (o.phase && (o.load.from_s > 0 || o.load.to_s > 0)) {
-		fprintf(stderr, "kvmprof flamegraph: --phase and --time both say when: drop one\n");
-		return 2;
-	}
-	if (o.chart && (o.base || o.tree.reverse)) {
-		fprintf(stderr,
-			"kvmprof flamegraph: --chart goes with neither --diff nor --reverse\n");
-		return 2;
-	}
-	if (flamegraph(&o, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return 0;
+	if (status >= 0)
+		return status;
+	if (o.phase && (o.load.from_s > 0 || o.load.to_s > 0))
+		return cmd_wrong(argv, "--phase and --time both say when: drop one");
+	if (o.chart && (o.base || o.tree.reverse))
+		return cmd_wrong(argv, "--chart goes with neither --diff nor --reverse");
+	if (o.picture.min_width < LEAST_MIN_WIDTH)
+		o.picture.min_width = LEAST_MIN_WIDTH;
+	return cmd_status(flamegraph_make(&o, &e), &e);
 }

@@ -30,35 +30,9 @@ struct options {
 	char **argv;
 };
 
-static void usage(FILE *f)
-{
-	fputs("Usage: kvmprof import [OPTIONS] FILE|-\n"
-	      "\n"
-	      "Make a profile of stacks that other tools wrote as text, for kvmprof and perf.\n"
-	      "\n"
-	      "  -o, --output PATH      the profile (default: perf.data, a directory)\n"
-	      "      --format FORM      folded: \"task;main;work 12\", as stackcollapse scripts\n"
-	      "                         write it; perf-script: what `perf script` prints\n"
-	      "                         (default: by the text's first lines)\n"
-	      "      --no-comm          folded: the first frame is no task's name\n"
-	      "      --kernel           folded: all functions are the kernel's (default: those\n"
-	      "                         marked _[k])\n"
-	      "      --event NAME       what was counted (default: what the text says, or\n"
-	      "                         samples); wall: weights are ns\n"
-	      "      --single-file      one file, names in the build-id cache only\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug), where perf\n"
-	      "                         looks for the names of programs\n"
-	      "      --no-buildid-cache leave it alone\n"
-	      "  -h, --help             this text\n"
-	      "\n"
-	      "Addresses are made up. Folded counts of up to a million in all become so many\n"
-	      "samples; larger ones become weights.\n",
-	      f);
-}
-
 /* -- input -------------------------------------------------------------------------------- */
 
-static int read_all(struct buf *b, int fd, const char *name, struct err *e)
+static int import_read_all(struct buf *b, int fd, const char *name, struct err *e)
 {
 	for (;;) {
 		uint8_t *room = buf_reserve(b, READ_CHUNK);
@@ -79,20 +53,20 @@ static int read_all(struct buf *b, int fd, const char *name, struct err *e)
 	}
 }
 
-static int read_input(struct buf *b, const char *path, struct err *e)
+static int import_read_input(struct buf *b, const char *path, struct err *e)
 {
 	cleanup_close int fd = -1;
 
 	if (!strcmp(path, "-"))
-		return read_all(b, STDIN_FILENO, "standard input", e);
+		return import_read_all(b, STDIN_FILENO, "standard input", e);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
-	return read_all(b, fd, path, e);
+	return import_read_all(b, fd, path, e);
 }
 
 /* The first line that is not a comment: of folded text it ends in a count. */
-static enum form guess(const struct buf *b)
+static enum form import_guess_form(const struct buf *b)
 {
 	const char *s = (const char *)b->data;
 	size_t len = b->len;
@@ -112,11 +86,11 @@ static enum form guess(const struct buf *b)
 	return FORM_SCRIPT;
 }
 
-static int parse(const struct options *o, const struct buf *b, struct import *i,
-		 struct import_stats *stats, struct err *e)
+static int import_parse(const struct options *o, const struct buf *b, struct import *i,
+			struct import_stats *stats, struct err *e)
 {
 	const char *text = (const char *)b->data;
-	bool folded = (o->form ? o->form : guess(b)) == FORM_FOLDED;
+	bool folded = (o->form ? o->form : import_guess_form(b)) == FORM_FOLDED;
 	struct err why = { 0 };
 	int ret = folded ? import_folded(text, b->len, !o->no_comm, import_add, i, stats, &why)
 			 : import_script(text, b->len, import_add, i, stats, &why);
@@ -127,8 +101,8 @@ static int parse(const struct options *o, const struct buf *b, struct import *i,
 
 /* -- command ------------------------------------------------------------------------------- */
 
-static void tell(const struct options *o, const struct import_stats *st,
-		 const struct import_facts *f)
+static void import_print_facts(const struct options *o, const struct import_stats *st,
+			       const struct import_facts *f)
 {
 	fprintf(stderr,
 		"kvmprof: imported %" PRIu64 " samples (event %s), %zu functions of %zu DSOs\n",
@@ -146,8 +120,8 @@ static void tell(const struct options *o, const struct import_stats *st,
 			o->input, f->cut, STACK_MAX_FRAMES);
 }
 
-static int write_profile(const struct options *o, struct import *i, const struct import_stats *st,
-			 struct err *e)
+static int import_write_profile(const struct options *o, struct import *i,
+				const struct import_stats *st, struct err *e)
 {
 	struct err note = { 0 };
 	struct sink_perfdata_options opt = o->sink;
@@ -167,7 +141,7 @@ static int write_profile(const struct options *o, struct import *i, const struct
 		return ret;
 	ret = import_write(i, sink, &info, &facts, e);
 	if (!ret)
-		tell(o, st, &facts);
+		import_print_facts(o, st, &facts);
 	if (!ret && note.code)
 		fprintf(stderr, "kvmprof: %s\n", note.text);
 	sink->ops->destroy(sink);
@@ -183,99 +157,79 @@ static int import_text(const struct options *o, struct err *e)
 	int ret;
 
 	buf_init(&text);
-	ret = read_input(&text, o->input, e);
-	opt.counts = !ret && (o->form ? o->form : guess(&text)) == FORM_FOLDED;
+	ret = import_read_input(&text, o->input, e);
+	opt.counts = !ret && (o->form ? o->form : import_guess_form(&text)) == FORM_FOLDED;
 	ret = ret ? ret : import_create(&i, &opt, e);
-	ret = ret ? ret : parse(o, &text, i, &stats, e);
+	ret = ret ? ret : import_parse(o, &text, i, &stats, e);
 	buf_deinit(&text);
-	ret = ret ? ret : write_profile(o, i, &stats, e);
+	ret = ret ? ret : import_write_profile(o, i, &stats, e);
 	import_destroy(i);
 	return ret;
 }
 
-static bool parse_form(struct options *o, const char *s)
+static int parse_form(void *at, char *arg, struct err *e)
 {
-	o->form = !strcmp(s, "folded")	      ? FORM_FOLDED
-		  : !strcmp(s, "perf-script") ? FORM_SCRIPT
-					      : FORM_GUESS;
-	if (o->form)
-		return true;
-	fprintf(stderr, "kvmprof import: no such format '%s': folded or perf-script\n", s);
-	return false;
+	struct options *o = at;
+
+	(void)e;
+	o->form = !strcmp(arg, "folded")	? FORM_FOLDED
+		  : !strcmp(arg, "perf-script") ? FORM_SCRIPT
+						: FORM_GUESS;
+	return o->form ? 0 : -EINVAL;
 }
+
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	{ "output", 'o', "PATH", "the profile (default: perf.data, a directory)",
+	  OPTION_TEXT(sink.path) },
+	{ "format", 0, "FORM",
+	  "folded: \"task;main;work 12\", as stackcollapse scripts\n"
+	  "write it; perf-script: what `perf script` prints\n"
+	  "(default: by the text's first lines)",
+	  OPTION_CALL(parse_form, "folded or perf-script") },
+	{ "no-comm", 0, NULL, "folded: the first frame is no task's name",
+	  OPTION_PUT(no_comm, true) },
+	{ "kernel", 0, NULL,
+	  "folded: all functions are the kernel's (default: those\n"
+	  "marked _[k])",
+	  OPTION_PUT(import.kernel, true) },
+	{ "event", 0, "NAME",
+	  "what was counted (default: what the text says, or\n"
+	  "samples); wall: weights are ns",
+	  OPTION_TEXT(import.event) },
+	{ "single-file", 0, NULL, "one file, names in the build-id cache only",
+	  OPTION_PUT(sink.single_file, true) },
+	{ "buildid-dir", 0, "DIR",
+	  "perf's build-id cache (default: ~/.debug), where perf\n"
+	  "looks for the names of programs",
+	  OPTION_TEXT(sink.buildid_dir) },
+	{ "no-buildid-cache", 0, NULL, "leave it alone", OPTION_PUT(sink.no_buildid_cache, true) },
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof import [OPTIONS] FILE|-\n"
+		 "\n"
+		 "Make a profile of stacks that other tools wrote as text, for kvmprof and perf.\n"
+		 "\n",
+	.after = "\n"
+		 "Addresses are made up. Folded counts of up to a million in all become so many\n"
+		 "samples; larger ones become weights.\n",
+	.rows = rows,
+};
 
 int cmd_import(int argc, char **argv)
 {
-	enum {
-		OPT_FORMAT = 256,
-		OPT_NO_COMM,
-		OPT_KERNEL,
-		OPT_EVENT,
-		OPT_SINGLE,
-		OPT_DIR,
-		OPT_NO_CACHE
-	};
-	static const struct option long_options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "format", required_argument, NULL, OPT_FORMAT },
-		{ "no-comm", no_argument, NULL, OPT_NO_COMM },
-		{ "kernel", no_argument, NULL, OPT_KERNEL },
-		{ "event", required_argument, NULL, OPT_EVENT },
-		{ "single-file", no_argument, NULL, OPT_SINGLE },
-		{ "buildid-dir", required_argument, NULL, OPT_DIR },
-		{ "no-buildid-cache", no_argument, NULL, OPT_NO_CACHE },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct options o = { .argc = argc, .argv = argv };
 	struct err e = { 0 };
-	int c;
+	int status = cmd_options(&set, &o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
-		switch (c) {
-		case 'o':
-			o.sink.path = optarg;
-			break;
-		case OPT_FORMAT:
-			if (!parse_form(&o, optarg))
-				return 2;
-			break;
-		case OPT_NO_COMM:
-			o.no_comm = true;
-			break;
-		case OPT_KERNEL:
-			o.import.kernel = true;
-			break;
-		case OPT_EVENT:
-			o.import.event = optarg;
-			break;
-		case OPT_SINGLE:
-			o.sink.single_file = true;
-			break;
-		case OPT_DIR:
-			o.sink.buildid_dir = optarg;
-			break;
-		case OPT_NO_CACHE:
-			o.sink.no_buildid_cache = true;
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			return cmd_wrong_option(argv, c);
-		}
-	}
-	if (optind + 1 != argc) {
-		fputs("kvmprof import: needs one file to read, or - (try kvmprof import --help)\n",
-		      stderr);
-		return 2;
-	}
+	if (status >= 0)
+		return status;
+	if (optind + 1 != argc)
+		return cmd_wrong(argv, "needs one file to read, or -");
 	o.input = argv[optind];
-	if (import_text(&o, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return 0;
+	return cmd_status(import_text(&o, &e), &e);
 }

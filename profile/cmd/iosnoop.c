@@ -3,10 +3,11 @@
  * cmd_iosnoop: `kvmprof iosnoop`: each request of the guest to its disks, as it ends.
  */
 #include "profile/cmd/cmd.h"
+#include "profile/cmd/common.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "profile/run/run.h"
-#include "profile/summary/guest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,13 +42,13 @@ struct snoop {
 	uint64_t bucket[BUCKETS];
 };
 
-static char letter(const struct io_record *r)
+static char snoop_letter(const struct io_record *r)
 {
 	return r->type < IO_TYPES ? "RWFDZ"[r->type] : '?';
 }
 
 /* Printable, for a terminal: the guest wrote it. */
-static void task_name(const struct io_who *who, char out[SAMPLE_COMM + 1])
+static void snoop_task_name(const struct io_who *who, char out[SAMPLE_COMM + 1])
 {
 	size_t n = 0;
 
@@ -63,8 +64,8 @@ static void task_name(const struct io_who *who, char out[SAMPLE_COMM + 1])
 		strcpy(out, "-");
 }
 
-static const char *frame_name(const struct guest *g, const struct stack *s, unsigned int i,
-			      char out[160])
+static const char *snoop_frame_name(const struct guest *g, const struct stack *s, unsigned int i,
+				    char out[160])
 {
 	uint64_t ip = i == 0 || s->exact[i] ? s->ip[i] : s->ip[i] - 1, off = 0;
 	const struct symbol *sym = guest_kernel_symbol(g, ip, &off);
@@ -76,36 +77,36 @@ static const char *frame_name(const struct guest *g, const struct stack *s, unsi
 	return out;
 }
 
-static void print_line(struct snoop *o, const struct guest *g, const struct io_record *r,
-		       const struct io_who *who, double seconds, const char *disk)
+static void snoop_print_line(struct snoop *o, const struct guest *g, const struct io_record *r,
+			     const struct io_who *who, double seconds, const char *disk)
 {
 	char comm[SAMPLE_COMM + 1], pid[16] = "-", frame[160];
 
-	task_name(who, comm);
+	snoop_task_name(who, comm);
 	if (who && who->task.state == SAMPLE_TASK_FOUND)
 		snprintf(pid, sizeof(pid), "%" PRIu32, who->task.pid);
 	if (!o->begun)
 		printf("%-11s %-14s %-7s %-7s %-1s %-10s %-8s %7s\n", "TIME(s)", "COMM", "PID",
 		       "DISK", "T", "SECTOR", "BYTES", "LAT(ms)");
 	printf("%-11.6f %-14s %-7s %-7s %c %-10" PRIu64 " %-8" PRIu64 " %7.2f%s\n", seconds, comm,
-	       pid, disk, letter(r), r->sector, r->bytes,
+	       pid, disk, snoop_letter(r), r->sector, r->bytes,
 	       (double)(r->complete_ns - r->submit_ns) / 1e6, r->status == IO_OK ? "" : " failed");
 	if (o->stacks && who)
 		for (unsigned int i = 0; i < who->stack.n_kernel; i++)
-			printf("    %s\n", frame_name(g, &who->stack, i, frame));
+			printf("    %s\n", snoop_frame_name(g, &who->stack, i, frame));
 }
 
-static void print_json(struct snoop *o, const struct guest *g, const struct io_record *r,
-		       const struct io_who *who, double seconds, const char *disk)
+static void snoop_print_json(struct snoop *o, const struct guest *g, const struct io_record *r,
+			     const struct io_who *who, double seconds, const char *disk)
 {
 	char comm[SAMPLE_COMM + 1], frame[160];
 	struct buf b;
 
 	buf_init(&b);
-	task_name(who, comm);
+	snoop_task_name(who, comm);
 	buf_printf(&b, "{\"time\":%.6f,\"comm\":", seconds);
 	if (who && who->task.state == SAMPLE_TASK_FOUND) {
-		summary_json_string(&b, comm);
+		json_quote(&b, comm);
 		buf_printf(&b, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, who->task.pid,
 			   who->task.tid);
 	} else {
@@ -114,13 +115,13 @@ static void print_json(struct snoop *o, const struct guest *g, const struct io_r
 	buf_printf(&b,
 		   ",\"disk\":\"%s\",\"type\":\"%c\",\"sector\":%" PRIu64 ",\"bytes\":%" PRIu64
 		   ",\"latency_ns\":%" PRIu64 ",\"ok\":%s",
-		   disk, letter(r), r->sector, r->bytes, r->complete_ns - r->submit_ns,
+		   disk, snoop_letter(r), r->sector, r->bytes, r->complete_ns - r->submit_ns,
 		   r->status == IO_OK ? "true" : "false");
 	if (o->stacks) {
 		buf_printf(&b, ",\"stack\":[");
 		for (unsigned int i = 0; who && i < who->stack.n_kernel; i++) {
 			buf_printf(&b, "%s", i ? "," : "");
-			summary_json_string(&b, frame_name(g, &who->stack, i, frame));
+			json_quote(&b, snoop_frame_name(g, &who->stack, i, frame));
 		}
 		buf_printf(&b, "]");
 	}
@@ -131,8 +132,8 @@ static void print_json(struct snoop *o, const struct guest *g, const struct io_r
 }
 
 /* On the consumer's thread, the only one that prints to standard output before the end. */
-static void request(void *ctx, const struct guest *g, const struct io_record *r,
-		    const struct io_who *who)
+static void snoop_request(void *ctx, const struct guest *g, const struct io_record *r,
+			  const struct io_who *who)
 {
 	struct snoop *o = ctx;
 	uint64_t first = vm_first_entry_ns(o->run->vm), us = (r->complete_ns - r->submit_ns) / 1000;
@@ -141,7 +142,7 @@ static void request(void *ctx, const struct guest *g, const struct io_record *r,
 	struct vm_disk_info d = { .name = "?" };
 
 	(void)vm_disk(o->run->vm, r->device, &d);
-	(o->json ? print_json : print_line)(o, g, r, who, seconds, d.name);
+	(o->json ? snoop_print_json : snoop_print_line)(o, g, r, who, seconds, d.name);
 	fflush(stdout);
 	o->begun = true;
 	if (r->status != IO_OK || r->type >= IO_TYPES) {
@@ -199,7 +200,7 @@ static void print_json_histogram(const struct snoop *o)
 }
 
 /* Takes --stacks and --help out of argv; -1 or an exit status. */
-static int take_own(struct snoop *o, int *argc, char **argv)
+static int snoop_take_own(struct snoop *o, int *argc, char **argv)
 {
 	int n = 1;
 
@@ -218,9 +219,9 @@ static int take_own(struct snoop *o, int *argc, char **argv)
 	return -1;
 }
 
-static int check(struct snoop *o)
+static int snoop_check(struct snoop *o)
 {
-	struct run_options *opt = &o->run->opt;
+	struct run_options *opt = &o->run->asked;
 	struct err e = { 0 };
 
 	if (opt->output && run_to_stdout(opt))
@@ -240,26 +241,24 @@ int cmd_iosnoop(int argc, char **argv)
 	struct snoop o = { .run = r };
 	int status;
 
-	if (!r) {
-		fputs("kvmprof: out of memory\n", stderr);
-		return 1;
-	}
-	status = take_own(&o, &argc, argv);
+	if (!r)
+		return cmd_no_memory();
+	status = snoop_take_own(&o, &argc, argv);
 	if (status >= 0)
 		return status;
-	r->opt.command = "iosnoop";
-	status = run_options_parse(&r->opt, argc, argv);
+	r->asked.command = "iosnoop";
+	status = run_options_parse(&r->asked, argc, argv);
 	if (status >= 0)
 		return status;
-	status = check(&o);
+	status = snoop_check(&o);
 	if (status >= 0)
 		return status;
-	r->request = request;
+	r->request = snoop_request;
 	r->request_ctx = &o;
 	status = run_main(r, argc, argv);
 	if (o.json)
 		print_json_histogram(&o);
 	else
 		print_histogram(&o);
-	return fflush(stdout) == 0 ? status : 1;
+	return status;
 }

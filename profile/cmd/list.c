@@ -6,29 +6,16 @@
 #include "profile/cmd/cmd.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/list_domains.h"
 #include "profile/counters/events.h"
-#include "profile/summary/guest.h"
 #include "profile/counters/tracefs.h"
 #include "vmm/kvm.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] =
-	"Usage: kvmprof list [OPTIONS]\n"
-	"\n"
-	"List the events of kvmprof run --event: those that this host has, and why not the\n"
-	"others. Each one is tried out. With --domains: the domains of libvirt, with what\n"
-	"kvmprof attach needs to know, and whether it can.\n"
-	"\n"
-	"      --domains          list the domains of this machine's libvirt\n"
-	"  -c, --connect URI      libvirt's, as for virsh; with --domains\n"
-	"      --json             one JSON object, for scripts\n"
-	"  -h, --help             this text\n";
 
 #define MAX_LISTED 256u
 #define WIDTH 90u
@@ -63,7 +50,7 @@ static const char *class_key(enum event_class class)
 	return key[class];
 }
 
-static void try_one(struct list *l, const char *name, const char *text, struct kvm_host *host)
+static void list_try(struct list *l, const char *name, const char *text, struct kvm_host *host)
 {
 	static const struct events_rate rate = { .freq_hz = 997 };
 	struct listed *x = &l->at[l->n];
@@ -79,7 +66,7 @@ static void try_one(struct list *l, const char *name, const char *text, struct k
 	l->n++;
 }
 
-static void fill(struct list *l, struct kvm_host *host)
+static void list_fill(struct list *l, struct kvm_host *host)
 {
 	struct kvm_host untried = { .fd = -1 };
 	const struct event_word *w;
@@ -99,19 +86,19 @@ static void fill(struct list *l, struct kvm_host *host)
 			x->text = w->text;
 			l->n++;
 		} else {
-			try_one(l, w->name, w->text, tried ? &untried : host);
+			list_try(l, w->name, w->text, tried ? &untried : host);
 		}
 	}
 	n = tracefs_list("kvm", &names, &l->tracefs);
 	for (size_t i = 0; i < n; i++) {
-		try_one(l, names[i], NULL, &untried);
+		list_try(l, names[i], NULL, &untried);
 		free(names[i]);
 	}
 	free(names);
 }
 
 /* Names side by side. */
-static void print_names(const struct list *l, const bool *chosen)
+static void list_print_names(const struct list *l, const bool *chosen)
 {
 	unsigned int column = 0;
 
@@ -145,7 +132,7 @@ static void print_refused(const struct list *l, const char *key)
 		for (unsigned int k = i; k < l->n; k++)
 			done[k] |= same[k];
 		printf("  not here: %s\n", l->at[i].why.text);
-		print_names(l, same);
+		list_print_names(l, same);
 	}
 }
 
@@ -166,12 +153,12 @@ static void print_class(const struct list *l, const char *key, const char *title
 			bare[i] = any = true;
 	}
 	if (any)
-		print_names(l, bare);
+		list_print_names(l, bare);
 	print_refused(l, key);
 	putchar('\n');
 }
 
-static void print_text(const struct list *l)
+static void list_print_text(const struct list *l)
 {
 	print_class(l, "clock", "Time");
 	print_class(l, "exit",
@@ -185,7 +172,7 @@ static void print_text(const struct list *l)
 		printf("  not here: %s\n", l->tracefs.text);
 }
 
-static int print_json(const struct list *l)
+static int list_print_json(const struct list *l)
 {
 	struct buf b;
 	int failed;
@@ -196,12 +183,12 @@ static int print_json(const struct list *l)
 		const struct listed *x = &l->at[i];
 
 		buf_printf(&b, "%s{\"name\":", i ? "," : "");
-		summary_json_string(&b, x->name);
+		json_quote(&b, x->name);
 		buf_printf(&b, ",\"kind\":\"%s\",\"available\":%s", class_key(x->class),
 			   x->here ? "true" : "false");
 		if (*x->why.text) {
 			buf_printf(&b, ",\"why\":");
-			summary_json_string(&b, x->why.text);
+			json_quote(&b, x->why.text);
 		}
 		buf_printf(&b, "}");
 	}
@@ -216,55 +203,57 @@ static int print_json(const struct list *l)
 	return failed;
 }
 
+struct options {
+	const char *uri;
+	bool domains, json;
+};
+
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	{ "domains", 0, NULL, "list the domains of this machine's libvirt",
+	  OPTION_PUT(domains, true) },
+	{ "connect", 'c', "URI", "libvirt's, as for virsh; with --domains", OPTION_TEXT(uri) },
+	{ "json", 0, NULL, "one JSON object, for scripts", OPTION_PUT(json, true) },
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage =
+		"Usage: kvmprof list [OPTIONS]\n"
+		"\n"
+		"List the events of kvmprof run --event: those that this host has, and why not "
+		"the\n"
+		"others. Each one is tried out. With --domains: the domains of libvirt, with what\n"
+		"kvmprof attach needs to know, and whether it can.\n"
+		"\n",
+	.rows = rows,
+	.order = OPTION_ALONE,
+};
+
 int cmd_list(int argc, char **argv)
 {
-	static const struct option longopts[] = {
-		{ "domains", no_argument, NULL, 'd' },
-		{ "connect", required_argument, NULL, 'c' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct list l;
 	struct kvm_host host = { .fd = -1 };
 	struct err ignored = { 0 };
-	const char *uri = NULL;
-	bool json = false, domains = false;
-	int opt, status = 0;
+	struct options o = { 0 };
+	int status = cmd_options(&set, &o, argc, argv);
 
-	optind = 1;
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":c:h", longopts, NULL)) != -1) {
-		switch (opt) {
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		case 'd':
-			domains = true;
-			break;
-		case 'c':
-			uri = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		default:
-			return cmd_wrong_option(argv, opt);
-		}
-	}
-	if (optind < argc)
-		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if (uri && !domains)
-		return cmd_wrong_usage(argv, "only --domains asks libvirt at", uri);
-	if (domains)
-		return list_domains(uri, json);
+	if (status >= 0)
+		return status;
+	if (o.uri && !o.domains)
+		return cmd_wrong_usage(argv, "only --domains asks libvirt at", o.uri);
+	if (o.domains)
+		return list_domains(o.uri, o.json);
 	if (kvm_host_open(&host, &ignored) < 0)
 		host.fd = -1;
-	fill(&l, &host);
-	if (json)
-		status = print_json(&l);
+	list_fill(&l, &host);
+	status = 0;
+	if (o.json)
+		status = list_print_json(&l);
 	else
-		print_text(&l);
+		list_print_text(&l);
 	if (host.fd >= 0)
 		kvm_host_close(&host);
 	return status;

@@ -3,9 +3,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "profile/libvirt/host.h"
 #include "profile/libvirt/pid.h"
-#include "profile/summary/guest.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
 
@@ -55,7 +55,7 @@ static int width_of(const struct row *row, size_t n)
 	return (int)width;
 }
 
-static void number(char *out, size_t size, long v)
+static void cmd_list_domains_number(char *out, size_t size, long v)
 {
 	snprintf(out, size, v >= 0 ? "%ld" : "-", v);
 }
@@ -74,8 +74,8 @@ static void print_text(const struct row *row, size_t n, const char *uri)
 		const struct libvirt_domain *d = row[i].d;
 		char id[24], pid[24];
 
-		number(id, sizeof(id), d->id);
-		number(pid, sizeof(pid), row[i].pid ? row[i].pid : -1);
+		cmd_list_domains_number(id, sizeof(id), d->id);
+		cmd_list_domains_number(pid, sizeof(pid), row[i].pid ? row[i].pid : -1);
 		printf("%4s  %-*s  %-11s  %7s  %5u  %5" PRIu64 " MiB  %s%s\n", id, width, d->name,
 		       d->state, pid, d->vcpus, d->memory >> 20, row[i].why.code ? "no: " : "yes",
 		       row[i].why.text);
@@ -97,13 +97,13 @@ static int print_json(const struct row *row, size_t n, const char *uri)
 
 	buf_init(&b);
 	buf_printf(&b, "{\"uri\":");
-	summary_json_string(&b, uri);
+	json_quote(&b, uri);
 	buf_printf(&b, ",\"domains\":[");
 	for (size_t i = 0; i < n; i++) {
 		const struct libvirt_domain *d = row[i].d;
 
 		buf_printf(&b, "%s{\"name\":", i ? "," : "");
-		summary_json_string(&b, d->name);
+		json_quote(&b, d->name);
 		buf_printf(&b, ",\"uuid\":\"%s\",\"state\":\"%s\",\"vcpus\":%u,\"memory\":%" PRIu64,
 			   d->uuid, d->state, d->vcpus, d->memory);
 		json_number(&b, "id", d->id);
@@ -111,7 +111,7 @@ static int print_json(const struct row *row, size_t n, const char *uri)
 		buf_printf(&b, ",\"attachable\":%s", row[i].why.code ? "false" : "true");
 		if (row[i].why.code) {
 			buf_printf(&b, ",\"why\":");
-			summary_json_string(&b, row[i].why.text);
+			json_quote(&b, row[i].why.text);
 		}
 		buf_printf(&b, "}");
 	}

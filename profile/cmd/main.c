@@ -4,8 +4,14 @@
  */
 #include "profile/cmd/cmd.h"
 
+#include "profile/cmd/common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Rows without a name are the headings of `kvmprof help`. */
 static const struct command {
@@ -47,7 +53,7 @@ static const struct command {
 	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
 };
 
-static const struct command *find(const char *name)
+static const struct command *command_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (commands[i].name && !strcmp(name, commands[i].name))
@@ -55,7 +61,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-static void overview(FILE *out)
+static void print_overview(FILE *out)
 {
 	fputs("kvmprof: profile a kernel from underneath\n\nUsage: kvmprof COMMAND [OPTIONS]\n",
 	      out);
@@ -72,13 +78,13 @@ static void overview(FILE *out)
 	      out);
 }
 
-static int unknown(const char *what, const char *name)
+static int refuse_name(const char *what, const char *name)
 {
 	fprintf(stderr, "kvmprof: unknown %s '%s'; `kvmprof help` lists them\n", what, name);
 	return 2;
 }
 
-static int help(int argc, char **argv)
+static int help_command(int argc, char **argv)
 {
 	char *as_command[] = { argc > 1 ? argv[1] : NULL, "--help", NULL };
 	const struct command *c;
@@ -89,33 +95,70 @@ static int help(int argc, char **argv)
 	}
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
-		overview(stdout);
+		print_overview(stdout);
 		return 0;
 	}
 	if (help_topic(stdout, argv[1]))
 		return 0;
-	c = find(argv[1]);
-	return c ? c->run(2, as_command) : unknown("command or topic", argv[1]);
+	c = command_find(argv[1]);
+	return c ? c->run(2, as_command) : refuse_name("command or topic", argv[1]);
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	const struct command *c;
 
 	if (argc < 2) {
-		overview(stderr);
+		print_overview(stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "help"))
-		return help(argc - 1, argv + 1);
+		return help_command(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		overview(stdout);
+		print_overview(stdout);
 		return 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
 		puts("kvmprof " KVMPROF_VERSION);
 		return 0;
 	}
-	c = find(argv[1]);
-	return c ? c->run(argc - 1, argv + 1) : unknown("command", argv[1]);
+	c = command_find(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : refuse_name("command", argv[1]);
+}
+
+/*
+ * Where a standard stream is closed, the next file that is opened would be it, and a profile
+ * would have messages in it. What is there instead can be neither read nor written.
+ */
+static void keep_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/", O_PATH);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What a command has printed counts when it is out, whatever it was. */
+static int finish_stdout(int status)
+{
+	struct err e = { 0 };
+
+	/* Some file systems tell of a full disk only here. */
+	if (!cmd_flush_stdout(&e) && close(STDOUT_FILENO) < 0 && errno != EBADF && errno != EINTR)
+		err_set(&e, errno, "standard output: cannot write: %s", strerror(errno));
+	if (!e.code)
+		return status;
+	fprintf(stderr, "kvmprof: %s\n", e.text);
+	return status == 2 ? 2 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	keep_streams();
+	/* A file that has become too long for the user's limit is a failed write like others. */
+	signal(SIGXFSZ, SIG_IGN);
+	return finish_stdout(run_command(argc, argv));
 }

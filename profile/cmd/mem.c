@@ -3,13 +3,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "profile/cmd/common.h"
 #include "profile/tables/memagg.h"
-#include "profile/summary/guest.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,7 @@ static const struct view {
 	{ "symbol", "Data by function", "Mode    Symbol", "symbols", MEMAGG_SYMBOL },
 };
 #define VIEWS ARRAY_SIZE(views)
+#define TABLES "page, code, space, region, node, symbol"
 #define ALL_VIEWS ((1u << VIEWS) - 1)
 
 struct options {
@@ -40,30 +41,7 @@ struct options {
 	bool json;
 };
 
-static void usage(FILE *f)
-{
-	fputs("Usage: kvmprof mem [OPTIONS]\n"
-	      "\n"
-	      "Which memory a guest's code uses, of a profile made by `kvmprof run --mem`: how "
-	      "many\n"
-	      "accesses go to pages of 4K, 2M and 1G, to which regions and host nodes, by whom, "
-	      "and\n"
-	      "what huge pages would change. An access weighs the time of its sample.\n"
-	      "\n"
-	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "  -s, --sort KEYS        tables to show: page, code, space, region, node, symbol;\n"
-	      "                         several with commas (default: all)\n"
-	      "      --mode MODE        only accesses of code in this mode: kernel, user\n"
-	      "  -e, --event NAME       of several events this one (default: the first)\n"
-	      "  -n, --top N            rows of each table, 0 for all (default: 20)\n"
-	      "      --json             for programs: all tables, shares in percent\n"
-	      "      --no-demangle      names of C++ and Rust functions as they are\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "  -h, --help             this text\n",
-	      f);
-}
-
-static double percent(uint64_t part, uint64_t whole)
+static double mem_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -71,7 +49,7 @@ static double percent(uint64_t part, uint64_t whole)
 /* -- text -------------------------------------------------------------------------------- */
 
 /* The guest's words: no byte of them commands the terminal. */
-static void put_text(const char *s, int width)
+static void mem_put_text(const char *s, int width)
 {
 	int n = 0;
 
@@ -81,10 +59,11 @@ static void put_text(const char *s, int width)
 		putchar(' ');
 }
 
-static void put_reason(const char *what, const char *why, uint64_t part, uint64_t whole)
+static void mem_put_reason(const char *what, const char *why, uint64_t part, uint64_t whole)
 {
 	if (part)
-		printf("#   %6.2f %%  %s%s%s\n", percent(part, whole), what, *why ? ": " : "", why);
+		printf("#   %6.2f %%  %s%s%s\n", mem_percent(part, whole), what, *why ? ": " : "",
+		       why);
 }
 
 static void print_header(const struct memagg *m)
@@ -92,24 +71,24 @@ static void print_header(const struct memagg *m)
 	uint64_t busy = m->weight - m->idle;
 
 	printf("# event %s: %" PRIu64 " samples, %.2f %% idle", m->event, m->samples,
-	       percent(m->idle, m->weight));
+	       mem_percent(m->idle, m->weight));
 	if (m->lost)
 		printf(", %" PRIu64 " lost", m->lost);
 	puts("\n# The others' instructions:");
-	printf("#   %6.2f %%  access memory: %" PRIu64 " operands\n", percent(m->with, busy),
+	printf("#   %6.2f %%  access memory: %" PRIu64 " operands\n", mem_percent(m->with, busy),
 	       m->accesses);
-	put_reason("do not", "", m->none, busy);
+	mem_put_reason("do not", "", m->none, busy);
 	for (uint8_t i = 1; i < MEMOP_WHY_COUNT; i++)
-		put_reason("unknown", memop_why_text(i), m->why[i], busy);
+		mem_put_reason("unknown", memop_why_text(i), m->why[i], busy);
 	for (uint8_t i = 1; i < MEM_STATUS_COUNT; i++)
-		put_reason("of the accesses have no page", mem_status_text(i), m->status[i],
-			   m->access_weight);
+		mem_put_reason("of the accesses have no page", mem_status_text(i), m->status[i],
+			       m->access_weight);
 	for (uint8_t i = 1; i < MEM_HOST_COUNT; i++)
 		if (i != MEM_HOST_DEVICE)
-			put_reason("of the accesses: host page unknown", mem_host_text(i),
-				   m->host[i], m->access_weight);
-	put_reason("of the accesses: read or write is not known", "", m->unknown_access,
-		   m->access_weight);
+			mem_put_reason("of the accesses: host page unknown", mem_host_text(i),
+				       m->host[i], m->access_weight);
+	mem_put_reason("of the accesses: read or write is not known", "", m->unknown_access,
+		       m->access_weight);
 	if (!strcmp(m->event, "wall") || !strcmp(m->event, "cpu"))
 		puts("# The timer favours instructions that wait for memory: see `man "
 		     "kvmprof-mem`.");
@@ -117,12 +96,13 @@ static void print_header(const struct memagg *m)
 
 static void print_row(const struct view *v, const struct memagg_row *r, uint64_t whole, int width)
 {
-	printf("%7.2f%%", percent(r->weight, whole));
+	printf("%7.2f%%", mem_percent(r->weight, whole));
 	if (v->rows != MEMAGG_CODE)
-		printf(" %7.2f%% %7.2f%%", percent(r->read, whole), percent(r->write, whole));
+		printf(" %7.2f%% %7.2f%%", mem_percent(r->read, whole),
+		       mem_percent(r->write, whole));
 	if (v->rows != MEMAGG_PAGE && v->rows != MEMAGG_CODE)
 		for (unsigned int i = 0; i < MEMAGG_SIZES; i++)
-			printf(" %7.2f%%", percent(r->size[i], whole));
+			printf(" %7.2f%%", mem_percent(r->size[i], whole));
 	printf(" %9" PRIu64 "  ", r->count);
 	switch (v->rows) {
 	case MEMAGG_PAGE:
@@ -131,9 +111,9 @@ static void print_row(const struct view *v, const struct memagg_row *r, uint64_t
 		break;
 	case MEMAGG_SYMBOL:
 		printf("%-6s  ", r->mode);
-		put_text(r->name, width);
+		mem_put_text(r->name, width);
 		fputs("  ", stdout);
-		put_text(r->detail, 0);
+		mem_put_text(r->detail, 0);
 		putchar('\n');
 		break;
 	default:
@@ -141,7 +121,7 @@ static void print_row(const struct view *v, const struct memagg_row *r, uint64_t
 	}
 }
 
-static uint64_t sum_of(const struct memagg_row *r, size_t n)
+static uint64_t mem_sum(const struct memagg_row *r, size_t n)
 {
 	uint64_t sum = 0;
 
@@ -154,7 +134,7 @@ static void print_view(const struct view *v, const struct memagg_row *r, size_t 
 		       unsigned long top)
 {
 	size_t shown = top && top < n ? top : n;
-	uint64_t whole = sum_of(r, n);
+	uint64_t whole = mem_sum(r, n);
 	int width = 6;
 
 	if (!n)
@@ -193,8 +173,8 @@ static void print_huge(const struct memagg *m)
 		const struct memagg_huge *h = &m->huge[i];
 
 		printf("%7.2f%% %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "  %7.2f%%  %s\n",
-		       percent(h->weight, m->access_weight), h->pages, h->ranges, h->dense,
-		       percent(h->dense_weight, m->access_weight), mem_region_name(h->region));
+		       mem_percent(h->weight, m->access_weight), h->pages, h->ranges, h->dense,
+		       mem_percent(h->dense_weight, m->access_weight), mem_region_name(h->region));
 	}
 	puts("# Pages that a TLB must hold for a share of the accesses; as they are, and if each "
 	     "range, or\n# each dense one, were one page of 2M (assumed: contiguous, of one "
@@ -213,38 +193,38 @@ static void print_huge(const struct memagg *m)
 
 /* -- JSON -------------------------------------------------------------------------------- */
 
-static void put_share(struct buf *b, const char *name, uint64_t part, uint64_t whole)
+static void mem_put_share(struct buf *b, const char *name, uint64_t part, uint64_t whole)
 {
-	buf_printf(b, ",\"%s\":%.6g", name, percent(part, whole));
+	buf_printf(b, ",\"%s\":%.6g", name, mem_percent(part, whole));
 }
 
 static void json_rows(struct buf *b, const struct view *v, const struct memagg_row *r, size_t n)
 {
-	uint64_t whole = sum_of(r, n);
+	uint64_t whole = mem_sum(r, n);
 
 	buf_printf(b, ",\n\"%s\":[", v->json);
 	for (size_t i = 0; i < n; i++) {
 		bool page = v->rows == MEMAGG_PAGE || v->rows == MEMAGG_CODE;
 
 		buf_printf(b, "%s\n{\"%s\":", i ? "," : "", page ? "guest" : v->key);
-		summary_json_string(b, r[i].name);
+		json_quote(b, r[i].name);
 		if (page || v->rows == MEMAGG_SYMBOL) {
 			buf_printf(b, ",\"%s\":", page ? "host" : "dso");
-			summary_json_string(b, r[i].detail);
+			json_quote(b, r[i].detail);
 		}
 		if (v->rows == MEMAGG_SYMBOL)
 			buf_printf(b, ",\"mode\":\"%s\"", r[i].mode);
 		buf_printf(b, ",\"count\":%" PRIu64, r[i].count);
-		put_share(b, "share", r[i].weight, whole);
+		mem_put_share(b, "share", r[i].weight, whole);
 		if (v->rows != MEMAGG_CODE) {
-			put_share(b, "read", r[i].read, whole);
-			put_share(b, "write", r[i].write, whole);
+			mem_put_share(b, "read", r[i].read, whole);
+			mem_put_share(b, "write", r[i].write, whole);
 		}
 		if (!page) {
-			put_share(b, "4K", r[i].size[MEMAGG_4K], whole);
-			put_share(b, "2M", r[i].size[MEMAGG_2M], whole);
-			put_share(b, "1G", r[i].size[MEMAGG_1G], whole);
-			put_share(b, "unknown", r[i].size[MEMAGG_NO_SIZE], whole);
+			mem_put_share(b, "4K", r[i].size[MEMAGG_4K], whole);
+			mem_put_share(b, "2M", r[i].size[MEMAGG_2M], whole);
+			mem_put_share(b, "1G", r[i].size[MEMAGG_1G], whole);
+			mem_put_share(b, "unknown", r[i].size[MEMAGG_NO_SIZE], whole);
 		}
 		buf_u8(b, '}');
 	}
@@ -255,21 +235,21 @@ static void json_unknown(struct buf *b, const struct memagg *m)
 {
 	uint64_t busy = m->weight - m->idle;
 
-	buf_printf(b, ",\n\"instructions\":{\"with\":%.6g", percent(m->with, busy));
-	put_share(b, "without", m->none, busy);
-	put_share(b, "no_bytes", m->why[MEMOP_NO_BYTES], busy);
-	put_share(b, "not_known", m->why[MEMOP_UNKNOWN_INSN], busy);
-	put_share(b, "vector_index", m->why[MEMOP_VECTOR_INDEX], busy);
+	buf_printf(b, ",\n\"instructions\":{\"with\":%.6g", mem_percent(m->with, busy));
+	mem_put_share(b, "without", m->none, busy);
+	mem_put_share(b, "no_bytes", m->why[MEMOP_NO_BYTES], busy);
+	mem_put_share(b, "not_known", m->why[MEMOP_UNKNOWN_INSN], busy);
+	mem_put_share(b, "vector_index", m->why[MEMOP_VECTOR_INDEX], busy);
 	buf_printf(b, "},\n\"addresses\":{\"mapped\":%.6g",
-		   percent(m->status[MEM_OK], m->access_weight));
-	put_share(b, "gone", m->status[MEM_GONE], m->access_weight);
-	put_share(b, "not_canonical", m->status[MEM_NOT_CANONICAL], m->access_weight);
-	put_share(b, "no_paging", m->status[MEM_NO_PAGING], m->access_weight);
-	put_share(b, "access_not_known", m->unknown_access, m->access_weight);
-	put_share(b, "host_no_right", m->host[MEM_HOST_NO_RIGHT], m->access_weight);
-	put_share(b, "host_absent", m->host[MEM_HOST_ABSENT], m->access_weight);
-	put_share(b, "host_no_file", m->host[MEM_HOST_NO_FILE], m->access_weight);
-	put_share(b, "device", m->host[MEM_HOST_DEVICE], m->access_weight);
+		   mem_percent(m->status[MEM_OK], m->access_weight));
+	mem_put_share(b, "gone", m->status[MEM_GONE], m->access_weight);
+	mem_put_share(b, "not_canonical", m->status[MEM_NOT_CANONICAL], m->access_weight);
+	mem_put_share(b, "no_paging", m->status[MEM_NO_PAGING], m->access_weight);
+	mem_put_share(b, "access_not_known", m->unknown_access, m->access_weight);
+	mem_put_share(b, "host_no_right", m->host[MEM_HOST_NO_RIGHT], m->access_weight);
+	mem_put_share(b, "host_absent", m->host[MEM_HOST_ABSENT], m->access_weight);
+	mem_put_share(b, "host_no_file", m->host[MEM_HOST_NO_FILE], m->access_weight);
+	mem_put_share(b, "device", m->host[MEM_HOST_DEVICE], m->access_weight);
 	buf_u8(b, '}');
 }
 
@@ -283,8 +263,8 @@ static void json_huge(struct buf *b, const struct memagg *m)
 			   "%s\n{\"region\":\"%s\",\"pages\":%" PRIu64 ",\"ranges\":%" PRIu64
 			   ",\"dense\":%" PRIu64,
 			   i ? "," : "", mem_region_name(h->region), h->pages, h->ranges, h->dense);
-		put_share(b, "share", h->weight, m->access_weight);
-		put_share(b, "dense_share", h->dense_weight, m->access_weight);
+		mem_put_share(b, "share", h->weight, m->access_weight);
+		mem_put_share(b, "dense_share", h->dense_weight, m->access_weight);
 		buf_u8(b, '}');
 	}
 	buf_printf(b, "],\n\"reach\":[");
@@ -302,17 +282,17 @@ static void json_huge(struct buf *b, const struct memagg *m)
 
 /* -- the command ---------------------------------------------------------------------------- */
 
-static int show(const struct memagg *m, const struct options *o, struct err *e)
+static int mem_show(const struct memagg *m, const struct options *o, struct err *e)
 {
 	struct buf b;
 	int ret = 0;
 
 	buf_init(&b);
 	buf_printf(&b, "{\"event\":");
-	summary_json_string(&b, m->event);
+	json_quote(&b, m->event);
 	buf_printf(&b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"accesses\":%" PRIu64,
 		   m->samples, m->lost, m->accesses);
-	put_share(&b, "idle", m->idle, m->weight);
+	mem_put_share(&b, "idle", m->idle, m->weight);
 	json_unknown(&b, m);
 	if (!o->json)
 		print_header(m);
@@ -336,116 +316,85 @@ static int show(const struct memagg *m, const struct options *o, struct err *e)
 	else if (!ret && (o->shown & 1u))
 		print_huge(m);
 	buf_deinit(&b);
-	if (!ret && (fflush(stdout) != 0 || ferror(stdout)))
-		ret = err_set(e, EIO, "cannot write to standard output");
 	return ret;
 }
 
-static bool take_keys(struct options *o, char *list)
+static int parse_keys(void *at, char *arg, struct err *e)
 {
+	struct options *o = at;
 	char *save = NULL;
 
 	o->shown = 0;
-	for (char *word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+	for (char *word = strtok_r(arg, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
 		unsigned int i = 0;
 
 		while (i < VIEWS && strcmp(views[i].key, word) != 0)
 			i++;
-		if (i == VIEWS) {
-			fprintf(stderr,
-				"kvmprof mem: no such table '%s': page, code, region, node, "
-				"symbol\n",
-				word);
-			return false;
-		}
+		if (i == VIEWS)
+			return err_set(e, EINVAL, "no such table '%.60s': " TABLES, word);
 		o->shown |= 1u << i;
 	}
-	if (!o->shown)
-		fputs("kvmprof mem: --sort names no table: page, code, space, region, node, "
-		      "symbol\n",
-		      stderr);
-	return o->shown != 0;
+	return o->shown ? 0 : err_set(e, EINVAL, "names no table: " TABLES);
 }
 
-static bool take_option(struct options *o, int c, char *arg)
+static int parse_mode(void *at, char *arg, struct err *e)
 {
-	char *end;
+	struct options *o = at;
 
-	switch (c) {
-	case 'i':
-		o->load.input = arg;
-		return true;
-	case 's':
-		return take_keys(o, arg);
-	case 'e':
-		o->load.event = arg;
-		return true;
-	case 'n':
-		errno = 0;
-		o->top = strtoul(arg, &end, 10);
-		if (*arg >= '0' && *arg <= '9' && !*end && !errno)
-			return true;
-		fprintf(stderr, "kvmprof mem: bad number of rows '%s'\n", arg);
-		return false;
-	case 'm':
-		o->load.mode = !strcmp(arg, "kernel") ? MEMAGG_KERNEL
-			       : !strcmp(arg, "user") ? MEMAGG_USER
-						      : MEMAGG_ALL;
-		if (o->load.mode != MEMAGG_ALL)
-			return true;
-		fprintf(stderr, "kvmprof mem: no such mode '%s': kernel or user\n", arg);
-		return false;
-	case 'j':
-		o->json = true;
-		return true;
-	case 'd':
-		o->load.no_demangle = true;
-		return true;
-	default: /* 'b' */
-		o->load.buildid_dir = arg;
-		return true;
-	}
+	(void)e;
+	o->load.mode = !strcmp(arg, "kernel") ? MEMAGG_KERNEL
+		       : !strcmp(arg, "user") ? MEMAGG_USER
+					      : MEMAGG_ALL;
+	return o->load.mode != MEMAGG_ALL ? 0 : -EINVAL;
 }
+
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	CMD_INPUT(load.input),
+	{ "sort", 's', "KEYS",
+	  "tables to show: " TABLES ";\n"
+	  "several with commas (default: all)",
+	  OPTION_CALL(parse_keys, NULL) },
+	{ "mode", 0, "MODE", "only accesses of code in this mode: kernel, user",
+	  OPTION_CALL(parse_mode, "kernel or user") },
+	{ "event", 'e', "NAME", "of several events this one (default: the first)",
+	  OPTION_TEXT(load.event) },
+	{ "top", 'n', "N", "rows of each table, 0 for all (default: 20)",
+	  OPTION_WHOLE(top, 0, ULONG_MAX, "a number of rows") },
+	{ "json", 0, NULL, "for programs: all tables, shares in percent", OPTION_PUT(json, true) },
+	CMD_NO_DEMANGLE(load.no_demangle),
+	CMD_BUILDID_DIR(load.buildid_dir),
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof mem [OPTIONS]\n"
+		 "\n"
+		 "Which memory a guest's code uses, of a profile made by `kvmprof run --mem`: how "
+		 "many\n"
+		 "accesses go to pages of 4K, 2M and 1G, to which regions and host nodes, by whom, "
+		 "and\n"
+		 "what huge pages would change. An access weighs the time of its sample.\n"
+		 "\n",
+	.rows = rows,
+	.order = OPTION_ALONE,
+};
 
 int cmd_mem(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "sort", required_argument, NULL, 's' },
-		{ "mode", required_argument, NULL, 'm' },
-		{ "event", required_argument, NULL, 'e' },
-		{ "top", required_argument, NULL, 'n' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "no-demangle", no_argument, NULL, 'd' },
-		{ "buildid-dir", required_argument, NULL, 'b' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct options o = { .shown = ALL_VIEWS, .top = DEFAULT_ROWS };
 	struct memagg *m = NULL;
 	struct err e = { 0 };
-	int c, ret;
+	int status = cmd_options(&set, &o, argc, argv), ret;
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:s:e:n:h", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return 0;
-		}
-		if (c == ':' || c == '?')
-			return cmd_wrong_option(argv, c);
-		if (!take_option(&o, c, optarg))
-			return 2;
-	}
-	if (optind < argc)
-		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
+	if (status >= 0)
+		return status;
 	ret = memagg_load(&m, &o.load, &e);
 	if (!ret && m->partial)
 		fprintf(stderr, "kvmprof: %s\n", m->message);
-	ret = ret ? ret : show(m, &o, &e);
+	ret = ret ? ret : mem_show(m, &o, &e);
 	memagg_destroy(m);
-	if (ret)
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-	return ret ? 1 : 0;
+	return cmd_status(ret, &e);
 }

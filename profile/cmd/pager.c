@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -56,7 +57,11 @@ void pager_finish(struct pager *p)
 {
 	if (!p->pid)
 		return;
-	fflush(stdout);
+	/* One that was left before the end of the text: nothing was lost that somebody wanted. */
+	if (fflush(stdout) == EOF || ferror(stdout)) {
+		__fpurge(stdout);
+		clearerr(stdout);
+	}
 	/* The pager sees the end of the text only when nobody can write any more. */
 	close(STDOUT_FILENO);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)

@@ -24,7 +24,7 @@ struct look {
 	struct guest *guest;
 	int done; /* eventfd */
 	bool stacks;
-	struct buf json;
+	json_t *tasks;
 	struct err err;
 	int ret;
 };
@@ -36,7 +36,7 @@ static void run_look(struct pipeline_job *job, const struct pipeline_stats *stat
 	uint64_t one = 1;
 
 	(void)stats;
-	l->ret = ps_json(l->guest, l->stacks, &l->json, &l->err);
+	l->ret = ps_look(l->guest, l->stacks, &l->tasks, &l->err);
 	(void)!write(l->done, &one, sizeof(one));
 }
 
@@ -46,19 +46,16 @@ static int look_once(struct run *r, struct look *l, json_t **out, struct err *e)
 	struct pollfd done = { .fd = l->done, .events = POLLIN };
 	uint64_t count;
 
-	l->json.len = 0;
 	l->err = (struct err){ 0 };
 	l->job.run = run_look;
-	buf_printf(&l->json, "{\"ok\":true");
 	pipeline_post(r->pipeline, &l->job);
 	while (poll(&done, 1, -1) < 0 && errno == EINTR)
 		;
 	(void)!read(l->done, &count, sizeof(count));
 	if (l->ret)
 		return err_set(e, -l->ret, "%s", l->err.text);
-	buf_printf(&l->json, "}");
-	*out = l->json.failed ? NULL : json_loadb((const char *)l->json.data, l->json.len, 0, NULL);
-	return *out ? 0 : err_set(e, ENOMEM, "out of memory");
+	*out = l->tasks;
+	return 0;
 }
 
 /* -EINTR: a signal; -ESRCH: the machine has ended; 0: time has passed. */
@@ -73,9 +70,9 @@ static int nap(struct run *r, double ms, struct err *e)
 	while ((now = clock_mono_ns()) < end) {
 		int n = poll(fds, 2, (int)((end - now) / 1000000) + 1);
 
-		if (n > 0 && fds[0].revents)
+		if (n > 0 && fds[0].revents && run_is_to_end(r))
 			return err_set(e, EINTR, "interrupted");
-		if (n > 0)
+		if (n > 0 && fds[1].revents)
 			return err_set(e, ESRCH, "the machine has ended");
 	}
 	return 0;
@@ -110,14 +107,12 @@ static int looks(struct run *r, double interval_s, bool stacks, json_t **before,
 	l.done = eventfd(0, EFD_CLOEXEC);
 	if (l.done < 0)
 		return err_set(e, errno, "eventfd: %s", strerror(errno));
-	buf_init(&l.json);
 	if (interval_s > 0) {
 		ret = look_until_known(r, &l, before, e);
 		ret = ret ? ret : nap(r, interval_s * 1e3, e);
 	}
 	l.stacks = stacks;
 	ret = ret ? ret : look_until_known(r, &l, now, e);
-	buf_deinit(&l.json);
 	close(l.done);
 	return ret;
 }
@@ -130,12 +125,14 @@ static int look_at_machine(struct run *r, double interval_s, bool stacks, json_t
 
 	if (ret)
 		return ret;
-	target_bind(&r->target, vm_memory(r->vm));
-	go.moves = r->target.image.is_linux;
+	target_bind(&r->source.target, vm_memory(r->vm));
+	go.moves = r->source.target.image.is_linux;
 	ret = sink_null_create(&r->sink, e);
 	if (ret)
 		return ret;
-	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, NULL, NULL, e);
+	ret = pipeline_start(&r->pipeline,
+			     &(struct pipeline_parts){ &r->source.target, r->vm, r->sink }, &go,
+			     NULL, NULL, e);
 	if (ret)
 		return ret;
 	ret = vm_start(r->vm, e);
@@ -144,6 +141,7 @@ static int look_at_machine(struct run *r, double interval_s, bool stacks, json_t
 	ret = looks(r, interval_s, stacks, before, now, e);
 	vm_end(r->vm, VM_END_ASKED);
 	vm_join(r->vm);
+	run_give_stops_back(r);
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
 	r->pipeline_done = true;
 	return ret;
@@ -158,19 +156,19 @@ int ps_attach(const struct attach_request *what, double interval_s, bool stacks,
 
 	if (!r)
 		return err_set(e, ENOMEM, "out of memory");
-	run_options_default(&r->opt);
-	r->opt.command = "ps";
-	r->opt.quiet = true;
-	r->opt.tune = false;
-	r->opt.freq_hz = FREQ_HZ;
-	ret = attach_find(what, &r->opt.attach, &r->domain, e);
+	run_options_default(&r->asked);
+	r->asked.command = "ps";
+	r->asked.quiet = true;
+	r->asked.tune = false;
+	r->asked.freq_hz = FREQ_HZ;
+	ret = attach_find(what, &r->asked.attach, &r->domain, e);
 	if (ret)
 		return ret;
-	snprintf(name, sizeof(name), "(guest of process %d)", (int)r->opt.attach);
-	r->opt.attach_name = name;
+	snprintf(name, sizeof(name), "(guest of process %d)", (int)r->asked.attach);
+	r->asked.attach_name = name;
 	run_init(r);
 	console_init(&r->console, -1);
-	ret = run_markers_init(&r->markers, &r->opt, &r->console, e);
+	ret = run_markers_init(&r->markers, &r->asked, &r->console, e);
 	ret = ret ? ret : look_at_machine(r, interval_s, stacks, before, now, e);
 	run_deinit(r);
 	return ret;

@@ -32,50 +32,6 @@ struct options {
 	char token[PUSH_TOKEN_MAX + 1];
 };
 
-static void usage(void)
-{
-	fputs("Usage: kvmprof push [OPTIONS] URL\n"
-	      "\n"
-	      "Send a profile, as pprof over HTTP, to a continuous-profiling back end (Pyroscope,\n"
-	      "Parca, and what accepts their protocols). URL is the server's: https://HOST[:PORT]\n"
-	      "\n"
-	      "  -i, --input FILE       the profile (default: perf.data)\n"
-	      "      --name NAME        the application's name there (default: kvmprof)\n"
-	      "  -l, --label NAME=VALUE a label; may be repeated\n"
-	      "      --protocol WHAT    pyroscope: its form at /ingest (default); connect: its "
-	      "push\n"
-	      "                         service, as JSON; parca: its WriteRaw, as JSON\n"
-	      "      --path PATH        below URL, instead of the protocol's\n"
-	      "      --kernel-only      only kernel frames, and samples that have some\n"
-	      "      --buildid-dir DIR  perf's build-id cache (default: ~/.debug)\n"
-	      "      --no-demangle      names of C++ and Rust functions as they are\n"
-	      "\n"
-	      "Access:\n"
-	      "      --token-file FILE  send its first line as bearer token, or as the password "
-	      "of\n"
-	      "                         --user (default: $" TOKEN_VARIABLE ", if set)\n"
-	      "      --user NAME        basic authentication\n"
-	      "      --tenant ID        the header X-Scope-OrgID\n"
-	      "      --cacert FILE      trust these certificates (PEM) instead of the system's\n"
-	      "      --timeout SECONDS  for all of it (default 30)\n"
-	      "  -h, --help             this text\n",
-	      stdout);
-}
-
-enum {
-	OPT_NAME = 256,
-	OPT_PROTOCOL,
-	OPT_PATH,
-	OPT_KERNEL_ONLY,
-	OPT_BUILDID_DIR,
-	OPT_NO_DEMANGLE,
-	OPT_TOKEN_FILE,
-	OPT_USER,
-	OPT_TENANT,
-	OPT_CACERT,
-	OPT_TIMEOUT,
-};
-
 /* A header's value must not bring further headers along. */
 static bool is_header_text(const char *s)
 {
@@ -85,72 +41,89 @@ static bool is_header_text(const char *s)
 	return true;
 }
 
-/* 0, or -1 with the reason in *e. */
-static int take_option(struct options *o, int c, const char *value, struct err *e)
+static int parse_label(void *at, char *arg, struct err *e)
 {
-	char *end;
-	unsigned long v;
+	struct options *o = at;
 
-	switch (c) {
-	case 'i':
-		o->load.input = value;
-		return 0;
-	case 'l':
-		if (o->nlabels == PUSH_LABELS_MAX)
-			return err_set(e, E2BIG, "at most %u labels", PUSH_LABELS_MAX);
-		return push_label_parse(&o->label[o->nlabels++], value, e);
-	case OPT_NAME:
-		o->name = value;
-		return push_name_check(value, e);
-	case OPT_PROTOCOL:
-		o->protocol = push_protocol_find(value);
-		return o->protocol < PUSH_PROTOCOLS
-			       ? 0
-			       : err_set(e, EINVAL,
-					 "--protocol '%.60s': expected pyroscope, connect or parca",
-					 value);
-	case OPT_PATH:
-		o->path = value;
-		return *value == '/' && is_header_text(value) && !strpbrk(value, " ?#")
-			       ? 0
-			       : err_set(e, EINVAL,
-					 "--path '%.60s': expected /PATH without a query", value);
-	case OPT_KERNEL_ONLY:
-		o->load.kernel_only = true;
-		return 0;
-	case OPT_BUILDID_DIR:
-		o->load.buildid_dir = value;
-		return 0;
-	case OPT_NO_DEMANGLE:
-		o->load.no_demangle = true;
-		return 0;
-	case OPT_TOKEN_FILE:
-		o->token_file = value;
-		return 0;
-	case OPT_USER:
-		o->access.user = value;
-		return 0;
-	case OPT_TENANT:
-		o->access.tenant = value;
-		return *value && is_header_text(value)
-			       ? 0
-			       : err_set(e, EINVAL,
-					 "--tenant: expected text without control characters");
-	case OPT_CACERT:
-		o->access.cacert = value;
-		return 0;
-	default: /* OPT_TIMEOUT */
-		v = strtoul(value, &end, 10);
-		o->access.timeout_s = (unsigned int)v;
-		return *value >= '0' && *value <= '9' && !*end && v && v <= TIMEOUT_MAX_S
-			       ? 0
-			       : err_set(e, EINVAL, "--timeout '%.60s': expected seconds, 1 to %u",
-					 value, TIMEOUT_MAX_S);
-	}
+	if (o->nlabels == PUSH_LABELS_MAX)
+		return err_set(e, E2BIG, "at most %u labels", PUSH_LABELS_MAX);
+	return push_label_parse(&o->label[o->nlabels++], arg, e);
 }
 
+static int parse_name(void *at, char *arg, struct err *e)
+{
+	*(const char **)at = arg;
+	return push_name_check(arg, e);
+}
+
+static int parse_protocol(void *at, char *arg, struct err *e)
+{
+	struct options *o = at;
+
+	(void)e;
+	o->protocol = push_protocol_find(arg);
+	return o->protocol < PUSH_PROTOCOLS ? 0 : -EINVAL;
+}
+
+static int parse_path(void *at, char *arg, struct err *e)
+{
+	(void)e;
+	*(const char **)at = arg;
+	return *arg == '/' && is_header_text(arg) && !strpbrk(arg, " ?#") ? 0 : -EINVAL;
+}
+
+static int parse_tenant(void *at, char *arg, struct err *e)
+{
+	(void)e;
+	*(const char **)at = arg;
+	return *arg && is_header_text(arg) ? 0 : -EINVAL;
+}
+
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	CMD_INPUT(load.input),
+	{ "name", 0, "NAME", "the application's name there (default: kvmprof)",
+	  OPTION_CALL_AT(parse_name, name, NULL) },
+	{ "label", 'l', "NAME=VALUE", "a label; may be repeated", OPTION_CALL(parse_label, NULL) },
+	{ "protocol", 0, "WHAT",
+	  "pyroscope: its form at /ingest (default); connect: its push\n"
+	  "service, as JSON; parca: its WriteRaw, as JSON",
+	  OPTION_CALL(parse_protocol, "pyroscope, connect or parca") },
+	{ "path", 0, "PATH", "below URL, instead of the protocol's",
+	  OPTION_CALL_AT(parse_path, path, "/PATH without a query") },
+	OPTION_AS("kernel-only", NULL, cmd_filter_rows, load),
+	CMD_BUILDID_DIR(load.buildid_dir),
+	CMD_NO_DEMANGLE(load.no_demangle),
+	OPTION_HEADING("\nAccess:\n"),
+	{ "token-file", 0, "FILE",
+	  "send its first line as bearer token, or as the password of\n"
+	  "--user (default: $" TOKEN_VARIABLE ", if set)",
+	  OPTION_TEXT(token_file) },
+	{ "user", 0, "NAME", "basic authentication", OPTION_TEXT(access.user) },
+	{ "tenant", 0, "ID", "the header X-Scope-OrgID",
+	  OPTION_CALL_AT(parse_tenant, access.tenant, "text without control characters") },
+	{ "cacert", 0, "FILE", "trust these certificates (PEM) instead of the system's",
+	  OPTION_TEXT(access.cacert) },
+	{ "timeout", 0, "SECONDS", "for all of it (default 30)",
+	  OPTION_WHOLE(access.timeout_s, 1, TIMEOUT_MAX_S, "seconds, 1 to 3600") },
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof push [OPTIONS] URL\n"
+		 "\n"
+		 "Send a profile, as pprof over HTTP, to a continuous-profiling back end "
+		 "(Pyroscope,\n"
+		 "Parca, and what accepts their protocols). URL is the server's: "
+		 "https://HOST[:PORT]\n"
+		 "\n",
+	.rows = rows,
+};
+
 /* From the file, or the environment: never from the command line, which others can read. */
-static int take_token(struct options *o, struct err *e)
+static int push_read_token(struct options *o, struct err *e)
 {
 	const char *value = getenv(TOKEN_VARIABLE);
 	cleanup_fclose FILE *f = NULL;
@@ -177,7 +150,7 @@ static int take_token(struct options *o, struct err *e)
 }
 
 /* When the profile was written, which is when the run ended. */
-static int when_ended(const char *input, uint64_t *ns, struct err *e)
+static int push_end_time(const char *input, uint64_t *ns, struct err *e)
 {
 	cleanup_free char *data = NULL;
 	struct stat st;
@@ -190,8 +163,8 @@ static int when_ended(const char *input, uint64_t *ns, struct err *e)
 	return 0;
 }
 
-static int make_pprof(const struct stackset *s, uint64_t began_ns, struct file_map *m,
-		      struct err *e)
+static int push_make_pprof(const struct stackset *s, uint64_t began_ns, struct file_map *m,
+			   struct err *e)
 {
 	struct export_options how = { .version = KVMPROF_VERSION, .began_ns = began_ns };
 	cleanup_close int fd = memfd_create("pprof", MFD_CLOEXEC);
@@ -209,7 +182,7 @@ static int make_pprof(const struct stackset *s, uint64_t began_ns, struct file_m
 	return ret ? ret : file_map_open(m, path, PUSH_PROFILE_MAX, e);
 }
 
-static int push(const struct options *o, struct err *e)
+static int push_run(const struct options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct push_profile p = { .name = o->name, .label = o->label, .nlabels = o->nlabels };
@@ -223,13 +196,13 @@ static int push(const struct options *o, struct err *e)
 		return ret;
 	if (s->partial)
 		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);
-	ret = s->samples ? when_ended(input, &p.ended_ns, e)
+	ret = s->samples ? push_end_time(input, &p.ended_ns, e)
 			 : err_set(e, ENODATA, "%s: no sample is left to push", input);
 	length = s->last_ns - s->first_ns;
 	p.began_ns = p.ended_ns > length ? p.ended_ns - length : 0;
 	p.event = *s->event ? s->event : "event";
 	p.weight_is_ns = s->weight_is_ns;
-	ret = ret ? ret : make_pprof(s, p.began_ns, &pprof, e);
+	ret = ret ? ret : push_make_pprof(s, p.began_ns, &pprof, e);
 	if (!ret) {
 		p.pprof = pprof.data;
 		p.len = pprof.len;
@@ -248,64 +221,25 @@ static int push(const struct options *o, struct err *e)
 
 int cmd_push(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "name", required_argument, NULL, OPT_NAME },
-		{ "label", required_argument, NULL, 'l' },
-		{ "protocol", required_argument, NULL, OPT_PROTOCOL },
-		{ "path", required_argument, NULL, OPT_PATH },
-		{ "kernel-only", no_argument, NULL, OPT_KERNEL_ONLY },
-		{ "buildid-dir", required_argument, NULL, OPT_BUILDID_DIR },
-		{ "no-demangle", no_argument, NULL, OPT_NO_DEMANGLE },
-		{ "token-file", required_argument, NULL, OPT_TOKEN_FILE },
-		{ "user", required_argument, NULL, OPT_USER },
-		{ "tenant", required_argument, NULL, OPT_TENANT },
-		{ "cacert", required_argument, NULL, OPT_CACERT },
-		{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	cleanup_free struct options *o = calloc(1, sizeof(*o)); /* labels are long */
 	struct err e = { 0 };
-	int c;
+	int status;
 
-	if (!o) {
-		fputs("kvmprof: out of memory\n", stderr);
-		return 1;
-	}
+	if (!o)
+		return cmd_no_memory();
 	o->load = STACKSET_OPTIONS_DEFAULT;
 	o->load.keep_samples = true;
 	o->name = "kvmprof";
 	o->access.timeout_s = TIMEOUT_S;
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:l:h", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			usage();
-			return 0;
-		}
-		if (c == ':' || c == '?')
-			return cmd_wrong_option(argv, c);
-		if (take_option(o, c, optarg, &e)) {
-			fprintf(stderr, "kvmprof push: %s\n", e.text);
-			return 2;
-		}
-	}
-	if (optind == argc) {
-		fputs("kvmprof push: the server's URL is missing (try kvmprof push --help)\n",
-		      stderr);
-		return 2;
-	}
+	status = cmd_options(&set, o, argc, argv);
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return cmd_wrong(argv, "the server's URL is missing");
 	o->url = argv[optind++];
 	if (optind < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
-	if (push_url_check(o->url, &e)) {
-		fprintf(stderr, "kvmprof push: %s\n", e.text);
-		return 2;
-	}
-	if (take_token(o, &e) || push(o, &e)) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	return 0;
+	if (push_url_check(o->url, &e))
+		return cmd_wrong(argv, e.text);
+	return cmd_status(push_read_token(o, &e) || push_run(o, &e), &e);
 }

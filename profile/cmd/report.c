@@ -6,6 +6,7 @@
 
 #include "profile/cmd/cmd.h"
 #include "profile/cmd/debuginfo.h"
+#include "profile/perfdata/leftover.h"
 #include "profile/cmd/pager.h"
 #include "profile/stacks/slices.h"
 
@@ -54,8 +55,6 @@ static int print_report(const struct report *r, struct err *e)
 		ret = report_text(r);
 	if (ret)
 		err_set(e, ENOMEM, "out of memory");
-	else if (!pager.pid && (fflush(stdout) != 0 || ferror(stdout)))
-		ret = err_set(e, EIO, "cannot write to standard output");
 	pager_finish(&pager);
 	return ret;
 }
@@ -106,37 +105,15 @@ static bool needs_lines(const struct agg_config *c)
 	return false;
 }
 
-static int open_lines(struct srcline **out, struct report_options *opt, const struct perfdata *p,
-		      struct err *e)
-{
-	int ret;
-
-	if (!needs_lines(&opt->config))
-		return 0;
-	if (isatty(STDERR_FILENO))
-		opt->places.progress = cmd_debuginfo_progress;
-	ret = srcline_create(out, &opt->places, e);
-	if (ret)
-		return ret;
-	srcline_set_profile(*out, p);
-	return cmd_debuginfo_load(*out, e);
-}
-
-static int read_records(struct perfdata *p, struct agg *a, struct names *n, struct tasks *t,
-			struct srcline *lines, struct err *e)
+static int add_samples(struct agg *a, struct reader *in, struct err *e)
 {
 	struct perfdata_record r;
-	int ret = 0;
+	int ret;
 
-	while (!ret && perfdata_next(p, &r)) {
-		if (r.kind == PERFDATA_SAMPLE) {
-			ret = agg_add(a, &r, e);
-			continue;
-		}
-		if (lines && r.kind == PERFDATA_MAP)
-			srcline_set_map(lines, &r);
-		ret = names_record(n, &r, e);
-		ret = ret ? ret : tasks_record(t, &r, e);
+	while ((ret = reader_next(in, &r, e)) > 0) {
+		ret = r.kind == PERFDATA_SAMPLE ? agg_add(a, &r, e) : 0;
+		if (ret)
+			break;
 	}
 	return ret;
 }
@@ -144,41 +121,40 @@ static int read_records(struct perfdata *p, struct agg *a, struct names *n, stru
 static int report(struct report_options *opt, struct err *e)
 {
 	struct display_names display;
-	struct srcline *lines = NULL;
-	struct perfdata *p = NULL;
-	struct names *n = NULL;
-	struct tasks *t = tasks_create();
+	const struct reader_options from = { .input = opt->input,
+					     .event = opt->event,
+					     .buildid_dir = opt->buildid_dir };
+	struct reader in;
 	struct agg *a = NULL;
-	int ret = t ? perfdata_open_event(&p, opt->input, opt->event, e)
-		    : err_set(e, ENOMEM, "out of memory");
+	int ret = reader_open(&in, &from, e);
 
 	display_names_init(&display, !opt->no_demangle, false);
-	ret = ret ? ret : check_keys(opt, p, e);
+	ret = ret ? ret : check_keys(opt, in.p, e);
 	if (!ret && opt->phase)
-		ret = slices_set_window(p, opt->input, opt->buildid_dir, opt->phase, e);
-	ret = ret ? ret : names_create(&n, p, opt->buildid_dir, e);
-	ret = ret ? ret : open_lines(&lines, opt, p, e);
+		ret = slices_set_window(in.p, opt->input, opt->buildid_dir, opt->phase, e);
+	if (!ret && needs_lines(&opt->config))
+		ret = cmd_debuginfo_open(&in.lines, &opt->places, in.p, e);
 	if (!ret) {
-		set_times(opt, p);
-		opt->config.exact = p->ours;
+		set_times(opt, in.p);
+		opt->config.exact = in.p->ours;
 		opt->config.display = &display;
-		opt->config.lines = lines;
+		opt->config.lines = in.lines;
 		opt->config.keep_stacks = opt->graph != REPORT_NO_GRAPH;
-		ret = agg_create(&a, &opt->config, n, t, e);
+		ret = agg_create(&a, &opt->config, in.names, in.tasks, e);
 	}
-	ret = ret ? ret : read_records(p, a, n, t, lines, e);
+	ret = ret ? ret : add_samples(a, &in, e);
 	ret = ret ? ret : agg_finish(a, opt->by_self, e);
 	if (!ret) {
-		const struct report r = { .opt = opt, .p = p, .a = a, .n = n, .t = t };
+		const struct report r = {
+			.opt = opt, .p = in.p, .a = a, .n = in.names, .t = in.tasks
+		};
 
 		ret = print_report(&r, e);
 	}
 	agg_destroy(a);
-	srcline_destroy(lines);
+	srcline_destroy(in.lines);
 	display_names_deinit(&display);
-	names_destroy(n);
-	tasks_destroy(t);
-	perfdata_close(p);
+	reader_close(&in);
 	return ret;
 }
 
@@ -186,12 +162,15 @@ int cmd_report(int argc, char **argv)
 {
 	static struct report_options opt; /* large lists */
 	struct err e = { 0 };
+	char left[1024];
 	int status = report_options_parse(&opt, argc, argv);
 
 	if (status < 0) {
 		opt.color = opt.when_color == REPORT_COLOR_ALWAYS ||
 			    (opt.when_color == REPORT_COLOR_AUTO && pager_wants_color());
 		status = 0;
+		if (leftover_tell(opt.input, left, sizeof(left)))
+			fprintf(stderr, "kvmprof: note: %s\n", left);
 		if (opt.phases ? report_phases(&opt, &e) : report(&opt, &e)) {
 			fprintf(stderr, "kvmprof: %s\n", e.text);
 			status = 1;

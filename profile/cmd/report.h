@@ -16,8 +16,7 @@
 
 #include "profile/tables/agg.h"
 #include "profile/files/debuginfo.h"
-#include "profile/names/names.h"
-#include "profile/perfdata/read.h"
+#include "profile/names/reader.h"
 #include "profile/stats/wilson.h"
 
 enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
@@ -42,6 +41,7 @@ struct report_options {
 	struct report_time from, to;
 	bool phases;	   /* the table of slices */
 	const char *phase; /* only this one; NULL: all */
+	bool sorted;	   /* --sort is given */
 	struct debuginfo_places places;
 	struct agg_config config;
 	regex_t symbol, parent; /* config points at them when given */
@@ -74,13 +74,20 @@ int report_text(const struct report *r); /* -ENOMEM */
 void report_put_clean(const char *s);
 /* "%*.2f%%", in colour when it weighs something. */
 void report_put_percent(const struct report *r, int width, double percent);
-/* What stands in a column: a file by its last part, unless whole. buf may be used. */
+enum report_cell_form {
+	REPORT_CELL_SHORT, /* a file by its last part */
+	REPORT_CELL_WHOLE,
+};
+/* What stands in a column. buf may be used. */
 const char *report_cell(const struct report *r, const struct agg_key *key,
-			const struct agg_row *row, bool whole, char *buf, size_t size);
+			const struct agg_row *row, enum report_cell_form form, char *buf,
+			size_t size);
 #define REPORT_CELL_SIZE 64
 
 /* -- cmd_report_header ----------------------------------------------------------------- */
 
+/* A warning in the header where most periods were missed. */
+void report_missed(const struct report *r);
 void report_run_header(const struct report *r);
 /* -- cmd_report_phases ------------------------------------------------------------------ */
 
@@ -96,6 +103,5 @@ int report_json(const struct report *r);
 void report_csv(const struct report *r);
 /* The tree as a list of {"functions":[...],"weight":n,"children":[...]}. -ENOMEM */
 int report_tree_json(const struct report *r, const struct agg_row *row);
-void report_put_json_string(const char *s);
 
 #endif

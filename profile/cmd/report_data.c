@@ -2,26 +2,11 @@
 /*
  * cmd_report_data: the report for programs: JSON, and CSV (RFC 4180).
  */
+#include "base/json.h"
 #include "profile/cmd/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-void report_put_json_string(const char *s)
-{
-	putchar('"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			printf("\\u%04x", c);
-		else
-			putchar(c);
-	}
-	putchar('"');
-}
 
 static void put_json_interval(const char *name, struct share_interval i)
 {
@@ -37,13 +22,13 @@ static int put_json_row(const struct report *r, const struct agg_row *row)
 	putchar('{');
 	for (unsigned int k = 0; k < c->nkeys; k++) {
 		const struct agg_key *key = c->key[k];
-		const char *text = report_cell(r, key, row, true, buf, sizeof(buf));
+		const char *text = report_cell(r, key, row, REPORT_CELL_WHOLE, buf, sizeof(buf));
 
 		printf("\"%s\":", key->json);
 		if (key->number)
 			fputs(text, stdout);
 		else
-			report_put_json_string(text);
+			json_quote_file(stdout, text);
 		if (!strcmp(key->name, "sym"))
 			printf(",\"named\":%s", row->frame.symbol ? "true" : "false");
 		putchar(',');
@@ -66,7 +51,7 @@ static void put_json_events(const struct perfdata *p)
 	printf(",\"events\":[");
 	for (uint32_t i = 0; i < p->nevents; i++) {
 		fputs(i ? ",{\"name\":" : "{\"name\":", stdout);
-		report_put_json_string(p->events[i].name);
+		json_quote_file(stdout, p->events[i].name);
 		printf(",\"samples\":%" PRIu64 "}", p->events[i].samples);
 	}
 	putchar(']');
@@ -80,15 +65,15 @@ int report_json(const struct report *r)
 	int ret = 0;
 
 	printf("{\"event\":");
-	report_put_json_string(p->event);
+	json_quote_file(stdout, p->event);
 	put_json_events(p);
 	printf(",\"osrelease\":");
-	report_put_json_string(p->osrelease);
+	json_quote_file(stdout, p->osrelease);
 	printf(",\"vcpus\":%u,\"samples\":%" PRIu64 ",\"weight\":%" PRIu64 ",\"lost\":%" PRIu64
 	       ",\"first_ns\":%" PRIu64 ",\"last_ns\":%" PRIu64 ",\"partial\":%s,\"message\":",
 	       p->ncpus, a->samples, a->weight, p->nlost, p->first_ns, p->last_ns,
 	       p->partial ? "true" : "false");
-	report_put_json_string(p->message);
+	json_quote_file(stdout, p->message);
 	printf(",\"mode_weight\":{\"idle\":%" PRIu64 ",\"kernel\":%" PRIu64 ",\"user\":%" PRIu64
 	       "},\"effective_samples\":%.1f,\n\"symbols\":[",
 	       a->mode_weight[AGG_IDLE], a->mode_weight[AGG_KERNEL], a->mode_weight[AGG_USER],
@@ -159,7 +144,8 @@ void report_csv(const struct report *r)
 		       row->children_samples, row->self_samples);
 		for (unsigned int k = 0; k < c->nkeys; k++) {
 			putchar(',');
-			put_csv_text(report_cell(r, c->key[k], row, true, buf, sizeof(buf)));
+			put_csv_text(report_cell(r, c->key[k], row, REPORT_CELL_WHOLE, buf,
+						 sizeof(buf)));
 		}
 		fputs("\r\n", stdout);
 	}

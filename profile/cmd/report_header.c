@@ -4,38 +4,67 @@
  */
 #include "profile/cmd/report.h"
 
-#include "profile/cmd/json_members.h"
+#include "base/cleanup.h"
+#include "profile/summary/summary.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Bytes of a file: nothing that a terminal would obey. */
-static void put_clean(const char *s, size_t len)
+static void put_clean(const char *s)
 {
-	for (size_t i = 0; i < len; i++)
-		putchar(s[i] >= ' ' && s[i] <= '~' ? s[i] : '?');
+	for (; *s; s++)
+		putchar(*s >= ' ' && *s <= '~' ? *s : '?');
 }
 
-static void put_member(void *ctx, const char *key, size_t key_len, const char *value,
-		       size_t value_len)
+/* A double gives back the digits of a text that had no more than these. */
+#define REAL_DIGITS 15
+
+static void put_totals(json_t *totals)
 {
-	(void)ctx;
-	fputs("# ", stdout);
-	put_clean(key, key_len);
-	fputs(": ", stdout);
-	put_clean(value, value_len);
-	putchar('\n');
+	const size_t form = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(REAL_DIGITS);
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(totals, key, value)
+	{
+		cleanup_free char *text = json_dumps(value, form);
+
+		fputs("# ", stdout);
+		put_clean(key);
+		fputs(": ", stdout);
+		put_clean(text ? text : "?");
+		putchar('\n');
+	}
+}
+
+void report_missed(const struct report *r)
+{
+	json_t *totals = r->p->ours ? perfdata_totals(r->p) : NULL;
+	double share = json_number_value(json_object_get(totals, "missed_share"));
+
+	json_decref(totals);
+	if (share > SUMMARY_MISSED_MUCH && share < 1)
+		printf("# WARNING: %.0f %% of the timer's periods were missed when this was "
+		       "recorded: shares rest on few samples (--ci shows how far they are sure)\n",
+		       100 * share);
 }
 
 void report_run_header(const struct report *r)
 {
 	const struct perfdata *p = r->p;
+	json_t *totals = perfdata_totals(p);
 
 	fputs("# profile of ", stdout);
 	report_put_clean(*p->hostname ? p->hostname : "an unknown host");
 	printf(", %u CPU%s\n", p->ncpus, p->ncpus == 1 ? "" : "s");
 	if (!p->json)
 		fputs("# it carries no counters of the run\n", stdout);
-	else if (!json_members(p->json, p->json_len, put_member, NULL))
-		fputs("# the counters of the run end here: they are damaged\n", stdout);
+	else if (!totals)
+		fputs("# the counters of the run are damaged\n", stdout);
+	put_totals(totals);
+	json_decref(totals);
 	puts("#");
 }

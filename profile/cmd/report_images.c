@@ -36,7 +36,8 @@ static void put_cell(const struct report *r, const struct agg_row *row, unsigned
 {
 	char buf[REPORT_CELL_SIZE];
 
-	report_put_clean(report_cell(r, r->opt->config.key[key], row, true, buf, sizeof(buf)));
+	report_put_clean(
+		report_cell(r, r->opt->config.key[key], row, REPORT_CELL_WHOLE, buf, sizeof(buf)));
 }
 
 static void images(const struct report *r)

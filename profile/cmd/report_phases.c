@@ -4,6 +4,7 @@
  */
 #include "profile/cmd/report.h"
 
+#include "base/json.h"
 #include "profile/cmd/pager.h"
 #include "profile/stacks/slices.h"
 
@@ -59,7 +60,7 @@ static void print_json(const struct slices *all)
 		const struct slice *s = &all->slice[i];
 
 		printf("%s{\"name\":", i ? "," : "");
-		report_put_json_string(s->name);
+		json_quote_file(stdout, s->name);
 		printf(",\"nth\":%u,\"kind\":\"%s\",\"from_s\":%.9f,\"to_s\":%.9f,\"samples\":"
 		       "%" PRIu64 ",\"weight\":%" PRIu64 ",\"percent\":%.4f}",
 		       s->nth, kind(s), seconds(all, s->from_ns), seconds(all, s->to_ns),
@@ -82,8 +83,6 @@ int report_phases(const struct report_options *opt, struct err *e)
 		pager_start(&pager);
 		print_text(&all, opt);
 	}
-	if (!pager.pid && (fflush(stdout) != 0 || ferror(stdout)))
-		ret = err_set(e, EIO, "cannot write to standard output");
 	pager_finish(&pager);
 	slices_deinit(&all);
 	return ret;

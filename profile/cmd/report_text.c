@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MAX_WIDTH 48 /* of a column; longer texts push the rest of their line */
 
@@ -32,12 +33,13 @@ void report_put_percent(const struct report *r, int width, double percent)
 }
 
 const char *report_cell(const struct report *r, const struct agg_key *key,
-			const struct agg_row *row, bool whole, char *buf, size_t size)
+			const struct agg_row *row, enum report_cell_form form, char *buf,
+			size_t size)
 {
 	const char *text = key->format(r->t, &row->frame, buf, size), *slash;
 
-	if (whole || (strcmp(key->name, "srcline") != 0 &&
-		      (strcmp(key->name, "dso") != 0 || text[0] != '/')))
+	if (form == REPORT_CELL_WHOLE || (strcmp(key->name, "srcline") != 0 &&
+					  (strcmp(key->name, "dso") != 0 || text[0] != '/')))
 		return text;
 	slash = strrchr(text, '/');
 	return slash && slash[1] ? slash + 1 : text;
@@ -84,6 +86,7 @@ void report_header(const struct report *r)
 	else
 		printf("no samples lost\n");
 	print_events(p);
+	report_missed(r);
 	if (p->partial)
 		printf("# PARTIAL: %s\n", p->message);
 	if (!names_have_kernel(r->n) && a->mode_weight[AGG_KERNEL] + a->mode_weight[AGG_IDLE])
@@ -107,8 +110,8 @@ static void column_widths(const struct report *r, size_t shown, int width[AGG_MA
 			continue;
 		shown--;
 		for (unsigned int k = 0; k < c->nkeys; k++) {
-			size_t len = strlen(
-				report_cell(r, c->key[k], &a->row[i], false, buf, sizeof(buf)));
+			size_t len = strlen(report_cell(r, c->key[k], &a->row[i], REPORT_CELL_SHORT,
+							buf, sizeof(buf)));
 
 			if ((int)len > width[k])
 				width[k] = len < MAX_WIDTH ? (int)len : MAX_WIDTH;
@@ -166,10 +169,53 @@ static int print_row(const struct report *r, const struct agg_row *row,
 	print_share(r, 7, row->self);
 	printf(" %10" PRIu64, row->self_samples);
 	for (unsigned int k = 0; k < c->nkeys; k++)
-		put_column(c->key[k], report_cell(r, c->key[k], row, false, buf, sizeof(buf)),
+		put_column(c->key[k],
+			   report_cell(r, c->key[k], row, REPORT_CELL_SHORT, buf, sizeof(buf)),
 			   width[k], k + 1 == c->nkeys);
 	putchar('\n');
 	return r->opt->graph ? report_tree(r, row) : 0;
+}
+
+/* Of a row's share of the time, one that a reader would act on, by so few samples. */
+#define FEW_SAMPLES 5u
+#define FEW_PERCENT 5.0
+#define FEW_SHOWN 5u
+
+/* What a row is called in a sentence: by its symbol, if that is a column. */
+static const struct agg_key *name_key(const struct report *r)
+{
+	const struct agg_config *c = &r->opt->config;
+
+	for (unsigned int k = 0; k < c->nkeys; k++)
+		if (!strcmp(c->key[k]->name, "sym"))
+			return c->key[k];
+	return c->key[0];
+}
+
+/* Which of the rows that were shown say more than their samples can bear. */
+static void print_few(const struct report *r, size_t shown)
+{
+	char buf[REPORT_CELL_SIZE];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->a->nrows && shown; i++) {
+		const struct agg_row *row = &r->a->row[i];
+		double percent = report_percent(row->self, r->a->weight);
+
+		if (!report_shows(r, row))
+			continue;
+		shown--;
+		if (row->self_samples >= FEW_SAMPLES || percent < FEW_PERCENT || n++ >= FEW_SHOWN)
+			continue;
+		fputs(n == 1 ? "# few samples: " : ", ", stdout);
+		report_put_clean(
+			report_cell(r, name_key(r), row, REPORT_CELL_SHORT, buf, sizeof(buf)));
+		printf(" (%.2f %% by %" PRIu64 ")", percent, row->self_samples);
+	}
+	if (n > FEW_SHOWN)
+		printf(" and %zu more", n - FEW_SHOWN);
+	if (n)
+		puts("; --ci shows how far such a share is sure");
 }
 
 int report_text(const struct report *r)
@@ -192,5 +238,6 @@ int report_text(const struct report *r)
 	}
 	if (shown < rows)
 		printf("# and %zu more (-n 0 shows all)\n", rows - shown);
+	print_few(r, shown);
 	return ret;
 }

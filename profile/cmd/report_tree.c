@@ -5,6 +5,7 @@
  */
 #include "profile/cmd/report.h"
 
+#include "base/json.h"
 #include "profile/tables/agg_tree.h"
 
 #include <inttypes.h>
@@ -19,7 +20,8 @@ struct printer {
 	bool bar[AGG_TREE_MAX_DEPTH + 1]; /* a level that goes on further down */
 };
 
-static int build(struct agg_tree *t, const struct report *r, const struct agg_row *row)
+static int cmd_report_tree_build(struct agg_tree *t, const struct report *r,
+				 const struct agg_row *row)
 {
 	const struct agg_tree_options opt = {
 		.caller = r->opt->graph == REPORT_CALLER,
@@ -85,7 +87,7 @@ int report_tree(const struct report *r, const struct agg_row *row)
 	struct printer p = { .r = r, .tree = &tree };
 	uint64_t whole = r->opt->no_children ? row->self : row->children;
 	const struct agg_node *root;
-	int ret = build(&tree, r, row);
+	int ret = cmd_report_tree_build(&tree, r, row);
 
 	if (ret)
 		return ret;
@@ -126,7 +128,7 @@ static void put_json_nodes(const struct report *r, const struct agg_tree *t, uin
 			snprintf(number, sizeof(number), "0x%" PRIx64, f->addr);
 			if (k)
 				putchar(',');
-			report_put_json_string(f->name ? f->name : number);
+			json_quote_file(stdout, f->name ? f->name : number);
 		}
 		printf("],\"weight\":%" PRIu64 ",\"children\":", node->weight);
 		put_json_nodes(r, t, node->child, node->nchildren);
@@ -138,7 +140,7 @@ static void put_json_nodes(const struct report *r, const struct agg_tree *t, uin
 int report_tree_json(const struct report *r, const struct agg_row *row)
 {
 	struct agg_tree tree;
-	int ret = build(&tree, r, row);
+	int ret = cmd_report_tree_build(&tree, r, row);
 
 	if (ret)
 		return ret;

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/outfile.h"
 #include "profile/files/buildid_cache.h"
 #include "profile/files/buildid_map.h"
 #include "profile/cmd/common.h"
@@ -29,20 +29,8 @@
 
 #define MAX_DEPTH 64u /* directories inside each other, each of which is an open one */
 
-static const char usage[] =
-	"Usage: kvmprof scan [-x] [-o FILE] DIR...\n"
-	"\n"
-	"Look at all ELF files below the DIRs and write a map from build ids to paths, one\n"
-	"`BUILD-ID PATH` per line, for the option --build-id-map of script and symbols.\n"
-	"Symbolic links are not followed.\n"
-	"\n"
-	"  -o, --output FILE         the map; it appears when it is complete (default: stdout)\n"
-	"  -x, --one-file-system     do not enter other file systems\n"
-	"  -h, --help                this text\n"
-	"\n"
-	"Exit status: 0 fine, also when single files could not be read; 1 failed; 2 wrong usage.\n";
-
 struct scan {
+	const char *output; /* NULL: standard output */
 	struct buildid_map map;
 	bool one_fs;
 	dev_t dev;
@@ -172,41 +160,23 @@ static void put_map(const struct buildid_map *m, struct buf *out)
 	}
 }
 
-/* Complete or not at all: others may read it meanwhile. */
-static int write_output(const char *path, const struct buf *b, struct err *e)
-{
-	cleanup_free char *tmp = NULL;
-
-	if (asprintf(&tmp, "%s.tmp-%d", path, (int)getpid()) < 0) {
-		tmp = NULL;
-		return err_set(e, ENOMEM, "out of memory");
-	}
-	return file_replace(tmp, path, b->data, b->len, e);
-}
-
-static int write_map(struct scan *s, const char *output, struct err *e)
+static int write_map(struct scan *s, struct err *e)
 {
 	struct buf b = { 0 };
 	int ret;
 
 	buildid_map_sort(&s->map);
 	put_map(&s->map, &b);
-	if (b.failed)
-		ret = err_set(e, ENOMEM, "out of memory");
-	else if (output)
-		ret = write_output(output, &b, e);
-	else
-		ret = file_write_all(STDOUT_FILENO, b.data, b.len);
-	if (ret && !e->code)
-		err_set(e, -ret, "cannot write to standard output: %s", strerror(-ret));
+	ret = b.failed ? err_set(e, ENOMEM, "out of memory")
+		       : outfile_write(s->output ? s->output : "-", b.data, b.len, e);
 	buf_deinit(&b);
 	return ret;
 }
 
-static void print_totals(const struct scan *s, const char *output)
+static void print_totals(const struct scan *s)
 {
 	fprintf(stderr, "kvmprof: %lu files, %lu with a build id%s%s\n", s->files, s->ids,
-		output ? "; wrote " : "", output ? output : "");
+		s->output ? "; wrote " : "", s->output ? s->output : "");
 	if (s->unreadable)
 		fprintf(stderr, "kvmprof: %lu could not be read; the first: %s\n", s->unreadable,
 			s->first);
@@ -217,50 +187,54 @@ static void print_totals(const struct scan *s, const char *output)
 			s->skipped, MAX_DEPTH);
 }
 
+#define OPTION_STRUCT struct scan
+
+static const struct option_row rows[] = {
+	{ "output", 'o', "FILE", "the map; it appears when it is complete (default: stdout)",
+	  OPTION_TEXT(output) },
+	{ "one-file-system", 'x', NULL, "do not enter other file systems",
+	  OPTION_PUT(one_fs, true) },
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof scan [-x] [-o FILE] DIR...\n"
+		 "\n"
+		 "Look at all ELF files below the DIRs and write a map from build ids to paths, "
+		 "one\n"
+		 "`BUILD-ID PATH` per line, for the option --build-id-map of script and symbols.\n"
+		 "Symbolic links are not followed.\n"
+		 "\n",
+	.after = "\n"
+		 "Exit status: 0 fine, also when single files could not be read; 1 failed; 2 wrong "
+		 "usage.\n",
+	.rows = rows,
+	.column = 28,
+};
+
 int cmd_scan(int argc, char **argv)
 {
-	static const struct option longopts[] = { { "output", required_argument, NULL, 'o' },
-						  { "one-file-system", no_argument, NULL, 'x' },
-						  { "help", no_argument, NULL, 'h' },
-						  { 0 } };
-	const char *output = NULL;
+	cleanup_free struct scan *s = calloc(1, sizeof(*s));
 	struct err e = { 0 };
-	struct scan *s;
-	bool one_fs = false;
-	int c, ret = 0;
+	int status, ret = 0;
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:xh", longopts, NULL)) != -1) {
-		if (c == 'o') {
-			output = optarg;
-		} else if (c == 'x') {
-			one_fs = true;
-		} else if (c == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		} else {
-			return cmd_wrong_option(argv, c);
-		}
-	}
-	if (optind == argc) {
-		fputs("kvmprof scan: which directories? See `kvmprof scan --help`\n", stderr);
-		return 2;
-	}
-	s = calloc(1, sizeof(*s));
 	if (!s) {
 		fputs("kvmprof scan: out of memory\n", stderr);
 		return 1;
 	}
-	s->one_fs = one_fs;
+	status = cmd_options(&set, s, argc, argv);
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return cmd_wrong(argv, "which directories?");
 	for (int i = optind; i < argc && !ret; i++)
 		ret = scan_top(s, argv[i], &e);
-	ret = ret ? ret : write_map(s, output, &e);
+	ret = ret ? ret : write_map(s, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof scan: %s\n", e.text);
 	else
-		print_totals(s, output);
+		print_totals(s);
 	buildid_map_deinit(&s->map);
-	free(s);
 	return ret ? 1 : 0;
 }

@@ -9,12 +9,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
 #include "profile/cmd/symbols_at.h"
 #include "symbolizer/types/btf.h"
-#include "symbolizer/core/elf64.h"
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/core/kimage.h"
+#include "symbolizer/unwind/orc.h"
 #include "vmm/boot/image.h"
 
 #include <errno.h>
@@ -25,25 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-	"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
-	"\n"
-	"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a System.map,\n"
-	"and on stderr what the image is. Where it has no symbol table, names come from the\n"
-	"tables that the kernel carries for its own use (kallsyms). With ADDRESSes (hexadecimal)\n"
-	"print for each the function and the offset in it, or ? where there is none, and the\n"
-	"source line with inlined calls, innermost first, where debug information is found: the\n"
-	"image's own, or by its build id in ~/.debug, /usr/lib/debug or from DEBUGINFOD_URLS.\n"
-	"Names of C++ and Rust functions are shown as in the source. The table has them as they "
-	"are.\n"
-	"\n"
-	"      --json             the facts alone, or the ADDRESSes, as JSON on "
-	"stdout\n"
-	"      --no-demangle      show the names of C++ and Rust functions as they "
-	"are\n" CMD_DEBUGINFO_USAGE "  -h, --help             this text\n"
-	"\n"
-	"Exit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n";
-
 struct facts {
 	const char *path;
 	struct boot_image image;
@@ -52,29 +34,14 @@ struct facts {
 	const char *source;
 	struct err why;		       /* when there are no symbols */
 	struct kallsyms_info kallsyms; /* count 0: not used */
-	uint64_t orc_entries;	       /* 0: no such section */
+	struct orc *orc;	       /* owned; NULL: none that can be used */
+	struct err no_orc;	       /* why */
 	uint64_t ready_ns;	       /* from the unpacked image to the table */
 	struct btf *btf;	       /* owned; NULL: none */
 	struct err no_btf;	       /* why */
 	uint64_t btf_ns;	       /* to find and check it */
 	uint64_t task_struct_bytes;    /* 0: not known */
 };
-
-static void find_sections(struct facts *f)
-{
-	struct elf64 elf;
-
-	if (elf64_open(&elf, f->path, f->image.elf, f->image.elf_len, NULL) < 0)
-		return;
-	for (uint32_t i = 0; i < elf.shnum; i++) {
-		Elf64_Shdr s = elf64_shdr(&elf, i);
-		const char *name = elf64_section_name(&elf, &s);
-
-		/* Each entry's address: a 4-byte distance from where it stands. */
-		if (!strcmp(name, ".orc_unwind_ip"))
-			f->orc_entries = s.sh_size / 4;
-	}
-}
 
 static void find_types(struct facts *f)
 {
@@ -102,14 +69,14 @@ static void find_symbols(struct facts *f)
 	f->ready_ns = clock_mono_ns() - start;
 }
 
-static void hex_id(const struct kimage *k, char out[2 * KIMAGE_BUILD_ID_MAX + 1])
+static void symbols_hex_id(const struct kimage *k, char out[2 * KIMAGE_BUILD_ID_MAX + 1])
 {
 	out[0] = 0;
 	for (unsigned int i = 0; i < k->build_id_len; i++)
 		snprintf(out + 2 * i, 3, "%02x", k->build_id[i]);
 }
 
-static const char *kind_of(const struct facts *f)
+static const char *symbols_kind_of(const struct facts *f)
 {
 	return f->image.kind == BOOT_BZIMAGE ? "bzImage" : "ELF64";
 }
@@ -118,8 +85,8 @@ static void print_facts(const struct facts *f, FILE *out)
 {
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 
-	hex_id(&f->kernel, id);
-	fprintf(out, "image      %s: %s, compression %s\n", f->path, kind_of(f),
+	symbols_hex_id(&f->kernel, id);
+	fprintf(out, "image      %s: %s, compression %s\n", f->path, symbols_kind_of(f),
 		f->image.compression ? f->image.compression : "none");
 	fprintf(out, "banner     %s\n", f->kernel.banner[0] ? f->kernel.banner : "none");
 	fprintf(out, "build id   %s\n", id[0] ? id : "none");
@@ -136,10 +103,13 @@ static void print_facts(const struct facts *f, FILE *out)
 			", addresses at 0x%" PRIx64 "\n",
 			f->kallsyms.layout, f->kallsyms.names_va, f->kallsyms.token_va,
 			f->kallsyms.addresses_va);
-	if (f->orc_entries)
-		fprintf(out, "ORC        %" PRIu64 " entries\n", f->orc_entries);
+	if (f->orc)
+		fprintf(out, "ORC        %zu entries, layout of %s, registers of %s\n",
+			orc_count(f->orc), orc_layout_name(orc_layout(f->orc)),
+			orc_format_registers(orc_format_of(f->orc)));
 	else
-		fputs("ORC        none\n", out);
+		fprintf(out, "ORC        %s: %s\n",
+			f->no_orc.code == ENOENT ? "none" : "a table, not used", f->no_orc.text);
 	if (!f->btf) {
 		fprintf(out, "BTF        none: %s\n", f->no_btf.text);
 		return;
@@ -154,11 +124,11 @@ static void print_json(const struct facts *f)
 {
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
 
-	hex_id(&f->kernel, id);
+	symbols_hex_id(&f->kernel, id);
 	printf("{");
 	symbols_at_json_text("image", f->path);
 	printf(",");
-	symbols_at_json_text("kind", kind_of(f));
+	symbols_at_json_text("kind", symbols_kind_of(f));
 	printf(",");
 	symbols_at_json_text("compression", f->image.compression ? f->image.compression : "none");
 	printf(",");
@@ -173,10 +143,17 @@ static void print_json(const struct facts *f)
 	printf(",\"names\":%zu,\"ready_ns\":%" PRIu64 ",",
 	       f->symbols ? symtab_count(f->symbols) : 0, f->ready_ns);
 	symbols_at_json_text("kallsyms_layout", f->kallsyms.layout);
-	printf(",\"orc_entries\":%" PRIu64 ",\"btf_bytes\":%zu,\"btf_types\":%" PRIu32
+	printf(",");
+	symbols_at_json_text("orc_layout", f->orc ? orc_layout_name(orc_layout(f->orc)) : NULL);
+	printf(",");
+	symbols_at_json_text("orc_registers",
+			     f->orc ? orc_format_registers(orc_format_of(f->orc)) : NULL);
+	printf(",");
+	symbols_at_json_text("no_orc_because", f->orc ? NULL : f->no_orc.text);
+	printf(",\"orc_entries\":%zu,\"btf_bytes\":%zu,\"btf_types\":%" PRIu32
 	       ",\"btf_ns\":%" PRIu64 ",",
-	       f->orc_entries, f->btf ? btf_size(f->btf) : 0, f->btf ? btf_count(f->btf) : 0,
-	       f->btf_ns);
+	       f->orc ? orc_count(f->orc) : 0, f->btf ? btf_size(f->btf) : 0,
+	       f->btf ? btf_count(f->btf) : 0, f->btf_ns);
 	symbols_at_json_text("no_btf_because", f->btf ? NULL : f->no_btf.text);
 	if (f->task_struct_bytes)
 		printf(",\"sizeof_task_struct\":%" PRIu64 "}\n", f->task_struct_bytes);
@@ -207,7 +184,7 @@ struct options {
 	struct debuginfo_places places;
 };
 
-static int show(struct facts *f, const struct options *o, char **address, struct err *e)
+static int symbols_show(struct facts *f, const struct options *o, char **address, struct err *e)
 {
 	struct symbols_at at = {
 		.path = f->path,
@@ -222,7 +199,7 @@ static int show(struct facts *f, const struct options *o, char **address, struct
 	ret = ret ? ret : boot_image_parse(&f->image, f->path, map.data, map.len, e);
 	ret = ret ? ret : kimage_parse(&f->kernel, f->path, f->image.elf, f->image.elf_len, e);
 	if (ret == 0) {
-		find_sections(f);
+		(void)orc_open(&f->orc, &f->kernel, &f->no_orc);
 		find_symbols(f);
 		if (!*address)
 			find_types(f);
@@ -237,64 +214,66 @@ static int show(struct facts *f, const struct options *o, char **address, struct
 			ret = symbols_at_print(&at, address, e);
 		} else if (!o->json)
 			print_table(f->symbols);
-		if (ret == 0 && (fflush(stdout) || ferror(stdout)))
-			ret = err_set(e, EIO, "cannot write: %s", strerror(errno));
 	}
 	btf_destroy(f->btf);
 	symtab_destroy(f->symbols);
+	orc_destroy(f->orc);
 	boot_image_deinit(&f->image);
 	file_map_close(&map);
 	return ret;
 }
 
+#define OPTION_STRUCT struct options
+
+static const struct option_row rows[] = {
+	{ "json", 0, NULL, "the facts alone, or the ADDRESSes, as JSON on stdout",
+	  OPTION_PUT(json, true) },
+	{ "no-demangle", 0, NULL, "show the names of C++ and Rust functions as they are",
+	  OPTION_PUT(demangle, false) },
+	OPTION_ROWS(cmd_debuginfo_rows, places),
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
+		 "\n"
+		 "Print the symbols in a kernel image (bzImage, vmlinux) in the form of a "
+		 "System.map,\n"
+		 "and on stderr what the image is. Where it has no symbol table, names come from "
+		 "the\n"
+		 "tables that the kernel carries for its own use (kallsyms). With ADDRESSes "
+		 "(hexadecimal)\n"
+		 "print for each the function and the offset in it, or ? where there is none, and "
+		 "the\n"
+		 "source line with inlined calls, innermost first, where debug information is "
+		 "found: the\n"
+		 "image's own, or by its build id in ~/.debug, /usr/lib/debug or from "
+		 "DEBUGINFOD_URLS.\n"
+		 "Names of C++ and Rust functions are shown as in the source. The table has them "
+		 "as they are.\n"
+		 "\n",
+	.after = "\nExit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n",
+	.rows = rows,
+};
+
 int cmd_symbols(int argc, char **argv)
 {
-	static const struct option longopts[] = { { "help", no_argument, NULL, 'h' },
-						  { "json", no_argument, NULL, 'j' },
-						  { "no-demangle", no_argument, NULL, 'd' },
-						  CMD_DEBUGINFO_OPTIONS,
-						  { 0 } };
 	struct facts f = { 0 };
 	struct options o = { .demangle = true };
 	struct err e = { 0 };
-	int opt;
+	int status = cmd_options(&set, &o, argc, argv);
+	uint64_t va;
 
-	optind = 1;
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		if (cmd_debuginfo_option(&o.places, opt, optarg))
-			continue;
-		if (opt == 'd') {
-			o.demangle = false;
-			continue;
-		}
-		if (opt != 'j') {
-			fprintf(stderr, "kvmprof symbols: %s '%s'; see `kvmprof symbols --help`\n",
-				opt == ':' ? "missing value for" : "unknown option",
-				argv[optind > 1 ? optind - 1 : 1]);
-			return 2;
-		}
-		o.json = true;
-	}
-	if (optind == argc) {
-		fputs("kvmprof symbols: which image? See `kvmprof symbols --help`\n", stderr);
-		return 2;
-	}
-	for (int i = optind + 1; i < argc; i++) {
-		uint64_t va;
-
-		if (!parse_address(argv[i], &va)) {
-			fprintf(stderr, "kvmprof symbols: '%s' is not a hexadecimal address\n",
-				argv[i]);
-			return 2;
-		}
-	}
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return cmd_wrong(argv, "which image?");
+	for (int i = optind + 1; i < argc; i++)
+		if (!parse_address(argv[i], &va))
+			return cmd_wrong_usage(argv, "not a hexadecimal address:", argv[i]);
 	f.path = argv[optind];
-	if (show(&f, &o, argv + optind + 1, &e) < 0) {
+	if (symbols_show(&f, &o, argv + optind + 1, &e) < 0) {
 		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
 		return 1;
 	}

@@ -2,6 +2,7 @@
 #include "profile/cmd/symbols_at.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "profile/cmd/debuginfo.h"
 #include "symbolizer/core/display_name.h"
 #include "symbolizer/core/demangle.h"
@@ -26,16 +27,7 @@ void symbols_at_json_text(const char *key, const char *s)
 		printf("null");
 		return;
 	}
-	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", (unsigned int)(unsigned char)*s);
-		else
-			putchar(*s);
-	}
-	putchar('"');
+	json_quote_file(stdout, s);
 }
 
 static int open_source(struct source *src, const struct symbols_at *s, struct err *e)
@@ -56,8 +48,7 @@ static int open_source(struct source *src, const struct symbols_at *s, struct er
 		src->own = NULL;
 		places.given = s->path;
 	}
-	if (isatty(STDERR_FILENO))
-		places.progress = cmd_debuginfo_progress;
+	cmd_debuginfo_show_progress(&places);
 	ret = srcline_create(&src->found, &places, e);
 	if (ret)
 		return ret;

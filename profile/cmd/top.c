@@ -4,6 +4,7 @@
  */
 #include "profile/cmd/cmd.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "profile/cmd/common.h"
@@ -20,30 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-	"Usage: kvmprof top [OPTIONS] [--] [IMAGE or options of `kvmprof run`]\n"
-	"       kvmprof top [OPTIONS] --control PATH\n"
-	"\n"
-	"The hottest functions of a guest while it runs: of one that is started here as\n"
-	"`kvmprof run` would (the demo guest without IMAGE), or of a run that listens on a\n"
-	"control socket. Counts fade: what is shown is the last ten updates or so.\n"
-	"\n"
-	"      --control PATH      the socket of a running `kvmprof run --control PATH`\n"
-	"  -d, --delay SECONDS     between updates (default 1)\n"
-	"  -n, --iterations N      end after N updates\n"
-	"      --stdio             plain text, one list for each update (default without a\n"
-	"                          terminal)\n"
-	"  -s, --sort KEY          children (default) or self\n"
-	"      --no-idle           without what halted vCPUs do\n"
-	"  -z, --zero              forget what was before at each update\n"
-	"      --filter TEXT       functions whose name or DSO has TEXT in it\n"
-	"  -h, --help              this text\n"
-	"\n"
-	"Keys: up, down, page up, page down, home, end: choose a function; Enter: its callers;\n"
-	"a: its instructions; /: filter; s: sort by self or children; i: idle or not; z: forget;\n"
-	"f or space: freeze; c: stop and go on collecting; h: help; q: quit\n";
-
-#define MAX_ITERATIONS 1000000000.0
+#define MAX_ITERATIONS 1000000000u
 #define FOOT                                                                                       \
 	"Enter callers  a code  / filter  s sort  i idle  f freeze  c collect  z zero  h help  q " \
 	"quit"
@@ -79,88 +57,73 @@ static void on_interrupt(int signo)
 
 /* -- options ------------------------------------------------------------------------- */
 
-static bool parse_number(const char *s, double min, double max, double *out)
+static int parse_filter(void *at, char *arg, struct err *e)
 {
-	char *end;
-	double v = strtod(s, &end);
+	struct top *t = at;
 
-	if (end == s || *end || !(v >= min && v <= max))
-		return false;
-	*out = v;
-	return true;
+	(void)e;
+	if (strlen(arg) >= TOP_FILTER)
+		return -EINVAL;
+	strcpy(t->choice.filter, arg);
+	return 0;
 }
+
+static const char *const orders[] = { "children", "self", NULL };
+
+#define OPTION_STRUCT struct top
+
+static const struct option_row rows[] = {
+	{ "control", 0, "PATH", "the socket of a running `kvmprof run --control PATH`",
+	  OPTION_TEXT(opt.control) },
+	{ "delay", 'd', "SECONDS", "between updates (default 1)",
+	  OPTION_REAL(opt.delay_s, 0.05, 3600, "0.05 to 3600 seconds") },
+	{ "iterations", 'n', "N", "end after N updates",
+	  OPTION_WHOLE(opt.iterations, 1, MAX_ITERATIONS, "a number of updates") },
+	{ "stdio", 0, NULL,
+	  "plain text, one list for each update (default without a\n"
+	  "terminal)",
+	  OPTION_PUT(opt.stdio, true) },
+	{ "sort", 's', "KEY", "children (default) or self", OPTION_WORD(choice.by_self, orders) },
+	{ "no-idle", 0, NULL, "without what halted vCPUs do", OPTION_PUT(choice.no_idle, true) },
+	{ "zero", 'z', NULL, "forget what was before at each update", OPTION_PUT(opt.zero, true) },
+	{ "filter", 0, "TEXT", "functions whose name or DSO has TEXT in it",
+	  OPTION_CALL(parse_filter, "a shorter text") },
+	OPTION_HELP,
+	{ 0 },
+};
+
+static const struct option_set set = {
+	.usage = "Usage: kvmprof top [OPTIONS] [--] [IMAGE or options of `kvmprof run`]\n"
+		 "       kvmprof top [OPTIONS] --control PATH\n"
+		 "\n"
+		 "The hottest functions of a guest while it runs: of one that is started here as\n"
+		 "`kvmprof run` would (the demo guest without IMAGE), or of a run that listens on "
+		 "a\n"
+		 "control socket. Counts fade: what is shown is the last ten updates or so. No "
+		 "profile\n"
+		 "is written, unless -o PATH stands among the options of the run.\n"
+		 "\n",
+	.after = "\n"
+		 "Keys: up, down, page up, page down, home, end: choose a function; Enter: its "
+		 "callers;\n"
+		 "a: its instructions; /: filter; s: sort by self or children; i: idle or not; z: "
+		 "forget;\n"
+		 "f or space: freeze; c: stop and go on collecting; h: help; q: quit\n",
+	.rows = rows,
+	.column = 26,
+	.hint = "options of `kvmprof run` follow --: kvmprof top --",
+	.order = OPTION_FIRST, /* what stands behind IMAGE is for the run */
+};
 
 /* -1 to go on, else the exit status. */
-static int take(struct top *t, int c, char **argv)
+static int top_parse(struct top *t, int argc, char **argv)
 {
-	double v;
-
-	switch (c) {
-	case 'C':
-		t->opt.control = optarg;
-		return -1;
-	case 'd':
-		return parse_number(optarg, 0.05, 3600, &t->opt.delay_s)
-			       ? -1
-			       : cmd_wrong_usage(argv, "expected 0.05 to 3600 seconds, not",
-						 optarg);
-	case 'n':
-		if (!parse_number(optarg, 1, MAX_ITERATIONS, &v))
-			return cmd_wrong_usage(argv, "expected a number of updates, not", optarg);
-		t->opt.iterations = (uint64_t)v;
-		return -1;
-	case 'S':
-		t->opt.stdio = true;
-		return -1;
-	case 's':
-		if (strcmp(optarg, "self") && strcmp(optarg, "children"))
-			return cmd_wrong_usage(argv, "expected children or self, not", optarg);
-		t->choice.by_self = !strcmp(optarg, "self");
-		return -1;
-	case 'I':
-		t->choice.no_idle = true;
-		return -1;
-	case 'z':
-		t->opt.zero = true;
-		return -1;
-	case 'F':
-		if (strlen(optarg) >= TOP_FILTER)
-			return cmd_wrong_usage(argv, "too long a filter:", optarg);
-		strcpy(t->choice.filter, optarg);
-		return -1;
-	case 'h':
-		fputs(usage, stdout);
-		return 0;
-	default:
-		return cmd_wrong_option(argv, c);
-	}
-}
-
-static int parse(struct top *t, int argc, char **argv)
-{
-	static const struct option longopts[] = {
-		{ "control", required_argument, NULL, 'C' },
-		{ "delay", required_argument, NULL, 'd' },
-		{ "iterations", required_argument, NULL, 'n' },
-		{ "stdio", no_argument, NULL, 'S' },
-		{ "sort", required_argument, NULL, 's' },
-		{ "no-idle", no_argument, NULL, 'I' },
-		{ "zero", no_argument, NULL, 'z' },
-		{ "filter", required_argument, NULL, 'F' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c, status;
+	int status;
 
 	t->opt.delay_s = 1;
-	optind = 1;
-	opterr = 0;
-	/* What stands behind IMAGE is for the run. */
-	while ((c = getopt_long(argc, argv, "+:d:n:s:zh", longopts, NULL)) != -1) {
-		status = take(t, c, argv);
-		if (status >= 0)
-			return status;
-	}
+	status = cmd_options(&set, t, argc, argv);
+	if (status >= 0)
+		return status;
 	if (t->opt.control && optind < argc)
 		return cmd_wrong_usage(argv, "--control watches a run that is there; unexpected",
 				       argv[optind]);
@@ -169,7 +132,7 @@ static int parse(struct top *t, int argc, char **argv)
 
 /* -- the run ------------------------------------------------------------------------- */
 
-static int hello(struct top *t, struct err *e)
+static int top_hello(struct top *t, struct err *e)
 {
 	json_t *reply, *event;
 	const char *image, *name;
@@ -190,7 +153,7 @@ static int hello(struct top *t, struct err *e)
 	return 0;
 }
 
-static int ask_profile(struct top *t, struct err *e)
+static int top_ask_profile(struct top *t, struct err *e)
 {
 	json_t *reply;
 	int ret = control_client_ask(t->client,
@@ -210,7 +173,7 @@ static int ask_profile(struct top *t, struct err *e)
 	return ret;
 }
 
-static int update(struct top *t, struct err *e)
+static int top_update(struct top *t, struct err *e)
 {
 	json_t *reply;
 	int ret = control_client_ask(t->client, json_pack("{s:s}", "cmd", "status"), &reply, e);
@@ -219,26 +182,26 @@ static int update(struct top *t, struct err *e)
 		return ret;
 	ret = top_feed_status(&t->status, reply, e);
 	json_decref(reply);
-	ret = ret ? ret : ask_profile(t, e);
+	ret = ret ? ret : top_ask_profile(t, e);
 	t->updates++;
 	return ret;
 }
 
 /* An update, or what there is instead of one. */
-static void update_or_end(struct top *t)
+static void top_update_or_end(struct top *t)
 {
-	if (!t->status.end && update(t, &t->end))
+	if (!t->status.end && top_update(t, &t->end))
 		t->status.end = t->end.text;
 }
 
-static bool is_done(const struct top *t)
+static bool top_is_done(const struct top *t)
 {
 	return interrupted || (t->opt.iterations && t->updates >= t->opt.iterations);
 }
 
 /* -- plain text ---------------------------------------------------------------------- */
 
-static void nap(double seconds)
+static void top_sleep(double seconds)
 {
 	const struct timespec ts = { (time_t)seconds,
 				     (long)((seconds - (double)(time_t)seconds) * 1e9) };
@@ -246,16 +209,16 @@ static void nap(double seconds)
 	nanosleep(&ts, NULL);
 }
 
-static int show_stdio(struct top *t, struct err *e)
+static int top_show_stdio(struct top *t, struct err *e)
 {
-	int ret = update(t, e); /* begins the gathering: nothing is in it yet */
+	int ret = top_update(t, e); /* begins the gathering: nothing is in it yet */
 
 	t->updates = 0;
-	while (!ret && !t->status.end && !is_done(t)) {
-		nap(t->opt.delay_s);
+	while (!ret && !t->status.end && !top_is_done(t)) {
+		top_sleep(t->opt.delay_s);
 		if (interrupted)
 			break;
-		update_or_end(t);
+		top_update_or_end(t);
 		/* Nothing new: the last list stands. */
 		if (t->status.end)
 			break;
@@ -264,8 +227,9 @@ static int show_stdio(struct top *t, struct err *e)
 			break;
 		fwrite(t->screen.text.data, 1, t->screen.text.len, stdout);
 		putchar('\n');
-		if (fflush(stdout) == EOF)
-			return err_set(e, errno, "standard output: %s", strerror(errno));
+		ret = cmd_flush_stdout(e);
+		if (ret == -EPIPE)
+			return 0;
 	}
 	if (!ret && t->status.end)
 		fprintf(stderr, "kvmprof top: %s\n", t->status.end);
@@ -275,7 +239,7 @@ static int show_stdio(struct top *t, struct err *e)
 /* -- the terminal -------------------------------------------------------------------- */
 
 /* Text that fills the screen until a key ends it. */
-static void show_text(const char *title, const char *text)
+static void top_show_text(const char *title, const char *text)
 {
 	unsigned int first = 0, lines, columns, n = 0;
 
@@ -316,7 +280,20 @@ static void show_text(const char *title, const char *text)
 	}
 }
 
-static void show_code(struct top *t)
+static void top_show_help(void)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return;
+	option_help(&set, f);
+	if (!fclose(f))
+		top_show_text("kvmprof top", text);
+}
+
+static void top_show_code(struct top *t)
 {
 	const struct top_row *row = &t->screen.selected;
 	struct top_code code = { 0 };
@@ -327,8 +304,8 @@ static void show_code(struct top *t)
 	int ret = 0;
 
 	if (!row->name || !row->addr) {
-		show_text("No code",
-			  "Only functions in which samples were taken have code to show.\n");
+		top_show_text("No code",
+			      "Only functions in which samples were taken have code to show.\n");
 		return;
 	}
 	buf_init(&text);
@@ -349,11 +326,11 @@ static void show_code(struct top *t)
 		buf_u8(&text, 0);
 	}
 	if (!text.failed)
-		show_text(title, (const char *)text.data);
+		top_show_text(title, (const char *)text.data);
 	buf_deinit(&text);
 }
 
-static void type_filter(struct top_choice *c, int key)
+static void top_type_filter(struct top_choice *c, int key)
 {
 	size_t len = strlen(c->filter);
 
@@ -370,7 +347,7 @@ static void type_filter(struct top_choice *c, int key)
 	}
 }
 
-static void toggle_collecting(struct top *t)
+static void top_toggle_collecting(struct top *t)
 {
 	struct err e = { 0 };
 	json_t *reply;
@@ -384,7 +361,7 @@ static void toggle_collecting(struct top *t)
 	}
 }
 
-static void choose(struct top *t, int key)
+static void top_select_row(struct top *t, int key)
 {
 	struct top_choice *c = &t->choice;
 	unsigned int lines, columns;
@@ -415,12 +392,12 @@ static void choose(struct top *t, int key)
 }
 
 /* False: that was the end. */
-static bool take_key(struct top *t, int key)
+static bool top_handle_key(struct top *t, int key)
 {
 	struct top_choice *c = &t->choice;
 
 	if (c->typing) {
-		type_filter(c, key);
+		top_type_filter(c, key);
 		return true;
 	}
 	switch (key) {
@@ -435,7 +412,7 @@ static bool take_key(struct top *t, int key)
 		c->expanded = false;
 		break;
 	case 'a':
-		show_code(t);
+		top_show_code(t);
 		break;
 	case '/':
 		c->typing = true;
@@ -454,19 +431,19 @@ static bool take_key(struct top *t, int key)
 		t->forget = true;
 		break;
 	case 'c':
-		toggle_collecting(t);
+		top_toggle_collecting(t);
 		break;
 	case 'h':
 	case '?':
-		show_text("kvmprof top", usage);
+		top_show_help();
 		break;
 	default:
-		choose(t, key);
+		top_select_row(t, key);
 	}
 	return true;
 }
 
-static int draw(struct top *t, struct err *e)
+static int top_draw(struct top *t, struct err *e)
 {
 	unsigned int lines, columns;
 	int ret;
@@ -479,30 +456,31 @@ static int draw(struct top *t, struct err *e)
 	return ret;
 }
 
-static int show_terminal(struct top *t, struct err *e)
+static int top_show_terminal(struct top *t, struct err *e)
 {
 	uint64_t next = clock_mono_ns(), now;
 	bool more = true;
 	int ret = 0;
 
-	while (!ret && more && !is_done(t)) {
+	while (!ret && more && !top_is_done(t)) {
 		now = clock_mono_ns();
 		if (now >= next) {
 			if (!t->choice.frozen)
-				update_or_end(t);
+				top_update_or_end(t);
 			next = clock_mono_ns() + (uint64_t)(t->opt.delay_s * 1e9);
 			now = clock_mono_ns();
 		}
-		ret = draw(t, e);
+		ret = top_draw(t, e);
 		if (!ret)
-			more = take_key(t, top_terminal_key((int)((next - now) / 1000000) + 1));
+			more = top_handle_key(t,
+					      top_terminal_key((int)((next - now) / 1000000) + 1));
 	}
 	return ret;
 }
 
 /* -- all together -------------------------------------------------------------------- */
 
-static int watch(struct top *t, int argc, char **argv, struct err *e)
+static int top_watch(struct top *t, int argc, char **argv, struct err *e)
 {
 	int ret;
 
@@ -513,21 +491,21 @@ static int watch(struct top *t, int argc, char **argv, struct err *e)
 		ret = ret ? ret : top_guest_connect(&t->guest, &t->client, e);
 	}
 	ret = ret ? ret : top_model_create(&t->model, e);
-	ret = ret ? ret : hello(t, e);
+	ret = ret ? ret : top_hello(t, e);
 	if (ret)
 		return ret;
 	if (t->opt.stdio || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return show_stdio(t, e);
+		return top_show_stdio(t, e);
 	ret = top_terminal_open(e);
 	if (ret)
 		return ret;
-	ret = show_terminal(t, e);
+	ret = top_show_terminal(t, e);
 	top_terminal_close();
 	return ret;
 }
 
 /* What the run that was started here has said. */
-static void show_log(const struct top_guest *g)
+static void top_show_log(const struct top_guest *g)
 {
 	struct file_map m = { 0 };
 	struct err ignored = { 0 };
@@ -543,7 +521,7 @@ int cmd_top(int argc, char **argv)
 	struct top t = { 0 };
 	struct sigaction sa = { .sa_handler = on_interrupt };
 	struct err e = { 0 };
-	int status = parse(&t, argc, argv), ret;
+	int status = top_parse(&t, argc, argv), ret;
 
 	if (status >= 0)
 		return status;
@@ -552,10 +530,10 @@ int cmd_top(int argc, char **argv)
 	sigaction(SIGHUP, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	top_screen_init(&t.screen);
-	ret = watch(&t, argc, argv, &e);
+	ret = top_watch(&t, argc, argv, &e);
 	control_client_close(t.client);
-	top_guest_end(&t.guest, true);
-	show_log(&t.guest);
+	top_guest_end(&t.guest);
+	top_show_log(&t.guest);
 	/* The run has said itself why it could not begin. */
 	status = ret == -ECHILD ? top_guest_exit_status(&t.guest) : ret != 0;
 	if (!ret && !t.opt.control)

@@ -17,7 +17,7 @@
 
 #define CONNECT_TRIES 500
 #define CONNECT_NAP_NS 20000000 /* 10 s in all: a host under load */
-#define STARTS_WITH 5		/* arguments of our own in front */
+#define STARTS_WITH 6		/* arguments of our own in front */
 
 /* In the child. Nothing but system calls from here on. */
 static void become_run(const struct top_guest *g, char **argv)
@@ -37,7 +37,8 @@ static void become_run(const struct top_guest *g, char **argv)
 int top_guest_start(struct top_guest *g, int argc, char **args, struct err *e)
 {
 	cleanup_free char **argv = calloc((size_t)argc + STARTS_WITH + 1, sizeof(*argv));
-	char *own[STARTS_WITH] = { "kvmprof", "run", "--quiet", "--control", g->socket };
+	char *own[STARTS_WITH] = { "kvmprof",	  "run",       "--quiet",
+				   "--no-output", "--control", g->socket };
 	const char *tmp = getenv("TMPDIR");
 
 	if (!argv)
@@ -92,12 +93,11 @@ int top_guest_connect(struct top_guest *g, struct control_client **out, struct e
 	return ret ? err_set(e, ETIMEDOUT, "the run does not begin") : 0;
 }
 
-void top_guest_end(struct top_guest *g, bool stop)
+void top_guest_end(struct top_guest *g)
 {
 	if (!g->pid)
 		return;
-	if (stop)
-		kill(g->pid, SIGINT);
+	kill(g->pid, SIGINT);
 	while (waitpid(g->pid, &g->status, 0) < 0 && errno == EINTR)
 		;
 	g->pid = 0;
@@ -110,7 +110,7 @@ int top_guest_exit_status(const struct top_guest *g)
 
 void top_guest_deinit(struct top_guest *g)
 {
-	top_guest_end(g, true);
+	top_guest_end(g);
 	if (*g->dir)
 		file_remove_tree(g->dir, NULL);
 	g->dir[0] = '\0';

@@ -24,8 +24,8 @@ struct top_guest {
 int top_guest_start(struct top_guest *g, int argc, char **args, struct err *e);
 /* Wait until it listens; -ECHILD: it has ended without. */
 int top_guest_connect(struct top_guest *g, struct control_client **out, struct err *e);
-/* Wait for its end, with stop after a signal that ends it as Ctrl-C does. */
-void top_guest_end(struct top_guest *g, bool stop);
+/* A signal ends it as Ctrl-C does; waits until it has ended. */
+void top_guest_end(struct top_guest *g);
 /* Its exit status, or 1 when it was killed. After top_guest_end(). */
 int top_guest_exit_status(const struct top_guest *g);
 /* Remove what was left behind; ends it first. */

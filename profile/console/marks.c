@@ -47,7 +47,8 @@ void console_marks_deinit(struct console_marks *m)
 	m->n = 0;
 }
 
-static void look(struct console_marks *m, uint64_t time_ns, console_marks_found *found, void *ctx)
+static void marks_look(struct console_marks *m, uint64_t time_ns, console_marks_found *found,
+		       void *ctx)
 {
 	for (unsigned int i = 0; i < m->n; i++) {
 		struct console_mark *k = &m->mark[i];
@@ -72,7 +73,7 @@ void console_marks_put(struct console_marks *m, uint8_t byte, uint64_t time_ns,
 	m->checked = false;
 	if (!console_lines_put(&m->lines, byte))
 		return;
-	look(m, time_ns, found, ctx);
+	marks_look(m, time_ns, found, ctx);
 	for (unsigned int i = 0; i < m->n; i++)
 		m->mark[i].matched = false;
 }
@@ -83,5 +84,5 @@ void console_marks_quiet(struct console_marks *m, uint64_t time_ns, console_mark
 	if (m->checked || !console_lines_pending(&m->lines))
 		return;
 	m->checked = true;
-	look(m, time_ns, found, ctx);
+	marks_look(m, time_ns, found, ctx);
 }

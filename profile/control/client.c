@@ -76,7 +76,7 @@ static int send_line(struct control_client *c, json_t *request, struct err *e)
 }
 
 /* More of a reply, before the deadline. */
-static int receive(struct control_client *c, uint64_t deadline_ns, struct err *e)
+static int client_receive(struct control_client *c, uint64_t deadline_ns, struct err *e)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	uint64_t now = clock_mono_ns();
@@ -123,7 +123,7 @@ static int take_line(struct control_client *c, json_t **reply, struct err *e)
 				      : err_set(e, EPROTO, "a reply that is no JSON: %s", why.text);
 		}
 		looked = c->in.len;
-		ret = receive(c, deadline, e);
+		ret = client_receive(c, deadline, e);
 		if (ret)
 			return ret;
 	}

@@ -33,7 +33,7 @@ bool ps_sort_find(const char *name, enum ps_sort *out)
 	return false;
 }
 
-static uint64_t number(const json_t *o, const char *key, uint64_t otherwise)
+static uint64_t ps_view_number(const json_t *o, const char *key, uint64_t otherwise)
 {
 	const json_t *v = json_object_get(o, key);
 
@@ -41,7 +41,7 @@ static uint64_t number(const json_t *o, const char *key, uint64_t otherwise)
 								: otherwise;
 }
 
-static const char *text(const json_t *o, const char *key, const char *otherwise)
+static const char *control_ps_view_text(const json_t *o, const char *key, const char *otherwise)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
@@ -52,8 +52,8 @@ static const char *text(const json_t *o, const char *key, const char *otherwise)
 
 static int by_tid(const void *a, const void *b)
 {
-	uint64_t x = number(*(json_t *const *)a, "tid", 0),
-		 y = number(*(json_t *const *)b, "tid", 0);
+	uint64_t x = ps_view_number(*(json_t *const *)a, "tid", 0),
+		 y = ps_view_number(*(json_t *const *)b, "tid", 0);
 
 	return x < y ? -1 : x > y;
 }
@@ -64,14 +64,17 @@ static const json_t *find_before(const json_t *const *list, size_t n, const json
 		n ? bsearch(&task, list, n, sizeof(const json_t *), by_tid) : NULL;
 
 	/* The number may have gone to another one. */
-	return at && number(*at, "start_ns", 0) == number(task, "start_ns", 0) ? *at : NULL;
+	return at && ps_view_number(*at, "start_ns", 0) == ps_view_number(task, "start_ns", 0)
+		       ? *at
+		       : NULL;
 }
 
 void ps_view_add_cpu(json_t *now, const json_t *before)
 {
 	const json_t *tasks = json_object_get(now, "tasks"),
 		     *old = json_object_get(before, "tasks");
-	uint64_t from = number(before, "time_ns", 0), to = number(now, "time_ns", 0);
+	uint64_t from = ps_view_number(before, "time_ns", 0),
+		 to = ps_view_number(now, "time_ns", 0);
 	cleanup_free const json_t **list = calloc(json_array_size(old) + 1, sizeof(*list));
 	size_t n = json_array_size(old);
 
@@ -84,8 +87,8 @@ void ps_view_add_cpu(json_t *now, const json_t *before)
 	for (size_t i = 0; i < json_array_size(tasks); i++) {
 		json_t *task = json_array_get(tasks, i);
 		const json_t *was = find_before(list, n, task);
-		uint64_t a = number(was, "cpu_ns", UINT64_MAX);
-		uint64_t b = number(task, "cpu_ns", UINT64_MAX);
+		uint64_t a = ps_view_number(was, "cpu_ns", UINT64_MAX);
+		uint64_t b = ps_view_number(task, "cpu_ns", UINT64_MAX);
 
 		/* Also UINT64_MAX, unknown, is no less than any. */
 		if (a != UINT64_MAX && b != UINT64_MAX && b >= a)
@@ -102,7 +105,7 @@ static int compare_numbers(double a, double b)
 	return a > b ? -1 : a < b;
 }
 
-static int compare(const struct row *a, const struct row *b, enum ps_sort by)
+static int ps_view_compare(const struct row *a, const struct row *b, enum ps_sort by)
 {
 	switch (by) {
 	case PS_SORT_CPU:
@@ -124,7 +127,7 @@ static int compare(const struct row *a, const struct row *b, enum ps_sort by)
 static int by_order(const void *x, const void *y, void *by)
 {
 	const struct row *a = x, *b = y;
-	int ret = compare(a, b, *(const enum ps_sort *)by);
+	int ret = ps_view_compare(a, b, *(const enum ps_sort *)by);
 
 	if (ret)
 		return ret;
@@ -138,18 +141,18 @@ static struct row row_of(const json_t *t)
 	const json_t *percent = json_object_get(t, "cpu_percent");
 
 	return (struct row){
-		.pid = number(t, "pid", 0),
-		.tid = number(t, "tid", 0),
-		.ppid = number(t, "ppid", 0),
-		.cpu_ns = number(t, "cpu_ns", UINT64_MAX),
+		.pid = ps_view_number(t, "pid", 0),
+		.tid = ps_view_number(t, "tid", 0),
+		.ppid = ps_view_number(t, "ppid", 0),
+		.cpu_ns = ps_view_number(t, "cpu_ns", UINT64_MAX),
 		.percent = json_is_number(percent) ? json_number_value(percent) : -1,
-		.state = text(t, "state", "-"),
-		.comm = text(t, "comm", "?"),
-		.wchan = text(t, "wchan", "-"),
+		.state = control_ps_view_text(t, "state", "-"),
+		.comm = control_ps_view_text(t, "comm", "?"),
+		.wchan = control_ps_view_text(t, "wchan", "-"),
 		.is_kernel = json_is_true(json_object_get(t, "kernel_thread")),
 		.running = json_is_true(json_object_get(t, "running")),
 		.stack = json_object_get(t, "stack"),
-		.no_stack = text(t, "no_stack", ""),
+		.no_stack = control_ps_view_text(t, "no_stack", ""),
 	};
 }
 
@@ -178,8 +181,9 @@ static void put_row(struct buf *out, const struct row *r, bool stacks)
 
 static void put_notes(struct buf *out, const json_t *now)
 {
-	uint64_t changed = number(now, "changed", 0), unreadable = number(now, "unreadable", 0);
-	const char *lacks = text(now, "lacks", "");
+	uint64_t changed = ps_view_number(now, "changed", 0),
+		 unreadable = ps_view_number(now, "unreadable", 0);
+	const char *lacks = control_ps_view_text(now, "lacks", "");
 
 	if (changed)
 		buf_printf(out, "# %" PRIu64 " moved while they were read: no stack\n", changed);

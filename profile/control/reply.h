@@ -26,10 +26,4 @@ void control_put_text(struct buf *b, const char *key, const char *text);
 /* count, p50, p99 and max, in ns */
 void control_put_hist(struct buf *b, const char *key, const struct hist *h);
 
-/*
- * A JSON string with its quotes, out of bytes of the guest's or a client's: each byte that
- * is not part of proper UTF-8 becomes '?'.
- */
-void control_string(struct buf *b, const char *s);
-
 #endif

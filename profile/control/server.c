@@ -123,7 +123,7 @@ static void reply_error(struct control_server *s, struct client *c, const struct
 
 /* -- requests ------------------------------------------------------------------------- */
 
-static void serve(struct control_server *s, struct client *c, uint64_t now)
+static void server_serve(struct control_server *s, struct client *c, uint64_t now)
 {
 	const struct control_request *r = &c->request;
 	size_t start = c->out.len;
@@ -156,7 +156,7 @@ static void take_line(struct control_server *s, struct client *c, size_t len, ui
 		return;
 	}
 	c->has_request = true;
-	serve(s, c, now);
+	server_serve(s, c, now);
 }
 
 static bool is_free(const struct client *c)
@@ -219,7 +219,7 @@ static bool is_allowed(int fd)
 }
 
 /* One line, if the socket takes it; nothing is kept for such a client. */
-static void refuse(int fd, const char *why)
+static void server_refuse(int fd, const char *why)
 {
 	const struct control_request none = { 0 };
 	struct buf b;
@@ -243,7 +243,7 @@ static void take_client(struct control_server *s, uint64_t now)
 		return;
 	}
 	if (!is_allowed(fd)) {
-		refuse(fd, "only the user who started the run, and root, may control it");
+		server_refuse(fd, "only the user who started the run, and root, may control it");
 		return;
 	}
 	for (unsigned int i = 0; i < CONTROL_MAX_CLIENTS; i++) {
@@ -257,7 +257,7 @@ static void take_client(struct control_server *s, uint64_t now)
 		buf_init(&c->out);
 		return;
 	}
-	refuse(fd, "too many clients at a time");
+	server_refuse(fd, "too many clients at a time");
 }
 
 static bool is_over(uint64_t now, uint64_t since, uint64_t limit)
@@ -320,7 +320,7 @@ static void look_at_client(struct control_server *s, struct client *c, short rev
 		close_client(s, c);
 	/* What was held up by a reply, or by another client's request. */
 	if (c->fd >= 0 && c->has_request)
-		serve(s, c, now);
+		server_serve(s, c, now);
 	if (c->fd >= 0)
 		take_lines(s, c, now);
 	if (c->fd >= 0)
@@ -356,7 +356,7 @@ static void one_turn(struct control_server *s)
 }
 
 /* What is under way ends by itself; after it replies have a moment to be taken. */
-static void finish(struct control_server *s)
+static void server_finish(struct control_server *s)
 {
 	uint64_t end = 0;
 	bool left = true;
@@ -394,12 +394,12 @@ static void *server_main(void *arg)
 
 	while (!atomic_load(&s->stop))
 		one_turn(s);
-	finish(s);
+	server_finish(s);
 	return NULL;
 }
 
 /* Can't fail: the counter never comes near its end. */
-static void wake(struct control_server *s, uint64_t why)
+static void server_wake(struct control_server *s, uint64_t why)
 {
 	(void)!write(s->event_fd, &why, sizeof(why));
 }
@@ -407,7 +407,7 @@ static void wake(struct control_server *s, uint64_t why)
 void control_server_done(struct control_server *s)
 {
 	/* From the write on the thread may end, and s with it: nothing else may follow. */
-	wake(s, WAKE_DONE);
+	server_wake(s, WAKE_DONE);
 }
 
 int control_server_start(struct control_server **out, const struct control_listener *l,
@@ -450,7 +450,7 @@ void control_server_stop(struct control_server *s)
 	if (!s)
 		return;
 	atomic_store(&s->stop, true);
-	wake(s, WAKE_STOP);
+	server_wake(s, WAKE_STOP);
 	pthread_join(s->thread, NULL);
 	close(s->event_fd);
 	free(s);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "profile/control/reply.h"
 #include "symbolizer/core/display_name.h"
 #include "profile/control/view_names.h"
@@ -42,7 +43,7 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 	struct live_stack like = {
 		.pid = s->pid,
 		.tid = s->tid,
-		.comm = live_names_comm_of(&l->names, s->tid),
+		.comm = tasks_known(l->names.tasks, s->tid),
 		.cpu = s->cpu,
 		.mode = s->mode,
 		.event = s->event,
@@ -60,10 +61,10 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 		live_stacks_hit(&l->stacks, st->ip[0], s->period);
 }
 
-static void forget(struct sink_live *l)
+static void view_forget(struct sink_live *l)
 {
 	live_stacks_end(&l->stacks);
-	live_names_restart(&l->names);
+	table_deinit(&l->names.func);
 	l->active = false;
 }
 
@@ -88,29 +89,28 @@ static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err 
 	return sink_forward_kernel(s, k, e);
 }
 
-static int op_fork(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-		   uint64_t time_ns, struct err *e)
+static int op_fork(struct sink *s, const struct profile_fork *f, struct err *e)
 {
 	struct sink_live *l = self(s);
 
-	live_names_fork(&l->names, pid, tid, ppid, ptid);
-	return sink_forward_fork(s, pid, tid, ppid, ptid, time_ns, e);
+	live_names_fork(&l->names, f->pid, f->tid, f->ppid, f->ptid);
+	return sink_forward_fork(s, f, e);
 }
 
-static int op_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
-		   uint64_t time_ns, struct err *e)
+static int op_comm(struct sink *s, const struct profile_comm *c, struct err *e)
 {
 	struct sink_live *l = self(s);
 
-	live_names_comm(&l->names, pid, tid, comm, exec);
-	return sink_forward_comm(s, pid, tid, comm, exec, time_ns, e);
+	live_names_comm(&l->names, c->pid, c->tid, c->name, c->exec);
+	return sink_forward_comm(s, c, e);
 }
 
 static int op_module(struct sink *s, const struct profile_module *m, struct err *e)
 {
 	struct sink_live *l = self(s);
 
-	live_names_module(&l->names, m);
+	/* What has no room has no name. */
+	(void)names_module(l->names.names, m, NULL);
 	return sink_forward_module(s, m, e);
 }
 
@@ -118,7 +118,7 @@ static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 {
 	struct sink_live *l = self(s);
 
-	live_names_map(&l->names, map);
+	(void)names_map(l->names.names, map, NULL);
 	return sink_forward_map(s, map, e);
 }
 
@@ -126,7 +126,7 @@ static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 {
 	struct sink_live *l = self(s);
 
-	live_names_dso(&l->names, dso);
+	(void)names_dso(l->names.names, dso, NULL);
 	return sink_forward_dso(s, dso, e);
 }
 
@@ -135,7 +135,7 @@ static int op_sample(struct sink *s, const struct profile_sample *sample, struct
 	struct sink_live *l = self(s);
 
 	if (l->active && sample->time_ns > l->until_ns)
-		forget(l);
+		view_forget(l);
 	if (l->active)
 		gather(l, sample);
 	return sink_forward_sample(s, sample, e);
@@ -175,6 +175,7 @@ static const struct sink_ops live_ops = {
 	.sample = op_sample,
 	.lost = op_lost,
 	.marker = sink_forward_marker,
+	.flush = sink_forward_flush,
 	.end = sink_forward_end,
 	.copy = sink_forward_copy,
 	.destroy = op_destroy,
@@ -229,7 +230,7 @@ static int compare_shown(const void *a, const void *b)
 }
 
 /* The stacks that changed, heaviest first; what is beyond max goes into the rest. */
-static void choose(struct view *v, size_t max)
+static void view_choose(struct view *v, size_t max)
 {
 	const struct live_stacks *s = &v->l->stacks;
 
@@ -325,7 +326,7 @@ static void put_tasks(struct view *v, struct buf *b, uint32_t *task)
 			continue;
 		first[n++] = v->shown[i].index;
 		buf_printf(b, "%s{\"pid\":%u,\"tid\":%u,\"comm\":", k ? "," : "", x->pid, x->tid);
-		control_string(b, x->tid ? live_names_comm_text(&v->l->names, x->comm) : "swapper");
+		json_quote(b, x->tid ? tasks_text(v->l->names.tasks, x->comm) : "swapper");
 		buf_u8(b, '}');
 	}
 	buf_u8(b, ']');
@@ -344,7 +345,7 @@ static void put_func(struct view *v, struct buf *b, uint32_t func)
 		return;
 	v->func[at] = v->nfuncs;
 	buf_printf(b, "%s{\"name\":", v->nfuncs++ ? "," : "");
-	control_string(b, f->name);
+	json_quote(b, f->name);
 	control_put_text(b, "dso", f->dso);
 	control_put_addr(b, "addr", f->addr);
 	control_put_u64(b, "size", f->size);
@@ -406,7 +407,7 @@ static void put_events(const struct sink_live *l, struct buf *b)
 	buf_printf(b, ",\"events\":[");
 	for (unsigned int i = 0; i < l->info.nevents; i++) {
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		control_string(b, l->info.event[i].name);
+		json_quote(b, l->info.event[i].name);
 		buf_u8(b, '}');
 	}
 	buf_u8(b, ']');
@@ -426,7 +427,7 @@ static void put_view(struct view *v, size_t max_stacks, uint64_t now_ns, struct 
 	memset(func, 0xff, nfunc * sizeof(*func));
 	v->shown = shown;
 	v->func = func;
-	choose(v, max_stacks);
+	view_choose(v, max_stacks);
 	control_put_u64(b, "seq", l->stacks.seq + 1);
 	control_put_u64(b, "since", v->from ? v->from->seq : 0);
 	control_put_u64(b, "from_ns", v->from ? v->from->time_ns : l->stacks.began_ns);
@@ -439,7 +440,7 @@ static void put_view(struct view *v, size_t max_stacks, uint64_t now_ns, struct 
 }
 
 /* Also anew, when what is gathered has been full for long. */
-static bool begin(struct sink_live *l, uint64_t now_ns)
+static bool view_begin(struct sink_live *l, uint64_t now_ns)
 {
 	bool full = l->stacks.full_ns || l->names.func.n >= LIVE_MAX_FUNCS;
 
@@ -447,7 +448,7 @@ static bool begin(struct sink_live *l, uint64_t now_ns)
 		l->stacks.full_ns = now_ns;
 	if (l->active && (now_ns > l->until_ns ||
 			  (full && clock_is_due(now_ns, l->stacks.full_ns, LIVE_FULL_NS))))
-		forget(l);
+		view_forget(l);
 	l->until_ns = now_ns + LIVE_ASKED_NS;
 	if (l->active)
 		return true;
@@ -461,7 +462,7 @@ void sink_live_profile(struct sink *s, const struct live_query *q, struct buf *r
 	struct sink_live *l = self(s);
 	struct view v = { .l = l, .depth = q->max_depth ? q->max_depth : USUAL_DEPTH };
 
-	if (!begin(l, q->now_ns)) {
+	if (!view_begin(l, q->now_ns)) {
 		reply->failed = true;
 		return;
 	}
@@ -480,10 +481,10 @@ static void put_hits(const struct sink_live *l, uint64_t addr, size_t len, struc
 	const char *sep = "";
 
 	buf_printf(b, ",\"hits\":[");
-	for (size_t i = 0; l->active && i < LIVE_HIT_SLOTS; i++) {
-		const struct live_hit *h = &l->stacks.hit[i];
+	for (size_t i = 0; l->active && i < l->stacks.hits.n; i++) {
+		const struct live_hit *h = (const struct live_hit *)l->stacks.hits.item + i;
 
-		if (!h->addr || h->addr < addr || h->addr - addr >= len)
+		if (h->addr < addr || h->addr - addr >= len)
 			continue;
 		buf_printf(b, "%s{\"addr\":\"0x%" PRIx64 "\",\"weight\":%" PRIu64 "}", sep, h->addr,
 			   h->weight);

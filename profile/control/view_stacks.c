@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/control/view_stacks.h"
 
-#include "base/table.h"
-
 #include <stdlib.h>
 #include <string.h>
-
-#define SLOTS (2 * LIVE_MAX_STACKS)
 
 static void drop_mark(struct live_mark *m)
 {
@@ -21,11 +17,10 @@ void live_stacks_end(struct live_stacks *s)
 
 	for (unsigned int i = 0; i < LIVE_MARKS; i++)
 		drop_mark(&s->mark[i]);
-	free(s->stack);
+	table_deinit(&s->stacks);
+	table_deinit(&s->hits);
 	free(s->frame);
-	free(s->slot);
 	free(s->cpu);
-	free(s->hit);
 	*s = (struct live_stacks){ .seq = seq };
 }
 
@@ -33,14 +28,13 @@ bool live_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_n
 {
 	live_stacks_end(s);
 	/* Pages that are not written take no memory. */
-	s->stack = malloc(LIVE_MAX_STACKS * sizeof(*s->stack));
-	s->frame = malloc(LIVE_MAX_FRAMES * sizeof(*s->frame));
-	s->slot = calloc(SLOTS, sizeof(*s->slot));
+	s->frame = malloc((LIVE_MAX_FRAMES + LIVE_MAX_DEPTH) * sizeof(*s->frame));
 	s->cpu = calloc(vcpus, sizeof(*s->cpu));
-	s->hit = calloc(LIVE_HIT_SLOTS, sizeof(*s->hit));
+	s->stacks.size = sizeof(struct live_stack);
+	s->hits.size = sizeof(struct live_hit);
 	s->vcpus = vcpus;
 	s->began_ns = now_ns;
-	if (s->stack && s->frame && s->slot && s->cpu && s->hit)
+	if (s->frame && s->cpu)
 		return true;
 	live_stacks_end(s);
 	return false;
@@ -57,39 +51,41 @@ static uint64_t hash_stack(const struct live_stack *x, const uint32_t *frame)
 	return h;
 }
 
-static bool is_equal(const struct live_stacks *s, const struct live_stack *x,
-		     const struct live_stack *y, const uint32_t *frame)
+static bool equal_stack(const void *a, const void *b, const void *ctx)
 {
+	const struct live_stack *x = a, *y = b;
+	const uint32_t *frame = ctx;
+
 	return x->pid == y->pid && x->tid == y->tid && x->comm == y->comm && x->cpu == y->cpu &&
 	       x->mode == y->mode && x->event == y->event && x->n == y->n &&
-	       !memcmp(s->frame + x->first, frame, x->n * sizeof(*frame));
+	       !memcmp(frame + x->first, frame + y->first, x->n * sizeof(*frame));
 }
 
 /* NULL: there is no room for another one. */
-static struct live_stack *find(struct live_stacks *s, const struct live_stack *like,
-			       const uint32_t *frame)
+static struct live_stack *view_stacks_find(struct live_stacks *s, const struct live_stack *like,
+					   const uint32_t *frame)
 {
-	size_t at = hash_stack(like, frame) & (SLOTS - 1);
-	struct live_stack *x;
+	uint64_t hash = hash_stack(like, frame);
+	struct live_stack x = *like;
+	uint32_t index;
+	bool fresh;
 
-	for (; s->slot[at]; at = (at + 1) & (SLOTS - 1)) {
-		x = &s->stack[s->slot[at] - 1];
-		if (is_equal(s, x, like, frame))
-			return x;
-	}
-	if (s->n >= LIVE_MAX_STACKS || like->n > LIVE_MAX_FRAMES - s->nframes)
+	/* Behind the others, where there is always room for one that is only looked for. */
+	x.first = (uint32_t)s->nframes;
+	memcpy(s->frame + x.first, frame, x.n * sizeof(*frame));
+	if (s->n >= LIVE_MAX_STACKS || x.n > LIVE_MAX_FRAMES - s->nframes)
+		return table_find(&s->stacks, hash, &x, equal_stack, s->frame, &index)
+			       ? &s->stack[index]
+			       : NULL;
+	if (table_add(&s->stacks, hash, &x, equal_stack, s->frame, &index, &fresh))
 		return NULL;
-	x = &s->stack[s->n++];
-	*x = *like;
-	x->first = (uint32_t)s->nframes;
-	x->total = (struct live_count){ 0 };
-	memcpy(s->frame + s->nframes, frame, like->n * sizeof(*frame));
-	s->nframes += like->n;
-	s->slot[at] = (uint32_t)s->n;
-	return x;
+	s->stack = s->stacks.item;
+	s->n = s->stacks.n;
+	s->nframes += fresh ? x.n : 0;
+	return &s->stack[index];
 }
 
-static void count(struct live_count *c, uint64_t weight)
+static void view_stacks_count(struct live_count *c, uint64_t weight)
 {
 	c->weight += weight;
 	c->count++;
@@ -102,32 +98,36 @@ void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const
 
 	if (like->event >= PROFILE_MAX_EVENTS || like->cpu >= s->vcpus)
 		return;
-	count(&s->totals.all[like->event], weight);
+	view_stacks_count(&s->totals.all[like->event], weight);
 	if (!like->event)
 		s->cpu[like->cpu].mode[like->mode & 3] += weight;
-	x = find(s, like, frame);
+	x = view_stacks_find(s, like, frame);
 	if (x) {
-		count(&x->total, weight);
+		view_stacks_count(&x->total, weight);
 		return;
 	}
-	count(&s->totals.rest[like->event], weight);
+	view_stacks_count(&s->totals.rest[like->event], weight);
 	if (!s->full_ns)
 		s->full_ns = time_ns;
 }
 
+static bool equal_hit(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct live_hit *)a)->addr == ((const struct live_hit *)b)->addr;
+}
+
 void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
 {
-	size_t at = table_mix(addr, 0) & (LIVE_HIT_SLOTS - 1);
+	const struct live_hit like = { .addr = addr };
+	uint64_t hash = table_mix(addr, 0);
+	uint32_t index;
+	bool fresh;
 
-	while (s->hit[at].addr && s->hit[at].addr != addr)
-		at = (at + 1) & (LIVE_HIT_SLOTS - 1);
-	if (!s->hit[at].addr) {
-		if (!addr || s->nhits >= LIVE_MAX_HITS)
-			return;
-		s->hit[at].addr = addr;
-		s->nhits++;
-	}
-	s->hit[at].weight += weight;
+	if (s->hits.n >= LIVE_MAX_HITS
+		    ? table_find(&s->hits, hash, &like, equal_hit, NULL, &index)
+		    : !table_add(&s->hits, hash, &like, equal_hit, NULL, &index, &fresh))
+		((struct live_hit *)s->hits.item)[index].weight += weight;
 }
 
 const struct live_mark *live_stacks_find_mark(const struct live_stacks *s, uint64_t seq)

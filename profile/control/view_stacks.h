@@ -7,12 +7,12 @@
 #ifndef KVMPROF_PROFILE_CONTROL_VIEW_STACKS_H
 #define KVMPROF_PROFILE_CONTROL_VIEW_STACKS_H
 
+#include "base/table.h"
 #include "profile/control/view.h"
 
 #include <stdbool.h>
 
 #define LIVE_MAX_HITS 65536u
-#define LIVE_HIT_SLOTS (2 * LIVE_MAX_HITS)
 
 struct live_count {
 	uint64_t weight, count;
@@ -34,7 +34,7 @@ struct live_cpu {
 
 /* An innermost address of the kernel's, with its weight of the first event. */
 struct live_hit {
-	uint64_t addr; /* 0: none */
+	uint64_t addr;
 	uint64_t weight;
 };
 
@@ -52,10 +52,10 @@ struct live_mark {
 };
 
 struct live_stacks {
-	struct live_stack *stack;
-	uint32_t *frame, *slot; /* slot: index + 1, twice LIVE_MAX_STACKS of them */
-	struct live_hit *hit;	/* open-addressed, LIVE_HIT_SLOTS of them */
-	size_t n, nframes, nhits;
+	struct table stacks, hits; /* struct live_stack, struct live_hit */
+	struct live_stack *stack;  /* n of them: those of the table */
+	uint32_t *frame;
+	size_t n, nframes;
 	unsigned int vcpus;
 	struct live_cpu *cpu;
 	struct live_totals totals;

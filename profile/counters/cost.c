@@ -11,7 +11,7 @@
 #define MARGIN 1.1
 #define PERIOD_MAX (100 * UINT64_C(1000000000))
 
-static double us(uint64_t ns)
+static double cost_us(uint64_t ns)
 {
 	return (double)ns / 1e3;
 }
@@ -26,9 +26,10 @@ void cost_print(struct vm *vm, FILE *out)
 			" periods unseen; stopped p50 %.1f us, p99 %.1f us, max %.1f us; kick "
 			"latency p50 %.1f us, p99 %.1f us\n",
 			i, s->samples, ring_dropped(vm_ring(vm, i)), s->overruns,
-			us(hist_quantile(&s->stop_ns, 500)), us(hist_quantile(&s->stop_ns, 990)),
-			us(s->stop_ns.max), us(hist_quantile(&s->latency_ns, 500)),
-			us(hist_quantile(&s->latency_ns, 990)));
+			cost_us(hist_quantile(&s->stop_ns, 500)),
+			cost_us(hist_quantile(&s->stop_ns, 990)), cost_us(s->stop_ns.max),
+			cost_us(hist_quantile(&s->latency_ns, 500)),
+			cost_us(hist_quantile(&s->latency_ns, 990)));
 	}
 }
 
@@ -94,7 +95,7 @@ static double dearest(struct cost_bound *b, uint64_t elapsed_ns)
 	return most;
 }
 
-static void remember(struct cost_bound *b, uint64_t now_ns)
+static void cost_remember(struct cost_bound *b, uint64_t now_ns)
 {
 	b->seen_ns = now_ns;
 	for (unsigned int i = 0; i < vm_vcpus(b->vm); i++) {
@@ -110,7 +111,7 @@ bool cost_bound_look(struct cost_bound *b, uint64_t now_ns)
 	if (!b->limit || !b->nevents || !vm_first_entry_ns(b->vm))
 		return false;
 	if (!b->seen_ns) {
-		remember(b, now_ns);
+		cost_remember(b, now_ns);
 		return false;
 	}
 	if (now_ns - b->seen_ns < LOOK_NS)
@@ -118,7 +119,7 @@ bool cost_bound_look(struct cost_bound *b, uint64_t now_ns)
 	share = dearest(b, now_ns - b->seen_ns);
 	if (share < 0)
 		return false;
-	remember(b, now_ns);
+	cost_remember(b, now_ns);
 	b->last = share;
 	if (share <= b->limit)
 		return false;

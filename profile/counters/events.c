@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/counters/events.h"
 
-#include "profile/live/offcpu.h"
 #include "profile/counters/tracefs.h"
 #include "vmm/counter.h"
 #include "vmm/quirks.h"
@@ -112,7 +111,8 @@ static int try_kernel_exits(const struct kvm_host *host, const struct vm_counter
 	int ret;
 
 	all.filter = NULL;
-	ret = counter_open(&counter, &all, NEVER, false, 1, SIGIO, why);
+	ret = counter_open(&counter, &all, &(struct trigger_rule){ .period_ns = NEVER }, SIGIO,
+			   why);
 	ret = ret ? ret : counter_start(&counter, why);
 	if (ret)
 		return ret;

@@ -15,6 +15,12 @@
 
 #include <stdio.h>
 
+/* The event of tasks that do not run, and the periods that it may have. */
+#define OFFCPU_EVENT "off-cpu"
+#define OFFCPU_PERIOD_MS 100
+#define OFFCPU_PERIOD_MIN_MS 1
+#define OFFCPU_PERIOD_MAX_MS 60000
+
 struct event_state {
 	struct event_name name; /* of what is sampled */
 	char asked[EVENT_NAME_MAX];

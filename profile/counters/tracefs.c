@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/counters/tracefs.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <dirent.h>
@@ -66,7 +67,7 @@ size_t tracefs_list(const char *subsystem, char ***names, struct err *why)
 	const char *root = find_root(why);
 	char path[PATH_MAX];
 	struct dirent *d;
-	size_t n = 0;
+	size_t n = 0, cap = 0;
 	DIR *dir;
 
 	*names = NULL;
@@ -79,15 +80,10 @@ size_t tracefs_list(const char *subsystem, char ***names, struct err *why)
 		return 0;
 	}
 	while ((d = readdir(dir))) {
-		char **more;
-
 		if (d->d_name[0] == '.' || d->d_type != DT_DIR)
 			continue;
-		more = reallocarray(*names, n + 1, sizeof(*more));
-		if (!more)
-			break;
-		*names = more;
-		if (asprintf(&more[n], "%s:%s", subsystem, d->d_name) < 0)
+		if (ARRAY_ROOM(*names, n, cap) ||
+		    asprintf(&(*names)[n], "%s:%s", subsystem, d->d_name) < 0)
 			break;
 		n++;
 	}

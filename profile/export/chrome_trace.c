@@ -130,7 +130,7 @@ static void put_track(struct chrome *c, const struct export_track *t)
 	end_frames(c, 0, end);
 }
 
-static int prepare(struct chrome *c)
+static int chrome_trace_prepare(struct chrome *c)
 {
 	size_t deepest = 1;
 
@@ -155,7 +155,7 @@ EXPORT_WRITER(chrome_trace)
 	ret = export_labels_create(&c.labels, s, opt->names, e);
 	if (!ret)
 		ret = export_tracks_create(&c.tracks, s, false, e);
-	if (!ret && prepare(&c) < 0)
+	if (!ret && chrome_trace_prepare(&c) < 0)
 		ret = err_set(e, ENOMEM, "out of memory for %zu samples", s->nsamples);
 	if (!ret) {
 		out_text(o, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"osrelease\":");

@@ -47,8 +47,6 @@ void out_fixed(struct export_out *o, uint64_t v, unsigned int digits);
 void out_printf(struct export_out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A JSON string in its quotes; what is no UTF-8 becomes U+FFFD. */
 void out_json(struct export_out *o, const char *text);
-/* A copy in which what is no UTF-8 is U+FFFD; the caller's. NULL: no memory. */
-char *export_utf8(const char *text);
 
 /* -- names and stacks ------------------------------------------------------------------------ */
 

@@ -110,7 +110,7 @@ static uint32_t local_add(struct local *l, uint32_t thing)
 	return l->index[thing];
 }
 
-static int prepare(struct firefox *x)
+static int firefox_prepare(struct firefox *x)
 {
 	size_t n = export_labels_count(x->labels);
 	uint32_t unused;
@@ -415,7 +415,7 @@ EXPORT_WRITER(firefox)
 	(void)path;
 	if (!ret)
 		ret = export_tracks_create(&x.tracks, s, false, e);
-	if (!ret && prepare(&x) < 0)
+	if (!ret && firefox_prepare(&x) < 0)
 		ret = err_set(e, ENOMEM, "out of memory");
 	if (!ret) {
 		put_meta(&x);

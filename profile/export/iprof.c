@@ -17,6 +17,7 @@
 #include "profile/export/export.h"
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/table.h"
 
 #include <errno.h>
@@ -118,16 +119,6 @@ static void image_name(const char *image, char name[NAME_LEN])
 		snprintf(name, NAME_LEN, "unnamed");
 }
 
-/* FNV-1a, 64 bits (draft-eastlake-fnv, section 2). */
-static uint64_t image_id(const char *image)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; *image; image++)
-		h = (h ^ (unsigned char)*image) * 0x100000001b3u;
-	return h;
-}
-
 static int open_file(struct iprof *p, const char *name, int *fd, char **path, struct err *e)
 {
 	if (asprintf(path, "%s/%s", p->dir, name) < 0)
@@ -149,10 +140,11 @@ static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 
 	image_name(image, base);
 	if (at->pid == ALL_PIDS)
-		snprintf(name, sizeof(name), "%s-%016" PRIx64 ".prof", base, image_id(image));
+		snprintf(name, sizeof(name), "%s-%016" PRIx64 ".prof", base,
+			 hash_text(HASH_START, image));
 	else
 		snprintf(name, sizeof(name), "%s-%016" PRIx64 "-%" PRIu32 ".prof", base,
-			 image_id(image), at->pid);
+			 hash_text(HASH_START, image), at->pid);
 	ret = open_file(p, name, &fd, &path, e);
 	if (ret)
 		return ret;

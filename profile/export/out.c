@@ -5,6 +5,7 @@
 #include "profile/export/export.h"
 
 #include "base/file.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -162,74 +163,8 @@ void out_printf(struct export_out *o, const char *fmt, ...)
 	free(text);
 }
 
-/* Length of the UTF-8 sequence at p (RFC 3629, section 4), or 0 when it is none. */
-static size_t utf8_len(const unsigned char *p)
-{
-	unsigned int lo = 0x80, hi = 0xbf;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
-		n = 2;
-	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
-		n = 3;
-		lo = p[0] == 0xe0 ? 0xa0 : lo;
-		hi = p[0] == 0xed ? 0x9f : hi; /* no surrogates */
-	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
-		n = 4;
-		lo = p[0] == 0xf0 ? 0x90 : lo;
-		hi = p[0] == 0xf4 ? 0x8f : hi;
-	} else {
-		return 0;
-	}
-	/* The terminator is no such byte, so this ends at it. */
-	for (size_t i = 1; i < n; i++) {
-		if (p[i] < lo || p[i] > hi)
-			return 0;
-		lo = 0x80;
-		hi = 0xbf;
-	}
-	return n;
-}
-
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
-char *export_utf8(const char *text)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	char *copy = malloc(strlen(text) * strlen(REPLACEMENT) + 1), *dst = copy;
-
-	while (copy && *p) {
-		size_t n = utf8_len(p);
-
-		dst = n ? mempcpy(dst, p, n) : stpcpy(dst, REPLACEMENT);
-		p += n ? n : 1;
-	}
-	if (copy)
-		*dst = '\0';
-	return copy;
-}
-
 void out_json(struct export_out *o, const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
-
-	out_char(o, '"');
-	while (*p) {
-		size_t n = utf8_len(p);
-
-		if (!n) {
-			out_text(o, REPLACEMENT);
-			n = 1;
-		} else if (*p < 0x20 || *p == 0x7f) {
-			out_printf(o, "\\u%04x", *p);
-		} else {
-			if (*p == '"' || *p == '\\')
-				out_char(o, '\\');
-			out_mem(o, p, n);
-		}
-		p += n;
-	}
-	out_char(o, '"');
+	/* Written with what follows. */
+	json_quote(&o->buf, text);
 }

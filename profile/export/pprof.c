@@ -14,7 +14,9 @@
  */
 #include "profile/export/export.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "base/table.h"
 
 #include <errno.h>
@@ -60,21 +62,14 @@ static int64_t string(struct pprof *p, const char *text)
 	return (int64_t)index + 1;
 }
 
-static void put(struct pprof *p, const Perftools__Profiles__Profile *part)
+static void pprof_put(struct pprof *p, const Perftools__Profiles__Profile *part)
 {
 	size_t size = perftools__profiles__profile__get_packed_size(part);
 
-	if (size > p->packed_cap) {
-		uint8_t *grown = realloc(p->packed, size * 2);
-
-		if (!grown) {
-			p->ret = -ENOMEM;
-			return;
-		}
-		p->packed = grown;
-		p->packed_cap = size * 2;
-	}
-	out_mem(p->o, p->packed, perftools__profiles__profile__pack(part, p->packed));
+	if (ARRAY_FIT(p->packed, size, p->packed_cap))
+		p->ret = -ENOMEM;
+	else
+		out_mem(p->o, p->packed, perftools__profiles__profile__pack(part, p->packed));
 }
 
 static void put_head(struct pprof *p)
@@ -102,7 +97,7 @@ static void put_head(struct pprof *p)
 		part.comment = &comment;
 		part.n_comment = 1;
 	}
-	put(p, &part);
+	pprof_put(p, &part);
 }
 
 static bool equal_dso(const void *a, const void *b, const void *ctx)
@@ -159,7 +154,7 @@ static void put_mappings(struct pprof *p)
 		mapping.has_functions = true; /* a reader need not look for more */
 		part.mapping = &one;
 		part.n_mapping = 1;
-		put(p, &part);
+		pprof_put(p, &part);
 	}
 }
 
@@ -176,7 +171,7 @@ static void put_functions(struct pprof *p)
 		function.name = function.system_name = string(p, p->s->func[i].name);
 		part.function = &one;
 		part.n_function = 1;
-		put(p, &part);
+		pprof_put(p, &part);
 	}
 }
 
@@ -198,7 +193,7 @@ static void put_locations(struct pprof *p)
 		location.n_line = p->s->func[f->func].named ? 1 : 0;
 		part.location = &one;
 		part.n_location = 1;
-		put(p, &part);
+		pprof_put(p, &part);
 	}
 }
 
@@ -240,7 +235,7 @@ static void put_sample(struct pprof *p, const struct export_node *node, uint64_t
 	sample.n_label = ARRAY_SIZE(labels);
 	part.sample = &one;
 	part.n_sample = 1;
-	put(p, &part);
+	pprof_put(p, &part);
 }
 
 /* What one stack did on one vCPU: a tree's node, below the stack's number. */
@@ -274,7 +269,7 @@ static void put_strings(struct pprof *p)
 {
 	for (size_t i = 0; i <= p->strings.n && !p->ret; i++) {
 		Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
-		char *text = export_utf8(i ? ((const char **)p->strings.item)[i - 1] : "");
+		char *text = utf8_copy(i ? ((const char **)p->strings.item)[i - 1] : "");
 
 		if (!text) {
 			p->ret = -ENOMEM;
@@ -282,7 +277,7 @@ static void put_strings(struct pprof *p)
 		}
 		part.string_table = &text;
 		part.n_string_table = 1;
-		put(p, &part);
+		pprof_put(p, &part);
 		free(text);
 	}
 }

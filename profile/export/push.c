@@ -2,8 +2,9 @@
 #include "profile/export/push.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
+#include "base/utf8.h"
 #include "profile/export/export.h"
-#include "profile/summary/guest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +39,7 @@ static bool is_letter(char c)
 /* Pyroscope's ?name=app{a=b,c=d} has no way to quote. */
 static int value_check(const char *what, const char *value, struct err *e)
 {
-	cleanup_free char *utf8 = export_utf8(value);
+	cleanup_free char *utf8 = utf8_copy(value);
 
 	if (!utf8)
 		return err_set(e, ENOMEM, "out of memory");
@@ -104,7 +105,7 @@ int push_url_check(const char *url, struct err *e)
 
 /* -- requests ---------------------------------------------------------------------------------- */
 
-static void add(struct buf *b, const char *text)
+static void push_add(struct buf *b, const char *text)
 {
 	buf_add(b, text, strlen(text));
 }
@@ -147,12 +148,12 @@ static void pyroscope_query(struct buf *url, const struct push_profile *p)
 	struct buf name;
 
 	buf_init(&name);
-	add(&name, p->name);
+	push_add(&name, p->name);
 	for (size_t i = 0; i < p->nlabels; i++)
 		buf_printf(&name, "%c%s=%s", i ? ',' : '{', p->label[i].name, p->label[i].value);
-	add(&name, p->nlabels ? "}" : "");
+	push_add(&name, p->nlabels ? "}" : "");
 	buf_u8(&name, 0);
-	add(url, "?name=");
+	push_add(url, "?name=");
 	if (name.failed)
 		url->failed = true;
 	else
@@ -166,13 +167,13 @@ static void pyroscope_query(struct buf *url, const struct push_profile *p)
 /* Without this the server drops sample types that it does not know by name. */
 static void sample_types(struct buf *b, const struct push_profile *p)
 {
-	add(b, "{\"samples\":{\"units\":\"samples\",\"aggregation\":\"sum\",\"display-name\":"
-	       "\"samples\"},");
-	summary_json_string(b, p->event);
+	push_add(b, "{\"samples\":{\"units\":\"samples\",\"aggregation\":\"sum\",\"display-name\":"
+		    "\"samples\"},");
+	json_quote(b, p->event);
 	buf_printf(b, ":{\"units\":\"%s\",\"aggregation\":\"sum\",\"display-name\":",
 		   p->weight_is_ns ? "nanoseconds" : "samples");
-	summary_json_string(b, p->event);
-	add(b, "}}");
+	json_quote(b, p->event);
+	push_add(b, "}}");
 }
 
 static int pyroscope_body(struct push_request *r, const struct push_profile *p, struct err *e)
@@ -203,11 +204,11 @@ static int pyroscope_body(struct push_request *r, const struct push_profile *p, 
 
 static void json_label(struct buf *b, const char *name, const char *value)
 {
-	add(b, ",{\"name\":");
-	summary_json_string(b, name);
-	add(b, ",\"value\":");
-	summary_json_string(b, value);
-	add(b, "}");
+	push_add(b, ",{\"name\":");
+	json_quote(b, name);
+	push_add(b, ",\"value\":");
+	json_quote(b, value);
+	push_add(b, "}");
 }
 
 /* protobuf's JSON mapping: lowerCamelCase names, bytes in base64. */
@@ -217,15 +218,17 @@ static void json_body(struct push_request *r, bool parca, const struct push_prof
 
 	snprintf(r->content_type, sizeof(r->content_type), "application/json");
 	/* __name__ is the type of profile, as in process_cpu. */
-	add(b, parca ? "{\"series\":[{\"labels\":{\"labels\":[" : "{\"series\":[{\"labels\":[");
-	add(b, "{\"name\":\"__name__\",\"value\":\"kvmprof\"}");
+	push_add(b,
+		 parca ? "{\"series\":[{\"labels\":{\"labels\":[" : "{\"series\":[{\"labels\":[");
+	push_add(b, "{\"name\":\"__name__\",\"value\":\"kvmprof\"}");
 	json_label(b, parca ? "job" : "service_name", p->name);
 	for (size_t i = 0; i < p->nlabels; i++)
 		json_label(b, p->label[i].name, p->label[i].value);
-	add(b, parca ? "]},\"samples\":[{\"rawProfile\":\"" : "],\"samples\":[{\"rawProfile\":\"");
+	push_add(b, parca ? "]},\"samples\":[{\"rawProfile\":\""
+			  : "],\"samples\":[{\"rawProfile\":\"");
 	add_base64(b, p->pprof, p->len);
 	/* Addresses of user code are already those of files. */
-	add(b, parca ? "\"}]}],\"normalized\":true}" : "\"}]}]}");
+	push_add(b, parca ? "\"}]}],\"normalized\":true}" : "\"}]}]}");
 }
 
 int push_request_make(struct push_request *r, enum push_protocol protocol, const char *url,
@@ -244,7 +247,7 @@ int push_request_make(struct push_request *r, enum push_protocol protocol, const
 		base--;
 	buf_init(&to);
 	buf_add(&to, url, base);
-	add(&to, path ? path : protocols[protocol].path);
+	push_add(&to, path ? path : protocols[protocol].path);
 	if (protocol == PUSH_PYROSCOPE) {
 		pyroscope_query(&to, p);
 		ret = pyroscope_body(r, p, e);

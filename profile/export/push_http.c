@@ -44,7 +44,7 @@ struct answer {
 	bool line_ended;
 };
 
-static int load(struct library *lib, struct err *e)
+static int push_http_load(struct library *lib, struct err *e)
 {
 	/* Never closed: it may have started what does not survive that. */
 	void *h = dlopen(CURL_SONAME, RTLD_NOW | RTLD_LOCAL);
@@ -140,7 +140,7 @@ static const char *advice(long status)
 	}
 }
 
-static int judge(long status, const char *url, const struct answer *a, struct err *e)
+static int push_http_judge(long status, const char *url, const struct answer *a, struct err *e)
 {
 	if (status / 100 == 2)
 		return 0;
@@ -199,7 +199,7 @@ int push_send(const struct push_request *r, const struct push_access *a, struct 
 	long status = 0;
 	CURLcode code;
 	CURL *c;
-	int ret = url ? load(&lib, e) : err_set(e, ENOMEM, "out of memory");
+	int ret = url ? push_http_load(&lib, e) : err_set(e, ENOMEM, "out of memory");
 
 	if (ret)
 		return ret;
@@ -213,7 +213,7 @@ int push_send(const struct push_request *r, const struct push_access *a, struct 
 	}
 	if (!ret) {
 		lib.curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-		ret = judge(status, url, &answer, e);
+		ret = push_http_judge(status, url, &answer, e);
 	}
 	lib.curl_slist_free_all(list);
 	if (c)

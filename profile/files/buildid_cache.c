@@ -69,27 +69,25 @@ static int write_file(const char *path, const void *data, size_t len, struct err
 	return file_replace(tmp, path, data, len, e);
 }
 
-int buildid_cache_add(const char *dir, const char *name, const uint8_t *id, size_t id_len,
-		      const char *file, const void *data, size_t len, struct err *e)
+int buildid_cache_add(const char *dir, const struct buildid_file_entry *x, struct err *e)
 {
+	const char *name = name_is_safe(x->name) ? x->name : "kvmprof";
 	cleanup_free char *place = NULL, *path = NULL, *bucket = NULL, *link = NULL, *target = NULL;
 	char hex[BUILDID_HEX_MAX];
 	int ret;
 
-	if (!name_is_safe(name))
-		name = "kvmprof";
 	while (*name == '/')
 		name++;
-	buildid_hex(hex, id, id_len);
+	buildid_hex(hex, x->id, x->id_len);
 	if (asprintf(&place, "%s/%s/%s", dir, name, hex) < 0 ||
-	    asprintf(&path, "%s/%s", place, file) < 0 ||
+	    asprintf(&path, "%s/%s", place, x->file) < 0 ||
 	    asprintf(&bucket, "%s/.build-id/%.2s", dir, hex) < 0 ||
 	    asprintf(&link, "%s/%s", bucket, hex + 2) < 0 ||
 	    asprintf(&target, "../../%s/%s", name, hex) < 0)
 		return err_set(e, ENOMEM, "%s: out of memory", dir);
 	ret = file_mkdirs(place, e);
 	if (!ret)
-		ret = write_file(path, data, len, e);
+		ret = write_file(path, x->data, x->len, e);
 	if (!ret)
 		ret = file_mkdirs(bucket, e);
 	/* A link that is there leads to the same bytes under another name. */

@@ -27,11 +27,20 @@ char *buildid_default_dir(void);
 /* What perf calls the file of a user DSO of this name. */
 const char *buildid_file(const char *dso_name);
 
+/* A file of a DSO: data as `file` (buildid_file()) of the one called name, with this build id. */
+struct buildid_file_entry {
+	const char *name;
+	const uint8_t *id;
+	size_t id_len;
+	const char *file;
+	const void *data;
+	size_t len;
+};
+
 /*
- * Add data as `file` of the DSO called name. A name that could leave the cache
- * (".." in it) is replaced by "kvmprof". A file that is there stays.
+ * Add it to the cache. A name that could leave the cache (".." in it) is replaced by
+ * "kvmprof". A file that is there stays.
  */
-int buildid_cache_add(const char *dir, const char *name, const uint8_t *id, size_t id_len,
-		      const char *file, const void *data, size_t len, struct err *e);
+int buildid_cache_add(const char *dir, const struct buildid_file_entry *x, struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/files/buildid_map.h"
 
+#include "base/array.h"
 #include "base/cursor.h"
 
 #include <errno.h>
@@ -28,15 +29,8 @@ int buildid_map_add(struct buildid_map *m, const uint8_t *id, size_t len, const 
 
 	if (m->n >= BUILDID_MAP_MAX_ENTRIES)
 		return -E2BIG;
-	if (m->n == m->cap) {
-		size_t cap = m->cap ? 2 * m->cap : 64;
-		struct buildid_entry *p = reallocarray(m->at, cap, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		m->at = p;
-		m->cap = cap;
-	}
+	if (ARRAY_ROOM(m->at, m->n, m->cap))
+		return -ENOMEM;
 	memcpy(x.id, id, len);
 	x.path = strndup(path, path_len);
 	if (!x.path)

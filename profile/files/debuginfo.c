@@ -27,7 +27,7 @@ struct debuginfo {
 };
 
 /* A search for one id. With `found` only the path is wanted (of an alternate file). */
-struct search {
+struct debuginfo_search {
 	const struct debuginfo_places *places;
 	const uint8_t *id;
 	size_t len;
@@ -37,9 +37,10 @@ struct search {
 	struct buf why; /* "; "-separated */
 };
 
-static void because(struct search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void because(struct debuginfo_search *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void because(struct search *s, const char *fmt, ...)
+static void because(struct debuginfo_search *s, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -99,7 +100,7 @@ static void find_text(struct debuginfo *d)
 }
 
 /* Opens it for its lines; it has proven its id. */
-static int take(struct search *s, const char *path, struct err *e)
+static int debuginfo_take(struct debuginfo_search *s, const char *path, struct err *e)
 {
 	struct debuginfo *d = s->d;
 	int ret = 0;
@@ -117,7 +118,7 @@ static int take(struct search *s, const char *path, struct err *e)
 }
 
 /* -ENOENT: not there. -ESTALE: has another id, or none. */
-static int try_file(struct search *s, const char *path, struct err *e)
+static int try_file(struct debuginfo_search *s, const char *path, struct err *e)
 {
 	uint8_t id[ELF_ID_MAX];
 	char hex[BUILDID_HEX_MAX];
@@ -128,14 +129,14 @@ static int try_file(struct search *s, const char *path, struct err *e)
 	if (n < 0)
 		return err_set(e, -n, "%s: cannot open: %s", path, strerror(-n));
 	if ((size_t)n == s->len && !memcmp(id, s->id, s->len))
-		return take(s, path, e);
+		return debuginfo_take(s, path, e);
 	buildid_hex(hex, id, (size_t)n);
 	return err_set(e, ESTALE, "%s: its build id is %s, wanted is %s", path, n ? hex : "missing",
 		       s->hex);
 }
 
 /* A place where the file may be: its absence needs no words. Frees path. */
-static bool try_place(struct search *s, char *path)
+static bool try_place(struct debuginfo_search *s, char *path)
 {
 	struct err e = { 0 };
 	int ret = path ? try_file(s, path, &e) : -ENOENT;
@@ -152,7 +153,7 @@ static bool try_place(struct search *s, char *path)
 /* -- places --------------------------------------------------------------------------------- */
 
 /* What distributions have below /usr/lib/debug. */
-static bool try_debug_tree(struct search *s, const char *root)
+static bool try_debug_tree(struct debuginfo_search *s, const char *root)
 {
 	const char *release = s->places->release;
 
@@ -165,7 +166,7 @@ static bool try_debug_tree(struct search *s, const char *root)
 }
 
 /* Any file right in the directory. Only one that is called like a kernel is worth a word. */
-static bool try_files_of(struct search *s, const char *dir)
+static bool try_files_of(struct debuginfo_search *s, const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *x;
@@ -192,7 +193,7 @@ static bool try_files_of(struct search *s, const char *dir)
 }
 
 /* 1: found, 0: not, or -errno. */
-static int try_given(struct search *s, struct err *e)
+static int try_given(struct debuginfo_search *s, struct err *e)
 {
 	const char *given = s->places->given;
 	cleanup_free char *tree = NULL;
@@ -217,7 +218,7 @@ static int try_given(struct search *s, struct err *e)
 	return 0;
 }
 
-static int try_map(struct search *s, struct err *e)
+static int try_map(struct debuginfo_search *s, struct err *e)
 {
 	const char *file = s->places->map_file, *path;
 	struct buildid_map map = { 0 };
@@ -248,7 +249,7 @@ static int try_map(struct search *s, struct err *e)
 }
 
 /* The elf there is the guest's image, which as a rule has no debug information. */
-static bool try_cache(struct search *s)
+static bool try_cache(struct debuginfo_search *s)
 {
 	cleanup_free char *dir =
 		s->places->cache_dir ? strdup(s->places->cache_dir) : buildid_default_dir();
@@ -264,7 +265,7 @@ static bool try_cache(struct search *s)
 	return false;
 }
 
-static bool try_debuginfod(struct search *s)
+static bool try_debuginfod(struct debuginfo_search *s)
 {
 	struct err e = { 0 };
 	char *path;
@@ -277,7 +278,7 @@ static bool try_debuginfod(struct search *s)
 	return try_place(s, path);
 }
 
-static int search(struct search *s, struct err *e)
+static int debuginfo_search(struct debuginfo_search *s, struct err *e)
 {
 	int ret;
 
@@ -306,7 +307,7 @@ static void find_alt(struct debuginfo *d, const struct debuginfo_places *places)
 {
 	uint8_t id[LINES_MAX_ALT_ID];
 	const char *name = NULL;
-	struct search s = { .places = places, .id = id };
+	struct debuginfo_search s = { .places = places, .id = id };
 	struct err e = { 0 };
 	char *slash;
 
@@ -324,7 +325,7 @@ static void find_alt(struct debuginfo *d, const struct debuginfo_places *places)
 	if (!try_place(&s, *name == '/' || !slash
 				   ? strdup(name)
 				   : format("%.*s/%s", (int)(slash - d->path), d->path, name)))
-		(void)search(&s, &e);
+		(void)debuginfo_search(&s, &e);
 	if (!s.found || file_map_open(&d->alt, s.found, DEBUGINFO_MAX_FILE, &e) < 0 ||
 	    lines_set_alt(d->lines, d->alt.data, d->alt.len, s.found, &e) < 0)
 		snprintf(d->note, sizeof(d->note),
@@ -340,7 +341,7 @@ int debuginfo_open(struct debuginfo **out, const struct debuginfo_places *places
 		   size_t len, struct err *e)
 {
 	struct debuginfo *d = calloc(1, sizeof(*d));
-	struct search s = { .places = places, .id = id, .len = len, .d = d };
+	struct debuginfo_search s = { .places = places, .id = id, .len = len, .d = d };
 	int ret;
 
 	if (!d)
@@ -350,7 +351,7 @@ int debuginfo_open(struct debuginfo **out, const struct debuginfo_places *places
 		return err_set(e, ENOENT,
 			       "no debug information can be looked for: there is no build id");
 	}
-	ret = search(&s, e);
+	ret = debuginfo_search(&s, e);
 	buf_deinit(&s.why);
 	if (ret) {
 		debuginfo_close(d);

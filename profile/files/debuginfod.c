@@ -33,7 +33,7 @@ struct fetch {
 	long shown; /* MB + 1 */
 };
 
-static int load(struct library *lib, struct err *e)
+static int debuginfod_load(struct library *lib, struct err *e)
 {
 	/* Never closed: curl, which it brings, is not made for that. */
 	void *h = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL);
@@ -99,7 +99,7 @@ int debuginfod_fetch(const uint8_t *id, size_t len, void (*progress)(void *ctx, 
 
 	if (!urls || !*urls)
 		return err_set(e, ENOENT, DEBUGINFOD_URLS_ENV_VAR " is not set");
-	if (load(&lib, e) < 0)
+	if (debuginfod_load(&lib, e) < 0)
 		return -ENOENT;
 	c = lib.debuginfod_begin();
 	if (!c)

@@ -182,7 +182,8 @@ static bool try_build_id(struct search *s, const char *dir, const char *suffix,
 	return try_fd(s, fd < 0 ? -errno : fd, path, place);
 }
 
-static int finish(struct search *s, struct userfile_finder *u, const char *what, struct err *e)
+static int userfile_finish(struct search *s, struct userfile_finder *u, const char *what,
+			   struct err *e)
 {
 	u->count[s->reason]++;
 	switch (s->reason) {
@@ -207,7 +208,7 @@ int userfile_open(struct userfile *f, struct userfile_finder *u, const char *gue
 	memset(f, 0, sizeof(*f));
 	if (!try_root(&s, u, guest_path))
 		(void)try_build_id(&s, u->opt.cache, "/elf", USERFILE_IN_CACHE);
-	return finish(&s, u, guest_path, e);
+	return userfile_finish(&s, u, guest_path, e);
 }
 
 int userfile_open_debug(struct userfile *f, struct userfile_finder *u, const uint8_t *id,
@@ -230,7 +231,7 @@ int userfile_open_debug(struct userfile *f, struct userfile_finder *u, const uin
 		found = try_build_id(&s, u->opt.system_debug, ".debug", USERFILE_IN_SYSTEM_DEBUG);
 	if (!found)
 		(void)try_build_id(&s, u->opt.cache, "/debug", USERFILE_IN_CACHE);
-	return finish(&s, u, hex, e);
+	return userfile_finish(&s, u, hex, e);
 }
 
 int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_t pid,

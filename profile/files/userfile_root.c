@@ -42,7 +42,7 @@ static void go_up(struct walk *w, unsigned int to)
 }
 
 /* The link's text goes before what is still to be walked, which is empty or begins with '/'. */
-static int follow(struct walk *w, int link)
+static int userfile_root_follow(struct walk *w, int link)
 {
 	char text[PATH_MAX];
 	ssize_t n = readlinkat(link, "", text, sizeof(text));
@@ -99,7 +99,7 @@ static int walk_path(struct walk *w)
 		if (S_ISLNK(st.st_mode)) {
 			if (++links > MAX_LINKS)
 				return -ELOOP;
-			ret = follow(w, fd);
+			ret = userfile_root_follow(w, fd);
 			if (ret < 0)
 				return ret;
 		} else if (S_ISDIR(st.st_mode)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/flame/flamechart.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -138,15 +139,8 @@ static int add_part(struct chart *c, uint32_t stack, uint64_t ns)
 		c->part[c->part_of[stack] - 1].ns += ns;
 		return 0;
 	}
-	if (c->nparts == c->parts_cap) {
-		size_t cap = c->parts_cap ? c->parts_cap * 2 : 256;
-		struct part *more = reallocarray(c->part, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		c->part = more;
-		c->parts_cap = cap;
-	}
+	if (ARRAY_ROOM(c->part, c->nparts, c->parts_cap))
+		return -ENOMEM;
 	c->part[c->nparts++] = (struct part){ stack, ns };
 	c->part_of[stack] = (uint32_t)c->nparts;
 	return 0;
@@ -209,15 +203,8 @@ static int open_box(struct chart *c, uint32_t row, uint32_t func, uint8_t class,
 
 	if (p->nboxes == FLAME_MAX_BOXES)
 		return -E2BIG;
-	if (p->nboxes == p->boxes_cap) {
-		size_t cap = p->boxes_cap ? p->boxes_cap * 2 : 1024;
-		struct flame_box *more = reallocarray(p->box, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		p->box = more;
-		p->boxes_cap = cap;
-	}
+	if (ARRAY_ROOM(p->box, p->nboxes, p->boxes_cap))
+		return -ENOMEM;
 	p->box[p->nboxes] = (struct flame_box){ .x = x, .row = row, .name = func, .class = class };
 	c->open[row] = (uint32_t)p->nboxes++;
 	if (row >= c->rows)
@@ -435,7 +422,7 @@ static void choose_lanes(struct chart *c)
 	qsort(c->lane, n, sizeof(*c->lane), compare_keys);
 }
 
-static int prepare(struct chart *c)
+static int flamechart_prepare(struct chart *c)
 {
 	const struct stackset *s = c->s;
 	struct flame_picture *p = c->p;
@@ -479,7 +466,7 @@ int flamechart_build(struct flame_picture *p, const struct stackset *s, enum fla
 		return err_set(e, ENODATA, "there are no samples to draw");
 	p->chart = true;
 	set_times(&c);
-	ret = prepare(&c);
+	ret = flamechart_prepare(&c);
 	c.ncolumns = p->width * FLAMECHART_COLUMNS_PER_PIXEL;
 	ret = ret ? ret : fill_lanes(&c);
 	while (ret == -E2BIG && c.ncolumns > LEAST_COLUMNS) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/flame/flamegraph.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,10 +24,8 @@ struct layout {
 
 uint8_t flame_class(const struct frametree_name *n, uint8_t kind)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = hash_text32(n->text, SIZE_MAX);
 
-	for (const char *s = n->text; *s; s++)
-		h = (h ^ (uint8_t)*s) * 16777619u;
 	h ^= h >> 15;
 	return (uint8_t)(kind * FLAME_VARIANTS + (h >> 4) % FLAME_VARIANTS);
 }
@@ -51,16 +51,9 @@ static void add_box(struct layout *l, const struct flame_box *b)
 		l->full = true;
 		return;
 	}
-	if (p->nboxes == p->boxes_cap) {
-		size_t cap = p->boxes_cap ? p->boxes_cap * 2 : 1024;
-		struct flame_box *more = reallocarray(p->box, cap, sizeof(*more));
-
-		if (!more) {
-			l->failed = true;
-			return;
-		}
-		p->box = more;
-		p->boxes_cap = cap;
+	if (ARRAY_ROOM(p->box, p->nboxes, p->boxes_cap)) {
+		l->failed = true;
+		return;
 	}
 	p->box[p->nboxes++] = *b;
 }
@@ -80,7 +73,7 @@ static bool is_narrow(const struct layout *l, uint32_t node)
 	return (double)l->t->node[node].weight[FRAMETREE_SHOWN] * l->per_unit < l->p->min_width;
 }
 
-static void place(struct layout *l, uint32_t node, uint64_t x);
+static void flamegraph_place(struct layout *l, uint32_t node, uint64_t x);
 
 /* Those wide enough from the left; the rest as one box, if together they are wide enough. */
 static void place_children(struct layout *l, uint32_t node, uint64_t x)
@@ -101,7 +94,7 @@ static void place_children(struct layout *l, uint32_t node, uint64_t x)
 			rest.samples += n->samples;
 			continue;
 		}
-		place(l, c, x);
+		flamegraph_place(l, c, x);
 		x += n->weight[FRAMETREE_SHOWN];
 	}
 	rest.x = x;
@@ -110,7 +103,7 @@ static void place_children(struct layout *l, uint32_t node, uint64_t x)
 		add_box(l, &rest);
 }
 
-static void place(struct layout *l, uint32_t node, uint64_t x)
+static void flamegraph_place(struct layout *l, uint32_t node, uint64_t x)
 {
 	const struct frametree_node *n = &l->t->node[node];
 	double delta = l->p->diff ? frametree_delta(l->t, node) : 0;
@@ -218,7 +211,7 @@ int flamegraph_build(struct flame_picture *p, const struct frametree *t, bool di
 		l.narrow = l.narrow_outer = 0;
 		l.full = false;
 		l.per_unit = (double)p->width / (double)p->total;
-		place(&l, 0, 0);
+		flamegraph_place(&l, 0, 0);
 		if (l.failed)
 			return err_set(e, ENOMEM, "out of memory for the picture");
 		if (!l.full)

@@ -25,7 +25,6 @@
 #define FLAME_MAX_NAME 4096u		  /* bytes of a name; the rest is cut */
 #define FLAME_MAX_NAMES_TOTAL (16u << 20) /* beyond it, names are cut at: */
 #define FLAME_SHORT_NAME 64u
-#define FLAME_LEAST_COLUMNS 5u /* fewer say nothing of a name that is cut */
 
 /* Boxes' colours are classes of the style sheet: kind * variants + variant; differences. */
 #define FLAME_VARIANTS 4u
@@ -93,18 +92,6 @@ uint8_t flame_diff_class(double delta, double max);
 
 /* The file's bytes, appended; out->failed tells of lack of memory. */
 void flamegraph_write(struct buf *out, const struct flame_picture *p, enum flame_format format);
-
-/*
- * flame_text.c. Bytes that no document may hold become others: control characters their
- * pictures (U+2400...), what is no UTF-8, no character of XML or turns the direction of
- * writing U+FFFD. At most max bytes of s are looked at; what is cut ends with "...".
- */
-/* For text and for attributes in double quotes, in XML and HTML. */
-void flame_xml(struct buf *out, const char *s, size_t max);
-/* A string literal of JavaScript that may stand in a script of XML and HTML. */
-void flame_js(struct buf *out, const char *s, size_t max);
-/* As much of s as fits in that many columns, for XML; nothing when it would say nothing. */
-void flame_xml_fit(struct buf *out, const char *s, size_t columns);
 /* "1.234 s", "12.345 ms", "3.210 us" */
 void flame_time(char *out, size_t size, uint64_t ns);
 

@@ -3,6 +3,7 @@
 #include "profile/flame/flamegraph.h"
 
 #include "base/cleanup.h"
+#include "base/xml.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -58,10 +59,22 @@ struct sheet {
 	double scale; /* pixels per unit */
 };
 
+void flame_time(char *out, size_t size, uint64_t ns)
+{
+	if (ns >= 1000000000u)
+		snprintf(out, size, "%.3f s", (double)ns / 1e9);
+	else if (ns >= 1000000u)
+		snprintf(out, size, "%.3f ms", (double)ns / 1e6);
+	else if (ns >= 1000u)
+		snprintf(out, size, "%.3f us", (double)ns / 1e3);
+	else
+		snprintf(out, size, "%" PRIu64 " ns", ns);
+}
+
 static void text_at(struct buf *out, double x, unsigned int y, const char *class, const char *text)
 {
 	buf_printf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%u\">", class, x, y);
-	flame_xml(out, text, FLAME_MAX_NAME);
+	xml_quote(out, text, FLAME_MAX_NAME);
 	buf_printf(out, "</text>\n");
 }
 
@@ -159,9 +172,9 @@ static void write_head(struct buf *out, const struct sheet *s)
 		   "<rect id=\"ground\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
 		   "<text class=\"t\" x=\"%u\" y=\"24\">",
 		   p->width, s->height, MARGIN);
-	flame_xml_fit(out, p->title, (p->width - 260) / 10);
+	xml_fit(out, p->title, (p->width - 260) / 10);
 	buf_printf(out, "</text>\n<text class=\"u\" x=\"%u\" y=\"43\">", MARGIN);
-	flame_xml_fit(out, p->subtitle, (p->width - 2 * MARGIN) / 7);
+	xml_fit(out, p->subtitle, (p->width - 2 * MARGIN) / 7);
 	buf_printf(out, "</text>\n");
 	write_legend(out, p);
 	buf_printf(out,
@@ -181,10 +194,10 @@ static void write_title(struct buf *out, const struct sheet *s, const struct fla
 	char time[32], from[32];
 
 	buf_printf(out, "<title>");
-	flame_xml(out, n->text, FLAME_MAX_NAME);
+	xml_quote(out, n->text, FLAME_MAX_NAME);
 	if (n->dso[0]) {
 		buf_printf(out, " (");
-		flame_xml(out, n->dso, FLAME_MAX_NAME);
+		xml_quote(out, n->dso, FLAME_MAX_NAME);
 		buf_printf(out, ")");
 	}
 	flame_time(time, sizeof(time), b->w);
@@ -195,7 +208,7 @@ static void write_title(struct buf *out, const struct sheet *s, const struct fla
 		buf_printf(out, ": %.2f %%, %s", share, time);
 	} else {
 		buf_printf(out, ": %.2f %%, %" PRIu64 " ", share, b->w);
-		flame_xml(out, p->event, 64);
+		xml_quote(out, p->event, 64);
 	}
 	if (!p->chart)
 		buf_printf(out, ", %" PRIu64 " samples", b->samples);
@@ -218,7 +231,7 @@ static void write_box(struct buf *out, const struct sheet *s, size_t lane,
 		   b->class, x, y, w > WIDE ? w - GAP : w, ROW - 1);
 	if (w >= FONT_COLUMN + 6) {
 		buf_printf(out, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 11);
-		flame_xml_fit(out, s->p->name[b->name].text, (size_t)((w - 6) / FONT_COLUMN));
+		xml_fit(out, s->p->name[b->name].text, (size_t)((w - 6) / FONT_COLUMN));
 		buf_printf(out, "</text>");
 	}
 	buf_printf(out, "</g>\n");
@@ -275,12 +288,12 @@ static void write_axis(struct buf *out, const struct sheet *s)
 		flame_time(from, sizeof(from), b->from);
 		flame_time(time, sizeof(time), b->to - b->from);
 		buf_printf(out, "<g><title>");
-		flame_xml(out, b->label, 64);
+		xml_quote(out, b->label, 64);
 		buf_printf(out, ": %s from %s</title><rect class=\"p%u\" x=\"%.1f\" y=\"%u\" ",
 			   time, from, b->colour, x, HEAD);
 		buf_printf(out, "width=\"%.1f\" height=\"%u\"/><text x=\"%.1f\" y=\"%u\">", w,
 			   BANDS - 2, x + 4, HEAD + 13);
-		flame_xml_fit(out, b->label, w < 8 ? 0 : (size_t)((w - 8) / FONT_COLUMN));
+		xml_fit(out, b->label, w < 8 ? 0 : (size_t)((w - 8) / FONT_COLUMN));
 		buf_printf(out, "</text></g>\n");
 	}
 	buf_printf(out, "</g>\n");
@@ -294,7 +307,7 @@ static void write_foot(struct buf *out, const struct sheet *s)
 		   "<text class=\"m\" id=\"note\" x=\"%u\" y=\"%u\">",
 		   MARGIN, s->frames_bottom + 18, s->p->width - MARGIN, 64u, MARGIN,
 		   s->frames_bottom + 36);
-	flame_xml(out, s->p->note, sizeof(s->p->note));
+	xml_quote(out, s->p->note, sizeof(s->p->note));
 	buf_printf(out, "</text>\n");
 }
 
@@ -314,9 +327,9 @@ static void write_names(struct buf *out, const struct flame_picture *p, uint32_t
 			continue;
 		number[p->box[i].name] = ++n;
 		buf_printf(out, n > 1 ? ",\n[" : "\n[");
-		flame_js(out, name->text, max);
+		xml_script_string(out, name->text, max);
 		buf_u8(out, ',');
-		flame_js(out, name->dso, max);
+		xml_script_string(out, name->dso, max);
 		buf_u8(out, ']');
 	}
 	buf_printf(out, "],\n");
@@ -340,12 +353,12 @@ static void write_data(struct buf *out, const struct sheet *s)
 		   p->total, p->width, MARGIN, ROW, s->frames_top, HEAD, s->frames_top - AXIS,
 		   p->chart ? "true" : "false", p->diff ? "true" : "false",
 		   p->weight_is_ns ? "true" : "false");
-	flame_js(out, p->event, 64);
+	xml_script_string(out, p->event, 64);
 	buf_printf(out, "},\nB=[");
 	for (size_t i = 0; i < p->nbands; i++) {
 		buf_printf(out, "%s[%" PRIu64 ",%" PRIu64 ",%u,", i ? "," : "", p->band[i].from,
 			   p->band[i].to, p->band[i].colour);
-		flame_js(out, p->band[i].label, 64);
+		xml_script_string(out, p->band[i].label, 64);
 		buf_u8(out, ']');
 	}
 	buf_printf(out, "],\nL=[");
@@ -380,7 +393,7 @@ void flamegraph_write(struct buf *out, const struct flame_picture *p, enum flame
 		buf_printf(
 			out,
 			"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
-		flame_xml(out, p->title, FLAME_MAX_NAME);
+		xml_quote(out, p->title, FLAME_MAX_NAME);
 		buf_printf(out,
 			   "</title><style>body{margin:0}svg{display:block;margin:0 auto}</style>"
 			   "</head><body>\n");

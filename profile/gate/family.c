@@ -66,7 +66,7 @@ static void members_deinit(struct members *m)
 	free(m->member);
 }
 
-static int collect(const struct gate *g, struct members *m, size_t *count)
+static int family_collect(const struct gate *g, struct members *m, size_t *count)
 {
 	unsigned int runs = g->n[GATE_BASE] + g->n[GATE_HEAD];
 	size_t n = 0;
@@ -94,7 +94,7 @@ static int find_members(const struct gate *g, const struct grule *r, bool childr
 	size_t n = 0, next;
 
 	*m = (struct members){ 0 };
-	if (collect(g, m, &n) < 0)
+	if (family_collect(g, m, &n) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i = next) {
 		struct member x = { .symbol = m->occurrence[i].symbol, .first = i };

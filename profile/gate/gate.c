@@ -110,7 +110,7 @@ int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
 	return gate_design_init(out, &layout, e);
 }
 
-static double mean(const double *v, unsigned int n)
+static double gate_gate_mean(const double *v, unsigned int n)
 {
 	double t = 0;
 
@@ -120,7 +120,7 @@ static double mean(const double *v, unsigned int n)
 }
 
 /*
- * gatestats_power.h thinks of RUNSTATS_RESAMPLES deals. Designs for many functions have more, and so
+ * profile/stats/power.h thinks of RUNSTATS_RESAMPLES deals. Designs for many functions have more, and so
  * reach smaller alphas: what is seen then is more by the quantiles' ratio, or a little less than that.
  */
 static double seen_beyond(const struct gate_design *d, const struct gate_spread *spread,
@@ -156,7 +156,7 @@ int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct
 	int ret;
 
 	out->value = value;
-	out->stats = grule_stats(r, mean(value, v->report->nbase), alpha);
+	out->stats = grule_stats(r, gate_gate_mean(value, v->report->nbase), alpha);
 	ret = gate_compare(d, &out->stats, value, head, &out->result, &why);
 	return ret ? err_set(e, -ret, "%s: %s", r->name, why.text) : 0;
 }
@@ -356,7 +356,7 @@ static void find_order(struct gate_eval *v)
 	v->layout.head_at = v->at[GATE_HEAD];
 }
 
-static int begin(struct gate_eval *v, const struct gate_eval_options *opt, struct err *e)
+static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, struct err *e)
 {
 	const struct gate *g = v->gate;
 	struct gate_report *r = v->report;
@@ -399,7 +399,7 @@ int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
 
 	if (!r)
 		return err_set(e, ENOMEM, "out of memory");
-	ret = begin(&v, opt, e);
+	ret = gate_begin(&v, opt, e);
 	for (size_t i = 0; i < r->n && !ret; i++)
 		ret = evaluate_rule(&v, i, e);
 	ret = ret ? ret : settle_together(&v, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/gate/history.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/stacks/diff.h"
@@ -71,7 +72,7 @@ static bool is_clean(const char *s)
 	return true;
 }
 
-static int keep(struct parse *p, const char *text, const char **out)
+static int history_keep(struct parse *p, const char *text, const char **out)
 {
 	if (!text || !is_clean(text))
 		return wrong(p, "a name that is none");
@@ -93,10 +94,10 @@ static int add_value(struct parse *p, const char *name, const char *dso, const c
 	if (p->value.n >= GATE_HISTORY_VALUES)
 		return err_set(p->e, E2BIG, "%s: more than %u values", p->name,
 			       GATE_HISTORY_VALUES);
-	ret = keep(p, name, &v.name);
+	ret = history_keep(p, name, &v.name);
 	if (!ret && mode) {
-		ret = keep(p, dso, &v.dso);
-		ret = ret ? ret : keep(p, mode, &v.mode);
+		ret = history_keep(p, dso, &v.dso);
+		ret = ret ? ret : history_keep(p, mode, &v.mode);
 	}
 	if (ret)
 		return ret;
@@ -257,20 +258,9 @@ static int list_names(const char *dir, char ***out, size_t *n, struct err *e)
 	for (struct dirent *x = readdir(d); x && !ret; x = readdir(d)) {
 		if (!is_entry_name(x->d_name))
 			continue;
-		if (*n == cap) {
-			char **grown = reallocarray(*out, cap ? 2 * cap : 256, sizeof(*grown));
-
-			if (!grown) {
-				ret = err_set(e, ENOMEM, "%s: out of memory", dir);
-				break;
-			}
-			*out = grown;
-			cap = cap ? 2 * cap : 256;
-		}
-		(*out)[*n] = strdup(x->d_name);
-		if (!(*out)[(*n)++])
+		if (ARRAY_ROOM(*out, *n, cap) || !((*out)[*n] = strdup(x->d_name)))
 			ret = err_set(e, ENOMEM, "%s: out of memory", dir);
-		else if (*n > GATE_HISTORY_ENTRIES)
+		else if (++*n > GATE_HISTORY_ENTRIES)
 			ret = err_set(e, E2BIG, "%s: more than %u entries", dir,
 				      GATE_HISTORY_ENTRIES);
 	}
@@ -443,22 +433,21 @@ static int check_label(const char *label, struct err *e)
 			    is_clean(label) ? label : "", GATE_HISTORY_LABEL);
 }
 
-int gate_history_record(const char *dir, const char *label, time_t when, const struct grules *rules,
-			struct gate_run *const *run, unsigned int n, char file[GATE_HISTORY_FILE],
-			struct err *e)
+int gate_history_record(const char *dir, const struct gate_history_runs *runs,
+			char file[GATE_HISTORY_FILE], struct err *e)
 {
 	char shown[32], stamp[32], name[GATE_HISTORY_FILE];
 	cleanup_free char *text = NULL;
 	struct tm tm;
-	int ret = check_label(label, e);
+	int ret = check_label(runs->label, e);
 
 	if (ret)
 		return ret;
-	if (!n || !gmtime_r(&when, &tm) || tm.tm_year < 0 || tm.tm_year > 8099)
+	if (!runs->n || !gmtime_r(&runs->when, &tm) || tm.tm_year < 0 || tm.tm_year > 8099)
 		return err_set(e, EINVAL, "%s: no runs to record, or a time that is none", dir);
 	strftime(shown, sizeof(shown), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
-	text = entry_text(label, shown, rules, run, n);
+	text = entry_text(runs->label, shown, runs->rules, runs->run, runs->n);
 	if (!text)
 		return err_set(e, ENOMEM, "%s: out of memory", dir);
 	snprintf(name, sizeof(name), "%s-%016" PRIx64 ".json", stamp, hash_of(text));

@@ -64,14 +64,22 @@ void gate_history_entry_destroy(struct gate_history_entry *x);
 int gate_history_load(struct gate_history **out, const char *dir, size_t last, struct err *e);
 void gate_history_destroy(struct gate_history *h);
 
+/* Runs of one commit, say; all borrowed. */
+struct gate_history_runs {
+	const char *label;
+	time_t when;
+	const struct grules *rules;
+	struct gate_run *const *run;
+	unsigned int n;
+};
+
 /*
  * Add an entry of these runs; the directory is made if it is not there. file (may be NULL)
  * receives its name. An equal entry that is there already is fine.
  */
 #define GATE_HISTORY_FILE 64u
-int gate_history_record(const char *dir, const char *label, time_t when, const struct grules *rules,
-			struct gate_run *const *run, unsigned int n, char file[GATE_HISTORY_FILE],
-			struct err *e);
+int gate_history_record(const char *dir, const struct gate_history_runs *runs,
+			char file[GATE_HISTORY_FILE], struct err *e);
 
 /* The value of a name, or NULL. dso and mode are NULL for a metric. */
 const struct gate_history_value *gate_history_find(const struct gate_history_entry *x,

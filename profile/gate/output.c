@@ -2,13 +2,11 @@
 #include "profile/gate/output.h"
 
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/outfile.h"
 #include "profile/flame/flamegraph.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PICTURE_WIDTH 1200u
 #define PICTURE_MIN_WIDTH 0.1
@@ -22,26 +20,10 @@ int gate_outputs_add(struct gate_outputs *o, gate_write_fn *write, const char *p
 	return 0;
 }
 
-/* Into the file, which is removed if it can't be completed. */
 static int write_out(const char *path, const struct buf *b, struct err *e)
 {
-	cleanup_close int file = -1;
-	int fd = STDOUT_FILENO, ret;
-
-	if (b->failed)
-		return err_set(e, ENOMEM, "%s: out of memory", path);
-	if (strcmp(path, "-") != 0) {
-		file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		if (file < 0)
-			return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
-		fd = file;
-	}
-	ret = file_write_all(fd, b->data, b->len);
-	if (ret && file >= 0)
-		unlink(path);
-	return ret ? err_set(e, -ret, "%s: cannot write: %s", file < 0 ? "standard output" : path,
-			     strerror(-ret))
-		   : 0;
+	return b->failed ? err_set(e, ENOMEM, "%s: out of memory", path)
+			 : outfile_write(path, b->data, b->len, e);
 }
 
 /* -- the picture ---------------------------------------------------------------------------- */
@@ -76,8 +58,8 @@ static bool is_html(const char *path)
 	return dot && (!strcasecmp(dot, ".html") || !strcasecmp(dot, ".htm"));
 }
 
-static int draw(struct buf *out, const char *path, const struct gate_report *r, struct sets *x,
-		struct frametree *t, struct err *e)
+static int output_draw(struct buf *out, const char *path, const struct gate_report *r,
+		       struct sets *x, struct frametree *t, struct err *e)
 {
 	const struct gate_run *first = gate_run_at(r->gate, GATE_HEAD, 0);
 	char title[160], subtitle[160];
@@ -113,7 +95,7 @@ static int write_picture(const char *path, const struct gate_report *r, struct e
 		return err_set(e, ENOMEM, "%s: out of memory", path);
 	buf_init(&out);
 	ret = frametree_create(&t, &opt, e);
-	ret = ret ? ret : draw(&out, path, r, x, t, e);
+	ret = ret ? ret : output_draw(&out, path, r, x, t, e);
 	ret = ret ? ret : write_out(path, &out, e);
 	buf_deinit(&out);
 	frametree_destroy(t);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/gate/run.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "profile/stacks/diff.h"
-#include "profile/export/export.h"
 #include "profile/gate/metric.h"
 #include "base/table.h"
 
@@ -25,9 +26,9 @@ static int compare_symbols(const void *a, const void *b)
 	return gate_symbol_compare(a, b);
 }
 
-static const char *keep(struct gate_run *r, const char *text)
+static const char *run_keep(struct gate_run *r, const char *text)
 {
-	cleanup_free char *clean = export_utf8(text);
+	cleanup_free char *clean = utf8_copy(text);
 
 	return clean ? texts_add(&r->texts, clean) : NULL;
 }
@@ -54,25 +55,15 @@ static bool equal_symbol(const void *a, const void *b, const void *ctx)
 
 static int add_symbol(struct build *b, const struct diff_identity *id, uint32_t *out)
 {
-	struct gate_symbol s = { .name = keep(b->run, id->name),
-				 .dso = keep(b->run, id->dso),
+	struct gate_symbol s = { .name = run_keep(b->run, id->name),
+				 .dso = run_keep(b->run, id->dso),
 				 .mode = id->mode };
 	uint64_t hash = table_mix((uintptr_t)s.name, (uint64_t)(uintptr_t)s.dso << 2 | s.mode);
 	bool fresh;
 
 	if (!s.name || !s.dso || table_add(&b->symbol, hash, &s, equal_symbol, NULL, out, &fresh))
 		return -ENOMEM;
-	if (b->symbol.n > b->stamps) {
-		size_t n = 2 * b->symbol.n + 1024;
-		uint32_t *grown = reallocarray(b->stamp, n, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + b->stamps, 0, (n - b->stamps) * sizeof(*grown));
-		b->stamp = grown;
-		b->stamps = n;
-	}
-	return 0;
+	return ARRAY_FIT_ZERO(b->stamp, b->symbol.n, b->stamps);
 }
 
 static int symbol_of(struct build *b, const struct stackset_stack *st, uint32_t func, uint32_t *out)
@@ -152,10 +143,10 @@ static int fill_facts(struct gate_run *r, const char *path, const struct stackse
 		r->weight += amount;
 		r->samples += amount > 0 ? s->stack[i].samples : 0;
 	}
-	r->path = keep(r, path);
-	r->event = keep(r, s->event);
-	r->osrelease = keep(r, s->osrelease);
-	r->message = keep(r, s->message);
+	r->path = run_keep(r, path);
+	r->event = run_keep(r, s->event);
+	r->osrelease = run_keep(r, s->osrelease);
+	r->message = run_keep(r, s->message);
 	r->began_ns = s->first_ns;
 	r->weight_is_ns = s->weight_is_ns;
 	return r->path && r->event && r->osrelease && r->message ? 0 : -ENOMEM;
@@ -174,7 +165,7 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct gr
 
 		ret = gate_measure(&src, &rules->rule[i], &r->value[i], why, e);
 		if (!ret && why[0]) {
-			r->why[i] = keep(r, why);
+			r->why[i] = run_keep(r, why);
 			ret = r->why[i] ? 0 : -ENOMEM;
 		}
 	}

@@ -147,7 +147,8 @@ void gate_say_threshold(char *out, size_t size, const struct grule *r)
 /* -- sentences ------------------------------------------------------------------------------- */
 
 /* Appends; what does not fit is left out. */
-static __attribute__((format(printf, 3, 4))) void add(char *out, size_t size, const char *fmt, ...)
+static __attribute__((format(printf, 3, 4))) void say_add(char *out, size_t size, const char *fmt,
+							  ...)
 {
 	size_t len = strlen(out);
 	va_list args;
@@ -159,7 +160,7 @@ static __attribute__((format(printf, 3, 4))) void add(char *out, size_t size, co
 	va_end(args);
 }
 
-static unsigned int count(const struct gate_report *r, enum gate_status s)
+static unsigned int say_count(const struct gate_report *r, enum gate_status s)
 {
 	unsigned int n = 0;
 
@@ -185,14 +186,14 @@ void gate_say_verdict(char *out, size_t size, const struct gate_report *r)
 
 	snprintf(out, size, "%s", word[r->status]);
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		unsigned int n = count(r, order[i]);
+		unsigned int n = say_count(r, order[i]);
 
 		if (!n)
 			continue;
-		add(out, size, "%s%u %s", sep, n, did[i]);
+		say_add(out, size, "%s%u %s", sep, n, did[i]);
 		sep = ", ";
 	}
-	add(out, size, " of %zu rule%s", r->n, r->n == 1 ? "" : "s");
+	say_add(out, size, " of %zu rule%s", r->n, r->n == 1 ? "" : "s");
 }
 
 static const char *plural(unsigned int n)
@@ -205,20 +206,22 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r)
 	snprintf(out, size, "%u run%s of the base, %u of the head", r->nbase, plural(r->nbase),
 		 r->nhead);
 	if (r->nbase == 1 || r->nhead == 1) {
-		add(out, size, ": how much runs differ can't be known from one; give several");
+		say_add(out, size, ": how much runs differ can't be known from one; give several");
 		return;
 	}
 	if (r->paired)
-		add(out, size, ", compared in pairs");
+		say_add(out, size, ", compared in pairs");
 	else if (r->confounded)
-		add(out, size,
-		    ", not interleaved: a drift of the host looks like a change (see kvmprof "
-		    "bench)");
+		say_add(out, size,
+			", not interleaved: a drift of the host looks like a change (see kvmprof "
+			"bench)");
 	else if (r->ordered)
-		add(out, size,
-		    ", compared within blocks of neighbours (intervals and what is seen know no "
-		    "blocks: if the host drifts, they are too wide)");
-	add(out, size, "; identical code fails in at most %g %% of all gates", 100 * r->error_rate);
+		say_add(out, size,
+			", compared within blocks of neighbours (intervals and what is seen know "
+			"no "
+			"blocks: if the host drifts, they are too wide)");
+	say_add(out, size, "; identical code fails in at most %g %% of all gates",
+		100 * r->error_rate);
 }
 
 void gate_say_function(char *out, size_t size, const struct gate_finding *f)
@@ -227,8 +230,8 @@ void gate_say_function(char *out, size_t size, const struct gate_finding *f)
 
 	snprintf(out, size, "%.180s", f->name);
 	if (strcmp(f->mode, "kernel") != 0 || strcmp(f->dso, "[kernel.kallsyms]") != 0)
-		add(out, size, " (%.60s%s)", slash ? slash + 1 : f->dso,
-		    !strcmp(f->mode, "idle") ? ", idle" : "");
+		say_add(out, size, " (%.60s%s)", slash ? slash + 1 : f->dso,
+			!strcmp(f->mode, "idle") ? ", idle" : "");
 }
 
 static void say_finding(char *out, size_t size, const struct grule *r, const struct gate_finding *f)
@@ -239,11 +242,11 @@ static void say_finding(char *out, size_t size, const struct grule *r, const str
 	gate_say_cells(&c, r, f);
 	if (f->name) {
 		gate_say_function(name, sizeof(name), f);
-		add(out, size, "%s ", name);
+		say_add(out, size, "%s ", name);
 	}
-	add(out, size, "%s -> %s, %s", c.base, c.head, c.change);
+	say_add(out, size, "%s -> %s, %s", c.base, c.head, c.change);
 	if (c.interval[0])
-		add(out, size, " (95 %%: %s), %s", c.interval, c.p);
+		say_add(out, size, " (95 %%: %s), %s", c.interval, c.p);
 }
 
 static const char *why_of(const struct gate_outcome *o)
@@ -264,11 +267,11 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 	}
 	snprintf(out, size, "%zu of %zu functions: ", o->nworse, o->nfindings);
 	for (size_t i = 0; i < shown; i++) {
-		add(out, size, "%s", i ? "; " : "");
+		say_add(out, size, "%s", i ? "; " : "");
 		say_finding(out, size, o->rule, &o->finding[i]);
 	}
 	if (shown < o->nworse)
-		add(out, size, "; and %zu more", o->nworse - shown);
+		say_add(out, size, "; and %zu more", o->nworse - shown);
 }
 
 void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
@@ -281,13 +284,13 @@ void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
 	} else if (o->total.value) {
 		say_finding(out, size, o->rule, &o->total);
 		if (o->why[0])
-			add(out, size, "; %s", why_of(o));
+			say_add(out, size, "; %s", why_of(o));
 	} else {
 		snprintf(out, size, "%s", why_of(o));
 		return;
 	}
 	gate_say_threshold(threshold, sizeof(threshold), o->rule);
-	add(out, size, "; threshold: %s", threshold);
+	say_add(out, size, "; threshold: %s", threshold);
 }
 
 /* The least able comparison. */
@@ -326,8 +329,8 @@ void gate_say_power(char *out, size_t size, const struct gate_report *r,
 		 c.seen, 100 * o->rule->power);
 	if (f->name) {
 		gate_say_function(name, sizeof(name), f);
-		add(out, size, " in any of %zu function%s (least surely in %s)", o->nfindings,
-		    o->nfindings == 1 ? "" : "s", name);
+		say_add(out, size, " in any of %zu function%s (least surely in %s)", o->nfindings,
+			o->nfindings == 1 ? "" : "s", name);
 	}
 }
 
@@ -349,7 +352,7 @@ void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
 	out[0] = '\0';
 	for (size_t i = 0; f->value && i < ARRAY_SIZE(notes); i++)
 		if (f->result.flags & notes[i].flag) {
-			add(out, size, "%s%s", sep, notes[i].text);
+			say_add(out, size, "%s%s", sep, notes[i].text);
 			sep = "; ";
 		}
 }

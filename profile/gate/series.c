@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/gate/series.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/gate/say.h"
 
@@ -32,7 +33,7 @@ static int no_memory(const struct find *f)
 	return err_set(f->e, ENOMEM, "out of memory for the history's changes");
 }
 
-static void append(struct line *l, size_t entry, double v)
+static void series_append(struct line *l, size_t entry, double v)
 {
 	if (l->n == GATE_HISTORY_MAX) {
 		memmove(l->value, l->value + 1, --l->n * sizeof(*l->value));
@@ -44,15 +45,8 @@ static void append(struct line *l, size_t entry, double v)
 
 static int add_step(struct find *f, const struct gate_step *step)
 {
-	if (f->s->nsteps == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 16;
-		struct gate_step *grown = reallocarray(f->s->step, cap, sizeof(*grown));
-
-		if (!grown)
-			return no_memory(f);
-		f->s->step = grown;
-		f->cap = cap;
-	}
+	if (ARRAY_ROOM(f->s->step, f->s->nsteps, f->cap))
+		return no_memory(f);
 	f->s->step[f->s->nsteps++] = *step;
 	return 0;
 }
@@ -116,7 +110,7 @@ static int number_steps(struct find *f, const struct grule *r, struct line *l)
 			gate_history_find(h->entry[i], r->key, NULL, NULL);
 
 		if (v)
-			append(l, i, v->mean);
+			series_append(l, i, v->mean);
 	}
 	return l->n || !r->optional ? find_steps(f, l, &like, 1) : 0;
 }
@@ -202,7 +196,7 @@ static int function_steps(struct find *f, const struct grule *r, struct line *l)
 			const struct gate_history_value *v =
 				gate_history_find(h->entry[i], x->name, x->dso, x->mode);
 
-			append(l, i, v ? v->mean : 0);
+			series_append(l, i, v ? v->mean : 0);
 		}
 		ret = find_steps(f, l, &like, n);
 	}

@@ -4,7 +4,7 @@
  *
  * A rule's number is a series of one value for each entry that has it; each function that an
  * ordinary rule `symbols' is about (measure share, not children) is one as well. Steps are found by
- * E-divisive (gatestats_change.h); those smaller than the rule's threshold are left out.
+ * E-divisive (profile/stats/change.h); those smaller than the rule's threshold are left out.
  */
 #ifndef KVMPROF_PROFILE_GATE_SERIES_H
 #define KVMPROF_PROFILE_GATE_SERIES_H

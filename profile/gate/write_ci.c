@@ -10,7 +10,7 @@
 #include "profile/gate/write.h"
 
 #include "base/cleanup.h"
-#include "profile/flame/flamegraph.h"
+#include "base/xml.h"
 #include "profile/gate/say.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static enum ending ending_of(const struct gate_outcome *o)
 	}
 }
 
-static unsigned int count(const struct gate_report *r, enum ending x)
+static unsigned int write_ci_count(const struct gate_report *r, enum ending x)
 {
 	unsigned int n = 0;
 
@@ -53,7 +53,8 @@ static unsigned int count(const struct gate_report *r, enum ending x)
 static void counts(struct buf *out, const struct gate_report *r)
 {
 	buf_printf(out, " tests=\"%zu\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"0\"",
-		   r->n, count(r, FAILURE), count(r, ERROR), count(r, SKIP));
+		   r->n, write_ci_count(r, FAILURE), write_ci_count(r, ERROR),
+		   write_ci_count(r, SKIP));
 }
 
 static void testcase(struct buf *out, const struct gate_report *r, const struct gate_outcome *o)
@@ -68,27 +69,27 @@ static void testcase(struct buf *out, const struct gate_report *r, const struct 
 	gate_say_power(power, sizeof(power), r, o);
 	buf_printf(out, "    <testcase classname=\"kvmprof.gate.%s\" name=\"",
 		   grule_metric_name(o->rule->metric));
-	flame_xml(out, o->rule->name, SENTENCE);
+	xml_quote(out, o->rule->name, SENTENCE);
 	buf_printf(out, "\" time=\"0\">\n");
 	if (x != PASSED) {
 		buf_printf(out, "      <%s message=\"", tag[x]);
-		flame_xml(out, said, SENTENCE);
+		xml_quote(out, said, SENTENCE);
 		if (x == SKIP)
 			buf_printf(out, "\"/>\n");
 		else
 			buf_printf(out, "\" type=\"%s\">", gate_status_name(o->status));
 	}
 	if (x == FAILURE || x == ERROR) {
-		flame_xml(out, said, SENTENCE);
+		xml_quote(out, said, SENTENCE);
 		buf_printf(out, "\n");
-		flame_xml(out, power, SENTENCE);
+		xml_quote(out, power, SENTENCE);
 		buf_printf(out, "</%s>\n", tag[x]);
 	}
 	buf_printf(out, "      <system-out>%s: ", gate_status_name(o->status));
-	flame_xml(out, said, SENTENCE);
+	xml_quote(out, said, SENTENCE);
 	if (power[0])
 		buf_printf(out, "\n");
-	flame_xml(out, power, SENTENCE);
+	xml_quote(out, power, SENTENCE);
 	buf_printf(out, "</system-out>\n    </testcase>\n");
 }
 
@@ -107,13 +108,13 @@ int gate_write_junit(struct buf *out, const struct gate_report *r,
 		testcase(out, r, &r->outcome[i]);
 	gate_say_verdict(text, sizeof(text), r);
 	buf_printf(out, "    <system-out>");
-	flame_xml(out, text, SENTENCE);
+	xml_quote(out, text, SENTENCE);
 	gate_say_design(text, sizeof(text), r);
 	buf_printf(out, "\n");
-	flame_xml(out, text, SENTENCE);
+	xml_quote(out, text, SENTENCE);
 	if (opt->flamegraph) {
 		buf_printf(out, "\nflame graph of the difference: ");
-		flame_xml(out, opt->flamegraph, SENTENCE);
+		xml_quote(out, opt->flamegraph, SENTENCE);
 	}
 	buf_printf(out, "</system-out>\n  </testsuite>\n</testsuites>\n");
 	return done(out, e);

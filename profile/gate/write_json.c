@@ -22,7 +22,7 @@
 	"sarif-schema-2.1.0.json"
 
 /* Appends and drops it. */
-static int put(struct buf *out, json_t *j, struct err *e)
+static int write_json_put(struct buf *out, json_t *j, struct err *e)
 {
 	char *text = j ? json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) : NULL;
 
@@ -42,12 +42,12 @@ static json_t *string(const char *s)
 }
 
 /* What is no number, or infinite, is null. */
-static json_t *number(double v)
+static json_t *write_json_number(double v)
 {
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-static void set(json_t *o, const char *key, json_t *v)
+static void write_json_set(json_t *o, const char *key, json_t *v)
 {
 	/* A failure leaves the key out: as good as any answer without memory. */
 	json_object_set_new(o, key, v);
@@ -78,7 +78,7 @@ static json_t *json_runs(const double *v, unsigned int n)
 	json_t *list = json_array();
 
 	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(list, number(v[i]));
+		json_array_append_new(list, write_json_number(v[i]));
 	return list;
 }
 
@@ -89,33 +89,35 @@ static json_t *json_finding(const struct gate_report *r, const struct gate_outco
 	json_t *j = json_object();
 
 	if (f->name) {
-		set(j, "function", string(f->name));
-		set(j, "dso", string(f->dso));
-		set(j, "mode", string(f->mode));
+		write_json_set(j, "function", string(f->name));
+		write_json_set(j, "dso", string(f->dso));
+		write_json_set(j, "mode", string(f->mode));
 	}
 	if (o) {
-		set(j, "verdict", string(gate_finding_word(o, f)));
-		set(j, "reason", string(gate_reason_text(x->reason)));
-		set(j, "unit", string(unit_name[f->stats.unit]));
-		set(j, "threshold", number(f->stats.min_effect));
-		set(j, "effect", number(x->effect));
-		set(j, "interval", json_pack("[o, o]", number(x->lo), number(x->hi)));
-		set(j, "p_fail", number(x->p_fail));
-		set(j, "p_pass", number(x->p_pass));
-		set(j, "seen", f->seen < 0 ? json_null() : number(f->seen));
+		write_json_set(j, "verdict", string(gate_finding_word(o, f)));
+		write_json_set(j, "reason", string(gate_reason_text(x->reason)));
+		write_json_set(j, "unit", string(unit_name[f->stats.unit]));
+		write_json_set(j, "threshold", write_json_number(f->stats.min_effect));
+		write_json_set(j, "effect", write_json_number(x->effect));
+		write_json_set(j, "interval",
+			       json_pack("[o, o]", write_json_number(x->lo),
+					 write_json_number(x->hi)));
+		write_json_set(j, "p_fail", write_json_number(x->p_fail));
+		write_json_set(j, "p_pass", write_json_number(x->p_pass));
+		write_json_set(j, "seen", f->seen < 0 ? json_null() : write_json_number(f->seen));
 	}
-	set(j, "base", number(x->base));
-	set(j, "head", number(x->head));
-	set(j, "diff", number(x->diff));
-	set(j, "relative", number(x->relative));
-	set(j, "hodges_lehmann", number(x->hodges_lehmann));
-	set(j, "cliff_delta", number(x->cliff));
-	set(j, "p_two_sided", number(x->p_two));
-	set(j, "p_least", number(x->p_least));
-	set(j, "q", number(x->q));
-	set(j, "notes", json_flags(x->flags));
-	set(j, "base_runs", json_runs(f->value, r->nbase));
-	set(j, "head_runs", json_runs(f->value + r->nbase, r->nhead));
+	write_json_set(j, "base", write_json_number(x->base));
+	write_json_set(j, "head", write_json_number(x->head));
+	write_json_set(j, "diff", write_json_number(x->diff));
+	write_json_set(j, "relative", write_json_number(x->relative));
+	write_json_set(j, "hodges_lehmann", write_json_number(x->hodges_lehmann));
+	write_json_set(j, "cliff_delta", write_json_number(x->cliff));
+	write_json_set(j, "p_two_sided", write_json_number(x->p_two));
+	write_json_set(j, "p_least", write_json_number(x->p_least));
+	write_json_set(j, "q", write_json_number(x->q));
+	write_json_set(j, "notes", json_flags(x->flags));
+	write_json_set(j, "base_runs", json_runs(f->value, r->nbase));
+	write_json_set(j, "head_runs", json_runs(f->value + r->nbase, r->nhead));
 	return j;
 }
 
@@ -126,29 +128,29 @@ static json_t *json_outcome(const struct gate_report *r, const struct gate_outco
 	json_t *j = json_object(), *list;
 	char text[SENTENCE];
 
-	set(j, "rule", string(rule->name));
-	set(j, "metric", string(grule_metric_name(rule->metric)));
-	set(j, "measures", string(rule->key));
-	set(j, "values", string(dimension[grule_dimension(rule)]));
-	set(j, "level", string(rule->fail ? "fail" : "warn"));
-	set(j, "line", json_integer(rule->line));
-	set(j, "verdict", string(gate_status_name(o->status)));
-	set(j, "why", string(o->why));
+	write_json_set(j, "rule", string(rule->name));
+	write_json_set(j, "metric", string(grule_metric_name(rule->metric)));
+	write_json_set(j, "measures", string(rule->key));
+	write_json_set(j, "values", string(dimension[grule_dimension(rule)]));
+	write_json_set(j, "level", string(rule->fail ? "fail" : "warn"));
+	write_json_set(j, "line", json_integer(rule->line));
+	write_json_set(j, "verdict", string(gate_status_name(o->status)));
+	write_json_set(j, "why", string(o->why));
 	gate_say_outcome(text, sizeof(text), o);
-	set(j, "text", string(text));
+	write_json_set(j, "text", string(text));
 	gate_say_power(text, sizeof(text), r, o);
-	set(j, "power_text", string(text));
-	set(j, "power", number(rule->power));
-	set(j, "alpha_each", number(o->alpha));
+	write_json_set(j, "power_text", string(text));
+	write_json_set(j, "power", write_json_number(rule->power));
+	write_json_set(j, "alpha_each", write_json_number(o->alpha));
 	if (o->total.value)
-		set(j, "result", json_finding(r, o, &o->total));
+		write_json_set(j, "result", json_finding(r, o, &o->total));
 	if (!grule_is_family(rule))
 		return j;
 	list = json_array();
 	for (size_t i = 0; i < o->nfindings; i++)
 		json_array_append_new(list, json_finding(r, o, &o->finding[i]));
-	set(j, "functions", list);
-	set(j, "functions_left_out", json_integer((json_int_t)o->left_out));
+	write_json_set(j, "functions", list);
+	write_json_set(j, "functions_left_out", json_integer((json_int_t)o->left_out));
 	return j;
 }
 
@@ -160,12 +162,12 @@ static json_t *json_side(const struct gate *g, enum gate_side side)
 		const struct gate_run *run = gate_run_at(g, side, i);
 		json_t *j = json_object();
 
-		set(j, "input", string(run->path));
-		set(j, "samples", json_integer((json_int_t)run->samples));
-		set(j, "weight", number(run->weight));
-		set(j, "began_ns", json_integer((json_int_t)run->began_ns));
-		set(j, "event", string(run->event));
-		set(j, "osrelease", string(run->osrelease));
+		write_json_set(j, "input", string(run->path));
+		write_json_set(j, "samples", json_integer((json_int_t)run->samples));
+		write_json_set(j, "weight", write_json_number(run->weight));
+		write_json_set(j, "began_ns", json_integer((json_int_t)run->began_ns));
+		write_json_set(j, "event", string(run->event));
+		write_json_set(j, "osrelease", string(run->osrelease));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -177,30 +179,30 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 	json_t *j = json_object(), *list;
 	char text[SENTENCE];
 
-	set(j, "version", json_integer(1));
-	set(j, "verdict", string(gate_status_name(r->status)));
-	set(j, "exit_status", json_integer(gate_exit_status(r)));
+	write_json_set(j, "version", json_integer(1));
+	write_json_set(j, "verdict", string(gate_status_name(r->status)));
+	write_json_set(j, "exit_status", json_integer(gate_exit_status(r)));
 	gate_say_verdict(text, sizeof(text), r);
-	set(j, "text", string(text));
+	write_json_set(j, "text", string(text));
 	gate_say_design(text, sizeof(text), r);
-	set(j, "design", string(text));
-	set(j, "paired", json_boolean(r->paired));
-	set(j, "ordered", json_boolean(r->ordered));
-	set(j, "confounded", json_boolean(r->confounded));
-	set(j, "error_rate", number(r->error_rate));
-	set(j, "rules_file", string(gate_rules_of(r->gate)->path));
-	set(j, "base", json_side(r->gate, GATE_BASE));
-	set(j, "head", json_side(r->gate, GATE_HEAD));
+	write_json_set(j, "design", string(text));
+	write_json_set(j, "paired", json_boolean(r->paired));
+	write_json_set(j, "ordered", json_boolean(r->ordered));
+	write_json_set(j, "confounded", json_boolean(r->confounded));
+	write_json_set(j, "error_rate", write_json_number(r->error_rate));
+	write_json_set(j, "rules_file", string(gate_rules_of(r->gate)->path));
+	write_json_set(j, "base", json_side(r->gate, GATE_BASE));
+	write_json_set(j, "head", json_side(r->gate, GATE_HEAD));
 	list = json_array();
 	for (size_t i = 0; i < r->n; i++)
 		json_array_append_new(list, json_outcome(r, &r->outcome[i]));
-	set(j, "rules", list);
+	write_json_set(j, "rules", list);
 	list = json_array();
 	for (size_t i = 0; i < r->nmoved; i++)
 		json_array_append_new(list, json_finding(r, NULL, &r->moved[i]));
-	set(j, "moved", list);
-	set(j, "flamegraph", string(opt->flamegraph));
-	return put(out, j, e);
+	write_json_set(j, "moved", list);
+	write_json_set(j, "flamegraph", string(opt->flamegraph));
+	return write_json_put(out, j, e);
 }
 
 /* -- SARIF ------------------------------------------------------------------------------------ */
@@ -244,16 +246,16 @@ static json_t *sarif_location(const struct gate_report *r, const struct gate_out
 	const struct grules *rules = gate_rules_of(r->gate);
 	json_t *where = json_object(), *names = json_array();
 
-	set(where, "physicalLocation",
-	    json_pack("{s:{s:o}, s:{s:i}}", "artifactLocation", "uri",
-		      sarif_uri(rules->built_in ? "gate-default.toml" : rules->path), "region",
-		      "startLine", (int)o->rule->line));
+	write_json_set(where, "physicalLocation",
+		       json_pack("{s:{s:o}, s:{s:i}}", "artifactLocation", "uri",
+				 sarif_uri(rules->built_in ? "gate-default.toml" : rules->path),
+				 "region", "startLine", (int)o->rule->line));
 	for (size_t i = 0; i < o->nworse && i < GATE_SHOWN_WORSE; i++)
 		json_array_append_new(names,
 				      json_pack("{s:o, s:s}", "fullyQualifiedName",
 						string(o->finding[i].name), "kind", "function"));
 	if (json_array_size(names))
-		set(where, "logicalLocations", names);
+		write_json_set(where, "logicalLocations", names);
 	else
 		json_decref(names);
 	return where;
@@ -268,18 +270,18 @@ static json_t *sarif_result(const struct gate_report *r, size_t i)
 
 	gate_say_outcome(text, sizeof(text), o);
 	gate_say_power(power, sizeof(power), r, o);
-	set(j, "ruleId", string(o->rule->name));
-	set(j, "ruleIndex", json_integer((json_int_t)i));
-	set(j, "kind", string(end.kind));
-	set(j, "level", string(end.level));
-	set(j, "message", json_pack("{s:o}", "text", string(text)));
-	set(j, "locations", json_pack("[o]", sarif_location(r, o)));
+	write_json_set(j, "ruleId", string(o->rule->name));
+	write_json_set(j, "ruleIndex", json_integer((json_int_t)i));
+	write_json_set(j, "kind", string(end.kind));
+	write_json_set(j, "level", string(end.level));
+	write_json_set(j, "message", json_pack("{s:o}", "text", string(text)));
+	write_json_set(j, "locations", json_pack("[o]", sarif_location(r, o)));
 	/* The same finding in the next commit is recognised by what is measured. */
-	set(j, "partialFingerprints",
-	    json_pack("{s:o}", "kvmprofMeasures/v1", string(o->rule->key)));
-	set(j, "properties",
-	    json_pack("{s:o, s:s}", "power", string(power), "verdict",
-		      gate_status_name(o->status)));
+	write_json_set(j, "partialFingerprints",
+		       json_pack("{s:o}", "kvmprofMeasures/v1", string(o->rule->key)));
+	write_json_set(j, "properties",
+		       json_pack("{s:o, s:s}", "power", string(power), "verdict",
+				 gate_status_name(o->status)));
 	return j;
 }
 
@@ -308,7 +310,7 @@ int gate_write_sarif(struct buf *out, const struct gate_report *r,
 			"kvmprof", "semanticVersion", KVMPROF_VERSION, "rules", rules, "results",
 			results, "invocations", "executionSuccessful", 1, "exitCode",
 			gate_exit_status(r));
-	return put(out,
-		   json_pack("{s:s, s:s, s:[o]}", "$schema", URI, "version", "2.1.0", "runs", run),
-		   e);
+	return write_json_put(
+		out,
+		json_pack("{s:s, s:s, s:[o]}", "$schema", URI, "version", "2.1.0", "runs", run), e);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/import/import.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/sample.h"
 #include "profile/perfdata/format.h"
@@ -116,7 +117,7 @@ static bool equal_task(const void *a, const void *b, const void *ctx)
 }
 
 /* Printable, at most max bytes of it. */
-static const char *keep(struct import *i, struct import_text t, size_t max)
+static const char *import_keep(struct import *i, struct import_text t, size_t max)
 {
 	char copy[IMPORT_MAX_NAME + 1];
 	size_t n = t.len < max ? t.len : max;
@@ -144,7 +145,7 @@ static struct import_text module_text(struct import_text t)
 	return t;
 }
 
-static bool begins(struct import_text t, const char *s)
+static bool import_begins(struct import_text t, const char *s)
 {
 	return t.len >= strlen(s) && !memcmp(t.s, s, strlen(s));
 }
@@ -163,16 +164,17 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	*out = NO_DSO;
 	if (is_unknown(t) && !f->name.len)
 		return 0;
-	if (kernel && (is_unknown(t) || begins(t, "[kernel") || begins(t, "[guest.kernel"))) {
+	if (kernel &&
+	    (is_unknown(t) || import_begins(t, "[kernel") || import_begins(t, "[guest.kernel"))) {
 		like.place = PLACE_KERNEL;
 		like.name = texts_add(&i->texts, PERFDATA_KERNEL_DSO);
 	} else if (kernel) {
 		like.place = PLACE_MODULE;
-		like.name = keep(i, module_text(t), PROFILE_MODULE_NAME - 1);
+		like.name = import_keep(i, module_text(t), PROFILE_MODULE_NAME - 1);
 	} else if (is_unknown(t)) {
 		like.name = texts_add(&i->texts, IMPORT_USER_DSO);
 	} else {
-		like.name = keep(i, t, IMPORT_MAX_NAME);
+		like.name = import_keep(i, t, IMPORT_MAX_NAME);
 	}
 	if (!like.name || table_add(&i->dso, table_mix((uintptr_t)like.name, kernel), &like,
 				    equal_dso, NULL, out, &fresh) < 0)
@@ -191,7 +193,7 @@ static int func_of(struct import *i, const struct import_frame *f, bool kernel, 
 	if (ret)
 		return ret;
 	if (f->name.len)
-		like.name = keep(i, f->name, IMPORT_MAX_NAME);
+		like.name = import_keep(i, f->name, IMPORT_MAX_NAME);
 	else
 		like.addr = f->addr;
 	if ((f->name.len && !like.name) ||
@@ -212,7 +214,8 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 	struct task like = { .pid = s->pid, .tid = s->tid, .has_numbers = s->has_task }, *t;
 	bool fresh;
 
-	like.comm = keep(i, s->comm.len ? s->comm : unnamed, 15); /* the kernel's TASK_COMM_LEN */
+	like.comm = import_keep(i, s->comm.len ? s->comm : unnamed,
+				15); /* the kernel's TASK_COMM_LEN */
 	if (!like.comm ||
 	    table_add(&i->task,
 		      table_mix((uintptr_t)like.comm,
@@ -228,25 +231,9 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 
 static int make_room(struct import *i)
 {
-	if (i->nframes + STACK_MAX_FRAMES > i->frame_cap) {
-		size_t cap = i->frame_cap ? 2 * i->frame_cap : 16 * STACK_MAX_FRAMES;
-		void *grown = reallocarray(i->frame, cap, sizeof(*i->frame));
+	int ret = ARRAY_FIT(i->frame, i->nframes + STACK_MAX_FRAMES, i->frame_cap);
 
-		if (!grown)
-			return -ENOMEM;
-		i->frame = grown;
-		i->frame_cap = cap;
-	}
-	if (i->nsamples == i->sample_cap) {
-		size_t cap = i->sample_cap ? 2 * i->sample_cap : 1024;
-		void *grown = reallocarray(i->sample, cap, sizeof(*i->sample));
-
-		if (!grown)
-			return -ENOMEM;
-		i->sample = grown;
-		i->sample_cap = cap;
-	}
-	return 0;
+	return ret ? ret : ARRAY_ROOM(i->sample, i->nsamples, i->sample_cap);
 }
 
 static bool in_kernel(const struct import *i, const struct import_frame *f)
@@ -286,7 +273,7 @@ int import_add(void *ctx, const struct import_sample *s)
 		i->earliest_ns = s->time_ns;
 	i->has_time |= s->has_time;
 	if (!i->event[0] && s->event.len)
-		snprintf(i->event, sizeof(i->event), "%s", keep(i, s->event, 60) ?: "");
+		snprintf(i->event, sizeof(i->event), "%s", import_keep(i, s->event, 60) ?: "");
 	return 0;
 }
 
@@ -509,7 +496,10 @@ static int tell_task(struct import *i, struct sink *sink, const struct text_samp
 				told[k] = NULL;
 		told[s->task] = t->comm;
 		if (t->tid)
-			ret = sink->ops->comm(sink, t->pid, t->tid, t->comm, false, time_ns, e);
+			ret = sink->ops->comm(sink,
+					      &(struct profile_comm){ t->pid, t->tid, t->comm,
+								      false, time_ns },
+					      e);
 	}
 	for (uint32_t k = s->n_kernel; k < s->n && !ret; k++) {
 		uint32_t dso = func[i->frame[s->first + k].func].dso;

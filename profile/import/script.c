@@ -31,7 +31,7 @@ static bool is_text(struct import_text t, const char *s)
 	return t.len == strlen(s) && !memcmp(t.s, s, t.len);
 }
 
-static bool begins(struct import_text t, const char *s)
+static bool script_begins(struct import_text t, const char *s)
 {
 	return t.len >= strlen(s) && !memcmp(t.s, s, strlen(s));
 }
@@ -125,7 +125,7 @@ static uint64_t take_offset(struct import_text *t)
 
 static bool is_kernel(struct import_text dso, uint64_t addr)
 {
-	return begins(dso, "[kernel") || begins(dso, "[guest.kernel") || addr >> 63;
+	return script_begins(dso, "[kernel") || script_begins(dso, "[guest.kernel") || addr >> 63;
 }
 
 static bool parse_frame(struct import_text t, struct import_frame *f)
@@ -157,7 +157,7 @@ static void add_frame(struct script *p, const struct import_frame *f)
 
 /* -- heads ------------------------------------------------------------------------------- */
 
-static unsigned int split(struct import_text t, struct import_text word[IMPORT_MAX_TOKENS])
+static unsigned int script_split(struct import_text t, struct import_text word[IMPORT_MAX_TOKENS])
 {
 	unsigned int n = 0;
 	size_t i = 0;
@@ -247,7 +247,7 @@ static void parse_rest(struct script *p, struct import_text line, const struct i
 static bool parse_head(struct script *p, struct import_text line)
 {
 	struct import_text word[IMPORT_MAX_TOKENS];
-	unsigned int n = split(line, word);
+	unsigned int n = script_split(line, word);
 
 	for (unsigned int i = 2; i < n; i++) {
 		struct import_sample s = { .frame = p->frame, .weight = 1, .has_task = true };

@@ -2,8 +2,8 @@
 #include "profile/libvirt/attach_domain.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "profile/libvirt/pid.h"
-#include "profile/summary/guest.h"
 #include "vmm/attach/process.h"
 
 #include <errno.h>
@@ -138,12 +138,12 @@ void attach_domain_json(const struct attach_domain *d, struct buf *b)
 	if (!d)
 		return;
 	buf_printf(b, ",\"domain\":{\"name\":");
-	summary_json_string(b, d->domain.name);
+	json_quote(b, d->domain.name);
 	buf_printf(b, ",\"uuid\":\"%s\",\"id\":%d,\"uri\":", d->domain.uuid, d->domain.id);
-	summary_json_string(b, libvirt_host_uri(d->host));
+	json_quote(b, libvirt_host_uri(d->host));
 	buf_printf(b, ",\"event\":");
 	if (libvirt_watch_end(d->watch, &end))
-		summary_json_string(b, end.event);
+		json_quote(b, end.event);
 	else
 		buf_printf(b, "null");
 	buf_printf(b, ",\"daemon_lost\":%s}", libvirt_watch_is_deaf(d->watch) ? "true" : "false");

@@ -34,7 +34,7 @@ struct library {
 #undef X
 };
 
-static int load(struct library *lib, struct err *e)
+static int domain_xml_load(struct library *lib, struct err *e)
 {
 	void *h = dlopen(LIBXML_SONAME, RTLD_NOW | RTLD_LOCAL);
 
@@ -109,7 +109,7 @@ static char *attribute_of(const xmlNode *n, const char *const *names)
 	return value;
 }
 
-static bool has(const xmlNode *n, const char *name, const char *value)
+static bool domain_xml_has(const xmlNode *n, const char *name, const char *value)
 {
 	cleanup_free char *got = attribute(n, name);
 
@@ -165,7 +165,8 @@ static bool is_our_console(const xmlNode *n)
 	cleanup_free char *port = attribute(child(n, "target"), "port");
 
 	return (is_element(n, "serial") || is_element(n, "console")) &&
-	       (!port || !strcmp(port, "0")) && (has(n, "type", "pty") || has(n, "type", "stdio"));
+	       (!port || !strcmp(port, "0")) &&
+	       (domain_xml_has(n, "type", "pty") || domain_xml_has(n, "type", "stdio"));
 }
 
 /* -- disks ---------------------------------------------------------------------------- */
@@ -201,7 +202,7 @@ static bool take_disk(struct domain_xml *d, const xmlNode *n)
 		return false;
 	k.target = attribute(target, "dev");
 	/* Without a type it is a file. */
-	k.path = attribute(source, has(n, "type", "block") ? "dev" : "file");
+	k.path = attribute(source, domain_xml_has(n, "type", "block") ? "dev" : "file");
 	if (!k.target || !k.path) {
 		free_disk(&k);
 		return false;
@@ -227,7 +228,7 @@ static void leave_devices(struct domain_xml *d, const xmlNode *devices)
 		if (n->type != XML_ELEMENT_NODE || is_our_console(n) || take_disk(d, n))
 			continue;
 		/* "none" is what we have, too. */
-		if (!has(n, "model", "none") && !has(n, "type", "none"))
+		if (!domain_xml_has(n, "model", "none") && !domain_xml_has(n, "type", "none"))
 			leave(d, "", n);
 	}
 }
@@ -375,7 +376,7 @@ static int take_os(struct domain_xml *d, const xmlNode *root, struct err *e)
 	return 0;
 }
 
-static int take(struct domain_xml *d, const xmlNode *root, struct err *e)
+static int domain_xml_take(struct domain_xml *d, const xmlNode *root, struct err *e)
 {
 	int ret;
 
@@ -423,7 +424,7 @@ int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struc
 	/* libvirt writes none; what they could do (entities, other files) nobody needs here. */
 	if (memmem(text, len, "<!DOCTYPE", 9) || memchr(text, '\0', len))
 		return err_set(e, EINVAL, "a DOCTYPE or a NUL byte: no definition of a domain");
-	ret = load(&lib, e);
+	ret = domain_xml_load(&lib, e);
 	if (ret)
 		return ret;
 	/* The encoding is given, so that no declaration can hide a DOCTYPE in another one. */
@@ -432,7 +433,7 @@ int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struc
 	if (!doc)
 		return no_xml(&lib, e);
 	ret = doc->intSubset ? err_set(e, EINVAL, "a DOCTYPE: no definition of a domain")
-			     : take(out, lib.xmlDocGetRootElement(doc), e);
+			     : domain_xml_take(out, lib.xmlDocGetRootElement(doc), e);
 	lib.xmlFreeDoc(doc);
 	return ret;
 }

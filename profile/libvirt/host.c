@@ -23,7 +23,7 @@ static void ignore_error(void *ctx, virErrorPtr error)
 	(void)error;
 }
 
-static int load(struct libvirt_host *h, struct err *e)
+static int host_load(struct libvirt_host *h, struct err *e)
 {
 	/* Never unloaded: it has threads and handlers of its own. */
 	h->library = dlopen(LIBVIRT_SONAME, RTLD_NOW | RTLD_LOCAL);
@@ -94,7 +94,7 @@ int libvirt_host_open(struct libvirt_host **out, const char *uri, unsigned int f
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_set(e, ENOMEM, "out of memory");
-	ret = load(h, e);
+	ret = host_load(h, e);
 	if (!ret && flags & LIBVIRT_EVENTS && h->virEventRegisterDefaultImpl() < 0)
 		ret = libvirt_failed(h, EIO, "libvirt", e);
 	if (!ret) {
@@ -148,8 +148,8 @@ static const char *state_name(unsigned char state)
 	return state < ARRAY_SIZE(name) ? name[state] : "unknown";
 }
 
-static int describe(struct libvirt_host *h, virDomainPtr dom, struct libvirt_domain *out,
-		    struct err *e)
+static int host_describe(struct libvirt_host *h, virDomainPtr dom, struct libvirt_domain *out,
+			 struct err *e)
 {
 	const char *name = h->virDomainGetName(dom);
 	unsigned int id = h->virDomainGetID(dom);
@@ -224,7 +224,7 @@ int libvirt_host_find(struct libvirt_host *h, const char *what, struct libvirt_d
 			       what, h->uri);
 	if (!dom)
 		return libvirt_failed(h, EIO, "libvirt", e);
-	ret = describe(h, dom, out, e);
+	ret = host_describe(h, dom, out, e);
 	h->virDomainFree(dom);
 	return ret;
 }
@@ -257,7 +257,7 @@ int libvirt_host_list(struct libvirt_host *h, struct libvirt_domain **out, size_
 		struct err gone = { 0 };
 
 		/* One that ends meanwhile is not there. */
-		if (list && !describe(h, doms[i], &list[used], &gone))
+		if (list && !host_describe(h, doms[i], &list[used], &gone))
 			used++;
 		h->virDomainFree(doms[i]);
 	}

@@ -14,6 +14,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* libvirt keeps callbacks of all events in one type. By way of this type no compiler warns. */
+#define GENERIC_CALLBACK(f) ((virConnectDomainEventGenericCallback)(void (*)(void))(f))
+
 struct libvirt_watch {
 	struct libvirt_host *host;
 	virDomainPtr dom;
@@ -165,8 +168,7 @@ static int listen_to(struct libvirt_watch *w, const struct libvirt_domain *d, st
 		return libvirt_failed(h, EIO, "libvirt", e);
 	w->callback =
 		h->virConnectDomainEventRegisterAny(h->conn, w->dom, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-						    VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), w,
-						    NULL);
+						    GENERIC_CALLBACK(on_lifecycle), w, NULL);
 	if (w->callback < 0)
 		return libvirt_failed(h, EIO, "libvirt", e);
 	/* Drivers without a daemon can't go away. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/dso.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/program/elfsynth.h"
 #include "symbolizer/linux/image.h"
@@ -60,7 +61,7 @@ const struct guest_dso *guest_dsos_at(const struct guest_dsos *d, size_t i)
 	return i < d->n ? d->dso[i] : NULL;
 }
 
-static struct guest_dso *find(const struct guest_dsos *d, const struct linux_file_id *id)
+static struct guest_dso *dso_find(const struct guest_dsos *d, const struct linux_file_id *id)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (!memcmp(&d->dso[i]->id, id, sizeof(*id)))
@@ -68,21 +69,17 @@ static struct guest_dso *find(const struct guest_dsos *d, const struct linux_fil
 	return NULL;
 }
 
-static struct guest_dso *add(struct guest_dsos *d, const struct linux_file_id *id, const char *path)
+static struct guest_dso *dso_add(struct guest_dsos *d, const struct linux_file_id *id,
+				 const char *path)
 {
 	struct guest_dso *o;
 
-	if (d->n >= GUEST_DSO_MAX)
+	if (d->n >= GUEST_DSO_MAX) {
+		d->stats.beyond++;
 		return NULL;
-	if (d->n == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 32;
-		struct guest_dso **grown = reallocarray(d->dso, cap, sizeof(struct guest_dso *));
-
-		if (!grown)
-			return NULL;
-		d->dso = grown;
-		d->cap = cap;
 	}
+	if (ARRAY_ROOM(d->dso, d->n, d->cap))
+		return NULL;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return NULL;
@@ -104,6 +101,7 @@ struct candidate {
 	struct symtab *symbols;
 	unsigned int worth; /* 0: none, 1: .dynsym and the like, 2: .symtab */
 	uint64_t *counter;  /* in the stats */
+	bool unverified;    /* nobody knows whether it is the guest's */
 	bool whole;	    /* its ELF file can be carried as it is */
 	struct file_source src;
 };
@@ -113,9 +111,9 @@ static unsigned int worth_of(const struct userelf_names *names)
 	return names->symtab == USERELF_READ && names->from_symtab ? 2 : 1;
 }
 
-static void take_symbols(struct candidate *best, const struct userelf *u,
-			 const struct file_source *src, bool program, uint64_t *counter, char *why,
-			 size_t why_size)
+/* from: where the names are, as *best is to have it; its symbols are filled in. */
+static void take_symbols(struct candidate *best, const struct userelf *u, struct candidate from,
+			 char *why, size_t why_size)
 {
 	struct symtab *symbols = NULL;
 	struct userelf_names names;
@@ -133,13 +131,10 @@ static void take_symbols(struct candidate *best, const struct userelf *u,
 	/* What a poorer source lacked doesn't matter any more. */
 	snprintf(why, why_size, "%s", names.why);
 	symtab_destroy(best->symbols);
-	*best = (struct candidate){
-		.symbols = symbols,
-		.worth = worth_of(&names),
-		.counter = counter,
-		.whole = program && src->len <= GUEST_DSO_MAX_WHOLE,
-		.src = *src,
-	};
+	*best = from;
+	best->symbols = symbols;
+	best->worth = worth_of(&names);
+	best->whole = from.whole && from.src.len <= GUEST_DSO_MAX_WHOLE;
 }
 
 static void set_build_id(struct guest_dso *o, const uint8_t *id, unsigned int len)
@@ -214,6 +209,8 @@ static void carry(struct guest_dsos *d, struct guest_dso *o, const struct userel
 	o->named = o->elf != NULL;
 	if (o->named) {
 		d->stats.named++;
+		d->stats.unverified += best->unverified;
+		o->unverified = best->unverified;
 		(*best->counter)++;
 	} else {
 		d->stats.unnamed++;
@@ -241,40 +238,56 @@ static bool parse_host(struct host_elf *h, struct err *e)
  * From the cheapest source on, until one has all names. Program headers, which tell
  * file offsets, are the program's: debug files have them otherwise.
  */
-static void load(struct guest_dsos *d, struct guest_dso *o, const struct file_source *memory_src)
+static void dso_load(struct guest_dsos *d, struct guest_dso *o,
+		     const struct file_source *memory_src)
 {
 	struct host_elf host = { 0 }, debug = { 0 };
 	struct candidate best = { 0 };
 	const struct userelf *program = NULL;
 	struct userelf in_memory;
 	struct err e = { 0 };
+	uint8_t id[GUEST_BUILD_ID]; /* by which debug files are looked for */
 	unsigned int id_len = 0;
+	bool unverified = false;
 
 	if (memory_src && userelf_open(&in_memory, o->path, memory_src, &e) == 0) {
 		program = &in_memory;
 		id_len = in_memory.build_id_len;
-		take_symbols(&best, program, memory_src, true, &d->stats.from_memory, o->why,
-			     sizeof(o->why));
+		take_symbols(&best, program,
+			     (struct candidate){ .counter = &d->stats.from_memory,
+						 .whole = true,
+						 .src = *memory_src },
+			     o->why, sizeof(o->why));
 	} else if (e.code) {
 		snprintf(o->why, sizeof(o->why), "%.159s", e.text);
 	}
-	if (id_len)
+	if (id_len) {
 		set_build_id(o, in_memory.build_id, id_len);
+		memcpy(id, in_memory.build_id, id_len);
+	}
 	if (d->finder && best.worth < 2 &&
 	    userfile_open(&host.file, d->finder, o->path, o->build_id, id_len, &e) == 0 &&
 	    parse_host(&host, &e)) {
+		unverified = !host.file.verified;
 		if (!program)
 			program = &host.elf;
 		if (!id_len && host.elf.build_id_len)
-			set_build_id(o, host.elf.build_id, id_len = host.elf.build_id_len);
-		take_symbols(&best, &host.elf, &host.src, true, &d->stats.from_root, o->why,
-			     sizeof(o->why));
+			memcpy(id, host.elf.build_id, id_len = host.elf.build_id_len);
+		take_symbols(&best, &host.elf,
+			     (struct candidate){ .counter = &d->stats.from_root,
+						 .unverified = unverified,
+						 .whole = true,
+						 .src = host.src },
+			     o->why, sizeof(o->why));
 	}
 	if (d->finder && best.worth < 2 && program && id_len &&
-	    userfile_open_debug(&debug.file, d->finder, o->build_id, id_len, &e) == 0 &&
+	    userfile_open_debug(&debug.file, d->finder, id, id_len, &e) == 0 &&
 	    parse_host(&debug, &e))
-		take_symbols(&best, &debug.elf, &debug.src, false, &d->stats.from_debug, o->why,
-			     sizeof(o->why));
+		take_symbols(&best, &debug.elf,
+			     (struct candidate){ .counter = &d->stats.from_debug,
+						 .unverified = unverified,
+						 .src = debug.src },
+			     o->why, sizeof(o->why));
 	/*
 	 * Without a build id perf would read the host's file of that name. Where the file
 	 * has none, or its page isn't in memory, its identity in the guest serves.
@@ -300,18 +313,18 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 	memset(&id, 0, sizeof(id));
 	if (linux_file_identify(d->mm, d->memory, file, &id) != LINUX_OK)
 		return NULL;
-	o = find(d, &id);
+	o = dso_find(d, &id);
 	if (o)
 		return o;
-	o = add(d, &id, path);
+	o = dso_add(d, &id, path);
 	if (!o)
 		return NULL;
 	if (linux_file_open(&f, d->file, d->memory, file) == LINUX_OK) {
 		src = (struct file_source){ linux_file_read_cb, &f, linux_file_size(&f) };
-		load(d, o, &src);
+		dso_load(d, o, &src);
 	} else {
 		snprintf(o->why, sizeof(o->why), "its pages cannot be found in guest memory");
-		load(d, o, NULL);
+		dso_load(d, o, NULL);
 	}
 	return o;
 }
@@ -341,17 +354,17 @@ struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t 
 
 	if (!identify_vdso(d, mm, &id))
 		return NULL;
-	o = find(d, &id);
+	o = dso_find(d, &id);
 	if (o)
 		return o;
 	bytes = malloc(LINUX_VDSO_MAX);
 	b = (struct file_bytes){ .data = bytes };
 	if (bytes)
 		b.len = linux_vdso_read(d->mm, d->memory, mm, space, bytes);
-	o = b.len ? add(d, &id, "[vdso]") : NULL;
+	o = b.len ? dso_add(d, &id, "[vdso]") : NULL;
 	if (!o)
 		return NULL;
 	src = file_source_of_bytes(&b);
-	load(d, o, &src);
+	dso_load(d, o, &src);
 	return o;
 }

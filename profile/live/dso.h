@@ -4,7 +4,9 @@
  *
  * A file is looked at once, however many processes map it. Its build id and its
  * names come from the guest's own memory (page cache), from a root directory or
- * debug files on the host that prove the same build id, whichever knows most.
+ * debug files on the host that prove the same build id, whichever knows most. Where the
+ * guest's memory does not tell a build id, the file of that path in the root directory is
+ * believed, but counted, and its build id is not taken for the guest's.
  * What a profile carries of it is an ELF file, the guest's own or one with just
  * its names. Used by the consumer's thread alone.
  */
@@ -23,9 +25,10 @@
 struct guest_dso {
 	struct linux_file_id id; /* of a vdso: only inode, the kernel's image of it */
 	uint8_t build_id[GUEST_BUILD_ID];
-	bool own_id;  /* the file's; else made up from its identity, so that perf reads no other */
-	bool named;   /* there are names: elf, until the sink has it */
-	uint8_t *elf; /* owned */
+	bool own_id; /* the file's; else made up from its identity, so that perf reads no other */
+	bool unverified; /* the names are of a file of that path that may be another */
+	bool named;	 /* there are names: elf, until the sink has it */
+	uint8_t *elf;	 /* owned */
 	size_t elf_len;
 	char *path;    /* where it was first seen */
 	char why[160]; /* why there are no names, or fewer than there could be; "" */
@@ -33,6 +36,9 @@ struct guest_dso {
 
 struct guest_dso_stats {
 	uint64_t files, named, unnamed;
+	uint64_t
+		unverified; /* of `named`: by a file of the host that could not prove to be the guest's */
+	uint64_t beyond; /* times that a mapping's file was over GUEST_DSO_MAX, without names */
 	uint64_t from_memory, from_root, from_debug; /* where the names of `named` came from */
 };
 

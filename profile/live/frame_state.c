@@ -17,13 +17,14 @@ static uint64_t address_of(uint8_t state)
 	return GUEST_STATE_BASE + (uint64_t)(state % GUEST_STATE_LETTERS) * GUEST_STATE_STEP;
 }
 
-static int tell_module(struct guest_states *g, struct sink *sink, struct err *e)
+/* Looks come in the order of time: none is before the first, and what is older is written. */
+static int tell_module(struct guest_states *g, struct sink *sink, uint64_t time_ns, struct err *e)
 {
 	struct profile_module m = {
 		.name = "off-cpu",
 		.addr = GUEST_STATE_BASE,
 		.len = (uint64_t)GUEST_STATE_LETTERS * GUEST_STATE_STEP,
-		.time_ns = 1,
+		.time_ns = time_ns,
 	};
 	int ret = 0;
 
@@ -50,7 +51,7 @@ int guest_state_see(struct guest_states *g, struct sink *sink, const struct samp
 	if (s->reason != SAMPLE_OFFCPU)
 		return 0;
 	if (!g->symbols) {
-		ret = tell_module(g, sink, e);
+		ret = tell_module(g, sink, s->time_ns, e);
 		if (ret)
 			return ret;
 	}

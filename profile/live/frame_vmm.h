@@ -44,4 +44,10 @@ static inline bool guest_vmm_owns(uint64_t va)
 	return va - GUEST_VMM_BASE < VM_MAX_DEVICES * GUEST_VMM_STEP;
 }
 
+/* Of such a frame: the device that was worked for, as vm_device_name() counts them. */
+static inline unsigned int guest_vmm_device(uint64_t va)
+{
+	return (unsigned int)((va - GUEST_VMM_BASE) / GUEST_VMM_STEP);
+}
+
 #endif

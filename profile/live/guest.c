@@ -44,6 +44,8 @@ struct guest {
 	struct guest_vmm vmm;
 	struct guest_states states;
 	uint64_t swept_ns;
+	bool found_late;	 /* tasks were found in its memory */
+	uint64_t unknown_before; /* samples of unknown tasks until then */
 };
 
 /*
@@ -77,8 +79,10 @@ static int create_maps(struct guest *g, struct err *e)
 	if (!ret && g->mem)
 		ret = guest_vmas_create(&g->vmas, &l->mm, &g->reader, g->tasks, e);
 	return ret ? ret
-		   : guest_maps_create(&g->maps, &l->mm, &g->reader, g->tasks, g->dsos, g->jit,
-				       g->sink, e);
+		   : guest_maps_create(&g->maps,
+				       &(struct guest_maps_parts){ &l->mm, &g->reader, g->tasks,
+								   g->dsos, g->jit, g->sink },
+				       e);
 }
 
 static int create_tasks(struct guest *g, struct err *e)
@@ -104,6 +108,7 @@ static void set_late_plan(struct guest *g)
 	if (!t->linux_facts.have_current)
 		return;
 	plan = target_task_plan(&t->linux_facts.task, t->linux_facts.have_task);
+	plan.stack_align = target_stack_size(t);
 	/* It counts from linked addresses. */
 	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
 		plan.current -= t->slide;
@@ -134,7 +139,7 @@ static int name_decompressor(struct guest *g, struct err *e)
 }
 
 /* Where the kernel is has been settled, whatever came out. */
-static int begin(struct guest *g, bool known, struct err *e)
+static int guest_begin(struct guest *g, bool known, struct err *e)
 {
 	struct target *t = g->target;
 	struct profile_kernel k = {
@@ -170,6 +175,7 @@ static int begin(struct guest *g, bool known, struct err *e)
 		struct mem_layout *l = memprobe_layout(g->mem);
 
 		mem_layout_init(l, g->is_linux, k.symbols, k.text, k.end);
+		l->stack_size = target_stack_size(t);
 		l->user_text = g->unwinder.user_start;
 		l->user_end = g->unwinder.user_end;
 	}
@@ -195,16 +201,16 @@ static int read_live(struct guest *g, uint64_t inside, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	if (ret < 0) {
 		g->target->symbol_note = why;
-		return begin(g, false, e);
+		return guest_begin(g, false, e);
 	}
 	target_take_live(g->target, l, &g->reader);
 	livekernel_destroy(l);
 	set_late_plan(g);
-	return begin(g, true, e);
+	return guest_begin(g, true, e);
 }
 
 /* A snapshot tells where the kernel was found to be. */
-static int place(struct guest *g, struct err *e)
+static int guest_place(struct guest *g, struct err *e)
 {
 	int ret = target_move(g->target, g->opt.slide, g->opt.pa_slide, e);
 
@@ -212,7 +218,7 @@ static int place(struct guest *g, struct err *e)
 		return ret;
 	g->slide = (struct kslide){ .status = KSLIDE_SOLVED, .slide = g->opt.slide };
 	vm_set_slide(g->vm, g->opt.slide);
-	return begin(g, true, e);
+	return guest_begin(g, true, e);
 }
 
 static int move(struct guest *g, struct err *e)
@@ -225,12 +231,12 @@ static int move(struct guest *g, struct err *e)
 		if (k->seg[i].va == k->text)
 			text_pa = k->seg[i].pa;
 	if (!guest_memory_walk(&g->memory, k->text + g->slide.slide, &gpa))
-		return begin(g, false, e);
+		return guest_begin(g, false, e);
 	ret = target_move(g->target, g->slide.slide, gpa - text_pa, e);
 	if (ret)
 		return ret;
 	vm_set_slide(g->vm, g->slide.slide);
-	return begin(g, true, e);
+	return guest_begin(g, true, e);
 }
 
 /*
@@ -268,13 +274,13 @@ bool guest_is_ready(struct guest *g, const struct sample *s, int *ret, struct er
 	kslide_solve(&g->slide, g->slide_ref, &g->reader, &cpu);
 	if (g->slide.status == KSLIDE_NOT_YET)
 		return false;
-	*ret = g->slide.status == KSLIDE_SOLVED ? move(g, e) : begin(g, false, e);
+	*ret = g->slide.status == KSLIDE_SOLVED ? move(g, e) : guest_begin(g, false, e);
 	return true;
 }
 
 int guest_give_up(struct guest *g, struct err *e)
 {
-	return g->ready ? 0 : begin(g, false, e);
+	return g->ready ? 0 : guest_begin(g, false, e);
 }
 
 /* -- life ---------------------------------------------------------------------------- */
@@ -301,7 +307,7 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 	if (!ret && opt->mem)
 		ret = memprobe_create(&g->mem, vm_memory(vm), e);
 	if (!ret && opt->moves && opt->placed && !target->live) {
-		ret = place(g, e);
+		ret = guest_place(g, e);
 	} else if (!ret && opt->moves && !target->live) {
 		g->slide_ref = calloc(1, sizeof(*g->slide_ref));
 		if (g->slide_ref)
@@ -309,7 +315,7 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		else
 			ret = err_set(e, ENOMEM, "out of memory");
 	} else if (!ret && !target->live) {
-		ret = begin(g, true, e);
+		ret = guest_begin(g, true, e);
 	}
 	if (ret)
 		guest_destroy(g);
@@ -359,7 +365,9 @@ static int pseudo_task(struct guest *g, const struct sample *s, struct profile_s
 		char comm[16];
 
 		snprintf(comm, sizeof(comm), i ? "vcpu%u" : "guest", i);
-		ret = g->sink->ops->comm(g->sink, GUEST_PID, GUEST_TID(i), comm, false, s->time_ns,
+		ret = g->sink->ops->comm(g->sink,
+					 &(struct profile_comm){ GUEST_PID, GUEST_TID(i), comm,
+								 false, s->time_ns },
 					 e);
 	}
 	return ret;
@@ -371,6 +379,8 @@ static int search(struct guest *g, const struct sample *s, struct err *e)
 	struct target_linux *l = &g->target->linux_facts;
 
 	if (guest_search_tasks(&g->search, l, &g->reader, s)) {
+		g->found_late = true;
+		g->unknown_before = guest_tasks_stats(g->tasks)->unreadable;
 		guest_tasks_members_known(g->tasks);
 		set_late_plan(g);
 	}
@@ -403,7 +413,7 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
  * While the kernel switches tasks, stack and page tables are the next task's before the
  * current task is: the frames of one program must not be shown under another's name.
  */
-static bool is_on_other_stack(const struct sample *s)
+static bool is_on_other_stack(const struct sample *s, uint64_t stack_size)
 {
 	uint64_t base = s->task.stack;
 
@@ -411,7 +421,7 @@ static bool is_on_other_stack(const struct sample *s)
 		uint64_t va = s->slice[i].va;
 
 		if (va & KERNEL_HALF)
-			return va < LINUX_ENTRY_AREA && va - base >= LINUX_STACK_SIZE;
+			return va < LINUX_ENTRY_AREA && va - base >= stack_size;
 	}
 	return false;
 }
@@ -421,7 +431,7 @@ static bool owns_user_frames(struct guest *g, const struct sample *s, const stru
 	/* The idle task has no program; where tasks can't be told apart nobody can say. */
 	if (!task)
 		return s->task.state != SAMPLE_TASK_FOUND;
-	return !is_on_other_stack(s) &&
+	return !is_on_other_stack(s, target_stack_size(g->target)) &&
 	       (!g->maps || guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER));
 }
 
@@ -518,6 +528,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 	out->is_linux = g->is_linux;
 	out->moves = g->opt.moves && !g->target->live;
 	out->have_tasks = l->have_task && g->tasks;
+	out->found_late = g->found_late;
+	out->unknown_before = g->unknown_before;
 	out->have_maps = g->maps != NULL;
 	out->have_modules = g->modules != NULL;
 	if (!out->have_tasks)
@@ -540,7 +552,10 @@ bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
 		return false;
 	}
 	if (!g->tasks || !l->have_task || !g->memory.root.cr3) {
-		err_set(e, EAGAIN, "the guest's tasks are not known yet: %.200s",
+		/* Without types they may be found later; without a current task they never are. */
+		err_set(e, EAGAIN, "%s: %.200s",
+			l->have_current ? "the guest's tasks are not found yet"
+					: "the guest's tasks cannot be told apart",
 			l->task_note.code ? l->task_note.text : "it has not run");
 		return false;
 	}

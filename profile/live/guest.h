@@ -42,6 +42,8 @@ struct guest_stats {
 	struct kslide slide; /* when it was looked for */
 	bool is_linux, moves;
 	bool have_tasks; /* tasks could be told apart in the end */
+	bool found_late; /* they were found in memory while it ran: the kernel has no types */
+	uint64_t unknown_before; /* samples of unknown tasks until then */
 	bool have_maps, have_modules;
 	char no_tasks[200], no_maps[200], no_modules[200]; /* why not */
 };

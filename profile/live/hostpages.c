@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/hostpages.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/idmap.h"
@@ -208,15 +209,8 @@ static struct block *block_of(struct hostpages *h, uint64_t start, uint64_t now_
 		idmap_deinit(&h->by_number);
 		h->n = 0;
 	}
-	if (h->n == h->cap) {
-		size_t cap = h->cap ? h->cap * 2 : 64;
-		struct block *grown = reallocarray(h->block, cap, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		h->block = grown;
-		h->cap = cap;
-	}
+	if (ARRAY_ROOM(h->block, h->n, h->cap))
+		return NULL;
 	if (idmap_set(&h->by_number, number, (uint32_t)h->n) < 0)
 		return NULL;
 	h->block[h->n] = (struct block){ .start = start };

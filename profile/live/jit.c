@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/jit.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "profile/live/dso.h"
@@ -192,7 +193,7 @@ static int read_map(struct guest_jit *j, struct process *p, struct symtab *out, 
 }
 
 /* Once for each program. That there are no names is no error. */
-static int settle(struct guest_jit *j, struct process *p, struct err *e)
+static int jit_settle(struct guest_jit *j, struct process *p, struct err *e)
 {
 	struct symtab *symbols;
 	struct err why = { 0 };
@@ -222,7 +223,7 @@ int guest_jit_finish(struct guest_jit *j, struct err *e)
 	int ret = 0;
 
 	for (size_t i = 0; i < j->n && !ret; i++)
-		ret = settle(j, &j->process[i], e);
+		ret = jit_settle(j, &j->process[i], e);
 	return ret;
 }
 
@@ -239,17 +240,8 @@ static void make_build_id(const struct guest_jit *j, struct process *p, uint64_t
 
 static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_t mm, uint64_t addr)
 {
-	struct process *grown;
-
-	if (j->n == j->cap) {
-		size_t cap = j->cap ? j->cap * 2 : 16;
-
-		grown = reallocarray(j->process, cap, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		j->process = grown;
-		j->cap = cap;
-	}
+	if (ARRAY_ROOM(j->process, j->n, j->cap))
+		return -ENOMEM;
 	j->process[j->n] = (struct process){ .pid = pid, .turn = turn, .mm = mm };
 	make_build_id(j, &j->process[j->n++], addr);
 	j->stats.processes++;
@@ -276,7 +268,7 @@ static int find_process(struct guest_jit *j, const struct profile_map *map, uint
 			*out = p;
 			return 0;
 		}
-		ret = settle(j, p, e);
+		ret = jit_settle(j, p, e);
 		if (ret)
 			return ret;
 		turn = p->turn + 1;
@@ -292,7 +284,7 @@ static int find_process(struct guest_jit *j, const struct profile_map *map, uint
 /* Joined with those that it overlaps: they are the same one, that has grown. */
 static int add_region(struct guest_jit *j, struct process *p, uint64_t start, uint64_t end)
 {
-	struct region *grown, fresh = { start, end, false };
+	struct region fresh = { start, end, false };
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
@@ -312,15 +304,8 @@ static int add_region(struct guest_jit *j, struct process *p, uint64_t start, ui
 		j->stats.beyond++;
 		return 0;
 	}
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? p->cap * 2 : 4;
-
-		grown = reallocarray(p->region, cap, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		p->region = grown;
-		p->cap = cap;
-	}
+	if (ARRAY_ROOM(p->region, p->n, p->cap))
+		return -ENOMEM;
 	p->region[p->n++] = fresh;
 	j->nregions++;
 	return 0;

@@ -77,7 +77,7 @@ static int learn(struct guest_look *l, const struct guest_view *v, struct err *e
 	return linux_sched_from_content(&l->sched, &facts->task, v->memory, text, e);
 }
 
-static void forget(void *ctx)
+static void look_forget(void *ctx)
 {
 	const struct guest_memory *pages = ctx;
 
@@ -99,27 +99,34 @@ static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
 	return gpa;
 }
 
-static int look_at(struct guest_look *l, const struct guest_view *v,
-		   const struct linux_sleeper_from *from, const struct linux_task *t, bool programs,
-		   guest_look_fn each, void *ctx, struct err *e)
+/* Whom to tell of each task. */
+struct listener {
+	guest_look_fn each;
+	void *ctx;
+};
+
+/* space: of the task's program, as CR3 would have it; 0: its stack is not wanted. */
+static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
+		   const struct linux_task *t, uint64_t space, const struct listener *to,
+		   struct err *e)
 {
 	struct sample *s = (struct sample *)l->room;
 	struct linux_sched sched;
 	enum linux_sleeper what;
 
-	what = (enum linux_sleeper)linux_sleeper_take(from, t, programs ? space_of(v, t) : 0, s,
-						      &sched);
+	what = (enum linux_sleeper)linux_sleeper_take(from, t, space, s, &sched);
 	l->stats.tasks++;
 	l->stats.by[what]++;
 	if (what == LINUX_SLEEPER_UNREADABLE)
 		return 0;
-	return each(ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
+	return to->each(to->ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
 }
 
 int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx,
 		   struct err *e)
 {
 	uint64_t start = clock_mono_ns();
+	const struct listener to = { each, ctx };
 	struct linux_task_list list = { 0 };
 	struct guest_view v;
 	int ret;
@@ -128,7 +135,7 @@ int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void
 		l->stats.failed++;
 		return -EAGAIN;
 	}
-	forget((void *)(uintptr_t)v.pages);
+	look_forget((void *)(uintptr_t)v.pages);
 	ret = learn(l, &v, e);
 	ret = ret ? ret : linux_task_list(&v.target->linux_facts.task, v.memory, &list, e);
 	if (ret) {
@@ -144,12 +151,13 @@ int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void
 			.sched = &l->sched,
 			.memory = v.memory,
 			.ncpus = v.vcpus,
-			.forget = forget,
+			.forget = look_forget,
 			.forget_ctx = (void *)(uintptr_t)v.pages,
 		};
 
 		if (!list.task[i].is_idle)
-			ret = look_at(l, &v, &from, &list.task[i], programs, each, ctx, e);
+			ret = look_at(l, &from, &list.task[i],
+				      programs ? space_of(&v, &list.task[i]) : 0, &to, e);
 	}
 	linux_task_list_deinit(&list);
 	hist_add(&l->stats.cost_ns, clock_mono_ns() - start);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/maps.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "profile/live/guest_mapped.h"
 #include "base/idmap.h"
 
 #include <errno.h>
@@ -15,12 +18,15 @@
 
 struct process {
 	uint32_t pid;
-	uint64_t mm, program;	/* as in its task */
-	uint64_t space;		/* its CR3 without CR3_FLAGS; 0: not known yet */
-	struct linux_vmas vmas; /* announced since the sink heard of this program */
+	uint64_t mm, program;	    /* as in its task */
+	uint64_t space;		    /* its CR3 without CR3_FLAGS; 0: not known yet */
+	struct guest_mapped mapped; /* since the sink heard of this program */
 	bool was_read;
-	uint64_t read_ns;  /* when it was tried last */
+	bool ended;	   /* at the last look it was gone: its samples are late ones */
+	uint64_t read_ns;  /* the sample for which it was tried last */
 	uint64_t retry_ns; /* how long that is enough */
+	/* On the host's clock: all was so at the first, and read completely at the second. */
+	uint64_t whole_ns, done_ns;
 };
 
 struct guest_maps {
@@ -33,33 +39,37 @@ struct guest_maps {
 	struct process *process;
 	size_t n, cap;
 	struct idmap by_pid; /* index of its process */
-	struct linux_vmas fresh;
+	struct guest_mapped fresh;
+	guest_maps_clock clock;
 	struct guest_maps_stats stats;
 };
 
-int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
-		      const struct memory *memory, const struct guest_tasks *tasks,
-		      struct guest_dsos *dsos, struct guest_jit *jit, struct sink *sink,
-		      struct err *e)
+int guest_maps_create(struct guest_maps **out, const struct guest_maps_parts *parts, struct err *e)
 {
 	struct guest_maps *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return err_set(e, ENOMEM, "out of memory");
-	g->layout = layout;
-	g->memory = memory;
-	g->tasks = tasks;
-	g->dsos = dsos;
-	g->jit = jit;
-	g->sink = sink;
+	g->layout = parts->layout;
+	g->memory = parts->memory;
+	g->tasks = parts->tasks;
+	g->dsos = parts->dsos;
+	g->jit = parts->jit;
+	g->sink = parts->sink;
+	g->clock = clock_mono_ns;
 	*out = g;
 	return 0;
+}
+
+void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock)
+{
+	g->clock = clock;
 }
 
 static void forget_all(struct guest_maps *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		linux_vmas_deinit(&g->process[i].vmas);
+		guest_mapped_deinit(&g->process[i].mapped);
 	g->n = 0;
 	idmap_deinit(&g->by_pid);
 }
@@ -69,7 +79,7 @@ void guest_maps_destroy(struct guest_maps *g)
 	if (!g)
 		return;
 	forget_all(g);
-	linux_vmas_deinit(&g->fresh);
+	guest_mapped_deinit(&g->fresh);
 	free(g->process);
 	free(g);
 }
@@ -79,19 +89,12 @@ const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g)
 	return &g->stats;
 }
 
-static struct process *add(struct guest_maps *g, uint32_t pid)
+static struct process *maps_add(struct guest_maps *g, uint32_t pid)
 {
 	if (g->n >= GUEST_MAPS_MAX_PROCESSES)
 		forget_all(g);
-	if (g->n == g->cap) {
-		size_t cap = g->cap ? g->cap * 2 : 64;
-		struct process *grown = reallocarray(g->process, cap, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		g->process = grown;
-		g->cap = cap;
-	}
+	if (ARRAY_ROOM(g->process, g->n, g->cap))
+		return NULL;
 	if (idmap_set(&g->by_pid, pid, (uint32_t)g->n) < 0)
 		return NULL;
 	g->process[g->n] = (struct process){ .pid = pid };
@@ -99,12 +102,12 @@ static struct process *add(struct guest_maps *g, uint32_t pid)
 }
 
 /* What the sink knows of this task's process; NULL: no memory. */
-static struct process *find(struct guest_maps *g, const struct guest_task *task)
+static struct process *maps_find(struct guest_maps *g, const struct guest_task *task)
 {
 	struct process *p;
 	uint32_t i;
 
-	p = idmap_get(&g->by_pid, task->pid, &i) ? &g->process[i] : add(g, task->pid);
+	p = idmap_get(&g->by_pid, task->pid, &i) ? &g->process[i] : maps_add(g, task->pid);
 	if (!p || (p->mm == task->mm && p->program == task->program))
 		return p;
 	/* Another process or program: the sink has forgotten what there was. */
@@ -112,8 +115,10 @@ static struct process *find(struct guest_maps *g, const struct guest_task *task)
 	p->mm = task->mm;
 	p->program = task->program;
 	p->space = 0;
-	p->vmas.n = 0;
-	p->was_read = false;
+	p->mapped.vmas.n = 0;
+	p->mapped.counted = false;
+	p->was_read = p->ended = false;
+	p->whole_ns = p->done_ns = 0;
 	p->retry_ns = GUEST_MAPS_RETRY_NS;
 	return p;
 }
@@ -156,11 +161,12 @@ static bool is_anonymous_to_perf(const char *name)
 	return false;
 }
 
-/* No mapping has this offset: it is told when it is seen again. */
-#define UNTOLD UINT64_MAX
+/* Over what may have been mapped there, where that isn't known. */
+#define CHANGED "[changed mapping]"
 
-static int announce(struct guest_maps *g, struct process *p, uint64_t cr3, struct linux_vma *v,
-		    uint64_t time_ns, struct err *e)
+/* *told: the sink knows it. Else it is told when it is seen again. */
+static int maps_announce(struct guest_maps *g, const struct process *p, uint64_t cr3,
+			 const struct linux_vma *v, uint64_t time_ns, bool *told, struct err *e)
 {
 	uint8_t name_id[GUEST_BUILD_ID];
 	cleanup_free char *name = malloc(LINUX_PATH_MAX);
@@ -183,10 +189,9 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3, struc
 	if (linux_vma_name(g->layout, g->memory, p->mm, v, name) != LINUX_OK || !*name)
 		snprintf(name, LINUX_PATH_MAX, "%s", v->file ? "[unknown file]" : "");
 	/* exec maps the vDSO first and says afterwards where that is. */
-	if (!v->file && (v->flags & LINUX_VM_DONTEXPAND) && !strcmp(name, "//anon")) {
-		v->file_off = UNTOLD;
+	if (!v->file && (v->flags & LINUX_VM_DONTEXPAND) && !strcmp(name, "//anon"))
 		return 0;
-	}
+	*told = true;
 	map.path = name;
 	guest_dso_name_id(name_id, name);
 	dso = dso_of(g, p, cr3, v, name);
@@ -207,47 +212,156 @@ static int announce(struct guest_maps *g, struct process *p, uint64_t cr3, struc
 	return ret;
 }
 
-static bool is_same(const struct linux_vma *a, const struct linux_vma *b)
+/* From now on nothing is known of this part of the process. */
+static int forget_range(struct guest_maps *g, const struct process *p, uint64_t start, uint64_t end,
+			uint64_t time_ns, struct err *e)
 {
-	return a->start == b->start && a->end == b->end && a->file_off == b->file_off &&
-	       a->file == b->file;
+	uint8_t id[GUEST_BUILD_ID];
+	const struct profile_map map = {
+		.pid = p->pid,
+		.tid = p->pid,
+		.addr = start,
+		.len = end - start,
+		.time_ns = time_ns,
+		.prot = PROT_READ | PROT_EXEC,
+		.path = CHANGED,
+		.build_id = id,
+	};
+
+	guest_dso_name_id(id, CHANGED);
+	return g->sink->ops->map(g->sink, &map, e);
 }
 
-/* A walk that broke off tells nothing of what lies behind: it stays as it was. */
-static bool keep_rest(struct linux_vmas *fresh, const struct linux_vmas *old)
+/*
+ * What the sink was told of the i-th old mapping and isn't so any more. A file's names
+ * must not stay; code without a file has its names by address, and stays what it is
+ * until a file takes its place.
+ */
+static int forget_old(struct guest_maps *g, const struct process *p, size_t i, uint64_t time_ns,
+		      struct err *e)
 {
-	uint64_t end = fresh->n ? fresh->v[fresh->n - 1].end : 0;
-	size_t i = 0;
+	const struct linux_vma *old = &p->mapped.vmas.v[i];
+	uint64_t from = old->start;
+	int ret = 0;
 
-	while (i < old->n && old->v[i].start < end)
-		i++;
-	if (fresh->cap < fresh->n + old->n - i) {
-		size_t cap = fresh->n + old->n - i;
-		struct linux_vma *grown = reallocarray(fresh->v, cap, sizeof(*grown));
+	if (!p->mapped.mark[i].told)
+		return 0;
+	for (size_t k = 0; k < g->fresh.vmas.n && !ret; k++) {
+		const struct linux_vma *v = &g->fresh.vmas.v[k];
+		uint64_t start = v->start > old->start ? v->start : old->start;
+		uint64_t end = v->end < old->end ? v->end : old->end;
+		bool agree;
 
-		if (!grown)
-			return false;
-		fresh->v = grown;
-		fresh->cap = cap;
+		if (start >= end)
+			continue;
+		agree = guest_mapped_agree(&p->mapped, i, &g->fresh, k);
+		if (old->file && agree && start > from)
+			ret = forget_range(g, p, from, start, time_ns, e);
+		else if (!old->file && !agree)
+			ret = forget_range(g, p, start, end, time_ns, e);
+		if (agree)
+			from = end;
 	}
-	if (i < old->n)
-		memcpy(fresh->v + fresh->n, old->v + i, (old->n - i) * sizeof(*old->v));
-	fresh->n += old->n - i;
-	return true;
+	if (!ret && old->file && from < old->end)
+		ret = forget_range(g, p, from, old->end, time_ns, e);
+	return ret;
+}
+
+/* What is known of the k-th fresh mapping from what there was. */
+enum news {
+	NEWS_NONE,  /* told before */
+	NEWS,	    /* there was nothing in its place, or a part of it */
+	NEWS_OTHER, /* there was another: a sample from before it was noticed may be of either */
+};
+
+static enum news news_of(const struct guest_maps *g, const struct process *p, size_t k)
+{
+	const struct guest_mapped *m = &p->mapped;
+	const struct linux_vma *v = &g->fresh.vmas.v[k];
+	enum news news = NEWS;
+
+	for (size_t i = 0; i < m->vmas.n && m->vmas.v[i].start < v->end; i++) {
+		const struct linux_vma *old = &m->vmas.v[i];
+
+		if (old->end <= v->start)
+			continue;
+		if (m->mark[i].told && !guest_mapped_agree(m, i, &g->fresh, k))
+			return NEWS_OTHER;
+		if (m->mark[i].told && old->start == v->start && old->end == v->end &&
+		    old->file_off == v->file_off)
+			news = NEWS_NONE;
+	}
+	return news;
+}
+
+/* Tell the sink what is different in the first `found` fresh mappings; the rest is kept. */
+static int tell_news(struct guest_maps *g, struct process *p, uint64_t cr3, uint64_t time_ns,
+		     size_t found, struct err *e)
+{
+	unsigned int n = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < p->mapped.vmas.n && !ret; i++)
+		ret = forget_old(g, p, i, time_ns, e);
+	for (size_t k = 0; k < found && !ret; k++) {
+		struct guest_mark *mark = &g->fresh.mark[k];
+		enum news news = news_of(g, p, k);
+
+		mark->told = news == NEWS_NONE;
+		n += news != NEWS_NONE;
+		g->stats.changed += news == NEWS_OTHER;
+		if (news == NEWS || (news == NEWS_OTHER && time_ns > p->done_ns))
+			ret = maps_announce(g, p, cr3, &g->fresh.vmas.v[k], time_ns, &mark->told,
+					    e);
+	}
+	if (n)
+		p->retry_ns = GUEST_MAPS_RETRY_NS;
+	return ret;
+}
+
+/*
+ * A walk that broke off tells nothing of what lies behind, which stays as it was. But what
+ * cannot be shown to be there still may be another by now: its names must not stay.
+ */
+static int keep_rest(struct guest_maps *g, struct process *p, uint64_t time_ns, struct err *e)
+{
+	struct guest_mapped *old = &p->mapped;
+	uint64_t end = g->fresh.vmas.n ? g->fresh.vmas.v[g->fresh.vmas.n - 1].end : 0;
+	bool same = guest_mapped_unchanged(old, g->layout, g->memory, p->mm);
+	int ret = 0;
+
+	for (size_t i = 0; i < old->vmas.n && !same && !ret; i++) {
+		const struct linux_vma *v = &old->vmas.v[i];
+
+		if (v->start < end || !v->file || !old->mark[i].told ||
+		    guest_mapped_holds(old, g->layout, g->memory, p->mm, v))
+			continue;
+		old->mark[i].told = false;
+		ret = forget_range(g, p, v->start, v->end, time_ns, e);
+	}
+	if (ret)
+		return ret;
+	if (!guest_mapped_append(&g->fresh, old))
+		return err_set(e, ENOMEM, "out of memory");
+	/* They are as old as this number, not as the fresh ones. */
+	g->fresh.counted = old->counted;
+	g->fresh.changes = old->changes;
+	return 0;
 }
 
 static int read_again(struct guest_maps *g, struct process *p, const struct guest_task *task,
 		      uint64_t cr3, uint64_t time_ns, struct err *e)
 {
-	struct linux_vmas swap;
-	unsigned int news = 0;
+	uint64_t begun = g->clock();
+	struct guest_mapped swap;
 	enum linux_why why;
-	int ret = 0;
+	size_t found;
+	int ret;
 
 	p->was_read = true;
 	p->read_ns = time_ns;
 	g->stats.reads++;
-	why = linux_mm_vmas(g->layout, g->memory, p->mm, LINUX_VM_EXEC, &g->fresh);
+	why = guest_mapped_read(&g->fresh, g->layout, g->memory, p->mm, begun);
 	if (why != LINUX_OK) {
 		g->stats.failed++;
 		g->stats.why = linux_why_text(why);
@@ -256,58 +370,101 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 	if (!guest_tasks_has_mm(g->tasks, task)) {
 		g->stats.failed += why == LINUX_OK;
 		g->stats.why = "the process has ended";
+		p->ended = true;
 		return 0;
 	}
-	if (why != LINUX_OK && !keep_rest(&g->fresh, &p->vmas))
-		return err_set(e, ENOMEM, "out of memory");
-	for (size_t i = 0; i < g->fresh.n && !ret; i++) {
-		struct linux_vma *v = &g->fresh.v[i];
-		const struct linux_vma *old = linux_vmas_find(&p->vmas, v->start);
-
-		if (old && is_same(old, v))
-			continue;
-		news++;
-		ret = announce(g, p, cr3, v, time_ns, e);
-	}
-	if (news)
-		p->retry_ns = GUEST_MAPS_RETRY_NS;
-	swap = p->vmas;
-	p->vmas = g->fresh;
+	found = g->fresh.vmas.n;
+	ret = why == LINUX_OK ? 0 : keep_rest(g, p, time_ns, e);
+	if (why == LINUX_OK)
+		p->whole_ns = begun;
+	p->done_ns = g->clock();
+	ret = ret ? ret : tell_news(g, p, cr3, time_ns, found, e);
+	swap = p->mapped;
+	p->mapped = g->fresh;
 	g->fresh = swap;
 	return ret;
+}
+
+/*
+ * Is the sample later than what is known of the mappings its frames lie in, and are they
+ * others now? Samples come in batches: one look is enough for all those taken before it.
+ */
+static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t time_ns,
+			const uint64_t *ip, unsigned int n)
+{
+	uint64_t begun;
+
+	if (time_ns <= p->whole_ns || p->ended)
+		return false;
+	begun = g->clock();
+	if (guest_mapped_unchanged(&p->mapped, g->layout, g->memory, p->mm)) {
+		p->whole_ns = begun;
+		return false;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
+		struct guest_mark *mark = v ? guest_mapped_mark(&p->mapped, v) : NULL;
+
+		if (!mark || time_ns <= mark->checked_ns)
+			continue;
+		if (!guest_mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
+			return true;
+		mark->checked_ns = begun;
+	}
+	return false;
+}
+
+/* Are the mappings to be read for this sample? */
+static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, const uint64_t *ip,
+		   unsigned int n)
+{
+	bool known = true, untold = false;
+	uint64_t age, enough;
+
+	if (!p->was_read)
+		return true;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
+
+		known &= v != NULL;
+		untold |= v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
+	}
+	/* Samples of several vCPUs may be a little out of order. */
+	age = time_ns > p->read_ns ? time_ns - p->read_ns : 0;
+	enough = known ? GUEST_MAPS_REFRESH_NS : p->retry_ns;
+	if (age > enough) {
+		/* Addresses that are mapped nowhere come with each sample of a broken stack. */
+		if (!known && p->retry_ns < GUEST_MAPS_REFRESH_NS)
+			p->retry_ns *= 2;
+		return true;
+	}
+	/* What had taken another's place when it was noticed is certain now. */
+	return (untold && time_ns > p->done_ns) || has_changed(g, p, time_ns, ip, n);
 }
 
 int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
 		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e)
 {
-	struct process *p = find(g, task);
-	bool known = true;
-	uint64_t age, enough;
+	struct process *p = maps_find(g, task);
 	int ret = 0;
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < n; i++)
-		known &= linux_vmas_find(&p->vmas, ip[i]) != NULL;
-	/* Samples of several vCPUs may be a little out of order. */
-	age = time_ns > p->read_ns ? time_ns - p->read_ns : 0;
-	enough = known ? GUEST_MAPS_REFRESH_NS : p->retry_ns;
-	if (!p->was_read || age > enough) {
-		/* Addresses that are mapped nowhere come with each sample of a broken stack. */
-		if (!known && p->was_read && p->retry_ns < GUEST_MAPS_REFRESH_NS)
-			p->retry_ns *= 2;
+	if (is_due(g, p, time_ns, ip, n))
 		ret = read_again(g, p, task, cr3, time_ns, e);
-	}
 	for (unsigned int i = 0; i < n; i++) {
+		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
+
 		g->stats.frames++;
-		g->stats.unmapped += !linux_vmas_find(&p->vmas, ip[i]);
+		g->stats.unmapped += !v;
+		g->stats.doubtful += v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
 	}
 	return ret;
 }
 
 bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user)
 {
-	struct process *p = task->mm ? find(g, task) : NULL;
+	struct process *p = task->mm ? maps_find(g, task) : NULL;
 	bool owns;
 
 	if (p && user)

@@ -4,7 +4,10 @@
  * need it.
  *
  * A process's mappings are read out of guest memory when a user frame lies in none
- * that is known, and again from time to time while it is sampled, as they change.
+ * that is known, again from time to time, and when one that a frame lies in is found to
+ * be another now. Each sample is held against the mappings of a moment after it: those of
+ * a process are looked at before a batch of its samples is named. A sample taken between
+ * two looks that differ may be of either mapping: its frames there get no name.
  * Used by the consumer's thread alone, some milliseconds after the sample: what a
  * process unmapped in between, or a process that is gone, is counted.
  */
@@ -26,21 +29,30 @@ struct guest_maps_stats {
 	uint64_t processes; /* whose mappings were read */
 	uint64_t reads, failed;
 	uint64_t frames, unmapped; /* user frames looked up; those in no known mapping */
+	uint64_t changed;	   /* mappings that took another's place */
+	uint64_t doubtful;	   /* user frames without a name, as they may be of either */
 	uint64_t foreign;	   /* samples whose user frames were not their task's */
 	const char *why;	   /* the last failure, static text; NULL: none */
 };
 
 struct guest_maps;
 
-/*
- * All must outlive it. tasks tells whether a process is still the one it was; code
- * without a file goes to the sink through jit.
- */
-int guest_maps_create(struct guest_maps **out, const struct linux_mm_layout *layout,
-		      const struct memory *memory, const struct guest_tasks *tasks,
-		      struct guest_dsos *dsos, struct guest_jit *jit, struct sink *sink,
-		      struct err *e);
+/* All must outlive it. */
+struct guest_maps_parts {
+	const struct linux_mm_layout *layout;
+	const struct memory *memory;
+	const struct guest_tasks *tasks; /* tells whether a process is still the one it was */
+	struct guest_dsos *dsos;
+	struct guest_jit *jit; /* takes code without a file to the sink */
+	struct sink *sink;
+};
+int guest_maps_create(struct guest_maps **out, const struct guest_maps_parts *parts, struct err *e);
 void guest_maps_destroy(struct guest_maps *g);
+
+typedef uint64_t (*guest_maps_clock)(void);
+
+/* For tests: the clock that samples have been taken by, instead of CLOCK_MONOTONIC. */
+void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock);
 
 /*
  * The user frames of a sample: announces the mappings that cover them, before the

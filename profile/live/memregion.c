@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/memregion.h"
 
+#include "base/linux_regs.h"
+#include "symbolizer/linux/sched.h"
+
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
 /* Documentation/arch/x86/x86_64/mm.rst: where the areas begin that nothing has moved. */
@@ -19,9 +22,6 @@
 #define IMAGE_MAP UINT64_C(0xffffffff80000000)
 #define MODULES_END UINT64_C(0xffffffffff000000)
 
-/* THREAD_SIZE of Linux; the demo keeps to it. */
-#define STACK_SIZE 16384u
-
 /*
  * Where a process's mappings are not known, its stack is what lies near rsp: below, what a
  * leaf function may use (the psABI's red zone), above, the callers' frames.
@@ -29,7 +29,7 @@
 #define USER_RED_ZONE 128u
 #define USER_STACK_NEAR 65536u
 
-static uint64_t find(const struct symtab *t, const char *name)
+static uint64_t memregion_find(const struct symtab *t, const char *name)
 {
 	const struct symbol *s = t ? symtab_find(t, name) : NULL;
 
@@ -39,18 +39,23 @@ static uint64_t find(const struct symtab *t, const char *name)
 void mem_layout_init(struct mem_layout *l, bool is_linux, const struct symtab *symbols,
 		     uint64_t text, uint64_t end)
 {
-	*l = (struct mem_layout){ .is_linux = is_linux, .text = text, .end = end };
-	l->etext = find(symbols, "_etext");
+	*l = (struct mem_layout){
+		.is_linux = is_linux,
+		.text = text,
+		.end = end,
+		.stack_size = LINUX_STACK_LEN, /* the demo keeps to it */
+	};
+	l->etext = memregion_find(symbols, "_etext");
 	if (l->etext <= text || l->etext > end)
 		l->etext = 0;
-	l->percpu = find(symbols, "__per_cpu_start");
-	l->percpu_end = find(symbols, "__per_cpu_end");
+	l->percpu = memregion_find(symbols, "__per_cpu_start");
+	l->percpu_end = memregion_find(symbols, "__per_cpu_end");
 	/* Linked into the image, and no area of its own for each CPU: a kernel for one. */
-	l->percpu_fixed =
-		l->percpu >= text && l->percpu < end && text && !find(symbols, "__per_cpu_offset");
-	l->page_offset_at = find(symbols, "page_offset_base");
-	l->vmalloc_at = find(symbols, "vmalloc_base");
-	l->vmemmap_at = find(symbols, "vmemmap_base");
+	l->percpu_fixed = l->percpu >= text && l->percpu < end && text &&
+			  !memregion_find(symbols, "__per_cpu_offset");
+	l->page_offset_at = memregion_find(symbols, "page_offset_base");
+	l->vmalloc_at = memregion_find(symbols, "vmalloc_base");
+	l->vmemmap_at = memregion_find(symbols, "vmemmap_base");
 }
 
 void mem_layout_read(struct mem_layout *l, const struct memory *m, bool la57)
@@ -93,13 +98,14 @@ static bool is_percpu(const struct mem_layout *l, const struct sample *s, const 
 	return (op && op->segment == MEMOP_GS) || va - (gs + l->percpu) < l->percpu_end - l->percpu;
 }
 
-static bool is_kernel_stack(const struct sample *s, uint64_t va)
+static bool is_kernel_stack(const struct mem_layout *l, const struct sample *s, uint64_t va)
 {
+	uint64_t mask = l->stack_size - 1;
 	uint64_t rsp = s->regs.gpr[GPR_RSP], task = s->task.stack;
 
-	if (s->task.state == SAMPLE_TASK_FOUND && task && va - task < STACK_SIZE)
+	if (s->task.state == SAMPLE_TASK_FOUND && task && va - task < l->stack_size)
 		return true;
-	return (rsp & KERNEL_HALF) && (va | (STACK_SIZE - 1)) == (rsp | (STACK_SIZE - 1));
+	return (rsp & KERNEL_HALF) && (va | mask) == (rsp | mask);
 }
 
 static uint8_t linux_kernel_region(const struct mem_layout *l, const struct sample *s, uint64_t va)
@@ -133,7 +139,7 @@ static uint8_t kernel_region(const struct mem_layout *l, const struct sample *s,
 	/* Exception stacks are in the entry area, and that is what they are called. */
 	if (l->is_linux && va - ENTRY_AREA < ENTRY_AREA_LEN)
 		return MEM_ENTRY_AREA;
-	if (is_kernel_stack(s, va))
+	if (is_kernel_stack(l, s, va))
 		return MEM_KERNEL_STACK;
 	if (is_percpu(l, s, op, va))
 		return MEM_PERCPU;

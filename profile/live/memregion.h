@@ -19,6 +19,7 @@
 /* Run-time addresses; 0 where not known. */
 struct mem_layout {
 	bool is_linux;
+	uint32_t stack_size;	      /* of a kernel stack; 16 KiB unless somebody knows better */
 	uint64_t text, etext, end;    /* of the kernel's image */
 	uint64_t user_text, user_end; /* of a program in the kernel's own image */
 	/*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/modules.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,8 +94,8 @@ static bool take_known(struct linux_module_list *old, struct linux_module *m)
 	return false;
 }
 
-static int announce(struct guest_modules *g, const struct linux_module *m, uint64_t time_ns,
-		    struct err *e)
+static int modules_announce(struct guest_modules *g, const struct linux_module *m, uint64_t time_ns,
+			    struct err *e)
 {
 	char init_name[PROFILE_MODULE_NAME];
 	struct profile_module p = {
@@ -122,16 +124,8 @@ static int announce(struct guest_modules *g, const struct linux_module *m, uint6
 /* So that nothing can fail when symbols that the sink has are moved there. */
 static int reserve_gone(struct guest_modules *g, struct err *e)
 {
-	size_t want = g->ngone + g->now.n;
-	struct symtab **grown;
-
-	if (want <= g->gone_cap)
-		return 0;
-	grown = reallocarray(g->gone, 2 * want, sizeof(struct symtab *));
-	if (!grown)
+	if (ARRAY_FIT(g->gone, g->ngone + g->now.n, g->gone_cap))
 		return err_set(e, ENOMEM, "out of memory");
-	g->gone = grown;
-	g->gone_cap = 2 * want;
 	return 0;
 }
 
@@ -148,7 +142,7 @@ static void keep_gone(struct guest_modules *g, struct linux_module_list *old)
 	}
 }
 
-static void load(struct guest_modules *g, struct linux_module *m)
+static void modules_load(struct guest_modules *g, struct linux_module *m)
 {
 	struct err why = { 0 };
 
@@ -178,9 +172,9 @@ static int replace(struct guest_modules *g, struct linux_module_list *fresh,
 
 		if (take_known(&old, m))
 			continue;
-		load(g, m);
+		modules_load(g, m);
 		if (!ret)
-			ret = announce(g, m, time_ns, e);
+			ret = modules_announce(g, m, time_ns, e);
 	}
 	free(g->region);
 	g->region = region;

@@ -104,7 +104,9 @@ int offcpu_run(struct offcpu *o, uint64_t now_ns, bool wanted, offcpu_sample_fn 
 
 	if (!o->begin_ns) {
 		o->begin_ns = now_ns;
-		trigger_init_count(&o->trigger, o->period_ns, true, now_ns | 1);
+		trigger_init_count(&o->trigger, &(struct trigger_rule){ .period_ns = o->period_ns,
+									.jitter = true,
+									.seed = now_ns | 1 });
 	}
 	if (!has_come(o, now_ns))
 		return 0;

@@ -14,10 +14,6 @@
 
 #include "profile/live/look.h"
 
-#define OFFCPU_EVENT "off-cpu"
-#define OFFCPU_PERIOD_MS 100
-#define OFFCPU_PERIOD_MIN_MS 1
-#define OFFCPU_PERIOD_MAX_MS 60000
 /* Part of the consumer's time that looks may take: 1 / this. */
 #define OFFCPU_SHARE 10u
 

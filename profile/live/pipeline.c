@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 /* How often the rings are looked at: a ring holds far more than this brings. */
 #define POLL_NS 5000000
+/* Twice in each second what is older than that goes to the file: a kill loses a second at most. */
+#define FLUSH_NS 500000000u
 /* Samples that are taken before a job at most: as many as some rings hold. */
 #define JOB_WAITS_FOR 4096u
 
@@ -34,8 +37,10 @@ struct pipeline {
 	atomic_uint max_stack;
 	_Atomic(struct pipeline_job *) job;
 	struct pipeline_stats stats;
-	uint64_t *dropped_seen; /* of each ring, already reported to the sink */
-	uint64_t last_ns;	/* time of the newest sample */
+	uint64_t *dropped_seen;	    /* of each ring, already reported to the sink */
+	uint64_t last_ns;	    /* time of the newest sample */
+	uint64_t flush_ns;	    /* when the sink was asked to write last */
+	struct pipeline_last *last; /* of each vCPU */
 	struct stack stack, crash;
 	struct io_join *io; /* NULL: no event of disks */
 	uint64_t io_full;   /* records that it had no room for */
@@ -134,6 +139,18 @@ static void process_markers(struct pipeline *p, uint64_t before_ns)
 							  .cpu = m.cpu });
 }
 
+static void keep_last(struct pipeline *p, const struct sample *s)
+{
+	struct pipeline_last *last = &p->last[s->vcpu];
+	unsigned int n = p->stack.n;
+
+	last->time_ns = s->time_ns;
+	last->stack.n = p->stack.n;
+	last->stack.n_kernel = p->stack.n_kernel;
+	memcpy(last->stack.ip, p->stack.ip, n * sizeof(last->stack.ip[0]));
+	memcpy(last->stack.exact, p->stack.exact, n * sizeof(last->stack.exact[0]));
+}
+
 static void process_breakpoint(struct pipeline *p, const struct sample *s)
 {
 	unsigned int i = s->event < VM_MAX_BREAKPOINTS ? s->event : 0;
@@ -143,6 +160,7 @@ static void process_breakpoint(struct pipeline *p, const struct sample *s)
 	struct err ignored = { 0 };
 	int ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 
+	keep_last(p, s);
 	fail_once(p, ret);
 	if (p->opt.markers)
 		markers_note(p->opt.markers, kind, name, strlen(name), s->time_ns, s->vcpu);
@@ -187,6 +205,8 @@ static void process(struct pipeline *p, const struct sample *s)
 	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
 		return;
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+	if (s->reason != SAMPLE_OFFCPU)
+		keep_last(p, s);
 	if (s->reason == SAMPLE_IO) {
 		fail_once(p, ret);
 		if (p->io)
@@ -247,25 +267,73 @@ static void process_requests(struct pipeline *p, bool last)
 }
 
 /*
- * Until the kernel's place is known. Outside of the kernel's half a stack is of no use:
- * that is its decompressor, whose samples are kept without one.
+ * Outside of the kernel's half a stack is of no use: that is its decompressor. Interpreted it
+ * takes many minutes, so that little is kept of such a sample.
  */
-static bool hold(struct pipeline *p, const struct sample *s)
+struct held_low {
+	uint8_t head[offsetof(struct sample, regs)];
+	uint64_t rip, rflags, cr0, cr4, efer;
+	uint16_t cs, ss;
+};
+
+/* In front of what is held, each at a multiple of 8. */
+struct held_head {
+	uint32_t len; /* of what follows: a struct held_low, or a whole sample */
+	uint32_t low;
+};
+
+static struct held_low held_low_of(const struct sample *s)
+{
+	struct held_low h = {
+		.rip = s->regs.rip,
+		.rflags = s->regs.rflags,
+		.cr0 = s->regs.cr0,
+		.cr4 = s->regs.cr4,
+		.efer = s->regs.efer,
+		.cs = s->regs.cs,
+		.ss = s->regs.ss,
+	};
+
+	memcpy(h.head, s, sizeof(h.head));
+	return h;
+}
+
+static struct sample held_low_sample(const struct held_low *h)
+{
+	struct sample s = { 0 };
+
+	memcpy(&s, h->head, sizeof(h->head));
+	s.nslices = s.insn_len = 0;
+	s.stack_len = 0;
+	s.regs.rip = h->rip;
+	s.regs.rflags = h->rflags;
+	s.regs.cr0 = h->cr0;
+	s.regs.cr4 = h->cr4;
+	s.regs.efer = h->efer;
+	s.regs.cs = h->cs;
+	s.regs.ss = h->ss;
+	return s;
+}
+
+/* Until the kernel's place is known. */
+static bool pipeline_hold(struct pipeline *p, const struct sample *s)
 {
 	static const uint8_t zeros[8];
-	struct sample head = *s;
-	size_t len = sample_size(s), before = p->held.len;
+	struct held_head head = { .low = !(s->regs.rip >> 63) };
+	struct held_low low;
+	size_t before = p->held.len;
 
-	if (p->held.len + len + sizeof(zeros) > PIPELINE_MAX_HELD)
+	head.len = (uint32_t)(head.low ? sizeof(low) : sample_size(s));
+	if (before + sizeof(head) + head.len + sizeof(zeros) > PIPELINE_MAX_HELD)
 		return false;
-	if (!(s->regs.rip >> 63)) {
-		head.nslices = 0;
-		head.stack_len = 0;
-		len = sizeof(head);
-	}
 	buf_add(&p->held, &head, sizeof(head));
-	buf_add(&p->held, (const uint8_t *)s + sizeof(head), len - sizeof(head));
-	buf_add(&p->held, zeros, -len & 7);
+	if (head.low) {
+		low = held_low_of(s);
+		buf_add(&p->held, &low, sizeof(low));
+	} else {
+		buf_add(&p->held, s, head.len);
+	}
+	buf_add(&p->held, zeros, -head.len & 7);
 	if (p->held.failed) {
 		/* No half of a sample. */
 		p->held.len = before;
@@ -280,10 +348,18 @@ static void release_held(struct pipeline *p)
 	size_t at = 0;
 
 	while (at < p->held.len) {
-		const struct sample *s = (const struct sample *)(p->held.data + at);
+		const struct held_head *head = (const struct held_head *)(p->held.data + at);
 
-		process(p, s);
-		at += (sample_size(s) + 7) & ~(size_t)7;
+		at += sizeof(*head);
+		if (head->low) {
+			struct sample s =
+				held_low_sample((const struct held_low *)(p->held.data + at));
+
+			process(p, &s);
+		} else {
+			process(p, (const struct sample *)(p->held.data + at));
+		}
+		at += (head->len + 7) & ~(size_t)7;
 	}
 	buf_deinit(&p->held);
 	buf_init(&p->held);
@@ -294,7 +370,7 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 	int ret;
 
 	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
-		if (s->reason == SAMPLE_LOOK || hold(p, s))
+		if (s->reason == SAMPLE_LOOK || pipeline_hold(p, s))
 			return;
 		ret = guest_give_up(p->guest, &p->err);
 	}
@@ -374,6 +450,16 @@ static void do_job(struct pipeline *p)
 	job->run(job, &p->stats);
 }
 
+static void flush_sink(struct pipeline *p)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (p->err.code || !p->sink->ops->flush || !clock_is_due(now, p->flush_ns, FLUSH_NS))
+		return;
+	p->flush_ns = now;
+	fail_once(p, p->sink->ops->flush(p->sink, now - FLUSH_NS, &p->err));
+}
+
 static void *consumer(void *arg)
 {
 	struct pipeline *p = arg;
@@ -384,8 +470,10 @@ static void *consumer(void *arg)
 
 		/* A job is to see what came before it; but it must not wait for a rest for ever. */
 		for (unsigned int n = 1; drain_one(p); n++) {
-			if (n % JOB_WAITS_FOR == 0)
+			if (n % JOB_WAITS_FOR == 0) {
 				do_job(p);
+				flush_sink(p);
+			}
 			/* A stack gives way to a later one: its requests must have had it by then. */
 			if (n % (IO_JOIN_STACKS / 4) == 0)
 				process_requests(p, false);
@@ -393,6 +481,7 @@ static void *consumer(void *arg)
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
 		process_requests(p, false);
+		flush_sink(p);
 		do_job(p);
 		if (!last)
 			look_offcpu(p);
@@ -418,6 +507,7 @@ void pipeline_destroy(struct pipeline *p)
 	io_join_destroy(p->io);
 	buf_deinit(&p->held);
 	free(p->dropped_seen);
+	free(p->last);
 	free(p);
 }
 
@@ -429,7 +519,7 @@ static int start_thread(struct pipeline *p, struct err *e)
 	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
 }
 
-int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
+int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		   const struct guest_options *opt, const struct pipeline_options *own,
 		   const struct profile_map *user_map, struct err *e)
 {
@@ -438,20 +528,22 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	p->vm = vm;
-	p->sink = sink;
+	p->vm = parts->vm;
+	p->sink = parts->sink;
 	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
 	atomic_init(&p->job, NULL);
 	if (own)
 		p->opt = *own;
 	buf_init(&p->held);
-	p->dropped_seen = calloc(vm_vcpus(vm), sizeof(*p->dropped_seen));
-	ret = p->dropped_seen ? guest_create(&p->guest, target, vm, sink, opt, e)
-			      : err_set(e, ENOMEM, "out of memory");
+	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));
+	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
+	ret = p->dropped_seen && p->last
+		      ? guest_create(&p->guest, parts->target, p->vm, p->sink, opt, e)
+		      : err_set(e, ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)
 		p->stats.io.wanted |= p->opt.io[i] != PIPELINE_NO_IO;
 	if (!ret && p->stats.io.wanted)
-		ret = io_join_create(&p->io, vm_vcpus(vm), e);
+		ret = io_join_create(&p->io, vm_vcpus(p->vm), e);
 	if (!ret && p->opt.offcpu_period_ns)
 		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
 				    p->opt.offcpu_event, e);
@@ -460,7 +552,7 @@ int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, 
 
 		map.pid = map.tid = GUEST_PID;
 		map.time_ns = clock_mono_ns();
-		ret = sink->ops->map(sink, &map, e);
+		ret = p->sink->ops->map(p->sink, &map, e);
 	}
 	ret = ret ? ret : start_thread(p, e);
 	if (ret)
@@ -483,6 +575,11 @@ struct guest *pipeline_guest(struct pipeline *p)
 void pipeline_post(struct pipeline *p, struct pipeline_job *job)
 {
 	atomic_store(&p->job, job);
+}
+
+const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu)
+{
+	return &p->last[vcpu];
 }
 
 int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,

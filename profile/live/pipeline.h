@@ -79,11 +79,14 @@ struct pipeline_options {
 
 struct pipeline;
 
-/*
- * target, vm, sink must outlive it. The sink has begun; its kernel() comes from here.
- * user_map (may be NULL) is written once, before the samples.
- */
-int pipeline_start(struct pipeline **out, struct target *target, struct vm *vm, struct sink *sink,
+/* All must outlive it. The sink has begun; its kernel() comes from the pipeline. */
+struct pipeline_parts {
+	struct target *target;
+	struct vm *vm;
+	struct sink *sink;
+};
+/* user_map (may be NULL) is written once, before the samples. */
+int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		   const struct guest_options *opt, const struct pipeline_options *own,
 		   const struct profile_map *user_map, struct err *e);
 
@@ -105,6 +108,14 @@ void pipeline_post(struct pipeline *p, struct pipeline_job *job);
  * pipeline_destroy().
  */
 struct guest *pipeline_guest(struct pipeline *p);
+
+/* The newest sample of a vCPU, by its place in the profile. */
+struct pipeline_last {
+	uint64_t time_ns; /* 0: there was none */
+	struct stack stack;
+};
+/* Between pipeline_finish() and pipeline_destroy(). */
+const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu);
 
 /*
  * After vm_join(): take what is left in the rings and stop the thread. Returns

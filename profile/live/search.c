@@ -20,7 +20,7 @@ bool guest_search_tasks(struct guest_search *g, struct target_linux *l, const st
 }
 
 /* A process that ran: the more are known, the surer is what is found. */
-static void remember(struct guest_search *g, const struct sample *s)
+static void search_remember(struct guest_search *g, const struct sample *s)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (g->known[i].mm == s->task.mm)
@@ -56,7 +56,7 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 	if (l->have_file || !symbols || s->task.state != SAMPLE_TASK_FOUND || !s->task.mm ||
 	    s->mode != SAMPLE_USER)
 		return false;
-	remember(g, s);
+	search_remember(g, s);
 	if (!clock_is_due(s->time_ns, g->maps_ns, GUEST_SEARCH_NS))
 		return false;
 	g->maps_ns = s->time_ns;

@@ -2,6 +2,7 @@
 #include "profile/live/target.h"
 
 #include "base/cleanup.h"
+#include "base/linux_regs.h"
 #include "symbolizer/types/btf.h"
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/kernel/livekernel.h"
@@ -147,12 +148,19 @@ struct capture_task_plan target_task_plan(const struct linux_task_layout *l, boo
 	};
 }
 
+uint32_t target_stack_size(const struct target *t)
+{
+	uint32_t size = t->linux_facts.sched.stack_size;
+
+	return size ? size : LINUX_STACK_LEN;
+}
+
 struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max)
 {
 	const struct target_linux *l = &t->linux_facts;
 	struct capture_plan plan = {
 		.stack_max = stack_max,
-		.stack_align = t->image.is_linux ? LINUX_STACK_SIZE : 0,
+		.stack_align = t->image.is_linux ? target_stack_size(t) : 0,
 		.irq_stack_ptr = t->irq_stack_ptr,
 		.irq_stack_percpu = t->irq_stack_percpu,
 		.image_start = t->kernel.text,
@@ -203,6 +211,19 @@ static void load_orc(struct target *t)
 	ret = orc_open(&t->orc, &t->kernel, &t->orc_note);
 	if (ret == -ENOENT)
 		err_clear(&t->orc_note);
+	/* Without sections the table alone knows of code that lies among data. */
+	if (t->orc && orc_last(t->orc) > t->kernel.etext)
+		t->kernel.etext = orc_last(t->orc);
+}
+
+/* A table that is there but can't be used says nothing of frame pointers: then the code does. */
+static void find_frame_pointers(struct target *t)
+{
+	struct kimage k = t->kernel;
+
+	k.has_orc = t->orc;
+	t->frame_pointers = kimage_keeps_frame_pointers(&k, t->symbols);
+	t->frame_pointers32 = !t->image.is_linux && kimage_keeps_frame_pointers32(&k, t->symbols);
 }
 
 /* Debug information of the image or of the file with its symbols; NULL: neither has any. */
@@ -218,11 +239,11 @@ static struct types_dwarf *open_dwarf(const struct target *t, struct err *e)
 	return NULL;
 }
 
-/* A module's table alone does not always tell its layout; it is the kernel's. */
+/* A module's table alone does not always tell its form; it is the kernel's. */
 static void set_module_orc(struct target *t)
 {
 	if (t->orc)
-		t->linux_facts.modules.orc_layout = orc_layout(t->orc);
+		t->linux_facts.modules.orc_format = *orc_format_of(t->orc);
 }
 
 /* The kernel's own word on its types first: reading DWARF for them takes seconds. */
@@ -294,10 +315,8 @@ static int open_image(struct target *t, const char *symbols_path, const struct t
 		return 0;
 	if (!t->symbols && !symbols_path && map && map->map)
 		take_map(t, map);
-	t->frame_pointers = kimage_keeps_frame_pointers(&t->kernel, t->symbols);
-	t->frame_pointers32 =
-		!t->image.is_linux && kimage_keeps_frame_pointers32(&t->kernel, t->symbols);
 	load_orc(t);
+	find_frame_pointers(t);
 	load_linux(t);
 	find_irq_stack(t);
 	find_user_text(t);
@@ -480,7 +499,9 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 		const struct kimage_segment *s = &t->kernel.seg[i];
 		uint64_t off = va - s->va;
 
-		if (!(s->flags & PF_X) || va < s->va || off >= s->mem_len)
+		/* Init code may lie in a segment of data (kimage.c). */
+		if (va < s->va || off >= s->mem_len || va >= t->kernel.etext ||
+		    (!(s->flags & PF_X) && va < t->kernel.text))
 			continue;
 		if (len > s->mem_len - off)
 			len = (size_t)(s->mem_len - off);
@@ -489,7 +510,7 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	return 0;
 }
 
-struct unwinder target_unwinder(struct target *t)
+struct unwinder target_unwinder(const struct target *t)
 {
 	const struct kimage_segment *text = NULL;
 
@@ -498,7 +519,7 @@ struct unwinder target_unwinder(struct target *t)
 			text = &t->kernel.seg[i];
 	return (struct unwinder){
 		.read_text = target_read_text,
-		.ctx = t,
+		.ctx = (void *)t, /* target_read_text() changes nothing of it */
 		.symbols = t->symbols,
 		.text_start = t->kernel.text + t->slide,
 		.text_end = t->kernel.etext + t->slide,

@@ -116,6 +116,11 @@ void target_drop_names(struct target *t);
 struct livekernel;
 void target_take_live(struct target *t, struct livekernel *l, const struct memory *m);
 
+/*
+ * Of a kernel stack, where it is Linux: bytes, by the kernel's types, else 16 KiB. Kernels
+ * with KASAN have 32 KiB.
+ */
+uint32_t target_stack_size(const struct target *t);
 /* Where capture finds the running task; members: their offsets are known. */
 struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members);
 
@@ -123,6 +128,6 @@ struct capture_task_plan target_task_plan(const struct linux_task_layout *l, boo
 struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max);
 
 /* What the unwinder may use; valid as long as t. */
-struct unwinder target_unwinder(struct target *t);
+struct unwinder target_unwinder(const struct target *t);
 
 #endif

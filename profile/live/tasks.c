@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/tasks.h"
 
+#include "base/array.h"
+#include "base/idmap.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Open addressing, at most half full. */
-#define SLOTS (2 * GUEST_TASKS_MAX)
 
 struct guest_tasks {
 	const struct linux_task_layout *layout;
@@ -15,9 +15,10 @@ struct guest_tasks {
 	struct guest_tasks_stats stats;
 	bool members, idle_told;
 	struct guest_task *task;
-	uint32_t n, cap;
-	uint64_t programs;    /* the last number given */
-	uint32_t slot[SLOTS]; /* 1 + index of a task; untouched pages cost nothing */
+	uint32_t n;
+	size_t cap;
+	uint64_t programs;   /* the last number given */
+	struct idmap by_tid; /* index of a task */
 };
 
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
@@ -37,8 +38,10 @@ int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout 
 
 void guest_tasks_destroy(struct guest_tasks *t)
 {
-	if (t)
-		free(t->task);
+	if (!t)
+		return;
+	idmap_deinit(&t->by_tid);
+	free(t->task);
 	free(t);
 }
 
@@ -52,61 +55,42 @@ const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t)
 	return &t->stats;
 }
 
-/* The slot of this number, or the free one where it belongs. */
-static uint32_t *find_slot(struct guest_tasks *t, uint32_t tid)
-{
-	uint32_t at = tid * 0x9e3779b1u >> 8;
-
-	for (;; at++) {
-		uint32_t *slot = &t->slot[at % SLOTS];
-
-		if (!*slot || t->task[*slot - 1].tid == tid)
-			return slot;
-	}
-}
-
 /* Those that are gone; when that would soon have to be done again, all. */
-static void forget_some(struct guest_tasks *t)
+static int forget_some(struct guest_tasks *t)
 {
 	uint32_t kept = 0;
+	int ret = 0;
 
-	memset(t->slot, 0, sizeof(t->slot));
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->task[i].used && !t->task[i].gone)
 			t->task[kept++] = t->task[i];
-	t->n = kept > GUEST_TASKS_MAX / 4 * 3 ? 0 : kept;
-	for (uint32_t i = 0; i < t->n; i++)
-		*find_slot(t, t->task[i].tid) = i + 1;
+	kept = kept > GUEST_TASKS_MAX / 4 * 3 ? 0 : kept;
+	idmap_deinit(&t->by_tid);
+	for (t->n = 0; t->n < kept && !ret; t->n++)
+		ret = idmap_set(&t->by_tid, t->task[t->n].tid, t->n);
+	return ret;
 }
 
 /* Room for a task and its process, so that neither moves when the other is added. */
 static int make_room(struct guest_tasks *t, struct err *e)
 {
-	uint32_t cap = t->cap ? t->cap * 2 : 64;
-	struct guest_task *grown;
-
-	if (t->n + 2 > GUEST_TASKS_MAX)
-		forget_some(t);
-	if (t->n + 2 <= t->cap)
-		return 0;
-	grown = reallocarray(t->task, cap, sizeof(*grown));
-	if (!grown)
+	if ((t->n + 2 > GUEST_TASKS_MAX && forget_some(t)) || ARRAY_FIT(t->task, t->n + 2, t->cap))
 		return err_set(e, ENOMEM, "out of memory");
-	t->task = grown;
-	t->cap = cap;
 	return 0;
 }
 
-/* The task of that number, or a fresh one; there is room. */
-static struct guest_task *find(struct guest_tasks *t, uint32_t tid)
+/* The task of that number, or a fresh one; there is room. NULL: no memory. */
+static struct guest_task *task_of(struct guest_tasks *t, uint32_t tid)
 {
-	uint32_t *slot = find_slot(t, tid);
+	uint32_t i;
 
-	if (!*slot) {
-		t->task[t->n] = (struct guest_task){ .tid = tid };
-		*slot = ++t->n;
+	if (!idmap_get(&t->by_tid, tid, &i)) {
+		if (idmap_set(&t->by_tid, tid, t->n))
+			return NULL;
+		i = t->n++;
+		t->task[i] = (struct guest_task){ .tid = tid };
 	}
-	return &t->task[*slot - 1];
+	return &t->task[i];
 }
 
 /* What the guest wrote, as text that a file and a terminal can hold. */
@@ -159,8 +143,8 @@ static bool is_exec(const struct guest_task *k, const struct sample_task *now, c
 	return k->mm ? k->mm != now->mm : strcmp(comm, k->comm) != 0;
 }
 
-static int announce(struct guest_tasks *t, struct guest_task *k, const struct sample_task *now,
-		    uint64_t time_ns, struct err *e)
+static int tasks_announce(struct guest_tasks *t, struct guest_task *k,
+			  const struct sample_task *now, uint64_t time_ns, struct err *e)
 {
 	const struct guest_task before = *k;
 	bool known = k->used && !k->gone, fresh = !known || is_other(t, k, now), exec;
@@ -187,11 +171,14 @@ static int announce(struct guest_tasks *t, struct guest_task *k, const struct sa
 	if (!ret && fresh) {
 		t->stats.seen++;
 		parent_of(t, now, &ppid, &ptid);
-		ret = t->sink->ops->fork(t->sink, now->pid, now->tid, ppid, ptid, time_ns, e);
+		ret = t->sink->ops->fork(
+			t->sink, &(struct profile_fork){ now->pid, now->tid, ppid, ptid, time_ns },
+			e);
 	}
 	if (ret || (!fresh && !exec && !strcmp(before.comm, k->comm)))
 		return ret;
-	return t->sink->ops->comm(t->sink, now->pid, now->tid, k->comm, exec, time_ns, e);
+	return t->sink->ops->comm(
+		t->sink, &(struct profile_comm){ now->pid, now->tid, k->comm, exec, time_ns }, e);
 }
 
 /* The process of a thread, as its structure describes it. */
@@ -217,21 +204,24 @@ static bool read_leader(const struct guest_tasks *t, const struct sample_task *t
 static int see_leader(struct guest_tasks *t, const struct sample_task *now, bool fresh,
 		      uint64_t time_ns, uint64_t *program, struct err *e)
 {
-	struct guest_task *k = find(t, now->pid);
-	bool known = k->used && !k->gone;
+	struct guest_task *k = task_of(t, now->pid);
 	struct sample_task leader;
+	bool known;
 	int ret = 0;
 
+	if (!k)
+		return err_set(e, ENOMEM, "out of memory");
+	known = k->used && !k->gone;
 	if (!known || fresh) {
 		if (read_leader(t, now, &leader)) {
 			/* Its main thread may have ended before the others. */
 			leader.mm = leader.mm ? leader.mm : now->mm;
-			ret = announce(t, k, &leader, time_ns, e);
+			ret = tasks_announce(t, k, &leader, time_ns, e);
 		} else if (!known) {
 			leader = *now;
 			leader.tid = now->pid;
 			leader.addr = leader.start = 0;
-			ret = announce(t, k, &leader, time_ns, e);
+			ret = tasks_announce(t, k, &leader, time_ns, e);
 			k->guessed = true;
 		}
 	}
@@ -246,7 +236,8 @@ static int see_idle(struct guest_tasks *t, uint32_t *pid, uint32_t *tid, uint64_
 	if (t->idle_told)
 		return 0;
 	t->idle_told = true;
-	return t->sink->ops->comm(t->sink, 0, 0, "swapper", false, time_ns, e);
+	return t->sink->ops->comm(t->sink,
+				  &(struct profile_comm){ 0, 0, "swapper", false, time_ns }, e);
 }
 
 static int see_unknown(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
@@ -256,7 +247,8 @@ static int see_unknown(struct guest_tasks *t, const struct sample *s, uint32_t *
 	t->stats.unreadable++;
 	if (t->stats.unreadable > 1)
 		return 0;
-	return t->sink->ops->comm(t->sink, *pid, *tid, "(unknown)", false, s->time_ns, e);
+	return t->sink->ops->comm(
+		t->sink, &(struct profile_comm){ *pid, *tid, "(unknown)", false, s->time_ns }, e);
 }
 
 /*
@@ -271,6 +263,16 @@ static bool is_believable(const struct sample_task *k)
 	       (doubt == LINUX_TASK_BAD_COMM && memchr(k->comm, '\0', SAMPLE_COMM));
 }
 
+/* A program runs, or the kernel on its behalf: the program's stack was copied, too. */
+static bool has_program(const struct sample *s)
+{
+	bool found = s->mode == SAMPLE_USER;
+
+	for (unsigned int i = 0; s->regs.rip >> 63 && i < s->nslices; i++)
+		found |= !(s->slice[i].va >> 63);
+	return found;
+}
+
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e)
 {
@@ -282,7 +284,9 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	*out = NULL;
 	if (now->state == SAMPLE_TASK_UNASKED || now->state == SAMPLE_TASK_NOT_YET ||
 	    (now->state == SAMPLE_TASK_POINTER && now->addr == t->layout->init_task)) {
-		/* What boots is the task that will be the idle one. */
+		/* What boots is the task that will be the idle one. It never runs a program. */
+		if (has_program(s))
+			return see_unknown(t, s, pid, tid, e);
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
 	}
@@ -293,13 +297,15 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	ret = make_room(t, e);
 	if (ret)
 		return ret;
-	k = find(t, now->tid);
+	k = task_of(t, now->tid);
+	if (!k)
+		return err_set(e, ENOMEM, "out of memory");
 	if (now->tid != now->pid) {
 		bool fresh = !k->used || k->gone || is_other(t, k, now);
 
 		ret = see_leader(t, now, fresh, s->time_ns, &program, e);
 	}
-	ret = ret ? ret : announce(t, k, now, s->time_ns, e);
+	ret = ret ? ret : tasks_announce(t, k, now, s->time_ns, e);
 	if (now->tid != now->pid)
 		k->program = program;
 	*pid = now->pid;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/vmas.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/idmap.h"
 
@@ -54,7 +55,7 @@ void guest_vmas_destroy(struct guest_vmas *g)
 	free(g);
 }
 
-static struct process *find(struct guest_vmas *g, const struct guest_task *task)
+static struct process *vmas_find(struct guest_vmas *g, const struct guest_task *task)
 {
 	struct process *p;
 	uint32_t i;
@@ -62,15 +63,8 @@ static struct process *find(struct guest_vmas *g, const struct guest_task *task)
 	if (!idmap_get(&g->by_pid, task->pid, &i)) {
 		if (g->n >= GUEST_VMAS_MAX_PROCESSES)
 			forget_all(g);
-		if (g->n == g->cap) {
-			size_t cap = g->cap ? g->cap * 2 : 64;
-			struct process *grown = reallocarray(g->process, cap, sizeof(*grown));
-
-			if (!grown)
-				return NULL;
-			g->process = grown;
-			g->cap = cap;
-		}
+		if (ARRAY_ROOM(g->process, g->n, g->cap))
+			return NULL;
 		if (idmap_set(&g->by_pid, task->pid, (uint32_t)g->n) < 0)
 			return NULL;
 		i = (uint32_t)g->n++;
@@ -104,7 +98,7 @@ static void read_brk(const struct guest_vmas *g, struct process *p)
 const struct mem_process *guest_vmas_see(struct guest_vmas *g, const struct guest_task *task,
 					 uint64_t va, uint64_t time_ns)
 {
-	struct process *p = task->mm ? find(g, task) : NULL;
+	struct process *p = task->mm ? vmas_find(g, task) : NULL;
 	bool known;
 
 	if (!p)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * names: from the addresses of a perf.data file to symbols and DSOs.
+ * names: from addresses to symbols and DSOs, over what is mapped at the time.
  *
+ * Told by the records of a perf.data file, or by the calls of a sink while the guest runs:
+ * then all names come from memory. One thread.
+ *
+ * Of a file:
  * Kernel and modules: the directory's kcore_dir/kallsyms, else the build-id
  * cache's. A module's functions count where its map is. User
  * programs: the directory's dso/<build id>, else the build-id cache's ELF. The
@@ -20,6 +24,8 @@
 #define NAMES_MAX_ELF (1ull << 30)
 #define NAMES_MAX_MODULES 16384u
 #define NAMES_MAX_DSOS 65536u
+#define NAMES_MAX_LIVE_DSOS 8192u     /* of what a sink is told */
+#define NAMES_MAX_WAITING (64u << 20) /* bytes of its files that wait to be read */
 
 struct names;
 
@@ -36,12 +42,27 @@ struct name {
 /* buildid_dir NULL: $HOME/.debug. p is borrowed until destroy. Missing symbols are no error. */
 int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,
 		 struct err *e);
+/* Empty, for the calls of a sink. NULL: no memory. */
+struct names *names_create_live(void);
 void names_destroy(struct names *n);
 /* Addresses behind the end of a symbol are its own, up to the next one (symtab_before()). */
 void names_set_relaxed(struct names *n, bool relaxed);
 
 /* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
 int names_record(struct names *n, const struct perfdata_record *r, struct err *e);
+
+/* The same of a sink's calls. Symbols are borrowed, files are copied within a limit. */
+struct profile_kernel;
+struct profile_module;
+struct profile_map;
+struct profile_dso;
+void names_kernel(struct names *n, const struct profile_kernel *k);
+int names_module(struct names *n, const struct profile_module *m, struct err *e);
+int names_map(struct names *n, const struct profile_map *m, struct err *e);
+int names_dso(struct names *n, const struct profile_dso *d, struct err *e);
+int names_fork(struct names *n, uint32_t pid, uint32_t ppid, struct err *e);
+/* pid has nothing mapped any more. */
+int names_exec(struct names *n, uint32_t pid, struct err *e);
 
 /*
  * What is mapped in a process and the kernel at this moment: with it, addresses

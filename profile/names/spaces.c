@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/names/spaces.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,21 +61,9 @@ const struct mapping *spaces_find(const struct spaces *s, uint32_t space, uint64
 
 static int reserve(struct spaces *s, struct space *sp, uint32_t more, struct err *e)
 {
-	uint32_t cap = sp->cap ? sp->cap : 4;
-	struct mapping *grown;
-
 	if (s->maps + more > SPACES_MAX_MAPS)
 		return err_set(e, E2BIG, "more than %u mappings", SPACES_MAX_MAPS);
-	while (cap < sp->n + more)
-		cap *= 2;
-	if (cap == sp->cap)
-		return 0;
-	grown = reallocarray(sp->map, cap, sizeof(*grown));
-	if (!grown)
-		return no_memory(e);
-	sp->map = grown;
-	sp->cap = cap;
-	return 0;
+	return ARRAY_FIT(sp->map, sp->n + more, sp->cap) ? no_memory(e) : 0;
 }
 
 static int new_space(struct spaces *s, uint32_t *out, struct err *e)
@@ -83,15 +73,8 @@ static int new_space(struct spaces *s, uint32_t *out, struct err *e)
 
 	if (s->n >= SPACES_MAX)
 		return err_set(e, E2BIG, "more than %u address spaces", SPACES_MAX);
-	if (s->n + want > s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 64;
-		struct space *grown = reallocarray(s->space, cap, sizeof(*grown));
-
-		if (!grown)
-			return no_memory(e);
-		s->space = grown;
-		s->cap = cap;
-	}
+	if (ARRAY_FIT(s->space, s->n + want, s->cap))
+		return no_memory(e);
 	memset(s->space + s->n, 0, want * sizeof(*s->space));
 	s->n += want;
 	*out = (uint32_t)s->n - 1;
@@ -122,7 +105,7 @@ int spaces_clear(struct spaces *s, uint32_t pid, struct err *e)
 	return enter(s, pid, SPACE_NONE, e);
 }
 
-static void put(struct spaces *s, struct space *sp, const struct mapping *m)
+static void spaces_put(struct spaces *s, struct space *sp, const struct mapping *m)
 {
 	sp->map[sp->n++] = *m;
 	s->maps++;
@@ -148,7 +131,7 @@ static int copy_with(struct spaces *s, uint32_t old, const struct mapping *m, ui
 		if (below.end > m->addr)
 			below.end = m->addr;
 		if (below.addr < below.end)
-			put(s, to, &below);
+			spaces_put(s, to, &below);
 		if (above.addr < m->end) {
 			above.pgoff += m->end - above.addr;
 			above.addr = m->end;
@@ -156,12 +139,12 @@ static int copy_with(struct spaces *s, uint32_t old, const struct mapping *m, ui
 		if (above.addr >= above.end)
 			continue;
 		if (!done)
-			put(s, to, m);
+			spaces_put(s, to, m);
 		done = true;
-		put(s, to, &above);
+		spaces_put(s, to, &above);
 	}
 	if (!ret && !done)
-		put(s, to, m);
+		spaces_put(s, to, m);
 	return ret;
 }
 
@@ -196,7 +179,7 @@ int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct e
 		ret = new_space(s, &made, e);
 		ret = ret ? ret : reserve(s, &s->space[made], 1, e);
 		if (!ret)
-			put(s, &s->space[made], m);
+			spaces_put(s, &s->space[made], m);
 	} else {
 		ret = copy_with(s, now, m, &made, e);
 	}

@@ -26,7 +26,8 @@ struct mapping {
 
 struct space {
 	struct mapping *map; /* by address */
-	uint32_t n, cap;
+	size_t cap;
+	uint32_t n;
 	uint32_t users; /* processes that have it now */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/names/srcline.h"
 
+#include "base/table.h"
 #include "profile/files/elf_id.h"
 #include "profile/perfdata/format.h"
 
@@ -12,7 +13,6 @@ struct entry {
 	uint64_t addr;
 	struct line_frame *frame; /* owned; NULL: nothing known */
 	unsigned int n;
-	bool used;
 };
 
 struct srcline {
@@ -25,8 +25,7 @@ struct srcline {
 	struct debuginfo *info;
 	int status; /* of the search */
 	struct err why;
-	struct entry *table; /* open addressing; size is a power of two, at most half full */
-	size_t size, used;
+	struct table entries; /* struct entry */
 };
 
 int srcline_create(struct srcline **out, const struct debuginfo_places *places, struct err *e)
@@ -36,24 +35,25 @@ int srcline_create(struct srcline **out, const struct debuginfo_places *places, 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
 	s->places = *places;
+	s->entries.size = sizeof(struct entry);
 	*out = s;
 	return 0;
 }
 
-static void forget(struct srcline *s)
+static void srcline_forget(struct srcline *s)
 {
-	for (size_t i = 0; i < s->size; i++)
-		free(s->table[i].frame);
-	free(s->table);
-	s->table = NULL;
-	s->size = s->used = 0;
+	struct entry *x = s->entries.item;
+
+	for (size_t i = 0; i < s->entries.n; i++)
+		free(x[i].frame);
+	table_deinit(&s->entries);
 }
 
 void srcline_destroy(struct srcline *s)
 {
 	if (!s)
 		return;
-	forget(s);
+	srcline_forget(s);
 	debuginfo_close(s->info);
 	free(s);
 }
@@ -68,7 +68,7 @@ void srcline_set_id(struct srcline *s, const uint8_t *id, size_t len)
 void srcline_set_text(struct srcline *s, uint64_t runtime_text)
 {
 	if (!s->has_text || s->text != runtime_text)
-		forget(s);
+		srcline_forget(s);
 	s->text = runtime_text;
 	s->has_text = true;
 }
@@ -122,36 +122,10 @@ const char *srcline_file(const struct srcline *s)
 	return s->info ? debuginfo_path(s->info) : NULL;
 }
 
-static struct entry *slot_of(struct entry *table, size_t size, uint64_t addr)
+static bool equal_entry(const void *a, const void *b, const void *ctx)
 {
-	size_t i = (size_t)((addr * 0x9e3779b97f4a7c15u) >> 32) & (size - 1);
-
-	while (table[i].used && table[i].addr != addr)
-		i = (i + 1) & (size - 1);
-	return &table[i];
-}
-
-static bool make_room(struct srcline *s)
-{
-	size_t size = s->size ? s->size * 2 : 1024;
-	struct entry *table;
-
-	if (s->size && s->used * 2 < s->size)
-		return true;
-	if (s->used >= SRCLINE_MAX_ADDRESSES) {
-		forget(s);
-		size = 1024;
-	}
-	table = calloc(size, sizeof(*table));
-	if (!table)
-		return false;
-	for (size_t i = 0; i < s->size; i++)
-		if (s->table[i].used)
-			*slot_of(table, size, s->table[i].addr) = s->table[i];
-	free(s->table);
-	s->table = table;
-	s->size = size;
-	return true;
+	(void)ctx;
+	return ((const struct entry *)a)->addr == ((const struct entry *)b)->addr;
 }
 
 /* False for an address that is not in the image: a module's, less the slide, could be one that is. */
@@ -166,7 +140,7 @@ static bool to_linked(const struct srcline *s, uint64_t addr, uint64_t *va)
 	return addr >= s->text && *va < end;
 }
 
-static void look(struct srcline *s, struct entry *x)
+static void srcline_look(struct srcline *s, struct entry *x)
 {
 	struct line_frame frame[LINES_MAX_FRAMES];
 	struct err e = { 0 };
@@ -189,17 +163,21 @@ static void look(struct srcline *s, struct entry *x)
 
 struct srcline_result srcline_of(struct srcline *s, uint64_t addr)
 {
+	const struct entry like = { .addr = addr };
 	struct srcline_result none = { 0 };
 	struct entry *x;
+	uint32_t index;
+	bool fresh;
 
-	if (srcline_load(s, NULL) || !make_room(s))
+	if (srcline_load(s, NULL))
 		return none;
-	x = slot_of(s->table, s->size, addr);
-	if (!x->used) {
-		*x = (struct entry){ .addr = addr, .used = true };
-		s->used++;
-		look(s, x);
-	}
+	if (s->entries.n >= SRCLINE_MAX_ADDRESSES)
+		srcline_forget(s);
+	if (table_add(&s->entries, table_mix(addr, 0), &like, equal_entry, NULL, &index, &fresh))
+		return none;
+	x = (struct entry *)s->entries.item + index;
+	if (fresh)
+		srcline_look(s, x);
 	return (struct srcline_result){ .frame = x->frame, .n = x->n };
 }
 

@@ -1,97 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/names/tasks.h"
 
+#include "base/hash.h"
 #include "base/idmap.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NO_NAME 0u /* index of "", which no thread has */
 
-struct tasks {
-	struct idmap by_tid; /* index of its name; NO_NAME: forked by an unnamed one */
-	char **text;
-	size_t n, cap;
-	uint32_t *slot; /* index into text, by hash; NO_NAME is free */
-	size_t slots;
+struct task_name {
+	char text[TASKS_MAX_NAME];
 };
 
-static uint32_t hash_text(const char *s)
+struct tasks {
+	struct idmap by_tid; /* index of its name; NO_NAME: forked by an unnamed one */
+	struct table names;  /* struct task_name */
+};
+
+static bool equal_names(const void *a, const void *b, const void *ctx)
 {
-	uint32_t h = 2166136261u;
-
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 16777619u;
-	return h;
-}
-
-static uint32_t *slot_of(const struct tasks *t, const char *text)
-{
-	size_t at = hash_text(text);
-
-	for (;; at++) {
-		uint32_t *s = &t->slot[at & (t->slots - 1)];
-
-		if (*s == NO_NAME || !strcmp(t->text[*s], text))
-			return s;
-	}
-}
-
-static int grow(struct tasks *t)
-{
-	size_t cap = t->cap ? t->cap * 2 : 64;
-	char **text = reallocarray(t->text, cap, sizeof(*text));
-	uint32_t *slot;
-
-	if (!text)
-		return -ENOMEM;
-	t->text = text;
-	slot = calloc(cap * 2, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(t->slot);
-	t->slot = slot;
-	t->cap = cap;
-	t->slots = cap * 2;
-	for (uint32_t i = 1; i < t->n; i++)
-		*slot_of(t, t->text[i]) = i;
-	return 0;
+	(void)ctx;
+	return !strcmp(((const struct task_name *)a)->text, ((const struct task_name *)b)->text);
 }
 
 /* The number of a text; -ENOMEM, -E2BIG. */
-static int intern(struct tasks *t, const char *name, uint32_t *out)
+static int intern(struct tasks *t, const char *text, uint32_t *out)
 {
-	char text[TASKS_MAX_NAME];
-	uint32_t *slot;
+	struct task_name name;
+	bool fresh;
 	size_t n = 0;
 
-	for (; name[n] && n + 1 < sizeof(text); n++)
-		text[n] = (unsigned char)name[n] < 0x20 || name[n] == 0x7f ? '?' : name[n];
-	text[n] = '\0';
-	if (t->n == t->cap && grow(t) < 0)
-		return -ENOMEM;
-	slot = slot_of(t, text);
-	if (*slot == NO_NAME) {
-		if (t->n >= TASKS_MAX_NAMES)
-			return -E2BIG;
-		t->text[t->n] = strdup(text);
-		if (!t->text[t->n])
-			return -ENOMEM;
-		*slot = (uint32_t)t->n++;
-	}
-	*out = *slot;
-	return 0;
+	for (; text[n] && n + 1 < sizeof(name.text); n++)
+		name.text[n] = (unsigned char)text[n] < 0x20 || text[n] == 0x7f ? '?' : text[n];
+	name.text[n] = '\0';
+	if (t->names.n >= TASKS_MAX_NAMES)
+		return -E2BIG;
+	return table_add(&t->names, hash_text(HASH_START, name.text), &name, equal_names, NULL, out,
+			 &fresh);
 }
 
 struct tasks *tasks_create(void)
 {
 	struct tasks *t = calloc(1, sizeof(*t));
+	uint32_t none;
 
-	if (t && grow(t) == 0)
-		t->text[t->n++] = strdup("");
-	if (!t || !t->n || !t->text[0]) {
+	if (!t)
+		return NULL;
+	t->names.size = sizeof(struct task_name);
+	if (intern(t, "", &none) < 0) {
 		tasks_destroy(t);
 		return NULL;
 	}
@@ -102,27 +63,53 @@ void tasks_destroy(struct tasks *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->n; i++)
-		free(t->text[i]);
-	free(t->text);
-	free(t->slot);
+	table_deinit(&t->names);
 	idmap_deinit(&t->by_tid);
 	free(t);
 }
 
-int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e)
+static int set_name(struct tasks *t, uint32_t tid, uint32_t name, int ret, struct err *e)
+{
+	ret = ret ? ret : idmap_set(&t->by_tid, tid, name);
+	return ret ? err_set(e, -ret, "too many names of tasks: %s", strerror(-ret)) : 0;
+}
+
+int tasks_comm(struct tasks *t, uint32_t tid, const char *comm, struct err *e)
+{
+	uint32_t name = NO_NAME;
+	int ret = intern(t, comm, &name);
+
+	return set_name(t, tid, name, ret, e);
+}
+
+int tasks_fork(struct tasks *t, uint32_t tid, uint32_t ptid, struct err *e)
 {
 	uint32_t name = NO_NAME;
 	int ret = 0;
 
-	if (r->kind == PERFDATA_COMM)
-		ret = intern(t, r->comm, &name);
-	else if (r->kind != PERFDATA_FORK)
-		return 0;
-	else if (!idmap_get(&t->by_tid, r->fork.ptid, &name) && r->fork.ptid == 0)
+	if (!idmap_get(&t->by_tid, ptid, &name) && ptid == 0)
 		ret = intern(t, "swapper", &name);
-	ret = ret ? ret : idmap_set(&t->by_tid, r->tid, name);
-	return ret ? err_set(e, -ret, "too many names of tasks: %s", strerror(-ret)) : 0;
+	return set_name(t, tid, name, ret, e);
+}
+
+int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e)
+{
+	return r->kind == PERFDATA_COMM	  ? tasks_comm(t, r->tid, r->comm, e)
+	       : r->kind == PERFDATA_FORK ? tasks_fork(t, r->tid, r->fork.ptid, e)
+					  : 0;
+}
+
+size_t tasks_threads(const struct tasks *t)
+{
+	return t->by_tid.n;
+}
+
+uint32_t tasks_known(const struct tasks *t, uint32_t tid)
+{
+	uint32_t name = NO_NAME;
+
+	(void)idmap_get(&t->by_tid, tid, &name);
+	return name;
 }
 
 uint32_t tasks_name(struct tasks *t, uint32_t tid)
@@ -138,5 +125,5 @@ uint32_t tasks_name(struct tasks *t, uint32_t tid)
 
 const char *tasks_text(const struct tasks *t, uint32_t name)
 {
-	return name < t->n ? t->text[name] : "";
+	return name < t->names.n ? ((const struct task_name *)t->names.item)[name].text : "";
 }

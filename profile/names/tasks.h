@@ -23,6 +23,14 @@ void tasks_destroy(struct tasks *t);
 /* Take note of a FORK, EXIT or COMM record; others are ignored. */
 int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e);
 
+/* What such a record says. */
+int tasks_comm(struct tasks *t, uint32_t tid, const char *comm, struct err *e);
+int tasks_fork(struct tasks *t, uint32_t tid, uint32_t ptid, struct err *e);
+/* Threads that were named or forked. */
+size_t tasks_threads(const struct tasks *t);
+
+/* The number of the name that a thread was given; 0, which is "": none. */
+uint32_t tasks_known(const struct tasks *t, uint32_t tid);
 /* The number of a thread's present name. Never fails: without memory it is that of "". */
 uint32_t tasks_name(struct tasks *t, uint32_t tid);
 /* Valid until the next call. */

@@ -4,7 +4,10 @@
 #include "profile/options/options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#define OPTION_STRUCT struct run_options
 
 /* The next part, up to a single comma; *text is behind it then, or NULL at the end. */
 static int next_part(const char **text, char *out, size_t cap, const char *whole, struct err *e)
@@ -80,69 +83,34 @@ int run_disk_parse(struct run_disk *out, const char *text, struct err *e)
 	return ret;
 }
 
-int run_options_take_disk(struct run_options *o, int opt, const char *arg)
+static int parse_disk(void *at, char *arg, struct err *e)
 {
-	struct run_disk_options *d = &o->disk;
+	struct run_disk_options *d = at;
 	struct run_disk parsed;
-	struct err e = { 0 };
+	int ret = run_disk_parse(&parsed, arg, e);
 
-	if (opt == OPT_WRITABLE) {
-		d->writable = true;
-		return -1;
-	}
-	if (run_disk_parse(&parsed, arg, &e) < 0)
-		return run_options_wrong(o, "--disk %s", e.text);
-	/* An IMAGE that is a disk takes one place. */
-	if (d->n == VM_MAX_DISKS - 1)
-		return run_options_wrong(o, "--disk %s: more than %u disks", arg, VM_MAX_DISKS - 1);
-	d->text[d->n++] = arg;
-	return -1;
-}
-
-int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char *serial,
-		  struct err *e)
-{
-	struct vm_disk *disk = &d->at[d->n];
-	int ret;
-
-	if (d->n == VM_MAX_DISKS)
-		return err_set(e, ENOSPC, "%s: more than %u disks", cfg->path, VM_MAX_DISKS);
-	ret = disk_open(&disk->disk, cfg, e);
 	if (ret)
 		return ret;
-	disk->serial = NULL;
-	if (serial && *serial) {
-		memcpy(d->serial[d->n], serial, strnlen(serial, VIRTIO_BLK_ID_LEN));
-		disk->serial = d->serial[d->n];
-	}
-	d->n++;
+	/* An IMAGE that is a disk takes one place. */
+	if (d->n == VM_MAX_DISKS - 1)
+		return err_set(e, E2BIG, "%.200s: more than %u disks", arg, VM_MAX_DISKS - 1);
+	d->text[d->n++] = arg;
 	return 0;
 }
 
-int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct err *e)
-{
-	int ret = 0;
-
-	for (unsigned int i = 0; !ret && i < o->n; i++) {
-		struct run_disk parsed;
-		struct disk_config cfg = { .path = parsed.path, .overlay = parsed.overlay };
-
-		ret = run_disk_parse(&parsed, o->text[i], e);
-		cfg.write = parsed.write;
-		ret = ret ? ret : run_disks_add(d, &cfg, parsed.serial, e);
-	}
-	return ret;
-}
-
-void run_disks_configure(const struct run_disks *d, struct vm_config *cfg)
-{
-	for (unsigned int i = 0; i < d->n && cfg->ndisks < VM_MAX_DISKS; i++)
-		cfg->disk[cfg->ndisks++] = d->at[i];
-}
-
-void run_disks_close(struct run_disks *d)
-{
-	for (unsigned int i = 0; i < d->n; i++)
-		disk_close(d->at[i].disk);
-	d->n = 0;
-}
+const struct option_row run_disk_rows[] = {
+	{ "disk", 0, "PATH[,...]",
+	  "a disk (vda, vdb, ... in order): a raw image or a block\n"
+	  "device, which stays as it is, since what is written is kept\n"
+	  "in memory; ,readonly: it can't be written to; ,overlay=FILE:\n"
+	  "that is kept in FILE; ,writable: the image is changed;\n"
+	  ",serial=TEXT: its serial number; may be repeated",
+	  OPTION_CALL_AT(parse_disk, disk, NULL) },
+	{ "overlay-max", 0, "SIZE",
+	  "memory for what is written over images, of all disks, with\n"
+	  "K, M or G; then writes fail (default: half of what is\n"
+	  "available)",
+	  OPTION_SIZE(disk.overlay_max, 1, UINT64_MAX, "a size, such as 512M") },
+	{ "writable", 0, NULL, "change an IMAGE that is a disk", OPTION_PUT(disk.writable, true) },
+	{ 0 },
+};

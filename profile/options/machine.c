@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/options/machine.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -8,130 +10,90 @@
 #include <string.h>
 #include <strings.h>
 
-#define MODULE_MAX (1ull << 30)
+#define OPTION_STRUCT struct run_options
 
-/* One line; returns the exit status of wrong usage. */
-static int wrong(const struct run_options *o, const char *option, const char *arg,
-		 const char *expected)
+static int parse_boot(void *at, char *arg, struct err *e)
 {
-	fprintf(stderr, "kvmprof %s: %s %s: expected %s; see `kvmprof %s --help`\n", o->command,
-		option, arg, expected, o->command);
-	return 2;
+	(void)e;
+	return boot_way_parse(arg, at);
 }
 
-static bool parse_address(const char *s, uint64_t *out)
+static int parse_entry(void *at, char *arg, struct err *e)
 {
+	uint64_t *entry = at;
 	char *end;
 
+	(void)e;
 	errno = 0;
-	*out = strtoull(s, &end, 16);
-	return !strncmp(s, "0x", 2) && !errno && end != s && !*end;
+	*entry = strtoull(arg, &end, 16);
+	return !strncmp(arg, "0x", 2) && !errno && !*end && *entry ? 0 : -EINVAL;
 }
 
-/* Digits at *s, which moves behind them. */
-static bool parse_count(const char **s, unsigned long max, unsigned long *out)
+static int parse_module(void *at, char *arg, struct err *e)
 {
-	char *end;
+	struct run_options *o = at;
 
-	if (**s < '0' || **s > '9')
-		return false;
-	errno = 0;
-	*out = strtoul(*s, &end, 10);
-	*s = end;
-	return !errno && *out <= max;
-}
-
-static bool parse_pin(struct run_options *o, const char *s)
-{
-	unsigned long from, to;
-
-	for (o->npin = 0;; s++) {
-		if (!parse_count(&s, CPU_SETSIZE - 1, &from))
-			return false;
-		to = from;
-		if (*s == '-' && (s++, !parse_count(&s, CPU_SETSIZE - 1, &to)))
-			return false;
-		if (from > to || to - from >= VM_MAX_VCPUS - o->npin || (*s && *s != ','))
-			return false;
-		for (; from <= to; from++)
-			o->pin[o->npin++] = (int)from;
-		if (!*s)
-			return true;
-	}
-}
-
-int run_options_take_machine(struct run_options *o, int opt, const char *arg)
-{
-	const char *given = arg;
-	unsigned long node;
-
-	switch (opt) {
-	case OPT_BOOT:
-		if (boot_way_parse(arg, &o->boot) < 0)
-			return wrong(o, "--boot", arg,
-				     "auto, vmlinux, bzimage, linux32, multiboot or pvh");
-		return -1;
-	case OPT_ENTRY:
-		if (!parse_address(arg, &o->entry) || !o->entry)
-			return wrong(o, "--entry", arg, "a physical address such as 0x100000");
-		return -1;
-	case OPT_HUGEPAGES:
-		if (!strcasecmp(arg, "2M"))
-			o->pages = GMEM_PAGES_2M;
-		else if (!strcasecmp(arg, "1G"))
-			o->pages = GMEM_PAGES_1G;
-		else if (!strcmp(arg, "thp"))
-			o->pages = GMEM_PAGES_THP;
-		else
-			return wrong(o, "--hugepages", arg, "2M, 1G or thp");
-		return -1;
-	case OPT_NUMA:
-		if (!parse_count(&arg, GMEM_MAX_NODE, &node) || *arg)
-			return wrong(o, "--numa", given, "the number of a host node, such as 0");
-		o->numa_node = (int)node;
-		return -1;
-	case OPT_PIN:
-		return parse_pin(o, arg) ? -1
-					 : wrong(o, "--pin", arg,
-						 "a list of host CPUs, such as 2,4-6, 64 at most");
-	default: /* OPT_MODULE */
-		if (!*arg || *arg == '=' || o->nmodules == BOOT_MAX_MODULES)
-			return wrong(o, "--module", arg,
-				     "FILE or FILE=ARGUMENTS, 16 times at most");
-		o->module[o->nmodules++] = arg;
-		return -1;
-	}
-}
-
-int run_modules_open(struct run_modules *m, const struct run_options *o, struct err *e)
-{
-	for (unsigned int i = 0; i < o->nmodules; i++) {
-		const char *args = strchr(o->module[i], '=');
-		char *path = args ? strndup(o->module[i], (size_t)(args - o->module[i]))
-				  : strdup(o->module[i]);
-		int ret;
-
-		m->name[m->n++] = path;
-		if (!path)
-			return err_set(e, ENOMEM, "out of memory");
-		ret = file_map_open(&m->file[i], path, MODULE_MAX, e);
-		if (ret)
-			return ret;
-		m->at[i] = (struct boot_module){
-			.data = m->file[i].data,
-			.len = m->file[i].len,
-			.name = basename(path),
-			.args = args ? args + 1 : "",
-		};
-	}
+	(void)e;
+	if (!*arg || *arg == '=' || o->nmodules == RUN_MODULES_MAX)
+		return -EINVAL;
+	o->module[o->nmodules++] = arg;
 	return 0;
 }
 
-void run_modules_close(struct run_modules *m)
+static int parse_hugepages(void *at, char *arg, struct err *e)
 {
-	for (unsigned int i = 0; i < m->n; i++) {
-		file_map_close(&m->file[i]);
-		free(m->name[i]);
-	}
-	memset(m, 0, sizeof(*m));
+	enum gmem_pages *pages = at;
+
+	(void)e;
+	if (!strcasecmp(arg, "2M"))
+		*pages = GMEM_PAGES_2M;
+	else if (!strcasecmp(arg, "1G"))
+		*pages = GMEM_PAGES_1G;
+	else if (!strcmp(arg, "thp"))
+		*pages = GMEM_PAGES_THP;
+	else
+		return -EINVAL;
+	return 0;
 }
+
+static int parse_pin(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+	const char *s = arg;
+	struct number_range r;
+	int ret;
+
+	(void)e;
+	o->npin = 0;
+	while ((ret = number_range(&s, CPU_SETSIZE - 1, &r)) > 0) {
+		if (r.to - r.from >= VM_MAX_VCPUS - o->npin)
+			return -EINVAL;
+		for (; r.from <= r.to; r.from++)
+			o->pin[o->npin++] = (int)r.from;
+	}
+	return ret;
+}
+
+const struct option_row run_kernel_rows[] = {
+	{ "boot", 0, "WAY",
+	  "how it is entered (default auto: as it asks for). vmlinux:\n"
+	  "directly in 64-bit mode, a bzImage's kernel itself; bzimage:\n"
+	  "its decompressor first, which randomizes addresses; linux32,\n"
+	  "multiboot, pvh: in 32-bit mode",
+	  OPTION_CALL_AT(parse_boot, boot, "auto, vmlinux, bzimage, linux32, multiboot or pvh") },
+	{ "entry", 0, "0xADDRESS", "enter a kernel directly at this physical address",
+	  OPTION_CALL_AT(parse_entry, entry, "a physical address such as 0x100000") },
+	{ "module", 0, "FILE[=ARGS]", "a module for a multiboot or PVH kernel; may be repeated",
+	  OPTION_CALL(parse_module, "FILE or FILE=ARGUMENTS, 16 times at most") },
+	{ 0 },
+};
+
+const struct option_row run_host_rows[] = {
+	{ "hugepages", 0, "SIZE", "back memory by huge pages: 2M, 1G, or thp (as there are)",
+	  OPTION_CALL_AT(parse_hugepages, pages, "2M, 1G or thp") },
+	{ "numa", 0, "NODE", "take memory from this host node",
+	  OPTION_WHOLE(numa_node, 0, GMEM_MAX_NODE, "the number of a host node, such as 0") },
+	{ "pin", 0, "LIST", "run vCPU 0, 1, ... on these host CPUs, such as 2,4-6",
+	  OPTION_CALL(parse_pin, "a list of host CPUs, such as 2,4-6, 64 at most") },
+	{ 0 },
+};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_options: the command line of `kvmprof run`, parsed and checked.
+ * options: the command line of `kvmprof run`, parsed and checked.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_OPTIONS_H
 #define KVMPROF_PROFILE_OPTIONS_OPTIONS_H
 
+#include "base/option.h"
 #include "profile/counters/events.h"
 #include "profile/options/disk.h"
 #include "profile/options/snapshot.h"
@@ -25,8 +26,6 @@
 
 #define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
-#define RUN_OPTIONS_MAX 128u
-
 struct run_options {
 	const char *command; /* "run", for messages */
 	pid_t attach;	     /* of the VMM to attach to; 0: none, a guest of our own */
@@ -46,7 +45,7 @@ struct run_options {
 	struct events events;		    /* -e, none given: wall */
 	double duration_s;		    /* 0: until the guest ends */
 	double max_overhead;		    /* percent; 0: no bound */
-	/* When to collect samples, and what to note: see run_markers.h. NULL or 0: not given. */
+	/* When to collect samples, and what to note: see profile/run/markers.h. NULL or 0: not given. */
 	const char *start_on, *stop_on; /* expressions for the console */
 	const char *start_at, *stop_at; /* SYMBOL[+OFFSET] */
 	const char *mark_on[RUN_MARKS_MAX], *mark_at[RUN_MARKS_MAX];
@@ -60,8 +59,7 @@ struct run_options {
 	struct exec_options exec;
 	const char *vcpu_list; /* that give samples; NULL: all */
 	uint64_t mem_size;     /* bytes */
-	enum boot_way boot;    /* BOOT_WAY_AUTO until the image is known */
-	bool moves;	       /* the kernel may choose its place; known with the image */
+	enum boot_way boot;    /* BOOT_WAY_AUTO: as the image wants */
 	uint64_t entry;	       /* of a kernel that is entered directly; 0: as the ELF says */
 	enum gmem_pages pages;
 	int numa_node;			     /* -1: wherever */
@@ -71,7 +69,7 @@ struct run_options {
 	unsigned int nmodules;
 	unsigned int vcpus;
 	bool mem_given, vcpus_given;
-	bool virtio_mmio, rng, virtio_console; /* run_options_devices.h */
+	bool virtio_mmio, rng, virtio_console; /* devices.h */
 	struct net_config net;
 	char net_tap[16]; /* name of its interface */
 	struct run_disk_options disk;
@@ -80,7 +78,7 @@ struct run_options {
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
-	bool given[RUN_OPTIONS_MAX]; /* by run_options_name() */
+	const char *of_machine; /* the first option given that --snapshot refuses; NULL: none */
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
@@ -123,18 +121,23 @@ int run_options_parse(struct run_options *o, int argc, char **argv);
 
 /* The same in parts, for commands that share most of it. */
 void run_options_default(struct run_options *o);
-/* One option by its long name; arg NULL where it takes none. -1, or the exit status. */
-int run_options_set(struct run_options *o, const char *name, const char *arg);
+/* All of them, about a struct run_options: for OPTION_AS(). */
+extern const struct option_row run_option_rows[];
+#define RUN_OPTIONS_COLUMN 26u /* of the texts in --help */
+/*
+ * option_parse() for the set's rows, which are about `at`. o is for messages. -1, or the exit
+ * status.
+ */
+int run_options_take(const struct option_set *set, void *at, int argc, char **argv,
+		     const struct run_options *o);
 int run_options_check(struct run_options *o);
-/* Long name, without its dashes, of the option of index i; NULL: there are so many. */
-const char *run_options_name(unsigned int i);
 /* Says on standard error what is wrong, in one line; returns the exit status 2. */
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same for what depends on the machine, once it is known: run_options_parse() leaves it out with domain. */
 int run_options_check_machine(const struct run_options *o);
 
-/* A bit for each vCPU that gives samples; 0: the list is not one of this guest's vCPUs. */
-uint64_t run_options_vcpus(const struct run_options *o);
+/* A bit for each of so many vCPUs that gives samples; 0: the list is not one of this guest's vCPUs. */
+uint64_t run_options_vcpus(const struct run_options *o, unsigned int vcpus);
 
 #endif

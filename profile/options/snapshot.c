@@ -4,48 +4,49 @@
 #include "base/cleanup.h"
 #include "profile/options/options.h"
 
+#include <errno.h>
 #include <string.h>
+
+#define OPTION_STRUCT struct run_options
 
 #define CONSOLE "console:"
 
-static int take_marker(struct run_options *o, const char *arg)
+static int parse_marker(void *at, char *arg, struct err *e)
 {
-	const char *colon = strchr(arg, ':');
+	struct run_snapshot_options *o = at;
 
+	(void)e;
 	if (!strncmp(arg, CONSOLE, strlen(CONSOLE)))
-		o->snapshot.on = arg + strlen(CONSOLE);
-	else if (colon || !*arg)
-		return run_options_wrong(
-			o, "--at %s: expected SYMBOL, SYMBOL+OFFSET, 0xADDRESS or console:REGEX",
-			arg);
+		o->on = arg + strlen(CONSOLE);
+	else if (strchr(arg, ':') || !*arg)
+		return -EINVAL;
 	else
-		o->snapshot.at = arg;
-	return -1;
+		o->at = arg;
+	return 0;
 }
 
-int run_options_snapshot(struct run_options *o, int opt, const char *arg)
-{
-	switch (opt) {
-	case OPT_SNAPSHOT:
-		o->snapshot.from = arg;
-		break;
-	case OPT_SNAPSHOT_SAVE:
-		o->snapshot.save = arg;
-		break;
-	case OPT_SNAPSHOT_AT:
-		o->snapshot.at = arg;
-		break;
-	case OPT_SNAPSHOT_ON:
-		o->snapshot.on = arg;
-		break;
-	case OPT_SNAPSHOT_MARKER:
-		return take_marker(o, arg);
-	default: /* OPT_SNAPSHOT_CONTINUE */
-		o->snapshot.go_on = true;
-		return -1;
-	}
-	return *arg ? -1 : run_options_wrong(o, "an option of snapshots has an empty value");
-}
+const struct option_row run_snapshot_rows[] = {
+	OPTION_HEADING("Snapshots:\n"),
+	{ "snapshot-save", 0, "FILE", "save the machine when the marker is reached, and end",
+	  OPTION_TEXT_OF(snapshot.save, "a file") },
+	{ "snapshot-at", 0, "PLACE", "the marker: this instruction, as for --start-at",
+	  OPTION_TEXT_OF(snapshot.at, "a place") },
+	{ "snapshot-on", 0, "REGEX", "the marker: a line of the console",
+	  OPTION_TEXT_OF(snapshot.on, "an expression") },
+	{ "at", 0, "MARKER", "one of the two: PLACE, or console:REGEX",
+	  OPTION_CALL_AT(parse_marker, snapshot,
+			 "SYMBOL, SYMBOL+OFFSET, 0xADDRESS or console:REGEX") },
+	{ "snapshot-continue", 0, NULL, "go on after saving", OPTION_PUT(snapshot.go_on, true) },
+	{ "snapshot", 0, "FILE",
+	  "instead of IMAGE: go on with a machine that was saved;\n"
+	  "what it uses of this host is given again, by --disk,\n"
+	  "--share and --net",
+	  OPTION_TEXT_OF(snapshot.from, "a file") },
+	{ "snapshot-trust", 0, NULL, "or as FILE names it: for a FILE of your own",
+	  OPTION_PUT(snapshot.trust, true) },
+	OPTION_HEADING("\n"),
+	{ 0 },
+};
 
 /*
  * What is about the run and not about the machine, which the snapshot has already: these go
@@ -55,16 +56,17 @@ int run_options_snapshot(struct run_options *o, int opt, const char *arg)
 static const char *const goes_with[] = {
 	/* what the host does for the machine */
 	"hugepages", "numa", "pin",
-	/* where things are on this host; run_snapshot.c checks that they fit */
-	"disk", "net", "guest-root", "debuginfo", "symbols",
+	/* where things are on this host; profile/run/snapshot.c checks that they fit */
+	"disk", "overlay-max", "net", "share", "snapshot-trust", "guest-root", "debuginfo",
+	"symbols",
 	/* when, what and how */
 	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
 	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",
 	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "off-cpu",
 	"off-cpu-period",
 	/* results */
-	"output", "single-file", "buildid-dir", "no-buildid-cache", "json", "ps-at-end",
-	"no-status", "quiet", "help",
+	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
+	"ps-at-end", "no-status", "quiet", "help",
 	/* and another one */
 	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
 };
@@ -77,7 +79,7 @@ bool run_options_snapshot_takes(const char *name)
 	return false;
 }
 
-static int refuse(const struct run_options *o, const char *dashes, const char *what)
+static int snapshot_refuse(const struct run_options *o, const char *dashes, const char *what)
 {
 	return run_options_wrong(o, "--snapshot has its machine and kernel already: drop %s%s",
 				 dashes, what);
@@ -86,16 +88,11 @@ static int refuse(const struct run_options *o, const char *dashes, const char *w
 /* -1: nothing of the machine is given beside it. */
 static int check_machine(const struct run_options *o)
 {
-	const char *name;
-
 	if (o->image)
-		return refuse(o, "", "IMAGE");
+		return snapshot_refuse(o, "", "IMAGE");
 	if (o->exec.nwords)
-		return refuse(o, "", "-- COMMAND");
-	for (unsigned int i = 0; (name = run_options_name(i)); i++)
-		if (o->given[i] && !run_options_snapshot_takes(name))
-			return refuse(o, "--", name);
-	return -1;
+		return snapshot_refuse(o, "", "-- COMMAND");
+	return o->of_machine ? snapshot_refuse(o, "--", o->of_machine) : -1;
 }
 
 int run_options_snapshot_check(const struct run_options *o)
@@ -105,6 +102,8 @@ int run_options_snapshot_check(const struct run_options *o)
 
 	if (ret >= 0)
 		return ret;
+	if (s->trust && !s->from)
+		return run_options_wrong(o, "--snapshot-trust goes with --snapshot FILE");
 	if (!s->save && (s->at || s->on))
 		return run_options_wrong(o, "%s says when to save: add --snapshot-save FILE",
 					 s->at ? "--snapshot-at" : "--snapshot-on");

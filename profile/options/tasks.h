@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * run_options_tasks: options of `kvmprof run` and `attach` about the guest's tasks and the
+ * options/tasks: options of `kvmprof run` and `attach` about the guest's tasks and the
  * status line.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_TASKS_H
@@ -19,38 +19,7 @@ struct run_tasks {
 	bool no_status;
 };
 
-enum {
-	RUN_OPT_OFF_CPU = 700,
-	RUN_OPT_OFF_CPU_PERIOD,
-	RUN_OPT_PS_AT_END,
-	RUN_OPT_NO_STATUS,
-	RUN_OPT_TASKS_END
-};
-
-/* Rows of a struct option table. */
-/* clang-format off */
-#define RUN_OPTIONS_TASKS                                                       \
-	{ "off-cpu", no_argument, NULL, RUN_OPT_OFF_CPU },                      \
-	{ "off-cpu-period", required_argument, NULL, RUN_OPT_OFF_CPU_PERIOD },  \
-	{ "ps-at-end", no_argument, NULL, RUN_OPT_PS_AT_END },                  \
-	{ "no-status", no_argument, NULL, RUN_OPT_NO_STATUS }
-/* clang-format on */
-
-/* Their lines of --help. */
-#define RUN_OPTIONS_TASKS_HELP                                                               \
-	"      --off-cpu           also sample the tasks that do not run, where they wait: " \
-	"event\n"                                                                            \
-	"                          off-cpu, see `kvmprof flamegraph --event off-cpu`\n"      \
-	"      --off-cpu-period MS look at them every so many milliseconds (default 100)\n"
-
-static inline bool run_options_tasks_has(int opt)
-{
-	return opt >= RUN_OPT_OFF_CPU && opt < RUN_OPT_TASKS_END;
-}
-
-/* One of them: -1 to go on, else 2 after a message. */
-int run_options_tasks_take(struct run_options *o, int opt, const char *arg);
-/* Do they fit the others? The same. */
+/* Do they fit the others? -1, or 2 after a message. */
 int run_options_tasks_check(const struct run_options *o);
 
 /* ns; 0: off. */

@@ -81,7 +81,7 @@ static int put_gzip(struct archive *a, const void *data, size_t len, bool last, 
 }
 
 /* len is at most CHUNK. */
-static int put(struct archive *a, const void *data, size_t len, bool last, struct err *e)
+static int archive_put(struct archive *a, const void *data, size_t len, bool last, struct err *e)
 {
 	int ret;
 
@@ -173,7 +173,7 @@ static int put_header(struct archive *a, const char *path, char type, uint64_t s
 		sum += h[i];
 	put_octal(h + OFF_SUM, 6, sum);
 	h[OFF_SUM + 6] = 0;
-	return put(a, h, BLOCK, false, e);
+	return archive_put(a, h, BLOCK, false, e);
 }
 
 static int put_padding(struct archive *a, uint64_t size, struct err *e)
@@ -181,7 +181,7 @@ static int put_padding(struct archive *a, uint64_t size, struct err *e)
 	static const uint8_t zero[BLOCK];
 	size_t pad = (size_t)(-size & (BLOCK - 1));
 
-	return pad ? put(a, zero, pad, false, e) : 0;
+	return pad ? archive_put(a, zero, pad, false, e) : 0;
 }
 
 /* "LEN key=value\n", where LEN counts itself. */
@@ -216,7 +216,7 @@ static int put_entry(struct archive *a, const char *path, char type, uint64_t si
 	}
 	if (n) {
 		ret = put_header(a, "PaxHeaders/entry", 'x', n, e);
-		ret = ret ? ret : put(a, more, n, false, e);
+		ret = ret ? ret : archive_put(a, more, n, false, e);
 		ret = ret ? ret : put_padding(a, n, e);
 	}
 	return ret ? ret : put_header(a, path, type, size, e);
@@ -246,7 +246,7 @@ static int copy_file(struct archive *a, int fd, const char *from, uint64_t size,
 			return err_set(e, errno, "%s: cannot read: %s", from, strerror(errno));
 		if (n == 0)
 			return err_set(e, EIO, "%s: became shorter while it was read", from);
-		ret = put(a, a->in, (size_t)n, false, e);
+		ret = archive_put(a, a->in, (size_t)n, false, e);
 		if (ret)
 			return ret;
 		left -= (uint64_t)n;
@@ -275,5 +275,5 @@ int archive_end(struct archive *a, struct err *e)
 {
 	static const uint8_t zero[2 * BLOCK];
 
-	return put(a, zero, sizeof(zero), true, e);
+	return archive_put(a, zero, sizeof(zero), true, e);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/perfdata/archive.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/files/buildid_cache.h"
 #include "profile/perfdata/format.h"
@@ -40,7 +41,7 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-static bool has(const struct list *l, const char *path)
+static bool archive_profile_has(const struct list *l, const char *path)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!strcmp(l->entry[i].path, path))
@@ -48,23 +49,16 @@ static bool has(const struct list *l, const char *path)
 	return false;
 }
 
-static int add(struct list *l, const char *path, const char *from, const struct stat *st,
-	       struct err *e)
+static int archive_profile_add(struct list *l, const char *path, const char *from,
+			       const struct stat *st, struct err *e)
 {
 	struct entry x = { .dir = st && S_ISDIR(st->st_mode) };
 
 	if (l->n == ARCHIVE_MAX_ENTRIES)
 		return err_set(e, E2BIG, "%s: more than %u files in the profile", path,
 			       ARCHIVE_MAX_ENTRIES);
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		void *grown = reallocarray(l->entry, cap, sizeof(x));
-
-		if (!grown)
-			return err_set(e, ENOMEM, "out of memory");
-		l->entry = grown;
-		l->cap = cap;
-	}
+	if (ARRAY_ROOM(l->entry, l->n, l->cap))
+		return err_set(e, ENOMEM, "out of memory");
 	x.path = strdup(path);
 	x.from = from && !x.dir ? strdup(from) : NULL;
 	x.size = st && !x.dir ? (uint64_t)st->st_size : 0;
@@ -81,7 +75,7 @@ static int add_dir(struct list *l, const char *path, struct err *e)
 {
 	const struct stat dir = { .st_mode = S_IFDIR };
 
-	return has(l, path) ? 0 : add(l, path, NULL, &dir, e);
+	return archive_profile_has(l, path) ? 0 : archive_profile_add(l, path, NULL, &dir, e);
 }
 
 /* -- what the profile has --------------------------------------------------------------------- */
@@ -109,7 +103,7 @@ static int scan_one(struct list *l, const char *root, const char *below, const c
 		return err_set(e, errno, "%s: %s", from, strerror(errno));
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
-	ret = add(l, path, from, &st, e);
+	ret = archive_profile_add(l, path, from, &st, e);
 	return ret || !S_ISDIR(st.st_mode) ? ret : scan(l, root, path, depth + 1, e);
 }
 
@@ -156,7 +150,7 @@ static int add_cached(struct gather *g, const char *dir, const char *path, const
 	if (stat(from, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	ret = add_dir(&g->list, dir, e);
-	ret = ret ? ret : add(&g->list, path, from, &st, e);
+	ret = ret ? ret : archive_profile_add(&g->list, path, from, &st, e);
 	g->facts->from_cache += !ret;
 	*found = !ret;
 	return ret;
@@ -169,7 +163,7 @@ static int add_kernel(struct gather *g, const struct perfdata_build_id_entry *b,
 	bool found = false;
 	int ret = 0;
 
-	if (has(&g->list, "kcore_dir/kallsyms"))
+	if (archive_profile_has(&g->list, "kcore_dir/kallsyms"))
 		return 0;
 	buildid_hex(hex, b->id, b->len);
 	if (g->cache &&
@@ -181,7 +175,8 @@ static int add_kernel(struct gather *g, const struct perfdata_build_id_entry *b,
 		ret = add_cached(g, "kcore_dir", "kcore_dir/kallsyms", from, &found, e);
 	g->facts->kernel_missing |= !found;
 	/* perf wants it to be there. */
-	return ret || !found ? ret : add(&g->list, "kcore_dir/modules", NULL, NULL, e);
+	return ret || !found ? ret
+			     : archive_profile_add(&g->list, "kcore_dir/modules", NULL, NULL, e);
 }
 
 static int add_program(struct gather *g, const uint8_t *id, size_t len, const char *name,
@@ -194,7 +189,7 @@ static int add_program(struct gather *g, const uint8_t *id, size_t len, const ch
 
 	buildid_hex(hex, id, len);
 	snprintf(path, sizeof(path), "dso/%s", hex);
-	if (has(&g->list, path))
+	if (archive_profile_has(&g->list, path))
 		return 0;
 	if (g->cache && asprintf(&from, "%s/.build-id/%.2s/%s/%s", g->cache, hex, hex + 2,
 				 buildid_file(name)) < 0) {
@@ -271,7 +266,7 @@ int archive_profile(const char *input, const char *name, const char *buildid_dir
 	else if (stat(input, &st) < 0)
 		ret = err_set(e, errno, "%s: %s", input, strerror(errno));
 	else
-		ret = add(&g.list, "data", input, &st, e);
+		ret = archive_profile_add(&g.list, "data", input, &st, e);
 	ret = ret ? ret : add_needed(&g, p, e);
 	ret = ret ? ret : pack(&g, name, fd, form, e);
 	list_deinit(&g.list);

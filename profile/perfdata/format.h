@@ -104,7 +104,7 @@
 	(PERFDATA_SAMPLE_IP | PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME | \
 	 PERFDATA_SAMPLE_CALLCHAIN | PERFDATA_SAMPLE_CPU | PERFDATA_SAMPLE_PERIOD)
 
-/* With the memory that samples use (run --mem); RAW is of profile/memref.h. */
+/* With the memory that samples use (run --mem); RAW is of profile/sink/memref.h. */
 #define PERFDATA_MEM_SAMPLE_TYPE                                                 \
 	(PERFDATA_SAMPLE_ADDR | PERFDATA_SAMPLE_RAW | PERFDATA_SAMPLE_DATA_SRC | \
 	 PERFDATA_SAMPLE_PHYS_ADDR | PERFDATA_SAMPLE_DATA_PAGE_SIZE |            \

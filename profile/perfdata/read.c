@@ -209,7 +209,7 @@ static void scan_records(struct perfdata *p, struct scan *s)
 		struct cursor h = c;
 		struct perfdata_record r;
 		enum perfdata_parsed got;
-		uint32_t event;
+		uint32_t event, type;
 		size_t len = c.len;
 
 		release_before(v, off);
@@ -220,10 +220,15 @@ static void scan_records(struct perfdata *p, struct scan *s)
 					      off, v->data_end);
 			break;
 		}
-		if (cursor_u32(&h) == PERFDATA_RECORD_COMPRESSED) {
+		type = cursor_u32(&h);
+		if (type == PERFDATA_RECORD_COMPRESSED) {
 			s->compressed = true;
 			return;
 		}
+		/* An unfinished file of ours without a directory: perf has no such long rounds. */
+		if (p->partial && !p->version[0] && len > PERFDATA_RECORD_HEADER &&
+		    type == PERFDATA_RECORD_FINISHED_ROUND)
+			p->ours = true;
 		got = perfdata_parse(v, &c, &r, &event);
 		if (got == PERFDATA_PARSED_BAD) {
 			perfdata_mark_partial(p,

@@ -137,6 +137,8 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r);
 void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns);
 /* Start again. */
 void perfdata_rewind(struct perfdata *p);
+/* Our totals, an object, for json_decref(); NULL: there are none, or they are damaged. */
+struct json_t *perfdata_totals(const struct perfdata *p);
 
 /* Walk a sample's frames, innermost first; a sample without a chain has its ip alone. */
 struct perfdata_walk {

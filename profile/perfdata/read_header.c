@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/perfdata/read_private.h"
 
+#include "base/array.h"
 #include "profile/perfdata/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -- header and features ----------------------------------------------------------- */
 
@@ -50,15 +53,9 @@ static bool add_build_id(struct perfdata *p, struct cursor *c)
 	if (c->bad || size < 37 || !b.name || b.len == 0 || b.len > 20)
 		return false;
 	b.kernel = (misc & PERFDATA_MISC_CPUMODE_MASK) == PERFDATA_MISC_KERNEL;
-	if (p->nbuild_ids == v->build_ids_cap) {
-		size_t want = v->build_ids_cap ? v->build_ids_cap * 2 : 16;
-		void *grown = reallocarray(v->build_ids, want, sizeof(b));
-
-		if (!grown)
-			return false;
-		p->build_ids = v->build_ids = grown;
-		v->build_ids_cap = want;
-	}
+	if (ARRAY_ROOM(v->build_ids, p->nbuild_ids, v->build_ids_cap))
+		return false;
+	p->build_ids = v->build_ids;
 	v->build_ids[p->nbuild_ids++] = b;
 	cursor_seek(c, start + size);
 	return true;
@@ -111,6 +108,50 @@ static void read_feature(struct perfdata *p, unsigned int feature, struct cursor
 	}
 }
 
+struct json_t *perfdata_totals(const struct perfdata *p)
+{
+	json_t *t = p->json ? json_loadb(p->json, p->json_len, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+
+	if (json_is_object(t))
+		return t;
+	json_decref(t);
+	return NULL;
+}
+
+/* "profile":{"complete":false,"samples":N,"missing":N,"error":"TEXT"}: see perfdata_put_totals(). */
+static void mark_missing(struct perfdata *p)
+{
+	json_t *totals = perfdata_totals(p);
+	json_int_t samples, missing;
+	const char *error;
+	char text[128];
+	int complete;
+
+	if (totals &&
+	    !json_unpack(totals, "{s:{s:b,s:I,s:I,s:s}}", "profile", "complete", &complete,
+			 "samples", &samples, "missing", &missing, "error", &error) &&
+	    !complete) {
+		copy_text(text, sizeof(text), (const uint8_t *)error, strlen(error));
+		perfdata_mark_partial(p,
+				      "is not complete: writing it failed (%s): %lld of %llu "
+				      "samples are missing",
+				      text, missing,
+				      (unsigned long long)samples + (unsigned long long)missing);
+	}
+	json_decref(totals);
+}
+
+/* perf and we write some always, but last: without any the writer did not get so far. */
+static bool has_features(struct cursor header)
+{
+	uint64_t all = 0;
+
+	cursor_seek(&header, PERFDATA_HDR_FEATURES);
+	for (unsigned int i = 0; i < 4; i++)
+		all |= cursor_u64(&header);
+	return all != 0;
+}
+
 static void read_features(struct perfdata *p, struct cursor header, uint64_t index_off)
 {
 	struct cursor index;
@@ -160,14 +201,8 @@ static int add_ids(struct perfdata_private *v, const char *name, uint32_t event,
 
 	if (c.bad || n > PERFDATA_MAX_IDS || want > PERFDATA_MAX_IDS)
 		return err_set(e, EINVAL, "%s: bad list of ids of event %u", name, event);
-	if (want > v->ids_cap) {
-		struct perfdata_id *ids = reallocarray(v->ids, want * 2, sizeof(*ids));
-
-		if (!ids)
-			return err_set(e, ENOMEM, "%s: out of memory", name);
-		v->ids = ids;
-		v->ids_cap = want * 2;
-	}
+	if (ARRAY_FIT(v->ids, want, v->ids_cap))
+		return err_set(e, ENOMEM, "%s: out of memory", name);
 	while (n--)
 		v->ids[v->nids++] = (struct perfdata_id){ cursor_u64(&c), event };
 	return 0;
@@ -343,16 +378,18 @@ int perfdata_read_header(struct perfdata *p, const char *name, struct err *e)
 	if (v->data_off > v->file.len)
 		return err_set(e, EINVAL, "%s: cut before the first record", name);
 	v->data_end = v->file.len;
-	if (data_len == 0)
+	if (data_len == 0 || (data_len <= v->file.len - v->data_off && !has_features(v->file)))
 		perfdata_mark_partial(
 			p, "was not finished (the writer was killed?): what is there is shown");
-	else if (data_len > v->file.len - v->data_off)
+	if (data_len > v->file.len - v->data_off)
 		perfdata_mark_partial(p,
 				      "cut: %" PRIu64 " of %" PRIu64 " bytes of records are there",
 				      (uint64_t)v->file.len - v->data_off, data_len);
-	else
+	else if (data_len)
 		v->data_end = v->data_off + data_len;
 	if (!p->partial)
 		read_features(p, v->file, v->data_end);
+	if (p->json && p->ours)
+		mark_missing(p);
 	return 0;
 }

@@ -16,7 +16,9 @@
  * perf annotate has no text bytes to show then.
  *
  * Written under PATH.tmp-<pid>, renamed by end(); what was at PATH becomes
- * PATH.old. `perf script` prints 127 frames of a call chain and drops the rest
+ * PATH.old. What is there can be read at any time, up to what the last flush() wrote, also when
+ * the process was killed: see leftover.h. When it can't be written whole (disk full),
+ * end() publishes what fits, and fails. `perf script` prints 127 frames of a call chain and drops the rest
  * without a word; the file, `perf report` and `kvmprof script` have them all.
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_SINK_H
@@ -29,7 +31,8 @@ struct sink_perfdata_options {
 	bool single_file;
 	const char *buildid_dir; /* NULL: $HOME/.debug */
 	bool no_buildid_cache;	 /* write nothing outside PATH */
-	bool late_samples;	 /* samples may come long after what has a later time */
+	bool passed_on;	   /* path is not where a person will look for it, but goes on to a pipe */
+	bool late_samples; /* samples may come long after what has a later time */
 	/*
 	 * Where to tell what went wrong without spoiling the profile (the
 	 * build-id cache could not be written). May be NULL; set by end().

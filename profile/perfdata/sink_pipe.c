@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_FILE (64ull << 30)
 #define NAME "standard output"
@@ -147,14 +148,15 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 {
 	struct sink_pipe *p = self(s);
 	struct file_map m = { 0 };
-	int ret = sink_forward_end(s, totals, e);
+	int end = sink_forward_end(s, totals, e), ret;
 
-	ret = ret ? ret : file_map_open(&m, p->path, MAX_FILE, e);
+	/* What there was room for goes on. */
+	ret = end && access(p->path, F_OK) < 0 ? end : file_map_open(&m, p->path, MAX_FILE, e);
 	if (ret)
 		return ret;
 	ret = perfdata_write_pipe(p->fd, NAME, m.data, m.len, e);
 	file_map_close(&m);
-	return ret;
+	return end ? end : ret;
 }
 
 static void op_destroy(struct sink *s)
@@ -183,12 +185,14 @@ static const struct sink_ops pipe_ops = {
 	.sample = sink_forward_sample,
 	.marker = sink_forward_marker,
 	.lost = sink_forward_lost,
+	.flush = sink_forward_flush,
 	.end = op_end,
 	.copy = sink_forward_copy,
 	.destroy = op_destroy,
 };
 
-static int prepare(struct sink_pipe *p, const struct sink_perfdata_options *opt, struct err *e)
+static int sink_pipe_prepare(struct sink_pipe *p, const struct sink_perfdata_options *opt,
+			     struct err *e)
 {
 	struct sink_perfdata_options file = *opt;
 	const char *tmp = getenv("TMPDIR");
@@ -206,6 +210,7 @@ static int prepare(struct sink_pipe *p, const struct sink_perfdata_options *opt,
 	}
 	file.path = p->path;
 	file.single_file = true;
+	file.passed_on = true;
 	return sink_perfdata_create(&p->forward.to, &file, e);
 }
 
@@ -219,7 +224,7 @@ int sink_pipe_create(struct sink **out, int fd, const struct sink_perfdata_optio
 		return err_set(e, ENOMEM, "out of memory");
 	p->forward.sink.ops = &pipe_ops;
 	p->fd = fd;
-	ret = prepare(p, opt, e);
+	ret = sink_pipe_prepare(p, opt, e);
 	if (ret) {
 		op_destroy(&p->forward.sink);
 		return ret;

@@ -5,7 +5,7 @@
  * All is written by end(). A pipe cannot be gone back in, and perf takes the build ids
  * and names of the kernel, its modules and programs from the build-id cache when it
  * sees the first sample: they must be complete by then. Until the end the profile is
- * a single file in $TMPDIR (sink_perfdata.h, which says where names go), which is removed
+ * a single file in $TMPDIR (sink.h, which says where names go), which is removed
  * by end() or destroy(). The totals do not travel: perf refuses features unknown to it.
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_SINK_PIPE_H

@@ -21,15 +21,16 @@ struct module_text {
 
 void perfdata_text_init(struct perfdata_text *t)
 {
-	*t = (struct perfdata_text){ .image_fd = -1 };
+	*t = (struct perfdata_text){ .image_fd = -1, .texts.size = sizeof(struct module_text) };
 }
 
 void perfdata_text_deinit(struct perfdata_text *t)
 {
-	for (size_t i = 0; i < t->n; i++)
-		free(t->text[i].bytes);
-	free(t->text);
-	free(t->slot);
+	struct module_text *x = t->texts.item;
+
+	for (size_t i = 0; i < t->texts.n; i++)
+		free(x[i].bytes);
+	table_deinit(&t->texts);
 	if (t->image_fd >= 0)
 		close(t->image_fd);
 	perfdata_text_init(t);
@@ -105,40 +106,12 @@ static bool read_image(const struct perfdata_text *t, uint64_t va, uint8_t *dst,
 
 /* -- modules ---------------------------------------------------------------------- */
 
-static uint32_t *slot_of(const struct perfdata_text *t, const struct symtab *symbols, uint64_t addr)
+static bool equal_text(const void *a, const void *b, const void *ctx)
 {
-	size_t mask = t->cap * 2 - 1;
-	size_t i = (size_t)(((addr ^ (uintptr_t)symbols) * 0x9e3779b97f4a7c15u) >> 32) & mask;
+	const struct module_text *x = a, *y = b;
 
-	while (t->slot[i] &&
-	       (t->text[t->slot[i] - 1].addr != addr || t->text[t->slot[i] - 1].symbols != symbols))
-		i = (i + 1) & mask;
-	return &t->slot[i];
-}
-
-static bool make_room(struct perfdata_text *t)
-{
-	size_t cap = t->cap ? t->cap * 2 : 64;
-	struct module_text *text;
-	uint32_t *slot;
-
-	if (t->n < t->cap)
-		return true;
-	if (t->n >= PERFDATA_TEXT_MAX_FUNCTIONS)
-		return false;
-	slot = calloc(cap * 2, sizeof(*slot));
-	text = slot ? reallocarray(t->text, cap, sizeof(*text)) : NULL;
-	if (!text) {
-		free(slot);
-		return false;
-	}
-	free(t->slot);
-	t->text = text;
-	t->slot = slot;
-	t->cap = cap;
-	for (size_t i = 0; i < t->n; i++)
-		*slot_of(t, text[i].symbols, text[i].addr) = (uint32_t)(i + 1);
-	return true;
+	(void)ctx;
+	return x->addr == y->addr && x->symbols == y->symbols;
 }
 
 /* What there is to read of a function; 0: nothing, or too much. */
@@ -157,23 +130,26 @@ void perfdata_text_module(struct perfdata_text *t, const struct profile_module *
 	cleanup_free uint8_t *bytes = NULL;
 	struct module_text x = { .symbols = m->symbols };
 	size_t len = room_for(t, s);
-	uint32_t *slot;
+	uint64_t hash;
+	uint32_t index;
+	bool fresh;
 
-	if (!len || !k || !k->read_text || !make_room(t))
+	if (!len || !k || !k->read_text || t->texts.n >= PERFDATA_TEXT_MAX_FUNCTIONS)
 		return;
-	slot = slot_of(t, m->symbols, s->addr);
-	if (*slot)
+	x.addr = s->addr;
+	hash = table_mix(x.addr, (uintptr_t)x.symbols);
+	if (table_find(&t->texts, hash, &x, equal_text, NULL, &index))
 		return;
 	bytes = malloc(len);
 	len = bytes ? k->read_text(k->read_ctx, s->addr, bytes, len) : 0;
 	if (!len || ip - s->addr >= len)
 		return;
 	strncpy(x.name, m->name, sizeof(x.name) - 1);
-	x.addr = s->addr;
 	x.len = (uint32_t)len;
-	x.bytes = take_ptr(bytes);
-	t->text[t->n++] = x;
-	*slot = (uint32_t)t->n;
+	x.bytes = bytes;
+	if (table_add(&t->texts, hash, &x, equal_text, NULL, &index, &fresh))
+		return;
+	bytes = NULL;
 	t->bytes += len;
 }
 
@@ -254,8 +230,8 @@ void perfdata_text_write(struct perfdata_text *t, struct buf *out, const uint64_
 	empty = out->len;
 	if (k->symbols && k->end > k->text)
 		write_kernel(t, out, ip, nip, live, image);
-	for (size_t i = 0; i < t->n; i++) {
-		struct module_text *x = &t->text[i];
+	for (size_t i = 0; i < t->texts.n; i++) {
+		struct module_text *x = (struct module_text *)t->texts.item + i;
 		const struct profile_module *m = module_at(ctx, x->addr);
 
 		if (m && m->symbols == x->symbols)

@@ -14,6 +14,7 @@
 #define KVMPROF_PROFILE_PERFDATA_TEXT_H
 
 #include "base/buf.h"
+#include "base/table.h"
 #include "profile/sink/sink.h"
 
 #define PERFDATA_TEXT_MAX_FUNCTIONS (1u << 16) /* of modules */
@@ -25,9 +26,7 @@ struct perfdata_text {
 	struct kimage_segment seg[KIMAGE_MAX_SEGMENTS]; /* file_off: in image_fd */
 	unsigned int nseg;
 	uint64_t slide;
-	struct module_text *text; /* in the order they were first read */
-	uint32_t *slot;		  /* open addressing: index in text plus one; 0: free */
-	size_t n, cap;		  /* slot has twice cap, a power of two */
+	struct table texts; /* struct module_text, in the order they were first read */
 	size_t bytes;
 };
 

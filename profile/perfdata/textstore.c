@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/perfdata/textstore.h"
 
+#include "base/array.h"
 #include "base/cursor.h"
 
 #include <errno.h>
@@ -61,15 +62,8 @@ static int add_range(struct textstore *t, const struct textstore_range *r, struc
 {
 	if (t->n >= TEXTSTORE_MAX_RANGES)
 		return err_set(e, E2BIG, "%s: more than %u functions", name, TEXTSTORE_MAX_RANGES);
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-		struct textstore_range *grown = reallocarray(t->range, cap, sizeof(*grown));
-
-		if (!grown)
-			return err_set(e, ENOMEM, "%s: out of memory", name);
-		t->range = grown;
-		t->cap = cap;
-	}
+	if (ARRAY_ROOM(t->range, t->n, t->cap))
+		return err_set(e, ENOMEM, "%s: out of memory", name);
 	t->range[t->n++] = *r;
 	return 0;
 }

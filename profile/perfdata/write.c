@@ -3,6 +3,7 @@
 
 #include "profile/perfdata/write_feature.h"
 #include "profile/perfdata/format.h"
+#include "profile/perfdata/write_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/sample.h"
 
-#define OUT_CHUNK (1u << 20)
 #define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
 #define MAX_BUILD_IDS 65536u
 
@@ -46,61 +47,13 @@ void perfdata_writer_close(struct perfdata_writer *w)
 	w->ids = NULL;
 	w->idx = NULL;
 	w->path = NULL;
-	w->nids = w->nidx = w->idx_cap = 0;
-}
-
-static int fail(struct perfdata_writer *w, int err, struct err *e)
-{
-	if (!w->failed)
-		w->failed = -err;
-	return err_set(e, err, "%s: cannot write: %s", w->path, strerror(err));
-}
-
-static int no_memory(struct perfdata_writer *w, struct err *e)
-{
-	w->failed = w->failed ? w->failed : -ENOMEM;
-	return err_set(e, ENOMEM, "%s: out of memory", w->path);
-}
-
-/* Hand what has been collected to the kernel. */
-static int push_out(struct perfdata_writer *w, struct err *e)
-{
-	int ret;
-
-	if (w->failed)
-		return fail(w, -w->failed, e);
-	if (w->out.failed)
-		return no_memory(w, e);
-	ret = file_write_all(w->fd, w->out.data, w->out.len);
-	if (ret)
-		return fail(w, -ret, e);
-	w->on_disk += w->out.len;
-	w->out.len = 0;
-	return 0;
-}
-
-/* Go back to the last chunk that was written whole; no failure before the first one is mended. */
-static int salvage(struct perfdata_writer *w, struct err *e)
-{
-	int cause = -w->failed;
-
-	if (cause == ENOMEM || w->on_disk < w->data_off || !w->data_off)
-		return fail(w, cause, e);
-	if (ftruncate(w->fd, (off_t)w->on_disk) < 0 ||
-	    lseek(w->fd, (off_t)w->on_disk, SEEK_SET) < 0)
-		return fail(w, errno, e);
-	w->failed = 0;
-	w->out.len = 0;
-	w->nidx = 0;
-	w->held.len = 0;
-	w->pos = w->on_disk;
-	return 0;
+	w->nids = w->ids_cap = w->nidx = w->idx_cap = 0;
 }
 
 /* -- building blocks ---------------------------------------------------------- */
 
-static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t data_end,
-		       const uint64_t features[4])
+void perfdata_put_header(struct buf *b, const struct perfdata_writer *w, uint64_t data_end,
+			 const uint64_t features[4])
 {
 	buf_add(b, PERFDATA_MAGIC, 8);
 	buf_u64(b, PERFDATA_HEADER_SIZE);
@@ -115,16 +68,10 @@ static void put_header(struct buf *b, const struct perfdata_writer *w, uint64_t 
 		buf_u64(b, features[i]);
 }
 
-/* Which event a record belongs to is told only where there are several. */
-static bool has_identifier(const struct perfdata_writer *w)
-{
-	return w->nevents > 1;
-}
-
 /* What follows a record that is no sample. */
 static size_t sample_id_size(const struct perfdata_writer *w)
 {
-	return has_identifier(w) ? 32 : 24;
+	return perfdata_has_identifier(w) ? 32 : 24;
 }
 
 static void put_sample_id(struct buf *b, const struct perfdata_writer *w, uint32_t pid,
@@ -135,7 +82,7 @@ static void put_sample_id(struct buf *b, const struct perfdata_writer *w, uint32
 	buf_u64(b, time_ns);
 	buf_u32(b, cpu);
 	buf_u32(b, 0);
-	if (has_identifier(w))
+	if (perfdata_has_identifier(w))
 		buf_u64(b, PERFDATA_EVENT_ID);
 }
 
@@ -180,7 +127,7 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	w->ids_off = PERFDATA_HEADER_SIZE;
 	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
 	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
-	put_header(&w->out, w, 0, none);
+	perfdata_put_header(&w->out, w, 0, none);
 	for (unsigned int i = 0; i < w->nevents; i++)
 		buf_u64(&w->out, PERFDATA_EVENT_ID + i);
 	for (unsigned int i = 0; i < w->nevents; i++) {
@@ -191,7 +138,7 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	assert(w->out.failed || w->out.len == w->data_off);
 
 	w->pos = w->out.len;
-	return push_out(w, e);
+	return perfdata_push(w, e);
 }
 
 static size_t kernel_map_size(const struct perfdata_writer *w, const char *name)
@@ -241,7 +188,7 @@ int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel
 	size_t start = w->out.len;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
+		return perfdata_fail(w, -w->failed, e);
 	/* perf takes the kernel's slide from the name and pgoff together. */
 	if (k->end > k->text)
 		put_kernel_map(&w->out, w, k->text, k->end - k->text, k->text,
@@ -249,145 +196,55 @@ int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel
 	w->early_off = w->pos + (w->out.len - start);
 	put_filler(&w->out, PERFDATA_EARLY);
 	w->pos += w->out.len - start;
-	return push_out(w, e);
-}
-
-/* -- the window ---------------------------------------------------------------- */
-
-static int compare_held(const void *a, const void *b)
-{
-	const struct perfdata_held *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	/* Order of arrival: a COMM stays before the samples of the same moment. */
-	return x->off < y->off ? -1 : x->off > y->off;
-}
-
-/* Write the n oldest held records. The index is sorted. */
-static int write_oldest(struct perfdata_writer *w, size_t n, struct err *e)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct perfdata_held *h = &w->idx[i];
-
-		/* perf handles records with time 0 at once, whatever the rounds say. */
-		if (h->time_ns && h->time_ns < w->prev_round_ns) {
-			w->late++;
-			w->rounds_off = true;
-		}
-		if (h->time_ns > w->max_ns)
-			w->max_ns = h->time_ns;
-		buf_add(&w->out, w->held.data + h->off, h->len);
-		w->pos += h->len;
-		if (w->out.len >= OUT_CHUNK || w->out.failed) {
-			int ret = push_out(w, e);
-
-			if (ret)
-				return ret;
-		}
-	}
-	return 0;
-}
-
-static void finish_round(struct perfdata_writer *w)
-{
-	if (w->rounds_off)
-		return;
-	put_record_header(&w->out, PERFDATA_RECORD_FINISHED_ROUND, 0, PERFDATA_RECORD_HEADER);
-	w->pos += PERFDATA_RECORD_HEADER;
-	w->prev_round_ns = w->round_ns;
-	w->round_ns = w->max_ns;
-}
-
-/* Write the older half of the window, or all of it. */
-static int drain_window(struct perfdata_writer *w, bool all, struct err *e)
-{
-	size_t n = all ? w->nidx : (w->nidx + 1) / 2;
-	struct buf rest;
-	bool sorted = true;
-	int ret;
-
-	for (size_t i = 1; sorted && i < w->nidx; i++)
-		sorted = w->idx[i - 1].time_ns <= w->idx[i].time_ns;
-	if (!sorted)
-		qsort(w->idx, w->nidx, sizeof(*w->idx), compare_held);
-	ret = write_oldest(w, n, e);
-	if (ret)
-		return ret;
-	finish_round(w);
-
-	buf_init(&rest);
-	if (n < w->nidx && !buf_reserve(&rest, w->held.cap))
-		return no_memory(w, e);
-	for (size_t i = n; i < w->nidx; i++) {
-		struct perfdata_held h = w->idx[i];
-
-		w->idx[i - n] = h;
-		w->idx[i - n].off = (uint32_t)rest.len;
-		buf_add(&rest, w->held.data + h.off, h.len);
-	}
-	w->nidx -= n;
-	buf_deinit(&w->held);
-	w->held = rest;
-	return 0;
-}
-
-/* A record has been appended to `held` from `start` on: enter it, and make room when it is time. */
-static int hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, struct err *e)
-{
-	if (w->held.failed)
-		return no_memory(w, e);
-	if (w->nidx == w->idx_cap) {
-		size_t cap = w->idx_cap ? w->idx_cap * 2 : 4096;
-		struct perfdata_held *idx = reallocarray(w->idx, cap, sizeof(*idx));
-
-		if (!idx)
-			return no_memory(w, e);
-		w->idx = idx;
-		w->idx_cap = cap;
-	}
-	w->idx[w->nidx++] = (struct perfdata_held){
-		.time_ns = time_ns,
-		.off = (uint32_t)start,
-		.len = (uint32_t)(w->held.len - start),
-	};
-	return w->held.len >= PERFDATA_WINDOW ? drain_window(w, false, e) : 0;
+	return perfdata_push(w, e);
 }
 
 /* -- records ------------------------------------------------------------------- */
 
-int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
-			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e)
+/* What FORK and EXIT have in common; by: the task that did it. */
+static int write_task(struct perfdata_writer *w, uint32_t type, const struct profile_fork *f,
+		      const uint32_t by[2], struct err *e)
 {
 	size_t start = w->held.len;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
-	put_record_header(&w->held, is_exit ? PERFDATA_RECORD_EXIT : PERFDATA_RECORD_FORK, 0,
-			  PERFDATA_RECORD_HEADER + 24 + sample_id_size(w));
-	buf_u32(&w->held, pid);
-	buf_u32(&w->held, ppid);
-	buf_u32(&w->held, tid);
-	buf_u32(&w->held, ptid);
-	buf_u64(&w->held, time_ns);
-	put_sample_id(&w->held, w, is_exit ? pid : ppid, is_exit ? tid : ptid, time_ns, 0);
-	return hold(w, start, time_ns, e);
+		return perfdata_fail(w, -w->failed, e);
+	put_record_header(&w->held, type, 0, PERFDATA_RECORD_HEADER + 24 + sample_id_size(w));
+	buf_u32(&w->held, f->pid);
+	buf_u32(&w->held, f->ppid);
+	buf_u32(&w->held, f->tid);
+	buf_u32(&w->held, f->ptid);
+	buf_u64(&w->held, f->time_ns);
+	put_sample_id(&w->held, w, by[0], by[1], f->time_ns, 0);
+	return perfdata_hold(w, start, f->time_ns, e);
 }
 
-int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
-			bool exec, uint64_t time_ns, struct err *e)
+int perfdata_write_fork(struct perfdata_writer *w, const struct profile_fork *f, struct err *e)
+{
+	return write_task(w, PERFDATA_RECORD_FORK, f, (uint32_t[]){ f->ppid, f->ptid }, e);
+}
+
+int perfdata_write_exit(struct perfdata_writer *w, uint32_t pid, uint32_t tid, uint64_t time_ns,
+			struct err *e)
+{
+	const struct profile_fork end = { .pid = pid, .tid = tid, .time_ns = time_ns };
+
+	return write_task(w, PERFDATA_RECORD_EXIT, &end, (uint32_t[]){ pid, tid }, e);
+}
+
+int perfdata_write_comm(struct perfdata_writer *w, const struct profile_comm *c, struct err *e)
 {
 	size_t start = w->held.len;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
-	put_record_header(&w->held, PERFDATA_RECORD_COMM, exec ? PERFDATA_MISC_COMM_EXEC : 0,
-			  PERFDATA_RECORD_HEADER + 8 + name_size(comm) + sample_id_size(w));
-	buf_u32(&w->held, pid);
-	buf_u32(&w->held, tid);
-	put_name(&w->held, comm);
-	put_sample_id(&w->held, w, pid, tid, time_ns, 0);
-	return hold(w, start, time_ns, e);
+		return perfdata_fail(w, -w->failed, e);
+	put_record_header(&w->held, PERFDATA_RECORD_COMM, c->exec ? PERFDATA_MISC_COMM_EXEC : 0,
+			  PERFDATA_RECORD_HEADER + 8 + name_size(c->name) + sample_id_size(w));
+	buf_u32(&w->held, c->pid);
+	buf_u32(&w->held, c->tid);
+	put_name(&w->held, c->name);
+	put_sample_id(&w->held, w, c->pid, c->tid, c->time_ns, 0);
+	return perfdata_hold(w, start, c->time_ns, e);
 }
 
 static void module_map_name(char name[PROFILE_MODULE_NAME + 2], const struct profile_module *m)
@@ -402,14 +259,14 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 	int ret = 0;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
+		return perfdata_fail(w, -w->failed, e);
 	module_map_name(name, m);
 	if (m->build_id && m->build_id_len)
 		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
 	if (ret)
 		return ret;
 	put_kernel_map(&w->held, w, m->addr, m->len, 0, name, m->time_ns);
-	return hold(w, start, m->time_ns, e);
+	return perfdata_hold(w, start, m->time_ns, e);
 }
 
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
@@ -425,6 +282,7 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 	if (!w->early_off || w->early_off + PERFDATA_EARLY > w->on_disk)
 		return 0;
 	buf_init(&b);
+	w->kept.len = 0;
 	for (i = 0; i < n; i++) {
 		char name[PROFILE_MODULE_NAME + 2];
 
@@ -439,13 +297,13 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 	}
 	put_filler(&b, PERFDATA_EARLY - b.len);
 	if (b.failed || w->kept.failed)
-		ret = no_memory(w, e);
+		ret = perfdata_no_memory(w, e);
 	else if (lseek(w->fd, (off_t)w->early_off, SEEK_SET) < 0)
-		ret = fail(w, errno, e);
+		ret = perfdata_fail(w, errno, e);
 	else if ((ret = file_write_all(w->fd, b.data, b.len)) != 0)
-		ret = fail(w, -ret, e);
+		ret = perfdata_fail(w, -ret, e);
 	else if (lseek(w->fd, 0, SEEK_END) < 0)
-		ret = fail(w, errno, e);
+		ret = perfdata_fail(w, errno, e);
 	buf_deinit(&b);
 	*left = n - i;
 	return ret;
@@ -457,7 +315,7 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 	int ret;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
+		return perfdata_fail(w, -w->failed, e);
 	ret = perfdata_write_build_id(w, false, map->build_id, PERFDATA_BUILD_ID_SIZE, map->path,
 				      e);
 	if (ret)
@@ -477,7 +335,16 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 	buf_u32(&w->held, 2); /* MAP_PRIVATE */
 	put_name(&w->held, map->path);
 	put_sample_id(&w->held, w, map->pid, map->tid, map->time_ns, 0);
-	return hold(w, start, map->time_ns, e);
+	return perfdata_hold(w, start, map->time_ns, e);
+}
+
+void perfdata_put_lost(struct buf *b, const struct perfdata_writer *w, uint32_t cpu, uint64_t count,
+		       uint64_t time_ns)
+{
+	put_record_header(b, PERFDATA_RECORD_LOST_SAMPLES, 0,
+			  PERFDATA_RECORD_HEADER + 8 + sample_id_size(w));
+	buf_u64(b, count);
+	put_sample_id(b, w, 0, 0, time_ns, cpu);
 }
 
 int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
@@ -486,12 +353,9 @@ int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count,
 	size_t start = w->held.len;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
-	put_record_header(&w->held, PERFDATA_RECORD_LOST_SAMPLES, 0,
-			  PERFDATA_RECORD_HEADER + 8 + sample_id_size(w));
-	buf_u64(&w->held, count);
-	put_sample_id(&w->held, w, 0, 0, time_ns, cpu);
-	return hold(w, start, time_ns, e);
+		return perfdata_fail(w, -w->failed, e);
+	perfdata_put_lost(&w->held, w, cpu, count, time_ns);
+	return perfdata_hold(w, start, time_ns, e);
 }
 
 /* The address by which a frame is looked up (see the header of this file's interface). */
@@ -534,7 +398,7 @@ static uint64_t *sample_fields(const struct perfdata_writer *w, const struct pro
 	unsigned int n = st->n < STACK_MAX_FRAMES ? st->n : STACK_MAX_FRAMES;
 	unsigned int nk = st->n_kernel < n ? st->n_kernel : n;
 
-	if (has_identifier(w))
+	if (perfdata_has_identifier(w))
 		*p++ = PERFDATA_EVENT_ID + s->event;
 	*p++ = n ? st->ip[0] : 0;
 	*p++ = s->pid | (uint64_t)s->tid << 32;
@@ -577,7 +441,7 @@ int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker
 	size_t raw = ((4 + len + 7) & ~(size_t)7) - 4;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
+		return perfdata_fail(w, -w->failed, e);
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
 			  s.stack->n > s.stack->n_kernel && !s.stack->n_kernel
 				  ? PERFDATA_MISC_USER | PERFDATA_MISC_EXACT_IP
@@ -587,7 +451,7 @@ int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker
 	buf_u32(&w->held, (uint32_t)raw);
 	buf_add(&w->held, text, len);
 	buf_add(&w->held, NULL, raw - len);
-	return hold(w, start, m->time_ns, e);
+	return perfdata_hold(w, start, m->time_ns, e);
 }
 
 int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample *s, struct err *e)
@@ -597,7 +461,7 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 	size_t start = w->held.len, fields;
 
 	if (w->failed)
-		return fail(w, -w->failed, e);
+		return perfdata_fail(w, -w->failed, e);
 	assert(s->stack->n > 0 && s->event < w->nevents);
 	fields = (size_t)(sample_fields(w, s, v) - v) * sizeof(*v);
 	/* perf 6.1 looks at the second bit in `perf top` alone. */
@@ -615,13 +479,13 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 		w->first_ns = s->time_ns;
 	if (s->time_ns > w->last_ns)
 		w->last_ns = s->time_ns;
-	return hold(w, start, s->time_ns, e);
+	return perfdata_hold(w, start, s->time_ns, e);
 }
 
 int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
 			    unsigned int len, const char *name, struct err *e)
 {
-	struct perfdata_build_id *ids, b = { .kernel = kernel, .len = len };
+	struct perfdata_build_id b = { .kernel = kernel, .len = len };
 
 	assert(len && len <= PERFDATA_BUILD_ID_SIZE);
 	for (size_t i = 0; i < w->nids; i++)
@@ -631,70 +495,12 @@ int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_
 	/* A guest may invent mappings without end; the maps stay, the table is only a summary. */
 	if (w->nids >= MAX_BUILD_IDS)
 		return 0;
-	ids = reallocarray(w->ids, w->nids + 1, sizeof(*ids));
-	if (!ids)
-		return no_memory(w, e);
-	w->ids = ids;
+	if (ARRAY_ROOM(w->ids, w->nids, w->ids_cap))
+		return perfdata_no_memory(w, e);
 	memcpy(b.id, id, len);
 	b.name = strndup(name, MAX_NAME);
 	if (!b.name)
-		return no_memory(w, e);
+		return perfdata_no_memory(w, e);
 	w->ids[w->nids++] = b;
 	return 0;
-}
-
-/* -- end ------------------------------------------------------------------------ */
-
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
-		       const char *osrelease, const char *json, struct err *e)
-{
-	uint64_t bits[4] = { 0 }, data_end;
-	struct buf blobs, index, head;
-	int ret = w->failed ? 0 : drain_window(w, true, NULL);
-
-	/* The last records must be out before we can say that the data ends behind them. */
-	if (!ret && !w->failed)
-		ret = push_out(w, NULL);
-	if (w->failed)
-		ret = salvage(w, e);
-	if (ret)
-		return ret;
-	data_end = w->pos;
-	buf_init(&blobs);
-	buf_init(&index);
-	buf_init(&head);
-	perfdata_put_features(&blobs, &index, bits, w, info, osrelease, json);
-	/* Offsets are absolute. */
-	for (size_t i = 0; !index.failed && i < index.len; i += 16) {
-		uint64_t off;
-
-		memcpy(&off, index.data + i, 8);
-		buf_put64(&index, i, data_end + index.len + off);
-	}
-	buf_add(&w->out, index.data, index.len);
-	buf_add(&w->out, blobs.data, blobs.len);
-	w->out.failed |= index.failed || blobs.failed;
-	w->pos += index.len + blobs.len;
-	ret = push_out(w, e);
-	if (!ret) {
-		put_header(&head, w, data_end, bits);
-		if (head.failed)
-			ret = no_memory(w, e);
-		else if (lseek(w->fd, 0, SEEK_SET) < 0)
-			ret = fail(w, errno, e);
-		else if ((ret = file_write_all(w->fd, head.data, head.len)) != 0)
-			ret = fail(w, -ret, e);
-	}
-	buf_deinit(&blobs);
-	buf_deinit(&index);
-	buf_deinit(&head);
-	/* Some file systems report a full disk only here. */
-	if (!ret) {
-		int fd = w->fd;
-
-		w->fd = -1;
-		if (close(fd) < 0)
-			ret = fail(w, errno, e);
-	}
-	return ret;
 }

@@ -3,11 +3,16 @@
  * perfdata_write: the bytes of one perf.data file (the `data` of a directory).
  *
  * Order of time: samples of several vCPUs arrive only roughly sorted. The
- * writer holds back a window of PERFDATA_WINDOW bytes, sorts it, and writes the
- * older half with a FINISHED_ROUND behind it. perf may then hand out what it
- * has read up to the round before last. Should a record come that is older than
- * that (the window was too small), it is written and counted as late, and no
- * further rounds are: perf then sorts the rest of the file as a whole.
+ * writer holds them back until perfdata_write_flush() asks for the older ones or
+ * PERFDATA_WINDOW bytes have come together, sorts them, and writes the older ones.
+ * Where what was written since the last one and what was held make up such a window,
+ * a FINISHED_ROUND follows. perf may then hand out what it has read up to the
+ * round before last. Should a record come that is older than that, it is written
+ * and counted as late, and no further rounds are: perf then sorts the rest of the
+ * file as a whole.
+ *
+ * What is on disk can be read at any time, also when its writer was killed: each flush
+ * enters the size of the records into the header. There are no features then.
  *
  * Addresses: the callers in a call chain are written as the return address
  * minus 1, inside the call instruction, unless the frame is marked exact. perf
@@ -15,7 +20,8 @@
  * that does not return (start_kernel's, cpu_startup_entry's) would be given the
  * name of the next function.
  *
- * Not thread-safe. No errors are lost: the first one sticks.
+ * Not thread-safe. No errors are lost: the first one sticks, and the writer's end cuts the
+ * file back to what fits.
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_WRITE_H
 #define KVMPROF_PROFILE_PERFDATA_WRITE_H
@@ -45,6 +51,9 @@ struct perfdata_writer {
 	char *path;		   /* owned; for messages */
 	uint64_t pos;		   /* bytes of the file so far, with those in `out` */
 	uint64_t on_disk;	   /* bytes that certainly are in the file: whole records */
+	uint64_t told_size;	   /* of the records, in the file's header */
+	uint64_t since_round;	   /* bytes of records since the last FINISHED_ROUND */
+	bool drained;		   /* perfdata_write_drain() */
 	uint64_t data_off;	   /* where the records begin */
 	unsigned int nevents;	   /* with that of markers, if there may be some */
 	unsigned int marker_event; /* its index */
@@ -60,11 +69,15 @@ struct perfdata_writer {
 	bool rounds_off;		  /* set before the first record: no rounds at all */
 	uint64_t late;			  /* records that came too late for the rounds */
 	uint64_t first_ns, last_ns;	  /* of the samples; 0 before the first */
-	uint64_t samples;
+	uint64_t samples;		  /* that it was given */
+	/* After perfdata_write_end(): */
+	bool readable;	       /* there is a profile, with samples or without */
+	uint64_t kept_samples; /* so many of them are in it */
 	struct perfdata_build_id *ids;
-	size_t nids;
+	size_t nids, ids_cap;
 	struct buf kept; /* blob of PERFDATA_FEAT_BPF_PROG_INFO, or empty */
 	int failed;	 /* 0 or the first -errno of a write */
+	int cause;	 /* the same once perfdata_write_end() has cut the file back */
 };
 
 /* Create path (it must not exist), mode 0644. */
@@ -87,10 +100,10 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
  */
 int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel *k, struct err *e);
 
-int perfdata_write_fork(struct perfdata_writer *w, bool is_exit, uint32_t pid, uint32_t tid,
-			uint32_t ppid, uint32_t ptid, uint64_t time_ns, struct err *e);
-int perfdata_write_comm(struct perfdata_writer *w, uint32_t pid, uint32_t tid, const char *comm,
-			bool exec, uint64_t time_ns, struct err *e);
+int perfdata_write_fork(struct perfdata_writer *w, const struct profile_fork *f, struct err *e);
+int perfdata_write_exit(struct perfdata_writer *w, uint32_t pid, uint32_t tid, uint64_t time_ns,
+			struct err *e);
+int perfdata_write_comm(struct perfdata_writer *w, const struct profile_comm *c, struct err *e);
 /* The map of a module, named `[NAME]`. */
 int perfdata_write_module(struct perfdata_writer *w, const struct profile_module *m, struct err *e);
 /* Also enters the build id into the table. */
@@ -118,12 +131,24 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 			 bool keep, size_t *left, struct err *e);
 
 /*
- * The held records, the features and the final header. json may be NULL. After
- * a failed write (disk full) the file is cut back to the records that were
- * written whole, which makes room for the rest of the format: what was recorded
- * up to then is a proper profile. The earlier failure is not reported again.
+ * Now and then, at least once a second: the records of before before_ns go to the file, and
+ * the file can be read up to there.
+ */
+int perfdata_write_flush(struct perfdata_writer *w, uint64_t before_ns, struct err *e);
+/* All records; nothing but perfdata_write_early() and _end() comes after it. */
+int perfdata_write_drain(struct perfdata_writer *w, struct err *e);
+
+/*
+ * The held records, the features and the final header. json may be NULL. After a failed write
+ * now or before (disk full) the file is cut back to whole records, far enough that the
+ * rest of the format has room, and the number of samples that are missing becomes a record of
+ * lost samples: `readable` and `kept_samples` say what there is. The failure is returned all
+ * the same: only 0 means that all is there.
  */
 int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
 		       const char *osrelease, const char *json, struct err *e);
+
+/* json, which is one object or NULL, with what is missing, if anything is: a member "profile". */
+void perfdata_put_totals(struct buf *b, const struct perfdata_writer *w, const char *json);
 
 #endif

@@ -79,6 +79,7 @@ static bool copy_tables(struct perfdata_writer *out, const struct perfdata_write
 		if (!out->ids)
 			return false;
 	}
+	out->ids_cap = w->nids;
 	for (; out->nids < w->nids; out->nids++) {
 		struct perfdata_build_id *id = &out->ids[out->nids];
 
@@ -107,7 +108,7 @@ int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writ
 	out->path = fresh.path;
 	out->idx = NULL;
 	out->ids = NULL;
-	out->nidx = out->idx_cap = out->nids = 0;
+	out->nidx = out->idx_cap = out->nids = out->ids_cap = 0;
 	buf_init(&out->out);
 	buf_init(&out->held);
 	buf_init(&out->kept);

@@ -202,8 +202,7 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		put_clock_data(b);
 		break;
 	case PERFDATA_FEAT_KVMPROF_JSON:
-		if (json)
-			buf_add(b, json, strlen(json));
+		perfdata_put_totals(b, w, json);
 		break;
 	}
 }

@@ -33,7 +33,7 @@ struct reader {
 	void *targets; /* tsearch() tree of struct target */
 };
 
-static int compare(const void *a, const void *b)
+static int archive_compare(const void *a, const void *b)
 {
 	const struct target *x = a, *y = b;
 
@@ -119,7 +119,7 @@ static struct target *make_key(const char *name)
 static struct target *find_target(struct reader *x, const char *name)
 {
 	cleanup_free struct target *key = make_key(name);
-	void *found = key ? tfind(key, &x->targets, compare) : NULL;
+	void *found = key ? tfind(key, &x->targets, archive_compare) : NULL;
 
 	return found ? *(struct target **)found : NULL;
 }
@@ -128,7 +128,7 @@ static int note_target(struct reader *x, const char *name, struct err *e)
 {
 	struct target *key = make_key(name), **at;
 
-	at = key ? tsearch(key, &x->targets, compare) : NULL;
+	at = key ? tsearch(key, &x->targets, archive_compare) : NULL;
 	if (!at) {
 		free(key);
 		return err_set(e, ENOMEM, "out of memory");

@@ -33,7 +33,7 @@ static int flush(struct cpio_writer *w, struct err *e)
 }
 
 /* data NULL: zeros. */
-static int put(struct cpio_writer *w, const void *data, size_t len, struct err *e)
+static int cpio_write_put(struct cpio_writer *w, const void *data, size_t len, struct err *e)
 {
 	if (len > w->max - w->len)
 		return err_set(e, EFBIG, "the archive has more than %llu MiB",
@@ -47,7 +47,7 @@ static int put(struct cpio_writer *w, const void *data, size_t len, struct err *
 
 static int pad(struct cpio_writer *w, unsigned int to, struct err *e)
 {
-	return put(w, NULL, (to - w->len % to) % to, e);
+	return cpio_write_put(w, NULL, (to - w->len % to) % to, e);
 }
 
 int cpio_write_entry(struct cpio_writer *w, const struct cpio_entry *x, struct err *e)
@@ -71,8 +71,8 @@ int cpio_write_entry(struct cpio_writer *w, const struct cpio_entry *x, struct e
 		 x->uid, x->gid, x->links, x->mtime, (uint32_t)x->size, 0u, 0u, x->major, x->minor,
 		 (uint32_t)name_len, 0u);
 	ret = pad(w, 4, e);
-	ret = ret ? ret : put(w, header, CPIO_HEADER_LEN, e);
-	ret = ret ? ret : put(w, x->name, name_len, e);
+	ret = ret ? ret : cpio_write_put(w, header, CPIO_HEADER_LEN, e);
+	ret = ret ? ret : cpio_write_put(w, x->name, name_len, e);
 	ret = ret ? ret : pad(w, 4, e);
 	if (!ret)
 		w->data_left = x->size;
@@ -83,7 +83,7 @@ int cpio_write_data(struct cpio_writer *w, const void *data, size_t len, struct 
 {
 	assert(len <= w->data_left);
 	w->data_left -= len;
-	return put(w, data, len, e);
+	return cpio_write_put(w, data, len, e);
 }
 
 int cpio_write_end(struct cpio_writer *w, struct err *e)

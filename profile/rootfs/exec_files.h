@@ -22,8 +22,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "profile/rootfs/exec_console.h"
+#include "profile/rootfs/exec_options.h"
 #include "profile/rootfs/exec_share.h"
-#include "profile/options/exec.h"
 
 #include <limits.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/rootfs/modules.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "vmm/boot/parse.h"
 
@@ -32,7 +33,7 @@ struct tree {
 	char version[128];  /* of the kernel */
 	bool flat;	    /* without modules.dep */
 	struct module *module;
-	size_t n;
+	size_t n, cap;
 	struct buf *load; /* NULL: nothing is loaded */
 };
 
@@ -52,7 +53,7 @@ static void module_name(const char *path, size_t len, char name[MODULE_NAME])
 	name[n] = 0;
 }
 
-static struct module *find(const struct tree *t, const char *name)
+static struct module *modules_find(const struct tree *t, const char *name)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!strcmp(t->module[i].name, name))
@@ -67,12 +68,8 @@ static int add_module(struct tree *t, const char *path, size_t len, const char *
 
 	if (t->n >= MODULES_MAX)
 		return err_set(e, E2BIG, "%.200s: more than %u modules", t->dir, MODULES_MAX);
-	if (!(t->n & (t->n - 1)) || !t->module) {
-		m = reallocarray(t->module, t->n ? 2 * t->n : 1, sizeof(*m));
-		if (!m)
-			return err_set(e, ENOMEM, "out of memory");
-		t->module = m;
-	}
+	if (ARRAY_ROOM(t->module, t->n, t->cap))
+		return err_set(e, ENOMEM, "out of memory");
 	m = &t->module[t->n];
 	*m = (struct module){ .path = strndup(path, len) };
 	m->deps = deps ? strndup(deps, dep_len) : NULL;
@@ -228,7 +225,7 @@ static char *depends_of(const uint8_t *data, size_t len)
 	return found;
 }
 
-static int take(struct tree *t, struct module *m, unsigned int depth, struct err *e);
+static int modules_take(struct tree *t, struct module *m, unsigned int depth, struct err *e);
 
 static int take_dependencies(struct tree *t, struct module *m, unsigned int depth, struct err *e)
 {
@@ -245,12 +242,12 @@ static int take_dependencies(struct tree *t, struct module *m, unsigned int dept
 		if (!len)
 			break;
 		module_name(s, len, name);
-		other = find(t, name);
+		other = modules_find(t, name);
 		if (!other)
 			ret = err_set(e, ENOENT, "%.200s: %s depends on %s, which is not there",
 				      t->dir, m->name, name);
 		else
-			ret = take(t, other, depth + 1, e);
+			ret = modules_take(t, other, depth + 1, e);
 		s += len;
 	}
 	return ret;
@@ -274,7 +271,7 @@ static int pack(struct tree *t, const struct module *m, const uint8_t *data, siz
 }
 
 /* A module behind what it depends on. */
-static int take(struct tree *t, struct module *m, unsigned int depth, struct err *e)
+static int modules_take(struct tree *t, struct module *m, unsigned int depth, struct err *e)
 {
 	cleanup_free uint8_t *unpacked = NULL;
 	struct file_map f = { 0 };
@@ -335,9 +332,9 @@ static int take_names(struct tree *t, const char *names, struct err *e)
 		struct module *m;
 
 		module_name(s, len, name);
-		m = find(t, name);
+		m = modules_find(t, name);
 		if (m)
-			ret = take(t, m, 0, e);
+			ret = modules_take(t, m, 0, e);
 		else if (!is_builtin(t, name))
 			ret = err_set(e, ENOENT, "--modprobe %.*s: no such module in %.200s",
 				      (int)(len < 100 ? len : 100), s, t->dir);
@@ -403,7 +400,7 @@ int rootfs_add_modules(struct rootfs *r, const char *dir, const char *names, con
 	if (!ret && names)
 		ret = take_names(t, names, e);
 	for (size_t i = 0; !ret && !names && i < t->n; i++)
-		ret = take(t, &t->module[i], 0, e);
+		ret = modules_take(t, &t->module[i], 0, e);
 	if (!ret && !t->flat && t->n)
 		ret = add_dep(t, e);
 	for (size_t i = 0; i < t->n; i++) {

@@ -71,7 +71,7 @@ static void read_conf(struct search *s, const char *path, unsigned int depth)
 }
 
 /* A library for the same machine? A linker script of the same name is none. */
-static bool fits(const char *path, const GElf_Ehdr *header)
+static bool program_fits(const char *path, const GElf_Ehdr *header)
 {
 	cleanup_fclose FILE *f = fopen(path, "re");
 	unsigned char id[20];
@@ -89,7 +89,7 @@ static bool try_dir(const char *dir, size_t dir_len, const char *name, const str
 {
 	int n = snprintf(out, PATH_MAX, "%.*s/%s", (int)dir_len, dir, name);
 
-	return dir_len && n < PATH_MAX && fits(out, &o->header);
+	return dir_len && n < PATH_MAX && program_fits(out, &o->header);
 }
 
 /* A list as of DT_RUNPATH: $ORIGIN is where the object lies. */
@@ -146,7 +146,7 @@ static bool find_library(struct search *s, const struct object *o, const char *n
 
 	if (strchr(name, '/')) {
 		snprintf(out, PATH_MAX, "%s", name);
-		return *name == '/' && fits(out, &o->header);
+		return *name == '/' && program_fits(out, &o->header);
 	}
 	if ((!o->runpath && try_list(o->rpath, name, o, out)) || try_list(o->runpath, name, o, out))
 		return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/rootfs/rootfs.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <assert.h>
@@ -86,7 +87,7 @@ bool rootfs_has(const struct rootfs *r, const char *name)
 	return clean_name(name, clean) && tfind(clean, &r->names, compare_names);
 }
 
-static int remember(struct rootfs *r, const char *name, struct err *e)
+static int rootfs_remember(struct rootfs *r, const char *name, struct err *e)
 {
 	char *copy;
 
@@ -102,7 +103,7 @@ static int remember(struct rootfs *r, const char *name, struct err *e)
 
 static int write_entry(struct rootfs *r, const struct cpio_entry *x, struct err *e)
 {
-	int ret = remember(r, x->name, e);
+	int ret = rootfs_remember(r, x->name, e);
 
 	if (++r->entries > ROOTFS_MAX_ENTRIES)
 		return err_set(e, E2BIG, "the root file system has more than %u entries",
@@ -263,7 +264,7 @@ struct dir_walk {
 	char path[CPIO_NAME_MAX + 1]; /* below the directory that was asked for */
 };
 
-static int walk(struct dir_walk *w, int dir_fd, unsigned int depth, struct err *e);
+static int rootfs_walk(struct dir_walk *w, int dir_fd, unsigned int depth, struct err *e);
 
 static int add_regular(struct dir_walk *w, int dir_fd, const char *name, const struct stat *st,
 		       struct cpio_entry *x, struct err *e)
@@ -305,7 +306,7 @@ static int add_directory(struct dir_walk *w, int dir_fd, const char *name, const
 		rootfs_leave_out(w->r, w->path, strerror(errno));
 		return 0;
 	}
-	return walk(w, fd, depth + 1, e);
+	return rootfs_walk(w, fd, depth + 1, e);
 }
 
 static int add_any(struct dir_walk *w, int dir_fd, const char *name, unsigned int depth,
@@ -374,14 +375,10 @@ static int read_names(int fd, char ***out, size_t *count, struct err *e)
 		return err_set(e, errno, "cannot read a directory: %s", strerror(errno));
 	}
 	for (struct dirent *x; (x = readdir(d));) {
-		char **more = list;
-
 		if (!strcmp(x->d_name, ".") || !strcmp(x->d_name, ".."))
 			continue;
-		if (n == cap)
-			more = reallocarray(list, cap = cap ? 2 * cap : 64, sizeof(*list));
-		list = more ? more : list;
-		if (!more || n > ROOTFS_MAX_ENTRIES || !(list[n] = strdup(x->d_name))) {
+		if (ARRAY_ROOM(list, n, cap) || n > ROOTFS_MAX_ENTRIES ||
+		    !(list[n] = strdup(x->d_name))) {
 			free_list(list, n);
 			return err_set(e, ENOMEM, "out of memory for the names of a directory");
 		}
@@ -395,7 +392,7 @@ static int read_names(int fd, char ***out, size_t *count, struct err *e)
 }
 
 /* Takes dir_fd. */
-static int walk(struct dir_walk *w, int dir_fd, unsigned int depth, struct err *e)
+static int rootfs_walk(struct dir_walk *w, int dir_fd, unsigned int depth, struct err *e)
 {
 	cleanup_close int own = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	size_t len = strlen(w->path), n = 0;
@@ -436,7 +433,7 @@ int rootfs_add_directory(struct rootfs *r, const char *dir, struct err *e)
 	}
 	w->r = r;
 	w->dev = st.st_dev;
-	return walk(w, fd, 0, e);
+	return rootfs_walk(w, fd, 0, e);
 }
 
 int rootfs_finish(struct rootfs *r, struct file_map *out, struct err *e)

@@ -2,6 +2,7 @@
 #include "profile/run/control.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "profile/control/reply.h"
 #include "profile/run/control_private.h"
 
@@ -92,7 +93,7 @@ void run_control_json(struct run_control *c, struct buf *b)
 
 enum control_unit run_control_unit(const struct run_control *c, unsigned int event)
 {
-	const struct event_state *s = events_of_vm(&c->run->opt.events, event);
+	const struct event_state *s = events_of_vm(&c->run->events, event);
 
 	if (!s || s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU)
 		return CONTROL_NS;
@@ -108,7 +109,7 @@ const char *run_control_unit_name(enum control_unit unit)
 
 unsigned int run_control_events(const struct run_control *c)
 {
-	return c->run->info.nevents - (c->run->opt.tasks.off_cpu ? 1 : 0);
+	return c->run->info.nevents - (c->run->opt->tasks.off_cpu ? 1 : 0);
 }
 
 static int find_event(const struct run_control *c, const struct control_event *want,
@@ -234,7 +235,7 @@ static void put_armed(const struct run_control *c, const char *key, uint32_t arm
 		if (!(armed >> i & 1))
 			continue;
 		buf_printf(b, "%s", sep);
-		control_string(b, c->run->info.event[i].name);
+		json_quote(b, c->run->info.event[i].name);
 		sep = ",";
 	}
 	buf_u8(b, ']');
@@ -318,7 +319,7 @@ static int do_depth(struct run_control *c, const struct control_request *r, stru
 	bool size = r->cmd == CONTROL_STACK_SIZE;
 	uint32_t *now = size ? &c->stack_size : &c->max_stack, from = *now;
 	uint32_t min = size ? STACK_SIZE_MIN : 1;
-	uint32_t max = size ? c->run->opt.stack_size : STACK_MAX_FRAMES;
+	uint32_t max = size ? c->run->opt->stack_size : STACK_MAX_FRAMES;
 
 	if (r->value < min || r->value > max)
 		return NO(e, "%s: expected %u to %u %s", control_cmd_name(r->cmd), min, max,
@@ -360,15 +361,15 @@ static int do_hello(struct run_control *c, const struct control_request *r, stru
 	control_put_u64(b, "version", CONTROL_VERSION);
 	control_put_text(b, "kvmprof", KVMPROF_VERSION);
 	control_put_u64(b, "pid", (uint64_t)getpid());
-	control_put_text(b, "image", run->opt.image ? run->opt.image : "");
-	control_put_text(b, "output", run->opt.output);
+	control_put_text(b, "image", run->opt->image ? run->opt->image : "");
+	control_put_text(b, "output", run->opt->output ? run->opt->output : "");
 	control_put_u64(b, "vcpus", vm_vcpus(run->vm));
 	put_armed(c, "events", UINT32_MAX, b);
 	return 0;
 }
 
-static int answer(struct run_control *c, const struct control_request *r, struct buf *b,
-		  struct err *e)
+static int control_answer(struct run_control *c, const struct control_request *r, struct buf *b,
+			  struct err *e)
 {
 	switch (r->cmd) {
 	case CONTROL_HELLO:
@@ -437,7 +438,7 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 	}
 	control_reply_begin(reply, r);
 	c->request_ns = clock_mono_ns();
-	if (answer(c, r, reply, &e) < 0) {
+	if (control_answer(c, r, reply, &e) < 0) {
 		reply->len = start;
 		control_reply_error(reply, r, e.text);
 	} else {
@@ -493,8 +494,8 @@ int run_control_open(struct run_control **out, const char *path, struct err *e)
 int run_control_start(struct run_control *c, struct run *r, struct err *e)
 {
 	c->run = r;
-	c->stack_size = r->opt.stack_size;
-	c->max_stack = r->opt.max_stack ? r->opt.max_stack : STACK_MAX_FRAMES;
+	c->stack_size = r->opt->stack_size;
+	c->max_stack = r->opt->max_stack ? r->opt->max_stack : STACK_MAX_FRAMES;
 	return control_server_start(&c->server, &c->listener, &ops, c, NULL, e);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "profile/control/reply.h"
 #include "profile/run/control_private.h"
 #include "profile/sink/ring.h"
@@ -66,7 +67,7 @@ static void put_events(const struct run_control *c, struct buf *b)
 		for (unsigned int k = 0; k < vm_vcpus(vm); k++)
 			samples += vm_stats(vm, k)->event_samples[i];
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		control_string(b, info->event[i].name);
+		json_quote(b, info->event[i].name);
 		control_put_bool(b, "armed", vm_event_is_armed(vm, i));
 		control_put_u64(b, "period", vm_period(vm, i));
 		control_put_text(b, "unit", run_control_unit_name(run_control_unit(c, i)));

@@ -2,7 +2,9 @@
 #include "profile/run/exec.h"
 
 #include "base/cleanup.h"
-#include "profile/run/run.h"
+#include "profile/options/options.h"
+#include "profile/run/snapshot_facts.h"
+#include "profile/run/source.h"
 #include "vmm/boot/parse.h"
 #include "vmm/boot/tables.h"
 #include "vmm/layout.h"
@@ -20,8 +22,7 @@
 #define SPARE_BYTES (24 * GPA_MIB)
 #define ROUND_BYTES (16 * GPA_MIB)
 
-/* Each file that a guest has open through a share is one of ours. */
-static void allow_files(void)
+void run_exec_allow_files(void)
 {
 	struct rlimit l;
 
@@ -32,25 +33,25 @@ static void allow_files(void)
 }
 
 /* The files are in memory twice while the kernel unpacks them. */
-static int check_memory(const struct run *r, struct err *e)
+static int exec_check_memory(const struct source *s, struct err *e)
 {
-	const struct boot_image *img = &r->target.image;
+	const struct boot_image *img = &s->target.image;
 	uint64_t init = img->low + boot_setup_field(img, SETUP_INIT_SIZE, 4);
-	uint64_t need = (init > img->high ? init : img->high) + 2 * r->initrd.len + SPARE_BYTES;
+	uint64_t need = (init > img->high ? init : img->high) + 2 * s->initrd.len + SPARE_BYTES;
 
-	if (need <= r->opt.mem_size)
+	if (need <= s->mem_size)
 		return 0;
 	need = (need + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 	return err_set(e, ENOMEM,
 		       "the files for the guest have %" PRIu64
 		       " MiB, and are in its memory twice while its kernel unpacks them: %" PRIu64
 		       " MiB of memory would do, and there are %" PRIu64 ": give -m %" PRIu64 "M",
-		       (uint64_t)r->initrd.len / GPA_MIB + 1, need / GPA_MIB,
-		       r->opt.mem_size / GPA_MIB, need / GPA_MIB);
+		       (uint64_t)s->initrd.len / GPA_MIB + 1, need / GPA_MIB, s->mem_size / GPA_MIB,
+		       need / GPA_MIB);
 }
 
 /* ramfs: a tmpfs would take half of the memory at most. */
-static void make_cmdline(struct run_exec *x, bool command)
+static void exec_make_cmdline(struct run_exec *x, bool command)
 {
 	buf_init(&x->cmdline);
 	buf_printf(&x->cmdline, "%srdinit=%s rootfstype=ramfs", command ? "quiet loglevel=1 " : "",
@@ -58,51 +59,51 @@ static void make_cmdline(struct run_exec *x, bool command)
 	buf_u8(&x->cmdline, 0);
 }
 
-int run_exec_open(struct run *r, struct err *e)
+int run_exec_open(struct run_exec *x, const struct run_options *opt, struct source *s,
+		  struct err *e)
 {
-	const struct exec_options *o = &r->opt.exec;
-	struct run_exec *x = &r->exec;
-	bool interactive = isatty(STDIN_FILENO) && !r->opt.quiet;
+	const struct exec_options *o = &opt->exec;
+	bool interactive = isatty(STDIN_FILENO) && !opt->quiet;
 	int ret = 0;
 
 	if (!exec_any(o))
 		return 0;
-	if (!r->target.image.is_linux)
+	if (!s->target.image.is_linux)
 		return err_set(e, EINVAL, "%.200s: not a Linux kernel, and only that runs commands",
-			       r->target.name);
-	if (o->rootfs_disk && r->image.disk)
+			       s->target.name);
+	if (o->rootfs_disk && s->disk)
 		return err_set(
 			e, EINVAL,
 			"--rootfs-as ext4 is the guest's first disk, and so is IMAGE: give the "
 			"kernel alone");
 	if (o->nshare)
-		allow_files();
+		run_exec_allow_files();
 	for (unsigned int i = 0; !ret && i < o->nshare; i++)
 		ret = exec_share_parse(&x->share[i], o->share[i], i, e);
 	if (ret || (!exec_wanted(o) && !o->rootfs))
 		return ret;
-	ret = exec_files_make(&x->files, o, x->share, r->target.osrelease, interactive, e);
+	ret = exec_files_make(&x->files, o, x->share, s->target.osrelease, interactive, e);
 	if (ret)
 		return ret;
 	/* A disk image's own is for its own root file system. */
-	file_map_close(&r->initrd);
-	r->initrd = x->files.initrd;
+	file_map_close(&s->initrd);
+	s->initrd = x->files.initrd;
 	x->files.initrd = (struct file_map){ 0 };
 	if (*x->files.disk) {
 		struct disk_config disk = { .path = x->files.disk };
 
-		ret = run_disks_add(&r->disks, &disk, NULL, e);
+		ret = run_disks_add(&s->disks, &disk, NULL, e);
 		/* It is open now, and gone with us. */
 		exec_files_close(&x->files);
 		if (ret)
 			return ret;
 	}
-	if (!r->opt.guest_root)
-		r->opt.guest_root = x->files.guest_root;
-	make_cmdline(x, exec_wanted(o));
+	if (!s->guest_root)
+		s->guest_root = x->files.guest_root;
+	exec_make_cmdline(x, exec_wanted(o));
 	if (x->cmdline.failed)
 		return err_set(e, ENOMEM, "out of memory");
-	return check_memory(r, e);
+	return exec_check_memory(s, e);
 }
 
 void run_exec_close(struct run_exec *x)
@@ -117,51 +118,51 @@ const char *run_exec_cmdline(const struct run_exec *x)
 }
 
 /* On the vCPU's thread: the guest's init has said all that it has to say. */
-static void message_found(void *run)
+static void exec_message_found(void *exec)
 {
-	struct run *r = run;
+	struct run_exec *x = exec;
 
-	if (!r->vm) /* a snapshot that says so by itself */
+	if (!x->vm) /* a snapshot that says so by itself */
 		return;
-	if (r->exec.console.have_status)
-		vm_exit(r->vm, r->exec.console.status);
+	if (x->console.have_status)
+		vm_exit(x->vm, x->console.status);
 	else
-		vm_end(r->vm, VM_END_RESET); /* which it is about to make */
+		vm_end(x->vm, VM_END_RESET); /* which it is about to make */
 }
 
-void run_exec_configure(struct run *r, struct vm_config *cfg)
+void run_exec_configure(struct run_exec *x, const struct exec_options *o,
+			const struct snapshot_facts *saved, struct vm_config *cfg)
 {
-	struct run_exec *x = &r->exec;
 	const char *nonce = x->files.nonce, *held = NULL;
 
-	cfg->nshares = r->opt.exec.nshare;
+	cfg->nshares = o->nshare;
 	for (unsigned int i = 0; i < cfg->nshares; i++)
 		cfg->share[i] = (struct vm_share){ x->share[i].dir, x->share[i].tag,
 						   x->share[i].read_only };
-	if (r->snapshot.facts.exec) {
+	if (saved->exec) {
 		x->command = true;
-		nonce = r->snapshot.facts.nonce;
-		held = r->snapshot.facts.message;
-	} else if (exec_wanted(&r->opt.exec)) {
+		nonce = saved->nonce;
+		held = saved->message;
+	} else if (exec_wanted(o)) {
 		x->command = true;
 	}
 	if (!x->command)
 		return;
-	exec_console_init(&x->console, nonce, cfg->console, cfg->console_ctx, message_found, r);
+	exec_console_init(&x->console, nonce, cfg->console, cfg->console_ctx, exec_message_found,
+			  x);
 	for (; held && *held; held++)
 		exec_console_put(&x->console, (uint8_t)*held);
 	cfg->console = exec_console_put;
 	cfg->console_ctx = &x->console;
 }
 
-int run_exec_status(const struct run *r, struct err *e)
+int run_exec_status(const struct run_exec *x, const struct vm_result *res, struct err *e)
 {
-	const struct exec_console *c = &r->exec.console;
-	const struct vm_result *res = vm_result(r->vm);
+	const struct exec_console *c = &x->console;
 
 	if (res->reason == VM_END_EXIT)
 		return res->exit_status < 255 ? (int)res->exit_status : 255;
-	if (!r->exec.command)
+	if (!x->command)
 		return 0;
 	if (c->failed) {
 		err_set(e, c->error ? c->error : EIO,

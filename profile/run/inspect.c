@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run/inspect.h"
 
-#include "profile/summary/guest.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,26 +11,20 @@
 
 int inspect_open(struct inspect *in, const char *path, struct err *e)
 {
-	struct run_options o;
+	const struct source_request request = { .image = path };
 	int ret;
 
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	run_options_default(&o);
-	o.image = path;
-	ret = run_image_look(path, &in->what, e);
-	ret = ret ? ret : run_image_open(&in->image, &o, &in->disks, &in->target, &in->initrd, e);
+	ret = source_look(path, &in->what, e);
+	ret = ret ? ret : source_of_image(&in->source, &request, e);
 	in->have_kernel = !ret;
 	return ret;
 }
 
 void inspect_close(struct inspect *in)
 {
-	file_map_close(&in->initrd);
-	if (in->have_kernel)
-		target_close(&in->target);
-	run_image_close(&in->image);
-	run_disks_close(&in->disks);
+	source_close(&in->source, NULL);
 	in->have_kernel = false;
 }
 
@@ -123,9 +117,36 @@ static void print_ways(const struct target *t, struct buf *out)
 	line(out, "entry", "0x%" PRIx64, entry_of(&t->image, way));
 }
 
+/* As unwind() will decide. */
+static enum unwind_way unwinding(const struct target *t, bool *only32)
+{
+	struct unwinder u = target_unwinder(t);
+	enum unwind_way way = unwind_way(&u);
+
+	*only32 = way <= UNWIND_SEARCH && u.frame_pointers32;
+	return *only32 ? UNWIND_FRAME_POINTERS : way;
+}
+
+static void print_unwinding(const struct target *t, struct buf *out)
+{
+	static const char *const by[] = {
+		[UNWIND_INNERMOST] = "none: of each stack the innermost frame only",
+		[UNWIND_SEARCH] = "by the code's way to its return and a search of the stack: none "
+				  "counts as whole",
+		[UNWIND_FRAME_POINTERS] = "by frame pointers",
+		[UNWIND_ORC] = "by its ORC table",
+	};
+	bool only32;
+	enum unwind_way way = unwinding(t, &only32);
+
+	line(out, "unwinding", "%s%s", by[way], only32 ? ", in its 32-bit code" : "");
+	if (t->orc_note.code)
+		line(out, "", "(its ORC table is not used: %s)", t->orc_note.text);
+}
+
 static void print_kernel(const struct inspect *in, struct buf *out)
 {
-	const struct target *t = &in->target;
+	const struct target *t = &in->source.target;
 	const struct boot_image *b = &t->image;
 	const struct kimage *k = &t->kernel;
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
@@ -145,10 +166,7 @@ static void print_kernel(const struct inspect *in, struct buf *out)
 	else
 		line(out, "names", "none%s%s", t->symbol_note.code ? ": " : "",
 		     t->symbol_note.code ? t->symbol_note.text : "");
-	line(out, "unwinding", "%s",
-	     t->orc		 ? "by its ORC table"
-	     : t->frame_pointers ? "by frame pointers"
-				 : "by a search of the stack");
+	print_unwinding(t, out);
 	if (b->is_linux)
 		line(out, "tasks", "%s",
 		     has_types(t) ? "known from the kernel's own types"
@@ -157,7 +175,7 @@ static void print_kernel(const struct inspect *in, struct buf *out)
 
 static uint64_t uki_len(const struct inspect *in, enum uki_section kind)
 {
-	return in->image.uki.at[kind].len;
+	return in->source.uki.at[kind].len;
 }
 
 /* Of the file that the kernel is in. */
@@ -169,7 +187,7 @@ static void print_uki(const struct inspect *in, struct buf *out)
 	} parts[] = { { UKI_LINUX, "kernel" },
 		      { UKI_INITRD, "initrd" },
 		      { UKI_UCODE, "microcode, which goes before the initrd" } };
-	const struct run_image *r = &in->image;
+	const struct source *r = &in->source;
 	char size[32];
 
 	line(out, "unified", "%s%s%s",
@@ -184,7 +202,7 @@ static void print_uki(const struct inspect *in, struct buf *out)
 		line(out, "", "%u profiles, of which the first is taken", r->uki.profiles);
 	if (r->disk)
 		return;
-	if (!in->initrd.len)
+	if (!in->source.initrd.len)
 		line(out, "initrd", "none");
 	line(out, "command line", "%s",
 	     r->cmdline.len > 1 ? (const char *)r->cmdline.data : "none");
@@ -228,10 +246,10 @@ static void print_part(const struct diskboot *b, const struct disk_part *p, stru
 
 static void print_disk(const struct inspect *in, struct buf *out)
 {
-	const struct diskboot *b = &in->image.boot;
+	const struct diskboot *b = &in->source.boot;
 	char size[32], name[32];
 
-	format_size(size, sizeof(size), disk_size(in->image.disk));
+	format_size(size, sizeof(size), disk_size(in->source.disk));
 	line(out, "disk", "%s, %s", size,
 	     *b->layout.table ? b->layout.table : "no partition table");
 	if (b->layout.left_out)
@@ -248,7 +266,7 @@ static void print_disk(const struct inspect *in, struct buf *out)
 
 static void print_entry(const struct inspect *in, struct buf *out)
 {
-	const struct run_image *r = &in->image;
+	const struct source *r = &in->source;
 	const struct diskboot_entry *t = &r->boot.entry;
 	char name[32];
 
@@ -261,7 +279,7 @@ static void print_entry(const struct inspect *in, struct buf *out)
 		line(out, i ? "" : "initrd", "%s on %s", t->initrd[i].path, name);
 	}
 	if (!t->ninitrd)
-		line(out, "initrd", in->initrd.len ? "in the unified kernel image" : "none");
+		line(out, "initrd", in->source.initrd.len ? "in the unified kernel image" : "none");
 	line(out, "command line", "%s", (const char *)r->cmdline.data);
 	if (r->note.len > 1)
 		line(out, "", "(%s)", (const char *)r->note.data);
@@ -276,16 +294,16 @@ void inspect_text(const struct inspect *in, struct buf *out)
 	if (!in->what.name || in->what.kind == IMAGE_FORMAT || in->what.advice)
 		return;
 	/* Of a foreign file the message says all there is. */
-	if (!in->image.disk && !in->have_kernel)
+	if (!in->source.disk && !in->have_kernel)
 		return;
 	line(out, "image", "%s: %s", in->path, in->what.name);
-	if (in->image.disk && in->image.boot.layout.n)
+	if (in->source.disk && in->source.boot.layout.n)
 		print_disk(in, out);
 	if (!in->have_kernel)
 		return;
-	if (in->image.disk)
+	if (in->source.disk)
 		print_entry(in, out);
-	if (in->image.is_uki)
+	if (in->source.is_uki)
 		print_uki(in, out);
 	print_kernel(in, out);
 }
@@ -294,18 +312,25 @@ static void json_text(struct buf *out, const char *name, const char *value)
 {
 	buf_printf(out, "\"%s\":", name);
 	if (value)
-		summary_json_string(out, value);
+		json_quote(out, value);
 	else
 		buf_printf(out, "null");
 }
 
 static void json_kernel(const struct inspect *in, struct buf *out)
 {
-	const struct target *t = &in->target;
+	const struct target *t = &in->source.target;
 	const struct boot_image *b = &t->image;
 	enum boot_way way = way_of(t);
 	char id[2 * KIMAGE_BUILD_ID_MAX + 1];
+	static const char *const by[] = {
+		[UNWIND_INNERMOST] = "innermost frame",
+		[UNWIND_SEARCH] = "search",
+		[UNWIND_FRAME_POINTERS] = "frame pointers",
+		[UNWIND_ORC] = "orc",
+	};
 	unsigned int comma = 0;
+	bool only32;
 
 	hex_id(&t->kernel, id);
 	buf_printf(out, "{");
@@ -329,6 +354,8 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 	json_text(out, "build_id", *id ? id : NULL);
 	buf_printf(out, ",\"names\":%zu,", t->symbols ? symtab_count(t->symbols) : 0);
 	json_text(out, "names_from", t->symbol_source);
+	buf_printf(out, ",\"unwinding\":\"%s\",", by[unwinding(t, &only32)]);
+	json_text(out, "no_orc_because", t->orc_note.code ? t->orc_note.text : NULL);
 	buf_printf(out, ",\"orc\":%s,\"frame_pointers\":%s,\"types\":%s}",
 		   t->orc ? "true" : "false", t->frame_pointers ? "true" : "false",
 		   has_types(t) ? "true" : "false");
@@ -336,7 +363,7 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 
 static void json_uki(const struct inspect *in, struct buf *out)
 {
-	const struct run_image *r = &in->image;
+	const struct source *r = &in->source;
 
 	buf_printf(out, "{");
 	json_text(out, "os", *r->uki_os ? r->uki_os : NULL);
@@ -385,10 +412,10 @@ static void json_file(const struct diskboot *b, const struct diskboot_file *f, s
 static void json_disk(const struct inspect *in, struct buf *out)
 {
 	static const char *const sources[] = { NULL, "bls", "uki", "grub", "link", "newest" };
-	const struct diskboot *b = &in->image.boot;
+	const struct diskboot *b = &in->source.boot;
 	const struct diskboot_entry *t = &b->entry;
 
-	buf_printf(out, "{\"bytes\":%" PRIu64 ",", disk_size(in->image.disk));
+	buf_printf(out, "{\"bytes\":%" PRIu64 ",", disk_size(in->source.disk));
 	json_text(out, "table", *b->layout.table ? b->layout.table : NULL);
 	buf_printf(out, ",\"partitions\":[");
 	for (unsigned int i = 0; i < b->layout.n; i++) {
@@ -403,7 +430,7 @@ static void json_disk(const struct inspect *in, struct buf *out)
 	buf_printf(out, "],\"notes\":[");
 	for (unsigned int i = 0; i < b->nnotes; i++) {
 		buf_printf(out, "%s", i ? "," : "");
-		summary_json_string(out, b->note[i].text);
+		json_quote(out, b->note[i].text);
 	}
 	buf_printf(out, "],\"boots\":");
 	if (!in->have_kernel) {
@@ -413,7 +440,7 @@ static void json_disk(const struct inspect *in, struct buf *out)
 	buf_printf(out, "{");
 	json_text(out, "source", sources[t->source]);
 	buf_printf(out, ",");
-	json_text(out, "because", (const char *)in->image.why.data);
+	json_text(out, "because", (const char *)in->source.why.data);
 	buf_printf(out, ",");
 	json_text(out, "from", t->from);
 	buf_printf(out, ",");
@@ -426,10 +453,10 @@ static void json_disk(const struct inspect *in, struct buf *out)
 		json_file(b, &t->initrd[i], out);
 	}
 	buf_printf(out, "],");
-	json_text(out, "cmdline", (const char *)in->image.cmdline.data);
+	json_text(out, "cmdline", (const char *)in->source.cmdline.data);
 	buf_printf(out, ",");
 	json_text(out, "cmdline_note",
-		  in->image.note.len > 1 ? (const char *)in->image.note.data : NULL);
+		  in->source.note.len > 1 ? (const char *)in->source.note.data : NULL);
 	buf_printf(out, "}}");
 }
 
@@ -446,12 +473,12 @@ void inspect_json(const struct inspect *in, const struct err *why, struct buf *o
 	buf_printf(out, ",");
 	json_text(out, "error", why ? why->text : NULL);
 	buf_printf(out, ",\"disk\":");
-	if (in->image.disk && in->image.boot.layout.n)
+	if (in->source.disk && in->source.boot.layout.n)
 		json_disk(in, out);
 	else
 		buf_printf(out, "null");
 	buf_printf(out, ",\"uki\":");
-	if (in->have_kernel && in->image.is_uki)
+	if (in->have_kernel && in->source.is_uki)
 		json_uki(in, out);
 	else
 		buf_printf(out, "null");

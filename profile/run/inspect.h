@@ -8,17 +8,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "vmm/bootdisk/image_kind.h"
-#include "profile/run/image.h"
-#include "profile/live/target.h"
+#include "profile/run/source.h"
 
 struct inspect {
 	const char *path; /* borrowed */
 	struct image_what what;
-	struct run_disks disks;
-	struct run_image image;
-	struct target target;
-	bool have_kernel; /* target is there */
-	struct file_map initrd;
+	struct source source;
+	bool have_kernel; /* source.target is there */
 };
 
 /* Also after a failure there may be something to tell; close it in any case. */

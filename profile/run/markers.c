@@ -167,7 +167,7 @@ static int add_breakpoint(struct run_markers *m, const struct target *t, struct 
 	return 0;
 }
 
-static void wake(void *ctx, unsigned int breakpoint)
+static void markers_wake(void *ctx, unsigned int breakpoint)
 {
 	const struct run_markers *m = ctx;
 	uint64_t one = 1;
@@ -183,7 +183,7 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 	int ret = 0;
 
 	cfg->idle_start = run_begins_idle(o);
-	cfg->reached = wake;
+	cfg->reached = markers_wake;
 	cfg->reached_ctx = m;
 	/* The first one, see start_reached(). */
 	if (o->start_at)
@@ -337,7 +337,6 @@ void run_markers_finish(struct run_markers *m, const struct vm *vm)
 int run_markers_verdict(const struct run_markers *m, const struct vm *vm, struct err *note)
 {
 	const struct run_options *o = m->opt;
-	bool late = o->moves;
 
 	if (m->console->missed)
 		err_set(note, EOVERFLOW,
@@ -366,5 +365,5 @@ int run_markers_verdict(const struct run_markers *m, const struct vm *vm, struct
 			       o->start_on, m->marks.bytes);
 	return err_set(
 		note, ENODATA, "no samples: --start-at '%s' was never reached%s", o->start_at,
-		late ? "; before it is known where the kernel lies nothing can be watched" : "");
+		m->late ? "; before it is known where the kernel lies nothing can be watched" : "");
 }

@@ -26,12 +26,13 @@ struct run_markers {
 	struct vm *vm;
 	int wake_fd; /* readable when there is something to look at; -1: none */
 	struct pipeline_options pipeline;
-	bool begun;		  /* a start marker was found, or there is none */
-	uint64_t begin_ns;	  /* ... then */
-	bool collecting;	  /* ... and the delay is over */
-	uint64_t collect_ns;	  /* when it was */
-	bool stopped;		  /* a stop marker was found */
-	bool snapshot_due;	  /* --snapshot-on was found */
+	bool begun;	     /* a start marker was found, or there is none */
+	uint64_t begin_ns;   /* ... then */
+	bool collecting;     /* ... and the delay is over */
+	uint64_t collect_ns; /* when it was */
+	bool late;	     /* nothing can be watched before it is known where the kernel lies */
+	bool stopped;	     /* a stop marker was found */
+	bool snapshot_due;   /* --snapshot-on was found */
 	unsigned int snapshot_at; /* breakpoint of --snapshot-at, from 1 on; 0: none */
 };
 

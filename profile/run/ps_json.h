@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ps_json: one look at the guest's tasks, as members of a JSON object.
+ * ps_json: one look at the guest's tasks, as a JSON object.
  *
  * The form is that of the reply to `ps`, docs/control.md. What is not known is left out.
+ * ps_view.h makes a table of it.
  */
 #ifndef KVMPROF_PROFILE_RUN_PS_JSON_H
 #define KVMPROF_PROFILE_RUN_PS_JSON_H
@@ -10,11 +11,15 @@
 #include "base/buf.h"
 #include "profile/live/look.h"
 
+#include <jansson.h>
+
 /*
- * Each member has a comma in front. stacks: all frames of those that wait, not only where.
+ * stacks: all frames of those that wait, not only where. *out is the caller's.
  * On the consumer's thread, or when it has ended. -EAGAIN: the tasks are not known yet,
  * with the reason in e.
  */
+int ps_look(struct guest *g, bool stacks, json_t **out, struct err *e);
+/* The same as text for a reply: members, each with a comma in front. */
 int ps_json(struct guest *g, bool stacks, struct buf *out, struct err *e);
 
 #endif

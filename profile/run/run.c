@@ -1,109 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * cmd_run: `kvmprof run`: boot, sample, write, say what happened.
- */
-#include "profile/cmd/cmd.h"
+/* run: one recording, from its options to its exit status. */
+#include "profile/run/run.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "profile/perfdata/leftover.h"
 #include "profile/run/ps_json.h"
 #include "profile/control/ps_view.h"
-#include "profile/run/run.h"
-#include "profile/run/definition.h"
-#include "profile/options/devices.h"
 #include "profile/control/view.h"
 #include "profile/sink/null.h"
 #include "profile/perfdata/sink_pipe.h"
 #include "profile/sink/ring.h"
 #include "profile/summary/summary.h"
-#include "profile/run/tune.h"
 #include "vmm/attach/attach.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Per vCPU; only what the consumer has not taken yet is ever touched. */
-#define RING_SIZE (4u << 20)
-/* Exits come in bursts: a line on the console is one for each character. */
-#define RING_SIZE_EXITS (32u << 20)
-
-/* What only the image tells. */
-static int choose_way(struct run *r, struct err *e)
-{
-	const struct boot_image *img = &r->target.image;
-	int ret = boot_image_way(img, r->target.name, r->opt.boot, &r->opt.boot, e);
-
-	r->opt.moves = img->kind == BOOT_BZIMAGE &&
-		       (r->opt.boot == BOOT_WAY_BZIMAGE || r->opt.boot == BOOT_WAY_LINUX32);
-	return ret;
-}
-
-/* Which of a disk's kernels it is, and what was changed on its way. */
-static void tell_image(const struct run *r)
-{
-	const struct run_image *i = &r->image;
-
-	if (r->snapshot.devices && r->snapshot.devices->net.kind != NET_NONE)
-		fputs("kvmprof: note: connections of the guest's network ended with the machine "
-		      "that was saved\n",
-		      stderr);
-	if (i->is_uki && i->uki.profiles)
-		fprintf(stderr, "kvmprof: note: %s has %u profiles, the first is taken\n",
-			r->target.name, i->uki.profiles);
-	if (!i->disk || r->opt.kernel)
-		return;
-	fprintf(stderr, "kvmprof: %s: %s\n", r->target.name, (const char *)i->why.data);
-	if (i->note.len > 1)
-		fprintf(stderr, "kvmprof: note: %s\n", (const char *)i->note.data);
-}
-
-static int open_inputs(struct run *r, struct err *e)
-{
-	uint64_t t0 = clock_mono_ns();
-	int ret = 0;
-
-	if (run_is_attached(&r->opt) && !r->opt.image)
-		target_open_running(&r->target, r->opt.attach_name);
-	else if (run_is_attached(&r->opt))
-		ret = target_open(&r->target, r->opt.image, r->opt.symbols, e);
-	else if (r->opt.snapshot.from)
-		ret = run_snapshot_open(r, e);
-	else
-		ret = run_image_open(&r->image, &r->opt, &r->disks, &r->target, &r->initrd, e);
-	if ((r->image.disk || r->image.is_uki) && !r->opt.mem_given)
-		r->opt.mem_size = RUN_MEM_DISK;
-	ret = ret ? ret : run_exec_open(r, e);
-	if (!ret && r->exec.files.left_out)
-		fprintf(stderr,
-			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
-			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
-	if (!ret && !r->opt.snapshot.from)
-		ret = run_disks_open(&r->disks, &r->opt.disk, e);
-	ret = ret ? ret : run_modules_open(&r->modules, &r->opt, e);
-	if (!ret && !run_is_attached(&r->opt) && !r->opt.snapshot.from)
-		ret = choose_way(r, e);
-	ret = ret ? ret : run_snapshot_keep(r, e);
-	r->load_ns = clock_mono_ns() - t0;
-	if (!ret)
-		tell_image(r);
-	return ret;
-}
 
 /* What stands before the profile's sink, which they take over. */
 static int add_sinks(struct run *r, struct err *e)
 {
 	int ret = 0;
 
-	if (r->opt.overwrite) {
-		ret = sink_ring_create(&r->sink, take_ptr(r->sink), r->opt.ring_size, e);
+	if (r->opt->overwrite) {
+		ret = sink_ring_create(&r->sink, take_ptr(r->sink), r->opt->ring_size, e);
 		r->ring = r->sink;
 	}
-	if (!ret && r->opt.control)
+	if (!ret && r->opt->control)
 		ret = sink_live_create(&r->sink, take_ptr(r->sink), e);
 	return ret;
 }
@@ -111,19 +36,23 @@ static int add_sinks(struct run *r, struct err *e)
 static int open_output(struct run *r, struct err *e)
 {
 	struct sink_perfdata_options so = {
-		.path = r->opt.output,
-		.single_file = r->opt.single_file,
-		.buildid_dir = r->opt.buildid_dir,
-		.no_buildid_cache = !r->opt.buildid_cache,
+		.path = r->opt->output,
+		.single_file = r->opt->single_file,
+		.buildid_dir = r->opt->buildid_dir,
+		.no_buildid_cache = !r->opt->buildid_cache,
 		/* A request ends long after its sample was taken. */
-		.late_samples = r->opt.overwrite || events_have_io(&r->opt.events),
+		.late_samples = r->opt->overwrite || events_have_io(&r->events),
 		.note = &r->note,
 	};
+	char left[1024];
 
-	if (!r->opt.output)
+	if (!r->opt->output)
 		return sink_null_create(&r->sink, e);
-	if (!run_to_stdout(&r->opt))
+	if (!run_to_stdout(r->opt)) {
+		if (leftover_tell(r->opt->output, left, sizeof(left)))
+			fprintf(stderr, "kvmprof: note: %s\n", left);
 		return sink_perfdata_create(&r->sink, &so, e);
+	}
 	if (isatty(STDOUT_FILENO))
 		return err_set(e, EINVAL,
 			       "-o - writes a profile, which is nothing for a terminal: "
@@ -131,233 +60,24 @@ static int open_output(struct run *r, struct err *e)
 	return sink_pipe_create(&r->sink, STDOUT_FILENO, &so, e);
 }
 
-static int open_host(struct run *r, struct err *e)
-{
-	int ret = kvm_host_open(&r->host, e);
-
-	ret = ret ? ret : kvm_host_require(&r->host, e);
-	if (ret)
-		return ret;
-	quirks_probe(&r->host, &r->quirks);
-	if (!r->quirks.probed)
-		fprintf(stderr, "kvmprof: warning: %s; assuming a host without quirks\n",
-			r->quirks.why);
-	return 0;
-}
-
-/* On the vCPU's thread. */
-static void vcpu_ends(void *run, unsigned int vcpu)
-{
-	struct run *r = run;
-
-	if (r->stat)
-		stat_vcpu_ends(r->stat, vcpu);
-}
-
-static int prepare_events(struct run *r, struct err *e)
-{
-	struct events *ev = &r->opt.events;
-	struct events_rate rate = run_rate(&r->opt);
-	int ret = events_prepare(ev, &rate, &r->host, e);
-
-	for (unsigned int i = 0; !ret && i < ev->n; i++)
-		if (*ev->at[i].why)
-			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
-				ev->at[i].why);
-	return ret;
-}
-
-/* A Linux whose clock is the TSC does not know that it stood. */
-static void tell_clock(const struct run *r)
-{
-	double s = (double)vm_tsc_jump_ms(r->vm) / 1e3;
-
-	if (!r->snapshot.from || !r->target.image.is_linux || (s > -1 && s < 1) ||
-	    strstr((const char *)r->cmdline.data, "clocksource=kvm-clock"))
-		return;
-	fprintf(stderr,
-		"kvmprof: %s: this host's KVM can't set a guest's TSC, which is %.0f s %s than "
-		"when "
-		"it was saved: %s if the TSC is the guest's clock (clocksource=kvm-clock has it "
-		"not)\n",
-		s < 0 ? "warning" : "note", s < 0 ? -s : s, s < 0 ? "earlier" : "later",
-		s < 0 ? "time stands for so long" : "so much time has passed at once");
-}
-
-static int make_vm(struct run *r, struct err *e)
-{
-	const struct run_options *o = &r->opt;
-	struct tune_request tr = {
-		.is_linux = r->target.image.is_linux,
-		.tune = o->tune,
-		.vcpus = o->vcpus,
-		.tsc_khz = r->quirks.tsc_khz,
-		.cmdline = o->cmdline,
-		.extra = run_exec_cmdline(&r->exec),
-		.append = o->append,
-		.saved = o->snapshot.save && r->quirks.tsc_fixed,
-		.disk_cmdline = (const char *)r->image.cmdline.data,
-		.disk_initrd = (r->image.disk || r->image.is_uki) && r->initrd.len,
-	};
-	struct vm_config cfg = {
-		.vcpu_ends = vcpu_ends,
-		.vcpu_ends_ctx = r,
-		.host = &r->host,
-		.quirks = &r->quirks,
-		.image = &r->target.image,
-		.boot = o->boot,
-		.entry = o->entry,
-		.image_name = basename(r->target.name),
-		.module = r->modules.at,
-		.nmodules = r->modules.n,
-		.initrd = r->initrd.data,
-		.initrd_len = r->initrd.len,
-		.mem_size = o->mem_size,
-		.pages = o->pages,
-		.bind_memory = o->numa_node >= 0,
-		.numa_node = (unsigned int)o->numa_node,
-		.pin = o->npin ? o->pin : NULL,
-		.vcpus = o->vcpus,
-		.slow_tick = r->quirks.interpreted && o->tune && r->target.image.is_linux,
-		.plan = target_capture_plan(&r->target, o->stack_size),
-		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
-		.console = console_put,
-		.console_ctx = &r->console,
-	};
-	int ret;
-
-	run_exec_configure(r, &cfg);
-	/* kvmprof stat may want none. */
-	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&o->events, cfg.event) : 0;
-	for (unsigned int i = 0; i < cfg.nevents; i++)
-		if (cfg.event[i].kind == VM_EVENT_EXIT || cfg.event[i].kind == VM_EVENT_IO)
-			cfg.ring_size = RING_SIZE_EXITS;
-	/* It may move: what lies in its image is found once it is known where that is. */
-	cfg.plan.slide_unknown = o->moves && !r->target.live;
-	cfg.plan.want_insn = o->mem;
-	cfg.plan.want_lstar = cfg.plan.slide_unknown || r->target.live;
-	ret = run_markers_configure(&r->markers, &r->target, &cfg, e);
-	if (ret)
-		return ret;
-	run_options_devices(o, &cfg);
-	run_disks_configure(&r->disks, &cfg);
-	if (!cfg.ndisks && cfg.nevents && events_have_io(&o->events))
-		return err_set(e, EINVAL,
-			       "event io: this guest has no disk; give it one with --disk");
-	tr.virtio = vm_has_virtio(&cfg);
-	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
-	tr.virtio_console = cfg.virtio_console;
-	if (r->snapshot.from)
-		buf_printf(&r->cmdline, "%s%c", r->snapshot.facts.cmdline, 0);
-	else
-		tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
-	if (r->cmdline.failed || r->tuned.failed)
-		return err_set(e, ENOMEM, "out of memory");
-	cfg.cmdline = (const char *)r->cmdline.data;
-	ret = run_snapshot_configure(r, &cfg, e);
-	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
-	if (ret)
-		return ret;
-	tell_clock(r);
-	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
-	return stat_open(&r->stat, r->vm, e);
-}
-
-#define ATTACH_AGAIN_MS 100
-
-/* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
-static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
-{
-	struct pollfd signals = { .fd = r->signal_fd, .events = POLLIN };
-	bool said = false;
-	int ret;
-
-	while ((ret = vm_attach(&r->vm, cfg, e)) == -EAGAIN) {
-		if (!said)
-			fprintf(stderr,
-				"kvmprof: process %d: %s; waiting for it (Ctrl-C to give up)\n",
-				(int)cfg->pid, e->text);
-		said = true;
-		err_clear(e);
-		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0)
-			return err_set(e, EINTR,
-				       "process %d: interrupted before the guest could be profiled",
-				       (int)cfg->pid);
-	}
-	if (!ret && said)
-		fputs("kvmprof: it is ready\n", stderr);
-	return ret;
-}
-
-static int attach_vm(struct run *r, struct err *e)
-{
-	const struct run_options *o = &r->opt;
-	struct attach_config cfg = {
-		.pid = o->attach,
-		.gdb = o->gdb,
-		.technique = o->technique,
-		.host = &r->host,
-		.quirks = &r->quirks,
-		.plan = target_capture_plan(&r->target, o->stack_size),
-		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
-	};
-	struct vm_config vm = { 0 };
-	struct vm_event event[VM_MAX_EVENTS];
-	int ret;
-
-	events_for_vm(&o->events, event);
-	cfg.event = event[0];
-	cfg.plan.want_insn = o->mem;
-	/* A Linux with an image may have been moved; what is read from memory has its place. */
-	cfg.plan.slide_unknown = r->target.image.is_linux && !r->target.live;
-	ret = run_markers_configure(&r->markers, &r->target, &vm, e);
-	cfg.idle_start = vm.idle_start;
-	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
-	if (ret)
-		return ret;
-	r->opt.vcpus = vm_vcpus(r->vm);
-	cost_bound_init(&r->bound, r->vm, &cfg.event, 1, o->max_overhead / 100);
-	return o->vcpu_list && !run_options_vcpus(o)
-		       ? err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
-				 o->vcpu_list)
-		       : 0;
-}
-
-int run_prepare(struct run *r, struct err *e)
-{
-	int ret = run_take_signals(r, e);
-
-	if (!ret && r->opt.control)
-		ret = run_control_open(&r->control, r->opt.control, e);
-	ret = ret ? ret : open_inputs(r, e);
-	/* What is behind a gdbstub needs no KVM. */
-	if (!ret && !r->opt.gdb)
-		ret = open_host(r, e);
-	if (!ret && r->opt.freq_hz > 0)
-		ret = prepare_events(r, e);
-	if (!ret && r->quirks.interpreted && r->opt.tune && r->target.image.is_linux)
-		ret = run_image_unpack(&r->initrd, e);
-	return ret ? ret : run_is_attached(&r->opt) ? attach_vm(r, e) : make_vm(r, e);
-}
-
 static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 {
 	int ret;
 
 	r->load_ns += vm_result(r->vm)->load_ns;
-	target_bind(&r->target, vm_memory(r->vm));
+	target_bind(&r->source.target, vm_memory(r->vm));
 	gethostname(r->hostname, sizeof(r->hostname) - 1);
 	r->info = (struct profile_info){
-		.mem = r->opt.mem,
-		.markers = run_has_markers(&r->opt),
-		.vcpus = r->opt.vcpus,
+		.mem = r->opt->mem,
+		.markers = run_has_markers(r->opt),
+		.vcpus = r->source.vcpus,
 		.hostname = r->hostname,
 		.argc = argc,
 		.argv = argv,
 	};
-	r->info.nevents = events_for_profile(&r->opt.events, r->opt.freq_hz, r->info.event);
+	r->info.nevents = events_for_profile(&r->events, r->opt->freq_hz, r->info.event);
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
-		const struct event_state *s = events_of_vm(&r->opt.events, i);
+		const struct event_state *s = events_of_vm(&r->events, i);
 
 		if (s && s->name.class == EVENT_IO)
 			r->markers.pipeline.io[i] =
@@ -365,22 +85,22 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	}
 	r->markers.pipeline.request = r->request;
 	r->markers.pipeline.request_ctx = r->request_ctx;
-	if (r->opt.tasks.off_cpu) {
-		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(&r->opt);
+	if (r->opt->tasks.off_cpu) {
+		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(r->opt);
 		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
 		r->info.event[r->info.nevents++] =
 			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
 	}
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
-	file_map_close(&r->initrd);
+	file_map_close(&r->source.initrd);
 	run_modules_close(&r->modules);
 	return ret;
 }
 
-static int start(struct run *r, struct err *e)
+static int run_start(struct run *r, struct err *e)
 {
-	const struct target *t = &r->target;
+	const struct target *t = &r->source.target;
 	struct profile_map user = {
 		.addr = t->user_start,
 		.len = t->user_end - t->user_start,
@@ -390,13 +110,13 @@ static int start(struct run *r, struct err *e)
 		.elf_len = t->kernel.elf_len,
 	};
 	struct guest_options go = {
-		.mem = r->opt.mem,
-		.runs = run_is_attached(&r->opt),
-		.placed = r->snapshot.facts.slide_known,
-		.slide = r->snapshot.facts.slide,
-		.pa_slide = r->snapshot.facts.pa_slide,
-		.moves = run_is_attached(&r->opt) ? t->image.is_linux : r->opt.moves,
-		.files = { .guest_root = r->opt.guest_root, .debuginfo = { r->opt.debuginfo } },
+		.mem = r->opt->mem,
+		.runs = run_is_attached(r->opt),
+		.placed = r->source.placed,
+		.slide = r->source.slide,
+		.pa_slide = r->source.pa_slide,
+		.moves = run_is_attached(r->opt) ? t->image.is_linux : r->source.moves,
+		.files = { .guest_root = r->source.guest_root, .debuginfo = { r->opt->debuginfo } },
 	};
 	bool have_user =
 		t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;
@@ -405,14 +125,15 @@ static int start(struct run *r, struct err *e)
 	for (unsigned int i = 0; have_user && i < t->kernel.nseg; i++)
 		if (t->kernel.seg[i].va == t->user_start)
 			user.pgoff = t->kernel.seg[i].file_off;
-	ret = pipeline_start(&r->pipeline, &r->target, r->vm, r->sink, &go, &r->markers.pipeline,
-			     have_user ? &user : NULL, e);
+	ret = pipeline_start(&r->pipeline,
+			     &(struct pipeline_parts){ &r->source.target, r->vm, r->sink }, &go,
+			     &r->markers.pipeline, have_user ? &user : NULL, e);
 	if (ret)
 		return ret;
-	if (r->opt.max_stack)
-		pipeline_set_max_stack(r->pipeline, r->opt.max_stack);
-	for (unsigned int i = 0; i < r->opt.vcpus; i++)
-		if (!(run_options_vcpus(&r->opt) >> i & 1))
+	if (r->opt->max_stack)
+		pipeline_set_max_stack(r->pipeline, r->opt->max_stack);
+	for (unsigned int i = 0; i < r->source.vcpus; i++)
+		if (!(run_options_vcpus(r->opt, r->source.vcpus) >> i & 1))
 			vm_collect_vcpu(r->vm, i, false);
 	if (r->control)
 		ret = run_control_start(r->control, r, e);
@@ -425,44 +146,61 @@ static void print_tasks(struct run *r)
 	const struct ps_view_options view = { .stacks = true };
 	json_t *tasks = NULL;
 	struct err e = { 0 };
-	struct buf json, text;
+	struct buf text;
 	int ret;
 
-	if (!r->opt.tasks.ps_at_end)
+	if (!r->opt->tasks.ps_at_end)
 		return;
-	buf_init(&json);
 	buf_init(&text);
-	buf_printf(&json, "{\"ok\":true");
-	ret = ps_json(pipeline_guest(r->pipeline), true, &json, &e);
-	buf_printf(&json, "}");
-	if (!ret)
-		tasks = json.failed ? NULL : json_loadb((const char *)json.data, json.len, 0, NULL);
+	ret = ps_look(pipeline_guest(r->pipeline), true, &tasks, &e);
 	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);
 	else
 		fwrite(text.data, 1, text.len, stderr);
 	json_decref(tasks);
-	buf_deinit(&json);
 	buf_deinit(&text);
 }
 
-static int finish(struct run *r, struct err *e)
+/* What became of the profile. lost: the run's failure before its sink knew of one. */
+static int tell_output(const struct run *r, const struct err *lost, struct err *e)
+{
+	const char *output = r->opt->output;
+
+	if (lost->code)
+		return err_set(e, lost->code, "%s%s%s", lost->text,
+			       output && !run_to_stdout(r->opt) ? "; what came before that is in "
+								: "",
+			       output && !run_to_stdout(r->opt) ? output : "");
+	if (output && !run_to_stdout(r->opt))
+		fprintf(stderr,
+			"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof "
+			"report -i %s`\n",
+			output, output, output);
+	return 0;
+}
+
+static int run_finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
+	struct err lost = { 0 };
 	struct summary s;
 	uint64_t first;
 	struct buf json;
-	int ret, write_ret;
+	int ret;
 
 	run_control_stop(r->control);
 	vm_join(r->vm);
+	/* A process has its threads back; a gdbstub's machine is stopped for names as long as we ask. */
+	if (!r->opt->gdb)
+		run_give_stops_back(r);
 	run_markers_finish(&r->markers, r->vm);
 	/* What was recorded before an error (a full disk) is still worth publishing. */
-	write_ret = pipeline_finish(r->pipeline, &r->stats, &r->crash, e);
+	pipeline_finish(r->pipeline, &r->stats, &r->crash, &lost);
 	r->pipeline_done = true;
 	first = vm_first_entry_ns(r->vm);
 	run_summary(r, &r->stats, &s);
+	s.last = pipeline_last(r->pipeline, res->vcpu);
 	buf_init(&json);
 	summary_json(&s, &json);
 	buf_u8(&json, 0);
@@ -474,15 +212,16 @@ static int finish(struct run *r, struct err *e)
 			.last_ns = res->end_ns,
 		};
 
+		/* It knows best what was lost, also of what failed during the run. */
 		ret = r->sink->ops->end(r->sink, &totals, e);
 	}
 	exec_console_end(&r->exec.console);
-	console_flush(&r->console);
-	if (!ret && r->opt.json)
-		puts((const char *)json.data);
-	buf_deinit(&json);
-	if (ret)
-		return ret;
+	run_drain_console(r);
+	/* The profile is complete: a signal may end what is left, such as words for a stopped terminal. */
+	run_leave_signals(r);
+	s.console_dropped = console_dropped(&r->console);
+	if (!json.failed && r->json)
+		fprintf(r->json, "%s\n", (const char *)json.data);
 	if (res->err.code) {
 		fprintf(stderr, "kvmprof: %s\n", res->err.text);
 		summary_print_crash(&s, stderr);
@@ -492,13 +231,7 @@ static int finish(struct run *r, struct err *e)
 	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
-	if (run_to_stdout(&r->opt) || !r->opt.output)
-		return write_ret;
-	fprintf(stderr,
-		"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof report -i "
-		"%s`\n",
-		r->opt.output, r->opt.output, r->opt.output);
-	return write_ret;
+	return ret ? ret : tell_output(r, &lost, e);
 }
 
 /* --max-overhead: said once, kept always. */
@@ -512,7 +245,7 @@ static void keep_bound(struct run *r, uint64_t now_ns)
 	fprintf(stderr,
 		"kvmprof: sampling took %.2f %% of the guest's time, more than --max-overhead %g: "
 		"from now on a sample every %.3f ms instead of %.3f ms\n",
-		100 * r->bound.worst, r->opt.max_overhead, (double)vm_period(r->vm, 0) / 1e6,
+		100 * r->bound.worst, r->opt->max_overhead, (double)vm_period(r->vm, 0) / 1e6,
 		(double)before / 1e6);
 }
 
@@ -523,27 +256,47 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
-	ret = ret ? ret : start(r, e);
+	ret = ret ? ret : run_start(r, e);
 	if (ret)
 		return ret;
 	r->tick = keep_bound;
 	run_wait(r);
-	return finish(r, e);
+	return run_finish(r, e);
 }
 
 static int tell_snapshot(const struct run *r)
 {
 	struct err e = { 0 };
-	int ret = run_snapshot_verdict(r, &e);
+	struct buf options;
+	int ret = run_snapshot_verdict(&r->snapshot, &r->opt->snapshot, &e);
 
 	if (ret)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
-	else if (r->snapshot.done)
+	else if (r->snapshot.done) {
+		buf_init(&options);
+		run_snapshot_options(r->opt->snapshot.save, &options);
+		buf_u8(&options, 0);
 		fprintf(stderr,
-			"kvmprof: saved %s in %.0f ms; `kvmprof run --snapshot %s` goes on from "
+			"kvmprof: saved %s in %.0f ms; `kvmprof run --snapshot %s%s` goes on from "
 			"there\n",
-			r->opt.snapshot.save, (double)r->snapshot.saved_ns / 1e6,
-			r->opt.snapshot.save);
+			r->opt->snapshot.save, (double)r->snapshot.saved_ns / 1e6,
+			r->opt->snapshot.save, options.failed ? "" : (const char *)options.data);
+		buf_deinit(&options);
+	}
+	return ret;
+}
+
+/* The guest's words, where they were asked for. */
+static int tell_console(struct run *r)
+{
+	int ret = console_error(&r->console);
+
+	if (ret)
+		fprintf(stderr,
+			"kvmprof: %s: cannot write the guest's console: %s; the profile is not "
+			"concerned\n",
+			r->console.fd == STDOUT_FILENO ? "standard output" : "standard error",
+			strerror(-ret));
 	return ret;
 }
 
@@ -558,23 +311,46 @@ static int tell_markers(const struct run *r)
 	return ret;
 }
 
+/*
+ * A decompressor that finds its data corrupt says so and halts: a kernel was never run. (It runs
+ * in the lower half of the address space, where no Linux proper halts.)
+ */
+static int tell_decompressor(const struct run *r)
+{
+	const struct vm_result *res = vm_result(r->vm);
+
+	if (res->reason != VM_END_HALTED || !r->source.moves || !res->have_regs ||
+	    res->regs.rip >> 63)
+		return 0;
+	fprintf(stderr,
+		"kvmprof: %s: its decompressor halted for good at 0x%llx, before the kernel ran; "
+		"with --append earlyprintk=ttyS0 it says why, and --boot=vmlinux does without it\n",
+		r->source.target.name, (unsigned long long)res->regs.rip);
+	return -EIO;
+}
+
 /* The exit status of a run that was recorded: kvmprof's own failures go first. */
-static int judge(const struct run *r)
+static int run_judge(const struct run *r)
 {
 	enum vm_end_reason reason = vm_result(r->vm)->reason;
 	struct err e = { 0 };
 	int status;
 
-	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0)
+	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0 ||
+	    tell_decompressor(r) < 0)
 		return 1;
-	status = run_exec_status(r, &e);
+	status = run_exec_status(&r->exec, vm_result(r->vm), &e);
 	if (e.code)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 	return status;
 }
 
-void run_deinit(struct run *r)
+int run_deinit(struct run *r)
 {
+	struct err e = { 0 };
+	int status = 0;
+
+	run_block_signals(); /* what is removed at the end is removed */
 	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
@@ -586,12 +362,12 @@ void run_deinit(struct run *r)
 	attach_domain_close(r->domain);
 	quirks_release(&r->quirks);
 	kvm_host_close(&r->host);
-	file_map_close(&r->initrd);
 	run_exec_close(&r->exec);
 	run_modules_close(&r->modules);
-	target_close(&r->target);
-	run_image_close(&r->image);
-	run_disks_close(&r->disks);
+	if (source_close(&r->source, &e) < 0) {
+		fprintf(stderr, "kvmprof: %s\n", e.text);
+		status = 1;
+	}
 	run_snapshot_deinit(&r->snapshot);
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
@@ -600,10 +376,12 @@ void run_deinit(struct run *r)
 	buf_deinit(&r->tuned);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
+	return status;
 }
 
 void run_init(struct run *r)
 {
+	r->opt = &r->asked;
 	r->start_ns = clock_mono_ns();
 	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
 	buf_init(&r->cmdline);
@@ -616,12 +394,12 @@ int run_main(struct run *r, int argc, char **argv)
 	int status, ret;
 
 	run_init(r);
-	console_init(&r->console, r->opt.quiet || r->opt.json		 ? -1
-				  : run_to_stdout(&r->opt) || r->request ? STDERR_FILENO
-									 : STDOUT_FILENO);
-	if (!r->opt.tasks.no_status && (!r->opt.quiet || run_is_attached(&r->opt)))
+	console_init(&r->console, r->opt->quiet || r->opt->json		? -1
+				  : run_to_stdout(r->opt) || r->request ? STDERR_FILENO
+									: STDOUT_FILENO);
+	if (!r->opt->tasks.no_status && (!r->opt->quiet || run_is_attached(r->opt)))
 		console_add_status(&r->console);
-	ret = run_markers_init(&r->markers, &r->opt, &r->console, &e);
+	ret = run_markers_init(&r->markers, r->opt, &r->console, &e);
 	if (ret == -EINVAL) {
 		fprintf(stderr, "%s: %s\n", argv[0], e.text);
 		run_deinit(r);
@@ -632,50 +410,11 @@ int run_main(struct run *r, int argc, char **argv)
 		fprintf(stderr, "kvmprof: %s\n", e.text);
 		status = 1;
 	} else {
-		status = judge(r);
-		if (tell_snapshot(r) < 0 && !status)
+		status = run_judge(r);
+		if ((tell_snapshot(r) < 0 || tell_console(r) < 0) && !status)
 			status = 1;
 	}
-	run_deinit(r);
-	return status;
-}
-
-/* -1 to go on, else the exit status. */
-static int take_definition(struct run *r)
-{
-	const struct domain_xml *d = &r->definition;
-	struct err e = { 0 };
-	struct buf left;
-
-	if (run_definition_apply(&r->definition, &r->opt, &e) < 0) {
-		fprintf(stderr, "kvmprof: %s\n", e.text);
-		return 1;
-	}
-	if (d->nleft) {
-		buf_init(&left);
-		run_definition_left(d, "kvmprof:   ", 96, &left);
-		fprintf(stderr, "kvmprof: of domain %s this machine does not have:\n%s",
-			d->name ? d->name : r->opt.domain,
-			left.failed ? "" : (const char *)left.data);
-		buf_deinit(&left);
-	}
-	return run_options_check_machine(&r->opt);
-}
-
-int cmd_run(int argc, char **argv)
-{
-	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
-	int status;
-
-	if (!r) {
-		fputs("kvmprof: out of memory\n", stderr);
-		return 1;
-	}
-	status = run_options_parse(&r->opt, argc, argv);
-	if (status < 0 && r->opt.domain)
-		status = take_definition(r);
-	if (status < 0)
-		status = run_main(r, argc, argv);
-	domain_xml_deinit(&r->definition);
+	if (run_deinit(r) && !status)
+		status = 1;
 	return status;
 }

@@ -14,27 +14,28 @@
 #include "profile/counters/cost.h"
 #include "profile/live/pipeline.h"
 #include "profile/run/control.h"
-#include "profile/run/image.h"
 #include "profile/run/exec.h"
 #include "profile/run/markers.h"
+#include "profile/run/modules.h"
 #include "profile/options/options.h"
-#include "profile/options/machine.h"
 #include "profile/run/snapshot.h"
+#include "profile/run/source.h"
 #include "profile/counters/stat.h"
 #include "profile/summary/summary.h"
-#include "profile/live/target.h"
 #include "vmm/vm.h"
+
+#include <stdio.h>
 
 /* All zero is "nothing yet". */
 struct run {
-	struct run_options opt;
-	struct domain_xml definition; /* --domain; the options point into it */
+	struct run_options asked;      /* by the command, before run_init() */
+	const struct run_options *opt; /* the same, from then on */
+	FILE *json;		       /* --json: where the summary goes; NULL: nowhere */
+	struct domain_xml definition;  /* --domain; the options point into it */
 	uint64_t start_ns, load_ns;
-	struct target target;
-	struct run_image image;
-	struct file_map initrd;
+	struct events events; /* of the options, as this host has them */
+	struct source source; /* what boots or runs */
 	struct run_exec exec; /* --exec and the like */
-	struct run_disks disks;
 	struct run_modules modules;
 	struct run_snapshot snapshot;
 	struct kvm_host host;
@@ -57,6 +58,7 @@ struct run {
 	struct err note;
 	char hostname[256];
 	int signal_fd;
+	bool takes_stops; /* run_take_stops() */
 	/* Each request to a disk: see pipeline_options. NULL: nobody asks. */
 	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
 			const struct io_who *who);
@@ -69,16 +71,17 @@ struct run {
 };
 
 /*
- * cmd_run.c: a run from its options to its exit status. r's options are there, all else
+ * run.c: a run from its options to its exit status. r's options are there, all else
  * is zero; r is done with afterwards.
  */
 int run_main(struct run *r, int argc, char **argv);
 /* In parts: run_init(), all up to the machine, which does not run yet, and the end. */
 void run_init(struct run *r);
-int run_prepare(struct run *r, struct err *e);
-void run_deinit(struct run *r);
+int run_prepare(struct run *r, struct err *e); /* run_prepare.c */
+/* 0, or 1 after words about it: what the guest wrote to a disk is not all there. */
+int run_deinit(struct run *r);
 
-/* run_summary.c */
+/* summarize.c */
 
 /*
  * The run so far, or after vm_join() and pipeline_finish() at its end. Also on the
@@ -90,7 +93,23 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 
 /* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
 int run_take_signals(struct run *r, struct err *e);
+/*
+ * Attached to another process: signals that stop this one (Ctrl-Z) come to r->signal_fd, too, as
+ * nothing of that process may be held then; and are given back, once nothing can be.
+ */
+int run_take_stops(struct run *r, struct err *e);
+void run_give_stops_back(struct run *r);
+/* r->signal_fd is readable: true: the run is to end. A stop is made in here, and has passed. */
+bool run_is_to_end(struct run *r);
 /* Until the guest ends, or time, or a signal does it. */
 void run_wait(struct run *r);
+/*
+ * What the guest has put on its console is written, as far as somebody reads it: after an end
+ * that was asked for within seconds, after the guest's own until there is another signal.
+ */
+void run_drain_console(struct run *r);
+/* From here on, up to run_deinit(), signals do to this process what they do to any. */
+void run_leave_signals(struct run *r);
+void run_block_signals(void);
 
 #endif

@@ -12,7 +12,11 @@
 #include "vmm/snapshot_devices.h"
 #include "vmm/vm.h"
 
-struct run;
+struct exec_share;
+struct run_exec;
+struct run_options;
+struct run_snapshot_options;
+struct source;
 
 struct run_snapshot {
 	struct snapshot *from; /* NULL: the machine is booted */
@@ -24,17 +28,32 @@ struct run_snapshot {
 	struct err err;			  /* why it could not be saved */
 };
 
-/* Open what --snapshot names; its facts take the place of options and files. */
-int run_snapshot_open(struct run *r, struct err *e);
+/* Open what --snapshot names, as the source of the run, which borrows from n. */
+int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struct source *s,
+		      struct err *e);
 /* Keep the files that --snapshot-save will want. */
-int run_snapshot_keep(struct run *r, struct err *e);
+int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o, const struct source *s,
+		      struct err *e);
 void run_snapshot_deinit(struct run_snapshot *s);
 
 /* The rest of the machine's configuration out of the snapshot, if there is one. */
-int run_snapshot_configure(struct run *r, struct vm_config *cfg, struct err *e);
-/* Save the machine, if the moment has come; it may end with that. Main thread. */
-void run_snapshot_look(struct run *r);
+int run_snapshot_configure(const struct run_snapshot *n, const struct run_options *o,
+			   const struct exec_share *share, struct vm_config *cfg, struct err *e);
+
+/* What is saved; all borrowed. */
+struct run_machine {
+	const struct run_options *opt;
+	const struct source *source;
+	struct run_exec *exec;
+	struct vm *vm;
+	const char *cmdline; /* of the guest's kernel */
+};
+/* The moment has come: save the machine once, where that was asked for; it may end. Main thread. */
+void run_snapshot_take(struct run_snapshot *n, const struct run_machine *m);
+/* After saving: the options that going on with the file at `path` needs. */
+void run_snapshot_options(const char *path, struct buf *out);
 /* After the run: -errno with the reason when it should have been saved and was not. */
-int run_snapshot_verdict(const struct run *r, struct err *e);
+int run_snapshot_verdict(const struct run_snapshot *n, const struct run_snapshot_options *o,
+			 struct err *e);
 
 #endif

@@ -10,6 +10,14 @@
 	"aesni_intel,sha1_ssse3,sha256_ssse3,sha512_ssse3,crc32c_intel,crc32_pclmul," \
 	"crct10dif_pclmul,ghash_clmulni_intel,polyval_clmulni"
 
+/*
+ * popcnt, rdrand, rdseed, smap, erms, fsrm, umip, sse4_2, pclmulqdq by their numbers, 32 times
+ * the word and the bit of the kernel's cpufeatures.h: names are understood since Linux 5.18
+ * only ("x86/cpu: Allow feature bit names from /proc/cpuinfo in clearcpuid="), several numbers
+ * since 5.8, and still by 7.3.
+ */
+#define CPUID_BITS "151,158,306,308,297,580,514,148,129"
+
 /* When a setting is good. */
 enum {
 	ALWAYS = 0,
@@ -29,9 +37,9 @@ struct setting {
 
 /* What a kernel does not know it ignores, so one list serves all versions. */
 static const struct setting settings[] = {
-	{ "clearcpuid=popcnt,rdrand,rdseed,smap,erms,fsrm,umip,sse4_2,pclmulqdq",
+	{ "clearcpuid=" CPUID_BITS,
 	  "refused, or slow when interpreted; CPUID masks alone leak (the last two: checksums by "
-	  "SSE)",
+	  "SSE). Not AVX: programs would use it all the same, and the kernel not save it",
 	  ALWAYS },
 	{ "tsc=reliable", "no watchdog that compares clocks under an interpreter", ALWAYS },
 	{ "no_timer_check", "the check counts ticks that come late", ALWAYS },
@@ -58,10 +66,6 @@ static const struct setting settings[] = {
 	  "udev does not even try: the kernel looks at its list after hashing the module, 16 s",
 	  DISK_INITRD },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
-	{ "initcall_blacklist=ftrace_check_for_weak_functions,blake2s_mod_init,curve25519_init,"
-	  "chacha20poly1305_init,jent_mod_init,trace_eval_init,ptp_kvm_init",
-	  "self tests and table fix-ups of 2 s to minutes each; a hypercall that never returns",
-	  ALWAYS },
 	{ "noreplace-smp", "taking lock prefixes out patches text in 10,000 places", ONE_CPU },
 	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
 	{ "nolapic_timer lapic=notscdeadline",
@@ -70,6 +74,37 @@ static const struct setting settings[] = {
 	  ONE_CPU | VIRTIO },
 	{ "clocksource=kvm-clock", "the TSC can't be set back when it goes on from a snapshot",
 	  SAVED },
+};
+
+/* Initial calls that are left out; none does what the rest of a kernel needs. */
+enum initcall_where {
+	ANYWHERE,    /* also in a module, whose names are not known before it is loaded */
+	UNLESS_GONE, /* in the kernel itself; not where its names are known without it */
+	WHERE_SEEN,  /* only where the kernel's names have it: a module of that name is needed */
+};
+
+static const struct initcall {
+	const char *name;
+	const char *why;
+	enum initcall_where where;
+} initcalls[] = {
+	{ "ftrace_check_for_weak_functions", "looks at each of 50,000 places", UNLESS_GONE },
+	{ "trace_eval_init", "table fix-ups of 80 s", UNLESS_GONE },
+	{ "blake2s_mod_init", "self test of 5 s", UNLESS_GONE },
+	{ "curve25519_init", "self test", ANYWHERE },
+	{ "chacha20poly1305_init", "self test", ANYWHERE },
+	{ "jent_mod_init", "minutes of measuring the CPU's jitter", ANYWHERE },
+	{ "ptp_kvm_init", "a hypercall that never returns", ANYWHERE },
+	/*
+	 * These choose SHA and AES by AVX and AES-NI, built in since 6.16. Such instructions
+	 * are refused here and finished by us at 10 us each: the C code is ten times as fast.
+	 */
+	{ "sha256_x86_mod_init", "SHA-256 by AVX", WHERE_SEEN },
+	{ "sha1_mod_init", "SHA-1 by AVX", WHERE_SEEN },
+	{ "sha256_mod_init", "SHA-256 by AVX", WHERE_SEEN },
+	{ "sha512_mod_init", "SHA-512 by AVX", WHERE_SEEN },
+	{ "aes_mod_init", "AES-NI", WHERE_SEEN },
+	{ "gf128hash_mod_init", "GHASH by PCLMULQDQ", WHERE_SEEN },
 };
 
 /*
@@ -95,11 +130,30 @@ static void add_word(struct buf *b, const char *word)
 		buf_printf(b, "%s%s", b->len ? " " : "", word);
 }
 
-static bool fits(const struct tune_request *r, unsigned int when)
+static bool tune_fits(const struct tune_request *r, unsigned int when)
 {
 	return !((when & ONE_CPU) && r->vcpus > 1) && !((when & NO_PCI) && r->pci) &&
 	       !((when & NO_VIRTIO) && r->virtio) && !((when & VIRTIO) && !r->virtio) &&
 	       !((when & DISK_INITRD) && !r->disk_initrd) && !((when & SAVED) && !r->saved);
+}
+
+static bool wants(const struct tune_request *r, const struct initcall *c)
+{
+	bool seen = r->symbols && symtab_find(r->symbols, c->name);
+
+	return c->where == ANYWHERE || seen || (c->where == UNLESS_GONE && !r->symbols);
+}
+
+static void add_initcalls(const struct tune_request *r, struct buf *b)
+{
+	const char *sep = " initcall_blacklist=";
+
+	for (size_t i = 0; i < sizeof(initcalls) / sizeof(initcalls[0]); i++) {
+		if (!wants(r, &initcalls[i]))
+			continue;
+		buf_printf(b, "%s%s", sep, initcalls[i].name);
+		sep = ",";
+	}
 }
 
 void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct buf *out,
@@ -113,8 +167,9 @@ void tune_cmdline(const struct tune_request *r, const struct quirks *q, struct b
 	add_word(out, r->cmdline);
 	if (r->is_linux && r->tune && q->interpreted) {
 		for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-			if (fits(r, settings[i].when))
+			if (tune_fits(r, settings[i].when))
 				add_word(tuned, settings[i].text);
+		add_initcalls(r, tuned);
 		if (r->disk_initrd)
 			buf_printf(tuned, " rootdelay=%u", rootdelay(q));
 	}

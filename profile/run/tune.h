@@ -10,16 +10,19 @@
 #define KVMPROF_PROFILE_RUN_TUNE_H
 
 #include "base/buf.h"
+#include "symbolizer/core/symtab.h"
 #include "vmm/quirks.h"
 
 struct tune_request {
 	bool is_linux;
 	bool tune; /* false: --no-tune */
 	unsigned int vcpus;
-	bool virtio;		  /* it has virtio devices (vm_has_virtio()) ... */
-	bool pci;		  /* ... on a PCI bus */
-	bool virtio_console;	  /* a console on hvc0 */
-	uint32_t tsc_khz;	  /* of the guest; 0 unknown */
+	bool virtio;	     /* it has virtio devices (vm_has_virtio()) ... */
+	bool pci;	     /* ... on a PCI bus */
+	bool virtio_console; /* a console on hvc0 */
+	uint32_t tsc_khz;    /* of the guest; 0 unknown */
+	/* The kernel's names, by which it is told what it has; NULL: none are known. */
+	const struct symtab *symbols;
 	const char *cmdline;	  /* --cmdline: replaces the defaults, NULL: keep them */
 	const char *disk_cmdline; /* of a disk's boot entry or a UKI; NULL: none */
 	bool disk_initrd;	  /* which has a RAM disk that looks for the root */

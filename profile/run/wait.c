@@ -2,6 +2,7 @@
 #include "profile/run/run.h"
 
 #include "base/clock.h"
+#include "vmm/attach/attach.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,18 +16,136 @@
 #define STATUS_NS 200000000u
 #define STATUS_SPAN_NS 1000000000u
 
+static void signals_of_ours(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
+void run_block_signals(void)
+{
+	sigset_t set;
+
+	signals_of_ours(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 int run_take_signals(struct run *r, struct err *e)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	run_block_signals();
+	signals_of_ours(&set);
 	signal(SIGPIPE, SIG_IGN);
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+/* Those that came are done with: the next one asks for something else. */
+static void forget_signals(struct run *r)
+{
+	struct signalfd_siginfo info;
+
+	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
+		;
+}
+
+void run_leave_signals(struct run *r)
+{
+	sigset_t set;
+
+	forget_signals(r);
+	signals_of_ours(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Did the guest end without being asked, however long that took? */
+static bool has_ended_by_itself(const struct run *r)
+{
+	switch (vm_result(r->vm)->reason) {
+	case VM_END_RESET:
+	case VM_END_POWEROFF:
+	case VM_END_EXIT:
+	case VM_END_HALTED:
+	case VM_END_TRIPLE_FAULT:
+		return r->opt->duration_s <= 0;
+	default:
+		return false;
+	}
+}
+
+void run_drain_console(struct run *r)
+{
+	console_drain(&r->console, has_ended_by_itself(r) ? CONSOLE_FOR_EVER : CONSOLE_SHORTLY,
+		      r->signal_fd);
+}
+
+static void stop_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTSTP);
+	/* Where they are blocked, the terminal does not send them: what is written in the background appears. */
+	sigaddset(set, SIGTTIN);
+	sigaddset(set, SIGTTOU);
+}
+
+int run_take_stops(struct run *r, struct err *e)
+{
+	sigset_t set;
+
+	stop_signals(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	r->takes_stops = true;
+	signals_of_ours(&set);
+	sigaddset(&set, SIGTSTP);
+	return signalfd(r->signal_fd, &set, 0) < 0
+		       ? err_set(e, errno, "signalfd: %s", strerror(errno))
+		       : 0;
+}
+
+void run_give_stops_back(struct run *r)
+{
+	sigset_t set;
+
+	if (!r->takes_stops)
+		return;
+	r->takes_stops = false;
+	stop_signals(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* As the signal would have done it, which does nothing where nobody could continue us. */
+static void stop_process(struct run *r)
+{
+	sigset_t set;
+
+	if (r->vm)
+		vm_attach_rest(r->vm);
+	console_hide_status(&r->console);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	kill(getpid(), SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	/* SIGCONT has come. */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (r->vm)
+		vm_attach_resume(r->vm);
+}
+
+bool run_is_to_end(struct run *r)
+{
+	struct signalfd_siginfo info;
+	bool end = false, stop = false;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		stop |= info.ssi_signo == SIGTSTP;
+		end |= info.ssi_signo != SIGTSTP;
+	}
+	if (stop && !end)
+		stop_process(r);
+	return end;
 }
 
 static void forward_input(struct run *r, struct pollfd *stdin_poll)
@@ -82,17 +201,26 @@ static void wait_for_end(struct run *r)
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
 		{ .fd = r->signal_fd, .events = POLLIN },
 		/* Only a person's keyboard: a script's stdin is not ours to eat. */
-		{ .fd = isatty(STDIN_FILENO) && !r->opt.quiet ? STDIN_FILENO : -1,
+		{ .fd = isatty(STDIN_FILENO) && !r->opt->quiet ? STDIN_FILENO : -1,
 		  .events = POLLIN },
 		{ .fd = r->markers.wake_fd, .events = POLLIN },
 		{ .fd = r->domain ? libvirt_watch_fd(r->domain->watch) : -1, .events = POLLIN },
+	};
+
+	const struct run_machine machine = {
+		.opt = r->opt,
+		.source = &r->source,
+		.exec = &r->exec,
+		.vm = r->vm,
+		.cmdline = (const char *)r->cmdline.data,
 	};
 
 	for (;;) {
 		uint64_t now = clock_mono_ns(),
 			 deadline = run_markers_look(&r->markers, r->vm, now);
 
-		run_snapshot_look(r);
+		if (run_markers_snapshot_due(&r->markers, r->vm))
+			run_snapshot_take(&r->snapshot, &machine);
 		if (now >= deadline)
 			return;
 		poll(fds, 5,
@@ -113,7 +241,7 @@ static void wait_for_end(struct run *r)
 				attach_domain_wait(r->domain, r->signal_fd);
 			return;
 		}
-		if (fds[1].revents & POLLIN) {
+		if (fds[1].revents & POLLIN && run_is_to_end(r)) {
 			vm_end(r->vm, VM_END_INTERRUPTED);
 			return;
 		}
@@ -125,5 +253,6 @@ static void wait_for_end(struct run *r)
 void run_wait(struct run *r)
 {
 	wait_for_end(r);
+	console_end(&r->console);
 	console_hide_status(&r->console);
 }

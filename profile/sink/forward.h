@@ -17,11 +17,9 @@ struct sink_forward {
 
 int sink_forward_begin(struct sink *s, const struct profile_info *info, struct err *e);
 int sink_forward_kernel(struct sink *s, const struct profile_kernel *k, struct err *e);
-int sink_forward_fork(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-		      uint64_t time_ns, struct err *e);
+int sink_forward_fork(struct sink *s, const struct profile_fork *f, struct err *e);
 int sink_forward_exit(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e);
-int sink_forward_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
-		      uint64_t time_ns, struct err *e);
+int sink_forward_comm(struct sink *s, const struct profile_comm *c, struct err *e);
 int sink_forward_module(struct sink *s, const struct profile_module *m, struct err *e);
 int sink_forward_map(struct sink *s, const struct profile_map *map, struct err *e);
 int sink_forward_dso(struct sink *s, const struct profile_dso *dso, struct err *e);
@@ -29,6 +27,7 @@ int sink_forward_sample(struct sink *s, const struct profile_sample *sample, str
 int sink_forward_marker(struct sink *s, const struct profile_marker *m, struct err *e);
 int sink_forward_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns,
 		      struct err *e);
+int sink_forward_flush(struct sink *s, uint64_t before_ns, struct err *e);
 int sink_forward_end(struct sink *s, const struct profile_totals *totals, struct err *e);
 int sink_forward_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
 /* Of the one behind. */

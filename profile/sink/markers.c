@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/sink/markers.h"
 
+#include "base/array.h"
 #include "base/err.h"
-#include "profile/summary/guest.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,34 +62,19 @@ void marker_clean_name(char out[MARKER_NAME], const char *name, size_t len)
 		memcpy(out, "marker", sizeof("marker"));
 }
 
-static bool grow(struct marker **list, size_t n, size_t *cap)
-{
-	struct marker *grown;
-	size_t more = *cap ? *cap * 2 : 16;
-
-	if (n < *cap)
-		return true;
-	grown = reallocarray(*list, more, sizeof(**list));
-	if (!grown)
-		return false;
-	*list = grown;
-	*cap = more;
-	return true;
-}
-
-static void keep(struct markers *m, const struct marker *x)
+static void markers_keep(struct markers *m, const struct marker *x)
 {
 	m->added++;
 	if (m->n >= MARKERS_MAX)
 		return;
-	if (grow(&m->list, m->n, &m->cap))
+	if (!ARRAY_ROOM(m->list, m->n, m->cap))
 		m->list[m->n++] = *x;
 	else
 		m->lost++;
 }
 
-static struct marker make(enum marker_kind kind, const char *name, size_t len, uint64_t time_ns,
-			  uint32_t cpu)
+static struct marker markers_make(enum marker_kind kind, const char *name, size_t len,
+				  uint64_t time_ns, uint32_t cpu)
 {
 	struct marker x = { .kind = kind, .time_ns = time_ns, .cpu = cpu };
 
@@ -99,11 +85,11 @@ static struct marker make(enum marker_kind kind, const char *name, size_t len, u
 void markers_add(struct markers *m, enum marker_kind kind, const char *name, size_t len,
 		 uint64_t time_ns, uint32_t cpu)
 {
-	struct marker x = make(kind, name, len, time_ns, cpu);
+	struct marker x = markers_make(kind, name, len, time_ns, cpu);
 
 	pthread_mutex_lock(&m->lock);
-	keep(m, &x);
-	if (grow(&m->fresh, m->nfresh, &m->fresh_cap))
+	markers_keep(m, &x);
+	if (!ARRAY_ROOM(m->fresh, m->nfresh, m->fresh_cap))
 		m->fresh[m->nfresh++] = x;
 	else
 		m->lost++;
@@ -113,10 +99,10 @@ void markers_add(struct markers *m, enum marker_kind kind, const char *name, siz
 void markers_note(struct markers *m, enum marker_kind kind, const char *name, size_t len,
 		  uint64_t time_ns, uint32_t cpu)
 {
-	struct marker x = make(kind, name, len, time_ns, cpu);
+	struct marker x = markers_make(kind, name, len, time_ns, cpu);
 
 	pthread_mutex_lock(&m->lock);
-	keep(m, &x);
+	markers_keep(m, &x);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -158,7 +144,7 @@ void markers_json(struct markers *m, uint64_t first_ns, struct buf *b)
 		uint64_t since = x->time_ns > first_ns ? x->time_ns - first_ns : 0;
 
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		summary_json_string(b, x->name);
+		json_quote(b, x->name);
 		buf_printf(b, ",\"kind\":\"%s\",\"time_ns\":%" PRIu64 ",\"mono_ns\":%" PRIu64 "}",
 			   kind_names[x->kind], since, x->time_ns);
 	}

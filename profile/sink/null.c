@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int begin(struct sink *s, const struct profile_info *info, struct err *e)
+static int null_begin(struct sink *s, const struct profile_info *info, struct err *e)
 {
 	(void)s, (void)info, (void)e;
 	return 0;
@@ -16,10 +16,9 @@ static int kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
 	return 0;
 }
 
-static int forked(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-		  uint64_t time_ns, struct err *e)
+static int forked(struct sink *s, const struct profile_fork *f, struct err *e)
 {
-	(void)s, (void)pid, (void)tid, (void)ppid, (void)ptid, (void)time_ns, (void)e;
+	(void)s, (void)f, (void)e;
 	return 0;
 }
 
@@ -29,10 +28,9 @@ static int exited(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, 
 	return 0;
 }
 
-static int comm(struct sink *s, uint32_t pid, uint32_t tid, const char *name, bool exec,
-		uint64_t time_ns, struct err *e)
+static int comm(struct sink *s, const struct profile_comm *c, struct err *e)
 {
-	(void)s, (void)pid, (void)tid, (void)name, (void)exec, (void)time_ns, (void)e;
+	(void)s, (void)c, (void)e;
 	return 0;
 }
 
@@ -84,13 +82,13 @@ static int copy(struct sink *s, const char *path, struct sink **out, struct err 
 	return err_set(e, ENOTSUP, "%s: no profile is kept (-o PATH)", path);
 }
 
-static void destroy(struct sink *s)
+static void null_destroy(struct sink *s)
 {
 	free(s);
 }
 
 static const struct sink_ops ops = {
-	.begin = begin,
+	.begin = null_begin,
 	.kernel = kernel,
 	.fork = forked,
 	.exit = exited,
@@ -103,7 +101,7 @@ static const struct sink_ops ops = {
 	.lost = lost,
 	.end = end,
 	.copy = copy,
-	.destroy = destroy,
+	.destroy = null_destroy,
 };
 
 int sink_null_create(struct sink **out, struct err *e)

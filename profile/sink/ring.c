@@ -74,7 +74,7 @@ static void make_room(struct sink_ring *r, size_t len)
 		r->head = r->tail = 0;
 }
 
-static void put(struct sink_ring *r, const struct profile_sample *s)
+static void ring_put(struct sink_ring *r, const struct profile_sample *s)
 {
 	const struct stack *st = s->stack;
 	size_t ips = st->n * sizeof(*st->ip), mem = s->mem ? sizeof(*s->mem) : 0;
@@ -163,7 +163,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
 {
 	(void)e;
-	put(self(s), sample);
+	ring_put(self(s), sample);
 	return 0;
 }
 
@@ -218,6 +218,7 @@ static const struct sink_ops ring_ops = {
 	.sample = op_sample,
 	.lost = sink_forward_lost,
 	.marker = sink_forward_marker,
+	.flush = sink_forward_flush,
 	.end = op_end,
 	.copy = op_copy,
 	.destroy = op_destroy,

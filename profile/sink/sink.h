@@ -140,6 +140,20 @@ struct sink {
 	const struct sink_ops *ops;
 };
 
+/* Task tid of process pid is new: a copy of task ptid of process ppid. */
+struct profile_fork {
+	uint32_t pid, tid, ppid, ptid;
+	uint64_t time_ns;
+};
+
+/* A task's name. exec: it runs another program now and has no mappings yet. */
+struct profile_comm {
+	uint32_t pid, tid;
+	const char *name;
+	bool exec;
+	uint64_t time_ns;
+};
+
 struct sink_ops {
 	int (*begin)(struct sink *s, const struct profile_info *info, struct err *e);
 	int (*kernel)(struct sink *s, const struct profile_kernel *k, struct err *e);
@@ -148,12 +162,9 @@ struct sink_ops {
 	 * name, and a process its parent's mappings, until comm and map say more.
 	 * What an earlier task of that number had is forgotten.
 	 */
-	int (*fork)(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-		    uint64_t time_ns, struct err *e);
+	int (*fork)(struct sink *s, const struct profile_fork *f, struct err *e);
 	int (*exit)(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns, struct err *e);
-	/* A task's name. exec: it runs another program now and has no mappings yet. */
-	int (*comm)(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
-		    uint64_t time_ns, struct err *e);
+	int (*comm)(struct sink *s, const struct profile_comm *c, struct err *e);
 	int (*module)(struct sink *s, const struct profile_module *m, struct err *e);
 	int (*map)(struct sink *s, const struct profile_map *map, struct err *e);
 	/* At any time before end(), also behind all samples. */
@@ -163,8 +174,14 @@ struct sink_ops {
 	/* count samples of this vCPU were dropped before time_ns. */
 	int (*lost)(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e);
 	/*
+	 * Twice a second or so: what has a time before before_ns may go out, so that it is not
+	 * lost should we be killed. NULL: the sink has no use for it.
+	 */
+	int (*flush)(struct sink *s, uint64_t before_ns, struct err *e);
+	/*
 	 * Finish and publish under the final name. Also after a failed call (disk
-	 * full): a sink that can then publishes what it had written before.
+	 * full): a sink that can then publishes what it had written before. It fails
+	 * then all the same: 0 says that nothing of what it was told is missing.
 	 */
 	int (*end)(struct sink *s, const struct profile_totals *totals, struct err *e);
 	/*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/stacks/diff.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/table.h"
@@ -42,18 +43,7 @@ static bool equal_key(const void *a, const void *b, const void *ctx)
 
 static int make_room(struct diff_private *v)
 {
-	size_t each = 2 * v->nruns, cap = v->share_cap ? 2 * v->share_cap : 1024;
-	double *grown;
-
-	if (v->key.n < v->share_cap)
-		return 0;
-	grown = reallocarray(v->share, cap, each * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + v->share_cap * each, 0, (cap - v->share_cap) * each * sizeof(*grown));
-	v->share = grown;
-	v->share_cap = cap;
-	return 0;
+	return ARRAY_FIT_ZERO(v->share, (v->key.n + 1) * 2 * v->nruns, v->share_cap);
 }
 
 static double *self_of(const struct diff_private *v, uint32_t row)
@@ -119,17 +109,7 @@ static int func_row(struct diff_private *v, const struct stackset *s, struct by_
 	if (*known == NO_ROW && row_of(v, func_name(f), dso_name(f), mode, known) < 0)
 		return -ENOMEM;
 	*out = *known;
-	if (*out >= b->cap) {
-		size_t cap = 2 * (size_t)*out + 1024;
-		uint32_t *grown = reallocarray(b->stamp, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + b->cap, 0, (cap - b->cap) * sizeof(*grown));
-		b->stamp = grown;
-		b->cap = cap;
-	}
-	return 0;
+	return ARRAY_FIT_ZERO(b->stamp, (size_t)*out + 1, b->cap);
 }
 
 static int add_functions(struct diff_private *v, const struct stackset *s, struct by_func *b,
@@ -281,7 +261,7 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 	return 0;
 }
 
-static double mean(const double *v, unsigned int n)
+static double diff_mean(const double *v, unsigned int n)
 {
 	double t = 0;
 
@@ -302,10 +282,10 @@ static void fill_row(struct diff *d, struct diff_row *r, const struct key *k, co
 				.self = share,
 				.children = share + v->nruns,
 				.q = 1 };
-	r->self_a = mean(r->self, na);
-	r->self_b = mean(r->self + na, nb);
-	r->children_a = mean(r->children, na);
-	r->children_b = mean(r->children + na, nb);
+	r->self_a = diff_mean(r->self, na);
+	r->self_b = diff_mean(r->self + na, nb);
+	r->children_a = diff_mean(r->children, na);
+	r->children_b = diff_mean(r->children + na, nb);
 	x = v->opt.by_children ? r->children : r->self;
 	runstats_compare(&d->stats, x, x + na, &r->stat);
 	if (na == 1 && nb == 1)
@@ -358,7 +338,7 @@ int diff_finish(struct diff *d, struct err *e)
 		const double *share = v->share + i * 2 * v->nruns;
 
 		/* By what both sides have together, which says nothing of their difference. */
-		if (mean(share + v->nruns, v->nruns) < v->opt.min_share)
+		if (diff_mean(share + v->nruns, v->nruns) < v->opt.min_share)
 			d->left_out++;
 		else
 			fill_row(d, &d->row[d->nrows++], &key[i], share);

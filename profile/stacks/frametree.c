@@ -1,177 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/stacks/frametree.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Open hash tables of indexes plus one; 0 is a free slot. */
-struct table {
-	uint32_t *slot;
-	size_t cap, n;
-};
-
 struct frametree_private {
 	struct frametree_options opt;
-	struct table nodes, names;
-	size_t nodes_cap, names_cap;
-	char **text; /* task names made here */
+	struct table nodes, names; /* the tree's node and name */
+	char **text;		   /* task names made here */
 	size_t ntexts, texts_cap;
 };
 
-static uint64_t mix(uint64_t x)
+static bool equal_name(const void *pa, const void *pb, const void *ctx)
 {
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93u;
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93u;
-	return x ^ (x >> 32);
-}
+	const struct frametree_name *a = pa, *b = pb;
 
-static uint64_t hash_text(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3u;
-	return h;
-}
-
-static uint64_t hash_name(const struct frametree_name *n)
-{
-	return mix(hash_text(hash_text(0xcbf29ce484222325u + n->kind, n->text) + 1, n->dso));
-}
-
-static bool same_name(const struct frametree_name *a, const struct frametree_name *b)
-{
+	(void)ctx;
 	return a->kind == b->kind && !strcmp(a->text, b->text) && !strcmp(a->dso, b->dso);
 }
 
-static uint64_t hash_node(uint32_t parent, uint32_t name)
+static bool equal_node(const void *pa, const void *pb, const void *ctx)
 {
-	return mix((uint64_t)parent << 32 | name);
-}
+	const struct frametree_node *a = pa, *b = pb;
 
-static uint64_t hash_of(const struct frametree *t, const struct table *tab, uint32_t index)
-{
-	if (tab == &t->priv->names)
-		return hash_name(&t->name[index]);
-	return hash_node(t->node[index].parent, t->node[index].name);
-}
-
-/* Room for one more, at most two thirds full. */
-static int table_room(const struct frametree *t, struct table *tab)
-{
-	struct table bigger = { .cap = tab->cap ? tab->cap * 2 : 1024, .n = tab->n };
-
-	if (tab->n * 3 < tab->cap * 2)
-		return 0;
-	bigger.slot = calloc(bigger.cap, sizeof(*bigger.slot));
-	if (!bigger.slot)
-		return -ENOMEM;
-	for (size_t i = 0; i < tab->cap; i++) {
-		size_t at;
-
-		if (!tab->slot[i])
-			continue;
-		at = hash_of(t, tab, tab->slot[i] - 1) & (bigger.cap - 1);
-		while (bigger.slot[at])
-			at = (at + 1) & (bigger.cap - 1);
-		bigger.slot[at] = tab->slot[i];
-	}
-	free(tab->slot);
-	*tab = bigger;
-	return 0;
-}
-
-/* Make *array hold one more than n elements. */
-static int array_room(void *array, size_t n, size_t *cap, size_t size)
-{
-	void **p = array, *bigger;
-	size_t want = *cap ? *cap * 2 : 256;
-
-	if (n < *cap)
-		return 0;
-	bigger = reallocarray(*p, want, size);
-	if (!bigger)
-		return -ENOMEM;
-	*p = bigger;
-	*cap = want;
-	return 0;
+	(void)ctx;
+	return a->parent == b->parent && a->name == b->name;
 }
 
 static int intern_name(struct frametree *t, const struct frametree_name *want, uint32_t *out)
 {
-	struct frametree_private *p = t->priv;
-	size_t at;
+	uint64_t hash = hash_text(hash_text(HASH_START + want->kind, want->text) + 1, want->dso);
+	struct table *names = &t->priv->names;
+	bool fresh;
 
-	if (table_room(t, &p->names) ||
-	    array_room(&t->name, t->nnames, &p->names_cap, sizeof(*want)))
+	if (table_add(names, table_mix(hash, 0), want, equal_name, NULL, out, &fresh))
 		return -ENOMEM;
-	at = hash_name(want) & (p->names.cap - 1);
-	for (; p->names.slot[at]; at = (at + 1) & (p->names.cap - 1)) {
-		*out = p->names.slot[at] - 1;
-		if (same_name(&t->name[*out], want))
-			return 0;
-	}
-	t->name[t->nnames] = *want;
-	*out = (uint32_t)t->nnames++;
-	p->names.slot[at] = *out + 1;
-	p->names.n++;
+	t->name = names->item;
+	t->nnames = names->n;
 	return 0;
 }
 
 static int child_of(struct frametree *t, uint32_t parent, uint32_t name, uint32_t *out)
 {
-	struct frametree_private *p = t->priv;
-	struct frametree_node *n;
-	size_t at;
-
-	if (table_room(t, &p->nodes) || array_room(&t->node, t->nnodes, &p->nodes_cap, sizeof(*n)))
-		return -ENOMEM;
-	at = hash_node(parent, name) & (p->nodes.cap - 1);
-	for (; p->nodes.slot[at]; at = (at + 1) & (p->nodes.cap - 1)) {
-		*out = p->nodes.slot[at] - 1;
-		if (t->node[*out].parent == parent && t->node[*out].name == name)
-			return 0;
-	}
-	if (t->nnodes == FRAMETREE_MAX_NODES)
-		return -E2BIG;
-	n = &t->node[t->nnodes];
-	*n = (struct frametree_node){
+	const struct frametree_node like = {
 		.name = name,
 		.parent = parent,
 		.child = FRAMETREE_NONE,
 		.next = t->node[parent].child,
 		.depth = t->node[parent].depth + 1,
 	};
-	*out = (uint32_t)t->nnodes++;
+	struct table *nodes = &t->priv->nodes;
+	bool fresh;
+
+	if (table_add(nodes, table_mix(parent, name), &like, equal_node, NULL, out, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	if (nodes->n > FRAMETREE_MAX_NODES)
+		return -E2BIG;
+	t->node = nodes->item;
+	t->nnodes = nodes->n;
 	t->node[parent].child = *out;
-	if (n->depth > t->max_depth)
-		t->max_depth = n->depth;
-	p->nodes.slot[at] = *out + 1;
-	p->nodes.n++;
+	if (like.depth > t->max_depth)
+		t->max_depth = like.depth;
 	return 0;
 }
 
 int frametree_create(struct frametree **out, const struct frametree_options *opt, struct err *e)
 {
 	static const struct frametree_name all = { "all", "", FRAMETREE_KIND_TASK };
+	/* No node has its parent, so that nothing finds it as a child. */
+	static const struct frametree_node root = { .parent = FRAMETREE_NONE,
+						    .child = FRAMETREE_NONE,
+						    .next = FRAMETREE_NONE };
 	struct frametree *t = calloc(1, sizeof(*t));
-	uint32_t name;
+	uint32_t index;
+	bool fresh;
 
 	if (t)
 		t->priv = calloc(1, sizeof(*t->priv));
-	if (!t || !t->priv || intern_name(t, &all, &name) ||
-	    array_room(&t->node, 0, &t->priv->nodes_cap, sizeof(*t->node))) {
+	if (t && t->priv) {
+		t->priv->opt = *opt;
+		t->priv->names.size = sizeof(struct frametree_name);
+		t->priv->nodes.size = sizeof(struct frametree_node);
+	}
+	if (!t || !t->priv || intern_name(t, &all, &index) ||
+	    table_add(&t->priv->nodes, 0, &root, equal_node, NULL, &index, &fresh)) {
 		frametree_destroy(t);
 		return err_set(e, ENOMEM, "out of memory for the call tree");
 	}
-	t->priv->opt = *opt;
-	/* The root is in no table: nothing may find it as its own child. */
-	t->node[0] = (struct frametree_node){ .parent = FRAMETREE_NONE,
-					      .child = FRAMETREE_NONE,
-					      .next = FRAMETREE_NONE };
+	t->node = t->priv->nodes.item;
 	t->nnodes = 1;
 	*out = t;
 	return 0;
@@ -185,12 +109,10 @@ void frametree_destroy(struct frametree *t)
 		for (size_t i = 0; i < t->priv->ntexts; i++)
 			free(t->priv->text[i]);
 		free(t->priv->text);
-		free(t->priv->nodes.slot);
-		free(t->priv->names.slot);
+		table_deinit(&t->priv->nodes);
+		table_deinit(&t->priv->names);
 	}
 	free(t->priv);
-	free(t->node);
-	free(t->name);
 	free(t);
 }
 
@@ -205,7 +127,7 @@ static int task_name(struct frametree *t, const struct stackset_task *task, uint
 
 	if (p->opt.task == FRAMETREE_TASK_COMM)
 		return intern_name(t, &n, out);
-	if (array_room(&p->text, p->ntexts, &p->texts_cap, sizeof(*p->text)) ||
+	if (ARRAY_ROOM(p->text, p->ntexts, p->texts_cap) ||
 	    asprintf(&text, "%s %u/%u", task->comm, task->pid, task->tid) < 0)
 		return -ENOMEM;
 	n.text = text;
@@ -247,8 +169,8 @@ static int mapping_init(struct mapping *m, struct frametree *t, const struct sta
 	return ret;
 }
 
-static void count(struct frametree_node *n, const struct stackset_stack *st,
-		  enum frametree_slot slot)
+static void frametree_count(struct frametree_node *n, const struct stackset_stack *st,
+			    enum frametree_slot slot)
 {
 	n->weight[slot] += st->weight;
 	if (slot != FRAMETREE_SHOWN)
@@ -264,7 +186,7 @@ static int add_stack(struct frametree *t, const struct stackset *s, const struct
 	uint32_t at = 0, n = st->n;
 	int ret;
 
-	count(&t->node[0], st, slot);
+	frametree_count(&t->node[0], st, slot);
 	if (n > FRAMETREE_MAX_DEPTH) {
 		n = FRAMETREE_MAX_DEPTH;
 		t->cut += slot == FRAMETREE_SHOWN;
@@ -273,7 +195,7 @@ static int add_stack(struct frametree *t, const struct stackset *s, const struct
 		ret = child_of(t, 0, m->task[st->task], &at);
 		if (ret)
 			return ret;
-		count(&t->node[at], st, slot);
+		frametree_count(&t->node[at], st, slot);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t frame = st->frame[t->priv->opt.reverse ? i : st->n - 1 - i];
@@ -281,7 +203,7 @@ static int add_stack(struct frametree *t, const struct stackset *s, const struct
 		ret = child_of(t, at, m->func[s->frame[frame].func], &at);
 		if (ret)
 			return ret;
-		count(&t->node[at], st, slot);
+		frametree_count(&t->node[at], st, slot);
 	}
 	if (slot == FRAMETREE_SHOWN) {
 		const struct stackset_func *f =

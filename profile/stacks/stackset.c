@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/stacks/stackset.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "profile/names/chain.h"
 #include "symbolizer/core/display_name.h"
-#include "profile/names/names.h"
+#include "profile/names/reader.h"
 #include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
 #include "base/table.h"
-#include "profile/names/tasks.h"
 #include "base/texts.h"
 
 #include <errno.h>
@@ -24,12 +24,10 @@
 
 /* A stack as it is in the file: the first sample that had it, and the sums. */
 struct raw_stack {
-	uint64_t ip, weight, samples;
-	const uint8_t *chain; /* in the file; once it is in the table, a copy */
-	struct names_view view;
-	uint32_t nr, task;
+	struct chain chain; /* in the file; once it is in the table, a copy */
+	uint64_t weight, samples;
+	uint32_t task;
 	uint32_t stack; /* what it became, or DROPPED */
-	bool kernel, idle;
 };
 
 /* An address of a space, and the frame that it is. */
@@ -63,11 +61,9 @@ struct block {
 	uint8_t data[BLOCK_LEN];
 };
 
-struct build {
+struct stackset_build {
 	struct stackset_options opt;
-	struct perfdata *p;
-	struct names *names;
-	struct tasks *tasks;
+	struct reader in;
 	struct display_names display;
 	uint64_t from_ns, to_ns; /* [from, to) */
 	struct texts texts;
@@ -91,36 +87,12 @@ struct owned_set {
 
 /* -- samples -------------------------------------------------------------------------------- */
 
-static uint64_t hash_raw(const struct raw_stack *s)
-{
-	uint64_t h = table_mix(s->ip, (uint64_t)s->view.user << 2 | s->idle << 1 | s->kernel);
-	const uint8_t *p = s->chain;
-
-	h = table_mix(h ^ s->task, s->view.kernel);
-	for (uint32_t i = 0; i + 1 < s->nr; i += 2) {
-		uint64_t w[2];
-
-		memcpy(w, p + 8 * (size_t)i, 16);
-		h = table_mix(h ^ w[0], w[1] + i);
-	}
-	if (s->nr & 1) {
-		uint64_t w;
-
-		memcpy(&w, p + 8 * (size_t)(s->nr - 1), 8);
-		h = table_mix(h ^ w, s->nr);
-	}
-	return table_mix(h, s->nr);
-}
-
 static bool equal_raw(const void *a, const void *b, const void *ctx)
 {
 	const struct raw_stack *x = a, *y = b;
 
 	(void)ctx;
-	return x->ip == y->ip && x->nr == y->nr && x->task == y->task && x->kernel == y->kernel &&
-	       x->idle == y->idle && x->view.user == y->view.user &&
-	       x->view.kernel == y->view.kernel &&
-	       (!x->nr || !memcmp(x->chain, y->chain, 8 * (size_t)x->nr));
+	return x->task == y->task && chain_equal(&x->chain, &y->chain);
 }
 
 static bool equal_task(const void *a, const void *b, const void *ctx)
@@ -131,7 +103,8 @@ static bool equal_task(const void *a, const void *b, const void *ctx)
 	return x->t.pid == y->t.pid && x->t.tid == y->t.tid && x->comm == y->comm;
 }
 
-static int task_of(struct build *b, const struct perfdata_record *r, uint32_t comm, uint32_t *out)
+static int task_of(struct stackset_build *b, const struct perfdata_record *r, uint32_t comm,
+		   uint32_t *out)
 {
 	struct built_task like = { .t = { .pid = r->pid, .tid = r->tid }, .comm = comm }, *t;
 	bool fresh;
@@ -142,22 +115,23 @@ static int task_of(struct build *b, const struct perfdata_record *r, uint32_t co
 	if (!fresh)
 		return 0;
 	t = (struct built_task *)b->task.item + *out;
-	t->t.comm = texts_add(&b->texts, tasks_text(b->tasks, comm));
+	t->t.comm = texts_add(&b->texts, tasks_text(b->in.tasks, comm));
 	return t->t.comm ? 0 : -ENOMEM;
 }
 
-static bool passes(const struct build *b, const struct perfdata_record *r, uint32_t comm)
+static bool stackset_passes(const struct stackset_build *b, const struct perfdata_record *r,
+			    uint32_t comm)
 {
 	const struct stackset_options *o = &b->opt;
 
 	return (o->pid < 0 || r->pid == o->pid) && (o->cpu < 0 || r->cpu == o->cpu) &&
 	       r->time_ns >= b->from_ns && r->time_ns < b->to_ns &&
-	       (!o->comm || !strcmp(tasks_text(b->tasks, comm), o->comm));
+	       (!o->comm || !strcmp(tasks_text(b->in.tasks, comm), o->comm));
 }
 
-static int copy_chain(struct build *b, struct raw_stack *s)
+static int copy_chain(struct stackset_build *b, struct raw_stack *s)
 {
-	size_t len = 8 * (size_t)s->nr;
+	size_t len = 8 * (size_t)s->chain.nr;
 
 	if (!b->chains || BLOCK_LEN - b->chains->used < len) {
 		struct block *fresh = malloc(sizeof(*fresh));
@@ -169,7 +143,7 @@ static int copy_chain(struct build *b, struct raw_stack *s)
 		b->chains = fresh;
 	}
 	if (len)
-		s->chain = memcpy(b->chains->data + b->chains->used, s->chain, len);
+		s->chain.words = memcpy(b->chains->data + b->chains->used, s->chain.words, len);
 	b->chains->used += len;
 	return 0;
 }
@@ -186,41 +160,28 @@ static bool has_kernel_frame(const struct perfdata_record *r)
 	return false;
 }
 
-static int keep_sample(struct build *b, const struct perfdata_record *r, uint32_t raw)
+static int keep_sample(struct stackset_build *b, const struct perfdata_record *r, uint32_t raw)
 {
-	if (b->nsamples == b->sample_cap) {
-		size_t cap = b->sample_cap ? b->sample_cap * 2 : 4096;
-		struct stackset_sample *grown = reallocarray(b->sample, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		b->sample = grown;
-		b->sample_cap = cap;
-	}
+	if (ARRAY_ROOM(b->sample, b->nsamples, b->sample_cap))
+		return -ENOMEM;
 	b->sample[b->nsamples++] = (struct stackset_sample){
 		.time_ns = r->time_ns, .weight = r->sample.period, .stack = raw, .cpu = r->cpu
 	};
 	return 0;
 }
 
-static int add_sample(struct build *b, const struct perfdata_record *r)
+static int add_sample(struct stackset_build *b, const struct perfdata_record *r)
 {
-	uint32_t comm = tasks_name(b->tasks, r->tid), index;
-	struct raw_stack like = {
-		.ip = r->sample.ip,
-		.chain = r->sample.chain,
-		.nr = r->sample.nr,
-		.view = names_view(b->names, r->pid),
-		.kernel = r->kernel,
-		.idle = r->idle,
-	};
+	uint32_t comm = tasks_name(b->in.tasks, r->tid), index;
+	struct raw_stack like = { .chain = chain_of(r, b->in.names) };
 	struct raw_stack *s;
 	bool fresh;
 
-	if (!passes(b, r, comm))
+	if (!stackset_passes(b, r, comm))
 		return 0;
 	if (task_of(b, r, comm, &like.task) < 0 ||
-	    table_add(&b->raw, hash_raw(&like), &like, equal_raw, NULL, &index, &fresh) < 0)
+	    table_add(&b->raw, chain_hash(&like.chain, like.task), &like, equal_raw, NULL, &index,
+		      &fresh) < 0)
 		return -ENOMEM;
 	s = (struct raw_stack *)b->raw.item + index;
 	if (fresh && copy_chain(b, s) < 0)
@@ -237,7 +198,7 @@ static int add_sample(struct build *b, const struct perfdata_record *r)
 }
 
 /* Names come out of files: nothing that a terminal would obey. */
-static const char *clean_text(struct build *b, const char *s)
+static const char *clean_text(struct stackset_build *b, const char *s)
 {
 	cleanup_free char *copy = strdup(s);
 
@@ -249,21 +210,14 @@ static const char *clean_text(struct build *b, const char *s)
 	return texts_add(&b->texts, copy);
 }
 
-static int add_marker(struct build *b, const struct perfdata_record *r)
+static int add_marker(struct stackset_build *b, const struct perfdata_record *r)
 {
 	struct stackset_marker *m;
 
 	if (b->nmarkers == STACKSET_MAX_MARKERS)
 		return 0;
-	if (b->nmarkers == b->marker_cap) {
-		size_t cap = b->marker_cap ? b->marker_cap * 2 : 64;
-
-		m = reallocarray(b->marker, cap, sizeof(*m));
-		if (!m)
-			return -ENOMEM;
-		b->marker = m;
-		b->marker_cap = cap;
-	}
+	if (ARRAY_ROOM(b->marker, b->nmarkers, b->marker_cap))
+		return -ENOMEM;
 	m = &b->marker[b->nmarkers];
 	*m = (struct stackset_marker){ .time_ns = r->time_ns,
 				       .name = clean_text(b, r->marker_name),
@@ -274,29 +228,24 @@ static int add_marker(struct build *b, const struct perfdata_record *r)
 	return 0;
 }
 
-static int read_records(struct build *b, struct err *e)
+static int read_records(struct stackset_build *b, struct err *e)
 {
 	struct perfdata_record r;
-	int ret = 0;
+	int ret;
 
-	while (!ret && perfdata_next(b->p, &r)) {
-		if (r.kind == PERFDATA_SAMPLE) {
-			if (add_sample(b, &r) < 0)
-				ret = err_set(e, ENOMEM, "out of memory after %zu different stacks",
-					      b->raw.n);
-			continue;
-		}
+	while ((ret = reader_next(&b->in, &r, e)) > 0) {
+		if (r.kind == PERFDATA_SAMPLE && add_sample(b, &r) < 0)
+			return err_set(e, ENOMEM, "out of memory after %zu different stacks",
+				       b->raw.n);
 		if (r.kind == PERFDATA_MARKER && add_marker(b, &r) < 0)
-			ret = err_set(e, ENOMEM, "out of memory after %zu markers", b->nmarkers);
-		ret = ret ? ret : names_record(b->names, &r, e);
-		ret = ret ? ret : tasks_record(b->tasks, &r, e);
+			return err_set(e, ENOMEM, "out of memory after %zu markers", b->nmarkers);
 	}
 	return ret;
 }
 
 /* -- names ---------------------------------------------------------------------------------- */
 
-static bool begins(const char *s, const char *with)
+static bool stackset_begins(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
 }
@@ -306,11 +255,12 @@ static enum stackset_kind kind_of(bool kernel, const char *dso)
 	if (!strcmp(dso, "[unknown]"))
 		return STACKSET_KIND_UNKNOWN;
 	if (kernel)
-		return begins(dso, PERFDATA_KERNEL_DSO) ? STACKSET_KIND_KERNEL
-							: STACKSET_KIND_MODULE;
+		return stackset_begins(dso, PERFDATA_KERNEL_DSO) ? STACKSET_KIND_KERNEL
+								 : STACKSET_KIND_MODULE;
 	/* Ours, and what perf calls such code. */
-	if (begins(dso, "[jit") || begins(dso, "//anon") || begins(dso, "[anon") ||
-	    begins(dso, "/memfd:") || begins(dso, "/tmp/perf-"))
+	if (stackset_begins(dso, "[jit") || stackset_begins(dso, "//anon") ||
+	    stackset_begins(dso, "[anon") || stackset_begins(dso, "/memfd:") ||
+	    stackset_begins(dso, "/tmp/perf-"))
 		return STACKSET_KIND_JIT;
 	return STACKSET_KIND_USER;
 }
@@ -325,7 +275,7 @@ static bool equal_func(const void *a, const void *b, const void *ctx)
 	       x->f.kind == y->f.kind;
 }
 
-static int func_of(struct build *b, const struct name *name, bool kernel, uint64_t addr,
+static int func_of(struct stackset_build *b, const struct name *name, bool kernel, uint64_t addr,
 		   uint32_t *out)
 {
 	struct built_func like = { .symbol = name->symbol }, *f;
@@ -370,7 +320,7 @@ static bool equal_addr(const void *a, const void *b, const void *ctx)
 	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel;
 }
 
-static int frame_of(struct build *b, struct names_view view, bool kernel, uint64_t addr,
+static int frame_of(struct stackset_build *b, struct names_view view, bool kernel, uint64_t addr,
 		    uint32_t *out)
 {
 	struct raw_addr like = { .addr = addr,
@@ -388,7 +338,7 @@ static int frame_of(struct build *b, struct names_view view, bool kernel, uint64
 		*out = ((struct raw_addr *)b->addr.item)[index].frame;
 		return 0;
 	}
-	names_lookup_in(b->names, view, kernel, addr, &name);
+	names_lookup_in(b->in.names, view, kernel, addr, &name);
 	frame.off = name.symbol ? name.off : 0;
 	frame.image = kernel ? addr - name.map_start : addr + name.to_file;
 	if (func_of(b, &name, kernel, addr, &frame.func) < 0 ||
@@ -401,17 +351,10 @@ static int frame_of(struct build *b, struct names_view view, bool kernel, uint64
 
 /* -- stacks ---------------------------------------------------------------------------------- */
 
-static int push_frame(struct build *b, uint32_t frame)
+static int push_frame(struct stackset_build *b, uint32_t frame)
 {
-	if (b->pool_len == b->pool_cap) {
-		size_t cap = b->pool_cap ? b->pool_cap * 2 : 8192;
-		uint32_t *grown = reallocarray(b->pool, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		b->pool = grown;
-		b->pool_cap = cap;
-	}
+	if (ARRAY_ROOM(b->pool, b->pool_len, b->pool_cap))
+		return -ENOMEM;
 	b->pool[b->pool_len++] = frame;
 	return 0;
 }
@@ -419,7 +362,7 @@ static int push_frame(struct build *b, uint32_t frame)
 static bool equal_stack(const void *a, const void *b, const void *ctx)
 {
 	const struct built_stack *x = a, *y = b;
-	const struct build *v = ctx;
+	const struct stackset_build *v = ctx;
 
 	return x->s.n == y->s.n && x->s.task == y->s.task && x->s.mode == y->s.mode &&
 	       (!x->s.n ||
@@ -427,36 +370,32 @@ static bool equal_stack(const void *a, const void *b, const void *ctx)
 }
 
 /* The frames of a raw stack, to the end of the pool; *mode is that of the innermost. */
-static int push_frames(struct build *b, const struct raw_stack *raw, uint8_t *mode)
+static int push_frames(struct stackset_build *b, const struct raw_stack *raw, uint8_t *mode)
 {
-	struct perfdata_record r = {
-		.kind = PERFDATA_SAMPLE,
-		.kernel = raw->kernel,
-		.sample = { .ip = raw->ip, .chain = raw->chain, .nr = raw->nr },
-	};
 	size_t first = b->pool_len;
 	struct perfdata_walk walk;
 	struct perfdata_frame f;
 
-	perfdata_walk_begin(&walk, &r);
+	chain_walk_begin(&walk, &raw->chain);
 	while (perfdata_walk_next(&walk, &f)) {
-		uint64_t addr = f.innermost || b->p->ours || !f.ip ? f.ip : f.ip - 1;
+		uint64_t addr = f.innermost || b->in.p->ours || !f.ip ? f.ip : f.ip - 1;
 		uint32_t frame;
 
 		if (b->opt.kernel_only && !f.kernel)
 			continue;
 		if (b->pool_len == first)
-			*mode = raw->idle  ? STACKSET_IDLE
-				: f.kernel ? STACKSET_KERNEL
-					   : STACKSET_USER;
-		if (frame_of(b, raw->view, f.kernel, addr, &frame) < 0 || push_frame(b, frame) < 0)
+			*mode = raw->chain.idle ? STACKSET_IDLE
+				: f.kernel	? STACKSET_KERNEL
+						: STACKSET_USER;
+		if (frame_of(b, raw->chain.view, f.kernel, addr, &frame) < 0 ||
+		    push_frame(b, frame) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* Mappings may differ and names be the same: such stacks are one. */
-static int name_stack(struct build *b, struct raw_stack *raw)
+static int name_stack(struct stackset_build *b, struct raw_stack *raw)
 {
 	struct built_stack like = { .first = b->pool_len, .s = { .task = raw->task } }, *s;
 	uint64_t hash;
@@ -481,7 +420,7 @@ static int name_stack(struct build *b, struct raw_stack *raw)
 	return 0;
 }
 
-static int name_stacks(struct build *b, struct err *e)
+static int name_stacks(struct stackset_build *b, struct err *e)
 {
 	struct raw_stack *raw = b->raw.item;
 
@@ -501,7 +440,7 @@ static void *make_array(size_t n, size_t size)
 	return calloc(n ? n : 1, size);
 }
 
-static int fill_arrays(struct build *b, struct stackset *s)
+static int fill_arrays(struct stackset_build *b, struct stackset *s)
 {
 	struct stackset_func *func = make_array(b->func.n, sizeof(*func));
 	struct stackset_task *task = make_array(b->task.n, sizeof(*task));
@@ -542,12 +481,12 @@ static int fill_arrays(struct build *b, struct stackset *s)
 static bool counts_ns(const struct perfdata *p)
 {
 	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "off-cpu"))) ||
-	       begins(p->event, "cpu-clock") || begins(p->event, "task-clock");
+	       stackset_begins(p->event, "cpu-clock") || stackset_begins(p->event, "task-clock");
 }
 
-static int fill_facts(struct build *b, struct stackset *s)
+static int fill_facts(struct stackset_build *b, struct stackset *s)
 {
-	const struct perfdata *p = b->p;
+	const struct perfdata *p = b->in.p;
 
 	s->samples = b->samples;
 	s->weight = b->weight;
@@ -575,7 +514,7 @@ static int fill_facts(struct build *b, struct stackset *s)
 	return s->event && s->osrelease && s->message ? 0 : -ENOMEM;
 }
 
-static int make_set(struct build *b, struct stackset **out, struct err *e)
+static int make_set(struct stackset_build *b, struct stackset **out, struct err *e)
 {
 	struct owned_set *o = calloc(1, sizeof(*o));
 
@@ -617,24 +556,24 @@ static uint64_t window_end(const struct perfdata *p, double s)
 						  : p->first_ns + (uint64_t)(s * NS_PER_S);
 }
 
-static int build(struct build *b, struct stackset **out, struct err *e)
+static int stackset_build(struct stackset_build *b, struct stackset **out, struct err *e)
 {
-	const char *input = b->opt.input ? b->opt.input : "perf.data";
-	int ret = perfdata_open_event(&b->p, input, b->opt.event, e);
+	const struct reader_options from = { .input = b->opt.input,
+					     .event = b->opt.event,
+					     .buildid_dir = b->opt.buildid_dir };
+	int ret = reader_open(&b->in, &from, e);
 
-	ret = ret ? ret : names_create(&b->names, b->p, b->opt.buildid_dir, e);
-	if (!ret)
-		names_set_relaxed(b->names, b->opt.relaxed);
 	if (ret)
 		return ret;
-	b->from_ns = b->opt.from_s > 0 ? window_end(b->p, b->opt.from_s) : 0;
-	b->to_ns = window_end(b->p, b->opt.to_s);
+	names_set_relaxed(b->in.names, b->opt.relaxed);
+	b->from_ns = b->opt.from_s > 0 ? window_end(b->in.p, b->opt.from_s) : 0;
+	b->to_ns = window_end(b->in.p, b->opt.to_s);
 	ret = read_records(b, e);
 	ret = ret ? ret : name_stacks(b, e);
 	return ret ? ret : make_set(b, out, e);
 }
 
-static void free_chains(struct build *b)
+static void free_chains(struct stackset_build *b)
 {
 	while (b->chains) {
 		struct block *before = b->chains->before;
@@ -646,9 +585,8 @@ static void free_chains(struct build *b)
 
 int stackset_load(struct stackset **out, const struct stackset_options *opt, struct err *e)
 {
-	struct build b = {
+	struct stackset_build b = {
 		.opt = *opt,
-		.tasks = tasks_create(),
 		.raw.size = sizeof(struct raw_stack),
 		.addr.size = sizeof(struct raw_addr),
 		.func.size = sizeof(struct built_func),
@@ -659,7 +597,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	int ret;
 
 	display_names_init(&b.display, !opt->no_demangle, false);
-	ret = b.tasks ? build(&b, out, e) : err_set(e, ENOMEM, "out of memory");
+	ret = stackset_build(&b, out, e);
 	table_deinit(&b.raw);
 	table_deinit(&b.addr);
 	table_deinit(&b.func);
@@ -672,8 +610,6 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	free_chains(&b);
 	texts_deinit(&b.texts);
 	display_names_deinit(&b.display);
-	names_destroy(b.names);
-	tasks_destroy(b.tasks);
-	perfdata_close(b.p);
+	reader_close(&b.in);
 	return ret;
 }

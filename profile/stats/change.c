@@ -158,7 +158,7 @@ static void split_all(struct search *s)
 	}
 }
 
-static double mean(const double *v, size_t n)
+static double change_mean(const double *v, size_t n)
 {
 	double t = 0;
 
@@ -178,8 +178,8 @@ static void drop_small(struct search *s)
 			struct gate_change *c = &s->found[k];
 			double step;
 
-			c->before = mean(s->v + s->cut[k - 1], s->cut[k] - s->cut[k - 1]);
-			c->after = mean(s->v + s->cut[k], s->cut[k + 1] - s->cut[k]);
+			c->before = change_mean(s->v + s->cut[k - 1], s->cut[k] - s->cut[k - 1]);
+			c->after = change_mean(s->v + s->cut[k], s->cut[k + 1] - s->cut[k]);
 			step = c->before != 0 ? fabs(c->after - c->before) / fabs(c->before)
 					      : HUGE_VAL;
 			if (step < least) {
@@ -197,7 +197,7 @@ static void drop_small(struct search *s)
 	}
 }
 
-static int check(const struct search *s, struct err *e)
+static int change_check(const struct search *s, struct err *e)
 {
 	const struct gate_change_options *o = &s->o;
 
@@ -238,7 +238,7 @@ int gate_changes(const double *v, size_t nvalues, const struct gate_change_optio
 	s.o.shuffles = opt->shuffles ? opt->shuffles : GATE_CHANGE_SHUFFLES;
 	s.o.block = opt->block ? opt->block : 1;
 	s.state = opt->seed ? opt->seed : RUNSTATS_SEED;
-	ret = check(&s, e);
+	ret = change_check(&s, e);
 	if (ret)
 		return ret;
 	if (!values)
@@ -247,7 +247,7 @@ int gate_changes(const double *v, size_t nvalues, const struct gate_change_optio
 	s.shuffled = values + nvalues;
 	s.cut[1] = nvalues;
 	/* What differs by rounding only becomes equal; steps of large values keep digits. */
-	centre = nvalues ? mean(v, nvalues) : 0;
+	centre = nvalues ? change_mean(v, nvalues) : 0;
 	for (size_t i = 0; i < nvalues; i++)
 		scale = fmax(scale, fabs(v[i]));
 	s.step = scale / DIGITS;

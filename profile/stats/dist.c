@@ -105,13 +105,3 @@ double gate_t_quantile(double p, double df)
 {
 	return p > 0.5 ? -invert(gate_t_cdf, 1 - p, df) : invert(gate_t_cdf, p, df);
 }
-
-void gate_wilson(double k, double n, double confidence, double *lo, double *hi)
-{
-	double z = gate_normal_quantile((1 + confidence) / 2), p = k / n;
-	double centre = (p + z * z / (2 * n)) / (1 + z * z / n);
-	double half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-
-	*lo = k > 0 ? centre - half : 0;
-	*hi = k < n ? centre + half : 1;
-}

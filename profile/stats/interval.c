@@ -22,7 +22,8 @@ struct sums {
 	double x, y, xx, yy, xy;
 };
 
-static bool finish(const struct sides *s, const struct sums *t, double *estimate, double *se)
+static bool interval_finish(const struct sides *s, const struct sums *t, double *estimate,
+			    double *se)
 {
 	double na = s->d->nbase, nb = s->d->nhead, ma = t->x / na, mb = t->y / nb;
 	double va = fmax(t->xx / na - ma * ma, 0) / (na - 1);
@@ -145,8 +146,9 @@ static double acceleration(const struct sides *s)
 	return two > 0 ? three / (6 * pow(two, 1.5)) : 0;
 }
 
+/* out: from, to. */
 static void bca(const struct sides *s, double *v, size_t n, double estimate, double tail,
-		double *lo, double *hi)
+		double out[2])
 {
 	double below = 0, a = acceleration(s), z0, zl, zh;
 
@@ -155,8 +157,8 @@ static void bca(const struct sides *s, double *v, size_t n, double estimate, dou
 	z0 = gate_normal_quantile(fmin(fmax(below / (double)n, 1e-4), 1 - 1e-4));
 	zl = z0 + gate_normal_quantile(tail);
 	zh = z0 - gate_normal_quantile(tail);
-	*lo = rank(v, n, gate_normal_cdf(z0 + zl / (1 - a * zl)));
-	*hi = rank(v, n, gate_normal_cdf(z0 + zh / (1 - a * zh)));
+	out[0] = rank(v, n, gate_normal_cdf(z0 + zl / (1 - a * zl)));
+	out[1] = rank(v, n, gate_normal_cdf(z0 + zh / (1 - a * zh)));
 }
 
 /* The values of all draws that have one: estimates, or t about what was seen. */
@@ -170,7 +172,7 @@ static size_t bootstrap(const struct sides *s, double estimate, bool t)
 		double e, se;
 
 		sums_of(s, r->draw + k * (r->na + r->nb), &sum);
-		if (!finish(s, &sum, &e, &se))
+		if (!interval_finish(s, &sum, &e, &se))
 			continue;
 		if (!t)
 			r->scratch[kept++] = e;
@@ -188,7 +190,7 @@ static void find_interval(const struct sides *s, double tail, enum gate_interval
 	size_t n = 0;
 
 	seen_sums(s, &seen);
-	if (!finish(s, &seen, &estimate, &se)) {
+	if (!interval_finish(s, &seen, &estimate, &se)) {
 		*lo = *hi = NAN;
 		return;
 	}
@@ -202,7 +204,11 @@ static void find_interval(const struct sides *s, double tail, enum gate_interval
 		*lo = rank(v, n, tail);
 		*hi = rank(v, n, 1 - tail);
 	} else if (how == GATE_I_BCA && n) {
-		bca(s, v, n, estimate, tail, lo, hi);
+		double both[2];
+
+		bca(s, v, n, estimate, tail, both);
+		*lo = both[0];
+		*hi = both[1];
 	} else if (how == GATE_I_T && n > RUNSTATS_RESAMPLES / 10 * 9) {
 		*hi = estimate - rank(v, n, tail) * se;
 		*lo = estimate - rank(v, n, 1 - tail) * se;
@@ -217,31 +223,29 @@ static void find_interval(const struct sides *s, double tail, enum gate_interval
 	}
 }
 
-void gate_interval_means(const struct gate_design *d, const double *base, const double *head,
-			 bool relative, double confidence, enum gate_interval how, double *lo,
+void gate_interval_means(const struct gate_sides *of, enum gate_interval how, double *lo,
 			 double *hi)
 {
+	const struct gate_design *d = of->design;
 	struct sides s = { .d = d,
-			   .mean_x = gate_mean(base, d->nbase),
-			   .mean_y = gate_mean(head, d->nhead),
-			   .relative = relative };
+			   .mean_x = gate_mean(of->base, d->nbase),
+			   .mean_y = gate_mean(of->head, d->nhead),
+			   .relative = of->relative };
 
 	for (unsigned int i = 0; i < d->nbase; i++)
-		s.x[i] = base[i] - s.mean_x;
+		s.x[i] = of->base[i] - s.mean_x;
 	for (unsigned int i = 0; i < d->nhead; i++)
-		s.y[i] = head[i] - s.mean_y;
-	find_interval(&s, (1 - confidence) / 2, how, lo, hi);
-	if (relative) {
+		s.y[i] = of->head[i] - s.mean_y;
+	find_interval(&s, (1 - of->confidence) / 2, how, lo, hi);
+	if (of->relative) {
 		*lo = expm1(*lo);
 		*hi = expm1(*hi);
 	}
 }
 
-void gate_interval_quantiles(const struct gate_design *d, const double *base, const double *head,
-			     bool relative, double quantile, double confidence, double *lo,
-			     double *hi)
+void gate_interval_quantiles(const struct gate_sides *s, double quantile, double *lo, double *hi)
 {
-	const struct runstats *r = &d->deals;
+	const struct runstats *r = &s->design->deals;
 	double x[GATE_MAX_RUNS], y[GATE_MAX_RUNS];
 	const uint16_t *pick = r->draw;
 	size_t kept = 0;
@@ -250,21 +254,21 @@ void gate_interval_quantiles(const struct gate_design *d, const double *base, co
 		double a, b;
 
 		for (unsigned int i = 0; i < r->na; i++)
-			x[i] = base[*pick++];
+			x[i] = s->base[*pick++];
 		for (unsigned int i = 0; i < r->nb; i++)
-			y[i] = head[*pick++];
+			y[i] = s->head[*pick++];
 		qsort(x, r->na, sizeof(*x), gate_compare_doubles);
 		qsort(y, r->nb, sizeof(*y), gate_compare_doubles);
 		a = gate_quantile_sorted(x, r->na, quantile);
 		b = gate_quantile_sorted(y, r->nb, quantile);
-		if (!relative)
+		if (!s->relative)
 			r->scratch[kept++] = b - a;
 		else if (a > 0)
 			r->scratch[kept++] = b / a - 1;
 	}
 	*lo = *hi = NAN;
 	if (kept) {
-		*lo = rank(r->scratch, kept, (1 - confidence) / 2);
-		*hi = rank(r->scratch, kept, (1 + confidence) / 2);
+		*lo = rank(r->scratch, kept, (1 - s->confidence) / 2);
+		*hi = rank(r->scratch, kept, (1 + s->confidence) / 2);
 	}
 }

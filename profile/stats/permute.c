@@ -78,7 +78,7 @@ struct counts {
 	size_t up, down, two;
 };
 
-static void count(struct counts *c, double t, double seen, double tie)
+static void permute_count(struct counts *c, double t, double seen, double tie)
 {
 	c->up += t >= seen - tie;
 	c->down += t <= seen + tie;
@@ -103,7 +103,7 @@ static void permute_sums(const struct runstats *s, const double *v, double tie, 
 
 		for (unsigned int i = 0; i < s->na; i++)
 			t -= v[*d++];
-		count(c, t, seen, tie);
+		permute_count(c, t, seen, tie);
 	}
 }
 
@@ -145,7 +145,7 @@ static void permute_welch(const struct runstats *s, const double *v, double tie,
 		/* The first deal is what was seen. */
 		if (!k)
 			seen = t;
-		count(c, t, seen, isinf(seen) ? 0 : 1e-9 * fabs(seen));
+		permute_count(c, t, seen, isinf(seen) ? 0 : 1e-9 * fabs(seen));
 	}
 }
 
@@ -202,7 +202,7 @@ static void permute_quantiles(const struct runstats *s, const double *v, double 
 		    marked_quantile(r, n, mark, true, s->na, q);
 		if (!k)
 			seen = t;
-		count(c, t, seen, tie);
+		permute_count(c, t, seen, tie);
 	}
 }
 

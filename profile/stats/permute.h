@@ -56,16 +56,21 @@ enum gate_interval {
 	GATE_I_WELCH,	   /* no bootstrap: Welch's, or the paired t */
 };
 
+/* Two sides, of which an interval is wanted; all borrowed. */
+struct gate_sides {
+	const struct gate_design *design; /* its scratch is used */
+	const double *base, *head;	  /* design->nbase, nhead values */
+	bool relative;			  /* of the ratio less one, not of the difference */
+	double confidence;		  /* 0 to 1 */
+};
+
 /*
  * Of means, for both sides with two runs or more, relative only for positive means. Pairs of the
- * design stay together. Uses the design's scratch. NaN where no interval exists.
+ * design stay together. NaN where no interval exists.
  */
-void gate_interval_means(const struct gate_design *d, const double *base, const double *head,
-			 bool relative, double confidence, enum gate_interval how, double *lo,
+void gate_interval_means(const struct gate_sides *s, enum gate_interval how, double *lo,
 			 double *hi);
 /* Of quantiles, percentile. NaN where a relative one has no base. */
-void gate_interval_quantiles(const struct gate_design *d, const double *base, const double *head,
-			     bool relative, double quantile, double confidence, double *lo,
-			     double *hi);
+void gate_interval_quantiles(const struct gate_sides *s, double quantile, double *lo, double *hi);
 
 #endif

@@ -151,210 +151,27 @@ static double power_of(const struct gate_spread *s, const struct gate_rule *r, c
 	return tail(change / p->se, t, least / p->se, p->df);
 }
 
-double gate_power(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
-		  unsigned int nhead, double effect)
+double gate_detectable(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
+		       unsigned int nhead, double power)
 {
-	struct plan p = plan_of(s, r, nbase, nhead);
-
-	return power_of(s, r, &p, effect);
-}
-
-static double detectable(const struct gate_spread *s, const struct gate_rule *r,
-			 const struct plan *p, double power)
-{
+	const struct plan p = plan_of(s, r, nbase, nhead);
 	double lo = 0, hi = r->min_effect;
 
-	if (!(p->level > 0) || p->df < 1)
+	if (!(p.level > 0) || p.df < 1)
 		return INFINITY;
-	for (unsigned int i = 0; i < 200 && power_of(s, r, p, hi) < power; i++) {
+	for (unsigned int i = 0; i < 200 && power_of(s, r, &p, hi) < power; i++) {
 		lo = hi;
 		hi *= 2;
 	}
-	if (!isfinite(hi) || power_of(s, r, p, hi) < power)
+	if (!isfinite(hi) || power_of(s, r, &p, hi) < power)
 		return INFINITY;
 	while (hi - lo > 1e-6 * hi) {
 		double mid = lo + (hi - lo) / 2;
 
-		if (power_of(s, r, p, mid) < power)
+		if (power_of(s, r, &p, mid) < power)
 			lo = mid;
 		else
 			hi = mid;
 	}
 	return hi;
-}
-
-double gate_detectable(const struct gate_spread *s, const struct gate_rule *r, unsigned int nbase,
-		       unsigned int nhead, double power)
-{
-	struct plan p = plan_of(s, r, nbase, nhead);
-
-	return detectable(s, r, &p, power);
-}
-
-/* The least n from 2 on with f(n) >= power, as f rises but for steps of the level. */
-static unsigned int least_runs(double (*f)(const struct gate_spread *, const struct gate_rule *,
-					   unsigned int, double),
-			       const struct gate_spread *s, const struct gate_rule *r,
-			       double effect, double power)
-{
-	unsigned int lo, hi;
-
-	for (unsigned int n = 2; n <= 32; n++) {
-		if (f(s, r, n, effect) >= power)
-			return n;
-	}
-	for (lo = 32, hi = 64; hi < GATE_RUNS_LIMIT && f(s, r, hi, effect) < power; hi *= 2)
-		lo = hi;
-	hi = hi < GATE_RUNS_LIMIT ? hi : GATE_RUNS_LIMIT;
-	if (f(s, r, hi, effect) < power)
-		return 0;
-	while (hi - lo > 1) {
-		unsigned int mid = lo + (hi - lo) / 2;
-
-		if (f(s, r, mid, effect) < power)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return hi;
-}
-
-static double power_with(const struct gate_spread *s, const struct gate_rule *r, unsigned int n,
-			 double effect)
-{
-	return gate_power(s, r, n, n, effect);
-}
-
-unsigned int gate_runs_needed(const struct gate_spread *s, const struct gate_rule *r, double effect,
-			      double power)
-{
-	return least_runs(power_with, s, r, effect, power);
-}
-
-/* That no change is told from D; with either side bad, from both. */
-static double pass_with(const struct gate_spread *s, const struct gate_rule *r, unsigned int n,
-			double effect)
-{
-	struct gate_rule missed = *r;
-	struct plan p;
-	double t, shift, one;
-
-	missed.alpha = r->miss == 0 ? GATE_MISS : r->miss;
-	missed.worse = GATE_HIGHER;
-	p = plan_of(s, &missed, n, n);
-	if (!(p.level > 0) || p.df < 1)
-		return 0;
-	if (!(p.se > 0))
-		return 1;
-	t = gate_t_quantile(1 - p.level, p.df);
-	shift = (in_values(s, r, r->min_effect) - in_values(s, r, effect)) / p.se;
-	one = tail(shift, t, -HUGE_VAL, p.df);
-	return r->worse == GATE_EITHER ? fmax(0, 2 * one - 1) : one;
-}
-
-unsigned int gate_runs_to_pass(const struct gate_spread *s, const struct gate_rule *r, double power)
-{
-	return least_runs(pass_with, s, r, 0, power);
-}
-
-/* -- without a distribution -------------------------------------------------------------------- */
-
-struct simulation {
-	const struct gate_design *from;
-	const struct gate_rule *rule;
-	const double *base, *head;
-	double base_rest[GATE_MAX_RUNS], head_rest[GATE_MAX_RUNS]; /* about their means, widened */
-	double x[GATE_MAX_RUNS], y[GATE_MAX_RUNS];
-};
-
-static void prepare(struct simulation *s)
-{
-	unsigned int na = s->from->nbase, nb = s->from->nhead;
-	double ma = gate_mean(s->base, na), mb = gate_mean(s->head, nb);
-
-	for (unsigned int i = 0; i < na; i++)
-		s->base_rest[i] = (s->base[i] - ma) * (na > 1 ? sqrt(na / (na - 1.0)) : 1);
-	for (unsigned int i = 0; i < nb; i++)
-		s->head_rest[i] = (s->head[i] - mb) * (nb > 1 ? sqrt(nb / (nb - 1.0)) : 1);
-}
-
-static void draw(struct simulation *s, unsigned int na, unsigned int nb, double effect,
-		 uint64_t *state)
-{
-	double mean = gate_mean(s->base, s->from->nbase), to = mean + effect;
-
-	if (s->rule->unit == GATE_RELATIVE)
-		to = mean * (1 + effect);
-	else if (s->rule->unit == GATE_POINTS)
-		to = mean + effect / 100;
-	for (unsigned int i = 0; i < na; i++) {
-		unsigned int k = runstats_pick(state, s->from->nbase);
-
-		s->x[i] = mean + s->base_rest[k];
-		if (s->from->pairs)
-			s->y[i] = to + s->head_rest[partner(s->from, k)];
-	}
-	for (unsigned int i = 0; i < nb && !s->from->pairs; i++)
-		s->y[i] = to + s->head_rest[runstats_pick(state, s->from->nhead)];
-	/* Widening must not make a time negative, which relative rules would refuse. */
-	if (s->rule->unit == GATE_RELATIVE) {
-		for (unsigned int i = 0; i < na; i++)
-			s->x[i] = fmax(s->x[i], 0);
-		for (unsigned int i = 0; i < nb; i++)
-			s->y[i] = fmax(s->y[i], 0);
-	}
-}
-
-static int layout_like(const struct gate_design *from, unsigned int na, unsigned int nb,
-		       double alpha, struct gate_design *out, struct err *e)
-{
-	uint64_t base_at[GATE_MAX_RUNS], head_at[GATE_MAX_RUNS];
-	struct gate_layout l = { .nbase = na, .nhead = nb, .alpha = alpha };
-
-	for (unsigned int i = 0; i < na && from->pairs; i++) {
-		base_at[i] = 2 * i;
-		head_at[i] = 2 * i + 1;
-	}
-	if (from->pairs) {
-		l.base_at = base_at;
-		l.head_at = head_at;
-	}
-	return gate_design_init(out, &l, e);
-}
-
-int gate_power_resample(const struct gate_design *d, const struct gate_rule *r, const double *base,
-			const double *head, unsigned int nbase, unsigned int nhead, double effect,
-			unsigned int simulations, uint64_t seed, double *out, struct err *e)
-{
-	cleanup_free struct simulation *s = calloc(1, sizeof(*s));
-	struct gate_rule quick = *r;
-	struct gate_design design;
-	struct gate_result result;
-	unsigned int fails = 0;
-	int ret;
-
-	quick.confidence = -1;
-	if (!s)
-		return err_set(e, ENOMEM, "out of memory for simulated runs");
-	if (!simulations || (d->pairs && nbase != nhead) || !isfinite(effect) || d->nbase < 2 ||
-	    d->nhead < 2)
-		return err_set(e, EINVAL,
-			       "power of %u and %u runs from %u and %u: two a side, pairs equal",
-			       nbase, nhead, d->nbase, d->nhead);
-	ret = layout_like(d, nbase, nhead, r->alpha, &design, e);
-	if (ret)
-		return ret;
-	/* The order is that of a drawing by chance: nothing to test in it. */
-	design.ordered = false;
-	*s = (struct simulation){ .from = d, .rule = r, .base = base, .head = head };
-	prepare(s);
-	for (unsigned int k = 0; k < simulations && !ret; k++) {
-		draw(s, nbase, nhead, effect, &seed);
-		ret = gate_compare(&design, &quick, s->x, s->y, &result, e);
-		fails += !ret && result.verdict == GATE_FAIL;
-	}
-	gate_design_deinit(&design);
-	if (!ret)
-		*out = (double)fails / simulations;
-	return ret;
 }

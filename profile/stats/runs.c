@@ -273,7 +273,7 @@ static bool deals_mirror(const struct runstats *s, const struct blocks *l)
 }
 
 /* l: NULL when all runs may be dealt. */
-static int prepare(struct runstats *s, const struct blocks *l, unsigned int resamples)
+static int runs_prepare(struct runstats *s, const struct blocks *l, unsigned int resamples)
 {
 	unsigned int n = s->na + s->nb;
 	size_t all = l ? block_deals(l) : combinations(n, s->na);
@@ -306,7 +306,7 @@ static int init(struct runstats *s, unsigned int na, unsigned int nb, const stru
 		unsigned int resamples, uint64_t seed, struct err *e)
 {
 	*s = (struct runstats){ .na = na, .nb = nb, .seed = seed, .p_least = 1 };
-	if (na > 1 && nb > 1 && prepare(s, l, resamples) < 0) {
+	if (na > 1 && nb > 1 && runs_prepare(s, l, resamples) < 0) {
 		runstats_deinit(s);
 		return err_set(e, ENOMEM, "out of memory for statistics of %u runs", na + nb);
 	}
@@ -361,7 +361,7 @@ static double sum(const double *v, unsigned int n)
 	return t;
 }
 
-static double test(const struct runstats *s, const double *a, const double *b, double seen)
+static double runs_test(const struct runstats *s, const double *a, const double *b, double seen)
 {
 	double v[2 * RUNSTATS_MAX_RUNS], total, largest = 0, least;
 	size_t extreme = 0;
@@ -421,7 +421,7 @@ void runstats_compare(const struct runstats *s, const double *a, const double *b
 	out->tested = s->deal != NULL;
 	if (!out->tested)
 		return;
-	out->p = test(s, a, b, out->diff);
+	out->p = runs_test(s, a, b, out->diff);
 	interval(s, a, b, &out->lo, &out->hi);
 }
 

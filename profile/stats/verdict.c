@@ -147,7 +147,7 @@ static int shift_sizes(const double *x, unsigned int na, const double *y, unsign
 	return 0;
 }
 
-static int describe(struct comparison *c, struct gate_result *out, double *median_shift)
+static int verdict_describe(struct comparison *c, struct gate_result *out, double *median_shift)
 {
 	const struct gate_design *d = c->d;
 	double x[GATE_MAX_RUNS], y[GATE_MAX_RUNS];
@@ -205,18 +205,22 @@ static bool has_base(const struct comparison *c, const struct gate_result *out)
 
 static void interval(const struct comparison *c, struct gate_result *out)
 {
-	bool relative = c->r.unit == GATE_RELATIVE;
+	const struct gate_sides sides = {
+		.design = c->d,
+		.base = c->base,
+		.head = c->head,
+		.relative = c->r.unit == GATE_RELATIVE,
+		.confidence = c->r.confidence,
+	};
 	double scale = c->r.unit == GATE_POINTS ? 100 : 1;
 
 	out->lo = out->hi = NAN;
 	if (c->r.confidence < 0)
 		return;
 	if (c->r.location == GATE_QUANTILE)
-		gate_interval_quantiles(c->d, c->base, c->head, relative, c->r.quantile,
-					c->r.confidence, &out->lo, &out->hi);
+		gate_interval_quantiles(&sides, c->r.quantile, &out->lo, &out->hi);
 	else
-		gate_interval_means(c->d, c->base, c->head, relative, c->r.confidence,
-				    GATE_I_SYMMETRIC, &out->lo, &out->hi);
+		gate_interval_means(&sides, GATE_I_SYMMETRIC, &out->lo, &out->hi);
 	out->lo *= scale;
 	out->hi *= scale;
 }
@@ -257,7 +261,7 @@ static double least_p(const struct gate_design *d, const struct gate_rule *r)
 	return 1 / (double)d->deals.ndeals;
 }
 
-static void settle(const struct comparison *c, struct gate_result *o, double median_shift)
+static void verdict_settle(const struct comparison *c, struct gate_result *o, double median_shift)
 {
 	const struct gate_rule *r = &c->r;
 	bool reached = harm(r, o->effect) >= r->min_effect;
@@ -291,7 +295,7 @@ static void undecided(struct gate_result *o, enum gate_reason reason)
 	o->lo = o->hi = NAN;
 }
 
-static void test(struct comparison *c, struct gate_result *o)
+static void verdict_test(struct comparison *c, struct gate_result *o)
 {
 	struct gate_p p = test_moved(c, 0);
 	double p_more;
@@ -319,7 +323,7 @@ static void doubt_drift(const struct comparison *c, struct gate_result *o)
 	memcpy(base, c->base, c->d->nbase * sizeof(*base));
 	memcpy(head, c->head, c->d->nhead * sizeof(*head));
 	gate_detrend(c->d, base, head);
-	test(&straight, &other);
+	verdict_test(&straight, &other);
 	if (o->verdict == GATE_FAIL ? other.p_fail <= r->alpha : other.p_pass <= r->miss)
 		return;
 	o->verdict = GATE_INCONCLUSIVE;
@@ -338,7 +342,7 @@ int gate_compare(struct gate_design *d, const struct gate_rule *r, const double 
 	ret = ret ? ret : check_values("head", head, d->nhead, e);
 	if (ret)
 		return ret;
-	if (describe(&c, &o, &median_shift) < 0)
+	if (verdict_describe(&c, &o, &median_shift) < 0)
 		return err_set(e, ENOMEM, "out of memory for comparing %u runs",
 			       d->nbase + d->nhead);
 	o.effect = has_base(&c, &o) ? effect_of(&c.r, o.base, o.head) : NAN;
@@ -347,9 +351,9 @@ int gate_compare(struct gate_design *d, const struct gate_rule *r, const double 
 	} else if (!d->deals.deal) {
 		undecided(&o, GATE_TOO_FEW);
 	} else {
-		test(&c, &o);
+		verdict_test(&c, &o);
 		interval(&c, &o);
-		settle(&c, &o, median_shift);
+		verdict_settle(&c, &o, median_shift);
 		if (d->one_order && (o.flags & GATE_DRIFT) && o.verdict != GATE_INCONCLUSIVE)
 			doubt_drift(&c, &o);
 	}
@@ -411,11 +415,6 @@ int gate_adjust(struct gate_result *const *results, size_t n, double alpha, enum
 }
 
 /* -- words ------------------------------------------------------------------------------------ */
-
-const char *gate_verdict_text(enum gate_verdict v)
-{
-	return v == GATE_PASS ? "pass" : v == GATE_FAIL ? "fail" : "inconclusive";
-}
 
 const char *gate_reason_text(enum gate_reason r)
 {

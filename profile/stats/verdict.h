@@ -130,7 +130,7 @@ enum gate_verdict { GATE_PASS, GATE_FAIL, GATE_INCONCLUSIVE };
 enum gate_reason {
 	GATE_WORSE,    /* fail */
 	GATE_EXCLUDED, /* pass: a change of D is excluded */
-	GATE_NOISE,    /* inconclusive: too noisy or too few runs, see gatestats_power.h */
+	GATE_NOISE,    /* inconclusive: too noisy or too few runs, see power.h */
 	GATE_SMALL,    /* inconclusive: worse for certain, but D neither reached nor excluded */
 	GATE_TOO_FEW,  /* inconclusive: so few runs that no p can reach alpha, or one run a side */
 	GATE_NO_BASE,  /* inconclusive: relative to a base of 0, or with negative values */
@@ -145,7 +145,7 @@ enum gate_reason {
 #define GATE_DRIFT 0x04u	  /* values follow the order of running (p < 0.01) */
 #define GATE_AUTOCORRELATED 0x08u /* neighbours in time resemble each other (p < 0.01) */
 #define GATE_CONFOUNDED 0x10u	  /* the design is; see struct gate_design */
-#define GATE_MULTIMODAL 0x20u	  /* see gatestats_modes.h; means mislead */
+#define GATE_MULTIMODAL 0x20u	  /* see modes.h; means mislead */
 #define GATE_OUTLIERS 0x40u	  /* mean and median shift disagree in sign while significant */
 
 struct gate_result {
@@ -189,8 +189,7 @@ enum gate_family {
 int gate_adjust(struct gate_result *const *results, size_t n, double alpha,
 		enum gate_family family);
 
-/* "pass", "fail", "inconclusive"; a sentence without a full stop. Static. */
-const char *gate_verdict_text(enum gate_verdict v);
+/* A sentence without a full stop. Static. */
 const char *gate_reason_text(enum gate_reason r);
 
 #endif

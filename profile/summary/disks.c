@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary/disks.h"
 
-#include "profile/summary/guest.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 
@@ -28,6 +28,12 @@ void summary_disks_print(const struct vm *vm, const struct pipeline_io_stats *io
 		if (d.overlay_bytes)
 			fprintf(out, " with %.1f MiB over it", mib(d.overlay_bytes));
 		fputc('\n', out);
+		if (d.no_room)
+			fprintf(out,
+				"kvmprof: warning: %" PRIu64
+				" writes to disk %s failed: what guests write over images takes as "
+				"much memory as --overlay-max allows\n",
+				d.no_room, d.name);
 	}
 	if (io->wanted && (io->unknown || io->lost))
 		fprintf(out,
@@ -42,9 +48,10 @@ static void json_disk(const struct vm_disk_info *d, struct buf *b)
 	static const char *const name[IO_TYPES] = { "read", "write", "flush", "discard", "zeroes" };
 
 	buf_printf(b, "{\"name\":\"%s\",\"path\":", d->name);
-	summary_json_string(b, d->path);
+	json_quote(b, d->path);
 	buf_printf(b, ",\"size\":%" PRIu64 ",\"overlay_bytes\":%" PRIu64, d->size,
 		   d->overlay_bytes);
+	buf_printf(b, ",\"no_room\":%" PRIu64, d->no_room);
 	for (unsigned int i = 0; i < IO_TYPES; i++)
 		buf_printf(b, ",\"%s\":{\"requests\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", name[i],
 			   d->io.requests[i], d->io.bytes[i]);

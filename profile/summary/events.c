@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary/events.h"
 
-#include "profile/summary/guest.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,6 +20,16 @@ void summary_events_head(const struct events *ev, double freq_hz, char *out, siz
 		snprintf(out, size, " at %.0f Hz", freq_hz);
 	else
 		snprintf(out, size, " of %s", s->name.text);
+}
+
+bool summary_events_are_timers(const struct events *ev)
+{
+	const struct event_state *s;
+
+	for (unsigned int i = 0; (s = events_of_vm(ev, i)); i++)
+		if (!has_unit_ns(&s->vm))
+			return false;
+	return true;
 }
 
 static bool is_only_wall(const struct events *ev)
@@ -53,7 +63,7 @@ void summary_events_print(const struct events *ev, const struct pipeline_stats *
 static void json_text(struct buf *b, const char *key, const char *text)
 {
 	buf_printf(b, ",\"%s\":", key);
-	summary_json_string(b, text);
+	json_quote(b, text);
 }
 
 void summary_events_json(const struct events *ev, const struct pipeline_stats *p, struct buf *b)
@@ -65,7 +75,7 @@ void summary_events_json(const struct events *ev, const struct pipeline_stats *p
 		const struct event_state *s = &ev->at[i];
 
 		buf_printf(b, "%s{\"asked\":", i ? "," : "");
-		summary_json_string(b, s->asked);
+		json_quote(b, s->asked);
 		if (*s->why)
 			json_text(b, "why", s->why);
 		if (!s->dropped) {
@@ -93,7 +103,7 @@ void summary_devices_json(const struct vm *vm, struct buf *b)
 	buf_printf(b, ",\"devices\":[");
 	for (unsigned int i = 0; vm_device(vm, i, &d); i++) {
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		summary_json_string(b, d.name);
+		json_quote(b, d.name);
 		buf_printf(b, ",\"ports\":[%u,%u],\"exits\":%" PRIu64 ",\"accesses\":%" PRIu64 "}",
 			   d.base, d.base + d.count - 1u, d.exits, d.accesses);
 	}

@@ -13,6 +13,8 @@
 
 /* What the first event's samples are by: " at 997 Hz", " of exit:io". */
 void summary_events_head(const struct events *ev, double freq_hz, char *out, size_t size);
+/* Are all by time? Then a missed period is a sample less; an exit's weight stays exact. */
+bool summary_events_are_timers(const struct events *ev);
 /* A line for each event but a lone `wall', and for what was refused. */
 void summary_events_print(const struct events *ev, const struct pipeline_stats *p, FILE *out);
 /* ,"events":[...] */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary/guest.h"
 
+#include "base/json.h"
+
 #include <inttypes.h>
 
 static void print_slide(const struct guest_stats *g, FILE *out)
@@ -12,7 +14,7 @@ static void print_slide(const struct guest_stats *g, FILE *out)
 		return;
 	if (k->status != KSLIDE_SOLVED) {
 		fprintf(out, "kvmprof: note: no kernel names: %s\n",
-			k->reason[0] ? k->reason : "the guest never ran its kernel");
+			k->reason[0] ? k->reason : "no sample shows the guest in its kernel");
 		return;
 	}
 	fprintf(out, "kvmprof: the kernel runs 0x%" PRIx64 " from where it was linked, by ",
@@ -45,6 +47,23 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 		" files mapped, %" PRIu64 " with names; %" PRIu64 " of %" PRIu64
 		" user frames in no known mapping\n",
 		m->processes, g->dsos.files, g->dsos.named, m->unmapped, m->frames);
+	if (g->dsos.unverified)
+		fprintf(out,
+			"kvmprof: note: the names of %" PRIu64
+			" files come from the files of these paths in --guest-root, which could "
+			"not "
+			"be checked: the guest's memory does not tell a build id\n",
+			g->dsos.unverified);
+	if (g->dsos.beyond)
+		fprintf(out,
+			"kvmprof: %" PRIu64
+			" mappings have no names: their files are beyond the first %u\n",
+			g->dsos.beyond, GUEST_DSO_MAX);
+	if (m->changed)
+		fprintf(out,
+			"kvmprof: %" PRIu64 " mappings took another one's place while they were "
+			"sampled; %" PRIu64 " user frames may be of either and have no name\n",
+			m->changed, m->doubtful);
 	if (g->jit.regions)
 		fprintf(out,
 			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
@@ -80,12 +99,19 @@ void summary_guest_print(const struct guest_stats *g, FILE *out)
 	print_mem(&g->mem, out);
 	if (!g->is_linux)
 		return;
-	if (g->have_tasks)
+	if (g->have_tasks) {
 		fprintf(out,
 			"kvmprof: tasks: %" PRIu64 " seen, %" PRIu64 " of them ended; %" PRIu64
-			" samples of unknown tasks\n",
+			" samples of unknown tasks",
 			g->tasks.seen, g->tasks.exits, g->tasks.unreadable);
-	else if (g->no_tasks[0])
+		if (g->found_late)
+			fprintf(out,
+				", %" PRIu64
+				" of them from before tasks were found: the kernel has "
+				"no type information (BTF)",
+				g->unknown_before);
+		fputc('\n', out);
+	} else if (g->no_tasks[0])
 		fprintf(out, "kvmprof: note: tasks are not told apart: %s\n", g->no_tasks);
 	if (g->modules.seen)
 		fprintf(out,
@@ -97,31 +123,15 @@ void summary_guest_print(const struct guest_stats *g, FILE *out)
 
 /* -- JSON ------------------------------------------------------------------------------ */
 
-void summary_json_string(struct buf *b, const char *s)
-{
-	buf_u8(b, '"');
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			buf_printf(b, "\\%c", c);
-		else if (c < 0x20)
-			buf_printf(b, "\\u%04x", c);
-		else
-			buf_u8(b, c);
-	}
-	buf_u8(b, '"');
-}
-
-static void number(struct buf *b, const char *key, uint64_t v)
+static void guest_number(struct buf *b, const char *key, uint64_t v)
 {
 	buf_printf(b, ",\"%s\":%" PRIu64, key, v);
 }
 
-static void text(struct buf *b, const char *key, const char *v)
+static void guest_text(struct buf *b, const char *key, const char *v)
 {
 	buf_printf(b, ",\"%s\":", key);
-	summary_json_string(b, v);
+	json_quote(b, v);
 }
 
 static void json_slide(const struct guest_stats *g, struct buf *b)
@@ -141,7 +151,7 @@ static void json_slide(const struct guest_stats *g, struct buf *b)
 			buf_printf(b, "%s\"%s\":\"%" PRIx64 "\"", n++ ? "," : "",
 				   kslide_kind_name((enum kslide_kind)i), g->slide.by[i].slide);
 	buf_printf(b, "}");
-	text(b, "reason", g->slide.reason);
+	guest_text(b, "reason", g->slide.reason);
 	buf_printf(b, "}");
 }
 
@@ -149,37 +159,41 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 {
 	buf_printf(b, ",\"guest\":{\"linux\":%s", g->is_linux ? "true" : "false");
 	json_slide(g, b);
-	number(b, "tasks", g->tasks.seen);
-	number(b, "tasks_ended", g->tasks.exits);
-	number(b, "samples_of_unknown_tasks", g->tasks.unreadable);
-	number(b, "samples_before_tasks", g->tasks.not_yet);
-	text(b, "no_tasks_because", g->no_tasks);
-	number(b, "modules", g->modules.seen);
-	number(b, "modules_without_symbols", g->modules.without_symbols);
-	number(b, "modules_without_orc", g->modules.without_orc);
-	text(b, "no_modules_because", g->no_modules);
-	number(b, "processes", g->maps.processes);
-	number(b, "map_reads", g->maps.reads);
-	number(b, "map_reads_failed", g->maps.failed);
-	number(b, "user_frames", g->maps.frames);
-	number(b, "user_frames_unmapped", g->maps.unmapped);
-	text(b, "no_maps_because", g->no_maps);
-	number(b, "jit_regions", g->jit.regions);
-	number(b, "jit_regions_named", g->jit.named);
-	number(b, "jit_regions_without_map", g->jit.without_map);
-	number(b, "jit_regions_beyond", g->jit.beyond);
-	text(b, "jit_unnamed_because", g->jit.why);
-	number(b, "files", g->dsos.files);
-	number(b, "files_named", g->dsos.named);
-	number(b, "files_named_from_memory", g->dsos.from_memory);
-	number(b, "files_named_from_root", g->dsos.from_root);
-	number(b, "files_named_from_debug", g->dsos.from_debug);
-	number(b, "mem_samples", g->mem.samples);
-	number(b, "mem_accesses", g->mem.operands);
-	number(b, "mem_accesses_mapped", g->mem.status[MEM_OK]);
-	number(b, "mem_instructions_without", g->mem.without);
-	number(b, "mem_instructions_no_bytes", g->mem.why[MEMOP_NO_BYTES]);
-	number(b, "mem_instructions_not_known", g->mem.why[MEMOP_UNKNOWN_INSN]);
-	number(b, "mem_instructions_vector_index", g->mem.why[MEMOP_VECTOR_INDEX]);
+	guest_number(b, "tasks", g->tasks.seen);
+	guest_number(b, "tasks_ended", g->tasks.exits);
+	guest_number(b, "samples_of_unknown_tasks", g->tasks.unreadable);
+	guest_number(b, "samples_before_tasks", g->tasks.not_yet);
+	guest_text(b, "no_tasks_because", g->no_tasks);
+	guest_number(b, "modules", g->modules.seen);
+	guest_number(b, "modules_without_symbols", g->modules.without_symbols);
+	guest_number(b, "modules_without_orc", g->modules.without_orc);
+	guest_text(b, "no_modules_because", g->no_modules);
+	guest_number(b, "processes", g->maps.processes);
+	guest_number(b, "map_reads", g->maps.reads);
+	guest_number(b, "map_reads_failed", g->maps.failed);
+	guest_number(b, "user_frames", g->maps.frames);
+	guest_number(b, "user_frames_unmapped", g->maps.unmapped);
+	guest_number(b, "mappings_changed", g->maps.changed);
+	guest_number(b, "user_frames_doubtful", g->maps.doubtful);
+	guest_text(b, "no_maps_because", g->no_maps);
+	guest_number(b, "jit_regions", g->jit.regions);
+	guest_number(b, "jit_regions_named", g->jit.named);
+	guest_number(b, "jit_regions_without_map", g->jit.without_map);
+	guest_number(b, "jit_regions_beyond", g->jit.beyond);
+	guest_text(b, "jit_unnamed_because", g->jit.why);
+	guest_number(b, "files", g->dsos.files);
+	guest_number(b, "files_named", g->dsos.named);
+	guest_number(b, "files_unverified", g->dsos.unverified);
+	guest_number(b, "files_beyond", g->dsos.beyond);
+	guest_number(b, "files_named_from_memory", g->dsos.from_memory);
+	guest_number(b, "files_named_from_root", g->dsos.from_root);
+	guest_number(b, "files_named_from_debug", g->dsos.from_debug);
+	guest_number(b, "mem_samples", g->mem.samples);
+	guest_number(b, "mem_accesses", g->mem.operands);
+	guest_number(b, "mem_accesses_mapped", g->mem.status[MEM_OK]);
+	guest_number(b, "mem_instructions_without", g->mem.without);
+	guest_number(b, "mem_instructions_no_bytes", g->mem.why[MEMOP_NO_BYTES]);
+	guest_number(b, "mem_instructions_not_known", g->mem.why[MEMOP_UNKNOWN_INSN]);
+	guest_number(b, "mem_instructions_vector_index", g->mem.why[MEMOP_VECTOR_INDEX]);
 	buf_printf(b, "}");
 }

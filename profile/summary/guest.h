@@ -15,7 +15,4 @@ void summary_guest_print(const struct guest_stats *g, FILE *out);
 /* As a member `"guest":{...}` with a comma in front. */
 void summary_guest_json(const struct guest_stats *g, struct buf *out);
 
-/* A JSON string with its quotes. */
-void summary_json_string(struct buf *b, const char *s);
-
 #endif

@@ -2,6 +2,8 @@
 #include "profile/summary/summary.h"
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "profile/live/frame_vmm.h"
 #include "profile/summary/attach.h"
 #include "profile/summary/events.h"
 #include "profile/summary/disks.h"
@@ -54,7 +56,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static double us(uint64_t ns)
+static double summary_us(uint64_t ns)
 {
 	return (double)ns / 1e3;
 }
@@ -67,6 +69,27 @@ static double run_seconds(const struct summary *s)
 	if (!end)
 		end = clock_mono_ns();
 	return first && end > first ? (double)(end - first) / 1e9 : 0;
+}
+
+/* The part of the timer's periods that were missed; 0 where it is not known. */
+static double missed_share(const struct summary *s, const struct totals *t)
+{
+	uint64_t all = t->v.samples + t->v.overruns;
+
+	return all && summary_events_are_timers(s->events) ? (double)t->v.overruns / (double)all
+							   : 0;
+}
+
+static void print_missed(const struct summary *s, const struct totals *t, FILE *out)
+{
+	double share = missed_share(s, t);
+
+	if (share > SUMMARY_MISSED_MUCH)
+		fprintf(out,
+			"kvmprof: warning: %.0f %% of the timer's periods were missed, by a busy "
+			"host or a high rate: a sample stands for %.0f periods on average, and "
+			"shares rest on few samples\n",
+			100 * share, 1 / (1 - share));
 }
 
 static void print_ends(const char *what, const uint64_t *end, FILE *out)
@@ -82,6 +105,33 @@ static void print_ends(const char *what, const uint64_t *end, FILE *out)
 	}
 }
 
+/* In percent. */
+static double whole_share(const uint64_t *end)
+{
+	uint64_t whole = end[STACK_END_ROOT] + end[STACK_END_USER] + end[STACK_END_START], all = 0;
+
+	for (unsigned int i = 0; i < STACK_END_COUNT; i++)
+		all += end[i];
+	return all ? 100.0 * (double)whole / (double)all : 0;
+}
+
+/* Then names were given up, and summary_guest.c says why. */
+static bool slide_is_missing(const struct summary *s)
+{
+	const struct guest_stats *g = &s->stats->guest;
+
+	return g->moves && g->slide.status != KSLIDE_SOLVED;
+}
+
+/* All that is needed for names of the kernel, so that one try is enough. */
+static const char *names_needed(const struct run_options *o)
+{
+	if (run_is_attached(o) && !o->image)
+		return "--image FILE (this very kernel as an ELF file with symbols: vmlinux), or "
+		       "--image FILE (without) and --symbols FILE (its System.map)";
+	return "--symbols FILE (vmlinux or System.map of this very kernel)";
+}
+
 static void print_stacks(const struct summary *s, const struct totals *t, FILE *out)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -91,26 +141,35 @@ static void print_stacks(const struct summary *s, const struct totals *t, FILE *
 		p->samples ? (double)p->frames / (double)p->samples : 0);
 	if (p->user_frames) {
 		print_ends("user stacks", p->user_end, out);
-		fputc('\n', out);
+		fprintf(out, "; %.1f %% whole\n", whole_share(p->user_end));
 	}
 	if (t->v.stack_unmapped || t->v.stack_none)
 		fprintf(out,
 			"kvmprof: stack copies cut: %" PRIu64 " at an unmapped page, %" PRIu64
 			" unreadable\n",
 			t->v.stack_unmapped, t->v.stack_none);
-	if (p->kernel_end[STACK_END_NO_FP])
+	if (p->kernel_end[STACK_END_NO_FP] && !s->target->symbols)
 		fputs("kvmprof: note: code without frame pointers or ORC tables has its innermost "
 		      "frame only\n",
+		      out);
+	else if (!s->target->orc && !s->target->frame_pointers && s->target->symbols)
+		fputs("kvmprof: note: without ORC tables or frame pointers callers are searched "
+		      "for "
+		      "on the stack: some may be missing\n",
 		      out);
 	if (s->target->orc_note.code)
 		fprintf(out, "kvmprof: note: no unwinding by the kernel's ORC tables: %s\n",
 			s->target->orc_note.text);
-	if (!s->target->symbols)
+	if (!s->target->symbols && s->target->live && !s->target->symbol_note.code)
+		fputs("kvmprof: note: no kernel names: the run ended before the guest's kernel had "
+		      "set where system calls enter it (LSTAR), by which --symbols live finds it\n",
+		      out);
+	else if (!s->target->symbols && !slide_is_missing(s))
 		fprintf(out,
 			"kvmprof: note: %s carries no symbols%s%s, so addresses stay bare: give "
-			"--symbols FILE (vmlinux or System.map of this very kernel)\n",
+			"%s\n",
 			s->target->name, s->target->symbol_note.code ? "; " : "",
-			s->target->symbol_note.text);
+			s->target->symbol_note.text, names_needed(s->opt));
 	else if (p->unsymbolized)
 		fprintf(out, "kvmprof: %" PRIu64 " samples at kernel addresses without a symbol\n",
 			p->unsymbolized);
@@ -165,7 +224,7 @@ void summary_print(const struct summary *s, FILE *out)
 	if (vm_result(s->vm)->reason == VM_END_EXIT)
 		fprintf(out, " with status %u", vm_result(s->vm)->exit_status);
 	fprintf(out, " after %.2f s\n", run_seconds(s));
-	summary_events_head(&s->opt->events, s->opt->freq_hz, rate, sizeof(rate));
+	summary_events_head(s->events, s->opt->freq_hz, rate, sizeof(rate));
 	fprintf(out,
 		"kvmprof: %" PRIu64 " samples%s%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
 		p->event_samples[0], rate, s->opt->jitter ? "" : " (no jitter)",
@@ -175,31 +234,38 @@ void summary_print(const struct summary *s, FILE *out)
 	if (run_is_attached(s->opt))
 		summary_attach_print(s->vm, out);
 	attach_domain_print(s->domain, out);
-	summary_events_print(&s->opt->events, p, out);
+	summary_events_print(s->events, p, out);
 	summary_tasks_print(&s->stats->offcpu, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
 		" periods passed unseen, their weight added to the sample before\n",
 		p->dropped, t.v.overruns);
-	if (run_control_changes(s->control))
+	print_missed(s, &t, out);
+	if (s->changes)
 		fprintf(out,
 			"kvmprof: note: settings were changed %" PRIu64
 			" times while it ran: see `changes` in kvmprof.json\n",
-			run_control_changes(s->control));
+			s->changes);
 	if (s->overwritten)
 		fprintf(out,
 			"kvmprof: %" PRIu64
 			" samples gave way to newer ones (--overwrite); the profile has the rest\n",
 			s->overwritten);
+	if (s->console_dropped)
+		fprintf(out,
+			"kvmprof: the console lost %" PRIu64
+			" bytes, as nobody read what it was written to\n",
+			s->console_dropped);
 	print_stacks(s, &t, out);
 	summary_disks_print(s->vm, &p->io, out);
 	summary_guest_print(&p->guest, out);
 	fprintf(out,
 		"kvmprof: guest stopped per sample: p50 %.1f us, p99 %.1f us, max %.1f us; kick "
 		"latency: p50 %.1f us, p99 %.1f us\n",
-		us(hist_quantile(&t.v.stop_ns, 500)), us(hist_quantile(&t.v.stop_ns, 990)),
-		us(t.v.stop_ns.max), us(hist_quantile(&t.v.latency_ns, 500)),
-		us(hist_quantile(&t.v.latency_ns, 990)));
+		summary_us(hist_quantile(&t.v.stop_ns, 500)),
+		summary_us(hist_quantile(&t.v.stop_ns, 990)), summary_us(t.v.stop_ns.max),
+		summary_us(hist_quantile(&t.v.latency_ns, 500)),
+		summary_us(hist_quantile(&t.v.latency_ns, 990)));
 	if (vm_vcpus(s->vm) > 1)
 		cost_print(s->vm, out);
 	if (s->bound->changes)
@@ -230,7 +296,7 @@ static void json_ends(struct buf *b, const char *key, const uint64_t *end)
 {
 	buf_printf(b, ",\"%s\":{", key);
 	for (unsigned int i = 1; i < STACK_END_COUNT; i++) {
-		summary_json_string(b, stack_end_name((enum stack_end)i));
+		json_quote(b, stack_end_name((enum stack_end)i));
 		buf_printf(b, ":%" PRIu64 "%s", end[i], i + 1 < STACK_END_COUNT ? "," : "}");
 	}
 }
@@ -249,9 +315,9 @@ static void json_stacks(const struct summary *s, struct buf *b)
 		const struct symbol *sym = names ? symtab_lookup(names, x->ip, NULL) : NULL;
 
 		buf_printf(b, "%s{\"end\":", i ? "," : "");
-		summary_json_string(b, stack_end_name((enum stack_end)x->end));
+		json_quote(b, stack_end_name((enum stack_end)x->end));
 		buf_printf(b, ",\"ip\":\"%" PRIx64 "\",\"symbol\":", x->ip);
-		summary_json_string(b, sym ? sym->name : "");
+		json_quote(b, sym ? sym->name : "");
 		buf_printf(b, ",\"innermost\":\"%" PRIx64 "\",\"count\":%" PRIu64 "}", x->innermost,
 			   x->count);
 	}
@@ -259,8 +325,7 @@ static void json_stacks(const struct summary *s, struct buf *b)
 	json_u64(b, "broken_stacks_beyond", p->broken_beyond);
 	buf_printf(b, ",\"orc_entries\":%zu,\"orc_layout\":",
 		   s->target->orc ? orc_count(s->target->orc) : 0);
-	summary_json_string(b,
-			    s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
+	json_quote(b, s->target->orc ? orc_layout_name(orc_layout(s->target->orc)) : "none");
 }
 
 static void json_stat(const struct summary *s, struct buf *b)
@@ -283,20 +348,19 @@ static void json_stat(const struct summary *s, struct buf *b)
 /* The moments, and how often each breakpoint was really reached. */
 static void json_markers(const struct summary *s, const struct totals *t, struct buf *b)
 {
-	const struct pipeline_options *p = &s->markers->pipeline;
+	const struct pipeline_options *p = s->asked;
 	uint64_t first = vm_first_entry_ns(s->vm);
-	uint64_t begun = run_markers_collect_ns(s->markers, s->vm);
 
-	markers_json(&s->markers->list, first, b);
+	markers_json(s->moments, first, b);
 	buf_printf(b, ",\"breakpoints\":[");
 	for (unsigned int i = 0; i < VM_MAX_BREAKPOINTS && p->breakpoint_name[i]; i++) {
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
-		summary_json_string(b, p->breakpoint_name[i]);
+		json_quote(b, p->breakpoint_name[i]);
 		buf_printf(b, ",\"reached\":%" PRIu64 "}", t->v.breakpoints[i]);
 	}
 	buf_printf(b, "],\"collecting_from_ns\":");
-	if (begun)
-		buf_printf(b, "%" PRIu64, begun > first ? begun - first : 0);
+	if (s->begun_ns)
+		buf_printf(b, "%" PRIu64, s->begun_ns > first ? s->begun_ns - first : 0);
 	else
 		buf_printf(b, "null");
 	json_u64(b, "uncollected_periods", t->v.uncollected);
@@ -311,9 +375,9 @@ void summary_json(const struct summary *s, struct buf *b)
 
 	add_up(s, &t);
 	buf_printf(b, "{\"version\":\"%s\",\"image\":", KVMPROF_VERSION);
-	summary_json_string(b, s->target->name);
+	json_quote(b, s->target->name);
 	buf_printf(b, ",\"end\":");
-	summary_json_string(b, end_name(s));
+	json_quote(b, end_name(s));
 	if (vm_result(s->vm)->reason == VM_END_EXIT)
 		buf_printf(b, ",\"guest_exit_status\":%u", vm_result(s->vm)->exit_status);
 	else
@@ -324,16 +388,18 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "samples", p->samples);
 	json_u64(b, "lost", p->dropped);
 	json_u64(b, "overwritten", s->overwritten);
+	json_u64(b, "console_dropped_bytes", s->console_dropped);
 	json_u64(b, "max_stack_cut", p->depth_cut);
-	run_control_json(s->control, b);
+	s->changes_json(s->control, b);
 	json_u64(b, "overruns", t.v.overruns);
+	buf_printf(b, ",\"missed_share\":%.4f", missed_share(s, &t));
 	json_u64(b, "offline_periods", t.v.offline);
 	json_u64(b, "unsymbolized", p->unsymbolized);
 	json_u64(b, "kernel_ns", p->mode_weight[SAMPLE_KERNEL]);
 	json_u64(b, "user_ns", p->mode_weight[SAMPLE_USER]);
 	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
-	summary_events_json(&s->opt->events, p, b);
+	summary_events_json(s->events, p, b);
 	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
 	summary_disks_json(s->vm, &p->io, b);
@@ -364,30 +430,58 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "rss_beyond_guest_bytes", s->rss_extra);
 	buf_printf(b,
 		   ",\"host\":{\"interpreted\":%s,\"syscall_keeps_cpl\":%s,\"refuses_insns\":%s,"
-		   "\"hypercalls_hang\":%s,\"ring0_ps_per_insn\":%" PRIu64 ",\"probe_ns\":%" PRIu64,
+		   "\"hypercalls_hang\":%s,\"zero_counts_wrong\":%s,\"cpuid_leaks\":%s,"
+		   "\"ring0_ps_per_insn\":%" PRIu64 ",\"probe_ns\":%" PRIu64,
 		   q->interpreted ? "true" : "false", q->syscall_keeps_cpl ? "true" : "false",
 		   q->refuses_insns ? "true" : "false", q->hypercalls_hang ? "true" : "false",
+		   q->zero_counts_wrong ? "true" : "false", q->cpuid_leaks ? "true" : "false",
 		   q->ring0_ps_per_insn, q->probe_ns);
 	json_u64(b, "syscalls_assisted", t.v.syscalls_assisted);
 	json_u64(b, "syscalls_undone", t.v.syscalls_undone);
 	json_u64(b, "faults_forwarded", t.v.faults_forwarded);
 	json_u64(b, "instructions_completed", t.v.insns_completed);
 	buf_printf(b, ",\"tuned\":");
-	summary_json_string(b, s->tuned);
+	json_quote(b, s->tuned);
 	buf_printf(b, "}}");
 }
 
-static void print_symbol(const struct target *t, uint64_t ip, bool exact, FILE *out)
+static void print_symbol(const struct summary *s, uint64_t ip, bool exact, FILE *out)
 {
+	const struct target *t = s->target;
 	uint64_t off;
 	const struct symbol *sym =
 		t->symbols ? symtab_lookup(t->symbols, exact ? ip : ip - 1, &off) : NULL;
 
-	if (sym)
+	if (guest_vmm_owns(ip))
+		fprintf(out, "  %016" PRIx64 " [vmm] %s\n", ip,
+			vm_device_name(s->vm, guest_vmm_device(ip)));
+	else if (sym)
 		fprintf(out, "  %016" PRIx64 " %s+0x%" PRIx64 "\n", ip, sym->name,
 			off + (exact ? 0 : 1));
 	else
 		fprintf(out, "  %016" PRIx64 " ?\n", ip);
+}
+
+static void print_stack(const struct summary *s, const struct stack *stack, FILE *out)
+{
+	for (unsigned int i = 0; i < stack->n; i++)
+		print_symbol(s, stack->ip[i], stack->exact[i], out);
+}
+
+/* KVM has reset the vCPU: what is left of it is its last sample. */
+static void print_last_sample(const struct summary *s, FILE *out)
+{
+	const struct vm_result *r = vm_result(s->vm);
+
+	fprintf(out, "  its registers and its stack are not known: this host's KVM resets a vCPU "
+		     "before it reports a triple fault (kvm_amd does so)\n");
+	if (!s->last || !s->last->time_ns) {
+		fprintf(out, "  there was no sample of this vCPU before it\n");
+		return;
+	}
+	fprintf(out, "  the last sample of this vCPU, %.3f ms before:\n",
+		(double)(int64_t)(r->end_ns - s->last->time_ns) / 1e6);
+	print_stack(s, &s->last->stack, out);
 }
 
 void summary_print_crash(const struct summary *s, FILE *out)
@@ -397,8 +491,11 @@ void summary_print_crash(const struct summary *s, FILE *out)
 						     "r12", "r13", "r14", "r15" };
 	const struct vm_result *r = vm_result(s->vm);
 
-	if (!r->have_regs)
+	if (!r->have_regs) {
+		if (r->reason == VM_END_TRIPLE_FAULT)
+			print_last_sample(s, out);
 		return;
+	}
 	fprintf(out, "  rip %016" PRIx64 "  rflags %08" PRIx64 "  cs %04x  ss %04x\n", r->regs.rip,
 		r->regs.rflags, r->regs.cs, r->regs.ss);
 	for (unsigned int i = 0; i < GPR_COUNT; i++)
@@ -408,7 +505,6 @@ void summary_print_crash(const struct summary *s, FILE *out)
 		"  cr0 %08" PRIx64 "  cr2 %016" PRIx64 "  cr3 %08" PRIx64 "  cr4 %06" PRIx64 "\n",
 		r->regs.cr0, r->regs.cr2, r->regs.cr3, r->regs.cr4);
 	if (s->crash->n == 0)
-		print_symbol(s->target, r->regs.rip, true, out);
-	for (unsigned int i = 0; i < s->crash->n; i++)
-		print_symbol(s->target, s->crash->ip[i], s->crash->exact[i], out);
+		print_symbol(s, r->regs.rip, true, out);
+	print_stack(s, s->crash, out);
 }

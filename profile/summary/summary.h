@@ -9,32 +9,44 @@
 #include "profile/libvirt/attach_domain.h"
 #include "profile/counters/cost.h"
 #include "profile/live/pipeline.h"
-#include "profile/run/control.h"
-#include "profile/run/markers.h"
+#include "profile/sink/markers.h"
 #include "profile/options/options.h"
 #include "profile/counters/stat.h"
 #include "profile/live/target.h"
 
 #include <stdio.h>
 
+struct run_control;
+
 struct summary {
 	const struct run_options *opt;
+	const struct events *events; /* of opt, as the host has them */
 	const struct target *target;
 	const struct quirks *quirks;
 	struct vm *vm;
 	const struct pipeline_stats *stats;
 	struct stat *stat;
 	const struct cost_bound *bound;
-	struct run_markers *markers;
-	struct run_control *control;	    /* NULL: none */
+	const struct pipeline_options *asked; /* whose breakpoints were set */
+	struct markers *moments;	      /* locked while it is read */
+	uint64_t begun_ns; /* when it began to collect, CLOCK_MONOTONIC; 0: not yet */
+	uint64_t changes;  /* of settings, while it ran */
+	/* Their list, as JSON members behind others. control: NULL if nobody could. */
+	void (*changes_json)(struct run_control *control, struct buf *out);
+	struct run_control *control;
 	const struct attach_domain *domain; /* NULL: none */
 	uint64_t overwritten;		    /* samples that gave way to newer ones */
+	uint64_t console_dropped;	    /* bytes of the guest's that nobody read */
 	const struct stack *crash;	    /* n = 0: none */
+	const struct pipeline_last *last;   /* of the vCPU that ended it; NULL: none */
 	const char *tuned;		    /* words added to the command line, "" none */
 	uint64_t startup_ns; /* main() to the first guest instruction, less image loading */
 	uint64_t load_ns;    /* reading, unpacking and parsing the image and symbols */
 	uint64_t rss_extra;  /* bytes resident beyond guest RAM at the end */
 };
+
+/* A profile of whose timer periods more were missed gets a warning, in the summary and in report. */
+#define SUMMARY_MISSED_MUCH 0.5
 
 /* Facts about the end, losses, costs and host, a line each. */
 void summary_print(const struct summary *s, FILE *out);

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/tables/agg.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
-#include "profile/tables/agg_func.h"
+#include "profile/names/chain.h"
+#include "base/table.h"
 #include "base/texts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* One distinct stack: the first sample that had it, and the sums. */
 struct stack_sum {
-	uint64_t hash;
+	struct chain chain;
 	uint64_t weight, samples;
 	double squares; /* of the samples' weights */
-	uint64_t ip;
-	const uint8_t *chain;
-	uint32_t nr;
-	bool kernel, idle;
-	struct names_view view;
 	/* Of what no key needs: 0. */
 	uint32_t comm, pid, tid, cpu;
 	uint64_t code_page, data_page;
@@ -31,39 +29,22 @@ struct agg_private {
 	bool filtered;	   /* samples have to pass something */
 	struct names *names;
 	struct tasks *tasks;
-	struct texts lines; /* of rows */
-	struct stack_sum *stack;
-	size_t nstacks, stack_cap;
-	uint32_t *slot; /* index + 1 into stack; 0 is free */
-	size_t slots;
-	uint32_t *row_slot; /* likewise into rows */
-	uint64_t *row_hash; /* of each row */
-	size_t row_slots, row_cap;
+	struct texts lines;  /* of rows */
+	struct table stacks; /* struct stack_sum */
+	struct table rows;   /* struct agg_row */
 	bool need_funcs;
-	struct agg_funcs funcs;
-	struct agg_stack *kept;	    /* nstacks, with keep_stacks */
+	struct table funcs;	    /* struct agg_func */
+	struct agg_stack *kept;	    /* of all stacks, with keep_stacks */
 	uint32_t *func_of, *row_of; /* of their frames */
-	size_t nframes, frame_cap;
+	size_t nframes, func_cap, row_cap;
 };
 
-/* -- hashing --------------------------------------------------------------------------- */
+/* -- stacks ---------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static void agg_describe(struct agg_private *v, const struct perfdata_record *r,
+			 struct stack_sum *s)
 {
-	unsigned __int128 m =
-		(unsigned __int128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xc2b2ae3d27d4eb4fu);
-
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
-/* What tells stacks apart, but for the chain. */
-static void describe(struct agg_private *v, const struct perfdata_record *r, struct stack_sum *s)
-{
-	*s = (struct stack_sum){
-		/* hash: the caller's */
-		.ip = r->sample.ip,  .chain = r->sample.chain, .nr = r->sample.nr,
-		.kernel = r->kernel, .idle = r->idle,	       .view = names_view(v->names, r->pid),
-	};
+	*s = (struct stack_sum){ .chain = chain_of(r, v->names) };
 	if (v->need & AGG_NEED_COMM)
 		s->comm = tasks_name(v->tasks, r->tid);
 	if (v->need & AGG_NEED_PID)
@@ -80,67 +61,19 @@ static void describe(struct agg_private *v, const struct perfdata_record *r, str
 
 static uint64_t hash_stack(const struct stack_sum *s)
 {
-	uint64_t h = mix(s->ip, (uint64_t)s->view.user << 2 | s->idle << 1 | s->kernel);
-	const uint8_t *p = s->chain;
-	uint32_t i = 0;
+	uint64_t h = table_mix(s->comm ^ (uint64_t)s->cpu << 32, s->pid ^ (uint64_t)s->tid << 32);
 
-	h = mix(h ^ s->comm ^ (uint64_t)s->view.kernel << 32, s->pid ^ (uint64_t)s->tid << 32);
-	h ^= s->cpu ^ s->code_page << 24 ^ s->data_page << 40;
-	for (; i + 2 <= s->nr; i += 2) {
-		uint64_t w[2];
-
-		memcpy(w, p + 8 * (size_t)i, 16);
-		h = mix(h ^ w[0], w[1] + i);
-	}
-	if (i < s->nr) {
-		uint64_t w;
-
-		memcpy(&w, p + 8 * (size_t)i, 8);
-		h = mix(h ^ w, i);
-	}
-	return mix(h, s->nr);
+	return chain_hash(&s->chain, h ^ s->code_page << 24 ^ s->data_page << 40);
 }
 
-static bool same_stack(const struct stack_sum *x, const struct stack_sum *y)
+static bool equal_stack(const void *a, const void *b, const void *ctx)
 {
-	return x->hash == y->hash && x->nr == y->nr && x->kernel == y->kernel && x->ip == y->ip &&
-	       x->idle == y->idle && x->view.user == y->view.user &&
-	       x->view.kernel == y->view.kernel && x->comm == y->comm && x->pid == y->pid &&
-	       x->tid == y->tid && x->cpu == y->cpu && x->code_page == y->code_page &&
-	       x->data_page == y->data_page &&
-	       (!x->nr || !memcmp(x->chain, y->chain, 8 * (size_t)x->nr));
-}
+	const struct stack_sum *x = a, *y = b;
 
-/* Double a slot table; hash_of gives the hash of entry i. */
-static int grow_slots(uint32_t **slot, size_t *slots, size_t n,
-		      uint64_t (*hash_of)(const void *base, size_t i), const void *base)
-{
-	size_t want = *slots ? *slots * 2 : 4096;
-	uint32_t *grown = calloc(want, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		size_t at = hash_of(base, i) & (want - 1);
-
-		while (grown[at])
-			at = (at + 1) & (want - 1);
-		grown[at] = (uint32_t)(i + 1);
-	}
-	free(*slot);
-	*slot = grown;
-	*slots = want;
-	return 0;
-}
-
-static uint64_t stack_hash_of(const void *base, size_t i)
-{
-	return ((const struct stack_sum *)base)[i].hash;
-}
-
-static uint64_t row_hash_of(const void *base, size_t i)
-{
-	return ((const uint64_t *)base)[i];
+	(void)ctx;
+	return x->comm == y->comm && x->pid == y->pid && x->tid == y->tid && x->cpu == y->cpu &&
+	       x->code_page == y->code_page && x->data_page == y->data_page &&
+	       chain_equal(&x->chain, &y->chain);
 }
 
 /* -- filters --------------------------------------------------------------------------- */
@@ -168,7 +101,7 @@ static bool passes_dso(const struct agg_texts *l, const char *path)
 	return passes_text(l, path) || (base && passes_text(l, base + 1));
 }
 
-static bool passes(const struct agg_private *v, const struct perfdata_record *r)
+static bool agg_passes(const struct agg_private *v, const struct perfdata_record *r)
 {
 	const struct agg_config *c = &v->config;
 
@@ -196,6 +129,9 @@ int agg_create(struct agg **out, const struct agg_config *config, struct names *
 		free(a);
 		return err_set(e, ENOMEM, "out of memory");
 	}
+	a->priv->stacks.size = sizeof(struct stack_sum);
+	a->priv->rows.size = sizeof(struct agg_row);
+	a->priv->funcs.size = sizeof(struct agg_func);
 	a->priv->config = *config;
 	a->priv->names = n;
 	a->priv->tasks = tasks;
@@ -212,119 +148,67 @@ void agg_destroy(struct agg *a)
 {
 	if (!a)
 		return;
-	free(a->priv->stack);
-	free(a->priv->slot);
-	free(a->priv->row_slot);
-	free(a->priv->row_hash);
+	table_deinit(&a->priv->stacks);
+	table_deinit(&a->priv->rows);
 	texts_deinit(&a->priv->lines);
-	agg_funcs_deinit(&a->priv->funcs);
+	table_deinit(&a->priv->funcs);
 	free(a->priv->kept);
 	free(a->priv->func_of);
 	free(a->priv->row_of);
 	free(a->priv);
-	free(a->row);
 	free(a);
 }
 
 int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 {
 	struct agg_private *v = a->priv;
-	struct stack_sum *s, fresh;
-	uint64_t hash;
-	size_t at;
+	struct stack_sum *s, like;
+	uint32_t index;
+	bool fresh;
 
-	if (v->filtered && !passes(v, r))
+	if (v->filtered && !agg_passes(v, r))
 		return 0;
-	describe(v, r, &fresh);
-	hash = fresh.hash = hash_stack(&fresh);
-	if (v->nstacks * 2 >= v->slots &&
-	    grow_slots(&v->slot, &v->slots, v->nstacks, stack_hash_of, v->stack) < 0)
-		return err_set(e, ENOMEM, "out of memory after %zu different stacks", v->nstacks);
-	for (at = hash & (v->slots - 1); v->slot[at]; at = (at + 1) & (v->slots - 1)) {
-		s = &v->stack[v->slot[at] - 1];
-		if (same_stack(s, &fresh))
-			goto found;
-	}
-	if (v->nstacks == v->stack_cap) {
-		size_t cap = v->stack_cap ? v->stack_cap * 2 : 1024;
-		struct stack_sum *grown =
-			cap < UINT32_MAX ? reallocarray(v->stack, cap, sizeof(*grown)) : NULL;
-
-		if (!grown)
-			return err_set(e, ENOMEM, "out of memory after %zu different stacks",
-				       v->nstacks);
-		v->stack = grown;
-		v->stack_cap = cap;
-	}
-	s = &v->stack[v->nstacks++];
-	*s = fresh;
-	v->slot[at] = (uint32_t)v->nstacks;
-found:
+	agg_describe(v, r, &like);
+	if (table_add(&v->stacks, hash_stack(&like), &like, equal_stack, NULL, &index, &fresh) < 0)
+		return err_set(e, ENOMEM, "out of memory after %zu different stacks", v->stacks.n);
+	s = (struct stack_sum *)v->stacks.item + index;
 	s->weight += r->sample.period;
 	s->samples++;
 	s->squares += (double)r->sample.period * (double)r->sample.period;
 	a->samples++;
 	a->weight += r->sample.period;
-	a->nstacks = v->nstacks;
+	a->nstacks = v->stacks.n;
 	return 0;
 }
 
 /* -- naming ------------------------------------------------------------------------------ */
 
-static int grow_rows(struct agg *a)
+static bool equal_row(const void *a, const void *b, const void *ctx)
 {
-	struct agg_private *v = a->priv;
-	size_t cap = v->row_cap ? v->row_cap * 2 : 1024;
-	struct agg_row *row = cap < UINT32_MAX ? reallocarray(a->row, cap, sizeof(*row)) : NULL;
-	uint64_t *hash;
+	const struct agg_config *c = ctx;
 
-	if (!row)
-		return -ENOMEM;
-	a->row = row;
-	hash = reallocarray(v->row_hash, cap, sizeof(*hash));
-	if (!hash)
-		return -ENOMEM;
-	v->row_hash = hash;
-	v->row_cap = cap;
-	return 0;
+	return !memcmp(((const struct agg_row *)a)->value, ((const struct agg_row *)b)->value,
+		       c->nkeys * sizeof(struct agg_value));
 }
 
-/* The row of the group that f belongs to. */
-static int find_row(struct agg *a, const struct agg_frame *f, struct agg_row **out)
+/* The row of the group that f belongs to. It stays where it is until the next one is found. */
+static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg_row **out)
 {
-	struct agg_private *v = a->priv;
-	unsigned int nkeys = v->config.nkeys;
-	struct agg_value value[AGG_MAX_KEYS];
-	uint64_t hash = nkeys;
-	struct agg_row *row;
-	size_t at;
+	struct agg_row like = { .frame = *f, .id = (uint32_t)v->rows.n };
+	uint64_t hash = v->config.nkeys;
+	uint32_t index;
+	bool fresh;
 
-	for (unsigned int k = 0; k < nkeys; k++) {
-		value[k] = v->config.key[k]->value(f);
-		hash = mix(hash ^ value[k].a, value[k].b + k);
+	for (unsigned int k = 0; k < v->config.nkeys; k++) {
+		like.value[k] = v->config.key[k]->value(f);
+		hash = table_mix(hash ^ like.value[k].a, like.value[k].b + k);
 	}
-	if (a->nrows * 2 >= v->row_slots &&
-	    grow_slots(&v->row_slot, &v->row_slots, a->nrows, row_hash_of, v->row_hash) < 0)
+	if (table_add(&v->rows, hash, &like, equal_row, &v->config, &index, &fresh) < 0)
 		return -ENOMEM;
-	at = hash & (v->row_slots - 1);
-	for (; v->row_slot[at]; at = (at + 1) & (v->row_slots - 1)) {
-		row = &a->row[v->row_slot[at] - 1];
-		if (v->row_hash[v->row_slot[at] - 1] == hash &&
-		    !memcmp(row->value, value, nkeys * sizeof(value[0]))) {
-			*out = row;
-			return 0;
-		}
-	}
-	if (a->nrows == v->row_cap && grow_rows(a) < 0)
-		return -ENOMEM;
-	v->row_hash[a->nrows] = hash;
-	row = &a->row[a->nrows++];
-	*row = (struct agg_row){ .frame = *f, .id = (uint32_t)a->nrows - 1 };
-	if (f->symbol)
-		row->frame.name = display_name(v->config.display, f->symbol, f->mode != AGG_USER);
-	memcpy(row->value, value, nkeys * sizeof(value[0]));
-	v->row_slot[at] = (uint32_t)a->nrows;
-	*out = row;
+	*out = (struct agg_row *)v->rows.item + index;
+	if (fresh && f->symbol)
+		(*out)->frame.name =
+			display_name(v->config.display, f->symbol, f->mode != AGG_USER);
 	return 0;
 }
 
@@ -354,22 +238,52 @@ static int line_of(struct agg_private *v, const struct perfdata_frame *f, uint64
 
 static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 {
-	if (v->nframes == v->frame_cap) {
-		size_t cap = v->frame_cap ? v->frame_cap * 2 : 8192;
-		uint32_t *f = reallocarray(v->func_of, cap, sizeof(*f)), *r;
-
-		if (!f)
-			return -ENOMEM;
-		v->func_of = f;
-		r = reallocarray(v->row_of, cap, sizeof(*r));
-		if (!r)
-			return -ENOMEM;
-		v->row_of = r;
-		v->frame_cap = cap;
-	}
+	if (ARRAY_ROOM(v->func_of, v->nframes, v->func_cap) ||
+	    ARRAY_ROOM(v->row_of, v->nframes, v->row_cap))
+		return -ENOMEM;
 	v->func_of[v->nframes] = func;
 	v->row_of[v->nframes++] = row;
 	return 0;
+}
+
+/* A function is known by its symbol, code without one by DSO and address. */
+static bool equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct agg_func *x = a, *y = b;
+
+	(void)ctx;
+	return x->symbol == y->symbol && (x->symbol || (x->addr == y->addr && x->dso == y->dso));
+}
+
+/* The number of the function at f; the expressions are asked once for each. */
+static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t *out)
+{
+	const struct agg_func like = { .symbol = f->symbol, .dso = f->dso, .addr = f->addr };
+	uint64_t hash = f->symbol ? table_mix((uintptr_t)f->symbol, 0)
+				  : table_mix(f->addr, (uintptr_t)f->dso);
+	const struct agg_config *c = &v->config;
+	struct agg_func *n;
+	char number[24];
+	const char *text;
+	bool fresh;
+
+	if (table_add(&v->funcs, hash, &like, equal_func, NULL, out, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	n = (struct agg_func *)v->funcs.item + *out;
+	if (f->symbol)
+		n->name = display_name(c->display, f->symbol, f->mode != AGG_USER);
+	snprintf(number, sizeof(number), "0x%016" PRIx64, f->addr);
+	text = n->name ? n->name : number;
+	n->is_symbol = !c->symbol || regexec(c->symbol, text, 0, NULL, 0) == 0;
+	n->is_parent = !c->parent || regexec(c->parent, text, 0, NULL, 0) == 0;
+	return 0;
+}
+
+static const struct agg_func *func_at(const struct agg_private *v, uint32_t func)
+{
+	return (const struct agg_func *)v->funcs.item + func;
 }
 
 /* The frames of a stack that count, with their names. */
@@ -385,12 +299,6 @@ struct stack_walk {
 
 static void stack_begin(struct stack_walk *w, struct agg_private *v, const struct stack_sum *s)
 {
-	const struct perfdata_record r = {
-		.kind = PERFDATA_SAMPLE,
-		.kernel = s->kernel,
-		.sample = { .ip = s->ip, .chain = s->chain, .nr = s->nr },
-	};
-
 	*w = (struct stack_walk){
 		.v = v,
 		.s = s,
@@ -402,7 +310,7 @@ static void stack_begin(struct stack_walk *w, struct agg_private *v, const struc
 			   .code_page = s->code_page,
 			   .data_page = s->data_page },
 	};
-	perfdata_walk_begin(&w->walk, &r);
+	chain_walk_begin(&w->walk, &s->chain);
 }
 
 /* 1: there is a frame; 0: there are no more; -ENOMEM. */
@@ -415,12 +323,12 @@ static int stack_next(struct stack_walk *w)
 	if (!w->left-- || !perfdata_walk_next(&w->walk, &w->f) || (c->kernel_only && !w->f.kernel))
 		return 0;
 	addr = w->f.innermost || c->exact || !w->f.ip ? w->f.ip : w->f.ip - 1;
-	names_lookup_in(w->v->names, w->s->view, w->f.kernel, addr, &name);
+	names_lookup_in(w->v->names, w->s->chain.view, w->f.kernel, addr, &name);
 	w->frame.symbol = name.symbol;
 	w->frame.addr = addr;
 	w->frame.dso = name.dso;
-	w->frame.mode = w->s->idle ? AGG_IDLE : w->f.kernel ? AGG_KERNEL : AGG_USER;
-	if (w->v->need_funcs && agg_funcs_add(&w->v->funcs, c, &w->frame, &w->func) < 0)
+	w->frame.mode = w->s->chain.idle ? AGG_IDLE : w->f.kernel ? AGG_KERNEL : AGG_USER;
+	if (w->v->need_funcs && find_func(w->v, &w->frame, &w->func) < 0)
 		return -ENOMEM;
 	return 1;
 }
@@ -433,7 +341,7 @@ static int has_parent(struct agg_private *v, const struct stack_sum *s)
 
 	stack_begin(&w, v, s);
 	while ((got = stack_next(&w)) > 0)
-		if (v->funcs.func[w.func].is_parent)
+		if (func_at(v, w.func)->is_parent)
 			return 1;
 	return got;
 }
@@ -462,9 +370,9 @@ static int add_frame(struct agg *a, struct stack_walk *w, uint64_t stamp)
 	if (w->f.innermost)
 		a->mode_weight[w->frame.mode] += w->s->weight;
 	if ((!c->dso.n || passes_dso(&c->dso, w->frame.dso)) &&
-	    (!c->symbol || v->funcs.func[w->func].is_symbol)) {
+	    (!c->symbol || func_at(v, w->func)->is_symbol)) {
 		if (line_of(v, &w->f, w->frame.addr, &w->frame.line) < 0 ||
-		    find_row(a, &w->frame, &row) < 0)
+		    find_row(v, &w->frame, &row) < 0)
 			return -ENOMEM;
 		count_row(row, w->s, w->f.innermost, stamp);
 		id = row->id;
@@ -530,18 +438,20 @@ int agg_finish(struct agg *a, bool by_self, struct err *e)
 	struct order order = { .v = v, .by_self = by_self };
 
 	if (v->config.keep_stacks) {
-		v->kept = calloc(v->nstacks ? v->nstacks : 1, sizeof(*v->kept));
+		v->kept = calloc(v->stacks.n ? v->stacks.n : 1, sizeof(*v->kept));
 		if (!v->kept)
-			return err_set(e, ENOMEM, "out of memory for %zu stacks", v->nstacks);
+			return err_set(e, ENOMEM, "out of memory for %zu stacks", v->stacks.n);
 	}
-	for (size_t i = 0; i < v->nstacks; i++)
-		if (add_stack(a, &v->stack[i], i + 1) < 0)
-			return err_set(e, ENOMEM, "out of memory after %zu rows", a->nrows);
+	for (size_t i = 0; i < v->stacks.n; i++)
+		if (add_stack(a, (struct stack_sum *)v->stacks.item + i, i + 1) < 0)
+			return err_set(e, ENOMEM, "out of memory after %zu rows", v->rows.n);
+	a->row = v->rows.item;
+	a->nrows = v->rows.n;
 	if (a->nrows)
 		qsort_r(a->row, a->nrows, sizeof(*a->row), compare_rows, &order);
 	a->stack = v->kept;
 	a->func_of = v->func_of;
 	a->row_of = v->row_of;
-	a->func = v->funcs.func;
+	a->func = v->funcs.item;
 	return 0;
 }

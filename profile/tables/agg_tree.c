@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/tables/agg_tree.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -59,8 +60,9 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /* All stacks of the row as paths, sorted; their words are the tree's. */
-static int collect(struct agg_tree *t, struct path **out, size_t *count, const struct agg *a,
-		   const struct agg_row *row, const struct agg_tree_options *opt)
+static int agg_tree_collect(struct agg_tree *t, struct path **out, size_t *count,
+			    const struct agg *a, const struct agg_row *row,
+			    const struct agg_tree_options *opt)
 {
 	size_t words = 0, n = 0;
 	struct path *path;
@@ -111,8 +113,8 @@ static int compare_ranges(const void *a, const void *b)
 }
 
 /* What goes on at `depth` in the paths of r, each by its next function; by weight. */
-static int split(struct range **out, size_t *count, const struct path *path, const struct range *r,
-		 uint32_t depth, uint64_t min_weight)
+static int agg_tree_split(struct range **out, size_t *count, const struct path *path,
+			  const struct range *r, uint32_t depth, uint64_t min_weight)
 {
 	struct range *part = NULL;
 	size_t n = 0, cap = 0;
@@ -130,16 +132,9 @@ static int split(struct range **out, size_t *count, const struct path *path, con
 		next.hi = i;
 		if (!next.weight || next.weight < min_weight)
 			continue;
-		if (n == cap) {
-			struct range *grown;
-
-			cap = cap ? cap * 2 : 8;
-			grown = reallocarray(part, cap, sizeof(*part));
-			if (!grown) {
-				free(part);
-				return -ENOMEM;
-			}
-			part = grown;
+		if (ARRAY_ROOM(part, n, cap)) {
+			free(part);
+			return -ENOMEM;
 		}
 		part[n++] = next;
 	}
@@ -152,31 +147,27 @@ static int split(struct range **out, size_t *count, const struct path *path, con
 
 static int add_nodes(struct agg_tree *t, size_t n)
 {
-	struct agg_node *node;
-	size_t cap = t->cap ? t->cap : 64;
-
-	while (cap < t->nnodes + n)
-		cap *= 2;
-	if (cap > UINT32_MAX)
+	if (t->nnodes + n > UINT32_MAX || ARRAY_FIT(t->node, t->nnodes + n, t->cap))
 		return -ENOMEM;
-	if (cap != t->cap) {
-		node = reallocarray(t->node, cap, sizeof(*node));
-		if (!node)
-			return -ENOMEM;
-		t->node = node;
-		t->cap = (uint32_t)cap;
-	}
 	t->nnodes += (uint32_t)n;
 	return 0;
 }
 
-/* Add what is below a node; *first and *count say where that is. */
-static int grow(struct agg_tree *t, const struct path *path, const struct range *r, uint32_t depth,
-		unsigned int level, uint64_t min_weight, uint32_t *first, uint32_t *count)
+struct growth {
+	struct agg_tree *tree;
+	const struct path *path; /* sorted */
+	uint64_t min_weight;
+};
+
+/* Add what is below a node: paths r from depth on; *first and *count say where that is. */
+static int agg_tree_grow(const struct growth *g, const struct range *r, uint32_t depth,
+			 unsigned int level, uint32_t *first, uint32_t *count)
 {
 	cleanup_free struct range *part = NULL;
+	const struct path *path = g->path;
+	struct agg_tree *t = g->tree;
 	size_t n = 0;
-	int ret = split(&part, &n, path, r, depth, min_weight);
+	int ret = agg_tree_split(&part, &n, path, r, depth, g->min_weight);
 
 	*first = t->nnodes;
 	*count = (uint32_t)n;
@@ -191,8 +182,8 @@ static int grow(struct agg_tree *t, const struct path *path, const struct range 
 			end++;
 		node.n = end - depth;
 		if (level + 1 < AGG_TREE_MAX_DEPTH)
-			ret = grow(t, path, &part[i], end, level + 1, min_weight, &node.child,
-				   &node.nchildren);
+			ret = agg_tree_grow(g, &part[i], end, level + 1, &node.child,
+					    &node.nchildren);
 		t->node[*first + i] = node;
 	}
 	return ret;
@@ -207,9 +198,12 @@ int agg_tree_build(struct agg_tree *out, const struct agg *a, const struct agg_r
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	ret = collect(out, &path, &all.hi, a, row, opt);
-	if (!ret)
-		ret = grow(out, path, &all, 0, 0, opt->min_weight, &first, &out->nroots);
+	ret = agg_tree_collect(out, &path, &all.hi, a, row, opt);
+	if (!ret) {
+		const struct growth g = { out, path, opt->min_weight };
+
+		ret = agg_tree_grow(&g, &all, 0, 0, &first, &out->nroots);
+	}
 	if (ret)
 		agg_tree_deinit(out);
 	return ret;

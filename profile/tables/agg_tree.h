@@ -26,7 +26,8 @@ struct agg_node {
 
 struct agg_tree {
 	struct agg_node *node;
-	uint32_t nnodes, cap;
+	uint32_t nnodes;
+	size_t cap;
 	uint32_t nroots; /* the first nodes */
 	uint32_t *words; /* what nodes point at */
 };

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/core/display_name.h"
 #include "profile/tables/memagg_pages.h"
-#include "profile/names/names.h"
+#include "profile/names/reader.h"
 #include "base/table.h"
 
 #include <errno.h>
@@ -37,8 +37,7 @@ struct cell {
 };
 
 struct memagg_inside {
-	struct perfdata *p;
-	struct names *names;
+	struct reader in;
 	struct display_names display;
 	struct table func, cell;
 	struct memagg_pages pages;
@@ -62,7 +61,7 @@ static int func_of(struct memagg_inside *in, const struct perfdata_record *r, ui
 	bool fresh;
 	int ret;
 
-	names_lookup(in->names, r->pid, r->kernel, r->sample.ip, &name);
+	names_lookup(in->in.names, r->pid, r->kernel, r->sample.ip, &name);
 	f.symbol = name.symbol;
 	f.dso = name.dso;
 	ret = table_add(&in->func, table_mix((uintptr_t)f.symbol, (uintptr_t)f.dso + f.kernel), &f,
@@ -172,14 +171,15 @@ static int add_all(struct memagg *m, const struct memagg_options *opt, struct er
 {
 	struct memagg_inside *in = m->inside;
 	struct perfdata_record r;
-	int ret = 0;
+	int ret;
 
-	while (!ret && perfdata_next(in->p, &r)) {
-		ret = names_record(in->names, &r, e);
-		if (ret || r.kind != PERFDATA_SAMPLE)
+	while ((ret = reader_next(&in->in, &r, e)) > 0) {
+		if (r.kind != PERFDATA_SAMPLE ||
+		    (opt->mode != MEMAGG_ALL && r.kernel != (opt->mode == MEMAGG_KERNEL)))
 			continue;
-		if (opt->mode == MEMAGG_ALL || r.kernel == (opt->mode == MEMAGG_KERNEL))
-			ret = add_sample(m, &r, e);
+		ret = add_sample(m, &r, e);
+		if (ret)
+			break;
 	}
 	return ret;
 }
@@ -188,7 +188,9 @@ static int add_all(struct memagg *m, const struct memagg_options *opt, struct er
 
 int memagg_load(struct memagg **out, const struct memagg_options *opt, struct err *e)
 {
-	const char *input = opt->input ? opt->input : "perf.data";
+	const struct reader_options from = { .input = opt->input ? opt->input : "perf.data",
+					     .event = opt->event,
+					     .buildid_dir = opt->buildid_dir };
 	struct memagg *m = calloc(1, sizeof(*m));
 	struct memagg_inside *in = calloc(1, sizeof(*in));
 	int ret;
@@ -203,23 +205,22 @@ int memagg_load(struct memagg **out, const struct memagg_options *opt, struct er
 	in->cell.size = sizeof(struct cell);
 	memagg_pages_init(&in->pages);
 	display_names_init(&in->display, !opt->no_demangle, false);
-	ret = perfdata_open_event(&in->p, input, opt->event, e);
-	if (!ret && !(in->p->ours && in->p->has_raw && in->p->has_data_page))
+	ret = reader_open(&in->in, &from, e);
+	if (!ret && !(in->in.p->ours && in->in.p->has_raw && in->in.p->has_data_page))
 		ret = err_set(e, ENODATA,
 			      "%s does not say what memory its samples used: record it with "
 			      "`kvmprof run --mem`",
-			      input);
-	ret = ret ? ret : names_create(&in->names, in->p, opt->buildid_dir, e);
+			      from.input);
 	ret = ret ? ret : add_all(m, opt, e);
 	ret = ret ? ret : memagg_pages_finish(&in->pages, m, e);
 	if (ret) {
 		memagg_destroy(m);
 		return ret;
 	}
-	snprintf(m->event, sizeof(m->event), "%s", in->p->event);
-	m->lost = in->p->nlost;
-	m->partial = in->p->partial;
-	m->message = in->p->message;
+	snprintf(m->event, sizeof(m->event), "%s", in->in.p->event);
+	m->lost = in->in.p->nlost;
+	m->partial = in->in.p->partial;
+	m->message = in->in.p->message;
 	*out = m;
 	return 0;
 }
@@ -232,8 +233,7 @@ void memagg_destroy(struct memagg *m)
 		return;
 	in = m->inside;
 	display_names_deinit(&in->display);
-	names_destroy(in->names);
-	perfdata_close(in->p);
+	reader_close(&in->in);
 	table_deinit(&in->func);
 	table_deinit(&in->cell);
 	memagg_pages_deinit(&in->pages);

@@ -150,32 +150,41 @@ static void count_pages(struct one *one, size_t n, unsigned int percent, uint64_
 	}
 }
 
-static void fill_reach(struct memagg_reach *r, unsigned int percent, const struct page *page,
-		       size_t n, size_t small, const struct range *range, size_t nranges,
+/* Pages by their place, those of 4 KiB first, and the ranges of 2 MiB that these lie in. */
+struct layout {
+	const struct page *page;
+	size_t n, small;
+	const struct range *range;
+	size_t nranges;
+};
+
+static void fill_reach(struct memagg_reach *r, unsigned int percent, const struct layout *l,
 		       struct one *room)
 {
+	const struct page *page = l->page;
+	const struct range *range = l->range;
 	uint64_t count[3];
 	size_t k = 0;
 
 	r->percent = percent;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		room[i] = (struct one){ page[i].weight, page[i].shift };
-	count_pages(room, n, percent, r->now);
-	for (size_t i = 0; i < nranges; i++)
+	count_pages(room, l->n, percent, r->now);
+	for (size_t i = 0; i < l->nranges; i++)
 		room[k++] = (struct one){ range[i].weight, RANGE_SHIFT };
-	for (size_t i = small; i < n; i++)
+	for (size_t i = l->small; i < l->n; i++)
 		room[k++] = (struct one){ page[i].weight, page[i].shift };
 	count_pages(room, k, percent, count);
 	r->huge = count[0] + count[1] + count[2];
 	/* Pages of a range follow each other, in the order of ranges. */
 	k = 0;
-	for (size_t i = 0, at = 0; i < nranges; at += range[i++].pages) {
+	for (size_t i = 0, at = 0; i < l->nranges; at += range[i++].pages) {
 		if (range[i].pages >= MEMAGG_DENSE)
 			room[k++] = (struct one){ range[i].weight, RANGE_SHIFT };
 		for (size_t j = 0; range[i].pages < MEMAGG_DENSE && j < range[i].pages; j++)
 			room[k++] = (struct one){ page[at + j].weight, page[at + j].shift };
 	}
-	for (size_t i = small; i < n; i++)
+	for (size_t i = l->small; i < l->n; i++)
 		room[k++] = (struct one){ page[i].weight, page[i].shift };
 	count_pages(room, k, percent, count);
 	r->huge_dense = count[0] + count[1] + count[2];
@@ -200,7 +209,10 @@ int memagg_pages_finish(struct memagg_pages *p, struct memagg *m, struct err *e)
 		small++;
 	nranges = make_ranges(page, small, range);
 	ret = fill_huge(m, range, nranges, e);
-	for (unsigned int i = 0; i < 2 && !ret; i++)
-		fill_reach(&m->reach[i], percent[i], page, n, small, range, nranges, room);
+	for (unsigned int i = 0; i < 2 && !ret; i++) {
+		const struct layout l = { page, n, small, range, nranges };
+
+		fill_reach(&m->reach[i], percent[i], &l, room);
+	}
 	return ret;
 }

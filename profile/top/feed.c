@@ -10,28 +10,28 @@
 /* More than any run's nanoseconds, and sums of many still count exactly enough. */
 #define MAX_NUMBER 1e15
 
-static double number(const json_t *o, const char *key)
+static double feed_number(const json_t *o, const char *key)
 {
 	double v = json_number_value(json_object_get(o, key));
 
 	return v > 0 ? fmin(v, MAX_NUMBER) : 0;
 }
 
-static uint64_t count(const json_t *o, const char *key)
+static uint64_t feed_count(const json_t *o, const char *key)
 {
 	json_int_t v = json_integer_value(json_object_get(o, key));
 
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-static const char *text(const json_t *o, const char *key)
+static const char *feed_text(const json_t *o, const char *key)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
 	return s ? s : "";
 }
 
-static bool address(const json_t *o, uint64_t *out)
+static bool feed_address(const json_t *o, uint64_t *out)
 {
 	const char *s = json_string_value(o);
 	char *end;
@@ -67,8 +67,8 @@ static int take_frame(const json_t *funcs, const json_t *index, enum top_mode mo
 
 	if (!f)
 		return err_set(e, EPROTO, "the run's reply: a frame without its function");
-	address(json_object_get(f, "addr"), &addr);
-	*out = (struct top_frame){ text(f, "name"), text(f, "dso"), addr, mode };
+	feed_address(json_object_get(f, "addr"), &addr);
+	*out = (struct top_frame){ feed_text(f, "name"), feed_text(f, "dso"), addr, mode };
 	if (!*out->name) {
 		snprintf(unnamed, UNNAMED, "0x%llx", (unsigned long long)addr);
 		out->name = unnamed;
@@ -90,18 +90,18 @@ static int take_stack(struct top_model *m, const json_t *funcs, const json_t *s,
 	enum top_mode mode;
 	int ret = 0;
 
-	if (!parse_mode(text(s, "mode"), &mode))
+	if (!parse_mode(feed_text(s, "mode"), &mode))
 		return err_set(e, EPROTO, "the run's reply: a stack of an unknown mode");
 	/* Counts of different things don't add up: the first event alone is shown. */
-	if (count(s, "event"))
+	if (feed_count(s, "event"))
 		return 0;
 	if (n > TOP_MAX_FRAMES)
 		n = TOP_MAX_FRAMES;
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = take_frame(funcs, json_array_get(frames, i), mode, &frame[i], unnamed[i], e);
 	return ret ? ret
-		   : top_model_add(m, (unsigned int)count(s, "cpu"), mode, number(s, "weight"),
-				   frame, (unsigned int)n, e);
+		   : top_model_add(m, (unsigned int)feed_count(s, "cpu"), mode,
+				   feed_number(s, "weight"), frame, (unsigned int)n, e);
 }
 
 int top_feed_profile(struct top_model *m, const json_t *reply, bool forget, uint64_t *seq,
@@ -123,7 +123,7 @@ int top_feed_profile(struct top_model *m, const json_t *reply, bool forget, uint
 		if (ret)
 			return ret;
 	}
-	*seq = count(reply, "seq");
+	*seq = feed_count(reply, "seq");
 	return 0;
 }
 
@@ -135,16 +135,16 @@ int top_feed_status(struct top_status *out, const json_t *reply, struct err *e)
 
 	if (!json_is_string(json_object_get(reply, "state")))
 		return err_set(e, EPROTO, "the run's reply holds no status");
-	out->elapsed_s = number(reply, "elapsed_ns") / 1e9;
-	out->seen_hz = number(reply, "rate_hz");
-	out->samples = count(reply, "samples");
-	out->lost = count(reply, "lost");
-	out->overruns = count(reply, "overruns");
-	out->stop_us = number(json_object_get(reply, "stopped_ns"), "p50") / 1e3;
+	out->elapsed_s = feed_number(reply, "elapsed_ns") / 1e9;
+	out->seen_hz = feed_number(reply, "rate_hz");
+	out->samples = feed_count(reply, "samples");
+	out->lost = feed_count(reply, "lost");
+	out->overruns = feed_count(reply, "overruns");
+	out->stop_us = feed_number(json_object_get(reply, "stopped_ns"), "p50") / 1e3;
 	out->collecting = json_is_true(json_object_get(reply, "collecting"));
 	out->rate_hz = 0;
-	if (!strcmp(text(event, "unit"), "ns") && number(event, "period") > 0)
-		out->rate_hz = 1e9 / number(event, "period");
+	if (!strcmp(feed_text(event, "unit"), "ns") && feed_number(event, "period") > 0)
+		out->rate_hz = 1e9 / feed_number(event, "period");
 	return 0;
 }
 
@@ -167,9 +167,9 @@ static int take_hits(struct top_code *out, const json_t *hits, struct err *e)
 	{
 		struct top_hit *hit = &out->hit[out->nhits];
 
-		if (!address(json_object_get(h, "addr"), &hit->addr))
+		if (!feed_address(json_object_get(h, "addr"), &hit->addr))
 			return err_set(e, EPROTO, "the run's reply: a hit without an address");
-		hit->weight = number(h, "weight");
+		hit->weight = feed_number(h, "weight");
 		out->nhits++;
 	}
 	return 0;
@@ -177,12 +177,12 @@ static int take_hits(struct top_code *out, const json_t *hits, struct err *e)
 
 int top_feed_code(struct top_code *out, const json_t *reply, struct err *e)
 {
-	const char *hex = text(reply, "code");
+	const char *hex = feed_text(reply, "code");
 	size_t len = strlen(hex);
 
 	*out = (struct top_code){ 0 };
 	buf_init(&out->code);
-	if (!address(json_object_get(reply, "addr"), &out->addr) || len % 2 ||
+	if (!feed_address(json_object_get(reply, "addr"), &out->addr) || len % 2 ||
 	    len / 2 > TOP_MAX_CODE)
 		return err_set(e, EPROTO, "the run's reply holds no code");
 	for (size_t i = 0; i < len; i += 2) {
@@ -194,7 +194,7 @@ int top_feed_code(struct top_code *out, const json_t *reply, struct err *e)
 	}
 	if (out->code.failed)
 		return err_set(e, ENOMEM, "out of memory");
-	snprintf(out->symbol, sizeof(out->symbol), "%s", text(reply, "symbol"));
+	snprintf(out->symbol, sizeof(out->symbol), "%s", feed_text(reply, "symbol"));
 	return take_hits(out, json_object_get(reply, "hits"), e);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/top/model.h"
 
+#include "base/array.h"
 #include "base/table.h"
 #include "base/texts.h"
 
@@ -116,21 +117,6 @@ static int add_func(struct top_model *m, const struct top_frame *f, uint32_t *in
 			 equal_func, NULL, index, &fresh);
 }
 
-static bool frames_fit(struct top_model *m, unsigned int n)
-{
-	size_t cap = m->frame_cap ? m->frame_cap * 2 : 4096;
-	uint32_t *grown;
-
-	if (m->nframes + n <= m->frame_cap)
-		return true;
-	grown = reallocarray(m->frame, cap, sizeof(*grown));
-	if (!grown)
-		return false;
-	m->frame = grown;
-	m->frame_cap = cap;
-	return true;
-}
-
 /* The same stacks without those that have all but faded away. */
 static int compact(struct top_model *m)
 {
@@ -150,7 +136,7 @@ static int compact(struct top_model *m)
 		if (s[i].weight < m->largest * FADED)
 			continue;
 		while (!ret && m->nframes + s[i].n > m->frame_cap)
-			ret = frames_fit(m, s[i].n) ? 0 : -ENOMEM;
+			ret = ARRAY_FIT(m->frame, m->nframes + s[i].n, m->frame_cap);
 		if (ret)
 			break;
 		like.first = (uint32_t)m->nframes;
@@ -205,7 +191,7 @@ int top_model_add(struct top_model *m, unsigned int vcpu, enum top_mode mode, do
 		return 0;
 	}
 	while (!ret && m->nframes + n > m->frame_cap)
-		ret = frames_fit(m, n) ? 0 : -ENOMEM;
+		ret = ARRAY_FIT(m->frame, m->nframes + n, m->frame_cap);
 	like.first = (uint32_t)m->nframes;
 	like.n = n;
 	for (unsigned int i = 0; !ret && i < n; i++) {
@@ -246,7 +232,7 @@ static int by_self(const void *a, const void *b)
 	return by_children(a, b);
 }
 
-static void count(struct top_model *m, bool no_idle, double *total)
+static void model_count(struct top_model *m, bool no_idle, double *total)
 {
 	struct func *f = funcs(m);
 
@@ -271,7 +257,7 @@ static void count(struct top_model *m, bool no_idle, double *total)
 	}
 }
 
-static bool passes(const struct func *f, const struct top_filter *filter)
+static bool model_passes(const struct func *f, const struct top_filter *filter)
 {
 	return f->children > 0 &&
 	       (!filter->text || strstr(f->name, filter->text) || strstr(f->dso, filter->text));
@@ -283,17 +269,11 @@ int top_model_rows(struct top_model *m, bool self_first, const struct top_filter
 	const struct func *f = funcs(m);
 	size_t out = 0;
 
-	count(m, filter->no_idle, total);
-	if (m->funcs.n > m->row_cap) {
-		struct top_row *grown = reallocarray(m->row, m->funcs.n, sizeof(*grown));
-
-		if (!grown)
-			return err_set(e, ENOMEM, "out of memory");
-		m->row = grown;
-		m->row_cap = m->funcs.n;
-	}
+	model_count(m, filter->no_idle, total);
+	if (ARRAY_FIT(m->row, m->funcs.n, m->row_cap))
+		return err_set(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < m->funcs.n; i++)
-		if (passes(&f[i], filter))
+		if (model_passes(&f[i], filter))
 			m->row[out++] = (struct top_row){
 				.name = f[i].name,
 				.dso = f[i].dso,

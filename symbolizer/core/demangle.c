@@ -18,7 +18,7 @@ struct result {
  * so the way out is a jump. libiberty keeps its state on the stack while it
  * prints; what may be lost is one identifier of a Rust name in punycode.
  */
-static void append(const char *s, size_t n, void *ctx)
+static void demangle_append(const char *s, size_t n, void *ctx)
 {
 	struct result *r = ctx;
 
@@ -35,10 +35,10 @@ static bool print(const char *mangled, struct result *r)
 {
 	if (setjmp(r->too_long))
 		return false;
-	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, r))
+	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, demangle_append, r))
 		return true;
 	r->len = 0;
-	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, append, r);
+	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, demangle_append, r);
 }
 
 /* Could it be one? Everything that libiberty takes begins so; most names don't. */

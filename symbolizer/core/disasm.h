@@ -2,7 +2,7 @@
 /*
  * disasm: x86-64 instructions as text, and what they refer to. By capstone.
  *
- * What capstone does not know (newer instructions) is as long as symbolizer/insn.h says,
+ * What capstone does not know (newer instructions) is as long as symbolizer/core/insn.h says,
  * else one byte, and is shown as bytes, so that what follows is still right. One thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_CORE_DISASM_H

@@ -9,6 +9,7 @@
 #ifndef KVMPROF_SYMBOLIZER_CORE_DISPLAY_NAME_H
 #define KVMPROF_SYMBOLIZER_CORE_DISPLAY_NAME_H
 
+#include "base/table.h"
 #include "symbolizer/core/symtab.h"
 
 #include <stdbool.h>
@@ -16,8 +17,7 @@
 struct display_names {
 	bool demangle;	      /* set before the first use; --no-demangle: false */
 	bool demangle_kernel; /* too; perf's --demangle-kernel */
-	struct display_entry *entry;
-	size_t n, cap;
+	struct table entries; /* struct display_entry */
 };
 
 /* No memory is needed yet: { .demangle = true } will do as well. */

@@ -63,7 +63,7 @@ struct bytes {
 	unsigned int pos, avail; /* avail <= INSN_MAX_LEN */
 };
 
-static bool next(struct bytes *b, uint8_t *v)
+static bool insn_next(struct bytes *b, uint8_t *v)
 {
 	if (b->pos >= b->avail)
 		return false;
@@ -93,14 +93,14 @@ static bool skip_modrm(struct bytes *b, struct parts *x)
 	uint8_t sib = 0, mod;
 
 	x->modrm_pos = b->pos;
-	if (!next(b, &x->modrm))
+	if (!insn_next(b, &x->modrm))
 		return false;
 	x->has_modrm = true;
 	mod = x->modrm >> 6;
 	/* mov to and from control and debug registers ignore mod (SDM vol. 2, MOV) */
 	if (mod == 3 || (x->map == 2 && x->op >= 0x20 && x->op <= 0x23))
 		return true;
-	if ((x->modrm & 7) == 4 && !next(b, &sib))
+	if ((x->modrm & 7) == 4 && !insn_next(b, &sib))
 		return false;
 	if (mod == 1)
 		x->disp_len = 1;
@@ -135,16 +135,16 @@ static bool split_vex(struct bytes *b, struct parts *x, unsigned int *f)
 	uint8_t first = x->op, v, map = 1;
 
 	x->map = 5;
-	if (!next(b, &v))
+	if (!insn_next(b, &v))
 		return false;
 	if (first == 0xc4)
 		map = v & 0x1f;
 	else if (first == 0x62)
 		map = v & 7;
 	for (unsigned int more = first == 0xc5 ? 0 : first == 0xc4 ? 1 : 2; more; more--)
-		if (!next(b, &v))
+		if (!insn_next(b, &v))
 			return false;
-	if (!next(b, &x->op))
+	if (!insn_next(b, &x->op))
 		return false;
 	switch (map) {
 	case 1:
@@ -165,13 +165,13 @@ static bool split_vex(struct bytes *b, struct parts *x, unsigned int *f)
 	}
 }
 
-static bool split(struct bytes *b, struct parts *x)
+static bool insn_split(struct bytes *b, struct parts *x)
 {
 	unsigned int f;
 	uint8_t v;
 
 	for (;;) {
-		if (!next(b, &v))
+		if (!insn_next(b, &v))
 			return false;
 		if (v == 0x66)
 			x->opsize = true;
@@ -185,20 +185,20 @@ static bool split(struct bytes *b, struct parts *x)
 	}
 	if ((v & 0xf0) == 0x40) {
 		x->rex = v;
-		if (!next(b, &v))
+		if (!insn_next(b, &v))
 			return false;
 	}
 	x->map = 1;
 	x->op = v;
 	if (v == 0x0f) {
-		if (!next(b, &x->op))
+		if (!insn_next(b, &x->op))
 			return false;
 		x->map = 2;
 		f = map_two[x->op];
 		if (x->op == 0x38 || x->op == 0x3a) {
 			x->map = x->op == 0x38 ? 3 : 4;
 			f = x->op == 0x38 ? M : M | B;
-			if (!next(b, &x->op))
+			if (!insn_next(b, &x->op))
 				return false;
 		}
 	} else if (v == 0xc4 || v == 0xc5 || v == 0x62) {
@@ -252,11 +252,14 @@ static void classify_mov(struct insn *i, const struct parts *x, unsigned int dst
 
 static void classify_lea(struct insn *i, const struct parts *x, const uint8_t *p)
 {
-	uint8_t mod = x->modrm >> 6, sib = p[x->modrm_pos + 1];
+	uint8_t mod = x->modrm >> 6, sib = 0;
 	unsigned int at = x->modrm_pos + 1;
+	bool has_sib = mod != 3 && (x->modrm & 7) == 4; /* else nothing may follow ModRM */
 	int64_t disp = 0;
 
-	if (modrm_reg(x) == R10 && (x->rex & 8) && mod == 1 && (x->modrm & 7) == 4 && sib == 0x24) {
+	if (has_sib)
+		sib = p[at];
+	if (modrm_reg(x) == R10 && (x->rex & 8) && mod == 1 && has_sib && sib == 0x24) {
 		i->kind = INSN_R10_FROM_RSP;
 		i->value = (int8_t)p[at + 1];
 		return;
@@ -280,152 +283,236 @@ static void classify_lea(struct insn *i, const struct parts *x, const uint8_t *p
 		i->kind = INSN_RSP_FROM_R10;
 }
 
+/* What an opcode of the one-byte map does to rsp, rbp and the flow of control. */
+enum rule {
+	RULE_NONE,
+	RULE_ARITHMETIC, /* add, sub and so on: a register is the target of half of them */
+	RULE_PUSH_REG,
+	RULE_POP_REG,
+	RULE_PUSH,
+	RULE_POP,
+	RULE_POP_RM,
+	RULE_TO_REG, /* writes the register of ModRM */
+	RULE_TO_RM,  /* writes what ModRM says, a register or memory */
+	RULE_ADD_IMM,
+	RULE_XCHG,
+	RULE_XCHG_RSP, /* of rsp, or of r12 with REX.B; mov to it likewise */
+	RULE_ENTER,
+	RULE_MOV_TO_RM,
+	RULE_MOV_TO_REG,
+	RULE_LEA,
+	RULE_JCC_8,
+	RULE_JMP_8,
+	RULE_JMP_32,
+	RULE_CALL,
+	RULE_RET,
+	RULE_IRET,
+	RULE_LEAVE,
+	RULE_TRAP,
+	RULE_GROUP_5 /* inc, dec, call, jmp, push */
+};
+
+/* SDM vol. 2, table A-2. */
+static const uint8_t rule_one[256] = {
+	[0x00 ... 0x03] = RULE_ARITHMETIC,
+	[0x08 ... 0x0b] = RULE_ARITHMETIC,
+	[0x10 ... 0x13] = RULE_ARITHMETIC,
+	[0x18 ... 0x1b] = RULE_ARITHMETIC,
+	[0x20 ... 0x23] = RULE_ARITHMETIC,
+	[0x28 ... 0x2b] = RULE_ARITHMETIC,
+	[0x30 ... 0x33] = RULE_ARITHMETIC,
+	[0x50 ... 0x57] = RULE_PUSH_REG,
+	[0x58 ... 0x5f] = RULE_POP_REG,
+	[0x63] = RULE_TO_REG,
+	[0x68] = RULE_PUSH,
+	[0x69] = RULE_TO_REG,
+	[0x6a] = RULE_PUSH,
+	[0x6b] = RULE_TO_REG,
+	[0x70 ... 0x7f] = RULE_JCC_8,
+	[0x81] = RULE_ADD_IMM,
+	[0x83] = RULE_ADD_IMM,
+	[0x87] = RULE_XCHG,
+	[0x89] = RULE_MOV_TO_RM,
+	[0x8b] = RULE_MOV_TO_REG,
+	[0x8d] = RULE_LEA,
+	[0x8f] = RULE_POP_RM,
+	[0x94] = RULE_XCHG_RSP,
+	[0x9c] = RULE_PUSH,
+	[0x9d] = RULE_POP,
+	[0xbc] = RULE_XCHG_RSP,
+	[0xc1] = RULE_TO_RM,
+	[0xc2 ... 0xc3] = RULE_RET,
+	[0xc7] = RULE_TO_RM,
+	[0xc8] = RULE_ENTER,
+	[0xc9] = RULE_LEAVE,
+	[0xca ... 0xcc] = RULE_TRAP,
+	[0xcf] = RULE_IRET,
+	[0xd1] = RULE_TO_RM,
+	[0xd3] = RULE_TO_RM,
+	[0xe0 ... 0xe3] = RULE_JCC_8,
+	[0xe8] = RULE_CALL,
+	[0xe9] = RULE_JMP_32,
+	[0xeb] = RULE_JMP_8,
+	[0xf4] = RULE_TRAP,
+	[0xf7] = RULE_TO_RM,
+	[0xff] = RULE_GROUP_5,
+};
+
+static bool rm_is_rsp(const struct parts *x)
+{
+	return x->modrm >> 6 == 3 && modrm_rm(x) == RSP;
+}
+
+static void lost_if(struct insn *i, bool lost)
+{
+	if (lost)
+		i->kind = INSN_RSP_LOST;
+}
+
+static void branch(struct insn *i, enum insn_kind kind, uint64_t end, int64_t distance)
+{
+	i->kind = kind;
+	i->value = (int64_t)(end + (uint64_t)distance);
+}
+
+static void classify_push_pop(struct insn *i, const struct parts *x, bool push)
+{
+	unsigned int r = (x->op & 7) | ((x->rex & 1) << 3);
+
+	if (x->opsize || (r == RSP && !push))
+		i->kind = INSN_RSP_LOST;
+	else if (r == RBP)
+		i->kind = push ? INSN_PUSH_RBP : INSN_POP_RBP;
+	else
+		rsp_add(i, push ? -8 : 8);
+}
+
+static void classify_add(struct insn *i, const struct parts *x, const uint8_t *imm)
+{
+	uint8_t sub = (x->modrm >> 3) & 7;
+	int64_t v;
+
+	if (!rm_is_rsp(x) || sub == 7)
+		return;
+	i->kind = INSN_RSP_LOST;
+	if (!(x->rex & 8) || (sub != 0 && sub != 5))
+		return;
+	v = x->op == 0x83 ? (int8_t)imm[0] : le32(imm);
+	rsp_add(i, sub ? -v : v);
+}
+
+static void classify_group_5(struct insn *i, const struct parts *x, const uint8_t *p)
+{
+	uint8_t mod = x->modrm >> 6, sub = (x->modrm >> 3) & 7;
+
+	if (sub == 2 || sub == 3)
+		i->kind = INSN_CALL_IND;
+	else if (sub == 4 || sub == 5)
+		i->kind = INSN_JMP_IND;
+	else if (sub == 6)
+		rsp_add(i, -8);
+	else
+		lost_if(i, sub < 2 && rm_is_rsp(x));
+	if (sub == 6 && mod == 3 && modrm_rm(x) == RBP)
+		i->kind = INSN_PUSH_RBP;
+	if (sub == 6 && mod == 1 && modrm_rm(x) == R10 && p[x->modrm_pos + 1] == 0xf8)
+		i->kind = INSN_PUSH_R10_M8;
+}
+
+/* Instructions that move rsp. */
+static void classify_stack(struct insn *i, const struct parts *x, enum rule rule, const uint8_t *p)
+{
+	bool is_register = x->modrm >> 6 == 3;
+
+	switch (rule) {
+	case RULE_ARITHMETIC:
+		lost_if(i, (x->op & 1) && ((x->op & 2) ? modrm_reg(x) == RSP : rm_is_rsp(x)));
+		break;
+	case RULE_PUSH_REG:
+	case RULE_POP_REG:
+		classify_push_pop(i, x, rule == RULE_PUSH_REG);
+		break;
+	case RULE_PUSH:
+	case RULE_POP:
+		rsp_add(i, rule == RULE_PUSH ? -8 : 8);
+		break;
+	case RULE_POP_RM:
+		rsp_add(i, 8);
+		if (is_register && modrm_rm(x) == RBP)
+			i->kind = INSN_POP_RBP;
+		lost_if(i, rm_is_rsp(x));
+		break;
+	case RULE_TO_REG:
+		lost_if(i, modrm_reg(x) == RSP);
+		break;
+	case RULE_TO_RM:
+		lost_if(i, rm_is_rsp(x));
+		break;
+	case RULE_XCHG:
+		lost_if(i, rm_is_rsp(x) || modrm_reg(x) == RSP);
+		break;
+	case RULE_XCHG_RSP:
+		lost_if(i, !(x->rex & 1));
+		break;
+	case RULE_ADD_IMM:
+		classify_add(i, x, p + x->imm_pos);
+		break;
+	case RULE_MOV_TO_RM:
+		if (is_register)
+			classify_mov(i, x, modrm_rm(x), modrm_reg(x));
+		break;
+	case RULE_MOV_TO_REG:
+		if (is_register)
+			classify_mov(i, x, modrm_reg(x), modrm_rm(x));
+		else
+			lost_if(i, modrm_reg(x) == RSP);
+		break;
+	default:
+		break;
+	}
+}
+
 static void classify_one(struct insn *i, const struct parts *x, const uint8_t *p, uint64_t end)
 {
 	const uint8_t *imm = p + x->imm_pos;
-	uint8_t op = x->op, mod = x->modrm >> 6, sub = (x->modrm >> 3) & 7;
-	unsigned int r;
+	enum rule rule = rule_one[x->op];
 
-	if (op >= 0x50 && op <= 0x5f) {
-		r = (op & 7) | ((x->rex & 1) << 3);
-		if (x->opsize)
-			i->kind = INSN_RSP_LOST;
-		else if (r == RBP)
-			i->kind = op < 0x58 ? INSN_PUSH_RBP : INSN_POP_RBP;
-		else if (r == RSP && op >= 0x58)
-			i->kind = INSN_RSP_LOST;
-		else
-			rsp_add(i, op < 0x58 ? -8 : 8);
-		return;
-	}
-	if (op < 0x38 && (op & 7) < 4) {
-		/* add, sub and so on: a register is the target of half of them */
-		r = (op & 2) ? modrm_reg(x) : mod == 3 ? modrm_rm(x) : RBP;
-		if (r == RSP && (op & 1))
-			i->kind = INSN_RSP_LOST;
-		return;
-	}
-	if (op >= 0x70 && op <= 0x7f) {
-		i->kind = INSN_JCC;
-		i->value = (int64_t)(end + (uint64_t)(int64_t)(int8_t)imm[0]);
-		return;
-	}
-	switch (op) {
-	case 0x63:
-	case 0x69:
-	case 0x6b:
-		if (modrm_reg(x) == RSP)
-			i->kind = INSN_RSP_LOST;
+	switch (rule) {
+	case RULE_JCC_8:
+		branch(i, INSN_JCC, end, (int8_t)imm[0]);
 		break;
-	case 0xc1:
-	case 0xc7:
-	case 0xd1:
-	case 0xd3:
-	case 0xf7:
-		if (mod == 3 && modrm_rm(x) == RSP)
-			i->kind = INSN_RSP_LOST;
+	case RULE_JMP_8:
+		branch(i, INSN_JMP, end, (int8_t)imm[0]);
 		break;
-	case 0x68:
-	case 0x6a:
-		rsp_add(i, -8);
+	case RULE_JMP_32:
+		branch(i, INSN_JMP, end, le32(imm));
 		break;
-	case 0x81:
-	case 0x83:
-		if (mod != 3 || modrm_rm(x) != RSP || sub == 7)
-			break;
-		i->kind = INSN_RSP_LOST;
-		if ((x->rex & 8) && (sub == 0 || sub == 5)) {
-			int64_t v = op == 0x83 ? (int8_t)imm[0] : le32(imm);
-
-			rsp_add(i, sub ? -v : v);
-		}
+	case RULE_CALL:
+		branch(i, INSN_CALL, end, le32(imm));
 		break;
-	case 0x87:
-		if ((mod == 3 && modrm_rm(x) == RSP) || modrm_reg(x) == RSP)
-			i->kind = INSN_RSP_LOST;
-		break;
-	case 0x89:
-		if (mod == 3)
-			classify_mov(i, x, modrm_rm(x), modrm_reg(x));
-		break;
-	case 0x8b:
-		if (mod == 3)
-			classify_mov(i, x, modrm_reg(x), modrm_rm(x));
-		else if (modrm_reg(x) == RSP)
-			i->kind = INSN_RSP_LOST;
-		break;
-	case 0x8d:
-		classify_lea(i, x, p);
-		break;
-	case 0x8f:
-		rsp_add(i, 8);
-		if (mod == 3 && modrm_rm(x) == RBP)
-			i->kind = INSN_POP_RBP;
-		else if (mod == 3 && modrm_rm(x) == RSP)
-			i->kind = INSN_RSP_LOST;
-		break;
-	case 0x94:
-		if (!(x->rex & 1))
-			i->kind = INSN_RSP_LOST;
-		break;
-	case 0x9c:
-		rsp_add(i, -8);
-		break;
-	case 0x9d:
-		rsp_add(i, 8);
-		break;
-	case 0xbc:
-	case 0xc8:
-		if (op == 0xc8 || !(x->rex & 1))
-			i->kind = INSN_RSP_LOST;
-		break;
-	case 0xc2:
-	case 0xc3:
+	case RULE_RET:
 		i->kind = INSN_RET;
 		break;
-	case 0xc9:
-		i->kind = INSN_LEAVE;
-		break;
-	case 0xca:
-	case 0xcb:
-	case 0xcc:
-	case 0xf4:
-		i->kind = INSN_TRAP;
-		break;
-	case 0xcf:
+	case RULE_IRET:
 		i->kind = (x->rex & 8) ? INSN_IRET : INSN_TRAP;
 		break;
-	case 0xe0:
-	case 0xe1:
-	case 0xe2:
-	case 0xe3:
-		i->kind = INSN_JCC;
-		i->value = (int64_t)(end + (uint64_t)(int64_t)(int8_t)imm[0]);
+	case RULE_LEAVE:
+		i->kind = INSN_LEAVE;
 		break;
-	case 0xe8:
-	case 0xe9:
-		i->kind = op == 0xe8 ? INSN_CALL : INSN_JMP;
-		i->value = (int64_t)(end + (uint64_t)(int64_t)le32(imm));
+	case RULE_TRAP:
+		i->kind = INSN_TRAP;
 		break;
-	case 0xeb:
-		i->kind = INSN_JMP;
-		i->value = (int64_t)(end + (uint64_t)(int64_t)(int8_t)imm[0]);
+	case RULE_ENTER:
+		i->kind = INSN_RSP_LOST;
 		break;
-	case 0xff:
-		if (sub == 2 || sub == 3)
-			i->kind = INSN_CALL_IND;
-		else if (sub == 4 || sub == 5)
-			i->kind = INSN_JMP_IND;
-		else if (sub == 6)
-			rsp_add(i, -8);
-		else if (sub < 2 && mod == 3 && modrm_rm(x) == RSP)
-			i->kind = INSN_RSP_LOST;
-		if (sub == 6 && mod == 3 && modrm_rm(x) == RBP)
-			i->kind = INSN_PUSH_RBP;
-		if (sub == 6 && mod == 1 && modrm_rm(x) == R10 && p[x->modrm_pos + 1] == 0xf8)
-			i->kind = INSN_PUSH_R10_M8;
+	case RULE_LEA:
+		classify_lea(i, x, p);
+		break;
+	case RULE_GROUP_5:
+		classify_group_5(i, x, p);
 		break;
 	default:
+		classify_stack(i, x, rule, p);
 		break;
 	}
 }
@@ -464,7 +551,7 @@ bool insn_decode(struct insn *i, uint64_t va, const uint8_t *p, size_t avail)
 			   .avail = avail < INSN_MAX_LEN ? (unsigned int)avail : INSN_MAX_LEN };
 	struct parts x = { 0 };
 
-	if (!split(&b, &x))
+	if (!insn_split(&b, &x))
 		return false;
 	i->len = (uint8_t)b.pos;
 	i->kind = INSN_OTHER;

@@ -104,14 +104,15 @@ static void find_extent(struct kimage *k, const struct elf64 *f)
 	k->end = page_up(k->end);
 	/*
 	 * Segments tell code from data only roughly: Linux has init code and all
-	 * that follows it in one segment. Sections know better.
+	 * that follows it in one segment, since 6.16 in that of its data, which is
+	 * not even executable. Sections know better.
 	 */
 	for (uint32_t i = 0; i < f->shnum; i++) {
 		Elf64_Shdr s = elf64_shdr(f, i);
 		uint64_t end = range_end(s.sh_addr, s.sh_size);
 
 		if (s.sh_type == SHT_PROGBITS && (s.sh_flags & SHF_EXECINSTR) &&
-		    (s.sh_flags & SHF_ALLOC) && in_half(s.sh_addr, half) && end <= k->etext &&
+		    (s.sh_flags & SHF_ALLOC) && in_half(s.sh_addr, half) && end <= k->end &&
 		    s.sh_addr >= k->text && end > exec_end)
 			exec_end = end;
 	}

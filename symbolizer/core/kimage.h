@@ -73,4 +73,14 @@ bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t)
  */
 bool kimage_keeps_frame_pointers32(const struct kimage *k, const struct symtab *t);
 
+/*
+ * Run-time address of a linked one: what lies in [text, end] moves. Per-CPU symbols
+ * of kernels before 6.15 are offsets near 0, which stay; later ones are linked among
+ * the kernel's own addresses and move with them, as does the code that uses them.
+ */
+static inline uint64_t kimage_run_address(uint64_t text, uint64_t end, uint64_t slide, uint64_t va)
+{
+	return va >= text && va <= end ? va + slide : va;
+}
+
 #endif

@@ -58,7 +58,7 @@ static void look_at_function(const struct kimage *k, uint64_t va, uint64_t len, 
 	}
 }
 
-static bool judge(const struct verdict *v)
+static bool kimage_fp_judge(const struct verdict *v)
 {
 	return v->calling && v->framed * 10ull >= v->calling * 9ull;
 }
@@ -135,7 +135,7 @@ bool kimage_keeps_frame_pointers(const struct kimage *k, const struct symtab *t)
 					 &v);
 		free(target);
 	}
-	return judge(&v);
+	return kimage_fp_judge(&v);
 }
 
 bool kimage_keeps_frame_pointers32(const struct kimage *k, const struct symtab *t)

@@ -164,147 +164,66 @@ static bool is_bit_string(unsigned int id)
 	return id == X86_INS_BT || id == X86_INS_BTC || id == X86_INS_BTR || id == X86_INS_BTS;
 }
 
-/* Stores and others whose access capstone 4 leaves out or has wrong; 0: as it says. */
+#define R MEMOP_READ
+#define W MEMOP_WRITE
+#define RW (MEMOP_READ | MEMOP_WRITE)
+/*
+ * What capstone 4 leaves out or has wrong of memory operands; 0: as it says. CLFLUSH and its like
+ * are ordered as loads, and fault as one.
+ */
+static const uint8_t access_table[X86_INS_ENDING] = {
+	[X86_INS_CMP] = R,	   [X86_INS_TEST] = R,	     [X86_INS_BT] = R,
+	[X86_INS_PREFETCHT0] = R,  [X86_INS_PREFETCHT1] = R, [X86_INS_PREFETCHT2] = R,
+	[X86_INS_PREFETCHNTA] = R, [X86_INS_PREFETCHW] = R,  [X86_INS_PREFETCH] = R,
+	[X86_INS_CLFLUSH] = R,	   [X86_INS_CLFLUSHOPT] = R, [X86_INS_CLWB] = R,
+	[X86_INS_FLD] = R,	   [X86_INS_FILD] = R,	     [X86_INS_FLDCW] = R,
+	[X86_INS_FLDENV] = R,	   [X86_INS_FRSTOR] = R,     [X86_INS_FXRSTOR] = R,
+	[X86_INS_FXRSTOR64] = R,   [X86_INS_XRSTOR] = R,     [X86_INS_XRSTOR64] = R,
+	[X86_INS_XRSTORS] = R,	   [X86_INS_XRSTORS64] = R,  [X86_INS_LDMXCSR] = R,
+	[X86_INS_VLDMXCSR] = R,	   [X86_INS_LGDT] = R,	     [X86_INS_LIDT] = R,
+	[X86_INS_LLDT] = R,	   [X86_INS_LTR] = R,	     [X86_INS_LMSW] = R,
+	[X86_INS_VERR] = R,	   [X86_INS_VERW] = R,	     [X86_INS_INVPCID] = R,
+	[X86_INS_INVEPT] = R,	   [X86_INS_INVVPID] = R,    [X86_INS_PUSH] = R,
+	[X86_INS_CALL] = R,	   [X86_INS_LCALL] = R,	     [X86_INS_JMP] = R,
+	[X86_INS_LJMP] = R,	   [X86_INS_IMUL] = R,	     [X86_INS_MUL] = R,
+	[X86_INS_DIV] = R,	   [X86_INS_IDIV] = R,	     [X86_INS_FADD] = R,
+	[X86_INS_FSUB] = R,	   [X86_INS_FSUBR] = R,	     [X86_INS_FMUL] = R,
+	[X86_INS_FDIV] = R,	   [X86_INS_FDIVR] = R,	     [X86_INS_FCOM] = R,
+	[X86_INS_FCOMP] = R,	   [X86_INS_FIADD] = R,	     [X86_INS_FISUB] = R,
+	[X86_INS_FIMUL] = R,	   [X86_INS_FIDIV] = R,	     [X86_INS_FICOM] = R,
+	[X86_INS_FICOMP] = R,	   [X86_INS_POP] = W,	     [X86_INS_FST] = W,
+	[X86_INS_FSTP] = W,	   [X86_INS_FIST] = W,	     [X86_INS_FISTP] = W,
+	[X86_INS_FISTTP] = W,	   [X86_INS_FNSTCW] = W,     [X86_INS_FNSTSW] = W,
+	[X86_INS_FNSTENV] = W,	   [X86_INS_FNSAVE] = W,     [X86_INS_FXSAVE] = W,
+	[X86_INS_FXSAVE64] = W,	   [X86_INS_XSAVE] = W,	     [X86_INS_XSAVE64] = W,
+	[X86_INS_XSAVEC] = W,	   [X86_INS_XSAVEC64] = W,   [X86_INS_XSAVEOPT] = W,
+	[X86_INS_XSAVEOPT64] = W,  [X86_INS_XSAVES] = W,     [X86_INS_XSAVES64] = W,
+	[X86_INS_STMXCSR] = W,	   [X86_INS_VSTMXCSR] = W,   [X86_INS_SGDT] = W,
+	[X86_INS_SIDT] = W,	   [X86_INS_SLDT] = W,	     [X86_INS_STR] = W,
+	[X86_INS_SMSW] = W,	   [X86_INS_MOVNTI] = W,     [X86_INS_MOVNTQ] = W,
+	[X86_INS_MOVNTDQ] = W,	   [X86_INS_MOVNTPS] = W,    [X86_INS_MOVNTPD] = W,
+	[X86_INS_VMOVNTDQ] = W,	   [X86_INS_VMOVNTPS] = W,   [X86_INS_VMOVNTPD] = W,
+	[X86_INS_SETA] = W,	   [X86_INS_SETAE] = W,	     [X86_INS_SETB] = W,
+	[X86_INS_SETBE] = W,	   [X86_INS_SETE] = W,	     [X86_INS_SETNE] = W,
+	[X86_INS_SETG] = W,	   [X86_INS_SETGE] = W,	     [X86_INS_SETL] = W,
+	[X86_INS_SETLE] = W,	   [X86_INS_SETO] = W,	     [X86_INS_SETNO] = W,
+	[X86_INS_SETP] = W,	   [X86_INS_SETNP] = W,	     [X86_INS_SETS] = W,
+	[X86_INS_SETNS] = W,	   [X86_INS_INC] = RW,	     [X86_INS_DEC] = RW,
+	[X86_INS_NEG] = RW,	   [X86_INS_NOT] = RW,	     [X86_INS_XCHG] = RW,
+	[X86_INS_XADD] = RW,	   [X86_INS_CMPXCHG] = RW,   [X86_INS_CMPXCHG8B] = RW,
+	[X86_INS_CMPXCHG16B] = RW, [X86_INS_BTC] = RW,	     [X86_INS_BTR] = RW,
+	[X86_INS_BTS] = RW,	   [X86_INS_SHL] = RW,	     [X86_INS_SAL] = RW,
+	[X86_INS_SHR] = RW,	   [X86_INS_SAR] = RW,	     [X86_INS_ROL] = RW,
+	[X86_INS_ROR] = RW,	   [X86_INS_RCL] = RW,	     [X86_INS_RCR] = RW,
+	[X86_INS_SHLD] = RW,	   [X86_INS_SHRD] = RW,
+};
+#undef R
+#undef W
+#undef RW
+
 static uint8_t access_of(unsigned int id)
 {
-	switch (id) {
-	case X86_INS_CMP:
-	case X86_INS_TEST:
-	case X86_INS_BT:
-	case X86_INS_PREFETCHT0:
-	case X86_INS_PREFETCHT1:
-	case X86_INS_PREFETCHT2:
-	case X86_INS_PREFETCHNTA:
-	case X86_INS_PREFETCHW:
-	case X86_INS_PREFETCH:
-	case X86_INS_CLFLUSH: /* "ordered as a load", and faults as one */
-	case X86_INS_CLFLUSHOPT:
-	case X86_INS_CLWB:
-	case X86_INS_FLD:
-	case X86_INS_FILD:
-	case X86_INS_FLDCW:
-	case X86_INS_FLDENV:
-	case X86_INS_FRSTOR:
-	case X86_INS_FXRSTOR:
-	case X86_INS_FXRSTOR64:
-	case X86_INS_XRSTOR:
-	case X86_INS_XRSTOR64:
-	case X86_INS_XRSTORS:
-	case X86_INS_XRSTORS64:
-	case X86_INS_LDMXCSR:
-	case X86_INS_VLDMXCSR:
-	case X86_INS_LGDT:
-	case X86_INS_LIDT:
-	case X86_INS_LLDT:
-	case X86_INS_LTR:
-	case X86_INS_LMSW:
-	case X86_INS_VERR:
-	case X86_INS_VERW:
-	case X86_INS_INVPCID:
-	case X86_INS_INVEPT:
-	case X86_INS_INVVPID:
-	case X86_INS_PUSH:
-	case X86_INS_CALL:
-	case X86_INS_LCALL:
-	case X86_INS_JMP:
-	case X86_INS_LJMP:
-	case X86_INS_IMUL:
-	case X86_INS_MUL:
-	case X86_INS_DIV:
-	case X86_INS_IDIV:
-	case X86_INS_FADD:
-	case X86_INS_FSUB:
-	case X86_INS_FSUBR:
-	case X86_INS_FMUL:
-	case X86_INS_FDIV:
-	case X86_INS_FDIVR:
-	case X86_INS_FCOM:
-	case X86_INS_FCOMP:
-	case X86_INS_FIADD:
-	case X86_INS_FISUB:
-	case X86_INS_FIMUL:
-	case X86_INS_FIDIV:
-	case X86_INS_FICOM:
-	case X86_INS_FICOMP:
-		return MEMOP_READ;
-	case X86_INS_POP:
-	case X86_INS_FST:
-	case X86_INS_FSTP:
-	case X86_INS_FIST:
-	case X86_INS_FISTP:
-	case X86_INS_FISTTP:
-	case X86_INS_FNSTCW:
-	case X86_INS_FNSTSW:
-	case X86_INS_FNSTENV:
-	case X86_INS_FNSAVE:
-	case X86_INS_FXSAVE:
-	case X86_INS_FXSAVE64:
-	case X86_INS_XSAVE:
-	case X86_INS_XSAVE64:
-	case X86_INS_XSAVEC:
-	case X86_INS_XSAVEC64:
-	case X86_INS_XSAVEOPT:
-	case X86_INS_XSAVEOPT64:
-	case X86_INS_XSAVES:
-	case X86_INS_XSAVES64:
-	case X86_INS_STMXCSR:
-	case X86_INS_VSTMXCSR:
-	case X86_INS_SGDT:
-	case X86_INS_SIDT:
-	case X86_INS_SLDT:
-	case X86_INS_STR:
-	case X86_INS_SMSW:
-	case X86_INS_MOVNTI:
-	case X86_INS_MOVNTQ:
-	case X86_INS_MOVNTDQ:
-	case X86_INS_MOVNTPS:
-	case X86_INS_MOVNTPD:
-	case X86_INS_VMOVNTDQ:
-	case X86_INS_VMOVNTPS:
-	case X86_INS_VMOVNTPD:
-	case X86_INS_SETA:
-	case X86_INS_SETAE:
-	case X86_INS_SETB:
-	case X86_INS_SETBE:
-	case X86_INS_SETE:
-	case X86_INS_SETNE:
-	case X86_INS_SETG:
-	case X86_INS_SETGE:
-	case X86_INS_SETL:
-	case X86_INS_SETLE:
-	case X86_INS_SETO:
-	case X86_INS_SETNO:
-	case X86_INS_SETP:
-	case X86_INS_SETNP:
-	case X86_INS_SETS:
-	case X86_INS_SETNS:
-		return MEMOP_WRITE;
-	case X86_INS_INC:
-	case X86_INS_DEC:
-	case X86_INS_NEG:
-	case X86_INS_NOT:
-	case X86_INS_XCHG:
-	case X86_INS_XADD:
-	case X86_INS_CMPXCHG:
-	case X86_INS_CMPXCHG8B:
-	case X86_INS_CMPXCHG16B:
-	case X86_INS_BTC:
-	case X86_INS_BTR:
-	case X86_INS_BTS:
-	case X86_INS_SHL:
-	case X86_INS_SAL:
-	case X86_INS_SHR:
-	case X86_INS_SAR:
-	case X86_INS_ROL:
-	case X86_INS_ROR:
-	case X86_INS_RCL:
-	case X86_INS_RCR:
-	case X86_INS_SHLD:
-	case X86_INS_SHRD:
-		return MEMOP_READ | MEMOP_WRITE;
-	default:
-		return 0;
-	}
+	return id < X86_INS_ENDING ? access_table[id] : 0;
 }
 
 /* Moves and arithmetic that write where they have memory as their first operand. */
@@ -377,7 +296,7 @@ static bool changes_first(unsigned int id)
 
 /* -- implicit operands ------------------------------------------------------------------- */
 
-static void add(struct memop_insn *i, struct memop op)
+static void memop_add(struct memop_insn *i, struct memop op)
 {
 	if (i->n < MEMOP_MAX)
 		i->op[i->n++] = op;
@@ -386,14 +305,14 @@ static void add(struct memop_insn *i, struct memop op)
 static void add_stack(struct memop_insn *i, uint8_t base, int64_t disp, unsigned int size,
 		      uint8_t access)
 {
-	add(i, (struct memop){ .base = base,
-			       .index = MEMOP_NO_REG,
-			       .bit_reg = MEMOP_NO_REG,
-			       .scale = 1,
-			       .disp = disp,
-			       .size = (uint16_t)size,
-			       .access = access,
-			       .implicit = true });
+	memop_add(i, (struct memop){ .base = base,
+				     .index = MEMOP_NO_REG,
+				     .bit_reg = MEMOP_NO_REG,
+				     .scale = 1,
+				     .disp = disp,
+				     .size = (uint16_t)size,
+				     .access = access,
+				     .implicit = true });
 }
 
 /* Push and pop have 64 bits, or 16 with 66h; capstone tells by an operand or the prefix. */
@@ -604,11 +523,11 @@ static bool add_explicit(struct memop_insn *i, const cs_insn *in, unsigned int a
 	if (is_bit_string(in->id) && at == 0 && x->op_count > 1 &&
 	    x->operands[1].type == X86_OP_REG)
 		m.bit_reg = bit_gpr_of(x->operands[1].reg);
-	add(i, m);
+	memop_add(i, m);
 	return true;
 }
 
-static void take(struct memop_insn *i, const cs_insn *in)
+static void memop_take(struct memop_insn *i, const cs_insn *in)
 {
 	const cs_x86 *x = &in->detail->x86;
 	uint8_t src, dst;
@@ -671,7 +590,7 @@ const struct memop_insn *memop_decode(struct memop_decoder *d, const uint8_t *by
 		return &c->insn;
 	left = len;
 	if (cs_disasm_iter(d->handle, &code, &left, &at, d->insn))
-		take(&c->insn, d->insn);
+		memop_take(&c->insn, d->insn);
 	else if (!is_cut(d, bytes, len))
 		c->insn.why = MEMOP_UNKNOWN_INSN;
 	return &c->insn;

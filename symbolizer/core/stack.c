@@ -20,6 +20,8 @@ const char *stack_end_name(enum stack_end end)
 		return "depth-limit";
 	case STACK_END_NO_ORC:
 		return "no-orc-entry";
+	case STACK_END_START:
+		return "start-code";
 	case STACK_END_SCANNED:
 		return "scanned";
 	case STACK_END_COUNT:

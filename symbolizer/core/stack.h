@@ -23,12 +23,13 @@ enum stack_end {
 	STACK_END_ROOT =
 		1, /* complete: a zero frame pointer or return address at the outermost frame */
 	STACK_END_USER,	     /* complete: entry from user mode */
-	STACK_END_NO_FP,     /* the kernel keeps no frame pointers: innermost frame only */
+	STACK_END_NO_FP,     /* neither frame pointers nor ORC tables, and no caller was found */
 	STACK_END_NO_TEXT,   /* no image bytes at rip: cannot say where the frame is */
 	STACK_END_BAD_CHAIN, /* the chain failed a check (alignment, order, not after a call) */
 	STACK_END_CUT,	     /* the copied stack bytes end before the chain does */
 	STACK_END_DEPTH,     /* STACK_MAX_FRAMES reached */
 	STACK_END_NO_ORC,    /* the ORC table knows nothing of this code, and nothing else helped */
+	STACK_END_START, /* whole but for a function of the C library that calls main() or a thread's */
 	STACK_END_SCANNED, /* a root or user entry, but part of the way there was only searched for */
 	STACK_END_COUNT
 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/core/symtab.h"
 
+#include "base/array.h"
+#include "base/hash.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -105,15 +108,8 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 		return -EINVAL;
 	if (t->n >= SYMTAB_MAX_SYMBOLS || t->name_bytes + len > SYMTAB_MAX_NAME_BYTES)
 		return -E2BIG;
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 1024;
-		struct entry *e = realloc(t->e, cap * sizeof(*e));
-
-		if (!e)
-			return -ENOMEM;
-		t->e = e;
-		t->cap = cap;
-	}
+	if (ARRAY_ROOM(t->e, t->n, t->cap))
+		return -ENOMEM;
 	copy = arena_copy(t, name, len);
 	if (!copy)
 		return -ENOMEM;
@@ -318,16 +314,6 @@ static int build_buckets(struct symtab *t)
 	return 0;
 }
 
-/* FNV-1a */
-static uint32_t name_hash(const char *s)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 16777619u;
-	return h;
-}
-
 /*
  * By hash, and by index where hashes are equal: each pass keeps the order of the
  * one before, and the keys begin in the order of their indexes. A hundred
@@ -388,7 +374,8 @@ int symtab_freeze(struct symtab *t, struct err *e)
 		return err_set(e, ENOMEM, "no memory for a table of %zu symbols", t->n);
 	}
 	for (size_t i = 0; i < t->n; i++)
-		t->by_name[i] = (struct name_key){ name_hash(t->e[i].sym.name), (uint32_t)i };
+		t->by_name[i] =
+			(struct name_key){ hash_text32(t->e[i].sym.name, SIZE_MAX), (uint32_t)i };
 	sort_keys(t->by_name, tmp, t->n);
 	free(tmp);
 	t->frozen = true;
@@ -497,7 +484,7 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
 
 const struct symbol *symtab_find(const struct symtab *t, const char *name)
 {
-	uint32_t hash = name_hash(name);
+	uint32_t hash = hash_text32(name, SIZE_MAX);
 	size_t lo = 0, hi = t->frozen ? t->n : 0;
 
 	while (lo < hi) {

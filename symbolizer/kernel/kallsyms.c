@@ -50,7 +50,7 @@ static const char *encoding_name(enum kallsyms_encoding c)
 	return "?";
 }
 
-static uint64_t address(const struct hypothesis *h, uint32_t i)
+static uint64_t kallsyms_address(const struct hypothesis *h, uint32_t i)
 {
 	uint64_t off = h->off + 4ull * i;
 	uint32_t v;
@@ -69,7 +69,7 @@ static uint64_t address(const struct hypothesis *h, uint32_t i)
 }
 
 /* Where the table must be; false when there is no room for it. */
-static bool place(struct hypothesis *h)
+static bool kallsyms_place(struct hypothesis *h)
 {
 	const struct kallsyms_tables *t = h->t;
 	bool wide = h->encoding == KALLSYMS_ABSOLUTE;
@@ -100,7 +100,7 @@ static bool plausible(const struct hypothesis *h, const struct extent *x, char *
 	uint32_t inside = 0, code = 0, code_inside = 0;
 
 	for (uint32_t i = 0; i < h->t->count; i++) {
-		uint64_t a = address(h, i);
+		uint64_t a = kallsyms_address(h, i);
 		bool in = a >= x->start && a <= x->end;
 		char type = 0;
 
@@ -136,7 +136,7 @@ static bool plausible(const struct hypothesis *h, const struct extent *x, char *
 	return true;
 }
 
-static int build(const struct hypothesis *h, struct symtab **out, struct err *e)
+static int kallsyms_build(const struct hypothesis *h, struct symtab **out, struct err *e)
 {
 	struct symtab *t = symtab_create();
 	char name[KALLSYMS_MAX_NAME + 1], type;
@@ -150,7 +150,7 @@ static int build(const struct hypothesis *h, struct symtab **out, struct err *e)
 				      "than %u characters",
 				      i, h->t->count, KALLSYMS_MAX_NAME);
 		else
-			ret = symtab_add(t, address(h, i), 0, type, name);
+			ret = symtab_add(t, kallsyms_address(h, i), 0, type, name);
 	}
 	ret = ret ? ret : symtab_freeze(t, e);
 	if (ret < 0) {
@@ -211,7 +211,7 @@ static int check_anchors(const struct symtab *t, const struct extent *x, const c
 				name, symtab_count(t));
 }
 
-static void describe(const struct hypothesis *h, struct kallsyms_info *info)
+static void kallsyms_describe(const struct hypothesis *h, struct kallsyms_info *info)
 {
 	const struct kallsyms_tables *t = h->t;
 
@@ -260,7 +260,7 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 					  .first = ways[i].first };
 		struct symtab *s = NULL;
 
-		if (!place(&way))
+		if (!kallsyms_place(&way))
 			continue;
 		if (!plausible(&way, x, why, sizeof(why))) {
 			if (n < sizeof(reasons))
@@ -270,7 +270,7 @@ static int read_symbols(const struct kallsyms_tables *t, const struct extent *x,
 						      way.first ? "before" : "after", why);
 			continue;
 		}
-		ret = build(&way, &s, e);
+		ret = kallsyms_build(&way, &s, e);
 		if (ret < 0) {
 			symtab_destroy(best);
 			return ret;
@@ -323,11 +323,11 @@ static struct extent extent_of(const struct kallsyms_range *range, unsigned int 
 	return x;
 }
 
-int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uint64_t text,
-		    uint64_t end, const char *name, struct symtab **out, struct kallsyms_info *info,
-		    struct err *e)
+int kallsyms_decode(const struct kallsyms_source *source, struct symtab **out,
+		    struct kallsyms_info *info, struct err *e)
 {
-	struct extent x = extent_of(range, nrange, text, end);
+	struct extent x = extent_of(source->range, source->nrange, source->text, source->end);
+	const char *name = source->name;
 	struct kallsyms_tables found[MAX_FOUND];
 	struct kallsyms_search search;
 	struct hypothesis h = { 0 };
@@ -336,8 +336,8 @@ int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uin
 	int ret;
 
 	kallsyms_search_init(&search);
-	for (unsigned int i = 0; i < nrange; i++) {
-		ret = kallsyms_find(&range[i], &search, found + n, MAX_FOUND - n);
+	for (unsigned int i = 0; i < source->nrange; i++) {
+		ret = kallsyms_find(&source->range[i], &search, found + n, MAX_FOUND - n);
 		if (ret < 0)
 			return err_set(e, EBADMSG, "%s: too much in it looks like kallsyms tables",
 				       name);
@@ -361,7 +361,7 @@ int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uin
 	if (ret < 0)
 		return ret;
 	if (info)
-		describe(&h, info);
+		kallsyms_describe(&h, info);
 	*out = t;
 	return 0;
 }
@@ -384,5 +384,6 @@ int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab 
 				.len = (size_t)(s->file_len - skip),
 			};
 	}
-	return kallsyms_decode(range, n, k->text, k->end, name, out, info, e);
+	return kallsyms_decode(&(struct kallsyms_source){ range, n, k->text, k->end, name }, out,
+			       info, e);
 }

@@ -88,17 +88,25 @@ struct kallsyms_info {
 };
 
 /*
- * Find and decode. text and end: what is known of the kernel's extent (0, 0:
- * nothing, then the ranges' extent serves and linux_banner must be found where
- * its symbol says). *out is frozen, for the caller to destroy; info may be NULL.
+ * Where to look. text and end: what is known of the kernel's extent (0, 0: nothing,
+ * then the ranges' extent serves and linux_banner must be found where its symbol says).
+ */
+struct kallsyms_source {
+	const struct kallsyms_range *range;
+	unsigned int nrange;
+	uint64_t text, end;
+	const char *name; /* for messages */
+};
+
+/*
+ * Find and decode. *out is frozen, for the caller to destroy; info may be NULL.
  *
  * -ENOENT: there are no such tables. -EBADMSG: there is something like them, but
  * it contradicts itself or the image, or could be read in two ways; the message
  * says what. Nothing is ever guessed.
  */
-int kallsyms_decode(const struct kallsyms_range *range, unsigned int nrange, uint64_t text,
-		    uint64_t end, const char *name, struct symtab **out, struct kallsyms_info *info,
-		    struct err *e);
+int kallsyms_decode(const struct kallsyms_source *source, struct symtab **out,
+		    struct kallsyms_info *info, struct err *e);
 
 /* The same for an image, with what is known of it. */
 int kallsyms_from_image(const struct kimage *k, const char *name, struct symtab **out,

@@ -98,14 +98,4 @@ void kslide_solve(struct kslide *out, const struct kslide_ref *r, const struct m
 
 const char *kslide_kind_name(enum kslide_kind kind);
 
-/*
- * Run-time address of a linked one: what lies in [text, end] moves. Per-CPU symbols
- * of kernels before 6.15 are offsets near 0, which stay; later ones are linked among
- * the kernel's own addresses and move with them, as does the code that uses them.
- */
-static inline uint64_t kslide_address(uint64_t text, uint64_t end, uint64_t slide, uint64_t va)
-{
-	return va >= text && va <= end ? va + slide : va;
-}
-
 #endif

@@ -132,7 +132,7 @@ static int range_of(const struct livekernel *l, const struct copy *c, const char
 static void read_orc(struct livekernel *l, const struct copy *c, const struct kimage *k)
 {
 	struct cursor ips, entries;
-	struct orc_tables t = { .text_start = l->text, .text_end = l->text_end };
+	struct orc_tables t = { .text_start = l->text, .text_end = l->text_end, .code = k };
 	int ret = range_of(l, c, "__start_orc_unwind_ip", "__stop_orc_unwind_ip",
 			   4ull * ORC_MAX_ENTRIES, &ips, &l->orc_note);
 
@@ -249,13 +249,14 @@ static void find_text(struct livekernel *l)
 static int read_names(struct livekernel *l, const struct copy *c, struct err *e)
 {
 	struct kallsyms_range r = { .va = c->va, .bytes = c->bytes, .len = c->len };
+	struct kallsyms_source from = { .range = &r, .nrange = 1, .name = "the running kernel" };
 	struct err first = { 0 };
-	int ret = kallsyms_decode(&r, 1, 0, 0, "the running kernel", &l->symbols, &l->kallsyms,
-				  &first);
+	int ret = kallsyms_decode(&from, &l->symbols, &l->kallsyms, &first);
 
+	from.text = l->start;
+	from.end = l->end;
 	if (ret == -EBADMSG)
-		ret = kallsyms_decode(&r, 1, l->start, l->end, "the running kernel", &l->symbols,
-				      &l->kallsyms, NULL);
+		ret = kallsyms_decode(&from, &l->symbols, &l->kallsyms, NULL);
 	return ret ? err_set(e, -ret, "%s", first.text) : 0;
 }
 

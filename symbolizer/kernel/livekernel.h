@@ -4,7 +4,7 @@
  *
  * For a guest whose image nobody gave us. One address inside of the kernel is enough:
  * what is mapped around it is copied, kallsyms is found in the copy by its content
- * (symbolizer/kallsyms.h), and its symbols tell where all the rest lies:
+ * (symbolizer/kernel/kallsyms.h), and its symbols tell where all the rest lies:
  *
  *	ORC		__start_orc_unwind_ip, __start_orc_unwind and their ends
  *	BTF		__start_BTF to __stop_BTF

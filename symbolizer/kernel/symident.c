@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/kernel/symident.h"
 
+#include "base/hash.h"
+
 #include "symbolizer/core/insn.h"
 
 /* Windows of text that are decoded, and their length: a megabyte of a large kernel. */
@@ -11,7 +13,7 @@
 
 uint64_t symident_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash)
 {
-	uint64_t h = 14695981039346656037ull, len;
+	uint64_t len;
 	size_t avail;
 	const uint8_t *p = kimage_ptr(k, k->text, &avail);
 
@@ -22,9 +24,7 @@ uint64_t symident_text_hash(const struct kimage *k, uint64_t max, uint64_t *hash
 		len = avail;
 	if (len > max)
 		len = max;
-	for (uint64_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 1099511628211ull;
-	*hash = h;
+	*hash = hash_bytes(HASH_START, p, len);
 	return len;
 }
 

@@ -20,8 +20,9 @@ struct verdict {
 	char text[320]; /* what failed or was not there, in words */
 };
 
-static void note(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void note(struct verdict *v, const char *fmt, ...)
+static void symverify_map_note(struct verdict *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void symverify_map_note(struct verdict *v, const char *fmt, ...)
 {
 	size_t at = strlen(v->text);
 	va_list ap;
@@ -40,7 +41,7 @@ static bool is_code(const struct symbol *s)
 }
 
 /* Does a symbol begin here that lookup, which takes the preferred alias, would name? */
-static bool begins(const struct symtab *t, uint64_t va)
+static bool symverify_map_begins(const struct symtab *t, uint64_t va)
 {
 	uint64_t off;
 	const struct symbol *s = symtab_lookup(t, va, &off);
@@ -57,23 +58,24 @@ static void check_entry(struct verdict *v, const struct symtab *t, const struct 
 	bool known = false;
 
 	if (elf64_open(&elf, "kernel image", k->elf, k->elf_len, NULL) < 0 || !elf.entry) {
-		note(v, "the image has no entry point");
+		symverify_map_note(v, "the image has no entry point");
 		return;
 	}
 	for (unsigned int i = 0; i < k->nseg; i++) {
 		const struct kimage_segment *s = &k->seg[i];
 
 		if (elf.entry >= s->va && elf.entry - s->va < s->mem_len)
-			known |= begins(t, elf.entry);
+			known |= symverify_map_begins(t, elf.entry);
 		if (elf.entry >= s->pa && elf.entry - s->pa < s->mem_len)
-			known |= begins(t, elf.entry - s->pa + s->va);
+			known |= symverify_map_begins(t, elf.entry - s->pa + s->va);
 	}
 	if (known) {
 		v->held++;
 		return;
 	}
 	v->failed++;
-	note(v, "no symbol begins at the entry point 0x%llx", (unsigned long long)elf.entry);
+	symverify_map_note(v, "no symbol begins at the entry point 0x%llx",
+			   (unsigned long long)elf.entry);
 }
 
 /* -- calls ----------------------------------------------------------------------------- */
@@ -83,12 +85,13 @@ static void check_calls(struct verdict *v, const struct symtab *t, const struct 
 	struct symident_calls n = symident_count_calls(k, t);
 
 	if (n.calls < MIN_COUNT) {
-		note(v, "only %u direct calls in the image", n.calls);
+		symverify_map_note(v, "only %u direct calls in the image", n.calls);
 	} else if (n.hits * 100ull >= n.calls * (unsigned long long)MIN_SHARE) {
 		v->held++;
 	} else {
 		v->failed++;
-		note(v, "of %u calls in the image only %u lead to its symbols", n.calls, n.hits);
+		symverify_map_note(v, "of %u calls in the image only %u lead to its symbols",
+				   n.calls, n.hits);
 	}
 }
 
@@ -145,14 +148,15 @@ static void check_bounds(struct verdict *v, const struct symtab *t, const struct
 			off = name[i];
 	}
 	if (seen == 0) {
-		note(v, "it names no bounds (_text, _etext, _end)");
+		symverify_map_note(v, "it names no bounds (_text, _etext, _end)");
 	} else if (fits == seen || (seen > 2 && fits == seen - 1)) {
 		v->held++;
 	} else {
 		v->failed++;
-		note(v,
-		     "%u of its %u bounds (%s) are not where a segment of the image begins or ends",
-		     seen - fits, seen, off);
+		symverify_map_note(v,
+				   "%u of its %u bounds (%s) are not where a segment of the image "
+				   "begins or ends",
+				   seen - fits, seen, off);
 	}
 }
 
@@ -194,16 +198,17 @@ static void count_places(struct verdict *v, const struct symfile *f, const struc
 		}
 	}
 	if (f->untyped) {
-		note(v, "it has no types");
+		symverify_map_note(v, "it has no types");
 		return;
 	}
 	if (code < MIN_COUNT) {
-		note(v, "it has only %u code symbols", code);
+		symverify_map_note(v, "it has only %u code symbols", code);
 	} else if (code_ok * 100ull >= code * (unsigned long long)MIN_SHARE) {
 		v->held++;
 	} else {
 		v->failed++;
-		note(v, "of its %u code symbols only %u are in the image's code", code, code_ok);
+		symverify_map_note(v, "of its %u code symbols only %u are in the image's code",
+				   code, code_ok);
 	}
 	/* Where an image is one segment for all this says nothing; nor do per-CPU templates. */
 	if (data >= MIN_COUNT && data_ok * 100ull >= data * (unsigned long long)MIN_SHARE)

@@ -37,11 +37,11 @@ static const struct want wants[] = {
 	{ AT(page_flags), 8, { { "page", "flags" } } },
 	{ AT(page_mapping), 8, { { "folio", "mapping" }, { "page", "mapping" } } },
 	{ AT(page_index), 8, { { "folio", "index" }, { "page", "index" } } },
-	{ AT(page_head), 8, { { "page", "compound_head" } } },
+	{ AT(page_head), 8, { { "page", "compound_head" }, { "page", "compound_info" } } },
 };
 
-static int resolve(struct linux_file_layout *l, const struct types *t, const struct want *w,
-		   struct err *e)
+static int linux_file_resolve(struct linux_file_layout *l, const struct types *t,
+			      const struct want *w, struct err *e)
 {
 	uint32_t *to = (uint32_t *)((char *)l + w->at);
 	struct type_member m;
@@ -120,7 +120,7 @@ int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 
 	memset(l, 0, sizeof(*l));
 	for (size_t i = 0; i < ARRAY_SIZE(wants) && r == 0; i++)
-		r = resolve(l, t, &wants[i], e);
+		r = linux_file_resolve(l, t, &wants[i], e);
 	if (r == 0)
 		r = resolve_slots(l, t, e);
 	if (r == 0)
@@ -215,9 +215,25 @@ static enum linux_why find_entry(const struct linux_file *f, uint64_t index, uin
 	return LINUX_OK;
 }
 
+/* head: the first page of those that this one belongs to, or its own address. */
 struct page {
 	uint64_t at, flags, mapping, index, head;
 };
+
+/*
+ * What a tail says of its head: page.compound_head is the head's address plus 1. Since
+ * 7.1 page.compound_info may also be, plus 1, the mask that makes it of the tail's own
+ * (_compound_head() in include/linux/page-flags.h). Upper bits alone, down to some bit
+ * of the lower half, are no address of a struct page.
+ */
+static uint64_t head_of(uint64_t at, uint64_t info)
+{
+	uint64_t value = info - 1, low = ~value;
+
+	if (!(info & 1))
+		return at;
+	return !(low & (low + 1)) && low <= UINT32_MAX ? at & value : value;
+}
 
 static bool read_page(const struct linux_file *f, uint64_t at, struct page *p)
 {
@@ -231,6 +247,7 @@ static bool read_page(const struct linux_file *f, uint64_t at, struct page *p)
 	memcpy(&p->mapping, raw + l->page_mapping, 8);
 	memcpy(&p->index, raw + l->page_index, 8);
 	memcpy(&p->head, raw + l->page_head, 8);
+	p->head = head_of(at, p->head);
 	return true;
 }
 
@@ -253,9 +270,9 @@ static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, 
 
 	if (!read_page(f, entry, &head))
 		return LINUX_UNREADABLE;
-	if ((head.head & 1) && !read_page(f, head.head - 1, &head))
+	if (head.head != head.at && !read_page(f, head.head, &head))
 		return LINUX_UNREADABLE;
-	if ((head.head & 1) || head.mapping != f->mapping || index < head.index)
+	if (head.head != head.at || head.mapping != f->mapping || index < head.index)
 		return LINUX_CHANGING;
 	if (!is_valid(f, &head))
 		return LINUX_NOT_THERE;
@@ -267,7 +284,7 @@ static enum linux_why page_of_entry(const struct linux_file *f, uint64_t entry, 
 		return LINUX_OK;
 	if (!read_page(f, *at, &tail))
 		return LINUX_UNREADABLE;
-	return tail.head == (head.at | 1) ? LINUX_OK : LINUX_CHANGING;
+	return tail.head == head.at ? LINUX_OK : LINUX_CHANGING;
 }
 
 /* Also the entry, so that a caller can look again whether it still holds. */

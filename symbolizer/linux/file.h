@@ -17,7 +17,7 @@
  * folio), when the page in question names the first as its head.
  *
  * Sources: include/linux/xarray.h, lib/xarray.c, include/linux/page-flags.h,
- * Documentation/arch/x86/x86_64/mm.rst of Linux 4.20 to 6.12.
+ * Documentation/arch/x86/x86_64/mm.rst of Linux 4.20 to 6.12; 7.1 for compound_info.
  *
  * Nothing is read in for us: what is not resident isn't there. Files of tmpfs and of
  * an initramfs always are. No state beyond struct linux_file: any thread.

@@ -19,7 +19,7 @@ struct walk {
 	void *ctx;
 };
 
-static uint64_t word(const uint8_t *bytes, uint32_t off)
+static uint64_t linux_maple_word(const uint8_t *bytes, uint32_t off)
 {
 	uint64_t v;
 
@@ -44,7 +44,7 @@ static enum linux_why walk_slot(struct walk *w, uint64_t entry, bool leaf, uint6
 static unsigned int last_slot(const struct linux_maple *k, const uint8_t *node, bool arange,
 			      uint64_t hi)
 {
-	uint64_t pivot = word(node, k->pivot + 8 * (k->npivots - 1));
+	uint64_t pivot = linux_maple_word(node, k->pivot + 8 * (k->npivots - 1));
 	unsigned int last;
 
 	if (arange || !pivot)
@@ -54,37 +54,58 @@ static unsigned int last_slot(const struct linux_maple *k, const uint8_t *node, 
 	return last < k->nslots ? last : k->nslots - 1;
 }
 
-/* enode covers lo..hi */
-static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
-				unsigned int depth)
+static enum linux_why read_node(const struct walk *w, uint64_t enode, unsigned int depth,
+				uint8_t node[LINUX_MAPLE_NODE])
 {
 	uint64_t at = enode & ~(uint64_t)(LINUX_MAPLE_NODE - 1);
-	unsigned int type = MAPLE_TYPE(enode), last;
-	const struct linux_maple *k = type == MAPLE_ARANGE_64 ? &w->l->arange : &w->l->range;
-	enum linux_why why = LINUX_OK;
-	uint8_t node[LINUX_MAPLE_NODE];
+	unsigned int type = MAPLE_TYPE(enode);
 
 	if (at < KERNEL_HALF || (enode & 3))
 		return LINUX_CHANGING;
 	if (type == MAPLE_DENSE || type > MAPLE_ARANGE_64)
 		return LINUX_UNKNOWN;
-	if (depth >= LINUX_MM_MAX_HEIGHT || ++w->nodes > LINUX_MM_MAX_NODES)
+	if (depth >= LINUX_MM_MAX_HEIGHT)
 		return LINUX_TOO_MANY;
-	if (!memory_read(w->m, MEMORY_KERNEL, at, node, sizeof(node)))
+	if (!memory_read(w->m, MEMORY_KERNEL, at, node, LINUX_MAPLE_NODE))
 		return LINUX_UNREADABLE;
-	if ((word(node, 0) & ~(uint64_t)(LINUX_MAPLE_NODE - 1)) == at)
-		return LINUX_CHANGING; /* dead */
+	/* A dead one is its own parent. */
+	return (linux_maple_word(node, 0) & ~(uint64_t)(LINUX_MAPLE_NODE - 1)) == at
+		       ? LINUX_CHANGING
+		       : LINUX_OK;
+}
 
+/* Where slot i of a node that covers lo..hi ends; lo is where the slot begins. */
+static enum linux_why slot_end(const struct linux_maple *k, const uint8_t *node, unsigned int i,
+			       unsigned int last, uint64_t lo, uint64_t hi, uint64_t *end)
+{
+	*end = i < k->npivots ? linux_maple_word(node, k->pivot + 8 * i) : hi;
+	if (i == last || (!*end && i))
+		*end = hi;
+	return *end < lo || *end > hi ? LINUX_CHANGING : LINUX_OK;
+}
+
+/* enode covers lo..hi */
+static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uint64_t hi,
+				unsigned int depth)
+{
+	unsigned int type = MAPLE_TYPE(enode), last;
+	const struct linux_maple *k = type == MAPLE_ARANGE_64 ? &w->l->arange : &w->l->range;
+	uint8_t node[LINUX_MAPLE_NODE];
+	enum linux_why why;
+
+	if (++w->nodes > LINUX_MM_MAX_NODES)
+		return LINUX_TOO_MANY;
+	why = read_node(w, enode, depth, node);
+	if (why != LINUX_OK)
+		return why;
 	last = last_slot(k, node, type == MAPLE_ARANGE_64, hi);
 	for (unsigned int i = 0; i <= last && why == LINUX_OK; i++) {
-		uint64_t pivot = i < k->npivots ? word(node, k->pivot + 8 * i) : hi;
+		uint64_t pivot;
 
-		if (i == last || (!pivot && i))
-			pivot = hi;
-		if (pivot < lo || pivot > hi)
+		if (slot_end(k, node, i, last, lo, hi, &pivot) != LINUX_OK)
 			return LINUX_CHANGING;
-		why = walk_slot(w, word(node, k->slot + 8 * i), type == MAPLE_LEAF_64, lo, pivot,
-				depth + 1);
+		why = walk_slot(w, linux_maple_word(node, k->slot + 8 * i), type == MAPLE_LEAF_64,
+				lo, pivot, depth + 1);
 		if (pivot == hi)
 			break;
 		lo = pivot + 1;
@@ -103,4 +124,43 @@ enum linux_why linux_maple_walk(const struct linux_mm_layout *l, const struct me
 	if (!(root & MAPLE_ROOT_BIT))
 		return LINUX_CHANGING;
 	return walk_node(&w, root & ~MAPLE_ROOT_BIT, 0, UINT64_MAX, 0);
+}
+
+enum linux_why linux_maple_find(const struct linux_mm_layout *l, const struct memory *m,
+				uint64_t root, uint64_t index, uint64_t *entry)
+{
+	const struct walk w = { .l = l, .m = m };
+	uint64_t lo = 0, hi = UINT64_MAX, at = root & ~MAPLE_ROOT_BIT;
+	uint8_t node[LINUX_MAPLE_NODE];
+
+	if (!root)
+		return LINUX_NOT_THERE;
+	if (!(root & MAPLE_ROOT_BIT))
+		return LINUX_CHANGING;
+	for (unsigned int depth = 0;; depth++) {
+		unsigned int type = MAPLE_TYPE(at), last, i = 0;
+		const struct linux_maple *k = type == MAPLE_ARANGE_64 ? &l->arange : &l->range;
+		enum linux_why why = read_node(&w, at, depth, node);
+		uint64_t end;
+
+		if (why != LINUX_OK)
+			return why;
+		last = last_slot(k, node, type == MAPLE_ARANGE_64, hi);
+		for (;; i++, lo = end + 1) {
+			if (i > last || slot_end(k, node, i, last, lo, hi, &end) != LINUX_OK)
+				return LINUX_CHANGING;
+			if (index <= end)
+				break;
+		}
+		hi = end;
+		at = linux_maple_word(node, k->slot + 8 * i);
+		if (type == MAPLE_LEAF_64)
+			break;
+		if (!at)
+			return LINUX_CHANGING;
+	}
+	if (!at || at == MAPLE_ZERO_ENTRY)
+		return LINUX_NOT_THERE;
+	*entry = at;
+	return LINUX_OK;
 }

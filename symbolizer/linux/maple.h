@@ -2,7 +2,7 @@
 /*
  * linux_maple: the entries of a Linux maple tree (6.1 and later) in a guest's memory.
  *
- * What a tree looks like is said in symbolizer/linux_mm.h. No state: any thread.
+ * What a tree looks like is said in symbolizer/linux/mm.h. No state: any thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_MAPLE_H
 #define KVMPROF_SYMBOLIZER_LINUX_MAPLE_H
@@ -21,5 +21,9 @@ typedef enum linux_why (*linux_maple_entry)(void *ctx, uint64_t first, uint64_t 
 /* All entries in ascending order, of the tree whose ma_root is `root`; l->range and l->arange. */
 enum linux_why linux_maple_walk(const struct linux_mm_layout *l, const struct memory *m,
 				uint64_t root, linux_maple_entry each, void *ctx);
+
+/* The entry that covers index. LINUX_NOT_THERE: none does. */
+enum linux_why linux_maple_find(const struct linux_mm_layout *l, const struct memory *m,
+				uint64_t root, uint64_t index, uint64_t *entry);
 
 #endif

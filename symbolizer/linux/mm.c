@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/linux/mm.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/linux/maple.h"
 
@@ -96,8 +97,8 @@ static const struct want list_wants[] = {
 	{ AT(vma_next), "vm_area_struct", "vm_next", 8, false },
 };
 
-static int resolve(struct linux_mm_layout *l, const struct types *t, const struct want *w, size_t n,
-		   struct err *e)
+static int linux_mm_resolve(struct linux_mm_layout *l, const struct types *t, const struct want *w,
+			    size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++, w++) {
 		uint32_t *to = (uint32_t *)((char *)l + w->at);
@@ -151,8 +152,8 @@ static int resolve_vma_lookup(struct linux_mm_layout *l, const struct types *t, 
 	l->maple = t->member(t->ctx, "mm_struct", "mm_mt", &any) == 0;
 	l->vma_next = LINUX_NO_MEMBER;
 	if (!l->maple)
-		return resolve(l, t, list_wants, ARRAY_SIZE(list_wants), e);
-	r = resolve(l, t, maple_wants, ARRAY_SIZE(maple_wants), e);
+		return linux_mm_resolve(l, t, list_wants, ARRAY_SIZE(list_wants), e);
+	r = linux_mm_resolve(l, t, maple_wants, ARRAY_SIZE(maple_wants), e);
 	if (r == 0)
 		r = resolve_node(&l->range, t, "maple_range_64", e);
 	if (r == 0)
@@ -181,6 +182,27 @@ static void resolve_mtime(struct linux_mm_layout *l, const struct types *t)
 	}
 }
 
+/*
+ * Each has had its own: a 6.4 kernel counts the times that the mappings were locked for
+ * writing (CONFIG_PER_VMA_LOCK; a seqcount since 6.13), one before 6.1 those that a
+ * mapping went (vmacache_invalidate() of mm/vmacache.c).
+ */
+static void resolve_changes(struct linux_mm_layout *l, const struct types *t)
+{
+	static const char *const names[] = { "mm_lock_seq.sequence", "mm_lock_seq",
+					     "vmacache_seqnum" };
+	struct type_member m;
+
+	l->mm_changes = LINUX_NO_MEMBER;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (t->member(t->ctx, "mm_struct", names[i], &m) < 0 ||
+		    (m.size != 4 && m.size != 8) || m.bit_count)
+			continue;
+		l->mm_changes = m.off; /* little endian: the low half in either size */
+		return;
+	}
+}
+
 int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struct err *e)
 {
 	const uint32_t *in_vma[] = { &l->vma_start, &l->vma_end,  &l->vma_mm,  &l->vma_flags,
@@ -188,12 +210,13 @@ int linux_mm_layout_init(struct linux_mm_layout *l, const struct types *t, struc
 	int r;
 
 	memset(l, 0, sizeof(*l));
-	r = resolve(l, t, wants, ARRAY_SIZE(wants), e);
+	r = linux_mm_resolve(l, t, wants, ARRAY_SIZE(wants), e);
 	if (r == 0)
 		r = resolve_vma_lookup(l, t, e);
 	if (r < 0)
 		return r;
 	resolve_mtime(l, t);
+	resolve_changes(l, t);
 	for (size_t i = 0; i < ARRAY_SIZE(in_vma); i++)
 		if (*in_vma[i] != LINUX_NO_MEMBER && *in_vma[i] + 8 > l->vma_span)
 			l->vma_span = *in_vma[i] + 8;
@@ -223,22 +246,15 @@ void linux_vmas_deinit(struct linux_vmas *s)
 	*s = (struct linux_vmas){ 0 };
 }
 
-static enum linux_why append(struct linux_vmas *s, const struct linux_vma *v)
+static enum linux_why linux_mm_append(struct linux_vmas *s, const struct linux_vma *v)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 32;
-		struct linux_vma *p = realloc(s->v, cap * sizeof(*p));
-
-		if (!p)
-			return LINUX_NO_MEMORY;
-		s->v = p;
-		s->cap = cap;
-	}
+	if (ARRAY_ROOM(s->v, s->n, s->cap))
+		return LINUX_NO_MEMORY;
 	s->v[s->n++] = *v;
 	return LINUX_OK;
 }
 
-static uint64_t word(const uint8_t *bytes, uint32_t off)
+static uint64_t linux_mm_word(const uint8_t *bytes, uint32_t off)
 {
 	uint64_t v;
 
@@ -246,32 +262,46 @@ static uint64_t word(const uint8_t *bytes, uint32_t off)
 	return v;
 }
 
-/* One VMA, which must lie behind the last one and touch first..last. */
-static enum linux_why take_vma(struct walk *w, uint64_t at, uint64_t first, uint64_t last,
-			       uint64_t *next)
+/* One VMA, which must touch first..last; *next, unless NULL: the next one of a list. */
+static enum linux_why read_vma(const struct walk *w, uint64_t at, uint64_t first, uint64_t last,
+			       struct linux_vma *v, uint64_t *next)
 {
 	const struct linux_mm_layout *l = w->l;
 	uint8_t raw[VMA_MAX_SPAN];
-	struct linux_vma v;
 
 	if (at % 8 || at < KERNEL_HALF)
 		return LINUX_CHANGING;
 	if (!memory_read(w->m, MEMORY_KERNEL, at, raw, l->vma_span))
 		return LINUX_UNREADABLE;
-	v.start = word(raw, l->vma_start);
-	v.end = word(raw, l->vma_end);
-	v.flags = (uint32_t)word(raw, l->vma_flags);
-	v.file = word(raw, l->vma_file);
-	v.file_off = v.file ? word(raw, l->vma_pgoff) * PAGE_SIZE : 0;
-	if ((v.start | v.end) % PAGE_SIZE || v.start >= v.end || v.end > MAX_USER ||
-	    v.start < w->end || v.start > last || v.end <= first || word(raw, l->vma_mm) != w->mm)
+	v->at = at;
+	v->start = linux_mm_word(raw, l->vma_start);
+	v->end = linux_mm_word(raw, l->vma_end);
+	v->flags = (uint32_t)linux_mm_word(raw, l->vma_flags);
+	v->file = linux_mm_word(raw, l->vma_file);
+	v->file_off = v->file ? linux_mm_word(raw, l->vma_pgoff) * PAGE_SIZE : 0;
+	if ((v->start | v->end) % PAGE_SIZE || v->start >= v->end || v->end > MAX_USER ||
+	    v->start > last || v->end <= first || linux_mm_word(raw, l->vma_mm) != w->mm)
+		return LINUX_CHANGING;
+	if (next)
+		*next = linux_mm_word(raw, l->vma_next);
+	return LINUX_OK;
+}
+
+/* The next VMA, which must lie behind the last one. */
+static enum linux_why take_vma(struct walk *w, uint64_t at, uint64_t first, uint64_t last,
+			       uint64_t *next)
+{
+	struct linux_vma v;
+	enum linux_why why = read_vma(w, at, first, last, &v, next);
+
+	if (why != LINUX_OK)
+		return why;
+	if (v.start < w->end)
 		return LINUX_CHANGING;
 	if (++w->seen > LINUX_MM_MAX_VMAS)
 		return LINUX_TOO_MANY;
 	w->end = v.end;
-	if (next)
-		*next = word(raw, l->vma_next);
-	return (v.flags & w->flags) == w->flags ? append(w->out, &v) : LINUX_OK;
+	return (v.flags & w->flags) == w->flags ? linux_mm_append(w->out, &v) : LINUX_OK;
 }
 
 /* Each VMA lies behind the one before, so a circle cannot go on. */
@@ -323,6 +353,31 @@ enum linux_why linux_mm_vmas(const struct linux_mm_layout *l, const struct memor
 			break;
 	}
 	return why;
+}
+
+enum linux_why linux_mm_lookup(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+			       uint64_t va, struct linux_vma *out)
+{
+	const struct walk w = { .l = l, .m = m, .mm = mm };
+	enum linux_why why = LINUX_CHANGING;
+	uint64_t root, entry;
+
+	if (!l->maple)
+		return LINUX_UNKNOWN;
+	for (unsigned int i = 0; i < TRIES && why == LINUX_CHANGING; i++) {
+		if (!memory_u64(m, mm + l->mm_root, &root))
+			return LINUX_UNREADABLE;
+		why = linux_maple_find(l, m, root, va, &entry);
+		if (why == LINUX_OK)
+			why = read_vma(&w, entry, va, va, out, NULL);
+	}
+	return why;
+}
+
+bool linux_mm_changes(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+		      uint32_t *out)
+{
+	return l->mm_changes != LINUX_NO_MEMBER && memory_u32(m, mm + l->mm_changes, out);
 }
 
 const struct linux_vma *linux_vmas_find(const struct linux_vmas *s, uint64_t va)

@@ -68,6 +68,8 @@ struct linux_mm_layout {
 	uint32_t mm_map_count; /* how many VMAs there are: int; may be absent */
 	uint32_t mm_pgd;       /* kernel address of the top-level page table; may be absent */
 	uint32_t mm_vdso;      /* context.vdso; may be absent */
+	/* A number that is another one after each change of the mappings; may be absent. */
+	uint32_t mm_changes;
 	uint32_t mm_start_brk, mm_brk; /* where the heap begins and ends; may be absent */
 	/* The kernel's own copy: context.vdso_image; may be absent. */
 	uint32_t mm_vdso_image, image_data, image_size;
@@ -123,6 +125,7 @@ struct linux_vma {
 	uint64_t start, end;
 	uint64_t file_off; /* of start, bytes */
 	uint64_t file;	   /* struct file, 0: none */
+	uint64_t at;	   /* struct vm_area_struct */
 	uint32_t flags;	   /* LINUX_VM_... and other low bits of vm_flags */
 };
 
@@ -140,6 +143,20 @@ void linux_vmas_deinit(struct linux_vmas *s);
  */
 enum linux_why linux_mm_vmas(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
 			     uint32_t flags, struct linux_vmas *out);
+
+/*
+ * The mapping that covers va at this moment, without reading the others. LINUX_NOT_THERE:
+ * none does. LINUX_UNKNOWN: the kernel has a list, which does not tell.
+ */
+enum linux_why linux_mm_lookup(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+			       uint64_t va, struct linux_vma *out);
+
+/*
+ * A number that the kernel raises whenever a mapping has gone or was changed (and at
+ * other times). false: this kernel has none, or it cannot be read.
+ */
+bool linux_mm_changes(const struct linux_mm_layout *l, const struct memory *m, uint64_t mm,
+		      uint32_t *out);
 
 /* The mapping that covers va, or NULL. */
 const struct linux_vma *linux_vmas_find(const struct linux_vmas *s, uint64_t va);

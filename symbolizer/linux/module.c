@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/linux/module.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ struct want {
 	uint32_t *off;
 };
 
-static int ask(const struct types *t, const struct want *w)
+static int linux_module_ask(const struct types *t, const struct want *w)
 {
 	struct type_member m;
 	int ret = t->member(t->ctx, w->structure, w->path, &m);
@@ -44,7 +45,7 @@ static int ask(const struct types *t, const struct want *w)
 static int ask_all(const struct types *t, const struct want *w, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
-		int ret = ask(t, &w[i]);
+		int ret = linux_module_ask(t, &w[i]);
 
 		if (ret)
 			return err_set(e, -ret, "the kernel's types are damaged at %s.%s",
@@ -64,7 +65,7 @@ static int ask_memory(const struct types *t, const char *type, const char *membe
 	if (t->enumerator(t->ctx, type, &n) || n < 0 || n > 63)
 		return 0;
 	snprintf(path, sizeof(path), "mem[%d].%s", (int)n, member);
-	return ask(t, &(struct want){ "module", path, size, off });
+	return linux_module_ask(t, &(struct want){ "module", path, size, off });
 }
 
 static int ask_text(struct linux_module_layout *l, const struct types *t, struct err *e)
@@ -337,16 +338,9 @@ int linux_module_list(const struct linux_module_layout *l, const struct memory *
 	int ret;
 
 	while ((ret = next_module(l, m, &at, &mod)) > 0 && turns++ < LINUX_MODULE_MAX) {
-		if (list.n == cap) {
-			struct linux_module *p;
-
-			cap = cap ? cap * 2 : 64;
-			p = realloc(list.module, cap * sizeof(*p));
-			if (!p) {
-				linux_module_list_deinit(&list);
-				return err_set(e, ENOMEM, "no memory for a list of modules");
-			}
-			list.module = p;
+		if (ARRAY_ROOM(list.module, list.n, cap)) {
+			linux_module_list_deinit(&list);
+			return err_set(e, ENOMEM, "no memory for a list of modules");
 		}
 		ret = read_module(l, m, mod, &list.module[list.n]);
 		if (ret < 0 || (ret > 0 && collides(&list, &list.module[list.n])))
@@ -375,7 +369,7 @@ void linux_module_list_deinit(struct linux_module_list *list)
 	*list = (struct linux_module_list){ 0 };
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t linux_module_mix(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
 	return h ^ h >> 32;
@@ -393,9 +387,9 @@ int linux_module_hash(const struct linux_module_layout *l, const struct memory *
 		if (n >= LINUX_MODULE_MAX || !memory_u32(m, mod + l->state, &state) ||
 		    !memory_read(m, MEMORY_KERNEL, mod + l->name, name, l->name_size))
 			return -ENOENT;
-		h = mix(mix(h, mod), state);
+		h = linux_module_mix(linux_module_mix(h, mod), state);
 		for (size_t i = 0; i < ARRAY_SIZE(name); i++)
-			h = mix(h, name[i]);
+			h = linux_module_mix(h, name[i]);
 	}
 	if (ret)
 		return -ENOENT;

@@ -60,7 +60,7 @@ struct linux_module_layout {
 	 * Of the entries in the kernel's own ORC table; for the caller to set when it knows.
 	 * A module's few entries do not always tell.
 	 */
-	enum orc_layout orc_layout;
+	struct orc_format orc_format;
 	uint32_t symtab, num_symtab, strtab, typetab; /* in struct mod_kallsyms */
 	uint32_t notes, attrs;			      /* in struct module_notes_attrs */
 	uint32_t attr_stride, attr_size, attr_data;   /* of and in struct bin_attribute */

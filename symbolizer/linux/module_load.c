@@ -220,10 +220,12 @@ static int load_symbols(const struct linux_module_layout *l, const struct memory
  * The entries that speak of one range. The kernel keeps one table for core and init
  * text, also when the latter is gone and something else may be there.
  */
-static int build_orc(const struct linux_module_range *r, enum orc_layout layout, uint64_t ips_va,
-		     const uint8_t *ips, const uint8_t *entries, size_t n, struct orc **out,
-		     struct err *e)
+static int build_orc(const struct linux_module_range *r, const struct orc_tables *all,
+		     struct orc **out, struct err *e)
 {
+	const struct orc_format *format = all->format;
+	size_t n = all->n;
+	struct orc_format own_format;
 	struct orc_tables t = { .text_start = r->start, .text_end = r->end };
 	cleanup_free uint8_t *own_ips = malloc(n * 4);
 	cleanup_free uint8_t *own = malloc(n * ORC_ENTRY_BYTES);
@@ -238,30 +240,33 @@ static int build_orc(const struct linux_module_range *r, enum orc_layout layout,
 		uint64_t va;
 		uint32_t near;
 
-		memcpy(&rel, ips + 4 * i, 4);
-		va = ips_va + 4 * i + (uint64_t)(int64_t)rel;
+		memcpy(&rel, all->ips + 4 * i, 4);
+		va = all->ips_va + 4 * i + (uint64_t)(int64_t)rel;
 		if (va < r->start || va > r->end)
 			continue;
 		near = (uint32_t)(va - (t.ips_va + 4 * t.n));
 		memcpy(own_ips + 4 * t.n, &near, 4);
-		memcpy(own + ORC_ENTRY_BYTES * t.n, entries + ORC_ENTRY_BYTES * i, ORC_ENTRY_BYTES);
+		memcpy(own + ORC_ENTRY_BYTES * t.n, all->entries + ORC_ENTRY_BYTES * i,
+		       ORC_ENTRY_BYTES);
 		t.n++;
 	}
 	if (!t.n)
 		return 0;
 	t.ips = own_ips;
 	t.entries = own;
-	t.layout = layout;
+	t.format = format;
 	ret = orc_build(out, &t, e);
-	if (ret || layout || orc_layout(*out) != ORC_LAYOUT_4_14)
+	if (ret || format || orc_layout(*out) != ORC_LAYOUT_4_14)
 		return ret;
 	/*
 	 * That is what 4.18's looks like where no entry is the end of a stack, and no
 	 * stack ends in a module: its entries without a way on mean that none is known.
 	 */
+	own_format = *orc_format_of(*out);
+	own_format.layout = ORC_LAYOUT_4_18;
 	orc_destroy(*out);
 	*out = NULL;
-	t.layout = ORC_LAYOUT_4_18;
+	t.format = &own_format;
 	return orc_build(out, &t, e);
 }
 
@@ -270,36 +275,39 @@ static int load_orc(const struct linux_module_layout *l, const struct memory *m,
 {
 	cleanup_free uint8_t *ips = NULL;
 	cleanup_free uint8_t *entries = NULL;
-	enum orc_layout layout = l->orc_layout;
-	uint64_t ips_va, entries_va;
+	struct orc_format kernel = l->orc_format;
+	struct orc_tables all = { .format = kernel.layout ? &kernel : NULL };
+	uint64_t entries_va;
 	uint32_t n;
 	int ret, ret2 = 0;
 
 	/* Nowhere in a module does a stack end, which is all that 4.14 and 4.18 differ in. */
-	if (layout == ORC_LAYOUT_4_14)
-		layout = ORC_LAYOUT_4_18;
+	if (kernel.layout == ORC_LAYOUT_4_14)
+		kernel.layout = ORC_LAYOUT_4_18;
 
 	if (l->num_orcs == NONE || l->orc_ip == NONE || l->orc == NONE)
 		return 0;
 	if (!memory_u32(m, mod->module + l->num_orcs, &n) ||
-	    !memory_u64(m, mod->module + l->orc_ip, &ips_va) ||
+	    !memory_u64(m, mod->module + l->orc_ip, &all.ips_va) ||
 	    !memory_u64(m, mod->module + l->orc, &entries_va))
 		return -ENOENT;
 	if (!n)
 		return 0;
 	if (n > LINUX_MODULE_MAX_ORCS)
 		return -E2BIG;
-	ips = fetch(m, ips_va, n * 4ul, &ret);
+	ips = fetch(m, all.ips_va, n * 4ul, &ret);
 	if (ret)
 		return ret;
 	entries = fetch(m, entries_va, n * (size_t)ORC_ENTRY_BYTES, &ret);
 	if (ret)
 		return ret;
+	all.n = n;
+	all.ips = ips;
+	all.entries = entries;
 	if (mod->text.end)
-		ret = build_orc(&mod->text, layout, ips_va, ips, entries, n, &mod->orc, e);
+		ret = build_orc(&mod->text, &all, &mod->orc, e);
 	if (mod->init_text.end)
-		ret2 = build_orc(&mod->init_text, layout, ips_va, ips, entries, n, &mod->init_orc,
-				 e);
+		ret2 = build_orc(&mod->init_text, &all, &mod->init_orc, e);
 	return ret ? ret : ret2;
 }
 

@@ -2,6 +2,7 @@
 #include "symbolizer/linux/sched.h"
 
 #include "base/cleanup.h"
+#include "base/linux_regs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,7 +38,7 @@ void linux_sched_none(struct linux_sched_layout *out)
 		.switches = { NONE, NONE },
 		.cpu = NONE,
 		.on_cpu = NONE,
-		.stack_size = LINUX_SCHED_STACK,
+		.stack_size = LINUX_STACK_LEN,
 	};
 }
 

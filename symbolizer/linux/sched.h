@@ -13,8 +13,6 @@
 
 #include "symbolizer/linux/task.h"
 
-/* THREAD_SIZE on x86-64 since 3.15, but for kernels with KASAN. */
-#define LINUX_SCHED_STACK 16384u
 #define LINUX_SCHED_MAX_STACK 65536u
 #define LINUX_SCHED_MAX_CPUS 64u
 

@@ -8,11 +8,12 @@
  *	sp	thread.sp lies in the task's own stack, and what __switch_to_asm left there
  *		ends in an address of the kernel's code, for nearly all the same one
  *
- * As in linux_task_find.c a place counts only if all agree and no second one does.
+ * As in task_find.c a place counts only if all agree and no second one does.
  */
 #include "symbolizer/linux/sched.h"
 
 #include "base/cleanup.h"
+#include "base/linux_regs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,9 +24,6 @@
 #define MAX_TASKS 32u
 #define MIN_TASKS 4u
 #define MIN_SPAN 1024u
-/* struct inactive_task_frame, arch/x86/include/asm/switch_to.h (4.9): where its return address is. */
-#define FRAME_RET 48u
-#define FRAME_SIZE 56u
 /* __TASK_* and TASK_* up to TASK_FROZEN, and TASK_STATE_MAX's like of 6.x */
 #define STATES 0x1ffffu
 
@@ -43,7 +41,7 @@ struct finder {
 	size_t len;
 };
 
-static uint64_t word(const struct seen *t, size_t off)
+static uint64_t linux_sched_find_word(const struct seen *t, size_t off)
 {
 	uint64_t v;
 
@@ -52,7 +50,7 @@ static uint64_t word(const struct seen *t, size_t off)
 }
 
 /* Kernel threads that have a stack; init_task is not among them. */
-static int load(struct finder *f, const struct linux_task_list *list)
+static int linux_sched_find_load(struct finder *f, const struct linux_task_list *list)
 {
 	for (size_t i = 0; i < list->n && f->n < MAX_TASKS; i++) {
 		const struct linux_task *t = &list->task[i];
@@ -83,8 +81,9 @@ static uint64_t returns_to(const struct finder *f, const struct seen *t, uint64_
 {
 	uint64_t ret;
 
-	if (sp % 8 || sp - t->stack > LINUX_SCHED_STACK - FRAME_SIZE ||
-	    !memory_u64(f->m, sp + FRAME_RET, &ret) || ret - f->text[0] >= f->text[1] - f->text[0])
+	if (sp % 8 || sp - t->stack > LINUX_STACK_LEN - LINUX_INACTIVE_LEN ||
+	    !memory_u64(f->m, sp + INACTIVE_RET, &ret) ||
+	    ret - f->text[0] >= f->text[1] - f->text[0])
 		return 0;
 	return ret;
 }
@@ -95,7 +94,7 @@ static bool sp_fits(const struct finder *f, size_t off)
 	unsigned int same = 0;
 
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint64_t ret = returns_to(f, &f->task[i], word(&f->task[i], off));
+		uint64_t ret = returns_to(f, &f->task[i], linux_sched_find_word(&f->task[i], off));
 
 		if (!ret)
 			return false;
@@ -114,7 +113,7 @@ static bool state_fits(const struct finder *f, uint32_t off)
 	if (!memory_u32(f->m, f->l->init_task + off, &first) || first)
 		return false;
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint32_t v = (uint32_t)word(&f->task[i], off);
+		uint32_t v = (uint32_t)linux_sched_find_word(&f->task[i], off);
 
 		if (v & ~STATES)
 			return false;
@@ -137,7 +136,7 @@ int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_
 	ret = linux_task_list(task, m, &list, e);
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
-	ret = load(&f, &list);
+	ret = linux_sched_find_load(&f, &list);
 	linux_task_list_deinit(&list);
 	for (size_t off = 0; !ret && f.n >= MIN_TASKS && off + 8 <= f.len; off += 8)
 		if (sp_fits(&f, off)) {

@@ -2,16 +2,9 @@
 #include "symbolizer/linux/sleeper.h"
 
 #include "base/cleanup.h"
+#include "base/linux_regs.h"
 
 #include <string.h>
-
-/* struct inactive_task_frame: r15, r14, r13, r12, bx, bp, ret_addr */
-enum { FRAME_R13 = 16, FRAME_BX = 32, FRAME_BP = 40, FRAME_RET = 48, FRAME_SIZE = 56 };
-/* From the end of struct pt_regs, the outermost thing on a program's kernel stack. */
-enum { PT_SIZE = 168, PT_CS_BACK = 32, PT_SP_BACK = 16 };
-/* With CONFIG_X86_FRED (6.9) there are two more words: TOP_OF_KERNEL_STACK_PADDING. */
-#define FRED_PADDING 16u
-#define USER_CS64 0x33u
 
 const char *linux_sleeper_name(enum linux_sleeper what)
 {
@@ -27,7 +20,8 @@ const char *linux_sleeper_name(enum linux_sleeper what)
 	return (unsigned int)what < ARRAY_SIZE(name) ? name[what] : "?";
 }
 
-static bool look(const struct linux_sleeper_from *f, uint64_t task, struct linux_sched *out)
+static bool linux_sleeper_look(const struct linux_sleeper_from *f, uint64_t task,
+			       struct linux_sched *out)
 {
 	struct linux_running now;
 	bool on_cpu = f->sched->on_cpu != LINUX_TASK_NONE;
@@ -39,7 +33,7 @@ static bool look(const struct linux_sleeper_from *f, uint64_t task, struct linux
 	return linux_sched_read(f->sched, f->memory, task, on_cpu ? NULL : &now, out);
 }
 
-static uint64_t word(const struct sample *s, uint32_t off)
+static uint64_t linux_sleeper_word(const struct sample *s, uint32_t off)
 {
 	uint64_t v;
 
@@ -56,26 +50,21 @@ static void add_slice(struct sample *s, uint64_t va, uint32_t len)
 /* Some of the program's stack, whose pointer the entry to the kernel has saved. */
 static void copy_user_stack(const struct memory *m, uint64_t space, struct sample *s)
 {
-	for (uint32_t pad = 0; pad <= FRED_PADDING; pad += FRED_PADDING) {
-		uint32_t end = s->stack_len - pad;
-		uint64_t sp;
-		size_t n;
+	struct linux_regs regs;
+	size_t n;
 
-		if (s->stack_len < FRAME_SIZE + PT_SIZE + pad ||
-		    (word(s, end - PT_CS_BACK) & 0xffff) != USER_CS64)
-			continue;
-		sp = word(s, end - PT_SP_BACK);
-		if (!sp || sp >> 47)
-			continue;
-		n = m->read(m->ctx, space, sp, s->stack + s->stack_len, LINUX_SLEEPER_USER);
-		if (n)
-			add_slice(s, sp, (uint32_t)n);
+	if (s->stack_len < LINUX_INACTIVE_LEN ||
+	    !linux_regs_at_end(s->stack + s->stack_len, s->stack_len - LINUX_INACTIVE_LEN,
+			       LINUX_REGS_LEN, &regs) ||
+	    regs.cs != LINUX_USER_CS64 || regs.sp >> 47)
 		return;
-	}
+	n = m->read(m->ctx, space, regs.sp, s->stack + s->stack_len, LINUX_SLEEPER_USER);
+	if (n)
+		add_slice(s, regs.sp, (uint32_t)n);
 }
 
-static void fill(const struct linux_task *t, const struct linux_sched *sched, uint64_t space,
-		 struct sample *s)
+static void linux_sleeper_fill(const struct linux_task *t, const struct linux_sched *sched,
+			       uint64_t space, struct sample *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->version = SAMPLE_VERSION;
@@ -112,16 +101,16 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 	struct linux_sched now, after;
 	struct linux_task again;
 
-	if (!look(f, t->task, &now))
+	if (!linux_sleeper_look(f, t->task, &now))
 		return LINUX_SLEEPER_UNREADABLE;
 	*sched = now;
 	if (now.running)
 		return LINUX_SLEEPER_RUNS;
 	if (now.dead)
 		return LINUX_SLEEPER_DEAD;
-	if (!t->stack || !now.sp || now.sp % 8 || now.sp - t->stack > size - FRAME_SIZE)
+	if (!t->stack || !now.sp || now.sp % 8 || now.sp - t->stack > size - LINUX_INACTIVE_LEN)
 		return LINUX_SLEEPER_UNKNOWN;
-	fill(t, &now, space, s);
+	linux_sleeper_fill(t, &now, space, s);
 	len = size - (uint32_t)(now.sp - t->stack);
 	if (len > SAMPLE_MAX_SLICE) {
 		len = SAMPLE_MAX_SLICE;
@@ -130,18 +119,19 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 	if (!memory_read(m, MEMORY_KERNEL, now.sp, s->stack, len))
 		return LINUX_SLEEPER_UNREADABLE;
 	add_slice(s, now.sp, len);
-	s->regs.rip = word(s, FRAME_RET);
-	s->regs.gpr[GPR_RBP] = word(s, FRAME_BP);
-	s->regs.gpr[GPR_RBX] = word(s, FRAME_BX);
-	s->regs.gpr[GPR_R13] = word(s, FRAME_R13);
-	s->regs.gpr[GPR_RSP] = now.sp + FRAME_SIZE;
+	s->regs.rip = linux_sleeper_word(s, INACTIVE_RET);
+	s->regs.gpr[GPR_RBP] = linux_sleeper_word(s, INACTIVE_BP);
+	s->regs.gpr[GPR_RBX] = linux_sleeper_word(s, INACTIVE_BX);
+	s->regs.gpr[GPR_R13] = linux_sleeper_word(s, INACTIVE_R13);
+	s->regs.gpr[GPR_RSP] = now.sp + LINUX_INACTIVE_LEN;
 	if (space && s->stack_end == SAMPLE_STACK_WHOLE)
 		copy_user_stack(m, space, s);
 	if (!(s->regs.rip >> 63))
 		return LINUX_SLEEPER_UNKNOWN;
-	if (!look(f, t->task, &after) || linux_task_read(f->task, m, t->task, &again) ||
-	    !is_same(t, &again) || after.running || after.dead || after.sp != now.sp ||
-	    after.raw_state != now.raw_state || after.switches != now.switches)
+	if (!linux_sleeper_look(f, t->task, &after) ||
+	    linux_task_read(f->task, m, t->task, &again) || !is_same(t, &again) || after.running ||
+	    after.dead || after.sp != now.sp || after.raw_state != now.raw_state ||
+	    after.switches != now.switches)
 		return LINUX_SLEEPER_CHANGED;
 	return LINUX_SLEEPER_GOOD;
 }

@@ -16,17 +16,18 @@ static bool is_kernel(uint64_t va)
 
 /* -- where the current task is ------------------------------------------------- */
 
-static const struct symbol *find(const struct symtab *s, const char *name)
+static const struct symbol *linux_task_symbol(const struct symtab *s, const char *name)
 {
 	return s ? symtab_find(s, name) : NULL;
 }
 
 /* 0, or an error's number when it is neither per-CPU nor an ordinary variable. */
-static int place(struct linux_task_layout *out, const struct symtab *s, const struct symbol *var,
-		 struct err *e)
+static int linux_task_place(struct linux_task_layout *out, const struct symtab *s,
+			    const struct symbol *var, struct err *e)
 {
-	const struct symbol *start = find(s, "__per_cpu_start"), *end = find(s, "__per_cpu_end");
-	bool smp = find(s, "__per_cpu_offset") != NULL;
+	const struct symbol *start = linux_task_symbol(s, "__per_cpu_start"),
+			    *end = linux_task_symbol(s, "__per_cpu_end");
+	bool smp = linux_task_symbol(s, "__per_cpu_offset") != NULL;
 
 	out->current = var->addr;
 	if (!is_kernel(var->addr)) {
@@ -50,19 +51,19 @@ static int place(struct linux_task_layout *out, const struct symtab *s, const st
 int linux_task_find_current(struct linux_task_layout *out, const struct types *types,
 			    const struct symtab *symbols, struct err *e)
 {
-	const struct symbol *var = find(symbols, "current_task"), *hot = NULL;
-	const struct symbol *init = find(symbols, "init_task");
+	const struct symbol *var = linux_task_symbol(symbols, "current_task"), *hot = NULL;
+	const struct symbol *init = linux_task_symbol(symbols, "init_task");
 	struct linux_task_layout l = *out;
 	struct type_member m = { 0 };
 	int ret;
 
 	if (!var)
-		var = hot = find(symbols, "pcpu_hot");
+		var = hot = linux_task_symbol(symbols, "pcpu_hot");
 	if (!var)
 		return err_set(e, ENOENT,
 			       "the kernel's symbols name neither current_task nor pcpu_hot: "
 			       "can't tell tasks apart (does it have CONFIG_KALLSYMS_ALL?)");
-	ret = place(&l, symbols, var, e);
+	ret = linux_task_place(&l, symbols, var, e);
 	if (ret)
 		return ret;
 	/* In kernels without types it is the first member, as in all that had this structure. */
@@ -154,7 +155,7 @@ int linux_task_from_types(struct linux_task_layout *out, const struct types *typ
 static int confirm_current(const struct linux_task_layout *l, const struct symtab *symbols,
 			   const struct memory *m, struct err *e)
 {
-	const struct symbol *offsets = find(symbols, "__per_cpu_offset");
+	const struct symbol *offsets = linux_task_symbol(symbols, "__per_cpu_offset");
 	uint64_t base = 0, task = 0;
 	struct linux_task t;
 
@@ -232,6 +233,22 @@ static bool is_task_address(uint64_t va)
 	return is_kernel(va) && va % 8 == 0 && va <= UINT64_MAX - LINUX_TASK_MAX_OFFSET - 16;
 }
 
+/*
+ * A task may call itself anything (PR_SET_NAME), also nothing: that is no reason to doubt
+ * one whose number and pointers are right. Idle tasks don't, and zeros are none.
+ */
+static bool is_odd_name(const struct linux_task *t)
+{
+	return t->pid != 0 && strnlen(t->comm, sizeof(t->comm)) < sizeof(t->comm);
+}
+
+static void make_printable(char comm[LINUX_TASK_COMM])
+{
+	for (size_t i = 0; i < LINUX_TASK_COMM && comm[i]; i++)
+		if ((uint8_t)comm[i] < 0x20 || comm[i] == 0x7f)
+			comm[i] = '?';
+}
+
 int linux_task_read(const struct linux_task_layout *l, const struct memory *m, uint64_t task,
 		    struct linux_task *out)
 {
@@ -252,8 +269,9 @@ int linux_task_read(const struct linux_task_layout *l, const struct memory *m, u
 	    (l->stack != LINUX_TASK_NONE && !memory_u64(m, task + l->stack, &t.stack)))
 		return LINUX_TASK_UNREADABLE;
 	doubt = linux_task_check(t.pid, t.tgid, t.comm);
-	if (doubt)
+	if (doubt && !(doubt == LINUX_TASK_BAD_COMM && is_odd_name(&t)))
 		return (int)doubt;
+	make_printable(t.comm);
 	if (!is_task_address(t.group_leader) || (t.mm && !is_task_address(t.mm)))
 		return LINUX_TASK_BAD_POINTERS;
 	t.is_idle = t.pid == 0;

@@ -102,7 +102,7 @@ struct linux_task {
 	uint64_t group_leader;
 	bool is_kthread;
 	bool is_idle;		    /* a CPU's idle task: pid 0 */
-	char comm[LINUX_TASK_COMM]; /* ends with a NUL; printable, of any encoding */
+	char comm[LINUX_TASK_COMM]; /* ends with a NUL; printable, of any encoding; may be empty */
 };
 
 /* Why linux_task_check() or linux_task_read() did not believe it. */

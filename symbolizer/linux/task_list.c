@@ -2,6 +2,9 @@
 /* All tasks that a kernel has: its list of processes, and each one's list of threads. */
 #include "symbolizer/linux/task.h"
 
+#include "base/array.h"
+#include "base/table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,79 +13,30 @@ struct lister {
 	const struct memory *m;
 	struct linux_task_list list;
 	size_t cap;
-	uint64_t *seen; /* hash table of addresses, 0: free */
-	size_t nseen, slots;
+	struct table seen; /* addresses */
 };
-
-static size_t slot_of(const struct lister *s, uint64_t task)
-{
-	size_t i = (size_t)((task >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->slots - 1);
-
-	while (s->seen[i] && s->seen[i] != task)
-		i = (i + 1) & (s->slots - 1);
-	return i;
-}
-
-static int grow_seen(struct lister *s)
-{
-	struct lister old = *s;
-
-	s->slots = s->slots ? s->slots * 2 : 1024;
-	s->seen = calloc(s->slots, sizeof(*s->seen));
-	if (!s->seen) {
-		s->seen = old.seen;
-		s->slots = old.slots;
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < old.slots; i++)
-		if (old.seen[i])
-			s->seen[slot_of(s, old.seen[i])] = old.seen[i];
-	free(old.seen);
-	return 0;
-}
-
-/* 1: new, 0: seen before, or -ENOMEM. */
-static int first_sight(struct lister *s, uint64_t task)
-{
-	size_t i;
-
-	if (2 * (s->nseen + 1) > s->slots && grow_seen(s) < 0)
-		return -ENOMEM;
-	i = slot_of(s, task);
-	if (s->seen[i])
-		return 0;
-	s->seen[i] = task;
-	s->nseen++;
-	return 1;
-}
 
 /*
  * Take a task in. 1: taken, 0: not, the list can't be followed through it;
  * -ENOMEM.
  */
-static int take(struct lister *s, uint64_t task)
+static int linux_task_list_take(struct lister *s, uint64_t task)
 {
 	struct linux_task t;
-	int ret;
+	bool fresh;
 
 	if (s->list.n >= LINUX_TASK_MAX_LIST)
 		return 0;
-	ret = first_sight(s, task);
-	if (ret <= 0)
-		return ret;
+	if (table_add_number(&s->seen, task, &fresh))
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
 	if (linux_task_read(s->l, s->m, task, &t) != LINUX_TASK_GOOD) {
 		s->list.skipped++;
 		return 0;
 	}
-	if (s->list.n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 256;
-		struct linux_task *p = realloc(s->list.task, cap * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		s->list.task = p;
-		s->cap = cap;
-	}
+	if (ARRAY_ROOM(s->list.task, s->list.n, s->cap))
+		return -ENOMEM;
 	s->list.task[s->list.n++] = t;
 	return 1;
 }
@@ -93,7 +47,8 @@ static int take(struct lister *s, uint64_t task)
  * interrupted by a task that has just gone, the other one finds the rest.
  * `known` is a task that was taken in before and may be on the list once.
  */
-static int follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known, bool back)
+static int linux_task_list_follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known,
+				  bool back)
 {
 	uint64_t at = head;
 	bool met = false;
@@ -110,14 +65,14 @@ static int follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known,
 			met = true;
 			continue;
 		}
-		ret = take(s, at - off);
+		ret = linux_task_list_take(s, at - off);
 		if (ret < 0)
 			return ret;
 		if (ret == 0)
 			break;
 	}
 	s->list.cut = true;
-	return back ? 0 : follow(s, head, off, known, true);
+	return back ? 0 : linux_task_list_follow(s, head, off, known, true);
 }
 
 static int take_threads(struct lister *s, uint64_t leader)
@@ -130,20 +85,23 @@ static int take_threads(struct lister *s, uint64_t leader)
 		/* A process that is just going has no signal any more, nor threads. */
 		if (!memory_u64(s->m, leader + l->signal, &signal) || !(signal >> 63) || signal % 8)
 			return 0;
-		return follow(s, signal + l->thread_head, l->thread_node, leader, false);
+		return linux_task_list_follow(s, signal + l->thread_head, l->thread_node, leader,
+					      false);
 	}
 	if (l->thread_group != LINUX_TASK_NONE)
-		return follow(s, leader + l->thread_group, l->thread_group, leader, false);
+		return linux_task_list_follow(s, leader + l->thread_group, l->thread_group, leader,
+					      false);
 	return 0;
 }
 
 static int list_all(struct lister *s)
 {
-	int ret = take(s, s->l->init_task);
+	int ret = linux_task_list_take(s, s->l->init_task);
 	size_t leaders;
 
 	if (ret > 0)
-		ret = follow(s, s->l->init_task + s->l->tasks, s->l->tasks, 0, false);
+		ret = linux_task_list_follow(s, s->l->init_task + s->l->tasks, s->l->tasks, 0,
+					     false);
 	leaders = s->list.n;
 	/* The idle tasks of the other CPUs are nowhere: init_task has no threads. */
 	for (size_t i = 1; i < leaders && ret >= 0; i++)
@@ -161,7 +119,7 @@ int linux_task_list(const struct linux_task_layout *l, const struct memory *m,
 		return err_set(e, ENOENT, "the kernel's list of tasks is not known (no %s)",
 			       l->init_task ? "task_struct.tasks" : "symbol init_task");
 	ret = list_all(&s);
-	free(s.seen);
+	table_deinit(&s.seen);
 	if (ret < 0) {
 		linux_task_list_deinit(&s.list);
 		return err_set(e, -ret, "no memory for a list of %zu tasks", s.list.n);

@@ -25,17 +25,16 @@ struct layout {
 	uint32_t locals; /* symbols before the first global one, the null one included */
 };
 
-static void put_phdr(struct buf *b, uint32_t type, uint32_t flags, uint64_t off, uint64_t va,
-		     uint64_t filesz, uint64_t memsz, uint64_t align)
+static void put_phdr(struct buf *b, uint32_t type, const struct userelf_segment *s)
 {
 	buf_u32(b, type);
-	buf_u32(b, flags);
-	buf_u64(b, off);
-	buf_u64(b, va);
-	buf_u64(b, va);
-	buf_u64(b, filesz);
-	buf_u64(b, memsz);
-	buf_u64(b, align);
+	buf_u32(b, s->flags);
+	buf_u64(b, s->file_off);
+	buf_u64(b, s->va);
+	buf_u64(b, s->va);
+	buf_u64(b, s->file_len);
+	buf_u64(b, s->mem_len);
+	buf_u64(b, s->align);
 }
 
 static void put_headers(struct layout *l, unsigned int id_len)
@@ -44,6 +43,7 @@ static void put_headers(struct layout *l, unsigned int id_len)
 						  ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
 	struct buf *b = l->out;
 	unsigned int phnum = l->u->nseg + 1;
+	struct userelf_segment note;
 
 	l->note_off = sizeof(Elf64_Ehdr) + phnum * sizeof(Elf64_Phdr);
 	l->note_len = 16 + ((id_len + 3) & ~3u);
@@ -61,13 +61,15 @@ static void put_headers(struct layout *l, unsigned int id_len)
 	buf_u16(b, sizeof(Elf64_Shdr));
 	buf_u16(b, (uint16_t)(l->ntext + 5));
 	buf_u16(b, (uint16_t)(l->ntext + 4));
-	for (unsigned int i = 0; i < l->u->nseg; i++) {
-		const struct userelf_segment *s = &l->u->seg[i];
-
-		put_phdr(b, PT_LOAD, s->flags, s->file_off, s->va, s->file_len, s->mem_len,
-			 s->align);
-	}
-	put_phdr(b, PT_NOTE, PF_R, l->note_off, 0, l->note_len, 0, 4);
+	for (unsigned int i = 0; i < l->u->nseg; i++)
+		put_phdr(b, PT_LOAD, &l->u->seg[i]);
+	note = (struct userelf_segment){
+		.flags = PF_R,
+		.file_off = l->note_off,
+		.file_len = l->note_len,
+		.align = 4,
+	};
+	put_phdr(b, PT_NOTE, &note);
 }
 
 /* The text section that holds va, or 0. */

@@ -11,7 +11,7 @@ static size_t page_of(const struct filepiece *p, uint64_t at)
 	return (size_t)((p->off + at) / FILEPIECE_PAGE - p->off / FILEPIECE_PAGE);
 }
 
-static void fill(struct filepiece *p, const struct file_source *s)
+static void filepiece_fill(struct filepiece *p, const struct file_source *s)
 {
 	size_t at = 0;
 
@@ -45,7 +45,7 @@ int filepiece_read(struct filepiece *p, const struct file_source *s, uint64_t of
 		filepiece_deinit(&x);
 		return -ENOMEM;
 	}
-	fill(&x, s);
+	filepiece_fill(&x, s);
 	*p = x;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/lines.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/program/lines_unit.h"
@@ -228,7 +229,7 @@ static const struct empty_elf {
 	.names = "\0.shstrtab\0.debug_line",
 };
 
-static int begin(struct lines *l, struct err *e)
+static int lines_begin(struct lines *l, struct err *e)
 {
 	int ret = file_begin(&l->file, l->name, e);
 
@@ -307,15 +308,8 @@ static int add_unit(struct lines *l, Dwarf_Die *die, unsigned int version)
 
 	if (!strings_are_sane(l, die))
 		return 0;
-	if (l->nunit == l->unit_cap) {
-		size_t cap = l->unit_cap ? 2 * l->unit_cap : 256;
-		struct line_unit *p = reallocarray(l->unit, cap, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		l->unit = p;
-		l->unit_cap = cap;
-	}
+	if (ARRAY_ROOM(l->unit, l->nunit, l->unit_cap))
+		return -ENOMEM;
 	ret = line_ranges_add_die(&l->ranges, die, (uint32_t)l->nunit);
 	if (ret)
 		return ret;
@@ -332,7 +326,7 @@ static int index_units(struct lines *l, struct err *e)
 	Dwarf_Die die;
 	Dwarf_Half version;
 	uint8_t type;
-	int more, ret = begin(l, e);
+	int more, ret = lines_begin(l, e);
 
 	if (ret)
 		return ret;
@@ -424,7 +418,7 @@ int lines_lookup(struct lines *l, uint64_t va, struct line_frame *out, unsigned 
 		 struct err *e)
 {
 	struct line_function *f;
-	struct line_unit *u;
+	struct line_unit *u = NULL;
 	unsigned int n = 0;
 	uint32_t call;
 	int ret = find_unit(l, va, &u, e);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/lines_unit.h"
 
+#include "base/array.h"
+
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,33 +13,14 @@
 
 /* -- ranges ----------------------------------------------------------------------------- */
 
-/* Room for one more element of this size, doubling. */
-static int grow(void **array, size_t *cap, size_t n, size_t size)
-{
-	size_t want = *cap ? *cap * 2 : 16;
-	void *p;
-
-	if (n < *cap)
-		return 0;
-	p = reallocarray(*array, want, size);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*cap = want;
-	return 0;
-}
-
 int line_ranges_add(struct line_ranges *r, uint64_t lo, uint64_t hi, uint32_t owner)
 {
-	void *p = r->at;
-
 	if (lo >= hi)
 		return 0;
 	if (r->n >= LINES_MAX_RANGES)
 		return -E2BIG;
-	if (grow(&p, &r->cap, r->n, sizeof(*r->at)) < 0)
+	if (ARRAY_ROOM(r->at, r->n, r->cap))
 		return -ENOMEM;
-	r->at = p;
 	r->at[r->n++] = (struct line_range){ .lo = lo, .hi = hi, .owner = owner };
 	return 0;
 }
@@ -180,7 +163,6 @@ static int walk_below(struct walk *w, Dwarf_Die *top)
 static int add_function(struct walk *w, Dwarf_Die *die, int tag, unsigned int level)
 {
 	struct line_unit *u = w->unit;
-	void *p = u->function;
 	size_t before = u->ranges.n;
 	int ret;
 
@@ -191,9 +173,8 @@ static int add_function(struct walk *w, Dwarf_Die *die, int tag, unsigned int le
 	/* A declaration, or the model of what is inlined elsewhere. */
 	if (ret || u->ranges.n == before)
 		return ret;
-	if (grow(&p, &u->function_cap, u->nfunction, sizeof(*u->function)) < 0)
+	if (ARRAY_ROOM(u->function, u->nfunction, u->function_cap))
 		return -ENOMEM;
-	u->function = p;
 	u->function[u->nfunction++] = (struct line_function){ .die = *die };
 	return 0;
 }
@@ -202,14 +183,12 @@ static int add_call(struct walk *w, Dwarf_Die *die, int tag, unsigned int level)
 {
 	struct line_function *f = w->function;
 	uint32_t parent = w->around[level];
-	void *p = f->call;
 
 	w->around[level + 1] = parent;
 	if (tag != DW_TAG_inlined_subroutine)
 		return 0;
-	if (grow(&p, &f->call_cap, f->ncall, sizeof(*f->call)) < 0)
+	if (ARRAY_ROOM(f->call, f->ncall, f->call_cap))
 		return -ENOMEM;
-	f->call = p;
 	f->call[f->ncall] = (struct line_call){
 		.die = *die,
 		.parent = parent,

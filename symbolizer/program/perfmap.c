@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/perfmap.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 
@@ -9,7 +10,8 @@
 
 struct perfmap {
 	struct symbol *sym; /* in the order of the lines */
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 	char *names; /* of all, each closed by NUL */
 	/* Cut so that one symbol covers each piece; NONE: a hole. A piece ends where the next begins. */
 	uint64_t *start;
@@ -84,15 +86,8 @@ static void put_name(char *to, const uint8_t *from, size_t len)
 
 static int add_symbol(struct perfmap *m, const struct symbol *s)
 {
-	if (m->n == m->cap) {
-		uint32_t cap = m->cap ? 2 * m->cap : 256;
-		struct symbol *more = realloc(m->sym, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		m->sym = more;
-		m->cap = cap;
-	}
+	if (ARRAY_ROOM(m->sym, m->n, m->cap))
+		return -ENOMEM;
 	m->sym[m->n++] = *s;
 	return 0;
 }

@@ -11,6 +11,8 @@
  */
 #include "symbolizer/program/userelf_load.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,15 +43,8 @@ static int slot_cmp(const void *pa, const void *pb)
 
 static bool keep_slot(struct slots *all, struct slot s)
 {
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 256;
-		struct slot *more = realloc(all->s, cap * sizeof(*more));
-
-		if (!more)
-			return false;
-		all->s = more;
-		all->cap = cap;
-	}
+	if (ARRAY_ROOM(all->s, all->n, all->cap))
+		return false;
 	all->s[all->n++] = s;
 	return true;
 }

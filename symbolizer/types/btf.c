@@ -127,11 +127,15 @@ static int index_records(struct btf *b, const char *name, struct err *e)
 			return err_set(e, E2BIG, "%s: BTF with more than %u types", name,
 				       BTF_MAX_TYPES);
 		info = btf_u32(b->types + at + 4);
-		if (btf_kind(info) == 0 || btf_kind(info) > BTF_ENUM64)
+		if (btf_kind(info) == 0)
+			return err_set(e, EINVAL, "%s: BTF type %u at offset 0x%zx has kind 0",
+				       name, b->n + 1, at);
+		/* Its length is not known either, so that all behind it is lost. */
+		if (btf_kind(info) > BTF_ENUM64)
 			return err_set(e, EINVAL,
-				       "%s: BTF type %u at offset 0x%zx has kind %u, which this "
-				       "program does not know",
-				       name, b->n + 1, at, btf_kind(info));
+				       "%s: BTF type %u at offset 0x%zx has kind %u, newer than "
+				       "what this program knows (up to %u)",
+				       name, b->n + 1, at, btf_kind(info), BTF_ENUM64);
 		len += btf_extra_len(btf_kind(info), info & 0xffff);
 		if (len > b->types_len - at)
 			return err_set(e, EBADMSG, "%s: BTF type %u at offset 0x%zx is cut off",

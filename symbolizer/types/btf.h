@@ -54,7 +54,7 @@ uint32_t btf_count(const struct btf *b);
 size_t btf_size(const struct btf *b);
 
 /*
- * Answers (symbolizer/types.h); valid as long as b is. Of several structures with
+ * Answers (symbolizer/types/types.h); valid as long as b is. Of several structures with
  * one name, the first one that has the member answers. pahole, which writes it, makes
  * one array of an array of arrays: [n] counts the innermost elements.
  */

@@ -8,6 +8,8 @@
 #ifndef KVMPROF_SYMBOLIZER_TYPES_BTF_RECORD_H
 #define KVMPROF_SYMBOLIZER_TYPES_BTF_RECORD_H
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -144,14 +146,10 @@ static inline struct btf_record btf_record(const struct btf *b, uint32_t id)
 	};
 }
 
-/* FNV-1a of what tells names apart; a hostile one may be as long as the file. */
+/* Of what tells names apart; a hostile one may be as long as the file. */
 static inline uint32_t btf_hash(const char *s)
 {
-	uint32_t h = 2166136261u;
-
-	for (unsigned int i = 0; i < 64 && s[i]; i++)
-		h = (h ^ (uint8_t)s[i]) * 16777619u;
-	return h;
+	return hash_text32(s, 64);
 }
 
 #endif

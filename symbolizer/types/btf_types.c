@@ -146,8 +146,8 @@ static void old_bit_field(const struct btf *b, struct place *p)
 	p->bit_count = v & 0xff;
 }
 
-static int describe(const struct btf *b, struct place *p, uint32_t struct_size,
-		    struct type_member *out)
+static int btf_types_describe(const struct btf *b, struct place *p, uint32_t struct_size,
+			      struct type_member *out)
 {
 	uint64_t size;
 	int ret = size_of(b, p->type, &size);
@@ -155,17 +155,7 @@ static int describe(const struct btf *b, struct place *p, uint32_t struct_size,
 	if (ret < 0)
 		return ret;
 	old_bit_field(b, p);
-	/* A bit field's type may be longer than what is left of its structure. */
-	if (p->bits / 8 > struct_size || (!p->bit_count && size > struct_size - p->bits / 8) ||
-	    (p->bits % 8 && !p->bit_count))
-		return -EINVAL;
-	*out = (struct type_member){
-		.off = (uint32_t)(p->bits / 8),
-		.size = (uint32_t)size,
-		.bit_off = (uint8_t)(p->bits % 8),
-		.bit_count = (uint8_t)p->bit_count,
-	};
-	return 0;
+	return types_member_at(p->bits, p->bit_count, size, struct_size, out);
 }
 
 static int member_of(const struct btf *b, uint32_t id, const char *path, unsigned int *visits,
@@ -185,7 +175,7 @@ static int member_of(const struct btf *b, uint32_t id, const char *path, unsigne
 			return ret;
 		first = false;
 	}
-	return ret ? ret : describe(b, &p, btf_record(b, id).size_or_type, out);
+	return ret ? ret : btf_types_describe(b, &p, btf_record(b, id).size_or_type, out);
 }
 
 /* The next structure of this name behind *link, 0: from the first on. */

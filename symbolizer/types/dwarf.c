@@ -6,6 +6,8 @@
  */
 #include "symbolizer/types/dwarf.h"
 
+#include "base/hash.h"
+
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/types/path.h"
 
@@ -62,14 +64,8 @@ struct search {
 
 /* -- index ------------------------------------------------------------------------ */
 
-static uint32_t hash(const char *s)
-{
-	uint32_t h = 2166136261u;
-
-	for (unsigned int i = 0; i < 64 && s[i]; i++)
-		h = (h ^ (uint8_t)s[i]) * 16777619u;
-	return h;
-}
+/* Of what tells names apart. */
+#define INDEX_HASH_LEN 64u
 
 static int index_grow(struct index *x)
 {
@@ -92,7 +88,7 @@ static int index_grow(struct index *x)
 	x->mask = 2 * cap - 1;
 	/* Backwards, so that earlier entries come first in their chains. */
 	for (uint32_t i = x->n; i; i--) {
-		uint32_t *head = &bucket[hash(entry[i - 1].name) & x->mask];
+		uint32_t *head = &bucket[hash_text32(entry[i - 1].name, INDEX_HASH_LEN) & x->mask];
 
 		entry[i - 1].next = *head;
 		*head = i;
@@ -111,7 +107,7 @@ static int index_add(struct index *x, const char *name, uint64_t value, uint64_t
 		if (ret < 0)
 			return ret;
 	}
-	link = &x->bucket[hash(name) & x->mask];
+	link = &x->bucket[hash_text32(name, INDEX_HASH_LEN) & x->mask];
 	for (; *link; link = &x->entry[*link - 1].next)
 		if (x->entry[*link - 1].size == size && !strcmp(x->entry[*link - 1].name, name))
 			return 0;
@@ -123,7 +119,9 @@ static int index_add(struct index *x, const char *name, uint64_t value, uint64_t
 /* The next entry of this name behind *at, 0: from the first; or NULL. */
 static const struct entry *index_next(const struct index *x, const char *name, uint32_t *at)
 {
-	uint32_t i = *at ? x->entry[*at - 1].next : x->n ? x->bucket[hash(name) & x->mask] : 0;
+	uint32_t i = *at    ? x->entry[*at - 1].next
+		     : x->n ? x->bucket[hash_text32(name, INDEX_HASH_LEN) & x->mask]
+			    : 0;
 
 	for (; i; i = x->entry[i - 1].next) {
 		if (strcmp(x->entry[i - 1].name, name))
@@ -137,7 +135,7 @@ static const struct entry *index_next(const struct index *x, const char *name, u
 
 /* -- attributes ------------------------------------------------------------------ */
 
-static bool number(Dwarf_Die *die, unsigned int which, uint64_t *out)
+static bool dwarf_number(Dwarf_Die *die, unsigned int which, uint64_t *out)
 {
 	Dwarf_Attribute a;
 	Dwarf_Word v;
@@ -188,8 +186,8 @@ static int count_elements(Dwarf_Die *array, uint64_t *out)
 			continue;
 		any = true;
 		/* The upper bound of one without elements is -1. */
-		if (!number(&d, DW_AT_count, &v))
-			v = number(&d, DW_AT_upper_bound, &v) ? v + 1 : 0;
+		if (!dwarf_number(&d, DW_AT_count, &v))
+			v = dwarf_number(&d, DW_AT_upper_bound, &v) ? v + 1 : 0;
 		if (__builtin_mul_overflow(n, v, &n) || n > UINT32_MAX)
 			return -EINVAL;
 	}
@@ -207,7 +205,7 @@ static int size_of(Dwarf_Die *type, uint64_t *out)
 		    __builtin_mul_overflow(n, count, &n) || n > UINT32_MAX || !type_of(&d, &d))
 			return -EINVAL;
 	}
-	if (!number(&d, DW_AT_byte_size, &size))
+	if (!dwarf_number(&d, DW_AT_byte_size, &size))
 		size = dwarf_tag(&d) == DW_TAG_pointer_type ? 8 : 0;
 	if (__builtin_mul_overflow(n, size, &n) || n > UINT32_MAX)
 		return -EINVAL;
@@ -229,7 +227,7 @@ static int take_structure(struct index *x, Dwarf_Die *die)
 	    dwarf_hasattr(die, DW_AT_declaration))
 		return 0;
 	name = dwarf_diename(die);
-	(void)number(die, DW_AT_byte_size, &size); /* an empty one may have none */
+	(void)dwarf_number(die, DW_AT_byte_size, &size); /* an empty one may have none */
 	return name ? index_add(x, name, dwarf_dieoffset(die), size) : 0;
 }
 
@@ -323,7 +321,7 @@ static int member_place(Dwarf_Die *m, struct place *p)
 
 	if (dwarf_attr(m, DW_AT_data_member_location, &a)) {
 		/* Before DWARF 3 it was an expression. */
-		if (!number(m, DW_AT_data_member_location, &bytes)) {
+		if (!dwarf_number(m, DW_AT_data_member_location, &bytes)) {
 			if (dwarf_getlocation(&a, &op, &n) != 0 || n != 1 ||
 			    op[0].atom != DW_OP_plus_uconst)
 				return -EINVAL;
@@ -332,12 +330,13 @@ static int member_place(Dwarf_Die *m, struct place *p)
 	}
 	if (!type_of(m, &p->type) || bytes > UINT32_MAX)
 		return -EINVAL;
-	if (number(m, DW_AT_bit_size, &count)) {
-		if (number(m, DW_AT_data_bit_offset, &bits)) {
+	if (dwarf_number(m, DW_AT_bit_size, &count)) {
+		if (dwarf_number(m, DW_AT_data_bit_offset, &bits)) {
 			bytes = 0;
-		} else if (number(m, DW_AT_bit_offset, &bits)) {
+		} else if (dwarf_number(m, DW_AT_bit_offset, &bits)) {
 			/* Before DWARF 4 counted from the other end of the type. */
-			if (!number(m, DW_AT_byte_size, &size) && size_of(&p->type, &size) < 0)
+			if (!dwarf_number(m, DW_AT_byte_size, &size) &&
+			    size_of(&p->type, &size) < 0)
 				return -EINVAL;
 			bits = 8 * size - bits - count;
 		}
@@ -405,22 +404,12 @@ static int find_element(const struct types_step *step, struct place *p)
 	return 0;
 }
 
-static int describe(struct place *p, uint64_t struct_size, struct type_member *out)
+static int dwarf_describe(struct place *p, uint64_t struct_size, struct type_member *out)
 {
 	uint64_t size;
 	int ret = size_of(&p->type, &size);
 
-	if (ret < 0)
-		return ret;
-	if (p->bits / 8 > struct_size || (!p->bit_count && size > struct_size - p->bits / 8))
-		return -EINVAL;
-	*out = (struct type_member){
-		.off = (uint32_t)(p->bits / 8),
-		.size = (uint32_t)size,
-		.bit_off = (uint8_t)(p->bits % 8),
-		.bit_count = (uint8_t)p->bit_count,
-	};
-	return 0;
+	return ret < 0 ? ret : types_member_at(p->bits, p->bit_count, size, struct_size, out);
 }
 
 static int member_of(struct types_dwarf *d, const struct entry *x, const char *path,
@@ -440,7 +429,7 @@ static int member_of(struct types_dwarf *d, const struct entry *x, const char *p
 			return ret;
 		first = false;
 	}
-	return ret ? ret : describe(&p, x->size, out);
+	return ret ? ret : dwarf_describe(&p, x->size, out);
 }
 
 static int types_member(void *ctx, const char *structure, const char *path, struct type_member *out)

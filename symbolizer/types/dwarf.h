@@ -33,7 +33,7 @@ int types_dwarf_open(struct types_dwarf **out, const uint8_t *elf, size_t len, c
 void types_dwarf_destroy(struct types_dwarf *d);
 
 /*
- * Answers (symbolizer/types.h); valid as long as d is. Of several structures with one
+ * Answers (symbolizer/types/types.h); valid as long as d is. Of several structures with one
  * name, the first one that has the member answers. [n] counts the innermost elements of
  * an array of arrays, as it does in BTF.
  */

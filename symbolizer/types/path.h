@@ -10,6 +10,8 @@
 #ifndef KVMPROF_SYMBOLIZER_TYPES_PATH_H
 #define KVMPROF_SYMBOLIZER_TYPES_PATH_H
 
+#include "symbolizer/types/types.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +58,23 @@ static inline int types_path_next(const char **path, bool first, struct types_st
 static inline bool types_step_is(const struct types_step *s, const char *name)
 {
 	return name && !strncmp(name, s->name, s->name_len) && !name[s->name_len];
+}
+
+/* What a path led to: `size` bytes, or bit_count bits, from `bits` on. -EINVAL: not inside. */
+static inline int types_member_at(uint64_t bits, uint32_t bit_count, uint64_t size,
+				  uint64_t struct_size, struct type_member *out)
+{
+	/* A bit field's type may be longer than what is left of its structure. */
+	if (bits / 8 > struct_size || (!bit_count && size > struct_size - bits / 8) ||
+	    (bits % 8 && !bit_count))
+		return -EINVAL;
+	*out = (struct type_member){
+		.off = (uint32_t)(bits / 8),
+		.size = (uint32_t)size,
+		.bit_off = (uint8_t)(bits % 8),
+		.bit_count = (uint8_t)bit_count,
+	};
+	return 0;
 }
 
 #endif

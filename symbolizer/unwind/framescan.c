@@ -85,17 +85,6 @@ static bool is_fentry(struct scanner *s, uint64_t va, unsigned int len)
 	       (va % 16 == 0 || va % 16 == 4);
 }
 
-static bool first_visit(struct scanner *s, uint64_t va)
-{
-	for (unsigned int i = 0; i < s->nseen; i++)
-		if (s->seen[i] == va)
-			return false;
-	if (s->nseen == MAX_SEEN)
-		return false;
-	s->seen[s->nseen++] = va;
-	return true;
-}
-
 static struct scan at_rsp(const struct way *w, int64_t off)
 {
 	if (w->delta_lost)
@@ -107,7 +96,8 @@ static struct scan at_rsp(const struct way *w, int64_t off)
 }
 
 /* One instruction's meaning for the frame. true: *out is the way's answer. */
-static bool judge(struct scanner *s, struct way *w, const struct insn *i, struct scan *out)
+static bool framescan_judge(struct scanner *s, struct way *w, const struct insn *i,
+			    struct scan *out)
 {
 	*out = (struct scan){ .kind = SCAN_UNKNOWN };
 	switch (i->kind) {
@@ -197,7 +187,7 @@ static bool in_text(struct scanner *s, uint64_t va)
 	return s->here;
 }
 
-static struct scan follow(struct scanner *s, struct way w)
+static struct scan framescan_follow(struct scanner *s, struct way w)
 {
 	struct scan out = { .kind = SCAN_UNKNOWN };
 
@@ -207,7 +197,7 @@ static struct scan follow(struct scanner *s, struct way w)
 		s->steps++;
 		if (!decode_at(&s->win, w.va, &i))
 			break;
-		if (judge(s, &w, &i, &out))
+		if (framescan_judge(s, &w, &i, &out))
 			return out;
 		w.va += i.len;
 		if (i.kind == INSN_JCC && s->nways < MAX_WAYS) {
@@ -215,7 +205,7 @@ static struct scan follow(struct scanner *s, struct way w)
 			s->way[s->nways++].va = (uint64_t)i.value;
 		} else if (i.kind == INSN_JMP) {
 			w.va = (uint64_t)i.value;
-			if (!first_visit(s, w.va))
+			if (!scan_first_visit(s->seen, &s->nseen, MAX_SEEN, w.va))
 				break;
 		}
 	}
@@ -236,12 +226,12 @@ struct scan framescan(const struct code *c, const struct scan_regs *r, bool over
 	s.win.len = 0;
 	s.over_calls = over_calls;
 	s.steps = s.nways = s.nseen = 0;
-	out = follow(&s, (struct way){ .va = r->rip });
+	out = framescan_follow(&s, (struct way){ .va = r->rip });
 	while (out.kind == SCAN_UNKNOWN && s.nways && s.steps < MAX_STEPS) {
 		struct way w = s.way[--s.nways];
 
-		if (first_visit(&s, w.va))
-			out = follow(&s, w);
+		if (scan_first_visit(s.seen, &s.nseen, MAX_SEEN, w.va))
+			out = framescan_follow(&s, w);
 	}
 	return out;
 }

@@ -59,7 +59,7 @@ struct scan {
 /* Registers that a scan starts from. */
 struct scan_regs {
 	uint64_t rip, rsp, rbp, r10;
-	uint64_t r13, rdi, rdx; /* with r10: only where `whole` says that they are known */
+	uint64_t r13, rdi, rdx, rax; /* with r10: only where `whole` says that they are known */
 	bool whole;
 };
 
@@ -68,6 +68,18 @@ struct scan_regs {
  * known to have no frame.
  */
 struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls);
+
+/* Is va in none of the *n places seen so far? Then it is one; false also where max are. */
+static inline bool scan_first_visit(uint64_t *seen, unsigned int *n, unsigned int max, uint64_t va)
+{
+	for (unsigned int i = 0; i < *n; i++)
+		if (seen[i] == va)
+			return false;
+	if (*n == max)
+		return false;
+	seen[(*n)++] = va;
+	return true;
+}
 
 enum frame_owner {
 	OWNER_UNKNOWN, /* no symbol covers it */

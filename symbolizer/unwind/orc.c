@@ -14,109 +14,33 @@
  * the same size; one made here needs no trust in, or presence of, the guest's.
  */
 #define BLOCK_SHIFT 8
-/* In a table that we take for one, of this many entries one may be odd. */
-#define ODD_SHARE 1000u
 
 struct orc {
 	uint64_t base, end; /* code covered */
 	uint64_t slide;	    /* these are so much higher than linked */
 	size_t n;
+	size_t outside;
 	uint32_t nblocks;
-	enum orc_layout layout;
+	struct orc_format format;
 	uint32_t *off;	 /* of each entry, from base; ascending */
 	uint32_t *block; /* first entry that starts at or after the block; nblocks + 1 of them */
 	struct orc_entry *entry;
 };
 
-/* -- which layout? ------------------------------------------------------------- */
+/* -- one form for all ------------------------------------------------------------- */
 
-struct census {
-	size_t n, bad; /* bad: under every layout */
-	size_t wrong[ORC_LAYOUT_6_4 + 1];
-	size_t calls[ORC_LAYOUT_6_4 + 1];
-	size_t known[ORC_LAYOUT_6_4 + 1]; /* entries that lead somewhere */
-	size_t bit10, bit11;
-};
-
-static bool good_regs(unsigned int sp, unsigned int bp)
-{
-	return sp <= ORC_SP_INDIRECT && sp != ORC_PREV_SP &&
-	       (bp == ORC_UNDEFINED_REG || bp == ORC_PREV_SP || bp == ORC_BP);
-}
-
-static void count_entry(struct census *c, uint16_t flags)
-{
-	unsigned int sp = flags & 15, type2 = flags >> 8 & 3, type3 = flags >> 8 & 7;
-	bool b10 = flags & 0x400, b11 = flags & 0x800;
-
-	c->n++;
-	if (flags >> 12 || !good_regs(sp, flags >> 4 & 15)) {
-		c->bad++;
-		return;
-	}
-	c->bit10 += b10;
-	c->bit11 += b11;
-	/* Old: type 0 to 2; end only where there is no way on. */
-	c->wrong[ORC_LAYOUT_4_14] += type2 == 3 || b10 || b11;
-	c->wrong[ORC_LAYOUT_4_18] += type2 == 3 || b11 || (b10 && sp);
-	c->wrong[ORC_LAYOUT_6_3] += type2 == 3 || (b11 && sp) || (b10 && !sp);
-	/* New: types 0 and 1 have no way on, the others do. */
-	c->wrong[ORC_LAYOUT_6_4] += type3 > ORC_REGS_PARTIAL || (type3 < ORC_CALL) != (sp == 0);
-	for (int l = ORC_LAYOUT_4_14; l <= ORC_LAYOUT_6_3; l++) {
-		c->known[l] += sp != 0;
-		c->calls[l] += sp && type2 == 0;
-	}
-	c->known[ORC_LAYOUT_6_4] += type3 >= ORC_CALL;
-	c->calls[ORC_LAYOUT_6_4] += type3 == ORC_CALL;
-}
-
-/*
- * Nearly all code is plain functions: under the right layout most entries are
- * calls. That is what tells 6.4's (CALL is 2) from the older ones (CALL is 0).
- */
-static bool plausible(const struct census *c, enum orc_layout l)
-{
-	return (c->bad + c->wrong[l]) * ODD_SHARE <= c->n && c->calls[l] &&
-	       c->calls[l] >= c->known[l] - c->known[l] / 4 && c->known[l] >= c->n / 4;
-}
-
-static enum orc_layout judge(const struct census *c)
-{
-	if (plausible(c, ORC_LAYOUT_6_4))
-		return ORC_LAYOUT_6_4;
-	/* Without the end bit anywhere the first three are the same but for the end. */
-	if (!c->bit10 && !c->bit11 && plausible(c, ORC_LAYOUT_4_14))
-		return ORC_LAYOUT_4_14;
-	if (!c->bit11 && plausible(c, ORC_LAYOUT_4_18))
-		return ORC_LAYOUT_4_18;
-	return plausible(c, ORC_LAYOUT_6_3) ? ORC_LAYOUT_6_3 : ORC_LAYOUT_NONE;
-}
-
-static enum orc_layout find_layout(const uint8_t *entries, size_t n)
-{
-	struct census census = { 0 };
-	struct cursor c;
-
-	cursor_init(&c, entries, n * ENTRY_BYTES);
-	for (size_t i = 0; i < n; i++) {
-		cursor_skip(&c, 4);
-		count_entry(&census, cursor_u16(&c));
-	}
-	return judge(&census);
-}
-
-static struct orc_entry normalise(enum orc_layout l, int16_t sp_offset, int16_t bp_offset,
-				  uint16_t flags)
+static struct orc_entry normalise(const struct orc_format *form, int16_t sp_offset,
+				  int16_t bp_offset, uint16_t flags)
 {
 	struct orc_entry x = {
 		.sp_offset = sp_offset,
 		.bp_offset = bp_offset,
-		.sp_reg = flags & 15,
-		.bp_reg = flags >> 4 & 15,
+		.sp_reg = form->reg[flags & 15] & 15,
+		.bp_reg = form->reg[flags >> 4 & 15] & 15,
 	};
 	unsigned int type = flags >> 8 & 3;
 
-	switch (l) {
+	switch (form->layout) {
 	case ORC_LAYOUT_6_4:
 		x.type = flags >> 8 & 7;
 		x.signal = flags >> 11 & 1;
@@ -140,7 +64,7 @@ static struct orc_entry normalise(enum orc_layout l, int16_t sp_offset, int16_t 
 		break;
 	}
 	/* What a few odd entries say is not worth believing. */
-	if (flags >> 12 || x.type > ORC_REGS_PARTIAL || !good_regs(x.sp_reg, x.bp_reg) ||
+	if (flags >> 12 || x.type > ORC_REGS_PARTIAL || !orc_format_good_regs(x.sp_reg, x.bp_reg) ||
 	    (x.type >= ORC_CALL && !x.sp_reg))
 		return (struct orc_entry){ .type = ORC_UNDEFINED };
 	return x;
@@ -168,7 +92,7 @@ static int cmp_row(const void *a, const void *b)
 }
 
 /* Returns the number of rows whose address is in the text, sorted. */
-static size_t read_rows(const struct orc_tables *t, enum orc_layout l, struct row *row)
+static size_t read_rows(const struct orc_tables *t, const struct orc_format *form, struct row *row)
 {
 	struct cursor ips, entries;
 	bool sorted = true;
@@ -183,7 +107,7 @@ static size_t read_rows(const struct orc_tables *t, enum orc_layout l, struct ro
 
 		if (va < t->text_start || va > t->text_end)
 			continue;
-		row[n] = (struct row){ va, normalise(l, sp, bp, flags) };
+		row[n] = (struct row){ va, normalise(form, sp, bp, flags) };
 		sorted &= n == 0 || cmp_row(&row[n - 1], &row[n]) <= 0;
 		n++;
 	}
@@ -217,7 +141,7 @@ static int freeze(struct orc *o, const struct row *row)
 
 int orc_build(struct orc **out, const struct orc_tables *t, struct err *e)
 {
-	enum orc_layout layout;
+	struct orc_format form;
 	struct row *row;
 	struct orc *o;
 	size_t n;
@@ -229,15 +153,18 @@ int orc_build(struct orc **out, const struct orc_tables *t, struct err *e)
 		return err_set(e, E2BIG,
 			       "%zu ORC entries over %llu bytes of code: more than we take", t->n,
 			       (unsigned long long)(t->text_end - t->text_start));
-	layout = t->layout ? t->layout : find_layout(t->entries, t->n);
-	if (layout == ORC_LAYOUT_NONE)
-		return err_set(e, EINVAL, "the %zu ORC entries make no sense in any known layout",
+	if (t->format)
+		form = *t->format;
+	else if (!orc_format_find(&form, t))
+		return err_set(e, EINVAL,
+			       "the %zu ORC entries make no sense in any known layout: they may be "
+			       "in one of a newer kernel",
 			       t->n);
 	row = malloc(t->n * sizeof(*row));
 	if (!row)
 		return err_set(e, ENOMEM, "no memory for %zu ORC entries", t->n);
-	n = read_rows(t, layout, row);
-	if ((t->n - n) * ODD_SHARE > t->n) {
+	n = read_rows(t, &form, row);
+	if (n < t->n - n) {
 		free(row);
 		return err_set(e, EINVAL,
 			       "%zu of %zu ORC entries are for addresses outside of the "
@@ -252,7 +179,8 @@ int orc_build(struct orc **out, const struct orc_tables *t, struct err *e)
 	o->n = n;
 	o->base = row[0].va;
 	o->end = t->text_end;
-	o->layout = layout;
+	o->outside = t->n - n;
+	o->format = form;
 	ret = freeze(o, row);
 	free(row);
 	if (ret) {
@@ -325,9 +253,24 @@ const struct orc_entry *orc_at(const struct orc *o, size_t i, uint64_t *va)
 	return &o->entry[i];
 }
 
+size_t orc_outside(const struct orc *o)
+{
+	return o->outside;
+}
+
+uint64_t orc_last(const struct orc *o)
+{
+	return o->base + o->off[o->n - 1];
+}
+
 enum orc_layout orc_layout(const struct orc *o)
 {
-	return o->layout;
+	return o->format.layout;
+}
+
+const struct orc_format *orc_format_of(const struct orc *o)
+{
+	return &o->format;
 }
 
 const char *orc_layout_name(enum orc_layout l)

@@ -16,9 +16,13 @@
  *	6.4	type:3 signal:1		"x86,objtool: Split UNWIND_HINT_EMPTY in two":
  *					types for nothing known (0) and the end (1), CALL is 2
  *
- * Stable kernels carry some of these changes under older numbers, so the layout
- * is found by its content: the one under which the entries make sense. All are
- * normalised to 6.4's. SP_INDIRECT meant *(rsp + offset) and, since "x86/unwind/orc:
+ * The numbers of registers are those of 4.14 up to 7.0 and others since 7.1.
+ *
+ * Stable kernels carry some of these changes under older numbers, so the form is
+ * found by its content (orc_format.c): the layout under which the entries make sense,
+ * and the registers by the code that they speak of (behind push %rbp the caller's rbp
+ * is counted from PREV_SP, behind mov %rsp,%rbp the frame is at BP + 16 ...). All are
+ * normalised to 6.4's types and to enum orc_reg. SP_INDIRECT meant *(rsp + offset) and, since "x86/unwind/orc:
  * Change REG_SP_INDIRECT" (5.12), means *rsp + offset; only entries of type REGS
  * used the first and only those of type CALL use the second, so type tells.
  *
@@ -35,7 +39,7 @@
 #define ORC_MAX_ENTRIES (16u << 20)
 #define ORC_MAX_SPAN (512ull << 20) /* bytes of code that one table covers */
 
-/* arch/x86/include/asm/orc_types.h */
+/* What the numbers of arch/x86/include/asm/orc_types.h stand for; ours are those of 4.14. */
 enum orc_reg {
 	ORC_UNDEFINED_REG = 0, /* sp_reg: not known; bp_reg: rbp is unchanged */
 	ORC_PREV_SP = 1,
@@ -47,7 +51,10 @@ enum orc_reg {
 	ORC_R13 = 7,
 	ORC_BP_INDIRECT = 8,
 	ORC_SP_INDIRECT = 9,
+	ORC_AX = 10,
+	ORC_NO_REG = 15, /* a number that stands for no register that we know */
 };
+#define ORC_NUMBERS 16u
 
 enum orc_type {
 	ORC_UNDEFINED = 0, /* nothing is known here */
@@ -72,20 +79,37 @@ enum orc_layout {
 	ORC_LAYOUT_6_4,
 };
 
+/* In which form the entries of a table are. */
+struct orc_format {
+	enum orc_layout layout;
+	uint8_t reg[ORC_NUMBERS]; /* enum orc_reg, by the number in the table */
+};
+
 /* Where the two tables are; borrowed. */
 struct orc_tables {
 	const uint8_t *ips, *entries;
 	uint64_t ips_va; /* run-time or linked address of ips[0] */
 	size_t n;
-	uint64_t text_start, text_end; /* code that they may speak of */
-	enum orc_layout layout;	       /* ORC_LAYOUT_NONE: to be found by content */
+	uint64_t text_start, text_end;	 /* code that they may speak of */
+	const struct kimage *code;	 /* the code at these addresses; NULL: not at hand */
+	const struct orc_format *format; /* NULL: to be found by content */
 };
 
 struct orc;
 
+/* false: the entries make no sense in any form. */
+bool orc_format_find(struct orc_format *out, const struct orc_tables *t);
+/* "4.14", "7.1": the first kernel with these numbers; "found in the code". */
+const char *orc_format_registers(const struct orc_format *f);
+/* A form of kernels that were: numbers 0 are 4.14's, 1 are 7.1's. */
+void orc_format_known(struct orc_format *f, enum orc_layout layout, unsigned int numbers);
+/* May an entry count from sp, and have rbp by bp (both enum orc_reg)? */
+bool orc_format_good_regs(unsigned int sp, unsigned int bp);
+
 /*
- * -EINVAL when the entries make no sense under any layout or their addresses are
- * not in the text, -E2BIG over a cap, -ENOMEM.
+ * -EINVAL when the entries make no sense in any form or most of their addresses are
+ * not in the text, -E2BIG over a cap, -ENOMEM. Entries for addresses outside of the text
+ * are left out: the table is good for the rest.
  */
 int orc_build(struct orc **out, const struct orc_tables *t, struct err *e);
 
@@ -111,7 +135,11 @@ uint64_t orc_slide_of(const struct orc *o);
 size_t orc_count(const struct orc *o);
 /* i-th entry by address. */
 const struct orc_entry *orc_at(const struct orc *o, size_t i, uint64_t *va);
+/* How many of the table's entries were left out, and where the last one kept is. */
+size_t orc_outside(const struct orc *o);
+uint64_t orc_last(const struct orc *o);
 enum orc_layout orc_layout(const struct orc *o);
+const struct orc_format *orc_format_of(const struct orc *o);
 /* "4.14", ...: the first kernel with this layout. */
 const char *orc_layout_name(enum orc_layout l);
 
@@ -119,7 +147,7 @@ const char *orc_layout_name(enum orc_layout l);
  * Where the kernel keeps the top of its interrupt stack, told without symbols:
  * the code that switches to it is where entries turn to SP_INDIRECT. Returns the
  * variable's address, or with *percpu set its offset from the GS base; 0 when
- * there is no such code, or when its places disagree. Of a table that was moved by
+ * there is no such code, or when more than a few of its places disagree. Of a table that was moved by
  * orc_slide() the answer is for the moved kernel; k is the image as linked.
  */
 uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *percpu);

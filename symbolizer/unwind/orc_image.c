@@ -3,7 +3,6 @@
 #include "symbolizer/unwind/orc.h"
 
 #include "symbolizer/core/elf64.h"
-#include "symbolizer/kernel/kslide.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,7 +19,7 @@ static int from_sections(struct orc **out, const struct kimage *k, const struct 
 			 struct err *e)
 {
 	struct cursor ips = { 0 }, entries = { 0 };
-	struct orc_tables t = { .text_start = k->text, .text_end = k->etext };
+	struct orc_tables t = { .text_start = k->text, .text_end = k->etext, .code = k };
 
 	for (uint32_t i = 0; i < f->shnum; i++) {
 		Elf64_Shdr s = elf64_shdr(f, i);
@@ -58,7 +57,8 @@ static bool take_run(struct orc **out, const struct kimage *k, uint64_t va, cons
 			.entries = p + 4 * n,
 			.n = n,
 			.text_start = k->text,
-			.text_end = k->etext,
+			.text_end = k->end,
+			.code = k,
 		};
 
 		if (avail / (4 + ENTRY_BYTES) < n)
@@ -73,7 +73,8 @@ static bool take_run(struct orc **out, const struct kimage *k, uint64_t va, cons
 /*
  * No section headers: the addresses are the longest ascending row of relative
  * pointers into the text in the image, and the entries follow them at once
- * (ORC_UNWIND_TABLE in include/asm-generic/vmlinux.lds.h; both are 2-aligned).
+ * (ORC_UNWIND_TABLE in include/asm-generic/vmlinux.lds.h; both are 2-aligned). Init
+ * code may lie among data (since 6.16), where nothing but the table tells of it.
  */
 static int from_content(struct orc **out, const struct kimage *k)
 {
@@ -93,7 +94,7 @@ static int from_content(struct orc **out, const struct kimage *k)
 
 			cursor_seek(&c, at);
 			to = s->va + at + (uint64_t)(int64_t)(int32_t)cursor_u32(&c);
-			goes_on = !c.bad && to >= k->text && to <= k->etext;
+			goes_on = !c.bad && to >= k->text && to <= k->end;
 			if (goes_on && (run == 0 || to >= last)) {
 				run++;
 			} else {
@@ -175,29 +176,40 @@ static bool read_switch(const uint8_t *p, size_t n, uint64_t va, struct place *o
 	return false;
 }
 
+/*
+ * Nearly all places load one variable. A few switch to another stack in the same way, and
+ * bytes may only look like a load, so that most of them decide.
+ */
 uint64_t orc_irq_stack_ptr(const struct orc *o, const struct kimage *k, bool *percpu)
 {
-	struct place found = { 0 };
-	unsigned int seen = 0, agree = 0;
+	struct place found[MAX_PLACES];
+	unsigned int seen = 0, best = 0, most = 0;
 
 	for (size_t i = 1; i < orc_count(o) && seen < MAX_PLACES; i++) {
 		uint64_t va, before;
 		const struct orc_entry *x = orc_at(o, i, &va);
-		struct place here = { 0 };
 		uint8_t bytes[MAX_BACK];
 
 		va -= orc_slide_of(o);
-		if (x->sp_reg != ORC_SP_INDIRECT || x->type != ORC_CALL ||
-		    orc_at(o, i - 1, &before)->sp_reg == ORC_SP_INDIRECT ||
-		    kimage_read(k, va - MAX_BACK, bytes, MAX_BACK) < 0 ||
-		    !read_switch(bytes, MAX_BACK, va - MAX_BACK, &here))
-			continue;
-		if (!seen++)
-			found = here;
-		agree += here.value == found.value && here.percpu == found.percpu;
+		if (x->sp_reg == ORC_SP_INDIRECT && x->type == ORC_CALL &&
+		    orc_at(o, i - 1, &before)->sp_reg != ORC_SP_INDIRECT &&
+		    kimage_read(k, va - MAX_BACK, bytes, MAX_BACK) == 0 &&
+		    read_switch(bytes, MAX_BACK, va - MAX_BACK, &found[seen]))
+			seen++;
 	}
-	if (!seen || agree != seen)
+	for (unsigned int i = 0; i < seen; i++) {
+		unsigned int agree = 0;
+
+		for (unsigned int j = 0; j < seen; j++)
+			agree += found[j].value == found[i].value &&
+				 found[j].percpu == found[i].percpu;
+		if (agree > most) {
+			most = agree;
+			best = i;
+		}
+	}
+	if (!seen || most < seen - seen / 4)
 		return 0;
-	*percpu = found.percpu;
-	return kslide_address(k->text, k->end, orc_slide_of(o), found.value);
+	*percpu = found[best].percpu;
+	return kimage_run_address(k->text, k->end, orc_slide_of(o), found[best].value);
 }

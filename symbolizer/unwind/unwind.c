@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/unwind/unwind.h"
 
+#include "base/linux_regs.h"
 #include "symbolizer/unwind/framescan.h"
 #include "symbolizer/core/insn.h"
 #include "symbolizer/unwind/walk.h"
@@ -10,7 +11,8 @@
 enum step walk_finish(struct walk *w, enum stack_end end)
 {
 	/* However whole it looks: something on the way was only searched for. */
-	if (w->guessed && (end == STACK_END_ROOT || end == STACK_END_USER))
+	if (w->guessed &&
+	    (end == STACK_END_ROOT || end == STACK_END_USER || end == STACK_END_START))
 		end = STACK_END_SCANNED;
 	if (w->code.user)
 		w->out->user_end = (uint8_t)end;
@@ -147,11 +149,10 @@ static bool in_user_text(const struct unwinder *u, uint64_t rip)
 	return rip >= u->user_start && rip < u->user_end;
 }
 
-#define USER_CS64 0x33u /* __USER_CS of Linux; frames of 32-bit programs are not unwound */
-
+/* Frames of 32-bit programs are not unwound. */
 static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
 {
-	return u->programs.read && cs == USER_CS64 && !(rip >> 47);
+	return u->programs.read && cs == LINUX_USER_CS64 && !(rip >> 47);
 }
 
 /* The text may be anywhere; what is there is read as it is checked. */
@@ -198,7 +199,7 @@ static void take_reg(uint64_t *reg, const uint8_t *b, unsigned int off, uint64_t
 enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
 {
 	uint64_t popped = 0, cs;
-	uint8_t b[PT_SIZE];
+	uint8_t b[LINUX_REGS_LEN];
 	int slice;
 
 	if (at % 8 || w->code.user)
@@ -215,19 +216,20 @@ enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
 	take_reg(&r->r13, b, PT_R13, popped);
 	take_reg(&r->rbp, b, PT_BP, popped);
 	take_reg(&r->r10, b, PT_R10, popped);
+	take_reg(&r->rax, b, PT_AX, popped);
 	take_reg(&r->rdx, b, PT_DX, popped);
 	take_reg(&r->rdi, b, PT_DI, popped);
 	r->whole = true;
 	memcpy(&r->rip, b + PT_IP, 8);
 	memcpy(&r->rsp, b + PT_SP, 8);
 	memcpy(&cs, b + PT_CS, 8);
-	return resume(w, r, cs);
+	return resume(w, r, linux_selector(cs));
 }
 
 enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 {
 	uint64_t cs, sp;
-	uint8_t b[IRET_SIZE];
+	uint8_t b[LINUX_IRET_LEN];
 	int slice;
 
 	if (at % 8 || w->code.user)
@@ -237,15 +239,16 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 		return walk_finish(w, walk_missing(w, at + sizeof(b) - 1));
 	memcpy(&r->rip, b + IRET_IP, 8);
 	memcpy(&cs, b + IRET_CS, 8);
+	cs = linux_selector(cs);
 	memcpy(&sp, b + IRET_SP, 8);
 	/*
 	 * The processor aligns rsp to 16 and pushes (SDM vol. 3, 6.14.2), or has
 	 * switched stacks. Anything else is not an interrupt frame.
 	 */
 	if (at < w->floor[slice] ||
-	    (!(cs & 3) && (sp & ~15ull) != at + IRET_SIZE && walk_read(w, sp, b, 8) == slice))
+	    (!(cs & 3) && (sp & ~15ull) != at + LINUX_IRET_LEN && walk_read(w, sp, b, 8) == slice))
 		return walk_finish(w, STACK_END_BAD_CHAIN);
-	w->floor[slice] = at + IRET_SIZE;
+	w->floor[slice] = at + LINUX_IRET_LEN;
 	r->rsp = sp;
 	r->r10 = 0; /* unknown */
 	r->whole = false;
@@ -456,9 +459,11 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.r13 = s->regs.gpr[GPR_R13],
 		.rdi = s->regs.gpr[GPR_RDI],
 		.rdx = s->regs.gpr[GPR_RDX],
+		.rax = s->regs.gpr[GPR_RAX],
 		.whole = s->reason != SAMPLE_OFFCPU,
 	};
 	bool orc = u->orc && s->mode != SAMPLE_USER;
+	bool search = unwind_way(u) == UNWIND_SEARCH && s->mode != SAMPLE_USER;
 	enum step st = STEP_ON;
 	uint8_t byte;
 
@@ -488,7 +493,8 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		if (!at_system_call(&w, &r))
 			return;
 	}
-	if (!w.code.user && !u->frame_pointers && !orc) {
+	if (!w.code.user &&
+	    (s->mode == SAMPLE_USER ? !u->frame_pointers : unwind_way(u) == UNWIND_INNERMOST)) {
 		out->end = STACK_END_NO_FP;
 		return;
 	}
@@ -521,7 +527,9 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 				continue;
 			}
 		}
-		if (out->exact[out->n - 1])
+		if (search && !w.code.user)
+			st = step_searched(&w, &r);
+		else if (out->exact[out->n - 1])
 			st = step_interrupted(&w, &r);
 		else
 			st = step_caller(&w, &r);

@@ -4,7 +4,9 @@
  *
  * Each frame of the kernel goes by the first of these that knows its code: the
  * ORC table (unwind_orc.c), frame pointers where the kernel keeps them, a search
- * of the stack. A stack with a searched frame never counts as complete.
+ * of the stack; where a kernel with names has neither table nor frame pointers, the
+ * code's way to its return and that search (unwind_search.c). A stack with a searched
+ * frame never counts as complete.
  *
  * Pure: bytes in, stack out; no guest access. An invented frame is worse than a
  * short stack, so each step is checked: frame pointer aligned, inside the copied
@@ -69,6 +71,22 @@ struct unwinder {
 	const struct unwind_region *region;
 	size_t nregions;
 };
+
+/* What a kernel's own stacks go by. */
+enum unwind_way {
+	UNWIND_INNERMOST, /* by nothing: the innermost frame only */
+	UNWIND_SEARCH,	  /* by names, which show what function each call calls */
+	UNWIND_FRAME_POINTERS,
+	UNWIND_ORC,
+};
+
+static inline enum unwind_way unwind_way(const struct unwinder *u)
+{
+	return u->orc		   ? UNWIND_ORC
+	       : u->frame_pointers ? UNWIND_FRAME_POINTERS
+	       : u->symbols	   ? UNWIND_SEARCH
+				   : UNWIND_INNERMOST;
+}
 
 /*
  * Any thread; no allocation. out->n >= 1 always: ip[0] is the sampled rip.

@@ -35,7 +35,7 @@ enum progress {
 	FRAMELESS,
 };
 
-static enum progress look(const struct walk *w, uint64_t eip)
+static enum progress unwind32_look(const struct walk *w, uint64_t eip)
 {
 	uint8_t p[INSN_PROLOGUE32_MAX];
 	unsigned int push, mov;
@@ -55,7 +55,7 @@ static enum progress look(const struct walk *w, uint64_t eip)
 static bool find_first(const struct walk *w, uint32_t eip, uint32_t esp, uint32_t ebp,
 		       struct frame32 *f)
 {
-	enum progress at = look(w, eip);
+	enum progress at = unwind32_look(w, eip);
 	uint8_t op;
 
 	if (w->u->read_text(w->u->ctx, eip, &op, 1) == 0)

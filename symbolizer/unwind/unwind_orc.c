@@ -13,8 +13,11 @@
  */
 #include "symbolizer/unwind/walk.h"
 
+#include "base/linux_regs.h"
 #include "symbolizer/core/insn.h"
 #include "symbolizer/unwind/orc.h"
+
+#include <string.h>
 
 /* How far up the stack a return address is searched for. */
 #define SCAN_BYTES 1024u
@@ -63,6 +66,7 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 	case ORC_R13:
 	case ORC_DI:
 	case ORC_DX:
+	case ORC_AX:
 		/* Only right at an interruption: a call in between may have changed them. */
 		if (!r->whole) {
 			walk_finish(w, STACK_END_BAD_CHAIN);
@@ -71,7 +75,8 @@ static bool find_cfa(struct walk *w, const struct scan_regs *r, const struct orc
 		*cfa = x->sp_reg == ORC_R10   ? r->r10
 		       : x->sp_reg == ORC_R13 ? r->r13
 		       : x->sp_reg == ORC_DI  ? r->rdi
-					      : r->rdx;
+		       : x->sp_reg == ORC_DX  ? r->rdx
+					      : r->rax;
 		return true;
 	default:
 		walk_finish(w, STACK_END_BAD_CHAIN);
@@ -122,6 +127,23 @@ static bool is_store_to_top(const uint8_t p[4])
 	return (p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0x04 && p[3] == 0x24;
 }
 
+/* Does it go back by what is at rip: ret, int3 while that is patched, or jmp to the return thunk? */
+static bool is_ret(const struct walk *w, uint64_t rip)
+{
+	const struct symbol *sym;
+	uint64_t off;
+	uint8_t p[5];
+	struct insn i;
+	size_t n = w->u->read_text(w->u->ctx, rip, p, sizeof(p));
+
+	if (n && (p[0] == 0xc3 || p[0] == 0xcc))
+		return true;
+	if (n < sizeof(p) || p[0] != 0xe9 || !insn_decode(&i, rip, p, n))
+		return false;
+	sym = code_symbol(&w->code, (uint64_t)i.value, &off);
+	return !sym || strstr(sym->name, "return_thunk");
+}
+
 /*
  * At its ret a retpoline has the address on the stack that it will go to; its
  * caller is above. Right behind the store that is certain; on the return thunk it
@@ -131,8 +153,9 @@ static bool goes_by_ret(const struct walk *w, uint64_t rip, uint64_t to, bool af
 {
 	uint8_t p[4];
 
+	/* Other code stores there, too. */
 	if (w->u->read_text(w->u->ctx, rip - sizeof(p), p, sizeof(p)) == sizeof(p) &&
-	    is_store_to_top(p))
+	    is_store_to_top(p) && is_ret(w, rip))
 		return true;
 	return !after_call && starts_function(w, to);
 }
@@ -253,7 +276,7 @@ static const struct orc_entry *entry_ahead(const struct walk *w, uint64_t va)
 }
 
 /* Segments of Linux's GDT, arch/x86/include/asm/segment.h. */
-enum { KERNEL_CS = 0x10, USER32_CS = 0x23, USER_CS = 0x33 };
+enum { KERNEL_CS = 0x10, USER32_CS = 0x23 };
 #define RFLAGS_FIXED 2u /* always set (SDM vol. 1, 3.4.3) */
 
 /*
@@ -263,6 +286,7 @@ enum { KERNEL_CS = 0x10, USER32_CS = 0x23, USER_CS = 0x33 };
 static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 {
 	uint64_t f[3];
+	uint16_t cs;
 
 	if (walk_read(w, at, f, sizeof(f)) < 0) {
 		*end = walk_missing(w, at + sizeof(f) - 1);
@@ -271,8 +295,10 @@ static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 	*end = STACK_END_BAD_CHAIN;
 	if (f[0] == 0 && f[1] == 0)
 		return true;
+	cs = linux_selector(f[1]);
 	/* A program that has not run yet has the flags that the kernel made up (start_thread). */
-	return (f[1] == KERNEL_CS && (f[2] & RFLAGS_FIXED)) || f[1] == USER_CS || f[1] == USER32_CS;
+	return (cs == KERNEL_CS && (f[2] & RFLAGS_FIXED)) || cs == LINUX_USER_CS64 ||
+	       cs == USER32_CS;
 }
 
 enum step step_orc(struct walk *w, struct scan_regs *r)

@@ -9,7 +9,11 @@
  * frame does not take its caller's for its own, which would leave the caller out.
  * Each return address must follow a call. Text is read from the program's memory
  * when the sample is looked at; what was unmapped since ends the stack.
+ *
+ * Where the way ends, the stack is whole only if there is evidence (user_start.h): rbp
+ * is 0 in the middle of many a stack, as code without frame pointers uses it for numbers.
  */
+#include "symbolizer/unwind/user_start.h"
 #include "symbolizer/unwind/walk.h"
 
 #include <string.h>
@@ -42,6 +46,21 @@ static bool in_linkage_stub(const struct walk *w, uint64_t rip)
 	return q[0] == 0xff && q[1] == 0x25;
 }
 
+/* Would it return to address 0? */
+static bool is_zero(const struct walk *w, uint64_t at)
+{
+	uint64_t ret;
+
+	return walk_read(w, at, &ret, 8) >= 0 && ret == 0;
+}
+
+/* The code does not tell where its frame is, or contradicts what is there. */
+static enum step give_up(struct walk *w, const struct scan_regs *r)
+{
+	return walk_finish(w,
+			   user_start_is_near(w, r->rsp) ? STACK_END_START : STACK_END_BAD_CHAIN);
+}
+
 static enum step step_program(struct walk *w, struct scan_regs *r)
 {
 	bool interrupted = w->out->exact[w->out->n - 1];
@@ -49,6 +68,8 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 
 	if (interrupted && in_linkage_stub(w, r->rip))
 		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
+	if (!interrupted && user_start_is(w, r->rip, r->rsp))
+		return walk_finish(w, STACK_END_ROOT);
 	sc = framescan(&w->code, r, true);
 	if (sc.kind == SCAN_UNKNOWN) {
 		sc = framescan(&w->code, r, false);
@@ -58,15 +79,21 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 	}
 	switch (sc.kind) {
 	case SCAN_FRAME:
+		/* A function with a frame has its address in rbp. */
+		if (r->rbp == 0)
+			return give_up(w, r);
 		if (r->rbp < r->rsp && !r->whole)
 			return walk_finish(w, STACK_END_BAD_CHAIN);
+		/* One that undoes its frame by rbp keeps one; what else rbp is may lead to any 0. */
+		if (sc.weak && is_zero(w, r->rbp + 8))
+			return give_up(w, r);
 		return walk_frame(w, r);
 	case SCAN_AT_RSP:
+		if (is_zero(w, r->rsp + (uint64_t)sc.off))
+			return give_up(w, r);
 		return walk_scan(w, r, &sc);
 	default:
-		/* Start code never returns, and clears rbp to say so (psABI, 3.4.1). */
-		return walk_finish(w, r->rbp == 0 && !interrupted ? STACK_END_ROOT
-								  : STACK_END_BAD_CHAIN);
+		return give_up(w, r);
 	}
 }
 

@@ -8,28 +8,8 @@
 #ifndef KVMPROF_SYMBOLIZER_UNWIND_WALK_H
 #define KVMPROF_SYMBOLIZER_UNWIND_WALK_H
 
+#include "base/linux_regs.h"
 #include "symbolizer/unwind/framescan.h"
-
-/* struct pt_regs, arch/x86/include/asm/ptrace.h (64-bit): offsets of what we need. */
-enum {
-	PT_R13 = 16,
-	PT_BP = 32,
-	PT_R10 = 56,
-	PT_DX = 96,
-	PT_DI = 112,
-	PT_IP = 128,
-	PT_CS = 136,
-	PT_SP = 152,
-	PT_SIZE = 168,
-};
-
-/* An interrupt return frame (SDM vol. 3, "64-Bit Mode Stack Frame"). */
-enum {
-	IRET_IP = 0,
-	IRET_CS = 8,
-	IRET_SP = 24,
-	IRET_SIZE = 40,
-};
 
 struct walk {
 	const struct unwinder *u;
@@ -82,6 +62,9 @@ void walk_program(struct walk *w, struct scan_regs *r);
 
 /* unwind32.c: all frames of a kernel in 32-bit mode; the first is pushed already. */
 void walk_32(struct walk *w);
+
+/* unwind_search.c: a kernel without either, by names; never STEP_UNKNOWN. */
+enum step step_searched(struct walk *w, struct scan_regs *r);
 
 /* unwind_orc.c; the kernel has ORC tables and the frame is the kernel's. */
 enum step step_orc(struct walk *w, struct scan_regs *r);

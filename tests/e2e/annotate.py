@@ -174,7 +174,7 @@ check(functions > 200 and patched > 50, "%d functions, %d patched instructions" 
 check(any(now == "lfence" and any("rdtsc" in x for x in then) for _, now, then in examples), "no patched rdtsc")
 check(any(now.startswith("nop") and any(x.startswith("jmp ") for x in then) for _, now, then in examples),
       "no jump that was made a nop")
-marked = next(n for n, now, _ in examples if now == "lfence")
+marked = next(n for n, now, then in examples if now == "lfence" and any("rdtsc" in x for x in then))
 text = annotate("tiny.data", marked).out
 check(re.search(r":  \* .*lfence +# image: rdtsc", text) and "# * " in text, "no mark in the text:\n" + text)
 

@@ -26,6 +26,7 @@ NAME = "demo, the first"    # a comma is doubled on QEMU's command line
 
 e2e.need_kvm()
 libvirt_host.need()
+e2e.prefer_us()
 
 
 def console(name):
@@ -133,7 +134,8 @@ def by_name_uuid_and_id(ident):
     check(tainted(NAME), "this test can't see whether a domain is tainted")
 
 
-def true_shares():
+def true_shares(_):
+    """How much missed periods may shift the shares, and what judge() takes."""
     # Before its work begins: what is missed then is missing in the shares.
     start(NAME, SECONDS, "demo: tsc")
     a = Attach("shares.data", NAME)
@@ -143,9 +145,10 @@ def true_shares():
     truth, outside = e2e.parse_truth(read(console(NAME)))
     check(truth, "the guest tells no truth:\n" + read(console(NAME))[-2000:])
     samples = e2e.parse_script(e2e.kvmprof("script", "-i", "shares.data").out)
-    check(len(samples) > SECONDS * 100, "only %d samples" % len(samples))
+    doubt = demo_judge.doubt(samples, truth)
+    check(len(samples) > SECONDS * 100 or doubt > demo_judge.BUSY, "only %d samples" % len(samples))
     virsh("destroy", NAME)
-    return demo_judge.judge("libvirt", samples, truth, outside, POINTS)
+    return doubt, (samples, truth, outside)
 
 
 def listed(ident):
@@ -276,7 +279,8 @@ def lost_daemon(host):
 
 
 with libvirt_host.Host() as host:
-    worst = true_shares()
+    doubt, profile = e2e.quietest(true_shares, demo_judge.BUSY)
+    worst = demo_judge.judge("libvirt", *profile, POINTS, doubt)
     ident = start(NAME, 600)
     by_name_uuid_and_id(ident)
     listed(ident)

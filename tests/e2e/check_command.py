@@ -10,8 +10,10 @@ import e2e
 from e2e import check, say
 
 TOPICS = ("host kernel", "KVM API", "irqchip", "PIT", "immediate_exit", "SYNC_REGS", "MP_STATE", "vCPUs",
-          "guest debug", "ring 0", "SYSCALL", "emulation", "hypercalls", "TSC", "hardware PMU",
-          "software perf events", "perf_event_paranoid")
+          "guest debug", "ring 0", "SYSCALL", "TSC", "hardware PMU", "software perf events",
+          "perf_event_paranoid")
+# Asked only of a KVM that interprets ring 0.
+INTERPRETED = ("emulation", "LZCNT and TZCNT", "CPUID leaf 7", "hypercalls")
 
 have_kvm = os.access("/dev/kvm", os.R_OK | os.W_OK)
 p = e2e.kvmprof("check")
@@ -19,6 +21,15 @@ say(p.out)
 check(p.status == (0 if have_kvm else 1), "status %d: %s" % (p.status, p.err))
 for topic in TOPICS if have_kvm else ("KVM", "/dev/kvm"):
     check(topic in p.out, "not a word about " + topic)
+if have_kvm:
+    speed = re.search(r"guest ring 0 +(interpreted|runs natively): ([0-9.]+) ns an instruction", p.out)
+    if check(speed, "no speed of ring 0"):
+        check((speed[1] == "interpreted") == (float(speed[2]) > 50), "ring 0: " + speed[0])
+        for topic in INTERPRETED:
+            check((topic in p.out) == (speed[1] == "interpreted"), "%s on a host whose ring 0 %s" %
+                  (topic, speed[1]))
+    hardware = re.search(r"KVM back end +(VMX|SVM)", p.out)
+    check(not (hardware and speed and speed[1] == "interpreted"), "interpreted by " + str(hardware))
 lines = p.out.rstrip("\n").split("\n")
 for here, below in zip(lines, lines[1:] + [""]):
     if re.match(r"(note|warn|lack|FAIL)", here):

@@ -1,19 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""cloud_boot.py KVMPROF SCRATCH 6.1|6.12: Debian's own cloud kernel to user space and to
-its power-off. Minutes, on a host whose KVM interprets the guest's ring 0."""
+"""cloud_boot.py KVMPROF SCRATCH SERIES [bzimage]: Debian's own cloud kernel to user space and to
+its power-off, 6.1 or another SERIES that scripts/fetch-debian-kernel.sh knows; bzimage: through its
+own decompressor. Minutes, on a host whose KVM interprets the guest's ring 0."""
 
 import e2e
 from e2e import check, say
 
 e2e.need_kvm()
 image = e2e.debian_kernel(e2e.EXTRA[0] if e2e.EXTRA else "6.1")
-b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-o", "cloud.data").wait(2400)
+way = ["--boot=bzimage", "-m", "512M", "--append", "earlyprintk=ttyS0"] if "bzimage" in e2e.EXTRA else []
+b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-o", "cloud.data", *way).wait(2400)
 say(b.err)
 t = b.seen("kvmprof-init: start")
 check(b.status == 0, "status %d" % b.status)
 check(t is not None, "user space was not reached")
 check("kvmprof-init: done" in b.text(), "/init did not come to its end")
+said = [line for _, line in b.lines if "Clearing CPUID bits:" in line or "force-disabling CPU feature flag:" in line]
+if e2e.summary("cloud.data")["host"]["interpreted"]:
+    check(any("popcnt" in line for line in said), "clearcpuid= cleared nothing: %s" % said)
+if way:
+    slide = e2e.summary("cloud.data")["guest"]["slide"]
+    check(slide["status"] == "solved", "where the kernel runs is not known: %s" % slide)
 if e2e.failures:
     for when, line in b.lines[-40:]:
         say("%7.1f %s" % (when, line))
@@ -21,5 +29,22 @@ if e2e.failures:
 s = e2e.check_lost("cloud.data")
 p = e2e.kvmprof("report", "-i", "cloud.data")
 check(p.status == 0, "kvmprof report: " + p.err)
-e2e.finish("/init's marker after %.0f s, end after %.0f s; %d samples, lost %d" %
-           (t, b.seconds, s["samples"], s["lost"]))
+
+# Stacks: nearly all of the kernel's reach a root or user space, and below system calls,
+# faults and interrupts of the program they go on into it.
+WHOLE, INTO_PROGRAMS = 99.5, 80
+ends = s["kernel_stack_end"]
+total = sum(ends.values())
+whole = 100 * (ends["root"] + ends["user-entry"]) / max(total, 1)
+for x in sorted(s["broken_stacks"], key=lambda x: -x["count"])[:15]:
+    say("%6d %s at %s %s (innermost: %s)" % (x["count"], x["end"], x["ip"], x["symbol"], x["innermost"]))
+check(total > 1000 and whole >= WHOLE, "only %.3f %% of %d kernel stacks are whole: %s" % (whole, total, ends))
+script = e2e.kvmprof("script", "-i", "cloud.data", timeout=600).out
+below = [x.stack.split(";")[0] for x in e2e.parse_script(script)
+         if x.comm == "init" and "entry_SYSCALL_64_after_hwframe" in x.stack]
+# Not while it exits and its memory goes away.
+into = 100 * sum(not name.startswith("entry_") for name in below) / max(len(below), 1)
+check(len(below) > 100 and into >= INTO_PROGRAMS, "of %d stacks of /init's system calls only %.1f %% go on "
+      "into the program" % (len(below), into))
+e2e.finish("/init's marker after %.0f s, end after %.0f s; %d samples, lost %d; %.3f %% of the kernel's "
+           "stacks whole" % (t, b.seconds, s["samples"], s["lost"], whole))

@@ -101,6 +101,21 @@ def imports_folded():
     same(reported("pipe.data"), shares(stacks), 1e-9, "report of a pipe")
 
 
+def names_beyond_ascii():
+    """Each program that writes JSON writes the name that was read."""
+    name = "gr\u00f6\u00dfe_\u540d"
+    with open("u.folded", "wb") as f:
+        f.write(("sh;main;%s 10\n" % name).encode() + b"sh;main;cut\xc3 5\n")
+    kvmprof("import", "u.folded", "-o", "u.data")
+    want = {"main", name, "cut\ufffd"}
+    check(set(reported("u.data")) == want, "report --json: %s" % sorted(reported("u.data")))
+    d = json.loads(kvmprof("diff", "--json", "-n", "0", "u.data", "u.data").out)
+    got = {r["symbol"] for r in d["rows"]}
+    check(got == want, "diff --json: %s" % sorted(got))
+    tree = kvmprof("report", "--json", "-g", "caller", "-n", "0", "-i", "u.data").out
+    check(name in tree and "\u00c3" not in tree, "report --json -g: %s" % tree[:500])
+
+
 def imports_script():
     """What either program prints of a profile, imported, folds as before."""
     want = e2e.fold(kvmprof("script", "-i", "a.data").out)
@@ -214,6 +229,7 @@ def refuses():
 
 e2e.need_tool("perf")
 imports_folded()
+names_beyond_ascii()
 imports_script()
 compares()
 packs()

@@ -79,9 +79,9 @@ server = page_server.serve("127.0.0.1", PAGE)
 page = "devices.http=10.0.2.2:%d" % server.server_address[1]
 port = free_port()
 slave = e2e.subprocess.DEVNULL
-pci = boot("pci", "--net", "user,hostfwd=tcp:%d-:80" % port, "--append", "ip=dhcp devices.serve=80 " + page)
+pci = boot("pci", "--net", "user,host-loopback,hostfwd=tcp:%d-:80" % port, "--append", "ip=dhcp devices.serve=80 " + page)
 keyboard, slave = pty.openpty()
-mmio = boot("mmio", "--virtio", "mmio", "--net", "user", "--append",
+mmio = boot("mmio", "--virtio", "mmio", "--net", "user,host-loopback", "--append",
             "clocksource=kvm-clock ip=10.0.2.15::10.0.2.2:255.255.255.0::eth0:off devices.type " + page)
 
 # Wait for the one, then for the other: whichever comes first, they keep what they need.

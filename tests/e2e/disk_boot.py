@@ -89,18 +89,19 @@ def refused(what, *options, status=1):
 
 saved, passed = boots[1].text(), []
 if not e2e.failures:
-    passed = [goes_on() for _ in range(N - 1)]
+    passed = [goes_on("--snapshot-trust") for _ in range(N - 2)] + [goes_on("--disk", "disk.img")]
+    refused("--disk " + os.path.realpath("disk.img"))
     os.rename("disk.img", "moved.img")
-    refused("--disk PATH")
+    refused("--disk PATH", "--snapshot-trust")
     refused("1 disks", "--disk", "moved.img", "--disk", "moved.img")
     refused("nothing else", "--disk", "moved.img,writable")
-    refused("has no network card", "--net", "user")
+    refused("has no network card", "--net", "user", "--snapshot-trust")
     passed.append(goes_on("--disk", "moved.img"))
     e2e.shutil.copy("moved.img", "disk.img")
-    refused("was changed")
+    refused("was changed", "--disk", "disk.img")
     with open("disk.img", "ab") as f:
         f.truncate(65 << 20)
-    refused("bytes")
+    refused("bytes", "--disk", "disk.img")
     os.rename("moved.img", "disk.img")
     p = e2e.kvmprof("run", "disk.img", "--writable", "-o", "x.data", "--snapshot-save", "w.snap", "--at", "console:x")
     check(p.status == 1 and "leave out 'writable'" in p.err, "a writable disk: %d %s" % (p.status, p.err))

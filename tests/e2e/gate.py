@@ -119,10 +119,10 @@ def check_wrong():
             (["--base", "text", "--head", slow[0]], "text: not a perf.data file"),
             (["--base", base[0], "--head", wall], "its event is wall"),
             (["-c", "missing", "--base", base[0], "--head", slow[0]], "missing: "),
-            (["-f", "xml", "--base", base[0], "--head", slow[0]], "no format 'xml'"),
-            (["--error-rate", "2", "--base", base[0], "--head", slow[0]], "bad error rate"),
-            (["--seed", "x"], "bad seed"), (["--at", "today"], "bad time"), (["--no"], "unknown option"),
-            (["--base"], "missing value"), (["--record", "--base", base[0]], "need --history"),
+            (["-f", "xml", "--base", base[0], "--head", slow[0]], "--format xml: expected"),
+            (["--error-rate", "2", "--base", base[0], "--head", slow[0]], "--error-rate 2: expected"),
+            (["--seed", "x"], "--seed x: expected"), (["--at", "today"], "--at today: expected"), (["--no"], "unknown option"),
+            (["--base"], "needs a value"), (["--record", "--base", base[0]], "need --history"),
             (["--base", base[0], "--head", slow[0], "-o", "/nonexistent/x"], "/nonexistent/x: ")):
         p = gate(*argv, status=2)
         check(says in p.err and p.err.count("\n") == 1 and not p.out, "gate %s: %r" % (argv, p.err))

@@ -67,6 +67,26 @@ def made_runs(script, env, where):
                  "runs: %s" % names)
 
 
+def steps(job, env, where, event):
+    """Runs GitHub's steps that have an id, from runs on, as its runner does: after a step that
+    failed only those that say always(). Returns {id: succeeded} of those that were run."""
+    done = {}
+    for s in job["steps"]:
+        condition = str(s.get("if", ""))
+        if s.get("id") not in ("runs", "gate", "history"):
+            continue
+        if not all(done.values()) and "always()" not in condition:
+            continue
+        m = re.search(r"event_name == '(\w+)'", condition)
+        if (m and m.group(1) != event) or \
+                any(not done.get(i) for i in re.findall(r"steps\.(\w+)\.outcome == 'success'", condition)):
+            continue
+        p = e2e.run("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", s["run"], env=dict(os.environ, **env),
+                    cwd=os.path.join(where, s.get("working-directory", "")))
+        done[s["id"]] = p.status == 0
+    return done
+
+
 # One run a side is inconclusive, whatever it shows.
 ENV = {"KVMPROF": e2e.KVMPROF, "RUNS": "1", "RUN_OPTIONS": "--duration 0.3 --no-buildid-cache",
        "BASE_KERNEL": "", "HEAD_KERNEL": os.path.join(e2e.BUILD, "guest", "demo.elf")}
@@ -76,7 +96,7 @@ def check_github():
     flow = load("github-actions.yml")
     job = flow["jobs"]["gate"]
     step = {s["id"]: s["run"] for s in job["steps"] if "id" in s}
-    check(set(step) == {"runs", "gate", "history"}, "github: steps %s" % sorted(step))
+    check(set(step) == {"kvmprof", "runs", "gate", "history"}, "github: steps %s" % sorted(step))
     # YAML reads the key `on' as a truth value.
     check(set(flow[True]) == {"pull_request", "push"}, "github: on")
     for s in job["steps"]:
@@ -84,16 +104,18 @@ def check_github():
         if "run" in s:
             p = e2e.run("bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "x", s["run"]))
             check(p.status == 0, "github: " + p.err)
+    p = run(step["kvmprof"], {"KVMPROF_REPOSITORY": "", "KVMPROF_REVISION": "HEAD"}, ".", 1)
+    check("variable KVMPROF_REPOSITORY" in p.out, "github, no repository: %s%s" % (p.out, p.err))
     server = repository("github")
     env = dict({k: str(v) for k, v in flow["env"].items()}, **ENV)
-    # The history's step works below the checkout.
+    # By its path in the repository.
     env.update(RULES="rules.toml", GITHUB_STEP_SUMMARY=os.path.abspath("summary.md"), GITHUB_SHA="0123456789abcdef" * 2)
-    shutil.copy(RULES, "github/rules.toml")
+    shutil.copy(RULES, "github/head/rules.toml")
     if not made_runs(step["runs"], env, "github"):
         return
-    p = run(step["gate"], env, "github", 3)
+    p = run(step["gate"], env, "github/head", 3)
     check("::error file=rules.toml,line=1," in p.out, "annotations: " + p.out)
-    run(step["gate"], dict(env, INCONCLUSIVE="pass"), "github", 0)
+    run(step["gate"], dict(env, INCONCLUSIVE="pass"), "github/head", 0)
     with open("summary.md") as f:
         check(f.read().count("### kvmprof gate: INCONCLUSIVE") == 2, "the job's summary")
     for name in ("gate.svg", "gate.md", "gate.xml", "gate.sarif", "gate.json"):
@@ -104,17 +126,30 @@ def check_github():
     for name in ("github/head", "github/perf-history"):
         shutil.rmtree(name)
     e2e.run("git", "clone", "-q", server, "github/head")
+    shutil.copy(RULES, "github/head/rules.toml")
     run(step["history"], dict(env, GITHUB_SHA="fedcba9876543210" * 2), "github/head", 0)
     check(len(entries(server)) == 2, "history: %s" % entries(server))
     run(step["runs"], dict(env, HEAD_KERNEL="/nonexistent"), "github", 1)
+    # The whole job where the gate fails: the history has what was measured.
+    server = repository("github-fails")
+    shutil.copy(RULES, "github-fails/head/rules.toml")
+    for event, want in (("pull_request", {"runs": True, "gate": False}),
+                        ("push", {"runs": True, "gate": False, "history": True})):
+        done = steps(job, env, "github-fails", event)
+        check(done == want, "github, %s, a gate that fails: %s" % (event, done))
+    check(len(entries(server)) == 1, "github: the gate failed, and the history is %s" % entries(server))
+    done = steps(job, dict(env, HEAD_KERNEL="/nonexistent"), "github-fails", "push")
+    check(done == {"runs": False}, "github: runs that fail: %s" % done)
 
 
 def check_gitlab():
     flow = load("gitlab-ci.yml")
     job = flow["performance gate"]
-    check(job["script"] == [(n, "script") for n in (".runs", ".gate", ".history")], "gitlab: script")
+    check(job["script"] == [(n, "script") for n in (".runs", ".gate", ".history", ".verdict")],
+          "gitlab: script")
     check(job["stage"] in flow["stages"], "gitlab: stage")
-    script = {n: "\n".join(flow["." + n]["script"]) for n in ("runs", "gate", "history")}
+    script = {n: "\n".join(flow["." + n]["script"]) for n in ("runs", "gate", "history", "verdict")}
+    script["gate"] += "\n" + script["verdict"]
     for line in job["before_script"]:
         p = e2e.run("bash", "-n", "-c", line)
         check(p.status == 0, "gitlab: " + p.err)
@@ -135,6 +170,19 @@ def check_gitlab():
     check(len(entries(server)) == 2, "gitlab: history")
     run(script["history"], dict(env, CI_COMMIT_BRANCH="topic"), "gitlab", 0)
     check(len(entries(server)) == 2, "gitlab: a topic branch was recorded")
+    # The whole job where the gate fails, in one shell as GitLab's: the history has what was measured.
+    server = repository("gitlab-fails")
+    whole = "\n".join("\n".join(flow[name]["script"]) for name, _ in job["script"])
+    run(whole, dict(env, HISTORY_URL=server), "gitlab-fails", 3)
+    check(len(entries(server)) == 1, "gitlab: the gate failed, and the history is %s" % entries(server))
+    # What is before the first commit of a branch.
+    line = next(t for t in job["before_script"] if t.startswith("case $BASE"))
+    for base, want in (("0" * 40, "abc"), ("0" * 39 + "1", "0" * 39 + "1")):
+        p = run(line + "\necho $BASE", {"BASE": base, "CI_COMMIT_SHA": "abc"}, ".", 0)
+        check(p.out.strip() == want, "gitlab: base %s becomes %s" % (base, p.out))
+    line = next(t for t in job["before_script"] if "KVMPROF_REPOSITORY" in t)
+    p = run(line, {"KVMPROF_REPOSITORY": ""}, ".", 1)
+    check("variable KVMPROF_REPOSITORY" in p.err, "gitlab, no repository: " + p.err)
 
 
 check_github()

@@ -58,6 +58,8 @@ def check_mappings(text, path):
         comm, pid, start, size = m.group(1), int(m.group(2)), int(m.group(3), 16), int(m.group(4), 16)
         if pid not in told or not comm.startswith("w-") or "jit" in m.group(6) or "anonymous" in m.group(6):
             continue
+        if m.group(6) == "[changed mapping]":  # says that nothing is known there for a moment
+            continue
         what = (start, start + size, int(m.group(5), 16), m.group(6))
         good += check(what in told[pid], "pid %d has no mapping %x-%x @%x %s" % ((pid,) + what))
         seen[m.group(6)] += 1
@@ -127,6 +129,22 @@ ends = s["kernel_stack_end"]
 whole = ends["root"] + ends["user-entry"]
 total = sum(ends.values())
 check(whole * 1000 >= total * (990 if DEBIAN else 995), "%d of %d kernel stacks are complete" % (whole, total))
+# Where programs' stacks end, by name: what counts as whole is, and what is whole counts.
+ends = s["user_stack_end"]
+outer = Counter(user[-1] for user in ([x for x, d in f if "kernel.kallsyms" not in d and d != "[configfs]"]
+                                      for _, _, _, f in samples) if user)
+roots = sum(outer[x] for x in ("_start", "clone3", "__clone3", "__clone", "clone", "_dl_start_user"))
+below_roots = sum(outer[x] for x in ("__libc_start_call_main", "start_thread"))
+# A program's first frames, in the dynamic loader before its mapping is known, are roots without a name.
+unmapped = sum(user[-1] == ("[unknown]", "[unknown]") for user in
+               ([x for x in f if "kernel.kallsyms" not in x[1]] for _, _, _, f in samples) if user)
+check(ends["root"] - roots <= min(unmapped, 0.005 * sum(ends.values())),
+      "%d stacks end at a root, by name only %d, in no mapping %d" % (ends["root"], roots, unmapped))
+if below_roots:  # a C library whose own functions have names
+    check(ends["root"] + ends["start-code"] >= 0.98 * (roots + below_roots),
+          "%d stacks end in start code by name, counted are %s" % (roots + below_roots, ends))
+    check(ends["start-code"] <= 1.02 * below_roots + outer["main"],
+          "%d stacks end in start code, by name only %d" % (ends["start-code"], below_roots))
 check(g["user_frames_unmapped"] * 50 <= g["user_frames"], "%d of %d user frames in no mapping" %
       (g["user_frames_unmapped"], g["user_frames"]))
 check(g["files_named"] >= 4 and g["files_named"] >= g["files"] - 1, "%d of %d files have names" %

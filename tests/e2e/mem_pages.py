@@ -3,7 +3,7 @@
 """What `kvmprof mem` says of a guest that knows it: guest/demo's mode=pages.
 
 * Data and code by page size, reads and writes, and regions are within a point of the truth.
-  Pages of 1 GiB are in it where the guest's CPUID has them; tests/unit/test_memagg.c has
+  Pages of 1 GiB are in it where the guest's CPUID has them; tests/unit/tables/test_memagg.c has
   them everywhere.
 * perf reads the same addresses and page sizes out of the file.
 * The tables need the file alone: a single file, a pipe and a copy of a directory give the same.
@@ -85,7 +85,9 @@ def check_text():
 
 # -- perf ------------------------------------------------------------------------------
 
-SIZE = {"4K": "4K", "2M": "2M", "1G": "1G", "N/A": None}
+# perf takes a unit only where there are two of it: a page of 1 GiB is one of 1024M.
+SIZE = {"4K": "4K", "2M": "2M", "1G": "1G", "1024M": "1G"}
+LOW_BITS = {"4K": 12, "2M": 21, "1G": 30}
 
 
 def check_perf(t):
@@ -95,14 +97,14 @@ def check_perf(t):
     check(p.status == 0 and not p.err.strip(), "perf script: " + p.err)
     data, code, wrong = Counter(), Counter(), 0
     # comm pid time: period: addr \n ip... \n phys_addr data_page code_page, in perf's own order.
-    for m in re.finditer(r"^\S.*?:\s+(\d+)\s+([0-9a-f]+)\s((?:.|\n\s)*?)\s([0-9a-f]+)\s+(\S+)\s+(4K|2M|1G)\s*$",
+    for m in re.finditer(r"^\S.*?:\s+(\d+)\s+([0-9a-f]+)\s((?:.|\n\s)*?)\s([0-9a-f]+)\s+(\S+)\s+(4K|2M|1G|1024M)\s*$",
                          p.out, re.M):
         period, addr, phys = int(m.group(1)), int(m.group(2), 16), int(m.group(4), 16)
-        code[m.group(6)] += period
+        code[SIZE[m.group(6)]] += period
         if m.group(5) != "N/A":
-            data[m.group(5)] += period
-            low = {"4K": 12, "2M": 21, "1G": 30}[m.group(5)]
-            wrong += (addr ^ phys) & ((1 << low) - 1) != 0
+            size = SIZE[m.group(5)]
+            data[size] += period
+            wrong += (addr ^ phys) & ((1 << LOW_BITS[size]) - 1) != 0
     check(sum(code.values()) > 0 and not wrong, "perf script: %d addresses that contradict" % wrong)
     for name, mine in (("4K", data["4K"]), ("2M", data["2M"]), ("1G", data["1G"])):
         theirs = 100.0 * mine / max(1, sum(data.values()))

@@ -99,9 +99,11 @@ static int boot(unsigned int grown, struct err *e)
 	ret = ret ? ret : samples(50, 0, (int[]){ -1 }, 1, e);
 	ret = ret ? ret : samples(grown, 0, (int[]){ MM_INIT, START_KERNEL, STARTUP }, 3, e);
 	ret = ret ? ret : samples(200, 1, (int[]){ DRIVER, INITCALL, FREEABLE, KERNEL_INIT }, 4, e);
-	ret = ret ? ret : sink->ops->comm(sink, 1, 1, "init", true, now, e);
+	ret = ret ? ret
+		  : sink->ops->comm(sink, &(struct profile_comm){ 1, 1, "init", true, now }, e);
 	ret = ret ? ret : samples(40, 1, (int[]){ EXECVE, KERNEL_INIT }, 2, e);
-	ret = ret ? ret : sink->ops->comm(sink, 7, 7, "<b>&\"x'", true, now, e);
+	ret = ret ? ret
+		  : sink->ops->comm(sink, &(struct profile_comm){ 7, 7, "<b>&\"x'", true, now }, e);
 	for (int f = HOSTILE; f < NFUNC && !ret; f++)
 		ret = samples(f == HOSTILE ? 40 : 10, 7, (int[]){ f, ENTRY }, 2, e);
 	return ret;
@@ -156,7 +158,9 @@ int main(int argc, char **argv)
 	ret = ret ? ret : sink->ops->begin(sink, &info, &e);
 	ret = ret ? ret : sink->ops->kernel(sink, &where, &e);
 	ret = ret ? ret : decompressor(&boot_syms, &e);
-	ret = ret ? ret : sink->ops->comm(sink, 1, 1, "swapper/0", false, T0, &e);
+	ret = ret ? ret
+		  : sink->ops->comm(sink, &(struct profile_comm){ 1, 1, "swapper/0", false, T0 },
+				    &e);
 	ret = ret ? ret : boot(grown ? 300 : 100, &e);
 	ret = ret ? ret : sink->ops->end(sink, &totals, &e);
 	if (ret)

@@ -283,9 +283,9 @@ int main(int argc, char **argv)
 	if (!ret)
 		ret = sink->ops->kernel(sink, &where, &e);
 	if (!ret)
-		ret = sink->ops->comm(sink, 1, 1, "guest", false, T0, &e);
+		ret = sink->ops->comm(sink, &(struct profile_comm){ 1, 1, "guest", false, T0 }, &e);
 	if (!ret)
-		ret = sink->ops->comm(sink, 1, 2, "vcpu1", false, T0, &e);
+		ret = sink->ops->comm(sink, &(struct profile_comm){ 1, 2, "vcpu1", false, T0 }, &e);
 	if (!ret && nuser) {
 		struct profile_map map = {
 			.pid = 1,

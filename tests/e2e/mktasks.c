@@ -298,12 +298,12 @@ static void map_object(uint32_t pid, enum object o, uint64_t bias)
 
 static void task_fork(uint32_t pid, uint32_t tid, uint32_t ppid)
 {
-	must(sink->ops->fork(sink, pid, tid, ppid, ppid, now, &err));
+	must(sink->ops->fork(sink, &(struct profile_fork){ pid, tid, ppid, ppid, now }, &err));
 }
 
 static void task_exec(uint32_t pid, const char *comm)
 {
-	must(sink->ops->comm(sink, pid, pid, comm, true, now, &err));
+	must(sink->ops->comm(sink, &(struct profile_comm){ pid, pid, comm, true, now }, &err));
 }
 
 static void load_object(enum object o, const char *path)
@@ -317,7 +317,7 @@ static void story(void)
 {
 	const uint64_t lib = 0x7f1200000000, lib2 = 0x7f5600000000, vdso = 0x7ffd00000000;
 
-	must(sink->ops->comm(sink, 1, 1, "init", false, now, &err));
+	must(sink->ops->comm(sink, &(struct profile_comm){ 1, 1, "init", false, now }, &err));
 	load_module("early", MODULES);
 	in_kernel(0, 0, "swapper", 1, 40);
 	in_kernel(1, 1, "init", 3, 10);
@@ -341,7 +341,8 @@ static void story(void)
 	/* A thread, first by the process's name, then by its own. */
 	task_fork(100, 101, 100);
 	in_user(100, 101, "shell", PROGRAM, 0, "prog_work", 4);
-	must(sink->ops->comm(sink, 100, 101, "worker thread", false, now, &err));
+	must(sink->ops->comm(sink, &(struct profile_comm){ 100, 101, "worker thread", false, now },
+			     &err));
 	in_user(100, 101, "worker thread", PROGRAM, 0, "prog_main", 6);
 	in_kernel(100, 101, "worker thread", 2, 3);
 

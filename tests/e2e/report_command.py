@@ -184,10 +184,11 @@ for arguments, status, words in (
         (["--sort", "code_page_size"], 1, "do not say in which size of page their code lies"),
         (["--sort", "sym,data_page_size"], 1, "do not say in which size of page their data lies"),
         (["--event", "cycles"], 1, "no event 'cycles': there is wall"),
-        (["--symbol", "("], 2, "bad expression for --symbol"),
-        (["--time", "5"], 2, "bad time '5'"), (["--time", ","], 2, "bad time"), (["--time", "3,2"], 2, "bad time"),
-        (["-g", "fractal"], 2, "bad call graph 'fractal'"), (["--color", "red"], 2, "bad --color"),
-        (["--percent-limit", "x"], 2, "bad --percent-limit"), (["--max-stack", "0"], 2, "bad --max-stack"),
+        (["--symbol", "("], 2, "--symbol: bad expression '('"),
+        (["--time", "5"], 2, "--time 5: expected FROM,TO"), (["--time", ","], 2, "--time ,: expected"),
+        (["--time", "3,2"], 2, "--time 3,2: expected"),
+        (["-g", "fractal"], 2, "bad call graph 'fractal'"), (["--color", "red"], 2, "--color red: expected auto"),
+        (["--percent-limit", "x"], 2, "--percent-limit x: expected"), (["--max-stack", "0"], 2, "--max-stack 0: expected"),
         (["--images", "--sort", "sym"], 2, "--images has rows of its own")):
     err = report(*arguments, status=status)
     check(words in err and err.count("\n") == 1, "report %s says: %s" % (" ".join(arguments), err))

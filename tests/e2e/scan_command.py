@@ -22,7 +22,7 @@ def build(path, seed, *flags):
 
 
 build("tree/a", "0x" + "ab" * 20)
-build("tree/deep/b c", "0x" + "0123456789")
+build("tree/deep/b c", "0x" + "0123456789abcdef")
 build("tree/deep/er/too", "0x" + "ab" * 20)
 build("tree/no-id", "none")
 build("tree/long-id", "0x" + "cd" * 30)
@@ -50,7 +50,7 @@ deep = "tree/" + "d/" * 80
 os.makedirs(deep)
 build(deep + "x", "0x" + "77" * 20)
 top = os.path.abspath("tree")
-WANT = ["0123456789 %s/deep/b c" % top, "%s %s/a" % ("ab" * 20, top), "%s %s/deep/er/too" % ("ab" * 20, top)]
+WANT = ["0123456789abcdef %s/deep/b c" % top, "%s %s/a" % ("ab" * 20, top), "%s %s/deep/er/too" % ("ab" * 20, top)]
 
 p = e2e.kvmprof("scan", "tree")
 check(p.status == 0 and p.out.splitlines() == WANT, "scan: status %d: %s%s" % (p.status, p.out, p.err))
@@ -76,7 +76,7 @@ if os.geteuid():
 with open("map", "w") as f:
     f.write("old\n")
 for wrong, status, words in ((["scan"], 2, "which directories"), (["scan", "--no"], 2, "unknown option"),
-                             (["scan", "-o"], 2, "missing value"), (["scan", "missing"], 1, "missing"),
+                             (["scan", "-o"], 2, "needs a value"), (["scan", "missing"], 1, "missing"),
                              (["scan", "-o", "map", "tree", "missing"], 1, "No such file"),
                              (["scan", "-o", "no/where", "tree"], 1, "no/where"),
                              (["scan", "tree/pipe"], 1, "neither")):

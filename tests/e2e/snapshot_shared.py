@@ -29,7 +29,7 @@ def run(script, *options):
 
 
 p = run(get + "; echo MARK; busybox cat in; echo out > out; %s; exit 7" % get, "s.snap", "--snapshot-on", "^MARK",
-        "--snapshot-continue", "--net", "user", "--append", "ip=dhcp", "-o", "save.data")
+        "--snapshot-continue", "--net", "user,host-loopback", "--append", "ip=dhcp", "-o", "save.data")
 if not check(p.status == 7 and os.path.exists("s.snap") and p.out.count(PAGE.decode()) == 2 and "as it was" in p.out,
              "saving: status %d" % p.status):
     say(p.out + p.err)
@@ -38,13 +38,18 @@ for i in range(2):
     os.unlink("shared/out")
     with open("shared/in", "w") as f:
         f.write("as it is now, %d\n" % i)
-    p = e2e.kvmprof("run", "--snapshot", "s.snap", "-o", "on.data", timeout=900)
+    # As it was saved, or as the file says.
+    options = ["--share", "shared", "--net", "user,host-loopback"] if i else ["--snapshot-trust"]
+    p = e2e.kvmprof("run", "--snapshot", "s.snap", "-o", "on.data", *options, timeout=900)
     ok = check(p.status == 7, "status %d" % p.status)
     ok &= check("as it is now, %d\n" % i in p.out and p.out.count(PAGE.decode()) == 1 and "MARK" not in p.out, "its output")
     ok &= check(os.path.exists("shared/out"), "what it wrote is not there")
     if not ok:
         say(p.out + p.err)
 server.shutdown()
+p = e2e.kvmprof("run", "--snapshot", "s.snap", "-o", "on.data")
+check(p.status == 1 and "--share %s --net user,host-loopback" % os.path.realpath("shared") in p.err and
+      p.err.count("\n") == 1, "not allowed: status %d: %s" % (p.status, p.err))
 
 p = run("exec 3<in; echo MARK; busybox sleep 1; exit 0", "open.snap", "--snapshot-on", "^MARK", "-o", "open.data")
 check(p.status == 1 and "the guest has 'in' of this share open" in p.err and not os.path.exists("open.snap"),

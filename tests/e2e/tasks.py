@@ -154,6 +154,7 @@ check(p.status == 0 and json.loads(p.out)["event"] == "off-cpu", "report: " + p.
 if e2e.shutil.which("perf"):
     p = e2e.run("perf", "script", "-i", "tasks.data", "-F", "comm,event,ip,sym", timeout=300)
     check("off-cpu" in p.out and "[S]" in p.out and "pipe_read" in p.out, "perf script: " + p.err[:300])
+    check("out of order" not in p.err, "perf script: " + p.err[:300])
 e2e.finish("%d tasks, %d where the kernel says; waits within %.2f s of %d s; a look p50 %.2f ms, p99 %.2f ms" %
            (len(reply["tasks"]), same, error, SECONDS, look["look_ns"]["p50"] / 1e6,
             look["look_ns"]["p99"] / 1e6))

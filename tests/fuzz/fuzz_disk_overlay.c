@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (d)
 		use(d); /* also after half of a snapshot */
-	disk_close(d);
+	disk_close(d, NULL);
 	close(fd);
 	return 0;
 }

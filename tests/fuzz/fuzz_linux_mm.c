@@ -40,11 +40,18 @@ static void check(const struct linux_mm_layout *l, const struct memory *m, uint6
 	for (size_t i = 0; i < s.n; i++) {
 		const struct linux_vma *v = &s.v[i];
 		struct linux_file_id id;
+		struct linux_vma one;
 
 		if (v->start < end || v->end <= v->start || (v->start | v->end) % 4096 ||
 		    (v->flags & flags) != flags || linux_vmas_find(&s, v->start) != v)
 			abort();
 		end = v->end;
+		guest.reads = 0;
+		if (linux_mm_lookup(l, m, mm, v->start, &one) == LINUX_OK &&
+		    (one.start > v->start || one.end <= v->start))
+			abort();
+		if (guest.reads > (uint64_t)4 * (LINUX_MM_MAX_HEIGHT + 2))
+			abort();
 		guest.reads = 0;
 		check_path(linux_vma_name(l, m, mm, v, path), path);
 		if (guest.reads > 4 * LINUX_PATH_MAX_DEPTH * MAX_READS_PER_STEP)

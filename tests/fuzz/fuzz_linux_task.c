@@ -69,7 +69,7 @@ static void check_list(const struct linux_task_layout *l, const struct memory *m
 	for (size_t i = 0; i < list.n; i++) {
 		const struct linux_task *t = &list.task[i];
 
-		if (linux_task_check(t->pid, t->tgid, t->comm) ||
+		if ((linux_task_check(t->pid, t->tgid, t->comm) && (!t->pid || *t->comm)) ||
 		    t->parent_pid > LINUX_TASK_MAX_PID)
 			abort();
 		for (size_t j = 0; j < i; j++)
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_sleepers(&l, (flags & 2) ? &guest_types : NULL, &m);
 	for (unsigned int i = 0; i < GUEST_TASKS; i++)
 		if (linux_task_read(&l, &m, guest_task_va(i), &t) == LINUX_TASK_GOOD &&
-		    linux_task_check(t.pid, t.tgid, t.comm))
+		    linux_task_check(t.pid, t.tgid, t.comm) && (!t.pid || *t.comm))
 			abort();
 	return 0;
 }

@@ -32,7 +32,7 @@ static void check_table(const struct orc *o)
 	for (size_t i = 0; i < orc_count(o); i++) {
 		const struct orc_entry *x = orc_at(o, i, &va), *y = orc_lookup(o, va);
 
-		if (va < last || x->type > ORC_REGS_PARTIAL || x->sp_reg > ORC_SP_INDIRECT)
+		if (va < last || x->type > ORC_REGS_PARTIAL || x->sp_reg > ORC_AX)
 			abort();
 		/* Of several at one address the last counts. */
 		if (y && y < x)

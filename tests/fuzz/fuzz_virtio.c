@@ -7,8 +7,9 @@
  *	      7 console input), bit 7 write | access width (1), offset (2), value (4)
  *
  * With flag 1 the devices are set up before the steps as FUZZ_* say, features from flags 2
- * (indirect) and 4 (event index). Every byte of a chain must be RAM, and whatever was done,
- * after a reset each device works.
+ * (indirect) and 4 (event index). With flag 8 the probe gives nothing back: it must not get more
+ * than the queue has descriptors. Every byte of a chain must be RAM, and whatever was done, after a
+ * reset each device works.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -28,7 +29,7 @@
 #define FUZZ_USED 0x200u
 #define DEVICES 3u
 
-enum { READY = 1, INDIRECT = 2, EVENT_IDX = 4 };
+enum { READY = 1, INDIRECT = 2, EVENT_IDX = 4, KEEP = 8 };
 
 static void require(int ok)
 {
@@ -38,10 +39,17 @@ static void require(int ok)
 
 static uint8_t *ram;
 
+struct probe {
+	struct virtio d; /* first: cast from it */
+	unsigned int kept[VIRTIO_MAX_QUEUES];
+	bool keeps;
+};
+
 /* A device that touches all that it was given. */
 static void probe_kick(struct virtio *d, unsigned int q)
 {
 	static struct virtio_chain c;
+	struct probe *probe = (struct probe *)d;
 	unsigned int n = 0;
 
 	while (virtio_pop(d, q, &c)) {
@@ -58,11 +66,19 @@ static void probe_kick(struct virtio *d, unsigned int q)
 				p[0] ^= p[len - 1];
 		}
 		require(sum[0] == c.out_len && sum[1] == c.in_len);
-		virtio_push(d, q, c.head, (uint32_t)c.in_len);
+		if (probe->keeps)
+			require(++probe->kept[q] <= d->queue[q].size);
+		else
+			virtio_push(d, q, c.head, (uint32_t)c.in_len);
 		/* The rings may lie in what was just written: then there is always more. */
 		if (n > 64)
 			return;
 	}
+}
+
+static void probe_reset(struct virtio *d)
+{
+	memset(((struct probe *)d)->kept, 0, sizeof(((struct probe *)d)->kept));
 }
 
 static void probe_destroy(struct virtio *d)
@@ -93,11 +109,15 @@ static void ignore_msi(void *ctx, uint64_t addr, uint32_t data)
 
 static void make(struct virtio *d[DEVICES], const struct gmem *mem)
 {
-	static const struct virtio_ops probe = { .kick = probe_kick, .destroy = probe_destroy };
+	static const struct virtio_ops probe = {
+		.kick = probe_kick,
+		.reset = probe_reset,
+		.destroy = probe_destroy,
+	};
 
 	require(!virtio_rng_new(&d[0], mem, NULL));
 	require(!virtio_console_new(&d[1], mem, ignore_byte, NULL, NULL));
-	d[2] = calloc(1, sizeof(*d[2]));
+	d[2] = calloc(1, sizeof(struct probe));
 	require(d[2] != NULL);
 	d[2]->id = VIRTIO_ID_BLOCK;
 	d[2]->name = "probe";
@@ -203,12 +223,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned int i = 0; i < DEVICES; i++)
 		require(!virtio_pci_new(&p[i], d[DEVICES + i], pci,
 					(struct dev_msi){ ignore_msi, NULL }, NULL));
+	((struct probe *)d[2])->keeps = flags & KEEP;
+	((struct probe *)d[DEVICES + 2])->keeps = flags & KEEP;
 	for (unsigned int i = 0; (flags & READY) && i < 2 * DEVICES; i++)
 		start(d[i], flags);
 	if (size)
 		memcpy(ram, script + steps * 8, size < FUZZ_RAM ? size : FUZZ_RAM);
 	for (unsigned int i = 0; i < steps; i++)
 		step(bus, pci, d, script + 8 * i);
+	((struct probe *)d[2])->keeps = ((struct probe *)d[DEVICES + 2])->keeps = false;
 	for (unsigned int i = 0; i < 2 * DEVICES; i++)
 		still_works(d[i]);
 	for (unsigned int i = 0; i < 2 * DEVICES; i++)

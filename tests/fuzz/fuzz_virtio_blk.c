@@ -124,6 +124,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (status != IO_OK || blk_do(&b, 0, BLK_T_FLUSH, 0, 0) != IO_OK)
 		abort();
 	blk_driver_deinit(&b);
-	disk_close(disk);
+	disk_close(disk, NULL);
 	return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes tests/fuzz/corpus/fuzz_memop and fuzz_memref: instructions of the table in
-tests/unit/test_memop.c, 15 bytes each, and RAW fields with as many operands as there can be.
+tests/unit/core/test_memop.c, 15 bytes each, and RAW fields with as many operands as there can be.
 
     tests/fuzz/make-corpus-memop.py
 """

@@ -43,14 +43,14 @@ def text(s):
     return struct.pack("<H", len(s)) + s
 
 
-def devices(disks=(), shares=(), net=0, tap=b"", forwards=(), ndisks=None):
+def devices(disks=(), shares=(), net=0, tap=b"", forwards=(), ndisks=None, flags=0):
     out = struct.pack("<I", len(disks) if ndisks is None else ndisks)
     for path, serial in disks:
         out += text(path) + text(serial) + struct.pack("<BQQI", 0, 16 * MIB, 10**18, 0x12345678)
     out += struct.pack("<I", len(shares))
     for path, tag in shares:
         out += text(path) + text(tag) + b"\1"
-    out += struct.pack("<B", net) + text(tap) + struct.pack("<I", len(forwards))
+    out += struct.pack("<BB", net, flags) + text(tap) + struct.pack("<I", len(forwards))
     return b"\7" + out + b"".join(struct.pack("<BHH", *f) for f in forwards)
 
 
@@ -69,6 +69,8 @@ FILES = {
     "devices-many": devices(ndisks=9),
     "devices-long": devices([(b"/" * 4096, b"")]),
     "devices-nul": devices(shares=[(b"/s\0rv", b"data")]),
+    "devices-restricted": devices(net=1, flags=2),
+    "devices-flags": devices(net=1, flags=4),
     "devices-forwards": devices(net=1, forwards=[(0, 1, 1)] * 9),
     "fids-none": fids(),
     "fids": fids((1, b""), (2, b"d")),

@@ -103,6 +103,7 @@ def main():
     regs = (text_at(5), stack_at(0), stack_at(16), 3)
     words = [0, 0] + [stack_at(32), text_at(25), stack_at(48), text_at(41), 3, text_at(57)]
     put("fuzz_unwind", "chain", unwind_seed(4 | 128, regs, funcs, words, FUNC * 8))
+    put("fuzz_unwind", "search", unwind_seed(2 | 4 | 128, regs, funcs, words, FUNC * 8))
     put("fuzz_unwind", "no-symbols", unwind_seed(128, regs, [], words, FUNC * 8))
     put("fuzz_unwind", "entry", unwind_seed(4 | 128, (text_at(16),) + regs[1:], funcs, chain, FUNC * 8))
     put("fuzz_unwind", "user", unwind_seed(1 | 16 | 128, regs, [], words, FUNC * 8))

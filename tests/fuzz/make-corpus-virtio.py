@@ -12,7 +12,7 @@ RAM = 0x10000
 QUEUE, RINGS, AVAIL, USED = 8, 0x1000, 0x100, 0x200
 DATA, TABLE = 0x8000, 0x9000
 NEXT, WRITE, TABLE_FLAG = 1, 2, 4
-READY, INDIRECT, EVENT_IDX = 1, 2, 4
+READY, INDIRECT, EVENT_IDX, KEEP = 1, 2, 4, 8
 MMIO_NOTIFY = 0x50
 PROBE_MMIO, RNG_PCI, CONSOLE_PCI, PROBE_PCI, CONFIG, TYPED = 2, 3, 4, 5, 6, 7
 
@@ -47,6 +47,16 @@ def case(memory, steps=KICKS, flags=READY | INDIRECT):
     return bytes((flags, len(steps))) + b"".join(steps) + memory
 
 
+def growing():
+    """The probe xors a buffer's first byte with its last one. Here the first one is the available index,
+    and each chain raises it by one: there is always more, and never more than the queue is long."""
+    index = RINGS + AVAIL + 2
+    memory = bytearray(ram([desc(index, 0x20 + k, WRITE) for k in range(QUEUE)], range(QUEUE)))
+    for k in range(QUEUE):
+        memory[index + 0x20 + k - 1] = (QUEUE + k) ^ (QUEUE + k + 1)
+    return bytes(memory)
+
+
 one = [desc(DATA, 8, WRITE)]
 FILES = {
     "good": case(ram([desc(DATA, 8, NEXT, 1), desc(DATA + 8, 16, WRITE)])),
@@ -78,6 +88,8 @@ FILES = {
     "table-next": case(ram([desc(TABLE, 16, TABLE_FLAG | NEXT, 0)], table=one)),
     "table-not-agreed": case(ram([desc(TABLE, 16, TABLE_FLAG)], table=one), flags=READY),
     "buffer-is-ring": case(ram([desc(RINGS, 0x300, WRITE)], [0] * 3)),
+    "kept": case(ram(one, [0] * QUEUE), flags=READY | KEEP),
+    "kept-and-more": case(growing(), KICKS[2:3], flags=READY | KEEP),
     "not-ready": case(ram(one), flags=0),
     "status-out-of-order": case(ram(one), [step(0, 0x70, v) for v in (7, 4, 15, 0, 255)] + KICKS, 0),
     "queue-outside": case(ram(one), [step(2, 0x70, 0), step(2, 0x80, RAM), step(2, 0x44, 1)] + KICKS),

@@ -64,10 +64,9 @@ static inline int gf_kernel(struct sink *s, const struct profile_kernel *k, stru
 		      (unsigned long long)k->end, k->symbols ? " named" : "");
 }
 
-static inline int gf_fork(struct sink *s, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
-			  uint64_t time_ns, struct err *e)
+static inline int gf_fork(struct sink *s, const struct profile_fork *f, struct err *e)
 {
-	return gf_say(s, time_ns, e, "fork %u/%u of %u/%u\n", pid, tid, ppid, ptid);
+	return gf_say(s, f->time_ns, e, "fork %u/%u of %u/%u\n", f->pid, f->tid, f->ppid, f->ptid);
 }
 
 static inline int gf_exit(struct sink *s, uint32_t pid, uint32_t tid, uint64_t time_ns,
@@ -76,11 +75,10 @@ static inline int gf_exit(struct sink *s, uint32_t pid, uint32_t tid, uint64_t t
 	return gf_say(s, time_ns, e, "exit %u/%u\n", pid, tid);
 }
 
-static inline int gf_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
-			  uint64_t time_ns, struct err *e)
+static inline int gf_comm(struct sink *s, const struct profile_comm *c, struct err *e)
 {
-	return gf_say(s, time_ns, e, "comm %d/%d %s%s\n", (int)pid, (int)tid, comm,
-		      exec ? " exec" : "");
+	return gf_say(s, c->time_ns, e, "comm %d/%d %s%s\n", (int)c->pid, (int)c->tid, c->name,
+		      c->exec ? " exec" : "");
 }
 
 static inline int gf_module(struct sink *s, const struct profile_module *m, struct err *e)

@@ -148,7 +148,9 @@ static inline void place(const struct code *c)
 	memset(fake_host(&f, CODE) + c->n, 0x90, 15);
 }
 
-static inline void judge(const struct code *c, struct host_state *s, uint64_t flags, bool memory)
+/* on_cpu: how this machine's CPU runs what is at host_code. */
+static inline void judge_with(const struct code *c, struct host_state *s, uint64_t flags,
+			      bool memory, void (*on_cpu)(struct host_state *))
 {
 	struct kvm_regs *r = &f.v->run->s.regs.regs;
 	struct err e = { 0 };
@@ -163,7 +165,7 @@ static inline void judge(const struct code *c, struct host_state *s, uint64_t fl
 		memcpy(fake_host(&f, DATA), host_data, 4096);
 		memcpy(fake_host(&f, DATA + 4096), host_data + 4096, 4096);
 	}
-	host_run(s);
+	on_cpu(s);
 	if (complete_instruction(f.v, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(r->rip, CODE + c->n);
@@ -180,6 +182,11 @@ static inline void judge(const struct code *c, struct host_state *s, uint64_t fl
 		assert_memory_equal(fake_host(&f, DATA), host_data, 4096);
 		assert_memory_equal(fake_host(&f, DATA + 4096), host_data + 4096, 4096);
 	}
+}
+
+static inline void judge(const struct code *c, struct host_state *s, uint64_t flags, bool memory)
+{
+	judge_with(c, s, flags, memory, host_run);
 }
 
 static inline void random_state(struct host_state *s)

@@ -3,7 +3,7 @@
  * kallsyms_fixture: a kernel of a few kilobytes with kallsyms tables of any layout.
  *
  * Text without code, a banner, and the tables as scripts/kallsyms of the version
- * in question would lay them out (symbolizer/kallsyms.h). Tokens are fixed, names
+ * in question would lay them out (symbolizer/kernel/kallsyms.h). Tokens are fixed, names
  * are encoded with the longest that fits.
  */
 #ifndef KVMPROF_TESTS_UNIT_KALLSYMS_FIXTURE_H
@@ -250,8 +250,9 @@ static inline int kf_decode(const struct kf_shape *s, const struct buf *b, struc
 {
 	struct kallsyms_range r = { .va = KF_TEXT + s->slide, .bytes = b->data, .len = b->len };
 
-	return kallsyms_decode(&r, 1, KF_TEXT + s->slide, KF_TEXT + s->slide + b->len, s->name, t,
-			       info, e);
+	return kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT + s->slide,
+							  KF_TEXT + s->slide + b->len, s->name },
+			       t, info, e);
 }
 
 #endif

@@ -105,6 +105,7 @@ static const struct lm_member lm_members[] = {
 	{ "mm_struct", "mm_mt", 32, 16 },
 	{ "mm_struct", "mm_mt.ma_root", 40, 8 },
 	{ "mm_struct", "mmap", 48, 8 },
+	{ "mm_struct", "vmacache_seqnum", 56, 4 },
 	{ "vdso_image", "data", 8, 8 },
 	{ "vdso_image", "size", 0, 8 },
 	{ "vm_area_struct", "vm_next", 0, 8 },
@@ -149,6 +150,7 @@ static const struct lm_member lm_members[] = {
 	{ "xa_node", "slots", 16, 64 * 8 },
 	{ "page", "flags", 0, 8 },
 	{ "page", "compound_head", 8, 8 },
+	{ "page", "compound_info", 8, 8 },
 	{ "folio", "mapping", 24, 8 },
 	{ "folio", "index", 40, 8 },
 };

@@ -159,8 +159,11 @@ static inline void fx_begin(struct fx *f, const char *name, bool single)
 	assert_int_equal(s->ops->begin(s, &info, NULL), 0);
 	assert_int_equal(s->ops->kernel(s, &k, NULL), 0);
 	assert_int_equal(s->ops->module(s, &m, NULL), 0);
-	assert_int_equal(s->ops->comm(s, 7, 7, "prog", false, FX_T0 - 30, NULL), 0);
-	assert_int_equal(s->ops->fork(s, 8, 8, 7, 7, FX_T0 - 20, NULL), 0);
+	assert_int_equal(s->ops->comm(s, &(struct profile_comm){ 7, 7, "prog", false, FX_T0 - 30 },
+				      NULL),
+			 0);
+	assert_int_equal(s->ops->fork(s, &(struct profile_fork){ 8, 8, 7, 7, FX_T0 - 20 }, NULL),
+			 0);
 	fx_map_program(f, 7);
 	fx_map_program(f, 8);
 	assert_int_equal(s->ops->map(s, &jit, NULL), 0);

@@ -97,7 +97,10 @@ static inline void write_profile(const struct original *o, const char *root, con
 	snprintf(cache, sizeof(cache), "%s/.debug", root);
 	ret = sink_perfdata_create(&sink, &opt, &e);
 	ret = ret ? ret : sink->ops->begin(sink, &info, &e);
-	ret = ret ? ret : sink->ops->comm(sink, 7, 7, "guestprog", false, 5000000000u, &e);
+	ret = ret ? ret
+		  : sink->ops->comm(sink,
+				    &(struct profile_comm){ 7, 7, "guestprog", false, 5000000000u },
+				    &e);
 	for (unsigned int i = 0; i < o->u.nseg; i++) {
 		const struct userelf_segment *g = &o->u.seg[i];
 

@@ -75,7 +75,7 @@ static inline void fake_map_range(struct fake *f, uint64_t va, uint64_t len)
 
 static inline struct mmu_root fake_root(const struct fake *f)
 {
-	return capture_root(f->v->run);
+	return capture_root(&f->v->run->s.regs.sregs);
 }
 
 /* Host address of one guest byte, which must be mapped. */
@@ -127,6 +127,7 @@ static inline void fake_init(struct fake *f, size_t ring_size)
 	f->vm = aligned_alloc(64, size);
 	assert_non_null(f->vm);
 	memset(f->vm, 0, size);
+	f->vm->ops = &machine_own;
 	f->vm->nvcpus = 1;
 	f->vm->fd = f->vm->end_fd = -1;
 	f->vm->cfg.plan.stack_max = 16384;
@@ -136,6 +137,7 @@ static inline void fake_init(struct fake *f, size_t ring_size)
 	f->v = &f->vm->vcpu[0];
 	f->v->vm = f->vm;
 	f->v->fd = -1;
+	f->v->regs_kept = true; /* as the test has put them */
 	f->v->run = calloc(1, sizeof(*f->v->run));
 	assert_non_null(f->v->run);
 	assert_int_equal(ring_init(&f->v->ring, ring_size), 0);

@@ -15,7 +15,26 @@
 
 /* -- the tracer's thread --------------------------------------------------------------- */
 
-/* Not to have it is an error only where it was demanded. */
+static int try_peek(struct attach *a, struct err *e)
+{
+	struct pvm_peek_target target[ATTACH_MAX_VCPUS];
+
+	if (!pvm_peek_ops())
+		return err_set(e, ENOTSUP, "this kvmprof was built without BPF (PVM=0)");
+	for (unsigned int i = 0; i < a->ntracees; i++)
+		target[i] = (struct pvm_peek_target){ .tid = a->tracee[i].tid,
+						      .fd = (unsigned int)a->process.vcpu[i].fd,
+						      .id = a->process.vcpu[i].id };
+	return pvm_peek_ops()->open(&a->peek,
+				    &(struct pvm_peek_config){ .vm = &a->vm->cfg,
+							       .pid = a->cfg.pid,
+							       .mem = &a->capture_mem,
+							       .target = target,
+							       .n = a->ntracees },
+				    e);
+}
+
+/* Not to have BPF is an error only where it was demanded. */
 static int open_peek(struct attach *a, struct err *e)
 {
 	struct err why = { 0 };
@@ -23,28 +42,21 @@ static int open_peek(struct attach *a, struct err *e)
 
 	if (a->cfg.technique == ATTACH_PTRACE)
 		return 0;
-	ret = peek_capture_open(&a->peek, a->vm, &why);
-	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
-		ret = peek_aim(&a->peek.eye[i], a->cfg.pid, a->tracee[i].tid,
-			       (unsigned int)a->process.vcpu[i].fd, a->process.vcpu[i].id, &why);
+	ret = try_peek(a, &why);
 	if (!ret)
 		return 0;
-	peek_capture_close(&a->peek);
 	snprintf(a->facts.why_not, sizeof(a->facts.why_not), "%s", why.text);
 	return a->cfg.technique == ATTACH_BPF ? err_set(e, -ret, "%s", why.text) : 0;
 }
 
 static void close_peek(struct attach *a)
 {
-	const struct peek *p = &a->peek.peek;
-	struct attach_facts *f = &a->facts;
-
-	f->bpf = peek_is_usable(p);
-	if (p->differs.code)
-		snprintf(f->why_not, sizeof(f->why_not), "%s", p->differs.text);
-	memcpy(f->peeks, p->count, sizeof(f->peeks));
-	f->compared = p->compared;
-	peek_capture_close(&a->peek);
+	memcpy(a->facts.tally, a->choice.all, sizeof(a->facts.tally));
+	if (!a->peek)
+		return;
+	pvm_peek_ops()->facts(a->peek, &a->facts);
+	pvm_peek_ops()->close(a->peek);
+	a->peek = NULL;
 }
 
 static void *tracer_main(void *arg)
@@ -56,13 +68,13 @@ static void *tracer_main(void *arg)
 	ret = ret ? ret : open_peek(a, &a->err);
 	sem_post(&a->ready);
 	if (!ret) {
-		while (sem_wait(&a->go) < 0)
-			;
+		attach_stand_by(a);
 		attach_sample(a);
 	}
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
 	attach_let_go(a);
+	attach_end_rests(a);
 	return NULL;
 }
 
@@ -70,11 +82,17 @@ static void *tracer_main(void *arg)
 
 static int open_descriptors(struct attach *a, struct err *e)
 {
+	struct sigaction usual = { .sa_handler = SIG_DFL };
 	sigset_t child;
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	/* A signal that nobody blocks and nobody handles is not even queued. */
+	/*
+	 * A signal that is neither blocked nor handled is not queued, and the kernel does not send
+	 * one that is ignored (which a process inherits) for stops (kernel/signal.c,
+	 * do_notify_parent_cldstop).
+	 */
+	sigaction(SIGCHLD, &usual, &a->old_child);
 	pthread_sigmask(SIG_BLOCK, &child, NULL);
 	a->child_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -96,59 +114,82 @@ static int start_tracer(struct attach *a, struct err *e)
 	return a->err.code ? err_set(e, a->err.code, "%s", a->err.text) : 0;
 }
 
-static struct attach *self(const struct backend *b)
+static void op_wake(struct vm *vm)
 {
-	return (struct attach *)(uintptr_t)b;
-}
-
-static void op_start(struct backend *b)
-{
-	sem_post(&self(b)->go);
-}
-
-static void op_wake(struct backend *b)
-{
+	const struct attach *a = vm->attached;
 	uint64_t one = 1;
 
-	(void)!write(self(b)->wake_fd, &one, sizeof(one));
+	(void)!write(a->wake_fd, &one, sizeof(one));
 }
 
-static void op_join(struct backend *b)
+static int op_start(struct vm *vm, struct err *e)
 {
-	struct attach *a = self(b);
+	struct attach *a = vm->attached;
+
+	(void)e;
+	atomic_store(&a->go, true);
+	op_wake(vm);
+	return 0;
+}
+
+static void op_rest(struct vm *vm)
+{
+	attach_ask_for_rest(vm->attached);
+}
+
+static void op_resume(struct vm *vm)
+{
+	attach_ask_to_resume(vm->attached);
+}
+
+static void op_join(struct vm *vm)
+{
+	struct attach *a = vm->attached;
 
 	if (a->started)
 		pthread_join(a->thread, NULL);
 	a->started = false;
 }
 
-static void op_destroy(struct backend *b)
+/* Its thread does not run. */
+static void attach_free(struct attach *a)
 {
-	struct attach *a = self(b);
-
-	/* It was never told to begin: the loop ends before its first sample. */
-	if (a->started) {
-		atomic_store(&a->vm->stop, true);
-		sem_post(&a->go);
-		op_join(b);
-	}
 	if (a->wake_fd >= 0)
 		close(a->wake_fd);
-	if (a->child_fd >= 0)
+	if (a->child_fd >= 0) {
 		close(a->child_fd);
+		sigaction(SIGCHLD, &a->old_child, NULL);
+	}
 	sem_destroy(&a->ready);
-	sem_destroy(&a->go);
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
-static const struct gmem *op_memory(const struct backend *b)
+static void op_destroy(struct vm *vm)
 {
-	return &self(b)->consumer_mem;
+	struct attach *a = vm->attached;
+
+	/* It was never told to begin: the loop ends before its first sample. */
+	if (a->started) {
+		atomic_store(&vm->stop, true);
+		atomic_store(&a->go, true);
+		op_wake(vm);
+		op_join(vm);
+	}
+	attach_free(a);
 }
 
-static void op_facts(const struct backend *b, struct attach_facts *out)
+static const struct gmem *op_memory(const struct vm *vm)
 {
-	const struct attach *a = self(b);
+	const struct attach *a = vm->attached;
+
+	return &a->consumer_mem;
+}
+
+static void op_facts(const struct vm *vm, struct attach_facts *out)
+{
+	const struct attach *a = vm->attached;
 
 	*out = a->facts;
 	out->pid = a->cfg.pid;
@@ -160,9 +201,11 @@ static void op_facts(const struct backend *b, struct attach_facts *out)
 	out->partial = a->proof.partial;
 }
 
-static const struct backend_ops attach_ops = {
+static const struct machine_ops attach_ops = {
 	.start = op_start,
 	.wake = op_wake,
+	.rest = op_rest,
+	.resume = op_resume,
 	.join = op_join,
 	.destroy = op_destroy,
 	.memory = op_memory,
@@ -177,24 +220,24 @@ int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e)
 
 	if (!a)
 		return err_set(e, ENOMEM, "out of memory");
-	a->base.ops = &attach_ops;
 	a->cfg = *cfg;
 	a->wake_fd = a->child_fd = -1;
 	sem_init(&a->ready, 0, 0);
-	sem_init(&a->go, 0, 0);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->changed, NULL);
 	gmem_remote_init(&a->capture, cfg->pid);
 	gmem_remote_init(&a->consumer, cfg->pid);
 	ret = process_look(&a->process, cfg->pid, e);
-	vm = ret ? NULL : vm_new_foreign(&a->base, cfg, a->process.nvcpus, e);
+	vm = ret ? NULL : machine_new_foreign(&attach_ops, a, cfg, a->process.nvcpus, e);
 	if (!vm) {
-		op_destroy(&a->base);
+		attach_free(a);
 		return -e->code;
 	}
 	a->vm = vm;
 	ret = open_descriptors(a, e);
 	ret = ret ? ret : start_tracer(a, e);
 	if (ret) {
-		op_join(&a->base);
+		op_join(vm);
 		vm_destroy(vm);
 		return ret;
 	}

@@ -11,15 +11,16 @@
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_H
 #define KVMPROF_VMM_ATTACH_ATTACH_H
 
-#include "vmm/pvm/peek_record.h"
+#include "vmm/attach/choice.h"
+#include "vmm/attach/peek_status.h"
 #include "vmm/vm.h"
 
 #include <sys/types.h>
 
 /* How samples are taken. */
 enum attach_technique {
-	ATTACH_AUTO = 0, /* by BPF where that can be and what it can see, else by ptrace */
-	ATTACH_BPF,	 /* the same, but an error where BPF can't be */
+	ATTACH_AUTO = 0, /* as BPF or as PTRACE, whichever sees more: choice.h */
+	ATTACH_BPF,	 /* by BPF what it can see, else by ptrace; an error where BPF can't be */
 	ATTACH_PTRACE,	 /* each sample stops its thread */
 };
 
@@ -45,13 +46,15 @@ struct attach_facts {
 	unsigned int proofs; /* that they rest on */
 	bool partial;	     /* there is more RAM than could be proven */
 	uint64_t in_vmm;     /* samples while the thread worked for the guest outside of KVM_RUN */
+	uint64_t too_soon;   /* stops at which no guest had run since the last: no samples */
 	uint64_t signals;    /* of others, passed on */
 	uint64_t reads;	     /* system calls that read guest memory while vCPUs were held */
 	bool bpf;	     /* BPF is used, to the end */
-	char why_not[480];   /* why it is not, where it could be; "": nobody wanted it */
-	uint64_t by_bpf, by_ptrace;    /* samples */
-	uint64_t peeks[PEEK_STATUSES]; /* attempts by BPF, and what came of them */
-	uint64_t compared;	       /* registers held against KVM's, none of which differed */
+	char why_not[480];   /* why BPF is not used; "": it is, or was not asked for */
+	uint64_t by_bpf, by_ptrace;		      /* samples */
+	uint64_t peeks[PEEK_STATUSES];		      /* attempts by BPF, and what came of them */
+	struct choice_tally tally[CHOICE_TECHNIQUES]; /* AUTO where BPF can be, else 0 */
+	uint64_t compared; /* registers held against KVM's, none of which differed */
 	/* Through a gdbstub (pid 0): the machine stood as a whole. */
 	char where[256];
 	bool virtual_only;	      /* memory of the address space in use only */
@@ -71,6 +74,14 @@ int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e);
  * add up to the time that it ran.
  */
 int vm_attach_gdb(struct vm **out, const struct attach_config *cfg, struct err *e);
+/*
+ * Around a stop of this whole process (SIGTSTP): on return from rest the other machine runs, and
+ * nothing in it waits for us, until resume. Samples are taken from vm_start() on, and not between
+ * the two; that time is not on their clock. Both by one thread. Only after vm_attach() or
+ * vm_attach_gdb(), at any time until vm_destroy().
+ */
+void vm_attach_rest(struct vm *vm);
+void vm_attach_resume(struct vm *vm);
 /* Of a vm that came from one of these; after vm_join() they are final. */
 void vm_attach_facts(const struct vm *vm, struct attach_facts *out);
 

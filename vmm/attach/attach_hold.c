@@ -8,12 +8,16 @@
 #define FIND_HOLD_NS 50000000u
 #define FIND_TRIES 100u
 #define FIND_NAP_NS 5000000
+/* From this try on threads are stopped, too, of which it is not seen whether they run guests. */
+#define FIND_UNSURE 20u
+/* So many tries without another one. */
+#define FIND_REST 40u
 /* How often registers are asked of all vCPUs until their memory is found. */
 #define PROVE_TRIES 400u
 /* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
 #define MODE_TRIES 10u
 
-static void nap(long ns)
+static void attach_nap(long ns)
 {
 	const struct timespec ts = { .tv_nsec = ns };
 
@@ -34,7 +38,7 @@ static int vcpu_of_thread(struct attach *a, struct tracee *t)
 	struct process_vcpu *v;
 	int fd;
 
-	if (tracer_hold(t, FIND_HOLD_NS) || !tracer_is_in_run(t, &fd))
+	if (tracer_hold(t, FIND_HOLD_NS) || tracer_place_of(t, &fd) == TRACER_ELSEWHERE)
 		return -1;
 	v = vcpu_of_fd(&a->process, fd);
 	return v ? (int)(v - a->process.vcpu) : -1;
@@ -55,6 +59,7 @@ static int keep_found(struct attach *a, struct err *e)
 		}
 		a->tracee[i].tid = 0;
 		a->tracee[n] = t;
+		a->thread_start[n] = process_thread_start(p, t.tid);
 		p->vcpu[n] = p->vcpu[i];
 		a->ntracees = n + 1;
 		if (n && p->vcpu[n].id == p->vcpu[n - 1].id)
@@ -68,36 +73,76 @@ static int keep_found(struct attach *a, struct err *e)
 	return 0;
 }
 
-/* Threads in KVM_RUN are ours to hold; the others are given back at once. */
+/*
+ * A stop breaks off what a thread waits in, and not every system call begins again: epoll_wait and
+ * others return EINTR (signal(7)). So threads that wait in another call than KVM_RUN are left alone.
+ */
+static bool may_be_vcpu(const struct process *p, pid_t tid, unsigned int try)
+{
+	enum process_activity activity = process_activity(p, tid);
+
+	return activity == PROCESS_GUEST || (activity == PROCESS_RUNS && try >= FIND_UNSURE);
+}
+
+/* One look at all threads that are not known yet. Those in KVM_RUN are ours to hold from now on. */
+static unsigned int find_more(struct attach *a, unsigned int try, unsigned int found, struct err *e)
+{
+	struct process *p = &a->process;
+
+	for (unsigned int i = 0; i < p->nthreads && found < p->nvcpus; i++) {
+		struct tracee t;
+		struct err why = { 0 };
+		int vcpu;
+
+		if (!p->thread[i] || !may_be_vcpu(p, p->thread[i], try))
+			continue;
+		if (tracer_seize(&t, p->thread[i], &why)) {
+			if (why.code != ESRCH)
+				*e = why;
+			continue;
+		}
+		vcpu = vcpu_of_thread(a, &t);
+		if (vcpu >= 0 && !a->tracee[vcpu].tid) {
+			tracer_release(&t);
+			a->tracee[vcpu] = t;
+			p->thread[i] = 0;
+			found++;
+		} else {
+			tracer_detach(&t);
+		}
+	}
+	return found;
+}
+
 static int find_threads(struct attach *a, struct err *e)
 {
 	const struct process *p = &a->process;
-	unsigned int found = 0;
+	unsigned int found = 0, last = 0;
 
+	/* With some found, the others may never run: they are given less time. */
 	for (unsigned int try = 0; try < FIND_TRIES && found < p->nvcpus; try++) {
-		for (unsigned int i = 0; i < p->nthreads && found < p->nvcpus; i++) {
-			struct tracee t;
-			struct err ignored = { 0 };
-			int vcpu;
+		unsigned int before = found;
 
-			if (!p->thread[i] || tracer_seize(&t, p->thread[i], try ? &ignored : e))
-				continue;
-			vcpu = vcpu_of_thread(a, &t);
-			if (vcpu >= 0 && !a->tracee[vcpu].tid) {
-				tracer_release(&t, true);
-				a->tracee[vcpu] = t;
-				a->process.thread[i] = 0;
-				found++;
-			} else {
-				tracer_detach(&t);
-			}
-		}
+		if (found && try - last > FIND_REST)
+			break;
+		err_clear(e);
+		found = find_more(a, try, found, e);
+		if (found > before)
+			last = try;
 		if (found < p->nvcpus)
-			nap(FIND_NAP_NS);
+			attach_nap(FIND_NAP_NS);
+		/* Those that are found wait for us with every signal. */
+		for (unsigned int i = 0; i < p->nvcpus; i++)
+			if (a->tracee[i].tid && tracer_has_stopped(&a->tracee[i]))
+				tracer_release(&a->tracee[i]);
 	}
 	if (!found && e->code)
 		return -e->code;
 	err_clear(e);
+	/* One that another tracer stops again and again is never seen in KVM_RUN. */
+	for (unsigned int i = 0; !found && i < p->nthreads; i++)
+		if (p->thread[i] && tracer_check(p->thread[i], e))
+			return -EBUSY;
 	if (!found)
 		return err_set(e, EBUSY,
 			       "process %d (%s): none of its %u vCPUs is running: is the machine "
@@ -106,25 +151,38 @@ static int find_threads(struct attach *a, struct err *e)
 	return keep_found(a, e);
 }
 
+int attach_begin_page(struct attach *a, unsigned int i, struct err *e)
+{
+	enum regs_page_owner owner = regs_page_begin(a->page[i]);
+
+	a->asks[i] = owner == REGS_PAGE_OURS;
+	a->hidden[i] = 0;
+	if (owner == REGS_PAGE_PARTIAL)
+		return err_set(
+			e, ENOTSUP,
+			"process %d (%s): it uses the page of registers that KVM shares with "
+			"it (KVM_CAP_SYNC_REGS) itself, and not for all registers: asking "
+			"for more could change what it sees",
+			(int)a->cfg.pid, a->process.name);
+	return 0;
+}
+
 static int map_pages(struct attach *a, struct err *e)
 {
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < a->process.nvcpus; i++) {
-		struct vcpu *v = &a->vm->vcpu[i];
-
-		ret = regs_page_map(&v->run, a->cfg.pid, a->process.vcpu[i].fd, e);
-		if (!ret)
-			a->asks[i] = regs_page_begin(v->run);
+		ret = regs_page_map(&a->page[i], a->cfg.pid, a->process.vcpu[i].fd, e);
+		ret = ret ? ret : attach_begin_page(a, i, e);
 	}
 	return ret;
 }
 
-static void take_witness(const struct vcpu *v, struct slots_witness *w)
+static void take_witness(const struct kvm_run *page, struct slots_witness *w)
 {
-	const struct kvm_sregs *s = &v->run->s.regs.sregs;
+	const struct kvm_sregs *s = &page->s.regs.sregs;
 
-	capture_regs(v->run, &w->regs);
+	capture_regs(&page->s.regs.regs, s, &w->regs);
 	w->idt_base = s->idt.base;
 	w->idt_limit = s->idt.limit;
 	w->gdt_base = s->gdt.base;
@@ -136,7 +194,7 @@ static int find_memory(struct attach *a, struct err *e)
 	struct vm *vm = a->vm;
 	int ret = -EAGAIN;
 
-	vm->mem.remote = &a->capture;
+	a->capture_mem.remote = &a->capture;
 	for (unsigned int try = 0; try < PROVE_TRIES; try++) {
 		unsigned int i = try % vm->nvcpus;
 		struct slots_witness w;
@@ -145,21 +203,21 @@ static int find_memory(struct attach *a, struct err *e)
 		ret = err_set(e, EAGAIN, "process %d (%s): its vCPUs give no registers",
 			      (int)a->cfg.pid, a->process.name);
 		if (!tracer_hold(&a->tracee[i], FIND_HOLD_NS)) {
-			if (regs_page_is_fresh(vm->vcpu[i].run)) {
+			if (regs_page_is_fresh(a->page[i])) {
 				err_clear(e);
-				take_witness(&vm->vcpu[i], &w);
-				ret = slots_find(&vm->mem, &a->process, &w, &a->proof, e);
+				take_witness(a->page[i], &w);
+				ret = slots_find(&a->capture_mem, &a->process, &w, &a->proof, e);
 			}
 			attach_mark(a, i);
-			tracer_release(&a->tracee[i], true);
+			tracer_release(&a->tracee[i]);
 		}
 		if (!ret || (ret == -EAGAIN && try > MODE_TRIES * vm->nvcpus))
 			break;
-		nap(FIND_NAP_NS);
+		attach_nap(FIND_NAP_NS);
 	}
 	if (ret)
 		return ret;
-	a->consumer_mem = vm->mem;
+	a->consumer_mem = a->capture_mem;
 	a->consumer_mem.remote = &a->consumer;
 	return 0;
 }
@@ -175,14 +233,12 @@ int attach_hold(struct attach *a, struct err *e)
 void attach_let_go(struct attach *a)
 {
 	for (unsigned int i = 0; i < a->ntracees; i++) {
-		struct vcpu *v = &a->vm->vcpu[i];
-
 		a->facts.signals += a->tracee[i].passed_on;
-		/* The page first: nobody asks for registers any more when the thread runs on. */
+		/* The page first: the thread must not run with our request for registers in it. */
 		if (a->asks[i])
-			regs_page_end(v->run);
-		regs_page_unmap(v->run);
-		v->run = NULL;
+			regs_page_end(a->page[i]);
+		regs_page_unmap(a->page[i]);
+		a->page[i] = NULL;
 		tracer_detach(&a->tracee[i]);
 	}
 	a->ntracees = 0;

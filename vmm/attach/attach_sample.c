@@ -14,9 +14,11 @@
 #define PATIENCE_NS 50000000u
 /* A sampler without deadlines looks at control so often. */
 #define IDLE_POLL_NS 100000000u
+/* So often all threads are looked at even if no SIGCHLD tells of them: no stop may go unseen. */
+#define ATTEND_NS 20000000u
 
 /* Follow what control asks for; returns whether samples are taken at all. */
-static bool follow(struct attach *a)
+static bool attach_follow(struct attach *a)
 {
 	struct vm *vm = a->vm;
 	uint64_t period = vm_period(vm, 0), now = clock_mono_ns();
@@ -32,7 +34,7 @@ static bool follow(struct attach *a)
 			continue;
 		v->control_seen = seen;
 		v->stack_max = atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
-		/* Time in which it was not armed is nobody's. */
+		/* No sample stands for the time in which the event was not armed. */
 		if (t->period_ns == period && !again)
 			continue;
 		t->period_ns = v->source[0].period = period;
@@ -46,7 +48,7 @@ static bool follow(struct attach *a)
 }
 
 /* Of a sample that is taken now; t is moved on to the next deadline. *late: how late it is. */
-static struct capture_cause cause_of(struct trigger *t, uint64_t *late)
+static struct capture_cause attach_cause(struct trigger *t, uint64_t *late)
 {
 	struct capture_cause cause = { .now = clock_mono_ns(), .reason = SAMPLE_TIMER };
 
@@ -57,47 +59,90 @@ static struct capture_cause cause_of(struct trigger *t, uint64_t *late)
 	return cause;
 }
 
+/* Is there anything to choose? */
+static bool is_choosing(const struct attach *a)
+{
+	return a->cfg.technique == ATTACH_AUTO && attach_peeks(a);
+}
+
+static void note_choice(struct attach *a, unsigned int i, uint32_t missed, bool hit)
+{
+	if (is_choosing(a))
+		choice_note(&a->choice, a->first[i], 1 + (uint64_t)missed, hit);
+}
+
 static void note_cause(struct vcpu *v, const struct capture_cause *cause, uint64_t late)
 {
 	hist_add(&v->stats.latency_ns, late);
 	v->stats.overruns += cause->missed;
 }
 
-/* It stands still: that is what all of this is for. */
-static void take_sample(struct attach *a, unsigned int i)
+/*
+ * The KVM_RUN that the last stop interrupted has not been entered again: the thread has had hardly
+ * any CPU time since, and the guest has not run. Wait longer before each next try, or the stops
+ * would take all of the thread's time. The next sample's weight covers the time that has passed.
+ */
+static void attach_postpone(struct attach *a, unsigned int i)
+{
+	uint64_t wait = a->trigger[i].period_ns << a->too_soon[i];
+
+	a->facts.too_soon++;
+	if (wait < PATIENCE_NS)
+		a->too_soon[i]++;
+	else
+		wait = PATIENCE_NS;
+	a->again[i] = clock_mono_ns() + wait;
+}
+
+/* The thread has stopped: take the sample that is due, and let the thread go on. */
+static void attach_take_sample(struct attach *a, unsigned int i)
 {
 	struct vcpu *v = &a->vm->vcpu[i];
+	const struct kvm_run *page = a->page[i];
 	struct tracee *tracee = &a->tracee[i];
 	uint64_t late;
-	struct capture_cause cause = cause_of(&a->trigger[i], &late);
-	bool in_run;
+	struct capture_cause cause;
+	struct capture_view view;
+	enum tracer_place place;
 	int fd;
 
+	place = tracer_place_of(tracee, &fd);
+	if (place == TRACER_BEFORE_RUN) {
+		attach_postpone(a, i);
+		tracer_release(tracee);
+		return;
+	}
+	if (a->too_soon[i])
+		a->too_soon[i]--;
+	cause = attach_cause(&a->trigger[i], &late);
 	note_cause(v, &cause, late);
+	note_choice(a, i, cause.missed, false);
 	a->facts.by_ptrace++;
 	gmem_remote_expect(&a->capture, &a->expected[i]);
-	in_run = tracer_is_in_run(tracee, &fd);
 	/* Elsewhere the page holds what the guest was at when it left, perhaps a sample ago. */
-	if (!in_run) {
+	if (place == TRACER_ELSEWHERE) {
 		a->facts.in_vmm++;
 		attach_unmark(a, i);
-	} else if (regs_page_is_fresh(v->run)) {
-		peek_capture_compare(&a->peek, v);
+	} else if (a->peek && regs_page_is_fresh(page)) {
+		pvm_peek_ops()->compare(a->peek, i, page);
 	}
-	if (regs_page_is_fresh(v->run))
-		capture_sample(v, &cause);
-	else
+	if (regs_page_is_fresh(page)) {
+		view = capture_view_of(&page->s.regs.regs, &page->s.regs.sregs, &a->capture_mem);
+		capture_sample_of(v, &view, &cause);
+	} else {
 		ring_drop(&v->ring);
+	}
 	attach_mark(a, i);
-	tracer_release(tracee, true);
+	tracer_release(tracee);
 	hist_add(&v->stats.stop_ns, clock_mono_ns() - cause.now);
 }
 
-static void attend(struct attach *a)
+static void attach_attend(struct attach *a)
 {
+	a->attended_ns = clock_mono_ns();
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		if (tracer_has_stopped(&a->tracee[i]))
-			take_sample(a, i);
+			attach_take_sample(a, i);
 }
 
 /*
@@ -108,11 +153,14 @@ static bool peek_sample(struct attach *a, unsigned int i)
 {
 	struct vcpu *v = &a->vm->vcpu[i];
 	struct trigger t = a->trigger[i];
-	enum peek_status s = peek_capture_take(&a->peek, v);
+	uint64_t late, taken_ns = 0;
 	struct capture_cause cause;
-	uint64_t late;
+	enum peek_status s;
 
 	a->again[i] = 0;
+	if (!a->peek)
+		return false;
+	s = pvm_peek_ops()->take(a->peek, v, &taken_ns);
 	if (s == PEEK_WAITING) {
 		cause.now = clock_mono_ns();
 		if (cause.now > t.deadline_ns + PATIENCE_NS)
@@ -122,13 +170,14 @@ static bool peek_sample(struct attach *a, unsigned int i)
 	}
 	if (s != PEEK_TAKEN)
 		return false;
-	cause = cause_of(&t, &late);
-	if (!peek_capture_sample(&a->peek, v, &cause))
+	cause = attach_cause(&t, &late);
+	if (!pvm_peek_ops()->sample(a->peek, v, &cause))
 		return false;
 	note_cause(v, &cause, late);
+	note_choice(a, i, cause.missed, true);
 	a->trigger[i] = t;
 	a->facts.by_bpf++;
-	hist_add(&v->stats.stop_ns, a->peek.peek.taken_ns);
+	hist_add(&v->stats.stop_ns, taken_ns);
 	return true;
 }
 
@@ -136,22 +185,24 @@ static bool peek_sample(struct attach *a, unsigned int i)
  * A thread that runs a guest stops at once, one that the host has taken the processor
  * from when it gets it back: that is not waited for, the others' deadlines go on.
  */
-static void ask(struct attach *a, unsigned int i)
+static void attach_try(struct attach *a, unsigned int i)
 {
 	struct tracee *t = &a->tracee[i];
 
-	if (peek_sample(a, i))
+	a->first[i] = is_choosing(a) ? choice_next(&a->choice) : CHOICE_BPF;
+	if (a->first[i] == CHOICE_BPF && peek_sample(a, i))
 		return;
+	a->again[i] = 0;
 	if (tracer_ask(t) < 0)
 		return;
 	for (unsigned int k = 0; k < LOOKS; k++)
 		if (tracer_has_stopped(t)) {
-			take_sample(a, i);
+			attach_take_sample(a, i);
 			return;
 		}
 }
 
-static uint64_t due(const struct attach *a, unsigned int i)
+static uint64_t attach_due(const struct attach *a, unsigned int i)
 {
 	uint64_t deadline = a->trigger[i].deadline_ns;
 
@@ -165,35 +216,50 @@ static int next_vcpu(const struct attach *a)
 
 	for (unsigned int i = 0; i < a->vm->nvcpus; i++)
 		if (!a->tracee[i].asked && !a->tracee[i].gone &&
-		    (best < 0 || due(a, i) < due(a, (unsigned int)best)))
+		    (best < 0 || attach_due(a, i) < attach_due(a, (unsigned int)best)))
 			best = (int)i;
 	return best;
 }
 
-/* Until then, or until something happens to a thread that we hold. */
-static void wait_until(struct attach *a, uint64_t deadline)
+/*
+ * Until then, or until something happens to a thread that we hold. Also where that has passed: others'
+ * stops are seen to before the next thread is asked.
+ */
+static void attach_wait_until(struct attach *a, uint64_t deadline)
 {
 	struct pollfd p[2] = { { .fd = a->child_fd, .events = POLLIN },
 			       { .fd = a->wake_fd, .events = POLLIN } };
 	struct signalfd_siginfo info;
 	uint64_t now = clock_mono_ns(), word;
 	uint64_t left = deadline > now ? deadline - now : 0;
-	struct timespec ts = { (time_t)(left / NSEC_PER_SEC), (long)(left % NSEC_PER_SEC) };
+	struct timespec ts;
 
-	if (ppoll(p, 2, &ts, NULL) <= 0)
+	left = left < ATTEND_NS ? left : ATTEND_NS;
+	ts = (struct timespec){ .tv_nsec = (long)left };
+	if (ppoll(p, 2, &ts, NULL) > 0) {
+		while (read(a->child_fd, &info, sizeof(info)) == sizeof(info))
+			;
+		(void)!read(a->wake_fd, &word, sizeof(word));
+	} else if (clock_mono_ns() - a->attended_ns < ATTEND_NS) {
 		return;
-	while (read(a->child_fd, &info, sizeof(info)) == sizeof(info))
-		;
-	(void)!read(a->wake_fd, &word, sizeof(word));
-	attend(a);
+	}
+	attach_attend(a);
 }
 
-static bool all_gone(const struct attach *a)
+static bool attach_all_gone(const struct attach *a)
 {
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		if (!a->tracee[i].gone)
 			return false;
 	return true;
+}
+
+void attach_stand_by(struct attach *a)
+{
+	while (!atomic_load(&a->go)) {
+		attach_rest_if_asked(a);
+		attach_wait_until(a, clock_mono_ns() + IDLE_POLL_NS);
+	}
 }
 
 void attach_sample(struct attach *a)
@@ -202,17 +268,22 @@ void attach_sample(struct attach *a)
 
 	atomic_store(&vm->first_entry_ns, clock_mono_ns());
 	while (!atomic_load_explicit(&vm->stop, memory_order_relaxed)) {
-		bool armed = follow(a);
-		int i = next_vcpu(a);
-		uint64_t now = clock_mono_ns();
+		uint64_t when;
+		bool armed;
+		int i;
 
-		if (!armed || i < 0)
-			wait_until(a, now + IDLE_POLL_NS);
-		else if (now < due(a, (unsigned int)i))
-			wait_until(a, due(a, (unsigned int)i));
-		else
-			ask(a, (unsigned int)i);
-		if (all_gone(a))
+		attach_rest_if_asked(a);
+		armed = attach_follow(a);
+		i = next_vcpu(a);
+		when = armed && i >= 0 ? attach_due(a, (unsigned int)i)
+				       : clock_mono_ns() + IDLE_POLL_NS;
+		attach_wait_until(a, when);
+		/* Threads, deadlines and control may have changed meanwhile. */
+		armed = attach_follow(a);
+		i = next_vcpu(a);
+		if (armed && i >= 0 && attach_due(a, (unsigned int)i) <= clock_mono_ns())
+			attach_try(a, (unsigned int)i);
+		if (attach_all_gone(a))
 			machine_end(vm, VM_END_GONE, NULL, NULL, NULL);
 	}
 }

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, unsigned int n,
-			  struct err *e)
+struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
+			       const struct attach_config *cfg, unsigned int n, struct err *e)
 {
 	struct vm *vm;
 
@@ -50,15 +50,26 @@ struct vm *vm_new_foreign(struct backend *b, const struct attach_config *cfg, un
 	}
 	control_init(vm);
 	if (e->code) {
-		vm_destroy(vm);
+		machine_free(vm);
 		return NULL;
 	}
-	vm->backend = b;
+	vm->ops = ops;
+	vm->attached = attached;
 	return vm;
 }
 
 void vm_attach_facts(const struct vm *vm, struct attach_facts *out)
 {
-	vm->backend->ops->facts(vm->backend, out);
+	vm->ops->facts(vm, out);
 	out->vcpus = vm->nvcpus;
+}
+
+void vm_attach_rest(struct vm *vm)
+{
+	vm->ops->rest(vm);
+}
+
+void vm_attach_resume(struct vm *vm)
+{
+	vm->ops->resume(vm);
 }

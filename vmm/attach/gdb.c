@@ -31,14 +31,13 @@
 #define TABLES_EACH 64u
 
 struct gdb {
-	struct backend base;
 	struct vm *vm;
 	struct attach_config cfg;
 	struct gdb_link link; /* under the lock */
 	pthread_mutex_t lock;
-	struct kvm_run *run;		      /* one for each vCPU */
+	struct kvm_run *run;		      /* one for each vCPU: registers alone */
 	struct gmem_remote capture, consumer; /* one for each thread that reads */
-	struct gmem consumer_mem;
+	struct gmem capture_mem, consumer_mem;
 	struct trigger trigger; /* on the machine's clock, which stands when it stands */
 	unsigned int control_seen, samples;
 	bool armed;
@@ -52,14 +51,9 @@ struct gdb {
 	atomic_bool go, quit;
 };
 
-static struct gdb *self(const struct backend *b)
-{
-	return (struct gdb *)(uintptr_t)b;
-}
-
 /* -- memory ------------------------------------------------------------------------------ */
 
-static void wake(struct gdb *g)
+static void gdb_wake(struct gdb *g)
 {
 	uint64_t one = 1;
 
@@ -109,14 +103,14 @@ static int fetch_for_consumer(struct gmem_remote *r, uint64_t host, void *dst, s
 	g->linger_until = clock_mono_ns() + LINGER_NS;
 	pthread_mutex_unlock(&g->lock);
 	if (ran)
-		wake(g);
+		gdb_wake(g);
 	return ret;
 }
 
 /* -- sampling ------------------------------------------------------------------------------ */
 
 /* Returns whether samples are taken at all. */
-static bool follow(struct gdb *g, uint64_t now)
+static bool gdb_follow(struct gdb *g, uint64_t now)
 {
 	struct vm *vm = g->vm;
 	unsigned int seen = atomic_load_explicit(&vm->control.changes, memory_order_acquire);
@@ -133,7 +127,7 @@ static bool follow(struct gdb *g, uint64_t now)
 			atomic_load_explicit(&vm->control.stack_max, memory_order_relaxed);
 		vm->vcpu[i].source[0].period = period;
 	}
-	/* Time in which it was not armed is nobody's. */
+	/* No sample stands for the time in which the event was not armed. */
 	if (t->period_ns == period && armed == was_armed)
 		return armed;
 	t->period_ns = period;
@@ -148,28 +142,29 @@ static bool follow(struct gdb *g, uint64_t now)
 static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause *cause)
 {
 	struct vcpu *v = &g->vm->vcpu[i];
-	struct mmu_root root;
+	struct kvm_run *run = &g->run[i];
+	struct capture_view view;
 	uint64_t kernel_gs;
 	uint8_t byte;
-	int ret = gdb_link_regs(&g->link, i, v->run, &kernel_gs, &g->err);
+	int ret = gdb_link_regs(&g->link, i, run, &kernel_gs, &g->err);
 
 	if (ret)
 		return ret;
 	if (kernel_gs >> 63)
 		v->kernel_gs = kernel_gs;
-	root = capture_root(v->run);
 	/* Physical pages are the same for all vCPUs. */
-	if (g->vm->mem.is_virtual)
+	if (g->capture_mem.is_virtual)
 		gmem_remote_forget(&g->capture);
-	g->vm->mem.virtual_cr3 = root.cr3;
-	capture_sample(v, cause);
+	g->capture_mem.virtual_cr3 = run->s.regs.sregs.cr3;
+	view = capture_view_of(&run->s.regs.regs, &run->s.regs.sregs, &g->capture_mem);
+	capture_sample_of(v, &view, cause);
 	/* The consumer is going to look at the code there: then it need not stop the machine. */
-	mmu_read(&g->vm->mem, &root, v->run->s.regs.regs.rip, &byte, 1);
+	capture_read(&view, view.regs->rip, &byte, 1);
 	v->stats.overruns += cause->missed;
 	return g->err.code ? -g->err.code : 0;
 }
 
-static int take_samples(struct gdb *g)
+static int gdb_take_samples(struct gdb *g)
 {
 	struct capture_cause cause = { .reason = SAMPLE_TIMER };
 	struct vm *vm = g->vm;
@@ -194,7 +189,7 @@ static int take_samples(struct gdb *g)
 }
 
 /* One turn under the lock; returns when to come again. */
-static uint64_t turn(struct gdb *g, bool sampling)
+static uint64_t gdb_turn(struct gdb *g, bool sampling)
 {
 	uint64_t now = clock_mono_ns(), time;
 
@@ -209,11 +204,11 @@ static uint64_t turn(struct gdb *g, bool sampling)
 	if (!sampling)
 		return now + IDLE_POLL_NS;
 	time = gdb_link_time(&g->link, now);
-	if (!follow(g, time))
+	if (!gdb_follow(g, time))
 		return now + IDLE_POLL_NS;
 	if (time < g->trigger.deadline_ns)
 		return now + (g->trigger.deadline_ns - time);
-	(void)take_samples(g);
+	(void)gdb_take_samples(g);
 	return now;
 }
 
@@ -228,7 +223,7 @@ static void end_on_trouble(struct gdb *g, bool let_alone, const struct err *err)
 		machine_end(g->vm, VM_END_ERROR, NULL, NULL, err);
 }
 
-static void wait_until(struct gdb *g, uint64_t when, bool running)
+static void gdb_wait_until(struct gdb *g, uint64_t when, bool running)
 {
 	struct pollfd p[2] = { { .fd = g->wake_fd, .events = POLLIN },
 			       { .fd = running ? g->link.rsp.fd : -1, .events = POLLIN } };
@@ -255,54 +250,72 @@ static void *gdb_main(void *arg)
 			sem_post(&g->ended);
 		}
 		pthread_mutex_lock(&g->lock);
-		when = turn(g, atomic_load(&g->go) && !stop);
+		when = gdb_turn(g, atomic_load(&g->go) && !stop);
 		running = g->link.running && !g->link.dead && !g->link.let_alone;
 		let_alone = g->link.let_alone;
 		err = g->err;
 		pthread_mutex_unlock(&g->lock);
 		if (!stop && atomic_load(&g->go))
 			end_on_trouble(g, let_alone, &err);
-		wait_until(g, when, running);
+		gdb_wait_until(g, when, running);
 	}
 	return NULL;
 }
 
 /* -- the machine ----------------------------------------------------------------------- */
 
-static void op_start(struct backend *b)
+static int op_start(struct vm *vm, struct err *e)
 {
-	struct gdb *g = self(b);
+	struct gdb *g = vm->attached;
 
-	atomic_store(&g->vm->first_entry_ns, clock_mono_ns());
+	(void)e;
+	atomic_store(&vm->first_entry_ns, clock_mono_ns());
 	atomic_store(&g->go, true);
-	wake(g);
+	gdb_wake(g);
+	return 0;
 }
 
-static void op_wake(struct backend *b)
+static void op_wake(struct vm *vm)
 {
-	wake(self(b));
+	gdb_wake(vm->attached);
 }
 
-static void op_join(struct backend *b)
+/* Keeps the lock until op_resume(), so that no other thread stops the machine meanwhile. */
+static void op_rest(struct vm *vm)
 {
-	struct gdb *g = self(b);
+	struct gdb *g = vm->attached;
+
+	pthread_mutex_lock(&g->lock);
+	if (!g->link.running && !g->link.dead && !g->link.let_alone)
+		(void)gdb_link_go(&g->link, &g->err);
+}
+
+static void op_resume(struct vm *vm)
+{
+	struct gdb *g = vm->attached;
+
+	/* No sample stands for the periods that have passed meanwhile. */
+	g->trigger.period_ns = 0;
+	pthread_mutex_unlock(&g->lock);
+	gdb_wake(g);
+}
+
+static void op_join(struct vm *vm)
+{
+	struct gdb *g = vm->attached;
 
 	while (g->started && atomic_load(&g->go) && !g->joined)
 		g->joined = sem_wait(&g->ended) == 0;
 }
 
-static void op_destroy(struct backend *b)
+static void gdb_free(struct gdb *g)
 {
-	struct gdb *g = self(b);
-
 	atomic_store(&g->quit, true);
 	if (g->started) {
-		wake(g);
+		gdb_wake(g);
 		pthread_join(g->thread, NULL);
 	}
 	gdb_link_close(&g->link);
-	for (unsigned int i = 0; g->vm && i < g->vm->nvcpus; i++)
-		g->vm->vcpu[i].run = NULL;
 	if (g->wake_fd >= 0)
 		close(g->wake_fd);
 	sem_destroy(&g->ended);
@@ -311,14 +324,21 @@ static void op_destroy(struct backend *b)
 	free(g);
 }
 
-static const struct gmem *op_memory(const struct backend *b)
+static void op_destroy(struct vm *vm)
 {
-	return &self(b)->consumer_mem;
+	gdb_free(vm->attached);
 }
 
-static void op_facts(const struct backend *b, struct attach_facts *out)
+static const struct gmem *op_memory(const struct vm *vm)
 {
-	struct gdb *g = self(b);
+	const struct gdb *g = vm->attached;
+
+	return &g->consumer_mem;
+}
+
+static void op_facts(const struct vm *vm, struct attach_facts *out)
+{
+	struct gdb *g = vm->attached;
 
 	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&g->lock);
@@ -334,9 +354,11 @@ static void op_facts(const struct backend *b, struct attach_facts *out)
 	pthread_mutex_unlock(&g->lock);
 }
 
-static const struct backend_ops gdb_ops = {
+static const struct machine_ops gdb_ops = {
 	.start = op_start,
 	.wake = op_wake,
+	.rest = op_rest,
+	.resume = op_resume,
 	.join = op_join,
 	.destroy = op_destroy,
 	.memory = op_memory,
@@ -344,21 +366,18 @@ static const struct backend_ops gdb_ops = {
 };
 
 /* Registers of all vCPUs once: what does not answer is found out before anything begins. */
-static int prepare(struct gdb *g, struct err *e)
+static int gdb_prepare(struct gdb *g, struct err *e)
 {
-	struct vm *vm = g->vm;
 	uint64_t ignored;
-	int ret = gdb_link_regions(&g->link, &vm->mem, e);
+	int ret = gdb_link_regions(&g->link, &g->capture_mem, e);
 
-	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
-		vm->vcpu[i].run = &g->run[i];
+	for (unsigned int i = 0; !ret && i < g->vm->nvcpus; i++)
 		ret = gdb_link_regs(&g->link, i, &g->run[i], &ignored, e);
-	}
 	if (ret)
 		return ret;
-	vm->mem.virtual_cr3 = g->run[0].s.regs.sregs.cr3;
-	g->consumer_mem = vm->mem;
-	vm->mem.remote = &g->capture;
+	g->capture_mem.virtual_cr3 = g->run[0].s.regs.sregs.cr3;
+	g->consumer_mem = g->capture_mem;
+	g->capture_mem.remote = &g->capture;
 	g->consumer_mem.remote = &g->consumer;
 	return 0;
 }
@@ -380,7 +399,6 @@ int vm_attach_gdb(struct vm **out, const struct attach_config *cfg, struct err *
 
 	if (!g)
 		return err_set(e, ENOMEM, "out of memory");
-	g->base.ops = &gdb_ops;
 	g->cfg = *cfg;
 	g->link.rsp.fd = -1;
 	pthread_mutex_init(&g->lock, NULL);
@@ -393,13 +411,13 @@ int vm_attach_gdb(struct vm **out, const struct attach_config *cfg, struct err *
 	g->run = ret ? NULL : calloc(g->link.nthreads, sizeof(*g->run));
 	if (!ret && !g->run)
 		ret = err_set(e, ENOMEM, "out of memory");
-	vm = ret ? NULL : vm_new_foreign(&g->base, cfg, g->link.nthreads, e);
+	vm = ret ? NULL : machine_new_foreign(&gdb_ops, g, cfg, g->link.nthreads, e);
 	if (!vm) {
-		op_destroy(&g->base);
+		gdb_free(g);
 		return -e->code;
 	}
 	g->vm = vm;
-	ret = prepare(g, e);
+	ret = gdb_prepare(g, e);
 	ret = ret ? ret : start_thread(g, e);
 	if (ret) {
 		vm_destroy(vm);

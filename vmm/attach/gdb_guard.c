@@ -90,13 +90,13 @@ int gdb_guard_start(struct gdb_guard *g, int socket_fd, struct err *e)
 	return 0;
 }
 
-void gdb_guard_stop(struct gdb_guard *g, bool well)
+void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end end)
 {
 	const char word = 1;
 
 	if (!g->pid)
 		return;
-	if (well)
+	if (end == GDB_GUARD_DOES_NOTHING)
 		(void)!write(g->pipe_fd, &word, 1);
 	close(g->pipe_fd);
 	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)

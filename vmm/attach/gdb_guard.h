@@ -12,7 +12,6 @@
 
 #include "base/err.h"
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 struct gdb_guard {
@@ -22,7 +21,12 @@ struct gdb_guard {
 
 /* Watch over this connection. */
 int gdb_guard_start(struct gdb_guard *g, int socket_fd, struct err *e);
-/* All is well: it does nothing and ends; or not: it detaches first. Not started is fine. */
-void gdb_guard_stop(struct gdb_guard *g, bool well);
+/* What the guard does before it ends. */
+enum gdb_guard_end {
+	GDB_GUARD_DETACHES,
+	GDB_GUARD_DOES_NOTHING, /* the connection was ended in order */
+};
+/* Not started is fine. */
+void gdb_guard_stop(struct gdb_guard *g, enum gdb_guard_end end);
 
 #endif

@@ -34,7 +34,7 @@ static int failed(struct gdb_link *l, int ret)
 
 /* -- stop and go --------------------------------------------------------------------------- */
 
-static int refuse(const struct gdb_link *l, struct err *e)
+static int gdb_link_refuse(const struct gdb_link *l, struct err *e)
 {
 	return l->dead	      ? err_set(e, EPIPE, "the gdbstub has gone")
 	       : l->let_alone ? err_set(e, EBUSY, "the machine was stopped by somebody else")
@@ -46,7 +46,7 @@ int gdb_link_stop(struct gdb_link *l, struct err *e)
 	int ret;
 
 	if (l->dead || l->let_alone)
-		return refuse(l, e);
+		return gdb_link_refuse(l, e);
 	if (!l->running)
 		return 0;
 	ret = rsp_break(&l->rsp, e);
@@ -62,7 +62,7 @@ int gdb_link_go(struct gdb_link *l, struct err *e)
 	int ret;
 
 	if (l->dead || l->let_alone)
-		return refuse(l, e);
+		return gdb_link_refuse(l, e);
 	if (l->running)
 		return 0;
 	ret = rsp_tell(&l->rsp, l->can_vcont ? "vCont;c" : "c", e);
@@ -190,7 +190,7 @@ int gdb_link_tables(struct gdb_link *l, struct err *e)
 int gdb_link_read(struct gdb_link *l, uint64_t addr, void *dst, size_t len, struct err *e)
 {
 	if (l->dead || l->let_alone || l->running)
-		return refuse(l, e);
+		return gdb_link_refuse(l, e);
 	return failed(l, rsp_read_memory(&l->rsp, addr >> 62 == 1 ? addr - BIAS : addr, dst, len,
 					 l->chunk, l->is_physical ? RSP_WINDOW : 1, e));
 }
@@ -274,7 +274,7 @@ static int greet(struct gdb_link *l, struct err *e)
 	return 0;
 }
 
-static int describe(struct gdb_link *l, struct err *e)
+static int gdb_link_describe(struct gdb_link *l, struct err *e)
 {
 	struct buf xml;
 	int ret;
@@ -297,7 +297,7 @@ int gdb_link_open(struct gdb_link *l, const char *where, struct err *e)
 	if (!ret)
 		ret = gdb_guard_start(&l->guard, l->rsp.fd, e);
 	ret = ret ? ret : greet(l, e);
-	ret = ret ? ret : describe(l, e);
+	ret = ret ? ret : gdb_link_describe(l, e);
 	ret = ret ? ret : rsp_threads(&l->rsp, l->thread, &l->nthreads, e);
 	if (ret)
 		gdb_link_close(l);
@@ -314,7 +314,6 @@ void gdb_link_close(struct gdb_link *l)
 		well = true;
 	else if (l->rsp.fd >= 0 && !l->dead && !gdb_link_stop(l, &ignored))
 		well = !rsp_ask(&l->rsp, "D", &ignored) && !rsp_is_refusal(&l->rsp);
-	/* What could not be said in order is the guard's to say. */
-	gdb_guard_stop(&l->guard, well);
+	gdb_guard_stop(&l->guard, well ? GDB_GUARD_DOES_NOTHING : GDB_GUARD_DETACHES);
 	rsp_deinit(&l->rsp);
 }

@@ -8,13 +8,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-/* task_struct.flags: the kernel's own threads in a process (include/linux/sched.h, 6.1). */
+/* task_struct.flags: it runs a guest, and the kernel's own threads in a process
+ * (include/linux/sched.h, 6.1). */
+#define PF_VCPU 0x00000001u
 #define PF_IO_WORKER 0x00000010u
 #define PF_USER_WORKER 0x00004000u /* PF_VHOST, too */
 #define PF_KTHREAD 0x00200000u
@@ -33,7 +37,7 @@ static int yama_scope(void)
 	return scope;
 }
 
-static int refuse(const struct process *p, struct err *e)
+static int process_refuse(const struct process *p, struct err *e)
 {
 	char path[64];
 	struct stat st;
@@ -91,7 +95,7 @@ static int find_vcpus(struct process *p, struct err *e)
 	d = opendir(path);
 	if (!d)
 		return errno == ENOENT ? err_set(e, ESRCH, "process %d: there is none", (int)p->pid)
-				       : refuse(p, e);
+				       : process_refuse(p, e);
 	while ((entry = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), entry->d_name, link, sizeof(link) - 1);
 
@@ -112,18 +116,86 @@ static int find_vcpus(struct process *p, struct err *e)
 	return 0;
 }
 
-/* Threads that the kernel keeps in the process: they can't be stopped, and must not be. */
-static bool is_worker(const struct process *p, pid_t tid)
+/* Of a thread's line `stat` (proc(5)): the numbers of the fields that are used here. */
+enum { STAT_FLAGS = 9, STAT_START = 22, STAT_GUEST_TIME = 43 };
+
+struct thread_stat {
+	char state;
+	unsigned long flags;
+	uint64_t start, guest_time;
+};
+
+static uint64_t stat_number(const char *stat, unsigned int field)
+{
+	const char *at = proc_stat_field(stat, field);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static bool read_stat(const struct process *p, pid_t tid, struct thread_stat *out)
 {
 	char task[48], text[PROC_STAT_MAX];
-	unsigned int flags = 0;
 	const char *stat;
 
 	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)p->pid, (int)tid);
 	stat = proc_stat(task, text);
-	if (!stat || sscanf(stat, "%*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+	if (!stat)
+		return false;
+	*out = (struct thread_stat){
+		.state = *stat,
+		.flags = stat_number(stat, STAT_FLAGS),
+		.start = stat_number(stat, STAT_START),
+		.guest_time = stat_number(stat, STAT_GUEST_TIME),
+	};
+	return true;
+}
+
+/* Threads that the kernel keeps in the process: they can't be stopped, and must not be. */
+static bool is_worker(const struct process *p, pid_t tid)
+{
+	struct thread_stat st;
+
+	if (!read_stat(p, tid, &st))
 		return true;
-	return flags & (PF_IO_WORKER | PF_USER_WORKER | PF_KTHREAD);
+	return st.flags & (PF_IO_WORKER | PF_USER_WORKER | PF_KTHREAD);
+}
+
+uint64_t process_thread_start(const struct process *p, pid_t tid)
+{
+	struct thread_stat st;
+
+	return read_stat(p, tid, &st) ? st.start : 0;
+}
+
+/* Its system call (proc(5), /proc/PID/syscall): 1: KVM_RUN, 0: another, -1: none, or not known. */
+static int is_in_kvm_run(const struct process *p, pid_t tid)
+{
+	unsigned long long request = 0;
+	cleanup_fclose FILE *f = NULL;
+	char path[64], line[256];
+	int nr = -1, n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)p->pid, (int)tid);
+	f = fopen(path, "re");
+	if (!f || !fgets(line, sizeof(line), f))
+		return -1;
+	n = sscanf(line, "%d %*x %llx", &nr, &request);
+	if (n < 1 || nr < 0) /* "running", or -1: it was interrupted outside of one */
+		return -1;
+	return nr == SYS_ioctl && n == 2 && (unsigned int)request == KVM_RUN;
+}
+
+enum process_activity process_activity(const struct process *p, pid_t tid)
+{
+	struct thread_stat st;
+	int in_run;
+
+	if (!read_stat(p, tid, &st) || st.state == 'Z' || st.state == 'X')
+		return PROCESS_WAITS;
+	in_run = is_in_kvm_run(p, tid);
+	if (in_run >= 0)
+		return in_run ? PROCESS_GUEST : PROCESS_WAITS;
+	return st.guest_time || st.flags & PF_VCPU ? PROCESS_GUEST : PROCESS_RUNS;
 }
 
 static int find_threads(struct process *p, struct err *e)
@@ -160,7 +232,7 @@ static int find_mappings(struct process *p, struct err *e)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->pid);
 	f = fopen(path, "re");
 	if (!f)
-		return refuse(p, e);
+		return process_refuse(p, e);
 	while (fgets(line, sizeof(line), f)) {
 		uint64_t start, end;
 		char prot[5];

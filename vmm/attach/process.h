@@ -42,10 +42,20 @@ struct process {
 	unsigned int nmappings;
 };
 
+/* What a thread does, as far as that is seen without disturbing it. */
+enum process_activity {
+	PROCESS_WAITS, /* in a system call that is not KVM_RUN, or it has ended */
+	PROCESS_RUNS,  /* it runs, or it can't be seen what it does */
+	PROCESS_GUEST, /* it waits in KVM_RUN, or it runs and has run a guest before */
+};
+
 /*
  * Fill in *p. -ESRCH: no such process; -ENODEV: it has no vCPU; -EACCES: not allowed, with
  * the permission named that is missing (CAP_SYS_PTRACE, the same user, Yama's ptrace_scope).
  */
 int process_look(struct process *p, pid_t pid, struct err *e);
+enum process_activity process_activity(const struct process *p, pid_t tid);
+/* When the thread was started, in ticks since boot: with its number this names it. 0: it has gone. */
+uint64_t process_thread_start(const struct process *p, pid_t tid);
 
 #endif

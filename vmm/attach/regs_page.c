@@ -48,14 +48,18 @@ static uint64_t *tag_of(struct kvm_run *run)
 	return (uint64_t *)(void *)(run->s.padding + sizeof(run->s.padding) - sizeof(uint64_t));
 }
 
-bool regs_page_begin(struct kvm_run *run)
+enum regs_page_owner regs_page_begin(struct kvm_run *run)
 {
-	if ((run->kvm_valid_regs & WANTED) == WANTED && *tag_of(run) != TAG)
-		return false;
+	/* Any bit there, and registers that are to be loaded, are of somebody who uses the page. */
+	bool used = run->kvm_valid_regs || run->kvm_dirty_regs;
+
+	if (used && *tag_of(run) != TAG)
+		return (run->kvm_valid_regs & WANTED) == WANTED ? REGS_PAGE_THEIRS
+								: REGS_PAGE_PARTIAL;
 	*tag_of(run) = TAG;
 	regs_page_mark(run);
 	__atomic_fetch_or(&run->kvm_valid_regs, (__u64)WANTED, __ATOMIC_RELEASE);
-	return true;
+	return REGS_PAGE_OURS;
 }
 
 void regs_page_end(struct kvm_run *run)

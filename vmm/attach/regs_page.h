@@ -23,14 +23,20 @@
 
 /* Map the page of descriptor fd of process pid. Errors name what the host does not allow. */
 int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e);
+/* Who asks KVM for the registers. */
+enum regs_page_owner {
+	REGS_PAGE_OURS,	   /* we do, from now on */
+	REGS_PAGE_THEIRS,  /* the VMM does, and for all that we need */
+	REGS_PAGE_PARTIAL, /* the VMM does, for less than we need: the page is of no use */
+};
 /*
- * Ask for registers from now on. False: the VMM asks for them itself. Then the page is
- * its own, is always fresh, and nothing in it may be touched: neither mark nor end. What a
- * kvmprof that was killed has left behind is known by a tag in bytes that nobody uses, and
- * is taken over.
+ * Ask for registers from now on, where the page is free. Where the VMM uses it, it is its own:
+ * nothing in it may be touched, neither by mark nor by end. A page of REGS_PAGE_THEIRS is always
+ * fresh. What a kvmprof that was killed has left behind is known by a tag in bytes that nobody
+ * uses, and is taken over.
  */
-bool regs_page_begin(struct kvm_run *run);
-/* Stop asking, where regs_page_begin() began it. */
+enum regs_page_owner regs_page_begin(struct kvm_run *run);
+/* Stop asking, of a page that is REGS_PAGE_OURS. */
 void regs_page_end(struct kvm_run *run);
 /* NULL is fine. */
 void regs_page_unmap(struct kvm_run *run);

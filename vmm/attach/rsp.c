@@ -120,7 +120,7 @@ static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
 }
 
 /* More bytes, before the deadline. */
-static int receive(struct rsp *r, uint64_t deadline, struct err *e)
+static int rsp_receive(struct rsp *r, uint64_t deadline, struct err *e)
 {
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
 	uint64_t now = clock_mono_ns();
@@ -176,7 +176,7 @@ static int get_packet(struct rsp *r, struct err *e)
 				return send_all(r, "+", 1, e);
 			}
 		}
-		ret = receive(r, deadline, e);
+		ret = rsp_receive(r, deadline, e);
 	}
 	return ret;
 }
@@ -236,7 +236,7 @@ int rsp_look(struct rsp *r, struct err *e)
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
 
 	while (poll(&p, 1, 0) > 0) {
-		int ret = receive(r, UINT64_MAX, e);
+		int ret = rsp_receive(r, UINT64_MAX, e);
 
 		if (ret)
 			return ret;
@@ -277,7 +277,7 @@ bool rsp_is_refusal(const struct rsp *r)
 
 /* -- the connection ---------------------------------------------------------------------- */
 
-static int split(const char *where, char *host, size_t size, const char **port, struct err *e)
+static int rsp_split(const char *where, char *host, size_t size, const char **port, struct err *e)
 {
 	const char *colon = strrchr(where, ':');
 	size_t len = colon ? (size_t)(colon - where) : 0;
@@ -301,7 +301,7 @@ int rsp_connect(struct rsp *r, const char *where, struct err *e)
 	struct addrinfo *list;
 	char host[256];
 	const char *port = NULL;
-	int one = 1, ret = split(where, host, sizeof(host), &port, e), cause = 0;
+	int one = 1, ret = rsp_split(where, host, sizeof(host), &port, e), cause = 0;
 
 	if (ret)
 		return ret;

@@ -174,7 +174,7 @@ static int nibble(char c)
 }
 
 /* Little endian; 'x' is a register whose value is not known. */
-static bool get(struct rsp_place p, const char *hex, size_t len, uint64_t *out)
+static bool rsp_place_get(struct rsp_place p, const char *hex, size_t len, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -203,11 +203,11 @@ int rsp_regs_parse(const struct rsp_layout *l, const char *hex, size_t len, stru
 	bool good = true;
 
 	for (unsigned int i = 0; i < GPR_COUNT; i++)
-		good &= get(*place_of(&where, OFFSET(gpr) + i * sizeof(struct rsp_place)), hex, len,
-			    &r.gpr[i]);
-#define GET(member, to) get(*place_of(&where, OFFSET(member)), hex, len, to)
-	good &= GET(rip, &r.rip) & GET(rflags, &r.rflags) & GET(cs, &cs) & GET(cr0, &r.cr0) &
-		GET(cr3, &r.cr3) & GET(cr4, &r.cr4) & GET(efer, &r.efer);
+		good &= rsp_place_get(*place_of(&where, OFFSET(gpr) + i * sizeof(struct rsp_place)),
+				      hex, len, &r.gpr[i]);
+#define GET(member, to) rsp_place_get(*place_of(&where, OFFSET(member)), hex, len, to)
+	good = good && GET(rip, &r.rip) && GET(rflags, &r.rflags) && GET(cs, &cs) &&
+	       GET(cr0, &r.cr0) && GET(cr3, &r.cr3) && GET(cr4, &r.cr4) && GET(efer, &r.efer);
 	if (!good)
 		return -EPROTO;
 	GET(ss, &ss);

@@ -36,7 +36,7 @@ static void skip_blanks(struct line *l)
 		l->at++;
 }
 
-static bool skip(struct line *l, const char *what)
+static bool rsp_text_skip(struct line *l, const char *what)
 {
 	size_t n = strlen(what);
 
@@ -73,10 +73,10 @@ bool rsp_text_tables(const char *text, size_t len, uint64_t *idt, uint64_t *gdt)
 
 	while (next_line(&rest, &l)) {
 		skip_blanks(&l);
-		if (skip(&l, "IDT=")) {
+		if (rsp_text_skip(&l, "IDT=")) {
 			skip_blanks(&l);
 			have_idt = take_hex(&l, idt);
-		} else if (skip(&l, "GDT=")) {
+		} else if (rsp_text_skip(&l, "GDT=")) {
 			skip_blanks(&l);
 			have_gdt = take_hex(&l, gdt);
 		}
@@ -91,13 +91,14 @@ static bool take_range(struct line l, struct rsp_range *out)
 	const char *kind;
 
 	skip_blanks(&l);
-	if (!take_hex(&l, &start) || !skip(&l, "-") || !take_hex(&l, &last) || !skip(&l, " (prio "))
+	if (!take_hex(&l, &start) || !rsp_text_skip(&l, "-") || !take_hex(&l, &last) ||
+	    !rsp_text_skip(&l, " (prio "))
 		return false;
 	kind = memchr(l.at, ',', (size_t)(l.end - l.at));
 	if (!kind)
 		return false;
 	l.at = kind;
-	if (!skip(&l, ", ram):") || last < start || last >> 52)
+	if (!rsp_text_skip(&l, ", ram):") || last < start || last >> 52)
 		return false;
 	end = (last + 1) & ~PAGE_MASK;
 	start = (start + PAGE_MASK) & ~PAGE_MASK;
@@ -117,9 +118,9 @@ unsigned int rsp_text_ram(const char *text, size_t len, struct rsp_range *out, u
 		struct rsp_range r;
 
 		skip_blanks(&l);
-		if (skip(&l, "AS \"memory\"")) {
+		if (rsp_text_skip(&l, "AS \"memory\"")) {
 			memory = true;
-		} else if (skip(&l, "FlatView")) {
+		} else if (rsp_text_skip(&l, "FlatView")) {
 			/* That of the processors comes once. */
 			if (memory)
 				break;

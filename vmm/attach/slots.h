@@ -2,7 +2,7 @@
 /*
  * slots: where in another process guest-physical memory lies.
  *
- * KVM tells nobody but the process itself. So it is guessed and then proven: each
+ * KVM tells this only to the process itself. So it is guessed and then proven: each
  * large mapping is tried as the RAM that begins at guest-physical 0, whole or with the
  * usual holes below 4 GiB, and has to stand up to what the vCPU's registers say: the
  * page tables that CR3 points at lead to an executable page for RIP, to a readable one

@@ -5,6 +5,7 @@
 #include "base/proc.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/kvm.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,11 +15,15 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define SYSCALL_LEN 2 /* 0f 05 */
 #define STOP_EVENT(status) ((status) >> 16)
 /* Looks before the processor is given away: a thread that runs a guest stops at once. */
 #define SPINS 200
+/* A thread that cannot be seized for no reason that is seen is tried so often again, so long apart. */
+#define SEIZE_TRIES 20u
+#define SEIZE_NAP_NS 1000000
 
 static pid_t status_pid(pid_t tid, const char *name)
 {
@@ -28,7 +33,7 @@ static pid_t status_pid(pid_t tid, const char *name)
 	return proc_status(task, name, value, sizeof(value)) ? atoi(value) : 0;
 }
 
-/* The process that traces the thread (the kernel names the thread that does); 0: nobody. */
+/* The process that traces the thread (the kernel names the thread that does); 0: none. */
 static pid_t tracer_of(pid_t tid)
 {
 	pid_t tracer = status_pid(tid, "TracerPid");
@@ -36,28 +41,83 @@ static pid_t tracer_of(pid_t tid)
 	return tracer ? status_pid(tracer, "Tgid") : 0;
 }
 
+/* Of this thread's effective capabilities; true where that is not known. */
+static bool has_cap_sys_ptrace(void)
+{
+	char value[32];
+
+	if (!proc_status("/proc/thread-self", "CapEff", value, sizeof(value)))
+		return true;
+	return strtoull(value, NULL, 16) >> CAP_SYS_PTRACE & 1;
+}
+
+static bool has_ended(pid_t tid)
+{
+	char task[32], text[PROC_STAT_MAX];
+	const char *stat;
+
+	snprintf(task, sizeof(task), "/proc/%d", (int)tid);
+	stat = proc_stat(task, text);
+	return !stat || *stat == 'Z' || *stat == 'X';
+}
+
 static int not_seized(pid_t tid, int error, struct err *e)
+{
+	if (error == ESRCH || has_ended(tid))
+		return err_set(e, ESRCH, "thread %d: it has ended", (int)tid);
+	if (error != EPERM)
+		return err_set(e, error, "thread %d: PTRACE_SEIZE: %s", (int)tid, strerror(error));
+	if (!has_cap_sys_ptrace())
+		return err_set(e, error, "thread %d: cannot be traced: CAP_SYS_PTRACE is missing",
+			       (int)tid);
+	return err_set(
+		e, error,
+		"thread %d: the kernel does not allow to trace it, though CAP_SYS_PTRACE is "
+		"there: it may be in another user namespace, or a security module forbids it",
+		(int)tid);
+}
+
+int tracer_check(pid_t tid, struct err *e)
 {
 	pid_t tracer = tracer_of(tid);
 
-	if (tracer)
-		return err_set(e, EBUSY,
-			       "thread %d: process %d traces it already, and only one can: end "
-			       "that first (a debugger, strace, another kvmprof)",
-			       (int)tid, (int)tracer);
-	if (error == EPERM)
-		return err_set(e, error, "thread %d: cannot be traced: CAP_SYS_PTRACE is missing",
-			       (int)tid);
-	return err_set(e, error, "thread %d: PTRACE_SEIZE failed", (int)tid);
+	return tracer ? err_set(e, EBUSY,
+				"thread %d: process %d traces it already, and only one can: end "
+				"that first (a debugger, strace, another kvmprof)",
+				(int)tid, (int)tracer)
+		      : 0;
 }
 
+/* EPERM says "not allowed", "traced" and "ending". The last two pass, perhaps before we look. */
 int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 {
+	const struct timespec nap = { .tv_nsec = SEIZE_NAP_NS };
+
 	*t = (struct tracee){ 0 };
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-		return not_seized(tid, errno, e);
+	for (unsigned int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0; i++) {
+		int error = errno;
+
+		if (error == EPERM && tracer_check(tid, e))
+			return -EBUSY;
+		if (error != EPERM || i == SEIZE_TRIES)
+			return not_seized(tid, error, e);
+		nanosleep(&nap, NULL);
+	}
 	t->tid = tid;
 	return 0;
+}
+
+static bool is_run(const struct user_regs_struct *r)
+{
+	return (long)r->orig_rax == SYS_ioctl && (unsigned int)r->rsi == KVM_RUN;
+}
+
+/* In front of the system call that returned with `broken`, as restart_regs() has put it there. */
+static bool is_before(const struct user_regs_struct *broken, const struct user_regs_struct *r)
+{
+	return r->rip == broken->rip - SYSCALL_LEN && r->rax == SYS_ioctl &&
+	       (long)r->orig_rax < 0 && r->rdi == broken->rdi && r->rsi == broken->rsi &&
+	       r->rdx == broken->rdx && r->rsp == broken->rsp;
 }
 
 /*
@@ -66,9 +126,7 @@ int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
  */
 static bool restart_regs(const struct tracee *t, struct user_regs_struct *r)
 {
-	int fd;
-
-	if (!tracer_is_in_run(t, &fd) || (long)t->regs.rax != -EINTR)
+	if (!is_run(&t->regs) || (long)t->regs.rax != -EINTR)
 		return false;
 	*r = t->regs;
 	r->rip -= SYSCALL_LEN;
@@ -80,14 +138,13 @@ static bool restart_regs(const struct tracee *t, struct user_regs_struct *r)
 /* Some VMMs know by EINTR alone that they were kicked: with a signal they get it back. */
 static void unhide(struct tracee *t)
 {
-	struct user_regs_struct now, ours;
+	struct user_regs_struct now;
 
 	if (!t->hidden)
 		return;
 	t->hidden = false;
-	if (restart_regs(t, &ours) && ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 &&
-	    now.rip == ours.rip && now.rax == ours.rax)
-		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && is_before(&t->broken, &now))
+		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->broken);
 }
 
 /* What a status of wait tells; true: it is the stop that we asked for. */
@@ -123,7 +180,7 @@ static bool take_status(struct tracee *t, int status)
 	return false;
 }
 
-static bool look(struct tracee *t)
+static bool tracer_look(struct tracee *t)
 {
 	int status;
 
@@ -144,9 +201,9 @@ int tracer_ask(struct tracee *t)
 
 bool tracer_has_stopped(struct tracee *t)
 {
-	while (!t->gone && look(t)) {
+	while (!t->gone && tracer_look(t)) {
 		if (!t->asked) {
-			/* A stop that nobody waits for any more. */
+			/* A late stop: the caller has given up waiting for it. */
 			ptrace(PTRACE_CONT, t->tid, NULL, NULL);
 			continue;
 		}
@@ -156,6 +213,7 @@ bool tracer_has_stopped(struct tracee *t)
 			return false;
 		}
 		t->held = true;
+		t->hidden = t->hidden && is_before(&t->broken, &t->regs);
 		return true;
 	}
 	return false;
@@ -179,22 +237,26 @@ int tracer_hold(struct tracee *t, uint64_t timeout_ns)
 	return 0;
 }
 
-bool tracer_is_in_run(const struct tracee *t, int *fd)
+enum tracer_place tracer_place_of(const struct tracee *t, int *fd)
 {
-	if ((long)t->regs.orig_rax != SYS_ioctl || (unsigned int)t->regs.rsi != KVM_RUN)
-		return false;
+	if (!t->hidden && !is_run(&t->regs))
+		return TRACER_ELSEWHERE;
 	*fd = (int)t->regs.rdi;
-	return true;
+	return t->hidden ? TRACER_BEFORE_RUN : TRACER_IN_RUN;
 }
 
-void tracer_release(struct tracee *t, bool hide)
+void tracer_release(struct tracee *t)
 {
 	struct user_regs_struct r;
 
 	if (!t->held)
 		return;
 	t->held = false;
-	t->hidden = hide && restart_regs(t, &r) && ptrace(PTRACE_SETREGS, t->tid, NULL, &r) == 0;
+	/* In front of KVM_RUN already: the EINTR that is owed stays the same. */
+	if (!t->hidden && restart_regs(t, &r) && ptrace(PTRACE_SETREGS, t->tid, NULL, &r) == 0) {
+		t->hidden = true;
+		t->broken = t->regs;
+	}
 	if (ptrace(PTRACE_CONT, t->tid, NULL, NULL) < 0)
 		t->gone = errno == ESRCH;
 }
@@ -209,10 +271,10 @@ static bool has_pending(pid_t tid)
 	       ptrace(PTRACE_PEEKSIGINFO, tid, &shared, &info) > 0;
 }
 
-void tracer_detach(struct tracee *t)
+int tracer_detach(struct tracee *t)
 {
 	if (!t->tid || t->gone)
-		return;
+		return 0;
 	/* It has to stand still for that. */
 	for (int i = 0; i < 1000 && !t->held && !t->gone; i++)
 		tracer_hold(t, NSEC_PER_SEC / 100);
@@ -220,9 +282,14 @@ void tracer_detach(struct tracee *t)
 		struct user_regs_struct r;
 
 		/* What waits for it is delivered when we are gone: it must see EINTR then. */
-		if (!has_pending(t->tid) && restart_regs(t, &r))
+		if (has_pending(t->tid))
+			unhide(t);
+		else if (!t->hidden && restart_regs(t, &r))
 			ptrace(PTRACE_SETREGS, t->tid, NULL, &r);
 		ptrace(PTRACE_DETACH, t->tid, NULL, NULL);
 	}
+	if (!t->held && !t->gone)
+		return -EAGAIN;
 	*t = (struct tracee){ 0 };
+	return 0;
 }

@@ -24,14 +24,28 @@
 struct tracee {
 	pid_t tid; /* 0: none */
 	bool asked, held;
-	bool gone;		      /* it has ended */
-	struct user_regs_struct regs; /* of the thread, while it is held */
-	bool hidden;		      /* that it was held: KVM_RUN is about to begin again */
-	uint64_t passed_on;	      /* signals */
+	bool gone;			/* it has ended */
+	struct user_regs_struct regs;	/* of the thread, while it is held */
+	bool hidden;			/* that it was held: KVM_RUN is about to begin again */
+	struct user_regs_struct broken; /* hidden: the registers with which KVM_RUN had returned */
+	uint64_t passed_on;		/* signals */
 };
 
-/* -EPERM: it is traced already, or not allowed. -ESRCH: it has ended. */
+/* Where a held thread is. */
+enum tracer_place {
+	TRACER_ELSEWHERE,  /* not in KVM_RUN: the VMM works, or waits */
+	TRACER_IN_RUN,	   /* in KVM_RUN, which has returned for us or is about to */
+	TRACER_BEFORE_RUN, /* a KVM_RUN that was broken off for us has not begun again: no guest
+			    * has run since the last stop */
+};
+
+/*
+ * -EBUSY: another process traces it. -EPERM: not allowed; the message says whether CAP_SYS_PTRACE
+ * is missing. -ESRCH: it has ended. Waits some milliseconds for a tracer that is letting it go.
+ */
 int tracer_seize(struct tracee *t, pid_t tid, struct err *e);
+/* -EBUSY: another process traces this thread, and the message says which. 0: none does. */
+int tracer_check(pid_t tid, struct err *e);
 
 /* Ask it to stop, soon. -ESRCH: it has ended. */
 int tracer_ask(struct tracee *t);
@@ -47,13 +61,13 @@ bool tracer_has_stopped(struct tracee *t);
  */
 int tracer_hold(struct tracee *t, uint64_t timeout_ns);
 
-/* Held within KVM_RUN, of which descriptor? */
-bool tracer_is_in_run(const struct tracee *t, int *fd);
+/* Of a held thread. *fd: the vCPU's descriptor, unless it is elsewhere. */
+enum tracer_place tracer_place_of(const struct tracee *t, int *fd);
 
-/* Let it go on. hide: a KVM_RUN that was broken off begins again. */
-void tracer_release(struct tracee *t, bool hide);
+/* Let it go on. A KVM_RUN that was broken off begins again. */
+void tracer_release(struct tracee *t);
 
-/* Give it back. */
-void tracer_detach(struct tracee *t);
+/* Give it back. -EAGAIN: it is deep in the kernel and can't be yet; ask again. */
+int tracer_detach(struct tracee *t);
 
 #endif

@@ -24,7 +24,7 @@
 #define VID_MODE_NORMAL 0xffffu
 #define DEFAULT_PROTOCOL 0x020fu
 
-static void put(uint8_t *page, uint32_t off, uint64_t v, unsigned int size)
+static void bootparams_put(uint8_t *page, uint32_t off, uint64_t v, unsigned int size)
 {
 	memcpy(page + off, &v, size);
 }
@@ -84,33 +84,33 @@ void boot_params_build(uint8_t page[BOOT_PARAMS_SIZE], const struct boot_image *
 	if (img->setup_header_len) {
 		memcpy(page + SETUP_HEADER, img->setup_header, img->setup_header_len);
 	} else {
-		put(page, SETUP_BOOT_FLAG, SETUP_BOOT_FLAG_VALUE, 2);
-		put(page, SETUP_MAGIC, SETUP_MAGIC_VALUE, 4);
-		put(page, SETUP_VERSION, DEFAULT_PROTOCOL, 2);
-		put(page, SETUP_INITRD_ADDR_MAX, GPA_INITRD_LAST, 4);
-		put(page, SETUP_CMDLINE_SIZE, img->cmdline_max, 4);
-		put(page, SETUP_KERNEL_ALIGNMENT, 2 * GPA_MIB, 4);
-		put(page, SETUP_PREF_ADDRESS, img->low, 8);
-		put(page, SETUP_INIT_SIZE, img->high - img->low, 4);
+		bootparams_put(page, SETUP_BOOT_FLAG, SETUP_BOOT_FLAG_VALUE, 2);
+		bootparams_put(page, SETUP_MAGIC, SETUP_MAGIC_VALUE, 4);
+		bootparams_put(page, SETUP_VERSION, DEFAULT_PROTOCOL, 2);
+		bootparams_put(page, SETUP_INITRD_ADDR_MAX, GPA_INITRD_LAST, 4);
+		bootparams_put(page, SETUP_CMDLINE_SIZE, img->cmdline_max, 4);
+		bootparams_put(page, SETUP_KERNEL_ALIGNMENT, 2 * GPA_MIB, 4);
+		bootparams_put(page, SETUP_PREF_ADDRESS, img->low, 8);
+		bootparams_put(page, SETUP_INIT_SIZE, img->high - img->low, 4);
 	}
 	flags = page[SETUP_LOADFLAGS] | LOADFLAG_LOADED_HIGH;
 	flags &= ~(uint64_t)(LOADFLAG_KASLR | LOADFLAG_CAN_USE_HEAP);
-	put(page, SETUP_LOADFLAGS, flags, 1);
-	put(page, SETUP_TYPE_OF_LOADER, LOADER_UNDEFINED, 1);
-	put(page, SETUP_VID_MODE, VID_MODE_NORMAL, 2);
+	bootparams_put(page, SETUP_LOADFLAGS, flags, 1);
+	bootparams_put(page, SETUP_TYPE_OF_LOADER, LOADER_UNDEFINED, 1);
+	bootparams_put(page, SETUP_VID_MODE, VID_MODE_NORMAL, 2);
 	if (info->code32_start)
-		put(page, SETUP_CODE32_START, info->code32_start, 4);
+		bootparams_put(page, SETUP_CODE32_START, info->code32_start, 4);
 
-	put(page, SETUP_CMD_LINE_PTR, GPA_CMDLINE & UINT32_MAX, 4);
-	put(page, BP_EXT_CMD_LINE_PTR, GPA_CMDLINE >> 32, 4);
+	bootparams_put(page, SETUP_CMD_LINE_PTR, GPA_CMDLINE & UINT32_MAX, 4);
+	bootparams_put(page, BP_EXT_CMD_LINE_PTR, GPA_CMDLINE >> 32, 4);
 	if (info->initrd_len) {
-		put(page, SETUP_RAMDISK_IMAGE, info->initrd_gpa & UINT32_MAX, 4);
-		put(page, BP_EXT_RAMDISK_IMAGE, info->initrd_gpa >> 32, 4);
-		put(page, SETUP_RAMDISK_SIZE, info->initrd_len & UINT32_MAX, 4);
-		put(page, BP_EXT_RAMDISK_SIZE, info->initrd_len >> 32, 4);
+		bootparams_put(page, SETUP_RAMDISK_IMAGE, info->initrd_gpa & UINT32_MAX, 4);
+		bootparams_put(page, BP_EXT_RAMDISK_IMAGE, info->initrd_gpa >> 32, 4);
+		bootparams_put(page, SETUP_RAMDISK_SIZE, info->initrd_len & UINT32_MAX, 4);
+		bootparams_put(page, BP_EXT_RAMDISK_SIZE, info->initrd_len >> 32, 4);
 	}
 	/* Nothing of a file's own list: its addresses mean something to its loader only. */
-	put(page, SETUP_SETUP_DATA, info->setup_data_gpa, 8);
-	put(page, BP_ACPI_RSDP_ADDR, GPA_ACPI, 8);
+	bootparams_put(page, SETUP_SETUP_DATA, info->setup_data_gpa, 8);
+	bootparams_put(page, BP_ACPI_RSDP_ADDR, GPA_ACPI, 8);
 	e820_build(page, info->ram_size);
 }

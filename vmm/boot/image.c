@@ -77,7 +77,7 @@ static bool all_zero(const uint8_t *file, size_t len)
 }
 
 /* We cannot boot it: say what it is. */
-static int refuse(const char *name, const uint8_t *file, size_t len, struct err *e)
+static int image_refuse(const char *name, const uint8_t *file, size_t len, struct err *e)
 {
 	const char *compression = boot_unpack_detect(file, len);
 	struct cursor c;
@@ -186,7 +186,7 @@ static int parse_uki(struct boot_image *img, const char *name, const uint8_t *fi
 	int r = uki_parse(&u, name, file, len, len, e);
 
 	if (r)
-		return r == -ENOENT ? refuse(name, file, len, e) : r;
+		return r == -ENOENT ? image_refuse(name, file, len, e) : r;
 	snprintf(inner, sizeof(inner), "%.200s: section .linux", name);
 	file += u.at[UKI_LINUX].off;
 	len = (size_t)u.at[UKI_LINUX].len;
@@ -227,7 +227,7 @@ int boot_image_parse_max(struct boot_image *img, const char *name, const uint8_t
 		r = r ? r : boot_elf64_parse(&tmp, name, e);
 		r = r ? r : take_multiboot(&tmp, name, &h, e);
 	} else {
-		r = refuse(name, file, len, e);
+		r = image_refuse(name, file, len, e);
 	}
 	if (r) {
 		boot_image_deinit(&tmp);

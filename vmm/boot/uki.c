@@ -64,8 +64,8 @@ static struct section read_section(struct cursor *c)
 	return s;
 }
 
-static int take(struct uki *u, const char *name, enum uki_section kind, const struct section *s,
-		uint64_t file_len, struct err *e)
+static int uki_add_section(struct uki *u, const char *name, enum uki_section kind,
+			   const struct section *s, uint64_t file_len, struct err *e)
 {
 	/* In the file it is padded; objcopy may leave the length in memory out. */
 	uint64_t len = s->mem_len && s->mem_len < s->file_len ? s->mem_len : s->file_len;
@@ -109,7 +109,7 @@ static int read_table(struct uki *u, const char *name, struct cursor *c, unsigne
 					       "has one",
 					       name, s.name);
 			seen |= 1u << k;
-			ret = take(u, name, (enum uki_section)k, &s, file_len, e);
+			ret = uki_add_section(u, name, (enum uki_section)k, &s, file_len, e);
 		}
 	}
 	return ret;

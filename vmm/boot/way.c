@@ -72,7 +72,7 @@ bool boot_image_has_way(const struct boot_image *img, enum boot_way way)
  * header for one of the 32-bit ways expects nothing that we could pass at its own
  * entry; a Linux, which has that note too, does.
  */
-static enum boot_way choose(const struct boot_image *img)
+static enum boot_way way_choose(const struct boot_image *img)
 {
 	static const enum boot_way order[] = { BOOT_WAY_MULTIBOOT, BOOT_WAY_PVH, BOOT_WAY_VMLINUX,
 					       BOOT_WAY_BZIMAGE, BOOT_WAY_LINUX32 };
@@ -91,7 +91,7 @@ int boot_image_way(const struct boot_image *img, const char *name, enum boot_way
 	char has[128] = "";
 
 	if (asked == BOOT_WAY_AUTO) {
-		*out = choose(img);
+		*out = way_choose(img);
 		return 0;
 	}
 	if (boot_image_has_way(img, asked)) {

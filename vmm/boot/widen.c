@@ -180,7 +180,7 @@ static Elf64_Ehdr wide_header(uint64_t entry, uint16_t phnum)
 	};
 }
 
-static int take(struct boot_image *img, const char *name, struct buf *b, struct err *e)
+static int widen_finish(struct boot_image *img, const char *name, struct buf *b, struct err *e)
 {
 	if (b->failed) {
 		buf_deinit(b);
@@ -221,7 +221,7 @@ int boot_elf32_widen(struct boot_image *img, const char *name, const uint8_t *fi
 	buf_add(&b, file, len);
 	if (f.h.e_shnum)
 		widen_sections(&f, &b);
-	return take(img, name, &b, e);
+	return widen_finish(img, name, &b, e);
 }
 
 int boot_flat_wrap(struct boot_image *img, const char *name, const struct boot_flat *flat,
@@ -244,5 +244,5 @@ int boot_flat_wrap(struct boot_image *img, const char *name, const struct boot_f
 	buf_add(&b, &h, sizeof(h));
 	buf_add(&b, &p, sizeof(p));
 	buf_add(&b, flat->data, flat->len);
-	return take(img, name, &b, e);
+	return widen_finish(img, name, &b, e);
 }

@@ -34,7 +34,7 @@ static bool power_of_two(uint32_t v, uint32_t max)
 	return v && v <= max && !(v & (v - 1));
 }
 
-static int bad(struct err *e, const char *what)
+static int fat_bad(struct err *e, const char *what)
 {
 	return err_set(e, EINVAL, "FAT file system: %s", what);
 }
@@ -69,9 +69,9 @@ int fat_open(struct fat *f, fat_read_fn *read, void *ctx, uint64_t len, struct e
 	else
 		sectors = cursor_u32(&c);
 	if (!power_of_two(sector, 4096) || sector < 512 || !power_of_two(per_cluster, 128))
-		return bad(e, "sizes of sectors and clusters that make no sense");
+		return fat_bad(e, "sizes of sectors and clusters that make no sense");
 	if (!reserved || !tables || tables > 4)
-		return bad(e, "no reserved sectors or no tables");
+		return fat_bad(e, "no reserved sectors or no tables");
 	if (!table_sectors) { /* FAT32 has its own fields */
 		table_sectors = cursor_u32(&c);
 		cursor_skip(&c, 4);
@@ -84,15 +84,15 @@ int fat_open(struct fat *f, fat_read_fn *read, void *ctx, uint64_t len, struct e
 	data = f->root_off + (f->root_len + sector - 1) / sector * (uint64_t)sector;
 	f->data_off = data;
 	if ((uint64_t)sectors * sector > len || data >= (uint64_t)sectors * sector)
-		return bad(e, "larger than the space that it is in, or without data");
+		return fat_bad(e, "larger than the space that it is in, or without data");
 	/* The number of clusters alone tells which FAT it is ("FAT Type Determination"). */
 	f->clusters = (uint32_t)(((uint64_t)sectors * sector - data) / f->cluster_len);
 	f->bits = f->clusters < 4085 ? 12 : f->clusters < 65525 ? 16 : 32;
 	if ((f->bits == 32) != (f->root_cluster != 0) || (f->bits == 32) != !root_entries)
-		return bad(e, "its number of clusters does not fit its kind");
+		return fat_bad(e, "its number of clusters does not fit its kind");
 	need = ((uint64_t)(f->clusters + 2) * f->bits + 7) / 8;
 	if (need > (uint64_t)table_sectors * sector || f->clusters > 0x0ffffff5)
-		return bad(e, "its table is shorter than its number of clusters");
+		return fat_bad(e, "its table is shorter than its number of clusters");
 	return 0;
 }
 
@@ -128,9 +128,9 @@ static int read_chain(const struct fat *f, uint32_t n, uint64_t off, uint64_t le
 		if (n >= last_of(f->bits))
 			return 0; /* the end; the caller knows how much it wanted */
 		if (n < 2 || n - 2 >= f->clusters)
-			return bad(e, "a chain leads out of it");
+			return fat_bad(e, "a chain leads out of it");
 		if (steps++ >= f->clusters)
-			return bad(e, "a chain that runs in a circle");
+			return fat_bad(e, "a chain that runs in a circle");
 		p = part ? buf_reserve(out, part) : NULL;
 		if (part && !p)
 			return err_set(e, ENOMEM, "out of memory");
@@ -346,7 +346,7 @@ int fat_find(const struct fat *f, const char *path, struct fat_node *out, struct
 				return err_set(e, ENOENT, "%s: no such file", path);
 			/* A directory without a cluster would be the root again. */
 			if (next.dir && !next.cluster)
-				return bad(e, "a directory without a cluster");
+				return fat_bad(e, "a directory without a cluster");
 			node = next;
 		}
 		s += n + (s[n] == '/');
@@ -372,13 +372,13 @@ int fat_read_part(const struct fat *f, const struct fat_node *node, uint64_t off
 	if (node->dir)
 		return err_set(e, EISDIR, "is a directory");
 	if (node->len > (uint64_t)f->clusters * f->cluster_len)
-		return bad(e, "a file that is longer than it");
+		return fat_bad(e, "a file that is longer than it");
 	if (off >= node->len)
 		return 0;
 	if (len > node->len - off)
 		len = (size_t)(node->len - off);
 	ret = read_chain(f, node->cluster, off, len, out, e);
 	if (!ret && out->len - before != len)
-		ret = bad(e, "a file whose chain is too short");
+		ret = fat_bad(e, "a file whose chain is too short");
 	return ret;
 }

@@ -152,8 +152,8 @@ static int failed(const char *path, errcode_t ret, struct err *e)
 }
 
 /* With its inode. */
-static errcode_t find(struct diskfs_ext *x, const char *path, bool follow, ext2_ino_t *ino,
-		      struct ext2_inode *inode)
+static errcode_t ext_find(struct diskfs_ext *x, const char *path, bool follow, ext2_ino_t *ino,
+			  struct ext2_inode *inode)
 {
 	errcode_t ret = follow ? ext2fs_namei_follow(x->fs, EXT2_ROOT_INO, EXT2_ROOT_INO, path, ino)
 			       : ext2fs_namei(x->fs, EXT2_ROOT_INO, EXT2_ROOT_INO, path, ino);
@@ -166,7 +166,7 @@ bool diskfs_ext_exists(struct diskfs_ext *x, const char *path)
 	struct ext2_inode inode;
 	ext2_ino_t ino;
 
-	return find(x, path, true, &ino, &inode) == 0;
+	return ext_find(x, path, true, &ino, &inode) == 0;
 }
 
 static errcode_t read_part(struct diskfs_ext *x, ext2_ino_t ino, uint64_t off, uint64_t size,
@@ -198,7 +198,7 @@ static errcode_t read_part(struct diskfs_ext *x, ext2_ino_t ino, uint64_t off, u
 static int find_file(struct diskfs_ext *x, const char *path, ext2_ino_t *ino,
 		     struct ext2_inode *inode, struct err *e)
 {
-	errcode_t ret = find(x, path, true, ino, inode);
+	errcode_t ret = ext_find(x, path, true, ino, inode);
 
 	if (ret)
 		return failed(path, ret, e);
@@ -253,7 +253,7 @@ int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to)
 	size_t len;
 	int ret = 0;
 
-	if (find(x, path, false, &ino, &inode) || !LINUX_S_ISLNK(inode.i_mode))
+	if (ext_find(x, path, false, &ino, &inode) || !LINUX_S_ISLNK(inode.i_mode))
 		return -EINVAL;
 	len = EXT2_I_SIZE(&inode);
 	if (len >= DISKFS_MAX_PATH)
@@ -306,7 +306,7 @@ int diskfs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, 
 	struct names names = { .fn = fn, .ctx = ctx };
 	struct ext2_inode inode;
 	ext2_ino_t ino;
-	errcode_t ret = find(x, path, true, &ino, &inode);
+	errcode_t ret = ext_find(x, path, true, &ino, &inode);
 
 	if (!ret && !LINUX_S_ISDIR(inode.i_mode))
 		ret = EXT2_ET_NO_DIRECTORY;

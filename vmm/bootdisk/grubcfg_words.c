@@ -125,7 +125,7 @@ static int end_word(const struct grub_reader *r, struct grub_words *w, struct wo
 	return 0;
 }
 
-static int add(const struct grub_reader *r, struct word *word, char c, struct err *e)
+static int grub_word_add(const struct grub_reader *r, struct word *word, char c, struct err *e)
 {
 	if (word->text.len >= GRUBCFG_MAX_WORD)
 		return limit(r, "bytes in a word", GRUBCFG_MAX_WORD, e);
@@ -155,13 +155,14 @@ static int expand(struct grub_reader *r, const struct grub_vars *vars, struct gr
 		s++;
 	else if (brace || s == r->s + 1) {
 		r->s++;
-		return add(r, word, '$', e);
+		return grub_word_add(r, word, '$', e);
 	}
 	r->s = s;
 	value = grub_vars_get(vars, name, len);
 	for (; value && *value && !ret; value++)
-		ret = !quoted && (*value == ' ' || *value == '\t') ? end_word(r, w, word, e)
-								   : add(r, word, *value, e);
+		ret = !quoted && (*value == ' ' || *value == '\t')
+			      ? end_word(r, w, word, e)
+			      : grub_word_add(r, word, *value, e);
 	return ret;
 }
 
@@ -185,10 +186,10 @@ static int read_quoted(struct grub_reader *r, const struct grub_vars *vars, stru
 			c = *++r->s;
 			r->line += c == '\n';
 			r->s++;
-			ret = c == '\n' ? 0 : add(r, word, c, e);
+			ret = c == '\n' ? 0 : grub_word_add(r, word, c, e);
 			continue;
 		}
-		ret = add(r, word, c, e);
+		ret = grub_word_add(r, word, c, e);
 		r->s++;
 	}
 	if (!ret && r->s == r->end)
@@ -235,7 +236,7 @@ int grub_read_command(struct grub_reader *r, const struct grub_vars *vars, struc
 			r->line += c == '\n';
 			if (c != '\n') {
 				word.quoted = true;
-				ret = add(r, &word, c, e);
+				ret = grub_word_add(r, &word, c, e);
 			}
 		} else if (c == '#' && !word.any) {
 			while (r->s < r->end && *r->s != '\n')
@@ -258,7 +259,7 @@ int grub_read_command(struct grub_reader *r, const struct grub_vars *vars, struc
 			if (ret || w->block || closes || c == '\n' || c == ';' || is_alone(w))
 				break;
 		} else {
-			ret = add(r, &word, c, e);
+			ret = grub_word_add(r, &word, c, e);
 			r->s++;
 		}
 	}

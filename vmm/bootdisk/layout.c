@@ -12,7 +12,7 @@
 /* libblkid counts in these, whatever the disk's own are. */
 #define BLKID_SECTOR 512u
 
-static void copy(char *to, const char *from)
+static void layout_copy(char *to, const char *from)
 {
 	snprintf(to, DISK_LAYOUT_TEXT, "%s", from ? from : "");
 }
@@ -28,7 +28,7 @@ static void copy_value(char *to, blkid_probe p, const char *name)
 	const char *value = NULL;
 
 	if (blkid_probe_lookup_value(p, name, &value, NULL) == 0)
-		copy(to, value);
+		layout_copy(to, value);
 }
 
 /* What is in [off, off+len); where marks of several contradict one another: nothing. */
@@ -70,10 +70,10 @@ static void take_partition(struct disk_layout *l, blkid_partition from, uint64_t
 	to->number = (unsigned int)blkid_partition_get_partno(from);
 	to->off = start * BLKID_SECTOR;
 	to->len = sectors * BLKID_SECTOR;
-	copy(to->name, blkid_partition_get_name(from));
-	copy(to->partuuid, blkid_partition_get_uuid(from));
+	layout_copy(to->name, blkid_partition_get_name(from));
+	layout_copy(to->partuuid, blkid_partition_get_uuid(from));
 	if (type)
-		copy(to->type, type);
+		layout_copy(to->type, type);
 	else
 		snprintf(to->type, sizeof(to->type), "0x%02x", blkid_partition_get_type(from));
 	l->n++;
@@ -90,7 +90,7 @@ static void take_table(struct disk_layout *l, blkid_probe p, uint64_t size)
 	for (int i = 0; i < n; i++)
 		take_partition(l, blkid_partlist_get_partition(list, i), size);
 	if (l->n)
-		copy(l->table, blkid_parttable_get_type(table));
+		layout_copy(l->table, blkid_parttable_get_type(table));
 }
 
 int disk_layout_read(struct disk_layout *l, const char *path, struct err *e)

@@ -130,7 +130,7 @@ static int take_uki(void *ctx, const char *name)
 	return add_entry(d, &entry, path);
 }
 
-static int compare(const void *a, const void *b)
+static int menu_compare(const void *a, const void *b)
 {
 	return bls_compare(&((const struct found_bls *)a)->entry,
 			   &((const struct found_bls *)b)->entry);
@@ -282,7 +282,7 @@ static int find_below(struct diskboot *b, const char *top, struct err *e)
 	for (unsigned int fs = 0; fs < b->nfs && !ret; fs++)
 		ret = b->fs[fs].fs ? list_entries(b, fs, top, &l, e) : 0;
 	if (l.n) {
-		qsort(l.at, l.n, sizeof(*l.at), compare);
+		qsort(l.at, l.n, sizeof(*l.at), menu_compare);
 		b->candidates = l.n;
 	}
 	snprintf(loader, sizeof(loader), "%s/loader", top);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,6 +29,7 @@ struct disk {
 	uint64_t size;
 	uint64_t stamp; /* when the image was last changed, ns; 0: a block device */
 	enum disk_write write;
+	atomic_int failed;	      /* -errno of the first flush of the image that failed */
 	struct disk_overlay *overlay; /* NULL: written directly, or not at all */
 	char path[];
 };
@@ -56,7 +58,7 @@ static void skip(struct rest *r, size_t len)
 }
 
 /* The next len bytes of r at most, as parts of their own; how many parts. */
-static int take(const struct rest *r, uint64_t len, struct iovec out[PARTS])
+static int rest_take(const struct rest *r, uint64_t len, struct iovec out[PARTS])
 {
 	size_t from = r->skip;
 	int n = 0;
@@ -87,7 +89,7 @@ static int transfer(int fd, enum way way, uint64_t off, struct rest *r, uint64_t
 {
 	while (len) {
 		struct iovec part[PARTS];
-		ssize_t done = call(fd, way, off, part, take(r, len, part));
+		ssize_t done = call(fd, way, off, part, rest_take(r, len, part));
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -190,7 +192,7 @@ static int fill_sector(struct disk *d, uint64_t sector)
 int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n)
 {
 	struct rest r = { .iov = iov, .n = n };
-	uint64_t len = 0, first = off / DISK_SECTOR, end;
+	uint64_t len = 0, first = off / DISK_SECTOR, end, taken;
 	int ret = check_range(d, off, iov, n, &len);
 
 	if (ret)
@@ -201,6 +203,9 @@ int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned 
 		return 0;
 	if (!d->overlay)
 		return transfer(d->fd, WRITE, off, &r, len);
+	ret = disk_overlay_begin(d->overlay, off, len, &taken);
+	if (ret)
+		return ret;
 	end = (off + len + DISK_SECTOR - 1) / DISK_SECTOR;
 	if (off % DISK_SECTOR)
 		ret = fill_sector(d, first);
@@ -210,6 +215,7 @@ int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned 
 		ret = transfer(d->overlay->fd, WRITE, d->overlay->data + off, &r, len);
 	if (!ret)
 		disk_overlay_add(d->overlay, first, end - first);
+	disk_overlay_end(d->overlay, taken);
 	return ret;
 }
 
@@ -240,9 +246,11 @@ int disk_flush(struct disk *d)
 {
 	if (d->overlay)
 		return disk_overlay_flush(d->overlay);
-	if (d->write == DISK_WRITABLE && fdatasync(d->fd) < 0)
-		return -errno;
-	return 0;
+	if (d->write != DISK_WRITABLE)
+		return 0;
+	if (!atomic_load(&d->failed) && fdatasync(d->fd) < 0)
+		atomic_store(&d->failed, -errno);
+	return atomic_load(&d->failed);
 }
 
 int disk_discard(struct disk *d, uint64_t off, uint64_t len)
@@ -323,14 +331,14 @@ static int check_format(const struct disk *d, struct err *e)
 	return disk_format_refuse(d->path, head, (size_t)len, e);
 }
 
-static int open_overlay(struct disk *d, const char *path, struct err *e)
+static int open_overlay(struct disk *d, const char *path, struct disk_budget *budget, struct err *e)
 {
 	struct stat image, overlay;
 
 	if (path && stat(path, &overlay) == 0 && fstat(d->fd, &image) == 0 &&
 	    image.st_dev == overlay.st_dev && image.st_ino == overlay.st_ino)
 		return err_set(e, EINVAL, "%s: the image can't be its own overlay", path);
-	return disk_overlay_open(&d->overlay, path, d->size, d->stamp, e);
+	return disk_overlay_open(&d->overlay, path, d->size, d->stamp, budget, e);
 }
 
 int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e)
@@ -348,25 +356,34 @@ int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e)
 	if (!ret)
 		ret = check_format(d, e);
 	if (!ret && cfg->write == DISK_OVERLAY)
-		ret = open_overlay(d, NULL, e);
+		ret = open_overlay(d, NULL, cfg->budget, e);
 	if (!ret && cfg->write == DISK_OVERLAY_FILE)
-		ret = open_overlay(d, cfg->overlay, e);
+		ret = open_overlay(d, cfg->overlay, NULL, e);
 	if (ret) {
-		disk_close(d);
+		disk_close(d, NULL);
 		return ret;
 	}
 	*out = d;
 	return 0;
 }
 
-void disk_close(struct disk *d)
+int disk_close(struct disk *d, struct err *e)
 {
+	int ret;
+
 	if (!d)
-		return;
-	disk_overlay_close(d->overlay);
-	if (d->fd >= 0)
-		close(d->fd);
+		return 0;
+	ret = disk_overlay_close(d->overlay);
+	if (d->fd >= 0 && close(d->fd) < 0 && !ret && d->write == DISK_WRITABLE)
+		ret = -errno;
+	if (!ret)
+		ret = atomic_load(&d->failed);
+	if (ret)
+		err_set(e, -ret, "%s: %s is not complete: %s", d->path,
+			d->overlay ? "what the guest wrote over it" : "what the guest wrote to it",
+			strerror(-ret));
 	free(d);
+	return ret;
 }
 
 uint64_t disk_size(const struct disk *d)
@@ -396,6 +413,11 @@ uint64_t disk_overlay_bytes(const struct disk *d)
 	if (!d->overlay || fstat(d->overlay->fd, &st) < 0)
 		return 0;
 	return (uint64_t)st.st_blocks * 512;
+}
+
+uint64_t disk_overlay_refused(const struct disk *d)
+{
+	return d->overlay ? atomic_load_explicit(&d->overlay->refused, memory_order_relaxed) : 0;
 }
 
 int disk_identify(const struct disk *d, struct disk_identity *out, struct err *e)

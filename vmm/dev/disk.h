@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "vmm/dev/disk_budget.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,8 @@ struct disk_config {
 	const char *path;
 	enum disk_write write;
 	const char *overlay; /* DISK_OVERLAY_FILE */
+	/* DISK_OVERLAY: shared with others, outlives the disk; NULL: the host's memory is the limit */
+	struct disk_budget *budget;
 };
 
 struct disk;
@@ -43,8 +46,11 @@ struct disk;
  * written; -EBUSY when another has it in a way that does not go with that.
  */
 int disk_open(struct disk **out, const struct disk_config *cfg, struct err *e);
-/* What is in an overlay file is complete then. NULL is fine. */
-void disk_close(struct disk *d);
+/*
+ * What is in an overlay file is complete then, or -errno with e: something that was written, or
+ * flushed before, did not get to its file. NULL is fine.
+ */
+int disk_close(struct disk *d, struct err *e);
 
 uint64_t disk_size(const struct disk *d); /* bytes, a multiple of DISK_SECTOR */
 bool disk_is_read_only(const struct disk *d);
@@ -52,6 +58,8 @@ bool disk_is_writable(const struct disk *d); /* DISK_WRITABLE: the image itself 
 const char *disk_path(const struct disk *d);
 /* What the overlay takes of memory or of its file system, bytes. */
 uint64_t disk_overlay_bytes(const struct disk *d);
+/* Writes that failed with -ENOSPC, as the budget had no room. */
+uint64_t disk_overlay_refused(const struct disk *d);
 
 /*
  * All of iov at byte off: 0, or -errno (-EIO past the end, -EROFS). Any off and length;
@@ -60,6 +68,7 @@ uint64_t disk_overlay_bytes(const struct disk *d);
  */
 int disk_readv(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
 int disk_writev(struct disk *d, uint64_t off, const struct iovec *iov, unsigned int n);
+/* Once one has failed all do, as what it lost stays lost. */
 int disk_flush(struct disk *d);
 /*
  * The same where it needs no waiting for a device, as the bytes are in the host's memory

@@ -134,7 +134,7 @@ static int read_header(const struct disk_overlay *o, const char *path, struct er
 	return 0;
 }
 
-/* Bits beyond the image's end are nobody's, whatever the file has there. */
+/* Bits beyond the image's end mean nothing: ignore what the file has there. */
 static int read_bitmap(struct disk_overlay *o, const char *path, struct err *e)
 {
 	uint64_t words = o->bitmap_len / 8, used = o->sectors / WORD;
@@ -174,7 +174,7 @@ static int open_file(struct disk_overlay *o, const char *path, struct err *e)
 	struct stat st;
 	int ret;
 
-	o->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+	o->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
 	if (o->fd < 0)
 		return err_set(e, errno, "%s: cannot create the overlay: %s", path,
 			       strerror(errno));
@@ -201,17 +201,37 @@ static int open_file(struct disk_overlay *o, const char *path, struct err *e)
 	return st.st_size ? read_bitmap(o, path, e) : 0;
 }
 
-static int open_memory(struct disk_overlay *o, struct err *e)
+int disk_overlay_begin(struct disk_overlay *o, uint64_t off, uint64_t len, uint64_t *taken)
+{
+	int ret;
+
+	*taken = 0;
+	ret = o->budget ? disk_budget_take(o->budget, o->fd, o->data + off, len, taken) : 0;
+	if (ret)
+		atomic_fetch_add_explicit(&o->refused, 1, memory_order_relaxed);
+	return ret;
+}
+
+void disk_overlay_end(struct disk_overlay *o, uint64_t taken)
+{
+	if (o->budget)
+		disk_budget_give(o->budget, taken);
+}
+
+static int open_memory(struct disk_overlay *o, struct disk_budget *budget, struct err *e)
 {
 	o->in_memory = true;
 	o->fd = memfd_create("kvmprof-overlay", MFD_CLOEXEC);
 	if (o->fd < 0 || ftruncate(o->fd, (off_t)(o->data + o->sectors * SECTOR)) < 0)
 		return err_set(e, errno, "cannot make an overlay in memory: %s", strerror(errno));
+	if (budget && disk_budget_join(budget, o->fd) < 0)
+		return err_set(e, ENOSPC, "too many overlays in memory");
+	o->budget = budget;
 	return 0;
 }
 
 int disk_overlay_open(struct disk_overlay **out, const char *path, uint64_t size, uint64_t stamp,
-		      struct err *e)
+		      struct disk_budget *budget, struct err *e)
 {
 	struct disk_overlay *o = calloc(1, sizeof(*o));
 	int ret;
@@ -232,7 +252,7 @@ int disk_overlay_open(struct disk_overlay **out, const char *path, uint64_t size
 	if (!o->bitmap || !o->dirty)
 		ret = err_set(e, ENOMEM, "out of memory for a disk's overlay");
 	else
-		ret = path ? open_file(o, path, e) : open_memory(o, e);
+		ret = path ? open_file(o, path, e) : open_memory(o, budget, e);
 	if (ret) {
 		disk_overlay_close(o);
 		return ret;
@@ -291,24 +311,32 @@ int disk_overlay_flush(struct disk_overlay *o)
 	if (o->in_memory)
 		return 0;
 	pthread_mutex_lock(&o->lock);
-	ret = write_bitmap(o, true);
+	if (!o->failed)
+		o->failed = write_bitmap(o, true);
+	ret = o->failed;
 	pthread_mutex_unlock(&o->lock);
 	return ret;
 }
 
-void disk_overlay_close(struct disk_overlay *o)
+int disk_overlay_close(struct disk_overlay *o)
 {
+	int ret;
+
 	if (!o)
-		return;
-	if (o->fd >= 0 && !o->in_memory && o->bitmap && o->dirty)
-		(void)write_bitmap(o, false);
-	if (o->fd >= 0)
-		close(o->fd);
+		return 0;
+	ret = o->failed;
+	if (!ret && o->fd >= 0 && !o->in_memory && o->bitmap && o->dirty)
+		ret = write_bitmap(o, false);
+	if (o->budget)
+		disk_budget_leave(o->budget, o->fd);
+	if (o->fd >= 0 && close(o->fd) < 0 && !ret)
+		ret = -errno;
 	if (o->bitmap)
 		munmap((void *)o->bitmap, o->bitmap_len);
 	free((void *)o->dirty);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
+	return ret;
 }
 
 uint64_t disk_overlay_run(const struct disk_overlay *o, uint64_t sector, uint64_t n, bool *in)

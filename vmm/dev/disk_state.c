@@ -143,22 +143,32 @@ static int restore_data(struct disk_overlay *o, uint64_t off, uint64_t len, stru
 			const char *name, struct err *e)
 {
 	const uint8_t *p = cursor_bytes(c, len);
+	uint64_t taken;
+	int ret = 0;
 
 	if (!p)
 		return ends_early(name, e);
-	while (len) {
+	if (disk_overlay_begin(o, off, len, &taken) < 0)
+		return err_set(e, ENOSPC,
+			       "%s: what the saved machine wrote over it takes more memory than "
+			       "--overlay-max allows",
+			       name);
+	while (len && !ret) {
 		ssize_t n = pwrite(o->fd, p, (size_t)len, (off_t)(o->data + off));
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return err_set(e, n ? errno : EIO, "%s: cannot write the overlay: %s", name,
-				       strerror(n ? errno : EIO));
+		if (n <= 0) {
+			ret = err_set(e, n ? errno : EIO, "%s: cannot write the overlay: %s", name,
+				      strerror(n ? errno : EIO));
+			break;
+		}
 		p += n;
 		off += (uint64_t)n;
 		len -= (uint64_t)n;
 	}
-	return 0;
+	disk_overlay_end(o, taken);
+	return ret;
 }
 
 int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "vmm/dev/disk_overlay.h"
 
-/* o NULL: a disk that nobody writes. save() at fd's position; name is for messages. */
+/* o NULL: a disk that is read-only. save() at fd's position; name is for messages. */
 int disk_state_save(const struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,
 		    int fd, struct err *e);
 int disk_state_restore(struct disk_overlay *o, const char *name, uint64_t size, uint64_t stamp,

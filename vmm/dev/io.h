@@ -24,7 +24,7 @@ enum io_status {
 
 /* One request that has ended. */
 struct io_record {
-	/* Requests of one notification share it; 0: nobody knows who brought them. */
+	/* Requests of one notification share it; 0: the vCPU that brought them is not known. */
 	uint64_t token;
 	uint64_t sector;		 /* of 512 bytes; 0 of a flush */
 	uint64_t bytes;			 /* asked for */
@@ -40,7 +40,7 @@ struct io_stats {
 	uint64_t errors; /* the others */
 };
 
-/* Whom a device tells; without `done` nobody wants to know. */
+/* Called by a device for its requests; done NULL: no records are wanted. */
 struct dev_io {
 	/* On the vCPU's thread within kick(): a name for this notification, or 0. */
 	uint64_t (*batch)(void *ctx);

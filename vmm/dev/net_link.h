@@ -3,8 +3,9 @@
  * net_link: what is at the other end of a network device's cable.
  *
  * user: libslirp, a TCP/IP in this process that needs no rights: the guest has 10.0.2.15
- * (by DHCP), the host is 10.0.2.2, names are looked up by 10.0.2.3. tap: an interface of
- * the host. Frames are Ethernet without checksum at the end.
+ * (by DHCP), the host is 10.0.2.2, names are looked up by 10.0.2.3. The guest reaches what
+ * this process can reach, but what listens on the host's 127.0.0.1 only if that was asked for.
+ * tap: an interface of the host. Frames are Ethernet without checksum at the end.
  */
 #ifndef KVMPROF_VMM_DEV_NET_LINK_H
 #define KVMPROF_VMM_DEV_NET_LINK_H
@@ -29,6 +30,9 @@ struct net_forward {
 struct net_config {
 	enum net_kind kind;
 	const char *tap; /* TAP: name of the interface */
+	/* USER: */
+	bool host_loopback; /* 10.0.2.2 is the host's 127.0.0.1 */
+	bool restricted;    /* nothing but `forward` gets in or out */
 	struct net_forward forward[NET_MAX_FORWARDS];
 	unsigned int nforwards;
 };

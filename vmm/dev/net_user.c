@@ -270,7 +270,7 @@ static void user_destroy(struct net_link *l)
 
 /* -- making it ------------------------------------------------------------------------------ */
 
-static int load(struct net_user *u, struct err *e)
+static int net_user_load(struct net_user *u, struct err *e)
 {
 	const struct {
 		void **to;
@@ -299,7 +299,7 @@ static int load(struct net_user *u, struct err *e)
 	return 0;
 }
 
-static struct in_addr address(unsigned int last)
+static struct in_addr net_user_address(unsigned int last)
 {
 	return (struct in_addr){ htonl(0x0a000200u | last) }; /* 10.0.2.x */
 }
@@ -311,7 +311,7 @@ static int add_forwards(struct net_user *u, const struct net_config *cfg, struct
 
 		errno = 0;
 		if (u->lib.forward(u->slirp, f->udp, (struct in_addr){ htonl(INADDR_LOOPBACK) },
-				   f->host, address(15), f->guest) < 0)
+				   f->host, net_user_address(15), f->guest) < 0)
 			return err_set(e, errno ? errno : EADDRINUSE,
 				       "--net user: cannot listen on port %u of 127.0.0.1: %s",
 				       f->host, strerror(errno ? errno : EADDRINUSE));
@@ -335,12 +335,14 @@ static int create(struct net_user *u, const struct net_config *cfg, struct err *
 	SlirpConfig sc = {
 		.version = 1,
 		.in_enabled = true,
-		.vnetwork = address(0),
+		.vnetwork = net_user_address(0),
 		.vnetmask = { htonl(0xffffff00u) },
-		.vhost = address(2),
+		.vhost = net_user_address(2),
 		.vhostname = "guest",
-		.vdhcp_start = address(15),
-		.vnameserver = address(3),
+		.vdhcp_start = net_user_address(15),
+		.vnameserver = net_user_address(3),
+		.restricted = cfg->restricted,
+		.disable_host_loopback = !cfg->host_loopback,
 	};
 	int ret;
 
@@ -376,7 +378,7 @@ int net_user_new(struct net_link **out, const struct net_config *cfg,
 	u->ctx = ctx;
 	u->frame = calloc(FRAMES, sizeof(*u->frame));
 	ret = u->frame ? 0 : err_set(e, ENOMEM, "out of memory");
-	ret = ret ? ret : load(u, e);
+	ret = ret ? ret : net_user_load(u, e);
 	ret = ret ? ret : create(u, cfg, e);
 	if (ret)
 		user_destroy(&u->link);

@@ -116,13 +116,19 @@ void p9_node_put(struct p9_node *n)
 	while (n && --n->refs == 0) {
 		struct p9_node *parent = n->parent;
 
+		n->p9->nfiles--;
 		close(n->fd);
 		free(n);
 		n = parent;
 	}
 }
 
-struct p9_node *p9_node_new(struct p9_node *parent, int fd)
+int p9_files_left(const struct p9 *p, unsigned int n)
+{
+	return p->nfiles + n > p->max_files ? -EMFILE : 0;
+}
+
+struct p9_node *p9_node_new(struct p9 *p, struct p9_node *parent, int fd)
 {
 	struct p9_node *n = calloc(1, sizeof(*n));
 
@@ -130,7 +136,8 @@ struct p9_node *p9_node_new(struct p9_node *parent, int fd)
 		close(fd);
 		return NULL;
 	}
-	*n = (struct p9_node){ .fd = fd, .refs = 1 };
+	*n = (struct p9_node){ .p9 = p, .fd = fd, .refs = 1 };
+	p->nfiles++;
 	n->parent = parent ? p9_node_ref(parent) : NULL;
 	return n;
 }
@@ -171,6 +178,8 @@ void p9_fid_remove(struct p9 *p, struct p9_fid *f)
 		at = &(*at)->next;
 	*at = f->next;
 	p->nfids--;
+	if (f->dir || f->fd >= 0)
+		p->nfiles--;
 	if (f->dir)
 		closedir(f->dir);
 	if (f->fd >= 0)
@@ -187,7 +196,8 @@ void p9_reset(struct p9 *p)
 	p->msize = P9_MSIZE;
 }
 
-int p9_create(struct p9 **out, const char *dir, bool read_only, struct err *e)
+int p9_create(struct p9 **out, const char *dir, bool read_only, unsigned int max_files,
+	      struct err *e)
 {
 	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct p9 *p = calloc(1, sizeof(*p));
@@ -201,7 +211,7 @@ int p9_create(struct p9 **out, const char *dir, bool read_only, struct err *e)
 		free(p);
 		return err_set(e, error, "%.200s: %s", dir, strerror(error));
 	}
-	p->root = p9_node_new(NULL, fd);
+	p->root = p9_node_new(p, NULL, fd);
 	if (!p->root) {
 		free(p);
 		return err_set(e, ENOMEM, "out of memory");
@@ -209,6 +219,7 @@ int p9_create(struct p9 **out, const char *dir, bool read_only, struct err *e)
 	p->dev = st.st_dev;
 	p->read_only = read_only;
 	p->msize = P9_MSIZE;
+	p->max_files = max_files < P9_MAX_FILES ? max_files : P9_MAX_FILES;
 	*out = p;
 	return 0;
 }

@@ -25,6 +25,8 @@
 
 #define P9_MSIZE (256u << 10) /* bytes of a message, the most that we agree to */
 #define P9_MAX_FIDS 4096u
+/* Descriptors: of files that are open, and of all that a walk has come by to a fid. */
+#define P9_MAX_FILES 16384u
 #define P9_MAX_WALK 16u /* names in a walk (9P, "walk") */
 #define P9_NAME_MAX 255u
 #define P9_LINK_MAX 4095u
@@ -36,8 +38,9 @@ struct p9_stats {
 	uint64_t read_bytes, written_bytes;
 };
 
-/* dir is opened now. -errno with e set. */
-int p9_create(struct p9 **out, const char *dir, bool read_only, struct err *e);
+/* dir is opened now; the guest makes us hold max_files descriptors at most. -errno with e set. */
+int p9_create(struct p9 **out, const char *dir, bool read_only, unsigned int max_files,
+	      struct err *e);
 void p9_destroy(struct p9 *p);
 /* Forget all fids: the guest's driver begins anew. */
 void p9_reset(struct p9 *p);

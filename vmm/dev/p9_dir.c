@@ -33,6 +33,37 @@ static int put_entry(struct p9 *p, int dir, const char *name, struct p9_out *o)
 	return 0;
 }
 
+/*
+ * The regular file of that name, new or as it is. What is there already is looked at before
+ * it is opened: opening a device of the host's can do something (a tape rewinds), as can the end of
+ * a FIFO.
+ */
+static int create_file(int dir, const char *name, uint32_t flags, uint32_t mode)
+{
+	int open_flags =
+		O_NOCTTY | O_CLOEXEC | (int)(flags & L_ACCMODE) | (flags & L_TRUNC ? O_TRUNC : 0);
+	char self[32];
+	struct stat st;
+	int path, fd = p9_open_beneath(dir, name, (uint64_t)open_flags | O_CREAT | O_EXCL,
+				       mode & MODE_BITS);
+
+	if (fd != -EEXIST || (flags & L_EXCL))
+		return fd;
+	path = p9_open_beneath(dir, name, O_PATH, 0);
+	if (path < 0)
+		return path;
+	if (fstat(path, &st) < 0)
+		fd = -errno;
+	else if (S_ISLNK(st.st_mode))
+		fd = -ELOOP;
+	else if (!S_ISREG(st.st_mode))
+		fd = S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
+	else if ((fd = open(p9_path_of(path, self), open_flags)) < 0)
+		fd = -errno;
+	close(path);
+	return fd;
+}
+
 int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 {
 	char name[P9_NAME_MAX + 1];
@@ -49,12 +80,9 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return ret ? ret : -EINVAL;
 	if (f->fd >= 0 || f->dir)
 		return -EINVAL;
-	/* O_NONBLOCK: should a FIFO be there, it is not waited for. */
-	fd = p9_open_beneath(f->node->fd, name,
-			     O_CREAT | O_NONBLOCK | O_NOCTTY | (flags & L_ACCMODE) |
-				     (flags & L_EXCL ? O_EXCL : 0) |
-				     (flags & L_TRUNC ? O_TRUNC : 0),
-			     mode & MODE_BITS);
+	if (p9_files_left(p, 2)) /* the open file's, and the node's */
+		return -EMFILE;
+	fd = create_file(f->node->fd, name, flags, mode);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -62,7 +90,7 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -ENXIO;
 	}
 	path = p9_open_beneath(f->node->fd, name, O_PATH, 0);
-	node = path < 0 ? NULL : p9_node_new(f->node, path);
+	node = path < 0 ? NULL : p9_node_new(p, f->node, path);
 	if (!node) {
 		close(fd);
 		return path < 0 ? path : -ENOMEM;
@@ -70,6 +98,7 @@ int p9_do_lcreate(struct p9 *p, struct cursor *c, struct p9_out *o)
 	p9_node_put(f->node);
 	f->node = node;
 	f->fd = fd;
+	p->nfiles++;
 	f->writable = (flags & L_ACCMODE) != O_RDONLY;
 	p9_put_qid(p, o, &st);
 	p9_put32(o, 0);

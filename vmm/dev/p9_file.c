@@ -25,10 +25,9 @@
 #define LOCK_SUCCESS 0u
 #define LOCK_TYPE_UNLCK 2u
 
-/* The inode behind an O_PATH descriptor, as a path. */
-static const char *path_of(const struct p9_node *n, char path[32])
+const char *p9_path_of(int fd, char path[32])
 {
-	snprintf(path, 32, "/proc/self/fd/%d", n->fd);
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	return path;
 }
 
@@ -54,7 +53,9 @@ int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 		return -ENXIO;
 	if (S_ISDIR(st.st_mode) && writes)
 		return -EISDIR;
-	fd = open(path_of(f->node, path),
+	if (p9_files_left(p, 1))
+		return -EMFILE;
+	fd = open(p9_path_of(f->node->fd, path),
 		  (int)mode | (flags & L_TRUNC ? O_TRUNC : 0) | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
@@ -68,6 +69,7 @@ int p9_do_lopen(struct p9 *p, struct cursor *c, struct p9_out *o)
 		f->fd = fd;
 		f->writable = mode != O_RDONLY;
 	}
+	p->nfiles++;
 	p9_put_qid(p, o, &st);
 	p9_put32(o, 0); /* iounit: msize decides */
 	return 0;
@@ -165,7 +167,7 @@ static int set_times(const struct p9_node *n, uint32_t valid, const struct times
 		t[0] = valid & SETATTR_ATIME_SET ? given[0] : (struct timespec){ 0, UTIME_NOW };
 	if (valid & SETATTR_MTIME)
 		t[1] = valid & SETATTR_MTIME_SET ? given[1] : (struct timespec){ 0, UTIME_NOW };
-	return utimensat(AT_FDCWD, path_of(n, path), t, 0) < 0 ? -errno : 0;
+	return utimensat(AT_FDCWD, p9_path_of(n->fd, path), t, 0) < 0 ? -errno : 0;
 }
 
 int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
@@ -193,12 +195,12 @@ int p9_do_setattr(struct p9 *p, struct cursor *c, struct p9_out *o)
 	/* Through /proc a link would be followed. */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return -EOPNOTSUPP;
-	if ((valid & SETATTR_MODE) && chmod(path_of(f->node, path), mode & 0777) < 0)
+	if ((valid & SETATTR_MODE) && chmod(p9_path_of(f->node->fd, path), mode & 0777) < 0)
 		return -errno;
 	if (valid & SETATTR_SIZE) {
 		if (size > INT64_MAX || !S_ISREG(st.st_mode))
 			return -EINVAL;
-		if (truncate(path_of(f->node, path), (off_t)size) < 0)
+		if (truncate(p9_path_of(f->node->fd, path), (off_t)size) < 0)
 			return -errno;
 	}
 	return valid & (SETATTR_ATIME | SETATTR_MTIME) ? set_times(f->node, valid, t) : 0;

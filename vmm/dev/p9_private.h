@@ -44,6 +44,7 @@ enum p9_type {
 
 /* A file or directory that the guest has walked to, and how it came there. */
 struct p9_node {
+	struct p9 *p9;
 	int fd;			/* O_PATH */
 	struct p9_node *parent; /* NULL: the root */
 	unsigned int refs;
@@ -67,6 +68,7 @@ struct p9 {
 	uint32_t msize;
 	struct p9_fid *fid[P9_BUCKETS];
 	unsigned int nfids;
+	unsigned int nfiles, max_files; /* descriptors: of nodes, and of fids that are open */
 	struct p9_stats stats;
 };
 
@@ -102,10 +104,14 @@ void p9_fid_remove(struct p9 *p, struct p9_fid *f);
 
 struct p9_node *p9_node_ref(struct p9_node *n);
 void p9_node_put(struct p9_node *n);
-/* The entry `name` of a directory, which may be anything. Takes fd. NULL: out of memory. */
-struct p9_node *p9_node_new(struct p9_node *parent, int fd);
+/* The entry of a directory, which may be anything. Takes fd, counts it. NULL: out of memory. */
+struct p9_node *p9_node_new(struct p9 *p, struct p9_node *parent, int fd);
+/* Before each descriptor that a request makes us hold: -EMFILE when there are enough. */
+int p9_files_left(const struct p9 *p, unsigned int n);
 /* From a node to the one of that name in it, or with ".." back: a reference, or -errno. */
 int p9_step(struct p9_node *from, const char *name, struct p9_node **out);
+/* The inode behind an O_PATH descriptor, as a path. */
+const char *p9_path_of(int fd, char path[32]);
 /* openat2() that can't leave the directory, -errno. */
 int p9_open_beneath(int dir, const char *name, uint64_t flags, uint32_t mode);
 

@@ -80,10 +80,12 @@ int p9_step(struct p9_node *from, const char *name, struct p9_node **out)
 		*out = p9_node_ref(from->parent ? from->parent : from);
 		return 0;
 	}
+	if (p9_files_left(from->p9, 1))
+		return -EMFILE;
 	fd = p9_open_beneath(from->fd, name, O_PATH, 0);
 	if (fd < 0)
 		return fd;
-	*out = p9_node_new(from, fd);
+	*out = p9_node_new(from->p9, from, fd);
 	return *out ? 0 : -ENOMEM;
 }
 

@@ -87,7 +87,7 @@ int p9_save(const struct p9 *p, struct buf *out, struct err *e)
 }
 
 /* From the root, by names that the guest could have used; a reference. */
-static int walk(struct p9 *p, char *path, struct p9_node **out)
+static int p9_state_walk(struct p9 *p, char *path, struct p9_node **out)
 {
 	struct p9_node *at = p9_node_ref(p->root);
 	char *rest = *path ? path : NULL;
@@ -120,7 +120,7 @@ static int restore_fid(struct p9 *p, struct cursor *in, struct err *e)
 	if (ret || in->bad)
 		return err_set(e, EINVAL, "what the snapshot says of a share is damaged");
 	strcpy(whole, path);
-	ret = walk(p, path, &n);
+	ret = p9_state_walk(p, path, &n);
 	if (ret)
 		return err_set(e, -ret, "the snapshot's share has no '%.200s' any more: %s", whole,
 			       strerror(-ret));

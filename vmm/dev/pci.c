@@ -46,8 +46,8 @@ static bool overlap(unsigned int off, unsigned int len, unsigned int at, unsigne
 	return off < at + n && at < off + len;
 }
 
-static struct pci_function *find(struct pci *p, unsigned int slot, unsigned int off,
-				 unsigned int len)
+static struct pci_function *pci_find_function(struct pci *p, unsigned int slot, unsigned int off,
+					      unsigned int len)
 {
 	return slot < p->n && off < PCI_CONFIG_SIZE && len <= PCI_CONFIG_SIZE - off ? p->slot[slot]
 										    : NULL;
@@ -59,7 +59,7 @@ uint32_t pci_config_read(struct pci *p, unsigned int slot, unsigned int off, uns
 	struct pci_function *f;
 
 	pthread_mutex_lock(&p->lock);
-	f = find(p, slot, off, len);
+	f = pci_find_function(p, slot, off, len);
 	if (f) {
 		if (f->config_read)
 			f->config_read(f->dev, off, len);
@@ -76,7 +76,7 @@ void pci_config_write(struct pci *p, unsigned int slot, unsigned int off, unsign
 	struct pci_function *f;
 
 	pthread_mutex_lock(&p->lock);
-	f = find(p, slot, off, len);
+	f = pci_find_function(p, slot, off, len);
 	if (f) {
 		for (unsigned int i = 0; i < len; i++) {
 			uint8_t may = f->writable[off + i], *at = &f->config[off + i];

@@ -61,7 +61,7 @@ static void schedule(struct pit *p, uint64_t from)
 	pthread_cond_signal(&p->changed);
 }
 
-static void load(struct pit *p, unsigned int n, uint32_t count)
+static void pit_set_reload(struct pit *p, unsigned int n, uint32_t count)
 {
 	struct pit_channel *c = &p->ch[n];
 
@@ -77,14 +77,14 @@ static void write_count(struct pit *p, unsigned int n, uint8_t v)
 
 	switch (c->access) {
 	case 1:
-		load(p, n, v);
+		pit_set_reload(p, n, v);
 		break;
 	case 2:
-		load(p, n, (uint32_t)v << 8);
+		pit_set_reload(p, n, (uint32_t)v << 8);
 		break;
 	default:
 		if (c->write_high)
-			load(p, n, (uint32_t)v << 8 | c->low);
+			pit_set_reload(p, n, (uint32_t)v << 8 | c->low);
 		else
 			c->low = v;
 		c->write_high = !c->write_high;

@@ -37,7 +37,7 @@ struct pit_channel {
 
 /*
  * Does the processor that gets the interrupts run (else it sleeps, halted), and how much has
- * it run? Called with the PIT's lock, on its thread. runs NULL: nobody tells.
+ * it run? Called with the PIT's lock, on its thread. runs NULL: not known.
  */
 struct pit_load {
 	bool (*runs)(void *ctx, uint64_t *cpu_ns);

@@ -67,7 +67,7 @@ static bool is_running(const struct virtio *d)
 	       !atomic_load(&((struct virtio *)d)->failed);
 }
 
-static void interrupt(struct virtio *d, unsigned int q)
+static void virtio_interrupt(struct virtio *d, unsigned int q)
 {
 	atomic_fetch_add_explicit(&d->interrupts, 1, memory_order_relaxed);
 	if (d->interrupt)
@@ -81,7 +81,7 @@ void virtio_fail(struct virtio *d)
 		return;
 	/* 2.1.2: told by a configuration change where the driver is there already. */
 	if (atomic_fetch_or(&d->status, VIRTIO_NEEDS_RESET) & VIRTIO_DRIVER_OK)
-		interrupt(d, UINT32_MAX);
+		virtio_interrupt(d, UINT32_MAX);
 }
 
 /* -- the rings ------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static int store16(const struct virtio *d, uint64_t gpa, uint16_t v)
 	return 0;
 }
 
-static bool has(const struct virtio *d, uint64_t feature)
+static bool virtio_has(const struct virtio *d, uint64_t feature)
 {
 	return d->agreed & feature;
 }
@@ -138,8 +138,8 @@ static int add_buffer(const struct virtio *d, struct virtio_chain *c, const stru
  * The chain that begins at `head` of a table. Called again for an indirect table, which
  * may not lead to another one.
  */
-static int walk(const struct virtio *d, uint64_t table, uint32_t entries, uint32_t head,
-		bool indirect, struct virtio_chain *c)
+static int virtq_walk(const struct virtio *d, uint64_t table, uint32_t entries, uint32_t head,
+		      bool indirect, struct virtio_chain *c)
 {
 	for (uint32_t steps = 0; steps < entries; steps++) {
 		struct desc desc;
@@ -149,12 +149,12 @@ static int walk(const struct virtio *d, uint64_t table, uint32_t entries, uint32
 		    gmem_read(d->mem, table + (uint64_t)head * DESC_SIZE, &desc, sizeof(desc)))
 			return -EINVAL;
 		if (desc.flags & DESC_INDIRECT) {
-			if (indirect || !has(d, VIRTIO_F_INDIRECT_DESC) ||
+			if (indirect || !virtio_has(d, VIRTIO_F_INDIRECT_DESC) ||
 			    (desc.flags & DESC_NEXT) || !desc.len || desc.len % DESC_SIZE ||
 			    desc.len / DESC_SIZE > VIRTIO_MAX_IOV ||
 			    !gmem_ptr(d->mem, desc.addr, desc.len))
 				return -EINVAL;
-			return walk(d, desc.addr, desc.len / DESC_SIZE, 0, true, c);
+			return virtq_walk(d, desc.addr, desc.len / DESC_SIZE, 0, true, c);
 		}
 		ret = add_buffer(d, c, &desc);
 		if (ret)
@@ -173,13 +173,13 @@ static int set_event(const struct virtio *d, const struct virtio_queue *q, uint1
 }
 
 /* With the lock: 1, 0 when there is none, -EINVAL for nonsense. */
-static int take(const struct virtio *d, struct virtio_queue *q, struct virtio_chain *c)
+static int virtq_pop(const struct virtio *d, struct virtio_queue *q, struct virtio_chain *c)
 {
 	uint16_t idx, n, head;
 
 	if (load16(d, q->avail + 2, &idx))
 		return -EINVAL;
-	if (idx == q->next_avail && has(d, VIRTIO_F_EVENT_IDX) && !q->quiet) {
+	if (idx == q->next_avail && virtio_has(d, VIRTIO_F_EVENT_IDX) && !q->quiet) {
 		/* Look again: the next one may have come before the driver saw that. */
 		if (set_event(d, q, q->next_avail))
 			return -EINVAL;
@@ -190,15 +190,20 @@ static int take(const struct virtio *d, struct virtio_queue *q, struct virtio_ch
 	n = (uint16_t)(idx - q->next_avail);
 	if (!n)
 		return 0;
-	if (n > q->size ||
+	/*
+	 * A chain has a descriptor of the queue until it comes back: what is available and what
+	 * is in flight are no more than those. It bounds what a device model keeps of requests.
+	 */
+	if (n > q->size - q->inflight ||
 	    load16(d, q->avail + AVAIL_RING + 2 * (uint64_t)(q->next_avail % q->size), &head))
 		return -EINVAL;
 	c->head = head;
 	c->nout = c->nin = 0;
 	c->out_len = c->in_len = 0;
-	if (walk(d, q->desc, q->size, head, false, c))
+	if (virtq_walk(d, q->desc, q->size, head, false, c))
 		return -EINVAL;
 	q->next_avail++;
+	q->inflight++;
 	return 1;
 }
 
@@ -209,7 +214,7 @@ int virtio_pop(struct virtio *d, unsigned int qi, struct virtio_chain *c)
 
 	pthread_mutex_lock(&q->lock);
 	if (is_running(d) && q->enabled && !atomic_load(&d->held))
-		ret = take(d, q, c);
+		ret = virtq_pop(d, q, c);
 	pthread_mutex_unlock(&q->lock);
 	if (ret < 0) {
 		virtio_fail(d);
@@ -228,7 +233,8 @@ void virtio_quiet(struct virtio *d, unsigned int qi, bool on)
 	pthread_mutex_lock(&q->lock);
 	if (is_running(d) && q->enabled && q->quiet != on) {
 		q->quiet = on;
-		if (has(d, VIRTIO_F_EVENT_IDX)) /* an index that was passed, or the next one */
+		if (virtio_has(d,
+			       VIRTIO_F_EVENT_IDX)) /* an index that was passed, or the next one */
 			ret = set_event(d, q, (uint16_t)(q->next_avail - on));
 		else
 			ret = store16(d, q->used, on ? USED_NO_NOTIFY : 0);
@@ -245,7 +251,7 @@ static int wants_interrupt(const struct virtio *d, struct virtio_queue *q)
 	uint16_t v, old = q->signalled;
 
 	q->signalled = q->next_used;
-	if (!has(d, VIRTIO_F_EVENT_IDX))
+	if (!virtio_has(d, VIRTIO_F_EVENT_IDX))
 		return load16(d, q->avail, &v) ? -EFAULT : !(v & AVAIL_NO_INTERRUPT);
 	if (load16(d, q->avail + AVAIL_RING + 2 * (uint64_t)q->size, &v))
 		return -EFAULT;
@@ -253,7 +259,8 @@ static int wants_interrupt(const struct virtio *d, struct virtio_queue *q)
 	return (uint16_t)(q->next_used - v - 1) < (uint16_t)(q->next_used - old);
 }
 
-static int give(const struct virtio *d, struct virtio_queue *q, uint16_t head, uint32_t written)
+static int virtq_push(const struct virtio *d, struct virtio_queue *q, uint16_t head,
+		      uint32_t written)
 {
 	uint32_t entry[2] = { head, written };
 
@@ -262,6 +269,7 @@ static int give(const struct virtio *d, struct virtio_queue *q, uint16_t head, u
 		       sizeof(entry)))
 		return -EFAULT;
 	q->next_used++;
+	q->inflight--; /* before the driver sees it: it may make it available again at once */
 	if (store16(d, q->used + 2, q->next_used)) /* a release: behind the entry */
 		return -EFAULT;
 	atomic_thread_fence(memory_order_seq_cst); /* before the driver's wish is read */
@@ -274,13 +282,13 @@ void virtio_push(struct virtio *d, unsigned int qi, uint16_t head, uint32_t writ
 	int ret = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (is_running(d) && q->enabled)
-		ret = give(d, q, head, written);
+	if (is_running(d) && q->enabled && q->inflight)
+		ret = virtq_push(d, q, head, written);
 	pthread_mutex_unlock(&q->lock);
 	if (ret < 0)
 		virtio_fail(d);
 	else if (ret)
-		interrupt(d, qi);
+		virtio_interrupt(d, qi);
 }
 
 /* -- what the driver sets up ------------------------------------------------------ */
@@ -303,10 +311,10 @@ void virtio_features_write(struct virtio *d, uint32_t word, uint32_t bits)
 		d->agreed = (d->agreed & ~((uint64_t)UINT32_MAX << 32 * word)) |
 			    (uint64_t)bits << 32 * word;
 	else if (bits)
-		virtio_fail(d); /* features that nobody offered */
+		virtio_fail(d); /* features that were not offered */
 }
 
-static void reset(struct virtio *d)
+static void virtio_reset_device(struct virtio *d)
 {
 	/* From here on virtio_pop() gives nothing and virtio_push() does nothing. */
 	atomic_store(&d->status, 0);
@@ -319,7 +327,7 @@ static void reset(struct virtio *d)
 		q->enabled = q->quiet = false;
 		q->size = VIRTIO_QUEUE_SIZE;
 		q->desc = q->avail = q->used = 0;
-		q->next_avail = q->next_used = q->signalled = 0;
+		q->next_avail = q->next_used = q->signalled = q->inflight = 0;
 		pthread_mutex_unlock(&q->lock);
 	}
 	d->agreed = 0;
@@ -328,10 +336,10 @@ static void reset(struct virtio *d)
 
 static bool features_fit(const struct virtio *d)
 {
-	return !(d->agreed & ~offered(d)) && has(d, VIRTIO_F_VERSION_1);
+	return !(d->agreed & ~offered(d)) && virtio_has(d, VIRTIO_F_VERSION_1);
 }
 
-static void begin(struct virtio *d)
+static void virtio_begin(struct virtio *d)
 {
 	if (!(atomic_load(&d->status) & VIRTIO_FEATURES_OK)) /* out of order: 3.1.1 */
 		virtio_fail(d);
@@ -346,7 +354,7 @@ void virtio_set_status(struct virtio *d, uint8_t status)
 	pthread_rwlock_wrlock(&d->running);
 	old = atomic_load(&d->status);
 	if (!status) {
-		reset(d);
+		virtio_reset_device(d);
 	} else {
 		if (!(old & VIRTIO_FEATURES_OK) && !features_fit(d))
 			status &= (uint8_t)~VIRTIO_FEATURES_OK;
@@ -354,7 +362,7 @@ void virtio_set_status(struct virtio *d, uint8_t status)
 		atomic_store(&d->status, status | (old & (VIRTIO_NEEDS_RESET | VIRTIO_FEATURES_OK |
 							  VIRTIO_DRIVER_OK)));
 		if (status & ~old & VIRTIO_DRIVER_OK)
-			begin(d);
+			virtio_begin(d);
 	}
 	pthread_rwlock_unlock(&d->running);
 }
@@ -390,7 +398,7 @@ void virtio_queue_enable(struct virtio *d, unsigned int qi)
 		virtio_fail(d);
 }
 
-static void look(struct virtio *d, unsigned int q)
+static void virtio_kick(struct virtio *d, unsigned int q)
 {
 	/* A reset on another vCPU waits until the model has seen to it. */
 	pthread_rwlock_rdlock(&d->running);
@@ -402,7 +410,7 @@ static void look(struct virtio *d, unsigned int q)
 void virtio_notify(struct virtio *d, unsigned int q)
 {
 	atomic_fetch_add_explicit(&d->kicks, 1, memory_order_relaxed);
-	look(d, q);
+	virtio_kick(d, q);
 }
 
 /* -- configuration ------------------------------------------------------------------ */
@@ -436,7 +444,7 @@ void virtio_config_set(struct virtio *d, unsigned int off, const void *src, unsi
 	pthread_mutex_unlock(&d->config_lock);
 	atomic_fetch_add(&d->generation, 1);
 	if (is_running(d))
-		interrupt(d, UINT32_MAX);
+		virtio_interrupt(d, UINT32_MAX);
 }
 
 /* -- snapshots ------------------------------------------------------------------------ */
@@ -445,7 +453,7 @@ void virtio_hold(struct virtio *d, bool on)
 {
 	atomic_store(&d->held, on);
 	for (unsigned int q = 0; !on && q < d->nqueues; q++)
-		look(d, q);
+		virtio_kick(d, q);
 }
 
 int virtio_save(const struct virtio *d, struct buf *out, struct err *e)
@@ -513,6 +521,7 @@ int virtio_restore(struct virtio *d, struct cursor *in, struct err *e)
 		q->next_used = cursor_u16(in);
 		q->signalled = cursor_u16(in);
 		q->vector = cursor_u16(in);
+		q->inflight = 0; /* saved after drain() */
 		if (in->bad || (q->enabled && !queue_fits(d, q))) {
 			q->enabled = false;
 			return bad_state(d, "a queue outside of memory", e);

@@ -89,6 +89,7 @@ struct virtio_queue {
 	bool enabled;
 	uint64_t desc, avail, used; /* guest-physical */
 	uint16_t next_avail, next_used;
+	uint16_t inflight;  /* chains popped and not yet pushed, at most size; not in snapshots */
 	uint16_t signalled; /* used index of the last interrupt (EVENT_IDX) */
 	uint16_t vector;    /* virtio_pci: its MSI-X entry, 0xffff none */
 	bool quiet;	    /* virtio_quiet(); not in snapshots */
@@ -127,7 +128,8 @@ void virtio_deinit(struct virtio *d);
 /*
  * The next chain of queue q: 1, or 0 when there is none (also when the device has failed
  * or is not running). A chain that is not one (descriptors out of range, loops, buffers
- * outside RAM, a length that wraps) fails the device and gives 0. Any thread.
+ * outside RAM, a length that wraps), or one more than the queue has descriptors while the
+ * others were not pushed yet, fails the device and gives 0. Any thread.
  */
 int virtio_pop(struct virtio *d, unsigned int q, struct virtio_chain *c);
 

@@ -31,7 +31,7 @@ static struct virtio_9p *of(struct virtio *d)
 }
 
 /* The driver has put a request into one chain with the room for its answer. */
-static bool answer(struct virtio_9p *v)
+static bool virtio_9p_answer(struct virtio_9p *v)
 {
 	struct virtio_chain *c = &v->chain;
 	size_t len = c->out_len < sizeof(v->request) ? c->out_len : sizeof(v->request);
@@ -61,7 +61,7 @@ static void *worker(void *arg)
 		v->busy = true;
 		pthread_mutex_unlock(&v->lock);
 		while (virtio_pop(&v->d, 0, &v->chain))
-			if (!answer(v)) {
+			if (!virtio_9p_answer(v)) {
 				virtio_fail(&v->d);
 				break;
 			}
@@ -73,7 +73,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-static void kick(struct virtio *d, unsigned int q)
+static void virtio_9p_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_9p *v = of(d);
 
@@ -84,7 +84,7 @@ static void kick(struct virtio *d, unsigned int q)
 	pthread_mutex_unlock(&v->lock);
 }
 
-static void drain(struct virtio *d)
+static void virtio_9p_drain(struct virtio *d)
 {
 	struct virtio_9p *v = of(d);
 
@@ -95,7 +95,7 @@ static void drain(struct virtio *d)
 }
 
 /* While it is not busy, nobody else uses the session. */
-static void reset(struct virtio *d)
+static void virtio_9p_reset(struct virtio *d)
 {
 	struct virtio_9p *v = of(d);
 
@@ -108,17 +108,17 @@ static void reset(struct virtio *d)
 }
 
 /* Both while the thread has nothing to do: after drain(), and before the device runs. */
-static int save(struct virtio *d, struct buf *out, struct err *e)
+static int virtio_9p_save(struct virtio *d, struct buf *out, struct err *e)
 {
 	return p9_save(of(d)->p9, out, e);
 }
 
-static int restore(struct virtio *d, struct cursor *in, struct err *e)
+static int virtio_9p_restore(struct virtio *d, struct cursor *in, struct err *e)
 {
 	return p9_restore(of(d)->p9, in, e);
 }
 
-static void destroy(struct virtio *d)
+static void virtio_9p_destroy(struct virtio *d)
 {
 	struct virtio_9p *v = of(d);
 
@@ -137,15 +137,15 @@ static void destroy(struct virtio *d)
 }
 
 int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, const char *tag,
-		  bool read_only, struct err *e)
+		  bool read_only, unsigned int max_files, struct err *e)
 {
 	static const struct virtio_ops ops = {
-		.kick = kick,
-		.reset = reset,
-		.drain = drain,
-		.save = save,
-		.restore = restore,
-		.destroy = destroy,
+		.kick = virtio_9p_kick,
+		.reset = virtio_9p_reset,
+		.drain = virtio_9p_drain,
+		.save = virtio_9p_save,
+		.restore = virtio_9p_restore,
+		.destroy = virtio_9p_destroy,
 	};
 	struct virtio_9p *v = calloc(1, sizeof(*v));
 	uint16_t len = (uint16_t)strlen(tag);
@@ -170,14 +170,14 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, 
 	pthread_mutex_init(&v->lock, NULL);
 	pthread_cond_init(&v->changed, NULL);
 	virtio_init(&v->d, mem);
-	ret = p9_create(&v->p9, dir, read_only, e);
+	ret = p9_create(&v->p9, dir, read_only, max_files, e);
 	if (!ret) {
 		ret = thread_start(&v->thread, worker, v);
 		v->started = ret == 0;
 		ret = ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 	}
 	if (ret) {
-		destroy(&v->d);
+		virtio_9p_destroy(&v->d);
 		return ret;
 	}
 	*out = &v->d;

@@ -13,8 +13,11 @@
 
 #define VIRTIO_9P_TAG_MAX 31u
 
-/* *out is owned, by ops->destroy(). tag: what the guest mounts it by. */
+/*
+ * *out is owned, by ops->destroy(). tag: what the guest mounts it by. max_files: descriptors
+ * that its files take, see p9.h.
+ */
 int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, const char *tag,
-		  bool read_only, struct err *e);
+		  bool read_only, unsigned int max_files, struct err *e);
 
 #endif

@@ -78,7 +78,7 @@ static struct virtio_blk *blk_of(struct virtio *d)
 
 /* -- a request --------------------------------------------------------------------- */
 
-static void finish(struct virtio_blk *b, const struct blk_request *r, int status)
+static void virtio_blk_finish(struct virtio_blk *b, const struct blk_request *r, int status)
 {
 	int type = blk_request_io_type(r);
 	struct io_record rec = {
@@ -107,8 +107,8 @@ static void finish(struct virtio_blk *b, const struct blk_request *r, int status
 }
 
 /* The next request of queue q; false when there is none. */
-static bool take(struct virtio_blk *b, unsigned int q, struct blk_request *r,
-		 struct virtio_chain *c)
+static bool blk_pop(struct virtio_blk *b, unsigned int q, struct blk_request *r,
+		    struct virtio_chain *c)
 {
 	if (!virtio_pop(&b->d, q, c))
 		return false;
@@ -128,7 +128,7 @@ static void enqueue(struct virtio_blk *b, const struct blk_request *r, bool wait
 	struct blk_request *copy = blk_request_copy(r);
 
 	if (!copy) {
-		finish(b, r, IO_ERROR);
+		virtio_blk_finish(b, r, IO_ERROR);
 		return;
 	}
 	copy->next = NULL;
@@ -159,16 +159,16 @@ static int queue_to_take(struct virtio_blk *b)
 	return -1;
 }
 
-/* What a notification left in the queue; whose it is nobody knows any more. */
+/* Requests that a notification left in the queue; their token is lost. */
 static void take_rest(struct virtio_blk *b, unsigned int q)
 {
 	struct virtio_chain c;
 	struct blk_request r;
 
 	for (unsigned int i = 0; i < KICK_CHAINS; i++) {
-		if (!take(b, q, &r, &c))
+		if (!blk_pop(b, q, &r, &c))
 			return;
-		finish(b, &r, blk_request_run(&r, &b->target, false));
+		virtio_blk_finish(b, &r, blk_request_run(&r, &b->target, BLK_MAY_WAIT));
 	}
 	go_on_taking(b, q);
 }
@@ -201,7 +201,7 @@ static void *work(void *arg)
 		b->working++;
 		pthread_mutex_unlock(&b->lock);
 		if (r)
-			finish(b, r, blk_request_run(r, &b->target, false));
+			virtio_blk_finish(b, r, blk_request_run(r, &b->target, BLK_MAY_WAIT));
 		else
 			take_rest(b, (unsigned int)q);
 		free(r);
@@ -221,7 +221,7 @@ static bool is_idle(const struct virtio_blk *b)
 	return !b->first && !b->working;
 }
 
-static void drain(struct virtio *d)
+static void virtio_blk_drain(struct virtio *d)
 {
 	struct virtio_blk *b = blk_of(d);
 
@@ -251,11 +251,11 @@ static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t
 	if (bytes)
 		*bytes += r->bytes;
 	if (!bytes || *bytes <= KICK_BYTES)
-		status = blk_request_run(r, &b->target, true);
+		status = blk_request_run(r, &b->target, BLK_NO_WAIT);
 	if (status == -EAGAIN)
 		enqueue(b, r, true);
 	else
-		finish(b, r, status);
+		virtio_blk_finish(b, r, status);
 }
 
 /* The thread that was woken has begun, or not (the host is busy): what is left is done here. */
@@ -279,7 +279,7 @@ static void help(struct virtio_blk *b, uint64_t *bytes)
  * Large requests are shared with the other threads: each goes to them once there is a
  * next one, and the last is carried out here meanwhile.
  */
-static void kick(struct virtio *d, unsigned int q)
+static void blk_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_blk *b = blk_of(d);
 	struct virtio_chain chain[2]; /* of the one that is kept, and of the one that is taken */
@@ -291,7 +291,7 @@ static void kick(struct virtio *d, unsigned int q)
 	for (i = 0; i < KICK_CHAINS; i++) {
 		struct blk_request *r = &request[slot];
 
-		if (!take(b, q, r, &chain[slot]))
+		if (!blk_pop(b, q, r, &chain[slot]))
 			break;
 		if (!token && b->io.done && blk_request_io_type(r) >= 0)
 			token = b->io.batch(b->io.ctx);
@@ -317,14 +317,14 @@ static void kick(struct virtio *d, unsigned int q)
 }
 
 /* On the polling thread. */
-static unsigned int serve(struct virtio *d, unsigned int q)
+static unsigned int virtio_blk_serve(struct virtio *d, unsigned int q)
 {
 	struct virtio_blk *b = blk_of(d);
 	struct virtio_chain c;
 	struct blk_request r;
 	unsigned int n;
 
-	for (n = 0; n < KICK_CHAINS && take(b, q, &r, &c); n++)
+	for (n = 0; n < KICK_CHAINS && blk_pop(b, q, &r, &c); n++)
 		run_or_enqueue(b, &r, NULL);
 	return n;
 }
@@ -341,14 +341,14 @@ static void activate(struct virtio *d, uint64_t features)
 	choose_cache(blk_of(d), features);
 }
 
-static void reset(struct virtio *d)
+static void blk_reset(struct virtio *d)
 {
 	struct virtio_blk *b = blk_of(d);
 
 	pthread_mutex_lock(&b->lock);
 	drop_waiting(b);
 	pthread_mutex_unlock(&b->lock);
-	drain(d);
+	virtio_blk_drain(d);
 	d->config[CONFIG_WRITEBACK] = 1;
 }
 
@@ -368,7 +368,7 @@ static void config_written(struct virtio *d, unsigned int off, unsigned int len)
 	choose_cache(b, d->agreed);
 }
 
-static void destroy(struct virtio *d)
+static void virtio_blk_destroy(struct virtio *d)
 {
 	struct virtio_blk *b = blk_of(d);
 
@@ -389,15 +389,15 @@ static void destroy(struct virtio *d)
 
 /* Counters begin at 0 in each run, and the cache's mode is in config: nothing is to be saved. */
 static const struct virtio_ops ops = {
-	.kick = kick,
+	.kick = blk_kick,
 	.activate = activate,
-	.reset = reset,
+	.reset = blk_reset,
 	.config_written = config_written,
-	.drain = drain,
-	.destroy = destroy,
+	.drain = virtio_blk_drain,
+	.destroy = virtio_blk_destroy,
 };
 
-static void put(uint8_t *config, unsigned int off, uint64_t v, unsigned int len)
+static void blk_config_put(uint8_t *config, unsigned int off, uint64_t v, unsigned int len)
 {
 	memcpy(config + off, &v, len);
 }
@@ -406,19 +406,19 @@ static void fill_config(struct virtio_blk *b)
 {
 	uint8_t *c = b->config;
 
-	put(c, CONFIG_CAPACITY, disk_size(b->target.disk) / DISK_SECTOR, 8);
-	put(c, CONFIG_SEG_MAX, VIRTIO_MAX_IOV - 2, 4); /* besides header and status */
-	put(c, CONFIG_BLK_SIZE, DISK_SECTOR, 4);
-	put(c, CONFIG_PHYSICAL_EXP, PHYSICAL_EXP, 1);
-	put(c, CONFIG_MIN_IO, 1u << PHYSICAL_EXP, 2);
-	put(c, CONFIG_WRITEBACK, 1, 1);
-	put(c, CONFIG_NUM_QUEUES, b->d.nqueues, 2);
-	put(c, CONFIG_DISCARD_SECTORS, BLK_MAX_SEGMENT_SECTORS, 4);
-	put(c, CONFIG_DISCARD_SEGMENTS, BLK_MAX_SEGMENTS, 4);
-	put(c, CONFIG_DISCARD_ALIGN, 1u << PHYSICAL_EXP, 4);
-	put(c, CONFIG_ZEROES_SECTORS, BLK_MAX_SEGMENT_SECTORS, 4);
-	put(c, CONFIG_ZEROES_SEGMENTS, BLK_MAX_SEGMENTS, 4);
-	put(c, CONFIG_ZEROES_UNMAP, 1, 1);
+	blk_config_put(c, CONFIG_CAPACITY, disk_size(b->target.disk) / DISK_SECTOR, 8);
+	blk_config_put(c, CONFIG_SEG_MAX, VIRTIO_MAX_IOV - 2, 4); /* besides header and status */
+	blk_config_put(c, CONFIG_BLK_SIZE, DISK_SECTOR, 4);
+	blk_config_put(c, CONFIG_PHYSICAL_EXP, PHYSICAL_EXP, 1);
+	blk_config_put(c, CONFIG_MIN_IO, 1u << PHYSICAL_EXP, 2);
+	blk_config_put(c, CONFIG_WRITEBACK, 1, 1);
+	blk_config_put(c, CONFIG_NUM_QUEUES, b->d.nqueues, 2);
+	blk_config_put(c, CONFIG_DISCARD_SECTORS, BLK_MAX_SEGMENT_SECTORS, 4);
+	blk_config_put(c, CONFIG_DISCARD_SEGMENTS, BLK_MAX_SEGMENTS, 4);
+	blk_config_put(c, CONFIG_DISCARD_ALIGN, 1u << PHYSICAL_EXP, 4);
+	blk_config_put(c, CONFIG_ZEROES_SECTORS, BLK_MAX_SEGMENT_SECTORS, 4);
+	blk_config_put(c, CONFIG_ZEROES_SEGMENTS, BLK_MAX_SEGMENTS, 4);
+	blk_config_put(c, CONFIG_ZEROES_UNMAP, 1, 1);
 	memcpy(b->d.config, c, CONFIG_LEN);
 	b->d.config_len = CONFIG_LEN;
 }
@@ -427,7 +427,7 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 		      const struct virtio_blk_config *cfg, struct err *e)
 {
 	struct virtio_blk *b = calloc(1, sizeof(*b));
-	struct virtio_poll_config polled = { .serve = serve, .vcpus = cfg->queues };
+	struct virtio_poll_config polled = { .serve = virtio_blk_serve, .vcpus = cfg->queues };
 	unsigned int n = cfg->queues;
 	int ret = 0;
 
@@ -453,13 +453,13 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 	for (; !ret && b->threads < THREADS; b->threads += !ret)
 		ret = thread_start(&b->thread[b->threads], work, b);
 	if (ret) {
-		destroy(&b->d);
+		virtio_blk_destroy(&b->d);
 		return err_set(e, ret, "%s: cannot start a thread: %s", cfg->name, strerror(ret));
 	}
 	polled.d = &b->d;
 	ret = cfg->io.done ? 0 : virtio_poll_create(&b->poll, &polled, e);
 	if (ret) {
-		destroy(&b->d);
+		virtio_blk_destroy(&b->d);
 		return ret;
 	}
 	*out = &b->d;

@@ -11,7 +11,7 @@
 #define SEGMENT_UNMAP 1u
 
 /* Drop len bytes from the beginning; they are there. */
-static void skip(struct iovec **iov, unsigned int *n, size_t len)
+static void virtio_blk_request_skip(struct iovec **iov, unsigned int *n, size_t len)
 {
 	while (len) {
 		size_t some = (*iov)->iov_len < len ? (*iov)->iov_len : len;
@@ -55,7 +55,7 @@ int blk_request_parse(struct blk_request *r, struct virtio_chain *c, uint16_t qu
 		r->n = nin;
 		r->bytes = c->in_len - 1;
 	} else {
-		skip(&out, &nout, HEADER);
+		virtio_blk_request_skip(&out, &nout, HEADER);
 		r->iov = out;
 		r->n = nout;
 		r->bytes = c->out_len - HEADER;
@@ -171,8 +171,10 @@ static int give_up(struct blk_request *r, const struct blk_target *t)
 	return status_of(ret);
 }
 
-int blk_request_run(struct blk_request *r, const struct blk_target *t, bool now)
+int blk_request_run(struct blk_request *r, const struct blk_target *t, enum blk_wait wait)
 {
+	bool now = wait == BLK_NO_WAIT;
+
 	switch (r->type) {
 	case BLK_T_IN:
 	case BLK_T_OUT:

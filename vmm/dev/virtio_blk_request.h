@@ -58,12 +58,13 @@ struct blk_target {
 	atomic_bool write_through; /* what is written is flushed before it is done */
 };
 
+enum blk_wait { BLK_MAY_WAIT, BLK_NO_WAIT };
 /*
- * Carry it out; the status is the caller's to store. With `now` -EAGAIN (nothing was
- * written) when it would have to wait; otherwise an enum io_status. Fills in r->bytes of a
- * discard.
+ * Carry it out; the status is the caller's to store. With BLK_NO_WAIT -EAGAIN (nothing was
+ * written) when it would have to wait for the disk; otherwise an enum io_status. Fills in
+ * r->bytes of a discard.
  */
-int blk_request_run(struct blk_request *r, const struct blk_target *t, bool now);
+int blk_request_run(struct blk_request *r, const struct blk_target *t, enum blk_wait wait);
 
 /* enum io_type, or -1: it is none (GET_ID and types that there are not). */
 int blk_request_io_type(const struct blk_request *r);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* One direction at a time: iov[0, n), `to` is the guest's memory. */
-static size_t copy(const struct iovec *iov, unsigned int n, size_t off, uint8_t *buf, size_t len,
-		   bool to)
+static size_t chain_copy(const struct iovec *iov, unsigned int n, size_t off, uint8_t *buf,
+			 size_t len, bool to)
 {
 	size_t done = 0;
 
@@ -33,11 +33,11 @@ static size_t copy(const struct iovec *iov, unsigned int n, size_t off, uint8_t 
 
 size_t virtio_chain_read(const struct virtio_chain *c, size_t off, void *dst, size_t len)
 {
-	return copy(c->iov, c->nout, off, dst, len, false);
+	return chain_copy(c->iov, c->nout, off, dst, len, false);
 }
 
 size_t virtio_chain_write(const struct virtio_chain *c, size_t off, const void *src, size_t len)
 {
 	/* It is only read. */
-	return copy(c->iov + c->nout, c->nin, off, (uint8_t *)(uintptr_t)src, len, true);
+	return chain_copy(c->iov + c->nout, c->nin, off, (uint8_t *)(uintptr_t)src, len, true);
 }

@@ -63,7 +63,7 @@ static void transmit(struct virtio_console *c)
 	}
 }
 
-static void kick(struct virtio *d, unsigned int q)
+static void virtio_console_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
@@ -77,7 +77,7 @@ static void kick(struct virtio *d, unsigned int q)
 }
 
 /* Nobody has the lock once we had it, and what comes then finds no queue. */
-static void reset(struct virtio *d)
+static void virtio_console_reset(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
@@ -94,7 +94,7 @@ static void config_written(struct virtio *d, unsigned int off, unsigned int len)
 		c->put(c->ctx, d->config[CONFIG_EMERG]);
 }
 
-static int save(struct virtio *d, struct buf *out, struct err *e)
+static int virtio_console_save(struct virtio *d, struct buf *out, struct err *e)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
@@ -104,7 +104,7 @@ static int save(struct virtio *d, struct buf *out, struct err *e)
 	return 0;
 }
 
-static int restore(struct virtio *d, struct cursor *in, struct err *e)
+static int virtio_console_restore(struct virtio *d, struct cursor *in, struct err *e)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 	uint32_t n = cursor_u32(in);
@@ -117,7 +117,7 @@ static int restore(struct virtio *d, struct cursor *in, struct err *e)
 	return 0;
 }
 
-static void destroy(struct virtio *d)
+static void virtio_console_destroy(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
@@ -130,13 +130,13 @@ int virtio_console_new(struct virtio **out, const struct gmem *mem,
 		       void (*put)(void *ctx, uint8_t byte), void *ctx, struct err *e)
 {
 	static const struct virtio_ops ops = {
-		.kick = kick,
-		.reset = reset,
-		.drain = reset,
+		.kick = virtio_console_kick,
+		.reset = virtio_console_reset,
+		.drain = virtio_console_reset,
 		.config_written = config_written,
-		.save = save,
-		.restore = restore,
-		.destroy = destroy,
+		.save = virtio_console_save,
+		.restore = virtio_console_restore,
+		.destroy = virtio_console_destroy,
 	};
 	struct virtio_console *c = calloc(1, sizeof(*c));
 

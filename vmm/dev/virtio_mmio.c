@@ -65,7 +65,7 @@ static void set_line(struct virtio_mmio *m)
 }
 
 /* Any thread. */
-static void interrupt(void *transport, unsigned int q)
+static void virtio_mmio_interrupt(void *transport, unsigned int q)
 {
 	struct virtio_mmio *m = transport;
 
@@ -252,7 +252,7 @@ int virtio_mmio_new(struct virtio_mmio **out, struct virtio *d, unsigned int ind
 		return err_set(e, -ret, "cannot register %s: %s", d->name, strerror(-ret));
 	}
 	d->transport = m;
-	d->interrupt = interrupt;
+	d->interrupt = virtio_mmio_interrupt;
 	*out = m;
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_net.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@ struct virtio_net {
 };
 
 /* On the link's thread. Without a buffer the frame is lost, as on a wire. */
-static void receive(void *ctx, const uint8_t *frame, size_t len)
+static void virtio_net_receive(void *ctx, const uint8_t *frame, size_t len)
 {
 	static const uint8_t header[HEADER] = { [HEADER_BUFFERS] = 1 };
 	struct virtio_net *n = ctx;
@@ -44,7 +46,7 @@ static void receive(void *ctx, const uint8_t *frame, size_t len)
 	pthread_mutex_unlock(&n->receive_lock);
 }
 
-static void kick(struct virtio *d, unsigned int q)
+static void virtio_net_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 	uint8_t frame[NET_FRAME_MAX];
@@ -64,7 +66,7 @@ static void kick(struct virtio *d, unsigned int q)
 }
 
 /* Nobody has the lock once we had it, and what comes then finds no queue. */
-static void reset(struct virtio *d)
+static void virtio_net_reset(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
@@ -72,7 +74,7 @@ static void reset(struct virtio *d)
 	pthread_mutex_unlock(&n->receive_lock);
 }
 
-static void destroy(struct virtio *d)
+static void virtio_net_destroy(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
@@ -89,10 +91,8 @@ static void destroy(struct virtio *d)
  */
 static void make_address(const struct net_config *cfg, uint8_t mac[6])
 {
-	uint32_t hash = 2166136261u;
+	uint32_t hash = hash_text32(cfg->kind == NET_TAP ? cfg->tap : "user", SIZE_MAX);
 
-	for (const char *p = cfg->kind == NET_TAP ? cfg->tap : "user"; *p; p++)
-		hash = (hash ^ (uint8_t)*p) * 16777619u;
 	memcpy(mac, "\x52\x54", 2);
 	memcpy(mac + 2, &hash, sizeof(hash));
 }
@@ -101,10 +101,10 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 		   struct err *e)
 {
 	static const struct virtio_ops ops = {
-		.kick = kick,
-		.reset = reset,
-		.drain = reset,
-		.destroy = destroy,
+		.kick = virtio_net_kick,
+		.reset = virtio_net_reset,
+		.drain = virtio_net_reset,
+		.destroy = virtio_net_destroy,
 	};
 	struct virtio_net *n = calloc(1, sizeof(*n));
 	int ret;
@@ -122,10 +122,10 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 	pthread_mutex_init(&n->receive_lock, NULL);
 	virtio_init(&n->d, mem);
 	/* Frames may come before this returns: they find a device that is not running. */
-	ret = cfg->kind == NET_TAP ? net_tap_new(&n->link, cfg, receive, n, e)
-				   : net_user_new(&n->link, cfg, receive, n, e);
+	ret = cfg->kind == NET_TAP ? net_tap_new(&n->link, cfg, virtio_net_receive, n, e)
+				   : net_user_new(&n->link, cfg, virtio_net_receive, n, e);
 	if (ret)
-		destroy(&n->d);
+		virtio_net_destroy(&n->d);
 	else
 		*out = &n->d;
 	return ret;

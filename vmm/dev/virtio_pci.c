@@ -122,7 +122,7 @@ static void fire_pending(struct virtio_pci *p)
 	}
 }
 
-static void interrupt(void *transport, unsigned int q)
+static void virtio_pci_interrupt(void *transport, unsigned int q)
 {
 	struct virtio_pci *p = transport;
 
@@ -432,7 +432,7 @@ static void config_written(void *dev, unsigned int off, unsigned int len)
 		follow_msix_control(dev);
 }
 
-static void put(uint8_t *at, unsigned int n, uint64_t v)
+static void virtio_pci_put(uint8_t *at, unsigned int n, uint64_t v)
 {
 	memcpy(at, &v, n); /* little-endian, as the host is */
 }
@@ -446,8 +446,8 @@ static void put_cap(struct virtio_pci *p, unsigned int at, unsigned int next, un
 	cap[1] = (uint8_t)next;
 	cap[2] = type == TYPE_NOTIFY || type == TYPE_WINDOW ? CAP_LEN + 4 : CAP_LEN;
 	cap[3] = (uint8_t)type;
-	put(cap + CAP_OFFSET, 4, off);
-	put(cap + CAP_LENGTH, 4, len);
+	virtio_pci_put(cap + CAP_OFFSET, 4, off);
+	virtio_pci_put(cap + CAP_LENGTH, 4, len);
 }
 
 static uint16_t class_of(uint32_t id)
@@ -468,17 +468,17 @@ static void fill_config(struct virtio_pci *p)
 {
 	uint8_t *c = p->f.config, *w = p->f.writable;
 
-	put(c + PCI_VENDOR, 2, VENDOR_RED_HAT);
-	put(c + PCI_DEVICE, 2, DEVICE_MODERN + p->d->id);
-	put(c + PCI_STATUS, 2, PCI_STATUS_CAPABILITIES);
+	virtio_pci_put(c + PCI_VENDOR, 2, VENDOR_RED_HAT);
+	virtio_pci_put(c + PCI_DEVICE, 2, DEVICE_MODERN + p->d->id);
+	virtio_pci_put(c + PCI_STATUS, 2, PCI_STATUS_CAPABILITIES);
 	c[PCI_REVISION] = REVISION;
-	put(c + PCI_CLASS, 2, class_of(p->d->id));
-	put(c + PCI_SUBSYSTEM_VENDOR, 2, VENDOR_RED_HAT);
-	put(c + PCI_SUBSYSTEM, 2, 0x40 + p->d->id);
+	virtio_pci_put(c + PCI_CLASS, 2, class_of(p->d->id));
+	virtio_pci_put(c + PCI_SUBSYSTEM_VENDOR, 2, VENDOR_RED_HAT);
+	virtio_pci_put(c + PCI_SUBSYSTEM, 2, 0x40 + p->d->id);
 	c[PCI_CAPABILITIES] = CAP_COMMON;
 	put_cap(p, CAP_COMMON, CAP_NOTIFY, TYPE_COMMON, BAR_COMMON, COMMON_SIZE);
 	put_cap(p, CAP_NOTIFY, CAP_ISR, TYPE_NOTIFY, BAR_NOTIFY, p->d->nqueues * NOTIFY_STEP);
-	put(c + CAP_NOTIFY + CAP_DATA, 4, NOTIFY_STEP);
+	virtio_pci_put(c + CAP_NOTIFY + CAP_DATA, 4, NOTIFY_STEP);
 	put_cap(p, CAP_ISR, CAP_DEVICE, TYPE_ISR, BAR_ISR, 1);
 	/* A length of 0 would mean a capability that is not used. */
 	put_cap(p, CAP_DEVICE, CAP_WINDOW, TYPE_DEVICE, BAR_CONFIG, VIRTIO_CONFIG_SIZE);
@@ -486,10 +486,10 @@ static void fill_config(struct virtio_pci *p)
 	w[CAP_WINDOW + CAP_BAR] = 0xff;
 	memset(w + CAP_WINDOW + CAP_OFFSET, 0xff, 12);
 	c[CAP_MSIX] = CAP_ID_MSIX;
-	put(c + CAP_MSIX + MSIX_CONTROL, 2, p->nvectors - 1);
-	put(w + CAP_MSIX + MSIX_CONTROL, 2, MSIX_ENABLE | MSIX_MASK_ALL);
-	put(c + CAP_MSIX + 4, 4, BAR_TABLE); /* in BAR 0, as the low bits say */
-	put(c + CAP_MSIX + 8, 4, BAR_PENDING);
+	virtio_pci_put(c + CAP_MSIX + MSIX_CONTROL, 2, p->nvectors - 1);
+	virtio_pci_put(w + CAP_MSIX + MSIX_CONTROL, 2, MSIX_ENABLE | MSIX_MASK_ALL);
+	virtio_pci_put(c + CAP_MSIX + 4, 4, BAR_TABLE); /* in BAR 0, as the low bits say */
+	virtio_pci_put(c + CAP_MSIX + 8, 4, BAR_PENDING);
 }
 
 int virtio_pci_new(struct virtio_pci **out, struct virtio *d, struct pci *bus, struct dev_msi msi,
@@ -521,7 +521,7 @@ int virtio_pci_new(struct virtio_pci **out, struct virtio *d, struct pci *bus, s
 		return ret;
 	}
 	d->transport = p;
-	d->interrupt = interrupt;
+	d->interrupt = virtio_pci_interrupt;
 	*out = p;
 	return 0;
 }

@@ -66,7 +66,7 @@ static void set_quiet(struct virtio_poll *p, uint64_t queues, bool on)
 }
 
 /* Look until nothing comes; how long to stay away then. */
-static uint64_t look(struct virtio_poll *p, uint64_t queues)
+static uint64_t poll_look(struct virtio_poll *p, uint64_t queues)
 {
 	uint64_t begin = clock_mono_ns(), now = begin, last = begin, before, away = p->away * 2;
 	unsigned int served = 0, n;
@@ -94,7 +94,7 @@ static uint64_t look(struct virtio_poll *p, uint64_t queues)
 	return away < AWAY_MAX_NS ? away : AWAY_MAX_NS;
 }
 
-static void *run(void *arg)
+static void *poll_main(void *arg)
 {
 	struct virtio_poll *p = arg;
 
@@ -109,7 +109,7 @@ static void *run(void *arg)
 		}
 		p->polling = true;
 		pthread_mutex_unlock(&p->lock);
-		p->away = look(p, queues);
+		p->away = poll_look(p, queues);
 		atomic_store(&p->enough, p->away ? NEAR_COUNT : NEAR_AGAIN);
 		atomic_store(&p->not_before, clock_mono_ns() + p->away);
 		pthread_mutex_lock(&p->lock);
@@ -171,7 +171,7 @@ int virtio_poll_create(struct virtio_poll **out, const struct virtio_poll_config
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->begin, NULL);
 	pthread_cond_init(&p->ended, NULL);
-	ret = thread_start(&p->thread, run, p);
+	ret = thread_start(&p->thread, poll_main, p);
 	if (ret) {
 		free(p);
 		return err_set(e, ret, "%s: cannot start a thread: %s", cfg->d->name,

@@ -9,7 +9,7 @@
 #define REQUEST_MAX 4096u
 
 /* getrandom() for up to 256 bytes is complete, and neither waits once the host has booted. */
-static uint32_t fill(const struct virtio_chain *c)
+static uint32_t virtio_rng_fill(const struct virtio_chain *c)
 {
 	uint8_t bytes[256];
 	size_t done = 0;
@@ -22,7 +22,7 @@ static uint32_t fill(const struct virtio_chain *c)
 	return (uint32_t)done;
 }
 
-static void kick(struct virtio *d, unsigned int q)
+static void virtio_rng_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_chain c;
 
@@ -31,11 +31,11 @@ static void kick(struct virtio *d, unsigned int q)
 			virtio_fail(d);
 			return;
 		}
-		virtio_push(d, q, c.head, fill(&c));
+		virtio_push(d, q, c.head, virtio_rng_fill(&c));
 	}
 }
 
-static void destroy(struct virtio *d)
+static void virtio_rng_destroy(struct virtio *d)
 {
 	virtio_deinit(d);
 	free(d);
@@ -43,7 +43,8 @@ static void destroy(struct virtio *d)
 
 int virtio_rng_new(struct virtio **out, const struct gmem *mem, struct err *e)
 {
-	static const struct virtio_ops ops = { .kick = kick, .destroy = destroy };
+	static const struct virtio_ops ops = { .kick = virtio_rng_kick,
+					       .destroy = virtio_rng_destroy };
 	struct virtio *d = calloc(1, sizeof(*d));
 
 	if (!d)

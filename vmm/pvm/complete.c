@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "vmm/pvm/complete_bmi.h"
+#include "vmm/pvm/complete_simd.h"
 #include "vmm/pvm/guest_insn.h"
 #include "vmm/machine.h"
+#include "vmm/msr.h"
 #include "vmm/pvm/xstate.h"
 
 #include <capstone/capstone.h>
@@ -25,7 +27,6 @@
 #define FAULT_PRESENT 1u
 #define FAULT_WRITE 2u
 #define FAULT_USER 4u
-#define MSR_TSC_AUX 0xc0000103u
 
 static int inject(struct guest_insn *g, uint8_t vector)
 {
@@ -40,7 +41,7 @@ static int inject(struct guest_insn *g, uint8_t vector)
 	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
 }
 
-/* The page of operand i that the instruction can't have; false: none. */
+/* The page of operand i that is not mapped as the instruction accesses it; false: none. */
 static bool find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva, uint32_t *code)
 {
 	bool write = g->insn->detail->x86.operands[i].access & CS_AC_WRITE;
@@ -61,10 +62,10 @@ static bool find_fault(const struct guest_insn *g, unsigned int i, uint64_t *gva
 		return false;
 	/* No operand is longer than a page: the first byte's page, or the next one. */
 	for (unsigned int page = 0; page < 2; page++, at = (at | 4095) + 1)
-		if (!guest_insn_host(g, at, 1, write)) {
+		if (!guest_insn_host(g, at, 1, write ? GUEST_WRITE : GUEST_READ)) {
 			*gva = at;
 			*code = (write ? FAULT_WRITE : 0) |
-				(guest_insn_host(g, at, 1, false) ? FAULT_PRESENT : 0) |
+				(guest_insn_host(g, at, 1, GUEST_READ) ? FAULT_PRESENT : 0) |
 				((g->v->run->s.regs.sregs.cs.selector & 3) == 3 ? FAULT_USER : 0);
 			return true;
 		}
@@ -99,19 +100,6 @@ static int inject_fault(struct guest_insn *g)
 	g->v->run->kvm_dirty_regs |= KVM_SYNC_X86_SREGS;
 	g->rip_done = true;
 	return ioctl(g->v->fd, KVM_SET_VCPU_EVENTS, &ev) < 0 ? -errno : 0;
-}
-
-static int read_msr(const struct guest_insn *g, uint32_t index, uint64_t *value)
-{
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} m = { .head.nmsrs = 1, .entry.index = index };
-
-	if (ioctl(g->v->fd, KVM_GET_MSRS, &m) != 1)
-		return -EIO;
-	*value = m.entry.data;
-	return 0;
 }
 
 /* Bit-count family: source is operand 1, destination operand 0. */
@@ -188,15 +176,13 @@ static int random_number(struct guest_insn *g)
 
 static int rdtscp(struct guest_insn *g)
 {
-	uint64_t tsc, aux;
-	int ret = read_msr(g, 0x10, &tsc); /* IA32_TIME_STAMP_COUNTER */
+	struct kvm_msr_entry tsc = { .index = MSR_IA32_TSC }, aux = { .index = MSR_TSC_AUX };
 
-	ret = ret ? ret : read_msr(g, MSR_TSC_AUX, &aux);
-	if (ret)
-		return ret;
-	g->regs->rax = (uint32_t)tsc;
-	g->regs->rdx = tsc >> 32;
-	g->regs->rcx = (uint32_t)aux;
+	if (!msr_read(g->v->fd, &tsc) || !msr_read(g->v->fd, &aux))
+		return -EIO;
+	g->regs->rax = (uint32_t)tsc.data;
+	g->regs->rdx = tsc.data >> 32;
+	g->regs->rcx = (uint32_t)aux.data;
 	return 0;
 }
 
@@ -211,7 +197,7 @@ static int cmpxchg16b(struct guest_insn *g)
 
 	if (guest_insn_address(g, 0, &gva) < 0)
 		return -ENOTSUP;
-	host = guest_insn_host(g, gva, 16, true);
+	host = guest_insn_host(g, gva, 16, GUEST_WRITE);
 	if (!host || gva & 15)
 		return -EFAULT;
 	/* Spelt out, as the compiler would call libatomic, whose lock the guest does not take. */
@@ -289,6 +275,7 @@ static int xsetbv(struct guest_insn *g)
 static int execute(struct guest_insn *g)
 {
 	unsigned int id = g->insn->id;
+	int ret;
 
 	switch (id) {
 	case X86_INS_INT3:
@@ -339,12 +326,12 @@ static int execute(struct guest_insn *g)
 	case X86_INS_XSAVE64:
 	case X86_INS_XSAVEOPT:
 	case X86_INS_XSAVEOPT64:
-		return xstate_save(g, false);
+		return xstate_save(g, XSTATE_STANDARD);
 	case X86_INS_XSAVEC:
 	case X86_INS_XSAVEC64:
 	case X86_INS_XSAVES:
 	case X86_INS_XSAVES64:
-		return xstate_save(g, true);
+		return xstate_save(g, XSTATE_COMPACTED);
 	case X86_INS_XRSTOR:
 	case X86_INS_XRSTOR64:
 	case X86_INS_XRSTORS:
@@ -355,7 +342,8 @@ static int execute(struct guest_insn *g)
 	case X86_INS_STMXCSR:
 		return xstate_store_mxcsr(g);
 	}
-	return complete_bmi(g);
+	ret = complete_bmi(g);
+	return ret == -ENOTSUP ? complete_simd(g) : ret;
 }
 
 /*

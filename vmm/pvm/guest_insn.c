@@ -67,7 +67,7 @@ static cs_mode decoder_mode(const struct vcpu *v)
 
 int guest_insn_decode(struct guest_insn *g, struct vcpu *v)
 {
-	struct mmu_root root = capture_root(v->run);
+	struct mmu_root root = capture_root(&v->run->s.regs.sregs);
 	struct decoder *d = decoder_get();
 	const uint8_t *code;
 	uint64_t address;
@@ -249,27 +249,28 @@ int guest_insn_set(struct guest_insn *g, unsigned int i, uint64_t value)
 	return 0;
 }
 
-void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len, bool write)
+void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
+		      enum guest_access access)
 {
-	struct mmu_root root = capture_root(g->v->run);
+	struct mmu_root root = capture_root(&g->v->run->s.regs.sregs);
 	struct mmu_page page;
 
 	if ((gva & (PAGE - 1)) + len > PAGE || mmu_walk(&g->v->vm->mem, &root, gva, &page) < 0)
 		return NULL;
-	if (write && !page.write)
+	if (access == GUEST_WRITE && !page.write)
 		return NULL;
 	return gmem_ptr(&g->v->vm->mem, page.gpa, len);
 }
 
-static int copy(const struct guest_insn *g, uint64_t gva, uint8_t *out, const uint8_t *in,
-		size_t len)
+static int guest_insn_copy(const struct guest_insn *g, uint64_t gva, uint8_t *out,
+			   const uint8_t *in, size_t len)
 {
 	while (len) {
 		size_t n = PAGE - (gva & (PAGE - 1));
 		void *host;
 
 		n = n < len ? n : len;
-		host = guest_insn_host(g, gva, n, in != NULL);
+		host = guest_insn_host(g, gva, n, in ? GUEST_WRITE : GUEST_READ);
 		if (!host)
 			return -EFAULT;
 		if (in) {
@@ -287,10 +288,10 @@ static int copy(const struct guest_insn *g, uint64_t gva, uint8_t *out, const ui
 
 int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t len)
 {
-	return copy(g, gva, dst, NULL, len);
+	return guest_insn_copy(g, gva, dst, NULL, len);
 }
 
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len)
 {
-	return copy(g, gva, NULL, src, len);
+	return guest_insn_copy(g, gva, NULL, src, len);
 }

@@ -54,7 +54,9 @@ int guest_insn_address(const struct guest_insn *g, unsigned int i, uint64_t *gva
 /* Guest-virtual copies; -EFAULT unless the whole range is mapped (and writable). */
 int guest_insn_read(const struct guest_insn *g, uint64_t gva, void *dst, size_t len);
 int guest_insn_write(const struct guest_insn *g, uint64_t gva, const void *src, size_t len);
-/* Host address of [gva, gva+len) inside one page, or NULL. */
-void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len, bool write);
+enum guest_access { GUEST_READ, GUEST_WRITE };
+/* Host address of [gva, gva+len) inside one page that may be accessed so, or NULL. */
+void *guest_insn_host(const struct guest_insn *g, uint64_t gva, size_t len,
+		      enum guest_access access);
 
 #endif

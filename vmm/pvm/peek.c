@@ -26,6 +26,9 @@
 /* One of so many times that we are in a vCPU's way we go. */
 #define ASIDE_EVERY 4u
 
+/* The field `processor` of a thread's line `stat` (proc(5)). */
+#define STAT_PROCESSOR 39u
+
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
 /* Made by the build out of bpf/peek.bpf.c. */
@@ -67,7 +70,7 @@ static int map_block(struct peek *p, struct err *e)
 }
 
 /* cpu -1: wherever we are. */
-static int run(struct peek *p, int cpu)
+static int peek_run(struct peek *p, int cpu)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, o);
 
@@ -78,7 +81,7 @@ static int run(struct peek *p, int cpu)
 	return bpf_prog_test_run_opts(p->program_fd, &o);
 }
 
-static int load(struct peek *p, struct err *e)
+static int peek_load(struct peek *p, struct err *e)
 {
 	size_t len = (size_t)(peek_object_end - peek_object);
 	struct bpf_program *program;
@@ -110,10 +113,10 @@ int peek_open(struct peek *p, struct err *e)
 					    "(CONFIG_DEBUG_INFO_BTF), which a BPF program needs",
 			       strerror(errno));
 	libbpf_set_print(print_nothing);
-	ret = load(p, e);
+	ret = peek_load(p, e);
 	if (!ret) {
 		p->block->q.what = PEEK_LOOK;
-		ret = run(p, -1);
+		ret = peek_run(p, -1);
 		if (ret)
 			err_set(e, -ret, "the BPF program does not run: %s", strerror(-ret));
 		else if (!p->block->a.supported)
@@ -193,16 +196,12 @@ static int processor_of(const struct peek_vcpu *v)
 
 	snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)v->pid, (int)v->tid);
 	at = proc_stat(task, text);
-	/* proc(5): field 39, and this is the third. */
-	for (int field = 3; at && field < 39; field++) {
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
-	}
+	at = at ? proc_stat_field(at, STAT_PROCESSOR) : NULL;
 	return at ? atoi(at) : -1;
 }
 
 /* Is the guest at work? Asked without disturbing anybody. *cpu: where, or where it was last. */
-static enum peek_status look(struct peek *p, const struct peek_vcpu *v, int *cpu)
+static enum peek_status peek_look(struct peek *p, const struct peek_vcpu *v, int *cpu)
 {
 	const struct peek_answer *a = &p->block->a;
 
@@ -214,7 +213,7 @@ static enum peek_status look(struct peek *p, const struct peek_vcpu *v, int *cpu
 	p->block->q.what = PEEK_LOOK;
 	p->block->q.vcpu = v->kernel;
 	p->block->q.task = v->kernel_task;
-	if (run(p, -1))
+	if (peek_run(p, -1))
 		return PEEK_NONE;
 	*cpu = (int)a->cpu;
 	return a->running ? PEEK_TAKEN : a->waiting ? PEEK_WAITING : PEEK_OUTSIDE;
@@ -235,7 +234,8 @@ static void step_aside(struct peek *p, int cpu)
 		sched_setaffinity(0, sizeof(p->allowed), &p->allowed);
 }
 
-static void ask(struct peek_question *q, const struct peek_vcpu *v, const struct peek_want *want)
+static void peek_ask(struct peek_question *q, const struct peek_vcpu *v,
+		     const struct peek_want *want)
 {
 	q->what = PEEK_SAMPLE;
 	q->tid = v->ns_tid;
@@ -249,22 +249,22 @@ static void ask(struct peek_question *q, const struct peek_vcpu *v, const struct
 	memcpy(q->member, want->member, sizeof(q->member));
 }
 
-static enum peek_status take(struct peek *p, struct peek_vcpu *v, const struct peek_want *want)
+static enum peek_status peek_try(struct peek *p, struct peek_vcpu *v, const struct peek_want *want)
 {
 	struct peek_answer *a = &p->block->a;
 	uint64_t since;
 	int cpu;
-	enum peek_status s = look(p, v, &cpu);
+	enum peek_status s = peek_look(p, v, &cpu);
 
 	if (s == PEEK_WAITING)
 		step_aside(p, cpu);
 	if (s != PEEK_TAKEN)
 		return s;
-	ask(&p->block->q, v, want);
+	peek_ask(&p->block->q, v, want);
 	a->status = PEEK_NONE;
 	a->vcpu = 0;
 	since = clock_mono_ns();
-	if (run(p, cpu))
+	if (peek_run(p, cpu))
 		return PEEK_NONE;
 	p->taken_ns = clock_mono_ns() - since;
 	if (a->vcpu && a->vcpu != v->kernel) {
@@ -279,10 +279,10 @@ enum peek_status peek_take(struct peek *p, struct peek_vcpu *v, const struct pee
 {
 	enum peek_status s;
 
-	s = take(p, v, want);
+	s = peek_try(p, v, want);
 	/* It has moved in between. */
 	if (s == PEEK_ELSEWHERE && v->kernel)
-		s = take(p, v, want);
+		s = peek_try(p, v, want);
 	p->count[s]++;
 	return s == PEEK_TAKEN && !v->compared ? PEEK_NONE : s;
 }
@@ -297,7 +297,7 @@ void peek_compare(struct peek *p, struct peek_vcpu *v, const struct kvm_run *run
 		return;
 	p->block->q.what = PEEK_STATE;
 	p->block->q.vcpu = v->kernel;
-	if (run(p, -1))
+	if (peek_run(p, -1))
 		return;
 	if (p->block->a.regs.known)
 		differs = peek_regs_differ(&p->block->a.regs, run_page);

@@ -87,12 +87,10 @@ void peek_compare(struct peek *p, struct peek_vcpu *v, const struct kvm_run *run
 /* -- what was recorded (peek_answer.c) -------------------------------------------------------- */
 
 /* As KVM stores them; what a record has not (FS and GS bases, limits) is 0. */
-void peek_regs_to_run(const struct peek_regs *r, struct kvm_run *out);
+void peek_regs_to_kvm(const struct peek_regs *r, struct kvm_regs *regs, struct kvm_sregs *s);
 /* The name of the first register that differs; NULL: none. */
 const char *peek_regs_differ(const struct peek_regs *r, const struct kvm_run *run);
 /* Out of the pieces: all of it or -ENODATA. The record is untrusted: our memory alone is safe from it. */
 int peek_record_read(const struct peek_answer *a, uint64_t host, void *dst, size_t len);
-/* For messages and JSON: "elsewhere". */
-const char *peek_status_name(enum peek_status s);
 
 #endif

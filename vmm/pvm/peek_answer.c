@@ -9,11 +9,9 @@
 
 _Static_assert(PEEK_REGIONS == GMEM_MAX_REGIONS, "all of guest memory has to fit");
 
-void peek_regs_to_run(const struct peek_regs *r, struct kvm_run *out)
+void peek_regs_to_kvm(const struct peek_regs *r, struct kvm_regs *regs, struct kvm_sregs *s)
 {
-	struct kvm_sregs *s = &out->s.regs.sregs;
-
-	out->s.regs.regs = (struct kvm_regs){
+	*regs = (struct kvm_regs){
 		.rax = r->gpr[0],
 		.rcx = r->gpr[1],
 		.rdx = r->gpr[2],
@@ -48,10 +46,11 @@ void peek_regs_to_run(const struct peek_regs *r, struct kvm_run *out)
 const char *peek_regs_differ(const struct peek_regs *r, const struct kvm_run *run)
 {
 	const struct kvm_sregs *s = &run->s.regs.sregs;
-	struct kvm_run ours = { 0 };
+	struct kvm_sregs ignored;
+	struct kvm_regs ours;
 
-	peek_regs_to_run(r, &ours);
-	if (memcmp(&ours.s.regs.regs, &run->s.regs.regs, 16 * sizeof(__u64)))
+	peek_regs_to_kvm(r, &ours, &ignored);
+	if (memcmp(&ours, &run->s.regs.regs, 16 * sizeof(__u64)))
 		return "general registers";
 	if (r->rip != run->s.regs.regs.rip)
 		return "RIP";
@@ -100,17 +99,4 @@ int peek_record_read(const struct peek_answer *a, uint64_t host, void *dst, size
 		len -= got;
 	}
 	return 0;
-}
-
-const char *peek_status_name(enum peek_status s)
-{
-	static const char *const name[PEEK_STATUSES] = {
-		[PEEK_NONE] = "failed",		  [PEEK_ELSEWHERE] = "elsewhere",
-		[PEEK_WAITING] = "waiting",	  [PEEK_NO_VCPU] = "no_vcpu",
-		[PEEK_OUTSIDE] = "outside_guest", [PEEK_UNCACHED] = "uncached",
-		[PEEK_KERNEL] = "kernel",	  [PEEK_ABSENT] = "absent",
-		[PEEK_TAKEN] = "taken",
-	};
-
-	return s < PEEK_STATUSES ? name[s] : "?";
 }

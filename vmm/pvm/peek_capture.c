@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/attach/peek_capture.h"
+#include "vmm/pvm/peek_capture.h"
+
+#include "vmm/attach/attach.h"
+#include "vmm/pvm.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int fetch_record(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
@@ -14,31 +19,51 @@ static int fetch_record(struct gmem_remote *r, uint64_t host, void *dst, size_t 
 	return ret;
 }
 
-void peek_capture_init(struct peek_capture *c)
+void peek_capture_init(struct peek_capture *c, const struct gmem *mem)
 {
 	gmem_remote_init_by(&c->record, fetch_record, &c->peek);
 	c->record.as_is = true;
+	c->mem = *mem;
+	c->mem.remote = &c->record;
 }
 
-int peek_capture_open(struct peek_capture *c, struct vm *vm, struct err *e)
+static void peek_capture_close(struct peek_capture *c)
 {
+	peek_close(&c->peek);
+	free(c);
+}
+
+static int peek_capture_open(struct peek_capture **out, const struct pvm_peek_config *cfg,
+			     struct err *e)
+{
+	struct peek_capture *c;
 	int ret;
 
-	if (vm->cfg.plan.want_insn)
+	if (cfg->vm->plan.want_insn)
 		return err_set(e, ENOTSUP,
 			       "addresses that programs use (--mem) need segment bases, which BPF "
 			       "does not see");
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_set(e, ENOMEM, "out of memory");
 	ret = peek_open(&c->peek, e);
-	if (ret)
+	if (!ret)
+		peek_set_memory(&c->peek, cfg->mem);
+	for (unsigned int i = 0; !ret && i < cfg->n; i++)
+		ret = peek_aim(&c->eye[i], cfg->pid, cfg->target[i].tid, cfg->target[i].fd,
+			       cfg->target[i].id, e);
+	if (ret) {
+		peek_capture_close(c);
 		return ret;
-	peek_set_memory(&c->peek, &vm->mem);
-	peek_capture_init(c);
+	}
+	peek_capture_init(c, cfg->mem);
+	*out = c;
 	return 0;
 }
 
-void peek_capture_close(struct peek_capture *c)
+static bool peek_capture_is_usable(const struct peek_capture *c)
 {
-	peek_close(&c->peek);
+	return peek_is_usable(&c->peek);
 }
 
 static void want_member(struct peek_want *w, uint32_t off, uint32_t len)
@@ -67,33 +92,62 @@ static struct peek_want want_of(const struct vcpu *v)
 	return w;
 }
 
-enum peek_status peek_capture_take(struct peek_capture *c, const struct vcpu *v)
+static enum peek_status peek_capture_take(struct peek_capture *c, const struct vcpu *v,
+					  uint64_t *taken_ns)
 {
 	struct peek_want want;
+	enum peek_status s;
 
 	if (!peek_is_usable(&c->peek))
 		return PEEK_NONE;
 	want = want_of(v);
-	return peek_take(&c->peek, &c->eye[v->index], &want);
+	s = peek_take(&c->peek, &c->eye[v->index], &want);
+	*taken_ns = c->peek.taken_ns;
+	return s;
 }
 
 bool peek_capture_sample(struct peek_capture *c, struct vcpu *v, const struct capture_cause *cause)
 {
-	struct kvm_run *page = v->run, *run = (struct kvm_run *)(void *)c->run;
-	struct gmem_remote *remote = v->vm->mem.remote;
+	struct kvm_sregs sregs;
+	struct kvm_regs regs;
+	struct capture_view view;
 
-	peek_regs_to_run(&c->peek.block->a.regs, run);
+	peek_regs_to_kvm(&c->peek.block->a.regs, &regs, &sregs);
 	c->record.lacking = false;
-	v->run = run;
-	v->vm->mem.remote = &c->record;
-	(void)capture_sample(v, cause);
-	v->vm->mem.remote = remote;
-	v->run = page;
+	view = capture_view_of(&regs, &sregs, &c->mem);
+	(void)capture_sample_of(v, &view, cause);
 	return !c->record.lacking;
 }
 
-void peek_capture_compare(struct peek_capture *c, const struct vcpu *v)
+static void peek_capture_compare(struct peek_capture *c, unsigned int vcpu,
+				 const struct kvm_run *run)
 {
 	if (peek_is_usable(&c->peek))
-		peek_compare(&c->peek, &c->eye[v->index], v->run);
+		peek_compare(&c->peek, &c->eye[vcpu], run);
+}
+
+static void peek_capture_facts(const struct peek_capture *c, struct attach_facts *out)
+{
+	const struct peek *p = &c->peek;
+
+	out->bpf = peek_is_usable(p);
+	if (p->differs.code)
+		snprintf(out->why_not, sizeof(out->why_not), "%s", p->differs.text);
+	memcpy(out->peeks, p->count, sizeof(out->peeks));
+	out->compared = p->compared;
+}
+
+const struct pvm_peek_ops *pvm_peek_ops(void)
+{
+	static const struct pvm_peek_ops ops = {
+		.open = peek_capture_open,
+		.close = peek_capture_close,
+		.is_usable = peek_capture_is_usable,
+		.take = peek_capture_take,
+		.sample = peek_capture_sample,
+		.compare = peek_capture_compare,
+		.facts = peek_capture_facts,
+	};
+
+	return &ops;
 }

@@ -9,25 +9,14 @@
 #ifndef KVMPROF_VMM_PVM_PEEK_RECORD_H
 #define KVMPROF_VMM_PVM_PEEK_RECORD_H
 
+#include "vmm/attach/peek_status.h"
+
 #define PEEK_REGIONS 16u /* GMEM_MAX_REGIONS */
 #define PEEK_MEMBERS 8u
 #define PEEK_PIECES 128u
 #define PEEK_CHUNK 4096u /* bytes that are read at once */
 #define PEEK_DATA 32768u /* power of two; more than a stack, and the entries that lead to it */
 #define PEEK_GPRS 16u	 /* in the order of the instruction set: RAX, RCX, RDX, RBX, RSP ... */
-
-enum peek_status {
-	PEEK_NONE = 0,	/* the program has not run */
-	PEEK_ELSEWHERE, /* the thread was not on that processor */
-	PEEK_WAITING,	/* the thread waits for a processor: ask again when it has one */
-	PEEK_NO_VCPU,	/* its descriptor is no vCPU of that number and process any more */
-	PEEK_OUTSIDE,	/* the guest was not running: nothing that is exact is in memory */
-	PEEK_UNCACHED,	/* this KVM does not keep the registers in memory */
-	PEEK_KERNEL,	/* not in ring 3 */
-	PEEK_ABSENT,	/* memory that the sample needs could not be read */
-	PEEK_TAKEN,
-	PEEK_STATUSES,
-};
 
 enum peek_what {
 	PEEK_SAMPLE = 0, /* on the vCPU's processor, in an interrupt of it */

@@ -4,11 +4,12 @@
  *
  * Position-independent; copied to PROBE_CODE of a 64 KiB guest whose pages are
  * mapped one to one. Each probe reports by an OUT to one of the ports below.
+ * probe_guest.S includes this, too.
  */
 #ifndef KVMPROF_VMM_PVM_PROBE_GUEST_H
 #define KVMPROF_VMM_PVM_PROBE_GUEST_H
 
-#define PROBE_PORT_START 0x10 /* speed: the loop begins */
+#define PROBE_PORT_START 0x10 /* trip, speed: what is timed begins */
 #define PROBE_PORT_DONE 0x11  /* a probe came to its end as it should */
 #define PROBE_PORT_FAULT 0x12 /* an exception handler ran instead */
 
@@ -29,10 +30,13 @@
 #define PROBE_USER_CODE 0xc000 /* user page */
 #define PROBE_USER_STACK_TOP 0xe000
 
+#ifndef __ASSEMBLER__
 /* First byte and end of the supervisor code, entry points in it, and the user code. */
 extern const char probe_code[], probe_code_end[];
-extern const char probe_speed[], probe_lstar[], probe_fault[], probe_int3[], probe_breakpoint[];
-extern const char probe_ipi_intel[], probe_ipi_amd[];
+extern const char probe_trip[], probe_speed[], probe_lstar[], probe_fault[], probe_int3[],
+	probe_breakpoint[];
+extern const char probe_ipi_intel[], probe_ipi_amd[], probe_zero_counts[], probe_leaf7[];
 extern const char probe_user[], probe_user_end[];
+#endif
 
 #endif

@@ -2,15 +2,12 @@
 #include "vmm/pvm/syscall_assist.h"
 
 #include "base/thread.h"
-
 #include "vmm/machine.h"
+#include "vmm/msr.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-
-#define MSR_LSTAR 0xc0000082u
-#define MSR_SFMASK 0xc0000084u
 
 #define RFLAGS_FIXED 0x2u
 #define RFLAGS_RF (1u << 16)
@@ -48,7 +45,7 @@ static void *set_filter(void *arg)
 			strerror(errno));
 		machine_end(vm, VM_END_ERROR, NULL, NULL, &e);
 	}
-	atomic_store(&vm->filter_done, true);
+	atomic_store(&vm->pvm_state.filter_done, true);
 	return NULL;
 }
 
@@ -60,38 +57,34 @@ int syscall_assist_start(struct vm *vm, struct err *e)
 
 	if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
 		return err_set(e, errno, "KVM_CAP_X86_USER_SPACE_MSR: %s", strerror(errno));
-	ret = thread_start(&vm->filter_thread, set_filter, vm);
+	ret = thread_start(&vm->pvm_state.filter_thread, set_filter, vm);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
-	vm->filter_started = true;
+	vm->pvm_state.filter_started = true;
 	return 0;
 }
 
 void syscall_assist_stop(struct vm *vm)
 {
-	if (vm->filter_started)
-		pthread_join(vm->filter_thread, NULL);
-	vm->filter_started = false;
+	if (vm->pvm_state.filter_started)
+		pthread_join(vm->pvm_state.filter_thread, NULL);
+	vm->pvm_state.filter_started = false;
 }
 
-static bool read_msr(const struct vcpu *v, uint32_t index, uint64_t *value)
+static bool learn_msr(const struct vcpu *v, uint32_t index, uint64_t *value)
 {
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} msrs = { .head.nmsrs = 1, .entry.index = index };
+	struct kvm_msr_entry m = { .index = index, .data = *value };
+	bool told = msr_read(v->fd, &m);
 
-	if (ioctl(v->fd, KVM_GET_MSRS, &msrs) != 1)
-		return false;
-	*value = msrs.entry.data;
-	return true;
+	*value = m.data;
+	return told;
 }
 
 /* Address of the handler of IDT gate 14, or 0. */
 static uint64_t pf_handler(const struct vcpu *v)
 {
 	const struct kvm_dtable *idt = &v->run->s.regs.sregs.idt;
-	struct mmu_root root = capture_root(v->run);
+	struct mmu_root root = capture_root(&v->run->s.regs.sregs);
 	uint32_t gate[4];
 
 	if (idt->limit < (VECTOR_PF + 1) * IDT_GATE_SIZE - 1 ||
@@ -105,13 +98,13 @@ static uint64_t pf_handler(const struct vcpu *v)
 
 void syscall_assist_refresh(struct vcpu *v)
 {
-	struct syscall_assist *a = &v->assist;
+	struct pvm_syscall *a = &v->pvm_state.syscall;
 	uint64_t handler;
 
-	if (!a->know_lstar && !a->asked && atomic_load(&v->vm->filter_done)) {
+	if (!a->know_lstar && !v->pvm_state.asked && atomic_load(&v->vm->pvm_state.filter_done)) {
 		/* From here on each write is seen; was there one before? */
-		a->asked = true;
-		a->know_lstar = read_msr(v, MSR_LSTAR, &a->lstar) && a->lstar;
+		v->pvm_state.asked = true;
+		a->know_lstar = learn_msr(v, MSR_LSTAR, &a->lstar) && a->lstar;
 	}
 	if (!a->know_lstar || v->debug.stepping)
 		return;
@@ -123,22 +116,19 @@ void syscall_assist_refresh(struct vcpu *v)
 bool syscall_assist_wrmsr(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} msrs = { .head.nmsrs = 1, .entry = { .index = run->msr.index, .data = run->msr.data } };
+	const struct kvm_msr_entry m = { .index = run->msr.index, .data = run->msr.data };
 
 	if (run->msr.index == MSR_LSTAR) {
-		v->assist.lstar = run->msr.data;
-		v->assist.know_lstar = true;
+		v->pvm_state.syscall.lstar = run->msr.data;
+		v->pvm_state.syscall.know_lstar = true;
 	} else if (run->msr.index == MSR_SFMASK) {
-		v->assist.fmask = run->msr.data;
-		v->assist.know_fmask = true;
+		v->pvm_state.syscall.fmask = run->msr.data;
+		v->pvm_state.syscall.know_fmask = true;
 	} else {
 		return false;
 	}
 	/* The filter binds the guest only: this write goes through. */
-	run->msr.error = ioctl(v->fd, KVM_SET_MSRS, &msrs) != 1;
+	run->msr.error = !msr_write(v->fd, &m);
 	syscall_assist_refresh(v);
 	return true;
 }
@@ -212,11 +202,12 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 		return;
 	}
 	/* A guest that never wrote SFMASK has its reset value; entering with IF set would be wrong. */
-	if (!v->assist.know_fmask)
-		v->assist.know_fmask = read_msr(v, MSR_SFMASK, &v->assist.fmask);
-	r->rip = v->assist.lstar;
+	if (!v->pvm_state.syscall.know_fmask)
+		v->pvm_state.syscall.know_fmask =
+			learn_msr(v, MSR_SFMASK, &v->pvm_state.syscall.fmask);
+	r->rip = v->pvm_state.syscall.lstar;
 	r->rsp = f->rsp; /* SYSCALL leaves rsp alone */
-	r->rflags = (r->r11 & ~v->assist.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
+	r->rflags = (r->r11 & ~v->pvm_state.syscall.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
 	/* CS is the kernel's already, from the gate; a null SS is legal in ring 0. */
 	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
 	v->stats.syscalls_assisted++;
@@ -243,7 +234,7 @@ static unsigned int skippable(const uint8_t *b)
 static int forward_fault(struct vcpu *v, struct err *e)
 {
 	struct kvm_run *run = v->run;
-	struct mmu_root root = capture_root(run);
+	struct mmu_root root = capture_root(&run->s.regs.sregs);
 	uint8_t insn[4] = { 0 };
 	unsigned int len;
 
@@ -263,9 +254,9 @@ static int forward_fault(struct vcpu *v, struct err *e)
 
 int syscall_assist_debug(struct vcpu *v, struct err *e)
 {
-	struct syscall_assist *a = &v->assist;
+	struct pvm_syscall *a = &v->pvm_state.syscall;
 	struct kvm_run *run = v->run;
-	struct mmu_root root = capture_root(run);
+	struct mmu_root root = capture_root(&run->s.regs.sregs);
 	struct fault_frame f;
 
 	if (mmu_read(&v->vm->mem, &root, run->s.regs.regs.rsp, &f, sizeof(f)) != sizeof(f))
@@ -277,4 +268,15 @@ int syscall_assist_debug(struct vcpu *v, struct err *e)
 		return 0;
 	}
 	return forward_fault(v, e);
+}
+
+int syscall_assist_restore(struct vcpu *v, const struct pvm_syscall *from, struct err *e)
+{
+	int ret = from->pf_handler ? debugreg_set(v, DEBUGREG_ASSIST, from->pf_handler) : 0;
+
+	if (ret)
+		return err_set(e, -ret, "vCPU %u of the snapshot: KVM refuses a breakpoint: %s",
+			       v->index, strerror(-ret));
+	v->pvm_state.syscall = *from;
+	return 0;
 }

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+struct pvm_syscall;
 struct vcpu;
 struct vm;
 
@@ -36,6 +37,12 @@ void syscall_assist_enter(struct vcpu *v);
 
 /* At each sample: follow the guest when it installs another page-fault handler. */
 void syscall_assist_refresh(struct vcpu *v);
+
+/*
+ * Of a snapshot, before the first entry: a program that runs makes no other system call that is
+ * seen. LSTAR and SFMASK are among KVM's MSRs, too, and set by others. 0, or a negative error.
+ */
+int syscall_assist_restore(struct vcpu *v, const struct pvm_syscall *from, struct err *e);
 
 /* The breakpoint on the page-fault handler was reached: 0 when the guest can go on. */
 int syscall_assist_debug(struct vcpu *v, struct err *e);

@@ -31,7 +31,7 @@ struct component {
 };
 
 /* Sizes are properties of the CPU, and host and guest share it. */
-static struct component component(unsigned int i)
+static struct component xstate_component(unsigned int i)
 {
 	struct component c = { 0 };
 	uint32_t eax, ebx, ecx, edx;
@@ -54,7 +54,7 @@ static uint32_t compacted_off(uint64_t bv, unsigned int i)
 
 		if (!(bv >> k & 1))
 			continue;
-		c = component(k);
+		c = xstate_component(k);
 		if (c.aligned)
 			off = (off + 63) & ~63u;
 		if (k == i)
@@ -64,7 +64,7 @@ static uint32_t compacted_off(uint64_t bv, unsigned int i)
 	return off;
 }
 
-static int requested(const struct guest_insn *g, uint64_t *mask)
+static int xstate_requested(const struct guest_insn *g, uint64_t *mask)
 {
 	struct kvm_xcrs x;
 
@@ -74,7 +74,7 @@ static int requested(const struct guest_insn *g, uint64_t *mask)
 	return 0;
 }
 
-static bool fits(const struct component *c)
+static bool xstate_fits(const struct component *c)
 {
 	return c->size && c->standard_off <= sizeof(struct kvm_xsave) &&
 	       c->size <= sizeof(struct kvm_xsave) - c->standard_off;
@@ -97,14 +97,15 @@ static int save_legacy(struct guest_insn *g, uint64_t at, const uint8_t *area, u
 	return ret;
 }
 
-int xstate_save(struct guest_insn *g, bool compacted)
+int xstate_save(struct guest_insn *g, enum xstate_form form)
 {
+	bool compacted = form == XSTATE_COMPACTED;
 	struct kvm_xsave xsave;
 	const uint8_t *area = (const uint8_t *)xsave.region;
 	uint64_t at, mask, in_use, header[8] = { 0 };
 	int ret = guest_insn_address(g, 0, &at);
 
-	ret = ret ? ret : requested(g, &mask);
+	ret = ret ? ret : xstate_requested(g, &mask);
 	if (ret)
 		return ret;
 	if (at & 63)
@@ -118,8 +119,8 @@ int xstate_save(struct guest_insn *g, bool compacted)
 
 		if (!((mask & in_use) >> i & 1))
 			continue;
-		c = component(i);
-		if (!fits(&c))
+		c = xstate_component(i);
+		if (!xstate_fits(&c))
 			return -ENOTSUP;
 		ret = guest_insn_write(g,
 				       at + (compacted ? compacted_off(mask, i) : c.standard_off),
@@ -183,7 +184,7 @@ int xstate_restore(struct guest_insn *g)
 	uint64_t at, mask, header[2], bv;
 	int ret = guest_insn_address(g, 0, &at);
 
-	ret = ret ? ret : requested(g, &mask);
+	ret = ret ? ret : xstate_requested(g, &mask);
 	ret = ret ? ret : guest_insn_read(g, at + HEADER_OFF, header, sizeof(header));
 	if (ret)
 		return ret;
@@ -197,8 +198,8 @@ int xstate_restore(struct guest_insn *g)
 
 		if (!(mask >> i & 1))
 			continue;
-		c = component(i);
-		if (!fits(&c)) {
+		c = xstate_component(i);
+		if (!xstate_fits(&c)) {
 			/* Not a component that KVM gives us: fine as long as it is in its first state. */
 			if (header[0] >> i & 1)
 				return -ENOTSUP;

@@ -10,8 +10,11 @@
 
 #include "vmm/pvm/guest_insn.h"
 
+/* Of the area in memory: SDM vol. 1, 13.4. */
+enum xstate_form { XSTATE_STANDARD, XSTATE_COMPACTED };
+
 /* Memory operand 0, requested components in edx:eax. */
-int xstate_save(struct guest_insn *g, bool compacted);
+int xstate_save(struct guest_insn *g, enum xstate_form form);
 int xstate_restore(struct guest_insn *g);
 /*
  * LDMXCSR and STMXCSR, of the 4 bytes of memory operand 0. -ENOTSUP: a reserved bit is set,

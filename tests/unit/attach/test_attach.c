@@ -419,18 +419,18 @@ static void threads_are_held_and_go_on(void **state)
 
 		assert_int_equal(tracer_hold(&t, 10 * NSEC_PER_SEC), 0);
 		count = *c.count;
-		assert_false(tracer_is_in_run(&t, &fd));
+		assert_int_equal(tracer_place_of(&t, &fd), TRACER_ELSEWHERE);
 		if (i % 50 == 0) {
 			usleep(2000);
 			assert_int_equal(*c.count, count);
 		}
-		tracer_release(&t, true);
+		tracer_release(&t);
 		/* Others' signals arrive, whenever they come. */
 		if (i % 10 == 0) {
 			kill(c.pid, SIGUSR1);
 			for (int k = 0; k < 5000; k++) {
 				if (tracer_has_stopped(&t))
-					tracer_release(&t, true);
+					tracer_release(&t);
 				usleep(100);
 				if (t.passed_on == (uint64_t)i / 10 + 1)
 					break;
@@ -466,7 +466,7 @@ static void signals_take_no_stop_back(void **state)
 	assert_int_equal(tracer_seize(&t, c.pid, &e), 0);
 	for (int i = 0; i < 20000; i++) {
 		assert_int_equal(tracer_hold(&t, 10 * NSEC_PER_SEC), 0);
-		tracer_release(&t, true);
+		tracer_release(&t);
 	}
 	assert_true(t.passed_on > 0);
 	tracer_detach(&t);
@@ -490,7 +490,7 @@ static void a_tracer_that_is_killed_leaves_them_running(void **state)
 				_exit(1);
 			for (;;) {
 				tracer_hold(&t, NSEC_PER_SEC);
-				tracer_release(&t, true);
+				tracer_release(&t);
 			}
 		}
 		usleep((useconds_t)(rand() % 5000));

@@ -562,6 +562,59 @@ static void one_address_space_at_a_time(void **state)
 	assert_int_equal(stub.detached, 1);
 }
 
+/* Stopped when the debugger came, and by each break since. */
+static bool stub_runs(void)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (atomic_load(&stub.continues) == atomic_load(&stub.breaks) + 1)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* While we are stopped (Ctrl-Z) the machine is not, whenever that comes. */
+static void the_machine_runs_while_we_rest(void **state)
+{
+	struct err e = { 0 };
+	struct mmu_root root = {
+		.cr0 = UINT64_C(1) << 31, .cr3 = USER_CR3, .cr4 = 1 << 5, .efer = 0x500
+	};
+	struct vm *vm;
+
+	(void)state;
+	stub_start(GOOD);
+	vm = attach(&e);
+	assert_non_null(vm);
+	for (unsigned int i = 0; i < 40; i++) {
+		unsigned int breaks;
+
+		if (i == 1)
+			assert_int_equal(vm_start(vm, &e), 0);
+		usleep((useconds_t)(rand() % 5000));
+		/* It goes on standing for a moment after a read. */
+		if (i % 2) {
+			uint8_t byte;
+
+			mmu_read(vm_memory(vm), &root, TEXT, &byte, 1);
+		}
+		vm_attach_rest(vm);
+		assert_true(stub_runs());
+		breaks = atomic_load(&stub.breaks);
+		usleep(5000);
+		assert_int_equal(atomic_load(&stub.breaks), breaks);
+		vm_attach_resume(vm);
+		for (int k = 0; i && k < 5000 && atomic_load(&stub.breaks) == breaks; k++)
+			usleep(1000);
+		assert_true(!i || atomic_load(&stub.breaks) > breaks);
+	}
+	vm_end(vm, VM_END_INTERRUPTED);
+	vm_join(vm);
+	vm_destroy(vm);
+	stub_end();
+	assert_int_equal(stub.detached, 1);
+}
+
 static enum vm_end_reason end_of(enum mood mood, unsigned int *detached)
 {
 	enum vm_end_reason reason;
@@ -649,6 +702,7 @@ int main(void)
 		cmocka_unit_test(who_does_not_answer_is_not_waited_for),
 		cmocka_unit_test(addresses_of_nobody),
 		cmocka_unit_test(one_address_space_at_a_time),
+		cmocka_unit_test(the_machine_runs_while_we_rest),
 		cmocka_unit_test(a_machine_that_ends_or_is_stopped),
 		cmocka_unit_test(registers_that_are_none),
 		cmocka_unit_test(qemu_tells_more),

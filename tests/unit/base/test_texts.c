@@ -34,10 +34,10 @@ static void one_each(void **state)
 				assert_ptr_equal(s, first[i]);
 			first[i] = s;
 		}
-	assert_int_equal(t.n, COUNT);
+	assert_int_equal(t.all.n, COUNT);
 	assert_string_equal(texts_add(&t, ""), "");
 	texts_deinit(&t);
-	assert_int_equal(t.n, 0);
+	assert_int_equal(t.all.n, 0);
 	/* It can be used again. */
 	assert_string_equal(texts_add(&t, "again"), "again");
 	texts_deinit(&t);

@@ -117,6 +117,14 @@ static void test_looks(void **state)
 	assert_true(fabs(rate - 0.01) < 1e-8 && fabs(alpha - 0.02) < 1e-8 &&
 		    fabs(miss - 0.2) < 1e-8);
 	bench_looks_deinit(&l);
+	/* Few pairs have few looks. */
+	for (unsigned int pairs = 2; pairs < 12; pairs++) {
+		assert_int_equal(bench_looks_init(&l, &rules, pairs, &e), 0);
+		assert_true(l.nlooks && l.at[l.nlooks - 1] == pairs && l.at[0] >= 2);
+		for (unsigned int i = 1; i < l.nlooks; i++)
+			assert_true(l.at[i] > l.at[i - 1]);
+		bench_looks_deinit(&l);
+	}
 }
 
 static struct bench_outcome run(char *const *argv, double timeout_s, int stop_fd)

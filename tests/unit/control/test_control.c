@@ -154,31 +154,6 @@ static void test_bad_requests(void **state)
 
 /* -- replies --------------------------------------------------------------------------- */
 
-static void test_strings(void **state)
-{
-	static const char *const text[][2] = {
-		{ "", "\"\"" },
-		{ "a\"b\\c", "\"a\\\"b\\\\c\"" },
-		{ "\n\x7f\x01", "\"\\u000a\\u007f\\u0001\"" },
-		{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
-		  "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
-		{ "\xff\x80g\xc3", "\"??g?\"" },		   /* no first bytes; cut */
-		{ "\xc0\x80\xe0\x80\x80", "\"?????\"" },	   /* longer than need be */
-		{ "\xed\xa0\x80\xf4\x90\x80\x80", "\"???????\"" }, /* surrogate, beyond the end */
-	};
-
-	(void)state;
-	for (unsigned int i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		struct buf b;
-
-		buf_init(&b);
-		control_string(&b, text[i][0]);
-		buf_u8(&b, 0);
-		assert_string_equal((char *)b.data, text[i][1]);
-		buf_deinit(&b);
-	}
-}
-
 static void test_replies(void **state)
 {
 	struct buf b;
@@ -313,7 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_bad_requests),
-		cmocka_unit_test(test_strings),
+
 		cmocka_unit_test(test_replies),
 		cmocka_unit_test_setup_teardown(test_listen, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),

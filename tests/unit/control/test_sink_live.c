@@ -315,15 +315,16 @@ static void test_changes(void **state)
 	r = ask(1, 1);
 	assert_string_equal(told(r, 0), "prog 7 user 0 1 1 work|/bin/prog");
 	json_decref(r);
-	f.sink->ops->comm(f.sink, 7, 7, "o\xffther", true, FX_T0 + 4, NULL);
+	f.sink->ops->comm(f.sink, &(struct profile_comm){ 7, 7, "o\xffther", true, FX_T0 + 4 },
+			  NULL);
 	fx_add(&f, &user);
 	r = ask(2, 2);
-	assert_string_equal(told(r, 0), "o?ther 7 user 0 1 1 |[unknown]");
+	assert_string_equal(told(r, 0), "o\357\277\275ther 7 user 0 1 1 |[unknown]");
 	json_decref(r);
 	assert_int_equal(f.sink->ops->map(f.sink, &m, NULL), 0);
 	fx_add(&f, &user);
 	r = ask(3, 3);
-	assert_string_equal(told(r, 0), "o?ther 7 user 0 1 1 |/bin/other");
+	assert_string_equal(told(r, 0), "o\357\277\275ther 7 user 0 1 1 |/bin/other");
 	json_decref(r);
 }
 

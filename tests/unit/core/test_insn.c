@@ -150,6 +150,39 @@ static void random_operands(void **state)
 	assert_true(compared > 100000);
 }
 
+/* An instruction is decoded from its own bytes alone: nothing may lie behind them. */
+static void last_bytes(void **state)
+{
+	static const char *const c[] = {
+		"\x48\x8d\x18", /* lea (%rax),%rbx: no SIB, no displacement */
+		"\x4c\x8d\x13",
+		"\x48\x8d\x20",
+		"\x4c\x8d\xd4",
+		"\xc3",
+		"\xc9",
+		"\x55",
+		"\x48\x89\xe5",
+		"\x48\x8d\x65\xf8",
+		"\x4c\x8d\x54\x24\x08",
+		"\xff\xd0",
+	};
+	const uint8_t zero[3] = { 0x48, 0x8d, 0x00 };
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof(c) / sizeof(c[0]); i++) {
+		size_t n = i < sizeof(c) / sizeof(c[0]) ? strlen(c[i]) : sizeof(zero);
+		uint8_t *alone = malloc(n); /* ASan watches its end */
+		struct insn insn;
+
+		assert_non_null(alone);
+		memcpy(alone, i < sizeof(c) / sizeof(c[0]) ? (const void *)c[i] : zero, n);
+		assert_true(insn_decode(&insn, 0x1000, alone, n));
+		assert_int_equal(insn.len, n);
+		assert_false(insn_decode(&insn, 0x1000, alone, n - 1));
+		free(alone);
+	}
+}
+
 static void before_a_call(void **state)
 {
 	static const struct {
@@ -221,9 +254,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(own_code),
-		cmocka_unit_test(random_operands),
-		cmocka_unit_test(before_a_call),
+		cmocka_unit_test(own_code),   cmocka_unit_test(random_operands),
+		cmocka_unit_test(last_bytes), cmocka_unit_test(before_a_call),
 		cmocka_unit_test(prologues),
 	};
 

@@ -49,6 +49,28 @@ static void what_it_says(void **state)
 	assert_null(kimage_ptr(&k, TINY_TEXT - 1, &avail));
 }
 
+/* Since 6.16 init code is in the segment of data, which is not executable. */
+static void init_code_among_data(void **state)
+{
+	struct tiny_elf t = { 0 };
+	struct kimage k;
+	Elf64_Shdr s;
+
+	(void)state;
+	tiny_build(&t, bytes);
+	memcpy(&s, bytes + TINY_OFF_SHDRS + 2 * sizeof(s), sizeof(s));
+	assert_int_equal(s.sh_addr, TINY_RODATA);
+	s.sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	memcpy(bytes + TINY_OFF_SHDRS + 2 * sizeof(s), &s, sizeof(s));
+	assert_int_equal(kimage_parse(&k, "tiny", bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(k.etext, TINY_RODATA + s.sh_size);
+	/* beyond all segments it is not in the kernel */
+	s.sh_addr = TINY_END;
+	memcpy(bytes + TINY_OFF_SHDRS + 2 * sizeof(s), &s, sizeof(s));
+	assert_int_equal(kimage_parse(&k, "tiny", bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(k.etext, TINY_TEXT + 512);
+}
+
 static void without_parts(void **state)
 {
 	struct kimage k = parsed((struct tiny_elf){ .no_sections = true });
@@ -164,9 +186,13 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_it_says), cmocka_unit_test(without_parts),
-		cmocka_unit_test(symbols),	cmocka_unit_test(itself),
-		cmocka_unit_test(refused),	cmocka_unit_test(cut),
+		cmocka_unit_test(what_it_says),
+		cmocka_unit_test(without_parts),
+		cmocka_unit_test(symbols),
+		cmocka_unit_test(itself),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(cut),
+		cmocka_unit_test(init_code_among_data),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,11 +9,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,6 +45,19 @@ static int tear_down(void **state)
 	unlink(overlay);
 	unlink(state_file);
 	return rmdir(dir);
+}
+
+/* Instead of the C library's: the next one may fail, as the kernel tells of a lost page once. */
+static bool next_sync_fails;
+
+int fdatasync(int fd)
+{
+	if (next_sync_fails) {
+		next_sync_fails = false;
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fdatasync, fd);
 }
 
 static uint64_t seed = 1;
@@ -190,8 +206,8 @@ static void overlays_keep_the_image(void **state)
 	}
 	assert_true(disk_overlay_bytes(a) > 0);
 	assert_true(disk_overlay_bytes(a) <= SIZE + 65536);
-	disk_close(a);
-	disk_close(b);
+	disk_close(a, NULL);
+	disk_close(b, NULL);
 	assert_file_is(image, before, SIZE + 100);
 }
 
@@ -210,7 +226,7 @@ static void overlay_file_is_kept(void **state)
 		change(d, model, 30);
 		assert_disk_is(d, model);
 		assert_int_equal(refused(DISK_OVERLAY_FILE, &e), -EBUSY); /* one at a time */
-		disk_close(d);
+		disk_close(d, NULL);
 	}
 	assert_file_is(image, before, SIZE);
 
@@ -237,11 +253,11 @@ static void flushed_is_there_without_close(void **state)
 	snprintf(copy, sizeof(copy), "%s.copy", overlay);
 	snprintf(command, sizeof(command), "cp %s %s", overlay, copy);
 	assert_int_equal(system(command), 0);
-	disk_close(d);
+	disk_close(d, NULL);
 	assert_int_equal(rename(copy, overlay), 0);
 	d = open_disk(DISK_OVERLAY_FILE);
 	assert_disk_is(d, model);
-	disk_close(d);
+	disk_close(d, NULL);
 }
 
 static void writable_changes_the_image(void **state)
@@ -257,13 +273,13 @@ static void writable_changes_the_image(void **state)
 	assert_int_equal(refused(DISK_WRITABLE, &e), -EBUSY);
 	assert_int_equal(refused(DISK_OVERLAY, &e), -EBUSY);
 	assert_int_equal(disk_overlay_save(d, -1, &e), -ENOTSUP);
-	disk_close(d);
+	disk_close(d, NULL);
 	assert_file_is(image, model, SIZE);
 	d = open_disk(DISK_OVERLAY);
 	assert_int_equal(refused(DISK_WRITABLE, &e), -EBUSY);
-	disk_close(d);
+	disk_close(d, NULL);
 	d = open_disk(DISK_WRITABLE);
-	disk_close(d);
+	disk_close(d, NULL);
 }
 
 static void read_only_is(void **state)
@@ -278,7 +294,7 @@ static void read_only_is(void **state)
 	assert_int_equal(disk_discard(d, 0, DISK_SECTOR), -EROFS);
 	assert_int_equal(disk_flush(d), 0);
 	assert_disk_is(d, before);
-	disk_close(d);
+	disk_close(d, NULL);
 }
 
 static void ends_are_checked(void **state)
@@ -306,7 +322,7 @@ static void ends_are_checked(void **state)
 		assert_int_equal(disk_discard(d, 512, UINT64_MAX / 512 * 512), -EIO);
 		assert_int_equal(disk_readv(d, SIZE, &one, 0), 0);
 		assert_int_equal(disk_discard(d, SIZE, 0), 0);
-		disk_close(d);
+		disk_close(d, NULL);
 	}
 	assert_file_is(image, before, SIZE);
 }
@@ -321,7 +337,119 @@ static void short_image_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(truncate(image, 4096), 0);
 	assert_int_equal(disk_readv(d, 0, &iov, 1), -EIO);
-	disk_close(d);
+	disk_close(d, NULL);
+}
+
+/* What a flush has lost is lost: those after it fail, too, and so does the end. */
+static void failed_flushes_stay_failed(void **state)
+{
+	static const enum disk_write how[] = { DISK_OVERLAY_FILE, DISK_WRITABLE };
+	cleanup_free uint8_t *bytes = make_image(SIZE);
+	struct iovec iov = { bytes, 8192 };
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		struct disk *d = open_disk(how[i]);
+		struct err e = { 0 };
+
+		assert_int_equal(disk_writev(d, 0, &iov, 1), 0);
+		assert_int_equal(disk_flush(d), 0);
+		assert_int_equal(disk_writev(d, 8192, &iov, 1), 0);
+		next_sync_fails = true;
+		assert_int_equal(disk_flush(d), -EIO);
+		assert_int_equal(disk_flush(d), -EIO);
+		assert_int_equal(disk_writev(d, 0, &iov, 1), 0);
+		assert_int_equal(disk_flush(d), -EIO);
+		assert_int_equal(disk_close(d, &e), -EIO);
+		assert_non_null(strstr(e.text, "not complete: Input/output error"));
+		assert_non_null(strstr(e.text, image));
+	}
+}
+
+/* The bitmap, written at the end: without it the overlay file has lost what was written. */
+static void a_failed_end_is_told(void **state)
+{
+	cleanup_free uint8_t *bytes = make_image(SIZE);
+	struct rlimit old, none = { 0, 0 };
+	struct iovec iov = { bytes, 8192 };
+	struct err e = { 0 };
+	struct disk *d = open_disk(DISK_OVERLAY_FILE);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(overlay, &st), 0);
+	assert_int_equal(st.st_mode & 077, 0); /* what a guest wrote is not everybody's */
+	assert_int_equal(disk_writev(d, 0, &iov, 1), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	none.rlim_max = old.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_int_equal(disk_close(d, &e), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_non_null(strstr(e.text, "what the guest wrote over it is not complete"));
+}
+
+static struct disk *open_limited(struct disk_budget *budget)
+{
+	struct disk_config cfg = { .path = image, .budget = budget };
+	struct err e = { 0 };
+	struct disk *d = NULL;
+
+	if (disk_open(&d, &cfg, &e) < 0)
+		fail_msg("%s", e.text);
+	return d;
+}
+
+/* A guest that writes all over its disks gets errors, the host keeps its memory. */
+static void memory_is_limited(void **state)
+{
+	cleanup_free uint8_t *bytes = make_image(SIZE);
+	const uint64_t limit = 1 << 20;
+	struct iovec iov = { bytes, 12288 }, got;
+	uint64_t failed = 0, written = 0;
+	cleanup_free uint8_t *back = malloc(iov.iov_len);
+	struct disk_budget budget;
+	struct disk *d[2];
+
+	(void)state;
+	assert_non_null(back);
+	disk_budget_init(&budget, limit);
+	for (unsigned int i = 0; i < 2; i++)
+		d[i] = open_limited(&budget);
+	for (uint64_t off = 0; off + iov.iov_len <= SIZE; off += iov.iov_len)
+		for (unsigned int i = 0; i < 2; i++) {
+			int ret = disk_writev(d[i], off, &iov, 1);
+
+			assert_true(!ret || ret == -ENOSPC);
+			failed += ret != 0;
+			written += ret ? 0 : iov.iov_len;
+		}
+	assert_true(failed > 0 && written > limit - 65536);
+	assert_true(disk_overlay_bytes(d[0]) + disk_overlay_bytes(d[1]) <= limit);
+	assert_int_equal(disk_overlay_refused(d[0]) + disk_overlay_refused(d[1]), failed);
+	/* What is there may be written again, also in part; what is not may be read. */
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(disk_writev_now(d[0], 0, &iov, 1), 0);
+	iov.iov_len = 100;
+	assert_int_equal(disk_writev(d[0], 4000, &iov, 1), 0);
+	iov.iov_len = 12288 - 14;
+	assert_int_equal(disk_writev(d[0], SIZE - 12288 + 7, &iov, 1), -ENOSPC);
+	got = (struct iovec){ back, 12288 };
+	assert_int_equal(disk_readv(d[0], SIZE - 12288, &got, 1), 0);
+	assert_memory_equal(back, bytes + SIZE - 12288, 12288);
+	/* What is given up is there for others, and not for itself once they have it. */
+	iov.iov_len = 12288;
+	assert_int_equal(disk_discard(d[0], 0, 12288), 0);
+	assert_int_equal(disk_writev(d[1], SIZE - 12288, &iov, 1), 0);
+	assert_int_equal(disk_writev(d[0], 0, &iov, 1), -ENOSPC);
+	assert_int_equal(disk_discard(d[0], 12288, 12288), 0);
+	assert_int_equal(disk_writev(d[0], 0, &iov, 1), 0);
+	assert_true(disk_overlay_bytes(d[0]) + disk_overlay_bytes(d[1]) <= limit);
+	/* A disk that is closed frees what it had. */
+	disk_close(d[1], NULL);
+	assert_int_equal(disk_writev(d[0], SIZE - 12288, &iov, 1), 0);
+	disk_close(d[0], NULL);
+	disk_budget_deinit(&budget);
 }
 
 struct worker {
@@ -383,11 +511,11 @@ static void threads_do_not_disturb_each_other(void **state)
 				fail_msg("%s", (char *)problem);
 		}
 		assert_disk_is(d, model);
-		disk_close(d);
+		disk_close(d, NULL);
 		if (how[i] == DISK_OVERLAY_FILE) {
 			d = open_disk(DISK_OVERLAY_FILE);
 			assert_disk_is(d, model);
-			disk_close(d);
+			disk_close(d, NULL);
 		}
 	}
 }
@@ -420,7 +548,7 @@ static void overlay_is_saved_and_restored(void **state)
 	change(d, model, 60);
 	assert_int_equal(disk_overlay_save(d, fd, &e), 0);
 	assert_int_equal(write(fd, "next", 4), 4);
-	disk_close(d);
+	disk_close(d, NULL);
 	len = read_state(fd, &bytes);
 	close(fd);
 
@@ -433,7 +561,7 @@ static void overlay_is_saved_and_restored(void **state)
 	assert_int_equal(cursor_left(&in), 4); /* no byte more than it wrote */
 	change(d, model, 20);
 	assert_disk_is(d, model);
-	disk_close(d);
+	disk_close(d, NULL);
 
 	/* Cut anywhere, or with a byte that is another: an error or another disk, no crash. */
 	for (unsigned int i = 0; i < 300; i++) {
@@ -448,12 +576,12 @@ static void overlay_is_saved_and_restored(void **state)
 		ret = disk_overlay_restore(d, &in, &e);
 		assert_int_equal(e.code, -ret);
 		bytes[at] = old;
-		disk_close(d);
+		disk_close(d, NULL);
 	}
 	cursor_init(&in, bytes, 100);
 	d = open_disk(DISK_OVERLAY);
 	assert_int_equal(disk_overlay_restore(d, &in, &e), -EINVAL);
-	disk_close(d);
+	disk_close(d, NULL);
 }
 
 /* An image is known again by its contents at some places, and by when it was changed. */
@@ -472,7 +600,7 @@ static void image_is_known_again(void **state)
 	change(d, model, 20); /* the overlay is not the image */
 	assert_int_equal(disk_identify(d, &b, &e), 0);
 	assert_true(a.size == b.size && a.stamp == b.stamp && a.check == b.check);
-	disk_close(d);
+	disk_close(d, NULL);
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct timespec old[2] = { { .tv_nsec = UTIME_OMIT },
 						 { .tv_sec = (time_t)(a.stamp / 1000000000u),
@@ -491,7 +619,7 @@ static void image_is_known_again(void **state)
 		assert_int_equal(a.stamp, b.stamp);
 		assert_int_not_equal(a.check, b.check);
 		a = b;
-		disk_close(d);
+		disk_close(d, NULL);
 	}
 	/* Changed while it is open. */
 	d = open_disk(DISK_OVERLAY);
@@ -499,7 +627,7 @@ static void image_is_known_again(void **state)
 	assert_int_equal(futimens(fd, NULL), 0);
 	close(fd);
 	assert_int_equal(disk_identify(d, &b, &e), -ESTALE);
-	disk_close(d);
+	disk_close(d, NULL);
 }
 
 static void foreign_formats_are_refused(void **state)
@@ -599,7 +727,7 @@ static void large_disks_are_cheap(void **state)
 		assert_memory_equal(got, bytes, sizeof(bytes));
 		assert_int_equal(got[DISK_SECTOR], 0);
 		assert_true(disk_overlay_bytes(d) < 4 << 20);
-		disk_close(d);
+		disk_close(d, NULL);
 	}
 }
 
@@ -614,6 +742,9 @@ int main(void)
 		TEST(read_only_is),
 		TEST(ends_are_checked),
 		TEST(short_image_is_an_error),
+		TEST(memory_is_limited),
+		TEST(failed_flushes_stay_failed),
+		TEST(a_failed_end_is_told),
 		TEST(threads_do_not_disturb_each_other),
 		TEST(overlay_is_saved_and_restored),
 		TEST(image_is_known_again),

@@ -5,8 +5,10 @@
 #include "base/file.h"
 #include "vmm/dev/p9.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,7 +82,7 @@ static int begin(bool read_only)
 	assert_int_equal(symlink("../secret", below("leak")), 0);
 	assert_int_equal(symlink("..", below("up")), 0);
 	assert_int_equal(mkfifo(below("fifo"), 0644), 0);
-	return p9_create(&t.p9, t.share, read_only, &e);
+	return p9_create(&t.p9, t.share, read_only, P9_MAX_FILES, &e);
 }
 
 static int set_up(void **state)
@@ -383,6 +385,87 @@ static void refuses_nonsense(void **state)
 }
 
 /* A session is saved, and another one goes on with it. */
+/* A FIFO or a device that is there already is not opened to find out what it is. */
+static void opens_nothing_but_files(void **state)
+{
+	struct pollfd p = { .fd = open(below("fifo"), O_RDONLY | O_NONBLOCK), .events = POLLIN };
+
+	(void)state;
+	assert_true(p.fd >= 0);
+	assert_int_equal(ask(TVERSION, "ds", 65536u, "9P2000.L"), 0);
+	assert_int_equal(ask(TATTACH, "ddssd", 1u, ~0u, "", "", 0u), 0);
+	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "fifo", 0101u, 0644u, 0u), -ENXIO);
+	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "fifo", 0102u, 0644u, 0u), -ENXIO);
+	/* It has had no writer, else it would have lost it (POLLHUP). */
+	assert_int_equal(poll(&p, 1, 0), 0);
+	close(p.fd);
+	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "dir", 0101u, 0644u, 0u), -EISDIR);
+	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "file", 0301u, 0644u, 0u), -EEXIST);
+	/* What is there is opened, and keeps what it has unless that is not wanted. */
+	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "file", 0100u, 0644u, 0u), 0);
+	assert_int_equal(ask(TREAD, "dqd", 1u, UINT64_C(0), 100u), 0);
+	assert_int_equal(cursor_u32(&t.answer), 10);
+	assert_int_equal(ask(TCLUNK, "d", 1u), 0);
+	assert_int_equal(ask(TATTACH, "ddssd", 1u, ~0u, "", "", 0u), 0);
+	assert_int_equal(ask(TLCREATE, "dsddd", 1u, "file", 01102u, 0644u, 0u), 0);
+	assert_int_equal(ask(TREAD, "dqd", 1u, UINT64_C(0), 100u), 0);
+	assert_int_equal(cursor_u32(&t.answer), 0);
+}
+
+static unsigned int open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* The guest can't take all of the host's descriptors, whatever way it goes. */
+static void descriptors_are_bounded(void **state)
+{
+	unsigned int before, fid = 2, max = 200, opened = 0;
+	struct err e = { 0 };
+	int ret = 0;
+
+	(void)state;
+	p9_destroy(t.p9);
+	before = open_files();
+	assert_int_equal(p9_create(&t.p9, t.share, false, max, &e), 0);
+	assert_int_equal(ask(TVERSION, "ds", 65536u, "9P2000.L"), 0);
+	assert_int_equal(ask(TATTACH, "ddssd", 1u, ~0u, "", "", 0u), 0);
+	/* Deeper and deeper, a fid for each: all on the way down is held. */
+	for (unsigned int i = 0; i < 150; i++, fid++) {
+		assert_int_equal(ask(TMKDIR, "dsdd", fid - 1, "d", 0755u, 0u), 0);
+		assert_int_equal(ask(TWALK, "ddws", fid - 1, fid, 1u, "d"), 0);
+	}
+	/* Each of these walks makes 16 more. */
+	for (unsigned int i = 0; i < 100 && !ret; i++, fid++) {
+		ret = ask(TWALK, "ddwssssssssssssssss", 1u, fid, 16u, "d", "d", "d", "d", "d", "d",
+			  "d", "d", "d", "d", "d", "d", "d", "d", "d", "d");
+		if (!ret)
+			ret = ask(TGETATTR, "dq", fid, UINT64_C(0x7ff)) == -EBADF ? -EMFILE : 0;
+	}
+	assert_int_equal(ret, -EMFILE);
+	assert_true(open_files() - before <= max);
+	/* What is given back is there again; open files count as well. */
+	for (unsigned int i = 100; i < 152; i++)
+		assert_int_equal(ask(TCLUNK, "d", 253u - i), 0);
+	for (fid = 1000, ret = 0; !ret && fid < 2000; fid++) {
+		ret = ask(TWALK, "ddws", 1u, fid, 1u, "file");
+		ret = ret ? ret : ask(TLOPEN, "dd", fid, 0u);
+		opened += !ret;
+	}
+	assert_int_equal(ret, -EMFILE);
+	assert_true(opened > 0);
+	assert_true(open_files() - before <= max);
+	assert_int_equal(ask(TVERSION, "ds", 65536u, "9P2000.L"), 0);
+	assert_int_equal(open_files() - before, 1);
+}
+
 static void is_saved(void **state)
 {
 	struct err e = { 0 };
@@ -398,7 +481,7 @@ static void is_saved(void **state)
 	assert_int_equal(walk(2, 5, ".."), 0);
 	buf_init(&b);
 	assert_int_equal(p9_save(t.p9, &b, &e), 0);
-	assert_int_equal(p9_create(&other, t.share, false, &e), 0);
+	assert_int_equal(p9_create(&other, t.share, false, P9_MAX_FILES, &e), 0);
 	p9_destroy(t.p9);
 	t.p9 = other;
 	cursor_init(&in, b.data, b.len);
@@ -475,6 +558,8 @@ int main(void)
 						tear_down),
 		P9_TEST(refuses_nonsense),
 		P9_TEST(is_saved),
+		P9_TEST(opens_nothing_but_files),
+		P9_TEST(descriptors_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

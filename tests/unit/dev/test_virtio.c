@@ -343,6 +343,47 @@ static void nonsense_fails_the_device(void **state)
 	assert_int_equal(virtio_pop(&dev, 0, &c), 1);
 }
 
+/*
+ * A driver that makes more chains available than the queue has descriptors, each within the
+ * limits, while none was given back: the device must not take them all.
+ */
+static void chains_in_flight_are_bounded(void **state)
+{
+	struct virtio_chain c;
+	unsigned int popped = 0;
+
+	(void)state;
+	fix_start(&dev, 0);
+	fix_put(0, 0, FIX_DATA, 1, 0, 0);
+	for (unsigned int i = 0; i < 4 * FIX_SIZE; i++) {
+		fix_offer(0, 0);
+		popped += (unsigned int)virtio_pop(&dev, 0, &c);
+	}
+	assert_int_equal(popped, FIX_SIZE);
+	assert_true(dev.failed);
+	assert_int_equal(dev.bad, 1);
+
+	/* All of them in flight is fine, and one that came back makes room for one. */
+	fix_start(&dev, 0);
+	fix_put(0, 0, FIX_DATA, 1, 0, 0);
+	for (unsigned int i = 0; i < FIX_SIZE; i++) {
+		fix_offer(0, 0);
+		assert_int_equal(virtio_pop(&dev, 0, &c), 1);
+	}
+	for (unsigned int i = 0; i < 4 * FIX_SIZE; i++) {
+		virtio_push(&dev, 0, 0, 0);
+		fix_offer(0, 0);
+		assert_int_equal(virtio_pop(&dev, 0, &c), 1);
+	}
+	assert_false(dev.failed);
+	/* What is available counts as well: no driver has so many descriptors. */
+	virtio_push(&dev, 0, 0, 0);
+	fix_offer(0, 0);
+	fix_offer(0, 0);
+	assert_int_equal(virtio_pop(&dev, 0, &c), 0);
+	assert_true(dev.failed);
+}
+
 static void queue_places_are_checked(void **state)
 {
 	static const struct {
@@ -575,6 +616,7 @@ int main(void)
 		T(indirect),
 		T(interrupts_are_as_wished),
 		T(nonsense_fails_the_device),
+		T(chains_in_flight_are_bounded),
 		T(queue_places_are_checked),
 		T(status_follows_the_specification),
 		T(config_space),

@@ -136,6 +136,100 @@ static void user_ports(void **state)
 	assert_non_null(strstr(e.text, "cannot listen on port"));
 }
 
+static uint16_t sum16(const uint8_t *p, size_t n, uint32_t sum)
+{
+	for (size_t i = 0; i + 1 < n; i += 2)
+		sum += (uint32_t)p[i] << 8 | p[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+static void be16(uint8_t *p, unsigned int v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+/* RFC 791, RFC 793: a SYN from 10.0.2.15 to this port of 10.0.2.2, behind a virtio header. */
+#define SYN_LEN (14u + 20u + 20u)
+static void put_syn(uint8_t *p, uint16_t port)
+{
+	static const uint8_t mac[14] = { 0x52, 0x55, 10, 0, 2, 2, 0x52, 0x54, 1, 2, 3, 4, 8, 0 };
+	static const uint8_t ip[20] = { 0x45, 0, 0,  40, 0, 1,	0x40, 0, 64, 6,
+					0,    0, 10, 0,	 2, 15, 10,   0, 2,  2 };
+	uint8_t *i = p + HEADER + 14, *t = i + 20;
+
+	memset(p, 0, HEADER + SYN_LEN);
+	memcpy(p + HEADER, mac, sizeof(mac));
+	memcpy(i, ip, sizeof(ip));
+	be16(i + 10, (uint16_t)~sum16(i, 20, 0));
+	be16(t, 40000);
+	be16(t + 2, port);
+	t[12] = 5 << 4; /* words of the header */
+	t[13] = 2;	/* SYN */
+	be16(t + 14, 8192);
+	be16(t + 16, (uint16_t)~sum16(t, 20, sum16(i + 12, 8, 6 + 20))); /* and the pseudo header */
+}
+
+/* Does a guest on this network get through to a port of the host's 127.0.0.1? */
+static bool reaches_host(const struct net_config *cfg)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), got;
+	socklen_t len = sizeof(at);
+	const uint8_t *f = fix_ram + FIX_DATA + HEADER;
+	struct err e = { 0 };
+	struct virtio *d;
+	uint32_t n;
+
+	assert_true(listener >= 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	if (virtio_net_new(&d, &fix_mem, cfg, &e) == -ENOENT) {
+		close(listener);
+		skip();
+	}
+	ask(d, 0x0a00020f, 0x0a000203); /* it knows our address now */
+	fix_offer(0, 0);
+	put_syn(fix_ram + FIX_DATA + 0x1000, ntohs(at.sin_port));
+	fix_put(1, 0, FIX_DATA + 0x1000, HEADER + SYN_LEN, 0, 0);
+	fix_offer(1, 0);
+	virtio_notify(d, 1);
+	/* An answer of either kind: SYN and ACK, or RST, or ICMP's "unreachable". Restricted: none. */
+	for (unsigned int i = 0; i < (cfg->restricted ? 300 : WAIT_MS); i++) {
+		uint32_t head;
+
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (fix_take(0, &head, &n)) {
+			if (f[12] == 8 && f[13] == 0 && (f[23] == 6 || f[23] == 1))
+				break;
+			fix_offer(0, 0);
+		}
+		usleep(1000);
+	}
+	got = accept(listener, NULL, NULL);
+	if (got >= 0)
+		close(got);
+	d->ops->destroy(d);
+	close(listener);
+	return got >= 0;
+}
+
+/* What listens on 127.0.0.1 only trusts the host's users: a guest is none, unless it was asked for. */
+static void the_hosts_own_ports(void **state)
+{
+	const struct net_config plain = { .kind = NET_USER },
+				loopback = { .kind = NET_USER, .host_loopback = true },
+				restricted = { .kind = NET_USER, .restricted = true };
+
+	(void)state;
+	assert_true(reaches_host(&loopback));
+	assert_false(reaches_host(&plain));
+	assert_false(reaches_host(&restricted));
+}
+
 /* EtherType for experiments (IEEE 802). */
 #define TYPE 0x88b5
 
@@ -218,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user),
 		cmocka_unit_test(user_ports),
+		cmocka_unit_test(the_hosts_own_ports),
 		cmocka_unit_test(tap),
 	};
 

@@ -56,7 +56,7 @@ static void begin(struct fixture *f, unsigned int vcpus, bool event_idx)
 static void end(struct fixture *f)
 {
 	blk_driver_deinit(&f->b);
-	disk_close(f->disk);
+	disk_close(f->disk, NULL);
 }
 
 static unsigned int processors(void)

@@ -85,7 +85,7 @@ static int id_of(const void *data, size_t len, uint8_t id[ELF_ID_MAX])
 
 static void reads_ids_of_files(void **state)
 {
-	struct tiny_elf with = { .id = 0x5a }, without = { .no_note = true };
+	struct tiny_elf with = { .id = 0x5a, .no_sections = true }, without = { .no_note = true };
 	uint8_t bytes[TINY_SIZE], id[ELF_ID_MAX];
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)bytes;
 
@@ -95,7 +95,7 @@ static void reads_ids_of_files(void **state)
 	assert_int_equal(id[0], 0x5a);
 	/* Its section table is beyond the end, but the id is found before that is needed. */
 	assert_int_equal(id_of(bytes, TINY_OFF_SHDRS, id), 20);
-	assert_int_equal(id_of(bytes, 100, id), -EINVAL);
+	assert_int_equal(id_of(bytes, 100, id), 0);
 	assert_int_equal(id_of(bytes, 10, id), -ENOEXEC);
 	assert_int_equal(id_of("#!/bin/sh\n", 10, id), -ENOEXEC);
 	eh->e_phoff = UINT64_MAX - 10;

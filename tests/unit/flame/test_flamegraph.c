@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/xml.h"
 #include "profile/flame/flamechart.h"
 #include "tests/unit/stackset_fixture.h"
 
@@ -33,41 +34,42 @@ static void expect_text(void (*put)(struct buf *, const char *, size_t), const c
 static void test_escapes(void **state)
 {
 	(void)state;
-	expect_text(flame_xml, "<a href=\"'x'\">&amp;", 99,
+	expect_text(xml_quote, "<a href=\"'x'\">&amp;", 99,
 		    "&lt;a href=&quot;&#39;x&#39;&quot;&gt;&amp;amp;");
-	expect_text(flame_js, "</script>]]>\\\"'`&", 99,
+	expect_text(xml_script_string, "</script>]]>\\\"'`&", 99,
 		    "\"\\u003c/script\\u003e]]\\u003e\\u005c\\u0022\\u0027\\u0060\\u0026\"");
 	/* Control characters, of C0 and C1, DEL. */
-	expect_text(flame_xml, "\x01\n\x1b\x7f\xc2\x85", 99, "␁␊␛␡\xef\xbf\xbd");
+	expect_text(xml_quote, "\x01\n\x1b\x7f\xc2\x85", 99, "␁␊␛␡\xef\xbf\xbd");
 	/* UTF-8 that is right, and that is not: overlong, surrogate, cut, stray, beyond. */
-	expect_text(flame_xml, "名_ä_\xf0\x9f\x98\x80", 99, "名_ä_\xf0\x9f\x98\x80");
-	expect_text(flame_xml, "\xc0\xafx", 99, "\xef\xbf\xbd\xef\xbf\xbdx");
-	expect_text(flame_xml, "\xed\xa0\x80", 99, "\xef\xbf\xbd");
-	expect_text(flame_xml, "\xe5\x90", 99, "\xef\xbf\xbd\xef\xbf\xbd");
-	expect_text(flame_xml, "a\x80z\xff", 99, "a\xef\xbf\xbdz\xef\xbf\xbd");
-	expect_text(flame_xml, "\xf4\x90\x80\x80", 99,
+	expect_text(xml_quote, "名_ä_\xf0\x9f\x98\x80", 99, "名_ä_\xf0\x9f\x98\x80");
+	expect_text(xml_quote, "\xc0\xafx", 99, "\xef\xbf\xbd\xef\xbf\xbdx");
+	expect_text(xml_quote, "\xed\xa0\x80", 99, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	expect_text(xml_quote, "\xe5\x90", 99, "\xef\xbf\xbd\xef\xbf\xbd");
+	expect_text(xml_quote, "a\x80z\xff", 99, "a\xef\xbf\xbdz\xef\xbf\xbd");
+	expect_text(xml_quote, "\xf4\x90\x80\x80", 99,
 		    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	/* Not of XML; turns the direction; ends a line of JavaScript. */
-	expect_text(flame_xml, "\xef\xbf\xbe", 99, "\xef\xbf\xbd");
-	expect_text(flame_js, "\xe2\x80\xae\xe2\x80\xa8", 99, "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+	expect_text(xml_quote, "\xef\xbf\xbe", 99, "\xef\xbf\xbd");
+	expect_text(xml_script_string, "\xe2\x80\xae\xe2\x80\xa8", 99,
+		    "\"\xef\xbf\xbd\xef\xbf\xbd\"");
 	/* Cut, never inside of a character. */
-	expect_text(flame_xml, "abcdef", 4, "abcd...");
-	expect_text(flame_xml, "abcd", 4, "abcd");
-	expect_text(flame_xml, "ab名x", 4, "ab...");
-	expect_text(flame_js, "", 4, "\"\"");
+	expect_text(xml_quote, "abcdef", 4, "abcd...");
+	expect_text(xml_quote, "abcd", 4, "abcd");
+	expect_text(xml_quote, "ab名x", 4, "ab...");
+	expect_text(xml_script_string, "", 4, "\"\"");
 }
 
 static void test_fit(void **state)
 {
 	(void)state;
-	expect_text(flame_xml_fit, "abcdef", 6, "abcdef");
-	expect_text(flame_xml_fit, "abcdefg", 6, "abcd..");
-	expect_text(flame_xml_fit, "abcdefg", 4, "");
-	expect_text(flame_xml_fit, "ab", 2, "ab");
-	expect_text(flame_xml_fit, "ab", 0, "");
-	expect_text(flame_xml_fit, "名前名前", 8, "名前名前");
-	expect_text(flame_xml_fit, "名前名前", 7, "名前..");
-	expect_text(flame_xml_fit, "<<<<<<", 5, "&lt;&lt;&lt;..");
+	expect_text(xml_fit, "abcdef", 6, "abcdef");
+	expect_text(xml_fit, "abcdefg", 6, "abcd..");
+	expect_text(xml_fit, "abcdefg", 4, "");
+	expect_text(xml_fit, "ab", 2, "ab");
+	expect_text(xml_fit, "ab", 0, "");
+	expect_text(xml_fit, "名前名前", 8, "名前名前");
+	expect_text(xml_fit, "名前名前", 7, "名前..");
+	expect_text(xml_fit, "<<<<<<", 5, "&lt;&lt;&lt;..");
 }
 
 static void test_time(void **state)

@@ -84,7 +84,10 @@ static void record(const struct place *p, const char *label, unsigned int day, u
 				    run_of(p->rules, leaf + 100, 100000) };
 	struct err e = { 0 };
 
-	if (gate_history_record(p->dir, label, NOVEMBER_1 + day * DAY, p->rules, run, 2, file, &e))
+	if (gate_history_record(p->dir,
+				&(struct gate_history_runs){ label, NOVEMBER_1 + day * DAY,
+							     p->rules, run, 2 },
+				file, &e))
 		fail_msg("%s", e.text);
 	gate_run_destroy(run[0]);
 	gate_run_destroy(run[1]);
@@ -156,8 +159,11 @@ static void nothing_is_rewritten(void **state)
 	close(fd);
 	two[0] = run_of(p.rules, 19900, 100000);
 	two[1] = run_of(p.rules, 20100, 100000);
-	assert_int_equal(gate_history_record(p.dir, "a", NOVEMBER_1, p.rules, two, 2, NULL, &e),
-			 -EEXIST);
+	assert_int_equal(
+		gate_history_record(p.dir,
+				    &(struct gate_history_runs){ "a", NOVEMBER_1, p.rules, two, 2 },
+				    NULL, &e),
+		-EEXIST);
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_equal(after.st_size, 1);
 	gate_run_destroy(two[0]);
@@ -205,7 +211,9 @@ static void labels_are_checked(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct err e = { 0 };
 
-		assert_int_equal(gate_history_record(p.dir, bad[i], NOVEMBER_1, p.rules, &run, 1,
+		assert_int_equal(gate_history_record(p.dir,
+						     &(struct gate_history_runs){
+							     bad[i], NOVEMBER_1, p.rules, &run, 1 },
 						     NULL, &e),
 				 -EINVAL);
 	}

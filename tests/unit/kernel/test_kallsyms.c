@@ -86,7 +86,8 @@ static void slid_memory(void **state)
 		r[2] = (struct kallsyms_range){ .va = KF_TEXT + s.slide + 0x100000,
 						.bytes = low,
 						.len = 64 };
-		ret = kallsyms_decode(r, 3, 0, 0, s.name, &t, NULL, &e);
+		ret = kallsyms_decode(&(struct kallsyms_source){ r, 3, 0, 0, s.name }, &t, NULL,
+				      &e);
 		if (s.text_only) {
 			/* Then there is nothing that proves the addresses. */
 			assert_int_equal(ret, -EBADMSG);
@@ -216,14 +217,18 @@ static void foreign_text(void **state)
 		buf_init(&b);
 		kf_build(s, &b, &p);
 		r = (struct kallsyms_range){ .va = KF_TEXT, .bytes = b.data, .len = b.len };
-		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT - 0x1000, KF_TEXT + b.len, s->name,
+		assert_int_equal(kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT - 0x1000,
+									    KF_TEXT + b.len,
+									    s->name },
 						 &t, NULL, &e),
 				 -EBADMSG);
 		assert_non_null(strstr(e.text, "puts _text at"));
 		/* Somewhere else altogether. */
-		assert_int_equal(kallsyms_decode(&r, 1, KF_TEXT + 0x1000000, KF_TEXT + 0x2000000,
-						 s->name, &t, NULL, NULL),
-				 -EBADMSG);
+		assert_int_equal(
+			kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT + 0x1000000,
+								   KF_TEXT + 0x2000000, s->name },
+					&t, NULL, NULL),
+			-EBADMSG);
 		assert_null(t);
 		buf_deinit(&b);
 	}
@@ -258,8 +263,9 @@ static void cut_short(void **state)
 			assert_non_null(copy);
 			memcpy(copy, b.data, len);
 			r.bytes = copy;
-			ret = kallsyms_decode(&r, 1, KF_TEXT, KF_TEXT + all, s->name, &t, NULL,
-					      NULL);
+			ret = kallsyms_decode(&(struct kallsyms_source){ &r, 1, KF_TEXT,
+									 KF_TEXT + all, s->name },
+					      &t, NULL, NULL);
 			if (len < needed)
 				assert_true(ret == -ENOENT || ret == -EBADMSG);
 			else

@@ -449,11 +449,11 @@ static void addresses(void **state)
 	const uint64_t text = FIX_TEXT, end = FIX_TEXT + FIX_LEN;
 
 	(void)state;
-	assert_int_equal(kslide_address(text, end, SLIDE, text), text + SLIDE);
-	assert_int_equal(kslide_address(text, end, SLIDE, end), end + SLIDE);
-	assert_int_equal(kslide_address(text, end, SLIDE, end + 1), end + 1);
-	assert_int_equal(kslide_address(text, end, SLIDE, 0x1fb48), 0x1fb48);
-	assert_int_equal(kslide_address(text, end, 0, text), text);
+	assert_int_equal(kimage_run_address(text, end, SLIDE, text), text + SLIDE);
+	assert_int_equal(kimage_run_address(text, end, SLIDE, end), end + SLIDE);
+	assert_int_equal(kimage_run_address(text, end, SLIDE, end + 1), end + 1);
+	assert_int_equal(kimage_run_address(text, end, SLIDE, 0x1fb48), 0x1fb48);
+	assert_int_equal(kimage_run_address(text, end, 0, text), text);
 	for (unsigned int i = 0; i <= KSLIDE_KINDS; i++)
 		assert_true(strlen(kslide_kind_name(i)) > 0);
 }

@@ -241,8 +241,9 @@ static void command_line_goes_first(void **state)
 
 	run_options_default(&o);
 	o.domain = path;
-	assert_int_equal(run_options_set(&o, "memory", "64M"), -1);
-	assert_int_equal(run_options_set(&o, "vcpus", "1"), -1);
+	o.mem_size = 64 << 20;
+	o.vcpus = 1;
+	o.mem_given = o.vcpus_given = true;
 	o.cmdline = "mine";
 	assert_int_equal(run_definition_apply(&d, &o, &e), 0);
 	assert_int_equal(o.mem_size, 64u << 20);

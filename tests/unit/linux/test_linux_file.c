@@ -201,6 +201,35 @@ static void test_tail_in_its_own_slot(void **state)
 	expect_bytes(&f, 0, 2, "");
 }
 
+/* Since 7.1 a tail may have a mask in the head's place: this page is the second of two. */
+static void test_head_by_a_mask(void **state)
+{
+	struct lm_types newer = { .without = { "page.compound_head" } };
+	struct linux_file f = new_file(4 * 4096);
+	uint64_t low = lm_xa_node(&g, 0), head, tail;
+	const struct types t = lm_types(&newer);
+	struct linux_file_layout of_7_1;
+
+	(void)state;
+	assert_int_equal(linux_file_layout_init(&of_7_1, &t, symbols, NULL), 0);
+	assert_int_equal(of_7_1.page_head, 8);
+	put_head(low + 2);
+	do {
+		head = lm_page(&g, mapping, 0, 'h');
+	} while (head & LM_PAGE_SIZE);
+	tail = lm_page(&g, 0, 0, 't');
+	assert_int_equal(tail, head + LM_PAGE_SIZE);
+	lm_put64(&g, tail, 0);
+	lm_xa_slot(&g, low, 0, head);
+	lm_xa_slot(&g, low, 1, head);
+	lm_put64(&g, tail + 8, (~UINT64_C(0) << 7) | 1); /* of two pages of 64 bytes */
+	expect_bytes(&f, 4095, 2, "ht");
+	lm_put64(&g, tail + 8, head | 1);
+	expect_bytes(&f, 4095, 2, "ht");
+	lm_put64(&g, tail + 8, (~UINT64_C(0) << 6) | 1); /* its own head? */
+	expect_bytes(&f, 4095, 2, "h");
+}
+
 static void test_pages_that_are_not_valid(void **state)
 {
 	struct linux_file f = new_file(3 * 4096);
@@ -422,6 +451,7 @@ int main(void)
 		T(test_levels_and_holes),
 		T(test_large_folio),
 		T(test_tail_in_its_own_slot),
+		T(test_head_by_a_mask),
 		T(test_pages_that_are_not_valid),
 		T(test_pages_that_are_not_numbered),
 		T(test_trees_that_cannot_be),

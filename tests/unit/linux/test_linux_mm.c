@@ -179,6 +179,37 @@ static void test_find(void **state)
 	assert_null(linux_vmas_find(&found, UINT64_MAX));
 }
 
+/* One mapping by its address, as all of them have it. */
+static void test_lookup(void **state)
+{
+	uint64_t vma[50], mm = make_vmas(vma, 50);
+	struct linux_vma one;
+
+	(void)state;
+	lm_list(&g, mm, vma, 50);
+	assert_int_equal(linux_mm_lookup(&list, &mem, mm, 0x10000, &one), LINUX_UNKNOWN);
+	for (size_t leaf = 2; leaf < 16; leaf += 3) {
+		lm_maple(&g, mm, vma, 50, leaf, 3, LM_MAPLE_ARANGE);
+		assert_int_equal(linux_mm_vmas(&tree, &mem, mm, 0, &found), LINUX_OK);
+		for (uint64_t va = 0; va < found.v[49].end + 0x3000; va += 0x1000) {
+			const struct linux_vma *v = linux_vmas_find(&found, va);
+			enum linux_why why = linux_mm_lookup(&tree, &mem, mm, va, &one);
+
+			assert_int_equal(why, v ? LINUX_OK : LINUX_NOT_THERE);
+			if (!v)
+				continue;
+			assert_true(v->start == one.start && v->end == one.end && v->at == one.at &&
+				    v->file == one.file && v->file_off == one.file_off);
+		}
+	}
+	lm_put64(&g, mm + 40, 0);
+	assert_int_equal(linux_mm_lookup(&tree, &mem, mm, 0x10000, &one), LINUX_NOT_THERE);
+	lm_put64(&g, mm + 40, LM_DIRECT);
+	assert_int_equal(linux_mm_lookup(&tree, &mem, mm, 0x10000, &one), LINUX_CHANGING);
+	lm_put64(&g, mm + 40, UINT64_C(0xffffc90000000000) | LM_MAPLE_LEAF << 3 | 6);
+	assert_int_equal(linux_mm_lookup(&tree, &mem, mm, 0x10000, &one), LINUX_UNREADABLE);
+}
+
 /* What is wrong about the seventh VMA; the six before it are still given. */
 static void test_vmas_that_cannot_be(void **state)
 {
@@ -575,6 +606,7 @@ int main(void)
 		T(test_empty_maple),
 		T(test_maple_with_reserved_slot),
 		T(test_find),
+		T(test_lookup),
 		T(test_vmas_that_cannot_be),
 		T(test_wrong_number_of_vmas),
 		T(test_list_in_a_circle),

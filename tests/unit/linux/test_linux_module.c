@@ -158,7 +158,7 @@ static void table_layouts(void **state)
 		memcpy(g.orc + 6 * i, (int16_t[]){ 8, 0, i % 8 ? 0x05 : 0 }, 6);
 	for (unsigned int i = 0; i < 3; i++) {
 		expect(2, 0, false);
-		l.orc_layout = said[i];
+		orc_format_known(&l.orc_format, said[i], 0);
 		assert_int_equal(linux_module_load(&l, &mem, &list.module[0], &e), 0);
 		assert_int_equal(orc_layout(list.module[0].orc), ORC_LAYOUT_4_18);
 		assert_int_equal(orc_lookup(list.module[0].orc, GUEST_TEXT(0) + 128)->type,
@@ -170,7 +170,7 @@ static void table_layouts(void **state)
 	for (unsigned int i = 0; i < GUEST_NORCS; i++)
 		memcpy(g.orc + 6 * i, (int16_t[]){ 0, 0, 0 }, 6);
 	assert_int_equal(linux_module_load(&l, &mem, &list.module[0], &e), 0);
-	l.orc_layout = ORC_LAYOUT_NONE;
+	l.orc_format.layout = ORC_LAYOUT_NONE;
 	assert_int_equal(linux_module_load(&l, &mem, &list.module[0], &e), -EINVAL);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a task does and where it waits, in a made-up guest's memory. */
+#include "base/linux_regs.h"
 #include "symbolizer/linux/sleeper.h"
 
 #include "tests/linux_guest.h"
@@ -55,7 +56,7 @@ static void by_types(void **state)
 	assert_int_equal(sched.run_ns, G_RUN_NS);
 	assert_int_equal(sched.switches[1], G_SWITCHES + 8);
 	assert_int_equal(sched.on_cpu, LINUX_TASK_NONE);
-	assert_int_equal(sched.stack_size, LINUX_SCHED_STACK);
+	assert_int_equal(sched.stack_size, LINUX_STACK_LEN);
 	/* What a kernel does not have is not known, and no error. */
 	old.ctx = (void *)(uintptr_t) "thread.sp";
 	linux_sched_none(&sched);
@@ -202,6 +203,28 @@ static void sleeper(void **state)
 	assert_int_equal(found.state, 'I');
 }
 
+/* CONFIG_X86_FRED: two more words above, and more in that of cs where the processor has it. */
+static void sleeper_with_padding(void **state)
+{
+	uint8_t *top = g.stack[7] + GUEST_STACK_TOP;
+	uint64_t fred_cs = 0x1200050033;
+
+	(void)state;
+	prepare(&guest_types);
+	memmove(top - 56, top - 40, 40);
+	memset(top - 16, 0, 16);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->nslices, 2);
+	assert_int_equal(sample->slice[1].va, GUEST_USER_SP);
+	memcpy(top - 48, &fred_cs, 8);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->nslices, 2);
+	/* words that no processor saves: reserved flags */
+	memset(top - 40, 0xff, 8);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->nslices, 1);
+}
+
 static void no_sleeper(void **state)
 {
 	(void)state;
@@ -261,7 +284,8 @@ int main(void)
 		cmocka_unit_test(by_types),   cmocka_unit_test(by_content),
 		cmocka_unit_test(no_guess),   cmocka_unit_test(states),
 		cmocka_unit_test(reads),      cmocka_unit_test(sleeper),
-		cmocka_unit_test(no_sleeper), cmocka_unit_test(moves),
+		cmocka_unit_test(no_sleeper), cmocka_unit_test(sleeper_with_padding),
+		cmocka_unit_test(moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,6 +248,8 @@ static void expect_list(size_t n, size_t skipped, bool cut)
 
 static void all_tasks(void **state)
 {
+	struct linux_task t;
+
 	(void)state;
 	guest_make(&g, false);
 	assert_int_equal(layout(&guest_types), 0);
@@ -255,6 +257,20 @@ static void all_tasks(void **state)
 	/* one is just going: the others are found from both sides */
 	guest_u32(&g, guest_task_va(4) + G_PID, 0xffffffff);
 	expect_list(GUEST_TASKS - 1, 1, true);
+	/* tasks may have any name, and none: nobody between two of them is hidden */
+	guest_make(&g, false);
+	guest_put(&g, guest_task_va(2) + G_COMM, "\0", 2);
+	guest_put(&g, guest_task_va(5) + G_COMM, "\n\x7f", 3);
+	guest_put(&g, guest_task_va(7) + G_COMM, "", 1);
+	expect_list(GUEST_TASKS, 0, false);
+	assert_int_equal(linux_task_read(&l, &mem, guest_task_va(2), &t), LINUX_TASK_GOOD);
+	assert_string_equal(t.comm, "");
+	assert_int_equal(linux_task_read(&l, &mem, guest_task_va(5), &t), LINUX_TASK_GOOD);
+	assert_string_equal(t.comm, "??");
+	/* the idle task has one; memory that is all zero is no task */
+	guest_put(&g, guest_task_va(0) + G_COMM, "", 1);
+	assert_int_equal(linux_task_read(&l, &mem, guest_task_va(0), &t), LINUX_TASK_BAD_COMM);
+	guest_make(&g, false);
 	/* a loop that does not lead home */
 	guest_make(&g, false);
 	guest_u64(&g, guest_task_va(7) + G_TASKS, guest_task_va(2) + G_TASKS);

@@ -469,6 +469,42 @@ static void process_with_a_library(void **state)
 	assert_int_equal(stats.maps.unmapped, 0);
 }
 
+/* In a system call, in the upper half of a stack of 32 KiB: a kernel with KASAN. */
+static void large_kernel_stacks(void **state)
+{
+	const uint64_t base = UINT64_C(0xffffc90000200000);
+	uint64_t task = know_tasks();
+	struct sample kernel, s;
+
+	(void)state;
+	put_structures();
+	target.linux_facts.sched.stack_size = 32768;
+	create(false);
+	kernel = boot(0, 0, 0);
+	s = task_sample(&kernel, task);
+	s.regs.cs = 0x33;
+	s.regs.cr3 = LM_CR3;
+	s.regs.gpr[GPR_RCX] = LM_USER + 0x40;
+	s.task.stack = base;
+	s.nslices = 1;
+	s.slice[0] = (struct sample_slice){ .va = base + 0x5000 };
+	process(&s);
+	assert_int_equal(stack.n_kernel, 1);
+	assert_int_equal(stack.n, 2);
+	/* On the next task's stack in the middle of a switch. */
+	s.slice[0].va = base + 0x9000;
+	process(&s);
+	assert_int_equal(stack.n, 1);
+	/* As most kernels are. */
+	target.linux_facts.sched.stack_size = 16384;
+	s.slice[0].va = base + 0x3000;
+	process(&s);
+	assert_int_equal(stack.n, 2);
+	s.slice[0].va = base + 0x5000;
+	process(&s);
+	assert_int_equal(stack.n, 1);
+}
+
 static void exits_are_looked_for(void **state)
 {
 	uint64_t task = know_tasks(), other = gf_task(&g, 80, 80, "other", 0, 9, 0);
@@ -502,6 +538,8 @@ static void exits_are_looked_for(void **state)
 /* Where the types are not known, its structure is sought when there is a task. */
 static void before_tasks_are_known(void **state)
 {
+	struct guest_view view;
+	struct err e = { 0 };
 	struct sample s;
 
 	(void)state;
@@ -518,6 +556,14 @@ static void before_tasks_are_known(void **state)
 	process(&s);
 	gf_expect(&sink, "comm -1/-1 (unknown)\n");
 	assert_int_equal(out.pid, GUEST_TASK_UNKNOWN);
+	/* They may be found later, or it is known that they never are. */
+	assert_false(guest_view(guest, &view, &e));
+	assert_non_null(strstr(e.text, "not found yet"));
+	target.linux_facts.have_current = false;
+	err_clear(&e);
+	assert_false(guest_view(guest, &view, &e));
+	assert_non_null(strstr(e.text, "cannot be told apart"));
+	assert_null(strstr(e.text, "yet"));
 	assert_int_equal(vm.plans, 0);
 	assert_string_not_equal(target.linux_facts.task_note.text, "");
 }
@@ -536,6 +582,7 @@ int main(void)
 		T(tables_that_stay),
 		T(tasks_that_cannot_be_told_apart),
 		T(process_with_a_library),
+		T(large_kernel_stacks),
 		T(exits_are_looked_for),
 		T(before_tasks_are_known),
 	};

@@ -283,10 +283,19 @@ static void from_the_guests_root(void **state)
 	assert_string_equal(o->why, ""); /* what memory lacked is no matter */
 	assert_memory_equal(o->elf, elf.data, elf.len);
 	expect_stats(1, 0, 1, 0);
-	/* Not a page of it is there: the root's is all there is, and counts. */
+	assert_false(o->unverified);
+	assert_int_equal(guest_dsos_stats(dsos)->unverified, 0);
+	/*
+	 * Not a page of it is there: the root's file of that path is all there is. It may be
+	 * another one, so its build id is not the guest's.
+	 */
 	o = dso_of(library(0xaa, 8, 0), "/lib/a.so");
-	assert_true(o->named && o->own_id);
+	assert_true(o->named && o->unverified);
+	assert_false(o->own_id);
+	assert_int_not_equal(o->build_id[0], 0xaa);
 	expect_names(o, "fn0");
+	assert_int_equal(guest_dsos_stats(dsos)->unverified, 1);
+	assert_int_equal(finder.count[USERFILE_UNVERIFIED], 1);
 }
 
 static void another_build_on_the_host(void **state)
@@ -320,6 +329,27 @@ static void from_a_debug_file(void **state)
 	assert_true(o->named && o->own_id);
 	expect_names(o, "fn0");
 	expect_stats(1, 0, 0, 1);
+}
+
+/* One file after the other: those over the cap are counted. */
+static void too_many_files(void **state)
+{
+	uint64_t file = library(0xaa, 7, 0), inode;
+
+	(void)state;
+	create(false);
+	memcpy(&inode, lm_ptr(&g, file + 8, 8), 8);
+	for (uint64_t i = 0; i < GUEST_DSO_MAX; i++) {
+		lm_put64(&g, inode + 8, 100 + i);
+		assert_non_null(dso_of(file, "/lib/a.so"));
+	}
+	assert_int_equal(guest_dsos_stats(dsos)->beyond, 0);
+	lm_put64(&g, inode + 8, 7);
+	assert_null(dso_of(file, "/lib/a.so"));
+	assert_null(dso_of(file, "/lib/a.so"));
+	assert_int_equal(guest_dsos_stats(dsos)->beyond, 2);
+	lm_put64(&g, inode + 8, 100);
+	assert_non_null(dso_of(file, "/lib/a.so"));
 }
 
 /* A path of the guest's making leads to nothing of the host. */
@@ -417,6 +447,7 @@ int main(void)
 		T(another_build_on_the_host),
 		T(from_a_debug_file),
 		T(paths_out_of_the_root),
+		T(too_many_files),
 		T(vdso),
 		T(vdso_through_the_process),
 	};

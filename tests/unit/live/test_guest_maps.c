@@ -28,15 +28,22 @@ static struct guest_jit *jit;
 static struct guest_maps *maps;
 static uint64_t now, root, mnt, program, library; /* struct files */
 
-static int setup(void **state)
+/* Samples are looked at a little later. */
+#define LATER 1000u
+
+static uint64_t look_now(void)
+{
+	return now + LATER;
+}
+
+static int setup_kernel(bool maple)
 {
 	struct buf elf;
 
-	(void)state;
 	memset(&g, 0, sizeof(g));
 	mem = lm_memory(&g);
 	task_layout = gf_task_layout();
-	lm_layout(&mm_layout, false);
+	lm_layout(&mm_layout, maple);
 	gf_file_layout(&file_layout);
 	gf_sink_init(&sink);
 	now = UINT64_C(1) << 40;
@@ -46,10 +53,32 @@ static int setup(void **state)
 	program = gf_file(&g, mnt, lm_dentry(&g, root, "prog"), 7, elf.data, elf.len, UINT_MAX);
 	library = gf_file(&g, mnt, lm_dentry(&g, root, "l.so"), 8, elf.data, elf.len, UINT_MAX);
 	buf_deinit(&elf);
-	return guest_tasks_create(&tasks, &task_layout, true, &mem, &sink.sink, NULL) ||
-	       guest_dsos_create(&dsos, &mm_layout, &file_layout, &mem, NULL, NULL) ||
-	       guest_jit_create(&jit, NULL, &sink.sink, NULL) ||
-	       guest_maps_create(&maps, &mm_layout, &mem, tasks, dsos, jit, &sink.sink, NULL);
+	if (guest_tasks_create(&tasks, &task_layout, true, &mem, &sink.sink, NULL) ||
+	    guest_dsos_create(&dsos, &mm_layout, &file_layout, &mem, NULL, NULL) ||
+	    guest_jit_create(&jit, NULL, &sink.sink, NULL) ||
+	    guest_maps_create(&maps,
+			      &(struct guest_maps_parts){ &mm_layout, &mem, tasks, dsos, jit,
+							  &sink.sink },
+			      NULL))
+		return -1;
+	guest_maps_set_clock(maps, look_now);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_kernel(false);
+}
+
+/* Linux 6.1: a tree, and no number of changes. */
+static int setup_maple(void **state)
+{
+	int ret = setup_kernel(true);
+
+	(void)state;
+	mm_layout.mm_changes = LINUX_NO_MEMBER;
+	return ret;
 }
 
 static int teardown(void **state)
@@ -72,10 +101,18 @@ struct range {
 static void set_ranges(uint64_t mm, const struct range *r, size_t n)
 {
 	uint64_t vma[8];
+	uint32_t changes;
 
 	for (size_t i = 0; i < n; i++)
 		vma[i] = lm_vma(&g, mm, r[i].start, r[i].start + r[i].len, RX, i, r[i].file);
-	lm_list(&g, mm, vma, n);
+	if (mm_layout.maple)
+		lm_maple(&g, mm, vma, n, 7, 3, LM_MAPLE_ARANGE);
+	else
+		lm_list(&g, mm, vma, n);
+	if (mm_layout.mm_changes == LINUX_NO_MEMBER)
+		return;
+	memcpy(&changes, lm_ptr(&g, mm + mm_layout.mm_changes, 4), 4);
+	lm_put32(&g, mm + mm_layout.mm_changes, changes + 1);
 }
 
 /* The program and the library. */
@@ -140,16 +177,20 @@ static void told_once(void **state)
 	assert_int_equal(sink.last_ns, now);
 	assert_int_equal(sink.map.id[0], 0xaa);
 	before = g.reads;
-	see(t, LIB + 5, RETRY);
+	see(t, LIB + 5, LATER);
 	gf_expect(&sink, "");
 	assert_int_equal(g.reads, before);
+	/* The kernel says with one number that nothing has changed. */
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "");
+	assert_int_equal(g.reads, before + 1);
 	/* From time to time, as a mapping may have changed unseen. */
 	see(t, LIB + 5, REFRESH);
 	gf_expect(&sink, "");
 	assert_true(g.reads > before);
 	assert_int_equal(reads(), 2);
 	assert_int_equal(guest_maps_stats(maps)->processes, 1);
-	assert_int_equal(guest_maps_stats(maps)->frames, 6);
+	assert_int_equal(guest_maps_stats(maps)->frames, 8);
 	assert_int_equal(guest_maps_stats(maps)->unmapped, 0);
 }
 
@@ -182,18 +223,149 @@ static void changes(void **state)
 	gf_expect(&sink, "");
 	see(t, ANON + 5, RETRY);
 	gf_expect(&sink, "map 70 7f0000300000+1000 @7f0000300000 [jit:70]\n");
-	/* What covers the frames is known: only the refresh finds that it is another file. */
+	/* Another file: the sample may be of either. */
 	set_ranges(mm, moved, 2);
 	see(t, LIB, RETRY);
-	gf_expect(&sink, "");
-	see(t, LIB, REFRESH);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+	see(t, LIB, RETRY);
 	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /prog\n");
 	set_ranges(mm, shrunk, 2);
-	see(t, LIB, REFRESH);
-	gf_expect(&sink, "map 70 400000+1000 @0 /prog\n");
+	see(t, LIB, RETRY);
+	gf_expect(&sink, "map 70 401000+1000 @0 [changed mapping]\n"
+			 "map 70 400000+1000 @0 /prog\n");
 	set_ranges(mm, moved, 2);
-	see(t, LIB, REFRESH);
+	see(t, LIB, RETRY);
 	gf_expect(&sink, "map 70 400000+2000 @0 /prog\n");
+	assert_int_equal(guest_maps_stats(maps)->changed, 1);
+}
+
+/* dlclose() and dlopen(): the slab hands out the same structures, of another file. */
+static void load_another(uint64_t mm, bool back)
+{
+	static uint64_t dentry, inode, first_dentry, first_inode;
+	const struct range r[] = { { CODE, 0x2000, program }, { LIB, 0x3000, library } };
+
+	if (!back) {
+		memcpy(&first_inode, lm_ptr(&g, library + 8, 8), 8);
+		memcpy(&first_dentry, lm_ptr(&g, library + 16, 8), 8);
+		dentry = lm_dentry(&g, root, "m.so");
+		inode = lm_inode(&g, 9, 4096);
+	}
+	lm_put64(&g, library + 8, back ? first_inode : inode);
+	lm_put64(&g, library + 16, back ? first_dentry : dentry);
+	set_ranges(mm, r, 2);
+}
+
+static void another_library_of_the_same_addresses(void **state)
+{
+	uint64_t mm = new_mm(), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+
+	(void)state;
+	see(t, LIB + 5, 0);
+	gf_expect(&sink, told(" elf"));
+	load_another(mm, false);
+	/* Taken before the look that all was well. */
+	see(t, LIB + 5, LATER / 2);
+	gf_expect(&sink, "");
+	/* Taken between two looks, as are others of its batch. */
+	now += LATER;
+	see(t, LIB + 5, 0);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+	assert_int_equal(guest_maps_stats(maps)->doubtful, 1);
+	see(t, LIB + 5, LATER);
+	gf_expect(&sink, "");
+	assert_int_equal(guest_maps_stats(maps)->doubtful, 2);
+	see(t, LIB + 5, 1);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /m.so elf\n");
+	see(t, LIB + 5, REFRESH);
+	gf_expect(&sink, "");
+	load_another(mm, true);
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /l.so\n");
+	assert_int_equal(guest_maps_stats(maps)->changed, 2);
+	assert_int_equal(guest_maps_stats(maps)->doubtful, 3);
+}
+
+/* Files that only their paths tell apart: the inode's address is used again, too. */
+static void another_library_without_types(void **state)
+{
+	uint64_t mm, t;
+
+	(void)state;
+	mm_layout.inode_ino = mm_layout.inode_size = mm_layout.inode_sb = LINUX_NO_MEMBER;
+	mm_layout.inode_generation = mm_layout.inode_mtime = LINUX_NO_MEMBER;
+	mm_layout.inode_mtime_ns = LINUX_NO_MEMBER;
+	mm = new_mm();
+	t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+	see(t, LIB + 5, 0);
+	gf_expect(&sink, told(" elf"));
+	lm_put64(&g, library + 16, lm_dentry(&g, root, "m.so"));
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+}
+
+/* A walk that breaks off is no reason to believe that all behind is as it was. */
+static void another_library_and_no_walk(void **state)
+{
+	uint64_t mm = new_mm(), t = gf_task(&g, 70, 70, "a", mm, 6, 0), vma[2];
+
+	(void)state;
+	see(t, LIB + 5, 0);
+	gf_expect(&sink, told(" elf"));
+	load_another(mm, false);
+	/* The first one's structure contradicts itself: the rest is not reached. */
+	vma[0] = lm_vma(&g, mm, CODE + 1, CODE + 0x2000, RX, 0, program);
+	vma[1] = lm_vma(&g, mm, LIB, LIB + 0x3000, RX, 1, library);
+	if (mm_layout.maple) {
+		struct lm_range r[] = { { CODE - 1, 0 },
+					{ CODE + 0x1fff, vma[0] },
+					{ LIB - 1, 0 },
+					{ LIB + 0x2fff, vma[1] },
+					{ UINT64_MAX, 0 } };
+
+		lm_put64(&g, mm + 40, lm_tree(&g, r, 5, 7, 3, LM_MAPLE_ARANGE));
+	} else {
+		lm_list(&g, mm, vma, 2);
+	}
+	see(t, LIB + 5, 2 * LATER);
+	gf_expect(&sink, "map 70 400000+2000 @0 [changed mapping]\n"
+			 "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+	assert_int_equal(guest_maps_stats(maps)->failed, 1);
+	/* As long as it lasts. */
+	for (unsigned int i = 0; i < 20; i++)
+		see(t, LIB + 5, 2 * LATER);
+	gf_expect(&sink, "");
+	assert_int_equal(guest_maps_stats(maps)->doubtful, 42);
+	load_another(mm, false);
+	see(t, LIB + 5, 2 * LATER);
+	gf_expect(&sink, "map 70 400000+2000 @0 /prog\n"
+			 "map 70 7f0000100000+3000 @1000 /m.so elf\n");
+}
+
+/* Nothing of it is known any more, and then something else is there. */
+static void library_that_goes(void **state)
+{
+	const struct range less[] = { { CODE, 0x2000, program } };
+	const struct range more[] = { { CODE, 0x2000, program }, { LIB + 0x1000, 0x1000, 0 } };
+	uint64_t mm = new_mm(), t = gf_task(&g, 70, 70, "a", mm, 6, 0);
+
+	(void)state;
+	see(t, LIB + 5, 0);
+	sink.log.len = 0;
+	set_ranges(mm, less, 1);
+	see(t, LIB + 5, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @0 [changed mapping]\n");
+	set_ranges(mm, more, 2);
+	see(t, LIB + 0x1005, REFRESH);
+	gf_expect(&sink, "map 70 7f0000101000+1000 @7f0000101000 [jit:70]\n");
+	/* And a file where the program had made code. */
+	set_ranges(mm, (struct range[]){ { CODE, 0x2000, program }, { LIB, 0x3000, library } }, 2);
+	see(t, LIB + 0x1005, RETRY);
+	gf_expect(&sink, "map 70 7f0000101000+1000 @0 [changed mapping]\n");
+	see(t, LIB + 0x1005, RETRY);
+	gf_expect(&sink, "map 70 7f0000100000+3000 @1000 /l.so\n");
 }
 
 /* Addresses that nothing covers: looked for less and less often. */
@@ -506,6 +678,14 @@ int main(void)
 		T(told_once),
 		T(file_of_two_processes),
 		T(changes),
+		T(another_library_of_the_same_addresses),
+		cmocka_unit_test_setup_teardown(another_library_of_the_same_addresses, setup_maple,
+						teardown),
+		T(another_library_and_no_walk),
+		cmocka_unit_test_setup_teardown(another_library_and_no_walk, setup_maple, teardown),
+		cmocka_unit_test_setup_teardown(another_library_without_types, setup_maple,
+						teardown),
+		T(library_that_goes),
 		T(broken_stacks),
 		T(samples_out_of_order),
 		T(another_program),

@@ -359,6 +359,27 @@ static void idle_tasks(void **state)
 	assert_int_equal(pid | tid, 0);
 	gf_expect(&sink, "");
 	assert_int_equal(guest_tasks_stats(tasks)->not_yet, 1);
+	/* A program whose task was not asked for (its vCPU was never seen in the kernel) is not idle. */
+	s.task.state = SAMPLE_TASK_UNASKED;
+	s.mode = SAMPLE_USER;
+	see_sample(&s);
+	assert_int_equal(pid, GUEST_TASK_UNKNOWN);
+	gf_expect(&sink, "comm -1/-1 (unknown)\n");
+	assert_int_equal(guest_tasks_stats(tasks)->not_yet, 1);
+	/* Nor is the kernel that works for one. Code that boots has its stack at low addresses, too. */
+	s.mode = SAMPLE_KERNEL;
+	s.regs.rip = UINT64_C(0xffffffff81000000);
+	s.nslices = 1;
+	s.slice[0].va = UINT64_C(0x7ffc00000000);
+	see_sample(&s);
+	assert_int_equal(pid, GUEST_TASK_UNKNOWN);
+	s.regs.rip = 0x1000200;
+	see_sample(&s);
+	assert_int_equal(pid, 0);
+	s.slice[0].va = s.regs.rip = UINT64_C(0xffffffff81000000);
+	see_sample(&s);
+	assert_int_equal(pid, 0);
+	assert_int_equal(guest_tasks_stats(tasks)->not_yet, 3);
 }
 
 static void unknown_tasks(void **state)

@@ -108,6 +108,9 @@ static void kernel(void **state)
 			fail_msg("%#llx: %s, not %s", (unsigned long long)rows[i].va,
 				 mem_region_name(got), mem_region_name(rows[i].region));
 	}
+	l.stack_size = 32768; /* KASAN */
+	assert_int_equal(mem_region_of(&l, &s, NULL, NULL, TASK_STACK + 16384), MEM_KERNEL_STACK);
+	l.stack_size = 16384;
 	/* Through GS it is a per-CPU variable, wherever the dynamic ones lie. */
 	assert_int_equal(mem_region_of(&l, &s, NULL, &(struct memop){ .segment = MEMOP_GS },
 				       GS + 0x40000),

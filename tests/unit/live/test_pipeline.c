@@ -203,7 +203,8 @@ static void start(bool moves)
 					   .files = { .system_debug = "", .cache = "" } };
 	struct err e = { 0 };
 
-	if (pipeline_start(&pipeline, &target, &vm, &seen.s.sink, &opt, &own, NULL, &e) < 0)
+	if (pipeline_start(&pipeline, &(struct pipeline_parts){ &target, &vm, &seen.s.sink }, &opt,
+			   &own, NULL, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -264,7 +265,8 @@ static void all_held_until_the_end(void **state)
 static void no_more_can_be_held(void **state)
 {
 	const uint32_t len = SAMPLE_MAX_SLICE;
-	const uint64_t max = PIPELINE_MAX_HELD / (sizeof(struct sample) + len);
+	/* With 8 bytes in front of each. */
+	const uint64_t max = PIPELINE_MAX_HELD / (8 + sizeof(struct sample) + len);
 	struct pipeline_stats stats;
 
 	(void)state;
@@ -275,6 +277,23 @@ static void no_more_can_be_held(void **state)
 	assert_in_range(stats.held, max - 2, max);
 	assert_int_equal(stats.samples, max + 500);
 	assert_int_equal(seen.samples, max + 500);
+	assert_int_equal(seen.before_kernel | seen.out_of_order, 0);
+}
+
+/* A decompressor that is interpreted takes many minutes: twenty of them have room. */
+static void a_long_decompression_is_held(void **state)
+{
+	const uint64_t n = 20 * 60 * 997;
+	struct pipeline_stats stats;
+
+	(void)state;
+	start(true);
+	for (uint64_t i = 0; i < n; i++)
+		put(0, 1000 + i, 0x3000100, 64);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(stats.held, n);
+	assert_int_equal(stats.weight, n * 1000);
+	assert_int_equal(seen.samples, n);
 	assert_int_equal(seen.before_kernel | seen.out_of_order, 0);
 }
 
@@ -290,6 +309,23 @@ static void nothing_is_held_of_a_kernel_that_stays(void **state)
 	assert_int_equal(stats.held, 0);
 	assert_int_equal(stats.samples, 100);
 	assert_int_equal(stats.unsymbolized, 0);
+}
+
+/* What is shown of a vCPU whose registers are gone. */
+static void last_sample_of_each_vcpu(void **state)
+{
+	struct pipeline_stats stats;
+	struct stack crash;
+
+	(void)state;
+	start(false);
+	for (uint64_t i = 0; i < 10; i++)
+		put(0, 1000 + i, FIX_SYSCALL + i, 64);
+	assert_int_equal(pipeline_finish(pipeline, &stats, &crash, NULL), 0);
+	assert_int_equal(pipeline_last(pipeline, 0)->time_ns, 1009);
+	assert_int_equal(pipeline_last(pipeline, 0)->stack.ip[0], FIX_SYSCALL + 9);
+	assert_int_equal(pipeline_last(pipeline, 0)->stack.exact[0], 1);
+	assert_int_equal(pipeline_last(pipeline, 1)->time_ns, 0);
 }
 
 static void samples_lost(void **state)
@@ -441,7 +477,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(all_held_until_the_end),
 		T(no_more_can_be_held),
+		T(a_long_decompression_is_held),
 		T(nothing_is_held_of_a_kernel_that_stays),
+		T(last_sample_of_each_vcpu),
 		T(samples_lost),
 		T(disk_that_is_full),
 		T(markers_in_order),

@@ -62,7 +62,7 @@ static int parse(const char *const *args)
 /* Did the last parse say this? */
 static bool said(const char *what)
 {
-	char text[8192];
+	char text[16384];
 	ssize_t n = pread(fileno(messages), text, sizeof(text) - 1, 0);
 
 	assert_true(n >= 0);
@@ -127,10 +127,10 @@ static void what_is_kept(void **state)
 	for (unsigned int i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
 		assert_int_equal(PARSE("--vcpus", "4", "-C", cpus[i].list), cpus[i].mask ? -1 : 2);
 		o.vcpu_list = cpus[i].list;
-		assert_int_equal(run_options_vcpus(&o), cpus[i].mask);
+		assert_int_equal(run_options_vcpus(&o, 4), cpus[i].mask);
 	}
 	assert_int_equal(PARSE("--vcpus", "8"), -1);
-	assert_int_equal(run_options_vcpus(&o), 0xff);
+	assert_int_equal(run_options_vcpus(&o, 8), 0xff);
 	assert_false(o.overwrite || o.control || o.ring_size || o.max_stack);
 	assert_int_equal(PARSE("--ring-size", "256K", "--max-stack", "1", "--control", "s"), -1);
 	assert_true(o.ring_size == 256 << 10 && o.max_stack == 1 && o.control && !o.overwrite);
@@ -307,7 +307,17 @@ static void devices(void **state)
 	assert_true(o.net.forward[1].udp);
 	assert_int_equal(o.net.forward[1].host, 53);
 	assert_int_equal(o.net.forward[1].guest, 5353);
+	assert_int_equal(PARSE("--overlay-max", "64M"), -1);
+	assert_int_equal(o.disk.overlay_max, 64 << 20);
+	assert_int_equal(PARSE("--overlay-max", "0"), 2);
+	assert_int_equal(PARSE("--overlay-max", "much"), 2);
 	assert_int_equal(PARSE("--virtio", "isa"), 2);
+	assert_int_equal(PARSE("--net", "user,restrict,hostfwd=tcp:1-:1"), -1);
+	assert_true(o.net.restricted && !o.net.host_loopback && o.net.nforwards == 1);
+	assert_int_equal(PARSE("--net", "user,host-loopback"), -1);
+	assert_true(o.net.host_loopback && !o.net.restricted);
+	assert_int_equal(PARSE("--net", "user,restrict,host-loopback"), 2);
+	assert_int_equal(PARSE("--net", "user,restricted"), 2);
 	assert_int_equal(PARSE("--net", "user,"), 2);
 	assert_int_equal(PARSE("--net", "users"), 2);
 	assert_int_equal(PARSE("--net", "user,hostfwd=sctp:1-:1"), 2);
@@ -446,27 +456,26 @@ static void help(void **state)
 	assert_int_equal(PARSE("--vcpus", "99", "-h"), 2);
 }
 
-/* A new option belongs into the one list or the other: see run_options_snapshot.c. */
+/* A new option belongs into the one list or the other: see profile/options/snapshot.c. */
 static void beside_a_snapshot(void **state)
 {
 	static const char *const machine[] = {
-		"boot",	   "entry",   "module",	 "memory",	   "vcpus",
-		"initrd",  "kernel",  "root",	 "append",	   "cmdline",
-		"no-tune", "virtio",  "rng",	 "virtio-console", "writable",
-		"domain",  "connect", "exec",	 "rootfs",	   "rootfs-as",
-		"env",	   "cwd",     "modules", "modprobe",	   "share",
+		"boot",	  "entry",	    "module",	"memory",  "vcpus",   "initrd",
+		"kernel", "root",	    "append",	"cmdline", "no-tune", "virtio",
+		"rng",	  "virtio-console", "writable", "domain",  "connect", "exec",
+		"rootfs", "rootfs-as",	    "env",	"cwd",	   "modules", "modprobe",
 	};
 	static const char *const wrong[][3] = {
 		{ "--kernel", "x", "--kernel" }, { "--module", "x", "--module" },
 		{ "-m", "64M", "--memory" },	 { "--no-tune", NULL, "--no-tune" },
-		{ "--share", "/", "--share" },	 { "--virtio", "pci", "--virtio" },
+		{ "--env", "A=b", "--env" },	 { "--virtio", "pci", "--virtio" },
 		{ "x", NULL, "IMAGE" },		 { "--writable", NULL, "--writable" },
 	};
 	unsigned int refused = 0;
 	const char *name;
 
 	(void)state;
-	for (unsigned int i = 0; (name = run_options_name(i)); i++) {
+	for (unsigned int i = 0; (name = option_name(run_option_rows, i)); i++) {
 		bool is_machine = false;
 
 		for (size_t k = 0; k < ARRAY_SIZE(machine); k++)
@@ -483,6 +492,8 @@ static void beside_a_snapshot(void **state)
 		assert_true(said(wrong[i][2]));
 	}
 	assert_int_equal(PARSE("--snapshot", "s", "--", "ls"), 2);
+	assert_int_equal(PARSE("--snapshot", "s", "--share", "/", "--snapshot-trust"), -1);
+	assert_int_equal(PARSE("--snapshot-trust"), 2);
 }
 
 int main(void)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/perfdata_fixture.h"
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -20,139 +22,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#define TEXT 0xffffffff81000000u
-
-static char root[64];
-
-static int setup(void **state)
-{
-	(void)state;
-	snprintf(root, sizeof(root), "/tmp/kvmprof-test.XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return file_remove_tree(root, NULL);
-}
-
-static const char *in_root(const char *name)
-{
-	static char path[4][128];
-	static unsigned int turn;
-	char *p = path[turn++ & 3];
-
-	snprintf(p, 128, "%s/%s", root, name);
-	return p;
-}
-
-static bool exists(const char *path)
-{
-	return access(path, F_OK) == 0;
-}
-
-static size_t read_nops(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	(void)va;
-	memset(dst, 0x90, len);
-	return len;
-}
-
-static struct symtab *make_symbols(void)
-{
-	struct symtab *t = symtab_create();
-
-	assert_int_equal(symtab_add(t, TEXT, 0, 'T', "_text"), 0);
-	assert_int_equal(symtab_add(t, TEXT, 0x100, 'T', "first"), 0);
-	assert_int_equal(symtab_add(t, TEXT + 0x100, 0x100, 't', "second"), 0);
-	assert_int_equal(symtab_add(t, TEXT + 0x100, 0x100, 'W', "second_alias_of_weak_kind"), 0);
-	assert_int_equal(symtab_add(t, TEXT + 0x9000, 0x100, 'T', "far"), 0);
-	assert_int_equal(symtab_add(t, TEXT + 0xa000, 0, 'D', "data"), 0);
-	assert_int_equal(symtab_freeze(t, NULL), 0);
-	return t;
-}
-
-static struct profile_info make_info(void)
-{
-	static char arg0[] = "kvmprof";
-	static char *argv[] = { arg0, NULL };
-
-	return (struct profile_info){
-		.event = { PROFILE_EVENT_WALL(1000) },
-		.nevents = 1,
-		.vcpus = 2,
-		.hostname = "h",
-		.argc = 1,
-		.argv = argv,
-	};
-}
-
-static struct profile_kernel make_kernel(const struct symtab *t)
-{
-	return (struct profile_kernel){
-		.osrelease = "6.9.0",
-		.symbols = t,
-		.text = TEXT,
-		.end = TEXT + 0x10000,
-		.read_text = read_nops,
-	};
-}
-
-static int begin(struct sink *s, const struct symtab *t)
-{
-	static struct profile_info info;
-	struct profile_kernel k = make_kernel(t);
-	int ret;
-
-	info = make_info();
-	ret = s->ops->begin(s, &info, NULL);
-	return ret ? ret : s->ops->kernel(s, &k, NULL);
-}
-
-static struct sink *make_sink(const char *path, bool single)
-{
-	struct sink_perfdata_options opt = {
-		.path = path,
-		.single_file = single,
-		.buildid_dir = in_root("cache"),
-	};
-	struct sink *s = NULL;
-	struct err e = { 0 };
-
-	assert_int_equal(sink_perfdata_create(&s, &opt, &e), 0);
-	return s;
-}
-
-static void add_sample(struct sink *s, uint64_t time_ns, uint32_t cpu, const uint64_t *ip,
-		       unsigned int n, unsigned int nk)
-{
-	static struct stack st;
-	struct profile_sample sample = {
-		.pid = 1,
-		.tid = 1 + cpu,
-		.cpu = cpu,
-		.time_ns = time_ns,
-		.period = 1000 + cpu,
-		.mode = nk ? SAMPLE_KERNEL : SAMPLE_USER,
-		.stack = &st,
-	};
-	struct err e = { 0 };
-
-	memset(&st, 0, sizeof(st));
-	st.n = (uint16_t)n;
-	st.n_kernel = (uint16_t)nk;
-	for (unsigned int i = 0; i < n; i++)
-		st.ip[i] = ip[i];
-	assert_int_equal(s->ops->sample(s, &sample, &e), 0);
-}
 
 /* -- round trip ------------------------------------------------------------------------ */
 
@@ -184,7 +59,8 @@ static void round_trip(bool single)
 	struct err e = { 0 };
 
 	assert_int_equal(begin(s, t), 0);
-	assert_int_equal(s->ops->comm(s, 1, 2, "vcpu1", false, 40, &e), 0);
+	assert_int_equal(s->ops->comm(s, &(struct profile_comm){ 1, 2, "vcpu1", false, 40 }, &e),
+			 0);
 	assert_int_equal(s->ops->map(s, &map, &e), 0);
 	add_sample(s, 300, 1, mixed_ip, 4, 2);
 	add_sample(s, 200, 0, kernel_ip, 3, 3);
@@ -526,81 +402,6 @@ static void test_kcore(void **state)
 	symtab_destroy(t);
 }
 
-/* -- order ------------------------------------------------------------------------------- */
-
-/* Walk the raw records: no record may be older than the round before last. */
-static void check_rounds(const char *path, unsigned int *rounds)
-{
-	uint64_t max = 0, round = 0, before = 0;
-	struct file_map m = { 0 };
-	struct err e = { 0 };
-	uint64_t off, end;
-
-	assert_int_equal(file_map_open(&m, path, 1u << 30, &e), 0);
-	memcpy(&off, m.data + PERFDATA_HDR_DATA, 8);
-	memcpy(&end, m.data + PERFDATA_HDR_DATA + 8, 8);
-	for (end += off, *rounds = 0; off < end;) {
-		uint32_t type;
-		uint16_t size;
-		uint64_t t;
-
-		memcpy(&type, m.data + off, 4);
-		memcpy(&size, m.data + off + 6, 2);
-		if (type == PERFDATA_RECORD_FINISHED_ROUND) {
-			before = round;
-			round = max;
-			++*rounds;
-		} else if (type == PERFDATA_RECORD_SAMPLE) {
-			memcpy(&t, m.data + off + 24, 8);
-			assert_true(t >= before);
-			max = t > max ? t : max;
-		}
-		off += size;
-	}
-	file_map_close(&m);
-}
-
-static void test_rounds(void **state)
-{
-	static const uint64_t ip[16] = { TEXT, TEXT + 8 };
-	struct sink *s;
-	unsigned int rounds;
-	struct err e = { 0 };
-
-	(void)state;
-	/* Bursts of 10,000: each vCPU's ring is drained whole. */
-	s = make_sink(in_root("rounds"), true);
-	assert_int_equal(begin(s, NULL), 0);
-	for (unsigned int i = 0; i < 200000; i++) {
-		unsigned int burst = i / 10000, cpu = burst & 1;
-
-		add_sample(s, 1000 + ((burst / 2) * 10000 + i % 10000) * 10ull + cpu, cpu, ip, 16,
-			   16);
-	}
-	assert_int_equal(s->ops->end(s, NULL, &e), 0);
-	s->ops->destroy(s);
-	check_rounds(in_root("rounds"), &rounds);
-	assert_true(rounds >= 3);
-
-	/* A vCPU that is late by more than the window: no round may claim otherwise afterwards. */
-	s = make_sink(in_root("late"), true);
-	assert_int_equal(begin(s, NULL), 0);
-	for (unsigned int i = 0; i < 150000; i++)
-		add_sample(s, 1000000 + i * 10ull, 0, ip, 16, 16);
-	add_sample(s, 5, 1, ip, 16, 16);
-	assert_int_equal(s->ops->end(s, NULL, &e), 0);
-	s->ops->destroy(s);
-	struct perfdata *p = NULL;
-	struct perfdata_record r;
-
-	assert_int_equal(perfdata_open(&p, in_root("late"), &e), 0);
-	assert_int_equal(p->nsamples, 150001);
-	assert_true(perfdata_next(p, &r)); /* kernel map */
-	assert_true(perfdata_next(p, &r));
-	assert_int_equal(r.time_ns, 5);
-	perfdata_close(p);
-}
-
 /* -- what can go wrong --------------------------------------------------------------------- */
 
 static void test_giving_up(void **state)
@@ -680,47 +481,6 @@ static void test_damaged(void **state)
 	file_map_close(&m);
 }
 
-static void test_disk_full(void **state)
-{
-	static const uint64_t ip[] = { TEXT, TEXT + 8 };
-	struct sink *s = make_sink(in_root("full"), true);
-	struct profile_totals totals = { .json = "{}" };
-	struct rlimit before, small;
-	static struct stack st = { .n = 2, .n_kernel = 2 };
-	struct profile_sample sample = { .pid = 1, .tid = 1, .period = 1, .stack = &st };
-	struct perfdata *p = NULL;
-	struct err e = { 0 };
-	int ret = 0;
-
-	(void)state;
-	memcpy(st.ip, ip, sizeof(ip));
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	small = before;
-	small.rlim_cur = (5u << 20) + 4321;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	assert_int_equal(begin(s, NULL), 0);
-	for (unsigned int i = 0; i < 1000000 && !ret; i++) {
-		sample.time_ns = 1000 + i;
-		ret = s->ops->sample(s, &sample, &e);
-	}
-	assert_int_equal(ret, -EFBIG);
-	assert_int_equal(e.code, EFBIG);
-	/* It goes on failing, and what was written whole can still be published. */
-	assert_int_equal(s->ops->sample(s, &sample, NULL), -EFBIG);
-	assert_int_equal(s->ops->end(s, &totals, NULL), 0);
-	s->ops->destroy(s);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	signal(SIGXFSZ, SIG_DFL);
-
-	err_clear(&e);
-	assert_int_equal(perfdata_open(&p, in_root("full"), &e), 0);
-	assert_false(p->partial);
-	assert_true(p->ours);
-	assert_true(p->nsamples > 50000);
-	perfdata_close(p);
-}
-
 static void test_cache_names(void **state)
 {
 	static const uint8_t id[20] = { 0xab, 0xcd };
@@ -729,13 +489,23 @@ static void test_cache_names(void **state)
 
 	(void)state;
 	/* A guest's name for its program must not lead out of the cache. */
-	assert_int_equal(buildid_cache_add(in_root("c"), "../../evil", id, 20, "elf", "x", 1, &e),
+	assert_int_equal(buildid_cache_add(in_root("c"),
+					   &(struct buildid_file_entry){ "../../evil", id, 20,
+									 "elf", "x", 1 },
+					   &e),
 			 0);
 	assert_false(exists(in_root("evil")));
 	assert_true(exists(in_root("c/kvmprof/abcd000000000000000000000000000000000000/elf")));
-	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/../sh", id, 20, "elf", "x", 1, &e),
+	assert_int_equal(buildid_cache_add(in_root("c"),
+					   &(struct buildid_file_entry){ "/bin/../sh", id, 20,
+									 "elf", "x", 1 },
+					   &e),
 			 0);
-	assert_int_equal(buildid_cache_add(in_root("c"), "/bin/sh", id, 20, "elf", "x", 1, &e), 0);
+	assert_int_equal(
+		buildid_cache_add(in_root("c"),
+				  &(struct buildid_file_entry){ "/bin/sh", id, 20, "elf", "x", 1 },
+				  &e),
+		0);
 	assert_true(exists(in_root("c/bin/sh/abcd000000000000000000000000000000000000/elf")));
 	assert_int_equal(
 		lstat(in_root("c/.build-id/ab/cd000000000000000000000000000000000000"), &st), 0);
@@ -774,10 +544,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_golden_header, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kallsyms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kcore, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_giving_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cache_names, setup, teardown),
 		cmocka_unit_test(test_markers_alone),
 	};

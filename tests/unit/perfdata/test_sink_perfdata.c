@@ -155,9 +155,12 @@ static void test_tasks(void **state)
 	tell_kernel();
 	/* Out of order, as several vCPUs are. */
 	assert_int_equal(sink->ops->exit(sink, 9, 10, 400, NULL), 0);
-	assert_int_equal(sink->ops->comm(sink, 9, 10, "sh", true, 300, NULL), 0);
-	assert_int_equal(sink->ops->comm(sink, 1, 1, "init", false, 100, NULL), 0);
-	assert_int_equal(sink->ops->fork(sink, 9, 10, 1, 2, 200, NULL), 0);
+	assert_int_equal(
+		sink->ops->comm(sink, &(struct profile_comm){ 9, 10, "sh", true, 300 }, NULL), 0);
+	assert_int_equal(
+		sink->ops->comm(sink, &(struct profile_comm){ 1, 1, "init", false, 100 }, NULL), 0);
+	assert_int_equal(sink->ops->fork(sink, &(struct profile_fork){ 9, 10, 1, 2, 200 }, NULL),
+			 0);
 	p = finish();
 	assert_string_equal(p->osrelease, "6.1.0");
 	assert_true(perfdata_next(p, &r) && r.kind == PERFDATA_MAP);

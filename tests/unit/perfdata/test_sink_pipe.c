@@ -67,8 +67,9 @@ static int run(int fd, struct err *e)
 		return ret;
 	assert_int_equal(sink->ops->begin(sink, &info, e), 0);
 	assert_int_equal(sink->ops->kernel(sink, &kernel, e), 0);
-	assert_int_equal(sink->ops->fork(sink, 7, 7, 1, 1, 5, e), 0);
-	assert_int_equal(sink->ops->comm(sink, 7, 7, "task", true, 6, e), 0);
+	assert_int_equal(sink->ops->fork(sink, &(struct profile_fork){ 7, 7, 1, 1, 5 }, e), 0);
+	assert_int_equal(sink->ops->comm(sink, &(struct profile_comm){ 7, 7, "task", true, 6 }, e),
+			 0);
 	for (unsigned int i = 0; i < SAMPLES; i++) {
 		const struct profile_sample s = {
 			.pid = 7, .tid = 7, .time_ns = 100 + i, .period = 3, .stack = &st

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is made of a record of the BPF program, without one. */
-#include "vmm/attach/peek_capture.h"
+#include "vmm/pvm/peek_capture.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -89,8 +89,8 @@ static void test_regs(void **state)
 
 	(void)state;
 	memset(&run, 0xff, sizeof(run));
-	peek_regs_to_run(&r, &run);
-	capture_regs(&run, &s);
+	peek_regs_to_kvm(&r, &run.s.regs.regs, &run.s.regs.sregs);
+	capture_regs(&run.s.regs.regs, &run.s.regs.sregs, &s);
 	assert_int_equal(s.gpr[GPR_RAX], 0x100);
 	assert_int_equal(s.gpr[GPR_RCX], 0x101);
 	assert_int_equal(s.gpr[GPR_RDX], 0x102);
@@ -116,7 +116,7 @@ static void test_differ(void **state)
 	struct kvm_run run = { 0 };
 
 	(void)state;
-	peek_regs_to_run(&good, &run);
+	peek_regs_to_kvm(&good, &run.s.regs.regs, &run.s.regs.sregs);
 #define DIFFERS(member)                                        \
 	do {                                                   \
 		bad = good;                                    \
@@ -147,9 +147,10 @@ struct machine {
 	struct peek_block block;
 };
 
-static struct machine *machine_new(void)
+static struct machine *fake_machine_new(void)
 {
 	struct machine *m = calloc(1, sizeof(*m));
+	struct gmem mem = { 0 };
 
 	assert_int_equal(
 		posix_memalign((void **)&m->vm, 64, sizeof(struct vm) + sizeof(struct vcpu)), 0);
@@ -161,15 +162,15 @@ static struct machine *machine_new(void)
 	m->vm->vcpu[0].stack_max = PEEK_CHUNK;
 	atomic_store(&m->vm->control.collect, true);
 	atomic_store(&m->vm->vcpu[0].collect, true);
-	m->vm->mem.n = 1;
-	m->vm->mem.region[0] = (struct gmem_region){ 0, 1 << 20, (uint8_t *)(uintptr_t)HOST };
+	mem.n = 1;
+	mem.region[0] = (struct gmem_region){ 0, 1 << 20, (uint8_t *)(uintptr_t)HOST };
 	assert_int_equal(ring_init(&m->vm->vcpu[0].ring, 1 << 20), 0);
 	m->c.peek.block = &m->block;
-	peek_capture_init(&m->c);
+	peek_capture_init(&m->c, &mem);
 	return m;
 }
 
-static void machine_free(struct machine *m)
+static void fake_machine_free(struct machine *m)
 {
 	ring_deinit(&m->vm->vcpu[0].ring);
 	free(m->vm);
@@ -202,7 +203,7 @@ static void record(struct machine *m, bool whole)
 
 static void test_capture(void **state)
 {
-	struct machine *m = machine_new();
+	struct machine *m = fake_machine_new();
 	const struct capture_cause cause = { .now = 5, .reason = SAMPLE_TIMER, .weight = 9 };
 	const struct sample *s;
 	size_t len;
@@ -218,15 +219,13 @@ static void test_capture(void **state)
 	assert_int_equal(s->stack_len, 16);
 	assert_int_equal(s->stack[15], 0xab);
 	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
-	assert_null(m->vm->vcpu[0].run);
-	assert_null(m->vm->mem.remote);
-	machine_free(m);
+	fake_machine_free(m);
 }
 
 /* What the record lacks voids the sample; nothing is counted, and nothing lost. */
 static void test_lacking(void **state)
 {
-	struct machine *m = machine_new();
+	struct machine *m = fake_machine_new();
 	const struct capture_cause cause = { .reason = SAMPLE_TIMER };
 	size_t len;
 
@@ -236,7 +235,7 @@ static void test_lacking(void **state)
 	assert_null(ring_peek(&m->vm->vcpu[0].ring, &len));
 	assert_int_equal(m->vm->vcpu[0].stats.samples, 0);
 	assert_int_equal(ring_dropped(&m->vm->vcpu[0].ring), 0);
-	machine_free(m);
+	fake_machine_free(m);
 }
 
 static void test_names(void **state)

@@ -2,6 +2,7 @@
 #include "vmm/pvm/syscall_assist.h"
 
 #include "vmm/machine.h"
+#include "vmm/pvm.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -28,6 +29,7 @@
 #define R11 UINT64_C(0x10a47) /* user flags: CF PF ZF IF OF RF and the fixed one */
 
 static struct fake f;
+static const struct quirks quirks = { .syscall_keeps_cpl = true };
 
 /* What KVM is asked, where a test wants it to answer; otherwise all calls fail, as on fd -1. */
 static bool kvm_answers;
@@ -83,7 +85,9 @@ static int setup(void **state)
 	debug_set = 0;
 	memset(&debug, 0, sizeof(debug));
 	memset(&msr, 0, sizeof(msr));
-	fake_init(&f, 4096);
+	fake_init(&f, 1 << 16);
+	f.vm->cfg.quirks = &quirks;
+	f.vm->pvm = pvm_ops_for(&quirks);
 	fake_map(&f, KSTACK, FAKE_P | FAKE_W);
 	fake_map(&f, IDT, FAKE_P | FAKE_W);
 	fake_map(&f, PF_HANDLER, FAKE_P);
@@ -98,7 +102,7 @@ static int setup(void **state)
 	r->rax = 39;
 	s->cr2 = LSTAR;
 	s->ss.selector = 0;
-	f.v->assist = (struct syscall_assist){
+	f.v->pvm_state.syscall = (struct pvm_syscall){
 		.lstar = LSTAR,
 		.fmask = FMASK,
 		.pf_handler = PF_HANDLER,
@@ -149,7 +153,7 @@ static void keeps_flags_outside_the_mask(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	f.v->assist.fmask = 0;
+	f.v->pvm_state.syscall.fmask = 0;
 	assert_int_equal(syscall_assist_debug(f.v, &e), 0);
 	assert_int_equal(f.v->run->s.regs.regs.rflags, (R11 & ~UINT64_C(0x10000)) | 2);
 }
@@ -162,10 +166,10 @@ static void learns_the_mask(void **state)
 	(void)state;
 	kvm_answers = true;
 	msr_fmask = 0x200;
-	f.v->assist.fmask = 0;
-	f.v->assist.know_fmask = false;
+	f.v->pvm_state.syscall.fmask = 0;
+	f.v->pvm_state.syscall.know_fmask = false;
 	assert_int_equal(syscall_assist_debug(f.v, &e), 0);
-	assert_true(f.v->assist.know_fmask);
+	assert_true(f.v->pvm_state.syscall.know_fmask);
 	assert_int_equal(f.v->run->s.regs.regs.rflags, (R11 & ~UINT64_C(0x10200)) | 2);
 }
 
@@ -277,7 +281,7 @@ static void genuine_faults_are_not_converted(void **state)
 			f.v->run->s.regs.sregs.cr2 = LSTAR + 8;
 			break;
 		case 3:
-			f.v->assist.know_lstar = false;
+			f.v->pvm_state.syscall.know_lstar = false;
 			break;
 		}
 		assert_int_equal(syscall_assist_debug(f.v, &e), 0);
@@ -351,7 +355,7 @@ static void not_ours(void **state)
 	assert_int_equal(f.v->stats.debug_returned, 1);
 	e.code = 0;
 	f.v->run->s.regs.regs.rip = 0;
-	f.v->assist.pf_handler = 0;
+	f.v->pvm_state.syscall.pf_handler = 0;
 	assert_int_equal(breakpoint_debug(f.v, &e), -EBADF);
 	assert_int_equal(f.v->stats.debug_returned, 2);
 	assert_int_equal(f.v->stats.faults_forwarded + f.v->stats.syscalls_assisted, 0);
@@ -373,7 +377,7 @@ static void learns_from_msr_writes(void **state)
 {
 	(void)state;
 	kvm_answers = true;
-	memset(&f.v->assist, 0, sizeof(f.v->assist));
+	memset(&f.v->pvm_state, 0, sizeof(f.v->pvm_state));
 	f.v->run->s.regs.sregs.idt.base = IDT;
 	f.v->run->s.regs.sregs.idt.limit = 0xfff;
 	put_gate(PF_HANDLER, true);
@@ -385,16 +389,16 @@ static void learns_from_msr_writes(void **state)
 	assert_int_equal(f.v->run->msr.error, 0);
 	assert_int_equal(msr.index, 0xc0000084);
 	assert_int_equal(msr.data, FMASK);
-	assert_true(f.v->assist.know_fmask);
-	assert_int_equal(f.v->assist.fmask, FMASK);
+	assert_true(f.v->pvm_state.syscall.know_fmask);
+	assert_int_equal(f.v->pvm_state.syscall.fmask, FMASK);
 	assert_int_equal(debug_set, 0); /* no breakpoint before there is a SYSCALL */
 
 	f.v->run->msr.index = 0xc0000082;
 	f.v->run->msr.data = LSTAR;
 	assert_true(syscall_assist_wrmsr(f.v));
 	assert_int_equal(msr.data, LSTAR);
-	assert_int_equal(f.v->assist.lstar, LSTAR);
-	assert_int_equal(f.v->assist.pf_handler, PF_HANDLER);
+	assert_int_equal(f.v->pvm_state.syscall.lstar, LSTAR);
+	assert_int_equal(f.v->pvm_state.syscall.pf_handler, PF_HANDLER);
 	assert_int_equal(debug.arch.debugreg[0], PF_HANDLER);
 	assert_int_equal(debug_set, 1);
 
@@ -434,15 +438,69 @@ static void follows_another_handler(void **state)
 	syscall_assist_refresh(f.v);
 	assert_int_equal(debug_set, 1);
 	assert_int_equal(debug.arch.debugreg[0], PF_HANDLER + 0x1000);
-	assert_int_equal(f.v->assist.pf_handler, PF_HANDLER + 0x1000);
+	assert_int_equal(f.v->pvm_state.syscall.pf_handler, PF_HANDLER + 0x1000);
 	/* refused: asked again the next time */
 	put_gate(PF_HANDLER, true);
 	kvm_answers = false;
 	syscall_assist_refresh(f.v);
-	assert_int_equal(f.v->assist.pf_handler, PF_HANDLER + 0x1000);
+	assert_int_equal(f.v->pvm_state.syscall.pf_handler, PF_HANDLER + 0x1000);
 	kvm_answers = true;
 	syscall_assist_refresh(f.v);
-	assert_int_equal(f.v->assist.pf_handler, PF_HANDLER);
+	assert_int_equal(f.v->pvm_state.syscall.pf_handler, PF_HANDLER);
+}
+
+/* A sample at the kernel's entry point, still at CPL 3 with the program's stack. */
+static void sampled_at(uint64_t rip, unsigned int mode)
+{
+	const struct capture_cause cause = { .reason = SAMPLE_TIMER };
+	const struct sample *s;
+	size_t len;
+
+	f.v->run->s.regs.regs.rip = rip;
+	assert_true(capture_sample(f.v, &cause));
+	s = ring_peek(&f.v->ring, &len);
+	assert_non_null(s);
+	assert_int_equal(s->mode, mode);
+	/* no kernel stack ends there, none is followed */
+	assert_int_equal(s->stack_end, SAMPLE_STACK_CAPPED);
+	assert_int_equal(s->nslices, 1);
+	ring_release(&f.v->ring);
+}
+
+static void cpl_3_at_lstar_is_kernel(void **state)
+{
+	(void)state;
+	fake_map(&f, USER_RSP, FAKE_P | FAKE_W | FAKE_U);
+	f.vm->cfg.plan.stack_max = f.v->stack_max = 256;
+	atomic_store(&f.vm->control.collect, true);
+	atomic_store(&f.v->collect, true);
+	f.v->run->s.regs.regs.rsp = USER_RSP;
+	f.v->run->s.regs.sregs.cs.dpl = 3;
+	f.v->pvm_state.syscall.know_lstar = false;
+	sampled_at(LSTAR, SAMPLE_USER);
+	f.v->pvm_state.syscall.know_lstar = true;
+	sampled_at(LSTAR, SAMPLE_KERNEL);
+	sampled_at(LSTAR + 1, SAMPLE_USER);
+	assert_int_equal(f.v->stats.kernel, 1);
+	assert_int_equal(f.v->stats.user, 2);
+}
+
+/* What a snapshot has of it comes back, and the breakpoint with it. */
+static void comes_back_from_a_snapshot(void **state)
+{
+	const struct pvm_syscall saved = f.v->pvm_state.syscall;
+	struct err e = { 0 };
+
+	(void)state;
+	memset(&f.v->pvm_state, 0, sizeof(f.v->pvm_state));
+	f.v->debug.addr[DEBUGREG_ASSIST] = 0;
+	assert_int_equal(syscall_assist_restore(f.v, &saved, &e), -EBADF);
+	assert_non_null(strstr(e.text, "refuses a breakpoint"));
+	kvm_answers = true;
+	err_clear(&e);
+	assert_int_equal(syscall_assist_restore(f.v, &saved, &e), 0);
+	assert_int_equal(debug.arch.debugreg[0], PF_HANDLER);
+	assert_memory_equal(&f.v->pvm_state.syscall, &saved, sizeof(saved));
 }
 
 int main(void)
@@ -461,6 +519,8 @@ int main(void)
 		TEST(not_ours),
 		TEST(learns_from_msr_writes),
 		TEST(follows_another_handler),
+		TEST(cpl_3_at_lstar_is_kernel),
+		TEST(comes_back_from_a_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/run/tune.h"
 
-#include "profile/console/console.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -138,6 +132,62 @@ static void linux_on_a_slow_host(void **state)
 	assert_string_equal(tuned_part(), "");
 }
 
+/* Is `name` in the list that the option's word has? */
+static bool in_list(const char *text, const char *option, const char *name)
+{
+	const char *word = strstr(text, option);
+	size_t n = strlen(name), end = word ? strcspn(word, " ") : 0;
+
+	for (size_t i = strlen(option); word && i < end; i += strcspn(word + i, ", ") + 1)
+		if (!strncmp(word + i, name, n) && strchr(", ", word[i + n]))
+			return true;
+	return false;
+}
+
+#define LEFT_OUT "initcall_blacklist="
+
+/* Linux before 5.18 takes numbers only, from 5.8 on several of them. */
+static void cpuid_bits_are_numbers(void **state)
+{
+	struct tune_request r = { .is_linux = true, .tune = true, .vcpus = 1 };
+	const char *text = cmdline(&r, &slow);
+
+	(void)state;
+	text = strstr(text, "clearcpuid=");
+	assert_non_null(text);
+	text += strlen("clearcpuid=");
+	assert_int_equal(strspn(text, "0123456789,"), strcspn(text, " "));
+	assert_true(in_list(cmdline(&r, &slow), "clearcpuid=", "151"));	 /* 4 * 32 + 23: popcnt */
+	assert_false(in_list(cmdline(&r, &slow), "clearcpuid=", "156")); /* 4 * 32 + 28: avx */
+}
+
+static void initcalls_by_the_names(void **state)
+{
+	struct tune_request r = { .is_linux = true, .tune = true, .vcpus = 1 };
+	struct symtab *t = symtab_create();
+	struct err e = { 0 };
+	const char *text;
+
+	(void)state;
+	text = cmdline(&r, &slow); /* no names: what a module may need is left alone */
+	assert_true(in_list(text, LEFT_OUT, "trace_eval_init"));
+	assert_true(in_list(text, LEFT_OUT, "ptp_kvm_init"));
+	assert_false(in_list(text, LEFT_OUT, "sha256_mod_init"));
+
+	assert_int_equal(symtab_add(t, 0xffffffff81000000, 16, 't', "sha256_mod_init"), 0);
+	assert_int_equal(symtab_add(t, 0xffffffff81000010, 16, 't', "sha256_mod_init_other"), 0);
+	assert_int_equal(symtab_freeze(t, &e), 0);
+	r.symbols = t;
+	text = cmdline(&r, &slow);
+	assert_true(in_list(text, LEFT_OUT, "sha256_mod_init"));
+	assert_false(in_list(text, LEFT_OUT, "sha512_mod_init"));
+	assert_false(in_list(text, LEFT_OUT, "trace_eval_init"));
+	assert_true(in_list(text, LEFT_OUT, "ptp_kvm_init")); /* of a module */
+	r.tune = false;
+	assert_null(strstr(cmdline(&r, &slow), LEFT_OUT));
+	symtab_destroy(t);
+}
+
 static void other_kernels(void **state)
 {
 	struct tune_request r = { .tune = true, .vcpus = 1 };
@@ -152,83 +202,14 @@ static void other_kernels(void **state)
 	assert_string_equal(cmdline(&r, &none), "mode=2 tsc_khz=2100000 n=5");
 }
 
-/* -- console ---------------------------------------------------------------------- */
-
-static void put(struct console *c, const char *text)
-{
-	for (; *text; text++)
-		console_put(c, (uint8_t)*text);
-}
-
-static void console_writes_lines(void **state)
-{
-	struct console c;
-	char got[4096];
-	int fd[2];
-
-	(void)state;
-	assert_int_equal(pipe2(fd, O_NONBLOCK), 0);
-	console_init(&c, fd[1]);
-	put(&c, "no end");
-	assert_int_equal(read(fd[0], got, sizeof(got)), -1);
-	assert_int_equal(errno, EAGAIN);
-	put(&c, "\nlogin: ");
-	assert_int_equal(read(fd[0], got, sizeof(got)), 7);
-	assert_memory_equal(got, "no end\n", 7);
-	console_flush(&c); /* a prompt */
-	assert_int_equal(read(fd[0], got, sizeof(got)), 7);
-	assert_memory_equal(got, "login: ", 7);
-	console_flush(&c);
-	assert_int_equal(read(fd[0], got, sizeof(got)), -1);
-
-	for (int i = 0; i < 1500; i++) /* longer than the buffer: nothing is lost */
-		console_put(&c, (uint8_t)('a' + i % 26));
-	console_put(&c, 0); /* guests write any byte */
-	console_deinit(&c);
-	assert_int_equal(read(fd[0], got, sizeof(got)), 1501);
-	for (int i = 0; i < 1500; i++)
-		assert_int_equal(got[i], 'a' + i % 26);
-	assert_int_equal(got[1500], 0);
-	assert_int_equal(c.bytes, 7 + 7 + 1501);
-	assert_false(c.broken);
-	close(fd[0]);
-	close(fd[1]);
-}
-
-static void console_survives_a_closed_pipe(void **state)
-{
-	struct console c;
-	int fd[2];
-
-	(void)state;
-	signal(SIGPIPE, SIG_IGN);
-	assert_int_equal(pipe(fd), 0);
-	close(fd[0]);
-	console_init(&c, fd[1]);
-	for (int i = 0; i < 5000; i++)
-		put(&c, "x\n");
-	assert_true(c.broken);
-	assert_int_equal(c.bytes, 10000);
-	console_deinit(&c);
-	close(fd[1]);
-	signal(SIGPIPE, SIG_DFL);
-
-	console_init(&c, -1); /* --quiet */
-	for (int i = 0; i < 5000; i++)
-		put(&c, "x");
-	assert_false(c.broken);
-	assert_int_equal(c.bytes, 5000);
-	console_deinit(&c);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(linux_on_a_plain_host, teardown),
 		cmocka_unit_test_teardown(linux_on_a_slow_host, teardown),
+		cmocka_unit_test_teardown(cpuid_bits_are_numbers, teardown),
+		cmocka_unit_test_teardown(initcalls_by_the_names, teardown),
 		cmocka_unit_test_teardown(other_kernels, teardown),
-		cmocka_unit_test(console_writes_lines),
-		cmocka_unit_test(console_survives_a_closed_pipe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

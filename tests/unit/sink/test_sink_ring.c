@@ -53,10 +53,9 @@ static int see_sample(struct sink *s, const struct profile_sample *x, struct err
 	return 0;
 }
 
-static int see_comm(struct sink *s, uint32_t pid, uint32_t tid, const char *comm, bool exec,
-		    uint64_t time_ns, struct err *e)
+static int see_comm(struct sink *s, const struct profile_comm *c, struct err *e)
 {
-	(void)s, (void)pid, (void)tid, (void)comm, (void)exec, (void)time_ns, (void)e;
+	(void)s, (void)c, (void)e;
 	seen.comms++;
 	return 0;
 }
@@ -177,7 +176,8 @@ static void test_rest_passes(void **state)
 	struct sink *ring = ring_of(0);
 
 	(void)state;
-	assert_int_equal(ring->ops->comm(ring, 1, 1, "x", false, 5, NULL), 0);
+	assert_int_equal(ring->ops->comm(ring, &(struct profile_comm){ 1, 1, "x", false, 5 }, NULL),
+			 0);
 	assert_int_equal(seen.comms, 1);
 	seen.time[0] = 9;
 	assert_int_equal(ring->ops->lost(ring, 1, 4, 9, NULL), 0);
@@ -242,7 +242,10 @@ static void test_profile(void **state)
 	for (unsigned int i = 0; i < 3000; i++) {
 		/* Later than the samples that are left in the end. */
 		if (i == 2990)
-			f.sink->ops->comm(f.sink, 7, 7, "renamed", false, FX_T0 + i * 10, NULL);
+			f.sink->ops->comm(f.sink,
+					  &(struct profile_comm){ 7, 7, "renamed", false,
+								  FX_T0 + i * 10 },
+					  NULL);
 		fx_add(&f, &(struct fx_sample){ .after_ns = i * 10,
 						.weight = 1,
 						.pid = 7,

@@ -17,7 +17,7 @@ static void between(const char *what, unsigned int k, unsigned int n, double lea
 {
 	double lo, hi;
 
-	gate_wilson(k, n, 0.999, &lo, &hi);
+	sim_wilson(k, n, 0.999, &lo, &hi);
 	if (lo > most || hi < least)
 		fail_msg("%s: %u of %u, expected %g to %g", what, k, n, least, most);
 }
@@ -64,7 +64,6 @@ static void test_margin(void **state)
 	struct gate_spread spread = { .base = 100, .sd = 1, .paired = true };
 	struct sim s = { .sd = 1, .effect = 0.02, .state = 4 };
 	struct sim_counts c;
-	double power;
 
 	(void)state;
 	assert_int_equal(sim_gates(&s, &r, 10, true, 2000, &c), 0);
@@ -73,44 +72,45 @@ static void test_margin(void **state)
 	r.strict = true;
 	assert_int_equal(sim_gates(&s, &r, 10, true, 2000, &c), 0);
 	between("strict fail of just the minimum", c.verdict[GATE_FAIL], 2000, 0.008, GATE_ALPHA);
-	/* And what is there is seen as often as the power says. */
+	/* And what can be seen with 80 % is seen in 80 %. */
 	r.strict = false;
 	r.min_effect = 0.01;
-	s.effect = 0.018;
-	power = gate_power(&spread, &r, 10, 10, 0.018);
+	s.effect = gate_detectable(&spread, &r, 10, 10, 0.8);
 	assert_int_equal(sim_gates(&s, &r, 10, true, 2000, &c), 0);
-	between("seen", c.verdict[GATE_FAIL], 2000, power - 0.03, power + 0.03);
+	between("seen", c.verdict[GATE_FAIL], 2000, 0.77, 0.83);
 }
 
-static void test_sequential(void **state)
+/* bench --sequential: all looks together stay within the budgets. */
+static void test_looks(void **state)
 {
-	struct gate_seq_options o = { .rule = { .unit = GATE_RELATIVE, .min_effect = 1e-6 },
-				      .max_pairs = 16,
-				      .resamples = 999 };
-	struct sim_seq_counts c;
+	static const enum sim_shape shapes[] = { SIM_NORMAL, SIM_LOGNORMAL, SIM_DRIFT };
+	struct sim_looks_counts c;
 
 	(void)state;
 	for (unsigned int k = 0; k < 3; k++) {
-		struct sim s = { .shape = k == 2 ? SIM_DRIFT : k, .sd = 1, .state = 70 + k };
+		struct sim s = { .shape = shapes[k], .sd = 1, .state = 70 + k };
+		struct sim_looks o = { .runs = &s,
+				       .rule = { .unit = GATE_RELATIVE, .min_effect = 1e-6 },
+				       .error_rate = GATE_ALPHA,
+				       .pairs = 16 };
 
-		o.spend_fail = k == 1 ? GATE_POCOCK : GATE_OBRIEN_FLEMING;
-		assert_int_equal(sim_sequential(&s, &o, 1000, &c), 0);
-		between("sequential false fail", c.decision[GATE_SEQ_FAIL], 1000, 0.002,
-			GATE_ALPHA);
+		assert_int_equal(sim_looks(&o, 1500, &c), 0);
+		between("sequential false fail", c.verdict[GATE_FAIL], 1500, 0.002, GATE_ALPHA);
+		o.rule.min_effect = s.effect = 0.02;
+		assert_int_equal(sim_looks(&o, 1500, &c), 0);
+		between("sequential false pass", c.verdict[GATE_PASS], 1500, 0.03, GATE_MISS);
 	}
+	/* And it stops early where there is an answer. */
 	for (unsigned int k = 0; k < 2; k++) {
-		struct sim s = { .shape = k, .sd = 1, .effect = 0.02, .state = 80 + k };
+		struct sim s = { .sd = 1, .effect = k ? 0.05 : 0, .state = 80 + k };
+		struct sim_looks o = { .runs = &s,
+				       .rule = { .unit = GATE_RELATIVE, .min_effect = 0.02 },
+				       .error_rate = GATE_ALPHA,
+				       .pairs = 20 };
 
-		o.rule.min_effect = 0.02;
-		assert_int_equal(sim_sequential(&s, &o, 1000, &c), 0);
-		between("sequential false pass", c.decision[GATE_SEQ_PASS], 1000, 0.05, GATE_MISS);
-		s.effect = 0.05;
-		assert_int_equal(sim_sequential(&s, &o, 100, &c), 0);
-		assert_true(c.decision[GATE_SEQ_FAIL] > 90);
-		assert_true(c.pairs < 15);
-		s.effect = 0;
-		assert_int_equal(sim_sequential(&s, &o, 100, &c), 0);
-		assert_true(c.decision[GATE_SEQ_PASS] > 90);
+		assert_int_equal(sim_looks(&o, 200, &c), 0);
+		assert_true(c.verdict[k ? GATE_FAIL : GATE_PASS] > 190);
+		assert_true(c.pairs < 16);
 	}
 }
 
@@ -120,7 +120,7 @@ int main(void)
 		cmocka_unit_test(test_identical),
 		cmocka_unit_test(test_no_turns),
 		cmocka_unit_test(test_margin),
-		cmocka_unit_test(test_sequential),
+		cmocka_unit_test(test_looks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,7 +225,7 @@ static void damaged_records(void **state)
 {
 	(void)state;
 	damaged_record(0, "x", 0, 0, NULL, -EINVAL, "offset 0x10 has kind 0");
-	damaged_record(20, "x", 0, 0, NULL, -EINVAL, "kind 20");
+	damaged_record(20, "x", 0, 0, NULL, -EINVAL, "kind 20, newer than");
 	damaged_record(BF_STRUCT, "x", 2, 8, "\0\1\0", -EBADMSG,
 		       "type 2 at offset 0x10 is cut off");
 	damaged_record(BF_TYPEDEF, "x", 0, 3, NULL, -EBADMSG, "refers to type 3 of 2");

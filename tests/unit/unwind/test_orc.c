@@ -201,11 +201,20 @@ static void hostile(void **state)
 	for (size_t i = 20; i < N / 2; i++)
 		put(i, TEXT + STEP * i, 8, 0, 0x05);
 	refuse(EINVAL);
-	/* addresses elsewhere */
+	/* addresses elsewhere: most of them; of a few the rest is good */
 	fill(0x200, 0xb05, 0xc05, 0x100);
-	for (size_t i = 0; i < 10; i++)
+	for (size_t i = 0; i < N / 2 + 1; i++)
 		put(i, TEXT - 4096, 8, 0, 0x205);
 	refuse(EINVAL);
+	fill(0x200, 0xb05, 0xc05, 0x100);
+	for (size_t i = N - N / 4; i < N; i++)
+		put(i, TEXT + STEP * N + 4096, 8, 0, 0x205);
+	o = build();
+	assert_int_equal(orc_count(o), N - N / 4);
+	assert_int_equal(orc_outside(o), N / 4);
+	assert_int_equal(at(o, 10)->type, ORC_REGS);
+	orc_destroy(o);
+	o = NULL;
 	/* one odd entry is not believed, and does not spoil the rest */
 	fill(0x200, 0xb05, 0xc05, 0x100);
 	put(30, TEXT + STEP * 30, 8, 0, 0xf2ff);
@@ -225,6 +234,159 @@ static void hostile(void **state)
 	t.text_end = TEXT;
 	assert_int_equal(orc_build(&o, &t, NULL), -EINVAL);
 	assert_null(o);
+}
+
+/* -- registers under other numbers --------------------------------------------- */
+
+/* Code of one function, as compilers write it, and its entries as the table of `no` has them. */
+struct piece {
+	const char *code;
+	unsigned int len;
+	int sp_offset, bp_offset;
+	enum orc_reg sp, bp; /* while what follows the code runs */
+};
+
+static const struct piece plain[] = {
+	{ "\x55", 1, 16, -16, ORC_SP, ORC_PREV_SP },
+	{ "\x48\x89\xe5", 3, 16, -16, ORC_BP, ORC_PREV_SP },
+	{ "\x5d", 1, 8, 0, ORC_SP, ORC_UNDEFINED_REG },
+};
+static const struct piece aligned[] = {
+	{ "\x4c\x8d\x54\x24\x08\x48\x83\xe4\xe0", 9, 0, 0, ORC_R10, ORC_UNDEFINED_REG },
+	{ "\x41\xff\x72\xf8\x55\x48\x89\xe5", 8, 0, 0, ORC_R10, ORC_BP },
+	{ "\x41\x52", 2, -8, 0, ORC_BP_INDIRECT, ORC_BP },
+	{ "\x41\x5a\x5d\x49\x8d\x62\xf8", 7, 8, 0, ORC_SP, ORC_UNDEFINED_REG },
+};
+static const struct piece on_irq[] = {
+	{ "\x48\x83\xec\x08", 4, 16, 0, ORC_SP, ORC_UNDEFINED_REG },
+	{ "\x49\x89\x23\x4c\x89\xdc", 6, 8, 0, ORC_SP_INDIRECT, ORC_UNDEFINED_REG },
+	{ "\x5c", 1, 16, 0, ORC_SP, ORC_UNDEFINED_REG },
+};
+static const struct piece entry[] = {
+	{ "\x48\x89\xe2\x65\x48\x8b\x24\x25\x0c\0\0\0", 12, 8, 0, ORC_DX, ORC_UNDEFINED_REG },
+	{ "\x48\x8b\x22", 3, 8, 0, ORC_SP, ORC_UNDEFINED_REG },
+};
+
+static uint8_t code[STEP * N];
+
+/* no[reg]: the number of a register in this table. */
+static size_t put_function(size_t i, uint64_t off, const struct piece *p, size_t n,
+			   const uint8_t *no)
+{
+	put(i++, TEXT + off, 8, 0, 0x200u | no[ORC_SP]);
+	for (size_t k = 0; k < n; k++) {
+		memcpy(code + off, p[k].code, p[k].len);
+		off += p[k].len;
+		put(i++, TEXT + off, p[k].sp_offset, p[k].bp_offset,
+		    0x200u | no[p[k].sp] | (unsigned int)no[p[k].bp] << 4);
+	}
+	return i;
+}
+
+static struct orc *build_numbered(const uint8_t *no, bool with_code)
+{
+	static const struct kimage k = {
+		.elf = code,
+		.elf_len = sizeof(code),
+		.seg = { { .va = TEXT, .file_len = sizeof(code), .mem_len = sizeof(code) } },
+		.nseg = 1,
+		.text = TEXT,
+		.etext = TEXT + sizeof(code),
+		.end = TEXT + sizeof(code)
+	};
+	struct orc_tables t = tables();
+	struct orc *o = NULL;
+	uint64_t off = 64;
+	size_t i = 0;
+
+	memset(code, 0x90, sizeof(code));
+	for (unsigned int f = 0; i + 8 < N; f++, off += 64)
+		switch (f % 8) {
+		case 5:
+			i = put_function(i, off, aligned, 4, no);
+			break;
+		case 6:
+			i = put_function(i, off, on_irq, 3, no);
+			break;
+		case 7:
+			if (f == 7) {
+				i = put_function(i, off, entry, 2, no);
+				break;
+			} /* fall through */
+		default:
+			i = put_function(i, off, plain, 3, no);
+		}
+	t.n = i;
+	t.code = with_code ? &k : NULL;
+	err_clear(&e);
+	(void)orc_build(&o, &t, &e);
+	return o;
+}
+
+static const struct orc_entry *behind(const struct orc *o, unsigned int function, unsigned int len)
+{
+	const struct orc_entry *x = orc_lookup(o, TEXT + 64 + 64 * function + len);
+
+	assert_non_null(x);
+	return x;
+}
+
+static void check_numbered(const struct orc *o)
+{
+	assert_int_equal(behind(o, 0, 0)->sp_reg, ORC_SP);
+	assert_int_equal(behind(o, 0, 1)->bp_reg, ORC_PREV_SP);
+	assert_int_equal(behind(o, 0, 4)->sp_reg, ORC_BP);
+	assert_int_equal(behind(o, 5, 9)->sp_reg, ORC_R10);
+	assert_int_equal(behind(o, 5, 17)->bp_reg, ORC_BP);
+	assert_int_equal(behind(o, 5, 19)->sp_reg, ORC_BP_INDIRECT);
+	assert_int_equal(behind(o, 6, 10)->sp_reg, ORC_SP_INDIRECT);
+	assert_int_equal(behind(o, 7, 12)->sp_reg, ORC_DX);
+}
+
+/* Numbers of kernels that were, and some of one that may come: the code tells. */
+static void numbers(void **state)
+{
+	/* by enum orc_reg: undefined, PREV_SP, DX, DI, BP, SP, R10, R13, BP_, SP_INDIRECT, AX */
+	static const uint8_t of_4_14[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	static const uint8_t of_7_1[] = { 0, 8, 2, 5, 4, 3, 6, 7, 10, 9, 1 };
+	static const uint8_t to_come[] = { 0, 12, 9, 13, 3, 14, 1, 4, 2, 6, 5 };
+	struct orc *o = build_numbered(of_4_14, true);
+
+	(void)state;
+	assert_non_null(o);
+	check_numbered(o);
+	assert_string_equal(orc_format_registers(orc_format_of(o)), "4.14");
+	orc_destroy(o);
+	o = build_numbered(of_7_1, true);
+	assert_non_null(o);
+	check_numbered(o);
+	assert_string_equal(orc_format_registers(orc_format_of(o)), "7.1");
+	orc_destroy(o);
+	o = build_numbered(to_come, true);
+	assert_non_null(o);
+	check_numbered(o);
+	assert_string_equal(orc_format_registers(orc_format_of(o)), "found in the code");
+	orc_destroy(o);
+	/* without code at hand those that were are told apart by what entries may say */
+	o = build_numbered(of_4_14, false);
+	assert_non_null(o);
+	check_numbered(o);
+	orc_destroy(o);
+	o = build_numbered(of_7_1, false);
+	assert_non_null(o);
+	check_numbered(o);
+	orc_destroy(o);
+	assert_null(build_numbered(to_come, false));
+	assert_non_null(strstr(e.text, "newer kernel"));
+}
+
+/* Types in other bits than any kernel had: refused, whatever the registers are. */
+static void later_layout(void **state)
+{
+	(void)state;
+	fill(0x2000, 0x3000, 0x4000, 0x1000);
+	refuse(EINVAL);
+	assert_non_null(strstr(e.text, "make no sense"));
 }
 
 /* An image without section headers: text at 0, a table among other data behind it. */
@@ -336,6 +498,7 @@ int main(void)
 		cmocka_unit_test(every_layout), cmocka_unit_test(lookup_edges),
 		cmocka_unit_test(unsorted),	cmocka_unit_test(hostile),
 		cmocka_unit_test(by_content),	cmocka_unit_test(bad_sections),
+		cmocka_unit_test(numbers),	cmocka_unit_test(later_layout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -274,6 +274,12 @@ static void registers(void **state)
 	expect(STACK_END_USER, 1, AT(REGS));
 	put_regs(regs, 0x8048000, 0x23, 0xffff0000, 0);
 	expect(STACK_END_USER, 1, AT(REGS));
+	/* the word of cs has more in it where the processor has FRED */
+	put_regs(regs, 0x401000, 0x1200050033, 0x7fff0000, 0);
+	expect(STACK_END_USER, 1, AT(REGS));
+	put_regs(regs, AT(R13), 0x1000020010, TASK + 0x200, 0);
+	put(regs + 16, TASK + 0x250);
+	expect(STACK_END_ROOT, 3, AT(REGS), AT(R13), RET(END));
 	memset(s->stack, 0, s->stack_len);
 	expect(STACK_END_ROOT, 1, AT(REGS));
 	/* neither a segment nor flags that a processor would save */
@@ -374,8 +380,12 @@ static void code_elsewhere(void **state)
 	/* right behind the store, whatever it goes to; elsewhere, an address after a call is a caller's */
 	put(TASK, RET(SP24));
 	put(TASK + 16, RET(END));
-	memcpy(text + 64 * SP8 + 12, "\x48\x89\x0c\x24", 4);
+	memcpy(text + 64 * SP8 + 12, "\x48\x89\x0c\x24\xc3", 5);
 	expect(STACK_END_ROOT, 2, AT(SP8), RET(END));
+	/* other code stores there, too, and goes on */
+	text[64 * SP8 + 16] = 0x90;
+	put(TASK + 24, RET(END));
+	expect(STACK_END_ROOT, 3, AT(SP8), RET(SP24), RET(END));
 	memset(text + 64 * SP8 + 12, 0x90, 4);
 	put(TASK + 24, RET(END));
 	expect(STACK_END_ROOT, 3, AT(SP8), RET(SP24), RET(END));

@@ -4,137 +4,13 @@
 
 #include "vmm/machine.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "tests/unit/vcpu_fixture.h"
-
-#define PF UINT64_C(0xffffffff81a00c40)
-#define FUNC UINT64_C(0xffffffff81000100)
-#define OTHER UINT64_C(0xffffffff81000200)
-#define STACK UINT64_C(0xffffc90000003f00)
-#define TF 0x100u
-#define RF 0x10000u
-
-static struct fake f;
-static struct quirks quirks;
-static struct kvm_guest_debug debug;
-static struct kvm_debugregs own;
-static unsigned int reached_calls;
-static uint64_t set_flags;
-static int refuse; /* errno of KVM_SET_GUEST_DEBUG */
-
-int ioctl(int fd, unsigned long request, ...)
-{
-	va_list ap;
-	void *arg;
-
-	va_start(ap, request);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	if (fd != -1)
-		return (int)syscall(SYS_ioctl, fd, request, arg);
-	switch (request) {
-	case KVM_SET_GUEST_DEBUG:
-		if (refuse) {
-			errno = refuse;
-			return -1;
-		}
-		debug = *(struct kvm_guest_debug *)arg;
-		return 0;
-	case KVM_SET_REGS:
-		set_flags = ((struct kvm_regs *)arg)->rflags;
-		return 0;
-	case KVM_GET_DEBUGREGS:
-		*(struct kvm_debugregs *)arg = own;
-		return 0;
-	case KVM_SET_DEBUGREGS:
-		own = *(struct kvm_debugregs *)arg;
-		return 0;
-	}
-	errno = EBADF;
-	return -1;
-}
-
-static void on_reached(void *ctx, unsigned int breakpoint)
-{
-	(void)ctx;
-	(void)breakpoint;
-	reached_calls++;
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	fake_init(&f, 1u << 20);
-	fake_map(&f, FUNC, FAKE_P);
-	fake_map(&f, STACK & ~0xfffull, FAKE_P | FAKE_W);
-	quirks = (struct quirks){ 0 };
-	debug = (struct kvm_guest_debug){ 0 };
-	own = (struct kvm_debugregs){ .dr6 = 0xffff0ff0, .dr7 = 0x401 };
-	reached_calls = 0;
-	refuse = 0;
-	f.vm->cfg.quirks = &quirks;
-	f.vm->cfg.plan.stack_max = 256;
-	f.v->stack_max = 256;
-	f.vm->cfg.reached = on_reached;
-	f.vm->cfg.breakpoint[0] = (struct vm_breakpoint){ .addr = FUNC };
-	f.vm->cfg.breakpoint[1] = (struct vm_breakpoint){ .addr = OTHER };
-	f.vm->cfg.nbreakpoints = 2;
-	f.v->run->s.regs.regs.rsp = STACK;
-	f.v->run->s.regs.regs.rflags = 2;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	fake_deinit(&f);
-	return 0;
-}
-
-/* A debug exit at rip, for these bits of DR6. */
-static int exit_at(uint64_t rip, uint64_t dr6)
-{
-	struct err e = { 0 };
-	int ret;
-
-	f.v->run->s.regs.regs.rip = rip;
-	f.v->run->debug.arch.exception = 1;
-	f.v->run->debug.arch.dr6 = dr6 | 0xffff0ff0;
-	f.v->run->kvm_dirty_regs = 0;
-	ret = breakpoint_debug(f.v, &e);
-	assert_int_equal(ret, -e.code);
-	return ret;
-}
-
-/* The next sample in the ring is of this breakpoint. */
-static void took(unsigned int breakpoint)
-{
-	size_t len;
-	const struct sample *s = ring_peek(&f.v->ring, &len);
-
-	assert_non_null(s);
-	assert_int_equal(s->reason, SAMPLE_MARKER);
-	assert_int_equal(s->event, breakpoint);
-	assert_int_equal(s->weight, 0);
-	assert_true(s->stack_len);
-	ring_release(&f.v->ring);
-}
-
-static void took_none(void)
-{
-	size_t len;
-
-	assert_null(ring_peek(&f.v->ring, &len));
-}
+#include "tests/unit/breakpoint_fixture.h"
 
 static void registers_are_shared(void **state)
 {
@@ -185,58 +61,6 @@ static void resume_flag_where_kvm_honours_it(void **state)
 	/* markers are no samples */
 	assert_int_equal(f.v->stats.samples, 0);
 	assert_int_equal(reached_calls, 0);
-}
-
-static void single_step_where_it_does_not(void **state)
-{
-	(void)state;
-	quirks.interpreted = true;
-	f.vm->step_flags = KVM_GUESTDBG_BLOCKIRQ;
-	breakpoints_follow(f.v);
-	fake_put(&f, FUNC, "\x55\x48\x89\xe5", 4);
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	assert_int_equal(f.v->run->s.regs.regs.rflags, 2);
-	assert_true(f.v->debug.stepping);
-	assert_int_equal(debug.control, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP |
-						KVM_GUESTDBG_SINGLESTEP | KVM_GUESTDBG_BLOCKIRQ);
-	took(0);
-	assert_int_equal(exit_at(FUNC + 1, DR6_BS), 0);
-	assert_false(f.v->debug.stepping);
-	assert_int_equal(debug.arch.debugreg[7], 0x400 | 8 | 32);
-	assert_int_equal(f.v->stats.debug_returned, 0);
-	took_none();
-	/* again with the same stack: another call */
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	assert_int_equal(f.v->stats.breakpoints[0], 2);
-}
-
-/* The step ended in the handler of a fault: the instruction comes again, and counts once. */
-static void fault_below_the_step(void **state)
-{
-	(void)state;
-	quirks.interpreted = true;
-	breakpoints_follow(f.v);
-	fake_put(&f, FUNC, "\x55\x48\x89\xe5", 4);
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	assert_int_equal(exit_at(PF + 3, DR6_BS), 0);
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	assert_int_equal(f.v->stats.breakpoints[0], 1);
-	assert_int_equal(exit_at(FUNC + 1, DR6_BS), 0);
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	assert_int_equal(f.v->stats.breakpoints[0], 2);
-	/* with another stack it is somebody else */
-	assert_int_equal(exit_at(PF + 3, DR6_BS), 0);
-	f.v->run->s.regs.regs.rsp -= 64;
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	assert_int_equal(f.v->stats.breakpoints[0], 3);
-	/* a jump goes elsewhere by itself */
-	assert_int_equal(exit_at(FUNC + 1, DR6_BS), 0);
-	fake_put(&f, FUNC, "\xe9\x00\x01\x00\x00", 5);
-	for (unsigned int i = 4; i < 6; i++) {
-		assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-		assert_int_equal(f.v->stats.breakpoints[0], i);
-		assert_int_equal(exit_at(FUNC + 0x105, DR6_BS), 0);
-	}
 }
 
 static void once_means_on_any_vcpu(void **state)
@@ -300,24 +124,6 @@ static void own_exceptions_go_back(void **state)
 	took_none();
 }
 
-/* The guest single-steps the instruction that we step over: both get what they want. */
-static void both_step(void **state)
-{
-	(void)state;
-	quirks.interpreted = true;
-	breakpoints_follow(f.v);
-	fake_put(&f, FUNC, "\x55", 1);
-	f.v->run->s.regs.regs.rflags |= TF;
-	assert_int_equal(exit_at(FUNC, DR6_SLOT(1)), 0);
-	f.v->run->s.regs.regs.rflags &= ~(uint64_t)TF; /* as KVM does */
-	assert_int_equal(exit_at(FUNC + 1, DR6_BS), 0);
-	assert_true(debug.control & KVM_GUESTDBG_INJECT_DB);
-	assert_true(own.dr6 & DR6_BS);
-	assert_int_equal(set_flags, 2 | TF);
-	/* through the shared page it would take the injected exception back */
-	assert_int_equal(f.v->run->kvm_dirty_regs, 0);
-}
-
 static void kvm_that_refuses(void **state)
 {
 	(void)state;
@@ -341,20 +147,12 @@ static void waits_for_the_slide(void **state)
 	assert_int_equal(debug.arch.debugreg[1], FUNC + 0x200000);
 }
 
-#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(registers_are_shared),
-		T(resume_flag_where_kvm_honours_it),
-		T(single_step_where_it_does_not),
-		T(fault_below_the_step),
-		T(once_means_on_any_vcpu),
-		T(starts_and_stops),
-		T(own_exceptions_go_back),
-		T(both_step),
-		T(kvm_that_refuses),
+		T(registers_are_shared),   T(resume_flag_where_kvm_honours_it),
+		T(once_means_on_any_vcpu), T(starts_and_stops),
+		T(own_exceptions_go_back), T(kvm_that_refuses),
 		T(waits_for_the_slide),
 	};
 

@@ -53,7 +53,8 @@ static int setup(void **state)
 	mp_asked = 0;
 	fake_init(&f, 1 << 20);
 	signal(SIGUSR1, SIG_IGN);
-	if (trigger_init(&f.v->source[0].trigger, SIGUSR1, 0, PERIOD, false, 1, &e))
+	if (trigger_init(&f.v->source[0].trigger, CLOCK_MONOTONIC, SIGUSR1, 0,
+			 &(struct trigger_rule){ PERIOD, false, 1 }, &e))
 		return -1;
 	f.v->source[0].period = PERIOD;
 	atomic_init(&f.v->vm->control.collect, true);
@@ -380,6 +381,33 @@ static void capped(void **state)
 	assert_int_equal(f.v->stats.stack_capped, 1);
 }
 
+/* Its size came to be known while the guest ran: 32 KiB. */
+static void larger_stacks(void **state)
+{
+	const uint64_t base = UINT64_C(0xffffc90000080000);
+	struct capture_task_plan plan = { .stack_align = 32768 };
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, base, 32768);
+	s = take(base + 0x2000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->slice[0].len, 0x2000); /* taken for a whole one */
+	done();
+	f.vm->late_task[0] = plan;
+	atomic_store(&f.vm->late_tasks, 1);
+	s = take(base + 0x5000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->slice[0].len, 0x3000);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
+	done();
+	s = take(base + 0x3000, SAMPLE_TIMER);
+	assert_non_null(s);
+	assert_int_equal(s->slice[0].len, 16384);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_CAPPED);
+	done();
+}
+
 static void user_mode(void **state)
 {
 	const struct sample *s;
@@ -463,34 +491,51 @@ static void interrupt_stack_by_its_pointer(void **state)
 	done();
 }
 
-/* SYSCALL on a host with quirks: at the kernel's entry point, still at CPL 3. */
-static void cpl_3_at_lstar_is_kernel(void **state)
+/* Up to 5.11 the variable has the stack's end, a word above that one. */
+static void interrupt_stack_by_its_end(void **state)
 {
+	const uint64_t irq = UINT64_C(0xffffc90000051000), end = irq + STACK_SIZE;
+	const uint64_t percpu = UINT64_C(0xffff888000000000);
 	const struct sample *s;
 
 	(void)state;
-	set_cpl(3);
-	f.v->assist.lstar = 0xffffffff81000123;
-	s = take(STACK, SAMPLE_TIMER);
+	fake_map_range(&f, irq, STACK_SIZE); /* nothing is mapped above */
+	fake_map(&f, percpu, FAKE_P | FAKE_W);
+	fake_put64(&f, percpu + 0x20, end);
+	fake_put64(&f, end - 8, STACK + 0x1000);
+	f.v->run->s.regs.sregs.gs.base = percpu;
+	f.vm->cfg.plan.irq_stack_ptr = 0x20;
+	f.vm->cfg.plan.irq_stack_percpu = true;
+	s = take(irq + 0x2800, SAMPLE_TIMER);
 	assert_non_null(s);
-	assert_int_equal(s->mode, SAMPLE_USER); /* LSTAR is not known yet */
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[0].len, 0x1800);
+	assert_int_equal(s->slice[1].va, STACK + 0x1000);
+	assert_int_equal(s->stack_end, SAMPLE_STACK_WHOLE);
 	done();
-	f.v->assist.know_lstar = true;
-	fake_put64(&f, STACK + STACK_SIZE - 8, IRQ_STACK);
-	s = take(STACK, SAMPLE_TIMER);
-	assert_non_null(s);
-	assert_int_equal(s->mode, SAMPLE_KERNEL);
-	/* rsp is still the program's: no kernel stack ends there, none is followed */
-	assert_int_equal(s->stack_end, SAMPLE_STACK_CAPPED);
-	assert_int_equal(s->nslices, 1);
-	done();
-	f.v->run->s.regs.regs.rip++;
-	s = take(STACK, SAMPLE_TIMER);
-	assert_non_null(s);
-	assert_int_equal(s->mode, SAMPLE_USER);
-	done();
-	assert_int_equal(f.v->stats.kernel, 1);
-	assert_int_equal(f.v->stats.user, 2);
+}
+
+/* CONFIG_X86_FRED leaves two words above the registers at a stack's end. */
+static void program_below_padding(void **state)
+{
+	static const uint64_t regs[] = { 0x401000, 0x33, 0x246, USER_STACK + 0x100, 0x2b };
+	const struct sample *s;
+
+	(void)state;
+	fake_map_range(&f, USER_STACK, 4096);
+	f.vm->cfg.plan.user_stack_max = 256;
+	for (unsigned int pad = 0; pad <= 16; pad += 16) {
+		fake_put64(&f, STACK + STACK_SIZE - 16, 0);
+		fake_put64(&f, STACK + STACK_SIZE - 8, 0);
+		for (unsigned int i = 0; i < 5; i++)
+			fake_put64(&f, STACK + STACK_SIZE - pad - 40 + 8 * i, regs[i]);
+		s = take(STACK + 0x3000, SAMPLE_TIMER);
+		assert_non_null(s);
+		assert_int_equal(s->nslices, 2);
+		assert_int_equal(s->slice[1].va, USER_STACK + 0x100);
+		assert_int_equal(s->slice[1].len, 256);
+		done();
+	}
 }
 
 static void full_ring_drops_and_counts(void **state)
@@ -568,6 +613,29 @@ static void crash_has_no_weight(void **state)
 	done();
 }
 
+/* As kvm_amd leaves a vCPU that had a triple fault, and as no kernel stands anywhere. */
+static void reset_is_recognised(void **state)
+{
+	struct kvm_run *run = f.v->run;
+
+	(void)state;
+	assert_false(capture_is_reset(&run->s.regs.regs, &run->s.regs.sregs));
+	memset(&run->s.regs.regs, 0, sizeof(run->s.regs.regs));
+	run->s.regs.regs.rip = 0xfff0;
+	run->s.regs.regs.rdx = 0x60fb1;
+	run->s.regs.regs.rflags = 2;
+	assert_false(capture_is_reset(&run->s.regs.regs, &run->s.regs.sregs)); /* long mode */
+	run->s.regs.sregs.cr0 = 0x60000010;
+	run->s.regs.sregs.cr3 = run->s.regs.sregs.efer = 0;
+	run->s.regs.sregs.cs.selector = 0xf000;
+	assert_true(capture_is_reset(&run->s.regs.regs, &run->s.regs.sregs));
+	run->s.regs.sregs.cs.selector = 0x1000; /* real mode, but the guest's own */
+	assert_false(capture_is_reset(&run->s.regs.regs, &run->s.regs.sregs));
+	run->s.regs.sregs.cs.selector = 0xf000;
+	run->s.regs.regs.rip = 0xfff5;
+	assert_false(capture_is_reset(&run->s.regs.regs, &run->s.regs.sregs));
+}
+
 static void idle_offline_and_dead(void **state)
 {
 	const struct sample *s;
@@ -637,11 +705,45 @@ static void asks_only_where_it_can_stand(void **state)
 	assert_int_equal(f.v->stats.offline, 1);
 }
 
+/* With ring 3's selectors at the system call's entry: only the vsyscall page is a program's. */
+static void foreign_at_entry(void **state)
+{
+	static const struct {
+		uint64_t rip;
+		unsigned int mode;
+	} at[] = {
+		{ UINT64_C(0xffffffff81000123), SAMPLE_KERNEL },
+		{ UINT64_C(0xffffffffff600000), SAMPLE_USER },
+		{ UINT64_C(0xffffffffff600fff), SAMPLE_USER },
+		{ UINT64_C(0xffffffffff5fffff), SAMPLE_KERNEL },
+		{ UINT64_C(0xffffffffff601000), SAMPLE_KERNEL },
+		{ UINT64_C(0x7fffffffe000), SAMPLE_USER },
+	};
+
+	(void)state;
+	f.v->foreign = true;
+	set_cpl(3);
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		const struct sample *s;
+
+		f.v->run->s.regs.regs.rip = at[i].rip;
+		s = take(STACK, SAMPLE_TIMER);
+		assert_non_null(s);
+		assert_int_equal(s->mode, at[i].mode);
+		done();
+	}
+	f.v->foreign = false;
+	f.v->run->s.regs.regs.rip = at[0].rip;
+	assert_int_equal(take(STACK, SAMPLE_TIMER)->mode, SAMPLE_USER); /* nothing known of LSTAR */
+	done();
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(registers),
+		TEST(foreign_at_entry),
 		TEST(stack_up_to_its_boundary),
 		TEST(stack_at_the_top_of_the_address_space),
 		TEST(follows_the_interrupt_stack),
@@ -650,12 +752,15 @@ int main(void)
 		TEST(unmapped_page),
 		TEST(instruction_bytes),
 		TEST(capped),
+		TEST(larger_stacks),
 		TEST(user_mode),
 		TEST(interrupt_stack_by_its_pointer),
-		TEST(cpl_3_at_lstar_is_kernel),
+		TEST(interrupt_stack_by_its_end),
+		TEST(program_below_padding),
 		TEST(full_ring_drops_and_counts),
 		TEST(weight_counts_what_was_missed),
 		TEST(crash_has_no_weight),
+		TEST(reset_is_recognised),
 		TEST(idle_offline_and_dead),
 		TEST(asks_only_where_it_can_stand),
 	};

@@ -77,7 +77,8 @@ static int setup(void **state)
 	msrs_asked = 0;
 	fake_init(&f, 1 << 20);
 	signal(SIGUSR1, SIG_IGN);
-	if (trigger_init(&f.v->source[0].trigger, SIGUSR1, 0, PERIOD, false, 1, &e))
+	if (trigger_init(&f.v->source[0].trigger, CLOCK_MONOTONIC, SIGUSR1, 0,
+			 &(struct trigger_rule){ PERIOD, false, 1 }, &e))
 		return -1;
 	f.v->source[0].period = PERIOD;
 	atomic_init(&f.v->vm->control.collect, true);
@@ -255,6 +256,34 @@ static void in_a_slid_image(void **state)
 	assert_found(take(STACK));
 }
 
+/* Since 6.15, and before the boot processor has its own area: GS is 0, the variable in the image. */
+static void before_per_cpu_areas(void **state)
+{
+	(void)state;
+	f.vm->cfg.plan.task.current = IMAGE + 8;
+	f.vm->cfg.plan.slide_unknown = true;
+	fake_put64(&f, IMAGE + SLIDE + 8, TASK);
+	set_cpl(0, 0);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	vm_set_slide(f.vm, SLIDE);
+	assert_found(take(STACK));
+	/* once there is an area, a GS of 0 is a program's */
+	set_cpl(0, PERCPU - (IMAGE + SLIDE));
+	fake_put64(&f, PERCPU + 8, TASK);
+	assert_found(take(STACK));
+	set_cpl(0, 0);
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	/* older kernels link these variables from 0 on: nothing is there */
+	f.v->kernel_gs = 0;
+	f.vm->cfg.plan.task.current = CURRENT;
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	/* another processor starts with its own */
+	f.vm->cfg.plan.task.current = IMAGE + 8;
+	f.v->index = 1;
+	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	f.v->index = 0;
+}
+
 static void entry_point_of_system_calls(void **state)
 {
 	(void)state;
@@ -268,10 +297,19 @@ static void entry_point_of_system_calls(void **state)
 	assert_int_equal(msrs_asked, 2);
 }
 
+/* What an interruption or entry code saves: ip, cs, flags, rsp, ss. */
+static void put_iret(uint64_t end, uint64_t cs, uint64_t rsp)
+{
+	fake_put64(&f, end - 40, cs & 3 ? 0x401000 : 0xffffffff81001000);
+	fake_put64(&f, end - 32, cs);
+	fake_put64(&f, end - 24, 0x246);
+	fake_put64(&f, end - 16, rsp);
+	fake_put64(&f, end - 8, cs & 3 ? 0x2b : 0x18);
+}
+
 static void put_user_regs(uint64_t cs, uint64_t rsp)
 {
-	fake_put64(&f, STACK + STACK_SIZE - 32, cs);
-	fake_put64(&f, STACK + STACK_SIZE - 16, rsp);
+	put_iret(STACK + STACK_SIZE, cs, rsp);
 }
 
 static void program_stack_below_a_system_call(void **state)
@@ -294,12 +332,6 @@ static void program_stack_below_a_system_call(void **state)
 }
 
 #define ENTRY_STACK UINT64_C(0xfffffe0000003000)
-
-static void put_iret(uint64_t end, uint64_t cs, uint64_t rsp)
-{
-	fake_put64(&f, end - 32, cs);
-	fake_put64(&f, end - 16, rsp);
-}
 
 /* On the stack where an entry from a program begins there is its frame alone. */
 static void entry_stack(void **state)
@@ -366,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(not_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_found_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_slid_image, setup, teardown),
+		cmocka_unit_test_setup_teardown(before_per_cpu_areas, setup, teardown),
 		cmocka_unit_test_setup_teardown(entry_point_of_system_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_stack_below_a_system_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(entry_stack, setup, teardown),

@@ -47,7 +47,9 @@ static struct counter opened(const struct vm_counter *what, uint64_t period, boo
 	struct counter c;
 	struct err e = { 0 };
 
-	assert_int_equal(counter_open(&c, what, period, jitter, SEED, SIGRTMIN, &e), 0);
+	assert_int_equal(counter_open(&c, what, &(struct trigger_rule){ period, jitter, SEED },
+				      SIGRTMIN, &e),
+			 0);
 	assert_int_equal(counter_start(&c, &e), 0);
 	return c;
 }
@@ -114,7 +116,9 @@ static void refused(const struct vm_counter *what, int err, const char *text)
 	struct err e = { 0 };
 
 	mock.refuse = err;
-	assert_int_equal(counter_open(&c, what, 997, false, 1, SIGRTMIN, &e), -err);
+	assert_int_equal(counter_open(&c, what, &(struct trigger_rule){ 997, false, 1 }, SIGRTMIN,
+				      &e),
+			 -err);
 	if (!strstr(e.text, text))
 		fail_msg("errno %d: `%s' does not say `%s'", err, e.text, text);
 	assert_null(strchr(e.text, '\n'));
@@ -153,7 +157,9 @@ static void refusals_name_the_cause(void **state)
 		struct counter c;
 		struct err e = { 0 };
 
-		assert_int_equal(counter_open(&c, &fast, UINT64_C(1) << 40, false, 1, SIGRTMIN, &e),
+		assert_int_equal(counter_open(&c, &fast,
+					      &(struct trigger_rule){ UINT64_C(1) << 40, false, 1 },
+					      SIGRTMIN, &e),
 				 -EINVAL);
 		assert_non_null(strstr(e.text, "perf_event_max_sample_rate"));
 	}
@@ -170,7 +176,9 @@ static void failures_after_opening_close_it(void **state)
 		struct err e = { 0 };
 
 		mock.refuse_fcntl = cmd[i];
-		assert_int_equal(counter_open(&c, &cycles, PERIOD, false, 1, SIGRTMIN, &e),
+		assert_int_equal(counter_open(&c, &cycles,
+					      &(struct trigger_rule){ PERIOD, false, 1 }, SIGRTMIN,
+					      &e),
 				 -EINVAL);
 		assert_int_equal(mock_open_now(), 0);
 	}
@@ -180,7 +188,9 @@ static void failures_after_opening_close_it(void **state)
 		mock.refuse_fcntl = 0;
 		mock.refuse_filter = true;
 		what.filter = "nonsense";
-		assert_int_equal(counter_open(&c, &what, PERIOD, false, 1, SIGRTMIN, &e), -EINVAL);
+		assert_int_equal(counter_open(&c, &what, &(struct trigger_rule){ PERIOD, false, 1 },
+					      SIGRTMIN, &e),
+				 -EINVAL);
 		assert_non_null(strstr(e.text, "nonsense"));
 		assert_int_equal(mock_open_now(), 0);
 	}

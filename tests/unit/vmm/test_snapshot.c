@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "profile/run/snapshot_facts.h"
+#include "profile/run/snapshot_resources.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MIB (1ull << 20)
@@ -85,6 +87,18 @@ static int write_one(const struct gmem *mem, struct err *e)
 	ret = ret ? ret : snapshot_write(w, mem, path, e);
 	free(w);
 	return ret;
+}
+
+/* Instead of the C library's. */
+static bool sync_fails;
+
+int fsync(int fd)
+{
+	if (sync_fails) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fsync, fd);
 }
 
 static void write_good(void)
@@ -233,6 +247,31 @@ static void fails_whole(void **state)
 		assert_int_equal(snapshot_open(&s, path, &e), 0);
 		snapshot_close(s);
 	}
+}
+
+/* On the disk before it has its name: a crash of the host leaves the one or the other. */
+static void is_written_through(void **state)
+{
+	struct err e = { 0 };
+	struct gmem mem;
+	struct stat st, now;
+	mode_t mask = umask(022);
+	unsigned int before;
+
+	(void)state;
+	write_good();
+	umask(mask);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 077, 0); /* a guest's memory is not everybody's */
+	before = files();
+	make_ram(&mem);
+	sync_fails = true;
+	assert_int_equal(write_one(&mem, &e), -EIO);
+	sync_fails = false;
+	gmem_free(&mem);
+	assert_int_equal(files(), before);
+	assert_int_equal(stat(path, &now), 0);
+	assert_int_equal(now.st_ino, st.st_ino);
 }
 
 static void host_differs(void **state)
@@ -491,7 +530,7 @@ static void check_disk(const struct snapshot_disk *was, const char *name, int co
 		assert_non_null(strstr(e.text, "disk vdb"));
 		assert_null(strchr(e.text, '\n'));
 	}
-	disk_close(d);
+	disk_close(d, NULL);
 }
 
 /* What a machine's devices stand on: it comes back, and another image is told from it. */
@@ -502,7 +541,10 @@ static void devices_of_the_host(void **state)
 		.ndisks = 1,
 		.share = { { "/srv/data", "data", true } },
 		.nshares = 1,
-		.net = { .kind = NET_USER, .forward = { { true, 8080, 80 } }, .nforwards = 1 },
+		.net = { .kind = NET_USER,
+			 .restricted = true,
+			 .forward = { { true, 8080, 80 } },
+			 .nforwards = 1 },
 	};
 	struct snapshot_devices *g = malloc(sizeof(*g));
 	char image[96], other[96], *whole;
@@ -520,7 +562,7 @@ static void devices_of_the_host(void **state)
 	cfg.disk[0].disk = open_image(image, DISK_OVERLAY);
 	buf_init(&b);
 	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), 0);
-	disk_close(cfg.disk[0].disk);
+	disk_close(cfg.disk[0].disk, NULL);
 	cursor_init(&in, b.data, b.len);
 	assert_int_equal(snapshot_devices_parse(g, &in, &e), 0);
 	assert_int_equal(g->ndisks, 1);
@@ -535,6 +577,7 @@ static void devices_of_the_host(void **state)
 	assert_string_equal(cfg.share[0].tag, "data");
 	assert_true(cfg.share[0].read_only);
 	assert_int_equal(cfg.net.kind, NET_USER);
+	assert_true(cfg.net.restricted && !cfg.net.host_loopback);
 	assert_true(cfg.net.forward[0].udp && cfg.net.forward[0].host == 8080);
 
 	check_disk(&g->disk[0], image, 0, NULL);
@@ -564,15 +607,61 @@ static void devices_of_the_host(void **state)
 	buf_init(&b);
 	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), -ENOTSUP);
 	assert_non_null(strstr(e.text, "writable"));
-	disk_close(cfg.disk[0].disk);
+	disk_close(cfg.disk[0].disk, NULL);
 	err_clear(&e);
 	cfg.disk[0].disk = open_image(image, DISK_OVERLAY);
 	assert_int_equal(unlink(image), 0);
 	assert_int_equal(snapshot_devices_save(&cfg, &b, &e), -ENOTSUP);
 	assert_non_null(strstr(e.text, "not there any more"));
-	disk_close(cfg.disk[0].disk);
+	disk_close(cfg.disk[0].disk, NULL);
 	buf_deinit(&b);
 	free(g);
+}
+
+static void check_resources(const struct snapshot_devices *d, struct snapshot_given given, int want,
+			    const char *text)
+{
+	struct err e = { 0 };
+
+	assert_int_equal(snapshot_resources_check(d, &given, "f.snap", &e), want);
+	if (want && !strstr(e.text, text))
+		fail_msg("'%s' is not in '%s'", text, e.text);
+}
+
+/* Nothing of the host's is used because the file names it. */
+static void resources_are_given_again(void **state)
+{
+	struct snapshot_devices *d = calloc(1, sizeof(*d));
+	struct snapshot_given none = { 0 };
+
+	(void)state;
+	assert_non_null(d);
+	check_resources(d, none, 0, NULL);
+	check_resources(d, (struct snapshot_given){ .ndisks = 1 }, -EINVAL, "drop --disk");
+	check_resources(d, (struct snapshot_given){ .nshares = 1 }, -EINVAL, "drop --share");
+	check_resources(d, (struct snapshot_given){ .net = true }, -EINVAL, "drop --net");
+	d->ndisks = 2;
+	strcpy(d->disk[0].path, "/a,b");
+	strcpy(d->disk[1].path, "/it's \033[2J");
+	d->nshares = 2;
+	strcpy(d->share[0].dir, "/home");
+	strcpy(d->share[1].dir, "/x y");
+	d->share[1].read_only = true;
+	d->net.kind = NET_USER;
+	d->net.host_loopback = true;
+	d->net.nforwards = 1;
+	d->net.forward[0] = (struct net_forward){ true, 53, 5353 };
+	check_resources(d, none, -EACCES,
+			": --disk /a,,b --disk '/it'\\''s ?[2J' --share /home --share '/x y',ro "
+			"--net user,host-loopback,hostfwd=udp:53-:5353");
+	check_resources(d, none, -EACCES, "--snapshot-trust");
+	check_resources(d, (struct snapshot_given){ .trust = true }, 0, NULL);
+	check_resources(d, (struct snapshot_given){ 2, 2, true, false }, 0, NULL);
+	check_resources(d, (struct snapshot_given){ 2, 0, true, false }, -EACCES, "own): --share");
+	check_resources(d, (struct snapshot_given){ 2, 2, false, false }, -EACCES, "own): --net");
+	check_resources(d, (struct snapshot_given){ 1, 2, true, true }, -EINVAL, "has 2 disks");
+	check_resources(d, (struct snapshot_given){ 2, 3, true, true }, -EINVAL, "has 2 shares");
+	free(d);
 }
 
 /* Huge pages and a node want a copy: the same bytes, and nobody else's. */
@@ -603,12 +692,19 @@ static void memory_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_back),	  cmocka_unit_test(many_from_one),
-		cmocka_unit_test(damage),	  cmocka_unit_test(fails_whole),
-		cmocka_unit_test(host_differs),	  cmocka_unit_test(serial_state),
-		cmocka_unit_test(platform_state), cmocka_unit_test(pit_state),
-		cmocka_unit_test(facts),	  cmocka_unit_test(devices_of_the_host),
+		cmocka_unit_test(comes_back),
+		cmocka_unit_test(many_from_one),
+		cmocka_unit_test(damage),
+		cmocka_unit_test(fails_whole),
+		cmocka_unit_test(host_differs),
+		cmocka_unit_test(serial_state),
+		cmocka_unit_test(platform_state),
+		cmocka_unit_test(pit_state),
+		cmocka_unit_test(facts),
+		cmocka_unit_test(devices_of_the_host),
+		cmocka_unit_test(is_written_through),
 		cmocka_unit_test(memory_is_read),
+		cmocka_unit_test(resources_are_given_again),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -287,7 +287,9 @@ static void real_timer(void **state)
 	wait = before;
 	sigdelset(&wait, signo);
 
-	assert_int_equal(trigger_init(&t, signo, 0, 1000000, true, 0, &e), 0);
+	assert_int_equal(trigger_init(&t, CLOCK_MONOTONIC, signo, 0,
+				      &(struct trigger_rule){ 1000000, true, 0 }, &e),
+			 0);
 	assert_true(t.armed);
 	assert_int_not_equal(t.rng, 0); /* xorshift would stay there for ever */
 	trigger_start(&t, monotonic());
@@ -315,7 +317,9 @@ static void bad_signal_is_an_error(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(trigger_init(&t, 4096, 0, 1000000, true, 1, &e), -EINVAL);
+	assert_int_equal(trigger_init(&t, CLOCK_MONOTONIC, 4096, 0,
+				      &(struct trigger_rule){ 1000000, true, 1 }, &e),
+			 -EINVAL);
 	assert_non_null(strstr(e.text, "timer"));
 	assert_false(t.armed);
 	trigger_deinit(&t);
@@ -332,7 +336,7 @@ static void deadlines_of_counts(void **state)
 			uint64_t p = length[k], weight = 0;
 			struct trigger t;
 
-			trigger_init_count(&t, p, jitter, SEED);
+			trigger_init_count(&t, &(struct trigger_rule){ p, jitter, SEED });
 			for (uint64_t n = 1; n <= 20 * p; n++) {
 				assert_true(t.deadline_ns > weight && t.deadline_ns <= weight + p);
 				if (n < t.deadline_ns)
@@ -365,7 +369,9 @@ static void cpu_time_stands_still(void **state)
 	(void)state;
 	fired = 0;
 	signal(SIGUSR1, on_timer);
-	assert_int_equal(trigger_init_cpu(&t, SIGUSR1, 0, 20000000, false, SEED, &e), 0);
+	assert_int_equal(trigger_init(&t, CLOCK_THREAD_CPUTIME_ID, SIGUSR1, 0,
+				      &(struct trigger_rule){ 20000000, false, SEED }, &e),
+			 0);
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	trigger_start(&t, (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 	nanosleep(&nap, NULL);

@@ -355,7 +355,7 @@ static __always_inline struct kvm_vcpu *own_vcpu(struct task_struct *task)
 	return v;
 }
 
-static __always_inline int take(void)
+static __always_inline int bpf_peek_take(void)
 {
 	struct bpf_pidns_info id = { 0 };
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -397,7 +397,7 @@ int peek(void *ctx)
 	block.a.status = PEEK_NONE;
 	switch (block.q.what) {
 	case PEEK_SAMPLE:
-		block.a.status = take();
+		block.a.status = bpf_peek_take();
 		break;
 	case PEEK_LOOK:
 		block.a.supported = are_registers_in_memory();

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+bool number_real(const char *s, double min, double max, double *out)
+{
+	char *end;
+	double v;
+
+	errno = 0;
+	v = strtod(s, &end);
+	/* Written so that NaN fails, too. */
+	if (errno || end == s || *end || !isfinite(v) || !(v >= min && v <= max))
+		return false;
+	*out = v;
+	return true;
+}
+
+bool number_digits(const char **s, uint64_t max, uint64_t *out)
+{
+	unsigned long long v;
+	char *end;
+
+	/* strtoull takes blanks and signs, and makes huge numbers of negative ones. */
+	if (**s < '0' || **s > '9')
+		return false;
+	errno = 0;
+	v = strtoull(*s, &end, 10);
+	if (errno || v > max)
+		return false;
+	*s = end;
+	*out = v;
+	return true;
+}
+
+bool number_whole(const char *s, uint64_t min, uint64_t max, uint64_t *out)
+{
+	const char *end = s;
+	uint64_t v;
+	double real;
+
+	if (!number_digits(&end, UINT64_MAX, &v) || *end) {
+		/* Beyond 2^53 not every whole number is a double. */
+		if (!number_real(s, 0, 0x1p53, &real) || real != floor(real))
+			return false;
+		v = (uint64_t)real;
+	}
+	if (v < min || v > max)
+		return false;
+	*out = v;
+	return true;
+}
+
+bool number_size(const char *s, uint64_t *out)
+{
+	unsigned int shift = 0;
+	uint64_t v;
+
+	if (!number_digits(&s, UINT64_MAX, &v))
+		return false;
+	switch (*s) {
+	case 'k':
+	case 'K':
+		shift = 10;
+		s++;
+		break;
+	case 'm':
+	case 'M':
+		shift = 20;
+		s++;
+		break;
+	case 'g':
+	case 'G':
+		shift = 30;
+		s++;
+		break;
+	case '\0':
+		shift = 20;
+		break;
+	}
+	if (*s || v > UINT64_MAX >> shift)
+		return false;
+	*out = v << shift;
+	return true;
+}
+
+bool number_span(const char *s, double *from, double *to)
+{
+	char *end = (char *)s;
+	double a = 0, b = 0;
+
+	if (*s != ',') {
+		a = strtod(s, &end);
+		if (end == s || !isfinite(a) || a < 0 || (*end && *end != ','))
+			return false;
+	}
+	if (*end && end[1] && (!number_real(end + 1, 0, HUGE_VAL, &b) || b <= a))
+		return false;
+	*from = a;
+	*to = b;
+	return true;
+}
+
+int number_range(const char **list, uint64_t max, struct number_range *out)
+{
+	const char *s = *list;
+	struct number_range r;
+
+	if (!s)
+		return 0;
+	if (!number_digits(&s, max, &r.from))
+		return -EINVAL;
+	r.to = r.from;
+	if (*s == '-' && (s++, !number_digits(&s, max, &r.to)))
+		return -EINVAL;
+	if (r.to < r.from || (*s && *s != ','))
+		return -EINVAL;
+	*list = *s ? s + 1 : NULL;
+	*out = r;
+	return 1;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/option.h"
+
+#include "base/number.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#define LONG_BASE 256 /* getopt's value of the long option of index 0 */
+
+/* A row where it is used. */
+struct item {
+	const struct option_row *row;
+	const char *help;
+	size_t offset; /* of what the row is about */
+};
+
+/* A table with all that it includes. */
+struct items {
+	struct item at[OPTION_MAX];
+	unsigned int n;
+};
+
+static const struct option_row *row_find(const struct option_row *rows, const char *name,
+					 size_t *offset)
+{
+	const struct option_row *found = NULL;
+
+	for (; !found && rows->kind != OPTION_IS_END; rows++) {
+		if (rows->kind == OPTION_IS_ROWS) {
+			found = row_find(rows->rows, name, offset);
+			*offset += found ? rows->offset : 0;
+		} else if (rows->name && !strcmp(rows->name, name)) {
+			found = rows;
+		}
+	}
+	return found;
+}
+
+static void items_add(struct items *l, const struct option_row *rows, size_t offset)
+{
+	for (const struct option_row *r = rows; r->kind != OPTION_IS_END; r++) {
+		struct item item = { .row = r, .help = r->help, .offset = offset };
+
+		if (r->kind == OPTION_IS_ROWS) {
+			items_add(l, r->rows, offset + r->offset);
+			continue;
+		}
+		if (r->kind == OPTION_IS_AS) {
+			item.offset += r->offset;
+			item.row = row_find(r->rows, r->name, &item.offset);
+			assert(item.row);
+			item.help = r->help ? r->help : item.row->help;
+		}
+		assert(l->n < OPTION_MAX);
+		l->at[l->n++] = item;
+	}
+}
+
+const char *option_name(const struct option_row *rows, unsigned int i)
+{
+	struct items l = { .n = 0 };
+
+	items_add(&l, rows, 0);
+	for (unsigned int k = 0; k < l.n; k++)
+		if (l.at[k].row->name && !i--)
+			return l.at[k].row->name;
+	return NULL;
+}
+
+/* -- values --------------------------------------------------------------------------------- */
+
+static void value_store(void *to, size_t size, uint64_t v)
+{
+	uint32_t v32 = (uint32_t)v;
+	uint8_t v8 = (uint8_t)v;
+
+	assert(size == 1 || size == 4 || size == 8);
+	memcpy(to, size == 1 ? (void *)&v8 : size == 4 ? (void *)&v32 : (void *)&v, size);
+}
+
+/* The one message about a value. */
+static int value_refuse(const struct option_row *r, const char *arg, const char *expected,
+			struct err *e)
+{
+	return err_set(e, EINVAL, "--%s %.150s: expected %s", r->name, *arg ? arg : "''", expected);
+}
+
+/* "a, b or c" */
+static int word_refuse(const struct option_row *r, const char *arg, struct err *e)
+{
+	char list[200];
+	size_t n = 0;
+
+	for (const char *const *w = r->words; *w && n < sizeof(list); w++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
+				      w == r->words ? ""
+				      : w[1]	    ? ", "
+						    : " or ",
+				      *w);
+	return value_refuse(r, arg, list, e);
+}
+
+static int value_take(const struct option_row *r, void *to, char *arg, struct err *e)
+{
+	struct err why = { 0 };
+	bool good = true;
+	uint64_t v;
+	int ret;
+
+	switch (r->kind) {
+	case OPTION_IS_PUT:
+		value_store(to, r->size, r->from);
+		break;
+	case OPTION_IS_TEXT:
+		good = *arg || !r->expected;
+		*(const char **)to = arg;
+		break;
+	case OPTION_IS_REAL:
+		good = number_real(arg, r->min, r->max, to);
+		break;
+	case OPTION_IS_WHOLE:
+		good = number_whole(arg, r->from, r->to, &v);
+		if (good)
+			value_store(to, r->size, v);
+		break;
+	case OPTION_IS_SIZE:
+		good = number_size(arg, &v) && v >= r->from && v <= r->to;
+		if (good)
+			*(uint64_t *)to = v;
+		break;
+	case OPTION_IS_WORD:
+		for (v = 0; r->words[v] && strcmp(r->words[v], arg) != 0;)
+			v++;
+		if (!r->words[v])
+			return word_refuse(r, arg, e);
+		value_store(to, r->size, v);
+		break;
+	default: /* OPTION_IS_CALL */
+		ret = r->call(to, arg, &why);
+		if (ret >= 0)
+			return ret;
+		if (why.code)
+			return err_set(e, -ret, "--%s: %s", r->name, why.text);
+		good = false;
+	}
+	return good ? 0 : value_refuse(r, arg, r->expected, e);
+}
+
+/* -- the command line ----------------------------------------------------------------------- */
+
+static int has_arg(const struct option_row *r)
+{
+	if (!r->value)
+		return no_argument;
+	return r->next || !strncmp(r->value, "[=", 2) ? optional_argument : required_argument;
+}
+
+/* For getopt_long(): rows of long options, up to one without a name, and letters. */
+static void items_for_getopt(const struct items *l, enum option_order order, bool words,
+			     struct option *options, char *letters)
+{
+	/* ':' tells a value that is missing from an option that is unknown. */
+	letters += sprintf(letters, "%s:", words ? "-" : order == OPTION_FIRST ? "+" : "");
+	for (unsigned int i = 0; i < l->n; i++) {
+		const struct option_row *r = l->at[i].row;
+
+		if (!r->name)
+			continue;
+		*options++ = (struct option){ r->name, has_arg(r), NULL, LONG_BASE + (int)i };
+		if (r->letter)
+			letters += sprintf(letters, "%c%.*s", r->letter, has_arg(r), "::");
+	}
+	*options = (struct option){ 0 };
+}
+
+static const struct item *item_of(const struct items *l, int c)
+{
+	if (c >= LONG_BASE)
+		return &l->at[c - LONG_BASE];
+	for (unsigned int i = 0; i < l->n; i++)
+		if (l->at[i].row->letter == c)
+			return &l->at[i];
+	return NULL;
+}
+
+static int option_refuse(const struct option_set *set, int c, char **argv, struct err *e)
+{
+	/* Of bundled letters getopt tells which, of long options only where. */
+	char letter[] = { '-', (char)optopt, '\0' };
+	const char *what = optopt > 0 && optopt < LONG_BASE ? letter : argv[optind - 1];
+
+	if (c == ':')
+		return err_set(e, EINVAL, "option '%.200s' needs a value", what);
+	if (set->hint)
+		return err_set(e, EINVAL, "unknown option '%.200s'; %s %.200s ...", what, set->hint,
+			       what);
+	return err_set(e, EINVAL, "unknown option '%.200s'", what);
+}
+
+static int option_take(const struct option_set *set, const struct item *item, void *at, char *arg,
+		       struct err *e)
+{
+	const struct option_row *r = item->row;
+
+	if (set->seen)
+		set->seen(at, r);
+	if (r->kind == OPTION_IS_HELP)
+		return OPTION_ASKED_HELP;
+	return value_take(r, (char *)at + item->offset + r->offset, arg, e);
+}
+
+int option_parse(const struct option_set *set, void *at, int argc, char **argv, struct err *e)
+{
+	struct option options[OPTION_MAX + 1];
+	char letters[3 * OPTION_MAX + 3], *arg;
+	struct items l = { .n = 0 };
+	int c, ret = 0;
+
+	items_add(&l, set->rows, 0);
+	items_for_getopt(&l, set->order, set->word, options, letters);
+	optind = 0; /* begins anew, also within bundled letters */
+	opterr = 0;
+	while (!ret && (c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		const struct item *item = c == 1 ? NULL : item_of(&l, c);
+
+		arg = optarg;
+		if (c == '?' || c == ':') {
+			ret = option_refuse(set, c, argv, e);
+			continue;
+		}
+		if (item && item->row->next && !arg && optind < argc && *argv[optind] != '-')
+			arg = argv[optind++];
+		ret = item ? option_take(set, item, at, arg, e) : set->word(at, arg, e);
+	}
+	for (; !ret && set->word && optind < argc; optind++)
+		ret = set->word(at, argv[optind], e);
+	if (!ret && set->order == OPTION_ALONE && optind < argc)
+		ret = err_set(e, EINVAL, "unexpected argument '%.200s'", argv[optind]);
+	/* It has words of the command line in it. */
+	for (char *s = e->text; ret < 0 && *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = '?';
+	return ret;
+}
+
+/* -- help ----------------------------------------------------------------------------------- */
+
+static void help_row(FILE *out, const struct item *item, unsigned int column)
+{
+	const struct option_row *r = item->row;
+	const char *value = r->value ? r->value : "";
+	const char *sign = r->value && strncmp(value, "[=", 2) != 0 ? " " : "";
+	unsigned int used;
+
+	if (r->letter)
+		used = (unsigned int)fprintf(out, "  -%c, --%s%s%s", r->letter, r->name, sign,
+					     value);
+	else
+		used = (unsigned int)fprintf(out, "      --%s%s%s", r->name, sign, value);
+	if (*item->help != '\n')
+		fprintf(out, "%*s", used < column ? (int)(column - used) : 2, "");
+	for (const char *s = item->help; *s; s++) {
+		putc(*s, out);
+		if (*s == '\n')
+			fprintf(out, "%*s", (int)column, "");
+	}
+	putc('\n', out);
+}
+
+void option_help(const struct option_set *set, FILE *out)
+{
+	struct items l = { .n = 0 };
+
+	items_add(&l, set->rows, 0);
+	fputs(set->usage, out);
+	for (unsigned int i = 0; i < l.n; i++) {
+		if (l.at[i].row->kind == OPTION_IS_HEADING)
+			fputs(l.at[i].help, out);
+		else if (l.at[i].help)
+			help_row(out, &l.at[i], set->column ? set->column : OPTION_COLUMN);
+	}
+	if (set->after)
+		fputs(set->after, out);
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tests/check-source.py finds what breaks a rule: each change below, alone, in a copy of the tree."""
+
+import os
+import re
+import shutil
+
+import e2e
+from e2e import check
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHECK = os.path.join(TOP, "tests", "check-source.py")
+GATE = os.path.join("profile", "gate", "gate.c")
+
+
+def problems():
+    p = e2e.run(CHECK, "--includes-only", "copy")
+    last = re.search(r"(\d+) files, \d+ headers, (\d+) problems\n$", p.out)
+    if not check(last and int(last.group(1)) > 700, "check-source.py: " + p.out[-300:] + p.err):
+        return []
+    found = p.out.split("\n")[:-2]
+    check(len(found) == int(last.group(2)) and p.status == (1 if found else 0),
+          "%d problems, %s told, status %d" % (len(found), last.group(2), p.status))
+    return found
+
+
+def include(path, header):
+    def change():
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:    # behind the own header
+            f.write(re.sub(r'(#include "[^"]*"\n)', r'\1#include "%s"\n' % header, text, count=1))
+    return change
+
+
+def add(path):
+    def change():
+        with open(path, "w") as f:
+            f.write("/* SPDX-License-Identifier: GPL-2.0-or-later */\n")
+    return change
+
+
+def edit(path, old, new):
+    def change():
+        with open(path) as f:
+            text = f.read()
+        check(old in text, "no %s in %s" % (old, path))
+        with open(path, "w") as f:
+            f.write(text.replace(old, new, 1))
+    return change
+
+
+CHANGES = [
+    ("a forbidden include", GATE, include(GATE, "vmm/vm.h"), "profile/gate must not see"),
+    ("a header that is not public", GATE, include(GATE, "profile/stats/modes.h"), "is not public in"),
+    ("a file in profile/", "profile/lost.c", add("profile/lost.c"), "is in no room"),
+    ("a room without README", "profile/gate/README.md", lambda: os.unlink("profile/gate/README.md"), "missing"),
+    ("a README of one line", "profile/gate/README.md",
+     lambda: open("profile/gate/README.md", "w").write("# gate\n"), "1 lines"),
+    ("a circle in the table", "docs/architecture.md",
+     lambda: [edit("docs/architecture.md", "| `profile/stats` |  |", "| `profile/stats` | gate |")(),
+              include("profile/stats/change.c", "profile/gate/gate.h")()], "reaches itself"),
+    ("a room that must work without a machine", "docs/architecture.md",
+     lambda: [edit("docs/architecture.md", "| `profile/stats` |  |", "| `profile/stats` | vmm |")(),
+              include("profile/stats/change.c", "vmm/vm.h")()], "reaches vmm"),
+    ("a function of 101 lines", GATE,
+     edit(GATE, "\nint ", "\nvoid said(int *at);\nvoid said(int *at)\n{\n%s}\n\nint " % ("\t*at += 1;\n" * 101)),
+     "a function of 101 lines"),
+    ("a bare verb", GATE, edit(GATE, "\nint ", "\nstatic int take(void)\n{\n\treturn 0;\n}\n\nint "),
+     "lacks the word"),
+    ("a row that names a room in vain", "docs/architecture.md",
+     edit("docs/architecture.md", "| `profile/stats` |  |", "| `profile/stats` | libvirt |"), "includes nothing of it"),
+    ("a file that prints", GATE, edit(GATE, "\nint ", "\nvoid said(void);\nvoid said(void)\n{\n\tputs(\"\");\n}\n\nint "),
+     "only commands print"),
+]
+
+def copy():
+    shutil.rmtree("copy", ignore_errors=True)
+    for at in ("base", "vmm", "symbolizer", "profile", "docs"):
+        shutil.copytree(os.path.join(TOP, at), os.path.join("copy", at))
+
+
+copy()
+check(problems() == [], "the tree itself: %s" % problems())
+for title, place, change, words in CHANGES:
+    copy()
+    os.chdir("copy")
+    change()
+    os.chdir("..")
+    found = problems()
+    check(any(words in line for line in found), "%s (%s) was not found: %s" % (title, place, found[:5]))
+e2e.finish("%d broken rules found" % len(CHANGES))

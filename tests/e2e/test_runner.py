@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tests/run.py and e2e.py themselves: what is skipped is counted, and hides no failure."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import stat
+
+import e2e
+from e2e import check
+
+spec = importlib.util.spec_from_file_location("run", os.path.join(e2e.TOP, "tests", "run.py"))
+run = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(run)
+
+CMOCKA = r"""
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+static void passes(void **s) { (void)s; }
+static void fails(void **s) { (void)s; print_message("why it fails\n"); assert_int_equal(1, 2); }
+static void lacks_a(void **s) { (void)s; print_message("skipped: no A here\n"); skip(); }
+static void lacks_b(void **s) { (void)s; skip(); }
+int main(void)
+{
+	const struct CMUnitTest t[] = { %s };
+	const struct CMUnitTest more[] = { cmocka_unit_test(passes), cmocka_unit_test(fails),
+		cmocka_unit_test(lacks_a), cmocka_unit_test(lacks_b) };
+	(void)more;
+	return cmocka_run_group_tests(t, NULL, NULL);
+}
+"""
+
+
+def unit(name, *subtests):
+    """A program as tests/unit has them."""
+    with open(name + ".c", "w") as f:
+        f.write(CMOCKA % ", ".join("cmocka_unit_test(%s)" % s for s in subtests))
+    p = e2e.run("gcc", "-O0", "-o", name, name + ".c", "-lcmocka")
+    if not check(p.status == 0, p.err):
+        e2e.finish()
+    return run.Test("unit/" + name, [os.path.abspath(name)], 60)
+
+
+def end_to_end(name, body):
+    with open(name + ".py", "w") as f:
+        f.write("#!/usr/bin/env python3\nimport sys\nsys.path.insert(0, %r)\nimport e2e\n%s\n" %
+                (os.path.join(e2e.TOP, "tests", "e2e"), body))
+    os.chmod(name + ".py", stat.S_IRWXU)
+    return run.Test("e2e/" + name, [os.path.abspath(name + ".py"), e2e.KVMPROF, "{scratch}"], 60)
+
+
+def expect(test, result, passed, failed, skipped, *texts):
+    runner = run.Runner(os.path.abspath("results"))
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        runner.run_all([test])
+    runner.clean()
+    line = out.getvalue().split("\n")[0]
+    got = (runner.count["ok"], runner.count["FAIL"], runner.count["skip"])
+    check(re.split(r":? ", line)[0] == result, "%s: not %s: %s" % (test.name, result, line))
+    check(got == (passed, failed, skipped), "%s: %d passed, %d failed, %d skipped" % ((test.name,) + got))
+    for text in texts:
+        check(text in line, "%s: no '%s' in: %s" % (test.name, text, line))
+
+
+expect(unit("whole", "passes", "passes"), "ok", 1, 0, 0)
+expect(unit("some", "passes", "lacks_a", "lacks_b"), "ok", 1, 0, 2,
+       "2 of 3 skipped: lacks_a (no A here); lacks_b")
+expect(unit("none", "lacks_a", "lacks_b"), "skip", 0, 0, 1, "2 of 2 skipped")
+expect(unit("broken", "fails", "lacks_a"), "FAIL", 0, 1, 1, "1 of 2 skipped: lacks_a (no A here)")
+
+expect(end_to_end("fine", "e2e.finish('7 samples')"), "ok", 1, 0, 0, "7 samples")
+expect(end_to_end("lacks", "e2e.skip('no tool')"), "skip", 0, 0, 1, "no tool")
+expect(end_to_end("fails_first", "e2e.check(False, 'first')\ne2e.skip('no tool')"), "FAIL", 0, 1, 0)
+expect(end_to_end("needs_first", "e2e.check(False, 'first')\ne2e.need_tool('no-such-tool')"), "FAIL", 0, 1, 0)
+
+# The rule for a busy host: repeated by how disturbed a run was, never by what it found.
+P = 1e9 / e2e.HZ
+
+
+def profile(*periods):
+    return [e2e.Sample("x", 0, 0.0, n * P, "s", "") for n in periods]
+
+
+check(e2e.doubt(profile(*[1] * 50)) == 0, "doubt where no period was missed")
+check(abs(e2e.doubt(profile(10001)) - 1) < 0.001, "doubt where all rests on one sample")
+check(abs(e2e.doubt(profile(*[1] * 90 + [11])) - 10 / 101) < 1e-9, "doubt: one sample for ten more")
+check(e2e.doubt([]) == 1 and e2e.sigma(0.5, 0.1) == 0.05 and e2e.sigma(0.0, 1) == 0, "sigma")
+for disturbed, want, runs in (((0.1, 0.9), (0.1, 0), 1), ((0.9, 0.1), (0.1, 1), 2),
+                              ((0.7, 0.5, 0.6, 0.1), (0.5, 1), 3)):
+    seen = []
+    got = e2e.quietest(lambda i: (seen.append(i) or disturbed[i], i), 0.2)
+    check(got == want and seen == list(range(runs)), "quietest of %s: %s after %s" % (disturbed, got, seen))
+
+# What reads kernels from the cache comes when they are there.
+for slow in (False, True):
+    names = [t.name for t in run.tests_of(e2e.BUILD, slow)]
+    last_boot = max(i for i, n in enumerate(names) if n.startswith("e2e/"))
+    for name in ("unit/kernel/test_livekernel", "unit/types/test_btf_kernel"):
+        check(names.count(name) == 1 and names.index(name) > last_boot, "%s is not behind the kernels" % name)
+    check(slow or len(names) == len(set(names)), "a test is named twice")
+e2e.finish()

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void real_numbers(void **state)
+{
+	static const char *const bad[] = { "", "x", "1x", "nan", "inf", "-1", "1e999", "11", "1 " };
+	double v = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(number_real(bad[i], 0, 10, &v));
+	assert_true(v == 7);
+	assert_true(number_real("0", 0, 10, &v) && v == 0);
+	assert_true(number_real("1.5", 0, 10, &v) && v == 1.5);
+	assert_true(number_real("1e1", 0, 10, &v) && v == 10);
+}
+
+static void whole_numbers(void **state)
+{
+	static const char *const bad[] = {
+		"", "x", "1x", "nan", "-1", "1.5", "18446744073709551616", "1e30", "0x"
+	};
+	uint64_t v = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(number_whole(bad[i], 0, UINT64_MAX, &v));
+	assert_false(number_whole("0", 1, 9, &v));
+	assert_false(number_whole("10", 1, 9, &v));
+	assert_int_equal(v, 7);
+	assert_true(number_whole("9", 1, 9, &v) && v == 9);
+	assert_true(number_whole("1e6", 1, UINT64_MAX, &v) && v == 1000000);
+	assert_true(number_whole("18446744073709551615", 0, UINT64_MAX, &v) && v == UINT64_MAX);
+}
+
+static void sizes(void **state)
+{
+	static const char *const bad[] = { "", "K", "-1", " 1", "1T", "1KB", "17592186044416" };
+	uint64_t v;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(number_size(bad[i], &v));
+	assert_true(number_size("3", &v) && v == 3 << 20);
+	assert_true(number_size("3k", &v) && v == 3 << 10);
+	assert_true(number_size("3G", &v) && v == UINT64_C(3) << 30);
+}
+
+static void spans(void **state)
+{
+	static const char *const bad[] = { "", "x", "1,x", "1,1", "3,1", "-1,2", "1,nan", "1;2" };
+	double from = 7, to = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(number_span(bad[i], &from, &to));
+	assert_true(from == 7 && to == 7);
+	assert_true(number_span("1.5,3", &from, &to) && from == 1.5 && to == 3);
+	assert_true(number_span("2,", &from, &to) && from == 2 && to == 0);
+	assert_true(number_span(",2", &from, &to) && from == 0 && to == 2);
+	assert_true(number_span("4", &from, &to) && from == 4 && to == 0);
+	assert_true(number_span(",", &from, &to) && from == 0 && to == 0);
+}
+
+static void ranges(void **state)
+{
+	static const char *const bad[] = { "", ",", "1,", "1-", "-1", "3-2", "1 ", "+1", "10" };
+	struct number_range r = { 0 };
+	const char *s = "0,2-9";
+
+	(void)state;
+	assert_int_equal(number_range(&s, 9, &r), 1);
+	assert_true(r.from == 0 && r.to == 0);
+	assert_int_equal(number_range(&s, 9, &r), 1);
+	assert_true(r.from == 2 && r.to == 9);
+	assert_int_equal(number_range(&s, 9, &r), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		int ret;
+
+		s = bad[i];
+		while ((ret = number_range(&s, 9, &r)) > 0)
+			;
+		assert_int_equal(ret, -EINVAL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(real_numbers), cmocka_unit_test(whole_numbers),
+		cmocka_unit_test(sizes),	cmocka_unit_test(spans),
+		cmocka_unit_test(ranges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * While this process is stopped (Ctrl-Z) it must trace no thread of the other one: a traced thread
+ * stops at every signal and waits for its tracer. The thread that is going to stop this process
+ * asks for a rest. It begins when the tracer has detached from all threads, and ends when it has
+ * seized them again.
+ */
+#include "vmm/attach/attach_state.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static void rest_set_phase(struct attach *a, enum attach_phase phase)
+{
+	atomic_store(&a->phase, phase);
+	pthread_cond_broadcast(&a->changed);
+}
+
+static void rest_detach(struct attach *a, unsigned int i)
+{
+	struct tracee *t = &a->tracee[i];
+	pid_t tid = t->tid;
+
+	if (t->gone)
+		return;
+	/* In this order, as in attach_let_go(). */
+	if (a->asks[i])
+		regs_page_end(a->page[i]);
+	a->asks[i] = false;
+	a->facts.signals += t->passed_on;
+	while (tracer_detach(t))
+		;
+	t->tid = tid;
+}
+
+/* The same thread, if it is there. */
+static int rest_seize(struct attach *a, unsigned int i, struct err *e)
+{
+	struct tracee *t = &a->tracee[i];
+	pid_t tid = t->tid;
+	int ret;
+
+	if (t->gone)
+		return 0;
+	ret = tracer_seize(t, tid, e);
+	if (!ret && process_thread_start(&a->process, tid) != a->thread_start[i]) {
+		tracer_detach(t);
+		ret = -ESRCH;
+	}
+	if (ret == -ESRCH) {
+		err_clear(e);
+		*t = (struct tracee){ .tid = tid, .gone = true };
+		return 0;
+	}
+	return ret ? ret : attach_begin_page(a, i, e);
+}
+
+void attach_rest_if_asked(struct attach *a)
+{
+	struct err e = { 0 };
+	int ret = 0;
+
+	if (atomic_load_explicit(&a->phase, memory_order_relaxed) != ATTACH_TO_REST)
+		return;
+	for (unsigned int i = 0; i < a->ntracees; i++)
+		rest_detach(a, i);
+	pthread_mutex_lock(&a->lock);
+	rest_set_phase(a, ATTACH_RESTS);
+	while (atomic_load(&a->phase) == ATTACH_RESTS)
+		pthread_cond_wait(&a->changed, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
+		ret = rest_seize(a, i, &e);
+	/* No sample stands for the periods that have passed: as if the event was not armed. */
+	a->armed = false;
+	if (ret)
+		machine_end(a->vm, VM_END_ERROR, NULL, NULL, &e);
+}
+
+void attach_end_rests(struct attach *a)
+{
+	pthread_mutex_lock(&a->lock);
+	rest_set_phase(a, ATTACH_HAS_ENDED);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void attach_ask_for_rest(struct attach *a)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&a->lock);
+	if (atomic_load(&a->phase) == ATTACH_WORKS)
+		rest_set_phase(a, ATTACH_TO_REST);
+	(void)!write(a->wake_fd, &one, sizeof(one));
+	while (atomic_load(&a->phase) == ATTACH_TO_REST)
+		pthread_cond_wait(&a->changed, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void attach_ask_to_resume(struct attach *a)
+{
+	pthread_mutex_lock(&a->lock);
+	if (atomic_load(&a->phase) == ATTACH_RESTS)
+		rest_set_phase(a, ATTACH_WORKS);
+	pthread_mutex_unlock(&a->lock);
+}
