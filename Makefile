@@ -226,6 +226,11 @@ bench: deps-test
 	done
 	@for b in $(BENCH_BIN); do echo "== $$b"; $$b || exit 1; done
 
+# For tests that compile something by themselves.
+.PHONY: print-libs
+print-libs:
+	@echo $(LIBS)
+
 ## make check-format what clang-format would change (needs clang-format)
 check-format:
 	@clang-format --dry-run -Werror $(FORMAT_FILES)

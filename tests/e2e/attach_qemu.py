@@ -18,6 +18,7 @@ from collections import Counter
 
 import demo_judge
 import attached
+import compiled
 import e2e
 import qemu
 from e2e import check, say
@@ -54,11 +55,7 @@ class Watched(qemu.Qemu):
 
 def build_probe():
     """The bare machinery, which prints what it saw."""
-    p = e2e.run("cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-I" + e2e.TOP,
-                os.path.join(e2e.TOP, "tests", "e2e", "attach_probe.c"),
-                os.path.join(e2e.BUILD, "libkvmprof.a"), "-o", "attach_probe",
-                *os.environ["LIBS"].split())
-    check(p.status == 0, "attach_probe does not build: " + p.err)
+    compiled.tool("e2e/attach_probe.c")
 
 
 def true_shares(technique):

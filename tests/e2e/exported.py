@@ -5,18 +5,16 @@ import base64
 import html
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
 from collections import Counter
 
+import compiled
 import e2e
 from e2e import check
 
-CC = os.environ.get("CC", "gcc").split()
-LIBS = "-lcapstone -ljansson -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread"
 USER = "void demo_leaf(void){__asm__ volatile(\"nop;nop\");} void demo_loop(void){for(;;)demo_leaf();}" \
        "void demo_start(void){demo_loop();}"
 PROG = "void prog_work(void){__asm__ volatile(\"nop;nop;nop\");} void prog_main(void){for(;;)prog_work();}"
@@ -26,23 +24,10 @@ SPEEDSCOPE = "1.25.0"
 PROFILER_CLI = "0.10.0"
 
 
-def cc(*argv):
-    p = e2e.run(*CC, *argv)
-    if p.status:
-        raise SystemExit("cc failed: " + p.err)
-
-
 def elf(name, text, *flags):
     with open(name + ".c", "w") as f:
         f.write(text)
-    cc("-O0", "-fno-omit-frame-pointer", "-nostdlib", "-Wl,--build-id=sha1", *flags, "-o", name, name + ".c")
-
-
-def tool(name):
-    """One of the makers of profiles, linked with what kvmprof is made of."""
-    cc("-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + e2e.TOP, *shlex.split(os.environ.get("CFLAGS", "")),
-       "-o", name, os.path.join(e2e.TOP, "tests", "e2e", name + ".c"), os.path.join(e2e.BUILD, "libkvmprof.a"),
-       *shlex.split(os.environ.get("LIBS", LIBS)))
+    compiled.cc("-O0", "-fno-omit-frame-pointer", "-nostdlib", "-Wl,--build-id=sha1", *flags, "-o", name, name + ".c")
 
 
 class Profile:
@@ -78,8 +63,8 @@ class Profile:
 
 
 def make_profiles():
-    tool("mkprofile")
-    tool("mktasks")
+    compiled.tool("e2e/mkprofile.c")
+    compiled.tool("e2e/mktasks.c")
     elf("user.elf", USER, "-static", "-no-pie", "-Wl,-e,demo_start")
     elf("prog.elf", PROG, "-static", "-no-pie", "-Wl,-e,prog_main")
     elf("lib.so", LIB, "-fPIC", "-fvisibility=hidden", "-shared")

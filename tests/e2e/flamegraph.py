@@ -6,28 +6,14 @@ colours. Screenshots stay in SCRATCH when FLAMEGRAPH_KEEP is set."""
 
 import os
 import re
-import shutil
-import subprocess
 import xml.dom.minidom
 
 import browser
+import compiled
 import e2e
 from e2e import check, say
 
 WIDTH = 1180   # of the whole: 1200 less the margins
-
-
-def tool(name):
-    out = os.path.abspath(name)
-    p = subprocess.run([os.environ.get("CC") or "gcc", "-std=gnu11", "-O1", "-D_GNU_SOURCE",
-                        "-I" + e2e.TOP, "-o", out, os.path.join(e2e.TOP, "tests", "e2e", name + ".c"),
-                        os.path.join(e2e.BUILD, "libkvmprof.a")] +
-                       os.environ.get("LIBS", "-lcapstone -ljansson -ldw -lelf -liberty -lzstd -llzma -llz4 "
-                                      "-lbz2 -lz -lm -pthread").split(),
-                       stderr=subprocess.PIPE, universal_newlines=True)
-    if p.returncode:
-        raise SystemExit("%s does not compile:\n%s" % (name, p.stderr))
-    return out
 
 
 def draw(out, *argv, status=0):
@@ -240,7 +226,7 @@ def test_files():
 
 if not browser.program():
     e2e.skip("chromium is not installed")
-for argv in ([tool("mkprofile"), "-n", "10000", "known.data"], [tool("mkboot"), "boot.data"],
+for argv in ([compiled.tool("e2e/mkprofile.c"), "-n", "10000", "known.data"], [compiled.tool("e2e/mkboot.c"), "boot.data"],
              ["./mkboot", "-g", "grown.data"]):
     made = e2e.run(*argv)
     check(made.status == 0, "%s: status %d: %s" % (argv, made.status, made.err))

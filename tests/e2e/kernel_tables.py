@@ -10,25 +10,15 @@ fetched is left out by name; without any the test is skipped."""
 
 import glob
 import os
-import shlex
 import shutil
 import subprocess
 
+import compiled
 import e2e
 from e2e import check, say
 
 SERIES = ["5.10", "6.1", "6.12", "6.18", "7"]
-LIBS = "-lcapstone -ljansson -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lm -pthread"
 PERMUTATIONS = 3
-
-
-def build():
-    p = e2e.run(os.environ.get("CC", "gcc").split()[-1], "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + e2e.TOP,
-                *shlex.split(os.environ.get("CFLAGS", "")), "-o", "kernel_tables",
-                os.path.join(e2e.TOP, "tests", "e2e", "kernel_tables.c"),
-                os.path.join(e2e.BUILD, "obj", "demo_blob.o"), os.path.join(e2e.BUILD, "libkvmprof.a"),
-                *shlex.split(os.environ.get("LIBS", LIBS)))
-    check(p.status == 0, "kernel_tables.c: " + p.err)
 
 
 def images():
@@ -96,9 +86,8 @@ for text in missing:
     say("left out: " + text)
 if not found:
     e2e.skip("none of Debian's kernels is there: " + "; ".join(missing))
-build()
+compiled.tool("e2e/kernel_tables.c", "demo_blob.o")
 for name, path in sorted(found.items()):
-    if e2e.failures == 0 or os.path.exists("kernel_tables"):
-        check_image(name, path)
+    check_image(name, path)
 e2e.finish("%d kernels (%s)%s" % (len(found), ", ".join(sorted(found)),
                                   "; left out: " + "; ".join(missing) if missing else ""))

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 from collections import Counter
 
+import compiled
 import e2e
 from e2e import check
 
@@ -95,13 +96,7 @@ def on_terminal(command, **env):
 
 
 e2e.need_tool("perf")
-build = subprocess.run(
-    [os.environ.get("CC", "gcc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + e2e.TOP]
-    + shlex.split(os.environ.get("CFLAGS", ""))
-    + ["-o", "mkprofile", e2e.TOP + "/tests/e2e/mkprofile.c", e2e.BUILD + "/libkvmprof.a"]
-    + shlex.split(os.environ.get("LIBS", "")))
-if not check(build.returncode == 0, "mkprofile does not build"):
-    e2e.finish()
+compiled.tool("e2e/mkprofile.c")
 
 make("-n", "4000", "-b", "60", PROFILE)
 rows = sum(same_trees(order, children) for order in ("caller", "callee") for children in (True, False))
