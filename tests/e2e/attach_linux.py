@@ -27,7 +27,6 @@ ROLES = ["w-lib", "w-alpha", "w-beta", "w-vdso", "w-sys", "w-child"]
 POINTS = 3.0
 
 
-
 def traced(pid):
     """Does anybody trace a thread of the process?"""
     for tid in os.listdir("/proc/%d/task" % pid):
@@ -99,6 +98,12 @@ def shares(path, span=None):
     check(p.status == 0, "perf script: " + p.err)
     weight, first, last = Counter(), None, None
     samples = [x for x in e2e.parse_script(p.out) if not span or span[0] <= x.seconds <= span[1]]
+    if not span:
+        # Until it has read the kernel, attach can't ask for tasks: longer where the host is busy.
+        known = next(i for i, x in enumerate(samples) if x.comm != "(unknown)")
+        check(samples[known].seconds - samples[0].seconds < SECONDS / 4, "the first %d samples of %d "
+              "are before the kernel was read" % (known, len(samples)))
+        samples = samples[known:]
     for x in samples:
         first, last = first or x.seconds, x.seconds
         # In the kernel the run's own sampler sees its work-arounds where they are entered.
@@ -110,7 +115,7 @@ def shares(path, span=None):
 
 
 outside, span, doubt = shares("attached.data")
-check(span[1] - span[0] > 0.8 * SECONDS, "of %d s the samples cover %.1f" % (SECONDS, span[1] - span[0]))
+check(span[1] - span[0] > 0.7 * SECONDS, "of %d s the samples cover %.1f" % (SECONDS, span[1] - span[0]))
 inside, _, _ = shares("inside.data", span)
 apart = {k: abs(outside.get(k, 0) - inside.get(k, 0)) for k in set(outside) | set(inside)}
 worst = max((v, k) for k, v in apart.items())
