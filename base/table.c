@@ -42,14 +42,14 @@ static int grow_slots(struct table *t)
 }
 
 /* True: *index is its. Else *at is the free slot where it belongs. There is a slot. */
-static bool base_table_find(const struct table *t, uint64_t hash, const void *like,
-			    table_equal equal, const void *ctx, uint32_t *index, size_t *at)
+static bool table_probe(const struct table *t, uint64_t hash, const void *like, uint32_t *index,
+			size_t *at)
 {
 	for (*at = hash & (t->slots - 1); t->slot[*at]; *at = (*at + 1) & (t->slots - 1)) {
 		uint32_t i = t->slot[*at] - 1;
 
 		if (t->hash[i] == hash &&
-		    equal((const uint8_t *)t->item + i * t->size, like, ctx)) {
+		    t->equal((const uint8_t *)t->item + i * t->size, like, t->ctx)) {
 			*index = i;
 			return true;
 		}
@@ -57,23 +57,21 @@ static bool base_table_find(const struct table *t, uint64_t hash, const void *li
 	return false;
 }
 
-bool table_find(const struct table *t, uint64_t hash, const void *like, table_equal equal,
-		const void *ctx, uint32_t *index)
+bool table_find(const struct table *t, uint64_t hash, const void *like, uint32_t *index)
 {
 	size_t at;
 
-	return t->n && base_table_find(t, hash, like, equal, ctx, index, &at);
+	return t->n && table_probe(t, hash, like, index, &at);
 }
 
-int table_add(struct table *t, uint64_t hash, const void *like, table_equal equal, const void *ctx,
-	      uint32_t *index, bool *fresh)
+int table_add(struct table *t, uint64_t hash, const void *like, uint32_t *index, bool *fresh)
 {
 	size_t at;
 
 	*fresh = false;
 	if (t->n * 2 >= t->slots && grow_slots(t) < 0)
 		return -ENOMEM;
-	if (base_table_find(t, hash, like, equal, ctx, index, &at))
+	if (table_probe(t, hash, like, index, &at))
 		return 0;
 	if (t->n == t->cap && grow_items(t) < 0)
 		return -ENOMEM;
@@ -96,7 +94,8 @@ int table_add_number(struct table *t, uint64_t number, bool *fresh)
 	uint32_t index;
 
 	t->size = sizeof(number);
-	return table_add(t, table_mix(number, 0), &number, equal_number, NULL, &index, fresh);
+	t->equal = equal_number;
+	return table_add(t, table_mix(number, 0), &number, &index, fresh);
 }
 
 void table_deinit(struct table *t)
@@ -104,5 +103,5 @@ void table_deinit(struct table *t)
 	free(t->item);
 	free(t->hash);
 	free(t->slot);
-	*t = (struct table){ .size = t->size };
+	*t = (struct table){ .size = t->size, .equal = t->equal, .ctx = t->ctx };
 }

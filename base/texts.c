@@ -20,10 +20,11 @@ const char *texts_add(struct texts *t, const char *text)
 	char *copy;
 
 	t->all.size = sizeof(copy);
-	if (table_find(&t->all, hash, &text, equal_text, NULL, &index))
+	t->all.equal = equal_text;
+	if (table_find(&t->all, hash, &text, &index))
 		return ((char **)t->all.item)[index];
 	copy = t->all.n < TEXTS_MAX ? strdup(text) : NULL;
-	if (copy && table_add(&t->all, hash, &copy, equal_text, NULL, &index, &fresh)) {
+	if (copy && table_add(&t->all, hash, &copy, &index, &fresh)) {
 		free(copy);
 		return NULL;
 	}

@@ -65,8 +65,7 @@ static int function_of(struct annotate_find *f, const struct perfdata_frame *at,
 	uint32_t index;
 	bool fresh;
 
-	if (table_add(&f->functions, table_mix((uintptr_t)name->symbol, 0), &like, equal_function,
-		      NULL, &index, &fresh))
+	if (table_add(&f->functions, table_mix((uintptr_t)name->symbol, 0), &like, &index, &fresh))
 		return err_set(e, ENOMEM, "out of memory");
 	*out = fn = (struct annotate_function *)f->functions.item + index;
 	if (!fresh)
@@ -134,7 +133,7 @@ int annotate_find(struct annotate_find *f, const struct annotate_query *q, struc
 	struct perfdata_record r;
 	int ret;
 
-	f->functions.size = sizeof(struct annotate_function);
+	f->functions = TABLE_OF(struct annotate_function, equal_function);
 	f->query = *q;
 	f->by_address = parse_address(q->text, &f->address);
 	while ((ret = reader_next(f->in, &r, e)) > 0) {

@@ -15,7 +15,7 @@ static bool equal_func(const void *a, const void *b, const void *ctx)
 bool live_names_init(struct live_names *n)
 {
 	*n = (struct live_names){ .names = names_create_live(), .tasks = tasks_create() };
-	n->func.size = sizeof(struct live_func);
+	n->func = TABLE_OF(struct live_func, equal_func);
 	display_names_init(&n->display, true, false);
 	return n->names && n->tasks;
 }
@@ -84,7 +84,7 @@ uint32_t live_names_func(struct live_names *n, uint32_t pid, bool kernel, uint64
 		return UINT32_MAX;
 	return table_add(&n->func,
 			 table_mix(f.addr, table_mix((uintptr_t)f.name, (uintptr_t)f.dso)), &f,
-			 equal_func, NULL, &index, &fresh)
+			 &index, &fresh)
 		       ? UINT32_MAX
 		       : index;
 }

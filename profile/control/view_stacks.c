@@ -24,14 +24,31 @@ void live_stacks_end(struct live_stacks *s)
 	*s = (struct live_stacks){ .seq = seq };
 }
 
+static bool equal_stack(const void *a, const void *b, const void *ctx)
+{
+	const struct live_stack *x = a, *y = b;
+	const uint32_t *frame = ctx;
+
+	return x->pid == y->pid && x->tid == y->tid && x->comm == y->comm && x->cpu == y->cpu &&
+	       x->mode == y->mode && x->event == y->event && x->n == y->n &&
+	       !memcmp(frame + x->first, frame + y->first, x->n * sizeof(*frame));
+}
+
+static bool equal_hit(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct live_hit *)a)->addr == ((const struct live_hit *)b)->addr;
+}
+
 bool live_stacks_begin(struct live_stacks *s, unsigned int vcpus, uint64_t now_ns)
 {
 	live_stacks_end(s);
 	/* Pages that are not written take no memory. */
 	s->frame = malloc((LIVE_MAX_FRAMES + LIVE_MAX_DEPTH) * sizeof(*s->frame));
 	s->cpu = calloc(vcpus, sizeof(*s->cpu));
-	s->stacks.size = sizeof(struct live_stack);
-	s->hits.size = sizeof(struct live_hit);
+	s->stacks = TABLE_OF(struct live_stack, equal_stack);
+	s->stacks.ctx = s->frame;
+	s->hits = TABLE_OF(struct live_hit, equal_hit);
 	s->vcpus = vcpus;
 	s->began_ns = now_ns;
 	if (s->frame && s->cpu)
@@ -51,16 +68,6 @@ static uint64_t hash_stack(const struct live_stack *x, const uint32_t *frame)
 	return h;
 }
 
-static bool equal_stack(const void *a, const void *b, const void *ctx)
-{
-	const struct live_stack *x = a, *y = b;
-	const uint32_t *frame = ctx;
-
-	return x->pid == y->pid && x->tid == y->tid && x->comm == y->comm && x->cpu == y->cpu &&
-	       x->mode == y->mode && x->event == y->event && x->n == y->n &&
-	       !memcmp(frame + x->first, frame + y->first, x->n * sizeof(*frame));
-}
-
 /* NULL: there is no room for another one. */
 static struct live_stack *view_stacks_find(struct live_stacks *s, const struct live_stack *like,
 					   const uint32_t *frame)
@@ -74,10 +81,8 @@ static struct live_stack *view_stacks_find(struct live_stacks *s, const struct l
 	x.first = (uint32_t)s->nframes;
 	memcpy(s->frame + x.first, frame, x.n * sizeof(*frame));
 	if (s->n >= LIVE_MAX_STACKS || x.n > LIVE_MAX_FRAMES - s->nframes)
-		return table_find(&s->stacks, hash, &x, equal_stack, s->frame, &index)
-			       ? &s->stack[index]
-			       : NULL;
-	if (table_add(&s->stacks, hash, &x, equal_stack, s->frame, &index, &fresh))
+		return table_find(&s->stacks, hash, &x, &index) ? &s->stack[index] : NULL;
+	if (table_add(&s->stacks, hash, &x, &index, &fresh))
 		return NULL;
 	s->stack = s->stacks.item;
 	s->n = s->stacks.n;
@@ -111,12 +116,6 @@ void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const
 		s->full_ns = time_ns;
 }
 
-static bool equal_hit(const void *a, const void *b, const void *ctx)
-{
-	(void)ctx;
-	return ((const struct live_hit *)a)->addr == ((const struct live_hit *)b)->addr;
-}
-
 void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
 {
 	const struct live_hit like = { .addr = addr };
@@ -124,9 +123,8 @@ void live_stacks_hit(struct live_stacks *s, uint64_t addr, uint64_t weight)
 	uint32_t index;
 	bool fresh;
 
-	if (s->hits.n >= LIVE_MAX_HITS
-		    ? table_find(&s->hits, hash, &like, equal_hit, NULL, &index)
-		    : !table_add(&s->hits, hash, &like, equal_hit, NULL, &index, &fresh))
+	if (s->hits.n >= LIVE_MAX_HITS ? table_find(&s->hits, hash, &like, &index)
+				       : !table_add(&s->hits, hash, &like, &index, &fresh))
 		((struct live_hit *)s->hits.item)[index].weight += weight;
 }
 

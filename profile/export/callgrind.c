@@ -62,7 +62,7 @@ static int find_comms(struct callgrind *c)
 		bool fresh;
 
 		ret = table_add(&c->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm,
-				equal_pointer, NULL, &c->comm_of[i], &fresh);
+				&c->comm_of[i], &fresh);
 	}
 	return ret;
 }
@@ -108,8 +108,8 @@ static void put_object(struct callgrind *c, const char *key, uint32_t fn)
 	const char *dso = label < c->nlabels ? export_label(c->labels, label)->dso : thread;
 	bool fresh = false;
 
-	if (table_add(&c->objects, table_mix((uint64_t)(uintptr_t)dso, 1), &dso, equal_pointer,
-		      NULL, &index, &fresh) < 0)
+	if (table_add(&c->objects, table_mix((uint64_t)(uintptr_t)dso, 1), &dso, &index, &fresh) <
+	    0)
 		c->ret = -ENOMEM;
 	out_printf(c->o, fresh ? "%s=(%" PRIu32 ") " : "%s=(%" PRIu32 ")", key, index + 1);
 	if (fresh)
@@ -201,8 +201,8 @@ EXPORT_WRITER(callgrind)
 	struct callgrind c = { .s = s,
 			       .opt = opt,
 			       .o = o,
-			       .objects.size = sizeof(const char *),
-			       .comms.size = sizeof(const char *) };
+			       .objects = TABLE_OF(const char *, equal_pointer),
+			       .comms = TABLE_OF(const char *, equal_pointer) };
 	int ret = export_labels_create(&c.labels, s, opt->names, e);
 
 	(void)path;

@@ -68,8 +68,7 @@ static int add_text(struct table *t, const char *text, uint32_t *index)
 {
 	bool fresh;
 
-	return table_add(t, table_mix((uint64_t)(uintptr_t)text, 1), &text, equal_pointer, NULL,
-			 index, &fresh);
+	return table_add(t, table_mix((uint64_t)(uintptr_t)text, 1), &text, index, &fresh);
 }
 
 static const char *text_at(const struct table *t, size_t i)
@@ -116,7 +115,7 @@ static int firefox_prepare(struct firefox *x)
 	uint32_t unused;
 	int ret = 0;
 
-	x->strings.size = x->dsos.size = sizeof(const char *);
+	x->strings = x->dsos = TABLE_OF(const char *, equal_pointer);
 	x->tids = export_tree_create();
 	x->label_string = calloc(n + 1, sizeof(*x->label_string));
 	x->label_dso = calloc(n + 1, sizeof(*x->label_dso));

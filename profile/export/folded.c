@@ -69,8 +69,7 @@ static int text_index(struct folded *f, const char *text, uint32_t *out)
 	const char *own = texts_add(&f->texts, *text ? text : "?");
 	bool fresh;
 
-	return own ? table_add(&f->text, table_mix((uint64_t)(uintptr_t)own, 0), &own, equal_text,
-			       NULL, out, &fresh)
+	return own ? table_add(&f->text, table_mix((uint64_t)(uintptr_t)own, 0), &own, out, &fresh)
 		   : -ENOMEM;
 }
 
@@ -98,7 +97,7 @@ static int tidy_all(struct folded *f, const struct stackset *s)
 	char text[MAX_NAME], thread[MAX_NAME + 32];
 	int ret = 0;
 
-	f->text.size = sizeof(const char *);
+	f->text = TABLE_OF(const char *, equal_text);
 	f->of_label = calloc(nlabels + 1, sizeof(*f->of_label));
 	f->of_task = calloc(s->ntasks + 1, sizeof(*f->of_task));
 	if (!f->of_label || !f->of_task)

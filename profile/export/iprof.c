@@ -80,7 +80,7 @@ static int find_places(struct iprof *p)
 		at->offset = f ? f->image : 0;
 		at->count = st->samples;
 		ret = table_add(&p->images, table_mix((uint64_t)(uintptr_t)image, 1), &image,
-				equal_pointer, NULL, &at->image, &fresh);
+				&at->image, &fresh);
 	}
 	return ret;
 }
@@ -246,7 +246,9 @@ static int write_symbols(struct iprof *p, struct err *e)
 
 EXPORT_WRITER(iprof)
 {
-	struct iprof p = { .s = s, .opt = opt, .dir = path, .images.size = sizeof(const char *) };
+	struct iprof p = {
+		.s = s, .opt = opt, .dir = path, .images = TABLE_OF(const char *, equal_pointer)
+	};
 	int ret = find_places(&p) < 0 ? err_set(e, ENOMEM, "out of memory") : 0;
 
 	(void)o;

@@ -56,8 +56,8 @@ static int64_t string(struct pprof *p, const char *text)
 
 	if (!*text)
 		return 0;
-	if (table_add(&p->strings, table_mix((uint64_t)(uintptr_t)text, 1), &text, equal_pointer,
-		      NULL, &index, &fresh) < 0)
+	if (table_add(&p->strings, table_mix((uint64_t)(uintptr_t)text, 1), &text, &index, &fresh) <
+	    0)
 		p->ret = -ENOMEM;
 	return (int64_t)index + 1;
 }
@@ -127,7 +127,7 @@ static void find_dsos(struct pprof *p)
 		bool fresh;
 
 		p->ret = table_add(&p->dsos, table_mix((uint64_t)(uintptr_t)like.name, like.kernel),
-				   &like, equal_dso, NULL, &p->dso_of[i], &fresh);
+				   &like, &p->dso_of[i], &fresh);
 	}
 	for (size_t i = 0; i < s->nframes && !p->ret; i++) {
 		struct dso *d = (struct dso *)p->dsos.item + p->dso_of[s->frame[i].func];
@@ -287,8 +287,8 @@ EXPORT_WRITER(pprof)
 	struct pprof p = { .s = s, .o = o, .began_ns = opt->began_ns };
 
 	(void)path;
-	p.strings.size = sizeof(const char *);
-	p.dsos.size = sizeof(struct dso);
+	p.strings = TABLE_OF(const char *, equal_pointer);
+	p.dsos = TABLE_OF(struct dso, equal_dso);
 	p.dso_of = calloc(s->nfuncs + 1, sizeof(*p.dso_of));
 	if (!p.dso_of)
 		p.ret = -ENOMEM;

@@ -37,7 +37,7 @@ static int find_comms(struct speedscope *x)
 {
 	int ret = 0;
 
-	x->comms.size = sizeof(const char *);
+	x->comms = TABLE_OF(const char *, equal_pointer);
 	x->comm_of = calloc(x->s->ntasks + 1, sizeof(*x->comm_of));
 	if (!x->comm_of)
 		return -ENOMEM;
@@ -46,7 +46,7 @@ static int find_comms(struct speedscope *x)
 		bool fresh;
 
 		ret = table_add(&x->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm,
-				equal_pointer, NULL, &x->comm_of[i], &fresh);
+				&x->comm_of[i], &fresh);
 	}
 	return ret;
 }

@@ -50,7 +50,7 @@ static int add_label(struct export_labels *l, const struct stackset_func *f, uin
 	return table_add(&l->label,
 			 table_mix((uint64_t)(uintptr_t)like.text,
 				   (uint64_t)(uintptr_t)like.dso ^ like.kind),
-			 &like, equal_label, NULL, out, &fresh);
+			 &like, out, &fresh);
 }
 
 static const char *last_part(const char *path)
@@ -98,7 +98,7 @@ int export_labels_create(struct export_labels **out, const struct stackset *s,
 
 	if (!l)
 		return err_set(e, ENOMEM, "out of memory");
-	l->label.size = sizeof(struct export_label);
+	l->label = TABLE_OF(struct export_label, equal_label);
 	for (size_t i = 0; i < s->nstacks; i++)
 		if (s->stack[i].n > deepest)
 			deepest = s->stack[i].n;
@@ -161,12 +161,20 @@ struct export_tree {
 	struct table node; /* struct export_node */
 };
 
+static bool equal_node(const void *a, const void *b, const void *ctx)
+{
+	const struct export_node *x = a, *y = b;
+
+	(void)ctx;
+	return x->parent == y->parent && x->label == y->label;
+}
+
 struct export_tree *export_tree_create(void)
 {
 	struct export_tree *t = calloc(1, sizeof(*t));
 
 	if (t)
-		t->node.size = sizeof(struct export_node);
+		t->node = TABLE_OF(struct export_node, equal_node);
 	return t;
 }
 
@@ -178,20 +186,12 @@ void export_tree_destroy(struct export_tree *t)
 	free(t);
 }
 
-static bool equal_node(const void *a, const void *b, const void *ctx)
-{
-	const struct export_node *x = a, *y = b;
-
-	(void)ctx;
-	return x->parent == y->parent && x->label == y->label;
-}
-
 int export_tree_add(struct export_tree *t, uint32_t parent, uint32_t label, uint32_t *node)
 {
 	struct export_node like = { .parent = parent, .label = label };
 	bool fresh;
 
-	return table_add(&t->node, table_mix(parent, label), &like, equal_node, NULL, node, &fresh);
+	return table_add(&t->node, table_mix(parent, label), &like, node, &fresh);
 }
 
 size_t export_tree_count(const struct export_tree *t)

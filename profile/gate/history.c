@@ -104,7 +104,7 @@ static int add_value(struct parse *p, const char *name, const char *dso, const c
 	if (table_add(&p->value,
 		      table_mix((uintptr_t)v.name,
 				(uint64_t)(uintptr_t)v.dso ^ (uint64_t)(uintptr_t)v.mode << 7),
-		      &v, equal_value, NULL, &i, &fresh) < 0)
+		      &v, &i, &fresh) < 0)
 		return no_memory(p);
 	at = (struct gate_history_value *)p->value.item + i;
 	at->mean += x;
@@ -177,7 +177,7 @@ int gate_history_parse(struct gate_history_entry **out, const char *name, const 
 		       size_t len, struct err *e)
 {
 	struct parse p = { .x = calloc(1, sizeof(*p.x)),
-			   .value.size = sizeof(struct gate_history_value),
+			   .value = TABLE_OF(struct gate_history_value, equal_value),
 			   .name = name,
 			   .e = e };
 	json_error_t why;

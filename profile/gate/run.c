@@ -61,7 +61,7 @@ static int add_symbol(struct build *b, const struct diff_identity *id, uint32_t 
 	uint64_t hash = table_mix((uintptr_t)s.name, (uint64_t)(uintptr_t)s.dso << 2 | s.mode);
 	bool fresh;
 
-	if (!s.name || !s.dso || table_add(&b->symbol, hash, &s, equal_symbol, NULL, out, &fresh))
+	if (!s.name || !s.dso || table_add(&b->symbol, hash, &s, out, &fresh))
 		return -ENOMEM;
 	return ARRAY_FIT_ZERO(b->stamp, b->symbol.n, b->stamps);
 }
@@ -113,7 +113,7 @@ static int add_symbols(struct gate_run *r, const struct stackset *s,
 		.run = r,
 		.set = s,
 		.counting = *counting,
-		.symbol.size = sizeof(struct gate_symbol),
+		.symbol = TABLE_OF(struct gate_symbol, equal_symbol),
 		.of_func = calloc(s->nfuncs * STACKSET_MODES + 1, sizeof(*b.of_func)),
 	};
 	int ret = b.of_func ? 0 : -ENOMEM;

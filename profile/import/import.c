@@ -176,8 +176,8 @@ static int dso_of(struct import *i, const struct import_frame *f, bool kernel, u
 	} else {
 		like.name = import_keep(i, t, IMPORT_MAX_NAME);
 	}
-	if (!like.name || table_add(&i->dso, table_mix((uintptr_t)like.name, kernel), &like,
-				    equal_dso, NULL, out, &fresh) < 0)
+	if (!like.name ||
+	    table_add(&i->dso, table_mix((uintptr_t)like.name, kernel), &like, out, &fresh) < 0)
 		return -ENOMEM;
 	return i->dso.n > IMPORT_MAX_DSOS ? -E2BIG : 0;
 }
@@ -199,7 +199,7 @@ static int func_of(struct import *i, const struct import_frame *f, bool kernel, 
 	if ((f->name.len && !like.name) ||
 	    table_add(&i->func,
 		      table_mix((uintptr_t)like.name ^ like.addr, (uint64_t)like.dso << 1 | kernel),
-		      &like, equal_func, NULL, &out->func, &fresh) < 0)
+		      &like, &out->func, &fresh) < 0)
 		return -ENOMEM;
 	func = (struct func *)i->func.item + out->func;
 	out->off = f->name.len ? off : 0;
@@ -220,7 +220,7 @@ static int task_of(struct import *i, const struct import_sample *s, uint32_t *ou
 	    table_add(&i->task,
 		      table_mix((uintptr_t)like.comm,
 				s->has_task ? (uint64_t)s->pid << 32 | s->tid : UINT64_MAX),
-		      &like, equal_task, NULL, out, &fresh) < 0)
+		      &like, out, &fresh) < 0)
 		return -ENOMEM;
 	t = (struct task *)i->task.item + *out;
 	/* Those without a number: one for each name. The idle task is 0. */
@@ -464,8 +464,7 @@ static int map_dso(struct import *i, struct sink *sink, uint32_t pid, uint32_t d
 	bool fresh;
 	int ret = 0;
 
-	if (table_add(&i->mapped, table_mix(pid, dso), &like, equal_mapped, NULL, &index, &fresh) <
-	    0)
+	if (table_add(&i->mapped, table_mix(pid, dso), &like, &index, &fresh) < 0)
 		return err_set(e, ENOMEM, "out of memory");
 	if (!fresh)
 		return 0;
@@ -606,10 +605,10 @@ int import_create(struct import **out, const struct import_options *opt, struct 
 		return err_set(e, ENOMEM, "out of memory");
 	i->opt = *opt;
 	i->next_pid = 1;
-	i->dso.size = sizeof(struct dso);
-	i->func.size = sizeof(struct func);
-	i->task.size = sizeof(struct task);
-	i->mapped.size = sizeof(struct mapped);
+	i->dso = TABLE_OF(struct dso, equal_dso);
+	i->func = TABLE_OF(struct func, equal_func);
+	i->task = TABLE_OF(struct task, equal_task);
+	i->mapped = TABLE_OF(struct mapped, equal_mapped);
 	*out = i;
 	return 0;
 }

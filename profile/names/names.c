@@ -26,6 +26,16 @@ struct names_cached {
 
 /* -- life ------------------------------------------------------------------------------ */
 
+static bool equal_dso(const void *a, const void *b, const void *ctx)
+{
+	const struct names_dso *x = a, *y = b;
+
+	(void)ctx;
+	return x->kernel == y->kernel && x->has_id == y->has_id &&
+	       x->at_run_time == y->at_run_time && !strcmp(x->name, y->name) &&
+	       (!x->has_id || !memcmp(x->build_id, y->build_id, sizeof(x->build_id)));
+}
+
 struct names *names_create_live(void)
 {
 	struct names *n = calloc(1, sizeof(*n));
@@ -36,7 +46,7 @@ struct names *names_create_live(void)
 		free(n);
 		return NULL;
 	}
-	n->dsos.size = sizeof(struct names_dso);
+	n->dsos = TABLE_OF(struct names_dso, equal_dso);
 	/* Nowhere, until it is told. */
 	n->kernel_start = n->kernel_end = UINT64_MAX;
 	return n;
@@ -85,16 +95,6 @@ bool names_have_kernel(const struct names *n)
 
 /* -- what is mapped -------------------------------------------------------------------- */
 
-static bool equal_dso(const void *a, const void *b, const void *ctx)
-{
-	const struct names_dso *x = a, *y = b;
-
-	(void)ctx;
-	return x->kernel == y->kernel && x->has_id == y->has_id &&
-	       x->at_run_time == y->at_run_time && !strcmp(x->name, y->name) &&
-	       (!x->has_id || !memcmp(x->build_id, y->build_id, sizeof(x->build_id)));
-}
-
 static int find_dso(struct names *n, const struct names_dso *like, uint32_t *index, struct err *e)
 {
 	uint64_t hash = hash_text(HASH_START + like->kernel, like->name);
@@ -103,13 +103,13 @@ static int find_dso(struct names *n, const struct names_dso *like, uint32_t *ind
 
 	if (like->has_id)
 		hash = hash_bytes(hash, like->build_id, sizeof(like->build_id));
-	if (table_find(&n->dsos, hash, like, equal_dso, NULL, index))
+	if (table_find(&n->dsos, hash, like, index))
 		return 0;
 	if (n->dsos.n >= (n->from ? NAMES_MAX_DSOS : NAMES_MAX_LIVE_DSOS))
 		return err_set(e, E2BIG, "more than %u different programs are mapped",
 			       NAMES_MAX_DSOS);
 	d.name = strdup(like->name);
-	if (!d.name || table_add(&n->dsos, hash, &d, equal_dso, NULL, index, &fresh)) {
+	if (!d.name || table_add(&n->dsos, hash, &d, index, &fresh)) {
 		free(d.name);
 		return err_set(e, ENOMEM, "out of memory");
 	}

@@ -28,6 +28,12 @@ struct srcline {
 	struct table entries; /* struct entry */
 };
 
+static bool equal_entry(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct entry *)a)->addr == ((const struct entry *)b)->addr;
+}
+
 int srcline_create(struct srcline **out, const struct debuginfo_places *places, struct err *e)
 {
 	struct srcline *s = calloc(1, sizeof(*s));
@@ -35,7 +41,7 @@ int srcline_create(struct srcline **out, const struct debuginfo_places *places, 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
 	s->places = *places;
-	s->entries.size = sizeof(struct entry);
+	s->entries = TABLE_OF(struct entry, equal_entry);
 	*out = s;
 	return 0;
 }
@@ -122,12 +128,6 @@ const char *srcline_file(const struct srcline *s)
 	return s->info ? debuginfo_path(s->info) : NULL;
 }
 
-static bool equal_entry(const void *a, const void *b, const void *ctx)
-{
-	(void)ctx;
-	return ((const struct entry *)a)->addr == ((const struct entry *)b)->addr;
-}
-
 /* False for an address that is not in the image: a module's, less the slide, could be one that is. */
 static bool to_linked(const struct srcline *s, uint64_t addr, uint64_t *va)
 {
@@ -173,7 +173,7 @@ struct srcline_result srcline_of(struct srcline *s, uint64_t addr)
 		return none;
 	if (s->entries.n >= SRCLINE_MAX_ADDRESSES)
 		srcline_forget(s);
-	if (table_add(&s->entries, table_mix(addr, 0), &like, equal_entry, NULL, &index, &fresh))
+	if (table_add(&s->entries, table_mix(addr, 0), &like, &index, &fresh))
 		return none;
 	x = (struct entry *)s->entries.item + index;
 	if (fresh)

@@ -40,8 +40,7 @@ static int intern(struct tasks *t, const char *text, uint32_t *out)
 	name.text[n] = '\0';
 	if (t->names.n >= TASKS_MAX_NAMES)
 		return -E2BIG;
-	return table_add(&t->names, hash_text(HASH_START, name.text), &name, equal_names, NULL, out,
-			 &fresh);
+	return table_add(&t->names, hash_text(HASH_START, name.text), &name, out, &fresh);
 }
 
 struct tasks *tasks_create(void)
@@ -51,7 +50,7 @@ struct tasks *tasks_create(void)
 
 	if (!t)
 		return NULL;
-	t->names.size = sizeof(struct task_name);
+	t->names = TABLE_OF(struct task_name, equal_names);
 	if (intern(t, "", &none) < 0) {
 		tasks_destroy(t);
 		return NULL;

@@ -19,9 +19,18 @@ struct module_text {
 	uint8_t *bytes; /* owned */
 };
 
+static bool equal_text(const void *a, const void *b, const void *ctx)
+{
+	const struct module_text *x = a, *y = b;
+
+	(void)ctx;
+	return x->addr == y->addr && x->symbols == y->symbols;
+}
+
 void perfdata_text_init(struct perfdata_text *t)
 {
-	*t = (struct perfdata_text){ .image_fd = -1, .texts.size = sizeof(struct module_text) };
+	*t = (struct perfdata_text){ .image_fd = -1,
+				     .texts = TABLE_OF(struct module_text, equal_text) };
 }
 
 void perfdata_text_deinit(struct perfdata_text *t)
@@ -106,14 +115,6 @@ static bool read_image(const struct perfdata_text *t, uint64_t va, uint8_t *dst,
 
 /* -- modules ---------------------------------------------------------------------- */
 
-static bool equal_text(const void *a, const void *b, const void *ctx)
-{
-	const struct module_text *x = a, *y = b;
-
-	(void)ctx;
-	return x->addr == y->addr && x->symbols == y->symbols;
-}
-
 /* What there is to read of a function; 0: nothing, or too much. */
 static size_t room_for(const struct perfdata_text *t, const struct symbol *s)
 {
@@ -138,7 +139,7 @@ void perfdata_text_module(struct perfdata_text *t, const struct profile_module *
 		return;
 	x.addr = s->addr;
 	hash = table_mix(x.addr, (uintptr_t)x.symbols);
-	if (table_find(&t->texts, hash, &x, equal_text, NULL, &index))
+	if (table_find(&t->texts, hash, &x, &index))
 		return;
 	bytes = malloc(len);
 	len = bytes ? k->read_text(k->read_ctx, s->addr, bytes, len) : 0;
@@ -147,7 +148,7 @@ void perfdata_text_module(struct perfdata_text *t, const struct profile_module *
 	strncpy(x.name, m->name, sizeof(x.name) - 1);
 	x.len = (uint32_t)len;
 	x.bytes = bytes;
-	if (table_add(&t->texts, hash, &x, equal_text, NULL, &index, &fresh))
+	if (table_add(&t->texts, hash, &x, &index, &fresh))
 		return;
 	bytes = NULL;
 	t->bytes += len;

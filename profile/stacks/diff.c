@@ -66,7 +66,7 @@ static int row_of(struct diff_private *v, const char *name, const char *dso, uin
 		return -ENOMEM;
 	return table_add(&v->key,
 			 table_mix((uintptr_t)k.name, (uint64_t)(uintptr_t)k.dso << 2 | mode), &k,
-			 equal_key, NULL, out, &fresh);
+			 out, &fresh);
 }
 
 /* "[jit:123#2]" is "[jit]": the number is another one in each run. */
@@ -205,7 +205,7 @@ int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struc
 	d->priv = v;
 	v->opt = *opt;
 	v->nruns = na + nb;
-	v->key.size = sizeof(struct key);
+	v->key = TABLE_OF(struct key, equal_key);
 	ret = runstats_init(&d->stats, na, nb, opt->seed, e);
 	if (!ret) {
 		v->run = calloc(v->nruns, sizeof(*v->run));

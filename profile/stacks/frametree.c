@@ -39,7 +39,7 @@ static int intern_name(struct frametree *t, const struct frametree_name *want, u
 	struct table *names = &t->priv->names;
 	bool fresh;
 
-	if (table_add(names, table_mix(hash, 0), want, equal_name, NULL, out, &fresh))
+	if (table_add(names, table_mix(hash, 0), want, out, &fresh))
 		return -ENOMEM;
 	t->name = names->item;
 	t->nnames = names->n;
@@ -58,7 +58,7 @@ static int child_of(struct frametree *t, uint32_t parent, uint32_t name, uint32_
 	struct table *nodes = &t->priv->nodes;
 	bool fresh;
 
-	if (table_add(nodes, table_mix(parent, name), &like, equal_node, NULL, out, &fresh))
+	if (table_add(nodes, table_mix(parent, name), &like, out, &fresh))
 		return -ENOMEM;
 	if (!fresh)
 		return 0;
@@ -87,11 +87,11 @@ int frametree_create(struct frametree **out, const struct frametree_options *opt
 		t->priv = calloc(1, sizeof(*t->priv));
 	if (t && t->priv) {
 		t->priv->opt = *opt;
-		t->priv->names.size = sizeof(struct frametree_name);
-		t->priv->nodes.size = sizeof(struct frametree_node);
+		t->priv->names = TABLE_OF(struct frametree_name, equal_name);
+		t->priv->nodes = TABLE_OF(struct frametree_node, equal_node);
 	}
 	if (!t || !t->priv || intern_name(t, &all, &index) ||
-	    table_add(&t->priv->nodes, 0, &root, equal_node, NULL, &index, &fresh)) {
+	    table_add(&t->priv->nodes, 0, &root, &index, &fresh)) {
 		frametree_destroy(t);
 		return err_set(e, ENOMEM, "out of memory for the call tree");
 	}

@@ -109,8 +109,8 @@ static int task_of(struct stackset_build *b, const struct perfdata_record *r, ui
 	struct built_task like = { .t = { .pid = r->pid, .tid = r->tid }, .comm = comm }, *t;
 	bool fresh;
 
-	if (table_add(&b->task, table_mix(r->pid, (uint64_t)r->tid << 32 | comm), &like, equal_task,
-		      NULL, out, &fresh) < 0)
+	if (table_add(&b->task, table_mix(r->pid, (uint64_t)r->tid << 32 | comm), &like, out,
+		      &fresh) < 0)
 		return -ENOMEM;
 	if (!fresh)
 		return 0;
@@ -180,8 +180,7 @@ static int add_sample(struct stackset_build *b, const struct perfdata_record *r)
 	if (!stackset_passes(b, r, comm))
 		return 0;
 	if (task_of(b, r, comm, &like.task) < 0 ||
-	    table_add(&b->raw, chain_hash(&like.chain, like.task), &like, equal_raw, NULL, &index,
-		      &fresh) < 0)
+	    table_add(&b->raw, chain_hash(&like.chain, like.task), &like, &index, &fresh) < 0)
 		return -ENOMEM;
 	s = (struct raw_stack *)b->raw.item + index;
 	if (fresh && copy_chain(b, s) < 0)
@@ -293,7 +292,7 @@ static int func_of(struct stackset_build *b, const struct name *name, bool kerne
 	if (!like.f.dso || table_add(&b->func,
 				     table_mix((uint64_t)(uintptr_t)name->symbol ^ like.f.addr,
 					       (uint64_t)(uintptr_t)like.f.dso),
-				     &like, equal_func, NULL, out, &fresh) < 0)
+				     &like, out, &fresh) < 0)
 		return -ENOMEM;
 	if (!fresh)
 		return 0;
@@ -331,8 +330,8 @@ static int frame_of(struct stackset_build *b, struct names_view view, bool kerne
 	uint32_t index;
 	bool fresh;
 
-	if (table_add(&b->addr, table_mix(addr, (uint64_t)like.space << 1 | kernel), &like,
-		      equal_addr, NULL, &index, &fresh) < 0)
+	if (table_add(&b->addr, table_mix(addr, (uint64_t)like.space << 1 | kernel), &like, &index,
+		      &fresh) < 0)
 		return -ENOMEM;
 	if (!fresh) {
 		*out = ((struct raw_addr *)b->addr.item)[index].frame;
@@ -342,8 +341,7 @@ static int frame_of(struct stackset_build *b, struct names_view view, bool kerne
 	frame.off = name.symbol ? name.off : 0;
 	frame.image = kernel ? addr - name.map_start : addr + name.to_file;
 	if (func_of(b, &name, kernel, addr, &frame.func) < 0 ||
-	    table_add(&b->frame, table_mix(addr, frame.func), &frame, equal_frame, NULL, out,
-		      &fresh) < 0)
+	    table_add(&b->frame, table_mix(addr, frame.func), &frame, out, &fresh) < 0)
 		return -ENOMEM;
 	((struct raw_addr *)b->addr.item)[index].frame = *out;
 	return 0;
@@ -408,7 +406,7 @@ static int name_stack(struct stackset_build *b, struct raw_stack *raw)
 	hash = table_mix((uint64_t)like.s.n << 32 | like.s.mode, like.s.task);
 	for (uint32_t i = 0; i < like.s.n; i++)
 		hash = table_mix(hash, b->pool[like.first + i]);
-	if (table_add(&b->stack, hash, &like, equal_stack, b, &index, &fresh) < 0)
+	if (table_add(&b->stack, hash, &like, &index, &fresh) < 0)
 		return -ENOMEM;
 	if (!fresh)
 		b->pool_len = like.first;
@@ -587,15 +585,16 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 {
 	struct stackset_build b = {
 		.opt = *opt,
-		.raw.size = sizeof(struct raw_stack),
-		.addr.size = sizeof(struct raw_addr),
-		.func.size = sizeof(struct built_func),
-		.frame.size = sizeof(struct stackset_frame),
-		.task.size = sizeof(struct built_task),
-		.stack.size = sizeof(struct built_stack),
+		.raw = TABLE_OF(struct raw_stack, equal_raw),
+		.addr = TABLE_OF(struct raw_addr, equal_addr),
+		.func = TABLE_OF(struct built_func, equal_func),
+		.frame = TABLE_OF(struct stackset_frame, equal_frame),
+		.task = TABLE_OF(struct built_task, equal_task),
+		.stack = TABLE_OF(struct built_stack, equal_stack),
 	};
 	int ret;
 
+	b.stack.ctx = &b;
 	display_names_init(&b.display, !opt->no_demangle, false);
 	ret = stackset_build(&b, out, e);
 	table_deinit(&b.raw);

@@ -118,6 +118,22 @@ static bool agg_passes(const struct agg_private *v, const struct perfdata_record
 
 /* -- counting --------------------------------------------------------------------------- */
 
+static bool equal_row(const void *a, const void *b, const void *ctx)
+{
+	const struct agg_config *c = ctx;
+
+	return !memcmp(((const struct agg_row *)a)->value, ((const struct agg_row *)b)->value,
+		       c->nkeys * sizeof(struct agg_value));
+}
+
+static bool equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct agg_func *x = a, *y = b;
+
+	(void)ctx;
+	return x->symbol == y->symbol && (x->symbol || (x->addr == y->addr && x->dso == y->dso));
+}
+
 int agg_create(struct agg **out, const struct agg_config *config, struct names *n,
 	       struct tasks *tasks, struct err *e)
 {
@@ -129,9 +145,10 @@ int agg_create(struct agg **out, const struct agg_config *config, struct names *
 		free(a);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	a->priv->stacks.size = sizeof(struct stack_sum);
-	a->priv->rows.size = sizeof(struct agg_row);
-	a->priv->funcs.size = sizeof(struct agg_func);
+	a->priv->stacks = TABLE_OF(struct stack_sum, equal_stack);
+	a->priv->rows = TABLE_OF(struct agg_row, equal_row);
+	a->priv->rows.ctx = &a->priv->config;
+	a->priv->funcs = TABLE_OF(struct agg_func, equal_func);
 	a->priv->config = *config;
 	a->priv->names = n;
 	a->priv->tasks = tasks;
@@ -169,7 +186,7 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 	if (v->filtered && !agg_passes(v, r))
 		return 0;
 	agg_describe(v, r, &like);
-	if (table_add(&v->stacks, hash_stack(&like), &like, equal_stack, NULL, &index, &fresh) < 0)
+	if (table_add(&v->stacks, hash_stack(&like), &like, &index, &fresh) < 0)
 		return err_set(e, ENOMEM, "out of memory after %zu different stacks", v->stacks.n);
 	s = (struct stack_sum *)v->stacks.item + index;
 	s->weight += r->sample.period;
@@ -183,14 +200,6 @@ int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
 
 /* -- naming ------------------------------------------------------------------------------ */
 
-static bool equal_row(const void *a, const void *b, const void *ctx)
-{
-	const struct agg_config *c = ctx;
-
-	return !memcmp(((const struct agg_row *)a)->value, ((const struct agg_row *)b)->value,
-		       c->nkeys * sizeof(struct agg_value));
-}
-
 /* The row of the group that f belongs to. It stays where it is until the next one is found. */
 static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg_row **out)
 {
@@ -203,7 +212,7 @@ static int find_row(struct agg_private *v, const struct agg_frame *f, struct agg
 		like.value[k] = v->config.key[k]->value(f);
 		hash = table_mix(hash ^ like.value[k].a, like.value[k].b + k);
 	}
-	if (table_add(&v->rows, hash, &like, equal_row, &v->config, &index, &fresh) < 0)
+	if (table_add(&v->rows, hash, &like, &index, &fresh) < 0)
 		return -ENOMEM;
 	*out = (struct agg_row *)v->rows.item + index;
 	if (fresh && f->symbol)
@@ -247,14 +256,6 @@ static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 }
 
 /* A function is known by its symbol, code without one by DSO and address. */
-static bool equal_func(const void *a, const void *b, const void *ctx)
-{
-	const struct agg_func *x = a, *y = b;
-
-	(void)ctx;
-	return x->symbol == y->symbol && (x->symbol || (x->addr == y->addr && x->dso == y->dso));
-}
-
 /* The number of the function at f; the expressions are asked once for each. */
 static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t *out)
 {
@@ -267,7 +268,7 @@ static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t 
 	const char *text;
 	bool fresh;
 
-	if (table_add(&v->funcs, hash, &like, equal_func, NULL, out, &fresh))
+	if (table_add(&v->funcs, hash, &like, out, &fresh))
 		return -ENOMEM;
 	if (!fresh)
 		return 0;

@@ -65,7 +65,7 @@ static int func_of(struct memagg_inside *in, const struct perfdata_record *r, ui
 	f.symbol = name.symbol;
 	f.dso = name.dso;
 	ret = table_add(&in->func, table_mix((uintptr_t)f.symbol, (uintptr_t)f.dso + f.kernel), &f,
-			same_func, NULL, out, &fresh);
+			out, &fresh);
 	return ret ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
@@ -112,7 +112,7 @@ static int add_cell(struct memagg_inside *in, uint32_t func, const struct mem_re
 	uint32_t at;
 	bool fresh;
 
-	if (table_add(&in->cell, hash, &c, same_cell, NULL, &at, &fresh))
+	if (table_add(&in->cell, hash, &c, &at, &fresh))
 		return err_set(e, ENOMEM, "out of memory");
 	((struct cell *)in->cell.item)[at].weight += weight;
 	((struct cell *)in->cell.item)[at].count++;
@@ -201,8 +201,8 @@ int memagg_load(struct memagg **out, const struct memagg_options *opt, struct er
 		return err_set(e, ENOMEM, "out of memory");
 	}
 	m->inside = in;
-	in->func.size = sizeof(struct func);
-	in->cell.size = sizeof(struct cell);
+	in->func = TABLE_OF(struct func, same_func);
+	in->cell = TABLE_OF(struct cell, same_cell);
 	memagg_pages_init(&in->pages);
 	display_names_init(&in->display, !opt->no_demangle, false);
 	ret = reader_open(&in->in, &from, e);
@@ -350,7 +350,7 @@ static int add_to_row(struct memagg_inside *in, struct table *rows, const struct
 	struct memagg_row *row;
 	bool fresh;
 	uint32_t at;
-	int ret = table_add(rows, table_mix(like.number, 1), &like, same_number, NULL, &at, &fresh);
+	int ret = table_add(rows, table_mix(like.number, 1), &like, &at, &fresh);
 
 	if (ret)
 		return ret;
@@ -370,7 +370,7 @@ int memagg_rows(const struct memagg *m, enum memagg_key key, struct memagg_row *
 {
 	struct memagg_inside *in = m->inside;
 	const struct cell *cell = in->cell.item;
-	struct table rows = { .size = sizeof(struct numbered) };
+	struct table rows = TABLE_OF(struct numbered, same_number);
 	struct memagg_row *list = NULL;
 	int ret = 0;
 

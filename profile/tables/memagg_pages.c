@@ -23,23 +23,23 @@ struct range {
 	uint8_t region;
 };
 
-void memagg_pages_init(struct memagg_pages *p)
-{
-	memset(p, 0, sizeof(*p));
-	p->page.size = sizeof(struct page);
-}
-
-void memagg_pages_deinit(struct memagg_pages *p)
-{
-	table_deinit(&p->page);
-}
-
 static bool same_page(const void *a, const void *b, const void *ctx)
 {
 	const struct page *x = a, *y = b;
 
 	(void)ctx;
 	return x->va == y->va && x->space == y->space && x->shift == y->shift;
+}
+
+void memagg_pages_init(struct memagg_pages *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->page = TABLE_OF(struct page, same_page);
+}
+
+void memagg_pages_deinit(struct memagg_pages *p)
+{
+	table_deinit(&p->page);
 }
 
 int memagg_pages_add(struct memagg_pages *p, uint32_t space, const struct mem_ref *ref,
@@ -52,8 +52,8 @@ int memagg_pages_add(struct memagg_pages *p, uint32_t space, const struct mem_re
 	if (!ref->guest_shift)
 		return 0;
 	page.va = ref->va >> ref->guest_shift << ref->guest_shift;
-	if (table_add(&p->page, table_mix(page.va, (uint64_t)space << 8 | page.shift), &page,
-		      same_page, NULL, &at, &fresh))
+	if (table_add(&p->page, table_mix(page.va, (uint64_t)space << 8 | page.shift), &page, &at,
+		      &fresh))
 		return err_set(e, ENOMEM, "out of memory");
 	((struct page *)p->page.item)[at].weight += weight;
 	return 0;

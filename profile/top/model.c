@@ -41,14 +41,32 @@ struct top_model {
 	uint64_t beyond, pass;
 };
 
+static bool equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct func *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
+}
+
+static bool equal_stack(const void *a, const void *b, const void *ctx)
+{
+	const struct stack *x = a, *y = b;
+	const uint32_t *frame = ((const struct top_model *)ctx)->frame;
+
+	return x->n == y->n && x->mode == y->mode &&
+	       !memcmp(frame + x->first, frame + y->first, x->n * sizeof(*frame));
+}
+
 int top_model_create(struct top_model **out, struct err *e)
 {
 	struct top_model *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return err_set(e, ENOMEM, "out of memory");
-	m->funcs.size = sizeof(struct func);
-	m->stacks.size = sizeof(struct stack);
+	m->funcs = TABLE_OF(struct func, equal_func);
+	m->stacks = TABLE_OF(struct stack, equal_stack);
+	m->stacks.ctx = m;
 	*out = m;
 	return 0;
 }
@@ -56,7 +74,6 @@ int top_model_create(struct top_model **out, struct err *e)
 static void forget_stacks(struct top_model *m)
 {
 	table_deinit(&m->stacks);
-	m->stacks = (struct table){ .size = sizeof(struct stack) };
 	m->nframes = 0;
 }
 
@@ -84,23 +101,6 @@ static struct stack *stacks(const struct top_model *m)
 
 /* -- what comes ---------------------------------------------------------------------- */
 
-static bool equal_func(const void *a, const void *b, const void *ctx)
-{
-	const struct func *x = a, *y = b;
-
-	(void)ctx;
-	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
-}
-
-static bool equal_stack(const void *a, const void *b, const void *ctx)
-{
-	const struct stack *x = a, *y = b;
-	const uint32_t *frame = ctx;
-
-	return x->n == y->n && x->mode == y->mode &&
-	       !memcmp(frame + x->first, frame + y->first, x->n * sizeof(*frame));
-}
-
 static int add_func(struct top_model *m, const struct top_frame *f, uint32_t *index)
 {
 	struct func like = {
@@ -114,18 +114,19 @@ static int add_func(struct top_model *m, const struct top_frame *f, uint32_t *in
 		return -ENOMEM;
 	return table_add(&m->funcs,
 			 table_mix((uintptr_t)like.name, (uintptr_t)like.dso + like.mode), &like,
-			 equal_func, NULL, index, &fresh);
+			 index, &fresh);
 }
 
 /* The same stacks without those that have all but faded away. */
 static int compact(struct top_model *m)
 {
-	const struct table old = m->stacks;
+	struct table old = m->stacks;
 	const struct stack *s = old.item;
 	uint32_t *frame = m->frame;
 	int ret = 0;
 
-	m->stacks = (struct table){ .size = sizeof(struct stack) };
+	m->stacks = TABLE_OF(struct stack, equal_stack);
+	m->stacks.ctx = m;
 	m->frame = NULL;
 	m->nframes = m->frame_cap = 0;
 	for (size_t i = 0; !ret && i < old.n; i++) {
@@ -142,11 +143,10 @@ static int compact(struct top_model *m)
 		like.first = (uint32_t)m->nframes;
 		memcpy(m->frame + m->nframes, frame + s[i].first, s[i].n * sizeof(*frame));
 		m->nframes += s[i].n;
-		ret = table_add(&m->stacks, old.hash[i], &like, equal_stack, m->frame, &index,
-				&fresh);
+		ret = table_add(&m->stacks, old.hash[i], &like, &index, &fresh);
 	}
 	free(frame);
-	table_deinit(&(struct table){ .item = old.item, .hash = old.hash, .slot = old.slot });
+	table_deinit(&old);
 	return ret;
 }
 
@@ -201,7 +201,7 @@ int top_model_add(struct top_model *m, unsigned int vcpu, enum top_mode mode, do
 	}
 	if (!ret)
 		funcs(m)[m->frame[like.first]].addr = frame[0].addr;
-	ret = ret ? ret : table_add(&m->stacks, hash, &like, equal_stack, m->frame, &index, &fresh);
+	ret = ret ? ret : table_add(&m->stacks, hash, &like, &index, &fresh);
 	if (ret)
 		return err_set(e, -ret, "out of memory");
 	if (fresh)

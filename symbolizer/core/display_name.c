@@ -11,9 +11,18 @@ struct display_entry {
 	char *text; /* NULL: the symbol's own name */
 };
 
+static bool equal_entry(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct display_entry *)a)->symbol ==
+	       ((const struct display_entry *)b)->symbol;
+}
+
 void display_names_init(struct display_names *d, bool demangle, bool demangle_kernel)
 {
-	*d = (struct display_names){ .demangle = demangle, .demangle_kernel = demangle_kernel };
+	*d = (struct display_names){ .demangle = demangle,
+				     .demangle_kernel = demangle_kernel,
+				     .entries = TABLE_OF(struct display_entry, equal_entry) };
 }
 
 void display_names_deinit(struct display_names *d)
@@ -25,13 +34,6 @@ void display_names_deinit(struct display_names *d)
 	table_deinit(&d->entries);
 }
 
-static bool equal_entry(const void *a, const void *b, const void *ctx)
-{
-	(void)ctx;
-	return ((const struct display_entry *)a)->symbol ==
-	       ((const struct display_entry *)b)->symbol;
-}
-
 const char *display_name(struct display_names *d, const struct symbol *s, bool kernel)
 {
 	const struct display_entry like = { .symbol = s };
@@ -41,9 +43,7 @@ const char *display_name(struct display_names *d, const struct symbol *s, bool k
 
 	if (!d || !d->demangle || (kernel && !d->demangle_kernel))
 		return s->name;
-	d->entries.size = sizeof(like);
-	if (table_add(&d->entries, table_mix((uintptr_t)s, 0), &like, equal_entry, NULL, &index,
-		      &fresh))
+	if (table_add(&d->entries, table_mix((uintptr_t)s, 0), &like, &index, &fresh))
 		return s->name;
 	e = (struct display_entry *)d->entries.item + index;
 	if (fresh)

@@ -328,7 +328,7 @@ static bool equal_number(const void *a, const void *b, const void *ctx)
 
 static void test_table(void **state)
 {
-	struct table t = { .size = sizeof(uint64_t) };
+	struct table t = TABLE_OF(uint64_t, equal_number);
 
 	(void)state;
 	for (uint64_t pass = 0; pass < 2; pass++)
@@ -338,8 +338,7 @@ static void test_table(void **state)
 			bool fresh;
 
 			/* Bad hashes cost time, not truth. */
-			assert_int_equal(
-				table_add(&t, i % 1000, &v, equal_number, NULL, &at, &fresh), 0);
+			assert_int_equal(table_add(&t, i % 1000, &v, &at, &fresh), 0);
 			assert_int_equal(at, i);
 			assert_int_equal(fresh, !pass);
 		}
