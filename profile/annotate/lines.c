@@ -34,8 +34,8 @@ static int open_program(struct annotate_lines *l, const struct annotate_function
 }
 
 int annotate_lines_open(struct annotate_lines **out, const struct annotate_function *fn,
-			const struct annotate_text *text, struct srcline *kernel,
-			const struct debuginfo_places *places, struct err *why, struct err *e)
+			const struct annotate_text *text, struct srcline *srcline, struct err *why,
+			struct err *e)
 {
 	struct annotate_lines *l = calloc(1, sizeof(*l));
 	int ret;
@@ -43,17 +43,17 @@ int annotate_lines_open(struct annotate_lines **out, const struct annotate_funct
 	if (!l)
 		return err_set(e, ENOMEM, "out of memory");
 	if (fn->kernel) {
-		l->kernel = kernel;
-		ret = srcline_load(kernel, why);
+		l->kernel = srcline;
+		ret = srcline_load(srcline, why);
 		if (!ret || ret == -ENOENT) {
-			if (!ret && *srcline_why(kernel))
-				err_set(why, ENOENT, "%s", srcline_why(kernel));
+			if (!ret && *srcline_why(srcline))
+				err_set(why, ENOENT, "%s", srcline_why(srcline));
 			ret = 0;
 		} else {
 			err_set(e, -ret, "%s", why->text);
 		}
 	} else {
-		ret = open_program(l, fn, text, places, why, e);
+		ret = open_program(l, fn, text, srcline_places(srcline), why, e);
 	}
 	if (ret)
 		annotate_lines_close(l);

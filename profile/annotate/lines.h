@@ -18,12 +18,13 @@ struct annotate_lines;
 
 /*
  * 0 also when there are none: then why says what is missing, code 0 if nothing is.
- * -errno: what the user gave in places can't be used. All is borrowed; kernel: the
- * search for a kernel's, which has seen the profile's maps.
+ * -errno: what the user gave in srcline's places can't be used. All is borrowed; srcline: the
+ * search for the kernel's lines, which has seen the profile's maps. A program's debug file is
+ * searched for in the same places.
  */
 int annotate_lines_open(struct annotate_lines **out, const struct annotate_function *fn,
-			const struct annotate_text *text, struct srcline *kernel,
-			const struct debuginfo_places *places, struct err *why, struct err *e);
+			const struct annotate_text *text, struct srcline *srcline, struct err *why,
+			struct err *e);
 void annotate_lines_close(struct annotate_lines *l);
 
 /* As annotate_input.line and annotate_style.source want them; ctx is the struct. */

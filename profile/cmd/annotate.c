@@ -221,7 +221,7 @@ static int annotate_open_lines(struct command *c, struct srcline *kernel, struct
 
 	if (c->opt->no_source)
 		return 0;
-	ret = annotate_lines_open(&c->lines, c->fn, &c->text, kernel, places, &why, e);
+	ret = annotate_lines_open(&c->lines, c->fn, &c->text, kernel, &why, e);
 	/* Told only to those who asked for them. */
 	if (!ret && why.code && (places->given || places->map_file))
 		fprintf(stderr, "kvmprof: no source lines: %s\n", why.text);

@@ -21,18 +21,18 @@
 #define KVMPROF_PROFILE_FILES_DEBUGINFO_H
 
 #include "base/err.h"
+#include "profile/files/debuginfod.h"
 #include "symbolizer/program/lines.h"
 
 #define DEBUGINFO_MAX_FILE (16ull << 30)
 #define DEBUGINFO_MAX_DIR 65536u /* files looked at in a directory given by the user */
 
 struct debuginfo_places {
-	const char *given;     /* --debuginfo, NULL: not given */
-	const char *map_file;  /* --build-id-map, NULL: not given */
-	const char *cache_dir; /* perf's cache; NULL: $HOME/.debug */
-	const char *release;   /* the kernel's; NULL: not known */
-	/* Called with one line while something is fetched; NULL at the end. May be NULL. */
-	void (*progress)(void *ctx, const char *text);
+	const char *given;		  /* --debuginfo, NULL: not given */
+	const char *map_file;		  /* --build-id-map, NULL: not given */
+	const char *cache_dir;		  /* perf's cache; NULL: $HOME/.debug */
+	const char *release;		  /* the kernel's; NULL: not known */
+	debuginfod_progress_fn *progress; /* while something is fetched; may be NULL */
 	void *progress_ctx;
 };
 

@@ -28,7 +28,7 @@ struct library {
 
 struct fetch {
 	const struct library *lib;
-	void (*progress)(void *ctx, const char *text);
+	debuginfod_progress_fn *progress;
 	void *ctx;
 	long shown; /* MB + 1 */
 };
@@ -87,8 +87,8 @@ static int on_progress(debuginfod_client *c, long have, long whole)
 	return 0;
 }
 
-int debuginfod_fetch(const uint8_t *id, size_t len, void (*progress)(void *ctx, const char *text),
-		     void *ctx, char **path, struct err *e)
+int debuginfod_fetch(const uint8_t *id, size_t len, debuginfod_progress_fn *progress, void *ctx,
+		     char **path, struct err *e)
 {
 	const char *urls = getenv(DEBUGINFOD_URLS_ENV_VAR);
 	struct library lib;

@@ -14,12 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A line of text while bytes arrive, and NULL at the end. */
+typedef void debuginfod_progress_fn(void *ctx, const char *text);
+
 /*
- * *path: the file in the library's cache, malloc'd. progress (may be NULL) is called
- * with a line of text while bytes arrive, and with NULL at the end. -ENOENT when no
- * server is set or has it, or another -errno.
+ * *path: the file in the library's cache, malloc'd. progress with its ctx may be NULL.
+ * -ENOENT when no server is set or has it, or another -errno.
  */
-int debuginfod_fetch(const uint8_t *id, size_t len, void (*progress)(void *ctx, const char *text),
-		     void *ctx, char **path, struct err *e);
+int debuginfod_fetch(const uint8_t *id, size_t len, debuginfod_progress_fn *progress, void *ctx,
+		     char **path, struct err *e);
 
 #endif

@@ -116,6 +116,11 @@ int srcline_load(struct srcline *s, struct err *e)
 	return s->status ? err_set(e, -s->status, "%s", s->why.text) : 0;
 }
 
+const struct debuginfo_places *srcline_places(const struct srcline *s)
+{
+	return &s->places;
+}
+
 const char *srcline_why(const struct srcline *s)
 {
 	if (!s->why.code && s->info)

@@ -25,6 +25,8 @@ struct srcline_result {
 /* places is copied, its strings are borrowed. */
 int srcline_create(struct srcline **out, const struct debuginfo_places *places, struct err *e);
 void srcline_destroy(struct srcline *s);
+/* The copy of places, valid as long as s. */
+const struct debuginfo_places *srcline_places(const struct srcline *s);
 
 /* The kernel's build id, without which nothing is found. len <= 20. */
 void srcline_set_id(struct srcline *s, const uint8_t *id, size_t len);
