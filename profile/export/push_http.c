@@ -39,9 +39,10 @@ struct library {
 };
 
 struct answer {
-	char text[ANSWER_MAX + 1];
+	char text[ANSWER_MAX + 1]; /* its first line */
 	size_t len;
 	bool line_ended;
+	char why[CURL_ERROR_SIZE]; /* curl's words where none came */
 };
 
 static int push_http_load(struct library *lib, struct err *e)
@@ -149,9 +150,9 @@ static int push_http_judge(long status, const char *url, const struct answer *a,
 		       a->len ? ": " : "", a->text, advice(status));
 }
 
-static void set_options(const struct library *lib, CURL *c, const struct push_request *r,
-			const struct push_access *a, struct curl_slist *list, char *why,
-			struct answer *answer)
+static void push_http_set_options(const struct library *lib, CURL *c, const struct push_request *r,
+				  const struct push_access *a, struct curl_slist *list,
+				  struct answer *answer)
 {
 	lib->curl_easy_setopt(c, CURLOPT_URL, r->url);
 	lib->curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -163,7 +164,7 @@ static void set_options(const struct library *lib, CURL *c, const struct push_re
 	lib->curl_easy_setopt(c, CURLOPT_USERAGENT, "kvmprof/" KVMPROF_VERSION);
 	lib->curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)a->timeout_s);
 	lib->curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-	lib->curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
+	lib->curl_easy_setopt(c, CURLOPT_ERRORBUFFER, answer->why);
 	lib->curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_answer);
 	lib->curl_easy_setopt(c, CURLOPT_WRITEDATA, answer);
 	if (a->cacert)
@@ -193,7 +194,6 @@ int push_send(const struct push_request *r, const struct push_access *a, struct 
 	struct curl_slist *list = NULL;
 	struct library lib;
 	struct answer answer = { .len = 0 };
-	char why[CURL_ERROR_SIZE] = "";
 	int shown = (int)strcspn(r->url, "?");
 	cleanup_free char *url = strndup(r->url, (size_t)shown);
 	long status = 0;
@@ -206,10 +206,10 @@ int push_send(const struct push_request *r, const struct push_access *a, struct 
 	c = lib.curl_easy_init();
 	ret = c ? headers(&lib, r, a, &list, e) : err_set(e, ENOMEM, "out of memory");
 	if (!ret) {
-		set_options(&lib, c, r, a, list, why, &answer);
+		push_http_set_options(&lib, c, r, a, list, &answer);
 		code = lib.curl_easy_perform(c);
 		if (code)
-			ret = no_answer(&lib, c, code, url, why, e);
+			ret = no_answer(&lib, c, code, url, answer.why, e);
 	}
 	if (!ret) {
 		lib.curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
