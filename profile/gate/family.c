@@ -120,26 +120,23 @@ static int find_members(const struct gate *g, const struct grule *r, bool childr
 	return 0;
 }
 
-/* Of each run, base first; NULL: no memory. */
-static double *values_of(const struct gate *g, const struct members *m, const struct member *x,
-			 bool children, bool time)
-{
-	double *v = calloc(g->n[GATE_BASE] + g->n[GATE_HEAD], sizeof(*v));
-
-	for (size_t i = 0; v && i < x->n; i++) {
-		const struct occurrence *at = &m->occurrence[x->first + i];
-		double whole = time ? 1 : run_of(g, at->run)->weight;
-
-		v[at->run] = weight_of(at->symbol, children) / whole;
-	}
-	return v;
-}
-
-static void name_finding(struct gate_finding *f, const struct member *x)
+/* The finding of a member: its name, and its value in each run, base first. */
+static int start_finding(const struct gate *g, const struct members *m, const struct member *x,
+			 const struct grule *r, struct gate_finding *f, struct err *e)
 {
 	f->name = x->symbol->name;
 	f->dso = x->symbol->dso;
 	f->mode = diff_mode_name(x->symbol->mode);
+	f->value = calloc(g->n[GATE_BASE] + g->n[GATE_HEAD], sizeof(*f->value));
+	if (!f->value)
+		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
+	for (size_t i = 0; i < x->n; i++) {
+		const struct occurrence *at = &m->occurrence[x->first + i];
+		double whole = r->time ? 1 : run_of(g, at->run)->weight;
+
+		f->value[at->run] = weight_of(at->symbol, r->children) / whole;
+	}
+	return 0;
 }
 
 /* A function that the base has is not new, however much it grew. */
@@ -155,23 +152,15 @@ static void refuse_old(struct gate_finding *f, unsigned int nbase)
 		}
 }
 
-static int compare_member(struct gate_eval *v, struct gate_design *d, struct gate_outcome *o,
-			  double alpha, const struct members *m, size_t i, struct err *e)
+static int compare_member(struct gate_eval *v, struct gate_design *d, const struct gate_outcome *o,
+			  double alpha, struct gate_finding *f, struct err *e)
 {
-	const struct grule *r = o->rule;
-	struct gate_finding *f = &o->finding[i];
-	int ret;
+	int ret = gate_compare_values(v, d, o->rule, alpha, f, e);
 
-	f->value = values_of(v->gate, m, &m->member[i], r->children, r->time);
-	o->nfindings++;
-	if (!f->value)
-		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
-	name_finding(f, &m->member[i]);
-	ret = gate_compare_values(v, d, r, alpha, f->value, f, e);
 	if (ret)
 		return ret;
-	gate_find_seen(v, d, r, f, o->alpha);
-	if (r->metric == GRULE_NEW_SYMBOLS)
+	gate_find_seen(v, d, o->rule, f, o->alpha);
+	if (o->rule->metric == GRULE_NEW_SYMBOLS)
 		refuse_old(f, v->report->nbase);
 	return 0;
 }
@@ -188,8 +177,12 @@ static int compare_members_all(struct gate_eval *v, struct gate_outcome *o, doub
 		return err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
 	ret = gate_design_for(v, o->alpha, 1, &d, e);
 	for (size_t i = 0; i < m->n && !ret; i++) {
-		ret = compare_member(v, &d, o, alpha, m, i, e);
-		result[i] = &o->finding[i].result;
+		struct gate_finding *f = &o->finding[i];
+
+		o->nfindings++;
+		ret = start_finding(v->gate, m, &m->member[i], o->rule, f, e);
+		ret = ret ? ret : compare_member(v, &d, o, alpha, f, e);
+		result[i] = &f->result;
 	}
 	if (!ret && m->n && gate_adjust(result, m->n, alpha, GATE_FDR) < 0)
 		ret = err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
@@ -354,10 +347,8 @@ static int compare_shares(struct gate_eval *v, const struct members *m, struct e
 		struct gate_finding *f = &r->moved[i];
 
 		r->nmoved++;
-		f->value = values_of(v->gate, m, &m->member[i], false, false);
-		name_finding(f, &m->member[i]);
-		ret = f->value ? gate_compare_values(v, &v->plain, &any, GATE_ALPHA, f->value, f, e)
-			       : err_set(e, ENOMEM, "out of memory for %zu functions", m->n);
+		ret = start_finding(v->gate, m, &m->member[i], &any, f, e);
+		ret = ret ? ret : gate_compare_values(v, &v->plain, &any, GATE_ALPHA, f, e);
 	}
 	if (!ret && keep_moved(r, r->nmoved) < 0)
 		ret = err_set(e, ENOMEM, "out of memory for %zu functions", m->n);

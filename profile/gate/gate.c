@@ -110,7 +110,7 @@ int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
 	return gate_design_init(out, &layout, e);
 }
 
-static double gate_gate_mean(const double *v, unsigned int n)
+static double mean_of(const double *v, unsigned int n)
 {
 	double t = 0;
 
@@ -149,15 +149,14 @@ void gate_find_seen(struct gate_eval *v, struct gate_design *d, const struct gru
 }
 
 int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct grule *r,
-			double alpha, double *value, struct gate_finding *out, struct err *e)
+			double alpha, struct gate_finding *f, struct err *e)
 {
-	double *head = value + v->report->nbase;
+	const double *base = f->value, *head = base + v->report->nbase;
 	struct err why = { 0 };
 	int ret;
 
-	out->value = value;
-	out->stats = grule_stats(r, gate_gate_mean(value, v->report->nbase), alpha);
-	ret = gate_compare(d, &out->stats, value, head, &out->result, &why);
+	f->stats = grule_stats(r, mean_of(base, v->report->nbase), alpha);
+	ret = gate_compare(d, &f->stats, base, head, &f->result, &why);
 	return ret ? err_set(e, -ret, "%s: %s", r->name, why.text) : 0;
 }
 
@@ -229,7 +228,7 @@ static int evaluate_number(struct gate_eval *v, size_t i, double alpha, struct e
 	for (unsigned int s = 0; s < GATE_SIDES; s++)
 		for (unsigned int k = 0; k < g->n[s]; k++)
 			value[n++] = g->run[s][k]->value[i];
-	ret = gate_compare_values(v, &v->plain, o->rule, alpha, value, &o->total, e);
+	ret = gate_compare_values(v, &v->plain, o->rule, alpha, &o->total, e);
 	if (!ret)
 		gate_find_seen(v, &v->plain, o->rule, &o->total, o->alpha);
 	return ret;

@@ -27,9 +27,9 @@ struct gate_eval {
 int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
 		    struct gate_design *out, struct err *e);
 
-/* The comparison itself, and what would have been seen. value: of all runs, base first. */
+/* The comparison itself, and what would have been seen. f->value is set: of all runs, base first. */
 int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct grule *r,
-			double alpha, double *value, struct gate_finding *out, struct err *e);
+			double alpha, struct gate_finding *f, struct err *e);
 /* alpha: the strictest that may be asked of it. */
 void gate_find_seen(struct gate_eval *v, struct gate_design *d, const struct grule *r,
 		    struct gate_finding *f, double alpha);
