@@ -89,11 +89,12 @@ static enum form import_guess_form(const struct buf *b)
 static int import_parse(const struct options *o, const struct buf *b, struct import *i,
 			struct import_stats *stats, struct err *e)
 {
-	const char *text = (const char *)b->data;
+	const struct import_text text = { (const char *)b->data, b->len };
+	enum import_first first = o->no_comm ? IMPORT_FIRST_IS_FRAME : IMPORT_FIRST_IS_COMM;
 	bool folded = (o->form ? o->form : import_guess_form(b)) == FORM_FOLDED;
 	struct err why = { 0 };
-	int ret = folded ? import_folded(text, b->len, !o->no_comm, import_add, i, stats, &why)
-			 : import_script(text, b->len, import_add, i, stats, &why);
+	int ret = folded ? import_folded(text, first, import_add, i, stats, &why)
+			 : import_script(text, import_add, i, stats, &why);
 
 	return ret ? err_set(e, -ret, "%s: %s", o->input, why.code ? why.text : import_error(ret))
 		   : 0;

@@ -139,11 +139,17 @@ static int take_line(const struct folded *p, const char *s, size_t len)
 	return p->fn(p->ctx, &out);
 }
 
-int import_folded(const char *data, size_t len, bool comm, import_fn fn, void *ctx,
+int import_folded(struct import_text text, enum import_first first, import_fn fn, void *ctx,
 		  struct import_stats *stats, struct err *e)
 {
 	cleanup_free struct import_frame *frame = calloc(IMPORT_MAX_FRAMES, sizeof(*frame));
-	struct folded p = { .comm = comm, .fn = fn, .ctx = ctx, .stats = stats, .frame = frame };
+	struct folded p = { .comm = first == IMPORT_FIRST_IS_COMM,
+			    .fn = fn,
+			    .ctx = ctx,
+			    .stats = stats,
+			    .frame = frame };
+	const char *data = text.s;
+	size_t len = text.len;
 	uint64_t number = 0;
 
 	*stats = (struct import_stats){ 0 };

@@ -61,10 +61,11 @@ typedef int (*import_fn)(void *ctx, const struct import_sample *s);
  *	frame = any text without ";" that may end in "_[k]" (kernel), "_[i]" (inlined),
  *		"_[j]" (JIT) or "_[w]" (waker), which are taken off
  *
- * comm: the first frame is the task's name, as stackcollapse-perf.pl has it, and may
- * end in "-PID/TID".
+ * IMPORT_FIRST_IS_COMM: the first frame is the task's name, as stackcollapse-perf.pl has it,
+ * and may end in "-PID/TID".
  */
-int import_folded(const char *data, size_t len, bool comm, import_fn fn, void *ctx,
+enum import_first { IMPORT_FIRST_IS_FRAME, IMPORT_FIRST_IS_COMM };
+int import_folded(struct import_text text, enum import_first first, import_fn fn, void *ctx,
 		  struct import_stats *stats, struct err *e);
 
 /*
@@ -78,7 +79,7 @@ int import_folded(const char *data, size_t len, bool comm, import_fn fn, void *c
  * Source: tools/perf/builtin-script.c and perf-script(1). Frames whose DSO is
  * "inlined" belong to that of the next one out.
  */
-int import_script(const char *data, size_t len, import_fn fn, void *ctx, struct import_stats *stats,
+int import_script(struct import_text text, import_fn fn, void *ctx, struct import_stats *stats,
 		  struct err *e);
 
 #endif

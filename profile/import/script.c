@@ -325,9 +325,11 @@ static int take_line(struct script *p, struct import_text line, bool *understood
 	return ret;
 }
 
-int import_script(const char *data, size_t len, import_fn fn, void *ctx, struct import_stats *stats,
+int import_script(struct import_text text, import_fn fn, void *ctx, struct import_stats *stats,
 		  struct err *e)
 {
+	const char *data = text.s;
+	size_t len = text.len;
 	cleanup_free struct import_frame *frame = calloc(IMPORT_MAX_FRAMES, sizeof(*frame));
 	struct script p = { .fn = fn, .ctx = ctx, .stats = stats, .frame = frame };
 	uint64_t number = 0;

@@ -33,11 +33,13 @@ static int check(void *ctx, const struct import_sample *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	for (unsigned int comm = 0; comm < 2; comm++) {
+	for (enum import_first first = IMPORT_FIRST_IS_FRAME; first <= IMPORT_FIRST_IS_COMM;
+	     first++) {
 		struct text t = { (const char *)data, size, 0 };
 		struct import_stats st;
 		struct err e = { 0 };
-		int ret = import_folded(t.s, t.len, comm, check, &t, &st, &e);
+		int ret = import_folded((struct import_text){ t.s, t.len }, first, check, &t, &st,
+					&e);
 
 		if (st.samples != t.n || (ret == 0) != (t.n > 0) || (ret && !e.text[0]) ||
 		    (st.ignored > 0) != (st.first_ignored > 0))

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (import_create(&t.import, &opt, NULL) < 0)
 		return 0;
-	ret = import_script(t.s, t.len, check, &t, &st, &e);
+	ret = import_script((struct import_text){ t.s, t.len }, check, &t, &st, &e);
 	if (st.samples != t.n || (!ret && !t.n))
 		abort();
 	import_destroy(t.import);

@@ -48,13 +48,18 @@ static int show(void *ctx, const struct import_sample *s)
 	return 0;
 }
 
-static void folded(const char *text, bool comm, const char *want)
+static struct import_text whole(const char *text)
+{
+	return (struct import_text){ text, strlen(text) };
+}
+
+static void folded(const char *text, enum import_first first, const char *want)
 {
 	struct err e = { 0 };
 	int ret;
 
 	seen[0] = '\0';
-	ret = import_folded(text, strlen(text), comm, show, NULL, &stats, &e);
+	ret = import_folded(whole(text), first, show, NULL, &stats, &e);
 	assert_string_equal(seen, want);
 	assert_int_equal(ret, *want ? 0 : -ENODATA);
 }
@@ -62,22 +67,24 @@ static void folded(const char *text, bool comm, const char *want)
 static void test_folded(void **state)
 {
 	(void)state;
-	folded("sh;main;work 30\n", true, "<sh> 30: 'work' 'main'\n");
-	folded("sh;main;work 30", false, "<> 30: 'work' 'main' 'sh'\n");
+	folded("sh;main;work 30\n", IMPORT_FIRST_IS_COMM, "<sh> 30: 'work' 'main'\n");
+	folded("sh;main;work 30", IMPORT_FIRST_IS_FRAME, "<> 30: 'work' 'main' 'sh'\n");
 	/* Spaces and digits are parts of names; the last word is the count. */
-	folded("my prog;operator new[];foo 12 34\r\n", true,
+	folded("my prog;operator new[];foo 12 34\r\n", IMPORT_FIRST_IS_COMM,
 	       "<my prog> 34: 'foo 12' 'operator new[]'\n");
-	folded("a;b 1.5\na;b 1.4\n", true, "<a> 2: 'b'\n<a> 1: 'b'\n");
-	folded("a-12/34;b 1\n", true, "<a> 12/34 1: 'b'\n");
-	folded("kworker/0:1-ev;b 1\nx-7;b 1\n", true, "<kworker/0:1-ev> 1: 'b'\n<x-7> 1: 'b'\n");
-	folded("a;b_[k];c_[j];d_[i];e_[x] 1\n", true, "<a> 1: 'e_[x]' 'd' 'c' k'b'\n");
+	folded("a;b 1.5\na;b 1.4\n", IMPORT_FIRST_IS_COMM, "<a> 2: 'b'\n<a> 1: 'b'\n");
+	folded("a-12/34;b 1\n", IMPORT_FIRST_IS_COMM, "<a> 12/34 1: 'b'\n");
+	folded("kworker/0:1-ev;b 1\nx-7;b 1\n", IMPORT_FIRST_IS_COMM,
+	       "<kworker/0:1-ev> 1: 'b'\n<x-7> 1: 'b'\n");
+	folded("a;b_[k];c_[j];d_[i];e_[x] 1\n", IMPORT_FIRST_IS_COMM,
+	       "<a> 1: 'e_[x]' 'd' 'c' k'b'\n");
 	assert_int_equal(stats.ignored, 0);
-	folded("# a;b 1\n\na;b\na;b x\na;b 5\na 5\na;b 0\n", true, "<a> 5: 'b'\n");
+	folded("# a;b 1\n\na;b\na;b x\na;b 5\na 5\na;b 0\n", IMPORT_FIRST_IS_COMM, "<a> 5: 'b'\n");
 	assert_int_equal(stats.ignored, 2);
 	assert_int_equal(stats.first_ignored, 3);
 	assert_int_equal(stats.bare, 2);
-	folded("a;b 99999999999999999999\n", true, "");
-	folded("", true, "");
+	folded("a;b 99999999999999999999\n", IMPORT_FIRST_IS_COMM, "");
+	folded("", IMPORT_FIRST_IS_COMM, "");
 }
 
 static void test_deep(void **state)
@@ -91,7 +98,8 @@ static void test_deep(void **state)
 		n += (size_t)sprintf(text + n, ";%c", i < 5 ? 'o' : 'i');
 	sprintf(text + n, " 1\n");
 	seen[0] = '\0';
-	assert_int_equal(import_folded(text, strlen(text), true, show, NULL, &stats, NULL), 0);
+	assert_int_equal(import_folded(whole(text), IMPORT_FIRST_IS_COMM, show, NULL, &stats, NULL),
+			 0);
 	assert_int_equal(stats.dropped, 5);
 	/* The outer ones. */
 	assert_null(strstr(seen, "'o'"));
@@ -103,7 +111,7 @@ static void script(const char *text, const char *want)
 	int ret;
 
 	seen[0] = '\0';
-	ret = import_script(text, strlen(text), show, NULL, &stats, &e);
+	ret = import_script(whole(text), show, NULL, &stats, &e);
 	assert_string_equal(seen, want);
 	assert_int_equal(ret, *want ? 0 : -ENODATA);
 }
@@ -181,10 +189,11 @@ static void make(const char *text, bool is_folded, struct import_options opt,
 	load.buildid_dir = cache;
 	assert_int_equal(import_create(&i, &opt, NULL), 0);
 	if (is_folded)
-		assert_int_equal(
-			import_folded(text, strlen(text), true, import_add, i, &stats, NULL), 0);
+		assert_int_equal(import_folded(whole(text), IMPORT_FIRST_IS_COMM, import_add, i,
+					       &stats, NULL),
+				 0);
 	else
-		assert_int_equal(import_script(text, strlen(text), import_add, i, &stats, NULL), 0);
+		assert_int_equal(import_script(whole(text), import_add, i, &stats, NULL), 0);
 	assert_int_equal(sink_perfdata_create(&sink, &o, &e), 0);
 	if (import_write(i, sink, &info, facts, &e))
 		fail_msg("%s", e.text);
