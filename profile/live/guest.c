@@ -470,8 +470,8 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		return 0;
 	}
 	if (g->maps && task)
-		ret = guest_maps_see(g->maps, task, s->regs.cr3, s->time_ns,
-				     stack->ip + stack->n_kernel, stack->n - stack->n_kernel, e);
+		ret = guest_maps_see(g->maps, task, s, stack->ip + stack->n_kernel,
+				     stack->n - stack->n_kernel, e);
 	return ret;
 }
 

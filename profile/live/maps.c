@@ -165,8 +165,8 @@ static bool is_anonymous_to_perf(const char *name)
 #define CHANGED "[changed mapping]"
 
 /* *told: the sink knows it. Else it is told when it is seen again. */
-static int maps_announce(struct guest_maps *g, const struct process *p, uint64_t cr3,
-			 const struct linux_vma *v, uint64_t time_ns, bool *told, struct err *e)
+static int maps_announce(struct guest_maps *g, const struct process *p, const struct sample *s,
+			 const struct linux_vma *v, bool *told, struct err *e)
 {
 	uint8_t name_id[GUEST_BUILD_ID];
 	cleanup_free char *name = malloc(LINUX_PATH_MAX);
@@ -176,7 +176,7 @@ static int maps_announce(struct guest_maps *g, const struct process *p, uint64_t
 		.addr = v->start,
 		.len = v->end - v->start,
 		.pgoff = v->file_off,
-		.time_ns = time_ns,
+		.time_ns = s->time_ns,
 		.prot = (v->flags & LINUX_VM_READ ? PROT_READ : 0) |
 			(v->flags & LINUX_VM_WRITE ? PROT_WRITE : 0) | PROT_EXEC,
 		.build_id = name_id,
@@ -194,7 +194,7 @@ static int maps_announce(struct guest_maps *g, const struct process *p, uint64_t
 	*told = true;
 	map.path = name;
 	guest_dso_name_id(name_id, name);
-	dso = dso_of(g, p, cr3, v, name);
+	dso = dso_of(g, p, s->regs.cr3, v, name);
 	if (is_made_at_run_time(v, dso, name))
 		return guest_jit_map(g->jit, p->mm, &map, e);
 	if (is_anonymous_to_perf(name)) {
@@ -295,14 +295,14 @@ static enum news news_of(const struct guest_maps *g, const struct process *p, si
 }
 
 /* Tell the sink what is different in the first `found` fresh mappings; the rest is kept. */
-static int tell_news(struct guest_maps *g, struct process *p, uint64_t cr3, uint64_t time_ns,
-		     size_t found, struct err *e)
+static int tell_news(struct guest_maps *g, struct process *p, const struct sample *s, size_t found,
+		     struct err *e)
 {
 	unsigned int n = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < p->mapped.vmas.n && !ret; i++)
-		ret = forget_old(g, p, i, time_ns, e);
+		ret = forget_old(g, p, i, s->time_ns, e);
 	for (size_t k = 0; k < found && !ret; k++) {
 		struct guest_mark *mark = &g->fresh.mark[k];
 		enum news news = news_of(g, p, k);
@@ -310,9 +310,8 @@ static int tell_news(struct guest_maps *g, struct process *p, uint64_t cr3, uint
 		mark->told = news == NEWS_NONE;
 		n += news != NEWS_NONE;
 		g->stats.changed += news == NEWS_OTHER;
-		if (news == NEWS || (news == NEWS_OTHER && time_ns > p->done_ns))
-			ret = maps_announce(g, p, cr3, &g->fresh.vmas.v[k], time_ns, &mark->told,
-					    e);
+		if (news == NEWS || (news == NEWS_OTHER && s->time_ns > p->done_ns))
+			ret = maps_announce(g, p, s, &g->fresh.vmas.v[k], &mark->told, e);
 	}
 	if (n)
 		p->retry_ns = GUEST_MAPS_RETRY_NS;
@@ -350,7 +349,7 @@ static int keep_rest(struct guest_maps *g, struct process *p, uint64_t time_ns, 
 }
 
 static int read_again(struct guest_maps *g, struct process *p, const struct guest_task *task,
-		      uint64_t cr3, uint64_t time_ns, struct err *e)
+		      const struct sample *s, struct err *e)
 {
 	uint64_t begun = g->clock();
 	struct guest_mapped swap;
@@ -359,7 +358,7 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 	int ret;
 
 	p->was_read = true;
-	p->read_ns = time_ns;
+	p->read_ns = s->time_ns;
 	g->stats.reads++;
 	why = guest_mapped_read(&g->fresh, g->layout, g->memory, p->mm, begun);
 	if (why != LINUX_OK) {
@@ -374,11 +373,11 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 		return 0;
 	}
 	found = g->fresh.vmas.n;
-	ret = why == LINUX_OK ? 0 : keep_rest(g, p, time_ns, e);
+	ret = why == LINUX_OK ? 0 : keep_rest(g, p, s->time_ns, e);
 	if (why == LINUX_OK)
 		p->whole_ns = begun;
 	p->done_ns = g->clock();
-	ret = ret ? ret : tell_news(g, p, cr3, time_ns, found, e);
+	ret = ret ? ret : tell_news(g, p, s, found, e);
 	swap = p->mapped;
 	p->mapped = g->fresh;
 	g->fresh = swap;
@@ -442,16 +441,16 @@ static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, co
 	return (untold && time_ns > p->done_ns) || has_changed(g, p, time_ns, ip, n);
 }
 
-int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
-		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e)
+int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const struct sample *s,
+		   const uint64_t *ip, unsigned int n, struct err *e)
 {
 	struct process *p = maps_find(g, task);
 	int ret = 0;
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	if (is_due(g, p, time_ns, ip, n))
-		ret = read_again(g, p, task, cr3, time_ns, e);
+	if (is_due(g, p, s->time_ns, ip, n))
+		ret = read_again(g, p, task, s, e);
 	for (unsigned int i = 0; i < n; i++) {
 		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
 

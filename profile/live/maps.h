@@ -55,11 +55,11 @@ typedef uint64_t (*guest_maps_clock)(void);
 void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock);
 
 /*
- * The user frames of a sample: announces the mappings that cover them, before the
+ * A sample's n user frames, ip: announces the mappings that cover them, before the
  * sample of this task, which has an mm. Errors are the sink's.
  */
-int guest_maps_see(struct guest_maps *g, const struct guest_task *task, uint64_t cr3,
-		   uint64_t time_ns, const uint64_t *ip, unsigned int n, struct err *e);
+int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const struct sample *s,
+		   const uint64_t *ip, unsigned int n, struct err *e);
 
 /*
  * Are a sample's user frames those of its task? While the kernel switches tasks, page

@@ -147,7 +147,8 @@ static int try_see(uint64_t task, uint64_t ip, struct err *e)
 	sink.log.len = 0;
 	assert_int_equal(ret, 0);
 	assert_non_null(seen);
-	return guest_maps_see(maps, seen, LM_CR3, now, ips, 2, e);
+	s.regs.cr3 = LM_CR3;
+	return guest_maps_see(maps, seen, &s, ips, 2, e);
 }
 
 /* A sample in the program, called from ip, so long after the last. */
@@ -459,10 +460,11 @@ static void processes_that_have_ended(void **state)
 	uint64_t ip = LIB;
 
 	(void)state;
+	late.regs.cr3 = LM_CR3;
 	lm_put64(&g, t + GF_MM, 0);
 	assert_int_equal(guest_tasks_see(tasks, &late, &pid, &tid, &seen, NULL), 0);
 	sink.log.len = 0;
-	assert_int_equal(guest_maps_see(maps, seen, LM_CR3, now, &ip, 1, NULL), 0);
+	assert_int_equal(guest_maps_see(maps, seen, &late, &ip, 1, NULL), 0);
 	gf_expect(&sink, "");
 	assert_int_equal(guest_maps_stats(maps)->failed, 1);
 	assert_string_equal(guest_maps_stats(maps)->why, "the process has ended");
