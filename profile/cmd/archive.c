@@ -72,25 +72,26 @@ static void archive_print_facts(const struct options *o, const struct archive_fa
 		fprintf(stderr, "kvmprof: %s: is not complete; packed as it is\n", o->input);
 }
 
-static int archive_to_stdout(const struct options *o, const char *name, struct archive_facts *facts,
-			     struct err *e)
+static int archive_to_stdout(struct archive_request *r, struct archive_facts *facts, struct err *e)
 {
 	if (isatty(STDOUT_FILENO))
 		return err_set(e, EINVAL,
 			       "an archive is nothing for a terminal: -o FILE, or pipe it");
-	return archive_profile(o->input, name, o->buildid_dir, STDOUT_FILENO, ARCHIVE_ZSTD, facts,
-			       e);
+	r->fd = STDOUT_FILENO;
+	r->form = ARCHIVE_ZSTD;
+	return archive_profile(r, facts, e);
 }
 
-static int archive_to_file(const struct options *o, const char *name, enum archive_form form,
+static int archive_to_file(struct archive_request *r, const char *output,
 			   struct archive_facts *facts, struct err *e)
 {
 	struct outfile out;
-	int ret = outfile_open(&out, o->output, e);
+	int ret = outfile_open(&out, output, e);
 
 	if (ret)
 		return ret;
-	ret = archive_profile(o->input, name, o->buildid_dir, out.fd, form, facts, e);
+	r->fd = out.fd;
+	ret = archive_profile(r, facts, e);
 	return outfile_finish(&out, ret, e);
 }
 
@@ -98,8 +99,10 @@ static int archive_input(struct options *o, struct err *e)
 {
 	cleanup_free char *by_name = NULL;
 	struct archive_facts facts;
-	enum archive_form form;
 	char name[256];
+	struct archive_request r = { .input = o->input,
+				     .name = name,
+				     .buildid_dir = o->buildid_dir };
 	int ret;
 
 	archive_name_of(name, sizeof(name), o->input);
@@ -110,10 +113,10 @@ static int archive_input(struct options *o, struct err *e)
 		}
 		o->output = by_name;
 	}
-	if (!archive_form_of(o->output, &form))
+	if (!archive_form_of(o->output, &r.form))
 		return err_set(e, EINVAL, "%s: must end in .tar.zst, .tar.gz or .tar", o->output);
-	ret = !strcmp(o->output, "-") ? archive_to_stdout(o, name, &facts, e)
-				      : archive_to_file(o, name, form, &facts, e);
+	ret = !strcmp(o->output, "-") ? archive_to_stdout(&r, &facts, e)
+				      : archive_to_file(&r, o->output, &facts, e);
 	if (!ret)
 		archive_print_facts(o, &facts);
 	return ret;

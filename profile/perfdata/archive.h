@@ -52,8 +52,14 @@ struct archive_facts {
 	bool partial;	     /* the profile was cut; it is packed as it is */
 };
 
-/* name: the directory's in the archive, one component. buildid_dir NULL: $HOME/.debug. */
-int archive_profile(const char *input, const char *name, const char *buildid_dir, int fd,
-		    enum archive_form form, struct archive_facts *facts, struct err *e);
+struct archive_request {
+	const char *input;	 /* file or directory of the profile */
+	const char *name;	 /* the directory's in the archive, one component */
+	const char *buildid_dir; /* NULL: $HOME/.debug */
+	int fd;			 /* where the archive goes; borrowed */
+	enum archive_form form;
+};
+
+int archive_profile(const struct archive_request *r, struct archive_facts *facts, struct err *e);
 
 #endif

@@ -219,19 +219,19 @@ static int add_needed(struct gather *g, const struct perfdata *p, struct err *e)
 
 /* -- packing ------------------------------------------------------------------------------------- */
 
-static int pack(struct gather *g, const char *name, int fd, enum archive_form form, struct err *e)
+static int pack(struct gather *g, const struct archive_request *r, struct err *e)
 {
 	struct archive *a = NULL;
 	struct list *l = &g->list;
-	int ret = archive_create(&a, fd, form, e);
+	int ret = archive_create(&a, r->fd, r->form, e);
 
 	qsort(l->entry, l->n, sizeof(*l->entry), compare_entries);
-	ret = ret ? ret : archive_add_dir(a, name, e);
+	ret = ret ? ret : archive_add_dir(a, r->name, e);
 	for (size_t i = 0; i < l->n && !ret; i++) {
 		const struct entry *x = &l->entry[i];
 		cleanup_free char *path = NULL;
 
-		if (asprintf(&path, "%s/%s", name, x->path) < 0) {
+		if (asprintf(&path, "%s/%s", r->name, x->path) < 0) {
 			path = NULL;
 			ret = err_set(e, ENOMEM, "out of memory");
 		} else if (x->dir) {
@@ -247,28 +247,27 @@ static int pack(struct gather *g, const char *name, int fd, enum archive_form fo
 	return ret;
 }
 
-int archive_profile(const char *input, const char *name, const char *buildid_dir, int fd,
-		    enum archive_form form, struct archive_facts *facts, struct err *e)
+int archive_profile(const struct archive_request *r, struct archive_facts *facts, struct err *e)
 {
-	cleanup_free char *cache = buildid_dir ? strdup(buildid_dir) : buildid_default_dir();
+	cleanup_free char *cache = r->buildid_dir ? strdup(r->buildid_dir) : buildid_default_dir();
 	struct gather g = { .facts = facts, .cache = cache };
 	struct perfdata *p = NULL;
 	struct stat st = { 0 };
 	int ret;
 
 	*facts = (struct archive_facts){ 0 };
-	ret = perfdata_open(&p, input, e);
+	ret = perfdata_open(&p, r->input, e);
 	if (ret)
 		return ret;
 	facts->partial = p->partial;
 	if (p->dir)
-		ret = scan(&g.list, input, "", 0, e);
-	else if (stat(input, &st) < 0)
-		ret = err_set(e, errno, "%s: %s", input, strerror(errno));
+		ret = scan(&g.list, r->input, "", 0, e);
+	else if (stat(r->input, &st) < 0)
+		ret = err_set(e, errno, "%s: %s", r->input, strerror(errno));
 	else
-		ret = archive_profile_add(&g.list, "data", input, &st, e);
+		ret = archive_profile_add(&g.list, "data", r->input, &st, e);
 	ret = ret ? ret : add_needed(&g, p, e);
-	ret = ret ? ret : pack(&g, name, fd, form, e);
+	ret = ret ? ret : pack(&g, r, e);
 	list_deinit(&g.list);
 	perfdata_close(p);
 	return ret;

@@ -56,8 +56,8 @@ static int sync_file(struct perfdata_writer *w, struct err *e)
 }
 
 /* What comes behind the records, and the header that tells of it. The records are in the file. */
-static int put_features(struct perfdata_writer *w, const struct profile_info *info,
-			const char *osrelease, const char *json, struct err *e)
+static int put_features(struct perfdata_writer *w, const struct perfdata_about *about,
+			struct err *e)
 {
 	uint64_t bits[4] = { 0 }, data_end;
 	struct buf blobs, index;
@@ -69,7 +69,7 @@ static int put_features(struct perfdata_writer *w, const struct profile_info *in
 	data_end = w->pos;
 	buf_init(&blobs);
 	buf_init(&index);
-	perfdata_put_features(&blobs, &index, bits, w, info, osrelease, json);
+	perfdata_put_features(&blobs, &index, bits, w, about);
 	/* Offsets are absolute. */
 	for (size_t i = 0; !index.failed && i < index.len; i += 16) {
 		uint64_t off;
@@ -93,13 +93,12 @@ static int put_features(struct perfdata_writer *w, const struct profile_info *in
 	return ret ? ret : sync_file(w, e);
 }
 
-static int put_all(struct perfdata_writer *w, const struct profile_info *info,
-		   const char *osrelease, const char *json, struct err *e)
+static int put_all(struct perfdata_writer *w, const struct perfdata_about *about, struct err *e)
 {
 	int ret = perfdata_write_drain(w, e);
 
 	w->kept_samples = w->samples;
-	return ret ? ret : put_features(w, info, osrelease, json, e);
+	return ret ? ret : put_features(w, about, e);
 }
 
 /* -- what fits ---------------------------------------------------------------------- */
@@ -205,8 +204,7 @@ static bool is_full(int err)
 }
 
 /* The file is cut back until the features fit; at worst it has none. */
-static void salvage(struct perfdata_writer *w, const struct profile_info *info,
-		    const char *osrelease, const char *json)
+static void salvage(struct perfdata_writer *w, const struct perfdata_about *about)
 {
 	uint64_t all = w->samples, cut = 0, early = w->early_off + PERFDATA_EARLY;
 	struct kept k;
@@ -220,7 +218,7 @@ static void salvage(struct perfdata_writer *w, const struct profile_info *info,
 			perfdata_put_lost(&w->out, w, 0, all - k.samples, k.last_ns);
 			w->pos += w->out.len;
 		}
-		ret = put_features(w, info, osrelease, json, NULL);
+		ret = put_features(w, about, NULL);
 		if (!ret)
 			return;
 		cut = cut ? cut * 2 : w->out.len + CUT_MORE;
@@ -248,18 +246,17 @@ void perfdata_put_totals(struct buf *b, const struct perfdata_writer *w, const c
 		   strerror(-w->cause));
 }
 
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
-		       const char *osrelease, const char *json, struct err *e)
+int perfdata_write_end(struct perfdata_writer *w, const struct perfdata_about *about, struct err *e)
 {
 	struct err first = { 0 };
-	int ret = put_all(w, info, osrelease, json, &first);
+	int ret = put_all(w, about, &first);
 	int fd;
 
 	w->readable = !ret;
 	if (ret) {
 		w->cause = ret;
 		w->kept_samples = 0;
-		salvage(w, info, osrelease, json);
+		salvage(w, about);
 	}
 	fd = take_fd(&w->fd);
 	if (close(fd) < 0 && !ret)

@@ -232,6 +232,7 @@ static bool put_extras(struct sink_perfdata *p)
 static void put_data(struct sink_perfdata *p, const char *json)
 {
 	bool kcore = put_extras(p);
+	const struct perfdata_about about = { &p->info, p->kernel.osrelease, json };
 	int ret = finish_kernel(p, kcore, NULL);
 
 	sink_perfdata_failed(p, KALLSYMS, ret);
@@ -243,7 +244,7 @@ static void put_data(struct sink_perfdata *p, const char *json)
 		if (p->nmodules && kcore)
 			finish_kernel(p, false, NULL);
 	}
-	ret = perfdata_write_end(&p->w, &p->info, p->kernel.osrelease, json, NULL);
+	ret = perfdata_write_end(&p->w, &about, NULL);
 	sink_perfdata_failed(p, "", ret);
 }
 

@@ -212,8 +212,7 @@ static void write_kernel(struct perfdata_text *t, struct buf *out, const uint64_
 }
 
 void perfdata_text_write(struct perfdata_text *t, struct buf *out, const uint64_t *ip, size_t nip,
-			 const struct profile_module *(*module_at)(void *ctx, uint64_t addr),
-			 void *ctx)
+			 perfdata_module_at_fn *module_at, void *ctx)
 {
 	const struct profile_kernel *k = t->kernel;
 	cleanup_free uint8_t *live = NULL, *image = NULL;

@@ -37,12 +37,11 @@ void perfdata_text_deinit(struct perfdata_text *t);
 void perfdata_text_kernel(struct perfdata_text *t, const struct profile_kernel *k);
 /* The first sample at ip, which lies in this module. Its symbols stay until the end. */
 void perfdata_text_module(struct perfdata_text *t, const struct profile_module *m, uint64_t ip);
-/*
- * All of it; empty when there is none. ip: nip sampled addresses of kernel mode.
- * module_at tells which module lies at an address at last. Check out->failed.
- */
+/* Which module lies at an address at last; NULL: none. */
+typedef const struct profile_module *perfdata_module_at_fn(void *ctx, uint64_t addr);
+
+/* All of it; empty when there is none. ip: nip sampled addresses of kernel mode. Check out->failed. */
 void perfdata_text_write(struct perfdata_text *t, struct buf *out, const uint64_t *ip, size_t nip,
-			 const struct profile_module *(*module_at)(void *ctx, uint64_t addr),
-			 void *ctx);
+			 perfdata_module_at_fn *module_at, void *ctx);
 
 #endif

@@ -146,18 +146,19 @@ static size_t kernel_map_size(const struct perfdata_writer *w, const char *name)
 	return PERFDATA_RECORD_HEADER + 32 + name_size(name) + sample_id_size(w);
 }
 
-/* A map of kernel code. */
-static void put_kernel_map(struct buf *b, const struct perfdata_writer *w, uint64_t addr,
-			   uint64_t len, uint64_t pgoff, const char *name, uint64_t time_ns)
+/* A map of kernel code; path: the name that perf is to show. */
+static void put_kernel_map(struct buf *b, const struct perfdata_writer *w,
+			   const struct profile_map *m)
 {
-	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL, kernel_map_size(w, name));
+	put_record_header(b, PERFDATA_RECORD_MMAP, PERFDATA_MISC_KERNEL,
+			  kernel_map_size(w, m->path));
 	buf_u32(b, UINT32_MAX);
 	buf_u32(b, 0);
-	buf_u64(b, addr);
-	buf_u64(b, len);
-	buf_u64(b, pgoff);
-	put_name(b, name);
-	put_sample_id(b, w, UINT32_MAX, 0, time_ns, 0);
+	buf_u64(b, m->addr);
+	buf_u64(b, m->len);
+	buf_u64(b, m->pgoff);
+	put_name(b, m->path);
+	put_sample_id(b, w, UINT32_MAX, 0, m->time_ns, 0);
 }
 
 static size_t keep_size(const struct perfdata_writer *w)
@@ -191,8 +192,11 @@ int perfdata_write_kernel(struct perfdata_writer *w, const struct profile_kernel
 		return perfdata_fail(w, -w->failed, e);
 	/* perf takes the kernel's slide from the name and pgoff together. */
 	if (k->end > k->text)
-		put_kernel_map(&w->out, w, k->text, k->end - k->text, k->text,
-			       PERFDATA_KERNEL_MAP_NAME, 0);
+		put_kernel_map(&w->out, w,
+			       &(struct profile_map){ .addr = k->text,
+						      .len = k->end - k->text,
+						      .pgoff = k->text,
+						      .path = PERFDATA_KERNEL_MAP_NAME });
 	w->early_off = w->pos + (w->out.len - start);
 	put_filler(&w->out, PERFDATA_EARLY);
 	w->pos += w->out.len - start;
@@ -265,7 +269,10 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
 	if (ret)
 		return ret;
-	put_kernel_map(&w->held, w, m->addr, m->len, 0, name, m->time_ns);
+	put_kernel_map(
+		&w->held, w,
+		&(struct profile_map){
+			.addr = m->addr, .len = m->len, .path = name, .time_ns = m->time_ns });
 	return perfdata_hold(w, start, m->time_ns, e);
 }
 
@@ -289,7 +296,9 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 		module_map_name(name, m[i]);
 		if (b.len + kernel_map_size(w, name) > end)
 			break;
-		put_kernel_map(&b, w, m[i]->addr, m[i]->len, 0, name, 0);
+		put_kernel_map(&b, w,
+			       &(struct profile_map){
+				       .addr = m[i]->addr, .len = m[i]->len, .path = name });
 	}
 	if (keep && i) {
 		put_keep(&b, w);

@@ -138,15 +138,22 @@ int perfdata_write_flush(struct perfdata_writer *w, uint64_t before_ns, struct e
 /* All records; nothing but perfdata_write_early() and _end() comes after it. */
 int perfdata_write_drain(struct perfdata_writer *w, struct err *e);
 
+/* What a file says about itself beside its records. */
+struct perfdata_about {
+	const struct profile_info *info;
+	const char *osrelease; /* NULL: not known */
+	const char *json;      /* one object; NULL: none */
+};
+
 /*
- * The held records, the features and the final header. json may be NULL. After a failed write
+ * The held records, the features and the final header. After a failed write
  * now or before (disk full) the file is cut back to whole records, far enough that the
  * rest of the format has room, and the number of samples that are missing becomes a record of
  * lost samples: `readable` and `kept_samples` say what there is. The failure is returned all
  * the same: only 0 means that all is there.
  */
-int perfdata_write_end(struct perfdata_writer *w, const struct profile_info *info,
-		       const char *osrelease, const char *json, struct err *e);
+int perfdata_write_end(struct perfdata_writer *w, const struct perfdata_about *about,
+		       struct err *e);
 
 /* json, which is one object or NULL, with what is missing, if anything is: a member "profile". */
 void perfdata_put_totals(struct buf *b, const struct perfdata_writer *w, const char *json);

@@ -144,8 +144,10 @@ static void put_cpuid(struct buf *b)
 }
 
 static void put_feature(struct buf *b, unsigned int feature, const struct perfdata_writer *w,
-			const struct profile_info *info, const char *osrelease, const char *json)
+			const struct perfdata_about *about)
 {
+	const struct profile_info *info = about->info;
+
 	switch (feature) {
 	case PERFDATA_FEAT_BUILD_ID:
 		put_build_ids(b, w);
@@ -154,7 +156,7 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		put_string(b, info->hostname ? info->hostname : "");
 		break;
 	case PERFDATA_FEAT_OSRELEASE:
-		put_string(b, osrelease ? osrelease : "");
+		put_string(b, about->osrelease ? about->osrelease : "");
 		break;
 	case PERFDATA_FEAT_VERSION:
 		put_string(b, "kvmprof-" KVMPROF_VERSION);
@@ -202,7 +204,7 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		put_clock_data(b);
 		break;
 	case PERFDATA_FEAT_KVMPROF_JSON:
-		perfdata_put_totals(b, w, json);
+		perfdata_put_totals(b, w, about->json);
 		break;
 	}
 }
@@ -217,14 +219,13 @@ static const unsigned int our_features[] = {
 #define OUR_FEATURES (sizeof(our_features) / sizeof(our_features[0]))
 
 void perfdata_put_features(struct buf *blobs, struct buf *index, uint64_t bits[4],
-			   const struct perfdata_writer *w, const struct profile_info *info,
-			   const char *osrelease, const char *json)
+			   const struct perfdata_writer *w, const struct perfdata_about *about)
 {
 	for (unsigned int i = 0; i < OUR_FEATURES; i++) {
 		unsigned int f = our_features[i];
 		size_t start = blobs->len;
 
-		put_feature(blobs, f, w, info, osrelease, json);
+		put_feature(blobs, f, w, about);
 		if (blobs->len == start)
 			continue;
 		bits[f / 64] |= 1ull << (f % 64);

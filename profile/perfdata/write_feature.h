@@ -16,11 +16,10 @@ void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned 
 /*
  * All features that have something to say: their bytes go to blobs, where they
  * begin there and how long they are to index, and their numbers to bits. Check
- * both for `failed`. osrelease and json may be NULL.
+ * both for `failed`.
  */
 void perfdata_put_features(struct buf *blobs, struct buf *index, uint64_t bits[4],
-			   const struct perfdata_writer *w, const struct profile_info *info,
-			   const char *osrelease, const char *json);
+			   const struct perfdata_writer *w, const struct perfdata_about *about);
 
 /*
  * What makes perf take n ranges of modules for code of a BPF program, whose maps it
