@@ -7,9 +7,8 @@
 
 #define ESCAPE 0x1b
 
-void exec_console_init(struct exec_console *c, const char *nonce,
-		       void (*put)(void *ctx, uint8_t byte), void *put_ctx,
-		       void (*found)(void *ctx), void *found_ctx)
+void exec_console_init(struct exec_console *c, const char *nonce, exec_console_put_fn *put,
+		       void *put_ctx, exec_console_found_fn *found, void *found_ctx)
 {
 	*c = (struct exec_console){ .lock = PTHREAD_MUTEX_INITIALIZER,
 				    .put = put,

@@ -26,13 +26,16 @@
 #define EXEC_NONCE_LEN 32u /* hexadecimal digits */
 #define EXEC_MESSAGE_MAX 512u
 
+typedef void exec_console_put_fn(void *ctx, uint8_t byte);
+typedef void exec_console_found_fn(void *ctx);
+
 struct exec_console {
 	pthread_mutex_t lock;
 	char prefix[64]; /* what the message begins with; "" : nothing is looked for */
 	size_t prefix_len;
-	void (*put)(void *ctx, uint8_t byte); /* what is not the message's goes here */
+	exec_console_put_fn *put; /* what is not the message's goes here */
 	void *put_ctx;
-	void (*found)(void *ctx); /* a message is complete */
+	exec_console_found_fn *found; /* a message is complete */
 	void *found_ctx;
 	size_t matched; /* bytes of the prefix that have come, and are held back */
 	char body[EXEC_MESSAGE_MAX + 1];
@@ -46,9 +49,8 @@ struct exec_console {
 };
 
 /* nonce NULL: nothing is looked for. */
-void exec_console_init(struct exec_console *c, const char *nonce,
-		       void (*put)(void *ctx, uint8_t byte), void *put_ctx,
-		       void (*found)(void *ctx), void *found_ctx);
+void exec_console_init(struct exec_console *c, const char *nonce, exec_console_put_fn *put,
+		       void *put_ctx, exec_console_found_fn *found, void *found_ctx);
 void exec_console_put(void *exec_console, uint8_t byte);
 /*
  * What is held back so far, terminated, for a snapshot: given to exec_console_put() of

@@ -291,13 +291,11 @@ static int add_regular(struct dir_walk *w, int dir_fd, const char *name, const s
 	return add_content(w->r, x, fd, w->path, e);
 }
 
-static int add_directory(struct dir_walk *w, int dir_fd, const char *name, const struct stat *st,
-			 struct cpio_entry *x, unsigned int depth, struct err *e)
+static int enter_directory(struct dir_walk *w, int dir_fd, const char *name, unsigned int depth,
+			   struct err *e)
 {
-	int fd, ret = rootfs_entry(w->r, x, e);
+	int fd;
 
-	if (ret || st->st_dev != w->dev)
-		return ret;
 	if (depth == ROOTFS_MAX_DEPTH)
 		return err_set(e, ELOOP, "%.200s: directories are nested more than %u deep",
 			       w->path, ROOTFS_MAX_DEPTH);
@@ -328,7 +326,10 @@ static int add_any(struct dir_walk *w, int dir_fd, const char *name, unsigned in
 	case S_IFREG:
 		return add_regular(w, dir_fd, name, &st, &x, e);
 	case S_IFDIR:
-		return add_directory(w, dir_fd, name, &st, &x, depth, e);
+		ret = rootfs_entry(w->r, &x, e);
+		/* Other file systems stay outside. */
+		return ret || st.st_dev != w->dev ? ret
+						  : enter_directory(w, dir_fd, name, depth, e);
 	case S_IFLNK:
 		n = readlinkat(dir_fd, name, target, sizeof(target));
 		if (n <= 0 || n > (ssize_t)ROOTFS_LINK_MAX) {

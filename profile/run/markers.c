@@ -138,11 +138,17 @@ static bool is_program(const struct target *t, uint64_t addr)
 	return t->image.is_linux ? !(addr >> 63) : addr >= t->user_start && addr < t->user_end;
 }
 
+/* What the user asked for. */
+struct stop_at {
+	const char *text; /* where */
+	enum marker_kind kind;
+	enum vm_breakpoint_action action;
+};
+
 static int add_breakpoint(struct run_markers *m, const struct target *t, struct vm_config *cfg,
-			  const char *text, enum marker_kind kind, enum vm_breakpoint_action action,
-			  struct err *e)
+			  const struct stop_at *at, struct err *e)
 {
-	struct vm_breakpoint b = { .action = action, .once = kind != MARKER_BREAKPOINT };
+	struct vm_breakpoint b = { .action = at->action, .once = at->kind != MARKER_BREAKPOINT };
 	unsigned int i = cfg->nbreakpoints;
 	int ret;
 
@@ -150,8 +156,8 @@ static int add_breakpoint(struct run_markers *m, const struct target *t, struct 
 		return err_set(e, EINVAL,
 			       "'%s': more than %u of --start-at, --stop-at, --snapshot-at and "
 			       "--mark-at: a processor has no more debug registers",
-			       text, VM_MAX_BREAKPOINTS);
-	ret = find_place(t, text, &b.addr, e);
+			       at->text, VM_MAX_BREAKPOINTS);
+	ret = find_place(t, at->text, &b.addr, e);
 	if (ret)
 		return ret;
 	/* Measured on such hosts: the debug registers are not loaded for a program. */
@@ -159,10 +165,10 @@ static int add_breakpoint(struct run_markers *m, const struct target *t, struct 
 		return err_set(e, ENOTSUP,
 			       "'%s' is in a program, and this host's KVM stops only kernels at "
 			       "breakpoints",
-			       text);
+			       at->text);
 	cfg->breakpoint[i] = b;
-	m->pipeline.breakpoint_name[i] = text;
-	m->pipeline.breakpoint_kind[i] = kind;
+	m->pipeline.breakpoint_name[i] = at->text;
+	m->pipeline.breakpoint_kind[i] = at->kind;
 	cfg->nbreakpoints++;
 	return 0;
 }
@@ -180,6 +186,10 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 			  struct err *e)
 {
 	const struct run_options *o = m->opt;
+	const struct stop_at start = { o->start_at, MARKER_START,
+				       o->delay_s > 0 ? VM_BREAKPOINT_MARK : VM_BREAKPOINT_START };
+	const struct stop_at stop = { o->stop_at, MARKER_STOP, VM_BREAKPOINT_STOP };
+	const struct stop_at snapshot = { o->snapshot.at, MARKER_SNAPSHOT, VM_BREAKPOINT_PAUSE };
 	int ret = 0;
 
 	cfg->idle_start = run_begins_idle(o);
@@ -187,18 +197,18 @@ int run_markers_configure(struct run_markers *m, const struct target *t, struct 
 	cfg->reached_ctx = m;
 	/* The first one, see start_reached(). */
 	if (o->start_at)
-		ret = add_breakpoint(m, t, cfg, o->start_at, MARKER_START,
-				     o->delay_s > 0 ? VM_BREAKPOINT_MARK : VM_BREAKPOINT_START, e);
+		ret = add_breakpoint(m, t, cfg, &start, e);
 	if (!ret && o->stop_at)
-		ret = add_breakpoint(m, t, cfg, o->stop_at, MARKER_STOP, VM_BREAKPOINT_STOP, e);
+		ret = add_breakpoint(m, t, cfg, &stop, e);
 	if (!ret && o->snapshot.at) {
-		ret = add_breakpoint(m, t, cfg, o->snapshot.at, MARKER_SNAPSHOT,
-				     VM_BREAKPOINT_PAUSE, e);
+		ret = add_breakpoint(m, t, cfg, &snapshot, e);
 		m->snapshot_at = cfg->nbreakpoints;
 	}
 	for (unsigned int i = 0; !ret && i < o->nmark_at; i++)
-		ret = add_breakpoint(m, t, cfg, o->mark_at[i], MARKER_BREAKPOINT,
-				     VM_BREAKPOINT_MARK, e);
+		ret = add_breakpoint(m, t, cfg,
+				     &(struct stop_at){ o->mark_at[i], MARKER_BREAKPOINT,
+							VM_BREAKPOINT_MARK },
+				     e);
 	cfg->look_for_kernel = cfg->nbreakpoints && cfg->plan.slide_unknown;
 	return ret;
 }
