@@ -96,6 +96,7 @@ struct block {
 /* What a deal within blocks is made of; on the stack, some 3 KB. */
 struct blocks {
 	unsigned int n, glue, na, nb;
+	unsigned int resamples; /* 0: the default */
 	uint16_t run[2 * RUNSTATS_MAX_RUNS];
 	struct block block[2 * RUNSTATS_MAX_RUNS];
 };
@@ -105,9 +106,11 @@ static int sort_blocks(struct blocks *l, unsigned int na, unsigned int nb,
 {
 	unsigned int used = 0;
 
-	*l = (struct blocks){
-		.n = b->nblocks, .glue = b->glue > 1 ? b->glue : 1, .na = na, .nb = nb
-	};
+	*l = (struct blocks){ .n = b->nblocks,
+			      .glue = b->glue > 1 ? b->glue : 1,
+			      .na = na,
+			      .nb = nb,
+			      .resamples = b->resamples };
 	if (!b->nblocks || b->nblocks > na + nb || b->resamples > RUNSTATS_RESAMPLES_MAX)
 		return -EINVAL;
 	for (unsigned int k = 0; k < l->n; k++) {
@@ -273,14 +276,14 @@ static bool deals_mirror(const struct runstats *s, const struct blocks *l)
 }
 
 /* l: NULL when all runs may be dealt. */
-static int runs_prepare(struct runstats *s, const struct blocks *l, unsigned int resamples)
+static int runs_prepare(struct runstats *s, const struct blocks *l)
 {
 	unsigned int n = s->na + s->nb;
 	size_t all = l ? block_deals(l) : combinations(n, s->na);
 	uint64_t state = s->seed;
 
 	s->exact = all <= RUNSTATS_EXACT_MAX;
-	s->ndeals = s->exact ? all : (resamples ? resamples : RUNSTATS_RESAMPLES) + 1;
+	s->ndeals = s->exact ? all : (l && l->resamples ? l->resamples : RUNSTATS_RESAMPLES) + 1;
 	/* Dealing them the other way round, where sides are equal, is as extreme. */
 	s->p_least = (s->exact && deals_mirror(s, l) ? 2.0 : 1.0) / (double)s->ndeals;
 	s->p_least = fmin(s->p_least, 1);
@@ -302,11 +305,11 @@ static int runs_prepare(struct runstats *s, const struct blocks *l, unsigned int
 	return 0;
 }
 
-static int init(struct runstats *s, unsigned int na, unsigned int nb, const struct blocks *l,
-		unsigned int resamples, uint64_t seed, struct err *e)
+static int runs_init(struct runstats *s, unsigned int na, unsigned int nb, const struct blocks *l,
+		     uint64_t seed, struct err *e)
 {
 	*s = (struct runstats){ .na = na, .nb = nb, .seed = seed, .p_least = 1 };
-	if (na > 1 && nb > 1 && runs_prepare(s, l, resamples) < 0) {
+	if (na > 1 && nb > 1 && runs_prepare(s, l) < 0) {
 		runstats_deinit(s);
 		return err_set(e, ENOMEM, "out of memory for statistics of %u runs", na + nb);
 	}
@@ -326,7 +329,7 @@ int runstats_init(struct runstats *s, unsigned int na, unsigned int nb, uint64_t
 {
 	int ret = check_counts(na, nb, e);
 
-	return ret ? ret : init(s, na, nb, NULL, 0, seed, e);
+	return ret ? ret : runs_init(s, na, nb, NULL, seed, e);
 }
 
 int runstats_init_blocks(struct runstats *s, unsigned int na, unsigned int nb,
@@ -340,8 +343,9 @@ int runstats_init_blocks(struct runstats *s, unsigned int na, unsigned int nb,
 	if (sort_blocks(&l, na, nb, b) < 0)
 		return err_set(e, EINVAL, "%u blocks of %u and %u runs, %u at a time: not possible",
 			       b->nblocks, na, nb, l.glue);
-	return init(s, na, nb, &l, b->resamples, seed, e);
+	return runs_init(s, na, nb, &l, seed, e);
 }
+
 void runstats_deinit(struct runstats *s)
 {
 	free(s->deal);
