@@ -83,7 +83,7 @@ static const struct option_row rows[] = {
 	  "plain text, one list for each update (default without a\n"
 	  "terminal)",
 	  OPTION_PUT(opt.stdio, true) },
-	{ "sort", 's', "KEY", "children (default) or self", OPTION_WORD(choice.by_self, orders) },
+	{ "sort", 's', "KEY", "children (default) or self", OPTION_WORD(choice.order, orders) },
 	{ "no-idle", 0, NULL, "without what halted vCPUs do", OPTION_PUT(choice.no_idle, true) },
 	{ "zero", 'z', NULL, "forget what was before at each update", OPTION_PUT(opt.zero, true) },
 	{ "filter", 0, "TEXT", "functions whose name or DSO has TEXT in it",
@@ -167,7 +167,8 @@ static int top_ask_profile(struct top *t, struct err *e)
 	/* Gathering has begun anew, or what is shown is of the last update alone. */
 	forget = t->forget || t->opt.zero ||
 		 json_integer_value(json_object_get(reply, "since")) == 0;
-	ret = top_feed_profile(t->model, reply, forget, &t->seq, e);
+	ret = top_feed_profile(t->model, reply, forget ? TOP_OLDER_FORGET : TOP_OLDER_FADE, &t->seq,
+			       e);
 	t->forget = false;
 	json_decref(reply);
 	return ret;
@@ -222,7 +223,8 @@ static int top_show_stdio(struct top *t, struct err *e)
 		/* Nothing new: the last list stands. */
 		if (t->status.end)
 			break;
-		ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice, 0, 0, e);
+		ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice,
+				    (struct top_size){ 0 }, e);
 		if (ret)
 			break;
 		fwrite(t->screen.text.data, 1, t->screen.text.len, stdout);
@@ -241,15 +243,14 @@ static int top_show_stdio(struct top *t, struct err *e)
 /* Text that fills the screen until a key ends it. */
 static void top_show_text(const char *title, const char *text)
 {
-	unsigned int first = 0, lines, columns, n = 0;
+	unsigned int first = 0, n = 0;
 
 	for (const char *c = text; *c; c++)
 		n += *c == '\n';
 	while (!interrupted) {
-		unsigned int page;
+		unsigned int lines = top_terminal_size().lines;
+		unsigned int page = lines > 3 ? lines - 3 : 1;
 
-		top_terminal_size(&lines, &columns);
-		page = lines > 3 ? lines - 3 : 1;
 		if (first + page > n)
 			first = n > page ? n - page : 0;
 		top_terminal_show_text(title, text, first, "up, down: scroll  q: back");
@@ -364,11 +365,9 @@ static void top_toggle_collecting(struct top *t)
 static void top_select_row(struct top *t, int key)
 {
 	struct top_choice *c = &t->choice;
-	unsigned int lines, columns;
-	size_t page;
+	unsigned int lines = top_terminal_size().lines;
+	size_t page = lines > 10 ? lines - 10 : 1;
 
-	top_terminal_size(&lines, &columns);
-	page = lines > 10 ? lines - 10 : 1;
 	switch (key) {
 	case TOP_KEY_UP:
 		c->selected -= c->selected > 0;
@@ -418,7 +417,7 @@ static bool top_handle_key(struct top *t, int key)
 		c->typing = true;
 		break;
 	case 's':
-		c->by_self = !c->by_self;
+		c->order = c->order == TOP_BY_SELF ? TOP_BY_CHILDREN : TOP_BY_SELF;
 		break;
 	case 'i':
 		c->no_idle = !c->no_idle;
@@ -445,12 +444,12 @@ static bool top_handle_key(struct top *t, int key)
 
 static int top_draw(struct top *t, struct err *e)
 {
-	unsigned int lines, columns;
+	struct top_size room = top_terminal_size();
 	int ret;
 
-	top_terminal_size(&lines, &columns);
-	ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice, lines > 1 ? lines - 1 : 1,
-			    columns, e);
+	if (room.lines > 1)
+		room.lines--; /* FOOT's */
+	ret = top_view_draw(&t->screen, t->model, &t->status, &t->choice, room, e);
 	if (!ret)
 		top_terminal_show(&t->screen, FOOT);
 	return ret;

@@ -100,11 +100,18 @@ static int take_stack(struct top_model *m, const json_t *funcs, const json_t *s,
 	for (size_t i = 0; !ret && i < n; i++)
 		ret = take_frame(funcs, json_array_get(frames, i), mode, &frame[i], unnamed[i], e);
 	return ret ? ret
-		   : top_model_add(m, (unsigned int)feed_count(s, "cpu"), mode,
-				   feed_number(s, "weight"), frame, (unsigned int)n, e);
+		   : top_model_add(m,
+				   &(struct top_stack){
+					   .vcpu = (unsigned int)feed_count(s, "cpu"),
+					   .mode = mode,
+					   .weight = feed_number(s, "weight"),
+					   .frame = frame,
+					   .n = (unsigned int)n,
+				   },
+				   e);
 }
 
-int top_feed_profile(struct top_model *m, const json_t *reply, bool forget, uint64_t *seq,
+int top_feed_profile(struct top_model *m, const json_t *reply, enum top_older older, uint64_t *seq,
 		     struct err *e)
 {
 	const json_t *funcs = json_object_get(reply, "funcs");
@@ -116,7 +123,7 @@ int top_feed_profile(struct top_model *m, const json_t *reply, bool forget, uint
 	if (!json_is_array(stacks) || !json_is_array(funcs) ||
 	    !json_is_integer(json_object_get(reply, "seq")))
 		return err_set(e, EPROTO, "the run's reply holds no profile");
-	top_model_begin(m, forget);
+	top_model_begin(m, older);
 	json_array_foreach(stacks, i, s)
 	{
 		ret = take_stack(m, funcs, s, e);

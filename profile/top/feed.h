@@ -18,8 +18,8 @@
 
 #define TOP_MAX_CODE 65536u
 
-/* The reply to `profile`: a new batch. forget: what was before is dropped. *seq is for the next one. */
-int top_feed_profile(struct top_model *m, const json_t *reply, bool forget, uint64_t *seq,
+/* The reply to `profile`: a new batch. *seq is for the next one. */
+int top_feed_profile(struct top_model *m, const json_t *reply, enum top_older older, uint64_t *seq,
 		     struct err *e);
 
 /* The reply to `status`: the figures of *out, not its texts. */

@@ -150,14 +150,14 @@ static int compact(struct top_model *m)
 	return ret;
 }
 
-void top_model_begin(struct top_model *m, bool forget)
+void top_model_begin(struct top_model *m, enum top_older older)
 {
 	if (m->funcs.n > TOP_MAX_FUNCS) {
-		forget = true;
+		older = TOP_OLDER_FORGET;
 		table_deinit(&m->funcs);
 		texts_deinit(&m->texts);
 	}
-	if (forget)
+	if (older == TOP_OLDER_FORGET)
 		forget_stacks(m);
 	for (size_t i = 0; i < m->stacks.n; i++)
 		stacks(m)[i].weight *= FADE;
@@ -165,23 +165,21 @@ void top_model_begin(struct top_model *m, bool forget)
 	memset(m->vcpu, 0, sizeof(m->vcpu));
 }
 
-int top_model_add(struct top_model *m, unsigned int vcpu, enum top_mode mode, double weight,
-		  const struct top_frame *frame, unsigned int n, struct err *e)
+int top_model_add(struct top_model *m, const struct top_stack *s, struct err *e)
 {
-	struct stack like = { .mode = mode };
-	uint64_t hash = mode;
+	unsigned int n = s->n < TOP_MAX_FRAMES ? s->n : TOP_MAX_FRAMES;
+	struct stack like = { .mode = s->mode };
+	uint64_t hash = s->mode;
 	uint32_t index;
 	bool fresh;
 	int ret = 0;
 
-	if (vcpu < TOP_MAX_VCPUS) {
-		m->vcpu[vcpu].weight[mode] += weight;
-		if (vcpu >= m->nvcpus)
-			m->nvcpus = vcpu + 1;
+	if (s->vcpu < TOP_MAX_VCPUS) {
+		m->vcpu[s->vcpu].weight[s->mode] += s->weight;
+		if (s->vcpu >= m->nvcpus)
+			m->nvcpus = s->vcpu + 1;
 	}
-	m->largest = fmax(m->largest, weight);
-	if (n > TOP_MAX_FRAMES)
-		n = TOP_MAX_FRAMES;
+	m->largest = fmax(m->largest, s->weight);
 	if (!n)
 		return 0;
 	if (m->stacks.n >= TOP_MAX_STACKS)
@@ -195,18 +193,18 @@ int top_model_add(struct top_model *m, unsigned int vcpu, enum top_mode mode, do
 	like.first = (uint32_t)m->nframes;
 	like.n = n;
 	for (unsigned int i = 0; !ret && i < n; i++) {
-		ret = add_func(m, &frame[i], &m->frame[like.first + i]);
+		ret = add_func(m, &s->frame[i], &m->frame[like.first + i]);
 		if (!ret)
 			hash = table_mix(hash, m->frame[like.first + i]);
 	}
 	if (!ret)
-		funcs(m)[m->frame[like.first]].addr = frame[0].addr;
+		funcs(m)[m->frame[like.first]].addr = s->frame[0].addr;
 	ret = ret ? ret : table_add(&m->stacks, hash, &like, &index, &fresh);
 	if (ret)
 		return err_set(e, -ret, "out of memory");
 	if (fresh)
 		m->nframes += n;
-	stacks(m)[index].weight += weight;
+	stacks(m)[index].weight += s->weight;
 	return 0;
 }
 
@@ -263,18 +261,18 @@ static bool model_passes(const struct func *f, const struct top_filter *filter)
 	       (!filter->text || strstr(f->name, filter->text) || strstr(f->dso, filter->text));
 }
 
-int top_model_rows(struct top_model *m, bool self_first, const struct top_filter *filter,
-		   const struct top_row **rows, size_t *n, double *total, struct err *e)
+int top_model_rows(struct top_model *m, enum top_order order, const struct top_filter *filter,
+		   struct top_rows *out, struct err *e)
 {
 	const struct func *f = funcs(m);
-	size_t out = 0;
+	size_t n = 0;
 
-	model_count(m, filter->no_idle, total);
+	model_count(m, filter->no_idle, &out->total);
 	if (ARRAY_FIT(m->row, m->funcs.n, m->row_cap))
 		return err_set(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < m->funcs.n; i++)
 		if (model_passes(&f[i], filter))
-			m->row[out++] = (struct top_row){
+			m->row[n++] = (struct top_row){
 				.name = f[i].name,
 				.dso = f[i].dso,
 				.mode = f[i].mode,
@@ -283,10 +281,10 @@ int top_model_rows(struct top_model *m, bool self_first, const struct top_filter
 				.addr = f[i].addr,
 				.func = (uint32_t)i,
 			};
-	if (out)
-		qsort(m->row, out, sizeof(*m->row), self_first ? by_self : by_children);
-	*rows = m->row;
-	*n = out;
+	if (n)
+		qsort(m->row, n, sizeof(*m->row), order == TOP_BY_SELF ? by_self : by_children);
+	out->row = m->row;
+	out->n = n;
 	return 0;
 }
 

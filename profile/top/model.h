@@ -55,20 +55,38 @@ struct top_filter {
 	bool no_idle;
 };
 
+enum top_order { TOP_BY_CHILDREN, TOP_BY_SELF };
+
+struct top_rows {
+	const struct top_row *row; /* valid until the next call on the model */
+	size_t n;
+	double total; /* weight of all that counts, shown or not */
+};
+
+/* A stack of a batch. */
+struct top_stack {
+	unsigned int vcpu;
+	enum top_mode mode;
+	double weight;
+	const struct top_frame *frame; /* innermost first */
+	unsigned int n;		       /* frames; 0: the weight counts for the vCPU alone */
+};
+
+/* What becomes of the weights of older batches. */
+enum top_older { TOP_OLDER_FADE, TOP_OLDER_FORGET };
+
 struct top_model;
 
 int top_model_create(struct top_model **out, struct err *e);
 void top_model_destroy(struct top_model *m);
 
-/* A new batch begins: older weights fade, or with forget are forgotten. */
-void top_model_begin(struct top_model *m, bool forget);
-/* Innermost first. Without frames the weight counts for the vCPU alone. -ENOMEM. */
-int top_model_add(struct top_model *m, unsigned int vcpu, enum top_mode mode, double weight,
-		  const struct top_frame *frame, unsigned int n, struct err *e);
+/* A new batch begins. */
+void top_model_begin(struct top_model *m, enum top_older older);
+/* -ENOMEM. */
+int top_model_add(struct top_model *m, const struct top_stack *s, struct err *e);
 
-/* Rows by children, or by self; valid until the next call on m. The total is of all that counts. */
-int top_model_rows(struct top_model *m, bool by_self, const struct top_filter *filter,
-		   const struct top_row **rows, size_t *n, double *total, struct err *e);
+int top_model_rows(struct top_model *m, enum top_order order, const struct top_filter *filter,
+		   struct top_rows *out, struct err *e);
 
 /*
  * Who calls a function, and who them: callers below `least` of the function's own weight

@@ -53,10 +53,10 @@ void top_terminal_close(void)
 	screen = NULL;
 }
 
-void top_terminal_size(unsigned int *lines, unsigned int *columns)
+struct top_size top_terminal_size(void)
 {
-	*lines = LINES > 0 ? (unsigned int)LINES : 1;
-	*columns = COLS > 0 ? (unsigned int)COLS : 1;
+	return (struct top_size){ .lines = LINES > 0 ? (unsigned int)LINES : 1,
+				  .columns = COLS > 0 ? (unsigned int)COLS : 1 };
 }
 
 static chtype attributes(enum top_style style)

@@ -30,7 +30,8 @@ int top_terminal_open(struct err *e);
 /* Gives it back as it was. */
 void top_terminal_close(void);
 
-void top_terminal_size(unsigned int *lines, unsigned int *columns);
+/* At least one line and one column. */
+struct top_size top_terminal_size(void);
 /* The last line of the terminal is `foot`. */
 void top_terminal_show(const struct top_screen *s, const char *foot);
 /* Lines of text from the first-th on, below a title. */

@@ -139,9 +139,10 @@ static enum top_style row_style(enum top_mode mode)
 				  : TOP_STYLE_IDLE;
 }
 
-static void draw_rows(struct drawing *d, struct top_model *m, const struct top_row *row, size_t n,
-		      double total, struct top_choice *c, size_t limit)
+static void draw_rows(struct drawing *d, struct top_model *m, const struct top_rows *rows,
+		      const struct top_choice *c, size_t limit)
 {
+	const struct top_row *row = rows->row;
 	size_t room = d->lines - d->s->nlines, first = 0;
 
 	/* The selected row stays on the screen, with its callers below. */
@@ -150,30 +151,28 @@ static void draw_rows(struct drawing *d, struct top_model *m, const struct top_r
 	if (c->selected >= room)
 		first = c->selected - room + 1;
 	d->s->row_line = d->s->nlines;
-	for (size_t i = first; i < n && i - first < limit && !is_full(d); i++) {
+	for (size_t i = first; i < rows->n && i - first < limit && !is_full(d); i++) {
 		if (i == c->selected) {
 			d->s->selected_line = d->s->nlines;
 			d->s->selected = row[i];
 		}
 		line(d, row_style(row[i].mode), "%8.2f%% %8.2f%%  %-6s  %-*.*s  %s",
-		     percent(row[i].children, total), percent(row[i].self, total),
+		     percent(row[i].children, rows->total), percent(row[i].self, rows->total),
 		     top_mode_name(row[i].mode), DSO_WIDTH, DSO_WIDTH, row[i].dso, row[i].name);
 		if (i == c->selected && c->expanded)
-			draw_callers(d, m, &row[i], total);
+			draw_callers(d, m, &row[i], rows->total);
 	}
 }
 
 int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_status *status,
-		  struct top_choice *choice, unsigned int lines, unsigned int columns,
-		  struct err *e)
+		  struct top_choice *choice, struct top_size room, struct err *e)
 {
-	struct drawing d = { s, lines ? lines : UINT_MAX, columns };
+	struct drawing d = { s, room.lines ? room.lines : UINT_MAX, room.columns };
 	struct top_filter filter = { .text = *choice->filter ? choice->filter : NULL,
 				     .no_idle = choice->no_idle };
-	const struct top_row *row;
-	double total;
-	size_t n;
-	int ret = top_model_rows(m, choice->by_self, &filter, &row, &n, &total, e);
+	const bool by_self = choice->order == TOP_BY_SELF;
+	struct top_rows rows;
+	int ret = top_model_rows(m, choice->order, &filter, &rows, e);
 
 	if (ret)
 		return ret;
@@ -183,9 +182,9 @@ int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_st
 	s->nlines = 0;
 	s->selected = (struct top_row){ 0 };
 	s->selected_line = UINT_MAX;
-	s->nrows = n;
-	if (choice->selected >= n)
-		choice->selected = n ? n - 1 : 0;
+	s->nrows = rows.n;
+	if (choice->selected >= rows.n)
+		choice->selected = rows.n ? rows.n - 1 : 0;
 	draw_head(&d, status, choice);
 	draw_vcpus(&d, m);
 	if (choice->typing || *choice->filter)
@@ -193,13 +192,12 @@ int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_st
 		     choice->typing ? "_" : "");
 	else
 		line(&d, TOP_STYLE_PLAIN, "%s", "");
-	line(&d, TOP_STYLE_COLUMNS, "%9s %9s  %-6s  %-*s  %s",
-	     choice->by_self ? "Children" : "Children*", choice->by_self ? "Self*" : "Self", "Mode",
-	     DSO_WIDTH, "Shared Object", "Symbol");
-	if (!n)
+	line(&d, TOP_STYLE_COLUMNS, "%9s %9s  %-6s  %-*s  %s", by_self ? "Children" : "Children*",
+	     by_self ? "Self*" : "Self", "Mode", DSO_WIDTH, "Shared Object", "Symbol");
+	if (!rows.n)
 		line(&d, TOP_STYLE_PLAIN, "%s",
 		     *choice->filter ? "  nothing matches" : "  no samples yet");
-	draw_rows(&d, m, row, n, total, choice, lines ? SIZE_MAX : PLAIN_ROWS);
+	draw_rows(&d, m, &rows, choice, room.lines ? SIZE_MAX : PLAIN_ROWS);
 	if (s->text.failed || s->style.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	return 0;

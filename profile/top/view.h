@@ -44,7 +44,8 @@ struct top_status {
 
 /* What the user asked for. */
 struct top_choice {
-	bool by_self, no_idle, frozen;
+	enum top_order order;
+	bool no_idle, frozen;
 	char filter[TOP_FILTER];
 	bool typing;	 /* the filter is being typed */
 	size_t selected; /* row */
@@ -65,13 +66,15 @@ struct top_screen {
 void top_screen_init(struct top_screen *s);
 void top_screen_deinit(struct top_screen *s);
 
-/*
- * At most `lines` lines of at most `columns` bytes; 0: as many as there are. choice->selected
- * is brought into range.
- */
+/* What there is room for; 0: as much as there is. */
+struct top_size {
+	unsigned int lines;
+	unsigned int columns; /* bytes of a line */
+};
+
+/* choice->selected is brought into range. */
 int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_status *status,
-		  struct top_choice *choice, unsigned int lines, unsigned int columns,
-		  struct err *e);
+		  struct top_choice *choice, struct top_size room, struct err *e);
 
 /* "kernel" */
 const char *top_mode_name(enum top_mode mode);

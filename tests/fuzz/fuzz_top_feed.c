@@ -11,15 +11,13 @@
 static void check_rows(struct top_model *m)
 {
 	const struct top_filter all = { 0 };
-	const struct top_row *row;
+	struct top_rows rows;
 	struct err e = { 0 };
-	double total;
-	size_t n;
 
-	if (top_model_rows(m, true, &all, &row, &n, &total, &e))
+	if (top_model_rows(m, TOP_BY_SELF, &all, &rows, &e))
 		return;
-	for (size_t i = 0; i < n; i++)
-		if (row[i].self > row[i].children)
+	for (size_t i = 0; i < rows.n; i++)
+		if (rows.row[i].self > rows.row[i].children)
 			abort();
 }
 
@@ -30,7 +28,7 @@ static void check_screen(struct top_model *m, const struct top_status *st)
 	struct err e = { 0 };
 
 	top_screen_init(&s);
-	if (!top_view_draw(&s, m, st, &choice, 30, COLUMNS, &e) &&
+	if (!top_view_draw(&s, m, st, &choice, (struct top_size){ 30, COLUMNS }, &e) &&
 	    (s.nlines > 30 || s.style.len != s.nlines || s.text.len > 30 * (COLUMNS + 1)))
 		abort();
 	top_screen_deinit(&s);
@@ -52,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (top_model_create(&m, &e))
 		abort();
 	top_feed_status(&st, reply, &e);
-	if (!top_feed_profile(m, reply, false, &seq, &e))
+	if (!top_feed_profile(m, reply, TOP_OLDER_FADE, &seq, &e))
 		check_rows(m);
 	check_screen(m, &st);
 	top_model_destroy(m);

@@ -42,19 +42,20 @@ static void add(unsigned int vcpu, enum top_mode mode, double weight, const char
 		frame[n] = (struct top_frame){ name, "[kernel.kallsyms]", 0x1000 + n, mode };
 		n++;
 	}
-	assert_int_equal(top_model_add(m, vcpu, mode, weight, frame, n, &e), 0);
+	assert_int_equal(top_model_add(m, &(struct top_stack){ vcpu, mode, weight, frame, n }, &e),
+			 0);
 }
 
-static const struct top_row *find(const char *name, bool by_self, double *total)
+static const struct top_row *find(const char *name, enum top_order order, double *total)
 {
 	const struct top_filter all = { 0 };
-	const struct top_row *row;
-	size_t n;
+	struct top_rows rows;
 
-	assert_int_equal(top_model_rows(m, by_self, &all, &row, &n, total, &e), 0);
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(row[i].name, name))
-			return &row[i];
+	assert_int_equal(top_model_rows(m, order, &all, &rows, &e), 0);
+	*total = rows.total;
+	for (size_t i = 0; i < rows.n; i++)
+		if (!strcmp(rows.row[i].name, name))
+			return &rows.row[i];
 	return NULL;
 }
 
@@ -67,11 +68,11 @@ static void counts_self_and_children(void **state)
 	add(0, TOP_KERNEL, 3, "leaf middle root");
 	add(0, TOP_KERNEL, 1, "other middle root");
 	add(1, TOP_KERNEL, 6, "rec rec rec root");
-	row = find("root", false, &total);
+	row = find("root", TOP_BY_CHILDREN, &total);
 	assert_true(total == 10 && row->children == 10 && row->self == 0);
-	row = find("middle", false, &total);
+	row = find("middle", TOP_BY_CHILDREN, &total);
 	assert_true(row->children == 4 && row->self == 0);
-	row = find("rec", true, &total);
+	row = find("rec", TOP_BY_SELF, &total);
 	assert_true(row->children == 6 && row->self == 6); /* once, however often it is there */
 	assert_int_equal(row->addr, 0x1000);
 }
@@ -82,12 +83,12 @@ static void weights_fade_and_are_forgotten(void **state)
 
 	(void)state;
 	add(0, TOP_USER, 8, "main");
-	top_model_begin(m, false);
-	assert_true(find("main", true, &total)->self == 7);
+	top_model_begin(m, TOP_OLDER_FADE);
+	assert_true(find("main", TOP_BY_SELF, &total)->self == 7);
 	add(0, TOP_USER, 1, "main");
-	assert_true(find("main", true, &total)->self == 8);
-	top_model_begin(m, true);
-	assert_null(find("main", true, &total));
+	assert_true(find("main", TOP_BY_SELF, &total)->self == 8);
+	top_model_begin(m, TOP_OLDER_FORGET);
+	assert_null(find("main", TOP_BY_SELF, &total));
 	assert_true(total == 0);
 }
 
@@ -98,7 +99,7 @@ static void vcpus_show_the_last_batch(void **state)
 
 	(void)state;
 	add(0, TOP_USER, 8, "main");
-	top_model_begin(m, false);
+	top_model_begin(m, TOP_OLDER_FADE);
 	add(2, TOP_KERNEL, 3, "f");
 	add(2, TOP_IDLE, 1, "halt");
 	v = top_model_vcpus(m, &n);
@@ -119,7 +120,7 @@ static void callers_are_a_tree(void **state)
 	add(0, TOP_KERNEL, 9, "leaf leaf b root"); /* the outermost call counts */
 	add(0, TOP_KERNEL, 1, "leaf rare root");
 	add(0, TOP_KERNEL, 50, "elsewhere root");
-	n = top_model_callers(m, find("leaf", true, &total)->func, 0.05, 5, c, 8);
+	n = top_model_callers(m, find("leaf", TOP_BY_SELF, &total)->func, 0.05, 5, c, 8);
 	assert_int_equal(n, 4);
 	assert_string_equal(c[0].name, "a");
 	assert_true(c[0].depth == 1 && c[0].weight == 60);
@@ -128,9 +129,12 @@ static void callers_are_a_tree(void **state)
 	assert_string_equal(c[2].name, "b");
 	assert_true(c[2].depth == 1 && c[2].weight == 39);
 	assert_string_equal(c[3].name, "root");
-	assert_int_equal(top_model_callers(m, find("leaf", true, &total)->func, 0.05, 1, c, 8), 2);
-	assert_int_equal(top_model_callers(m, find("leaf", true, &total)->func, 0, 5, c, 3), 3);
-	assert_int_equal(top_model_callers(m, find("root", true, &total)->func, 0, 5, c, 8), 0);
+	assert_int_equal(
+		top_model_callers(m, find("leaf", TOP_BY_SELF, &total)->func, 0.05, 1, c, 8), 2);
+	assert_int_equal(top_model_callers(m, find("leaf", TOP_BY_SELF, &total)->func, 0, 5, c, 3),
+			 3);
+	assert_int_equal(top_model_callers(m, find("root", TOP_BY_SELF, &total)->func, 0, 5, c, 8),
+			 0);
 }
 
 static void room_is_made_by_forgetting_what_faded(void **state)
@@ -146,8 +150,8 @@ static void room_is_made_by_forgetting_what_faded(void **state)
 	assert_int_equal(top_model_beyond(m), 0);
 	add(0, TOP_KERNEL, 5, "new main"); /* 1 is less than a hundredth of 1000 */
 	assert_int_equal(top_model_beyond(m), 0);
-	assert_true(find("new", true, &total)->self == 5);
-	assert_true(find("f0", true, &total)->self == 1000);
+	assert_true(find("new", TOP_BY_SELF, &total)->self == 5);
+	assert_true(find("f0", TOP_BY_SELF, &total)->self == 1000);
 	assert_true(total == 1005);
 	for (unsigned int i = 0; i < TOP_MAX_STACKS; i++) {
 		snprintf(name, sizeof(name), "g%u", i);
@@ -155,7 +159,8 @@ static void room_is_made_by_forgetting_what_faded(void **state)
 	}
 	assert_true(top_model_beyond(m) > 0);
 	/* Stacks are whole after that. */
-	assert_true(!find("main", true, &total) || find("main", true, &total)->children == 5);
+	assert_true(!find("main", TOP_BY_SELF, &total) ||
+		    find("main", TOP_BY_SELF, &total)->children == 5);
 }
 
 /* -- lines ---------------------------------------------------------------------------- */
@@ -173,7 +178,8 @@ static const char *draw(struct top_screen *s, struct top_choice *c, unsigned int
 {
 	static char text[65536];
 
-	assert_int_equal(top_view_draw(s, m, &status, c, lines, columns, &e), 0);
+	assert_int_equal(top_view_draw(s, m, &status, c, (struct top_size){ lines, columns }, &e),
+			 0);
 	assert_true(s->text.len < sizeof(text));
 	memcpy(text, s->text.data, s->text.len);
 	text[s->text.len] = '\0';
