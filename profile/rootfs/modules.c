@@ -294,7 +294,8 @@ static int modules_take(struct tree *t, struct module *m, unsigned int depth, st
 	data = f.data;
 	len = f.len;
 	if (boot_unpack_detect(data, len)) {
-		if (boot_unpack(path, f.data, f.len, MODULE_MAX, &unpacked, &len, NULL) < 0)
+		if (boot_unpack(path, (struct bytes){ f.data, f.len }, MODULE_MAX, &unpacked, &len,
+				NULL) < 0)
 			ret = err_set(e, EINVAL, "%.200s: cannot be decompressed: damaged?", path);
 		data = unpacked;
 	}

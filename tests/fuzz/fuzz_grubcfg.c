@@ -11,11 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *nul = size ? memchr(data, 0, size) : NULL;
 	size_t len = nul ? (size_t)(nul - data) : size;
+	const struct bytes none = { NULL, 0 };
 	const struct grub_entry *t;
 	struct grubcfg g;
 
-	if (grubcfg_parse(&g, "grub.cfg", (const char *)data, len,
-			  nul ? (const char *)nul + 1 : NULL, nul ? size - len - 1 : 0, NULL))
+	if (grubcfg_parse(&g, "grub.cfg", (struct bytes){ data, len },
+			  nul ? (struct bytes){ nul + 1, size - len - 1 } : none, NULL))
 		return 0;
 	if (g.n > GRUBCFG_MAX_ENTRIES || !g.chosen)
 		abort();

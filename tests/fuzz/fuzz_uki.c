@@ -53,7 +53,8 @@ static void use_texts(const struct uki *u, const uint8_t *data)
 		require(cmdline.data[i] >= ' ');
 	osrel_value(osrel, (size_t)u->at[UKI_OSREL].len, "PRETTY_NAME", value);
 	require(memchr(value, 0, sizeof(value)) != NULL);
-	if (bls_take_uki(&entry, "input+1.efi", "/input", osrel, (size_t)u->at[UKI_OSREL].len,
+	if (bls_take_uki(&entry, "input+1.efi", "/input",
+			 (struct bytes){ osrel, (size_t)u->at[UKI_OSREL].len },
 			 (const char *)cmdline.data, NULL))
 		abort();
 	require(bls_compare(&entry, &entry) == 0 && bls_matches(&entry, "input.EFI"));

@@ -229,7 +229,8 @@ int boot_bzimage_parse(struct boot_image *img, const char *name, const uint8_t *
 		img->elf = payload;
 		img->elf_len = plen;
 	} else {
-		r = boot_unpack(name, payload, plen, max_kernel, &img->unpacked, &img->elf_len, e);
+		r = boot_unpack(name, (struct bytes){ payload, plen }, max_kernel, &img->unpacked,
+				&img->elf_len, e);
 		if (r)
 			return r;
 		img->compression = boot_unpack_detect(payload, plen);

@@ -163,9 +163,9 @@ static bool unpack_elf(struct boot_image *img, const char *name, const uint8_t *
 {
 	const char *compression = boot_unpack_detect(file, len);
 
-	if (!compression ||
-	    boot_unpack(name, file, len, max < BOOT_MAX_PACKED ? max : BOOT_MAX_PACKED,
-			&img->unpacked, &img->elf_len, NULL))
+	if (!compression || boot_unpack(name, (struct bytes){ file, len },
+					max < BOOT_MAX_PACKED ? max : BOOT_MAX_PACKED,
+					&img->unpacked, &img->elf_len, NULL))
 		return false;
 	if (is_elf(img->unpacked, img->elf_len)) {
 		img->compression = compression;

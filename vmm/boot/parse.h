@@ -9,6 +9,7 @@
 #ifndef KVMPROF_VMM_BOOT_PARSE_H
 #define KVMPROF_VMM_BOOT_PARSE_H
 
+#include "base/bytes.h"
 #include "vmm/boot/image.h"
 
 /* Offsets of the Linux setup header, in the file and in boot_params alike (boot.rst). */
@@ -115,13 +116,13 @@ int boot_bzimage_place(const struct boot_image *img, enum boot_way way, uint64_t
 const char *boot_unpack_detect(const uint8_t *src, size_t len);
 
 /*
- * Decompress the one stream that src begins with; what follows it is ignored.
+ * Decompress the one stream that src begins with; what follows it is ignored. name is for messages.
  * The last four bytes of src are a guess of the size (Linux appends it) and
  * nothing more. *out is malloc'ed and the caller's.
  * -EINVAL for damaged or truncated data or a result longer than max, -ENOTSUP
  * for an unknown method, -ENOMEM.
  */
-int boot_unpack(const char *name, const uint8_t *src, size_t len, size_t max, uint8_t **out,
-		size_t *out_len, struct err *e);
+int boot_unpack(const char *name, struct bytes src, size_t max, uint8_t **out, size_t *out_len,
+		struct err *e);
 
 #endif

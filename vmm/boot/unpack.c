@@ -344,9 +344,11 @@ static int unpack_lz4(struct out *o, const uint8_t *src, size_t len, const char 
 	return 0;
 }
 
-int boot_unpack(const char *name, const uint8_t *src, size_t len, size_t max, uint8_t **out,
-		size_t *out_len, struct err *e)
+int boot_unpack(const char *name, struct bytes from, size_t max, uint8_t **out, size_t *out_len,
+		struct err *e)
 {
+	const uint8_t *src = from.data;
+	const size_t len = from.len;
 	struct out o = { .max = max };
 	const char *what, *why = "damaged data";
 	enum method method = detect(src, len, &what);

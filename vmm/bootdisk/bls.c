@@ -228,20 +228,20 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
 }
 
 /* The first of these that os-release has; NULL: none, or no memory, which is told. */
-static char *first_of(const char *osrel, size_t len, const char *const *keys, bool *no_memory)
+static char *first_of(struct bytes osrel, const char *const *keys, bool *no_memory)
 {
 	char value[OSREL_MAX_VALUE];
 	char *copy;
 
-	if (!osrel_first(osrel, len, keys, value))
+	if (!osrel_first(osrel.data, osrel.len, keys, value))
 		return NULL;
 	copy = strdup(value);
 	*no_memory |= !copy;
 	return copy;
 }
 
-int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, const char *osrel,
-		 size_t len, const char *cmdline, struct err *e)
+int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, struct bytes osrel,
+		 const char *cmdline, struct err *e)
 {
 	static const char *const titles[] = { "PRETTY_NAME", "IMAGE_ID", "NAME", "ID", NULL };
 	static const char *const versions[] = { "IMAGE_VERSION", "VERSION", "VERSION_ID",
@@ -254,9 +254,9 @@ int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, c
 		return err_set(e, EINVAL, "%s: a unified kernel image's name ends with .efi",
 			       file_name);
 	b->uki = true;
-	b->title = first_of(osrel, len, titles, &no_memory);
-	b->version = first_of(osrel, len, versions, &no_memory);
-	b->sort_key = first_of(osrel, len, keys, &no_memory);
+	b->title = first_of(osrel, titles, &no_memory);
+	b->version = first_of(osrel, versions, &no_memory);
+	b->sort_key = first_of(osrel, keys, &no_memory);
 	b->linux_path = strdup(path);
 	b->options = strdup(cmdline);
 	if (!no_memory && b->linux_path && b->options)

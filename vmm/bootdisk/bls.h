@@ -17,6 +17,7 @@
 #ifndef KVMPROF_VMM_BOOTDISK_BLS_H
 #define KVMPROF_VMM_BOOTDISK_BLS_H
 
+#include "base/bytes.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -47,8 +48,8 @@ int bls_parse(struct bls_entry *b, const char *file_name, const char *text, size
  * A unified kernel image, path, whose file_name ends with ".efi": its os-release (len 0: it has
  * none) and command line. As above.
  */
-int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, const char *osrel,
-		 size_t len, const char *cmdline, struct err *e);
+int bls_take_uki(struct bls_entry *b, const char *file_name, const char *path, struct bytes osrel,
+		 const char *cmdline, struct err *e);
 void bls_deinit(struct bls_entry *b);
 
 /* May it be booted on x86-64? It has a kernel, and is for no other architecture. */

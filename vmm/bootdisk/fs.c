@@ -75,7 +75,7 @@ int diskfs_read(struct diskfs *fs, const char *path, size_t max, struct buf *out
 	return why.code ? err_set(e, -ret, "%s: %s", path, why.text) : ret;
 }
 
-int diskfs_read_part(struct diskfs *fs, const char *path, uint64_t off, size_t len, struct buf *out,
+int diskfs_read_part(struct diskfs *fs, const char *path, struct diskfs_part part, struct buf *out,
 		     uint64_t *size, struct err *e)
 {
 	struct fat_node node;
@@ -83,9 +83,9 @@ int diskfs_read_part(struct diskfs *fs, const char *path, uint64_t off, size_t l
 	int ret;
 
 	if (fs->ext)
-		return diskfs_ext_read_part(fs->ext, path, off, len, out, size, e);
+		return diskfs_ext_read_part(fs->ext, path, part, out, size, e);
 	ret = fat_find(&fs->fat, path, &node, e);
-	ret = ret ? ret : fat_read_part(&fs->fat, &node, off, len, out, &why);
+	ret = ret ? ret : fat_read_part(&fs->fat, &node, part.off, part.len, out, &why);
 	if (ret)
 		return why.code ? err_set(e, -ret, "%s: %s", path, why.text) : ret;
 	*size = node.len;

@@ -44,11 +44,14 @@ bool diskfs_exists(struct diskfs *fs, const char *path);
 /* A regular file's bytes, appended. -ENOENT, -EISDIR, -EFBIG (more than max), -EINVAL, -EIO. */
 int diskfs_read(struct diskfs *fs, const char *path, size_t max, struct buf *out, struct err *e);
 
-/*
- * Up to len of its bytes from off on, appended, fewer where it ends before; *size: bytes of
- * all of it. Errors as above.
- */
-int diskfs_read_part(struct diskfs *fs, const char *path, uint64_t off, size_t len, struct buf *out,
+/* Of a file; it may end before. */
+struct diskfs_part {
+	uint64_t off;
+	size_t len;
+};
+
+/* These of its bytes, appended, as far as there are; *size: bytes of all of it. Errors as above. */
+int diskfs_read_part(struct diskfs *fs, const char *path, struct diskfs_part part, struct buf *out,
 		     uint64_t *size, struct err *e);
 
 /* What a link says, terminated, into to[DISKFS_MAX_PATH]. -EINVAL: no link. */

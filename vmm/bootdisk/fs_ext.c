@@ -225,7 +225,7 @@ int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct b
 	return ret ? failed(path, ret, e) : 0;
 }
 
-int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, uint64_t off, size_t len,
+int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_part part,
 			 struct buf *out, uint64_t *size, struct err *e)
 {
 	struct ext2_inode inode;
@@ -237,8 +237,9 @@ int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, uint64_t off, s
 	if (err)
 		return err;
 	all = EXT2_I_SIZE(&inode);
-	if (off < all)
-		ret = read_part(x, ino, off, len < all - off ? len : all - off, out);
+	if (part.off < all)
+		ret = read_part(x, ino, part.off,
+				part.len < all - part.off ? part.len : all - part.off, out);
 	if (ret)
 		return failed(path, ret, e);
 	*size = all;

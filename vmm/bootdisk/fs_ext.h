@@ -12,7 +12,7 @@ void diskfs_ext_close(struct diskfs_ext *x);
 bool diskfs_ext_exists(struct diskfs_ext *x, const char *path);
 int diskfs_ext_read(struct diskfs_ext *x, const char *path, size_t max, struct buf *out,
 		    struct err *e);
-int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, uint64_t off, size_t len,
+int diskfs_ext_read_part(struct diskfs_ext *x, const char *path, struct diskfs_part part,
 			 struct buf *out, uint64_t *size, struct err *e);
 int diskfs_ext_link(struct diskfs_ext *x, const char *path, char *to);
 int diskfs_ext_list(struct diskfs_ext *x, const char *path, diskfs_list_fn *fn, void *ctx,

@@ -21,8 +21,7 @@ struct grub {
 	struct grubcfg *out;
 	struct grub_reader in;
 	struct grub_vars vars;
-	const char *env;
-	size_t env_len;
+	struct bytes env;
 	struct menu *menu;
 	struct grub_entry *entry; /* whose block is read; NULL: none */
 	enum grub_search search;  /* the last `search` */
@@ -56,7 +55,7 @@ static const char *without_device(const char *path)
 
 static int load_env(struct grub *g)
 {
-	const char *s = g->env, *end = s ? s + g->env_len : NULL;
+	const char *s = g->env.data, *end = s ? s + g->env.len : NULL;
 
 	while (s && s < end) {
 		const char *nl = memchr(s, '\n', (size_t)(end - s));
@@ -171,7 +170,7 @@ static int command(struct grub *g, const struct grub_words *w, bool *truth)
 
 	*truth = true;
 	if (!strcmp(name, "[") || !strcmp(name, "test"))
-		*truth = grub_test(w, g->env != NULL);
+		*truth = grub_test(w, g->env.data != NULL);
 	else if (!strcmp(name, "set"))
 		return w->n > 1 ? assign(g, w->at[1].text) : 0;
 	else if (!strcmp(name, "load_env"))
@@ -410,15 +409,17 @@ static int preset(struct grub *g)
 	return 0;
 }
 
-int grubcfg_parse(struct grubcfg *out, const char *name, const char *text, size_t len,
-		  const char *env, size_t env_len, struct err *e)
+int grubcfg_parse(struct grubcfg *out, const char *name, struct bytes text, struct bytes env,
+		  struct err *e)
 {
 	struct menu top = { .title = "", .id = "", .index = "" };
 	struct grub g = {
 		.out = out,
-		.in = { .name = name, .s = text, .end = text + len, .line = 1 },
+		.in = { .name = name,
+			.s = text.data,
+			.end = (const char *)text.data + text.len,
+			.line = 1 },
 		.env = env,
-		.env_len = env_len,
 		.menu = &top,
 		.e = e,
 	};
@@ -427,10 +428,10 @@ int grubcfg_parse(struct grubcfg *out, const char *name, const char *text, size_
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	if (len > GRUBCFG_MAX_FILE || env_len > GRUBCFG_MAX_FILE)
+	if (text.len > GRUBCFG_MAX_FILE || env.len > GRUBCFG_MAX_FILE)
 		return err_set(e, EINVAL, "%s: more than %u bytes for a menu", name,
 			       GRUBCFG_MAX_FILE);
-	if (len && memchr(text, 0, len))
+	if (text.len && memchr(text.data, 0, text.len))
 		return err_set(e, EINVAL, "%s: a menu is text, this is not", name);
 	ret = preset(&g);
 	ret = ret ? ret : run_until(&g, true, &truth, END_FILE, "the end of the file");

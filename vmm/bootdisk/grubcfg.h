@@ -13,6 +13,7 @@
 #ifndef KVMPROF_VMM_BOOTDISK_GRUBCFG_H
 #define KVMPROF_VMM_BOOTDISK_GRUBCFG_H
 
+#include "base/bytes.h"
 #include "base/err.h"
 
 #include <stddef.h>
@@ -46,11 +47,11 @@ struct grubcfg {
 };
 
 /*
- * env: bytes of the file grubenv beside it, NULL: none. -EINVAL: not text, or more than
- * the limits above (which one is said, with the line); -ENOMEM.
+ * name is for messages. env: the file grubenv beside it, data NULL: none. -EINVAL: not text,
+ * or more than the limits above (which one is said, with the line); -ENOMEM.
  */
-int grubcfg_parse(struct grubcfg *g, const char *name, const char *text, size_t len,
-		  const char *env, size_t env_len, struct err *e);
+int grubcfg_parse(struct grubcfg *g, const char *name, struct bytes text, struct bytes env,
+		  struct err *e);
 void grubcfg_deinit(struct grubcfg *g);
 
 /*

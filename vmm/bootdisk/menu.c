@@ -333,6 +333,7 @@ static int take_menu(struct diskboot *b, unsigned int fs, const char *path, stru
 	struct diskboot_wanted w;
 	char env_path[64];
 	struct err why = { 0 };
+	const struct bytes none = { NULL, 0 };
 	struct buf text, env;
 	bool have_env;
 	int ret;
@@ -342,9 +343,8 @@ static int take_menu(struct diskboot *b, unsigned int fs, const char *path, stru
 	snprintf(env_path, sizeof(env_path), "%.*s/grubenv", (int)(strrchr(path, '/') - path),
 		 path);
 	have_env = read_text(b, fs, env_path, MAX_GRUBENV, &env);
-	ret = grubcfg_parse(&g, path, (const char *)text.data, text.len - 1,
-			    have_env ? (const char *)env.data : NULL, have_env ? env.len - 1 : 0,
-			    &why);
+	ret = grubcfg_parse(&g, path, (struct bytes){ text.data, text.len - 1 },
+			    have_env ? (struct bytes){ env.data, env.len - 1 } : none, &why);
 	buf_deinit(&text);
 	if (have_env)
 		buf_deinit(&env);

@@ -67,11 +67,18 @@ static const char debian[] =
 	"}\n"
 	"menuentry 'Firmware' { fwsetup }\n";
 
+static const struct bytes none = { NULL, 0 };
+
+static struct bytes whole(const char *text)
+{
+	return (struct bytes){ text, strlen(text) };
+}
+
 static const struct grub_entry *parse(struct grubcfg *g, const char *text, const char *env)
 {
 	struct err e = { 0 };
 
-	if (grubcfg_parse(g, "grub.cfg", text, strlen(text), env, env ? strlen(env) : 0, &e))
+	if (grubcfg_parse(g, "grub.cfg", whole(text), env ? whole(env) : none, &e))
 		fail_msg("%s", e.text);
 	return grubcfg_default(g);
 }
@@ -183,9 +190,7 @@ static void refused(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct err e = { 0 };
 
-		assert_int_equal(grubcfg_parse(&g, "f", rows[i][0], strlen(rows[i][0]), NULL, 0,
-					       &e),
-				 -EINVAL);
+		assert_int_equal(grubcfg_parse(&g, "f", whole(rows[i][0]), none, &e), -EINVAL);
 		if (!strstr(e.text, rows[i][1]))
 			fail_msg("%s: %s", rows[i][0], e.text);
 	}
@@ -196,7 +201,7 @@ static void refused(void **state)
 		buf_init(&b);
 		for (unsigned int i = 0; i < n; i++)
 			buf_printf(&b, "menuentry x {\nlinux /k\n}\n");
-		assert_int_equal(grubcfg_parse(&g, "f", (char *)b.data, b.len, NULL, 0, &e),
+		assert_int_equal(grubcfg_parse(&g, "f", (struct bytes){ b.data, b.len }, none, &e),
 				 n > GRUBCFG_MAX_ENTRIES ? -EINVAL : 0);
 		if (n <= GRUBCFG_MAX_ENTRIES)
 			grubcfg_deinit(&g);
@@ -207,12 +212,14 @@ static void refused(void **state)
 	buf_printf(&b, "a=xx\n");
 	for (unsigned int i = 0; i < 40; i++)
 		buf_printf(&b, "a=$a$a\n");
-	assert_int_equal(grubcfg_parse(&g, "f", (char *)b.data, b.len, NULL, 0, NULL), -EINVAL);
+	assert_int_equal(grubcfg_parse(&g, "f", (struct bytes){ b.data, b.len }, none, NULL),
+			 -EINVAL);
 	buf_deinit(&b);
 	buf_init(&b);
 	for (unsigned int i = 0; i < 100; i++)
 		buf_printf(&b, "submenu x {\n");
-	assert_int_equal(grubcfg_parse(&g, "f", (char *)b.data, b.len, NULL, 0, NULL), -EINVAL);
+	assert_int_equal(grubcfg_parse(&g, "f", (struct bytes){ b.data, b.len }, none, NULL),
+			 -EINVAL);
 	buf_deinit(&b);
 }
 
