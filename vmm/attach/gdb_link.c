@@ -191,8 +191,8 @@ int gdb_link_read(struct gdb_link *l, uint64_t addr, void *dst, size_t len, stru
 {
 	if (l->dead || l->let_alone || l->running)
 		return gdb_link_refuse(l, e);
-	return failed(l, rsp_read_memory(&l->rsp, addr >> 62 == 1 ? addr - BIAS : addr, dst, len,
-					 l->chunk, l->is_physical ? RSP_WINDOW : 1, e));
+	return failed(l,
+		      rsp_read_memory(&l->rsp, addr >> 62 == 1 ? addr - BIAS : addr, dst, len, e));
 }
 
 static void add_region(struct gmem *m, uint64_t start, uint64_t len)
@@ -268,9 +268,10 @@ static int greet(struct gdb_link *l, struct err *e)
 		return ret;
 	l->is_physical = says(l, "OK");
 	/* QEMU wants two digits for each byte to fit, others the frame, too. */
-	l->chunk = (l->is_physical ? packet : packet - 8) / 2;
-	if (l->chunk > MAX_CHUNK)
-		l->chunk = MAX_CHUNK;
+	l->rsp.chunk = (l->is_physical ? packet : packet - 8) / 2;
+	if (l->rsp.chunk > MAX_CHUNK)
+		l->rsp.chunk = MAX_CHUNK;
+	l->rsp.window = l->is_physical ? RSP_WINDOW : 1;
 	return 0;
 }
 

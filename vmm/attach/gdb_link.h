@@ -25,7 +25,6 @@ struct gdb_link {
 	unsigned int nthreads;
 	bool is_physical; /* and it is a QEMU */
 	bool can_vcont;
-	size_t chunk; /* bytes of memory in one packet */
 	bool running;
 	bool dead;	   /* an error: nothing more can be said */
 	bool let_alone;	   /* somebody else has stopped it: so it stays */

@@ -25,6 +25,8 @@ void rsp_init(struct rsp *r)
 {
 	r->fd = -1;
 	r->timeout_ms = RSP_TIMEOUT_MS;
+	r->chunk = 0;
+	r->window = 1;
 	r->at = 0;
 	buf_init(&r->in);
 	buf_init(&r->data);

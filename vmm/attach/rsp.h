@@ -33,6 +33,8 @@
 struct rsp {
 	int fd;			 /* -1: none */
 	unsigned int timeout_ms; /* for each answer: RSP_TIMEOUT_MS */
+	size_t chunk;		 /* bytes of memory that one packet asks for */
+	unsigned int window;	 /* such packets that may wait for their answers at once */
 	struct buf in;		 /* what has come and is not used yet */
 	size_t at;		 /* in `in` */
 	struct buf data;	 /* of the last packet */
@@ -81,11 +83,10 @@ int rsp_threads(struct rsp *r, char id[RSP_MAX_THREADS][RSP_THREAD_ID], unsigned
 /* What a command of the VMM's own monitor prints. -ENOTSUP: it takes none. */
 int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err *e);
 /*
- * Memory, in packets of `chunk` bytes each, `window` at once. -EFAULT: it is not there (no
- * text is set then); else the connection is not to be used any more.
+ * Memory; the caller has set chunk. -EFAULT: it is not there (no text is set then); else the
+ * connection is not to be used any more.
  */
-int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, size_t chunk,
-		    unsigned int window, struct err *e);
+int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, struct err *e);
 
 /* -- what QEMU's monitor prints (rsp_text.c) ------------------------------------------------- */
 

@@ -158,9 +158,9 @@ int rsp_monitor(struct rsp *r, const char *command, struct buf *out, struct err 
 	return ret ? ret : err_set(e, EPROTO, "the gdbstub prints without an end");
 }
 
-int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, size_t chunk,
-		    unsigned int window, struct err *e)
+int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, struct err *e)
 {
+	const size_t chunk = r->chunk;
 	size_t asked = 0, done = 0;
 	bool good = true;
 
@@ -168,7 +168,7 @@ int rsp_read_memory(struct rsp *r, uint64_t addr, void *dst, size_t len, size_t 
 		size_t part;
 		int ret;
 
-		while (good && asked < len && asked - done < window * chunk) {
+		while (good && asked < len && asked - done < r->window * chunk) {
 			char command[64];
 
 			part = len - asked < chunk ? len - asked : chunk;
