@@ -111,8 +111,9 @@ static unsigned int files_of_share(const struct vm *vm)
 
 static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 {
+	const struct p9_share share = { s->dir, s->read_only, files_of_share(vm) };
 	struct virtio *d;
-	int ret = virtio_9p_new(&d, &vm->mem, s->dir, s->tag, s->read_only, files_of_share(vm), e);
+	int ret = virtio_9p_new(&d, &vm->mem, s->tag, &share, e);
 
 	return ret ? ret : machine_add_virtio(vm, d, e);
 }

@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	make_share(share, sizeof(share));
-	if (p9_create(&p, share, data[0] & 1, 64, NULL) < 0)
+	if (p9_create(&p, &(struct p9_share){ share, data[0] & 1, 64 }, NULL) < 0)
 		abort();
 	data++;
 	size--;

@@ -143,7 +143,7 @@ static void fuzz_share(struct cursor *in)
 		atexit(remove_dir);
 		dir_made = dir;
 	}
-	if (p9_create(&p9, dir, false, P9_MAX_FILES, &e) < 0)
+	if (p9_create(&p9, &(struct p9_share){ dir, false, P9_MAX_FILES }, &e) < 0)
 		abort();
 	ret = p9_restore(p9, in, &e);
 	if ((ret != 0) != (e.code != 0) || strchr(e.text, '\n'))

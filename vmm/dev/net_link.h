@@ -43,15 +43,16 @@ struct net_link {
 	void (*destroy)(struct net_link *l); /* its thread ended, memory freed */
 };
 
+/* A frame for the guest. */
+typedef void net_receive_fn(void *ctx, const uint8_t *frame, size_t len);
+
 /*
- * From the moment of the call *receive is called with frames for the guest, on a thread of
+ * From the moment of the call receive() is called with frames for the guest, on a thread of
  * the link's own. -ENOENT: no libslirp; else as the system said, with what to do.
  */
-int net_user_new(struct net_link **out, const struct net_config *cfg,
-		 void (*receive)(void *ctx, const uint8_t *frame, size_t len), void *ctx,
-		 struct err *e);
-int net_tap_new(struct net_link **out, const struct net_config *cfg,
-		void (*receive)(void *ctx, const uint8_t *frame, size_t len), void *ctx,
-		struct err *e);
+int net_user_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
+		 void *ctx, struct err *e);
+int net_tap_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
+		void *ctx, struct err *e);
 
 #endif

@@ -25,7 +25,7 @@ struct net_tap {
 	int fd, stop_fd;
 	pthread_t thread;
 	bool started;
-	void (*receive)(void *ctx, const uint8_t *frame, size_t len);
+	net_receive_fn *receive;
 	void *ctx;
 };
 
@@ -91,9 +91,8 @@ static int tap_open(struct net_tap *t, const char *name, struct err *e)
 	return 0;
 }
 
-int net_tap_new(struct net_link **out, const struct net_config *cfg,
-		void (*receive)(void *ctx, const uint8_t *frame, size_t len), void *ctx,
-		struct err *e)
+int net_tap_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
+		void *ctx, struct err *e)
 {
 	struct net_tap *t = calloc(1, sizeof(*t));
 	int ret;

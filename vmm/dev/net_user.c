@@ -52,7 +52,7 @@ struct net_user {
 	int wake_fd;
 	pthread_t thread;
 	bool started;
-	void (*receive)(void *ctx, const uint8_t *frame, size_t len);
+	net_receive_fn *receive;
 	void *ctx;
 	struct timer timer[TIMERS_MAX];
 	struct pollfd fds[POLL_MAX];
@@ -362,9 +362,8 @@ static int create(struct net_user *u, const struct net_config *cfg, struct err *
 	return 0;
 }
 
-int net_user_new(struct net_link **out, const struct net_config *cfg,
-		 void (*receive)(void *ctx, const uint8_t *frame, size_t len), void *ctx,
-		 struct err *e)
+int net_user_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
+		 void *ctx, struct err *e)
 {
 	struct net_user *u = calloc(1, sizeof(*u));
 	int ret;

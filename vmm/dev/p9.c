@@ -196,10 +196,9 @@ void p9_reset(struct p9 *p)
 	p->msize = P9_MSIZE;
 }
 
-int p9_create(struct p9 **out, const char *dir, bool read_only, unsigned int max_files,
-	      struct err *e)
+int p9_create(struct p9 **out, const struct p9_share *share, struct err *e)
 {
-	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(share->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct p9 *p = calloc(1, sizeof(*p));
 	struct stat st;
 
@@ -209,7 +208,7 @@ int p9_create(struct p9 **out, const char *dir, bool read_only, unsigned int max
 		if (fd >= 0)
 			close(fd);
 		free(p);
-		return err_set(e, error, "%.200s: %s", dir, strerror(error));
+		return err_set(e, error, "%.200s: %s", share->dir, strerror(error));
 	}
 	p->root = p9_node_new(p, NULL, fd);
 	if (!p->root) {
@@ -217,9 +216,9 @@ int p9_create(struct p9 **out, const char *dir, bool read_only, unsigned int max
 		return err_set(e, ENOMEM, "out of memory");
 	}
 	p->dev = st.st_dev;
-	p->read_only = read_only;
+	p->read_only = share->read_only;
 	p->msize = P9_MSIZE;
-	p->max_files = max_files < P9_MAX_FILES ? max_files : P9_MAX_FILES;
+	p->max_files = share->max_files < P9_MAX_FILES ? share->max_files : P9_MAX_FILES;
 	*out = p;
 	return 0;
 }

@@ -38,9 +38,14 @@ struct p9_stats {
 	uint64_t read_bytes, written_bytes;
 };
 
-/* dir is opened now; the guest makes us hold max_files descriptors at most. -errno with e set. */
-int p9_create(struct p9 **out, const char *dir, bool read_only, unsigned int max_files,
-	      struct err *e);
+struct p9_share {
+	const char *dir; /* of the host; opened at once */
+	bool read_only;
+	unsigned int max_files; /* descriptors that the guest makes us hold, at most */
+};
+
+/* -errno with e set. */
+int p9_create(struct p9 **out, const struct p9_share *share, struct err *e);
 void p9_destroy(struct p9 *p);
 /* Forget all fids: the guest's driver begins anew. */
 void p9_reset(struct p9 *p);

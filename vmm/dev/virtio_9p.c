@@ -136,8 +136,8 @@ static void virtio_9p_destroy(struct virtio *d)
 	free(v);
 }
 
-int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, const char *tag,
-		  bool read_only, unsigned int max_files, struct err *e)
+int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *tag,
+		  const struct p9_share *share, struct err *e)
 {
 	static const struct virtio_ops ops = {
 		.kick = virtio_9p_kick,
@@ -170,7 +170,7 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, 
 	pthread_mutex_init(&v->lock, NULL);
 	pthread_cond_init(&v->changed, NULL);
 	virtio_init(&v->d, mem);
-	ret = p9_create(&v->p9, dir, read_only, max_files, e);
+	ret = p9_create(&v->p9, share, e);
 	if (!ret) {
 		ret = thread_start(&v->thread, worker, v);
 		v->started = ret == 0;

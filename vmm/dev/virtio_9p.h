@@ -9,15 +9,13 @@
 #ifndef KVMPROF_VMM_DEV_VIRTIO_9P_H
 #define KVMPROF_VMM_DEV_VIRTIO_9P_H
 
+#include "vmm/dev/p9.h"
 #include "vmm/dev/virtio.h"
 
 #define VIRTIO_9P_TAG_MAX 31u
 
-/*
- * *out is owned, by ops->destroy(). tag: what the guest mounts it by. max_files: descriptors
- * that its files take, see p9.h.
- */
-int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *dir, const char *tag,
-		  bool read_only, unsigned int max_files, struct err *e);
+/* *out is owned, by ops->destroy(). tag: what the guest mounts it by. */
+int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *tag,
+		  const struct p9_share *share, struct err *e);
 
 #endif

@@ -82,7 +82,7 @@ static int begin(bool read_only)
 	assert_int_equal(symlink("../secret", below("leak")), 0);
 	assert_int_equal(symlink("..", below("up")), 0);
 	assert_int_equal(mkfifo(below("fifo"), 0644), 0);
-	return p9_create(&t.p9, t.share, read_only, P9_MAX_FILES, &e);
+	return p9_create(&t.p9, &(struct p9_share){ t.share, read_only, P9_MAX_FILES }, &e);
 }
 
 static int set_up(void **state)
@@ -434,7 +434,7 @@ static void descriptors_are_bounded(void **state)
 	(void)state;
 	p9_destroy(t.p9);
 	before = open_files();
-	assert_int_equal(p9_create(&t.p9, t.share, false, max, &e), 0);
+	assert_int_equal(p9_create(&t.p9, &(struct p9_share){ t.share, false, max }, &e), 0);
 	assert_int_equal(ask(TVERSION, "ds", 65536u, "9P2000.L"), 0);
 	assert_int_equal(ask(TATTACH, "ddssd", 1u, ~0u, "", "", 0u), 0);
 	/* Deeper and deeper, a fid for each: all on the way down is held. */
@@ -481,7 +481,8 @@ static void is_saved(void **state)
 	assert_int_equal(walk(2, 5, ".."), 0);
 	buf_init(&b);
 	assert_int_equal(p9_save(t.p9, &b, &e), 0);
-	assert_int_equal(p9_create(&other, t.share, false, P9_MAX_FILES, &e), 0);
+	assert_int_equal(p9_create(&other, &(struct p9_share){ t.share, false, P9_MAX_FILES }, &e),
+			 0);
 	p9_destroy(t.p9);
 	t.p9 = other;
 	cursor_init(&in, b.data, b.len);
