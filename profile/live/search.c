@@ -64,7 +64,8 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 		return false;
 	g->mm_found = true;
 	n = files_of(g, l, m, files);
-	if (linux_file_layout_find(&l->file, &l->mm, m, symbols, files, n, &l->mm_note) < 0)
+	if (linux_file_layout_find(&l->file, &l->mm, m, symbols,
+				   (struct linux_files_known){ files, n }, &l->mm_note) < 0)
 		return false;
 	l->have_mm = l->have_file = true;
 	return true;

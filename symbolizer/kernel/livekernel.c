@@ -109,14 +109,19 @@ static uint64_t address_of(const struct livekernel *l, const char *name)
 }
 
 /*
- * The bytes between two symbols. -ENOENT: one is missing; -EBADMSG: they are no
- * range inside of the kernel, or it has more bytes than max.
+ * The bytes between the symbols __start_NAME and __stop_NAME. -ENOENT: one is missing;
+ * -EBADMSG: they are no range inside of the kernel, or it has more bytes than max.
  */
-static int range_of(const struct livekernel *l, const struct copy *c, const char *first,
-		    const char *last, uint64_t max, struct cursor *out, struct err *e)
+static int range_of(const struct livekernel *l, const struct copy *c, const char *name,
+		    uint64_t max, struct cursor *out, struct err *e)
 {
-	uint64_t from = address_of(l, first), to = address_of(l, last);
+	char first[32], last[32];
+	uint64_t from, to;
 
+	snprintf(first, sizeof(first), "__start_%s", name);
+	snprintf(last, sizeof(last), "__stop_%s", name);
+	from = address_of(l, first);
+	to = address_of(l, last);
 	if (!from || !to)
 		return err_set(e, ENOENT, "the running kernel has no symbol %s",
 			       from ? last : first);
@@ -133,12 +138,10 @@ static void read_orc(struct livekernel *l, const struct copy *c, const struct ki
 {
 	struct cursor ips, entries;
 	struct orc_tables t = { .text_start = l->text, .text_end = l->text_end, .code = k };
-	int ret = range_of(l, c, "__start_orc_unwind_ip", "__stop_orc_unwind_ip",
-			   4ull * ORC_MAX_ENTRIES, &ips, &l->orc_note);
+	int ret = range_of(l, c, "orc_unwind_ip", 4ull * ORC_MAX_ENTRIES, &ips, &l->orc_note);
 
 	ret = ret ? ret
-		  : range_of(l, c, "__start_orc_unwind", "__stop_orc_unwind",
-			     8ull * ORC_MAX_ENTRIES, &entries, &l->orc_note);
+		  : range_of(l, c, "orc_unwind", 8ull * ORC_MAX_ENTRIES, &entries, &l->orc_note);
 	if (ret)
 		return;
 	t.ips = ips.base;
@@ -161,7 +164,7 @@ static void read_btf(struct livekernel *l, const struct copy *c)
 {
 	struct cursor btf;
 
-	if (range_of(l, c, "__start_BTF", "__stop_BTF", LIVEKERNEL_MAX_BTF, &btf, &l->btf_note))
+	if (range_of(l, c, "BTF", LIVEKERNEL_MAX_BTF, &btf, &l->btf_note))
 		return;
 	if (!btf.len) {
 		err_set(&l->btf_note, ENOENT, "the running kernel's BTF is empty");
@@ -216,8 +219,7 @@ static void read_build_id(struct livekernel *l, const struct copy *c)
 	struct elf64 f = { .name = "the running kernel" };
 	struct cursor notes;
 
-	if (range_of(l, c, "__start_notes", "__stop_notes", LIVEKERNEL_MAX_NOTES, &notes,
-		     &l->build_id_note))
+	if (range_of(l, c, "notes", LIVEKERNEL_MAX_NOTES, &notes, &l->build_id_note))
 		return;
 	f.file = notes;
 	l->build_id_len = elf64_build_id(&f, 0, notes.len, l->build_id, sizeof(l->build_id));

@@ -70,6 +70,11 @@ struct linux_file_known {
 	uint64_t space;
 };
 
+struct linux_files_known {
+	const struct linux_file_known *v;
+	size_t n;
+};
+
 /*
  * The same for a kernel without types; mm from linux_mm_layout_find(). known: mappings
  * with a file, from its start on. Pages in the cache must be those that the processes
@@ -78,7 +83,7 @@ struct linux_file_known {
  */
 int linux_file_layout_find(struct linux_file_layout *l, const struct linux_mm_layout *mm,
 			   const struct memory *m, const struct symtab *s,
-			   const struct linux_file_known *known, size_t n, struct err *e);
+			   struct linux_files_known known, struct err *e);
 
 /* Only vmemmap_at and page_offset_at. */
 int linux_file_variables(struct linux_file_layout *l, const struct symtab *s, struct err *e);

@@ -39,16 +39,16 @@ static bool elf_end(const struct memory *m, const struct linux_file_known *k, ui
 	return !__builtin_add_overflow(h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize, end);
 }
 
-static void gather(struct finder *f, const struct linux_file_known *known, size_t n)
+static void gather(struct finder *f, struct linux_files_known known)
 {
-	for (size_t i = 0; i < n && f->n < MAX_FILES; i++) {
+	for (size_t i = 0; i < known.n && f->n < MAX_FILES; i++) {
 		bool twice = false;
 
 		for (size_t k = 0; k < f->n; k++)
-			twice = twice || f->file[k].vma.file == known[i].vma.file;
-		if (twice || !elf_end(f->m, &known[i], &f->end[f->n]))
+			twice = twice || f->file[k].vma.file == known.v[i].vma.file;
+		if (twice || !elf_end(f->m, &known.v[i], &f->end[f->n]))
 			continue;
-		f->file[f->n++] = known[i];
+		f->file[f->n++] = known.v[i];
 	}
 }
 
@@ -146,7 +146,7 @@ static bool find_size(struct finder *f)
 
 int linux_file_layout_find(struct linux_file_layout *l, const struct linux_mm_layout *mm,
 			   const struct memory *m, const struct symtab *s,
-			   const struct linux_file_known *known, size_t n, struct err *e)
+			   struct linux_files_known known, struct err *e)
 {
 	struct linux_file_layout new = {
 		.file_mapping = mm->file_mapping,
@@ -163,7 +163,7 @@ int linux_file_layout_find(struct linux_file_layout *l, const struct linux_mm_la
 
 	if (r < 0)
 		return r;
-	gather(&f, known, n);
+	gather(&f, known);
 	if (mm->file_mapping == LINUX_NO_MEMBER || f.n < MIN_FILES)
 		missing = "two different ELF files";
 	else if (!find_head(&f))

@@ -74,14 +74,19 @@ static enum linux_why read_node(const struct walk *w, uint64_t enode, unsigned i
 		       : LINUX_OK;
 }
 
-/* Where slot i of a node that covers lo..hi ends; lo is where the slot begins. */
+/* Indexes, both inclusive. */
+struct maple_range {
+	uint64_t lo, hi;
+};
+
+/* Where slot i ends; left: from the slot's first index to the last one of the node. */
 static enum linux_why slot_end(const struct linux_maple *k, const uint8_t *node, unsigned int i,
-			       unsigned int last, uint64_t lo, uint64_t hi, uint64_t *end)
+			       unsigned int last, struct maple_range left, uint64_t *end)
 {
-	*end = i < k->npivots ? linux_maple_word(node, k->pivot + 8 * i) : hi;
+	*end = i < k->npivots ? linux_maple_word(node, k->pivot + 8 * i) : left.hi;
 	if (i == last || (!*end && i))
-		*end = hi;
-	return *end < lo || *end > hi ? LINUX_CHANGING : LINUX_OK;
+		*end = left.hi;
+	return *end < left.lo || *end > left.hi ? LINUX_CHANGING : LINUX_OK;
 }
 
 /* enode covers lo..hi */
@@ -102,7 +107,7 @@ static enum linux_why walk_node(struct walk *w, uint64_t enode, uint64_t lo, uin
 	for (unsigned int i = 0; i <= last && why == LINUX_OK; i++) {
 		uint64_t pivot;
 
-		if (slot_end(k, node, i, last, lo, hi, &pivot) != LINUX_OK)
+		if (slot_end(k, node, i, last, (struct maple_range){ lo, hi }, &pivot) != LINUX_OK)
 			return LINUX_CHANGING;
 		why = walk_slot(w, linux_maple_word(node, k->slot + 8 * i), type == MAPLE_LEAF_64,
 				lo, pivot, depth + 1);
@@ -130,7 +135,8 @@ enum linux_why linux_maple_find(const struct linux_mm_layout *l, const struct me
 				uint64_t root, uint64_t index, uint64_t *entry)
 {
 	const struct walk w = { .l = l, .m = m };
-	uint64_t lo = 0, hi = UINT64_MAX, at = root & ~MAPLE_ROOT_BIT;
+	struct maple_range left = { 0, UINT64_MAX };
+	uint64_t at = root & ~MAPLE_ROOT_BIT;
 	uint8_t node[LINUX_MAPLE_NODE];
 
 	if (!root)
@@ -145,14 +151,14 @@ enum linux_why linux_maple_find(const struct linux_mm_layout *l, const struct me
 
 		if (why != LINUX_OK)
 			return why;
-		last = last_slot(k, node, type == MAPLE_ARANGE_64, hi);
-		for (;; i++, lo = end + 1) {
-			if (i > last || slot_end(k, node, i, last, lo, hi, &end) != LINUX_OK)
+		last = last_slot(k, node, type == MAPLE_ARANGE_64, left.hi);
+		for (;; i++, left.lo = end + 1) {
+			if (i > last || slot_end(k, node, i, last, left, &end) != LINUX_OK)
 				return LINUX_CHANGING;
 			if (index <= end)
 				break;
 		}
-		hi = end;
+		left.hi = end;
 		at = linux_maple_word(node, k->slot + 8 * i);
 		if (type == MAPLE_LEAF_64)
 			break;

@@ -364,9 +364,12 @@ static bool threads_fit(const struct finder *f, uint32_t node, uint32_t signal)
 	return true;
 }
 
-/* How many places from `from` on fit; *out is the last of them. */
-static unsigned int places(const struct finder *f, uint64_t from, uint64_t to, uint32_t step,
-			   bool (*fits)(const struct finder *f, uint32_t off), uint32_t *out)
+/* May the member that is looked for lie at this offset of a task? */
+typedef bool fits_fn(const struct finder *f, uint32_t off);
+
+/* How many offsets from `from` on fit; *out is the last of them. */
+static unsigned int count_places(const struct finder *f, uint64_t from, uint64_t to, uint32_t step,
+				 fits_fn *fits, uint32_t *out)
 {
 	unsigned int n = 0;
 
@@ -386,12 +389,12 @@ static void find_others(struct finder *f)
 	unsigned int fits = 0;
 	uint32_t node = NONE, signal = NONE;
 
-	if (places(f, 0, f->len, 4, flags_fit, &l->flags) == 1)
+	if (count_places(f, 0, f->len, 4, flags_fit, &l->flags) == 1)
 		l->stack = l->flags - 12;
 	else
 		l->flags = NONE;
 	/* Behind the task may be others: only between its family and its name. */
-	if (places(f, l->real_parent, l->comm, 8, start_fits, &l->start_time) == 1) {
+	if (count_places(f, l->real_parent, l->comm, 8, start_fits, &l->start_time) == 1) {
 		l->start_time += 8;
 		l->start_is_boottime = true;
 	} else {
@@ -419,7 +422,7 @@ static int find_all(struct finder *f, struct err *e)
 	const struct {
 		const char *name;
 		uint32_t step;
-		bool (*fits)(const struct finder *, uint32_t);
+		fits_fn *fits;
 		uint32_t *off;
 	} member[] = {
 		{ "comm", 1, comm_fits, &f->l.comm },
@@ -443,7 +446,7 @@ static int find_all(struct finder *f, struct err *e)
 		return err_set(e, ENOENT, "the guest has no kernel threads yet");
 	for (unsigned int i = 0; i < ARRAY_SIZE(member); i++) {
 		unsigned int n =
-			places(f, 0, f->len, member[i].step, member[i].fits, member[i].off);
+			count_places(f, 0, f->len, member[i].step, member[i].fits, member[i].off);
 
 		if (n != 1)
 			return not_found(e, member[i].name, n);

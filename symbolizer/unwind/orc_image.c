@@ -47,13 +47,19 @@ static int from_sections(struct orc **out, const struct kimage *k, const struct 
 	return orc_build(out, &t, e);
 }
 
-static bool take_run(struct orc **out, const struct kimage *k, uint64_t va, const uint8_t *p,
-		     size_t avail, size_t run, size_t *budget)
+/*
+ * Tables whose addresses begin `off` bytes into a segment: `run` of them, or a few less where
+ * the first entries look like addresses, too. budget: entries that may still be looked at.
+ */
+static bool take_run(struct orc **out, const struct kimage *k, const struct kimage_segment *s,
+		     uint64_t off, size_t run, size_t *budget)
 {
+	const uint8_t *p = k->elf + s->file_off + off;
+
 	for (size_t n = run; n >= MIN_RUN && run - n < MAX_SURPLUS && n <= *budget; n--) {
 		struct orc_tables t = {
 			.ips = p,
-			.ips_va = va,
+			.ips_va = s->va + off,
 			.entries = p + 4 * n,
 			.n = n,
 			.text_start = k->text,
@@ -61,7 +67,7 @@ static bool take_run(struct orc **out, const struct kimage *k, uint64_t va, cons
 			.code = k,
 		};
 
-		if (avail / (4 + ENTRY_BYTES) < n)
+		if ((s->file_len - off) / (4 + ENTRY_BYTES) < n)
 			continue;
 		*budget -= n;
 		if (orc_build(out, &t, NULL) == 0)
@@ -99,8 +105,7 @@ static int from_content(struct orc **out, const struct kimage *k)
 				run++;
 			} else {
 				if (run >= MIN_RUN &&
-				    take_run(out, k, s->va + at - 4 * run, c.base + at - 4 * run,
-					     c.len - (at - 4 * run), run, &budget))
+				    take_run(out, k, s, at - 4 * run, run, &budget))
 					return 0;
 				run = goes_on;
 			}

@@ -52,7 +52,8 @@ static void find(struct cursor *c, const struct memory *m, uint64_t off, size_t 
 		return;
 	guest = untyped;
 	linux_change(&guest, c);
-	if (linux_file_layout_find(&l, &found_mm, m, symbols, found_at.mapped, 2, &e) < 0) {
+	if (linux_file_layout_find(&l, &found_mm, m, symbols,
+				   (struct linux_files_known){ found_at.mapped, 2 }, &e) < 0) {
 		if (!e.text[0])
 			abort();
 	} else if (linux_file_open(&f, &l, m, found_at.file[0]) == LINUX_OK &&

@@ -50,7 +50,9 @@ static void expect_refused(size_t n, const char *what)
 	struct linux_file_layout before = l;
 	struct err e = { 0 };
 
-	assert_int_equal(linux_file_layout_find(&l, &mm, &mem, symbols, s.mapped, n, &e), -ENOENT);
+	assert_int_equal(linux_file_layout_find(&l, &mm, &mem, symbols,
+						(struct linux_files_known){ s.mapped, n }, &e),
+			 -ENOENT);
 	if (!strstr(e.text, what))
 		fail_msg("\"%s\" isn't in \"%s\"", what, e.text);
 	assert_memory_equal(&l, &before, sizeof(l));
@@ -64,7 +66,8 @@ static void test_page_cache_is_found(void **state)
 	uint64_t page;
 
 	(void)state;
-	if (linux_file_layout_find(&l, &mm, &mem, symbols, s.mapped, 2, &e) < 0)
+	if (linux_file_layout_find(&l, &mm, &mem, symbols,
+				   (struct linux_files_known){ s.mapped, 2 }, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(l.mapping_head, LF_HEAD);
 	assert_int_equal(l.inode_size, LF_SIZE);
