@@ -9,7 +9,8 @@
   rooms include; no source stands outside of a room;
 * a .c or .S file includes its own header first, and each header compiles alone;
 * what is not a command neither prints to stdout nor exits;
-* each source begins with an SPDX line and has no more than 800 lines, each function no more than 100;
+* each source begins with an SPDX line and has no more than 800 lines, each function no more than 100
+  and no more than six parameters;
 * file-local functions carry their module's word where the verb is one of many files.
 
 Prints one line for each break of a rule, as file:line: text.
@@ -31,6 +32,7 @@ HOUSES = ("base", "vmm", "symbolizer", "profile")
 README_LINES = range(10, 21)
 MAX_LINES = 800
 MAX_FUNCTION = 100
+MAX_PARAMETERS = 6
 # As names of file-local functions they stand in many files, and a profile can't tell them apart.
 BARE = re.compile(r"^static [^;={}]*[ *](take|look|ask|put|hold|tell|settle|judge|place|find|add|reset|kick)\(")
 SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
@@ -186,6 +188,19 @@ def check_functions(path, lines):
             start = 0
 
 
+def check_parameters(path, code):
+    """code: without comments."""
+    for m in re.finditer(r"\)\n\{\n", code):
+        depth, parameters, at = 1, 1, m.start()
+        while depth and at:    # back to the parenthesis that opens the list
+            at -= 1
+            depth += {")": 1, "(": -1}.get(code[at], 0)
+            parameters += depth == 1 and code[at] == ","
+        if parameters > MAX_PARAMETERS:
+            problem(path, code.count("\n", 0, at) + 1, "%s() has %d parameters, at most %d" % (
+                re.search(r"\w*$", code[:at]).group(0), parameters, MAX_PARAMETERS))
+
+
 def check_header(path):
     compiler = os.environ.get("CC", "gcc").split()
     p = subprocess.run(compiler + ["-std=gnu11", "-D_GNU_SOURCE", "-I.", "-Wall", "-Wextra", "-Werror",
@@ -217,11 +232,13 @@ def main():
             continue
         if path.split("/")[0] not in HOUSES:
             continue
+        code = without_comments(text)
         check_functions(path, lines)
+        check_parameters(path, code)
         if path.endswith(".h"):
             headers.append(path)
         if os.path.dirname(path) != COMMANDS:
-            for number, line in enumerate(without_comments(text).split("\n"), 1):
+            for number, line in enumerate(code.split("\n"), 1):
                 m = SPEAKS.search(line)
                 if m:
                     problem(path, number, "calls %s(): only commands print and exit" % m.group(1))

@@ -67,6 +67,9 @@ CHANGES = [
     ("a function of 101 lines", GATE,
      edit(GATE, "\nint ", "\nvoid said(int *at);\nvoid said(int *at)\n{\n%s}\n\nint " % ("\t*at += 1;\n" * 101)),
      "a function of 101 lines"),
+    ("a function of seven parameters", GATE,
+     edit(GATE, "\nint ", "\nstatic void said(int (*a)(int, int), int b,\n\t\t int c, int d, int e, int f, int g)\n"
+          "{\n}\n\nint "), "said() has 7 parameters"),
     ("a bare verb", GATE, edit(GATE, "\nint ", "\nstatic int take(void)\n{\n\treturn 0;\n}\n\nint "),
      "lacks the word"),
     ("a row that names a room in vain", "docs/architecture.md",
