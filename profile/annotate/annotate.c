@@ -127,7 +127,7 @@ int annotate_build(struct annotate **out, const struct annotate_input *in, struc
 	if (!a)
 		return err_set(e, ENOMEM, "out of memory");
 	a->in = in;
-	ret = disasm_open(&d, in->intel, e);
+	ret = disasm_open(&d, in->syntax, e);
 	ret = ret ? ret : decode_live(a, d, e);
 	ret = ret ? ret : decode_image(a, d, e);
 	ret = ret ? ret : annotate_arrows(a, e);

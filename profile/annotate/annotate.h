@@ -32,7 +32,7 @@ struct annotate_input {
 	size_t len;
 	const struct annotate_hit *hit; /* by address, each once */
 	size_t nhits;
-	bool intel;
+	enum disasm_syntax syntax;
 	const char *function; /* as it is shown */
 	/* The function at an address: its name, *off in it. NULL: none. Called for targets outside. */
 	const char *(*name)(void *ctx, uint64_t addr, uint64_t *off);

@@ -27,7 +27,8 @@ struct options {
 	const char *phase; /* NULL: all */
 	const char *input, *output, *buildid_dir;
 	struct annotate_query query;
-	bool intel, json, full_path, no_demangle, no_source;
+	enum disasm_syntax syntax;
+	bool json, full_path, no_demangle, no_source;
 	bool stdio; /* as always */
 	struct debuginfo_places places;
 };
@@ -234,7 +235,7 @@ static int annotate_one(struct command *c, struct srcline *kernel, struct err *e
 		.name = annotate_name_of,
 		.line = annotate_line_of,
 		.ctx = c,
-		.intel = c->opt->intel,
+		.syntax = c->opt->syntax,
 	};
 	int ret = function_choose(c, e);
 
@@ -262,7 +263,7 @@ static int annotate_run(const struct options *o, struct err *e)
 	struct srcline *kernel = NULL;
 	int ret;
 
-	display_names_init(&c.display, !o->no_demangle, false);
+	display_names_init(&c.display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	c.find.display = &c.display;
 	c.find.in = &c.in;
 	ret = reader_open(&c.in, &from, e);
@@ -286,7 +287,7 @@ static int annotate_run(const struct options *o, struct err *e)
 	return ret;
 }
 
-static const char *const syntaxes[] = { "att", "intel", NULL };
+static const char *const syntaxes[] = { [DISASM_ATT] = "att", [DISASM_INTEL] = "intel", NULL };
 
 #define OPTION_STRUCT struct options
 
@@ -299,9 +300,9 @@ static const struct option_row rows[] = {
 	CMD_PHASE(phase),
 	OPTION_HEADING("      --att, --intel     syntax (default: --att); -M att and -M intel are "
 		       "the same\n"),
-	{ "att", 0, NULL, NULL, OPTION_PUT(intel, false) },
-	{ "intel", 0, NULL, NULL, OPTION_PUT(intel, true) },
-	{ "disassembler-style", 'M', "SYNTAX", NULL, OPTION_WORD(intel, syntaxes) },
+	{ "att", 0, NULL, NULL, OPTION_PUT(syntax, DISASM_ATT) },
+	{ "intel", 0, NULL, NULL, OPTION_PUT(syntax, DISASM_INTEL) },
+	{ "disassembler-style", 'M', "SYNTAX", NULL, OPTION_WORD(syntax, syntaxes) },
 	{ "json", 0, NULL, "one JSON object", OPTION_PUT(json, true) },
 	{ "no-source", 0, NULL, "without source lines", OPTION_PUT(no_source, true) },
 	{ "full-source-path", 0, NULL, "paths of source files instead of their names",

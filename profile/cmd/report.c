@@ -128,7 +128,7 @@ static int report(struct report_options *opt, struct err *e)
 	struct agg *a = NULL;
 	int ret = reader_open(&in, &from, e);
 
-	display_names_init(&display, !opt->no_demangle, false);
+	display_names_init(&display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = ret ? ret : check_keys(opt, in.p, e);
 	if (!ret && opt->phase)
 		ret = slices_set_window(in.p, opt->input, opt->buildid_dir, opt->phase, e);
@@ -143,7 +143,7 @@ static int report(struct report_options *opt, struct err *e)
 		ret = agg_create(&a, &opt->config, in.names, in.tasks, e);
 	}
 	ret = ret ? ret : add_samples(a, &in, e);
-	ret = ret ? ret : agg_finish(a, opt->by_self, e);
+	ret = ret ? ret : agg_finish(a, opt->by_self ? AGG_BY_SELF : AGG_BY_CHILDREN, e);
 	if (!ret) {
 		const struct report r = {
 			.opt = opt, .p = in.p, .a = a, .n = in.names, .t = in.tasks

@@ -181,7 +181,7 @@ static int script_print(struct options *o, struct err *e)
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
-	display_names_init(&s->display, !o->no_demangle, false);
+	display_names_init(&s->display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = reader_open(&s->in, &from, e);
 	if (!ret && o->phase)
 		ret = slices_set_window(s->in.p, o->input, o->buildid_dir, o->phase, e);

@@ -166,7 +166,7 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 	struct display_names names;
 	int ret = open_source(&src, s, e);
 
-	display_names_init(&names, s->demangle, s->demangle);
+	display_names_init(&names, s->demangle ? DEMANGLE_ALL : DEMANGLE_NONE);
 	if (ret == 0 && s->json)
 		begin_json(s, &src);
 	else if (ret == 0 && *src.why)
@@ -175,7 +175,7 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 	for (size_t i = 0; ret == 0 && address[i]; i++) {
 		uint64_t va = strtoull(address[i], NULL, 16), off = 0;
 		const struct symbol *sym = symtab_lookup(s->symbols, va, &off);
-		const char *name = sym ? display_name(&names, sym, true) : NULL;
+		const char *name = sym ? display_name(&names, sym, NAMES_KERNEL) : NULL;
 		struct srcline_result r = lines_at(&src, va, frame);
 
 		if (s->json && i)

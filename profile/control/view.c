@@ -53,7 +53,8 @@ static void gather(struct sink_live *l, const struct profile_sample *s)
 	for (unsigned int i = 0; i < like.n; i++) {
 		uint64_t addr = i == 0 || st->exact[i] || !st->ip[i] ? st->ip[i] : st->ip[i] - 1;
 
-		frame[i] = live_names_func(&l->names, s->pid, i < st->n_kernel, addr);
+		frame[i] = live_names_func(&l->names, s->pid,
+					   i < st->n_kernel ? NAMES_KERNEL : NAMES_PROGRAM, addr);
 	}
 	live_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
 	/* A bare-metal kernel's own program has its names in the kernel's image, too. */
@@ -101,7 +102,7 @@ static int op_comm(struct sink *s, const struct profile_comm *c, struct err *e)
 {
 	struct sink_live *l = self(s);
 
-	live_names_comm(&l->names, c->pid, c->tid, c->name, c->exec);
+	live_names_comm(&l->names, c);
 	return sink_forward_comm(s, c, e);
 }
 

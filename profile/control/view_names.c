@@ -16,7 +16,7 @@ bool live_names_init(struct live_names *n)
 {
 	*n = (struct live_names){ .names = names_create_live(), .tasks = tasks_create() };
 	n->func = TABLE_OF(struct live_func, equal_func);
-	display_names_init(&n->display, true, false);
+	display_names_init(&n->display, DEMANGLE_PROGRAMS);
 	return n->names && n->tasks;
 }
 
@@ -48,12 +48,12 @@ void live_names_fork(struct live_names *n, uint32_t pid, uint32_t tid, uint32_t 
 		(void)tasks_fork(n->tasks, tid, ptid, NULL);
 }
 
-void live_names_comm(struct live_names *n, uint32_t pid, uint32_t tid, const char *comm, bool exec)
+void live_names_comm(struct live_names *n, const struct profile_comm *c)
 {
-	if (exec)
-		(void)names_exec(n->names, pid, NULL);
-	if (has_room(n, tid))
-		(void)tasks_comm(n->tasks, tid, comm, NULL);
+	if (c->exec)
+		(void)names_exec(n->names, c->pid, NULL);
+	if (has_room(n, c->tid))
+		(void)tasks_comm(n->tasks, c->tid, c->name, NULL);
 }
 
 const struct symbol *live_names_kernel_symbol(const struct live_names *n, uint64_t addr,
@@ -61,22 +61,22 @@ const struct symbol *live_names_kernel_symbol(const struct live_names *n, uint64
 {
 	struct name name;
 
-	names_lookup(n->names, 0, true, addr, &name);
+	names_lookup(n->names, 0, NAMES_KERNEL, addr, &name);
 	*dso = name.dso;
 	return name.symbol;
 }
 
-uint32_t live_names_func(struct live_names *n, uint32_t pid, bool kernel, uint64_t addr)
+uint32_t live_names_func(struct live_names *n, uint32_t pid, enum names_of whose, uint64_t addr)
 {
 	struct live_func f = { "", NULL, addr, 0 };
 	struct name name;
 	uint32_t index;
 	bool fresh;
 
-	names_lookup(n->names, pid, kernel, addr, &name);
+	names_lookup(n->names, pid, whose, addr, &name);
 	f.dso = name.dso;
 	if (name.symbol) {
-		f.name = display_name(&n->display, name.symbol, kernel);
+		f.name = display_name(&n->display, name.symbol, whose);
 		f.addr = name.symbol->addr;
 		f.size = name.symbol->size;
 	}

@@ -40,10 +40,10 @@ void live_names_deinit(struct live_names *n);
 void live_names_kernel(struct live_names *n, const struct profile_kernel *k);
 void live_names_fork(struct live_names *n, uint32_t pid, uint32_t tid, uint32_t ppid,
 		     uint32_t ptid);
-void live_names_comm(struct live_names *n, uint32_t pid, uint32_t tid, const char *comm, bool exec);
+void live_names_comm(struct live_names *n, const struct profile_comm *c);
 
 /* Index in func, UINT32_MAX beyond LIVE_MAX_FUNCS. kernel: addr is of the kernel's mode. */
-uint32_t live_names_func(struct live_names *n, uint32_t pid, bool kernel, uint64_t addr);
+uint32_t live_names_func(struct live_names *n, uint32_t pid, enum names_of whose, uint64_t addr);
 /* The symbol at a kernel address, a module's too; NULL: none. *dso is set in any case. */
 const struct symbol *live_names_kernel_symbol(const struct live_names *n, uint64_t addr,
 					      const char **dso);

@@ -282,9 +282,10 @@ struct names_view names_view(const struct names *n, uint32_t pid)
 	return (struct names_view){ .kernel = n->kernel_space, .user = spaces_of(&n->spaces, pid) };
 }
 
-void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint64_t addr,
+void names_lookup_in(struct names *n, struct names_view view, enum names_of whose, uint64_t addr,
 		     struct name *out)
 {
+	const bool kernel = whose == NAMES_KERNEL;
 	uint32_t space = kernel ? view.kernel : view.user;
 	uint64_t hash = (addr ^ (uint64_t)(space * 2 + kernel) << 40) * 0x9e3779b97f4a7c15u;
 	struct names_cached *c = &n->cache[hash >> 40 & (CACHE_SLOTS - 1)];
@@ -313,7 +314,8 @@ void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint6
 	};
 }
 
-void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out)
+void names_lookup(struct names *n, uint32_t pid, enum names_of whose, uint64_t addr,
+		  struct name *out)
 {
-	names_lookup_in(n, names_view(n, pid), kernel, addr, out);
+	names_lookup_in(n, names_view(n, pid), whose, addr, out);
 }

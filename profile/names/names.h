@@ -19,6 +19,7 @@
 
 #include "profile/perfdata/read.h"
 #include "symbolizer/core/symtab.h"
+#include "symbolizer/core/display_name.h"
 
 #define NAMES_MAX_KALLSYMS (512u << 20)
 #define NAMES_MAX_ELF (1ull << 30)
@@ -74,10 +75,11 @@ struct names_view {
 struct names_view names_view(const struct names *n, uint32_t pid);
 
 /* addr is the address to look up (the caller's is inside its call). */
-void names_lookup_in(struct names *n, struct names_view view, bool kernel, uint64_t addr,
+void names_lookup_in(struct names *n, struct names_view view, enum names_of whose, uint64_t addr,
 		     struct name *out);
 /* The same as things are now. */
-void names_lookup(struct names *n, uint32_t pid, bool kernel, uint64_t addr, struct name *out);
+void names_lookup(struct names *n, uint32_t pid, enum names_of whose, uint64_t addr,
+		  struct name *out);
 
 /* The 20 bytes of a program's build id, until the next mapping comes; NULL: not known. */
 const uint8_t *names_build_id(const struct names *n, uint32_t program);

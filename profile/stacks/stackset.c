@@ -595,7 +595,7 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	int ret;
 
 	b.stack.ctx = &b;
-	display_names_init(&b.display, !opt->no_demangle, false);
+	display_names_init(&b.display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = stackset_build(&b, out, e);
 	table_deinit(&b.raw);
 	table_deinit(&b.addr);

@@ -416,27 +416,27 @@ static int compare_pair(uint64_t x1, uint64_t y1, uint64_t x2, uint64_t y2)
 	return x2 > y2 ? -1 : x2 < y2;
 }
 
-struct order {
+struct row_order {
 	const struct agg_private *v;
-	bool by_self;
+	enum agg_order by;
 };
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct agg_row *x = a, *y = b;
-	const struct order *o = ctx;
-	int d = o->by_self ? compare_pair(x->self, y->self, x->children, y->children)
-			   : compare_pair(x->children, y->children, x->self, y->self);
+	const struct row_order *o = ctx;
+	int d = o->by == AGG_BY_SELF ? compare_pair(x->self, y->self, x->children, y->children)
+				     : compare_pair(x->children, y->children, x->self, y->self);
 
 	for (unsigned int k = 0; !d && k < o->v->config.nkeys; k++)
 		d = o->v->config.key[k]->compare(o->v->tasks, &x->frame, &y->frame);
 	return d;
 }
 
-int agg_finish(struct agg *a, bool by_self, struct err *e)
+int agg_finish(struct agg *a, enum agg_order by, struct err *e)
 {
 	struct agg_private *v = a->priv;
-	struct order order = { .v = v, .by_self = by_self };
+	struct row_order order = { .v = v, .by = by };
 
 	if (v->config.keep_stacks) {
 		v->kept = calloc(v->stacks.n ? v->stacks.n : 1, sizeof(*v->kept));

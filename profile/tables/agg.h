@@ -168,7 +168,10 @@ void agg_destroy(struct agg *a);
  */
 int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e);
 
-/* Name and sum up; rows are sorted by children, or by self. Symbols belong to names. */
-int agg_finish(struct agg *a, bool by_self, struct err *e);
+/* Rows are sorted by this, largest first. */
+enum agg_order { AGG_BY_CHILDREN, AGG_BY_SELF };
+
+/* Name and sum up. Symbols belong to names. */
+int agg_finish(struct agg *a, enum agg_order order, struct err *e);
 
 #endif

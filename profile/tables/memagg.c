@@ -204,7 +204,7 @@ int memagg_load(struct memagg **out, const struct memagg_options *opt, struct er
 	in->func = TABLE_OF(struct func, same_func);
 	in->cell = TABLE_OF(struct cell, same_cell);
 	memagg_pages_init(&in->pages);
-	display_names_init(&in->display, !opt->no_demangle, false);
+	display_names_init(&in->display, opt->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	ret = reader_open(&in->in, &from, e);
 	if (!ret && !(in->in.p->ours && in->in.p->has_raw && in->in.p->has_data_page))
 		ret = err_set(e, ENODATA,

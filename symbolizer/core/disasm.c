@@ -2,38 +2,28 @@
 #include "symbolizer/core/disasm.h"
 
 #include "symbolizer/core/insn.h"
+#include "symbolizer/core/x86_decoder.h"
 
-#include <capstone/capstone.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct disasm {
-	csh handle;
-	cs_insn *insn;
+	struct x86_decoder x86;
 };
 
-int disasm_open(struct disasm **out, bool intel, struct err *e)
+int disasm_open(struct disasm **out, enum disasm_syntax syntax, struct err *e)
 {
 	struct disasm *d = calloc(1, sizeof(*d));
-	cs_err ret;
+	int ret = d ? x86_decoder_open(&d->x86, e) : err_set(e, ENOMEM, "out of memory");
 
-	if (!d)
-		return err_set(e, ENOMEM, "out of memory");
-	ret = cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle);
-	if (ret != CS_ERR_OK) {
+	if (ret) {
 		free(d);
-		return err_set(e, ENOSYS, "capstone cannot disassemble x86-64: %s",
-			       cs_strerror(ret));
+		return ret;
 	}
-	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	cs_option(d->handle, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
-	d->insn = cs_malloc(d->handle);
-	if (!d->insn) {
-		disasm_close(d);
-		return err_set(e, ENOMEM, "out of memory");
-	}
+	cs_option(d->x86.handle, CS_OPT_SYNTAX,
+		  syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	*out = d;
 	return 0;
 }
@@ -42,9 +32,7 @@ void disasm_close(struct disasm *d)
 {
 	if (!d)
 		return;
-	if (d->insn)
-		cs_free(d->insn, 1);
-	cs_close(&d->handle);
+	x86_decoder_close(&d->x86);
 	free(d);
 }
 
@@ -90,15 +78,15 @@ void disasm_one(struct disasm *d, uint64_t va, const uint8_t *bytes, size_t avai
 	bool known = insn_decode(&flow, va, bytes, avail);
 
 	*out = (struct disasm_insn){ 0 };
-	if (!cs_disasm_iter(d->handle, &p, &left, &at, d->insn)) {
+	if (!cs_disasm_iter(d->x86.handle, &p, &left, &at, d->x86.insn)) {
 		put_bytes(out, bytes, known ? flow.len : 1);
 		return;
 	}
-	out->len = (uint8_t)d->insn->size;
-	snprintf(out->mnemonic, sizeof(out->mnemonic), "%.31s", d->insn->mnemonic);
+	out->len = (uint8_t)d->x86.insn->size;
+	snprintf(out->mnemonic, sizeof(out->mnemonic), "%.31s", d->x86.insn->mnemonic);
 	snprintf(out->operands, sizeof(out->operands), "%.*s", (int)DISASM_OPERANDS - 1,
-		 d->insn->op_str);
+		 d->x86.insn->op_str);
 	if (!known || flow.len != out->len)
 		flow.kind = INSN_OTHER;
-	find_target(out, d->insn, &flow);
+	find_target(out, d->x86.insn, &flow);
 }

@@ -35,8 +35,8 @@ struct disasm_insn {
 
 struct disasm;
 
-/* intel: its syntax, else AT&T's. */
-int disasm_open(struct disasm **out, bool intel, struct err *e);
+enum disasm_syntax { DISASM_ATT, DISASM_INTEL };
+int disasm_open(struct disasm **out, enum disasm_syntax syntax, struct err *e);
 void disasm_close(struct disasm *d);
 
 /* The instruction at va, in avail bytes, which are at least one. */

@@ -18,10 +18,9 @@ static bool equal_entry(const void *a, const void *b, const void *ctx)
 	       ((const struct display_entry *)b)->symbol;
 }
 
-void display_names_init(struct display_names *d, bool demangle, bool demangle_kernel)
+void display_names_init(struct display_names *d, enum demangle_which which)
 {
-	*d = (struct display_names){ .demangle = demangle,
-				     .demangle_kernel = demangle_kernel,
+	*d = (struct display_names){ .which = which,
 				     .entries = TABLE_OF(struct display_entry, equal_entry) };
 }
 
@@ -34,14 +33,14 @@ void display_names_deinit(struct display_names *d)
 	table_deinit(&d->entries);
 }
 
-const char *display_name(struct display_names *d, const struct symbol *s, bool kernel)
+const char *display_name(struct display_names *d, const struct symbol *s, enum names_of whose)
 {
 	const struct display_entry like = { .symbol = s };
 	struct display_entry *e;
 	uint32_t index;
 	bool fresh;
 
-	if (!d || !d->demangle || (kernel && !d->demangle_kernel))
+	if (!d || d->which < (whose == NAMES_KERNEL ? DEMANGLE_ALL : DEMANGLE_PROGRAMS))
 		return s->name;
 	if (table_add(&d->entries, table_mix((uintptr_t)s, 0), &like, &index, &fresh))
 		return s->name;

@@ -14,20 +14,27 @@
 
 #include <stdbool.h>
 
+/* Whose code a name or an address is of. The values are those of a bool `kernel`. */
+enum names_of { NAMES_PROGRAM = false, NAMES_KERNEL = true };
+
+enum demangle_which {
+	DEMANGLE_NONE,	   /* --no-demangle */
+	DEMANGLE_PROGRAMS, /* perf's default */
+	DEMANGLE_ALL,	   /* perf's --demangle-kernel */
+};
+
 struct display_names {
-	bool demangle;	      /* set before the first use; --no-demangle: false */
-	bool demangle_kernel; /* too; perf's --demangle-kernel */
+	enum demangle_which which;
 	struct table entries; /* struct display_entry */
 };
 
-/* No memory is needed yet: { .demangle = true } will do as well. */
-void display_names_init(struct display_names *d, bool demangle, bool demangle_kernel);
+void display_names_init(struct display_names *d, enum demangle_which which);
 void display_names_deinit(struct display_names *d);
 
 /*
  * Never NULL. Valid until deinit and as long as the symbol is. Without memory, and
  * where d is NULL, it is the symbol's own name.
  */
-const char *display_name(struct display_names *d, const struct symbol *s, bool kernel);
+const char *display_name(struct display_names *d, const struct symbol *s, enum names_of whose);
 
 #endif

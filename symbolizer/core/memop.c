@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/core/memop.h"
 
-#include <capstone/capstone.h>
+#include "symbolizer/core/x86_decoder.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +17,18 @@ struct cached {
 };
 
 struct memop_decoder {
-	csh handle;
-	cs_insn *insn;
+	struct x86_decoder x86;
 	struct cached cache[CACHE_SLOTS];
 };
 
 int memop_open(struct memop_decoder **out, struct err *e)
 {
 	struct memop_decoder *d = calloc(1, sizeof(*d));
-	cs_err ret;
+	int ret = d ? x86_decoder_open(&d->x86, e) : err_set(e, ENOMEM, "out of memory");
 
-	if (!d)
-		return err_set(e, ENOMEM, "out of memory");
-	ret = cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle);
-	if (ret != CS_ERR_OK) {
+	if (ret) {
 		free(d);
-		return err_set(e, ENOSYS, "capstone cannot decode x86-64: %s", cs_strerror(ret));
-	}
-	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	d->insn = cs_malloc(d->handle);
-	if (!d->insn) {
-		memop_close(d);
-		return err_set(e, ENOMEM, "out of memory");
+		return ret;
 	}
 	*out = d;
 	return 0;
@@ -47,9 +38,7 @@ void memop_close(struct memop_decoder *d)
 {
 	if (!d)
 		return;
-	if (d->insn)
-		cs_free(d->insn, 1);
-	cs_close(&d->handle);
+	x86_decoder_close(&d->x86);
 	free(d);
 }
 
@@ -563,8 +552,8 @@ static bool is_cut(struct memop_decoder *d, const uint8_t *bytes, size_t len)
 	uint64_t at = 0;
 
 	memcpy(whole, bytes, len);
-	return len < left && cs_disasm_iter(d->handle, &code, &left, &at, d->insn) &&
-	       d->insn->size > len;
+	return len < left && cs_disasm_iter(d->x86.handle, &code, &left, &at, d->x86.insn) &&
+	       d->x86.insn->size > len;
 }
 
 const struct memop_insn *memop_decode(struct memop_decoder *d, const uint8_t *bytes, size_t len)
@@ -589,8 +578,8 @@ const struct memop_insn *memop_decode(struct memop_decoder *d, const uint8_t *by
 	if (!len)
 		return &c->insn;
 	left = len;
-	if (cs_disasm_iter(d->handle, &code, &left, &at, d->insn))
-		memop_take(&c->insn, d->insn);
+	if (cs_disasm_iter(d->x86.handle, &code, &left, &at, d->x86.insn))
+		memop_take(&c->insn, d->x86.insn);
 	else if (!is_cut(d, bytes, len))
 		c->insn.why = MEMOP_UNKNOWN_INSN;
 	return &c->insn;

@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!ret && r.kind == PERFDATA_SAMPLE)
 			ret = agg_add(a, &r, &e);
 	}
-	if (!ret && !agg_finish(a, size & 1, &e)) {
+	if (!ret && !agg_finish(a, size & 1 ? AGG_BY_SELF : AGG_BY_CHILDREN, &e)) {
 		if (a->samples != p->nsamples)
 			abort();
 		for (size_t i = 0; i < a->nrows; i++) {

@@ -21,7 +21,7 @@ static void show(const struct textstore_range *r, const uint8_t *image)
 		.len = r->len < SHOWN ? r->len : SHOWN,
 		.hit = &hit,
 		.nhits = 1,
-		.intel = r->addr & 1,
+		.syntax = r->addr & 1 ? DISASM_INTEL : DISASM_ATT,
 		.function = "f",
 	};
 	struct annotate *a;

@@ -128,7 +128,7 @@ static void patched(void **state)
 	memcpy(image, "\xe8\xfb\x0f\x00\x00", 5);
 	memcpy(image + 0x12, "\x0f\x1f\x44\x00\x00", 5);
 	in.image = image;
-	in.intel = true;
+	in.syntax = DISASM_INTEL;
 	a = build(&in);
 	assert_int_equal(a->ndiffer, 4);
 	buf_init(&b);

@@ -104,23 +104,23 @@ static void cache(void **state)
 			snprintf(name[i], sizeof(name[i]), "plain%u", i);
 		s[i].name = name[i];
 	}
-	display_names_init(&d, true, false);
-	first = display_name(&d, &s[1], false);
+	display_names_init(&d, DEMANGLE_PROGRAMS);
+	first = display_name(&d, &s[1], NAMES_PROGRAM);
 	assert_string_equal(first, "ns::f0001");
 	for (unsigned int round = 0; round < 2; round++)
 		for (unsigned int i = 0; i < ARRAY_SIZE(s); i++) {
 			char want[32];
 
 			snprintf(want, sizeof(want), i % 2 ? "ns::f%04u" : "plain%u", i);
-			assert_string_equal(display_name(&d, &s[i], false), want);
+			assert_string_equal(display_name(&d, &s[i], NAMES_PROGRAM), want);
 		}
-	assert_ptr_equal(display_name(&d, &s[1], false), first);
-	assert_ptr_equal(display_name(&d, &s[1], true), s[1].name);
+	assert_ptr_equal(display_name(&d, &s[1], NAMES_PROGRAM), first);
+	assert_ptr_equal(display_name(&d, &s[1], NAMES_KERNEL), s[1].name);
 	display_names_deinit(&d);
-	display_names_init(&d, false, true);
-	assert_ptr_equal(display_name(&d, &s[1], false), s[1].name);
+	display_names_init(&d, DEMANGLE_NONE);
+	assert_ptr_equal(display_name(&d, &s[1], NAMES_PROGRAM), s[1].name);
 	display_names_deinit(&d);
-	assert_ptr_equal(display_name(NULL, &s[1], false), s[1].name);
+	assert_ptr_equal(display_name(NULL, &s[1], NAMES_PROGRAM), s[1].name);
 }
 
 static const char cxx[] =

@@ -177,7 +177,7 @@ static void names_read(void **state)
 		assert_int_equal(names_record(names, &r, &e), 0);
 		if (r.kind != PERFDATA_SAMPLE)
 			continue;
-		names_lookup(names, r.pid, false, r.sample.ip, &name);
+		names_lookup(names, r.pid, NAMES_PROGRAM, r.sample.ip, &name);
 		assert_non_null(name.symbol);
 		assert_true(found < n);
 		assert_string_equal(name.symbol->name, s[found]->name);

@@ -152,7 +152,7 @@ static void test_self_and_children(void **state)
 	add(1, 100, recursive, 5, true);
 	add(HALTED, 1000, a, 4, true); /* the same code while idle is another row */
 	add(0, 7, a, 4, true);	       /* the idle task, but it ran */
-	assert_int_equal(agg_finish(agg, false, &e), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, &e), 0);
 	assert_int_equal(agg->samples, 6);
 	assert_int_equal(agg->weight, 1132);
 	assert_int_equal(agg->nstacks, 4);
@@ -179,7 +179,7 @@ static void test_exact_addresses(void **state)
 	(void)state;
 	assert_int_equal(make_agg("mode,sym,dso", true), 0);
 	add(1, 1, a, 3, true);
-	assert_int_equal(agg_finish(agg, true, &e), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_SELF, &e), 0);
 	check("middle", AGG_KERNEL, 0, 1);
 	assert_null(row("outer", AGG_KERNEL));
 }
@@ -200,7 +200,7 @@ static void test_names_apart(void **state)
 	add(1, 1, unknown, 2, true);
 	add(1, 1, unknown2, 2, true);
 	add(1, 1, user, 2, false);
-	assert_int_equal(agg_finish(agg, false, &e), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, &e), 0);
 	/* Two static functions of one name are two; so are two unknown addresses. */
 	assert_int_equal(agg->nrows, 5);
 	for (size_t i = 0; i < agg->nrows; i++)
@@ -234,7 +234,7 @@ static void test_many_stacks(void **state)
 		}
 	assert_int_equal(agg->samples, 2 * N);
 	assert_true(agg->nstacks > N / 2 && agg->nstacks <= N);
-	assert_int_equal(agg_finish(agg, true, &e), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_SELF, &e), 0);
 	for (size_t i = 0; i < agg->nrows; i++)
 		self += agg->row[i].self;
 	assert_int_equal(self, 2 * N);
@@ -251,7 +251,7 @@ static void test_markers_only(void **state)
 	/* A chain without addresses, and one of a context that is neither: the ip counts. */
 	add(1, 1, a, 1, true);
 	add(1, 1, hypervisor, 2, true);
-	assert_int_equal(agg_finish(agg, true, &e), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_SELF, &e), 0);
 	assert_int_equal(agg->mode_weight[AGG_KERNEL] + agg->mode_weight[AGG_USER], 2);
 }
 
@@ -334,7 +334,7 @@ static void test_keys(void **state)
 	(void)state;
 	assert_int_equal(make_agg("comm", false), 0);
 	two_tasks();
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	assert_int_equal(agg->nrows, 3);
 	weighs("comm", "init", 11, 11);
 	weighs("comm", "shell", 100, 100);
@@ -342,7 +342,7 @@ static void test_keys(void **state)
 
 	assert_int_equal(make_agg("pid,tid,cpu", false), 0);
 	two_tasks();
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	assert_int_equal(agg->nrows, 4);
 	weighs("pid,tid,cpu", "2,2,1", 10, 10);
 	weighs("pid,tid,cpu", "2,3,1", 1000, 1000);
@@ -350,7 +350,7 @@ static void test_keys(void **state)
 	/* Children by symbol inside the group. */
 	assert_int_equal(make_agg("comm,sym", false), 0);
 	two_tasks();
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	weighs("comm,sym", "init,outer", 0, 11);
 	weighs("comm,sym", "shell,inner", 100, 100);
 	weighs("comm,sym", ":3,outer", 0, 1000);
@@ -358,7 +358,7 @@ static void test_keys(void **state)
 	/* A module's functions are its own. */
 	assert_int_equal(make_agg("dso", false), 0);
 	two_tasks();
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	assert_int_equal(agg->nrows, 2);
 	weighs("dso", "[kernel.kallsyms]", 1111, 1111);
 	weighs("dso", "[some_module]", 0, 111);
@@ -390,7 +390,7 @@ static void test_filters(void **state)
 	assert_int_equal(agg_create(&agg, &c, names, tasks, NULL), 0);
 	two_tasks();
 	assert_int_equal(agg->weight, 111);
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	assert_int_equal(agg->nrows, 1);
 	weighs("sym", "middle", 0, 111);
 }
@@ -427,7 +427,7 @@ static void test_time(void **state)
 	add_on(1, 1, 0, 2000, module, 2);
 	map_module("[other]", at(0x100), at(0x200));
 	add_on(1, 1, 0, 4000, module, 2);
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	/* What was not mapped yet at the time, but in a space that only grew, is known. */
 	weighs("dso", "/bin/first", 70, 70);
 	weighs("dso", "/bin/second", 100, 100);
@@ -453,7 +453,7 @@ static void test_slide(void **state)
 	assert_int_equal(make_agg("dso,sym", false), 0);
 	add_on(1, 1, 0, 1, moved, 2);
 	add_on(1, 1, 0, 2, outside, 2);
-	assert_int_equal(agg_finish(agg, false, NULL), 0);
+	assert_int_equal(agg_finish(agg, AGG_BY_CHILDREN, NULL), 0);
 	weighs("dso,sym", "[kernel.kallsyms],inner", 1, 1);
 	weighs("dso,sym", "[unknown],0xffffffff81000210", 2, 2);
 }
