@@ -164,16 +164,14 @@ static int member_of(const struct btf *b, uint32_t id, const char *path, unsigne
 	struct types_step step;
 	struct search s = { .b = b, .step = &step, .visits = visits };
 	struct place p = { .type = id };
-	bool first = true;
 	int ret;
 
-	while ((ret = types_path_next(&path, first, &step)) > 0) {
+	for (ret = types_path_name(&path, &step); ret > 0; ret = types_path_next(&path, &step)) {
 		struct btf_record r = bare_type(b, p.type);
 
 		ret = step.name ? find_member(&s, &r, p.bits, &p) : find_element(b, &step, &p);
 		if (ret < 0)
 			return ret;
-		first = false;
 	}
 	return ret ? ret : btf_types_describe(b, &p, btf_record(b, id).size_or_type, out);
 }

@@ -418,16 +418,14 @@ static int member_of(struct types_dwarf *d, const struct entry *x, const char *p
 	struct types_step step;
 	struct search s = { .step = &step };
 	struct place p = { 0 };
-	bool first = true;
 	int ret;
 
 	if (!dwarf_offdie(d->dw, x->value, &p.type))
 		return -EINVAL;
-	while ((ret = types_path_next(&path, first, &step)) > 0) {
+	for (ret = types_path_name(&path, &step); ret > 0; ret = types_path_next(&path, &step)) {
 		ret = step.name ? find_member(&s, &p) : find_element(&step, &p);
 		if (ret < 0)
 			return ret;
-		first = false;
 	}
 	return ret ? ret : dwarf_describe(&p, x->size, out);
 }

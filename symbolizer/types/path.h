@@ -24,19 +24,24 @@ struct types_step {
 	uint32_t index;
 };
 
-/*
- * The step at *path, which moves behind it; first: nothing was taken yet. 1: a step,
- * 0: the path has ended, -ENOENT: no path at all.
- */
-static inline int types_path_next(const char **path, bool first, struct types_step *s)
+/* The name at *path, which moves behind it. 1, or -ENOENT: there is none. The path begins with it. */
+static inline int types_path_name(const char **path, struct types_step *s)
+{
+	*s = (struct types_step){ .name = *path, .name_len = strcspn(*path, ".[") };
+	*path += s->name_len;
+	return s->name_len ? 1 : -ENOENT;
+}
+
+/* The next step behind the first name. 1: a step, 0: the path has ended, -ENOENT: no path. */
+static inline int types_path_next(const char **path, struct types_step *s)
 {
 	const char *p = *path;
 	uint64_t n = 0;
 
 	if (!*p)
-		return first ? -ENOENT : 0;
+		return 0;
 	*s = (struct types_step){ 0 };
-	if (*p == '[' && !first) {
+	if (*p == '[') {
 		if (p[1] < '0' || p[1] > '9')
 			return -ENOENT;
 		for (p++; *p >= '0' && *p <= '9' && n <= UINT32_MAX; p++)
@@ -47,12 +52,10 @@ static inline int types_path_next(const char **path, bool first, struct types_st
 		*path = p + 1;
 		return 1;
 	}
-	if (!first && *p++ != '.')
+	if (*p++ != '.')
 		return -ENOENT;
-	s->name = p;
-	s->name_len = strcspn(p, ".[");
-	*path = p + s->name_len;
-	return s->name_len ? 1 : -ENOENT;
+	*path = p;
+	return types_path_name(path, s);
 }
 
 static inline bool types_step_is(const struct types_step *s, const char *name)

@@ -212,7 +212,7 @@ static struct scan framescan_follow(struct scanner *s, struct way w)
 	return out;
 }
 
-struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls)
+struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan_calls calls)
 {
 	struct scanner s;
 	struct scan out;
@@ -224,7 +224,7 @@ struct scan framescan(const struct code *c, const struct scan_regs *r, bool over
 	s.win.u = c->u;
 	s.win.va = 0;
 	s.win.len = 0;
-	s.over_calls = over_calls;
+	s.over_calls = calls == SCAN_OVER_CALLS;
 	s.steps = s.nways = s.nseen = 0;
 	out = framescan_follow(&s, (struct way){ .va = r->rip });
 	while (out.kind == SCAN_UNKNOWN && s.nways && s.steps < MAX_STEPS) {

@@ -63,11 +63,12 @@ struct scan_regs {
 	bool whole;
 };
 
-/*
- * over_calls: take calls as returning with rsp unchanged and go on; for code
- * known to have no frame.
- */
-struct scan framescan(const struct code *c, const struct scan_regs *r, bool over_calls);
+enum scan_calls {
+	SCAN_UNTIL_CALL,
+	SCAN_OVER_CALLS, /* they return with rsp unchanged: for code known to have no frame */
+};
+
+struct scan framescan(const struct code *c, const struct scan_regs *r, enum scan_calls calls);
 
 /* Is va in none of the *n places seen so far? Then it is one; false also where max are. */
 static inline bool scan_first_visit(uint64_t *seen, unsigned int *n, unsigned int max, uint64_t va)

@@ -22,7 +22,7 @@ enum step walk_finish(struct walk *w, enum stack_end end)
 	return STEP_END;
 }
 
-bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
+bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, enum walk_ip is)
 {
 	struct stack *o = w->out;
 
@@ -32,7 +32,7 @@ bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact)
 	}
 	o->ip[o->n] = ip;
 	o->quality[o->n] = (uint8_t)q;
-	o->exact[o->n] = exact;
+	o->exact[o->n] = is == WALK_IP_EXACT;
 	o->n++;
 	if (!w->code.user)
 		o->n_kernel = o->n;
@@ -184,7 +184,7 @@ static enum step resume(struct walk *w, struct scan_regs *r, uint64_t cs)
 		/* ORC leads to registers that are there, also those of code it does not know. */
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	}
-	if (!walk_push(w, r->rip, FRAME_REGS, true))
+	if (!walk_push(w, r->rip, FRAME_REGS, WALK_IP_EXACT))
 		return STEP_END;
 	return STEP_ON;
 }
@@ -286,7 +286,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 	r->whole = false;
 	r->rbp = rbp;
 	r->r10 = 0;
-	return walk_push(w, ret, q, false) ? STEP_ON : STEP_END;
+	return walk_push(w, ret, q, WALK_IP_RETURN) ? STEP_ON : STEP_END;
 }
 
 enum step walk_frame(struct walk *w, struct scan_regs *r)
@@ -338,7 +338,7 @@ static enum step step_frameless(struct walk *w, struct scan_regs *r)
 	/* Entry code has no frame but marks the registers below it. */
 	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
-	sc = framescan(&w->code, r, true);
+	sc = framescan(&w->code, r, SCAN_OVER_CALLS);
 	/*
 	 * "No frame" and "rbp leads to the frame" disagree, unless it is rsp
 	 * itself that comes back to rbp.
@@ -358,7 +358,7 @@ static bool has_names(const struct walk *w, uint64_t va)
 /* The function at rip was stopped at any instruction of it. */
 static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 {
-	struct scan sc = framescan(&w->code, r, false);
+	struct scan sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
 
 	/* An iretq whose frame is yet to be pushed starts something new; it is no way back. */
 	if (sc.kind == SCAN_UNKNOWN || (sc.kind == SCAN_IRET && sc.off < 0)) {
@@ -367,7 +367,7 @@ static enum step step_interrupted(struct walk *w, struct scan_regs *r)
 			return step_frameless(w, r);
 	} else if (sc.kind == SCAN_FRAME && sc.weak && !has_names(w, r->rip)) {
 		/* Without names: does the code give back what it pushed, instead of a frame? */
-		struct scan far = framescan(&w->code, r, true);
+		struct scan far = framescan(&w->code, r, SCAN_OVER_CALLS);
 
 		if (far.kind == SCAN_AT_RSP && far.by_return)
 			sc = far;
@@ -399,7 +399,7 @@ static enum step step_caller(struct walk *w, struct scan_regs *r)
 	if ((r->rbp & 1) && !w->code.user)
 		return walk_cross_pt_regs(w, r, r->rbp - 1);
 	/* Without names only the code itself can tell an entry stub from a function. */
-	sc = framescan(&w->code, r, false);
+	sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
 	if (sc.kind == SCAN_UNKNOWN)
 		sc.kind = SCAN_FRAME; /* e.g. the call does not return */
 	if (sc.kind != SCAN_FRAME && sc.kind != SCAN_IRET)
@@ -416,7 +416,7 @@ static bool at_system_call(struct walk *w, struct scan_regs *r)
 		return false;
 	enter_program(w);
 	r->rip = rip;
-	return walk_push(w, rip, FRAME_REGS, true);
+	return walk_push(w, rip, FRAME_REGS, WALK_IP_EXACT);
 }
 
 /*
@@ -479,7 +479,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		else
 			enter_user(&w);
 	}
-	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s));
+	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s) ? WALK_IP_EXACT : WALK_IP_RETURN);
 	if (is_32bit(s)) {
 		if (u->frame_pointers32 && code_at(&w.code, r.rip))
 			walk_32(&w);

@@ -103,7 +103,7 @@ void walk_32(struct walk *w)
 			walk_finish(w, STACK_END_BAD_CHAIN);
 			return;
 		}
-		if (!walk_push(w, ret, f.known ? FRAME_LEAF : FRAME_FP, false))
+		if (!walk_push(w, ret, f.known ? FRAME_LEAF : FRAME_FP, WALK_IP_RETURN))
 			return;
 		low = f.ret_at + 4;
 		ebp = f.ebp;

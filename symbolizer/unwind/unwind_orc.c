@@ -211,7 +211,8 @@ static bool is_start_of_kernel(const struct walk *w, uint64_t ret, uint64_t cfa,
 static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct orc_entry *x,
 			       uint64_t cfa)
 {
-	bool exact = x->signal, after_call;
+	enum walk_ip is = x->signal ? WALK_IP_EXACT : WALK_IP_RETURN;
+	bool after_call;
 	uint64_t ret, target, next;
 	int slice;
 
@@ -235,7 +236,7 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 		if (!is_end_of_stack(w, ret - 1) && !is_start_of_kernel(w, ret, cfa, slice)) {
 			if (!is_end_of_stack(w, ret))
 				return walk_finish(w, STACK_END_BAD_CHAIN);
-			exact = true;
+			is = WALK_IP_EXACT;
 		}
 	}
 	if (!find_rbp(w, x, cfa, &r->rbp))
@@ -245,7 +246,7 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 	r->rsp = cfa;
 	r->r10 = 0;
 	r->whole = false;
-	return walk_push(w, ret, FRAME_ORC, exact) ? STEP_ON : STEP_END;
+	return walk_push(w, ret, FRAME_ORC, is) ? STEP_ON : STEP_END;
 }
 
 /*
@@ -377,7 +378,7 @@ static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, 
 	r->rsp = at + 8;
 	r->r10 = 0;
 	r->whole = false;
-	return walk_push(w, ret, FRAME_SCAN, false) ? STEP_ON : STEP_END;
+	return walk_push(w, ret, FRAME_SCAN, WALK_IP_RETURN) ? STEP_ON : STEP_END;
 }
 
 /*

@@ -127,7 +127,7 @@ static enum step search_accept(struct walk *w, struct scan_regs *r, uint64_t at,
 	r->rip = ret;
 	r->rsp = at + 8;
 	r->whole = false;
-	return walk_push(w, ret, FRAME_SCAN, false) ? STEP_ON : STEP_END;
+	return walk_push(w, ret, FRAME_SCAN, WALK_IP_RETURN) ? STEP_ON : STEP_END;
 }
 
 /* Is the word at `at` where a call came from? *direct: one of the function here. */

@@ -70,9 +70,9 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
 	if (!interrupted && user_start_is(w, r->rip, r->rsp))
 		return walk_finish(w, STACK_END_ROOT);
-	sc = framescan(&w->code, r, true);
+	sc = framescan(&w->code, r, SCAN_OVER_CALLS);
 	if (sc.kind == SCAN_UNKNOWN) {
-		sc = framescan(&w->code, r, false);
+		sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
 		/* That it calls something says nothing here. */
 		if (sc.weak)
 			sc.kind = SCAN_UNKNOWN;

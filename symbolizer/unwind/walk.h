@@ -38,8 +38,11 @@ enum step walk_frame(struct walk *w, struct scan_regs *r);
 enum step walk_scan(struct walk *w, struct scan_regs *r, const struct scan *sc);
 
 enum step walk_finish(struct walk *w, enum stack_end end);
+/* Is ip the instruction itself, or the address after a call, which is looked up one byte before? */
+enum walk_ip { WALK_IP_EXACT, WALK_IP_RETURN };
+
 /* false: the stack is full, and out->end says so. */
-bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, bool exact);
+bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, enum walk_ip is);
 
 /* Copy n stack bytes at va; returns their slice, or -1 when they were not copied. */
 int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n);
