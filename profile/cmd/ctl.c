@@ -212,7 +212,7 @@ static int ctl_list_runs(void)
 	for (unsigned int i = 0; i < n; i++) {
 		char path[CONTROL_PATH_MAX];
 
-		if (!control_path_of(path, pid[i], false, NULL))
+		if (!control_path_of(path, pid[i], CONTROL_MISSING_FAILS, NULL))
 			printf("%ld %s\n", (long)pid[i], path);
 	}
 	return 0;
@@ -233,7 +233,7 @@ static int ctl_find_run(char path[CONTROL_PATH_MAX], struct err *e)
 			       "%u runs can be controlled: choose one with -p PID; `kvmprof ctl "
 			       "list` shows them",
 			       n);
-	return control_path_of(path, pid[0], false, e);
+	return control_path_of(path, pid[0], CONTROL_MISSING_FAILS, e);
 }
 
 static int ctl_connect(struct control_client **out, const char *path, struct err *e)
@@ -363,7 +363,7 @@ int cmd_ctl(int argc, char **argv)
 	if (ret)
 		return ret;
 	if (!o.control) {
-		ret = o.pid ? control_path_of(found, (pid_t)o.pid, false, &e)
+		ret = o.pid ? control_path_of(found, (pid_t)o.pid, CONTROL_MISSING_FAILS, &e)
 			    : ctl_find_run(found, &e);
 		o.control = found;
 	}

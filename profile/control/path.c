@@ -12,7 +12,7 @@
 
 #define BACKLOG 8
 
-int control_dir(char out[CONTROL_PATH_MAX], bool create, struct err *e)
+int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing, struct err *e)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
@@ -25,7 +25,8 @@ int control_dir(char out[CONTROL_PATH_MAX], bool create, struct err *e)
 	if (n < 0 || (size_t)n >= CONTROL_PATH_MAX)
 		return err_set(e, ENAMETOOLONG,
 			       "XDG_RUNTIME_DIR is too long for a socket: give --control PATH");
-	if (create && !(run && *run) && mkdir(out, 0700) < 0 && errno != EEXIST)
+	if (missing == CONTROL_MISSING_IS_MADE && !(run && *run) && mkdir(out, 0700) < 0 &&
+	    errno != EEXIST)
 		return err_set(e, errno, "%s: cannot create: %s", out, strerror(errno));
 	if (lstat(out, &st) < 0)
 		return err_set(e, errno, "%s: %s", out, strerror(errno));
@@ -38,10 +39,11 @@ int control_dir(char out[CONTROL_PATH_MAX], bool create, struct err *e)
 	return 0;
 }
 
-int control_path_of(char out[CONTROL_PATH_MAX], pid_t pid, bool create, struct err *e)
+int control_path_of(char out[CONTROL_PATH_MAX], pid_t pid, enum control_missing missing,
+		    struct err *e)
 {
 	char dir[CONTROL_PATH_MAX];
-	int ret = control_dir(dir, create, e), n;
+	int ret = control_dir(dir, missing, e), n;
 
 	if (ret)
 		return ret;
@@ -112,7 +114,7 @@ int control_listen(struct control_listener *l, const char *path, struct err *e)
 
 	l->fd = -1;
 	if (!strcmp(path, CONTROL_PATH_AUTO)) {
-		ret = control_path_of(l->path, getpid(), true, e);
+		ret = control_path_of(l->path, getpid(), CONTROL_MISSING_IS_MADE, e);
 		path = l->path;
 	}
 	ret = ret ? ret : set_address(&a, path, e);
@@ -181,7 +183,7 @@ unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND])
 	unsigned int n = 0;
 	DIR *list;
 
-	if (control_dir(dir, false, NULL))
+	if (control_dir(dir, CONTROL_MISSING_FAILS, NULL))
 		return 0;
 	list = opendir(dir);
 	while (list && n < CONTROL_MAX_FOUND && (d = readdir(list))) {
@@ -190,7 +192,7 @@ unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND])
 		long p;
 
 		if (sscanf(d->d_name, "kvmprof-%ld.%7s", &p, tail) != 2 || strcmp(tail, "sock") ||
-		    control_path_of(path, (pid_t)p, false, NULL))
+		    control_path_of(path, (pid_t)p, CONTROL_MISSING_FAILS, NULL))
 			continue;
 		fd = control_connect(path, NULL);
 		if (fd < 0)

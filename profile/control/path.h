@@ -17,13 +17,16 @@
 #define CONTROL_PATH_MAX sizeof(((struct sockaddr_un *)0)->sun_path) /* with the NUL */
 #define CONTROL_MAX_FOUND 64u
 
+enum control_missing { CONTROL_MISSING_FAILS, CONTROL_MISSING_IS_MADE };
+
 /*
- * The directory of sockets without a path of their own. create: make it when it is
- * missing. Fails where it is somebody else's, or others may write to it.
+ * The directory of sockets without a path of their own. Fails where it is somebody else's,
+ * or others may write to it.
  */
-int control_dir(char out[CONTROL_PATH_MAX], bool create, struct err *e);
+int control_dir(char out[CONTROL_PATH_MAX], enum control_missing missing, struct err *e);
 /* The socket of a process in it. */
-int control_path_of(char out[CONTROL_PATH_MAX], pid_t pid, bool create, struct err *e);
+int control_path_of(char out[CONTROL_PATH_MAX], pid_t pid, enum control_missing missing,
+		    struct err *e);
 
 /* A listening socket. */
 struct control_listener {
