@@ -109,7 +109,7 @@ static int ps_find_run(char path[CONTROL_PATH_MAX], struct err *e)
 			       "%u runs were started with --control auto%s: give the socket's "
 			       "path; `kvmprof ctl list` shows them",
 			       n, n ? "" : " and go on");
-	return control_path_of(path, pid[0], false, e);
+	return control_path_of(path, pid[0], CONTROL_MISSING_FAILS, e);
 }
 
 static int ps_ask_once(struct control_client *c, bool stacks, json_t **out, struct err *e)
@@ -190,7 +190,9 @@ int cmd_ps(int argc, char **argv)
 	if (o.control)
 		ret = ps_ask_run(&o, &before, &now, &e);
 	else
-		ret = ps_attach(&o.attach, o.interval_s, o.view.stacks, &before, &now, &e);
+		ret = ps_attach(&o.attach, o.interval_s,
+				o.view.stacks ? PS_WITH_STACKS : PS_WITHOUT_STACKS, &before, &now,
+				&e);
 	ret = ret ? ret : ps_print(&o, now, before, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof ps: %s\n", e.text);

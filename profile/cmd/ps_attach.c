@@ -23,7 +23,7 @@ struct look {
 	struct pipeline_job job;
 	struct guest *guest;
 	int done; /* eventfd */
-	bool stacks;
+	enum ps_stacks stacks;
 	json_t *tasks;
 	struct err err;
 	int ret;
@@ -98,8 +98,8 @@ static int look_until_known(struct run *r, struct look *l, json_t **out, struct 
 	}
 }
 
-static int looks(struct run *r, double interval_s, bool stacks, json_t **before, json_t **now,
-		 struct err *e)
+static int looks(struct run *r, double interval_s, enum ps_stacks stacks, json_t **before,
+		 json_t **now, struct err *e)
 {
 	struct look l = { .guest = pipeline_guest(r->pipeline) };
 	int ret = 0;
@@ -117,7 +117,7 @@ static int looks(struct run *r, double interval_s, bool stacks, json_t **before,
 	return ret;
 }
 
-static int look_at_machine(struct run *r, double interval_s, bool stacks, json_t **before,
+static int look_at_machine(struct run *r, double interval_s, enum ps_stacks stacks, json_t **before,
 			   json_t **now, struct err *e)
 {
 	struct guest_options go = { .runs = true };
@@ -147,8 +147,8 @@ static int look_at_machine(struct run *r, double interval_s, bool stacks, json_t
 	return ret;
 }
 
-int ps_attach(const struct attach_request *what, double interval_s, bool stacks, json_t **before,
-	      json_t **now, struct err *e)
+int ps_attach(const struct attach_request *what, double interval_s, enum ps_stacks stacks,
+	      json_t **before, json_t **now, struct err *e)
 {
 	cleanup_free struct run *r = calloc(1, sizeof(*r)); /* large: two stacks of frames */
 	char name[64];

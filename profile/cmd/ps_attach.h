@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "profile/libvirt/attach_domain.h"
+#include "profile/run/ps_json.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@
  * One look, or two with interval_s > 0 between them: then *before has the first one. Both are
  * the caller's. -ETIMEDOUT: no kernel with tasks was found; -EINTR after a signal.
  */
-int ps_attach(const struct attach_request *what, double interval_s, bool stacks, json_t **before,
-	      json_t **now, struct err *e);
+int ps_attach(const struct attach_request *what, double interval_s, enum ps_stacks stacks,
+	      json_t **before, json_t **now, struct err *e);
 
 #endif

@@ -93,7 +93,9 @@ static int create_tasks(struct guest *g, struct err *e)
 	if (l->have_modules)
 		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
 	if (!ret && l->have_current)
-		ret = guest_tasks_create(&g->tasks, &l->task, l->have_task, &g->reader, g->sink, e);
+		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
+	if (g->tasks && l->have_task)
+		guest_tasks_members_known(g->tasks);
 	if (ret || !l->have_task || !l->have_mm || !l->have_file)
 		return ret;
 	return create_maps(g, e);
@@ -107,7 +109,7 @@ static void set_late_plan(struct guest *g)
 
 	if (!t->linux_facts.have_current)
 		return;
-	plan = target_task_plan(&t->linux_facts.task, t->linux_facts.have_task);
+	plan = target_task_plan(&t->linux_facts);
 	plan.stack_align = target_stack_size(t);
 	/* It counts from linked addresses. */
 	if (plan.current >= t->kernel.text + t->slide && plan.current < t->kernel.end + t->slide)
@@ -174,7 +176,8 @@ static int guest_begin(struct guest *g, bool known, struct err *e)
 	if (g->mem) {
 		struct mem_layout *l = memprobe_layout(g->mem);
 
-		mem_layout_init(l, g->is_linux, k.symbols, k.text, k.end);
+		mem_layout_init(l, g->is_linux ? MEM_LAYOUT_LINUX : MEM_LAYOUT_UNKNOWN, k.symbols,
+				k.text, k.end);
 		l->stack_size = target_stack_size(t);
 		l->user_text = g->unwinder.user_start;
 		l->user_end = g->unwinder.user_end;
@@ -432,7 +435,7 @@ static bool owns_user_frames(struct guest *g, const struct sample *s, const stru
 	if (!task)
 		return s->task.state != SAMPLE_TASK_FOUND;
 	return !is_on_other_stack(s, target_stack_size(g->target)) &&
-	       (!g->maps || guest_maps_owns(g->maps, task, s->regs.cr3, s->mode == SAMPLE_USER));
+	       (!g->maps || guest_maps_owns(g->maps, task, s));
 }
 
 static int guest_frames(struct guest *g, const struct sample *s, struct stack *stack,
@@ -451,10 +454,12 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 	};
 	ret = see_task(g, s, out, &task, e);
 	if (!ret && g->modules && (s->regs.rip & KERNEL_HALF)) {
-		bool in_kernel =
+		bool in_image =
 			s->regs.rip >= g->unwinder.text_start && s->regs.rip < g->unwinder.text_end;
 
-		ret = guest_modules_see(g->modules, s->regs.rip, in_kernel, s->time_ns, e);
+		ret = guest_modules_see(g->modules, s->regs.rip,
+					in_image ? GUEST_IP_IN_IMAGE : GUEST_IP_ELSEWHERE,
+					s->time_ns, e);
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}
 	unwind(&g->unwinder, s, stack);

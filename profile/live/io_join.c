@@ -100,12 +100,13 @@ static bool is_known(const struct io_join *j, const struct io_record *r, const s
 	return *who || r->token <= j->seen[vcpu];
 }
 
-bool io_join_next(struct io_join *j, bool last, struct io_record *r, const struct io_who **who)
+bool io_join_next(struct io_join *j, enum io_join_which which, struct io_record *r,
+		  const struct io_who **who)
 {
 	while (j->look < j->n) {
 		struct io_record *at = &j->waiting[j->look++];
 
-		if (is_known(j, at, who) || last) {
+		if (is_known(j, at, who) || which == IO_JOIN_REST) {
 			*r = *at;
 			return true;
 		}

@@ -38,10 +38,13 @@ void io_join_sample(struct io_join *j, const struct sample *s, const struct prof
 		    const struct stack *stack);
 bool io_join_record(struct io_join *j, const struct io_record *r);
 
+enum io_join_which { IO_JOIN_KNOWN, IO_JOIN_REST };
+
 /*
  * Each record once, as soon as it is known who brought it or that nobody will know (who is
- * NULL); with `last` all that are left. *who stays until the next call for this j.
+ * NULL); with IO_JOIN_REST all that are left. *who stays until the next call for this j.
  */
-bool io_join_next(struct io_join *j, bool last, struct io_record *r, const struct io_who **who);
+bool io_join_next(struct io_join *j, enum io_join_which which, struct io_record *r,
+		  const struct io_who **who);
 
 #endif

@@ -122,7 +122,7 @@ static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
 	return to->each(to->ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
 }
 
-int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx,
+int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
 		   struct err *e)
 {
 	uint64_t start = clock_mono_ns();
@@ -157,7 +157,9 @@ int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void
 
 		if (!list.task[i].is_idle)
 			ret = look_at(l, &from, &list.task[i],
-				      programs ? space_of(&v, &list.task[i]) : 0, &to, e);
+				      at == GUEST_LOOK_AT_PROGRAMS ? space_of(&v, &list.task[i])
+								   : 0,
+				      &to, e);
 	}
 	linux_task_list_deinit(&list);
 	hist_add(&l->stats.cost_ns, clock_mono_ns() - start);

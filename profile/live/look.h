@@ -35,12 +35,14 @@ void guest_look_destroy(struct guest_look *l);
 typedef int (*guest_look_fn)(void *ctx, const struct linux_task *t, const struct linux_sched *sched,
 			     enum linux_sleeper what, struct sample *s, struct err *e);
 
+/* Of each task the frames in the kernel, or also those of its program below them. */
+enum guest_look_at { GUEST_LOOK_AT_KERNEL, GUEST_LOOK_AT_PROGRAMS };
+
 /*
- * All tasks but the idle ones, with each its threads. programs: also their own frames below
- * the kernel's.
+ * All tasks but the idle ones, with each its threads.
  * -EAGAIN: they are not known (yet), the reason is in e.
  */
-int guest_look_all(struct guest_look *l, bool programs, guest_look_fn each, void *ctx,
+int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
 		   struct err *e);
 
 /* Why kernel stacks, or states, can't be told here; "" when they can. */

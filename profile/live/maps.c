@@ -461,14 +461,15 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
 	return ret;
 }
 
-bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user)
+bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, const struct sample *s)
 {
+	const uint64_t space = s->regs.cr3 & ~CR3_FLAGS;
 	struct process *p = task->mm ? maps_find(g, task) : NULL;
 	bool owns;
 
-	if (p && user)
-		p->space = cr3 & ~CR3_FLAGS;
-	owns = p && (!p->space || p->space == (cr3 & ~CR3_FLAGS));
+	if (p && s->mode == SAMPLE_USER)
+		p->space = space;
+	owns = p && (!p->space || p->space == space);
 	g->stats.foreign += !owns;
 	return owns;
 }

@@ -63,10 +63,10 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
 
 /*
  * Are a sample's user frames those of its task? While the kernel switches tasks, page
- * tables and stack are the next one's already. user: the sample was taken in the
- * program itself, which tells what CR3 its task has.
+ * tables and stack are the next one's already. A sample of SAMPLE_USER tells what CR3 its
+ * task has.
  */
-bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, uint64_t cr3, bool user);
+bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, const struct sample *s);
 
 const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g);
 

@@ -135,7 +135,7 @@ const struct mem_refs *memprobe_take(struct memprobe *m, const struct sample *s,
 
 	*out = (struct mem_refs){ .code = { .va = s->regs.rip } };
 	m->stats.samples++;
-	mem_layout_read(&m->layout, kernel, s->regs.cr4 & CR4_LA57);
+	mem_layout_read(&m->layout, kernel, s->regs.cr4 & CR4_LA57 ? 5 : 4);
 	look_up(m, s, &out->code);
 	out->code.region = region_of(m, s, vmas, task, NULL, &out->code);
 	if (s->mode == SAMPLE_IDLE) {

@@ -36,11 +36,11 @@ static uint64_t memregion_find(const struct symtab *t, const char *name)
 	return s ? s->addr : 0;
 }
 
-void mem_layout_init(struct mem_layout *l, bool is_linux, const struct symtab *symbols,
+void mem_layout_init(struct mem_layout *l, enum mem_layout_of kernel, const struct symtab *symbols,
 		     uint64_t text, uint64_t end)
 {
 	*l = (struct mem_layout){
-		.is_linux = is_linux,
+		.is_linux = kernel == MEM_LAYOUT_LINUX,
 		.text = text,
 		.end = end,
 		.stack_size = LINUX_STACK_LEN, /* the demo keeps to it */
@@ -58,8 +58,9 @@ void mem_layout_init(struct mem_layout *l, bool is_linux, const struct symtab *s
 	l->vmemmap_at = memregion_find(symbols, "vmemmap_base");
 }
 
-void mem_layout_read(struct mem_layout *l, const struct memory *m, bool la57)
+void mem_layout_read(struct mem_layout *l, const struct memory *m, unsigned int levels)
 {
+	const bool la57 = levels == 5;
 	uint64_t page_offset, vmalloc, vmemmap;
 
 	if (!l->is_linux || l->borders_known)

@@ -34,11 +34,13 @@ struct mem_layout {
 	bool borders_known;
 };
 
+enum mem_layout_of { MEM_LAYOUT_LINUX, MEM_LAYOUT_UNKNOWN };
+
 /* symbols: run-time addresses, may be NULL. text and end as in struct profile_kernel. */
-void mem_layout_init(struct mem_layout *l, bool is_linux, const struct symtab *symbols,
+void mem_layout_init(struct mem_layout *l, enum mem_layout_of kernel, const struct symtab *symbols,
 		     uint64_t text, uint64_t end);
-/* Read the borders, once they are readable; la57: 5 levels, for kernels that can't move. */
-void mem_layout_read(struct mem_layout *l, const struct memory *m, bool la57);
+/* Read the borders, once they are readable. levels: of page tables, for kernels that can't move. */
+void mem_layout_read(struct mem_layout *l, const struct memory *m, unsigned int levels);
 
 /* What is known of a process; NULL where nothing is. */
 struct mem_process {

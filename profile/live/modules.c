@@ -220,10 +220,10 @@ static bool is_covered(const struct guest_modules *g, uint64_t ip)
 	return false;
 }
 
-int guest_modules_see(struct guest_modules *g, uint64_t ip, bool in_kernel, uint64_t time_ns,
+int guest_modules_see(struct guest_modules *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
 		      struct err *e)
 {
-	bool strange = !in_kernel && !is_covered(g, ip);
+	bool strange = where != GUEST_IP_IN_IMAGE && !is_covered(g, ip);
 	/* Samples of several vCPUs may be a little out of order. */
 	uint64_t age = time_ns > g->checked_ns ? time_ns - g->checked_ns : 0, hash;
 

@@ -34,11 +34,11 @@ int guest_modules_create(struct guest_modules **out, const struct linux_module_l
 			 const struct memory *memory, struct sink *sink, struct err *e);
 void guest_modules_destroy(struct guest_modules *g);
 
-/*
- * Before a sample at kernel address ip is unwound; in_kernel: ip lies in the kernel's
- * own text. Errors are the sink's.
- */
-int guest_modules_see(struct guest_modules *g, uint64_t ip, bool in_kernel, uint64_t time_ns,
+/* GUEST_IP_IN_IMAGE: in the kernel's own text, where no module is. */
+enum guest_ip { GUEST_IP_IN_IMAGE, GUEST_IP_ELSEWHERE };
+
+/* Before a sample at kernel address ip is unwound. Errors are the sink's. */
+int guest_modules_see(struct guest_modules *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
 		      struct err *e);
 
 /* The code of those that are loaded; valid until the next guest_modules_see(). */

@@ -117,7 +117,7 @@ int offcpu_run(struct offcpu *o, uint64_t now_ns, bool wanted, offcpu_sample_fn 
 		return 0;
 	o->take = take;
 	o->ctx = ctx;
-	ret = guest_look_all(o->look, true, on_task, o, &why);
+	ret = guest_look_all(o->look, GUEST_LOOK_AT_PROGRAMS, on_task, o, &why);
 	cost = clock_mono_ns() - now_ns;
 	o->skip = cost * OFFCPU_SHARE / o->period_ns;
 	if (ret == -EAGAIN)

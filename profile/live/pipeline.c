@@ -250,7 +250,7 @@ static void process_request(struct pipeline *p, const struct io_record *r, const
 	}
 }
 
-static void process_requests(struct pipeline *p, bool last)
+static void process_requests(struct pipeline *p, enum io_join_which which)
 {
 	struct io_record r[64];
 	const struct io_who *who;
@@ -261,7 +261,7 @@ static void process_requests(struct pipeline *p, bool last)
 	while ((n = vm_io_take(p->vm, r, 64)) > 0)
 		for (unsigned int i = 0; i < n; i++)
 			p->io_full += !io_join_record(p->io, &r[i]);
-	while (io_join_next(p->io, last, &r[0], &who))
+	while (io_join_next(p->io, which, &r[0], &who))
 		process_request(p, &r[0], who);
 	p->stats.io.lost = vm_io_lost(p->vm) + p->io_full;
 }
@@ -476,11 +476,11 @@ static void *consumer(void *arg)
 			}
 			/* A stack gives way to a later one: its requests must have had it by then. */
 			if (n % (IO_JOIN_STACKS / 4) == 0)
-				process_requests(p, false);
+				process_requests(p, IO_JOIN_KNOWN);
 		}
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
-		process_requests(p, false);
+		process_requests(p, IO_JOIN_KNOWN);
 		flush_sink(p);
 		do_job(p);
 		if (!last)
@@ -488,7 +488,7 @@ static void *consumer(void *arg)
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			release_held(p);
-			process_requests(p, true);
+			process_requests(p, IO_JOIN_REST);
 			process_markers(p, UINT64_MAX);
 			if (!p->err.code)
 				fail_once(p, guest_finish(p->guest, &p->err));

@@ -131,13 +131,15 @@ static uint64_t address_of(const struct target *t, const char *name)
 
 #define USER_STACK_BYTES 8192u
 
-struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members)
+struct capture_task_plan target_task_plan(const struct target_linux *facts)
 {
+	const struct linux_task_layout *l = &facts->task;
+
 	return (struct capture_task_plan){
 		.known = true,
 		.current = l->current,
 		.percpu = l->per_cpu,
-		.members = members,
+		.members = facts->have_task,
 		.tid = l->pid,
 		.pid = l->tgid,
 		.comm = l->comm,
@@ -173,7 +175,7 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 	if (t->image.is_linux)
 		plan.user_stack_max = stack_max < USER_STACK_BYTES ? stack_max : USER_STACK_BYTES;
 	if (l->have_current)
-		plan.task = target_task_plan(&l->task, l->have_task);
+		plan.task = target_task_plan(l);
 	return plan;
 }
 

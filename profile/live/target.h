@@ -121,8 +121,8 @@ void target_take_live(struct target *t, struct livekernel *l, const struct memor
  * with KASAN have 32 KiB.
  */
 uint32_t target_stack_size(const struct target *t);
-/* Where capture finds the running task; members: their offsets are known. */
-struct capture_task_plan target_task_plan(const struct linux_task_layout *l, bool members);
+/* Where capture finds the running task, and what it can copy of it. l->have_current. */
+struct capture_task_plan target_task_plan(const struct target_linux *facts);
 
 /* How stacks look in this kernel, for the capture path; stack_max bytes of one stack at most. */
 struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_max);

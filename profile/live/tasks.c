@@ -22,14 +22,13 @@ struct guest_tasks {
 };
 
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
-		       bool members, const struct memory *memory, struct sink *sink, struct err *e)
+		       const struct memory *memory, struct sink *sink, struct err *e)
 {
 	struct guest_tasks *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return err_set(e, ENOMEM, "out of memory");
 	t->layout = layout;
-	t->members = members;
 	t->memory = memory;
 	t->sink = sink;
 	*out = t;

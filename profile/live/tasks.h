@@ -45,11 +45,11 @@ struct guest_tasks_stats {
 struct guest_tasks;
 
 /*
- * All must outlive it. members: layout knows those of a task; else only which one is
- * the first CPU's idle task, until guest_tasks_members_known() says that it does now.
+ * All must outlive it. Of the layout only the first CPU's idle task is used until
+ * guest_tasks_members_known() says that it has the members of a task, too.
  */
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
-		       bool members, const struct memory *memory, struct sink *sink, struct err *e);
+		       const struct memory *memory, struct sink *sink, struct err *e);
 void guest_tasks_members_known(struct guest_tasks *t);
 void guest_tasks_destroy(struct guest_tasks *t);
 

@@ -64,7 +64,8 @@ void run_control_do_job(struct run_control *c, const struct pipeline_stats *stat
 	else if (r->cmd == CONTROL_PROFILE)
 		ret = profile(c);
 	else if (r->cmd == CONTROL_PS)
-		ret = ps_json(pipeline_guest(c->run->pipeline), r->on, &c->reply, &e);
+		ret = ps_json(pipeline_guest(c->run->pipeline),
+			      r->on ? PS_WITH_STACKS : PS_WITHOUT_STACKS, &c->reply, &e);
 	else
 		ret = sink_live_text(c->run->sink, r->addr, r->len, &c->reply, &e);
 	if (ret) {

@@ -14,7 +14,8 @@ struct writer {
 	struct guest *guest;
 	struct guest_look *look;
 	json_t *tasks;
-	bool stacks, failed; /* failed: no memory */
+	enum ps_stacks stacks;
+	bool failed; /* no memory */
 	struct stack stack;
 };
 
@@ -124,7 +125,7 @@ static int add_task(void *ctx, const struct linux_task *t, const struct linux_sc
 		/* As the kernel has it: who is ready to run waits for nothing. */
 		if (s->state != 'R')
 			set_wchan(w, o);
-		if (w->stacks)
+		if (w->stacks == PS_WITH_STACKS)
 			set_stack(w, o);
 	} else {
 		ps_json_set(w, o, "no_stack", json_string(linux_sleeper_name(what)));
@@ -133,7 +134,7 @@ static int add_task(void *ctx, const struct linux_task *t, const struct linux_sc
 	return w->failed ? -ENOMEM : 0;
 }
 
-int ps_look(struct guest *g, bool stacks, json_t **out, struct err *e)
+int ps_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e)
 {
 	struct writer w = { .guest = g, .stacks = stacks, .tasks = json_array() };
 	json_t *o = json_object();
@@ -144,7 +145,8 @@ int ps_look(struct guest *g, bool stacks, json_t **out, struct err *e)
 	set_number(&w, o, "time_ns", start);
 	ps_json_set(&w, o, "tasks", w.tasks);
 	if (!ret)
-		ret = w.failed ? -ENOMEM : guest_look_all(w.look, false, add_task, &w, e);
+		ret = w.failed ? -ENOMEM
+			       : guest_look_all(w.look, GUEST_LOOK_AT_KERNEL, add_task, &w, e);
 	if (!ret) {
 		st = guest_look_stats(w.look);
 		set_number(&w, o, "changed", st->by[LINUX_SLEEPER_CHANGED]);
@@ -169,7 +171,7 @@ static int ps_json_append(const char *text, size_t len, void *out)
 	return 0;
 }
 
-int ps_json(struct guest *g, bool stacks, struct buf *out, struct err *e)
+int ps_json(struct guest *g, enum ps_stacks stacks, struct buf *out, struct err *e)
 {
 	json_t *o = NULL;
 	int ret = ps_look(g, stacks, &o, e);

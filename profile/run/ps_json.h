@@ -13,13 +13,16 @@
 
 #include <jansson.h>
 
+/* Of those that wait: where, or all frames. */
+enum ps_stacks { PS_WITHOUT_STACKS, PS_WITH_STACKS };
+
 /*
- * stacks: all frames of those that wait, not only where. *out is the caller's.
+ * *out is the caller's.
  * On the consumer's thread, or when it has ended. -EAGAIN: the tasks are not known yet,
  * with the reason in e.
  */
-int ps_look(struct guest *g, bool stacks, json_t **out, struct err *e);
+int ps_look(struct guest *g, enum ps_stacks stacks, json_t **out, struct err *e);
 /* The same as text for a reply: members, each with a comma in front. */
-int ps_json(struct guest *g, bool stacks, struct buf *out, struct err *e);
+int ps_json(struct guest *g, enum ps_stacks stacks, struct buf *out, struct err *e);
 
 #endif

@@ -152,7 +152,7 @@ static void print_tasks(struct run *r)
 	if (!r->opt->tasks.ps_at_end)
 		return;
 	buf_init(&text);
-	ret = ps_look(pipeline_guest(r->pipeline), true, &tasks, &e);
+	ret = ps_look(pipeline_guest(r->pipeline), PS_WITH_STACKS, &tasks, &e);
 	ret = ret ? ret : ps_view_text(&text, tasks, NULL, &view, &e);
 	if (ret)
 		fprintf(stderr, "kvmprof: --ps-at-end: %s\n", e.text);

@@ -53,7 +53,7 @@ static int setup_kernel(bool maple)
 	program = gf_file(&g, mnt, lm_dentry(&g, root, "prog"), 7, elf.data, elf.len, UINT_MAX);
 	library = gf_file(&g, mnt, lm_dentry(&g, root, "l.so"), 8, elf.data, elf.len, UINT_MAX);
 	buf_deinit(&elf);
-	if (guest_tasks_create(&tasks, &task_layout, true, &mem, &sink.sink, NULL) ||
+	if (guest_tasks_create(&tasks, &task_layout, &mem, &sink.sink, NULL) ||
 	    guest_dsos_create(&dsos, &mm_layout, &file_layout, &mem, NULL, NULL) ||
 	    guest_jit_create(&jit, NULL, &sink.sink, NULL) ||
 	    guest_maps_create(&maps,
@@ -61,6 +61,7 @@ static int setup_kernel(bool maple)
 							  &sink.sink },
 			      NULL))
 		return -1;
+	guest_tasks_members_known(tasks);
 	guest_maps_set_clock(maps, look_now);
 	return 0;
 }
@@ -619,6 +620,20 @@ static void sink_that_fails(void **state)
 	see(t, LIB, RETRY);
 }
 
+static bool owns_in_kernel(const struct guest_task *task, uint64_t cr3)
+{
+	const struct sample s = { .mode = SAMPLE_KERNEL, .regs.cr3 = cr3 };
+
+	return guest_maps_owns(maps, task, &s);
+}
+
+static bool owns_in_program(const struct guest_task *task, uint64_t cr3)
+{
+	const struct sample s = { .mode = SAMPLE_USER, .regs.cr3 = cr3 };
+
+	return guest_maps_owns(maps, task, &s);
+}
+
 /* In the middle of a switch the task is still the one before. */
 static void frames_of_another_task(void **state)
 {
@@ -629,21 +644,21 @@ static void frames_of_another_task(void **state)
 
 	(void)state;
 	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
-	assert_true(guest_maps_owns(maps, seen, 0x5000, false));	 /* not known yet */
-	assert_true(guest_maps_owns(maps, seen, 0x5000 | 0x1003, true)); /* isolated, a PCID */
-	assert_true(guest_maps_owns(maps, seen, 0x4000 | UINT64_C(1) << 63, false));
-	assert_false(guest_maps_owns(maps, seen, 0x8000, false));
+	assert_true(owns_in_kernel(seen, 0x5000));	     /* not known yet */
+	assert_true(owns_in_program(seen, 0x5000 | 0x1003)); /* isolated, a PCID */
+	assert_true(owns_in_kernel(seen, 0x4000 | UINT64_C(1) << 63));
+	assert_false(owns_in_kernel(seen, 0x8000));
 	/* Another program has other tables. */
 	lm_put64(&g, t + GF_MM, new_mm());
 	s = gf_sample(&g, t, now);
 	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
-	assert_true(guest_maps_owns(maps, seen, 0x8000, true));
-	assert_false(guest_maps_owns(maps, seen, 0x5000, false));
+	assert_true(owns_in_program(seen, 0x8000));
+	assert_false(owns_in_kernel(seen, 0x5000));
 	assert_int_equal(guest_maps_stats(maps)->foreign, 2);
 	/* A kernel thread has no program at all. */
 	s = gf_sample(&g, gf_task(&g, 9, 9, "kworker", 0, 6, 0), now);
 	assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, NULL), 0);
-	assert_false(guest_maps_owns(maps, seen, 0x8000, false));
+	assert_false(owns_in_kernel(seen, 0x8000));
 	assert_int_equal(guest_maps_stats(maps)->foreign, 3);
 }
 

@@ -176,7 +176,7 @@ static void see(uint64_t after_ns)
 	struct err e = { 0 };
 
 	now += after_ns;
-	if (guest_modules_see(modules, KERNEL, true, now, &e) < 0)
+	if (guest_modules_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -258,21 +258,25 @@ static void unknown_code(void **state)
 	see(LONG);
 	set_list(&m, 1);
 	now += GUEST_MODULES_RETRY_NS + 1;
-	assert_int_equal(guest_modules_see(modules, KERNEL, true, now, NULL), 0);
+	assert_int_equal(guest_modules_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, NULL), 0);
 	gf_expect(&sink, "");
-	assert_int_equal(guest_modules_see(modules, TEXT + 5, false, now, NULL), 0);
+	assert_int_equal(guest_modules_see(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
 	reads = g.reads;
 	now += GUEST_MODULES_RETRY_NS + 1;
-	assert_int_equal(guest_modules_see(modules, TEXT + 5, false, now, NULL), 0);
+	assert_int_equal(guest_modules_see(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	assert_int_equal(g.reads, reads);
 	/* eBPF programs and the like never become known */
-	assert_int_equal(guest_modules_see(modules, TEXT + 0x100000, false, now, NULL), 0);
+	assert_int_equal(guest_modules_see(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now, NULL),
+			 0);
 	reads = g.reads;
-	assert_int_equal(guest_modules_see(modules, TEXT + 0x100000, false, now + 5, NULL), 0);
+	assert_int_equal(
+		guest_modules_see(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now + 5, NULL), 0);
 	assert_int_equal(g.reads, reads);
 	/* a sample of another vCPU from a moment before */
-	assert_int_equal(guest_modules_see(modules, TEXT + 0x100000, false, now - 500, NULL), 0);
+	assert_int_equal(guest_modules_see(modules, TEXT + 0x100000, GUEST_IP_ELSEWHERE, now - 500,
+					   NULL),
+			 0);
 	assert_int_equal(g.reads, reads);
 }
 
@@ -461,7 +465,7 @@ static void sink_that_fails(void **state)
 	sink.fail_at = sink.calls + 1;
 	set_list((uint64_t[]){ m[2], m[3], m[1] }, 3);
 	now += LONG;
-	assert_int_equal(guest_modules_see(modules, KERNEL, true, now, &e), -ENOSPC);
+	assert_int_equal(guest_modules_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, &e), -ENOSPC);
 	assert_int_equal(region_count(), 3);
 	for (n = 0; n < 3; n++) {
 		const struct unwind_region *r = guest_modules_regions(modules, &(size_t){ 0 }) + n;

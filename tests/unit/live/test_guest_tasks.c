@@ -17,10 +17,16 @@ static const struct guest_task *seen;
 static uint32_t pid, tid;
 static uint64_t now;
 
-static void create(bool members)
+static void create_without_members(void)
 {
 	guest_tasks_destroy(tasks);
-	assert_int_equal(guest_tasks_create(&tasks, &layout, members, &mem, &sink.sink, NULL), 0);
+	assert_int_equal(guest_tasks_create(&tasks, &layout, &mem, &sink.sink, NULL), 0);
+}
+
+static void create(void)
+{
+	create_without_members();
+	guest_tasks_members_known(tasks);
 }
 
 static int setup(void **state)
@@ -31,7 +37,7 @@ static int setup(void **state)
 	layout = gf_task_layout();
 	gf_sink_init(&sink);
 	now = 1000;
-	create(true);
+	create();
 	return 0;
 }
 
@@ -412,7 +418,7 @@ static void members_found_later(void **state)
 	struct sample s = gf_sample(&g, p, now);
 
 	(void)state;
-	create(false);
+	create_without_members();
 	s.task.state = SAMPLE_TASK_POINTER;
 	s.task.addr = GF_INIT_TASK;
 	see_sample(&s);
@@ -509,7 +515,7 @@ static void sink_that_fails(void **state)
 	for (unsigned int i = 1; i <= 4; i++) {
 		struct err e = { 0 };
 
-		create(true);
+		create();
 		sink.fail_at = i;
 		sink.calls = 0;
 		assert_int_equal(guest_tasks_see(tasks, &s, &pid, &tid, &seen, &e), -ENOSPC);

@@ -35,12 +35,12 @@ static void add_record(struct io_join *j, uint64_t token, uint64_t sector)
 }
 
 /* The next one is that sector's, of that task (NULL: nobody's). */
-static void expect(struct io_join *j, bool last, uint64_t sector, const char *comm)
+static void expect(struct io_join *j, enum io_join_which which, uint64_t sector, const char *comm)
 {
 	const struct io_who *who;
 	struct io_record r;
 
-	assert_true(io_join_next(j, last, &r, &who));
+	assert_true(io_join_next(j, which, &r, &who));
 	assert_int_equal(r.sector, sector);
 	if (!comm) {
 		assert_null(who);
@@ -52,12 +52,12 @@ static void expect(struct io_join *j, bool last, uint64_t sector, const char *co
 	assert_int_equal(who->stack.ip[0], r.token);
 }
 
-static void expect_none(struct io_join *j, bool last)
+static void expect_none(struct io_join *j, enum io_join_which which)
 {
 	const struct io_who *who;
 	struct io_record r;
 
-	assert_false(io_join_next(j, last, &r, &who));
+	assert_false(io_join_next(j, which, &r, &who));
 }
 
 static struct io_join *create(void)
@@ -75,21 +75,21 @@ static void either_may_come_first(void **state)
 
 	(void)state;
 	add_record(j, TOKEN(0, 1), 10);
-	expect_none(j, false);
+	expect_none(j, IO_JOIN_KNOWN);
 	add_sample(j, TOKEN(0, 1), "one");
 	add_record(j, TOKEN(0, 1), 11);
-	expect(j, false, 10, "one");
-	expect(j, false, 11, "one");
-	expect_none(j, false);
+	expect(j, IO_JOIN_KNOWN, 10, "one");
+	expect(j, IO_JOIN_KNOWN, 11, "one");
+	expect_none(j, IO_JOIN_KNOWN);
 	add_sample(j, TOKEN(1, 1), "two");
 	add_sample(j, TOKEN(0, 2), "three");
 	add_record(j, TOKEN(0, 2), 12);
 	add_record(j, TOKEN(1, 1), 13);
 	add_record(j, TOKEN(0, 1), 14); /* one that took long */
-	expect(j, false, 12, "three");
-	expect(j, false, 13, "two");
-	expect(j, false, 14, "one");
-	expect_none(j, true);
+	expect(j, IO_JOIN_KNOWN, 12, "three");
+	expect(j, IO_JOIN_KNOWN, 13, "two");
+	expect(j, IO_JOIN_KNOWN, 14, "one");
+	expect_none(j, IO_JOIN_REST);
 	io_join_destroy(j);
 }
 
@@ -102,11 +102,11 @@ static void those_that_wait_let_others_pass(void **state)
 	add_record(j, 0, 2); /* nobody knows */
 	add_record(j, TOKEN(1, 5), 3);
 	add_sample(j, TOKEN(1, 5), "other");
-	expect(j, false, 2, NULL);
-	expect(j, false, 3, "other");
-	expect_none(j, false);
-	expect(j, true, 1, NULL);
-	expect_none(j, true);
+	expect(j, IO_JOIN_KNOWN, 2, NULL);
+	expect(j, IO_JOIN_KNOWN, 3, "other");
+	expect_none(j, IO_JOIN_KNOWN);
+	expect(j, IO_JOIN_REST, 1, NULL);
+	expect_none(j, IO_JOIN_REST);
 	io_join_destroy(j);
 }
 
@@ -118,15 +118,15 @@ static void lost_samples_are_noticed(void **state)
 	(void)state;
 	add_record(j, TOKEN(0, 1), 1);
 	add_sample(j, TOKEN(1, 2), "other vcpu");
-	expect_none(j, false);
+	expect_none(j, IO_JOIN_KNOWN);
 	add_sample(j, TOKEN(0, 2), "next");
-	expect(j, false, 1, NULL);
+	expect(j, IO_JOIN_KNOWN, 1, NULL);
 	for (unsigned int i = 3; i < 3 + IO_JOIN_STACKS; i++)
 		add_sample(j, TOKEN(0, i), "many");
 	add_record(j, TOKEN(0, 2), 2); /* so late that its stack is gone */
-	expect(j, false, 2, NULL);
+	expect(j, IO_JOIN_KNOWN, 2, NULL);
 	add_record(j, TOKEN(7, 1), 3); /* of a vCPU that there is not */
-	expect(j, false, 3, NULL);
+	expect(j, IO_JOIN_KNOWN, 3, NULL);
 	io_join_destroy(j);
 }
 
@@ -140,9 +140,9 @@ static void waiting_has_an_end(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < IO_JOIN_WAITING; i++)
 		add_record(j, TOKEN(0, 1), i);
-	expect_none(j, false);
+	expect_none(j, IO_JOIN_KNOWN);
 	assert_false(io_join_record(j, &(struct io_record){ .token = TOKEN(0, 1) }));
-	while (io_join_next(j, true, &r, &who))
+	while (io_join_next(j, IO_JOIN_REST, &r, &who))
 		n++;
 	assert_int_equal(n, IO_JOIN_WAITING);
 	io_join_destroy(j);

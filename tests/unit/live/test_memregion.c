@@ -97,9 +97,9 @@ static void kernel(void **state)
 	struct mem_layout l;
 
 	(void)state;
-	mem_layout_init(&l, true, symbols, TEXT, END);
+	mem_layout_init(&l, MEM_LAYOUT_LINUX, symbols, TEXT, END);
 	assert_int_equal(mem_region_of(&l, &s, NULL, NULL, DIRECT), MEM_KERNEL_OTHER);
-	mem_layout_read(&l, &memory, false);
+	mem_layout_read(&l, &memory, 4);
 	assert_true(l.borders_known);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint8_t got = mem_region_of(&l, &s, NULL, NULL, rows[i].va);
@@ -127,27 +127,27 @@ static void borders_are_checked(void **state)
 	(void)state;
 	/* Not set yet, and nonsense. */
 	borders[0] = 0;
-	mem_layout_init(&l, true, symbols, TEXT, END);
-	mem_layout_read(&l, &memory, false);
+	mem_layout_init(&l, MEM_LAYOUT_LINUX, symbols, TEXT, END);
+	mem_layout_read(&l, &memory, 4);
 	assert_false(l.borders_known);
 	borders[0] = VMEMMAP;
-	mem_layout_read(&l, &memory, false);
+	mem_layout_read(&l, &memory, 4);
 	assert_false(l.borders_known);
 	borders[0] = DIRECT;
-	mem_layout_read(&l, &memory, false);
+	mem_layout_read(&l, &memory, 4);
 	assert_true(l.borders_known);
 
 	/* A kernel that does not move its areas. */
-	mem_layout_init(&l, true, NULL, TEXT, END);
-	mem_layout_read(&l, &memory, false);
+	mem_layout_init(&l, MEM_LAYOUT_LINUX, NULL, TEXT, END);
+	mem_layout_read(&l, &memory, 4);
 	assert_int_equal(l.page_offset, UINT64_C(0xffff888000000000));
-	mem_layout_init(&l, true, NULL, TEXT, END);
-	mem_layout_read(&l, &memory, true);
+	mem_layout_init(&l, MEM_LAYOUT_LINUX, NULL, TEXT, END);
+	mem_layout_read(&l, &memory, 5);
 	assert_int_equal(l.page_offset, UINT64_C(0xff11000000000000));
 
 	/* Not Linux: only image and stacks are known. */
-	mem_layout_init(&l, false, NULL, TEXT, END);
-	mem_layout_read(&l, &memory, false);
+	mem_layout_init(&l, MEM_LAYOUT_UNKNOWN, NULL, TEXT, END);
+	mem_layout_read(&l, &memory, 4);
 	assert_false(l.borders_known);
 	assert_int_equal(mem_region_of(&l, &(struct sample){ 0 }, NULL, NULL, DIRECT),
 			 MEM_KERNEL_OTHER);
@@ -171,7 +171,7 @@ static void program(void **state)
 	struct mem_layout l;
 
 	(void)state;
-	mem_layout_init(&l, true, symbols, TEXT, END);
+	mem_layout_init(&l, MEM_LAYOUT_LINUX, symbols, TEXT, END);
 	s.regs.gpr[GPR_RSP] = 0x7ffc000ff000;
 	assert_int_equal(mem_region_of(&l, &s, &p, NULL, 0x400010), MEM_USER_TEXT);
 	assert_int_equal(mem_region_of(&l, &s, &p, NULL, 0x401010), MEM_USER_FILE);

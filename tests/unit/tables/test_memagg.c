@@ -87,7 +87,7 @@ static void begin(const char *path)
 
 	now = FX_T0;
 	assert_int_equal(memprobe_create(&probe, &mem, NULL), 0);
-	mem_layout_init(memprobe_layout(probe), false, fx.kernel, k.text, k.end);
+	mem_layout_init(memprobe_layout(probe), MEM_LAYOUT_UNKNOWN, fx.kernel, k.text, k.end);
 	assert_int_equal(sink_perfdata_create(&fx.sink, &opt, NULL), 0);
 	assert_int_equal(fx.sink->ops->begin(fx.sink, &info, NULL), 0);
 	assert_int_equal(fx.sink->ops->kernel(fx.sink, &k, NULL), 0);
