@@ -14,10 +14,10 @@ static int name_length(const char *text)
 }
 
 int console_marks_add(struct console_marks *m, enum marker_kind kind, const char *text,
-		      bool may_name, struct err *e)
+		      struct err *e)
 {
 	struct console_mark *k = &m->mark[m->n];
-	int n = may_name ? name_length(text) : -1, ret;
+	int n = kind == MARKER_CONSOLE ? name_length(text) : -1, ret;
 	const char *regex = text + n + 1;
 	char why[128];
 

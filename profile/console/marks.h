@@ -40,12 +40,12 @@ typedef void console_marks_found(void *ctx, const struct console_mark *mark, con
 				 size_t len, uint64_t time_ns);
 
 /*
- * text: [NAME=]REGEX where it may name itself, else REGEX; NAME of letters, digits, "_", "-"
+ * text: [NAME=]REGEX for MARKER_CONSOLE, else REGEX; NAME of letters, digits, "_", "-"
  * and "."; an empty one is none, for expressions that begin like that. Borrowed. -EINVAL
  * with e set when it is no expression.
  */
 int console_marks_add(struct console_marks *m, enum marker_kind kind, const char *text,
-		      bool may_name, struct err *e);
+		      struct err *e);
 void console_marks_deinit(struct console_marks *m);
 
 /* One more byte, which came at time_ns. */

@@ -36,13 +36,13 @@ int run_markers_init(struct run_markers *m, const struct run_options *o, struct 
 	m->pipeline.markers = &m->list;
 	m->pipeline.max_samples = o->max_samples;
 	if (o->start_on)
-		ret = console_marks_add(&m->marks, MARKER_START, o->start_on, false, e);
+		ret = console_marks_add(&m->marks, MARKER_START, o->start_on, e);
 	if (!ret && o->stop_on)
-		ret = console_marks_add(&m->marks, MARKER_STOP, o->stop_on, false, e);
+		ret = console_marks_add(&m->marks, MARKER_STOP, o->stop_on, e);
 	if (!ret && o->snapshot.on)
-		ret = console_marks_add(&m->marks, MARKER_SNAPSHOT, o->snapshot.on, false, e);
+		ret = console_marks_add(&m->marks, MARKER_SNAPSHOT, o->snapshot.on, e);
 	for (unsigned int i = 0; !ret && i < o->nmark_on; i++)
-		ret = console_marks_add(&m->marks, MARKER_CONSOLE, o->mark_on[i], true, e);
+		ret = console_marks_add(&m->marks, MARKER_CONSOLE, o->mark_on[i], e);
 	if (ret)
 		return ret;
 	m->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	count = 0;
 	for (size_t i = 0; i < sizeof(regex) / sizeof(regex[0]); i++)
-		if (console_marks_add(&m, MARKER_CONSOLE, regex[i], true, NULL))
+		if (console_marks_add(&m, MARKER_CONSOLE, regex[i], NULL))
 			abort();
 	for (size_t i = 0; i < size; i++) {
 		console_marks_put(&m, data[i], i, found, NULL);

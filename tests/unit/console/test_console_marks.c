@@ -98,10 +98,10 @@ static void matches(void **state)
 
 	(void)state;
 	log_[0] = '\0';
-	assert_int_equal(console_marks_add(&m, MARKER_START, "^boot=[0-9]+", false, &e), 0);
-	assert_int_equal(console_marks_add(&m, MARKER_STOP, "login: $", false, &e), 0);
-	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "net=eth[0-9] up", true, &e), 0);
-	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "=a=b", true, &e), 0);
+	assert_int_equal(console_marks_add(&m, MARKER_START, "^boot=[0-9]+", &e), 0);
+	assert_int_equal(console_marks_add(&m, MARKER_STOP, "login: $", &e), 0);
+	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "net=eth[0-9] up", &e), 0);
+	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "=a=b", &e), 0);
 	feed(&m, "boot=12 ok\n", &now);
 	feed(&m, "\033[32m[ok]\033[0m eth0 up, eth1 up\r\n", &now);
 	feed(&m, "xa=by\n", &now);
@@ -129,17 +129,17 @@ static void bad_expressions(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(console_marks_add(&m, MARKER_START, "a(", false, &e), -EINVAL);
+	assert_int_equal(console_marks_add(&m, MARKER_START, "a(", &e), -EINVAL);
 	assert_string_equal(e.text, "bad expression 'a(': Unmatched ( or \\(");
 	err_clear(&e);
-	assert_int_equal(console_marks_add(&m, MARKER_START, "", false, &e), -EINVAL);
-	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "name=", true, &e), -EINVAL);
+	assert_int_equal(console_marks_add(&m, MARKER_START, "", &e), -EINVAL);
+	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "name=", &e), -EINVAL);
 	memset(longest, 'x', sizeof(longest) - 1);
-	assert_int_equal(console_marks_add(&m, MARKER_START, longest, false, &e), -EINVAL);
+	assert_int_equal(console_marks_add(&m, MARKER_START, longest, &e), -EINVAL);
 	assert_int_equal(m.n, 0);
 	for (unsigned int i = 0; i < CONSOLE_MARKS_MAX; i++)
-		assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "x", true, &e), 0);
-	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "x", true, &e), -EINVAL);
+		assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "x", &e), 0);
+	assert_int_equal(console_marks_add(&m, MARKER_CONSOLE, "x", &e), -EINVAL);
 	console_marks_deinit(&m);
 }
 
