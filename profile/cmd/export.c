@@ -97,7 +97,8 @@ static int write_out(const struct options *o, const struct stackset *s, int fd, 
 	struct export_out out;
 	int ret;
 
-	export_out_init(&out, fd, o->format->wants & EXPORT_GZIP);
+	export_out_init(&out, fd,
+			o->format->wants & EXPORT_GZIP ? EXPORT_GZIPPED : EXPORT_UNPACKED);
 	ret = o->format->write(&out, NULL, s, &o->how, e);
 	if (!ret)
 		ret = export_out_finish(&out, name, e);

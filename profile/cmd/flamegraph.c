@@ -72,7 +72,7 @@ static int draw_graph(const struct options *o, struct flame_picture *p, struct f
 		ret = frametree_finish(t, e);
 	if (!ret && base && !base->weight)
 		ret = err_set(e, ENODATA, "%s: there are no samples to compare with", o->base);
-	return ret ? ret : flamegraph_build(p, t, base, e);
+	return ret ? ret : flamegraph_build(p, t, base ? FLAME_DIFFERENCE : FLAME_PROFILE, e);
 }
 
 static enum flame_format flamegraph_format_of(const char *path)

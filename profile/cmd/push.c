@@ -174,7 +174,7 @@ static int push_make_pprof(const struct stackset *s, uint64_t began_ns, struct f
 
 	if (fd < 0)
 		return err_set(e, errno, "memfd_create: %s", strerror(errno));
-	export_out_init(&out, fd, true);
+	export_out_init(&out, fd, EXPORT_GZIPPED);
 	ret = export_pprof(&out, NULL, s, &how, e);
 	ret = ret ? ret : export_out_finish(&out, "memory", e);
 	export_out_deinit(&out);

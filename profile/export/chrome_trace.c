@@ -99,7 +99,7 @@ static void put_track(struct chrome *c, const struct export_track *t)
 
 	c->pid = task->pid;
 	c->tid = t->idle ? t->cpu : task->tid;
-	export_track_name(t, c->s, false, name, sizeof(name));
+	export_track_name(t, c->s, EXPORT_TRACK_OF_THREAD, name, sizeof(name));
 	if (t->idle || task->pid == task->tid)
 		put_name(c, "process_name", task->comm);
 	put_name(c, "thread_name", name);
@@ -154,7 +154,7 @@ EXPORT_WRITER(chrome_trace)
 			*s->event ? s->event : "events");
 	ret = export_labels_create(&c.labels, s, opt->names, e);
 	if (!ret)
-		ret = export_tracks_create(&c.tracks, s, false, e);
+		ret = export_tracks_create(&c.tracks, s, EXPORT_TRACK_OF_THREAD, e);
 	if (!ret && chrome_trace_prepare(&c) < 0)
 		ret = err_set(e, ENOMEM, "out of memory for %zu samples", s->nsamples);
 	if (!ret) {

@@ -32,7 +32,8 @@ struct export_out {
 	uint64_t written; /* bytes, before compression */
 };
 
-void export_out_init(struct export_out *o, int fd, bool gzip);
+enum export_packing { EXPORT_UNPACKED, EXPORT_GZIPPED };
+void export_out_init(struct export_out *o, int fd, enum export_packing packing);
 /* Writes what is left; 0 or the first failure. */
 int export_out_finish(struct export_out *o, const char *path, struct err *e);
 void export_out_deinit(struct export_out *o);
@@ -127,13 +128,15 @@ struct export_tracks {
 	uint32_t *samples;
 };
 
+enum export_track_of { EXPORT_TRACK_OF_THREAD, EXPORT_TRACK_OF_VCPU };
+
 /* Needs stackset_options.keep_samples. */
-int export_tracks_create(struct export_tracks *t, const struct stackset *s, bool by_cpu,
-			 struct err *e);
+int export_tracks_create(struct export_tracks *t, const struct stackset *s,
+			 enum export_track_of key, struct err *e);
 void export_tracks_destroy(struct export_tracks *t);
 /* "vCPU 1", "swapper (vCPU 1)", "comm tid", "comm tid (was comm)"; always terminated. */
-void export_track_name(const struct export_track *t, const struct stackset *s, bool by_cpu,
-		       char *text, size_t size);
+void export_track_name(const struct export_track *t, const struct stackset *s,
+		       enum export_track_of key, char *text, size_t size);
 
 /* What counts: of a stack, and of a sample. */
 static inline uint64_t export_weight(const struct export_options *opt, uint64_t weight,

@@ -326,7 +326,7 @@ static int put_ids(struct firefox *x, const struct export_track *t)
 
 	if (ret)
 		return ret;
-	export_track_name(t, x->s, false, name, sizeof(name));
+	export_track_name(t, x->s, EXPORT_TRACK_OF_THREAD, name, sizeof(name));
 	out_text(x->o, "{\"processType\":\"default\",\"processStartupTime\":");
 	out_fixed(x->o, first, 6);
 	out_text(x->o, ",\"processShutdownTime\":null,\"registerTime\":");
@@ -413,7 +413,7 @@ EXPORT_WRITER(firefox)
 
 	(void)path;
 	if (!ret)
-		ret = export_tracks_create(&x.tracks, s, false, e);
+		ret = export_tracks_create(&x.tracks, s, EXPORT_TRACK_OF_THREAD, e);
 	if (!ret && firefox_prepare(&x) < 0)
 		ret = err_set(e, ENOMEM, "out of memory");
 	if (!ret) {

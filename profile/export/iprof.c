@@ -148,7 +148,7 @@ static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
 	ret = open_file(p, name, &fd, &path, e);
 	if (ret)
 		return ret;
-	export_out_init(&out, fd, false);
+	export_out_init(&out, fd, EXPORT_UNPACKED);
 	for (size_t i = from; i < to;) {
 		uint64_t offset = p->place[i].offset, count = 0;
 
@@ -231,7 +231,7 @@ static int write_symbols(struct iprof *p, struct err *e)
 	ret = open_file(p, "kernel.syms", &fd, &path, e);
 	if (ret)
 		return ret;
-	export_out_init(&out, fd, false);
+	export_out_init(&out, fd, EXPORT_UNPACKED);
 	for (size_t i = 0; i < p->nsymbols; i++) {
 		const struct symbol_line *l = &p->symbol[i];
 

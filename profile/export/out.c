@@ -22,8 +22,9 @@ static void fail(struct export_out *o, int ret)
 		o->ret = ret;
 }
 
-void export_out_init(struct export_out *o, int fd, bool gzip)
+void export_out_init(struct export_out *o, int fd, enum export_packing packing)
 {
+	const bool gzip = packing == EXPORT_GZIPPED;
 	z_stream *z = gzip ? calloc(1, sizeof(*z)) : NULL;
 
 	*o = (struct export_out){ .fd = fd, .gzip = z };

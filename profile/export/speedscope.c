@@ -21,7 +21,7 @@ struct speedscope {
 	struct export_labels *labels;
 	struct export_tracks tracks;
 	struct export_out *o;
-	bool by_cpu;
+	enum export_track_of track_of;
 	struct table comms; /* const char *; frames behind the labels */
 	uint32_t *comm_of;  /* of a task */
 };
@@ -66,7 +66,7 @@ static void put_frames(const struct speedscope *x)
 		out_char(x->o, '}');
 	}
 	/* Behind them the threads, which are the outermost frames of a vCPU's stacks. */
-	for (size_t i = 0; x->by_cpu && i < x->comms.n; i++) {
+	for (size_t i = 0; x->track_of == EXPORT_TRACK_OF_VCPU && i < x->comms.n; i++) {
 		const char *comm = ((const char *const *)x->comms.item)[i];
 
 		out_text(x->o, n || i ? ",\n{\"name\":" : "\n{\"name\":");
@@ -84,7 +84,7 @@ static void put_stack(const struct speedscope *x, uint32_t stack)
 	bool more = false;
 
 	out_char(x->o, '[');
-	if (x->by_cpu) {
+	if (x->track_of == EXPORT_TRACK_OF_VCPU) {
 		out_u64(x->o, export_labels_count(x->labels) + x->comm_of[st->task]);
 		more = true;
 	}
@@ -119,7 +119,7 @@ static void put_profile(const struct speedscope *x, const struct export_track *t
 	uint64_t weight, sum = 0;
 	char name[256];
 
-	export_track_name(t, x->s, x->by_cpu, name, sizeof(name));
+	export_track_name(t, x->s, x->track_of, name, sizeof(name));
 	out_text(x->o, "{\"type\":\"sampled\",\"name\":");
 	out_json(x->o, name);
 	out_text(x->o, ns ? ",\"unit\":\"nanoseconds\",\"samples\":["
@@ -146,14 +146,18 @@ static void put_profile(const struct speedscope *x, const struct export_track *t
 
 EXPORT_WRITER(speedscope)
 {
-	struct speedscope x = { .s = s, .opt = opt, .o = o, .by_cpu = !opt->per_thread };
+	struct speedscope x = { .s = s,
+				.opt = opt,
+				.o = o,
+				.track_of = opt->per_thread ? EXPORT_TRACK_OF_THREAD
+							    : EXPORT_TRACK_OF_VCPU };
 	int ret = export_labels_create(&x.labels, s, opt->names, e);
 
 	(void)path;
 	if (!ret && find_comms(&x) < 0)
 		ret = err_set(e, ENOMEM, "out of memory");
 	if (!ret)
-		ret = export_tracks_create(&x.tracks, s, x.by_cpu, e);
+		ret = export_tracks_create(&x.tracks, s, x.track_of, e);
 	if (!ret) {
 		out_text(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 			    "\"exporter\":");

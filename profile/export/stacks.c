@@ -248,9 +248,10 @@ static void fill_tracks(struct export_tracks *t, const struct stackset *s, const
 	}
 }
 
-int export_tracks_create(struct export_tracks *t, const struct stackset *s, bool by_cpu,
-			 struct err *e)
+int export_tracks_create(struct export_tracks *t, const struct stackset *s,
+			 enum export_track_of key, struct err *e)
 {
+	const bool by_cpu = key == EXPORT_TRACK_OF_VCPU;
 	struct export_tree *keys = export_tree_create();
 	uint32_t *of = calloc(s->nsamples + 1, sizeof(*of));
 	int ret = keys && of ? 0 : -ENOMEM;
@@ -293,12 +294,12 @@ void export_tracks_destroy(struct export_tracks *t)
 	*t = (struct export_tracks){ 0 };
 }
 
-void export_track_name(const struct export_track *t, const struct stackset *s, bool by_cpu,
-		       char *text, size_t size)
+void export_track_name(const struct export_track *t, const struct stackset *s,
+		       enum export_track_of key, char *text, size_t size)
 {
 	const struct stackset_task *task = &s->task[t->task];
 
-	if (by_cpu)
+	if (key == EXPORT_TRACK_OF_VCPU)
 		snprintf(text, size, "vCPU %u", t->cpu);
 	else if (t->idle)
 		snprintf(text, size, "%s (vCPU %u)", task->comm, t->cpu);

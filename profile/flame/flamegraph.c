@@ -192,19 +192,20 @@ static int copy_names(struct flame_picture *p, const struct frametree *t, struct
 	return 0;
 }
 
-int flamegraph_build(struct flame_picture *p, const struct frametree *t, bool diff, struct err *e)
+int flamegraph_build(struct flame_picture *p, const struct frametree *t, enum flame_of what,
+		     struct err *e)
 {
 	struct layout l = { .p = p, .t = t };
 	uint32_t rows = 0;
 
 	p->total = t->node[0].weight[FRAMETREE_SHOWN];
-	p->diff = diff;
+	p->diff = what == FLAME_DIFFERENCE;
 	if (!p->total)
 		return err_set(e, ENODATA, "there are no samples to draw");
 	p->lane = calloc(1, sizeof(*p->lane));
 	if (!p->lane || copy_names(p, t, e))
 		return err_set(e, ENOMEM, "out of memory for the picture");
-	if (diff)
+	if (p->diff)
 		l.max_delta = greatest_delta(t);
 	for (;; p->min_width *= 1.5) {
 		p->nboxes = 0;

@@ -81,8 +81,12 @@ struct flame_picture {
 
 enum flame_format { FLAME_SVG, FLAME_HTML };
 
-/* A finished tree as boxes; with a base in its second slot, as a difference. */
-int flamegraph_build(struct flame_picture *p, const struct frametree *t, bool diff, struct err *e);
+/* FLAME_DIFFERENCE: from the base in the tree's second slot. */
+enum flame_of { FLAME_PROFILE, FLAME_DIFFERENCE };
+
+/* A finished tree as boxes. */
+int flamegraph_build(struct flame_picture *p, const struct frametree *t, enum flame_of what,
+		     struct err *e);
 void flame_picture_deinit(struct flame_picture *p);
 
 /* Class of a function's box: neighbours of one kind differ a little, by name. */

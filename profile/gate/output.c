@@ -76,7 +76,7 @@ static int output_draw(struct buf *out, const char *path, const struct gate_repo
 	snprintf(subtitle, sizeof(subtitle),
 		 "%u runs of the base and %u of the head, all together; red grew, blue shrank",
 		 r->nbase, r->nhead);
-	ret = ret ? ret : flamegraph_build(&p, t, true, e);
+	ret = ret ? ret : flamegraph_build(&p, t, FLAME_DIFFERENCE, e);
 	if (!ret)
 		flamegraph_write(out, &p, is_html(path) ? FLAME_HTML : FLAME_SVG);
 	flame_picture_deinit(&p);

@@ -66,8 +66,10 @@ void gate_say_value(char *out, size_t size, enum grule_dimension d, double v)
 }
 
 void gate_say_effect(char *out, size_t size, const struct gate_rule *stats, enum grule_dimension d,
-		     double effect, bool plain)
+		     double effect, enum gate_effect_is what)
 {
+	const bool plain = what == GATE_EFFECT_IS_SIZE;
+
 	if (!isfinite(effect))
 		snprintf(out, size, "-");
 	else if (stats->unit == GATE_RELATIVE)
@@ -106,7 +108,8 @@ void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct 
 		return;
 	gate_say_value(out->base, sizeof(out->base), d, f->result.base);
 	gate_say_value(out->head, sizeof(out->head), d, f->result.head);
-	gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect, false);
+	gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
+			GATE_EFFECT_IS_CHANGE);
 	say_interval(out->interval, sizeof(out->interval), f, d);
 	if (f->name)
 		snprintf(out->p, sizeof(out->p), "q %.2g", f->result.q);
@@ -115,7 +118,8 @@ void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct 
 	if (f->seen < 0)
 		return;
 	if (isfinite(f->seen))
-		gate_say_effect(out->seen, sizeof(out->seen), &f->stats, d, f->seen, true);
+		gate_say_effect(out->seen, sizeof(out->seen), &f->stats, d, f->seen,
+				GATE_EFFECT_IS_SIZE);
 	else
 		snprintf(out->seen, sizeof(out->seen), "none");
 }
@@ -124,7 +128,7 @@ static void say_amount(char *out, size_t size, const struct grule *r, const stru
 {
 	const struct gate_rule unit = { .unit = a->unit };
 
-	gate_say_effect(out, size, &unit, grule_dimension(r), a->value, true);
+	gate_say_effect(out, size, &unit, grule_dimension(r), a->value, GATE_EFFECT_IS_SIZE);
 }
 
 void gate_say_threshold(char *out, size_t size, const struct grule *r)

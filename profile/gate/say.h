@@ -24,9 +24,10 @@ void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct 
 
 /* "12.34 %", "1.234 s", "1200 /s", "1.5 MiB", "42" */
 void gate_say_value(char *out, size_t size, enum grule_dimension d, double v);
-/* "+5.2 %", "+0.40 points", "+12.1 ms"; without a sign when `plain`. */
+/* A change is "+5.20 %", "+0.40 points" or "+12.1 ms", a size "5.2 %". */
+enum gate_effect_is { GATE_EFFECT_IS_CHANGE, GATE_EFFECT_IS_SIZE };
 void gate_say_effect(char *out, size_t size, const struct gate_rule *stats, enum grule_dimension d,
-		     double effect, bool plain);
+		     double effect, enum gate_effect_is what);
 /* "2 % and at least 5 ms more" */
 void gate_say_threshold(char *out, size_t size, const struct grule *r);
 

@@ -300,7 +300,7 @@ static void text_step(struct buf *out, const struct gate_series *s, const struct
 			stats.unit == GATE_RELATIVE ? diff / x->before
 			: stats.unit == GATE_POINTS ? 100 * diff
 						    : diff,
-			false);
+			GATE_EFFECT_IS_CHANGE);
 	buf_printf(out, "%-9s  %-28s %12s %12s %15s  %-8.2g %s (%s)%s\n", word_of(s, x), name,
 		   before, after, change, x->p, at->label, at->time,
 		   x->entry + 1 == s->history->n ? ", the newest" : "");

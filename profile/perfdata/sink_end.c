@@ -139,7 +139,8 @@ static int put_early(struct sink_perfdata *p, const struct profile_module **m, s
 			   last[k]->len, last[k]->addr);
 	/* With a kcore perf asks for addresses and takes all ranges; it looks for no name. */
 	ret = list.failed ? err_set(e, ENOMEM, "%s: out of memory", p->path)
-			  : perfdata_write_early(&p->w, kcore ? m : last, kcore ? n : nlast, kcore,
+			  : perfdata_write_early(&p->w, kcore ? m : last, kcore ? n : nlast,
+						 kcore ? PERFDATA_MAPS_KEPT : PERFDATA_MAPS_BY_NAME,
 						 &left, e);
 	if (!ret && !p->opt.single_file && !p->failed)
 		ret = sink_perfdata_put_file(p, MODULES_FULL, list.data, list.len, e);
@@ -199,7 +200,9 @@ static int finish_kernel(struct sink_perfdata *p, bool kcore, struct err *e)
 								     kallsyms->len });
 	}
 	buf_deinit(&with_modules);
-	return ret ? ret : perfdata_write_build_id(&p->w, true, id, len, PERFDATA_KERNEL_DSO, e);
+	return ret ? ret
+		   : perfdata_write_build_id(&p->w, PERFDATA_MISC_KERNEL, id, len,
+					     PERFDATA_KERNEL_DSO, e);
 }
 
 /* -- all together ------------------------------------------------------------------ */

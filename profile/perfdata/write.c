@@ -266,7 +266,8 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 		return perfdata_fail(w, -w->failed, e);
 	module_map_name(name, m);
 	if (m->build_id && m->build_id_len)
-		ret = perfdata_write_build_id(w, true, m->build_id, m->build_id_len, name, e);
+		ret = perfdata_write_build_id(w, PERFDATA_MISC_KERNEL, m->build_id, m->build_id_len,
+					      name, e);
 	if (ret)
 		return ret;
 	put_kernel_map(
@@ -277,7 +278,7 @@ int perfdata_write_module(struct perfdata_writer *w, const struct profile_module
 }
 
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
-			 bool keep, size_t *left, struct err *e)
+			 enum perfdata_maps how, size_t *left, struct err *e)
 {
 	const size_t end = PERFDATA_EARLY - PERFDATA_RECORD_HEADER - keep_size(w);
 	struct buf b;
@@ -300,7 +301,7 @@ int perfdata_write_early(struct perfdata_writer *w, const struct profile_module 
 			       &(struct profile_map){
 				       .addr = m[i]->addr, .len = m[i]->len, .path = name });
 	}
-	if (keep && i) {
+	if (how == PERFDATA_MAPS_KEPT && i) {
 		put_keep(&b, w);
 		perfdata_put_kept(&w->kept, m, i);
 	}
@@ -325,8 +326,8 @@ int perfdata_write_map(struct perfdata_writer *w, const struct profile_map *map,
 
 	if (w->failed)
 		return perfdata_fail(w, -w->failed, e);
-	ret = perfdata_write_build_id(w, false, map->build_id, PERFDATA_BUILD_ID_SIZE, map->path,
-				      e);
+	ret = perfdata_write_build_id(w, PERFDATA_MISC_USER, map->build_id, PERFDATA_BUILD_ID_SIZE,
+				      map->path, e);
 	if (ret)
 		return ret;
 	put_record_header(&w->held, PERFDATA_RECORD_MMAP2,
@@ -491,10 +492,10 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 	return perfdata_hold(w, start, s->time_ns, e);
 }
 
-int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
+int perfdata_write_build_id(struct perfdata_writer *w, uint16_t whose, const uint8_t *id,
 			    unsigned int len, const char *name, struct err *e)
 {
-	struct perfdata_build_id b = { .kernel = kernel, .len = len };
+	struct perfdata_build_id b = { .kernel = whose == PERFDATA_MISC_KERNEL, .len = len };
 
 	assert(len && len <= PERFDATA_BUILD_ID_SIZE);
 	for (size_t i = 0; i < w->nids; i++)

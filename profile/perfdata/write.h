@@ -116,19 +116,24 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 int perfdata_write_marker(struct perfdata_writer *w, const struct profile_marker *m, struct err *e);
 int perfdata_write_lost(struct perfdata_writer *w, uint32_t cpu, uint64_t count, uint64_t time_ns,
 			struct err *e);
-/* Add to the build-id table; the same id and name twice is one entry. len <= 20. */
-int perfdata_write_build_id(struct perfdata_writer *w, bool kernel, const uint8_t *id,
+/*
+ * Add to the build-id table; the same id and name twice is one entry. len <= 20. whose:
+ * PERFDATA_MISC_KERNEL or PERFDATA_MISC_USER.
+ */
+int perfdata_write_build_id(struct perfdata_writer *w, uint16_t whose, const uint8_t *id,
 			    unsigned int len, const char *name, struct err *e);
+
+enum perfdata_maps { PERFDATA_MAPS_BY_NAME, PERFDATA_MAPS_KEPT };
 
 /*
  * Module maps without a time, in the room kept by perfdata_write_kernel(): perf
  * gives a module's functions to it only when its map came before the first
  * sample in kernel mode. Modules that find no room are left out; *left is their
- * number. keep: perf keeps these maps when it takes the kcore, see docs/perf-data.md;
- * then a name may have several ranges. Before perfdata_write_end().
+ * number. PERFDATA_MAPS_KEPT: perf keeps these maps when it takes the kcore, see
+ * docs/perf-data.md; then a name may have several ranges. Before perfdata_write_end().
  */
 int perfdata_write_early(struct perfdata_writer *w, const struct profile_module *const *m, size_t n,
-			 bool keep, size_t *left, struct err *e);
+			 enum perfdata_maps how, size_t *left, struct err *e);
 
 /*
  * Now and then, at least once a second: the records of before before_ns go to the file, and

@@ -79,7 +79,7 @@ static char *written(const char *format, const struct export_options *opt, bool 
 	char *text;
 
 	assert_true(fd >= 0);
-	export_out_init(&out, fd, gzip);
+	export_out_init(&out, fd, gzip ? EXPORT_GZIPPED : EXPORT_UNPACKED);
 	assert_int_equal(export_find(format)->write(&out, NULL, &set, opt, &e), 0);
 	assert_int_equal(export_out_finish(&out, path, &e), 0);
 	export_out_deinit(&out);
@@ -233,7 +233,7 @@ static void failed_writes_are_told(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	export_out_init(&out, -1, false);
+	export_out_init(&out, -1, EXPORT_UNPACKED);
 	assert_int_equal(export_find("folded")->write(&out, NULL, &set, &plain, &e), 0);
 	assert_true(export_out_finish(&out, "there", &e) < 0);
 	assert_non_null(strstr(e.text, "there"));
@@ -249,7 +249,7 @@ static void counts_are_not_shown_as_time(void **state)
 
 	(void)state;
 	counted.weight_is_ns = false;
-	export_out_init(&out, -1, false);
+	export_out_init(&out, -1, EXPORT_UNPACKED);
 	assert_true(export_find("chrome-trace")->write(&out, NULL, &counted, &plain, &e) < 0);
 	export_out_deinit(&out);
 }

@@ -139,7 +139,7 @@ static void build(struct flame_picture *p)
 	assert_int_equal(frametree_create(&t, &(struct frametree_options){ 0 }, NULL), 0);
 	assert_int_equal(frametree_add(t, &f.set, FRAMETREE_SHOWN, NULL), 0);
 	assert_int_equal(frametree_finish(t, NULL), 0);
-	assert_int_equal(flamegraph_build(p, t, false, NULL), 0);
+	assert_int_equal(flamegraph_build(p, t, FLAME_PROFILE, NULL), 0);
 	frametree_destroy(t);
 }
 
@@ -208,7 +208,7 @@ static void test_empty(void **state)
 	(void)state;
 	assert_int_equal(frametree_create(&t, &(struct frametree_options){ 0 }, NULL), 0);
 	assert_int_equal(frametree_finish(t, NULL), 0);
-	assert_true(flamegraph_build(&p, t, false, &e) < 0);
+	assert_true(flamegraph_build(&p, t, FLAME_PROFILE, &e) < 0);
 	assert_true(e.code);
 	flame_picture_deinit(&p);
 	frametree_destroy(t);
@@ -254,7 +254,7 @@ static void test_cap(void **state)
 	assert_int_equal(frametree_add(t, &set, FRAMETREE_SHOWN, NULL), 0);
 	assert_int_equal(frametree_finish(t, NULL), 0);
 	assert_true(t->nnodes > FLAME_MAX_BOXES);
-	assert_int_equal(flamegraph_build(&p, t, false, NULL), 0);
+	assert_int_equal(flamegraph_build(&p, t, FLAME_PROFILE, NULL), 0);
 	assert_in_range(p.nboxes, FLAME_MAX_BOXES / 4, FLAME_MAX_BOXES);
 	assert_true(p.note[0]);
 	frametree_destroy(t);
