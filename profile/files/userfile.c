@@ -159,7 +159,7 @@ static bool try_root(struct search *s, const struct userfile_finder *u, const ch
 		path = NULL;
 		return false;
 	}
-	return try_fd(s, userfile_open_in_root(u->root_fd, guest_path, u->opt.no_openat2), path,
+	return try_fd(s, userfile_open_in_root(u->root_fd, guest_path, u->opt.way), path,
 		      USERFILE_IN_GUEST_ROOT);
 }
 
@@ -245,7 +245,7 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 	snprintf(name, sizeof(name), "/tmp/perf-%u.map", pid);
 	if (u->root_fd < 0)
 		return err_set(e, ENOENT, "%s: the guest's root directory is not known", name);
-	ret = fd = userfile_open_in_root(u->root_fd, name, u->opt.no_openat2);
+	ret = fd = userfile_open_in_root(u->root_fd, name, u->opt.way);
 	if (fd >= 0)
 		ret = map_fd(&f->map, fd, USERFILE_MAX_PERFMAP);
 	if (ret < 0)

@@ -30,12 +30,15 @@
 /* A JIT's map; node and java write some 100 bytes for each compiled function. */
 #define USERFILE_MAX_PERFMAP (256u << 20)
 
+/* How links are followed: by openat2(2), or one by one as on kernels before 5.6. */
+enum userfile_way { USERFILE_BY_OPENAT2, USERFILE_BY_STEPS };
+
 struct userfile_options {
 	const char *guest_root;			  /* NULL: none */
 	const char *debuginfo[USERFILE_MAX_DIRS]; /* up to the first NULL */
 	const char *system_debug;		  /* NULL: /usr/lib/debug; "": none */
 	const char *cache;			  /* NULL: $HOME/.debug; "": none */
-	bool no_openat2; /* follow links step by step, as on kernels before 5.6 */
+	enum userfile_way way;
 };
 
 /* What became of a search: one of these is counted for each. */
@@ -97,6 +100,6 @@ void userfile_close(struct userfile *f);
  * A regular file below root_fd, opened for reading; links are resolved inside of
  * it. -ELOOP: too many links; -EACCES: not a regular file. For tests too.
  */
-int userfile_open_in_root(int root_fd, const char *path, bool no_openat2);
+int userfile_open_in_root(int root_fd, const char *path, enum userfile_way way);
 
 #endif

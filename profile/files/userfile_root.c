@@ -142,9 +142,9 @@ static int open_at_once(int root_fd, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int userfile_open_in_root(int root_fd, const char *path, bool no_openat2)
+int userfile_open_in_root(int root_fd, const char *path, enum userfile_way way)
 {
-	int fd = no_openat2 ? -ENOSYS : open_at_once(root_fd, path);
+	int fd = way == USERFILE_BY_STEPS ? -ENOSYS : open_at_once(root_fd, path);
 	char self[48];
 	struct stat st;
 	int ret = 0;

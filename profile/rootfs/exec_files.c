@@ -229,9 +229,9 @@ static void plan_default(struct maker *m, const char *variable)
 	plan_add(m, 'e', variable);
 }
 
-static void plan_environment(struct maker *m, bool interactive)
+static void plan_environment(struct maker *m, enum exec_input input)
 {
-	const char *term = interactive ? getenv("TERM") : NULL;
+	const char *term = input == EXEC_INPUT_TERMINAL ? getenv("TERM") : NULL;
 	char variable[256];
 
 	plan_default(m, "PATH=" GUEST_PATH);
@@ -265,7 +265,7 @@ static int make_nonce(struct exec_files *x, struct err *e)
 	return 0;
 }
 
-static int add_plan(struct maker *m, const struct exec_share *share, bool interactive,
+static int add_plan(struct maker *m, const struct exec_share *share, enum exec_input input,
 		    struct err *e)
 {
 	const struct exec_options *o = m->o;
@@ -274,7 +274,7 @@ static int add_plan(struct maker *m, const struct exec_share *share, bool intera
 	if (ret)
 		return ret;
 	plan_add(m, 'x', m->x->nonce);
-	if (interactive)
+	if (input == EXEC_INPUT_TERMINAL)
 		plan_add(m, 'i', "");
 	if (*m->x->disk)
 		plan_add(m, 'r', "ext4");
@@ -287,7 +287,7 @@ static int add_plan(struct maker *m, const struct exec_share *share, bool intera
 	if (o->command && m->shell)
 		plan_add(m, 'c', o->command);
 	plan_list(m, 'a', &m->words);
-	plan_environment(m, interactive);
+	plan_environment(m, input);
 	plan_add(m, 'd', o->cwd ? o->cwd : *m->cwd ? m->cwd : "/");
 	buf_u8(&m->plan, 0);
 	if (m->plan.failed || m->words.failed || m->library_path.failed || m->modules.failed)
@@ -321,7 +321,7 @@ static int choose_init(struct maker *m, struct err *e)
 }
 
 static int rootfs_exec_files_make(struct maker *m, const struct exec_share *share,
-				  const char *osrelease, bool interactive, struct err *e)
+				  const char *osrelease, enum exec_input input, struct err *e)
 {
 	int ret = m->o->rootfs ? add_rootfs(m, e) : 0;
 	bool wanted = exec_wanted(m->o);
@@ -335,12 +335,12 @@ static int rootfs_exec_files_make(struct maker *m, const struct exec_share *shar
 					 &m->modules, e);
 	ret = ret ? ret : add_basics(m, e);
 	if (!ret)
-		ret = wanted ? add_plan(m, share, interactive, e) : choose_init(m, e);
+		ret = wanted ? add_plan(m, share, input, e) : choose_init(m, e);
 	return ret ? ret : rootfs_finish(&m->r, &m->x->initrd, e);
 }
 
 int exec_files_make(struct exec_files *x, const struct exec_options *o,
-		    const struct exec_share *share, const char *osrelease, bool interactive,
+		    const struct exec_share *share, const char *osrelease, enum exec_input input,
 		    struct err *e)
 {
 	cleanup_free struct maker *m = calloc(1, sizeof(*m));
@@ -352,7 +352,7 @@ int exec_files_make(struct exec_files *x, const struct exec_options *o,
 	m->x = x;
 	m->o = o;
 	ret = rootfs_init(&m->r, e);
-	ret = ret ? ret : rootfs_exec_files_make(m, share, osrelease, interactive, e);
+	ret = ret ? ret : rootfs_exec_files_make(m, share, osrelease, input, e);
 	x->files = m->r.files;
 	x->left_out = m->r.left_out;
 	memcpy(x->first_left, m->r.first_left, sizeof(x->first_left));

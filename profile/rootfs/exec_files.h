@@ -41,12 +41,14 @@ struct exec_files {
 	char first_left[256];
 };
 
+/* Who types at the guest's console: then it is a terminal as ours. */
+enum exec_input { EXEC_INPUT_NONE, EXEC_INPUT_TERMINAL };
+
 /*
  * osrelease: of the kernel that will run, "" unknown. -EINVAL and the like with e set.
- * interactive: somebody types at the console.
  */
 int exec_files_make(struct exec_files *x, const struct exec_options *o,
-		    const struct exec_share *share, const char *osrelease, bool interactive,
+		    const struct exec_share *share, const char *osrelease, enum exec_input input,
 		    struct err *e);
 void exec_files_close(struct exec_files *x);
 

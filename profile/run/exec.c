@@ -63,7 +63,8 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct sour
 		  struct err *e)
 {
 	const struct exec_options *o = &opt->exec;
-	bool interactive = isatty(STDIN_FILENO) && !opt->quiet;
+	enum exec_input input =
+		isatty(STDIN_FILENO) && !opt->quiet ? EXEC_INPUT_TERMINAL : EXEC_INPUT_NONE;
 	int ret = 0;
 
 	if (!exec_any(o))
@@ -82,7 +83,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct sour
 		ret = exec_share_parse(&x->share[i], o->share[i], i, e);
 	if (ret || (!exec_wanted(o) && !o->rootfs))
 		return ret;
-	ret = exec_files_make(&x->files, o, x->share, s->target.osrelease, interactive, e);
+	ret = exec_files_make(&x->files, o, x->share, s->target.osrelease, input, e);
 	if (ret)
 		return ret;
 	/* A disk image's own is for its own root file system. */

@@ -107,12 +107,12 @@ static int teardown(void **state)
 }
 
 /* What a path leads to; "" and the error when it leads nowhere. */
-static int read_in_root(const char *path, bool no_openat2, char text[16])
+static int read_in_root(const char *path, enum userfile_way way, char text[16])
 {
 	cleanup_close int root = open(at("root"), O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	ssize_t n;
 
-	fd = userfile_open_in_root(root, path, no_openat2);
+	fd = userfile_open_in_root(root, path, way);
 	memset(text, 0, 16);
 	if (fd < 0)
 		return fd;
