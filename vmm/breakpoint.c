@@ -21,10 +21,9 @@ static bool is_done(const struct vm *vm, unsigned int i)
 void breakpoints_follow(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nbreakpoints; i++) {
-		uint64_t want =
-			is_done(v->vm, i)
-				? 0
-				: capture_address(v, v->vm->cfg.breakpoint[i].addr, false, 0);
+		uint64_t want = is_done(v->vm, i)
+					? 0
+					: capture_linked_address(v, v->vm->cfg.breakpoint[i].addr);
 		struct err e = { 0 };
 		int ret;
 

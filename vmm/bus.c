@@ -74,9 +74,10 @@ int bus_find(const struct bus *b, uint16_t port)
 	return -1;
 }
 
-bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
+bool bus_io(struct bus *b, uint16_t port, enum bus_access access, unsigned int len, uint32_t count,
 	    uint8_t *data)
 {
+	const bool write = access == BUS_WRITE;
 	int at = bus_find(b, port);
 	struct bus_device *d = at < 0 ? NULL : &b->device[at];
 
@@ -99,8 +100,9 @@ bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t
 	return d != NULL;
 }
 
-bool bus_mmio(struct bus *b, uint64_t gpa, bool write, unsigned int len, uint8_t *data)
+bool bus_mmio(struct bus *b, uint64_t gpa, enum bus_access access, unsigned int len, uint8_t *data)
 {
+	const bool write = access == BUS_WRITE;
 	uint64_t val = UINT64_MAX, off = 0;
 	int at = find_mmio(b, gpa, &off);
 	struct mmio_device *d = at < 0 ? NULL : &b->mmio[at];

@@ -18,6 +18,8 @@
 /* One access of len 1, 2 or 4 bytes at port base+off; *val is read or written (low bytes). */
 typedef void (*bus_handler)(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val);
 
+enum bus_access { BUS_READ, BUS_WRITE };
+
 struct bus_device {
 	uint16_t base, count;
 	bus_handler io;
@@ -71,7 +73,7 @@ int bus_find(const struct bus *b, uint16_t port);
  * nobody owns reads as all ones and ignores writes, as an empty ISA bus does.
  * Returns false when no device owns the port.
  */
-bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t count,
+bool bus_io(struct bus *b, uint16_t port, enum bus_access access, unsigned int len, uint32_t count,
 	    uint8_t *data);
 
 /*
@@ -79,6 +81,6 @@ bool bus_io(struct bus *b, uint16_t port, bool write, unsigned int len, uint32_t
  * owns, or an access beyond a device's end, reads as all ones and is not written:
  * false then.
  */
-bool bus_mmio(struct bus *b, uint64_t gpa, bool write, unsigned int len, uint8_t *data);
+bool bus_mmio(struct bus *b, uint64_t gpa, enum bus_access access, unsigned int len, uint8_t *data);
 
 #endif

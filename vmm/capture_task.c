@@ -39,16 +39,23 @@ static bool read_msrs(const struct vcpu *v, uint64_t *lstar, uint64_t *kernel_gs
 	return true;
 }
 
-uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs)
+uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr)
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 
-	if (addr >= plan->image_start && addr < plan->image_end) {
-		if (plan->slide_unknown && !atomic_load(&v->vm->slide_known))
-			return 0;
-		addr += atomic_load_explicit(&v->vm->slide, memory_order_relaxed);
-	}
-	if (!percpu)
+	if (addr < plan->image_start || addr >= plan->image_end)
+		return addr;
+	if (plan->slide_unknown && !atomic_load(&v->vm->slide_known))
+		return 0;
+	return addr + atomic_load_explicit(&v->vm->slide, memory_order_relaxed);
+}
+
+uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs)
+{
+	const uint64_t linked = addr;
+
+	addr = capture_linked_address(v, addr);
+	if (!percpu || (linked && !addr))
 		return addr;
 	/*
 	 * Per-CPU variables that are linked among the kernel's addresses (since 6.15) are there

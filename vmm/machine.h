@@ -295,9 +295,11 @@ void source_take_io(struct vcpu *v, unsigned int i, uint64_t now);
 void sources_exit_last(struct vcpu *v);
 
 /*
- * capture_task.c: the run-time address of something in the plan that lies at addr,
- * or with percpu at addr from the kernel's GS base; 0 when it is not known yet.
+ * capture_task.c: the run-time address of what was linked at addr; 0 when it is not known yet.
+ * capture_address() is for what the plan has: with percpu it lies at addr from the kernel's
+ * GS base.
  */
+uint64_t capture_linked_address(const struct vcpu *v, uint64_t addr);
 uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint64_t gs);
 /* The kernel's GS base at any instruction, in entry code too. Fills s->lstar as well. */
 uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct sample *s);

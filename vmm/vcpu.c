@@ -151,12 +151,14 @@ static void vcpu_handle_exit(struct vcpu *v)
 
 	switch (run->exit_reason) {
 	case KVM_EXIT_IO:
-		if (!bus_io(&v->vm->bus, run->io.port, run->io.direction == KVM_EXIT_IO_OUT,
+		if (!bus_io(&v->vm->bus, run->io.port,
+			    run->io.direction == KVM_EXIT_IO_OUT ? BUS_WRITE : BUS_READ,
 			    run->io.size, run->io.count, (uint8_t *)run + run->io.data_offset))
 			v->stats.unknown_io++;
 		return;
 	case KVM_EXIT_MMIO:
-		if (!bus_mmio(&v->vm->bus, run->mmio.phys_addr, run->mmio.is_write, run->mmio.len,
+		if (!bus_mmio(&v->vm->bus, run->mmio.phys_addr,
+			      run->mmio.is_write ? BUS_WRITE : BUS_READ, run->mmio.len,
 			      run->mmio.data))
 			v->stats.unknown_mmio++;
 		return;

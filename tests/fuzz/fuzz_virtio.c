@@ -192,7 +192,8 @@ static void step(struct bus *bus, struct pci *pci, struct virtio *const d[DEVICE
 
 		val = v;
 		if (gpa != BUS_NOWHERE)
-			(void)bus_mmio(bus, gpa + off % 0x8000, write, len, (uint8_t *)&val);
+			(void)bus_mmio(bus, gpa + off % 0x8000, write ? BUS_WRITE : BUS_READ, len,
+				       (uint8_t *)&val);
 	}
 }
 

@@ -13,14 +13,14 @@ static struct bus bus;
 
 static inline void out_n(uint16_t port, uint32_t val, unsigned int len)
 {
-	assert_true(bus_io(&bus, port, true, len, 1, (uint8_t *)&val));
+	assert_true(bus_io(&bus, port, BUS_WRITE, len, 1, (uint8_t *)&val));
 }
 
 static inline uint32_t in_n(uint16_t port, unsigned int len)
 {
 	uint32_t val = 0;
 
-	assert_true(bus_io(&bus, port, false, len, 1, (uint8_t *)&val));
+	assert_true(bus_io(&bus, port, BUS_READ, len, 1, (uint8_t *)&val));
 	return val;
 }
 

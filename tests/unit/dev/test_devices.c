@@ -63,9 +63,9 @@ static void bus_counts(void **state)
 	(void)state;
 	assert_int_equal(bus_add(&bus, 0x100, 8, "a", remember, &a), 0);
 	assert_int_equal(bus_add(&bus, 0x200, 1, "b", remember, &a), 0);
-	assert_true(bus_io(&bus, 0x107, true, 1, 1, data));
-	assert_true(bus_io(&bus, 0x100, false, 2, 4, data)); /* a string instruction */
-	assert_false(bus_io(&bus, 0x108, true, 1, 1, data));
+	assert_true(bus_io(&bus, 0x107, BUS_WRITE, 1, 1, data));
+	assert_true(bus_io(&bus, 0x100, BUS_READ, 2, 4, data)); /* a string instruction */
+	assert_false(bus_io(&bus, 0x108, BUS_WRITE, 1, 1, data));
 	assert_int_equal(bus.device[0].exits, 2);
 	assert_int_equal(bus.device[0].accesses, 5);
 	assert_int_equal(bus.device[1].exits, 0);
@@ -100,13 +100,13 @@ static void bus_without_owner(void **state)
 
 	(void)state;
 	assert_int_equal(bus_add(&bus, 0x100, 8, "a", remember, &a), 0);
-	assert_false(bus_io(&bus, 0x108, true, 4, 1, data));
+	assert_false(bus_io(&bus, 0x108, BUS_WRITE, 4, 1, data));
 	assert_int_equal(data[0], 1);
-	assert_false(bus_io(&bus, 0xff, false, 1, 1, data));
+	assert_false(bus_io(&bus, 0xff, BUS_READ, 1, 1, data));
 	assert_memory_equal(data, "\xff\2\3\4\5\6", 6);
-	assert_false(bus_io(&bus, 0x108, false, 2, 2, data));
+	assert_false(bus_io(&bus, 0x108, BUS_READ, 2, 2, data));
 	assert_memory_equal(data, "\xff\xff\xff\xff\5\6", 6);
-	assert_false(bus_io(&bus, 0xffff, false, 4, 1, data + 2));
+	assert_false(bus_io(&bus, 0xffff, BUS_READ, 4, 1, data + 2));
 	assert_memory_equal(data, "\xff\xff\xff\xff\xff\xff", 6);
 	assert_int_equal(a.n, 0);
 }
@@ -122,7 +122,7 @@ static void bus_widths_and_counts(void **state)
 	for (unsigned int i = 0; i < 3; i++) {
 		memset(&a, 0, sizeof(a));
 		memset(data, 0xa5, sizeof(data));
-		assert_true(bus_io(&bus, 0x103, true, len[i], 1, data));
+		assert_true(bus_io(&bus, 0x103, BUS_WRITE, len[i], 1, data));
 		assert_int_equal(a.off, 3);
 		assert_true(a.write);
 		assert_int_equal(a.len, len[i]);
@@ -130,7 +130,7 @@ static void bus_widths_and_counts(void **state)
 
 		/* three reads, as REP INS does: each a byte, word or dword behind the other */
 		memset(&a, 0, sizeof(a));
-		assert_true(bus_io(&bus, 0x107, false, len[i], 3, data));
+		assert_true(bus_io(&bus, 0x107, BUS_READ, len[i], 3, data));
 		assert_int_equal(a.n, 3);
 		assert_int_equal(a.off, 7);
 		for (unsigned int k = 0; k < 3; k++) {
@@ -141,7 +141,7 @@ static void bus_widths_and_counts(void **state)
 		assert_int_equal(data[3 * len[i]], 0xa5);
 	}
 	a.n = 0;
-	assert_true(bus_io(&bus, 0x100, false, 1, 0, data));
+	assert_true(bus_io(&bus, 0x100, BUS_READ, 1, 0, data));
 	assert_int_equal(a.n, 0);
 }
 

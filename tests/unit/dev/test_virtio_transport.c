@@ -105,13 +105,13 @@ static uint64_t rd(uint64_t gpa, unsigned int len)
 {
 	uint64_t v = 0;
 
-	assert_true(bus_mmio(&bus, gpa, false, len, (uint8_t *)&v));
+	assert_true(bus_mmio(&bus, gpa, BUS_READ, len, (uint8_t *)&v));
 	return v;
 }
 
 static void wr(uint64_t gpa, unsigned int len, uint64_t v)
 {
-	assert_true(bus_mmio(&bus, gpa, true, len, (uint8_t *)&v));
+	assert_true(bus_mmio(&bus, gpa, BUS_WRITE, len, (uint8_t *)&v));
 }
 
 /* By the ports. */

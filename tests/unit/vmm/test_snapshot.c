@@ -339,7 +339,7 @@ static uint32_t io(struct bus *bus, uint16_t port, int write)
 {
 	uint8_t byte = (uint8_t)write;
 
-	assert_true(bus_io(bus, port, write >= 0, 1, 1, &byte));
+	assert_true(bus_io(bus, port, write >= 0 ? BUS_WRITE : BUS_READ, 1, 1, &byte));
 	return byte;
 }
 
