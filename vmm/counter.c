@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,6 +82,11 @@ static int refused(const struct vm_counter *what, uint64_t period, int err, stru
 			strerrorname_np(err));
 	case ENOSYS:
 		return err_set(e, err, "the host's kernel was built without perf events (ENOSYS)");
+	case EBUSY:
+		return err_set(
+			e, err,
+			"another event has the PMU for itself (EBUSY): end the profiler that "
+			"uses it");
 	case EMFILE:
 		return err_set(e, err, "too many open files (ulimit -n)");
 	default:
@@ -106,6 +112,7 @@ static void fill_attr(struct perf_event_attr *a, const struct vm_counter *what, 
 	a->exclude_host = what->exclude_host;
 	a->exclude_guest = what->exclude_guest;
 	a->precise_ip = what->precise_ip & 3;
+	a->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
 
 static int open_fd(struct counter *c, const struct vm_counter *what, uint64_t first,
@@ -135,6 +142,56 @@ static int route(int fd, int signo, struct err *e)
 	return 0;
 }
 
+/* -- the ring ----------------------------------------------------------------------------- */
+
+/* Its size: the kernel's page in front, and one of data: 512 records of an overflow. */
+static size_t ring_bytes(void)
+{
+	return 2 * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Without one (perf_event_mlock_kb is used up) nothing is known of throttling. */
+static void counter_map(struct counter *c)
+{
+	void *p = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+
+	c->ring = p == MAP_FAILED ? NULL : p;
+}
+
+/* A word of a record; at is a multiple of 8, as records and their members are. */
+static uint64_t ring_word(const struct counter *c, uint64_t at)
+{
+	size_t page = ring_bytes() / 2;
+	uint64_t v;
+
+	memcpy(&v, (const char *)c->ring + page + (at & (page - 1)), sizeof(v));
+	return v;
+}
+
+/* Records as in perf_event_open(2), with attr.sample_type of 0. All are taken out. */
+static void counter_drain(struct counter *c, struct vm_counter_stats *to)
+{
+	uint64_t head, tail;
+
+	if (!c->ring)
+		return;
+	head = __atomic_load_n(&c->ring->data_head, __ATOMIC_ACQUIRE);
+	for (tail = c->ring->data_tail; tail < head;) {
+		uint64_t word = ring_word(c, tail);
+		struct perf_event_header h;
+
+		memcpy(&h, &word, sizeof(h));
+		if (h.size < sizeof(h) || h.size > head - tail)
+			break;
+		if (h.type == PERF_RECORD_THROTTLE)
+			to->throttled++;
+		else if (h.type == PERF_RECORD_LOST && h.size >= 24)
+			to->lost += ring_word(c, tail + 16);
+		tail += h.size;
+	}
+	__atomic_store_n(&c->ring->data_tail, head, __ATOMIC_RELEASE);
+}
+
 int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
 		 int signo, struct err *e)
 {
@@ -149,6 +206,8 @@ int counter_open(struct counter *c, const struct vm_counter *what, const struct 
 	ret = ret ? ret : route(c->fd, signo, e);
 	if (ret)
 		counter_close(c);
+	else
+		counter_map(c);
 	return ret;
 }
 
@@ -183,16 +242,33 @@ void counter_go_on(struct counter *c)
 
 void counter_close(struct counter *c)
 {
-	if (c->fd > 0)
+	if (c->fd > 0) {
+		if (c->ring)
+			munmap(c->ring, ring_bytes());
 		close(c->fd);
+	}
+	c->ring = NULL;
 	c->fd = -1;
 }
 
-uint64_t counter_read(const struct counter *c)
+uint64_t counter_read(struct counter *c)
 {
-	uint64_t v;
+	uint64_t v[3]; /* as read_format says: the count, time enabled, time running */
 
-	return read(c->fd, &v, sizeof(v)) == sizeof(v) ? v : 0;
+	if (read(c->fd, v, sizeof(v)) != sizeof(v))
+		return 0;
+	c->enabled_ns = v[1];
+	c->running_ns = v[2];
+	return v[0];
+}
+
+void counter_note(struct counter *c, struct vm_counter_stats *to)
+{
+	to->enabled_ns += c->enabled_ns - c->noted_enabled;
+	to->running_ns += c->running_ns - c->noted_running;
+	c->noted_enabled = c->enabled_ns;
+	c->noted_running = c->running_ns;
+	counter_drain(c, to);
 }
 
 /* The next overflow shall be so many counts from here. */

@@ -11,6 +11,11 @@
  * signal, the return from its handler, the sample) could bring about the next one, and nothing
  * else would ever run. So kvmprof's own work is not counted, either.
  *
+ * With others on the PMU a hardware counter counts for a part of the time only (multiplexing), and
+ * the kernel stops one that overflows too often until its next tick, or until it is started again
+ * (throttling). Weights are what was counted; struct vm_counter_stats says how much of the time
+ * that was. The kernel writes of throttling to a ring of one page alone, perf_event_open(2).
+ *
  * All calls come from that thread; counter_signalled() from its signal handler. The signal comes
  * with si_fd, and si_code POLL_IN or POLL_HUP.
  */
@@ -23,15 +28,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct perf_event_mmap_page;
 struct vm_counter;
+struct vm_counter_stats;
 
 struct counter {
 	int fd; /* -1 or 0: not open */
 	bool freq;
-	bool by_hand;	     /* a tracepoint: counter_signalled() stops it */
-	uint64_t set;	     /* the period that was last asked for */
-	uint64_t last;	     /* freq: the count at the last sample */
-	struct trigger axis; /* deadlines as counts */
+	bool by_hand;			       /* a tracepoint: counter_signalled() stops it */
+	uint64_t set;			       /* the period that was last asked for */
+	uint64_t last;			       /* freq: the count at the last sample */
+	struct trigger axis;		       /* deadlines as counts */
+	uint64_t enabled_ns, running_ns;       /* as last read */
+	uint64_t noted_enabled, noted_running; /* counter_note() */
+	struct perf_event_mmap_page *ring; /* NULL: there is none; the pages are the counter's */
 };
 
 /*
@@ -56,7 +66,10 @@ bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
 void counter_go_on(struct counter *c);
 
 /* What it has counted so far; 0 when that can't be read. */
-uint64_t counter_read(const struct counter *c);
+uint64_t counter_read(struct counter *c);
+
+/* Add what is new since the last call: times up to the last counter_take() or _read(). */
+void counter_note(struct counter *c, struct vm_counter_stats *to);
 
 /*
  * Would counter_open() work here? Hardware counters that are to leave the host out but can't be

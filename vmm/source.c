@@ -108,6 +108,10 @@ static void source_disarm(struct vcpu *v, unsigned int i)
 	if (!s->armed)
 		return;
 	trigger_deinit(&s->trigger);
+	if (s->counter.fd > 0) {
+		(void)counter_read(&s->counter);
+		counter_note(&s->counter, &v->stats.counter[i]);
+	}
 	counter_close(&s->counter);
 	s->armed = false;
 	s->due = 0;
@@ -276,6 +280,7 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 		v->stats.overruns += cause.missed;
 		capture_sample(v, &cause);
 	}
+	counter_note(&v->source[i].counter, &v->stats.counter[i]);
 	counter_go_on(&v->source[i].counter);
 }
 

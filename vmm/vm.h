@@ -232,10 +232,19 @@ struct vcpu_device_stats {
 	uint64_t samples;   /* whose period ended meanwhile */
 };
 
+/* A counter of perf_event_open(2) on one vCPU's thread. */
+struct vm_counter_stats {
+	uint64_t enabled_ns; /* it was to count while the thread ran */
+	uint64_t running_ns; /* it did; less than enabled_ns where others had the PMU, too */
+	uint64_t throttled;  /* how often the kernel stopped it for overflowing too often */
+	uint64_t lost;	     /* overflow records that found no room in the ring */
+};
+
 struct vcpu_stats {
 	uint64_t exits[VCPU_EXIT_KINDS];
 	uint64_t samples, kernel, user, idle; /* committed samples by mode */
 	uint64_t event_samples[VM_MAX_EVENTS];
+	struct vm_counter_stats counter[VM_MAX_EVENTS]; /* of events that have one, else 0 */
 	uint64_t offline;     /* deadlines while the vCPU waited to be started */
 	uint64_t uncollected; /* periods that ended while no samples were wanted */
 	uint64_t overruns;    /* deadlines that passed unseen */

@@ -6,20 +6,20 @@
 
 #include "base/cleanup.h"
 #include "profile/cmd/common.h"
+#include "vmm/counter.h"
 #include "vmm/kvm.h"
 #include "vmm/layout.h"
 #include "vmm/quirks.h"
+#include "vmm/vm.h"
 
-#include <errno.h>
 #include <linux/kvm.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#define COUNTER_PERIOD 1000003u /* of the counters that are tried */
 
 enum verdict { GOOD, NOTE, BAD };
 
@@ -141,43 +141,37 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 		   q.tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
 }
 
-static int open_event(uint32_t type, uint64_t config)
+/* Opened as a run would open it; the mend is for all causes, which found names. */
+static void check_counter(struct check *c, const char *what, struct vm_counter counter,
+			  const char *mend)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = type,
-		.config = config,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
+	struct err why = { 0 };
+	bool alone = counter.exclude_host;
+	int ret = counter_probe(&counter, COUNTER_PERIOD, &why);
 
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	if (ret)
+		check_line(c, NOTE, what, why.text, mend);
+	else
+		check_line(c, GOOD, what,
+			   alone == counter.exclude_host ? "yes" : "yes, with the host's share",
+			   NULL);
 }
 
 static void check_perf(struct check *c)
 {
-	cleanup_close int hw = open_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
-	int hw_errno = errno;
-	cleanup_close int sw = open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-	int sw_errno = errno;
 	cleanup_fclose FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
 	int paranoid = 99;
 	char text[80];
 
-	if (hw >= 0)
-		check_line(c, GOOD, "hardware PMU", "yes", NULL);
-	else if (hw_errno == EACCES || hw_errno == EPERM)
-		check_line(c, NOTE, "hardware PMU", "not permitted",
-			   "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
-	else
-		check_line(
-			c, NOTE, "hardware PMU", "none (a VM without a virtual PMU?)",
-			"timer sampling works all the same; for PMU events use bare metal or a VM "
-			"with a vPMU");
-	check_line(c, sw >= 0 ? GOOD : NOTE, "software perf events",
-		   sw >= 0 ? "yes" : strerror(sw_errno),
-		   sw >= 0 ? NULL : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON");
+	check_counter(c, "hardware PMU",
+		      (struct vm_counter){ .type = PERF_TYPE_HARDWARE,
+					   .config = PERF_COUNT_HW_CPU_CYCLES,
+					   .exclude_host = true },
+		      "timer sampling works all the same");
+	check_counter(c, "software perf events",
+		      (struct vm_counter){ .type = PERF_TYPE_SOFTWARE,
+					   .config = PERF_COUNT_SW_TASK_CLOCK },
+		      "-e cpu samples at the host's ticks then");
 	if (f && fscanf(f, "%d", &paranoid) == 1) {
 		snprintf(text, sizeof(text), "%d", paranoid);
 		check_line(c, paranoid <= 2 || geteuid() == 0 ? GOOD : NOTE, "perf_event_paranoid",

@@ -37,7 +37,61 @@ static bool is_only_wall(const struct events *ev)
 	return ev->n == 1 && ev->at[0].vm.kind == VM_EVENT_WALL;
 }
 
-void summary_events_print(const struct events *ev, const struct pipeline_stats *p, FILE *out)
+static bool has_counter(const struct vm_event *ev)
+{
+	return ev->kind == VM_EVENT_PERF || (ev->kind == VM_EVENT_CPU && !ev->timer);
+}
+
+/* Of event i, over all vCPUs. */
+static struct vm_counter_stats counter_sum(const struct vm *vm, unsigned int i)
+{
+	struct vm_counter_stats sum = { 0 };
+
+	for (unsigned int k = 0; k < vm_vcpus(vm); k++) {
+		const struct vm_counter_stats *c = &vm_stats(vm, k)->counter[i];
+
+		sum.enabled_ns += c->enabled_ns;
+		sum.running_ns += c->running_ns;
+		sum.throttled += c->throttled;
+		sum.lost += c->lost;
+	}
+	return sum;
+}
+
+/* An event that always has its counter may miss some µs of its first and last moment. */
+#define SHARED_BELOW 0.995
+
+static void print_counter(const char *name, const struct vm_counter_stats *c, FILE *out)
+{
+	double share = c->enabled_ns ? (double)c->running_ns / (double)c->enabled_ns : 1;
+
+	if (c->enabled_ns && !c->running_ns)
+		fprintf(out,
+			"kvmprof: warning: event %s never counted: other events had the PMU all "
+			"the time (multiplexing); sample it alone\n",
+			name);
+	else if (share < SHARED_BELOW)
+		fprintf(out,
+			"kvmprof: warning: event %s counted for %.1f %% of the time only, as other "
+			"events had the PMU meanwhile (multiplexing): weights are not scaled; "
+			"sample fewer events at once\n",
+			name, 100 * share);
+	if (c->throttled)
+		fprintf(out,
+			"kvmprof: note: event %s: the host's kernel throttled it %" PRIu64
+			" times: more overflows than /proc/sys/kernel/perf_event_max_sample_rate "
+			"allows; nothing is lost, as each sample starts it again\n",
+			name, c->throttled);
+	if (c->lost)
+		fprintf(out,
+			"kvmprof: note: event %s: %" PRIu64
+			" overflow records lost; weights are complete, as they come from the "
+			"count\n",
+			name, c->lost);
+}
+
+void summary_events_print(const struct events *ev, const struct vm *vm,
+			  const struct pipeline_stats *p, FILE *out)
 {
 	const struct event_state *s;
 
@@ -54,6 +108,11 @@ void summary_events_print(const struct events *ev, const struct pipeline_stats *
 			fprintf(out, ", one in %" PRIu64 "%s\n", s->vm.period,
 				has_unit_ns(&s->vm) ? " ns" : "");
 	}
+	for (unsigned int i = 0; (s = events_of_vm(ev, i)); i++) {
+		struct vm_counter_stats c = counter_sum(vm, i);
+
+		print_counter(s->name.text, &c, out);
+	}
 	for (unsigned int i = 0; i < ev->n; i++)
 		if (*ev->at[i].why)
 			fprintf(out, "kvmprof: note: event %s: %s\n", ev->at[i].asked,
@@ -66,7 +125,8 @@ static void json_text(struct buf *b, const char *key, const char *text)
 	json_quote(b, text);
 }
 
-void summary_events_json(const struct events *ev, const struct pipeline_stats *p, struct buf *b)
+void summary_events_json(const struct events *ev, const struct vm *vm,
+			 const struct pipeline_stats *p, struct buf *b)
 {
 	unsigned int n = 0;
 
@@ -89,6 +149,14 @@ void summary_events_json(const struct events *ev, const struct pipeline_stats *p
 			if (s->vm.kind == VM_EVENT_PERF)
 				buf_printf(b, ",\"guest_only\":%s",
 					   s->vm.counter.exclude_host ? "true" : "false");
+			if (has_counter(&s->vm)) {
+				struct vm_counter_stats c = counter_sum(vm, n);
+
+				buf_printf(b,
+					   ",\"enabled_ns\":%" PRIu64 ",\"running_ns\":%" PRIu64
+					   ",\"throttled\":%" PRIu64 ",\"records_lost\":%" PRIu64,
+					   c.enabled_ns, c.running_ns, c.throttled, c.lost);
+			}
 			n++;
 		}
 		buf_printf(b, "}");

@@ -15,10 +15,15 @@
 void summary_events_head(const struct events *ev, double freq_hz, char *out, size_t size);
 /* Are all by time? Then a missed period is a sample less; an exit's weight stays exact. */
 bool summary_events_are_timers(const struct events *ev);
-/* A line for each event but a lone `wall', and for what was refused. */
-void summary_events_print(const struct events *ev, const struct pipeline_stats *p, FILE *out);
+/*
+ * A line for each event but a lone `wall', for what was refused, and for counters that the kernel
+ * kept from counting.
+ */
+void summary_events_print(const struct events *ev, const struct vm *vm,
+			  const struct pipeline_stats *p, FILE *out);
 /* ,"events":[...] */
-void summary_events_json(const struct events *ev, const struct pipeline_stats *p, struct buf *b);
+void summary_events_json(const struct events *ev, const struct vm *vm,
+			 const struct pipeline_stats *p, struct buf *b);
 /* ,"devices":[...]: how often the guest came to each. */
 void summary_devices_json(const struct vm *vm, struct buf *b);
 

@@ -234,7 +234,7 @@ void summary_print(const struct summary *s, FILE *out)
 	if (run_is_attached(s->opt))
 		summary_attach_print(s->vm, out);
 	attach_domain_print(s->domain, out);
-	summary_events_print(s->events, p, out);
+	summary_events_print(s->events, s->vm, p, out);
 	summary_tasks_print(&s->stats->offcpu, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
@@ -399,7 +399,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	json_u64(b, "user_ns", p->mode_weight[SAMPLE_USER]);
 	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
-	summary_events_json(s->events, p, b);
+	summary_events_json(s->events, s->vm, p, b);
 	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
 	summary_disks_json(s->vm, &p->io, b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * perf_event counters that no kernel knows, in place of the C library's syscall(), ioctl(),
- * fcntl(), read() and close(); what is not of such a counter goes on to the kernel. A test sets
+ * fcntl(), mmap(), read() and close(); what is not of such a counter goes on to the kernel. A test sets
  * what perf_event_open shall answer, lets counters count, and looks at what was asked of them.
  */
 #ifndef KVMPROF_TESTS_PERF_MOCK_H
@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,7 +35,9 @@ struct mock_counter {
 	struct f_owner_ex owner;
 	int signo, fl;
 	uint64_t value, period;
-	unsigned int periods; /* how often one was set */
+	uint64_t enabled_ns, running_ns;
+	struct perf_event_mmap_page *ring; /* NULL: not mapped */
+	unsigned int periods;		   /* how often one was set */
 	char filter[300];
 };
 
@@ -45,7 +48,7 @@ static struct {
 	int refuse, refuse_guest_only;
 	uint32_t refuse_type; /* these only; UINT32_MAX: all */
 	int refuse_fcntl;     /* this command fails */
-	bool refuse_filter;
+	bool refuse_filter, refuse_ring;
 } mock;
 
 static inline void mock_reset(void)
@@ -203,10 +206,48 @@ ssize_t read(int fd, void *buf, size_t len)
 
 	if (!c)
 		return raw(SYS_read, fd, (long)buf, (long)len, 0, 0, 0);
-	if (len < sizeof(c->value))
-		return -1;
-	memcpy(buf, &c->value, sizeof(c->value));
-	return sizeof(c->value);
+	{
+		const uint64_t v[] = { c->value, c->enabled_ns, c->running_ns };
+		const uint64_t want =
+			PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+
+		if (c->attr.read_format != want || len < sizeof(v)) {
+			errno = ENOSPC;
+			return -1;
+		}
+		memcpy(buf, v, sizeof(v));
+		return sizeof(v);
+	}
+}
+
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	struct mock_counter *c = mock_of(fd);
+	long p;
+
+	if (!c)
+		return (void *)raw(SYS_mmap, (long)addr, (long)len, prot, flags, fd, off);
+	if (mock.refuse_ring) {
+		errno = EPERM;
+		return MAP_FAILED;
+	}
+	p = raw(SYS_mmap, 0, (long)len, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p != -1)
+		c->ring = (void *)p;
+	return (void *)p;
+}
+
+/* The kernel writes a record; there is room for it. */
+static inline void mock_record(struct mock_counter *c, uint32_t type, const uint64_t *word,
+			       uint16_t words)
+{
+	const struct perf_event_header h = { .type = type, .size = (uint16_t)(8 + 8 * words) };
+	uint64_t *data = (uint64_t *)((char *)c->ring + 4096);
+
+	memcpy(&data[c->ring->data_head % 4096 / 8], &h, sizeof(h));
+	for (unsigned int i = 0; i < words; i++)
+		data[(c->ring->data_head + 8 + 8 * i) % 4096 / 8] = word[i];
+	c->ring->data_head += h.size;
 }
 
 int close(int fd)

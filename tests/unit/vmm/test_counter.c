@@ -150,6 +150,7 @@ static void refusals_name_the_cause(void **state)
 	refused(&cycles, EINVAL, "modifiers");
 	refused(&cycles, ENOSYS, "without perf events");
 	refused(&cycles, EMFILE, "ulimit -n");
+	refused(&cycles, EBUSY, "has the PMU for itself");
 	refused(&cycles, E2BIG, "perf_event_open");
 	fast.freq = true;
 	mock.refuse = EINVAL;
@@ -425,6 +426,70 @@ static void kernel_chosen_periods(void **state)
 	counter_close(&c);
 }
 
+/* It had the PMU for a part of the time: known at each sample, each time once. */
+static void shared_counters_are_noted(void **state)
+{
+	struct counter c = opened(&cycles, 1000, false);
+	struct vm_counter_stats st = { 0 };
+	uint64_t weight;
+	uint32_t missed;
+
+	(void)state;
+	mock.at[0].value = 1000;
+	mock.at[0].enabled_ns = 900;
+	mock.at[0].running_ns = 300;
+	assert_true(counter_take(&c, &weight, &missed));
+	assert_int_equal(weight, 1000); /* what was counted, not scaled */
+	counter_note(&c, &st);
+	counter_note(&c, &st);
+	assert_int_equal(st.enabled_ns, 900);
+	assert_int_equal(st.running_ns, 300);
+	mock.at[0].enabled_ns = 1000;
+	mock.at[0].running_ns = 400;
+	assert_int_equal(counter_read(&c), 1000);
+	counter_note(&c, &st);
+	assert_int_equal(st.enabled_ns, 1000);
+	assert_int_equal(st.running_ns, 400);
+	counter_close(&c);
+}
+
+/* Records are taken out of the ring, whatever they are, also where it begins anew. */
+static void ring_tells_of_throttling(void **state)
+{
+	struct counter c = opened(&cycles, 1000, false);
+	struct mock_counter *m = &mock.at[0];
+	const uint64_t lost[] = { 1, 7 }, stamp[] = { 1, 2, 3 };
+	struct vm_counter_stats st = { 0 };
+
+	(void)state;
+	assert_non_null(m->ring);
+	for (unsigned int i = 1; i <= 100; i++) {
+		mock_record(m, PERF_RECORD_SAMPLE, NULL, 0);
+		mock_record(m, PERF_RECORD_THROTTLE, stamp, 3);
+		mock_record(m, PERF_RECORD_UNTHROTTLE, stamp, 3);
+		mock_record(m, PERF_RECORD_LOST, lost, 2);
+		counter_note(&c, &st);
+		assert_int_equal(st.throttled, i);
+		assert_int_equal(st.lost, 7 * i);
+		assert_int_equal(m->ring->data_tail, m->ring->data_head);
+	}
+	assert_true(m->ring->data_head > 4096);
+	/* no end of a record: it is left, and so is what follows */
+	mock_record(m, PERF_RECORD_THROTTLE, stamp, 3);
+	m->ring->data_head -= 8;
+	counter_note(&c, &st);
+	assert_int_equal(st.throttled, 100);
+	assert_int_equal(m->ring->data_tail, m->ring->data_head);
+	counter_close(&c);
+	/* without memory for a ring it counts all the same */
+	mock_reset();
+	mock.refuse_ring = true;
+	c = opened(&cycles, 1000, false);
+	counter_note(&c, &st);
+	assert_int_equal(st.throttled, 100);
+	counter_close(&c);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -441,6 +506,8 @@ int main(void)
 		TEST(one_overflow_at_a_time),
 		TEST(tracepoints_are_stopped_by_hand),
 		TEST(kernel_chosen_periods),
+		TEST(shared_counters_are_noted),
+		TEST(ring_tells_of_throttling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
