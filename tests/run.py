@@ -51,6 +51,7 @@ E2E = [
     ("gate_history.py", []),
     ("gate_ci.py", []),
     ("events.py", []),
+    ("pmu.py", []),
     ("demo_crash.py", []),
     ("demo_idle.py", []),
     ("demo_truth.py", []),

@@ -23,12 +23,18 @@ from e2e import check, say
 POINTS = 1.0
 PORTS, PERIOD = 2800, 7    # writes to a port, and of how many exits each is sampled
 
+THROTTLED_HZ = 5000
+KEEP = "; s=$?; cp -r /tmp/%s.data /out; exit $s"
+
 QUICK = {
     "check": "kvmprof check",
-    "demo": "kvmprof run -o /tmp/demo.data --append seconds=4; s=$?; cp -r /tmp/demo.data /out; exit $s",
-    "triple": "kvmprof run -o /tmp/t.data --append 'seconds=3 crash=triple'; s=$?; cp -r /tmp/t.data /out; exit $s",
+    "demo": "kvmprof run -o /tmp/demo.data --append seconds=4" + KEEP % "demo",
+    "triple": "kvmprof run -o /tmp/t.data --append 'seconds=3 crash=triple'" + KEEP % "t",
     "exits": "kvmprof run -e exit:io -c %d -o /out/io.data --append 'work=1 ports=%d'" % (PERIOD, PORTS),
     "stat": "kvmprof stat --json --append 'seconds=1 mode=serial'",
+    # 1000 a second are 4 in each tick of this kernel.
+    "throttle": "echo 1000 >/proc/sys/kernel/perf_event_max_sample_rate\n"
+                "kvmprof run -q -e task-clock -F %d -o /tmp/h.data --append 'seconds=1' %s" % (THROTTLED_HZ, KEEP % "h"),
 }
 
 
@@ -102,6 +108,17 @@ def check_stat(done):
     check(c["time:guest"] > 0.2 * t["elapsed_ns"], "time:guest %s" % c)
 
 
+def check_throttle(host, done):
+    """The kernel's own throttling, which other machines' settings must not be changed for."""
+    check(done.status == 0, "throttle: status %d:\n%s" % (done.status, done.out))
+    e = e2e.summary(os.path.join(host.out, "h.data"))["events"][0]
+    check(e["throttled"] > e["samples"] / 20 and e["samples"] > 500, "throttling was not noticed: %s" % e)
+    check("throttled it %d times" % e["throttled"] in done.out, "throttling was not told:\n" + done.out)
+    # It is started again by each sample, so it counts all the same.
+    check(abs(e["weight"] - e["enabled_ns"]) < 5 * e["period"] and e["running_ns"] == e["enabled_ns"],
+          "throttling left something out: %s" % e)
+
+
 def quick():
     host = emulated.Host()
     done = host.steps(QUICK)
@@ -110,6 +127,7 @@ def quick():
     check_triple(host, done["triple"])
     check_exits(host, done["exits"])
     check_stat(done["stat"])
+    check_throttle(host, done["throttle"])
     e2e.finish(figures)
 
 
