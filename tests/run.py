@@ -70,6 +70,7 @@ E2E = [
     ("status_line.py", []),
     ("snapshots.py", []),
     ("svm_host.py", []),
+    ("instructions.py", []),
     ("symbol_forms.py", []),
     ("perf_opens.sh", []),
     ("perf_reads.py", []),
@@ -122,6 +123,7 @@ TOGETHER = [
 ]
 SLOW = [
     ("svm_host.py", ["repeat"], 1800),
+    ("instructions.py", ["repeat"], 1800),
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
     ("snapshots.py", ["100"], 1800),
     ("snapshots.py", ["linux", "100"], 3600),
