@@ -319,11 +319,13 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 	o = dso_add(d, &id, path);
 	if (!o)
 		return NULL;
-	if (linux_file_open(&f, d->file, d->memory, file) == LINUX_OK) {
+	if (d->file && linux_file_open(&f, d->file, d->memory, file) == LINUX_OK) {
 		src = (struct file_source){ linux_file_read_cb, &f, linux_file_size(&f) };
 		dso_load(d, o, &src);
 	} else {
-		snprintf(o->why, sizeof(o->why), "its pages cannot be found in guest memory");
+		snprintf(o->why, sizeof(o->why), "%s",
+			 d->file ? "its pages cannot be found in guest memory"
+				 : "where this kernel keeps the pages of files is not known");
 		dso_load(d, o, NULL);
 	}
 	return o;

@@ -44,7 +44,10 @@ struct guest_dso_stats {
 
 struct guest_dsos;
 
-/* All pointers must outlive it; finder NULL: nothing of the host is looked at. */
+/*
+ * All pointers must outlive it. file NULL: the guest's page cache is not known, and files
+ * are those of the host alone; finder NULL: nothing of the host is looked at.
+ */
 int guest_dsos_create(struct guest_dsos **out, const struct linux_mm_layout *mm,
 		      const struct linux_file_layout *file, const struct memory *memory,
 		      struct userfile_finder *finder, struct err *e);

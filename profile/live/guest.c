@@ -73,7 +73,8 @@ static int create_maps(struct guest *g, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
 	struct userfile_finder *finder = g->have_finder ? &g->finder : NULL;
-	int ret = guest_dsos_create(&g->dsos, &l->mm, &l->file, &g->reader, finder, e);
+	int ret = guest_dsos_create(&g->dsos, &l->mm, l->have_file ? &l->file : NULL, &g->reader,
+				    finder, e);
 
 	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
 	if (!ret && g->mem)
@@ -96,7 +97,7 @@ static int create_tasks(struct guest *g, struct err *e)
 		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
 	if (g->tasks && l->have_task)
 		guest_tasks_members_known(g->tasks);
-	if (ret || !l->have_task || !l->have_mm || !l->have_file)
+	if (ret || !l->have_task || !l->have_mm)
 		return ret;
 	return create_maps(g, e);
 }

@@ -53,7 +53,7 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 	size_t n;
 
 	/* In the kernel the task's tables may be lent to another. */
-	if (l->have_file || !symbols || s->task.state != SAMPLE_TASK_FOUND || !s->task.mm ||
+	if (l->have_mm || !symbols || s->task.state != SAMPLE_TASK_FOUND || !s->task.mm ||
 	    s->mode != SAMPLE_USER)
 		return false;
 	search_remember(g, s);

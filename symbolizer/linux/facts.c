@@ -33,7 +33,7 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 	if (!symbols) {
 		note = &l->task_note;
 		err_set(note, ENOENT, "the kernel's symbols are not known");
-		l->mm_note = l->module_note = *note;
+		l->mm_note = l->file_note = l->module_note = *note;
 		return;
 	}
 	find_tasks(l, types, symbols);
@@ -44,9 +44,9 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;
 	if (!types) {
 		no_types(&l->mm_note);
+		l->file_note = l->mm_note;
 		return;
 	}
 	l->have_mm = linux_mm_layout_init(&l->mm, types, &l->mm_note) == 0;
-	l->have_file =
-		l->have_mm && linux_file_layout_init(&l->file, types, symbols, &l->mm_note) == 0;
+	l->have_file = linux_file_layout_init(&l->file, types, symbols, &l->file_note) == 0;
 }

@@ -27,7 +27,7 @@ struct target_linux {
 	struct linux_file_layout file;
 	struct linux_module_layout modules;
 	struct err types_note; /* why there are no types; code 0: there are */
-	struct err task_note, mm_note, module_note;
+	struct err task_note, mm_note, file_note, module_note;
 };
 
 /*

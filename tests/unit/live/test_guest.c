@@ -433,13 +433,11 @@ static struct sample task_sample(const struct sample *running, uint64_t task)
 	return s;
 }
 
-static void process_with_a_library(void **state)
+/* A task in the kernel, then in its library's code at 0x40. */
+static struct sample see_program(uint64_t task)
 {
-	uint64_t task = know_tasks();
-	struct guest_stats stats;
 	struct sample kernel, s;
 
-	(void)state;
 	put_structures();
 	create(false);
 	kernel = boot(0, 0, 0);
@@ -456,6 +454,15 @@ static void process_with_a_library(void **state)
 	now += 1000;
 	s.time_ns = now;
 	process(&s);
+	return s;
+}
+
+static void process_with_a_library(void **state)
+{
+	struct sample s = see_program(know_tasks());
+	struct guest_stats stats;
+
+	(void)state;
 	gf_expect(&sink, "map 70 7f0000000000+2000 @1000 /l.so elf\n");
 	assert_int_equal(sink.last_ns, now);
 	assert_int_equal(stack.ip[0], s.regs.rip);
@@ -467,6 +474,21 @@ static void process_with_a_library(void **state)
 	assert_int_equal(stats.tasks.seen, 1);
 	assert_int_equal(stats.dsos.named, 1);
 	assert_int_equal(stats.maps.unmapped, 0);
+}
+
+/* Mappings do not need the page cache. */
+static void library_without_its_pages(void **state)
+{
+	uint64_t task = know_tasks();
+	struct guest_stats stats;
+
+	(void)state;
+	target.linux_facts.have_file = false;
+	see_program(task);
+	gf_expect(&sink, "map 70 7f0000000000+2000 @1000 /l.so\n");
+	guest_stats(guest, &stats);
+	assert_true(stats.have_maps);
+	assert_int_equal(stats.dsos.unnamed, 1);
 }
 
 /* In a system call, in the upper half of a stack of 32 KiB: a kernel with KASAN. */
@@ -582,6 +604,7 @@ int main(void)
 		T(tables_that_stay),
 		T(tasks_that_cannot_be_told_apart),
 		T(process_with_a_library),
+		T(library_without_its_pages),
 		T(large_kernel_stacks),
 		T(exits_are_looked_for),
 		T(before_tasks_are_known),
