@@ -181,7 +181,7 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 
 /*
  * The name of the variable changed its home over time (hardirq_stack_ptr, then a
- * member of pcpu_hot); the code that loads it tells without names.
+ * member of pcpu_hot); the code that loads it tells without names, where there is ORC.
  */
 static void find_irq_stack(struct target *t)
 {
@@ -199,6 +199,10 @@ static void find_irq_stack(struct target *t)
 	 */
 	t->irq_stack_percpu = va <= UINT32_MAX || (va >= address_of(t, "__per_cpu_start") &&
 						   va < address_of(t, "__per_cpu_end"));
+	if (!t->irq_stack_ptr && t->linux_facts.irq_stack_ptr) {
+		t->irq_stack_ptr = t->linux_facts.irq_stack_ptr;
+		t->irq_stack_percpu = t->linux_facts.task.per_cpu;
+	}
 	if (!t->irq_stack_ptr && t->orc)
 		t->irq_stack_ptr = orc_irq_stack_ptr(t->orc, &t->kernel, &t->irq_stack_percpu);
 }

@@ -4,9 +4,28 @@
 #include <errno.h>
 #include <string.h>
 
-static void no_types(struct err *note)
+/*
+ * The pointer to a CPU's interrupt stack lies beside the current task from "x86/percpu:
+ * Move irq_stack variables next to current_task" (6.2) to 6.14.
+ */
+static void find_irq_stack(struct target_linux *l, const struct types *types,
+			   const struct symtab *symbols)
 {
-	err_set(note, ENOENT, "the kernel has no type information (BTF)");
+	struct type_member current, stack;
+
+	if (l->have_current && types && symtab_find(symbols, "pcpu_hot") &&
+	    !types->member(types->ctx, "pcpu_hot", "current_task", &current) &&
+	    !types->member(types->ctx, "pcpu_hot", "hardirq_stack_ptr", &stack) && stack.size == 8)
+		l->irq_stack_ptr = l->task.current - current.off + stack.off;
+}
+
+/* None, or some that can't be read: then why. */
+static void no_types(const struct target_linux *l, struct err *note)
+{
+	if (l->types_note.code && l->types_note.code != ENOENT)
+		*note = l->types_note;
+	else
+		err_set(note, ENOENT, "the kernel has no type information (BTF)");
 }
 
 static void find_tasks(struct target_linux *l, const struct types *types,
@@ -16,7 +35,7 @@ static void find_tasks(struct target_linux *l, const struct types *types,
 		return;
 	l->have_current = true;
 	if (!types)
-		no_types(&l->task_note);
+		no_types(l, &l->task_note);
 	else
 		l->have_task =
 			linux_task_layout(&l->task, types, symbols, NULL, &l->task_note) == 0;
@@ -37,13 +56,14 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 		return;
 	}
 	find_tasks(l, types, symbols);
+	find_irq_stack(l, types, symbols);
 	linux_sched_symbols(&l->sched, symbols);
 	/* Damaged types were told of above: what is not known here is shown as such. */
 	if (types)
 		(void)linux_sched_from_types(&l->sched, types, NULL);
 	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;
 	if (!types) {
-		no_types(&l->mm_note);
+		no_types(l, &l->mm_note);
 		l->file_note = l->mm_note;
 		return;
 	}

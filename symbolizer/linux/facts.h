@@ -22,6 +22,7 @@ struct target_linux {
 	bool have_mm, have_file; /* mappings of processes; pages of files */
 	bool have_modules;
 	struct linux_task_layout task;
+	uint64_t irq_stack_ptr; /* by types, where task.current is: per-CPU as that; 0 unknown */
 	struct linux_sched_layout sched; /* what is known of it; source 0: no members */
 	struct linux_mm_layout mm;
 	struct linux_file_layout file;
