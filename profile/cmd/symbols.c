@@ -9,9 +9,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
 #include "profile/cmd/symbols_at.h"
+#include "profile/live/image_check.h"
 #include "symbolizer/types/btf.h"
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/core/kimage.h"
@@ -180,7 +182,7 @@ static bool parse_address(const char *s, uint64_t *v)
 }
 
 struct options {
-	bool json, demangle;
+	bool json, demangle, check;
 	struct debuginfo_places places;
 };
 
@@ -223,11 +225,48 @@ static int symbols_show(struct facts *f, const struct options *o, char **address
 	return ret;
 }
 
+/* --check: as a run would find the image. */
+static int symbols_check(const char *path, bool json, struct err *e)
+{
+	struct target t;
+	struct image_check c;
+	struct buf out;
+	int ret = target_open(&t, path, NULL, e);
+
+	if (ret)
+		return ret;
+	image_check(&t, &c);
+	buf_init(&out);
+	if (json) {
+		buf_printf(&out, "{\"image\":");
+		json_quote(&out, path);
+		buf_printf(&out, ",\"release\":");
+		json_quote(&out, t.osrelease);
+		buf_printf(&out, ",\"check\":");
+		image_check_json(&c, &out);
+		buf_printf(&out, "}\n");
+	} else {
+		for (unsigned int i = 0; i < c.n; i++)
+			buf_printf(&out, "%-9s %-9s %s\n",
+				   image_check_title((enum image_check_what)i),
+				   image_check_answer_name(c.row[i].answer), c.row[i].text);
+	}
+	if (out.failed)
+		ret = err_set(e, ENOMEM, "out of memory");
+	else
+		fwrite(out.data, 1, out.len, stdout);
+	buf_deinit(&out);
+	target_close(&t);
+	return ret;
+}
+
 #define OPTION_STRUCT struct options
 
 static const struct option_row rows[] = {
 	{ "json", 0, NULL, "the facts alone, or the ADDRESSes, as JSON on stdout",
 	  OPTION_PUT(json, true) },
+	{ "check", 0, NULL, "what kvmprof will be able to tell of this kernel, and why not",
+	  OPTION_PUT(check, true) },
 	{ "no-demangle", 0, NULL, "show the names of C++ and Rust functions as they are",
 	  OPTION_PUT(demangle, false) },
 	OPTION_ROWS(cmd_debuginfo_rows, places),
@@ -236,23 +275,29 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
-		 "\n"
-		 "Print the symbols in a kernel image (bzImage, vmlinux) in the form of a "
-		 "System.map,\n"
-		 "and on stderr what the image is. Where it has no symbol table, names come from "
-		 "the\n"
-		 "tables that the kernel carries for its own use (kallsyms). With ADDRESSes "
-		 "(hexadecimal)\n"
-		 "print for each the function and the offset in it, or ? where there is none, and "
-		 "the\n"
-		 "source line with inlined calls, innermost first, where debug information is "
-		 "found: the\n"
-		 "image's own, or by its build id in ~/.debug, /usr/lib/debug or from "
-		 "DEBUGINFOD_URLS.\n"
-		 "Names of C++ and Rust functions are shown as in the source. The table has them "
-		 "as they are.\n"
-		 "\n",
+	.usage =
+		"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
+		"\n"
+		"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a "
+		"System.map,\n"
+		"and on stderr what the image is. Where it has no symbol table, names come from "
+		"the\n"
+		"tables that the kernel carries for its own use (kallsyms). With ADDRESSes "
+		"(hexadecimal)\n"
+		"print for each the function and the offset in it, or ? where there is none, and "
+		"the\n"
+		"source line with inlined calls, innermost first, where debug information is "
+		"found: the\n"
+		"image's own, or by its build id in ~/.debug, /usr/lib/debug or from "
+		"DEBUGINFOD_URLS.\n"
+		"Names of C++ and Rust functions are shown as in the source. The table has them "
+		"as they are.\n"
+		"With --check say instead what kvmprof will be able to tell of this kernel when it "
+		"runs:\n"
+		"names, stacks, tasks, modules, mappings, files, tasks off the CPU; partly, "
+		"searched (the\n"
+		"running guest's memory may tell) and no have the reason.\n"
+		"\n",
 	.after = "\nExit status: 0 fine; 1 no names, or not a kernel image; 2 wrong usage.\n",
 	.rows = rows,
 };
@@ -273,7 +318,10 @@ int cmd_symbols(int argc, char **argv)
 		if (!parse_address(argv[i], &va))
 			return cmd_wrong_usage(argv, "not a hexadecimal address:", argv[i]);
 	f.path = argv[optind];
-	if (symbols_show(&f, &o, argv + optind + 1, &e) < 0) {
+	if (o.check && optind + 1 < argc)
+		return cmd_wrong_usage(argv, "--check takes no address:", argv[optind + 1]);
+	if ((o.check ? symbols_check(f.path, o.json, &e)
+		     : symbols_show(&f, &o, argv + optind + 1, &e)) < 0) {
 		fprintf(stderr, "kvmprof symbols: %s\n", e.text);
 		return 1;
 	}

@@ -2,6 +2,7 @@
 #include "profile/run/inspect.h"
 
 #include "base/json.h"
+#include "profile/live/image_check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -127,21 +128,14 @@ static enum unwind_way unwinding(const struct target *t, bool *only32)
 	return *only32 ? UNWIND_FRAME_POINTERS : way;
 }
 
-static void print_unwinding(const struct target *t, struct buf *out)
+static void print_check(const struct target *t, struct buf *out)
 {
-	static const char *const by[] = {
-		[UNWIND_INNERMOST] = "none: of each stack the innermost frame only",
-		[UNWIND_SEARCH] = "by the code's way to its return and a search of the stack: none "
-				  "counts as whole",
-		[UNWIND_FRAME_POINTERS] = "by frame pointers",
-		[UNWIND_ORC] = "by its ORC table",
-	};
-	bool only32;
-	enum unwind_way way = unwinding(t, &only32);
+	struct image_check c;
 
-	line(out, "unwinding", "%s%s", by[way], only32 ? ", in its 32-bit code" : "");
-	if (t->orc_note.code)
-		line(out, "", "(its ORC table is not used: %s)", t->orc_note.text);
+	image_check(t, &c);
+	for (unsigned int i = 0; i < c.n; i++)
+		line(out, image_check_title((enum image_check_what)i), "%s: %s",
+		     image_check_answer_name(c.row[i].answer), c.row[i].text);
 }
 
 static void print_kernel(const struct inspect *in, struct buf *out)
@@ -161,16 +155,7 @@ static void print_kernel(const struct inspect *in, struct buf *out)
 		line(out, i ? "" : "segments", "0x%09" PRIx64 " to 0x%09" PRIx64, b->seg[i].gpa,
 		     b->seg[i].gpa + b->seg[i].mem_len);
 	line(out, "build id", "%s", *id ? id : "none");
-	if (t->symbols)
-		line(out, "names", "%zu from %s", symtab_count(t->symbols), t->symbol_source);
-	else
-		line(out, "names", "none%s%s", t->symbol_note.code ? ": " : "",
-		     t->symbol_note.code ? t->symbol_note.text : "");
-	print_unwinding(t, out);
-	if (b->is_linux)
-		line(out, "tasks", "%s",
-		     has_types(t) ? "known from the kernel's own types"
-				  : "to be found in its memory: it describes no types");
+	print_check(t, out);
 }
 
 static uint64_t uki_len(const struct inspect *in, enum uki_section kind)
@@ -329,6 +314,7 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 		[UNWIND_FRAME_POINTERS] = "frame pointers",
 		[UNWIND_ORC] = "orc",
 	};
+	struct image_check check;
 	unsigned int comma = 0;
 	bool only32;
 
@@ -356,9 +342,12 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 	json_text(out, "names_from", t->symbol_source);
 	buf_printf(out, ",\"unwinding\":\"%s\",", by[unwinding(t, &only32)]);
 	json_text(out, "no_orc_because", t->orc_note.code ? t->orc_note.text : NULL);
-	buf_printf(out, ",\"orc\":%s,\"frame_pointers\":%s,\"types\":%s}",
+	buf_printf(out, ",\"orc\":%s,\"frame_pointers\":%s,\"types\":%s,\"check\":",
 		   t->orc ? "true" : "false", t->frame_pointers ? "true" : "false",
 		   has_types(t) ? "true" : "false");
+	image_check(t, &check);
+	image_check_json(&check, out);
+	buf_printf(out, "}");
 }
 
 static void json_uki(const struct inspect *in, struct buf *out)

@@ -25,7 +25,7 @@ with open("broken", "wb") as f:
 
 for path, unwinding, text in ((whole, "orc", "by its ORC table"), ("broken", "search", "a search of the stack")):
     p = e2e.kvmprof("inspect", path)
-    line = next((x for x in p.out.split("\n") if x.startswith("unwinding")), "")
+    line = next((x for x in p.out.split("\n") if x.startswith("stacks")), "")
     say(line)
     check(p.status == 0 and text in line, "inspect %s: %s%s" % (path, line, p.err))
     k = json.loads(e2e.kvmprof("inspect", "--json", path).out)["kernel"]
