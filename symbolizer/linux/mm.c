@@ -50,8 +50,8 @@ struct want {
 #define AT(member) offsetof(struct linux_mm_layout, member)
 
 static const struct want wants[] = {
-	{ AT(mm_map_count), "mm_struct", "map_count", 4, false },
-	{ AT(mm_pgd), "mm_struct", "pgd", 8, false },
+	{ AT(mm_map_count), "mm_struct", "map_count", 4, true },
+	{ AT(mm_pgd), "mm_struct", "pgd", 8, true },
 	{ AT(mm_vdso), "mm_struct", "context.vdso", 8, true },
 	{ AT(mm_start_brk), "mm_struct", "start_brk", 8, true },
 	{ AT(mm_brk), "mm_struct", "brk", 8, true },
@@ -67,7 +67,7 @@ static const struct want wants[] = {
 	{ AT(file_mnt), "file", "f_path.mnt", 8, false },
 	{ AT(file_dentry), "file", "f_path.dentry", 8, false },
 	{ AT(file_inode), "file", "f_inode", 8, false },
-	{ AT(file_mapping), "file", "f_mapping", 8, false },
+	{ AT(file_mapping), "file", "f_mapping", 8, true },
 	{ AT(file_mode), "file", "f_mode", 4, false },
 	{ AT(user_mnt), "backing_file", "user_path.mnt", 8, true },
 	{ AT(user_dentry), "backing_file", "user_path.dentry", 8, true },
@@ -80,10 +80,10 @@ static const struct want wants[] = {
 	{ AT(mount_mountpoint), "mount", "mnt_mountpoint", 8, false },
 	{ AT(mnt_root), "vfsmount", "mnt_root", 8, false },
 	{ AT(inode_ino), "inode", "i_ino", 8, false },
-	{ AT(inode_size), "inode", "i_size", 8, false },
-	{ AT(inode_sb), "inode", "i_sb", 8, false },
+	{ AT(inode_size), "inode", "i_size", 8, true },
+	{ AT(inode_sb), "inode", "i_sb", 8, true },
 	{ AT(inode_generation), "inode", "i_generation", 4, true },
-	{ AT(sb_dev), "super_block", "s_dev", 4, false },
+	{ AT(sb_dev), "super_block", "s_dev", 4, true },
 };
 
 static const struct want maple_wants[] = {

@@ -80,14 +80,15 @@ struct linux_mm_layout {
 	uint32_t vma_next; /* lists only */
 	uint32_t vma_span; /* the members above lie in so many bytes */
 	uint32_t file_mnt, file_dentry, file_inode, file_mode;
-	uint32_t file_mapping;
+	uint32_t file_mapping;		/* may be absent */
 	uint32_t user_mnt, user_dentry; /* of struct backing_file (6.8); may be absent */
 	uint32_t dentry_parent, dentry_name, dentry_name_len, dentry_pprev;
 	uint32_t mount_mnt, mount_parent, mount_mountpoint; /* in struct mount */
 	uint32_t mnt_root;				    /* in struct vfsmount */
-	uint32_t inode_ino, inode_size, inode_sb, sb_dev;
-	uint32_t inode_generation;	      /* may be absent */
-	uint32_t inode_mtime, inode_mtime_ns; /* seconds: s64; nanoseconds; may be absent */
+	uint32_t inode_ino;
+	uint32_t inode_size, inode_sb, sb_dev; /* may be absent */
+	uint32_t inode_generation;	       /* may be absent */
+	uint32_t inode_mtime, inode_mtime_ns;  /* seconds: s64; nanoseconds; may be absent */
 };
 
 /* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */

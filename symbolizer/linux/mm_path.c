@@ -190,8 +190,9 @@ enum linux_why linux_file_identify(const struct linux_mm_layout *l, const struct
 	    !optional_u32(m, id.inode, l->inode_mtime_ns, &id.mtime_ns) ||
 	    !optional_u32(m, id.inode, l->inode_generation, &id.generation))
 		return LINUX_UNREADABLE;
-	if (l->inode_sb != LINUX_NO_MEMBER && (!memory_u64(m, id.inode + l->inode_sb, &sb) ||
-					       !memory_u32(m, sb + l->sb_dev, &id.dev)))
+	if (l->inode_sb != LINUX_NO_MEMBER && l->sb_dev != LINUX_NO_MEMBER &&
+	    (!memory_u64(m, id.inode + l->inode_sb, &sb) ||
+	     !memory_u32(m, sb + l->sb_dev, &id.dev)))
 		return LINUX_UNREADABLE;
 	id.mtime_s = (int64_t)mtime;
 	*out = id;

@@ -70,6 +70,25 @@ static void test_layout_does_without_what_is_young(void **state)
 	assert_int_equal(linux_mm_vdso(&l, &mem, LM_DIRECT), 0);
 }
 
+/* What mappings can do without: the page cache, and marks by which files are told apart. */
+static void test_layout_does_without_the_page_cache(void **state)
+{
+	struct lm_types without = { .without = { "file.f_mapping", "inode.i_size",
+						 "super_block.s_dev", "mm_struct.map_count" } };
+	struct types t = lm_types(&without);
+	struct linux_file_id id;
+	struct linux_mm_layout l;
+	uint64_t file = lm_file(&g, 0, 0, lm_inode(&g, 42, 12345));
+
+	(void)state;
+	assert_int_equal(linux_mm_layout_init(&l, &t, NULL), 0);
+	assert_int_equal(l.file_mapping, LINUX_NO_MEMBER);
+	assert_int_equal(linux_file_identify(&l, &mem, file, &id), LINUX_OK);
+	assert_int_equal(id.ino, 42);
+	assert_int_equal(id.size, 0);
+	assert_int_equal(id.dev, 0);
+}
+
 static void test_layout_refuses_odd_nodes(void **state)
 {
 	struct lm_types odd = { .odd = "maple_arange_64.meta.end" };
@@ -600,6 +619,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_layout_is_asked_for),
 		T(test_layout_does_without_what_is_young),
+		T(test_layout_does_without_the_page_cache),
 		T(test_layout_refuses_odd_nodes),
 		T(test_list),
 		T(test_maple_of_all_shapes),

@@ -158,8 +158,16 @@ static void what_types_lack(void **state)
 	expect_text(IMAGE_CHECK_FILES, "no xa_head");
 	expect_text(IMAGE_CHECK_OFF_CPU, "thread.sp");
 	expect_text(IMAGE_CHECK_MODULES, "names");
+	l->modules.kallsyms = 0;
+	l->modules.num_symtab = LINUX_MODULE_NONE;
 	l->task.tasks = LINUX_TASK_NONE;
 	expect("yyppynn");
+	l->have_task = false;
+	l->have_modules = l->have_file = true;
+	l->sched.sp = l->modules.num_symtab = 0;
+	err_set(&l->task_note, ENOENT, "no comm");
+	expect("yysysss");
+	expect_text(IMAGE_CHECK_OFF_CPU, "once tasks are found");
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
