@@ -7,7 +7,7 @@
 #   scripts/build-guest-kernel.sh VARIANT
 #
 # VARIANT is tiny, or what configs/guest-VARIANT.config makes of it: smp-fp, full,
-# kaslr, virtio.
+# kaslr, virtio, guess, kasan.
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
 # System.map, config and, in modules/, what the configuration has as modules. The
@@ -19,7 +19,7 @@ set -eu
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio"; }
+usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|guess|kasan"; }
 
 [ $# -eq 1 ] || usage
 variant=$1
@@ -27,7 +27,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
-smp-fp|full|kaslr|virtio)
+smp-fp|full|kaslr|virtio|guess|kasan)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-$variant.config" ;;
 *)      usage ;;
 esac

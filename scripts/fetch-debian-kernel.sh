@@ -3,7 +3,7 @@
 #
 # Fetches a stock Debian cloud kernel through apt, without installing it.
 #
-#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full] SERIES
+#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full|--rt] SERIES
 #
 # SERIES is 5.10, 6.1, 6.12, 7.3 ... or 7 for any 7.x: the newest package of it in
 # Debian's suites is taken. The lists of packages are our own, in the cache, and the system's
@@ -17,7 +17,7 @@
 # where there is one: some 100 to 350 MB to fetch and more on disk. With --modules
 # it has modules/, with the modules of kernel/fs, unpacked. With --host it has
 # host/, with what emulated-host.py loads: KVM, and a root over 9P. --full takes
-# the kernel for any machine instead, which has 9P.
+# the kernel for any machine instead, which has 9P, and --rt that with PREEMPT_RT.
 #
 # Cached in ${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}, by
 # package version; a directory that exists there is complete.
@@ -25,7 +25,7 @@ set -eu
 
 say() { printf '%s\n' "fetch-debian-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
-usage() { say "usage: fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full] SERIES (such as 6.12)"; exit 2; }
+usage() { say "usage: fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full|--rt] SERIES (such as 6.12)"; exit 2; }
 
 dbg=
 modules=
@@ -39,6 +39,7 @@ for arg; do
 	--modules) modules=yes ;;
 	--host)    host=yes ;;
 	--full)    flavour=amd64 prefix=debian-full ;;
+	--rt)      flavour=rt-amd64 prefix=debian-rt ;;
 	*)         [ -z "$series" ] && printf '%s\n' "$arg" | grep -qE '^[0-9]+(\.[0-9]+)?$' || usage
 		   series=$arg ;;
 	esac

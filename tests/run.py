@@ -26,6 +26,8 @@ import threading
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(TOP, "tests", "e2e"))
+import kernel_matrix
 SKIP = 77
 SHOWN_LINES = 60
 
@@ -161,14 +163,9 @@ SLOW = [
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),
     ("exec.py", ["disk"], 1800),
-    ("cloud_boot.py", ["6.1"], 2700),
     ("debian_disk.py", [], 6300),
-    ("cloud_boot.py", ["6.12"], 2700),
-    ("cloud_boot.py", ["5.10"], 2700),
-    ("cloud_boot.py", ["6.18"], 2700),
-    ("cloud_boot.py", ["7.3"], 2700),
     ("cloud_boot.py", ["6.12", "bzimage"], 2700),
-]
+] + [("cloud_boot.py", [k.name], 2700) for k in kernel_matrix.kernels().values() if k.boot == "slow"]
 
 
 class Test:

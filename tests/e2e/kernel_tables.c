@@ -3,10 +3,11 @@
  * What a kernel's image tells about its code, checked against that code, and stacks made
  * up over real call sites, unwound. No guest is run.
  *
- *	kernel_tables IMAGE
+ *	kernel_tables IMAGE [ELF]
  *
  * Prints lines of a word and a number or text, which kernel_tables.py judges. Random
- * choices are the same in each run.
+ * choices are the same in each run. With ELF only the kernel inside of IMAGE is written
+ * there.
  */
 #include "profile/live/target.h"
 #include "symbolizer/core/elf64.h"
@@ -434,19 +435,17 @@ static void check_stacks(const char *what, bool orc)
 	       what, made, what, whole, what, frames, what, right, what, invented);
 }
 
-static void print_facts(void)
-{
-	const struct target_linux *l = &target.linux_facts;
+/* -- the image itself, for images that are damaged on purpose ------------------------- */
 
-	printf("names %zu\n", target.symbols ? symtab_count(target.symbols) : 0);
-	if (!target.symbols)
-		printf("names-note %s\n", target.symbol_note.text);
-	printf("orc %zu\n", target.orc ? orc_count(target.orc) : 0);
-	printf("orc-note %s\n", target.orc_note.text);
-	printf("tasks %d\nmm %d\nfile %d\nmodules %d\nirq-stack %d\n", l->have_task, l->have_mm,
-	       l->have_file, l->have_modules, target.irq_stack_ptr != 0);
-	printf("types-note %s\ntask-note %s\nmm-note %s\nmodule-note %s\n", l->types_note.text,
-	       l->task_note.text, l->mm_note.text, l->module_note.text);
+static int write_elf(const char *to)
+{
+	FILE *f = fopen(to, "wb");
+	bool good =
+		f && fwrite(target.image.elf, 1, target.image.elf_len, f) == target.image.elf_len;
+
+	if (f && fclose(f))
+		good = false;
+	return good ? 0 : -EIO;
 }
 
 int main(int argc, char **argv)
@@ -455,19 +454,18 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	int ret = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: kernel_tables IMAGE\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: kernel_tables IMAGE [ELF]\n");
 		return 2;
 	}
 	if (target_open(&target, argv[1], NULL, &e) < 0) {
 		fprintf(stderr, "kernel_tables: %s\n", e.text);
 		return 1;
 	}
-	print_facts();
-	if (target.orc && target.symbols) {
-		printf("layout %s\nregisters %s\noutside %zu\n",
-		       orc_layout_name(orc_layout(target.orc)),
-		       orc_format_registers(orc_format_of(target.orc)), orc_outside(target.orc));
+	if (argc == 3) {
+		ret = write_elf(argv[2]);
+	} else if (target.orc && target.symbols) {
+		printf("orc %zu\noutside %zu\n", orc_count(target.orc), orc_outside(target.orc));
 		check_entries();
 		for (unsigned int i = 0; i < PERMUTATIONS && ret == 0; i++)
 			ret = check_permutation(&lost, &wrong);
