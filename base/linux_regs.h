@@ -40,10 +40,13 @@ enum {
 
 /*
  * What a task that does not run has at its stack pointer: struct inactive_task_frame,
- * arch/x86/include/asm/switch_to.h (4.9): r15, r14, r13, r12, bx, bp, ret_addr.
+ * arch/x86/include/asm/switch_to.h (4.9): r15, r14, r13, r12, bx, bp, ret_addr. 5.4 and
+ * later stable kernels of 4.14 and 4.19 have flags below them ("sched/x86: Save [ER]FLAGS
+ * on context switch"), 5.10 has not any more.
  */
 enum { INACTIVE_R13 = 16, INACTIVE_BX = 32, INACTIVE_BP = 40, INACTIVE_RET = 48 };
-#define LINUX_INACTIVE_LEN 56u
+#define LINUX_INACTIVE_LEN 56u /* without the flags */
+#define LINUX_INACTIVE_FLAGS 8u
 
 /* THREAD_SIZE on x86-64 since 3.15, but for kernels with KASAN. */
 #define LINUX_STACK_LEN 16384u

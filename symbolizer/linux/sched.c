@@ -71,6 +71,21 @@ static int offset_of(const struct types *t, const char *path, uint32_t size, uin
 	return 0;
 }
 
+/* A frame of a form that is not known would give wrong callers: then no stack is. */
+static int ask_frame(struct linux_sched_layout *l, const struct types *t)
+{
+	struct type_member m;
+	int ret = t->member(t->ctx, "inactive_task_frame", "ret_addr", &m);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	if (m.off == INACTIVE_RET + LINUX_INACTIVE_FLAGS)
+		l->sp_skip = LINUX_INACTIVE_FLAGS;
+	else if (m.off != INACTIVE_RET)
+		l->sp = NONE;
+	return 0;
+}
+
 int linux_sched_from_types(struct linux_sched_layout *out, const struct types *types, struct err *e)
 {
 	struct linux_sched_layout l = *out;
@@ -101,6 +116,7 @@ int linux_sched_from_types(struct linux_sched_layout *out, const struct types *t
 
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(want); i++)
 		ret = offset_of(types, want[i].path, want[i].size, want[i].off);
+	ret = ret ? ret : ask_frame(&l, types);
 	if (!ret) {
 		ret = types->size(types->ctx, "thread_union", &size);
 		ret = ret == -ENOENT ? 0 : ret;

@@ -22,6 +22,7 @@ struct linux_sched_layout {
 	uint32_t state;		/* u32, the lower half of a long before 5.14 */
 	uint32_t exit_state;	/* u32 */
 	uint32_t sp;		/* thread.sp: u64, while it does not run */
+	uint32_t sp_skip;	/* bytes between there and what linux_regs.h has: 0, or flags */
 	uint32_t run_ns;	/* se.sum_exec_runtime: u64 */
 	uint32_t utime, stime;	/* u64, ns */
 	uint32_t prio;		/* static_prio: u32, 120 is nice 0 */

@@ -6,7 +6,8 @@
  *		the upper half of a long): only states that there are, 0 in init_task, and
  *		most kernel threads sleep
  *	sp	thread.sp lies in the task's own stack, and what __switch_to_asm left there
- *		ends in an address of the kernel's code, for nearly all the same one
+ *		ends in an address of the kernel's code, for nearly all the same one;
+ *		with flags below it or without
  *
  * As in task_find.c a place counts only if all agree and no second one does.
  */
@@ -76,25 +77,26 @@ static int linux_sched_find_load(struct finder *f, const struct linux_task_list 
 	return 0;
 }
 
-/* Where the frame at this saved stack pointer returns to; 0: it is none. */
-static uint64_t returns_to(const struct finder *f, const struct seen *t, uint64_t sp)
+/* Where the frame `skip` above this saved stack pointer returns to; 0: it is none. */
+static uint64_t returns_to(const struct finder *f, const struct seen *t, uint64_t sp, uint32_t skip)
 {
 	uint64_t ret;
 
-	if (sp % 8 || sp - t->stack > LINUX_STACK_LEN - LINUX_INACTIVE_LEN ||
-	    !memory_u64(f->m, sp + INACTIVE_RET, &ret) ||
+	if (sp % 8 || sp - t->stack > LINUX_STACK_LEN - LINUX_INACTIVE_LEN - skip ||
+	    !memory_u64(f->m, sp + skip + INACTIVE_RET, &ret) ||
 	    ret - f->text[0] >= f->text[1] - f->text[0])
 		return 0;
 	return ret;
 }
 
-static bool sp_fits(const struct finder *f, size_t off)
+static bool sp_fits(const struct finder *f, size_t off, uint32_t skip)
 {
 	uint64_t first = 0;
 	unsigned int same = 0;
 
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint64_t ret = returns_to(f, &f->task[i], linux_sched_find_word(&f->task[i], off));
+		uint64_t ret =
+			returns_to(f, &f->task[i], linux_sched_find_word(&f->task[i], off), skip);
 
 		if (!ret)
 			return false;
@@ -128,7 +130,7 @@ int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_
 	struct finder f = { .m = m, .l = task, .text = text, .len = SPAN };
 	struct linux_task_list list = { 0 };
 	unsigned int fits = 0;
-	uint32_t sp = LINUX_TASK_NONE;
+	uint32_t sp = LINUX_TASK_NONE, skip = 0;
 	int ret;
 
 	if (task->stack == LINUX_TASK_NONE || text[0] >= text[1])
@@ -139,12 +141,16 @@ int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_
 	ret = linux_sched_find_load(&f, &list);
 	linux_task_list_deinit(&list);
 	for (size_t off = 0; !ret && f.n >= MIN_TASKS && off + 8 <= f.len; off += 8)
-		if (sp_fits(&f, off)) {
-			sp = (uint32_t)off;
-			fits++;
-		}
-	if (fits == 1)
+		for (uint32_t with = 0; with <= LINUX_INACTIVE_FLAGS; with += LINUX_INACTIVE_FLAGS)
+			if (sp_fits(&f, off, with)) {
+				sp = (uint32_t)off;
+				skip = with;
+				fits++;
+			}
+	if (fits == 1) {
 		out->sp = sp;
+		out->sp_skip = skip;
+	}
 	if (!ret && f.n >= MIN_TASKS && task->stack >= 8 && state_fits(&f, task->stack - 8))
 		out->state = task->stack - 8;
 	if (out->sp != LINUX_TASK_NONE || out->state != LINUX_TASK_NONE)

@@ -48,14 +48,15 @@ static void add_slice(struct sample *s, uint64_t va, uint32_t len)
 }
 
 /* Some of the program's stack, whose pointer the entry to the kernel has saved. */
-static void copy_user_stack(const struct memory *m, uint64_t space, struct sample *s)
+static void copy_user_stack(const struct memory *m, uint64_t space, uint32_t frame,
+			    struct sample *s)
 {
 	struct linux_regs regs;
 	size_t n;
 
-	if (s->stack_len < LINUX_INACTIVE_LEN ||
-	    !linux_regs_at_end(s->stack + s->stack_len, s->stack_len - LINUX_INACTIVE_LEN,
-			       LINUX_REGS_LEN, &regs) ||
+	if (s->stack_len < frame ||
+	    !linux_regs_at_end(s->stack + s->stack_len, s->stack_len - frame, LINUX_REGS_LEN,
+			       &regs) ||
 	    regs.cs != LINUX_USER_CS64 || regs.sp >> 47)
 		return;
 	n = m->read(m->ctx, space, regs.sp, s->stack + s->stack_len, LINUX_SLEEPER_USER);
@@ -97,7 +98,8 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 		       uint64_t space, struct sample *s, struct linux_sched *sched)
 {
 	const struct memory *m = f->memory;
-	uint32_t size = f->sched->stack_size, len;
+	uint32_t size = f->sched->stack_size, skip = f->sched->sp_skip, len;
+	const uint32_t frame = skip + LINUX_INACTIVE_LEN;
 	struct linux_sched now, after;
 	struct linux_task again;
 
@@ -108,7 +110,7 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 		return LINUX_SLEEPER_RUNS;
 	if (now.dead)
 		return LINUX_SLEEPER_DEAD;
-	if (!t->stack || !now.sp || now.sp % 8 || now.sp - t->stack > size - LINUX_INACTIVE_LEN)
+	if (!t->stack || !now.sp || now.sp % 8 || now.sp - t->stack > size - frame)
 		return LINUX_SLEEPER_UNKNOWN;
 	linux_sleeper_fill(t, &now, space, s);
 	len = size - (uint32_t)(now.sp - t->stack);
@@ -119,13 +121,13 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 	if (!memory_read(m, MEMORY_KERNEL, now.sp, s->stack, len))
 		return LINUX_SLEEPER_UNREADABLE;
 	add_slice(s, now.sp, len);
-	s->regs.rip = linux_sleeper_word(s, INACTIVE_RET);
-	s->regs.gpr[GPR_RBP] = linux_sleeper_word(s, INACTIVE_BP);
-	s->regs.gpr[GPR_RBX] = linux_sleeper_word(s, INACTIVE_BX);
-	s->regs.gpr[GPR_R13] = linux_sleeper_word(s, INACTIVE_R13);
-	s->regs.gpr[GPR_RSP] = now.sp + LINUX_INACTIVE_LEN;
+	s->regs.rip = linux_sleeper_word(s, skip + INACTIVE_RET);
+	s->regs.gpr[GPR_RBP] = linux_sleeper_word(s, skip + INACTIVE_BP);
+	s->regs.gpr[GPR_RBX] = linux_sleeper_word(s, skip + INACTIVE_BX);
+	s->regs.gpr[GPR_R13] = linux_sleeper_word(s, skip + INACTIVE_R13);
+	s->regs.gpr[GPR_RSP] = now.sp + frame;
 	if (space && s->stack_end == SAMPLE_STACK_WHOLE)
-		copy_user_stack(m, space, s);
+		copy_user_stack(m, space, frame, s);
 	if (!(s->regs.rip >> 63))
 		return LINUX_SLEEPER_UNKNOWN;
 	if (!linux_sleeper_look(f, t->task, &after) ||

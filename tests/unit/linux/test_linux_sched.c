@@ -106,6 +106,42 @@ static void no_guess(void **state)
 	assert_int_equal(sched.sp, LINUX_TASK_NONE);
 }
 
+/* As 4.14.y, 4.19.y and 5.4: flags below the registers. */
+static int with_flags(void *ctx, const char *structure, const char *path, struct type_member *out)
+{
+	const uint32_t *ret_at = ctx;
+
+	if (!strcmp(structure, "inactive_task_frame") && !strcmp(path, "ret_addr")) {
+		*out = (struct type_member){ .off = *ret_at, .size = 8 };
+		return 0;
+	}
+	return guest_member(NULL, structure, path, out);
+}
+
+static void push_flags(void)
+{
+	for (unsigned int i = 0; i < GUEST_TASKS; i++) {
+		memmove(g.stack[i] + 8, g.stack[i], 56);
+		memset(g.stack[i], 0, 8);
+		g.stack[i][0] = 0x46;
+	}
+}
+
+static void saved_flags_by_content(void **state)
+{
+	(void)state;
+	prepare(NULL);
+	push_flags();
+	find();
+	assert_int_equal(sched.sp, G_SP);
+	assert_int_equal(sched.sp_skip, 8);
+	/* Code where both forms have their caller is no evidence for either. */
+	for (unsigned int i = 0; i < GUEST_TASKS; i++)
+		memcpy(g.stack[i] + 48, g.stack[i] + 56, 8);
+	find();
+	assert_int_equal(sched.sp, LINUX_TASK_NONE);
+}
+
 static char letter(uint32_t value, uint32_t exit_state)
 {
 	struct linux_sched s;
@@ -203,6 +239,26 @@ static void sleeper(void **state)
 	assert_int_equal(found.state, 'I');
 }
 
+static void sleeper_with_flags(void **state)
+{
+	uint32_t ret_at = 56;
+	struct types old = guest_types;
+
+	(void)state;
+	old.member = with_flags;
+	old.ctx = &ret_at;
+	prepare(&old);
+	push_flags();
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->regs.rip, GUEST_SWITCH);
+	assert_int_equal(sample->regs.gpr[GPR_RSP], GUEST_SP(7) + 64);
+	assert_int_equal(sample->regs.gpr[GPR_RBP], GUEST_SP(7) + 128);
+	/* A form that nobody knows: no stack instead of a wrong one. */
+	ret_at = 64;
+	prepare(&old);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_UNKNOWN);
+}
+
 /* CONFIG_X86_FRED: two more words above, and more in that of cs where the processor has it. */
 static void sleeper_with_padding(void **state)
 {
@@ -281,11 +337,17 @@ static void moves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_types),   cmocka_unit_test(by_content),
-		cmocka_unit_test(no_guess),   cmocka_unit_test(states),
-		cmocka_unit_test(reads),      cmocka_unit_test(sleeper),
-		cmocka_unit_test(no_sleeper), cmocka_unit_test(sleeper_with_padding),
+		cmocka_unit_test(by_types),
+		cmocka_unit_test(by_content),
+		cmocka_unit_test(no_guess),
+		cmocka_unit_test(states),
+		cmocka_unit_test(reads),
+		cmocka_unit_test(sleeper),
+		cmocka_unit_test(no_sleeper),
+		cmocka_unit_test(sleeper_with_padding),
 		cmocka_unit_test(moves),
+		cmocka_unit_test(sleeper_with_flags),
+		cmocka_unit_test(saved_flags_by_content),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
