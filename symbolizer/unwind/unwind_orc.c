@@ -36,6 +36,19 @@ static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 	return x && x->type != ORC_UNDEFINED ? x : NULL;
 }
 
+/*
+ * The function graph tracer puts this address in the place of the one that a function
+ * returns to, and keeps that one elsewhere. Up to 6.3 the table says that stacks end there,
+ * since 6.4 that nothing is known (arch/x86/kernel/ftrace_64.S).
+ */
+static bool in_return_handler(const struct walk *w, uint64_t va)
+{
+	uint64_t off;
+	const struct symbol *sym = code_symbol(&w->code, va, &off);
+
+	return sym && !strcmp(sym->name, "return_to_handler");
+}
+
 static bool is_end_of_stack(const struct walk *w, uint64_t va)
 {
 	const struct orc_entry *x = entry_of(w, va);
@@ -314,6 +327,8 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 		x = &thunk;
 	if (!x && exact)
 		x = entry_ahead(w, r->rip);
+	if ((!x || x->type == ORC_END_OF_STACK) && in_return_handler(w, r->rip))
+		return walk_finish(w, STACK_END_NO_ORC);
 	if (!x)
 		return STEP_UNKNOWN;
 	if (x->type == ORC_END_OF_STACK)

@@ -47,6 +47,8 @@ enum {
 	STUB,
 	THUNK,
 	POPPED,
+	HANDLER, /* return_to_handler up to 6.3, and since */
+	HANDLER_6_4,
 	PLAIN
 };
 
@@ -60,7 +62,8 @@ static const struct {
 	[DX] = { 0, 0, 0x202 },		 [REGS] = { 0, 0, 0xb05 },     [PARTIAL] = { 8, 0, 0xc05 },
 	[END] = { 0, 0, 0x100 },	 [UNKNOWN] = { 0, 0, 0 },      [SIGNAL] = { 8, 0, 0xa05 },
 	[PREV] = { 8, 0, 0x225 },	 [REGS_IND] = { 8, 0, 0xb09 }, [STUB] = { 0, 0, 0 },
-	[THUNK] = { 0, 0, 0x100 },	 [POPPED] = { -56, 0, 0xb05 },
+	[THUNK] = { 0, 0, 0x100 },	 [POPPED] = { -56, 0, 0xb05 }, [HANDLER] = { 0, 0, 0x100 },
+	[HANDLER_6_4] = { 0, 0, 0 },
 };
 
 static uint8_t text[SLOTS * 64];
@@ -107,7 +110,8 @@ static int setup(void **state)
 		memcpy(text + 64 * i + 1, &rel, 4);
 		name[1] = (char)('0' + i / 10);
 		name[2] = (char)('0' + i % 10);
-		symtab_add(symbols, va, 64, 't', name);
+		symtab_add(symbols, va, 64, 't',
+			   i == HANDLER || i == HANDLER_6_4 ? "return_to_handler" : name);
 	}
 	/* testb; jmp to SP8: a part of it that sits elsewhere */
 	memcpy(text + 64 * STUB + 16, "\xf6\x05\0\0\0\0\x01\xe9", 8);
@@ -358,6 +362,21 @@ static void ends(void **state)
 	expect(STACK_END_NO_TEXT, 1, SLOT(SLOTS) + 5000);
 }
 
+/* The callers of what the function graph tracer traces are not on the stack: no whole one. */
+static void traced_functions(void **state)
+{
+	(void)state;
+	for (unsigned int i = HANDLER; i <= HANDLER_6_4; i++) {
+		begin(i, TASK, 0);
+		put(TASK + 8, RET(SP24));
+		expect(STACK_END_NO_ORC, 1, AT(i));
+	}
+	begin(SP8, TASK, 0);
+	put(TASK, SLOT(HANDLER));
+	put(TASK + 16, RET(SP24));
+	expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(HANDLER));
+}
+
 static void code_elsewhere(void **state)
 {
 	(void)state;
@@ -492,8 +511,8 @@ int main(void)
 		cmocka_unit_test(start_of_kernel),   cmocka_unit_test(each_base),
 		cmocka_unit_test(interrupt_stack),   cmocka_unit_test(registers),
 		cmocka_unit_test(partial_registers), cmocka_unit_test(ends),
-		cmocka_unit_test(code_elsewhere),    cmocka_unit_test(searched),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(traced_functions),  cmocka_unit_test(code_elsewhere),
+		cmocka_unit_test(searched),	     cmocka_unit_test(bounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
