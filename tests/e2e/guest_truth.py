@@ -141,8 +141,12 @@ unmapped = sum(user[-1] == ("[unknown]", "[unknown]") for user in
 check(ends["root"] - roots <= min(unmapped, 0.005 * sum(ends.values())),
       "%d stacks end at a root, by name only %d, in no mapping %d" % (ends["root"], roots, unmapped))
 if below_roots:  # a C library whose own functions have names
-    check(ends["root"] + ends["start-code"] >= 0.98 * (roots + below_roots),
-          "%d stacks end in start code by name, counted are %s" % (roots + below_roots, ends))
+    if not check(ends["root"] + ends["start-code"] >= 0.98 * (roots + below_roots),
+                 "%d stacks end in start code by name, counted are %s" % (roots + below_roots, ends)):
+        ended = Counter((c, user[-1]) for c, user in (
+            (c, [x for x, d in f if "kernel.kallsyms" not in d]) for c, _, _, f in samples) if user)
+        for (c, last), n in ended.most_common(30):
+            say("%6d stacks of %s end at %s" % (n, c, last))
     check(ends["start-code"] <= 1.02 * below_roots + outer["main"],
           "%d stacks end in start code, by name only %d" % (ends["start-code"], below_roots))
 check(g["user_frames_unmapped"] * 50 <= g["user_frames"], "%d of %d user frames in no mapping" %
