@@ -106,7 +106,7 @@ struct sample {
 	uint8_t device; /* that the vCPU's thread worked for when the period ended: 1 + index */
 	uint8_t exit;	/* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
 	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
-	uint32_t overruns;  /* whole periods that passed unseen before it */
+	uint32_t overruns;  /* whole periods missed before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */
 	uint64_t weight;    /* what it stands for: ns of the true elapsed period, or a count */
 	uint64_t exit_addr; /* SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token */

@@ -205,7 +205,7 @@ struct capture_cause {
 	uint64_t now; /* CLOCK_MONOTONIC */
 	enum sample_reason reason;
 	uint8_t event;
-	uint32_t missed; /* periods that passed unseen */
+	uint32_t missed; /* periods missed before it */
 	uint64_t weight;
 	uint8_t device;	    /* as in struct sample */
 	uint8_t exit;	    /* EXIT */

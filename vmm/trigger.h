@@ -7,7 +7,7 @@
  * rate is exact over any stretch, yet nothing in the guest can run in step:
  * every phase of a periodic workload is equally likely to be hit.
  *
- * A sample stands for its own period and for those that passed unseen before
+ * A sample stands for its own period and for the missed ones before
  * the next deadline could be armed (the host had the CPU, or the sample itself
  * took longer). Weights therefore add up to the time that passed. The distance
  * to the previous sample would not do as a weight: it correlates with the
@@ -69,7 +69,7 @@ void trigger_lengthen(struct trigger *t, uint64_t period_ns);
 
 /*
  * The deadline has been served at now_ns: arm the next one that lies in the
- * future. Returns how many deadlines had passed unseen meanwhile.
+ * future. Returns how many deadlines were missed meanwhile.
  */
 uint32_t trigger_next(struct trigger *t, uint64_t now_ns);
 

@@ -247,7 +247,7 @@ struct vcpu_stats {
 	struct vm_counter_stats counter[VM_MAX_EVENTS]; /* of events that have one, else 0 */
 	uint64_t offline;     /* deadlines while the vCPU waited to be started */
 	uint64_t uncollected; /* periods that ended while no samples were wanted */
-	uint64_t overruns;    /* deadlines that passed unseen */
+	uint64_t overruns;    /* missed deadlines */
 	uint64_t stack_capped, stack_unmapped, stack_none;
 	uint64_t breakpoints[VM_MAX_BREAKPOINTS]; /* how often each was reached */
 	uint64_t debug_returned;		  /* #DB of the guest's own */

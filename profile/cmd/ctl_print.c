@@ -62,7 +62,7 @@ static void print_vcpus(const json_t *vcpus)
 	size_t i;
 
 	printf("\n%5s %10s %9s %9s %9s %9s %7s %8s %12s\n", "vCPU", "collecting", "samples",
-	       "kernel", "user", "idle", "lost", "unseen", "stopped p99");
+	       "kernel", "user", "idle", "lost", "missed", "stopped p99");
 	json_array_foreach(vcpus, i, v)
 	{
 		printf("%5lld %10s %9lld %9lld %9lld %9lld %7lld %8lld %9.1f us\n",
@@ -86,7 +86,7 @@ static void print_status(const json_t *r)
 	printf("samples    %lld, %.1f a second; lost %lld, overwritten %lld\n",
 	       cmd_ctl_print_count(r, "samples"), cmd_ctl_print_number(r, "rate_hz"),
 	       cmd_ctl_print_count(r, "lost"), cmd_ctl_print_count(r, "overwritten"));
-	printf("periods    %lld passed unseen, %lld while not collecting\n",
+	printf("periods    %lld missed, %lld while not collecting\n",
 	       cmd_ctl_print_count(r, "overruns"), cmd_ctl_print_count(r, "uncollected"));
 	printf("stopped    p50 %.1f us, p99 %.1f us, max %.1f us; kick latency p50 %.1f us, p99 "
 	       "%.1f us\n",

@@ -23,7 +23,7 @@ void cost_print(struct vm *vm, FILE *out)
 
 		fprintf(out,
 			"kvmprof: vCPU %u: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
-			" periods unseen; stopped p50 %.1f us, p99 %.1f us, max %.1f us; kick "
+			" periods missed; stopped p50 %.1f us, p99 %.1f us, max %.1f us; kick "
 			"latency p50 %.1f us, p99 %.1f us\n",
 			i, s->samples, ring_dropped(vm_ring(vm, i)), s->overruns,
 			cost_us(hist_quantile(&s->stop_ns, 500)),

@@ -238,7 +238,7 @@ void summary_print(const struct summary *s, FILE *out)
 	summary_tasks_print(&s->stats->offcpu, out);
 	fprintf(out,
 		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
-		" periods passed unseen, their weight added to the sample before\n",
+		" timer periods missed; their time is credited to the sample before\n",
 		p->dropped, t.v.overruns);
 	print_missed(s, &t, out);
 	if (s->changes)

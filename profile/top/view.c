@@ -87,7 +87,7 @@ static void draw_head(struct drawing *d, const struct top_status *st, struct top
 	line(d, TOP_STYLE_HEAD, "kvmprof top: %s, %.1f s%s%s", st->title, st->elapsed_s,
 	     c->frozen ? " [frozen]" : "", st->collecting ? "" : " [not collecting]");
 	line(d, TOP_STYLE_HEAD,
-	     "%.0f samples/s (%s%s), %" PRIu64 " in all, lost %" PRIu64 ", unseen %" PRIu64 "%s",
+	     "%.0f samples/s (%s%s), %" PRIu64 " in all, lost %" PRIu64 ", missed %" PRIu64 "%s",
 	     st->seen_hz, st->event, rate, st->samples, st->lost, st->overruns, stop);
 	if (st->end)
 		line(d, TOP_STYLE_ALERT, "%s", st->end);

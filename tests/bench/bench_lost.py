@@ -48,7 +48,7 @@ def measure(title, freq, options):
           (title, freq, runs, statistics.median(j["run_seconds"] for j in js), os.getloadavg()[0]))
     row("samples", "", [j["samples"] for j in js])
     row("lost", "", [j["lost"] for j in js])
-    row("periods unseen", "%", [100 * j["overruns"] / max(1, j["overruns"] + j["samples"]) for j in js])
+    row("periods missed", "%", [100 * j["overruns"] / max(1, j["overruns"] + j["samples"]) for j in js])
     row("guest stopped per sample, p50", "us", [j["stopped_ns"]["p50"] / 1e3 for j in js])
     row("guest stopped per sample, p99", "us", [j["stopped_ns"]["p99"] / 1e3 for j in js])
     row("kick latency, p50", "us", [j["kick_latency_ns"]["p50"] / 1e3 for j in js])

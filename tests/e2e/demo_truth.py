@@ -28,7 +28,7 @@ def record():
         if not check(boot.status == 0, "status %d: %s" % (boot.status, boot.err)):
             e2e.finish()
         s = e2e.summary("demo.data")
-        say("%d s: %d samples, %d lost, %d periods unseen" % (seconds, s["samples"], s["lost"], s["overruns"]))
+        say("%d s: %d samples, %d lost, %d periods missed" % (seconds, s["samples"], s["lost"], s["overruns"]))
         if s["samples"] >= WANTED or seconds >= 90:
             # Where most periods were missed the thread that writes may have had to wait, too.
             most = s["samples"] / 50 if s["overruns"] > s["samples"] else 0

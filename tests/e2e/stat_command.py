@@ -96,14 +96,14 @@ def check_intervals():
 
 def check_cost():
     p = stat("-q", "-F", "2000", "--vcpus", "2", "--append", "seconds=1")
-    check(p.out.count("periods unseen; stopped p50") == 2, "no line on each vCPU's cost: " + p.out)
+    check(p.out.count("periods missed; stopped p50") == 2, "no line on each vCPU's cost: " + p.out)
     run = e2e.kvmprof("run", "--json", "--vcpus", "2", "-o", "two.data", "--append", "seconds=1")
     js = json.loads(run.out)
     check(len(js["cost"]) == 2 and js["cost"][0]["stopped_ns"]["count"] > 0, "cost: %s" % js["cost"])
     check(sum(c["samples"] for c in js["cost"]) == js["samples"], "cost's samples: %s" % js["cost"])
     check(js["stat"]["counters"]["exit:io"]["sum"] > 0, "run's counters: %s" % js["stat"])
     check(e2e.summary("two.data")["cost"] == js["cost"], "the profile carries something else")
-    check(run.err.count("periods unseen; stopped p50") == 2, "the summary: " + run.err)
+    check(run.err.count("periods missed; stopped p50") == 2, "the summary: " + run.err)
     p = e2e.kvmprof("report", "--header", "-n", "1", "-i", "two.data")
     line = next((x for x in p.out.split("\n") if x.startswith("# cost: ")), "")
     check(line and json.loads(line[len("# cost: "):]) == js["cost"], "report --header: " + p.out[:500])
