@@ -127,7 +127,10 @@ static void write_style(struct buf *out)
 		buf_printf(out, ".c%u{fill:%s}", FLAME_CLASS_DIFF + i, diff_colours[i]);
 	for (unsigned int i = 0; i < ARRAY_SIZE(band_colours); i++)
 		buf_printf(out, ".p%u{fill:%s}", i, band_colours[i]);
-	buf_printf(out, "\n</style>\n");
+	/* Names on frames and bands stay black: those are light in both. */
+	buf_printf(out, "\n@media(prefers-color-scheme:dark){#ground{fill:#1b1e23}"
+			".t,.u,.m{fill:#d5d8dc}.b{fill:#8ab4f8}"
+			"#frames rect:hover{stroke:#fff}}\n</style>\n");
 }
 
 static void legend_entry(struct buf *out, double *x, const char *class, const char *text)
