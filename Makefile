@@ -247,6 +247,15 @@ demo: deps
 	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
 	@echo "perf, where it is installed, reads the same file:  perf report -i $(BUILD)/demo.data"
 
+## make docs-pictures  the flame graph in README.md, from a boot of Debian's kernel (minutes)
+.PHONY: docs-pictures
+docs-pictures: deps
+	@$(MAKE) $(JOBS) all
+	@set -e; d=$$(scripts/fetch-debian-kernel.sh 6.1); \
+	$(BUILD)/kvmprof run -q $$d/vmlinuz-* --initrd $(BUILD)/guest/initramfs.cpio -o $(BUILD)/boot.data; \
+	$(BUILD)/kvmprof flamegraph -i $(BUILD)/boot.data --min-width 1.5 -o docs/pictures/boot.svg \
+		--title "Debian's 6.1 cloud kernel, from its first instruction to /init"
+
 ## make install      program, manual pages, shell completion, gate rules; PREFIX=/usr/local, DESTDIR=
 install: $(BUILD)/kvmprof
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof

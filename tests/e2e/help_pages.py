@@ -4,7 +4,7 @@
 
 * Each option of a command's --help is taken by the command and stands in its manual page, and
   the other way round. The pages render without a warning and name each other.
-* Each example of `kvmprof help`, the manual pages and README.md is run, in order, on profiles of
+* Each example of `kvmprof help`, the manual pages, README.md and docs/tour.md is run, in order, on profiles of
   the demo guest, which also stands in for Linux images. What can't be is in NOT_RUN with a reason.
 * The completion gives the right words, asked directly and by the TAB key of a real bash.
 """
@@ -161,8 +161,8 @@ def man_examples(path):
     return [plain(x) for b in blocks for x in b.split("\n") if x]
 
 
-def readme_examples():
-    lines = re.findall(r"^    \$ ((?:build/kvmprof|perf)\b.*)$", read(os.path.join(e2e.TOP, "README.md")), re.M)
+def text_examples(name):
+    lines = re.findall(r"^    \$ ((?:build/kvmprof|perf)\b.*)$", read(os.path.join(e2e.TOP, name)), re.M)
     return [re.sub(r"\s{2,}# .*", "", x.replace("build/kvmprof", "kvmprof")) for x in lines]
 
 
@@ -231,7 +231,8 @@ def run_examples(source, lines):
 
 def check_examples():
     make_fixtures()
-    sources = [("help", help_examples()), ("README.md", readme_examples())]
+    sources = [("help", help_examples()), ("README.md", text_examples("README.md")),
+               ("docs/tour.md", text_examples("docs/tour.md"))]
     sources += [(os.path.basename(p), man_examples(p)) for p in
                 [OVERVIEW] + [os.path.join(PAGES, f) for f in sorted(os.listdir(PAGES))]]
     ran = sum(run_examples(*s) for s in sources)
