@@ -77,6 +77,13 @@ void kvm_host_close(struct kvm_host *h)
 	h->fd = -1;
 }
 
+uint32_t kvm_tsc_khz(const struct kvm_host *h, int vcpu_fd)
+{
+	int khz = h->tsc_khz ? ioctl(vcpu_fd, KVM_GET_TSC_KHZ, 0) : 0;
+
+	return khz > 0 ? (uint32_t)khz : 0;
+}
+
 int kvm_host_require(const struct kvm_host *h, struct err *e)
 {
 	static const char fix[] = "this kernel's KVM is too old for kvmprof (Linux 4.18 or later)";

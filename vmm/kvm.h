@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct kvm_host {
 	int fd;			/* /dev/kvm */
@@ -29,6 +30,9 @@ struct kvm_host {
  */
 int kvm_host_open(struct kvm_host *h, struct err *e);
 void kvm_host_close(struct kvm_host *h);
+
+/* The rate of a guest's TSC, by one of its vCPUs; 0: KVM does not tell. */
+uint32_t kvm_tsc_khz(const struct kvm_host *h, int vcpu_fd);
 
 /* What a capture path cannot do without; 0 or -ENOTSUP with the missing one named. */
 int kvm_host_require(const struct kvm_host *h, struct err *e);

@@ -45,6 +45,7 @@ struct quirks {
 /*
  * Run the probe guest (one vCPU, 64 KiB of memory). Failing to
  * run it is not an error of the caller: q->probed is false and q->why says why.
+ * A build without it learns tsc_khz alone.
  */
 void quirks_probe(const struct kvm_host *h, struct quirks *q);
 

@@ -83,6 +83,17 @@ static const char *check_backend(void)
 	return "unknown (built into the kernel)";
 }
 
+static void check_tsc(struct check *c, const struct quirks *q)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "%u kHz%s", q->tsc_khz,
+		 q->tsc_fixed ? ", the host's: it can't be set" : "");
+	check_line(c, q->tsc_khz && !q->tsc_fixed ? GOOD : NOTE, "guest TSC",
+		   q->tsc_khz ? text : "rate unknown",
+		   q->tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
+}
+
 static void check_quirks(struct check *c, const struct kvm_host *h)
 {
 	struct quirks q;
@@ -93,6 +104,7 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 	quirks_release(&q);
 	if (!q.probed) {
 		check_line(c, NOTE, "quirk probe", q.why, "kvmprof assumes a host without quirks");
+		check_tsc(c, &q);
 		return;
 	}
 	snprintf(text, sizeof(text), "%s: %.1f ns an instruction (probe took %.1f ms)",
@@ -134,11 +146,7 @@ static void check_quirks(struct check *c, const struct kvm_host *h)
 				? "worked around: what uses them is hidden from the guest's CPUID"
 				: NULL);
 	}
-	snprintf(text, sizeof(text), "%u kHz%s", q.tsc_khz,
-		 q.tsc_fixed ? ", the host's: it can't be set" : "");
-	check_line(c, q.tsc_khz && !q.tsc_fixed ? GOOD : NOTE, "guest TSC",
-		   q.tsc_khz ? text : "rate unknown",
-		   q.tsc_fixed ? "worked around for snapshots: their guests get kvm-clock" : NULL);
+	check_tsc(c, &q);
 }
 
 /* Opened as a run would open it; the mend is for all causes, which found names. */

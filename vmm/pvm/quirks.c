@@ -382,11 +382,7 @@ static int run_probes(struct probe *p, struct quirks *q)
 
 	if (ret)
 		return ret;
-	if (p->host->tsc_khz) {
-		int khz = ioctl(p->vcpu, KVM_GET_TSC_KHZ, 0);
-
-		q->tsc_khz = khz > 0 ? (uint32_t)khz : 0;
-	}
+	q->tsc_khz = kvm_tsc_khz(p->host, p->vcpu);
 	q->tsc_fixed = tsc_is_fixed(p);
 	ret = probe_set_state(p, PROBE_USER_CODE, true);
 	if (ret)
