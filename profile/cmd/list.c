@@ -3,12 +3,11 @@
  * cmd_list: `kvmprof list`: the events that this host offers, and why not the others; or
  * libvirt's domains.
  */
-#include "profile/cmd/cmd.h"
+#include "profile/cmd/list.h"
 
-#include "base/buf.h"
 #include "base/json.h"
+#include "profile/cmd/cmd.h"
 #include "profile/cmd/common.h"
-#include "profile/cmd/list_domains.h"
 #include "profile/counters/events.h"
 #include "profile/counters/tracefs.h"
 #include "vmm/kvm.h"
@@ -172,10 +171,31 @@ static void list_print_text(const struct list *l)
 		printf("  not here: %s\n", l->tracefs.text);
 }
 
+int list_put_json(struct buf *b)
+{
+	bool failed;
+
+	buf_u8(b, 0);
+	failed = b->failed;
+	if (failed)
+		fputs("kvmprof list: out of memory\n", stderr);
+	else
+		puts((const char *)b->data);
+	buf_deinit(b);
+	return failed;
+}
+
+void list_add_why(struct buf *b, const struct err *why)
+{
+	if (!*why->text)
+		return;
+	buf_printf(b, ",\"why\":");
+	json_quote(b, why->text);
+}
+
 static int list_print_json(const struct list *l)
 {
 	struct buf b;
-	int failed;
 
 	buf_init(&b);
 	buf_printf(&b, "{\"events\":[");
@@ -186,21 +206,11 @@ static int list_print_json(const struct list *l)
 		json_quote(&b, x->name);
 		buf_printf(&b, ",\"kind\":\"%s\",\"available\":%s", class_key(x->class),
 			   x->here ? "true" : "false");
-		if (*x->why.text) {
-			buf_printf(&b, ",\"why\":");
-			json_quote(&b, x->why.text);
-		}
+		list_add_why(&b, &x->why);
 		buf_printf(&b, "}");
 	}
 	buf_printf(&b, "]}");
-	buf_u8(&b, 0);
-	failed = b.failed;
-	if (failed)
-		fputs("kvmprof list: out of memory\n", stderr);
-	else
-		puts((const char *)b.data);
-	buf_deinit(&b);
-	return failed;
+	return list_put_json(&b);
 }
 
 struct options {
@@ -245,7 +255,7 @@ int cmd_list(int argc, char **argv)
 	if (o.uri && !o.domains)
 		return cmd_wrong_usage(argv, "only --domains asks libvirt at", o.uri);
 	if (o.domains)
-		return list_domains(o.uri, o.json);
+		return list_domains(o.uri, o.json ? LIST_JSON : LIST_TEXT);
 	if (kvm_host_open(&host, &ignored) < 0)
 		host.fd = -1;
 	list_fill(&l, &host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/cmd/list_domains.h"
+#include "profile/cmd/list.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -55,7 +55,7 @@ static int width_of(const struct row *row, size_t n)
 	return (int)width;
 }
 
-static void cmd_list_domains_number(char *out, size_t size, long v)
+static void put_number(char *out, size_t size, long v)
 {
 	snprintf(out, size, v >= 0 ? "%ld" : "-", v);
 }
@@ -74,8 +74,8 @@ static void print_text(const struct row *row, size_t n, const char *uri)
 		const struct libvirt_domain *d = row[i].d;
 		char id[24], pid[24];
 
-		cmd_list_domains_number(id, sizeof(id), d->id);
-		cmd_list_domains_number(pid, sizeof(pid), row[i].pid ? row[i].pid : -1);
+		put_number(id, sizeof(id), d->id);
+		put_number(pid, sizeof(pid), row[i].pid ? row[i].pid : -1);
 		printf("%4s  %-*s  %-11s  %7s  %5u  %5" PRIu64 " MiB  %s%s\n", id, width, d->name,
 		       d->state, pid, d->vcpus, d->memory >> 20, row[i].why.code ? "no: " : "yes",
 		       row[i].why.text);
@@ -93,7 +93,6 @@ static void json_number(struct buf *b, const char *key, long v)
 static int print_json(const struct row *row, size_t n, const char *uri)
 {
 	struct buf b;
-	int failed;
 
 	buf_init(&b);
 	buf_printf(&b, "{\"uri\":");
@@ -109,24 +108,14 @@ static int print_json(const struct row *row, size_t n, const char *uri)
 		json_number(&b, "id", d->id);
 		json_number(&b, "pid", row[i].pid ? row[i].pid : -1);
 		buf_printf(&b, ",\"attachable\":%s", row[i].why.code ? "false" : "true");
-		if (row[i].why.code) {
-			buf_printf(&b, ",\"why\":");
-			json_quote(&b, row[i].why.text);
-		}
+		list_add_why(&b, &row[i].why);
 		buf_printf(&b, "}");
 	}
 	buf_printf(&b, "]}");
-	buf_u8(&b, 0);
-	failed = b.failed;
-	if (failed)
-		fputs("kvmprof list: out of memory\n", stderr);
-	else
-		puts((const char *)b.data);
-	buf_deinit(&b);
-	return failed;
+	return list_put_json(&b);
 }
 
-int list_domains(const char *uri, bool json)
+int list_domains(const char *uri, enum list_form form)
 {
 	cleanup_free struct libvirt_domain *domains = NULL;
 	cleanup_free struct row *row = NULL;
@@ -147,7 +136,7 @@ int list_domains(const char *uri, bool json)
 	if (ret) {
 		fprintf(stderr, "kvmprof list: %s\n", e.text);
 		status = 1;
-	} else if (json) {
+	} else if (form == LIST_JSON) {
 		status = print_json(row, n, libvirt_host_uri(h));
 	} else {
 		print_text(row, n, libvirt_host_uri(h));
