@@ -85,7 +85,7 @@ void annotate_destroy(struct annotate *a);
 void annotate_target(const struct annotate *a, const struct disasm_insn *i,
 		     char out[ANNOTATE_TARGET]);
 
-/* annotate_arrows.c: fill in arrow, narrows, lanes, undrawn. */
+/* arrows.c: fill in arrow, narrows, lanes, undrawn. */
 int annotate_arrows(struct annotate *a, struct err *e);
 /* Two characters for each lane and one for the arrow's head; text has room for 2 * lanes + 2. */
 void annotate_draw(const struct annotate *a, size_t row, char *text);
@@ -98,7 +98,7 @@ struct annotate_style {
 	void *source_ctx;
 };
 
-/* annotate_print.c: the instructions, a line each, without a heading. */
+/* print.c: the instructions, a line each, without a heading. */
 void annotate_print(struct buf *out, const struct annotate *a, const struct annotate_style *style);
 /* The array of instructions. */
 void annotate_json(struct buf *out, const struct annotate *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bench: what the user says, as words and CPUs.
+ * bench_args: what the user says, as words and CPUs.
  */
 #include "profile/bench/bench.h"
 

@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static double cmd_ctl_print_number(const json_t *o, const char *key)
+static double ctl_number(const json_t *o, const char *key)
 {
 	return json_number_value(json_object_get(o, key));
 }
 
-static long long cmd_ctl_print_count(const json_t *o, const char *key)
+static long long ctl_count(const json_t *o, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(o, key));
 }
 
-static const char *cmd_ctl_print_text(const json_t *o, const char *key)
+static const char *ctl_text(const json_t *o, const char *key)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
@@ -27,9 +27,9 @@ static bool is_on(const json_t *o, const char *key)
 	return json_is_true(json_object_get(o, key));
 }
 
-static double cmd_ctl_print_us(const json_t *hist, const char *key)
+static double ctl_us(const json_t *hist, const char *key)
 {
-	return cmd_ctl_print_number(hist, key) / 1e3;
+	return ctl_number(hist, key) / 1e3;
 }
 
 /* -- status --------------------------------------------------------------------------- */
@@ -41,10 +41,10 @@ static void print_events(const json_t *events)
 
 	json_array_foreach(events, i, ev)
 	{
-		const char *unit = cmd_ctl_print_text(ev, "unit");
-		double period = cmd_ctl_print_number(ev, "period");
+		const char *unit = ctl_text(ev, "unit");
+		double period = ctl_number(ev, "period");
 
-		printf("event      %s: %s, ", cmd_ctl_print_text(ev, "name"),
+		printf("event      %s: %s, ", ctl_text(ev, "name"),
 		       is_on(ev, "armed") ? "armed" : "disarmed");
 		if (!strcmp(unit, "hz"))
 			printf("%.0f a second", period);
@@ -52,7 +52,7 @@ static void print_events(const json_t *events)
 			printf("period %.0f%s", period, strcmp(unit, "ns") ? "" : " ns");
 		if (!strcmp(unit, "ns") && period > 0)
 			printf(" (%.6g Hz)", 1e9 / period);
-		printf(", %lld samples\n", cmd_ctl_print_count(ev, "samples"));
+		printf(", %lld samples\n", ctl_count(ev, "samples"));
 	}
 }
 
@@ -66,11 +66,10 @@ static void print_vcpus(const json_t *vcpus)
 	json_array_foreach(vcpus, i, v)
 	{
 		printf("%5lld %10s %9lld %9lld %9lld %9lld %7lld %8lld %9.1f us\n",
-		       cmd_ctl_print_count(v, "vcpu"), is_on(v, "collecting") ? "yes" : "no",
-		       cmd_ctl_print_count(v, "samples"), cmd_ctl_print_count(v, "kernel"),
-		       cmd_ctl_print_count(v, "user"), cmd_ctl_print_count(v, "idle"),
-		       cmd_ctl_print_count(v, "lost"), cmd_ctl_print_count(v, "overruns"),
-		       cmd_ctl_print_us(json_object_get(v, "stopped_ns"), "p99"));
+		       ctl_count(v, "vcpu"), is_on(v, "collecting") ? "yes" : "no",
+		       ctl_count(v, "samples"), ctl_count(v, "kernel"), ctl_count(v, "user"),
+		       ctl_count(v, "idle"), ctl_count(v, "lost"), ctl_count(v, "overruns"),
+		       ctl_us(json_object_get(v, "stopped_ns"), "p99"));
 	}
 }
 
@@ -79,26 +78,24 @@ static void print_status(const json_t *r)
 	const json_t *stop = json_object_get(r, "stopped_ns");
 	const json_t *latency = json_object_get(r, "latency_ns");
 
-	printf("state      %s, %.1f s%s\n", cmd_ctl_print_text(r, "state"),
-	       cmd_ctl_print_number(r, "elapsed_ns") / 1e9,
+	printf("state      %s, %.1f s%s\n", ctl_text(r, "state"), ctl_number(r, "elapsed_ns") / 1e9,
 	       is_on(r, "collecting") ? "" : ", not collecting");
 	print_events(json_object_get(r, "events"));
 	printf("samples    %lld, %.1f a second; lost %lld, overwritten %lld\n",
-	       cmd_ctl_print_count(r, "samples"), cmd_ctl_print_number(r, "rate_hz"),
-	       cmd_ctl_print_count(r, "lost"), cmd_ctl_print_count(r, "overwritten"));
+	       ctl_count(r, "samples"), ctl_number(r, "rate_hz"), ctl_count(r, "lost"),
+	       ctl_count(r, "overwritten"));
 	printf("periods    %lld missed, %lld while not collecting\n",
-	       cmd_ctl_print_count(r, "overruns"), cmd_ctl_print_count(r, "uncollected"));
+	       ctl_count(r, "overruns"), ctl_count(r, "uncollected"));
 	printf("stopped    p50 %.1f us, p99 %.1f us, max %.1f us; kick latency p50 %.1f us, p99 "
 	       "%.1f us\n",
-	       cmd_ctl_print_us(stop, "p50"), cmd_ctl_print_us(stop, "p99"),
-	       cmd_ctl_print_us(stop, "max"), cmd_ctl_print_us(latency, "p50"),
-	       cmd_ctl_print_us(latency, "p99"));
-	printf("stacks     up to %lld bytes each, %lld frames\n",
-	       cmd_ctl_print_count(r, "stack_size"), cmd_ctl_print_count(r, "max_stack"));
-	printf("changes    %lld; snapshots %lld\n", cmd_ctl_print_count(r, "changes"),
-	       cmd_ctl_print_count(r, "snapshots"));
+	       ctl_us(stop, "p50"), ctl_us(stop, "p99"), ctl_us(stop, "max"),
+	       ctl_us(latency, "p50"), ctl_us(latency, "p99"));
+	printf("stacks     up to %lld bytes each, %lld frames\n", ctl_count(r, "stack_size"),
+	       ctl_count(r, "max_stack"));
+	printf("changes    %lld; snapshots %lld\n", ctl_count(r, "changes"),
+	       ctl_count(r, "snapshots"));
 	printf("memory     %.1f MiB resident, with the guest's\n",
-	       cmd_ctl_print_number(r, "rss_bytes") / (1 << 20));
+	       ctl_number(r, "rss_bytes") / (1 << 20));
 	print_vcpus(json_object_get(r, "vcpus"));
 }
 
@@ -114,17 +111,16 @@ static void print_stats(const json_t *r)
 	{
 		const json_t *stop = json_object_get(v, "stopped_ns");
 
-		printf("vCPU %lld\n", cmd_ctl_print_count(v, "vcpu"));
+		printf("vCPU %lld\n", ctl_count(v, "vcpu"));
 		json_object_foreach((json_t *)json_object_get(v, "exits"), kind, n)
 			printf("  %-24s %12lld\n", kind, (long long)json_integer_value(n));
 		printf("  stopped: %lld times, p50 %.1f us, p99 %.1f us, max %.1f us\n",
-		       cmd_ctl_print_count(stop, "count"), cmd_ctl_print_us(stop, "p50"),
-		       cmd_ctl_print_us(stop, "p99"), cmd_ctl_print_us(stop, "max"));
+		       ctl_count(stop, "count"), ctl_us(stop, "p50"), ctl_us(stop, "p99"),
+		       ctl_us(stop, "max"));
 		printf("  stack copies cut: %lld at the limit, %lld at an unmapped page, %lld "
 		       "unreadable\n",
-		       cmd_ctl_print_count(v, "stack_capped"),
-		       cmd_ctl_print_count(v, "stack_unmapped"),
-		       cmd_ctl_print_count(v, "stack_unreadable"));
+		       ctl_count(v, "stack_capped"), ctl_count(v, "stack_unmapped"),
+		       ctl_count(v, "stack_unreadable"));
 	}
 }
 
@@ -148,12 +144,12 @@ static void print_change(const char *command, const json_t *r)
 	const json_t *vcpu = json_object_get(r, "vcpu");
 
 	fputs(command, stdout);
-	if (*cmd_ctl_print_text(r, "event"))
-		printf(" %s", cmd_ctl_print_text(r, "event"));
+	if (*ctl_text(r, "event"))
+		printf(" %s", ctl_text(r, "event"));
 	if (json_is_string(vcpu))
 		printf(" %s", json_string_value(vcpu));
 	else if (vcpu)
-		printf(" %lld", cmd_ctl_print_count(r, "vcpu"));
+		printf(" %lld", ctl_count(r, "vcpu"));
 	fputs(": ", stdout);
 	print_value(json_object_get(r, "from"));
 	fputs(" -> ", stdout);
@@ -169,11 +165,10 @@ void ctl_print(const char *command, const json_t *reply)
 		print_stats(reply);
 	else if (!strcmp(command, "snapshot"))
 		printf("wrote %s: %lld samples so far, in %.1f ms; %lld lost meanwhile\n",
-		       cmd_ctl_print_text(reply, "path"), cmd_ctl_print_count(reply, "samples"),
-		       cmd_ctl_print_number(reply, "took_ns") / 1e6,
-		       cmd_ctl_print_count(reply, "lost"));
+		       ctl_text(reply, "path"), ctl_count(reply, "samples"),
+		       ctl_number(reply, "took_ns") / 1e6, ctl_count(reply, "lost"));
 	else if (!strcmp(command, "mark"))
-		printf("marked %s\n", cmd_ctl_print_text(reply, "name"));
+		printf("marked %s\n", ctl_text(reply, "name"));
 	else if (!strcmp(command, "stop"))
 		puts("the run ends");
 	else

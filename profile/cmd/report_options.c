@@ -313,7 +313,7 @@ static const struct option_set set = {
 };
 
 /* What does not go together. An image is a row, or its functions are. */
-static int cmd_report_options_check(struct report_options *opt, struct err *e)
+static int report_options_check(struct report_options *opt, struct err *e)
 {
 	static char by_image[] = "dso", by_function[] = "dso,sym";
 
@@ -349,7 +349,7 @@ int report_options_parse(struct report_options *opt, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	opt->places.cache_dir = opt->buildid_dir;
-	return cmd_report_options_check(opt, &e) ? cmd_wrong(argv, e.text) : -1;
+	return report_options_check(opt, &e) ? cmd_wrong(argv, e.text) : -1;
 }
 
 void report_options_deinit(struct report_options *opt)

@@ -20,8 +20,7 @@ struct printer {
 	bool bar[AGG_TREE_MAX_DEPTH + 1]; /* a level that goes on further down */
 };
 
-static int cmd_report_tree_build(struct agg_tree *t, const struct report *r,
-				 const struct agg_row *row)
+static int report_tree_build(struct agg_tree *t, const struct report *r, const struct agg_row *row)
 {
 	const struct agg_tree_options opt = {
 		.caller = r->opt->graph == REPORT_CALLER,
@@ -87,7 +86,7 @@ int report_tree(const struct report *r, const struct agg_row *row)
 	struct printer p = { .r = r, .tree = &tree };
 	uint64_t whole = r->opt->no_children ? row->self : row->children;
 	const struct agg_node *root;
-	int ret = cmd_report_tree_build(&tree, r, row);
+	int ret = report_tree_build(&tree, r, row);
 
 	if (ret)
 		return ret;
@@ -140,7 +139,7 @@ static void put_json_nodes(const struct report *r, const struct agg_tree *t, uin
 int report_tree_json(const struct report *r, const struct agg_row *row)
 {
 	struct agg_tree tree;
-	int ret = cmd_report_tree_build(&tree, r, row);
+	int ret = report_tree_build(&tree, r, row);
 
 	if (ret)
 		return ret;

@@ -41,7 +41,7 @@ static uint64_t ps_view_number(const json_t *o, const char *key, uint64_t otherw
 								: otherwise;
 }
 
-static const char *control_ps_view_text(const json_t *o, const char *key, const char *otherwise)
+static const char *ps_text(const json_t *o, const char *key, const char *otherwise)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
@@ -146,13 +146,13 @@ static struct row row_of(const json_t *t)
 		.ppid = ps_view_number(t, "ppid", 0),
 		.cpu_ns = ps_view_number(t, "cpu_ns", UINT64_MAX),
 		.percent = json_is_number(percent) ? json_number_value(percent) : -1,
-		.state = control_ps_view_text(t, "state", "-"),
-		.comm = control_ps_view_text(t, "comm", "?"),
-		.wchan = control_ps_view_text(t, "wchan", "-"),
+		.state = ps_text(t, "state", "-"),
+		.comm = ps_text(t, "comm", "?"),
+		.wchan = ps_text(t, "wchan", "-"),
 		.is_kernel = json_is_true(json_object_get(t, "kernel_thread")),
 		.running = json_is_true(json_object_get(t, "running")),
 		.stack = json_object_get(t, "stack"),
-		.no_stack = control_ps_view_text(t, "no_stack", ""),
+		.no_stack = ps_text(t, "no_stack", ""),
 	};
 }
 
@@ -183,7 +183,7 @@ static void put_notes(struct buf *out, const json_t *now)
 {
 	uint64_t changed = ps_view_number(now, "changed", 0),
 		 unreadable = ps_view_number(now, "unreadable", 0);
-	const char *lacks = control_ps_view_text(now, "lacks", "");
+	const char *lacks = ps_text(now, "lacks", "");
 
 	if (changed)
 		buf_printf(out, "# %" PRIu64 " moved while they were read: no stack\n", changed);

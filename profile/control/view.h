@@ -4,7 +4,7 @@
  *
  * All calls go on to the other sink. While somebody asks (LIVE_ASKED_NS) samples are also
  * counted by task, mode, vCPU, event and stack of named functions; else a sample costs
- * nothing here, and the memory is given back. Caps: LIVE_MAX_* here and in live_names.h.
+ * nothing here, and the memory is given back. Caps: LIVE_MAX_* here and in view_names.h.
  * What fails here costs the view, not the profile.
  *
  * One thread: the pipeline's consumer, for all functions. Form of replies: docs/control.md.

@@ -10,7 +10,7 @@
  * Runs may be added after an evaluation and evaluated again, as a bench does; a report lasts
  * until then. Identical code fails in at most rules->error_rate of all gates: among the rules of
  * level fail without an alpha of their own by Holm's procedure, where functions of one rule
- * come as one, by control of their false discovery rate (gatestats.h). Rules of level warn
+ * come as one, by control of their false discovery rate (profile/stats/verdict.h). Rules of level warn
  * and those with an alpha have their error rate each for itself.
  *
  * One thread.
@@ -84,7 +84,7 @@ struct gate_report {
 	/* Functions whose own share moved, largest first, whatever the rules ask; not families' q. */
 	struct gate_finding *moved;
 	size_t nmoved, moved_beyond;
-	bool paired, ordered, confounded; /* the design, see gatestats.h */
+	bool paired, ordered, confounded; /* the design, see profile/stats/verdict.h */
 	double error_rate;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gate_private: what gate.c and gate_family.c share.
+ * gate_private: what gate.c and family.c share.
  */
 #ifndef KVMPROF_PROFILE_GATE_PRIVATE_H
 #define KVMPROF_PROFILE_GATE_PRIVATE_H

@@ -111,7 +111,7 @@ bool grule_is_family(const struct grule *r);
 /* Is it one of the functions that the rule is about? */
 bool grule_matches(const struct grule *r, const char *name, const char *dso);
 
-/* The rule for gatestats: the larger of threshold and min-effect at a mean of the base. */
+/* The rule for gate_compare(): the larger of threshold and min-effect at a mean of the base. */
 struct gate_rule grule_stats(const struct grule *r, double base, double alpha);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * gate_rules_value: the values in a file of rules, each checked, with its place in messages.
- * Used by gate_rules.c only. All return 0, -EINVAL with the reason, or -ENOMEM.
+ * Used by rules.c only. All return 0, -EINVAL with the reason, or -ENOMEM.
  */
 #ifndef KVMPROF_PROFILE_GATE_RULES_VALUE_H
 #define KVMPROF_PROFILE_GATE_RULES_VALUE_H

@@ -71,7 +71,7 @@ int libvirt_host_xml(struct libvirt_host *h, const struct libvirt_domain *d, cha
 		     struct err *e);
 
 /*
- * libvirt_monitor.c: the PID as QEMU itself tells it (query-cpus-fast). libvirt marks the
+ * monitor.c: the PID as QEMU itself tells it (query-cpus-fast). libvirt marks the
  * domain as tainted by that, so it is for when nothing else helps. h has LIBVIRT_WRITE.
  */
 int libvirt_monitor_pid(struct libvirt_host *h, const struct libvirt_domain *d, pid_t *pid,

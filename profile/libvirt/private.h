@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libvirt_private: the library as it was loaded, for the files libvirt_*.c alone.
+ * libvirt_private: the library as it was loaded, for files of this room alone.
  */
 #ifndef KVMPROF_PROFILE_LIBVIRT_PRIVATE_H
 #define KVMPROF_PROFILE_LIBVIRT_PRIVATE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * guest_state: a frame for why a task does not run.
+ * frame_state: a frame for why a task does not run.
  *
  * A sample of a task that waits (SAMPLE_OFFCPU) gets one more frame, the innermost: its
- * state as ps has it in brackets, "[S]" or "[D]", of the module "off-cpu". As guest_vmm,
- * whose place in the address space it shares. Used by the consumer's thread alone.
+ * state as ps has it in brackets, "[S]" or "[D]", of the module "off-cpu". As in
+ * frame_vmm.h, whose place in the address space it shares. Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_LIVE_FRAME_STATE_H
 #define KVMPROF_PROFILE_LIVE_FRAME_STATE_H

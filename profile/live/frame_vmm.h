@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * guest_vmm: a frame for the work that the VMM does in the guest's place.
+ * frame_vmm: a frame for the work that the VMM does in the guest's place.
  *
  * A sample whose period ended while its vCPU's thread worked for a device gets one
  * more frame, the innermost: "[vmm] serial" of the module "vmm". Its address is one

@@ -78,7 +78,7 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 
 void guest_stats(const struct guest *g, struct guest_stats *out);
 
-/* What a look at all tasks needs (guest_look.h); valid as long as g, on the same thread. */
+/* What a look at all tasks needs (look.h); valid as long as g, on the same thread. */
 struct guest_view {
 	const struct target *target;
 	const struct memory *memory;

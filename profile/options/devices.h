@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options/devices: those of `kvmprof run`'s options that give the guest virtio devices.
+ * devices: those of `kvmprof run`'s options that give the guest virtio devices.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_DEVICES_H
 #define KVMPROF_PROFILE_OPTIONS_DEVICES_H

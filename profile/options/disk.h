@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options/disk: the disks that `kvmprof run` gives to its guest.
+ * disk: the disks that `kvmprof run` gives to its guest.
  *
  *	disk := PATH {"," setting}
  *	setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options/exec: the options of `kvmprof run` about a command to run in the guest and the
+ * exec: the options of `kvmprof run` about a command to run in the guest and the
  * files that it finds there.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_EXEC_H

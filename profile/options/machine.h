@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options/machine: what `kvmprof run` is told about its machine: how the kernel is
+ * machine: what `kvmprof run` is told about its machine: how the kernel is
  * entered and what it is given, what backs memory, where vCPUs run.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_MACHINE_H

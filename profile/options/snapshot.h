@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options/snapshot: the options of `kvmprof run` that save a machine or go on with one.
+ * snapshot: the options of `kvmprof run` that save a machine or go on with one.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_SNAPSHOT_H
 #define KVMPROF_PROFILE_OPTIONS_SNAPSHOT_H

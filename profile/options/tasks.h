@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options/tasks: options of `kvmprof run` and `attach` about the guest's tasks and the
+ * tasks: options of `kvmprof run` and `attach` about the guest's tasks and the
  * status line.
  */
 #ifndef KVMPROF_PROFILE_OPTIONS_TASKS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perfdata_private: inside of perfdata_read, for the files it is made of.
+ * read_private: inside of the reader, for the files it is made of.
  *
- *   perfdata_read     open and close, order, walking
- *   perfdata_header   header, attributes and features, of files and pipes
- *   perfdata_record   the fields of one record
- *   perfdata_inflate  compressed records
+ *   read.c          open and close, order, walking
+ *   read_header.c   header, attributes and features, of files and pipes
+ *   read_record.c   the fields of one record
+ *   read_inflate.c  compressed records
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_READ_PRIVATE_H
 #define KVMPROF_PROFILE_PERFDATA_READ_PRIVATE_H

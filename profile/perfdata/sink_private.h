@@ -31,7 +31,7 @@ struct sink_perfdata {
 	char at_fault[64]; /* a file of the directory; "" for the data */
 };
 
-/* -- files of the directory; a failure is remembered (sink_perfdata_files.c) -------- */
+/* -- files of the directory; a failure is remembered (sink_files.c) -------- */
 
 /* Remember -errno `ret` of writing the file `name`; returns ret. */
 int sink_perfdata_failed(struct sink_perfdata *p, const char *name, int ret);
@@ -50,7 +50,7 @@ void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entr
 
 /* The module that came last to this place. ctx: struct sink_perfdata */
 const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr);
-/* The sink's end(). (sink_perfdata_end.c) */
+/* The sink's end(). (sink_end.c) */
 int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *totals, struct err *e);
 
 #endif

@@ -84,7 +84,7 @@ struct perfdata_writer {
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e);
 /*
  * Another writer with all that w has, in a new file at path; both go on by themselves.
- * perfdata_copy.c
+ * write_copy.c
  */
 int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writer *w,
 			 const char *path, struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perfdata_copy: an unfinished perf.data file and its writer, twice.
+ * write_copy: an unfinished perf.data file and its writer, twice.
  */
 #include "profile/perfdata/write.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perfdata_feature: what a perf.data file says about itself: its event, and the
- * features behind the records (perfdata_format.h has the sources).
+ * write_feature: what a perf.data file says about itself: its event, and the
+ * features behind the records (format.h has the sources).
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_WRITE_FEATURE_H
 #define KVMPROF_PROFILE_PERFDATA_WRITE_FEATURE_H

@@ -11,7 +11,7 @@
 int perfdata_fail(struct perfdata_writer *w, int err, struct err *e);
 int perfdata_no_memory(struct perfdata_writer *w, struct err *e);
 
-/* Hand what has been collected in `out` to the kernel. perfdata_window.c */
+/* Hand what has been collected in `out` to the kernel. window.c */
 int perfdata_push(struct perfdata_writer *w, struct err *e);
 /* A record has been appended to `held` from `start` on: enter it, and make room when it is time. */
 int perfdata_hold(struct perfdata_writer *w, size_t start, uint64_t time_ns, struct err *e);

@@ -320,8 +320,8 @@ static int choose_init(struct maker *m, struct err *e)
 		m->o->rootfs);
 }
 
-static int rootfs_exec_files_make(struct maker *m, const struct exec_share *share,
-				  const char *osrelease, enum exec_input input, struct err *e)
+static int pack_files(struct maker *m, const struct exec_share *share, const char *osrelease,
+		      enum exec_input input, struct err *e)
 {
 	int ret = m->o->rootfs ? add_rootfs(m, e) : 0;
 	bool wanted = exec_wanted(m->o);
@@ -352,7 +352,7 @@ int exec_files_make(struct exec_files *x, const struct exec_options *o,
 	m->x = x;
 	m->o = o;
 	ret = rootfs_init(&m->r, e);
-	ret = ret ? ret : rootfs_exec_files_make(m, share, osrelease, input, e);
+	ret = ret ? ret : pack_files(m, share, osrelease, input, e);
 	x->files = m->r.files;
 	x->left_out = m->r.left_out;
 	memcpy(x->first_left, m->r.first_left, sizeof(x->first_left));

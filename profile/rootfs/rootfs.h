@@ -39,7 +39,7 @@ void rootfs_deinit(struct rootfs *r);
 
 /* Everything below a directory, within its file system; mount points become empty directories. */
 int rootfs_add_directory(struct rootfs *r, const char *dir, struct err *e);
-/* rootfs_archive.c: what is in a tar or cpio archive, compressed or not. */
+/* archive.c: what is in a tar or cpio archive, compressed or not. */
 int rootfs_add_archive(struct rootfs *r, const char *path, struct err *e);
 /* One file of the host, links followed; mode 0: its own. */
 int rootfs_add_file(struct rootfs *r, const char *name, const char *host_path, uint32_t mode,
@@ -55,7 +55,7 @@ bool rootfs_has(const struct rootfs *r, const char *name);
 /* The archive, complete; r takes nothing more. The caller closes out. */
 int rootfs_finish(struct rootfs *r, struct file_map *out, struct err *e);
 
-/* For rootfs_*.c: an entry with its name checked and what is missing above it made. */
+/* For files of this room: an entry with its name checked and what is missing above it made. */
 int rootfs_entry(struct rootfs *r, struct cpio_entry *entry, struct err *e);
 void rootfs_leave_out(struct rootfs *r, const char *name, const char *why);
 

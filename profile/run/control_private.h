@@ -57,11 +57,11 @@ enum control_unit {
 enum control_unit run_control_unit(const struct run_control *c, unsigned int event);
 const char *run_control_unit_name(enum control_unit unit);
 
-/* Members of the replies; run_control_status.c */
+/* Members of the replies; control_status.c */
 void run_control_put_status(struct run_control *c, struct buf *b);
 void run_control_put_stats(struct run_control *c, struct buf *b);
 
-/* run_control_job.c: on the consumer's thread, c->request -> c->reply. */
+/* control_job.c: on the consumer's thread, c->request -> c->reply. */
 void run_control_do_job(struct run_control *c, const struct pipeline_stats *stats);
 
 #endif

@@ -77,7 +77,7 @@ struct run {
 int run_main(struct run *r, int argc, char **argv);
 /* In parts: run_init(), all up to the machine, which does not run yet, and the end. */
 void run_init(struct run *r);
-int run_prepare(struct run *r, struct err *e); /* run_prepare.c */
+int run_prepare(struct run *r, struct err *e); /* prepare.c */
 /* 0, or 1 after words about it: what the guest wrote to a disk is not all there. */
 int run_deinit(struct run *r);
 
@@ -89,7 +89,7 @@ int run_deinit(struct run *r);
  */
 void run_summary(struct run *r, const struct pipeline_stats *stats, struct summary *s);
 
-/* run_wait.c */
+/* wait.c */
 
 /* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
 int run_take_signals(struct run *r, struct err *e);

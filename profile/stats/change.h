@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gatestats_change: where did a series of values change?
+ * change: where did a series of values change?
  *
  * E-divisive (Matteson and James 2014, with the segment's end as MongoDB's performance team uses
  * it): the split of a segment with the largest energy distance |a - b| between its parts is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gatestats_modes: do runs fall into groups (a fast and a slow boot)?
+ * modes: do runs fall into groups (a fast and a slow boot)?
  *
  * Hartigan's dip, the distance to the nearest unimodal distribution, against uniform samples (the
  * least favourable ones, so that unimodal data of any shape is called multimodal in at most alpha

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gatestats_test: the permutation test of the gate, and the intervals beside it.
+ * permute: the permutation test of the gate, and the intervals beside it.
  *
- * Inside of gatestats*.c; callers use gatestats.h. All deals of a design are equally likely if
+ * For files of this room; callers use verdict.h. All deals of a design are equally likely if
  * nothing differs; p is the fraction of them that is as extreme as what was seen, which is one
  * of them (Phipson and Smyth 2010: never 0).
  */
@@ -46,7 +46,7 @@ double gate_select(double *v, size_t n, size_t k);
 
 /*
  * How an interval of the difference (relative: of the ratio less one) is found. GATE_I_SYMMETRIC
- * is what gatestats uses for means; docs/gate-statistics.md compares them.
+ * is what gate_compare() uses for means; docs/gate-statistics.md compares them.
  */
 enum gate_interval {
 	GATE_I_PERCENTILE, /* Efron's percentile; the one for quantiles */

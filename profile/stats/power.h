@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gatestats_power: which change would these runs have shown?
+ * power: which change would these runs have shown?
  *
- * From the spread between runs as observed, the power of `fail` (gatestats.h) follows from the
+ * From the spread between runs as observed, the power of `fail` (verdict.h) follows from the
  * noncentral t distribution, which the permutation test has for means of not too skewed values.
  * The spread is an estimate too: of ten runs a side it is known to about +-25 %.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gatestats: did one number get worse between base and head, with which error?
+ * verdict: did one number get worse between base and head, with which error?
  *
  * A value is what one run gave; the run is the unit of replication. Let theta be how much
  * larger head's values are than base's (difference of means, or of a quantile), with the

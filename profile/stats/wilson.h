@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * share: how far a share of samples may be off, as samples are a matter of chance.
+ * wilson: how far a share of samples may be off, as samples are a matter of chance.
  *
  * The Wilson score interval (E. B. Wilson, "Probable Inference, the Law of
  * Succession, and Statistical Inference", JASA 22, 1927), for 95 %. Samples of

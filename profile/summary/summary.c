@@ -115,7 +115,7 @@ static double whole_share(const uint64_t *end)
 	return all ? 100.0 * (double)whole / (double)all : 0;
 }
 
-/* Then names were given up, and summary_guest.c says why. */
+/* Then names were given up, and guest.c says why. */
 static bool slide_is_missing(const struct summary *s)
 {
 	const struct guest_stats *g = &s->stats->guest;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * target_linux: where a Linux kernel keeps its tasks, mappings and files, as its own
+ * facts: where a Linux kernel keeps its tasks, mappings and files, as its own
  * type information tells it.
  *
  * Each part may be missing with a reason; a profile then shows less. Built by one

@@ -82,8 +82,7 @@ static bool read_words(const struct finder *f, uint64_t va, uint64_t *w, size_t 
 	return memory_read(f->m, MEMORY_KERNEL, va, w, n * 8);
 }
 
-static enum linux_why linux_mm_find_collect(void *ctx, uint64_t first, uint64_t last,
-					    uint64_t entry)
+static enum linux_why collect_vma(void *ctx, uint64_t first, uint64_t last, uint64_t entry)
 {
 	struct finder *f = ctx;
 	struct seen *s = &f->seen[f->n];
@@ -115,7 +114,7 @@ static bool root_is_at(struct finder *f, uint32_t off)
 
 		f->mm = f->known[i].mm;
 		if (!memory_u64(f->m, f->mm + off, &root) || !root ||
-		    linux_maple_walk(f->l, f->m, root, linux_mm_find_collect, f) != LINUX_OK)
+		    linux_maple_walk(f->l, f->m, root, collect_vma, f) != LINUX_OK)
 			return false;
 	}
 	return f->n >= MIN_SEEN;
@@ -323,7 +322,7 @@ struct file_words {
 	size_t inode, mapping, dentry, parent;
 };
 
-static bool linux_mm_find_fits(const struct finder *f, uint64_t file, const struct file_words *c)
+static bool file_fits(const struct finder *f, uint64_t file, const struct file_words *c)
 {
 	uint64_t w[FILE_WORDS];
 
@@ -350,7 +349,7 @@ static void weigh(const struct finder *f, const struct file_words *c, struct bes
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->nfiles; i++)
-		n += linux_mm_find_fits(f, f->file[i], c);
+		n += file_fits(f, f->file[i], c);
 	if (n == best->fit && !same_words(c, &best->words))
 		best->tie = true;
 	if (n <= best->fit)

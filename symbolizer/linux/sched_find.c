@@ -42,7 +42,7 @@ struct finder {
 	size_t len;
 };
 
-static uint64_t linux_sched_find_word(const struct seen *t, size_t off)
+static uint64_t seen_word(const struct seen *t, size_t off)
 {
 	uint64_t v;
 
@@ -51,7 +51,7 @@ static uint64_t linux_sched_find_word(const struct seen *t, size_t off)
 }
 
 /* Kernel threads that have a stack; init_task is not among them. */
-static int linux_sched_find_load(struct finder *f, const struct linux_task_list *list)
+static int load_seen(struct finder *f, const struct linux_task_list *list)
 {
 	for (size_t i = 0; i < list->n && f->n < MAX_TASKS; i++) {
 		const struct linux_task *t = &list->task[i];
@@ -95,8 +95,7 @@ static bool sp_fits(const struct finder *f, size_t off, uint32_t skip)
 	unsigned int same = 0;
 
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint64_t ret =
-			returns_to(f, &f->task[i], linux_sched_find_word(&f->task[i], off), skip);
+		uint64_t ret = returns_to(f, &f->task[i], seen_word(&f->task[i], off), skip);
 
 		if (!ret)
 			return false;
@@ -115,7 +114,7 @@ static bool state_fits(const struct finder *f, uint32_t off)
 	if (!memory_u32(f->m, f->l->init_task + off, &first) || first)
 		return false;
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint32_t v = (uint32_t)linux_sched_find_word(&f->task[i], off);
+		uint32_t v = (uint32_t)seen_word(&f->task[i], off);
 
 		if (v & ~STATES)
 			return false;
@@ -138,7 +137,7 @@ int linux_sched_from_content(struct linux_sched_layout *out, const struct linux_
 	ret = linux_task_list(task, m, &list, e);
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
-	ret = linux_sched_find_load(&f, &list);
+	ret = load_seen(&f, &list);
 	linux_task_list_deinit(&list);
 	for (size_t off = 0; !ret && f.n >= MIN_TASKS && off + 8 <= f.len; off += 8)
 		for (uint32_t with = 0; with <= LINUX_INACTIVE_FLAGS; with += LINUX_INACTIVE_FLAGS)

@@ -55,7 +55,7 @@ struct finder {
 	size_t len; /* bytes that all tasks have */
 };
 
-static uint64_t linux_task_find_word(const struct seen_task *t, uint64_t off)
+static uint64_t task_word(const struct seen_task *t, uint64_t off)
 {
 	uint64_t v;
 
@@ -84,7 +84,7 @@ static int not_found(struct err *e, const char *what, unsigned int fits)
 		       fits, what);
 }
 
-static int linux_task_find_load(struct finder *f, uint64_t va, enum kind kind)
+static int load_task(struct finder *f, uint64_t va, enum kind kind)
 {
 	struct seen_task *t = &f->task[f->n];
 
@@ -110,13 +110,11 @@ enum { PARENT = 8, CHILDREN = 16, SIBLING = 32, LEADER = 48, FAMILY = 56 };
 /* Does init_task look as a family's first at this offset of real_parent? */
 static bool is_first(const struct seen_task *t, uint64_t off)
 {
-	return linux_task_find_word(t, off) == t->va &&
-	       linux_task_find_word(t, off + PARENT) == t->va &&
-	       linux_task_find_word(t, off + LEADER) == t->va &&
-	       is_pointer(linux_task_find_word(t, off + CHILDREN)) &&
-	       linux_task_find_word(t, off + CHILDREN) != t->va + off + CHILDREN &&
-	       linux_task_find_word(t, off + SIBLING) == t->va + off + SIBLING &&
-	       linux_task_find_word(t, off + SIBLING + 8) == t->va + off + SIBLING;
+	return task_word(t, off) == t->va && task_word(t, off + PARENT) == t->va &&
+	       task_word(t, off + LEADER) == t->va && is_pointer(task_word(t, off + CHILDREN)) &&
+	       task_word(t, off + CHILDREN) != t->va + off + CHILDREN &&
+	       task_word(t, off + SIBLING) == t->va + off + SIBLING &&
+	       task_word(t, off + SIBLING + 8) == t->va + off + SIBLING;
 }
 
 /* The next of a family; 0 at the end, or where the family is not in order. */
@@ -194,9 +192,9 @@ static int find_family(struct finder *f, struct err *e)
 	f->l.tgid = pid + 4;
 	f->l.real_parent = rp;
 	f->l.group_leader = rp + LEADER;
-	ret = linux_task_find_load(f, one, PROGRAM);
+	ret = load_task(f, one, PROGRAM);
 	if (!ret)
-		ret = linux_task_find_load(f, two, KTHREAD);
+		ret = load_task(f, two, KTHREAD);
 	f->task[1].pid = 1;
 	f->task[2].pid = 2;
 	return ret ? err_set(e, -ret, "pid 1 or 2 can't be read") : 0;
@@ -216,7 +214,7 @@ static int load_children(struct finder *f, unsigned int parent, unsigned int roo
 		for (unsigned int i = 0; i < f->n; i++)
 			if (f->task[i].pid == pid || f->task[i].va == child)
 				return -ENOENT;
-		ret = linux_task_find_load(f, child, kind);
+		ret = load_task(f, child, kind);
 		if (ret)
 			return ret;
 		f->task[f->n - 1].pid = pid;
@@ -244,13 +242,12 @@ static bool mm_fits(const struct finder *f, uint32_t off)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		const struct seen_task *t = &f->task[i];
-		uint64_t mm = linux_task_find_word(t, off);
+		uint64_t mm = task_word(t, off);
 
 		/* A program that has ended has none any more; pid 1 has not. */
 		if (t->kind != PROGRAM ? mm != 0 : mm == 0 && i == 1)
 			return false;
-		if (mm && (!is_pointer(mm) || linux_task_find_word(t, off + 8) != mm ||
-			   mm == t->va + off))
+		if (mm && (!is_pointer(mm) || task_word(t, off + 8) != mm || mm == t->va + off))
 			return false;
 	}
 	return true;
@@ -258,8 +255,7 @@ static bool mm_fits(const struct finder *f, uint32_t off)
 
 static bool ring_fits(const struct finder *f, uint32_t off)
 {
-	uint64_t head = f->task[0].va + off, at = linux_task_find_word(&f->task[0], off),
-		 last = head, prev;
+	uint64_t head = f->task[0].va + off, at = task_word(&f->task[0], off), last = head, prev;
 	bool two = false;
 
 	/* Pid 1 is the first that was made, and stays. */
@@ -291,7 +287,7 @@ static bool flags_fit(const struct finder *f, uint32_t off)
 		return false;
 	for (unsigned int i = 0; i < f->n; i++) {
 		const struct seen_task *t = &f->task[i];
-		uint64_t stack = linux_task_find_word(t, off - 12);
+		uint64_t stack = task_word(t, off - 12);
 
 		if (!(half(t, off) & PF_KTHREAD) != (t->kind == PROGRAM) ||
 		    half(t, off - 4) > LINUX_TASK_MAX_PID)
@@ -309,16 +305,13 @@ static bool flags_fit(const struct finder *f, uint32_t off)
 /* start_time and, behind it, start_boottime (real_start_time before 5.5), both in ns. */
 static bool start_fits(const struct finder *f, uint32_t off)
 {
-	uint64_t last = 0, lead = linux_task_find_word(&f->task[2], off + 8) -
-				  linux_task_find_word(&f->task[2], off);
-	uint64_t first = linux_task_find_word(&f->task[1], off);
+	uint64_t last = 0, lead = task_word(&f->task[2], off + 8) - task_word(&f->task[2], off);
+	uint64_t first = task_word(&f->task[1], off);
 
-	if (linux_task_find_word(&f->task[0], off) || linux_task_find_word(&f->task[0], off + 8) ||
-	    lead > SECOND_NS)
+	if (task_word(&f->task[0], off) || task_word(&f->task[0], off + 8) || lead > SECOND_NS)
 		return false;
 	for (unsigned int i = 1; i < f->n; i++) {
-		uint64_t mono = linux_task_find_word(&f->task[i], off),
-			 boot = linux_task_find_word(&f->task[i], off + 8);
+		uint64_t mono = task_word(&f->task[i], off), boot = task_word(&f->task[i], off + 8);
 
 		if (boot < mono || boot - mono > lead + SECOND_NS || boot > TEN_YEARS_NS ||
 		    mono < first)
@@ -338,9 +331,9 @@ static bool start_fits(const struct finder *f, uint32_t off)
  */
 static uint64_t list_head_of_node(const struct finder *f, const struct seen_task *t, uint32_t off)
 {
-	uint64_t head = linux_task_find_word(t, off), node = t->va + off, next, prev;
+	uint64_t head = task_word(t, off), node = t->va + off, next, prev;
 
-	if (!is_pointer(head) || linux_task_find_word(t, off + 8) != head || head == node ||
+	if (!is_pointer(head) || task_word(t, off + 8) != head || head == node ||
 	    !memory_u64(f->m, head, &next) || !memory_u64(f->m, head + 8, &prev) || next != node ||
 	    prev != node)
 		return 0;
@@ -358,7 +351,7 @@ static bool threads_fit(const struct finder *f, uint32_t node, uint32_t signal)
 		if (f->task[i].kind != KTHREAD)
 			continue;
 		head = list_head_of_node(f, &f->task[i], node);
-		if (!head || linux_task_find_word(&f->task[i], signal) != head - THREAD_HEAD)
+		if (!head || task_word(&f->task[i], signal) != head - THREAD_HEAD)
 			return false;
 	}
 	return true;
@@ -429,7 +422,7 @@ static int find_all(struct finder *f, struct err *e)
 		{ "tasks", 8, ring_fits, &f->l.tasks },
 		{ "mm", 8, mm_fits, &f->l.mm },
 	};
-	int ret = linux_task_find_load(f, f->l.init_task, OTHER);
+	int ret = load_task(f, f->l.init_task, OTHER);
 
 	if (ret)
 		return err_set(e, -ret, "the first task at 0x%llx can't be read",

@@ -20,7 +20,7 @@ struct lister {
  * Take a task in. 1: taken, 0: not, the list can't be followed through it;
  * -ENOMEM.
  */
-static int linux_task_list_take(struct lister *s, uint64_t task)
+static int lister_take(struct lister *s, uint64_t task)
 {
 	struct linux_task t;
 	bool fresh;
@@ -47,8 +47,7 @@ static int linux_task_list_take(struct lister *s, uint64_t task)
  * interrupted by a task that has just gone, the other one finds the rest.
  * `known` is a task that was taken in before and may be on the list once.
  */
-static int linux_task_list_follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known,
-				  bool back)
+static int lister_follow(struct lister *s, uint64_t head, uint32_t off, uint64_t known, bool back)
 {
 	uint64_t at = head;
 	bool met = false;
@@ -65,14 +64,14 @@ static int linux_task_list_follow(struct lister *s, uint64_t head, uint32_t off,
 			met = true;
 			continue;
 		}
-		ret = linux_task_list_take(s, at - off);
+		ret = lister_take(s, at - off);
 		if (ret < 0)
 			return ret;
 		if (ret == 0)
 			break;
 	}
 	s->list.cut = true;
-	return back ? 0 : linux_task_list_follow(s, head, off, known, true);
+	return back ? 0 : lister_follow(s, head, off, known, true);
 }
 
 static int take_threads(struct lister *s, uint64_t leader)
@@ -85,23 +84,20 @@ static int take_threads(struct lister *s, uint64_t leader)
 		/* A process that is just going has no signal any more, nor threads. */
 		if (!memory_u64(s->m, leader + l->signal, &signal) || !(signal >> 63) || signal % 8)
 			return 0;
-		return linux_task_list_follow(s, signal + l->thread_head, l->thread_node, leader,
-					      false);
+		return lister_follow(s, signal + l->thread_head, l->thread_node, leader, false);
 	}
 	if (l->thread_group != LINUX_TASK_NONE)
-		return linux_task_list_follow(s, leader + l->thread_group, l->thread_group, leader,
-					      false);
+		return lister_follow(s, leader + l->thread_group, l->thread_group, leader, false);
 	return 0;
 }
 
 static int list_all(struct lister *s)
 {
-	int ret = linux_task_list_take(s, s->l->init_task);
+	int ret = lister_take(s, s->l->init_task);
 	size_t leaders;
 
 	if (ret > 0)
-		ret = linux_task_list_follow(s, s->l->init_task + s->l->tasks, s->l->tasks, 0,
-					     false);
+		ret = lister_follow(s, s->l->init_task + s->l->tasks, s->l->tasks, 0, false);
 	leaders = s->list.n;
 	/* The idle tasks of the other CPUs are nowhere: init_task has no threads. */
 	for (size_t i = 1; i < leaders && ret >= 0; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * elf_text: code bytes of a program's file.
+ * userelf_text: code bytes of a program's file.
  *
  * Files of symbols alone (elfsynth.h, objcopy --only-keep-debug) have segments and
  * sections of the right sizes without bytes; sections of type SHT_NOBITS tell.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* diskboot_find: between diskboot.c and the files that know one source of entries each. */
+/* diskboot_private: between bootdisk.c and the files that know one source of entries each. */
 #ifndef KVMPROF_VMM_BOOTDISK_PRIVATE_H
 #define KVMPROF_VMM_BOOTDISK_PRIVATE_H
 
