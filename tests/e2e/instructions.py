@@ -15,7 +15,7 @@ so that the guest's own work is not in it:
     start   from the start of the program to the guest's first instruction
     boot    from there to the first line of the demo on the console
 
-A figure that is more than LIMIT above that in svm_instructions.txt fails; the file names the versions
+A figure that is more than its LIMIT above that in svm_instructions.txt fails; the file names the versions
 that it holds for, and with others nothing is compared. renew writes it anew. repeat: N (10) runs,
 every other one with this machine's CPUs busy, have the same figures.
 """
@@ -31,11 +31,14 @@ import emulated
 from e2e import check, say
 
 FILE = os.path.join(e2e.TOP, "tests", "e2e", "svm_instructions.txt")
-LIMIT = 1.03
+# A change in what is not measured moves the moments at which threads take turns: a sample's figure
+# was seen to move by 2.5 % when the guest's work was another, the others by less than 1 %.
+LIMIT = {"sample": 1.06}
+OTHER_LIMIT = 1.03
 NS = 2    # of an instruction: -icount shift=1
 EXITS = 20000
-WORK = 10000
-RARE, OFTEN = 499, 1999    # Hz
+WORK = 24000
+RARE, OFTEN = 499, 3989    # Hz
 NEVER = "--delay 1000"    # periods end, and no sample is taken
 FIGURES = ("sample", "trip", "pio", "mmio", "start", "boot")
 
@@ -139,10 +142,11 @@ def compare(figures, versions):
     if other:
         e2e.skip("nothing was compared (%s): %s" % (shown(figures), "; ".join(other)))
     for name in FIGURES:
-        check(figures[name] <= LIMIT * was[name],
+        limit = LIMIT.get(name, OTHER_LIMIT)
+        check(figures[name] <= limit * was[name],
               "%s: %d instructions, %d in %s: more than %.0f %% above. If that is meant, renew the file"
-              % (name, figures[name], was[name], os.path.relpath(FILE, e2e.TOP), 100 * (LIMIT - 1)))
-        if figures[name] * LIMIT < was[name]:
+              % (name, figures[name], was[name], os.path.relpath(FILE, e2e.TOP), 100 * (limit - 1)))
+        if figures[name] * limit < was[name]:
             say("%s: better by more than that: renew the file" % name)
 
 

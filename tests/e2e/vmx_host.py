@@ -89,10 +89,14 @@ def check_breakpoints(host, done):
     check(reached(host, "mark.data") == WARM_UP + WORK, "reached %d times of %d" %
           (reached(host, "mark.data"), WARM_UP + WORK))
     check(e2e.summary(os.path.join(host.out, "stop.data"))["end"] == "stop marker reached", "--stop-at")
-    # How often it comes there out of the snapshot is not checked: 41 times instead of 32 in the
-    # one run so far, for a reason that is not known.
-    check(reached(host, "restored.data") > 0, "after the snapshot: never reached")
-    say("out of the snapshot: reached %d times, of %d" % (reached(host, "restored.data"), WARM_UP + WORK))
+    # Out of a snapshot no page of the guest is mapped yet. An EPT violation sets RF in the flags that
+    # are saved (SDM vol. 3, 27.3.3); Bochs 2.7 leaves it clear (VMexitSaveGuestState in cpu/vmx.cc), so
+    # that the first instruction, whose stack, code and page tables are missing, stops once more for
+    # each page. Without such pages (mark) the number is exact.
+    twice = reached(host, "restored.data") - WARM_UP - WORK
+    faults = e2e.summary(os.path.join(host.out, "restored.data"))["stat"]["counters"]["kvm:pf_taken"]["sum"]
+    check(0 <= twice < faults, "after the snapshot: reached %d times too often, with %d page faults" % (twice, faults))
+    say("out of the snapshot: reached %d times too often, with %d page faults" % (twice, faults))
     check(rest(done["restore"].out) == rest(done["mark"].out) != [], "after the snapshot:\n" + done["restore"].out)
 
 
