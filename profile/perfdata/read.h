@@ -25,7 +25,7 @@
 #define PERFDATA_MAX_INFLATED (16ull << 30)
 #define PERFDATA_MAX_ATTRS 64u
 #define PERFDATA_MAX_IDS (1u << 20)
-#define PERFDATA_MAX_BUILD_IDS 65536u
+#define PERFDATA_MAX_BUILD_IDS (256u << 10)
 #define PERFDATA_MAX_FRAMES 8190u /* what fits a record of 64 KiB */
 
 enum perfdata_kind {

@@ -140,8 +140,12 @@ static int op_module(struct sink *s, const struct profile_module *m, struct err 
 	int ret = need_kernel(s, e);
 
 	/* The guest's words: a mapping that cannot be costs names, not the profile. */
-	if (ret || p->nmodules >= MAX_MODULES || !module_is_sane(m))
+	if (ret || !module_is_sane(m))
 		return ret;
+	if (p->nmodules >= MAX_MODULES) {
+		p->modules_left_out++;
+		return 0;
+	}
 	if (ARRAY_ROOM(p->module, p->nmodules, p->module_cap))
 		return err_set(e, ENOMEM, "%s: out of memory", p->path);
 	copy.name = strndup(m->name, PROFILE_MODULE_NAME - 1);

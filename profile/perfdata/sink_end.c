@@ -295,6 +295,25 @@ static int say_failed(const struct sink_perfdata *p, struct err *e)
 		       p->path);
 }
 
+static void tell_left_out(struct sink_perfdata *p)
+{
+	struct err left = { 0 };
+
+	if (p->modules_left_out)
+		err_set(&left, E2BIG,
+			"%s: %" PRIu64 " loads of modules are left out after the first %zu: there "
+			"addresses in modules have no names",
+			p->path, p->modules_left_out, p->nmodules);
+	else if (p->w.ids_left_out)
+		err_set(&left, E2BIG,
+			"%s: the list of build ids has the first %zu programs: for `perf "
+			"buildid-list` "
+			"the others are missing",
+			p->path, p->w.ids.n);
+	if (left.code)
+		sink_perfdata_note(p, &left);
+}
+
 int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *totals, struct err *e)
 {
 	const char *json = totals && totals->json ? totals->json : "{}";
@@ -307,6 +326,7 @@ int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *tota
 	if (!p->w.readable || (p->failed && !p->w.kept_samples))
 		return say_failed(p, e);
 	put_totals(p, json);
+	tell_left_out(p);
 	ret = file_publish(p->tmp, p->path, &why);
 	p->published = true; /* or it stays where it is */
 	if (ret)

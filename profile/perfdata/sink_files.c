@@ -112,8 +112,7 @@ void sink_perfdata_remove_in(struct sink_perfdata *p, const char *name)
 		unlink(path);
 }
 
-/* What could not be done outside the profile is told, but does not fail the run. */
-static void sink_files_note(struct sink_perfdata *p, const struct err *ce)
+void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce)
 {
 	if (p->opt.note)
 		err_set(p->opt.note, ce->code, "%s", ce->text);
@@ -131,5 +130,5 @@ void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entr
 	else
 		buildid_cache_add(p->buildid_dir, x, &ce);
 	if (ce.code)
-		sink_files_note(p, &ce);
+		sink_perfdata_note(p, &ce);
 }

@@ -23,7 +23,8 @@ struct sink_perfdata {
 	struct buf kallsyms; /* of the kernel proper */
 	struct profile_module *module;
 	size_t nmodules, module_cap;
-	struct table hot; /* of uint64_t: sampled kernel addresses */
+	uint64_t modules_left_out; /* ranges over MAX_MODULES: without names */
+	struct table hot;	   /* of uint64_t: sampled kernel addresses */
 	struct perfdata_text own_text;
 	struct perfdata_text *text; /* a copy's is that of what it was copied from */
 	/* The first thing that could not be written; 0: none. */
@@ -47,6 +48,8 @@ int sink_perfdata_rename_in(struct sink_perfdata *p, const char *from, const cha
 void sink_perfdata_remove_in(struct sink_perfdata *p, const char *name);
 /* Into perf's build-id cache, if it is wanted. What goes wrong there is a note. */
 void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entry *x);
+/* What the profile lacks, or what could not be done outside of it: told, but no failure. */
+void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce);
 
 /* The module that came last to this place. ctx: struct sink_perfdata */
 const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr);

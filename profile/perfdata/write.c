@@ -16,14 +16,23 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/sample.h"
 
 #define MAX_NAME 4000u /* longest map path or comm: what PATH_MAX and u16 sizes allow */
-#define MAX_BUILD_IDS 65536u
+
+static bool equal_build_id(const void *a, const void *b, const void *ctx)
+{
+	const struct perfdata_build_id *x = a, *y = b;
+
+	(void)ctx;
+	return x->len == y->len && !memcmp(x->id, y->id, x->len) && !strcmp(x->name, y->name);
+}
 
 int perfdata_writer_open(struct perfdata_writer *w, const char *path, struct err *e)
 {
 	memset(w, 0, sizeof(*w));
+	w->ids = TABLE_OF(struct perfdata_build_id, equal_build_id);
 	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (w->fd < 0)
 		return err_set(e, errno, "%s: cannot create: %s", path, strerror(errno));
@@ -39,15 +48,14 @@ void perfdata_writer_close(struct perfdata_writer *w)
 	buf_deinit(&w->out);
 	buf_deinit(&w->held);
 	buf_deinit(&w->kept);
-	for (size_t i = 0; i < w->nids; i++)
-		free(w->ids[i].name);
-	free(w->ids);
+	for (size_t i = 0; i < w->ids.n; i++)
+		free(((struct perfdata_build_id *)w->ids.item)[i].name);
+	table_deinit(&w->ids);
 	free(w->idx);
 	free(w->path);
-	w->ids = NULL;
 	w->idx = NULL;
 	w->path = NULL;
-	w->nids = w->ids_cap = w->nidx = w->idx_cap = 0;
+	w->nidx = w->idx_cap = 0;
 }
 
 /* -- building blocks ---------------------------------------------------------- */
@@ -496,21 +504,27 @@ int perfdata_write_build_id(struct perfdata_writer *w, uint16_t whose, const uin
 			    unsigned int len, const char *name, struct err *e)
 {
 	struct perfdata_build_id b = { .kernel = whose == PERFDATA_MISC_KERNEL, .len = len };
+	char cut[MAX_NAME + 1];
+	uint64_t hash;
+	uint32_t index;
+	bool fresh;
 
 	assert(len && len <= PERFDATA_BUILD_ID_SIZE);
-	for (size_t i = 0; i < w->nids; i++)
-		if (w->ids[i].len == len && !memcmp(w->ids[i].id, id, len) &&
-		    !strcmp(w->ids[i].name, name))
-			return 0;
-	/* A guest may invent mappings without end; the maps stay, the table is only a summary. */
-	if (w->nids >= MAX_BUILD_IDS)
-		return 0;
-	if (ARRAY_ROOM(w->ids, w->nids, w->ids_cap))
-		return perfdata_no_memory(w, e);
 	memcpy(b.id, id, len);
-	b.name = strndup(name, MAX_NAME);
-	if (!b.name)
+	b.name = cut;
+	snprintf(cut, sizeof(cut), "%s", name);
+	hash = hash_text(hash_bytes(HASH_START, id, len), cut);
+	if (table_find(&w->ids, hash, &b, &index))
+		return 0;
+	/* A guest may invent mappings without end; the maps stay, the table is only a summary. */
+	if (w->ids.n >= PERFDATA_WRITE_MAX_IDS) {
+		w->ids_left_out++;
+		return 0;
+	}
+	b.name = strdup(cut);
+	if (!b.name || table_add(&w->ids, hash, &b, &index, &fresh)) {
+		free(b.name);
 		return perfdata_no_memory(w, e);
-	w->ids[w->nids++] = b;
+	}
 	return 0;
 }

@@ -28,9 +28,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/table.h"
 #include "profile/sink/sink.h"
 
-#define PERFDATA_EARLY 65528u	   /* one record: some 700 module maps */
+#define PERFDATA_EARLY 65528u /* one record: some 700 module maps */
+#define PERFDATA_WRITE_MAX_IDS (256u << 10)
 #define PERFDATA_WINDOW (8u << 20) /* bytes held back: about 35,000 samples of 20 frames */
 
 struct perfdata_held {
@@ -73,11 +75,11 @@ struct perfdata_writer {
 	/* After perfdata_write_end(): */
 	bool readable;	       /* there is a profile, with samples or without */
 	uint64_t kept_samples; /* so many of them are in it */
-	struct perfdata_build_id *ids;
-	size_t nids, ids_cap;
-	struct buf kept; /* blob of PERFDATA_FEAT_BPF_PROG_INFO, or empty */
-	int failed;	 /* 0 or the first -errno of a write */
-	int cause;	 /* the same once perfdata_write_end() has cut the file back */
+	struct table ids;      /* struct perfdata_build_id */
+	uint64_t ids_left_out; /* over PERFDATA_WRITE_MAX_IDS; their maps are there */
+	struct buf kept;       /* blob of PERFDATA_FEAT_BPF_PROG_INFO, or empty */
+	int failed;	       /* 0 or the first -errno of a write */
+	int cause;	       /* the same once perfdata_write_end() has cut the file back */
 };
 
 /* Create path (it must not exist), mode 0644. */

@@ -74,18 +74,11 @@ static bool copy_tables(struct perfdata_writer *out, const struct perfdata_write
 		out->nidx = w->nidx;
 		out->idx_cap = w->idx_cap;
 	}
-	if (w->nids) {
-		out->ids = calloc(w->nids, sizeof(*w->ids));
-		if (!out->ids)
-			return false;
-	}
-	out->ids_cap = w->nids;
-	for (; out->nids < w->nids; out->nids++) {
-		struct perfdata_build_id *id = &out->ids[out->nids];
+	for (size_t i = 0; i < w->ids.n; i++) {
+		const struct perfdata_build_id *id =
+			(const struct perfdata_build_id *)w->ids.item + i;
 
-		*id = w->ids[out->nids];
-		id->name = strdup(id->name);
-		if (!id->name)
+		if (perfdata_write_build_id(out, id->kernel, id->id, id->len, id->name, NULL))
 			return false;
 	}
 	return !out->out.failed && !out->held.failed && !out->kept.failed;
@@ -107,8 +100,8 @@ int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writ
 	out->fd = fresh.fd;
 	out->path = fresh.path;
 	out->idx = NULL;
-	out->ids = NULL;
-	out->nidx = out->idx_cap = out->nids = out->ids_cap = 0;
+	out->ids = TABLE_OF(struct perfdata_build_id, w->ids.equal);
+	out->nidx = out->idx_cap = 0;
 	buf_init(&out->out);
 	buf_init(&out->held);
 	buf_init(&out->kept);

@@ -52,8 +52,9 @@ void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned 
 
 static void put_build_ids(struct buf *b, const struct perfdata_writer *w)
 {
-	for (size_t i = 0; i < w->nids; i++) {
-		const struct perfdata_build_id *id = &w->ids[i];
+	for (size_t i = 0; i < w->ids.n; i++) {
+		const struct perfdata_build_id *id =
+			(const struct perfdata_build_id *)w->ids.item + i;
 		size_t name = strlen(id->name) + 1;
 		size_t padded =
 			(name + PERFDATA_STRING_ALIGN - 1) & ~(size_t)(PERFDATA_STRING_ALIGN - 1);

@@ -4,6 +4,7 @@
 
 #include "profile/perfdata/read.h"
 #include "profile/perfdata/sink_pipe.h"
+#include "profile/perfdata/write.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -174,6 +175,62 @@ static void test_refused(void **state)
 	assert_int_equal(samples("run.data", false), 9);
 }
 
+/* A guest that loads modules without end: what there are no names of is counted and told. */
+static void test_too_many_modules(void **state)
+{
+	static struct profile_info info = { .event = { PROFILE_EVENT_WALL(1000) },
+					    .nevents = 1,
+					    .vcpus = 1 };
+	const struct profile_kernel k = { .symbols = f.kernel,
+					  .text = FX_TEXT,
+					  .end = FX_TEXT + 0x1000 };
+	struct err note = { 0 };
+	char path[128], cache[128];
+	struct sink_perfdata_options opt = { .path = path, .buildid_dir = cache, .note = &note };
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", fx_path(&f, "run.data"));
+	snprintf(cache, sizeof(cache), "%s", fx_path(&f, "cache"));
+	assert_int_equal(sink_perfdata_create(&f.sink, &opt, NULL), 0);
+	assert_int_equal(f.sink->ops->begin(f.sink, &info, NULL), 0);
+	assert_int_equal(f.sink->ops->kernel(f.sink, &k, NULL), 0);
+	for (unsigned int i = 0; i < 16384 + 3; i++)
+		assert_int_equal(f.sink->ops->module(f.sink,
+						     &(struct profile_module){
+							     .name = "many",
+							     .addr = 0xffffffffc0000000 + 4096 * i,
+							     .len = 4096,
+							     .time_ns = 5000000000 + i },
+						     NULL),
+				 0);
+	fx_end(&f);
+	assert_int_equal(note.code, E2BIG);
+	assert_non_null(strstr(note.text, "3 loads of modules are left out"));
+}
+
+/* The list of build ids has a cap, an entry once, and a count of what is beyond. */
+static void test_too_many_programs(void **state)
+{
+	struct perfdata_writer w, copy;
+	uint8_t id[20] = { 7 };
+	uint32_t n = PERFDATA_WRITE_MAX_IDS + 5;
+
+	(void)state;
+	assert_int_equal(perfdata_writer_open(&w, fx_path(&f, "ids"), NULL), 0);
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		memcpy(id + 4, &(uint32_t){ i % n }, 4);
+		assert_int_equal(perfdata_write_build_id(&w, false, id, 20, "/bin/p", NULL), 0);
+	}
+	assert_int_equal(w.ids.n, PERFDATA_WRITE_MAX_IDS);
+	assert_int_equal(w.ids_left_out, 10);
+	/* A copy has them all. */
+	assert_int_equal(perfdata_writer_copy(&copy, &w, fx_path(&f, "copy"), NULL), 0);
+	assert_int_equal(copy.ids.n, w.ids.n);
+	assert_int_equal(perfdata_write_build_id(&w, false, id, 20, "/bin/q", NULL), 0);
+	perfdata_writer_close(&copy);
+	perfdata_writer_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +239,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_before_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_modules, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_programs, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
