@@ -88,6 +88,8 @@ const char *report_cell(const struct report *r, const struct agg_key *key,
 
 /* A warning in the header where most periods were missed. */
 void report_missed(const struct report *r);
+/* A line, when addresses have no names because there were too many mappings. */
+void report_left_out(const struct report *r);
 void report_run_header(const struct report *r);
 /* -- cmd_report_phases ------------------------------------------------------------------ */
 

@@ -70,9 +70,10 @@ int report_json(const struct report *r)
 	printf(",\"osrelease\":");
 	json_quote_file(stdout, p->osrelease);
 	printf(",\"vcpus\":%u,\"samples\":%" PRIu64 ",\"weight\":%" PRIu64 ",\"lost\":%" PRIu64
-	       ",\"first_ns\":%" PRIu64 ",\"last_ns\":%" PRIu64 ",\"partial\":%s,\"message\":",
-	       p->ncpus, a->samples, a->weight, p->nlost, p->first_ns, p->last_ns,
-	       p->partial ? "true" : "false");
+	       ",\"mappings_left_out\":%" PRIu64 ",\"first_ns\":%" PRIu64 ",\"last_ns\":%" PRIu64
+	       ",\"partial\":%s,\"message\":",
+	       p->ncpus, a->samples, a->weight, p->nlost, names_left_out(r->n), p->first_ns,
+	       p->last_ns, p->partial ? "true" : "false");
 	json_quote_file(stdout, p->message);
 	printf(",\"mode_weight\":{\"idle\":%" PRIu64 ",\"kernel\":%" PRIu64 ",\"user\":%" PRIu64
 	       "},\"effective_samples\":%.1f,\n\"symbols\":[",

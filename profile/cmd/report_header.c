@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "profile/summary/summary.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,16 @@ void report_missed(const struct report *r)
 		printf("# WARNING: %.0f %% of the timer's periods were missed when this was "
 		       "recorded: shares rest on few samples (--ci shows how far they are sure)\n",
 		       100 * share);
+}
+
+void report_left_out(const struct report *r)
+{
+	uint64_t n = names_left_out(r->n);
+
+	if (n)
+		printf("# %" PRIu64 " mappings of programs are left out, as there are too many: "
+		       "addresses there have no names\n",
+		       n);
 }
 
 void report_run_header(const struct report *r)

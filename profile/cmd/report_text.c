@@ -87,6 +87,7 @@ void report_header(const struct report *r)
 		printf("no samples lost\n");
 	print_events(p);
 	report_missed(r);
+	report_left_out(r);
 	if (p->partial)
 		printf("# PARTIAL: %s\n", p->message);
 	if (!names_have_kernel(r->n) && a->mode_weight[AGG_KERNEL] + a->mode_weight[AGG_IDLE])

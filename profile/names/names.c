@@ -72,6 +72,11 @@ void names_destroy(struct names *n)
 	free(n);
 }
 
+uint64_t names_left_out(const struct names *n)
+{
+	return n->dsos_left_out + n->spaces.left_out;
+}
+
 void names_set_relaxed(struct names *n, bool relaxed)
 {
 	n->relaxed = relaxed;
@@ -106,8 +111,7 @@ static int find_dso(struct names *n, const struct names_dso *like, uint32_t *ind
 	if (table_find(&n->dsos, hash, like, index))
 		return 0;
 	if (n->dsos.n >= (n->from ? NAMES_MAX_DSOS : NAMES_MAX_LIVE_DSOS))
-		return err_set(e, E2BIG, "more than %u different programs are mapped",
-			       NAMES_MAX_DSOS);
+		return -E2BIG;
 	d.name = strdup(like->name);
 	if (!d.name || table_add(&n->dsos, hash, &d, index, &fresh)) {
 		free(d.name);
@@ -120,9 +124,16 @@ int names_add_map(struct names *n, uint32_t pid, const struct mapping *at,
 		  const struct names_dso *dso, struct err *e)
 {
 	struct mapping m = *at;
+	uint32_t of = dso->kernel ? KERNEL_PID : pid;
 	int ret = find_dso(n, dso, &m.dso, e);
 
-	ret = ret ? ret : spaces_map(&n->spaces, dso->kernel ? KERNEL_PID : pid, &m, e);
+	if (ret == -E2BIG) {
+		/* Nothing may stay at its place that is not there any more. */
+		n->dsos_left_out++;
+		ret = spaces_clear(&n->spaces, of, e);
+	} else if (!ret) {
+		ret = spaces_map(&n->spaces, of, &m, e);
+	}
 	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
 	n->stamp++;
 	return ret;
@@ -182,7 +193,8 @@ int names_dso(struct names *n, const struct profile_dso *p, struct err *e)
 	ret = find_dso(n, &d, &index, e);
 	if (!ret)
 		keep_bytes(n, index, p->elf, p->elf_len);
-	return ret;
+	/* What cannot be kept is counted with its mappings. */
+	return ret == -E2BIG ? 0 : ret;
 }
 
 int names_map(struct names *n, const struct profile_map *p, struct err *e)

@@ -24,7 +24,7 @@
 #define NAMES_MAX_KALLSYMS (512u << 20)
 #define NAMES_MAX_ELF (1ull << 30)
 #define NAMES_MAX_MODULES 16384u
-#define NAMES_MAX_DSOS 65536u
+#define NAMES_MAX_DSOS (1u << 20)
 #define NAMES_MAX_LIVE_DSOS 8192u     /* of what a sink is told */
 #define NAMES_MAX_WAITING (64u << 20) /* bytes of its files that wait to be read */
 
@@ -48,6 +48,9 @@ struct names *names_create_live(void);
 void names_destroy(struct names *n);
 /* Addresses behind the end of a symbol are its own, up to the next one (symtab_before()). */
 void names_set_relaxed(struct names *n, bool relaxed);
+
+/* Mappings that were left out, over a cap: their addresses have no names. */
+uint64_t names_left_out(const struct names *n);
 
 /* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
 int names_record(struct names *n, const struct perfdata_record *r, struct err *e);

@@ -33,7 +33,8 @@ struct names {
 	uint64_t slide;			   /* from kallsyms to where it runs */
 	struct table dsos;		   /* struct names_dso */
 	struct spaces spaces;
-	size_t waiting; /* bytes of files that are not read yet */
+	uint64_t dsos_left_out; /* mappings of programs over the cap */
+	size_t waiting;		/* bytes of files that are not read yet */
 	uint32_t kernel_space;
 	uint32_t stamp; /* counts mappings */
 	struct names_cached *cache;

@@ -62,7 +62,7 @@ const struct mapping *spaces_find(const struct spaces *s, uint32_t space, uint64
 static int reserve(struct spaces *s, struct space *sp, uint32_t more, struct err *e)
 {
 	if (s->maps + more > SPACES_MAX_MAPS)
-		return err_set(e, E2BIG, "more than %u mappings", SPACES_MAX_MAPS);
+		return -E2BIG;
 	return ARRAY_FIT(sp->map, sp->n + more, sp->cap) ? no_memory(e) : 0;
 }
 
@@ -72,7 +72,7 @@ static int new_space(struct spaces *s, uint32_t *out, struct err *e)
 	size_t want = s->n ? 1 : 2;
 
 	if (s->n >= SPACES_MAX)
-		return err_set(e, E2BIG, "more than %u address spaces", SPACES_MAX);
+		return -E2BIG;
 	if (ARRAY_FIT(s->space, s->n + want, s->cap))
 		return no_memory(e);
 	memset(s->space + s->n, 0, want * sizeof(*s->space));
@@ -148,15 +148,47 @@ static int copy_with(struct spaces *s, uint32_t old, const struct mapping *m, ui
 	return ret;
 }
 
-int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct err *e)
+/*
+ * m, and all that it covers from sp->map[at] on, are one mapping that has grown: what is
+ * there stays as it was. Returns how many they are; 0: m hides something.
+ */
+static uint32_t grown_over(const struct space *sp, uint32_t at, const struct mapping *m)
 {
-	uint32_t now = spaces_of(s, pid), at = 0, made;
+	uint32_t n = 0;
+
+	for (; at + n < sp->n && sp->map[at + n].addr < m->end; n++) {
+		const struct mapping *old = &sp->map[at + n];
+
+		if (old->addr < m->addr || old->end > m->end || old->dso != m->dso ||
+		    old->pgoff - old->addr != m->pgoff - m->addr)
+			return 0;
+	}
+	return n;
+}
+
+/* In the place of `covered` mappings from `at` on. */
+static int put_at(struct spaces *s, struct space *sp, uint32_t at, uint32_t covered,
+		  const struct mapping *m, struct err *e)
+{
+	int ret = covered ? 0 : reserve(s, sp, 1, e);
+
+	if (ret)
+		return ret;
+	memmove(sp->map + at + 1, sp->map + at + covered,
+		(sp->n - at - covered) * sizeof(*sp->map));
+	sp->map[at] = *m;
+	sp->n = sp->n + 1 - covered;
+	s->maps = s->maps + 1 - covered;
+	return 0;
+}
+
+static int put_mapping(struct spaces *s, uint32_t pid, const struct mapping *m, struct err *e)
+{
+	uint32_t now = spaces_of(s, pid), at = 0, covered = 0, made;
 	struct space *sp = now != SPACE_NONE ? &s->space[now] : NULL;
 	bool free_place = true;
 	int ret;
 
-	if (m->end <= m->addr)
-		return 0;
 	if (sp) {
 		at = first_behind(sp, m->addr);
 		free_place = at == sp->n || sp->map[at].addr >= m->end;
@@ -164,17 +196,10 @@ int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct e
 		if (!free_place && !memcmp(&sp->map[at].addr, &m->addr, 24) &&
 		    sp->map[at].dso == m->dso)
 			return 0;
+		covered = free_place ? 0 : grown_over(sp, at, m);
 	}
-	if (sp && free_place && sp->users == 1) {
-		ret = reserve(s, sp, 1, e);
-		if (ret)
-			return ret;
-		memmove(sp->map + at + 1, sp->map + at, (sp->n - at) * sizeof(*m));
-		sp->map[at] = *m;
-		sp->n++;
-		s->maps++;
-		return 0;
-	}
+	if (sp && (free_place || covered) && sp->users == 1)
+		return put_at(s, sp, at, covered, m, e);
 	if (!sp) {
 		ret = new_space(s, &made, e);
 		ret = ret ? ret : reserve(s, &s->space[made], 1, e);
@@ -184,4 +209,14 @@ int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct e
 		ret = copy_with(s, now, m, &made, e);
 	}
 	return ret ? ret : enter(s, pid, made, e);
+}
+
+int spaces_map(struct spaces *s, uint32_t pid, const struct mapping *m, struct err *e)
+{
+	int ret = m->end > m->addr ? put_mapping(s, pid, m, e) : 0;
+
+	if (ret != -E2BIG)
+		return ret;
+	s->left_out++;
+	return spaces_clear(s, pid, e);
 }

@@ -485,6 +485,8 @@ static bool counts_ns(const struct perfdata *p)
 static int fill_facts(struct stackset_build *b, struct stackset *s)
 {
 	const struct perfdata *p = b->in.p;
+	uint64_t left = names_left_out(b->in.names);
+	char text[80];
 
 	s->samples = b->samples;
 	s->weight = b->weight;
@@ -497,10 +499,12 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 	s->ncpus = p->ncpus;
 	s->weight_is_ns = counts_ns(p);
 	s->ours = p->ours;
-	s->partial = p->partial;
+	s->partial = p->partial || left;
 	s->event = clean_text(b, p->event[0] ? p->event : "event");
 	s->osrelease = clean_text(b, p->osrelease);
-	s->message = clean_text(b, p->partial ? p->message : "");
+	snprintf(text, sizeof(text), "%" PRIu64 " mappings of programs are left out: too many",
+		 left);
+	s->message = clean_text(b, p->partial ? p->message : left ? text : "");
 	if (p->json) {
 		char *json = strndup(p->json, p->json_len);
 
