@@ -80,6 +80,7 @@ E2E = [
     ("push_profile.py", []),
     ("speedscope_shows.py", []),
     ("report_command.py", []),
+    ("many_programs.py", []),
     ("perf_files.py", []),
     ("convert_profiles.py", []),
     # These take minutes once, and then find their result in a cache.
@@ -141,7 +142,8 @@ SLOW = [
     ("other_kernels.py", ["debian"], 900),
     ("guest_truth.py", ["6.1"], 2700),
     ("guest_truth.py", ["6.12"], 2700),
-    ("kernel_tables.py", ["all"], 900),
+    ("kernel_tables.py", ["all"], 1800),
+    ("many_programs.py", ["large"], 1800),
     ("kallsyms_truth.py", ["6.1"], 900),
     ("kallsyms_truth.py", ["6.12"], 900),
     ("source_lines.py", ["6.1"], 900),

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define RELEASE_LEN (4u << 20) /* a multiple of any page size */
+/* After so much all is given back again: who keeps chains has looked at some of them. */
+#define RELEASE_ALL (256ull << 20)
 
 void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
 {
@@ -41,6 +43,8 @@ static void release_before(struct perfdata_private *v, uint64_t off)
 
 	if (!v->map.data || v->records.base != v->map.data || end <= v->released)
 		return;
+	if (end / RELEASE_ALL != v->released / RELEASE_ALL)
+		v->released = 0;
 	madvise((void *)(uintptr_t)(v->map.data + v->released), end - v->released, MADV_DONTNEED);
 	v->released = end;
 }

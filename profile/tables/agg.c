@@ -23,6 +23,12 @@ struct stack_sum {
 	uint64_t code_page, data_page;
 };
 
+/*
+ * So many different stacks are held at the most; then the older half of them is added up.
+ * The younger wait for mappings that are told after their samples.
+ */
+#define MAX_STACKS (1u << 20)
+
 struct agg_private {
 	struct agg_config config;
 	unsigned int need; /* enum agg_need of all keys */
@@ -30,7 +36,8 @@ struct agg_private {
 	struct names *names;
 	struct tasks *tasks;
 	struct texts lines;  /* of rows */
-	struct table stacks; /* struct stack_sum */
+	struct table stacks; /* struct stack_sum, by age */
+	uint64_t stamp;	     /* of the stack that was added up last */
 	struct table rows;   /* struct agg_row */
 	bool need_funcs;
 	struct table funcs;	    /* struct agg_func */
@@ -126,6 +133,7 @@ static bool equal_row(const void *a, const void *b, const void *ctx)
 		       c->nkeys * sizeof(struct agg_value));
 }
 
+/* A function is known by its symbol, code without one by DSO and address. */
 static bool equal_func(const void *a, const void *b, const void *ctx)
 {
 	const struct agg_func *x = a, *y = b;
@@ -174,28 +182,6 @@ void agg_destroy(struct agg *a)
 	free(a->priv->row_of);
 	free(a->priv);
 	free(a);
-}
-
-int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
-{
-	struct agg_private *v = a->priv;
-	struct stack_sum *s, like;
-	uint32_t index;
-	bool fresh;
-
-	if (v->filtered && !agg_passes(v, r))
-		return 0;
-	agg_describe(v, r, &like);
-	if (table_add(&v->stacks, hash_stack(&like), &like, &index, &fresh) < 0)
-		return err_set(e, ENOMEM, "out of memory after %zu different stacks", v->stacks.n);
-	s = (struct stack_sum *)v->stacks.item + index;
-	s->weight += r->sample.period;
-	s->samples++;
-	s->squares += (double)r->sample.period * (double)r->sample.period;
-	a->samples++;
-	a->weight += r->sample.period;
-	a->nstacks = v->stacks.n;
-	return 0;
 }
 
 /* -- naming ------------------------------------------------------------------------------ */
@@ -255,7 +241,6 @@ static int keep_frame(struct agg_private *v, uint32_t func, uint32_t row)
 	return 0;
 }
 
-/* A function is known by its symbol, code without one by DSO and address. */
 /* The number of the function at f; the expressions are asked once for each. */
 static int find_func(struct agg_private *v, const struct agg_frame *f, uint32_t *out)
 {
@@ -326,7 +311,8 @@ static int stack_next(struct stack_walk *w)
 	addr = w->f.innermost || c->exact || !w->f.ip ? w->f.ip : w->f.ip - 1;
 	names_lookup_in(w->v->names, w->s->chain.view, w->f.kernel, addr, &name);
 	w->frame.symbol = name.symbol;
-	w->frame.addr = addr;
+	/* As perf has it: code without a name is known by its place in its file. */
+	w->frame.addr = !name.symbol && name.program != NAMES_NONE ? addr + name.to_file : addr;
 	w->frame.dso = name.dso;
 	w->frame.mode = w->s->chain.idle ? AGG_IDLE : w->f.kernel ? AGG_KERNEL : AGG_USER;
 	if (w->v->need_funcs && find_func(w->v, &w->frame, &w->func) < 0)
@@ -407,6 +393,64 @@ static int add_stack(struct agg *a, const struct stack_sum *s, uint64_t stamp)
 	return got;
 }
 
+/* Stacks [0, n), which are not looked at again. */
+static int add_first(struct agg *a, size_t n, struct err *e)
+{
+	struct agg_private *v = a->priv;
+
+	for (size_t i = 0; i < n; i++)
+		if (add_stack(a, (struct stack_sum *)v->stacks.item + i, ++v->stamp) < 0)
+			return err_set(e, ENOMEM, "out of memory after %zu rows", v->rows.n);
+	return 0;
+}
+
+static int add_older(struct agg *a, struct err *e)
+{
+	struct agg_private *v = a->priv;
+	struct table old = v->stacks, fresh = TABLE_OF(struct stack_sum, equal_stack);
+	size_t half = old.n / 2;
+	int ret = add_first(a, half, e);
+
+	for (size_t i = half; i < old.n && !ret; i++) {
+		uint32_t index;
+		bool new;
+
+		if (table_add(&fresh, old.hash[i], (struct stack_sum *)old.item + i, &index, &new))
+			ret = err_set(e, ENOMEM, "out of memory for %zu stacks", old.n);
+	}
+	table_deinit(&v->stacks);
+	v->stacks = fresh;
+	return ret;
+}
+
+int agg_add(struct agg *a, const struct perfdata_record *r, struct err *e)
+{
+	struct agg_private *v = a->priv;
+	struct stack_sum *s, like;
+	uint32_t index;
+	bool fresh;
+
+	if (v->filtered && !agg_passes(v, r))
+		return 0;
+	agg_describe(v, r, &like);
+	if (v->stacks.n >= MAX_STACKS && !v->config.keep_stacks) {
+		int ret = add_older(a, e);
+
+		if (ret)
+			return ret;
+	}
+	if (table_add(&v->stacks, hash_stack(&like), &like, &index, &fresh) < 0)
+		return err_set(e, ENOMEM, "out of memory after %zu different stacks", v->stacks.n);
+	s = (struct stack_sum *)v->stacks.item + index;
+	s->weight += r->sample.period;
+	s->samples++;
+	s->squares += (double)r->sample.period * (double)r->sample.period;
+	a->samples++;
+	a->weight += r->sample.period;
+	a->nstacks = v->stamp + v->stacks.n;
+	return 0;
+}
+
 /* -- order ------------------------------------------------------------------------------- */
 
 static int compare_pair(uint64_t x1, uint64_t y1, uint64_t x2, uint64_t y2)
@@ -437,15 +481,16 @@ int agg_finish(struct agg *a, enum agg_order by, struct err *e)
 {
 	struct agg_private *v = a->priv;
 	struct row_order order = { .v = v, .by = by };
+	int ret;
 
 	if (v->config.keep_stacks) {
 		v->kept = calloc(v->stacks.n ? v->stacks.n : 1, sizeof(*v->kept));
 		if (!v->kept)
 			return err_set(e, ENOMEM, "out of memory for %zu stacks", v->stacks.n);
 	}
-	for (size_t i = 0; i < v->stacks.n; i++)
-		if (add_stack(a, (struct stack_sum *)v->stacks.item + i, i + 1) < 0)
-			return err_set(e, ENOMEM, "out of memory after %zu rows", v->rows.n);
+	ret = add_first(a, v->stacks.n, e);
+	if (ret)
+		return ret;
 	a->row = v->rows.item;
 	a->nrows = v->rows.n;
 	if (a->nrows)

@@ -3,7 +3,8 @@
  * agg: weight by symbol, DSO, task and whatever else a key names.
  *
  * Equal stacks are counted together as they come (one hash of the raw chain for
- * each sample); names are looked up once for each distinct stack, at the end.
+ * each sample); names are looked up once for each distinct stack, at the end or when very
+ * many are held.
  * A row is one combination of the keys' values. self: it was innermost.
  * children: it was anywhere in the stack, counted once however often it occurs
  * (recursion).
@@ -39,7 +40,7 @@ struct agg_frame {
 	const struct symbol *symbol; /* NULL: unnamed, then addr tells them apart */
 	const char *name;	     /* of the symbol, as it is shown; NULL: unnamed */
 	const char *line;	     /* "path:line", one pointer for one text; NULL: not known */
-	uint64_t addr;		     /* looked up */
+	uint64_t addr;		     /* looked up; of an unnamed one in a file: its offset there */
 	const char *dso;
 	enum agg_mode mode;
 	uint32_t comm; /* of tasks */
@@ -145,7 +146,7 @@ struct agg {
 	uint64_t samples, weight;
 	uint64_t mode_weight[AGG_MODES]; /* by the innermost frame */
 	double weight_squares;		 /* sum over samples; after agg_finish() */
-	size_t nstacks;			 /* distinct */
+	size_t nstacks;			 /* distinct among those held at one time */
 	struct agg_row *row;
 	size_t nrows;
 	/* With keep_stacks, after agg_finish(): */

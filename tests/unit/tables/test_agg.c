@@ -255,6 +255,61 @@ static void test_markers_only(void **state)
 	assert_int_equal(agg->mode_weight[AGG_KERNEL] + agg->mode_weight[AGG_USER], 2);
 }
 
+/* More different stacks than are held: the older ones are added up meanwhile. */
+static void test_stacks_beyond_what_is_held(void **state)
+{
+	enum { N = (1 << 20) + 1000 };
+	uint64_t(*chain)[3] = calloc(N, sizeof(*chain));
+	uint64_t self = 0;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_non_null(chain);
+	for (unsigned int i = 0; i < N; i++) {
+		chain[i][0] = PERFDATA_CONTEXT_KERNEL;
+		chain[i][1] = at(i % 0x500);
+		chain[i][2] = 0xffffffff70000000u + i / 0x500;
+		add(1, 2, chain[i], 3, true);
+	}
+	assert_int_equal(agg->nstacks, N);
+	/* The oldest are not looked at again, the youngest are. */
+	memset(chain, 0xff, N / 4 * sizeof(*chain));
+	assert_int_equal(agg_finish(agg, true, &e), 0);
+	for (size_t i = 0; i < agg->nrows; i++)
+		self += agg->row[i].self;
+	assert_int_equal(self, 2 * N);
+	assert_int_equal(agg->samples, N);
+	check("inner", AGG_KERNEL, row("inner", AGG_KERNEL)->self, row("inner", AGG_KERNEL)->self);
+	assert_true(row("inner", AGG_KERNEL)->self >= N / 0x500 * 0x100 * 2);
+	free(chain);
+}
+
+/* Code without a name is known by its place in its file, wherever that was mapped. */
+static void test_unnamed_in_a_file(void **state)
+{
+	const uint64_t a[] = { PERFDATA_CONTEXT_USER, 0x550000001234 };
+	const uint64_t b[] = { PERFDATA_CONTEXT_USER, 0x770000001234 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 2; pid++) {
+		struct perfdata_record r = { .kind = PERFDATA_MAP,
+					     .pid = pid,
+					     .map = { .addr = pid == 1 ? a[1] - 0x234
+								       : b[1] - 0x234,
+						      .len = 0x1000,
+						      .pgoff = 0x3000,
+						      .path = "/lib/x.so" } };
+
+		record(&r);
+		add(pid, 1, pid == 1 ? a : b, 2, false);
+	}
+	assert_int_equal(agg_finish(agg, false, &e), 0);
+	assert_int_equal(agg->nrows, 1);
+	assert_int_equal(agg->row[0].self, 2);
+	assert_int_equal(agg->row[0].frame.addr, 0x3234);
+}
+
 /* -- keys, filters, and names that change over time ---------------------------------------- */
 
 static void task(enum perfdata_kind kind, uint32_t pid, uint32_t parent, const char *comm,
@@ -465,6 +520,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exact_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_stacks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stacks_beyond_what_is_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unnamed_in_a_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_markers_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
