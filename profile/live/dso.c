@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/dso.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/table.h"
 #include "symbolizer/program/elfsynth.h"
 #include "symbolizer/linux/image.h"
 #include "symbolizer/program/userelf.h"
@@ -17,10 +18,17 @@ struct guest_dsos {
 	const struct linux_file_layout *file;
 	const struct memory *memory;
 	struct userfile_finder *finder;
-	struct guest_dso **dso;
-	size_t n, cap;
+	struct table dso; /* struct guest_dso *, owned; by its id */
 	struct guest_dso_stats stats;
 };
+
+static bool dso_equal(const void *a, const void *b, const void *ctx)
+{
+	const struct guest_dso *const *x = a, *const *y = b;
+
+	(void)ctx;
+	return !memcmp(&(*x)->id, &(*y)->id, sizeof((*x)->id));
+}
 
 int guest_dsos_create(struct guest_dsos **out, const struct linux_mm_layout *mm,
 		      const struct linux_file_layout *file, const struct memory *memory,
@@ -34,20 +42,26 @@ int guest_dsos_create(struct guest_dsos **out, const struct linux_mm_layout *mm,
 	d->file = file;
 	d->memory = memory;
 	d->finder = finder;
+	d->dso = TABLE_OF(struct guest_dso *, dso_equal);
 	*out = d;
 	return 0;
+}
+
+static struct guest_dso *dso_at(const struct guest_dsos *d, size_t i)
+{
+	return ((struct guest_dso **)d->dso.item)[i];
 }
 
 void guest_dsos_destroy(struct guest_dsos *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->n; i++) {
-		free(d->dso[i]->elf);
-		free(d->dso[i]->path);
-		free(d->dso[i]);
+	for (size_t i = 0; i < d->dso.n; i++) {
+		free(dso_at(d, i)->elf);
+		free(dso_at(d, i)->path);
+		free(dso_at(d, i));
 	}
-	free(d->dso);
+	table_deinit(&d->dso);
 	free(d);
 }
 
@@ -58,38 +72,43 @@ const struct guest_dso_stats *guest_dsos_stats(const struct guest_dsos *d)
 
 const struct guest_dso *guest_dsos_at(const struct guest_dsos *d, size_t i)
 {
-	return i < d->n ? d->dso[i] : NULL;
+	return i < d->dso.n ? dso_at(d, i) : NULL;
+}
+
+static uint64_t dso_hash(const struct linux_file_id *id)
+{
+	return hash_bytes(HASH_START, id, sizeof(*id));
 }
 
 static struct guest_dso *dso_find(const struct guest_dsos *d, const struct linux_file_id *id)
 {
-	for (size_t i = 0; i < d->n; i++)
-		if (!memcmp(&d->dso[i]->id, id, sizeof(*id)))
-			return d->dso[i];
-	return NULL;
+	const struct guest_dso like = { .id = *id }, *of = &like;
+	uint32_t i;
+
+	return table_find(&d->dso, dso_hash(id), &of, &i) ? dso_at(d, i) : NULL;
 }
 
 static struct guest_dso *dso_add(struct guest_dsos *d, const struct linux_file_id *id,
 				 const char *path)
 {
 	struct guest_dso *o;
+	uint32_t index;
+	bool fresh;
 
-	if (d->n >= GUEST_DSO_MAX) {
+	if (d->dso.n >= GUEST_DSO_MAX) {
 		d->stats.beyond++;
 		return NULL;
 	}
-	if (ARRAY_ROOM(d->dso, d->n, d->cap))
-		return NULL;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return NULL;
 	o->id = *id;
 	o->path = strdup(path);
-	if (!o->path) {
+	if (!o->path || table_add(&d->dso, dso_hash(id), &o, &index, &fresh) < 0) {
+		free(o->path);
 		free(o);
 		return NULL;
 	}
-	d->dso[d->n++] = o;
 	d->stats.files++;
 	return o;
 }
@@ -246,7 +265,7 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 	const struct userelf *program = NULL;
 	struct userelf in_memory;
 	struct err e = { 0 };
-	uint8_t id[GUEST_BUILD_ID]; /* by which debug files are looked for */
+	uint8_t id[GUEST_BUILD_ID] = { 0 }; /* by which debug files are looked for */
 	unsigned int id_len = 0;
 	bool unverified = false;
 
@@ -262,11 +281,12 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 		snprintf(o->why, sizeof(o->why), "%.159s", e.text);
 	}
 	if (id_len) {
-		set_build_id(o, in_memory.build_id, id_len);
+		if (!o->looks)
+			set_build_id(o, in_memory.build_id, id_len);
 		memcpy(id, in_memory.build_id, id_len);
 	}
 	if (d->finder && best.worth < 2 &&
-	    userfile_open(&host.file, d->finder, o->path, o->build_id, id_len, &e) == 0 &&
+	    userfile_open(&host.file, d->finder, o->path, id, id_len, &e) == 0 &&
 	    parse_host(&host, &e)) {
 		unverified = !host.file.verified;
 		if (!program)
@@ -292,7 +312,7 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 	 * Without a build id perf would read the host's file of that name. Where the file
 	 * has none, or its page isn't in memory, its identity in the guest serves.
 	 */
-	if (!o->own_id)
+	if (!o->own_id && !o->looks)
 		made_up_id(o->build_id, o->path, &o->id);
 	if (program)
 		carry(d, o, program, &best);
@@ -303,22 +323,13 @@ static void dso_load(struct guest_dsos *d, struct guest_dso *o,
 	userfile_close(&debug.file);
 }
 
-struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path)
+/* One look at a file. */
+static void dso_look(struct guest_dsos *d, struct guest_dso *o, uint64_t file)
 {
-	struct linux_file_id id;
 	struct linux_file f;
 	struct file_source src;
-	struct guest_dso *o;
 
-	memset(&id, 0, sizeof(id));
-	if (linux_file_identify(d->mm, d->memory, file, &id) != LINUX_OK)
-		return NULL;
-	o = dso_find(d, &id);
-	if (o)
-		return o;
-	o = dso_add(d, &id, path);
-	if (!o)
-		return NULL;
+	o->why[0] = '\0';
 	if (d->file && linux_file_open(&f, d->file, d->memory, file) == LINUX_OK) {
 		src = (struct file_source){ linux_file_read_cb, &f, linux_file_size(&f) };
 		dso_load(d, o, &src);
@@ -328,7 +339,63 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 				 : "where this kernel keeps the pages of files is not known");
 		dso_load(d, o, NULL);
 	}
+	o->file = file;
+	o->looks++;
+}
+
+/*
+ * Pages of a file may come after it was mapped. What was told of it stays: mappings have
+ * its build id, made up or not.
+ */
+static void dso_look_again(struct guest_dsos *d, struct guest_dso *o, uint64_t file)
+{
+	d->stats.unnamed--;
+	dso_look(d, o, file);
+}
+
+struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path)
+{
+	struct linux_file_id id;
+	struct guest_dso *o;
+
+	memset(&id, 0, sizeof(id));
+	if (linux_file_identify(d->mm, d->memory, file, &id) != LINUX_OK)
+		return NULL;
+	o = dso_find(d, &id);
+	if (!o) {
+		o = dso_add(d, &id, path);
+		if (o)
+			dso_look(d, o, file);
+		return o;
+	}
+	/* At the first, second, fourth ... time that it is mapped again. */
+	o->asked++;
+	if (!o->named && !(o->asked & (o->asked - 1)))
+		dso_look_again(d, o, file);
 	return o;
+}
+
+int guest_dsos_finish(struct guest_dsos *d, struct sink *sink, struct err *e)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < d->dso.n && !ret; i++) {
+		struct guest_dso *o = dso_at(d, i);
+		struct linux_file_id id;
+
+		memset(&id, 0, sizeof(id));
+		if (o->named || !o->file ||
+		    linux_file_identify(d->mm, d->memory, o->file, &id) != LINUX_OK ||
+		    memcmp(&id, &o->id, sizeof(id)) != 0)
+			continue;
+		dso_look_again(d, o, o->file);
+		if (!o->elf)
+			continue;
+		ret = sink->ops->dso(
+			sink, &(struct profile_dso){ o->path, o->build_id, o->elf, o->elf_len }, e);
+		guest_dso_told(o);
+	}
+	return ret;
 }
 
 void guest_dso_told(struct guest_dso *o)

@@ -2,7 +2,8 @@
 /*
  * guest_dso: the programs and libraries that a guest has mapped, with their names.
  *
- * A file is looked at once, however many processes map it. Its build id and its
+ * A file is looked at once, however many processes map it, and some times more as long as
+ * it has no names: pages may come to memory later. Its build id and its
  * names come from the guest's own memory (page cache), from a root directory or
  * debug files on the host that prove the same build id, whichever knows most. Where the
  * guest's memory does not tell a build id, the file of that path in the root directory is
@@ -14,6 +15,7 @@
 #define KVMPROF_PROFILE_LIVE_DSO_H
 
 #include "profile/files/userfile.h"
+#include "profile/sink/sink.h"
 #include "symbolizer/linux/file.h"
 #include "symbolizer/linux/mm.h"
 
@@ -30,6 +32,8 @@ struct guest_dso {
 	bool named;	 /* there are names: elf, until the sink has it */
 	uint8_t *elf;	 /* owned */
 	size_t elf_len;
+	uint64_t file; /* the struct file it was looked at by; 0: a vdso */
+	uint32_t looks, asked;
 	char *path;    /* where it was first seen */
 	char why[160]; /* why there are no names, or fewer than there could be; "" */
 };
@@ -61,6 +65,12 @@ struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t 
 void guest_dso_told(struct guest_dso *o);
 /* A build id made of a name, for what has none: perf takes what shares one for the same. */
 void guest_dso_name_id(uint8_t id[GUEST_BUILD_ID], const char *name);
+
+/*
+ * Once at the end: look again for what has no names yet, and tell the sink of it; mappings
+ * that it knows have that build id. Errors are the sink's.
+ */
+int guest_dsos_finish(struct guest_dsos *d, struct sink *sink, struct err *e);
 
 const struct guest_dso_stats *guest_dsos_stats(const struct guest_dsos *d);
 /* i-th of all, for reports; NULL behind the last. */

@@ -492,7 +492,9 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 
 int guest_finish(struct guest *g, struct err *e)
 {
-	return g->jit ? guest_jit_finish(g->jit, e) : 0;
+	int ret = g->dsos ? guest_dsos_finish(g->dsos, g->sink, e) : 0;
+
+	return ret || !g->jit ? ret : guest_jit_finish(g->jit, e);
 }
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/idmap.h"
 #include "profile/live/dso.h"
 #include "symbolizer/program/elfsynth.h"
 #include "symbolizer/program/perfmap.h"
@@ -39,6 +40,7 @@ struct guest_jit {
 	struct sink *sink;
 	uint64_t run; /* tells this run's build ids from another's */
 	struct process *process;
+	struct idmap last; /* by pid: the last process that has it */
 	size_t n, cap, nregions;
 	struct guest_jit_stats stats;
 };
@@ -67,6 +69,7 @@ void guest_jit_destroy(struct guest_jit *j)
 	for (size_t i = 0; i < j->n; i++)
 		free(j->process[i].region);
 	free(j->process);
+	idmap_deinit(&j->last);
 	free(j);
 }
 
@@ -240,7 +243,7 @@ static void make_build_id(const struct guest_jit *j, struct process *p, uint64_t
 
 static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_t mm, uint64_t addr)
 {
-	if (ARRAY_ROOM(j->process, j->n, j->cap))
+	if (ARRAY_ROOM(j->process, j->n, j->cap) || idmap_set(&j->last, pid, (uint32_t)j->n))
 		return -ENOMEM;
 	j->process[j->n] = (struct process){ .pid = pid, .turn = turn, .mm = mm };
 	make_build_id(j, &j->process[j->n++], addr);
@@ -255,15 +258,13 @@ static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_
 static int find_process(struct guest_jit *j, const struct profile_map *map, uint64_t mm,
 			struct process **out, struct err *e)
 {
-	uint32_t turn = 0;
+	uint32_t turn = 0, i;
 	int ret;
 
 	*out = NULL;
-	for (size_t i = j->n; i-- > 0 && !turn;) {
+	if (idmap_get(&j->last, map->pid, &i)) {
 		struct process *p = &j->process[i];
 
-		if (p->pid != map->pid)
-			continue;
 		if (p->mm == mm) {
 			*out = p;
 			return 0;

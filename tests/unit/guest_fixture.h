@@ -108,6 +108,11 @@ static inline int gf_map(struct sink *s, const struct profile_map *m, struct err
 	return ret;
 }
 
+static inline int gf_dso(struct sink *s, const struct profile_dso *d, struct err *e)
+{
+	return gf_say(s, 0, e, "dso %s\n", d->path);
+}
+
 static inline void gf_sink_init(struct gf_sink *s)
 {
 	static const struct sink_ops ops = {
@@ -117,6 +122,7 @@ static inline void gf_sink_init(struct gf_sink *s)
 		.comm = gf_comm,
 		.module = gf_module,
 		.map = gf_map,
+		.dso = gf_dso,
 	};
 
 	memset(s, 0, sizeof(*s));

@@ -230,6 +230,64 @@ static void pages_that_are_missing(void **state)
 	expect_stats(2, 0, 0, 0);
 }
 
+/* As if the kernel had read the page in now. */
+static void read_page(uint64_t file, unsigned int i)
+{
+	uint64_t as, node, page, part = elf.len - i * 4096ul;
+
+	memcpy(&as, lm_ptr(&g, file + file_layout.file_mapping, 8), 8);
+	memcpy(&node, lm_ptr(&g, as + 16, 8), 8);
+	page = lm_page(&g, as, i, 0);
+	part = part < 4096 ? part : 4096;
+	memcpy(lm_ptr(&g, LM_DIRECT + ((page - LM_VMEMMAP) / LM_PAGE_SIZE << 12), part),
+	       elf.data + i * 4096ul, part);
+	lm_xa_slot(&g, node - 2, i, page);
+}
+
+/* Looked for again when the file is mapped again, under the build id that was told. */
+static void pages_that_come_later(void **state)
+{
+	uint64_t file = library(0xaa, 7, 0);
+	struct guest_dso *o = dso_of(file, "/lib/a.so");
+	uint8_t told[20];
+
+	(void)state;
+	assert_false(o->named || o->own_id);
+	memcpy(told, o->build_id, 20);
+	assert_ptr_equal(dso_of(file, "/lib/a.so"), o);
+	assert_false(o->named);
+	read_page(file, 0);
+	assert_ptr_equal(dso_of(file, "/lib/a.so"), o);
+	assert_true(o->named);
+	assert_memory_equal(o->build_id, told, 20);
+	expect_names(o, "fn0");
+	expect_stats(1, 1, 0, 0);
+}
+
+static void pages_that_come_before_the_end(void **state)
+{
+	uint64_t late = library(0xaa, 7, 1), never, gone;
+	struct guest_dso *o = dso_of(late, "/lib/a.so");
+	struct gf_sink sink;
+
+	(void)state;
+	read_page(late, 1);
+	never = library(0xbb, 8, 1);
+	gone = library(0xcc, 9, 1);
+	assert_false(dso_of(never, "/lib/b.so")->named);
+	assert_false(dso_of(gone, "/lib/c.so")->named);
+	read_page(gone, 1);
+	lm_put64(&g, gone + 8, 0x1000); /* another file has its place */
+	gf_sink_init(&sink);
+	assert_int_equal(guest_dsos_finish(dsos, &sink.sink, NULL), 0);
+	gf_expect(&sink, "dso /lib/a.so\n");
+	assert_true(o->named);
+	assert_null(o->elf);
+	expect_stats(3, 1, 0, 0);
+	assert_int_equal(guest_dsos_stats(dsos)->unnamed, 2);
+	gf_sink_deinit(&sink);
+}
+
 static void no_programs(void **state)
 {
 	static const uint8_t text[5000] = "#!/bin/sh\n";
@@ -441,6 +499,8 @@ int main(void)
 		T(file_written_anew),
 		T(files_without_a_build_id),
 		T(pages_that_are_missing),
+		T(pages_that_come_later),
+		T(pages_that_come_before_the_end),
 		T(no_programs),
 		T(large_file),
 		T(from_the_guests_root),
