@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "profile/perfdata/format.h"
 
 #include <errno.h>
 #include <string.h>
@@ -78,7 +79,9 @@ static bool copy_tables(struct perfdata_writer *out, const struct perfdata_write
 		const struct perfdata_build_id *id =
 			(const struct perfdata_build_id *)w->ids.item + i;
 
-		if (perfdata_write_build_id(out, id->kernel, id->id, id->len, id->name, NULL))
+		if (perfdata_write_build_id(out,
+					    id->kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER,
+					    id->id, id->len, id->name, NULL))
 			return false;
 	}
 	return !out->out.failed && !out->held.failed && !out->kept.failed;

@@ -2,6 +2,7 @@
 /* A profile that is copied while it is written: both are complete, and neither knows of the other. */
 #include "tests/unit/profile_fixture.h"
 
+#include "profile/perfdata/format.h"
 #include "profile/perfdata/read.h"
 #include "profile/perfdata/sink_pipe.h"
 #include "profile/perfdata/write.h"
@@ -219,14 +220,16 @@ static void test_too_many_programs(void **state)
 	assert_int_equal(perfdata_writer_open(&w, fx_path(&f, "ids"), NULL), 0);
 	for (uint32_t i = 0; i < 2 * n; i++) {
 		memcpy(id + 4, &(uint32_t){ i % n }, 4);
-		assert_int_equal(perfdata_write_build_id(&w, false, id, 20, "/bin/p", NULL), 0);
+		assert_int_equal(
+			perfdata_write_build_id(&w, PERFDATA_MISC_USER, id, 20, "/bin/p", NULL), 0);
 	}
 	assert_int_equal(w.ids.n, PERFDATA_WRITE_MAX_IDS);
 	assert_int_equal(w.ids_left_out, 10);
 	/* A copy has them all. */
 	assert_int_equal(perfdata_writer_copy(&copy, &w, fx_path(&f, "copy"), NULL), 0);
 	assert_int_equal(copy.ids.n, w.ids.n);
-	assert_int_equal(perfdata_write_build_id(&w, false, id, 20, "/bin/q", NULL), 0);
+	assert_int_equal(perfdata_write_build_id(&w, PERFDATA_MISC_USER, id, 20, "/bin/q", NULL),
+			 0);
 	perfdata_writer_close(&copy);
 	perfdata_writer_close(&w);
 }
