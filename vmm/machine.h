@@ -55,6 +55,10 @@ struct vm_control {
 	atomic_uint stack_max;
 };
 
+/*
+ * For its thread alone (of a foreign vCPU: the thread that takes the samples), but for what is
+ * atomic, the consumer's end of the ring, and stats, which others read meanwhile (vm_stats()).
+ */
 struct vcpu {
 	unsigned int index;
 	int fd;	      /* -1: foreign */

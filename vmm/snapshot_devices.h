@@ -6,7 +6,8 @@
  *	u32 n, then n times a disk: path, serial number, u8 read-only, u64 size, u64 stamp,
  *	u32 check (struct disk_identity)
  *	u32 n, then n times a share: directory, tag, u8 read-only
- *	u8 enum net_kind, u8 flags (1 host_loopback, 2 restricted), interface, u32 n, then n times u8 udp, u16 port of host, of guest
+ *	u8 enum net_kind, u8 flags (1 host_loopback, 2 restricted), interface
+ *	u32 n, then n times a forward: u8 udp, u16 port of the host, u16 port of the guest
  *
  * Texts are u16 length and bytes without a NUL. What was written to the disk of index N is
  * the section "overlay.N" (dev/disk_state.h).

@@ -23,7 +23,7 @@ enum bench_end {
 };
 
 struct bench_exec {
-	char *const *argv;    /* argv[0] is looked for in no PATH; NULL at the end */
+	char *const *argv;    /* argv[0] is a path, PATH is not searched; NULL at the end */
 	const char *log;      /* created, or emptied */
 	const cpu_set_t *pin; /* NULL: as this process */
 	double timeout_s;     /* more than 0 */

@@ -19,13 +19,15 @@
 
 #define FLAMECHART_COLUMNS_PER_PIXEL 2u
 #define FLAMECHART_MAX_ROWS 256u /* of a lane; deeper frames are cut off */
-/* The rows above one of which less than this is seen, of the lane's time, are left out. */
+/* Rows at the top of a lane with less than this share of its time are left out. */
 #define FLAMECHART_LEAST_SHARE 0.005
 
 enum flamechart_lanes { FLAMECHART_BY_CPU, FLAMECHART_BY_THREAD };
 
-/* Lanes beyond FLAME_MAX_LANES are those with least time; the note tells. phases may be NULL; without a boot's
- * the bands above the lanes are the slices of markers. */
+/*
+ * Of more than FLAME_MAX_LANES lanes those with least time are left out, and the note says so.
+ * phases may be NULL; without a boot's the bands above the lanes are the slices of markers.
+ */
 int flamechart_build(struct flame_picture *p, const struct stackset *s, enum flamechart_lanes by,
 		     const struct phases *phases, struct err *e);
 

@@ -22,7 +22,7 @@
 #define GUEST_MAPS_MAX_PROCESSES 16384u
 /* A process is not read again sooner than this, whatever its samples say. */
 #define GUEST_MAPS_RETRY_NS 20000000u
-/* Where that found nothing new, twice as long, up to this. Known mappings are looked at again after this. */
+/* Doubled each time that nothing new was found, up to this; known mappings are read again after it. */
 #define GUEST_MAPS_REFRESH_NS 500000000u
 
 struct guest_maps_stats {

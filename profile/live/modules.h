@@ -3,8 +3,9 @@
  * guest_modules: the guest's kernel modules as they come and go, told to the sink and
  * to the unwinder.
  *
- * The list is followed by a cheap hash now and then, and at once when a sample lies
- * where no known code is. What is read while it changes counts for nothing. Used by the consumer's thread alone.
+ * A cheap hash tells now and then whether the list has changed, and at once when a sample lies
+ * where no known code is. A list that changes while it is read is read again later. Used by the
+ * consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_LIVE_MODULES_H
 #define KVMPROF_PROFILE_LIVE_MODULES_H

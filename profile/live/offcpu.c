@@ -95,7 +95,7 @@ static bool has_come(struct offcpu *o, uint64_t now_ns)
 	return true;
 }
 
-int offcpu_run(struct offcpu *o, uint64_t now_ns, bool wanted, offcpu_sample_fn take, void *ctx,
+int offcpu_run(struct offcpu *o, uint64_t now_ns, bool collecting, offcpu_sample_fn take, void *ctx,
 	       struct err *e)
 {
 	struct err why = { 0 };
@@ -113,7 +113,7 @@ int offcpu_run(struct offcpu *o, uint64_t now_ns, bool wanted, offcpu_sample_fn 
 	o->now_ns = now_ns;
 	o->weight_ns = o->carried_ns;
 	o->carried_ns = 0;
-	if (!wanted)
+	if (!collecting)
 		return 0;
 	o->take = take;
 	o->ctx = ctx;

@@ -37,10 +37,10 @@ int offcpu_create(struct offcpu **out, struct guest *g, uint64_t period_ns, uint
 void offcpu_destroy(struct offcpu *o);
 
 /*
- * Look if it is time; each sample goes to take(). wanted: samples are collected now. What
- * is not known yet is tried again; errors are -ENOMEM.
+ * Look if it is time; each sample goes to take(). Unless `collecting` the period passes without
+ * a look. What is not known yet is tried again; errors are -ENOMEM.
  */
-int offcpu_run(struct offcpu *o, uint64_t now_ns, bool wanted, offcpu_sample_fn take, void *ctx,
+int offcpu_run(struct offcpu *o, uint64_t now_ns, bool collecting, offcpu_sample_fn take, void *ctx,
 	       struct err *e);
 
 void offcpu_stats(struct offcpu *o, struct offcpu_stats *out);

@@ -93,7 +93,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 /* Keep the innermost so many frames of a stack. Any thread; at first all are kept. */
 void pipeline_set_max_stack(struct pipeline *p, unsigned int frames);
 
-/* Something to do on the consumer's thread, between two samples, when the rings are empty if it can be. */
+/* Something to do on the consumer's thread, between two samples; if possible when the rings are empty. */
 struct pipeline_job {
 	void (*run)(struct pipeline_job *job, const struct pipeline_stats *stats);
 };

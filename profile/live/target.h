@@ -95,7 +95,8 @@ void target_bind(struct target *t, const struct gmem *mem);
 
 /*
  * Text at a run-time address as it is in the guest now, through the image's own
- * va-to-pa mapping; ctx is the target. Init text, which the kernel gives back after boot, comes from the image.
+ * va-to-pa mapping; ctx is the target. Init text, which the kernel gives back after boot,
+ * comes from the image.
  */
 size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
 

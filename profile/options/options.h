@@ -134,10 +134,16 @@ int run_options_check(struct run_options *o);
 /* Says on standard error what is wrong, in one line; returns the exit status 2. */
 int run_options_wrong(const struct run_options *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same for what depends on the machine, once it is known: run_options_parse() leaves it out with domain. */
+/*
+ * As run_options_check(), for what depends on the machine. With --domain it is known late: then
+ * run_options_parse() leaves this to the caller.
+ */
 int run_options_check_machine(const struct run_options *o);
 
-/* A bit for each of so many vCPUs that gives samples; 0: the list is not one of this guest's vCPUs. */
+/*
+ * A bit for each vCPU that gives samples, of `vcpus` that there are; 0: the user's list names
+ * one that there is not.
+ */
 uint64_t run_options_vcpus(const struct run_options *o, unsigned int vcpus);
 
 #endif

@@ -19,7 +19,7 @@ struct run_tasks {
 	bool no_status;
 };
 
-/* Do they fit the others? -1, or 2 after a message. */
+/* Do they fit the other options? -1: they do. 2, the exit status: they do not, after a message. */
 int run_options_tasks_check(const struct run_options *o);
 
 /* ns; 0: off. */

@@ -18,8 +18,8 @@
  * Written under PATH.tmp-<pid>, renamed by end(); what was at PATH becomes
  * PATH.old. What is there can be read at any time, up to what the last flush() wrote, also when
  * the process was killed: see leftover.h. When it can't be written whole (disk full),
- * end() publishes what fits, and fails. `perf script` prints 127 frames of a call chain and drops the rest
- * without a word; the file, `perf report` and `kvmprof script` have them all.
+ * end() publishes what fits, and fails. `perf script` prints 127 frames of a call chain and
+ * drops the rest without a word; the file, `perf report` and `kvmprof script` have them all.
  */
 #ifndef KVMPROF_PROFILE_PERFDATA_SINK_H
 #define KVMPROF_PROFILE_PERFDATA_SINK_H

@@ -65,8 +65,8 @@ int source_of_running(struct source *s, const struct source_request *q, const ch
 /* How the kernel is entered: asked, or what fits it. -EINVAL: it has no such entry. */
 int source_choose_way(struct source *s, enum boot_way asked, struct err *e);
 /*
- * The RAM disk with its zstd parts unpacked (vmm/boot/initrd.h), what the guest's kernel would be
- * at for minutes where it is interpreted. None, or nothing to unpack: left alone. -ENOMEM.
+ * The RAM disk with its zstd parts unpacked (vmm/boot/initrd.h), which takes an interpreted kernel
+ * minutes. None, or nothing to unpack: left alone. -ENOMEM.
  */
 int source_unpack_initrd(struct source *s, struct err *e);
 /* -errno with e: something that the guest wrote to a disk is lost. After vm_destroy(). */

@@ -86,7 +86,7 @@ static void stop_signals(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGTSTP);
-	/* Where they are blocked, the terminal does not send them: what is written in the background appears. */
+	/* A background process that blocks SIGTTOU may write to its terminal (POSIX, 11.1.4). */
 	sigaddset(set, SIGTTIN);
 	sigaddset(set, SIGTTOU);
 }

@@ -53,9 +53,9 @@ void markers_init(struct markers *m);
 void markers_deinit(struct markers *m);
 
 /*
- * Any thread. name has len bytes and is copied; blanks around it go, what is
- * not printable ASCII becomes '?', what is too long is cut, and nothing at all becomes "marker". time_ns: CLOCK_MONOTONIC, of
- * now or a little earlier.
+ * Any thread. name has len bytes and is copied, without blanks around it: what is not printable
+ * ASCII becomes '?', what is too long is cut, and an empty name becomes "marker".
+ * time_ns: CLOCK_MONOTONIC, of now or a little earlier.
  */
 void markers_add(struct markers *m, enum marker_kind kind, const char *name, size_t len,
 		 uint64_t time_ns, uint32_t cpu);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Values are rounded to so many parts of the largest: noise of rounding must not tell them apart. */
 #define DIGITS 1e13
 
 /* Work on one series, with room for shuffles of it. */

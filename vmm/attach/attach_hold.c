@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <time.h>
 
-/* How long a thread may take to stop while we look for vCPUs, and how often a thread is looked at that is busy elsewhere. */
+/*
+ * While vCPUs are looked for: how long a thread may take to stop, and how often one that is busy
+ * elsewhere is looked at again.
+ */
 #define FIND_HOLD_NS 50000000u
 #define FIND_TRIES 100u
 #define FIND_NAP_NS 5000000

@@ -66,7 +66,7 @@ struct attach {
 	uint64_t attended_ns; /* when all threads were last looked at */
 };
 
-/* The sentinel in vCPU i's page of registers (regs_page.h), where we may write to it: put it, take it away. */
+/* Write the sentinel to vCPU i's page of registers (regs_page.h), or take it away, if we may. */
 static inline void attach_mark(struct attach *a, unsigned int i)
 {
 	if (a->asks[i])
@@ -86,7 +86,10 @@ static inline void attach_unmark(struct attach *a, unsigned int i)
 int attach_hold(struct attach *a, struct err *e);
 void attach_let_go(struct attach *a);
 
-/* Begin to ask for registers in vCPU i's page; -ENOTSUP: the VMM uses it in a way that does not help. */
+/*
+ * Ask for registers in vCPU i's page from now on. -ENOTSUP: the VMM uses it in a way that does
+ * not help.
+ */
 int attach_begin_page(struct attach *a, unsigned int i, struct err *e);
 
 /* Samples are taken by BPF where that can see them. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * choice: by which technique the next sample is tried first, where both are there (--technique auto).
+ * choice: by which technique the next sample is tried first, where both work (--technique auto).
  *
- * BPF costs the guest less, so it is preferred, unless it is seen to do worse: on a host where vCPUs
- * wait for processors it may see fewer of the periods than ptrace, whose stop comes when the thread
- * runs again. Of each technique it is counted how many periods have passed and how many samples were
- * taken; one sample in so many is taken by the technique that is not preferred, so that both are known.
+ * BPF costs the guest less, so it is preferred, unless it is seen to do worse: on a host where
+ * vCPUs wait for processors it may see fewer of the periods than ptrace, whose stop comes when the
+ * thread runs again. Periods that passed and samples taken are counted for each technique; one
+ * sample in so many is tried by the other one first, so that both are known.
  *
  * Pure: no system calls, no clock. One thread.
  */

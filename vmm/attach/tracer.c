@@ -21,7 +21,7 @@
 #define STOP_EVENT(status) ((status) >> 16)
 /* Looks before the processor is given away: a thread that runs a guest stops at once. */
 #define SPINS 200
-/* A thread that cannot be seized for no reason that is seen is tried so often again, so long apart. */
+/* Where PTRACE_SEIZE fails for no reason that is seen: so many tries more, so long apart. */
 #define SEIZE_TRIES 20u
 #define SEIZE_NAP_NS 1000000
 

@@ -4,7 +4,8 @@
  *
  * Places (layout.h): GDT, identity page tables, boot_params ("zero page") with
  * e820 map or what other kernels are told, command line, MP table, ACPI tables,
- * kernel segments or decompressor, initrd, modules. The RAM must be fresh from gmem_alloc(): what is to be zero is not written.
+ * kernel segments or decompressor, initrd, modules. The RAM must be fresh from
+ * gmem_alloc(): what is to be zero is not written.
  */
 #ifndef KVMPROF_VMM_BOOT_LOAD_H
 #define KVMPROF_VMM_BOOT_LOAD_H

@@ -37,8 +37,8 @@ int diskboot_find_link(struct diskboot *b, struct err *e);
 int diskboot_find_newest(struct diskboot *b, struct err *e);
 
 /*
- * The entry that the unified kernel image path, with that file name, is, from its headers and texts. -EINVAL and
- * the like: it is none that could be booted.
+ * A unified kernel image at path, with that file name, as an entry: from its headers and texts.
+ * -EINVAL and the like: it could not be booted.
  */
 int diskboot_read_uki(struct diskboot *b, unsigned int fs, const char *path, const char *name,
 		      struct bls_entry *out, struct err *e);

@@ -7,7 +7,8 @@
  *	u32 0
  *	u64 size, stamp	of the image, as in disk_overlay.h
  *	records		u64 kind, offset, length (whole sectors, ascending, apart), and
- *			with kind 1 (data) so many bytes; 2: zeros; 0: the end (no offset, no length)
+ *			kind 1 (data): that many bytes follow; 2: zeros; 0: the end, without
+ *			offset and length
  */
 #ifndef KVMPROF_VMM_DEV_DISK_STATE_H
 #define KVMPROF_VMM_DEV_DISK_STATE_H

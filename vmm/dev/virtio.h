@@ -121,7 +121,7 @@ struct virtio {
 	atomic_uint_fast64_t kicks, chains, interrupts, bad; /* statistics */
 };
 
-/* Locks and a status of 0; the fields of the model stay. The model's destroy() calls virtio_deinit(). */
+/* Sets up locks and resets the status; the model's fields stay. ops->destroy() calls virtio_deinit(). */
 void virtio_init(struct virtio *d, const struct gmem *mem);
 void virtio_deinit(struct virtio *d);
 

@@ -243,7 +243,10 @@ static void drop_waiting(struct virtio_blk *b)
 
 /* -- what virtio calls ---------------------------------------------------------------- */
 
-/* Carry r out here and now; leave it to the threads if it would wait or *bytes (NULL: any) have been enough. */
+/*
+ * Carry r out on this thread; hand it to the other threads if it would wait, or if it takes
+ * *bytes, to which its own are added, beyond KICK_BYTES. bytes NULL: no limit.
+ */
 static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t *bytes)
 {
 	int status = -EAGAIN;

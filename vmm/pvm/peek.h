@@ -5,8 +5,8 @@
  * A BPF program (bpf/peek.bpf.c) is run on the processor on which the vCPU runs: an interrupt of
  * some microseconds, in which the registers that KVM has saved and the pieces of guest memory that
  * a sample needs are copied. What it can't see exactly (the guest's kernel, a VMM at work, memory
- * that is not there) is not taken: the caller has another way. Nothing is written in the other process or the guest;
- * program and memory go with our descriptors.
+ * that is not there) is not taken: the caller has another way. Nothing is written in the other
+ * process or the guest; program and memory are freed when our descriptors are closed.
  *
  * What stands in kernel memory is what this kernel's type information says. Whether that is what KVM
  * itself would tell is not taken on trust: peek_compare() holds the one against the other, and
