@@ -13,7 +13,8 @@ struct guest_tasks {
 	const struct memory *memory;
 	struct sink *sink;
 	struct guest_tasks_stats stats;
-	bool members, idle_told;
+	bool members_known; /* else only the first idle task can be told */
+	bool idle_told;
 	struct guest_task *task;
 	uint32_t n;
 	size_t cap;
@@ -46,7 +47,7 @@ void guest_tasks_destroy(struct guest_tasks *t)
 
 void guest_tasks_members_known(struct guest_tasks *t)
 {
-	t->members = true;
+	t->members_known = true;
 }
 
 const struct guest_tasks_stats *guest_tasks_stats(const struct guest_tasks *t)
@@ -114,7 +115,7 @@ static void parent_of(const struct guest_tasks *t, const struct sample_task *k, 
 	if (k->tid != k->pid)
 		return;
 	*ppid = *ptid = 0;
-	if (t->members && linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
+	if (t->members_known && linux_task_read(t->layout, t->memory, k->addr, &task) == 0 &&
 	    task.pid == k->tid) {
 		*ppid = task.parent_tgid;
 		*ptid = task.parent_pid;
@@ -189,7 +190,7 @@ static bool read_leader(const struct guest_tasks *t, const struct sample_task *t
 	uint64_t at;
 
 	*out = (struct sample_task){ .state = SAMPLE_TASK_FOUND };
-	if (!t->members || !memory_u64(m, thread->addr + l->group_leader, &at) ||
+	if (!t->members_known || !memory_u64(m, thread->addr + l->group_leader, &at) ||
 	    !memory_u32(m, at + l->pid, &out->tid) || !memory_u32(m, at + l->tgid, &out->pid) ||
 	    !memory_u64(m, at + l->mm, &out->mm) ||
 	    !memory_read(m, MEMORY_KERNEL, at + l->comm, out->comm, SAMPLE_COMM) ||
@@ -330,7 +331,7 @@ bool guest_tasks_has_mm(const struct guest_tasks *t, const struct guest_task *ta
 {
 	uint64_t mm;
 
-	return t->members && is_there(t, task) &&
+	return t->members_known && is_there(t, task) &&
 	       memory_u64(t->memory, task->addr + t->layout->mm, &mm) && mm == task->mm;
 }
 
@@ -338,7 +339,7 @@ int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; t->members && i < t->n && !ret; i++) {
+	for (uint32_t i = 0; t->members_known && i < t->n && !ret; i++) {
 		struct guest_task *k = &t->task[i];
 
 		if (!k->used || k->gone || k->guessed)

@@ -65,7 +65,7 @@ static bool has_mbr(const uint8_t *head, size_t n)
 	return used > 0;
 }
 
-/* What is one may have any bytes where the marks of others are. */
+/* Asked before marks[]: an EFI program may have any bytes where the marks of others are. */
 static const char *efi_name(const uint8_t *head, size_t n)
 {
 	struct uki u;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels that nobody wrote down: by the links that distributions keep, and by version. */
+/* Kernels without a boot entry: by the links that distributions keep, and by version. */
 #include "vmm/bootdisk/private.h"
 
 #include "base/cleanup.h"
@@ -31,7 +31,7 @@ static const char *version_of(const char *name)
 	return NULL;
 }
 
-/* Ones for repairs, and what package managers leave, come last. */
+/* Rescue kernels, and copies that package managers leave, come last. */
 static bool is_second_choice(const char *version)
 {
 	return strstr(version, "rescue") || strstr(version, "recovery") || strstr(version, ".old");

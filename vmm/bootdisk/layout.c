@@ -31,7 +31,7 @@ static void copy_value(char *to, blkid_probe p, const char *name)
 		layout_copy(to, value);
 }
 
-/* What is in [off, off+len); where marks of several contradict one another: nothing. */
+/* The file system in the part's bytes; none where superblocks of several are found. */
 static int find_fs(struct disk_part *part, int fd)
 {
 	__attribute__((cleanup(free_probe))) blkid_probe p = blkid_new_probe();
@@ -57,7 +57,7 @@ static void take_partition(struct disk_layout *l, blkid_partition from, uint64_t
 	struct disk_part *to = &l->part[l->n];
 	const char *type = blkid_partition_get_type_string(from);
 
-	/* An extended partition is a box for others, which come by themselves. */
+	/* libblkid lists the logical partitions of an extended one, too. */
 	if (blkid_partition_is_extended(from))
 		return;
 	if (l->n == DISK_LAYOUT_MAX_PARTS || start >= size / BLKID_SECTOR || !sectors) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries that somebody wrote down: the Boot Loader Specification's, and GRUB's. */
+/* Boot entries: those of the Boot Loader Specification, and of GRUB's menu. */
 #include "vmm/bootdisk/private.h"
 
 #include "base/cleanup.h"
@@ -101,7 +101,7 @@ static int take_file(void *ctx, const char *name)
 	return add_entry(d, &entry, path);
 }
 
-/* What the boot loader finds by itself (auto-...) and hidden files are no entries. */
+/* Names of what the boot loader finds by itself (auto-...), and of hidden files, are no entries. */
 static int take_uki(void *ctx, const char *name)
 {
 	struct bls_dir *d = ctx;
@@ -217,7 +217,7 @@ static unsigned int plain_initrds(const struct bls_entry *t, char **to)
 
 static int take_bls(struct diskboot *b, const struct found_bls *f, struct err *e)
 {
-	/* What is in an image is not expanded by anybody. */
+	/* Nobody expands variables in a unified kernel image's command line. */
 	cleanup_free char *options = f->entry.uki ? strdup(f->entry.options)
 						  : expand_options(b, f->fs, f->entry.options);
 	char *initrd[BLS_MAX_INITRDS];
@@ -238,7 +238,7 @@ static int take_bls(struct diskboot *b, const struct found_bls *f, struct err *e
 	return diskboot_take(b, &w, e);
 }
 
-/* entries.srel says what kind of entries these are; others than type1 are for others. */
+/* entries.srel says which type the entries are of; others than type1 are not read. */
 static bool is_type1(struct diskboot *b, unsigned int fs, const char *loader)
 {
 	char path[64];

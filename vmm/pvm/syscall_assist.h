@@ -39,8 +39,9 @@ void syscall_assist_enter(struct vcpu *v);
 void syscall_assist_refresh(struct vcpu *v);
 
 /*
- * Of a snapshot, before the first entry: a program that runs makes no other system call that is
- * seen. LSTAR and SFMASK are among KVM's MSRs, too, and set by others. 0, or a negative error.
+ * From a snapshot, before the first entry: its kernel has installed its handlers already, and no
+ * write of theirs will be seen. LSTAR and SFMASK are among the MSRs that vcpu_state restores.
+ * 0, or a negative error.
  */
 int syscall_assist_restore(struct vcpu *v, const struct pvm_syscall *from, struct err *e);
 
