@@ -3,7 +3,7 @@
 """Runs a shell script on an emulated host that has SVM or VMX, with kvmprof in its PATH.
 
     emulated-host.py [--vmx | --root] [--kvmprof FILE] [--program FILE]... [--file PATH=FILE]...
-                     [--out DIR] [--memory MIB] [--limit SECONDS] [--keep DIR] SCRIPT
+                     [--out DIR] [--progress FILE] [--memory MIB] [--limit SECONDS] [--keep DIR] SCRIPT
 
 So what kvmprof does under kvm_amd and kvm_intel can be tried where neither exists. The host
 is Debian's cloud kernel with an initramfs: busybox, kvmprof, programs and their libraries.
@@ -16,7 +16,7 @@ is Debian's cloud kernel with an initramfs: busybox, kvmprof, programs and their
 
 SCRIPT is for busybox's sh; - reads it from stdin. What it prints on stdout and stderr comes
 on stdout, once it has ended; its status is the status. What it leaves in /out is copied to
---out. Status 125: the host did not come to the end of it; then its console is on stderr.
+--out. What it writes to /dev/ttyS2 is in --progress at once (SVM only). Status 125: the host did not come to the end of it; then its console is on stderr.
 --limit is for the script, in the host's own seconds. --keep leaves the host's files in DIR.
 --prepare only fetches what is missing.
 
@@ -174,6 +174,8 @@ def run_qemu(args, kernel, initrd, directory):
             "-no-reboot", "-serial", "file:" + os.path.join(directory, "console"),
             "-serial", "file:" + os.path.join(directory, "result"),
             "-kernel", kernel, "-initrd", initrd, "-append", CMDLINE]
+    if args.progress:
+        argv += ["-serial", "file:" + args.progress]
     if args.root:
         argv += ["-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,"
                  "multidevs=remap"]
@@ -323,6 +325,7 @@ def main():
     parser.add_argument("--program", action="append", default=[])
     parser.add_argument("--file", action="append", default=[])
     parser.add_argument("--out")
+    parser.add_argument("--progress")
     parser.add_argument("--memory", type=int, default=1024)
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--keep")

@@ -126,6 +126,9 @@ TOGETHER = [
 ]
 SLOW = [
     ("svm_host.py", ["repeat"], 1800),
+    ("svm_host.py", ["suite"], 7200),
+    ("vmx_host.py", [], 1800),
+    ("this_host.py", [], 600),
     ("instructions.py", ["repeat"], 1800),
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
     ("snapshots.py", ["100"], 1800),

@@ -13,6 +13,7 @@ counts for its time, so that it can be compared with figures of an earlier run.
 import os
 import re
 import subprocess
+import threading
 from collections import namedtuple
 
 import e2e
@@ -30,9 +31,59 @@ def breakpoints_fire():
         return TCG_MODEL not in f.read()
 
 
+class Follower:
+    """Calls tell(line) for each line that comes to be in a file; tell None: does nothing."""
+
+    def __init__(self, path, tell):
+        self.path, self.tell = path, tell
+        self.done = threading.Event()
+        self.rest = ""
+        self.thread = threading.Thread(target=self.follow, daemon=True)
+
+    def read(self, f):
+        lines = (self.rest + f.read()).replace("\r", "").split("\n")
+        self.rest = lines.pop()
+        for line in lines:
+            self.tell(line)
+
+    def follow(self):
+        with open(self.path, errors="replace") as f:
+            while not self.done.wait(0.5):
+                self.read(f)
+            self.read(f)
+
+    def __enter__(self):
+        if self.tell:
+            open(self.path, "w").close()
+            self.thread.start()
+
+    def __exit__(self, *_):
+        self.done.set()
+        if self.tell:
+            self.thread.join()
+
+
+def step_script(commands):
+    lines = []
+    for name, text in commands.items():
+        lines += ["echo '<<begin %s>>'" % name, "(", text, ")", "echo \"<<end %s $?>>\"" % name]
+    return "\n".join(lines) + "\n"
+
+
+def step_results(commands, out):
+    found = {}
+    for name in commands:
+        m = re.search(r"^<<begin %s>>\n(.*?)<<end %s (\d+)>>$" % (name, name), out, re.M | re.S)
+        found[name] = Done(int(m[2]), m[1]) if m else Done(-1, "")
+        if not m:
+            e2e.check(False, "no end of step %s in:\n%s" % (name, out))
+    return found
+
+
 class Host:
     def __init__(self, *options, limit=60):
         self.options = options
+        self.name = "VMX (Bochs)" if "--vmx" in options else "SVM (QEMU's TCG)"
         self.limit = limit
         self.out = os.path.abspath("host-out")
         if not e2e.shutil.which("qemu-system-x86_64") and "--vmx" not in options:
@@ -47,10 +98,14 @@ class Host:
                               input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True, errors="replace")
 
-    def run(self, commands, *options, limit=None):
+    def run(self, commands, *options, limit=None, progress=None):
+        """progress(line) is called, on another thread, for what commands write to /dev/ttyS2."""
         e2e.shutil.rmtree(self.out, ignore_errors=True)
-        p = self.call("--limit", str(limit or self.limit), "--out", self.out, *options, "-",
-                      text=commands)
+        if progress:
+            options += ("--progress", os.path.abspath("progress"))
+        with Follower(os.path.abspath("progress"), progress):
+            p = self.call("--limit", str(limit or self.limit), "--out", self.out, *options, "-",
+                          text=commands)
         if p.returncode == 125:
             e2e.say("the host's console:\n" + p.stderr)
             e2e.check(False, "the host did not come to the end of: " + commands)
@@ -59,15 +114,28 @@ class Host:
 
     def steps(self, commands, *options, limit=None):
         """A dictionary: each in a shell of its own, in order, whatever became of those before."""
-        lines = []
-        for name, text in commands.items():
-            lines += ["echo '<<begin %s>>'" % name, "(", text, ")", "echo \"<<end %s $?>>\"" % name]
-        done = self.run("\n".join(lines) + "\n", *options, limit=limit)
-        found = {}
-        for name in commands:
-            m = re.search(r"^<<begin %s>>\n(.*?)<<end %s (\d+)>>$" % (name, name), done.out,
-                          re.M | re.S)
-            found[name] = Done(int(m[2]), m[1]) if m else Done(-1, "")
-            if not m:
-                e2e.check(False, "no end of step %s in:\n%s" % (name, done.out))
-        return found
+        return step_results(commands, self.run(step_script(commands), *options, limit=limit).out)
+
+
+class Here:
+    """This machine in place of an emulated host: /out and /tmp are directories of the test."""
+
+    name = "this machine's KVM"
+
+    def __init__(self):
+        self.out = os.path.abspath("host-out")
+
+    def steps(self, commands, *options):
+        place = {"/out/": self.out + "/", "/tmp/": os.path.abspath("host-tmp") + "/"}
+        for d in place.values():
+            e2e.shutil.rmtree(d, ignore_errors=True)
+            os.mkdir(d)
+        for path, source in (o.split("=", 1) for o in options if "=" in o):
+            place["/" + path] = source
+        # One pass: what is put in is not looked at again.
+        script = re.sub(r"(?<![\w/])(%s)" % "|".join(map(re.escape, place)), lambda m: place[m[1]],
+                        step_script(commands))
+        env = dict(os.environ, PATH=os.path.dirname(e2e.KVMPROF) + ":" + os.environ["PATH"])
+        p = subprocess.run(["sh"], input=script, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           universal_newlines=True, errors="replace")
+        return step_results(commands, p.stdout)

@@ -18,6 +18,7 @@ import subprocess
 import demo_judge
 import e2e
 import emulated
+import features
 from e2e import check, say
 
 POINTS = 1.0
@@ -32,6 +33,11 @@ QUICK = {
     "triple": "kvmprof run -o /tmp/t.data --append 'seconds=3 crash=triple'" + KEEP % "t",
     "exits": "kvmprof run -e exit:io -c %d -o /out/io.data --append 'work=1 ports=%d'" % (PERIOD, PORTS),
     "stat": "kvmprof stat --json --append 'seconds=1 mode=serial'",
+    "save": "kvmprof run -q -m 64M -o /tmp/s.data --append seconds=1 --snapshot-save /tmp/s.snap "
+            "--snapshot-on 'demo: start'",
+    "restore": "kvmprof run --snapshot /tmp/s.snap -o /tmp/r.data --mark '^truth '" + KEEP % "r",
+    "attach": "kvmprof run -q -F 1 -o /tmp/a.data --append seconds=3 >/tmp/console 2>&1 &\n"
+              "sleep 0.5; kvmprof attach $! --image /demo.elf -F 199 --duration 1.5 -o /out/attach.data; s=$?; wait; exit $s",
     # 1000 a second are 4 in each tick of this kernel.
     "throttle": "echo 1000 >/proc/sys/kernel/perf_event_max_sample_rate\n"
                 "kvmprof run -q -e task-clock -F %d -o /tmp/h.data --append 'seconds=1' %s" % (THROTTLED_HZ, KEEP % "h"),
@@ -119,15 +125,48 @@ def check_throttle(host, done):
           "throttling left something out: %s" % e)
 
 
+def check_snapshot(host, done):
+    for name in ("save", "restore"):
+        check(done[name].status == 0, "%s: status %d:\n%s" % (name, done[name].status, done[name].out))
+    m = re.findall(r"^truth +([0-9.]+) +\S+ +(\S+)$", done["restore"].out.replace("\r", ""), re.M)
+    check(len(m) == 10 and "demo: done" in done["restore"].out, "after the snapshot:\n" + done["restore"].out)
+    s = e2e.summary(os.path.join(host.out, "r.data"))
+    check(s["samples"] > 100 and s["lost"] == 0, "after the snapshot: %d samples" % s["samples"])
+
+
+def check_lines(host):
+    """Markers are those of the run that the snapshot went on with."""
+    kinds = [m["kind"] for m in e2e.summary(os.path.join(host.out, "r.data"))["markers"]]
+    check(kinds == ["console"] * 10, "markers on the console: %s" % kinds)
+
+
+def check_attach(host, done):
+    """By ptrace, at the rate that a user would ask for."""
+    if not check(done.status == 0, "attach: status %d:\n%s" % (done.status, done.out)):
+        return
+    s = e2e.summary(os.path.join(host.out, "attach.data"))
+    check(s["samples"] > 100 and s["lost"] == 0, "attach: %d samples in 1.5 s" % s["samples"])
+    stacks = e2e.parse_script(e2e.kvmprof("script", "-i", os.path.join(host.out, "attach.data")).out)
+    whole = sum(x.stack.startswith(("demo_main;", "user_main;")) for x in stacks)
+    check(whole > 0.9 * len(stacks), "attach: %d of %d stacks are the demo's" % (whole, len(stacks)))
+
+
 def quick():
     host = emulated.Host()
-    done = host.steps(QUICK)
-    check_check(done["check"])
-    figures = check_demo(host, done["demo"])
-    check_triple(host, done["triple"])
-    check_exits(host, done["exits"])
-    check_stat(done["stat"])
-    check_throttle(host, done["throttle"])
+    done = host.steps(QUICK, "--file", "demo.elf=" + os.path.join(e2e.BUILD, "guest", "demo.elf"))
+    column = features.Column(host.name)
+    column.judge("check", check_check, done["check"])
+    figures = column.judge("demo against its truth", check_demo, host, done["demo"])
+    column.judge("triple fault", check_triple, host, done["triple"])
+    column.judge("exits as samples", check_exits, host, done["exits"])
+    column.judge("stat", check_stat, done["stat"])
+    column.judge("software events", check_throttle, host, done["throttle"])
+    column.judge("snapshot", check_snapshot, host, done)
+    column.judge("markers on the console", check_lines, host)
+    column.judge("attach", check_attach, host, done["attach"])
+    column.cannot("breakpoints", "TCG's VMRUN does not look at DR7")
+    column.cannot("hardware counters", "no PMU")
+    column.show()
     e2e.finish(figures)
 
 
@@ -153,36 +192,94 @@ def repeat(times):
 
 # -- the other tests -------------------------------------------------------------------------
 
-SUITE = (["check_command"], ["run_ends"], ["control"], ["events"], ["demo_crash"], ["demo_idle"],
-         ["demo_truth"], ["pvclock"], ["mem_pages"], ["stat_command"], ["vmm_frames"], ["lockstep"],
-         ["max_overhead"], ["snapshots"], ["disk_guest"], ["tiny_boot"], ["exec"], ["smp_boot", "1"])
-# Not in there, and why:
-#   markers, markers_linux, snapshots' --snapshot-at: hardware breakpoints never stop an SVM guest
-#     of QEMU's (emulated.breakpoints_fire).
-#   sample_cost, status_line, attach_*: they time this machine, or need a second CPU: QEMU counts
-#     instructions for one CPU only.
-#   disk_boot, debian_disk, cloud_boot, guest_truth 6.1: right, but hours over 9P.
+# (name, arguments, limit in that host's seconds), the quick ones first.
+SUITE = (
+    ("check_command", [], 60), ("demo_crash", [], 120), ("lockstep", [], 120), ("vmm_frames", [], 120),
+    ("stat_command", [], 120), ("pvclock", [], 120), ("demo_truth", [], 240), ("demo_idle", [], 240),
+    ("snapshots", [], 240), ("disk_guest", [], 240), ("max_overhead", [], 240), ("pmu", [], 240),
+    ("tiny_boot", [], 240), ("smp_boot", ["1"], 240), ("mem_pages", [], 300), ("run_ends", [], 300),
+    ("events", [], 400), ("control", [], 400), ("exec", [], 600),
+)
+
+# All others, and why they are not among these.
+ELSEWHERE = {
+    "hardware breakpoints never stop an SVM guest of QEMU's (emulated.breakpoints_fire)":
+        "markers markers_linux",
+    "not tried: they time threads beside each other, which that host's one CPU runs in turn":
+        "sample_cost status_line console_stall bench_command attach_qemu attach_stops attach_tasks attach_linux "
+        "attach_gdb top_live disk_io disk_cpus tasks selfcheck snapshot_shared",
+    "they need a network, libvirt or kernel modules that this host does not have":
+        "attach_libvirt net_tap devices push_profile",
+    "not tried: kernels and disks, which take long over 9P":
+        "disk_boot debian_disk debian13 cloud_60s cloud_boot guest_truth kaslr_boot orc_complete live_symbols "
+        "kernel_tables kallsyms_truth other_kernels mem_linux jit_names library_turns source_rules annotate "
+        "decompressor_halts inspect_agrees cpu_features symbol_forms",
+    "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
+        "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
+        "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
+        "source_lines speedscope_shows test_runner without_pvm",
+    "they are, or start, an emulated host": "svm_host vmx_host instructions this_host",
+}
+
+# Each end is told at once; the log comes with the result, of a test that did not pass.
+ONE = """echo "begin %(name)s" >/dev/ttyS2
+a=$(cut -d. -f1 /proc/uptime)
+timeout -s TERM -k 5 %(limit)d python3 tests/e2e/%(script)s.py %(kvmprof)s /tmp/s-%(name)s %(argv)s >/tmp/log 2>&1
+s=$?
+echo "end %(name)s $s $(($(cut -d. -f1 /proc/uptime) - a)) $(tail -n 1 /tmp/log)" >/dev/ttyS2
+[ $s = 0 ] || [ $s = 77 ] || { echo "== %(name)s"; tail -n 60 /tmp/log; }
+rm -rf /tmp/s-%(name)s
+"""
+
+
+class Ends:
+    """What the suite's tests said as they ended; says so as it comes."""
+
+    def __init__(self):
+        self.status = {}
+        self.begun = None
+
+    def tell(self, line):
+        w = line.split(None, 4)
+        if w[:1] == ["begin"]:
+            self.begun = w[1]
+        elif w[:1] == ["end"]:
+            self.begun = None
+            self.status[w[1]] = int(w[2])
+            what = {0: "ok", e2e.SKIP: "skip", 124: "no end", 137: "no end"}.get(int(w[2]), "FAIL")
+            say("%-6s %-16s %5s s  %s" % (what, w[1], w[3], w[4] if len(w) > 4 else ""))
+
+
+def check_named():
+    """Is each test in one of the two lists?"""
+    e2e.sys.path.insert(0, os.path.join(e2e.TOP, "tests"))
+    import run
+    every = {os.path.splitext(t[0])[0] for t in run.E2E + run.TOGETHER + run.SLOW}
+    here = {t[0] for t in SUITE}
+    other = {name for names in ELSEWHERE.values() for name in names.split()}
+    check(every == here | other and not here & other, "the lists of the suite lack %s, and have %s that "
+          "do not exist or are in both" % (sorted(every - here - other), sorted((here | other) - every | here & other)))
 
 
 def suite(patterns):
     """Unmodified, as on this machine; kernels come from its cache."""
+    check_named()
     for variant in ("tiny", "smp-fp"):
         e2e.built_kernel(variant)
-    tests = [t for t in SUITE if not patterns or t[0] in patterns]
-    host = emulated.Host("--root", limit=3600)
-    steps = {}
-    for t in tests:
-        steps["-".join(t)] = "cd %s; KVMPROF_CACHE=%s; export KVMPROF_CACHE\npython3 tests/e2e/%s.py %s /tmp/s-%s %s" % (
-            e2e.TOP, os.environ["KVMPROF_CACHE"], t[0], e2e.KVMPROF, t[0], " ".join(t[1:]))
-    done = host.steps(steps, "--memory", "3072")
-    skipped = []
-    for name, d in done.items():
-        last = d.out.rstrip().split("\n")[-1]
-        say("%-20s %4d  %s" % (name, d.status, last))
-        if d.status == e2e.SKIP:
-            skipped.append(name)
-        elif not check(d.status == 0, "%s: status %d" % (name, d.status)):
-            say(d.out)
+    tests = [("-".join([t[0], *t[1]]), *t) for t in SUITE if not patterns or t[0] in patterns]
+    if not tests:
+        e2e.sys.exit("svm_host.py: the suite has none of: " + " ".join(patterns))
+    script = "cd %s; KVMPROF_CACHE=%s; export KVMPROF_CACHE\n" % (e2e.TOP, os.environ["KVMPROF_CACHE"])
+    for name, test, argv, limit in tests:
+        script += ONE % dict(name=name, script=test, argv=" ".join(argv), limit=limit, kvmprof=e2e.KVMPROF)
+    host = emulated.Host("--root", limit=60 + sum(t[3] for t in tests))
+    ends = Ends()
+    done = host.run(script, "--memory", "3072", progress=ends.tell)
+    say(done.out)
+    for name, *_ in tests:
+        check(ends.status.get(name) in (0, e2e.SKIP), "%s: %s" % (name, "status %d" % ends.status[name]
+              if name in ends.status else "it did not come to its end"))
+    skipped = [name for name, s in ends.status.items() if s == e2e.SKIP]
     e2e.finish("%d tests; skipped there: %s" % (len(tests), " ".join(skipped) or "none"))
 
 
