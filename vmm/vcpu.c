@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -22,6 +23,9 @@
 
 /* Looks in a row at which all vCPUs are halted with interrupts off: ~0.25 s at 997 Hz. */
 #define DEAD_LOOKS 256
+
+/* kvm_run.emulation_failure: flags, and two words with the instruction's bytes. */
+#define INTERNAL_BYTES_NDATA 3
 
 static _Thread_local struct vcpu *current_vcpu;
 
@@ -116,10 +120,32 @@ static void exit_shutdown(struct vcpu *v)
 	vcpu_end(v, VM_END_TRIPLE_FAULT, &e);
 }
 
+/* "bytes 48 0f ae 23": the instruction that KVM could not emulate, as far as it has said so. */
+static const char *internal_bytes(const struct kvm_run *run, char *out, size_t size)
+{
+	const char *sep = ", bytes";
+	size_t len = 0;
+
+	*out = '\0';
+	if (run->internal.suberror != KVM_INTERNAL_ERROR_EMULATION ||
+	    run->emulation_failure.ndata < INTERNAL_BYTES_NDATA ||
+	    !(run->emulation_failure.flags & KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES))
+		return out;
+	for (unsigned int i = 0;
+	     i < run->emulation_failure.insn_size && i < sizeof(run->emulation_failure.insn_bytes);
+	     i++) {
+		len += (size_t)snprintf(out + len, size - len, "%s %02x", sep,
+					run->emulation_failure.insn_bytes[i]);
+		sep = "";
+	}
+	return out;
+}
+
 static void exit_internal(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
 	struct err e = { 0 };
+	char bytes[64];
 	int ret = -ENOSYS;
 
 	if (run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION)
@@ -127,8 +153,13 @@ static void exit_internal(struct vcpu *v)
 	if (!ret)
 		return;
 	if (ret == -ENOSYS)
-		err_set(&e, EIO, "vCPU %u: KVM internal error %u at rip 0x%llx", v->index,
-			run->internal.suberror, (unsigned long long)run->s.regs.regs.rip);
+		err_set(&e, EIO, "vCPU %u: KVM internal error %u%s at rip 0x%llx%s", v->index,
+			run->internal.suberror,
+			run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION
+				? " (an instruction that KVM cannot emulate)"
+				: "",
+			(unsigned long long)run->s.regs.regs.rip,
+			internal_bytes(run, bytes, sizeof(bytes)));
 	vcpu_end(v, VM_END_ERROR, &e);
 }
 
