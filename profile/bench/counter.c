@@ -27,6 +27,12 @@ int bench_counter_check(struct err *e)
 			       "not allowed to count instructions (perf_event_open: %s; "
 			       "see /proc/sys/kernel/perf_event_paranoid)",
 			       strerror(errno));
+	if (errno == EBUSY)
+		return err_set(
+			e, errno,
+			"another event has the PMU for itself (perf_event_open: %s): end the "
+			"profiler that uses it",
+			strerror(errno));
 	return err_set(e, errno,
 		       "this host has no counter of guest instructions "
 		       "(perf_event_open: %s)",

@@ -130,6 +130,8 @@ p = with_pmu("open=EBUSY,from=2", "run", "-q", "-e", "cycles", "-o", "taken.data
 lines = [l for l in p.err.split("\n") if "EBUSY" in l]
 check(p.status != 0 and len(lines) == 1 and "vCPU 0: " in lines[0] and CAUSES["EBUSY"] in lines[0],
       "taken: status %d: %s" % (p.status, p.err))
+p = with_pmu("open=EBUSY", "bench", "--deterministic", "--strict-event", "-o", "bench")
+check(p.status == 1 and p.err.count("\n") == 1 and CAUSES["EBUSY"] in p.err, "bench: status %d: %s" % (p.status, p.err))
 p = with_pmu("counters=4", "check")
 check(re.search(r"^ok    hardware PMU +yes$", p.out, re.M), "check: " + p.out)
 
