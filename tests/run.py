@@ -101,6 +101,7 @@ E2E = [
     ("attach_qemu.py", []),
     ("attach_stops.py", []),
     ("attach_tasks.py", []),
+    ("attach_kvm.py", []),
     ("selfcheck.py", []),
     ("smp_boot.py", ["1"]),
     ("control.py", ["smp"]),

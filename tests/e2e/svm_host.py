@@ -214,6 +214,7 @@ SUITE = (
     ("snapshots", [], 240), ("disk_guest", [], 240), ("max_overhead", [], 240), ("pmu", [], 240),
     ("tiny_boot", [], 240), ("smp_boot", ["1"], 240), ("mem_pages", [], 300), ("run_ends", [], 300),
     ("events", [], 400), ("control", [], 400), ("exec", [], 600),
+    ("attach_kvm", [], 400),
 )
 
 # All others, and why they are not among these.
@@ -279,7 +280,7 @@ def check_named():
 def suite(patterns):
     """Unmodified, as on this machine; kernels come from its cache."""
     check_named()
-    for variant in ("tiny", "smp-fp"):
+    for variant in ("tiny", "smp-fp", "full"):
         e2e.built_kernel(variant)
     tests = [("-".join([t[0], *t[1]]), *t) for t in SUITE if not patterns or t[0] in patterns]
     if not tests:
