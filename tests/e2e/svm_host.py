@@ -233,7 +233,7 @@ ELSEWHERE = {
     "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
-        "source_lines speedscope_shows test_runner without_pvm",
+        "source_lines speedscope_shows test_runner without_pvm many_programs",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host",
 }
 
