@@ -63,12 +63,14 @@ static inline void cursor_skip(struct cursor *c, uint64_t n)
 	(void)cursor_bytes(c, n);
 }
 
+/* Defines cursor_NAME(), which reads one thing of a type as its bytes lie; zero when short. */
 #define CURSOR_READ(name, type)                                   \
 	static inline type cursor_##name(struct cursor *c)        \
 	{                                                         \
 		const uint8_t *p = cursor_bytes(c, sizeof(type)); \
-		type v = 0;                                       \
+		type v;                                           \
                                                                   \
+		memset(&v, 0, sizeof(v));                         \
 		if (p)                                            \
 			memcpy(&v, p, sizeof(v));                 \
 		return v;                                         \
@@ -78,7 +80,6 @@ CURSOR_READ(u8, uint8_t)
 CURSOR_READ(u16, uint16_t)
 CURSOR_READ(u32, uint32_t)
 CURSOR_READ(u64, uint64_t)
-#undef CURSOR_READ
 
 /*
  * A window of len bytes at off of the same bytes, as a cursor of its own.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/core/elf64.h"
 
+#include "base/elf_struct.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -11,36 +13,16 @@ Elf64_Phdr elf64_phdr(const struct elf64 *f, uint32_t i)
 {
 	struct cursor c = cursor_window(&f->file, f->phoff + (uint64_t)i * sizeof(Elf64_Phdr),
 					sizeof(Elf64_Phdr));
-	Elf64_Phdr p;
 
-	p.p_type = cursor_u32(&c);
-	p.p_flags = cursor_u32(&c);
-	p.p_offset = cursor_u64(&c);
-	p.p_vaddr = cursor_u64(&c);
-	p.p_paddr = cursor_u64(&c);
-	p.p_filesz = cursor_u64(&c);
-	p.p_memsz = cursor_u64(&c);
-	p.p_align = cursor_u64(&c);
-	return p;
+	return cursor_phdr(&c);
 }
 
 Elf64_Shdr elf64_shdr(const struct elf64 *f, uint32_t i)
 {
 	struct cursor c = cursor_window(&f->file, f->shoff + (uint64_t)i * sizeof(Elf64_Shdr),
 					sizeof(Elf64_Shdr));
-	Elf64_Shdr s;
 
-	s.sh_name = cursor_u32(&c);
-	s.sh_type = cursor_u32(&c);
-	s.sh_flags = cursor_u64(&c);
-	s.sh_addr = cursor_u64(&c);
-	s.sh_offset = cursor_u64(&c);
-	s.sh_size = cursor_u64(&c);
-	s.sh_link = cursor_u32(&c);
-	s.sh_info = cursor_u32(&c);
-	s.sh_addralign = cursor_u64(&c);
-	s.sh_entsize = cursor_u64(&c);
-	return s;
+	return cursor_shdr(&c);
 }
 
 /* Are n entries of size bytes at off inside the file? */
@@ -55,59 +37,50 @@ int elf64_open(struct elf64 *f, const char *name, const uint8_t *data, size_t le
 {
 	struct elf64 x = { .name = name };
 	struct cursor c;
-	const uint8_t *id;
-	uint16_t machine, phentsize, shentsize, phnum, shnum, shstrndx16;
 	uint32_t shstrndx;
+	Elf64_Ehdr h;
 
 	cursor_init(&x.file, data, len);
 	c = x.file;
-	id = cursor_bytes(&c, EI_NIDENT);
-	if (!id || memcmp(id, ELFMAG, SELFMAG) != 0)
+	h = cursor_ehdr(&c);
+	if (len < EI_NIDENT || memcmp(data, ELFMAG, SELFMAG) != 0)
 		return err_set(e, EINVAL, "%s: not an ELF file", name);
-	if (id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB)
+	if (data[EI_CLASS] != ELFCLASS64 || data[EI_DATA] != ELFDATA2LSB)
 		return err_set(e, EINVAL,
 			       "%s: ELF class %u, byte order %u; expected 64-bit little-endian",
-			       name, id[EI_CLASS], id[EI_DATA]);
-	x.type = cursor_u16(&c);
-	machine = cursor_u16(&c);
-	cursor_skip(&c, 4);
-	x.entry = cursor_u64(&c);
-	x.phoff = cursor_u64(&c);
-	x.shoff = cursor_u64(&c);
-	cursor_skip(&c, 4 + 2);
-	phentsize = cursor_u16(&c);
-	phnum = cursor_u16(&c);
-	shentsize = cursor_u16(&c);
-	shnum = cursor_u16(&c);
-	shstrndx16 = cursor_u16(&c);
+			       name, data[EI_CLASS], data[EI_DATA]);
 	if (c.bad)
 		return err_set(e, EINVAL, "%s: file ends inside the ELF header (%zu bytes)", name,
 			       len);
-	if (machine != EM_X86_64)
-		return err_set(e, EINVAL, "%s: ELF machine %u, expected %u (x86-64)", name, machine,
-			       EM_X86_64);
-	if (phnum > ELF64_MAX_PHDRS || (phnum && phentsize != sizeof(Elf64_Phdr)) ||
-	    !table_fits(&x, x.phoff, phnum, sizeof(Elf64_Phdr)))
+	if (h.e_machine != EM_X86_64)
+		return err_set(e, EINVAL, "%s: ELF machine %u, expected %u (x86-64)", name,
+			       h.e_machine, EM_X86_64);
+	x.type = h.e_type;
+	x.entry = h.e_entry;
+	x.phoff = h.e_phoff;
+	x.shoff = h.e_shoff;
+	if (h.e_phnum > ELF64_MAX_PHDRS || (h.e_phnum && h.e_phentsize != sizeof(Elf64_Phdr)) ||
+	    !table_fits(&x, x.phoff, h.e_phnum, sizeof(Elf64_Phdr)))
 		return err_set(e, EINVAL,
 			       "%s: program headers (%u of %u bytes at offset %llu) are "
 			       "not inside the file",
-			       name, phnum, phentsize, (unsigned long long)x.phoff);
-	x.phnum = phnum;
+			       name, h.e_phnum, h.e_phentsize, (unsigned long long)x.phoff);
+	x.phnum = h.e_phnum;
 	if (x.shoff == 0) {
 		*f = x;
 		return 0;
 	}
-	if (shentsize != sizeof(Elf64_Shdr) || !table_fits(&x, x.shoff, 1, sizeof(Elf64_Shdr)))
+	if (h.e_shentsize != sizeof(Elf64_Shdr) || !table_fits(&x, x.shoff, 1, sizeof(Elf64_Shdr)))
 		return err_set(e, EINVAL,
 			       "%s: section headers (%u of %u bytes at offset %llu) are "
 			       "not inside the file",
-			       name, shnum, shentsize, (unsigned long long)x.shoff);
+			       name, h.e_shnum, h.e_shentsize, (unsigned long long)x.shoff);
 	/* Numbers that do not fit 16 bits live in section 0 (System V ABI, "ELF Header"). */
-	x.shnum = shnum;
-	shstrndx = shstrndx16;
-	if (shnum == 0 && elf64_shdr(&x, 0).sh_size <= ELF64_MAX_SHDRS)
+	x.shnum = h.e_shnum;
+	shstrndx = h.e_shstrndx;
+	if (h.e_shnum == 0 && elf64_shdr(&x, 0).sh_size <= ELF64_MAX_SHDRS)
 		x.shnum = (uint32_t)elf64_shdr(&x, 0).sh_size;
-	if (shstrndx16 == SHN_XINDEX)
+	if (h.e_shstrndx == SHN_XINDEX)
 		shstrndx = elf64_shdr(&x, 0).sh_link;
 	if (!table_fits(&x, x.shoff, x.shnum, sizeof(Elf64_Shdr)))
 		return err_set(e, EINVAL,

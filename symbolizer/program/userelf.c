@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/userelf.h"
 
+#include "base/elf_struct.h"
 #include "symbolizer/core/elf64.h"
 
 #include <errno.h>
@@ -32,47 +33,40 @@ static int read_header(struct userelf *u, uint64_t *phoff, unsigned int *phnum, 
 {
 	struct filepiece p = { 0 };
 	struct cursor c;
-	uint16_t machine, phentsize, shentsize;
-	uint8_t id[EI_NIDENT];
+	Elf64_Ehdr h;
 	bool there;
-	int ret = filepiece_read(&p, &u->src, 0, sizeof(Elf64_Ehdr), sizeof(Elf64_Ehdr));
+	int ret = filepiece_read(&p, &u->src, 0, sizeof(h), sizeof(h));
 
 	if (ret == -EINVAL)
 		return err_set(e, EINVAL, "%s: %llu bytes are too few for an ELF file", u->name,
 			       (unsigned long long)u->src.len);
 	if (ret < 0)
 		return err_set(e, -ret, "%s: no memory", u->name);
-	there = filepiece_has(&p, 0, sizeof(Elf64_Ehdr));
+	there = filepiece_has(&p, 0, sizeof(h));
 	c = filepiece_cursor(&p);
-	memcpy(id, cursor_bytes(&c, EI_NIDENT), EI_NIDENT);
-	u->type = cursor_u16(&c);
-	machine = cursor_u16(&c);
-	cursor_skip(&c, 4);
-	u->entry = cursor_u64(&c);
-	*phoff = cursor_u64(&c);
-	u->shoff = cursor_u64(&c);
-	cursor_skip(&c, 4 + 2);
-	phentsize = cursor_u16(&c);
-	*phnum = cursor_u16(&c);
-	shentsize = cursor_u16(&c);
-	u->shnum = cursor_u16(&c);
-	u->shstrndx = cursor_u16(&c);
+	h = cursor_ehdr(&c);
 	filepiece_deinit(&p);
 	if (!there)
 		return err_set(e, ENODATA, "%s: its first page is not in memory", u->name);
-	ret = check_ident(u, id, machine, e);
+	ret = check_ident(u, h.e_ident, h.e_machine, e);
 	if (ret < 0)
 		return ret;
+	u->type = h.e_type;
+	u->entry = h.e_entry;
+	u->shoff = h.e_shentsize == sizeof(Elf64_Shdr) ? h.e_shoff : 0;
+	u->shnum = h.e_shnum;
+	u->shstrndx = h.e_shstrndx;
 	if (u->type != ET_EXEC && u->type != ET_DYN)
 		return err_set(e, EINVAL,
 			       "%s: ELF type %u, expected a program or a library (%u, %u)", u->name,
 			       u->type, ET_EXEC, ET_DYN);
-	if (*phnum == 0 || *phnum > USERELF_MAX_PHDRS || phentsize != sizeof(Elf64_Phdr))
+	if (h.e_phnum == 0 || h.e_phnum > USERELF_MAX_PHDRS || h.e_phentsize != sizeof(Elf64_Phdr))
 		return err_set(e, EINVAL,
 			       "%s: %u program headers of %u bytes; expected 1 to %u of %zu",
-			       u->name, *phnum, phentsize, USERELF_MAX_PHDRS, sizeof(Elf64_Phdr));
-	if (shentsize != sizeof(Elf64_Shdr))
-		u->shoff = 0;
+			       u->name, h.e_phnum, h.e_phentsize, USERELF_MAX_PHDRS,
+			       sizeof(Elf64_Phdr));
+	*phoff = h.e_phoff;
+	*phnum = h.e_phnum;
 	return 0;
 }
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ELF64 executables for x86-64: header, program headers, nothing else.
- *
- *	file := e_ident[16] e_type:2 e_machine:2 e_version:4 e_entry:8 e_phoff:8
- *	        e_shoff:8 e_flags:4 e_ehsize:2 e_phentsize:2 e_phnum:2 ...
- *	phdr := p_type:4 p_flags:4 p_offset:8 p_vaddr:8 p_paddr:8 p_filesz:8
- *	        p_memsz:8 p_align:8
  */
 #include "vmm/boot/parse.h"
 
-#include "base/cursor.h"
+#include "base/elf_struct.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -44,64 +38,46 @@ static const char *machine_name(uint16_t machine)
 	}
 }
 
-static int check_header(struct cursor *c, const char *name, uint64_t *entry, uint64_t *phoff,
-			uint16_t *phnum, struct err *e)
+static int check_header(const Elf64_Ehdr *h, const char *name, struct err *e)
 {
-	const uint8_t *ident = cursor_bytes(c, EI_NIDENT);
-	uint16_t type, machine, phentsize;
-
-	if (!ident)
-		return err_set(e, EINVAL, "%s: truncated ELF file (%zu bytes, the header has %zu)",
-			       name, c->len, sizeof(Elf64_Ehdr));
-	type = cursor_u16(c);
-	machine = cursor_u16(c);
-	if (ident[EI_DATA] != ELFDATA2LSB)
+	if (h->e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(
 			e, ENOTSUP,
 			"%s: a big-endian ELF file, not for x86-64 (EI_DATA %u, expected %u); "
 			"give an x86-64 vmlinux or bzImage",
-			name, ident[EI_DATA], ELFDATA2LSB);
-	if (ident[EI_CLASS] != ELFCLASS64)
+			name, h->e_ident[EI_DATA], ELFDATA2LSB);
+	if (h->e_ident[EI_CLASS] != ELFCLASS64)
 		return err_set(
 			e, ENOTSUP,
 			"%s: an ELF file for %s of an unknown class (EI_CLASS %u, expected %u or "
 			"%u); give a kernel for x86",
-			name, machine_name(machine), ident[EI_CLASS], ELFCLASS32, ELFCLASS64);
-	if (machine != EM_X86_64)
+			name, machine_name(h->e_machine), h->e_ident[EI_CLASS], ELFCLASS32,
+			ELFCLASS64);
+	if (h->e_machine != EM_X86_64)
 		return err_set(e, ENOTSUP,
 			       "%s: an ELF file for %s (e_machine %u, expected %u); give an x86-64 "
 			       "vmlinux or bzImage",
-			       name, machine_name(machine), machine, EM_X86_64);
-	if (type == ET_REL)
+			       name, machine_name(h->e_machine), h->e_machine, EM_X86_64);
+	if (h->e_type == ET_REL)
 		return err_set(e, EINVAL,
 			       "%s: an object file or kernel module (e_type ET_REL); give a linked "
 			       "vmlinux",
 			       name);
-	if (type == ET_CORE)
+	if (h->e_type == ET_CORE)
 		return err_set(
 			e, EINVAL,
 			"%s: a core dump (e_type ET_CORE); give the vmlinux that it came from",
 			name);
-	if (type != ET_EXEC && type != ET_DYN)
+	if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
 		return err_set(e, EINVAL, "%s: ELF e_type %u is not executable (expected %u or %u)",
-			       name, type, ET_EXEC, ET_DYN);
-
-	cursor_skip(c, 4); /* e_version */
-	*entry = cursor_u64(c);
-	*phoff = cursor_u64(c);
-	cursor_skip(c, 8 + 4 + 2); /* e_shoff, e_flags, e_ehsize */
-	phentsize = cursor_u16(c);
-	*phnum = cursor_u16(c);
-	if (c->bad)
-		return err_set(e, EINVAL, "%s: truncated ELF file (%zu bytes, the header has %zu)",
-			       name, c->len, sizeof(Elf64_Ehdr));
-	if (phentsize != sizeof(Elf64_Phdr))
+			       name, h->e_type, ET_EXEC, ET_DYN);
+	if (h->e_phentsize != sizeof(Elf64_Phdr))
 		return err_set(e, EINVAL, "%s: damaged ELF header (e_phentsize %u, expected %zu)",
-			       name, phentsize, sizeof(Elf64_Phdr));
-	if (!*phnum || *phnum > ELF64_MAX_PHDRS)
+			       name, h->e_phentsize, sizeof(Elf64_Phdr));
+	if (!h->e_phnum || h->e_phnum > ELF64_MAX_PHDRS)
 		return err_set(e, EINVAL,
 			       "%s: %u ELF program headers (expected 1 to %u); not a kernel", name,
-			       *phnum, ELF64_MAX_PHDRS);
+			       h->e_phnum, ELF64_MAX_PHDRS);
 	return 0;
 }
 
@@ -134,34 +110,31 @@ overlap:
 static int read_phdr(struct boot_image *img, struct cursor *c, const char *name, struct err *e)
 {
 	uint64_t at = c->pos, end;
-	struct boot_segment s = { 0 };
-	uint32_t type = cursor_u32(c);
+	const Elf64_Phdr p = cursor_phdr(c);
+	/* p_vaddr is 0 for the per-CPU segment of an SMP vmlinux. */
+	struct boot_segment s = { .gpa = p.p_paddr,
+				  .file_off = p.p_offset,
+				  .file_len = p.p_filesz,
+				  .mem_len = p.p_memsz };
 
-	cursor_skip(c, 4);
-	s.file_off = cursor_u64(c);
-	cursor_skip(c, 8); /* p_vaddr: 0 for the per-CPU segment of an SMP vmlinux */
-	s.gpa = cursor_u64(c);
-	s.file_len = cursor_u64(c);
-	s.mem_len = cursor_u64(c);
-	cursor_skip(c, 8);
 	if (c->bad)
 		return err_set(e, EINVAL,
 			       "%s: truncated: ELF program header at offset 0x%" PRIx64
 			       " lies past the end (%zu bytes)",
 			       name, at, c->len);
-	if (type == PT_INTERP)
+	if (p.p_type == PT_INTERP)
 		return err_set(
 			e, EINVAL,
 			"%s: a dynamically linked program, not a kernel (ELF PT_INTERP); give "
 			"a vmlinux or bzImage",
 			name);
-	if (type == PT_NOTE && !img->pvh_entry) {
+	if (p.p_type == PT_NOTE && !img->pvh_entry) {
 		struct cursor notes = cursor_window(c, s.file_off, s.file_len);
 
 		if (!notes.bad)
 			img->pvh_entry = boot_pvh_note(notes.base, notes.len);
 	}
-	if (type != PT_LOAD || !s.mem_len)
+	if (p.p_type != PT_LOAD || !s.mem_len)
 		return 0;
 	if (s.file_len > s.mem_len)
 		return err_set(e, EINVAL,
@@ -209,18 +182,22 @@ bool boot_elf64_holds(const struct boot_image *img, uint64_t gpa)
 
 int boot_elf64_parse(struct boot_image *img, const char *name, struct err *e)
 {
-	uint64_t entry = 0, phoff = 0;
 	struct cursor c;
-	uint16_t phnum = 0;
+	uint64_t entry;
+	Elf64_Ehdr h;
 	int r;
 
 	cursor_init(&c, img->elf, img->elf_len);
-	r = check_header(&c, name, &entry, &phoff, &phnum, e);
+	h = cursor_ehdr(&c);
+	if (c.bad)
+		return err_set(e, EINVAL, "%s: truncated ELF file (%zu bytes, the header has %zu)",
+			       name, c.len, sizeof(h));
+	r = check_header(&h, name, e);
 	if (r)
 		return r;
-
-	cursor_seek(&c, phoff);
-	for (unsigned int i = 0; i < phnum; i++) {
+	entry = h.e_entry;
+	cursor_seek(&c, h.e_phoff);
+	for (unsigned int i = 0; i < h.e_phnum; i++) {
 		r = read_phdr(img, &c, name, e);
 		if (r)
 			return r;
