@@ -3,7 +3,9 @@
 """smp_boot.py KVMPROF SCRATCH [BOOTS [VCPUS]]: a kernel with several CPUs, boot after boot.
 
 Every boot has to come through all of /init to its end, with samples of each vCPU. The
-kernel has frame pointers, so its stacks have to end at a root or at the way in from user space."""
+kernel has frame pointers, so its stacks have to end at a root or at the way in from user space.
+Those of /init, which has no caller to return to, are not counted: on a host with VMX or SVM they
+are a third of all."""
 
 import os
 
@@ -35,11 +37,11 @@ for i in range(BOOTS):
     up = [c for c in range(VCPUS) if cpus.get(c, 0) > 10]
     if VCPUS == 2:
         check(len(up) == 2, "boot %d: samples by vCPU: %s" % (i + 1, cpus))
-    ends = {k: v for k, v in s["stack_end"].items() if v}
+    ends = {k: v for k, v in s["kernel_stack_end"].items() if v}
     whole += ends.get("root", 0) + ends.get("user-entry", 0)
-    stacks += s["samples"]
+    stacks += sum(ends.values())
     markers.append(b.seen("kvmprof-init: start"))
-    say("boot %d: /init after %.1f s, end after %.1f s; samples by vCPU %s; stacks %s; "
+    say("boot %d: /init after %.1f s, end after %.1f s; samples by vCPU %s; kernel stacks %s; "
         "%d system calls assisted, %d undone" %
         (i + 1, markers[-1], b.seconds, sorted(cpus.items()), ends,
          s["host"]["syscalls_assisted"], s["host"]["syscalls_undone"]))
@@ -51,6 +53,6 @@ check(good == BOOTS, "%d of %d boots were good" % (good, BOOTS))
 markers.sort()
 share = 100 * whole / stacks if stacks else 0
 # What is left are the first instructions of entries and of functions that have no frame.
-check(share > 95, "only %.1f %% of the stacks are whole" % share)
-e2e.finish("%d of %d with %d vCPUs; /init's marker after %.1f s (median); %.1f %% of the stacks "
-           "whole" % (good, BOOTS, VCPUS, markers[len(markers) // 2] if markers else 0, share))
+check(share > 95, "only %.1f %% of the kernel stacks are whole" % share)
+e2e.finish("%d of %d with %d vCPUs; /init's marker after %.1f s (median); %.1f %% of the kernel "
+           "stacks whole" % (good, BOOTS, VCPUS, markers[len(markers) // 2] if markers else 0, share))
