@@ -95,6 +95,8 @@ static int create_tasks(struct guest *g, struct err *e)
 		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
 	if (!ret && l->have_current)
 		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
+	if (g->tasks && (g->opt.runs || g->opt.placed))
+		guest_tasks_joined(g->tasks);
 	if (g->tasks && l->have_task)
 		guest_tasks_members_known(g->tasks);
 	if (ret || !l->have_task || !l->have_mm)

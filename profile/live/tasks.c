@@ -14,6 +14,7 @@ struct guest_tasks {
 	struct sink *sink;
 	struct guest_tasks_stats stats;
 	bool members_known; /* else only the first idle task can be told */
+	bool joined;	    /* it ran before we came: what was not asked is no boot */
 	bool idle_told;
 	struct guest_task *task;
 	uint32_t n;
@@ -43,6 +44,11 @@ void guest_tasks_destroy(struct guest_tasks *t)
 	idmap_deinit(&t->by_tid);
 	free(t->task);
 	free(t);
+}
+
+void guest_tasks_joined(struct guest_tasks *t)
+{
+	t->joined = true;
 }
 
 void guest_tasks_members_known(struct guest_tasks *t)
@@ -273,6 +279,20 @@ static bool has_program(const struct sample *s)
 	return found;
 }
 
+/*
+ * What boots is the task that will be the first idle one; it never runs a program. In a
+ * guest that ran before, only a halted vCPU is known to be idle before tasks are asked for.
+ */
+static bool is_of_boot(const struct guest_tasks *t, const struct sample *s)
+{
+	const struct sample_task *now = &s->task;
+
+	if (now->state == SAMPLE_TASK_POINTER)
+		return now->addr == t->layout->init_task && !has_program(s);
+	return (now->state == SAMPLE_TASK_UNASKED || now->state == SAMPLE_TASK_NOT_YET) &&
+	       (t->joined ? s->mode == SAMPLE_IDLE : !has_program(s));
+}
+
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e)
 {
@@ -282,11 +302,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	int ret;
 
 	*out = NULL;
-	if (now->state == SAMPLE_TASK_UNASKED || now->state == SAMPLE_TASK_NOT_YET ||
-	    (now->state == SAMPLE_TASK_POINTER && now->addr == t->layout->init_task)) {
-		/* What boots is the task that will be the idle one. It never runs a program. */
-		if (has_program(s))
-			return see_unknown(t, s, pid, tid, e);
+	if (is_of_boot(t, s)) {
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
 	}

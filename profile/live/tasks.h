@@ -51,6 +51,8 @@ struct guest_tasks;
 int guest_tasks_create(struct guest_tasks **out, const struct linux_task_layout *layout,
 		       const struct memory *memory, struct sink *sink, struct err *e);
 void guest_tasks_members_known(struct guest_tasks *t);
+/* The guest ran before its first sample: one whose task was not asked for is not of the boot. */
+void guest_tasks_joined(struct guest_tasks *t);
 void guest_tasks_destroy(struct guest_tasks *t);
 
 /*

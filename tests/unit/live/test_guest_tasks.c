@@ -388,6 +388,26 @@ static void idle_tasks(void **state)
 	assert_int_equal(guest_tasks_stats(tasks)->not_yet, 3);
 }
 
+/* Before tasks are asked for, a guest that ran already is in some task's code, not in the boot. */
+static void joined_guest_has_no_boot(void **state)
+{
+	struct sample s = { .mode = SAMPLE_KERNEL, .regs.rip = UINT64_C(0xffffffff81000000) };
+
+	(void)state;
+	guest_tasks_joined(tasks);
+	s.task.state = SAMPLE_TASK_UNASKED;
+	see_sample(&s);
+	assert_int_equal(pid, GUEST_TASK_UNKNOWN);
+	gf_expect(&sink, "comm -1/-1 (unknown)\n");
+	s.task.state = SAMPLE_TASK_NOT_YET;
+	see_sample(&s);
+	assert_int_equal(pid, GUEST_TASK_UNKNOWN);
+	s.mode = SAMPLE_IDLE;
+	see_sample(&s);
+	assert_int_equal(pid | tid, 0);
+	gf_expect(&sink, "comm 0/0 swapper\n");
+}
+
 static void unknown_tasks(void **state)
 {
 	static const uint32_t bad[][2] = { { LINUX_TASK_MAX_PID + 1, 1 },
@@ -544,6 +564,7 @@ int main(void)
 		T(exits),
 		T(memory_that_is_gone_for_a_moment),
 		T(idle_tasks),
+		T(joined_guest_has_no_boot),
 		T(unknown_tasks),
 		T(members_found_later),
 		T(whose_mm),
