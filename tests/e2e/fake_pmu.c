@@ -15,8 +15,8 @@
  *   rate=N       so many overflows in 4 ms of a thread, then the event is throttled
  *   full=N       at each Nth overflow the ring is full
  *   ring=0       mmap() of a ring fails with EPERM, as over perf_event_mlock_kb
- * At the end of the process FAKE_PMU_OUT, a file, gets a line for each event: its count, the
- * overflows, the signals sent, records lost, throttlings, ns enabled and running.
+ * At the end of the process FAKE_PMU_OUT, a file, gets a line for each event: its count, that at
+ * the last overflow but one, the overflows, the signals sent, records lost, throttlings, ns enabled and running.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,6 +51,7 @@ struct event {
 	long limit;		      /* overflows until it is stopped; 0: no limit */
 	uint64_t seen_ns;	      /* the thread's CPU time when it was last looked at */
 	uint64_t enabled_ns, running_ns, turn, in_turn;
+	uint64_t last, before; /* the counts at the last overflow and at the one before */
 	uint64_t overflows, signals, throttles, lost, lost_pending;
 	struct perf_event_mmap_page *ring;
 	size_t ring_data;
@@ -149,6 +150,8 @@ static void overflow(struct event *e)
 	char byte;
 
 	e->overflows++;
+	e->before = e->last;
+	e->last = e->value;
 	if ((full && e->overflows % (uint64_t)full == 0) ||
 	    !record(e, PERF_RECORD_SAMPLE, NULL, 0)) {
 		e->lost++;
@@ -450,12 +453,12 @@ __attribute__((destructor)) static void end(void)
 	for (unsigned int i = 0; f && i < nevents; i++) {
 		const struct event *e = &event[i];
 
-		fprintf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %d\n",
+		fprintf(f, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n",
 			(unsigned long long)e->attr.config, (unsigned long long)e->value,
-			(unsigned long long)e->overflows, (unsigned long long)e->signals,
-			(unsigned long long)e->lost, (unsigned long long)e->throttles,
-			(unsigned long long)e->enabled_ns, (unsigned long long)e->running_ns,
-			e->tid);
+			(unsigned long long)e->before, (unsigned long long)e->overflows,
+			(unsigned long long)e->signals, (unsigned long long)e->lost,
+			(unsigned long long)e->throttles, (unsigned long long)e->enabled_ns,
+			(unsigned long long)e->running_ns, e->tid);
 	}
 	if (f)
 		fclose(f);

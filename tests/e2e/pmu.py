@@ -18,7 +18,7 @@ import e2e
 from e2e import check
 
 PERIOD = 1000000
-Fake = namedtuple("Fake", "config value overflows signals lost throttles enabled running tid")
+Fake = namedtuple("Fake", "config value before overflows signals lost throttles enabled running tid")
 CYCLES, INSTRUCTIONS = 0, 1
 
 e2e.need_kvm()
@@ -43,12 +43,14 @@ def sampled(settings, *argv):
     return p.err, {e["asked"]: e for e in e2e.summary("p.data")["events"]}, {r.config: r for r in rows if r.enabled}
 
 
-def complete(what, event, fake, slack):
+def complete(what, event, fake):
     check(fake.signals > 30 and event["samples"] > 30, "%s: %d samples, %s" % (what, event["samples"], fake))
     check(event["samples"] <= fake.signals == fake.overflows,
           "%s: %d samples of %s" % (what, event["samples"], fake))
-    check(-PERIOD < fake.value - event["weight"] <= slack,
-          "%s: weights of %d, %d counted" % (what, event["weight"], fake.value))
+    # What was counted after the last sample is in none; a busy host may end the run before that is taken.
+    check(fake.before - PERIOD < event["weight"] < fake.value + PERIOD,
+          "%s: weights of %d, %d counted, %d at the last overflow but one" %
+          (what, event["weight"], fake.value, fake.before))
     for key, counted in (("enabled_ns", fake.enabled), ("running_ns", fake.running)):
         check(0 <= counted - event[key] < PERIOD, "%s: %s %d, in truth %d" % (what, key, event[key], counted))
 
@@ -62,7 +64,7 @@ def unsaid(text, *words):
 
 err, events, fake = sampled("counters=4", "-e", "cycles,instructions,cpu", "-c", str(PERIOD))
 for name, config in (("cycles", CYCLES), ("instructions", INSTRUCTIONS)):
-    complete(name, events[name], fake[config], PERIOD)
+    complete(name, events[name], fake[config])
     check(events[name]["weight"] % PERIOD == 0, "%s weighs %d" % (name, events[name]["weight"]))
     check(events[name]["enabled_ns"] == events[name]["running_ns"], "shared: %s" % events[name])
     check(events[name]["throttled"] == events[name]["records_lost"] == 0, "%s" % events[name])
@@ -70,15 +72,14 @@ unsaid(err, "multiplexing", "throttled", "lost;", "never counted")
 whole = fake[CYCLES].signals
 
 err, events, fake = sampled("counters=4", "-e", "cycles", "-F", "997")
-# The last sample's count, and what the kernel's period brings after it.
-complete("cycles at 997 Hz", events["cycles"], fake[CYCLES], 3e9 / 997)
+complete("cycles at 997 Hz", events["cycles"], fake[CYCLES])
 
 # -- others on the PMU --------------------------------------------------------------------------------
 
 err, events, fake = sampled("counters=1", "-e", "cycles,instructions", "-c", str(PERIOD))
 shares = []
 for name, config in (("cycles", CYCLES), ("instructions", INSTRUCTIONS)):
-    complete(name + ", shared", events[name], fake[config], PERIOD)
+    complete(name + ", shared", events[name], fake[config])
     share = 100 * fake[config].running / fake[config].enabled
     check(30 < share < 70, "the PMU gave %s %.1f %%" % (name, share))
     m = re.search(r"warning: event %s counted for ([0-9.]+) %% of the time only.*\(multiplexing\)" % name, err)
@@ -98,17 +99,17 @@ throttled = fake[CYCLES].throttles
 check(throttled > 20 and events["cycles"]["throttled"] == throttled,
       "throttled %d times, told %d" % (throttled, events["cycles"]["throttled"]))
 check("throttled it %d times" % throttled in err and "perf_event_max_sample_rate" in err, "throttling: " + err)
-complete("throttled", events["cycles"], fake[CYCLES], PERIOD)
+complete("throttled", events["cycles"], fake[CYCLES])
 
 err, events, fake = sampled("full=3", "-e", "cycles", "-c", str(PERIOD))
 told = events["cycles"]["records_lost"]
 # The kernel tells of them with the next record that finds room.
 check(fake[CYCLES].lost - 1 <= told <= fake[CYCLES].lost and told > 30, "lost %d, told %d" % (fake[CYCLES].lost, told))
 check("%d overflow records lost; weights are complete" % told in err, "lost: " + err)
-complete("with lost records", events["cycles"], fake[CYCLES], PERIOD)
+complete("with lost records", events["cycles"], fake[CYCLES])
 
 err, events, fake = sampled("ring=0,rate=2", "-e", "cycles", "-c", str(PERIOD))
-complete("without a ring", events["cycles"], fake[CYCLES], PERIOD)
+complete("without a ring", events["cycles"], fake[CYCLES])
 check(events["cycles"]["throttled"] == 0, "throttling cannot be known without a ring: %s" % events["cycles"])
 
 # -- refusals --------------------------------------------------------------------------------------------
