@@ -11,7 +11,8 @@
 * what is not a command neither prints to stdout nor exits;
 * each source begins with an SPDX line and has no more than 800 lines, each function no more than 100
   and no more than six parameters;
-* file-local functions carry their module's word where the verb is one of many files.
+* file-local functions carry their module's word where the verb is one of many files;
+* files of this tree that a comment or a page names, and those that a page links to, are there.
 
 Prints one line for each break of a rule, as file:line: text.
 """
@@ -35,6 +36,10 @@ MAX_FUNCTION = 100
 MAX_PARAMETERS = 6
 # As names of file-local functions they stand in many files, and a profile can't tell them apart.
 BARE = re.compile(r"^static [^;={}]*[ *](take|look|ask|put|hold|tell|settle|judge|place|find|add|reset|kick)\(")
+# Linux has a scripts/, too, of which comments speak.
+NAMED = re.compile(r"(?<![\w/.*$})-])((?:base|vmm|guest|symbolizer|profile|tests|docs)/[\w/.-]+"
+                   r"\.(?:c|h|cc|S|py|sh|md|toml|js|proto))(?![\w*])")
+LINK = re.compile(r"\]\(([^)#:]+)\)")
 SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
 SOURCES = (".c", ".cc", ".h", ".S", ".lds", ".mk", ".sh", ".py", ".pl", ".config")
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
@@ -56,7 +61,7 @@ def sources():
                          not (at == "." and d.startswith("build")))
         for name in sorted(files):
             path = os.path.normpath(os.path.join(at, name))
-            if name.endswith(SOURCES) or path in ("Makefile", os.path.join(".ci", "run")):
+            if name.endswith(SOURCES + (".md",)) or path in ("Makefile", os.path.join(".ci", "run")):
                 yield path
 
 
@@ -174,6 +179,16 @@ def check_includes(rooms, path, lines):
             rooms.check_include(path, number, what)
 
 
+def check_named(path, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        for m in NAMED.finditer(line):
+            if not os.path.exists(os.path.join(TOP, m.group(1))):
+                problem(path, number, "names %s, which is not there" % m.group(1))
+        for m in LINK.finditer(line) if path.endswith(".md") else ():
+            if not os.path.exists(os.path.join(TOP, os.path.dirname(path), m.group(1))):
+                problem(path, number, "links to %s, which is not there" % m.group(1))
+
+
 def check_functions(path, lines):
     start = 0
     for number, line in enumerate(lines, 1):
@@ -220,6 +235,10 @@ def main():
         count += 1
         with open(os.path.join(TOP, path), encoding="utf-8") as f:
             text = f.read()
+        if path != os.path.join("tests", "e2e", "source_rules.py"):    # it names what must not be
+            check_named(path, text)
+        if path.endswith(".md"):
+            continue
         lines = text.split("\n")
         head = lines[1] if lines[0].startswith("#!") and len(lines) > 1 else lines[0]
         if SPDX not in head:
