@@ -97,14 +97,19 @@ static int widen_phdrs(const struct elf32 *f, struct buf *b, struct err *e)
 	return 0;
 }
 
-/* Of a symbol table: its entries are longer now, so it goes behind the file. */
-static void widen_symbols(const struct elf32 *f, struct buf *b, Elf64_Shdr *s, uint32_t off)
+/*
+ * Of a symbol table: its entries are longer now, so it goes behind the file. A file has one
+ * (System V ABI, "Sections"): what others a hostile one names, all over the same bytes, are empty.
+ */
+static void widen_symbols(const struct elf32 *f, struct buf *b, Elf64_Shdr *s, uint32_t off,
+			  bool *have)
 {
 	size_t n = s->sh_size / sizeof(Elf32_Sym);
 	struct cursor w = cursor_window(&f->c, off, n * sizeof(Elf32_Sym));
 
-	if (w.bad || n > ELF32_MAX_SYMS)
+	if (w.bad || n > ELF32_MAX_SYMS || *have)
 		n = 0;
+	*have |= n > 0;
 	buf_align(b, WIDE_ALIGN);
 	s->sh_offset = b->len;
 	s->sh_size = n * sizeof(Elf64_Sym);
@@ -130,6 +135,7 @@ static void widen_sections(const struct elf32 *f, struct buf *b)
 {
 	struct cursor w = cursor_window(&f->c, f->h.e_shoff, f->h.e_shnum * sizeof(Elf32_Shdr));
 	struct buf headers;
+	bool have = false;
 	uint64_t at;
 
 	buf_init(&headers);
@@ -151,7 +157,7 @@ static void widen_sections(const struct elf32 *f, struct buf *b)
 			.sh_entsize = in.sh_entsize,
 		};
 		if (in.sh_type == SHT_SYMTAB)
-			widen_symbols(f, b, &out, in.sh_offset);
+			widen_symbols(f, b, &out, in.sh_offset, &have);
 		buf_add(&headers, &out, sizeof(out));
 	}
 	buf_align(b, WIDE_ALIGN);

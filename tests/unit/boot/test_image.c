@@ -429,6 +429,48 @@ static void hostile_elf_headers(void **state)
 	buf_deinit(&b);
 }
 
+/* Each of many symbol tables over the same bytes would be copied, half as large again. */
+static void many_symbol_tables(void **state)
+{
+	enum { TABLES = 4096, SYMS = 4096, TEXT = 4096 };
+	Elf32_Ehdr h = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = EM_386,
+		.e_entry = MIB,
+		.e_phoff = sizeof(h),
+		.e_phentsize = sizeof(Elf32_Phdr),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf32_Shdr),
+		.e_shnum = TABLES,
+	};
+	Elf32_Phdr p = {
+		.p_type = PT_LOAD, .p_vaddr = MIB, .p_paddr = MIB, .p_filesz = TEXT, .p_memsz = TEXT
+	};
+	Elf32_Shdr table = { .sh_type = SHT_SYMTAB,
+			     .sh_offset = sizeof(h) + sizeof(p) + TEXT,
+			     .sh_size = SYMS * sizeof(Elf32_Sym) };
+	struct boot_image img = { 0 };
+	struct err e = { 0 };
+	struct buf b;
+
+	(void)state;
+	p.p_offset = sizeof(h) + sizeof(p);
+	h.e_shoff = table.sh_offset + table.sh_size;
+	buf_init(&b);
+	buf_add(&b, &h, sizeof(h));
+	buf_add(&b, &p, sizeof(p));
+	for (size_t i = 0; i < TEXT + table.sh_size; i += 8)
+		buf_u64(&b, 0);
+	for (unsigned int i = 0; i < TABLES; i++)
+		buf_add(&b, &table, sizeof(table));
+	assert_int_equal(boot_elf32_widen(&img, "FILE", b.data, b.len, &e), 0);
+	assert_in_range(img.elf_len, b.len, 4 * b.len);
+	boot_image_deinit(&img);
+	buf_deinit(&b);
+}
+
 static void too_many_segments(void **state)
 {
 	Elf64_Phdr p = { .p_type = PT_LOAD, .p_memsz = 4096 };
@@ -544,6 +586,7 @@ int main(void)
 		cmocka_unit_test(truncated_streams_are_errors),
 		cmocka_unit_test(names_what_it_cannot_unpack),
 		cmocka_unit_test(hostile_elf_headers),
+		cmocka_unit_test(many_symbol_tables),
 		cmocka_unit_test(too_many_segments),
 		cmocka_unit_test(hostile_setup_headers),
 		cmocka_unit_test(says_what_a_file_seems_to_be),
