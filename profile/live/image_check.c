@@ -66,7 +66,9 @@ static void check_stacks(const struct target *t, struct image_check *c)
 	struct unwinder u = target_unwinder(t);
 	enum unwind_way way = unwind_way(&u);
 
+	c->way = way;
 	if (way <= UNWIND_SEARCH && u.frame_pointers32) {
+		c->way = UNWIND_FRAME_POINTERS;
 		image_check_say(c, IMAGE_CHECK_STACKS, IMAGE_CHECK_YES,
 				"by frame pointers, in its 32-bit code");
 		return;

@@ -38,7 +38,8 @@ struct image_check_row {
 };
 
 struct image_check {
-	unsigned int n; /* rows: IMAGE_CHECK_COUNT, or IMAGE_CHECK_TASKS when it is no Linux */
+	enum unwind_way way; /* of stacks, as unwind() will decide; of 32-bit code, too */
+	unsigned int n;	     /* rows: IMAGE_CHECK_COUNT, or IMAGE_CHECK_TASKS when it is no Linux */
 	struct image_check_row row[IMAGE_CHECK_COUNT];
 };
 

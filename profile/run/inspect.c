@@ -118,16 +118,6 @@ static void print_ways(const struct target *t, struct buf *out)
 	line(out, "entry", "0x%" PRIx64, entry_of(&t->image, way));
 }
 
-/* As unwind() will decide. */
-static enum unwind_way unwinding(const struct target *t, bool *only32)
-{
-	struct unwinder u = target_unwinder(t);
-	enum unwind_way way = unwind_way(&u);
-
-	*only32 = way <= UNWIND_SEARCH && u.frame_pointers32;
-	return *only32 ? UNWIND_FRAME_POINTERS : way;
-}
-
 static void print_check(const struct target *t, struct buf *out)
 {
 	struct image_check c;
@@ -316,8 +306,8 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 	};
 	struct image_check check;
 	unsigned int comma = 0;
-	bool only32;
 
+	image_check(t, &check);
 	hex_id(&t->kernel, id);
 	buf_printf(out, "{");
 	json_text(out, "name", t->name);
@@ -340,12 +330,11 @@ static void json_kernel(const struct inspect *in, struct buf *out)
 	json_text(out, "build_id", *id ? id : NULL);
 	buf_printf(out, ",\"names\":%zu,", t->symbols ? symtab_count(t->symbols) : 0);
 	json_text(out, "names_from", t->symbol_source);
-	buf_printf(out, ",\"unwinding\":\"%s\",", by[unwinding(t, &only32)]);
+	buf_printf(out, ",\"unwinding\":\"%s\",", by[check.way]);
 	json_text(out, "no_orc_because", t->orc_note.code ? t->orc_note.text : NULL);
 	buf_printf(out, ",\"orc\":%s,\"frame_pointers\":%s,\"types\":%s,\"check\":",
 		   t->orc ? "true" : "false", t->frame_pointers ? "true" : "false",
 		   has_types(t) ? "true" : "false");
-	image_check(t, &check);
 	image_check_json(&check, out);
 	buf_printf(out, "}");
 }
