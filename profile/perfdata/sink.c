@@ -398,18 +398,28 @@ static int sink_prepare(struct sink_perfdata *p, const struct sink_perfdata_opti
 	return ret ? ret : create_temporary(p, of, e);
 }
 
-int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e)
+/* One that op_destroy() takes, whatever it came to; NULL: no memory. */
+static struct sink_perfdata *sink_new(void)
 {
 	struct sink_perfdata *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->sink.ops = &perfdata_ops;
+	p->w.fd = -1;
+	p->text = &p->own_text;
+	perfdata_text_init(p->text);
+	return p;
+}
+
+int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e)
+{
+	struct sink_perfdata *p = sink_new();
 	struct err local = { 0 };
 	int ret;
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	p->sink.ops = &perfdata_ops;
-	p->w.fd = -1;
-	p->text = &p->own_text;
-	perfdata_text_init(p->text);
 	ret = sink_prepare(p, opt, NULL, e ? e : &local);
 	if (ret) {
 		op_destroy(&p->sink);
@@ -471,17 +481,13 @@ static bool copy_facts(struct sink_perfdata *p, const struct sink_perfdata *of)
 
 static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e)
 {
-	struct sink_perfdata *of = self(s), *p = calloc(1, sizeof(*p));
+	struct sink_perfdata *of = self(s), *p = sink_new();
 	struct sink_perfdata_options opt = of->opt;
 	struct err local = { 0 };
 	int ret;
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	p->sink.ops = &perfdata_ops;
-	p->w.fd = -1;
-	p->text = &p->own_text;
-	perfdata_text_init(p->text);
 	opt.path = path;
 	opt.buildid_dir = of->buildid_dir;
 	opt.note = NULL;
