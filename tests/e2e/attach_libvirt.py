@@ -210,8 +210,11 @@ def ends():
         a.work(1)
         if event == "failed":
             os.kill(int(read("/run/libvirt/qemu/other.pid")), signal.SIGKILL)
+        began = time.monotonic()
         status, err = a.end()
-        check(status == 0 and text in err, "%s: status %d: %s" % (event, status, err))
+        # On failure: did libvirt's word come late, or not at all?
+        check(status == 0 and text in err, "%s: status %d: %s; ended after %.1f s, libvirt says now: %s" %
+              (event, status, err, time.monotonic() - began, virsh("domstate", "--reason", "other").out.strip()))
         check(status or e2e.summary(event + ".data")["domain"]["event"] == event, "event " + event)
         virsh("destroy", "other")
 

@@ -70,19 +70,12 @@ if not ok:
 truth = worker_truth.told(boot.text())
 check(len(truth) >= 3, "only %d threads told what they do" % len(truth))
 
-# The list of tasks has each of them, by its name and process.
-tasks = {t["tid"]: t for t in json.loads(ps.out)["tasks"]}
-for tid, (pid, comm, _) in truth.items():
-    t = tasks.get(tid, {})
-    check(t.get("comm") == comm and t.get("pid") == pid, "ps: thread %d (%s) is %s" % (tid, comm, t))
+tasks = worker_truth.check_tasks(truth, json.loads(ps.out)["tasks"])
 waiting = [t for t in tasks.values() if t.get("state") in "SD" and t.get("stack")]
 check(len(waiting) >= 5, "ps: stacks of %d tasks only" % len(waiting))
 
 samples = list(worker_truth.perf_samples("attached.data"))
-good, short, bad = worker_truth.check_stacks(truth, samples)
-check(good > 100, "only %d user stacks could be compared" % good)
-check(bad * 1000 <= good, "%d of %d user stacks are not what the guest says" % (bad, good + bad))
-check(short * 20 <= good, "%d of %d user stacks end early" % (short, good + short))
+good, short, bad = worker_truth.check_stacks(truth, samples, 100)
 strange = {c for c, _, _, _ in samples if c.startswith(":")}
 check(not strange, "processes without a name: " + " ".join(strange))
 s = e2e.summary("attached.data")

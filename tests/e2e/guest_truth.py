@@ -109,10 +109,7 @@ for tid, (pid, comm, _) in truth.items():
           (tid, sorted({c for c, _ in mine}), comm))
 
 maps = check_mappings(text, "guest.data")
-good, short, bad = worker_truth.check_stacks(truth, samples)
-check(good > 300, "only %d user stacks could be compared" % good)
-check(bad * 1000 <= good, "%d of %d user stacks are not what the guest says" % (bad, good + bad))
-check(short * 20 <= good, "%d of %d user stacks end early" % (short, good + short))
+good, short, bad = worker_truth.check_stacks(truth, samples, 300)
 below = sum(1 for c, _, _, f in samples if c == "w-sys" and any("kernel" in d for _, d in f)
             and any(x == "call_kernel" for x, _ in f))
 check(below > 50, "only %d system calls show the program's stack below them" % below)

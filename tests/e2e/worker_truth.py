@@ -38,7 +38,26 @@ def perf_samples(path):
             frames.append((m.group(1), m.group(2)) if m else (line.strip(), "?"))
 
 
-def check_stacks(truth, samples):
+def check_stacks(truth, samples, least, what=""):
+    """Of a profile, which `what` names: more than `least` stacks are there, one in 1,000 at most is not
+    what the guest says, one in 20 ends early. (equal, short, wrong)"""
+    good, short, bad = compare_stacks(truth, samples)
+    check(good > least, "%sonly %d user stacks could be compared" % (what, good))
+    check(bad * 1000 <= good, "%s%d of %d user stacks are not what the guest says" % (what, bad, good + bad))
+    check(short * 20 <= good, "%s%d of %d user stacks end early" % (what, short, good + short))
+    return good, short, bad
+
+
+def check_tasks(truth, tasks):
+    """`kvmprof ps --json` lists each thread that told what it does, by its name and process: {tid: task}."""
+    tasks = {t["tid"]: t for t in tasks}
+    for tid, (pid, comm, _) in truth.items():
+        t = tasks.get(tid, {})
+        check(t.get("comm") == comm and t.get("pid") == pid, "ps: thread %d (%s) is %s" % (tid, comm, t))
+    return tasks
+
+
+def compare_stacks(truth, samples):
     """Innermost frames of a thread that spins are known; so are those below its system calls.
     A stack may end early (in entry code the program's part is not always at hand), but what it
     has must be so."""
