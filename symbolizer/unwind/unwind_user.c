@@ -57,8 +57,8 @@ static bool is_zero(const struct walk *w, uint64_t at)
 /* The code does not tell where its frame is, or contradicts what is there. */
 static enum step give_up(struct walk *w, const struct scan_regs *r)
 {
-	return walk_finish(w,
-			   user_start_is_near(w, r->rsp) ? STACK_END_START : STACK_END_BAD_CHAIN);
+	return walk_finish(w, user_start_is_near(w, r->rip, r->rsp) ? STACK_END_START
+								    : STACK_END_BAD_CHAIN);
 }
 
 static enum step step_program(struct walk *w, struct scan_regs *r)

@@ -12,6 +12,7 @@
 #define MAX_INSNS 6u /* from the return to the end */
 /* Two frames of the C library: __libc_start_call_main() and __libc_start_main(). */
 #define NEAR_BYTES 512u
+#define FUNCTION_BYTES 1024u /* each of these two is far shorter */
 #define PROGRAM_MIN 4096u
 #define PROGRAM_END (UINT64_C(1) << 47)
 
@@ -90,7 +91,13 @@ bool user_start_is(const struct walk *w, uint64_t ret, uint64_t rsp)
 	return w->u->read_text(w->u->ctx, ret - n, p, n) == n && begins_there(w, p, n, rsp);
 }
 
-bool user_start_is_near(const struct walk *w, uint64_t rsp)
+/* A direct call says where it led to: it made this frame only if that is the function at rip. */
+static bool may_be_caller(uint64_t target, uint64_t rip)
+{
+	return !target || rip - target < FUNCTION_BYTES;
+}
+
+bool user_start_is_near(const struct walk *w, uint64_t rip, uint64_t rsp)
 {
 	unsigned int returns = 0;
 
@@ -103,8 +110,12 @@ bool user_start_is_near(const struct walk *w, uint64_t rsp)
 		/* Most words are numbers. */
 		if (ret < PROGRAM_MIN || ret >= PROGRAM_END || !walk_is_return(w, ret, &target))
 			continue;
+		/* A frame's unused words keep return addresses of calls that are over. */
+		if (!may_be_caller(target, rip))
+			continue;
 		if (user_start_is(w, ret, at + 8))
 			return true;
+		rip = ret;
 		returns++;
 	}
 	return false;

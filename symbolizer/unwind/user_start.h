@@ -23,10 +23,11 @@
 bool user_start_is(const struct walk *w, uint64_t ret, uint64_t rsp);
 
 /*
- * Does such code lie right above the frame at rsp, with one return address in between at
- * most? Then no more than one function is missing, and it is the C library's: what calls
- * main(), or a thread's function.
+ * Does such code lie right above the frame of the function at rip, whose stack is at rsp, with
+ * one return address in between at most? Then no more than one function is missing, and it is
+ * the C library's: what calls main(), or a thread's function. Return addresses of direct calls
+ * of other functions do not count: they are left over from calls that have returned.
  */
-bool user_start_is_near(const struct walk *w, uint64_t rsp);
+bool user_start_is_near(const struct walk *w, uint64_t rip, uint64_t rsp);
 
 #endif

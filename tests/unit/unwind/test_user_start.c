@@ -18,7 +18,7 @@
 #define SPACE UINT64_C(0xc43000)
 #define USER_CS 0x33
 
-enum place { LEAF, FRAMED, BARE, START, MIDDLE, PLACES };
+enum place { LEAF, FRAMED, BARE, START, MIDDLE, LEFTOVER, PLACES };
 
 static uint8_t code[PLACES * 256];
 static uint64_t words[WORDS];
@@ -245,9 +245,19 @@ static void pad(unsigned int n)
 		push(i % 3 ? STACK + i : i);
 }
 
+/* As __libc_start_main(): it calls the one that calls main(), by its address. */
+static uint64_t put_direct(enum place at, enum place callee)
+{
+	uint8_t call[5] = { 0xe8 };
+	int32_t distance = ((int)callee - (int)at) * 256 - 64;
+
+	memcpy(call + 1, &distance, 4);
+	return put(at, (const char *)call, sizeof(call), "\x90\xeb\xfd", 3);
+}
+
 static void below_the_start(void **state)
 {
-	uint64_t start = PUT(START, CALL, "\xf4"), middle = PUT(MIDDLE, CALL, "\x90\xeb\xfd");
+	uint64_t start = PUT(START, CALL_RAX, "\xf4"), middle = put_direct(MIDDLE, BARE);
 
 	(void)state;
 	leaf(1, put_calls_main());
@@ -258,8 +268,8 @@ static void below_the_start(void **state)
 	expect(STACK_END_START, 2);
 	/* A function more. */
 	setup(NULL);
-	PUT(START, CALL, "\xf4");
-	PUT(MIDDLE, CALL, "\x90\xeb\xfd");
+	PUT(START, CALL_RAX, "\xf4");
+	middle = PUT(MIDDLE, CALL_RAX, "\x90\xeb\xfd");
 	leaf(1, put_calls_main());
 	pad(5);
 	push(middle);
@@ -270,11 +280,30 @@ static void below_the_start(void **state)
 	expect(STACK_END_BAD_CHAIN, 2);
 	/* Too far above to be sure. */
 	setup(NULL);
-	PUT(START, CALL, "\xf4");
+	PUT(START, CALL_RAX, "\xf4");
 	leaf(1, put_calls_main());
 	pad(64);
 	push(start);
 	expect(STACK_END_BAD_CHAIN, 2);
+}
+
+/* Unused words of the C library's frame keep return addresses of what ran there before main(). */
+static void below_the_start_and_leftovers(void **state)
+{
+	uint64_t start = PUT(START, CALL_RAX, "\xf4"), middle = put_direct(MIDDLE, BARE),
+		 leftover = put_direct(LEFTOVER, LEFTOVER);
+
+	(void)state;
+	leaf(1, put_calls_main());
+	pad(3);
+	push(leftover);
+	push(leftover);
+	pad(9);
+	push(middle);
+	push(leftover);
+	pad(5);
+	push(start);
+	expect(STACK_END_START, 2);
 }
 
 #define T(f) cmocka_unit_test_setup(f, setup)
@@ -282,10 +311,17 @@ static void below_the_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(zero_in_a_register),	    T(zero_before_calls), T(zero_with_a_frame),
-		T(frame_that_returns_to_0), T(other_zeros),	  T(start_of_glibc),
-		T(start_of_threads),	    T(start_of_musl),	  T(start_of_the_linker),
+		T(zero_in_a_register),
+		T(zero_before_calls),
+		T(zero_with_a_frame),
+		T(frame_that_returns_to_0),
+		T(other_zeros),
+		T(start_of_glibc),
+		T(start_of_threads),
+		T(start_of_musl),
+		T(start_of_the_linker),
 		T(below_the_start),
+		T(below_the_start_and_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
