@@ -67,6 +67,7 @@ E2E = [
     ("attach_libvirt.py", []),
     ("lockstep.py", []),
     ("max_overhead.py", []),
+    ("guest_memory.py", []),
     ("sample_cost.py", []),
     ("markers.py", []),
     ("status_line.py", []),

@@ -94,7 +94,10 @@ static int region_map(struct gmem *m, const struct gmem_config *cfg, uint64_t gp
 	/* A core dump of kvmprof is about kvmprof. Advice only: failure is harmless. */
 	(void)madvise(p, size, MADV_DONTDUMP);
 	m->region[m->n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = p };
-	if (cfg->pages == GMEM_PAGES_THP && madvise(p, size, MADV_HUGEPAGE) < 0)
+	if (!huge_size(cfg->pages) &&
+	    madvise(p, size, cfg->pages == GMEM_PAGES_SMALL ? MADV_NOHUGEPAGE : MADV_HUGEPAGE) <
+		    0 &&
+	    cfg->pages == GMEM_PAGES_THP)
 		return err_set(e, errno, "this host has no transparent huge pages: %s",
 			       strerror(errno));
 	return cfg->bind ? bind_node(p, size, cfg->node, e) : 0;

@@ -38,9 +38,11 @@ struct gmem {
 
 /* What backs it. */
 enum gmem_pages {
-	GMEM_PAGES_ANY = 0,
-	GMEM_PAGES_THP, /* transparent huge pages, as far as the host has some */
-	GMEM_PAGES_2M,	/* hugetlb pages, all of them taken at once */
+	GMEM_PAGES_ANY =
+		0,	  /* as other VMMs do it: transparent huge pages where the host has some */
+	GMEM_PAGES_SMALL, /* no transparent huge pages */
+	GMEM_PAGES_THP,	  /* transparent huge pages; the host must have them */
+	GMEM_PAGES_2M,	  /* hugetlb pages, all of them taken at once */
 	GMEM_PAGES_1G,
 };
 

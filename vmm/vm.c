@@ -246,7 +246,7 @@ static int alloc_memory(struct vm *vm, struct err *e)
 /* A file's pages are neither huge nor on a chosen node: where that was asked for, copy them. */
 static int restore_memory(struct vm *vm, struct err *e)
 {
-	return vm->cfg.pages != GMEM_PAGES_ANY || vm->cfg.bind_memory
+	return vm->cfg.pages > GMEM_PAGES_SMALL || vm->cfg.bind_memory
 		       ? snapshot_read_ram(vm->cfg.snapshot, &vm->mem, e)
 		       : snapshot_map_ram(vm->cfg.snapshot, &vm->mem, e);
 }

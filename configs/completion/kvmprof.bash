@@ -66,7 +66,7 @@ _kvmprof_values()
 	"run --net") echo user ;;
 	"run --rootfs-as") echo initramfs ext4 ;;
 	"run --boot"|"stat --boot") echo auto vmlinux bzimage linux32 multiboot pvh ;;
-	"run --hugepages") echo 2M 1G thp ;;
+	"run --hugepages") echo 2M 1G thp off ;;
 	"bench --format") echo text markdown junit sarif github json ;;
 	"push --protocol") echo pyroscope connect parca ;;
 	"run --control"|"ps --control") echo auto ;;

@@ -51,6 +51,8 @@ static int parse_hugepages(void *at, char *arg, struct err *e)
 		*pages = GMEM_PAGES_1G;
 	else if (!strcmp(arg, "thp"))
 		*pages = GMEM_PAGES_THP;
+	else if (!strcmp(arg, "off"))
+		*pages = GMEM_PAGES_SMALL;
 	else
 		return -EINVAL;
 	return 0;
@@ -89,8 +91,10 @@ const struct option_row run_kernel_rows[] = {
 };
 
 const struct option_row run_host_rows[] = {
-	{ "hugepages", 0, "SIZE", "back memory by huge pages: 2M, 1G, or thp (as there are)",
-	  OPTION_CALL_AT(parse_hugepages, pages, "2M, 1G or thp") },
+	{ "hugepages", 0, "SIZE",
+	  "back memory by huge pages: 2M, 1G, thp (transparent ones must be\n"
+	  "there), or off (default: transparent ones where the host has some)",
+	  OPTION_CALL_AT(parse_hugepages, pages, "2M, 1G, thp or off") },
 	{ "numa", 0, "NODE", "take memory from this host node",
 	  OPTION_WHOLE(numa_node, 0, GMEM_MAX_NODE, "the number of a host node, such as 0") },
 	{ "pin", 0, "LIST", "run vCPU 0, 1, ... on these host CPUs, such as 2,4-6",

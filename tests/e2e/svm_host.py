@@ -210,7 +210,7 @@ def repeat(times):
 # (name, arguments, limit in that host's seconds), the quick ones first.
 SUITE = (
     ("check_command", [], 60), ("demo_crash", [], 120), ("lockstep", [], 120), ("vmm_frames", [], 120),
-    ("stat_command", [], 120), ("pvclock", [], 120), ("demo_truth", [], 240), ("demo_idle", [], 240),
+    ("stat_command", [], 120), ("pvclock", [], 120), ("guest_memory", [], 120), ("demo_truth", [], 240), ("demo_idle", [], 240),
     ("snapshots", [], 240), ("disk_guest", [], 240), ("max_overhead", [], 240), ("pmu", [], 240),
     ("tiny_boot", [], 240), ("smp_boot", ["1"], 240), ("mem_pages", [], 300), ("run_ends", [], 300),
     ("control", [], 400), ("exec", [], 600),

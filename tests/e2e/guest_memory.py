@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What backs the guest's memory: --hugepages and --numa, as the host's own tables say it."""
+
+import os
+import re
+
+import e2e
+from e2e import check, say
+
+MIB = 64
+MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
+
+
+def backing(pid):
+    """Of the mapping that is the guest's RAM: the fields of smaps, and where its pages may come from."""
+    found = {}
+    with open("/proc/%d/smaps" % pid) as f:
+        for line in f:
+            if MAPPING.match(line):
+                now = {"at": line.split("-")[0]}
+            else:
+                key, value = line.split(":", 1)
+                now[key] = value.split()
+                if key == "Size" and int(now["Size"][0]) == MIB << 10:
+                    found = now
+    if os.path.exists("/proc/%d/numa_maps" % pid):
+        with open("/proc/%d/numa_maps" % pid) as f:
+            found["policy"] = dict(line.split()[:2] for line in f).get(found.get("at"))
+    return found
+
+
+def started(*options):
+    """The memory of a guest that runs; None: kvmprof refused, and what it said."""
+    boot = e2e.Boot("-m", "%dM" % MIB, "-o", "m.data", "--append", "seconds=20", *options)
+    try:
+        if not boot.wait_for("demo: start", 60):
+            boot.wait(20)
+            return None, boot
+        return backing(boot.process.pid), boot
+    finally:
+        boot.process.terminate()
+        boot.wait(20)
+
+
+def refused(boot, text):
+    lines = boot.err.strip().split("\n")
+    check(boot.status == 1 and len(lines) == 1 and text in lines[0],
+          "%s: status %s: %s" % (boot.argv, boot.status, boot.err.strip()))
+
+
+def main():
+    e2e.need_kvm()
+    said = []
+    transparent = os.path.exists("/sys/kernel/mm/transparent_hugepage/enabled")
+    for options, flag in (([], "hg"), (["--hugepages", "off"], "nh"), (["--hugepages", "thp"], "hg")):
+        memory, boot = started(*options)
+        if not transparent:
+            if "thp" in options:
+                refused(boot, "this host has no transparent huge pages")
+            elif not check(memory is not None, "%s: %s" % (options, boot.err)):
+                continue
+        elif check(memory, "%s: no mapping of %d MiB: %s" % (options, MIB, boot.err)):
+            check(flag in memory["VmFlags"], "%s: flags %s" % (options, memory["VmFlags"]))
+            said.append("%s %s KiB huge" % (" ".join(options) or "default", memory["AnonHugePages"][0]))
+
+    memory, boot = started("--hugepages", "2M")
+    if memory is None:
+        refused(boot, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+        said.append("2M refused")
+    else:
+        check("ht" in memory["VmFlags"], "--hugepages 2M: flags %s" % memory["VmFlags"])
+
+    memory, boot = started("--numa", "0")
+    if memory is None:
+        refused(boot, "guest memory cannot be bound to host node 0")
+        said.append("node 0 refused")
+    elif memory.get("policy"):
+        check(memory["policy"] == "bind:0", "--numa 0: policy %s" % memory["policy"])
+        said.append("node 0 bound")
+    _, boot = started("--numa", "1023")
+    refused(boot, "guest memory cannot be bound to host node 1023")
+    p = e2e.kvmprof("run", "--hugepages", "3M")
+    check(p.status == 2 and "2M, 1G, thp or off" in p.err, "3M: status %d: %s" % (p.status, p.err))
+    say("; ".join(said))
+    e2e.finish()
+
+
+main()
