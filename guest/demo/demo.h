@@ -173,6 +173,8 @@ u64 option_number(const char *line, const char *name, u64 fallback);
 int option_is(const char *line, const char *name, const char *value);
 
 /* machine.c */
+/* The timer interrupts so often, and these are counted. */
+#define IRQ0_HZ 20u
 extern volatile u64 irq0_count;
 void tables_init(void);
 /* An interrupt gate; entry is code of ring 0, dpl 3 lets ring 3 use it by `int`. */

@@ -15,7 +15,6 @@
 #define VECTOR_SPURIOUS 0x27
 #define VECTOR_INT80 0x80
 
-#define IRQ0_HZ 20u
 
 #define KERNEL_CS 0x10
 #define TSS_SELECTOR 0x40

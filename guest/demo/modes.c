@@ -13,6 +13,8 @@
  *   mode=flood [bytes=N]       writes N bytes to the console as fast as it can, or for seconds=N:
  *                              "flood: start", lines of 64 bytes with their number, then
  *                              "flood: end"
+ *   mode=ticks                 takes no interrupts for ten periods of the timer, then says
+ *                              "late ticks <N>": how many come within two periods
  *
  * The first two are about time below what an interpreted ring 0 can tell, so ring 3
  * does them.
@@ -113,6 +115,24 @@ static void run_flood(const char *line, u64 khz, u64 seconds)
 	put_string("flood: end\n");
 }
 
+static void run_ticks(u64 khz)
+{
+	u64 period = khz * 1000 / IRQ0_HZ, before;
+
+	/* In the middle between two ticks. */
+	for (before = irq0_count; irq0_count == before;)
+		;
+	flat_spin(period / 2);
+	__asm__ volatile("cli" ::: "memory");
+	before = irq0_count;
+	flat_spin(10 * period);
+	__asm__ volatile("sti" ::: "memory");
+	flat_spin(2 * period);
+	put_string("late ticks ");
+	put_number(irq0_count - before);
+	put_string("\n");
+}
+
 int mode_run(const char *line, u64 khz, u64 seconds)
 {
 	if (option_is(line, "mode=", "lockstep"))
@@ -127,6 +147,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		run_serial(khz, seconds);
 	else if (option_is(line, "mode=", "flood"))
 		run_flood(line, khz, seconds);
+	else if (option_is(line, "mode=", "ticks"))
+		run_ticks(khz);
 	else
 		return 0;
 	return 1;
