@@ -133,6 +133,18 @@ int machine_devices_create(struct vm *vm, struct err *e)
 	return ret ? ret : machine_disks_create(vm, e);
 }
 
+int machine_devices_start(struct vm *vm, struct err *e)
+{
+	int ret = vm->have_pit ? pit_start(&vm->pit, e) : 0;
+
+	for (unsigned int i = 0; !ret && i < vm->nvirtio; i++) {
+		struct virtio *d = vm->virtio[i].d;
+
+		ret = d->ops->start ? d->ops->start(d, e) : 0;
+	}
+	return ret;
+}
+
 void machine_devices_destroy(struct vm *vm)
 {
 	for (unsigned int i = 0; i < vm->nvirtio; i++) {

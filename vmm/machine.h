@@ -139,6 +139,8 @@ struct vm {
 
 /* devices.c: the virtio devices that vm->cfg asks for. */
 int machine_devices_create(struct vm *vm, struct err *e);
+/* Their threads; from vm_start(), before any vCPU runs. */
+int machine_devices_start(struct vm *vm, struct err *e);
 /* No vCPU runs any more; their threads end. */
 void machine_devices_destroy(struct vm *vm);
 /*

@@ -357,7 +357,8 @@ static int own_start(struct vm *vm, struct err *e)
 	int ret;
 
 	vcpu_install_handler();
-	ret = pvm_start(vm, e);
+	ret = machine_devices_start(vm, e);
+	ret = ret ? ret : pvm_start(vm, e);
 	if (ret)
 		return ret;
 	/* Threads begin with everything blocked: nothing of ours may be delivered to them. */

@@ -208,7 +208,7 @@ static inline int blk_driver_init(struct blk_driver *b, struct virtio_blk_config
 		return -1;
 	b->d->interrupt = blk_interrupt;
 	b->d->transport = b;
-	return 0;
+	return b->d->ops->start(b->d, &e);
 }
 
 static inline void blk_driver_deinit(struct blk_driver *b)

@@ -38,6 +38,8 @@ struct net_config {
 };
 
 struct net_link {
+	/* Once; from here on receive() is called, on a thread of the link's own. */
+	int (*start)(struct net_link *l, struct err *e);
 	/* A frame from the guest, of 14 to NET_FRAME_MAX bytes; on vCPU threads. */
 	void (*send)(struct net_link *l, const uint8_t *frame, size_t len);
 	void (*destroy)(struct net_link *l); /* its thread ended, memory freed */
@@ -47,8 +49,8 @@ struct net_link {
 typedef void net_receive_fn(void *ctx, const uint8_t *frame, size_t len);
 
 /*
- * From the moment of the call receive() is called with frames for the guest, on a thread of
- * the link's own. -ENOENT: no libslirp; else as the system said, with what to do.
+ * receive() gets frames for the guest. -ENOENT: no libslirp; else as the system said, with
+ * what to do.
  */
 int net_user_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
 		 void *ctx, struct err *e);

@@ -49,6 +49,15 @@ static void *tap_main(void *arg)
 	return NULL;
 }
 
+static int tap_start(struct net_link *l, struct err *e)
+{
+	struct net_tap *t = (struct net_tap *)l;
+	int ret = thread_start(&t->thread, tap_main, t);
+
+	t->started = ret == 0;
+	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
+}
+
 /* A frame that the interface does not take (it is down, its queue is full) is lost, as on a wire. */
 static void tap_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
@@ -99,7 +108,7 @@ int net_tap_new(struct net_link **out, const struct net_config *cfg, net_receive
 
 	if (!t)
 		return err_set(e, ENOMEM, "out of memory");
-	t->link = (struct net_link){ tap_send, tap_destroy };
+	t->link = (struct net_link){ tap_start, tap_send, tap_destroy };
 	t->fd = t->stop_fd = -1;
 	t->receive = receive;
 	t->ctx = ctx;
@@ -108,12 +117,6 @@ int net_tap_new(struct net_link **out, const struct net_config *cfg, net_receive
 		t->stop_fd = eventfd(0, EFD_CLOEXEC);
 		if (t->stop_fd < 0)
 			ret = err_set(e, errno, "eventfd: %s", strerror(errno));
-	}
-	if (!ret) {
-		ret = thread_start(&t->thread, tap_main, t);
-		t->started = ret == 0;
-		if (ret)
-			ret = err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	}
 	if (ret)
 		tap_destroy(&t->link);

@@ -230,6 +230,15 @@ static void *user_main(void *arg)
 	}
 }
 
+static int user_start(struct net_link *l, struct err *e)
+{
+	struct net_user *u = (struct net_user *)l;
+	int ret = thread_start(&u->thread, user_main, u);
+
+	u->started = ret == 0;
+	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
+}
+
 static void user_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
 	struct net_user *u = (struct net_user *)l;
@@ -353,13 +362,7 @@ static int create(struct net_user *u, const struct net_config *cfg, struct err *
 	if (ret)
 		return ret;
 	u->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (u->wake_fd < 0)
-		return err_set(e, errno, "eventfd: %s", strerror(errno));
-	ret = thread_start(&u->thread, user_main, u);
-	if (ret)
-		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
-	u->started = true;
-	return 0;
+	return u->wake_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
 }
 
 int net_user_new(struct net_link **out, const struct net_config *cfg, net_receive_fn *receive,
@@ -371,7 +374,7 @@ int net_user_new(struct net_link **out, const struct net_config *cfg, net_receiv
 	if (!u)
 		return err_set(e, ENOMEM, "out of memory");
 	pthread_mutex_init(&u->lock, NULL);
-	u->link = (struct net_link){ user_send, user_destroy };
+	u->link = (struct net_link){ user_start, user_send, user_destroy };
 	u->wake_fd = -1;
 	u->receive = receive;
 	u->ctx = ctx;

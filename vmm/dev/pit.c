@@ -2,6 +2,7 @@
 #include "vmm/dev/pit.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "vmm/layout.h"
 
 #include <errno.h>
@@ -257,11 +258,15 @@ int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	ret = pthread_create(&p->thread, NULL, tick_thread, p);
-	if (ret)
-		return err_set(e, ret, "cannot start the PIT thread: %s", strerror(ret));
-	p->running = true;
 	return 0;
+}
+
+int pit_start(struct pit *p, struct err *e)
+{
+	int ret = thread_start(&p->thread, tick_thread, p);
+
+	p->running = ret == 0;
+	return ret ? err_set(e, ret, "cannot start the PIT thread: %s", strerror(ret)) : 0;
 }
 
 void pit_deinit(struct pit *p)

@@ -63,6 +63,8 @@ struct pit {
 
 int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load load,
 	     uint64_t floor_ns, struct err *e);
+/* Its thread: once, from vm_start(); without it no interrupts come. What pthread_create() says. */
+int pit_start(struct pit *p, struct err *e);
 void pit_deinit(struct pit *p);
 
 /*

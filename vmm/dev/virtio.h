@@ -57,6 +57,12 @@ struct virtio;
 
 struct virtio_ops {
 	/*
+	 * Start the device's threads: once, before any vCPU runs, from vm_start(). create()
+	 * starts none, so that rights can be given up in between. NULL: it has none. What the
+	 * host refuses is the error.
+	 */
+	int (*start)(struct virtio *d, struct err *e);
+	/*
 	 * The guest has put chains into queue q: on the vCPU's thread that did, within its
 	 * VM exit. Work that may wait belongs on another thread.
 	 */

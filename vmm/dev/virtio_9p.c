@@ -73,6 +73,15 @@ static void *worker(void *arg)
 	return NULL;
 }
 
+static int virtio_9p_start(struct virtio *d, struct err *e)
+{
+	struct virtio_9p *v = of(d);
+	int ret = thread_start(&v->thread, worker, v);
+
+	v->started = ret == 0;
+	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
+}
+
 static void virtio_9p_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_9p *v = of(d);
@@ -140,6 +149,7 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *tag,
 		  const struct p9_share *share, struct err *e)
 {
 	static const struct virtio_ops ops = {
+		.start = virtio_9p_start,
 		.kick = virtio_9p_kick,
 		.reset = virtio_9p_reset,
 		.drain = virtio_9p_drain,
@@ -171,11 +181,6 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *tag,
 	pthread_cond_init(&v->changed, NULL);
 	virtio_init(&v->d, mem);
 	ret = p9_create(&v->p9, share, e);
-	if (!ret) {
-		ret = thread_start(&v->thread, worker, v);
-		v->started = ret == 0;
-		ret = ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
-	}
 	if (ret) {
 		virtio_9p_destroy(&v->d);
 		return ret;

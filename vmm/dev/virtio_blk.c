@@ -62,6 +62,7 @@ struct virtio_blk {
 	unsigned int index;
 	pthread_t thread[THREADS];
 	unsigned int threads;
+	unsigned int vcpus;
 	pthread_mutex_t lock;		   /* what follows */
 	pthread_cond_t work, idle;	   /* there is some; none is left */
 	struct blk_request *first, **last; /* those that wait, oldest first */
@@ -390,8 +391,22 @@ static void virtio_blk_destroy(struct virtio *d)
 	free(b);
 }
 
+static int virtio_blk_start(struct virtio *d, struct err *e)
+{
+	struct virtio_blk *b = blk_of(d);
+	const struct virtio_poll_config polled = { d, virtio_blk_serve, b->vcpus };
+	int ret = 0;
+
+	for (; !ret && b->threads < THREADS; b->threads += !ret)
+		ret = thread_start(&b->thread[b->threads], work, b);
+	if (ret)
+		return err_set(e, ret, "%s: cannot start a thread: %s", d->name, strerror(ret));
+	return b->io.done ? 0 : virtio_poll_create(&b->poll, &polled, e);
+}
+
 /* Counters begin at 0 in each run, and the cache's mode is in config: nothing is to be saved. */
 static const struct virtio_ops ops = {
+	.start = virtio_blk_start,
 	.kick = blk_kick,
 	.activate = activate,
 	.reset = blk_reset,
@@ -430,9 +445,7 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 		      const struct virtio_blk_config *cfg, struct err *e)
 {
 	struct virtio_blk *b = calloc(1, sizeof(*b));
-	struct virtio_poll_config polled = { .serve = virtio_blk_serve, .vcpus = cfg->queues };
 	unsigned int n = cfg->queues;
-	int ret = 0;
 
 	if (!b)
 		return err_set(e, ENOMEM, "%s: out of memory", cfg->name);
@@ -440,6 +453,7 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 	if (cfg->serial)
 		memcpy(b->target.id, cfg->serial, strnlen(cfg->serial, sizeof(b->target.id)));
 	b->io = cfg->io;
+	b->vcpus = cfg->queues;
 	b->index = cfg->index;
 	b->last = &b->first;
 	pthread_mutex_init(&b->lock, NULL);
@@ -453,18 +467,6 @@ int virtio_blk_create(struct virtio **out, const struct gmem *mem,
 	b->d.features |= disk_is_read_only(cfg->disk) ? F_RO : F_DISCARD | F_WRITE_ZEROES;
 	fill_config(b);
 	virtio_init(&b->d, mem);
-	for (; !ret && b->threads < THREADS; b->threads += !ret)
-		ret = thread_start(&b->thread[b->threads], work, b);
-	if (ret) {
-		virtio_blk_destroy(&b->d);
-		return err_set(e, ret, "%s: cannot start a thread: %s", cfg->name, strerror(ret));
-	}
-	polled.d = &b->d;
-	ret = cfg->io.done ? 0 : virtio_poll_create(&b->poll, &polled, e);
-	if (ret) {
-		virtio_blk_destroy(&b->d);
-		return ret;
-	}
 	*out = &b->d;
 	return 0;
 }

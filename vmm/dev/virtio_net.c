@@ -46,6 +46,13 @@ static void virtio_net_receive(void *ctx, const uint8_t *frame, size_t len)
 	pthread_mutex_unlock(&n->receive_lock);
 }
 
+static int virtio_net_start(struct virtio *d, struct err *e)
+{
+	struct virtio_net *n = (struct virtio_net *)d;
+
+	return n->link->start(n->link, e);
+}
+
 static void virtio_net_kick(struct virtio *d, unsigned int q)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
@@ -101,6 +108,7 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 		   struct err *e)
 {
 	static const struct virtio_ops ops = {
+		.start = virtio_net_start,
 		.kick = virtio_net_kick,
 		.reset = virtio_net_reset,
 		.drain = virtio_net_reset,
@@ -121,7 +129,6 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 	n->d.ops = &ops;
 	pthread_mutex_init(&n->receive_lock, NULL);
 	virtio_init(&n->d, mem);
-	/* Frames may come before this returns: they find a device that is not running. */
 	ret = cfg->kind == NET_TAP ? net_tap_new(&n->link, cfg, virtio_net_receive, n, e)
 				   : net_user_new(&n->link, cfg, virtio_net_receive, n, e);
 	if (ret)

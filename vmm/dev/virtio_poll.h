@@ -23,7 +23,7 @@ struct virtio_poll_config {
 	unsigned int vcpus; /* that run beside it: with no more processors there is no polling */
 };
 
-/* -ENOMEM or what pthread_create() says. */
+/* Starts its thread at once. -ENOMEM or what pthread_create() says. */
 int virtio_poll_create(struct virtio_poll **out, const struct virtio_poll_config *cfg,
 		       struct err *e);
 /* Stops, and joins the thread; NULL is fine. Before the device is destroyed. */

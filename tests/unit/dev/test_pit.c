@@ -61,7 +61,8 @@ static int with_pit(void **state)
 	struct err e = { 0 };
 
 	clean(state);
-	return pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, 20 * MS, &e);
+	return pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, 20 * MS, &e) ||
+	       pit_start(&pit, &e);
 }
 
 static int without_pit(void **state)
@@ -80,12 +81,18 @@ static void pit_lifecycle(void **state)
 	for (int i = 0; i < 50; i++) {
 		clean(state);
 		assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, MS, &e), 0);
+		assert_false(pit.running);
+		assert_int_equal(pit_start(&pit, &e), 0);
 		if (i % 3 == 1)
 			pit_program(0, 2, 60000);
 		if (i % 3 == 2)
 			pit_program(0, 0, 1);
 		pit_deinit(&pit);
 	}
+	/* never started */
+	clean(state);
+	assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, MS, &e), 0);
+	pit_deinit(&pit);
 	/* the ports are taken: an error, not a second timer */
 	clean(state);
 	assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ 0 }, MS, &e), 0);
@@ -257,6 +264,7 @@ static void pit_waits_for_the_guest_to_run(void **state)
 	assert_int_equal(pit_init(&pit, &bus, irq_line, (struct pit_load){ runs, &guest_runs },
 				  20 * MS, &e),
 			 0);
+	assert_int_equal(pit_start(&pit, &e), 0);
 	guest_runs = true;
 	cpu_from = monotonic();
 	cpu_percent = 20;

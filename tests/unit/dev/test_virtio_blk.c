@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -524,6 +525,39 @@ static void driver_chooses_the_cache(void **state)
 	end(&f);
 }
 
+static unsigned int threads_now(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Rights are given up between create() and start(). */
+static void create_starts_no_thread(void **state)
+{
+	struct virtio_blk_config cfg = { .name = "vda", .queues = 1 };
+	unsigned int before = threads_now();
+	struct gmem mem = { 0 };
+	struct err e = { 0 };
+	struct virtio *d;
+
+	(void)state;
+	assert_int_equal(disk_open(&cfg.disk, &(struct disk_config){ .path = image }, &e), 0);
+	assert_int_equal(gmem_alloc(&mem, BLK_RAM, &e), 0);
+	assert_int_equal(virtio_blk_create(&d, &mem, &cfg, &e), 0);
+	assert_int_equal(threads_now(), before);
+	assert_int_equal(d->ops->start(d, &e), 0);
+	assert_true(threads_now() > before);
+	d->ops->destroy(d);
+	assert_int_equal(disk_close(cfg.disk, &e), 0);
+	gmem_free(&mem);
+}
+
 /* Saved in the middle of a run, and gone on with by another device. */
 static void state_is_saved(void **state)
 {
@@ -571,6 +605,7 @@ int main(void)
 		TEST(large_ones_are_shared),
 		TEST(reset_waits),
 		TEST(driver_chooses_the_cache),
+		TEST(create_starts_no_thread),
 		TEST(state_is_saved),
 	};
 

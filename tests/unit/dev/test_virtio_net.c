@@ -96,6 +96,7 @@ static void user(void **state)
 		skip();
 	}
 	assert_int_equal(ret, 0);
+	assert_int_equal(d->ops->start(d, &e), 0);
 	assert_int_equal(d->config[6], 1);
 	ask(d, 0x0a00020f, 0x0a000202);
 	ask(d, 0x0a00020f, 0x0a000203); /* after a reset */
@@ -191,6 +192,7 @@ static bool reaches_host(const struct net_config *cfg)
 		close(listener);
 		skip();
 	}
+	assert_int_equal(d->ops->start(d, &e), 0);
 	ask(d, 0x0a00020f, 0x0a000203); /* it knows our address now */
 	fix_offer(0, 0);
 	put_syn(fix_ram + FIX_DATA + 0x1000, ntohs(at.sin_port));
@@ -274,6 +276,7 @@ static void tap(void **state)
 		print_message("%s\n", e.text);
 		skip();
 	}
+	assert_int_equal(d->ops->start(d, &e), 0);
 	fd = open_host_side(name);
 	if (fd < 0) {
 		d->ops->destroy(d);
