@@ -61,6 +61,13 @@ enum sample_mode {
 	SAMPLE_IDLE = 3,   /* halted (KVM_MP_STATE_HALTED) at CPL 0 */
 };
 
+/*
+ * In place of a device: a guest of the guest ran, or perhaps one (this KVM does not say whether it
+ * was that or its hypervisor). Such a sample has no registers, no stack and no task.
+ */
+#define SAMPLE_PERHAPS_NESTED 254u
+#define SAMPLE_NESTED 255u
+
 /* Why the copied stack may be shorter than the real one. */
 enum sample_stack_end {
 	SAMPLE_STACK_WHOLE = 0, /* up to the known end of the stack */
@@ -102,9 +109,10 @@ struct sample {
 	uint8_t mode;	   /* enum sample_mode */
 	uint8_t stack_end; /* enum sample_stack_end */
 	uint8_t nslices;
-	uint8_t event;	/* index into the machine's events */
-	uint8_t device; /* that the vCPU's thread worked for when the period ended: 1 + index */
-	uint8_t exit;	/* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
+	uint8_t event; /* index into the machine's events */
+	/* That the vCPU's thread worked for when the period ended: 1 + index; or SAMPLE_..NESTED. */
+	uint8_t device;
+	uint8_t exit; /* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
 	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
 	uint32_t overruns;  /* whole periods missed before it */
 	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */

@@ -128,6 +128,7 @@ TOGETHER = [
 ]
 SLOW = [
     ("svm_host.py", ["repeat"], 1800),
+    ("nested_guest.py", [], 600),
     ("svm_host.py", ["suite"], 7200),
     ("vmx_host.py", [], 1800),
     ("this_host.py", [], 600),

@@ -16,6 +16,8 @@
 
 #define RFLAGS_IF (1u << 9)
 #define CR0_PE (1u << 0)
+#define CR4_VMXE (1u << 13)
+#define EFER_SVME (1u << 12)
 #define INSN_HLT 0xf4
 #define RESET_RIP 0xfff0u
 /* Linux: the one page of the kernel's half that programs run (Documentation/arch/x86/x86_64/mm.rst). */
@@ -72,9 +74,18 @@ struct capture_view capture_view_of(const struct kvm_regs *regs, const struct kv
 	};
 }
 
+struct capture_view capture_view_of_run(const struct kvm_run *run, const struct gmem *mem)
+{
+	struct capture_view w = capture_view_of(&run->s.regs.regs, &run->s.regs.sregs, mem);
+
+	w.flags = run->flags;
+	w.has_flags = true;
+	return w;
+}
+
 struct capture_view capture_view_of_vcpu(const struct vcpu *v)
 {
-	return capture_view_of(&v->run->s.regs.regs, &v->run->s.regs.sregs, &v->vm->mem);
+	return capture_view_of_run(v->run, &v->vm->mem);
 }
 
 bool capture_is_reset(const struct kvm_regs *r, const struct kvm_sregs *s)
@@ -274,7 +285,7 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 	st->kernel += s->mode == SAMPLE_KERNEL;
 	st->user += s->mode == SAMPLE_USER;
 	st->idle += s->mode == SAMPLE_IDLE;
-	if (s->device)
+	if (s->device && s->device < SAMPLE_PERHAPS_NESTED)
 		st->device[s->device - 1].samples++;
 	st->stack_capped += s->stack_end == SAMPLE_STACK_CAPPED;
 	st->stack_unmapped += s->stack_end == SAMPLE_STACK_UNMAPPED;
@@ -374,6 +385,30 @@ static bool is_wanted(const struct vcpu *v, enum sample_reason reason)
 	return reason == SAMPLE_CRASH || reason == SAMPLE_MARKER || capture_is_wanted(v);
 }
 
+/*
+ * Is it a guest of the guest, whose addresses are not the guest's? 0: no; else what to put in
+ * struct sample's device. As long as a hypervisor runs on a processor these bits are set, in its
+ * guests, too (SDM vol. 3, 24.8; APM vol. 2, 15.5.1).
+ */
+static uint8_t nested_state(const struct vcpu *v, const struct capture_view *w)
+{
+	if (!(w->root.efer & EFER_SVME) && !(w->root.cr4 & CR4_VMXE))
+		return 0;
+	if (!v->vm->nested_flag || !w->has_flags)
+		return SAMPLE_PERHAPS_NESTED;
+	return w->flags & KVM_RUN_X86_GUEST_MODE ? SAMPLE_NESTED : 0;
+}
+
+/* Neither registers nor stack: only that it was so. */
+static void note_nested(struct sample *s)
+{
+	s->mode = SAMPLE_KERNEL;
+	memset(&s->regs, 0, sizeof(s->regs));
+	s->idt_base = s->lstar = 0;
+	memset(&s->task, 0, sizeof(s->task));
+	s->task.state = SAMPLE_TASK_UNREADABLE;
+}
+
 bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 {
 	const struct capture_view w = capture_view_of_vcpu(v);
@@ -384,7 +419,8 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 		       const struct capture_cause *cause)
 {
-	uint8_t mode = capture_look(v, w, cause->reason), reason = (uint8_t)cause->reason;
+	uint8_t nested = nested_state(v, w), reason = (uint8_t)cause->reason;
+	uint8_t mode = nested ? SAMPLE_KERNEL : capture_look(v, w, cause->reason);
 	struct sample *s;
 	uint64_t gs;
 
@@ -392,7 +428,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 		return true;
 	if (!is_wanted(v, cause->reason)) {
 		v->stats.uncollected += 1 + (uint64_t)cause->missed;
-		if (!v->vm->cfg.look_for_kernel ||
+		if (nested || !v->vm->cfg.look_for_kernel ||
 		    atomic_load_explicit(&v->vm->slide_known, memory_order_relaxed))
 			return true;
 		reason = SAMPLE_LOOK;
@@ -415,6 +451,11 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 	s->exit_addr = cause->exit_addr;
 	s->overruns = cause->missed;
 	s->stack_len = 0;
+	if (nested) {
+		s->device = nested;
+		note_nested(s);
+		goto commit;
+	}
 	capture_regs(w->regs, w->sregs, &s->regs);
 	copy_insn(v, w, s);
 	s->idt_base = w->sregs->idt.base;
@@ -430,6 +471,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
 	if (w->mem->remote && w->mem->remote->lacking)
 		return false;
+commit:
 	ring_commit(&v->ring, sample_size(s));
 	count_sample(v, s);
 	return true;

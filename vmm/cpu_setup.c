@@ -16,8 +16,10 @@
 #define CPUID_MAX_ENTRIES 256
 
 /* CPUID leaves and bits, SDM vol. 2 table 3-8. */
+#define L1_ECX_VMX (1u << 5)
 #define L1_ECX_TSC_DEADLINE (1u << 24)
 #define L1_ECX_HYPERVISOR (1u << 31)
+#define EXT1_ECX_SVM (1u << 2)
 
 #define CR0_PE 0x1u
 #define CR0_ET 0x10u
@@ -54,8 +56,13 @@ int cpuid_for_guest(const struct vm *vm, struct kvm_cpuid2 **out, struct err *e)
 	for (unsigned int i = 0; i < c->nent; i++) {
 		struct kvm_cpuid_entry2 *l = &c->entries[i];
 
+		/* Samples of a nested guest would have names of the guest's own. */
+		if (l->function == 0x80000001 && !vm->nested_flag)
+			l->ecx &= ~EXT1_ECX_SVM;
 		if (l->function != 1)
 			continue;
+		if (!vm->nested_flag)
+			l->ecx &= ~L1_ECX_VMX;
 		l->ecx |= L1_ECX_HYPERVISOR;
 		if (vm->cfg.host->tsc_deadline)
 			l->ecx |= L1_ECX_TSC_DEADLINE;

@@ -67,6 +67,7 @@ int kvm_host_open(struct kvm_host *h, struct err *e)
 	h->stats_fd = cap(h, KVM_CAP_BINARY_STATS_FD);
 	h->tsc_khz = cap(h, KVM_CAP_GET_TSC_KHZ);
 	h->tsc_deadline = cap(h, KVM_CAP_TSC_DEADLINE_TIMER);
+	h->nested_flag = cap(h, KVM_CAP_X86_GUEST_MODE);
 	return 0;
 }
 

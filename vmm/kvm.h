@@ -13,6 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Linux 6.11 (Documentation/virt/kvm/api.rst, 8.42 and "kvm_run"); older headers lack them. */
+#ifndef KVM_CAP_X86_GUEST_MODE
+#define KVM_CAP_X86_GUEST_MODE 238
+#define KVM_RUN_X86_GUEST_MODE (1 << 2)
+#endif
+
 struct kvm_host {
 	int fd;			/* /dev/kvm */
 	size_t run_size;	/* bytes of the kvm_run mapping of a vCPU */
@@ -21,6 +27,7 @@ struct kvm_host {
 	unsigned int max_vcpus;
 	bool immediate_exit, irqchip, pit2, user_memory, tss_addr, mp_state;
 	bool guest_debug, emulation_exit, stats_fd, tsc_khz, tsc_deadline;
+	bool nested_flag; /* KVM_CAP_X86_GUEST_MODE: kvm_run says when a nested guest runs */
 };
 
 /*

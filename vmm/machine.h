@@ -130,6 +130,7 @@ struct vm {
 	atomic_uint_fast64_t reached_ns[VM_MAX_BREAKPOINTS];
 	int64_t tsc_jump;	 /* cycles: of a snapshot's TSC that could not be set, else 0 */
 	unsigned int step_flags; /* KVM_GUESTDBG_* for a single step, as this KVM has them */
+	bool nested_flag;	 /* of the host: kvm_run says when a nested guest runs */
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */
 	bool ending;		 /* result.reason is final */
@@ -189,11 +190,15 @@ struct capture_view {
 	const struct kvm_sregs *sregs;
 	const struct gmem *mem;
 	struct mmu_root root; /* of sregs */
+	uint16_t flags;	      /* KVM_RUN_X86_*, where vm->nested_flag and has_flags say so */
+	bool has_flags;
 };
 struct mmu_root capture_root(const struct kvm_sregs *s);
 struct capture_view capture_view_of(const struct kvm_regs *regs, const struct kvm_sregs *sregs,
 				    const struct gmem *mem);
-/* Of a vCPU of our own that stands: the registers in its kvm_run. */
+/* Of a vCPU that stands, with registers in its kvm_run. */
+struct capture_view capture_view_of_run(const struct kvm_run *run, const struct gmem *mem);
+/* The same of one of our own. */
 struct capture_view capture_view_of_vcpu(const struct vcpu *v);
 /* Guest-virtual memory, as mmu_read(). */
 static inline size_t capture_read(const struct capture_view *w, uint64_t gva, void *dst, size_t len)

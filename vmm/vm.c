@@ -274,6 +274,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	vm->cfg = *cfg;
 	vm->ops = &machine_own;
 	vm->pvm = pvm_ops_for(cfg->quirks);
+	vm->nested_flag = cfg->host->nested_flag;
 	vm->fd = vm->end_fd = -1;
 	vm->nvcpus = cfg->vcpus;
 	pthread_mutex_init(&vm->end_lock, NULL);

@@ -163,6 +163,9 @@ int mode_run(const char *line, u64 khz, u64 seconds);
 /* pvclock.c */
 void pvclock_run(u64 khz, u64 seconds);
 
+/* nested.c */
+void nested_run(u64 khz, u64 seconds);
+
 /* options.c: parameters of the command line */
 #define CMD_LINE_MAX 2048
 extern char command_line[CMD_LINE_MAX];

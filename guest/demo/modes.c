@@ -9,6 +9,7 @@
  *   mode=selfcheck [spoil=N]   keeps known values in all registers for seconds=N and looks whether
  *                              they are still there: selfcheck.h
  *   mode=pvclock               what KVM tells of time, over seconds=N: pvclock.c
+ *   mode=nested                runs a guest of its own half of the time: nested.c
  *   mode=serial                writes lines to the console, with some work in between
  *   mode=flood [bytes=N]       writes N bytes to the console as fast as it can, or for seconds=N:
  *                              "flood: start", lines of 64 bytes with their number, then
@@ -147,6 +148,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		run_serial(khz, seconds);
 	else if (option_is(line, "mode=", "flood"))
 		run_flood(line, khz, seconds);
+	else if (option_is(line, "mode=", "nested"))
+		nested_run(khz, seconds);
 	else if (option_is(line, "mode=", "ticks"))
 		run_ticks(khz);
 	else

@@ -63,6 +63,9 @@ static void check_kvm(struct check *c, const struct kvm_host *h)
 	snprintf(text, sizeof(text), "%u (kvmprof uses up to %d)", h->max_vcpus, VM_MAX_VCPUS);
 	check_line(c, GOOD, "vCPUs", text, NULL);
 	check_cap(c, "binary statistics", h->stats_fd, NOTE, "exit counts inside KVM stay unknown");
+	check_cap(c, "nested guests are told apart", h->nested_flag, NOTE,
+		  "guests of ours see neither VMX nor SVM; of another VMM's guest that runs guests, "
+		  "samples are unknown (Linux 6.11 tells them apart)");
 	check_cap(c, "guest debug registers", h->guest_debug, NOTE,
 		  "needed only on hosts with the SYSCALL quirk below");
 }

@@ -11,12 +11,19 @@ void guest_vmm_deinit(struct guest_vmm *g)
 	g->symbols = NULL;
 }
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* By the sample's device, from SAMPLE_PERHAPS_NESTED on. */
+static const char *const nested[] = { "[nested guest or its hypervisor]", "[nested guest]" };
+
+_Static_assert(VM_MAX_DEVICES + COUNT(nested) == GUEST_VMM_FRAMES, "an address for each");
+
 static int tell_module(struct guest_vmm *g, const struct vm *vm, struct sink *sink, struct err *e)
 {
 	struct profile_module m = {
 		.name = "vmm",
 		.addr = GUEST_VMM_BASE,
-		.len = (uint64_t)VM_MAX_DEVICES * GUEST_VMM_STEP,
+		.len = (uint64_t)GUEST_VMM_FRAMES * GUEST_VMM_STEP,
 		.time_ns = 1,
 	};
 	int ret = 0;
@@ -34,8 +41,11 @@ static int tell_module(struct guest_vmm *g, const struct vm *vm, struct sink *si
 		ret = symtab_add(g->symbols, GUEST_VMM_BASE + i * GUEST_VMM_STEP, GUEST_VMM_STEP,
 				 'T', name);
 	}
+	for (unsigned int i = 0; !ret && i < COUNT(nested); i++)
+		ret = symtab_add(g->symbols, GUEST_VMM_BASE + (VM_MAX_DEVICES + i) * GUEST_VMM_STEP,
+				 GUEST_VMM_STEP, 'T', nested[i]);
 	if (ret)
-		return err_set(e, -ret, "the devices' names: %s", strerror(-ret));
+		return err_set(e, -ret, "the names of frames: %s", strerror(-ret));
 	ret = symtab_freeze(g->symbols, e);
 	m.symbols = g->symbols;
 	return ret ? ret : sink->ops->module(sink, &m, e);
@@ -65,18 +75,34 @@ void guest_vmm_push(struct stack *stack, uint64_t va)
 	stack->n_kernel++;
 }
 
+bool guest_vmm_nested(const struct sample *s, struct stack *stack)
+{
+	if (s->device < SAMPLE_PERHAPS_NESTED)
+		return false;
+	stack->n = stack->n_kernel = 1;
+	stack->ip[0] = GUEST_VMM_BASE +
+		       (VM_MAX_DEVICES + s->device - SAMPLE_PERHAPS_NESTED) * GUEST_VMM_STEP;
+	stack->quality[0] = FRAME_REGS;
+	stack->exact[0] = 1;
+	stack->end = STACK_END_ROOT;
+	stack->user_end = 0;
+	return true;
+}
+
 int guest_vmm_see(struct guest_vmm *g, const struct vm *vm, struct sink *sink,
 		  const struct sample *s, struct stack *stack, struct err *e)
 {
 	int ret;
 
-	if (!s->device || s->device > VM_MAX_DEVICES)
+	if (!s->device || (s->device > VM_MAX_DEVICES && s->device < SAMPLE_PERHAPS_NESTED))
 		return 0;
 	if (!g->symbols) {
 		ret = tell_module(g, vm, sink, e);
 		if (ret)
 			return ret;
 	}
+	if (s->device >= SAMPLE_PERHAPS_NESTED)
+		return 0;
 	/* The guest stands behind the instruction that led here, at its start after a fault. */
 	stack->exact[0] = 1;
 	guest_vmm_push(stack, GUEST_VMM_BASE + (s->device - 1u) * GUEST_VMM_STEP);

@@ -4,7 +4,8 @@
  *
  * A sample whose period ended while its vCPU's thread worked for a device gets one
  * more frame, the innermost: "[vmm] serial" of the module "vmm". Its address is one
- * that no Linux has code at. Used by the consumer's thread alone.
+ * that no Linux has code at. A sample of a guest that the guest runs has one such frame alone:
+ * "[nested guest]". Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_LIVE_FRAME_VMM_H
 #define KVMPROF_PROFILE_LIVE_FRAME_VMM_H
@@ -21,6 +22,7 @@
  */
 #define GUEST_VMM_BASE UINT64_C(0xffffffffffff0000)
 #define GUEST_VMM_STEP 16u
+#define GUEST_VMM_FRAMES (VM_MAX_DEVICES + 2u) /* devices, and two for nested guests */
 
 struct guest_vmm {
 	struct symtab *symbols; /* NULL until the first such sample; borrowed by the sink */
@@ -35,13 +37,16 @@ void guest_vmm_deinit(struct guest_vmm *g);
 int guest_vmm_see(struct guest_vmm *g, const struct vm *vm, struct sink *sink,
 		  const struct sample *s, struct stack *stack, struct err *e);
 
+/* Is it a sample of a nested guest? Then its stack is that one frame; guest_vmm_see() follows. */
+bool guest_vmm_nested(const struct sample *s, struct stack *stack);
+
 /* A frame at va in front of all others, as if the kernel were there. */
 void guest_vmm_push(struct stack *stack, uint64_t va);
 
 /* Is this the address of such a frame? */
 static inline bool guest_vmm_owns(uint64_t va)
 {
-	return va - GUEST_VMM_BASE < VM_MAX_DEVICES * GUEST_VMM_STEP;
+	return va - GUEST_VMM_BASE < GUEST_VMM_FRAMES * GUEST_VMM_STEP;
 }
 
 /* Of such a frame: the device that was worked for, as vm_device_name() counts them. */

@@ -456,6 +456,8 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		.stack = stack,
 	};
 	ret = see_task(g, s, out, &task, e);
+	if (guest_vmm_nested(s, stack))
+		return ret;
 	if (!ret && g->modules && (s->regs.rip & KERNEL_HALF)) {
 		bool in_image =
 			s->regs.rip >= g->unwinder.text_start && s->regs.rip < g->unwinder.text_end;

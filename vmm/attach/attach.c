@@ -212,6 +212,20 @@ static const struct machine_ops attach_ops = {
 	.facts = op_facts,
 };
 
+/* It is the same KVM for all; not to be allowed to ask it costs what a KVM without this does. */
+static bool host_tells_nested(void)
+{
+	struct kvm_host host;
+	struct err ignored = { 0 };
+	bool tells;
+
+	if (kvm_host_open(&host, &ignored) < 0)
+		return false;
+	tells = host.nested_flag;
+	kvm_host_close(&host);
+	return tells;
+}
+
 int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e)
 {
 	struct attach *a = calloc(1, sizeof(*a));
@@ -234,6 +248,7 @@ int vm_attach(struct vm **out, const struct attach_config *cfg, struct err *e)
 		return -e->code;
 	}
 	a->vm = vm;
+	vm->nested_flag = host_tells_nested();
 	ret = open_descriptors(a, e);
 	ret = ret ? ret : start_tracer(a, e);
 	if (ret) {

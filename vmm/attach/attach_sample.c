@@ -127,7 +127,7 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 		pvm_peek_ops()->compare(a->peek, i, page);
 	}
 	if (regs_page_is_fresh(page)) {
-		view = capture_view_of(&page->s.regs.regs, &page->s.regs.sregs, &a->capture_mem);
+		view = capture_view_of_run(page, &a->capture_mem);
 		capture_sample_of(v, &view, &cause);
 	} else {
 		ring_drop(&v->ring);
