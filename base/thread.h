@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * thread: threads that take no signals but those that they ask for.
+ * thread: threads that take no signals but those that they ask for, and that say what they are
+ * for before they begin.
  */
 #ifndef KVMPROF_BASE_THREAD_H
 #define KVMPROF_BASE_THREAD_H
@@ -8,21 +9,42 @@
 #include <pthread.h>
 #include <signal.h>
 
+/* What a thread is for. docs/architecture.md says what each does. */
+enum thread_kind {
+	THREAD_MAIN,
+	THREAD_VCPU,
+	THREAD_DISK,
+	THREAD_DISK_POLL,
+	THREAD_9P,
+	THREAD_NET_USER,
+	THREAD_NET_TAP,
+	THREAD_PIT,
+	THREAD_CONSUMER,
+	THREAD_CONSOLE,
+	THREAD_CONTROL,
+	/* Of a machine that others run. */
+	THREAD_TRACER,
+	THREAD_GDB,
+	THREAD_LIBVIRT,
+	/* One ioctl while a machine is made (vmm/pvm). */
+	THREAD_MSR_FILTER,
+	THREAD_KINDS
+};
+
+/* At most 15 bytes: it is also the thread's name in /proc. */
+const char *thread_kind_name(enum thread_kind kind);
+
 /*
  * pthread_create() with every signal blocked from its first instruction on, so that what
- * is sent to the process comes to the threads that wait for it. Returns 0 or a positive
- * errno value, as pthread_create().
+ * is sent to the process comes to the threads that wait for it. The thread has its kind's name.
+ * Returns 0 or a positive errno value, as pthread_create(). Any thread.
  */
-static inline int thread_start(pthread_t *out, void *(*main)(void *), void *arg)
-{
-	sigset_t all, old;
-	int ret;
+int thread_start(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(out, NULL, main, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ret;
-}
+/*
+ * What each thread that is started from now on does first, on itself; NULL: nothing. Called by
+ * the main thread, at most once for each of both, while thread_start() is not called.
+ */
+void thread_set_entry(void (*enter)(enum thread_kind kind));
 
 #endif

@@ -131,6 +131,7 @@ struct vm {
 	int64_t tsc_jump;	 /* cycles: of a snapshot's TSC that could not be set, else 0 */
 	unsigned int step_flags; /* KVM_GUESTDBG_* for a single step, as this KVM has them */
 	bool nested_flag;	 /* of the host: kvm_run says when a nested guest runs */
+	pthread_mutex_t start_lock; /* held by vm_start() until vCPUs may run */
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */
 	bool ending;		 /* result.reason is final */

@@ -354,8 +354,11 @@ void *vcpu_main(void *arg)
 	sigdelset(&mask, SIGSEGV);
 	sigdelset(&mask, SIGFPE);
 	sigdelset(&mask, SIGBUS);
+	sigdelset(&mask, SIGSYS);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	atomic_store(&v->tid, gettid());
+	pthread_mutex_lock(&v->vm->start_lock);
+	pthread_mutex_unlock(&v->vm->start_lock);
 	if (v->vm->cfg.pin && vcpu_pin(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	if (sources_start(v, &e) < 0)

@@ -2,6 +2,7 @@
 #include "vmm/vm.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
@@ -278,6 +279,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	vm->fd = vm->end_fd = -1;
 	vm->nvcpus = cfg->vcpus;
 	pthread_mutex_init(&vm->end_lock, NULL);
+	pthread_mutex_init(&vm->start_lock, NULL);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		vm->vcpu[i].index = i;
 		vm->vcpu[i].vm = vm;
@@ -309,6 +311,7 @@ void machine_free(struct vm *vm)
 		close(vm->end_fd);
 	pause_deinit(&vm->pause);
 	pthread_mutex_destroy(&vm->end_lock);
+	pthread_mutex_destroy(&vm->start_lock);
 	free(vm);
 }
 
@@ -354,7 +357,7 @@ static void own_join(struct vm *vm)
 
 static int own_start(struct vm *vm, struct err *e)
 {
-	sigset_t all, old;
+	struct err why = { 0 };
 	int ret;
 
 	vcpu_install_handler();
@@ -362,21 +365,22 @@ static int own_start(struct vm *vm, struct err *e)
 	ret = ret ? ret : pvm_start(vm, e);
 	if (ret)
 		return ret;
-	/* Threads begin with everything blocked: nothing of ours may be delivered to them. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	/* vCPUs wait for it before their first instruction. */
+	pthread_mutex_lock(&vm->start_lock);
 	for (unsigned int i = 0; !ret && i < vm->nvcpus; i++) {
-		ret = pthread_create(&vm->vcpu[i].thread, NULL, vcpu_main, &vm->vcpu[i]);
+		ret = thread_start(&vm->vcpu[i].thread, THREAD_VCPU, vcpu_main, &vm->vcpu[i]);
 		vm->vcpu[i].started = ret == 0;
+		if (ret)
+			ret = err_set(&why, ret, "cannot start a vCPU thread: %s", strerror(ret));
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (ret) {
-		struct err why = { 0 };
-
-		err_set(&why, ret, "cannot start a vCPU thread: %s", strerror(ret));
+	if (!ret && vm->cfg.ready)
+		ret = vm->cfg.ready(vm->cfg.ready_ctx, &why);
+	if (ret)
 		machine_end(vm, VM_END_ERROR, NULL, NULL, &why);
+	pthread_mutex_unlock(&vm->start_lock);
+	if (ret) {
 		own_join(vm);
-		return err_set(e, ret, "%s", why.text);
+		return err_set(e, -ret, "%s", why.text);
 	}
 	return 0;
 }

@@ -213,6 +213,12 @@ struct vm_config {
 	size_t ring_size;			  /* bytes for each vCPU */
 	void (*console)(void *ctx, uint8_t byte); /* on the vCPU thread that writes */
 	void *console_ctx;
+	/*
+	 * In vm_start(), on its caller's thread, when all threads of the machine are there and no
+	 * vCPU has run; may be NULL. Where it fails the guest never runs.
+	 */
+	int (*ready)(void *ctx, struct err *e);
+	void *ready_ctx;
 	/* On the thread of a vCPU, as the last that it does; may be NULL. */
 	void (*vcpu_ends)(void *ctx, unsigned int vcpu);
 	void *vcpu_ends_ctx;

@@ -148,7 +148,7 @@ int console_start(struct console *c, struct err *e)
 	if (!c->ring)
 		return err_set(e, ENOMEM, "out of memory for the guest's console");
 	sigaction(CONSOLE_SIGNAL, &sa, NULL);
-	ret = thread_start(&c->writer, console_writer, c);
+	ret = thread_start(&c->writer, THREAD_CONSOLE, console_writer, c);
 	if (ret)
 		return err_set(e, ret, "cannot start the console's thread: %s", strerror(ret));
 	c->started = true;

@@ -435,7 +435,7 @@ int control_server_start(struct control_server **out, const struct control_liste
 	}
 	/* Before the thread runs: what it calls may call back from others. */
 	*out = s;
-	ret = thread_start(&s->thread, server_main, s);
+	ret = thread_start(&s->thread, THREAD_CONTROL, server_main, s);
 	if (ret) {
 		*out = NULL;
 		close(s->event_fd);

@@ -151,7 +151,7 @@ static int start_loop(struct libvirt_watch *w, struct err *e)
 	if (w->timer < 0)
 		return libvirt_failed(w->host, EIO, "libvirt", e);
 	/* Ctrl-C is another's, and so is what ptrace has to say. */
-	ret = thread_start(&w->thread, loop, w);
+	ret = thread_start(&w->thread, THREAD_LIBVIRT, loop, w);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	w->started = true;

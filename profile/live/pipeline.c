@@ -515,7 +515,7 @@ static int start_thread(struct pipeline *p, struct err *e)
 {
 	int ret;
 
-	ret = thread_start(&p->thread, consumer, p);
+	ret = thread_start(&p->thread, THREAD_CONSUMER, consumer, p);
 	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
 }
 

@@ -105,7 +105,7 @@ static int start_tracer(struct attach *a, struct err *e)
 {
 	int ret;
 
-	ret = thread_start(&a->thread, tracer_main, a);
+	ret = thread_start(&a->thread, THREAD_TRACER, tracer_main, a);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	a->started = true;

@@ -37,6 +37,7 @@ struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
 	if (vm->end_fd < 0)
 		err_set(e, errno, "eventfd: %s", strerror(errno));
 	pthread_mutex_init(&vm->end_lock, NULL);
+	pthread_mutex_init(&vm->start_lock, NULL);
 	for (unsigned int i = 0; i < n; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 

@@ -386,7 +386,7 @@ static int start_thread(struct gdb *g, struct err *e)
 {
 	int ret;
 
-	ret = thread_start(&g->thread, gdb_main, g);
+	ret = thread_start(&g->thread, THREAD_GDB, gdb_main, g);
 	g->started = ret == 0;
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }

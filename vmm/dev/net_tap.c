@@ -52,7 +52,7 @@ static void *tap_main(void *arg)
 static int tap_start(struct net_link *l, struct err *e)
 {
 	struct net_tap *t = (struct net_tap *)l;
-	int ret = thread_start(&t->thread, tap_main, t);
+	int ret = thread_start(&t->thread, THREAD_NET_TAP, tap_main, t);
 
 	t->started = ret == 0;
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;

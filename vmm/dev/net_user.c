@@ -233,7 +233,7 @@ static void *user_main(void *arg)
 static int user_start(struct net_link *l, struct err *e)
 {
 	struct net_user *u = (struct net_user *)l;
-	int ret = thread_start(&u->thread, user_main, u);
+	int ret = thread_start(&u->thread, THREAD_NET_USER, user_main, u);
 
 	u->started = ret == 0;
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;

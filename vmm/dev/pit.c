@@ -263,7 +263,7 @@ int pit_init(struct pit *p, struct bus *bus, struct dev_irq irq, struct pit_load
 
 int pit_start(struct pit *p, struct err *e)
 {
-	int ret = thread_start(&p->thread, tick_thread, p);
+	int ret = thread_start(&p->thread, THREAD_PIT, tick_thread, p);
 
 	p->running = ret == 0;
 	return ret ? err_set(e, ret, "cannot start the PIT thread: %s", strerror(ret)) : 0;

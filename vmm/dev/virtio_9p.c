@@ -76,7 +76,7 @@ static void *worker(void *arg)
 static int virtio_9p_start(struct virtio *d, struct err *e)
 {
 	struct virtio_9p *v = of(d);
-	int ret = thread_start(&v->thread, worker, v);
+	int ret = thread_start(&v->thread, THREAD_9P, worker, v);
 
 	v->started = ret == 0;
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;

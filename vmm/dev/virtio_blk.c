@@ -398,7 +398,7 @@ static int virtio_blk_start(struct virtio *d, struct err *e)
 	int ret = 0;
 
 	for (; !ret && b->threads < THREADS; b->threads += !ret)
-		ret = thread_start(&b->thread[b->threads], work, b);
+		ret = thread_start(&b->thread[b->threads], THREAD_DISK, work, b);
 	if (ret)
 		return err_set(e, ret, "%s: cannot start a thread: %s", d->name, strerror(ret));
 	return b->io.done ? 0 : virtio_poll_create(&b->poll, &polled, e);

@@ -171,7 +171,7 @@ int virtio_poll_create(struct virtio_poll **out, const struct virtio_poll_config
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->begin, NULL);
 	pthread_cond_init(&p->ended, NULL);
-	ret = thread_start(&p->thread, poll_main, p);
+	ret = thread_start(&p->thread, THREAD_DISK_POLL, poll_main, p);
 	if (ret) {
 		free(p);
 		return err_set(e, ret, "%s: cannot start a thread: %s", cfg->d->name,

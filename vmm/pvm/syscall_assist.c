@@ -57,7 +57,7 @@ int syscall_assist_start(struct vm *vm, struct err *e)
 
 	if (ioctl(vm->fd, KVM_ENABLE_CAP, &cap) < 0)
 		return err_set(e, errno, "KVM_CAP_X86_USER_SPACE_MSR: %s", strerror(errno));
-	ret = thread_start(&vm->pvm_state.filter_thread, set_filter, vm);
+	ret = thread_start(&vm->pvm_state.filter_thread, THREAD_MSR_FILTER, set_filter, vm);
 	if (ret)
 		return err_set(e, ret, "cannot start a thread: %s", strerror(ret));
 	vm->pvm_state.filter_started = true;
