@@ -35,7 +35,7 @@ endif
 # A build directory is of one kind: another one makes its library anew. tests/run.py looks for this, too.
 PVM_STAMP := $(BUILD)/pvm-$(PVM)
 
-LIBS := $(PVM_LIBS) -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
+LIBS := $(PVM_LIBS) -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/cmd/main.c $(LEFT_OUT),$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))

@@ -18,7 +18,7 @@ die() { say "$*"; exit 1; }
 BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
-	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
+	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libseccomp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
 # The unit tests' library, and what makes and reads the tests' files.
 TEST="libcmocka-dev acpica-tools perl git elfutils dwz protobuf-compiler python3-protobuf
 	python3-jsonschema python3-yaml openssl cpio kmod xz-utils zstd lz4 fdisk e2fsprogs dosfstools mtools"
@@ -33,6 +33,7 @@ tmux: tests of what a terminal shows are skipped
 valgrind: exports are not read with callgrind_annotate
 groff man-db: tests of the manual pages are skipped
 zsh: completion in zsh is not tested
+strace: which system calls threads use is not compared with their lists
 busybox-static: tests that run a shell in the guest are skipped
 mmdebstrap: tests that make a Debian are skipped'
 DAY=1440    # minutes

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "profile/cmd/common.h"
+#include "profile/sandbox/sandbox.h"
 #include "vmm/counter.h"
 #include "vmm/kvm.h"
 #include "vmm/layout.h"
@@ -16,6 +17,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -192,6 +194,22 @@ static void check_perf(struct check *c)
 	}
 }
 
+static void check_sandbox(struct check *c)
+{
+	struct sandbox_host host;
+	char text[160];
+
+	sandbox_probe(&host);
+	snprintf(text, sizeof(text), "no_new_privs, capabilities%s",
+		 host.seccomp ? ", seccomp" : "");
+	if (host.landlock)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", Landlock ABI %d%s",
+			 host.landlock, host.landlock < 4 ? " (files, not TCP)" : "");
+	check_line(c, host.seccomp && host.landlock ? GOOD : NOTE, "sandbox of a run", text,
+		   !host.seccomp ? "system calls are not filtered: the host's kernel has no seccomp"
+				 : host.without);
+}
+
 static const struct option_row rows[] = { OPTION_HELP, { 0 } };
 
 static const struct option_set set = {
@@ -225,6 +243,7 @@ int cmd_check(int argc, char **argv)
 		kvm_host_close(&h);
 	}
 	check_perf(&c);
+	check_sandbox(&c);
 	printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
 	return c.failed;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "profile/run/run.h"
+#include "profile/run/sandbox.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -86,6 +87,7 @@ static const struct option_row rows[] = {
 	AS_RUN("max-overhead", NULL),
 	AS_RUN("stack-size", NULL),
 	OPTION_HEADING("\n"),
+	AS_RUN("sandbox", NULL),
 	AS_RUN("quiet", "do not show the guest's console"),
 	OPTION_HELP,
 	{ 0 },
@@ -213,8 +215,8 @@ static void stat_print_end(struct run *r, struct stat_run *s)
 		return;
 	}
 	if (!s->opt.sep)
-		printf("\n Counters of '%s', %u vCPU%s:\n\n", r->source.target.name, vm_vcpus(r->vm),
-		       vm_vcpus(r->vm) > 1 ? "s" : "");
+		printf("\n Counters of '%s', %u vCPU%s:\n\n", r->source.target.name,
+		       vm_vcpus(r->vm), vm_vcpus(r->vm) > 1 ? "s" : "");
 	stat_write(s, &s->now, false, false);
 	if (s->opt.sep)
 		return;
@@ -230,6 +232,7 @@ static int stat_guest(struct run *r, struct stat_run *s, struct err *e)
 {
 	int ret = run_prepare(r, e);
 
+	ret = ret ? ret : run_sandbox_begin(r, e);
 	ret = ret ? ret : vm_start(r->vm, e);
 	if (ret)
 		return ret;

@@ -201,6 +201,10 @@ const struct option_row run_option_rows[] = {
 	  OPTION_PUT(json, true) },
 	{ "ps-at-end", 0, NULL, "list the guest's tasks, and where they wait, when it ends",
 	  OPTION_PUT(tasks.ps_at_end, true) },
+	{ "sandbox", 0, "MODE",
+	  "give up rights before the guest runs: on (default), log (tell of\n"
+	  "system calls that are in no list, and make them), off",
+	  OPTION_WORD(sandbox, sandbox_mode_names) },
 	{ "no-status", 0, NULL, "no line on the terminal that tells how the run goes on",
 	  OPTION_PUT(tasks.no_status, true) },
 	{ "quiet", 'q', NULL, "show neither the guest's console nor that line",

@@ -11,6 +11,7 @@
 #include "profile/options/snapshot.h"
 #include "profile/options/tasks.h"
 #include "profile/options/exec.h"
+#include "profile/sandbox/sandbox.h"
 #include "vmm/attach/attach.h"
 #include "vmm/boot/image.h"
 #include "vmm/dev/net_link.h"
@@ -75,6 +76,7 @@ struct run_options {
 	struct run_disk_options disk;
 	struct run_snapshot_options snapshot;
 	struct run_tasks tasks;
+	enum sandbox_mode sandbox;
 	uint32_t stack_size; /* bytes of one stack that are copied */
 	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;

@@ -508,6 +508,11 @@ void run_control_stop(struct run_control *c)
 	control_unlisten(&c->listener);
 }
 
+const char *run_control_path(const struct run_control *c)
+{
+	return c->listener.path;
+}
+
 void run_control_destroy(struct run_control *c)
 {
 	if (!c)

@@ -26,6 +26,8 @@ int run_control_start(struct run_control *c, struct run *r, struct err *e);
 /* Answer no more; before pipeline_finish(). What was changed stays. NULL is fine, and twice. */
 void run_control_stop(struct run_control *c);
 void run_control_destroy(struct run_control *c);
+/* Of its socket. */
+const char *run_control_path(const struct run_control *c);
 
 /* How often something was changed; NULL: 0. Any thread. */
 uint64_t run_control_changes(struct run_control *c);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "profile/options/devices.h"
+#include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
 #include "vmm/attach/attach.h"
 
@@ -164,6 +165,7 @@ static int make_vm(struct run *r, struct err *e)
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
 		.vcpu_ends_ctx = r,
+		.ready = run_sandbox_ready,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &s->target.image,
@@ -220,6 +222,8 @@ static int make_vm(struct run *r, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
 	ret = run_snapshot_configure(&r->snapshot, o, r->exec.share, &cfg, e);
+	if (!ret)
+		run_sandbox_machine(&r->sandbox, &cfg);
 	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
 	if (ret)
 		return ret;
@@ -295,7 +299,6 @@ int run_prepare(struct run *r, struct err *e)
 	int ret = run_take_signals(r, e);
 
 	r->events = r->opt->events;
-	ret = ret ? ret : console_start(&r->console, e);
 	if (!ret && r->opt->control)
 		ret = run_control_open(&r->control, r->opt->control, e);
 	ret = ret ? ret : open_inputs(r, e);

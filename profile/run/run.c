@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "profile/perfdata/leftover.h"
 #include "profile/run/ps_json.h"
+#include "profile/run/sandbox.h"
 #include "profile/control/ps_view.h"
 #include "profile/control/view.h"
 #include "profile/sink/null.h"
@@ -256,6 +257,7 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
+	ret = ret ? ret : run_sandbox_begin(r, e);
 	ret = ret ? ret : run_start(r, e);
 	if (ret)
 		return ret;

@@ -17,6 +17,7 @@
 #include "profile/run/exec.h"
 #include "profile/run/markers.h"
 #include "profile/run/modules.h"
+#include "profile/sandbox/sandbox.h"
 #include "profile/options/options.h"
 #include "profile/run/snapshot.h"
 #include "profile/run/source.h"
@@ -50,6 +51,7 @@ struct run {
 	struct attach_domain *domain; /* attached to: libvirt's; NULL: none */
 	struct stat *stat;
 	struct cost_bound bound;
+	struct sandbox_plan sandbox;
 	struct pipeline *pipeline;
 	bool pipeline_done;
 	struct profile_info info;

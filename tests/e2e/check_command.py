@@ -11,7 +11,7 @@ from e2e import check, say
 
 TOPICS = ("host kernel", "KVM API", "irqchip", "PIT", "immediate_exit", "SYNC_REGS", "MP_STATE", "vCPUs",
           "guest debug", "ring 0", "SYSCALL", "TSC", "hardware PMU", "software perf events",
-          "perf_event_paranoid")
+          "perf_event_paranoid", "sandbox of a run")
 # Asked only of a KVM that interprets ring 0.
 INTERPRETED = ("emulation", "LZCNT and TZCNT", "CPUID leaf 7", "hypercalls")
 

@@ -445,6 +445,7 @@ static void help(void **state)
 		"-o, --output", "--single-file",    "--buildid-dir", "--no-buildid-cache",
 		"--json",	"-q, --quiet",	    "-h, --help",    "--mem ",
 		"--off-cpu ",	"--off-cpu-period", "--ps-at-end",   "--no-status",
+		"--sandbox",
 	};
 
 	(void)state;

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/sandbox/filter.h"
+
+#include "base/cleanup.h"
+#include "profile/sandbox/calls.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* More than the calls of any x86-64 kernel so far; above it only the number is told. */
+#define CALLS_MAX 512
+/* struct seccomp_data (linux/seccomp.h): halves of instruction_pointer. */
+#define DATA_IP_LOW offsetof(struct seccomp_data, instruction_pointer)
+#define DATA_IP_HIGH (DATA_IP_LOW + 4)
+
+struct filter {
+	struct sock_filter *code; /* NULL: the kind has no list */
+	unsigned short len;
+};
+
+/* Written by filter_prepare() and const afterwards, but for `told`. */
+static struct filter filters[THREAD_KINDS];
+static enum filter_mode filter_mode;
+static char *call_names[CALLS_MAX];
+static atomic_bool told[THREAD_KINDS][CALLS_MAX];
+
+static __thread enum thread_kind filter_kind;
+
+/*
+ * syscall(2) from one place: its address is what a program lets pass in FILTER_TELLS. Arguments:
+ * the number, then a pointer to six words.
+ */
+long filter_syscall(long number, const long *args);
+extern const char filter_syscall_after[];
+__asm__(".text\n"
+	".globl filter_syscall, filter_syscall_after\n"
+	".type filter_syscall, @function\n"
+	"filter_syscall:\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %r11\n"
+	"	mov (%r11), %rdi\n"
+	"	mov 8(%r11), %rsi\n"
+	"	mov 16(%r11), %rdx\n"
+	"	mov 24(%r11), %r10\n"
+	"	mov 32(%r11), %r8\n"
+	"	mov 40(%r11), %r9\n"
+	"	syscall\n"
+	"filter_syscall_after:\n"
+	"	ret\n"
+	".size filter_syscall, . - filter_syscall\n");
+
+bool filter_probe(void)
+{
+	uint32_t action = SECCOMP_RET_TRAP;
+
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+/* -- the line ---------------------------------------------------------------------------- */
+
+struct line {
+	char text[256];
+	size_t len;
+};
+
+static void line_add(struct line *l, const char *s)
+{
+	size_t n = strlen(s), room = sizeof(l->text) - l->len;
+
+	n = n < room ? n : room;
+	memcpy(l->text + l->len, s, n);
+	l->len += n;
+}
+
+static void line_add_number(struct line *l, uint64_t v, unsigned int base)
+{
+	char digits[24];
+	size_t at = sizeof(digits) - 1;
+
+	digits[at] = 0;
+	do {
+		digits[--at] = "0123456789abcdef"[v % base];
+		v /= base;
+	} while (v);
+	line_add(l, digits + at);
+}
+
+/* "openat (257)", "ioctl (16) with request 0x5401" */
+static void line_add_call(struct line *l, int number, uint64_t second)
+{
+	if (number >= 0 && number < CALLS_MAX && call_names[number]) {
+		line_add(l, call_names[number]);
+		line_add(l, " ");
+	}
+	line_add(l, "(");
+	line_add_number(l, (uint64_t)number, 10);
+	line_add(l, ")");
+	if (number == SYS_ioctl) {
+		line_add(l, " with request 0x");
+		line_add_number(l, (uint32_t)second, 16);
+	}
+}
+
+/* -- what happens at a call outside of the list -------------------------------------------- */
+
+/* On the thread that made it. Only what a handler may do, and calls that are in each list. */
+static void on_bad_call(int signo, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const long args[6] = { (long)regs[REG_RDI], (long)regs[REG_RSI], (long)regs[REG_RDX],
+			       (long)regs[REG_R10], (long)regs[REG_R8],	 (long)regs[REG_R9] };
+	int number = info->si_syscall, saved = errno;
+	bool tells = filter_mode == FILTER_TELLS;
+	struct line l = { .len = 0 };
+
+	(void)signo;
+	if (!tells || number < 0 || number >= CALLS_MAX ||
+	    !atomic_exchange(&told[filter_kind][number], true)) {
+		line_add(&l, "kvmprof: sandbox: thread ");
+		line_add(&l, thread_kind_name(filter_kind));
+		line_add(&l, " calls ");
+		line_add_call(&l, number, (uint64_t)args[1]);
+		line_add(&l, tells ? ", which is not in its list\n"
+				   : ", which is not in its list: the run ends here; "
+				     "--sandbox=off runs without\n");
+		(void)!write(STDERR_FILENO, l.text, l.len);
+	}
+	if (!tells) {
+		syscall(SYS_exit_group, 1);
+		__builtin_trap();
+	}
+	regs[REG_RAX] = (greg_t)filter_syscall(number, args);
+	errno = saved;
+}
+
+/* -- making the programs ---------------------------------------------------------------------- */
+
+static int filter_add_call(scmp_filter_ctx ctx, const struct sandbox_call *c)
+{
+	switch (c->rule) {
+	case SANDBOX_ANY:
+		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0);
+	case SANDBOX_REQUEST:
+		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
+					SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, c->value));
+	case SANDBOX_OURSELF:
+		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
+					SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid()));
+	case SANDBOX_NO_EXEC:
+		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
+					SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	case SANDBOX_FIRST:
+		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
+					SCMP_A0(SCMP_CMP_EQ, c->value));
+	}
+	return -EINVAL;
+}
+
+/* In front of what libseccomp made, whose jumps are relative: calls from filter_syscall() pass. */
+static const struct sock_filter *filter_front(size_t *n)
+{
+	static struct sock_filter front[5];
+	uintptr_t ip = (uintptr_t)filter_syscall_after;
+
+	front[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_LOW);
+	front[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ip, 0, 3);
+	front[2] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_HIGH);
+	front[3] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						(uint32_t)((uint64_t)ip >> 32), 0, 1);
+	front[4] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	*n = ARRAY_SIZE(front);
+	return front;
+}
+
+/* libseccomp gives its program to a file only. */
+static int filter_export(struct filter *f, scmp_filter_ctx ctx)
+{
+	cleanup_close int fd = memfd_create("seccomp", MFD_CLOEXEC);
+	const struct sock_filter *front;
+	size_t nfront = 0, n;
+	struct stat st;
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = seccomp_export_bpf(ctx, fd);
+	if (ret < 0)
+		return ret;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	n = (size_t)st.st_size / sizeof(*f->code);
+	if (filter_mode == FILTER_TELLS)
+		front = filter_front(&nfront);
+	if (!n || nfront + n > BPF_MAXINSNS)
+		return -E2BIG;
+	f->code = calloc(nfront + n, sizeof(*f->code));
+	if (!f->code)
+		return -ENOMEM;
+	if (nfront)
+		memcpy(f->code, front, nfront * sizeof(*front));
+	if (pread(fd, f->code + nfront, n * sizeof(*f->code), 0) != (ssize_t)(n * sizeof(*f->code)))
+		return -EIO;
+	f->len = (unsigned short)(nfront + n);
+	return 0;
+}
+
+static int filter_make(enum thread_kind kind)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_TRAP);
+	int ret = ctx ? 0 : -ENOMEM;
+
+	if (ret)
+		return ret;
+	/* KVM_RUN is the call of which there are most. */
+	seccomp_syscall_priority(ctx, SCMP_SYS(ioctl), UINT8_MAX);
+	for (const struct sandbox_call *c = sandbox_calls; !ret && c->name; c++)
+		if (c->kinds & SANDBOX_KIND(kind))
+			ret = filter_add_call(ctx, c);
+	ret = ret ? ret : filter_export(&filters[kind], ctx);
+	seccomp_release(ctx);
+	return ret;
+}
+
+int filter_prepare(enum filter_mode mode, struct err *e)
+{
+	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO };
+
+	filter_mode = mode;
+	for (int i = 0; i < CALLS_MAX; i++)
+		call_names[i] = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, i);
+	for (int kind = 0; kind < THREAD_KINDS; kind++) {
+		int ret = sandbox_has_list(kind) ? filter_make(kind) : 0;
+
+		if (ret)
+			return err_set(e, -ret,
+				       "sandbox: no list of system calls for thread %s: %s; "
+				       "--sandbox=off runs without",
+				       thread_kind_name(kind), strerror(-ret));
+	}
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGSYS, &sa, NULL);
+	return 0;
+}
+
+int filter_enter(enum thread_kind kind)
+{
+	struct sock_fprog program = { filters[kind].len, filters[kind].code };
+	sigset_t set;
+
+	if (!program.filter)
+		return 0;
+	filter_kind = kind;
+	sigemptyset(&set);
+	sigaddset(&set, SIGSYS);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	/* Other flags: none. Speculation stays as it is, since no code of a guest's runs here. */
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+		       &program) < 0
+		       ? -errno
+		       : 0;
+}

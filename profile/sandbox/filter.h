@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * filter: the table of calls.h as programs for seccomp(2), one for each kind of thread.
+ *
+ * Programs are made once, by libseccomp, before any thread has one. The first call outside of its
+ * list traps: the handler writes a line that names the call and the thread, and ends the process with
+ * status 1, so that what was recorded lies complete up to then where a killed run leaves it
+ * (profile/perfdata/leftover.h). Calls of other architectures kill at once.
+ */
+#ifndef KVMPROF_PROFILE_SANDBOX_FILTER_H
+#define KVMPROF_PROFILE_SANDBOX_FILTER_H
+
+#include "base/err.h"
+#include "base/thread.h"
+
+#include <stdbool.h>
+
+enum filter_mode {
+	FILTER_ENDS,  /* the process */
+	FILTER_TELLS, /* a line for each call and kind of thread, and the call is made */
+};
+
+/* Is there seccomp(2) with filters that trap? */
+bool filter_probe(void);
+
+/* Main thread, once: all programs, and the handler of SIGSYS. -ENOMEM, -EINVAL. */
+int filter_prepare(enum filter_mode mode, struct err *e);
+
+/* On the thread itself, after filter_prepare(). 0 also where its kind has no list; -errno. */
+int filter_enter(enum thread_kind kind);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/sandbox/sandbox.h"
+
+#include "base/thread.h"
+#include "profile/sandbox/filter.h"
+#include "profile/sandbox/landlock.h"
+#include "profile/sandbox/rights.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+const char *const sandbox_mode_names[] = { "on", "log", "off", NULL };
+
+/* Of the process; written by sandbox_begin(), const afterwards. */
+static struct {
+	bool begun, filters, capabilities;
+	enum sandbox_scope scope;
+	bool perfmon;
+} sandbox;
+
+void sandbox_plan_add(struct sandbox_plan *p, const char *path, enum sandbox_access access)
+{
+	struct stat st;
+
+	if (path && *path && p->npaths < SANDBOX_MAX_PATHS && stat(path, &st) == 0)
+		p->path[p->npaths++] = (struct sandbox_path){ path, access };
+}
+
+void sandbox_probe(struct sandbox_host *out)
+{
+	out->seccomp = filter_probe();
+	out->landlock = landlock_probe(&out->without);
+}
+
+/* A thread that a guest has to do with must not go on with more rights than it shall have. */
+static void sandbox_refused(enum thread_kind kind, const char *what)
+{
+	static const char text[] = ": the host's kernel refuses to bind it: the run ends here; "
+				   "--sandbox=off runs without\n";
+	const char *name = thread_kind_name(kind);
+
+	(void)!write(STDERR_FILENO, what, strlen(what));
+	(void)!write(STDERR_FILENO, name, strlen(name));
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	syscall(SYS_exit_group, 1);
+}
+
+static int sandbox_bind(enum thread_kind kind)
+{
+	int ret = 0;
+
+	/* The others have to do with the machine: their calls are those of tracing it. */
+	if (sandbox.scope == SANDBOX_ATTACHED && kind != THREAD_CONSOLE && kind != THREAD_CONTROL)
+		return 0;
+	if (sandbox.capabilities)
+		ret = rights_keep(rights_of(kind, sandbox.perfmon));
+	if (!ret && sandbox.filters)
+		ret = filter_enter(kind);
+	return ret;
+}
+
+/* Each new thread, first of all. */
+static void sandbox_enter(enum thread_kind kind)
+{
+	if (sandbox_bind(kind))
+		sandbox_refused(kind, "kvmprof: sandbox: thread ");
+}
+
+int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
+{
+	bool own = p->scope == SANDBOX_OWN;
+	struct sandbox_host host;
+	int ret;
+
+	if (p->mode == SANDBOX_OFF || sandbox.begun)
+		return 0;
+	sandbox_probe(&host);
+	sandbox.begun = true;
+	sandbox.scope = p->scope;
+	sandbox.perfmon = p->perfmon;
+	ret = rights_no_new();
+	if (ret)
+		return err_set(e, -ret, "sandbox: PR_SET_NO_NEW_PRIVS: %s", strerror(-ret));
+	if (host.seccomp) {
+		ret = filter_prepare(p->mode == SANDBOX_LOG ? FILTER_TELLS : FILTER_ENDS, e);
+		if (ret)
+			return ret;
+		sandbox.filters = true;
+	} else {
+		buf_printf(said, "system calls are not filtered: the host's kernel has no seccomp "
+				 "filters");
+	}
+	/* A process in a Landlock domain may not trace those outside of it. */
+	if (own && host.landlock) {
+		ret = landlock_enter(p, host.landlock, e);
+		if (ret)
+			return ret;
+	} else if (own) {
+		buf_printf(said, "%sfiles are not confined: %s", said->len ? "; " : "",
+			   host.without);
+	}
+	if (own && rights_any()) {
+		ret = rights_keep(rights_of_all(p->perfmon, p->pagemap));
+		if (ret)
+			return err_set(e, -ret, "sandbox: cannot drop capabilities: %s",
+				       strerror(-ret));
+		sandbox.capabilities = true;
+	}
+	thread_set_entry(sandbox_enter);
+	return 0;
+}
+
+int sandbox_begin_main(struct err *e)
+{
+	int ret;
+
+	if (!sandbox.begun || sandbox.scope != SANDBOX_OWN)
+		return 0;
+	ret = sandbox_bind(THREAD_MAIN);
+	return ret ? err_set(e, -ret,
+			     "sandbox: the host's kernel refuses to bind the main "
+			     "thread: %s; --sandbox=off runs without",
+			     strerror(-ret))
+		   : 0;
+}

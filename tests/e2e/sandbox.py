@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sandbox.py KVMPROF SCRATCH [calls [linux]]: what a run gives up before its guest's first instruction.
+
+Without an argument: threads of each kind (sandbox_thread.c) make calls that are in no list or in another
+kind's; threads of a real run are bound; files outside of the plan are not written.
+calls: runs of many kinds under strace use each entry of the table (profile/sandbox/calls.c) but those that
+RARE has with their reasons; linux: with the small kernel that has virtio devices."""
+
+import glob
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import defaultdict
+
+import blk_guest
+import compiled
+import e2e
+import page_server
+from e2e import check, say
+
+KINDS = ("main", "vcpu", "disk", "disk-poll", "9p", "net-user", "net-tap", "pit", "consumer", "console", "control")
+# Of no list, or of no list with these arguments; the word that the line has.
+BAD = {"execve": "execve (59)", "ptrace": "ptrace (101)", "socket": "socket (41)", "mprotect": "mprotect (10)",
+       "tgkill": "tgkill (234)", "ioctl": "ioctl (16) with request 0x5412",
+       "KVM_CREATE_VM": "ioctl (16) with request 0xae01"}
+
+# -- threads without a machine ---------------------------------------------------------
+
+
+def each_kind_dies(tool):
+    for kind in KINDS:
+        for call, word in BAD.items():
+            p = e2e.run(tool, "call", "on", kind, call)
+            check(p.status == 1 and "done" not in p.out and p.err.count("\n") == 1 and
+                  "thread %s calls %s" % (kind, word) in p.err,
+                  "%s of %s: status %d: %s%s" % (call, kind, p.status, p.out, p.err))
+        p = e2e.run(tool, "call", "on", kind, "futex")    # of each list; its arguments make no sense
+        check(p.status == 0 and p.out == "done 38\n" and not p.err, "futex of %s: %s %s" % (kind, p.out, p.err))
+        p = e2e.run(tool, "call", "log", kind, "getppid")
+        check(p.status == 0 and p.out == "done 0\n" and "thread %s calls getppid (110), which is not in its list\n" %
+              kind in p.err, "watched: %s %s" % (p.out, p.err))
+    # Kinds that trace other processes have no list.
+    for kind in ("tracer", "gdb", "libvirt"):
+        p = e2e.run(tool, "call", "on", kind, "getppid")
+        check(p.status == 0 and p.out == "done 0\n", "%s: %s %s" % (kind, p.out, p.err))
+
+
+def files_are_confined(tool):
+    os.makedirs("may", exist_ok=True)
+    for f in ("may/file", "may-not"):
+        if os.path.exists(f):
+            os.unlink(f)
+    p = e2e.run(tool, "write", "may", "may/file")
+    check(p.status == 0 and p.out == "done 0\n" and os.path.exists("may/file"), "inside: %s %s" % (p.out, p.err))
+    p = e2e.run(tool, "write", "may", "may-not")
+    check(p.status == 0 and p.out == "done 13\n" and not os.path.exists("may-not"), "outside: %s %s" % (p.out, p.err))
+
+
+# -- a run --------------------------------------------------------------------------------
+
+
+def status_of(task):
+    with open(os.path.join(task, "status")) as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def threads_are_bound(landlock):
+    """Each thread of a run, once its guest has said something; what it may not write."""
+    outside = os.path.abspath("outside")
+    os.makedirs("inside", exist_ok=True)
+    os.makedirs(outside, exist_ok=True)
+    os.chdir("inside")
+    boot = e2e.Boot("--control", "s", "-o", "run.data", "--append", "seconds=60", "--disk",
+                    os.path.abspath("../disk.img"), "--virtio", "mmio")
+    if check(boot.wait_for("demo: start", 60), "no guest: " + boot.err):
+        seen = set()
+        for task in glob.glob("/proc/%d/task/*" % boot.process.pid):
+            s = status_of(task)
+            kind = "main" if task.endswith("/%d" % boot.process.pid) else s["Name"]
+            if kind == "msr-filter" or kind.startswith("kvm-"):    # ends with its one call; the kernel's own
+                continue
+            seen.add(kind)
+            check(kind in KINDS and s["Seccomp"] == "2" and s["NoNewPrivs"] == "1", "%s: %s" % (kind, s))
+            files = {"main": 6, "consumer": 6, "9p": 14}.get(kind, 0)
+            check(int(s["CapEff"], 16) & ~files == 0 and int(s["CapPrm"], 16) & ~files == 0,
+                  "%s has capabilities: %s" % (kind, s["CapPrm"]))
+        check({"main", "vcpu", "disk", "disk-poll", "consumer", "console", "control"} <= seen, "threads: %s" % seen)
+        ctl = ["ctl", "--control", "s", "snapshot"]
+        p = e2e.kvmprof(*ctl, "here.data")
+        check(p.status == 0 and os.path.exists("here.data"), "a snapshot beside the profile: " + p.err)
+        if landlock:
+            p = e2e.kvmprof(*ctl, os.path.join(outside, "there.data"))
+            check(p.status == 1 and "ermission denied" in p.err + p.out, "outside: %d %s%s" % (p.status, p.out, p.err))
+            check(not os.listdir(outside), "left outside: %s" % os.listdir(outside))
+        e2e.kvmprof("ctl", "--control", "s", "stop")
+    boot.wait(60)
+    check(boot.status == 0 and not os.path.exists("s"), "status %d: %s" % (boot.status, boot.err))
+    check(e2e.summary("run.data")["samples"] > 0, "no samples")
+    os.chdir("..")
+
+
+def a_broken_list_leaves_a_profile():
+    """A debugger makes a vCPU's thread open a socket: the run ends, and what it has recorded can be read."""
+    boot = e2e.Boot("-q", "-o", "broken.data", "--append", "seconds=60")
+    if not e2e.shutil.which("gdb"):
+        boot.process.kill()
+        return say("gdb is not installed: no call is injected")
+    time.sleep(2)
+    tid = next((os.path.basename(t) for t in glob.glob("/proc/%d/task/*" % boot.process.pid)
+                if status_of(t)["Name"] == "console"), None) or boot.process.pid
+    p = e2e.run("gdb", "-q", "-batch", "-p", str(tid), "-ex", "handle SIGSYS nostop noprint pass",
+                "-ex", "call (int)socket(1, 1, 0)", timeout=120)
+    boot.wait(60)
+    check(boot.status == 1 and re.search(r"sandbox: thread \S+ calls socket \(41\)", boot.err),
+          "status %d: %s\n%s" % (boot.status, boot.err, p.out[-500:] + p.err[-500:]))
+    left = glob.glob("broken.data.tmp-*")
+    check(len(left) == 1, "left: %s" % left)
+    for path in left:
+        p = e2e.kvmprof("report", "-i", path, "-n", "3")
+        check(p.status == 0 and "%" in p.out, "report of what is left: %s" % p.err)
+        e2e.shutil.rmtree(path, ignore_errors=True)
+
+
+def words():
+    p = e2e.kvmprof("run", "--sandbox=maybe")
+    check(p.status == 2 and p.err.count("\n") == 1 and "--sandbox" in p.err, "--sandbox=maybe: " + p.err)
+    p = e2e.kvmprof("run", "-q", "-o", "log.data", "--sandbox=log", "--append", "seconds=0.2")
+    check(p.status == 0 and "kvmprof: sandbox: " in p.err and "not in its list" not in p.err, "log: " + p.err)
+    p = e2e.kvmprof("run", "-q", "-o", "off.data", "--sandbox=off", "--append", "seconds=0.2")
+    check(p.status == 0 and "sandbox" not in p.err, "off: " + p.err)
+    p = e2e.kvmprof("check")
+    line = next((l for l in p.out.split("\n") if "sandbox" in l), "")
+    check("no_new_privs" in line and "seccomp" in line, "check says nothing of it: " + p.out)
+    return "Landlock ABI" in line
+
+
+# -- which entries are used ------------------------------------------------------------------
+
+# What the runs below need not come to, and why the lists have it all the same.
+RARE, LIBC = {}, {}
+
+
+def rare(reason, kinds, *calls):
+    """kinds "all": of libc's making, of each kind that has it."""
+    for kind in (KINDS if kinds == "all" else kinds.split()):
+        for call in calls:
+            (LIBC if kinds == "all" else RARE)[kind, call] = reason
+
+
+rare("the end of a run whose list is broken", "all", "exit_group", "write")
+rare("a signal in a system call", "all", "rt_sigreturn", "restart_syscall")
+rare("a clock of the host's that the vDSO does not read", "all", "clock_gettime")
+rare("memory, when the allocator has to ask for it or gives it back", "all", "brk", "mmap", "mprotect", "munmap", "madvise",
+     "mremap", "sysinfo")
+rare("a lock that another thread has", "all", "futex")
+rare("glibc 2.39 and later: fstat(3)", "all", "fstat")
+rare("a thread's end", "all", "rt_sigprocmask", "exit")
+rare("requests that wait for the image's device, and what a driver seldom asks for", "main vcpu disk disk-poll",
+     "pread64", "pwrite64", "preadv2", "pwritev", "fallocate", "fdatasync", "lseek", "KVM_IRQ_LINE", "KVM_SIGNAL_MSI")
+rare("hosts with VMX or SVM: registers are asked for", "vcpu", "KVM_GET_REGS", "KVM_GET_SREGS")
+rare("the guest's own debug registers beside our breakpoints", "vcpu", "KVM_GET_DEBUGREGS", "KVM_SET_DEBUGREGS")
+rare("instructions that KVM refuses, and single steps (vmm/pvm)", "vcpu", "KVM_SET_REGS", "KVM_GET_XCRS", "KVM_SET_XCRS",
+     "KVM_GET_XSAVE", "KVM_SET_XSAVE", "KVM_GET_VCPU_EVENTS", "KVM_SET_VCPU_EVENTS", "KVM_SET_MSRS")
+rare("a guest that has kvm-clock is paused", "vcpu", "KVM_KVMCLOCK_CTRL")
+rare("hardware counters and tracepoints", "vcpu", "PERF_EVENT_IOC_DISABLE", "PERF_EVENT_IOC_ENABLE", "PERF_EVENT_IOC_REFRESH",
+     "PERF_EVENT_IOC_PERIOD", "PERF_EVENT_IOC_SET_FILTER", "fcntl")
+rare("requests that follow each other closely", "main vcpu", "sched_getaffinity")
+rare("--rng", "vcpu", "getrandom")
+rare("more XSAVE state than 4 KiB", "main", "KVM_GET_XSAVE2", "KVM_GET_XSAVE")
+rare("a terminal", "main", "TCGETS", "TIOCGWINSZ")
+rare("a profile's directory that was there is removed", "main", "unlinkat", "rmdir", "unlink")
+rare("--guest-root, --debuginfo", "consumer", "openat2", "readlinkat", "readlink", "fcntl")
+rare("--mem", "consumer", "move_pages")
+rare("`kvmprof ctl snapshot` over a profile that is there, and into another file system", "consumer", "rmdir", "unlink",
+     "copy_file_range", "symlink", "mkdir", "rename", "linkat", "access", "uname")
+rare("another thread is to look at what was asked for", "consumer control", "getpid", "tgkill")
+rare("a client that does not read", "control", "clock_nanosleep")
+rare("an answer of its clock, where ring 0 is interpreted", "pit", "openat", "read", "close")
+rare("a snapshot of a disk with an overlay in memory", "main", "memfd_create")
+
+LINE = re.compile(r"^(\d+) +(\w+)\((.*)")
+
+
+def used_of(path):
+    """(kind, call or ioctl's request) of all that was called by threads once they were bound."""
+    kind, bound, used, begun = {}, set(), set(), {}
+    first = None
+    with open(path, errors="replace") as f:
+        for line in f:
+            m = LINE.match(line)
+            if not m:
+                continue
+            tid, call, rest = m.groups()
+            first = first or tid
+            if call == "prctl" and rest.startswith("PR_SET_NAME"):
+                kind[tid] = rest.split('"')[1]
+            elif call == "seccomp" and rest.startswith("SECCOMP_SET_MODE_FILTER") and "{len=" in rest:
+                bound.add(tid)
+                if tid == first:
+                    kind[tid] = "main"
+            elif tid in bound:
+                used.add((kind.get(tid, "?"), argument(call, rest)))
+    return used
+
+
+def argument(call, rest):
+    if call == "ioctl":
+        return rest.split(", ")[1].rstrip(")").split(" ")[0].split("_OLD")[0]
+    return rest.split(", ")[0] if call == "socket" else call
+
+
+def traced(name, *argv, status=(0,), during=None, stdin=subprocess.DEVNULL, command="run"):
+    """One run under strace; during(process) goes on beside it."""
+    path = name + ".strace"
+    p = subprocess.Popen(["strace", "-f", "-o", path, e2e.KVMPROF, command] + list(argv), stdin=stdin,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out = []
+    reader = threading.Thread(target=lambda: out.append(p.communicate()), daemon=True)
+    reader.start()
+    if during:
+        during(p)
+    reader.join(900)
+    text = b"".join(out[0]).decode(errors="replace") if out else ""
+    check(p.returncode in status, "%s: status %s: %s" % (name, p.returncode, text[-2000:]))
+    used = used_of(path)
+    os.unlink(path)
+    return used
+
+
+def control_during(p):
+    ctl = ["ctl", "--control", "s"]
+    for _ in range(600):
+        if os.path.exists("s") and e2e.kvmprof(*ctl, "status").status == 0:
+            break
+        time.sleep(0.1)
+    for words in ("stats", "collect off", "collect on", "snapshot now.data", "mark here", "vcpu 0 off", "vcpu 0 on"):
+        e2e.kvmprof(*ctl, *words.split())
+    e2e.kvmprof("top", "--control", "s", "--stdio", "-n", "2", "-d", "0.3")
+    e2e.kvmprof("ps", "--control", "s")
+    e2e.kvmprof(*ctl, "stop")
+
+
+def demo_runs():
+    """With the guests that kvmprof brings along."""
+    blk_guest.write_image("disk.img", 8192)
+    demo = ["--append", "seconds=1"]
+    disk = ["-m", "64M", "-o", "disk.data", blk_guest.ELF]
+    yield traced("demo", "-o", "demo.data", *demo)
+    yield traced("again", "-o", "demo.data", "-e", "cpu,task-clock", "--mem", *demo)
+    yield traced("pipe", "-o", "-", "--overwrite", *demo)
+    yield traced("single", "-q", "-o", "single.data", "--single-file", "--json", "-e", "exit:io", *demo)
+    yield traced("markers", "-o", "m.data", "--start-on", "demo: start", "--mark-at", "job_pick", "--pin", "0",
+                 "--duration", "1", "--append", "seconds=9")
+    yield traced("save", "-m", "64M", "-o", "save.data", "--snapshot-save", "s.snap", "--snapshot-on", "^demo: start",
+                 "--append", "seconds=1")
+    yield traced("restored", "-o", "rest.data", "--snapshot", "s.snap")
+    yield traced("control", "--control", "s", "-o", "c.data", "--vcpus", "2", "--append", "seconds=60", during=control_during)
+    tiny = e2e.built_kernel("tiny")
+    yield traced("tiny", os.path.join(tiny, "vmlinux"), "--initrd", e2e.INITRAMFS, "-m", "64M", "-o", "tiny.data", "--ps-at-end",
+                 "--off-cpu", "--mem", "--duration", "20")
+    yield traced("stat", "--duration", "1", "-F", "97", command="stat")
+    yield traced("crash", "-o", "crash.data", "--append", "mode=crash", status=(0, 1))
+    for name, image, words, options in (
+            ("mmio", "disk.img,readonly", "transport=mmio", ["--virtio", "mmio"]),
+            ("pci", "disk.img", "irq=1", []),
+            ("file", "disk.img,overlay=%s.img" % os.getpid(), "irq=1", []),
+            ("write", "disk.img,writable", "", ["-e", "io"])):
+        yield traced("disk-" + name, "--disk", image, "--append", "ms=40 " + words, *options, *disk)
+
+
+def calls(tool):
+    e2e.need_tool("strace")
+    table = {(k, a if a != "-" else c) for k, c, a in (l.split() for l in e2e.run(tool, "list").out.splitlines())}
+    used, runs = set(), 0
+    for more in demo_runs():
+        used |= more
+        runs += 1
+    if "linux" in e2e.EXTRA:
+        for more in linux_runs():
+            used |= more
+            runs += 1
+    idle = sorted(e for e in table - used if e not in RARE and e not in LIBC)
+    if "linux" not in e2e.EXTRA:    # devices that only a Linux drives
+        idle = [e for e in idle if e[0] not in ("9p", "net-user", "net-tap")]
+    for kind, call in idle:
+        check(False, "%s: no run has used %s, and no reason is given" % (kind, call))
+    for kind, call in sorted(set(RARE) - table):
+        check(False, "%s: %s has a reason, and is in no list" % (kind, call))
+    for kind, call in sorted(used - table):
+        say("%s has used %s, which is not in its list" % (kind, call))
+    return "%d runs use %d of %d entries, %d are rare" % (runs, len(used & table), len(table), len(table & (set(RARE) | set(LIBC))))
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def serve_guest(port):
+    """Connects to the guest's server once it listens."""
+    for _ in range(3000):
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+                if s.recv(4096):
+                    return
+        except OSError:
+            pass
+        time.sleep(0.2)
+
+
+SHARED = ("cd /data; busybox cat in; busybox ls -la; echo out > sub/out; busybox mv sub/out moved; busybox mkdir d;"
+          " busybox ln -s moved d/l; busybox dd if=/dev/zero of=big bs=1000 count=100; busybox chmod 600 moved;"
+          " busybox rm in; busybox df .; busybox touch -d 2020-01-01 moved; busybox truncate -s 10 big; busybox sync;"
+          " busybox rm -r d; busybox mkfifo p; true")
+
+
+def linux_runs():
+    """With a Linux that has drivers: the network, a share, random numbers, hvc0."""
+    kernel = e2e.built_kernel("virtio")
+    server = page_server.serve("127.0.0.1", b"a page\n" * 500)
+    for name, options, words in (("pci", [], ""), ("mmio", ["--virtio", "mmio"], "devices.type=0 ")):
+        port = free_port()
+        yield traced("net-" + name, os.path.join(kernel, "vmlinux"), "-m", "128M", "--initrd",
+                     os.path.join(e2e.BUILD, "guest", "devices.cpio"), "--rng", "--virtio-console", "-o", "net.data",
+                     "--net", "user,host-loopback,hostfwd=tcp:%d-:80" % port, *options, "--append",
+                     "ip=dhcp devices.serve=80 %sdevices.http=10.0.2.2:%d" % (words, server.server_address[1]),
+                     during=lambda p, port=port: serve_guest(port))
+    server.shutdown()
+    os.makedirs("rw/sub", exist_ok=True)
+    with open("rw/in", "w") as f:
+        f.write("from the host\n")
+    for name, options in (("pci", []), ("mmio", ["--virtio", "mmio"])):
+        yield traced("share-" + name, os.path.join(kernel, "bzImage"), "-m", "128M", "-F", "97", "-o", "share.data", *options,
+                     "--share", os.path.abspath("rw") + ":/data", "--", "busybox", "sh", "-c", SHARED)
+
+
+e2e.need_kvm()
+thread = compiled.tool("e2e/sandbox_thread.c")
+if e2e.EXTRA[:1] == ["calls"]:
+    e2e.finish(calls(thread))
+with open("disk.img", "wb") as f:
+    f.truncate(1 << 20)
+each_kind_dies(thread)
+has_landlock = words()
+if has_landlock:
+    files_are_confined(thread)
+threads_are_bound(has_landlock)
+a_broken_list_leaves_a_profile()
+e2e.finish("%d kinds of threads, %d calls each%s" % (len(KINDS), len(BAD) + 1, "" if has_landlock else "; no Landlock here"))
