@@ -5,7 +5,9 @@
 #include "profile/sandbox/calls.h"
 
 #include <errno.h>
+#include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/kvm.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -23,7 +25,10 @@
 
 /* More than the calls of any x86-64 kernel so far; above it only the number is told. */
 #define CALLS_MAX 512
-/* struct seccomp_data (linux/seccomp.h): halves of instruction_pointer. */
+/* struct seccomp_data (linux/seccomp.h); little-endian halves of what has 64 bits. */
+#define DATA_NUMBER offsetof(struct seccomp_data, nr)
+#define DATA_ARCH offsetof(struct seccomp_data, arch)
+#define DATA_SECOND_LOW offsetof(struct seccomp_data, args[1])
 #define DATA_IP_LOW offsetof(struct seccomp_data, instruction_pointer)
 #define DATA_IP_HIGH (DATA_IP_LOW + 4)
 
@@ -170,28 +175,59 @@ static int filter_add_call(scmp_filter_ctx ctx, const struct sandbox_call *c)
 	return -EINVAL;
 }
 
-/* In front of what libseccomp made, whose jumps are relative: calls from filter_syscall() pass. */
-static const struct sock_filter *filter_front(size_t *n)
+/* Most instructions in front of libseccomp's, whose jumps are relative. */
+#define FRONT_MAX 12
+
+/* Calls from filter_syscall() pass. */
+static unsigned int filter_front_own(struct sock_filter *f)
 {
-	static struct sock_filter front[5];
 	uintptr_t ip = (uintptr_t)filter_syscall_after;
 
-	front[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_LOW);
-	front[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ip, 0, 3);
-	front[2] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_HIGH);
-	front[3] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-						(uint32_t)((uint64_t)ip >> 32), 0, 1);
-	front[4] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	*n = ARRAY_SIZE(front);
-	return front;
+	f[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_LOW);
+	f[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ip, 0, 3);
+	f[2] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_IP_HIGH);
+	f[3] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+					    (uint32_t)((uint64_t)ip >> 32), 0, 1);
+	f[4] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	return 5;
+}
+
+/*
+ * KVM_RUN, which each VM exit ends in: libseccomp looks at requests from the largest number down, and
+ * this one is among the last. The table has it, or this is not there.
+ */
+static unsigned int filter_front_run(struct sock_filter *f)
+{
+	f[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_ARCH);
+	f[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 5);
+	f[2] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_NUMBER);
+	f[3] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3);
+	f[4] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA_SECOND_LOW);
+	f[5] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KVM_RUN, 0, 1);
+	f[6] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	return 7;
+}
+
+static unsigned int filter_front(struct sock_filter f[FRONT_MAX], enum thread_kind kind)
+{
+	unsigned int n = 0;
+
+	for (const struct sandbox_call *c = sandbox_calls; c->name; c++)
+		if (c->rule == SANDBOX_REQUEST && c->value == KVM_RUN &&
+		    c->kinds & SANDBOX_KIND(kind))
+			n += filter_front_run(f + n);
+	if (filter_mode == FILTER_TELLS)
+		n += filter_front_own(f + n);
+	return n;
 }
 
 /* libseccomp gives its program to a file only. */
-static int filter_export(struct filter *f, scmp_filter_ctx ctx)
+static int filter_export(enum thread_kind kind, scmp_filter_ctx ctx)
 {
+	struct filter *f = &filters[kind];
 	cleanup_close int fd = memfd_create("seccomp", MFD_CLOEXEC);
-	const struct sock_filter *front;
-	size_t nfront = 0, n;
+	struct sock_filter front[FRONT_MAX];
+	size_t nfront = filter_front(front, kind), n;
 	struct stat st;
 	int ret;
 
@@ -203,15 +239,12 @@ static int filter_export(struct filter *f, scmp_filter_ctx ctx)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	n = (size_t)st.st_size / sizeof(*f->code);
-	if (filter_mode == FILTER_TELLS)
-		front = filter_front(&nfront);
 	if (!n || nfront + n > BPF_MAXINSNS)
 		return -E2BIG;
 	f->code = calloc(nfront + n, sizeof(*f->code));
 	if (!f->code)
 		return -ENOMEM;
-	if (nfront)
-		memcpy(f->code, front, nfront * sizeof(*front));
+	memcpy(f->code, front, nfront * sizeof(*front));
 	if (pread(fd, f->code + nfront, n * sizeof(*f->code), 0) != (ssize_t)(n * sizeof(*f->code)))
 		return -EIO;
 	f->len = (unsigned short)(nfront + n);
@@ -225,12 +258,11 @@ static int filter_make(enum thread_kind kind)
 
 	if (ret)
 		return ret;
-	/* KVM_RUN is the call of which there are most. */
 	seccomp_syscall_priority(ctx, SCMP_SYS(ioctl), UINT8_MAX);
 	for (const struct sandbox_call *c = sandbox_calls; !ret && c->name; c++)
 		if (c->kinds & SANDBOX_KIND(kind))
 			ret = filter_add_call(ctx, c);
-	ret = ret ? ret : filter_export(&filters[kind], ctx);
+	ret = ret ? ret : filter_export(kind, ctx);
 	seccomp_release(ctx);
 	return ret;
 }
