@@ -62,7 +62,7 @@ const struct sandbox_call sandbox_calls[] = {
 	/* A clock that is no TSC has no vDSO. */
 	CALL(clock_gettime, ALL),
 	CALL(clock_nanosleep, CONSUMER | CONTROL),
-	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER),
+	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
 	CALL(gettid, VCPU),
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
 
@@ -91,7 +91,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(fstat, MAIN | P9 | USER | CONSUMER | CONTROL),
 	CALL(fstatfs, P9),
 	CALL(access, MAIN | CONSUMER),
-	CALL(readlink, CONSUMER),
+	CALL(readlink, MAIN | CONSUMER),
 	CALL(readlinkat, P9 | CONSUMER),
 	CALL(getdents64, MAIN | P9 | CONSUMER),
 	CALL(mkdir, MAIN | CONSUMER),
@@ -158,8 +158,8 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(KVM_GET_CLOCK, MAIN),
 
 	/* A person's terminal. */
-	IOCTL(TCGETS, MAIN),
-	IOCTL(TIOCGWINSZ, MAIN),
+	IOCTL(TCGETS, MAIN | USER),
+	IOCTL(TIOCGWINSZ, MAIN | CONSOLE),
 
 	/* The guest's network, and clients of the control socket. */
 	SOCKET(AF_INET, USER),
@@ -178,7 +178,6 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(setsockopt, USER),
 	CALL(shutdown, USER),
 	IOCTL(FIONREAD, USER),
-	IOCTL(FIONBIO, USER),
 
 	/* The profile's header: the host and its processors. */
 	CALL(uname, CONSUMER),

@@ -174,6 +174,11 @@ rare("requests that follow each other closely", "main vcpu", "sched_getaffinity"
 rare("--rng", "vcpu", "getrandom")
 rare("more XSAVE state than 4 KiB", "main", "KVM_GET_XSAVE2", "KVM_GET_XSAVE")
 rare("a terminal", "main", "TCGETS", "TIOCGWINSZ")
+rare("a terminal", "console", "TIOCGWINSZ")
+rare("a snapshot of a machine with shares", "main", "readlink")
+rare("a warning of GLib's", "net-user", "TCGETS", "getpid", "write")
+rare("devices whose guests these runs do not drive so far", "net-user", "AF_INET6", "recvmsg", "getpeername", "shutdown", "lseek",
+     "getrandom", "accept", "listen", "bind", "openat", "newfstatat", "fcntl")
 rare("a profile's directory that was there is removed", "main", "unlinkat", "rmdir", "unlink")
 rare("--guest-root, --debuginfo", "consumer", "openat2", "readlinkat", "readlink", "fcntl")
 rare("--mem", "consumer", "move_pages")
