@@ -37,8 +37,10 @@ struct filter {
 	unsigned short len;
 };
 
-/* Written by filter_prepare() and const afterwards, but for `told`. */
+/* Made by the first thread of its kind, under the lock; const afterwards. */
 static struct filter filters[THREAD_KINDS];
+static pthread_mutex_t filters_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Written by filter_prepare() and const afterwards, but for `told`. */
 static enum filter_mode filter_mode;
 static char *call_names[CALLS_MAX];
 static atomic_bool told[THREAD_KINDS][CALLS_MAX];
@@ -267,34 +269,35 @@ static int filter_make(enum thread_kind kind)
 	return ret;
 }
 
-int filter_prepare(enum filter_mode mode, struct err *e)
+void filter_prepare(enum filter_mode mode)
 {
 	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO };
 
 	filter_mode = mode;
 	for (int i = 0; i < CALLS_MAX; i++)
 		call_names[i] = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, i);
-	for (int kind = 0; kind < THREAD_KINDS; kind++) {
-		int ret = sandbox_has_list(kind) ? filter_make(kind) : 0;
-
-		if (ret)
-			return err_set(e, -ret,
-				       "sandbox: no list of system calls for thread %s: %s; "
-				       "--sandbox=off runs without",
-				       thread_kind_name(kind), strerror(-ret));
-	}
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGSYS, &sa, NULL);
-	return 0;
+}
+
+static int filter_ready(enum thread_kind kind)
+{
+	int ret;
+
+	pthread_mutex_lock(&filters_lock);
+	ret = filters[kind].code ? 0 : filter_make(kind);
+	pthread_mutex_unlock(&filters_lock);
+	return ret;
 }
 
 int filter_enter(enum thread_kind kind)
 {
+	int ret = sandbox_has_list(kind) ? filter_ready(kind) : 0;
 	struct sock_fprog program = { filters[kind].len, filters[kind].code };
 	sigset_t set;
 
-	if (!program.filter)
-		return 0;
+	if (ret || !program.filter)
+		return ret;
 	filter_kind = kind;
 	sigemptyset(&set);
 	sigaddset(&set, SIGSYS);

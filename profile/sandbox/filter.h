@@ -2,7 +2,7 @@
 /*
  * filter: the table of calls.h as programs for seccomp(2), one for each kind of thread.
  *
- * Programs are made once, by libseccomp, before any thread has one. The first call outside of its
+ * Programs are made once, by libseccomp, by the first thread of a kind. The first call outside of its
  * list traps: the handler writes a line that names the call and the thread, and ends the process with
  * status 1, so that what was recorded lies complete up to then where a killed run leaves it
  * (profile/perfdata/leftover.h). Calls of other architectures kill at once.
@@ -10,7 +10,6 @@
 #ifndef KVMPROF_PROFILE_SANDBOX_FILTER_H
 #define KVMPROF_PROFILE_SANDBOX_FILTER_H
 
-#include "base/err.h"
 #include "base/thread.h"
 
 #include <stdbool.h>
@@ -23,10 +22,13 @@ enum filter_mode {
 /* Is there seccomp(2) with filters that trap? */
 bool filter_probe(void);
 
-/* Main thread, once: all programs, and the handler of SIGSYS. -ENOMEM, -EINVAL. */
-int filter_prepare(enum filter_mode mode, struct err *e);
+/* Main thread, once, before others enter: the handler of SIGSYS, and names for it. */
+void filter_prepare(enum filter_mode mode);
 
-/* On the thread itself, after filter_prepare(). 0 also where its kind has no list; -errno. */
+/*
+ * On the thread itself, after filter_prepare(); the first one of a kind makes the kind's program (about
+ * 0.1 ms). 0 also where its kind has no list; -errno.
+ */
 int filter_enter(enum thread_kind kind);
 
 #endif
