@@ -64,7 +64,7 @@ FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-test clean install
 all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
-	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/blk.elf
+	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/blk.elf $(BUILD)/guest/villain.elf
 
 include guest/guest.mk
 
@@ -197,12 +197,17 @@ test: deps-test
 ## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end,
 ##                   10,000 times attached and detached, QEMU's gdbstub
 test-slow: deps-test
-	@$(MAKE) $(JOBS) all unit-bins
+	@$(MAKE) $(JOBS) all unit-bins asan-program
 	@tests/run.py --build $(BUILD) --slow $(TESTS)
 
 ## make asan         the program, unit tests and fuzz targets with sanitizers, in build/asan
 asan:
 	@$(MAKE) BUILD=$(BUILD)/asan SAN="$(ASAN)" OPT="-O1 -g" $(BUILD)/asan/kvmprof unit-bins fuzz-bins
+
+# The program alone, for tests that take it and nothing else of that build.
+.PHONY: asan-program
+asan-program:
+	@$(MAKE) BUILD=$(BUILD)/asan SAN="$(ASAN)" OPT="-O1 -g" $(BUILD)/asan/kvmprof
 
 ## make fuzz         each fuzz target with libFuzzer for FUZZ_SECONDS (60); needs clang
 FUZZ_SECONDS ?= 60

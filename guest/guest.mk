@@ -13,7 +13,7 @@ PYTHON ?= python3
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
 	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio \
-	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin $(BUILD)/guest/blk.elf
+	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin $(BUILD)/guest/blk.elf $(BUILD)/guest/villain.elf
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes $(if $(filter-out 0,$(WERROR)),-Werror)
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -67,6 +67,29 @@ $(BUILD)/guest/blk/%.o: guest/blk/%.S guest/guest.mk
 $(BUILD)/guest/blk.elf: $(BLK_OBJS) guest/demo/demo.lds
 	@echo "  GUEST $@"
 	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(BLK_OBJS)
+
+# Attacks the machine it runs in; begins and is laid out as the demo. memset() and memcpy() are
+# its own, and are not to be made of themselves.
+VILLAIN_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start pvh machine console options) \
+	$(patsubst %,$(BUILD)/guest/villain/%.o,main bytes trap transport queue works attack_ring \
+	attack_transport attack_pci attack_blk attack_net attack_small attack_p9 attack_ports attack_cpu \
+	attack_stack stack villain_user)
+
+$(BUILD)/guest/villain/villain_user.o: DEMO_MODEL := -mcmodel=small
+
+$(BUILD)/guest/villain/%.o: guest/villain/%.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -fno-tree-loop-distribute-patterns $(DEMO_MODEL) -c -o $@ $<
+
+$(BUILD)/guest/villain/%.o: guest/villain/%.S guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(GUEST_COMMON) -c -o $@ $<
+
+$(BUILD)/guest/villain.elf: $(VILLAIN_OBJS) guest/demo/demo.lds
+	@echo "  GUEST $@"
+	@$(GUEST_CC) $(DEMO_LDFLAGS) -T guest/demo/demo.lds -o $@ $(VILLAIN_OBJS)
 
 # A 32-bit kernel, for multiboot and PVH; mb.bin: the same as a flat image.
 MB_OBJS := $(BUILD)/guest/mb/start.o $(BUILD)/guest/mb/main.o
@@ -176,4 +199,4 @@ $(BUILD)/guest/devices.cpio: $(BUILD)/guest/devices scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
--include $(DEMO_OBJS:.o=.d) $(BLK_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d
+-include $(DEMO_OBJS:.o=.d) $(BLK_OBJS:.o=.d) $(VILLAIN_OBJS:.o=.d) $(MB_OBJS:.o=.d) $(INIT_OBJS:.o=.d) $(EXEC_OBJS:.o=.d) $(BUILD)/guest/disk.d/disk.d

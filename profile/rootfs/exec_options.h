@@ -32,11 +32,16 @@ static inline bool exec_wanted(const struct exec_options *o)
 	return o->command || o->nwords;
 }
 
+/* What only our init in a Linux guest can do. A share is a device, whatever guest finds it. */
+static inline bool exec_for_linux(const struct exec_options *o)
+{
+	return exec_wanted(o) || o->rootfs || o->modules || o->modprobe || o->nenv || o->cwd;
+}
+
 /* Anything of this at all? */
 static inline bool exec_any(const struct exec_options *o)
 {
-	return exec_wanted(o) || o->rootfs || o->modules || o->modprobe || o->nshare || o->nenv ||
-	       o->cwd;
+	return exec_for_linux(o) || o->nshare;
 }
 
 #endif

@@ -69,7 +69,7 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct sour
 
 	if (!exec_any(o))
 		return 0;
-	if (!s->target.image.is_linux)
+	if (exec_for_linux(o) && !s->target.image.is_linux)
 		return err_set(e, EINVAL, "%.200s: not a Linux kernel, and only that runs commands",
 			       s->target.name);
 	if (o->rootfs_disk && s->disk)

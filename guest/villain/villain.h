@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The villain guest: attacks the machine it runs in from inside, one device after the other,
+ * and says how each attack ended. See main.c.
+ *
+ * Sections in names of attacks are those of Virtual I/O Device (VIRTIO) 1.3.
+ */
+#ifndef VILLAIN_H
+#define VILLAIN_H
+
+#include "../demo/demo.h"
+
+/* Physical addresses. The machine has 64 MiB; the upper half is for queues and buffers. */
+#define RAM_END 0x4000000ul
+#define VQ_AREA 0x2000000ul /* of queue i: 64 KiB each */
+#define VQ_STEP 0x10000ul
+#define VQ_AVAIL 0x2000ul
+#define VQ_USED 0x4000ul
+#define VQ_TABLES 0x8000ul /* indirect tables */
+#define BUFFERS 0x2100000ul
+#define BUFFER_SIZE 0x1000ul
+#define BIG_BUFFER 0x2400000ul
+#define BIG_BUFFER_SIZE 0x400000ul
+#define SCRATCH_TABLES 0x2800000ul /* page tables of attacks */
+#define DEVICES 0xc0000000ul	   /* to 4 GiB: mapped to itself */
+#define PCI_ECAM 0xe0000000ul
+#define LAPIC 0xfee00000ul
+#define IOAPIC 0xfec00000ul
+
+#define VQ_SIZE 256u
+#define VQ_MAX 2u /* queues of a device that are set up */
+
+#define DESC_NEXT 1u
+#define DESC_WRITE 2u
+#define DESC_INDIRECT 4u
+
+#define STATUS_ACKNOWLEDGE 1u
+#define STATUS_DRIVER 2u
+#define STATUS_DRIVER_OK 4u
+#define STATUS_FEATURES_OK 8u
+#define STATUS_NEEDS_RESET 64u
+#define STATUS_BEGUN (STATUS_ACKNOWLEDGE | STATUS_DRIVER)
+
+#define F_INDIRECT_DESC (1ul << 28)
+#define F_EVENT_IDX (1ul << 29)
+#define F_VERSION_1 (1ul << 32)
+
+enum { ID_NET = 1, ID_BLOCK = 2, ID_CONSOLE = 3, ID_RNG = 4, ID_9P = 9 };
+
+struct desc {
+	u64 addr;
+	u32 len;
+	u16 flags, next;
+};
+
+struct vq {
+	u64 desc, avail, used; /* physical */
+	u16 next_avail;
+};
+
+struct vdev {
+	const char *name;
+	u32 id;
+	int pci;
+	u64 function;			      /* PCI: its configuration space */
+	u64 common, notify, isr, config, bar; /* PCI: structures in its BAR */
+	u32 notify_step;
+	u64 mmio;	       /* MMIO: its registers */
+	u32 nqueues, attacked; /* the queue that attacks are made on */
+	u64 features;
+	struct vq q[VQ_MAX];
+};
+
+/* What an attack should come to. */
+enum expect {
+	PASS,	/* the device goes on working without a reset */
+	REJECT, /* it wants a reset, or does not do what it was told, and works after one */
+	ANY	/* either */
+};
+
+/* 0, or not when the attack itself saw what must not be. d is NULL for classes without one. */
+typedef int attack_fn(struct vdev *d);
+struct attack {
+	const char *name;
+	enum expect expect;
+	attack_fn *f;
+};
+
+/* A table of attacks; on: the virtio device that they are for. */
+enum { ON_EACH = 0x100, ON_EACH_PCI, ON_NONE };
+struct attack_class {
+	const char *name;
+	const struct attack *attacks;
+	u32 n, on;
+	int (*works)(void); /* of ON_NONE */
+};
+#define ATTACKS(table) (table), sizeof(table) / sizeof((table)[0])
+extern const struct attack_class ring_class, transport_class, pci_class, blk_class, net_class,
+	console_class, rng_class, p9_class, ports_class, cpu_class, stack_class;
+
+/* bytes.c: memory and registers */
+static inline void *at(u64 physical)
+{
+	return (void *)(KERNEL_MAP + physical);
+}
+u8 read8(u64 address);
+u16 read16(u64 address);
+u32 read32(u64 address);
+u64 read64(u64 address);
+void write8(u64 address, u32 v);
+void write16(u64 address, u32 v);
+void write32(u64 address, u32 v);
+void write64(u64 address, u64 v);
+u32 in_width(u16 port, u32 width);
+void out_width(u16 port, u32 width, u32 v);
+void *memset(void *to, int byte, u64 len);
+void *memcpy(void *to, const void *from, u64 len);
+u64 random64(void);
+/* With exceptions caught: 0 where there was one. */
+int try_rdmsr(u32 msr, u64 *v);
+int try_wrmsr(u32 msr, u64 v);
+int try_read32(u64 address, u32 *v);
+int try_call(void (*f)(void));
+/* Ones that are not caught end the run, by name. */
+void traps_init(void);
+void devices_map(void);
+
+/* transport.c */
+u32 devices_find(struct vdev *d, u32 max);
+u32 dev_status(const struct vdev *d);
+void dev_set_status(const struct vdev *d, u32 status);
+u32 dev_features(const struct vdev *d, u32 word);
+void dev_set_features(const struct vdev *d, u32 word, u32 bits);
+void queue_select(const struct vdev *d, u32 q);
+void queue_set_size(const struct vdev *d, u32 size);
+void queue_set_places(const struct vdev *d, u64 desc, u64 avail, u64 used);
+void queue_set_ready(const struct vdev *d, u32 on);
+u32 queue_ready(const struct vdev *d);
+void dev_notify(const struct vdev *d, u32 q);
+u64 config_address(const struct vdev *d);
+/* Reset, features but those unwanted, queues, DRIVER_OK; each step for who wants but some. */
+enum { STEP_RESET, STEP_BEGUN, STEP_FEATURES, STEP_FEATURES_OK, STEP_QUEUES, STEP_DRIVER_OK };
+int dev_setup(struct vdev *d, u64 unwanted, int last_step);
+
+/* queue.c */
+struct desc *vq_desc(const struct vq *q, u16 i);
+void desc_set(struct desc *d, u64 address, u32 len, u16 flags, u16 next);
+struct desc *vq_table(const struct vq *q); /* an indirect table, empty */
+u64 vq_table_address(const struct vq *q);
+u16 vq_used(const struct vq *q);
+u32 vq_used_len(const struct vq *q); /* of the newest */
+/* The chain is available, and the device is told. */
+void vq_offer(struct vdev *d, u32 q, u16 head);
+void vq_publish(struct vdev *d, u32 q, u16 head); /* not told */
+/* Until the used index is another one, or the device has failed, or it takes too long: 1 for the first. */
+int vq_wait(const struct vdev *d, u32 q, u16 used);
+void wait_shortly(void);
+extern u64 patience; /* TSC cycles */
+#define PATIENCE 20000000000ul
+#define PATIENCE_SHORT 200000000ul /* where no answer is as good as one */
+u64 buffer(u32 n);		   /* of BUFFER_SIZE */
+
+/* works.c: an ordinary request to the device; 1 when it is answered as it should be */
+int dev_works(struct vdev *d);
+int net_send(struct vdev *d, const u8 *frame, u32 len);
+/* The frame of an ARP request, 42 bytes. */
+u32 net_arp(u8 *frame);
+/* One 9P message, request and room for the reply; the reply's type, 0: none. */
+u32 p9_call(struct vdev *d, u32 len, u32 room);
+#define P9_REQUEST buffer(8)
+#define P9_REPLY buffer(10)
+void p9_begin(u8 type, u16 tag);
+void p9_put(u64 v, u32 bytes);
+void p9_put_text(const char *s);
+/* Sends what was put. */
+u32 p9_end(struct vdev *d);
+
+#endif

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that attacks the machine from inside: queues, transports, disks, networks, shares, ports,
+MSRs, stacks. After each attack the device goes on working, or does after a reset; nothing
+crashes, hangs or grows, and the profile can be read.
+
+    villain.py KVMPROF SCRATCH                          each attack once
+    villain.py KVMPROF SCRATCH storm CLASS|all SECONDS [KVMPROF]
+                                                        again and again, with another build
+
+A build with sanitizers has more memory of its own: what it keeps of what was freed is bounded by its
+options, and taken from the bound."""
+
+import os
+
+import e2e
+from e2e import check, say
+
+import villain_host as villain
+
+MEMORY_MAX = 64 << 20
+# AddressSanitizer's shadow and what it keeps aside.
+ASAN_MORE = 512 << 20
+
+
+def report_reads(what):
+    p = e2e.kvmprof("report", "-i", "v.data", "-n", "3")
+    check(p.status == 0 and "samples" in p.out, "%s: report: %s %s" % (what, p.status, p.err))
+    check(not e2e.leftovers(), "%s: left: %s" % (what, e2e.leftovers()))
+
+
+def once():
+    runs, attacks, counts = 0, 0, {}
+    most = 0
+    for what, words, options in (("pci", "", []), ("mmio", "class=ring", ["--virtio", "mmio"]),
+                                 ("mmio", "class=transport", ["--virtio", "mmio"])):
+        p, memory = villain.run(e2e.KVMPROF, words, "-o", "v.data", "--no-buildid-cache", *options)
+        found = villain.verdicts(p.out)
+        n = villain.judge("%s %s" % (what, words), p.status, p.out, p.err, found)
+        check(n == len(found) and n >= 100, "%s: %d attacks, %d verdicts" % (what, n, len(found)))
+        check(villain.outside_is_untouched(), "%s %s: what lies outside of the share changed" % (what, words))
+        report_reads(what)
+        for v in found:
+            counts[v.got] = counts.get(v.got, 0) + 1
+        attacks, runs, most = attacks + n, runs + 1, max(most, memory.most)
+        say("%s %s: %d attacks in %.1f s" % (what, words, n, p.seconds))
+    check(most < MEMORY_MAX, "kvmprof had %.1f MiB of its own" % (most / 2**20))
+    e2e.finish("%d attacks: %s; own memory %.1f MiB" % (
+        attacks, ", ".join("%d %s" % (n, got) for got, n in sorted(counts.items())), most / 2**20))
+
+
+def storm(classes, seconds, program):
+    figures = []
+    asan = "asan" in program
+    if asan:
+        os.environ.setdefault("ASAN_OPTIONS", "")
+        os.environ["ASAN_OPTIONS"] += ":quarantine_size_mb=16:detect_leaks=1"
+    for c in classes:
+        p, memory = villain.run(program, "class=%s storm=%d" % (c, seconds * 1000), "--no-status",
+                                "-o", "v.data", "--no-buildid-cache", timeout=seconds * 3 + 120)
+        n = villain.judge("storm " + c, p.status, p.out, p.err, villain.verdicts(p.out))
+        check(villain.outside_is_untouched(), "storm %s: what lies outside of the share changed" % c)
+        report_reads("storm " + c)
+        check(memory.most < MEMORY_MAX + asan * ASAN_MORE, "storm %s: kvmprof had %.1f MiB of its own" % (
+            c, memory.most / 2**20))
+        say("storm %s: %d attacks in %.1f s, own memory %.1f MiB" % (c, n, p.seconds, memory.most / 2**20))
+        figures.append("%s %d, %.0f MiB" % (c, n, memory.most / 2**20))
+    e2e.finish("; ".join(figures))
+
+
+e2e.need_kvm()
+villain.make_files()
+if not e2e.EXTRA:
+    once()
+else:
+    words = e2e.EXTRA[1:] + [e2e.KVMPROF]
+    storm(villain.CLASSES if words[0] == "all" else [words[0]], int(words[1]), words[2])
