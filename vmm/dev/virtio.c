@@ -32,6 +32,9 @@
 
 #define CHAIN_MAX_BYTES (UINT64_C(1) << 30)
 
+/* Bits of the status that only a reset clears. */
+#define STICKY (VIRTIO_NEEDS_RESET | VIRTIO_FEATURES_OK | VIRTIO_DRIVER_OK)
+
 #define OFFERED_ALWAYS (VIRTIO_F_VERSION_1 | VIRTIO_F_INDIRECT_DESC | VIRTIO_F_EVENT_IDX)
 
 struct desc {
@@ -331,6 +334,8 @@ static void virtio_reset_device(struct virtio *d)
 		pthread_mutex_unlock(&q->lock);
 	}
 	d->agreed = 0;
+	/* One that failed until ops->reset() came back failed before the reset. */
+	atomic_store(&d->status, 0);
 	atomic_store(&d->failed, false);
 }
 
@@ -358,9 +363,12 @@ void virtio_set_status(struct virtio *d, uint8_t status)
 	} else {
 		if (!(old & VIRTIO_FEATURES_OK) && !features_fit(d))
 			status &= (uint8_t)~VIRTIO_FEATURES_OK;
-		/* Ours to set and, by a reset only, to clear; nor does the driver take these back. */
-		atomic_store(&d->status, status | (old & (VIRTIO_NEEDS_RESET | VIRTIO_FEATURES_OK |
-							  VIRTIO_DRIVER_OK)));
+		/*
+		 * Ours to set and, by a reset only, to clear; nor does the driver take these back. A
+		 * device's thread may find that it has failed meanwhile.
+		 */
+		while (!atomic_compare_exchange_weak(&d->status, &old, status | (old & STICKY)))
+			;
 		if (status & ~old & VIRTIO_DRIVER_OK)
 			virtio_begin(d);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_console.h"
 
+#include "vmm/dev/virtio_rest.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,12 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 #define INPUT_MAX 1024u
 /* Bytes of one piece of output; Linux writes at most a page. */
 #define OUTPUT_MAX (1u << 20)
+/* Bytes of one notification that are put out on the vCPU's thread, and the last piece. */
+#define KICK_BYTES (1u << 16)
 
 struct virtio_console {
 	struct virtio d; /* first: cast from it */
+	struct virtio_rest rest;
 	void (*put)(void *ctx, uint8_t byte);
 	void *ctx;
 	pthread_mutex_t lock; /* input; held while the receive queue is worked on */
@@ -44,14 +49,18 @@ static void deliver(struct virtio_console *c)
 	}
 }
 
-static void transmit(struct virtio_console *c)
+static bool transmit(struct virtio *d, unsigned int q)
 {
+	struct virtio_console *c = (struct virtio_console *)d;
 	struct virtio_chain chain;
+	size_t bytes = 0;
 
-	while (virtio_pop(&c->d, QUEUE_TRANSMIT, &chain)) {
+	for (unsigned int n = 0; n < VIRTIO_KICK_CHAINS && bytes < KICK_BYTES; n++) {
+		if (!virtio_pop(d, q, &chain))
+			return false;
 		if (chain.in_len || chain.out_len > OUTPUT_MAX) {
-			virtio_fail(&c->d);
-			return;
+			virtio_fail(d);
+			return false;
 		}
 		for (unsigned int i = 0; i < chain.nout; i++) {
 			const uint8_t *p = chain.iov[i].iov_base;
@@ -59,8 +68,15 @@ static void transmit(struct virtio_console *c)
 			for (size_t k = 0; k < chain.iov[i].iov_len; k++)
 				c->put(c->ctx, p[k]);
 		}
-		virtio_push(&c->d, QUEUE_TRANSMIT, chain.head, 0);
+		bytes += chain.out_len;
+		virtio_push(d, q, chain.head, 0);
 	}
+	return true;
+}
+
+static int virtio_console_start(struct virtio *d, struct err *e)
+{
+	return virtio_rest_start(&((struct virtio_console *)d)->rest, e);
 }
 
 static void virtio_console_kick(struct virtio *d, unsigned int q)
@@ -68,7 +84,7 @@ static void virtio_console_kick(struct virtio *d, unsigned int q)
 	struct virtio_console *c = (struct virtio_console *)d;
 
 	if (q == QUEUE_TRANSMIT) {
-		transmit(c);
+		virtio_rest_kick(&c->rest, q);
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
@@ -81,6 +97,7 @@ static void virtio_console_reset(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
+	virtio_rest_stop(&c->rest);
 	pthread_mutex_lock(&c->lock);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -121,6 +138,7 @@ static void virtio_console_destroy(struct virtio *d)
 {
 	struct virtio_console *c = (struct virtio_console *)d;
 
+	virtio_rest_deinit(&c->rest);
 	virtio_deinit(d);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -130,6 +148,7 @@ int virtio_console_new(struct virtio **out, const struct gmem *mem,
 		       void (*put)(void *ctx, uint8_t byte), void *ctx, struct err *e)
 {
 	static const struct virtio_ops ops = {
+		.start = virtio_console_start,
 		.kick = virtio_console_kick,
 		.reset = virtio_console_reset,
 		.drain = virtio_console_reset,
@@ -152,6 +171,7 @@ int virtio_console_new(struct virtio **out, const struct gmem *mem,
 	c->ctx = ctx;
 	pthread_mutex_init(&c->lock, NULL);
 	virtio_init(&c->d, mem);
+	virtio_rest_init(&c->rest, &c->d, transmit);
 	*out = &c->d;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "vmm/dev/virtio_net.h"
 
 #include "base/hash.h"
+#include "vmm/dev/virtio_rest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ enum { QUEUE_RECEIVE, QUEUE_TRANSMIT, QUEUES };
 
 struct virtio_net {
 	struct virtio d; /* first: cast from it */
+	struct virtio_rest rest;
 	struct net_link *link;
 	pthread_mutex_t receive_lock; /* held while the receive queue is worked on */
 };
@@ -50,26 +52,37 @@ static int virtio_net_start(struct virtio *d, struct err *e)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
-	return n->link->start(n->link, e);
+	int ret = virtio_rest_start(&n->rest, e);
+
+	return ret ? ret : n->link->start(n->link, e);
 }
 
-static void virtio_net_kick(struct virtio *d, unsigned int q)
+static bool virtio_net_transmit(struct virtio *d, unsigned int q)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 	uint8_t frame[NET_FRAME_MAX];
 	struct virtio_chain c;
 
-	/* Buffers to receive into wait until there is a frame. */
-	while (q == QUEUE_TRANSMIT && virtio_pop(d, q, &c)) {
+	for (unsigned int i = 0; i < VIRTIO_KICK_CHAINS; i++) {
+		if (!virtio_pop(d, q, &c))
+			return false;
 		if (c.in_len || c.out_len < HEADER) {
 			virtio_fail(d);
-			return;
+			return false;
 		}
 		if (c.out_len >= HEADER + FRAME_MIN && c.out_len <= HEADER + NET_FRAME_MAX)
 			n->link->send(n->link, frame,
 				      virtio_chain_read(&c, HEADER, frame, sizeof(frame)));
 		virtio_push(d, q, c.head, 0);
 	}
+	return true;
+}
+
+static void virtio_net_kick(struct virtio *d, unsigned int q)
+{
+	/* Buffers to receive into wait until there is a frame. */
+	if (q == QUEUE_TRANSMIT)
+		virtio_rest_kick(&((struct virtio_net *)d)->rest, q);
 }
 
 /* Nobody has the lock once we had it, and what comes then finds no queue. */
@@ -77,6 +90,7 @@ static void virtio_net_reset(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
+	virtio_rest_stop(&n->rest);
 	pthread_mutex_lock(&n->receive_lock);
 	pthread_mutex_unlock(&n->receive_lock);
 }
@@ -85,6 +99,7 @@ static void virtio_net_destroy(struct virtio *d)
 {
 	struct virtio_net *n = (struct virtio_net *)d;
 
+	virtio_rest_deinit(&n->rest); /* it sends to the link */
 	if (n->link)
 		n->link->destroy(n->link);
 	virtio_deinit(d);
@@ -129,6 +144,7 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 	n->d.ops = &ops;
 	pthread_mutex_init(&n->receive_lock, NULL);
 	virtio_init(&n->d, mem);
+	virtio_rest_init(&n->rest, &n->d, virtio_net_transmit);
 	ret = cfg->kind == NET_TAP ? net_tap_new(&n->link, cfg, virtio_net_receive, n, e)
 				   : net_user_new(&n->link, cfg, virtio_net_receive, n, e);
 	if (ret)

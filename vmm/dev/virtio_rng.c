@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_rng.h"
 
+#include "vmm/dev/virtio_rest.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 /* A device may give less than was asked for (5.4.6): so one request can't take long. */
 #define REQUEST_MAX 4096u
+
+struct virtio_rng {
+	struct virtio d; /* first: cast from it */
+	struct virtio_rest rest;
+};
 
 /* getrandom() for up to 256 bytes is complete, and neither waits once the host has booted. */
 static uint32_t virtio_rng_fill(const struct virtio_chain *c)
@@ -22,38 +29,65 @@ static uint32_t virtio_rng_fill(const struct virtio_chain *c)
 	return (uint32_t)done;
 }
 
-static void virtio_rng_kick(struct virtio *d, unsigned int q)
+static bool virtio_rng_serve(struct virtio *d, unsigned int q)
 {
 	struct virtio_chain c;
 
-	while (virtio_pop(d, q, &c)) {
+	for (unsigned int i = 0; i < VIRTIO_KICK_CHAINS; i++) {
+		if (!virtio_pop(d, q, &c))
+			return false;
 		if (!c.in_len || c.out_len) {
 			virtio_fail(d);
-			return;
+			return false;
 		}
 		virtio_push(d, q, c.head, virtio_rng_fill(&c));
 	}
+	return true;
+}
+
+static int virtio_rng_start(struct virtio *d, struct err *e)
+{
+	return virtio_rest_start(&((struct virtio_rng *)d)->rest, e);
+}
+
+static void virtio_rng_kick(struct virtio *d, unsigned int q)
+{
+	virtio_rest_kick(&((struct virtio_rng *)d)->rest, q);
+}
+
+static void virtio_rng_stop(struct virtio *d)
+{
+	virtio_rest_stop(&((struct virtio_rng *)d)->rest);
 }
 
 static void virtio_rng_destroy(struct virtio *d)
 {
+	virtio_rest_deinit(&((struct virtio_rng *)d)->rest);
 	virtio_deinit(d);
 	free(d);
 }
 
 int virtio_rng_new(struct virtio **out, const struct gmem *mem, struct err *e)
 {
-	static const struct virtio_ops ops = { .kick = virtio_rng_kick,
-					       .destroy = virtio_rng_destroy };
-	struct virtio *d = calloc(1, sizeof(*d));
+	static const struct virtio_ops ops = {
+		.start = virtio_rng_start,
+		.kick = virtio_rng_kick,
+		.reset = virtio_rng_stop,
+		.drain = virtio_rng_stop,
+		.destroy = virtio_rng_destroy,
+	};
+	struct virtio_rng *r = calloc(1, sizeof(*r));
+	struct virtio *d;
 
-	if (!d)
+	if (!r)
 		return err_set(e, ENOMEM, "out of memory");
+	d = &r->d;
 	d->id = VIRTIO_ID_RNG;
 	d->name = "rng";
 	d->nqueues = 1;
 	d->ops = &ops;
 	virtio_init(d, mem);
+	virtio_rest_init(&r->rest, d, virtio_rng_serve);
 	*out = d;
 	return 0;
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/virtio_rest.h"
+
+#include "base/thread.h"
+
+#include <string.h>
+
+void virtio_rest_init(struct virtio_rest *r, struct virtio *d,
+		      bool (*serve)(struct virtio *d, unsigned int q))
+{
+	*r = (struct virtio_rest){ .d = d, .serve = serve };
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->changed, NULL);
+}
+
+/* One share of a queue's chains; the queue is wanted again when there may be more. */
+static void rest_serve(struct virtio_rest *r, unsigned int q)
+{
+	bool more;
+
+	r->wanted &= ~(UINT64_C(1) << q);
+	r->working = true;
+	pthread_mutex_unlock(&r->lock);
+	more = r->serve(r->d, q);
+	pthread_mutex_lock(&r->lock);
+	r->working = false;
+	/* Where virtio_rest_stop() waits, the queue gives no more. */
+	if (more)
+		r->wanted |= UINT64_C(1) << q;
+	pthread_cond_broadcast(&r->changed);
+}
+
+static void *rest_main(void *arg)
+{
+	struct virtio_rest *r = arg;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->ending) {
+		if (r->wanted)
+			rest_serve(r, (unsigned int)__builtin_ctzll(r->wanted));
+		else
+			pthread_cond_wait(&r->changed, &r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+int virtio_rest_start(struct virtio_rest *r, struct err *e)
+{
+	int ret = thread_start(&r->thread, rest_main, r);
+
+	r->started = ret == 0;
+	return ret ? err_set(e, ret, "%s: cannot start a thread: %s", r->d->name, strerror(ret))
+		   : 0;
+}
+
+void virtio_rest_deinit(struct virtio_rest *r)
+{
+	if (r->started) {
+		pthread_mutex_lock(&r->lock);
+		r->ending = true;
+		pthread_cond_broadcast(&r->changed);
+		pthread_mutex_unlock(&r->lock);
+		pthread_join(r->thread, NULL);
+	}
+	pthread_mutex_destroy(&r->lock);
+	pthread_cond_destroy(&r->changed);
+}
+
+void virtio_rest_kick(struct virtio_rest *r, unsigned int q)
+{
+	if (!r->serve(r->d, q))
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->wanted |= UINT64_C(1) << q;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void virtio_rest_stop(struct virtio_rest *r)
+{
+	pthread_mutex_lock(&r->lock);
+	while (r->working)
+		pthread_cond_wait(&r->changed, &r->lock);
+	r->wanted = 0;
+	pthread_mutex_unlock(&r->lock);
+}
