@@ -120,11 +120,13 @@ static void *poll_main(void *arg)
 	return NULL;
 }
 
-static bool has_processors(unsigned int vcpus)
+/* Of the polling thread, not of the calling one: that is a vCPU's, which --pin binds to one. */
+static bool has_processors(const struct virtio_poll *p)
 {
 	cpu_set_t set;
 
-	return sched_getaffinity(0, sizeof(set), &set) || (unsigned int)CPU_COUNT(&set) > vcpus;
+	return pthread_getaffinity_np(p->thread, sizeof(set), &set) ||
+	       (unsigned int)CPU_COUNT(&set) > p->cfg.vcpus;
 }
 
 void virtio_poll_kicked(struct virtio_poll *p, unsigned int q)
@@ -139,7 +141,7 @@ void virtio_poll_kicked(struct virtio_poll *p, unsigned int q)
 	    now < atomic_load(&p->not_before))
 		return;
 	atomic_store(&p->near[q], 0);
-	if (!has_processors(p->cfg.vcpus))
+	if (!has_processors(p))
 		return;
 	pthread_mutex_lock(&p->lock);
 	p->wanted |= UINT64_C(1) << q;

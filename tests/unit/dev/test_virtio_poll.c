@@ -238,13 +238,36 @@ static void leaves_processors_to_vcpus(void **state)
 	end(&f);
 }
 
+/* --pin leaves a vCPU's thread one processor; the polling thread still has the others. */
+static void pinned_vcpus_leave_processors(void **state)
+{
+	cpu_set_t all, one;
+	struct fixture f;
+
+	(void)state;
+	if (processors() < 2)
+		skip();
+	begin(&f, 1, true);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	read_until_quiet(&f);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-		TEST(needs_no_notifications), TEST(looks_into_many_queues),
-		TEST(drained_it_asks_again),  TEST(idle_it_asks_again),
-		TEST(reset_ends_it),	      TEST(leaves_processors_to_vcpus),
+		TEST(needs_no_notifications),
+		TEST(looks_into_many_queues),
+		TEST(drained_it_asks_again),
+		TEST(idle_it_asks_again),
+		TEST(reset_ends_it),
+		TEST(leaves_processors_to_vcpus),
+		TEST(pinned_vcpus_leave_processors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
