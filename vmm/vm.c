@@ -334,6 +334,7 @@ static void own_destroy(struct vm *vm)
 	gmem_free(&vm->mem);
 	serial_deinit(&vm->serial);
 	pci_deinit(&vm->pci);
+	platform_deinit(&vm->platform);
 }
 
 void vm_destroy(struct vm *vm)

@@ -20,10 +20,10 @@
 #define KBD_STATUS_SYS 0x04
 #define KBD_STATUS_UNLOCKED 0x10
 
-static void kbd_reply(struct platform *p, uint8_t byte)
+static void kbd_reply(struct platform_state *s, uint8_t byte)
 {
-	p->kbd_out = byte;
-	p->kbd_full = true;
+	s->kbd_out = byte;
+	s->kbd_full = true;
 }
 
 /*
@@ -33,23 +33,48 @@ static void kbd_reply(struct platform *p, uint8_t byte)
 static void i8042_data(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	struct platform *p = dev;
+	struct platform_state *s = &p->s;
 
 	(void)off;
 	(void)len;
+	pthread_mutex_lock(&p->lock);
 	if (!write) {
-		*val = p->kbd_full ? p->kbd_out : 0;
-		p->kbd_full = false;
-		return;
+		*val = s->kbd_full ? s->kbd_out : 0;
+		s->kbd_full = false;
+	} else {
+		if (s->kbd_command == KBD_WRITE_CTR)
+			s->kbd_ctr = (uint8_t)*val;
+		else if (s->kbd_command == KBD_AUX_LOOP)
+			kbd_reply(s, KBD_AUX_ABSENT); /* a port would send the byte back */
+		s->kbd_command = 0;
 	}
-	switch (p->kbd_command) {
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* With the lock. */
+static void i8042_execute(struct platform_state *s, uint8_t command)
+{
+	s->kbd_command = 0;
+	switch (command) {
+	case KBD_SELF_TEST:
+		kbd_reply(s, KBD_SELF_TEST_OK);
+		break;
+	case KBD_READ_CTR:
+		kbd_reply(s, s->kbd_ctr);
+		break;
+	case KBD_TEST_KBD:
+		kbd_reply(s, 0);
+		break;
+	case KBD_TEST_AUX:
+		kbd_reply(s, KBD_AUX_ABSENT);
+		break;
 	case KBD_WRITE_CTR:
-		p->kbd_ctr = (uint8_t)*val;
-		break;
 	case KBD_AUX_LOOP:
-		kbd_reply(p, KBD_AUX_ABSENT); /* a port would send the byte back */
+		s->kbd_command = command; /* a data byte follows */
+		break;
+	default:
 		break;
 	}
-	p->kbd_command = 0;
 }
 
 static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
@@ -58,34 +83,14 @@ static void i8042_command(void *dev, uint16_t off, bool write, unsigned int len,
 
 	(void)off;
 	(void)len;
-	if (!write) {
-		*val = KBD_STATUS_SYS | KBD_STATUS_UNLOCKED | (p->kbd_full ? KBD_STATUS_OBF : 0);
-		return;
-	}
-	p->kbd_command = 0;
-	switch ((uint8_t)*val) {
-	case I8042_RESET:
+	pthread_mutex_lock(&p->lock);
+	if (write)
+		i8042_execute(&p->s, (uint8_t)*val);
+	else
+		*val = KBD_STATUS_SYS | KBD_STATUS_UNLOCKED | (p->s.kbd_full ? KBD_STATUS_OBF : 0);
+	pthread_mutex_unlock(&p->lock);
+	if (write && (uint8_t)*val == I8042_RESET)
 		p->power.end(p->power.ctx, DEV_END_RESET);
-		break;
-	case KBD_SELF_TEST:
-		kbd_reply(p, KBD_SELF_TEST_OK);
-		break;
-	case KBD_READ_CTR:
-		kbd_reply(p, p->kbd_ctr);
-		break;
-	case KBD_TEST_KBD:
-		kbd_reply(p, 0);
-		break;
-	case KBD_TEST_AUX:
-		kbd_reply(p, KBD_AUX_ABSENT);
-		break;
-	case KBD_WRITE_CTR:
-	case KBD_AUX_LOOP:
-		p->kbd_command = (uint8_t)*val; /* a data byte follows */
-		break;
-	default:
-		break;
-	}
 }
 
 static uint8_t bcd(int v)
@@ -133,31 +138,42 @@ static void cmos_io(void *dev, uint16_t off, bool write, unsigned int len, uint3
 	struct platform *p = dev;
 
 	(void)len;
+	pthread_mutex_lock(&p->lock);
 	if (off == 0 && write)
-		p->cmos_index = *val & 0x7f;
+		p->s.cmos_index = *val & 0x7f;
 	else if (off == 1 && !write)
-		*val = cmos_read(p->cmos_index);
+		*val = cmos_read(p->s.cmos_index);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* With the lock; does it ask for power off? */
+static bool pm1_write(struct platform_state *s, uint16_t *r, uint32_t val)
+{
+	if (r == &s->pm1_status)
+		*r &= (uint16_t)~val; /* write one to clear */
+	else
+		*r = (uint16_t)val;
+	return r == &s->pm1_control && (val & PM1_SLP_EN) && PM1_SLP_TYP(val) == PM1_SLP_TYP_S5;
 }
 
 /* PM1 event block (status, enable) and control block; ACPI 6.4, 4.8.3. */
 static void acpi_pm_io(void *dev, uint16_t off, bool write, unsigned int len, uint32_t *val)
 {
 	struct platform *p = dev;
-	uint16_t *reg[] = { &p->pm1_status, &p->pm1_enable, &p->pm1_control };
+	struct platform_state *s = &p->s;
+	uint16_t *reg[] = { &s->pm1_status, &s->pm1_enable, &s->pm1_control };
 	uint16_t *r = reg[off / 2 < 3 ? off / 2 : 2];
+	bool end = false;
 
+	pthread_mutex_lock(&p->lock);
 	if (!write) {
-		*val = r == &p->pm1_control ? *r | PM1_SCI_EN : *r;
+		*val = r == &s->pm1_control ? *r | PM1_SCI_EN : *r;
 		*val >>= 8 * (off & 1); /* the upper half by itself */
-		return;
+	} else if (len >= 2) {		/* the fields that matter are in the upper byte */
+		end = pm1_write(s, r, *val);
 	}
-	if (len < 2) /* the fields that matter are in the upper byte */
-		return;
-	if (r == &p->pm1_status)
-		*r &= (uint16_t) ~*val; /* write one to clear */
-	else
-		*r = (uint16_t)*val;
-	if (r == &p->pm1_control && (*val & PM1_SLP_EN) && PM1_SLP_TYP(*val) == PM1_SLP_TYP_S5)
+	pthread_mutex_unlock(&p->lock);
+	if (end)
 		p->power.end(p->power.ctx, DEV_END_POWEROFF);
 }
 
@@ -176,6 +192,7 @@ int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 
 	memset(p, 0, sizeof(*p));
 	p->power = power;
+	pthread_mutex_init(&p->lock, NULL);
 	ret = bus_add(bus, 0x60, 1, "i8042", i8042_data, p);
 	ret = ret ? ret : bus_add(bus, PORT_I8042_COMMAND, 1, "i8042", i8042_command, p);
 	ret = ret ? ret : bus_add(bus, PORT_RTC, 2, "cmos", cmos_io, p);
@@ -184,25 +201,31 @@ int platform_init(struct platform *p, struct bus *bus, struct dev_power power)
 	return ret;
 }
 
+void platform_deinit(struct platform *p)
+{
+	pthread_mutex_destroy(&p->lock);
+}
+
 int platform_save(void *platform, struct buf *out, struct err *e)
 {
-	const struct platform *p = platform;
+	const struct platform_state *s = &((struct platform *)platform)->s;
 
 	(void)e;
-	buf_u8(out, p->cmos_index);
-	buf_u8(out, p->kbd_command);
-	buf_u8(out, p->kbd_ctr);
-	buf_u8(out, p->kbd_out);
-	buf_u8(out, p->kbd_full);
-	buf_u16(out, p->pm1_status);
-	buf_u16(out, p->pm1_enable);
-	buf_u16(out, p->pm1_control);
+	buf_u8(out, s->cmos_index);
+	buf_u8(out, s->kbd_command);
+	buf_u8(out, s->kbd_ctr);
+	buf_u8(out, s->kbd_out);
+	buf_u8(out, s->kbd_full);
+	buf_u16(out, s->pm1_status);
+	buf_u16(out, s->pm1_enable);
+	buf_u16(out, s->pm1_control);
 	return 0;
 }
 
 int platform_restore(void *platform, struct cursor *in, struct err *e)
 {
-	struct platform *p = platform, s = { .power = p->power };
+	struct platform *p = platform;
+	struct platform_state s = { 0 };
 
 	s.cmos_index = cursor_u8(in) & 0x7f;
 	s.kbd_command = cursor_u8(in);
@@ -214,6 +237,6 @@ int platform_restore(void *platform, struct cursor *in, struct err *e)
 	s.pm1_control = cursor_u16(in);
 	if (in->bad || cursor_left(in))
 		return err_set(e, EINVAL, "the state of the platform devices is damaged");
-	*p = s;
+	p->s = s;
 	return 0;
 }

@@ -13,8 +13,9 @@
 #include "vmm/bus.h"
 #include "vmm/dev/dev.h"
 
-struct platform {
-	struct dev_power power;
+#include <pthread.h>
+
+struct platform_state {
 	uint8_t cmos_index;
 	uint8_t kbd_command; /* i8042 command whose data byte is still to come, 0 none */
 	uint8_t kbd_ctr;     /* controller command byte */
@@ -23,7 +24,15 @@ struct platform {
 	uint16_t pm1_status, pm1_enable, pm1_control;
 };
 
+struct platform {
+	struct dev_power power;
+	pthread_mutex_t lock; /* of s: any vCPU's thread; not held while the power goes */
+	struct platform_state s;
+};
+
+/* -EBUSY, -ENOSPC: the bus has no place for it. deinit() where the ports are not used any more. */
 int platform_init(struct platform *p, struct bus *bus, struct dev_power power);
+void platform_deinit(struct platform *p);
 
 /* For a snapshot (snapshot.h); `platform` is a struct platform. The clock is the host's. */
 #define PLATFORM_STATE_VERSION 1u

@@ -7,8 +7,11 @@
 #include "vmm/layout.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -370,6 +373,47 @@ static void i8042_probes(void **state)
 	assert_int_equal(seen.ends, 0);
 }
 
+/* Each reply is read once, whichever vCPU reads. */
+#define REPLIES 10000u
+
+static void *read_replies(void *arg)
+{
+	atomic_bool *ending = arg;
+	uintptr_t n = 0;
+	uint32_t v;
+
+	for (bool last = false; !last;) {
+		last = atomic_load(ending);
+		v = 0;
+		bus_io(&bus, 0x60, BUS_READ, 1, 1, (uint8_t *)&v);
+		n += v == 0x55;
+	}
+	return (void *)n;
+}
+
+static void i8042_of_several_vcpus(void **state)
+{
+	atomic_bool ending = false;
+	uintptr_t read = 0;
+	pthread_t t[2];
+	void *n;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, read_replies, &ending), 0);
+	for (unsigned int i = 0; i < REPLIES; i++) {
+		outb(0x64, 0xaa);
+		while (inb(0x64) & 1)
+			sched_yield();
+	}
+	atomic_store(&ending, true);
+	for (unsigned int i = 0; i < 2; i++) {
+		pthread_join(t[i], &n);
+		read += (uintptr_t)n;
+	}
+	assert_int_equal(read, REPLIES);
+}
+
 static void i8042_reset(void **state)
 {
 	(void)state;
@@ -568,6 +612,7 @@ int main(void)
 		SERIAL_TEST(serial_receive),
 		SERIAL_TEST(serial_loop_mode),
 		PLATFORM_TEST(i8042_probes),
+		PLATFORM_TEST(i8042_of_several_vcpus),
 		PLATFORM_TEST(i8042_reset),
 		PLATFORM_TEST(cmos_clock),
 		PLATFORM_TEST(acpi_power_off),
