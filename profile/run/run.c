@@ -232,6 +232,7 @@ static int run_finish(struct run *r, struct err *e)
 	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
+	buf_deinit(&json);
 	return ret ? ret : tell_output(r, &lost, e);
 }
 
