@@ -52,6 +52,10 @@ void names_set_relaxed(struct names *n, bool relaxed);
 /* Mappings that were left out, over a cap: their addresses have no names. */
 uint64_t names_left_out(const struct names *n);
 
+/* -errno: a program's file is there, and the host could not read it: names are missing that may be there
+ * the next time. Else 0. */
+int names_unread(const struct names *n, struct err *e);
+
 /* Take note of a record, in order of time: MAP, FORK and COMM matter, others are ignored. */
 int names_record(struct names *n, const struct perfdata_record *r, struct err *e);
 

@@ -28,6 +28,7 @@ struct names_from_profile {
 	struct symtab *kernel;
 	struct module *module;
 	size_t nmodules, module_cap;
+	struct err unread; /* of the first program's file that the host failed to read */
 };
 
 /* -- kallsyms text ------------------------------------------------------------------- */
@@ -123,15 +124,34 @@ static int parse_kallsyms(struct names_from_profile *n, struct symtab *kernel,
 	return ret;
 }
 
+/*
+ * What is not there, not ours to read or no such file costs names. What the host fails to read (an I/O
+ * error, too many open files, no memory) may be there the next time: without a word the result would be
+ * another one.
+ */
+static int names_open_file(struct file_map *m, const char *path, size_t max, struct err *e)
+{
+	struct err why = { 0 };
+	int ret = file_map_open(m, path, max, &why);
+
+	if (ret == -EIO || ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE)
+		*e = why;
+	return ret;
+}
+
 /* 0 also when the file is missing; n->kernel is then still NULL. */
 static int load_kallsyms(struct names_from_profile *n, const char *path, struct err *e)
 {
 	struct file_map m = { 0 };
+	struct err unread = { 0 };
 	struct symtab *t;
 	int ret;
 
-	if (file_map_open(&m, path, NAMES_MAX_KALLSYMS, NULL) < 0)
-		return 0;
+	if (names_open_file(&m, path, NAMES_MAX_KALLSYMS, &unread) < 0) {
+		if (unread.code)
+			*e = unread;
+		return unread.code ? -unread.code : 0;
+	}
 	t = symtab_create();
 	ret = t ? parse_kallsyms(n, t, &m, e) : err_set(e, ENOMEM, "%s: out of memory", path);
 	file_map_close(&m);
@@ -182,12 +202,16 @@ static int load_kernel(struct names_from_profile *n, struct err *e)
  * The one place that reads programs: what else gives symbols to one plugs in here.
  * The file may be one of symbols alone, whose segments have no bytes (elfsynth.h).
  */
-static void load_dso_file(struct names_dso *d, const char *path)
+static void load_dso_file(const struct names *n, struct names_dso *d, const char *path)
 {
 	struct file_map m = { 0 };
+	struct err unread = { 0 };
 
-	if (file_map_open(&m, path, NAMES_MAX_ELF, NULL) < 0)
+	if (names_open_file(&m, path, NAMES_MAX_ELF, &unread) < 0) {
+		if (unread.code && !n->from->unread.code)
+			n->from->unread = unread;
 		return;
+	}
 	names_read_dso(d, m.data, m.len);
 	file_map_close(&m);
 }
@@ -204,16 +228,26 @@ void names_load_dso(const struct names *names, struct names_dso *d)
 		return;
 	buildid_hex(hex, d->build_id, sizeof(d->build_id));
 	if (n->dir && asprintf(&own, "%s/dso/%s", n->dir, hex) > 0)
-		load_dso_file(d, own);
+		load_dso_file(names, d, own);
 	if (!d->symbols && n->buildid_dir &&
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", n->buildid_dir, hex, hex + 2,
 		     buildid_file(d->name)) > 0)
-		load_dso_file(d, cached);
+		load_dso_file(names, d, cached);
 	/* perf's profiles are of a host, maybe of this one: the very same file will do. */
 	if (!d->symbols && !n->profile->ours && d->name[0] == '/' &&
 	    elf_id_of_path(d->name, id) == (int)sizeof(d->build_id) &&
 	    !memcmp(id, d->build_id, sizeof(d->build_id)))
-		load_dso_file(d, d->name);
+		load_dso_file(names, d, d->name);
+}
+
+int names_unread(const struct names *n, struct err *e)
+{
+	const struct err *unread = n->from ? &n->from->unread : NULL;
+
+	if (!unread || !unread->code)
+		return 0;
+	*e = *unread;
+	return -unread->code;
 }
 
 /* What perf found out about a file at its end, when its map does not say it. */

@@ -40,5 +40,5 @@ int reader_next(struct reader *r, struct perfdata_record *rec, struct err *e)
 		if (ret)
 			return ret;
 	}
-	return 0;
+	return names_unread(r->names, e);
 }

@@ -572,6 +572,7 @@ static int stackset_build(struct stackset_build *b, struct stackset **out, struc
 	b->to_ns = window_end(b->in.p, b->opt.to_s);
 	ret = read_records(b, e);
 	ret = ret ? ret : name_stacks(b, e);
+	ret = ret ? ret : names_unread(b->in.names, e);
 	return ret ? ret : make_set(b, out, e);
 }
 
