@@ -328,7 +328,9 @@ static bool hypercall_hangs(struct probe *p)
 	sigaction(SIGRTMIN, &sa, &old);
 	t0 = thread_ns();
 	for (unsigned int i = 0; i < HANG_LOOKS; i++) {
-		timer_settime(timer, 0, &its, NULL);
+		/* Without it nothing would end a hang. */
+		if (timer_settime(timer, 0, &its, NULL) < 0)
+			break;
 		out = probe_until_report(p);
 		if (out != OUT_TIMEOUT || thread_ns() - t0 >= limit)
 			break;
