@@ -73,7 +73,7 @@ $(BUILD)/guest/blk.elf: $(BLK_OBJS) guest/demo/demo.lds
 VILLAIN_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start pvh machine console options) \
 	$(patsubst %,$(BUILD)/guest/villain/%.o,main bytes trap transport queue works attack_ring \
 	attack_transport attack_pci attack_blk attack_net attack_small attack_p9 attack_ports attack_cpu \
-	attack_stack stack villain_user)
+	attack_stack attack_race stack ap villain_user)
 
 $(BUILD)/guest/villain/villain_user.o: DEMO_MODEL := -mcmodel=small
 

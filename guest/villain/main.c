@@ -15,7 +15,7 @@
  *
  * Command line: class=NAME for that one alone; device=NAME likewise; storm=MS: the attacks
  * again and again for so many milliseconds, without the lines "try", and "got" only for what
- * should not be; tsc_khz=N.
+ * should not be; tsc_khz=N; race=1: also those that need a second vCPU.
  */
 #include "villain.h"
 
@@ -25,11 +25,12 @@
 
 static const struct attack_class *const classes[] = {
 	&ring_class, &transport_class, &pci_class, &blk_class,	 &net_class,   &console_class,
-	&rng_class,  &p9_class,	       &cpu_class, &ports_class, &stack_class,
+	&rng_class,  &p9_class,	       &cpu_class, &ports_class, &stack_class, &race_class,
 };
 
 static struct vdev devices[MAX_DEVICES];
 static u32 ndevices;
+static int have_ap; /* a second vCPU */
 static u64 attacks, storm_end;
 
 static const char *const verdicts[] = { "PASS", "REJECT", "WRONG", "WEDGED" };
@@ -115,6 +116,8 @@ static void attack_all(const struct attack_class *c, struct vdev *d)
 
 static void run_class(const struct attack_class *c)
 {
+	if (c == &race_class && !have_ap)
+		return;
 	if (c->on == ON_NONE) {
 		attack_all(c, 0);
 		return;
@@ -152,6 +155,7 @@ demo_function void demo_main(u64 boot_params)
 		put_string(devices[i].name);
 		put_string(devices[i].pci ? " pci\n" : " mmio\n");
 	}
+	have_ap = ap_start();
 	storm = option_number(command_line, "storm=", 0);
 	if (storm) {
 		khz = option_number(command_line, "tsc_khz=", 0);

@@ -96,7 +96,7 @@ struct attack_class {
 };
 #define ATTACKS(table) (table), sizeof(table) / sizeof((table)[0])
 extern const struct attack_class ring_class, transport_class, pci_class, blk_class, net_class,
-	console_class, rng_class, p9_class, ports_class, cpu_class, stack_class;
+	console_class, rng_class, p9_class, ports_class, cpu_class, stack_class, race_class;
 
 /* bytes.c: memory and registers */
 static inline void *at(u64 physical)
@@ -141,6 +141,9 @@ u64 config_address(const struct vdev *d);
 /* Reset, features but those unwanted, queues, DRIVER_OK; each step for who wants but some. */
 enum { STEP_RESET, STEP_BEGUN, STEP_FEATURES, STEP_FEATURES_OK, STEP_QUEUES, STEP_DRIVER_OK };
 int dev_setup(struct vdev *d, u64 unwanted, int last_step);
+
+/* attack_race.c: the second vCPU, with race=1 on the command line; 0: there is none */
+int ap_start(void);
 
 /* queue.c */
 struct desc *vq_desc(const struct vq *q, u16 i);
