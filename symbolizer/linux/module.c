@@ -413,11 +413,15 @@ size_t linux_module_regions(const struct linux_module_list *list, struct unwind_
 		const struct linux_module *x = &list->module[i];
 
 		if (x->text.end && n < cap)
-			out[n++] = (struct unwind_region){ x->text.start, x->text.end, x->orc,
-							   x->symbols };
+			out[n++] = (struct unwind_region){ .start = x->text.start,
+							   .end = x->text.end,
+							   .orc = x->orc,
+							   .symbols = x->symbols };
 		if (x->init_text.end && n < cap)
-			out[n++] = (struct unwind_region){ x->init_text.start, x->init_text.end,
-							   x->init_orc, x->symbols };
+			out[n++] = (struct unwind_region){ .start = x->init_text.start,
+							   .end = x->init_text.end,
+							   .orc = x->init_orc,
+							   .symbols = x->symbols };
 	}
 	if (n)
 		qsort(out, n, sizeof(*out), by_start);

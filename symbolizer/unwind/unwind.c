@@ -434,6 +434,14 @@ static bool stands_at(const struct unwinder *u, const struct sample *s)
 	return sym && off == 0;
 }
 
+/* Does the code that ORC does not know have frames that rbp leads to? */
+static bool keeps_frames(const struct walk *w, uint64_t rip)
+{
+	const struct unwind_region *text = code_at(&w->code, rip);
+
+	return text && (text->form == UNWIND_FORM_FRAMES || w->u->frame_pointers);
+}
+
 #define CR0_PE 1u
 #define EFER_LMA (1u << 10)
 
@@ -522,7 +530,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			st = step_orc(&w, &r);
 			if (st != STEP_UNKNOWN)
 				continue;
-			if (!u->frame_pointers || !code_at(&w.code, r.rip)) {
+			if (!keeps_frames(&w, out->exact[out->n - 1] ? r.rip : r.rip - 1)) {
 				st = step_scanned(&w, &r);
 				continue;
 			}

@@ -41,11 +41,22 @@
  */
 typedef size_t (*unwind_read_text)(void *ctx, uint64_t va, void *dst, size_t len);
 
-/* Code outside of the kernel's own text: a module's. */
+/* How code without an ORC table of its own keeps its caller. */
+enum unwind_form {
+	UNWIND_FORM_PLAIN = 0, /* as the rest of the kernel */
+	UNWIND_FORM_FRAMES,    /* with frame pointers: what BPF's JIT makes */
+	UNWIND_FORM_COPY,      /* as the kernel's code that it is a copy of: ftrace's trampolines */
+	/* Its calls have a struct pt_regs of the place that jumped here at rsp: optimised kprobes. */
+	UNWIND_FORM_REGS,
+};
+
+/* Code outside of the kernel's own text: a module's, or made at run time. */
 struct unwind_region {
 	uint64_t start, end;	      /* [start, end), in the kernel's half of the address space */
 	const struct orc *orc;	      /* run-time addresses; NULL: it has none */
 	const struct symtab *symbols; /* run-time addresses; may be NULL */
+	enum unwind_form form;
+	uint64_t copy_of; /* UNWIND_FORM_COPY: the address of the copied code */
 };
 
 struct unwinder {

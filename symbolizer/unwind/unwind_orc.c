@@ -31,8 +31,14 @@
 static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 {
 	const struct unwind_region *text = code_at(&w->code, va);
-	const struct orc_entry *x = text && text->orc ? orc_lookup(text->orc, va) : NULL;
+	const struct orc_entry *x;
 
+	/* As orc_ftrace_find() in the kernel's own unwinder: by the place that was copied. */
+	if (text && text->form == UNWIND_FORM_COPY) {
+		va = text->copy_of + (va - text->start);
+		text = code_at(&w->code, va);
+	}
+	x = text && text->orc ? orc_lookup(text->orc, va) : NULL;
 	return x && x->type != ORC_UNDEFINED ? x : NULL;
 }
 
@@ -315,6 +321,17 @@ static bool looks_saved(const struct walk *w, uint64_t at, enum stack_end *end)
 	       cs == USER32_CS;
 }
 
+/*
+ * An optimised kprobe jumps to code that pushes all registers and calls the handler, which
+ * writes rip, cs and rsp into them (optimized_callback, arch/x86/kernel/kprobes/opt.c).
+ */
+static bool is_call_of_probe(const struct walk *w, const struct scan_regs *r)
+{
+	const struct unwind_region *text = code_at(&w->code, r->rip - 1);
+
+	return text && text->form == UNWIND_FORM_REGS;
+}
+
 enum step step_orc(struct walk *w, struct scan_regs *r)
 {
 	bool exact = w->out->exact[w->out->n - 1];
@@ -323,6 +340,9 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 	struct orc_entry thunk;
 	uint64_t cfa;
 
+	if (!exact && is_call_of_probe(w, r))
+		return looks_saved(w, r->rsp + PT_IP, &end) ? walk_cross_pt_regs(w, r, r->rsp)
+							    : walk_finish(w, end);
 	if (exact && (!x || x->type == ORC_END_OF_STACK) && in_retpoline(w, r->rip, &thunk))
 		x = &thunk;
 	if (!x && exact)
@@ -397,9 +417,9 @@ static enum step accept_scanned(struct walk *w, struct scan_regs *r, int slice, 
 }
 
 /*
- * Code that the table does not know: a BPF program or an ftrace trampoline, which
- * have a frame and an rbp that leads to it, a module without a table, assembly
- * without hints.
+ * Code that the table does not know: a module without a table, assembly without hints, code
+ * made at run time of which no list of the kernel tells. That mostly has a frame and an rbp
+ * that leads to it.
  */
 enum step step_scanned(struct walk *w, struct scan_regs *r)
 {

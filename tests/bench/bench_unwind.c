@@ -252,7 +252,9 @@ static void bench_modules(const struct unwinder *kernel, struct sample **s, cons
 	for (unsigned int i = 0; i < MODULES; i++) {
 		uint64_t start = u.text_start + (i + 1) * len;
 
-		region[i] = (struct unwind_region){ start, start + len, o, t };
+		region[i] = (struct unwind_region){
+			.start = start, .end = start + len, .orc = o, .symbols = t
+		};
 	}
 	region[MODULES - 1].end = TEXT + sizeof(text);
 	u.region = region;

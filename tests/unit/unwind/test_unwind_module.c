@@ -148,8 +148,10 @@ static void begin(bool by_orc, uint64_t rip, unsigned int n, ...)
 	}
 	va_end(ap);
 	for (unsigned int m = 1; m < 3; m++)
-		region[m - 1] =
-			(struct unwind_region){ base[m], base[m] + BYTES, orc[m], symbols[m] };
+		region[m - 1] = (struct unwind_region){ .start = base[m],
+							.end = base[m] + BYTES,
+							.orc = orc[m],
+							.symbols = symbols[m] };
 	u = (struct unwinder){ .read_text = read_text,
 			       .symbols = symbols[0],
 			       .orc = by_orc ? orc[0] : NULL,
@@ -275,13 +277,96 @@ static void no_table(void **state)
 	make_text(2);
 }
 
+/* What BPF's JIT makes has frames, in a kernel with a table as well. */
+static void with_frames(void **state)
+{
+	(void)state;
+	for (int by_orc = 0; by_orc < 2; by_orc++) {
+		begin(by_orc, BODY(KERNEL, 3), 4, RET(FIRST, 2), RET(FIRST, 15), RET(KERNEL, 5),
+		      RET(KERNEL, 0));
+		region[0].orc = NULL;
+		region[0].form = UNWIND_FORM_FRAMES;
+		expect(STACK_END_ROOT, 5, BODY(KERNEL, 3), RET(FIRST, 2), RET(FIRST, 15),
+		       RET(KERNEL, 5), RET(KERNEL, 0));
+		assert_int_equal(out.quality[2], FRAME_FP);
+		assert_int_equal(out.quality[4], by_orc ? FRAME_ORC : FRAME_FP);
+		/* stopped in it, with its frame and where that is gone */
+		begin(by_orc, BODY(FIRST, 2), 2, RET(KERNEL, 5), RET(KERNEL, 0));
+		region[0].orc = NULL;
+		region[0].form = UNWIND_FORM_FRAMES;
+		expect(STACK_END_ROOT, 3, BODY(FIRST, 2), RET(KERNEL, 5), RET(KERNEL, 0));
+		begin(by_orc, AT_RET(FIRST, 2), 2, RET(KERNEL, 5), RET(KERNEL, 0));
+		region[0].orc = NULL;
+		region[0].form = UNWIND_FORM_FRAMES;
+		expect(STACK_END_ROOT, 3, AT_RET(FIRST, 2), RET(KERNEL, 5), RET(KERNEL, 0));
+		assert_int_equal(out.quality[1], FRAME_LEAF);
+		/* a frame that leads nowhere */
+		begin(by_orc, BODY(FIRST, 2), 2, KERNEL + 64 * 5 + 3, RET(KERNEL, 0));
+		region[0].orc = NULL;
+		region[0].form = UNWIND_FORM_FRAMES;
+		expect(STACK_END_BAD_CHAIN, 1, BODY(FIRST, 2));
+	}
+}
+
+/* A trampoline goes by the table of the code that it is a copy of. */
+static void copied(void **state)
+{
+	(void)state;
+	begin(true, BODY(KERNEL, 3), 3, RET(FIRST, 2), RET(KERNEL, 5), RET(KERNEL, 0));
+	region[0] = (struct unwind_region){ .start = FIRST + 128,
+					    .end = FIRST + 192,
+					    .form = UNWIND_FORM_COPY,
+					    .copy_of = KERNEL + 64 * 7 };
+	expect(STACK_END_ROOT, 4, BODY(KERNEL, 3), RET(FIRST, 2), RET(KERNEL, 5), RET(KERNEL, 0));
+	assert_int_equal(out.quality[2], FRAME_ORC);
+	begin(true, AT_RET(FIRST, 2), 2, RET(KERNEL, 5), RET(KERNEL, 0));
+	region[0] = (struct unwind_region){ .start = FIRST + 128,
+					    .end = FIRST + 192,
+					    .form = UNWIND_FORM_COPY,
+					    .copy_of = KERNEL + 64 * 7 };
+	expect(STACK_END_ROOT, 3, AT_RET(FIRST, 2), RET(KERNEL, 5), RET(KERNEL, 0));
+	assert_int_equal(out.quality[1], FRAME_ORC);
+	/* a copy of what is no code, and of itself */
+	region[0].copy_of = 8;
+	unwind(&u, s, &out);
+	assert_int_not_equal(out.end, STACK_END_ROOT);
+	region[0].copy_of = region[0].start;
+	unwind(&u, s, &out);
+	assert_int_not_equal(out.end, STACK_END_ROOT);
+}
+
+/* An optimised kprobe: the registers of the probed place lie above the call of its handler. */
+static void probed(void **state)
+{
+	enum { REGS = 80 };
+	uint64_t cs = 0x10, flags = 2, sp = STACK + 512, ip = BODY(KERNEL, 6), bp = STACK + 576,
+		 ret = RET(KERNEL, 0);
+
+	(void)state;
+	begin(true, BODY(KERNEL, 3), 1, RET(FIRST, 2));
+	region[0].orc = NULL;
+	region[0].form = UNWIND_FORM_REGS;
+	memset(s->stack + REGS, 0x77, 168);
+	memcpy(s->stack + REGS + 32, &bp, 8);
+	memcpy(s->stack + REGS + 128, &ip, 8);
+	memcpy(s->stack + REGS + 136, &cs, 8);
+	memcpy(s->stack + REGS + 144, &flags, 8);
+	memcpy(s->stack + REGS + 152, &sp, 8);
+	memcpy(s->stack + 584, &ret, 8);
+	expect(STACK_END_ROOT, 4, BODY(KERNEL, 3), RET(FIRST, 2), ip, RET(KERNEL, 0));
+	assert_int_equal(out.exact[2], 1);
+	/* before the handler has written them */
+	memset(s->stack + REGS + 128, 0x77, 24);
+	expect(STACK_END_BAD_CHAIN, 2, BODY(KERNEL, 3), RET(FIRST, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(through),
-		cmocka_unit_test(bounds),
-		cmocka_unit_test(return_thunk),
-		cmocka_unit_test(no_table),
+		cmocka_unit_test(through),	cmocka_unit_test(bounds),
+		cmocka_unit_test(return_thunk), cmocka_unit_test(no_table),
+		cmocka_unit_test(with_frames),	cmocka_unit_test(copied),
+		cmocka_unit_test(probed),
 	};
 
 	return cmocka_run_group_tests_name("unwind_module", tests, setup, teardown);
