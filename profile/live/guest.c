@@ -2,6 +2,7 @@
 #include "profile/live/guest.h"
 
 #include "base/clock.h"
+#include "profile/live/dyncode.h"
 #include "profile/live/search.h"
 #include "profile/live/frame_state.h"
 #include "profile/live/frame_vmm.h"
@@ -38,6 +39,7 @@ struct guest {
 	struct guest_jit *jit;
 	struct guest_maps *maps;
 	struct guest_modules *modules;
+	struct guest_dyncode *dyncode;
 	struct memprobe *mem;	 /* NULL: not asked for */
 	struct guest_vmas *vmas; /* NULL: mappings can't be told, or nobody asks */
 	struct guest_search search;
@@ -93,6 +95,8 @@ static int create_tasks(struct guest *g, struct err *e)
 
 	if (l->have_modules)
 		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
+	if (!ret && l->have_dyncode)
+		ret = guest_dyncode_create(&g->dyncode, &l->dyncode, &g->reader, g->sink, e);
 	if (!ret && l->have_current)
 		ret = guest_tasks_create(&g->tasks, &l->task, &g->reader, g->sink, e);
 	if (g->tasks && (g->opt.runs || g->opt.placed))
@@ -336,6 +340,7 @@ void guest_destroy(struct guest *g)
 		return;
 	memprobe_destroy(g->mem);
 	guest_vmas_destroy(g->vmas);
+	guest_dyncode_destroy(g->dyncode);
 	guest_modules_destroy(g->modules);
 	guest_maps_destroy(g->maps);
 	guest_jit_destroy(g->jit);
@@ -441,6 +446,27 @@ static bool owns_user_frames(struct guest *g, const struct sample *s, const stru
 	       (!g->maps || guest_maps_owns(g->maps, task, s));
 }
 
+/* Code beside the kernel's own: modules, and what the kernel has made. */
+static int see_code(struct guest *g, const struct sample *s, struct err *e)
+{
+	uint64_t ip = s->regs.rip;
+	enum guest_ip where = ip >= g->unwinder.text_start && ip < g->unwinder.text_end
+				      ? GUEST_IP_IN_IMAGE
+				      : GUEST_IP_ELSEWHERE;
+	int ret = 0;
+
+	if (g->modules) {
+		ret = guest_modules_see(g->modules, ip, where, s->time_ns, e);
+		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
+	}
+	if (!ret && g->dyncode)
+		ret = guest_dyncode_see(g->dyncode, ip, where, s->time_ns, e);
+	if (g->dyncode)
+		g->unwinder.region =
+			guest_dyncode_join(g->dyncode, g->modules, &g->unwinder.nregions);
+	return ret;
+}
+
 static int guest_frames(struct guest *g, const struct sample *s, struct stack *stack,
 			struct profile_sample *out, struct err *e)
 {
@@ -458,15 +484,8 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 	ret = see_task(g, s, out, &task, e);
 	if (guest_vmm_nested(s, stack))
 		return ret;
-	if (!ret && g->modules && (s->regs.rip & KERNEL_HALF)) {
-		bool in_image =
-			s->regs.rip >= g->unwinder.text_start && s->regs.rip < g->unwinder.text_end;
-
-		ret = guest_modules_see(g->modules, s->regs.rip,
-					in_image ? GUEST_IP_IN_IMAGE : GUEST_IP_ELSEWHERE,
-					s->time_ns, e);
-		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
-	}
+	if (!ret && (s->regs.rip & KERNEL_HALF))
+		ret = see_code(g, s, e);
 	unwind(&g->unwinder, s, stack);
 	if (!ret && g->mem)
 		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, task);

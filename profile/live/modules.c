@@ -19,7 +19,7 @@ struct guest_modules {
 	size_t kept; /* symbols in them */
 	struct unwind_region *region;
 	size_t nregions;
-	uint64_t hash, checked_ns;
+	uint64_t hash, checked_ns, changes;
 	bool checked;
 	struct guest_modules_stats stats;
 };
@@ -59,6 +59,11 @@ const struct unwind_region *guest_modules_regions(const struct guest_modules *g,
 {
 	*n = g->nregions;
 	return g->region;
+}
+
+uint64_t guest_modules_changes(const struct guest_modules *g)
+{
+	return g->changes;
 }
 
 static bool is_same(const struct linux_module *old, const struct linux_module *m)
@@ -179,6 +184,7 @@ static int replace(struct guest_modules *g, struct linux_module_list *fresh,
 	free(g->region);
 	g->region = region;
 	g->nregions = linux_module_regions(&g->now, region, 2 * g->now.n);
+	g->changes++;
 	keep_gone(g, &old);
 	linux_module_list_deinit(&old);
 	return ret;

@@ -45,6 +45,9 @@ int guest_modules_see(struct guest_modules *g, uint64_t ip, enum guest_ip where,
 /* The code of those that are loaded; valid until the next guest_modules_see(). */
 const struct unwind_region *guest_modules_regions(const struct guest_modules *g, size_t *n);
 
+/* How often these regions became others. */
+uint64_t guest_modules_changes(const struct guest_modules *g);
+
 const struct guest_modules_stats *guest_modules_stats(const struct guest_modules *g);
 
 #endif
