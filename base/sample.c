@@ -4,19 +4,21 @@
 #include <errno.h>
 #include <string.h>
 
+static int slice_check(const struct sample *s, const struct sample_slice *sl)
+{
+	return sl->off > s->stack_len || sl->len > s->stack_len - sl->off ? -EINVAL : 0;
+}
+
 int sample_check(const struct sample *s, size_t len)
 {
 	if (len < sizeof(*s) || s->version != SAMPLE_VERSION || s->nslices > SAMPLE_MAX_SLICES ||
 	    s->insn_len > SAMPLE_MAX_INSN || s->stack_len > SAMPLE_MAX_STACK ||
 	    len != sample_size(s))
 		return -EINVAL;
-	for (unsigned int i = 0; i < s->nslices; i++) {
-		const struct sample_slice *sl = &s->slice[i];
-
-		if (sl->off > s->stack_len || sl->len > s->stack_len - sl->off)
+	for (unsigned int i = 0; i < s->nslices; i++)
+		if (slice_check(s, &s->slice[i]))
 			return -EINVAL;
-	}
-	return 0;
+	return slice_check(s, &s->returns);
 }
 
 int sample_read(const struct sample *s, uint64_t va, void *dst, size_t n)

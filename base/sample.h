@@ -15,13 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_VERSION 3
+#define SAMPLE_VERSION 4
 /* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
 #define SAMPLE_MAX_KERNEL_SLICES 4
 #define SAMPLE_MAX_SLICES 5
 /* Most bytes of one stack, and of all. */
 #define SAMPLE_MAX_SLICE 16384u
-#define SAMPLE_MAX_STACK (SAMPLE_MAX_SLICES * SAMPLE_MAX_SLICE)
+/* Bytes of the return addresses that the function graph tracer keeps. */
+#define SAMPLE_MAX_RETURNS 2048u
+#define SAMPLE_MAX_STACK (SAMPLE_MAX_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_RETURNS)
 #define SAMPLE_COMM 16u
 #define SAMPLE_MAX_INSN 16u /* an instruction has 15 bytes at most (SDM vol. 2, 2.3.11) */
 
@@ -125,6 +127,7 @@ struct sample {
 	struct sample_task task;
 	uint8_t insn[SAMPLE_MAX_INSN]; /* at rip */
 	struct sample_slice slice[SAMPLE_MAX_SLICES];
+	struct sample_slice returns; /* no stack: see SAMPLE_MAX_RETURNS; len 0: there are none */
 	uint8_t stack[];
 };
 

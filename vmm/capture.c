@@ -433,7 +433,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 			return true;
 		reason = SAMPLE_LOOK;
 	}
-	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v));
+	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v) + SAMPLE_MAX_RETURNS);
 	if (!s)
 		return false;
 	s->version = SAMPLE_VERSION;
@@ -442,6 +442,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 	s->mode = mode;
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;
+	s->returns = (struct sample_slice){ 0 };
 	s->event = cause->event;
 	s->device = cause->device;
 	s->insn_len = 0;
@@ -467,6 +468,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
 	} else {
 		copy_kernel_stacks(v, w, gs, s);
 		copy_user_stack(v, w, s);
+		capture_returns(v, w, s);
 	}
 	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
 	if (w->mem->remote && w->mem->remote->lacking)

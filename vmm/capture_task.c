@@ -7,6 +7,7 @@
  * program runs, and for some instructions of entry code, GS is the program's and
  * the kernel's value waits in MSR_KERNEL_GS_BASE (SWAPGS, SDM vol. 2).
  */
+#include "vmm/gmem_remote.h"
 #include "vmm/machine.h"
 #include "vmm/msr.h"
 
@@ -138,4 +139,29 @@ void capture_task(const struct vcpu *v, const struct capture_view *user, uint64_
 	    !read_kernel(&w, task + plan->comm, t->comm, plan->comm_size))
 		return;
 	t->state = SAMPLE_TASK_FOUND;
+}
+
+void capture_returns(const struct vcpu *v, const struct capture_view *w, struct sample *s)
+{
+	const struct capture_returns_plan *plan = &capture_plan_of_task(v->vm)->returns;
+	bool lacking = w->mem->remote && w->mem->remote->lacking;
+	uint64_t base, start, len;
+	int32_t index;
+
+	if (!plan->entry || s->task.state != SAMPLE_TASK_FOUND)
+		return;
+	if (read_kernel(w, s->task.addr + plan->stack, &base, sizeof(base)) &&
+	    (base & KERNEL_HALF) && base % 8 == 0 &&
+	    read_kernel(w, s->task.addr + plan->index, &index, sizeof(index)) &&
+	    index >= (plan->top ? -1 : 0)) {
+		len = (uint64_t)(index + plan->top) * plan->unit + plan->entry;
+		start = len > SAMPLE_MAX_RETURNS ? len - SAMPLE_MAX_RETURNS : 0;
+		start = (start + 7) & ~7ull;
+		len = capture_read(w, base + start, s->stack + s->stack_len, len - start);
+		s->returns = (struct sample_slice){ base + start, s->stack_len, (uint32_t)len };
+		s->stack_len += (uint32_t)len;
+	}
+	/* A record that does not have them is no worse for it. */
+	if (w->mem->remote)
+		w->mem->remote->lacking = lacking;
 }

@@ -54,6 +54,14 @@ enum vm_end_reason {
 #define LINUX_ENTRY_AREA_LEN (UINT64_C(1) << 39)
 
 /* Where the running task is and what of it to copy; offsets are into its structure. */
+/* Where a traced task keeps its return addresses (Linux: struct ftrace_ret_stack). */
+struct capture_returns_plan {
+	uint32_t entry;	       /* bytes of one; 0: not known, and the others mean nothing */
+	uint32_t stack, index; /* offsets in the task: of the pointer, of an s32 */
+	uint32_t unit;	       /* bytes by which index counts */
+	bool top;	       /* index is the topmost one's, not how many there are */
+};
+
 struct capture_task_plan {
 	bool known;
 	/* Of the pointer to it: an offset from the kernel's GS base (percpu), or an address. */
@@ -64,6 +72,7 @@ struct capture_task_plan {
 	uint32_t start, stack; /* may be CAPTURE_NONE */
 	uint32_t comm_size;    /* <= SAMPLE_COMM */
 	uint32_t stack_align;  /* as in capture_plan, learned later; 0: as it is there */
+	struct capture_returns_plan returns;
 };
 
 /* What capture copies besides registers. Computed once, executed blindly. */

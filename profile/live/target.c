@@ -134,6 +134,7 @@ static uint64_t address_of(const struct target *t, const char *name)
 struct capture_task_plan target_task_plan(const struct target_linux *facts)
 {
 	const struct linux_task_layout *l = &facts->task;
+	const struct linux_graph_layout *g = &facts->graph;
 
 	return (struct capture_task_plan){
 		.known = true,
@@ -147,6 +148,8 @@ struct capture_task_plan target_task_plan(const struct target_linux *facts)
 		.mm = l->mm,
 		.stack = l->stack == LINUX_TASK_NONE ? CAPTURE_NONE : l->stack,
 		.start = l->start_time == LINUX_TASK_NONE ? CAPTURE_NONE : l->start_time,
+		.returns = { facts->have_graph ? g->entry : 0, g->stack, g->index, g->unit,
+			     g->top },
 	};
 }
 
@@ -536,5 +539,7 @@ struct unwinder target_unwinder(const struct target *t)
 		.frame_pointers = t->frame_pointers,
 		.frame_pointers32 = t->frame_pointers32,
 		.orc = t->orc,
+		.graph = { t->linux_facts.have_graph, t->linux_facts.graph.ret,
+			   t->linux_facts.graph.retp },
 	};
 }

@@ -12,6 +12,7 @@
 #include "symbolizer/core/kimage.h"
 #include "symbolizer/linux/dyncode.h"
 #include "symbolizer/linux/file.h"
+#include "symbolizer/linux/graph.h"
 #include "symbolizer/linux/mm.h"
 #include "symbolizer/linux/module.h"
 #include "symbolizer/linux/sched.h"
@@ -23,6 +24,7 @@ struct target_linux {
 	bool have_mm, have_file; /* mappings of processes; pages of files */
 	bool have_modules;
 	bool have_dyncode; /* code that is made at run time */
+	bool have_graph;   /* return addresses that the function graph tracer keeps */
 	struct linux_task_layout task;
 	uint64_t irq_stack_ptr; /* by types, where task.current is: per-CPU as that; 0 unknown */
 	struct linux_sched_layout sched; /* what is known of it; source 0: no members */
@@ -30,6 +32,7 @@ struct target_linux {
 	struct linux_file_layout file;
 	struct linux_module_layout modules;
 	struct linux_dyncode_layout dyncode;
+	struct linux_graph_layout graph;
 	struct err types_note; /* why there are no types; code 0: there are */
 	struct err task_note, mm_note, file_note, module_note;
 };

@@ -272,6 +272,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 		return walk_finish(w, walk_missing(w, at + 7));
 	if (at < w->floor[slice])
 		return walk_finish(w, STACK_END_BAD_CHAIN);
+	walk_traced(w, at, &ret);
 	/* Away from a frame a zero alone is weak evidence: it may be any local. */
 	if (ret == 0)
 		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT

@@ -59,6 +59,12 @@ struct unwind_region {
 	uint64_t copy_of; /* UNWIND_FORM_COPY: the address of the copied code */
 };
 
+/* In an entry of a sample's `returns`: offsets of two words, multiples of 8. */
+struct unwind_graph {
+	bool known;
+	uint32_t ret, retp; /* where a function returns to, and where on the stack that lay */
+};
+
 struct unwinder {
 	unwind_read_text read_text;
 	void *ctx;
@@ -73,6 +79,7 @@ struct unwinder {
 	bool frame_pointers;	       /* the kernel's code keeps them */
 	bool frame_pointers32;	       /* its 32-bit code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
+	struct unwind_graph graph;
 	/*
 	 * A program's memory, with the sample's CR3 as its space: user frames are found
 	 * and checked by its text (unwind_user.c). read NULL: only user_start..user_end.

@@ -42,19 +42,6 @@ static const struct orc_entry *entry_of(const struct walk *w, uint64_t va)
 	return x && x->type != ORC_UNDEFINED ? x : NULL;
 }
 
-/*
- * The function graph tracer puts this address in the place of the one that a function
- * returns to, and keeps that one elsewhere. Up to 6.3 the table says that stacks end there,
- * since 6.4 that nothing is known (arch/x86/kernel/ftrace_64.S).
- */
-static bool in_return_handler(const struct walk *w, uint64_t va)
-{
-	uint64_t off;
-	const struct symbol *sym = code_symbol(&w->code, va, &off);
-
-	return sym && !strcmp(sym->name, "return_to_handler");
-}
-
 static bool is_end_of_stack(const struct walk *w, uint64_t va)
 {
 	const struct orc_entry *x = entry_of(w, va);
@@ -242,6 +229,7 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 		return walk_finish(w, walk_missing(w, cfa - 1));
 	if (cfa - 8 < w->floor[slice])
 		return walk_finish(w, STACK_END_BAD_CHAIN);
+	walk_traced(w, cfa - 8, &ret);
 	after_call = walk_is_return(w, ret, &target);
 	if (w->out->exact[w->out->n - 1] && goes_by_ret(w, r->rip, ret, after_call) &&
 	    walk_read(w, cfa, &next, 8) == slice && walk_is_return(w, next, &target)) {
@@ -347,8 +335,15 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 		x = &thunk;
 	if (!x && exact)
 		x = entry_ahead(w, r->rip);
-	if ((!x || x->type == ORC_END_OF_STACK) && in_return_handler(w, r->rip))
-		return walk_finish(w, STACK_END_NO_ORC);
+	/*
+	 * Up to 6.3 the table says of return_to_handler that stacks end there, since 6.4 that
+	 * nothing is known (arch/x86/kernel/ftrace_64.S).
+	 */
+	if ((!x || x->type == ORC_END_OF_STACK) && walk_in_handler(w, r->rip)) {
+		enum step st = walk_from_handler(w, r);
+
+		return st == STEP_UNKNOWN ? walk_finish(w, STACK_END_NO_ORC) : st;
+	}
 	if (!x)
 		return STEP_UNKNOWN;
 	if (x->type == ORC_END_OF_STACK)

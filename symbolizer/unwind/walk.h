@@ -56,6 +56,20 @@ enum stack_end walk_missing(const struct walk *w, uint64_t va);
 /* Is this the address after a call in known text? *target: of a direct one, else 0. */
 bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 
+/*
+ * unwind_graph.c. The function graph tracer puts the address of return_to_handler in the place of
+ * the one that a function returns to. *ret was read at `at`: is it the tracer's, then it becomes
+ * the function's own, where that is known.
+ */
+void walk_traced(const struct walk *w, uint64_t at, uint64_t *ret);
+/* Is va in return_to_handler? */
+bool walk_in_handler(const struct walk *w, uint64_t va);
+/*
+ * r is in return_to_handler: go on where the function returns to for which it was reached.
+ * STEP_UNKNOWN: that is not known.
+ */
+enum step walk_from_handler(struct walk *w, struct scan_regs *r);
+
 /* Go on at the place that a struct pt_regs, or an interrupt return frame, at `at` leads to. */
 enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at);
 enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);

@@ -89,9 +89,12 @@ static void fuzz_unwind(struct cursor *c, const struct orc *o, unsigned int word
 			      .frame_pointers = flags & 2 };
 	/* With flag 8 the last three quarters are modules, one of them without a table. */
 	const struct unwind_region region[] = {
-		{ TEXT + MAX_TEXT / 4, TEXT + MAX_TEXT / 2, o, NULL },
-		{ TEXT + MAX_TEXT / 2, TEXT + MAX_TEXT / 4 * 3, NULL, NULL },
-		{ TEXT + MAX_TEXT / 4 * 3 + 64, TEXT + MAX_TEXT, o, NULL },
+		{ .start = TEXT + MAX_TEXT / 4, .end = TEXT + MAX_TEXT / 2, .orc = o },
+		{ .start = TEXT + MAX_TEXT / 2,
+		  .end = TEXT + MAX_TEXT / 4 * 3,
+		  .form = (enum unwind_form)(flags >> 4 & 3),
+		  .copy_of = TEXT + (flags & 64 ? MAX_TEXT / 2 + 8 : 16) },
+		{ .start = TEXT + MAX_TEXT / 4 * 3 + 64, .end = TEXT + MAX_TEXT, .orc = o },
 	};
 	struct sample *s = (struct sample *)mem;
 	size_t n;

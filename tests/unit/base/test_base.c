@@ -540,6 +540,7 @@ static struct sample *made(void)
 	s->nslices = 2;
 	s->slice[0] = (struct sample_slice){ 0xffffc90000000f00, 0, 128 };
 	s->slice[1] = (struct sample_slice){ 0xffffffffffffff80, 128, 128 };
+	s->returns = (struct sample_slice){ 0xffff888000000000, 64, 64 };
 	for (unsigned int i = 0; i < STACK_BYTES; i++)
 		s->stack[i] = (uint8_t)i;
 	return s;
@@ -578,6 +579,8 @@ static void sample_hostile(void **state)
 	BAD(slice[1].len, 129);
 	BAD(slice[1].len, UINT32_MAX);
 	BAD(slice[1].off, UINT32_MAX - 127); /* off + len wraps to 0 */
+	BAD(returns.len, STACK_BYTES - 63);
+	BAD(returns.off, UINT32_MAX - 63);
 #undef BAD
 	/* more stack than a sample may have, even where the length agrees */
 	s->stack_len = SAMPLE_MAX_STACK + 1;

@@ -67,7 +67,8 @@ static const struct {
 };
 
 static uint8_t text[SLOTS * 64];
-static uint8_t mem[sizeof(struct sample) + 2 * SLICE] __attribute__((aligned(16)));
+static uint8_t mem[sizeof(struct sample) + 2 * SLICE + SAMPLE_MAX_RETURNS]
+	__attribute__((aligned(16)));
 static struct sample *const s = (struct sample *)mem;
 static struct symtab *symbols;
 static struct orc *orc;
@@ -377,6 +378,80 @@ static void traced_functions(void **state)
 	expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(HANDLER));
 }
 
+/* An entry of the tracer's own stack: the first word and the last one count. */
+static void put_entry(unsigned int i, uint64_t ret, uint64_t retp)
+{
+	const uint64_t entry[4] = { ret, SLOT(PLAIN), 12345, retp };
+
+	memcpy(s->stack + 2 * SLICE + i * sizeof(entry), entry, sizeof(entry));
+	s->returns = (struct sample_slice){ .va = TASK - 0x8000,
+					    .off = 2 * SLICE,
+					    .len = 3 * (uint32_t)sizeof(entry) };
+	s->stack_len = 2 * SLICE + s->returns.len;
+	u.graph = (struct unwind_graph){ .known = true, .ret = 0, .retp = 24 };
+}
+
+/* The same where the tracer's entries came with the sample. */
+static void traced_callers(void **state)
+{
+	(void)state;
+	for (unsigned int i = HANDLER; i <= HANDLER_6_4; i++) {
+		/* two traced functions; an older entry says another thing of the same place */
+		begin(SP8, TASK, 0);
+		put(TASK, SLOT(i));
+		put(TASK + 24, SLOT(i));
+		put(TASK + 32, RET(END));
+		put_entry(0, RET(SP8), TASK + 24);
+		put_entry(1, RET(SP24), TASK);
+		put_entry(2, RET(PREV), TASK + 24);
+		expect(STACK_END_ROOT, 4, AT(SP8), RET(SP24), RET(SP8), RET(END));
+		assert_int_equal(out.quality[1], FRAME_ORC);
+		/* jumped to from the end of a traced function: another entry has the caller */
+		put_entry(1, SLOT(i), TASK);
+		put_entry(2, RET(SP24), TASK);
+		expect(STACK_END_ROOT, 4, AT(SP8), RET(SP24), RET(SP8), RET(END));
+		/* no entry of that place, one that is no return address, half of one */
+		put_entry(2, RET(SP24), TASK + 8);
+		expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(i));
+		put_entry(2, RET(SP24) + 1, TASK);
+		expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(i));
+		put_entry(2, RET(SP24), TASK);
+		s->returns.len -= 1;
+		expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(i));
+		s->returns.len += 1;
+		u.graph.retp = 0xfffffff8;
+		expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(i));
+		u.graph.known = false;
+		expect(STACK_END_NO_ORC, 2, AT(SP8), SLOT(i));
+		/* any other address in its place is what it is */
+		put_entry(0, RET(SP24), TASK);
+		put(TASK, RET(END));
+		expect(STACK_END_ROOT, 2, AT(SP8), RET(END));
+	}
+}
+
+/* The function has returned to the handler, which asks where to. */
+static void in_the_handler(void **state)
+{
+	uint8_t *p = text + 64 * HANDLER, old[16];
+
+	(void)state;
+	memcpy(old, p, sizeof(old));
+	/* sub $16,%rsp; nop... */
+	memcpy(p, "\x48\x83\xec\x10\x90", 5);
+	begin(HANDLER, TASK + 32, 0);
+	/* reached from the place at TASK + 40, which has been left */
+	put_entry(0, RET(SP8), TASK + 80);
+	put_entry(1, RET(SP24), TASK + 40);
+	put_entry(2, RET(PREV), TASK + 16);
+	put(TASK + 48 + 16, RET(END));
+	expect(STACK_END_ROOT, 3, AT(HANDLER), RET(SP24), RET(END));
+	/* of an entry that is not there nothing is made up */
+	put_entry(1, RET(SP24), TASK + 32);
+	expect(STACK_END_NO_ORC, 1, AT(HANDLER));
+	memcpy(p, old, sizeof(old));
+}
+
 static void code_elsewhere(void **state)
 {
 	(void)state;
@@ -511,7 +586,8 @@ int main(void)
 		cmocka_unit_test(start_of_kernel),   cmocka_unit_test(each_base),
 		cmocka_unit_test(interrupt_stack),   cmocka_unit_test(registers),
 		cmocka_unit_test(partial_registers), cmocka_unit_test(ends),
-		cmocka_unit_test(traced_functions),  cmocka_unit_test(code_elsewhere),
+		cmocka_unit_test(traced_functions),  cmocka_unit_test(traced_callers),
+		cmocka_unit_test(in_the_handler),    cmocka_unit_test(code_elsewhere),
 		cmocka_unit_test(searched),	     cmocka_unit_test(bounded),
 	};
 

@@ -220,6 +220,53 @@ static void not_there(void **state)
 	assert_int_equal(take(STACK)->task.state, SAMPLE_TASK_UNASKED);
 }
 
+/* What the function graph tracer keeps of the task comes with its stack. */
+static void replaced_return_addresses(void **state)
+{
+	enum { RETURNS = 1024, INDEX = 1032, BYTES = 40 };
+	struct capture_returns_plan *plan = &f.vm->cfg.plan.task.returns;
+	uint64_t at = TASK + 1536;
+	const struct sample *s;
+
+	(void)state;
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+	*plan = (struct capture_returns_plan){ BYTES, RETURNS, INDEX, BYTES, true };
+	/* a task that was never traced has none */
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+	fake_put64(&f, TASK + RETURNS, at);
+	fake_put(&f, TASK + INDEX, &(int32_t){ 2 }, 4);
+	s = take(STACK + 64);
+	/* three, and what lies above them */
+	assert_int_equal(s->returns.va, at);
+	assert_int_equal(s->returns.len, 4 * BYTES);
+	assert_int_equal(s->returns.off + s->returns.len, s->stack_len);
+	assert_found(s);
+	fake_put(&f, TASK + INDEX, &(int32_t){ -1 }, 4);
+	assert_int_equal(take(STACK + 64)->returns.len, BYTES);
+	fake_put(&f, TASK + INDEX, &(int32_t){ -2 }, 4);
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+	/* counted in words; of many the topmost */
+	*plan = (struct capture_returns_plan){ BYTES, RETURNS, INDEX, 8, false };
+	fake_put(&f, TASK + INDEX, &(int32_t){ 6 }, 4);
+	assert_int_equal(take(STACK + 64)->returns.len, 48 + BYTES);
+	fake_put(&f, TASK + INDEX, &(int32_t){ 260 }, 4);
+	s = take(STACK + 64);
+	assert_int_equal(s->returns.va, at + 2080 + BYTES - SAMPLE_MAX_RETURNS);
+	assert_int_equal(s->returns.len, SAMPLE_MAX_RETURNS);
+	/* in a program's own code nobody asks */
+	set_cpl(3, 0);
+	msr_kernel_gs = PERCPU;
+	assert_int_equal(take(USER_STACK)->returns.len, 0);
+	set_cpl(0, PERCPU);
+	/* pointers that are none */
+	fake_put64(&f, TASK + RETURNS, 0x1000);
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+	fake_put64(&f, TASK + RETURNS, at + 1);
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+	fake_put64(&f, TASK + RETURNS, 0xffff9fff00000000);
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+}
+
 /* Without type information the members are found while the guest runs. */
 static void members_found_later(void **state)
 {
@@ -396,6 +443,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_a_program_and_in_entry_code, setup, teardown),
 		cmocka_unit_test_setup_teardown(isolated_page_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(replaced_return_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_found_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_slid_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(before_per_cpu_areas, setup, teardown),

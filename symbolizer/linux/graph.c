@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/linux/graph.h"
+
+#define MAX_OFFSET 65536u
+#define MAX_ENTRY 256u
+/* What a word-wise stack has behind an entry: a bitmap, and data of who traces. */
+#define MORE_WORDS 4u
+
+static bool graph_find(const struct types *t, const char *structure, const char *member,
+		       uint32_t size, uint32_t *off)
+{
+	struct type_member m;
+
+	if (t->member(t->ctx, structure, member, &m) || m.size != size || m.bit_count ||
+	    m.off > MAX_OFFSET)
+		return false;
+	*off = m.off;
+	return true;
+}
+
+bool linux_graph_layout(struct linux_graph_layout *out, const struct types *types)
+{
+	struct linux_graph_layout l = { 0 };
+	uint64_t entry;
+	int64_t words;
+
+	if (!types || types->size(types->ctx, "ftrace_ret_stack", &entry) || !entry || entry % 8 ||
+	    entry > MAX_ENTRY || !graph_find(types, "task_struct", "ret_stack", 8, &l.stack) ||
+	    !graph_find(types, "task_struct", "curr_ret_stack", 4, &l.index) ||
+	    !graph_find(types, "ftrace_ret_stack", "ret", 8, &l.ret) ||
+	    !graph_find(types, "ftrace_ret_stack", "retp", 8, &l.retp) || l.ret % 8 || l.retp % 8)
+		return false;
+	l.entry = (uint32_t)entry;
+	l.unit = l.entry;
+	l.top = true;
+	/* The kinds of what lies between the entries of a word-wise stack (kernel/trace/fgraph.c). */
+	if (types->enumerator(types->ctx, "FGRAPH_TYPE_BITMAP", &words) == 0) {
+		l.unit = 8;
+		l.top = false;
+		l.entry += 8 * MORE_WORDS;
+	}
+	*out = l;
+	return true;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * linux_graph: where the function graph tracer keeps the return addresses that it has replaced.
+ *
+ * Each task that it has traced has a stack of struct ftrace_ret_stack {ret, .., retp}: the
+ * address that a function returns to, and where on the task's kernel stack that lay.
+ *
+ *	up to 6.10	ret_stack: an array of them; curr_ret_stack: index of the topmost, -1 for none
+ *	since 6.11	("function_graph: Convert ret_stack to a series of longs") words, of which
+ *			some are something else; curr_ret_stack: how many are in use
+ *
+ * retp is there since "ftrace: Add return address pointer to ftrace_ret_stack" (4.9).
+ */
+#ifndef KVMPROF_SYMBOLIZER_LINUX_GRAPH_H
+#define KVMPROF_SYMBOLIZER_LINUX_GRAPH_H
+
+#include "symbolizer/types/types.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct linux_graph_layout {
+	uint32_t stack, index; /* in struct task_struct: pointer, s32 */
+	uint32_t unit;	       /* bytes by which index counts */
+	bool top;	       /* index is the topmost one's, not how many there are */
+	uint32_t entry;	       /* bytes of one entry and what belongs to it */
+	uint32_t ret, retp;    /* in struct ftrace_ret_stack, multiples of 8 */
+};
+
+/* false: the kernel has no such tracer, or its types do not tell. */
+bool linux_graph_layout(struct linux_graph_layout *out, const struct types *types);
+
+#endif
