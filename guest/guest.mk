@@ -13,7 +13,8 @@ PYTHON ?= python3
 .PHONY: guest
 guest: $(BUILD)/guest/demo.elf $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio \
 	$(BUILD)/guest/worker.cpio $(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio \
-	$(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin $(BUILD)/guest/blk.elf $(BUILD)/guest/villain.elf
+	$(BUILD)/guest/made.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin $(BUILD)/guest/blk.elf \
+	$(BUILD)/guest/villain.elf
 
 GUEST_WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes $(if $(filter-out 0,$(WERROR)),-Werror)
 # Frame pointers and no sibling calls: the frames on the stack are the
@@ -196,6 +197,17 @@ $(BUILD)/guest/devices: guest/devices/devices.c guest/devices/net.c guest/device
 		-Wl,--build-id=sha1 -o $@ $(filter %.c,$^)
 
 $(BUILD)/guest/devices.cpio: $(BUILD)/guest/devices scripts/mkinitramfs.py
+	@echo "  GUEST $@"
+	@$(PYTHON) scripts/mkinitramfs.py $< $@
+
+# Static as well: it has the kernel make code.
+$(BUILD)/guest/made: guest/made/made.c guest/guest.mk
+	@mkdir -p $(@D)
+	@echo "  GUEST $@"
+	@$(GUEST_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fdebug-prefix-map=$(CURDIR)=. -static \
+		-Wl,--build-id=sha1 -o $@ $<
+
+$(BUILD)/guest/made.cpio: $(BUILD)/guest/made scripts/mkinitramfs.py
 	@echo "  GUEST $@"
 	@$(PYTHON) scripts/mkinitramfs.py $< $@
 

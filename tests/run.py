@@ -159,6 +159,7 @@ SLOW = [
     ("guest_truth.py", ["6.1"], 2700),
     ("guest_truth.py", ["6.12"], 2700),
     ("kernel_tables.py", ["all"], 1800),
+    ("made_code.py", [], KERNEL_LIMIT),
     ("many_programs.py", ["large"], 1800),
     ("kallsyms_truth.py", ["6.1"], 900),
     ("kallsyms_truth.py", ["6.12"], 900),
