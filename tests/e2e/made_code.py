@@ -44,7 +44,8 @@ def numbers(directory, names):
 
 
 def frames_of(samples, part):
-    return [x.stack.split(";") for x in samples if x.comm == "m-" + part]
+    """Stacks of samples in the kernel: its own code and modules are in brackets, programs have paths."""
+    return [x.stack.split(";") for x in samples if x.comm == "m-" + part and x.dsos.split(";")[-1][:1] != "/"]
 
 
 def check_ends(part, stacks):
