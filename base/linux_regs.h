@@ -52,6 +52,11 @@ enum { INACTIVE_R13 = 16, INACTIVE_BX = 32, INACTIVE_BP = 40, INACTIVE_RET = 48 
 #define LINUX_STACK_LEN 16384u
 
 #define LINUX_USER_CS64 0x33u /* of programs that are not 32-bit ones */
+/*
+ * No program has addresses of more bits: 47, and with five-level paging 56 for a program that
+ * asks for them (Documentation/arch/x86/x86_64/5level-paging.rst).
+ */
+#define LINUX_USER_BITS 56u
 
 /* The part of a selector's word that is the selector. */
 static inline uint16_t linux_selector(uint64_t word)

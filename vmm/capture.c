@@ -16,6 +16,7 @@
 
 #define RFLAGS_IF (1u << 9)
 #define CR0_PE (1u << 0)
+#define CR4_LA57 (1u << 12)
 #define CR4_VMXE (1u << 13)
 #define EFER_SVME (1u << 12)
 #define INSN_HLT 0xf4
@@ -206,6 +207,12 @@ static uint64_t next_stack(const struct vcpu *v, const struct sample *s, const s
 	return saved < x->end && x->end - saved <= stack_align(v) ? 0 : saved;
 }
 
+/* Canonical, and the kernel's (SDM vol. 1, 3.3.7.1). */
+static bool is_kernel_half(const struct capture_view *w, uint64_t va)
+{
+	return (int64_t)va >> (w->root.cr4 & CR4_LA57 ? 56 : 47) == -1;
+}
+
 /*
  * Linux switches to a per-CPU interrupt stack and keeps the old stack pointer in
  * the topmost word of the new one (call_on_stack, arch/x86/include/asm/irq_stack.h).
@@ -224,8 +231,7 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct capture_view *
 		if (s->stack_end != SAMPLE_STACK_WHOLE || got < (x.entry ? LINUX_IRET_LEN : 8))
 			return;
 		va = next_stack(v, s, &x, irq_top != 0);
-		/* Canonical kernel half, aligned. */
-		if (va >> 47 != 0x1ffff || va & 7)
+		if (!is_kernel_half(w, va) || va & 7)
 			return;
 	}
 }
@@ -249,7 +255,7 @@ static void copy_user_stack(const struct vcpu *v, const struct capture_view *w, 
 		return;
 	if (linux_regs_at_end(s->stack + s->stack_len, last->len,
 			      entry ? LINUX_IRET_LEN : LINUX_REGS_LEN, &regs) &&
-	    !(regs.sp >> 47))
+	    !(regs.sp >> LINUX_USER_BITS))
 		copy_slice(v, w, s, regs.sp, plan->user_stack_max);
 }
 

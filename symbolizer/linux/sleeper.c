@@ -57,7 +57,7 @@ static void copy_user_stack(const struct memory *m, uint64_t space, uint32_t fra
 	if (s->stack_len < frame ||
 	    !linux_regs_at_end(s->stack + s->stack_len, s->stack_len - frame, LINUX_REGS_LEN,
 			       &regs) ||
-	    regs.cs != LINUX_USER_CS64 || regs.sp >> 47)
+	    regs.cs != LINUX_USER_CS64 || regs.sp >> LINUX_USER_BITS)
 		return;
 	n = m->read(m->ctx, space, regs.sp, s->stack + s->stack_len, LINUX_SLEEPER_USER);
 	if (n)

@@ -152,14 +152,14 @@ static bool in_user_text(const struct unwinder *u, uint64_t rip)
 /* Frames of 32-bit programs are not unwound. */
 static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
 {
-	return u->programs.read && cs == LINUX_USER_CS64 && !(rip >> 47);
+	return u->programs.read && cs == LINUX_USER_CS64 && !(rip >> LINUX_USER_BITS);
 }
 
 /* The text may be anywhere; what is there is read as it is checked. */
 static void enter_program(struct walk *w)
 {
 	w->program = w->code.user = true;
-	w->code.own = (struct unwind_region){ .start = 4096, .end = UINT64_C(1) << 47 };
+	w->code.own = (struct unwind_region){ .start = 4096, .end = UINT64_C(1) << LINUX_USER_BITS };
 }
 
 /* Continue at an interrupted place: its registers are all known. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/unwind/user_start.h"
 
+#include "base/linux_regs.h"
 #include "symbolizer/core/insn.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@
 #define NEAR_BYTES 512u
 #define FUNCTION_BYTES 1024u /* each of these two is far shorter */
 #define PROGRAM_MIN 4096u
-#define PROGRAM_END (UINT64_C(1) << 47)
+#define PROGRAM_END (UINT64_C(1) << LINUX_USER_BITS)
 
 /* mov %eax,%edi or mov %rax,%rdi: the result becomes an argument. */
 static bool passes_result(const uint8_t *p, size_t n)

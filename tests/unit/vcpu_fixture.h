@@ -24,6 +24,7 @@
 
 #define FAKE_CR0 UINT64_C(0x80050033)
 #define FAKE_CR4 UINT64_C(0x20)
+#define FAKE_LA57 UINT64_C(0x1000) /* in CR4: what is mapped from then on has five levels */
 #define FAKE_EFER UINT64_C(0xd01)
 
 struct fake {
@@ -45,8 +46,9 @@ static inline uint64_t fake_page(struct fake *f)
 static inline uint64_t fake_map(struct fake *f, uint64_t va, uint64_t flags)
 {
 	uint64_t table = FAKE_PML4, gpa;
+	int levels = f->v->run->s.regs.sregs.cr4 & FAKE_LA57 ? 5 : 4;
 
-	for (int level = 4; level > 1; level--) {
+	for (int level = levels; level > 1; level--) {
 		uint64_t at = table + (va >> (12 + 9 * (level - 1)) & 511) * 8, pte;
 
 		assert_int_equal(gmem_read(&f->vm->mem, at, &pte, sizeof(pte)), 0);

@@ -12,14 +12,15 @@
 
 #include <cmocka.h>
 
-#define CODE UINT64_C(0x400000)
-#define STACK UINT64_C(0x7ffc00001000)
+#define CODE (base + UINT64_C(0x400000))
+#define STACK (base + UINT64_C(0x7ffc00001000))
 #define WORDS 256u
 #define SPACE UINT64_C(0xc43000)
 #define USER_CS 0x33
 
 enum place { LEAF, FRAMED, BARE, START, MIDDLE, LEFTOVER, PLACES };
 
+static uint64_t base; /* all of it lies so far up */
 static uint8_t code[PLACES * 256];
 static uint64_t words[WORDS];
 static unsigned int used;
@@ -184,6 +185,16 @@ static void start_of_glibc(void **state)
 	expect(STACK_END_BAD_CHAIN, 2);
 }
 
+/* With five-level paging a program may ask for memory up there. */
+static void beyond_47_bits(void **state)
+{
+	base = UINT64_C(0x00f0000000000000);
+	frame_that_returns_to_0(state);
+	setup(state);
+	start_of_glibc(state);
+	base = 0;
+}
+
 static void start_of_threads(void **state)
 {
 	(void)state;
@@ -311,17 +322,10 @@ static void below_the_start_and_leftovers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(zero_in_a_register),
-		T(zero_before_calls),
-		T(zero_with_a_frame),
-		T(frame_that_returns_to_0),
-		T(other_zeros),
-		T(start_of_glibc),
-		T(start_of_threads),
-		T(start_of_musl),
-		T(start_of_the_linker),
-		T(below_the_start),
-		T(below_the_start_and_leftovers),
+		T(zero_in_a_register),	    T(zero_before_calls), T(zero_with_a_frame),
+		T(frame_that_returns_to_0), T(other_zeros),	  T(start_of_glibc),
+		T(beyond_47_bits),	    T(start_of_threads),  T(start_of_musl),
+		T(start_of_the_linker),	    T(below_the_start),	  T(below_the_start_and_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

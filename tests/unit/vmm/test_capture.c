@@ -240,6 +240,36 @@ static void follows_the_interrupt_stack(void **state)
 	done();
 }
 
+/* With five-level paging Linux has its stacks where no four-level address is canonical. */
+static void five_level_paging(void **state)
+{
+	enum { FIRST = 0x10000, SECOND = 0x20000 };
+	const uint64_t vmalloc = 0xffa0000000000000, user = 0x00f0000000001000;
+	static const uint64_t frame[] = { 0x401000, 0x33, 0x246, user + 0x100, 0x2b };
+	const struct sample *s;
+
+	(void)state;
+	f.v->run->s.regs.sregs.cr4 |= FAKE_LA57;
+	fake_map_range(&f, vmalloc + FIRST, STACK_SIZE);
+	fake_map_range(&f, vmalloc + SECOND, STACK_SIZE);
+	fake_map_range(&f, user, 4096);
+	f.vm->cfg.plan.user_stack_max = 256;
+	fake_put64(&f, vmalloc + SECOND + STACK_SIZE - 8, vmalloc + FIRST + 0x2000);
+	for (unsigned int i = 0; i < 5; i++)
+		fake_put64(&f, vmalloc + FIRST + STACK_SIZE - 40 + 8 * i, frame[i]);
+	s = take(vmalloc + SECOND + 0x3000, SAMPLE_TIMER);
+	assert_int_equal(s->nslices, 3);
+	assert_int_equal(s->slice[1].va, vmalloc + FIRST + 0x2000);
+	assert_int_equal(s->slice[1].len, 0x2000);
+	/* and a program may have asked for a stack beyond 47 bits */
+	assert_int_equal(s->slice[2].va, user + 0x100);
+	done();
+	/* no kernel's address, with more levels either */
+	fake_put64(&f, vmalloc + SECOND + STACK_SIZE - 8, 0xfe00000000002000);
+	assert_int_equal(take(vmalloc + SECOND + 0x3000, SAMPLE_TIMER)->nslices, 1);
+	done();
+}
+
 static void top_word_that_is_no_stack(void **state)
 {
 	static const uint64_t word[] = {
@@ -747,6 +777,7 @@ int main(void)
 		TEST(stack_up_to_its_boundary),
 		TEST(stack_at_the_top_of_the_address_space),
 		TEST(follows_the_interrupt_stack),
+		TEST(five_level_paging),
 		TEST(top_word_that_is_no_stack),
 		TEST(stacks_that_point_at_each_other),
 		TEST(unmapped_page),
