@@ -179,12 +179,48 @@ static bool framescan_judge(struct scanner *s, struct way *w, const struct insn 
 	}
 }
 
+/* nop (0x90), or nop with an operand (0f 1f), either with prefixes: SDM vol. 2. */
+static bool framescan_is_fill(const struct scanner *s, uint64_t va, unsigned int len)
+{
+	const uint8_t *p = s->win.bytes + (va - s->win.va);
+
+	while (len > 1 && (*p == 0x66 || *p == 0x2e || *p == 0x67)) {
+		p++;
+		len--;
+	}
+	return (len == 1 && *p == 0x90) || (len > 2 && p[0] == 0x0f && p[1] == 0x1f);
+}
+
 /* Is va text? Ways lead out of a module too: into the kernel's return thunk. */
 static bool in_text(struct scanner *s, uint64_t va)
 {
 	if (!s->here || va < s->here->start || va >= s->here->end)
 		s->here = code_at(s->code, va);
 	return s->here;
+}
+
+/*
+ * Does a function start behind a call, which then does not return? By its name where there are
+ * names. Else by what compilers do: functions begin at multiples of 16, with endbr64, or, where
+ * what lies between is filled up, by pushing something or making room on the stack.
+ */
+static bool starts_behind_call(struct scanner *s, uint64_t call, uint64_t va)
+{
+	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint64_t at = va, off;
+	const struct symbol *sym = code_symbol(s->code, va, &off);
+	struct insn i;
+
+	if (sym)
+		return off == 0 && sym != code_symbol(s->code, call, &off);
+	while (at % 16 && decode_at(&s->win, at, &i) && framescan_is_fill(s, at, i.len))
+		at += i.len;
+	if (at % 16 || !decode_at(&s->win, at, &i))
+		return false;
+	if (i.len == sizeof(endbr) &&
+	    !memcmp(s->win.bytes + (at - s->win.va), endbr, sizeof(endbr)))
+		return true;
+	return at > va && (i.kind == INSN_PUSH_RBP || (i.kind == INSN_RSP_ADD && i.value < 0));
 }
 
 static struct scan framescan_follow(struct scanner *s, struct way w)
@@ -199,6 +235,8 @@ static struct scan framescan_follow(struct scanner *s, struct way w)
 			break;
 		if (framescan_judge(s, &w, &i, &out))
 			return out;
+		if (i.kind == INSN_CALL && starts_behind_call(s, w.va, w.va + i.len))
+			break;
 		w.va += i.len;
 		if (i.kind == INSN_JCC && s->nways < MAX_WAYS) {
 			s->way[s->nways] = w;

@@ -185,6 +185,53 @@ static void start_of_glibc(void **state)
 	expect(STACK_END_BAD_CHAIN, 2);
 }
 
+/*
+ * jne over a call; what is behind that up to the next multiple of 16; there the rest. The jump
+ * leads 32 bytes behind the return address, to add $8,%rsp; ret.
+ */
+static uint64_t put_call_and(const char *fill, const char *next, size_t len)
+{
+	uint64_t ret = PUT(BARE, CALL, "\x75\x1e" CALL);
+	uint8_t *p = code + BARE * 256 + 64;
+
+	memcpy(p + 7, fill, 9);
+	memset(p + 16, 0x90, 16);
+	memcpy(p + 16, next, len);
+	memcpy(p + 32, "\x48\x83\xc4\x08\xc3", 5);
+	return ret;
+}
+
+/* Behind a call that does not return another function starts, which says nothing of this one. */
+static void calls_that_do_not_return(void **state)
+{
+	static const struct {
+		const char *fill, *next;
+		size_t len;
+		bool start;
+	} kind[] = {
+		{ "\x66\x0f\x1f\x84\0\0\0\0\0", "\x55\x48\x89\xe5\xc3", 5, true },
+		{ "\x66\x0f\x1f\x84\0\0\0\0\0", "\x48\x83\xec\x28\x0f\x0b", 6, true },
+		{ "\x90\x90\x90\x90\x90\x90\x90\x90\x90", "\xf3\x0f\x1e\xfa\xc3", 5, true },
+		/* a loop is no function, nor is what follows at once */
+		{ "\x66\x0f\x1f\x84\0\0\0\0\0", "\xff\xc0\xc3", 3, false },
+		{ "\xff\xc0\xff\xc0\xff\xc0\xff\xc0\x90", "\x50\x58\xc3", 3, false },
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(kind) / sizeof(kind[0]); i++) {
+		uint64_t other = PUT(LEFTOVER, CALL, "\xf4"), start;
+
+		setup(NULL);
+		start = PUT(START, CALL, "\xf4");
+		PUT(LEFTOVER, CALL, "\xf4");
+		leaf(0, put_call_and(kind[i].fill, kind[i].next, kind[i].len));
+		push(other);
+		push(start);
+		expect(STACK_END_ROOT, 3);
+		assert_int_equal(got.ip[2], kind[i].start ? start : other);
+	}
+}
+
 /* With five-level paging a program may ask for memory up there. */
 static void beyond_47_bits(void **state)
 {
@@ -322,10 +369,19 @@ static void below_the_start_and_leftovers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(zero_in_a_register),	    T(zero_before_calls), T(zero_with_a_frame),
-		T(frame_that_returns_to_0), T(other_zeros),	  T(start_of_glibc),
-		T(beyond_47_bits),	    T(start_of_threads),  T(start_of_musl),
-		T(start_of_the_linker),	    T(below_the_start),	  T(below_the_start_and_leftovers),
+		T(zero_in_a_register),
+		T(zero_before_calls),
+		T(zero_with_a_frame),
+		T(frame_that_returns_to_0),
+		T(other_zeros),
+		T(start_of_glibc),
+		T(calls_that_do_not_return),
+		T(beyond_47_bits),
+		T(start_of_threads),
+		T(start_of_musl),
+		T(start_of_the_linker),
+		T(below_the_start),
+		T(below_the_start_and_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
