@@ -21,7 +21,7 @@
 #define SAMPLE_MAX_SLICES 5
 /* Most bytes of one stack, and of all. */
 #define SAMPLE_MAX_SLICE 16384u
-/* Bytes of the return addresses that the function graph tracer keeps. */
+/* Bytes of return addresses that the function graph tracer and probes have replaced. */
 #define SAMPLE_MAX_RETURNS 2048u
 #define SAMPLE_MAX_STACK (SAMPLE_MAX_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_RETURNS)
 #define SAMPLE_COMM 16u

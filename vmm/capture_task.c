@@ -17,6 +17,9 @@
 #define KERNEL_HALF (UINT64_C(1) << 63)
 /* With page-table isolation a program runs on the second of two adjacent tables (Linux). */
 #define CR3_USER_TABLE (UINT64_C(1) << 12)
+/* Of SAMPLE_MAX_RETURNS, for the function graph tracer; and probed functions in one stack. */
+#define MAX_TRACED (SAMPLE_MAX_RETURNS - 512u)
+#define MAX_PROBED 8u
 
 const struct capture_task_plan *capture_plan_of_task(const struct vm *vm)
 {
@@ -141,26 +144,56 @@ void capture_task(const struct vcpu *v, const struct capture_view *user, uint64_
 	t->state = SAMPLE_TASK_FOUND;
 }
 
+static void returns_of_tracer(const struct capture_returns_plan *plan, const struct capture_view *w,
+			      struct sample *s)
+{
+	uint64_t base, start, len;
+	int32_t index;
+
+	if (!plan->entry || !read_kernel(w, s->task.addr + plan->stack, &base, sizeof(base)) ||
+	    !(base & KERNEL_HALF) || base % 8 ||
+	    !read_kernel(w, s->task.addr + plan->index, &index, sizeof(index)) ||
+	    index < (plan->top ? -1 : 0))
+		return;
+	len = (uint64_t)(index + plan->top) * plan->unit + plan->entry;
+	start = len > MAX_TRACED ? len - MAX_TRACED : 0;
+	start = (start + 7) & ~7ull;
+	s->returns.va = base + start;
+	s->returns.len =
+		(uint32_t)capture_read(w, base + start, s->stack + s->stack_len, len - start) & ~7u;
+}
+
+static void returns_of_probes(const struct capture_returns_plan *plan, const struct capture_view *w,
+			      struct sample *s)
+{
+	uint64_t at = s->task.addr + plan->list;
+
+	if (!plan->node)
+		return;
+	for (unsigned int n = 0; n < MAX_PROBED; n++) {
+		uint64_t next;
+
+		if (s->returns.len + plan->node > SAMPLE_MAX_RETURNS ||
+		    !read_kernel(w, at, &next, sizeof(next)) || !(next & KERNEL_HALF) || next % 8 ||
+		    !read_kernel(w, next - plan->link, s->stack + s->stack_len + s->returns.len,
+				 plan->node))
+			return;
+		s->returns.len += plan->node;
+		at = next;
+	}
+}
+
 void capture_returns(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
 	const struct capture_returns_plan *plan = &capture_plan_of_task(v->vm)->returns;
 	bool lacking = w->mem->remote && w->mem->remote->lacking;
-	uint64_t base, start, len;
-	int32_t index;
 
-	if (!plan->entry || s->task.state != SAMPLE_TASK_FOUND)
+	if (s->task.state != SAMPLE_TASK_FOUND)
 		return;
-	if (read_kernel(w, s->task.addr + plan->stack, &base, sizeof(base)) &&
-	    (base & KERNEL_HALF) && base % 8 == 0 &&
-	    read_kernel(w, s->task.addr + plan->index, &index, sizeof(index)) &&
-	    index >= (plan->top ? -1 : 0)) {
-		len = (uint64_t)(index + plan->top) * plan->unit + plan->entry;
-		start = len > SAMPLE_MAX_RETURNS ? len - SAMPLE_MAX_RETURNS : 0;
-		start = (start + 7) & ~7ull;
-		len = capture_read(w, base + start, s->stack + s->stack_len, len - start);
-		s->returns = (struct sample_slice){ base + start, s->stack_len, (uint32_t)len };
-		s->stack_len += (uint32_t)len;
-	}
+	s->returns.off = s->stack_len;
+	returns_of_tracer(plan, w, s);
+	returns_of_probes(plan, w, s);
+	s->stack_len += s->returns.len;
 	/* A record that does not have them is no worse for it. */
 	if (w->mem->remote)
 		w->mem->remote->lacking = lacking;

@@ -320,8 +320,8 @@ const struct capture_task_plan *capture_plan_of_task(const struct vm *vm);
 void capture_task(const struct vcpu *v, const struct capture_view *w, uint64_t gs,
 		  struct sample *s);
 /*
- * Its return addresses that the function graph tracer has replaced, and one entry beyond: the
- * last that it has taken from there. Needs room for SAMPLE_MAX_RETURNS bytes.
+ * Its return addresses that were replaced: by the function graph tracer, with one entry beyond,
+ * the last that it has taken from there; and by probes. Needs room for SAMPLE_MAX_RETURNS bytes.
  */
 void capture_returns(const struct vcpu *v, const struct capture_view *w, struct sample *s);
 

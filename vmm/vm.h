@@ -54,12 +54,17 @@ enum vm_end_reason {
 #define LINUX_ENTRY_AREA_LEN (UINT64_C(1) << 39)
 
 /* Where the running task is and what of it to copy; offsets are into its structure. */
-/* Where a traced task keeps its return addresses (Linux: struct ftrace_ret_stack). */
+/*
+ * Where a traced task keeps its return addresses (Linux: struct ftrace_ret_stack), and a probed
+ * one (struct rethook_node).
+ */
 struct capture_returns_plan {
-	uint32_t entry;	       /* bytes of one; 0: not known, and the others mean nothing */
+	uint32_t entry;	       /* bytes of one; 0: not known, and the next four mean nothing */
 	uint32_t stack, index; /* offsets in the task: of the pointer, of an s32 */
 	uint32_t unit;	       /* bytes by which index counts */
 	bool top;	       /* index is the topmost one's, not how many there are */
+	uint32_t node;	       /* bytes of one on the list; 0: not known, nor the next two */
+	uint32_t list, link;   /* offsets of pointers: in the task, in a node */
 };
 
 struct capture_task_plan {

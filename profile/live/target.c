@@ -148,8 +148,14 @@ struct capture_task_plan target_task_plan(const struct target_linux *facts)
 		.mm = l->mm,
 		.stack = l->stack == LINUX_TASK_NONE ? CAPTURE_NONE : l->stack,
 		.start = l->start_time == LINUX_TASK_NONE ? CAPTURE_NONE : l->start_time,
-		.returns = { facts->have_graph ? g->entry : 0, g->stack, g->index, g->unit,
-			     g->top },
+		.returns = { .entry = facts->have_graph ? g->entry : 0,
+			     .stack = g->stack,
+			     .index = g->index,
+			     .unit = g->unit,
+			     .top = g->top,
+			     .node = facts->rethook.len,
+			     .list = facts->rethook.list,
+			     .link = facts->rethook.link },
 	};
 }
 
@@ -521,6 +527,7 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 
 struct unwinder target_unwinder(const struct target *t)
 {
+	const struct target_linux *l = &t->linux_facts;
 	const struct kimage_segment *text = NULL;
 
 	for (unsigned int i = 0; i < t->kernel.nseg; i++)
@@ -539,7 +546,7 @@ struct unwinder target_unwinder(const struct target *t)
 		.frame_pointers = t->frame_pointers,
 		.frame_pointers32 = t->frame_pointers32,
 		.orc = t->orc,
-		.graph = { t->linux_facts.have_graph, t->linux_facts.graph.ret,
-			   t->linux_facts.graph.retp },
+		.graph = { l->have_graph, l->graph.ret, l->graph.retp },
+		.rethook = { l->rethook.len != 0, l->rethook.ret, l->rethook.retp },
 	};
 }

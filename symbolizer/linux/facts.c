@@ -63,6 +63,7 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 		(void)linux_sched_from_types(&l->sched, types, NULL);
 	l->have_modules = linux_module_layout(&l->modules, types, symbols, &l->module_note) == 0;
 	l->have_graph = linux_graph_layout(&l->graph, types);
+	(void)linux_rethook_layout(&l->rethook, types);
 	l->have_dyncode = linux_dyncode_layout(&l->dyncode, types, symbols, NULL) == 0;
 	if (!types) {
 		no_types(l, &l->mm_note);

@@ -33,7 +33,8 @@ struct target_linux {
 	struct linux_module_layout modules;
 	struct linux_dyncode_layout dyncode;
 	struct linux_graph_layout graph;
-	struct err types_note; /* why there are no types; code 0: there are */
+	struct linux_rethook_layout rethook; /* len 0: not known */
+	struct err types_note;		     /* why there are no types; code 0: there are */
 	struct err task_note, mm_note, file_note, module_note;
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/linux/graph.h"
 
+#include "base/cleanup.h"
+
 #define MAX_OFFSET 65536u
 #define MAX_ENTRY 256u
 /* What a word-wise stack has behind an entry: a bitmap, and data of who traces. */
@@ -41,4 +43,30 @@ bool linux_graph_layout(struct linux_graph_layout *out, const struct types *type
 	}
 	*out = l;
 	return true;
+}
+
+bool linux_rethook_layout(struct linux_rethook_layout *out, const struct types *types)
+{
+	static const struct {
+		const char *list, *node, *retp;
+	} forms[] = { { "rethooks", "rethook_node", "frame" },
+		      { "kretprobe_instances", "kretprobe_instance", "fp" } };
+
+	for (unsigned int i = 0; types && i < ARRAY_SIZE(forms); i++) {
+		struct linux_rethook_layout l = { 0 };
+
+		if (!graph_find(types, "task_struct", forms[i].list, 8, &l.list) ||
+		    !graph_find(types, forms[i].node, "llist", 8, &l.link) ||
+		    !graph_find(types, forms[i].node, "ret_addr", 8, &l.ret) ||
+		    !graph_find(types, forms[i].node, forms[i].retp, 8, &l.retp) || l.ret % 8 ||
+		    l.retp % 8)
+			continue;
+		l.len = l.link > l.ret ? l.link : l.ret;
+		l.len = 8 + (l.len > l.retp ? l.len : l.retp);
+		if (l.len > MAX_ENTRY)
+			continue;
+		*out = l;
+		return true;
+	}
+	return false;
 }

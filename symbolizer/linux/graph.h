@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linux_graph: where the function graph tracer keeps the return addresses that it has replaced.
+ * linux_graph: where the function graph tracer and kretprobes keep the return addresses that they
+ * have replaced.
  *
  * Each task that it has traced has a stack of struct ftrace_ret_stack {ret, .., retp}: the
  * address that a function returns to, and where on the task's kernel stack that lay.
@@ -10,6 +11,10 @@
  *			some are something else; curr_ret_stack: how many are in use
  *
  * retp is there since "ftrace: Add return address pointer to ftrace_ret_stack" (4.9).
+ *
+ * Return probes are on a list of the task's, the youngest first: struct kretprobe_instance {llist,
+ * ret_addr, fp} since "kprobes: Remove kretprobe hash" (5.11), struct rethook_node {llist,
+ * ret_addr, frame} where there is CONFIG_RETHOOK (x86: 6.0). fp and frame are such a place, too.
  */
 #ifndef KVMPROF_SYMBOLIZER_LINUX_GRAPH_H
 #define KVMPROF_SYMBOLIZER_LINUX_GRAPH_H
@@ -29,5 +34,15 @@ struct linux_graph_layout {
 
 /* false: the kernel has no such tracer, or its types do not tell. */
 bool linux_graph_layout(struct linux_graph_layout *out, const struct types *types);
+
+struct linux_rethook_layout {
+	uint32_t list;	    /* in struct task_struct: pointer to the first one's link */
+	uint32_t link;	    /* in a node: pointer to the next one's link */
+	uint32_t ret, retp; /* in a node, multiples of 8 */
+	uint32_t len;	    /* bytes of a node with all that */
+};
+
+/* The same of return probes. */
+bool linux_rethook_layout(struct linux_rethook_layout *out, const struct types *types);
 
 #endif

@@ -159,7 +159,8 @@ static bool is_program(const struct unwinder *u, uint64_t rip, uint64_t cs)
 static void enter_program(struct walk *w)
 {
 	w->program = w->code.user = true;
-	w->code.own = (struct unwind_region){ .start = 4096, .end = UINT64_C(1) << LINUX_USER_BITS };
+	w->code.own =
+		(struct unwind_region){ .start = 4096, .end = UINT64_C(1) << LINUX_USER_BITS };
 }
 
 /* Continue at an interrupted place: its registers are all known. */

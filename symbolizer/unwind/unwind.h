@@ -79,7 +79,7 @@ struct unwinder {
 	bool frame_pointers;	       /* the kernel's code keeps them */
 	bool frame_pointers32;	       /* its 32-bit code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
-	struct unwind_graph graph;
+	struct unwind_graph graph, rethook; /* of the function graph tracer, of return probes */
 	/*
 	 * A program's memory, with the sample's CR3 as its space: user frames are found
 	 * and checked by its text (unwind_user.c). read NULL: only user_start..user_end.

@@ -58,8 +58,8 @@ bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 
 /*
  * unwind_graph.c. The function graph tracer puts the address of return_to_handler in the place of
- * the one that a function returns to. *ret was read at `at`: is it the tracer's, then it becomes
- * the function's own, where that is known.
+ * the one that a function returns to, and a return probe that of its trampoline. *ret was read at
+ * `at`: is it one of these, then it becomes the function's own, where that is known.
  */
 void walk_traced(const struct walk *w, uint64_t at, uint64_t *ret);
 /* Is va in return_to_handler? */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 static struct {
+	const char *node;    /* of a return probe; NULL: it has none */
 	bool words;	     /* of 6.11 and later */
 	uint64_t size;	     /* of struct ftrace_ret_stack */
 	uint32_t retp;	     /* its offset */
@@ -32,6 +33,20 @@ static int find_member(void *ctx, const char *structure, const char *path, struc
 			*out = (struct type_member){ .off = task[i].off, .size = task[i].size };
 			return 0;
 		}
+	if (kernel.node && !strcmp(structure, "task_struct")) {
+		*out = (struct type_member){ .off = 2700, .size = 8 };
+		return strcmp(path, strcmp(kernel.node, "rethook_node") ? "kretprobe_instances"
+									: "rethooks")
+			       ? -ENOENT
+			       : 0;
+	}
+	if (kernel.node && !strcmp(structure, kernel.node)) {
+		*out = (struct type_member){ .off = !strcmp(path, "llist")	? 16
+						    : !strcmp(path, "ret_addr") ? 32
+										: 40,
+					     .size = 8 };
+		return 0;
+	}
 	if (strcmp(structure, "ftrace_ret_stack") != 0)
 		return -ENOENT;
 	*out = (struct type_member){ .off = strcmp(path, "retp") ? 0 : kernel.retp, .size = 8 };
@@ -102,11 +117,35 @@ static void none(void **state)
 	assert_true(linux_graph_layout(&l, &types));
 }
 
+static void return_probes(void **state)
+{
+	static const char *const nodes[] = { "rethook_node", "kretprobe_instance" };
+	struct linux_rethook_layout l;
+
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	assert_false(linux_rethook_layout(&l, NULL));
+	assert_false(linux_rethook_layout(&l, &types));
+	for (unsigned int i = 0; i < 2; i++) {
+		kernel.node = nodes[i];
+		assert_true(linux_rethook_layout(&l, &types));
+		assert_int_equal(l.list, 2700);
+		assert_int_equal(l.link, 16);
+		assert_int_equal(l.ret, 32);
+		assert_int_equal(l.retp, 40);
+		assert_int_equal(l.len, 48);
+		kernel.lacking = "ret_addr";
+		assert_false(linux_rethook_layout(&l, &types));
+		kernel.lacking = NULL;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(array_and_words),
 		cmocka_unit_test(none),
+		cmocka_unit_test(return_probes),
 	};
 
 	return cmocka_run_group_tests_name("linux_graph", tests, NULL, NULL);

@@ -49,6 +49,7 @@ enum {
 	POPPED,
 	HANDLER, /* return_to_handler up to 6.3, and since */
 	HANDLER_6_4,
+	PROBE, /* a return probe's trampoline */
 	PLAIN
 };
 
@@ -63,7 +64,7 @@ static const struct {
 	[END] = { 0, 0, 0x100 },	 [UNKNOWN] = { 0, 0, 0 },      [SIGNAL] = { 8, 0, 0xa05 },
 	[PREV] = { 8, 0, 0x225 },	 [REGS_IND] = { 8, 0, 0xb09 }, [STUB] = { 0, 0, 0 },
 	[THUNK] = { 0, 0, 0x100 },	 [POPPED] = { -56, 0, 0xb05 }, [HANDLER] = { 0, 0, 0x100 },
-	[HANDLER_6_4] = { 0, 0, 0 },
+	[HANDLER_6_4] = { 0, 0, 0 },	 [PROBE] = { 8, 0, 0x205 },
 };
 
 static uint8_t text[SLOTS * 64];
@@ -112,7 +113,9 @@ static int setup(void **state)
 		name[1] = (char)('0' + i / 10);
 		name[2] = (char)('0' + i % 10);
 		symtab_add(symbols, va, 64, 't',
-			   i == HANDLER || i == HANDLER_6_4 ? "return_to_handler" : name);
+			   i == HANDLER || i == HANDLER_6_4 ? "return_to_handler"
+			   : i == PROBE			    ? "arch_rethook_trampoline"
+							    : name);
 	}
 	/* testb; jmp to SP8: a part of it that sits elsewhere */
 	memcpy(text + 64 * STUB + 16, "\xf6\x05\0\0\0\0\x01\xe9", 8);
@@ -430,6 +433,32 @@ static void traced_callers(void **state)
 	}
 }
 
+/* Return probes do the same; a function may be probed and traced. */
+static void probed_callers(void **state)
+{
+	(void)state;
+	begin(SP8, TASK, 0);
+	put(TASK, SLOT(PROBE));
+	put(TASK + 24, RET(END));
+	put_entry(0, RET(SP8), TASK + 64);
+	put_entry(1, RET(PREV), TASK + 64);
+	put_entry(2, RET(PREV), TASK + 64);
+	/* the words that are 8 bytes apart are the probe's */
+	memcpy(s->stack + s->returns.off + 40, (uint64_t[]){ RET(SP24), TASK }, 16);
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+	u.rethook = (struct unwind_graph){ .known = true, .ret = 24, .retp = 32 };
+	expect(STACK_END_ROOT, 3, AT(SP8), RET(SP24), RET(END));
+	/* first traced, then probed: each has the other's address or the caller's */
+	put_entry(0, RET(SP24), TASK);
+	memcpy(s->stack + s->returns.off + 40, (uint64_t[]){ SLOT(HANDLER), TASK }, 16);
+	expect(STACK_END_ROOT, 3, AT(SP8), RET(SP24), RET(END));
+	/* two that name each other */
+	put_entry(0, SLOT(PROBE), TASK);
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+	u.rethook.ret = 0xfffffff8;
+	expect(STACK_END_BAD_CHAIN, 1, AT(SP8));
+}
+
 /* The function has returned to the handler, which asks where to. */
 static void in_the_handler(void **state)
 {
@@ -587,8 +616,9 @@ int main(void)
 		cmocka_unit_test(interrupt_stack),   cmocka_unit_test(registers),
 		cmocka_unit_test(partial_registers), cmocka_unit_test(ends),
 		cmocka_unit_test(traced_functions),  cmocka_unit_test(traced_callers),
-		cmocka_unit_test(in_the_handler),    cmocka_unit_test(code_elsewhere),
-		cmocka_unit_test(searched),	     cmocka_unit_test(bounded),
+		cmocka_unit_test(in_the_handler),    cmocka_unit_test(probed_callers),
+		cmocka_unit_test(code_elsewhere),    cmocka_unit_test(searched),
+		cmocka_unit_test(bounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

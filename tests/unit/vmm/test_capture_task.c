@@ -230,7 +230,9 @@ static void replaced_return_addresses(void **state)
 
 	(void)state;
 	assert_int_equal(take(STACK + 64)->returns.len, 0);
-	*plan = (struct capture_returns_plan){ BYTES, RETURNS, INDEX, BYTES, true };
+	*plan = (struct capture_returns_plan){
+		.entry = BYTES, .stack = RETURNS, .index = INDEX, .unit = BYTES, .top = true
+	};
 	/* a task that was never traced has none */
 	assert_int_equal(take(STACK + 64)->returns.len, 0);
 	fake_put64(&f, TASK + RETURNS, at);
@@ -246,13 +248,15 @@ static void replaced_return_addresses(void **state)
 	fake_put(&f, TASK + INDEX, &(int32_t){ -2 }, 4);
 	assert_int_equal(take(STACK + 64)->returns.len, 0);
 	/* counted in words; of many the topmost */
-	*plan = (struct capture_returns_plan){ BYTES, RETURNS, INDEX, 8, false };
+	*plan = (struct capture_returns_plan){
+		.entry = BYTES, .stack = RETURNS, .index = INDEX, .unit = 8
+	};
 	fake_put(&f, TASK + INDEX, &(int32_t){ 6 }, 4);
 	assert_int_equal(take(STACK + 64)->returns.len, 48 + BYTES);
 	fake_put(&f, TASK + INDEX, &(int32_t){ 260 }, 4);
 	s = take(STACK + 64);
-	assert_int_equal(s->returns.va, at + 2080 + BYTES - SAMPLE_MAX_RETURNS);
-	assert_int_equal(s->returns.len, SAMPLE_MAX_RETURNS);
+	assert_int_equal(s->returns.va, at + 2080 + BYTES - 1536);
+	assert_int_equal(s->returns.len, 1536);
 	/* in a program's own code nobody asks */
 	set_cpl(3, 0);
 	msr_kernel_gs = PERCPU;
@@ -265,6 +269,30 @@ static void replaced_return_addresses(void **state)
 	assert_int_equal(take(STACK + 64)->returns.len, 0);
 	fake_put64(&f, TASK + RETURNS, 0xffff9fff00000000);
 	assert_int_equal(take(STACK + 64)->returns.len, 0);
+}
+
+/* And what probes of functions' returns keep, on a list. */
+static void probed_return_addresses(void **state)
+{
+	enum { LIST = 1040, LINK = 16, BYTES = 48 };
+	struct capture_returns_plan *plan = &f.vm->cfg.plan.task.returns;
+	uint64_t at = TASK + 1536;
+
+	(void)state;
+	*plan = (struct capture_returns_plan){ .node = BYTES, .list = LIST, .link = LINK };
+	assert_int_equal(take(STACK + 64)->returns.len, 0);
+	fake_put64(&f, TASK + LIST, at + LINK);
+	assert_int_equal(take(STACK + 64)->returns.len, BYTES);
+	fake_put64(&f, at + LINK, at + 64 + LINK);
+	assert_int_equal(take(STACK + 64)->returns.len, 2 * BYTES);
+	/* a way that leads nowhere, and one that never ends */
+	fake_put64(&f, at + 64 + LINK, 0xffff9fff00000000);
+	assert_int_equal(take(STACK + 64)->returns.len, 2 * BYTES);
+	fake_put64(&f, at + 64 + LINK, at + LINK + 1);
+	assert_int_equal(take(STACK + 64)->returns.len, 2 * BYTES);
+	fake_put64(&f, at + 64 + LINK, at + LINK);
+	assert_int_equal(take(STACK + 64)->returns.len, 8 * BYTES);
+	assert_found(take(STACK + 64));
 }
 
 /* Without type information the members are found while the guest runs. */
@@ -444,6 +472,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(isolated_page_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(replaced_return_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(probed_return_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_found_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_slid_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(before_per_cpu_areas, setup, teardown),
