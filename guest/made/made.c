@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * /init that has its kernel make code while it runs, and runs that code: a BPF program at each
- * system call, functions that the two function tracers trace, a kprobe.
+ * system call, functions that the two function tracers trace, probes of a function and its return.
  *
- * Each part goes by the name of the task: m-plain, m-bpf, m-graph, m-function, m-kprobe. It reads
+ * Each part goes by the name of the task: m-plain, m-bpf, m-graph, m-function, m-kprobe, m-kretprobe. It reads
  * /dev/zero for made.seconds=N of the command line (2). The functions to trace are
  * made.traced=N,N.. by their numbers in available_filter_functions, the one to probe is
  * made.probe=0xADDRESS: names would take the kernel minutes to look up where it is interpreted.
@@ -148,12 +148,15 @@ static int start_tracer(const char *name)
 	return write_text(TRACING "current_tracer", name);
 }
 
-static int start_probe(void)
+/* kind: "p" of a function's start, "r" of its return */
+static int start_probe(const char *kind)
 {
 	char at[64], text[96];
 
 	get_word("made.probe=", at, sizeof(at));
-	snprintf(text, sizeof(text), "p:made %s\n", at);
+	/* Probes that are on cannot be taken away. */
+	(void)write_text(TRACING "events/kprobes/enable", "0");
+	snprintf(text, sizeof(text), "%s:made %s\n", kind, at);
 	if (write_text(TRACING "kprobe_events", text))
 		return -1;
 	return write_text(TRACING "events/kprobes/made/enable", "1");
@@ -219,7 +222,8 @@ int main(void)
 	part("graph", start_tracer("function_graph"));
 	part("function", start_tracer("function"));
 	write_text(TRACING "current_tracer", "nop");
-	part("kprobe", start_probe());
+	part("kprobe", start_probe("p"));
+	part("kretprobe", start_probe("r"));
 	puts("made: done");
 	sync();
 	reboot(RB_AUTOBOOT);
