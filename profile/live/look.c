@@ -149,6 +149,9 @@ int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn ea
 		const struct linux_sleeper_from from = {
 			.task = &v.target->linux_facts.task,
 			.sched = &l->sched,
+			.graph = v.target->linux_facts.have_graph ? &v.target->linux_facts.graph
+								  : NULL,
+			.rethook = &v.target->linux_facts.rethook,
 			.memory = v.memory,
 			.ncpus = v.vcpus,
 			.forget = look_forget,

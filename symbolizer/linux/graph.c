@@ -5,6 +5,8 @@
 
 #define MAX_OFFSET 65536u
 #define MAX_ENTRY 256u
+/* Probed functions in one stack. */
+#define MAX_NODES 8u
 /* What a word-wise stack has behind an entry: a bitmap, and data of who traces. */
 #define MORE_WORDS 4u
 
@@ -69,4 +71,41 @@ bool linux_rethook_layout(struct linux_rethook_layout *out, const struct types *
 		return true;
 	}
 	return false;
+}
+
+static uint32_t read_entries(const struct linux_graph_layout *g, const struct memory *m,
+			     uint64_t task, uint8_t *dst, uint32_t room)
+{
+	uint32_t index;
+	uint64_t base, len, start;
+
+	if (!memory_u64(m, task + g->stack, &base) || !(base >> 63) || base % 8 ||
+	    !memory_u32(m, task + g->index, &index) || (int32_t)index < (g->top ? -1 : 0))
+		return 0;
+	len = (uint64_t)((int64_t)(int32_t)index + g->top) * g->unit;
+	room &= ~7u;
+	start = len > room ? len - room : 0;
+	len -= start;
+	return memory_read(m, MEMORY_KERNEL, base + start, dst, len) ? (uint32_t)len : 0;
+}
+
+uint32_t linux_graph_read(const struct linux_graph_layout *g, const struct linux_rethook_layout *r,
+			  const struct memory *m, uint64_t task, uint8_t *dst, uint32_t room)
+{
+	uint32_t nodes = r && r->len ? MAX_NODES * r->len : 0, len = 0;
+	uint64_t at, next;
+
+	if (nodes > room)
+		return 0;
+	if (g)
+		len = read_entries(g, m, task, dst, room - nodes);
+	at = nodes ? task + r->list : 0;
+	for (unsigned int n = 0; nodes && n < MAX_NODES; n++) {
+		if (!memory_u64(m, at, &next) || !(next >> 63) || next % 8 ||
+		    !memory_read(m, MEMORY_KERNEL, next - r->link, dst + len, r->len))
+			break;
+		len += r->len;
+		at = next;
+	}
+	return len;
 }

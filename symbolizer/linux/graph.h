@@ -19,6 +19,7 @@
 #ifndef KVMPROF_SYMBOLIZER_LINUX_GRAPH_H
 #define KVMPROF_SYMBOLIZER_LINUX_GRAPH_H
 
+#include "symbolizer/core/memory.h"
 #include "symbolizer/types/types.h"
 
 #include <stdbool.h>
@@ -44,5 +45,13 @@ struct linux_rethook_layout {
 
 /* The same of return probes. */
 bool linux_rethook_layout(struct linux_rethook_layout *out, const struct types *types);
+
+/*
+ * Of a task that does not run, at this address: what of its entries, the topmost, and of its
+ * nodes fits into room bytes at dst, as a sample has them. Returns bytes. Either layout may be
+ * NULL.
+ */
+uint32_t linux_graph_read(const struct linux_graph_layout *g, const struct linux_rethook_layout *r,
+			  const struct memory *m, uint64_t task, uint8_t *dst, uint32_t room);
 
 #endif

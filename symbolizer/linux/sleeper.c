@@ -128,6 +128,10 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 	s->regs.gpr[GPR_RSP] = now.sp + frame;
 	if (space && s->stack_end == SAMPLE_STACK_WHOLE)
 		copy_user_stack(m, space, frame, s);
+	s->returns.off = s->stack_len;
+	s->returns.len = linux_graph_read(f->graph, f->rethook, m, t->task, s->stack + s->stack_len,
+					  SAMPLE_MAX_RETURNS);
+	s->stack_len += s->returns.len;
 	if (!(s->regs.rip >> 63))
 		return LINUX_SLEEPER_UNKNOWN;
 	if (!linux_sleeper_look(f, t->task, &after) ||

@@ -14,12 +14,13 @@
 #define KVMPROF_SYMBOLIZER_LINUX_SLEEPER_H
 
 #include "base/sample.h"
+#include "symbolizer/linux/graph.h"
 #include "symbolizer/linux/sched.h"
 
 /* Most of a program's stack that is copied. */
 #define LINUX_SLEEPER_USER 4096u
 /* Bytes that a sample needs behind it. */
-#define LINUX_SLEEPER_ROOM (SAMPLE_MAX_SLICE + LINUX_SLEEPER_USER)
+#define LINUX_SLEEPER_ROOM (SAMPLE_MAX_SLICE + LINUX_SLEEPER_USER + SAMPLE_MAX_RETURNS)
 
 enum linux_sleeper {
 	LINUX_SLEEPER_GOOD = 0,
@@ -36,6 +37,8 @@ const char *linux_sleeper_name(enum linux_sleeper what);
 struct linux_sleeper_from {
 	const struct linux_task_layout *task;
 	const struct linux_sched_layout *sched;
+	const struct linux_graph_layout *graph;	    /* NULL: not known */
+	const struct linux_rethook_layout *rethook; /* NULL: not known */
 	const struct memory *memory;
 	unsigned int ncpus; /* of the machine */
 	/* What memory has read so far is to be read anew; NULL: it always is. */
@@ -46,7 +49,7 @@ struct linux_sleeper_from {
 /*
  * t: the task as it was listed; its space for its program's memory (a CR3), 0: unknown.
  * Fills in of *s what a stack needs: version, reason (SAMPLE_OFFCPU), mode, registers,
- * task, slices, CPU; the rest is 0. s has LINUX_SLEEPER_ROOM bytes behind it.
+ * task, slices, returns, CPU; the rest is 0. s has LINUX_SLEEPER_ROOM bytes behind it.
  * *sched is written unless it comes to UNREADABLE. Returns enum linux_sleeper.
  */
 int linux_sleeper_take(const struct linux_sleeper_from *from, const struct linux_task *t,

@@ -86,7 +86,11 @@ static void check_sleepers(const struct linux_task_layout *l, const struct types
 	static const uint64_t text[2] = { 0xffffffff81000000ull, 0xffffffff82000000ull };
 	static _Alignas(8) uint8_t room[sizeof(struct sample) + LINUX_SLEEPER_ROOM];
 	struct sample *s = (struct sample *)room;
-	struct linux_sleeper_from from = { .task = l, .memory = m, .ncpus = 4 };
+	static const struct linux_graph_layout graph = { 1400, 1408, 32, true, 32, 0, 24 };
+	static const struct linux_rethook_layout rethook = { 1416, 16, 32, 40, 48 };
+	struct linux_sleeper_from from = {
+		.task = l, .memory = m, .ncpus = 4, .graph = &graph, .rethook = &rethook
+	};
 	struct linux_sched_layout sched;
 	struct linux_sched state;
 	struct linux_task t;

@@ -201,15 +201,35 @@ static _Alignas(8) uint8_t room[sizeof(struct sample) + LINUX_SLEEPER_ROOM];
 static struct sample *const sample = (struct sample *)room;
 static struct linux_sched found;
 
+/* Where tasks are traced and probed; in this guest nobody is, at first. */
+enum { G_TRACED = 1400, G_TRACED_INDEX = 1408, G_PROBED = 1416, ENTRY = 32, NODE = 48, LINK = 16 };
+static const struct linux_graph_layout graph = {
+	G_TRACED, G_TRACED_INDEX, ENTRY, true, ENTRY, 0, 24
+};
+static const struct linux_rethook_layout rethook = { G_PROBED, LINK, 32, 40, NODE };
+
 static int take(unsigned int i, uint64_t space)
 {
 	const struct linux_sleeper_from from = {
-		.task = &l, .sched = &sched, .memory = &mem, .ncpus = 1
+		.task = &l,
+		.sched = &sched,
+		.graph = &graph,
+		.rethook = &rethook,
+		.memory = &mem,
+		.ncpus = 1,
 	};
 	struct linux_task t;
 
 	assert_int_equal(linux_task_read(&l, &mem, guest_task_va(i), &t), 0);
 	return linux_sleeper_take(&from, &t, space, sample, &found);
+}
+
+static uint64_t linux_sleeper_entry(uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, sample->stack + off, 8);
+	return v;
 }
 
 static void sleeper(void **state)
@@ -237,6 +257,46 @@ static void sleeper(void **state)
 	assert_int_equal(take(3, 0x5000), LINUX_SLEEPER_GOOD);
 	assert_int_equal(sample->nslices, 1);
 	assert_int_equal(found.state, 'I');
+}
+
+/* Return addresses that tracers keep come with the stack. */
+static void traced_sleeper(void **state)
+{
+	uint64_t t = guest_task_va(7), at = GUEST_BASE + 0x1f000;
+	uint32_t off;
+
+	(void)state;
+	prepare(&guest_types);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->returns.len, 0);
+	guest_u64(&g, t + G_TRACED, at);
+	guest_u32(&g, t + G_TRACED_INDEX, 1);
+	guest_u64(&g, at + ENTRY, 0x1234567890);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample_check(sample, sample_size(sample)), 0);
+	assert_int_equal(sample->nslices, 2);
+	assert_int_equal(sample->returns.len, 2 * ENTRY);
+	off = sample->returns.off;
+	assert_int_equal(linux_sleeper_entry(off + ENTRY), 0x1234567890);
+	/* and probed, which is behind that */
+	guest_u64(&g, t + G_PROBED, at + 0x400 + LINK);
+	guest_u64(&g, at + 0x400 + LINK, 0);
+	guest_u64(&g, at + 0x400 + 32, 0xabcdef);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->returns.len, 2 * ENTRY + NODE);
+	assert_int_equal(linux_sleeper_entry(off + 2 * ENTRY + 32), 0xabcdef);
+	/* of very many the topmost, of a list that never ends some */
+	guest_u32(&g, t + G_TRACED_INDEX, 70);
+	guest_u64(&g, at + 0x400 + LINK, at + 0x400 + LINK);
+	guest_u64(&g, at + 70 * ENTRY, 0x777);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample_check(sample, sample_size(sample)), 0);
+	assert_int_equal(sample->returns.len, SAMPLE_MAX_RETURNS);
+	assert_int_equal(linux_sleeper_entry(off + SAMPLE_MAX_RETURNS - 8 * NODE - ENTRY), 0x777);
+	guest_u64(&g, t + G_TRACED, at + 4);
+	guest_u64(&g, t + G_PROBED, 0x400);
+	assert_int_equal(take(7, 0x5000), LINUX_SLEEPER_GOOD);
+	assert_int_equal(sample->returns.len, 0);
 }
 
 static void sleeper_with_flags(void **state)
@@ -346,6 +406,7 @@ int main(void)
 		cmocka_unit_test(no_sleeper),
 		cmocka_unit_test(sleeper_with_padding),
 		cmocka_unit_test(moves),
+		cmocka_unit_test(traced_sleeper),
 		cmocka_unit_test(sleeper_with_flags),
 		cmocka_unit_test(saved_flags_by_content),
 	};
