@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Hostile modules. The input: a byte of flags (1: no typetab, else 2: no build_id), then changes to a
- * sound guest's memory: u8 kind, u16 where, u16 what.
+ * sound guest's memory: u8 kind, u16 where, u16 what. The same list is read as one of modules and
+ * as lists of code made at run time.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cursor.h"
+#include "symbolizer/linux/dyncode.h"
 #include "symbolizer/linux/module.h"
 #include "tests/linux_guest.h"
 
@@ -62,6 +64,44 @@ static void check_module(const struct linux_module *x)
 		abort();
 }
 
+static void check_dyncode(const struct memory *m)
+{
+	const struct linux_dyncode_family of_text = { .head = GUEST_MODULES,
+						      .list = GM_LIST,
+						      .start = GM_TEXT,
+						      .end = LINUX_DYNCODE_NONE,
+						      .size = GM_TEXT_SIZE,
+						      .name = GM_NAME,
+						      .name_size = 56,
+						      .flags = GM_STATE };
+	struct linux_dyncode_layout l = {
+		.family = { [LINUX_DYNCODE_BPF] = of_text, [LINUX_DYNCODE_FTRACE] = of_text },
+		.kernel_start = 0xffffffff81000000,
+		.kernel_end = 0xffffffff82000000,
+		.ftrace_caller = 0xffffffff81000100,
+		.ftrace_regs_caller = 0xffffffff81000200,
+		.save_regs = 1
+	};
+	struct linux_dyncode_list list;
+	uint64_t hash;
+
+	l.family[LINUX_DYNCODE_FTRACE].name = LINUX_DYNCODE_NONE;
+	l.family[LINUX_DYNCODE_BPF].size = LINUX_DYNCODE_NONE;
+	l.family[LINUX_DYNCODE_BPF].end = GM_INIT;
+	(void)linux_dyncode_hash(&l, m, &hash);
+	if (linux_dyncode_list(&l, m, &list, NULL))
+		return;
+	for (size_t i = 0; i < list.n; i++) {
+		const struct linux_dyncode *x = &list.code[i];
+
+		if (x->start >= x->end || !x->name[0] || !memchr(x->name, 0, sizeof(x->name)) ||
+		    (i && x->start < list.code[i - 1].end) ||
+		    (x->start < l.kernel_end && x->end > l.kernel_start))
+			abort();
+	}
+	linux_dyncode_list_deinit(&list);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct guest g;
@@ -87,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		change(&g, &c);
 	if (linux_module_layout(&l, &types, symbols, NULL))
 		abort();
+	check_dyncode(&m);
 	(void)linux_module_hash(&l, &m, &hash);
 	if (linux_module_list(&l, &m, &list, NULL))
 		return 0;
