@@ -165,6 +165,7 @@ static int dyncode_read(struct guest_dyncode *g, uint64_t hash, uint64_t time_ns
 	}
 	g->checked = true;
 	g->hash = hash;
+	g->stats.skipped += fresh.skipped;
 	return dyncode_replace(g, &fresh, symbols, time_ns, e);
 }
 

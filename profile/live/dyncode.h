@@ -19,7 +19,8 @@
 struct guest_dyncode_stats {
 	uint64_t seen; /* pieces, each time they came */
 	uint64_t without_symbols;
-	uint64_t failed; /* looks at the lists that found them changing or damaged */
+	uint64_t skipped; /* that could not be believed, each time a list was read */
+	uint64_t failed;  /* looks at the lists that found them changing or damaged */
 };
 
 struct guest_dyncode;

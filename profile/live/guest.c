@@ -553,6 +553,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->jit = *guest_jit_stats(g->jit);
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
+	if (g->dyncode)
+		out->dyncode = *guest_dyncode_stats(g->dyncode);
 	if (g->mem)
 		out->mem = *memprobe_stats(g->mem);
 	out->slide = g->slide;

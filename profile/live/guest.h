@@ -13,6 +13,7 @@
 #include "profile/live/jit.h"
 #include "profile/live/maps.h"
 #include "profile/live/memory.h"
+#include "profile/live/dyncode.h"
 #include "profile/live/modules.h"
 #include "profile/live/memprobe.h"
 #include "profile/sink/sink.h"
@@ -38,6 +39,7 @@ struct guest_stats {
 	struct guest_maps_stats maps;
 	struct guest_jit_stats jit;
 	struct guest_modules_stats modules;
+	struct guest_dyncode_stats dyncode;
 	struct memprobe_stats mem;
 	struct kslide slide; /* when it was looked for */
 	bool is_linux, moves;

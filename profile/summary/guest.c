@@ -118,6 +118,11 @@ void summary_guest_print(const struct guest_stats *g, FILE *out)
 			"kvmprof: modules: %" PRIu64 " seen, %" PRIu64 " without symbols, %" PRIu64
 			" without ORC tables\n",
 			g->modules.seen, g->modules.without_symbols, g->modules.without_orc);
+	if (g->dyncode.seen)
+		fprintf(out,
+			"kvmprof: code made at run time: %" PRIu64 " pieces seen, %" PRIu64
+			" without a name\n",
+			g->dyncode.seen, g->dyncode.without_symbols + g->dyncode.skipped);
 	print_programs(g, out);
 }
 
@@ -168,6 +173,10 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	guest_number(b, "modules_without_symbols", g->modules.without_symbols);
 	guest_number(b, "modules_without_orc", g->modules.without_orc);
 	guest_text(b, "no_modules_because", g->no_modules);
+	guest_number(b, "made_code", g->dyncode.seen);
+	guest_number(b, "made_code_without_names", g->dyncode.without_symbols);
+	guest_number(b, "made_code_not_believed", g->dyncode.skipped);
+	guest_number(b, "made_code_looks_failed", g->dyncode.failed);
 	guest_number(b, "processes", g->maps.processes);
 	guest_number(b, "map_reads", g->maps.reads);
 	guest_number(b, "map_reads_failed", g->maps.failed);

@@ -112,7 +112,10 @@ check(probe > 5, "only %d stacks through the kprobe: %s" % (
     probe, Counter(";".join(s[-4:]) for s in parts["kprobe"]).most_common(8)))
 returns = check_chain("kretprobe", parts["kretprobe"], TRACED, 50)
 check_replaced("kretprobe", parts["kretprobe"], "arch_rethook_trampoline")
-e2e.check_lost("made.data")
+s = e2e.check_lost("made.data")["guest"]
+check(s["made_code"] >= 3 and not s["made_code_without_names"] and not s["made_code_not_believed"],
+      "made code: %s" % {x: s[x] for x in s if x.startswith("made_code")})
+check("code made at run time: " in boot.err, "nothing of made code is told: " + boot.err)
 if e2e.shutil.which("perf"):
     theirs = e2e.perf_script("made.data")
     n = sum(name in x.stack.split(";") for x in e2e.parse_script(theirs))

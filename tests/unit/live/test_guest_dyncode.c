@@ -204,6 +204,13 @@ static void beside_modules(void **state)
 	put_program(p[1], CODE + 0x4800, 0x200, "bpf_prog_02_b");
 	see(KERNEL, LONG);
 	expect_regions("m4 b9");
+	assert_int_equal(guest_dyncode_stats(made)->skipped, 0);
+	/* over another one */
+	put_program(p[2], CODE + 0x4900, 0x200, "bpf_prog_03_c");
+	see(KERNEL, LONG);
+	assert_int_equal(guest_dyncode_stats(made)->skipped, 1);
+	put_program(p[2], CODE + 0x9000, 0x200, "bpf_prog_03_c");
+	see(KERNEL, LONG);
 	set_list(module_layout.modules, M_LIST, NULL, 0);
 	see(KERNEL, LONG);
 	expect_regions("b3 b4 b9");
