@@ -64,7 +64,8 @@ FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-test clean install
 all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
-	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/blk.elf $(BUILD)/guest/villain.elf
+	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/made.cpio $(BUILD)/guest/blk.elf \
+	$(BUILD)/guest/villain.elf
 
 include guest/guest.mk
 
