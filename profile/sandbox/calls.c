@@ -13,20 +13,22 @@
 #define DISK SANDBOX_KIND(THREAD_DISK)
 #define POLL SANDBOX_KIND(THREAD_DISK_POLL)
 #define P9 SANDBOX_KIND(THREAD_9P)
+#define REST SANDBOX_KIND(THREAD_REST)
 #define USER SANDBOX_KIND(THREAD_NET_USER)
 #define TAP SANDBOX_KIND(THREAD_NET_TAP)
 #define PIT SANDBOX_KIND(THREAD_PIT)
 #define CONSUMER SANDBOX_KIND(THREAD_CONSUMER)
 #define CONSOLE SANDBOX_KIND(THREAD_CONSOLE)
 #define CONTROL SANDBOX_KIND(THREAD_CONTROL)
-#define ALL (MAIN | VCPU | DISK | POLL | P9 | USER | TAP | PIT | CONSUMER | CONSOLE | CONTROL)
+#define ALL \
+	(MAIN | VCPU | DISK | POLL | P9 | REST | USER | TAP | PIT | CONSUMER | CONSOLE | CONTROL)
 /*
  * Threads that carry out requests to disks: vCPUs do what needs no waiting, and the main thread what came
  * while the machine was saved.
  */
 #define BLK (MAIN | VCPU | DISK | POLL)
 /* Threads that raise interrupts. */
-#define RAISE (MAIN | VCPU | DISK | POLL | P9 | USER | TAP | PIT)
+#define RAISE (MAIN | VCPU | DISK | POLL | P9 | REST | USER | TAP | PIT)
 
 #define CALL(name, kinds)                                             \
 	{                                                             \
@@ -118,7 +120,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(sched_setaffinity, VCPU),
 	/* --mem: the NUMA node of a page. */
 	CALL(move_pages, CONSUMER),
-	CALL(getrandom, VCPU | USER),
+	CALL(getrandom, VCPU | REST | USER),
 	IOCTL(PERF_EVENT_IOC_ENABLE, VCPU),
 	IOCTL(PERF_EVENT_IOC_DISABLE, VCPU),
 	IOCTL(PERF_EVENT_IOC_REFRESH, VCPU),

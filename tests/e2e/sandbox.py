@@ -24,7 +24,7 @@ import e2e
 import page_server
 from e2e import check, say
 
-KINDS = ("main", "vcpu", "disk", "disk-poll", "9p", "net-user", "net-tap", "pit", "consumer", "console", "control")
+KINDS = ("main", "vcpu", "disk", "disk-poll", "9p", "virtio-rest", "net-user", "net-tap", "pit", "consumer", "console", "control")
 # Of no list, or of no list with these arguments; the word that the line has.
 BAD = {"execve": "execve (59)", "ptrace": "ptrace (101)", "socket": "socket (41)", "mprotect": "mprotect (10)",
        "tgkill": "tgkill (234)", "ioctl": "ioctl (16) with request 0x5412",

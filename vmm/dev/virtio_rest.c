@@ -47,7 +47,7 @@ static void *rest_main(void *arg)
 
 int virtio_rest_start(struct virtio_rest *r, struct err *e)
 {
-	int ret = thread_start(&r->thread, rest_main, r);
+	int ret = thread_start(&r->thread, THREAD_REST, rest_main, r);
 
 	r->started = ret == 0;
 	return ret ? err_set(e, ret, "%s: cannot start a thread: %s", r->d->name, strerror(ret))
