@@ -53,6 +53,8 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL_IF(mmap, SANDBOX_NO_EXEC, ALL),
 	CALL_IF(mprotect, SANDBOX_NO_EXEC, ALL),
 	CALL(munmap, ALL),
+	CALL_IF(mmap, SANDBOX_CODE, VCPU),
+	CALL_IF(rt_sigaction, SANDBOX_CODE, VCPU), /* it may fault */
 	CALL(mremap, ALL),
 	CALL(madvise, ALL),
 	CALL(brk, ALL),

@@ -22,6 +22,7 @@ enum sandbox_rule {
 	SANDBOX_OURSELF, /* the first one is this process: tgkill(2) */
 	SANDBOX_NO_EXEC, /* the third one has no PROT_EXEC: mmap(2), mprotect(2) */
 	SANDBOX_FIRST,	 /* the first one is `value`: socket(2) */
+	SANDBOX_CODE,	 /* any, and only where vCPUs make code: sandbox_plan.makes_code */
 };
 
 struct sandbox_call {

@@ -42,6 +42,7 @@ static struct filter filters[THREAD_KINDS];
 static pthread_mutex_t filters_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Written by filter_prepare() and const afterwards, but for `told`. */
 static enum filter_mode filter_mode;
+static bool filter_makes_code;
 static char *call_names[CALLS_MAX];
 static atomic_bool told[THREAD_KINDS][CALLS_MAX];
 
@@ -173,6 +174,8 @@ static int filter_add_call(scmp_filter_ctx ctx, const struct sandbox_call *c)
 	case SANDBOX_FIRST:
 		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
 					SCMP_A0(SCMP_CMP_EQ, c->value));
+	case SANDBOX_CODE:
+		return filter_makes_code ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0) : 0;
 	}
 	return -EINVAL;
 }
@@ -269,11 +272,12 @@ static int filter_make(enum thread_kind kind)
 	return ret;
 }
 
-void filter_prepare(enum filter_mode mode)
+void filter_prepare(enum filter_mode mode, bool makes_code)
 {
 	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO };
 
 	filter_mode = mode;
+	filter_makes_code = makes_code;
 	for (int i = 0; i < CALLS_MAX; i++)
 		call_names[i] = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, i);
 	sigemptyset(&sa.sa_mask);

@@ -22,8 +22,11 @@ enum filter_mode {
 /* Is there seccomp(2) with filters that trap? */
 bool filter_probe(void);
 
-/* Main thread, once, before others enter: the handler of SIGSYS, and names for it. */
-void filter_prepare(enum filter_mode mode);
+/*
+ * Main thread, once, before others enter: the handler of SIGSYS, and names for it. makes_code: see
+ * sandbox_plan.
+ */
+void filter_prepare(enum filter_mode mode, bool makes_code);
 
 /*
  * On the thread itself, after filter_prepare(); the first one of a kind makes the kind's program (about

@@ -52,6 +52,11 @@ struct sandbox_plan {
 	enum sandbox_mode mode;
 	enum sandbox_scope scope;
 	bool network; /* TCP: else neither connections nor ports */
+	/*
+	 * The host interprets ring 0, and vCPUs run SIMD instructions that it refuses from memory of
+	 * their own (vmm/pvm): they may map memory as code, then.
+	 */
+	bool makes_code;
 	bool perfmon; /* CAP_PERFMON is needed, by a vCPU's thread that opens counters */
 	bool pagemap; /* CAP_SYS_ADMIN is, until sandbox_begin_main(), for /proc/self/pagemap */
 	struct sandbox_path path[SANDBOX_MAX_PATHS];

@@ -167,6 +167,7 @@ rare("hosts with VMX or SVM: registers are asked for", "vcpu", "KVM_GET_REGS", "
 rare("the guest's own debug registers beside our breakpoints", "vcpu", "KVM_GET_DEBUGREGS", "KVM_SET_DEBUGREGS")
 rare("instructions that KVM refuses, and single steps (vmm/pvm)", "vcpu", "KVM_SET_REGS", "KVM_GET_XCRS", "KVM_SET_XCRS",
      "KVM_GET_XSAVE", "KVM_SET_XSAVE", "KVM_GET_VCPU_EVENTS", "KVM_SET_VCPU_EVENTS", "KVM_SET_MSRS")
+rare("SIMD instructions that KVM refuses (vmm/pvm)", "vcpu", "rt_sigaction")
 rare("a guest that has kvm-clock is paused", "vcpu", "KVM_KVMCLOCK_CTRL")
 rare("hardware counters and tracepoints", "vcpu", "PERF_EVENT_IOC_DISABLE", "PERF_EVENT_IOC_ENABLE", "PERF_EVENT_IOC_REFRESH",
      "PERF_EVENT_IOC_PERIOD", "PERF_EVENT_IOC_SET_FILTER", "fcntl")
