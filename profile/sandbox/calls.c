@@ -91,8 +91,8 @@ const struct sandbox_call sandbox_calls[] = {
 	/* Files by name: where, is for Landlock to say. */
 	CALL(openat, MAIN | VCPU | P9 | USER | PIT | CONSUMER | CONTROL),
 	CALL(openat2, P9 | CONSUMER),
-	CALL(newfstatat, MAIN | P9 | USER | CONSUMER | CONTROL),
-	CALL(fstat, MAIN | P9 | USER | CONSUMER | CONTROL),
+	CALL(newfstatat, BLK | P9 | USER | CONSUMER | CONTROL),
+	CALL(fstat, BLK | P9 | USER | CONSUMER | CONTROL),
 	CALL(fstatfs, P9),
 	CALL(access, MAIN | CONSUMER),
 	CALL(readlink, MAIN | CONSUMER),
@@ -122,7 +122,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(sched_setaffinity, VCPU),
 	/* --mem: the NUMA node of a page. */
 	CALL(move_pages, CONSUMER),
-	CALL(getrandom, VCPU | REST | USER),
+	CALL(getrandom, ALL),
 	IOCTL(PERF_EVENT_IOC_ENABLE, VCPU),
 	IOCTL(PERF_EVENT_IOC_DISABLE, VCPU),
 	IOCTL(PERF_EVENT_IOC_REFRESH, VCPU),

@@ -45,6 +45,12 @@ def each_kind_dies(tool):
         p = e2e.run(tool, "call", "log", kind, "getppid")
         check(p.status == 0 and p.out == "done 0\n" and "thread %s calls getppid (110), which is not in its list\n" %
               kind in p.err, "watched: %s %s" % (p.out, p.err))
+    # On a host that interprets ring 0 vCPUs may make code, and nobody else.
+    for mode, kind, may in (("code", "vcpu", True), ("on", "vcpu", False), ("code", "disk", False), ("code", "consumer", False)):
+        for call in ("mmap", "rt_sigaction"):
+            p = e2e.run(tool, "call", mode, kind, call)
+            check((p.out == "done 22\n") == may and (p.status == 1) == (not may),
+                  "%s of %s, %s: status %d: %s%s" % (call, kind, mode, p.status, p.out, p.err))
     # Kinds that trace other processes have no list.
     for kind in ("tracer", "gdb", "libvirt"):
         p = e2e.run(tool, "call", "on", kind, "getppid")
@@ -158,6 +164,7 @@ rare("a signal in a system call", "all", "rt_sigreturn", "restart_syscall")
 rare("a clock of the host's that the vDSO does not read", "all", "clock_gettime")
 rare("memory, when the allocator has to ask for it or gives it back", "all", "brk", "mmap", "mprotect", "munmap", "madvise",
      "mremap", "sysinfo")
+rare("random numbers of libc's for its own tables and names", "all", "getrandom")
 rare("a lock that another thread has", "all", "futex")
 rare("glibc 2.39 and later: fstat(3)", "all", "fstat")
 rare("a thread's end", "all", "rt_sigprocmask", "exit")

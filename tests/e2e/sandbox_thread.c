@@ -3,7 +3,7 @@
  * Threads in the sandbox of profile/sandbox, without a machine.
  *
  *   sandbox_thread list                     the table: kind, call, argument ("-": any), a line each
- *   sandbox_thread call MODE KIND CALL      a thread of the kind makes one system call
+ *   sandbox_thread call MODE KIND CALL      a thread of the kind makes one system call; MODE: on, log, code
  *   sandbox_thread write DIR FILE           the consumer's thread may write in DIR: makes FILE
  *
  * Prints "done ERRNO" when the call has returned, or the file is made. tests/e2e/sandbox.py
@@ -54,6 +54,10 @@ static void *make_call(void *arg)
 		ret = syscall(SYS_ioctl, -1, KVM_CREATE_VM, 0);
 	else if (!strcmp(what, "mprotect"))
 		ret = syscall(SYS_mprotect, NULL, 0, PROT_READ | PROT_EXEC);
+	else if (!strcmp(what, "mmap"))
+		ret = syscall(SYS_mmap, NULL, 0, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else if (!strcmp(what, "rt_sigaction"))
+		ret = syscall(SYS_rt_sigaction, -1, NULL, NULL, 8);
 	else if (!strcmp(what, "tgkill"))
 		ret = syscall(SYS_tgkill, 1, 1, 0);
 	else if (!strcmp(what, "getppid"))
@@ -129,6 +133,7 @@ int main(int argc, char **argv)
 	if (argc != 5 || strcmp(argv[1], "call"))
 		return 2;
 	p.mode = !strcmp(argv[2], "log") ? SANDBOX_LOG : SANDBOX_ON;
+	p.makes_code = !strcmp(argv[2], "code");
 	while (kind < THREAD_KINDS && strcmp(thread_kind_name((enum thread_kind)kind), argv[3]))
 		kind++;
 	what = argv[4];
