@@ -78,6 +78,16 @@ void kvm_host_close(struct kvm_host *h)
 	h->fd = -1;
 }
 
+int kvm_vm_create(const struct kvm_host *h)
+{
+	int fd;
+
+	do
+		fd = ioctl(h->fd, KVM_CREATE_VM, 0);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
 uint32_t kvm_tsc_khz(const struct kvm_host *h, int vcpu_fd)
 {
 	int khz = h->tsc_khz ? ioctl(vcpu_fd, KVM_GET_TSC_KHZ, 0) : 0;

@@ -38,6 +38,9 @@ struct kvm_host {
 int kvm_host_open(struct kvm_host *h, struct err *e);
 void kvm_host_close(struct kvm_host *h);
 
+/* A new machine: its descriptor, or -errno. A signal, also a stop, interrupts this request. */
+int kvm_vm_create(const struct kvm_host *h);
+
 /* The rate of a guest's TSC, by one of its vCPUs; 0: KVM does not tell. */
 uint32_t kvm_tsc_khz(const struct kvm_host *h, int vcpu_fd);
 

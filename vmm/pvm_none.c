@@ -30,7 +30,7 @@ void quirks_probe(const struct kvm_host *h, struct quirks *q)
 {
 	*q = (struct quirks){ .probe = malloc(sizeof(*q->probe)) };
 	if (q->probe) {
-		q->probe->vm = ioctl(h->fd, KVM_CREATE_VM, 0);
+		q->probe->vm = kvm_vm_create(h);
 		q->probe->vcpu = q->probe->vm < 0 ? -1 : ioctl(q->probe->vm, KVM_CREATE_VCPU, 0);
 		q->tsc_khz = kvm_tsc_khz(h, q->probe->vcpu);
 	}

@@ -145,9 +145,9 @@ static int create_kvm_vm(struct vm *vm, struct err *e)
 	uint64_t identity = GPA_KVM_IDENTITY;
 	int ret;
 
-	vm->fd = ioctl(vm->cfg.host->fd, KVM_CREATE_VM, 0);
+	vm->fd = kvm_vm_create(vm->cfg.host);
 	if (vm->fd < 0)
-		return err_set(e, errno, "KVM_CREATE_VM: %s", strerror(errno));
+		return err_set(e, -vm->fd, "KVM_CREATE_VM: %s", strerror(-vm->fd));
 	/* Needed by older Intel processors only; must come before the first vCPU. */
 	if (vm->cfg.host->tss_addr) {
 		(void)ioctl(vm->fd, KVM_SET_IDENTITY_MAP_ADDR, &identity);

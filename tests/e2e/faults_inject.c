@@ -157,9 +157,12 @@ static struct kind *kind_of(const struct seccomp_data *d)
 
 static bool can_be_interrupted(const struct seccomp_data *d, const struct call *call)
 {
-	/* Of the requests of KVM these two alone; also where no signal is for us. */
+	/* Of the requests of KVM these two alone. */
 	if (d->nr == SYS_ioctl)
 		return d->args[1] == KVM_RUN || d->args[1] == KVM_CREATE_VM;
+	/* What a command prints is written without signals that it handles. */
+	if (d->nr == SYS_write && d->args[0] <= 2)
+		return false;
 	for (unsigned int i = 0; call && i < MAX_ERRORS; i++)
 		if (call->error[i] == EINTR)
 			return true;

@@ -208,9 +208,9 @@ static int probe_open(struct probe *p)
 	} cpuid = { .head.nent = 128 };
 	void *map;
 
-	p->vm = ioctl(p->host->fd, KVM_CREATE_VM, 0);
+	p->vm = kvm_vm_create(p->host);
 	if (p->vm < 0)
-		return -errno;
+		return p->vm;
 	map = mmap(NULL, PROBE_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return -errno;
