@@ -169,7 +169,9 @@ rare("a lock that another thread has", "all", "futex")
 rare("glibc 2.39 and later: fstat(3)", "all", "fstat")
 rare("a thread's end", "all", "rt_sigprocmask", "exit")
 rare("requests that wait for the image's device, and what a driver seldom asks for", "main vcpu disk disk-poll",
-     "pread64", "pwrite64", "preadv2", "pwritev", "fallocate", "fdatasync", "lseek", "KVM_IRQ_LINE", "KVM_SIGNAL_MSI")
+     "pread64", "pwrite64", "preadv2", "pwritev", "fallocate", "fdatasync", "lseek", "newfstatat", "KVM_IRQ_LINE",
+     "KVM_SIGNAL_MSI")
+rare("a driver that floods a queue (villain.py)", "virtio-rest", "KVM_IRQ_LINE", "KVM_SIGNAL_MSI")
 rare("hosts with VMX or SVM: registers are asked for", "vcpu", "KVM_GET_REGS", "KVM_GET_SREGS")
 rare("the guest's own debug registers beside our breakpoints", "vcpu", "KVM_GET_DEBUGREGS", "KVM_SET_DEBUGREGS")
 rare("instructions that KVM refuses, and single steps (vmm/pvm)", "vcpu", "KVM_SET_REGS", "KVM_GET_XCRS", "KVM_SET_XCRS",
@@ -194,7 +196,7 @@ rare("`kvmprof ctl snapshot` over a profile that is there, and into another file
      "copy_file_range", "symlink", "mkdir", "rename", "linkat", "access", "uname")
 rare("another thread is to look at what was asked for", "consumer control", "getpid", "tgkill")
 rare("a client that does not read", "control", "clock_nanosleep")
-rare("an answer of its clock, where ring 0 is interpreted", "pit", "openat", "read", "close")
+rare("an answer of its clock, where ring 0 is interpreted", "pit", "openat", "read", "close", "KVM_IRQ_LINE")
 rare("a snapshot of a disk with an overlay in memory", "main", "memfd_create")
 
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)")
