@@ -234,7 +234,11 @@ struct child {
 static int child_main(void *arg)
 {
 	struct child *c = arg;
-	int fd = install_filter();
+	int fd;
+
+	/* A command that hangs ends with us. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = install_filter();
 
 	/* Neither of these is in the filter. */
 	__atomic_store_n(c->listener, fd < 0 ? -2 : fd, __ATOMIC_RELEASE);
