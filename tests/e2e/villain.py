@@ -51,15 +51,16 @@ def once():
 
 
 def storm(classes, seconds, program):
-    figures = []
+    figures, options = [], ["-o", "v.data", "--no-buildid-cache"]
     asan = "asan" in program
     if asan:
+        options.append("--sandbox=off")    # what the sanitizer itself calls is in no list
         os.environ.setdefault("ASAN_OPTIONS", "")
         os.environ["ASAN_OPTIONS"] += ":quarantine_size_mb=16:detect_leaks=1"
     for c in classes:
         race = c == "race"
         p, memory = villain.run(program, "class=%s race=%d storm=%d" % (c, race, seconds * 1000), "--vcpus",
-                                str(1 + race), "-o", "v.data", "--no-buildid-cache", timeout=seconds * 3 + 120)
+                                str(1 + race), *options, timeout=seconds * 3 + 120)
         n = villain.judge("storm " + c, p.status, p.out, p.err, villain.verdicts(p.out))
         check(villain.outside_is_untouched(), "storm %s: what lies outside of the share changed" % c)
         report_reads("storm " + c)
