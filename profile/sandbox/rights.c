@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/sandbox/rights.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,11 +16,25 @@
 #define CAP_PERFMON 38
 #endif
 
-uint64_t rights_of(enum thread_kind kind, bool perfmon)
+uint64_t rights_counters(bool wanted)
+{
+	cleanup_fclose FILE *f =
+		wanted ? fopen("/proc/sys/kernel/perf_event_paranoid", "re") : NULL;
+	int paranoid = 0;
+
+	if (!wanted)
+		return 0;
+	/* Kernels of Debian and Ubuntu have a level 3, at which CAP_PERFMON is not enough. */
+	if (f && fscanf(f, "%d", &paranoid) == 1 && paranoid > 2)
+		return BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
+	return BIT(CAP_PERFMON);
+}
+
+uint64_t rights_of(enum thread_kind kind, uint64_t counters)
 {
 	switch (kind) {
 	case THREAD_VCPU:
-		return perfmon ? BIT(CAP_PERFMON) : 0;
+		return counters;
 	case THREAD_9P: /* utimensat(2) and chmod(2) of others' files */
 		return FILES | BIT(CAP_FOWNER);
 	case THREAD_CONSUMER:
@@ -28,12 +45,12 @@ uint64_t rights_of(enum thread_kind kind, bool perfmon)
 	}
 }
 
-uint64_t rights_of_all(bool perfmon, bool pagemap)
+uint64_t rights_of_all(uint64_t counters, bool pagemap)
 {
 	uint64_t all = pagemap ? BIT(CAP_SYS_ADMIN) : 0;
 
 	for (int kind = 0; kind < THREAD_KINDS; kind++)
-		all |= rights_of((enum thread_kind)kind, perfmon);
+		all |= rights_of((enum thread_kind)kind, counters);
 	return all;
 }
 

@@ -13,11 +13,14 @@
 
 /*
  * What a process of root's keeps for threads of this kind: a bit for each CAP_*. Files are then
- * reached as root reaches them, below the directories that Landlock leaves.
+ * reached as root reaches them, below the directories that Landlock leaves. counters: of
+ * rights_counters().
  */
-uint64_t rights_of(enum thread_kind kind, bool perfmon);
+uint64_t rights_of(enum thread_kind kind, uint64_t counters);
 /* Of all kinds, and until the main thread has bound itself what opens /proc/self/pagemap. */
-uint64_t rights_of_all(bool perfmon, bool pagemap);
+uint64_t rights_of_all(uint64_t counters, bool pagemap);
+/* What perf_event_open() asks for on this host, as perf_event_paranoid says; 0: not wanted. */
+uint64_t rights_counters(bool wanted);
 
 /* On itself: no execve(2) gives rights from now on. -errno. */
 int rights_no_new(void);

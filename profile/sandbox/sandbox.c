@@ -18,7 +18,7 @@ const char *const sandbox_mode_names[] = { "on", "log", "off", NULL };
 static struct {
 	bool begun, filters, capabilities;
 	enum sandbox_scope scope;
-	bool perfmon;
+	uint64_t counters;
 } sandbox;
 
 void sandbox_plan_add(struct sandbox_plan *p, const char *path, enum sandbox_access access)
@@ -56,7 +56,7 @@ static int sandbox_bind(enum thread_kind kind)
 	if (sandbox.scope == SANDBOX_ATTACHED && kind != THREAD_CONSOLE && kind != THREAD_CONTROL)
 		return 0;
 	if (sandbox.capabilities)
-		ret = rights_keep(rights_of(kind, sandbox.perfmon));
+		ret = rights_keep(rights_of(kind, sandbox.counters));
 	if (!ret && sandbox.filters)
 		ret = filter_enter(kind);
 	return ret;
@@ -80,7 +80,7 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 	sandbox_probe(&host);
 	sandbox.begun = true;
 	sandbox.scope = p->scope;
-	sandbox.perfmon = p->perfmon;
+	sandbox.counters = rights_counters(p->perfmon);
 	ret = rights_no_new();
 	if (ret)
 		return err_set(e, -ret, "sandbox: PR_SET_NO_NEW_PRIVS: %s", strerror(-ret));
@@ -101,7 +101,7 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 			   host.without);
 	}
 	if (own && rights_any()) {
-		ret = rights_keep(rights_of_all(p->perfmon, p->pagemap));
+		ret = rights_keep(rights_of_all(sandbox.counters, p->pagemap));
 		if (ret)
 			return err_set(e, -ret, "sandbox: cannot drop capabilities: %s",
 				       strerror(-ret));
