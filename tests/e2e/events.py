@@ -236,8 +236,9 @@ else:
 if here.get("kvm:kvm_pio", {}).get("available"):
     p = run("--duration", "2", "-q", "-e", "raw_syscalls:sys_enter", "-o", "storm.data", timeout=60)
     check(event(e2e.summary("storm.data"), "raw_syscalls:sys_enter")["samples"] > 0, "a storm: " + p.err)
-run("--append", "seconds=1", "-q", "-e", "wall,cpu,task-clock,cpu-clock,page-faults,context-switches,exit,exit:io",
-    "-F", "20000", "-o", "many.data", timeout=120)
+run("--duration", "3", "-q", "-e", "wall,cpu,task-clock,cpu-clock,page-faults,context-switches,exit,exit:io",
+    "-F", "20000", "-o", "many.data", timeout=60)
+check(sum(e["samples"] > 0 for e in e2e.summary("many.data")["events"]) >= 4, "eight events at once")
 
 for argv, why in ((["-e", "nonsense"], "no such event"), (["-e", "exit:nonsense"], "no such kind"),
                   (["-e", "cycles:x"], "modifier"), (["-e", "wall,wall"], "twice"), (["-e", ","], "without a name"),
