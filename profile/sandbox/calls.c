@@ -111,7 +111,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(chmod, P9),
 	CALL(truncate, P9),
 	CALL(utimensat, P9),
-	CALL(memfd_create, MAIN),
+	CALL(memfd_create, MAIN | CONSUMER),
 
 	/* The vCPU's own timers and counters, and where it runs. */
 	CALL(timer_create, VCPU),

@@ -50,11 +50,17 @@ if not check(boot.wait_for("worker: steady", 600), "the guest's program does not
 pid = boot.process.pid
 attach = subprocess.Popen([e2e.KVMPROF, "attach", str(pid), "--duration", str(SECONDS), "-o", "attached.data"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-# Once it holds the thread, a second one is told who does.
+# Once it holds the thread for good, and so writes a profile, a second one is told who does.
 until = time.monotonic() + 120
-while not traced(pid) and attach.poll() is None and time.monotonic() < until:
+while not (traced(pid) and any(f.startswith("attached.data") for f in e2e.leftovers())):
+    if attach.poll() is not None or time.monotonic() > until:
+        break
     time.sleep(0.1)
-second = e2e.kvmprof("attach", str(pid), "-o", "second.data", timeout=60)
+if attach.poll() is not None:
+    check(False, "attach has ended: status %d: %s" % (attach.returncode, attach.communicate()[1].decode()))
+    boot.process.kill()
+    e2e.finish()
+second = e2e.kvmprof("attach", str(pid), "--duration", "1", "-o", "second.data", timeout=60)
 check(second.status == 1 and "process %d traces it" % attach.pid in second.err and
       second.err.count("\n") == 1, "a second attach: status %d: %s" % (second.status, second.err))
 out, err = attach.communicate(timeout=240)

@@ -198,6 +198,7 @@ rare("another thread is to look at what was asked for", "consumer control", "get
 rare("a client that does not read", "control", "clock_nanosleep")
 rare("an answer of its clock, where ring 0 is interpreted", "pit", "openat", "read", "close", "KVM_IRQ_LINE")
 rare("a snapshot of a disk with an overlay in memory", "main", "memfd_create")
+rare("a kernel that moves: its image is unpacked when it has booted", "consumer", "memfd_create")
 
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)")
 
