@@ -96,6 +96,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(fstatfs, P9),
 	CALL(access, MAIN | CONSUMER),
 	CALL(readlink, MAIN | CONSUMER),
+	CALL(getcwd, MAIN | CONSUMER), /* realpath(3) */
 	CALL(readlinkat, P9 | CONSUMER),
 	CALL(getdents64, MAIN | P9 | CONSUMER),
 	CALL(mkdir, MAIN | CONSUMER),
