@@ -11,7 +11,8 @@ struct thread_begin {
 };
 
 /* Written by the main thread before those exist that read it. */
-static void (*thread_entry)(enum thread_kind kind);
+static int (*thread_prepare)(enum thread_kind kind);
+static void (*thread_enter)(enum thread_kind kind);
 
 const char *thread_kind_name(enum thread_kind kind)
 {
@@ -37,9 +38,10 @@ const char *thread_kind_name(enum thread_kind kind)
 	return name[kind];
 }
 
-void thread_set_entry(void (*enter)(enum thread_kind kind))
+void thread_set_entry(int (*prepare)(enum thread_kind kind), void (*enter)(enum thread_kind kind))
 {
-	thread_entry = enter;
+	thread_prepare = prepare;
+	thread_enter = enter;
 }
 
 static void *thread_main(void *arg)
@@ -48,17 +50,20 @@ static void *thread_main(void *arg)
 
 	free(arg);
 	pthread_setname_np(pthread_self(), thread_kind_name(begin.kind));
-	if (thread_entry)
-		thread_entry(begin.kind);
+	if (thread_enter)
+		thread_enter(begin.kind);
 	return begin.main(begin.arg);
 }
 
 int thread_start(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg)
 {
-	struct thread_begin *begin = malloc(sizeof(*begin));
+	int ret = thread_prepare ? thread_prepare(kind) : 0;
+	struct thread_begin *begin;
 	sigset_t all, old;
-	int ret;
 
+	if (ret)
+		return ret;
+	begin = malloc(sizeof(*begin));
 	if (!begin)
 		return ENOMEM;
 	*begin = (struct thread_begin){ kind, main, arg };

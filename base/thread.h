@@ -38,14 +38,15 @@ const char *thread_kind_name(enum thread_kind kind);
 /*
  * pthread_create() with every signal blocked from its first instruction on, so that what
  * is sent to the process comes to the threads that wait for it. The thread has its kind's name.
- * Returns 0 or a positive errno value, as pthread_create(). Any thread.
+ * Returns 0 or a positive errno value, as pthread_create(), or what `prepare` says. Any thread.
  */
 int thread_start(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg);
 
 /*
- * What each thread that is started from now on does first, on itself; NULL: nothing. Called by
- * the main thread, at most once for each of both, while thread_start() is not called.
+ * From now on, thread_start() calls prepare() before there is a thread, on the caller's: 0, or a
+ * positive errno value, and none is started. enter() is what the new thread does first, on itself.
+ * Called by the main thread, at most once, while thread_start() is not called.
  */
-void thread_set_entry(void (*enter)(enum thread_kind kind));
+void thread_set_entry(int (*prepare)(enum thread_kind kind), void (*enter)(enum thread_kind kind));
 
 #endif

@@ -37,9 +37,8 @@ struct filter {
 	unsigned short len;
 };
 
-/* Made by the first thread of its kind, under the lock; const afterwards. */
+/* Made before the first thread of its kind is there; const afterwards. */
 static struct filter filters[THREAD_KINDS];
-static pthread_mutex_t filters_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Written by filter_prepare() and const afterwards, but for `told`. */
 static enum filter_mode filter_mode;
 static bool filter_makes_code;
@@ -256,13 +255,16 @@ static int filter_export(enum thread_kind kind, scmp_filter_ctx ctx)
 	return 0;
 }
 
-static int filter_make(enum thread_kind kind)
+int filter_make(enum thread_kind kind)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_TRAP);
-	int ret = ctx ? 0 : -ENOMEM;
+	scmp_filter_ctx ctx;
+	int ret = 0;
 
-	if (ret)
-		return ret;
+	if (filters[kind].code || !sandbox_has_list(kind))
+		return 0;
+	ctx = seccomp_init(SCMP_ACT_TRAP);
+	if (!ctx)
+		return -ENOMEM;
 	seccomp_syscall_priority(ctx, SCMP_SYS(ioctl), UINT8_MAX);
 	for (const struct sandbox_call *c = sandbox_calls; !ret && c->name; c++)
 		if (c->kinds & SANDBOX_KIND(kind))
@@ -284,24 +286,13 @@ void filter_prepare(enum filter_mode mode, bool makes_code)
 	sigaction(SIGSYS, &sa, NULL);
 }
 
-static int filter_ready(enum thread_kind kind)
-{
-	int ret;
-
-	pthread_mutex_lock(&filters_lock);
-	ret = filters[kind].code ? 0 : filter_make(kind);
-	pthread_mutex_unlock(&filters_lock);
-	return ret;
-}
-
 int filter_enter(enum thread_kind kind)
 {
-	int ret = sandbox_has_list(kind) ? filter_ready(kind) : 0;
 	struct sock_fprog program = { filters[kind].len, filters[kind].code };
 	sigset_t set;
 
-	if (ret || !program.filter)
-		return ret;
+	if (!program.filter)
+		return 0;
 	filter_kind = kind;
 	sigemptyset(&set);
 	sigaddset(&set, SIGSYS);

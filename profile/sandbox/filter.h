@@ -2,7 +2,7 @@
 /*
  * filter: the table of calls.h as programs for seccomp(2), one for each kind of thread.
  *
- * Programs are made once, by libseccomp, by the first thread of a kind. The first call outside of its
+ * Programs are made once, by libseccomp, before the first thread of a kind is there. The first call outside of its
  * list traps: the handler writes a line that names the call and the thread, and ends the process with
  * status 1, so that what was recorded lies complete up to then where a killed run leaves it
  * (profile/perfdata/leftover.h). Calls of other architectures kill at once.
@@ -29,9 +29,11 @@ bool filter_probe(void);
 void filter_prepare(enum filter_mode mode, bool makes_code);
 
 /*
- * On the thread itself, after filter_prepare(); the first one of a kind makes the kind's program (about
- * 0.1 ms). 0 also where its kind has no list; -errno.
+ * The program of a kind, once (about 0.1 ms). After filter_prepare(), by one thread at a time, before
+ * filter_enter(). 0 also where the kind has no list; -errno.
  */
+int filter_make(enum thread_kind kind);
+/* On the thread itself. 0 also where its kind has no list; -errno. */
 int filter_enter(enum thread_kind kind);
 
 #endif

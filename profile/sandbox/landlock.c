@@ -95,8 +95,8 @@ static int landlock_allow(int ruleset, const struct sandbox_path *p, uint64_t ha
 	struct path_attr attr = { access[p->access] & handled, fd };
 	struct stat st;
 
-	if (fd < 0) /* it has gone since */
-		return 0;
+	if (fd < 0) /* none there, or one that we may not get at anyway */
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
@@ -122,7 +122,7 @@ int landlock_enter(const struct sandbox_plan *p, int abi, struct err *e)
 		int ret = landlock_allow(ruleset, &p->path[i], attr.handled_fs);
 
 		if (ret)
-			return err_set(e, -ret, "sandbox: landlock_add_rule for %s: %s",
+			return err_set(e, -ret, "sandbox: Landlock cannot allow %s: %s",
 				       p->path[i].path, strerror(-ret));
 	}
 	if (syscall(NR_RESTRICT_SELF, ruleset, 0) < 0)

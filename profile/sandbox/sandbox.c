@@ -7,8 +7,8 @@
 #include "profile/sandbox/rights.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,9 +23,7 @@ static struct {
 
 void sandbox_plan_add(struct sandbox_plan *p, const char *path, enum sandbox_access access)
 {
-	struct stat st;
-
-	if (path && *path && p->npaths < SANDBOX_MAX_PATHS && stat(path, &st) == 0)
+	if (path && *path && p->npaths < SANDBOX_MAX_PATHS)
 		p->path[p->npaths++] = (struct sandbox_path){ path, access };
 }
 
@@ -36,24 +34,32 @@ void sandbox_probe(struct sandbox_host *out)
 }
 
 /* A thread that a guest has to do with must not go on with more rights than it shall have. */
-static void sandbox_refused(enum thread_kind kind, const char *what)
+static void sandbox_refused(enum thread_kind kind)
 {
-	static const char text[] = ": the host's kernel refuses to bind it: the run ends here; "
-				   "--sandbox=off runs without\n";
-	const char *name = thread_kind_name(kind);
-
-	(void)!write(STDERR_FILENO, what, strlen(what));
-	(void)!write(STDERR_FILENO, name, strlen(name));
-	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	dprintf(STDERR_FILENO,
+		"kvmprof: sandbox: the host's kernel refuses to bind thread %s: the run ends here; "
+		"--sandbox=off runs without\n",
+		thread_kind_name(kind));
 	syscall(SYS_exit_group, 1);
+}
+
+/* Of an attached run, the others have to do with the machine: their calls are those of tracing it. */
+static bool sandbox_binds(enum thread_kind kind)
+{
+	return sandbox.scope == SANDBOX_OWN || kind == THREAD_CONSOLE || kind == THREAD_CONTROL;
+}
+
+/* What can fail, while there is still somebody to tell. */
+static int sandbox_prepare(enum thread_kind kind)
+{
+	return sandbox_binds(kind) && sandbox.filters ? -filter_make(kind) : 0;
 }
 
 static int sandbox_bind(enum thread_kind kind)
 {
 	int ret = 0;
 
-	/* The others have to do with the machine: their calls are those of tracing it. */
-	if (sandbox.scope == SANDBOX_ATTACHED && kind != THREAD_CONSOLE && kind != THREAD_CONTROL)
+	if (!sandbox_binds(kind))
 		return 0;
 	if (sandbox.capabilities)
 		ret = rights_keep(rights_of(kind, sandbox.counters));
@@ -66,7 +72,7 @@ static int sandbox_bind(enum thread_kind kind)
 static void sandbox_enter(enum thread_kind kind)
 {
 	if (sandbox_bind(kind))
-		sandbox_refused(kind, "kvmprof: sandbox: thread ");
+		sandbox_refused(kind);
 }
 
 int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
@@ -107,7 +113,7 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 				       strerror(-ret));
 		sandbox.capabilities = true;
 	}
-	thread_set_entry(sandbox_enter);
+	thread_set_entry(sandbox_prepare, sandbox_enter);
 	return 0;
 }
 
@@ -117,7 +123,8 @@ int sandbox_begin_main(struct err *e)
 
 	if (!sandbox.begun || sandbox.scope != SANDBOX_OWN)
 		return 0;
-	ret = sandbox_bind(THREAD_MAIN);
+	ret = -sandbox_prepare(THREAD_MAIN);
+	ret = ret ? ret : sandbox_bind(THREAD_MAIN);
 	return ret ? err_set(e, -ret,
 			     "sandbox: the host's kernel refuses to bind the main "
 			     "thread: %s; --sandbox=off runs without",

@@ -63,7 +63,7 @@ struct sandbox_plan {
 	unsigned int npaths;
 };
 
-/* NULL is no path. Where there is none at `path` nothing is added. More than there is room for: lost. */
+/* NULL is no path; one that is not there by sandbox_begin() is none. More than there is room for: lost. */
 void sandbox_plan_add(struct sandbox_plan *p, const char *path, enum sandbox_access access);
 
 /* What this host's kernel can enforce. */

@@ -126,7 +126,9 @@ def inject(command, part=None, quick=False):
     check(not same or again.out == ref.out, "%s: its output is not the same each time" % command)
     found = list(plans(ref.calls))
     if quick:
-        found = spread(found, SAMPLE)
+        # Each thread's filter goes through a file in memory; what cannot be made must not cost the profile.
+        filters = [p for p in found if p.startswith("fail:memfd_create:")]
+        found = filters + spread([p for p in found if p not in filters], SAMPLE)
     elif part is not None:
         found = found[part::PARTS]
     hits, failed = 0, 0
