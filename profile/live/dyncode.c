@@ -20,8 +20,7 @@ struct guest_dyncode {
 	size_t nregions, region_cap;
 	uint64_t modules_seen; /* for which `region` was made */
 	bool joined;
-	uint64_t hash, checked_ns;
-	bool checked;
+	struct code_watch watch;
 	struct guest_dyncode_stats stats;
 };
 
@@ -163,36 +162,24 @@ static int dyncode_read(struct guest_dyncode *g, uint64_t hash, uint64_t time_ns
 		linux_dyncode_list_deinit(&fresh);
 		return err_set(e, ENOMEM, "out of memory");
 	}
-	g->checked = true;
-	g->hash = hash;
+	code_watch_set_read(&g->watch, hash);
 	g->stats.skipped += fresh.skipped;
 	return dyncode_replace(g, &fresh, symbols, time_ns, e);
-}
-
-static bool is_covered(const struct guest_dyncode *g, uint64_t ip)
-{
-	for (size_t i = 0; i < g->nregions; i++)
-		if (ip >= g->region[i].start && ip < g->region[i].end)
-			return true;
-	return false;
 }
 
 int guest_dyncode_see(struct guest_dyncode *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
 		      struct err *e)
 {
-	/* Samples of several vCPUs may be a little out of order. */
-	uint64_t age = time_ns > g->checked_ns ? time_ns - g->checked_ns : 0, hash;
+	const struct code_watch_known known = { g->region, g->nregions };
+	uint64_t hash;
 
-	if (g->checked_ns &&
-	    (age < GUEST_MODULES_RETRY_NS ||
-	     (age < GUEST_MODULES_CHECK_NS && (where == GUEST_IP_IN_IMAGE || is_covered(g, ip)))))
+	if (!code_watch_is_due(&g->watch, &known, ip, where, time_ns))
 		return 0;
-	g->checked_ns = time_ns;
 	if (linux_dyncode_hash(g->layout, g->memory, &hash) < 0) {
 		g->stats.failed++;
 		return 0;
 	}
-	return g->checked && hash == g->hash ? 0 : dyncode_read(g, hash, time_ns, e);
+	return code_watch_has_changed(&g->watch, hash) ? dyncode_read(g, hash, time_ns, e) : 0;
 }
 
 const struct unwind_region *guest_dyncode_join(struct guest_dyncode *g,

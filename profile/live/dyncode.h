@@ -3,9 +3,8 @@
  * guest_dyncode: code that the guest's kernel makes while it runs (BPF, ftrace, kprobes) as it
  * comes and goes, told to the sink and to the unwinder.
  *
- * A hash tells now and then whether the kernel's lists have changed, and soon when a sample lies
- * where no known code is. Each piece is a module of its own to the sink, with one symbol. Used by
- * the consumer's thread alone.
+ * Each piece is a module of its own to the sink, with one symbol. Used by the consumer's thread
+ * alone.
  */
 #ifndef KVMPROF_PROFILE_LIVE_DYNCODE_H
 #define KVMPROF_PROFILE_LIVE_DYNCODE_H

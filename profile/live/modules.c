@@ -19,8 +19,8 @@ struct guest_modules {
 	size_t kept; /* symbols in them */
 	struct unwind_region *region;
 	size_t nregions;
-	uint64_t hash, checked_ns, changes;
-	bool checked;
+	struct code_watch watch;
+	uint64_t changes;
 	struct guest_modules_stats stats;
 };
 
@@ -213,32 +213,21 @@ static int read_list(struct guest_modules *g, uint64_t hash, uint64_t time_ns, s
 		linux_module_list_deinit(&fresh);
 		return ret ? ret : err_set(e, ENOMEM, "out of memory");
 	}
-	g->checked = true;
-	g->hash = hash;
+	code_watch_set_read(&g->watch, hash);
 	return replace(g, &fresh, region, time_ns, e);
-}
-
-static bool is_covered(const struct guest_modules *g, uint64_t ip)
-{
-	for (size_t i = 0; i < g->nregions; i++)
-		if (ip >= g->region[i].start && ip < g->region[i].end)
-			return true;
-	return false;
 }
 
 int guest_modules_see(struct guest_modules *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,
 		      struct err *e)
 {
-	bool strange = where != GUEST_IP_IN_IMAGE && !is_covered(g, ip);
-	/* Samples of several vCPUs may be a little out of order. */
-	uint64_t age = time_ns > g->checked_ns ? time_ns - g->checked_ns : 0, hash;
+	const struct code_watch_known known = { g->region, g->nregions };
+	uint64_t hash;
 
-	if (g->checked_ns && age < (strange ? GUEST_MODULES_RETRY_NS : GUEST_MODULES_CHECK_NS))
+	if (!code_watch_is_due(&g->watch, &known, ip, where, time_ns))
 		return 0;
-	g->checked_ns = time_ns;
 	if (linux_module_hash(g->layout, g->memory, &hash) < 0) {
 		g->stats.failed++;
 		return 0;
 	}
-	return g->checked && hash == g->hash ? 0 : read_list(g, hash, time_ns, e);
+	return code_watch_has_changed(&g->watch, hash) ? read_list(g, hash, time_ns, e) : 0;
 }

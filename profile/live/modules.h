@@ -3,19 +3,16 @@
  * guest_modules: the guest's kernel modules as they come and go, told to the sink and
  * to the unwinder.
  *
- * A cheap hash tells now and then whether the list has changed, and at once when a sample lies
- * where no known code is. A list that changes while it is read is read again later. Used by the
- * consumer's thread alone.
+ * A list that changes while it is read is read again later. Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_LIVE_MODULES_H
 #define KVMPROF_PROFILE_LIVE_MODULES_H
 
+#include "profile/live/code_watch.h"
 #include "profile/sink/sink.h"
 #include "symbolizer/linux/module.h"
 #include "symbolizer/unwind/unwind.h"
 
-#define GUEST_MODULES_CHECK_NS 100000000u
-#define GUEST_MODULES_RETRY_NS 2000000u
 /*
  * Symbols of modules that are gone stay until the sink's end(). A guest that loads
  * and unloads all day gets no more names when so many symbols are kept.
@@ -34,9 +31,6 @@ struct guest_modules;
 int guest_modules_create(struct guest_modules **out, const struct linux_module_layout *layout,
 			 const struct memory *memory, struct sink *sink, struct err *e);
 void guest_modules_destroy(struct guest_modules *g);
-
-/* GUEST_IP_IN_IMAGE: in the kernel's own text, where no module is. */
-enum guest_ip { GUEST_IP_IN_IMAGE, GUEST_IP_ELSEWHERE };
 
 /* Before a sample at kernel address ip is unwound. Errors are the sink's. */
 int guest_modules_see(struct guest_modules *g, uint64_t ip, enum guest_ip where, uint64_t time_ns,

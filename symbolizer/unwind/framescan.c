@@ -20,20 +20,6 @@ struct window {
 	uint8_t bytes[128];
 };
 
-const struct unwind_region *code_in_module(const struct code *c, uint64_t va)
-{
-	const struct unwind_region *r = c->u->region;
-
-	/* The first one that ends behind va; no branch depends on va, which is as good as random. */
-	for (size_t n = c->u->nregions; n > 1;) {
-		size_t half = n / 2;
-
-		r = r[half - 1].end <= va ? r + half : r;
-		n -= half;
-	}
-	return va >= r->start && va < r->end ? r : NULL;
-}
-
 static bool decode_at(struct window *w, uint64_t va, struct insn *i)
 {
 	uint64_t off = va - w->va;

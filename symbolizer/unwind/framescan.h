@@ -29,15 +29,12 @@ struct code {
 	bool user;		  /* own is a program's; it has no modules */
 };
 
-/* Outside of own; NULL when it is in no module either. */
-const struct unwind_region *code_in_module(const struct code *c, uint64_t va);
-
 /* What va lies in, or NULL. Mostly it is own. */
 static inline const struct unwind_region *code_at(const struct code *c, uint64_t va)
 {
 	if (va - c->own.start < c->own.end - c->own.start)
 		return &c->own;
-	return c->user || !c->u->nregions ? NULL : code_in_module(c, va);
+	return c->user ? NULL : unwind_region_at(c->u->region, c->u->nregions, va);
 }
 
 /* The symbol that covers va, or NULL; off may be NULL, as with symtab_lookup. */

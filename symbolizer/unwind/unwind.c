@@ -8,6 +8,20 @@
 
 #include <string.h>
 
+const struct unwind_region *unwind_region_at(const struct unwind_region *r, size_t n, uint64_t va)
+{
+	if (!n)
+		return NULL;
+	/* The first one that ends behind va; no branch depends on va, which is as good as random. */
+	while (n > 1) {
+		size_t half = n / 2;
+
+		r = r[half - 1].end <= va ? r + half : r;
+		n -= half;
+	}
+	return va >= r->start && va < r->end ? r : NULL;
+}
+
 enum step walk_finish(struct walk *w, enum stack_end end)
 {
 	/* However whole it looks: something on the way was only searched for. */

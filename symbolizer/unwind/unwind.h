@@ -59,6 +59,9 @@ struct unwind_region {
 	uint64_t copy_of; /* UNWIND_FORM_COPY: the address of the copied code */
 };
 
+/* Which of n sorted regions has va; NULL: none. */
+const struct unwind_region *unwind_region_at(const struct unwind_region *r, size_t n, uint64_t va);
+
 /* In an entry of a sample's `returns`: offsets of two words, multiples of 8. */
 struct unwind_graph {
 	bool known;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "profile/live/tasks.h"
 #include "profile/sink/sink.h"
+#include "symbolizer/linux/module.h"
 #include "symbolizer/program/elfsynth.h"
 #include "tests/unit/linux_mm_fixture.h"
 
@@ -161,6 +162,75 @@ static inline const char *gf_log(struct gf_sink *s)
 			fail_msg("log is:\n%sexpected:\n%s", gf_log(s), text); \
 		(s)->log.len = 0;                                              \
 	} while (0)
+
+/* -- lists and modules ------------------------------------------------------------------ */
+
+enum {
+	GF_M_LIST = 0,
+	GF_M_NAME = 16,
+	GF_M_STATE = 72,
+	GF_M_TEXT = 80,
+	GF_M_TEXT_SIZE = 88,
+	GF_M_INIT = 96,
+	GF_M_INIT_SIZE = 104,
+	GF_M_KALLSYMS = 112,
+	GF_M_BUILD_ID = 120,
+	GF_M_NORCS = 140,
+	GF_M_ORC_IP = 144,
+	GF_M_ORC = 152,
+	GF_M_SIZE = 160
+};
+
+/* A list of the kernel's: its head, and `off` in each piece. */
+static inline void gf_set_list(struct lm *g, uint64_t head, uint32_t off, const uint64_t *piece,
+			       size_t n)
+{
+	uint64_t last = head;
+
+	for (size_t i = 0; i < n; i++) {
+		lm_put64(g, last, piece[i] + off);
+		lm_put64(g, piece[i] + off + 8, last);
+		last = piece[i] + off;
+	}
+	lm_put64(g, last, head);
+	lm_put64(g, head + 8, last);
+}
+
+static inline void gf_put_name(struct lm *g, uint64_t va, size_t size, const char *name)
+{
+	memset(lm_ptr(g, va, size), 0, size);
+	memcpy(lm_ptr(g, va, size), name, strlen(name));
+}
+
+/* Modules with a name and text, in a list that begins at `modules`; the rest is unknown. */
+static inline struct linux_module_layout gf_module_layout(uint64_t modules)
+{
+	return (struct linux_module_layout){
+		.modules = modules,
+		.list = GF_M_LIST,
+		.name = GF_M_NAME,
+		.name_size = 56,
+		.state = GF_M_STATE,
+		.text_base = GF_M_TEXT,
+		.text_size = GF_M_TEXT_SIZE,
+		.init_base = GF_M_INIT,
+		.init_size = GF_M_INIT_SIZE,
+		.kallsyms = LINUX_MODULE_NONE,
+		.build_id = LINUX_MODULE_NONE,
+		.num_orcs = LINUX_MODULE_NONE,
+		.notes_attrs = LINUX_MODULE_NONE,
+	};
+}
+
+static inline uint64_t gf_new_module(struct lm *g, const char *name, uint64_t text)
+{
+	uint64_t m = lm_alloc(g, GF_M_SIZE, 16);
+
+	gf_put_name(g, m + GF_M_NAME, 56, name);
+	lm_put64(g, m + GF_M_TEXT, text);
+	lm_put32(g, m + GF_M_TEXT_SIZE, 0x1000);
+	return m;
+}
 
 /* -- tasks ---------------------------------------------------------------------------- */
 

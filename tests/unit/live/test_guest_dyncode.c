@@ -10,19 +10,9 @@
 
 #define CODE UINT64_C(0xffffffffc0000000)
 #define KERNEL UINT64_C(0xffffffff81000000)
-#define LONG (GUEST_MODULES_CHECK_NS + 1)
+#define LONG (CODE_WATCH_CHECK_NS + 1)
 
 enum { P_START = 0, P_END = 8, P_LIST = 16, P_NAME = 32, P_SIZE = 96 };
-enum {
-	M_LIST = 0,
-	M_NAME = 16,
-	M_STATE = 72,
-	M_TEXT = 80,
-	M_TEXT_SIZE = 88,
-	M_INIT = 96,
-	M_SIZE = 112
-};
-
 static struct lm g;
 static struct memory mem;
 static struct linux_dyncode_layout layout;
@@ -31,19 +21,6 @@ static struct gf_sink sink;
 static struct guest_dyncode *made;
 static struct guest_modules *modules;
 static uint64_t now;
-
-static void set_list(uint64_t head, uint32_t off, const uint64_t *piece, size_t n)
-{
-	uint64_t last = head;
-
-	for (size_t i = 0; i < n; i++) {
-		lm_put64(&g, last, piece[i] + off);
-		lm_put64(&g, piece[i] + off + 8, last);
-		last = piece[i] + off;
-	}
-	lm_put64(&g, last, head);
-	lm_put64(&g, head + 8, last);
-}
 
 static int setup(void **state)
 {
@@ -61,23 +38,9 @@ static int setup(void **state)
 		.name_size = 64,
 		.flags = LINUX_DYNCODE_NONE,
 	};
-	module_layout = (struct linux_module_layout){
-		.modules = lm_alloc(&g, 16, 16),
-		.list = M_LIST,
-		.name = M_NAME,
-		.name_size = 56,
-		.state = M_STATE,
-		.text_base = M_TEXT,
-		.text_size = M_TEXT_SIZE,
-		.init_base = M_INIT,
-		.init_size = M_INIT + 8,
-		.kallsyms = LINUX_MODULE_NONE,
-		.build_id = LINUX_MODULE_NONE,
-		.num_orcs = LINUX_MODULE_NONE,
-		.notes_attrs = LINUX_MODULE_NONE,
-	};
-	set_list(layout.family[0].head, P_LIST, NULL, 0);
-	set_list(module_layout.modules, M_LIST, NULL, 0);
+	module_layout = gf_module_layout(lm_alloc(&g, 16, 16));
+	gf_set_list(&g, layout.family[0].head, P_LIST, NULL, 0);
+	gf_set_list(&g, module_layout.modules, GF_M_LIST, NULL, 0);
 	gf_sink_init(&sink);
 	now = 1000 * LONG;
 	return guest_modules_create(&modules, &module_layout, &mem, &sink.sink, NULL) ||
@@ -99,8 +62,7 @@ static void put_program(uint64_t p, uint64_t start, uint64_t len, const char *na
 {
 	lm_put64(&g, p + P_START, start);
 	lm_put64(&g, p + P_END, start + len);
-	memset(lm_ptr(&g, p + P_NAME, 64), 0, 64);
-	memcpy(lm_ptr(&g, p + P_NAME, 64), name, strlen(name));
+	gf_put_name(&g, p + P_NAME, 64, name);
 }
 
 static uint64_t new_program(uint64_t start, uint64_t len, const char *name)
@@ -146,7 +108,7 @@ static void comes_and_goes(void **state)
 	see(KERNEL, LONG);
 	gf_expect(&sink, "");
 	expect_regions("");
-	set_list(head, P_LIST, p, 2);
+	gf_set_list(&g, head, P_LIST, p, 2);
 	see(KERNEL, LONG);
 	gf_expect(&sink, "module bpf_prog_02_a ffffffffc0001000+100 1\n"
 			 "module bpf_prog_01_b ffffffffc0005000+200 1\n");
@@ -155,7 +117,7 @@ static void comes_and_goes(void **state)
 	put_program(p[0], CODE + 0x5000, 0x200, "bpf_prog_03_c");
 	see(KERNEL, LONG);
 	gf_expect(&sink, "module bpf_prog_03_c ffffffffc0005000+200 1\n");
-	set_list(head, P_LIST, p + 1, 1);
+	gf_set_list(&g, head, P_LIST, p + 1, 1);
 	see(KERNEL, LONG);
 	gf_expect(&sink, "");
 	expect_regions("b1");
@@ -175,8 +137,8 @@ static void unknown_code(void **state)
 
 	(void)state;
 	see(KERNEL, LONG);
-	set_list(layout.family[0].head, P_LIST, &p, 1);
-	see(CODE + 8, GUEST_MODULES_RETRY_NS - 1);
+	gf_set_list(&g, layout.family[0].head, P_LIST, &p, 1);
+	see(CODE + 8, CODE_WATCH_RETRY_NS - 1);
 	gf_expect(&sink, "");
 	see(KERNEL, 1);
 	gf_expect(&sink, "");
@@ -189,14 +151,11 @@ static void beside_modules(void **state)
 	uint64_t p[] = { new_program(CODE + 0x2000, 0x200, "bpf_prog_01_a"),
 			 new_program(CODE + 0x8000, 0x200, "bpf_prog_02_b"),
 			 new_program(CODE + 0x9000, 0x200, "bpf_prog_03_c") };
-	uint64_t m = lm_alloc(&g, M_SIZE, 16);
+	uint64_t m = gf_new_module(&g, "d", CODE + 0x4000);
 
 	(void)state;
-	lm_put32(&g, m + M_NAME, 0x64);
-	lm_put64(&g, m + M_TEXT, CODE + 0x4000);
-	lm_put32(&g, m + M_TEXT_SIZE, 0x1000);
-	set_list(layout.family[0].head, P_LIST, p, 3);
-	set_list(module_layout.modules, M_LIST, &m, 1);
+	gf_set_list(&g, layout.family[0].head, P_LIST, p, 3);
+	gf_set_list(&g, module_layout.modules, GF_M_LIST, &m, 1);
 	see(KERNEL, LONG);
 	expect_regions("b2 m4 b8 b9");
 	/* over the module's own code, which counts */
@@ -211,7 +170,7 @@ static void beside_modules(void **state)
 	assert_int_equal(guest_dyncode_stats(made)->skipped, 1);
 	put_program(p[2], CODE + 0x9000, 0x200, "bpf_prog_03_c");
 	see(KERNEL, LONG);
-	set_list(module_layout.modules, M_LIST, NULL, 0);
+	gf_set_list(&g, module_layout.modules, GF_M_LIST, NULL, 0);
 	see(KERNEL, LONG);
 	expect_regions("b3 b4 b9");
 }

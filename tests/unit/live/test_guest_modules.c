@@ -12,23 +12,7 @@
 #define TEXT UINT64_C(0xffffffffa0000000)
 #define ORCS UINT64_C(0xffffffffa1000000) /* near the code, as modules' own memory is */
 #define KERNEL UINT64_C(0xffffffff81000000)
-#define LONG (GUEST_MODULES_CHECK_NS + 1)
-
-enum {
-	M_LIST = 0,
-	M_NAME = 16,
-	M_STATE = 72,
-	M_TEXT = 80,
-	M_TEXT_SIZE = 88,
-	M_INIT = 96,
-	M_INIT_SIZE = 104,
-	M_KALLSYMS = 112,
-	M_BUILD_ID = 120,
-	M_NORCS = 140,
-	M_ORC_IP = 144,
-	M_ORC = 152,
-	M_SIZE = 160
-};
+#define LONG (CODE_WATCH_CHECK_NS + 1)
 
 static struct lm g;
 static uint8_t orcs[4096];
@@ -50,30 +34,18 @@ static int setup(void **state)
 	(void)state;
 	memset(&g, 0, sizeof(g));
 	mem = (struct memory){ read_all, &g };
-	layout = (struct linux_module_layout){
-		.modules = lm_alloc(&g, 16, 16),
-		.kernel_start = KERNEL,
-		.kernel_end = KERNEL + 0x1000000,
-		.list = M_LIST,
-		.name = M_NAME,
-		.name_size = 56,
-		.state = M_STATE,
-		.text_base = M_TEXT,
-		.text_size = M_TEXT_SIZE,
-		.init_base = M_INIT,
-		.init_size = M_INIT_SIZE,
-		.kallsyms = M_KALLSYMS,
-		.build_id = M_BUILD_ID,
-		.build_id_size = 20,
-		.num_orcs = M_NORCS,
-		.orc_ip = M_ORC_IP,
-		.orc = M_ORC,
-		.notes_attrs = LINUX_MODULE_NONE,
-		.symtab = 0,
-		.num_symtab = 8,
-		.strtab = 16,
-		.typetab = 24,
-	};
+	layout = gf_module_layout(lm_alloc(&g, 16, 16));
+	layout.kernel_start = KERNEL;
+	layout.kernel_end = KERNEL + 0x1000000;
+	layout.kallsyms = GF_M_KALLSYMS;
+	layout.build_id = GF_M_BUILD_ID;
+	layout.build_id_size = 20;
+	layout.num_orcs = GF_M_NORCS;
+	layout.orc_ip = GF_M_ORC_IP;
+	layout.orc = GF_M_ORC;
+	layout.num_symtab = 8;
+	layout.strtab = 16;
+	layout.typetab = 24;
 	gf_sink_init(&sink);
 	now = 1000 * LONG;
 	return guest_modules_create(&modules, &layout, &mem, &sink.sink, NULL);
@@ -90,12 +62,6 @@ static int teardown(void **state)
 }
 
 /* -- modules of the guest ---------------------------------------------------------- */
-
-static void put_name(uint64_t m, const char *name)
-{
-	memset(lm_ptr(&g, m + M_NAME, 56), 0, 56);
-	memcpy(lm_ptr(&g, m + M_NAME, 56), name, strlen(name));
-}
 
 /* Two functions in the text, one more in the init text. */
 static void put_symbols(uint64_t m, uint64_t text, uint64_t init)
@@ -117,7 +83,7 @@ static void put_symbols(uint64_t m, uint64_t text, uint64_t init)
 	lm_put32(&g, ks + 8, init ? 4 : 3);
 	lm_put64(&g, ks + 16, strs);
 	lm_put64(&g, ks + 24, types);
-	lm_put64(&g, m + M_KALLSYMS, ks);
+	lm_put64(&g, m + GF_M_KALLSYMS, ks);
 }
 
 /* One entry for each 16 bytes, as a compiler's frames have them. */
@@ -131,44 +97,33 @@ static void put_orcs(uint64_t m, uint64_t text)
 		memcpy(orcs + 4 * i, &rel, 4);
 		memcpy(orcs + 64 + 6 * i, entry, 6);
 	}
-	lm_put32(&g, m + M_NORCS, 4);
-	lm_put64(&g, m + M_ORC_IP, ORCS);
-	lm_put64(&g, m + M_ORC, ORCS + 64);
+	lm_put32(&g, m + GF_M_NORCS, 4);
+	lm_put64(&g, m + GF_M_ORC_IP, ORCS);
+	lm_put64(&g, m + GF_M_ORC, ORCS + 64);
 }
 
 static uint64_t new_module(const char *name, uint64_t text, uint64_t init)
 {
-	uint64_t m = lm_alloc(&g, M_SIZE, 16);
+	uint64_t m = gf_new_module(&g, name, text);
 
-	put_name(m, name);
-	lm_put32(&g, m + M_STATE, init ? LINUX_MODULE_COMING : LINUX_MODULE_LIVE);
-	lm_put64(&g, m + M_TEXT, text);
-	lm_put32(&g, m + M_TEXT_SIZE, 0x1000);
-	lm_put64(&g, m + M_INIT, init);
-	lm_put32(&g, m + M_INIT_SIZE, init ? 0x400 : 0);
+	lm_put32(&g, m + GF_M_STATE, init ? LINUX_MODULE_COMING : LINUX_MODULE_LIVE);
+	lm_put64(&g, m + GF_M_INIT, init);
+	lm_put32(&g, m + GF_M_INIT_SIZE, init ? 0x400 : 0);
 	put_symbols(m, text, init);
 	return m;
 }
 
 static void set_list(const uint64_t *m, size_t n)
 {
-	uint64_t last = layout.modules;
-
-	for (size_t i = 0; i < n; i++) {
-		lm_put64(&g, last, m[i]);
-		lm_put64(&g, m[i] + 8, last);
-		last = m[i];
-	}
-	lm_put64(&g, last, layout.modules);
-	lm_put64(&g, layout.modules + 8, last);
+	gf_set_list(&g, layout.modules, GF_M_LIST, m, n);
 }
 
 /* init text goes when a module has come */
 static void finish_init(uint64_t m)
 {
-	lm_put32(&g, m + M_STATE, LINUX_MODULE_LIVE);
-	lm_put64(&g, m + M_INIT, 0);
-	lm_put32(&g, m + M_INIT_SIZE, 0);
+	lm_put32(&g, m + GF_M_STATE, LINUX_MODULE_LIVE);
+	lm_put64(&g, m + GF_M_INIT, 0);
+	lm_put32(&g, m + GF_M_INIT_SIZE, 0);
 }
 
 static void see(uint64_t after_ns)
@@ -209,7 +164,7 @@ static void comes_goes_live_and_away(void **state)
 	set_list(NULL, 0);
 	see(LONG);
 	gf_expect(&sink, "");
-	*lm_ptr(&g, m + M_BUILD_ID, 1) = 7;
+	*lm_ptr(&g, m + GF_M_BUILD_ID, 1) = 7;
 	set_list(&m, 1);
 	see(LONG);
 	gf_expect(&sink, "module snd ffffffffa0000000+1000 3 id\n"
@@ -257,13 +212,13 @@ static void unknown_code(void **state)
 	set_list(NULL, 0);
 	see(LONG);
 	set_list(&m, 1);
-	now += GUEST_MODULES_RETRY_NS + 1;
+	now += CODE_WATCH_RETRY_NS + 1;
 	assert_int_equal(guest_modules_see(modules, KERNEL, GUEST_IP_IN_IMAGE, now, NULL), 0);
 	gf_expect(&sink, "");
 	assert_int_equal(guest_modules_see(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
 	reads = g.reads;
-	now += GUEST_MODULES_RETRY_NS + 1;
+	now += CODE_WATCH_RETRY_NS + 1;
 	assert_int_equal(guest_modules_see(modules, TEXT + 5, GUEST_IP_ELSEWHERE, now, NULL), 0);
 	assert_int_equal(g.reads, reads);
 	/* eBPF programs and the like never become known */
@@ -287,7 +242,7 @@ static void others_at_the_same_place(void **state)
 	(void)state;
 	set_list(&m, 1);
 	see(LONG);
-	put_name(m, "b");
+	gf_put_name(&g, m + GF_M_NAME, 56, "b");
 	see(LONG);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n"
 			 "module b ffffffffa0000000+1000 2\n");
@@ -299,8 +254,8 @@ static void others_at_the_same_place(void **state)
 	assert_null(symbol_at_run_time(TEXT));
 	assert_non_null(symbol_at_run_time(TEXT + 0x4000));
 	/* Another build of it. */
-	*lm_ptr(&g, m + M_BUILD_ID, 1) = 9;
-	lm_put32(&g, m + M_STATE, LINUX_MODULE_GOING);
+	*lm_ptr(&g, m + GF_M_BUILD_ID, 1) = 9;
+	lm_put32(&g, m + GF_M_STATE, LINUX_MODULE_GOING);
 	see(LONG);
 	gf_expect(&sink, "module b ffffffffa0004000+1000 2 id\n");
 	gf_read_borrowed(&sink);
@@ -317,9 +272,9 @@ static void loaded_anew_at_the_same_place(void **state)
 	finish_init(m);
 	see(LONG);
 	sink.log.len = 0;
-	lm_put32(&g, m + M_STATE, LINUX_MODULE_COMING);
-	lm_put64(&g, m + M_INIT, TEXT + 0x8000);
-	lm_put32(&g, m + M_INIT_SIZE, 0x400);
+	lm_put32(&g, m + GF_M_STATE, LINUX_MODULE_COMING);
+	lm_put64(&g, m + GF_M_INIT, TEXT + 0x8000);
+	lm_put32(&g, m + GF_M_INIT_SIZE, 0x400);
 	see(LONG);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 3\n"
 			 "module a:init ffffffffa0008000+400 3\n");
@@ -332,18 +287,18 @@ static void symbols_that_come_late(void **state)
 	uint64_t m = new_module("a", TEXT, TEXT + 0x8000), ks, none = 0;
 
 	(void)state;
-	memcpy(&ks, lm_ptr(&g, m + M_KALLSYMS, 8), 8);
-	lm_put64(&g, m + M_KALLSYMS, none);
+	memcpy(&ks, lm_ptr(&g, m + GF_M_KALLSYMS, 8), 8);
+	lm_put64(&g, m + GF_M_KALLSYMS, none);
 	set_list(&m, 1);
 	see(LONG);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 0\n"
 			 "module a:init ffffffffa0008000+400 0\n");
-	lm_put64(&g, m + M_KALLSYMS, ks);
+	lm_put64(&g, m + GF_M_KALLSYMS, ks);
 	finish_init(m);
 	see(LONG);
 	gf_expect(&sink, "module a ffffffffa0000000+1000 2\n");
 	assert_int_equal(guest_modules_stats(modules)->without_symbols, 1);
-	lm_put32(&g, m + M_STATE, LINUX_MODULE_GOING);
+	lm_put32(&g, m + GF_M_STATE, LINUX_MODULE_GOING);
 	see(LONG);
 	gf_expect(&sink, "");
 }
@@ -354,8 +309,8 @@ static void code_without_a_name(void **state)
 
 	(void)state;
 	/* Names that would be something else in a file: not told. */
-	put_name(m[0], "a]\n[b");
-	lm_put64(&g, m[1] + M_KALLSYMS, 0x1000);
+	gf_put_name(&g, m[0] + GF_M_NAME, 56, "a]\n[b");
+	lm_put64(&g, m[1] + GF_M_KALLSYMS, 0x1000);
 	set_list(m, 2);
 	see(LONG);
 	gf_expect(&sink, "module b ffffffffa0002000+1000 0\n");
@@ -512,15 +467,15 @@ static void modules_without_end(void **state)
 
 	(void)state;
 	mem.read = read_many;
-	memcpy(&ks, lm_ptr(&g, m + M_KALLSYMS, 8), 8);
+	memcpy(&ks, lm_ptr(&g, m + GF_M_KALLSYMS, 8), 8);
 	lm_put64(&g, ks, SYMS);
 	lm_put32(&g, ks + 8, MANY);
 	lm_put64(&g, ks + 16, STRS);
 	lm_put64(&g, ks + 24, SYMS + 1);
-	lm_put32(&g, m + M_TEXT_SIZE, 0x100000);
+	lm_put32(&g, m + GF_M_TEXT_SIZE, 0x100000);
 	set_list(&m, 1);
 	for (unsigned int i = 0; i < 20; i++) {
-		put_name(m, i % 2 ? "odd" : "even");
+		gf_put_name(&g, m + GF_M_NAME, 56, i % 2 ? "odd" : "even");
 		see(LONG);
 	}
 	assert_int_equal(guest_modules_stats(modules)->seen, 20);
