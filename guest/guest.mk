@@ -190,7 +190,8 @@ $(BUILD)/guest/worker.cpio: $(BUILD)/guest/worker $(BUILD)/guest/libhot.so $(BUI
 		lib/x86_64-linux-gnu/libc.so.6=$(C_LIBRARY) $(LD_SO)=$(LD_SO)
 
 # Static: what it is for are the kernel's drivers.
-$(BUILD)/guest/devices: guest/devices/devices.c guest/devices/net.c guest/devices/devices.h guest/guest.mk
+$(BUILD)/guest/devices: guest/devices/devices.c guest/devices/net.c guest/devices/devices.h guest/linux_init.h \
+	guest/guest.mk
 	@mkdir -p $(@D)
 	@echo "  GUEST $@"
 	@$(GUEST_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fdebug-prefix-map=$(CURDIR)=. -static \
@@ -201,7 +202,7 @@ $(BUILD)/guest/devices.cpio: $(BUILD)/guest/devices scripts/mkinitramfs.py
 	@$(PYTHON) scripts/mkinitramfs.py $< $@
 
 # Static as well: it has the kernel make code.
-$(BUILD)/guest/made: guest/made/made.c guest/guest.mk
+$(BUILD)/guest/made: guest/made/made.c guest/linux_init.h guest/guest.mk
 	@mkdir -p $(@D)
 	@echo "  GUEST $@"
 	@$(GUEST_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(GUEST_WARN) -fdebug-prefix-map=$(CURDIR)=. -static \

@@ -37,7 +37,6 @@ static const struct fixed before_msrs[] = {
 	FIXED(XCRS, xcrs),	   FIXED(DEBUGREGS, debugregs), FIXED(LAPIC, lapic),
 };
 static const struct fixed after_msrs[] = { FIXED(VCPU_EVENTS, events) };
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void *state_field(struct vcpu_state *s, const struct fixed *f)
 {
@@ -54,10 +53,10 @@ static void state_put(struct buf *out, const void *data, size_t len)
 
 static void put_state(const struct vcpu_state *s, struct buf *out)
 {
-	for (size_t i = 0; i < COUNT(before_msrs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(before_msrs); i++)
 		state_put(out, state_field((struct vcpu_state *)s, &before_msrs[i]),
 			  before_msrs[i].len);
-	for (size_t i = 0; i < COUNT(after_msrs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(after_msrs); i++)
 		state_put(out, state_field((struct vcpu_state *)s, &after_msrs[i]),
 			  after_msrs[i].len);
 	state_put(out, s->xsave, s->xsave_len);
@@ -96,11 +95,11 @@ int vcpu_state_parse(struct vcpu_state *s, struct cursor *in, struct err *e)
 	uint32_t len;
 
 	memset(s, 0, sizeof(*s));
-	for (size_t i = 0; i < COUNT(before_msrs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(before_msrs); i++)
 		if (!take_fixed(s, &before_msrs[i], in))
 			return err_set(e, EINVAL, "the state of a vCPU is damaged (%s)",
 				       before_msrs[i].name);
-	for (size_t i = 0; i < COUNT(after_msrs); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(after_msrs); i++)
 		if (!take_fixed(s, &after_msrs[i], in))
 			return err_set(e, EINVAL, "the state of a vCPU is damaged (%s)",
 				       after_msrs[i].name);
@@ -201,8 +200,8 @@ int vcpu_state_save(void *vcpu, struct buf *out, struct err *e)
 
 	if (!s)
 		return err_set(e, ENOMEM, "out of memory");
-	ret = get_fixed(v, s, before_msrs, COUNT(before_msrs), e);
-	ret = ret ? ret : get_fixed(v, s, after_msrs, COUNT(after_msrs), e);
+	ret = get_fixed(v, s, before_msrs, ARRAY_SIZE(before_msrs), e);
+	ret = ret ? ret : get_fixed(v, s, after_msrs, ARRAY_SIZE(after_msrs), e);
 	ret = ret ? ret : get_xsave(v, s, &xsave, e);
 	ret = ret ? ret : get_msrs(v, s, e);
 	ret = ret ? ret : get_cpuid(v, s, e);
@@ -313,11 +312,11 @@ int vcpu_state_restore(void *vcpu, struct cursor *in, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	ret = vcpu_state_parse(s, in, e);
 	ret = ret ? ret : set_cpuid(v, s, e);
-	ret = ret ? ret : set_fixed(v, s, before_msrs, COUNT(before_msrs), e);
+	ret = ret ? ret : set_fixed(v, s, before_msrs, ARRAY_SIZE(before_msrs), e);
 	ret = ret ? ret : set_xsave(v, s, e);
 	ret = ret ? ret : set_msrs(v, s, e);
 	if (!ret && v->vm->cfg.quirks->tsc_fixed)
 		note_jump(v, s);
-	ret = ret ? ret : set_fixed(v, s, after_msrs, COUNT(after_msrs), e);
+	ret = ret ? ret : set_fixed(v, s, after_msrs, ARRAY_SIZE(after_msrs), e);
 	return ret ? ret : pvm_restore(v, s, e);
 }

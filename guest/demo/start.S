@@ -7,6 +7,8 @@
  * boot_params, interrupts off, no stack to speak of.
  */
 
+#include "../function.h"
+
 #define KERNEL_MAP	0xffffffff80000000
 #define STACK_SIZE	16384
 
@@ -21,16 +23,6 @@
 #define PT_USER		0x67
 #define PT_KERNEL_2M	0xe3
 #define PT_USER_LARGE	0xe7
-
-	.macro function name
-	.globl	\name
-	.type	\name, @function
-\name:
-	.endm
-
-	.macro endfunction name
-	.size	\name, . - \name
-	.endm
 
 	.text
 function startup

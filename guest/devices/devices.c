@@ -14,15 +14,14 @@
  * and on hvc0: "devices: this is hvc0".
  */
 #include "devices.h"
+#include "../linux_init.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/reboot.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define VIRTIO "/sys/bus/virtio/devices"
@@ -112,19 +111,7 @@ int main(void)
 {
 	char words[4096];
 
-	mkdir("/proc", 0755);
-	mkdir("/sys", 0755);
-	mkdir("/dev", 0755);
-	mount("proc", "/proc", "proc", 0, NULL);
-	mount("sysfs", "/sys", "sysfs", 0, NULL);
-	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
-	for (int i = 0; i < 3; i++) {
-		int fd = open("/dev/console", O_RDWR);
-
-		if (fd >= 0 && fd != i)
-			dup2(fd, i);
-	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	init_begin();
 	read_text("/proc/cmdline", words, sizeof(words));
 	puts("devices: start");
 	list_devices();

@@ -15,6 +15,8 @@
  *							read where the kernel is interpreted
  *	made: done
  */
+#include "../linux_init.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -24,7 +26,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -196,19 +197,8 @@ int main(void)
 	FILE *f;
 	int fd;
 
-	mkdir("/proc", 0755);
-	mkdir("/sys", 0755);
-	mkdir("/dev", 0755);
-	mount("proc", "/proc", "proc", 0, NULL);
-	mount("sysfs", "/sys", "sysfs", 0, NULL);
-	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	init_begin();
 	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
-	for (int i = 0; i < 3; i++) {
-		fd = open("/dev/console", O_RDWR);
-		if (fd >= 0 && fd != i)
-			dup2(fd, i);
-	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
 	f = fopen("/proc/cmdline", "r");
 	if (f && fgets(words, sizeof(words), f)) {
 		get_word("made.seconds=", given, sizeof(given));

@@ -37,7 +37,7 @@ static int unknown_types(struct vdev *d)
 				     12, 14, 15, 99, 0x7fffffff, 0x80000000, 0xffffffff };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(types); i++)
 		wrong |= request(d, types[i], 0, 512, 0) != S_UNSUPP;
 	return wrong;
 }
@@ -88,7 +88,7 @@ static int sectors_beyond(struct vdev *d)
 				       1ul << 55, 1ul << 63, ~0ul };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(sectors) / sizeof(sectors[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(sectors); i++) {
 		wrong |= request(d, T_IN, sectors[i], 512, DESC_WRITE) != S_IOERR;
 		wrong |= request(d, T_OUT, sectors[i], 512, 0) != S_IOERR;
 	}
@@ -106,7 +106,7 @@ static int odd_lengths(struct vdev *d)
 	static const u32 lengths[] = { 1, 511, 513, 4095 };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
 		wrong |= request(d, T_IN, 0, lengths[i], DESC_WRITE) != S_IOERR;
 		wrong |= request(d, T_OUT, 0, lengths[i], 0) != S_IOERR;
 	}
@@ -127,7 +127,7 @@ static int get_id_lengths(struct vdev *d)
 	static const u32 lengths[] = { 0, 1, 19, 20, 21, 4096, BIG_BUFFER_SIZE };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++)
 		wrong |= request(d, T_GET_ID, ~0ul, lengths[i], DESC_WRITE) == S_NONE;
 	return wrong;
 }
@@ -146,7 +146,7 @@ static int discard_lengths(struct vdev *d)
 	int wrong = 0;
 
 	memset(at(BIG_BUFFER), 0, 16 * 300);
-	for (u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
 		wrong |= request(d, T_DISCARD, 0, lengths[i], 0) != S_IOERR;
 		wrong |= request(d, T_WRITE_ZEROES, 0, lengths[i], 0) != S_IOERR;
 	}
@@ -162,7 +162,7 @@ static int discard_sectors(struct vdev *d)
 		       { 0, 8193 }, { 0, 0xffffffff }, { 1ul << 55, 1 }, { 1ul << 63, 8 } };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(ranges); i++) {
 		put_segment(0, ranges[i].sector, ranges[i].sectors, 0);
 		wrong |= request(d, T_DISCARD, 0, 16, 0) != S_IOERR;
 		wrong |= request(d, T_WRITE_ZEROES, 0, 16, 0) != S_IOERR;

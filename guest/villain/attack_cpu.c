@@ -48,7 +48,7 @@ static int msrs_read(struct vdev *d)
 	u64 v;
 
 	(void)d;
-	for (u32 i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(ranges); i++)
 		for (u32 k = 0; k < ranges[i].n; k++)
 			try_rdmsr(ranges[i].first + k, &v);
 	return 0;
@@ -78,12 +78,12 @@ static int msr_entry_points(struct vdev *d)
 	static const u32 msrs[] = { MSR_STAR, MSR_LSTAR, MSR_SFMASK, 0xc0000083 };
 
 	(void)d;
-	for (u32 m = 0; m < sizeof(msrs) / sizeof(msrs[0]); m++) {
+	for (u32 m = 0; m < ARRAY_SIZE(msrs); m++) {
 		u64 before;
 
 		if (!try_rdmsr(msrs[m], &before))
 			continue;
-		for (u32 i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		for (u32 i = 0; i < ARRAY_SIZE(values); i++)
 			try_wrmsr(msrs[m], values[i]);
 		try_wrmsr(msrs[m], before);
 	}
@@ -140,8 +140,8 @@ static int msr_kvm_addresses(struct vdev *d)
 				      LAPIC,   RAM_END - 8,  0x3c };
 
 	(void)d;
-	for (u32 m = 0; m < sizeof(msrs) / sizeof(msrs[0]); m++) {
-		for (u32 i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (u32 m = 0; m < ARRAY_SIZE(msrs); m++) {
+		for (u32 i = 0; i < ARRAY_SIZE(places); i++) {
 			try_wrmsr(msrs[m], places[i] | 1);
 			wait_shortly();
 		}
@@ -221,7 +221,7 @@ static int holes(struct vdev *d)
 	int wrong = 0;
 
 	(void)d;
-	for (u32 i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(places); i++) {
 		wrong |= read8(places[i]) != 0xff || read16(places[i]) != 0xffff;
 		wrong |= read32(places[i]) != 0xffffffff || read64(places[i]) != ~0ul;
 		write8(places[i] + 1, 1);

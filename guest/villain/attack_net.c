@@ -2,32 +2,20 @@
 /* Frames that are none, in buffers that are none (5.1.6), to a card whose other end is in our VMM. */
 #include "villain.h"
 
-#define RECEIVE 0u
-#define SEND 1u
 #define HEADER 12u
 #define ETHERNET 14u
 #define IPV4 0x0800u
 #define IPV6 0x86ddu
 
-static int send_raw(struct vdev *d, u64 address, u32 len, u16 flags)
-{
-	struct vq *q = &d->q[SEND];
-	u16 used = vq_used(q);
-
-	desc_set(vq_desc(q, 0), address, len, flags, 0);
-	vq_offer(d, SEND, 0);
-	return !vq_wait(d, SEND, used);
-}
-
 static int send_without_header(struct vdev *d)
 {
-	send_raw(d, buffer(0), HEADER - 1, 0);
+	send_one(d, buffer(0), HEADER - 1, 0);
 	return 0;
 }
 
 static int send_only_header(struct vdev *d)
 {
-	return send_raw(d, buffer(0), HEADER, 0);
+	return send_one(d, buffer(0), HEADER, 0);
 }
 
 static int send_short(struct vdev *d)
@@ -36,7 +24,7 @@ static int send_short(struct vdev *d)
 
 	memset(at(buffer(0)), 0, 64);
 	for (u32 len = 1; len < 20; len++)
-		wrong |= send_raw(d, buffer(0), HEADER + len, 0);
+		wrong |= send_one(d, buffer(0), HEADER + len, 0);
 	return wrong;
 }
 
@@ -48,14 +36,14 @@ static int send_long(struct vdev *d)
 
 	memset(at(BIG_BUFFER), 0xff, 0x1000);
 	memset(at(BIG_BUFFER), 0, HEADER);
-	for (u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
-		wrong |= send_raw(d, BIG_BUFFER, lengths[i], 0);
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++)
+		wrong |= send_one(d, BIG_BUFFER, lengths[i], 0);
 	return wrong;
 }
 
 static int send_writable(struct vdev *d)
 {
-	send_raw(d, buffer(0), 64, DESC_WRITE);
+	send_one(d, buffer(0), 64, DESC_WRITE);
 	return 0;
 }
 
@@ -70,7 +58,7 @@ static int header_junk(struct vdev *d)
 
 		for (u32 k = 0; k < HEADER; k++)
 			p[k] = (u8)random64();
-		wrong |= send_raw(d, buffer(0), HEADER + len, 0);
+		wrong |= send_one(d, buffer(0), HEADER + len, 0);
 	}
 	return wrong;
 }
@@ -247,7 +235,7 @@ static int frames_ipv4_lengths(struct vdev *d)
 	int wrong = 0;
 
 	for (u32 words = 0; words < 16; words += 3)
-		for (u32 i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+		for (u32 i = 0; i < ARRAY_SIZE(totals); i++) {
 			memset(frame, 0, sizeof(frame));
 			ipv4(frame, words, totals[i], 0, 17);
 			wrong |= !net_send(d, frame, ETHERNET + 20 + 5 * i);
@@ -262,7 +250,7 @@ static int frames_ipv4_fragments(struct vdev *d)
 	u8 frame[256];
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(fragments) / sizeof(fragments[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(fragments); i++)
 		for (u32 total = 20; total < 80; total += 13) {
 			memset(frame, 0x41, sizeof(frame));
 			ipv4(frame, 5, total, fragments[i], (u8)(i & 1 ? 17 : 6));
@@ -280,7 +268,7 @@ static int frames_udp(struct vdev *d)
 	int wrong = 0;
 
 	for (u32 p = 0; p < 4; p++)
-		for (u32 i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
 			for (u32 k = 0; k < sizeof(frame); k++)
 				frame[k] = (u8)random64();
 			ipv4(frame, 5, 320, 0, 17);

@@ -3,32 +3,9 @@
  * Messages of 9P2000.L that are none. The share is expected to have a file "file", a
  * directory "dir" and a link "link" to /etc; beside it lies a directory "outside", which it must not reach.
  */
+#include "../p9_messages.h"
 #include "villain.h"
 
-enum {
-	RLERROR = 7,
-	TSTATFS = 8,
-	TLOPEN = 12,
-	TLCREATE = 14,
-	TSYMLINK = 16,
-	TREADLINK = 22,
-	TGETATTR = 24,
-	TSETATTR = 26,
-	TREADDIR = 40,
-	TFSYNC = 50,
-	TLOCK = 52,
-	TGETLOCK = 54,
-	TMKDIR = 72,
-	TRENAMEAT = 74,
-	TUNLINKAT = 76,
-	TVERSION = 100,
-	TATTACH = 104,
-	TFLUSH = 108,
-	TWALK = 110,
-	TREAD = 116,
-	TWRITE = 118,
-	TCLUNK = 120
-};
 #define ROOT 1u
 #define NOFID 0xffffffffu
 
@@ -142,7 +119,7 @@ static int sizes_wrong(struct vdev *d)
 	static const u32 sizes[] = { 0, 1, 6, 7, 8, 18, 4096, 0x7fffffff, 0x80000000, 0xffffffff };
 	int wrong = !begin(d);
 
-	for (u32 i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(sizes); i++) {
 		p9_begin(TGETATTR, 1);
 		p9_put(ROOT, 4);
 		p9_put(~0ul, 8);
@@ -239,7 +216,7 @@ static int versions(struct vdev *d)
 	static const u32 msizes[] = { 0, 1, 7, 11, 4095 };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(msizes) / sizeof(msizes[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(msizes); i++)
 		wrong |= version(d, msizes[i], "9P2000.L") != RLERROR;
 	wrong |= version(d, 0xffffffff, "9P2000.L") != TVERSION + 1;
 	wrong |= *(volatile u32 *)at(P9_REPLY + 7) > 1 << 24;
@@ -322,7 +299,7 @@ static int walk_names(struct vdev *d)
 {
 	int wrong = !begin(d);
 
-	for (u32 i = 0; i < sizeof(bad_names) / sizeof(bad_names[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(bad_names); i++)
 		wrong |= walk(d, ROOT, 2, bad_names[i], 0) != RLERROR;
 	return wrong;
 }
@@ -395,7 +372,7 @@ static int entry_names(struct vdev *d)
 	int wrong = !begin(d);
 
 	for (u32 t = 0; t < sizeof(types); t++)
-		for (u32 i = 0; i <= sizeof(bad_names) / sizeof(bad_names[0]); i++) {
+		for (u32 i = 0; i <= ARRAY_SIZE(bad_names); i++) {
 			const char *name = i ? bad_names[i - 1] : "..";
 
 			p9_begin(types[t], 1);
@@ -415,7 +392,7 @@ static int rename_out(struct vdev *d)
 {
 	int wrong = !begin(d);
 
-	for (u32 i = 0; i < sizeof(bad_names) / sizeof(bad_names[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(bad_names); i++) {
 		p9_begin(TRENAMEAT, 1);
 		p9_put(ROOT, 4);
 		p9_put_text(i & 1 ? "file" : bad_names[i]);
@@ -470,7 +447,7 @@ static int reads(struct vdev *d)
 	static const u64 offs[] = { 0, 1, 1ul << 31, 1ul << 32, (1ul << 63) - 1, 1ul << 63, ~0ul };
 	int wrong = !open_file(d, 0);
 
-	for (u32 i = 0; i < sizeof(offs) / sizeof(offs[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(offs); i++)
 		for (u32 count = 1; count; count <<= 3)
 			wrong |= !read(d, TREAD, 2, offs[i], count) ||
 				 !read(d, TREAD, 2, offs[i], count - 1) ||

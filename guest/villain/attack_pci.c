@@ -41,7 +41,7 @@ static int window_lengths(struct vdev *d)
 	static const u32 lengths[] = { 0, 3, 5, 8, 16, 0x7fffffff, 0x80000000, 0xffffffff };
 	u64 cap = capability(d, CAP_VENDOR, TYPE_WINDOW);
 
-	for (u32 i = 0; cap && i < sizeof(lengths) / sizeof(lengths[0]); i++)
+	for (u32 i = 0; cap && i < ARRAY_SIZE(lengths); i++)
 		use_window(cap, 0, 0x1000, lengths[i]);
 	return !cap;
 }
@@ -52,7 +52,7 @@ static int window_offsets(struct vdev *d)
 				       0x7fffffff, 0xfffffffc, 0xffffffff };
 	u64 cap = capability(d, CAP_VENDOR, TYPE_WINDOW);
 
-	for (u32 i = 0; cap && i < sizeof(offsets) / sizeof(offsets[0]); i++)
+	for (u32 i = 0; cap && i < ARRAY_SIZE(offsets); i++)
 		for (u32 len = 1; len <= 4; len *= 2)
 			use_window(cap, 0, offsets[i], len);
 	return !cap;
@@ -118,7 +118,7 @@ static int msix_addresses(struct vdev *d)
 	int works = table != 0;
 
 	use_vectors(d);
-	for (u32 i = 0; works && i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+	for (u32 i = 0; works && i < ARRAY_SIZE(addresses); i++) {
 		/* Vectors below 16 are none; delivery modes but "fixed" would reset us. */
 		set_entry(table, addresses[i], i & 7, 0);
 		write16(cap + 2, MSIX_ENABLE);
@@ -153,7 +153,7 @@ static int msix_vectors_beyond(struct vdev *d)
 	static const u32 vectors[] = { 3, 64, 65, 255, 2047, 2048, 0x7fff, 0xfffe };
 	int wrong = 0;
 
-	for (u32 i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(vectors); i++) {
 		if (vectors[i] == 3 && d->nqueues > 2)
 			continue;
 		write16(d->common + 0x10, vectors[i]);

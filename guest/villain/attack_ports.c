@@ -287,7 +287,7 @@ static int string_io(struct vdev *d)
 
 	(void)d;
 	memset(at(BIG_BUFFER), 0, 0x4000);
-	for (u32 i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(ports); i++)
 		for (u32 width = 1; width <= 4; width *= 2) {
 			strings(ports[i], width, 0);
 			strings(ports[i], width, 1);

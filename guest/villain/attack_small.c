@@ -2,19 +2,6 @@
 /* Requests to the console (5.3.6) and to the source of random numbers (5.4.6) that are none. */
 #include "villain.h"
 
-#define RECEIVE 0u
-#define SEND 1u
-
-static int send_one(struct vdev *d, u64 address, u32 len, u16 flags)
-{
-	struct vq *q = &d->q[SEND];
-	u16 used = vq_used(q);
-
-	desc_set(vq_desc(q, 0), address, len, flags, 0);
-	vq_offer(d, SEND, 0);
-	return !vq_wait(d, SEND, used);
-}
-
 static int console_send_writable(struct vdev *d)
 {
 	send_one(d, buffer(0), 16, DESC_WRITE);

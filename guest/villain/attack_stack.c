@@ -207,7 +207,7 @@ static int flip(u32 level)
 
 	for (u32 i = 0; i < 256; i++)
 		set_frame(i, ALIAS + 16ul * (i + 1), somewhere());
-	stack_spin_flip(ALIAS, CYCLES, entry, values, sizeof(values) / sizeof(values[0]));
+	stack_spin_flip(ALIAS, CYCLES, entry, values, ARRAY_SIZE(values));
 	boot_pml4[SLOT] = 0;
 	__asm__ volatile("movq %%cr3, %%rax\n\tmovq %%rax, %%cr3" : : : "rax", "memory");
 	return 0;
@@ -287,7 +287,7 @@ static int gs_bases(struct vdev *d)
 				     1 };
 
 	(void)d;
-	for (u32 i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(bases); i++) {
 		try_wrmsr(MSR_GS_BASE, bases[i]);
 		try_wrmsr(MSR_KERNEL_GS_BASE, bases[6 - i]);
 		stack_spin(frames(), frames(), CYCLES / 4);

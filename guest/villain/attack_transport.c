@@ -60,7 +60,7 @@ static int feature_words_beyond(struct vdev *d)
 	int wrong = 0;
 
 	dev_setup(d, 0, STEP_BEGUN);
-	for (u32 i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(words); i++) {
 		wrong |= dev_features(d, words[i]) != 0;
 		dev_set_features(d, words[i], i & 1 ? 0xffffffff : 0);
 	}

@@ -129,7 +129,7 @@ static void run_class(const struct attack_class *c)
 
 static void run_all(void)
 {
-	for (u32 i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(classes); i++)
 		if (!option_find(command_line, "class=") ||
 		    option_is(command_line, "class=", classes[i]->name))
 			run_class(classes[i]);

@@ -69,6 +69,16 @@ int vq_wait(const struct vdev *d, u32 q, u16 used)
 	return 1;
 }
 
+int send_one(struct vdev *d, u64 address, u32 len, u16 flags)
+{
+	struct vq *q = &d->q[SEND];
+	u16 used = vq_used(q);
+
+	desc_set(vq_desc(q, 0), address, len, flags, 0);
+	vq_offer(d, SEND, 0);
+	return !vq_wait(d, SEND, used);
+}
+
 void wait_shortly(void)
 {
 	u64 start = rdtsc();

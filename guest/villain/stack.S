@@ -1,35 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loops whose stack and frame pointers are anything, while they are sampled. */
 
-	.macro function name
-	.globl	\name
-	.type	\name, @function
-\name:
-	.endm
-
-	.macro endfunction name
-	.size	\name, . - \name
-	.endm
-
-	.macro save
-	pushq	%rbp
-	movq	%rsp, %rbp
-	pushq	%rbx
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
-	.endm
-
-	.macro restore
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbx
-	popq	%rbp
-	ret
-	.endm
+#include "../function.h"
 
 	/* The time, in %rax. */
 	.macro now
@@ -42,7 +14,7 @@
 	.text
 /* void stack_spin(u64 rsp, u64 rbp, u64 cycles): interrupts are off. */
 function stack_spin
-	save
+	save_registers
 	movq	%rdx, %r9
 	movq	%rsp, %r10
 	now
@@ -53,7 +25,8 @@ function stack_spin
 	cmpq	%r8, %rax
 	jb	1b
 	movq	%r10, %rsp
-	restore
+	restore_registers
+	ret
 endfunction stack_spin
 
 /*
@@ -61,7 +34,7 @@ endfunction stack_spin
  * meanwhile *entry is each of the values in turn.
  */
 function stack_spin_flip
-	save
+	save_registers
 	movq	%rdx, %r11
 	movq	%rsp, %r10
 	movq	%rsi, %r9
@@ -80,12 +53,13 @@ function stack_spin_flip
 	cmpq	%r9, %rax
 	jb	1b
 	movq	%r10, %rsp
-	restore
+	restore_registers
+	ret
 endfunction stack_spin_flip
 
 /* void stack_spin_cr3(u64 rsp, u64 cycles, u64 a, u64 b): %cr3 is one and the other. */
 function stack_spin_cr3
-	save
+	save_registers
 	movq	%rdx, %r11
 	movq	%rcx, %r12
 	movq	%rsp, %r10
@@ -99,12 +73,13 @@ function stack_spin_cr3
 	cmpq	%r9, %rax
 	jb	1b
 	movq	%r10, %rsp
-	restore
+	restore_registers
+	ret
 endfunction stack_spin_cr3
 
 /* void stack_spin_modified(u64 cycles): its own instructions change all the time. */
 function stack_spin_modified
-	save
+	save_registers
 	now
 	leaq	(%rax, %rdi), %r9
 	xorl	%ebx, %ebx
@@ -116,7 +91,8 @@ function stack_spin_modified
 	now
 	cmpq	%r9, %rax
 	jb	1b
-3:	restore
+3:	restore_registers
+	ret
 endfunction stack_spin_modified
 
 	.section .note.GNU-stack, "", @progbits

@@ -4,26 +4,12 @@
  * go to exception_stubs of the demo, which name the exception and end the run.
  */
 
-	.macro function name
-	.globl	\name
-	.type	\name, @function
-\name:
-	.endm
-
-	.macro endfunction name
-	.size	\name, . - \name
-	.endm
+#include "../function.h"
 
 	.text
 	/* Callee-saved registers go on the stack, and its place into trap_rsp. */
 	.macro begin
-	pushq	%rbp
-	movq	%rsp, %rbp
-	pushq	%rbx
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	save_registers
 	pushfq
 	movq	$trap_caught, trap_resume(%rip)
 	movq	%rsp, trap_rsp(%rip)

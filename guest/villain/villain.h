@@ -94,7 +94,8 @@ struct attack_class {
 	u32 n, on;
 	int (*works)(void); /* of ON_NONE */
 };
-#define ATTACKS(table) (table), sizeof(table) / sizeof((table)[0])
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define ATTACKS(table) (table), ARRAY_SIZE(table)
 extern const struct attack_class ring_class, transport_class, pci_class, blk_class, net_class,
 	console_class, rng_class, p9_class, ports_class, cpu_class, stack_class, race_class;
 
@@ -157,6 +158,10 @@ void vq_offer(struct vdev *d, u32 q, u16 head);
 void vq_publish(struct vdev *d, u32 q, u16 head); /* not told */
 /* Until the used index is another one, or the device has failed, or it takes too long: 1 for the first. */
 int vq_wait(const struct vdev *d, u32 q, u16 used);
+/* Queues of the network card and of the console. */
+enum { RECEIVE = 0, SEND = 1 };
+/* One buffer to SEND; 0 when it came back. */
+int send_one(struct vdev *d, u64 address, u32 len, u16 flags);
 void wait_shortly(void);
 extern u64 patience; /* TSC cycles */
 #define PATIENCE 20000000000ul

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/frame_vmm.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +13,10 @@ void guest_vmm_deinit(struct guest_vmm *g)
 	g->symbols = NULL;
 }
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 /* By the sample's device, from SAMPLE_PERHAPS_NESTED on. */
 static const char *const nested[] = { "[nested guest or its hypervisor]", "[nested guest]" };
 
-_Static_assert(VM_MAX_DEVICES + COUNT(nested) == GUEST_VMM_FRAMES, "an address for each");
+_Static_assert(VM_MAX_DEVICES + ARRAY_SIZE(nested) == GUEST_VMM_FRAMES, "an address for each");
 
 static int tell_module(struct guest_vmm *g, const struct vm *vm, struct sink *sink, struct err *e)
 {
@@ -41,7 +41,7 @@ static int tell_module(struct guest_vmm *g, const struct vm *vm, struct sink *si
 		ret = symtab_add(g->symbols, GUEST_VMM_BASE + i * GUEST_VMM_STEP, GUEST_VMM_STEP,
 				 'T', name);
 	}
-	for (unsigned int i = 0; !ret && i < COUNT(nested); i++)
+	for (unsigned int i = 0; !ret && i < ARRAY_SIZE(nested); i++)
 		ret = symtab_add(g->symbols, GUEST_VMM_BASE + (VM_MAX_DEVICES + i) * GUEST_VMM_STEP,
 				 GUEST_VMM_STEP, 'T', nested[i]);
 	if (ret)

@@ -3,9 +3,10 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/file.h"
+#include "guest/p9_messages.h"
+#include "tests/unit/dir_fixture.h"
 #include "vmm/dev/p9.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,27 +19,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-enum {
-	TSTATFS = 8,
-	TLOPEN = 12,
-	TLCREATE = 14,
-	TSYMLINK = 16,
-	TREADLINK = 22,
-	TGETATTR = 24,
-	TSETATTR = 26,
-	TREADDIR = 40,
-	TFSYNC = 50,
-	TMKDIR = 72,
-	TRENAMEAT = 74,
-	TUNLINKAT = 76,
-	TVERSION = 100,
-	TATTACH = 104,
-	TWALK = 110,
-	TREAD = 116,
-	TWRITE = 118,
-	TCLUNK = 120,
-};
 
 static struct {
 	char base[64], share[96];
@@ -412,18 +392,6 @@ static void opens_nothing_but_files(void **state)
 	assert_int_equal(cursor_u32(&t.answer), 0);
 }
 
-static unsigned int open_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* The guest can't take all of the host's descriptors, whatever way it goes. */
 static void descriptors_are_bounded(void **state)
 {
@@ -433,7 +401,7 @@ static void descriptors_are_bounded(void **state)
 
 	(void)state;
 	p9_destroy(t.p9);
-	before = open_files();
+	before = dir_entries("/proc/self/fd");
 	assert_int_equal(p9_create(&t.p9, &(struct p9_share){ t.share, false, max }, &e), 0);
 	assert_int_equal(ask(TVERSION, "ds", 65536u, "9P2000.L"), 0);
 	assert_int_equal(ask(TATTACH, "ddssd", 1u, ~0u, "", "", 0u), 0);
@@ -450,7 +418,7 @@ static void descriptors_are_bounded(void **state)
 			ret = ask(TGETATTR, "dq", fid, UINT64_C(0x7ff)) == -EBADF ? -EMFILE : 0;
 	}
 	assert_int_equal(ret, -EMFILE);
-	assert_true(open_files() - before <= max);
+	assert_true(dir_entries("/proc/self/fd") - before <= max);
 	/* What is given back is there again; open files count as well. */
 	for (unsigned int i = 100; i < 152; i++)
 		assert_int_equal(ask(TCLUNK, "d", 253u - i), 0);
@@ -461,9 +429,9 @@ static void descriptors_are_bounded(void **state)
 	}
 	assert_int_equal(ret, -EMFILE);
 	assert_true(opened > 0);
-	assert_true(open_files() - before <= max);
+	assert_true(dir_entries("/proc/self/fd") - before <= max);
 	assert_int_equal(ask(TVERSION, "ds", 65536u, "9P2000.L"), 0);
-	assert_int_equal(open_files() - before, 1);
+	assert_int_equal(dir_entries("/proc/self/fd") - before, 1);
 }
 
 static void is_saved(void **state)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The disk of the guest, by a driver that puts requests into its queues. */
 #include "tests/unit/blk_fixture.h"
+#include "tests/unit/dir_fixture.h"
 
 #include "base/cleanup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -525,23 +525,11 @@ static void driver_chooses_the_cache(void **state)
 	end(&f);
 }
 
-static unsigned int threads_now(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	unsigned int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* Rights are given up between create() and start(). */
 static void create_starts_no_thread(void **state)
 {
 	struct virtio_blk_config cfg = { .name = "vda", .queues = 1 };
-	unsigned int before = threads_now();
+	unsigned int before = dir_entries("/proc/self/task");
 	struct gmem mem = { 0 };
 	struct err e = { 0 };
 	struct virtio *d;
@@ -550,9 +538,9 @@ static void create_starts_no_thread(void **state)
 	assert_int_equal(disk_open(&cfg.disk, &(struct disk_config){ .path = image }, &e), 0);
 	assert_int_equal(gmem_alloc(&mem, BLK_RAM, &e), 0);
 	assert_int_equal(virtio_blk_create(&d, &mem, &cfg, &e), 0);
-	assert_int_equal(threads_now(), before);
+	assert_int_equal(dir_entries("/proc/self/task"), before);
 	assert_int_equal(d->ops->start(d, &e), 0);
-	assert_true(threads_now() > before);
+	assert_true(dir_entries("/proc/self/task") > before);
 	d->ops->destroy(d);
 	assert_int_equal(disk_close(cfg.disk, &e), 0);
 	gmem_free(&mem);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/cleanup.h"
 #include "tests/unit/kslide_fixture.h"
 
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 #include <cmocka.h>
 
 #define SLIDE UINT64_C(0x1c400000)
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static uint8_t file[FIX_FILE];
 static uint8_t image[FIX_LEN]; /* as the guest has it in memory */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How much there is of what this process has, by a directory of /proc. */
+#ifndef KVMPROF_TESTS_UNIT_DIR_FIXTURE_H
+#define KVMPROF_TESTS_UNIT_DIR_FIXTURE_H
+
+#include <dirent.h>
+
+/* /proc/self/task: threads, /proc/self/fd: open files; and a few more, the same each time. */
+static inline unsigned int dir_entries(const char *path)
+{
+	DIR *d = opendir(path);
+	unsigned int n = 0;
+
+	if (!d)
+		return 0;
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+#endif
