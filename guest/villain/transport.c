@@ -132,20 +132,23 @@ void dev_set_features(const struct vdev *d, u32 word, u32 bits)
 	write32(d->pci ? d->common + 0x0c : d->mmio + 0x20, bits);
 }
 
-void queue_select(const struct vdev *d, u32 q)
+/* A field of 16 bits: its place in PCI's common structure, and that of MMIO, where it has 32. */
+static void set_field(const struct vdev *d, u32 pci, u32 mmio, u32 v)
 {
 	if (d->pci)
-		write16(d->common + 0x16, q);
+		write16(d->common + pci, v);
 	else
-		write32(d->mmio + 0x30, q);
+		write32(d->mmio + mmio, v);
+}
+
+void queue_select(const struct vdev *d, u32 q)
+{
+	set_field(d, 0x16, 0x30, q);
 }
 
 void queue_set_size(const struct vdev *d, u32 size)
 {
-	if (d->pci)
-		write16(d->common + 0x18, size);
-	else
-		write32(d->mmio + 0x38, size);
+	set_field(d, 0x18, 0x38, size);
 }
 
 static void set_place(u64 address, u64 v)
@@ -163,10 +166,7 @@ void queue_set_places(const struct vdev *d, u64 desc, u64 avail, u64 used)
 
 void queue_set_ready(const struct vdev *d, u32 on)
 {
-	if (d->pci)
-		write16(d->common + 0x1c, on);
-	else
-		write32(d->mmio + 0x44, on);
+	set_field(d, 0x1c, 0x44, on);
 }
 
 u32 queue_ready(const struct vdev *d)
