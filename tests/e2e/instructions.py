@@ -13,7 +13,8 @@ so that the guest's own work is not in it:
     pio     a write to a port, from the guest's instruction to its next one
     mmio    a read where no device is, the same way
     start   from the start of the program to the guest's first instruction
-    boot    from there to the first line of the demo on the console
+    boot    the same to the first line of the demo on the console. Not from there on: with one CPU it is
+            chance on which side of that instruction the other threads begin
 
 A figure that is more than its LIMIT above that in svm_instructions.txt fails; the file names the versions
 that it holds for, and with others nothing is compared. renew writes it anew. repeat: N (10) runs,
@@ -55,8 +56,14 @@ RUNS = {
     "samples-often": dict(options="-F %d --append work=%d" % (OFTEN, WORK), status=0),
 }
 STEPS = {name: RUN % dict(row, name=name) for name, row in RUNS.items()}
-STEPS["boot"] = ("started kvmprof run -q -F 1 -o /tmp/boot.data --append work=1 --mark '^demo: ' >/tmp/console 2>&1\n"
-                 "mkdir /out/boot.data; cp /tmp/boot.data/kvmprof.json /out/boot.data; grep '^started' /tmp/console")
+# What else the host's kernel does now and then falls into some and not into others: the least counts.
+BOOTS = 5
+for boot in range(BOOTS):
+    STEPS["boot%d" % boot] = (
+        "sleep 0.00%d\n"
+        "started kvmprof run -q -F 1 -o /tmp/boot.data --append work=1 --mark '^demo: ' >/tmp/console 2>&1\n"
+        "mkdir /out/boot%d.data; cp /tmp/boot.data/kvmprof.json /out/boot%d.data; grep '^started' /tmp/console" %
+        (boot, boot, boot))
 STEPS["version"] = "uname -srv"
 
 
@@ -82,7 +89,7 @@ def measured(host, argv):
     for name, d in done.items():
         if not check(d.status == 0, "%s: status %d:\n%s" % (name, d.status, d.out)):
             e2e.finish()
-    s = {name: e2e.summary(os.path.join(host.out, name + ".data")) for name in [*RUNS, "boot"]}
+    s = {name: e2e.summary(os.path.join(host.out, name + ".data")) for name in STEPS if name != "version"}
     ns = {name: s[name]["stat"]["elapsed_ns"] for name in RUNS}
 
     def slope(what, key):
@@ -96,15 +103,19 @@ def measured(host, argv):
         check(more == EXITS, "%s: %d exits, not %d" % (name, more, EXITS))
     check(all(x["lost"] == 0 for x in s.values()), "samples were lost")
     trip = slope("trips", "uncollected_periods")
-    mark = s["boot"]["markers"][0]
-    started = int(re.search(r"^started (\d+)$", done["boot"].out, re.M)[1])
+    starts, boots = [], []
+    for name in ("boot%d" % boot for boot in range(BOOTS)):
+        mark = s[name]["markers"][0]
+        started = int(re.search(r"^started (\d+)$", done[name].out, re.M)[1])
+        starts.append(mark["mono_ns"] - mark["time_ns"] - started)
+        boots.append(mark["mono_ns"] - started)
     found = {
         "sample": slope("samples", "samples") - trip,
         "trip": trip,
         "pio": (ns["pio"] - ns["none"]) / EXITS,
         "mmio": (ns["mmio"] - ns["none"]) / EXITS,
-        "start": mark["mono_ns"] - mark["time_ns"] - started,
-        "boot": mark["time_ns"],
+        "start": min(starts),
+        "boot": min(boots),
     }
     versions = {
         "host": done["version"].out.strip(),
