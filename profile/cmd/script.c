@@ -84,14 +84,14 @@ static void script_put_inlined(struct script *s, const struct perfdata_frame *f,
 static void script_put_frame(struct script *s, struct names_view view,
 			     const struct perfdata_frame *f)
 {
-	uint64_t addr = f->innermost || s->in.p->ours || !f->ip ? f->ip : f->ip - 1;
+	uint64_t addr;
 	struct srcline_result at = { 0 };
 	struct name name;
 	const char *sym;
 	char hex[16], *line, *p;
 	size_t n, sym_len, dso_len;
 
-	names_lookup_in(s->in.names, view, f->kernel, addr, &name);
+	addr = names_lookup_frame(s->in.names, view, f, s->in.p->ours, &name);
 	if (s->lines && f->kernel)
 		at = srcline_of(s->lines, addr);
 	for (unsigned int i = 0; i + 1 < at.n; i++)

@@ -326,6 +326,22 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 	};
 }
 
+uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,
+			    bool exact, struct name *out)
+{
+	/* No call lies in the padding in front of a function (the kernel's `__pfx_` symbols). */
+	static const char padding[] = "__pfx_";
+	uint64_t addr = f->innermost || exact || !f->ip ? f->ip : f->ip - 1;
+
+	names_lookup_in(n, view, f->kernel, addr, out);
+	if (addr != f->ip && f->kernel && out->symbol &&
+	    !strncmp(out->symbol->name, padding, sizeof(padding) - 1)) {
+		addr = f->ip;
+		names_lookup_in(n, view, f->kernel, addr, out);
+	}
+	return addr;
+}
+
 void names_lookup(struct names *n, uint32_t pid, enum names_of whose, uint64_t addr,
 		  struct name *out)
 {

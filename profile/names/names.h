@@ -81,10 +81,17 @@ struct names_view {
 };
 struct names_view names_view(const struct names *n, uint32_t pid);
 
-/* addr is the address to look up (the caller's is inside its call). */
 void names_lookup_in(struct names *n, struct names_view view, enum names_of whose, uint64_t addr,
 		     struct name *out);
-/* The same as things are now. */
+/*
+ * The same of a frame. A caller is named by the byte in front of the address that its call returns
+ * to, as a call may be its function's last instruction; an address of a retpoline's stack is the
+ * function that is entered. exact: addresses lie in the calls already, as in our own files.
+ * Returns the address that was looked up.
+ */
+uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,
+			    bool exact, struct name *out);
+/* The same of an address as things are now. */
 void names_lookup(struct names *n, uint32_t pid, enum names_of whose, uint64_t addr,
 		  struct name *out);
 

@@ -30,11 +30,11 @@ struct raw_stack {
 	uint32_t stack; /* what it became, or DROPPED */
 };
 
-/* An address of a space, and the frame that it is. */
+/* An address of a space, of a stack's end or a caller's, and the frame that it is. */
 struct raw_addr {
 	uint64_t addr;
 	uint32_t space, frame;
-	bool kernel;
+	bool kernel, innermost;
 };
 
 /* Before the frames' place is final: where they begin in the pool. */
@@ -316,32 +316,34 @@ static bool equal_addr(const void *a, const void *b, const void *ctx)
 	const struct raw_addr *x = a, *y = b;
 
 	(void)ctx;
-	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel;
+	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel &&
+	       x->innermost == y->innermost;
 }
 
-static int frame_of(struct stackset_build *b, struct names_view view, bool kernel, uint64_t addr,
-		    uint32_t *out)
+static int frame_of(struct stackset_build *b, struct names_view view,
+		    const struct perfdata_frame *f, uint32_t *out)
 {
-	struct raw_addr like = { .addr = addr,
-				 .space = kernel ? view.kernel : view.user,
-				 .kernel = kernel };
-	struct stackset_frame frame = { .addr = addr };
+	struct raw_addr like = { .addr = f->ip,
+				 .space = f->kernel ? view.kernel : view.user,
+				 .kernel = f->kernel,
+				 .innermost = f->innermost || b->in.p->ours };
+	struct stackset_frame frame = { 0 };
 	struct name name;
 	uint32_t index;
 	bool fresh;
 
-	if (table_add(&b->addr, table_mix(addr, (uint64_t)like.space << 1 | kernel), &like, &index,
-		      &fresh) < 0)
+	if (table_add(&b->addr, table_mix(f->ip, (uint64_t)like.space << 1 | f->kernel), &like,
+		      &index, &fresh) < 0)
 		return -ENOMEM;
 	if (!fresh) {
 		*out = ((struct raw_addr *)b->addr.item)[index].frame;
 		return 0;
 	}
-	names_lookup_in(b->in.names, view, kernel, addr, &name);
+	frame.addr = names_lookup_frame(b->in.names, view, f, like.innermost, &name);
 	frame.off = name.symbol ? name.off : 0;
-	frame.image = kernel ? addr - name.map_start : addr + name.to_file;
-	if (func_of(b, &name, kernel, addr, &frame.func) < 0 ||
-	    table_add(&b->frame, table_mix(addr, frame.func), &frame, out, &fresh) < 0)
+	frame.image = f->kernel ? frame.addr - name.map_start : frame.addr + name.to_file;
+	if (func_of(b, &name, f->kernel, frame.addr, &frame.func) < 0 ||
+	    table_add(&b->frame, table_mix(frame.addr, frame.func), &frame, out, &fresh) < 0)
 		return -ENOMEM;
 	((struct raw_addr *)b->addr.item)[index].frame = *out;
 	return 0;
@@ -376,7 +378,6 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 
 	chain_walk_begin(&walk, &raw->chain);
 	while (perfdata_walk_next(&walk, &f)) {
-		uint64_t addr = f.innermost || b->in.p->ours || !f.ip ? f.ip : f.ip - 1;
 		uint32_t frame;
 
 		if (b->opt.kernel_only && !f.kernel)
@@ -385,8 +386,7 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 			*mode = raw->chain.idle ? STACKSET_IDLE
 				: f.kernel	? STACKSET_KERNEL
 						: STACKSET_USER;
-		if (frame_of(b, raw->chain.view, f.kernel, addr, &frame) < 0 ||
-		    push_frame(b, frame) < 0)
+		if (frame_of(b, raw->chain.view, &f, &frame) < 0 || push_frame(b, frame) < 0)
 			return -ENOMEM;
 	}
 	return 0;

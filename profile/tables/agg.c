@@ -308,8 +308,7 @@ static int stack_next(struct stack_walk *w)
 
 	if (!w->left-- || !perfdata_walk_next(&w->walk, &w->f) || (c->kernel_only && !w->f.kernel))
 		return 0;
-	addr = w->f.innermost || c->exact || !w->f.ip ? w->f.ip : w->f.ip - 1;
-	names_lookup_in(w->v->names, w->s->chain.view, w->f.kernel, addr, &name);
+	addr = names_lookup_frame(w->v->names, w->s->chain.view, &w->f, c->exact, &name);
 	w->frame.symbol = name.symbol;
 	/* As perf has it: code without a name is known by its place in its file. */
 	w->frame.addr = !name.symbol && name.program != NAMES_NONE ? addr + name.to_file : addr;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`kvmprof bench` on the demo guest, which does fixed work: identical runs do not fail, a function that
-does a fifth more work fails and is named, both with the same rules. Order, manifest and profiles are
+does half as much work again fails and is named, both with the same rules. Order, manifest and profiles are
 what the manual page says. Then what goes wrong: a guest that crashes, one that takes too long, Ctrl-C
 (which leaves a usable directory and no process), CPUs that are not there, no instruction counter."""
 
@@ -61,15 +61,15 @@ def identical():
 
 def slower():
     p = bench("-o", "slower", "--aa", "--format", "json", "--pin", "0", "--sequential", "--runs", "12",
-              "--head-args", "--append '%s slow=left_leaf:250'" % (WORK % 10))
-    check(p.status == 1, "a function with a quarter more work: status %d: %s%s" % (p.status, p.out[:2000], p.err))
+              "--head-args", "--append '%s slow=left_leaf:500'" % (WORK % 10))
+    check(p.status == 1, "a function with half as much work again: status %d: %s%s" % (p.status, p.out[:2000], p.err))
     check("noise floor" in p.err, "no noise floor: " + p.err)
     text = json.dumps(json.loads(p.out))
     m = manifest("slower")
     check("left_leaf" in text, "left_leaf is not named: " + text[:500])
     check(m["pinned"] == "0" and m["how"] in ("decided", "complete"), str(m)[:300])
     check({r["side"] for r in m["runs"]} == {"base", "head", "again"}, "no A/A arm")
-    check(m["head_args"] == ["--append", WORK % 10 + " slow=left_leaf:250"], str(m["head_args"]))
+    check(m["head_args"] == ["--append", WORK % 10 + " slow=left_leaf:500"], str(m["head_args"]))
     order = ["".join(r["side"][0] for r in m["runs"][i:i + 3]) for i in range(0, len(m["runs"]), 3)]
     check(len(set(order)) > 1 and all(sorted(o) == ["a", "b", "h"] for o in order), "order: %s" % order)
     # The report in words names it, too; made from the runs that were kept.

@@ -73,7 +73,9 @@ static int setup(void **state)
 	      "ffffffff81000200 T inner\n"
 	      "ffffffff81000300 t same_name\n"
 	      "ffffffff81000400 t same_name\n"
-	      "ffffffff81000500 T after",
+	      "ffffffff81000500 T after\n"
+	      "ffffffff810005f0 t __pfx_target\n"
+	      "ffffffff81000600 T target",
 	      f);
 	fclose(f);
 	profile.dir = root;
@@ -182,6 +184,21 @@ static void test_exact_addresses(void **state)
 	assert_int_equal(agg_finish(agg, AGG_BY_SELF, &e), 0);
 	check("middle", AGG_KERNEL, 0, 1);
 	assert_null(row("outer", AGG_KERNEL));
+}
+
+/* Stock perf's file: a retpoline's stack has the address of the function that it enters. */
+static void test_address_of_a_retpoline(void **state)
+{
+	const uint64_t chain[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x600), at(0x10) };
+	const uint64_t noreturn[] = { PERFDATA_CONTEXT_KERNEL, at(0x210), at(0x5f0), at(0x10) };
+
+	(void)state;
+	add(1, 10, chain, 4, true);
+	add(1, 10, noreturn, 4, true);
+	assert_int_equal(agg_finish(agg, AGG_BY_SELF, NULL), 0);
+	check("target", AGG_KERNEL, 0, 10);
+	check("after", AGG_KERNEL, 0, 10);
+	assert_null(row("__pfx_target", AGG_KERNEL));
 }
 
 static void test_names_apart(void **state)
@@ -518,6 +535,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_self_and_children, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exact_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_address_of_a_retpoline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stacks_beyond_what_is_held, setup, teardown),
