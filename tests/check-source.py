@@ -12,7 +12,8 @@
 * each source begins with an SPDX line and has no more than 800 lines, each function no more than 100
   and no more than six parameters;
 * file-local functions carry their module's word where the verb is one of many files;
-* files of this tree that a comment or a page names, and those that a page links to, are there.
+* files of this tree that a comment or a page names, and those that a page links to, are there, and so are
+  the headings that links to a part of a page mean.
 
 Prints one line for each break of a rule, as file:line: text.
 """
@@ -39,7 +40,7 @@ BARE = re.compile(r"^static [^;={}]*[ *](take|look|ask|put|hold|tell|settle|judg
 # Linux has a scripts/, too, of which comments speak.
 NAMED = re.compile(r"(?<![\w/.*$})-])((?:base|vmm|guest|symbolizer|profile|tests|docs)/[\w/.-]+"
                    r"\.(?:c|h|cc|S|py|sh|md|toml|js|proto))(?![\w*])")
-LINK = re.compile(r"\]\(([^)#:]+)\)")
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
 SOURCES = (".c", ".cc", ".h", ".S", ".lds", ".mk", ".sh", ".py", ".pl", ".config")
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
@@ -179,14 +180,33 @@ def check_includes(rooms, path, lines):
             rooms.check_include(path, number, what)
 
 
+def anchors(path):
+    """What a forge makes of a page's headings: small letters, digits and dashes for blanks."""
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        text = re.sub(r"^```.*?^```", "", f.read(), flags=re.M | re.S)
+    found = set()
+    for heading in re.findall(r"^#+ +(.*?) *$", text, re.M):
+        base = name = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        count = 0
+        while name in found:
+            count += 1
+            name = "%s-%d" % (base, count)
+        found.add(name)
+    return found
+
+
 def check_named(path, text):
     for number, line in enumerate(text.split("\n"), 1):
         for m in NAMED.finditer(line):
             if not os.path.exists(os.path.join(TOP, m.group(1))):
                 problem(path, number, "names %s, which is not there" % m.group(1))
         for m in LINK.finditer(line) if path.endswith(".md") else ():
-            if not os.path.exists(os.path.join(TOP, os.path.dirname(path), m.group(1))):
+            file, anchor = m.groups()
+            file = os.path.join(os.path.dirname(path), file) if file else path
+            if not os.path.exists(os.path.join(TOP, file)):
                 problem(path, number, "links to %s, which is not there" % m.group(1))
+            elif anchor and anchor not in anchors(file):
+                problem(path, number, "links to #%s, which is no heading of %s" % (anchor, file))
 
 
 def check_functions(path, lines):

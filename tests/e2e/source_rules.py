@@ -52,6 +52,8 @@ def edit(path, old, new):
 
 
 CHANGES = [
+    ("a link to a heading that is not there", "docs/README.md",
+     edit("docs/README.md", "(faq.md)", "(faq.md#no-such-question)"), "is no heading of docs/faq.md"),
     ("a forbidden include", GATE, include(GATE, "vmm/vm.h"), "profile/gate must not see"),
     ("a header that is not public", GATE, include(GATE, "profile/stats/modes.h"), "is not public in"),
     ("a file in profile/", "profile/lost.c", add("profile/lost.c"), "is in no room"),
