@@ -4,8 +4,8 @@
 
 * Each option of a command's --help is taken by the command and stands in its manual page, and
   the other way round. The pages render without a warning and name each other.
-* Each example of `kvmprof help`, the manual pages, README.md and docs/tour.md is run, in order, on profiles of
-  the demo guest, which also stands in for Linux images. What can't be is in NOT_RUN with a reason.
+* Each example of `kvmprof help` and of the manual pages is run, in order (doc_examples.py; those of README.md
+  and docs/ are doc_pages.py's).
 * The completion gives the right words, asked directly and by the TAB key of a real bash.
 """
 
@@ -17,7 +17,9 @@ import shutil
 import subprocess
 import time
 
+import doc_examples
 import e2e
+from doc_examples import Example, read
 from e2e import check
 
 e2e.need_kvm()
@@ -25,33 +27,9 @@ BASH = os.path.join(e2e.TOP, "configs", "completion", "kvmprof.bash")
 OVERVIEW = os.path.join(e2e.TOP, "docs", "kvmprof.1")
 PAGES = os.path.join(e2e.TOP, "docs", "man")
 
-# Examples (parts of them) that the demo guest can't stand in for; other tests run their like.
-NOT_RUN = {
-    "kvmprof attach": "needs a VMM that runs: attach_qemu.py",
-    "$I": "needs a disk image: disk_images.py and disk_boot.py",
-    "--domain": "needs a libvirt: attach_libvirt.py",
-    "kvmprof ps": "needs a guest that runs: tasks.py",
-    "off-cpu": "needs a Linux guest: tasks.py",
-    "kvmprof ctl": "needs a run that goes on: control.py",
-    "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
-    "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
-    "xen-4.17": "needs Debian's packages: other_kernels.py",
-    "--symbols live": "needs a Linux kernel: live_symbols.py",
-    "--exec": "needs a Linux kernel: exec.py",
-    "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
-    "kvmprof push": "needs a server: push_profile.py",
-    "--disk": "needs a disk and a Linux kernel: disk_io.py",
-    "pvclock_clocksource_read": "a function of Linux: check of annotate in the unit tests",
-}
-
 os.mkdir("bin")
 os.symlink(e2e.KVMPROF, "bin/kvmprof")
 os.environ["PATH"] = os.path.abspath("bin") + ":" + os.environ["PATH"]
-
-
-def read(path):
-    with open(path, encoding="utf-8") as f:
-        return f.read()
 
 
 # -- options --------------------------------------------------------------------------
@@ -76,9 +54,10 @@ def help_options(text):
 
 
 def plain(roff):
-    """A line of a manual page without macros and escapes."""
-    text = re.sub(r"^\.[A-Z]+ ", "", roff).replace("\\-", "-").replace("\\(aq", "'").replace('"', "")
-    return re.sub(r"\\f.", "", text)
+    """A line of a manual page without macros, their quotes and escapes."""
+    text = re.sub(r"^\.[A-Z]+ ", "", roff)
+    text = text if text == roff else text.replace('"', "")
+    return re.sub(r"\\f.", "", text.replace("\\-", "-").replace("\\(aq", "'"))
 
 
 def man_options(page):
@@ -146,6 +125,10 @@ def check_pages(commands):
     check(p.status == 0, "make install: " + p.err)
     check(sorted(os.listdir(os.path.join(share, "man", "man1"))) == sorted(["kvmprof.1"] + pages),
           "make install leaves pages out")
+    version = "kvmprof " + read(os.path.join(e2e.TOP, "VERSION")).strip()
+    for page in sorted(os.listdir(os.path.join(share, "man", "man1"))):
+        head = re.search(r"^\.TH .*$", read(os.path.join(share, "man", "man1", page)), re.M).group(0)
+        check('"%s"' % version in head, "%s, installed, has another version than VERSION: %s" % (page, head))
     check(read(os.path.join(share, "bash-completion", "completions", "kvmprof")) == read(BASH),
           "make install does not install the completion")
 
@@ -153,93 +136,25 @@ def check_pages(commands):
 # -- examples -------------------------------------------------------------------------
 
 def help_examples():
-    return re.findall(r"^      ((?:kvmprof|perf) .*)$", e2e.kvmprof("help").out, re.M)
+    lines = re.findall(r"^      ((?:kvmprof|perf) .*)$", e2e.kvmprof("help").out, re.M)
+    return [Example(x, [], "help") for x in lines]
 
 
 def man_examples(path):
     blocks = re.findall(r"^\.EX\n(.*?)^\.EE$", read(path), re.M | re.S)
-    return [plain(x) for b in blocks for x in b.split("\n") if x]
-
-
-def text_examples(name):
-    lines = re.findall(r"^    \$ ((?:build/kvmprof|perf)\b.*)$", read(os.path.join(e2e.TOP, name)), re.M)
-    return [re.sub(r"\s{2,}# .*", "", x.replace("build/kvmprof", "kvmprof")) for x in lines]
-
-
-def make_fixtures():
-    """What the examples find in their directory; all of it is the demo guest's."""
-    os.mkdir("fixtures")
-    os.chdir("fixtures")
-    demo = os.path.join(e2e.BUILD, "guest", "demo.elf")
-    os.makedirs("rootfs/lib")
-    os.makedirs("dbg")
-    os.makedirs("build/guest")
-    for name in ("vmlinux", "bzImage", "vmlinuz-demo", "rootfs/lib/kernel", "dbg/vmlinux"):
-        shutil.copy(demo, name)
-    for name in ("initramfs.cpio", "build/guest/initramfs.cpio", "build/guest/worker.cpio"):
-        shutil.copy(e2e.INITRAMFS, name)
-    made = "demo boot old1 new1".split()
-    for name in made:
-        p = e2e.kvmprof("run", "-q", "--append", "seconds=1", "-o", name + ".data")
-        check(p.status == 0, "run: " + p.err)
-    shutil.copy(os.path.join(e2e.TOP, "configs", "gate-share.toml"), "gate.toml")
-    for i in "23":
-        shutil.copytree("old1.data", "old%s.data" % i)
-        shutil.copytree("new1.data", "new%s.data" % i)
-    shutil.copytree("boot.data", "perf.data")
-    for out, argv in (("System.map", ["symbols", "vmlinux"]), ("stacks.folded",
-                      ["export", "--format", "folded", "-i", "demo.data"])):
-        p = e2e.kvmprof(*argv)
-        check(p.status == 0 and p.out, "%s: %s" % (argv, p.err))
-        with open(out, "w") as f:
-            f.write(p.out)
-    os.chdir("..")
-
-
-def shortened(line):
-    """The same with a demo that ends after a second, and without scripts that are not there."""
-    line = re.sub(r"seconds=\d+", "seconds=1", line)
-    if line.startswith("kvmprof run") and "seconds=1" not in line:
-        line += " --append seconds=1"
-    if not shutil.which("stackcollapse-perf.pl"):
-        line = line.replace("| stackcollapse-perf.pl | flamegraph.pl >", ">")
-    return line
-
-
-def run_examples(source, lines):
-    check(lines, "%s has no examples" % source)
-    here = os.getcwd()
-    work = "work-" + os.path.basename(source)
-    shutil.copytree("fixtures", work)
-    os.chdir(work)
-    env = dict(os.environ, K=os.getcwd(), D=os.getcwd())
-    ran = 0
-    for line in lines:
-        if any(part in line for part in NOT_RUN):
-            continue
-        if "perf " in line and not shutil.which("perf"):
-            continue
-        p = e2e.run("bash", "-o", "pipefail", "-c", shortened(line), env=env)
-        # A gate's answer is no failure of the example.
-        fine = (0, 1, 3) if line.startswith("kvmprof gate") else (0,)
-        check(p.status in fine, "%s: `%s`: status %d: %s" % (source, line, p.status, p.err.strip()[-400:]))
-        ran += 1
-    os.chdir(here)
-    shutil.rmtree(work)
-    return ran
+    return [Example(plain(x), [], os.path.basename(path)) for b in blocks for x in b.split("\n") if x]
 
 
 def check_examples():
-    make_fixtures()
-    sources = [("help", help_examples()), ("README.md", text_examples("README.md")),
-               ("docs/tour.md", text_examples("docs/tour.md"))]
+    doc_examples.make_fixtures()
+    sources = [("help", help_examples())]
     sources += [(os.path.basename(p), man_examples(p)) for p in
                 [OVERVIEW] + [os.path.join(PAGES, f) for f in sorted(os.listdir(PAGES))]]
-    ran = sum(run_examples(*s) for s in sources)
-    lines = [x for _, example in sources for x in example]
-    for part in NOT_RUN:
-        check(any(part in x for x in lines), "no example has what NOT_RUN lists: " + part)
-    return ran, len(lines)
+    ran = 0
+    for source, examples in sources:
+        check(examples, "%s has no examples" % source)
+        ran += doc_examples.run_examples(source, examples)[0]
+    return ran, sum(len(x) for _, x in sources)
 
 
 # -- completion -----------------------------------------------------------------------

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Examples of the documents, run: what tests/e2e/help_pages.py and doc_pages.py have in common.
+
+An example is a line that begins with `kvmprof` or `perf` where its document has commands; with its
+output, where the document shows one. It runs in a directory that has files of the names which examples
+use, all of them the demo guest's, which also stands in for Linux images. What cannot be run so is in
+NOT_RUN, with the test that runs its like; its options are compared with the command's help all the same.
+"""
+
+import os
+import re
+import shutil
+from collections import namedtuple
+
+import e2e
+from e2e import check
+
+# output: the lines below it in the document; [] where there are none.
+Example = namedtuple("Example", "command output where")
+
+# Parts of examples that the demo guest cannot stand in for; other tests run their like.
+NOT_RUN = {
+    "kvmprof attach": "needs a VMM that runs: attach_qemu.py",
+    "$I": "needs a disk image: disk_images.py and disk_boot.py",
+    "debian.img": "needs a disk image: disk_images.py and disk_boot.py",
+    "linux.efi": "needs a unified kernel image: disk_images.py",
+    "--domain": "needs a libvirt: attach_libvirt.py",
+    "kvmprof ps": "needs a guest that runs: tasks.py",
+    "--control": "goes on until it is told to end: control.py",
+    "off-cpu": "needs a Linux guest: tasks.py",
+    "kvmprof ctl": "needs a run that goes on: control.py",
+    "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
+    "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
+    "start_kernel": "needs a Linux kernel: doc_pages.py linux",
+    "--start-at": "needs a Linux kernel: markers_linux.py",
+    "xen-4.17": "needs Debian's packages: other_kernels.py",
+    "memtest86+": "needs Debian's packages: other_kernels.py",
+    "vmlinuz-7.3.4": "needs Debian's package: kernel_tables.py",
+    "--symbols live": "needs a Linux kernel: live_symbols.py",
+    "--exec": "needs a Linux kernel: exec.py",
+    "-- /srv/bench": "needs a Linux kernel: exec.py",
+    "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
+    "kvmprof push": "needs a server: push_profile.py",
+    "--disk": "needs a disk and a Linux kernel: disk_io.py",
+    "io.svg": "needs a profile of a disk's requests: disk_io.py",
+    "pvclock_clocksource_read": "a function of Linux: check of annotate in the unit tests",
+    "run*.data": "needs six runs and more: gate_history.py",
+    "--history perf-history": "needs a history: gate_history.py",
+}
+
+# Examples whose output is another one here, or that of another guest.
+NOT_COMPARED = {
+    "vmlinu": "a Linux guest's",
+    "slow.data": "a Linux guest's",
+    "worker.cpio": "a Linux guest's",
+    "perf ": "of a Linux guest's profile",
+    "symbols --debuginfo": "a Linux guest's",
+    "kvmprof gate": "needs more runs than the fixtures have",
+    "kvmprof stat": "counters differ from host to host",
+    "kvmprof diff": "of other profiles",
+    "report -n 8": "of the Linux guest above it",
+    "mode=pages": "sizes of pages differ from host to host",
+    "kvmprof mem": "sizes of pages differ from host to host",
+}
+# Lines of the summary that have other words from run to run.
+VARIES = re.compile(r"kvmprof: (kernel|user) stacks: |kvmprof: warning: ")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def text_examples(name, prompt_only=False):
+    """Of a Markdown page: indented lines that begin with a program, with or without a prompt. An
+    example may go on in the next line behind a backslash; below it stands what it prints."""
+    found, command, output, indent = [], None, [], 0
+
+    def end():
+        if command:
+            found.append(Example(re.sub(r"\s{2,}# .*", "", command), output, name))
+
+    for line in read(os.path.join(e2e.TOP, name)).split("\n") + [""]:
+        m = re.match(r"    (\$ )?((?:build/)?kvmprof |perf )(.*)$", line)
+        if m and (m.group(1) or not prompt_only):
+            end()
+            command, output = (m.group(2) + m.group(3)).replace("build/kvmprof", "kvmprof"), []
+        elif command and command.endswith("\\") and line.startswith("     "):
+            command = command[:-1] + line.strip()
+        elif command and line.startswith("    ") and not re.match(r"    \$ ", line):
+            output.append(line[4:])
+        else:
+            end()
+            command, output = None, []
+    return found
+
+
+def make_fixtures():
+    """What the examples find in their directory; all of it is the demo guest's."""
+    os.mkdir("fixtures")
+    os.chdir("fixtures")
+    demo = os.path.join(e2e.BUILD, "guest", "demo.elf")
+    os.makedirs("rootfs/lib")
+    os.makedirs("dbg")
+    os.makedirs("build")
+    for name in ("vmlinux", "bzImage", "vmlinuz-demo", "rootfs/lib/kernel", "dbg/vmlinux"):
+        shutil.copy(demo, name)
+    os.symlink(os.path.join(e2e.BUILD, "guest"), "build/guest")
+    os.symlink(os.path.join(e2e.TOP, "configs"), "configs")
+    for name in ("initramfs.cpio", "test.cpio"):
+        shutil.copy(e2e.INITRAMFS, name)
+    made = "demo boot old1 new1".split()
+    for name in made:
+        p = e2e.kvmprof("run", "-q", "--append", "seconds=1", "-o", name + ".data")
+        check(p.status == 0, "run: " + p.err)
+    shutil.copy(os.path.join(e2e.TOP, "configs", "gate-share.toml"), "gate.toml")
+    for i in "23":
+        shutil.copytree("old1.data", "old%s.data" % i)
+        shutil.copytree("new1.data", "new%s.data" % i)
+    shutil.copytree("boot.data", "perf.data")
+    for out, argv in (("System.map", ["symbols", "vmlinux"]), ("stacks.folded",
+                      ["export", "--format", "folded", "-i", "demo.data"])):
+        p = e2e.kvmprof(*argv)
+        check(p.status == 0 and p.out, "%s: %s" % (argv, p.err))
+        with open(out, "w") as f:
+            f.write(p.out)
+    os.chdir("..")
+
+
+def shortened(line):
+    """The same with a demo that ends after a second, and without scripts that are not there."""
+    line = re.sub(r"seconds=\d+", "seconds=1", line)
+    if line.startswith("kvmprof run") and "seconds=1" not in line:
+        line += " --append seconds=1"
+    if not shutil.which("stackcollapse-perf.pl"):
+        line = line.replace("| stackcollapse-perf.pl | flamegraph.pl >", ">")
+    return line
+
+
+def shape(line):
+    """A line without what differs from run to run: numbers, addresses, and a table's names."""
+    row = re.match(r"\s*-?\d+\.\d+%", line)
+    line = re.sub(r"\b[0-9a-f]{8,}\b", "N", line)
+    line = re.sub(r"-?\d[\d,]*(?:\.\d+)?", "N", line)
+    words = line.split()
+    if row:
+        words = [w if "%" in w or w in ("N", "kernel", "user", "idle") else "*" for w in words]
+    return " ".join(words)
+
+
+def missing_lines(output, printed):
+    """The lines of a document's output of which nothing like it was printed."""
+    have = {shape(x) for x in printed.split("\n")}
+    found = []
+    for line in output:
+        text = shape(line)
+        if not text or text == "..." or VARIES.match(line):
+            continue
+        start = text[:-3].rstrip("; ") if text.endswith("...") else None
+        if text not in have and not (start and any(h.startswith(start) for h in have)):
+            found.append(line)
+    return found
+
+
+def check_options(example):
+    """Of what is not run: the command is one, and its help knows each long option."""
+    line = re.sub(r"'[^']*'|\"[^\"]*\"|\$\([^)]*\)", "X", example.command)
+    m = re.match(r"(?:.*?\| )?kvmprof ([a-z]+)(.*)", line)
+    if not m:
+        return
+    command, rest = m.groups()
+    texts = [e2e.kvmprof("help", command)]
+    if not check(texts[0].status == 0, "%s: `%s`: no such command" % (example.where, example.command)):
+        return
+    if command in ("iosnoop", "stat", "top"):    # these take options of run, too
+        texts.append(e2e.kvmprof("help", "run"))
+    known = {o for p in texts for o in re.findall(r"--[a-z][-a-z]*", p.out)}
+    for option in re.findall(r"(?<=\s)--[a-z][-a-z]*", re.split(r" -- | \| |; ", rest)[0]):
+        check(option in known, "%s: `%s`: %s has no option %s" %
+              (example.where, example.command, command, option))
+
+
+def is_run(example):
+    return (not any(part in example.command for part in NOT_RUN) and
+            ("perf " not in example.command or shutil.which("perf")))
+
+
+def run_examples(source, examples):
+    """All of one source, in order, in one directory. Returns how many were run, and compared."""
+    here = os.getcwd()
+    work = os.path.join(here, "work-" + os.path.basename(source))
+    shutil.copytree("fixtures", work, symlinks=True)
+    os.chdir(work)
+    env = dict(os.environ, K=work, D=work)
+    ran = compared = 0
+    for x in examples:
+        if not is_run(x):
+            check_options(x)
+            continue
+        p = e2e.run("bash", "-o", "pipefail", "-c", shortened(x.command), env=env)
+        # A gate's answer is no failure of the example.
+        fine = (0, 1, 3) if x.command.startswith("kvmprof gate") else (0,)
+        check(p.status in fine, "%s: `%s`: status %d: %s" % (source, x.command, p.status, p.err.strip()[-400:]))
+        ran += 1
+        if x.output and not any(part in x.command for part in NOT_COMPARED):
+            for lacks in missing_lines(x.output, p.out + p.err):
+                check(False, "%s: `%s` prints no line like %r; it prints:\n%s" %
+                      (source, x.command, lacks, (p.out + p.err)[-2000:]))
+            compared += 1
+    os.chdir(here)
+    shutil.rmtree(work)
+    return ran, compared
