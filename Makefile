@@ -266,7 +266,12 @@ docs-pictures: deps
 install: $(BUILD)/kvmprof
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/kvmprof.1 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	@# The version stands in VERSION alone.
+	for page in docs/kvmprof.1 docs/man/*.1; do \
+		sed "/^\.TH/s/\"kvmprof\"/\"kvmprof $$(cat VERSION)\"/" $$page \
+			>$(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} && \
+		chmod 644 $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} || exit 1; \
+	done
 	install -D -m 644 configs/completion/kvmprof.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kvmprof
 	install -D -m 644 configs/completion/_kvmprof $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kvmprof
