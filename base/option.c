@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/option.h"
 
+#include "base/nearest.h"
 #include "base/number.h"
 
 #include <assert.h>
@@ -186,18 +187,51 @@ static const struct item *item_of(const struct items *l, int c)
 	return NULL;
 }
 
-static int option_refuse(const struct option_set *set, int c, char **argv, struct err *e)
+/* The long option that was meant; NULL: none is near. One that --help does not show is no advice. */
+static const char *option_nearest(const struct items *l, const char *typed)
+{
+	char word[NEAREST_MAX + 1];
+	struct nearest n = { .typed = word };
+
+	if (strncmp(typed, "--", 2) != 0)
+		return NULL;
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
+	for (unsigned int i = 0; i < l->n; i++)
+		if (l->at[i].row->name && l->at[i].help)
+			nearest_add(&n, l->at[i].row->name);
+	return nearest_word(&n);
+}
+
+static int option_refuse(const struct option_set *set, const struct items *l, int c, char **argv,
+			 struct err *e)
 {
 	/* Of bundled letters getopt tells which, of long options only where. */
 	char letter[] = { '-', (char)optopt, '\0' };
 	const char *what = optopt > 0 && optopt < LONG_BASE ? letter : argv[optind - 1];
+	const char *meant = option_nearest(l, what);
 
 	if (c == ':')
 		return err_set(e, EINVAL, "option '%.200s' needs a value", what);
+	if (meant && !strncmp(what + 2, meant, strlen(meant)) && what[2 + strlen(meant)] == '=')
+		return err_set(e, EINVAL, "option '--%s' takes no value", meant);
+	if (meant)
+		return err_set(e, EINVAL, "unknown option '%.200s': did you mean --%s?", what,
+			       meant);
 	if (set->hint)
 		return err_set(e, EINVAL, "unknown option '%.200s'; %s %.200s ...", what, set->hint,
 			       what);
 	return err_set(e, EINVAL, "unknown option '%.200s'", what);
+}
+
+/* A word where none belongs: often the name of a profile, as some programs take it. */
+static int word_unexpected(const struct items *l, const char *word, struct err *e)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		if (l->at[i].row->letter == 'i' && !strcmp(l->at[i].row->name, "input"))
+			return err_set(e, EINVAL,
+				       "unexpected argument '%.200s'; a profile is named by -i",
+				       word);
+	return err_set(e, EINVAL, "unexpected argument '%.200s'", word);
 }
 
 static int option_take(const struct option_set *set, const struct item *item, void *at, char *arg,
@@ -228,7 +262,7 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 
 		arg = optarg;
 		if (c == '?' || c == ':') {
-			ret = option_refuse(set, c, argv, e);
+			ret = option_refuse(set, &l, c, argv, e);
 			continue;
 		}
 		if (item && item->row->next && !arg && optind < argc && *argv[optind] != '-')
@@ -238,7 +272,7 @@ int option_parse(const struct option_set *set, void *at, int argc, char **argv, 
 	for (; !ret && set->word && optind < argc; optind++)
 		ret = set->word(at, argv[optind], e);
 	if (!ret && set->order == OPTION_ALONE && optind < argc)
-		ret = err_set(e, EINVAL, "unexpected argument '%.200s'", argv[optind]);
+		ret = word_unexpected(&l, argv[optind], e);
 	/* It has words of the command line in it. */
 	for (char *s = e->text; ret < 0 && *s; s++)
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)

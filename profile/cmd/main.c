@@ -4,6 +4,7 @@
  */
 #include "profile/cmd/cmd.h"
 
+#include "base/nearest.h"
 #include "profile/cmd/common.h"
 
 #include <errno.h>
@@ -53,6 +54,17 @@ static const struct command {
 	{ "check", cmd_check, "what this host offers, and how to mend what it lacks" },
 };
 
+#define ABOUT "kvmprof: profile an unmodified kernel from outside its virtual machine"
+
+/* What people type who know perf, and what it is called here. */
+static const struct habit {
+	const char *typed, *instead;
+} habits[] = {
+	{ "record", "kvmprof run" }, { "evlist", "kvmprof report --header" },
+	{ "kvm", "kvmprof stat" },   { "buildid-list", "kvmprof report --images" },
+	{ "test", "kvmprof check" }, { "sched", "kvmprof ps" },
+};
+
 static const struct command *command_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -63,8 +75,7 @@ static const struct command *command_find(const char *name)
 
 static void print_overview(FILE *out)
 {
-	fputs("kvmprof: profile a kernel from underneath\n\nUsage: kvmprof COMMAND [OPTIONS]\n",
-	      out);
+	fputs(ABOUT "\n\nUsage: kvmprof COMMAND [OPTIONS]\n", out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (commands[i].name)
 			fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
@@ -78,9 +89,37 @@ static void print_overview(FILE *out)
 	      out);
 }
 
+/* Without arguments: enough to begin. */
+static void print_first_steps(FILE *out)
+{
+	fputs(ABOUT "\n"
+		    "  kvmprof run          boot the built-in demo guest and profile it\n"
+		    "  kvmprof run IMAGE    the same with a kernel or a disk image of yours\n"
+		    "  kvmprof attach PID   profile a virtual machine that runs already\n"
+		    "  kvmprof report       where the time went\n"
+		    "Begin with `kvmprof check`: can this host do it? `kvmprof help` lists all "
+		    "commands.\n",
+	      out);
+}
+
 static int refuse_name(const char *what, const char *name)
 {
-	fprintf(stderr, "kvmprof: unknown %s '%s'; `kvmprof help` lists them\n", what, name);
+	struct nearest n = { .typed = name };
+
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (!strcmp(name, habits[i].typed)) {
+			fprintf(stderr, "kvmprof: unknown %s '%s'; here it is `%s`\n", what, name,
+				habits[i].instead);
+			return 2;
+		}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].name)
+			nearest_add(&n, commands[i].name);
+	nearest_add(&n, "help");
+	fprintf(stderr, "kvmprof: unknown %s '%s'", what, name);
+	if (nearest_word(&n))
+		fprintf(stderr, ": did you mean %s?", nearest_word(&n));
+	fputs("; `kvmprof help` lists them\n", stderr);
 	return 2;
 }
 
@@ -109,7 +148,7 @@ static int run_command(int argc, char **argv)
 	const struct command *c;
 
 	if (argc < 2) {
-		print_overview(stderr);
+		print_first_steps(stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "help"))
@@ -118,7 +157,8 @@ static int run_command(int argc, char **argv)
 		print_overview(stdout);
 		return 0;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") || !strcmp(argv[1], "-v") ||
+	    !strcmp(argv[1], "version")) {
 		puts("kvmprof " KVMPROF_VERSION);
 		return 0;
 	}
