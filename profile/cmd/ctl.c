@@ -236,21 +236,6 @@ static int ctl_find_run(char path[CONTROL_PATH_MAX], struct err *e)
 	return control_path_of(path, pid[0], CONTROL_MISSING_FAILS, e);
 }
 
-static int ctl_connect(struct control_client **out, const char *path, struct err *e)
-{
-	struct err why = { 0 };
-	int ret = control_client_open(out, path, &why);
-
-	if (ret == -ENOENT)
-		return err_set(e, ENOENT,
-			       "%s: there is no control socket: was the run started with "
-			       "--control, and does it go on?",
-			       path);
-	if (ret == -ECONNREFUSED)
-		return err_set(e, ECONNREFUSED, "%s: the run that listened there is gone", path);
-	return ret ? err_set(e, -ret, "%s", why.text) : 0;
-}
-
 static int ctl_hello(struct control_client *c, struct err *e)
 {
 	json_t *reply = NULL;
@@ -275,7 +260,7 @@ static int ctl_ask(const char *path, json_t *request, const char *command, bool 
 	struct control_client *c = NULL;
 	json_t *reply = NULL;
 	struct err e = { 0 };
-	int ret = ctl_connect(&c, path, &e);
+	int ret = control_client_open(&c, path, &e);
 
 	ret = ret ? ret : ctl_hello(c, &e);
 	if (ret)

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "profile/control/path.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +40,7 @@ int control_client_open(struct control_client **out, const char *path, struct er
 		int cause = errno;
 
 		control_client_close(c);
-		return err_set(e, cause, "%s: cannot connect: %s", path, strerror(cause));
+		return control_connect_failed(path, cause, e);
 	}
 	*out = c;
 	return 0;

@@ -153,6 +153,22 @@ void control_unlisten(struct control_listener *l)
 	l->fd = -1;
 }
 
+int control_connect_failed(const char *path, int cause, struct err *e)
+{
+	struct stat st;
+
+	if (cause == ENOENT)
+		return err_set(e, ENOENT,
+			       "%s: there is no control socket: was the run started with "
+			       "--control, and does it go on?",
+			       path);
+	if (cause == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return err_set(e, ENOTSOCK, "%s: not a control socket", path);
+	if (cause == ECONNREFUSED)
+		return err_set(e, ECONNREFUSED, "%s: the run that listened there is gone", path);
+	return err_set(e, cause, "%s: cannot connect: %s", path, strerror(cause));
+}
+
 int control_connect(const char *path, struct err *e)
 {
 	cleanup_close int fd = -1;
@@ -166,14 +182,7 @@ int control_connect(const char *path, struct err *e)
 		return err_set(e, errno, "cannot create a socket: %s", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
 		return take_fd(&fd);
-	if (errno == ECONNREFUSED)
-		return err_set(e, ECONNREFUSED, "%s: the run that listened there is gone", path);
-	if (errno == ENOENT)
-		return err_set(e, ENOENT,
-			       "%s: there is no control socket: was the run started "
-			       "with --control?",
-			       path);
-	return err_set(e, errno, "%s: cannot connect: %s", path, strerror(errno));
+	return control_connect_failed(path, errno, e);
 }
 
 unsigned int control_find(pid_t pid[CONTROL_MAX_FOUND])

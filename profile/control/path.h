@@ -44,6 +44,9 @@ int control_listen(struct control_listener *l, const char *path, struct err *e);
 /* Closes, and removes the socket if it still is ours. Fine when there is none. */
 void control_unlisten(struct control_listener *l);
 
+/* Records why connecting to path failed; cause: positive errno value. Returns -errno. */
+int control_connect_failed(const char *path, int cause, struct err *e);
+
 /* A connected socket, or -errno. */
 int control_connect(const char *path, struct err *e);
 
