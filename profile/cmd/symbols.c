@@ -172,15 +172,6 @@ static void print_table(const struct symtab *t)
 	}
 }
 
-static bool parse_address(const char *s, uint64_t *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtoull(s, &end, 16);
-	return *s && *s != '-' && *s != '+' && *s != ' ' && !*end && !errno;
-}
-
 struct options {
 	bool json, demangle, check;
 	struct debuginfo_places places;
@@ -276,14 +267,14 @@ static const struct option_row rows[] = {
 
 static const struct option_set set = {
 	.usage =
-		"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS...]\n"
+		"Usage: kvmprof symbols [OPTIONS] IMAGE [ADDRESS|NAME...]\n"
 		"\n"
 		"Print the symbols in a kernel image (bzImage, vmlinux) in the form of a "
 		"System.map,\n"
 		"and on stderr what the image is. Where it has no symbol table, names come from "
 		"the\n"
 		"tables that the kernel carries for its own use (kallsyms). With ADDRESSes "
-		"(hexadecimal)\n"
+		"(hexadecimal) or NAMEs\n"
 		"print for each the function and the offset in it, or ? where there is none, and "
 		"the\n"
 		"source line with inlined calls, innermost first, where debug information is "
@@ -308,15 +299,11 @@ int cmd_symbols(int argc, char **argv)
 	struct options o = { .demangle = true };
 	struct err e = { 0 };
 	int status = cmd_options(&set, &o, argc, argv);
-	uint64_t va;
 
 	if (status >= 0)
 		return status;
 	if (optind == argc)
 		return cmd_wrong(argv, "which image?");
-	for (int i = optind + 1; i < argc; i++)
-		if (!parse_address(argv[i], &va))
-			return cmd_wrong_usage(argv, "not a hexadecimal address:", argv[i]);
 	f.path = argv[optind];
 	if (o.check && optind + 1 < argc)
 		return cmd_wrong_usage(argv, "--check takes no address:", argv[optind + 1]);

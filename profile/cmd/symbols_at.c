@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* One of them is set, or none. */
@@ -159,13 +160,37 @@ static void begin_json(const struct symbols_at *s, const struct source *src)
 
 /* -- interface --------------------------------------------------------------------------------- */
 
+/* A function's name, exactly; else hexadecimal digits. */
+static int symbols_at_find(const struct symbols_at *s, const char *text, uint64_t *va,
+			   struct err *e)
+{
+	const struct symbol *sym = symtab_find(s->symbols, text);
+	char *end;
+
+	*va = sym ? sym->addr : 0;
+	if (sym)
+		return 0;
+	errno = 0;
+	*va = strtoull(text, &end, 16);
+	if (*text && !strchr("-+ ", *text) && !*end && !errno)
+		return 0;
+	return err_set(e, ENOENT,
+		       "%s: '%.200s' is neither a function of it nor a hexadecimal address",
+		       s->path, text);
+}
+
 int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 {
 	struct source src = { 0 };
 	struct line_frame frame[LINES_MAX_FRAMES];
 	struct display_names names;
-	int ret = open_source(&src, s, e);
+	int ret = 0;
+	uint64_t va;
 
+	/* Before anything is printed. */
+	for (size_t i = 0; ret == 0 && address[i]; i++)
+		ret = symbols_at_find(s, address[i], &va, e);
+	ret = ret ? ret : open_source(&src, s, e);
 	display_names_init(&names, s->demangle ? DEMANGLE_ALL : DEMANGLE_NONE);
 	if (ret == 0 && s->json)
 		begin_json(s, &src);
@@ -173,11 +198,15 @@ int symbols_at_print(const struct symbols_at *s, char **address, struct err *e)
 		fprintf(stderr, "kvmprof symbols: %s%s\n",
 			src.own || srcline_file(src.found) ? "" : "no source lines: ", src.why);
 	for (size_t i = 0; ret == 0 && address[i]; i++) {
-		uint64_t va = strtoull(address[i], NULL, 16), off = 0;
-		const struct symbol *sym = symtab_lookup(s->symbols, va, &off);
-		const char *name = sym ? display_name(&names, sym, NAMES_KERNEL) : NULL;
-		struct srcline_result r = lines_at(&src, va, frame);
+		const struct symbol *sym;
+		const char *name;
+		struct srcline_result r;
+		uint64_t off = 0;
 
+		(void)symbols_at_find(s, address[i], &va, NULL);
+		sym = symtab_lookup(s->symbols, va, &off);
+		name = sym ? display_name(&names, sym, NAMES_KERNEL) : NULL;
+		r = lines_at(&src, va, frame);
 		if (s->json && i)
 			putchar(',');
 		(s->json ? print_json : print_text)(s, va, name, off, &r);

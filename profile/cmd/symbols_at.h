@@ -18,8 +18,8 @@ struct symbols_at {
 };
 
 /*
- * Prints to stdout; address is a list of hexadecimal numbers, checked before, that ends with
- * NULL. Debug information is that of --debuginfo or --build-id-map, else the image's own,
+ * Prints to stdout; address is a list of names of functions and hexadecimal numbers that ends with
+ * NULL; one that is neither fails before anything is printed. Debug information is that of --debuginfo or --build-id-map, else the image's own,
  * else what is found by build id; without any there are functions alone. -errno when what the
  * user gave can't be used.
  */
