@@ -12,6 +12,7 @@
 #include "profile/annotate/lines.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
+#include "profile/cmd/pager.h"
 #include "profile/perfdata/format.h"
 #include "profile/stacks/slices.h"
 
@@ -26,6 +27,7 @@
 struct options {
 	const char *phase; /* NULL: all */
 	const char *input, *output, *buildid_dir;
+	const char *symbol; /* -s, as perf has it; NULL: it is a word */
 	struct annotate_query query;
 	enum disasm_syntax syntax;
 	bool json, full_path, no_demangle, no_source;
@@ -190,7 +192,7 @@ static int annotate_output(struct command *c, struct err *e)
 {
 	const struct options *o = c->opt;
 	struct annotate_style style = {
-		.color = !o->output && isatty(STDOUT_FILENO),
+		.color = !o->output && pager_wants_color(),
 		.full_path = o->full_path,
 		.source = c->lines ? annotate_lines_source : NULL,
 		.source_ctx = c->lines,
@@ -297,6 +299,7 @@ static const struct option_row rows[] = {
 	{ "dso", 'd', "NAME", "only functions of this module, program or library",
 	  OPTION_TEXT(query.dso) },
 	{ "dsos", 0, "NAME", NULL, OPTION_TEXT(query.dso) },
+	{ "symbol", 's', "NAME", NULL, OPTION_TEXT(symbol) },
 	CMD_PHASE(phase),
 	OPTION_HEADING("      --att, --intel     syntax (default: --att); -M att and -M intel are "
 		       "the same\n"),
@@ -337,9 +340,9 @@ int cmd_annotate(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	o.places.cache_dir = o.buildid_dir;
-	if (optind >= argc || !*argv[optind])
+	o.query.text = o.symbol ? o.symbol : optind < argc ? argv[optind++] : "";
+	if (!*o.query.text)
 		return cmd_wrong(argv, "which function? `kvmprof report` lists them");
-	o.query.text = argv[optind++];
 	if (optind < argc)
 		return cmd_wrong_usage(argv, "unexpected argument", argv[optind]);
 	cmd_debuginfo_show_progress(&o.places);

@@ -42,6 +42,8 @@ struct report_options {
 	bool phases;	   /* the table of slices */
 	const char *phase; /* only this one; NULL: all */
 	bool sorted;	   /* --sort is given */
+	bool named;	   /* the profile is given, by -i or as a word */
+	bool stdio;	   /* perf's word for what it is anyway */
 	struct debuginfo_places places;
 	struct agg_config config;
 	regex_t symbol, parent; /* config points at them when given */

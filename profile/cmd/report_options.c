@@ -4,6 +4,7 @@
  */
 #include "profile/cmd/report.h"
 
+#include "base/buf.h"
 #include "base/number.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
@@ -191,6 +192,48 @@ static int parse_symbol(void *at, char *arg, struct err *e)
 	return set_regex(&opt->symbol, &opt->config.symbol, arg, e);
 }
 
+/* perf's -S: names, not an expression. */
+static int parse_symbols(void *at, char *arg, struct err *e)
+{
+	struct buf text;
+	int ret = -ENOMEM;
+
+	buf_init(&text);
+	buf_printf(&text, "^(");
+	for (const char *s = arg; *s; s++) {
+		if (*s == ',')
+			buf_u8(&text, '|');
+		else if (strchr("\\^$.[]|()*+?{}", *s))
+			buf_printf(&text, "\\%c", *s);
+		else
+			buf_u8(&text, (uint8_t)*s);
+	}
+	buf_printf(&text, ")$%c", 0);
+	if (!text.failed)
+		ret = parse_symbol(at, (char *)text.data, e);
+	buf_deinit(&text);
+	return ret;
+}
+
+/* perf's columns. */
+static int refuse_fields(void *at, char *arg, struct err *e)
+{
+	(void)at;
+	(void)arg;
+	return err_set(e, EINVAL, "columns are chosen by --sort: " KEYS);
+}
+
+static int parse_input(void *at, char *arg, struct err *e)
+{
+	struct report_options *opt = at;
+
+	if (opt->named)
+		return err_set(e, EINVAL, "one profile at a time, not also '%.200s'", arg);
+	opt->named = true;
+	opt->input = arg;
+	return 0;
+}
+
 static int parse_images(void *at, char *arg, struct err *e)
 {
 	struct report_options *opt = at;
@@ -229,7 +272,7 @@ static const struct option_row rows[] = {
 	{ "input", 'i', "FILE",
 	  "the profile, kvmprof's or perf's (default: perf.data;\n"
 	  "-: standard input)",
-	  OPTION_TEXT(input) },
+	  OPTION_CALL(parse_input, NULL) },
 	CMD_EVENT(event),
 	{ "sort", 's', "KEY,...",
 	  "a row for each combination of these (default:\n" DEFAULT_KEYS "): " KEYS,
@@ -284,6 +327,8 @@ static const struct option_row rows[] = {
 	  OPTION_CALL_AT(parse_texts, config.dso, "a name") },
 	{ "symbol", 0, "REGEX", "show such functions only (POSIX extended); likewise",
 	  OPTION_CALL(parse_symbol, NULL) },
+	{ "symbols", 'S', "NAME,...", "the same by names, not by an expression",
+	  OPTION_CALL(parse_symbols, NULL) },
 	OPTION_HEADING("\n"),
 	{ "header", 0, NULL, "above the table what the run counted, and what it cost",
 	  OPTION_PUT(header, true) },
@@ -291,6 +336,8 @@ static const struct option_row rows[] = {
 	{ "csv", 0, NULL, "comma-separated values (RFC 4180)", OPTION_PUT(format, REPORT_CSV) },
 	{ "color", 0, "WHEN", "auto (on a terminal, default), always or never",
 	  OPTION_WORD(when_color, colors) },
+	{ "stdio", 0, NULL, NULL, OPTION_PUT(stdio, true) },
+	{ "fields", 'F', "LIST", NULL, OPTION_CALL(refuse_fields, NULL) },
 	CMD_NO_DEMANGLE(no_demangle),
 	CMD_BUILDID_DIR(buildid_dir),
 	OPTION_HEADING("For --sort srcline, the kernel's lines:\n"),
@@ -300,7 +347,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof report [OPTIONS]\n"
+	.usage = "Usage: kvmprof report [OPTIONS] [PROFILE]\n"
 		 "\n"
 		 "Where the time went, by symbol or by whatever you like.\n"
 		 "\n",
@@ -309,7 +356,7 @@ static const struct option_set set = {
 		 "Samples: how many times it was innermost. Mode: kernel, user, or idle\n"
 		 "(the vCPU was halted). On a terminal the text goes through $PAGER (less).\n",
 	.rows = rows,
-	.order = OPTION_ALONE,
+	.word = parse_input,
 };
 
 /* What does not go together. An image is a row, or its functions are. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -429,6 +430,21 @@ static int open_stream(struct perfdata *p, const char *path, const char *event, 
 	return ret ? ret : open_bytes(p, name, b->data, b->len, event, e);
 }
 
+/* The directory that "DIR/data" is the heart of; NULL: the file stands alone. */
+static char *dir_of_data(const char *path)
+{
+	cleanup_free char *dir = strdup(path);
+	char *slash = dir ? strrchr(dir, '/') : NULL, other[PATH_MAX];
+
+	if (!slash || slash == dir || strcmp(slash, "/data") != 0)
+		return NULL;
+	*slash = 0;
+	if (snprintf(other, sizeof(other), "%s/kcore_dir", dir) >= (int)sizeof(other) ||
+	    access(other, F_OK) != 0)
+		return NULL;
+	return take_ptr(dir);
+}
+
 static int open_path(struct perfdata *p, const char *path, const char *event, struct err *e)
 {
 	cleanup_free char *data = NULL;
@@ -436,6 +452,11 @@ static int open_path(struct perfdata *p, const char *path, const char *event, st
 	struct stat st;
 	int ret;
 
+	if (stat(path, &st) < 0 && errno == ENOENT && strcmp(path, "-") != 0)
+		return err_set(e, ENOENT,
+			       "%s: there is no profile; `kvmprof run` makes one, -i FILE names "
+			       "another",
+			       path);
 	if (!strcmp(path, "-"))
 		return open_stream(p, path, event, e);
 	if (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))
@@ -447,6 +468,13 @@ static int open_path(struct perfdata *p, const char *path, const char *event, st
 			return err_set(e, ENOMEM, "%s: out of memory", path);
 		}
 		file = data;
+		if (access(file, F_OK) < 0 && errno == ENOENT)
+			return err_set(e, ENOENT,
+				       "%s: this directory is no profile: there is no file `data` "
+				       "in it",
+				       path);
+	} else {
+		p->dir = dir_of_data(path);
 	}
 	ret = file_map_open(&p->priv->map, file, PERFDATA_MAX_FILE, e);
 	return ret ? ret : open_bytes(p, path, p->priv->map.data, p->priv->map.len, event, e);

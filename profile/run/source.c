@@ -42,6 +42,12 @@ int source_look(const char *path, struct image_what *what, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode) && faccessat(fd, "data", F_OK, 0) == 0 &&
+	    faccessat(fd, "kvmprof.json", F_OK, 0) == 0)
+		return err_set(e, EISDIR,
+			       "%s: is a profile, expected a kernel or a disk image; `kvmprof "
+			       "report -i %s` shows what is in it",
+			       path, path);
 	if (S_ISDIR(st.st_mode))
 		return err_set(e, EISDIR,
 			       "%s: is a directory, expected a kernel or a disk image; a file "
