@@ -76,6 +76,7 @@ static const struct option_row rows[] = {
 	AS_RUN("ps-at-end", "list the guest's tasks, and where they wait, before it goes on\n"
 			    "without us"),
 	AS_RUN("sandbox", "what is given up of what tracing needs not: on (default), log, off"),
+	AS_RUN("no-summary", NULL),
 	AS_RUN("no-status", "no line on the terminal that tells how it goes on"),
 	OPTION_HELP,
 	{ 0 },

@@ -88,6 +88,16 @@ static int parse_mark_at(void *at, char *arg, struct err *e)
 	return add_mark(o->mark_at, &o->nmark_at, arg, e);
 }
 
+static int parse_append(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+
+	if (o->nappend == RUN_APPEND_MAX)
+		return err_set(e, E2BIG, "'%.150s': given more than %u times", arg, RUN_APPEND_MAX);
+	o->append[o->nappend++] = arg;
+	return 0;
+}
+
 const struct option_row run_option_rows[] = {
 	OPTION_HEADING("Guest:\n"),
 	{ .kind = OPTION_IS_ROWS, .rows = run_kernel_rows },
@@ -101,7 +111,8 @@ const struct option_row run_option_rows[] = {
 	  OPTION_TEXT(kernel) },
 	{ "root", 0, "DEV", "where its root file system is, such as /dev/vda2 or UUID=...",
 	  OPTION_TEXT(root) },
-	{ "append", 0, "TEXT", "add to the kernel's command line", OPTION_TEXT(append) },
+	{ "append", 0, "TEXT", "add to the kernel's command line; may be repeated",
+	  OPTION_CALL(parse_append, NULL) },
 	{ "cmdline", 0, "TEXT", "replace kvmprof's default command line", OPTION_TEXT(cmdline) },
 	{ "no-tune", 0, NULL, "add nothing to it because of a slow host", OPTION_PUT(tune, false) },
 	{ .kind = OPTION_IS_ROWS, .rows = run_device_rows },
@@ -207,6 +218,8 @@ const struct option_row run_option_rows[] = {
 	  OPTION_WORD(sandbox, sandbox_mode_names) },
 	{ "no-status", 0, NULL, "no line on the terminal that tells how the run goes on",
 	  OPTION_PUT(tasks.no_status, true) },
+	{ "no-summary", 0, NULL, "at the end print warnings and failures only",
+	  OPTION_PUT(summary, false) },
 	{ "quiet", 'q', NULL, "show neither the guest's console nor that line",
 	  OPTION_PUT(quiet, true) },
 	OPTION_HELP,
@@ -266,6 +279,7 @@ void run_options_default(struct run_options *o)
 		.stack_size = RUN_STACK_MAX,
 		.jitter = true,
 		.tune = true,
+		.summary = true,
 		.buildid_cache = true,
 	};
 }

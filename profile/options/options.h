@@ -24,6 +24,7 @@
 
 /* Of --mark and of --mark-at on a command line. */
 #define RUN_MARKS_MAX 16u
+#define RUN_APPEND_MAX 16u /* times that --append may be given */
 
 #define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
@@ -39,7 +40,10 @@ struct run_options {
 	const char *kernel;	 /* in place of the disk's; alone it is the image */
 	const char *root;	 /* for root=, with a disk image */
 	const char *output;	 /* "perf.data"; NULL: no profile is kept */
-	const char *initrd, *append, *cmdline, *symbols, *buildid_dir;
+	const char *initrd, *cmdline, *symbols, *buildid_dir;
+	bool summary;			    /* what it counted is printed at the end */
+	const char *append[RUN_APPEND_MAX]; /* in the order of the command line */
+	unsigned int nappend;
 	const char *guest_root, *debuginfo; /* directories with the guest's programs */
 	double freq_hz;			    /* 997 */
 	uint64_t period;		    /* -c, 0: not given */

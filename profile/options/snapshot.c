@@ -66,7 +66,7 @@ static const char *const goes_with[] = {
 	"off-cpu-period",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
-	"ps-at-end", "no-status", "sandbox", "quiet", "help",
+	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help",
 	/* and another one */
 	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
 };

@@ -309,8 +309,17 @@ static int add_any(struct search *s, const char *path, unsigned int depth, struc
 /* Absolute, and without "..": links stay, since what a program is called may matter to it. */
 static int find_program(const char *word, char name[PATH_MAX], struct err *e)
 {
+	static const char *const shell[] = { "exit", "cd",    "export", "set",	"unset",  "source",
+					     ".",    "alias", "eval",	"trap", "ulimit", "umask",
+					     "if",   "for",   "while",	"case", "exec",	  "wait" };
 	char found[PATH_MAX], dir[PATH_MAX], *slash;
 
+	for (size_t i = 0; i < sizeof(shell) / sizeof(shell[0]); i++)
+		if (!strcmp(word, shell[i]))
+			return err_set(e, ENOENT,
+				       "%.200s: is a word of the shell, not a program: give a "
+				       "--rootfs with /bin/sh in it, or say -- sh -c '...'",
+				       word);
 	if (!strchr(word, '/') && !find_in_path(word, found))
 		return err_set(e, ENOENT,
 			       "%.200s: not found in PATH; without --rootfs the program to run "

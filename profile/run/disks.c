@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of the host, without swapping; 0 when it can't be told. */
@@ -49,6 +50,22 @@ int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char
 	return 0;
 }
 
+/* The end of a file that is no whole number of sectors is not on the disk. */
+static void tell_tail(const char *path)
+{
+	unsigned int tail;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	tail = (unsigned int)((uint64_t)st.st_size % DISK_SECTOR);
+	if (tail)
+		fprintf(stderr,
+			"kvmprof: note: %s is no whole number of sectors: the guest does not see "
+			"its last %u bytes\n",
+			path, tail);
+}
+
 int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct err *e)
 {
 	int ret = 0;
@@ -60,6 +77,8 @@ int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct
 		ret = run_disk_parse(&parsed, o->text[i], e);
 		cfg.write = parsed.write;
 		ret = ret ? ret : run_disks_add(d, &cfg, parsed.serial, e);
+		if (!ret)
+			tell_tail(parsed.path);
 	}
 	return ret;
 }

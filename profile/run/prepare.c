@@ -6,6 +6,7 @@
 #include "profile/options/devices.h"
 #include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
+#include "vmm/boot/initrd.h"
 #include "vmm/attach/attach.h"
 
 #include <errno.h>
@@ -33,6 +34,12 @@ static void tell_source(const struct run *r)
 	if (s->is_uki && s->uki.profiles)
 		fprintf(stderr, "kvmprof: note: %s has %u profiles, the first is taken\n",
 			s->target.name, s->uki.profiles);
+	if (r->opt->initrd && s->initrd.data && s->target.image.is_linux &&
+	    !initrd_is_known(s->initrd.data, s->initrd.len))
+		fprintf(stderr,
+			"kvmprof: note: %s is neither a cpio archive nor compressed: Linux will "
+			"not use it as a RAM disk\n",
+			r->opt->initrd);
 	if (!s->disk || r->opt->kernel)
 		return;
 	fprintf(stderr, "kvmprof: %s: %s\n", s->target.name, (const char *)s->why.data);
@@ -145,6 +152,22 @@ static void tell_clock(const struct run *r)
 		s < 0 ? "time stands for so long" : "so much time has passed at once");
 }
 
+/* tr: but for what --append says. */
+static void make_cmdline(struct run *r, struct tune_request *tr)
+{
+	const struct run_options *o = r->opt;
+	struct buf append;
+
+	buf_init(&append);
+	for (unsigned int i = 0; i < o->nappend; i++)
+		buf_printf(&append, "%s%s", i ? " " : "", o->append[i]);
+	buf_u8(&append, 0);
+	r->cmdline.failed |= append.failed;
+	tr->append = append.failed ? "" : (const char *)append.data;
+	tune_cmdline(tr, &r->quirks, &r->cmdline, &r->tuned);
+	buf_deinit(&append);
+}
+
 static int make_vm(struct run *r, struct err *e)
 {
 	const struct run_options *o = r->opt;
@@ -157,7 +180,6 @@ static int make_vm(struct run *r, struct err *e)
 		.symbols = s->target.symbols,
 		.cmdline = o->cmdline,
 		.extra = run_exec_cmdline(&r->exec),
-		.append = o->append,
 		.saved = o->snapshot.save && r->quirks.tsc_fixed,
 		.disk_cmdline = (const char *)s->cmdline.data,
 		.disk_initrd = (s->disk || s->is_uki) && s->initrd.len,
@@ -217,7 +239,7 @@ static int make_vm(struct run *r, struct err *e)
 	if (r->snapshot.from)
 		buf_printf(&r->cmdline, "%s%c", r->snapshot.facts.cmdline, 0);
 	else
-		tune_cmdline(&tr, &r->quirks, &r->cmdline, &r->tuned);
+		make_cmdline(r, &tr);
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;

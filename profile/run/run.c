@@ -173,12 +173,34 @@ static int tell_output(const struct run *r, const struct err *lost, struct err *
 			       output && !run_to_stdout(r->opt) ? "; what came before that is in "
 								: "",
 			       output && !run_to_stdout(r->opt) ? output : "");
-	if (output && !run_to_stdout(r->opt))
+	if (output && !run_to_stdout(r->opt) && r->opt->summary)
 		fprintf(stderr,
 			"kvmprof: wrote %s; look at it with `perf report -i %s` or `kvmprof "
 			"report -i %s`\n",
 			output, output, output);
 	return 0;
+}
+
+/* --no-summary: of its lines only what somebody has to know. */
+static void tell_summary(const struct run *r, const struct summary *s)
+{
+	static const char warning[] = "kvmprof: warning: ";
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	FILE *f;
+
+	if (r->opt->summary) {
+		summary_print(s, stderr);
+		return;
+	}
+	f = open_memstream(&text, &len);
+	if (!f)
+		return;
+	summary_print(s, f);
+	fclose(f);
+	for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1)
+		if (!strncmp(line, warning, strlen(warning)))
+			fprintf(stderr, "%.*s\n", (int)(end - line), line);
 }
 
 static int run_finish(struct run *r, struct err *e)
@@ -228,7 +250,7 @@ static int run_finish(struct run *r, struct err *e)
 		summary_print_crash(&s, stderr);
 	}
 	fflush(stdout);
-	summary_print(&s, stderr);
+	tell_summary(r, &s);
 	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);

@@ -212,6 +212,15 @@ static void print_devices(const struct summary *s, FILE *out)
 	fputc('\n', out);
 }
 
+static unsigned int count_words(const char *s)
+{
+	unsigned int n = 0;
+
+	for (; *(s += strspn(s, " ")); s += strcspn(s, " "))
+		n++;
+	return n;
+}
+
 void summary_print(const struct summary *s, FILE *out)
 {
 	const struct pipeline_stats *p = s->stats;
@@ -283,8 +292,10 @@ void summary_print(const struct summary *s, FILE *out)
 			(double)q->ring0_ps_per_insn / 1000);
 	if (*s->tuned)
 		fprintf(out,
-			"kvmprof: note: added for this slow host (--no-tune leaves it out): %s\n",
-			s->tuned);
+			"kvmprof: note: %u parameters were added to the kernel's command line for "
+			"this slow host; kvmprof.json lists them (`tuned`), --no-tune leaves them "
+			"out\n",
+			count_words(s->tuned));
 }
 
 static void json_u64(struct buf *b, const char *key, uint64_t v)

@@ -128,3 +128,34 @@ int initrd_unpack(const uint8_t *data, size_t len, struct buf *out)
 	}
 	return ret == -ENOMEM ? ret : !ret && any && out->len;
 }
+
+bool initrd_is_known(const uint8_t *data, size_t len)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} magic[] = {
+		{ "070701", 6 },	   /* cpio, newc */
+		{ "070702", 6 },	   /* with checksums */
+		{ "\x1f\x8b", 2 },	   /* gzip */
+		{ "\x1f\x9e", 2 },	   /* the same, old */
+		{ "BZh", 3 },		   /* bzip2 */
+		{ "\x5d\0\0", 3 },	   /* lzma */
+		{ "\xfd\x37zXZ", 5 },	   /* xz */
+		{ "\x89LZO", 4 },	   /* lzo */
+		{ "\x02\x21\x4c\x18", 4 }, /* lz4, as Linux has it */
+		{ "\x28\xb5\x2f\xfd", 4 }, /* zstd */
+		{ "hsqs", 4 },		   /* squashfs, on /dev/ram0 */
+		{ "-rom1fs-", 8 },	   /* romfs, likewise */
+		{ "\x45\x3d\xcd\x28", 4 }, /* cramfs, likewise */
+	};
+	size_t pos = 0;
+
+	while (pos < len && !data[pos])
+		pos++;
+	for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
+		if (len - pos >= magic[i].len && !memcmp(data + pos, magic[i].bytes, magic[i].len))
+			return true;
+	/* ext2 and its kind begin with zeros, minix, too; its magic number is at 1080. */
+	return len > 1082 && data[1080] == 0x53 && data[1081] == 0xef;
+}

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,8 @@
  * it itself. -ENOMEM.
  */
 int initrd_unpack(const uint8_t *data, size_t len, struct buf *out);
+
+/* Does Linux know what this is: a cpio archive, or something compressed? */
+bool initrd_is_known(const uint8_t *data, size_t len);
 
 #endif

@@ -49,9 +49,26 @@ static void corpus(void **state)
 	file_map_close(&cpio);
 }
 
+static void kinds(void **state)
+{
+	static const char cpio[] = "\0\0\0\000070701", text[] = "root:x:0:0:root:/root:/bin/bash\n";
+	static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd, 0 }, gzip[] = { 0x1f, 0x8b, 8 };
+	uint8_t ext[1100] = { [1080] = 0x53, [1081] = 0xef };
+
+	(void)state;
+	assert_true(initrd_is_known((const uint8_t *)cpio, sizeof(cpio) - 1));
+	assert_true(initrd_is_known(zstd, sizeof(zstd)));
+	assert_true(initrd_is_known(gzip, sizeof(gzip)));
+	assert_true(initrd_is_known(ext, sizeof(ext)));
+	assert_false(initrd_is_known(ext, 1081));
+	assert_false(initrd_is_known(gzip, 1));
+	assert_false(initrd_is_known((const uint8_t *)text, sizeof(text) - 1));
+	assert_false(initrd_is_known(NULL, 0));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(corpus) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kinds), cmocka_unit_test(corpus) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,9 +45,9 @@ static int parse(const char *const *args)
 	close(err);
 	/* The strings live in this frame: keep what tests look at. */
 	{
-		static char kept[8][64];
-		const char **text[] = { &o.image,   &o.output,	&o.initrd,     &o.append,
-					&o.cmdline, &o.symbols, &o.buildid_dir };
+		static char kept[9][64];
+		const char **text[] = { &o.image,     &o.output,  &o.initrd,  &o.append[0],
+					&o.append[1], &o.cmdline, &o.symbols, &o.buildid_dir };
 
 		for (unsigned int i = 0; i < sizeof(text) / sizeof(text[0]); i++)
 			if (*text[i]) {
@@ -96,7 +96,7 @@ static void defaults(void **state)
 	assert_null(o.image);
 	assert_string_equal(o.output, "perf.data");
 	assert_null(o.initrd);
-	assert_null(o.append);
+	assert_int_equal(o.nappend, 0);
 	assert_null(o.cmdline);
 	assert_null(o.symbols);
 	assert_null(o.buildid_dir);
@@ -200,7 +200,8 @@ static void every_option(void **state)
 	assert_int_equal(o.mem_size, 1024 * MIB);
 	assert_int_equal(o.vcpus, 4);
 	assert_string_equal(o.initrd, "i.cpio");
-	assert_string_equal(o.append, "a b");
+	assert_int_equal(o.nappend, 1);
+	assert_string_equal(o.append[0], "a b");
 	assert_true(o.duration_s == 1.5);
 	assert_true(o.freq_hz == 0.5);
 	assert_string_equal(o.image, "bzImage");
@@ -433,6 +434,15 @@ static void when_to_collect(void **state)
 	assert_true(said("needs a value"));
 }
 
+static void append_again(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--append", "a", "--append", "b c"), -1);
+	assert_int_equal(o.nappend, 2);
+	assert_string_equal(o.append[1], "b c");
+	assert_string_equal(o.append[0], "a");
+}
+
 /* Each option that getopt knows stands in the help text and the other way round. */
 static void help(void **state)
 {
@@ -445,7 +455,7 @@ static void help(void **state)
 		"-o, --output", "--single-file",    "--buildid-dir", "--no-buildid-cache",
 		"--json",	"-q, --quiet",	    "-h, --help",    "--mem ",
 		"--off-cpu ",	"--off-cpu-period", "--ps-at-end",   "--no-status",
-		"--sandbox",
+		"--sandbox",	"--no-summary",
 	};
 
 	(void)state;
@@ -507,6 +517,7 @@ int main(void)
 		TEST(wrong_usage),	 TEST(when_to_collect),
 		TEST(about_tasks),	 TEST(devices),
 		TEST(beside_a_snapshot), TEST(help),
+		TEST(append_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
