@@ -47,6 +47,7 @@ E2E = [
     ("faults_kill.py", []),
     ("control.py", []),
     ("scan_command.py", []),
+    ("first_contact.py", []),
     ("help_pages.py", []),
     ("doc_pages.py", []),
     ("disk_images.py", []),

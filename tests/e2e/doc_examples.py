@@ -71,27 +71,32 @@ def read(path):
         return f.read()
 
 
-def text_examples(name, prompt_only=False):
-    """Of a Markdown page: indented lines that begin with a program, with or without a prompt. An
-    example may go on in the next line behind a backslash; below it stands what it prints."""
-    found, command, output, indent = [], None, [], 0
+def text_examples(name):
+    """Of a Markdown page: indented lines that begin with a program, behind a prompt or without one. An
+    example may go on in the next line behind a backslash. Below one that has a prompt stands what it
+    prints, up to the next prompt or the end of the indented lines."""
+    found, command, prompted, output = [], None, False, []
 
     def end():
         if command:
+            while output and not output[-1].strip():
+                output.pop()
             found.append(Example(re.sub(r"\s{2,}# .*", "", command), output, name))
 
-    for line in read(os.path.join(e2e.TOP, name)).split("\n") + [""]:
+    for line in read(os.path.join(e2e.TOP, name)).split("\n") + ["end"]:
         m = re.match(r"    (\$ )?((?:build/)?kvmprof |perf )(.*)$", line)
-        if m and (m.group(1) or not prompt_only):
+        if command and command.endswith("\\") and line.startswith("     "):
+            command = command[:-1] + line.strip()
+        elif m and (m.group(1) or not prompted):
             end()
             command, output = (m.group(2) + m.group(3)).replace("build/kvmprof", "kvmprof"), []
-        elif command and command.endswith("\\") and line.startswith("     "):
-            command = command[:-1] + line.strip()
-        elif command and line.startswith("    ") and not re.match(r"    \$ ", line):
-            output.append(line[4:])
-        else:
+            prompted = bool(m.group(1))
+        elif line.startswith("    $ ") or (line.strip() and not line.startswith("    ")):
             end()
-            command, output = None, []
+            command, prompted = None, line.startswith("    $ ")
+        elif command and prompted:
+            output.append(line[4:])
+    end()
     return found
 
 
