@@ -117,6 +117,45 @@ static void draw_vcpus(struct drawing *d, const struct top_model *m)
 	}
 }
 
+static enum top_style row_style(enum top_mode mode)
+{
+	return mode == TOP_KERNEL ? TOP_STYLE_KERNEL
+	       : mode == TOP_USER ? TOP_STYLE_USER
+				  : TOP_STYLE_IDLE;
+}
+
+/* What a row has beside percentages and symbol, as far as that leaves room for the symbol. */
+#define WITH_DSO 72u
+#define WITH_MODE 48u
+
+static void draw_columns(struct drawing *d, bool by_self)
+{
+	const char *children = by_self ? "Children" : "Children*",
+		   *self = by_self ? "Self*" : "Self";
+
+	if (d->columns >= WITH_DSO)
+		line(d, TOP_STYLE_COLUMNS, "%9s %9s  %-6s  %-*s  %s", children, self, "Mode",
+		     DSO_WIDTH, "Shared Object", "Symbol");
+	else if (d->columns >= WITH_MODE)
+		line(d, TOP_STYLE_COLUMNS, "%9s %9s  %-6s  %s", children, self, "Mode", "Symbol");
+	else
+		line(d, TOP_STYLE_COLUMNS, "%9s %8s  %s", children, self, "Symbol");
+}
+
+static void draw_row(struct drawing *d, const struct top_row *row, double total)
+{
+	double children = percent(row->children, total), self = percent(row->self, total);
+
+	if (d->columns >= WITH_DSO)
+		line(d, row_style(row->mode), "%8.2f%% %8.2f%%  %-6s  %-*.*s  %s", children, self,
+		     top_mode_name(row->mode), DSO_WIDTH, DSO_WIDTH, row->dso, row->name);
+	else if (d->columns >= WITH_MODE)
+		line(d, row_style(row->mode), "%8.2f%% %8.2f%%  %-6s  %s", children, self,
+		     top_mode_name(row->mode), row->name);
+	else
+		line(d, row_style(row->mode), "%8.2f%% %7.2f%%  %s", children, self, row->name);
+}
+
 static void draw_callers(struct drawing *d, struct top_model *m, const struct top_row *row,
 			 double total)
 {
@@ -130,13 +169,6 @@ static void draw_callers(struct drawing *d, struct top_model *m, const struct to
 		line(d, TOP_STYLE_CALLER, "%20s %*s%6.2f%%  <- %s", "",
 		     (int)(caller[i].depth - 1) * 2, "", percent(caller[i].weight, total),
 		     caller[i].name);
-}
-
-static enum top_style row_style(enum top_mode mode)
-{
-	return mode == TOP_KERNEL ? TOP_STYLE_KERNEL
-	       : mode == TOP_USER ? TOP_STYLE_USER
-				  : TOP_STYLE_IDLE;
 }
 
 static void draw_rows(struct drawing *d, struct top_model *m, const struct top_rows *rows,
@@ -156,9 +188,7 @@ static void draw_rows(struct drawing *d, struct top_model *m, const struct top_r
 			d->s->selected_line = d->s->nlines;
 			d->s->selected = row[i];
 		}
-		line(d, row_style(row[i].mode), "%8.2f%% %8.2f%%  %-6s  %-*.*s  %s",
-		     percent(row[i].children, rows->total), percent(row[i].self, rows->total),
-		     top_mode_name(row[i].mode), DSO_WIDTH, DSO_WIDTH, row[i].dso, row[i].name);
+		draw_row(d, &row[i], rows->total);
 		if (i == c->selected && c->expanded)
 			draw_callers(d, m, &row[i], rows->total);
 	}
@@ -192,8 +222,7 @@ int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_st
 		     choice->typing ? "_" : "");
 	else
 		line(&d, TOP_STYLE_PLAIN, "%s", "");
-	line(&d, TOP_STYLE_COLUMNS, "%9s %9s  %-6s  %-*s  %s", by_self ? "Children" : "Children*",
-	     by_self ? "Self*" : "Self", "Mode", DSO_WIDTH, "Shared Object", "Symbol");
+	draw_columns(&d, by_self);
 	if (!rows.n)
 		line(&d, TOP_STYLE_PLAIN, "%s",
 		     *choice->filter ? "  nothing matches" : "  no samples yet");

@@ -203,6 +203,10 @@ static void lines_show_rows_bars_and_callers(void **state)
 				     "kernel  75.0 % user  25.0 %"));
 	assert_non_null(strstr(text, "   75.00%    75.00%  kernel  [kernel.kallsyms]     leaf\n"));
 	assert_int_equal(s.nrows, 3);
+	/* The symbol is the last to go. */
+	assert_non_null(strstr(draw(&s, &c, 0, 60), "   75.00%    75.00%  kernel  leaf\n"));
+	assert_non_null(strstr(draw(&s, &c, 0, 40), "   75.00%   75.00%  leaf\n"));
+	draw(&s, &c, 0, 0);
 	assert_string_equal(s.selected.name, "leaf");
 	c.expanded = true;
 	assert_non_null(strstr(draw(&s, &c, 0, 0), " 75.00%  <- root\n"));
