@@ -118,7 +118,7 @@ int cmd_status(int ret, const struct err *e)
 
 int cmd_wrong(char *const argv[], const char *text)
 {
-	fprintf(stderr, "kvmprof %s: %s (try kvmprof %s --help)\n", argv[0], text, argv[0]);
+	fprintf(stderr, "kvmprof %s: %s; see `kvmprof %s --help`\n", argv[0], text, argv[0]);
 	return 2;
 }
 

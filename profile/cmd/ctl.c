@@ -22,7 +22,7 @@
 
 static int request_refuse(const char *command, const char *what, const char *arg)
 {
-	fprintf(stderr, "kvmprof ctl: %s: %s '%s' (try kvmprof ctl --help)\n", command, what, arg);
+	fprintf(stderr, "kvmprof ctl: %s: %s '%s'; see `kvmprof ctl --help`\n", command, what, arg);
 	return 2;
 }
 
@@ -185,12 +185,12 @@ static int request_make(json_t **out, int argc, char **argv)
 		if (!strcmp(argv[0], commands[i].name))
 			c = &commands[i];
 	if (!c) {
-		fprintf(stderr, "kvmprof ctl: unknown command '%s' (try kvmprof ctl --help)\n",
+		fprintf(stderr, "kvmprof ctl: unknown command '%s'; see `kvmprof ctl --help`\n",
 			argv[0]);
 		return 2;
 	}
 	if (argc - 1 != c->args) {
-		fprintf(stderr, "kvmprof ctl: %s: expected %s (try kvmprof ctl --help)\n", c->name,
+		fprintf(stderr, "kvmprof ctl: %s: expected %s; see `kvmprof ctl --help`\n", c->name,
 			c->expects);
 		return 2;
 	}

@@ -259,5 +259,8 @@ int cmd_flamegraph(int argc, char **argv)
 		return cmd_wrong(argv, "--chart goes with neither --diff nor --reverse");
 	if (o.picture.min_width < LEAST_MIN_WIDTH)
 		o.picture.min_width = LEAST_MIN_WIDTH;
-	return cmd_status(flamegraph_make(&o, &e), &e);
+	status = cmd_status(flamegraph_make(&o, &e), &e);
+	if (!status && strcmp(o.output, "-") != 0)
+		fprintf(stderr, "kvmprof: wrote %s; open it in a browser\n", o.output);
+	return status;
 }

@@ -27,7 +27,8 @@ char *buildid_default_dir(void)
 	const char *home = getenv("HOME");
 	char *dir;
 
-	if (!home || !*home || asprintf(&dir, "%s/.debug", home) < 0)
+	/* A home that is not there is none of the user's: nothing is made in its place. */
+	if (!home || !*home || access(home, F_OK) < 0 || asprintf(&dir, "%s/.debug", home) < 0)
 		return NULL;
 	return dir;
 }

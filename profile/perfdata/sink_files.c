@@ -125,7 +125,8 @@ void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entr
 	if (p->opt.no_buildid_cache)
 		return;
 	if (!p->buildid_dir)
-		err_set(&ce, ENOENT, "HOME is not set: %s was not put into perf's build-id cache",
+		err_set(&ce, ENOENT,
+			"HOME is not set, or not there: %s was not put into perf's build-id cache",
 			x->name);
 	else
 		buildid_cache_add(p->buildid_dir, x, &ce);

@@ -45,7 +45,7 @@ def names():
     check("did you mean" not in p.err, "a word like no command suggests one: " + p.err)
     told(["run", "--durtion", "3"], 2, r"did you mean --duration\?", err_lines=1)
     told(["run", "--durtion=3"], 2, r"did you mean --duration\?", err_lines=1)
-    told(["report", "--childrne"], 2, r"unknown option '--childrne'", err_lines=1)
+    told(["report", "--ordre", "self"], 2, r"did you mean --order\?", err_lines=1)
     told(["gate", "--hsitory", "x"], 2, r"did you mean --history\?", err_lines=1)
     told(["top", "--append", "x"], 2, r"kvmprof top -- --append", err_lines=1)
 
@@ -68,6 +68,11 @@ def profiles():
     told(["run", "-F", "max"], 2, "0.1 to 50000", err_lines=1)
     p = e2e.kvmprof("annotate", "-i", "demo.data", "-s", "left_leaf")
     check(p.status == 0 and p.out == e2e.kvmprof("annotate", "-i", "demo.data", "left_leaf").out, "annotate -s")
+    told(["flamegraph", "-i", "demo.data", "-o", "demo.svg"], 0, "wrote demo.svg")
+    home = os.path.abspath("nowhere")
+    told(["run", "-q", "--append", "seconds=1", "-o", "homeless.data"], 0, "warning: HOME is not",
+         env=dict(os.environ, HOME=home))
+    check(not os.path.exists(home), "a HOME that is not there is made")
     os.mkdir("empty")
     os.chdir("empty")
     told(["report"], 1, r"perf\.data: there is no profile; `kvmprof run` makes one", err_lines=1)
