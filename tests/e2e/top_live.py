@@ -157,7 +157,7 @@ def another_run():
         run.terminate()
         run.wait()
     p = top("--control", "ctl", want=1)
-    see("ctl: cannot connect" in p.err and p.err.count("\n") == 1, "nobody there", p.err)
+    see("ctl: there is no control socket" in p.err and p.err.count("\n") == 1, "nobody there", p.err)
 
 
 def wrong_usage():
