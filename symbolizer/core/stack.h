@@ -15,6 +15,7 @@ enum frame_quality {
 	FRAME_FP,	/* frame pointer chain, return address checked to follow a call */
 	FRAME_LEAF,	/* return address found by decoding prologue or epilogue at rip */
 	FRAME_ORC, /* where the kernel's ORC table says, return address checked to follow a call */
+	FRAME_CFI, /* where a program's call frame information says, return address checked likewise */
 	FRAME_SCAN, /* found by searching the stack: a return address after a call of the inner function */
 };
 

@@ -136,6 +136,9 @@ static int read_phdrs(struct userelf *u, uint64_t off, unsigned int n, struct er
 		} else if (h.p_type == PT_DYNAMIC) {
 			u->dynamic_off = h.p_offset;
 			u->dynamic_len = h.p_filesz;
+		} else if (h.p_type == PT_GNU_EH_FRAME) {
+			u->frames_va = h.p_vaddr;
+			u->frames_len = h.p_memsz;
 		}
 	}
 	filepiece_deinit(&p);

@@ -238,6 +238,8 @@ enum step walk_cross_pt_regs(struct walk *w, struct scan_regs *r, uint64_t at)
 	memcpy(&r->rip, b + PT_IP, 8);
 	memcpy(&r->rsp, b + PT_SP, 8);
 	memcpy(&cs, b + PT_CS, 8);
+	if (linux_selector(cs) & 3)
+		walk_regs_of_pt_regs(w, b, popped);
 	return resume(w, r, linux_selector(cs));
 }
 
@@ -265,6 +267,7 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at)
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	w->floor[slice] = at + LINUX_IRET_LEN;
 	r->rsp = sp;
+	w->regs.known = 0;
 	r->r10 = 0; /* unknown */
 	r->whole = false;
 	return resume(w, r, cs);
@@ -431,6 +434,7 @@ static bool at_system_call(struct walk *w, struct scan_regs *r)
 	if (!is_program(w->u, rip, w->s->regs.cs))
 		return false;
 	enter_program(w);
+	walk_regs_of_sample(w);
 	r->rip = rip;
 	return walk_push(w, rip, FRAME_REGS, WALK_IP_EXACT);
 }
@@ -473,6 +477,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.u = u,
 		.s = s,
 		.out = out,
+		.cfi = u->cfi,
 		.code = { u, { u->text_start, u->text_end, u->orc, u->symbols }, false },
 	};
 	struct scan_regs r = {
@@ -502,6 +507,7 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 			enter_program(&w);
 		else
 			enter_user(&w);
+		walk_regs_of_sample(&w);
 	}
 	(void)walk_push(&w, r.rip, FRAME_REGS, stands_at(u, s) ? WALK_IP_EXACT : WALK_IP_RETURN);
 	if (is_32bit(s)) {

@@ -8,7 +8,10 @@
  * code's way to its return and that search (unwind_search.c). A stack with a searched
  * frame never counts as complete.
  *
- * Pure: bytes in, stack out; no guest access. An invented frame is worse than a
+ * Frames of programs go by call frame information (unwind_cfi.c), where there is none by
+ * frame pointers and the code at each place (unwind_user.c).
+ *
+ * Pure but for the callbacks: bytes in, stack out. An invented frame is worse than a
  * short stack, so each step is checked: frame pointer aligned, inside the copied
  * bytes and strictly growing; return address inside known text and preceded by
  * a call instruction. Where rip stands in a prologue or at a ret the return
@@ -32,6 +35,7 @@
 #include "base/sample.h"
 #include "symbolizer/core/kimage.h"
 #include "symbolizer/core/memory.h"
+#include "symbolizer/cfi/cfi_cache.h"
 #include "symbolizer/unwind/orc.h"
 #include "symbolizer/core/stack.h"
 
@@ -68,6 +72,19 @@ struct unwind_graph {
 	uint32_t ret, retp; /* where a function returns to, and where on the stack that lay */
 };
 
+/* What is known of one address of a program. Valid until the next one is asked for. */
+struct unwind_place {
+	const struct cfi_row *row; /* NULL: there are no rules for it */
+	uint8_t *call;		   /* enum cfi_call, which the unwinder sets */
+};
+
+/* The call frame information of the program that a sample is of. */
+struct unwind_cfi {
+	/* false: nobody knows which file this address is of. NULL: there is none at all. */
+	bool (*find)(void *ctx, uint64_t va, struct unwind_place *out);
+	void *ctx;
+};
+
 struct unwinder {
 	unwind_read_text read_text;
 	void *ctx;
@@ -88,6 +105,7 @@ struct unwinder {
 	 * and checked by its text (unwind_user.c). read NULL: only user_start..user_end.
 	 */
 	struct memory programs;
+	struct unwind_cfi cfi; /* its tables go before the reading of its text */
 	/* Sorted, not overlapping; borrowed, may be replaced between two calls of unwind(). */
 	const struct unwind_region *region;
 	size_t nregions;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a guest's program, by frame pointers and the code around each place.
+ * Frames of a guest's program. Each goes by call frame information where that tells
+ * (unwind_cfi.c), else by frame pointers and the code around its place:
  *
  * A program may be built with or without frame pointers, and a stack crosses
  * both. Where the frame is follows from what the code does next up to its return
@@ -97,6 +98,14 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 	}
 }
 
+/* What the reading of code follows; others stay as they are where they are known. */
+static void set_regs(struct walk *w, const struct scan_regs *r)
+{
+	cfi_set(&w->regs, CFI_RIP, r->rip);
+	cfi_set(&w->regs, CFI_RSP, r->rsp);
+	cfi_set(&w->regs, CFI_RBP, r->rbp);
+}
+
 void walk_program(struct walk *w, struct scan_regs *r)
 {
 	const struct unwinder *all = w->u;
@@ -111,7 +120,21 @@ void walk_program(struct walk *w, struct scan_regs *r)
 	enum step st = STEP_ON;
 
 	w->u = w->code.u = &u;
-	while (st == STEP_ON)
+	set_regs(w, r);
+	while (st == STEP_ON) {
+		st = walk_cfi(w);
+		if (st != STEP_UNKNOWN)
+			continue;
+		*r = (struct scan_regs){
+			.rip = w->regs.r[CFI_RIP],
+			.rsp = w->regs.r[CFI_RSP],
+			.rbp = w->regs.r[CFI_RBP],
+			.r10 = w->regs.r[CFI_R10],
+			.whole = w->out->exact[w->out->n - 1] && cfi_knows(&w->regs, CFI_R10),
+		};
 		st = step_program(w, r);
+		w->regs.known = 0;
+		set_regs(w, r);
+	}
 	w->u = w->code.u = all;
 }

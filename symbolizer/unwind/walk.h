@@ -15,9 +15,11 @@ struct walk {
 	const struct unwinder *u;
 	const struct sample *s;
 	struct stack *out;
-	struct code code; /* of the privilege level that we are at */
-	bool program;	  /* a program's, whose text is read through u->programs */
-	bool guessed;	  /* a frame was searched for: the stack can't be complete any more */
+	struct code code;      /* of the privilege level that we are at */
+	bool program;	       /* a program's, whose text is read through u->programs */
+	struct cfi_regs regs;  /* a program's, where the walk has come to */
+	struct unwind_cfi cfi; /* the unwinder's */
+	bool guessed;	       /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
 	 * consumed outward only, which is what makes every walk end.
@@ -76,6 +78,15 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 
 /* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
 void walk_program(struct walk *w, struct scan_regs *r);
+
+/*
+ * unwind_cfi.c: a program's registers, w->regs, as they were sampled, or as a struct pt_regs
+ * has them, of which the first bytes were popped already; rip and rsp are the caller's.
+ */
+void walk_regs_of_sample(struct walk *w);
+void walk_regs_of_pt_regs(struct walk *w, const uint8_t *b, uint64_t popped);
+/* One frame of a program by its tables. STEP_UNKNOWN: they do not tell, w->regs are as before. */
+enum step walk_cfi(struct walk *w);
 
 /* unwind32.c: all frames of a kernel in 32-bit mode; the first is pushed already. */
 void walk_32(struct walk *w);

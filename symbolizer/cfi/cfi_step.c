@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/cfi/cfi.h"
+
+#include "symbolizer/cfi/cfi_expr.h"
+
+/* A function returns with these as they were (psABI, figure 3.4). */
+#define KEPT                                                                             \
+	(1u << CFI_RBX | 1u << CFI_RBP | 1u << CFI_R12 | 1u << CFI_R13 | 1u << CFI_R14 | \
+	 1u << CFI_R15)
+
+static enum cfi_step step_cfa(const struct cfi_row *row, const struct cfi_regs *g,
+			      struct cfi_stack *stack, uint64_t *cfa)
+{
+	if (row->cfa_len)
+		return cfi_expr_eval(&(struct cfi_expr){ row->expr + row->cfa, row->cfa_len, NULL },
+				     g, stack, cfa);
+	if (!cfi_knows(g, row->cfa_reg))
+		return CFI_STEP_UNKNOWN;
+	*cfa = g->r[row->cfa_reg] + (uint64_t)(int64_t)row->cfa;
+	return CFI_STEP_ON;
+}
+
+static enum cfi_step step_load(struct cfi_stack *stack, uint64_t va, uint64_t *out)
+{
+	if (stack->read(stack->ctx, va, out))
+		return CFI_STEP_ON;
+	stack->missing = va;
+	return CFI_STEP_MISSING;
+}
+
+/* CFI_STEP_ROOT: it has no value. */
+static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_regs *g,
+				   struct cfi_stack *stack, unsigned int reg, uint64_t cfa,
+				   uint64_t *out)
+{
+	const struct cfi_rule *rule = &row->rule[reg];
+	enum cfi_step st;
+
+	switch (rule->how) {
+	case CFI_DEFAULT:
+	case CFI_SAME:
+		if (rule->how == CFI_DEFAULT && reg == CFI_RSP) {
+			*out = cfa;
+			return CFI_STEP_ON;
+		}
+		if (!cfi_knows(g, reg) || (rule->how == CFI_DEFAULT && !(KEPT >> reg & 1)))
+			return CFI_STEP_ROOT;
+		*out = g->r[reg];
+		return CFI_STEP_ON;
+	case CFI_SAVED:
+		return step_load(stack, cfa + (uint64_t)(int64_t)rule->value, out);
+	case CFI_OFFSET:
+		*out = cfa + (uint64_t)(int64_t)rule->value;
+		return CFI_STEP_ON;
+	case CFI_REGISTER:
+		if (!cfi_knows(g, (unsigned int)rule->value))
+			return CFI_STEP_ROOT;
+		*out = g->r[rule->value];
+		return CFI_STEP_ON;
+	case CFI_SAVED_EXPR:
+	case CFI_EXPR:
+		st = cfi_expr_eval(&(struct cfi_expr){ row->expr + rule->value, rule->len, &cfa },
+				   g, stack, out);
+		return st == CFI_STEP_ON && rule->how == CFI_SAVED_EXPR
+			       ? step_load(stack, *out, out)
+			       : st;
+	default:
+		return CFI_STEP_ROOT;
+	}
+}
+
+enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, struct cfi_stack *stack,
+		       struct cfi_regs *out)
+{
+	struct cfi_regs next = { .known = 0 };
+	uint64_t cfa, missing = 0;
+	enum cfi_step st;
+
+	if (row->rule[CFI_RIP].how == CFI_UNDEFINED)
+		return CFI_STEP_ROOT;
+	st = step_cfa(row, g, stack, &cfa);
+	if (st != CFI_STEP_ON)
+		return st;
+	for (unsigned int reg = 0; reg < CFI_REGS; reg++) {
+		uint64_t value;
+
+		st = step_register(row, g, stack, reg, cfa, &value);
+		if (st == CFI_STEP_ON)
+			cfi_set(&next, reg, value);
+		else if (st == CFI_STEP_MISSING && (!missing || reg == CFI_RIP))
+			missing = stack->missing;
+	}
+	/* Any other may be unknown: few callers need it. */
+	if (!cfi_knows(&next, CFI_RIP) || !cfi_knows(&next, CFI_RSP)) {
+		stack->missing = missing;
+		return missing ? CFI_STEP_MISSING : CFI_STEP_UNKNOWN;
+	}
+	*out = next;
+	return CFI_STEP_ON;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolizer/program/userelf_cfi.h"
+
+#include "symbolizer/program/userelf_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SECTIONS 65536u
+#define MAX_NAMES (1u << 20)
+
+struct userelf_cfi {
+	struct userelf u; /* its name is not used */
+	uint64_t off;	  /* of a .debug_frame in the file: addresses in it count from there */
+	struct cfi_table table;
+};
+
+/* What is at these file offsets, however many pages the bytes are on. */
+static size_t read_at(const struct userelf *u, uint64_t off, void *dst, size_t len)
+{
+	return u->src.read(u->src.ctx, off, dst, len);
+}
+
+static size_t read_mapped(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	const struct userelf_cfi *c = ctx;
+	size_t done = 0;
+
+	while (done < len) {
+		uint64_t off, page = (va + done) | (FILEPIECE_PAGE - 1);
+		size_t want = len - done, n;
+
+		if (!userelf_off_of(&c->u, va + done, &off))
+			break;
+		if (want > page - (va + done) + 1)
+			want = (size_t)(page - (va + done) + 1);
+		n = read_at(&c->u, off, (uint8_t *)dst + done, want);
+		done += n;
+		if (n < want)
+			break;
+	}
+	return done;
+}
+
+static size_t read_section(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	const struct userelf_cfi *c = ctx;
+
+	return read_at(&c->u, c->off + va, dst, len);
+}
+
+struct sections {
+	struct filepiece headers, names;
+};
+
+static bool cfi_section(const struct sections *s, const char *name, Elf64_Shdr *out)
+{
+	for (size_t at = 0; at + sizeof(*out) <= s->headers.len; at += sizeof(*out)) {
+		const char *is;
+
+		if (!filepiece_has(&s->headers, at, sizeof(*out)))
+			continue;
+		memcpy(out, s->headers.data + at, sizeof(*out));
+		is = filepiece_str(&s->names, out->sh_name, 32);
+		if (is && !strcmp(is, name) && out->sh_type != SHT_NOBITS &&
+		    !(out->sh_flags & SHF_COMPRESSED))
+			return true;
+	}
+	return false;
+}
+
+static enum cfi_found open_section(struct userelf_cfi *c, const struct sections *s)
+{
+	struct cfi_section x;
+	Elf64_Shdr h;
+
+	if (cfi_section(s, ".eh_frame", &h))
+		x = (struct cfi_section){ { read_mapped, c }, CFI_EH_FRAME, h.sh_addr, h.sh_size };
+	else if (cfi_section(s, ".debug_frame", &h))
+		x = (struct cfi_section){ { read_section, c }, CFI_DEBUG_FRAME, 0, h.sh_size };
+	else
+		return s->headers.nmissing || s->names.nmissing ? CFI_HOLE : CFI_NONE;
+	c->off = h.sh_offset;
+	return cfi_table_by_section(&c->table, &x);
+}
+
+static enum cfi_found open_sections(struct userelf_cfi *c)
+{
+	const struct userelf *u = &c->u;
+	struct sections s = { 0 };
+	enum cfi_found found = CFI_NONE;
+	Elf64_Shdr h;
+
+	if (!u->shoff || !u->shnum || u->shnum > MAX_SECTIONS || u->shstrndx >= u->shnum)
+		return CFI_NONE;
+	if (filepiece_read(&s.headers, &u->src, u->shoff, u->shnum * sizeof(Elf64_Shdr),
+			   MAX_SECTIONS * sizeof(Elf64_Shdr)) < 0)
+		return CFI_BAD;
+	if (!filepiece_has(&s.headers, u->shstrndx * sizeof(h), sizeof(h))) {
+		found = CFI_HOLE;
+	} else {
+		memcpy(&h, s.headers.data + u->shstrndx * sizeof(h), sizeof(h));
+		if (filepiece_read(&s.names, &u->src, h.sh_offset, h.sh_size, MAX_NAMES) < 0)
+			found = CFI_BAD;
+		else
+			found = open_section(c, &s);
+	}
+	filepiece_deinit(&s.names);
+	filepiece_deinit(&s.headers);
+	return found;
+}
+
+enum cfi_found userelf_cfi_open(struct userelf_cfi **out, const struct userelf *u)
+{
+	struct userelf_cfi *c = calloc(1, sizeof(*c));
+	enum cfi_found found = CFI_NONE;
+	uint64_t frame_va;
+
+	if (!c)
+		return CFI_BAD;
+	c->u = *u;
+	c->u.name = "";
+	if (u->frames_len)
+		found = cfi_table_by_header(&c->table, &(struct cfi_source){ read_mapped, c },
+					    u->frames_va, u->frames_len, &frame_va);
+	if (found == CFI_NONE)
+		found = open_sections(c);
+	if (found == CFI_FOUND)
+		*out = c;
+	else
+		userelf_cfi_destroy(c);
+	return found;
+}
+
+void userelf_cfi_destroy(struct userelf_cfi *c)
+{
+	if (!c)
+		return;
+	cfi_table_deinit(&c->table);
+	free(c);
+}
+
+enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)
+{
+	return cfi_table_row(&c->table, va, row);
+}

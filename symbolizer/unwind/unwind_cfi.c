@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of a program by its call frame information.
+ *
+ * A table may be wrong, as people write those of assembly by hand, or be of another file
+ * than the one that is mapped. So what a step comes to is checked as any other: the stack
+ * grows, and a return address follows a call, or leads to code whose own table says why
+ * it does not (the C library's return from a signal handler, the first function of a
+ * context that was made). What fails leaves the frame to the reading of its code.
+ */
+#include "symbolizer/unwind/walk.h"
+
+#include "base/linux_regs.h"
+
+#include <string.h>
+
+#define FRAME_MAX (UINT64_C(8) << 20)
+
+/* The order of instructions' encoding, in numbers of DWARF. */
+static const uint8_t of_gpr[GPR_COUNT] = {
+	[GPR_RAX] = CFI_RAX, [GPR_RCX] = CFI_RCX, [GPR_RDX] = CFI_RDX, [GPR_RBX] = CFI_RBX,
+	[GPR_RSP] = CFI_RSP, [GPR_RBP] = CFI_RBP, [GPR_RSI] = CFI_RSI, [GPR_RDI] = CFI_RDI,
+	[GPR_R8] = CFI_R8,   [GPR_R9] = CFI_R9,	  [GPR_R10] = CFI_R10, [GPR_R11] = CFI_R11,
+	[GPR_R12] = CFI_R12, [GPR_R13] = CFI_R13, [GPR_R14] = CFI_R14, [GPR_R15] = CFI_R15,
+};
+
+/* struct pt_regs of the kernel, arch/x86/include/asm/ptrace.h, as far as it has registers. */
+static const uint8_t of_pt_regs[] = {
+	CFI_R15, CFI_R14, CFI_R13, CFI_R12, CFI_RBP, CFI_RBX, CFI_R11, CFI_R10,
+	CFI_R9,	 CFI_R8,  CFI_RAX, CFI_RCX, CFI_RDX, CFI_RSI, CFI_RDI,
+};
+
+void walk_regs_of_sample(struct walk *w)
+{
+	const struct sample_regs *s = &w->s->regs;
+
+	for (unsigned int i = 0; i < GPR_COUNT; i++)
+		cfi_set(&w->regs, of_gpr[i], s->gpr[i]);
+	cfi_set(&w->regs, CFI_RIP, s->rip);
+}
+
+void walk_regs_of_pt_regs(struct walk *w, const uint8_t *b, uint64_t popped)
+{
+	struct cfi_regs live, *g = &w->regs;
+
+	/* What was popped is in registers, if nothing ran since: in the innermost frame. */
+	walk_regs_of_sample(w);
+	live = *g;
+	g->known = 0;
+	for (unsigned int i = 0; i < sizeof(of_pt_regs); i++) {
+		uint64_t v = live.r[of_pt_regs[i]];
+
+		if (i * 8 >= popped)
+			memcpy(&v, b + i * 8, 8);
+		else if (w->out->n != 1)
+			continue;
+		cfi_set(g, of_pt_regs[i], v);
+	}
+}
+
+static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
+{
+	return walk_read(ctx, va, out, sizeof(*out)) >= 0;
+}
+
+/* Is ret what a call of this function's caller has left? Asked once for an address. */
+static bool is_return(const struct walk *w, uint64_t ret)
+{
+	const struct unwind_cfi *cfi = &w->cfi;
+	struct unwind_place place;
+	uint64_t target;
+
+	if (!cfi->find(cfi->ctx, ret - 1, &place))
+		return walk_is_return(w, ret, &target);
+	if (*place.call == CFI_CALL_UNASKED)
+		*place.call = walk_is_return(w, ret, &target) ? CFI_CALL : CFI_NO_CALL;
+	if (*place.call == CFI_CALL)
+		return true;
+	return place.row && (place.row->is_signal || place.row->rule[CFI_RIP].how == CFI_UNDEFINED);
+}
+
+/* The stack that is left is the part above the caller's rsp. false: it does not grow. */
+static bool consume(struct walk *w, uint64_t from, uint64_t rsp, bool is_signal)
+{
+	uint64_t word;
+	int slice = walk_read(w, rsp - 8, &word, 8);
+
+	if (slice < 0)
+		return is_signal;
+	if (rsp - 8 < w->floor[slice] || (!is_signal && rsp <= from))
+		return false;
+	w->floor[slice] = rsp;
+	return true;
+}
+
+/* Where the interrupted place's registers are told by the frame of a signal handler. */
+static enum step step_signal(struct walk *w, const struct cfi_regs *next)
+{
+	if (next->r[CFI_RIP] == 0 || next->r[CFI_RIP] >> LINUX_USER_BITS ||
+	    !consume(w, w->regs.r[CFI_RSP], next->r[CFI_RSP], true))
+		return STEP_UNKNOWN;
+	if (!walk_push(w, next->r[CFI_RIP], FRAME_REGS, WALK_IP_EXACT))
+		return STEP_END;
+	w->regs = *next;
+	return STEP_ON;
+}
+
+enum step walk_cfi(struct walk *w)
+{
+	const struct unwind_cfi *cfi = &w->cfi;
+	struct cfi_stack stack = { .read = read_stack, .ctx = w };
+	bool exact = w->out->exact[w->out->n - 1], is_signal;
+	struct unwind_place place;
+	struct cfi_regs next;
+	uint64_t ret;
+
+	if (!cfi->find || !cfi->find(cfi->ctx, w->regs.r[CFI_RIP] - !exact, &place) || !place.row)
+		return STEP_UNKNOWN;
+	is_signal = place.row->is_signal;
+	switch (cfi_step(place.row, &w->regs, &stack, &next)) {
+	case CFI_STEP_ROOT:
+		return walk_finish(w, STACK_END_ROOT);
+	case CFI_STEP_MISSING:
+		/* A frame may have a megabyte: whatever lies above was not copied. */
+		return w->s->nslices == 0 || stack.missing - w->regs.r[CFI_RSP] < FRAME_MAX
+			       ? walk_finish(w, STACK_END_CUT)
+			       : STEP_UNKNOWN;
+	case CFI_STEP_UNKNOWN:
+		return STEP_UNKNOWN;
+	case CFI_STEP_ON:
+		break;
+	}
+	if (is_signal)
+		return step_signal(w, &next);
+	ret = next.r[CFI_RIP];
+	if (ret == 0)
+		return walk_finish(w, STACK_END_ROOT);
+	if (!is_return(w, ret) || !consume(w, w->regs.r[CFI_RSP], next.r[CFI_RSP], false))
+		return STEP_UNKNOWN;
+	if (!walk_push(w, ret, FRAME_CFI, WALK_IP_RETURN))
+		return STEP_END;
+	w->regs = next;
+	return STEP_ON;
+}
