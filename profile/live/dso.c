@@ -103,6 +103,7 @@ static struct guest_dso *dso_add(struct guest_dsos *d, const struct linux_file_i
 	if (!o)
 		return NULL;
 	o->id = *id;
+	o->number = (uint32_t)d->dso.n;
 	o->path = strdup(path);
 	if (!o->path || table_add(&d->dso, dso_hash(id), &o, &index, &fresh) < 0) {
 		free(o->path);
@@ -161,6 +162,7 @@ static void set_build_id(struct guest_dso *o, const uint8_t *id, unsigned int le
 	memset(o->build_id, 0, sizeof(o->build_id));
 	memcpy(o->build_id, id, len);
 	o->own_id = true;
+	o->id_len = (uint8_t)len;
 }
 
 static void hash(uint64_t lane[3], const void *bytes, size_t len)
@@ -373,6 +375,34 @@ struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const c
 	if (!o->named && !(o->asked & (o->asked - 1)))
 		dso_look_again(d, o, file);
 	return o;
+}
+
+struct guest_dso *guest_dso_known(const struct guest_dsos *d, const struct linux_file_id *id)
+{
+	return dso_find(d, id);
+}
+
+bool guest_dso_pages(const struct guest_dsos *d, const struct guest_dso *o, uint64_t file,
+		     struct linux_file *out)
+{
+	struct linux_file_id id;
+
+	memset(&id, 0, sizeof(id));
+	return d->file && linux_file_identify(d->mm, d->memory, file, &id) == LINUX_OK &&
+	       !memcmp(&id, &o->id, sizeof(id)) &&
+	       linux_file_open(out, d->file, d->memory, file) == LINUX_OK;
+}
+
+bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
+		       struct userfile *out)
+{
+	struct err e = { 0 };
+
+	if (!d->finder || !o->id_len)
+		return false;
+	return (what == GUEST_DSO_DEBUG
+			? userfile_open_debug(out, d->finder, o->build_id, o->id_len, &e)
+			: userfile_open(out, d->finder, o->path, o->build_id, o->id_len, &e)) == 0;
 }
 
 int guest_dsos_finish(struct guest_dsos *d, struct sink *sink, struct err *e)

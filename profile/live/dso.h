@@ -25,8 +25,10 @@
 #define GUEST_BUILD_ID 20u
 
 struct guest_dso {
+	uint32_t number;	 /* of all, counted from 0 */
 	struct linux_file_id id; /* of a vdso: only inode, the kernel's image of it */
 	uint8_t build_id[GUEST_BUILD_ID];
+	uint8_t id_len; /* of the file's own; 0: the guest's memory has not told it */
 	bool own_id; /* the file's; else made up from its identity, so that perf reads no other */
 	bool unverified; /* the names are of a file of that path that may be another */
 	bool named;	 /* there are names: elf, until the sink has it */
@@ -61,6 +63,15 @@ void guest_dsos_destroy(struct guest_dsos *d);
 struct guest_dso *guest_dso_of_file(struct guest_dsos *d, uint64_t file, const char *path);
 /* The vdso of this process; space is its CR3. NULL: it cannot be read. */
 struct guest_dso *guest_dso_of_vdso(struct guest_dsos *d, uint64_t mm, uint64_t space);
+/* Of what was looked at before; NULL: that was not. */
+struct guest_dso *guest_dso_known(const struct guest_dsos *d, const struct linux_file_id *id);
+/* Its pages, by a struct file that a mapping had. false: there are none, or it is another file's now. */
+bool guest_dso_pages(const struct guest_dsos *d, const struct guest_dso *o, uint64_t file,
+		     struct linux_file *out);
+/* The same file, or its debug file, on the host, by its build id alone. The caller closes it. */
+enum guest_dso_host { GUEST_DSO_PROGRAM, GUEST_DSO_DEBUG };
+bool guest_dso_on_host(struct guest_dsos *d, const struct guest_dso *o, enum guest_dso_host what,
+		       struct userfile *out);
 /* The sink has its elf, which is not needed any more. */
 void guest_dso_told(struct guest_dso *o);
 /* A build id made of a name, for what has none: perf takes what shares one for the same. */

@@ -2,6 +2,7 @@
 #include "profile/live/guest.h"
 
 #include "base/clock.h"
+#include "profile/live/cfi.h"
 #include "profile/live/dyncode.h"
 #include "profile/live/search.h"
 #include "profile/live/frame_state.h"
@@ -38,6 +39,7 @@ struct guest {
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
 	struct guest_maps *maps;
+	struct guest_cfi *cfi; /* NULL: as long as maps is */
 	struct guest_modules *modules;
 	struct guest_dyncode *dyncode;
 	struct memprobe *mem;	 /* NULL: not asked for */
@@ -81,11 +83,18 @@ static int create_maps(struct guest *g, struct err *e)
 	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
 	if (!ret && g->mem)
 		ret = guest_vmas_create(&g->vmas, &l->mm, &g->reader, g->tasks, e);
-	return ret ? ret
-		   : guest_maps_create(&g->maps,
-				       &(struct guest_maps_parts){ &l->mm, &g->reader, g->tasks,
-								   g->dsos, g->jit, g->sink },
-				       e);
+	ret = ret ? ret
+		  : guest_maps_create(&g->maps,
+				      &(struct guest_maps_parts){ &l->mm, &g->reader, g->tasks,
+								  g->dsos, g->jit, g->sink },
+				      e);
+	ret = ret ? ret
+		  : guest_cfi_create(
+			    &g->cfi,
+			    &(struct guest_cfi_parts){ &l->mm, &g->reader, g->maps, g->dsos }, e);
+	if (!ret)
+		g->unwinder.cfi = guest_cfi_unwind(g->cfi);
+	return ret;
 }
 
 static int create_tasks(struct guest *g, struct err *e)
@@ -342,6 +351,7 @@ void guest_destroy(struct guest *g)
 	guest_vmas_destroy(g->vmas);
 	guest_dyncode_destroy(g->dyncode);
 	guest_modules_destroy(g->modules);
+	guest_cfi_destroy(g->cfi);
 	guest_maps_destroy(g->maps);
 	guest_jit_destroy(g->jit);
 	guest_dsos_destroy(g->dsos);
@@ -467,10 +477,23 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 	return ret;
 }
 
+/* The mappings that a sample's user frames lie in; *fresh: they were read anew for it. */
+static int see_maps(struct guest *g, const struct sample *s, const struct guest_task *task,
+		    const struct stack *stack, bool *fresh, struct err *e)
+{
+	uint64_t reads = guest_maps_stats(g->maps)->reads;
+	int ret = guest_maps_see(g->maps, task, s, stack->ip + stack->n_kernel,
+				 stack->n - stack->n_kernel, e);
+
+	*fresh = guest_maps_stats(g->maps)->reads != reads;
+	return ret;
+}
+
 static int guest_frames(struct guest *g, const struct sample *s, struct stack *stack,
 			struct profile_sample *out, struct err *e)
 {
 	const struct guest_task *task;
+	bool fresh;
 	int ret;
 
 	*out = (struct profile_sample){
@@ -486,6 +509,8 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		return ret;
 	if (!ret && (s->regs.rip & KERNEL_HALF))
 		ret = see_code(g, s, e);
+	if (g->cfi)
+		guest_cfi_begin(g->cfi, task, s);
 	unwind(&g->unwinder, s, stack);
 	if (!ret && g->mem)
 		out->mem = memprobe_take(g->mem, s, &g->reader, g->vmas, task);
@@ -498,10 +523,15 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		}
 		return 0;
 	}
-	if (g->maps && task)
-		ret = guest_maps_see(g->maps, task, s, stack->ip + stack->n_kernel,
-				     stack->n - stack->n_kernel, e);
-	return ret;
+	if (!g->maps || !task)
+		return 0;
+	ret = see_maps(g, s, task, stack, &fresh, e);
+	if (ret || !fresh)
+		return ret;
+	/* What is mapped says which tables count: with what is known now it may go further. */
+	guest_cfi_begin(g->cfi, task, s);
+	unwind(&g->unwinder, s, stack);
+	return see_maps(g, s, task, stack, &fresh, e);
 }
 
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
@@ -604,5 +634,7 @@ bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
 
 void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack)
 {
+	if (g->cfi)
+		guest_cfi_begin(g->cfi, NULL, s);
 	unwind(&g->unwinder, s, stack);
 }

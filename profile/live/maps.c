@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "profile/live/guest_mapped.h"
 #include "base/idmap.h"
 
 #include <errno.h>
@@ -459,6 +458,24 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
 		g->stats.doubtful += v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
 	}
 	return ret;
+}
+
+const struct linux_vma *guest_maps_at(const struct guest_maps *g, const struct guest_task *task,
+				      uint64_t va, struct guest_mark **mark)
+{
+	const struct linux_vma *v;
+	const struct process *p;
+	uint32_t i;
+
+	if (!idmap_get(&g->by_pid, task->pid, &i))
+		return NULL;
+	p = &g->process[i];
+	if (p->mm != task->mm || p->program != task->program)
+		return NULL;
+	v = linux_vmas_find(&p->mapped.vmas, va);
+	if (v)
+		*mark = guest_mapped_mark(&p->mapped, v);
+	return v;
 }
 
 bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, const struct sample *s)

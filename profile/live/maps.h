@@ -15,6 +15,7 @@
 #define KVMPROF_PROFILE_LIVE_MAPS_H
 
 #include "profile/live/dso.h"
+#include "profile/live/guest_mapped.h"
 #include "profile/live/jit.h"
 #include "profile/live/tasks.h"
 #include "profile/sink/sink.h"
@@ -67,6 +68,13 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
  * task has.
  */
 bool guest_maps_owns(struct guest_maps *g, const struct guest_task *task, const struct sample *s);
+
+/*
+ * The mapping with code at va of the task's process, as it is known now; NULL: none is.
+ * *mark is what is known of it beyond that. Both are valid until the next guest_maps_see().
+ */
+const struct linux_vma *guest_maps_at(const struct guest_maps *g, const struct guest_task *task,
+				      uint64_t va, struct guest_mark **mark);
 
 const struct guest_maps_stats *guest_maps_stats(const struct guest_maps *g);
 
