@@ -180,7 +180,7 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB) $(DEMO_OBJ)
 
 # Objects are kept, also those that only a program's rule asks for.
 .SECONDARY:
-.PHONY: unit-bins fuzz-bins asan test-bins test test-slow fuzz bench check-format
+.PHONY: unit-bins fuzz-bins asan test-bins check test test-slow fuzz bench check-format
 unit-bins: $(UNIT_BIN)
 fuzz-bins: $(FUZZ_BIN)
 
@@ -189,11 +189,18 @@ JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 test-bins: all unit-bins asan
 
-## make test         all tests (installs what they need; 20 minutes, and 10 more once)
+## make check        rules of the source, unit tests and corpora: installs nothing, needs no KVM, no root
+##                   and no network; a minute once it is built
+check:
+	@$(MAKE) $(JOBS) unit-bins fuzz-bins
+	@tests/run.py --build $(BUILD) --check $(TESTS)
+
+## make test         all tests (installs what they need; 30 minutes, and 10 more once)
 ##                   TESTS="unit e2e/demo": only those whose name contains one of these
+##                   NO_SKIP=1: what is skipped and not in tests/skips.txt fails
 test: deps-test
 	@$(MAKE) $(JOBS) test-bins
-	@CC="$(CC)" LIBS="$(LIBS)" tests/run.py --build $(BUILD) $(TESTS)
+	@CC="$(CC)" LIBS="$(LIBS)" tests/run.py --build $(BUILD) $(if $(filter-out 0,$(NO_SKIP)),--no-skip) $(TESTS)
 
 ## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end,
 ##                   10,000 times attached and detached, QEMU's gdbstub

@@ -276,9 +276,27 @@ def tests_of(build, slow):
     return tests + late
 
 
+def accepted_skips():
+    """[(test, reason)], expressions, of tests/skips.txt."""
+    with open(os.path.join(TOP, "tests", "skips.txt"), encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split(" | ") for line in f if not line.startswith("#")]
+    return [(re.compile(test.strip()), re.compile(reason)) for test, reason, why in rows]
+
+
+def checks_of(build):
+    """Rules of the source, units and corpora, without sanitizers."""
+    tests = [t for t in tests_of(build, False) if t.name.startswith(("check/", "unit/")) or
+             t.name.startswith("asan/fuzz_")]
+    for t in tests:
+        t.name = t.name.replace("asan/", "corpus/")
+        t.argv = [a.replace(os.path.join(build, "asan", "fuzz"), os.path.join(build, "fuzz")) for a in t.argv]
+    return [t for t in tests if not (t.name.startswith("unit/") and needs_kernels(t.name[len("unit/"):]))]
+
+
 class Runner:
-    def __init__(self, build):
-        self.build = build
+    def __init__(self, build, accepted=None):
+        """accepted: skips that are not among these fail; None: none does."""
+        self.build, self.accepted = build, accepted
         self.logs = os.path.join(build, "test-logs")
         self.scratch = os.path.join(build, "test-tmp.%d" % os.getpid())
         self.running = set()
@@ -352,6 +370,10 @@ class Runner:
             if not self.ending:
                 self.tell(test, path, status, seconds)
 
+    def unaccepted(self, test, skipped):
+        return ["%s %s" % s for s in skipped if self.accepted is not None and
+                not any(t.search(test.name) and r.search(s[1]) for t, r in self.accepted)]
+
     def tell(self, test, path, status, seconds):
         with open(path, errors="replace") as log:
             lines = log.read().rstrip("\n").split("\n")
@@ -364,10 +386,13 @@ class Runner:
                 result = "skip"
             else:
                 self.count["skip"] += len(skipped)
-        self.count[result] += 1
         if not skipped and result == "skip":
             note = lines[-1]
-        elif result == "ok" and lines[-1].startswith("figures: "):
+        bad = self.unaccepted(test, skipped or ([("", note)] if result == "skip" else []))
+        if bad and result != "FAIL":
+            result, lines = "FAIL", ["a skip that tests/skips.txt does not accept: " + b for b in bad]
+        self.count[result] += 1
+        if result == "ok" and lines[-1].startswith("figures: "):
             note = lines[-1][len("figures: "):]
         text = "%-5s %-28s %7.1f s  %s" % (result + ":" if result == "skip" else result,
                                            test.name, seconds, note)
@@ -413,10 +438,13 @@ def main():
     parser.add_argument("--build", default=os.path.join(TOP, "build"))
     parser.add_argument("--slow", action="store_true", help="the tests that take long instead")
     parser.add_argument("--list", action="store_true", help="only name the tests")
+    parser.add_argument("--no-skip", action="store_true", help="a skip that tests/skips.txt does not name fails")
+    parser.add_argument("--check", action="store_true", help="what needs no KVM, no network, no root and no kernel")
     parser.add_argument("pattern", nargs="*")
     args = parser.parse_args()
 
-    tests = [t for t in tests_of(os.path.abspath(args.build), args.slow)
+    build = os.path.abspath(args.build)
+    tests = [t for t in (checks_of(build) if args.check else tests_of(build, args.slow))
              if not args.pattern or any(p in t.name for p in args.pattern)]
     if args.list:
         print("\n".join(t.name for t in tests))
@@ -427,7 +455,7 @@ def main():
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
-    runner = Runner(os.path.abspath(args.build))
+    runner = Runner(os.path.abspath(args.build), accepted_skips() if args.no_skip else None)
     try:
         runner.run_all(tests)
     except KeyboardInterrupt:

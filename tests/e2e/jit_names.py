@@ -65,7 +65,9 @@ write_map("root" + trap, [(start - 64, 0x800, "old_loop"), (start, size, NAME),
 try:
     write_map(trap, [(start - 64, 0x1000, WRONG)])
 except FileExistsError:
-    e2e.skip("%s is in use" % trap)
+    with open(trap, errors="replace") as f:    # left by a test that was killed: it will do
+        if WRONG not in f.read():
+            e2e.skip("%s is in use" % trap)
 try:
     boot.wait(120)
     check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))

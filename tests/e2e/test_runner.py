@@ -55,13 +55,13 @@ def end_to_end(name, body):
     return run.Test("e2e/" + name, [os.path.abspath(name + ".py"), e2e.KVMPROF, "{scratch}"], 60)
 
 
-def expect(test, result, passed, failed, skipped, *texts):
-    runner = run.Runner(os.path.abspath("results"))
+def expect(test, result, passed, failed, skipped, *texts, accepted=None):
+    runner = run.Runner(os.path.abspath("results"), accepted)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         runner.run_all([test])
     runner.clean()
-    line = out.getvalue().split("\n")[0]
+    line = out.getvalue() if result == "FAIL" else out.getvalue().split("\n")[0]
     got = (runner.count["ok"], runner.count["FAIL"], runner.count["skip"])
     check(re.split(r":? ", line)[0] == result, "%s: not %s: %s" % (test.name, result, line))
     check(got == (passed, failed, skipped), "%s: %d passed, %d failed, %d skipped" % ((test.name,) + got))
@@ -79,6 +79,18 @@ expect(end_to_end("fine", "e2e.finish('7 samples')"), "ok", 1, 0, 0, "7 samples"
 expect(end_to_end("lacks", "e2e.skip('no tool')"), "skip", 0, 0, 1, "no tool")
 expect(end_to_end("fails_first", "e2e.check(False, 'first')\ne2e.skip('no tool')"), "FAIL", 0, 1, 0)
 expect(end_to_end("needs_first", "e2e.check(False, 'first')\ne2e.need_tool('no-such-tool')"), "FAIL", 0, 1, 0)
+
+# NO_SKIP=1: by the test and by what it says.
+NO_A = [(re.compile("unit/some"), re.compile("no A"))]
+expect(unit("some", "passes", "lacks_a"), "ok", 1, 0, 1, accepted=NO_A)
+expect(unit("some", "passes", "lacks_a", "lacks_b"), "FAIL", 0, 1, 2, "does not accept: lacks_b", accepted=NO_A)
+expect(unit("other", "passes", "lacks_a"), "FAIL", 0, 1, 1, "does not accept: lacks_a", accepted=NO_A)
+expect(end_to_end("lacks", "e2e.skip('no tool')"), "FAIL", 0, 1, 0, "does not accept:  no tool", accepted=NO_A)
+expect(end_to_end("lacks", "e2e.skip('no tool')"), "skip", 0, 0, 1,
+       accepted=[(re.compile("e2e/lacks"), re.compile("tool"))])
+check(len(run.accepted_skips()) > 3, "tests/skips.txt")
+names = [t.name for t in run.checks_of(e2e.BUILD)]
+check(len(names) > 100 and not [n for n in names if n.startswith(("e2e/", "asan/"))], "make check: %s" % names[:9])
 
 # The rule for a busy host: repeated by how disturbed a run was, never by what it found.
 P = 1e9 / e2e.HZ
