@@ -260,10 +260,11 @@ demo: deps
 	@echo "The guest printed the truth above: compare the lines \`truth' with the table."
 	@echo "perf, where it is installed, reads the same file:  perf report -i $(BUILD)/demo.data"
 
-## make docs-pictures  the flame graph in README.md, from a boot of Debian's kernel (minutes)
+## make docs-pictures  the pictures of the documents: terminals, and a boot of Debian's kernel (minutes)
 .PHONY: docs-pictures
-docs-pictures: deps
+docs-pictures: deps-test
 	@$(MAKE) $(JOBS) all
+	@scripts/terminal-pictures.py $(BUILD)/kvmprof docs/pictures
 	@set -e; d=$$(scripts/fetch-debian-kernel.sh 6.1); \
 	$(BUILD)/kvmprof run -q $$d/vmlinuz-* --initrd $(BUILD)/guest/initramfs.cpio -o $(BUILD)/boot.data; \
 	$(BUILD)/kvmprof flamegraph -i $(BUILD)/boot.data --min-width 1.5 -o docs/pictures/boot.svg \
