@@ -6,6 +6,8 @@
 #ifndef KVMPROF_PROFILE_CMD_CMD_H
 #define KVMPROF_PROFILE_CMD_CMD_H
 
+#include "base/nearest.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -39,5 +41,7 @@ void help_examples(FILE *out);
 
 /* Prints a topic, or with "topics" their list; false: there is none of that name. */
 bool help_topic(FILE *out, const char *name);
+/* Adds the names of all topics to those that a mistyped word could have been. */
+void help_topics_near(struct nearest *n);
 
 #endif

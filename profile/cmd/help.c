@@ -151,6 +151,12 @@ void help_examples(FILE *out)
 	fputs(examples, out);
 }
 
+void help_topics_near(struct nearest *n)
+{
+	for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
+		nearest_add(n, topics[i].name);
+}
+
 bool help_topic(FILE *out, const char *name)
 {
 	bool all = !strcmp(name, "topics");

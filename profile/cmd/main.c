@@ -102,8 +102,11 @@ static void print_first_steps(FILE *out)
 	      out);
 }
 
-static int refuse_name(const char *what, const char *name)
+enum name_kind { NAME_COMMAND, NAME_COMMAND_OR_TOPIC };
+
+static int refuse_name(enum name_kind kind, const char *name)
 {
+	const char *what = kind == NAME_COMMAND ? "command" : "command or topic";
 	struct nearest n = { .typed = name };
 
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
@@ -116,6 +119,8 @@ static int refuse_name(const char *what, const char *name)
 		if (commands[i].name)
 			nearest_add(&n, commands[i].name);
 	nearest_add(&n, "help");
+	if (kind == NAME_COMMAND_OR_TOPIC)
+		help_topics_near(&n);
 	fprintf(stderr, "kvmprof: unknown %s '%s'", what, name);
 	if (nearest_word(&n))
 		fprintf(stderr, ": did you mean %s?", nearest_word(&n));
@@ -140,7 +145,7 @@ static int help_command(int argc, char **argv)
 	if (help_topic(stdout, argv[1]))
 		return 0;
 	c = command_find(argv[1]);
-	return c ? c->run(2, as_command) : refuse_name("command or topic", argv[1]);
+	return c ? c->run(2, as_command) : refuse_name(NAME_COMMAND_OR_TOPIC, argv[1]);
 }
 
 static int run_command(int argc, char **argv)
@@ -163,7 +168,7 @@ static int run_command(int argc, char **argv)
 		return 0;
 	}
 	c = command_find(argv[1]);
-	return c ? c->run(argc - 1, argv + 1) : refuse_name("command", argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : refuse_name(NAME_COMMAND, argv[1]);
 }
 
 /*

@@ -39,6 +39,7 @@ def names():
         check(told([word], 0).out == version, "kvmprof %s is not --version" % word)
     told(["rnu"], 2, r"did you mean run\?", err_lines=1)
     told(["flamegrpah"], 2, r"did you mean flamegraph\?", err_lines=1)
+    told(["help", "evnets"], 2, r"did you mean events\?", err_lines=1)
     told(["record"], 2, r"`kvmprof run`", err_lines=1)
     told(["evlist"], 2, r"`kvmprof report --header`", err_lines=1)
     p = told(["zzzzzz"], 2, r"unknown command 'zzzzzz'", err_lines=1)
