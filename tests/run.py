@@ -130,6 +130,7 @@ TOGETHER = [
     ("gate.py", []),
     ("gate_history.py", []),
     ("source_lines.py", []),
+    ("user_stacks.py", []),
     ("source_rules.py", []),
     ("markers_linux.py", ["tiny"]),
 ]

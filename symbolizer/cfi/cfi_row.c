@@ -375,7 +375,8 @@ enum cfi_found cfi_entry_row(const struct cfi_entry *x, uint64_t va, struct cfi_
 	/* The cursor's first byte is that of the instructions. */
 	p.base.base_va = x->insns_va;
 	row_run(&p, &x->insns);
-	row_make(&p, &made);
+	if (!p.bad)
+		row_make(&p, &made);
 	if (p.bad)
 		return CFI_BAD;
 	*row = made;

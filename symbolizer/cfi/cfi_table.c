@@ -144,7 +144,8 @@ enum cfi_found cfi_table_by_section(struct cfi_table *t, const struct cfi_sectio
 		cfi_table_deinit(&made);
 		return why;
 	}
-	qsort(made.index, made.n, sizeof(*made.index), compare_span);
+	if (made.n)
+		qsort(made.index, made.n, sizeof(*made.index), compare_span);
 	*t = made;
 	return CFI_FOUND;
 }

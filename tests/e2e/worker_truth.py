@@ -9,7 +9,8 @@ from e2e import check, say
 
 # Frames that lead from the program's first instruction to main() or a thread's function.
 BELOW = {"main", "run_role", "start_thread", "clone3", "__clone3", "__libc_start_call_main",
-         "__libc_start_main_impl", "__libc_start_main@@GLIBC_2.34", "_start", "[unknown]"}
+         "__libc_start_main_impl", "__libc_start_main@@GLIBC_2.34", "__libc_start_main", "_start",
+         "[unknown]"}
 
 
 def told(text):

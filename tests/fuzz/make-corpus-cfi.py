@@ -5,7 +5,8 @@
     tests/fuzz/make-corpus-cfi.py        (from the top of the repository)
 
 Everything is made here, byte by byte: tables as linkers write them, and such that loop,
-overlap, never end, or say more than there is.
+overlap, never end, or say more than there is. expression-bad and empty were found by fuzzing
+and are kept as they were: an expression that is refused, and no bytes at all.
 """
 import os
 import struct
