@@ -289,10 +289,15 @@ static bool cfi_find_at(void *ctx, uint64_t va, struct unwind_place *out)
 	uint64_t off;
 
 	v = g->task ? guest_maps_at(g->maps, g->task, va, &mark) : NULL;
-	dso = v ? mapped_dso(g, v, mark) : NULL;
-	f = dso ? file_of(g, dso) : NULL;
-	if (!f || f->state == FILE_FOREIGN)
+	if (!v)
 		return false;
+	*out = (struct unwind_place){ .row = NULL };
+	dso = mapped_dso(g, v, mark);
+	if (!dso) /* made at run time; or of a file that nobody has looked at yet */
+		return !v->file;
+	f = file_of(g, dso);
+	if (!f || f->state == FILE_FOREIGN)
+		return f;
 	off = va - v->start + v->file_off;
 	slot = cfi_cache_find(g->cache, dso->number, off);
 	if (slot && slot->found == CFI_HOLE &&
@@ -303,7 +308,7 @@ static bool cfi_find_at(void *ctx, uint64_t va, struct unwind_place *out)
 	if (!slot)
 		slot = look_up(g, f, dso, v, off);
 	if (!slot)
-		return false;
+		return f->state == FILE_FOREIGN;
 	out->row = cfi_cache_row(g->cache, slot);
 	out->call = &slot->call;
 	return true;

@@ -28,6 +28,19 @@ static enum cfi_step step_load(struct cfi_stack *stack, uint64_t va, uint64_t *o
 	return CFI_STEP_MISSING;
 }
 
+/*
+ * Saved at va. Epilogues take registers back one by one, and compilers leave the rules as they
+ * were: what was saved below rsp is in its register again, and those bytes are nobody's.
+ */
+static enum cfi_step step_saved(const struct cfi_regs *g, struct cfi_stack *stack, unsigned int reg,
+				uint64_t va, uint64_t *out)
+{
+	if (!cfi_knows(g, CFI_RSP) || va >= g->r[CFI_RSP] || !cfi_knows(g, reg))
+		return step_load(stack, va, out);
+	*out = g->r[reg];
+	return CFI_STEP_ON;
+}
+
 /* CFI_STEP_ROOT: it has no value. */
 static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_regs *g,
 				   struct cfi_stack *stack, unsigned int reg, uint64_t cfa,
@@ -48,7 +61,7 @@ static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_r
 		*out = g->r[reg];
 		return CFI_STEP_ON;
 	case CFI_SAVED:
-		return step_load(stack, cfa + (uint64_t)(int64_t)rule->value, out);
+		return step_saved(g, stack, reg, cfa + (uint64_t)(int64_t)rule->value, out);
 	case CFI_OFFSET:
 		*out = cfa + (uint64_t)(int64_t)rule->value;
 		return CFI_STEP_ON;

@@ -75,12 +75,13 @@ struct unwind_graph {
 /* What is known of one address of a program. Valid until the next one is asked for. */
 struct unwind_place {
 	const struct cfi_row *row; /* NULL: there are no rules for it */
-	uint8_t *call;		   /* enum cfi_call, which the unwinder sets */
+	/* enum cfi_call, which the unwinder sets; NULL: its bytes may change, ask each time. */
+	uint8_t *call;
 };
 
 /* The call frame information of the program that a sample is of. */
 struct unwind_cfi {
-	/* false: nobody knows which file this address is of. NULL: there is none at all. */
+	/* false: nobody knows what is mapped at this address. NULL: there are no tables at all. */
 	bool (*find)(void *ctx, uint64_t va, struct unwind_place *out);
 	void *ctx;
 };

@@ -70,7 +70,7 @@ static bool is_return(const struct walk *w, uint64_t ret)
 	struct unwind_place place;
 	uint64_t target;
 
-	if (!cfi->find(cfi->ctx, ret - 1, &place))
+	if (!cfi->find(cfi->ctx, ret - 1, &place) || !place.call)
 		return walk_is_return(w, ret, &target);
 	if (*place.call == CFI_CALL_UNASKED)
 		*place.call = walk_is_return(w, ret, &target) ? CFI_CALL : CFI_NO_CALL;
@@ -91,6 +91,15 @@ static bool consume(struct walk *w, uint64_t from, uint64_t rsp, bool is_signal)
 		return false;
 	w->floor[slice] = rsp;
 	return true;
+}
+
+bool walk_has_no_tables(const struct walk *w)
+{
+	const struct unwind_cfi *cfi = &w->cfi;
+	bool exact = w->out->exact[w->out->n - 1];
+	struct unwind_place place;
+
+	return cfi->find && cfi->find(cfi->ctx, w->regs.r[CFI_RIP] - !exact, &place) && !place.row;
 }
 
 /* Where the interrupted place's registers are told by the frame of a signal handler. */

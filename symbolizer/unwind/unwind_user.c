@@ -62,6 +62,24 @@ static enum step give_up(struct walk *w, const struct scan_regs *r)
 								    : STACK_END_BAD_CHAIN);
 }
 
+/*
+ * A caller in code without tables, that is what a compiler has made at run time, or a part
+ * of its runtime: these keep frame pointers, or use rbp for what looks otherwise.
+ */
+static bool is_in_chain(const struct walk *w, const struct scan_regs *r)
+{
+	uint64_t frame[2], target, above;
+	int slice = r->rbp % 8 ? -1 : walk_read(w, r->rbp, frame, sizeof(frame));
+
+	if (slice < 0 || r->rbp < r->rsp || !walk_has_no_tables(w) ||
+	    !walk_is_return(w, frame[1], &target))
+		return false;
+	/* Up to the last frame that was copied each one is above the one that it calls. */
+	return frame[0] % 8 == 0 && frame[0] > r->rbp + 8 &&
+	       (walk_read(w, frame[0], &above, 8) == slice ||
+		walk_missing(w, frame[0]) == STACK_END_CUT);
+}
+
 static enum step step_program(struct walk *w, struct scan_regs *r)
 {
 	bool interrupted = w->out->exact[w->out->n - 1];
@@ -94,7 +112,7 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 			return give_up(w, r);
 		return walk_scan(w, r, &sc);
 	default:
-		return give_up(w, r);
+		return !interrupted && is_in_chain(w, r) ? walk_frame(w, r) : give_up(w, r);
 	}
 }
 

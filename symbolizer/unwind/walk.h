@@ -87,6 +87,8 @@ void walk_regs_of_sample(struct walk *w);
 void walk_regs_of_pt_regs(struct walk *w, const uint8_t *b, uint64_t popped);
 /* One frame of a program by its tables. STEP_UNKNOWN: they do not tell, w->regs are as before. */
 enum step walk_cfi(struct walk *w);
+/* Is w->regs' rip in a file, or in code made at run time, known to have no tables for it? */
+bool walk_has_no_tables(const struct walk *w);
 
 /* unwind32.c: all frames of a kernel in 32-bit mode; the first is pushed already. */
 void walk_32(struct walk *w);

@@ -222,8 +222,11 @@ static bool find_cfi(void *ctx, uint64_t va, struct unwind_place *out)
 			hi = mid;
 	}
 	m = &process.map[lo];
-	if (lo == process.n || va < m->start || m->file < 0)
+	if (lo == process.n || va < m->start)
 		return false;
+	*out = (struct unwind_place){ .row = NULL };
+	if (m->file < 0)
+		return true;
 	off = va - m->start + m->off;
 	s = cfi_cache_find(cache, (uint32_t)m->file, off);
 	if (!s) {
@@ -365,7 +368,7 @@ static bool is_told(uint64_t va)
 static void judge(const struct options *o, const struct stack *got, const struct truth *t,
 		  struct counts *n)
 {
-	unsigned int common = 0, wrong = 0, told = 0;
+	unsigned int common = 0, again = 0, wrong = 0, told = 0;
 	bool is_cut = got->end == STACK_END_CUT;
 	/* libdwfl ends a stack whose outermost frame has no caller by the address 0. */
 	unsigned int real = t->n && t->ip[t->n - 1] == 0 ? t->n - 1 : t->n;
@@ -377,14 +380,20 @@ static void judge(const struct options *o, const struct stack *got, const struct
 	/* The caller of the last told frame is libdwfl's guess, and so is all behind it. */
 	if (common < got->n && (common < real || !t->failed) && (common <= told || told == real))
 		wrong = got->n - common;
+	/* Where libdwfl has left a caller out, what follows may be the same again. */
+	for (unsigned int i = common, k = common; !wrong && common > told && k < got->n; k++)
+		if (i < real && got->ip[k] == t->ip[i]) {
+			i++;
+			again++;
+		}
 	n->stacks++;
 	n->end[got->end]++;
 	n->frames += real;
-	n->found += common;
+	n->found += common + again;
 	n->wrong += wrong;
 	n->cut += is_cut && !wrong ? real - common : 0;
-	n->untold += is_cut || wrong || common <= told ? 0 : real - common;
-	n->whole += common == real && (t->failed || got->end == STACK_END_ROOT);
+	n->untold += is_cut || wrong || common <= told ? 0 : real - common - again;
+	n->whole += common + again == real && (t->failed || got->end == STACK_END_ROOT);
 	if ((wrong || (common < real && !is_cut)) && n->shown++ < o->show)
 		show(got, t, common);
 }

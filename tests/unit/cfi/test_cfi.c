@@ -454,6 +454,14 @@ static void steps(void **state)
 	/* A call may have changed it. */
 	assert_false(cfi_knows(&out, CFI_RAX));
 	assert_false(cfi_knows(&out, CFI_R12));
+	/* Behind pop %rbp it is in its register again; what lies below rsp was not copied. */
+	cfi_set(&g, CFI_RSP, 0x1020);
+	cfi_set(&g, CFI_RBP, 0x6666);
+	row.cfa = 8;
+	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);
+	assert_int_equal(out.r[CFI_RIP], 0x400123);
+	assert_int_equal(out.r[CFI_RBP], 0x6666);
+	cfi_set(&g, CFI_RSP, 0x1000);
 	/* The return address is not there, or the CFA's register is not known. */
 	row.cfa = 80;
 	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_MISSING);

@@ -219,8 +219,10 @@ static void all_there(void **state)
 	assert_int_equal(s.cache.looked_up, looked_up);
 	assert_int_equal(s.files, 1);
 	assert_int_equal(s.from_host, 0);
-	/* Code without a file, no code, and nobody's sample. */
-	assert_false(ask.find(ask.ctx, ANON + 8, &place));
+	/* Code without a file, whose bytes may change; no code, and nobody's sample. */
+	assert_true(ask.find(ask.ctx, ANON + 8, &place));
+	assert_null(place.row);
+	assert_null(place.call);
 	assert_false(ask.find(ask.ctx, ANON + 8192, &place));
 	guest_cfi_begin(cfi, NULL, &seen);
 	assert_false(ask.find(ask.ctx, LIB, &place));

@@ -3,11 +3,14 @@
  * User frames against the truth: a child runs code with and without frame pointers,
  * its own and the C library's, one instruction at a time. Calls and returns are
  * watched from outside; the frames found at each instruction must be those, from
- * the innermost on, as far as they go.
+ * the innermost on, as far as they go. Once by the code alone, once by the call frame
+ * information of the files that the child has mapped, as this process has.
  */
 #include "symbolizer/unwind/unwind.h"
 
+#include "base/file.h"
 #include "symbolizer/core/insn.h"
+#include "symbolizer/program/userelf_cfi.h"
 
 #include <capstone/capstone.h>
 #include <setjmp.h>
@@ -97,6 +100,76 @@ static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
 	return 0;
 }
 
+/* -- call frame information ---------------------------------------------------------- */
+
+#define MAX_MAPS 64u
+
+static struct mapped {
+	uint64_t start, end, off;
+	struct file_map map;
+	struct file_bytes bytes;
+	struct userelf elf;
+	struct userelf_cfi *cfi;
+} mapped[MAX_MAPS];
+static unsigned int nmapped;
+
+static void read_maps(void)
+{
+	char line[512], path[256];
+	FILE *f = fopen("/proc/self/maps", "re");
+	struct file_source src;
+	struct err e = { 0 };
+
+	assert_non_null(f);
+	while (nmapped < MAX_MAPS && fgets(line, sizeof(line), f)) {
+		struct mapped *m = &mapped[nmapped];
+		unsigned long start, end, off;
+
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %255s", &start, &end, &off, path) != 4 ||
+		    path[0] != '/' || file_map_open(&m->map, path, 1u << 30, &e) < 0)
+			continue;
+		m->start = start;
+		m->end = end;
+		m->off = off;
+		m->bytes = (struct file_bytes){ m->map.data, m->map.len };
+		src = file_source_of_bytes(&m->bytes);
+		assert_int_equal(userelf_open(&m->elf, "", &src, &e), 0);
+		assert_int_equal(userelf_cfi_open(&m->cfi, &m->elf), CFI_FOUND);
+		nmapped++;
+	}
+	fclose(f);
+}
+
+static void forget_maps(void)
+{
+	while (nmapped) {
+		userelf_cfi_destroy(mapped[--nmapped].cfi);
+		file_map_close(&mapped[nmapped].map);
+	}
+}
+
+static bool find_row(void *ctx, uint64_t va, struct unwind_place *out)
+{
+	static struct cfi_row row;
+	uint64_t at;
+
+	(void)ctx;
+	for (unsigned int i = 0; i < nmapped; i++) {
+		struct mapped *m = &mapped[i];
+
+		if (va < m->start || va >= m->end)
+			continue;
+		*out = (struct unwind_place){ .row = NULL };
+		if (userelf_va_of(&m->elf, va - m->start + m->off, &at) &&
+		    userelf_cfi_row(m->cfi, at, &row) == CFI_FOUND)
+			out->row = &row;
+		return true;
+	}
+	return false;
+}
+
+/* -- the child ------------------------------------------------------------------------- */
+
 static void take_sample(pid_t pid, const struct user_regs_struct *r, struct sample *s)
 {
 	struct iovec to = { s->stack, STACK_BYTES },
@@ -110,9 +183,17 @@ static void take_sample(pid_t pid, const struct user_regs_struct *r, struct samp
 	s->regs.cs = USER_CS;
 	s->regs.cr3 = 0xc43000;
 	s->regs.rip = r->rip;
+	s->regs.gpr[GPR_RAX] = r->rax;
+	s->regs.gpr[GPR_RCX] = r->rcx;
+	s->regs.gpr[GPR_RDX] = r->rdx;
+	s->regs.gpr[GPR_RBX] = r->rbx;
 	s->regs.gpr[GPR_RSP] = r->rsp;
 	s->regs.gpr[GPR_RBP] = r->rbp;
 	s->regs.gpr[GPR_R10] = r->r10;
+	s->regs.gpr[GPR_R12] = r->r12;
+	s->regs.gpr[GPR_R13] = r->r13;
+	s->regs.gpr[GPR_R14] = r->r14;
+	s->regs.gpr[GPR_R15] = r->r15;
 	s->nslices = 1;
 	s->slice[0] = (struct sample_slice){ .va = r->rsp, .len = (uint32_t)n };
 	s->stack_len = (uint32_t)n;
@@ -202,14 +283,13 @@ static void step_through(pid_t pid, const struct unwinder *u, struct counts *n)
 	cs_close(&cs);
 }
 
-static void every_instruction(void **state)
+static struct counts step_child(struct unwind_cfi cfi)
 {
 	struct counts n = { 0 };
 	pid_t pid = fork();
-	struct unwinder u = { .read_text = no_text, .programs = { read_child, &pid } };
+	struct unwinder u = { .read_text = no_text, .programs = { read_child, &pid }, .cfi = cfi };
 	int status;
 
-	(void)state;
 	if (pid == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		tree(); /* binds its calls: the linker is not what is looked at */
@@ -226,13 +306,33 @@ static void every_instruction(void **state)
 		      100.0 * (double)n.frames / (double)n.true_frames);
 	assert_true(n.steps > 1500);
 	assert_int_equal(n.wrong, 0);
+	return n;
+}
+
+static void by_code(void **state)
+{
+	struct counts n = step_child((struct unwind_cfi){ 0 });
+
+	(void)state;
 	assert_true(n.whole * 100 >= n.steps * 85);
+}
+
+static void by_tables(void **state)
+{
+	struct counts n;
+
+	(void)state;
+	read_maps();
+	n = step_child((struct unwind_cfi){ .find = find_row });
+	forget_maps();
+	assert_int_equal(n.whole, n.steps);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_instruction),
+		cmocka_unit_test(by_code),
+		cmocka_unit_test(by_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
