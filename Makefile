@@ -287,6 +287,12 @@ install: $(BUILD)/kvmprof
 	install -m 644 configs/gate-*.toml $(DESTDIR)$(PREFIX)/share/kvmprof
 	install -m 644 configs/ci/*.yml $(DESTDIR)$(PREFIX)/share/kvmprof/ci
 
+## make dist         build/kvmprof-VERSION.tar.gz, which builds without git
+## make deb          build/kvmprof_VERSION_amd64.deb; needs debhelper
+.PHONY: dist deb
+dist deb:
+	@scripts/package.sh $@ $(BUILD)
+
 # The version is a string, whose quotes would need three levels of escapes; any
 # other string serves a checker as well.
 ## make compile_commands.json   for clangd and clang-tidy

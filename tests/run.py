@@ -152,6 +152,7 @@ SLOW = [
     ("snapshot_shared.py", [], 1500),
     ("cloud_60s.py", [], 900),
     ("debian13.py", [], 10800),
+    ("deb_package.py", [], 10800),
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
     ("doc_pages.py", ["linux"], 1800),

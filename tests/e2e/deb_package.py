@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""deb_package.py KVMPROF SCRATCH: `make deb` in a bare Debian 12 and 13: the package builds from the archive of the
+source, twice with the same bytes, lintian has no error, and in another bare system it installs, profiles,
+and goes without leaving a file."""
+
+import glob
+import hashlib
+import os
+import re
+import shutil
+
+import debian_root
+import demo_judge
+import e2e
+from e2e import check, say
+
+POINTS = 3.0
+INSTALLED = "sh -c 'find / -xdev -cnewer /mark -not -path \"/var/*\" -not -path \"/tmp*\" -not -path \"/etc/ld.so.cache\" | grep kvmprof'"
+
+
+def must(root, command, what, timeout=3600):
+    p = root.run(command, timeout)
+    if not check(p.status == 0, "%s: status %d" % (what, p.status)):
+        say("\n".join((p.out + p.err).split("\n")[-40:]))
+        e2e.finish()
+    return p
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def built(release):
+    """The package's path, outside of the root that made it."""
+    root = debian_root.Root(release)
+    must(root, "apt-get -q update && apt-get -qy install --no-install-recommends make debhelper dpkg-dev lintian", "tools")
+    must(root, "scripts/deps.sh build", "deps.sh")
+    digests = []
+    for options in ("", "nocheck"):
+        p = must(root, "apt-get -qy install --no-install-recommends libcmocka-dev >/dev/null; "
+                 "DEB_BUILD_OPTIONS='parallel=%d %s' SOURCE_DATE_EPOCH=1700000000 make deb" %
+                 (os.cpu_count() or 1, options), "make deb")
+        path = os.path.join(root.path, p.out.strip().split("\n")[-1].lstrip("/"))
+        digests.append((digest(path), digest(glob.glob(os.path.dirname(path) + "/kvmprof-*.tar.gz")[0])))
+    check(digests[0] == digests[1], "%s: two builds differ: %s" % (release, digests))
+    p = root.run("lintian --fail-on error --no-cfg %s" % path[len(root.path):])
+    check(p.status == 0 and not re.search(r"^E: ", p.out, re.M), "lintian: %s%s" % (p.out, p.err))
+    say("%s: lintian: %d warnings" % (release, len(re.findall(r"^W: ", p.out, re.M))))
+    kept = os.path.abspath("kvmprof-%s.deb" % release)
+    shutil.copy(path, kept)
+    shutil.rmtree(root.path)
+    return kept
+
+
+def used(release, package):
+    root = debian_root.Root(release)
+    shutil.copy(package, os.path.join(root.path, "root", "kvmprof.deb"))
+    must(root, "apt-get -q update && : >/mark && sleep 1 && apt-get -qy install --no-install-recommends /root/kvmprof.deb",
+         "apt-get install")
+    version = must(root, "kvmprof --version", "kvmprof --version").out
+    with open(os.path.join(e2e.TOP, "VERSION")) as f:
+        check(f.read().strip() in version, "version: " + version)
+    p = must(root, "cd /root && kvmprof run --no-buildid-cache --append seconds=5 -o demo.data && kvmprof script -i demo.data >script",
+             "the demo")
+    truth, outside = e2e.parse_truth(p.out)
+    with open(os.path.join(root.path, "root", "script")) as f:
+        demo_judge.judge("%s: the demo" % release, e2e.parse_script(f.read()), truth, outside, POINTS)
+    p = must(root, INSTALLED, "files")
+    check("/usr/share/man/man1/kvmprof.1.gz" in p.out and "/docs/tour.md" in p.out, "installed: " + p.out)
+    must(root, "rm -r /root/demo.data /root/kvmprof.deb; apt-get -qy purge kvmprof", "apt-get purge")
+    p = root.run(INSTALLED)
+    check(not p.out.strip(), "%s: left behind: %s" % (release, p.out))
+    shutil.rmtree(root.path)
+
+
+e2e.need_kvm()
+sizes = []
+for release in e2e.EXTRA or ["bookworm", "trixie"]:
+    package = built(release)
+    used(release, package)
+    sizes.append("%s: %d KiB" % (release, os.path.getsize(package) // 1024))
+e2e.finish("; ".join(sizes))
