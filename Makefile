@@ -112,6 +112,9 @@ $(BUILD)/obj/%.o: %.cc
 	@echo "  CXX   $<"
 	@$(CC) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
 
+# It stands in profiles, and in what --version says.
+$(LIB_OBJ) $(BUILD)/obj/profile/cmd/main.o: VERSION
+
 $(PVM_STAMP):
 	@mkdir -p $(@D)
 	@rm -f $(BUILD)/pvm-*

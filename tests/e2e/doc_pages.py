@@ -10,6 +10,7 @@ With the argument `linux` those of docs/tutorial.md are run as they stand, on th
 import glob
 import json
 import os
+import re
 
 import doc_examples
 import e2e
@@ -71,6 +72,10 @@ for page, examples in pages():
     r, c = doc_examples.run_examples(page, examples) if examples else (0, 0)
     ran, compared, count = ran + r, compared + c, count + len(examples)
     every += examples
+version = doc_examples.read(os.path.join(e2e.TOP, "VERSION")).strip()
+newest = re.search(r"^## (\S+)", doc_examples.read(os.path.join(e2e.TOP, "CHANGELOG.md")), re.M).group(1)
+check(newest == version and e2e.kvmprof("--version").out == "kvmprof %s\n" % version,
+      "VERSION has %s, CHANGELOG.md %s, the program %s" % (version, newest, e2e.kvmprof("--version").out))
 check(len(every) > 90, "only %d examples were found" % len(every))
 # The manual pages' and the help's examples are run by help_pages.py.
 others = e2e.kvmprof("help").out + "".join(
