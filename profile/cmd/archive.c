@@ -142,8 +142,9 @@ static const struct option_set set = {
 		 "programs come along, from the build-id cache where the profile has none.\n"
 		 "\n",
 	.after = "\n"
-		 "There: tar xf FILE; kvmprof report -i NAME. The same profile gives the same "
-		 "file.\n",
+		 "On the other machine: tar xf FILE; kvmprof report -i NAME. The same profile "
+		 "always\n"
+		 "gives the same file.\n",
 	.rows = rows,
 };
 

@@ -370,14 +370,15 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_set set = {
-	.usage = "Usage: kvmprof mem [OPTIONS]\n"
-		 "\n"
-		 "Which memory a guest's code uses, of a profile made by `kvmprof run --mem`: how "
-		 "many\n"
-		 "accesses go to pages of 4K, 2M and 1G, to which regions and host nodes, by whom, "
-		 "and\n"
-		 "what huge pages would change. An access weighs the time of its sample.\n"
-		 "\n",
+	.usage =
+		"Usage: kvmprof mem [OPTIONS]\n"
+		"\n"
+		"Which memory a guest's code uses, of a profile made by `kvmprof run --mem`: how "
+		"many\n"
+		"accesses go to pages of 4K, 2M and 1G, to which regions and host nodes, by which\n"
+		"function, and what huge pages would change. An access has the weight of its "
+		"sample.\n"
+		"\n",
 	.rows = rows,
 	.order = OPTION_ALONE,
 };
