@@ -2,8 +2,9 @@
 /*
  * pager: long texts of commands on a terminal.
  *
- * Between start and finish what is written to stdout goes through $PAGER, or through
- * less when that is not set. One thread; not reentrant.
+ * Between start and finish what is written to stdout goes through $PAGER. When that is not set,
+ * the text is held until it is known whether it fits the terminal, folded lines included: then it
+ * is just printed, else it goes through less. One thread; not reentrant.
  */
 #ifndef KVMPROF_PROFILE_CMD_PAGER_H
 #define KVMPROF_PROFILE_CMD_PAGER_H
@@ -13,6 +14,8 @@
 
 struct pager {
 	pid_t pid; /* 0: none runs */
+	bool held; /* the text is in `text` so far, and stdout is `out` */
+	int text, out;
 };
 
 /* Does stdout lead to somebody who can see colours? NO_COLOR and TERM=dumb: not. */

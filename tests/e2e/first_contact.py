@@ -10,7 +10,9 @@ import os
 import pty
 import re
 import select
+import shutil
 import socket
+import time
 
 import e2e
 from e2e import check
@@ -143,9 +145,29 @@ def terminals():
         check(not colours(argv, dict(plain, NO_COLOR="1")), "%s ignores NO_COLOR" % argv[0])
 
 
+def short_text():
+    """A list that fits is printed: nobody has to leave a pager; one that does not goes through less."""
+    if not shutil.which("less") or not shutil.which("tmux"):
+        return
+    plain = ["env", "-u", "PAGER", "-u", "LESS", "TERM=xterm", e2e.KVMPROF, "report", "-i", os.path.abspath("demo.data")]
+    tmux = ["tmux", "-S", os.path.abspath("tmux"), "-f", "/dev/null"]
+    for rows, ends in ((["-n", "2"], True), (["-n", "0"], False)):
+        line = " ".join(plain + rows) + "; echo ENDED; exec cat"
+        e2e.run(*tmux, "new-session", "-d", "-s", "t", "-x", "40", "-y", "20", line)
+        shown, until = "", time.monotonic() + 20
+        while time.monotonic() < until and not ("ENDED" in shown if ends else ":" in shown.rstrip().split("\n")[-1]):
+            time.sleep(0.1)
+            shown = e2e.run(*tmux, "capture-pane", "-p", "-t", "t").out
+        check(("ENDED" in shown) == ends, "report %s on a small terminal %s: %r" %
+              (" ".join(rows), "waits for a key" if ends else "does not go through less", shown))
+        check(not ends or "demo_" in shown.replace("\n", ""), "report on a small terminal has no symbols: %r" % shown)
+        e2e.run(*tmux, "kill-server")
+
+
 names()
 profiles()
 console()
 terminals()
+short_text()
 images()
 e2e.finish()
