@@ -181,7 +181,7 @@ def main():
             runs(program)
             for name, command, columns, last in (
                     ("report", "kvmprof report -i demo.data -n 14", 100, r"-n 0 shows all"),
-                    ("gate", "kvmprof gate -c gate-busy.toml --base old*.data --head new*.data | cut -c1-112 | head -21", 120, r"^# ")):
+                    ("gate", "kvmprof gate -c gate-busy.toml --base old*.data --head new*.data | cut -c1-124 | head -21", 132, r"^# ")):
                 terminal.run(command, columns)
                 terminal.wait_for(last)
                 time.sleep(1)

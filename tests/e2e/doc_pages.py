@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import xml.etree.ElementTree
 
 import doc_examples
 import e2e
@@ -33,6 +34,17 @@ def check_self():
     told = ["kvmprof: 12 samples of nothing", "  1.5%  2.5%  3  kernel  a  b", "wrote ..."]
     lacks = doc_examples.missing_lines(told, "kvmprof: 7 samples of all\n 9.5% 8.5% 1 kernel c d\nwrote x\n")
     check(lacks == told[:1], "missing_lines() finds %r" % lacks)
+
+
+def check_pictures():
+    """Each is one whole document; those of terminals are made for dark and for light pages."""
+    for path in glob.glob(os.path.join(e2e.TOP, "docs", "pictures", "*.svg")):
+        name, text = os.path.basename(path), doc_examples.read(path)
+        root = xml.etree.ElementTree.fromstring(text)
+        check(root.tag.endswith("svg"), name + " is no picture")
+        check(name == "boot.svg" or "prefers-color-scheme:dark" in text, name + " has no dark form")
+        used = any(name in doc_examples.read(os.path.join(e2e.TOP, page)) for page, _ in pages())
+        check(used, "no page shows " + name)
 
 
 def seconds(profile):
@@ -72,6 +84,7 @@ for page, examples in pages():
     r, c = doc_examples.run_examples(page, examples) if examples else (0, 0)
     ran, compared, count = ran + r, compared + c, count + len(examples)
     every += examples
+check_pictures()
 version = doc_examples.read(os.path.join(e2e.TOP, "VERSION")).strip()
 newest = re.search(r"^## (\S+)", doc_examples.read(os.path.join(e2e.TOP, "CHANGELOG.md")), re.M).group(1)
 check(newest == version and e2e.kvmprof("--version").out == "kvmprof %s\n" % version,
