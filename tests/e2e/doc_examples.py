@@ -56,14 +56,11 @@ NOT_COMPARED = {
     "perf ": "of a Linux guest's profile",
     "symbols --debuginfo": "a Linux guest's",
     "kvmprof gate": "needs more runs than the fixtures have",
-    "kvmprof stat": "counters differ from host to host",
     "kvmprof diff": "of other profiles",
     "report -n 8": "of the Linux guest above it",
-    "mode=pages": "sizes of pages differ from host to host",
-    "kvmprof mem": "sizes of pages differ from host to host",
 }
-# Lines of the summary that have other words from run to run.
-VARIES = re.compile(r"kvmprof: (kernel|user) stacks: |kvmprof: warning: ")
+# Lines of the summary that have other words from run to run, and counters that not every host has.
+VARIES = re.compile(r"kvmprof: (kernel|user) stacks: |kvmprof: warning: | .* kvm:\w+ ")
 
 
 def read(path):
