@@ -48,12 +48,12 @@ static void print_header(FILE *f, const struct diff *d, const struct options *o)
 	print_side(f, "head", &o->head, d->run + s->na);
 	if (s->deal && s->exact)
 		fprintf(f,
-			"# %u runs against %u: p from all %zu ways to deal them (none can be below "
-			"%.4g)",
+			"# %u runs against %u: exact permutation test over %zu arrangements (least "
+			"possible p %.4g)",
 			s->na, s->nb, s->ndeals, s->p_least);
 	else if (s->deal)
-		fprintf(f, "# %u runs against %u: p from %u random deals", s->na, s->nb,
-			RUNSTATS_RESAMPLES);
+		fprintf(f, "# %u runs against %u: permutation test over %u random arrangements",
+			s->na, s->nb, RUNSTATS_RESAMPLES);
 	if (s->deal)
 		fprintf(f, ", interval of 95 %% from %u resamples, seed %" PRIu64 "\n",
 			RUNSTATS_RESAMPLES, s->seed);
@@ -362,10 +362,12 @@ static const struct option_set set = {
 		"       kvmprof diff [OPTIONS] --base FILE... --head FILE...\n"
 		"\n"
 		"What changed from BASE to HEAD, in percentage points of all time, largest first.\n"
-		"With two or more runs a side it also says how sure that is: p (how often runs\n"
-		"dealt to the sides by chance differ as much), q (p, corrected for the number of\n"
-		"rows: of those with q below 0.05, at most about one in twenty is by chance) and\n"
-		"an interval for the change. With one run a side none of that can be known.\n"
+		"With two or more runs a side it adds p (from a permutation test), q (p, "
+		"corrected\n"
+		"for the number of rows: of those with q below 0.05 about one in twenty is "
+		"expected\n"
+		"to be a false positive) and a confidence interval for the change. With one run a\n"
+		"side significance cannot be determined.\n"
 		"\n",
 	.rows = rows,
 };

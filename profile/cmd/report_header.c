@@ -49,7 +49,7 @@ void report_missed(const struct report *r)
 	json_decref(totals);
 	if (share > SUMMARY_MISSED_MUCH && share < 1)
 		printf("# WARNING: %.0f %% of the timer's periods were missed when this was "
-		       "recorded: shares rest on few samples (--ci shows how far they are sure)\n",
+		       "recorded: shares rest on few samples (--ci shows how uncertain they are)\n",
 		       100 * share);
 }
 

@@ -309,7 +309,7 @@ static void say_why(struct gate_outcome *o)
 	if (o->status != GATE_UNSURE)
 		return;
 	if (grule_is_family(o->rule))
-		snprintf(o->why, sizeof(o->why), "of %zu of %zu functions, like %.100s: %s",
+		snprintf(o->why, sizeof(o->why), "for %zu of %zu functions, such as %.100s: %s",
 			 o->nunsure, o->nfindings, f->name, gate_reason_text(f->result.reason));
 	else
 		snprintf(o->why, sizeof(o->why), "%s", gate_reason_text(f->result.reason));

@@ -221,9 +221,8 @@ void gate_say_design(char *out, size_t size, const struct gate_report *r)
 			"bench)");
 	else if (r->ordered)
 		say_add(out, size,
-			", compared within blocks of neighbours (intervals and what is seen know "
-			"no "
-			"blocks: if the host drifts, they are too wide)");
+			", compared within blocks of neighbouring runs (intervals and detectable "
+			"changes ignore the blocks: too wide if the host drifts)");
 	say_add(out, size, "; identical code fails in at most %g %% of all gates",
 		100 * r->error_rate);
 }
@@ -266,7 +265,7 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 		snprintf(out, size, "none of %zu functions got worse by the threshold",
 			 o->nfindings);
 		if (o->why[0])
-			snprintf(out, size, "can't be told %s", o->why);
+			snprintf(out, size, "inconclusive: %s", o->why);
 		return;
 	}
 	snprintf(out, size, "%zu of %zu functions: ", o->nworse, o->nfindings);
@@ -326,7 +325,7 @@ void gate_say_power(char *out, size_t size, const struct gate_report *r,
 	else
 		snprintf(runs, sizeof(runs), "%u and %u runs", r->nbase, r->nhead);
 	if (!isfinite(f->seen)) {
-		snprintf(out, size, "with %s no change could be seen for certain", runs);
+		snprintf(out, size, "%s are too few to detect a change of any size", runs);
 		return;
 	}
 	snprintf(out, size, "with these %s a change of %s would be seen %g %% of the time", runs,
@@ -344,12 +343,12 @@ void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
 		unsigned int flag;
 		const char *text;
 	} notes[] = {
-		{ GATE_DRIFT, "values follow the order of running" },
-		{ GATE_AUTOCORRELATED, "runs resemble their neighbours in time" },
-		{ GATE_MULTIMODAL, "values fall into groups: a mean is the value of no run" },
+		{ GATE_DRIFT, "values drift with time" },
+		{ GATE_AUTOCORRELATED, "neighbouring runs are correlated" },
+		{ GATE_MULTIMODAL, "values fall into groups: the mean lies between them" },
 		{ GATE_OUTLIERS, "mean and median differ in direction: outliers" },
-		{ GATE_CHANGED, "it changed for certain, by less than the threshold" },
-		{ GATE_IMPROVED, "it got better" },
+		{ GATE_CHANGED, "a significant change, below the threshold" },
+		{ GATE_IMPROVED, "improved" },
 	};
 	const char *sep = "";
 

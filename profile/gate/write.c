@@ -79,7 +79,7 @@ static void text_outcome(struct buf *out, const struct gate_outcome *o)
 			   o->nfindings);
 	if (o->why[0])
 		buf_printf(out, "%14s  %s%s\n", "",
-			   grule_is_family(o->rule) && o->nfindings ? "can't be told " : "",
+			   grule_is_family(o->rule) && o->nfindings ? "inconclusive: " : "",
 			   o->why);
 	gate_say_notes(text, sizeof(text), &o->total);
 	if (text[0])

@@ -419,15 +419,16 @@ int gate_adjust(struct gate_result *const *results, size_t n, double alpha, enum
 const char *gate_reason_text(enum gate_reason r)
 {
 	static const char *const text[GATE_REASONS] = {
-		[GATE_WORSE] = "worse by the minimum effect or more, and not by chance",
+		[GATE_WORSE] = "worse by the minimum effect or more, and significant",
 		[GATE_EXCLUDED] = "a change of the minimum effect is excluded",
 		[GATE_NOISE] = "runs differ too much, or are too few, to tell",
 		[GATE_SMALL] = "worse, but whether by the minimum effect is open",
 		[GATE_TOO_FEW] = "too few runs for any difference to be significant",
 		[GATE_NO_BASE] = "base has no positive value that a change can be relative to",
-		[GATE_DRIFTING] = "the order of runs lets a drift of the host explain it",
+		[GATE_DRIFTING] =
+			"a drift of the host could explain it, as the runs were in this order",
 		[GATE_TOO_MANY] =
-			"would fail alone, but chance explains it among so many comparisons",
+			"significant alone, but not after correction for the number of comparisons",
 	};
 
 	return r < GATE_REASONS ? text[r] : "unknown";

@@ -164,7 +164,7 @@ static void draw_callers(struct drawing *d, struct top_model *m, const struct to
 				     TOP_MAX_CALLERS);
 
 	if (!n)
-		line(d, TOP_STYLE_CALLER, "%20s nobody calls it", "");
+		line(d, TOP_STYLE_CALLER, "%20s no caller is known", "");
 	for (size_t i = 0; i < n; i++)
 		line(d, TOP_STYLE_CALLER, "%20s %*s%6.2f%%  <- %s", "",
 		     (int)(caller[i].depth - 1) * 2, "", percent(caller[i].weight, total),
