@@ -34,15 +34,18 @@ uint64_t run_control_lost(const struct run_control *c)
 	return n;
 }
 
-/* Over the last whole tick and what came since; 0 before there is one. */
+/* Over the last whole tick and what came since; before there is one, since the guest's first instruction. */
 static double rate_hz(const struct run_control *c)
 {
-	uint64_t now = clock_mono_ns();
+	uint64_t now = clock_mono_ns(), since = c->before.time_ns, samples = c->before.samples;
 
-	if (!c->before.time_ns || now <= c->before.time_ns)
+	if (!since) {
+		since = vm_first_entry_ns(c->run->vm);
+		samples = 0;
+	}
+	if (!since || now <= since)
 		return 0;
-	return (double)(run_control_samples(c) - c->before.samples) * 1e9 /
-	       (double)(now - c->before.time_ns);
+	return (double)(run_control_samples(c) - samples) * 1e9 / (double)(now - since);
 }
 
 static uint64_t rss_bytes(void)

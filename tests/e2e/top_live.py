@@ -132,6 +132,8 @@ def as_text():
                     "-o", "text.data", *GUEST)
     lists = [t for t in p.out.split("\n\n") if "Self*" in t]
     see(len(lists) == 3, "three lists", p.out)
+    rates = [int(x) for x in re.findall(r"^(\d+) samples/s", p.out, re.M)]
+    see(len(rates) == 3 and all(rates), "a rate in each list, the first one, too", p.out)
     table = rows(lists[2].split("\n"))
     see("irqoff_leaf" in table, "functions", table)
     selfs = [v[1] for v in table.values()]
