@@ -129,8 +129,6 @@ static uint64_t address_of(const struct target *t, const char *name)
 	return s ? s->addr : 0;
 }
 
-#define USER_STACK_BYTES 8192u
-
 struct capture_task_plan target_task_plan(const struct target_linux *facts)
 {
 	const struct linux_task_layout *l = &facts->task;
@@ -182,7 +180,7 @@ struct capture_plan target_capture_plan(const struct target *t, uint32_t stack_m
 	if (t->live)
 		plan.image_start = plan.image_end = 0;
 	if (t->image.is_linux)
-		plan.user_stack_max = stack_max < USER_STACK_BYTES ? stack_max : USER_STACK_BYTES;
+		plan.user_stack_max = stack_max;
 	if (l->have_current)
 		plan.task = target_task_plan(l);
 	return plan;

@@ -18,7 +18,7 @@
 #include "symbolizer/linux/sched.h"
 
 /* Most of a program's stack that is copied. */
-#define LINUX_SLEEPER_USER 4096u
+#define LINUX_SLEEPER_USER SAMPLE_MAX_SLICE
 /* Bytes that a sample needs behind it. */
 #define LINUX_SLEEPER_ROOM (SAMPLE_MAX_SLICE + LINUX_SLEEPER_USER + SAMPLE_MAX_RETURNS)
 

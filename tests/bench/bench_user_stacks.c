@@ -44,6 +44,7 @@
 #define MAX_MAPS 4096u
 #define MAX_FILES 1024u
 #define MAX_TRUTH 512u
+#define STACK_MOST (1u << 20) /* more than capture copies: to see what more would bring */
 
 struct options {
 	unsigned long stacks, every_us, stack_bytes, show;
@@ -92,7 +93,7 @@ static size_t nfiles;
 static struct process process;
 static struct page *pages;
 static struct cfi_cache *cache;
-static uint8_t sample_bytes[sizeof(struct sample) + SAMPLE_MAX_SLICE] __attribute__((aligned(16)));
+static uint8_t sample_bytes[sizeof(struct sample) + STACK_MOST] __attribute__((aligned(16)));
 
 static void die(const char *what)
 {
@@ -498,11 +499,9 @@ static void run_once(const struct options *o, struct counts *n, unsigned int *se
 		struct timespec t = { .tv_nsec = (long)(rand_r(seed) % (2 * o->every_us)) * 1000 };
 
 		nanosleep(&t, NULL);
-		if (waitpid(child, &status, WNOHANG) == child) {
-			child = 0;
-			break;
-		}
-		if (!look(o, n) && waitpid(child, &status, 0) == child) {
+		/* -1: what stopped it has seen its end. */
+		if (waitpid(child, &status, WNOHANG) != 0 ||
+		    (!look(o, n) && waitpid(child, &status, 0) != 0)) {
 			child = 0;
 			break;
 		}
@@ -533,7 +532,7 @@ static void parse(struct options *o, int argc, char **argv)
 		else
 			break;
 	}
-	if (i + 1 >= argc || strcmp(argv[i], "--") || o->stack_bytes > SAMPLE_MAX_SLICE) {
+	if (i + 1 >= argc || strcmp(argv[i], "--") || o->stack_bytes > STACK_MOST) {
 		fprintf(stderr, "usage: bench_user_stacks [OPTION]... -- COMMAND...\n"
 				"see the beginning of its source\n");
 		exit(2);

@@ -148,12 +148,28 @@ static void test_irq_stack(void **state)
 	}
 }
 
+/* A program's stack may be as deep below a system call as while it runs. */
+static void test_user_stack(void **state)
+{
+	struct target t;
+
+	(void)state;
+	open_with(&t, "ffffffff81000000 T _text\n");
+	t.image.is_linux = true;
+	assert_int_equal(target_capture_plan(&t, 16384).user_stack_max, 16384);
+	assert_int_equal(target_capture_plan(&t, 256).user_stack_max, 256);
+	t.image.is_linux = false;
+	assert_int_equal(target_capture_plan(&t, 16384).user_stack_max, 0);
+	target_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_init_text_survives),
 		cmocka_unit_test(test_wrong_init_text_is_not_made_up),
 		cmocka_unit_test(test_irq_stack),
+		cmocka_unit_test(test_user_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
