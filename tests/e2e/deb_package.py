@@ -35,7 +35,7 @@ def digest(path):
 def built(release):
     """The package's path, outside of the root that made it."""
     root = debian_root.Root(release)
-    must(root, "apt-get -q update && apt-get -qy install --no-install-recommends make debhelper dpkg-dev lintian", "tools")
+    must(root, "apt-get -q update && apt-get -qy install --no-install-recommends build-essential debhelper lintian", "tools")
     must(root, "scripts/deps.sh build", "deps.sh")
     digests = []
     for options in ("", "nocheck"):
