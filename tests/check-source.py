@@ -13,7 +13,7 @@
   and no more than six parameters;
 * file-local functions carry their module's word where the verb is one of many files;
 * files of this tree that a comment or a page names, and those that a page links to, are there, and so are
-  the headings that links to a part of a page mean.
+  the headings that links to a part of a page mean; docs/README.md links to each page of docs/.
 
 Prints one line for each break of a rule, as file:line: text.
 """
@@ -209,6 +209,16 @@ def check_named(path, text):
                 problem(path, number, "links to #%s, which is no heading of %s" % (anchor, file))
 
 
+def check_index(paths):
+    index = os.path.join("docs", "README.md")
+    with open(os.path.join(TOP, index), encoding="utf-8") as f:
+        linked = {m.group(1) for m in LINK.finditer(f.read())}
+    for path in paths:
+        at, name = os.path.split(path)
+        if at == "docs" and name.endswith(".md") and path != index and name not in linked:
+            problem(index, 1, "does not link to %s" % name)
+
+
 def check_functions(path, lines):
     start = 0
     for number, line in enumerate(lines, 1):
@@ -285,6 +295,7 @@ def main():
         for path, status, message in pool.map(check_header, headers if COMPILE else []):
             if status:
                 problem(path, 1, "does not compile alone: " + message)
+    check_index(paths)
     rooms.check_order()
     for p in problems:
         print(p)

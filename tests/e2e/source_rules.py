@@ -52,6 +52,7 @@ def edit(path, old, new):
 
 
 CHANGES = [
+    ("a page that no index names", "docs/lost.md", add("docs/lost.md"), "does not link to lost.md"),
     ("a link to a heading that is not there", "docs/README.md",
      edit("docs/README.md", "(faq.md)", "(faq.md#no-such-question)"), "is no heading of docs/faq.md"),
     ("a forbidden include", GATE, include(GATE, "vmm/vm.h"), "profile/gate must not see"),
