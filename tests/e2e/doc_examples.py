@@ -10,6 +10,8 @@ NOT_RUN, with the test that runs its like; its options are compared with the com
 import os
 import re
 import shutil
+import subprocess
+import time
 from collections import namedtuple
 
 import e2e
@@ -26,9 +28,8 @@ NOT_RUN = {
     "linux.efi": "needs a unified kernel image: disk_images.py",
     "--domain": "needs a libvirt: attach_libvirt.py",
     "kvmprof ps": "needs a guest that runs: tasks.py",
-    "--control": "goes on until it is told to end: control.py",
+    "vmlinux --control": "goes on until it is told to end: control.py",
     "off-cpu": "needs a Linux guest: tasks.py",
-    "kvmprof ctl": "needs a run that goes on: control.py",
     "--boot bzimage": "needs a real bzImage: kaslr_boot.py",
     "--snapshot": "needs a kernel that comes to the marker: snapshots.py",
     "start_kernel": "needs a Linux kernel: doc_pages.py linux",
@@ -184,7 +185,23 @@ def check_options(example):
 
 def is_run(example):
     return (not any(part in example.command for part in NOT_RUN) and
-            ("perf " not in example.command or shutil.which("perf")))
+            all(shutil.which(tool) for tool in ("perf", "jq") if re.search(r"\b%s " % tool, example.command)))
+
+
+class Controlled:
+    """A run that goes on while examples of `kvmprof ctl` talk to it."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(["bash", "-c", "exec " + re.sub(r" *&$", "", command) +
+                                         " -q --append seconds=120"], env=env, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not e2e.kvmprof("ctl", "status", env=env).out:
+            time.sleep(0.1)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
 
 
 def run_examples(source, examples):
@@ -195,9 +212,17 @@ def run_examples(source, examples):
     os.chdir(work)
     env = dict(os.environ, K=work, D=work)
     ran = compared = 0
+    running = None
+    os.mkdir("sockets", 0o700)
+    env["XDG_RUNTIME_DIR"] = os.path.abspath("sockets")
     for x in examples:
-        if not is_run(x):
+        if not is_run(x) or (x.command.startswith("kvmprof ctl") and not running):
             check_options(x)
+            continue
+        if x.command.startswith("kvmprof run") and "--control auto" in x.command:
+            check(not running, "%s: `%s`: another run is controlled already" % (source, x.command))
+            running = Controlled(x.command, env)
+            ran += 1
             continue
         p = e2e.run("bash", "-o", "pipefail", "-c", shortened(x.command), env=env)
         # A gate's answer is no failure of the example.
@@ -209,6 +234,8 @@ def run_examples(source, examples):
                 check(False, "%s: `%s` prints no line like %r; it prints:\n%s" %
                       (source, x.command, lacks, (p.out + p.err)[-2000:]))
             compared += 1
+    if running:
+        running.close()
     os.chdir(here)
     shutil.rmtree(work)
     return ran, compared
