@@ -20,7 +20,7 @@ enum file_state {
 /* One dso. It does not move: it is the ctx of what reads it. */
 struct cfi_file {
 	enum file_state state;
-	struct userelf *elf;	 /* owned; tells which address an offset is. NULL: not read yet */
+	struct userelf *elf; /* owned; the program's, where cfi is its debug file's; else NULL */
 	struct userelf_cfi *cfi; /* its own, or its debug file's */
 	struct linux_file pages; /* while it is looked at */
 	bool have_pages, asked_host, asked_debug;
@@ -128,28 +128,6 @@ static uint64_t file_len(const struct cfi_file *f)
 	return f->vdso ? f->vdso_len : f->have_pages ? linux_file_size(&f->pages) : f->host.map.len;
 }
 
-static enum cfi_found file_open(struct cfi_file *f)
-{
-	const struct file_source src = { read_file, f, file_len(f) };
-	struct userelf u;
-	struct err e = { 0 };
-	int ret = f->elf ? 0 : src.len ? userelf_open(&u, "", &src, &e) : -ENODATA;
-
-	if (ret == -ENODATA)
-		return CFI_HOLE;
-	if (ret < 0) {
-		f->state = FILE_FOREIGN;
-		return CFI_BAD;
-	}
-	if (!f->elf) {
-		f->elf = malloc(sizeof(u));
-		if (!f->elf)
-			return CFI_BAD;
-		*f->elf = u;
-	}
-	return userelf_cfi_open(&f->cfi, f->elf);
-}
-
 static bool file_ask_host(struct guest_cfi *g, struct cfi_file *f, const struct guest_dso *dso)
 {
 	if (f->asked_host || f->vdso || g->nhost >= GUEST_CFI_MAX_HOST)
@@ -164,7 +142,7 @@ static bool file_ask_host(struct guest_cfi *g, struct cfi_file *f, const struct 
 
 /* It has no tables of its own: those of its debug file, whose addresses are the same. */
 static enum cfi_found file_ask_debug(struct guest_cfi *g, struct cfi_file *f,
-				     const struct guest_dso *dso)
+				     const struct guest_dso *dso, const struct userelf *program)
 {
 	struct file_source src;
 	struct userelf_cfi *cfi;
@@ -181,16 +159,47 @@ static enum cfi_found file_ask_debug(struct guest_cfi *g, struct cfi_file *f,
 	src = file_source_of_bytes(&f->debug_bytes);
 	if (userelf_open(&u, "", &src, &e) == 0)
 		found = userelf_cfi_open(&cfi, &u);
-	if (found == CFI_FOUND) {
+	if (found == CFI_FOUND)
+		f->elf = malloc(sizeof(*f->elf));
+	if (f->elf) {
+		*f->elf = *program;
 		f->cfi = cfi;
 		g->nhost++;
 	} else {
+		if (found == CFI_FOUND)
+			userelf_cfi_destroy(cfi);
+		found = CFI_NONE;
 		userfile_close(&f->debug);
 	}
 	return found;
 }
 
+static enum cfi_found file_open(struct guest_cfi *g, struct cfi_file *f,
+				const struct guest_dso *dso)
+{
+	const struct file_source src = { read_file, f, file_len(f) };
+	struct userelf u;
+	struct err e = { 0 };
+	int ret = src.len ? userelf_open(&u, "", &src, &e) : -ENODATA;
+	enum cfi_found found;
+
+	if (ret == -ENODATA)
+		return CFI_HOLE;
+	if (ret < 0) {
+		f->state = FILE_FOREIGN;
+		return CFI_BAD;
+	}
+	found = userelf_cfi_open(&f->cfi, &u);
+	return found == CFI_NONE ? file_ask_debug(g, f, dso, &u) : found;
+}
+
 /* -- looking up ---------------------------------------------------------------------- */
+
+/* A debug file's program headers do not tell file offsets. */
+static bool file_va(const struct cfi_file *f, uint64_t off, uint64_t *va)
+{
+	return f->elf ? userelf_va_of(f->elf, off, va) : userelf_cfi_va(f->cfi, off, va);
+}
 
 static enum cfi_found file_row(struct guest_cfi *g, struct cfi_file *f, const struct guest_dso *dso,
 			       uint64_t off, struct cfi_row *row)
@@ -199,13 +208,10 @@ static enum cfi_found file_row(struct guest_cfi *g, struct cfi_file *f, const st
 	uint64_t va;
 
 	for (unsigned int pass = 0; pass < 2; pass++) {
-		found = f->state == FILE_OPEN ? CFI_FOUND : file_open(f);
-		if (found == CFI_NONE)
-			found = file_ask_debug(g, f, dso);
+		found = f->state == FILE_OPEN ? CFI_FOUND : file_open(g, f, dso);
 		if (found == CFI_FOUND) {
 			f->state = FILE_OPEN;
-			found = userelf_va_of(f->elf, off, &va) ? userelf_cfi_row(f->cfi, va, row)
-								: CFI_NONE;
+			found = file_va(f, off, &va) ? userelf_cfi_row(f->cfi, va, row) : CFI_NONE;
 		} else if (found != CFI_HOLE && f->state == FILE_NEW) {
 			f->state = FILE_WITHOUT;
 			g->stats.without++;
@@ -249,6 +255,10 @@ static struct cfi_file *file_of(struct guest_cfi *g, const struct guest_dso *dso
 	f = g->file[dso->number];
 	if (f)
 		return f;
+	if (g->stats.files >= GUEST_CFI_MAX_FILES) {
+		g->stats.beyond++;
+		return NULL;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;

@@ -16,6 +16,8 @@
 #include "symbolizer/cfi/cfi_cache.h"
 #include "symbolizer/unwind/unwind.h"
 
+/* Files whose tables are read; each takes 4 KiB. */
+#define GUEST_CFI_MAX_FILES 4096u
 /* Files of the host that stay mapped for what the guest's memory lacks. */
 #define GUEST_CFI_MAX_HOST 256u
 /* What was missing may have come to memory after this. */
@@ -24,6 +26,7 @@
 struct guest_cfi_stats {
 	struct cfi_cache_stats cache;
 	uint64_t files, without; /* files that were asked; those without any tables */
+	uint64_t beyond;	 /* addresses of files beyond GUEST_CFI_MAX_FILES */
 	uint64_t from_host;	 /* files of which the guest's memory had not all */
 };
 

@@ -579,6 +579,8 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		out->dsos = *guest_dsos_stats(g->dsos);
 	if (g->maps)
 		out->maps = *guest_maps_stats(g->maps);
+	if (g->cfi)
+		guest_cfi_stats(g->cfi, &out->cfi);
 	if (g->jit)
 		out->jit = *guest_jit_stats(g->jit);
 	if (g->modules)

@@ -10,6 +10,7 @@
 #ifndef KVMPROF_PROFILE_LIVE_GUEST_H
 #define KVMPROF_PROFILE_LIVE_GUEST_H
 
+#include "profile/live/cfi.h"
 #include "profile/live/jit.h"
 #include "profile/live/maps.h"
 #include "profile/live/memory.h"
@@ -36,6 +37,7 @@ struct guest_options {
 struct guest_stats {
 	struct guest_tasks_stats tasks;
 	struct guest_dso_stats dsos;
+	struct guest_cfi_stats cfi;
 	struct guest_maps_stats maps;
 	struct guest_jit_stats jit;
 	struct guest_modules_stats modules;

@@ -32,6 +32,21 @@ static void print_slide(const struct guest_stats *g, FILE *out)
 	fputc('\n', out);
 }
 
+/* Why stacks of programs may end early. */
+static void print_cfi(const struct guest_cfi_stats *c, FILE *out)
+{
+	if (!c->cache.found[CFI_HOLE] && !c->cache.found[CFI_BAD] && !c->without && !c->beyond)
+		return;
+	fprintf(out,
+		"kvmprof: call frame information: %" PRIu64 " of %" PRIu64
+		" files have none; of %" PRIu64 " looks at addresses %" PRIu64
+		" met pages that are not in memory (--guest-root), %" PRIu64
+		" what is damaged or not known; %" PRIu64
+		" addresses are of files beyond the first %u\n",
+		c->without, c->files, c->cache.looked_up, c->cache.found[CFI_HOLE],
+		c->cache.found[CFI_BAD], c->beyond, GUEST_CFI_MAX_FILES);
+}
+
 static void print_programs(const struct guest_stats *g, FILE *out)
 {
 	const struct guest_maps_stats *m = &g->maps;
@@ -59,6 +74,7 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			"kvmprof: %" PRIu64
 			" mappings have no names: their files are beyond the first %u\n",
 			g->dsos.beyond, GUEST_DSO_MAX);
+	print_cfi(&g->cfi, out);
 	if (m->changed)
 		fprintf(out,
 			"kvmprof: %" PRIu64 " mappings took another one's place while they were "
@@ -197,6 +213,14 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	guest_number(b, "files_named_from_memory", g->dsos.from_memory);
 	guest_number(b, "files_named_from_root", g->dsos.from_root);
 	guest_number(b, "files_named_from_debug", g->dsos.from_debug);
+	guest_number(b, "cfi_files", g->cfi.files);
+	guest_number(b, "cfi_files_without", g->cfi.without);
+	guest_number(b, "cfi_files_from_host", g->cfi.from_host);
+	guest_number(b, "cfi_beyond", g->cfi.beyond);
+	guest_number(b, "cfi_asked", g->cfi.cache.asked);
+	guest_number(b, "cfi_looked_up", g->cfi.cache.looked_up);
+	guest_number(b, "cfi_missing", g->cfi.cache.found[CFI_HOLE]);
+	guest_number(b, "cfi_bad", g->cfi.cache.found[CFI_BAD]);
 	guest_number(b, "mem_samples", g->mem.samples);
 	guest_number(b, "mem_accesses", g->mem.operands);
 	guest_number(b, "mem_accesses_mapped", g->mem.status[MEM_OK]);

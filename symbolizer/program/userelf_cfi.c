@@ -140,6 +140,11 @@ void userelf_cfi_destroy(struct userelf_cfi *c)
 	free(c);
 }
 
+bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va)
+{
+	return userelf_va_of(&c->u, file_off, va);
+}
+
 enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)
 {
 	return cfi_table_row(&c->table, va, row);

@@ -58,6 +58,11 @@ static bool is_zero(const struct walk *w, uint64_t at)
 /* The code does not tell where its frame is, or contradicts what is there. */
 static enum step give_up(struct walk *w, const struct scan_regs *r)
 {
+	uint64_t word;
+
+	/* As while execve() replaces a program: its stack is gone before its registers are. */
+	if (walk_read(w, r->rsp & ~UINT64_C(7), &word, 8) < 0)
+		return walk_finish(w, STACK_END_CUT);
 	return walk_finish(w, user_start_is_near(w, r->rip, r->rsp) ? STACK_END_START
 								    : STACK_END_BAD_CHAIN);
 }

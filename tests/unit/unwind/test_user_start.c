@@ -143,6 +143,21 @@ static void zero_with_a_frame(void **state)
 	expect(STACK_END_BAD_CHAIN, 2);
 }
 
+/* While execve() replaces a program its stack is gone already: nothing contradicts anything. */
+static void nothing_copied(void **state)
+{
+	const struct unwinder u = { .read_text = no_text, .programs = { read_code, NULL } };
+
+	(void)state;
+	leaf(0, PUT(FRAMED, CALL, "\x90\xc9\xc3"));
+	run();
+	buf.s.regs.rip = CODE + PLACES * 256; /* its text is gone, too */
+	buf.s.slice[0].va += UINT64_C(1) << 40;
+	unwind(&u, &buf.s, &got);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.user_end, STACK_END_CUT);
+}
+
 /* -- a return to 0 --------------------------------------------------------------------- */
 
 /* A frame that is proven: made by hand, as a thread's first is. */
@@ -369,19 +384,13 @@ static void below_the_start_and_leftovers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(zero_in_a_register),
-		T(zero_before_calls),
-		T(zero_with_a_frame),
-		T(frame_that_returns_to_0),
-		T(other_zeros),
-		T(start_of_glibc),
-		T(calls_that_do_not_return),
-		T(beyond_47_bits),
-		T(start_of_threads),
-		T(start_of_musl),
-		T(start_of_the_linker),
-		T(below_the_start),
-		T(below_the_start_and_leftovers),
+		T(nothing_copied),	    T(zero_in_a_register),
+		T(zero_before_calls),	    T(zero_with_a_frame),
+		T(frame_that_returns_to_0), T(other_zeros),
+		T(start_of_glibc),	    T(calls_that_do_not_return),
+		T(beyond_47_bits),	    T(start_of_threads),
+		T(start_of_musl),	    T(start_of_the_linker),
+		T(below_the_start),	    T(below_the_start_and_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
