@@ -19,11 +19,13 @@
 /* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
 #define SAMPLE_MAX_KERNEL_SLICES 4
 #define SAMPLE_MAX_SLICES 5
-/* Most bytes of one stack, and of all. */
+/* Most bytes of one of the kernel's stacks, of a program's, and of all. */
 #define SAMPLE_MAX_SLICE 16384u
+#define SAMPLE_MAX_USER_SLICE 65536u
 /* Bytes of return addresses that the function graph tracer and probes have replaced. */
 #define SAMPLE_MAX_RETURNS 2048u
-#define SAMPLE_MAX_STACK (SAMPLE_MAX_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_RETURNS)
+#define SAMPLE_MAX_STACK \
+	(SAMPLE_MAX_KERNEL_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_USER_SLICE + SAMPLE_MAX_RETURNS)
 #define SAMPLE_COMM 16u
 #define SAMPLE_MAX_INSN 16u /* an instruction has 15 bytes at most (SDM vol. 2, 2.3.11) */
 

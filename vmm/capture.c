@@ -102,10 +102,20 @@ struct extent {
 	bool entry; /* one that the processor switched to: an interrupt return frame is on top */
 };
 
+/* Bytes of a program's stack below the kernel's. Who asks for less of each stack means it, too. */
+static uint32_t user_stack_max(const struct vcpu *v)
+{
+	const struct capture_plan *plan = &v->vm->cfg.plan;
+
+	return v->stack_max < plan->stack_max && v->stack_max < plan->user_stack_max
+		       ? v->stack_max
+		       : plan->user_stack_max;
+}
+
 /* Bytes that one sample may copy. */
 static uint32_t stack_room(const struct vcpu *v)
 {
-	return SAMPLE_MAX_KERNEL_SLICES * v->stack_max + v->vm->cfg.plan.user_stack_max;
+	return SAMPLE_MAX_KERNEL_SLICES * v->stack_max + user_stack_max(v);
 }
 
 /* Copy up to want bytes; returns the number of bytes. */
@@ -242,13 +252,13 @@ static void copy_kernel_stacks(const struct vcpu *v, const struct capture_view *
  */
 static void copy_user_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
-	const struct capture_plan *plan = &v->vm->cfg.plan;
+	uint32_t most = user_stack_max(v);
 	const struct sample_slice *last = s->nslices ? &s->slice[s->nslices - 1] : NULL;
 	uint32_t align = stack_align(v);
 	struct linux_regs regs;
 	bool entry;
 
-	if (!plan->user_stack_max || !align || !last || s->stack_end != SAMPLE_STACK_WHOLE)
+	if (!most || !align || !last || s->stack_end != SAMPLE_STACK_WHOLE)
 		return;
 	entry = is_entry_area(last->va);
 	if ((last->va + last->len) % (entry ? ENTRY_STACK_LEN : align))
@@ -256,13 +266,13 @@ static void copy_user_stack(const struct vcpu *v, const struct capture_view *w, 
 	if (linux_regs_at_end(s->stack + s->stack_len, last->len,
 			      entry ? LINUX_IRET_LEN : LINUX_REGS_LEN, &regs) &&
 	    !(regs.sp >> LINUX_USER_BITS))
-		copy_slice(v, w, s, regs.sp, plan->user_stack_max);
+		copy_slice(v, w, s, regs.sp, most);
 }
 
 /* A running program's stack ends where nothing is mapped. */
 static void copy_program_stack(const struct vcpu *v, const struct capture_view *w, struct sample *s)
 {
-	uint32_t want = v->stack_max;
+	uint32_t most = user_stack_max(v), want = v->stack_max > most ? v->stack_max : most;
 	uint32_t got = copy_slice(v, w, s, s->regs.gpr[GPR_RSP], want);
 
 	s->stack_end = got == want ? SAMPLE_STACK_CAPPED

@@ -83,8 +83,11 @@ struct capture_task_plan {
 /* What capture copies besides registers. Computed once, executed blindly. */
 struct capture_plan {
 	uint32_t stack_max; /* bytes of one stack, <= SAMPLE_MAX_SLICE */
-	uint32_t
-		user_stack_max; /* bytes of the program's stack; 0: none of it below the kernel's */
+	/*
+	 * Bytes of the program's stack, <= SAMPLE_MAX_USER_SLICE; 0: none of it below the kernel's.
+	 * While the program runs it is stack_max where that is more.
+	 */
+	uint32_t user_stack_max;
 	uint32_t
 		stack_align; /* kernel stacks end at multiples of this (Linux: their size); 0 unknown */
 	/*

@@ -15,10 +15,13 @@
 #include <string.h>
 
 /*
- * Per vCPU: a second of samples at 997 Hz with all of their stacks, for a consumer that waits for
+ * Per vCPU: a second of samples at 997 Hz with 16 KiB of stacks each, for a consumer that waits for
  * its disk or for a processor. Only what it has not taken yet is ever touched.
  */
 #define RING_SIZE (16u << 20)
+/* A program's stack is copied so much deeper than others, if the ring has room for some of them. */
+#define USER_STACK_TIMES 4u
+#define USER_STACK_RING (1u << 20)
 /* Exits come in bursts: a line on the console is one for each character. */
 #define RING_SIZE_EXITS (32u << 20)
 
@@ -221,6 +224,8 @@ static int make_vm(struct run *r, struct err *e)
 	/* When it is known where the kernel is, minutes of samples are written at once. */
 	if (s->moves && cfg.ring_size == RING_SIZE)
 		cfg.ring_size = RING_SIZE_EXITS;
+	if (cfg.plan.user_stack_max && cfg.ring_size >= USER_STACK_RING)
+		cfg.plan.user_stack_max *= USER_STACK_TIMES;
 	/* It may move: what lies in its image is found once it is known where that is. */
 	cfg.plan.slide_unknown = s->moves && !s->target.live;
 	cfg.plan.want_insn = o->mem;

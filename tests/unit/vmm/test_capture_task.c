@@ -127,13 +127,15 @@ static int teardown(void **state)
 
 static struct sample last;
 
+static uint32_t asked; /* bytes of a stack, by a client; 0: no client has */
+
 static const struct sample *take(uint64_t rsp)
 {
 	const struct sample *s;
 	size_t len;
 
 	f.v->run->s.regs.regs.rsp = rsp;
-	f.v->stack_max = f.v->vm->cfg.plan.stack_max;
+	f.v->stack_max = asked ? asked : f.v->vm->cfg.plan.stack_max;
 	source_take_timer(f.v, 0, f.v->source[0].trigger.deadline_ns);
 	s = ring_peek(&f.v->ring, &len);
 	assert_non_null(s);
@@ -464,6 +466,28 @@ static void no_program_stack(void **state)
 	assert_int_equal(take(STACK + STACK_SIZE - 512)->nslices, 1);
 }
 
+/* A program's stack may be copied deeper than the kernel's, unless a client asks for less of all. */
+static void program_deeper_than_kernel(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	put_user_regs(0x33, USER_STACK);
+	f.vm->cfg.plan.stack_max = 4096;
+	s = take(STACK + STACK_SIZE - 512);
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[1].len, 8192);
+	asked = 512;
+	s = take(STACK + STACK_SIZE - 512);
+	asked = 0;
+	assert_int_equal(s->nslices, 2);
+	assert_int_equal(s->slice[1].len, 512);
+	/* As deep while it runs. */
+	set_cpl(3, 0);
+	s = take(USER_STACK);
+	assert_int_equal(s->slice[0].len, 8192);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(entry_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(stack_of_an_nmi, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_program_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(program_deeper_than_kernel, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
