@@ -436,6 +436,24 @@ static void look_at(const struct options *o, Dwfl *dwfl, pid_t tid, struct count
 
 /* -- running --------------------------------------------------------------------- */
 
+/* Some never stop: the first thread of a process, once it has ended before the others. */
+static bool stop_one(pid_t t)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, t, NULL, NULL) < 0)
+		return false;
+	for (unsigned int i = 0; i < 200; i++) {
+		pid_t got = waitpid(t, &status, __WALL | WNOHANG);
+
+		if (got != 0)
+			return got == t && WIFSTOPPED(status);
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
 /* All threads stopped; how many. */
 static size_t stop_all(pid_t *tid)
 {
@@ -448,12 +466,10 @@ static size_t stop_all(pid_t *tid)
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)) && n < MAX_THREADS) {
 		pid_t t = atoi(d->d_name);
-		int status;
 
 		if (t <= 0 || ptrace(PTRACE_SEIZE, t, NULL, NULL) < 0)
 			continue;
-		if (ptrace(PTRACE_INTERRUPT, t, NULL, NULL) < 0 ||
-		    waitpid(t, &status, __WALL) != t || !WIFSTOPPED(status))
+		if (!stop_one(t))
 			continue;
 		tid[n++] = t;
 	}
@@ -561,7 +577,9 @@ static bool tell(const struct options *o, const struct counts *n)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .stacks = 200, .every_us = 5000, .stack_bytes = SAMPLE_MAX_SLICE };
+	struct options o = { .stacks = 200,
+			     .every_us = 5000,
+			     .stack_bytes = SAMPLE_MAX_USER_SLICE };
 	struct counts n = { 0 };
 	unsigned int seed = 1;
 
