@@ -215,7 +215,7 @@ static int option_refuse(const struct option_set *set, const struct items *l, in
 	if (meant && !strncmp(what + 2, meant, strlen(meant)) && what[2 + strlen(meant)] == '=')
 		return err_set(e, EINVAL, "option '--%s' takes no value", meant);
 	if (meant)
-		return err_set(e, EINVAL, "unknown option '%.200s': did you mean --%s?", what,
+		return err_set(e, EINVAL, "unknown option '%.200s' (did you mean --%s?)", what,
 			       meant);
 	if (set->hint)
 		return err_set(e, EINVAL, "unknown option '%.200s'; %s %.200s ...", what, set->hint,

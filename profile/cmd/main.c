@@ -123,7 +123,7 @@ static int refuse_name(enum name_kind kind, const char *name)
 		help_topics_near(&n);
 	fprintf(stderr, "kvmprof: unknown %s '%s'", what, name);
 	if (nearest_word(&n))
-		fprintf(stderr, ": did you mean %s?", nearest_word(&n));
+		fprintf(stderr, " (did you mean %s?)", nearest_word(&n));
 	fputs("; `kvmprof help` lists them\n", stderr);
 	return 2;
 }

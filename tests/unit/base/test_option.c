@@ -158,8 +158,8 @@ static void refusals(void **state)
 	refuse("-oZ", "unknown option '-Z'");
 	refuse("--nothing", "unknown option '--nothing'");
 	refuse("--on=3", "option '--on' takes no value");
-	refuse("--oder=up", "unknown option '--oder=up': did you mean --order?");
-	refuse("--graphh", "unknown option '--graphh': did you mean --graph?");
+	refuse("--oder=up", "unknown option '--oder=up' (did you mean --order?)");
+	refuse("--graphh", "unknown option '--graphh' (did you mean --graph?)");
 	refuse("-on", "option '-n' needs a value");
 	refuse("--n32", "option '--n32' needs a value");
 	refuse("--n32 10", "--n32 10: expected 1 to 9");
