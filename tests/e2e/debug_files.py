@@ -224,8 +224,8 @@ def innermost(text):
     return count
 
 
-def report(*options):
-    p = e2e.kvmprof("report", "-i", "demo.data", "--sort", "srcline", "-n", "0", "--json", *options)
+def report(*options, profile="demo.data"):
+    p = e2e.kvmprof("report", "-i", profile, "--sort", "srcline", "-n", "0", "--json", *options)
     check(p.status == 0, "report --sort srcline %s: %s" % (options, p.err))
     return p, json.loads(p.out)
 
@@ -245,7 +245,7 @@ def report_lines(scripted):
     with open("lines.map", "w") as f:
         f.write("%s %s\n" % (ID, DEMO))
     check(report("--build-id-map", "lines.map")[1] == whole, "report --build-id-map differs")
-    p, slid = report("--debuginfo", DEMO, "-i", "slid")
+    p, slid = report("--debuginfo", DEMO, profile="slid")
     check(slid["symbols"] == whole["symbols"], "report of a kernel that was moved differs: %s" % p.err)
     p, none = report()
     check("no source lines" in p.err and [r["srcline"] for r in none["symbols"]] == ["??:0"],

@@ -112,9 +112,14 @@ if what[0].isdigit():    # Debian's have BTF; its answers are compared in unit/t
 else:
     check(not facts["btf_types"] and "CONFIG_DEBUG_INFO_BTF" in facts["no_btf_because"] and
           facts["sizeof_task_struct"] is None, "BTF facts: " + p.out)
-for wrong in (["symbols"], ["symbols", "--no"], ["symbols", image, "main"], ["symbols", "--debuginfo"]):
+for wrong in (["symbols"], ["symbols", "--no"], ["symbols", "--debuginfo"]):
     p = e2e.kvmprof(*wrong)
     check(p.status == 2 and p.err and not p.out, "%s: status %d" % (wrong, p.status))
+start, name = min((a, n) for a, n in want if n in ("panic", "vprintk"))
+p = e2e.kvmprof("symbols", image, name)
+check(p.status == 0 and int(p.out.split()[0], 16) == start and name in p.out, "symbols %s: %s" % (name, p.out + p.err))
+p = e2e.kvmprof("symbols", image, "main")
+check(p.status == 1 and "'main'" in p.err and not p.out, "symbols main: status %d" % p.status)
 
 
 def damaged_vmlinux():

@@ -64,12 +64,13 @@ static inline void fix_interrupt(void *transport, unsigned int q)
 /* The driver's way through 3.1.1, without a transport. */
 static inline void fix_start(struct virtio *d, uint64_t features)
 {
+	/* First: a device that still looks at its rings would take their loss for a bad driver. */
+	d->interrupt = fix_interrupt;
+	virtio_set_status(d, 0);
 	memset(fix_ram, 0, sizeof(fix_ram));
 	memset(fix_avail, 0, sizeof(fix_avail));
 	memset(fix_used, 0, sizeof(fix_used));
 	fix_queue_interrupts = fix_config_interrupts = 0;
-	d->interrupt = fix_interrupt;
-	virtio_set_status(d, 0);
 	virtio_set_status(d, 3);
 	virtio_features_write(d, 0, (uint32_t)features);
 	virtio_features_write(d, 1, (uint32_t)((features | VIRTIO_F_VERSION_1) >> 32));
