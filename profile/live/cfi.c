@@ -324,7 +324,30 @@ static bool cfi_find_at(void *ctx, uint64_t va, struct unwind_place *out)
 	return true;
 }
 
+/* Pages that the program has of its own are in its page tables: these are the file's. */
+static size_t cfi_text_at(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	struct guest_cfi *g = ctx;
+	const struct guest_dso *dso;
+	const struct linux_vma *v;
+	struct guest_mark *mark;
+	struct cfi_file *f;
+	size_t n;
+
+	v = g->task ? guest_maps_at(g->maps, g->task, va, &mark) : NULL;
+	if (!v || v->flags & LINUX_VM_WRITE || len > v->end - va)
+		return 0;
+	dso = mapped_dso(g, v, mark);
+	f = dso ? file_of(g, dso) : NULL;
+	if (!f)
+		return 0;
+	f->have_pages = !f->vdso && guest_dso_pages(g->dsos, dso, v->file, &f->pages);
+	n = read_file(f, va - v->start + v->file_off, dst, len);
+	f->have_pages = false;
+	return n;
+}
+
 struct unwind_cfi guest_cfi_unwind(struct guest_cfi *g)
 {
-	return (struct unwind_cfi){ cfi_find_at, g };
+	return (struct unwind_cfi){ cfi_find_at, cfi_text_at, g };
 }

@@ -98,7 +98,7 @@ struct cfi_slot *cfi_cache_keep(struct cfi_cache *c, uint32_t file, uint64_t va,
 			return NULL;
 	}
 	set = cache_used(set, WAYS - 1);
-	*set = (struct cfi_slot){ va, file + 1, (uint16_t)index, (uint8_t)found, CFI_CALL_UNASKED };
+	*set = (struct cfi_slot){ va, file + 1, (uint16_t)index, (uint8_t)found, CFI_CALL_UNKNOWN };
 	return set;
 }
 

@@ -16,8 +16,8 @@
 #define CFI_CACHE_SLOTS (1u << 16)
 #define CFI_CACHE_ROWS 8192u
 
-/* Is the instruction that ends behind this byte a call? Asked once for an address. */
-enum cfi_call { CFI_CALL_UNASKED, CFI_CALL, CFI_NO_CALL };
+/* Is the instruction that ends behind this byte a call? Answered once for an address. */
+enum cfi_call { CFI_CALL_UNKNOWN, CFI_CALL, CFI_NO_CALL };
 
 struct cfi_slot {
 	uint64_t va;

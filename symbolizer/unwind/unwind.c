@@ -117,7 +117,7 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 	return false;
 }
 
-bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
+enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *target)
 {
 	const struct unwind_region *text = code_at(&w->code, ret - 1);
 	uint64_t from = ret - 8;
@@ -125,16 +125,21 @@ bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
 	size_t n;
 
 	if (!text)
-		return false;
+		return CFI_NO_CALL;
 	if (ret - text->start < 8)
 		from = text->start;
 	n = w->u->read_text(w->u->ctx, from, p, (size_t)(ret - from));
 	if (n < ret - from)
-		return false;
+		return CFI_CALL_UNKNOWN;
 	if (insn_call_before(ret, p, n, target) && (!*target || code_at(&w->code, *target)))
-		return true;
+		return CFI_CALL;
 	*target = 0;
-	return patched_call_before(w, p, n, ret);
+	return patched_call_before(w, p, n, ret) ? CFI_CALL : CFI_NO_CALL;
+}
+
+bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
+{
+	return walk_call_before(w, ret, target) == CFI_CALL;
 }
 
 /*

@@ -83,6 +83,11 @@ struct unwind_place {
 struct unwind_cfi {
 	/* false: nobody knows what is mapped at this address. NULL: there are no tables at all. */
 	bool (*find)(void *ctx, uint64_t va, struct unwind_place *out);
+	/*
+	 * Text that the program's page tables do not lead to, out of the file that is mapped
+	 * there. Returns how many of len bytes there are (0: none). NULL: there are no files.
+	 */
+	size_t (*text)(void *ctx, uint64_t va, void *dst, size_t len);
 	void *ctx;
 };
 

@@ -63,7 +63,7 @@ static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
 	return walk_read(ctx, va, out, sizeof(*out)) >= 0;
 }
 
-/* Is ret what a call of this function's caller has left? Asked once for an address. */
+/* Is ret what a call of this function's caller has left? Answered once for an address. */
 static bool is_return(const struct walk *w, uint64_t ret)
 {
 	const struct unwind_cfi *cfi = &w->cfi;
@@ -72,8 +72,8 @@ static bool is_return(const struct walk *w, uint64_t ret)
 
 	if (!cfi->find(cfi->ctx, ret - 1, &place) || !place.call)
 		return walk_is_return(w, ret, &target);
-	if (*place.call == CFI_CALL_UNASKED)
-		*place.call = walk_is_return(w, ret, &target) ? CFI_CALL : CFI_NO_CALL;
+	if (*place.call == CFI_CALL_UNKNOWN)
+		*place.call = (uint8_t)walk_call_before(w, ret, &target);
 	if (*place.call == CFI_CALL)
 		return true;
 	return place.row && (place.row->is_signal || place.row->rule[CFI_RIP].how == CFI_UNDEFINED);

@@ -22,21 +22,26 @@
 /* The text of one program, as the scans want to read it. */
 struct program {
 	const struct memory *memory;
+	const struct unwind_cfi *cfi;
 	uint64_t space;
 };
 
 static size_t read_program(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	const struct program *p = ctx;
+	size_t n = p->memory->read(p->memory->ctx, p->space, va, dst, len);
 
-	return p->memory->read(p->memory->ctx, p->space, va, dst, len);
+	/* A process has no page of its file's text until it runs there, and none once it has ended. */
+	if (n < len && p->cfi->text)
+		n += p->cfi->text(p->cfi->ctx, va + n, (uint8_t *)dst + n, len - n);
+	return n;
 }
 
-/* A procedure linkage table's jump, [endbr64] [bnd] jmp *disp(%rip): nothing is pushed yet. */
-static bool in_linkage_stub(const struct walk *w, uint64_t rip)
+bool walk_linkage_stub(const struct walk *w, uint64_t rip, uint64_t *slot)
 {
 	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t p[7], *q = p;
+	int32_t disp;
 
 	if (w->u->read_text(w->u->ctx, rip, p, 4) == 4 && !memcmp(p, endbr, 4))
 		rip += 4;
@@ -44,7 +49,11 @@ static bool in_linkage_stub(const struct walk *w, uint64_t rip)
 		return false;
 	if (*q == 0xf2)
 		q++;
-	return q[0] == 0xff && q[1] == 0x25;
+	if (q[0] != 0xff || q[1] != 0x25)
+		return false;
+	memcpy(&disp, q + 2, sizeof(disp));
+	*slot = rip + (uint64_t)(q - p) + 6 + (uint64_t)(int64_t)disp;
+	return true;
 }
 
 /* Would it return to address 0? */
@@ -89,8 +98,10 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 {
 	bool interrupted = w->out->exact[w->out->n - 1];
 	struct scan sc;
+	uint64_t slot;
 
-	if (interrupted && in_linkage_stub(w, r->rip))
+	/* Nothing is pushed yet. */
+	if (interrupted && walk_linkage_stub(w, r->rip, &slot))
 		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
 	if (!interrupted && user_start_is(w, r->rip, r->rsp))
 		return walk_finish(w, STACK_END_ROOT);
@@ -132,7 +143,11 @@ static void set_regs(struct walk *w, const struct scan_regs *r)
 void walk_program(struct walk *w, struct scan_regs *r)
 {
 	const struct unwinder *all = w->u;
-	struct program p = { .memory = &all->programs, .space = w->s->regs.cr3 };
+	struct program p = {
+		.memory = &all->programs,
+		.cfi = &all->cfi,
+		.space = w->s->regs.cr3,
+	};
 	const struct unwinder u = {
 		.read_text = read_program,
 		.ctx = &p,

@@ -92,10 +92,19 @@ bool user_start_is(const struct walk *w, uint64_t ret, uint64_t rsp)
 	return w->u->read_text(w->u->ctx, ret - n, p, n) == n && begins_there(w, p, n, rsp);
 }
 
-/* A direct call says where it led to: it made this frame only if that is the function at rip. */
-static bool may_be_caller(uint64_t target, uint64_t rip)
+/*
+ * A direct call says where it led to: it made this frame only if that is the function at rip,
+ * or the stub of a linkage table through which that is reached.
+ */
+static bool may_be_caller(const struct walk *w, uint64_t target, uint64_t rip)
 {
-	return !target || rip - target < FUNCTION_BYTES;
+	uint64_t slot, function;
+
+	if (!target || rip - target < FUNCTION_BYTES)
+		return true;
+	return walk_linkage_stub(w, target, &slot) &&
+	       (w->u->read_text(w->u->ctx, slot, &function, 8) < 8 ||
+		rip - function < FUNCTION_BYTES);
 }
 
 bool user_start_is_near(const struct walk *w, uint64_t rip, uint64_t rsp)
@@ -112,7 +121,7 @@ bool user_start_is_near(const struct walk *w, uint64_t rip, uint64_t rsp)
 		if (ret < PROGRAM_MIN || ret >= PROGRAM_END || !walk_is_return(w, ret, &target))
 			continue;
 		/* A frame's unused words keep return addresses of calls that are over. */
-		if (!may_be_caller(target, rip))
+		if (!may_be_caller(w, target, rip))
 			continue;
 		if (user_start_is(w, ret, at + 8))
 			return true;

@@ -55,7 +55,12 @@ int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n);
  */
 enum stack_end walk_missing(const struct walk *w, uint64_t va);
 
-/* Is this the address after a call in known text? *target: of a direct one, else 0. */
+/*
+ * Does a call in known text end before this address? *target: of a direct one, else 0.
+ * CFI_CALL_UNKNOWN: its bytes cannot be read.
+ */
+enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *target);
+/* The same, and nothing else counts. */
 bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 
 /*
@@ -78,6 +83,12 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 
 /* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
 void walk_program(struct walk *w, struct scan_regs *r);
+
+/*
+ * Is the code at rip of a procedure linkage table: [endbr64] [bnd] jmp *slot(%rip)? In *slot is
+ * the address of the function that its calls lead to.
+ */
+bool walk_linkage_stub(const struct walk *w, uint64_t rip, uint64_t *slot);
 
 /*
  * unwind_cfi.c: a program's registers, w->regs, as they were sampled, or as a struct pt_regs

@@ -228,6 +228,23 @@ static void all_there(void **state)
 	assert_false(ask.find(ask.ctx, LIB, &place));
 }
 
+/* Text that the process has no page of, out of its file; not what may be written. */
+static void text_of_file(void **state)
+{
+	uint8_t got[64], want[64];
+
+	(void)state;
+	create(NONE);
+	see(LIB + 64);
+	assert_int_equal(ask.text(ask.ctx, LIB + 4090, got, 64), 64);
+	memcpy(want, (const uint8_t *)map.data + (text->file_off & ~UINT64_C(4095)) + 4090, 64);
+	assert_memory_equal(got, want, 64);
+	assert_int_equal(ask.text(ask.ctx, ANON, got, 8), 0);
+	assert_int_equal(ask.text(ask.ctx, ANON + 4096, got, 8), 0);
+	guest_cfi_begin(cfi, NULL, &seen);
+	assert_int_equal(ask.text(ask.ctx, LIB, got, 8), 0);
+}
+
 /* The page where the table of all functions begins is not in memory. */
 static unsigned int page_of_header(void)
 {
@@ -280,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(text_of_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(completed_by_host, setup, teardown),
 	};

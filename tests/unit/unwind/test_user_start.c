@@ -18,7 +18,7 @@
 #define SPACE UINT64_C(0xc43000)
 #define USER_CS 0x33
 
-enum place { LEAF, FRAMED, BARE, START, MIDDLE, LEFTOVER, PLACES };
+enum place { LEAF, FRAMED, BARE, START, MIDDLE, LEFTOVER, STUB, PLACES };
 
 static uint64_t base; /* all of it lies so far up */
 static uint8_t code[PLACES * 256];
@@ -379,6 +379,41 @@ static void below_the_start_and_leftovers(void **state)
 	expect(STACK_END_START, 2);
 }
 
+/* A linkage table's stub for a function. */
+static void put_stub(uint64_t function)
+{
+	static const uint8_t jump[6] = { 0xff, 0x25, 128 - 6 };
+
+	memcpy(code + STUB * 256, jump, sizeof(jump));
+	memcpy(code + STUB * 256 + 128, &function, sizeof(function));
+}
+
+static void expect_through_stub(uint64_t function, enum stack_end end)
+{
+	uint64_t start, middle, other;
+
+	setup(NULL);
+	start = PUT(START, CALL_RAX, "\xf4");
+	middle = PUT(MIDDLE, CALL_RAX, "\x90\xeb\xfd");
+	other = put_direct(LEFTOVER, STUB);
+	put_stub(function);
+	leaf(1, put_calls_main());
+	push(other);
+	push(middle);
+	pad(9);
+	push(start);
+	expect(end, 2);
+}
+
+/* A function of the program called one of a library: two functions are missing, not one. */
+static void called_through_a_stub(void **state)
+{
+	(void)state;
+	expect_through_stub(CODE + BARE * 256, STACK_END_BAD_CHAIN);
+	/* It led to another function: the call is over. */
+	expect_through_stub(CODE + MIDDLE * 256, STACK_END_START);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -391,6 +426,7 @@ int main(void)
 		T(beyond_47_bits),	    T(start_of_threads),
 		T(start_of_musl),	    T(start_of_the_linker),
 		T(below_the_start),	    T(below_the_start_and_leftovers),
+		T(called_through_a_stub),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
