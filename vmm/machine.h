@@ -128,9 +128,10 @@ struct vm {
 	atomic_uint late_tasks;
 	atomic_uint_fast64_t first_entry_ns;
 	atomic_uint_fast64_t reached_ns[VM_MAX_BREAKPOINTS];
-	int64_t tsc_jump;	 /* cycles: of a snapshot's TSC that could not be set, else 0 */
-	unsigned int step_flags; /* KVM_GUESTDBG_* for a single step, as this KVM has them */
-	bool nested_flag;	 /* of the host: kvm_run says when a nested guest runs */
+	bool tsc_set;		    /* the snapshot's counters are those of the vCPUs already */
+	int64_t tsc_jump;	    /* cycles: of a snapshot's TSC that could not be set, else 0 */
+	unsigned int step_flags;    /* KVM_GUESTDBG_* for a single step, as this KVM has them */
+	bool nested_flag;	    /* of the host: kvm_run says when a nested guest runs */
 	pthread_mutex_t start_lock; /* held by vm_start() until vCPUs may run */
 	pthread_mutex_t end_lock;
 	struct vm_result result; /* under end_lock until joined */

@@ -173,6 +173,7 @@ static const struct snapshot_part
 	part_irqchip = { "irqchip", SNAPSHOT_IRQCHIP_VERSION, irqchip_save, irqchip_restore },
 	part_pit2 = { "pit2", SNAPSHOT_PIT2_VERSION, pit2_save, pit2_restore },
 	part_clock = { "clock", SNAPSHOT_CLOCK_VERSION, clock_save, clock_restore },
+	part_tsc = { "tsc", SNAPSHOT_TSC_VERSION, snapshot_tsc_save, snapshot_tsc_restore },
 	part_vcpu = { "vcpu", VCPU_STATE_VERSION, vcpu_state_save, vcpu_state_restore },
 	part_devices = { SNAPSHOT_DEVICES, SNAPSHOT_DEVICES_VERSION, devices_save,
 			 devices_restore },
@@ -220,6 +221,7 @@ static void list_parts(struct vm *vm, struct parts *p)
 	parts_add(p, &part_platform, &vm->platform);
 	/* Before what they interrupt: requests in flight end when they are saved. */
 	parts_add(p, &part_virtio, vm);
+	parts_add(p, &part_tsc, vm);
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		parts_add(p, &part_vcpu, &vm->vcpu[i]);
 		snprintf(p->at[p->n - 1].name, SNAPSHOT_NAME, "%s.%u", part_vcpu.name, i);

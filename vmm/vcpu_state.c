@@ -284,7 +284,8 @@ static int set_msrs(const struct vcpu *v, const struct vcpu_state *s, struct err
 
 	/* The deadline is a time of the TSC, which is set by then. */
 	for (uint32_t i = 0; !ret && i < s->nmsrs; i++)
-		if (s->msr[i].index != MSR_IA32_TSC_DEADLINE)
+		if (s->msr[i].index != MSR_IA32_TSC_DEADLINE &&
+		    (s->msr[i].index != MSR_IA32_TSC || !v->vm->tsc_set))
 			ret = set_msr(v, &s->msr[i], e);
 	for (uint32_t i = 0; !ret && i < s->nmsrs; i++)
 		if (s->msr[i].index == MSR_IA32_TSC_DEADLINE)

@@ -161,6 +161,7 @@ const struct sandbox_call sandbox_calls[] = {
 	IOCTL(KVM_GET_IRQCHIP, MAIN),
 	IOCTL(KVM_GET_PIT2, MAIN),
 	IOCTL(KVM_GET_CLOCK, MAIN),
+	IOCTL(KVM_GET_DEVICE_ATTR, MAIN), /* the offset of a vCPU's TSC */
 
 	/* A person's terminal. */
 	IOCTL(TCGETS, MAIN | USER),

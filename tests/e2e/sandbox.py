@@ -182,6 +182,7 @@ rare("hardware counters and tracepoints", "vcpu", "PERF_EVENT_IOC_DISABLE", "PER
      "PERF_EVENT_IOC_PERIOD", "PERF_EVENT_IOC_SET_FILTER", "fcntl")
 rare("requests that follow each other closely", "main vcpu", "sched_getaffinity")
 rare("--rng", "vcpu", "getrandom")
+rare("a snapshot where a guest's TSC is not the host's", "main", "KVM_GET_DEVICE_ATTR")
 rare("more XSAVE state than 4 KiB", "main", "KVM_GET_XSAVE2", "KVM_GET_XSAVE")
 rare("a terminal", "main", "TCGETS", "TIOCGWINSZ")
 rare("a terminal", "console", "TIOCGWINSZ")
