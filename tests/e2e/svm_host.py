@@ -235,7 +235,7 @@ SUITE = (
     ("snapshots", [], 240), ("disk_guest", [], 240), ("max_overhead", [], 240), ("pmu", [], 240),
     ("tiny_boot", [], 240), ("smp_boot", ["1"], 240), ("mem_pages", [], 300), ("run_ends", [], 300),
     ("control", [], 400), ("exec", [], 600),
-    ("attach_kvm", [], 400),
+    ("attach_kvm", [], 400), ("sandbox", [], 600), ("villain", [], 900),
 )
 
 # All others, and why they are not among these.
@@ -251,11 +251,12 @@ ELSEWHERE = {
     "not tried: kernels and disks, which take long over 9P":
         "disk_boot debian_disk debian13 cloud_60s cloud_boot guest_truth kaslr_boot orc_complete live_symbols "
         "kernel_tables kallsyms_truth other_kernels mem_linux jit_names library_turns source_rules annotate "
-        "decompressor_halts inspect_agrees cpu_features symbol_forms",
+        "decompressor_halts inspect_agrees cpu_features symbol_forms made_code user_stacks",
     "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
-        "source_lines speedscope_shows test_runner without_pvm many_programs",
+        "source_lines speedscope_shows test_runner without_pvm many_programs deb_package doc_pages first_contact "
+        "faults faults_kill",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest",
 }
 
