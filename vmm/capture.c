@@ -8,6 +8,7 @@
  */
 #include "base/linux_regs.h"
 #include "vmm/gmem_remote.h"
+#include "vmm/hlt.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
 
@@ -19,7 +20,6 @@
 #define CR4_LA57 (1u << 12)
 #define CR4_VMXE (1u << 13)
 #define EFER_SVME (1u << 12)
-#define INSN_HLT 0xf4
 #define RESET_RIP 0xfff0u
 /* Linux: the one page of the kernel's half that programs run (Documentation/arch/x86/x86_64/mm.rst). */
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
@@ -320,26 +320,44 @@ static bool may_stand(const struct capture_view *w)
 	if (!(w->root.cr0 & CR0_PE) ||
 	    capture_read(w, w->regs->rip - sizeof(b), b, sizeof(b)) != sizeof(b))
 		return true;
-	return b[2] == INSN_HLT || (b[1] == 0x0f && b[2] == 0x05) || (b[0] == 0x0f && b[1] == 0x01);
+	return b[2] == HLT_OPCODE || (b[1] == 0x0f && b[2] == 0x05) ||
+	       (b[0] == 0x0f && b[1] == 0x01);
+}
+
+/* An interrupted KVM_RUN leaves a halted vCPU behind its HLT, where one that runs hardly ever is. */
+static bool is_behind_hlt(const struct capture_view *w)
+{
+	uint8_t b[HLT_BYTES];
+
+	return capture_read(w, w->regs->rip - sizeof(b), b, sizeof(b)) == sizeof(b) &&
+	       hlt_is_last(b);
 }
 
 /*
- * KVM can't be asked about another process's vCPU. An interrupted KVM_RUN leaves a halted vCPU
- * behind its HLT, where one that is not halted hardly ever is. One that waits to be started is as
- * after a reset (SDM vol. 3, table 9-1).
+ * KVM can't be asked about another process's vCPU. One that waits to be started is as after a
+ * reset (SDM vol. 3, table 9-1).
  */
 static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w, uint8_t mode)
 {
-	uint8_t byte;
-
 	if (v->index && w->regs->rip == RESET_RIP && !(w->root.cr0 & CR0_PE)) {
 		v->stats.offline++;
 		return 0;
 	}
-	return mode == SAMPLE_KERNEL && capture_read(w, w->regs->rip - 1, &byte, 1) &&
-			       byte == INSN_HLT
-		       ? SAMPLE_IDLE
-		       : mode;
+	return mode == SAMPLE_KERNEL && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
+}
+
+/*
+ * A vCPU that stands, mode is what it is else. What wakes it up and our timer may expire
+ * together, the more often the later its thread gets a processor: KVM calls it runnable then,
+ * and the sample stands for the time in which it was halted.
+ */
+static uint8_t mode_of_standing(const struct capture_view *w, uint32_t mp_state, uint8_t mode)
+{
+	if (mp_state == KVM_MP_STATE_HALTED)
+		return SAMPLE_IDLE;
+	if (mp_state != KVM_MP_STATE_RUNNABLE)
+		return 0;
+	return w->regs->rflags & RFLAGS_IF && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
 }
 
 /* What the vCPU is at; 0: it waits to be started. */
@@ -361,14 +379,12 @@ static uint8_t capture_look(struct vcpu *v, const struct capture_view *w, enum s
 		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) && may_stand(w)) {
 		struct kvm_mp_state mp;
 
-		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0) {
-			if (mp.mp_state == KVM_MP_STATE_HALTED)
-				mode = SAMPLE_IDLE;
-			else if (mp.mp_state != KVM_MP_STATE_RUNNABLE) {
-				v->stats.offline++;
-				atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
-				return 0;
-			}
+		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0)
+			mode = mode_of_standing(w, mp.mp_state, mode);
+		if (!mode) {
+			v->stats.offline++;
+			atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
+			return 0;
 		}
 	}
 	if (mode == SAMPLE_IDLE && !(w->regs->rflags & RFLAGS_IF))

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""attach_kvm.py KVMPROF SCRATCH: a Linux guest of a real QEMU under KVM, as attach finds it.
+"""attach_kvm.py KVMPROF SCRATCH [large]: a Linux guest of a real QEMU under KVM, as attach finds it.
 
 Where KVM interprets the guest's kernel, QEMU cannot boot a Linux (docs/attach.md), so this runs on
 other hosts: on the emulated one by `svm_host.py KVMPROF SCRATCH suite attach_kvm`. At 97 and at 997
 samples a second: tasks, names and stacks are what the guest's program says of itself; what a sample
-costs the guest, and how many stops gave no sample, is printed.
+costs the guest, and how many stops gave no sample, is printed. large: with two vCPUs, and memory on
+both sides of the hole below 4 GiB.
 """
 
 import json
@@ -24,8 +25,10 @@ e2e.need_tool("perf")
 e2e.need_tool("qemu-system-x86_64")
 if "interpreted" in e2e.kvmprof("check").out:
     e2e.skip("this host's KVM interprets the guest's kernel: QEMU cannot boot a Linux on it")
+LARGE = e2e.EXTRA[:1] == ["large"]
 kernel = e2e.built_kernel("full")
-machine = Qemu("guest", "-accel", "kvm", "-cpu", "host", "-M", "microvm,acpi=off", "-m", "512",
+machine = Qemu("guest", "-accel", "kvm", "-cpu", "host",
+               "-M", "microvm,acpi=off", *(("-smp", "2", "-m", "3584") if LARGE else ("-m", "512")),
                "-kernel", os.path.join(kernel, "vmlinux"),
                "-initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"), "-append",
                "console=ttyS0 panic=-1 worker.seconds=9999 worker.roles=" + ",".join(ROLES))
@@ -44,6 +47,7 @@ def judge(hz, p, truth):
     s = e2e.check_lost(path)
     a = s["attach"]
     check(a["technique"] == "ptrace", "not by ptrace: %s" % a)
+    check(s["vcpus"] == 1 + LARGE, "%s vCPUs" % s["vcpus"])
     samples = list(worker_truth.perf_samples(path))
     good, short, bad = worker_truth.check_stacks(truth, samples, 50, "%d Hz: " % hz)
     names = {c for c, *_ in samples}
