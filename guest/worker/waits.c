@@ -45,6 +45,13 @@ static worker_function void sleep_for(double seconds)
 	keep_frame();
 }
 
+/* For who looks at the console: the wait that followed tell_truth() is over. */
+static void tell_waited(const char *comm)
+{
+	printf("worker: waited %s\n", comm);
+	fflush(stdout);
+}
+
 worker_function void role_sleep(void)
 {
 	tell_truth("w-sleep", "main;role_sleep;sleep_for;call4");
@@ -52,6 +59,7 @@ worker_function void role_sleep(void)
 		sleep_for(seconds_left());
 		keep_frame();
 	}
+	tell_waited("w-sleep");
 }
 
 /* A child that sleeps until the end, and does what the other one waits for by ending. */
@@ -80,6 +88,7 @@ worker_function void role_pipe(void)
 	tell_truth("w-pipe", "main;role_pipe;call4");
 	while (call4(SYS_read, fd[0], (long)&byte, 1, 0) > 0)
 		keep_frame();
+	tell_waited("w-pipe");
 	waitpid(-1, NULL, 0);
 }
 
@@ -94,6 +103,7 @@ worker_function void role_futex(void)
 		call4(SYS_futex, (long)&word, FUTEX_WAIT, 0, (long)&t);
 		keep_frame();
 	}
+	tell_waited("w-futex");
 }
 
 worker_function void role_wait(void)
@@ -105,6 +115,7 @@ worker_function void role_wait(void)
 	tell_truth("w-wait", "main;role_wait;call4");
 	call4(SYS_wait4, -1, 0, 0, 0);
 	keep_frame();
+	tell_waited("w-wait");
 }
 
 /* Half of the time it computes, half it sleeps: in turns of a tenth of a second. */
@@ -122,7 +133,8 @@ worker_function void role_half(void)
 		keep_frame();
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-	printf("worker: cpu %d %.6f\n", (int)getpid(), (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
+	printf("worker: cpu %d %.6f\n", (int)getpid(),
+	       (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
 }
 
 static size_t read_file(const char *dir, const char *name, char *out, size_t size)

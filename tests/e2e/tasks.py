@@ -100,6 +100,20 @@ def on_cpu(path, comm):
     return sum(int(line.rsplit(" ", 1)[1]) for line in p.out.splitlines()) / 1e9
 
 
+def check_all_time(script, there):
+    """Waiting and running make up all the time, of threads that stay, from their first look on."""
+    looks = defaultdict(list)
+    for comm, seconds in re.findall(r"^ *(\S+) +([0-9.]+): +off-cpu: *$", script, re.M):
+        looks[comm].append(float(seconds))
+    last = max((max(seconds) for seconds in looks.values()), default=0)
+    stay = {"rcu_gp", "oom_reaper", "kswapd0", "kthreadd"} & there & set(looks)
+    check(stay, "no thread of the kernel to compare")
+    for comm in stay:
+        span = last - min(looks[comm]) + PERIOD
+        both = total[comm] + on_cpu("tasks.data", comm)
+        check(abs(both - span) < 0.02 * span + 2 * PERIOD, "%s waited and ran %.2f s of %.2f s" % (comm, both, span))
+
+
 e2e.need_kvm()
 kernel = e2e.built_kernel(WHAT)
 boot = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"),
@@ -135,30 +149,25 @@ told = {m.group(2): int(m.group(1)) for m in re.finditer(r"worker: truth (\d+) \
 error = 0
 for comm, where in WAITS.items():
     waited = part[comm, "its wait"]
-    # Waiting began when all roles ran, and ended when their time was up.
-    error = max(error, abs(waited - SECONDS))
-    check(abs(waited - SECONDS) < 0.15 * SECONDS + 2 * PERIOD,
-          "%s waited %.2f s below %s, of %d s" % (comm, waited, USER[comm], SECONDS))
+    # By the console: on a busy host the guest's seconds are longer, and who ends a wait may be late.
+    begun, ended = boot.seen(" %s main;" % comm), boot.seen("worker: waited " + comm)
+    if not check(begun and ended, "%s does not say when it waited" % comm):
+        continue
+    error = max(error, abs(waited - (ended - begun)))
+    check(abs(waited - (ended - begun)) < 0.05 * SECONDS + 2 * PERIOD,
+          "%s waited %.2f s below %s, of %.2f s" % (comm, waited, USER[comm], ended - begun))
     there = sum(v for (c, f), v in part.items() if c == comm and f.startswith(where))
     check(there > 0.9 * waited, "%s: %.2f s of %.2f s in %s" % (comm, there, waited, where))
     check(part[comm, "[S]"] > 0.9 * waited, "%s: %.2f s are [S]" % (comm, part[comm, "[S]"]))
-# Waiting and running make up all the time: of threads that are there at every look.
-there = {comm for _, comm, _, _ in proc_tasks(boot.text()).values()}
-times = {c: total[c] + on_cpu("tasks.data", c)
-         for c in ("rcu_gp", "oom_reaper", "kswapd0", "kthreadd") if c in there}
-check(times, "no thread of the kernel to compare")
-span = look["looks"] * look["weight_ns"] / look["samples"] / 1e9
-for comm, both in times.items():
-    check(abs(both - span) < 0.02 * span + 2 * PERIOD, "%s waited and ran %.2f s of %.2f s" %
-          (comm, both, span))
 p = e2e.kvmprof("flamegraph", "--event", "off-cpu", "-i", "tasks.data", "-o", "off.svg")
 check(p.status == 0 and "off-cpu" in open("off.svg").read(), "flamegraph: " + p.err)
 p = e2e.kvmprof("report", "--event", "off-cpu", "-i", "tasks.data", "--json")
 check(p.status == 0 and json.loads(p.out)["event"] == "off-cpu", "report: " + p.err)
 if e2e.shutil.which("perf"):
-    p = e2e.run("perf", "script", "-i", "tasks.data", "-F", "comm,event,ip,sym", timeout=300)
-    check("off-cpu" in p.out and "[S]" in p.out and "pipe_read" in p.out, "perf script: " + p.err[:300])
+    p = e2e.run("perf", "script", "-i", "tasks.data", "-F", "comm,time,event,ip,sym", timeout=300)
+    check("[S]" in p.out and "pipe_read" in p.out, "perf script: " + p.err[:300])
     check("out of order" not in p.err, "perf script: " + p.err[:300])
-e2e.finish("%d tasks, %d where the kernel says; waits within %.2f s of %d s; a look p50 %.2f ms, p99 %.2f ms" %
-           (len(reply["tasks"]), same, error, SECONDS, look["look_ns"]["p50"] / 1e6,
+    check_all_time(p.out, {comm for _, comm, _, _ in proc_tasks(boot.text()).values()})
+e2e.finish("%d tasks, %d where the kernel says; waits within %.2f s; a look p50 %.2f ms, p99 %.2f ms" %
+           (len(reply["tasks"]), same, error, look["look_ns"]["p50"] / 1e6,
             look["look_ns"]["p99"] / 1e6))
