@@ -4,7 +4,7 @@
  *
  *	make build/bench/bench_unwind && build/bench/bench_unwind [vmlinux]
  *
- * The text is synthetic: FUNCTIONS functions of 64 bytes with the usual prologue,
+ * The text is synthetic: KT_FUNCTIONS functions of 64 bytes with the usual prologue,
  * a direct call and an epilogue; each stack takes 15 of them at random, so that
  * code, symbols and stacks are as cold as with a real profile. With a vmlinux,
  * lookups go to random places of its text instead. Prints the median of ROUNDS
@@ -13,6 +13,7 @@
  */
 #include "base/file.h"
 #include "symbolizer/unwind/unwind.h"
+#include "tests/bench/kernel_text.h"
 #include "tests/text_bytes.h"
 
 #include <stdio.h>
@@ -20,17 +21,12 @@
 #include <string.h>
 #include <time.h>
 
-#define TEXT 0xffffffff81000000ull
-#define STACK 0xffffc90000004000ull
-#define FUNCTIONS 20000u
-#define FUNC_BYTES 64u
-#define DEPTH 15u
 #define STACKS 1000u
-#define STACK_BYTES 4096u
 #define ROUNDS 9u
 #define LOOKUPS 1000000u
 
-static uint8_t text[FUNCTIONS * FUNC_BYTES];
+static uint8_t text[KT_BYTES];
+static struct text_bytes text_bytes = { KT_TEXT, text, sizeof(text) };
 static volatile uint64_t keep;
 
 static double now(void)
@@ -39,103 +35,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static struct text_bytes text_bytes = { TEXT, text, sizeof(text) };
-
-/* endbr64; push; mov; sub; work; call; work; leave; ret */
-static void make_text(unsigned int *seed)
-{
-	static const uint8_t head[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
-					0x89, 0xe5, 0x48, 0x83, 0xec, 0x20 };
-
-	for (unsigned int i = 0; i < FUNCTIONS; i++) {
-		uint8_t *p = text + i * FUNC_BYTES;
-		int32_t rel = (int32_t)((rand_r(seed) % FUNCTIONS) * FUNC_BYTES) -
-			      (int32_t)(i * FUNC_BYTES + 37);
-
-		memset(p, 0x90, FUNC_BYTES);
-		memcpy(p, head, sizeof(head));
-		for (unsigned int at = 12; at < 32; at += 4)
-			memcpy(p + at, "\x48\x8b\x45\xf8", 4);
-		p[32] = 0xe8;
-		memcpy(p + 33, &rel, 4);
-		for (unsigned int at = 37; at < 53; at += 4)
-			memcpy(p + at, "\x48\x89\x45\xf0", 4);
-		p[53] = 0xc9;
-		p[54] = 0xc3;
-	}
-}
-
-static struct sample *make_sample(unsigned int *seed)
-{
-	struct sample *s = calloc(1, sizeof(*s) + STACK_BYTES);
-	uint64_t at = 64, next, ret;
-
-	if (!s)
-		abort();
-	s->version = SAMPLE_VERSION;
-	s->mode = SAMPLE_KERNEL;
-	s->nslices = 1;
-	s->stack_len = STACK_BYTES;
-	s->slice[0] = (struct sample_slice){ .va = STACK, .len = STACK_BYTES };
-	s->regs.rip = TEXT + (1 + rand_r(seed) % (FUNCTIONS - 1)) * FUNC_BYTES + 12 +
-		      rand_r(seed) % 10 * 4;
-	if (s->regs.rip % FUNC_BYTES == 36)
-		s->regs.rip++;
-	s->regs.gpr[GPR_RSP] = STACK;
-	s->regs.gpr[GPR_RBP] = STACK + at;
-	for (unsigned int d = 1; d < DEPTH; d++) {
-		next = d + 1 < DEPTH ? STACK + at + 64 + rand_r(seed) % 8 * 16 : 0;
-		ret = TEXT + (1 + rand_r(seed) % (FUNCTIONS - 1)) * FUNC_BYTES + 37;
-		/* Function 0 is the outermost of all: ORC has no other sign of the end. */
-		if (d + 1 == DEPTH)
-			ret = TEXT + 37;
-		memcpy(s->stack + at, &next, 8);
-		memcpy(s->stack + at + 8, &ret, 8);
-		at = next - STACK;
-	}
-	return s;
-}
-
-/* Four entries for a function, as its prologue and epilogue ask for. */
-static struct orc *make_orc(void)
-{
-	static const struct {
-		uint8_t at;
-		int16_t sp, bp;
-		uint16_t flags;
-	} e[] = {
-		{ 0, 8, 0, 0x205 },
-		{ 5, 16, -16, 0x215 },
-		{ 8, 16, -16, 0x214 },
-		{ 54, 8, 0, 0x205 },
-	};
-	static uint8_t ips[FUNCTIONS * 16], entries[FUNCTIONS * 24];
-	const uint64_t va = TEXT + (1u << 24);
-	struct orc_tables t = { .ips = ips,
-				.entries = entries,
-				.ips_va = va,
-				.n = FUNCTIONS * 4,
-				.text_start = TEXT,
-				.text_end = TEXT + sizeof(text) };
-	struct orc *o = NULL;
-	struct err e_orc = { 0 };
-
-	for (unsigned int i = 0; i < FUNCTIONS * 4; i++) {
-		int32_t rel = (int32_t)(TEXT + i / 4 * FUNC_BYTES + e[i % 4].at - (va + 4 * i));
-		uint16_t flags = i < 4 ? 0x100 : e[i % 4].flags;
-
-		memcpy(ips + 4 * i, &rel, 4);
-		memcpy(entries + 6 * i, &e[i % 4].sp, 2);
-		memcpy(entries + 6 * i + 2, &e[i % 4].bp, 2);
-		memcpy(entries + 6 * i + 4, &flags, 2);
-	}
-	if (orc_build(&o, &t, &e_orc) < 0) {
-		fprintf(stderr, "%s\n", e_orc.text);
-		exit(1);
-	}
-	return o;
 }
 
 /* What lookup would be without its index of blocks. */
@@ -182,7 +81,7 @@ static void bench_stacks(const char *what, const struct unwinder *u, struct samp
 		for (unsigned int k = 0; k < repeat; k++)
 			for (unsigned int i = 0; i < STACKS; i++) {
 				unwind(u, s[i], &out);
-				if (out.n != DEPTH || out.end != STACK_END_ROOT) {
+				if (out.n != KT_DEPTH || out.end != STACK_END_ROOT) {
 					fprintf(stderr, "wrong stack: %u frames, %s\n", out.n,
 						stack_end_name(out.end));
 					exit(1);
@@ -246,7 +145,7 @@ static void bench_modules(const struct unwinder *kernel, struct sample **s, cons
 {
 	static struct unwind_region region[MODULES];
 	struct unwinder u = *kernel;
-	uint64_t len = sizeof(text) / (MODULES + 1) / FUNC_BYTES * FUNC_BYTES;
+	uint64_t len = sizeof(text) / (MODULES + 1) / KT_FUNC_BYTES * KT_FUNC_BYTES;
 
 	u.text_end = u.text_start + len;
 	for (unsigned int i = 0; i < MODULES; i++) {
@@ -256,7 +155,7 @@ static void bench_modules(const struct unwinder *kernel, struct sample **s, cons
 			.start = start, .end = start + len, .orc = o, .symbols = t
 		};
 	}
-	region[MODULES - 1].end = TEXT + sizeof(text);
+	region[MODULES - 1].end = KT_TEXT + sizeof(text);
 	u.region = region;
 	u.nregions = MODULES;
 	bench_stacks("stacks, ORC, 100 modules", &u, s);
@@ -291,25 +190,25 @@ int main(int argc, char **argv)
 {
 	struct unwinder u = { .read_text = text_bytes_read,
 			      .ctx = &text_bytes,
-			      .text_start = TEXT,
-			      .text_end = TEXT + sizeof(text),
+			      .text_start = KT_TEXT,
+			      .text_end = KT_TEXT + sizeof(text),
 			      .frame_pointers = true };
 	struct symtab *t = symtab_create();
-	struct orc *o = make_orc();
+	struct orc *o = kt_orc(KT_FUNCTIONS);
 	static struct sample *s[STACKS];
 	struct err e = { 0 };
 	unsigned int seed = 1;
 	char name[32];
 
-	make_text(&seed);
-	for (unsigned int i = 0; i < FUNCTIONS; i++) {
+	kt_make_text(text, &seed);
+	for (unsigned int i = 0; i < KT_FUNCTIONS; i++) {
 		snprintf(name, sizeof(name), "function_%u", i);
-		symtab_add(t, TEXT + i * FUNC_BYTES, 55, 'T', name);
+		symtab_add(t, KT_TEXT + i * KT_FUNC_BYTES, 55, 'T', name);
 	}
 	if (symtab_freeze(t, &e) < 0)
 		return 1;
 	for (unsigned int i = 0; i < STACKS; i++)
-		s[i] = make_sample(&seed);
+		s[i] = kt_sample(&seed);
 	u.symbols = t;
 	bench_stacks("stacks, depth 15", &u, s);
 	u.symbols = NULL;
@@ -318,10 +217,10 @@ int main(int argc, char **argv)
 	u.frame_pointers = false;
 	bench_stacks("stacks, ORC", &u, s);
 	bench_modules(&u, s, t, o);
-	bench_orc("ORC lookups, 80000 entries", o, TEXT, sizeof(text), false);
-	bench_orc("ORC lookups, no blocks", o, TEXT, sizeof(text), true);
+	bench_orc("ORC lookups, 80000 entries", o, KT_TEXT, sizeof(text), false);
+	bench_orc("ORC lookups, no blocks", o, KT_TEXT, sizeof(text), true);
 	orc_destroy(o);
-	bench_lookup("lookups, 20000 symbols", t, TEXT, sizeof(text));
+	bench_lookup("lookups, 20000 symbols", t, KT_TEXT, sizeof(text));
 	symtab_destroy(t);
 	if (argc > 1) {
 		struct file_map m;

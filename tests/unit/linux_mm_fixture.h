@@ -18,7 +18,9 @@
 
 #define LM_DIRECT UINT64_C(0xffff888000000000)
 #define LM_VMEMMAP UINT64_C(0xffffea0000000000)
+#ifndef LM_ARENA /* a multiple of 4096; what includes this may want more */
 #define LM_ARENA (128u << 10)
+#endif
 #define LM_PAGE_SIZE 64u /* of a struct page */
 #define LM_USER UINT64_C(0x7f0000000000)
 #define LM_CR3 UINT64_C(0x1000)
