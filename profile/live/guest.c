@@ -27,6 +27,8 @@ struct guest {
 	struct sink *sink;
 	struct guest_options opt;
 	bool is_linux, ready, known, told_pseudo;
+	const uint8_t *text; /* the kernel's, from text_va on, in this process; NULL: none */
+	uint64_t text_va, text_len;
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
@@ -59,7 +61,18 @@ struct guest {
 static size_t read_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	struct guest *g = ctx;
-	size_t n = g->known ? target_read_text(g->target, va, dst, len) : 0;
+	uint64_t off = va - g->text_va;
+	size_t n;
+
+	if (g->text && off < g->text_len && len <= g->text_len - off) {
+		/* Mostly what is before a return address: that is one instruction. */
+		if (len == 8)
+			memcpy(dst, g->text + off, 8);
+		else
+			memcpy(dst, g->text + off, len);
+		return len;
+	}
+	n = g->known ? target_read_text(g->target, va, dst, len) : 0;
 
 	return n ? n : g->reader.read(g->reader.ctx, MEMORY_KERNEL, va, dst, len);
 }
@@ -206,6 +219,8 @@ static int guest_begin(struct guest *g, bool known, struct err *e)
 	}
 	/* What is read of the image is read by now. */
 	target_settle(t);
+	if (known)
+		g->text = target_text(t, &g->text_va, &g->text_len);
 	return ret || !known ? ret : create_tasks(g, e);
 }
 
@@ -545,13 +560,18 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 
 int guest_finish(struct guest *g, struct err *e)
 {
-	int ret = g->dsos ? guest_dsos_finish(g->dsos, g->sink, e) : 0;
+	int ret;
+
+	guest_memory_renew(&g->memory);
+	ret = g->dsos ? guest_dsos_finish(g->dsos, g->sink, e) : 0;
 
 	return ret || !g->jit ? ret : guest_jit_finish(g->jit, e);
 }
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
 {
+	const struct unwind_region *r;
+
 	if (guest_vmm_owns(va))
 		return g->vmm.symbols ? symtab_lookup(g->vmm.symbols, va, off) : NULL;
 	if (guest_state_owns(va))
@@ -559,12 +579,9 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 	/* A 32-bit kernel, or one without paging, is linked low. */
 	if (!(va & KERNEL_HALF) && (g->target->live || g->target->kernel.text & KERNEL_HALF))
 		return g->boot_symbols ? symtab_lookup(g->boot_symbols, va, off) : NULL;
-	for (size_t i = 0; i < g->unwinder.nregions; i++) {
-		const struct unwind_region *r = &g->unwinder.region[i];
-
-		if (va >= r->start && va < r->end)
-			return r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
-	}
+	r = unwind_region_at(g->unwinder.region, g->unwinder.nregions, va);
+	if (r)
+		return r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
 	return g->unwinder.symbols ? symtab_lookup(g->unwinder.symbols, va, off) : NULL;
 }
 
@@ -605,7 +622,7 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		snprintf(out->no_modules, sizeof(out->no_modules), "%.199s", l->module_note.text);
 }
 
-bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
+bool guest_view(struct guest *g, struct guest_view *out, struct err *e)
 {
 	const struct target_linux *l = &g->target->linux_facts;
 
@@ -624,6 +641,7 @@ bool guest_view(const struct guest *g, struct guest_view *out, struct err *e)
 			l->task_note.code ? l->task_note.text : "it has not run");
 		return false;
 	}
+	guest_memory_renew(&g->memory);
 	*out = (struct guest_view){
 		.target = g->target,
 		.memory = &g->reader,

@@ -86,12 +86,12 @@ void guest_stats(const struct guest *g, struct guest_stats *out);
 struct guest_view {
 	const struct target *target;
 	const struct memory *memory;
-	const struct guest_memory *pages;
+	struct guest_memory *pages;
 	unsigned int vcpus;
 	bool have_mm; /* target->linux_facts.mm.mm_pgd may be used */
 };
 /* false: not a Linux, or its tasks are not known (yet); e has the reason. */
-bool guest_view(const struct guest *g, struct guest_view *out, struct err *e);
+bool guest_view(struct guest *g, struct guest_view *out, struct err *e);
 /* Only the stack, of a sample whose task is known. */
 void guest_unwind(struct guest *g, const struct sample *s, struct stack *stack);
 

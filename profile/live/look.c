@@ -79,8 +79,9 @@ static int learn(struct guest_look *l, const struct guest_view *v, struct err *e
 
 static void look_forget(void *ctx)
 {
-	const struct guest_memory *pages = ctx;
+	struct guest_memory *pages = ctx;
 
+	guest_memory_renew(pages);
 	if (pages->mem->remote)
 		gmem_remote_forget(pages->mem->remote);
 }
@@ -135,7 +136,7 @@ int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn ea
 		l->stats.failed++;
 		return -EAGAIN;
 	}
-	look_forget((void *)(uintptr_t)v.pages);
+	look_forget(v.pages);
 	ret = learn(l, &v, e);
 	ret = ret ? ret : linux_task_list(&v.target->linux_facts.task, v.memory, &list, e);
 	if (ret) {
@@ -155,7 +156,7 @@ int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn ea
 			.memory = v.memory,
 			.ncpus = v.vcpus,
 			.forget = look_forget,
-			.forget_ctx = (void *)(uintptr_t)v.pages,
+			.forget_ctx = v.pages,
 		};
 
 		if (!list.task[i].is_idle)

@@ -1,16 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/memory.h"
 
+#include "base/clock.h"
 #include "vmm/gmem_remote.h"
+
+#include <string.h>
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define CR0_PG (UINT64_C(1) << 31)
 /* The lower bits of CR3 choose a PCID. */
 #define CR3_PCID UINT64_C(0xfff)
+#define PAGE_BITS 12
 
 void guest_memory_init(struct guest_memory *g, const struct gmem *mem)
 {
-	*g = (struct guest_memory){ .mem = mem };
+	memset(g, 0, sizeof(*g));
+	g->mem = mem;
+	guest_memory_renew(g);
+}
+
+void guest_memory_renew(struct guest_memory *g)
+{
+	g->kernel_era = ++g->eras;
+	g->sample_era = ++g->eras;
+	g->era_ns = clock_mono_ns();
+}
+
+/*
+ * A translation that was looked up after a sample was taken is as good for it as one that is
+ * looked up now, and it comes from a time that is nearer to the sample's.
+ */
+static void memory_next_sample(struct guest_memory *g, uint64_t time_ns)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (time_ns > g->era_ns || now - g->era_ns > GUEST_MEMORY_ERA_NS)
+		guest_memory_renew(g);
+	else
+		g->sample_era = ++g->eras;
 }
 
 void guest_memory_set_tables(struct guest_memory *g, uint64_t init_tables)
@@ -41,6 +68,7 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	/* What is read next shall be as new as the sample. */
 	if (g->mem->remote)
 		gmem_remote_forget(g->mem->remote);
+	memory_next_sample(g, s->time_ns);
 	if (g->settled || !(root.cr0 & CR0_PG) || !(s->regs.rip & KERNEL_HALF) ||
 	    (s->regs.cs & 3) == 3)
 		return;
@@ -49,6 +77,9 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	 * program's table, which lacks most of the kernel: the next sample replaces it.
 	 */
 	root.cr3 &= ~CR3_PCID;
+	/* The space alone does not tell how its tables are to be read. */
+	if (memcmp(&root, &g->root, sizeof(root)) != 0)
+		guest_memory_renew(g);
 	g->root = root;
 	if (g->init_tables && guest_memory_walk(g, g->init_tables, &gpa) && gpa) {
 		g->root.cr3 = gpa & ~CR3_PCID;
@@ -61,9 +92,49 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	}
 }
 
+/* The page that va is in, in this process; NULL: there is none. */
+static const uint8_t *memory_page(struct guest_memory *g, const struct mmu_root *root, uint64_t va,
+				  uint64_t era)
+{
+	uint64_t page = va >> PAGE_BITS;
+	struct guest_tlb *t = &g->tlb[(page ^ root->cr3 >> PAGE_BITS) % GUEST_MEMORY_TLB];
+	struct mmu_page found;
+
+	if (t->page == page && t->space == root->cr3 && t->era == era)
+		return t->host;
+	if (mmu_walk(g->mem, root, page << PAGE_BITS, &found) < 0)
+		return NULL;
+	*t = (struct guest_tlb){ page, root->cr3, era,
+				 gmem_ptr(g->mem, found.gpa, UINT64_C(1) << PAGE_BITS) };
+	return t->host;
+}
+
+static size_t read_pages(struct guest_memory *g, const struct mmu_root *root, uint64_t va,
+			 uint8_t *dst, size_t len, uint64_t era)
+{
+	const size_t page_len = (size_t)1 << PAGE_BITS;
+	size_t done = 0;
+
+	while (done < len && va + done >= va) {
+		const uint8_t *page = memory_page(g, root, va + done, era);
+		size_t off = (va + done) % page_len;
+		size_t n = len - done < page_len - off ? len - done : page_len - off;
+
+		if (!page)
+			break;
+		/* Mostly a pointer: that is one instruction. */
+		if (n == 8)
+			memcpy(dst + done, page + off, 8);
+		else
+			memcpy(dst + done, page + off, n);
+		done += n;
+	}
+	return done;
+}
+
 static size_t read_memory(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
 {
-	const struct guest_memory *g = ctx;
+	struct guest_memory *g = ctx;
 	struct mmu_root root = g->root;
 
 	/* All spaces share the control registers that Linux sets once. */
@@ -71,7 +142,11 @@ static size_t read_memory(void *ctx, uint64_t space, uint64_t va, void *dst, siz
 		return 0;
 	if (space != MEMORY_KERNEL)
 		root.cr3 = space;
-	return mmu_read(g->mem, &root, va, dst, len);
+	/* On the other side of a process's border, that process's memory is remembered instead. */
+	if (g->mem->remote || g->mem->is_virtual)
+		return mmu_read(g->mem, &root, va, dst, len);
+	return read_pages(g, &root, va, dst, len,
+			  space == MEMORY_KERNEL ? g->kernel_era : g->sample_era);
 }
 
 struct memory guest_memory_reader(struct guest_memory *g)

@@ -523,6 +523,27 @@ size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len)
 	return 0;
 }
 
+const uint8_t *target_text(const struct target *t, uint64_t *va, uint64_t *len)
+{
+	for (unsigned int i = 0; t->mem && !t->adopted && i < t->kernel.nseg; i++) {
+		const struct kimage_segment *s = &t->kernel.seg[i];
+		uint64_t end = s->va + s->mem_len;
+
+		if (s->va != t->kernel.text || !(s->flags & PF_X))
+			continue;
+		end = end < t->kernel.etext ? end : t->kernel.etext;
+		/* Init text comes from elsewhere. */
+		if (t->init_end > s->va && t->init_start < end)
+			end = t->init_start;
+		if (end <= s->va)
+			return NULL;
+		*va = s->va + t->slide;
+		*len = end - s->va;
+		return gmem_ptr(t->mem, s->pa + t->pa_slide, *len);
+	}
+	return NULL;
+}
+
 struct unwinder target_unwinder(const struct target *t)
 {
 	const struct target_linux *l = &t->linux_facts;

@@ -101,6 +101,12 @@ void target_bind(struct target *t, const struct gmem *mem);
 size_t target_read_text(void *ctx, uint64_t va, void *dst, size_t len);
 
 /*
+ * The same bytes where they are in this process, as far as they follow each other from *va on;
+ * NULL: they are not, or cannot be told yet. For who reads them often; after target_move().
+ */
+const uint8_t *target_text(const struct target *t, uint64_t *va, uint64_t *len);
+
+/*
  * The kernel runs `slide` from where it was linked and was loaded pa_slide from where
  * its headers say. Once, before target_settle() and before names are given out.
  */

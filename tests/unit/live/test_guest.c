@@ -380,6 +380,67 @@ static void tables_that_stay(void **state)
 	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, FIX_TEXT, &b, 1), 1);
 }
 
+/* What is known of where a page is does not outlive what it was looked up for. */
+static void translations(void **state)
+{
+	const uint64_t va = 0xffffffff91000000, user = 0x40000000;
+	struct sample s = boot(0, 0, 0);
+	struct guest_memory m;
+	struct memory r = guest_memory_reader(&m);
+	uint8_t a = 'a', b = 'b', got;
+
+	(void)state;
+	guest_memory_init(&m, &vm.mem);
+	assert_int_equal(gmem_write(&vm.mem, 0x400000, &a, 1), 0);
+	assert_int_equal(gmem_write(&vm.mem, 0x600000, &b, 1), 0);
+	map_page(KERNEL_CR3, va, 0x400000);
+	map_page(KERNEL_CR3, user, 0x400000);
+	s.time_ns = 1;
+	guest_memory_see(&m, &s);
+	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
+	assert_int_equal(got, 'a');
+	/* Bytes are never remembered. */
+	assert_int_equal(gmem_write(&vm.mem, 0x400000, &b, 1), 0);
+	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
+	assert_int_equal(got, 'b');
+	assert_int_equal(gmem_write(&vm.mem, 0x400000, &a, 1), 0);
+	/* A sample from after the look asks anew; so does who looks at no sample. */
+	map_page(KERNEL_CR3, va, 0x600000);
+	s.time_ns = UINT64_MAX;
+	guest_memory_see(&m, &s);
+	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
+	assert_int_equal(got, 'b');
+	map_page(KERNEL_CR3, va, 0x400000);
+	guest_memory_renew(&m);
+	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
+	assert_int_equal(got, 'a');
+	/* A program's pages are another sample's business, also of one from the same time. */
+	s.time_ns = 1;
+	assert_int_equal(r.read(r.ctx, KERNEL_CR3, user, &got, 1), 1);
+	assert_int_equal(got, 'a');
+	map_page(KERNEL_CR3, user, 0x600000);
+	guest_memory_see(&m, &s);
+	assert_int_equal(r.read(r.ctx, KERNEL_CR3, user, &got, 1), 1);
+	assert_int_equal(got, 'b');
+	/* And what is in other tables, which may be read in another way, is elsewhere. */
+	map_page(0x7000, va, 0x600000);
+	s.regs.cr3 = 0x7000;
+	guest_memory_see(&m, &s);
+	assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, va, &got, 1), 1);
+	assert_int_equal(got, 'b');
+	/* Two pages that share a place, and one that is cut by the end of what is mapped. */
+	s.regs.cr3 = KERNEL_CR3;
+	guest_memory_see(&m, &s);
+	map_page(KERNEL_CR3, va, 0x400000);
+	map_page(KERNEL_CR3, va + (GUEST_MEMORY_TLB << 12), 0x600000);
+	for (unsigned int i = 0; i < 4; i++) {
+		uint64_t at = i % 2 ? va + (GUEST_MEMORY_TLB << 12) : va;
+
+		assert_int_equal(r.read(r.ctx, MEMORY_KERNEL, at, &got, 1), 1);
+		assert_int_equal(got, i % 2 ? 'b' : 'a');
+	}
+}
+
 /* -- whose samples --------------------------------------------------------------------- */
 
 static void tasks_that_cannot_be_told_apart(void **state)
@@ -602,6 +663,7 @@ int main(void)
 		T(sink_that_fails_at_once),
 		T(sink_that_fails),
 		T(tables_that_stay),
+		T(translations),
 		T(tasks_that_cannot_be_told_apart),
 		T(process_with_a_library),
 		T(library_without_its_pages),
