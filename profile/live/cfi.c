@@ -31,6 +31,15 @@ struct cfi_file {
 	uint64_t tried_ns; /* the sample for which something was missing */
 };
 
+/* A mapping that an address of this sample was in, and its file. */
+struct cfi_near {
+	const struct linux_vma *vma;
+	const struct guest_dso *dso;
+	struct cfi_file *file;
+};
+/* A program, its libraries: a stack goes to and fro between few. */
+#define NEAR 4u
+
 struct guest_cfi {
 	const struct linux_mm_layout *layout;
 	const struct memory *memory;
@@ -41,6 +50,8 @@ struct guest_cfi {
 	size_t nfiles, nhost;
 	const struct guest_task *task;
 	uint64_t space, time_ns; /* of the sample */
+	struct cfi_near near[NEAR];
+	unsigned int nnear; /* ever added since guest_cfi_begin() */
 	struct guest_cfi_stats stats;
 };
 
@@ -88,6 +99,7 @@ void guest_cfi_begin(struct guest_cfi *g, const struct guest_task *task, const s
 	g->task = task;
 	g->space = s->regs.cr3;
 	g->time_ns = s->time_ns;
+	g->nnear = 0;
 }
 
 void guest_cfi_stats(const struct guest_cfi *g, struct guest_cfi_stats *out)
@@ -288,26 +300,60 @@ static struct cfi_slot *look_up(struct guest_cfi *g, struct cfi_file *f,
 	return cfi_cache_keep(g->cache, dso->number, off, found, &row);
 }
 
+static const struct cfi_near *cfi_near_at(const struct guest_cfi *g, uint64_t va)
+{
+	for (unsigned int i = 0; i < NEAR && i < g->nnear; i++)
+		if (va - g->near[i].vma->start < g->near[i].vma->end - g->near[i].vma->start)
+			return &g->near[i];
+	return NULL;
+}
+
+/* The file that an address is in. NULL: none whose tables can be asked; *found: the answer then. */
+static const struct cfi_near *cfi_file_at(struct guest_cfi *g, uint64_t va, bool *found)
+{
+	const struct cfi_near *known = cfi_near_at(g, va);
+	struct cfi_near n = { .vma = NULL };
+	struct guest_mark *mark;
+
+	if (known)
+		return known;
+	*found = false;
+	n.vma = g->task ? guest_maps_at(g->maps, g->task, va, &mark) : NULL;
+	if (!n.vma)
+		return NULL;
+	n.dso = mapped_dso(g, n.vma, mark);
+	if (!n.dso) {
+		/* Made at run time; or of a file that nobody has looked at yet. */
+		*found = !n.vma->file;
+		return NULL;
+	}
+	n.file = file_of(g, n.dso);
+	if (!n.file)
+		return NULL;
+	g->near[g->nnear % NEAR] = n;
+	return &g->near[g->nnear++ % NEAR];
+}
+
 static bool cfi_find_at(void *ctx, uint64_t va, struct unwind_place *out)
 {
 	struct guest_cfi *g = ctx;
+	const struct cfi_near *at;
 	const struct guest_dso *dso;
 	const struct linux_vma *v;
-	struct guest_mark *mark;
 	struct cfi_slot *slot;
 	struct cfi_file *f;
+	bool found;
 	uint64_t off;
 
-	v = g->task ? guest_maps_at(g->maps, g->task, va, &mark) : NULL;
-	if (!v)
-		return false;
 	*out = (struct unwind_place){ .row = NULL };
-	dso = mapped_dso(g, v, mark);
-	if (!dso) /* made at run time; or of a file that nobody has looked at yet */
-		return !v->file;
-	f = file_of(g, dso);
-	if (!f || f->state == FILE_FOREIGN)
-		return f;
+	at = cfi_file_at(g, va, &found);
+	if (!at)
+		return found;
+	v = at->vma;
+	dso = at->dso;
+	f = at->file;
+	if (f->state == FILE_FOREIGN)
+		return true;
 	off = va - v->start + v->file_off;
 	slot = cfi_cache_find(g->cache, dso->number, off);
 	if (slot && slot->found == CFI_HOLE &&
@@ -328,20 +374,18 @@ static bool cfi_find_at(void *ctx, uint64_t va, struct unwind_place *out)
 static size_t cfi_text_at(void *ctx, uint64_t va, void *dst, size_t len)
 {
 	struct guest_cfi *g = ctx;
-	const struct guest_dso *dso;
+	const struct cfi_near *at;
 	const struct linux_vma *v;
-	struct guest_mark *mark;
 	struct cfi_file *f;
+	bool found;
 	size_t n;
 
-	v = g->task ? guest_maps_at(g->maps, g->task, va, &mark) : NULL;
-	if (!v || v->flags & LINUX_VM_WRITE || len > v->end - va)
+	at = cfi_file_at(g, va, &found);
+	if (!at || at->vma->flags & LINUX_VM_WRITE || len > at->vma->end - va)
 		return 0;
-	dso = mapped_dso(g, v, mark);
-	f = dso ? file_of(g, dso) : NULL;
-	if (!f)
-		return 0;
-	f->have_pages = !f->vdso && guest_dso_pages(g->dsos, dso, v->file, &f->pages);
+	v = at->vma;
+	f = at->file;
+	f->have_pages = !f->vdso && guest_dso_pages(g->dsos, at->dso, v->file, &f->pages);
 	n = read_file(f, va - v->start + v->file_off, dst, len);
 	f->have_pages = false;
 	return n;

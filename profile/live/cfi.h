@@ -42,7 +42,10 @@ struct guest_cfi_parts {
 int guest_cfi_create(struct guest_cfi **out, const struct guest_cfi_parts *parts, struct err *e);
 void guest_cfi_destroy(struct guest_cfi *g);
 
-/* The samples that are unwound from now on are like s, of this task; NULL: nobody knows whose. */
+/*
+ * The samples that are unwound from now on are like s, of this task; NULL: nobody knows whose.
+ * Call it again after the mappings were read: what is found until then is remembered by them.
+ */
 void guest_cfi_begin(struct guest_cfi *g, const struct guest_task *task, const struct sample *s);
 /* For the unwinder; valid as long as g. */
 struct unwind_cfi guest_cfi_unwind(struct guest_cfi *g);

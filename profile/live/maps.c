@@ -383,6 +383,14 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 	return ret;
 }
 
+/* A stack's frames mostly lie in the mapping that the one before lies in; NULL: there was none. */
+static const struct linux_vma *vma_near(const struct linux_vmas *s, const struct linux_vma *before,
+					uint64_t va)
+{
+	return before && va - before->start < before->end - before->start ? before
+									  : linux_vmas_find(s, va);
+}
+
 /*
  * Is the sample later than what is known of the mappings its frames lie in, and are they
  * others now? Samples come in batches: one look is enough for all those taken before it.
@@ -390,6 +398,8 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t time_ns,
 			const uint64_t *ip, unsigned int n)
 {
+	const struct linux_vma *v = NULL;
+	struct guest_mark *mark;
 	uint64_t begun;
 
 	if (time_ns <= p->whole_ns || p->ended)
@@ -400,9 +410,8 @@ static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t 
 		return false;
 	}
 	for (unsigned int i = 0; i < n; i++) {
-		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
-		struct guest_mark *mark = v ? guest_mapped_mark(&p->mapped, v) : NULL;
-
+		v = vma_near(&p->mapped.vmas, v, ip[i]);
+		mark = v ? guest_mapped_mark(&p->mapped, v) : NULL;
 		if (!mark || time_ns <= mark->checked_ns)
 			continue;
 		if (!guest_mapped_holds(&p->mapped, g->layout, g->memory, p->mm, v))
@@ -416,14 +425,14 @@ static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t 
 static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, const uint64_t *ip,
 		   unsigned int n)
 {
+	const struct linux_vma *v = NULL;
 	bool known = true, untold = false;
 	uint64_t age, enough;
 
 	if (!p->was_read)
 		return true;
 	for (unsigned int i = 0; i < n; i++) {
-		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
-
+		v = vma_near(&p->mapped.vmas, v, ip[i]);
 		known &= v != NULL;
 		untold |= v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
 	}
@@ -444,6 +453,7 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
 		   const uint64_t *ip, unsigned int n, struct err *e)
 {
 	struct process *p = maps_find(g, task);
+	const struct linux_vma *v = NULL;
 	int ret = 0;
 
 	if (!p)
@@ -451,8 +461,7 @@ int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const st
 	if (is_due(g, p, s->time_ns, ip, n))
 		ret = read_again(g, p, task, s, e);
 	for (unsigned int i = 0; i < n; i++) {
-		const struct linux_vma *v = linux_vmas_find(&p->mapped.vmas, ip[i]);
-
+		v = vma_near(&p->mapped.vmas, v, ip[i]);
 		g->stats.frames++;
 		g->stats.unmapped += !v;
 		g->stats.doubtful += v && v->file && !guest_mapped_mark(&p->mapped, v)->told;

@@ -55,9 +55,18 @@ struct cfi_row {
 	uint8_t cfa_len;   /* of the expression; 0: register + offset */
 	uint8_t is_signal; /* the caller was interrupted, not in a call: augmentation 'S' */
 	uint8_t expr_len;
+	uint32_t ruled; /* bit n: rule[n] is not CFI_DEFAULT; see cfi_row_settle() */
 	struct cfi_rule rule[CFI_REGS];
 	uint8_t expr[CFI_MAX_EXPR];
 };
+
+/* Once all rules of a row are set: most registers have none, and a step need not ask each. */
+static inline void cfi_row_settle(struct cfi_row *row)
+{
+	row->ruled = 0;
+	for (unsigned int reg = 0; reg < CFI_REGS; reg++)
+		row->ruled |= (uint32_t)(row->rule[reg].how != CFI_DEFAULT) << reg;
+}
 
 /* Registers as far as they are known. */
 struct cfi_regs {
@@ -86,10 +95,13 @@ enum cfi_step {
 	CFI_STEP_UNKNOWN, /* a rule needs a register that is not known, or makes no sense */
 };
 
-/* From g to the caller's registers in *out, which is set for CFI_STEP_ON alone. */
+/* From g to the caller's registers in *out, another one, which counts for CFI_STEP_ON alone. */
 struct cfi_stack {
 	cfi_read_stack read;
 	void *ctx;
+	/* Bytes [near_va, near_va + near_len) of it, which mostly are all that is asked for; may be none. */
+	const uint8_t *near;
+	uint64_t near_va, near_len;
 	uint64_t missing; /* set by CFI_STEP_MISSING */
 };
 enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, struct cfi_stack *stack,

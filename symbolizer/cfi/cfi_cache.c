@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAYS 4u /* slots that an address may be in: those next to each other in a cache line */
+#define WAYS 4u	 /* slots that an address may be in: those next to each other in a cache line */
+#define LINE 64u /* bytes: a set is one */
 #define SETS (CFI_CACHE_SLOTS / WAYS)
 
 struct cfi_cache {
@@ -28,13 +29,13 @@ struct cfi_cache *cfi_cache_create(void)
 
 	if (!c)
 		return NULL;
-	/* Pages that no address falls on are never touched. */
-	c->slot = calloc(CFI_CACHE_SLOTS, sizeof(*c->slot));
+	c->slot = aligned_alloc(LINE, CFI_CACHE_SLOTS * sizeof(*c->slot));
 	c->rows = TABLE_OF(struct cfi_row, row_equal);
 	if (!c->slot) {
 		free(c);
 		return NULL;
 	}
+	memset(c->slot, 0, CFI_CACHE_SLOTS * sizeof(*c->slot));
 	return c;
 }
 

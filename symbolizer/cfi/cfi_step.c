@@ -3,6 +3,8 @@
 
 #include "symbolizer/cfi/cfi_expr.h"
 
+#include <string.h>
+
 /* A function returns with these as they were (psABI, figure 3.4). */
 #define KEPT                                                                             \
 	(1u << CFI_RBX | 1u << CFI_RBP | 1u << CFI_R12 | 1u << CFI_R13 | 1u << CFI_R14 | \
@@ -22,6 +24,12 @@ static enum cfi_step step_cfa(const struct cfi_row *row, const struct cfi_regs *
 
 static enum cfi_step step_load(struct cfi_stack *stack, uint64_t va, uint64_t *out)
 {
+	uint64_t off = va - stack->near_va;
+
+	if (off < stack->near_len && stack->near_len - off >= sizeof(*out)) {
+		memcpy(out, stack->near + off, sizeof(*out));
+		return CFI_STEP_ON;
+	}
 	if (stack->read(stack->ctx, va, out))
 		return CFI_STEP_ON;
 	stack->missing = va;
@@ -85,8 +93,8 @@ static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_r
 enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, struct cfi_stack *stack,
 		       struct cfi_regs *out)
 {
-	struct cfi_regs next = { .known = 0 };
 	uint64_t cfa, missing = 0;
+	uint32_t ruled = row->ruled;
 	enum cfi_step st;
 
 	if (row->rule[CFI_RIP].how == CFI_UNDEFINED)
@@ -94,20 +102,26 @@ enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, stru
 	st = step_cfa(row, g, stack, &cfa);
 	if (st != CFI_STEP_ON)
 		return st;
-	for (unsigned int reg = 0; reg < CFI_REGS; reg++) {
+	/* Most registers have no rule: those that functions keep are as they are, all at once. */
+	*out = *g;
+	out->known = g->known & KEPT & ~ruled;
+	ruled |= 1u << CFI_RIP;
+	if (!(ruled >> CFI_RSP & 1))
+		cfi_set(out, CFI_RSP, cfa);
+	for (; ruled; ruled &= ruled - 1) {
+		unsigned int reg = (unsigned int)__builtin_ctz(ruled);
 		uint64_t value;
 
 		st = step_register(row, g, stack, reg, cfa, &value);
 		if (st == CFI_STEP_ON)
-			cfi_set(&next, reg, value);
+			cfi_set(out, reg, value);
 		else if (st == CFI_STEP_MISSING && (!missing || reg == CFI_RIP))
 			missing = stack->missing;
 	}
 	/* Any other may be unknown: few callers need it. */
-	if (!cfi_knows(&next, CFI_RIP) || !cfi_knows(&next, CFI_RSP)) {
+	if (!cfi_knows(out, CFI_RIP) || !cfi_knows(out, CFI_RSP)) {
 		stack->missing = missing;
 		return missing ? CFI_STEP_MISSING : CFI_STEP_UNKNOWN;
 	}
-	*out = next;
 	return CFI_STEP_ON;
 }

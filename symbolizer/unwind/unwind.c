@@ -63,7 +63,11 @@ int walk_read(const struct walk *w, uint64_t va, void *dst, size_t n)
 		uint64_t rel = va - sl->va;
 
 		if (va >= sl->va && rel <= sl->len && n <= sl->len - rel) {
-			memcpy(dst, s->stack + sl->off + rel, n);
+			/* Mostly a word: that is one instruction. */
+			if (n == 8)
+				memcpy(dst, s->stack + sl->off + rel, 8);
+			else
+				memcpy(dst, s->stack + sl->off + rel, n);
 			return i;
 		}
 	}

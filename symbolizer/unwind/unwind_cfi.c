@@ -63,20 +63,46 @@ static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
 	return walk_read(ctx, va, out, sizeof(*out)) >= 0;
 }
 
-/* Is ret what a call of this function's caller has left? Answered once for an address. */
-static bool is_return(const struct walk *w, uint64_t ret)
+/* All ask here: what was said of another address since may not be valid any more. */
+static bool walk_place(struct walk *w, uint64_t va, struct unwind_place *out)
 {
-	const struct unwind_cfi *cfi = &w->cfi;
+	if (!w->last.asked || w->last.va != va) {
+		w->last.asked = true;
+		w->last.va = va;
+		w->last.known = w->cfi.find(w->cfi.ctx, va, &w->last.place);
+	}
+	*out = w->last.place;
+	return w->last.known;
+}
+
+/* Is ret what a call of this function's caller has left? Answered once for an address. */
+static bool is_return(struct walk *w, uint64_t ret)
+{
 	struct unwind_place place;
 	uint64_t target;
 
-	if (!cfi->find(cfi->ctx, ret - 1, &place) || !place.call)
+	if (!walk_place(w, ret - 1, &place) || !place.call)
 		return walk_is_return(w, ret, &target);
 	if (*place.call == CFI_CALL_UNKNOWN)
 		*place.call = (uint8_t)walk_call_before(w, ret, &target);
 	if (*place.call == CFI_CALL)
 		return true;
 	return place.row && (place.row->is_signal || place.row->rule[CFI_RIP].how == CFI_UNDEFINED);
+}
+
+/* What is at va is mostly in the slice that rsp is in. */
+static void set_near(const struct walk *w, struct cfi_stack *stack)
+{
+	const struct sample *s = w->s;
+	uint64_t rsp = w->regs.r[CFI_RSP];
+
+	for (unsigned int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++)
+		if (rsp - s->slice[i].va < s->slice[i].len) {
+			stack->near = s->stack + s->slice[i].off;
+			stack->near_va = s->slice[i].va;
+			stack->near_len = s->slice[i].len;
+			return;
+		}
 }
 
 /* The stack that is left is the part above the caller's rsp. false: it does not grow. */
@@ -93,13 +119,12 @@ static bool consume(struct walk *w, uint64_t from, uint64_t rsp, bool is_signal)
 	return true;
 }
 
-bool walk_has_no_tables(const struct walk *w)
+bool walk_has_no_tables(struct walk *w)
 {
-	const struct unwind_cfi *cfi = &w->cfi;
 	bool exact = w->out->exact[w->out->n - 1];
 	struct unwind_place place;
 
-	return cfi->find && cfi->find(cfi->ctx, w->regs.r[CFI_RIP] - !exact, &place) && !place.row;
+	return w->cfi.find && walk_place(w, w->regs.r[CFI_RIP] - !exact, &place) && !place.row;
 }
 
 /* Where the interrupted place's registers are told by the frame of a signal handler. */
@@ -116,16 +141,16 @@ static enum step step_signal(struct walk *w, const struct cfi_regs *next)
 
 enum step walk_cfi(struct walk *w)
 {
-	const struct unwind_cfi *cfi = &w->cfi;
 	struct cfi_stack stack = { .read = read_stack, .ctx = w };
 	bool exact = w->out->exact[w->out->n - 1], is_signal;
 	struct unwind_place place;
 	struct cfi_regs next;
 	uint64_t ret;
 
-	if (!cfi->find || !cfi->find(cfi->ctx, w->regs.r[CFI_RIP] - !exact, &place) || !place.row)
+	if (!w->cfi.find || !walk_place(w, w->regs.r[CFI_RIP] - !exact, &place) || !place.row)
 		return STEP_UNKNOWN;
 	is_signal = place.row->is_signal;
+	set_near(w, &stack);
 	switch (cfi_step(place.row, &w->regs, &stack, &next)) {
 	case CFI_STEP_ROOT:
 		return walk_finish(w, STACK_END_ROOT);

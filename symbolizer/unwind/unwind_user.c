@@ -80,7 +80,7 @@ static enum step give_up(struct walk *w, const struct scan_regs *r)
  * A caller in code without tables, that is what a compiler has made at run time, or a part
  * of its runtime: these keep frame pointers, or use rbp for what looks otherwise.
  */
-static bool is_in_chain(const struct walk *w, const struct scan_regs *r)
+static bool is_in_chain(struct walk *w, const struct scan_regs *r)
 {
 	uint64_t frame[2], target, above;
 	int slice = r->rbp % 8 ? -1 : walk_read(w, r->rbp, frame, sizeof(frame));

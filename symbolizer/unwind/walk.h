@@ -19,6 +19,12 @@ struct walk {
 	bool program;	       /* a program's, whose text is read through u->programs */
 	struct cfi_regs regs;  /* a program's, where the walk has come to */
 	struct unwind_cfi cfi; /* the unwinder's */
+	/* What it has said last: a caller's address is asked for before and after it is pushed. */
+	struct {
+		bool asked, known;
+		uint64_t va;
+		struct unwind_place place;
+	} last;
 	bool guessed;	       /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
@@ -99,7 +105,7 @@ void walk_regs_of_pt_regs(struct walk *w, const uint8_t *b, uint64_t popped);
 /* One frame of a program by its tables. STEP_UNKNOWN: they do not tell, w->regs are as before. */
 enum step walk_cfi(struct walk *w);
 /* Is w->regs' rip in a file, or in code made at run time, known to have no tables for it? */
-bool walk_has_no_tables(const struct walk *w);
+bool walk_has_no_tables(struct walk *w);
 
 /* unwind32.c: all frames of a kernel in 32-bit mode; the first is pushed already. */
 void walk_32(struct walk *w);

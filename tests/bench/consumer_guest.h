@@ -218,7 +218,7 @@ static inline void cg_read_maps(struct cg *g, uint64_t *stack_top)
 		if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %255s", &start, &end, perms, &off, path) <
 		    4)
 			continue;
-		if (!strcmp(path, "[stack]"))
+		if ((uintptr_t)line >= start && (uintptr_t)line < end)
 			*stack_top = end;
 		if (start >> 47 || path[0] != '/')
 			continue;

@@ -446,6 +446,7 @@ static void steps(void **state)
 	cfi_set(&g, CFI_RAX, 78);
 	row.rule[CFI_RIP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -8 };
 	row.rule[CFI_RBP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -16 };
+	cfi_row_settle(&row);
 	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);
 	assert_int_equal(out.r[CFI_RIP], 0x400123);
 	assert_int_equal(out.r[CFI_RSP], 0x1028);
@@ -486,6 +487,7 @@ static void expressions(void **state)
 	(void)state;
 	memcpy(row.expr, plt, sizeof(plt));
 	row.rule[CFI_RIP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -8 };
+	cfi_row_settle(&row);
 	cfi_set(&g, CFI_RSP, 0x1008);
 	cfi_set(&g, CFI_RIP, 0x401030);
 	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);
