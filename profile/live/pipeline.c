@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/thread.h"
+#include "profile/live/merge.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,6 +32,7 @@ struct pipeline {
 	struct offcpu *offcpu; /* NULL: not asked for */
 	struct sink *sink;
 	struct pipeline_options opt;
+	struct merge *merge;
 	struct buf held; /* samples in order, each at a multiple of 8 */
 	pthread_t thread;
 	atomic_bool stop;
@@ -397,22 +399,12 @@ static void report_drops(struct pipeline *p, unsigned int vcpu)
 /* The oldest sample of all rings first, so that the output is nearly in order of time. */
 static bool drain_one(struct pipeline *p)
 {
-	const struct sample *oldest = NULL;
-	unsigned int from = 0;
-	size_t len;
+	const struct sample *oldest = merge_next(p->merge);
 
-	for (unsigned int i = 0; i < vm_vcpus(p->vm); i++) {
-		const struct sample *s = ring_peek(vm_ring(p->vm, i), &len);
-
-		if (s && (!oldest || s->time_ns < oldest->time_ns)) {
-			oldest = s;
-			from = i;
-		}
-	}
 	if (!oldest)
 		return false;
 	take_sample(p, oldest);
-	ring_release(vm_ring(p->vm, from));
+	merge_release(p->merge);
 	return true;
 }
 
@@ -505,10 +497,16 @@ void pipeline_destroy(struct pipeline *p)
 	offcpu_destroy(p->offcpu);
 	guest_destroy(p->guest);
 	io_join_destroy(p->io);
+	merge_destroy(p->merge);
 	buf_deinit(&p->held);
 	free(p->dropped_seen);
 	free(p->last);
 	free(p);
+}
+
+static struct ring *ring_of(void *ctx, unsigned int vcpu)
+{
+	return vm_ring(ctx, vcpu);
 }
 
 static int start_thread(struct pipeline *p, struct err *e)
@@ -537,7 +535,8 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	buf_init(&p->held);
 	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));
 	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
-	ret = p->dropped_seen && p->last
+	p->merge = merge_create(ring_of, p->vm, vm_vcpus(p->vm));
+	ret = p->dropped_seen && p->last && p->merge
 		      ? guest_create(&p->guest, parts->target, p->vm, p->sink, opt, e)
 		      : err_set(e, ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)

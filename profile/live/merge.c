@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/live/merge.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+/* Of the sample behind the next one: its head and the frames that its stack begins with. */
+#define PREFETCH_BYTES 3072u
+#define LINE 64u
+
+struct merge_head {
+	uint64_t time_ns;
+	const struct sample *s;
+	size_t len;
+	struct ring *ring;
+};
+
+struct merge {
+	struct merge_head
+		*heap;	     /* n of `all`: the oldest is first, none is older than its parent */
+	struct ring **empty; /* the others */
+	unsigned int n, nempty, all;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC: they were empty then; 0: never looked */
+};
+
+struct merge *merge_create(merge_ring ring, void *ctx, unsigned int n)
+{
+	struct merge *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->all = m->nempty = n;
+	m->heap = calloc(n, sizeof(*m->heap));
+	m->empty = calloc(n, sizeof(*m->empty));
+	if (!m->heap || !m->empty) {
+		merge_destroy(m);
+		return NULL;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		m->empty[i] = ring(ctx, i);
+	return m;
+}
+
+void merge_destroy(struct merge *m)
+{
+	if (!m)
+		return;
+	free(m->heap);
+	free(m->empty);
+	free(m);
+}
+
+static bool merge_peek(struct ring *ring, struct merge_head *out)
+{
+	out->ring = ring;
+	out->s = ring_peek(ring, &out->len);
+	if (out->s)
+		out->time_ns = out->s->time_ns;
+	return out->s;
+}
+
+/* Put h at place i or below it. */
+static void merge_down(struct merge *m, unsigned int i, struct merge_head h)
+{
+	for (;;) {
+		unsigned int child = 2 * i + 1;
+
+		if (child >= m->n)
+			break;
+		if (child + 1 < m->n && m->heap[child + 1].time_ns < m->heap[child].time_ns)
+			child++;
+		if (m->heap[child].time_ns >= h.time_ns)
+			break;
+		m->heap[i] = m->heap[child];
+		i = child;
+	}
+	m->heap[i] = h;
+}
+
+static void merge_add(struct merge *m, struct merge_head h)
+{
+	unsigned int i = m->n++;
+
+	for (; i && m->heap[(i - 1) / 2].time_ns > h.time_ns; i = (i - 1) / 2)
+		m->heap[i] = m->heap[(i - 1) / 2];
+	m->heap[i] = h;
+}
+
+static void merge_look(struct merge *m)
+{
+	unsigned int still = 0;
+	struct merge_head h;
+
+	m->looked_ns = clock_mono_ns();
+	for (unsigned int i = 0; i < m->nempty; i++)
+		if (merge_peek(m->empty[i], &h))
+			merge_add(m, h);
+		else
+			m->empty[still++] = m->empty[i];
+	m->nempty = still;
+}
+
+/* Its bytes were written by another processor; they can come while the next one is unwound. */
+static void merge_prefetch(const struct merge *m)
+{
+	const struct merge_head *h;
+	size_t len;
+
+	if (m->n < 2)
+		return;
+	h = &m->heap[m->n > 2 && m->heap[2].time_ns < m->heap[1].time_ns ? 2 : 1];
+	len = h->len < PREFETCH_BYTES ? h->len : PREFETCH_BYTES;
+	for (size_t at = 0; at < len; at += LINE)
+		__builtin_prefetch((const uint8_t *)h->s + at);
+}
+
+const struct sample *merge_next(struct merge *m)
+{
+	if (m->nempty && (!m->n || m->heap[0].time_ns > m->looked_ns))
+		merge_look(m);
+	if (!m->n)
+		return NULL;
+	merge_prefetch(m);
+	return m->heap[0].s;
+}
+
+void merge_release(struct merge *m)
+{
+	struct merge_head h;
+	struct ring *ring = m->heap[0].ring;
+
+	ring_release(ring);
+	if (merge_peek(ring, &h)) {
+		merge_down(m, 0, h);
+		return;
+	}
+	/* Empty now, which is later than at the last look: it is looked at with the others. */
+	m->empty[m->nempty++] = ring;
+	h = m->heap[--m->n];
+	if (m->n)
+		merge_down(m, 0, h);
+}
