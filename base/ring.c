@@ -94,6 +94,14 @@ void ring_drop(struct ring *r)
 	atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
 }
 
+size_t ring_used(const struct ring *r)
+{
+	struct ring *any = (struct ring *)r;
+
+	return atomic_load_explicit(&any->head, memory_order_relaxed) -
+	       atomic_load_explicit(&any->tail, memory_order_relaxed);
+}
+
 const void *ring_peek(struct ring *r, size_t *len)
 {
 	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);

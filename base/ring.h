@@ -39,6 +39,9 @@ void ring_commit(struct ring *r, size_t used);
 /* Producer: count a record that was given up before it was reserved or committed. */
 void ring_drop(struct ring *r);
 
+/* Producer: bytes of the ring that are not free. */
+size_t ring_used(const struct ring *r);
+
 /* Consumer: the oldest record and its length, or NULL when there is none. */
 const void *ring_peek(struct ring *r, size_t *len);
 /* Consumer: give back the record that ring_peek returned. */

@@ -20,6 +20,12 @@
 /* Of SAMPLE_MAX_RETURNS, for the function graph tracer; and probed functions in one stack. */
 #define MAX_TRACED (SAMPLE_MAX_RETURNS - 512u)
 #define MAX_PROBED 8u
+/*
+ * To ask for MSR_KERNEL_GS_BASE costs a system call at each sample of a program. While a program
+ * runs it is a constant of its processor (Linux). Only another kernel has another one, which
+ * takes longer than this until it runs programs.
+ */
+#define SWAPPED_GS_NS 100000000u
 
 const struct capture_task_plan *capture_plan_of_task(const struct vm *vm)
 {
@@ -75,8 +81,10 @@ uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct 
 {
 	const struct capture_plan *plan = &v->vm->cfg.plan;
 	bool kernel_gs = (sr->cs.dpl & 3) != 3 && (sr->gs.base & KERNEL_HALF);
+	bool in_program = (sr->cs.dpl & 3) == 3;
+	bool swapped = in_program && v->swapped_gs && s->time_ns - v->swapped_ns < SWAPPED_GS_NS;
 	bool need_gs = !v->foreign && capture_plan_of_task(v->vm)->known &&
-		       capture_plan_of_task(v->vm)->percpu && !kernel_gs;
+		       capture_plan_of_task(v->vm)->percpu && !kernel_gs && !swapped;
 	uint64_t lstar, other = 0;
 
 	if (kernel_gs)
@@ -90,9 +98,15 @@ uint64_t capture_percpu_base(struct vcpu *v, const struct kvm_sregs *sr, struct 
 	/* It is a constant of each processor once the kernel has set it up (Linux). */
 	if (v->foreign)
 		return v->kernel_gs;
+	if (swapped)
+		return v->swapped_gs;
 	/* Before the kernel has set it up there is none. */
 	if (!(other & KERNEL_HALF))
 		return 0;
+	if (in_program) {
+		v->swapped_gs = other;
+		v->swapped_ns = s->time_ns;
+	}
 	v->kernel_gs = other;
 	return other;
 }

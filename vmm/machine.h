@@ -43,7 +43,8 @@ struct source {
 	uint64_t exits;		/* EXIT, IO: so far */
 	uint8_t exit;		/* EXIT: the one that is due: KVM_EXIT_* */
 	uint64_t exit_addr;	/* and its address, as in struct sample; IO: the token */
-	uint64_t owed;		/* EXIT: weight of samples that found no room */
+	uint64_t owed;		/* but for IO: weight of samples that found no room */
+	unsigned int thinned;	/* samples passed over in a row, as the ring is nearly full */
 };
 
 /* What control asks for; each vCPU follows when `changes` has changed. */
@@ -81,6 +82,8 @@ struct vcpu {
 	struct pvm_vcpu pvm_state;
 	uint64_t lstar;	    /* once the kernel has set it */
 	uint64_t kernel_gs; /* as last seen, 0: never; it stays the same once it is set up */
+	/* MSR_KERNEL_GS_BASE as it was while a program ran, and when (CLOCK_MONOTONIC); 0: not known. */
+	uint64_t swapped_gs, swapped_ns;
 	atomic_bool collect;
 	/* Looks in a row that found it halted with interrupts off (or never started). */
 	atomic_uint dead_looks;

@@ -244,6 +244,31 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 	}
 }
 
+/*
+ * Where samples come faster than they are taken from the ring, it would be full most of the time:
+ * which samples find room would depend on when the consumer comes, and all of a moment were lost.
+ * So a ring that is nearly full gets one of several.
+ */
+static unsigned int source_one_of(const struct ring *r)
+{
+	size_t free = r->size - ring_used(r);
+
+	return free > r->size / 4 ? 1 : free > r->size / 8 ? 2 : free > r->size / 16 ? 4 : 8;
+}
+
+/* What is not taken is counted as lost, and the next one has its weight. */
+static void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
+{
+	cause->weight += s->owed;
+	if (++s->thinned < source_one_of(&v->ring)) {
+		ring_drop(&v->ring);
+		s->owed = cause->weight;
+		return;
+	}
+	s->thinned = 0;
+	s->owed = capture_sample(v, cause) ? 0 : cause->weight;
+}
+
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 {
 	struct source *s = &v->source[i];
@@ -263,7 +288,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 	cause.missed = trigger_next(&s->trigger, at);
 	v->stats.overruns += cause.missed;
 	cause.weight = (1 + (uint64_t)cause.missed) * s->period;
-	capture_sample(v, &cause);
+	source_sample(v, s, &cause);
 }
 
 static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
@@ -278,7 +303,7 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 
 	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
 		v->stats.overruns += cause.missed;
-		capture_sample(v, &cause);
+		source_sample(v, &v->source[i], &cause);
 	}
 	counter_note(&v->source[i].counter, &v->stats.counter[i]);
 	counter_go_on(&v->source[i].counter);

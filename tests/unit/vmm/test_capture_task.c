@@ -178,6 +178,57 @@ static void in_a_program_and_in_entry_code(void **state)
 	assert_found(take(STACK + 64));
 }
 
+static const struct sample *take_at(uint64_t ms, uint64_t rsp)
+{
+	const struct sample *s;
+	size_t len;
+
+	f.v->run->s.regs.regs.rsp = rsp;
+	assert_true(capture_sample(f.v, &(struct capture_cause){ .now = START + ms * 1000000,
+								 .reason = SAMPLE_TIMER,
+								 .weight = 1 }));
+	s = ring_peek(&f.v->ring, &len);
+	assert_non_null(s);
+	last = *s;
+	ring_release(&f.v->ring);
+	return &last;
+}
+
+/* The kernel's GS base is asked for now and then, not at each sample of a program. */
+static void asked_now_and_then(void **state)
+{
+	const uint64_t other = PERCPU - 4096;
+
+	(void)state;
+	fake_map_range(&f, other, 4096);
+	fake_put64(&f, other + CURRENT, TASK + 8);
+	f.v->stack_max = f.vm->cfg.plan.stack_max;
+	/* What is not there yet is asked for each time. */
+	set_cpl(3, USER_GS);
+	assert_int_equal(take_at(0, USER_STACK)->task.state, SAMPLE_TASK_NOT_YET);
+	msr_kernel_gs = PERCPU;
+	assert_found(take_at(1, USER_STACK));
+	assert_int_equal(msrs_asked, 2);
+	assert_found(take_at(50, USER_STACK));
+	assert_found(take_at(100, USER_STACK));
+	assert_int_equal(msrs_asked, 2);
+	/* GS in the kernel is what it is, and no reason to believe it of a program. */
+	set_cpl(0, other);
+	assert_int_equal(take_at(100, STACK + 64)->task.addr, TASK + 8);
+	set_cpl(3, USER_GS);
+	assert_found(take_at(100, USER_STACK));
+	assert_int_equal(msrs_asked, 2);
+	/* In entry code it is asked. */
+	set_cpl(0, USER_GS);
+	assert_found(take_at(100, STACK + 64));
+	assert_int_equal(msrs_asked, 3);
+	/* Another kernel, later. */
+	msr_kernel_gs = other;
+	set_cpl(3, USER_GS);
+	assert_int_equal(take_at(200, USER_STACK)->task.addr, TASK + 8);
+	assert_int_equal(msrs_asked, 4);
+}
+
 /* The program's page tables lack the kernel; those in the page before have it. */
 static void isolated_page_tables(void **state)
 {
@@ -493,6 +544,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(in_the_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_program_and_in_entry_code, setup, teardown),
+		cmocka_unit_test_setup_teardown(asked_now_and_then, setup, teardown),
 		cmocka_unit_test_setup_teardown(isolated_page_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(replaced_return_addresses, setup, teardown),

@@ -436,6 +436,43 @@ static void full_ring_owes_the_weight(void **state)
 	assert_int_equal(sum + s->weight, 1001);
 }
 
+/* Nobody takes them: fewer and fewer find room, one after several, and their weights add up. */
+static void nearly_full_ring_takes_fewer(void **state)
+{
+	unsigned int taken = 0, of[5] = { 0 };
+	uint64_t sum = 0, last = 10;
+	const struct sample *s;
+
+	(void)state;
+	add_counter(VM_EVENT_PERF, 10);
+	start();
+	for (unsigned int i = 1; i <= 5000; i++) {
+		mock.at[0].value = 10 * i;
+		signalled(POLL_IN, MOCK_FD);
+		sources_take(f.v);
+	}
+	for (; (s = next()); taken++) {
+		unsigned int n = (unsigned int)(s->weight / 10);
+
+		assert_true(s->weight >= last);
+		assert_true(n == 1 || n == 2 || n == 4 || n == 8);
+		of[n == 1 ? 0 : n == 2 ? 1 : n == 4 ? 2 : 3]++;
+		last = s->weight;
+		sum += s->weight;
+	}
+	assert_true(of[0] > of[1] && of[1] > 10 && of[2] > 10);
+	assert_int_equal(taken + ring_dropped(&f.v->ring), 5000);
+	/* There is room again: the next one that is taken has all that was lost. */
+	for (unsigned int i = 5001; i <= 5010; i++) {
+		mock.at[0].value = 10 * i;
+		signalled(POLL_IN, MOCK_FD);
+		sources_take(f.v);
+	}
+	while ((s = next()))
+		sum += s->weight;
+	assert_int_equal(sum, 50100);
+}
+
 /* The machine ends with an exit: what waits for another KVM_RUN gets one. */
 static void last_exit(void **state)
 {
@@ -484,6 +521,7 @@ int main(void)
 		TEST(every_nth_exit),
 		TEST(exits_in_a_row),
 		TEST(full_ring_owes_the_weight),
+		TEST(nearly_full_ring_takes_fewer),
 		TEST(last_exit),
 		TEST(collecting_nothing_counts),
 	};
