@@ -33,6 +33,8 @@ tmux: tests of what a terminal shows are skipped
 valgrind: exports are not read with callgrind_annotate
 groff man-db: tests of the manual pages are skipped
 zsh: completion in zsh is not tested
+gdb: the sandbox is not tested from within
+golang-go: exports for pprof are not read with go tool pprof
 strace: which system calls threads use is not compared with their lists
 busybox-static: tests that run a shell in the guest are skipped
 mmdebstrap: tests that make a Debian are skipped'

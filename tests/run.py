@@ -10,7 +10,7 @@ test's output is in DIR/test-logs. The last line is `N passed, N failed, N skipp
 
 A unit test has sub-tests, and cmocka exits with 0 when some or all of them were skipped. Where
 all were, the test was skipped. Where some were, it passed or failed, is named with them, and each
-of them counts as skipped, too.
+of them counts as skipped, too. A line "skipped: REASON" of another test is a part of it that was skipped.
 """
 
 import argparse
@@ -200,6 +200,7 @@ class Test:
 
 SUBTESTS = re.compile(r"^\[=+\] (?:\S+: )?Running (\d+) test")    # newer ones name the group
 SUBTEST = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED|ERROR) +\] (\S+)")
+PART = re.compile(r"^skipped: (.*)")    # e2e.left_out()
 
 
 def skipped_subtests(lines):
@@ -220,6 +221,11 @@ def skipped_subtests(lines):
                 skipped.append((running, re.sub(r"^skipped: *", "", said)))
             running = None
     return total, skipped
+
+
+def skipped_parts(lines):
+    """[("", reason)] of a test that is no unit test."""
+    return [("", m.group(1)) for m in map(PART.match, lines) if m]
 
 
 def stem(path):
@@ -278,11 +284,28 @@ def tests_of(build, slow):
     return tests + late
 
 
-def accepted_skips():
-    """[(test, reason)], expressions, of tests/skips.txt."""
+def not_to_be_had():
+    """Packages that scripts/deps.sh asked apt for, which could not give them."""
+    cache = os.environ.get("KVMPROF_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "kvmprof")
+    try:
+        with open(os.path.join(cache, "deps-without"), encoding="utf-8") as f:
+            return set(re.split(r"[\s|]+", f.read().strip()))
+    except OSError:
+        return set()
+
+
+def accepted_skips(without=None):
+    """[(test, reason)], expressions, of tests/skips.txt; without: packages that cannot be had."""
+    without, rows = not_to_be_had() if without is None else without, []
     with open(os.path.join(TOP, "tests", "skips.txt"), encoding="utf-8") as f:
-        rows = [line.rstrip("\n").split(" | ") for line in f if not line.startswith("#")]
-    return [(re.compile(test.strip()), re.compile(reason)) for test, reason, why in rows]
+        for line in f:
+            if line.startswith("#"):
+                continue
+            test, reason, why, *package = line.rstrip("\n").split(" | ")
+            if not package or package[0] in without:
+                rows.append((re.compile(test.strip()), re.compile(reason)))
+    return rows
 
 
 def checks_of(build):
@@ -388,14 +411,18 @@ class Runner:
                 result = "skip"
             else:
                 self.count["skip"] += len(skipped)
-        if not skipped and result == "skip":
+        elif result == "skip":
             note = lines[-1]
+        else:
+            skipped = skipped_parts(lines)
+            self.count["skip"] += len(skipped)
+            note = "; ".join("skipped: " + reason for _, reason in skipped)
         bad = self.unaccepted(test, skipped or ([("", note)] if result == "skip" else []))
         if bad and result != "FAIL":
             result, lines = "FAIL", ["a skip that tests/skips.txt does not accept: " + b for b in bad]
         self.count[result] += 1
         if result == "ok" and lines[-1].startswith("figures: "):
-            note = lines[-1][len("figures: "):]
+            note = "; ".join([lines[-1][len("figures: "):]] + ([note] if note else []))
         text = "%-5s %-28s %7.1f s  %s" % (result + ":" if result == "skip" else result,
                                            test.name, seconds, note)
         print(text.rstrip(), flush=True)

@@ -22,7 +22,7 @@ def why_no_bpf():
     if p.returncode == 0:
         return None
     check(p.stderr.count("\n") == 1, "more than one line: " + p.stderr)
-    say("BPF skipped: " + p.stderr.strip())
+    e2e.left_out("no BPF on this host: " + p.stderr.strip())
     return p.stderr.strip()
 
 

@@ -212,7 +212,7 @@ for number, program in enumerate(programs):
     if have_kvm:
         with_kvm(program)
 if not have_kvm:
-    say("note: without /dev/kvm the cases that need a machine were left out")
+    e2e.left_out("no /dev/kvm: the cases that need a machine")
 if not_tried:
-    say("note: not tried, because unshare -m is not allowed here: " + ", ".join(sorted(set(not_tried))))
+    e2e.left_out("No mount namespace may be made here: " + ", ".join(sorted(set(not_tried))))
 e2e.finish()

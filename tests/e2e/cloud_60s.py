@@ -23,7 +23,7 @@ check(s["unsymbolized"] * 100 < s["samples"], "%d samples without a name" % s["u
 
 p = e2e.kvmprof("report", "-i", "cloud.data")
 check(p.status == 0 and "[kernel.kallsyms]" in p.out, "kvmprof report: " + p.err)
-if e2e.shutil.which("perf"):
+if e2e.has_tool("perf"):
     p = e2e.run("perf", "report", "-i", "cloud.data", "--stdio", "-g", "none")
     check(p.status == 0 and "[k]" in p.out, "perf report: " + p.err)
     samples = e2e.parse_script(e2e.perf_script("cloud.data"))

@@ -39,7 +39,7 @@ s = e2e.check_lost("crash.data")
 check(s["samples"] > 100, "%d samples kept of a second's work" % s["samples"])
 p = e2e.kvmprof("report", "-i", "crash.data")
 check(p.status == 0 and "demo_main" in p.out, "kvmprof report of it: status %d" % p.status)
-if e2e.shutil.which("perf"):
+if e2e.has_tool("perf"):
     samples = e2e.parse_script(e2e.perf_script("crash.data"))
     check(len(samples) == s["samples"], "perf script shows %d of %d" % (len(samples), s["samples"]))
 e2e.finish("%d samples kept" % s["samples"])

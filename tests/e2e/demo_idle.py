@@ -34,7 +34,7 @@ for t in truth:
 
 p = e2e.kvmprof("report", "-i", "idle.data")
 check("idle_wait" in p.out and " idle " in p.out, "kvmprof report does not show idle time")
-if e2e.shutil.which("perf"):
+if e2e.has_tool("perf"):
     p = e2e.run("perf", "report", "-i", "idle.data", "--stdio", "--no-children", "-g", "none")
     check("swapper" in p.out, "perf report shows no idle time")
 e2e.finish("%.2f %% idle, the truth is %.2f %%; %d samples" % (share, idle.percent, len(samples)))

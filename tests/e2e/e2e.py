@@ -73,6 +73,18 @@ def skip(reason):
     sys.exit(1 if failures else SKIP)
 
 
+def left_out(reason):
+    """A part of a test cannot run here: tests/run.py counts it as skipped."""
+    say("skipped: " + reason)
+
+
+def has_tool(name):
+    """Whether it is installed; where it is not, a part of the test is left out."""
+    if not shutil.which(name):
+        left_out(name + " is not installed")
+    return shutil.which(name)
+
+
 def finish(figures=""):
     if figures:
         say("figures: " + figures)

@@ -340,22 +340,20 @@ if package and jsonschema:
     with open(os.path.join(package, "package/dist/release/file-format-schema.json")) as f:
         schema = json.load(f)
 else:
-    e2e.say("not checked by speedscope's schema: " + (why or "no python3-jsonschema"))
+    e2e.left_out((why or "python3-jsonschema is not installed") + ": speedscope's schema")
 pb, why = exported.pprof_decoder()
 cli, no_cli = exported.npm_package("@firefox-devtools/profiler-cli", exported.PROFILER_CLI)
 if not cli:
-    e2e.say("not read by the Firefox Profiler: " + no_cli)
+    e2e.left_out(no_cli + ": the Firefox Profiler")
 if not pb:
-    e2e.say("pprof not decoded: " + why)
+    e2e.left_out(why + ": pprof")
 for profile in profiles:
     folded(profile)
     speedscope(profile)
     if pb:
         pprof(profile, pb)
-    if e2e.shutil.which("callgrind_annotate"):
+    if e2e.has_tool("callgrind_annotate"):
         callgrind(profile)
-    else:
-        e2e.say("callgrind not read: valgrind is not installed")
     chrome_trace(profile)
     kp(profile)
     iprof(profile)

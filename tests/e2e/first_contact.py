@@ -147,7 +147,7 @@ def terminals():
 
 def short_text():
     """A list that fits is printed: nobody has to leave a pager; one that does not goes through less."""
-    if not shutil.which("less") or not shutil.which("tmux"):
+    if not e2e.has_tool("less") or not e2e.has_tool("tmux"):
         return
     plain = ["env", "-u", "PAGER", "-u", "LESS", "TERM=xterm", e2e.KVMPROF, "report", "-i", os.path.abspath("demo.data")]
     tmux = ["tmux", "-S", os.path.abspath("tmux"), "-f", "/dev/null"]

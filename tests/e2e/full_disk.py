@@ -68,7 +68,7 @@ def read_profile(path):
     if not check(p.status == 0, "report of %s: %s" % (path, p.err)):
         return None
     r = json.loads(p.out)
-    if shutil.which("perf"):
+    if e2e.has_tool("perf"):
         q = e2e.run("perf", "script", "-i", path)
         check(q.status == 0, "perf script -i %s: %s" % (path, q.err))
         n = len(e2e.parse_script(q.out))
@@ -249,8 +249,7 @@ ssize_t write(int fd, const void *data, size_t len)
 
 def failing_calls():
     """Each file of a profile, and the calls that come last."""
-    if not shutil.which("cc"):
-        say("no cc: failing calls are left out")
+    if not e2e.has_tool("cc"):
         return
     with open("failing.c", "w") as f:
         f.write(FAILING)

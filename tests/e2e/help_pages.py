@@ -256,7 +256,7 @@ e2e.need_tool("man")
 check_pages(commands)
 check_words(commands)
 check_tab_key()
-if shutil.which("zsh"):
+if e2e.has_tool("zsh"):
     p = subprocess.run(["zsh", "-n", os.path.join(e2e.TOP, "configs", "completion", "_kvmprof")],
                        stderr=subprocess.PIPE)
     check(p.returncode == 0, "zsh: %r" % p.stderr)

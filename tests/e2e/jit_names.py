@@ -85,7 +85,7 @@ try:
     check(re.search(row, p.out, re.M), "kvmprof report lacks %s of %s:\n%s" % (NAME, dso, p.out[:1500]))
     check("nowhere" not in p.out, "kvmprof report: a name for code that there is not")
 
-    if e2e.shutil.which("perf"):
+    if e2e.has_tool("perf"):
         theirs, _ = named_share(e2e.perf_script("jit.data"))
         check(theirs == share, "perf script: %.1f %% of w-jit are called %s" % (100 * theirs, NAME))
         p = e2e.run("perf", "report", "-i", "jit.data", "--stdio", "-g", "none", "--sort", "comm,dso,sym")

@@ -67,7 +67,7 @@ ends = s["kernel_stack_end"]
 whole, total = ends["root"] + ends["user-entry"], sum(ends.values()) - ends["no-text"]
 check(whole * 1000 >= total * 995, "%d of %d kernel stacks are complete" % (whole, total))
 
-if e2e.shutil.which("perf"):
+if e2e.has_tool("perf"):
     p = e2e.run("perf", "report", "-i", "kaslr.data", "--stdio", "-g", "none", "--no-children",
                 "--percent-limit", "0", timeout=300)
     shown = re.findall(r"\[kernel.kallsyms\] +\[k\] (\S+)", p.out)

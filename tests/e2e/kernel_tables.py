@@ -158,7 +158,7 @@ for kernel in kernel_matrix.kernels().values():
             found.setdefault(kernel_matrix.image(kernel), kernel)
         except kernel_matrix.Missing as why:
             missing.append(str(why))
-            say("left out: %s" % why)
+            e2e.left_out(str(why))
 if not found:
     e2e.skip("none of the kernels is there: " + "; ".join(missing))
 compiled.tool("e2e/kernel_tables.c", "demo_blob.o")

@@ -47,7 +47,7 @@ g = e2e.check_lost("turns.data")["guest"]
 # Each look between two libraries may also see neither.
 check(turns / 2 < g["mappings_changed"] + 1, "%d mappings changed in %d turns" %
       (g["mappings_changed"], turns))
-if e2e.shutil.which("perf"):
+if e2e.has_tool("perf"):
     theirs = count(e2e.perf_script("turns.data"))
     check(theirs["wrong"] == 0, "perf script: %(wrong)d wrong names" % theirs)
 e2e.finish("%d turns; %s; %d mappings changed, %d frames in doubt" %

@@ -116,7 +116,7 @@ s = e2e.check_lost("made.data")["guest"]
 check(s["made_code"] >= 3 and not s["made_code_without_names"] and not s["made_code_not_believed"],
       "made code: %s" % {x: s[x] for x in s if x.startswith("made_code")})
 check("code made at run time: " in boot.err, "nothing of made code is told: " + boot.err)
-if e2e.shutil.which("perf"):
+if e2e.has_tool("perf"):
     theirs = e2e.perf_script("made.data")
     n = sum(name in x.stack.split(";") for x in e2e.parse_script(theirs))
     check(n >= inner, "perf script names the BPF program in %d stacks" % n)

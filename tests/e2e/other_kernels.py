@@ -70,7 +70,7 @@ def package(name):
                        stderr=subprocess.DEVNULL) if e2e.shutil.which("apt-get") else None
     debs = [f for f in os.listdir(work) if f.endswith(".deb")]
     if not p or p.returncode or not debs:
-        say("skipped: cannot fetch Debian's package %s" % name)
+        e2e.left_out("Debian's package %s cannot be fetched" % name)
         return None
     subprocess.run(["dpkg-deb", "-x", os.path.join(work, debs[0]), os.path.join(work, "root")],
                    check=True)

@@ -22,7 +22,7 @@ def complete(path, at_least):
     check(not r["partial"], path + " is marked partial")
     check(r["samples"] >= at_least, "%s: %d samples" % (path, r["samples"]))
     check(not e2e.leftovers(), "temporary files are left: %s" % e2e.leftovers())
-    if e2e.shutil.which("perf"):
+    if e2e.has_tool("perf"):
         check(len(e2e.parse_script(e2e.perf_script(path))) == r["samples"],
               "perf script and kvmprof report differ on " + path)
 

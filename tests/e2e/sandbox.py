@@ -113,10 +113,9 @@ def threads_are_bound(landlock):
 
 def a_broken_list_leaves_a_profile():
     """A debugger makes a vCPU's thread open a socket: the run ends, and what it has recorded can be read."""
+    if not e2e.has_tool("gdb"):
+        return
     boot = e2e.Boot("-q", "-o", "broken.data", "--append", "seconds=60")
-    if not e2e.shutil.which("gdb"):
-        boot.process.kill()
-        return say("gdb is not installed: no call is injected")
     time.sleep(2)
     tid = next((os.path.basename(t) for t in glob.glob("/proc/%d/task/*" % boot.process.pid)
                 if status_of(t)["Name"] == "console"), None) or boot.process.pid

@@ -88,7 +88,7 @@ def run(*more):
 
 
 said = []
-if e2e.shutil.which("qemu-system-x86_64"):
+if e2e.has_tool("qemu-system-x86_64"):
     said += ["attached to QEMU by %s: %s" % (t, attached_to_qemu(t)) for t in attached.techniques()]
 said.append("to run: " + attached_to_run(attached.techniques()[0]))
 said.append("run: " + none("run", run()))

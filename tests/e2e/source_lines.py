@@ -78,7 +78,7 @@ def all_bytes(name, tool=("addr2line",)):
 def forms():
     """Versions, compilers, packed sections, without .debug_aranges, split, stripped."""
     count = 0
-    compilers = ["gcc"] + (["clang"] if shutil.which("clang") else [])
+    compilers = ["gcc"] + (["clang"] if e2e.has_tool("clang") else [])
     for compiler in compilers:
         for form in ("-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gz"):
             name = build(compiler + form, compiler, "-g", form)
@@ -130,8 +130,7 @@ def demangled():
 
 def shared():
     """dwz moves what two files share into a third."""
-    if not shutil.which("dwz"):
-        say("dwz is not installed: its files are not tested")
+    if not e2e.has_tool("dwz"):
         return
     for name in ("one", "two"):
         build(name, "gcc", "-g", "-gdwarf-4", "-fdebug-prefix-map=x=" + name)

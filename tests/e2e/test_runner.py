@@ -3,6 +3,7 @@
 """tests/run.py and e2e.py themselves: what is skipped is counted, and hides no failure."""
 
 import contextlib
+import glob
 import importlib.util
 import io
 import os
@@ -88,7 +89,36 @@ expect(unit("other", "passes", "lacks_a"), "FAIL", 0, 1, 1, "does not accept: la
 expect(end_to_end("lacks", "e2e.skip('no tool')"), "FAIL", 0, 1, 0, "does not accept:  no tool", accepted=NO_A)
 expect(end_to_end("lacks", "e2e.skip('no tool')"), "skip", 0, 0, 1,
        accepted=[(re.compile("e2e/lacks"), re.compile("tool"))])
-check(len(run.accepted_skips()) > 3, "tests/skips.txt")
+expect(end_to_end("parts", "e2e.left_out('no A here')\ne2e.finish('7 samples')"), "ok", 1, 0, 1, "7 samples; skipped: no A here")
+expect(end_to_end("parts", "e2e.left_out('no A here')"), "FAIL", 0, 1, 1, "does not accept:  no A here", accepted=[])
+expect(end_to_end("parts", "e2e.has_tool('no-such-tool')"), "ok", 1, 0, 1, "skipped: no-such-tool is not installed")
+
+# tests/skips.txt: facts of the host are accepted, what apt could give is not, nor is a lack of KVM.
+KERNELS = "debian_6_1 (no debian-6.1%s.*/vmlinuz-* or debian-6.1%s.*/dbg/%s-* in the cache of the scripts)"
+runner = run.Runner(os.path.abspath("list"))
+for without, test, reason, accepted in (
+        ((), "e2e/attach_kvm", "this host's KVM interprets the guest's kernel: QEMU cannot boot a Linux on it", True),
+        ((), "asan/kernel/test_livekernel", KERNELS % ("", "", "System.map"), True),
+        ((), "unit/types/test_btf_kernel", KERNELS % ("2", "2", "vmlinux"), True),
+        ((), "asan/pvm/test_complete_bmi", "this CPU has no bmi2", True),
+        ((), "e2e/attach_tasks", "no BPF on this host: not allowed", True),
+        ((), "e2e/other_kernels", "Debian's package memtest86+ cannot be fetched", True),
+        ((), "e2e/attach_libvirt", "libvirtd as root is needed, and this is not root", True),
+        ((), "e2e/lockstep", "the host kept the vCPU waiting in more than 5 % of the periods", True),
+        ((), "e2e/demo_truth", "perf is not installed", False),
+        (("linux-perf",), "e2e/demo_truth", "perf is not installed", True),
+        (("chromium",), "e2e/demo_truth", "perf is not installed", False),
+        ((), "e2e/demo_truth", "/dev/kvm: No such file or directory", False),
+        ((), "unit/attach/test_tracer", "/dev/kvm cannot be opened", False),
+        ((), "e2e/exec", "no C compiler for the program: gcc", False)):
+    runner.accepted = run.accepted_skips(set(without))
+    check((not runner.unaccepted(run.Test(test, [], 1), [("", reason)])) == accepted,
+          "tests/skips.txt: %s is %saccepted of %s" % (reason, "not " if accepted else "", test))
+runner.clean()
+# A sub-test says why it is skipped.
+for path in glob.glob(os.path.join(e2e.TOP, "tests", "unit", "**", "*.[ch]"), recursive=True):
+    with open(path, encoding="utf-8") as f:
+        check(path.endswith("unit/skip.h") or not re.search(r"\bskip\(\)", f.read()), path + ": skip() without a reason: see skip.h")
 names = [t.name for t in run.checks_of(e2e.BUILD)]
 check(len(names) > 100 and not [n for n in names if n.startswith(("e2e/", "asan/"))], "make check: %s" % names[:9])
 

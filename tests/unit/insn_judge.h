@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "tests/unit/insn_fixture.h"
+#include "tests/unit/skip.h"
 
 #define ARITH UINT64_C(0x8d5) /* OF SF ZF AF PF CF */
 #define CF UINT64_C(0x001)
@@ -196,12 +197,10 @@ static inline void random_state(struct host_state *s)
 	s->rflags = 0x202 | (rnd() & ARITH);
 }
 
-#define NEEDS(feature)                                                           \
-	do {                                                                     \
-		if (!__builtin_cpu_supports(feature)) {                          \
-			print_message("skipped: this CPU has no %s\n", feature); \
-			skip();                                                  \
-		}                                                                \
+#define NEEDS(feature)                                       \
+	do {                                                 \
+		if (!__builtin_cpu_supports(feature))        \
+			SKIP("this CPU has no %s", feature); \
 	} while (0)
 
 #endif

@@ -9,6 +9,7 @@
 #include "vmm/attach/tracer.h"
 
 #include "base/clock.h"
+#include "tests/unit/skip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +112,7 @@ static int end_child(void **state)
 static void need_kvm(void)
 {
 	if (!child)
-		skip();
+		SKIP("/dev/kvm cannot be opened");
 }
 
 static bool comes_to(atomic_uint *n, unsigned int wanted)
@@ -336,7 +337,7 @@ static void rights_are_named_only_when_they_are_missing(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		SKIP("this is not root");
 	assert_int_equal(tracer_seize(&t, getpid(), &e), -EPERM);
 	assert_null(strstr(e.text, "missing"));
 	assert_non_null(strstr(e.text, "CAP_SYS_PTRACE is there"));

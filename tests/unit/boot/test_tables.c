@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What boot_load() puts into guest RAM, read the way a guest reads it. */
 #include "tests/unit/boot_fixture.h"
+#include "tests/unit/skip.h"
 
 #include "base/cleanup.h"
 #include "vmm/boot/load.h"
@@ -578,8 +579,7 @@ static void iasl_reads_them(void **state)
 
 	(void)state;
 	if (system("command -v iasl >/dev/null") != 0) {
-		print_message("iasl is not installed\n");
-		skip();
+		SKIP("iasl is not installed");
 	}
 	assert_non_null(mkdtemp(dir));
 	for (unsigned int i = 0; i < ARRAY_SIZE(machine); i++) {

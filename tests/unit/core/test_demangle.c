@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/core/display_name.h"
 #include "tests/unit/user_profile.h"
+#include "tests/unit/skip.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -196,7 +197,7 @@ static void compile_and_compare(const char *file, const char *text, const char *
 	FILE *f;
 
 	if (system("perf --version >/dev/null 2>&1") != 0)
-		skip();
+		SKIP("perf is not installed");
 	assert_non_null(mkdtemp(root));
 	snprintf(path, sizeof(path), "%s/%s", root, file);
 	f = fopen(path, "w");
@@ -206,7 +207,7 @@ static void compile_and_compare(const char *file, const char *text, const char *
 	snprintf(cmd, sizeof(cmd), "cd %s && %s %s -o a >/dev/null 2>&1", root, compiler, file);
 	if (system(cmd) != 0) {
 		file_remove_tree(root, NULL);
-		skip();
+		SKIP("%s is not installed or compiles nothing", compiler);
 	}
 	snprintf(path, sizeof(path), "%s/a", root);
 	original_open(&o, path);

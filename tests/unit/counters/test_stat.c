@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counters out of known facts, what is told when a source is missing, and the three forms. */
 #include "profile/counters/stat.h"
+#include "tests/unit/skip.h"
 
 #include <linux/kvm.h>
 #include <sched.h>
@@ -254,7 +255,7 @@ static void our_own_thread(void **state)
 	(void)state;
 	threadstat_read(&a, gettid());
 	if (!a.have_sched)
-		skip();
+		SKIP("this kernel has no schedstat");
 	for (volatile unsigned int i = 0; i < 10000000; i++)
 		;
 	sched_yield();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* virtio-net from the driver's side, with what is at the other end of the cable: an ARP each. */
 #include "tests/unit/virtio_fixture.h"
+#include "tests/unit/skip.h"
 
 #include "vmm/dev/virtio_net.h"
 
@@ -92,8 +93,7 @@ static void user(void **state)
 
 	(void)state;
 	if (ret == -ENOENT) {
-		print_message("%s\n", e.text);
-		skip();
+		SKIP("%s", e.text);
 	}
 	assert_int_equal(ret, 0);
 	assert_int_equal(d->ops->start(d, &e), 0);
@@ -132,7 +132,7 @@ static void user_ports(void **state)
 	ret = virtio_net_new(&d, &fix_mem, &cfg, &e);
 	close(fd);
 	if (ret == -ENOENT)
-		skip();
+		SKIP("%s", e.text);
 	assert_int_equal(ret, -EADDRINUSE);
 	assert_non_null(strstr(e.text, "cannot listen on port"));
 }
@@ -190,7 +190,7 @@ static bool reaches_host(const struct net_config *cfg)
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
 	if (virtio_net_new(&d, &fix_mem, cfg, &e) == -ENOENT) {
 		close(listener);
-		skip();
+		SKIP("%s", e.text);
 	}
 	assert_int_equal(d->ops->start(d, &e), 0);
 	ask(d, 0x0a00020f, 0x0a000203); /* it knows our address now */
@@ -273,14 +273,13 @@ static void tap(void **state)
 	ret = virtio_net_new(&d, &fix_mem, &cfg, &e);
 	if (ret) { /* not root, or no such device in this container */
 		assert_non_null(strstr(e.text, ret == -EPERM ? name : "/dev/net/tun"));
-		print_message("%s\n", e.text);
-		skip();
+		SKIP("%s", e.text);
 	}
 	assert_int_equal(d->ops->start(d, &e), 0);
 	fd = open_host_side(name);
 	if (fd < 0) {
 		d->ops->destroy(d);
-		skip();
+		SKIP("no packet socket on %s may be opened here", name);
 	}
 	fix_start(d, 0);
 	memcpy(fix_ram + FIX_DATA + 0x1000 + HEADER, frame, sizeof(frame));

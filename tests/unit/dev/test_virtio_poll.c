@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A disk that looks into its queues by itself, by a driver that heeds what it is told of notifications. */
 #include "tests/unit/blk_fixture.h"
+#include "tests/unit/skip.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -128,7 +129,7 @@ static void read_until_quiet(struct fixture *f)
 static void begin_quiet(struct fixture *f, bool event_idx)
 {
 	if (processors() < 2)
-		skip();
+		SKIP("this host has one processor");
 	begin(f, 1, event_idx);
 	read_until_quiet(f);
 }
@@ -246,7 +247,7 @@ static void pinned_vcpus_leave_processors(void **state)
 
 	(void)state;
 	if (processors() < 2)
-		skip();
+		SKIP("this host has one processor");
 	begin(&f, 1, true);
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	CPU_ZERO(&one);

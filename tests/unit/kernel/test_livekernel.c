@@ -8,6 +8,7 @@
 #include "tests/unit/btf_fixture.h"
 #include "tests/unit/cached_kernel.h"
 #include "tests/unit/kallsyms_fixture.h"
+#include "tests/unit/skip.h"
 #include "vmm/boot/image.h"
 
 #include <errno.h>
@@ -427,9 +428,7 @@ static void cached(const char *image_pattern, const char *map_pattern)
 
 	if (!cached_kernel(image_pattern, path, sizeof(path)) ||
 	    !cached_kernel(map_pattern, map_path, sizeof(map_path))) {
-		print_message("skipped: no %s or %s in the cache of the scripts\n", image_pattern,
-			      map_pattern);
-		skip();
+		SKIP("no %s or %s in the cache of the scripts", image_pattern, map_pattern);
 	}
 	if (file_map_open(&m, path, BOOT_MAX_FILE, &e) < 0 ||
 	    boot_image_parse(&image, path, m.data, m.len, &e) < 0 ||

@@ -6,6 +6,7 @@
 #include "profile/names/names.h"
 #include "profile/perfdata/read.h"
 #include "tests/unit/user_profile.h"
+#include "tests/unit/skip.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -114,7 +115,7 @@ static void perf_reads(void **state)
 
 	(void)state;
 	if (system("perf --version >/dev/null 2>&1") != 0)
-		skip();
+		SKIP("perf is not installed");
 	assert_non_null(mkdtemp(root));
 	original_open(&o, "/proc/self/exe");
 	n = pick(&o, s, ARRAY_SIZE(s));

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "tests/unit/skip.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -273,7 +274,7 @@ static void real_files(void **state)
 
 	(void)state;
 	if (!have_binutils())
-		skip();
+		SKIP("binutils are not installed");
 	assert_true(n > 0);
 	self[n] = 0;
 	path[0] = self;
@@ -305,7 +306,7 @@ static void static_file(void **state)
 		 "echo 'int main(void) { return 0; }' | cc -static -x c - -o %s 2>/dev/null", path);
 	if (!have_binutils() || system(cmd) != 0) {
 		file_remove_tree(dir, NULL);
-		skip();
+		SKIP("binutils or cc cannot make this file here");
 	}
 	load(&l, path);
 	same_as_readelf(&l, path, 500);
@@ -333,7 +334,7 @@ static void debugdata(void **state)
 		 dir);
 	if (!have_binutils() || system(cmd) != 0) {
 		file_remove_tree(dir, NULL);
-		skip();
+		SKIP("binutils or cc cannot make this file here");
 	}
 	load(&whole, "/proc/self/exe");
 	snprintf(cmd, sizeof(cmd), "%s/f", dir);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/insn_judge.h"
+#include "tests/unit/skip.h"
 
 #define AC UINT64_C(0x40000)
 
@@ -176,8 +177,7 @@ static void movbe(void **state)
 
 	(void)state;
 	if (!cpu_has(1, 2, 22)) {
-		print_message("skipped: this CPU has no movbe\n");
-		skip();
+		SKIP("this CPU has no movbe");
 	}
 	against_cpu(&load, false);
 	against_cpu(&store, false);
@@ -190,8 +190,7 @@ static void cmpxchg16b(void **state)
 
 	(void)state;
 	if (!cpu_has(1, 2, 13)) {
-		print_message("skipped: this CPU has no cmpxchg16b\n");
-		skip();
+		SKIP("this CPU has no cmpxchg16b");
 	}
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t at = data_address(16);

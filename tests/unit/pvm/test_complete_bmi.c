@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/insn_judge.h"
+#include "tests/unit/skip.h"
 
 enum { PP_NONE, PP_66, PP_F3, PP_F2 };
 #define MAP_0F38 2
@@ -105,8 +106,7 @@ static void carry_chain(void **state)
 {
 	(void)state;
 	if (!cpu_has(7, 1, 19)) {
-		print_message("skipped: this CPU has no ADX\n");
-		skip();
+		SKIP("this CPU has no ADX");
 	}
 	for (int i = 0; i < 2 * ROUNDS; i++) {
 		unsigned int reg = any_register(), rex = rnd() % 2 ? 0x48 : 0x40;

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/insn_judge.h"
+#include "tests/unit/skip.h"
 
 #define MXCSR 24u /* in the area of XSAVE */
 #define XMM 160u
@@ -188,8 +189,7 @@ static void sha(void **state)
 
 	(void)state;
 	if (!cpu_has(7, 1, 29)) {
-		print_message("skipped: this CPU has no SHA instructions\n");
-		skip();
+		SKIP("this CPU has no SHA instructions");
 	}
 	against_cpu(&rounds);
 	against_cpu(&sha1);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/insn_fixture.h"
+#include "tests/unit/skip.h"
 
 #define XMASK 7u /* x87, SSE, AVX: every machine that has XSAVEC has them */
 #define AREA (DATA + 4096 - 192)
@@ -101,8 +102,7 @@ static void xsave_forms(void **state)
 
 	(void)state;
 	if (!have_xsavec()) {
-		print_message("skipped: this CPU has no AVX or XSAVEC\n");
-		skip();
+		SKIP("this CPU has no AVX or XSAVEC");
 	}
 	for (int i = 0; i < 50; i++) {
 		random_image(&img, XMASK, 0x1fa0);
@@ -150,8 +150,7 @@ static void xrstor_forms(void **state)
 
 	(void)state;
 	if (!have_xsavec()) {
-		print_message("skipped: this CPU has no AVX or XSAVEC\n");
-		skip();
+		SKIP("this CPU has no AVX or XSAVEC");
 	}
 	for (uint64_t n = 0; n < 64; n++) {
 		uint64_t bv = n & XMASK;

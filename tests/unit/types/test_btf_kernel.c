@@ -7,6 +7,7 @@
 #include "symbolizer/types/btf.h"
 #include "symbolizer/types/dwarf.h"
 #include "tests/unit/cached_kernel.h"
+#include "tests/unit/skip.h"
 #include "vmm/boot/image.h"
 
 #include <errno.h>
@@ -159,9 +160,7 @@ static void compare(const char *image_pattern, const char *debug_pattern, unsign
 
 	if (!cached_kernel(image_pattern, image_path, sizeof(image_path)) ||
 	    !cached_kernel(debug_pattern, debug_path, sizeof(debug_path))) {
-		print_message("skipped: no %s or %s in the cache of the scripts\n", image_pattern,
-			      debug_pattern);
-		skip();
+		SKIP("no %s or %s in the cache of the scripts", image_pattern, debug_pattern);
 	}
 	if (file_map_open(&image_file, image_path, BOOT_MAX_FILE, &e) < 0 ||
 	    boot_image_parse(&image, image_path, image_file.data, image_file.len, &e) < 0 ||

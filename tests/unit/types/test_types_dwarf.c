@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "tests/unit/tiny_elf.h"
+#include "tests/unit/skip.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -94,9 +95,8 @@ static void own_types(void **state)
 	assert_int_equal(file_map_open(&map, "/proc/self/exe", 1u << 30, &e), 0);
 	ret = types_dwarf_open(&d, map.data, map.len, "this test", &e);
 	if (ret == -ENOENT) {
-		print_message("skipped: built without -g\n");
 		file_map_close(&map);
-		skip();
+		SKIP("built without -g");
 	}
 	if (ret < 0)
 		fail_msg("%s", e.text);

@@ -2,6 +2,7 @@
 #include "vmm/gmem.h"
 
 #include "vmm/layout.h"
+#include "tests/unit/skip.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -107,8 +108,7 @@ static void has_a_hole_below_4g(void **state)
 
 	(void)state;
 	if (host_ram() < size) {
-		print_message("skipped: the host has less than 3 GiB of memory\n");
-		skip();
+		SKIP("the host has less than 3 GiB of memory");
 	}
 	assert_int_equal(gmem_alloc(&m, size, &e), 0);
 	assert_int_equal(m.n, 2);

@@ -14,6 +14,7 @@
 #include "vmm/kvm.h"
 #include "vmm/quirks.h"
 #include "vmm/snapshot_vm.h"
+#include "tests/unit/skip.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -286,7 +287,7 @@ static void host_differs(void **state)
 
 	(void)state;
 	if (kvm_host_open(&host, &e) < 0)
-		skip();
+		SKIP("%s", e.text);
 	make_ram(&mem);
 	buf_init(&b);
 	w = calloc(1, sizeof(*w));
