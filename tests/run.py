@@ -151,6 +151,7 @@ SLOW = [
     ("snapshots.py", ["smp"], 1800),
     ("snapshot_shared.py", [], 1500),
     ("cloud_60s.py", [], 900),
+    ("gate_aa.py", [], 3600),
     ("debian13.py", [], 10800),
     ("deb_package.py", [], 10800),
     ("smp_boot.py", ["30"], 3600),
