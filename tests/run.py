@@ -125,6 +125,7 @@ TOGETHER = [
     ("push_profile.py", []),
     ("flamegraph.py", []),
     ("gate_ci.py", []),
+    ("ci_jobs.py", []),
     ("convert_profiles.py", []),
     ("perf_opens.sh", []),
     ("gate.py", []),

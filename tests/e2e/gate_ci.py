@@ -155,7 +155,7 @@ def check_gitlab():
         check(p.status == 0, "gitlab: " + p.err)
     server = repository("gitlab")
     env = dict({k: str(v) for k, v in flow["variables"].items()}, **ENV)
-    env.update(RULES=RULES, CI_COMMIT_BRANCH="main", CI_DEFAULT_BRANCH="main", HISTORY_URL=server,
+    env.update(RULES=RULES, CI_COMMIT_BRANCH="main", CI_DEFAULT_BRANCH="main", HISTORY_URL=server, HISTORY_TOKEN="x",
                CI_COMMIT_SHORT_SHA="01234567", CI_JOB_URL="https://gitlab.example/x/-/jobs/1")
     if not made_runs(script["runs"], env, "gitlab"):
         return
