@@ -77,6 +77,7 @@ E2E = [
     ("mem_linux.py", []),
     ("top_live.py", []),
     ("attach_qemu.py", []),
+    ("attach_gdb.py", ["quick"]),
     ("attach_stops.py", []),
     ("attach_tasks.py", []),
     ("attach_kvm.py", []),

@@ -350,6 +350,8 @@ int main(int argc, char **argv)
 	bool quick = argc > 1 && !strcmp(argv[1], "--quick"), good;
 	struct target target;
 	struct err e = { 0 };
+	uint64_t began;
+	double delay;
 
 	if (access("/dev/kvm", R_OK | W_OK) < 0) {
 		puts("bench_cost: skipped: no access to /dev/kvm");
@@ -359,7 +361,11 @@ int main(int argc, char **argv)
 		puts("(at normal priority: other work on this machine widens the intervals)");
 	if (target_open(&target, NULL, NULL, &e) < 0 || start(&target, &e) < 0)
 		return fail(&e);
+	delay = run_delay_ns();
+	began = clock_mono_ns();
 	good = cost_of_one(quick ? 20 : 100, quick ? 2 : 1e9);
+	printf("  the vCPU waited for a processor %.1f %% of the time\n",
+	       100 * (run_delay_ns() - delay) / (double)(clock_mono_ns() - began));
 	if (!quick) {
 		const struct vcpu_stats *s = vm_stats(vm, 0);
 

@@ -16,6 +16,7 @@ import e2e
 from e2e import check, say
 
 SECONDS = 5
+BUSY = 0.05    # of e2e.doubt(): a task may have had no processor in all that time
 
 e2e.need_kvm()
 why = attached.why_no_bpf()
@@ -60,7 +61,12 @@ try:
         share = sum(good.values()) / total
         for stack, weight in wrong.most_common(5):
             say("%s: %5.2f %% %s" % (technique, 100 * weight / total, stack))
-        check(all(of[c] for c in truth) and len(truth) == 3, "tasks seen: %s, of %s" % (of, list(truth)))
+        check(len(truth) == 3, "three roles: %s" % list(truth))
+        missed = e2e.doubt(e2e.parse_script(e2e.kvmprof("script", "-i", data).out))
+        if missed <= BUSY:
+            check(all(of[c] for c in truth), "tasks seen: %s, of %s" % (of, list(truth)))
+        elif not all(of[c] for c in truth):
+            e2e.left_out("the host kept the vCPU waiting (doubt %.2f): not all tasks had a processor" % missed)
         check(known > 0.97, "%s: only %.1f %% are of a known task" % (technique, 100 * known))
         check(share > 0.9, "%s: only %.1f %% are in the stack they should be in" % (technique, 100 * share))
         said.append("%s: %.1f %% of the right task, %.1f %% in the right stack (%d samples by BPF, %d by ptrace)" % (

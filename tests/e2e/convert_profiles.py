@@ -93,6 +93,16 @@ def imports_folded():
     tasks = json.loads(kvmprof("report", "--json", "--sort", "comm", "-i", "a.data").out)
     check({t["comm"]: t["self"] for t in tasks["symbols"]} ==
           {"sh": 500, "my prog": 150, "swapper": 350}, "tasks of folded stacks: %s" % tasks)
+    # Without a task's name in front the first frame is one, and the whole is a stack of the same task.
+    plain = {"main;read;copy": 30, "main;sum": 70}
+    kvmprof("import", "--no-comm", write("n.folded", folded(plain)), "-o", "n.data")
+    p = kvmprof("export", "-F", "folded", "-i", "n.data")
+    got = dict(line.rsplit(" ", 1) for line in p.out.splitlines())
+    check({k.split(";", 1)[1]: int(v) for k, v in got.items()} == plain and len({k.split(";")[0] for k in got}) == 1,
+          "import --no-comm: %s" % got)
+    kvmprof("import", "n.folded", "-o", "n2.data")
+    p = kvmprof("export", "-F", "folded", "-i", "n2.data")
+    check(sorted(x.rsplit(" ", 1)[0] for x in p.out.splitlines()) == sorted(plain), "import without it: " + p.out)
     # From a pipe, and into one file.
     text = open("a.folded").read()
     p = e2e.subprocess.run([e2e.KVMPROF, "import", "-", "--single-file", "-o", "pipe.data"],

@@ -52,4 +52,12 @@ for way, options in WAYS.items():
         stacks = {sample.stack for sample in e2e.parse_script(e2e.kvmprof("script", "-i", data).out)}
         check(stacks and all(x.startswith("user_main;") or x == "user_main" for x in stacks), "stacks: %s" % stacks)
         say("stacks: %s" % sorted(stacks))
+# A line for each request, as many as the guest counts, and each by its function.
+p = e2e.kvmprof("iosnoop", "-m", "64M", "--disk", "disk.img,readonly", "--append", "ms=40 " + WORDS["irq"], blk_guest.ELF)
+found = blk_guest.figures(p.out + p.err, total)
+lines = [x.split() for x in p.out.split("\n") if x.split()[3:4] == ["vda"]]
+if check(p.status == 0 and found and lines, "iosnoop: %d %s %s" % (p.status, p.out[-1000:], p.err)):
+    requests = sum(f.requests for f in found.values()) + SECTORS * 512 // blk_guest.WHOLE
+    check(len(lines) == requests, "iosnoop: %d lines, the guest counts %d requests" % (len(lines), requests))
+    say("iosnoop: %d lines, such as %s" % (len(lines), lines[0]))
 e2e.finish("%d ways" % len(WAYS))

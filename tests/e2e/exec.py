@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`kvmprof run --exec`: a command's files, output, status and functions; wrong usage.
 
-    exec.py KVMPROF SCRATCH            one boot, and what is refused before one
+    exec.py KVMPROF SCRATCH            a boot, statuses and a directory in short, what is refused before one
     exec.py KVMPROF SCRATCH names      the same boot of a kernel with BTF: the command's functions
     exec.py KVMPROF SCRATCH statuses   signals, 126, 127, init's failures, other ways to end
     exec.py KVMPROF SCRATCH share      directories of the host, by 9P
@@ -149,8 +149,6 @@ def bad_input():
     check(not e2e.leftovers(), "files are left: %s" % e2e.leftovers())
 
 
-# -- slow ------------------------------------------------------------------------------
-
 def end_with(status, *argv, err="", **kw):
     tiny = os.path.join(e2e.built_kernel("tiny"), "bzImage")
     p = e2e.kvmprof("run", tiny, "-m", "64M", "-F", "97", "-o", "status.data", *argv, timeout=600, **kw)
@@ -158,12 +156,42 @@ def end_with(status, *argv, err="", **kw):
     check(err in p.err + p.out, "%s: no %r in %r" % (argv, err, p.out + p.err))
 
 
-def statuses():
-    build("hot-dynamic")
+def ends():
+    """The short form of statuses(): one boot, of a command that a signal ends."""
+    make_shell()
+    end_with(128 + 11, "--rootfs", "shell", "--exec", "kill -SEGV $$")
+
+
+def confined():
+    """The short form of share(): a directory of the host, and what stands outside of it, also by links."""
+    make_files()
+    virtio = os.path.join(e2e.built_kernel("virtio"), "bzImage")
+    script = ("busybox cat in conf/conf; echo new > conf/new; echo ro $?; echo from-the-guest > sub/out;"
+              " busybox cat out-of-here; busybox cat ../secret; busybox cat etc; exit 5")
+    p = e2e.kvmprof("run", virtio, "-m", "128M", "-F", "97", "-o", "share.data", "--share", "rw:/data",
+                    "--share", "ro:/data/conf,ro", "--cwd", "/data", "--", "busybox", "sh", "-c", script, timeout=600)
+    ok = check(p.status == 5, "status %d: %s" % (p.status, p.err))
+    for what in ("from the host\n", "read me\n", "ro 1\n"):
+        ok &= check(what in p.out, "the output lacks %r" % what)
+    ok &= check("not for the guest" not in p.out and "root:" not in p.out, "the guest has left its directory")
+    if not ok:
+        say(p.out + p.err)
+    with open("rw/sub/out") as f:
+        check(f.read() == "from-the-guest\n" and not os.path.exists("ro/new"), "what was written, and what was not")
+
+
+# -- slow ------------------------------------------------------------------------------
+
+def make_shell():
     os.makedirs("shell/bin", exist_ok=True)
     e2e.shutil.copy(BUSYBOX, "shell/bin/busybox")
     if not os.path.lexists("shell/bin/sh"):
         os.symlink("busybox", "shell/bin/sh")
+
+
+def statuses():
+    build("hot-dynamic")
+    make_shell()
     # A program of this host, with its libraries.
     end_with(7, "--", "./hot-dynamic", "1", err="hot - " + os.getcwd())
     names = e2e.kvmprof("report", "-n", "0", "-i", "status.data", "--comm", "hot-dynamic").out
@@ -181,9 +209,9 @@ def statuses():
              "printf '\\033_kvmprof;00112233445566778899aabbccddeeff;exit;0\\033\\\\'; exit 3")
 
 
-def share():
-    virtio = os.path.join(e2e.built_kernel("virtio"), "bzImage")
+def make_files():
     os.makedirs("rw/sub", exist_ok=True)
+    os.makedirs("rw/conf", exist_ok=True)
     os.makedirs("ro", exist_ok=True)
     for path, text in (("rw/in", "from the host\n"), ("ro/conf", "read me\n"), ("secret", "not for the guest\n")):
         with open(path, "w") as f:
@@ -191,6 +219,11 @@ def share():
     for link, to in (("rw/out-of-here", "../secret"), ("rw/etc", "/etc/passwd")):
         if not os.path.lexists(link):
             os.symlink(to, link)
+
+
+def share():
+    make_files()
+    virtio = os.path.join(e2e.built_kernel("virtio"), "bzImage")
     script = ("cat in /mnt/conf/conf; busybox ls -la; echo new > /mnt/conf/new; echo ro $?;"
               " echo from-the-guest > sub/out; busybox mv sub/out moved; busybox mkdir d; busybox ln -s moved d/l;"
               " busybox dd if=/dev/zero of=big bs=1000 count=1000 2>/dev/null; busybox wc -c big;"
@@ -251,5 +284,7 @@ elif e2e.EXTRA == ["names"]:
     boot_and_look("full")
 else:
     bad_input()
+    ends()
+    confined()
     figures = "%.1f s for a command in a fresh guest" % boot_and_look("tiny")
 e2e.finish(figures)

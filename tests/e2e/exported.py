@@ -20,6 +20,7 @@ USER = "void demo_leaf(void){__asm__ volatile(\"nop;nop\");} void demo_loop(void
 PROG = "void prog_work(void){__asm__ volatile(\"nop;nop;nop\");} void prog_main(void){for(;;)prog_work();}"
 LIB = "void lib_work(void){__asm__ volatile(\"nop;nop\");} void lib_entry(void){lib_work();}"
 VDSO = "long vdso_time(void){__asm__ volatile(\"nop;nop\"); return 5;}"
+JEST_SARIF = "1.0.0-beta.0"    # a package that has OASIS' whole schema of SARIF 2.1.0
 SPEEDSCOPE = "1.25.0"
 PROFILER_CLI = "0.10.0"
 

@@ -9,6 +9,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import e2e
+import exported
 import gate_runs
 from e2e import check
 
@@ -198,9 +199,20 @@ def check_sarif(path, rules, want):
     report = json.loads(read(path))
     try:
         import jsonschema
-        jsonschema.validate(report, SARIF)
     except ImportError:
         e2e.left_out("python3-jsonschema is not installed: the SARIF schema")
+    else:
+        jsonschema.validate(report, SARIF)
+        package, why = exported.npm_package("@microsoft/jest-sarif", exported.JEST_SARIF)
+        if package:
+            whole = json.loads(read(os.path.join(package, "package", "lib", "schemas", "sarif-2.1.0-rtm.5.json")))
+            jsonschema.validate(report, whole)
+            # It is the schema, which refuses what is none of it.
+            report["runs"][0]["results"][0]["kind"] = "nonsense"
+            check(list(jsonschema.Draft7Validator(whole).iter_errors(report)), "the whole schema takes everything")
+            report = json.loads(read(path))
+        else:
+            e2e.left_out(why + ": the whole schema of SARIF")
     run = report["runs"][0]
     ids = [r["id"] for r in run["tool"]["driver"]["rules"]]
     found = {r["ruleId"]: (r["kind"], r["level"]) for r in run["results"]}

@@ -15,7 +15,7 @@ SECONDS = 6
 
 def main():
     e2e.need_kvm()
-    boot = e2e.Boot("-q", "-F", HZ, "--max-overhead", LIMIT, "-o", "x.data",
+    boot = e2e.Boot("-F", HZ, "--max-overhead", LIMIT, "-o", "x.data",
                     "--append", "seconds=%d" % SECONDS).wait(120)
     check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
     s = e2e.summary("x.data")
@@ -24,8 +24,9 @@ def main():
         (o["first_percent"], o["last_percent"], o["changes"], o["periods"][0] / 1e6))
     check(o["limit_percent"] == LIMIT and o["changes"] >= 1, "max_overhead: %s" % o)
     check(o["first_percent"] > LIMIT, "50,000 a second cost %s" % o["first_percent"])
-    # The last look may have found too much once more, and changed the rate again.
-    check(o["last_percent"] < 4 * LIMIT, "not kept: %s" % o)
+    # The last look may have found too much once more, and changed the rate again: then by how much it
+    # was over tells nothing, but each change lowers it.
+    check(o["last_percent"] < 2 * LIMIT, "not kept: %s" % o)
     check(o["periods"][0] > 10 * 1e9 / HZ, "the period is only %d ns" % o["periods"][0])
     said = re.findall(r"more than --max-overhead %g: from now on" % LIMIT, boot.err)
     check(len(said) == 1, "said %d times: %s" % (len(said), boot.err))
@@ -40,7 +41,11 @@ def main():
     kernel = sum(x.period for x in samples if x.stack.startswith("demo_main"))
     user = sum(x.period for x in samples if x.stack.startswith("user_main"))
     share = 100 * user / (user + kernel)
-    check(abs(share - 20) < 10, "ring 3 has %.1f %%, the truth is 20 %%" % share)
+    # Few samples are left, of different weights: as many draws as their squares say.
+    sigma = 100 * (0.2 * 0.8) ** 0.5 * sum(x.period ** 2 for x in samples) ** 0.5 / sum(x.period for x in samples)
+    truth = sum(t.percent for t in e2e.parse_truth(boot.text())[0] if t.where == "user")
+    say("ring 3: %.2f %%, the truth is %.2f %%, sigma %.2f" % (share, truth, sigma))
+    check(abs(share - truth) < 1 + 4 * sigma, "ring 3 has %.1f %%, the truth is %.1f %%" % (share, truth))
 
     boot = e2e.Boot("-q", "--max-overhead", "90", "-o", "y.data", "--append", "seconds=1").wait(60)
     check("--max-overhead" not in boot.err and e2e.summary("y.data")["max_overhead"]["changes"] == 0,

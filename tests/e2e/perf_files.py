@@ -93,6 +93,7 @@ for name, options in (
             check(ours(name)["events"][0]["samples"] == count > 0, "%s: samples of a group" % name)
         else:
             shares += compare(name)
+check(shares >= 20, "only %d shares of kernel functions were compared" % shares)
 check(tried >= 5, "perf could record %d kinds of files only" % tried)
 
 # Page sizes: only where they were sampled.

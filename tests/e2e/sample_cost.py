@@ -11,12 +11,19 @@ from e2e import check, say
 
 e2e.need_kvm()
 tool = compiled.tool("bench/bench_cost.c", "demo_blob.o")
-for attempt in range(3):
-    # Others' load comes and goes: one quiet stretch of 2 s shows what it costs.
+BUSY = 0.05    # of the time, a processor was not to be had
+
+
+def measure(_):
     r = e2e.run(tool, "--quick", timeout=120)
     say(r.out + r.err)
-    if r.status != 1 or r.err:
-        break
+    m = re.search(r"waited for a processor ([\d.]+) %", r.out)
+    return (float(m.group(1)) / 100 if m else 1.0), r
+
+
+waited, r = e2e.quietest(measure, BUSY)
+if waited > BUSY and r.status == 1 and not r.err:
+    e2e.skip("the host kept the vCPU waiting for %.0f %% of the time" % (100 * waited))
 check(r.status == 0, "status %d" % r.status)
 m = re.search(r"beyond the round trip +(-?[\d.]+) us.*\n +that is +(-?[\d.]+) %", r.out)
 e2e.finish("%s us beyond the round trip, %s %% of it" % m.groups() if m else "")
