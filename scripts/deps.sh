@@ -19,6 +19,41 @@ BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zl
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
 	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libseccomp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
+# What the build needs is called so by Debian, Fedora and Arch; -: it comes with another one. The last two
+# by their package lists: nothing is installed there.
+COUNTERPARTS='gcc gcc gcc
+g++ gcc-c++ -
+clang clang clang
+make make make
+pkg-config pkgconf-pkg-config pkgconf
+libc6-dev glibc-devel glibc
+linux-libc-dev kernel-headers linux-api-headers
+libcapstone-dev capstone-devel capstone
+zlib1g-dev zlib-devel zlib
+liblzma-dev xz-devel xz
+libzstd-dev libzstd-devel zstd
+liblz4-dev lz4-devel lz4
+libbz2-dev bzip2-devel bzip2
+libprotobuf-c-dev protobuf-c-devel protobuf-c
+protobuf-c-compiler protobuf-c-compiler -
+libelf-dev elfutils-libelf-devel libelf
+libbpf-dev libbpf-devel libbpf
+libtomlplusplus-dev tomlplusplus-devel tomlplusplus
+libdw-dev elfutils-devel -
+libdebuginfod-dev elfutils-debuginfod-client-devel debuginfod
+libcurl4-openssl-dev libcurl-devel curl
+libiberty-dev binutils-devel binutils
+libjansson-dev jansson-devel jansson
+libncurses-dev ncurses-devel ncurses
+libvirt-dev libvirt-devel libvirt
+libxml2-dev libxml2-devel libxml2
+libslirp-dev libslirp-devel libslirp
+libseccomp-dev libseccomp-devel libseccomp
+libblkid-dev libblkid-devel util-linux-libs
+libext2fs-dev e2fsprogs-devel e2fsprogs
+comerr-dev libcom_err-devel -
+libarchive-dev libarchive-devel libarchive
+python3 python3 python'
 # The unit tests' library, and what makes and reads the tests' files.
 TEST="libcmocka-dev acpica-tools perl git elfutils dwz protobuf-compiler python3-protobuf
 	python3-jsonschema python3-yaml openssl cpio kmod xz-utils zstd lz4 fdisk e2fsprogs dosfstools mtools"
@@ -51,9 +86,21 @@ esac
 ! command -v npm >/dev/null || optional=$(printf '%s\n' "$optional" | sed '/^npm:/d')
 wanted=$(printf '%s\n' "$optional" | sed 's/:.*//')
 
+# The names of column $1 of COUNTERPARTS.
+counterparts() { printf '%s\n' "$COUNTERPARTS" | cut -d ' ' -f "$1" | grep -v '^-$'; }
+
 # On a system without dpkg nothing can be known or done here.
-command -v dpkg-query >/dev/null ||
-	die "not a Debian system; install the counterparts of:" $required
+if ! command -v dpkg-query >/dev/null; then
+	if command -v dnf >/dev/null; then
+		say "not a Debian system; for the build:" dnf install $(counterparts 2)
+	elif command -v pacman >/dev/null; then
+		say "not a Debian system; for the build:" pacman -S --needed $(counterparts 3)
+	else
+		die "not a Debian system; install the counterparts of:" $required
+	fi
+	[ "${1:-build}" = build ] || say "for the tests, the counterparts of:" $TEST
+	exit 1
+fi
 
 # The first argument has a line that is the second one.
 has_line() {

@@ -73,6 +73,28 @@ REQUIRED = (listed(text, "BUILD") + " " + listed(text, "TEST")).split()
 OPTIONAL = " ".join(line.split(":")[0] for line in listed(text, "OPTIONAL").split("\n")).split()
 OPTIONAL.remove("npm")    # the system has another one
 FIRST = [n.split("|")[0] for n in REQUIRED + OPTIONAL]
+# Each package of the build has a name in Fedora and in Arch, or comes with another one.
+ROWS = [line.split(" ") for line in listed(text, "COUNTERPARTS").split("\n")]
+check([r[0] for r in ROWS] == listed(text, "BUILD").split() and all(len(r) == 3 for r in ROWS),
+      "COUNTERPARTS and BUILD differ: %s" % set(listed(text, "BUILD").split()).symmetric_difference(r[0] for r in ROWS))
+
+
+def elsewhere(manager, column):
+    """A system without dpkg: what is to be installed is said, with the names that it has there."""
+    os.makedirs("elsewhere-" + manager)
+    for tool in ("sh", "cut", "grep", "sed"):
+        os.symlink(e2e.shutil.which(tool), "elsewhere-%s/%s" % (manager, tool))
+    if manager != "none":
+        os.symlink(e2e.shutil.which("true"), "elsewhere-%s/%s" % (manager, manager))
+    p = e2e.run("sh", SCRIPT, "build", env={"PATH": os.path.abspath("elsewhere-" + manager), "HOME": "/"})
+    want = [r[column] for r in ROWS if r[column] != "-"]
+    check(p.status == 1 and p.err.count("\n") == 1 and p.err.split(":", 2)[-1].split()[-len(want):] == want,
+          "%s: status %d: %s" % (manager, p.status, p.err))
+
+
+elsewhere("dnf", 1)
+elsewhere("pacman", 2)
+elsewhere("none", 0)
 
 os.mkdir("bin")
 for name, body in PROGRAMS.items():
