@@ -188,7 +188,7 @@ const struct sandbox_call sandbox_calls[] = {
 	/* The profile's header: the host and its processors. */
 	CALL(uname, CONSUMER),
 	CALL(sysinfo, ALL),
-	{ NULL },
+	{ .name = NULL },
 };
 
 bool sandbox_has_list(enum thread_kind kind)

@@ -166,13 +166,13 @@ static int filter_add_call(scmp_filter_ctx ctx, const struct sandbox_call *c)
 					SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, c->value));
 	case SANDBOX_OURSELF:
 		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
-					SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid()));
+					SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid(), 0));
 	case SANDBOX_NO_EXEC:
 		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
 					SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	case SANDBOX_FIRST:
 		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 1,
-					SCMP_A0(SCMP_CMP_EQ, c->value));
+					SCMP_A0(SCMP_CMP_EQ, c->value, 0));
 	case SANDBOX_CODE:
 		return filter_makes_code ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0) : 0;
 	}
