@@ -74,8 +74,8 @@ static const struct option_row rows[] = {
 	AS_RUN("no-buildid-cache", NULL),
 	AS_RUN("json", "the summary as JSON on stdout"),
 	AS_RUN("ps-at-end", "list the guest's tasks, and where they wait, before it goes on\n"
-			    "without us"),
-	AS_RUN("sandbox", "what is given up of what tracing needs not: on (default), log, off"),
+			    "without kvmprof"),
+	AS_RUN("sandbox", "give up rights that tracing does not need: on (default), log, off"),
 	AS_RUN("no-summary", NULL),
 	AS_RUN("no-status", "no line on the terminal that tells how it goes on"),
 	OPTION_HELP,
@@ -90,8 +90,7 @@ static const struct option_set set = {
 		"Profile the guest of a VMM that runs (QEMU or any other that uses KVM): its vCPU\n"
 		"threads are held for some microseconds each, nothing is installed or written, "
 		"and the\n"
-		"guest runs on afterwards as if nothing had been. Names come from the guest's "
-		"memory.\n"
+		"guest runs on afterwards. Names come from the guest's memory.\n"
 		"A DOMAIN of libvirt is given by name, UUID or id; the profile ends when it is "
 		"paused,\n"
 		"migrated or ended. A number is a PID where that process has vCPUs, else a "
