@@ -448,14 +448,21 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 	return capture_sample_of(v, &w, cause);
 }
 
-bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
+/* What one sample reads is on about ten pages: its task's, its stacks' and those that lead to them. */
+#define SAMPLE_TLB 16u
+
+bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		       const struct capture_cause *cause)
 {
+	struct mmu_tlb_page page[SAMPLE_TLB] = { 0 };
+	const struct mmu_tlb tlb = { page, SAMPLE_TLB, 1 };
+	struct capture_view known = *view, *w = &known;
 	uint8_t nested = nested_state(v, w), reason = (uint8_t)cause->reason;
 	uint8_t mode = nested ? SAMPLE_KERNEL : capture_look(v, w, cause->reason);
 	struct sample *s;
 	uint64_t gs;
 
+	known.tlb = &tlb;
 	if (!mode)
 		return true;
 	if (!is_wanted(v, cause->reason)) {

@@ -18,7 +18,7 @@
 #include "vmm/dev/serial.h"
 #include "vmm/dev/virtio_mmio.h"
 #include "vmm/dev/virtio_pci.h"
-#include "vmm/mmu.h"
+#include "vmm/mmu_tlb.h"
 #include "vmm/pause.h"
 #include "vmm/pvm_state.h"
 #include "vmm/trigger.h"
@@ -197,6 +197,7 @@ struct capture_view {
 	struct mmu_root root; /* of sregs */
 	uint16_t flags;	      /* KVM_RUN_X86_*, where vm->nested_flag and has_flags say so */
 	bool has_flags;
+	const struct mmu_tlb *tlb; /* of this sample; NULL: none */
 };
 struct mmu_root capture_root(const struct kvm_sregs *s);
 struct capture_view capture_view_of(const struct kvm_regs *regs, const struct kvm_sregs *sregs,
@@ -208,7 +209,8 @@ struct capture_view capture_view_of_vcpu(const struct vcpu *v);
 /* Guest-virtual memory, as mmu_read(). */
 static inline size_t capture_read(const struct capture_view *w, uint64_t gva, void *dst, size_t len)
 {
-	return mmu_read(w->mem, &w->root, gva, dst, len);
+	return w->tlb ? mmu_tlb_read(w->mem, &w->root, w->tlb, gva, dst, len)
+		      : mmu_read(w->mem, &w->root, gva, dst, len);
 }
 void capture_regs(const struct kvm_regs *r, const struct kvm_sregs *s, struct sample_regs *out);
 /*
@@ -236,7 +238,7 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause);
  * The same of what is in *w. false also where that is a record which lacks memory that the sample
  * needs (gmem_remote.lacking).
  */
-bool capture_sample_of(struct vcpu *v, const struct capture_view *w,
+bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		       const struct capture_cause *cause);
 /* Are samples wanted of it now? */
 bool capture_is_wanted(const struct vcpu *v);

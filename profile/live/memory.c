@@ -10,7 +10,6 @@
 #define CR0_PG (UINT64_C(1) << 31)
 /* The lower bits of CR3 choose a PCID. */
 #define CR3_PCID UINT64_C(0xfff)
-#define PAGE_BITS 12
 
 void guest_memory_init(struct guest_memory *g, const struct gmem *mem)
 {
@@ -92,49 +91,10 @@ void guest_memory_see(struct guest_memory *g, const struct sample *s)
 	}
 }
 
-/* The page that va is in, in this process; NULL: there is none. */
-static const uint8_t *memory_page(struct guest_memory *g, const struct mmu_root *root, uint64_t va,
-				  uint64_t era)
-{
-	uint64_t page = va >> PAGE_BITS;
-	struct guest_tlb *t = &g->tlb[(page ^ root->cr3 >> PAGE_BITS) % GUEST_MEMORY_TLB];
-	struct mmu_page found;
-
-	if (t->page == page && t->space == root->cr3 && t->era == era)
-		return t->host;
-	if (mmu_walk(g->mem, root, page << PAGE_BITS, &found) < 0)
-		return NULL;
-	*t = (struct guest_tlb){ page, root->cr3, era,
-				 gmem_ptr(g->mem, found.gpa, UINT64_C(1) << PAGE_BITS) };
-	return t->host;
-}
-
-static size_t read_pages(struct guest_memory *g, const struct mmu_root *root, uint64_t va,
-			 uint8_t *dst, size_t len, uint64_t era)
-{
-	const size_t page_len = (size_t)1 << PAGE_BITS;
-	size_t done = 0;
-
-	while (done < len && va + done >= va) {
-		const uint8_t *page = memory_page(g, root, va + done, era);
-		size_t off = (va + done) % page_len;
-		size_t n = len - done < page_len - off ? len - done : page_len - off;
-
-		if (!page)
-			break;
-		/* Mostly a pointer: that is one instruction. */
-		if (n == 8)
-			memcpy(dst + done, page + off, 8);
-		else
-			memcpy(dst + done, page + off, n);
-		done += n;
-	}
-	return done;
-}
-
 static size_t read_memory(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
 {
 	struct guest_memory *g = ctx;
+	struct mmu_tlb tlb = { g->tlb, GUEST_MEMORY_TLB, 0 };
 	struct mmu_root root = g->root;
 
 	/* All spaces share the control registers that Linux sets once. */
@@ -142,11 +102,8 @@ static size_t read_memory(void *ctx, uint64_t space, uint64_t va, void *dst, siz
 		return 0;
 	if (space != MEMORY_KERNEL)
 		root.cr3 = space;
-	/* On the other side of a process's border, that process's memory is remembered instead. */
-	if (g->mem->remote || g->mem->is_virtual)
-		return mmu_read(g->mem, &root, va, dst, len);
-	return read_pages(g, &root, va, dst, len,
-			  space == MEMORY_KERNEL ? g->kernel_era : g->sample_era);
+	tlb.era = space == MEMORY_KERNEL ? g->kernel_era : g->sample_era;
+	return mmu_tlb_read(g->mem, &root, &tlb, va, dst, len);
 }
 
 struct memory guest_memory_reader(struct guest_memory *g)

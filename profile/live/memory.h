@@ -15,18 +15,11 @@
 
 #include "base/sample.h"
 #include "symbolizer/core/memory.h"
-#include "vmm/mmu.h"
+#include "vmm/mmu_tlb.h"
 
 /* Samples share the kernel's translations for so long at most. */
 #define GUEST_MEMORY_ERA_NS 1000000u
 #define GUEST_MEMORY_TLB 512u
-
-/* One page of 4 KiB. */
-struct guest_tlb {
-	uint64_t page, space; /* va >> 12; CR3 */
-	uint64_t era;	      /* in which it was looked up; 0: never */
-	const uint8_t *host;
-};
 
 struct guest_memory {
 	const struct gmem *mem;
@@ -36,7 +29,7 @@ struct guest_memory {
 	uint64_t eras;	      /* counts both kinds */
 	uint64_t kernel_era, sample_era;
 	uint64_t era_ns; /* CLOCK_MONOTONIC: when the kernel's began */
-	struct guest_tlb tlb[GUEST_MEMORY_TLB];
+	struct mmu_tlb_page tlb[GUEST_MEMORY_TLB];
 };
 
 void guest_memory_init(struct guest_memory *g, const struct gmem *mem);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/mmu.h"
+#include "vmm/mmu_tlb.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -97,6 +98,25 @@ static void check_error(uint64_t va, int error)
 
 	assert_int_equal(mmu_walk(&mem, &root, va, &p), error);
 	assert_int_equal(p.gpa, 42);
+}
+
+/* With and without a table of what was found: the same, also when it is asked again. */
+static size_t read_all(uint64_t va, void *dst, size_t len)
+{
+	struct mmu_tlb_page page[4] = { 0 };
+	const struct mmu_tlb tlb = { page, 4, 1 };
+	uint8_t *again = malloc(len + 1);
+	size_t n = mmu_read(&mem, &root, va, dst, len);
+
+	assert_non_null(again);
+	for (unsigned int i = 0; i < 2; i++) {
+		memset(again, 0xcc, len + 1);
+		assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, again, len), n);
+		assert_memory_equal(again, dst, n);
+		assert_int_equal(again[n], 0xcc);
+	}
+	free(again);
+	return n;
 }
 
 static void page_sizes(void **state)
@@ -216,7 +236,7 @@ static void hostile_tables_end(void **state)
 	for (unsigned int i = 0; i < 512; i++)
 		set(PML4, i, PML4 | P | W | U);
 	check(KVA, PML4 | (KVA & 0xfff), 4096);
-	assert_int_equal(mmu_read(&mem, &root, KVA, buf, sizeof(buf)), sizeof(buf));
+	assert_int_equal(read_all(KVA, buf, sizeof(buf)), sizeof(buf));
 	/* tables outside of RAM, right behind it, and as far away as an entry can say */
 	set(PML4, idx(KVA, 4), RAM | P);
 	check_error(KVA, -EFAULT);
@@ -226,7 +246,7 @@ static void hostile_tables_end(void **state)
 	check_error(KVA, -EFAULT);
 	root.cr3 = UINT64_MAX;
 	check_error(KVA, -EFAULT);
-	assert_int_equal(mmu_read(&mem, &root, KVA, buf, sizeof(buf)), 0);
+	assert_int_equal(read_all(KVA, buf, sizeof(buf)), 0);
 }
 
 static void reads_cross_pages(void **state)
@@ -240,15 +260,15 @@ static void reads_cross_pages(void **state)
 	map(va + 16, 1, 0x20000 | P); /* neighbours in virtual memory only */
 	assert_int_equal(gmem_write(&mem, 0x10ff8, "12345678", 8), 0);
 	assert_int_equal(gmem_write(&mem, 0x20000, "abcdefgh", 8), 0);
-	assert_int_equal(mmu_read(&mem, &root, va, buf, 16), 16);
+	assert_int_equal(read_all(va, buf, 16), 16);
 	assert_memory_equal(buf, "12345678abcdefgh", 16);
 	assert_int_equal(buf[16], 0xee);
 
 	/* the third page is not there: what was before it counts */
 	memset(buf, 0, sizeof(buf));
-	assert_int_equal(mmu_read(&mem, &root, va + 4096, buf, 64), 8);
-	assert_int_equal(mmu_read(&mem, &root, va + 2 * 4096, buf, 64), 0);
-	assert_int_equal(mmu_read(&mem, &root, va, buf, 0), 0);
+	assert_int_equal(read_all(va + 4096, buf, 64), 8);
+	assert_int_equal(read_all(va + 2 * 4096, buf, 64), 0);
+	assert_int_equal(read_all(va, buf, 0), 0);
 }
 
 static void reads_end_with_ram_and_address_space(void **state)
@@ -259,10 +279,9 @@ static void reads_end_with_ram_and_address_space(void **state)
 	/* a 1 GiB page of which 64 MiB are RAM */
 	map(KVA, 3, P | PS);
 	assert_int_equal(gmem_write(&mem, RAM - 8, "lastword", 8), 0);
-	assert_int_equal(mmu_read(&mem, &root, UINT64_C(0xffffffff80000000) + RAM - 8, buf, 8), 8);
+	assert_int_equal(read_all(UINT64_C(0xffffffff80000000) + RAM - 8, buf, 8), 8);
 	assert_memory_equal(buf, "lastword", 8);
-	assert_int_equal(
-		mmu_read(&mem, &root, UINT64_C(0xffffffff80000000) + RAM - 4096, buf, 8192), 4096);
+	assert_int_equal(read_all(UINT64_C(0xffffffff80000000) + RAM - 4096, buf, 8192), 4096);
 
 	/* the last page of all, and then address 0, which is mapped too */
 	map(UINT64_MAX, 1, 0x7000 | P);
@@ -270,7 +289,51 @@ static void reads_end_with_ram_and_address_space(void **state)
 	set(PDPT, 0, PD | P);
 	set(PD, 0, PT | P);
 	set(PT, 0, 0x8000 | P);
-	assert_int_equal(mmu_read(&mem, &root, UINT64_MAX - 9, buf, 64), 10);
+	assert_int_equal(read_all(UINT64_MAX - 9, buf, 64), 10);
+}
+
+/* What was found counts for one era and one space; two pages may have the same place. */
+static void remembered_for_an_era(void **state)
+{
+	const uint64_t va = UINT64_C(0xffffc90000003000), same = va + 4 * 4096;
+	struct mmu_tlb_page page[4] = { 0 };
+	struct mmu_tlb tlb = { page, 4, 1 };
+	struct mmu_root other = root;
+	char got;
+
+	(void)state;
+	map(va, 1, 0x10000 | P);
+	map(same, 1, 0x20000 | P);
+	assert_int_equal(gmem_write(&mem, 0x10000, "a", 1), 0);
+	assert_int_equal(gmem_write(&mem, 0x20000, "b", 1), 0);
+	assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, &got, 1), 1);
+	assert_int_equal(got, 'a');
+	map(va, 1, 0x20000 | P);
+	assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, &got, 1), 1);
+	assert_int_equal(got, 'a');
+	assert_int_equal(gmem_write(&mem, 0x10000, "A", 1), 0);
+	assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, &got, 1), 1);
+	assert_int_equal(got, 'A');
+	/* another space */
+	other.cr3 |= 1; /* a PCID: as good as another */
+	assert_int_equal(mmu_tlb_read(&mem, &other, &tlb, va, &got, 1), 1);
+	assert_int_equal(got, 'b');
+	/* another era */
+	tlb.era = 2;
+	map(va, 1, 0x10000 | P);
+	assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, &got, 1), 1);
+	assert_int_equal(got, 'A');
+	/* another page in its place, and back */
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, i % 2 ? va : same, &got, 1), 1);
+		assert_int_equal(got, i % 2 ? 'A' : 'b');
+	}
+	/* what is not there is asked for each time */
+	map(va, 1, 0);
+	tlb.era = 3;
+	assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, &got, 1), 0);
+	map(va, 1, 0x10000 | P);
+	assert_int_equal(mmu_tlb_read(&mem, &root, &tlb, va, &got, 1), 1);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -278,11 +341,17 @@ static void reads_end_with_ram_and_address_space(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(page_sizes),		T(reserved_bits_fault),
-		T(rights_add_up),	T(five_levels),
-		T(cr3_bits_are_masked), T(canonical_addresses_only),
-		T(other_modes),		T(hostile_tables_end),
-		T(reads_cross_pages),	T(reads_end_with_ram_and_address_space),
+		T(page_sizes),
+		T(reserved_bits_fault),
+		T(rights_add_up),
+		T(five_levels),
+		T(cr3_bits_are_masked),
+		T(canonical_addresses_only),
+		T(other_modes),
+		T(hostile_tables_end),
+		T(reads_cross_pages),
+		T(reads_end_with_ram_and_address_space),
+		T(remembered_for_an_era),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
