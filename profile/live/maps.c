@@ -421,21 +421,33 @@ static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t 
 	return false;
 }
 
-/* Are the mappings to be read for this sample? */
-static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, const uint64_t *ip,
-		   unsigned int n)
+/* What is known of a sample's frames: how many lie in no mapping, and in one that is not told. */
+struct placed {
+	unsigned int unmapped, untold;
+};
+
+static struct placed place_frames(const struct process *p, const uint64_t *ip, unsigned int n)
 {
 	const struct linux_vma *v = NULL;
-	bool known = true, untold = false;
+	struct placed is = { 0, 0 };
+
+	for (unsigned int i = 0; i < n; i++) {
+		v = vma_near(&p->mapped.vmas, v, ip[i]);
+		is.unmapped += !v;
+		is.untold += v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
+	}
+	return is;
+}
+
+/* Are the mappings to be read for this sample? */
+static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, const uint64_t *ip,
+		   unsigned int n, const struct placed *is)
+{
+	bool known = !is->unmapped;
 	uint64_t age, enough;
 
 	if (!p->was_read)
 		return true;
-	for (unsigned int i = 0; i < n; i++) {
-		v = vma_near(&p->mapped.vmas, v, ip[i]);
-		known &= v != NULL;
-		untold |= v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
-	}
 	/* Samples of several vCPUs may be a little out of order. */
 	age = time_ns > p->read_ns ? time_ns - p->read_ns : 0;
 	enough = known ? GUEST_MAPS_REFRESH_NS : p->retry_ns;
@@ -446,26 +458,26 @@ static bool is_due(struct guest_maps *g, struct process *p, uint64_t time_ns, co
 		return true;
 	}
 	/* What had taken another's place when it was noticed is certain now. */
-	return (untold && time_ns > p->done_ns) || has_changed(g, p, time_ns, ip, n);
+	return (is->untold && time_ns > p->done_ns) || has_changed(g, p, time_ns, ip, n);
 }
 
 int guest_maps_see(struct guest_maps *g, const struct guest_task *task, const struct sample *s,
 		   const uint64_t *ip, unsigned int n, struct err *e)
 {
 	struct process *p = maps_find(g, task);
-	const struct linux_vma *v = NULL;
+	struct placed is;
 	int ret = 0;
 
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
-	if (is_due(g, p, s->time_ns, ip, n))
+	is = place_frames(p, ip, n);
+	if (is_due(g, p, s->time_ns, ip, n, &is)) {
 		ret = read_again(g, p, task, s, e);
-	for (unsigned int i = 0; i < n; i++) {
-		v = vma_near(&p->mapped.vmas, v, ip[i]);
-		g->stats.frames++;
-		g->stats.unmapped += !v;
-		g->stats.doubtful += v && v->file && !guest_mapped_mark(&p->mapped, v)->told;
+		is = place_frames(p, ip, n);
 	}
+	g->stats.frames += n;
+	g->stats.unmapped += is.unmapped;
+	g->stats.doubtful += is.untold;
 	return ret;
 }
 

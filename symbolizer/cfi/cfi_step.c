@@ -24,12 +24,6 @@ static enum cfi_step step_cfa(const struct cfi_row *row, const struct cfi_regs *
 
 static enum cfi_step step_load(struct cfi_stack *stack, uint64_t va, uint64_t *out)
 {
-	uint64_t off = va - stack->near_va;
-
-	if (off < stack->near_len && stack->near_len - off >= sizeof(*out)) {
-		memcpy(out, stack->near + off, sizeof(*out));
-		return CFI_STEP_ON;
-	}
 	if (stack->read(stack->ctx, va, out))
 		return CFI_STEP_ON;
 	stack->missing = va;
@@ -90,6 +84,19 @@ static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_r
 	}
 }
 
+/* What is mostly so: saved, above rsp, in the bytes that are near. false: it is not. */
+static inline bool step_near(const struct cfi_rule *rule, const struct cfi_regs *g,
+			     const struct cfi_stack *stack, uint64_t cfa, uint64_t *out)
+{
+	uint64_t va = cfa + (uint64_t)(int64_t)rule->value, off = va - stack->near_va;
+
+	if (rule->how != CFI_SAVED || !cfi_knows(g, CFI_RSP) || va < g->r[CFI_RSP] ||
+	    off >= stack->near_len || stack->near_len - off < sizeof(*out))
+		return false;
+	memcpy(out, stack->near + off, sizeof(*out));
+	return true;
+}
+
 enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, struct cfi_stack *stack,
 		       struct cfi_regs *out)
 {
@@ -112,6 +119,10 @@ enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, stru
 		unsigned int reg = (unsigned int)__builtin_ctz(ruled);
 		uint64_t value;
 
+		if (step_near(&row->rule[reg], g, stack, cfa, &value)) {
+			cfi_set(out, reg, value);
+			continue;
+		}
 		st = step_register(row, g, stack, reg, cfa, &value);
 		if (st == CFI_STEP_ON)
 			cfi_set(out, reg, value);
