@@ -247,13 +247,19 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 /*
  * Where samples come faster than they are taken from the ring, it would be full most of the time:
  * which samples find room would depend on when the consumer comes, and all of a moment were lost.
- * So a ring that is nearly full gets one of several.
+ * So a ring that is three quarters full gets one of two, and one of twice as many for each half of
+ * the rest that is gone.
  */
+#define THIN_MOST 64u
+
 static unsigned int source_one_of(const struct ring *r)
 {
 	size_t free = r->size - ring_used(r);
+	unsigned int n = 1;
 
-	return free > r->size / 4 ? 1 : free > r->size / 8 ? 2 : free > r->size / 16 ? 4 : 8;
+	for (size_t limit = r->size / 4; free <= limit && n < THIN_MOST; limit /= 2)
+		n *= 2;
+	return n;
 }
 
 /* What is not taken is counted as lost, and the next one has its weight. */
