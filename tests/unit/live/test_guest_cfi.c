@@ -33,7 +33,7 @@ static struct guest_cfi *cfi;
 static struct unwind_cfi ask;
 static const struct guest_task *task;
 static struct sample seen;
-static uint64_t now;
+static uint64_t now, mm, vma[2], task_at;
 static char top[64]; /* of the guest's files on the host */
 
 /* The library as it is, and its own tables. */
@@ -96,11 +96,11 @@ static void put_on_host(void)
 static void create(unsigned int hole)
 {
 	const struct userfile_options opt = { .guest_root = top, .system_debug = "", .cache = "" };
-	uint64_t root = lm_dentry(&g, 0, "/"), mnt = lm_mount(&g, root, 0, 0), mm, vma[2];
+	uint64_t root = lm_dentry(&g, 0, "/"), mnt = lm_mount(&g, root, 0, 0);
 	struct err e = { 0 };
 	uint32_t pid, tid;
 	uint64_t file = gf_file(&g, mnt, lm_dentry(&g, root, "l.so"), 8, map.data, map.len, hole);
-	uint64_t t, off = text->file_off & ~UINT64_C(4095);
+	uint64_t off = text->file_off & ~UINT64_C(4095);
 
 	assert_int_equal(userfile_finder_init(&finder, &opt, &e), 0);
 	mm = lm_alloc(&g, LM_MM_SIZE, 8);
@@ -123,8 +123,8 @@ static void create(unsigned int hole)
 					  &e),
 			 0);
 	ask = guest_cfi_unwind(cfi);
-	t = gf_task(&g, 70, 70, "a", mm, 6, 0);
-	seen = gf_sample(&g, t, now);
+	task_at = gf_task(&g, 70, 70, "a", mm, 6, 0);
+	seen = gf_sample(&g, task_at, now);
 	seen.regs.cr3 = LM_CR3;
 	assert_int_equal(guest_tasks_see(tasks, &seen, &pid, &tid, &task, &e), 0);
 	assert_non_null(task);
@@ -293,12 +293,58 @@ static void completed_by_host(void **state)
 	assert_int_equal(s.cache.found[CFI_HOLE], 0);
 }
 
+/* What was remembered of a sample's mappings does not outlive them. */
+static void mapped_anew(void **state)
+{
+	struct unwind_place place;
+	struct err e = { 0 };
+	uint32_t pid, tid;
+	uint64_t file;
+
+	(void)state;
+	create(NONE);
+	see(LIB + 64);
+	assert_true(ask.find(ask.ctx, ANON + 8, &place));
+	assert_true(ask.find(ask.ctx, LIB, &place));
+	assert_non_null(place.call);
+	/* dlclose, and code without a file in its place */
+	memcpy(&file, lm_ptr(&g, vma[0] + 32, 8), 8);
+	lm_put64(&g, vma[0] + 32, 0);
+	now = seen.time_ns += 2ull * GUEST_MAPS_REFRESH_NS;
+	see(LIB + 64);
+	assert_true(ask.find(ask.ctx, LIB, &place));
+	assert_null(place.row);
+	assert_null(place.call);
+	/* dlopen: back again */
+	lm_put64(&g, vma[0] + 32, file);
+	now = seen.time_ns += 2ull * GUEST_MAPS_REFRESH_NS;
+	see(LIB + 64);
+	assert_true(ask.find(ask.ctx, LIB, &place));
+	assert_non_null(place.call);
+	/* munmap of all but the last */
+	lm_list(&g, mm, vma + 1, 1);
+	now = seen.time_ns += 2ull * GUEST_MAPS_REFRESH_NS;
+	see(ANON + 64);
+	assert_false(ask.find(ask.ctx, LIB, &place));
+	/* exec: nothing of the program before counts, although its mappings were not looked at yet */
+	lm_list(&g, mm, vma, 2);
+	now = seen.time_ns += 2ull * GUEST_MAPS_REFRESH_NS;
+	see(LIB + 64);
+	assert_true(ask.find(ask.ctx, LIB, &place));
+	lm_put64(&g, task_at + GF_MM, lm_alloc(&g, LM_MM_SIZE, 8));
+	seen = gf_sample(&g, task_at, seen.time_ns + 1);
+	assert_int_equal(guest_tasks_see(tasks, &seen, &pid, &tid, &task, &e), 0);
+	guest_cfi_begin(cfi, task, &seen);
+	assert_false(ask.find(ask.ctx, LIB, &place));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(text_of_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(missing, setup, teardown),
+		cmocka_unit_test_setup_teardown(mapped_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(completed_by_host, setup, teardown),
 	};
 
