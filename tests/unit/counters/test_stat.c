@@ -250,10 +250,10 @@ static void thread_times(void **state)
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec t;
+	struct timespec now;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static void our_own_thread(void **state)
