@@ -19,12 +19,16 @@
 # host/, with what emulated-host.py loads: KVM, and a root over 9P. --full takes
 # the kernel for any machine instead, which has 9P, and --rt that with PREEMPT_RT.
 #
+# Exit status: 3 where this kernel cannot be had here (no network, no such package, no
+# Debian), 1 for what should not happen, 2 for wrong usage.
+#
 # Cached in ${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}, by
 # package version; a directory that exists there is complete.
 set -eu
 
 say() { printf '%s\n' "fetch-debian-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
+cannot() { say "$*"; exit 3; }
 usage() { say "usage: fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full|--rt] SERIES (such as 6.12)"; exit 2; }
 
 dbg=
@@ -47,7 +51,7 @@ done
 [ -n "$series" ] || usage
 
 for tool in apt-cache apt-get dpkg-deb flock; do
-	command -v $tool >/dev/null || die "$tool is missing: this script needs Debian"
+	command -v $tool >/dev/null || cannot "$tool is missing: this script needs Debian"
 done
 
 cache=${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
@@ -81,7 +85,7 @@ mirror() {
 
 write_sources() {
 	keys=/usr/share/keyrings/debian-archive-keyring.gpg
-	[ -e "$keys" ] || die "$keys is missing: install debian-archive-keyring"
+	[ -e "$keys" ] || cannot "$keys is missing: install debian-archive-keyring"
 	debian=$(mirror debian)
 	security=$(mirror debian-security)
 	for suite in bullseye bookworm bookworm-backports trixie trixie-backports sid; do
@@ -168,7 +172,7 @@ choose() {
 	release=$1
 	package=$(package_of "$release")
 	version=$(apt apt-cache show --no-all-versions "$package" | sed -n 's/^Version: //p' | head -n 1)
-	[ -n "$version" ] || die "apt knows no version of $package"
+	[ -n "$version" ] || cannot "apt knows no version of $package"
 	# The colon of an epoch would be trouble in search paths.
 	out=$cache/$prefix-$(printf '%s' "$version" | tr ':' '_')
 }
@@ -202,16 +206,16 @@ get_newest() {
 }
 
 look 1440 || look 10 || {
-	[ -e "$lists/stamp" ] || die "the lists of Debian's packages cannot be fetched"
-	die "Debian's suites have no $series kernel (linux-image-$series.*-$flavour)"
+	[ -e "$lists/stamp" ] || cannot "the lists of Debian's packages cannot be fetched"
+	cannot "Debian's suites have no $series kernel (linux-image-$series.*-$flavour)"
 }
 get_newest || { look 10 && get_newest; } ||
-	die "none of Debian's $series kernels ($flavour) can be fetched any more, or there is no network"
+	cannot "none of Debian's $series kernels ($flavour) can be fetched any more, or there is no network"
 
 if [ -n "$dbg" ] && [ ! -d "$out/dbg" ]; then
 	debug=linux-image-$release-dbg
-	has "$debug" || die "Debian's suites have no $debug"
-	fetch "$debug" "$tmp/root" '*.ko*' || die "apt-get could not download $debug $version"
+	has "$debug" || cannot "Debian's suites have no $debug"
+	fetch "$debug" "$tmp/root" '*.ko*' || cannot "apt-get could not download $debug $version"
 	mkdir "$tmp/dbg"
 	for name in vmlinux System.map; do
 		file=$(find "$tmp/root" -type f -name "$name*" | head -n 1)
@@ -232,7 +236,7 @@ modules() {
 	case $of in
 	linux-binary*) of=linux-image-$release ;;
 	esac
-	fetch "$of" "$tmp/root" '*/boot/*' || die "apt-get could not download $of $version"
+	fetch "$of" "$tmp/root" '*/boot/*' || cannot "apt-get could not download $of $version"
 	mkdir "$tmp/$dir"
 	for name; do
 		find "$tmp/root" -path "*/kernel/$place*" -name "$name.ko*" \

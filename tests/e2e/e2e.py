@@ -134,6 +134,9 @@ def built_kernel(variant):
     return kernel("build-guest-kernel.sh", variant, need_source)
 
 
+CANNOT_BE_HAD = 3    # fetch-debian-kernel.sh's status
+
+
 def debian_kernel(series, *options):
     """Path of vmlinuz; fetching needs apt and a network, without which there is no test."""
     if not shutil.which("apt-get"):
@@ -141,8 +144,10 @@ def debian_kernel(series, *options):
     p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh")] +
                        list(options) + [series],
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    if p.returncode:
-        skip(p.stderr.strip().split("\n")[-1] or "fetch-debian-kernel.sh failed")
+    if p.returncode == CANNOT_BE_HAD:
+        skip(p.stderr.strip().split("\n")[-1])
+    if not check(p.returncode == 0, "fetch-debian-kernel.sh: status %d: %s" % (p.returncode, p.stderr)):
+        sys.exit(1)
     d = p.stdout.strip()
     return os.path.join(d, next(f for f in sorted(os.listdir(d)) if f.startswith("vmlinuz-")))
 

@@ -14,7 +14,6 @@ import os
 import random
 import re
 import struct
-import subprocess
 
 import e2e
 from e2e import check, say
@@ -30,11 +29,7 @@ def built(variant):
 
 
 def debian(series):
-    image = e2e.debian_kernel(series)
-    p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-debian-kernel.sh"), "--dbg", series],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
-    if p.returncode:
-        e2e.skip(p.stderr.strip().split("\n")[-1] or "the -dbg package cannot be fetched")
+    image = e2e.debian_kernel(series, "--dbg")
     return image, glob.glob(os.path.join(os.path.dirname(image), "dbg", "System.map-*"))[0]
 
 

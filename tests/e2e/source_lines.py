@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 
 import e2e
 import line_truth
@@ -156,11 +155,7 @@ def all_bytes_like(name, before):
 
 
 def debian(series):
-    image = e2e.debian_kernel(series)
-    p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-debian-kernel.sh"), "--dbg", series],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
-    if p.returncode:
-        e2e.skip(p.stderr.strip().split("\n")[-1] or "the -dbg package cannot be fetched")
+    image = e2e.debian_kernel(series, "--dbg")
     dbg = os.path.join(os.path.dirname(image), "dbg")
     return image, glob.glob(os.path.join(dbg, "vmlinux-*"))[0], dbg
 
