@@ -72,10 +72,11 @@ def attached_to_qemu(technique):
 
 
 def attached_to_run(technique):
-    boot = e2e.Boot("-o", "both.data", "--append", "mode=selfcheck seconds=%d" % SECONDS)
+    # On a busy host attach may take seconds to begin.
+    boot = e2e.Boot("-o", "both.data", "--append", "mode=selfcheck seconds=%d" % (3 * SECONDS))
     boot.wait_for("demo: start", 60)
     a = Attach(boot.process.pid, technique, "attached_to_run.data")
-    boot.wait(SECONDS * 4 + 60)
+    boot.wait(SECONDS * 12 + 60)
     check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
     return "%s, %s" % (none("attach to run", boot.text()), a.end())
 
