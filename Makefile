@@ -30,12 +30,11 @@ LEFT_OUT := vmm/pvm/% tests/unit/pvm/% tests/fuzz/fuzz_simd_form.c
 else
 LEFT_OUT := vmm/pvm_none.c
 PVM_OBJ := $(BUILD)/obj/peek_object.o
-PVM_LIBS := -lbpf
 endif
 # A build directory is of one kind: another one makes its library anew. tests/run.py looks for this, too.
 PVM_STAMP := $(BUILD)/pvm-$(PVM)
 
-LIBS := $(PVM_LIBS) -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
+LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/cmd/main.c $(LEFT_OUT),$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))
@@ -44,7 +43,7 @@ ASM_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard vmm/pvm/*.S)))
 LIB_OBJ += $(ASM_SRC:%.S=$(BUILD)/obj/%.o)
 CXX_SRC := $(sort $(wildcard profile/*/*.cc))
 LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o \
-	$(PVM_OBJ)
+	$(BUILD)/obj/slots_object.o $(PVM_OBJ)
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
 PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
@@ -142,16 +141,18 @@ $(BUILD)/obj/exec_init.o: $(BUILD)/guest/exec-init
 	@printf '.section .rodata\n.balign 16\n.global exec_init, exec_init_end\nexec_init:\n.incbin "%s"\nexec_init_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
-# And the program that attach runs in the kernel. It needs nothing of this machine's kernel.
+# And the programs that attach runs in the kernel. They need nothing of this machine's kernel.
 CLANG ?= clang
 $(BUILD)/bpf/peek.o: vmm/pvm/bpf/peek.bpf.c vmm/pvm/peek_record.h vmm/attach/peek_status.h
+$(BUILD)/bpf/slots.o: vmm/attach/bpf/slots.bpf.c vmm/attach/slots_record.h
+$(BUILD)/bpf/%.o:
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
 	@$(CLANG) -target bpf -O2 -g -Wall -Wextra $(WERROR_FLAG) -I. -c $< -o $@
 
-$(BUILD)/obj/peek_object.o: $(BUILD)/bpf/peek.o
+$(BUILD)/obj/%_object.o: $(BUILD)/bpf/%.o
 	@mkdir -p $(@D)
-	@printf '.section .rodata\n.balign 16\n.global peek_object, peek_object_end\npeek_object:\n.incbin "%s"\npeek_object_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+	@printf '.section .rodata\n.balign 16\n.global $*_object, $*_object_end\n$*_object:\n.incbin "%s"\n$*_object_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
 # The demo guest travels inside the program.

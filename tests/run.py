@@ -78,6 +78,7 @@ E2E = [
     ("top_live.py", []),
     ("attach_qemu.py", []),
     ("attach_gdb.py", ["quick"]),
+    ("attach_memory.py", []),
     ("attach_stops.py", []),
     ("attach_tasks.py", []),
     ("attach_kvm.py", []),

@@ -39,8 +39,9 @@ static const struct option_row rows[] = {
 	OPTION_HEADING("\n"),
 	{ "technique", 0, "HOW",
 	  "bpf: programs of the guest are sampled in an interrupt, by BPF,\n"
-	  "the rest by ptrace; ptrace: all of it; auto (default): bpf\n"
-	  "where this host can, unless it is seen to miss more there",
+	  "the rest by ptrace; ptrace: all of it, and no BPF for the\n"
+	  "guest's memory; auto (default): bpf where this host can,\n"
+	  "unless it is seen to miss more there",
 	  OPTION_WORD(run.asked.technique, techniques) },
 	{ "gdb", 0, "HOST:PORT",
 	  "not by PID but through a gdbstub, of QEMU without KVM or others:\n"

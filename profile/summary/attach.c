@@ -41,15 +41,23 @@ void summary_attach_print(const struct vm *vm, FILE *out)
 	}
 	fprintf(out,
 		"kvmprof: attached to process %d (%s): %u vCPUs, %" PRIu64
-		" MiB of guest memory by %u proofs\n",
-		(int)f.pid, f.name, f.vcpus, f.memory >> 20, f.proofs);
+		" MiB of guest memory%s by %u proofs\n",
+		(int)f.pid, f.name, f.vcpus, f.memory >> 20,
+		f.memory_told ? " as KVM has it, and" : "", f.proofs);
 	if (f.not_running)
 		fprintf(out, "kvmprof: note: %u more vCPUs were not running and are not sampled\n",
 			f.not_running);
-	if (f.partial)
-		fputs("kvmprof: note: where its memory beyond 2 GiB lies could not be proven: what "
-		      "is there counts as unreadable\n",
+	if (f.partial && f.memory_told)
+		fputs("kvmprof: note: some of its memory is private to the guest, or in more "
+		      "pieces "
+		      "than are kept: that counts as unreadable\n",
 		      out);
+	else if (f.partial)
+		fprintf(out,
+			"kvmprof: note: where its memory beyond 2 GiB lies could not be proven: "
+			"what "
+			"is there counts as unreadable%s%s\n",
+			f.memory_why_not[0] ? "; KVM could not be asked: " : "", f.memory_why_not);
 	if (f.in_vmm)
 		fprintf(out,
 			"kvmprof: %" PRIu64
@@ -110,13 +118,14 @@ void summary_attach_json(const struct vm *vm, struct buf *b)
 	json_quote(b, f.name);
 	buf_printf(b,
 		   ",\"vcpus\":%u,\"vcpus_not_running\":%u,\"memory\":%" PRIu64
-		   ",\"regions\":%u,\"proofs\":%u,\"memory_partial\":%s,\"samples_in_vmm\":%" PRIu64
+		   ",\"regions\":%u,\"proofs\":%u,\"memory_partial\":%s"
+		   ",\"memory_from\":\"%s\",\"samples_in_vmm\":%" PRIu64
 		   ",\"stops_too_soon\":%" PRIu64 ",\"signals_passed_on\":%" PRIu64
 		   ",\"memory_reads\":%" PRIu64 ",\"technique\":\"%s\",\"samples_by_bpf\":%" PRIu64
 		   ",\"samples_by_ptrace\":%" PRIu64 ",\"bpf\":{",
 		   f.vcpus, f.not_running, f.memory, f.regions, f.proofs,
-		   f.partial ? "true" : "false", f.in_vmm, f.too_soon, f.signals, f.reads,
-		   f.bpf ? "bpf" : "ptrace", f.by_bpf, f.by_ptrace);
+		   f.partial ? "true" : "false", f.memory_told ? "kvm" : "page-tables", f.in_vmm,
+		   f.too_soon, f.signals, f.reads, f.bpf ? "bpf" : "ptrace", f.by_bpf, f.by_ptrace);
 	for (unsigned int i = 0; i < PEEK_STATUSES; i++)
 		buf_printf(b, "\"%s\":%" PRIu64 ",", peek_status_name((enum peek_status)i),
 			   f.peeks[i]);
@@ -132,5 +141,10 @@ void summary_attach_json(const struct vm *vm, struct buf *b)
 		buf_printf(b, ",\"why_not\":");
 		json_quote(b, f.why_not);
 	}
-	buf_printf(b, "}}");
+	buf_printf(b, "}");
+	if (f.memory_why_not[0]) {
+		buf_printf(b, ",\"memory_why_not_kvm\":");
+		json_quote(b, f.memory_why_not);
+	}
+	buf_printf(b, "}");
 }

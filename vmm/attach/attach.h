@@ -21,7 +21,7 @@
 enum attach_technique {
 	ATTACH_AUTO = 0, /* as BPF or as PTRACE, whichever sees more: choice.h */
 	ATTACH_BPF,	 /* by BPF what it can see, else by ptrace; an error where BPF can't be */
-	ATTACH_PTRACE,	 /* each sample stops its thread */
+	ATTACH_PTRACE,	 /* each sample stops its thread, and BPF is not used for memory either */
 };
 
 struct attach_config {
@@ -43,14 +43,16 @@ struct attach_facts {
 	unsigned int vcpus, not_running; /* those that are sampled, and others */
 	uint64_t memory;		 /* bytes that are known */
 	unsigned int regions;
-	unsigned int proofs; /* that they rest on */
-	bool partial;	     /* there is more RAM than could be proven */
-	uint64_t in_vmm;     /* samples while the thread worked for the guest outside of KVM_RUN */
-	uint64_t too_soon;   /* stops at which no guest had run since the last: no samples */
-	uint64_t signals;    /* of others, passed on */
-	uint64_t reads;	     /* system calls that read guest memory while vCPUs were held */
-	bool bpf;	     /* BPF is used, to the end */
-	char why_not[480];   /* why BPF is not used; "": it is, or was not asked for */
+	unsigned int proofs;	  /* that they rest on */
+	bool partial;		  /* there is more RAM than is known */
+	bool memory_told;	  /* the regions are KVM's own list, read by BPF */
+	char memory_why_not[480]; /* why they are not; "": they are, or it was not tried */
+	uint64_t in_vmm;   /* samples while the thread worked for the guest outside of KVM_RUN */
+	uint64_t too_soon; /* stops at which no guest had run since the last: no samples */
+	uint64_t signals;  /* of others, passed on */
+	uint64_t reads;	   /* system calls that read guest memory while vCPUs were held */
+	bool bpf;	   /* BPF is used, to the end */
+	char why_not[480]; /* why BPF is not used; "": it is, or was not asked for */
 	uint64_t by_bpf, by_ptrace;		      /* samples */
 	uint64_t peeks[PEEK_STATUSES];		      /* attempts by BPF, and what came of them */
 	struct choice_tally tally[CHOICE_TECHNIQUES]; /* AUTO where BPF can be, else 0 */

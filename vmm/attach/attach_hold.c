@@ -2,6 +2,7 @@
 #include "vmm/attach/attach_state.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 /*
@@ -191,13 +192,32 @@ static void take_witness(const struct kvm_run *page, struct slots_witness *w)
 	w->gdt_base = s->gdt.base;
 }
 
+/* As KVM has it, where the kernel tells and the registers agree; else where they prove it to be. */
+static int find_by_witness(struct attach *a, const struct gmem *told, bool partial,
+			   const struct slots_witness *w, struct err *e)
+{
+	if (told->n && !slots_prove(told, w, &a->proof, e)) {
+		a->capture_mem = *told;
+		a->proof.partial = partial;
+		a->facts.memory_told = true;
+		return 0;
+	}
+	err_clear(e);
+	return slots_find(&a->capture_mem, &a->process, w, &a->proof, e);
+}
+
 /* Each vCPU in turn is asked until one's registers prove where the memory is. */
 static int find_memory(struct attach *a, struct err *e)
 {
 	struct vm *vm = a->vm;
+	struct gmem told = { .remote = &a->capture };
+	struct err why = { 0 };
+	bool partial = false;
 	int ret = -EAGAIN;
 
 	a->capture_mem.remote = &a->capture;
+	if (a->cfg.technique != ATTACH_PTRACE && slots_read(&told, &partial, &a->process, &why))
+		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
 	for (unsigned int try = 0; try < PROVE_TRIES; try++) {
 		unsigned int i = try % vm->nvcpus;
 		struct slots_witness w;
@@ -209,7 +229,7 @@ static int find_memory(struct attach *a, struct err *e)
 			if (regs_page_is_fresh(a->page[i])) {
 				err_clear(e);
 				take_witness(a->page[i], &w);
-				ret = slots_find(&a->capture_mem, &a->process, &w, &a->proof, e);
+				ret = find_by_witness(a, &told, partial, &w, e);
 			}
 			attach_mark(a, i);
 			tracer_release(&a->tracee[i]);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,6 +218,25 @@ static int find_threads(struct process *p, struct err *e)
 	return 0;
 }
 
+/* Of a mapping, by what is mapped: a file of a device, but not one that is memory. */
+static bool is_device(const char *path)
+{
+	static const char *const memory[] = { "/dev/shm/", "/dev/hugepages", "/dev/zero" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
+		if (!strncmp(path, memory[i], strlen(memory[i])))
+			return false;
+	return !strncmp(path, "/dev/", 5) || !strncmp(path, "/sys/", 5) ||
+	       !strncmp(path, "/proc/", 6) || !strncmp(path, "anon_inode:", 11);
+}
+
+static void note_device(struct process *p, struct process_mapping x)
+{
+	if (p->ndevices < ATTACH_MAX_DEVICES)
+		p->device[p->ndevices] = x;
+	p->ndevices++;
+}
+
 static int by_size(const void *a, const void *b)
 {
 	const struct process_mapping *x = a, *y = b;
@@ -226,7 +246,7 @@ static int by_size(const void *a, const void *b)
 
 static int find_mappings(struct process *p, struct err *e)
 {
-	char path[64], line[1024];
+	char path[64], line[PATH_MAX + 128];
 	cleanup_fclose FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->pid);
@@ -234,15 +254,20 @@ static int find_mappings(struct process *p, struct err *e)
 	if (!f)
 		return process_refuse(p, e);
 	while (fgets(line, sizeof(line), f)) {
+		struct process_mapping x;
 		uint64_t start, end;
 		char prot[5];
+		int file = 0;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, prot) != 3 ||
-		    prot[0] != 'r' || prot[1] != 'w' || end - start < ATTACH_LEAST_MAPPING)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &start, &end, prot,
+			   &file) != 3)
 			continue;
-		if (p->nmappings < ATTACH_MAX_MAPPINGS)
-			p->mapping[p->nmappings++] =
-				(struct process_mapping){ start, end - start, prot[3] == 's' };
+		x = (struct process_mapping){ start, end - start, prot[3] == 's' };
+		if (file && is_device(line + file))
+			note_device(p, x);
+		if (prot[0] == 'r' && prot[1] == 'w' && x.len >= ATTACH_LEAST_MAPPING &&
+		    p->nmappings < ATTACH_MAX_MAPPINGS)
+			p->mapping[p->nmappings++] = x;
 	}
 	qsort(p->mapping, p->nmappings, sizeof(p->mapping[0]), by_size);
 	return 0;
@@ -258,4 +283,25 @@ int process_look(struct process *p, pid_t pid, struct err *e)
 	ret = find_vcpus(p, e);
 	ret = ret ? ret : find_threads(p, e);
 	return ret ? ret : find_mappings(p, e);
+}
+
+int process_borrow(pid_t pid, int fd, struct err *e)
+{
+	cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int copy;
+
+	if (pidfd < 0)
+		return err_set(e, errno, "process %d: pidfd_open: %s", (int)pid, strerror(errno));
+	copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	if (copy < 0)
+		return err_set(e, errno,
+			       errno == EPERM
+				       ? "process %d: not allowed to take its descriptor %d: "
+					 "CAP_SYS_PTRACE is needed"
+			       : errno == ENOSYS
+				       ? "process %d, descriptor %d: this kernel lacks pidfd_getfd "
+					 "(Linux 5.6)"
+				       : "process %d: cannot take its descriptor %d",
+			       (int)pid, fd);
+	return copy;
 }

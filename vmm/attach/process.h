@@ -19,6 +19,7 @@
 #define ATTACH_MAX_MAPPINGS 64u
 /* Smaller mappings are not guest RAM. */
 #define ATTACH_LEAST_MAPPING (UINT64_C(2) << 20)
+#define ATTACH_MAX_DEVICES 64u
 
 struct process_vcpu {
 	unsigned int id; /* KVM's number */
@@ -40,6 +41,9 @@ struct process {
 	/* Readable and writable, as guest RAM is; largest first. */
 	struct process_mapping mapping[ATTACH_MAX_MAPPINGS];
 	unsigned int nmappings;
+	/* Of devices (a passed-through one's registers): to read there could change them. */
+	struct process_mapping device[ATTACH_MAX_DEVICES];
+	unsigned int ndevices; /* may be more than that */
 };
 
 /* What a thread does, as far as that is seen without disturbing it. */
@@ -57,5 +61,11 @@ int process_look(struct process *p, pid_t pid, struct err *e);
 enum process_activity process_activity(const struct process *p, pid_t tid);
 /* When the thread was started, in ticks since boot: with its number this names it. 0: it has gone. */
 uint64_t process_thread_start(const struct process *p, pid_t tid);
+
+/*
+ * A copy of its descriptor fd, which the caller closes; or a negative error. ioctls on one of KVM
+ * fail, as the memory is another process's; mmap() works.
+ */
+int process_borrow(pid_t pid, int fd, struct err *e);
 
 #endif

@@ -2,36 +2,22 @@
 #include "vmm/attach/regs_page.h"
 
 #include "base/cleanup.h"
+#include "vmm/attach/process.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define WANTED (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
 #define TAG UINT64_C(0x31464f52504d564b) /* "KVMPROF1" */
 
 int regs_page_map(struct kvm_run **out, pid_t pid, int fd, struct err *e)
 {
-	cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	cleanup_close int copy = -1;
+	cleanup_close int copy = process_borrow(pid, fd, e);
 	void *p;
 
-	if (pidfd < 0)
-		return err_set(e, errno, "process %d: pidfd_open: %s", (int)pid, strerror(errno));
-	copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	if (copy < 0)
-		return err_set(e, errno,
-			       errno == EPERM
-				       ? "process %d: not allowed to take its descriptor %d: "
-					 "CAP_SYS_PTRACE is needed"
-			       : errno == ENOSYS
-				       ? "process %d, descriptor %d: this kernel lacks pidfd_getfd "
-					 "(Linux 5.6)"
-				       : "process %d: cannot take its descriptor %d",
-			       (int)pid, fd);
-	/* ioctl() on it would fail, as the memory is another process's; mmap() does not. */
+		return -e->code;
 	p = mmap(NULL, REGS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
 	if (p == MAP_FAILED)
 		return err_set(e, errno, "process %d: cannot map its descriptor %d: %s", (int)pid,

@@ -197,15 +197,38 @@ static unsigned int try_mapping(struct gmem *m, const struct process *p, unsigne
 	return n;
 }
 
+static int check_mode(const struct slots_witness *w, struct err *e)
+{
+	if (!(w->regs.cr0 & CR0_PG) || !(w->regs.efer & EFER_LMA))
+		return err_set(e, EAGAIN, "the guest is not in 64-bit mode");
+	return 0;
+}
+
+int slots_prove(const struct gmem *mem, const struct slots_witness *w, struct slots_proof *proof,
+		struct err *e)
+{
+	struct slots_proof pr = { 0 };
+	int ret = check_mode(w, e);
+
+	if (ret)
+		return ret;
+	if (prove(mem, w, &pr) < LEAST_PROOFS)
+		return err_set(e, ENOENT,
+			       "the guest's page tables do not agree with its memory slots");
+	*proof = pr;
+	return 0;
+}
+
 int slots_find(struct gmem *mem, const struct process *p, const struct slots_witness *w,
 	       struct slots_proof *proof, struct err *e)
 {
 	struct gmem found = { .remote = mem->remote };
 	struct slots_proof of_found = { 0 };
 	unsigned int best = 0;
+	int ret = check_mode(w, e);
 
-	if (!(w->regs.cr0 & CR0_PG) || !(w->regs.efer & EFER_LMA))
-		return err_set(e, EAGAIN, "the guest is not in 64-bit mode");
+	if (ret)
+		return ret;
 	for (unsigned int i = 0; i < p->nmappings; i++) {
 		struct gmem m = { .remote = mem->remote };
 		struct slots_proof pr = { 0 };

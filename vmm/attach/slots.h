@@ -2,8 +2,8 @@
 /*
  * slots: where in another process guest-physical memory lies.
  *
- * KVM tells this only to the process itself. So it is guessed and then proven: each
- * large mapping is tried as the RAM that begins at guest-physical 0, whole or with the
+ * KVM tells this only to the process itself; a BPF program may read it in the kernel (slots_kvm).
+ * Where that can't be, it is guessed and then proven: each large mapping is tried as the RAM that begins at guest-physical 0, whole or with the
  * usual holes below 4 GiB, and has to stand up to what the vCPU's registers say: the
  * page tables that CR3 points at lead to an executable page for RIP, to a readable one
  * for RSP, and to the descriptor tables, whose gates lead to executable pages in turn.
@@ -30,7 +30,7 @@ struct slots_witness {
 
 struct slots_proof {
 	bool text, stack, idt, handlers, gdt; /* what agreed */
-	bool partial;			      /* only RAM below 2 GiB is sure, and known */
+	bool partial;			      /* not all RAM is known */
 };
 
 /*
@@ -40,5 +40,18 @@ struct slots_proof {
  */
 int slots_find(struct gmem *mem, const struct process *p, const struct slots_witness *w,
 	       struct slots_proof *proof, struct err *e);
+/* The same of regions that are known already: -EAGAIN, or -ENOENT where they can't be right. */
+int slots_prove(const struct gmem *mem, const struct slots_witness *w, struct slots_proof *proof,
+		struct err *e);
+
+struct slots_block;
+/*
+ * Fill in mem->region with the slots that KVM has; mem->remote is kept. *partial: some memory is not in
+ * there. An error says why the kernel does not tell.
+ */
+int slots_read(struct gmem *mem, bool *partial, const struct process *p, struct err *e);
+/* Its second half, from what the kernel told; sorts the record. Slots on devices are left out. */
+int slots_of_record(struct gmem *mem, bool *partial, struct slots_block *b, const struct process *p,
+		    struct err *e);
 
 #endif

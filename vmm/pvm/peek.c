@@ -7,15 +7,11 @@
 #include "base/clock.h"
 #include "base/proc.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,76 +25,8 @@
 /* The field `processor` of a thread's line `stat` (proc(5)). */
 #define STAT_PROCESSOR 39u
 
-#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
-
 /* Made by the build out of bpf/peek.bpf.c. */
 extern const uint8_t peek_object[], peek_object_end[];
-
-/* It has no other way to be kept from standard error. */
-static int print_nothing(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-static int load_error(int ret, struct err *e)
-{
-	if (ret == -EPERM || ret == -EACCES)
-		return err_set(e, EPERM,
-			       "the BPF program may not be loaded: root is needed, or CAP_BPF and "
-			       "CAP_PERFMON");
-	return err_set(e, -ret,
-		       "this kernel does not take the BPF program (%s): Linux 5.10 or later, built "
-		       "with KVM and CONFIG_DEBUG_INFO_BTF, is needed",
-		       strerror(-ret));
-}
-
-static int map_block(struct peek *p, struct err *e)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(p->object, ".bss");
-	void *at;
-
-	if (!map || bpf_map__value_size(map) < sizeof(*p->block))
-		return err_set(e, EINVAL, "the BPF program has no room for its answers");
-	at = mmap(NULL, sizeof(*p->block), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	if (at == MAP_FAILED)
-		return err_set(e, errno, "cannot map a BPF program's memory: %s", strerror(errno));
-	p->block = at;
-	return 0;
-}
-
-/* cpu -1: wherever we are. */
-static int peek_run(struct peek *p, int cpu)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, o);
-
-	if (cpu >= 0) {
-		o.flags = BPF_F_TEST_RUN_ON_CPU;
-		o.cpu = (__u32)cpu;
-	}
-	return bpf_prog_test_run_opts(p->program_fd, &o);
-}
-
-static int peek_load(struct peek *p, struct err *e)
-{
-	size_t len = (size_t)(peek_object_end - peek_object);
-	struct bpf_program *program;
-	int ret;
-
-	p->object = bpf_object__open_mem(peek_object, len, NULL);
-	if (!p->object)
-		return err_set(e, errno, "cannot open the BPF program: %s", strerror(errno));
-	ret = bpf_object__load(p->object);
-	if (ret)
-		return load_error(ret, e);
-	program = bpf_object__find_program_by_name(p->object, "peek");
-	if (!program)
-		return err_set(e, EINVAL, "the BPF program is incomplete");
-	p->program_fd = bpf_program__fd(program);
-	return map_block(p, e);
-}
 
 int peek_open(struct peek *p, struct err *e)
 {
@@ -107,16 +35,12 @@ int peek_open(struct peek *p, struct err *e)
 	memset(p, 0, sizeof(*p));
 	if (sched_getaffinity(0, sizeof(p->allowed), &p->allowed) < 0)
 		CPU_ZERO(&p->allowed);
-	if (access(KERNEL_TYPES, R_OK) < 0)
-		return err_set(e, errno,
-			       KERNEL_TYPES ": %s: this kernel does not tell its types "
-					    "(CONFIG_DEBUG_INFO_BTF), which a BPF program needs",
-			       strerror(errno));
-	libbpf_set_print(print_nothing);
-	ret = peek_load(p, e);
+	ret = host_bpf_open(&p->bpf, peek_object, (size_t)(peek_object_end - peek_object), "peek",
+			    sizeof(*p->block), e);
 	if (!ret) {
+		p->block = p->bpf.block;
 		p->block->q.what = PEEK_LOOK;
-		ret = peek_run(p, -1);
+		ret = host_bpf_run(&p->bpf, -1);
 		if (ret)
 			err_set(e, -ret, "the BPF program does not run: %s", strerror(-ret));
 		else if (!p->block->a.supported)
@@ -131,16 +55,13 @@ int peek_open(struct peek *p, struct err *e)
 
 void peek_close(struct peek *p)
 {
-	if (p->block)
-		munmap(p->block, sizeof(*p->block));
-	bpf_object__close(p->object);
+	host_bpf_close(&p->bpf);
 	p->block = NULL;
-	p->object = NULL;
 }
 
 bool peek_is_usable(const struct peek *p)
 {
-	return p->object && !p->differs.code;
+	return p->block && !p->differs.code;
 }
 
 void peek_set_memory(struct peek *p, const struct gmem *mem)
@@ -213,7 +134,7 @@ static enum peek_status peek_look(struct peek *p, const struct peek_vcpu *v, int
 	p->block->q.what = PEEK_LOOK;
 	p->block->q.vcpu = v->kernel;
 	p->block->q.task = v->kernel_task;
-	if (peek_run(p, -1))
+	if (host_bpf_run(&p->bpf, -1))
 		return PEEK_NONE;
 	*cpu = (int)a->cpu;
 	return a->running ? PEEK_TAKEN : a->waiting ? PEEK_WAITING : PEEK_OUTSIDE;
@@ -264,7 +185,7 @@ static enum peek_status peek_try(struct peek *p, struct peek_vcpu *v, const stru
 	a->status = PEEK_NONE;
 	a->vcpu = 0;
 	since = clock_mono_ns();
-	if (peek_run(p, cpu))
+	if (host_bpf_run(&p->bpf, cpu))
 		return PEEK_NONE;
 	p->taken_ns = clock_mono_ns() - since;
 	if (a->vcpu && a->vcpu != v->kernel) {
@@ -297,7 +218,7 @@ void peek_compare(struct peek *p, struct peek_vcpu *v, const struct kvm_run *run
 		return;
 	p->block->q.what = PEEK_STATE;
 	p->block->q.vcpu = v->kernel;
-	if (peek_run(p, -1))
+	if (host_bpf_run(&p->bpf, -1))
 		return;
 	if (p->block->a.regs.known)
 		differs = peek_regs_differ(&p->block->a.regs, run_page);

@@ -18,6 +18,7 @@
 #define KVMPROF_VMM_PVM_PEEK_H
 
 #include "base/err.h"
+#include "vmm/attach/host_bpf.h"
 #include "vmm/pvm/peek_record.h"
 #include "vmm/gmem.h"
 
@@ -29,12 +30,11 @@
 #include <sys/types.h>
 
 struct peek {
-	struct bpf_object *object; /* NULL: not open */
-	int program_fd;
-	struct peek_block *block;
-	cpu_set_t allowed;	 /* processors that the sampling thread may use */
-	unsigned int in_the_way; /* times that it was on a vCPU's */
-	uint64_t taken_ns;	 /* how long the last interrupt took, seen from outside */
+	struct host_bpf bpf;
+	struct peek_block *block; /* the program's; NULL: not open */
+	cpu_set_t allowed;	  /* processors that the sampling thread may use */
+	unsigned int in_the_way;  /* times that it was on a vCPU's */
+	uint64_t taken_ns;	  /* how long the last interrupt took, seen from outside */
 	uint64_t count[PEEK_STATUSES];
 	uint64_t compared;
 	struct err differs; /* not 0: memory and KVM disagree, nothing is sampled any more */

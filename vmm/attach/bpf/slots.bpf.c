@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slots.bpf: the memory slots of a machine, as KVM has them.
+ *
+ * Runs in our own context (BPF_PROG_TEST_RUN on no processor in particular), so `current` is us; one
+ * of our descriptors is a vCPU of the other process, borrowed for this call. From there: struct
+ * kvm_vcpu, struct kvm, the slots of address space 0.
+ *
+ * KVM keeps them in an array (before Linux 5.17) or in a hash table by number (since); which of the
+ * two this kernel has, and where members are, libbpf takes from its types (CO-RE). A change of the
+ * list puts another list in its place, or raises its generation: both are compared at the end.
+ *
+ * Sources: include/linux/kvm_host.h (struct kvm_memslots, kvm_memory_slot), virt/kvm/kvm_main.c
+ * (kvm_swap_active_memslots).
+ */
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "vmm/attach/slots_record.h"
+
+#define KERNEL_TYPE __attribute__((preserve_access_index))
+
+struct file {
+	void *private_data;
+} KERNEL_TYPE;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} KERNEL_TYPE;
+
+struct files_struct {
+	struct fdtable *fdt;
+} KERNEL_TYPE;
+
+struct task_struct {
+	struct files_struct *files;
+} KERNEL_TYPE;
+
+struct hlist_node {
+	struct hlist_node *next;
+} KERNEL_TYPE;
+
+struct hlist_head {
+	struct hlist_node *first;
+} KERNEL_TYPE;
+
+struct kvm_memory_slot {
+	struct hlist_node id_node[2]; /* since 5.17: in the active list and in the other one */
+	__u64 base_gfn;
+	unsigned long npages, userspace_addr;
+	__u32 flags;
+} KERNEL_TYPE;
+
+struct kvm_memslots {
+	__u64 generation;
+	struct hlist_head id_hash[1 << 7];
+	int node_idx;
+} KERNEL_TYPE;
+
+struct kvm_memslots___array {
+	__u64 generation;
+	int used_slots;
+	struct kvm_memory_slot memslots[1];
+} KERNEL_TYPE;
+
+struct kvm {
+	struct kvm_memslots *memslots[1]; /* RAM as it is outside of SMM */
+} KERNEL_TYPE;
+
+struct kvm_vcpu {
+	struct kvm *kvm;
+} KERNEL_TYPE;
+
+#define UPDATE_IN_PROGRESS (1ull << 63) /* of a generation */
+#define BUCKETS 128u
+
+char LICENSE[] SEC("license") = "GPL";
+/* Alone in its section, which is what we map. */
+struct slots_block block;
+/* In memory, where the verifier does not follow its values: or it would try them with each step. */
+static volatile __u32 bucket SEC(".data");
+
+static __always_inline struct kvm *machine_of(unsigned int fd)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = 0;
+	struct kvm_vcpu *v;
+
+	if (fd >= BPF_CORE_READ(table, max_fds) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), files + fd))
+		return 0;
+	v = BPF_CORE_READ(file, private_data);
+	return v ? BPF_CORE_READ(v, kvm) : 0;
+}
+
+static __always_inline void add_slot(struct kvm_memory_slot *slot)
+{
+	__u32 n = block.n;
+
+	if (n < SLOTS_MAX) {
+		struct slots_entry *x = &block.slot[n & (SLOTS_MAX - 1)];
+
+		x->gfn = BPF_CORE_READ(slot, base_gfn);
+		x->npages = BPF_CORE_READ(slot, npages);
+		x->host = BPF_CORE_READ(slot, userspace_addr);
+		x->flags = BPF_CORE_READ(slot, flags);
+	}
+	block.n = n + 1;
+}
+
+/* One bucket's head or one slot at a step: a loop that the verifier can follow. */
+static __always_inline int read_from_hash(struct kvm_memslots *slots)
+{
+	__u64 heads = (__u64)slots + bpf_core_field_offset(struct kvm_memslots, id_hash);
+	__u64 link = bpf_core_field_offset(struct kvm_memory_slot, id_node);
+	__u32 buckets = bpf_core_field_size(struct kvm_memslots, id_hash) / sizeof(void *);
+	struct hlist_node *node = 0;
+
+	bucket = 0;
+	if (buckets > BUCKETS)
+		return SLOTS_UNKNOWN;
+	/* A slot has a link for each of the two lists. */
+	if (BPF_CORE_READ(slots, node_idx))
+		link += bpf_core_type_size(struct hlist_node);
+#pragma clang loop unroll(disable)
+	for (__u32 step = 0; step < SLOTS_MAX + BUCKETS + 1; step++) {
+		if (node) {
+			add_slot((struct kvm_memory_slot *)((__u64)node - link));
+			node = BPF_CORE_READ(node, next);
+		} else if (bucket < buckets) {
+			if (bpf_probe_read_kernel(&node, sizeof(node),
+						  (void *)(heads + bucket * sizeof(node))))
+				return SLOTS_CHANGED;
+			bucket = bucket + 1;
+		} else {
+			return SLOTS_READ;
+		}
+	}
+	return SLOTS_TOO_MANY;
+}
+
+static __always_inline int read_from_array(struct kvm_memslots___array *slots)
+{
+	__u64 first = (__u64)slots + bpf_core_field_offset(struct kvm_memslots___array, memslots);
+	__u32 used = (__u32)BPF_CORE_READ(slots, used_slots);
+
+	if (used > SLOTS_MAX)
+		return SLOTS_TOO_MANY;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < SLOTS_MAX; i++) {
+		if (i >= used)
+			break;
+		add_slot((struct kvm_memory_slot *)(first +
+						    i * bpf_core_type_size(struct kvm_memory_slot)));
+	}
+	return SLOTS_READ;
+}
+
+SEC("raw_tp")
+int slots(void *ctx)
+{
+	struct kvm *kvm = machine_of(block.fd);
+	struct kvm_memslots *list;
+	__u64 generation;
+	int ret;
+
+	(void)ctx;
+	block.n = 0;
+	block.status = SLOTS_NO_VCPU;
+	if (!kvm)
+		return 0;
+	list = BPF_CORE_READ(kvm, memslots[0]);
+	generation = BPF_CORE_READ(list, generation);
+	if (bpf_core_field_exists(struct kvm_memslots, id_hash) &&
+	    bpf_core_field_exists(struct kvm_memory_slot, id_node))
+		ret = read_from_hash(list);
+	else if (bpf_core_field_exists(struct kvm_memslots___array, used_slots))
+		ret = read_from_array((struct kvm_memslots___array *)list);
+	else
+		ret = SLOTS_UNKNOWN;
+	if (ret == SLOTS_READ &&
+	    (generation & UPDATE_IN_PROGRESS || BPF_CORE_READ(kvm, memslots[0]) != list ||
+	     BPF_CORE_READ(list, generation) != generation))
+		ret = SLOTS_CHANGED;
+	block.status = ret;
+	return 0;
+}
