@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Domains of a real libvirtd: listed, attached to by name, UUID and id, and their ends.
 
+    attach_libvirt.py KVMPROF SCRATCH [large]
+
+large: a domain with memory on both sides of the hole below 4 GiB, and nothing else.
 The daemon is the test's own (libvirt_host.py). The domains run the demo guest, which tells
 the truth about itself on its serial port.
 """
@@ -13,12 +16,14 @@ import subprocess
 import time
 import uuid
 
+import attached
 import demo_judge
 import e2e
 import libvirt_host
 from e2e import check, say
 from libvirt_host import put, read, virsh
 
+LARGE_MIB = 4608
 POINTS = 2.5    # the host runs a whole PC's devices beside the guest; attach_qemu.py is strict
 SECONDS = 20
 DEMO = os.path.join(e2e.BUILD, "guest", "demo.elf")
@@ -33,14 +38,14 @@ def console(name):
     return os.path.join(e2e.SCRATCH, name.split(",")[0] + ".console")
 
 
-def start(name, seconds, until="demo: start"):
+def start(name, seconds, until="demo: start", mib=128):
     """Defines a domain and waits until its guest has said this."""
     virsh("undefine", name)
     if os.path.exists(console(name)):
         os.unlink(console(name))
     ident = str(uuid.uuid4())
     put("domain.xml", libvirt_host.domain_xml(name, DEMO, "seconds=%d" % seconds, console(name),
-                                              uuid=ident))
+                                              uuid=ident, mib=mib))
     # virsh start takes seconds after the guest's first instruction; resume does not.
     for argv in (("define", "domain.xml"), ("start", name, "--paused"), ("resume", name)):
         p = virsh(*argv)
@@ -281,6 +286,24 @@ def lost_daemon(host):
     check(status == 0 and "daemon went away" in err, "status %d: %s" % (status, err))
 
 
+def large():
+    """Where KVM can be asked all of it is known; else what is above 2 GiB is said to be unknown."""
+    start(NAME, 600, mib=LARGE_MIB)
+    s = attach_briefly("name", NAME)
+    if not s:
+        return "no profile"
+    a = s["attach"]
+    told = attached.takes_programs()
+    check(a["memory_from"] == ("kvm" if told else "page-tables") and a["memory_partial"] is not told,
+          "memory: %s" % a)
+    check(a["memory"] >= (LARGE_MIB if told else 2048) << 20, "%d bytes are known" % a["memory"])
+    return "%d MiB of a domain of %d MiB, from %s" % (a["memory"] >> 20, LARGE_MIB, a["memory_from"])
+
+
+if e2e.EXTRA[:1] == ["large"]:
+    with libvirt_host.Host():
+        figures = large()
+    e2e.finish(figures)
 with libvirt_host.Host() as host:
     doubt, profile = e2e.quietest(true_shares, demo_judge.BUSY)
     worst = demo_judge.judge("libvirt", *profile, POINTS, doubt)

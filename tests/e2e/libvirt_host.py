@@ -163,11 +163,11 @@ class Host:
                 pass
 
 
-def domain_xml(name, kernel, cmdline, console, uuid=None, extra="", vcpus=1):
+def domain_xml(name, kernel, cmdline, console, uuid=None, extra="", vcpus=1, mib=128):
     """Machine pc with a PVH kernel; the processor is the host's, see docs/attach.md."""
     return """<domain type='kvm'>
   <name>%s</name>%s
-  <memory unit='MiB'>128</memory>
+  <memory unit='MiB'>%d</memory>
   <vcpu>%d</vcpu>
   <os>
     <type arch='x86_64' machine='pc'>hvm</type>
@@ -187,5 +187,5 @@ def domain_xml(name, kernel, cmdline, console, uuid=None, extra="", vcpus=1):
     <memballoon model='none'/>%s
   </devices>
 </domain>
-""" % (name, "\n  <uuid>%s</uuid>" % uuid if uuid else "", vcpus, kernel, cmdline,
+""" % (name, "\n  <uuid>%s</uuid>" % uuid if uuid else "", mib, vcpus, kernel, cmdline,
        shutil.which("qemu-system-x86_64"), console, extra)
