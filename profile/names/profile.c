@@ -134,7 +134,7 @@ static int names_open_file(struct file_map *m, const char *path, size_t max, str
 	struct err why = { 0 };
 	int ret = file_map_open(m, path, max, &why);
 
-	if (ret == -EIO || ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE)
+	if (!e->code && (ret == -EIO || ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE))
 		*e = why;
 	return ret;
 }
@@ -202,24 +202,21 @@ static int load_kernel(struct names_from_profile *n, struct err *e)
  * The one place that reads programs: what else gives symbols to one plugs in here.
  * The file may be one of symbols alone, whose segments have no bytes (elfsynth.h).
  */
-static void load_dso_file(const struct names *n, struct names_dso *d, const char *path)
+static void load_dso_file(struct names_dso *d, const char *path, struct err *unread)
 {
 	struct file_map m = { 0 };
-	struct err unread = { 0 };
 
-	if (names_open_file(&m, path, NAMES_MAX_ELF, &unread) < 0) {
-		if (unread.code && !n->from->unread.code)
-			n->from->unread = unread;
+	if (names_open_file(&m, path, NAMES_MAX_ELF, unread) < 0)
 		return;
-	}
 	names_read_dso(d, m.data, m.len);
 	file_map_close(&m);
 }
 
 void names_load_dso(const struct names *names, struct names_dso *d)
 {
-	const struct names_from_profile *n = names->from;
+	struct names_from_profile *n = names->from;
 	cleanup_free char *own = NULL, *cached = NULL;
+	struct err unread = { 0 };
 	char hex[BUILDID_HEX_MAX];
 	uint8_t id[ELF_ID_MAX];
 
@@ -228,16 +225,18 @@ void names_load_dso(const struct names *names, struct names_dso *d)
 		return;
 	buildid_hex(hex, d->build_id, sizeof(d->build_id));
 	if (n->dir && asprintf(&own, "%s/dso/%s", n->dir, hex) > 0)
-		load_dso_file(names, d, own);
+		load_dso_file(d, own, &unread);
 	if (!d->symbols && n->buildid_dir &&
 	    asprintf(&cached, "%s/.build-id/%.2s/%s/%s", n->buildid_dir, hex, hex + 2,
 		     buildid_file(d->name)) > 0)
-		load_dso_file(names, d, cached);
+		load_dso_file(d, cached, &unread);
 	/* perf's profiles are of a host, maybe of this one: the very same file will do. */
 	if (!d->symbols && !n->profile->ours && d->name[0] == '/' &&
 	    elf_id_of_path(d->name, id) == (int)sizeof(d->build_id) &&
 	    !memcmp(id, d->build_id, sizeof(d->build_id)))
-		load_dso_file(names, d, d->name);
+		load_dso_file(d, d->name, &unread);
+	if (!d->symbols && unread.code && !n->unread.code)
+		n->unread = unread;
 }
 
 int names_unread(const struct names *n, struct err *e)

@@ -488,6 +488,7 @@ int agg_finish(struct agg *a, enum agg_order by, struct err *e)
 			return err_set(e, ENOMEM, "out of memory for %zu stacks", v->stacks.n);
 	}
 	ret = add_first(a, v->stacks.n, e);
+	ret = ret ? ret : names_unread(v->names, e);
 	if (ret)
 		return ret;
 	a->row = v->rows.item;

@@ -12,8 +12,10 @@
 #include "profile/tables/agg.h"
 #include "profile/perfdata/format.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static char root[64];
 static struct perfdata profile; /* only what names_create() looks at */
@@ -327,6 +329,41 @@ static void test_unnamed_in_a_file(void **state)
 	assert_int_equal(agg->row[0].frame.addr, 0x3234);
 }
 
+/* The last programs' files are read when all samples are there: what the host fails to read is an error. */
+static void test_file_that_is_not_read(void **state)
+{
+	static const uint8_t id[PERFDATA_BUILD_ID_SIZE];
+	const uint64_t a[] = { PERFDATA_CONTEXT_USER, 0x550000001234 };
+	struct perfdata_record r = { .kind = PERFDATA_MAP,
+				     .pid = 1,
+				     .map = { .addr = a[1] & ~UINT64_C(0xfff),
+					      .len = 0x1000,
+					      .path = "/bin/x",
+					      .build_id = id } };
+	struct rlimit old, few;
+	struct err e = { 0 };
+	char path[160];
+	FILE *f;
+	int ret;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/dso", root);
+	assert_int_equal(file_mkdirs(path, &e), 0);
+	snprintf(path, sizeof(path), "%s/dso/%040d", root, 0);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+	record(&r);
+	add(1, 1, a, 2, false);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = (struct rlimit){ .rlim_cur = 0, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	ret = agg_finish(agg, AGG_BY_CHILDREN, &e);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(ret, -EMFILE);
+	assert_non_null(strstr(e.text, path));
+}
+
 /* -- keys, filters, and names that change over time ---------------------------------------- */
 
 static void task(enum perfdata_kind kind, uint32_t pid, uint32_t parent, const char *comm,
@@ -540,6 +577,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stacks_beyond_what_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unnamed_in_a_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_that_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_markers_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_filters, setup, teardown),
