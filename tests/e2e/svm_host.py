@@ -257,7 +257,7 @@ ELSEWHERE = {
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
         "source_lines speedscope_shows test_runner without_pvm many_programs deb_package doc_pages first_contact "
-        "faults faults_kill",
+        "faults faults_kill ci_jobs gate_aa",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest",
 }
 
@@ -303,7 +303,6 @@ def check_named():
 
 def suite(patterns):
     """Unmodified, as on this machine; kernels come from its cache."""
-    check_named()
     for variant in ("tiny", "smp-fp", "full"):
         e2e.built_kernel(variant)
     tests = [("-".join([t[0], *t[1]]), *t) for t in SUITE if not patterns or t[0] in patterns]
@@ -324,6 +323,7 @@ def suite(patterns):
     e2e.finish("%d tests; skipped there: %s" % (len(tests), " ".join(skipped) or "none"))
 
 
+check_named()
 WHAT = e2e.EXTRA[0] if e2e.EXTRA else "quick"
 if WHAT == "quick":
     quick()

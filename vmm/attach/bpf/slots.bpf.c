@@ -89,8 +89,9 @@ struct kvm_vcpu {
 char LICENSE[] SEC("license") = "GPL";
 /* Alone in its section, which is what we map. */
 struct slots_block block;
-/* In memory, where the verifier does not follow its values: or it would try them with each step. */
-static volatile __u32 bucket SEC(".data");
+/* Where the walk through the hash table is: the buckets, the next of them, the next link of a slot. */
+static __u64 heads SEC(".data"), link_off SEC(".data"), at_link SEC(".data");
+static __u32 bucket SEC(".data"), nbuckets SEC(".data");
 
 static __always_inline struct kvm *machine_of(unsigned int fd)
 {
@@ -121,35 +122,38 @@ static __always_inline void add_slot(struct kvm_memory_slot *slot)
 	block.n = n + 1;
 }
 
-/* One bucket's head or one slot at a step: a loop that the verifier can follow. */
+/* One bucket's head or one slot; SLOTS_NONE: there is more. Verified by itself, and once. */
+__attribute__((noinline)) int read_step(void)
+{
+	if (at_link) {
+		add_slot((struct kvm_memory_slot *)(at_link - link_off));
+		at_link = (__u64)BPF_CORE_READ((struct hlist_node *)at_link, next);
+		return SLOTS_NONE;
+	}
+	if (bucket >= nbuckets)
+		return SLOTS_READ;
+	if (bpf_probe_read_kernel(&at_link, sizeof(at_link), (void *)(heads + bucket * 8)))
+		return SLOTS_CHANGED;
+	bucket++;
+	return SLOTS_NONE;
+}
+
 static __always_inline int read_from_hash(struct kvm_memslots *slots)
 {
-	__u64 heads = (__u64)slots + bpf_core_field_offset(struct kvm_memslots, id_hash);
-	__u64 link = bpf_core_field_offset(struct kvm_memory_slot, id_node);
-	__u32 buckets = bpf_core_field_size(struct kvm_memslots, id_hash) / sizeof(void *);
-	struct hlist_node *node = 0;
+	int ret = SLOTS_NONE;
 
-	bucket = 0;
-	if (buckets > BUCKETS)
+	heads = (__u64)slots + bpf_core_field_offset(struct kvm_memslots, id_hash);
+	nbuckets = bpf_core_field_size(struct kvm_memslots, id_hash) / 8;
+	if (nbuckets > BUCKETS)
 		return SLOTS_UNKNOWN;
 	/* A slot has a link for each of the two lists. */
+	link_off = bpf_core_field_offset(struct kvm_memory_slot, id_node);
 	if (BPF_CORE_READ(slots, node_idx))
-		link += bpf_core_type_size(struct hlist_node);
-#pragma clang loop unroll(disable)
-	for (__u32 step = 0; step < SLOTS_MAX + BUCKETS + 1; step++) {
-		if (node) {
-			add_slot((struct kvm_memory_slot *)((__u64)node - link));
-			node = BPF_CORE_READ(node, next);
-		} else if (bucket < buckets) {
-			if (bpf_probe_read_kernel(&node, sizeof(node),
-						  (void *)(heads + bucket * sizeof(node))))
-				return SLOTS_CHANGED;
-			bucket = bucket + 1;
-		} else {
-			return SLOTS_READ;
-		}
-	}
-	return SLOTS_TOO_MANY;
+		link_off += bpf_core_type_size(struct hlist_node);
+	at_link = bucket = 0;
+	for (__u32 i = 0; !ret && i < SLOTS_MAX + BUCKETS + 1; i++)
+		ret = read_step();
+	return ret ? ret : SLOTS_TOO_MANY;
 }
 
 static __always_inline int read_from_array(struct kvm_memslots___array *slots)
@@ -163,8 +167,8 @@ static __always_inline int read_from_array(struct kvm_memslots___array *slots)
 	for (__u32 i = 0; i < SLOTS_MAX; i++) {
 		if (i >= used)
 			break;
-		add_slot((struct kvm_memory_slot *)(first +
-						    i * bpf_core_type_size(struct kvm_memory_slot)));
+		add_slot((struct kvm_memory_slot *)(first + i * bpf_core_type_size(
+									struct kvm_memory_slot)));
 	}
 	return SLOTS_READ;
 }
