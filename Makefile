@@ -35,6 +35,8 @@ endif
 PVM_STAMP := $(BUILD)/pvm-$(PVM)
 
 LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
+# What it says of fences holds for memory of the guest alone, which it does not watch.
+TSAN := -fsanitize=thread -Wno-tsan
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 LIB_SRC := $(sort $(filter-out profile/cmd/main.c $(LEFT_OUT),$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))
@@ -50,6 +52,8 @@ PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
 LIB_OBJ += $(PB_OBJ)
 LIB := $(BUILD)/libkvmprof.a
 DEMO_OBJ := $(BUILD)/obj/demo_blob.o
+# Beside the program and the unit tests of a build with ThreadSanitizer.
+SAN_OBJ := $(if $(findstring thread,$(SAN)),$(BUILD)/obj/tests/unit/tsan_shim.o)
 
 UNIT_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/unit/*/test_*.c)))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
@@ -161,15 +165,15 @@ $(DEMO_OBJ): $(BUILD)/guest/demo.elf
 	@printf '.section .rodata\n.balign 4096\n.global demo_elf, demo_elf_end\ndemo_elf:\n.incbin "%s"\ndemo_elf_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
-$(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ)
+$(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 	@echo "  LD    $@"
-	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(LIB) $(LIBS) -o $@
+	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -o $@
 
 # -- tests ----------------------------------------------------------------------
-$(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ)
+$(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
 
 # A target with a main() that runs it over files; `make fuzz` has libFuzzer's instead.
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_MAIN) $(LIB)
@@ -209,7 +213,7 @@ test: deps-test
 ## make test-slow    30 boots with two CPUs, boots with four and eight, Debian's kernels to the end,
 ##                   10,000 times attached and detached, QEMU's gdbstub
 test-slow: deps-test
-	@$(MAKE) $(JOBS) all unit-bins asan-program
+	@$(MAKE) $(JOBS) all unit-bins asan-program tsan-program
 	@tests/run.py --build $(BUILD) --slow $(TESTS)
 
 ## make asan         the program, unit tests and fuzz targets with sanitizers, in build/asan
@@ -220,6 +224,11 @@ asan:
 .PHONY: asan-program
 asan-program:
 	@$(MAKE) BUILD=$(BUILD)/asan SAN="$(ASAN)" OPT="-O1 -g" $(BUILD)/asan/kvmprof
+
+# The same with ThreadSanitizer.
+.PHONY: tsan-program
+tsan-program:
+	@$(MAKE) BUILD=$(BUILD)/tsan SAN="$(TSAN)" OPT="-O1 -g" $(BUILD)/tsan/kvmprof
 
 ## make fuzz         each fuzz target with libFuzzer for FUZZ_SECONDS (60); needs clang
 FUZZ_SECONDS ?= 60

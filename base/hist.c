@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/hist.h"
 
+#include "base/count.h"
+
 static unsigned int bucket_of(uint64_t ns)
 {
 	unsigned int log2;
@@ -24,11 +26,13 @@ static uint64_t bucket_top(unsigned int b)
 
 void hist_add(struct hist *h, uint64_t ns)
 {
-	h->count++;
-	h->sum += ns;
+	uint32_t *b = &h->bucket[bucket_of(ns)];
+
+	count_add(&h->count, 1);
+	count_add(&h->sum, ns);
 	if (ns > h->max)
-		h->max = ns;
-	h->bucket[bucket_of(ns)]++;
+		count_set(&h->max, ns);
+	__atomic_store_n(b, *b + 1, __ATOMIC_RELAXED);
 }
 
 void hist_merge(struct hist *dst, const struct hist *src)

@@ -3,8 +3,8 @@
  * hist: a fixed-size histogram of durations, safe to feed on a hot path.
  *
  * Buckets are log-linear: 8 to each power of two, so a percentile is exact to
- * 12.5 % of its value. One writer; readers that look while it writes see a
- * state a few entries old.
+ * 12.5 % of its value. One writer; who reads while it writes takes a copy (base/count.h) and
+ * sees a state a few entries old.
  */
 #ifndef KVMPROF_BASE_HIST_H
 #define KVMPROF_BASE_HIST_H

@@ -147,6 +147,7 @@ SLOW = [
     ("faults.py", ["all"], 3600),
     ("faults_kill.py", ["100"], 1800),
     ("villain.py", ["storm", "all", "30", "{asan}/kvmprof"], 2700),
+    ("races.py", ["{tsan}/kvmprof", "10"], 2700),
     ("instructions.py", ["repeat"], 1800),
     ("guest_kernel.py", ["smp-fp"], KERNEL_LIMIT),
     ("snapshots.py", ["100"], 1800),
@@ -239,7 +240,7 @@ def stem(path):
 def e2e_test(build, script, arguments, limit, together=False):
     if script.startswith("guest_kernel"):
         limit = KERNEL_LIMIT
-    arguments = [a.format(asan=os.path.join(build, "asan")) for a in arguments]
+    arguments = [a.format(asan=os.path.join(build, "asan"), tsan=os.path.join(build, "tsan")) for a in arguments]
     shown = [a for a in arguments if "/" not in a]
     argv = [os.path.join(TOP, "tests", "e2e", script), os.path.join(build, "kvmprof"), "{scratch}"]
     return Test("-".join(["e2e/" + stem(script)] + shown), argv + arguments, limit, together)

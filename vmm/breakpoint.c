@@ -2,6 +2,7 @@
 #include "vmm/breakpoint.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
 
@@ -50,7 +51,7 @@ void breakpoint_reached(struct vcpu *v, unsigned int i)
 	/* Of two vCPUs that reach it at once one is the first. */
 	if (!atomic_compare_exchange_strong(&vm->reached_ns[i], &never, now) && b->once)
 		return;
-	v->stats.breakpoints[i]++;
+	count_add(&v->stats.breakpoints[i], 1);
 	capture_sample(v, &(struct capture_cause){
 				  .now = now, .reason = SAMPLE_MARKER, .event = (uint8_t)i });
 	if (b->action == VM_BREAKPOINT_PAUSE)
@@ -77,7 +78,7 @@ int breakpoint_give_back(struct vcpu *v, struct err *e)
 	if (x->exception != VECTOR_DB)
 		return err_set(e, EIO, "vCPU %u: unexpected debug exit (vector %u) at rip 0x%llx",
 			       v->index, x->exception, (unsigned long long)v->run->s.regs.regs.rip);
-	v->stats.debug_returned++;
+	count_add(&v->stats.debug_returned, 1);
 	ret = debugreg_inject(v, x->dr6 & DR6_BS);
 	return ret ? err_set(e, -ret,
 			     "vCPU %u: cannot give the guest's own #DB at 0x%llx back to it: %s",

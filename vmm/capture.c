@@ -6,6 +6,7 @@
  * locks; the only system call is KVM_GET_MP_STATE, and only where the vCPU can
  * be halted.
  */
+#include "base/count.h"
 #include "base/linux_regs.h"
 #include "vmm/gmem_remote.h"
 #include "vmm/hlt.h"
@@ -296,16 +297,16 @@ static void count_sample(struct vcpu *v, const struct sample *s)
 
 	if (s->reason == SAMPLE_MARKER || s->reason == SAMPLE_LOOK)
 		return;
-	st->samples++;
-	st->event_samples[s->event]++;
-	st->kernel += s->mode == SAMPLE_KERNEL;
-	st->user += s->mode == SAMPLE_USER;
-	st->idle += s->mode == SAMPLE_IDLE;
+	count_add(&st->samples, 1);
+	count_add(&st->event_samples[s->event], 1);
+	count_add(&st->kernel, s->mode == SAMPLE_KERNEL);
+	count_add(&st->user, s->mode == SAMPLE_USER);
+	count_add(&st->idle, s->mode == SAMPLE_IDLE);
 	if (s->device && s->device < SAMPLE_PERHAPS_NESTED)
-		st->device[s->device - 1].samples++;
-	st->stack_capped += s->stack_end == SAMPLE_STACK_CAPPED;
-	st->stack_unmapped += s->stack_end == SAMPLE_STACK_UNMAPPED;
-	st->stack_none += s->stack_end == SAMPLE_STACK_NONE;
+		count_add(&st->device[s->device - 1].samples, 1);
+	count_add(&st->stack_capped, s->stack_end == SAMPLE_STACK_CAPPED);
+	count_add(&st->stack_unmapped, s->stack_end == SAMPLE_STACK_UNMAPPED);
+	count_add(&st->stack_none, s->stack_end == SAMPLE_STACK_NONE);
 }
 
 /*
@@ -340,7 +341,7 @@ static bool is_behind_hlt(const struct capture_view *w)
 static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w, uint8_t mode)
 {
 	if (v->index && w->regs->rip == RESET_RIP && !(w->root.cr0 & CR0_PE)) {
-		v->stats.offline++;
+		count_add(&v->stats.offline, 1);
 		return 0;
 	}
 	return mode == SAMPLE_KERNEL && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
@@ -382,7 +383,7 @@ static uint8_t capture_look(struct vcpu *v, const struct capture_view *w, enum s
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0)
 			mode = mode_of_standing(w, mp.mp_state, mode);
 		if (!mode) {
-			v->stats.offline++;
+			count_add(&v->stats.offline, 1);
 			atomic_fetch_add_explicit(&v->dead_looks, 1, memory_order_relaxed);
 			return 0;
 		}
@@ -401,7 +402,7 @@ void capture_watch(struct vcpu *v, unsigned int looks)
 	const struct capture_view w = capture_view_of_vcpu(v);
 
 	(void)capture_look(v, &w, SAMPLE_TIMER);
-	v->stats.offline = offline; /* no period of an event has ended */
+	count_set(&v->stats.offline, offline); /* no period of an event has ended */
 	if (atomic_load_explicit(&v->dead_looks, memory_order_relaxed) > before)
 		atomic_fetch_add_explicit(&v->dead_looks, looks - 1, memory_order_relaxed);
 }
@@ -466,7 +467,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	if (!mode)
 		return true;
 	if (!is_wanted(v, cause->reason)) {
-		v->stats.uncollected += 1 + (uint64_t)cause->missed;
+		count_add(&v->stats.uncollected, 1 + (uint64_t)cause->missed);
 		if (nested || !v->vm->cfg.look_for_kernel ||
 		    atomic_load_explicit(&v->vm->slide_known, memory_order_relaxed))
 			return true;

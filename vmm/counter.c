@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/counter.h"
 
+#include "base/count.h"
+
 #include "vmm/vm.h"
 
 #include <errno.h>
@@ -184,9 +186,9 @@ static void counter_drain(struct counter *c, struct vm_counter_stats *to)
 		if (h.size < sizeof(h) || h.size > head - tail)
 			break;
 		if (h.type == PERF_RECORD_THROTTLE)
-			to->throttled++;
+			count_add(&to->throttled, 1);
 		else if (h.type == PERF_RECORD_LOST && h.size >= 24)
-			to->lost += ring_word(c, tail + 16);
+			count_add(&to->lost, ring_word(c, tail + 16));
 		tail += h.size;
 	}
 	__atomic_store_n(&c->ring->data_tail, head, __ATOMIC_RELEASE);
@@ -264,8 +266,8 @@ uint64_t counter_read(struct counter *c)
 
 void counter_note(struct counter *c, struct vm_counter_stats *to)
 {
-	to->enabled_ns += c->enabled_ns - c->noted_enabled;
-	to->running_ns += c->running_ns - c->noted_running;
+	count_add(&to->enabled_ns, c->enabled_ns - c->noted_enabled);
+	count_add(&to->running_ns, c->running_ns - c->noted_running);
 	c->noted_enabled = c->enabled_ns;
 	c->noted_running = c->running_ns;
 	counter_drain(c, to);

@@ -6,6 +6,7 @@
  * machine of docs/host-quirks.md, where the cheapest such exit takes 7.5 us).
  */
 #include "base/clock.h"
+#include "base/count.h"
 #include "vmm/machine.h"
 
 #include <assert.h>
@@ -85,6 +86,6 @@ void device_leave(struct vcpu *v, uint64_t since)
 	struct vcpu_device_stats *d = &v->stats.device[v->device - 1];
 
 	v->device = 0;
-	d->exits++;
-	d->ns += clock_mono_ns() - since;
+	count_add(&d->exits, 1);
+	count_add(&d->ns, clock_mono_ns() - since);
 }

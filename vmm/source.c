@@ -5,6 +5,7 @@
  * Each source belongs to its vCPU's thread. The signal handler touches `due` alone.
  */
 #include "base/clock.h"
+#include "base/count.h"
 #include "vmm/machine.h"
 
 #include <string.h>
@@ -292,7 +293,7 @@ void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
 		return;
 	hist_add(&v->stats.latency_ns, at - s->trigger.deadline_ns);
 	cause.missed = trigger_next(&s->trigger, at);
-	v->stats.overruns += cause.missed;
+	count_add(&v->stats.overruns, cause.missed);
 	cause.weight = (1 + (uint64_t)cause.missed) * s->period;
 	source_sample(v, s, &cause);
 }
@@ -308,7 +309,7 @@ static void take_counter(struct vcpu *v, unsigned int i, uint64_t now)
 	};
 
 	if (counter_take(&v->source[i].counter, &cause.weight, &cause.missed)) {
-		v->stats.overruns += cause.missed;
+		count_add(&v->stats.overruns, cause.missed);
 		source_sample(v, &v->source[i], &cause);
 	}
 	counter_note(&v->source[i].counter, &v->stats.counter[i]);

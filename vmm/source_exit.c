@@ -8,6 +8,7 @@
  * At other exits nothing is left to be finished, and the sample is taken at once.
  */
 #include "base/clock.h"
+#include "base/count.h"
 #include "vmm/machine.h"
 
 #include <sys/ioctl.h>
@@ -83,7 +84,7 @@ void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now)
 	cause.missed = trigger_advance(&s->trigger, s->exits);
 	/* Exits come in bursts, and their number shall be exact even if not all stacks are kept. */
 	cause.weight = s->owed + (1 + (uint64_t)cause.missed) * s->period;
-	v->stats.overruns += cause.missed;
+	count_add(&v->stats.overruns, cause.missed);
 	s->owed = capture_sample(v, &cause) ? 0 : cause.weight;
 }
 

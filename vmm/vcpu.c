@@ -10,6 +10,7 @@
  * EINTR by itself.
  */
 #include "base/clock.h"
+#include "base/count.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
 
@@ -185,13 +186,13 @@ static void vcpu_handle_exit(struct vcpu *v)
 		if (!bus_io(&v->vm->bus, run->io.port,
 			    run->io.direction == KVM_EXIT_IO_OUT ? BUS_WRITE : BUS_READ,
 			    run->io.size, run->io.count, (uint8_t *)run + run->io.data_offset))
-			v->stats.unknown_io++;
+			count_add(&v->stats.unknown_io, 1);
 		return;
 	case KVM_EXIT_MMIO:
 		if (!bus_mmio(&v->vm->bus, run->mmio.phys_addr,
 			      run->mmio.is_write ? BUS_WRITE : BUS_READ, run->mmio.len,
 			      run->mmio.data))
-			v->stats.unknown_mmio++;
+			count_add(&v->stats.unknown_mmio, 1);
 		return;
 	case KVM_EXIT_X86_RDMSR:
 		exit_msr(v, false);
@@ -298,7 +299,9 @@ static void vcpu_run_loop(struct vcpu *v)
 			unsigned int kind = v->run->exit_reason;
 			uint64_t since;
 
-			v->stats.exits[kind < VCPU_EXIT_KINDS ? kind : VCPU_EXIT_KINDS - 1]++;
+			count_add(&v->stats.exits[kind < VCPU_EXIT_KINDS ? kind
+									 : VCPU_EXIT_KINDS - 1],
+				  1);
 			if (!exit_is_finished_later(kind))
 				vcpu_fetch_regs(v);
 			sources_exit(v);
@@ -306,7 +309,7 @@ static void vcpu_run_loop(struct vcpu *v)
 			vcpu_handle_exit(v);
 			device_leave(v, since);
 		} else if (errno == EINTR) {
-			v->stats.exits[KVM_EXIT_INTR]++;
+			count_add(&v->stats.exits[KVM_EXIT_INTR], 1);
 			vcpu_fetch_regs(v);
 			vcpu_interrupted(v);
 			pause_stand(v);

@@ -2,6 +2,7 @@
 #include "vmm/vm.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/thread.h"
 #include "vmm/boot/load.h"
 #include "vmm/layout.h"
@@ -465,9 +466,13 @@ struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
 	return &vm->vcpu[vcpu].ring;
 }
 
-const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu)
+struct vcpu_stats vm_stats(const struct vm *vm, unsigned int vcpu)
 {
-	return &vm->vcpu[vcpu].stats;
+	struct vcpu_stats s;
+
+	_Static_assert(sizeof(s) % 8 == 0, "count_copy() takes words");
+	count_copy(&s, &vm->vcpu[vcpu].stats, sizeof(s));
+	return s;
 }
 
 int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu)

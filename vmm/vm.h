@@ -346,7 +346,7 @@ unsigned int vm_vcpus(const struct vm *vm);
 /* Samples of one vCPU; the caller is its single consumer. */
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
 /* Live while the machine runs (each field a little old), final after vm_join. */
-const struct vcpu_stats *vm_stats(const struct vm *vm, unsigned int vcpu);
+struct vcpu_stats vm_stats(const struct vm *vm, unsigned int vcpu);
 /* Thread id; 0 while it does not run. */
 int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
 /*

@@ -19,17 +19,17 @@ static double cost_us(uint64_t ns)
 void cost_print(struct vm *vm, FILE *out)
 {
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		const struct vcpu_stats *s = vm_stats(vm, i);
+		const struct vcpu_stats s = vm_stats(vm, i);
 
 		fprintf(out,
 			"kvmprof: vCPU %u: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
 			" periods missed; stopped p50 %.1f us, p99 %.1f us, max %.1f us; kick "
 			"latency p50 %.1f us, p99 %.1f us\n",
-			i, s->samples, ring_dropped(vm_ring(vm, i)), s->overruns,
-			cost_us(hist_quantile(&s->stop_ns, 500)),
-			cost_us(hist_quantile(&s->stop_ns, 990)), cost_us(s->stop_ns.max),
-			cost_us(hist_quantile(&s->latency_ns, 500)),
-			cost_us(hist_quantile(&s->latency_ns, 990)));
+			i, s.samples, ring_dropped(vm_ring(vm, i)), s.overruns,
+			cost_us(hist_quantile(&s.stop_ns, 500)),
+			cost_us(hist_quantile(&s.stop_ns, 990)), cost_us(s.stop_ns.max),
+			cost_us(hist_quantile(&s.latency_ns, 500)),
+			cost_us(hist_quantile(&s.latency_ns, 990)));
 	}
 }
 
@@ -45,15 +45,15 @@ void cost_json(struct vm *vm, struct buf *b)
 {
 	buf_printf(b, ",\"cost\":[");
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		const struct vcpu_stats *s = vm_stats(vm, i);
+		const struct vcpu_stats s = vm_stats(vm, i);
 
 		buf_printf(b,
 			   "%s{\"vcpu\":%u,\"samples\":%" PRIu64 ",\"lost\":%" PRIu64
 			   ",\"overruns\":%" PRIu64 ",\"stopped_total_ns\":%" PRIu64,
-			   i ? "," : "", i, s->samples, ring_dropped(vm_ring(vm, i)), s->overruns,
-			   s->stop_ns.sum);
-		cost_json_hist(b, "stopped_ns", &s->stop_ns);
-		cost_json_hist(b, "kick_latency_ns", &s->latency_ns);
+			   i ? "," : "", i, s.samples, ring_dropped(vm_ring(vm, i)), s.overruns,
+			   s.stop_ns.sum);
+		cost_json_hist(b, "stopped_ns", &s.stop_ns);
+		cost_json_hist(b, "kick_latency_ns", &s.latency_ns);
 		buf_printf(b, "}");
 	}
 	buf_printf(b, "]");
@@ -83,13 +83,13 @@ static double dearest(struct cost_bound *b, uint64_t elapsed_ns)
 	double most = -1;
 
 	for (unsigned int i = 0; i < vm_vcpus(b->vm); i++) {
-		const struct vcpu_stats *s = vm_stats(b->vm, i);
-		uint64_t n = s->stop_ns.count - b->seen_samples[i];
+		const struct vcpu_stats s = vm_stats(b->vm, i);
+		uint64_t n = s.stop_ns.count - b->seen_samples[i];
 		double share;
 
 		if (n < LOOK_SAMPLES)
 			continue;
-		share = cost_share(s, s->stop_ns.sum - b->seen_stop[i], n, elapsed_ns);
+		share = cost_share(&s, s.stop_ns.sum - b->seen_stop[i], n, elapsed_ns);
 		most = share > most ? share : most;
 	}
 	return most;
@@ -99,8 +99,10 @@ static void cost_remember(struct cost_bound *b, uint64_t now_ns)
 {
 	b->seen_ns = now_ns;
 	for (unsigned int i = 0; i < vm_vcpus(b->vm); i++) {
-		b->seen_stop[i] = vm_stats(b->vm, i)->stop_ns.sum;
-		b->seen_samples[i] = vm_stats(b->vm, i)->stop_ns.count;
+		const struct vcpu_stats s = vm_stats(b->vm, i);
+
+		b->seen_stop[i] = s.stop_ns.sum;
+		b->seen_samples[i] = s.stop_ns.count;
 	}
 }
 

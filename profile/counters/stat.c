@@ -16,7 +16,8 @@
 struct stat {
 	struct vm *vm;
 	struct kvmstats kvm[VM_MAX_VCPUS];
-	uint8_t *data[VM_MAX_VCPUS]; /* owned; NULL: no statistics */
+	uint8_t *data[VM_MAX_VCPUS];	     /* owned; NULL: no statistics */
+	struct vcpu_stats own[VM_MAX_VCPUS]; /* as stat_read() saw them last */
 	struct threadstat last[VM_MAX_VCPUS];
 	atomic_bool ended[VM_MAX_VCPUS]; /* last is final */
 };
@@ -73,7 +74,8 @@ void stat_read(struct stat *s, struct stat_table *out)
 	for (unsigned int i = 0; i < n; i++) {
 		int tid = vm_vcpu_tid(s->vm, i);
 
-		v[i].own = vm_stats(s->vm, i);
+		s->own[i] = vm_stats(s->vm, i);
+		v[i].own = &s->own[i];
 		if (atomic_load_explicit(&s->ended[i], memory_order_acquire)) {
 			v[i].thread = s->last[i];
 		} else {

@@ -20,7 +20,7 @@ uint64_t run_control_samples(const struct run_control *c)
 	uint64_t n = 0;
 
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++)
-		n += vm_stats(vm, i)->samples;
+		n += vm_stats(vm, i).samples;
 	return n;
 }
 
@@ -68,7 +68,7 @@ static void put_events(const struct run_control *c, struct buf *b)
 		uint64_t samples = 0;
 
 		for (unsigned int k = 0; k < vm_vcpus(vm); k++)
-			samples += vm_stats(vm, k)->event_samples[i];
+			samples += vm_stats(vm, k).event_samples[i];
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
 		json_quote(b, info->event[i].name);
 		control_put_bool(b, "armed", vm_event_is_armed(vm, i));
@@ -82,23 +82,23 @@ static void put_events(const struct run_control *c, struct buf *b)
 
 static void put_vcpu(const struct run_control *c, unsigned int i, struct buf *b)
 {
-	const struct vcpu_stats *st = vm_stats(c->run->vm, i);
+	const struct vcpu_stats st = vm_stats(c->run->vm, i);
 
 	buf_printf(b, "{\"vcpu\":%u", i);
 	control_put_bool(b, "collecting", vm_vcpu_is_collecting(c->run->vm, i));
-	control_put_u64(b, "samples", st->samples);
+	control_put_u64(b, "samples", st.samples);
 	buf_printf(b, ",\"events\":[");
 	for (unsigned int k = 0; k < run_control_events(c); k++)
-		buf_printf(b, "%s%" PRIu64, k ? "," : "", st->event_samples[k]);
+		buf_printf(b, "%s%" PRIu64, k ? "," : "", st.event_samples[k]);
 	buf_u8(b, ']');
-	control_put_u64(b, "kernel", st->kernel);
-	control_put_u64(b, "user", st->user);
-	control_put_u64(b, "idle", st->idle);
+	control_put_u64(b, "kernel", st.kernel);
+	control_put_u64(b, "user", st.user);
+	control_put_u64(b, "idle", st.idle);
 	control_put_u64(b, "lost", ring_dropped(vm_ring(c->run->vm, i)));
-	control_put_u64(b, "overruns", st->overruns);
-	control_put_u64(b, "uncollected", st->uncollected);
-	control_put_u64(b, "offline", st->offline);
-	control_put_hist(b, "stopped_ns", &st->stop_ns);
+	control_put_u64(b, "overruns", st.overruns);
+	control_put_u64(b, "uncollected", st.uncollected);
+	control_put_u64(b, "offline", st.offline);
+	control_put_hist(b, "stopped_ns", &st.stop_ns);
 	buf_u8(b, '}');
 }
 
@@ -122,15 +122,15 @@ void run_control_put_status(struct run_control *c, struct buf *b)
 	put_events(c, b);
 	buf_printf(b, ",\"vcpus\":[");
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		const struct vcpu_stats *st = vm_stats(vm, i);
+		const struct vcpu_stats st = vm_stats(vm, i);
 
 		if (i)
 			buf_u8(b, ',');
 		put_vcpu(c, i, b);
-		overruns += st->overruns;
-		uncollected += st->uncollected;
-		hist_merge(&stop, &st->stop_ns);
-		hist_merge(&latency, &st->latency_ns);
+		overruns += st.overruns;
+		uncollected += st.uncollected;
+		hist_merge(&stop, &st.stop_ns);
+		hist_merge(&latency, &st.latency_ns);
 	}
 	buf_u8(b, ']');
 	control_put_u64(b, "samples", run_control_samples(c));
@@ -154,25 +154,25 @@ void run_control_put_stats(struct run_control *c, struct buf *b)
 
 	buf_printf(b, ",\"vcpus\":[");
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		const struct vcpu_stats *st = vm_stats(vm, i);
+		const struct vcpu_stats st = vm_stats(vm, i);
 		const char *sep = "";
 
 		buf_printf(b, "%s{\"vcpu\":%u,\"exits\":{", i ? "," : "", i);
 		for (unsigned int k = 0; k < VCPU_EXIT_KINDS; k++) {
-			if (!st->exits[k])
+			if (!st.exits[k])
 				continue;
 			buf_printf(b, "%s\"%u_%s\":%" PRIu64, sep, k, vcpu_exit_name(k),
-				   st->exits[k]);
+				   st.exits[k]);
 			sep = ",";
 		}
 		buf_u8(b, '}');
-		control_put_hist(b, "stopped_ns", &st->stop_ns);
-		control_put_hist(b, "latency_ns", &st->latency_ns);
-		control_put_u64(b, "stack_capped", st->stack_capped);
-		control_put_u64(b, "stack_unmapped", st->stack_unmapped);
-		control_put_u64(b, "stack_unreadable", st->stack_none);
-		control_put_u64(b, "unknown_io", st->unknown_io);
-		control_put_u64(b, "unknown_mmio", st->unknown_mmio);
+		control_put_hist(b, "stopped_ns", &st.stop_ns);
+		control_put_hist(b, "latency_ns", &st.latency_ns);
+		control_put_u64(b, "stack_capped", st.stack_capped);
+		control_put_u64(b, "stack_unmapped", st.stack_unmapped);
+		control_put_u64(b, "stack_unreadable", st.stack_none);
+		control_put_u64(b, "unknown_io", st.unknown_io);
+		control_put_u64(b, "unknown_mmio", st.unknown_mmio);
 		buf_u8(b, '}');
 	}
 	buf_u8(b, ']');

@@ -168,12 +168,12 @@ static void read_figures(struct run *r, struct status_figures *f)
 		.collecting = vm_is_collecting(r->vm),
 	};
 	for (unsigned int i = 0; i < vm_vcpus(r->vm); i++) {
-		const struct vcpu_stats *st = vm_stats(r->vm, i);
+		const struct vcpu_stats st = vm_stats(r->vm, i);
 
-		f->samples += st->samples;
-		f->kernel += st->kernel;
-		f->user += st->user;
-		f->idle += st->idle;
+		f->samples += st.samples;
+		f->kernel += st.kernel;
+		f->user += st.user;
+		f->idle += st.idle;
 		f->lost += ring_dropped(vm_ring(r->vm, i));
 	}
 }

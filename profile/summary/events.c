@@ -48,12 +48,12 @@ static struct vm_counter_stats counter_sum(const struct vm *vm, unsigned int i)
 	struct vm_counter_stats sum = { 0 };
 
 	for (unsigned int k = 0; k < vm_vcpus(vm); k++) {
-		const struct vm_counter_stats *c = &vm_stats(vm, k)->counter[i];
+		const struct vm_counter_stats c = vm_stats(vm, k).counter[i];
 
-		sum.enabled_ns += c->enabled_ns;
-		sum.running_ns += c->running_ns;
-		sum.throttled += c->throttled;
-		sum.lost += c->lost;
+		sum.enabled_ns += c.enabled_ns;
+		sum.running_ns += c.running_ns;
+		sum.throttled += c.throttled;
+		sum.lost += c.lost;
 	}
 	return sum;
 }

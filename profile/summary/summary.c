@@ -24,30 +24,30 @@ static void add_up(const struct summary *s, struct totals *t)
 {
 	memset(t, 0, sizeof(*t));
 	for (unsigned int i = 0; i < vm_vcpus(s->vm); i++) {
-		const struct vcpu_stats *v = vm_stats(s->vm, i);
+		const struct vcpu_stats v = vm_stats(s->vm, i);
 
 		for (unsigned int k = 0; k < VCPU_EXIT_KINDS; k++) {
-			t->v.exits[k] += v->exits[k];
-			t->exits += v->exits[k];
+			t->v.exits[k] += v.exits[k];
+			t->exits += v.exits[k];
 		}
-		t->v.samples += v->samples;
-		t->v.offline += v->offline;
-		t->v.uncollected += v->uncollected;
+		t->v.samples += v.samples;
+		t->v.offline += v.offline;
+		t->v.uncollected += v.uncollected;
 		for (unsigned int k = 0; k < VM_MAX_BREAKPOINTS; k++)
-			t->v.breakpoints[k] += v->breakpoints[k];
-		t->v.debug_returned += v->debug_returned;
-		t->v.overruns += v->overruns;
-		t->v.stack_capped += v->stack_capped;
-		t->v.stack_unmapped += v->stack_unmapped;
-		t->v.stack_none += v->stack_none;
-		t->v.syscalls_assisted += v->syscalls_assisted;
-		t->v.syscalls_undone += v->syscalls_undone;
-		t->v.faults_forwarded += v->faults_forwarded;
-		t->v.insns_completed += v->insns_completed;
-		t->v.unknown_io += v->unknown_io;
-		t->v.unknown_mmio += v->unknown_mmio;
-		hist_merge(&t->v.stop_ns, &v->stop_ns);
-		hist_merge(&t->v.latency_ns, &v->latency_ns);
+			t->v.breakpoints[k] += v.breakpoints[k];
+		t->v.debug_returned += v.debug_returned;
+		t->v.overruns += v.overruns;
+		t->v.stack_capped += v.stack_capped;
+		t->v.stack_unmapped += v.stack_unmapped;
+		t->v.stack_none += v.stack_none;
+		t->v.syscalls_assisted += v.syscalls_assisted;
+		t->v.syscalls_undone += v.syscalls_undone;
+		t->v.faults_forwarded += v.faults_forwarded;
+		t->v.insns_completed += v.insns_completed;
+		t->v.unknown_io += v.unknown_io;
+		t->v.unknown_mmio += v.unknown_mmio;
+		hist_merge(&t->v.stop_ns, &v.stop_ns);
+		hist_merge(&t->v.latency_ns, &v.latency_ns);
 	}
 }
 
@@ -194,11 +194,14 @@ static void print_devices(const struct summary *s, FILE *out)
 	double whole = 1e9 * run_seconds(s) * vm_vcpus(s->vm);
 	const char *sep = "";
 
-	for (unsigned int i = 0; i < vm_vcpus(s->vm); i++)
+	for (unsigned int i = 0; i < vm_vcpus(s->vm); i++) {
+		const struct vcpu_stats v = vm_stats(s->vm, i);
+
 		for (unsigned int d = 0; d < VM_MAX_DEVICES; d++) {
-			ns[d] += vm_stats(s->vm, i)->device[d].ns;
-			all += vm_stats(s->vm, i)->device[d].ns;
+			ns[d] += v.device[d].ns;
+			all += v.device[d].ns;
 		}
+	}
 	if ((double)all < whole / 100 || !all)
 		return;
 	fprintf(out, "kvmprof: time in the VMM, as [vmm] frames: ");

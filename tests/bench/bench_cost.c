@@ -367,12 +367,12 @@ int main(int argc, char **argv)
 	printf("  the vCPU waited for a processor %.1f %% of the time\n",
 	       100 * (run_delay_ns() - delay) / (double)(clock_mono_ns() - began));
 	if (!quick) {
-		const struct vcpu_stats *s = vm_stats(vm, 0);
+		const struct vcpu_stats s = vm_stats(vm, 0);
 
 		slow_down(20, 0.03);
 		printf("by kvmprof's own clock: stopped p50 %.2f us, kick latency p50 %.2f us\n",
-		       (double)hist_quantile(&s->stop_ns, 500) / 1e3,
-		       (double)hist_quantile(&s->latency_ns, 500) / 1e3);
+		       (double)hist_quantile(&s.stop_ns, 500) / 1e3,
+		       (double)hist_quantile(&s.latency_ns, 500) / 1e3);
 	}
 	box->stop = 1;
 	timer_delete(bare_timer);

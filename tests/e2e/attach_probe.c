@@ -69,7 +69,9 @@ static int cycle(const struct attach_config *cfg, unsigned int ms, int print, in
 	drain(vm, &s, print);
 	vm_attach_facts(vm, &f);
 	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
-		hist_merge(&stop, &vm_stats(vm, i)->stop_ns);
+		const struct vcpu_stats v = vm_stats(vm, i);
+
+		hist_merge(&stop, &v.stop_ns);
 		lost += ring_dropped(vm_ring(vm, i));
 	}
 	if (last)

@@ -2,6 +2,7 @@
 #include "vmm/attach/attach_state.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -74,7 +75,7 @@ static void note_choice(struct attach *a, unsigned int i, uint32_t missed, bool 
 static void note_cause(struct vcpu *v, const struct capture_cause *cause, uint64_t late)
 {
 	hist_add(&v->stats.latency_ns, late);
-	v->stats.overruns += cause->missed;
+	count_add(&v->stats.overruns, cause->missed);
 }
 
 /*

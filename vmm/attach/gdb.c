@@ -10,6 +10,7 @@
 #include "vmm/attach/attach.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/thread.h"
 #include "vmm/attach/gdb_link.h"
 #include "vmm/gmem_remote.h"
@@ -160,7 +161,7 @@ static int sample_vcpu(struct gdb *g, unsigned int i, const struct capture_cause
 	capture_sample_of(v, &view, cause);
 	/* The consumer is going to look at the code there: then it need not stop the machine. */
 	capture_read(&view, view.regs->rip, &byte, 1);
-	v->stats.overruns += cause->missed;
+	count_add(&v->stats.overruns, cause->missed);
 	return g->err.code ? -g->err.code : 0;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "vmm/pvm.h"
 
+#include "base/count.h"
+
 #include "vmm/pvm/complete.h"
 #include "vmm/pvm/cpuid.h"
 #include "vmm/pvm/step.h"
@@ -65,7 +67,7 @@ static int ops_complete(struct vcpu *v, struct err *e)
 	if (!v->vm->cfg.quirks->refuses_insns)
 		return -ENOSYS;
 	ret = complete_instruction(v, e);
-	v->stats.insns_completed += !ret;
+	count_add(&v->stats.insns_completed, !ret);
 	return ret;
 }
 

@@ -311,8 +311,10 @@ static bool hypercall_hangs(struct probe *p)
 {
 	uint64_t limit = HANG_NS > HANG_TRIPS * p->trip_ns ? HANG_NS : HANG_TRIPS * p->trip_ns;
 	struct sigaction sa = { .sa_handler = on_timeout }, old;
-	struct itimerspec its = { .it_value = { .tv_sec = (time_t)(limit / 1000000000),
-						.tv_nsec = (long)(limit % 1000000000) } };
+	const struct timespec after = { .tv_sec = (time_t)(limit / 1000000000),
+					.tv_nsec = (long)(limit % 1000000000) };
+	/* Again and again: under a tool that delays handlers a single signal ends nothing. */
+	struct itimerspec its = { .it_interval = after, .it_value = after };
 	struct sigevent ev;
 	enum outcome out;
 	timer_t timer;
@@ -337,6 +339,7 @@ static bool hypercall_hangs(struct probe *p)
 	}
 	timer_delete(timer);
 	sigaction(SIGRTMIN, &old, NULL);
+	p->run->immediate_exit = 0;
 	return out == OUT_TIMEOUT;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/pvm/syscall_assist.h"
 
+#include "base/count.h"
 #include "base/thread.h"
 #include "vmm/machine.h"
 #include "vmm/msr.h"
@@ -181,7 +182,7 @@ static void undo_syscall(struct vcpu *v, const struct fault_frame *f)
 	s->ss.l = 0;
 	s->ss.unusable = 0;
 	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
-	v->stats.syscalls_undone++;
+	count_add(&v->stats.syscalls_undone, 1);
 }
 
 static bool interrupt_injected(const struct kvm_sregs *s)
@@ -210,7 +211,7 @@ static void convert_syscall(struct vcpu *v, const struct fault_frame *f)
 	r->rflags = (r->r11 & ~v->pvm_state.syscall.fmask & ~(uint64_t)RFLAGS_RF) | RFLAGS_FIXED;
 	/* CS is the kernel's already, from the gate; a null SS is legal in ring 0. */
 	v->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
-	v->stats.syscalls_assisted++;
+	count_add(&v->stats.syscalls_assisted, 1);
 }
 
 /* Length of the handler's first instruction where it can be skipped, else 0. */
@@ -238,7 +239,7 @@ static int forward_fault(struct vcpu *v, struct err *e)
 	uint8_t insn[4] = { 0 };
 	unsigned int len;
 
-	v->stats.faults_forwarded++;
+	count_add(&v->stats.faults_forwarded, 1);
 	mmu_read(&v->vm->mem, &root, run->s.regs.regs.rip, insn, sizeof(insn));
 	len = skippable(insn);
 	if (len) {
