@@ -107,6 +107,6 @@ def judge(name, options):
 
 bpf = attached.takes_programs()
 if not bpf:
-    e2e.left_out("this host takes no BPF programs: memory by page tables only")
+    e2e.left_out("no BPF on this host: memory by page tables only")
 figures = [judge(name, options) for name, options in MACHINES.items()]
 e2e.finish("MiB as KVM has them, and by page tables: %s" % "; ".join(f for f in figures if f))

@@ -174,6 +174,7 @@ def check_attach(host, done):
         return
     s = e2e.summary(os.path.join(host.out, "attach.data"))
     check(s["samples"] > 100 and s["lost"] == 0, "attach: %d samples in 1.5 s" % s["samples"])
+    check(s["attach"]["memory_from"] == "kvm", "attach: memory not as KVM has it: %s" % s["attach"])
     stacks = e2e.parse_script(e2e.kvmprof("script", "-i", os.path.join(host.out, "attach.data")).out)
     whole = sum(x.stack.startswith(("demo_main;", "user_main;")) for x in stacks)
     check(whole > 0.9 * len(stacks), "attach: %d of %d stacks are the demo's" % (whole, len(stacks)))
