@@ -48,6 +48,18 @@ static void locate_kernel(struct profile_kernel *k)
 		k->text = k->end = 0;
 }
 
+/* Before the first sample a failure ends the run at once: it is told as end() would tell it. */
+static int op_result(struct sink_perfdata *p, int ret, struct err *e)
+{
+	if (!ret || p->w.samples)
+		return ret;
+	sink_perfdata_failed(p, "", p->w.failed);
+	if (!p->failed)
+		return ret;
+	err_clear(e);
+	return sink_perfdata_say_failed(p, e);
+}
+
 static int op_begin(struct sink *s, const struct profile_info *info, struct err *e)
 {
 	struct sink_perfdata *p = self(s);
@@ -55,7 +67,7 @@ static int op_begin(struct sink *s, const struct profile_info *info, struct err 
 	p->info = *info;
 	/* perf then sorts the file as a whole. */
 	p->w.rounds_off = p->opt.late_samples;
-	return perfdata_write_begin(&p->w, info, e);
+	return op_result(p, perfdata_write_begin(&p->w, info, e), e);
 }
 
 static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct err *e)
@@ -80,7 +92,7 @@ static int op_kernel(struct sink *s, const struct profile_kernel *kernel, struct
 		if (!ret)
 			perfdata_text_kernel(p->text, &p->kernel);
 	}
-	return ret;
+	return op_result(p, ret, e);
 }
 
 /* Before anything that needs a kernel in front of it: nobody told us of one. */
@@ -159,7 +171,7 @@ static int op_module(struct sink *s, const struct profile_module *m, struct err 
 
 /* -- user programs ---------------------------------------------------------------- */
 
-static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
+static int put_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 {
 	struct sink_perfdata *p = self(s);
 	char name[8 + BUILDID_HEX_MAX] = "dso/";
@@ -180,12 +192,18 @@ static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
 	return sink_perfdata_put_file(p, name, dso->elf, dso->elf_len, e);
 }
 
+static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
+{
+	return op_result(self(s), put_dso(s, dso, e), e);
+}
+
 static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
 {
 	const struct profile_dso dso = { map->path, map->build_id, map->elf, map->elf_len };
 	int ret = perfdata_write_map(&self(s)->w, map, e);
 
-	return ret || !map->elf ? ret : op_dso(s, &dso, e);
+	ret = ret || !map->elf ? ret : put_dso(s, &dso, e);
+	return op_result(self(s), ret, e);
 }
 
 /* Sampled kernel addresses that are kept; of more the profile has no text. */

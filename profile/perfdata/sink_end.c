@@ -266,8 +266,7 @@ static void put_totals(struct sink_perfdata *p, const char *json)
 	buf_deinit(&b);
 }
 
-/* What could not be written, what there is all the same, and what to do. */
-static int say_failed(const struct sink_perfdata *p, struct err *e)
+int sink_perfdata_say_failed(const struct sink_perfdata *p, struct err *e)
 {
 	const char *where = p->opt.passed_on ? p->tmp : p->path;
 	char kept[96];
@@ -324,12 +323,12 @@ int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *tota
 	put_data(p, json);
 	/* A profile without any of its samples would only take the place of a better one. */
 	if (!p->w.readable || (p->failed && !p->w.kept_samples))
-		return say_failed(p, e);
+		return sink_perfdata_say_failed(p, e);
 	put_totals(p, json);
 	tell_left_out(p);
 	ret = file_publish(p->tmp, p->path, &why);
 	p->published = true; /* or it stays where it is */
 	if (ret)
 		return err_set(e, -ret, "%s; the profile is %s", why.text, p->tmp);
-	return p->failed ? say_failed(p, e) : 0;
+	return p->failed ? sink_perfdata_say_failed(p, e) : 0;
 }

@@ -53,6 +53,8 @@ void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce);
 
 /* The module that came last to this place. ctx: struct sink_perfdata */
 const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr);
+/* What could not be written, what there is all the same, and what to do: -errno. (sink_end.c) */
+int sink_perfdata_say_failed(const struct sink_perfdata *p, struct err *e);
 /* The sink's end(). (sink_end.c) */
 int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *totals, struct err *e);
 

@@ -3,6 +3,8 @@
 """Nothing is lost without a word, and nothing is destroyed: full disks, killed runs, devices,
 links and directories that can't be written.
 
+    full_disk.py KVMPROF SCRATCH [sizes]    sizes: disks of each size up to that of the profile, alone
+
 Full disks are tmpfs in a mount namespace of the test's own; the full device is a node that the
 test makes in its scratch directory (the numbers of /dev/full), never the system's.
 """
@@ -85,7 +87,7 @@ def run_on(size, *argv):
         e2e.skip("tmpfs can't be mounted")
     try:
         path = os.path.join(DISK, "p")
-        p = e2e.kvmprof("run", *QUIET, "-o", path, *argv)
+        p = e2e.kvmprof("run", *(["-q"] if "--single-file" in argv else QUIET), "-o", path, *argv)
         left = sorted(os.listdir(DISK))
         check(left in ([], ["p"]), "%s: there are %s" % (size, left))
         r = read_profile(path) if left else None
@@ -95,42 +97,62 @@ def run_on(size, *argv):
         e2e.run("umount", DISK)
 
 
+def judge_full(size, argv):
+    """fits, cut or nothing: what is said and what is there are the same."""
+    p, r = run_on(size, *argv)
+    if p.status == 0:
+        told = numbers(p.err, r"kvmprof: (\d+) samples")
+        check(r and not r["partial"] and told == (r["samples"],),
+              "%s: status 0, %s samples told, %s in it" % (size, told, r and r["samples"]))
+        return "fits"
+    check(p.status == 1, "%s: status %d" % (size, p.status))
+    lines = [x for x in p.err.split("\n") if "No space left on device" in x]
+    if not check(len(lines) == 1, "%s: not one line about it: %s" % (size, p.err)):
+        return "untold"
+    check(DISK + "/p: cannot " in lines[0], "%s: it does not say where: %s" % (size, lines[0]))
+    check("name another place with -o" in lines[0], "%s: no word of what to do: %s" % (size, lines[0]))
+    if not r:
+        return "nothing"
+    told = numbers(lines[0], r"only (\d+) of (\d+) samples are in it")
+    all_told = numbers(lines[0], r"all (\d+) samples are in it")
+    if check(told or all_told, "%s: it does not say how many: %s" % (size, lines[0])):
+        kept, given = told or (all_told[0], all_told[0])
+        check(r["samples"] == kept, "%s: %d samples, told %d" % (size, r["samples"], kept))
+        check(r["lost"] >= given - kept, "%s: %d samples are missing, %d told as lost" %
+              (size, given - kept, r["lost"]))
+        # The last file of all has nothing that the samples' file has not.
+        check(r["partial"] or (all_told and "cannot write kvmprof.json:" in lines[0]),
+              "%s: not marked partial: %s" % (size, lines[0]))
+    check(size != "1m" or "kvmprof: error after " in p.err,
+          "the run went on after the disk was full: " + p.err)
+    return "cut"
+
+
 def full_at_end_or_within():
     """The room ends anywhere: at the first file, in the records, at the last drain, behind them."""
-    seen = set()
-    for size, argv in (("120k", SHORT),
-                       ("300k", ["--duration", "1.5", "-F", "2000"] + LONG),
-                       ("500k", ["--duration", "2", "-F", "2000"] + LONG),
-                       ("1m", ["--append", "seconds=20", "-F", "20000"]),
-                       ("8m", SHORT)):
-        p, r = run_on(size, *argv)
-        if p.status == 0:
-            seen.add("fits")
-            told = numbers(p.err, r"kvmprof: (\d+) samples")
-            check(r and not r["partial"] and told == (r["samples"],),
-                  "%s: status 0, %s samples told, %s in it" % (size, told, r and r["samples"]))
-            continue
-        check(p.status == 1, "%s: status %d" % (size, p.status))
-        lines = [x for x in p.err.split("\n") if "No space left on device" in x]
-        if not check(len(lines) == 1, "%s: not one line about it: %s" % (size, p.err)):
-            continue
-        check(DISK + "/p: cannot " in lines[0], "%s: it does not say where: %s" % (size, lines[0]))
-        if not r:
-            seen.add("nothing")
-            continue
-        seen.add("cut")
-        told = numbers(lines[0], r"only (\d+) of (\d+) samples are in it")
-        all_told = numbers(lines[0], r"all (\d+) samples are in it")
-        if check(told or all_told, "%s: it does not say how many: %s" % (size, lines[0])):
-            kept, given = told or (all_told[0], all_told[0])
-            check(r["samples"] == kept, "%s: %d samples, told %d" % (size, r["samples"], kept))
-            check(r["lost"] >= given - kept, "%s: %d samples are missing, %d told as lost" %
-                  (size, given - kept, r["lost"]))
-            check(r["partial"], "%s: not marked partial" % size)
-        check("name another place with -o" in lines[0], "no word of what to do: " + lines[0])
-        check(size != "1m" or "kvmprof: error after " in p.err,
-              "the run went on after the disk was full: " + p.err)
+    seen = {judge_full(size, argv) for size, argv in (
+        ("120k", SHORT),
+        ("300k", ["--duration", "1.5", "-F", "2000"] + LONG),
+        ("500k", ["--duration", "2", "-F", "2000"] + LONG),
+        ("1m", ["--append", "seconds=20", "-F", "20000"]),
+        ("8m", SHORT))}
     check(seen == {"fits", "cut", "nothing"}, "of the three cases only %s were seen" % seen)
+
+
+def full_everywhere():
+    """Each size up to the first that holds all of a profile, in each of its forms."""
+    runs = 0
+    for what in ([], ["--single-file", "--buildid-dir", "ids"], ["--mem"]):
+        argv = ["--duration", "1", "-F", "4000", *what, *LONG]
+        seen, size = {}, 16
+        while seen.get("fits", 0) < 2 and size < 8192:
+            case = judge_full("%dk" % size, argv)
+            seen[case] = seen.get(case, 0) + 1
+            size += 16 if size < 512 else 64
+            runs += 1
+        check(seen.get("fits") and seen.get("cut"), "%s: %s" % (" ".join(what), seen))
+        say("%s: %s" % (" ".join(what) or "as usual", seen))
+    return runs
 
 
 def old_profile_stays():
@@ -518,6 +540,10 @@ e2e.need_kvm()
 for x in os.listdir("."):
     if x != "home":
         shutil.rmtree(x, ignore_errors=True) if os.path.isdir(x) and not os.path.islink(x) else os.remove(x)
+if e2e.EXTRA[:1] == ["sizes"]:
+    if not new_namespace():
+        e2e.skip("no mount namespace of its own: full disks were not tried")
+    e2e.finish("%d disks" % full_everywhere())
 for name, more in (("a", []), ("b", []), ("m", ["--mem"])):
     done = e2e.kvmprof("run", *QUIET, "-o", name, *SHORT, *more)
     check(done.status == 0, "a profile to begin with: " + done.err)
