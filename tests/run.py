@@ -138,7 +138,8 @@ TOGETHER = [
     ("markers_linux.py", ["tiny"]),
 ]
 SLOW = [
-    ("svm_host.py", ["repeat"], 1800),
+    ("svm_host.py", ["repeat"], 2700),
+    ("svm_host.py", ["kernels"], 1800),
     ("nested_guest.py", [], 600),
     ("svm_host.py", ["suite"], 7200),
     ("vmx_host.py", [], 1800),

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""svm_host.py KVMPROF SCRATCH [suite [NAME...] | repeat [N]]: kvmprof on a host with SVM (kvm_amd).
+"""svm_host.py KVMPROF SCRATCH [suite [NAME...] | repeat [N] | kernels]: kvmprof on a host with SVM (kvm_amd).
 
 The host is emulated, see emulated.py: its time is a count of instructions, so these figures
 do not depend on how busy this machine is. Without an argument: check, the demo against its
 truth, a triple fault, exits, an instruction that KVM cannot emulate, stat, a snapshot, attach.
 suite [NAME...]: tests of this directory run on that host as they are. repeat: N (20) runs of the
 same, and as many with all CPUs of this machine busy, give the same samples, byte for byte.
+kernels: check, attach and the demo on hosts of the oldest and the newest kernels.
 """
 
 import hashlib
@@ -228,6 +229,32 @@ def repeat(times):
     e2e.finish("%d runs, and %d under load, all the same" % (times, times))
 
 
+# -- hosts of other kernels -----------------------------------------------------------------
+
+ON_OTHERS = ("uname -r; kvmprof check\n"
+             "kvmprof run -q -F 1 -o /tmp/a.data --append seconds=3 >/tmp/console 2>&1 &\n"
+             "sleep 0.5; kvmprof attach $! --image /demo.elf -F 199 --duration 1.5 -o /out/attach.data; s=$?; wait; exit $s")
+
+
+def kernels():
+    """Its own structures differ from kernel to kernel: memory slots are in an array before Linux 5.17."""
+    figures = []
+    for name in ("5.10", "6.12", "6.18", "7.3"):
+        host = emulated.Host("--kernel", name, needed=False)
+        if host.lacks:
+            e2e.left_out("%s: %s" % (name, host.lacks))
+            continue
+        done = host.steps({"check": "kvmprof check", "attach": ON_OTHERS, "demo": QUICK["demo"]},
+                          "--file", "demo.elf=" + os.path.join(e2e.BUILD, "guest", "demo.elf"))
+        say("== %s" % done["attach"].out)
+        check(done["attach"].out.startswith(name + "."), "not the kernel that was asked for: " + done["attach"].out)
+        check_check(done["check"])
+        check_attach(host, done["attach"])
+        check("does not keep all registers" in done["attach"].out, "BPF is not refused for its reason:\n" + done["attach"].out)
+        figures.append("%s: %s" % (name, check_demo(host, done["demo"])))
+    e2e.finish("; ".join(figures))
+
+
 # -- the other tests -------------------------------------------------------------------------
 
 # (name, arguments, limit in that host's seconds), the quick ones first.
@@ -258,7 +285,7 @@ ELSEWHERE = {
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
         "source_lines speedscope_shows test_runner without_pvm many_programs deb_package doc_pages first_contact "
-        "faults faults_kill ci_jobs gate_aa",
+        "faults faults_kill ci_jobs gate_aa races",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest",
 }
 
@@ -330,6 +357,8 @@ if WHAT == "quick":
     quick()
 elif WHAT == "suite":
     suite(e2e.EXTRA[1:])
+elif WHAT == "kernels":
+    kernels()
 elif WHAT == "repeat":
     repeat(int(e2e.EXTRA[1]) if len(e2e.EXTRA) > 1 else 20)
 else:

@@ -25,14 +25,27 @@
 /* The field `processor` of a thread's line `stat` (proc(5)). */
 #define STAT_PROCESSOR 39u
 
+/* Of each module that is loaded or built in (sysfs.rst). */
+#define KVM_PVM "/sys/module/kvm_pvm"
+
 /* Made by the build out of bpf/peek.bpf.c. */
 extern const uint8_t peek_object[], peek_object_end[];
+
+static int not_supported(struct err *e)
+{
+	return err_set(e, ENOTSUP,
+		       "this host's KVM does not keep all registers of a vCPU in memory, as "
+		       "kvm_pvm does");
+}
 
 int peek_open(struct peek *p, struct err *e)
 {
 	int ret;
 
 	memset(p, 0, sizeof(*p));
+	/* Without it the kernel has none of the types that the program needs, and refuses it. */
+	if (access(KVM_PVM, F_OK) < 0)
+		return not_supported(e);
 	if (sched_getaffinity(0, sizeof(p->allowed), &p->allowed) < 0)
 		CPU_ZERO(&p->allowed);
 	ret = host_bpf_open(&p->bpf, peek_object, (size_t)(peek_object_end - peek_object), "peek",
@@ -44,9 +57,7 @@ int peek_open(struct peek *p, struct err *e)
 		if (ret)
 			err_set(e, -ret, "the BPF program does not run: %s", strerror(-ret));
 		else if (!p->block->a.supported)
-			err_set(e, ENOTSUP,
-				"this host's KVM does not keep all registers of a vCPU in memory, "
-				"as kvm_pvm does");
+			not_supported(e);
 	}
 	if (e->code)
 		peek_close(p);
