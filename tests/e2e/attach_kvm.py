@@ -12,6 +12,7 @@ both sides of the hole below 4 GiB.
 import json
 import os
 
+import attached
 import e2e
 import worker_truth
 from e2e import check, say
@@ -26,9 +27,10 @@ e2e.need_tool("qemu-system-x86_64")
 if "interpreted" in e2e.kvmprof("check").out:
     e2e.skip("this host's KVM interprets the guest's kernel: QEMU cannot boot a Linux on it")
 LARGE = e2e.EXTRA[:1] == ["large"]
+MIB = 3584 if LARGE else 512
 kernel = e2e.built_kernel("full")
 machine = Qemu("guest", "-accel", "kvm", "-cpu", "host",
-               "-M", "microvm,acpi=off", *(("-smp", "2", "-m", "3584") if LARGE else ("-m", "512")),
+               "-M", "microvm,acpi=off", *(("-smp", "2") if LARGE else ()), "-m", str(MIB),
                "-kernel", os.path.join(kernel, "vmlinux"),
                "-initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"), "-append",
                "console=ttyS0 panic=-1 worker.seconds=9999 worker.roles=" + ",".join(ROLES))
@@ -47,6 +49,8 @@ def judge(hz, p, truth):
     s = e2e.check_lost(path)
     a = s["attach"]
     check(a["technique"] == "ptrace", "not by ptrace: %s" % a)
+    if attached.takes_programs():
+        check(a["memory_from"] == "kvm" and a["memory"] >= MIB << 20, "memory not as KVM has it: %s" % a)
     check(s["vcpus"] == 1 + LARGE, "%s vCPUs" % s["vcpus"])
     samples = list(worker_truth.perf_samples(path))
     good, short, bad = worker_truth.check_stacks(truth, samples, 50, "%d Hz: " % hz)
