@@ -10,7 +10,7 @@ import re
 import subprocess
 
 import e2e
-from e2e import check
+from e2e import check, say
 
 WORK = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=20000"]
 BARE = re.compile(r"^0x[0-9a-f]+$")
@@ -44,6 +44,14 @@ def perfs(name, children, event=None):
     return shares
 
 
+def say_samples(name, function):
+    """All samples with this function, as perf and as we print them: which of us is wrong?"""
+    for who, text in (("perf", e2e.run("perf", "script", "-i", name, "-F", "comm,tid,time,event,ip,sym,dso").out),
+                      ("we", e2e.kvmprof("script", "-i", name).out)):
+        found = [x for x in text.split("\n\n") if re.search(r"\b%s\b" % re.escape(function), x)]
+        say("%s: %d samples with %s:\n%s" % (who, len(found), function, "\n\n".join(found)))
+
+
 def compare(name, event=None):
     """The shares of the kernel's functions. Without its names perf may know the host's own: no business of ours."""
     options = ["--event", event] if event else []
@@ -65,6 +73,8 @@ def compare(name, event=None):
             if abs(theirs.get(row["symbol"], 0) - share) >= 0.02:
                 wrong.append("%s %s: %.4f %%, perf says %s" % (row["symbol"], "children" if children else "self", share,
                                                                theirs.get(row["symbol"])))
+    if wrong:
+        say_samples(name, wrong[0].split()[0])
     check(not wrong, "%s: %d shares of kernel functions, not as in perf: %s" % (name, named, "; ".join(wrong)))
     return named
 
