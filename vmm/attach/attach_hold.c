@@ -207,17 +207,12 @@ static int find_by_witness(struct attach *a, const struct gmem *told, bool parti
 }
 
 /* Each vCPU in turn is asked until one's registers prove where the memory is. */
-static int find_memory(struct attach *a, struct err *e)
+static int find_memory(struct attach *a, const struct gmem *told, bool partial, struct err *e)
 {
 	struct vm *vm = a->vm;
-	struct gmem told = { .remote = &a->capture };
-	struct err why = { 0 };
-	bool partial = false;
 	int ret = -EAGAIN;
 
 	a->capture_mem.remote = &a->capture;
-	if (a->cfg.technique != ATTACH_PTRACE && slots_read(&told, &partial, &a->process, &why))
-		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
 	for (unsigned int try = 0; try < PROVE_TRIES; try++) {
 		unsigned int i = try % vm->nvcpus;
 		struct slots_witness w;
@@ -229,7 +224,7 @@ static int find_memory(struct attach *a, struct err *e)
 			if (regs_page_is_fresh(a->page[i])) {
 				err_clear(e);
 				take_witness(a->page[i], &w);
-				ret = find_by_witness(a, &told, partial, &w, e);
+				ret = find_by_witness(a, told, partial, &w, e);
 			}
 			attach_mark(a, i);
 			tracer_release(&a->tracee[i]);
@@ -247,10 +242,17 @@ static int find_memory(struct attach *a, struct err *e)
 
 int attach_hold(struct attach *a, struct err *e)
 {
-	int ret = find_threads(a, e);
+	struct gmem told = { .remote = &a->capture };
+	struct err why = { 0 };
+	bool partial = false;
+	int ret;
 
+	/* Before a thread is seized: each of its signals would wait for us meanwhile. */
+	if (a->cfg.technique != ATTACH_PTRACE && slots_read(&told, &partial, &a->process, &why))
+		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
+	ret = find_threads(a, e);
 	ret = ret ? ret : map_pages(a, e);
-	return ret ? ret : find_memory(a, e);
+	return ret ? ret : find_memory(a, &told, partial, e);
 }
 
 void attach_let_go(struct attach *a)
