@@ -74,8 +74,7 @@ struct pvm_peek_target {
 	unsigned int fd, id;
 };
 
-struct pvm_peek_config {
-	const struct vm_config *vm;
+struct pvm_peek_aim {
 	pid_t pid;
 	const struct gmem *mem; /* copied */
 	const struct pvm_peek_target *target;
@@ -85,10 +84,12 @@ struct pvm_peek_config {
 /* All calls by the thread that takes the samples. */
 struct pvm_peek_ops {
 	/*
-	 * *out is for close. -EPERM, -ENOTSUP and others: it can't be, for the reason that *e
-	 * gives.
+	 * Load what it needs: before a thread is seized, as that takes its time. *out is for close.
+	 * -EPERM, -ENOTSUP and others: it can't be, for the reason that *e gives.
 	 */
-	int (*open)(struct peek_capture **out, const struct pvm_peek_config *cfg, struct err *e);
+	int (*open)(struct peek_capture **out, const struct vm_config *vm, struct err *e);
+	/* Once the threads and the memory are known; before all that follows. */
+	int (*aim)(struct peek_capture *c, const struct pvm_peek_aim *at, struct err *e);
 	void (*close)(struct peek_capture *c);
 	/* Never seen to disagree with KVM. */
 	bool (*is_usable)(const struct peek_capture *c);

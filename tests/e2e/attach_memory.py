@@ -69,6 +69,19 @@ def attach(pid, *options, wrapper=()):
     return e2e.summary("m.data")["attach"] if p.status == 0 else None
 
 
+def loaded_before_seized(pid):
+    """A seized thread waits for us at each of its signals, and loading a program takes its time."""
+    p = e2e.run("strace", "-f", "-o", "calls", "-e", "trace=bpf,ptrace", e2e.KVMPROF, "attach", pid, "--image", DEMO,
+                "--samples", 5, "-o", "s.data", "--no-buildid-cache", timeout=300)
+    check(p.status == 0, "attach under strace: %s" % p.err)
+    with open("calls", encoding="utf-8", errors="replace") as f:
+        calls = [x.split(None, 1)[1] for x in f]
+    loads = [i for i, x in enumerate(calls) if x.startswith("bpf(BPF_PROG_LOAD")]
+    seized = [i for i, x in enumerate(calls) if x.startswith("ptrace(PTRACE_SEIZE")]
+    check(loads and seized and loads[-1] < seized[0],
+          "programs are loaded at %s, threads seized at %s of the calls" % (loads[-3:], seized[:3]))
+
+
 def judge(name, options):
     qmp = name + ".qmp"
     q = Qemu(name, "-accel", "kvm", "-cpu", "host,-arch-capabilities", "-M", "pc", *options,
@@ -91,6 +104,8 @@ def judge(name, options):
             check(without["memory"] <= ram, "%s: more memory than there is: %s" % (name, without))
             check(name not in PROVEN or without["memory"] >= 256 * MIB - 2 * MIB,
                   "%s: by ptrace: %s" % (name, without))
+        if name == "one" and bpf and e2e.has_tool("strace"):
+            loaded_before_seized(q.pid)
         if name == "one":
             refused = attach(q.pid, wrapper=NO_BPF)
             if refused:

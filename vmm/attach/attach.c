@@ -15,38 +15,49 @@
 
 /* -- the tracer's thread --------------------------------------------------------------- */
 
-static int try_peek(struct attach *a, struct err *e)
+/* Not to have BPF is an error only where it was demanded. */
+static int go_without_peek(struct attach *a, const struct err *why, struct err *e)
+{
+	snprintf(a->facts.why_not, sizeof(a->facts.why_not), "%s", why->text);
+	return a->cfg.technique == ATTACH_BPF ? err_set(e, why->code, "%s", why->text) : 0;
+}
+
+/* Before a thread is seized: loading takes its time, and each of its signals would wait for us meanwhile. */
+static int load_programs(struct attach *a, struct err *e)
+{
+	struct err why = { 0 };
+
+	if (a->cfg.technique == ATTACH_PTRACE)
+		return 0;
+	if (slots_open(&a->slots, &why))
+		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
+	err_clear(&why);
+	if (!pvm_peek_ops())
+		err_set(&why, ENOTSUP, "this kvmprof was built without samples by BPF (PVM=0)");
+	else
+		pvm_peek_ops()->open(&a->peek, &a->vm->cfg, &why);
+	return why.code ? go_without_peek(a, &why, e) : 0;
+}
+
+static int aim_peek(struct attach *a, struct err *e)
 {
 	struct pvm_peek_target target[ATTACH_MAX_VCPUS];
+	const struct pvm_peek_aim at = {
+		.pid = a->cfg.pid, .mem = &a->capture_mem, .target = target, .n = a->ntracees
+	};
+	struct err why = { 0 };
 
-	if (!pvm_peek_ops())
-		return err_set(e, ENOTSUP, "this kvmprof was built without BPF (PVM=0)");
+	if (!a->peek)
+		return 0;
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		target[i] = (struct pvm_peek_target){ .tid = a->tracee[i].tid,
 						      .fd = (unsigned int)a->process.vcpu[i].fd,
 						      .id = a->process.vcpu[i].id };
-	return pvm_peek_ops()->open(&a->peek,
-				    &(struct pvm_peek_config){ .vm = &a->vm->cfg,
-							       .pid = a->cfg.pid,
-							       .mem = &a->capture_mem,
-							       .target = target,
-							       .n = a->ntracees },
-				    e);
-}
-
-/* Not to have BPF is an error only where it was demanded. */
-static int open_peek(struct attach *a, struct err *e)
-{
-	struct err why = { 0 };
-	int ret;
-
-	if (a->cfg.technique == ATTACH_PTRACE)
+	if (!pvm_peek_ops()->aim(a->peek, &at, &why))
 		return 0;
-	ret = try_peek(a, &why);
-	if (!ret)
-		return 0;
-	snprintf(a->facts.why_not, sizeof(a->facts.why_not), "%s", why.text);
-	return a->cfg.technique == ATTACH_BPF ? err_set(e, -ret, "%s", why.text) : 0;
+	pvm_peek_ops()->close(a->peek);
+	a->peek = NULL;
+	return go_without_peek(a, &why, e);
 }
 
 static void close_peek(struct attach *a)
@@ -64,8 +75,9 @@ static void *tracer_main(void *arg)
 	struct attach *a = arg;
 	int ret;
 
-	ret = attach_hold(a, &a->err);
-	ret = ret ? ret : open_peek(a, &a->err);
+	ret = load_programs(a, &a->err);
+	ret = ret ? ret : attach_hold(a, &a->err);
+	ret = ret ? ret : aim_peek(a, &a->err);
 	sem_post(&a->ready);
 	if (!ret) {
 		attach_stand_by(a);
@@ -74,6 +86,7 @@ static void *tracer_main(void *arg)
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
 	attach_let_go(a);
+	host_bpf_close(&a->slots);
 	attach_end_rests(a);
 	return NULL;
 }

@@ -192,24 +192,35 @@ static void take_witness(const struct kvm_run *page, struct slots_witness *w)
 	w->gdt_base = s->gdt.base;
 }
 
-/* As KVM has it, where the kernel tells and the registers agree; else where they prove it to be. */
-static int find_by_witness(struct attach *a, const struct gmem *told, bool partial,
-			   const struct slots_witness *w, struct err *e)
+/* As KVM has it now, where a program of ours can read that. */
+static void read_slots(struct attach *a, struct gmem *told, bool *partial, struct err *why)
 {
-	if (told->n && !slots_prove(told, w, &a->proof, e)) {
+	err_clear(why);
+	told->n = 0;
+	if (a->slots.object)
+		slots_read(told, partial, &a->slots, &a->process, why);
+}
+
+/* As KVM has it, where the registers agree; else where they prove it to be. */
+static int find_by_witness(struct attach *a, const struct gmem *told, bool partial,
+			   const struct slots_witness *w, struct err *why, struct err *e)
+{
+	if (told->n && !slots_prove(told, w, &a->proof, why)) {
 		a->capture_mem = *told;
 		a->proof.partial = partial;
 		a->facts.memory_told = true;
 		return 0;
 	}
-	err_clear(e);
 	return slots_find(&a->capture_mem, &a->process, w, &a->proof, e);
 }
 
 /* Each vCPU in turn is asked until one's registers prove where the memory is. */
-static int find_memory(struct attach *a, const struct gmem *told, bool partial, struct err *e)
+static int find_memory(struct attach *a, struct err *e)
 {
+	struct gmem told = { .remote = &a->capture };
 	struct vm *vm = a->vm;
+	struct err why = { 0 };
+	bool partial = false;
 	int ret = -EAGAIN;
 
 	a->capture_mem.remote = &a->capture;
@@ -220,11 +231,12 @@ static int find_memory(struct attach *a, const struct gmem *told, bool partial, 
 		err_clear(e);
 		ret = err_set(e, EAGAIN, "process %d (%s): its vCPUs give no registers",
 			      (int)a->cfg.pid, a->process.name);
+		read_slots(a, &told, &partial, &why);
 		if (!tracer_hold(&a->tracee[i], FIND_HOLD_NS)) {
 			if (regs_page_is_fresh(a->page[i])) {
 				err_clear(e);
 				take_witness(a->page[i], &w);
-				ret = find_by_witness(a, told, partial, &w, e);
+				ret = find_by_witness(a, &told, partial, &w, &why, e);
 			}
 			attach_mark(a, i);
 			tracer_release(&a->tracee[i]);
@@ -235,6 +247,8 @@ static int find_memory(struct attach *a, const struct gmem *told, bool partial, 
 	}
 	if (ret)
 		return ret;
+	if (why.code)
+		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
 	a->consumer_mem = a->capture_mem;
 	a->consumer_mem.remote = &a->consumer;
 	return 0;
@@ -242,17 +256,10 @@ static int find_memory(struct attach *a, const struct gmem *told, bool partial, 
 
 int attach_hold(struct attach *a, struct err *e)
 {
-	struct gmem told = { .remote = &a->capture };
-	struct err why = { 0 };
-	bool partial = false;
-	int ret;
+	int ret = find_threads(a, e);
 
-	/* Before a thread is seized: each of its signals would wait for us meanwhile. */
-	if (a->cfg.technique != ATTACH_PTRACE && slots_read(&told, &partial, &a->process, &why))
-		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
-	ret = find_threads(a, e);
 	ret = ret ? ret : map_pages(a, e);
-	return ret ? ret : find_memory(a, &told, partial, e);
+	return ret ? ret : find_memory(a, e);
 }
 
 void attach_let_go(struct attach *a)

@@ -10,6 +10,7 @@
 
 #include "vmm/attach/attach.h"
 #include "vmm/attach/choice.h"
+#include "vmm/attach/host_bpf.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
 #include "vmm/attach/slots.h"
@@ -40,6 +41,7 @@ struct attach {
 	struct gmem_remote_expected expected[ATTACH_MAX_VCPUS];
 	struct gmem capture_mem, consumer_mem;	/* the same memory, read by each of these */
 	struct kvm_run *page[ATTACH_MAX_VCPUS]; /* of registers; by vcpu.index */
+	struct host_bpf slots; /* reads KVM's memory slots; not open: BPF can't be used */
 	struct slots_proof proof;
 	pthread_t thread;
 	bool started;

@@ -3,12 +3,11 @@
  * slots: where in another process guest-physical memory lies.
  *
  * KVM tells this only to the process itself; a BPF program may read it in the kernel (slots_kvm).
- * Where that can't be, it is guessed and then proven: each large mapping is tried as the RAM that begins at guest-physical 0, whole or with the
- * usual holes below 4 GiB, and has to stand up to what the vCPU's registers say: the
- * page tables that CR3 points at lead to an executable page for RIP, to a readable one
- * for RSP, and to the descriptor tables, whose gates lead to executable pages in turn.
- * Only one candidate may pass. Memory beyond 4 GiB that is a mapping of its own is
- * found in the same way when tables lead there.
+ * Where that can't be, it is guessed and then proven: each large mapping is tried as the RAM that begins at
+ * guest-physical 0, whole or with the usual holes below 4 GiB, and has to stand up to what the vCPU's
+ * registers say: the page tables that CR3 points at lead to an executable page for RIP, to a readable one for
+ * RSP, and to the descriptor tables, whose gates lead to executable pages in turn. Only one candidate may pass.
+ * Memory beyond 4 GiB that is a mapping of its own is found in the same way when tables lead there.
  *
  * Sources: SDM vol. 3, 4.5 and 6.14.1; the layouts of QEMU (hw/i386/pc_piix.c,
  * pc_q35.c, microvm.c), Firecracker, cloud-hypervisor, crosvm and kvmtool.
@@ -44,12 +43,16 @@ int slots_find(struct gmem *mem, const struct process *p, const struct slots_wit
 int slots_prove(const struct gmem *mem, const struct slots_witness *w, struct slots_proof *proof,
 		struct err *e);
 
+struct host_bpf;
 struct slots_block;
+/* Load the program that reads KVM's slots; for host_bpf_close(). As host_bpf_open(). */
+int slots_open(struct host_bpf *bpf, struct err *e);
 /*
- * Fill in mem->region with the slots that KVM has; mem->remote is kept. *partial: some memory is not in
- * there. An error says why the kernel does not tell.
+ * Fill in mem->region with the slots that the machine of p's first vCPU has now; mem->remote is kept, and all
+ * of mem in case of an error. *partial: some memory is not in there. An error says why the kernel does not tell.
  */
-int slots_read(struct gmem *mem, bool *partial, const struct process *p, struct err *e);
+int slots_read(struct gmem *mem, bool *partial, const struct host_bpf *bpf, const struct process *p,
+	       struct err *e);
 /* Its second half, from what the kernel told; sorts the record. Slots on devices are left out. */
 int slots_of_record(struct gmem *mem, bool *partial, struct slots_block *b, const struct process *p,
 		    struct err *e);

@@ -137,8 +137,7 @@ static bool is_settled(const struct slots_block *b)
 	return true;
 }
 
-static int ask_kernel(const struct process *p, struct host_bpf *bpf, struct slots_block *out,
-		      struct err *e)
+static int ask_kernel(const struct process *p, const struct host_bpf *bpf, struct err *e)
 {
 	cleanup_close int fd = process_borrow(p->pid, p->vcpu[0].fd, e);
 	struct slots_block *b = bpf->block;
@@ -155,28 +154,23 @@ static int ask_kernel(const struct process *p, struct host_bpf *bpf, struct slot
 			break;
 		b->status = SLOTS_CHANGED;
 	}
-	if (b->status != SLOTS_READ)
-		return status_error(p, b->status, e);
-	*out = *b;
-	return 0;
+	return b->status == SLOTS_READ ? 0 : status_error(p, b->status, e);
 }
 
-int slots_read(struct gmem *mem, bool *partial, const struct process *p, struct err *e)
+int slots_open(struct host_bpf *bpf, struct err *e)
 {
-	cleanup_free struct slots_block *b = calloc(1, sizeof(*b));
-	struct host_bpf bpf;
+	return host_bpf_open(bpf, slots_object, (size_t)(slots_object_end - slots_object), "slots",
+			     sizeof(struct slots_block), e);
+}
+
+int slots_read(struct gmem *mem, bool *partial, const struct host_bpf *bpf, const struct process *p,
+	       struct err *e)
+{
 	int ret;
 
-	if (!b)
-		return err_set(e, ENOMEM, "out of memory");
 	if (p->ndevices > ATTACH_MAX_DEVICES)
 		return err_set(e, E2BIG, "process %d: it maps more than %u pieces of devices",
 			       (int)p->pid, ATTACH_MAX_DEVICES);
-	ret = host_bpf_open(&bpf, slots_object, (size_t)(slots_object_end - slots_object), "slots",
-			    sizeof(*b), e);
-	if (ret)
-		return ret;
-	ret = ask_kernel(p, &bpf, b, e);
-	host_bpf_close(&bpf);
-	return ret ? ret : slots_of_record(mem, partial, b, p, e);
+	ret = ask_kernel(p, bpf, e);
+	return ret ? ret : slots_of_record(mem, partial, bpf->block, p, e);
 }

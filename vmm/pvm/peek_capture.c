@@ -33,13 +33,12 @@ static void peek_capture_close(struct peek_capture *c)
 	free(c);
 }
 
-static int peek_capture_open(struct peek_capture **out, const struct pvm_peek_config *cfg,
-			     struct err *e)
+static int peek_capture_open(struct peek_capture **out, const struct vm_config *vm, struct err *e)
 {
 	struct peek_capture *c;
 	int ret;
 
-	if (cfg->vm->plan.want_insn)
+	if (vm->plan.want_insn)
 		return err_set(e, ENOTSUP,
 			       "addresses that programs use (--mem) need segment bases, which BPF "
 			       "does not see");
@@ -47,18 +46,23 @@ static int peek_capture_open(struct peek_capture **out, const struct pvm_peek_co
 	if (!c)
 		return err_set(e, ENOMEM, "out of memory");
 	ret = peek_open(&c->peek, e);
-	if (!ret)
-		peek_set_memory(&c->peek, cfg->mem);
-	for (unsigned int i = 0; !ret && i < cfg->n; i++)
-		ret = peek_aim(&c->eye[i], cfg->pid, cfg->target[i].tid, cfg->target[i].fd,
-			       cfg->target[i].id, e);
-	if (ret) {
+	if (ret)
 		peek_capture_close(c);
-		return ret;
-	}
-	peek_capture_init(c, cfg->mem);
-	*out = c;
-	return 0;
+	else
+		*out = c;
+	return ret;
+}
+
+static int peek_capture_aim(struct peek_capture *c, const struct pvm_peek_aim *at, struct err *e)
+{
+	int ret = 0;
+
+	peek_set_memory(&c->peek, at->mem);
+	peek_capture_init(c, at->mem);
+	for (unsigned int i = 0; !ret && i < at->n; i++)
+		ret = peek_aim(&c->eye[i], at->pid, at->target[i].tid, at->target[i].fd,
+			       at->target[i].id, e);
+	return ret;
 }
 
 static bool peek_capture_is_usable(const struct peek_capture *c)
@@ -141,6 +145,7 @@ const struct pvm_peek_ops *pvm_peek_ops(void)
 {
 	static const struct pvm_peek_ops ops = {
 		.open = peek_capture_open,
+		.aim = peek_capture_aim,
 		.close = peek_capture_close,
 		.is_usable = peek_capture_is_usable,
 		.take = peek_capture_take,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What KVM's memory slots become: regions of guest memory, and what is left out of them. */
+#include "vmm/attach/host_bpf.h"
 #include "vmm/attach/slots.h"
 #include "vmm/attach/slots_record.h"
 
@@ -152,11 +153,17 @@ static void nonsense_is_refused(void **state)
 static void what_is_no_vcpu_is_refused(void **state)
 {
 	struct fixture *f = *state;
+	struct host_bpf bpf;
+	int ret;
 
 	f->p.pid = getpid();
 	f->p.nvcpus = 1;
 	f->p.vcpu[0].fd = STDERR_FILENO;
-	assert_true(slots_read(&f->m, &f->partial, &f->p, &f->e) < 0);
+	ret = slots_open(&bpf, &f->e);
+	if (!ret)
+		ret = slots_read(&f->m, &f->partial, &bpf, &f->p, &f->e);
+	host_bpf_close(&bpf);
+	assert_true(ret < 0);
 	assert_true(f->e.text[0]);
 	assert_int_equal(f->m.n, 0);
 }
