@@ -52,8 +52,8 @@ PB_OBJ := $(BUILD)/obj/pprof.pb-c.o
 LIB_OBJ += $(PB_OBJ)
 LIB := $(BUILD)/libkvmprof.a
 DEMO_OBJ := $(BUILD)/obj/demo_blob.o
-# Beside the program and the unit tests of a build with ThreadSanitizer.
-SAN_OBJ := $(if $(findstring thread,$(SAN)),$(BUILD)/obj/tests/unit/tsan_shim.o)
+# Beside the program of a build with ThreadSanitizer.
+SAN_OBJ := $(if $(findstring thread,$(SAN)),$(BUILD)/obj/tests/e2e/tsan_shim.o)
 
 UNIT_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/unit/*/test_*.c)))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
@@ -147,8 +147,8 @@ $(BUILD)/obj/exec_init.o: $(BUILD)/guest/exec-init
 
 # And the programs that attach runs in the kernel. They need nothing of this machine's kernel.
 CLANG ?= clang
-$(BUILD)/bpf/peek.o: vmm/pvm/bpf/peek.bpf.c vmm/pvm/peek_record.h vmm/attach/peek_status.h
-$(BUILD)/bpf/slots.o: vmm/attach/bpf/slots.bpf.c vmm/attach/slots_record.h
+$(BUILD)/bpf/peek.o: vmm/pvm/bpf/peek.bpf.c vmm/pvm/peek_record.h vmm/attach/peek_status.h vmm/attach/bpf/kernel.bpf.h
+$(BUILD)/bpf/slots.o: vmm/attach/bpf/slots.bpf.c vmm/attach/slots_record.h vmm/attach/bpf/kernel.bpf.h
 $(BUILD)/bpf/%.o:
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"
@@ -170,10 +170,10 @@ $(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -o $@
 
 # -- tests ----------------------------------------------------------------------
-$(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
+$(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
 
 # A target with a main() that runs it over files; `make fuzz` has libFuzzer's instead.
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_MAIN) $(LIB)

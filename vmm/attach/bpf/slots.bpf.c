@@ -13,36 +13,8 @@
  * Sources: include/linux/kvm_host.h (struct kvm_memslots, kvm_memory_slot), virt/kvm/kvm_main.c
  * (kvm_swap_active_memslots).
  */
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef short __s16;
-typedef unsigned int __u32;
-typedef int __s32;
-typedef unsigned long long __u64;
-typedef long long __s64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-
+#include "vmm/attach/bpf/kernel.bpf.h"
 #include "vmm/attach/slots_record.h"
-
-#define KERNEL_TYPE __attribute__((preserve_access_index))
-
-struct file {
-	void *private_data;
-} KERNEL_TYPE;
-
-struct fdtable {
-	unsigned int max_fds;
-	struct file **fd;
-} KERNEL_TYPE;
-
-struct files_struct {
-	struct fdtable *fdt;
-} KERNEL_TYPE;
 
 struct task_struct {
 	struct files_struct *files;
@@ -96,14 +68,8 @@ static __u32 bucket SEC(".data"), nbuckets SEC(".data");
 static __always_inline struct kvm *machine_of(unsigned int fd)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd), *file = 0;
-	struct kvm_vcpu *v;
+	struct kvm_vcpu *v = bpf_file_data(BPF_CORE_READ(task, files), fd);
 
-	if (fd >= BPF_CORE_READ(table, max_fds) ||
-	    bpf_probe_read_kernel(&file, sizeof(file), files + fd))
-		return 0;
-	v = BPF_CORE_READ(file, private_data);
 	return v ? BPF_CORE_READ(v, kvm) : 0;
 }
 

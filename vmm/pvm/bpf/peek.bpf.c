@@ -13,47 +13,13 @@
  * address, table entries too, so that the same code that reads memory otherwise (capture, mmu)
  * reads this record in its place; what it misses there makes the sample void.
  *
- * Structures are declared as far as they are needed; libbpf finds the members' places in the
- * running kernel (CO-RE). Nothing is ever written but the block that is shared with us.
+ * Nothing is ever written but the block that is shared with us.
  *
  * Sources: include/linux/kvm_host.h, arch/x86/include/asm/kvm_host.h, arch/x86/kvm/x86.h
  * (kvm_before_interrupt), x86.c (vcpu_enter_guest), net/bpf/test_run.c; SDM vol. 3, 4.5.
  */
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef short __s16;
-typedef unsigned int __u32;
-typedef int __s32;
-typedef unsigned long long __u64;
-typedef long long __s64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-
-/* Of the kernel's interface (linux/bpf.h). */
-struct bpf_pidns_info {
-	__u32 pid, tgid;
-};
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-
+#include "vmm/attach/bpf/kernel.bpf.h"
 #include "vmm/pvm/peek_record.h"
-
-#define KERNEL_TYPE __attribute__((preserve_access_index))
-
-struct file {
-	void *private_data;
-} KERNEL_TYPE;
-
-struct fdtable {
-	unsigned int max_fds;
-	struct file **fd;
-} KERNEL_TYPE;
-
-struct files_struct {
-	struct fdtable *fdt;
-} KERNEL_TYPE;
 
 struct mm_struct;
 struct pid;
@@ -339,14 +305,8 @@ static __always_inline int are_cached(struct kvm_vcpu *v)
 /* The vCPU behind the descriptor of the thread that runs here, when it is the one we want. */
 static __always_inline struct kvm_vcpu *own_vcpu(struct task_struct *task)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **fd = BPF_CORE_READ(table, fd), *file = 0;
-	struct kvm_vcpu *v;
+	struct kvm_vcpu *v = bpf_file_data(BPF_CORE_READ(task, files), block.q.fd);
 
-	if (block.q.fd >= BPF_CORE_READ(table, max_fds) ||
-	    bpf_probe_read_kernel(&file, sizeof(file), fd + block.q.fd))
-		return 0;
-	v = BPF_CORE_READ(file, private_data);
 	/* Of this process, of this number, and run by this thread the last time that it ran. */
 	if (!v || BPF_CORE_READ(v, kvm, mm) != BPF_CORE_READ(task, mm) ||
 	    (__u32)BPF_CORE_READ(v, vcpu_id) != block.q.vcpu_id ||
