@@ -4,7 +4,6 @@
  * sanitizer_common_interceptors.inc): it would take the lock for never locked and the thread for never
  * joined. Here they are made of calls that it knows.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
