@@ -61,44 +61,46 @@ static uint64_t rss_bytes(void)
 static void put_events(const struct run_control *c, struct buf *b)
 {
 	const struct profile_info *info = &c->run->info;
+	uint64_t samples[VM_MAX_EVENTS] = { 0 };
 	struct vm *vm = c->run->vm;
 
+	for (unsigned int k = 0; k < vm_vcpus(vm); k++) {
+		const struct vcpu_stats st = vm_stats(vm, k);
+
+		for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)
+			samples[i] += st.event_samples[i];
+	}
 	buf_printf(b, ",\"events\":[");
 	for (unsigned int i = 0; i < run_control_events(c); i++) {
-		uint64_t samples = 0;
-
-		for (unsigned int k = 0; k < vm_vcpus(vm); k++)
-			samples += vm_stats(vm, k).event_samples[i];
 		buf_printf(b, "%s{\"name\":", i ? "," : "");
 		json_quote(b, info->event[i].name);
 		control_put_bool(b, "armed", vm_event_is_armed(vm, i));
 		control_put_u64(b, "period", vm_period(vm, i));
 		control_put_text(b, "unit", run_control_unit_name(run_control_unit(c, i)));
-		control_put_u64(b, "samples", samples);
+		control_put_u64(b, "samples", samples[i]);
 		buf_u8(b, '}');
 	}
 	buf_u8(b, ']');
 }
 
-static void put_vcpu(const struct run_control *c, unsigned int i, struct buf *b)
+static void put_vcpu(const struct run_control *c, unsigned int i, const struct vcpu_stats *st,
+		     struct buf *b)
 {
-	const struct vcpu_stats st = vm_stats(c->run->vm, i);
-
 	buf_printf(b, "{\"vcpu\":%u", i);
 	control_put_bool(b, "collecting", vm_vcpu_is_collecting(c->run->vm, i));
-	control_put_u64(b, "samples", st.samples);
+	control_put_u64(b, "samples", st->samples);
 	buf_printf(b, ",\"events\":[");
 	for (unsigned int k = 0; k < run_control_events(c); k++)
-		buf_printf(b, "%s%" PRIu64, k ? "," : "", st.event_samples[k]);
+		buf_printf(b, "%s%" PRIu64, k ? "," : "", st->event_samples[k]);
 	buf_u8(b, ']');
-	control_put_u64(b, "kernel", st.kernel);
-	control_put_u64(b, "user", st.user);
-	control_put_u64(b, "idle", st.idle);
+	control_put_u64(b, "kernel", st->kernel);
+	control_put_u64(b, "user", st->user);
+	control_put_u64(b, "idle", st->idle);
 	control_put_u64(b, "lost", ring_dropped(vm_ring(c->run->vm, i)));
-	control_put_u64(b, "overruns", st.overruns);
-	control_put_u64(b, "uncollected", st.uncollected);
-	control_put_u64(b, "offline", st.offline);
-	control_put_hist(b, "stopped_ns", &st.stop_ns);
+	control_put_u64(b, "overruns", st->overruns);
+	control_put_u64(b, "uncollected", st->uncollected);
+	control_put_u64(b, "offline", st->offline);
+	control_put_hist(b, "stopped_ns", &st->stop_ns);
 	buf_u8(b, '}');
 }
 
@@ -126,7 +128,7 @@ void run_control_put_status(struct run_control *c, struct buf *b)
 
 		if (i)
 			buf_u8(b, ',');
-		put_vcpu(c, i, b);
+		put_vcpu(c, i, &st, b);
 		overruns += st.overruns;
 		uncollected += st.uncollected;
 		hist_merge(&stop, &st.stop_ns);
