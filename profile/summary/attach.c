@@ -49,14 +49,12 @@ void summary_attach_print(const struct vm *vm, FILE *out)
 			f.not_running);
 	if (f.partial && f.memory_told)
 		fputs("kvmprof: note: some of its memory is private to the guest, or in more "
-		      "pieces "
-		      "than are kept: that counts as unreadable\n",
+		      "pieces than are kept: that counts as unreadable\n",
 		      out);
 	else if (f.partial)
 		fprintf(out,
 			"kvmprof: note: where its memory beyond 2 GiB lies could not be proven: "
-			"what "
-			"is there counts as unreadable%s%s\n",
+			"what is there counts as unreadable%s%s\n",
 			f.memory_why_not[0] ? "; KVM could not be asked: " : "", f.memory_why_not);
 	if (f.in_vmm)
 		fprintf(out,

@@ -313,7 +313,7 @@ static bool hypercall_hangs(struct probe *p)
 	struct sigaction sa = { .sa_handler = on_timeout }, old;
 	const struct timespec after = { .tv_sec = (time_t)(limit / 1000000000),
 					.tv_nsec = (long)(limit % 1000000000) };
-	/* Again and again: under a tool that delays handlers a single signal ends nothing. */
+	/* It repeats: ThreadSanitizer runs handlers late, and one signal alone may end nothing. */
 	struct itimerspec its = { .it_interval = after, .it_value = after };
 	struct sigevent ev;
 	enum outcome out;
