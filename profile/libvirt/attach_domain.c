@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/libvirt/attach_domain.h"
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "profile/libvirt/pid.h"
 #include "vmm/attach/process.h"
@@ -13,8 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* libvirt tells of an end when it has cleaned up: on a busy machine that takes seconds. */
-#define LAST_WORD_NS UINT64_C(10000000000)
+/*
+ * libvirt tells of an end when it has cleaned up: on a busy machine that takes seconds. It is asked meanwhile, as its
+ * word was missed once; while it does not answer, no further question is due.
+ */
+#define QUESTION_MS 1000
+#define MOST_QUESTIONS 10u
 
 static bool parse_pid(const char *s, pid_t *out)
 {
@@ -105,17 +108,23 @@ void attach_domain_wait(const struct attach_domain *d, int stop_fd)
 {
 	struct pollfd p[2] = { { .fd = libvirt_watch_fd(d->watch), .events = POLLIN },
 			       { .fd = stop_fd, .events = POLLIN } };
-	uint64_t until = clock_mono_ns() + LAST_WORD_NS, now, count;
 	struct libvirt_end end;
+	unsigned int asked = 0;
+	uint64_t count;
 
-	while (!libvirt_watch_is_deaf(d->watch) && (now = clock_mono_ns()) < until) {
+	while (asked < MOST_QUESTIONS && !libvirt_watch_is_deaf(d->watch)) {
 		if (libvirt_watch_end(d->watch, &end) && !end.more)
 			return;
-		if (poll(p, 2, (int)((until - now) / 1000000) + 1) <= 0)
+		if (poll(p, 2, QUESTION_MS) < 0)
 			continue;
 		if (p[1].revents)
 			return;
-		(void)!read(p[0].fd, &count, sizeof(count));
+		if (p[0].revents) {
+			(void)!read(p[0].fd, &count, sizeof(count));
+		} else {
+			libvirt_watch_ask(d->watch);
+			asked++;
+		}
 	}
 }
 

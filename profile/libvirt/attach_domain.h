@@ -41,8 +41,8 @@ int attach_find(const struct attach_request *r, pid_t *pid, struct attach_domain
 void attach_domain_close(struct attach_domain *d);
 
 /*
- * Something has ended it: wait for libvirt to say what it was, for some seconds at most, and
- * no longer than until stop_fd is readable.
+ * Something has ended it: wait for libvirt to say what it was, for some seconds in which it answers
+ * at most, and no longer than until stop_fd is readable.
  */
 void attach_domain_wait(const struct attach_domain *d, int stop_fd);
 

@@ -21,11 +21,13 @@
 	X(virConnectOpen) \
 	X(virConnectOpenReadOnly) \
 	X(virConnectRegisterCloseCallback) \
+	X(virConnectSetKeepAlive) \
 	X(virConnectUnregisterCloseCallback) \
 	X(virDomainFree) \
 	X(virDomainGetID) \
 	X(virDomainGetInfo) \
 	X(virDomainGetName) \
+	X(virDomainGetState) \
 	X(virDomainGetUUIDString) \
 	X(virDomainGetXMLDesc) \
 	X(virDomainLookupByID) \

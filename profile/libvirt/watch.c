@@ -17,6 +17,10 @@
 /* libvirt keeps callbacks of all events in one type. By way of this type no compiler warns. */
 #define GENERIC_CALLBACK(f) ((virConnectDomainEventGenericCallback)(void (*)(void))(f))
 
+/* A daemon that does not answer for 30 s is gone (its own default of the same). */
+#define KEEPALIVE_SECONDS 5
+#define KEEPALIVE_COUNT 5u
+
 struct libvirt_watch {
 	struct libvirt_host *host;
 	virDomainPtr dom;
@@ -97,7 +101,31 @@ bool libvirt_event_is_end(int event, int detail, struct libvirt_end *out)
 	}
 }
 
+bool libvirt_state_is_end(int state, int reason, int *event, int *detail)
+{
+	static const int stopped_as[] = {
+		[VIR_DOMAIN_SHUTOFF_SHUTDOWN] = VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN,
+		[VIR_DOMAIN_SHUTOFF_DESTROYED] = VIR_DOMAIN_EVENT_STOPPED_DESTROYED,
+		[VIR_DOMAIN_SHUTOFF_CRASHED] = VIR_DOMAIN_EVENT_STOPPED_CRASHED,
+		[VIR_DOMAIN_SHUTOFF_MIGRATED] = VIR_DOMAIN_EVENT_STOPPED_MIGRATED,
+		[VIR_DOMAIN_SHUTOFF_SAVED] = VIR_DOMAIN_EVENT_STOPPED_SAVED,
+		[VIR_DOMAIN_SHUTOFF_FAILED] = VIR_DOMAIN_EVENT_STOPPED_FAILED,
+	};
+
+	if (state != VIR_DOMAIN_SHUTOFF || reason < VIR_DOMAIN_SHUTOFF_SHUTDOWN ||
+	    reason > VIR_DOMAIN_SHUTOFF_FAILED)
+		return false;
+	*event = VIR_DOMAIN_EVENT_STOPPED;
+	*detail = stopped_as[reason];
+	return true;
+}
+
 /* -- on the loop's thread -------------------------------------------------------------- */
+
+static void keep_end(struct libvirt_watch *w, int event, int detail)
+{
+	atomic_store(&w->ended, 1 + (event << 8 | (detail & 0xff)));
+}
 
 static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int detail, void *ctx)
 {
@@ -111,7 +139,7 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 	if (!libvirt_event_is_end(event, detail, &end) ||
 	    (libvirt_watch_end(w, &before) && !before.more))
 		return 0;
-	atomic_store(&w->ended, 1 + (event << 8 | (detail & 0xff)));
+	keep_end(w, event, detail);
 	(void)!write(w->fd, &one, sizeof(one));
 	return 0;
 }
@@ -173,6 +201,7 @@ static int listen_to(struct libvirt_watch *w, const struct libvirt_domain *d, st
 		return libvirt_failed(h, EIO, "libvirt", e);
 	/* Drivers without a daemon can't go away. */
 	w->close_callback = !h->virConnectRegisterCloseCallback(h->conn, on_close, w, NULL);
+	h->virConnectSetKeepAlive(h->conn, KEEPALIVE_SECONDS, KEEPALIVE_COUNT);
 	/* What came before we listened is in the state. */
 	if (h->virDomainGetInfo(w->dom, &info) < 0)
 		return libvirt_failed(h, EIO, "libvirt", e);
@@ -215,6 +244,15 @@ bool libvirt_watch_end(const struct libvirt_watch *w, struct libvirt_end *out)
 	int seen = atomic_load(&w->ended);
 
 	return seen && libvirt_event_is_end((seen - 1) >> 8, (seen - 1) & 0xff, out);
+}
+
+void libvirt_watch_ask(struct libvirt_watch *w)
+{
+	int state, reason, event, detail;
+
+	if (!w->host->virDomainGetState(w->dom, &state, &reason, 0) &&
+	    libvirt_state_is_end(state, reason, &event, &detail))
+		keep_end(w, event, detail);
 }
 
 bool libvirt_watch_is_deaf(const struct libvirt_watch *w)

@@ -26,6 +26,12 @@ struct libvirt_end {
 bool libvirt_event_is_end(int event, int detail, struct libvirt_end *out);
 
 /*
+ * The event, and its detail, that leads to a state and its reason (virDomainState); false: it runs, or nobody
+ * knows. Pure.
+ */
+bool libvirt_state_is_end(int state, int reason, int *event, int *detail);
+
+/*
  * h was opened with LIBVIRT_EVENTS and outlives the watch. -ECANCELED: the domain does not
  * run now.
  */
@@ -35,6 +41,11 @@ int libvirt_watch_start(struct libvirt_watch **out, struct libvirt_host *h,
 int libvirt_watch_fd(const struct libvirt_watch *w);
 /* False: nothing has ended it yet. */
 bool libvirt_watch_end(const struct libvirt_watch *w, struct libvirt_end *out);
+/*
+ * Ask for the state, which may be an end that no event has told. Waits for the daemon: 30 s at most, then it counts
+ * as gone away.
+ */
+void libvirt_watch_ask(struct libvirt_watch *w);
 /* The daemon has gone away: nothing more is heard. */
 bool libvirt_watch_is_deaf(const struct libvirt_watch *w);
 /* NULL is fine. */

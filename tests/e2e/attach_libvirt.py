@@ -286,6 +286,23 @@ def lost_daemon(host):
     check(status == 0 and "daemon went away" in err, "status %d: %s" % (status, err))
 
 
+def late_daemon(host):
+    """What became of the machine is known in the end, however long the daemon was away."""
+    start("other", 600)
+    a = Attach("late.data", "other")
+    a.work(1)
+    daemon = host.daemons[-1]
+    daemon.send_signal(signal.SIGSTOP)
+    try:
+        os.kill(int(read("/run/libvirt/qemu/other.pid")), signal.SIGKILL)
+        time.sleep(13)
+    finally:
+        daemon.send_signal(signal.SIGCONT)
+    status, err = a.end()
+    check(status == 0 and "the domain's VMM has failed" in err, "a late daemon: status %d: %s" % (status, err))
+    check(status or e2e.summary("late.data")["domain"]["event"] == "failed", "a late daemon: event")
+
+
 def large():
     """Where KVM can be asked all of it is known; else what is above 2 GiB is said to be unknown."""
     start(NAME, 600, mib=LARGE_MIB)
@@ -313,6 +330,7 @@ with libvirt_host.Host() as host:
     wrong()
     definitions()
     lost_daemon(host)
+    late_daemon(host)
     ends()
     check("FAULT" not in read(console(NAME)).upper(), "the guest faulted")
 e2e.finish("worst share off by %.2f points" % worst)

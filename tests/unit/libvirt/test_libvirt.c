@@ -328,6 +328,28 @@ static void events_have_a_meaning(void **state)
 	assert_string_equal(end.event, "stopped");
 }
 
+/* As it would have been told by an event. */
+static void states_have_a_cause(void **state)
+{
+	struct libvirt_end end = { 0 };
+	int event = 0, detail = 0;
+
+	(void)state;
+	assert_false(libvirt_state_is_end(VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_BOOTED, &event,
+					  &detail));
+	assert_false(libvirt_state_is_end(VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_UNKNOWN, &event,
+					  &detail));
+	assert_false(libvirt_state_is_end(VIR_DOMAIN_SHUTOFF, 99, &event, &detail));
+	assert_true(libvirt_state_is_end(VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_SHUTDOWN, &event,
+					 &detail));
+	assert_true(libvirt_event_is_end(event, detail, &end));
+	assert_string_equal(end.event, "shutdown");
+	assert_true(libvirt_state_is_end(VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_FAILED, &event,
+					 &detail));
+	assert_true(libvirt_event_is_end(event, detail, &end));
+	assert_string_equal(end.event, "failed");
+}
+
 #define UUID "e6729530-29b9-4dbb-bd96-ad873684b2c9"
 
 static void command_lines_are_told_apart(void **state)
@@ -377,6 +399,7 @@ int main(void)
 		cmocka_unit_test(command_line_goes_first),
 		cmocka_unit_test(remote_uris_are_known),
 		cmocka_unit_test(events_have_a_meaning),
+		cmocka_unit_test(states_have_a_cause),
 		cmocka_unit_test(command_lines_are_told_apart),
 		cmocka_unit_test(processes_are_requested_by_number),
 	};
