@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <limits.h>
 #include <setjmp.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -49,16 +48,15 @@ static uint64_t look_now(void)
 	return now + 1000;
 }
 
-/* One that is mapped here, too, and as small as a file of the guest may be: the dynamic linker is. */
+/* One that is mapped here, too, and small enough for the guest's memory. */
 static bool find_library(void)
 {
 	char line[512], path[256];
 	FILE *f = fopen("/proc/self/maps", "re");
-	struct stat st;
 
 	while (f && !*library && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*s r-xp %*s %*s %*s %255s", path) == 1 && strstr(path, ".so") &&
-		    stat(path, &st) == 0 && st.st_size <= 64 * 4096)
+		if (sscanf(line, "%*s r-xp %*s %*s %*s %255s", path) == 1 &&
+		    strstr(path, "/libcmocka.so"))
 			snprintf(library, sizeof(library), "%s", path);
 	if (f)
 		fclose(f);
