@@ -121,6 +121,17 @@ static bool patched_call_before(const struct walk *w, const uint8_t *p, size_t n
 	return false;
 }
 
+/* A program's, which does not run what is there. Its bytes may look like a call, as any may. */
+static bool is_on_stack(const struct walk *w, uint64_t va)
+{
+	const struct sample *s = w->s;
+
+	for (int i = 0; i < s->nslices && i < SAMPLE_MAX_SLICES; i++)
+		if (va - s->slice[i].va < s->slice[i].len)
+			return true;
+	return false;
+}
+
 enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *target)
 {
 	const struct unwind_region *text = code_at(&w->code, ret - 1);
@@ -128,7 +139,7 @@ enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *tar
 	uint8_t p[8];
 	size_t n;
 
-	if (!text)
+	if (!text || (w->program && is_on_stack(w, ret)))
 		return CFI_NO_CALL;
 	if (ret - text->start < 8)
 		from = text->start;

@@ -33,6 +33,11 @@ static union {
 static size_t read_code(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
 {
 	(void)ctx;
+	if (space == SPACE && va >= STACK && va - STACK < sizeof(words) &&
+	    len <= sizeof(words) - (va - STACK)) {
+		memcpy(dst, (const uint8_t *)words + (va - STACK), len);
+		return len;
+	}
 	if (space != SPACE || va < CODE || va - CODE >= sizeof(code))
 		return 0;
 	if (len > sizeof(code) - (va - CODE))
@@ -133,6 +138,17 @@ static void zero_before_calls(void **state)
 	(void)state;
 	leaf(0, PUT(BARE, "\x31\xed" CALL, CALL "\x0f\x0b"));
 	expect(STACK_END_BAD_CHAIN, 2);
+}
+
+/* What is on the stack is no code, although the bytes before it are those of a call. */
+static void stack_for_code(void **state)
+{
+	(void)state;
+	leaf(STACK + 32, STACK + 64);
+	while (used < 7)
+		push(0);
+	push(UINT64_C(0xd0ff) << 48); /* call *%rax */
+	expect(STACK_END_BAD_CHAIN, 1);
 }
 
 /* Code that says how its frame is left has an address in rbp. */
@@ -419,13 +435,11 @@ static void called_through_a_stub(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(nothing_copied),	    T(zero_in_a_register),
-		T(zero_before_calls),	    T(zero_with_a_frame),
-		T(frame_that_returns_to_0), T(other_zeros),
-		T(start_of_glibc),	    T(calls_that_do_not_return),
-		T(beyond_47_bits),	    T(start_of_threads),
-		T(start_of_musl),	    T(start_of_the_linker),
-		T(below_the_start),	    T(below_the_start_and_leftovers),
+		T(nothing_copied),	  T(zero_in_a_register), T(zero_before_calls),
+		T(stack_for_code),	  T(zero_with_a_frame),	 T(frame_that_returns_to_0),
+		T(other_zeros),		  T(start_of_glibc),	 T(calls_that_do_not_return),
+		T(beyond_47_bits),	  T(start_of_threads),	 T(start_of_musl),
+		T(start_of_the_linker),	  T(below_the_start),	 T(below_the_start_and_leftovers),
 		T(called_through_a_stub),
 	};
 
