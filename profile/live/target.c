@@ -6,6 +6,7 @@
 #include "symbolizer/types/btf.h"
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/kernel/livekernel.h"
+#include "symbolizer/kernel/variables.h"
 #include "symbolizer/types/dwarf.h"
 
 #include <elf.h>
@@ -108,6 +109,14 @@ static void take_map(struct target *t, const struct target_bytes *b)
 		err_clear(&t->symbol_note);
 	}
 	symfile_deinit(&f);
+}
+
+/* Without CONFIG_KALLSYMS_ALL a kernel names functions only. */
+static int name_variables(struct target *t, struct err *e)
+{
+	if (!t->image.is_linux || !t->symbols || symtab_find(t->symbols, "init_task"))
+		return 0;
+	return variables_add(&t->kernel, &t->symbols, e);
 }
 
 /* "Linux version 6.1.0-56-cloud-amd64 (...)": the third word. */
@@ -320,14 +329,16 @@ static int open_image(struct target *t, const char *symbols_path, const struct t
 		file_map_close(&symbols_file);
 	else
 		ret = load_symbols(t, symbols_path, symbols_file, e);
+	if (!ret && !t->live && !t->symbols && !symbols_path && map && map->map)
+		take_map(t, map);
+	if (!ret && !t->live)
+		ret = name_variables(t, e);
 	if (ret) {
 		target_close(t);
 		return ret;
 	}
 	if (t->live)
 		return 0;
-	if (!t->symbols && !symbols_path && map && map->map)
-		take_map(t, map);
 	load_orc(t);
 	find_frame_pointers(t);
 	load_linux(t);

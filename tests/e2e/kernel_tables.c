@@ -9,9 +9,11 @@
  * choices are the same in each run. With ELF only the kernel inside of IMAGE is written
  * there.
  */
+#include "base/cleanup.h"
 #include "profile/live/target.h"
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/core/insn.h"
+#include "symbolizer/kernel/variables.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -435,6 +437,50 @@ static void check_stacks(const char *what, bool orc)
 	       what, made, what, whole, what, frames, what, right, what, invented);
 }
 
+/* -- variables that the image does not name ------------------------------------------- */
+
+/* What a kernel without CONFIG_KALLSYMS_ALL has of these symbols. */
+static struct symtab *functions_only(void)
+{
+	struct symtab *t = symtab_create();
+
+	for (size_t i = 0; t && i < symtab_count(target.symbols); i++) {
+		const struct symbol *s = symtab_at(target.symbols, i);
+
+		if (strchr("tTwW", s->type) && symtab_add(t, s->addr, s->size, s->type, s->name))
+			exit(1);
+	}
+	if (!t || symtab_freeze(t, NULL))
+		exit(1);
+	return t;
+}
+
+/* By content and code, against what the image says itself. */
+static void check_variables(void)
+{
+	static const char *const name[] = { "init_task",	"current_task", "__per_cpu_offset",
+					    "page_offset_base", "vmemmap_base", "modules" };
+	struct symtab *t = functions_only();
+
+	if (variables_add(&target.kernel, &t, NULL))
+		exit(1);
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++) {
+		const struct symbol *is = symtab_find(target.symbols, name[i]),
+				    *found = symtab_find(t, name[i]);
+
+		/* 6.2 to 6.14 have it there, as the first member. */
+		if (!is && i == 1)
+			is = symtab_find(target.symbols, "pcpu_hot");
+		printf("variable %s %s\n", name[i],
+		       !is && !found		 ? "none"
+		       : !is			 ? "invented"
+		       : !found			 ? "missing"
+		       : is->addr == found->addr ? "right"
+						 : "wrong");
+	}
+	symtab_destroy(t);
+}
+
 /* -- the image itself, for images that are damaged on purpose ------------------------- */
 
 static int write_elf(const char *to)
@@ -473,6 +519,8 @@ int main(int argc, char **argv)
 		check_stacks("orc", true);
 		check_stacks("scan", false);
 	}
+	if (argc == 2 && target.symbols && symtab_find(target.symbols, "init_task"))
+		check_variables();
 	target_close(&target);
 	return ret ? 1 : 0;
 }

@@ -64,6 +64,7 @@ def check_tables(kernel, path):
         if word in ("broken", "disagree", "permuted-refused"):
             broken.append(line)
     name, before = kernel.name, e2e.failures
+    check_variables(kernel, p.out)
     if kernel.by != "orc":
         return
     say("%s: ORC: %s entries; %s of %s instructions agree; %s of %s stacks whole" %
@@ -87,6 +88,18 @@ def check_tables(kernel, path):
           (name, v["scan-right"], v["scan-frames"], v["scan-invented"]))
     if e2e.failures > before:
         say("\n".join(broken))
+
+
+def check_variables(kernel, out):
+    """Found without their names, by content and code: those that the image names are where it says."""
+    found = dict(x.split()[1:] for x in out.split("\n") if x.startswith("variable "))
+    if not found:
+        # Then it names functions only, and nothing tells what is right: a boot does (cloud_boot.py).
+        check(kernel.names == "partly", "%s: no variables" % kernel.name)
+        return
+    say("%s: by content and code: %s" % (kernel.name, ", ".join("%s %s" % x for x in found.items())))
+    for name, what in found.items():
+        check(what in ("right", "none"), "%s: without its name %s is %s" % (kernel.name, name, what))
 
 
 def check_future(kernel, elf):

@@ -2,6 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "symbolizer/core/kimage.h"
+#include "symbolizer/kernel/variables.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	(void)kimage_keeps_frame_pointers(&k, t);
 	(void)kimage_keeps_frame_pointers(&k, NULL);
+	if (t)
+		(void)variables_add(&k, &t, NULL);
 	symtab_destroy(t);
 	return 0;
 }
