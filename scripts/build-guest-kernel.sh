@@ -7,7 +7,7 @@
 #   scripts/build-guest-kernel.sh VARIANT
 #
 # VARIANT is tiny, or what configs/guest-VARIANT.config makes of it: smp-fp, full,
-# kaslr, virtio, guess, kasan, or of the full one: trace.
+# kaslr, virtio, bare, guess, kasan, or of the full one: trace.
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
 # System.map, config and, in modules/, what the configuration has as modules. The
@@ -19,7 +19,7 @@ set -eu
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|guess|kasan|trace"; }
+usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|bare|guess|kasan|trace"; }
 
 [ $# -eq 1 ] || usage
 variant=$1
@@ -27,7 +27,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
-smp-fp|full|kaslr|virtio|guess|kasan)
+smp-fp|full|kaslr|virtio|bare|guess|kasan)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-$variant.config" ;;
 trace)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" \

@@ -139,6 +139,7 @@ TOGETHER = [
 ]
 SLOW = [
     ("svm_host.py", ["repeat"], 2700),
+    ("svm_host.py", ["boots"], 5400),
     ("svm_host.py", ["kernels"], 1800),
     ("nested_guest.py", [], 600),
     ("svm_host.py", ["suite"], 7200),
@@ -164,6 +165,7 @@ SLOW = [
     ("smp_boot.py", ["1", "4"], 1200),
     ("doc_pages.py", ["linux"], 1800),
     ("guest_truth.py", ["smp"], 1200),
+    ("guest_truth.py", ["bare"], 1800),
     ("tasks.py", ["full"], 1200),
     ("smp_boot.py", ["1", "8"], 1800),
     ("other_kernels.py", ["debian"], 900),

@@ -478,9 +478,12 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 	enum guest_ip where = ip >= g->unwinder.text_start && ip < g->unwinder.text_end
 				      ? GUEST_IP_IN_IMAGE
 				      : GUEST_IP_ELSEWHERE;
+	struct target_linux *l = &g->target->linux_facts;
 	int ret = 0;
 
-	if (g->modules) {
+	if (guest_search_modules(&g->search, l, &g->reader, s))
+		ret = guest_modules_create(&g->modules, &l->modules, &g->reader, g->sink, e);
+	if (!ret && g->modules) {
 		ret = guest_modules_see(g->modules, ip, where, s->time_ns, e);
 		g->unwinder.region = guest_modules_regions(g->modules, &g->unwinder.nregions);
 	}

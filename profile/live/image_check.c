@@ -129,6 +129,11 @@ static void check_modules(const struct target *t, struct image_check *c)
 	const struct linux_module_layout *m = &l->modules;
 	const enum image_check_what what = IMAGE_CHECK_MODULES;
 
+	if (!l->have_modules && m->modules) {
+		image_check_say(c, what, IMAGE_CHECK_SEARCHED,
+				"in the memory of the running guest: %s", l->module_note.text);
+		return;
+	}
 	if (!l->have_modules) {
 		image_check_say(c, what, IMAGE_CHECK_NO, "%s", l->module_note.text);
 		return;

@@ -70,3 +70,14 @@ bool guest_search_maps(struct guest_search *g, struct target_linux *l, const str
 	l->have_mm = l->have_file = true;
 	return true;
 }
+
+bool guest_search_modules(struct guest_search *g, struct target_linux *l, const struct memory *m,
+			  const struct sample *s)
+{
+	if (l->have_modules || !l->modules.modules ||
+	    !clock_is_due(s->time_ns, g->modules_ns, GUEST_SEARCH_NS))
+		return false;
+	g->modules_ns = s->time_ns;
+	l->have_modules = linux_module_find(&l->modules, m, &l->module_note) == 0;
+	return l->have_modules;
+}

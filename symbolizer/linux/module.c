@@ -134,10 +134,12 @@ int linux_module_layout(struct linux_module_layout *out, const struct types *typ
 		return err_set(e, ENOENT,
 			       "the kernel's symbols do not name `modules': it has none, or "
 			       "no CONFIG_KALLSYMS_ALL");
-	if (!types)
-		return err_set(e, ENOENT, "no type information: can't read the list of modules");
-	l.modules = head->addr;
+	out->modules = l.modules = head->addr;
 	ask_bounds(&l, symbols);
+	out->kernel_start = l.kernel_start;
+	out->kernel_end = l.kernel_end;
+	if (!types)
+		return err_set(e, ENOENT, "the kernel has no type information (BTF)");
 	ret = ask_all(types, want, ARRAY_SIZE(want), e);
 	if (!ret)
 		ret = ask_text(&l, types, e);

@@ -68,10 +68,17 @@ struct linux_module_layout {
 
 /*
  * -ENOENT with the reason: the kernel has no modules (no symbol `modules`), or no
- * types that tell about struct module. types may be NULL: then it is the latter.
+ * types that tell about struct module. types may be NULL: then it is the latter, and
+ * out->modules and the kernel's own bounds are there for linux_module_find().
  */
 int linux_module_layout(struct linux_module_layout *out, const struct types *types,
 			const struct symtab *symbols, struct err *e);
+
+/*
+ * Without types: out of what modules that are loaded look like. -ENOENT with the reason when
+ * none is, or more than one place fits; l is as it was. Build ids stay unknown.
+ */
+int linux_module_find(struct linux_module_layout *l, const struct memory *m, struct err *e);
 
 struct linux_module_range {
 	uint64_t start, end; /* [start, end); both 0: none */

@@ -49,6 +49,11 @@ static void offsets(void **state)
 	assert_int_equal(l.notes_attrs, GM_NOTES);
 	assert_int_equal(linux_module_layout(&l, NULL, s, &e), -ENOENT);
 	assert_non_null(strstr(e.text, "no type information"));
+	/* what linux_module_find() begins with */
+	memset(&l, 0, sizeof(l));
+	assert_int_equal(linux_module_layout(&l, NULL, s, NULL), -ENOENT);
+	assert_int_equal(l.modules, GUEST_MODULES);
+	assert_int_equal(l.list, 0);
 	err_clear(&e);
 	lacking.ctx = (void *)(uintptr_t) "mem[3].base";
 	assert_int_equal(linux_module_layout(&l, &lacking, s, &e), -ENOENT);
