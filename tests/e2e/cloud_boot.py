@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""cloud_boot.py KVMPROF SCRATCH KERNEL [bzimage]: a kernel of tests/kernels.table to user space and
-to its power-off, such as Debian's own 6.1; bzimage: through its own decompressor. Minutes, on a host
-whose KVM interprets the guest's ring 0."""
+"""cloud_boot.py KVMPROF SCRATCH KERNEL [bzimage] [/IMAGE]: a kernel of tests/kernels.table to user space
+and to its power-off, such as Debian's own 6.1; bzimage: through its own decompressor; /IMAGE: where it
+is, if not in the cache. Minutes, on a host whose KVM interprets the guest's ring 0."""
 
 import e2e
 import kernel_matrix
@@ -10,8 +10,9 @@ from e2e import check, say
 
 e2e.need_kvm()
 kernel = kernel_matrix.kernels()[e2e.EXTRA[0] if e2e.EXTRA else "6.1"]
+image = next((x for x in e2e.EXTRA if x.startswith("/")), None)
 try:
-    image = kernel_matrix.image(kernel)
+    image = image or kernel_matrix.image(kernel)
 except kernel_matrix.Missing as why:
     e2e.skip(str(why))
 way = ["--boot=bzimage", "-m", "512M", "--append", "earlyprintk=ttyS0"] if "bzimage" in e2e.EXTRA else []
