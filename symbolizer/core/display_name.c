@@ -37,15 +37,20 @@ const char *display_name(struct display_names *d, const struct symbol *s, enum n
 {
 	const struct display_entry like = { .symbol = s };
 	struct display_entry *e;
+	bool demangled, fresh;
 	uint32_t index;
-	bool fresh;
 
-	if (!d || d->which < (whose == NAMES_KERNEL ? DEMANGLE_ALL : DEMANGLE_PROGRAMS))
+	if (!d || d->which == DEMANGLE_NONE)
+		return s->name;
+	demangled = whose == NAMES_PROGRAM || d->which == DEMANGLE_ALL;
+	if (!demangled && !s->promoted)
 		return s->name;
 	if (table_add(&d->entries, table_mix((uintptr_t)s, 0), &like, &index, &fresh))
 		return s->name;
 	e = (struct display_entry *)d->entries.item + index;
-	if (fresh)
+	if (fresh && demangled)
 		e->text = demangle(s->name);
+	if (fresh && !e->text && s->promoted)
+		e->text = strndup(s->name, s->promoted);
 	return e->text ? e->text : s->name;
 }

@@ -3,8 +3,10 @@
  * display_name: what people are shown for a symbol.
  *
  * Demangles each symbol once. A symbol is known by its address in memory, so the
- * tables must not be freed before the names are. Kernel names stay as they are,
- * as in perf, unless they are asked for. One thread.
+ * tables must not be freed before the names are. Kernel names are not demangled,
+ * as in perf, unless that is asked for. The ".llvm.NUMBER" of local symbols that
+ * clang's ThinLTO made global goes away, as in the kernel's own messages: with it
+ * a function would have another name in each build. One thread.
  */
 #ifndef KVMPROF_SYMBOLIZER_CORE_DISPLAY_NAME_H
 #define KVMPROF_SYMBOLIZER_CORE_DISPLAY_NAME_H
@@ -18,7 +20,7 @@
 enum names_of { NAMES_PROGRAM = false, NAMES_KERNEL = true };
 
 enum demangle_which {
-	DEMANGLE_NONE,	   /* --no-demangle */
+	DEMANGLE_NONE,	   /* --no-demangle: names as they are in the symbol table */
 	DEMANGLE_PROGRAMS, /* perf's default */
 	DEMANGLE_ALL,	   /* perf's --demangle-kernel */
 };

@@ -19,9 +19,9 @@
 #define NO_SYMBOL UINT32_MAX
 
 struct entry {
-	struct symbol sym;
-	uint32_t len; /* of the name */
-	bool sized;   /* came with a size of its own */
+	struct symbol sym; /* first: a symbol that was given out is its entry */
+	uint32_t len;	   /* of the name */
+	bool sized;	   /* came with a size of its own */
 };
 
 struct arena_block {
@@ -99,6 +99,25 @@ static char *arena_copy(struct symtab *t, const char *s, size_t len)
 	return p;
 }
 
+/* Where a ".llvm.NUMBER" at its end begins, or 0. */
+static size_t promoted_at(const char *name, size_t len)
+{
+	static const char mark[] = ".llvm.";
+	const size_t n = sizeof(mark) - 1;
+	size_t at = len;
+
+	while (at && ((name[at - 1] >= '0' && name[at - 1] <= '9') ||
+		      (name[at - 1] >= 'a' && name[at - 1] <= 'f')))
+		at--;
+	return at < len && at > n && !memcmp(name + at - n, mark, n) ? at - n : 0;
+}
+
+/* The same with and without that end. */
+static uint32_t name_hash(const char *name, size_t promoted)
+{
+	return hash_text32(name, promoted ? promoted : SIZE_MAX);
+}
+
 int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name)
 {
 	size_t len = strnlen(name, SYMTAB_MAX_NAME + 1);
@@ -117,7 +136,11 @@ int symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const 
 	if (size > UINT64_MAX - addr)
 		size = UINT64_MAX - addr;
 	t->e[t->n++] = (struct entry){
-		.sym = { .addr = addr, .size = size, .name = copy, .type = type },
+		.sym = { .addr = addr,
+			 .size = size,
+			 .name = copy,
+			 .type = type,
+			 .promoted = (uint16_t)promoted_at(copy, len) },
 		.len = (uint32_t)len,
 		.sized = size != 0,
 	};
@@ -375,7 +398,8 @@ int symtab_freeze(struct symtab *t, struct err *e)
 	}
 	for (size_t i = 0; i < t->n; i++)
 		t->by_name[i] =
-			(struct name_key){ hash_text32(t->e[i].sym.name, SIZE_MAX), (uint32_t)i };
+			(struct name_key){ name_hash(t->e[i].sym.name, t->e[i].sym.promoted),
+					   (uint32_t)i };
 	sort_keys(t->by_name, tmp, t->n);
 	free(tmp);
 	t->frozen = true;
@@ -484,8 +508,10 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
 
 const struct symbol *symtab_find(const struct symtab *t, const char *name)
 {
-	uint32_t hash = hash_text32(name, SIZE_MAX);
+	uint32_t hash = name_hash(name, promoted_at(name, strlen(name)));
 	size_t lo = 0, hi = t->frozen ? t->n : 0;
+	const struct symbol *promoted = NULL;
+	unsigned int n = 0;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -500,8 +526,13 @@ const struct symbol *symtab_find(const struct symtab *t, const char *name)
 
 		if (!strcmp(s->name, name))
 			return s;
+		if (s->promoted && !strncmp(s->name, name, s->promoted) && !name[s->promoted]) {
+			promoted = s;
+			n++;
+		}
 	}
-	return NULL;
+	/* Of two files' local symbols nobody can say which is meant. */
+	return n == 1 ? promoted : NULL;
 }
 
 size_t symtab_count(const struct symtab *t)

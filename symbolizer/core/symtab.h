@@ -30,6 +30,11 @@ struct symbol {
 	uint64_t size;	  /* bytes; after freeze never 0 for code symbols that have room */
 	const char *name; /* owned by the symtab */
 	char type;	  /* as in nm: T t W w D d B b R r A ... */
+	/*
+	 * Where the name's ".llvm.NUMBER" begins; 0: it has none. With clang's ThinLTO a local
+	 * symbol has one that another file came to use; the number changes with the file's code.
+	 */
+	uint16_t promoted;
 };
 
 struct symtab;
@@ -63,7 +68,10 @@ const struct symbol *symtab_lookup(const struct symtab *t, uint64_t addr, uint64
  * sizes are too small.
  */
 const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64_t *off);
-/* The symbol of any type with exactly this name, the lowest address of several, or NULL. */
+/*
+ * The symbol of any type with exactly this name, the lowest address of several; else the one with
+ * this name and ".llvm.NUMBER"; or NULL.
+ */
 const struct symbol *symtab_find(const struct symtab *t, const char *name);
 
 size_t symtab_count(const struct symtab *t);

@@ -124,6 +124,30 @@ static void cache(void **state)
 	assert_ptr_equal(display_name(NULL, &s[1], NAMES_PROGRAM), s[1].name);
 }
 
+/* Of local symbols that clang's ThinLTO made global. */
+static void promoted(void **state)
+{
+	const struct symbol c = { .name = "fetch.llvm.123", .promoted = 5 };
+	const struct symbol cc = { .name = "_ZN2ns1fEv.llvm.123", .promoted = 10 };
+	struct display_names d;
+
+	(void)state;
+	display_names_init(&d, DEMANGLE_PROGRAMS);
+	for (unsigned int round = 0; round < 2; round++) {
+		assert_string_equal(display_name(&d, &c, NAMES_KERNEL), "fetch");
+		assert_string_equal(display_name(&d, &cc, NAMES_PROGRAM), "ns::f");
+	}
+	display_names_deinit(&d);
+	display_names_init(&d, DEMANGLE_PROGRAMS);
+	assert_string_equal(display_name(&d, &c, NAMES_PROGRAM), "fetch");
+	assert_string_equal(display_name(&d, &cc, NAMES_KERNEL), "_ZN2ns1fEv");
+	display_names_deinit(&d);
+	display_names_init(&d, DEMANGLE_NONE);
+	assert_ptr_equal(display_name(&d, &c, NAMES_KERNEL), c.name);
+	display_names_deinit(&d);
+	assert_ptr_equal(display_name(NULL, &c, NAMES_KERNEL), c.name);
+}
+
 static const char cxx[] =
 	"#include <map>\n#include <string>\n#include <vector>\n"
 	"namespace ns { struct K { int operator()(int x) const { return x; }"
@@ -243,7 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known),	cmocka_unit_test(hostile),
 		cmocka_unit_test(cache),	cmocka_unit_test(cxx_as_perf),
-		cmocka_unit_test(rust_as_perf),
+		cmocka_unit_test(rust_as_perf), cmocka_unit_test(promoted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,6 +320,40 @@ static void moved_by_nothing_or_too_much(void **state)
 	symtab_destroy(t);
 }
 
+/* Local functions and variables that clang's ThinLTO made global. */
+static void promoted(void **state)
+{
+	struct symtab *t =
+		MAKE({ 0x1000, 0x10, 'T', "both" }, { 0x1010, 0x10, 't', "one.llvm.1234" },
+		     { 0x1020, 0x10, 't', "two.llvm.1" }, { 0x1030, 0x10, 't', "two.llvm.2" },
+		     { 0x1040, 0x10, 't', "both.llvm.77" }, { 0x1050, 0x10, 't', ".llvm.1" },
+		     { 0x1060, 0x10, 't', "a.llvm.12.cold" }, { 0x1070, 0x10, 't', "b.llvm." },
+		     { 0x1080, 0x10, 't', "c.0ab" }, { 0x1090, 0x10, 'd', "v.llvm.0af9" });
+
+	(void)state;
+	assert_int_equal(symtab_find(t, "one")->addr, 0x1010);
+	assert_int_equal(symtab_find(t, "one.llvm.1234")->addr, 0x1010);
+	assert_int_equal(symtab_find(t, "one")->promoted, 3);
+	assert_null(symtab_find(t, "one.llvm.12345"));
+	assert_null(symtab_find(t, "on"));
+	assert_null(symtab_find(t, "one."));
+	assert_int_equal(symtab_find(t, "v")->addr, 0x1090);
+	/* The whole name goes first; of two nobody knows which. */
+	assert_int_equal(symtab_find(t, "both")->addr, 0x1000);
+	assert_int_equal(symtab_find(t, "both.llvm.77")->addr, 0x1040);
+	assert_null(symtab_find(t, "two"));
+	assert_int_equal(symtab_find(t, "two.llvm.2")->addr, 0x1030);
+	assert_null(symtab_find(t, ""));
+	assert_null(symtab_find(t, "a"));
+	assert_null(symtab_find(t, "b"));
+	assert_null(symtab_find(t, "c"));
+	for (size_t i = 5; i < 9; i++) {
+		assert_int_equal(symtab_at(t, i)->promoted, 0);
+		assert_ptr_equal(symtab_find(t, symtab_at(t, i)->name), symtab_at(t, i));
+	}
+	symtab_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +367,7 @@ int main(void)
 		cmocka_unit_test(order_of_input),
 		cmocka_unit_test(moved),
 		cmocka_unit_test(moved_by_nothing_or_too_much),
+		cmocka_unit_test(promoted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
