@@ -109,7 +109,7 @@ static const char *annotate_name_of(void *ctx, uint64_t addr, uint64_t *off)
 	struct name name;
 
 	names_lookup_in(c->in.names, c->fn->view, c->fn->kernel, addr + c->fn->bias, &name);
-	*off = name.off;
+	*off = name_shown_off(&name);
 	return name.symbol ? display_name(&c->display, name.symbol, c->fn->kernel) : NULL;
 }
 

@@ -95,7 +95,8 @@ static void script_put_frame(struct script *s, struct names_view view,
 	if (s->lines && f->kernel)
 		at = srcline_of(s->lines, addr);
 	for (unsigned int i = 0; i + 1 < at.n; i++)
-		script_put_inlined(s, f, &name, name.off + (f->ip - addr), &at.frame[i]);
+		script_put_inlined(s, f, &name, name_shown_off(&name) + (f->ip - addr),
+				   &at.frame[i]);
 	sym = name.symbol ? display_name(&s->display, name.symbol, f->kernel) : "[unknown]";
 	sym_len = strlen(sym);
 	dso_len = strlen(name.dso);
@@ -111,7 +112,7 @@ static void script_put_frame(struct script *s, struct names_view view,
 	p = script_put_text(p, sym, sym_len);
 	if (name.symbol) {
 		memcpy(p, "+0x", 3);
-		p += 3 + hex_text(p + 3, name.off + (f->ip - addr));
+		p += 3 + hex_text(p + 3, name_shown_off(&name) + (f->ip - addr));
 	}
 	memcpy(p, " (", 2);
 	p = script_put_text(p + 2, name.dso, dso_len);

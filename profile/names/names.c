@@ -269,6 +269,21 @@ static void lookup_user(struct names *n, const struct mapping *m, uint64_t addr,
 		out->symbol = find_symbol(n, d->symbols, va, &out->off);
 }
 
+/* Of the bytes in front of a function that are called after it, the function. */
+static const struct symbol *find_kernel_symbol(const struct names *n, const struct symtab *t,
+					       uint64_t addr, uint64_t *off)
+{
+	const struct symbol *s = find_symbol(n, t, addr, off);
+	const struct symbol *prefix = s ? s : symtab_before(t, addr, NULL);
+	const struct symbol *function = prefix ? symtab_behind_prefix(t, prefix) : NULL;
+
+	/* Behind a prefix that is no one's is nothing, where its symbol has a size. */
+	if (!function || addr >= function->addr)
+		return s;
+	*off = addr - function->addr;
+	return function;
+}
+
 static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t addr, struct name *out)
 {
 	if (m) {
@@ -277,7 +292,7 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 		out->dso = d->name;
 		out->map_start = m->addr;
 		if (d->at_run_time)
-			out->symbol = find_symbol(n, d->at_run_time, addr, &out->off);
+			out->symbol = find_kernel_symbol(n, d->at_run_time, addr, &out->off);
 		return;
 	}
 	/* A kernel that has a map is nowhere else. */
@@ -286,7 +301,7 @@ static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t add
 	out->dso = PERFDATA_KERNEL_DSO;
 	out->map_start = n->kernel_start;
 	if (n->kernel)
-		out->symbol = find_symbol(n, n->kernel, addr - n->slide, &out->off);
+		out->symbol = find_kernel_symbol(n, n->kernel, addr - n->slide, &out->off);
 }
 
 struct names_view names_view(const struct names *n, uint32_t pid)
@@ -329,13 +344,11 @@ void names_lookup_in(struct names *n, struct names_view view, enum names_of whos
 uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,
 			    bool exact, struct name *out)
 {
-	/* No call lies in the padding in front of a function (the kernel's `__pfx_` symbols). */
-	static const char padding[] = "__pfx_";
 	uint64_t addr = f->innermost || exact || !f->ip ? f->ip : f->ip - 1;
 
 	names_lookup_in(n, view, f->kernel, addr, out);
-	if (addr != f->ip && f->kernel && out->symbol &&
-	    !strncmp(out->symbol->name, padding, sizeof(padding) - 1)) {
+	/* No call lies in front of a function. */
+	if (addr != f->ip && f->kernel && out->symbol && (int64_t)out->off < 0) {
 		addr = f->ip;
 		names_lookup_in(n, view, f->kernel, addr, out);
 	}

@@ -32,13 +32,19 @@ struct names;
 
 struct name {
 	const struct symbol *symbol; /* NULL when there is none */
-	uint64_t off;		     /* of the address in it */
+	uint64_t off;		     /* of the address in it; below 0: in front of it (__cfi_) */
 	const char *dso;	     /* never NULL: "[kernel.kallsyms]", a path, "[unknown]" */
 	uint64_t to_file;   /* added to a user address: the offset in its file, as perf prints it */
 	uint64_t map_start; /* of the mapping it is in, the kernel's too; 0: in none */
 	uint32_t program;   /* of a user address, for names_build_id(); NAMES_NONE */
 };
 #define NAMES_NONE UINT32_MAX
+
+/* The offset that is shown: 0 for what lies in front of the function. */
+static inline uint64_t name_shown_off(const struct name *n)
+{
+	return (int64_t)n->off < 0 ? 0 : n->off;
+}
 
 /* buildid_dir NULL: $HOME/.debug. p is borrowed until destroy. Missing symbols are no error. */
 int names_create(struct names **out, const struct perfdata *p, const char *buildid_dir,

@@ -340,7 +340,7 @@ static int frame_of(struct stackset_build *b, struct names_view view,
 		return 0;
 	}
 	frame.addr = names_lookup_frame(b->in.names, view, f, like.innermost, &name);
-	frame.off = name.symbol ? name.off : 0;
+	frame.off = name.symbol ? name_shown_off(&name) : 0;
 	frame.image = f->kernel ? frame.addr - name.map_start : frame.addr + name.to_file;
 	if (func_of(b, &name, f->kernel, frame.addr, &frame.func) < 0 ||
 	    table_add(&b->frame, table_mix(frame.addr, frame.func), &frame, out, &fresh) < 0)

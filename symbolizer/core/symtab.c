@@ -535,6 +535,27 @@ const struct symbol *symtab_find(const struct symtab *t, const char *name)
 	return n == 1 ? promoted : NULL;
 }
 
+const struct symbol *symtab_behind_prefix(const struct symtab *t, const struct symbol *s)
+{
+	static const char cfi[] = "__cfi_", padding[] = "__pfx_";
+	const size_t n = sizeof(cfi) - 1;
+	size_t i = (size_t)((const struct entry *)s - t->e);
+	uint64_t start;
+
+	if (strncmp(s->name, cfi, n) && strncmp(s->name, padding, n))
+		return NULL;
+	while (i < t->n && t->e[i].sym.addr == s->addr)
+		i++;
+	start = i < t->n ? t->e[i].sym.addr : 0;
+	if (start < s->addr + s->size || start - s->addr > SYMTAB_MAX_PREFIX)
+		return NULL;
+	/* Functions have such names as well (`__cfi_slowpath`): what follows must be called so. */
+	for (; i < t->n && t->e[i].sym.addr == start; i++)
+		if (is_code(&t->e[i].sym) && !strcmp(t->e[i].sym.name, s->name + n))
+			return symtab_lookup(t, start, NULL);
+	return NULL;
+}
+
 size_t symtab_count(const struct symtab *t)
 {
 	return t->n;

@@ -24,6 +24,7 @@
 #define SYMTAB_MAX_SYMBOLS (8u << 20)
 #define SYMTAB_MAX_NAME 4096u
 #define SYMTAB_MAX_GAP (1u << 20)
+#define SYMTAB_MAX_PREFIX 64u /* bytes in front of a function */
 
 struct symbol {
 	uint64_t addr;	  /* guest virtual, as linked, but in what symtab_slide() made */
@@ -73,6 +74,13 @@ const struct symbol *symtab_before(const struct symtab *t, uint64_t addr, uint64
  * this name and ".llvm.NUMBER"; or NULL.
  */
 const struct symbol *symtab_find(const struct symtab *t, const char *name);
+/*
+ * s is of t. Of the bytes in front of a function that are called after it, the function: `__cfi_NAME`
+ * (kCFI's hash of its type, FineIBT's code) and `__pfx_NAME` (padding, where code may be put at run
+ * time). In an ELF file's symbols `__cfi_NAME` may be only the first 5 of 16 bytes. NULL: s is anything
+ * else, or not NAME is what follows.
+ */
+const struct symbol *symtab_behind_prefix(const struct symtab *t, const struct symbol *s);
 
 size_t symtab_count(const struct symtab *t);
 /* i-th symbol by address, all types, aliases included. */

@@ -354,6 +354,47 @@ static void promoted(void **state)
 	symtab_destroy(t);
 }
 
+static const char *behind(const struct symtab *t, const char *name)
+{
+	const struct symbol *s = symtab_behind_prefix(t, symtab_find(t, name));
+
+	return s ? s->name : "-";
+}
+
+/* The bytes in front of a function that are called after it, and functions called like these. */
+static void prefixes(void **state)
+{
+	struct symtab *t =
+		MAKE({ 0x1000, 0, 't', "__cfi_kfree" }, { 0x1010, 0, 'T', "kfree" },
+		     { 0x1100, 0, 't', "__cfi_one.llvm.5" }, { 0x1110, 0, 't', "one.llvm.5" },
+		     { 0x1200, 0, 't', "__pfx_local" }, { 0x1210, 0, 't', "local" },
+		     { 0x1210, 0, 'T', "alias" }, { 0x1300, 0, 'T', "__cfi_slowpath" },
+		     { 0x1400, 0, 'T', "slowpath_diag" }, { 0x1500, 0, 't', "__cfi_data" },
+		     { 0x1510, 0, 'd', "data" }, { 0x1600, 0, 't', "__cfi_sized" },
+		     { 0x1610, 0x20, 't', "sized" }, { 0x1700, 8, 't', "__cfi_apart" },
+		     { 0x1750, 0x20, 't', "apart" }, { 0x1880, 0x20, 't', "__cfi_inside" },
+		     { 0x1890, 0, 't', "inside" }, { 0x1900, 5, 't', "__cfi_short" },
+		     { 0x1910, 0x20, 't', "short" }, { 0x1a00, 5, 't', "__cfi_other" },
+		     { 0x1a08, 8, 't', "another" }, { 0x1a10, 0x20, 't', "other" },
+		     { 0x1800, 0, 't', "__cfi_" });
+
+	(void)state;
+	assert_string_equal(behind(t, "__cfi_kfree"), "kfree");
+	assert_string_equal(behind(t, "__cfi_one.llvm.5"), "one.llvm.5");
+	/* By the name that the function itself has. */
+	assert_string_equal(behind(t, "__pfx_local"), "alias");
+	assert_string_equal(behind(t, "__cfi_sized"), "sized");
+	assert_string_equal(behind(t, "kfree"), "-");
+	assert_string_equal(behind(t, "__cfi_slowpath"), "-");
+	assert_string_equal(behind(t, "__cfi_data"), "-");
+	assert_string_equal(behind(t, "__cfi_apart"), "-");
+	assert_string_equal(behind(t, "__cfi_inside"), "-");
+	assert_string_equal(behind(t, "__cfi_other"), "-");
+	assert_string_equal(behind(t, "__cfi_short"), "short");
+	assert_string_equal(behind(t, "__cfi_"), "-");
+	symtab_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +409,7 @@ int main(void)
 		cmocka_unit_test(moved),
 		cmocka_unit_test(moved_by_nothing_or_too_much),
 		cmocka_unit_test(promoted),
+		cmocka_unit_test(prefixes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

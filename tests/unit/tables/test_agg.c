@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "profile/tables/agg.h"
 #include "profile/perfdata/format.h"
+#include "profile/sink/sink.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -201,6 +202,59 @@ static void test_address_of_a_retpoline(void **state)
 	check("target", AGG_KERNEL, 0, 10);
 	check("after", AGG_KERNEL, 0, 10);
 	assert_null(row("__pfx_target", AGG_KERNEL));
+}
+
+/* Code in front of a function that is called after it (FineIBT's) is its own. */
+static void test_code_in_front(void **state)
+{
+	const uint64_t in_front[] = { PERFDATA_CONTEXT_KERNEL, at(0x5f4), at(0x210) };
+	const uint64_t inside[] = { PERFDATA_CONTEXT_KERNEL, at(0x604), at(0x210) };
+	struct name name;
+
+	(void)state;
+	add(1, 10, in_front, 3, true);
+	add(1, 5, inside, 3, true);
+	assert_int_equal(agg_finish(agg, AGG_BY_SELF, NULL), 0);
+	check("target", AGG_KERNEL, 15, 15);
+	assert_null(row("__pfx_target", AGG_KERNEL));
+	names_lookup(names, 0, NAMES_KERNEL, at(0x5f4), &name);
+	assert_int_equal(at(0x5f4) - name.off, at(0x600));
+	assert_int_equal(name_shown_off(&name), 0);
+	names_lookup(names, 0, NAMES_KERNEL, at(0x604), &name);
+	assert_int_equal(name_shown_off(&name), 4);
+}
+
+/* In an ELF file's symbols only the first 5 of these 16 bytes have a name. */
+static void test_code_in_front_of_sized(void **state)
+{
+	static const char *const want[] = {
+		[0] = "target",	       [0x0f] = "target", [0x10] = "target",
+		[0x30] = "__cfi_none", [0x3f] = NULL,	  [0x40] = "f"
+	};
+	static const unsigned int offset[] = { 0, 0x0f, 0x10, 0x30, 0x3f, 0x40 };
+	struct profile_kernel k = { 0 };
+	struct symtab *t = symtab_create();
+	struct names *live = names_create_live();
+	struct name name;
+
+	(void)state;
+	assert_int_equal(symtab_add(t, at(0), 5, 't', "__cfi_target"), 0);
+	assert_int_equal(symtab_add(t, at(0x10), 0x10, 't', "target"), 0);
+	assert_int_equal(symtab_add(t, at(0x30), 5, 't', "__cfi_none"), 0);
+	assert_int_equal(symtab_add(t, at(0x40), 5, 't', "f"), 0);
+	assert_int_equal(symtab_freeze(t, NULL), 0);
+	k.symbols = t;
+	names_kernel(live, &k);
+	for (size_t i = 0; i < sizeof(offset) / sizeof(offset[0]); i++) {
+		const char *w = want[offset[i]];
+
+		names_lookup(live, 0, NAMES_KERNEL, at(offset[i]), &name);
+		assert_int_equal(name.symbol != NULL, w != NULL);
+		if (w)
+			assert_string_equal(name.symbol->name, w);
+	}
+	names_destroy(live);
+	symtab_destroy(t);
 }
 
 static void test_names_apart(void **state)
@@ -573,6 +627,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_self_and_children, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exact_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_of_a_retpoline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_code_in_front, setup, teardown),
+		cmocka_unit_test(test_code_in_front_of_sized),
 		cmocka_unit_test_setup_teardown(test_names_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_stacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stacks_beyond_what_is_held, setup, teardown),
