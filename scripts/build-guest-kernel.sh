@@ -7,7 +7,8 @@
 #   scripts/build-guest-kernel.sh VARIANT
 #
 # VARIANT is tiny, or what configs/guest-VARIANT.config makes of it: smp-fp, full,
-# kaslr, virtio, bare, guess, kasan, or of the full one: trace.
+# kaslr, virtio, bare, guess, kasan, randstruct, or of the full one: trace, lto, kcfi, fineibt.
+# The last three are built by clang 16 or later. fineibt takes the newest source, of 6.2 or later.
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
 # System.map, config and, in modules/, what the configuration has as modules. The
@@ -19,7 +20,9 @@ set -eu
 say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-usage() { die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|bare|guess|kasan|trace"; }
+usage() {
+	die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct|trace|lto|kcfi|fineibt"
+}
 
 [ $# -eq 1 ] || usage
 variant=$1
@@ -27,25 +30,54 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
-smp-fp|full|kaslr|virtio|bare|guess|kasan)
+smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-$variant.config" ;;
-trace)
+trace|lto|kcfi)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" \
-		"$top/configs/guest-trace.config" ;;
+		"$top/configs/guest-$variant.config" ;;
+fineibt)
+	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" \
+		"$top/configs/guest-kcfi.config" "$top/configs/guest-fineibt.config" ;;
 *)      usage ;;
 esac
 for fragment; do
 	[ -r "$fragment" ] || die "cannot read $fragment"
 done
 
+sources=$(ls -d /usr/src/linux-source-[0-9]*.tar.* 2>/dev/null | sort -rV)
+case $variant in
+fineibt) sources=$(printf '%s\n' "$sources" | grep -v '/linux-source-6\.[01]\.tar' || :)
+	 wanted="of 6.2 or later in /usr/src: install the package linux-source-6.12" ;;
+*)       sources="/usr/src/linux-source-6.1.tar.* $sources"
+	 wanted="in /usr/src: install the package linux-source" ;;
+esac
 tarball=
-for name in /usr/src/linux-source-6.1.tar.* \
-		$(ls -d /usr/src/linux-source-[0-9]*.tar.* 2>/dev/null | sort -rV); do
+for name in $sources; do
 	case $name in
 	*.tar.xz|*.tar.bz2|*.tar.gz|*.tar.zst) [ ! -r "$name" ] || tarball=${tarball:-$name} ;;
 	esac
 done
-[ -n "$tarball" ] || die "no kernel source in /usr/src: install the package linux-source"
+[ -n "$tarball" ] || die "no kernel source $wanted"
+
+# kCFI came with clang 16. All tools are of one version; the lowest will do for old sources, too.
+compiler=
+with=
+case $variant in
+lto|kcfi|fineibt)
+	for v in 16 17 18 19; do
+		for tool in clang ld.lld llvm-ar llvm-nm llvm-objcopy llvm-readelf llvm-strip; do
+			command -v "$tool-$v" >/dev/null || continue 2
+		done
+		compiler=LLVM=-$v
+		with=$("clang-$v" --version | head -n 1)
+		break
+	done
+	[ -n "$compiler" ] || die "no clang of 16 to 19 with its lld and llvm (scripts/deps.sh test installs one)" ;;
+randstruct)
+	[ -e "$(gcc -print-file-name=plugin)/include/plugin-version.h" ] ||
+		die "the headers of GCC's plugins are missing (scripts/deps.sh test installs gcc-N-plugin-dev)"
+	with=$(gcc --version | head -n 1) ;;
+esac
 
 # Without dpkg's word for it, the size stands in for the version.
 package=$(basename "${tarball%.tar.*}")
@@ -56,7 +88,7 @@ version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null || stat -L -c 'si
 recipe=1
 
 cache=${KVMPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmprof}
-hash=$( { printf '%s\n' "$recipe" "$version"; cat "$@"; } | sha256sum | cut -c1-12)
+hash=$( { printf '%s\n' "$recipe" "$version" ${with:+"$with"}; cat "$@"; } | sha256sum | cut -c1-12)
 out=$cache/kernel-$variant-$hash
 
 done_already() {
@@ -95,6 +127,9 @@ run() {
 say "building $variant from $tarball ($version); this takes some minutes"
 mkdir "$tmp/src" "$tmp/obj" "$tmp/publish"
 run tar -C "$tmp/src" --strip-components=1 --exclude='*/Documentation/*/*' -xf "$tarball"
+# What structures are shuffled by: otherwise a random number of each build.
+[ "$variant" != randstruct ] ||
+	run sed -i "s/^SEED=.*/SEED=$(printf kvmprof | sha256sum | cut -c1-64)/" "$tmp/src/scripts/gen-randstruct-seed.sh"
 
 # The same inputs give the same bytes: no date, user, host or path of this
 # machine in the image.
@@ -103,7 +138,7 @@ export KBUILD_BUILD_USER=kvmprof KBUILD_BUILD_HOST=kvmprof KBUILD_BUILD_VERSION=
 export LC_ALL=C
 unset MAKEFLAGS MAKELEVEL MFLAGS ARCH CROSS_COMPILE CFLAGS LDFLAGS LOCALVERSION KCFLAGS || :
 
-kmake() { run make -C "$tmp/src" O="$tmp/obj" ARCH=x86 "$@"; }
+kmake() { run make -C "$tmp/src" O="$tmp/obj" ARCH=x86 ${compiler:+"$compiler"} "$@"; }
 
 kmake tinyconfig
 (cd "$tmp/src" && run sh scripts/kconfig/merge_config.sh -m -O "$tmp/obj" "$tmp/obj/.config" "$@")

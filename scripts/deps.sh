@@ -60,6 +60,9 @@ TEST="libcmocka-dev acpica-tools perl git elfutils dwz protobuf-compiler python3
 # Package names, a colon, and what is lost without them.
 OPTIONAL='linux-perf|linux-tools-generic: profiles are not read with stock perf, those tests are skipped
 linux-source-6.1|linux-source bc bison flex libssl-dev dwarves: no guest kernel can be built, tests that boot one are skipped
+clang-16|clang-19 lld-16|lld-19 llvm-16|llvm-19: kernels with LTO and kCFI are not looked into
+linux-source-6.12: a kernel with FineIBT is not looked into
+gcc-14-plugin-dev|gcc-12-plugin-dev: a kernel with shuffled structures is not looked into
 qemu-system-x86: tests that attach to QEMU are skipped
 libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients: tests with libvirt are skipped
 chromium: tests that show pictures in a browser are skipped

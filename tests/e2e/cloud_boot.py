@@ -4,9 +4,25 @@
 and to its power-off, such as Debian's own 6.1; bzimage: through its own decompressor; /IMAGE: where it
 is, if not in the cache. Minutes, on a host whose KVM interprets the guest's ring 0."""
 
+import json
+import os
+import re
+
 import e2e
 import kernel_matrix
 from e2e import check, say
+
+
+def check_names(system_map):
+    """Each kernel name of the profile is a function of System.map, as people know it: without the
+    number that ThinLTO appends, and none of the bytes in front of a function (kCFI)."""
+    with open(system_map) as f:
+        known = {re.sub(r"\.llvm\.[0-9a-f]+$", "", line.split()[2]) for line in f}
+    r = json.loads(e2e.kvmprof("report", "--json", "-n", "0", "-i", "cloud.data").out)
+    names = {x["symbol"] for x in r["symbols"] if x["dso"] == "[kernel.kallsyms]"}
+    bad = sorted(x for x in names if x not in known or x.startswith(("__cfi_", "__pfx_")))
+    check(len(names) > 200 and not bad, "of %d names these are none: %s" % (len(names), bad))
+
 
 e2e.need_kvm()
 kernel = kernel_matrix.kernels()[e2e.EXTRA[0] if e2e.EXTRA else "6.1"]
@@ -15,7 +31,15 @@ try:
     image = image or kernel_matrix.image(kernel)
 except kernel_matrix.Missing as why:
     e2e.skip(str(why))
+# What our own kernels were built with.
+config = ""
+if kernel.source.startswith("built:"):
+    with open(os.path.join(os.path.dirname(image), "config")) as f:
+        config = f.read()
+shuffled = "\nCONFIG_RANDSTRUCT=y\n" in config
 way = ["--boot=bzimage", "-m", "512M", "--append", "earlyprintk=ttyS0"] if "bzimage" in e2e.EXTRA else []
+if "\nCONFIG_FINEIBT=y\n" in config:
+    way += ["--append", "cfi=fineibt"]
 b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-o", "cloud.data", *way).wait(2400)
 say(b.err)
 t = b.seen("kvmprof-init: start")
@@ -25,7 +49,7 @@ check("kvmprof-init: done" in b.text(), "/init did not come to its end")
 said = [line for _, line in b.lines if "Clearing CPUID bits:" in line or "force-disabling CPU feature flag:" in line]
 if e2e.summary("cloud.data")["host"]["interpreted"]:
     check(any("popcnt" in line for line in said), "clearcpuid= cleared nothing: %s" % said)
-if way:
+if "bzimage" in e2e.EXTRA:
     slide = e2e.summary("cloud.data")["guest"]["slide"]
     check(slide["status"] == "solved", "where the kernel runs is not known: %s" % slide)
 if e2e.failures:
@@ -35,6 +59,8 @@ if e2e.failures:
 s = e2e.check_lost("cloud.data")
 p = e2e.kvmprof("report", "-i", "cloud.data")
 check(p.status == 0, "kvmprof report: " + p.err)
+if config:
+    check_names(os.path.join(os.path.dirname(image), "System.map"))
 
 # Where nothing tells of stacks they are searched, and none is called whole.
 ends = s["kernel_stack_end"]
@@ -51,8 +77,14 @@ for x in sorted(s["broken_stacks"], key=lambda x: -x["count"])[:15]:
     say("%6d %s at %s %s (innermost: %s)" % (x["count"], x["end"], x["ip"], x["symbol"], x["innermost"]))
 check(total > 1000 and whole >= WHOLE, "only %.3f %% of %d kernel stacks are whole: %s" % (whole, total, ends))
 script = e2e.kvmprof("script", "-i", "cloud.data", timeout=600).out
-below = [x.stack.split(";")[0] for x in e2e.parse_script(script)
-         if x.comm == "init" and "entry_SYSCALL_64_after_hwframe" in x.stack]
+samples = e2e.parse_script(script)
+if shuffled:
+    # Members are where nothing tells: no task is known, and none is called by a name.
+    say("no tasks: " + s["guest"]["no_tasks_because"])
+    check(s["guest"]["no_tasks_because"] and not s["guest"]["tasks"], "tasks of shuffled structures: %s" % s["guest"])
+    check(not {x.comm for x in samples} & {"init", "swapper", "kthreadd"}, "names of tasks: %s" % {x.comm for x in samples})
+below = [x.stack.split(";")[0] for x in samples
+         if (shuffled or x.comm == "init") and "entry_SYSCALL_64_after_hwframe" in x.stack]
 # Not while it exits and its memory goes away.
 into = 100 * sum(not name.startswith("entry_") for name in below) / max(len(below), 1)
 check(len(below) > 100 and into >= INTO_PROGRAMS, "of %d stacks of /init's system calls only %.1f %% go on "
