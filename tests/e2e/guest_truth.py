@@ -3,13 +3,13 @@
 """A Linux guest with processes, threads, libraries, a vdso and a module, profiled from outside
 with nothing but its kernel: names, mappings and stacks against what the guest prints of itself.
 
-    guest_truth.py KVMPROF SCRATCH [tiny|full|smp|bare|KERNEL] [/IMAGE]
+    guest_truth.py KVMPROF SCRATCH [tiny|full|smp|bare|lto|kcfi|fineibt|KERNEL] [/IMAGE]
 
-full: a kernel with modules and type information (BTF); smp: the same on two vCPUs; tiny: a
-kernel with neither, whose structures are found in its memory once programs run; bare: one with
-modules, for several CPUs, that has no types and names no variables; KERNEL: one of Debian's in
-tests/kernels.table (minutes, where KVM interprets ring 0); /IMAGE: where it is, with its modules/
-beside it, if not in the cache. What stock perf makes of the
+full: a kernel with modules and type information (BTF); smp: the same on two vCPUs; lto, kcfi,
+fineibt: such a one by clang; tiny: a kernel with neither, whose structures are found in its memory
+once programs run; bare: one with modules, for several CPUs, that has no types and names no
+variables; KERNEL: one of Debian's in tests/kernels.table (minutes, where KVM interprets ring 0);
+/IMAGE: where it is, with its modules/ beside it, if not in the cache. What stock perf makes of the
 profile is checked, not our own report alone."""
 
 import json
@@ -26,6 +26,7 @@ WHAT = e2e.EXTRA[0] if e2e.EXTRA else "full"
 VCPUS = "2" if WHAT in ("smp", "bare") else "1"
 MODULES = WHAT != "tiny"
 DEBIAN = WHAT in kernel_matrix.kernels() and kernel_matrix.kernels()[WHAT].source.startswith("debian:")
+CLANG = WHAT in ("lto", "kcfi", "fineibt")
 ROLES = {"w-lib", "w-threads", "w-alpha", "w-beta", "w-vdso", "w-jit", "w-sys", "w-module",
          "w-short", "w-child"}
 
@@ -76,13 +77,20 @@ e2e.need_tool("perf")
 if DEBIAN:
     image = e2e.EXTRA[1] if len(e2e.EXTRA) > 1 else e2e.debian_kernel(WHAT, "--modules")
     kernel = os.path.dirname(image)
+elif CLANG:
+    try:
+        image = kernel_matrix.image(kernel_matrix.kernels()[WHAT])
+    except kernel_matrix.Missing as why:
+        e2e.skip(str(why))
+    kernel = os.path.dirname(image)
 else:
     kernel = e2e.built_kernel("full" if WHAT == "smp" else WHAT)
     # The ELF of a build has all names; the image has what the kernel has.
     image = os.path.join(kernel, "bzImage" if WHAT == "bare" else "vmlinux")
 boot = e2e.Boot(image, "--initrd", ram_disk(kernel), "-m", "256M",
                 "--vcpus", VCPUS, "-o", "guest.data", "--append",
-                "worker.seconds=%d" % (60 if DEBIAN else 30 if VCPUS == "2" else 15)).wait(2400)
+                "worker.seconds=%d%s" % (60 if DEBIAN else 30 if VCPUS == "2" else 15,
+                                         " cfi=fineibt" if WHAT == "fineibt" else "")).wait(2400)
 text = boot.text()
 ok = check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
 ok &= check("worker: done" in text, "the guest's program did not end")
