@@ -320,6 +320,20 @@ static bool is_call_of_probe(const struct walk *w, const struct scan_regs *r)
 	return text && text->form == UNWIND_FORM_REGS;
 }
 
+/*
+ * error_entry() returns with a whole pt_regs pushed below, of which the table knows nothing for the
+ * one instruction after the call to it (idtentry_body, arch/x86/entry/entry_64.S). Its last jump goes
+ * to sync_regs(), which is there when that instruction is still to come: it sets rsp to what they say.
+ */
+static bool is_behind_error_entry(const struct walk *w, uint64_t rip, bool exact)
+{
+	static const uint8_t mov_rax_rsp[] = { 0x48, 0x89, 0xc4 };
+	uint8_t p[sizeof(mov_rax_rsp)];
+
+	return exact || (w->u->read_text(w->u->ctx, rip, p, sizeof(p)) == sizeof(p) &&
+			 !memcmp(p, mov_rax_rsp, sizeof(p)));
+}
+
 enum step step_orc(struct walk *w, struct scan_regs *r)
 {
 	bool exact = w->out->exact[w->out->n - 1];
@@ -360,12 +374,8 @@ enum step step_orc(struct walk *w, struct scan_regs *r)
 		return walk_cross_pt_regs(w, r, cfa);
 	case ORC_REGS_PARTIAL:
 		if (!looks_saved(w, cfa, &end)) {
-			/*
-			 * error_entry() returns with a whole pt_regs pushed below, of
-			 * which the table knows nothing for the one instruction after
-			 * the call to it (idtentry_body, arch/x86/entry/entry_64.S).
-			 */
-			if (exact && looks_saved(w, r->rsp + PT_IP, &other))
+			if (is_behind_error_entry(w, r->rip, exact) &&
+			    looks_saved(w, r->rsp + PT_IP, &other))
 				return walk_cross_pt_regs(w, r, r->rsp);
 			return walk_finish(w, end);
 		}

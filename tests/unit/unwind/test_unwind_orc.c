@@ -328,6 +328,18 @@ static void partial_registers(void **state)
 	expect(STACK_END_ROOT, 3, AT(PARTIAL), AT(BP16), RET(END));
 	put_regs(TASK, AT(BP16), 0x99, TASK + 168, TASK + 0x240);
 	expect(STACK_END_BAD_CHAIN, 1, AT(PARTIAL));
+	/* and in the function that its last jump goes to, when mov %rax,%rsp is what follows */
+	begin(SP8, TASK, 3);
+	put(TASK, RET(PARTIAL));
+	put(TASK + 16, 0x1234);
+	put_regs(TASK + 8, AT(BP16), 0x10, TASK + 176, TASK + 0x240);
+	put(TASK + 0x248, RET(END));
+	expect(STACK_END_BAD_CHAIN, 2, AT(SP8), RET(PARTIAL));
+	memcpy(text + 64 * PARTIAL + 5, "\x48\x89\xc4", 3);
+	expect(STACK_END_ROOT, 4, AT(SP8), RET(PARTIAL), AT(BP16), RET(END));
+	put_regs(TASK + 8, AT(BP16), 0x99, TASK + 176, TASK + 0x240);
+	expect(STACK_END_BAD_CHAIN, 2, AT(SP8), RET(PARTIAL));
+	memset(text + 64 * PARTIAL + 5, 0x90, 3);
 }
 
 static void ends(void **state)
