@@ -47,6 +47,8 @@ check(b.status == 0, "status %d" % b.status)
 check(t is not None, "user space was not reached")
 check("kvmprof-init: done" in b.text(), "/init did not come to its end")
 said = [line for _, line in b.lines if "Clearing CPUID bits:" in line or "force-disabling CPU feature flag:" in line]
+if "cfi=fineibt" in way:
+    check(any("Using FineIBT CFI" in line for _, line in b.lines), "the kernel does not use FineIBT")
 if e2e.summary("cloud.data")["host"]["interpreted"]:
     check(any("popcnt" in line for line in said), "clearcpuid= cleared nothing: %s" % said)
 if "bzimage" in e2e.EXTRA:
