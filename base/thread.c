@@ -22,6 +22,7 @@ const char *thread_kind_name(enum thread_kind kind)
 		[THREAD_DISK] = "disk",
 		[THREAD_DISK_POLL] = "disk-poll",
 		[THREAD_9P] = "9p",
+		[THREAD_9P_FILES] = "9p-files",
 		[THREAD_REST] = "virtio-rest",
 		[THREAD_NET_USER] = "net-user",
 		[THREAD_NET_TAP] = "net-tap",

@@ -16,6 +16,7 @@ enum thread_kind {
 	THREAD_DISK,
 	THREAD_DISK_POLL,
 	THREAD_9P,
+	THREAD_9P_FILES, /* a process */
 	THREAD_REST,
 	THREAD_NET_USER,
 	THREAD_NET_TAP,

@@ -99,21 +99,37 @@ static int add_net(struct vm *vm, struct err *e)
 	return ret ? ret : machine_add_virtio(vm, d, e);
 }
 
-/* Descriptors that one share may have: the profile and the sockets of the network need some, too. */
-static unsigned int files_of_share(const struct vm *vm)
+/* Descriptors that the guest may make a share's process have: it needs some itself. */
+static unsigned int files_of_share(void)
 {
 	struct rlimit l;
 
 	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > UINT32_MAX)
 		return UINT32_MAX;
-	return (unsigned int)l.rlim_cur / 2 / vm->cfg.nshares;
+	return (unsigned int)(l.rlim_cur - l.rlim_cur / 8);
+}
+
+static int bind_share(void *ctx, const struct p9_share *s, struct err *e)
+{
+	const struct vm_config *cfg = &((struct vm *)ctx)->cfg;
+
+	return cfg->bind_share ? cfg->bind_share(cfg->share_ctx, s->dir, s->read_only, e) : 0;
 }
 
 static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 {
-	const struct p9_share share = { s->dir, s->read_only, files_of_share(vm) };
+	const struct virtio_9p_config cfg = {
+		.tag = s->tag,
+		.share = { s->dir, s->read_only, files_of_share() },
+		.confine = { bind_share, vm },
+		.ended = vm->cfg.share_ended,
+		.ended_ctx = vm->cfg.share_ctx,
+	};
 	struct virtio *d;
-	int ret = virtio_9p_new(&d, &vm->mem, s->tag, &share, e);
+	int ret;
+
+	gmem_dont_fork(&vm->mem);
+	ret = virtio_9p_new(&d, &vm->mem, &cfg, e);
 
 	return ret ? ret : machine_add_virtio(vm, d, e);
 }

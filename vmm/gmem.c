@@ -139,6 +139,12 @@ int gmem_alloc(struct gmem *m, uint64_t size, struct err *e)
 	return gmem_alloc_config(m, &(struct gmem_config){ .size = size }, e);
 }
 
+void gmem_dont_fork(const struct gmem *m)
+{
+	for (unsigned int i = 0; !m->remote && i < m->n; i++)
+		(void)madvise(m->region[i].host, m->region[i].size, MADV_DONTFORK);
+}
+
 void gmem_free(struct gmem *m)
 {
 	for (unsigned int i = 0; !m->remote && i < m->n; i++)

@@ -68,6 +68,8 @@ int gmem_alloc_config(struct gmem *m, const struct gmem_config *cfg, struct err 
  * multiple of 1 MiB, or more than the host's physical memory.
  */
 int gmem_alloc(struct gmem *m, uint64_t size, struct err *e);
+/* A process that is forked off from now on does not have it: neither its content nor a copy on write. */
+void gmem_dont_fork(const struct gmem *m);
 void gmem_free(struct gmem *m);
 
 /* Bytes of RAM in all regions. */

@@ -210,6 +210,14 @@ struct vm_config {
 	unsigned int ndisks;
 	struct vm_share share[VM_MAX_SHARES];
 	unsigned int nshares;
+	/*
+	 * In a share's own process, in vm_create(), before it opens the directory: gives up rights, or
+	 * -errno with e set. May be NULL.
+	 */
+	int (*bind_share)(void *ctx, const char *dir, bool read_only, struct err *e);
+	/* That process has ended while the machine runs: `how`, as words behind "it ". Any thread; may be NULL. */
+	void (*share_ended)(void *ctx, const char *tag, const char *how);
+	void *share_ctx;
 	struct net_config net; /* net0 */
 	bool rng;	       /* a virtio-rng */
 	bool virtio_console;   /* hvc0, which goes where the serial line goes */

@@ -125,6 +125,16 @@ static void vcpu_ends(void *run, unsigned int vcpu)
 		stat_vcpu_ends(r->stat, vcpu);
 }
 
+/* On the thread that found it out. */
+static void share_ended(void *run, const char *tag, const char *how)
+{
+	(void)run;
+	fprintf(stderr,
+		"kvmprof: warning: share %s: its process %s; the guest cannot reach its files any "
+		"more\n",
+		tag, how);
+}
+
 static int prepare_events(struct run *r, struct err *e)
 {
 	struct events *ev = &r->events;
@@ -190,6 +200,9 @@ static int make_vm(struct run *r, struct err *e)
 	struct vm_config cfg = {
 		.vcpu_ends = vcpu_ends,
 		.vcpu_ends_ctx = r,
+		.bind_share = run_sandbox_share,
+		.share_ended = share_ended,
+		.share_ctx = r,
 		.ready = run_sandbox_ready,
 		.host = &r->host,
 		.quirks = &r->quirks,

@@ -23,9 +23,6 @@ static const char *const resolver_paths[] = { "/etc/resolv.conf", "/run/systemd/
 
 void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg)
 {
-	for (unsigned int i = 0; i < cfg->nshares; i++)
-		sandbox_plan_add(p, cfg->share[i].dir,
-				 cfg->share[i].read_only ? SANDBOX_READ : SANDBOX_SHARE);
 	for (unsigned int i = 0; i < cfg->nevents; i++)
 		p->perfmon |= cfg->event[i].kind == VM_EVENT_PERF ||
 			      (cfg->event[i].kind == VM_EVENT_CPU && !cfg->event[i].timer);
@@ -115,6 +112,20 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	while (dirs.n)
 		free(dirs.dir[--dirs.n]);
 	return ret ? ret : console_start(&r->console, e);
+}
+
+int run_sandbox_share(void *ctx, const char *dir, bool read_only, struct err *e)
+{
+	const struct run *r = ctx;
+	struct sandbox_plan p = { .mode = r->opt->sandbox, .scope = SANDBOX_FILES };
+	struct buf said; /* as in the run's own process, which tells it */
+	int ret;
+
+	sandbox_plan_add(&p, dir, read_only ? SANDBOX_READ : SANDBOX_SHARE);
+	buf_init(&said);
+	ret = sandbox_begin(&p, &said, e);
+	buf_deinit(&said);
+	return ret ? ret : sandbox_begin_main(e);
 }
 
 int run_sandbox_ready(void *ctx, struct err *e)

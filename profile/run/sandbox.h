@@ -12,7 +12,7 @@
 struct run;
 struct vm_config;
 
-/* What the devices and counters of a machine that is about to be made need. cfg's strings are borrowed. */
+/* What the devices and counters of a machine that is about to be made need; shares have processes of their own. */
 void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg);
 
 /*
@@ -20,6 +20,9 @@ void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg);
  * up, and start the console's thread. Before pipeline_start() and vm_start().
  */
 int run_sandbox_begin(struct run *r, struct err *e);
+
+/* vm_config.bind_share: in the process of a share. */
+int run_sandbox_share(void *run, const char *dir, bool read_only, struct err *e);
 
 /* vm_config.ready: this thread's own part. */
 int run_sandbox_ready(void *ctx, struct err *e);

@@ -13,6 +13,7 @@
 #define DISK SANDBOX_KIND(THREAD_DISK)
 #define POLL SANDBOX_KIND(THREAD_DISK_POLL)
 #define P9 SANDBOX_KIND(THREAD_9P)
+#define FILES SANDBOX_KIND(THREAD_9P_FILES)
 #define REST SANDBOX_KIND(THREAD_REST)
 #define USER SANDBOX_KIND(THREAD_NET_USER)
 #define TAP SANDBOX_KIND(THREAD_NET_TAP)
@@ -20,8 +21,9 @@
 #define CONSUMER SANDBOX_KIND(THREAD_CONSUMER)
 #define CONSOLE SANDBOX_KIND(THREAD_CONSOLE)
 #define CONTROL SANDBOX_KIND(THREAD_CONTROL)
-#define ALL \
-	(MAIN | VCPU | DISK | POLL | P9 | REST | USER | TAP | PIT | CONSUMER | CONSOLE | CONTROL)
+#define ALL                                                                                      \
+	(MAIN | VCPU | DISK | POLL | P9 | FILES | REST | USER | TAP | PIT | CONSUMER | CONSOLE | \
+	 CONTROL)
 /*
  * Threads that carry out requests to disks: vCPUs do what needs no waiting, and the main thread what came
  * while the machine was saved.
@@ -69,49 +71,50 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
 	CALL(gettid, VCPU),
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
+	CALL(wait4, MAIN | VCPU | P9), /* for the process of a share */
 
 	/* Bytes of descriptors that are open. */
-	CALL(read, MAIN | VCPU | P9 | USER | TAP | PIT | CONSUMER | CONTROL),
+	CALL(read, MAIN | VCPU | P9 | FILES | USER | TAP | PIT | CONSUMER | CONTROL),
 	CALL(write, ALL),
 	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL),
-	CALL(pread64, BLK | P9 | CONSUMER),
-	CALL(pwrite64, BLK | P9 | CONSUMER),
+	CALL(pread64, BLK | FILES | CONSUMER),
+	CALL(pwrite64, BLK | FILES | CONSUMER),
 	CALL(preadv2, BLK),
 	CALL(pwritev, BLK),
 	CALL(fdatasync, BLK),
 	CALL(fallocate, BLK),
-	CALL(lseek, BLK | P9 | USER | CONSUMER),
-	CALL(close, MAIN | VCPU | P9 | USER | PIT | CONSUMER | CONTROL),
-	CALL(fcntl, MAIN | VCPU | P9 | USER | CONSUMER),
+	CALL(lseek, BLK | FILES | USER | CONSUMER),
+	CALL(close, MAIN | VCPU | P9 | FILES | USER | PIT | CONSUMER | CONTROL),
+	CALL(fcntl, MAIN | VCPU | FILES | USER | CONSUMER),
 	CALL(ftruncate, MAIN | CONSUMER),
-	CALL(fsync, MAIN | P9 | CONSUMER),
+	CALL(fsync, MAIN | FILES | CONSUMER),
 	CALL(flock, CONSUMER),
 	CALL(copy_file_range, CONSUMER),
 
 	/* Files by name: where, is for Landlock to say. */
-	CALL(openat, MAIN | VCPU | P9 | USER | PIT | CONSUMER | CONTROL),
-	CALL(openat2, P9 | CONSUMER),
-	CALL(newfstatat, BLK | P9 | USER | CONSUMER | CONTROL),
-	CALL(fstat, BLK | P9 | USER | CONSUMER | CONTROL),
-	CALL(fstatfs, P9),
+	CALL(openat, MAIN | VCPU | FILES | USER | PIT | CONSUMER | CONTROL),
+	CALL(openat2, FILES | CONSUMER),
+	CALL(newfstatat, BLK | FILES | USER | CONSUMER | CONTROL),
+	CALL(fstat, BLK | FILES | USER | CONSUMER | CONTROL),
+	CALL(fstatfs, FILES),
 	CALL(access, MAIN | CONSUMER),
-	CALL(readlink, MAIN | CONSUMER),
+	CALL(readlink, MAIN | FILES | CONSUMER),
 	CALL(getcwd, MAIN | CONSUMER), /* realpath(3) */
-	CALL(readlinkat, P9 | CONSUMER),
-	CALL(getdents64, MAIN | P9 | CONSUMER),
+	CALL(readlinkat, FILES | CONSUMER),
+	CALL(getdents64, MAIN | FILES | CONSUMER),
 	CALL(mkdir, MAIN | CONSUMER),
-	CALL(mkdirat, P9),
+	CALL(mkdirat, FILES),
 	CALL(rename, MAIN | CONSUMER),
-	CALL(renameat, P9),
+	CALL(renameat, FILES),
 	CALL(unlink, MAIN | CONSUMER),
-	CALL(unlinkat, MAIN | P9),
+	CALL(unlinkat, MAIN | FILES),
 	CALL(rmdir, MAIN | CONSUMER),
 	CALL(linkat, MAIN | CONSUMER),
 	CALL(symlink, MAIN | CONSUMER),
-	CALL(symlinkat, P9),
-	CALL(chmod, P9),
-	CALL(truncate, P9),
-	CALL(utimensat, P9),
+	CALL(symlinkat, FILES),
+	CALL(chmod, FILES),
+	CALL(truncate, FILES),
+	CALL(utimensat, FILES),
 	CALL(memfd_create, MAIN | CONSUMER),
 
 	/* The vCPU's own timers and counters, and where it runs. */

@@ -35,7 +35,7 @@ uint64_t rights_of(enum thread_kind kind, uint64_t counters)
 	switch (kind) {
 	case THREAD_VCPU:
 		return counters;
-	case THREAD_9P: /* utimensat(2) and chmod(2) of others' files */
+	case THREAD_9P_FILES: /* utimensat(2) and chmod(2) of others' files */
 		return FILES | BIT(CAP_FOWNER);
 	case THREAD_CONSUMER:
 	case THREAD_MAIN:
@@ -50,7 +50,8 @@ uint64_t rights_of_all(uint64_t counters, bool pagemap)
 	uint64_t all = pagemap ? BIT(CAP_SYS_ADMIN) : 0;
 
 	for (int kind = 0; kind < THREAD_KINDS; kind++)
-		all |= rights_of((enum thread_kind)kind, counters);
+		if (kind != THREAD_9P_FILES) /* another process */
+			all |= rights_of((enum thread_kind)kind, counters);
 	return all;
 }
 

@@ -17,7 +17,7 @@
  * rights_counters().
  */
 uint64_t rights_of(enum thread_kind kind, uint64_t counters);
-/* Of all kinds, and until the main thread has bound itself what opens /proc/self/pagemap. */
+/* Of all threads of a run's process, and until the main thread has bound itself what opens /proc/self/pagemap. */
 uint64_t rights_of_all(uint64_t counters, bool pagemap);
 /* What perf_event_open() asks for on this host, as perf_event_paranoid says; 0: not wanted. */
 uint64_t rights_counters(bool wanted);

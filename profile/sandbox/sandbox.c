@@ -46,7 +46,8 @@ static void sandbox_refused(enum thread_kind kind)
 /* Of an attached run, the others have to do with the machine: their calls are those of tracing it. */
 static bool sandbox_binds(enum thread_kind kind)
 {
-	return sandbox.scope == SANDBOX_OWN || kind == THREAD_CONSOLE || kind == THREAD_CONTROL;
+	return sandbox.scope != SANDBOX_ATTACHED || kind == THREAD_CONSOLE ||
+	       kind == THREAD_CONTROL;
 }
 
 /* What can fail, while there is still somebody to tell. */
@@ -77,7 +78,7 @@ static void sandbox_enter(enum thread_kind kind)
 
 int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 {
-	bool own = p->scope == SANDBOX_OWN;
+	bool own = p->scope != SANDBOX_ATTACHED;
 	struct sandbox_host host;
 	int ret;
 
@@ -107,7 +108,9 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 			   host.without);
 	}
 	if (own && rights_any()) {
-		ret = rights_keep(rights_of_all(sandbox.counters, p->pagemap));
+		ret = rights_keep(p->scope == SANDBOX_FILES
+					  ? rights_of(THREAD_9P_FILES, 0)
+					  : rights_of_all(sandbox.counters, p->pagemap));
 		if (ret)
 			return err_set(e, -ret, "sandbox: cannot drop capabilities: %s",
 				       strerror(-ret));
@@ -119,15 +122,16 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 
 int sandbox_begin_main(struct err *e)
 {
+	enum thread_kind kind = sandbox.scope == SANDBOX_FILES ? THREAD_9P_FILES : THREAD_MAIN;
 	int ret;
 
-	if (!sandbox.begun || sandbox.scope != SANDBOX_OWN)
+	if (!sandbox.begun || sandbox.scope == SANDBOX_ATTACHED)
 		return 0;
-	ret = -sandbox_prepare(THREAD_MAIN);
-	ret = ret ? ret : sandbox_bind(THREAD_MAIN);
+	ret = -sandbox_prepare(kind);
+	ret = ret ? ret : sandbox_bind(kind);
 	return ret ? err_set(e, -ret,
-			     "sandbox: the host's kernel refuses to bind the main "
-			     "thread: %s; --sandbox=off runs without",
-			     strerror(-ret))
+			     "sandbox: the host's kernel refuses to bind thread %s: %s; "
+			     "--sandbox=off runs without",
+			     thread_kind_name(kind), strerror(-ret))
 		   : 0;
 }

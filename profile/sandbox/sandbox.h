@@ -32,6 +32,7 @@ extern const char *const sandbox_mode_names[];
 enum sandbox_scope {
 	SANDBOX_OWN,	  /* our own: all of it */
 	SANDBOX_ATTACHED, /* another process's: ptrace(2) needs rights throughout */
+	SANDBOX_FILES,	  /* none: the process of a share, whose one thread is THREAD_9P_FILES */
 };
 
 /* What a path of the plan is opened for; with a directory, also all below it. */
@@ -81,7 +82,7 @@ void sandbox_probe(struct sandbox_host *out);
  * -ENOMEM, or -errno of a kernel that refuses what it said it has.
  */
 int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e);
-/* Once all threads are there: the main thread's filter, as vm_config.ready. */
+/* Once all threads are there: the main thread's filter, as vm_config.ready, or that of a share's process. */
 int sandbox_begin_main(struct err *e);
 
 #endif

@@ -12,6 +12,7 @@
 import io
 import json
 import os
+import signal
 import stat
 import tarfile
 import time
@@ -162,20 +163,53 @@ def ends():
     end_with(128 + 11, "--rootfs", "shell", "--exec", "kill -SEGV $$")
 
 
+def share_processes(pid):
+    """Of a run: the process of each share, by the share's directory, once it has only what it shall have."""
+    out = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/children" % (pid, tid)) as f:
+            children = f.read().split()
+        for child in children:
+            with open("/proc/%s/status" % child) as f:
+                s = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+            fds = {fd: os.readlink("/proc/%s/fd/%s" % (child, fd)) for fd in os.listdir("/proc/%s/fd" % child)}
+            at = [path for fd, path in fds.items() if os.path.isdir(path)]
+            # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER: below the share, as root has them.
+            check(s["Name"] == "9p-files" and s["Seccomp"] == "2" and s["NoNewPrivs"] == "1" and
+                  int(s["CapPrm"], 16) & ~14 == 0, "the process of a share: %s" % s)
+            check(not any(word in path for path in fds.values() for word in ("kvm", "perf", "memfd")),
+                  "the process of a share has %s" % fds)
+            out[min(at, key=len)] = int(child)
+    return out
+
+
 def confined():
-    """The short form of share(): a directory of the host, and what stands outside of it, also by links."""
+    """The short form of share(): a directory of the host, and what stands outside of it, also by links; and the
+    process that has it, which ends in the middle."""
     make_files()
     virtio = os.path.join(e2e.built_kernel("virtio"), "bzImage")
-    script = ("busybox cat in conf/conf; echo new > conf/new; echo ro $?; echo from-the-guest > sub/out;"
-              " busybox cat out-of-here; busybox cat ../secret; busybox cat etc; exit 5")
-    p = e2e.kvmprof("run", virtio, "-m", "128M", "-F", "97", "-o", "share.data", "--share", "rw:/data",
-                    "--share", "ro:/data/conf,ro", "--cwd", "/data", "--", "busybox", "sh", "-c", script, timeout=600)
-    ok = check(p.status == 5, "status %d: %s" % (p.status, p.err))
+    script = ("busybox cat in conf/conf; echo new > conf/new; echo ro $?; busybox cat out-of-here; busybox cat ../secret;"
+              " busybox cat etc; echo shared; while busybox cat conf/conf; do :; done; echo from-the-guest > sub/out; exit 5")
+    boot = e2e.Boot(virtio, "-m", "128M", "-F", "97", "-o", "share.data", "--share", "rw:/data",
+                    "--share", "ro:/data/conf,ro", "--cwd", "/data", "--", "busybox", "sh", "-c", script)
+    if check(boot.wait_for("shared", 600), "the guest does not come so far"):
+        processes = share_processes(boot.process.pid)
+        here = {os.path.realpath(d) for d in ("rw", "ro")}
+        check(here <= set(processes), "processes of shares: %s" % processes)
+        for fd in os.listdir("/proc/%d/fd" % boot.process.pid):
+            path = os.readlink("/proc/%d/fd/%s" % (boot.process.pid, fd))
+            check(path not in here, "the run itself has %s open" % path)
+        os.kill(processes[os.path.realpath("ro")], signal.SIGKILL)
+    boot.wait(600)
+    out = boot.text() + "\n"
+    ok = check(boot.status == 5, "status %d: %s" % (boot.status, boot.err))
     for what in ("from the host\n", "read me\n", "ro 1\n"):
-        ok &= check(what in p.out, "the output lacks %r" % what)
-    ok &= check("not for the guest" not in p.out and "root:" not in p.out, "the guest has left its directory")
+        ok &= check(what in out, "the output lacks %r" % what)
+    ok &= check("not for the guest" not in out and "root:" not in out, "the guest has left its directory")
+    ok &= check(boot.err.count("its process was ended by signal 9; the guest cannot reach its files any more") == 1,
+                "the end of a share's process is not told once: " + boot.err)
     if not ok:
-        say(p.out + p.err)
+        say(out + boot.err)
     with open("rw/sub/out") as f:
         check(f.read() == "from-the-guest\n" and not os.path.exists("ro/new"), "what was written, and what was not")
 

@@ -297,6 +297,19 @@ static bool changes(uint8_t type)
 	       type == P9_TRENAMEAT;
 }
 
+size_t p9_error(const uint8_t *request, size_t len, uint32_t error, uint8_t answer[P9_ERROR_LEN])
+{
+	const uint32_t size = P9_ERROR_LEN;
+
+	if (len < P9_HEADER)
+		return 0;
+	memcpy(answer, &size, sizeof(size));
+	answer[4] = P9_RLERROR;
+	memcpy(answer + 5, request + 5, sizeof(uint16_t));
+	memcpy(answer + P9_HEADER, &error, sizeof(error));
+	return size;
+}
+
 size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *reply, size_t cap)
 {
 	struct p9_out o = { .data = reply, .len = P9_HEADER, .cap = cap };
@@ -311,7 +324,7 @@ size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *repl
 	size = cursor_u32(&c);
 	type = cursor_u8(&c);
 	tag = cursor_u16(&c);
-	if (c.bad || cap < P9_HEADER + sizeof(uint32_t))
+	if (c.bad || cap < P9_ERROR_LEN)
 		return 0;
 	p->stats.requests++;
 	/* The message may be shorter than what carries it, never longer. */
@@ -328,18 +341,13 @@ size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *repl
 		ret = p->read_only && changes(type) ? -EROFS : f(p, &c, &o);
 	if (!ret && (c.bad || o.full))
 		ret = c.bad ? -EINVAL : -EMSGSIZE;
-	type++;
 	if (ret) {
-		uint32_t code = (uint32_t)-ret;
-
 		p->stats.errors++;
-		o = (struct p9_out){ .data = reply, .len = P9_HEADER, .cap = cap };
-		p9_put32(&o, code);
-		type = P9_RLERROR;
+		return p9_error(request, len, (uint32_t)-ret, reply);
 	}
 	size = (uint32_t)o.len;
 	memcpy(reply, &size, sizeof(size));
-	reply[4] = type;
+	reply[4] = type + 1;
 	memcpy(reply + 5, &tag, sizeof(tag));
 	return o.len;
 }

@@ -52,10 +52,14 @@ void p9_reset(struct p9 *p);
 
 /*
  * Answer one request of len bytes: the length of the reply, at most cap, or 0 when it is no
- * request that has an answer (too short to have a tag). cap is at least 11 (an error), and
+ * request that has an answer (too short to have a tag). cap is at least P9_ERROR_LEN, and
  * what it has no room for is answered with an error. One thread at a time.
  */
 size_t p9_handle(struct p9 *p, const uint8_t *request, size_t len, uint8_t *reply, size_t cap);
+
+/* The answer "it failed, for this errno value" to a request: its length, 0 where the request has no tag. */
+#define P9_ERROR_LEN 11u
+size_t p9_error(const uint8_t *request, size_t len, uint32_t error, uint8_t answer[P9_ERROR_LEN]);
 
 /*
  * p9_state.c: for a snapshot, where fids stand. save() -ENOTSUP: a file is open, or one was

@@ -2,7 +2,6 @@
 #include "vmm/dev/virtio_9p.h"
 
 #include "base/thread.h"
-#include "vmm/dev/p9.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,15 +13,17 @@
 
 struct virtio_9p {
 	struct virtio d;
-	struct p9 *p9; /* the thread's, or while it is not busy the resetting vCPU's */
+	struct p9_process *p9; /* the thread's, or while it is not busy the resetting vCPU's */
 	char name[VIRTIO_9P_TAG_MAX + 8];
+	char tag[VIRTIO_9P_TAG_MAX + 1];
+	void (*ended)(void *ctx, const char *tag, const char *how);
+	void *ended_ctx;
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool pending, busy, quit; /* under lock */
 	struct virtio_chain chain;
-	uint8_t request[P9_MSIZE], reply[P9_MSIZE];
 };
 
 static struct virtio_9p *of(struct virtio *d)
@@ -30,20 +31,42 @@ static struct virtio_9p *of(struct virtio *d)
 	return (struct virtio_9p *)d; /* its first member */
 }
 
+static void virtio_9p_ended(struct virtio_9p *v)
+{
+	if (v->ended)
+		v->ended(v->ended_ctx, v->tag, p9_process_how(v->p9));
+	v->ended = NULL;
+}
+
+/*
+ * A driver that gets no answer waits for good (Linux does not look for NEEDS_RESET): without the process
+ * each request fails with EIO. The length of the answer.
+ */
+static size_t virtio_9p_refuse(struct virtio_9p *v, size_t len, uint8_t answer[P9_ERROR_LEN])
+{
+	virtio_9p_ended(v);
+	return p9_error(p9_process_request(v->p9), len, EIO, answer);
+}
+
 /* The driver has put a request into one chain with the room for its answer. */
 static bool virtio_9p_answer(struct virtio_9p *v)
 {
 	struct virtio_chain *c = &v->chain;
-	size_t len = c->out_len < sizeof(v->request) ? c->out_len : sizeof(v->request);
-	size_t cap = c->in_len < sizeof(v->reply) ? c->in_len : sizeof(v->reply);
+	size_t len = c->out_len < P9_MSIZE ? c->out_len : P9_MSIZE;
+	size_t cap = c->in_len < P9_MSIZE ? c->in_len : P9_MSIZE, n;
+	const uint8_t *answer = p9_process_reply(v->p9);
+	uint8_t refused[P9_ERROR_LEN];
 
-	if (virtio_chain_read(c, 0, v->request, len) != len)
+	if (virtio_chain_read(c, 0, p9_process_request(v->p9), len) != len)
 		return false;
-	len = p9_handle(v->p9, v->request, len, v->reply, cap);
-	if (!len)
+	if (p9_process_handle(v->p9, len, cap, &n)) {
+		n = cap < sizeof(refused) ? 0 : virtio_9p_refuse(v, len, refused);
+		answer = refused;
+	}
+	if (!n)
 		return false;
-	virtio_chain_write(c, 0, v->reply, len);
-	virtio_push(&v->d, 0, c->head, (uint32_t)len);
+	virtio_chain_write(c, 0, answer, n);
+	virtio_push(&v->d, 0, c->head, (uint32_t)n);
 	return true;
 }
 
@@ -112,19 +135,20 @@ static void virtio_9p_reset(struct virtio *d)
 	v->pending = false;
 	while (v->busy)
 		pthread_cond_wait(&v->changed, &v->lock);
-	p9_reset(v->p9);
+	if (p9_process_reset(v->p9))
+		virtio_9p_ended(v);
 	pthread_mutex_unlock(&v->lock);
 }
 
 /* Both while the thread has nothing to do: after drain(), and before the device runs. */
 static int virtio_9p_save(struct virtio *d, struct buf *out, struct err *e)
 {
-	return p9_save(of(d)->p9, out, e);
+	return p9_process_save(of(d)->p9, out, e);
 }
 
 static int virtio_9p_restore(struct virtio *d, struct cursor *in, struct err *e)
 {
-	return p9_restore(of(d)->p9, in, e);
+	return p9_process_restore(of(d)->p9, in, e);
 }
 
 static void virtio_9p_destroy(struct virtio *d)
@@ -138,15 +162,15 @@ static void virtio_9p_destroy(struct virtio *d)
 		pthread_mutex_unlock(&v->lock);
 		pthread_join(v->thread, NULL);
 	}
-	p9_destroy(v->p9);
+	p9_process_end(v->p9);
 	pthread_cond_destroy(&v->changed);
 	pthread_mutex_destroy(&v->lock);
 	virtio_deinit(d);
 	free(v);
 }
 
-int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *tag,
-		  const struct p9_share *share, struct err *e)
+int virtio_9p_new(struct virtio **out, const struct gmem *mem, const struct virtio_9p_config *cfg,
+		  struct err *e)
 {
 	static const struct virtio_ops ops = {
 		.start = virtio_9p_start,
@@ -158,29 +182,32 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const char *tag,
 		.destroy = virtio_9p_destroy,
 	};
 	struct virtio_9p *v = calloc(1, sizeof(*v));
-	uint16_t len = (uint16_t)strlen(tag);
+	uint16_t len = (uint16_t)strlen(cfg->tag);
 	int ret;
 
 	if (!v)
 		return err_set(e, ENOMEM, "out of memory");
 	if (!len || len > VIRTIO_9P_TAG_MAX) {
 		free(v);
-		return err_set(e, EINVAL, "share %.100s: a tag has 1 to %u bytes", tag,
+		return err_set(e, EINVAL, "share %.100s: a tag has 1 to %u bytes", cfg->tag,
 			       VIRTIO_9P_TAG_MAX);
 	}
-	snprintf(v->name, sizeof(v->name), "9p-%s", tag);
+	snprintf(v->name, sizeof(v->name), "9p-%s", cfg->tag);
+	memcpy(v->tag, cfg->tag, len);
+	v->ended = cfg->ended;
+	v->ended_ctx = cfg->ended_ctx;
 	v->d.id = VIRTIO_ID_9P;
 	v->d.name = v->name;
 	v->d.features = F_MOUNT_TAG;
 	v->d.nqueues = 1;
 	v->d.ops = &ops;
 	memcpy(v->d.config, &len, sizeof(len));
-	memcpy(v->d.config + sizeof(len), tag, len);
+	memcpy(v->d.config + sizeof(len), cfg->tag, len);
 	v->d.config_len = (unsigned int)sizeof(len) + len;
 	pthread_mutex_init(&v->lock, NULL);
 	pthread_cond_init(&v->changed, NULL);
 	virtio_init(&v->d, mem);
-	ret = p9_create(&v->p9, share, e);
+	ret = p9_process_start(&v->p9, &cfg->share, &cfg->confine, e);
 	if (ret) {
 		virtio_9p_destroy(&v->d);
 		return ret;

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/dev/p9_process.h"
+
+#include "base/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum p9_turn_kind { P9_BEGIN, P9_HANDLE, P9_RESET, P9_SAVE, P9_TAKE, P9_GIVE, P9_RESTORE };
+
+/* A message of the socket, either way. */
+struct p9_turn {
+	uint32_t kind;
+	int32_t ret;	   /* answer: 0 or -errno, then with its text in `text` */
+	uint32_t len, cap; /* bytes of the request, room in the reply; answer: len of the reply */
+};
+
+struct p9_area {
+	uint8_t request[P9_MSIZE], reply[P9_MSIZE];
+	char text[sizeof(((struct err *)NULL)->text)];
+};
+
+struct p9_process {
+	struct p9_area *area;
+	int socket;
+	pid_t pid;
+	bool gone;
+	char how[64];
+};
+
+/* A state that is larger is refused by p9_restore() as well. */
+#define P9_MAX_STATE (64u << 20)
+
+/* Both sides: all of a message, or false. */
+static bool p9_send(int fd, const struct p9_turn *t)
+{
+	ssize_t n;
+
+	do
+		n = write(fd, t, sizeof(*t));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*t);
+}
+
+static bool p9_receive(int fd, struct p9_turn *t)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, t, sizeof(*t));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*t);
+}
+
+/* -- in the process --------------------------------------------------------------------- */
+
+struct p9_server {
+	struct p9_area *area;
+	struct p9 *p9;
+	struct buf state; /* saved and not yet taken, or given and not yet restored */
+	uint8_t request
+		[P9_MSIZE]; /* a copy: the other side may write to its own while it is read */
+};
+
+static int server_handle(struct p9_server *s, struct p9_turn *t)
+{
+	if (t->len > P9_MSIZE || t->cap > P9_MSIZE)
+		return -EINVAL;
+	memcpy(s->request, s->area->request, t->len);
+	t->len = (uint32_t)p9_handle(s->p9, s->request, t->len, s->area->reply, t->cap);
+	return 0;
+}
+
+static int server_save(struct p9_server *s, struct p9_turn *t, struct err *e)
+{
+	int ret;
+
+	buf_deinit(&s->state);
+	buf_init(&s->state);
+	ret = p9_save(s->p9, &s->state, e);
+	t->len = (uint32_t)s->state.len;
+	return ret || s->state.len <= P9_MAX_STATE
+		       ? ret
+		       : err_set(e, EFBIG, "the share's state is too large");
+}
+
+/* cap: from where on. */
+static int server_take(struct p9_server *s, struct p9_turn *t)
+{
+	if (t->cap > s->state.len)
+		return -EINVAL;
+	t->len = s->state.len - t->cap < P9_MSIZE ? (uint32_t)(s->state.len - t->cap) : P9_MSIZE;
+	memcpy(s->area->reply, s->state.data + t->cap, t->len);
+	return 0;
+}
+
+static int server_give(struct p9_server *s, const struct p9_turn *t)
+{
+	if (t->len > P9_MSIZE || s->state.len > P9_MAX_STATE)
+		return -EINVAL;
+	buf_add(&s->state, s->area->request, t->len);
+	return s->state.failed ? -ENOMEM : 0;
+}
+
+/* Answer: len bytes were the session's. */
+static int server_restore(struct p9_server *s, struct p9_turn *t, struct err *e)
+{
+	struct cursor in;
+	int ret;
+
+	cursor_init(&in, s->state.data, s->state.len);
+	ret = p9_restore(s->p9, &in, e);
+	t->len = (uint32_t)in.pos;
+	buf_deinit(&s->state);
+	buf_init(&s->state);
+	return ret;
+}
+
+static int server_answer(struct p9_server *s, struct p9_turn *t, struct err *e)
+{
+	switch (t->kind) {
+	case P9_HANDLE:
+		return server_handle(s, t);
+	case P9_RESET:
+		p9_reset(s->p9);
+		return 0;
+	case P9_SAVE:
+		return server_save(s, t, e);
+	case P9_TAKE:
+		return server_take(s, t);
+	case P9_GIVE:
+		return server_give(s, t);
+	case P9_RESTORE:
+		return server_restore(s, t, e);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* false: there is nobody to answer any more. */
+static bool server_reply(struct p9_server *s, int fd, struct p9_turn *t, const struct err *e)
+{
+	memcpy(s->area->text, e->text, sizeof(s->area->text));
+	return p9_send(fd, t);
+}
+
+/* Standard error, for what the sandbox may say, and the socket: nothing else stays open. */
+static int server_close_all(int fd)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return -errno;
+	/* It may be any number, as may be what is to be closed. */
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 1000);
+	if (fd < 0)
+		return -errno;
+	if (dup2(fd, STDERR_FILENO + 1) < 0)
+		return -errno;
+	closefrom(STDERR_FILENO + 2);
+	return STDERR_FILENO + 1;
+}
+
+/* The exit status: that of a process whose socket has ended is 0. */
+static int server_main(struct p9_area *area, int fd, const struct p9_share *share,
+		       const struct p9_confine *confine)
+{
+	struct p9_server *s = calloc(1, sizeof(*s));
+	struct p9_turn t = { .kind = P9_BEGIN };
+	struct err e = { 0 };
+	sigset_t all;
+	bool go_on;
+
+	sigfillset(&all); /* Ctrl-C is for the one that waits for the guest */
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, thread_kind_name(THREAD_9P_FILES));
+	fd = server_close_all(fd);
+	if (fd < 0 || !s)
+		return 1;
+	s->area = area;
+	buf_init(&s->state);
+	t.ret = confine->bind ? confine->bind(confine->ctx, share, &e) : 0;
+	t.ret = t.ret ? t.ret : p9_create(&s->p9, share, &e);
+	go_on = server_reply(s, fd, &t, &e) && !t.ret;
+	while (go_on && p9_receive(fd, &t)) {
+		err_clear(&e);
+		t.ret = server_answer(s, &t, &e);
+		go_on = server_reply(s, fd, &t, &e);
+	}
+	return 0;
+}
+
+/* -- beside it --------------------------------------------------------------------------- */
+
+/* It will not come back: whatever it is, it is not to be waited for again. */
+static int process_gone(struct p9_process *p)
+{
+	int status;
+
+	if (p->gone)
+		return -EPIPE;
+	p->gone = true;
+	close(p->socket); /* it ends, if it has not yet */
+	if (waitpid(p->pid, &status, 0) != p->pid)
+		snprintf(p->how, sizeof(p->how), "ended");
+	else if (WIFSIGNALED(status))
+		snprintf(p->how, sizeof(p->how), "was ended by signal %d", WTERMSIG(status));
+	else
+		snprintf(p->how, sizeof(p->how), "ended with status %d", WEXITSTATUS(status));
+	return -EPIPE;
+}
+
+static int process_answer(struct p9_process *p, struct p9_turn *t, struct err *e)
+{
+	enum p9_turn_kind kind = t->kind;
+
+	if (!p9_receive(p->socket, t) || t->kind != kind || t->ret > 0 || t->len > P9_MAX_STATE) {
+		process_gone(p);
+		return err_set(e, EPIPE, "the process of the share %s", p->how);
+	}
+	if (t->ret) {
+		char text[sizeof(p->area->text)];
+
+		memcpy(text, p->area->text, sizeof(text));
+		text[sizeof(text) - 1] = 0;
+		err_set(e, -t->ret, "%s", text);
+	}
+	return t->ret;
+}
+
+static int process_ask(struct p9_process *p, struct p9_turn *t, struct err *e)
+{
+	if (!p->gone && !p9_send(p->socket, t))
+		process_gone(p);
+	if (p->gone)
+		return err_set(e, EPIPE, "the process of the share %s", p->how);
+	return process_answer(p, t, e);
+}
+
+static int process_fork(struct p9_process *p, const struct p9_share *share,
+			const struct p9_confine *confine, struct err *e)
+{
+	struct p9_turn t = { .kind = P9_BEGIN };
+	int pair[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, errno, "a socket for a share: %s", strerror(errno));
+	p->pid = fork();
+	if (p->pid == 0) /* at once: what exit(3) writes and removes is the other one's */
+		syscall(SYS_exit_group, server_main(p->area, pair[1], share, confine));
+	ret = p->pid < 0 ? err_set(e, errno, "a process for a share: %s", strerror(errno)) : 0;
+	close(pair[1]);
+	if (ret) {
+		close(pair[0]);
+		return ret;
+	}
+	/* The next share's process shall not have it. */
+	madvise(p->area, sizeof(*p->area), MADV_DONTFORK);
+	p->socket = pair[0];
+	p->gone = false;
+	return process_answer(p, &t, e);
+}
+
+int p9_process_start(struct p9_process **out, const struct p9_share *share,
+		     const struct p9_confine *confine, struct err *e)
+{
+	struct p9_process *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "out of memory");
+	p->gone = true;
+	p->area = mmap(NULL, sizeof(*p->area), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (p->area == MAP_FAILED) {
+		free(p);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	ret = process_fork(p, share, confine, e);
+	if (ret) {
+		p9_process_end(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+void p9_process_end(struct p9_process *p)
+{
+	if (!p)
+		return;
+	process_gone(p);
+	munmap(p->area, sizeof(*p->area));
+	free(p);
+}
+
+uint8_t *p9_process_request(struct p9_process *p)
+{
+	return p->area->request;
+}
+
+const uint8_t *p9_process_reply(const struct p9_process *p)
+{
+	return p->area->reply;
+}
+
+int p9_process_handle(struct p9_process *p, size_t len, size_t cap, size_t *out)
+{
+	struct p9_turn t = { .kind = P9_HANDLE, .len = (uint32_t)len, .cap = (uint32_t)cap };
+	int ret = process_ask(p, &t, NULL);
+
+	if (!ret && t.len > cap)
+		ret = process_gone(p);
+	*out = ret ? 0 : t.len;
+	return ret;
+}
+
+int p9_process_reset(struct p9_process *p)
+{
+	return process_ask(p, &(struct p9_turn){ .kind = P9_RESET }, NULL);
+}
+
+int p9_process_save(struct p9_process *p, struct buf *out, struct err *e)
+{
+	struct p9_turn t = { .kind = P9_SAVE };
+	int ret = process_ask(p, &t, e);
+	uint32_t all = t.len, at = 0;
+
+	while (!ret && at < all) {
+		t = (struct p9_turn){ .kind = P9_TAKE, .cap = at };
+		ret = process_ask(p, &t, e);
+		if (!ret && (!t.len || t.len > P9_MSIZE || t.len > all - at))
+			ret = err_set(e, -process_gone(p), "the process of the share %s", p->how);
+		if (!ret)
+			buf_add(out, p->area->reply, t.len);
+		at += t.len;
+	}
+	return ret;
+}
+
+int p9_process_restore(struct p9_process *p, struct cursor *in, struct err *e)
+{
+	struct p9_turn t = { .kind = P9_RESTORE };
+	struct cursor rest = *in; /* what others have saved behind it, too */
+	int ret = 0;
+
+	while (!ret && cursor_left(&rest)) {
+		size_t len = cursor_left(&rest) < P9_MSIZE ? cursor_left(&rest) : P9_MSIZE;
+		struct p9_turn give = { .kind = P9_GIVE, .len = (uint32_t)len };
+
+		memcpy(p->area->request, cursor_bytes(&rest, len), len);
+		ret = process_ask(p, &give, e);
+	}
+	ret = ret ? ret : process_ask(p, &t, e);
+	if (!ret)
+		cursor_skip(in, t.len);
+	return ret;
+}
+
+const char *p9_process_how(struct p9_process *p)
+{
+	return p->how;
+}
