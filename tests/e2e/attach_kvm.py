@@ -7,10 +7,14 @@ other hosts: on the emulated one by `svm_host.py KVMPROF SCRATCH suite attach_kv
 samples a second: tasks, names and stacks are what the guest's program says of itself; what a sample
 costs the guest, and how many stops gave no sample, is printed. large: with two vCPUs, and memory on
 both sides of the hole below 4 GiB.
+
+QEMU's TCG may deliver an interrupt that KVM injects twice (docs/hosts.md). A vCPU to which that happens runs no
+program any more. Such a guest says nothing of kvmprof: another one takes its place, up to GUESTS.
 """
 
 import json
 import os
+import re
 
 import attached
 import e2e
@@ -19,6 +23,7 @@ from e2e import check, say
 from qemu import Qemu
 
 SECONDS = 6
+GUESTS = 4
 ROLES = ["w-lib", "w-alpha", "w-beta", "w-vdso", "w-sys", "w-child"]
 
 e2e.need_kvm()
@@ -29,14 +34,29 @@ if "interpreted" in e2e.kvmprof("check").out:
 LARGE = e2e.EXTRA[:1] == ["large"]
 MIB = 3584 if LARGE else 512
 kernel = e2e.built_kernel("full")
-machine = Qemu("guest", "-accel", "kvm", "-cpu", "host",
-               "-M", "microvm,acpi=off", *(("-smp", "2") if LARGE else ()), "-m", str(MIB),
-               "-kernel", os.path.join(kernel, "vmlinux"),
-               "-initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"), "-append",
-               "console=ttyS0 panic=-1 worker.seconds=9999 worker.roles=" + ",".join(ROLES))
 
 
-def attach(hz):
+def boot():
+    return Qemu("guest", "-accel", "kvm", "-cpu", "host",
+                "-M", "microvm,acpi=off", *(("-smp", "2") if LARGE else ()), "-m", str(MIB),
+                "-kernel", os.path.join(kernel, "vmlinux"),
+                "-initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"), "-append",
+                "console=ttyS0 panic=-1 worker.seconds=9999 worker.roles=" + ",".join(ROLES))
+
+
+def stuck(path):
+    """vCPUs that ran no program in the profile's second half: there is always one to run."""
+    p = e2e.run("perf", "script", "-G", "-i", path, "-F", "cpu,time,ip", timeout=300)
+    rows = re.findall(r"\[(\d+)\]\s+([\d.]+):\s+([0-9a-f]+)", p.out)
+    if not check(p.status == 0 and rows, "perf script: %s" % p.err):
+        return []
+    times = [float(t) for _, t, _ in rows]
+    middle = (min(times) + max(times)) / 2
+    ran = {cpu for cpu, t, ip in rows if float(t) > middle and int(ip, 16) < 1 << 63}
+    return sorted({cpu for cpu, _, _ in rows} - ran)
+
+
+def attach(machine, hz):
     return e2e.kvmprof("attach", str(machine.pid), "-F", str(hz), "--duration", str(SECONDS),
                        "-o", "at%d.data" % hz, timeout=600)
 
@@ -70,10 +90,17 @@ def judge(hz, p, truth):
              100 * cost["stopped_total_ns"] / 1e9 / s["run_seconds"]))
 
 
-figures = []
-try:
-    if machine.wait_for("worker: steady", 600):
-        done = {hz: attach(hz) for hz in (97, 997)}
+def one_guest(last):
+    """The figures of one guest; None: it got stuck."""
+    machine = boot()
+    try:
+        if not machine.wait_for("worker: steady", 600):
+            return []
+        done = {hz: attach(machine, hz) for hz in (97, 997)}
+        at = [cpu for hz, p in done.items() if p.status == 0 for cpu in stuck("at%d.data" % hz)]
+        if at and not last:
+            say("vCPU %s of the guest runs no program any more: the emulator's doing, another guest" % ", ".join(at))
+            return None
         # They tell as they come to it.
         truth = worker_truth.told(machine.console())
         check(len(truth) >= 3, "only %d threads told what they do" % len(truth))
@@ -83,6 +110,14 @@ try:
             tasks = worker_truth.check_tasks(truth, json.loads(ps.out)["tasks"])
             figures.append("%d tasks" % len(tasks))
         check(machine.process.poll() is None, "the machine has ended")
-finally:
-    machine.end()
+        return figures
+    finally:
+        machine.end()
+
+
+figures = None
+for guest in range(GUESTS):
+    figures = one_guest(guest == GUESTS - 1)
+    if figures is not None:
+        break
 e2e.finish("; ".join(figures))

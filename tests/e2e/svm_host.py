@@ -262,7 +262,7 @@ SUITE = (
     ("snapshots", [], 240), ("disk_guest", [], 240), ("max_overhead", [], 240), ("pmu", [], 240),
     ("tiny_boot", [], 240), ("smp_boot", ["1"], 240), ("mem_pages", [], 300), ("run_ends", [], 300),
     ("control", [], 400), ("exec", [], 600),
-    ("attach_kvm", [], 400), ("attach_kvm", ["large"], 600), ("attach_memory", [], 600),
+    ("attach_kvm", [], 400), ("attach_kvm", ["large"], 1800), ("attach_memory", [], 600),
     ("attach_libvirt", ["large"], 600), ("sandbox", [], 600), ("villain", [], 900),
 )
 
