@@ -216,12 +216,13 @@ static uint64_t most_used_array(struct finder *f)
 
 /* -- modules -------------------------------------------------------------------------- */
 
+/* Not at 0, where per-CPU variables may begin: zeroes are no list. */
 static bool is_empty_list(const struct kimage *k, uint64_t va)
 {
 	uint64_t link[2];
 
-	return va % 8 == 0 && kimage_read(k, va, link, sizeof(link)) == 0 && link[0] == va &&
-	       link[1] == va;
+	return va >> 63 && va % 8 == 0 && kimage_read(k, va, link, sizeof(link)) == 0 &&
+	       link[0] == va && link[1] == va;
 }
 
 struct heads {

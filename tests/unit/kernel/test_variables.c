@@ -72,6 +72,8 @@ static void function(const char *name, uint64_t list)
 	/* mov $LIST,%rdi */
 	put_instruction((const uint8_t[]){ 0x48, 0xc7, 0xc7 }, 3, (uint32_t)list);
 	put_instruction((const uint8_t[]){ 0x48, 0xc7, 0xc7 }, 3, (uint32_t)INIT_TASK);
+	/* mov $0,%rdi: zeroes, which are where per-CPU variables begin, too. */
+	put_instruction((const uint8_t[]){ 0x48, 0xc7, 0xc7 }, 3, 0);
 	assert_int_equal(symtab_add(symbols, TEXT + start, at - start, 't', name), 0);
 }
 
