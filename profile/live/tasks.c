@@ -15,6 +15,7 @@ struct guest_tasks {
 	struct guest_tasks_stats stats;
 	bool members_known; /* else only the first idle task can be told */
 	bool joined;	    /* it ran before we came: what was not asked is no boot */
+	bool program_seen;  /* of any task: the boot is over */
 	bool idle_told;
 	struct guest_task *task;
 	uint32_t n;
@@ -281,7 +282,8 @@ static bool has_program(const struct sample *s)
 
 /*
  * What boots is the task that will be the first idle one; it never runs a program. In a
- * guest that ran before, only a halted vCPU is known to be idle before tasks are asked for.
+ * guest that ran before, or that has run a program, only a halted vCPU is known to be idle where
+ * tasks are not asked for.
  */
 static bool is_of_boot(const struct guest_tasks *t, const struct sample *s)
 {
@@ -289,8 +291,11 @@ static bool is_of_boot(const struct guest_tasks *t, const struct sample *s)
 
 	if (now->state == SAMPLE_TASK_POINTER)
 		return now->addr == t->layout->init_task && !has_program(s);
-	return (now->state == SAMPLE_TASK_UNASKED || now->state == SAMPLE_TASK_NOT_YET) &&
-	       (t->joined ? s->mode == SAMPLE_IDLE : !has_program(s));
+	if (now->state != SAMPLE_TASK_UNASKED && now->state != SAMPLE_TASK_NOT_YET)
+		return false;
+	if (t->joined || (t->program_seen && now->state == SAMPLE_TASK_UNASKED))
+		return s->mode == SAMPLE_IDLE;
+	return !has_program(s);
 }
 
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
@@ -302,6 +307,7 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	int ret;
 
 	*out = NULL;
+	t->program_seen |= has_program(s);
 	if (is_of_boot(t, s)) {
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);

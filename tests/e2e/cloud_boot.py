@@ -81,10 +81,16 @@ check(total > 1000 and whole >= WHOLE, "only %.3f %% of %d kernel stacks are who
 script = e2e.kvmprof("script", "-i", "cloud.data", timeout=600).out
 samples = e2e.parse_script(script)
 if shuffled:
-    # Members are where nothing tells: no task is known, and none is called by a name.
+    # Members are where nothing tells: no task has its name, number or process.
     say("no tasks: " + s["guest"]["no_tasks_because"])
     check(s["guest"]["no_tasks_because"] and not s["guest"]["tasks"], "tasks of shuffled structures: %s" % s["guest"])
-    check(not {x.comm for x in samples} & {"init", "swapper", "kthreadd"}, "names of tasks: %s" % {x.comm for x in samples})
+    names = [x.comm for x in samples]
+    check(set(names) == {"(unknown)", "swapper"}, "names of tasks: %s" % set(names))
+    # Which task is the first one is known all the same: it boots and idles, on its own stack.
+    # (__switch_to has the next task's stack and the last one's pointer.)
+    other = [x.stack for x in samples if x.comm == "swapper" and x.stack.split(";")[0].startswith(("ret_from_fork", "entry_"))
+             and not x.stack.endswith("__switch_to")]
+    check(not other, "%d samples of other tasks are swapper's: %s" % (len(other), other[:3]))
 below = [x.stack.split(";")[0] for x in samples
          if (shuffled or x.comm == "init") and "entry_SYSCALL_64_after_hwframe" in x.stack]
 # Not while it exits and its memory goes away.
