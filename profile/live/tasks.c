@@ -285,30 +285,31 @@ static bool has_program(const struct sample *s)
  * guest that ran before, or that has run a program, only a halted vCPU is known to be idle where
  * tasks are not asked for.
  */
-static bool is_of_boot(const struct guest_tasks *t, const struct sample *s)
+static bool is_of_boot(const struct guest_tasks *t, const struct sample *s, bool program)
 {
 	const struct sample_task *now = &s->task;
 
 	if (now->state == SAMPLE_TASK_POINTER)
-		return now->addr == t->layout->init_task && !has_program(s);
+		return now->addr == t->layout->init_task && !program;
 	if (now->state != SAMPLE_TASK_UNASKED && now->state != SAMPLE_TASK_NOT_YET)
 		return false;
 	if (t->joined || (t->program_seen && now->state == SAMPLE_TASK_UNASKED))
 		return s->mode == SAMPLE_IDLE;
-	return !has_program(s);
+	return !program;
 }
 
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e)
 {
 	const struct sample_task *now = &s->task;
+	const bool program = now->state != SAMPLE_TASK_FOUND && has_program(s);
 	struct guest_task *k;
-	uint64_t program = 0;
+	uint64_t leaders = 0; /* program */
 	int ret;
 
 	*out = NULL;
-	t->program_seen |= has_program(s);
-	if (is_of_boot(t, s)) {
+	t->program_seen |= program;
+	if (is_of_boot(t, s, program)) {
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
 	}
@@ -325,11 +326,11 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	if (now->tid != now->pid) {
 		bool fresh = !k->used || k->gone || is_other(t, k, now);
 
-		ret = see_leader(t, now, fresh, s->time_ns, &program, e);
+		ret = see_leader(t, now, fresh, s->time_ns, &leaders, e);
 	}
 	ret = ret ? ret : tasks_announce(t, k, now, s->time_ns, e);
 	if (now->tid != now->pid)
-		k->program = program;
+		k->program = leaders;
 	*pid = now->pid;
 	*tid = now->tid;
 	*out = k;
