@@ -71,7 +71,9 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
 	CALL(gettid, VCPU),
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
-	CALL(wait4, MAIN | VCPU | P9), /* for the process of a share */
+	/* The process of a share: no other has a descriptor. */
+	CALL(wait4, MAIN | VCPU | P9),
+	CALL(pidfd_send_signal, MAIN | VCPU | P9),
 
 	/* Bytes of descriptors that are open. */
 	CALL(read, MAIN | VCPU | P9 | FILES | USER | TAP | PIT | CONSUMER | CONTROL),

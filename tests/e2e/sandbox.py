@@ -187,7 +187,7 @@ rare("a terminal", "main", "TCGETS", "TIOCGWINSZ")
 rare("a terminal", "console", "TIOCGWINSZ")
 rare("a snapshot of a machine with disks, whose paths it notes", "main", "readlink", "getcwd")
 rare("a snapshot of a machine with shares, where fids stand", "9p-files", "readlink")
-rare("the process of a share, which has ended", "main vcpu 9p", "wait4", "close")
+rare("the process of a share, which has ended", "main vcpu 9p", "wait4", "pidfd_send_signal", "close")
 rare("realpath(3) of a relative path", "consumer", "getcwd")
 rare("a warning of GLib's", "net-user", "TCGETS", "getpid", "write")
 rare("devices whose guests these runs do not drive so far", "net-user", "AF_INET6", "recvmsg", "getpeername", "shutdown", "lseek",

@@ -34,6 +34,7 @@ struct p9_process {
 	struct p9_area *area;
 	int socket;
 	pid_t pid;
+	int pidfd; /* -1: before Linux 5.3 */
 	bool gone;
 	char how[64];
 };
@@ -202,7 +203,16 @@ static int server_main(struct p9_area *area, int fd, const struct p9_share *shar
 
 /* -- beside it --------------------------------------------------------------------------- */
 
-/* It will not come back: whatever it is, it is not to be waited for again. */
+void p9_process_kill(struct p9_process *p)
+{
+	if (p->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
+}
+
+/*
+ * It will not come back: whatever it is, it is not to be waited for again. It ends when its socket does;
+ * one that a guest has taken over may not, and is ended. All it was asked for is done by then.
+ */
 static int process_gone(struct p9_process *p)
 {
 	int status;
@@ -210,7 +220,8 @@ static int process_gone(struct p9_process *p)
 	if (p->gone)
 		return -EPIPE;
 	p->gone = true;
-	close(p->socket); /* it ends, if it has not yet */
+	close(p->socket);
+	p9_process_kill(p);
 	if (waitpid(p->pid, &status, 0) != p->pid)
 		snprintf(p->how, sizeof(p->how), "ended");
 	else if (WIFSIGNALED(status))
@@ -267,6 +278,7 @@ static int process_fork(struct p9_process *p, const struct p9_share *share,
 	/* The next share's process shall not have it. */
 	madvise(p->area, sizeof(*p->area), MADV_DONTFORK);
 	p->socket = pair[0];
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	p->gone = false;
 	return process_answer(p, &t, e);
 }
@@ -280,6 +292,7 @@ int p9_process_start(struct p9_process **out, const struct p9_share *share,
 	if (!p)
 		return err_set(e, ENOMEM, "out of memory");
 	p->gone = true;
+	p->pidfd = -1;
 	p->area = mmap(NULL, sizeof(*p->area), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (p->area == MAP_FAILED) {
@@ -300,6 +313,8 @@ void p9_process_end(struct p9_process *p)
 	if (!p)
 		return;
 	process_gone(p);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
 	munmap(p->area, sizeof(*p->area));
 	free(p);
 }

@@ -29,6 +29,8 @@ int p9_process_start(struct p9_process **out, const struct p9_share *share,
 		     const struct p9_confine *confine, struct err *e);
 /* Waits for it to end. NULL is fine. */
 void p9_process_end(struct p9_process *p);
+/* Any thread, also while another one waits for an answer, which gets -EPIPE then. Nothing before Linux 5.3. */
+void p9_process_kill(struct p9_process *p);
 
 /* P9_MSIZE bytes each. The reply's may change at any time. */
 uint8_t *p9_process_request(struct p9_process *p);

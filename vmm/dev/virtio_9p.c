@@ -44,7 +44,13 @@ static void virtio_9p_ended(struct virtio_9p *v)
  */
 static size_t virtio_9p_refuse(struct virtio_9p *v, size_t len, uint8_t answer[P9_ERROR_LEN])
 {
-	virtio_9p_ended(v);
+	bool quit;
+
+	pthread_mutex_lock(&v->lock);
+	quit = v->quit;
+	pthread_mutex_unlock(&v->lock);
+	if (!quit)
+		virtio_9p_ended(v);
 	return p9_error(p9_process_request(v->p9), len, EIO, answer);
 }
 
@@ -158,6 +164,8 @@ static void virtio_9p_destroy(struct virtio *d)
 	if (v->started) {
 		pthread_mutex_lock(&v->lock);
 		v->quit = true;
+		if (v->busy) /* nobody waits for that answer, which may never come */
+			p9_process_kill(v->p9);
 		pthread_cond_broadcast(&v->changed);
 		pthread_mutex_unlock(&v->lock);
 		pthread_join(v->thread, NULL);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -214,6 +215,37 @@ static void its_end_is_told(void **state)
 	buf_deinit(&b);
 }
 
+/* As one that its guest has taken over might not. */
+static void one_that_does_not_listen_is_ended(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	kill(child(), SIGSTOP);
+	p9_process_end(t.p);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(begin(&unbound, &e), 0);
+}
+
+static void *kill_soon(void *arg)
+{
+	usleep(50000);
+	p9_process_kill(arg);
+	return NULL;
+}
+
+static void who_waits_for_an_answer_is_woken(void **state)
+{
+	pthread_t thread;
+	size_t n;
+
+	(void)state;
+	kill(child(), SIGSTOP);
+	assert_int_equal(pthread_create(&thread, NULL, kill_soon, t.p), 0);
+	assert_int_equal(p9_process_handle(t.p, 7, 64, &n), -EPIPE);
+	pthread_join(thread, NULL);
+}
+
 static void a_share_that_is_not_there(void **state)
 {
 	const struct p9_share share = { "/nowhere/at/all", false, 64 };
@@ -285,6 +317,8 @@ int main(void)
 		T(it_answers),
 		T(it_has_nothing_of_ours),
 		T(its_end_is_told),
+		T(one_that_does_not_listen_is_ended),
+		T(who_waits_for_an_answer_is_woken),
 		T(a_share_that_is_not_there),
 		T(what_cannot_be_bound_does_not_begin),
 		T(its_state_goes_from_one_to_the_next),
