@@ -139,7 +139,6 @@ TOGETHER = [
 ]
 SLOW = [
     ("svm_host.py", ["repeat"], 2700),
-    ("svm_host.py", ["boots"], 5400),
     ("svm_host.py", ["kernels"], 1800),
     ("nested_guest.py", [], 600),
     ("svm_host.py", ["suite"], 7200),

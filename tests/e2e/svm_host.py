@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""svm_host.py KVMPROF SCRATCH [suite [NAME...] | repeat [N] | kernels | boots [NAME...]]: kvmprof on a host with SVM (kvm_amd).
+"""svm_host.py KVMPROF SCRATCH [suite [NAME...] | repeat [N] | kernels]: kvmprof on a host with SVM (kvm_amd).
 
 The host is emulated, see emulated.py: its time is a count of instructions, so these figures
 do not depend on how busy this machine is. Without an argument: check, the demo against its
 truth, a triple fault, exits, an instruction that KVM cannot emulate, stat, a snapshot, attach.
 suite [NAME...]: tests of this directory run on that host as they are. repeat: N (20) runs of the
 same, and as many with all CPUs of this machine busy, give the same samples, byte for byte.
-kernels: check, attach and the demo on hosts of the oldest and the newest kernels. boots [NAME...]:
-each kernel of tests/kernels.table as a guest of that host, to its power-off; the oldest, the newest
-and some between with processes and modules, too, which are held against what they say of themselves.
+kernels: check, attach and the demo on hosts of the oldest and the newest kernels.
 """
 
 import hashlib
@@ -23,7 +21,6 @@ import demo_judge
 import e2e
 import emulated
 import features
-import kernel_matrix
 from e2e import check, say
 
 POINTS = 1.0
@@ -337,25 +334,6 @@ def suite(patterns):
     run_there(tests)
 
 
-def boots(names):
-    """A kernel that cannot be had is left out by name."""
-    tests = []
-    for kernel in kernel_matrix.kernels().values():
-        if names and kernel.name not in names:
-            continue
-        try:
-            image = kernel_matrix.image(kernel)
-            tests.append(("boot-" + kernel.name, "cloud_boot", [kernel.name, image], 300))
-            if kernel.boot == "slow" and kernel.source.startswith("debian:"):
-                e2e.debian_kernel(kernel.name, "--modules")
-                tests.append(("truth-" + kernel.name, "guest_truth", [kernel.name, image], 600))
-        except kernel_matrix.Missing as why:
-            e2e.left_out(str(why))
-    if not tests:
-        e2e.sys.exit("svm_host.py: none of these kernels is there")
-    run_there(tests)
-
-
 def run_there(tests):
     """(name, script, arguments, limit), one after the other on that host, with this machine's files."""
     # Its guests may be larger than it is, as they touch little of their memory.
@@ -381,8 +359,6 @@ elif WHAT == "suite":
     suite(e2e.EXTRA[1:])
 elif WHAT == "kernels":
     kernels()
-elif WHAT == "boots":
-    boots(e2e.EXTRA[1:])
 elif WHAT == "repeat":
     repeat(int(e2e.EXTRA[1]) if len(e2e.EXTRA) > 1 else 20)
 else:
