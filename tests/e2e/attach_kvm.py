@@ -8,7 +8,7 @@ samples a second: tasks, names and stacks are what the guest's program says of i
 costs the guest, and how many stops gave no sample, is printed. large: with two vCPUs, and memory on
 both sides of the hole below 4 GiB.
 
-QEMU's TCG may deliver an interrupt that KVM injects twice (docs/hosts.md). A vCPU to which that happens runs no
+Guests of QEMU's TCG may get stuck (docs/hosts.md), so that a vCPU runs no
 program any more. Such a guest says nothing of kvmprof: another one takes its place, up to GUESTS.
 """
 
@@ -101,7 +101,7 @@ def one_guest(last):
         done = {hz: attach(machine, hz) for hz in (97, 997)}
         at = [cpu for hz, p in done.items() if p.status == 0 for cpu in stuck("at%d.data" % hz)]
         if at and not last:
-            say("vCPU %s of the guest runs no program any more: the emulator's doing, another guest" % ", ".join(at))
+            say("vCPU %s of the guest runs no program any more (docs/hosts.md): another guest" % ", ".join(at))
             return None
         # They tell as they come to it.
         truth = worker_truth.told(machine.console())
