@@ -54,6 +54,23 @@ static inline bool memory_u32(const struct memory *m, uint64_t va, uint32_t *out
 	return true;
 }
 
+/* Numbers among bytes that were copied: the caller knows that they are there. */
+static inline uint64_t memory_word(const void *copy, size_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, (const uint8_t *)copy + off, sizeof(v));
+	return v;
+}
+
+static inline uint32_t memory_half(const void *copy, size_t off)
+{
+	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)copy + off, sizeof(v));
+	return v;
+}
+
 /*
  * A string of at most size - 1 bytes, closed by NUL. false when no byte can be
  * read, or no NUL is among the readable ones.

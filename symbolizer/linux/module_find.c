@@ -58,22 +58,6 @@ struct finder {
 	size_t len; /* bytes that all of them have */
 };
 
-static uint64_t module_word(const struct seen_module *x, size_t off)
-{
-	uint64_t v;
-
-	memcpy(&v, x->bytes + off, 8);
-	return v;
-}
-
-static uint32_t module_half(const struct seen_module *x, size_t off)
-{
-	uint32_t v;
-
-	memcpy(&v, x->bytes + off, 4);
-	return v;
-}
-
 static int not_one(struct err *e, const char *what, unsigned int fits)
 {
 	return err_set(e, ENOENT,
@@ -103,9 +87,9 @@ static int take_module(struct finder *f, uint64_t va)
 
 	*x = (struct seen_module){ .va = va };
 	x->len = f->m->read(f->m->ctx, MEMORY_KERNEL, va, x->bytes, SPAN) & ~(size_t)7;
-	if (x->len < NAME + NAME_SIZE || module_half(x, 0) > LINUX_MODULE_UNFORMED)
+	if (x->len < NAME + NAME_SIZE || memory_half(x->bytes, 0) > LINUX_MODULE_UNFORMED)
 		return -ENOENT;
-	if (module_half(x, 0) != LINUX_MODULE_LIVE)
+	if (memory_half(x->bytes, 0) != LINUX_MODULE_LIVE)
 		return 0;
 	if (!is_module_name(x))
 		return -ENOENT;
@@ -176,7 +160,7 @@ static bool kallsyms_fit(struct finder *f, uint32_t off, bool typetab)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		struct seen_module *x = &f->mod[i];
-		uint64_t at = module_word(x, off), table[KALLSYMS_SIZE / 8];
+		uint64_t at = memory_word(x->bytes, off), table[KALLSYMS_SIZE / 8];
 		uint32_t n;
 
 		if (!(at >> 63) || at % 8 ||
@@ -224,8 +208,8 @@ static int find_kallsyms(struct finder *f, struct err *e)
 static bool area_at(const struct seen_module *x, size_t off, uint32_t size_off, uint64_t *base,
 		    uint64_t *len)
 {
-	*base = module_word(x, off);
-	*len = module_half(x, off + size_off);
+	*base = memory_word(x->bytes, off);
+	*len = memory_half(x->bytes, off + size_off);
 	return *base >> 63 && *base % PAGE == 0 && *len && *len <= LINUX_MODULE_MAX_TEXT &&
 	       *base <= UINT64_MAX - *len;
 }
@@ -259,8 +243,8 @@ static bool is_text(const struct finder *f, size_t off, uint32_t size_off)
 static bool is_gone(const struct finder *f, size_t off, uint32_t size_off)
 {
 	for (unsigned int i = 0; i < f->n; i++)
-		if (off + size_off + 4 > f->len || module_word(&f->mod[i], off) ||
-		    module_half(&f->mod[i], off + size_off))
+		if (off + size_off + 4 > f->len || memory_word(f->mod[i].bytes, off) ||
+		    memory_half(f->mod[i].bytes, off + size_off))
 			return false;
 	return true;
 }
@@ -276,7 +260,7 @@ static size_t find_init(const struct finder *f, size_t text, uint32_t size_off)
 			return 0;
 		stride = LAYOUT_SIZE;
 		if (text + LAYOUT_TREE + 8 <= f->len &&
-		    module_word(&f->mod[0], text + LAYOUT_TREE) == f->mod[0].va)
+		    memory_word(f->mod[0].bytes, text + LAYOUT_TREE) == f->mod[0].va)
 			stride += TREE_SIZE;
 		return is_gone(f, text + stride, size_off) ? stride : 0;
 	}
@@ -323,15 +307,15 @@ static int find_areas(struct finder *f, struct err *e)
 /* The addresses rise, and some are of the text: the others are of init text that is gone. */
 static bool orc_fits(const struct finder *f, const struct seen_module *x, uint32_t off)
 {
-	uint32_t n = module_half(x, off), in_text = 0;
-	uint64_t ips = module_word(x, off + 8), base = module_word(x, f->l.text_base),
-		 len = module_half(x, f->l.text_size), last = 0;
+	uint32_t n = memory_half(x->bytes, off), in_text = 0;
+	uint64_t ips = memory_word(x->bytes, off + 8), base = memory_word(x->bytes, f->l.text_base),
+		 len = memory_half(x->bytes, f->l.text_size), last = 0;
 	cleanup_free int32_t *rel = NULL;
 
 	if (!n)
 		return true;
 	if (n > LINUX_MODULE_MAX_ORCS || !(ips >> 63) || ips % 4 ||
-	    !(module_word(x, off + 16) >> 63) || module_word(x, off + 16) == ips)
+	    !(memory_word(x->bytes, off + 16) >> 63) || memory_word(x->bytes, off + 16) == ips)
 		return false;
 	rel = malloc(n * sizeof(*rel));
 	if (!rel || !memory_read(f->m, MEMORY_KERNEL, ips, rel, n * sizeof(*rel)))
@@ -356,7 +340,7 @@ static void find_orc(struct finder *f)
 		bool any = false, all = true;
 
 		for (unsigned int i = 0; all && i < f->n; i++) {
-			any |= module_half(&f->mod[i], off) != 0;
+			any |= memory_half(f->mod[i].bytes, off) != 0;
 			all = orc_fits(f, &f->mod[i], off);
 		}
 		if (!any || !all)

@@ -42,14 +42,6 @@ struct finder {
 	size_t len;
 };
 
-static uint64_t seen_word(const struct seen *t, size_t off)
-{
-	uint64_t v;
-
-	memcpy(&v, t->bytes + off, 8);
-	return v;
-}
-
 /* Kernel threads that have a stack; init_task is not among them. */
 static int load_seen(struct finder *f, const struct linux_task_list *list)
 {
@@ -95,7 +87,7 @@ static bool sp_fits(const struct finder *f, size_t off, uint32_t skip)
 	unsigned int same = 0;
 
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint64_t ret = returns_to(f, &f->task[i], seen_word(&f->task[i], off), skip);
+		uint64_t ret = returns_to(f, &f->task[i], memory_word(f->task[i].bytes, off), skip);
 
 		if (!ret)
 			return false;
@@ -114,7 +106,7 @@ static bool state_fits(const struct finder *f, uint32_t off)
 	if (!memory_u32(f->m, f->l->init_task + off, &first) || first)
 		return false;
 	for (unsigned int i = 0; i < f->n; i++) {
-		uint32_t v = (uint32_t)seen_word(&f->task[i], off);
+		uint32_t v = (uint32_t)memory_word(f->task[i].bytes, off);
 
 		if (v & ~STATES)
 			return false;

@@ -33,14 +33,6 @@ static bool linux_sleeper_look(const struct linux_sleeper_from *f, uint64_t task
 	return linux_sched_read(f->sched, f->memory, task, on_cpu ? NULL : &now, out);
 }
 
-static uint64_t linux_sleeper_word(const struct sample *s, uint32_t off)
-{
-	uint64_t v;
-
-	memcpy(&v, s->stack + off, 8);
-	return v;
-}
-
 static void add_slice(struct sample *s, uint64_t va, uint32_t len)
 {
 	s->slice[s->nslices++] = (struct sample_slice){ .va = va, .off = s->stack_len, .len = len };
@@ -121,10 +113,10 @@ int linux_sleeper_take(const struct linux_sleeper_from *f, const struct linux_ta
 	if (!memory_read(m, MEMORY_KERNEL, now.sp, s->stack, len))
 		return LINUX_SLEEPER_UNREADABLE;
 	add_slice(s, now.sp, len);
-	s->regs.rip = linux_sleeper_word(s, skip + INACTIVE_RET);
-	s->regs.gpr[GPR_RBP] = linux_sleeper_word(s, skip + INACTIVE_BP);
-	s->regs.gpr[GPR_RBX] = linux_sleeper_word(s, skip + INACTIVE_BX);
-	s->regs.gpr[GPR_R13] = linux_sleeper_word(s, skip + INACTIVE_R13);
+	s->regs.rip = memory_word(s->stack, skip + INACTIVE_RET);
+	s->regs.gpr[GPR_RBP] = memory_word(s->stack, skip + INACTIVE_BP);
+	s->regs.gpr[GPR_RBX] = memory_word(s->stack, skip + INACTIVE_BX);
+	s->regs.gpr[GPR_R13] = memory_word(s->stack, skip + INACTIVE_R13);
 	s->regs.gpr[GPR_RSP] = now.sp + frame;
 	if (space && s->stack_end == SAMPLE_STACK_WHOLE)
 		copy_user_stack(m, space, frame, s);

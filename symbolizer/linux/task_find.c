@@ -55,22 +55,6 @@ struct finder {
 	size_t len; /* bytes that all tasks have */
 };
 
-static uint64_t task_word(const struct seen_task *t, uint64_t off)
-{
-	uint64_t v;
-
-	memcpy(&v, t->bytes + off, 8);
-	return v;
-}
-
-static uint32_t half(const struct seen_task *t, uint64_t off)
-{
-	uint32_t v;
-
-	memcpy(&v, t->bytes + off, 4);
-	return v;
-}
-
 static bool is_pointer(uint64_t v)
 {
 	return v >> 63 && v % 8 == 0 && v < UINT64_MAX - SPAN;
@@ -110,11 +94,13 @@ enum { PARENT = 8, CHILDREN = 16, SIBLING = 32, LEADER = 48, FAMILY = 56 };
 /* Does init_task look as a family's first at this offset of real_parent? */
 static bool is_first(const struct seen_task *t, uint64_t off)
 {
-	return task_word(t, off) == t->va && task_word(t, off + PARENT) == t->va &&
-	       task_word(t, off + LEADER) == t->va && is_pointer(task_word(t, off + CHILDREN)) &&
-	       task_word(t, off + CHILDREN) != t->va + off + CHILDREN &&
-	       task_word(t, off + SIBLING) == t->va + off + SIBLING &&
-	       task_word(t, off + SIBLING + 8) == t->va + off + SIBLING;
+	return memory_word(t->bytes, off) == t->va &&
+	       memory_word(t->bytes, off + PARENT) == t->va &&
+	       memory_word(t->bytes, off + LEADER) == t->va &&
+	       is_pointer(memory_word(t->bytes, off + CHILDREN)) &&
+	       memory_word(t->bytes, off + CHILDREN) != t->va + off + CHILDREN &&
+	       memory_word(t->bytes, off + SIBLING) == t->va + off + SIBLING &&
+	       memory_word(t->bytes, off + SIBLING + 8) == t->va + off + SIBLING;
 }
 
 /* The next of a family; 0 at the end, or where the family is not in order. */
@@ -173,7 +159,8 @@ static int find_family(struct finder *f, struct err *e)
 
 			f->l.real_parent = off;
 			f->l.pid = off - back;
-			if (half(&f->task[0], off - back) || half(&f->task[0], off - back + 4))
+			if (memory_half(f->task[0].bytes, off - back) ||
+			    memory_half(f->task[0].bytes, off - back + 4))
 				continue;
 			a = child_with_pid(f, f->task[0].va, 1);
 			b = child_with_pid(f, f->task[0].va, 2);
@@ -242,12 +229,13 @@ static bool mm_fits(const struct finder *f, uint32_t off)
 {
 	for (unsigned int i = 0; i < f->n; i++) {
 		const struct seen_task *t = &f->task[i];
-		uint64_t mm = task_word(t, off);
+		uint64_t mm = memory_word(t->bytes, off);
 
 		/* A program that has ended has none any more; pid 1 has not. */
 		if (t->kind != PROGRAM ? mm != 0 : mm == 0 && i == 1)
 			return false;
-		if (mm && (!is_pointer(mm) || task_word(t, off + 8) != mm || mm == t->va + off))
+		if (mm &&
+		    (!is_pointer(mm) || memory_word(t->bytes, off + 8) != mm || mm == t->va + off))
 			return false;
 	}
 	return true;
@@ -255,7 +243,8 @@ static bool mm_fits(const struct finder *f, uint32_t off)
 
 static bool ring_fits(const struct finder *f, uint32_t off)
 {
-	uint64_t head = f->task[0].va + off, at = task_word(&f->task[0], off), last = head, prev;
+	uint64_t head = f->task[0].va + off, at = memory_word(f->task[0].bytes, off), last = head,
+		 prev;
 	bool two = false;
 
 	/* Pid 1 is the first that was made, and stays. */
@@ -287,10 +276,10 @@ static bool flags_fit(const struct finder *f, uint32_t off)
 		return false;
 	for (unsigned int i = 0; i < f->n; i++) {
 		const struct seen_task *t = &f->task[i];
-		uint64_t stack = task_word(t, off - 12);
+		uint64_t stack = memory_word(t->bytes, off - 12);
 
-		if (!(half(t, off) & PF_KTHREAD) != (t->kind == PROGRAM) ||
-		    half(t, off - 4) > LINUX_TASK_MAX_PID)
+		if (!(memory_half(t->bytes, off) & PF_KTHREAD) != (t->kind == PROGRAM) ||
+		    memory_half(t->bytes, off - 4) > LINUX_TASK_MAX_PID)
 			return false;
 		/* The stack of one that has ended is gone. */
 		if (stack ? !is_pointer(stack) || stack % 4096 : i < 3)
@@ -305,13 +294,16 @@ static bool flags_fit(const struct finder *f, uint32_t off)
 /* start_time and, behind it, start_boottime (real_start_time before 5.5), both in ns. */
 static bool start_fits(const struct finder *f, uint32_t off)
 {
-	uint64_t last = 0, lead = task_word(&f->task[2], off + 8) - task_word(&f->task[2], off);
-	uint64_t first = task_word(&f->task[1], off);
+	uint64_t last = 0,
+		 lead = memory_word(f->task[2].bytes, off + 8) - memory_word(f->task[2].bytes, off);
+	uint64_t first = memory_word(f->task[1].bytes, off);
 
-	if (task_word(&f->task[0], off) || task_word(&f->task[0], off + 8) || lead > SECOND_NS)
+	if (memory_word(f->task[0].bytes, off) || memory_word(f->task[0].bytes, off + 8) ||
+	    lead > SECOND_NS)
 		return false;
 	for (unsigned int i = 1; i < f->n; i++) {
-		uint64_t mono = task_word(&f->task[i], off), boot = task_word(&f->task[i], off + 8);
+		uint64_t mono = memory_word(f->task[i].bytes, off),
+			 boot = memory_word(f->task[i].bytes, off + 8);
 
 		if (boot < mono || boot - mono > lead + SECOND_NS || boot > TEN_YEARS_NS ||
 		    mono < first)
@@ -331,9 +323,9 @@ static bool start_fits(const struct finder *f, uint32_t off)
  */
 static uint64_t list_head_of_node(const struct finder *f, const struct seen_task *t, uint32_t off)
 {
-	uint64_t head = task_word(t, off), node = t->va + off, next, prev;
+	uint64_t head = memory_word(t->bytes, off), node = t->va + off, next, prev;
 
-	if (!is_pointer(head) || task_word(t, off + 8) != head || head == node ||
+	if (!is_pointer(head) || memory_word(t->bytes, off + 8) != head || head == node ||
 	    !memory_u64(f->m, head, &next) || !memory_u64(f->m, head + 8, &prev) || next != node ||
 	    prev != node)
 		return 0;
@@ -351,7 +343,7 @@ static bool threads_fit(const struct finder *f, uint32_t node, uint32_t signal)
 		if (f->task[i].kind != KTHREAD)
 			continue;
 		head = list_head_of_node(f, &f->task[i], node);
-		if (!head || task_word(&f->task[i], signal) != head - THREAD_HEAD)
+		if (!head || memory_word(f->task[i].bytes, signal) != head - THREAD_HEAD)
 			return false;
 	}
 	return true;
