@@ -71,7 +71,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
 	CALL(gettid, VCPU),
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
-	/* The process of a share: no other has a descriptor. */
+	/* For the process of a share. There is no pidfd of another one. */
 	CALL(wait4, MAIN | VCPU | P9),
 	CALL(pidfd_send_signal, MAIN | VCPU | P9),
 

@@ -39,7 +39,7 @@ struct p9_process {
 	char how[64];
 };
 
-/* A state that is larger is refused by p9_restore() as well. */
+/* Of a session P9_MAX_FIDS paths; what the devices behind it have saved is given with it. */
 #define P9_MAX_STATE (64u << 20)
 
 /* Both sides: all of a message, or false. */
@@ -63,14 +63,16 @@ static bool p9_receive(int fd, struct p9_turn *t)
 	return n == (ssize_t)sizeof(*t);
 }
 
+#define SERVER_SOCKET (STDERR_FILENO + 1)
+
 /* -- in the process --------------------------------------------------------------------- */
 
 struct p9_server {
 	struct p9_area *area;
 	struct p9 *p9;
 	struct buf state; /* saved and not yet taken, or given and not yet restored */
-	uint8_t request
-		[P9_MSIZE]; /* a copy: the other side may write to its own while it is read */
+	/* A copy: the other side may write to its own while it is read. */
+	uint8_t request[P9_MSIZE];
 };
 
 static int server_handle(struct p9_server *s, struct p9_turn *t)
@@ -158,18 +160,16 @@ static bool server_reply(struct p9_server *s, int fd, struct p9_turn *t, const s
 /* Standard error, for what the sandbox may say, and the socket: nothing else stays open. */
 static int server_close_all(int fd)
 {
-	int null = open("/dev/null", O_RDWR);
+	int null;
 
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+	/* Its number may be one of these, if they were closed when it was made. */
+	fd = fcntl(fd, F_DUPFD, SERVER_SOCKET);
+	null = open("/dev/null", O_RDWR);
+	if (fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    dup2(fd, SERVER_SOCKET) < 0)
 		return -errno;
-	/* It may be any number, as may be what is to be closed. */
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, 1000);
-	if (fd < 0)
-		return -errno;
-	if (dup2(fd, STDERR_FILENO + 1) < 0)
-		return -errno;
-	closefrom(STDERR_FILENO + 2);
-	return STDERR_FILENO + 1;
+	closefrom(SERVER_SOCKET + 1);
+	return SERVER_SOCKET;
 }
 
 /* The exit status: that of a process whose socket has ended is 0. */
@@ -213,12 +213,12 @@ void p9_process_kill(struct p9_process *p)
  * It will not come back: whatever it is, it is not to be waited for again. It ends when its socket does;
  * one that a guest has taken over may not, and is ended. All it was asked for is done by then.
  */
-static int process_gone(struct p9_process *p)
+static void process_gone(struct p9_process *p)
 {
 	int status;
 
 	if (p->gone)
-		return -EPIPE;
+		return;
 	p->gone = true;
 	close(p->socket);
 	p9_process_kill(p);
@@ -228,17 +228,20 @@ static int process_gone(struct p9_process *p)
 		snprintf(p->how, sizeof(p->how), "was ended by signal %d", WTERMSIG(status));
 	else
 		snprintf(p->how, sizeof(p->how), "ended with status %d", WEXITSTATUS(status));
-	return -EPIPE;
+}
+
+static int process_lost(struct p9_process *p, struct err *e)
+{
+	process_gone(p);
+	return err_set(e, EPIPE, "the process of the share %s", p->how);
 }
 
 static int process_answer(struct p9_process *p, struct p9_turn *t, struct err *e)
 {
 	enum p9_turn_kind kind = t->kind;
 
-	if (!p9_receive(p->socket, t) || t->kind != kind || t->ret > 0 || t->len > P9_MAX_STATE) {
-		process_gone(p);
-		return err_set(e, EPIPE, "the process of the share %s", p->how);
-	}
+	if (!p9_receive(p->socket, t) || t->kind != kind || t->ret > 0 || t->len > P9_MAX_STATE)
+		return process_lost(p, e);
 	if (t->ret) {
 		char text[sizeof(p->area->text)];
 
@@ -251,11 +254,7 @@ static int process_answer(struct p9_process *p, struct p9_turn *t, struct err *e
 
 static int process_ask(struct p9_process *p, struct p9_turn *t, struct err *e)
 {
-	if (!p->gone && !p9_send(p->socket, t))
-		process_gone(p);
-	if (p->gone)
-		return err_set(e, EPIPE, "the process of the share %s", p->how);
-	return process_answer(p, t, e);
+	return p->gone || !p9_send(p->socket, t) ? process_lost(p, e) : process_answer(p, t, e);
 }
 
 static int process_fork(struct p9_process *p, const struct p9_share *share,
@@ -335,7 +334,7 @@ int p9_process_handle(struct p9_process *p, size_t len, size_t cap, size_t *out)
 	int ret = process_ask(p, &t, NULL);
 
 	if (!ret && t.len > cap)
-		ret = process_gone(p);
+		ret = process_lost(p, NULL);
 	*out = ret ? 0 : t.len;
 	return ret;
 }
@@ -355,7 +354,7 @@ int p9_process_save(struct p9_process *p, struct buf *out, struct err *e)
 		t = (struct p9_turn){ .kind = P9_TAKE, .cap = at };
 		ret = process_ask(p, &t, e);
 		if (!ret && (!t.len || t.len > P9_MSIZE || t.len > all - at))
-			ret = err_set(e, -process_gone(p), "the process of the share %s", p->how);
+			ret = process_lost(p, e);
 		if (!ret)
 			buf_add(out, p->area->reply, t.len);
 		at += t.len;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -197,6 +198,25 @@ static void it_has_nothing_of_ours(void **state)
 	close(ours);
 }
 
+/* As in a run that was started with standard input closed, and may open few files. */
+static void any_number_will_do_for_its_socket(void **state)
+{
+	struct rlimit old, few;
+	int input = dup(STDIN_FILENO);
+
+	(void)state;
+	p9_process_end(t.p);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = (struct rlimit){ 256, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	close(STDIN_FILENO);
+	assert_int_equal(begin(&unbound, NULL), 0);
+	assert_int_equal(attach(t.p, 1), TATTACH + 1);
+	dup2(input, STDIN_FILENO);
+	close(input);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
 static void its_end_is_told(void **state)
 {
 	struct buf b;
@@ -316,6 +336,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		T(it_answers),
 		T(it_has_nothing_of_ours),
+		T(any_number_will_do_for_its_socket),
 		T(its_end_is_told),
 		T(one_that_does_not_listen_is_ended),
 		T(who_waits_for_an_answer_is_woken),
