@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""cloud_boot.py KVMPROF SCRATCH KERNEL [bzimage] [/IMAGE]: a kernel of tests/kernels.table to user space
-and to its power-off, such as Debian's own 6.1; bzimage: through its own decompressor; /IMAGE: where it
-is, if not in the cache. Minutes, on a host whose KVM interprets the guest's ring 0."""
+"""cloud_boot.py KVMPROF SCRATCH KERNEL [bzimage]: a kernel of tests/kernels.table to user space and
+to its power-off, such as Debian's own 6.1; bzimage: through its own decompressor. Minutes, on a host
+whose KVM interprets the guest's ring 0."""
 
 import json
 import os
@@ -26,19 +26,12 @@ def check_names(system_map):
 
 e2e.need_kvm()
 kernel = kernel_matrix.kernels()[e2e.EXTRA[0] if e2e.EXTRA else "6.1"]
-image = next((x for x in e2e.EXTRA if x.startswith("/")), None)
 try:
-    image = image or kernel_matrix.image(kernel)
+    image = kernel_matrix.image(kernel)
 except kernel_matrix.Missing as why:
     e2e.skip(str(why))
-# What our own kernels were built with.
-config = ""
-if kernel.source.startswith("built:"):
-    with open(os.path.join(os.path.dirname(image), "config")) as f:
-        config = f.read()
-shuffled = "\nCONFIG_RANDSTRUCT=y\n" in config
 way = ["--boot=bzimage", "-m", "512M", "--append", "earlyprintk=ttyS0"] if "bzimage" in e2e.EXTRA else []
-if "\nCONFIG_FINEIBT=y\n" in config:
+if kernel.name == "fineibt":
     way += ["--append", "cfi=fineibt"]
 b = e2e.Boot(image, "--initrd", e2e.INITRAMFS, "-o", "cloud.data", *way).wait(2400)
 say(b.err)
@@ -47,7 +40,7 @@ check(b.status == 0, "status %d" % b.status)
 check(t is not None, "user space was not reached")
 check("kvmprof-init: done" in b.text(), "/init did not come to its end")
 said = [line for _, line in b.lines if "Clearing CPUID bits:" in line or "force-disabling CPU feature flag:" in line]
-if "cfi=fineibt" in way:
+if kernel.name == "fineibt":
     check(any("Using FineIBT CFI" in line for _, line in b.lines), "the kernel does not use FineIBT")
 if e2e.summary("cloud.data")["host"]["interpreted"]:
     check(any("popcnt" in line for line in said), "clearcpuid= cleared nothing: %s" % said)
@@ -61,7 +54,7 @@ if e2e.failures:
 s = e2e.check_lost("cloud.data")
 p = e2e.kvmprof("report", "-i", "cloud.data")
 check(p.status == 0, "kvmprof report: " + p.err)
-if config:
+if kernel.source.startswith("built:"):
     check_names(os.path.join(os.path.dirname(image), "System.map"))
 
 # Where nothing tells of stacks they are searched, and none is called whole.
@@ -80,7 +73,7 @@ for x in sorted(s["broken_stacks"], key=lambda x: -x["count"])[:15]:
 check(total > 1000 and whole >= WHOLE, "only %.3f %% of %d kernel stacks are whole: %s" % (whole, total, ends))
 script = e2e.kvmprof("script", "-i", "cloud.data", timeout=600).out
 samples = e2e.parse_script(script)
-if shuffled:
+if kernel.name == "randstruct":
     # Members are where nothing tells: no task has its name, number or process.
     say("no tasks: " + s["guest"]["no_tasks_because"])
     check(s["guest"]["no_tasks_because"] and not s["guest"]["tasks"], "tasks of shuffled structures: %s" % s["guest"])
@@ -92,7 +85,7 @@ if shuffled:
              and not x.stack.endswith("__switch_to")]
     check(not other, "%d samples of other tasks are swapper's: %s" % (len(other), other[:3]))
 below = [x.stack.split(";")[0] for x in samples
-         if (shuffled or x.comm == "init") and "entry_SYSCALL_64_after_hwframe" in x.stack]
+         if (kernel.name == "randstruct" or x.comm == "init") and "entry_SYSCALL_64_after_hwframe" in x.stack]
 # Not while it exits and its memory goes away.
 into = 100 * sum(not name.startswith("entry_") for name in below) / max(len(below), 1)
 check(len(below) > 100 and into >= INTO_PROGRAMS, "of %d stacks of /init's system calls only %.1f %% go on "

@@ -3,14 +3,13 @@
 """A Linux guest with processes, threads, libraries, a vdso and a module, profiled from outside
 with nothing but its kernel: names, mappings and stacks against what the guest prints of itself.
 
-    guest_truth.py KVMPROF SCRATCH [tiny|full|smp|bare|lto|kcfi|fineibt|KERNEL] [/IMAGE]
+    guest_truth.py KVMPROF SCRATCH [tiny|full|smp|bare|lto|kcfi|fineibt|KERNEL]
 
 full: a kernel with modules and type information (BTF); smp: the same on two vCPUs; lto, kcfi,
 fineibt: such a one by clang; tiny: a kernel with neither, whose structures are found in its memory
 once programs run; bare: one with modules, for several CPUs, that has no types and names no
-variables; KERNEL: one of Debian's in tests/kernels.table (minutes, where KVM interprets ring 0);
-/IMAGE: where it is, with its modules/ beside it, if not in the cache. What stock perf makes of the
-profile is checked, not our own report alone."""
+variables; KERNEL: one of Debian's in tests/kernels.table (minutes, where KVM interprets ring 0).
+What stock perf makes of the profile is checked, not our own report alone."""
 
 import json
 import os
@@ -75,7 +74,7 @@ def check_mappings(text, path):
 e2e.need_kvm()
 e2e.need_tool("perf")
 if DEBIAN:
-    image = e2e.EXTRA[1] if len(e2e.EXTRA) > 1 else e2e.debian_kernel(WHAT, "--modules")
+    image = e2e.debian_kernel(WHAT, "--modules")
     kernel = os.path.dirname(image)
 elif CLANG:
     try:

@@ -331,11 +331,6 @@ def suite(patterns):
     tests = [("-".join([t[0], *t[1]]), *t) for t in SUITE if not patterns or t[0] in patterns]
     if not tests:
         e2e.sys.exit("svm_host.py: the suite has none of: " + " ".join(patterns))
-    run_there(tests)
-
-
-def run_there(tests):
-    """(name, script, arguments, limit), one after the other on that host, with this machine's files."""
     # Its guests may be larger than it is, as they touch little of their memory.
     script = "echo 1 >/proc/sys/vm/overcommit_memory; cd %s; KVMPROF_CACHE=%s; export KVMPROF_CACHE\n" % (e2e.TOP, os.environ["KVMPROF_CACHE"])
     for name, test, argv, limit in tests:
