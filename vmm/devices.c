@@ -126,10 +126,7 @@ static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 		.ended_ctx = vm->cfg.share_ctx,
 	};
 	struct virtio *d;
-	int ret;
-
-	gmem_dont_fork(&vm->mem);
-	ret = virtio_9p_new(&d, &vm->mem, &cfg, e);
+	int ret = virtio_9p_new(&d, &vm->mem, &cfg, e);
 
 	return ret ? ret : machine_add_virtio(vm, d, e);
 }
@@ -144,6 +141,8 @@ int machine_devices_create(struct vm *vm, struct err *e)
 		ret = add_rng(vm, e);
 	if (!ret && vm->cfg.net.kind != NET_NONE)
 		ret = add_net(vm, e);
+	if (vm->cfg.nshares) /* their processes shall not have it */
+		gmem_dont_fork(&vm->mem);
 	for (unsigned int i = 0; !ret && i < vm->cfg.nshares; i++)
 		ret = add_share(vm, &vm->cfg.share[i], e);
 	return ret ? ret : machine_disks_create(vm, e);

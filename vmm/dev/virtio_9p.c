@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_PREFIX "9p-"
 #define F_MOUNT_TAG (UINT64_C(1) << 0) /* VIRTIO_9P_MOUNT_TAG */
 
 struct virtio_9p {
 	struct virtio d;
 	struct p9_process *p9; /* the thread's, or while it is not busy the resetting vCPU's */
-	char name[VIRTIO_9P_TAG_MAX + 8];
-	char tag[VIRTIO_9P_TAG_MAX + 1];
+	char name[VIRTIO_9P_TAG_MAX + 8]; /* NAME_PREFIX, then the tag */
 	void (*ended)(void *ctx, const char *tag, const char *how);
 	void *ended_ctx;
 	pthread_t thread;
@@ -34,7 +34,7 @@ static struct virtio_9p *of(struct virtio *d)
 static void virtio_9p_ended(struct virtio_9p *v)
 {
 	if (v->ended)
-		v->ended(v->ended_ctx, v->tag, p9_process_how(v->p9));
+		v->ended(v->ended_ctx, v->name + strlen(NAME_PREFIX), p9_process_how(v->p9));
 	v->ended = NULL;
 }
 
@@ -200,8 +200,7 @@ int virtio_9p_new(struct virtio **out, const struct gmem *mem, const struct virt
 		return err_set(e, EINVAL, "share %.100s: a tag has 1 to %u bytes", cfg->tag,
 			       VIRTIO_9P_TAG_MAX);
 	}
-	snprintf(v->name, sizeof(v->name), "9p-%s", cfg->tag);
-	memcpy(v->tag, cfg->tag, len);
+	snprintf(v->name, sizeof(v->name), NAME_PREFIX "%s", cfg->tag);
 	v->ended = cfg->ended;
 	v->ended_ctx = cfg->ended_ctx;
 	v->d.id = VIRTIO_ID_9P;
