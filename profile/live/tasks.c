@@ -285,31 +285,31 @@ static bool has_program(const struct sample *s)
  * guest that ran before, or that has run a program, only a halted vCPU is known to be idle where
  * tasks are not asked for.
  */
-static bool is_of_boot(const struct guest_tasks *t, const struct sample *s, bool program)
+static bool is_of_boot(const struct guest_tasks *t, const struct sample *s, bool runs_program)
 {
 	const struct sample_task *now = &s->task;
 
 	if (now->state == SAMPLE_TASK_POINTER)
-		return now->addr == t->layout->init_task && !program;
+		return now->addr == t->layout->init_task && !runs_program;
 	if (now->state != SAMPLE_TASK_UNASKED && now->state != SAMPLE_TASK_NOT_YET)
 		return false;
 	if (t->joined || (t->program_seen && now->state == SAMPLE_TASK_UNASKED))
 		return s->mode == SAMPLE_IDLE;
-	return !program;
+	return !runs_program;
 }
 
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e)
 {
 	const struct sample_task *now = &s->task;
-	const bool program = now->state != SAMPLE_TASK_FOUND && has_program(s);
+	const bool runs_program = now->state != SAMPLE_TASK_FOUND && has_program(s);
 	struct guest_task *k;
-	uint64_t leaders = 0; /* program */
+	uint64_t program = 0;
 	int ret;
 
 	*out = NULL;
-	t->program_seen |= program;
-	if (is_of_boot(t, s, program)) {
+	t->program_seen |= runs_program;
+	if (is_of_boot(t, s, runs_program)) {
 		t->stats.not_yet++;
 		return see_idle(t, pid, tid, s->time_ns, e);
 	}
@@ -326,11 +326,11 @@ int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid
 	if (now->tid != now->pid) {
 		bool fresh = !k->used || k->gone || is_other(t, k, now);
 
-		ret = see_leader(t, now, fresh, s->time_ns, &leaders, e);
+		ret = see_leader(t, now, fresh, s->time_ns, &program, e);
 	}
 	ret = ret ? ret : tasks_announce(t, k, now, s->time_ns, e);
 	if (now->tid != now->pid)
-		k->program = leaders;
+		k->program = program;
 	*pid = now->pid;
 	*tid = now->tid;
 	*out = k;
