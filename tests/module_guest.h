@@ -177,4 +177,12 @@ static inline void mg_make(const struct mg_shape *s)
 	mg_put8(MG_HEAD + 8, mg_at(MG_MODULES - 1, MG_STRUCT) + 8);
 }
 
+/* What is known before a module is looked at. */
+static inline struct linux_module_layout mg_layout(void)
+{
+	return (struct linux_module_layout){ .modules = MG_HEAD,
+					     .kernel_start = 0xffffffff81000000,
+					     .kernel_end = 0xffffffff83000000 };
+}
+
 #endif

@@ -36,9 +36,7 @@ static void change(struct cursor *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct linux_module_layout l = { .modules = MG_HEAD,
-					 .kernel_start = 0xffffffff81000000,
-					 .kernel_end = 0xffffffff83000000 };
+	struct linux_module_layout l = mg_layout();
 	struct linux_module_list list;
 	struct cursor c;
 

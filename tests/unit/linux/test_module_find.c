@@ -13,19 +13,12 @@
 
 #include <cmocka.h>
 
-static struct linux_module_layout new_layout(void)
-{
-	return (struct linux_module_layout){ .modules = MG_HEAD,
-					     .kernel_start = 0xffffffff81000000,
-					     .kernel_end = 0xffffffff83000000 };
-}
-
 static void found(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(mg_shapes); i++) {
 		const struct mg_shape *s = &mg_shapes[i];
-		struct linux_module_layout l = new_layout();
+		struct linux_module_layout l = mg_layout();
 		struct linux_module_list list;
 		struct err e = { 0 };
 
@@ -56,7 +49,7 @@ static void found(void **state)
 /* One that is being loaded has another look, and is not asked. */
 static void loading(void **state)
 {
-	struct linux_module_layout l = new_layout();
+	struct linux_module_layout l = mg_layout();
 
 	(void)state;
 	mg_make(&mg_shapes[3]);
@@ -66,7 +59,7 @@ static void loading(void **state)
 	mg_make(&mg_shapes[3]);
 	for (unsigned int i = 0; i < MG_MODULES; i++)
 		mg_put4(mg_at(i, MG_STRUCT), LINUX_MODULE_UNFORMED);
-	l = new_layout();
+	l = mg_layout();
 	assert_int_equal(linux_module_find(&l, &mg_memory, NULL), -ENOENT);
 	assert_int_equal(l.text_base, 0);
 }
@@ -75,7 +68,7 @@ static void loading(void **state)
 static void refused(void **state)
 {
 	const struct mg_shape *s = &mg_shapes[3];
-	struct linux_module_layout l = new_layout();
+	struct linux_module_layout l = mg_layout();
 	struct err e = { 0 };
 
 	(void)state;
