@@ -8,8 +8,8 @@ samples a second: tasks, names and stacks are what the guest's program says of i
 costs the guest, and how many stops gave no sample, is printed. large: with two vCPUs, and memory on
 both sides of the hole below 4 GiB.
 
-Guests of QEMU's TCG may get stuck (docs/hosts.md), so that a vCPU runs no
-program any more. Such a guest says nothing of kvmprof: another one takes its place, up to GUESTS.
+Guests of QEMU's TCG may get stuck (docs/hosts.md): a vCPU runs no program any more. Another guest takes
+the place of such a one, up to GUESTS.
 """
 
 import json
