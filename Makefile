@@ -34,7 +34,9 @@ endif
 # A build directory is of one kind: another one makes its library anew. tests/run.py looks for this, too.
 PVM_STAMP := $(BUILD)/pvm-$(PVM)
 
-LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lcapstone -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -larchive -lprotobuf-c -lz -lstdc++ -lm -pthread
+LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lstdc++ -lm -pthread
+# What the program loads when it needs it (base/library.h), and some tests call by themselves.
+TEST_LIBS := -lcapstone -larchive
 # What it says of fences holds for memory of the guest alone, which it does not watch.
 TSAN := -fsanitize=thread -Wno-tsan
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -173,13 +175,13 @@ $(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 $(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) -lcmocka -o $@
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(DEMO_OBJ) $(LIB) $(LIBS) $(TEST_LIBS) -lcmocka -o $@
 
 # A target with a main() that runs it over files; `make fuzz` has libFuzzer's instead.
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_MAIN) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(FUZZ_MAIN) $(FUZZ_LINK) $(LIB) $(LIBS) -o $@
+	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP $< $(FUZZ_MAIN) $(FUZZ_LINK) $(LIB) $(LIBS) $(TEST_LIBS) -o $@
 
 $(BUILD)/bench/%: tests/bench/%.c $(LIB) $(DEMO_OBJ)
 	@mkdir -p $(@D)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /*
  * Each record is preceded by 8 bytes: its length, or SKIP where the rest of
@@ -25,9 +26,11 @@ int ring_init(struct ring *r, size_t size)
 	while (want < size)
 		want *= 2;
 	memset(r, 0, sizeof(*r));
-	r->data = aligned_alloc(64, want);
+	r->data = aligned_alloc(4096, want);
 	if (!r->data)
 		return -ENOMEM;
+	/* A huge page would be resident for the first sample. Where this fails, it is. */
+	(void)madvise(r->data, want, MADV_NOHUGEPAGE);
 	r->size = want;
 	return 0;
 }

@@ -118,16 +118,6 @@ def libraries(program):
     return found
 
 
-def empty_icu(path, directory):
-    """libicudata is half of all that kvmprof needs, and never used: one without data."""
-    name = os.path.basename(path)
-    version = re.search(r"\.so\.(\d+)", name)[1]
-    out = os.path.join(directory, name)
-    subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,-soname," + name, "-x", "c", "-", "-o", out],
-                   input=("const char icudt%s_dat[16];" % version).encode(), check=True)
-    return out
-
-
 def initramfs(args, job, modules, directory):
     files = {"job": job, "bin/busybox": shutil.which("busybox")}
     if not files["bin/busybox"] or libraries(files["bin/busybox"]):
@@ -138,8 +128,7 @@ def initramfs(args, job, modules, directory):
             files["modules/%s.ko" % name] = path
     for program in [] if args.root else [args.kvmprof] + args.program:
         files["bin/" + os.path.basename(program)] = program
-        for path, source in libraries(program).items():
-            files[path] = empty_icu(path, directory) if "/libicudata.so" in path else source
+        files.update(libraries(program))
     for pair in args.file:
         path, _, source = pair.partition("=")
         if not source:

@@ -6,10 +6,10 @@
 #include "profile/export/push.h"
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros do not go with function pointers */
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +32,11 @@
 	X(curl_slist_free_all)
 /* clang-format on */
 
-struct library {
-#define X(f) __typeof__(&f) f;
-	FUNCTIONS(X)
-#undef X
+struct functions {
+	FUNCTIONS(LIBRARY_MEMBER)
 };
+
+static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
 
 struct answer {
 	char text[ANSWER_MAX + 1]; /* its first line */
@@ -45,22 +45,20 @@ struct answer {
 	char why[CURL_ERROR_SIZE]; /* curl's words where none came */
 };
 
-static int push_http_load(struct library *lib, struct err *e)
+static int push_http_load(struct functions *lib, struct err *e)
 {
-	/* Never closed: it may have started what does not survive that. */
-	void *h = dlopen(CURL_SONAME, RTLD_NOW | RTLD_LOCAL);
+	const struct library want = {
+		.soname = CURL_SONAME,
+		.what = "cannot push",
+		.hint = "install libcurl4",
+		.names = function_names,
+		.nnames = ARRAY_SIZE(function_names),
+	};
+	int ret = library_load(&want, (void **)lib, e);
 
-	if (!h)
-		return err_set(e, ENOENT, "cannot push: %s; install libcurl4", dlerror());
-#define X(f)                                   \
-	lib->f = (__typeof__(&f))dlsym(h, #f); \
-	if (!lib->f)                           \
-		return err_set(e, ENOENT, "cannot push: %s", dlerror());
-	FUNCTIONS(X)
-#undef X
-	if (lib->curl_global_init(CURL_GLOBAL_DEFAULT))
-		return err_set(e, EIO, "cannot push: libcurl does not start");
-	return 0;
+	if (!ret && lib->curl_global_init(CURL_GLOBAL_DEFAULT))
+		ret = err_set(e, EIO, "cannot push: libcurl does not start");
+	return ret;
 }
 
 /* The first line, printable ASCII: it goes to a terminal. */
@@ -77,7 +75,7 @@ static size_t on_answer(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-static int add_header(const struct library *lib, struct curl_slist **list, const char *name,
+static int add_header(const struct functions *lib, struct curl_slist **list, const char *name,
 		      const char *value, struct err *e)
 {
 	cleanup_free char *text = NULL;
@@ -91,7 +89,7 @@ static int add_header(const struct library *lib, struct curl_slist **list, const
 	return 0;
 }
 
-static int headers(const struct library *lib, const struct push_request *r,
+static int headers(const struct functions *lib, const struct push_request *r,
 		   const struct push_access *a, struct curl_slist **list, struct err *e)
 {
 	cleanup_free char *bearer = NULL;
@@ -150,9 +148,9 @@ static int push_http_judge(long status, const char *url, const struct answer *a,
 		       a->len ? ": " : "", a->text, advice(status));
 }
 
-static void push_http_set_options(const struct library *lib, CURL *c, const struct push_request *r,
-				  const struct push_access *a, struct curl_slist *list,
-				  struct answer *answer)
+static void push_http_set_options(const struct functions *lib, CURL *c,
+				  const struct push_request *r, const struct push_access *a,
+				  struct curl_slist *list, struct answer *answer)
 {
 	lib->curl_easy_setopt(c, CURLOPT_URL, r->url);
 	lib->curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -176,7 +174,7 @@ static void push_http_set_options(const struct library *lib, CURL *c, const stru
 	}
 }
 
-static int no_answer(const struct library *lib, CURL *c, CURLcode code, const char *url,
+static int no_answer(const struct functions *lib, CURL *c, CURLcode code, const char *url,
 		     const char *why, struct err *e)
 {
 	long os = 0;
@@ -192,7 +190,7 @@ static int no_answer(const struct library *lib, CURL *c, CURLcode code, const ch
 int push_send(const struct push_request *r, const struct push_access *a, struct err *e)
 {
 	struct curl_slist *list = NULL;
-	struct library lib;
+	struct functions lib;
 	struct answer answer = { .len = 0 };
 	int shown = (int)strcspn(r->url, "?");
 	cleanup_free char *url = strndup(r->url, (size_t)shown);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/files/debuginfod.h"
 
+#include "base/cleanup.h"
+#include "base/library.h"
+
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
 #include <errno.h>
@@ -20,36 +23,30 @@
 	X(debuginfod_get_url)
 /* clang-format on */
 
-struct library {
-#define X(f) __typeof__(&f) f;
-	FUNCTIONS(X)
-#undef X
+struct functions {
+	FUNCTIONS(LIBRARY_MEMBER)
 };
 
+static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
+
 struct fetch {
-	const struct library *lib;
+	const struct functions *lib;
 	debuginfod_progress_fn *progress;
 	void *ctx;
 	long shown; /* MB + 1 */
 };
 
-static int debuginfod_load(struct library *lib, struct err *e)
+static int debuginfod_load(struct functions *lib, struct err *e)
 {
-	/* Never closed: curl, which it brings, is not made for that. */
-	void *h = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL);
+	const struct library want = {
+		.soname = DEBUGINFOD_SONAME,
+		.what = "debuginfod",
+		.hint = "install libdebuginfod1 or unset DEBUGINFOD_URLS",
+		.names = function_names,
+		.nnames = ARRAY_SIZE(function_names),
+	};
 
-	if (!h)
-		return err_set(e, ENOENT,
-			       "debuginfod: %s; install libdebuginfod1 or unset "
-			       "DEBUGINFOD_URLS",
-			       dlerror());
-#define X(f)                                   \
-	lib->f = (__typeof__(&f))dlsym(h, #f); \
-	if (!lib->f)                           \
-		return err_set(e, ENOENT, "debuginfod: %s", dlerror());
-	FUNCTIONS(X)
-#undef X
-	return 0;
+	return library_load(&want, (void **)lib, e);
 }
 
 /* The library calls back with its own handle alone; how to ask that is in the library. */
@@ -91,7 +88,7 @@ int debuginfod_fetch(const uint8_t *id, size_t len, debuginfod_progress_fn *prog
 		     char **path, struct err *e)
 {
 	const char *urls = getenv(DEBUGINFOD_URLS_ENV_VAR);
-	struct library lib;
+	struct functions lib;
 	struct fetch f = { .lib = &lib, .progress = progress, .ctx = ctx };
 	debuginfod_client *c;
 	char *got = NULL;

@@ -2,9 +2,9 @@
 #include "profile/libvirt/domain_xml.h"
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -28,25 +28,23 @@
 	X(xmlGetLastError)
 /* clang-format on */
 
-struct library {
-#define X(f) __typeof__(&f) f;
-	FUNCTIONS(X)
-#undef X
+struct functions {
+	FUNCTIONS(LIBRARY_MEMBER)
 };
 
-static int domain_xml_load(struct library *lib, struct err *e)
-{
-	void *h = dlopen(LIBXML_SONAME, RTLD_NOW | RTLD_LOCAL);
+static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
 
-	if (!h)
-		return err_set(e, ENOENT, "libxml2: %s; install libxml2", dlerror());
-#define X(f)                                   \
-	lib->f = (__typeof__(&f))dlsym(h, #f); \
-	if (!lib->f)                           \
-		return err_set(e, ENOENT, "libxml2: %s", dlerror());
-	FUNCTIONS(X)
-#undef X
-	return 0;
+static int domain_xml_load(struct functions *lib, struct err *e)
+{
+	const struct library want = {
+		.soname = LIBXML_SONAME,
+		.what = "libxml2",
+		.hint = "install libxml2",
+		.names = function_names,
+		.nnames = ARRAY_SIZE(function_names),
+	};
+
+	return library_load(&want, (void **)lib, e);
 }
 
 /* -- the tree ------------------------------------------------------------------------- */
@@ -396,7 +394,7 @@ static int domain_xml_take(struct domain_xml *d, const xmlNode *root, struct err
 
 /* -- the whole ------------------------------------------------------------------------ */
 
-static int no_xml(const struct library *lib, struct err *e)
+static int no_xml(const struct functions *lib, struct err *e)
 {
 	const xmlError *last = lib->xmlGetLastError();
 	char text[200];
@@ -412,7 +410,7 @@ static int no_xml(const struct library *lib, struct err *e)
 
 int domain_xml_parse(const char *text, size_t len, struct domain_xml *out, struct err *e)
 {
-	struct library lib = { 0 };
+	struct functions lib = { 0 };
 	xmlDocPtr doc;
 	int ret;
 

@@ -7,6 +7,7 @@
  * say so at the second one: so the archive is read twice, and first only for links.
  */
 #include "base/cleanup.h"
+#include "base/library.h"
 #include "profile/rootfs/rootfs.h"
 
 #include <archive.h>
@@ -17,8 +18,49 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What is used of the library. */
+/* clang-format off */
+#define FUNCTIONS(X) \
+	X(archive_entry_filetype) \
+	X(archive_entry_gid) \
+	X(archive_entry_hardlink) \
+	X(archive_entry_hardlink_utf8) \
+	X(archive_entry_mtime) \
+	X(archive_entry_pathname) \
+	X(archive_entry_pathname_utf8) \
+	X(archive_entry_perm) \
+	X(archive_entry_rdevmajor) \
+	X(archive_entry_rdevminor) \
+	X(archive_entry_size) \
+	X(archive_entry_size_is_set) \
+	X(archive_entry_symlink) \
+	X(archive_entry_symlink_utf8) \
+	X(archive_entry_uid) \
+	X(archive_error_string) \
+	X(archive_format) \
+	X(archive_read_data) \
+	X(archive_read_free) \
+	X(archive_read_new) \
+	X(archive_read_next_header) \
+	X(archive_read_open_filename) \
+	X(archive_read_support_filter_bzip2) \
+	X(archive_read_support_filter_compress) \
+	X(archive_read_support_filter_gzip) \
+	X(archive_read_support_filter_lz4) \
+	X(archive_read_support_filter_lzma) \
+	X(archive_read_support_filter_xz) \
+	X(archive_read_support_filter_zstd) \
+	X(archive_read_support_format_cpio) \
+	X(archive_read_support_format_tar)
+/* clang-format on */
+
 #define READ_BLOCK (128u << 10)
 #define COPY_LEN (128u << 10)
+
+static const char *const function_names[] = { FUNCTIONS(LIBRARY_NAME) };
+static struct {
+	FUNCTIONS(LIBRARY_MEMBER)
+} la; /* the main thread's alone */
 
 /* A file that others are links to. */
 struct target {
@@ -42,34 +84,45 @@ static int archive_compare(const void *a, const void *b)
 
 static int open_archive(struct reader *x, struct err *e)
 {
-	x->a = archive_read_new();
+	const struct library want = {
+		.soname = "libarchive.so.13",
+		.what = "archives can't be read",
+		.hint = "install libarchive13, or give a directory",
+		.names = function_names,
+		.nnames = ARRAY_SIZE(function_names),
+	};
+	int ret = library_load(&want, (void **)&la, e);
+
+	if (ret)
+		return ret;
+	x->a = la.archive_read_new();
 	if (!x->a)
 		return err_set(e, ENOMEM, "out of memory");
-	archive_read_support_filter_gzip(x->a);
-	archive_read_support_filter_bzip2(x->a);
-	archive_read_support_filter_xz(x->a);
-	archive_read_support_filter_lzma(x->a);
-	archive_read_support_filter_zstd(x->a);
-	archive_read_support_filter_lz4(x->a);
-	archive_read_support_filter_compress(x->a);
-	archive_read_support_format_tar(x->a);
-	archive_read_support_format_cpio(x->a);
-	if (archive_read_open_filename(x->a, x->path, READ_BLOCK) != ARCHIVE_OK)
+	la.archive_read_support_filter_gzip(x->a);
+	la.archive_read_support_filter_bzip2(x->a);
+	la.archive_read_support_filter_xz(x->a);
+	la.archive_read_support_filter_lzma(x->a);
+	la.archive_read_support_filter_zstd(x->a);
+	la.archive_read_support_filter_lz4(x->a);
+	la.archive_read_support_filter_compress(x->a);
+	la.archive_read_support_format_tar(x->a);
+	la.archive_read_support_format_cpio(x->a);
+	if (la.archive_read_open_filename(x->a, x->path, READ_BLOCK) != ARCHIVE_OK)
 		return err_set(e, EINVAL, "%.200s: not a directory, and no tar or cpio archive: %s",
-			       x->path, archive_error_string(x->a));
+			       x->path, la.archive_error_string(x->a));
 	return 0;
 }
 
 /* 1, 0 at the end, or -errno. */
 static int next_entry(struct reader *x, struct archive_entry **entry, struct err *e)
 {
-	int ret = archive_read_next_header(x->a, entry);
+	int ret = la.archive_read_next_header(x->a, entry);
 
 	if (ret == ARCHIVE_EOF)
 		return 0;
 	if (ret < ARCHIVE_WARN) {
-		const char *why = archive_error_string(x->a);
-		bool none = !archive_format(x->a);
+		const char *why = la.archive_error_string(x->a);
+		bool none = !la.archive_format(x->a);
 
 		return err_set(e, EINVAL, "%.200s: %s%s", x->path,
 			       none ? "not a directory, and no tar or cpio archive: "
@@ -82,16 +135,16 @@ static int next_entry(struct reader *x, struct archive_entry **entry, struct err
 /* As the entry was written: in UTF-8 where the archive says so, else byte by byte. */
 static const char *name_of(struct archive_entry *entry)
 {
-	const char *s = archive_entry_pathname_utf8(entry);
+	const char *s = la.archive_entry_pathname_utf8(entry);
 
-	return s ? s : archive_entry_pathname(entry);
+	return s ? s : la.archive_entry_pathname(entry);
 }
 
 static const char *target_of(struct archive_entry *entry)
 {
-	const char *s = archive_entry_hardlink_utf8(entry);
+	const char *s = la.archive_entry_hardlink_utf8(entry);
 
-	return s ? s : archive_entry_hardlink(entry);
+	return s ? s : la.archive_entry_hardlink(entry);
 }
 
 /* Names may be written in several ways: "./a" and "a". NULL: out of memory. */
@@ -164,13 +217,13 @@ static int copy_data(struct reader *x, const char *name, uint64_t size, struct e
 	if (!bytes)
 		return err_set(e, ENOMEM, "out of memory");
 	while (size) {
-		la_ssize_t n = archive_read_data(x->a, bytes, size < COPY_LEN ? size : COPY_LEN);
+		la_ssize_t n = la.archive_read_data(x->a, bytes, size < COPY_LEN ? size : COPY_LEN);
 		int ret;
 
 		if (n <= 0)
 			return err_set(e, EINVAL, "%.200s: the archive is damaged: %.200s: %s",
 				       x->path, name,
-				       n ? archive_error_string(x->a) : "its data end early");
+				       n ? la.archive_error_string(x->a) : "its data end early");
 		ret = cpio_write_data(&x->r->cpio, bytes, (size_t)n, e);
 		if (ret)
 			return ret;
@@ -198,7 +251,7 @@ static int add_regular(struct reader *x, struct archive_entry *entry, struct cpi
 		       struct err *e)
 {
 	const char *link = target_of(entry);
-	int64_t size = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
+	int64_t size = la.archive_entry_size_is_set(entry) ? la.archive_entry_size(entry) : 0;
 	int ret;
 
 	c->mode = S_IFREG | (c->mode & 07777);
@@ -217,11 +270,11 @@ static int add_regular(struct reader *x, struct archive_entry *entry, struct cpi
 static int add_symlink(struct reader *x, struct archive_entry *entry, struct cpio_entry *c,
 		       struct err *e)
 {
-	const char *to = archive_entry_symlink_utf8(entry);
+	const char *to = la.archive_entry_symlink_utf8(entry);
 	size_t len;
 	int ret;
 
-	to = to ? to : archive_entry_symlink(entry);
+	to = to ? to : la.archive_entry_symlink(entry);
 	len = to ? strlen(to) : 0;
 	if (!len || len > ROOTFS_LINK_MAX) {
 		rootfs_leave_out(x->r, c->name, "a link to nothing, or to a name that is too long");
@@ -241,10 +294,10 @@ static int add_entry(struct reader *x, struct archive_entry *entry, struct err *
 {
 	struct cpio_entry c = {
 		.name = name_of(entry),
-		.mode = archive_entry_filetype(entry) | (archive_entry_perm(entry) & 07777),
-		.uid = clamp(archive_entry_uid(entry)),
-		.gid = clamp(archive_entry_gid(entry)),
-		.mtime = clamp(archive_entry_mtime(entry)),
+		.mode = la.archive_entry_filetype(entry) | (la.archive_entry_perm(entry) & 07777),
+		.uid = clamp(la.archive_entry_uid(entry)),
+		.gid = clamp(la.archive_entry_gid(entry)),
+		.mtime = clamp(la.archive_entry_mtime(entry)),
 	};
 
 	if (!c.name || !*c.name) {
@@ -253,15 +306,15 @@ static int add_entry(struct reader *x, struct archive_entry *entry, struct err *
 	}
 	if (target_of(entry))
 		return add_regular(x, entry, &c, e);
-	switch (archive_entry_filetype(entry)) {
+	switch (la.archive_entry_filetype(entry)) {
 	case AE_IFREG:
 		return add_regular(x, entry, &c, e);
 	case AE_IFLNK:
 		return add_symlink(x, entry, &c, e);
 	case AE_IFCHR:
 	case AE_IFBLK:
-		c.major = (uint32_t)archive_entry_rdevmajor(entry);
-		c.minor = (uint32_t)archive_entry_rdevminor(entry);
+		c.major = (uint32_t)la.archive_entry_rdevmajor(entry);
+		c.minor = (uint32_t)la.archive_entry_rdevminor(entry);
 		return rootfs_entry(x->r, &c, e);
 	case AE_IFDIR:
 	case AE_IFIFO:
@@ -279,12 +332,12 @@ int rootfs_add_archive(struct rootfs *r, const char *path, struct err *e)
 	int ret = open_archive(&x, e);
 
 	ret = ret ? ret : look_for_links(&x, e);
-	archive_read_free(x.a);
+	la.archive_read_free(x.a);
 	x.a = NULL;
 	ret = ret ? ret : open_archive(&x, e);
 	while (!ret && (ret = next_entry(&x, &entry, e)) > 0)
 		ret = add_entry(&x, entry, e);
-	archive_read_free(x.a);
+	la.archive_read_free(x.a);
 	tdestroy(x.targets, free);
 	return ret;
 }

@@ -22,8 +22,8 @@ int disasm_open(struct disasm **out, enum disasm_syntax syntax, struct err *e)
 		free(d);
 		return ret;
 	}
-	cs_option(d->x86.handle, CS_OPT_SYNTAX,
-		  syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+	d->x86.cs->cs_option(d->x86.handle, CS_OPT_SYNTAX,
+			     syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	*out = d;
 	return 0;
 }
@@ -78,7 +78,7 @@ void disasm_one(struct disasm *d, uint64_t va, const uint8_t *bytes, size_t avai
 	bool known = insn_decode(&flow, va, bytes, avail);
 
 	*out = (struct disasm_insn){ 0 };
-	if (!cs_disasm_iter(d->x86.handle, &p, &left, &at, d->x86.insn)) {
+	if (!d->x86.cs->cs_disasm_iter(d->x86.handle, &p, &left, &at, d->x86.insn)) {
 		put_bytes(out, bytes, known ? flow.len : 1);
 		return;
 	}

@@ -552,7 +552,8 @@ static bool is_cut(struct memop_decoder *d, const uint8_t *bytes, size_t len)
 	uint64_t at = 0;
 
 	memcpy(whole, bytes, len);
-	return len < left && cs_disasm_iter(d->x86.handle, &code, &left, &at, d->x86.insn) &&
+	return len < left &&
+	       d->x86.cs->cs_disasm_iter(d->x86.handle, &code, &left, &at, d->x86.insn) &&
 	       d->x86.insn->size > len;
 }
 
@@ -578,7 +579,7 @@ const struct memop_insn *memop_decode(struct memop_decoder *d, const uint8_t *by
 	if (!len)
 		return &c->insn;
 	left = len;
-	if (cs_disasm_iter(d->x86.handle, &code, &left, &at, d->x86.insn))
+	if (d->x86.cs->cs_disasm_iter(d->x86.handle, &code, &left, &at, d->x86.insn))
 		memop_take(&c->insn, d->x86.insn);
 	else if (!is_cut(d, bytes, len))
 		c->insn.why = MEMOP_UNKNOWN_INSN;

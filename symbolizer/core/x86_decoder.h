@@ -7,16 +7,16 @@
 #ifndef KVMPROF_SYMBOLIZER_CORE_X86_DECODER_H
 #define KVMPROF_SYMBOLIZER_CORE_X86_DECODER_H
 
+#include "base/capstone.h"
 #include "base/err.h"
 
-#include <capstone/capstone.h>
-
 struct x86_decoder {
+	const struct capstone *cs;
 	csh handle;
 	cs_insn *insn;
 };
 
-/* -ENOSYS: this capstone knows no x86-64; -ENOMEM. Then there is nothing to close. */
+/* -ENOENT: no capstone; -ENOSYS: it knows no x86-64; -ENOMEM. Then there is nothing to close. */
 int x86_decoder_open(struct x86_decoder *d, struct err *e);
 void x86_decoder_close(struct x86_decoder *d);
 

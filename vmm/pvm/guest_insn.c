@@ -11,6 +11,7 @@
 
 /* One decoder for each vCPU thread, freed with it. */
 struct decoder {
+	const struct capstone *cs;
 	csh handle;
 	cs_insn *insn;
 	cs_mode mode;
@@ -24,9 +25,9 @@ static void decoder_free(void *p)
 	struct decoder *d = p;
 
 	if (d->insn)
-		cs_free(d->insn, 1);
+		d->cs->cs_free(d->insn, 1);
 	if (d->handle)
-		cs_close(&d->handle);
+		d->cs->cs_close(&d->handle);
 	free(d);
 }
 
@@ -46,13 +47,14 @@ static struct decoder *decoder_get(void)
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle) != CS_ERR_OK) {
+	d->cs = capstone_get(NULL);
+	if (!d->cs || d->cs->cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle) != CS_ERR_OK) {
 		free(d);
 		return NULL;
 	}
 	d->mode = CS_MODE_64;
-	cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	d->insn = cs_malloc(d->handle);
+	d->cs->cs_option(d->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	d->insn = d->cs->cs_malloc(d->handle);
 	pthread_setspecific(decoder_key, d);
 	return d;
 }
@@ -84,12 +86,12 @@ int guest_insn_decode(struct guest_insn *g, struct vcpu *v)
 		return -ENOMEM;
 	if (d->mode != decoder_mode(v)) {
 		d->mode = decoder_mode(v);
-		cs_option(d->handle, CS_OPT_MODE, d->mode);
+		d->cs->cs_option(d->handle, CS_OPT_MODE, d->mode);
 	}
 	code = g->bytes;
 	left = g->nbytes;
 	address = g->regs->rip;
-	if (!cs_disasm_iter(d->handle, &code, &left, &address, d->insn))
+	if (!d->cs->cs_disasm_iter(d->handle, &code, &left, &address, d->insn))
 		return -EILSEQ;
 	g->insn = d->insn;
 	return 0;

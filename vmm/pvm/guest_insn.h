@@ -8,9 +8,9 @@
 #ifndef KVMPROF_VMM_PVM_GUEST_INSN_H
 #define KVMPROF_VMM_PVM_GUEST_INSN_H
 
-#include <linux/kvm.h>
+#include "base/capstone.h"
 
-#include <capstone/capstone.h>
+#include <linux/kvm.h>
 #include <stdbool.h>
 #include <stdint.h>
 

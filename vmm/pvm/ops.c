@@ -4,6 +4,7 @@
  */
 #include "vmm/pvm.h"
 
+#include "base/capstone.h"
 #include "base/count.h"
 
 #include "vmm/pvm/complete.h"
@@ -27,8 +28,11 @@ static int ops_create(struct vm *vm, struct err *e)
 {
 	struct kvm_enable_cap cap = { .cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = { 1 } };
 
-	if (!vm->cfg.quirks->refuses_insns || !vm->cfg.host->emulation_exit ||
-	    ioctl(vm->fd, KVM_ENABLE_CAP, &cap) == 0)
+	if (!vm->cfg.quirks->refuses_insns)
+		return 0;
+	if (!capstone_get(e)) /* vCPUs decode, and may not open files */
+		return -ENOENT;
+	if (!vm->cfg.host->emulation_exit || ioctl(vm->fd, KVM_ENABLE_CAP, &cap) == 0)
 		return 0;
 	return err_set(e, errno, "KVM_CAP_EXIT_ON_EMULATION_FAILURE: %s", strerror(errno));
 }
