@@ -428,6 +428,7 @@ static int search(struct guest *g, const struct sample *s, struct err *e)
 static int see_task(struct guest *g, const struct sample *s, struct profile_sample *out,
 		    const struct guest_task **task, struct err *e)
 {
+	bool due;
 	int ret;
 
 	*task = NULL;
@@ -436,9 +437,11 @@ static int see_task(struct guest *g, const struct sample *s, struct profile_samp
 	ret = search(g, s, e);
 	if (ret)
 		return ret;
-	if (clock_is_due(s->time_ns, g->swept_ns, SWEEP_NS)) {
-		ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
+	due = clock_is_due(s->time_ns, g->swept_ns, SWEEP_NS);
+	if (due)
 		g->swept_ns = s->time_ns;
+	if (due || !guest_tasks_swept(g->tasks)) {
+		ret = guest_tasks_sweep(g->tasks, s->time_ns, e);
 		if (ret)
 			return ret;
 	}

@@ -19,6 +19,7 @@ struct guest_tasks {
 	bool idle_told;
 	struct guest_task *task;
 	uint32_t n;
+	uint32_t sweep, sweep_end; /* of a turn: the next to be looked at, and behind the last */
 	size_t cap;
 	uint64_t programs;   /* the last number given */
 	struct idmap by_tid; /* index of a task */
@@ -72,6 +73,7 @@ static int forget_some(struct guest_tasks *t)
 		if (t->task[i].used && !t->task[i].gone)
 			t->task[kept++] = t->task[i];
 	kept = kept > GUEST_TASKS_MAX / 4 * 3 ? 0 : kept;
+	t->sweep = t->sweep_end = 0;
 	idmap_deinit(&t->by_tid);
 	for (t->n = 0; t->n < kept && !ret; t->n++)
 		ret = idmap_set(&t->by_tid, t->task[t->n].tid, t->n);
@@ -358,12 +360,24 @@ bool guest_tasks_has_mm(const struct guest_tasks *t, const struct guest_task *ta
 	       memory_u64(t->memory, task->addr + t->layout->mm, &mm) && mm == task->mm;
 }
 
+bool guest_tasks_swept(const struct guest_tasks *t)
+{
+	return !t->members_known || t->sweep == t->sweep_end;
+}
+
 int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e)
 {
+	uint32_t end;
 	int ret = 0;
 
-	for (uint32_t i = 0; t->members_known && i < t->n && !ret; i++) {
-		struct guest_task *k = &t->task[i];
+	if (guest_tasks_swept(t)) {
+		t->sweep = 0;
+		t->sweep_end = t->n;
+	}
+	end = t->sweep_end - t->sweep > GUEST_TASKS_SWEEP ? t->sweep + GUEST_TASKS_SWEEP
+							  : t->sweep_end;
+	for (; t->members_known && t->sweep < end && !ret; t->sweep++) {
+		struct guest_task *k = &t->task[t->sweep];
 
 		if (!k->used || k->gone || k->guessed)
 			continue;

@@ -62,11 +62,15 @@ void guest_tasks_destroy(struct guest_tasks *t);
 int guest_tasks_see(struct guest_tasks *t, const struct sample *s, uint32_t *pid, uint32_t *tid,
 		    const struct guest_task **out, struct err *e);
 
+/* Tasks that one call of guest_tasks_sweep() looks at: some 20 us. */
+#define GUEST_TASKS_SWEEP 256u
 /*
- * Tell the exits of tasks that are gone; looks at all: call it now and then. A task
- * has to be missing at two calls, as samples of it may still wait in a ring.
+ * Tell the exits of tasks that are gone: call it now and then, and, with a sample between, until
+ * guest_tasks_swept() says that all were looked at. A task has to be missing at two such turns, as
+ * samples of it may still wait in a ring.
  */
 int guest_tasks_sweep(struct guest_tasks *t, uint64_t now_ns, struct err *e);
+bool guest_tasks_swept(const struct guest_tasks *t);
 
 /* Does the task have this mm at this moment? Else what is read there is somebody else's. */
 bool guest_tasks_has_mm(const struct guest_tasks *t, const struct guest_task *task);
