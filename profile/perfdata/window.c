@@ -123,7 +123,7 @@ static void finish_round(struct perfdata_writer *w)
 /* Keep what is behind the n oldest, which are written. */
 static int keep_rest(struct perfdata_writer *w, size_t n, struct err *e)
 {
-	struct buf rest;
+	struct buf rest = w->spare;
 	size_t len = 0;
 
 	for (size_t i = n; i < w->nidx; i++)
@@ -133,9 +133,13 @@ static int keep_rest(struct perfdata_writer *w, size_t n, struct err *e)
 		w->held.len = 0;
 		return 0;
 	}
-	buf_init(&rest);
-	if (!buf_reserve(&rest, len))
+	/* The two buffers take turns: what was given back would be faulted in again, page by page. */
+	rest.len = 0;
+	if (!buf_reserve(&rest, len)) {
+		buf_init(&w->spare);
+		buf_deinit(&rest);
 		return perfdata_no_memory(w, e);
+	}
 	for (size_t i = n; i < w->nidx; i++) {
 		struct perfdata_held h = w->idx[i];
 
@@ -144,7 +148,7 @@ static int keep_rest(struct perfdata_writer *w, size_t n, struct err *e)
 		buf_add(&rest, w->held.data + h.off, h.len);
 	}
 	w->nidx -= n;
-	buf_deinit(&w->held);
+	w->spare = w->held;
 	w->held = rest;
 	return 0;
 }

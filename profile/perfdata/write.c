@@ -47,6 +47,7 @@ void perfdata_writer_close(struct perfdata_writer *w)
 	w->fd = -1;
 	buf_deinit(&w->out);
 	buf_deinit(&w->held);
+	buf_deinit(&w->spare);
 	buf_deinit(&w->kept);
 	for (size_t i = 0; i < w->ids.n; i++)
 		free(((struct perfdata_build_id *)w->ids.item)[i].name);

@@ -64,6 +64,7 @@ struct perfdata_writer {
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */
 	struct buf held;	   /* records in order of arrival */
+	struct buf spare;	   /* what held is copied to when its oldest records are written */
 	struct perfdata_held *idx; /* one per held record */
 	size_t nidx, idx_cap;
 	uint64_t max_ns;		  /* latest time written */

@@ -107,6 +107,7 @@ int perfdata_writer_copy(struct perfdata_writer *out, const struct perfdata_writ
 	out->nidx = out->idx_cap = 0;
 	buf_init(&out->out);
 	buf_init(&out->held);
+	buf_init(&out->spare);
 	buf_init(&out->kept);
 	if (ret)
 		return ret;
