@@ -19,6 +19,7 @@ struct guest_dyncode {
 	struct unwind_region *region; /* with the modules' */
 	size_t nregions, region_cap;
 	uint64_t modules_seen; /* for which `region` was made */
+	uint64_t changes;
 	bool joined;
 	struct code_watch watch;
 	struct guest_dyncode_stats stats;
@@ -54,6 +55,11 @@ void guest_dyncode_destroy(struct guest_dyncode *g)
 const struct guest_dyncode_stats *guest_dyncode_stats(const struct guest_dyncode *g)
 {
 	return &g->stats;
+}
+
+uint64_t guest_dyncode_changes(const struct guest_dyncode *g)
+{
+	return g->changes;
 }
 
 /* -- names -------------------------------------------------------------------------- */
@@ -141,6 +147,7 @@ static int dyncode_replace(struct guest_dyncode *g, struct linux_dyncode_list *f
 	g->now = *fresh;
 	g->symbols = symbols;
 	g->joined = false;
+	g->changes++;
 	return ret;
 }
 

@@ -40,6 +40,9 @@ int guest_dyncode_see(struct guest_dyncode *g, uint64_t ip, enum guest_ip where,
 const struct unwind_region *guest_dyncode_join(struct guest_dyncode *g,
 					       const struct guest_modules *modules, size_t *n);
 
+/* How often the list became another. */
+uint64_t guest_dyncode_changes(const struct guest_dyncode *g);
+
 const struct guest_dyncode_stats *guest_dyncode_stats(const struct guest_dyncode *g);
 
 #endif

@@ -20,6 +20,8 @@
 #define GUEST_TID(vcpu) (1u + (vcpu))
 /* How often tasks that are gone are looked for. */
 #define SWEEP_NS 1000000000u
+/* Kernel addresses that are known to have a name. */
+#define NAMED_SLOTS 8192u
 
 struct guest {
 	struct target *target;
@@ -32,6 +34,8 @@ struct guest {
 	struct guest_memory memory;
 	struct memory reader;
 	struct unwinder unwinder;
+	uint64_t code_changes; /* of the lists for which its memo and `named` hold */
+	uint64_t named[NAMED_SLOTS];
 	struct kslide_ref *slide_ref; /* while the slide is looked for */
 	struct kslide slide;
 	struct symtab *boot_symbols; /* the decompressor's one name; NULL: none */
@@ -192,6 +196,8 @@ static int guest_begin(struct guest *g, bool known, struct err *e)
 	g->unwinder = target_unwinder(t);
 	g->unwinder.read_text = read_text;
 	g->unwinder.ctx = g;
+	/* Without memory for it each address is looked up anew. */
+	g->unwinder.memo = known && t->orc ? orc_memo_create() : NULL;
 	if (g->is_linux)
 		g->unwinder.programs = g->reader;
 	if (!known) {
@@ -374,6 +380,7 @@ void guest_destroy(struct guest *g)
 	if (g->have_finder)
 		userfile_finder_deinit(&g->finder);
 	symtab_destroy(g->boot_symbols);
+	orc_memo_destroy(g->unwinder.memo);
 	guest_vmm_deinit(&g->vmm);
 	guest_state_deinit(&g->states);
 	free(g->slide_ref);
@@ -482,6 +489,7 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 				      ? GUEST_IP_IN_IMAGE
 				      : GUEST_IP_ELSEWHERE;
 	struct target_linux *l = &g->target->linux_facts;
+	uint64_t changes;
 	int ret = 0;
 
 	if (guest_search_modules(&g->search, l, &g->reader, s))
@@ -495,6 +503,13 @@ static int see_code(struct guest *g, const struct sample *s, struct err *e)
 	if (g->dyncode)
 		g->unwinder.region =
 			guest_dyncode_join(g->dyncode, g->modules, &g->unwinder.nregions);
+	changes = (g->modules ? guest_modules_changes(g->modules) : 0) +
+		  (g->dyncode ? guest_dyncode_changes(g->dyncode) : 0);
+	if (changes != g->code_changes) {
+		orc_memo_clear(g->unwinder.memo);
+		memset(g->named, 0, sizeof(g->named));
+	}
+	g->code_changes = changes;
 	return ret;
 }
 
@@ -589,6 +604,19 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 	if (r)
 		return r->symbols ? symtab_lookup(r->symbols, va, off) : NULL;
 	return g->unwinder.symbols ? symtab_lookup(g->unwinder.symbols, va, off) : NULL;
+}
+
+bool guest_kernel_is_named(struct guest *g, uint64_t va)
+{
+	uint64_t *slot = &g->named[va * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (NAMED_SLOTS - 1)];
+	uint64_t off;
+
+	if (va && *slot == va)
+		return true;
+	if (!guest_kernel_symbol(g, va, &off))
+		return false;
+	*slot = va;
+	return true;
 }
 
 void guest_stats(const struct guest *g, struct guest_stats *out)

@@ -79,6 +79,8 @@ int guest_finish(struct guest *g, struct err *e);
 
 /* Names of run-time kernel addresses; NULL: none. */
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off);
+/* Is there one? What was asked for before costs little. */
+bool guest_kernel_is_named(struct guest *g, uint64_t va);
 
 void guest_stats(const struct guest *g, struct guest_stats *out);
 

@@ -89,7 +89,6 @@ static void count_sample(struct pipeline *p, const struct profile_sample *s)
 {
 	struct pipeline_stats *st = &p->stats;
 	const struct stack *stack = s->stack;
-	uint64_t off;
 
 	st->samples++;
 	st->event_samples[s->event]++;
@@ -105,7 +104,7 @@ static void count_sample(struct pipeline *p, const struct profile_sample *s)
 		st->user_end[stack->user_end]++;
 	if (s->mode != SAMPLE_USER)
 		count_kernel_stack(st, stack);
-	if (stack->n_kernel && !guest_kernel_symbol(p->guest, stack->ip[0], &off))
+	if (stack->n_kernel && !guest_kernel_is_named(p->guest, stack->ip[0]))
 		st->unsymbolized++;
 	if (s->time_ns > p->last_ns)
 		p->last_ns = s->time_ns;

@@ -37,6 +37,7 @@
 #include "symbolizer/core/memory.h"
 #include "symbolizer/cfi/cfi_cache.h"
 #include "symbolizer/unwind/orc.h"
+#include "symbolizer/unwind/orc_memo.h"
 #include "symbolizer/core/stack.h"
 
 /*
@@ -105,6 +106,7 @@ struct unwinder {
 	bool frame_pointers;	       /* the kernel's code keeps them */
 	bool frame_pointers32;	       /* its 32-bit code keeps them */
 	const struct orc *orc;	       /* run-time addresses; NULL: the kernel has none */
+	struct orc_memo *memo;	       /* of these; NULL: each address is looked up anew */
 	struct unwind_graph graph, rethook; /* of the function graph tracer, of return probes */
 	/*
 	 * A program's memory, with the sample's CR3 as its space: user frames are found
@@ -134,7 +136,7 @@ static inline enum unwind_way unwind_way(const struct unwinder *u)
 }
 
 /*
- * Any thread; no allocation. out->n >= 1 always: ip[0] is the sampled rip.
+ * Any thread that has u's memo, if any, for itself; no allocation. out->n >= 1 always: ip[0] is the sampled rip.
  * s must have passed sample_check when it comes from outside.
  */
 void unwind(const struct unwinder *u, const struct sample *s, struct stack *out);

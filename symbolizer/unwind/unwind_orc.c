@@ -214,12 +214,30 @@ static bool is_start_of_kernel(const struct walk *w, uint64_t ret, uint64_t cfa,
 	return false;
 }
 
+/* Does a call end before this address? Once it did, its entry is known from then on. */
+static bool is_call_before(const struct walk *w, uint64_t ret)
+{
+	const struct unwind_region *text;
+	const struct orc_entry *x;
+	uint64_t target;
+
+	if (orc_memo_find(w->u->memo, ret))
+		return true;
+	if (!walk_is_return(w, ret, &target))
+		return false;
+	text = code_at(&w->code, ret - 1);
+	x = entry_of(w, ret - 1);
+	if (x && text->form == UNWIND_FORM_PLAIN)
+		orc_memo_keep(w->u->memo, ret, x);
+	return true;
+}
+
 static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct orc_entry *x,
 			       uint64_t cfa)
 {
 	enum walk_ip is = x->signal ? WALK_IP_EXACT : WALK_IP_RETURN;
 	bool after_call;
-	uint64_t ret, target, next;
+	uint64_t ret, next;
 	int slice;
 
 	if (cfa % 8)
@@ -230,9 +248,9 @@ static enum step return_by_orc(struct walk *w, struct scan_regs *r, const struct
 	if (cfa - 8 < w->floor[slice])
 		return walk_finish(w, STACK_END_BAD_CHAIN);
 	walk_traced(w, cfa - 8, &ret);
-	after_call = walk_is_return(w, ret, &target);
+	after_call = is_call_before(w, ret);
 	if (w->out->exact[w->out->n - 1] && goes_by_ret(w, r->rip, ret, after_call) &&
-	    walk_read(w, cfa, &next, 8) == slice && walk_is_return(w, next, &target)) {
+	    walk_read(w, cfa, &next, 8) == slice && is_call_before(w, next)) {
 		ret = next;
 		cfa += 8;
 	} else if (!after_call) {
@@ -337,16 +355,23 @@ static bool is_behind_error_entry(const struct walk *w, uint64_t rip, bool exact
 enum step step_orc(struct walk *w, struct scan_regs *r)
 {
 	bool exact = w->out->exact[w->out->n - 1];
-	const struct orc_entry *x = entry_of(w, exact ? r->rip : r->rip - 1);
+	const struct orc_entry *x = exact ? NULL : orc_memo_find(w->u->memo, r->rip);
 	enum stack_end end, other;
-	struct orc_entry thunk;
+	struct orc_entry own; /* one of the memo may give way to the next, a thunk has none */
+	bool known = x;
 	uint64_t cfa;
 
-	if (!exact && is_call_of_probe(w, r))
+	if (known) {
+		own = *x;
+		x = &own;
+	} else {
+		x = entry_of(w, exact ? r->rip : r->rip - 1);
+	}
+	if (!exact && !known && is_call_of_probe(w, r))
 		return looks_saved(w, r->rsp + PT_IP, &end) ? walk_cross_pt_regs(w, r, r->rsp)
 							    : walk_finish(w, end);
-	if (exact && (!x || x->type == ORC_END_OF_STACK) && in_retpoline(w, r->rip, &thunk))
-		x = &thunk;
+	if (exact && (!x || x->type == ORC_END_OF_STACK) && in_retpoline(w, r->rip, &own))
+		x = &own;
 	if (!x && exact)
 		x = entry_ahead(w, r->rip);
 	/*

@@ -7,6 +7,7 @@
  */
 #include "symbolizer/unwind/unwind.h"
 #include "tests/text_bytes.h"
+#include "tests/unit/unwind/memo_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -232,7 +233,7 @@ static void expect(enum stack_end end, unsigned int n, ...)
 {
 	va_list ap;
 
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	if (out.end != end)
 		fail_msg("ended with %s, not %s (%u frames)", stack_end_name(out.end),
 			 stack_end_name(end), out.n);
@@ -329,18 +330,18 @@ static void where_it_was_loaded(void **state)
 	(void)state;
 	begin(0, 0);
 	s->regs.rip = 0x1000000 + 0x36;
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_equal(out.end, STACK_END_NO_TEXT);
 	u.load_start = 0x1000000;
 	u.load_len = sizeof(text);
 	expect(STACK_END_ROOT, 1, 0x36);
 	s->regs.rip = 0x1000000 + sizeof(text);
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_equal(out.end, STACK_END_NO_TEXT);
 	/* a program may have that address, too */
 	s->regs.rip = 0x1000000 + 0x36;
 	s->mode = SAMPLE_USER;
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_equal(out.ip[0], 0x1000000 + 0x36);
 }
 
@@ -391,7 +392,7 @@ static void too_deep(void **state)
 
 		memcpy(d->stack + 16 * i, frame, 16);
 	}
-	unwind(&u, d, &out);
+	memo_unwind(&u, d, &out);
 	assert_int_equal(out.n, STACK_MAX_FRAMES);
 	assert_int_equal(out.end, STACK_END_DEPTH);
 }

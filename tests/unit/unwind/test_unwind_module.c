@@ -7,6 +7,7 @@
 #include "symbolizer/core/symtab.h"
 #include "symbolizer/unwind/unwind.h"
 #include "tests/text_bytes.h"
+#include "tests/unit/unwind/memo_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,7 +167,7 @@ static void expect(enum stack_end end, unsigned int n, ...)
 {
 	va_list ap;
 
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	if (out.end != end || out.n != n)
 		fail_msg("%s with %u frames, not %s with %u", stack_end_name(out.end), out.n,
 			 stack_end_name(end), n);
@@ -226,7 +227,7 @@ static void bounds(void **state)
 		memcpy(text[1] + BYTES - 5, "\xe8\0\xfe\xff\xff", 5);
 		begin(by_orc, BODY(KERNEL, 3), 2, FIRST + BYTES, RET(KERNEL, 0));
 		region[0].symbols = NULL;
-		unwind(&u, s, &out);
+		memo_unwind(&u, s, &out);
 		assert_true(out.n >= 2);
 		assert_int_equal(out.ip[1], FIRST + BYTES);
 		make_text(1);
@@ -247,7 +248,7 @@ static void return_thunk(void **state)
 	assert_int_equal(out.quality[1], FRAME_LEAF);
 	/* whose place is not known to be text any more */
 	u.text_start = KERNEL + 64 * 10;
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_true(out.end != STACK_END_ROOT);
 	make_text(0);
 	make_text(1);
@@ -328,10 +329,10 @@ static void copied(void **state)
 	assert_int_equal(out.quality[1], FRAME_ORC);
 	/* a copy of what is no code, and of itself */
 	region[0].copy_of = 8;
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_not_equal(out.end, STACK_END_ROOT);
 	region[0].copy_of = region[0].start;
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_not_equal(out.end, STACK_END_ROOT);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "symbolizer/unwind/unwind.h"
 #include "tests/text_bytes.h"
+#include "tests/unit/unwind/memo_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,7 +182,7 @@ static void expect(enum stack_end end, unsigned int n, ...)
 {
 	va_list ap;
 
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	if (out.end != end || out.n != n)
 		fail_msg("%s with %u frames, not %s with %u", stack_end_name(out.end), out.n,
 			 stack_end_name(end), n);
@@ -557,7 +558,7 @@ static void searched(void **state)
 	u.frame_pointers = true;
 	put(TASK + 0x20, 0);
 	put(TASK + 0x28, RET(END));
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_not_equal(out.end, STACK_END_SCANNED);
 }
 
@@ -571,12 +572,48 @@ static void bounded(void **state)
 	begin(SP8, TASK, 0);
 	for (unsigned int i = 0; i < SLICE / 8; i++)
 		put(TASK + 8 * i, RET(SP8));
-	unwind(&u, s, &out);
+	memo_unwind(&u, s, &out);
 	assert_int_equal(out.n, STACK_MAX_FRAMES);
 	assert_int_equal(out.end, STACK_END_DEPTH);
 	begin(SP_IND, IRQ, 0);
 	put(IRQ, IRQ);
 	expect(STACK_END_BAD_CHAIN, 1, AT(SP_IND));
+}
+
+/* What is remembered of an address is that a call was there; where code goes it is forgotten. */
+static void remembered(void **state)
+{
+	(void)state;
+	begin(SP8, TASK, 0);
+	put(TASK, RET(SP24));
+	put(TASK + 24, RET(PLAIN));
+	put(TASK + 32, RET(END));
+	u.memo = orc_memo_create();
+	assert_non_null(u.memo);
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_ROOT);
+	assert_int_equal(out.n, 4);
+	/* the call is patched to something else while the function that was called has not returned */
+	memset(text + 64 * SP24, 0x90, 5);
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_ROOT);
+	assert_int_equal(out.n, 4);
+	/* an address that was no return address is not known to be none */
+	put(TASK + 24, SLOT(PLAIN) + 40);
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_BAD_CHAIN);
+	text[64 * PLAIN + 35] = 0xe8;
+	memset(text + 64 * PLAIN + 36, 0, 4);
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_ROOT);
+	memset(text + 64 * PLAIN + 35, 0x90, 5);
+	orc_memo_clear(u.memo);
+	unwind(&u, s, &out);
+	assert_int_equal(out.end, STACK_END_BAD_CHAIN);
+	assert_int_equal(out.n, 1);
+	memcpy(text + 64 * SP24, text + 64 * BP16, 5);
+	orc_memo_destroy(u.memo);
+	u.memo = NULL;
 }
 
 /* Behind no call, as in code whose memory was given back. */
@@ -630,7 +667,7 @@ int main(void)
 		cmocka_unit_test(traced_functions),  cmocka_unit_test(traced_callers),
 		cmocka_unit_test(in_the_handler),    cmocka_unit_test(probed_callers),
 		cmocka_unit_test(code_elsewhere),    cmocka_unit_test(searched),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(bounded),	     cmocka_unit_test(remembered),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
