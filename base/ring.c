@@ -105,6 +105,16 @@ size_t ring_used(const struct ring *r)
 	       atomic_load_explicit(&any->tail, memory_order_relaxed);
 }
 
+unsigned int ring_one_of(const struct ring *r)
+{
+	size_t free = r->size - ring_used(r);
+	unsigned int n = 1;
+
+	for (size_t limit = r->size / 4; free <= limit && n < RING_THIN_MOST; limit /= 2)
+		n *= 2;
+	return n;
+}
+
 const void *ring_peek(struct ring *r, size_t *len)
 {
 	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);

@@ -42,6 +42,17 @@ void ring_drop(struct ring *r);
 /* Producer: bytes of the ring that are not free. */
 size_t ring_used(const struct ring *r);
 
+/*
+ * Producer: one of how many records to keep, 1 to RING_THIN_MOST.
+ *
+ * Where records come faster than they are taken, the ring would be full most of the time: which of
+ * them find room would depend on when the consumer comes, and all of a moment were lost. So a ring
+ * that is three quarters full gets one of two, and one of twice as many for each half of the rest
+ * that is gone.
+ */
+#define RING_THIN_MOST 64u
+unsigned int ring_one_of(const struct ring *r);
+
 /* Consumer: the oldest record and its length, or NULL when there is none. */
 const void *ring_peek(struct ring *r, size_t *len);
 /* Consumer: give back the record that ring_peek returned. */

@@ -245,29 +245,11 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 	}
 }
 
-/*
- * Where samples come faster than they are taken from the ring, it would be full most of the time:
- * which samples find room would depend on when the consumer comes, and all of a moment were lost.
- * So a ring that is three quarters full gets one of two, and one of twice as many for each half of
- * the rest that is gone.
- */
-#define THIN_MOST 64u
-
-static unsigned int source_one_of(const struct ring *r)
-{
-	size_t free = r->size - ring_used(r);
-	unsigned int n = 1;
-
-	for (size_t limit = r->size / 4; free <= limit && n < THIN_MOST; limit /= 2)
-		n *= 2;
-	return n;
-}
-
 /* What is not taken is counted as lost, and the next one has its weight. */
 static void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
 {
 	cause->weight += s->owed;
-	if (++s->thinned < source_one_of(&v->ring)) {
+	if (++s->thinned < ring_one_of(&v->ring)) {
 		ring_drop(&v->ring);
 		s->owed = cause->weight;
 		return;

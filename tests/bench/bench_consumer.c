@@ -10,185 +10,26 @@
  * functions taken at random; those of the kernel are of kernel_text.h, most of them in modules.
  *
  * Each line has the median of the rounds, and the slowest and fastest. "one core": by the
- * processor time that the consumer's threads take. "two cores": by the clock, while another
- * thread fills the rings. --feed: 64 rings get 10,000 samples a second each for so long, one
- * of two a program's, and what has no room is lost.
+ * processor time that the consumer takes. "two cores": by the clock, while another thread fills
+ * the rings. "drained": by the clock, from rings that were filled before, so that nobody else runs.
+ * --feed: 64 rings get 10,000 samples a second each for so long, one of two a program's; they are
+ * thinned as a vCPU does, and what has no room is lost. It fails where the weights are not the time.
  *
- * To compare with an older tree, copy this file, consumer_guest.h and kernel_text.h of this
- * folder and tests/unit/linux_mm_fixture.h there, `make build/bench/bench_consumer`, and see
- * bench_consumer.py.
+ * On a busy machine the clock says little: `chrt -f 5 bench_consumer` has the processors for itself,
+ * but for a twentieth of each second, which Linux gives to others.
+ *
+ * To compare with an older tree, copy this file, consumer_*.h and kernel_text.h of this folder and
+ * tests/unit/linux_mm_fixture.h there, `make build/bench/bench_consumer`, and see bench_consumer.py.
  */
-#include "base/clock.h"
-#include "profile/live/pipeline.h"
-#include "profile/perfdata/sink.h"
-#include "tests/bench/consumer_guest.h"
+#include "tests/bench/consumer_machine.h"
 
 #include <sched.h>
-#include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-#define STACKS 1000u /* of each kind */
-#define MAX_VCPUS 64u
 #define VCPUS 4u
-#define RING_BYTES (4u << 20)
-#define FEED_HZ 10000u
+#define RING_BYTES (64u << 20)
+#define FEED_RING_BYTES (4u << 20)
 #define MAX_ROUNDS 31u
-#define MAX_STACK 16384u
-
-/* -- the machine ----------------------------------------------------------------- */
-
-struct vm {
-	struct gmem mem;
-	struct ring ring[MAX_VCPUS];
-	unsigned int vcpus;
-};
-
-const struct gmem *vm_memory(const struct vm *vm)
-{
-	return &vm->mem;
-}
-
-unsigned int vm_vcpus(const struct vm *vm)
-{
-	return vm->vcpus;
-}
-
-struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
-{
-	return &vm->ring[vcpu];
-}
-
-void vm_end(struct vm *vm, enum vm_end_reason reason)
-{
-	(void)vm;
-	(void)reason;
-}
-
-unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
-{
-	(void)vm;
-	(void)out;
-	(void)max;
-	return 0;
-}
-
-uint64_t vm_io_lost(struct vm *vm)
-{
-	(void)vm;
-	return 0;
-}
-
-bool vm_event_is_armed(const struct vm *vm, unsigned int event)
-{
-	(void)vm;
-	(void)event;
-	return true;
-}
-
-void vm_set_slide(struct vm *vm, uint64_t slide)
-{
-	(void)vm;
-	(void)slide;
-}
-
-void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
-{
-	(void)vm;
-	(void)plan;
-}
-
-void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
-{
-	(void)vm;
-	*low = *high = 0;
-}
-
-uint64_t vm_first_entry_ns(const struct vm *vm)
-{
-	(void)vm;
-	return 1;
-}
-
-bool vm_is_collecting(const struct vm *vm)
-{
-	(void)vm;
-	return true;
-}
-
-/* -- stacks of this program ------------------------------------------------------ */
-
-#define CHAIN 14u /* and capture(), program_sample(), main() and three of the C library */
-#define FUNCTIONS 1024u
-
-typedef uint64_t chain_fn(const uint16_t *path, unsigned int left);
-static chain_fn *const chain[FUNCTIONS];
-static struct sample *captured;
-static uint64_t stack_top;
-
-static __attribute__((noinline)) uint64_t capture(void)
-{
-	static const unsigned char from[GPR_COUNT] = {
-		[GPR_RAX] = REG_RAX, [GPR_RCX] = REG_RCX, [GPR_RDX] = REG_RDX, [GPR_RBX] = REG_RBX,
-		[GPR_RSP] = REG_RSP, [GPR_RBP] = REG_RBP, [GPR_RSI] = REG_RSI, [GPR_RDI] = REG_RDI,
-		[GPR_R8] = REG_R8,   [GPR_R9] = REG_R9,	  [GPR_R10] = REG_R10, [GPR_R11] = REG_R11,
-		[GPR_R12] = REG_R12, [GPR_R13] = REG_R13, [GPR_R14] = REG_R14, [GPR_R15] = REG_R15,
-	};
-	struct sample *s = captured;
-	ucontext_t c;
-	uint64_t rsp;
-
-	getcontext(&c);
-	for (unsigned int i = 0; i < GPR_COUNT; i++)
-		s->regs.gpr[i] = (uint64_t)c.uc_mcontext.gregs[from[i]];
-	s->regs.rip = (uint64_t)c.uc_mcontext.gregs[REG_RIP];
-	rsp = s->regs.gpr[GPR_RSP];
-	s->stack_len = stack_top - rsp < MAX_STACK ? (uint32_t)(stack_top - rsp) : MAX_STACK;
-	memcpy(s->stack, (const void *)(uintptr_t)rsp, s->stack_len);
-	s->slice[0] = (struct sample_slice){ .va = rsp, .len = s->stack_len };
-	return rsp;
-}
-
-/* Frames of different sizes; the calls are no tail calls. */
-/* clang-format off */
-#define ONE(n)                                                                           \
-	static __attribute__((noinline)) uint64_t chain_##n(const uint16_t *path,        \
-							    unsigned int left)           \
-	{                                                                                \
-		uint64_t local[0x##n % 13 + 1], r;                                       \
-                                                                                         \
-		local[0] = left;                                                         \
-		__asm__ volatile("" : : "r"(local) : "memory");                          \
-		r = left ? chain[*path](path + 1, left - 1) : capture();                 \
-		return r * 0x##n + local[0];                                             \
-	}
-#define NAME(n) chain_##n,
-#define X4(m, n, a, b, c, d) m(n##a) m(n##b) m(n##c) m(n##d)
-#define X16(m, n) X4(m, n, 0, 1, 2, 3) X4(m, n, 4, 5, 6, 7) X4(m, n, 8, 9, a, b) X4(m, n, c, d, e, f)
-#define X64(m, n, a, b, c, d) X16(m, n##a) X16(m, n##b) X16(m, n##c) X16(m, n##d)
-#define X256(m, n)                                                                       \
-	X64(m, n, 0, 1, 2, 3) X64(m, n, 4, 5, 6, 7) X64(m, n, 8, 9, a, b) X64(m, n, c, d, e, f)
-X256(ONE, 1) X256(ONE, 2) X256(ONE, 3) X256(ONE, 4)
-static chain_fn *const chain[FUNCTIONS] = { X256(NAME, 1) X256(NAME, 2) X256(NAME, 3) X256(NAME, 4) };
-/* clang-format on */
-
-static __attribute__((noinline)) struct sample *program_sample(unsigned int *seed)
-{
-	static volatile uint64_t keep;
-	uint16_t path[CHAIN];
-
-	captured = calloc(1, sizeof(*captured) + MAX_STACK);
-	if (!captured)
-		abort();
-	captured->version = SAMPLE_VERSION;
-	captured->mode = SAMPLE_USER;
-	captured->nslices = 1;
-	captured->regs.cs = 0x33;
-	for (unsigned int i = 0; i < CHAIN; i++)
-		path[i] = (uint16_t)(rand_r(seed) % FUNCTIONS);
-	keep += chain[path[0]](path + 1, CHAIN - 1);
-	return captured;
-}
 
 /* -- feeding --------------------------------------------------------------------- */
 
@@ -196,57 +37,6 @@ struct options {
 	unsigned long samples, rounds, feed;
 	const char *only;
 };
-
-static struct vm vm;
-static struct cg *guest;
-static struct target target;
-
-static bool has_room(const struct ring *r, size_t len)
-{
-	size_t used =
-		atomic_load(&((struct ring *)r)->head) - atomic_load(&((struct ring *)r)->tail);
-
-	return r->size - used > 3 * (len + 64);
-}
-
-/* false: it was dropped. */
-static bool put(unsigned int vcpu, const struct sample *from)
-{
-	struct sample *s = ring_reserve(&vm.ring[vcpu], sample_size(from));
-
-	if (!s)
-		return false;
-	memcpy(s, from, sample_size(from));
-	s->vcpu = (uint16_t)vcpu;
-	s->reason = SAMPLE_TIMER;
-	s->weight = 100000;
-	s->time_ns = clock_mono_ns();
-	ring_commit(&vm.ring[vcpu], sample_size(from));
-	return true;
-}
-
-static void wait_empty(void)
-{
-	const struct timespec nap = { .tv_nsec = 100000 };
-
-	for (unsigned int i = 0; i < vm.vcpus; i++)
-		while (atomic_load(&vm.ring[i].head) != atomic_load(&vm.ring[i].tail))
-			nanosleep(&nap, NULL);
-}
-
-static double seconds(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* Processor time of the other threads: the consumer's. */
-static double others(void)
-{
-	return seconds(CLOCK_PROCESS_CPUTIME_ID) - seconds(CLOCK_THREAD_CPUTIME_ID);
-}
 
 static void feed_all(struct sample **s, unsigned long n)
 {
@@ -261,55 +51,75 @@ static void feed_all(struct sample **s, unsigned long n)
 	wait_empty();
 }
 
-static struct pipeline *start(struct sink **sink, unsigned int vcpus, size_t ring_bytes)
-{
-	static const struct guest_options opt = { .files = { .system_debug = "", .cache = "" } };
-	static const struct pipeline_options own;
-	char *argv[] = { "bench_consumer", NULL };
-	const struct profile_info info = { .event = { { .name = "cpu-clock" } },
-					   .nevents = 1,
-					   .vcpus = vcpus,
-					   .hostname = "bench",
-					   .argc = 1,
-					   .argv = argv };
-	const struct sink_perfdata_options out = { .path = "bench_consumer.data",
-						   .single_file = true,
-						   .no_buildid_cache = true };
-	struct pipeline *p;
-	struct err e = { 0 };
+/* -- how long the sink waits ------------------------------------------------------ */
 
-	vm.vcpus = vcpus;
-	for (unsigned int i = 0; i < vcpus; i++)
-		if (ring_init(&vm.ring[i], ring_bytes))
-			abort();
-	target = cg_target(guest);
-	target_bind(&target, &vm.mem);
-	if (sink_perfdata_create(sink, &out, &e) < 0 || (*sink)->ops->begin(*sink, &info, &e) < 0 ||
-	    pipeline_start(&p, &(struct pipeline_parts){ &target, &vm, *sink }, &opt, &own, NULL,
-			   &e) < 0) {
-		fprintf(stderr, "bench_consumer: %s\n", e.text);
-		exit(1);
-	}
-	return p;
+static struct {
+	struct sink_ops ops; /* the sink's, but for sample() */
+	int (*sample)(struct sink *s, const struct profile_sample *sample, struct err *e);
+	uint64_t begin_ns, last_ns, first_ns,
+		later_ns; /* the longest in the first second, and later */
+} gap;
+
+static int gap_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
+{
+	uint64_t now = clock_mono_ns(),
+		 *to = now - gap.begin_ns < NSEC_PER_SEC ? &gap.first_ns : &gap.later_ns;
+
+	if (gap.last_ns && now - gap.last_ns > *to)
+		*to = now - gap.last_ns;
+	gap.last_ns = now;
+	return gap.sample(s, sample, e);
 }
 
-static struct pipeline_stats finish(struct pipeline *p, struct sink *sink)
+/* No sample is under way. */
+static void gap_watch(struct sink *sink)
 {
-	static struct stack crash;
-	struct pipeline_stats stats;
-	struct err e = { 0 };
+	gap.ops = *sink->ops;
+	gap.sample = gap.ops.sample;
+	gap.ops.sample = gap_sample;
+	gap.begin_ns = clock_mono_ns();
+	sink->ops = &gap.ops;
+}
 
-	if (pipeline_finish(p, &stats, &crash, &e) < 0) {
-		fprintf(stderr, "bench_consumer: %s\n", e.text);
-		exit(1);
+/* The consumer does nothing else meanwhile. */
+struct hold {
+	struct pipeline_job job;
+	atomic_bool held, let_go;
+};
+
+static void hold(struct pipeline_job *job, const struct pipeline_stats *stats)
+{
+	struct hold *h = (struct hold *)job;
+
+	(void)stats;
+	atomic_store(&h->held, true);
+	while (!atomic_load(&h->let_go))
+		sched_yield();
+}
+
+/* Seconds that it takes to empty rings that were filled before. */
+static double drain(struct pipeline *p, struct sample **s, unsigned long n)
+{
+	double took = 0;
+
+	for (unsigned long i = 0; i < n;) {
+		struct hold h = { .job = { hold } };
+		unsigned int vcpu = (unsigned int)(i % vm.vcpus);
+		double begin;
+
+		pipeline_post(p, &h.job);
+		while (!atomic_load(&h.held))
+			sched_yield();
+		while (i < n && has_room(&vm.ring[vcpu], sample_size(s[i % STACKS]))) {
+			put(vcpu, s[i % STACKS]);
+			vcpu = (unsigned int)(++i % vm.vcpus);
+		}
+		begin = seconds(CLOCK_MONOTONIC);
+		atomic_store(&h.let_go, true);
+		wait_empty();
+		took += seconds(CLOCK_MONOTONIC) - begin;
 	}
-	sink->ops->destroy(sink);
-	pipeline_destroy(p);
-	for (unsigned int i = 0; i < vm.vcpus; i++)
-		ring_deinit(&vm.ring[i]);
-	symtab_destroy(target.symbols);
-	orc_destroy(target.orc);
-	return stats;
+	return took;
 }
 
 static int cmp_double(const void *a, const void *b)
@@ -330,7 +140,7 @@ static void report(const char *what, const char *how, double *rate, size_t n)
 static void bench(const char *what, struct sample **s, struct sample *first,
 		  const struct options *o)
 {
-	double one[MAX_ROUNDS], two[MAX_ROUNDS];
+	double one[MAX_ROUNDS], two[MAX_ROUNDS], drained[MAX_ROUNDS];
 	struct pipeline_stats stats;
 	struct sink *sink;
 	struct pipeline *p = start(&sink, VCPUS, RING_BYTES);
@@ -345,90 +155,133 @@ static void bench(const char *what, struct sample **s, struct sample *first,
 		feed_all(s, o->samples);
 		one[r] = (double)o->samples / (others() - cpu);
 		two[r] = (double)o->samples / (seconds(CLOCK_MONOTONIC) - clock);
+		drained[r] = (double)o->samples / drain(p, s, o->samples);
 	}
 	stats = finish(p, sink);
 	report(what, "one core", one, o->rounds);
 	report(what, "two cores", two, o->rounds);
+	report(what, "drained", drained, o->rounds);
 	printf("  %.1f frames each, %.1f %% whole, %.1f %% unnamed\n",
 	       (double)stats.frames / (double)stats.samples,
 	       100. * (double)stats.end[STACK_END_ROOT] / (double)stats.samples,
 	       100. * (double)stats.unsymbolized / (double)stats.samples);
 }
 
-/* As vmm/source.c thins what comes to a ring that is nearly full. */
-static unsigned int one_of(unsigned int vcpu)
-{
-	const struct ring *r = &vm.ring[vcpu];
-	size_t free = r->size - (atomic_load(&((struct ring *)r)->head) -
-				 atomic_load(&((struct ring *)r)->tail));
-	unsigned int n = 1;
-
-	for (size_t limit = r->size / 4; free <= limit && n < 64; limit /= 2)
-		n *= 2;
-	return n;
-}
-
 #define PARTS 10u /* of the time */
 
-/* What is lost of what comes at a steady rate: at all, of each ring, and in each tenth of the time. */
-static void bench_feed(struct sample **kernel, struct sample **programs, struct sample *first,
-		       const struct options *o)
+/* What became of a feed. */
+struct feed {
+	uint64_t fed[MAX_VCPUS], lost[MAX_VCPUS], at[PARTS], all, gone;
+	uint64_t
+		owed[MAX_VCPUS]; /* time whose sample was lost, and which the next one stands for */
+	unsigned int thinned[MAX_VCPUS];
+	double took, cpu;
+};
+
+/* As source_sample() in vmm/source.c. false: lost. */
+static bool feed_one(struct feed *f, unsigned int v, const struct sample *s)
 {
-	static uint64_t lost[MAX_VCPUS], fed[MAX_VCPUS], at[PARTS];
-	static unsigned int passed[MAX_VCPUS];
-	double low = 100, high = 0;
-	uint64_t all = 0, gone = 0, least = UINT64_MAX, most = 0, begin, steps = 0;
-	struct sink *sink;
-	struct pipeline *p = start(&sink, MAX_VCPUS, RING_BYTES);
+	uint64_t weight = PERIOD_NS + f->owed[v];
+
+	f->fed[v]++;
+	f->owed[v] = weight;
+	if (++f->thinned[v] < ring_one_of(&vm.ring[v])) {
+		ring_drop(&vm.ring[v]);
+		return false;
+	}
+	f->thinned[v] = 0;
+	if (!put_weight(v, s, weight))
+		return false;
+	f->owed[v] = 0;
+	return true;
+}
+
+/* Each vCPU gets one sample of two in a program. A step is a millisecond of the guests' time. */
+static void feed_steadily(struct feed *f, struct sample **kernel, struct sample **programs,
+			  uint64_t all_steps)
+{
+	const struct timespec nap = { .tv_nsec = 500000 };
+	uint64_t begin = clock_mono_ns(), steps = 0;
 	double cpu = others();
 
-	put(0, first);
-	wait_empty();
-	begin = clock_mono_ns();
-	while (steps < o->feed * 1000) {
-		uint64_t now = clock_mono_ns(), due = (now - begin) / 1000000;
-		const struct timespec nap = { .tv_nsec = 500000 };
+	while (steps < all_steps) {
+		uint64_t due = (clock_mono_ns() - begin) / 1000000;
 
-		/* A step is a millisecond; those that we were too late for are made up. */
-		for (; steps < due; steps++)
+		/* Those that we were too late for are made up. */
+		for (; steps < due && steps < all_steps; steps++)
 			for (unsigned int k = 0; k < FEED_HZ / 1000; k++)
 				for (unsigned int v = 0; v < MAX_VCPUS; v++) {
 					struct sample **s = (k + v) % 2 ? kernel : programs;
 
-					fed[v]++;
-					if (++passed[v] >= one_of(v) &&
-					    put(v, s[(steps * 7 + k * 131 + v * 17) % STACKS])) {
-						passed[v] = 0;
+					if (feed_one(f, v,
+						     s[(steps * 7 + k * 131 + v * 17) % STACKS]))
 						continue;
-					}
-					lost[v]++;
-					at[steps * PARTS / (o->feed * 1000) % PARTS]++;
+					f->lost[v]++;
+					f->at[steps * PARTS / all_steps]++;
 				}
 		nanosleep(&nap, NULL);
 	}
+	f->took = (double)(clock_mono_ns() - begin) / 1e9;
 	wait_empty();
-	cpu = others() - cpu;
+	f->cpu = others() - cpu;
+}
+
+static void feed_report(const struct feed *f, const struct options *o)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	double low = 100, high = 0, a_second = (double)(f->all - f->gone) / f->cpu;
+	double owns = 1 - a_second / (MAX_VCPUS * FEED_HZ);
+
 	for (unsigned int v = 0; v < MAX_VCPUS; v++) {
-		all += fed[v];
-		gone += lost[v];
-		least = lost[v] < least ? lost[v] : least;
-		most = lost[v] > most ? lost[v] : most;
+		least = f->lost[v] < least ? f->lost[v] : least;
+		most = f->lost[v] > most ? f->lost[v] : most;
 	}
-	finish(p, sink);
 	/* The first tenth fills the rings. */
 	for (unsigned int i = 1; i < PARTS; i++) {
-		double share = 100. * (double)at[i] / ((double)all / PARTS);
+		double share = 100. * (double)f->at[i] / ((double)f->all / PARTS);
 
 		low = share < low ? share : low;
 		high = share > high ? share : high;
 	}
-	printf("64 rings at %u Hz, %lu s: lost %.1f %% of %llu (a ring: %.1f to %.1f %%; "
-	       "a tenth of the time: %.1f to %.1f %%)\n",
-	       FEED_HZ, o->feed, 100. * (double)gone / (double)all, (unsigned long long)all,
-	       100. * (double)least / (double)fed[0], 100. * (double)most / (double)fed[0], low,
-	       high);
-	printf("  consumer: %.0f %% of a core, %.0f samples for each second of it\n",
-	       100. * cpu / ((double)steps / 1000), (double)(all - gone) / cpu);
+	printf("64 rings at %u Hz for %lu s (fed in %.1f s): lost %.1f %% of %llu (a ring: %.1f to "
+	       "%.1f %%; a tenth of the time: %.1f to %.1f %%)\n",
+	       FEED_HZ, o->feed, f->took, 100. * (double)f->gone / (double)f->all,
+	       (unsigned long long)f->all, 100. * (double)least / (double)f->fed[0],
+	       100. * (double)most / (double)f->fed[0], low, high);
+	printf("  consumer: %.0f %% of a core, %.0f samples for each second of it; with a core of "
+	       "its own, as among 16: lost %.1f %%\n",
+	       100. * f->cpu / f->took, a_second, owns > 0 ? 100. * owns : 0.);
+	printf("  longest time between two samples at the sink: %.1f ms, %.1f ms in the first "
+	       "second\n",
+	       (double)gap.later_ns / 1e6, (double)gap.first_ns / 1e6);
+}
+
+/* What is lost of what comes at a steady rate. false: the weights are not the time that was fed. */
+static bool bench_feed(struct sample **kernel, struct sample **programs, struct sample *first,
+		       const struct options *o)
+{
+	static struct feed f;
+	struct pipeline_stats stats;
+	struct sink *sink;
+	struct pipeline *p = start(&sink, MAX_VCPUS, FEED_RING_BYTES);
+	uint64_t owed = 0;
+
+	put(0, first);
+	wait_empty();
+	gap_watch(sink);
+	feed_steadily(&f, kernel, programs, o->feed * 1000);
+	for (unsigned int v = 0; v < MAX_VCPUS; v++) {
+		f.all += f.fed[v];
+		f.gone += f.lost[v];
+		owed += f.owed[v];
+	}
+	stats = finish(p, sink);
+	feed_report(&f, o);
+	printf("  weights: %.6f s, and %.6f s that no sample came to stand for, of %.6f s of all "
+	       "vCPUs\n",
+	       (double)(stats.weight - PERIOD_NS) / 1e9, (double)owed / 1e9,
+	       (double)f.all * PERIOD_NS / 1e9);
+	return stats.weight - PERIOD_NS + owed == f.all * PERIOD_NS;
 }
 
 static bool parse(struct options *o, int argc, char **argv)
@@ -472,7 +325,9 @@ int main(int argc, char **argv)
 		bench("kernel, depth 15, 100 modules", kernel, kernel[0], &o);
 	if (!o.only || !strcmp(o.only, "programs"))
 		bench("programs, depth 20", programs, kernel[0], &o);
-	if (o.feed)
-		bench_feed(kernel, programs, kernel[0], &o);
+	if (o.feed && !bench_feed(kernel, programs, kernel[0], &o)) {
+		fprintf(stderr, "bench_consumer: these do not add up\n");
+		return 1;
+	}
 	return 0;
 }

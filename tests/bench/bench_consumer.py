@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 
-LINE = re.compile(r"(\S.*?)  +(one core|two cores) +(\d+) /s")
+LINE = re.compile(r"(\S.*?)  +(one core|two cores|drained) +(\d+) /s")
 
 
 def measure(binary, scratch, options):
@@ -48,7 +48,8 @@ def main():
                 all_of_it.setdefault(k, []).append(v)
     for (what, how), values in found[0].items():
         line = "%-30s %-9s %10d /s  (%d to %d)" % (what, how, statistics.median(values), min(values), max(values))
-        if other:
+        # An older tree's build may have fewer lines.
+        if other and (what, how) in found[1]:
             theirs = found[1][(what, how)]
             line += "  against %d /s  (%d to %d): %.2f times" % (
                 statistics.median(theirs), min(theirs), max(theirs),
