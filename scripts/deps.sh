@@ -72,7 +72,9 @@ valgrind: exports are not read with callgrind_annotate
 groff man-db: tests of the manual pages are skipped
 zsh: completion in zsh is not tested
 gdb: the sandbox is not tested from within
-golang-go: exports for pprof are not read with go tool pprof
+golang-go: exports for pprof are not read with go tool pprof, and Go programs not unwound
+rustc: Rust programs are not unwound
+nodejs: code that node makes is not unwound
 strace: which system calls threads use is not compared with their lists
 busybox-static: tests that run a shell in the guest are skipped
 mmdebstrap: tests that make a Debian are skipped'
@@ -87,6 +89,8 @@ test|all) required="$BUILD $TEST" optional=$OPTIONAL ;;
 esac
 # Debian's npm conflicts with node from elsewhere, whose npm will do.
 ! command -v npm >/dev/null || optional=$(printf '%s\n' "$optional" | sed '/^npm:/d')
+# rustup's compiler is as good as Debian's.
+! command -v rustc >/dev/null || optional=$(printf '%s\n' "$optional" | sed '/^rustc:/d')
 wanted=$(printf '%s\n' "$optional" | sed 's/:.*//')
 
 # The names of column $1 of COUNTERPARTS.

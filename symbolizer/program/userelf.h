@@ -77,14 +77,15 @@ struct userelf_names {
 	uint8_t symtab, dynsym, plt, debugdata; /* enum userelf_part */
 	bool no_sections;			/* .dynsym was found through PT_DYNAMIC */
 	uint32_t from_symtab, from_dynsym, from_plt, from_debugdata;
+	uint32_t from_go; /* of from_symtab: a stripped Go program's own */
 	uint32_t
 		lost; /* entries of .dynsym or the PLT that are not in memory, or have no name there */
 	char why[160]; /* the first thing that is missing, or "" */
 };
 
 /*
- * Functions: .symtab (only when all of it is in memory), or .gnu_debugdata where
- * there is none; .dynsym as far as it is in memory; calls through the PLT, called
+ * Functions: .symtab (only when all of it is in memory), or .gnu_debugdata or .gopclntab
+ * where there is none; .dynsym as far as it is in memory; calls through the PLT, called
  * name@plt as objdump does. Types as in nm: t, T, W. *out is frozen and the
  * caller's; info may be NULL. -ENOENT: no names at all, and e says why; -ENOMEM.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/userelf_cfi.h"
 
+#include "symbolizer/program/gopclntab.h"
 #include "symbolizer/program/userelf_load.h"
 
 #include <stdlib.h>
@@ -13,6 +14,8 @@ struct userelf_cfi {
 	struct userelf u; /* its name is not used */
 	uint64_t off;	  /* of a .debug_frame in the file: addresses in it count from there */
 	struct cfi_table table;
+	bool have_table, have_go;
+	struct gopclntab go; /* for what the table does not have */
 };
 
 /* What is at these file offsets, however many pages the bytes are on. */
@@ -84,11 +87,22 @@ static enum cfi_found open_section(struct userelf_cfi *c, const struct sections 
 	return cfi_table_by_section(&c->table, &x);
 }
 
+/* A Go program's own table; its place in one that can be loaded anywhere is among the relocated. */
+static enum cfi_found open_go(struct userelf_cfi *c, const struct sections *s)
+{
+	Elf64_Shdr h, text;
+
+	if (!cfi_section(s, ".gopclntab", &h) && !cfi_section(s, ".data.rel.ro.gopclntab", &h))
+		return s->headers.nmissing || s->names.nmissing ? CFI_HOLE : CFI_NONE;
+	return gopclntab_open(&c->go, &c->u.src, h.sh_offset, h.sh_size,
+			      cfi_section(s, ".text", &text) ? text.sh_addr : 0);
+}
+
 static enum cfi_found open_sections(struct userelf_cfi *c)
 {
 	const struct userelf *u = &c->u;
 	struct sections s = { 0 };
-	enum cfi_found found = CFI_NONE;
+	enum cfi_found found = CFI_NONE, go;
 	Elf64_Shdr h;
 
 	if (!u->shoff || !u->shnum || u->shnum > MAX_SECTIONS || u->shstrndx >= u->shnum)
@@ -102,9 +116,14 @@ static enum cfi_found open_sections(struct userelf_cfi *c)
 		memcpy(&h, s.headers.data + u->shstrndx * sizeof(h), sizeof(h));
 		if (filepiece_read(&s.names, &u->src, h.sh_offset, h.sh_size, MAX_NAMES) < 0)
 			found = CFI_BAD;
-		else
+		else if (!c->have_table)
 			found = open_section(c, &s);
 	}
+	c->have_table |= found == CFI_FOUND;
+	go = s.names.len ? open_go(c, &s) : CFI_NONE;
+	c->have_go = go == CFI_FOUND;
+	if (found == CFI_NONE || c->have_table || c->have_go)
+		found = c->have_table || c->have_go ? CFI_FOUND : go;
 	filepiece_deinit(&s.names);
 	filepiece_deinit(&s.headers);
 	return found;
@@ -123,8 +142,13 @@ enum cfi_found userelf_cfi_open(struct userelf_cfi **out, const struct userelf *
 	if (u->frames_len)
 		found = cfi_table_by_header(&c->table, &(struct cfi_source){ read_mapped, c },
 					    u->frames_va, u->frames_len, &frame_va);
-	if (found == CFI_NONE)
-		found = open_sections(c);
+	c->have_table = found == CFI_FOUND;
+	if (found == CFI_NONE || (found == CFI_FOUND && u->shoff)) {
+		enum cfi_found rest = open_sections(c);
+
+		/* That its section headers are not in memory matters to nobody who has tables. */
+		found = c->have_table ? CFI_FOUND : rest;
+	}
 	if (found == CFI_FOUND)
 		*out = c;
 	else
@@ -147,5 +171,7 @@ bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va
 
 enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)
 {
-	return cfi_table_row(&c->table, va, row);
+	enum cfi_found found = c->have_table ? cfi_table_row(&c->table, va, row) : CFI_NONE;
+
+	return found == CFI_NONE && c->have_go ? gopclntab_row(&c->go, va, row) : found;
 }

@@ -2,6 +2,7 @@
 /* Names of a user file: which tables are read, and what counts as a function. */
 #include "symbolizer/program/userelf.h"
 
+#include "symbolizer/program/gopclntab.h"
 #include "symbolizer/program/userelf_load.h"
 
 #include <errno.h>
@@ -307,9 +308,40 @@ static void load_debugdata(struct userelf_load *l, const Elf64_Shdr *s)
 		userelf_why(l, ".gnu_debugdata is %s", userelf_part_name(l->n.debugdata));
 }
 
+/* A Go program was stripped: its runtime has names of its own. */
+static void load_go(struct userelf_load *l, const Elf64_Shdr *s, uint64_t text)
+{
+	struct gopclntab_func f;
+	struct gopclntab t;
+	uint32_t holes = 0;
+
+	if (gopclntab_open(&t, &l->u->src, s->sh_offset, s->sh_size, text) != CFI_FOUND)
+		return;
+	for (uint32_t i = 0; i < t.nfuncs; i++) {
+		enum cfi_found found = gopclntab_func_at(&t, i, &f);
+
+		holes += found == CFI_HOLE;
+		if (found != CFI_FOUND)
+			continue;
+		if (!userelf_add(l, f.start, f.end - f.start, 't', f.name))
+			break;
+		l->n.from_go++;
+	}
+	l->n.symtab = holes ? USERELF_HOLES : USERELF_READ;
+	l->n.from_symtab = l->n.from_go;
+	if (holes)
+		userelf_why(l, "%u names of .gopclntab are not in memory", holes);
+}
+
+static bool is_go_table(const char *section)
+{
+	return !strcmp(section, ".gopclntab") || !strcmp(section, ".data.rel.ro.gopclntab");
+}
+
 static void load_sections(struct userelf_load *l)
 {
-	Elf64_Shdr s, debugdata = { 0 };
+	Elf64_Shdr s, debugdata = { 0 }, go = { 0 };
+	uint64_t text = 0;
 
 	for (uint32_t i = 1; i < l->shnum; i++) {
 		if (!userelf_section(l, i, &s))
@@ -322,7 +354,13 @@ static void load_sections(struct userelf_load *l)
 		else if (s.sh_type == SHT_PROGBITS &&
 			 !strcmp(userelf_section_name(l, &s), ".gnu_debugdata"))
 			debugdata = s;
+		else if (s.sh_type == SHT_PROGBITS && !strcmp(userelf_section_name(l, &s), ".text"))
+			text = s.sh_addr;
+		else if (is_go_table(userelf_section_name(l, &s)))
+			go = s;
 	}
+	if (l->n.symtab == USERELF_ABSENT && go.sh_size)
+		load_go(l, &go, text);
 	if (l->n.symtab != USERELF_READ && debugdata.sh_size)
 		load_debugdata(l, &debugdata);
 }

@@ -252,8 +252,30 @@ static bool find_cfi(void *ctx, uint64_t va, struct unwind_place *out)
 struct truth {
 	uint64_t ip[MAX_TRUTH];
 	unsigned int n;
+	bool ended;  /* by a function that has no caller on its stack */
 	bool failed; /* ended with an error: it may go on */
 };
+
+/*
+ * Go's first functions of a stack, and those that go over to another one. What its tables
+ * say of their callers is nobody's: libdwfl takes what happens to lie there for addresses.
+ */
+static bool is_go_end(Dwfl *dwfl, uint64_t pc)
+{
+	static const char *const ends[] = { "goexit", "mstart",	   "systemstack",
+					    "mcall",  "morestack", "asmcgocall" };
+	Dwfl_Module *mod = dwfl_addrmodule(dwfl, pc);
+	const char *name = mod ? dwfl_module_addrname(mod, pc) : NULL;
+
+	for (size_t i = 0; name && i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t n = strlen(ends[i]);
+
+		if (!strncmp(name, "runtime.", 8) && !strncmp(name + 8, ends[i], n) &&
+		    (name[8 + n] == '\0' || name[8 + n] == '.'))
+			return true;
+	}
+	return false;
+}
 
 static int truth_frame(Dwfl_Frame *frame, void *arg)
 {
@@ -264,7 +286,8 @@ static int truth_frame(Dwfl_Frame *frame, void *arg)
 	if (t->n == MAX_TRUTH || !dwfl_frame_pc(frame, &pc, &activation))
 		return DWARF_CB_ABORT;
 	t->ip[t->n++] = pc;
-	return DWARF_CB_OK;
+	t->ended = is_go_end(dwfl_thread_dwfl(dwfl_frame_thread(frame)), pc - !activation);
+	return t->ended ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
 static int no_debuginfo(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base,
@@ -426,7 +449,8 @@ static void look_at(const struct options *o, Dwfl *dwfl, pid_t tid, struct count
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
 		return;
 	t.n = 0;
-	t.failed = dwfl_getthread_frames(dwfl, tid, truth_frame, &t) != 0;
+	t.ended = false;
+	t.failed = dwfl_getthread_frames(dwfl, tid, truth_frame, &t) != 0 && !t.ended;
 	if (t.n == 0)
 		return;
 	/* Its first frame is the one that it was asked for. */
