@@ -18,6 +18,10 @@ int sample_check(const struct sample *s, size_t len)
 	for (unsigned int i = 0; i < s->nslices; i++)
 		if (slice_check(s, &s->slice[i]))
 			return -EINVAL;
+	if (s->python_state > SAMPLE_PYTHON_UNREADABLE ||
+	    s->python.len % sizeof(struct sample_python) ||
+	    s->python.len > SAMPLE_MAX_PYTHON_BYTES || slice_check(s, &s->python))
+		return -EINVAL;
 	return slice_check(s, &s->returns);
 }
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_VERSION 4
+#define SAMPLE_VERSION 5
 /* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
 #define SAMPLE_MAX_KERNEL_SLICES 4
 #define SAMPLE_MAX_SLICES 5
@@ -24,8 +24,12 @@
 #define SAMPLE_MAX_USER_SLICE 65536u
 /* Bytes of return addresses that the function graph tracer and probes have replaced. */
 #define SAMPLE_MAX_RETURNS 2048u
-#define SAMPLE_MAX_STACK \
-	(SAMPLE_MAX_KERNEL_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_USER_SLICE + SAMPLE_MAX_RETURNS)
+/* Innermost frames of a thread of Python, and their bytes. */
+#define SAMPLE_MAX_PYTHON 128u
+#define SAMPLE_MAX_PYTHON_BYTES (SAMPLE_MAX_PYTHON * (uint32_t)sizeof(struct sample_python))
+#define SAMPLE_MAX_STACK                                                       \
+	(SAMPLE_MAX_KERNEL_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_USER_SLICE + \
+	 SAMPLE_MAX_RETURNS + SAMPLE_MAX_PYTHON_BYTES + 8)
 #define SAMPLE_COMM 16u
 #define SAMPLE_MAX_INSN 16u /* an instruction has 15 bytes at most (SDM vol. 2, 2.3.11) */
 
@@ -100,6 +104,24 @@ struct sample_task {
 	uint8_t state;		/* enum sample_task_state */
 };
 
+/* One frame of Python's interpreter, as its thread's state had it. Addresses are the guest's. */
+struct sample_python {
+	uint64_t frame, code; /* of the interpreter's frame, of its code object */
+	uint64_t instr;	      /* the instruction of Python's that it is at */
+	/* Where on the C stack the interpreter keeps that it was entered with this frame; 0: not so. */
+	uint64_t entry;
+	uint64_t id[4]; /* what the code object says of itself (struct capture_python_layout) */
+};
+
+/* What was found of a thread of Python. */
+enum sample_python_state {
+	SAMPLE_PYTHON_NONE = 0,	  /* not asked for, or no such thread is known */
+	SAMPLE_PYTHON_WHOLE,	  /* all frames, or none is there */
+	SAMPLE_PYTHON_CUT,	  /* SAMPLE_MAX_PYTHON were reached */
+	SAMPLE_PYTHON_CHANGING,	  /* contradicts itself, as between two steps of the interpreter */
+	SAMPLE_PYTHON_UNREADABLE, /* a page on the way is not mapped */
+};
+
 struct sample_slice {
 	uint64_t va;  /* guest virtual address of the first byte */
 	uint32_t off; /* into stack[] */
@@ -117,10 +139,11 @@ struct sample {
 	/* That the vCPU's thread worked for when the period ended: 1 + index; or SAMPLE_..NESTED. */
 	uint8_t device;
 	uint8_t exit; /* SAMPLE_EXIT: KVM_EXIT_*; SAMPLE_OFFCPU: the task's state, as ps has it */
-	uint8_t insn_len;   /* bytes at insn[]; 0: not asked for, or not readable */
-	uint32_t overruns;  /* whole periods missed before it */
-	uint64_t time_ns;   /* CLOCK_MONOTONIC at capture */
-	uint64_t weight;    /* what it stands for: ns of the true elapsed period, or a count */
+	uint8_t python_state; /* enum sample_python_state */
+	uint8_t insn_len;     /* bytes at insn[]; 0: not asked for, or not readable */
+	uint32_t overruns;    /* whole periods missed before it */
+	uint64_t time_ns;     /* CLOCK_MONOTONIC at capture */
+	uint64_t weight;      /* what it stands for: ns of the true elapsed period, or a count */
 	uint64_t exit_addr; /* SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token */
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
@@ -129,6 +152,8 @@ struct sample {
 	struct sample_task task;
 	uint8_t insn[SAMPLE_MAX_INSN]; /* at rip */
 	struct sample_slice slice[SAMPLE_MAX_SLICES];
+	struct sample_slice
+		python; /* no stack: struct sample_python, innermost first; va: its thread's state */
 	struct sample_slice returns; /* no stack: see SAMPLE_MAX_RETURNS; len 0: there are none */
 	uint8_t stack[];
 };

@@ -195,6 +195,7 @@ SLOW = [
     ("disk_cpus.py", [], 2400),
     ("net_tap.py", [], 1500),
     ("disk_boot.py", ["100"], 3600),
+    ("python_frames.py", ["all"], 2700),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),

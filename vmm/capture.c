@@ -452,6 +452,14 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 /* What one sample reads is on about ten pages: its task's, its stacks' and those that lead to them. */
 #define SAMPLE_TLB 16u
 
+/* Bytes beside stacks. */
+static uint32_t extra_room(const struct vcpu *v)
+{
+	return SAMPLE_MAX_RETURNS + (atomic_load_explicit(&v->vm->python, memory_order_relaxed)
+					     ? SAMPLE_MAX_PYTHON_BYTES + 8
+					     : 0);
+}
+
 bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		       const struct capture_cause *cause)
 {
@@ -473,7 +481,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 			return true;
 		reason = SAMPLE_LOOK;
 	}
-	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v) + SAMPLE_MAX_RETURNS);
+	s = ring_reserve(&v->ring, sizeof(*s) + stack_room(v) + extra_room(v));
 	if (!s)
 		return false;
 	s->version = SAMPLE_VERSION;
@@ -482,7 +490,8 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	s->mode = mode;
 	s->stack_end = SAMPLE_STACK_WHOLE;
 	s->nslices = 0;
-	s->returns = (struct sample_slice){ 0 };
+	s->returns = s->python = (struct sample_slice){ 0 };
+	s->python_state = SAMPLE_PYTHON_NONE;
 	s->event = cause->event;
 	s->device = cause->device;
 	s->insn_len = 0;
@@ -510,6 +519,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		copy_user_stack(v, w, s);
 		capture_returns(v, w, s);
 	}
+	capture_python(v, w, s);
 	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
 	if (w->mem->remote && w->mem->remote->lacking)
 		return false;

@@ -129,6 +129,7 @@ struct vm {
 	struct capture_task_plan
 		late_task[VM_LATE_TASK_PLANS]; /* each written once, then counted */
 	atomic_uint late_tasks;
+	_Atomic(struct capture_python *) python; /* capture_python.c; NULL: nobody asks */
 	atomic_uint_fast64_t first_entry_ns;
 	atomic_uint_fast64_t reached_ns[VM_MAX_BREAKPOINTS];
 	bool tsc_set;		    /* the snapshot's counters are those of the vCPUs already */
@@ -330,5 +331,7 @@ void capture_task(const struct vcpu *v, const struct capture_view *w, uint64_t g
  * the last that it has taken from there; and by probes. Needs room for SAMPLE_MAX_RETURNS bytes.
  */
 void capture_returns(const struct vcpu *v, const struct capture_view *w, struct sample *s);
+/* capture_python.c: frames of Python's interpreter. Needs room for SAMPLE_MAX_PYTHON_BYTES. */
+void capture_python(const struct vcpu *v, const struct capture_view *w, struct sample *s);
 
 #endif

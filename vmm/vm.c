@@ -313,6 +313,7 @@ void machine_free(struct vm *vm)
 	pause_deinit(&vm->pause);
 	pthread_mutex_destroy(&vm->end_lock);
 	pthread_mutex_destroy(&vm->start_lock);
+	free(atomic_load(&vm->python));
 	free(vm);
 }
 

@@ -67,6 +67,27 @@ struct capture_returns_plan {
 	uint32_t list, link;   /* offsets of pointers: in the task, in a node */
 };
 
+/*
+ * Where a thread of Python's interpreter keeps its frames; offsets in bytes. Of one build of
+ * CPython: symbolizer/python finds them.
+ */
+struct capture_python_layout {
+	uint32_t thread_id; /* in the thread's state: what fs_base is in that thread */
+	uint32_t current;   /* in the thread's state: pointer to the innermost frame; see cframe */
+	uint32_t
+		top; /* in the thread's state: two pointers, between which no frame is; CAPTURE_NONE */
+	/* 3.11 and 3.12: `current` leads to a structure on the C stack, in which these are. */
+	bool cframe;
+	uint32_t cframe_current, cframe_previous;
+	/* In a frame: pointers, and single bytes. span: all lie in so many bytes. */
+	uint32_t code, previous, instr, owner, span;
+	uint32_t is_entry;  /* 3.11: a byte, 1 in frames that the interpreter was entered with */
+	uint8_t shim;	    /* since 3.12: owner of a frame on the C stack that tells the same */
+	uint8_t heap_owner; /* owner of frames below `top` */
+	uint32_t id[4];	    /* in a code object: of struct sample_python's id; CAPTURE_NONE: 0 */
+};
+#define CAPTURE_PYTHON_MAX_SPAN 128u
+
 struct capture_task_plan {
 	bool known;
 	/* Of the pointer to it: an offset from the kernel's GS base (percpu), or an address. */
@@ -379,6 +400,22 @@ bool vm_slide(const struct vm *vm, uint64_t *slide);
  */
 #define VM_LATE_TASK_PLANS 4u
 void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan);
+
+/*
+ * Copy the frames of Python's interpreter with each sample of these threads. One thread, not
+ * after vm_join(). vm_python_layout(): number of the layout, or -ENOSPC after
+ * VM_PYTHON_LAYOUTS, or -ENOMEM. vm_python_thread(): the thread of the program with this mm (as in
+ * struct sample_task) whose fs_base is this has its state at tstate; it takes the place of
+ * another one when VM_PYTHON_THREADS are known.
+ */
+#define VM_PYTHON_LAYOUTS 16u
+#define VM_PYTHON_THREADS 4096u
+int vm_python_layout(struct vm *vm, const struct capture_python_layout *layout);
+struct vm_python_thread {
+	uint64_t mm, fs_base, tstate;
+	unsigned int layout;
+};
+void vm_python_thread(struct vm *vm, const struct vm_python_thread *t);
 
 /*
  * Control while the machine runs; any thread. What is asked for holds from each vCPU's

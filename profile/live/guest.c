@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "profile/live/cfi.h"
 #include "profile/live/dyncode.h"
+#include "profile/live/python.h"
 #include "profile/live/search.h"
 #include "profile/live/frame_state.h"
 #include "profile/live/frame_vmm.h"
@@ -45,7 +46,8 @@ struct guest {
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
 	struct guest_maps *maps;
-	struct guest_cfi *cfi; /* NULL: as long as maps is */
+	struct guest_cfi *cfi;	     /* NULL: as long as maps is */
+	struct guest_python *python; /* NULL: as long as maps is, or not asked for */
 	struct guest_modules *modules;
 	struct guest_dyncode *dyncode;
 	struct memprobe *mem;	 /* NULL: not asked for */
@@ -111,6 +113,11 @@ static int create_maps(struct guest *g, struct err *e)
 			    &(struct guest_cfi_parts){ &l->mm, &g->reader, g->maps, g->dsos }, e);
 	if (!ret)
 		g->unwinder.cfi = guest_cfi_unwind(g->cfi);
+	if (!ret && g->opt.python)
+		ret = guest_python_create(&g->python,
+					  &(struct guest_python_parts){ &g->reader, g->maps,
+									g->dsos, g->vm, g->sink },
+					  e);
 	return ret;
 }
 
@@ -373,6 +380,7 @@ void guest_destroy(struct guest *g)
 	guest_dyncode_destroy(g->dyncode);
 	guest_modules_destroy(g->modules);
 	guest_cfi_destroy(g->cfi);
+	guest_python_destroy(g->python);
 	guest_maps_destroy(g->maps);
 	guest_jit_destroy(g->jit);
 	guest_dsos_destroy(g->dsos);
@@ -562,12 +570,13 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 	if (!g->maps || !task)
 		return 0;
 	ret = see_maps(g, s, task, stack, &fresh, e);
-	if (ret || !fresh)
-		return ret;
-	/* What is mapped says which tables count: with what is known now it may go further. */
-	guest_cfi_begin(g->cfi, task, s);
-	unwind(&g->unwinder, s, stack);
-	return see_maps(g, s, task, stack, &fresh, e);
+	if (!ret && fresh) {
+		/* What is mapped says which tables count: with what is known now it may go further. */
+		guest_cfi_begin(g->cfi, task, s);
+		unwind(&g->unwinder, s, stack);
+		ret = see_maps(g, s, task, stack, &fresh, e);
+	}
+	return ret || !g->python ? ret : guest_python_see(g->python, task, s, stack, e);
 }
 
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
@@ -586,7 +595,8 @@ int guest_finish(struct guest *g, struct err *e)
 	guest_memory_renew(&g->memory);
 	ret = g->dsos ? guest_dsos_finish(g->dsos, g->sink, e) : 0;
 
-	return ret || !g->jit ? ret : guest_jit_finish(g->jit, e);
+	ret = ret || !g->jit ? ret : guest_jit_finish(g->jit, e);
+	return ret || !g->python ? ret : guest_python_finish(g->python, e);
 }
 
 const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uint64_t *off)
@@ -634,6 +644,9 @@ void guest_stats(const struct guest *g, struct guest_stats *out)
 		guest_cfi_stats(g->cfi, &out->cfi);
 	if (g->jit)
 		out->jit = *guest_jit_stats(g->jit);
+	out->want_python = g->opt.python;
+	if (g->python)
+		guest_python_stats(g->python, &out->python);
 	if (g->modules)
 		out->modules = *guest_modules_stats(g->modules);
 	if (g->dyncode)

@@ -18,12 +18,14 @@
 #include "profile/live/modules.h"
 #include "profile/live/memprobe.h"
 #include "profile/sink/sink.h"
+#include "profile/live/python.h"
 #include "profile/live/target.h"
 #include "symbolizer/kernel/kslide.h"
 #include "symbolizer/unwind/unwind.h"
 #include "vmm/vm.h"
 
 struct guest_options {
+	bool python; /* show frames of Python's interpreter */
 	bool mem;   /* look up what memory samples use */
 	bool runs;  /* it has run before us: its tables are all there */
 	bool moves; /* the kernel chooses its own place (KASLR): it has to be found */
@@ -40,6 +42,8 @@ struct guest_stats {
 	struct guest_cfi_stats cfi;
 	struct guest_maps_stats maps;
 	struct guest_jit_stats jit;
+	bool want_python; /* it was asked for */
+	struct guest_python_stats python;
 	struct guest_modules_stats modules;
 	struct guest_dyncode_stats dyncode;
 	struct memprobe_stats mem;

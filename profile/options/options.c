@@ -188,6 +188,8 @@ const struct option_row run_option_rows[] = {
 	  OPTION_TEXT(debuginfo) },
 	{ "mem", 0, NULL, "also what memory the sampled instructions use: kvmprof mem",
 	  OPTION_PUT(mem, true) },
+	{ "python", 0, NULL, "also the functions of Python that CPython 3.11 to 3.13 runs",
+	  OPTION_PUT(python, true) },
 	{ "off-cpu", 0, NULL,
 	  "also sample the tasks that do not run, where they wait: event\n"
 	  "off-cpu, see `kvmprof flamegraph --event off-cpu`",

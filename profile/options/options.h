@@ -82,6 +82,7 @@ struct run_options {
 	struct run_tasks tasks;
 	enum sandbox_mode sandbox;
 	uint32_t stack_size; /* bytes of one stack that are copied */
+	bool python;	     /* show frames of Python's interpreter */
 	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 	const char *of_machine; /* the first option given that --snapshot refuses; NULL: none */

@@ -62,8 +62,8 @@ static const char *const goes_with[] = {
 	/* when, what and how */
 	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
 	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",
-	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "off-cpu",
-	"off-cpu-period",
+	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "python",
+	"off-cpu", "off-cpu-period",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help",

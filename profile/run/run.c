@@ -111,6 +111,7 @@ static int run_start(struct run *r, struct err *e)
 		.elf_len = t->kernel.elf_len,
 	};
 	struct guest_options go = {
+		.python = r->opt->python,
 		.mem = r->opt->mem,
 		.runs = run_is_attached(r->opt),
 		.placed = r->source.placed,

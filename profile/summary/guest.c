@@ -47,6 +47,33 @@ static void print_cfi(const struct guest_cfi_stats *c, FILE *out)
 		c->cache.found[CFI_BAD], c->beyond, GUEST_CFI_MAX_FILES);
 }
 
+static void print_python(const struct guest_python_stats *p, FILE *out)
+{
+	fprintf(out,
+		"kvmprof: Python: %" PRIu64 " programs; %" PRIu64 " samples with %" PRIu64
+		" frames of %" PRIu64 " functions\n",
+		p->programs, p->samples, p->frames, p->names.functions);
+	if (p->before || p->changing || p->untied)
+		fprintf(out,
+			"kvmprof: Python: of these programs' samples %" PRIu64
+			" are of threads not known (yet) to run Python, %" PRIu64
+			" of moments in which a call begins or ends, %" PRIu64
+			" fit no C frame: these have C frames alone\n",
+			p->before, p->changing, p->untied);
+	if (p->cut || p->names.unknown || p->names.beyond)
+		fprintf(out,
+			"kvmprof: Python: %" PRIu64
+			" samples lack frames behind the innermost %u, %" PRIu64
+			" frames are called py::?\n",
+			p->cut, SAMPLE_MAX_PYTHON, p->names.unknown);
+	if (p->foreign)
+		fprintf(out,
+			"kvmprof: note: Python: %" PRIu64
+			" programs run one that is not known (CPython 3.11 to 3.13 is), or had no "
+			"thread in a function of Python when they were looked at\n",
+			p->foreign);
+}
+
 static void print_programs(const struct guest_stats *g, FILE *out)
 {
 	const struct guest_maps_stats *m = &g->maps;
@@ -85,6 +112,8 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
 			" with names, %" PRIu64 " of processes without a map (--guest-root)\n",
 			g->jit.regions, g->jit.named, g->jit.without_map);
+	if (g->want_python)
+		print_python(&g->python, out);
 	if (g->jit.why[0])
 		fprintf(out, "kvmprof: note: names of code made at run time: %s\n", g->jit.why);
 	if (m->failed)
@@ -206,6 +235,17 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	guest_number(b, "jit_regions_without_map", g->jit.without_map);
 	guest_number(b, "jit_regions_beyond", g->jit.beyond);
 	guest_text(b, "jit_unnamed_because", g->jit.why);
+	guest_number(b, "python_programs", g->python.programs);
+	guest_number(b, "python_programs_not_known", g->python.foreign);
+	guest_number(b, "python_threads", g->python.threads);
+	guest_number(b, "python_samples", g->python.samples);
+	guest_number(b, "python_frames", g->python.frames);
+	guest_number(b, "python_functions", g->python.names.functions);
+	guest_number(b, "python_samples_thread_not_known", g->python.before);
+	guest_number(b, "python_samples_changing", g->python.changing);
+	guest_number(b, "python_samples_untied", g->python.untied);
+	guest_number(b, "python_samples_cut", g->python.cut);
+	guest_number(b, "python_frames_unknown", g->python.names.unknown);
 	guest_number(b, "files", g->dsos.files);
 	guest_number(b, "files_named", g->dsos.named);
 	guest_number(b, "files_unverified", g->dsos.unverified);

@@ -42,6 +42,8 @@ struct stack {
 	uint8_t user_end; /* the same for the user frames; 0: none was looked for */
 	uint64_t
 		ip[STACK_MAX_FRAMES]; /* [0] = rip; callers: return addresses (look up at ip - 1) */
+	uint64_t sp
+		[STACK_MAX_FRAMES]; /* of user frames: rsp there; a frame reaches up to the next one's */
 	uint8_t quality[STACK_MAX_FRAMES];
 	/* Frames just below an interrupted one hold the interrupted ip itself: look up at ip. */
 	uint8_t exact[STACK_MAX_FRAMES]; /* 1: look up at ip, 0: at ip - 1 */

@@ -92,6 +92,12 @@ struct userelf_names {
 int userelf_symbols(const struct userelf *u, struct symtab **out, struct userelf_names *info,
 		    struct err *e);
 
+/*
+ * The address of a variable among the dynamic symbols. -ENOENT: it has none of that name;
+ * -ENODATA: not all of them are in memory, or they are damaged.
+ */
+int userelf_object(const struct userelf *u, const char *name, uint64_t *va);
+
 /* "read", "absent", ...: for messages and JSON. */
 const char *userelf_part_name(enum userelf_part p);
 

@@ -160,6 +160,7 @@ void walk_program(struct walk *w, struct scan_regs *r)
 	w->u = w->code.u = &u;
 	set_regs(w, r);
 	while (st == STEP_ON) {
+		w->out->sp[w->out->n - 1] = w->regs.r[CFI_RSP];
 		st = walk_cfi(w);
 		if (st != STEP_UNKNOWN)
 			continue;

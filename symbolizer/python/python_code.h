@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * python_code: what a code object of CPython is called, and where its lines are.
+ *
+ * A string is "compact": its characters follow its header, 1, 2 or 4 bytes each
+ * (bits 2 to 4 of its state), and is ASCII (bit 6) or has a longer header. It becomes
+ * UTF-8; control characters, ';' and what is no character become '?'.
+ *
+ * Sources: as python_layout.h.
+ */
+#ifndef KVMPROF_SYMBOLIZER_PYTHON_PYTHON_CODE_H
+#define KVMPROF_SYMBOLIZER_PYTHON_PYTHON_CODE_H
+
+#include "symbolizer/python/python_layout.h"
+
+#define PYTHON_MAX_NAME \
+	256u /* bytes with the NUL; longer ones are cut at the front, as paths are */
+#define PYTHON_MAX_LINES 65536u /* bytes of a table of lines; a longer one counts as none */
+#define PYTHON_CODE_IDS 4u
+
+/* By what a code object is known again: three pointers, and 8 bytes with the first line. */
+struct python_code_id {
+	uint64_t v[PYTHON_CODE_IDS];
+};
+
+struct python_code {
+	char name[PYTHON_MAX_NAME], file[PYTHON_MAX_NAME];
+	struct python_code_id id;
+	uint32_t first;	 /* line of its `def`, 1 or more; 0: it has none */
+	uint64_t start;	 /* address of its instructions */
+	uint64_t lines;	 /* address of the bytes of its table of lines */
+	uint32_t nlines; /* how many; 0: none that can be used */
+};
+
+/* false: at `at` is no code object, or it can't be read. */
+bool python_code_read(struct python_code *out, const struct python_layout *l,
+		      const struct python_program *p, uint64_t at);
+
+/* Offsets of the members of python_code_id in a code object. */
+void python_code_id_offsets(const struct python_layout *l, uint32_t off[PYTHON_CODE_IDS]);
+
+/* Copy up to len bytes of its table of lines; returns how many, 0 when it can't be read. */
+uint32_t python_code_lines(const struct python_code *c, const struct python_program *p,
+			   uint8_t *dst, uint32_t len);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The frames of Python's interpreter, copied while the vCPU stands still: the thread
+ * changes them with each of its calls, so that a look afterwards would see others. Part
+ * of capture: no allocation, no I/O, no locks.
+ *
+ * Only numbers are copied, whatever they mean: which code object, which instruction, and
+ * four words by which the code object is known again. What they are called is read later
+ * (symbolizer/python), when it can be compared.
+ *
+ * A thread is known by its program's mm and by fs_base, which is its pthread_t in glibc
+ * and musl. The thread's state says the same number, so that a state that was freed, or an
+ * entry of the table that is being written, counts as none.
+ */
+#include "vmm/gmem_remote.h"
+#include "vmm/machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USER_BITS 56
+/* Frames that are gone by: Python's own limit for a thread is 1000. */
+#define MAX_STEPS 2048u
+#define NSLOTS VM_PYTHON_THREADS
+
+struct python_slot {
+	atomic_uint_fast64_t mm, fs_base, tstate;
+	atomic_uint layout;
+};
+
+struct capture_python {
+	struct capture_python_layout
+		layout[VM_PYTHON_LAYOUTS]; /* each written once, then counted */
+	atomic_uint nlayouts;
+	struct python_slot slot[NSLOTS];
+};
+
+static struct python_slot *slot_of(struct capture_python *p, uint64_t mm, uint64_t fs_base)
+{
+	uint64_t h = (mm ^ (fs_base << 7)) * 0x9e3779b97f4a7c15u;
+
+	return &p->slot[h >> 52 & (NSLOTS - 1)];
+}
+
+int vm_python_layout(struct vm *vm, const struct capture_python_layout *layout)
+{
+	struct capture_python *p = atomic_load(&vm->python);
+	unsigned int n;
+
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		atomic_store_explicit(&vm->python, p, memory_order_release);
+	}
+	n = atomic_load(&p->nlayouts);
+	if (n == VM_PYTHON_LAYOUTS)
+		return -ENOSPC;
+	p->layout[n] = *layout;
+	atomic_store_explicit(&p->nlayouts, n + 1, memory_order_release);
+	return (int)n;
+}
+
+void vm_python_thread(struct vm *vm, const struct vm_python_thread *t)
+{
+	struct capture_python *p = atomic_load(&vm->python);
+	struct python_slot *s = p ? slot_of(p, t->mm, t->fs_base) : NULL;
+
+	if (!s)
+		return;
+	atomic_store(&s->mm, 0);
+	atomic_store(&s->fs_base, t->fs_base);
+	atomic_store(&s->tstate, t->tstate);
+	atomic_store(&s->layout, t->layout);
+	atomic_store_explicit(&s->mm, t->mm, memory_order_release);
+}
+
+/* -- one sample ---------------------------------------------------------------------- */
+
+struct python_walk {
+	const struct capture_view *w;
+	const struct capture_python_layout *l;
+	struct sample_python *out;
+	uint64_t tstate, cframe, frame;
+	uint64_t top[2]; /* between these is no frame: of the newest piece of their memory */
+	uint32_t n;
+};
+
+static bool read_at(const struct capture_view *w, uint64_t va, void *dst, size_t len)
+{
+	return !(va >> USER_BITS) && capture_read(w, va, dst, len) == len;
+}
+
+static bool read_word(const struct capture_view *w, uint64_t va, uint64_t *out)
+{
+	return read_at(w, va, out, sizeof(*out));
+}
+
+static uint64_t word_of(const uint8_t *b, uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, b + off, sizeof(v));
+	return v;
+}
+
+static bool take_frame(struct python_walk *k, const uint8_t *b)
+{
+	const struct capture_python_layout *l = k->l;
+	struct sample_python *f = &k->out[k->n];
+
+	*f = (struct sample_python){
+		.frame = k->frame,
+		.code = word_of(b, l->code),
+		.instr = word_of(b, l->instr),
+	};
+	for (unsigned int i = 0; i < 4; i++)
+		if (l->id[i] != CAPTURE_NONE && !read_word(k->w, f->code + l->id[i], &f->id[i]))
+			return false;
+	k->n++;
+	return true;
+}
+
+/* 3.11: the structure of the interpreter's call that this frame was entered by, and the one before. */
+static bool leave_cframe(struct python_walk *k, uint64_t previous)
+{
+	uint64_t current;
+
+	k->out[k->n - 1].entry = k->cframe;
+	if (!previous)
+		return true;
+	return read_word(k->w, k->cframe + k->l->cframe_previous, &k->cframe) &&
+	       read_word(k->w, k->cframe + k->l->cframe_current, &current) && current == previous;
+}
+
+/* The cap was reached: what is left is where the interpreter was entered with the last one. */
+static bool is_full(const struct python_walk *k)
+{
+	return k->n == SAMPLE_MAX_PYTHON;
+}
+
+/* One step outward; the state is what the walk has come to. */
+static enum sample_python_state step(struct python_walk *k)
+{
+	const struct capture_python_layout *l = k->l;
+	uint8_t b[CAPTURE_PYTHON_MAX_SPAN];
+	uint64_t previous;
+
+	if (k->frame % 8)
+		return SAMPLE_PYTHON_CHANGING;
+	if (!read_at(k->w, k->frame, b, l->span))
+		return SAMPLE_PYTHON_UNREADABLE;
+	previous = word_of(b, l->previous);
+	if (l->shim && b[l->owner] == l->shim) {
+		/* Two of them in turn have nothing between them. */
+		if (k->n && !k->out[k->n - 1].entry)
+			k->out[k->n - 1].entry = k->frame;
+	} else {
+		/* What was left already lies above. */
+		if (b[l->owner] == l->heap_owner && k->frame >= k->top[0] && k->frame < k->top[1])
+			return SAMPLE_PYTHON_CHANGING;
+		if (!is_full(k) && !take_frame(k, b))
+			return SAMPLE_PYTHON_UNREADABLE;
+		if (l->is_entry != CAPTURE_NONE && b[l->is_entry] && !leave_cframe(k, previous))
+			return SAMPLE_PYTHON_CHANGING;
+	}
+	if (previous == k->frame)
+		return SAMPLE_PYTHON_CHANGING;
+	k->frame = previous;
+	return SAMPLE_PYTHON_WHOLE;
+}
+
+static enum sample_python_state walk(struct python_walk *k, uint64_t fs_base)
+{
+	const struct capture_python_layout *l = k->l;
+	enum sample_python_state state = SAMPLE_PYTHON_WHOLE;
+	bool more = false;
+	uint64_t id;
+
+	if (!read_word(k->w, k->tstate + l->thread_id, &id) ||
+	    !read_word(k->w, k->tstate + l->current, &k->frame))
+		return SAMPLE_PYTHON_UNREADABLE;
+	if (id != fs_base)
+		return SAMPLE_PYTHON_NONE;
+	if (l->top != CAPTURE_NONE && !read_at(k->w, k->tstate + l->top, k->top, sizeof(k->top)))
+		return SAMPLE_PYTHON_UNREADABLE;
+	if (l->cframe) {
+		k->cframe = k->frame;
+		if (!read_word(k->w, k->cframe + l->cframe_current, &k->frame))
+			return SAMPLE_PYTHON_UNREADABLE;
+	}
+	for (unsigned int i = 0; k->frame && state == SAMPLE_PYTHON_WHOLE; i++) {
+		if (is_full(k) && k->out[k->n - 1].entry)
+			return SAMPLE_PYTHON_CUT;
+		if (i == MAX_STEPS)
+			return SAMPLE_PYTHON_CHANGING;
+		state = step(k);
+		more |= is_full(k) && k->frame;
+	}
+	return state == SAMPLE_PYTHON_WHOLE && more ? SAMPLE_PYTHON_CUT : state;
+}
+
+void capture_python(const struct vcpu *v, const struct capture_view *w, struct sample *s)
+{
+	struct capture_python *p = atomic_load_explicit(&v->vm->python, memory_order_acquire);
+	struct python_walk k = { .w = w };
+	struct python_slot *slot;
+	unsigned int layout;
+
+	if (!p || s->task.state != SAMPLE_TASK_FOUND || !s->task.mm || s->mode == SAMPLE_IDLE)
+		return;
+	slot = slot_of(p, s->task.mm, s->regs.fs_base);
+	if (atomic_load_explicit(&slot->mm, memory_order_acquire) != s->task.mm ||
+	    atomic_load(&slot->fs_base) != s->regs.fs_base)
+		return;
+	k.tstate = atomic_load(&slot->tstate);
+	layout = atomic_load(&slot->layout);
+	if (layout >= atomic_load_explicit(&p->nlayouts, memory_order_acquire))
+		return;
+	k.l = &p->layout[layout];
+	s->stack_len = (s->stack_len + 7) & ~7u;
+	k.out = (struct sample_python *)(s->stack + s->stack_len);
+	s->python_state = (uint8_t)walk(&k, s->regs.fs_base);
+	s->python = (struct sample_slice){ k.tstate, s->stack_len, 0 };
+	/* What contradicts itself is nothing. */
+	if (s->python_state == SAMPLE_PYTHON_WHOLE || s->python_state == SAMPLE_PYTHON_CUT)
+		s->python.len = k.n * (uint32_t)sizeof(struct sample_python);
+	s->stack_len += s->python.len;
+}
