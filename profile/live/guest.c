@@ -45,6 +45,7 @@ struct guest {
 	struct guest_tasks *tasks; /* NULL: they can't be told apart */
 	struct guest_dsos *dsos;
 	struct guest_jit *jit;
+	struct jit_source jit_source;
 	struct guest_maps *maps;
 	struct guest_cfi *cfi;	     /* NULL: as long as maps is */
 	struct guest_python *python; /* NULL: as long as maps is, or not asked for */
@@ -100,6 +101,10 @@ static int create_maps(struct guest *g, struct err *e)
 				    finder, e);
 
 	ret = ret ? ret : guest_jit_create(&g->jit, finder, g->sink, e);
+	if (!ret && g->tasks) {
+		g->jit_source = (struct jit_source){ l, &g->reader };
+		guest_jit_use_guest(g->jit, &g->jit_source);
+	}
 	if (!ret && g->mem)
 		ret = guest_vmas_create(&g->vmas, &l->mm, &g->reader, g->tasks, e);
 	ret = ret ? ret

@@ -26,9 +26,9 @@
 
 struct guest_options {
 	bool python; /* show frames of Python's interpreter */
-	bool mem;   /* look up what memory samples use */
-	bool runs;  /* it has run before us: its tables are all there */
-	bool moves; /* the kernel chooses its own place (KASLR): it has to be found */
+	bool mem;    /* look up what memory samples use */
+	bool runs;   /* it has run before us: its tables are all there */
+	bool moves;  /* the kernel chooses its own place (KASLR): it has to be found */
 	/* ... but somebody has found it before: as in target_move(). */
 	bool placed;
 	uint64_t slide, pa_slide;

@@ -38,7 +38,8 @@ struct process {
 struct guest_jit {
 	struct userfile_finder *finder;
 	struct sink *sink;
-	uint64_t run; /* tells this run's build ids from another's */
+	const struct jit_source *source; /* NULL: none */
+	uint64_t run;			 /* tells this run's build ids from another's */
 	struct process *process;
 	struct idmap last; /* by pid: the last process that has it */
 	size_t n, cap, nregions;
@@ -170,27 +171,67 @@ static int tell_names(struct guest_jit *j, struct process *p, const struct symta
 	return ret;
 }
 
-static int read_map(struct guest_jit *j, struct process *p, struct symtab *out, struct err *e)
+void guest_jit_use_guest(struct guest_jit *j, const struct jit_source *source)
 {
-	struct userfile file = { 0 };
-	struct perfmap *m = NULL;
-	int ret;
+	j->source = source;
+}
 
-	if (!j->finder || !j->finder->opt.guest_root)
-		return err_set(e, ENOENT,
-			       "the guest's /tmp is not known: give --guest-root DIR with its "
-			       "/tmp/perf-%" PRIu32 ".map",
-			       p->pid);
-	ret = userfile_open_perfmap(&file, j->finder, p->pid, e);
-	if (!ret)
-		ret = perfmap_parse(&m, file.path ? file.path : "perf map", file.map.data,
-				    file.map.len, NULL, e);
+struct jit_text {
+	const uint8_t *data;
+	size_t len;
+};
+
+/* Names out of a map's text. */
+static int take_map(struct guest_jit *j, struct process *p, struct symtab *out, const char *path,
+		    const struct jit_text *text, struct err *e)
+{
+	struct perfmap *m = NULL;
+	int ret = perfmap_parse(&m, path, text->data, text->len, NULL, e);
+
 	if (!ret) {
 		ret = take_names(j, p, m, out);
-		ret = ret ? err_set(e, -ret, "%s: %s", file.path, strerror(-ret))
+		ret = ret ? err_set(e, -ret, "%s: %s", path, strerror(-ret))
 			  : symtab_freeze(out, e);
 	}
 	perfmap_destroy(m);
+	return ret;
+}
+
+static int read_guests_map(struct guest_jit *j, struct process *p, struct symtab *out,
+			   struct err *e)
+{
+	char path[NAME_MAX_LEN];
+	struct buf text;
+	int ret;
+
+	snprintf(path, sizeof(path), "the guest's /tmp/perf-%" PRIu32 ".map", p->pid);
+	buf_init(&text);
+	ret = jit_source_read(j->source, p->pid, p->mm, &text, e);
+	if (!ret)
+		ret = take_map(j, p, out, path, &(struct jit_text){ text.data, text.len }, e);
+	if (!ret)
+		j->stats.from_memory++;
+	buf_deinit(&text);
+	return ret;
+}
+
+static int read_map(struct guest_jit *j, struct process *p, struct symtab *out, struct err *e)
+{
+	struct userfile file = { 0 };
+	struct err why = { 0 };
+	int ret;
+
+	if (j->source && read_guests_map(j, p, out, &why) == 0)
+		return 0;
+	if (!j->finder || !j->finder->opt.guest_root)
+		return err_set(e, ENOENT,
+			       "%s%sgive --guest-root DIR with its /tmp/perf-%" PRIu32 ".map",
+			       why.code ? why.text : "the guest's /tmp is not known",
+			       why.code ? "; " : ": ", p->pid);
+	ret = userfile_open_perfmap(&file, j->finder, p->pid, e);
+	if (!ret)
+		ret = take_map(j, p, out, file.path ? file.path : "perf map",
+			       &(struct jit_text){ file.map.data, file.map.len }, e);
 	userfile_close(&file);
 	return ret;
 }

@@ -5,7 +5,7 @@
  * Executable memory without a program's file behind it is mapped as `[jit:PID]`, at a
  * file offset that is its address, with a build id made up for the process. A JIT
  * compiler tells names in its /tmp/perf-PID.map, which is looked for in the guest's
- * root directory on the host, never in the host's own /tmp, when the process's place
+ * memory and in its root directory on the host, never in the host's own /tmp, when the process's place
  * is taken by another program and at the end. What it says then becomes an ELF file
  * of that build id. Regions may grow, move and come again: all that a process ever
  * had are in its one file. Code that no line names keeps its addresses.
@@ -16,6 +16,7 @@
 #ifndef KVMPROF_PROFILE_LIVE_JIT_H
 #define KVMPROF_PROFILE_LIVE_JIT_H
 
+#include "profile/live/jit_source.h"
 #include "profile/sink/sink.h"
 #include "profile/files/userfile.h"
 
@@ -29,6 +30,7 @@ struct guest_jit_stats {
 	uint64_t named;	      /* regions in which something has a name */
 	uint64_t without_map; /* regions of processes that have no map */
 	uint64_t beyond;      /* regions over the caps: they stay without names */
+	uint64_t from_memory; /* maps that were in the guest's own memory */
 	uint64_t names;
 	char why[200]; /* the first map that could not be used, and why; "": none */
 };
@@ -39,6 +41,9 @@ struct guest_jit;
 int guest_jit_create(struct guest_jit **out, struct userfile_finder *finder, struct sink *sink,
 		     struct err *e);
 void guest_jit_destroy(struct guest_jit *j);
+
+/* Look for maps in the guest's own memory first; borrowed. */
+void guest_jit_use_guest(struct guest_jit *j, const struct jit_source *source);
 
 /*
  * Tell the sink of a region of process map->pid, whose mm_struct is mm; path, pgoff and

@@ -234,6 +234,7 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	guest_number(b, "jit_regions_named", g->jit.named);
 	guest_number(b, "jit_regions_without_map", g->jit.without_map);
 	guest_number(b, "jit_regions_beyond", g->jit.beyond);
+	guest_number(b, "jit_maps_from_memory", g->jit.from_memory);
 	guest_text(b, "jit_unnamed_because", g->jit.why);
 	guest_number(b, "python_programs", g->python.programs);
 	guest_number(b, "python_programs_not_known", g->python.foreign);

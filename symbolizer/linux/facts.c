@@ -67,9 +67,10 @@ void target_linux_init(struct target_linux *l, const struct types *types,
 	l->have_dyncode = linux_dyncode_layout(&l->dyncode, types, symbols, NULL) == 0;
 	if (!types) {
 		no_types(l, &l->mm_note);
-		l->file_note = l->mm_note;
+		l->file_note = l->tree_note = l->mm_note;
 		return;
 	}
 	l->have_mm = linux_mm_layout_init(&l->mm, types, &l->mm_note) == 0;
 	l->have_file = linux_file_layout_init(&l->file, types, symbols, &l->file_note) == 0;
+	l->have_tree = linux_tree_layout_init(&l->tree, types, &l->tree_note) == 0;
 }

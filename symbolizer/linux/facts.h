@@ -17,11 +17,13 @@
 #include "symbolizer/linux/module.h"
 #include "symbolizer/linux/sched.h"
 #include "symbolizer/linux/task.h"
+#include "symbolizer/linux/tree.h"
 
 struct target_linux {
 	bool have_current;	 /* task.current, per_cpu and init_task are known */
 	bool have_task;		 /* and so are the members of a task */
 	bool have_mm, have_file; /* mappings of processes; pages of files */
+	bool have_tree;		 /* files by their paths */
 	bool have_modules;
 	bool have_dyncode; /* code that is made at run time */
 	bool have_graph;   /* return addresses that the function graph tracer keeps */
@@ -30,12 +32,13 @@ struct target_linux {
 	struct linux_sched_layout sched; /* what is known of it; source 0: no members */
 	struct linux_mm_layout mm;
 	struct linux_file_layout file;
+	struct linux_tree_layout tree;
 	struct linux_module_layout modules;
 	struct linux_dyncode_layout dyncode;
 	struct linux_graph_layout graph;
 	struct linux_rethook_layout rethook; /* len 0: not known */
 	struct err types_note;		     /* why there are no types; code 0: there are */
-	struct err task_note, mm_note, file_note, module_note;
+	struct err task_note, mm_note, file_note, tree_note, module_note;
 };
 
 /*

@@ -133,13 +133,24 @@ int linux_file_layout_init(struct linux_file_layout *l, const struct types *t,
 enum linux_why linux_file_open(struct linux_file *f, const struct linux_file_layout *l,
 			       const struct memory *m, uint64_t file)
 {
-	struct linux_file n = {
-		.l = l, .m = m, .vmemmap = DEFAULT_VMEMMAP, .page_offset = DEFAULT_PAGE_OFFSET
-	};
+	uint64_t mapping;
+
+	return memory_u64(m, file + l->file_mapping, &mapping)
+		       ? linux_file_of_mapping(f, l, m, mapping)
+		       : LINUX_UNREADABLE;
+}
+
+enum linux_why linux_file_of_mapping(struct linux_file *f, const struct linux_file_layout *l,
+				     const struct memory *m, uint64_t mapping)
+{
+	struct linux_file n = { .l = l,
+				.m = m,
+				.mapping = mapping,
+				.vmemmap = DEFAULT_VMEMMAP,
+				.page_offset = DEFAULT_PAGE_OFFSET };
 	uint64_t host;
 
-	if (!memory_u64(m, file + l->file_mapping, &n.mapping) ||
-	    !memory_u64(m, n.mapping + l->mapping_host, &host) ||
+	if (!memory_u64(m, n.mapping + l->mapping_host, &host) ||
 	    !memory_u64(m, host + l->inode_size, &n.size) ||
 	    (l->vmemmap_at && (!memory_u64(m, l->vmemmap_at, &n.vmemmap) ||
 			       !memory_u64(m, l->page_offset_at, &n.page_offset))))

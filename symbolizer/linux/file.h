@@ -100,6 +100,10 @@ struct linux_file {
 enum linux_why linux_file_open(struct linux_file *f, const struct linux_file_layout *l,
 			       const struct memory *m, uint64_t file);
 
+/* The same by its struct address_space, which is what a file's inode has. */
+enum linux_why linux_file_of_mapping(struct linux_file *f, const struct linux_file_layout *l,
+				     const struct memory *m, uint64_t mapping);
+
 uint64_t linux_file_size(const struct linux_file *f);
 
 /* Kernel address of the bytes of page `index`. LINUX_NOT_THERE: not resident or not valid. */

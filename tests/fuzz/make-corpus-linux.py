@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write the seed inputs of fuzz_linux_mm and fuzz_linux_file.
+"""Write the seed inputs of fuzz_linux_mm, fuzz_linux_file and fuzz_linux_tree.
 
     tests/fuzz/make-corpus-linux.py        (from the top of the repository)
 
@@ -52,6 +52,11 @@ def main():
         put("fuzz_linux_file", "find-%d" % k, struct.pack("<HHB", 0, 9000, 2) +
             change(2000 + 97 * k, what, k) + change(0xff00 + 8 * k, what, 1 + k))
     put("fuzz_linux_file", "find", struct.pack("<HHB", 0, 9000, 2))
+    for kind in range(2):
+        put("fuzz_linux_tree", "scene-%d" % kind, bytes([kind]))
+        for k, what in enumerate((0, 1, 2, 4, 6, 7)):
+            put("fuzz_linux_tree", "changed-%d-%d" % (kind, k),
+                bytes([kind]) + change(4 + 9 * k, what, 8 * k) + change(60 + 7 * k, what, 16))
     notes = note(5, b"GNU\0", bytes(16)) + note(3, b"GNU\0", bytes(range(20)))
     put("fuzz_linux_file", "image", struct.pack("<HHB", 0, 8192, 1) + elf(notes, 0x400))
     put("fuzz_linux_file", "image-long", struct.pack("<HHB", 0, 8192, 1) + elf(notes, 0x1f00))

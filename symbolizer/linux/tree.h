@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * linux_tree: a path to a file, through the names that a Linux guest keeps in memory.
+ *
+ *	task_struct.fs	fs_struct: root, a mount and a dentry
+ *	dentry		d_subdirs, a list of d_child; since 6.8 d_children, of d_sib: the names
+ *			below it that were used, or all of them on file systems in memory
+ *	mount		mnt_mounts, a list of mnt_child: what is mounted on a dentry of it
+ *	inode		i_mapping: the file's pages (file.h)
+ *
+ * A name that nobody has used lately is not there, nor is one that does not exist. Links
+ * and ".." are not followed. An entry counts when it says itself whose child it is. The
+ * lists change while we read, and may lie: each has a cap.
+ *
+ * Sources: include/linux/dcache.h, fs_struct.h, fs/mount.h of Linux 5.10 to 7.0. No state: any thread.
+ */
+#ifndef KVMPROF_SYMBOLIZER_LINUX_TREE_H
+#define KVMPROF_SYMBOLIZER_LINUX_TREE_H
+
+#include "symbolizer/linux/mm.h"
+
+#define LINUX_TREE_MAX_NAMES 262144u /* in one directory */
+#define LINUX_TREE_MAX_MOUNTS 65536u /* on one mount */
+#define LINUX_TREE_MAX_DEPTH 16u     /* names of a path, and mounts upon each other */
+
+/* Offsets of members; made once per kernel, const afterwards. */
+struct linux_tree_layout {
+	uint32_t task_fs, root_mnt, root_dentry;
+	uint32_t children, sibling; /* of dentries; both begin with the pointer to what follows */
+	bool ring;		    /* the list ends at its head, else with 0 */
+	uint32_t dentry_inode, inode_mapping;
+	uint32_t mounts, mount_child;
+};
+
+/* -ENOENT: the kernel lacks something (the message names it), -EINVAL: damaged types. */
+int linux_tree_layout_init(struct linux_tree_layout *l, const struct types *t, struct err *e);
+
+struct linux_tree {
+	const struct linux_tree_layout *l;
+	const struct linux_mm_layout *mm;
+	const struct memory *m;
+};
+
+/* A name of a mounted file system: struct vfsmount and struct dentry. */
+struct linux_place {
+	uint64_t mnt, dentry;
+};
+
+/* The root directory of a task. LINUX_OK, or *out is left alone. */
+enum linux_why linux_tree_root(const struct linux_tree *t, uint64_t task, struct linux_place *out);
+
+/*
+ * From a directory on: "tmp/perf-1.map". LINUX_NOT_THERE: no such name is in memory.
+ * *mapping: struct address_space of the file, for linux_file_of_mapping().
+ */
+enum linux_why linux_tree_find(const struct linux_tree *t, const struct linux_place *from,
+			       const char *path, uint64_t *mapping);
+
+#endif
