@@ -159,6 +159,30 @@ static void test_two_threads(void **state)
 	ring_deinit(&r);
 }
 
+/* All up to three quarters, then one of two, and of twice as many with each half of what is left. */
+static void thinned(void **state)
+{
+	struct ring r;
+	unsigned int last = 1;
+
+	(void)state;
+	assert_int_equal(ring_init(&r, 65536), 0);
+	assert_int_equal(ring_one_of(&r), 1);
+	while (ring_reserve(&r, 56)) {
+		size_t left;
+
+		ring_commit(&r, 56);
+		left = r.size - ring_used(&r);
+		assert_true(ring_one_of(&r) >= last && ring_one_of(&r) <= 2 * last);
+		last = ring_one_of(&r);
+		assert_int_equal(last > 1, left <= r.size / 4);
+		assert_true(last == RING_THIN_MOST || left > r.size / 4 / last);
+	}
+	assert_int_equal(last, RING_THIN_MOST);
+	ring_release(&r);
+	ring_deinit(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_large_reservation_small_commit),
 		cmocka_unit_test(test_empty_ring_starts_over),
 		cmocka_unit_test(test_two_threads),
+		cmocka_unit_test(thinned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
