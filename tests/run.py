@@ -41,6 +41,7 @@ E2E = [
     ("run_ends.py", []),
     ("console_stall.py", []),
     ("control.py", []),
+    ("lost_told.py", []),
     ("scan_command.py", []),
     ("first_contact.py", []),
     ("events.py", []),
