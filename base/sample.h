@@ -108,10 +108,15 @@ struct sample_task {
 struct sample_python {
 	uint64_t frame, code; /* of the interpreter's frame, of its code object */
 	uint64_t instr;	      /* the instruction of Python's that it is at */
-	/* Where on the C stack the interpreter keeps that it was entered with this frame; 0: not so. */
+	/*
+	 * Where on the C stack the interpreter keeps that it was entered with this frame, a multiple
+	 * of 8; 0: it was not. With SAMPLE_PYTHON_SKIPPED: by way of others, which were left out.
+	 */
 	uint64_t entry;
 	uint64_t id[4]; /* what the code object says of itself (struct capture_python_layout) */
 };
+
+#define SAMPLE_PYTHON_SKIPPED 1u
 
 /* What was found of a thread of Python. */
 enum sample_python_state {

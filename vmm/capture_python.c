@@ -85,6 +85,7 @@ struct python_walk {
 	uint64_t tstate, cframe, frame;
 	uint64_t top[2]; /* between these is no frame: of the newest piece of their memory */
 	uint32_t n;
+	bool skipped; /* frames behind the last one, of the same call of the interpreter */
 };
 
 static bool read_at(const struct capture_view *w, uint64_t va, void *dst, size_t len)
@@ -160,6 +161,7 @@ static enum sample_python_state step(struct python_walk *k)
 		/* What was left already lies above. */
 		if (b[l->owner] == l->heap_owner && k->frame >= k->top[0] && k->frame < k->top[1])
 			return SAMPLE_PYTHON_CHANGING;
+		k->skipped |= is_full(k);
 		if (!is_full(k) && !take_frame(k, b))
 			return SAMPLE_PYTHON_UNREADABLE;
 		if (l->is_entry != CAPTURE_NONE && b[l->is_entry] && !leave_cframe(k, previous))
@@ -175,7 +177,6 @@ static enum sample_python_state walk(struct python_walk *k, uint64_t fs_base)
 {
 	const struct capture_python_layout *l = k->l;
 	enum sample_python_state state = SAMPLE_PYTHON_WHOLE;
-	bool more = false;
 	uint64_t id;
 
 	if (!read_word(k->w, k->tstate + l->thread_id, &id) ||
@@ -192,13 +193,16 @@ static enum sample_python_state walk(struct python_walk *k, uint64_t fs_base)
 	}
 	for (unsigned int i = 0; k->frame && state == SAMPLE_PYTHON_WHOLE; i++) {
 		if (is_full(k) && k->out[k->n - 1].entry)
-			return SAMPLE_PYTHON_CUT;
+			break;
 		if (i == MAX_STEPS)
 			return SAMPLE_PYTHON_CHANGING;
 		state = step(k);
-		more |= is_full(k) && k->frame;
 	}
-	return state == SAMPLE_PYTHON_WHOLE && more ? SAMPLE_PYTHON_CUT : state;
+	if (state != SAMPLE_PYTHON_WHOLE || (!k->skipped && !k->frame))
+		return state;
+	if (k->skipped)
+		k->out[k->n - 1].entry |= SAMPLE_PYTHON_SKIPPED;
+	return SAMPLE_PYTHON_CUT;
 }
 
 void capture_python(const struct vcpu *v, const struct capture_view *w, struct sample *s)

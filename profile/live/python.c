@@ -305,7 +305,7 @@ static int show(struct guest_python *g, struct python_process *p, const struct s
 		.f = f,
 		.ip = ip,
 		.n = s->python.len / (uint32_t)sizeof(*f),
-		.gap = s->python_state == SAMPLE_PYTHON_CUT ? PYTHON_NAMES_BASE : 0,
+		.unknown = PYTHON_NAMES_BASE,
 	};
 
 	for (unsigned int i = 0; i < frames.n; i++)
@@ -316,7 +316,7 @@ static int show(struct guest_python *g, struct python_process *p, const struct s
 	}
 	g->stats.samples++;
 	g->stats.frames += frames.n;
-	g->stats.cut += frames.gap != 0;
+	g->stats.cut += s->python_state == SAMPLE_PYTHON_CUT;
 	if (p->told)
 		return 0;
 	p->told = true;

@@ -12,7 +12,7 @@ static bool python_tie(const struct stack *st, const struct python_frames *p,
 	uint64_t before = 0;
 
 	for (unsigned int i = 0; i < p->n; i++) {
-		uint64_t entry = p->f[i].entry;
+		uint64_t entry = p->f[i].entry & ~(uint64_t)SAMPLE_PYTHON_SKIPPED;
 
 		if (!entry)
 			continue;
@@ -64,10 +64,13 @@ enum python_joined python_join(struct stack *st, const struct python_frames *p)
 		return PYTHON_UNTIED;
 	j.n = st->n_kernel;
 	for (unsigned int i = st->n_kernel; i <= was.n; i++) {
-		for (; k < p->n && above[k] == i; k++)
-			join_put(&j, p->ip[k], i < was.n ? was.sp[i] : 0, FRAME_REGS, 1);
-		if (p->gap && k == p->n && above[k - 1] == i)
-			join_put(&j, p->gap, i < was.n ? was.sp[i] : 0, FRAME_REGS, 1);
+		for (; k < p->n && above[k] == i; k++) {
+			uint64_t sp = i < was.n ? was.sp[i] : 0;
+
+			join_put(&j, p->ip[k], sp, FRAME_REGS, 1);
+			if (p->f[k].entry & SAMPLE_PYTHON_SKIPPED)
+				join_put(&j, p->unknown, sp, FRAME_REGS, 1);
+		}
 		if (i < was.n)
 			join_put(&j, was.ip[i], was.sp[i], was.quality[i], was.exact[i]);
 	}

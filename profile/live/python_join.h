@@ -35,7 +35,7 @@ struct python_frames {
 	const struct sample_python *f;
 	const uint64_t *ip;
 	unsigned int n;
-	uint64_t gap; /* address for frames that are missing behind the last one; 0: none are */
+	uint64_t unknown; /* the address of what SAMPLE_PYTHON_SKIPPED has left out */
 };
 
 /* The outermost frames go where there are too many; *st says so. */

@@ -4,7 +4,8 @@
 (python_program.py): what `run --python` shows of it, read by stock perf, has been one of them.
 
     python_frames.py KVMPROF SCRATCH [PYTHON...]     (/usr/bin/python3)
-    python_frames.py KVMPROF SCRATCH all             each CPython 3.11 to 3.13 of this machine
+    python_frames.py KVMPROF SCRATCH debian13        Debian 13's (scripts/fetch-python.sh)
+    python_frames.py KVMPROF SCRATCH all             both, and each CPython 3.11 to 3.13 of this machine
 """
 import collections
 import glob
@@ -106,10 +107,26 @@ def judge(name, data, console):
         check(any(function + ":P:" in s for s in seen), "%s: %s() is in no stack" % (name, function))
 
 
-def try_python(kernel, python):
-    name = os.path.basename(python)
+def debian13():
+    """A root directory with Debian 13's Python, or None where it cannot be had."""
+    p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-python.sh")], stdout=subprocess.PIPE, check=False,
+                       universal_newlines=True)
+    if p.returncode == 3:
+        e2e.left_out("Debian 13's Python cannot be fetched")
+    else:
+        check(p.returncode == 0, "fetch-python.sh ended with %d" % p.returncode)
+    return p.stdout.strip() if p.returncode == 0 else None
+
+
+def try_python(kernel, python, there=None):
+    """python: its path in the guest; there: a root directory that has it, else it is this machine's."""
+    name = os.path.basename(python) + ("-debian13" if there else "")
     root = os.path.abspath("root-" + name)
-    make_root(python, root)
+    if there:
+        shutil.copytree(there, root, symlinks=True)
+        shutil.copy2(PROGRAM, root + "/program.py")
+    else:
+        make_root(python, root)
     boot = e2e.Boot(kernel, "-m", "1G", "--rootfs", root, "--python", "--cwd", "/", "-o", name + ".data", "--",
                     python, "/program.py", SECONDS).wait(700)
     shutil.rmtree(root)
@@ -125,12 +142,16 @@ def try_python(kernel, python):
 e2e.need_kvm()
 e2e.need_tool("perf")
 asked = sys.argv[3:] or [os.path.realpath("/usr/bin/python3")]
+roots = [debian13()] if asked in (["all"], ["debian13"]) else []
 if asked == ["all"]:
     asked = [p for place in PLACES for p in sorted(glob.glob(place))]
 asked = [p for p in asked if os.path.exists(p) and re.search(r"3\.1[1-3]$", p)]
-if not asked:
+roots = [r for r in roots if r]
+if not asked and not roots:
     e2e.skip("no CPython 3.11 to 3.13 here")
 vmlinux = os.path.join(e2e.built_kernel("full"), "vmlinux")
 for one in asked:
     try_python(vmlinux, one)
-e2e.finish("%d Pythons" % len(asked))
+for one in roots:
+    try_python(vmlinux, "/usr/bin/python3.13", one)
+e2e.finish("%d Pythons" % (len(asked) + len(roots)))

@@ -28,8 +28,7 @@ static struct stack native(unsigned int n, enum stack_end end)
 	return st;
 }
 
-static enum python_joined join(struct stack *st, const uint64_t *entry, unsigned int n,
-			       uint64_t gap)
+static enum python_joined join(struct stack *st, const uint64_t *entry, unsigned int n)
 {
 	struct sample_python f[SAMPLE_MAX_PYTHON] = { 0 };
 	uint64_t ip[SAMPLE_MAX_PYTHON];
@@ -38,7 +37,7 @@ static enum python_joined join(struct stack *st, const uint64_t *entry, unsigned
 		f[i].entry = entry[i];
 		ip[i] = PY(i);
 	}
-	return python_join(st, &(struct python_frames){ f, ip, n, gap });
+	return python_join(st, &(struct python_frames){ f, ip, n, PY(99) });
 }
 
 static void is(const struct stack *st, const uint64_t *ip, unsigned int n)
@@ -57,7 +56,7 @@ static void in_turn(void **state)
 	struct stack st = native(5, STACK_END_ROOT);
 
 	(void)state;
-	assert_int_equal(join(&st, entry, 5, 0), PYTHON_JOINED);
+	assert_int_equal(join(&st, entry, 5), PYTHON_JOINED);
 	is(&st, want, 10);
 	assert_int_equal(st.n_kernel, 1);
 	assert_int_equal(st.exact[2], 1);
@@ -72,7 +71,7 @@ static void innermost(void **state)
 	struct stack st = native(2, STACK_END_ROOT);
 
 	(void)state;
-	assert_int_equal(join(&st, entry, 1, 0), PYTHON_JOINED);
+	assert_int_equal(join(&st, entry, 1), PYTHON_JOINED);
 	is(&st, want, 3);
 }
 
@@ -83,22 +82,22 @@ static void beyond_what_was_copied(void **state)
 	struct stack st = native(2, STACK_END_CUT);
 
 	(void)state;
-	assert_int_equal(join(&st, entry, 3, 0), PYTHON_JOINED);
+	assert_int_equal(join(&st, entry, 3), PYTHON_JOINED);
 	is(&st, want, 5);
 	/* The same where the native stack is whole: nothing is called there. */
 	st = native(2, STACK_END_ROOT);
-	assert_int_equal(join(&st, entry, 3, 0), PYTHON_UNTIED);
+	assert_int_equal(join(&st, entry, 3), PYTHON_UNTIED);
 	assert_int_equal(st.n, 3);
 }
 
 static void some_are_missing(void **state)
 {
-	static const uint64_t entry[] = { 0, 0x1048 };
+	static const uint64_t entry[] = { 0, 0x1048 | SAMPLE_PYTHON_SKIPPED };
 	static const uint64_t want[] = { PY(0), PY(1), PY(99), 0x400, 0x401 };
 	struct stack st = native(2, STACK_END_ROOT);
 
 	(void)state;
-	assert_int_equal(join(&st, entry, 2, PY(99)), PYTHON_JOINED);
+	assert_int_equal(join(&st, entry, 2), PYTHON_JOINED);
 	is(&st, want, 5);
 }
 
@@ -109,13 +108,13 @@ static void contradictions(void **state)
 	struct stack st = native(3, STACK_END_ROOT), was = st;
 
 	(void)state;
-	assert_int_equal(join(&st, below, 1, 0), PYTHON_UNTIED);
-	assert_int_equal(join(&st, order, 2, 0), PYTHON_UNTIED);
-	assert_int_equal(join(&st, left, 2, 0), PYTHON_UNTIED);
-	assert_int_equal(join(&st, left, 0, 0), PYTHON_UNTIED);
+	assert_int_equal(join(&st, below, 1), PYTHON_UNTIED);
+	assert_int_equal(join(&st, order, 2), PYTHON_UNTIED);
+	assert_int_equal(join(&st, left, 2), PYTHON_UNTIED);
+	assert_int_equal(join(&st, left, 0), PYTHON_UNTIED);
 	assert_memory_equal(&st, &was, sizeof(st));
 	st.n = st.n_kernel; /* no frame of the program is known */
-	assert_int_equal(join(&st, left, 1, 0), PYTHON_UNTIED);
+	assert_int_equal(join(&st, left, 1), PYTHON_UNTIED);
 }
 
 static void too_many(void **state)
@@ -125,7 +124,7 @@ static void too_many(void **state)
 
 	(void)state;
 	entry[SAMPLE_MAX_PYTHON - 1] = 0x1008;
-	assert_int_equal(join(&st, entry, SAMPLE_MAX_PYTHON, 0), PYTHON_JOINED);
+	assert_int_equal(join(&st, entry, SAMPLE_MAX_PYTHON), PYTHON_JOINED);
 	assert_int_equal(st.n, STACK_MAX_FRAMES);
 	assert_int_equal(st.user_end, STACK_END_DEPTH);
 	assert_int_equal(st.end, STACK_END_USER);
