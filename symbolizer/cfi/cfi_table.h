@@ -21,7 +21,7 @@
 
 #include <stddef.h>
 
-#define CFI_MAX_ENTRY 16384u	    /* bytes of one CIE or FDE */
+#define CFI_MAX_ENTRY 65536u	    /* bytes of one CIE or FDE; cc1 has one of 20,000 */
 #define CFI_MAX_LISTED (1u << 24)   /* FDEs that a header lists */
 #define CFI_MAX_INDEXED (1u << 19)  /* FDEs of a section without one */
 #define CFI_MAX_SECTION (64u << 20) /* bytes of such a section */
