@@ -9,6 +9,7 @@
 #include "profile/live/frame_state.h"
 #include "profile/live/frame_vmm.h"
 #include "symbolizer/kernel/livekernel.h"
+#include "symbolizer/unwind/orc_memo.h"
 
 #include <errno.h>
 #include <stdio.h>
