@@ -6,6 +6,7 @@
 #define MAGIC_118 0xfffffff0u
 #define MAGIC_120 0xfffffff1u
 #define HEADER_LEN 72u
+#define USER_BITS 56 /* addresses of programs, with five levels of page tables */
 #define FLAG_TOPFRAME 1u
 #define FLAG_SPWRITE 2u
 #define FUNC_PCSP 16u
@@ -61,8 +62,8 @@ enum cfi_found gopclntab_open(struct gopclntab *t, const struct file_source *src
 	n.names = word_at(head, 32);
 	n.pctab = word_at(head, 56);
 	n.funcs = word_at(head, 64);
-	if (!count || count > GOPCLNTAB_MAX_FUNCS || n.names > len || n.pctab > len ||
-	    n.funcs > len || count * 8 + 4 > len - n.funcs)
+	if (n.text >> USER_BITS || !count || count > GOPCLNTAB_MAX_FUNCS || n.names > len ||
+	    n.pctab > len || n.funcs > len || count * 8 + 4 > len - n.funcs)
 		return CFI_BAD;
 	n.nfuncs = (uint32_t)count;
 	*t = n;

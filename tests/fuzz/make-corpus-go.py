@@ -27,6 +27,7 @@ SEEDS = {
     "plain": table(),
     "go118": table(magic=0xFFFFFFF0),
     "relocated": table(text=0),
+    "end-of-memory": table(text=(1 << 64) - 1),
     "many": table(count=1 << 20),
     "beyond": table(offset=0xFFFFFFF0, name=0x7FFFFFF0),
     "endless": table(pcsp=b"\xff" * 90),

@@ -297,6 +297,9 @@ static void lies(void **state)
 	put(&m, 8, 1u << 30, 8);
 	assert_int_equal(gopclntab_open(&t, &m.src, 0, m.bytes.len, 0), CFI_BAD);
 	make(&m);
+	put(&m, 24, UINT64_MAX, 8); /* code that would wrap around; found by fuzzing */
+	assert_int_equal(gopclntab_open(&t, &m.src, 0, m.bytes.len, 0), CFI_BAD);
+	make(&m);
 	put(&m, 204, 0xfffffff0u, 4);
 	assert_int_equal(gopclntab_open(&t, &m.src, 0, m.bytes.len, 0), CFI_FOUND);
 	assert_int_equal(gopclntab_row(&t, 0x1004, &row), CFI_BAD);
