@@ -34,7 +34,7 @@ endif
 # A build directory is of one kind: another one makes its library anew. tests/run.py looks for this, too.
 PVM_STAMP := $(BUILD)/pvm-$(PVM)
 
-LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lstdc++ -lm -pthread
+LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lnettle -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lstdc++ -lm -pthread
 # What the program loads when it needs it (base/library.h), and some tests call by themselves.
 TEST_LIBS := -lcapstone -larchive
 # What it says of fences holds for memory of the guest alone, which it does not watch.
@@ -68,7 +68,7 @@ C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer/* pro
 FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-test clean install
-all: $(BUILD)/kvmprof $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
+all: $(BUILD)/kvmprof $(BUILD)/kvmprof-exact.so $(BUILD)/guest/init $(BUILD)/guest/initramfs.cpio $(BUILD)/guest/worker.cpio $(BUILD)/guest/mb.elf $(BUILD)/guest/mb.bin \
 	$(BUILD)/guest/disk.cpio $(BUILD)/guest/devices.cpio $(BUILD)/guest/made.cpio $(BUILD)/guest/blk.elf \
 	$(BUILD)/guest/villain.elf
 
@@ -170,6 +170,13 @@ $(DEMO_OBJ): $(BUILD)/guest/demo.elf
 $(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 	@echo "  LD    $@"
 	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -o $@
+
+# What QEMU loads for --engine exact: freestanding but for libc, its names are QEMU's.
+$(BUILD)/kvmprof-exact.so: $(wildcard vmm/exact/plugin/*.[ch]) vmm/exact/shared.h
+	@mkdir -p $(@D)
+	@echo "  PLUGIN $@"
+	@$(CC) -I. -D_GNU_SOURCE -std=gnu11 $(OPT) $(WARN) -fPIC -shared -fvisibility=hidden $(CFLAGS) \
+		$(filter %.c,$^) -o $@
 
 # -- tests ----------------------------------------------------------------------
 $(BUILD)/unit/%: tests/unit/%.c $(LIB) $(DEMO_OBJ)
@@ -286,8 +293,9 @@ docs-pictures: deps-test
 		--title "Debian's 6.1 cloud kernel, from its first instruction to /init"
 
 ## make install      program, manual pages, shell completion, gate rules; PREFIX=/usr/local, DESTDIR=
-install: $(BUILD)/kvmprof
+install: $(BUILD)/kvmprof $(BUILD)/kvmprof-exact.so
 	install -D -m 755 $(BUILD)/kvmprof $(DESTDIR)$(PREFIX)/bin/kvmprof
+	install -D -m 644 $(BUILD)/kvmprof-exact.so $(DESTDIR)$(PREFIX)/lib/kvmprof/kvmprof-exact.so
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	@# The version stands in VERSION alone.
 	for page in docs/kvmprof.1 docs/man/*.1; do \

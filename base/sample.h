@@ -61,6 +61,8 @@ enum sample_reason {
 	/* No vCPU's: a task that does not run. rip is the address that it will return to. */
 	SAMPLE_OFFCPU = 7,
 	SAMPLE_IO = 8, /* a disk was notified of requests; see exit_addr */
+	/* An instruction was reached by counting; registers and stack are of the block's start. */
+	SAMPLE_INSN = 9,
 };
 
 enum sample_mode {
@@ -149,7 +151,8 @@ struct sample {
 	uint32_t overruns;    /* whole periods missed before it */
 	uint64_t time_ns;     /* CLOCK_MONOTONIC at capture */
 	uint64_t weight;      /* what it stands for: ns of the true elapsed period, or a count */
-	uint64_t exit_addr; /* SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token */
+	/* SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token; SAMPLE_INSN: bytes from rip to it */
+	uint64_t exit_addr;
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
 	uint64_t idt_base; /* IDTR */

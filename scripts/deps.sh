@@ -18,7 +18,7 @@ die() { say "$*"; exit 1; }
 BUILD="gcc g++ clang make pkg-config libc6-dev linux-libc-dev libcapstone-dev zlib1g-dev liblzma-dev
 	libzstd-dev liblz4-dev libbz2-dev libprotobuf-c-dev protobuf-c-compiler libelf-dev libbpf-dev
 	libtomlplusplus-dev libdw-dev libdebuginfod-dev libcurl4-openssl-dev libiberty-dev libjansson-dev
-	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libseccomp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev python3"
+	libncurses-dev libvirt-dev libxml2-dev libslirp-dev libseccomp-dev libblkid-dev libext2fs-dev comerr-dev libarchive-dev nettle-dev python3"
 # What the build needs is called so by Debian, Fedora and Arch; -: it comes with another one. The last two
 # by their package lists: nothing is installed there.
 COUNTERPARTS='gcc gcc gcc
@@ -53,6 +53,7 @@ libblkid-dev libblkid-devel util-linux-libs
 libext2fs-dev e2fsprogs-devel e2fsprogs
 comerr-dev libcom_err-devel -
 libarchive-dev libarchive-devel libarchive
+nettle-dev nettle-devel nettle
 python3 python3 python'
 # The unit tests' library, and what makes and reads the tests' files.
 TEST="libcmocka-dev acpica-tools perl git elfutils dwz protobuf-compiler python3-protobuf

@@ -344,7 +344,7 @@ static uint8_t capture_look_foreign(struct vcpu *v, const struct capture_view *w
 		count_add(&v->stats.offline, 1);
 		return 0;
 	}
-	return mode == SAMPLE_KERNEL && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
+	return mode == SAMPLE_KERNEL && !v->exact && is_behind_hlt(w) ? SAMPLE_IDLE : mode;
 }
 
 /*

@@ -72,7 +72,7 @@ uint64_t capture_address(const struct vcpu *v, uint64_t addr, bool percpu, uint6
 	 * at first, too, and GS is 0: the boot processor has its own area only after
 	 * setup_per_cpu_areas(), which is seconds later on a slow host.
 	 */
-	if (!gs && (addr & KERNEL_HALF) && !v->index && !v->foreign && !v->kernel_gs)
+	if (!gs && (addr & KERNEL_HALF) && !v->index && (!v->foreign || v->exact) && !v->kernel_gs)
 		return addr;
 	return gs ? gs + addr : 0;
 }

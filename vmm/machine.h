@@ -64,6 +64,7 @@ struct vcpu {
 	unsigned int index;
 	int fd;	      /* -1: foreign */
 	bool foreign; /* of another process, see attach/: nothing can be asked of KVM */
+	bool exact;   /* and sampled by its instructions, see exact/: it never stands at a HLT */
 	struct kvm_run *run;
 	bool regs_kept; /* run->s.regs holds the registers after each KVM_RUN; else once fetched */
 	struct vm *vm;
@@ -262,6 +263,9 @@ struct machine_ops {
 	void (*destroy)(struct vm *vm);
 	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
 	const struct gmem *(*memory)(const struct vm *vm);
+	/* vm_rest() and vm_now_ns(); NULL: the one sleeps, the other is CLOCK_MONOTONIC. */
+	void (*wait)(struct vm *vm, uint64_t ns);
+	uint64_t (*now)(const struct vm *vm);
 	/* Only of a machine that another process runs, which vm_pause() can not stop; else NULL. */
 	void (*rest)(struct vm *vm);   /* vm_attach_rest() */
 	void (*resume)(struct vm *vm); /* vm_attach_resume() */

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Shortest period of the guest's tick on hosts that interpret ring 0: it costs about 20 ms of
@@ -61,7 +62,7 @@ void machine_end(struct vm *vm, enum vm_end_reason reason, const struct vcpu *v,
 			vm->result.regs = *regs;
 		if (err)
 			vm->result.err = *err;
-		vm->result.end_ns = clock_mono_ns();
+		vm->result.end_ns = vm_now_ns(vm);
 	}
 	pthread_mutex_unlock(&vm->end_lock);
 	atomic_store(&vm->stop, true);
@@ -494,6 +495,26 @@ int vm_stats_fd(const struct vm *vm, unsigned int vcpu)
 const struct gmem *vm_memory(const struct vm *vm)
 {
 	return vm->ops->memory(vm);
+}
+
+void vm_rest(struct vm *vm, uint64_t ns)
+{
+	const struct timespec nap = { .tv_nsec = (long)ns };
+
+	if (vm->ops->wait)
+		vm->ops->wait(vm, ns);
+	else
+		nanosleep(&nap, NULL);
+}
+
+bool vm_is_exact(const struct vm *vm)
+{
+	return vm->ops->now != NULL;
+}
+
+uint64_t vm_now_ns(const struct vm *vm)
+{
+	return vm->ops->now ? vm->ops->now(vm) : clock_mono_ns();
 }
 
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)

@@ -384,6 +384,15 @@ int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
  */
 int vm_stats_fd(const struct vm *vm, unsigned int vcpu);
 const struct gmem *vm_memory(const struct vm *vm);
+/*
+ * The consumer has taken all samples that there are: until there may be more, ns at most, less
+ * than a second. Where the machine is exact (exact/exact.h) the guest runs meanwhile, and only then.
+ */
+void vm_rest(struct vm *vm, uint64_t ns);
+/* Does it stand while samples are taken and looked at, on a clock of its own? */
+bool vm_is_exact(const struct vm *vm);
+/* On the clock of its samples: CLOCK_MONOTONIC, or the machine's own. Any thread. */
+uint64_t vm_now_ns(const struct vm *vm);
 
 /* Guest-physical memory [low, high) of what runs first: the kernel, or its decompressor. */
 void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high);

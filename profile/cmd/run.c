@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "profile/run/run.h"
+#include "profile/run/repeat.h"
 #include "profile/run/definition.h"
 
 #include <stdio.h>
@@ -42,6 +43,8 @@ int cmd_run(int argc, char **argv)
 	status = run_options_parse(&r->asked, argc, argv);
 	if (status < 0 && r->asked.domain)
 		status = take_definition(r);
+	if (status < 0 && r->asked.repeat > 1)
+		return run_repeat(&r->asked, argc, argv);
 	r->json = r->asked.json ? stdout : NULL;
 	if (status < 0)
 		status = run_main(r, argc, argv);

@@ -284,7 +284,7 @@ static void console_keep(struct console *c, uint8_t byte)
 	uint64_t one = 1;
 	bool end = byte == '\n' || byte == '\r';
 
-	c->last_ns = clock_mono_ns();
+	c->last_ns = c->clock ? c->clock(c->clock_ctx) : clock_mono_ns();
 	if (c->kept.len >= CONSOLE_KEPT_MAX || !buf_reserve(&c->kept, 1) ||
 	    (end && !buf_reserve(&c->times, sizeof(uint64_t)))) {
 		c->missed++;

@@ -51,10 +51,12 @@ struct console {
 	size_t chunk;		   /* bytes of one write */
 	struct status_line status; /* below it, on the same terminal or another */
 	/* With console_watch(), under lock: */
+	uint64_t (*clock)(void *ctx); /* that times are of; NULL: CLOCK_MONOTONIC */
+	void *clock_ctx;
 	int wake_fd;	  /* eventfd to be told of each line, borrowed; -1: nobody watches */
 	bool told;	  /* ... since it was taken last */
 	struct buf kept;  /* bytes since then */
-	struct buf times; /* a u64 for each LF and CR of them, CLOCK_MONOTONIC */
+	struct buf times; /* a u64 for each LF and CR of them */
 	uint64_t last_ns; /* of the last byte */
 	uint64_t missed;  /* bytes that found no room: nobody took them in time */
 };

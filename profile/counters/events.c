@@ -279,6 +279,30 @@ int events_prepare(struct events *ev, const struct events_rate *rate, const stru
 	return ret;
 }
 
+int events_prepare_exact(struct events *ev, uint64_t period, struct err *e)
+{
+	int ret = ev->n ? 0 : events_add(ev, "instructions", e);
+	struct event_state *s = &ev->at[0];
+
+	if (ret)
+		return ret;
+	if (ev->n != 1 || s->name.class != EVENT_HARDWARE || s->name.type != PERF_TYPE_HARDWARE ||
+	    s->name.config != PERF_COUNT_HW_INSTRUCTIONS ||
+	    s->name.base_len != strlen(s->name.text))
+		return err_set(e, EINVAL,
+			       "event %s: --engine exact samples by the event instructions alone, "
+			       "without modifiers",
+			       ev->n > 1 && s->name.config == PERF_COUNT_HW_INSTRUCTIONS
+				       ? ev->at[1].asked
+				       : s->asked);
+	s->vm = (struct vm_event){
+		.kind = VM_EVENT_PERF,
+		.period = period,
+		.counter = { .type = s->name.type, .config = s->name.config },
+	};
+	return 0;
+}
+
 unsigned int events_for_vm(const struct events *ev, struct vm_event *out)
 {
 	unsigned int n = 0;

@@ -56,6 +56,9 @@ int events_check(const struct events *ev, const struct events_rate *rate, struct
 int events_prepare(struct events *ev, const struct events_rate *rate, const struct kvm_host *host,
 		   struct err *e);
 
+/* Of a machine that counts instructions: that event alone, one sample at each `period` of them. */
+int events_prepare_exact(struct events *ev, uint64_t period, struct err *e);
+
 /* For the machine and for the profile, in the same order. Both have at least VM_MAX_EVENTS. */
 unsigned int events_for_vm(const struct events *ev, struct vm_event *out);
 unsigned int events_for_profile(const struct events *ev, double freq_hz, struct profile_event *out);

@@ -39,9 +39,17 @@ struct guest_maps {
 	size_t n, cap;
 	struct idmap by_pid; /* index of its process */
 	struct guest_mapped fresh;
+	uint64_t retry_ns;
 	guest_maps_clock clock;
+	void *clock_ctx;
 	struct guest_maps_stats stats;
 };
+
+static uint64_t maps_mono_ns(void *ctx)
+{
+	(void)ctx;
+	return clock_mono_ns();
+}
 
 int guest_maps_create(struct guest_maps **out, const struct guest_maps_parts *parts, struct err *e)
 {
@@ -55,14 +63,21 @@ int guest_maps_create(struct guest_maps **out, const struct guest_maps_parts *pa
 	g->dsos = parts->dsos;
 	g->jit = parts->jit;
 	g->sink = parts->sink;
-	g->clock = clock_mono_ns;
+	g->retry_ns = GUEST_MAPS_RETRY_NS;
+	g->clock = maps_mono_ns;
 	*out = g;
 	return 0;
 }
 
-void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock)
+void guest_maps_set_retry(struct guest_maps *g, uint64_t ns)
+{
+	g->retry_ns = ns;
+}
+
+void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock, void *ctx)
 {
 	g->clock = clock;
+	g->clock_ctx = ctx;
 }
 
 static void forget_all(struct guest_maps *g)
@@ -118,7 +133,7 @@ static struct process *maps_find(struct guest_maps *g, const struct guest_task *
 	p->mapped.counted = false;
 	p->was_read = p->ended = false;
 	p->whole_ns = p->done_ns = 0;
-	p->retry_ns = GUEST_MAPS_RETRY_NS;
+	p->retry_ns = g->retry_ns;
 	return p;
 }
 
@@ -313,7 +328,7 @@ static int tell_news(struct guest_maps *g, struct process *p, const struct sampl
 			ret = maps_announce(g, p, s, &g->fresh.vmas.v[k], &mark->told, e);
 	}
 	if (n)
-		p->retry_ns = GUEST_MAPS_RETRY_NS;
+		p->retry_ns = g->retry_ns;
 	return ret;
 }
 
@@ -350,7 +365,7 @@ static int keep_rest(struct guest_maps *g, struct process *p, uint64_t time_ns, 
 static int read_again(struct guest_maps *g, struct process *p, const struct guest_task *task,
 		      const struct sample *s, struct err *e)
 {
-	uint64_t begun = g->clock();
+	uint64_t begun = g->clock(g->clock_ctx);
 	struct guest_mapped swap;
 	enum linux_why why;
 	size_t found;
@@ -375,7 +390,7 @@ static int read_again(struct guest_maps *g, struct process *p, const struct gues
 	ret = why == LINUX_OK ? 0 : keep_rest(g, p, s->time_ns, e);
 	if (why == LINUX_OK)
 		p->whole_ns = begun;
-	p->done_ns = g->clock();
+	p->done_ns = g->clock(g->clock_ctx);
 	ret = ret ? ret : tell_news(g, p, s, found, e);
 	swap = p->mapped;
 	p->mapped = g->fresh;
@@ -404,7 +419,7 @@ static bool has_changed(const struct guest_maps *g, struct process *p, uint64_t 
 
 	if (time_ns <= p->whole_ns || p->ended)
 		return false;
-	begun = g->clock();
+	begun = g->clock(g->clock_ctx);
 	if (guest_mapped_unchanged(&p->mapped, g->layout, g->memory, p->mm)) {
 		p->whole_ns = begun;
 		return false;

@@ -50,10 +50,12 @@ struct guest_maps_parts {
 int guest_maps_create(struct guest_maps **out, const struct guest_maps_parts *parts, struct err *e);
 void guest_maps_destroy(struct guest_maps *g);
 
-typedef uint64_t (*guest_maps_clock)(void);
+typedef uint64_t (*guest_maps_clock)(void *ctx);
 
-/* For tests: the clock that samples have been taken by, instead of CLOCK_MONOTONIC. */
-void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock);
+/* In place of GUEST_MAPS_RETRY_NS; before the first sample. */
+void guest_maps_set_retry(struct guest_maps *g, uint64_t ns);
+/* The clock that samples are taken by, instead of CLOCK_MONOTONIC. */
+void guest_maps_set_clock(struct guest_maps *g, guest_maps_clock clock, void *ctx);
 
 /*
  * A sample's n user frames, ip: announces the mappings that cover them, before the

@@ -33,7 +33,7 @@ static void memory_next_sample(struct guest_memory *g, uint64_t time_ns)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (time_ns > g->era_ns || now - g->era_ns > GUEST_MEMORY_ERA_NS)
+	if (g->stands || time_ns > g->era_ns || now - g->era_ns > GUEST_MEMORY_ERA_NS)
 		guest_memory_renew(g);
 	else
 		g->sample_era = ++g->eras;

@@ -29,6 +29,7 @@ struct guest_memory {
 	uint64_t eras;	      /* counts both kinds */
 	uint64_t kernel_era, sample_era;
 	uint64_t era_ns; /* CLOCK_MONOTONIC: when the kernel's began */
+	bool stands;	 /* memory is as it was at the sample, and changes before the next one */
 	struct mmu_tlb_page tlb[GUEST_MEMORY_TLB];
 };
 

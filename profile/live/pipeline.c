@@ -174,6 +174,13 @@ static void process_breakpoint(struct pipeline *p, const struct sample *s)
 						  .stack = &p->stack });
 }
 
+/* The registers, by which it was unwound, are those at the start of the block that it is in. */
+static void name_instruction(struct stack *stack, const struct sample *s)
+{
+	if (stack->n && stack->ip[0] == s->regs.rip)
+		stack->ip[0] += s->exit_addr;
+}
+
 static int write_sample(struct pipeline *p, const struct profile_sample *out)
 {
 	if (p->stats.samples == p->opt.max_samples)
@@ -208,6 +215,8 @@ static void process(struct pipeline *p, const struct sample *s)
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 	if (s->reason != SAMPLE_OFFCPU)
 		keep_last(p, s);
+	if (s->reason == SAMPLE_INSN)
+		name_instruction(&p->stack, s);
 	if (s->reason == SAMPLE_IO) {
 		fail_once(p, ret);
 		if (p->io)
@@ -443,7 +452,7 @@ static void do_job(struct pipeline *p)
 
 static void flush_sink(struct pipeline *p)
 {
-	uint64_t now = clock_mono_ns();
+	uint64_t now = vm_now_ns(p->vm);
 
 	if (p->err.code || !p->sink->ops->flush || !clock_is_due(now, p->flush_ns, FLUSH_NS))
 		return;
@@ -454,8 +463,6 @@ static void flush_sink(struct pipeline *p)
 static void *consumer(void *arg)
 {
 	struct pipeline *p = arg;
-	const struct timespec nap = { .tv_nsec = POLL_NS };
-
 	for (;;) {
 		bool last = atomic_load(&p->stop);
 
@@ -485,7 +492,7 @@ static void *consumer(void *arg)
 				fail_once(p, guest_finish(p->guest, &p->err));
 			return NULL;
 		}
-		nanosleep(&nap, NULL);
+		vm_rest(p->vm, POLL_NS);
 	}
 }
 
@@ -549,7 +556,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		struct profile_map map = *user_map;
 
 		map.pid = map.tid = GUEST_PID;
-		map.time_ns = clock_mono_ns();
+		map.time_ns = vm_now_ns(p->vm);
 		ret = p->sink->ops->map(p->sink, &map, e);
 	}
 	ret = ret ? ret : start_thread(p, e);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "profile/options/devices.h"
+#include "profile/options/exact.h"
 #include "profile/options/machine.h"
 #include "symbolizer/core/stack.h"
 #include "vmm/layout.h"
@@ -100,6 +101,7 @@ static int parse_append(void *at, char *arg, struct err *e)
 
 const struct option_row run_option_rows[] = {
 	OPTION_HEADING("Guest:\n"),
+	{ .kind = OPTION_IS_ROWS, .rows = run_exact_rows },
 	{ .kind = OPTION_IS_ROWS, .rows = run_kernel_rows },
 	{ "memory", 'm', "SIZE", "memory, with K, M or G (default 256M)",
 	  OPTION_CALL(parse_memory, "a size of 16M or more, such as 512M or 2G") },
@@ -228,13 +230,15 @@ const struct option_row run_option_rows[] = {
 	{ 0 },
 };
 
-/* The first option that is about the machine, which a snapshot has already. */
+/* The first option that is about the machine, which a snapshot has already, or about KVM. */
 static void note_option(void *at, const struct option_row *row)
 {
 	struct run_options *o = at;
 
 	if (!o->of_machine && !run_options_snapshot_takes(row->name))
 		o->of_machine = row->name;
+	if (!o->of_kvm && !run_options_exact_takes(row->name))
+		o->of_kvm = row->name;
 }
 
 static const struct option_set run_set = {
@@ -390,6 +394,9 @@ int run_options_parse(struct run_options *o, int argc, char **argv)
 		return wrong("--connect %s: only --domain asks libvirt", o->connect);
 	/* First: what goes with no snapshot at all need not be told what it lacks. */
 	ret = run_options_snapshot_check(o);
+	if (ret >= 0)
+		return ret;
+	ret = run_options_exact_check(o);
 	if (ret >= 0)
 		return ret;
 	ret = o->domain ? -1 : run_options_check_machine(o);

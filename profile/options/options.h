@@ -28,10 +28,17 @@
 
 #define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
+/* What runs a guest of our own. */
+enum run_engine {
+	RUN_ENGINE_KVM,
+	RUN_ENGINE_EXACT, /* QEMU, by counting instructions: vmm/exact */
+};
+
 struct run_options {
 	const char *command; /* "run", for messages */
 	pid_t attach;	     /* of the VMM to attach to; 0: none, a guest of our own */
 	enum attach_technique technique;
+	enum run_engine engine;
 	const char *gdb;	 /* HOST:PORT of a gdbstub to attach to; NULL: none */
 	const char *attach_name; /* what its guest is called in messages */
 	const char *domain;	 /* name, or file with a libvirt definition; NULL: none */
@@ -86,6 +93,8 @@ struct run_options {
 	bool mem;	     /* look up what memory the sampled instructions use */
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 	const char *of_machine; /* the first option given that --snapshot refuses; NULL: none */
+	const char *of_kvm;	/* ... that --engine exact refuses */
+	uint64_t repeat;	/* runs of --engine exact; 0: --repeat was not given */
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */
@@ -110,6 +119,9 @@ static inline struct events_rate run_rate(const struct run_options *o)
 	};
 }
 
+/* A sample at each so many instructions, where --engine exact has no -c. */
+#define RUN_EXACT_PERIOD 100000u
+#define RUN_REPEAT_MAX 100u
 #define RUN_STACK_MAX 16384u
 #define RUN_MEM_MIN (16ull << 20)
 #define RUN_MEM_DISK (1ull << 30) /* of a distribution (a disk, a UKI), when none is given */

@@ -170,10 +170,13 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		buf_u32(b, info->vcpus);
 		break;
 	case PERFDATA_FEAT_CPUDESC:
-		put_string(b, "virtual CPU under KVM");
+		put_string(b, info->cpu ? info->cpu : "virtual CPU under KVM");
 		break;
 	case PERFDATA_FEAT_CPUID:
-		put_cpuid(b);
+		if (info->cpu_id)
+			put_string(b, info->cpu_id);
+		else
+			put_cpuid(b);
 		break;
 	case PERFDATA_FEAT_CMDLINE:
 		buf_u32(b, (uint32_t)info->argc);
@@ -202,7 +205,8 @@ static void put_feature(struct buf *b, unsigned int feature, const struct perfda
 		buf_add(b, w->kept.data, w->kept.len);
 		break;
 	case PERFDATA_FEAT_CLOCK_DATA:
-		put_clock_data(b);
+		if (!info->virtual_clock)
+			put_clock_data(b);
 		break;
 	case PERFDATA_FEAT_KVMPROF_JSON:
 		perfdata_put_totals(b, w, about->json);

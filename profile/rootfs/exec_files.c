@@ -254,11 +254,11 @@ static void plan_environment(struct maker *m, enum exec_input input)
 		plan_add(m, 'e', m->o->env[i]);
 }
 
-static int make_nonce(struct exec_files *x, struct err *e)
+static int make_nonce(struct exec_files *x, bool repeats, struct err *e)
 {
-	uint8_t random[EXEC_NONCE_LEN / 2];
+	uint8_t random[EXEC_NONCE_LEN / 2] = { 0 };
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	if (!repeats && getrandom(random, sizeof(random), 0) != sizeof(random))
 		return err_set(e, errno, "getrandom: %s", strerror(errno));
 	for (size_t i = 0; i < sizeof(random); i++)
 		sprintf(x->nonce + 2 * i, "%02x", random[i]);
@@ -269,7 +269,7 @@ static int add_plan(struct maker *m, const struct exec_share *share, enum exec_i
 		    struct err *e)
 {
 	const struct exec_options *o = m->o;
-	int ret = make_nonce(m->x, e);
+	int ret = make_nonce(m->x, o->repeats, e);
 
 	if (ret)
 		return ret;

@@ -24,6 +24,7 @@ struct exec_options {
 	const char *modprobe; /* names, with commas */
 	const char *share[EXEC_SHARES_MAX];
 	unsigned int nshare;
+	bool repeats; /* each run is to be the same: nothing random goes into the guest */
 };
 
 /* Is there a command to run? */

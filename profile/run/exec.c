@@ -63,8 +63,9 @@ int run_exec_open(struct run_exec *x, const struct run_options *opt, struct sour
 		  struct err *e)
 {
 	const struct exec_options *o = &opt->exec;
-	enum exec_input input =
-		isatty(STDIN_FILENO) && !opt->quiet ? EXEC_INPUT_TERMINAL : EXEC_INPUT_NONE;
+	enum exec_input input = isatty(STDIN_FILENO) && !opt->quiet && !o->repeats
+					? EXEC_INPUT_TERMINAL
+					: EXEC_INPUT_NONE;
 	int ret = 0;
 
 	if (!exec_any(o))

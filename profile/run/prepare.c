@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "profile/options/devices.h"
+#include "profile/run/exact.h"
 #include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
 #include "vmm/boot/initrd.h"
@@ -76,7 +77,9 @@ static int open_source(struct run *r, struct err *e)
 	ret = source_of_image(s, &request, e);
 	if ((s->disk || s->is_uki) && !o->mem_given)
 		s->mem_size = RUN_MEM_DISK;
-	return ret ? ret : source_choose_way(s, o->boot, e);
+	if (ret || o->engine != RUN_ENGINE_EXACT)
+		return ret ? ret : source_choose_way(s, o->boot, e);
+	return run_exact_choose_way(s, o->boot, e);
 }
 
 static int open_inputs(struct run *r, struct err *e)
@@ -336,6 +339,7 @@ static int attach_vm(struct run *r, struct err *e)
 
 int run_prepare(struct run *r, struct err *e)
 {
+	bool is_exact = r->opt->engine == RUN_ENGINE_EXACT;
 	int ret = run_take_signals(r, e);
 
 	r->events = r->opt->events;
@@ -343,8 +347,10 @@ int run_prepare(struct run *r, struct err *e)
 		ret = run_control_open(&r->control, r->opt->control, e);
 	ret = ret ? ret : open_inputs(r, e);
 	/* What is behind a gdbstub needs no KVM. */
-	if (!ret && !r->opt->gdb)
+	if (!ret && !r->opt->gdb && !is_exact)
 		ret = open_host(r, e);
+	if (!ret && is_exact)
+		return run_exact_make(r, make_cmdline, e);
 	if (!ret && r->opt->freq_hz > 0)
 		ret = prepare_events(r, e);
 	if (!ret && r->quirks.interpreted && r->opt->tune && r->source.target.image.is_linux)

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "profile/perfdata/leftover.h"
+#include "profile/run/exact.h"
 #include "profile/run/ps_json.h"
 #include "profile/run/sandbox.h"
 #include "profile/control/ps_view.h"
@@ -17,6 +18,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,6 +78,12 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		.argc = argc,
 		.argv = argv,
 	};
+	if (r->opt->engine == RUN_ENGINE_EXACT) {
+		r->argv = calloc((size_t)argc + 1, sizeof(*r->argv));
+		if (!r->argv)
+			return err_set(e, ENOMEM, "out of memory");
+		run_exact_info(r, &r->info, r->argv);
+	}
 	r->info.nevents = events_for_profile(&r->events, r->opt->freq_hz, r->info.event);
 	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
 		const struct event_state *s = events_of_vm(&r->events, i);
@@ -398,6 +406,7 @@ int run_deinit(struct run *r)
 	run_control_destroy(r->control);
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
+	free(r->argv);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
 	if (r->signal_fd >= 0)

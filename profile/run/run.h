@@ -55,6 +55,7 @@ struct run {
 	struct pipeline *pipeline;
 	bool pipeline_done;
 	struct profile_info info;
+	char **argv; /* owned: of info, where it is not the command line as it is */
 	struct pipeline_stats stats;
 	struct stack crash;
 	struct err note;

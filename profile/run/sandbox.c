@@ -84,6 +84,7 @@ int run_sandbox_begin(struct run *r, struct err *e)
 	p->mode = o->sandbox;
 	p->scope = run_is_attached(o) ? SANDBOX_ATTACHED : SANDBOX_OWN;
 	p->pagemap = o->mem;
+	p->signals = o->engine == RUN_ENGINE_EXACT; /* QEMU was started before */
 	p->makes_code = r->quirks.interpreted;
 	for (const char *const *at = system_paths; *at; at++)
 		sandbox_plan_add(p, *at, SANDBOX_READ);

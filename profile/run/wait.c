@@ -164,7 +164,7 @@ static void read_figures(struct run *r, struct status_figures *f)
 	uint64_t first = vm_first_entry_ns(r->vm);
 
 	*f = (struct status_figures){
-		.elapsed_ns = first ? clock_mono_ns() - first : 0,
+		.elapsed_ns = first ? vm_now_ns(r->vm) - first : 0,
 		.collecting = vm_is_collecting(r->vm),
 	};
 	for (unsigned int i = 0; i < vm_vcpus(r->vm); i++) {
@@ -216,9 +216,11 @@ static void wait_for_end(struct run *r)
 	};
 
 	for (;;) {
-		uint64_t now = clock_mono_ns(),
-			 deadline = run_markers_look(&r->markers, r->vm, now);
+		uint64_t now = clock_mono_ns(), deadline = UINT64_MAX;
 
+		/* Of an exact machine the moments are those of its samples (prepare.c). */
+		if (r->opt->engine == RUN_ENGINE_KVM)
+			deadline = run_markers_look(&r->markers, r->vm, now);
 		if (run_markers_snapshot_due(&r->markers, r->vm))
 			run_snapshot_take(&r->snapshot, &machine);
 		if (now >= deadline)

@@ -71,14 +71,15 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
 	CALL(gettid, VCPU),
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
-	/* For the process of a share. There is no pidfd of another one. */
-	CALL(wait4, MAIN | VCPU | P9),
-	CALL(pidfd_send_signal, MAIN | VCPU | P9),
+	/* For the process of a share, and QEMU where it counts. There is no pidfd of another one. */
+	CALL(wait4, MAIN | VCPU | P9 | CONSUMER),
+	CALL(pidfd_send_signal, MAIN | VCPU | P9 | CONSUMER),
 
 	/* Bytes of descriptors that are open. */
 	CALL(read, MAIN | VCPU | P9 | FILES | USER | TAP | PIT | CONSUMER | CONTROL),
 	CALL(write, ALL),
-	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL),
+	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL | CONSUMER),
+	CALL(ppoll, CONSUMER),
 	CALL(pread64, BLK | FILES | CONSUMER),
 	CALL(pwrite64, BLK | FILES | CONSUMER),
 	CALL(preadv2, BLK),

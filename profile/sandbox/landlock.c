@@ -112,7 +112,9 @@ int landlock_enter(const struct sandbox_plan *p, int abi, struct err *e)
 	struct ruleset_attr attr = {
 		.handled_fs = landlock_handled_fs(abi),
 		.handled_net = abi >= 4 && !p->network ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
-		.scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
+		.scoped = abi < 6      ? 0
+			  : p->signals ? SCOPE_ABSTRACT_UNIX
+				       : SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL,
 	};
 	cleanup_close int ruleset = (int)syscall(NR_CREATE_RULESET, &attr, sizeof(attr), 0);
 

@@ -59,6 +59,7 @@ struct sandbox_plan {
 	 */
 	bool makes_code;
 	bool perfmon; /* CAP_PERFMON is needed, by a vCPU's thread that opens counters */
+	bool signals; /* to a process that is no child of its domain, of which it has a pidfd */
 	bool pagemap; /* CAP_SYS_ADMIN is, until sandbox_begin_main(), for /proc/self/pagemap */
 	struct sandbox_path path[SANDBOX_MAX_PATHS];
 	unsigned int npaths;

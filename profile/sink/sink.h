@@ -52,7 +52,10 @@ struct profile_info {
 	bool markers;	      /* there may be some: the profile makes room for them */
 	unsigned int vcpus;
 	const char *hostname;
-	int argc; /* kvmprof's own command line */
+	/* NULL: a virtual CPU under KVM, of this host. As perf's header has them. */
+	const char *cpu, *cpu_id;
+	bool virtual_clock; /* times are of no clock of this host */
+	int argc;	    /* kvmprof's own command line */
 	char **argv;
 };
 

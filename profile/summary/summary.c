@@ -6,6 +6,7 @@
 #include "profile/live/frame_vmm.h"
 #include "profile/summary/attach.h"
 #include "profile/summary/events.h"
+#include "profile/summary/exact.h"
 #include "profile/summary/disks.h"
 #include "profile/summary/guest.h"
 #include "profile/summary/tasks.h"
@@ -67,7 +68,7 @@ static double run_seconds(const struct summary *s)
 
 	/* A snapshot of a run that goes on. */
 	if (!end)
-		end = clock_mono_ns();
+		end = vm_now_ns(s->vm);
 	return first && end > first ? (double)(end - first) / 1e9 : 0;
 }
 
@@ -245,13 +246,17 @@ void summary_print(const struct summary *s, FILE *out)
 		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
 	if (run_is_attached(s->opt))
 		summary_attach_print(s->vm, out);
+	summary_exact_print(s->vm, out);
 	attach_domain_print(s->domain, out);
 	summary_events_print(s->events, s->vm, p, out);
 	summary_tasks_print(&s->stats->offcpu, out);
-	fprintf(out,
-		"kvmprof: lost %" PRIu64 " samples; %" PRIu64
-		" timer periods missed; their time is credited to the sample before\n",
-		p->dropped, t.v.overruns);
+	if (vm_is_exact(s->vm))
+		fprintf(out, "kvmprof: lost %" PRIu64 " samples\n", p->dropped + t.v.overruns);
+	else
+		fprintf(out,
+			"kvmprof: lost %" PRIu64 " samples; %" PRIu64
+			" timer periods missed; their time is credited to the sample before\n",
+			p->dropped, t.v.overruns);
 	print_missed(s, &t, out);
 	if (s->changes)
 		fprintf(out,
@@ -271,6 +276,8 @@ void summary_print(const struct summary *s, FILE *out)
 	print_stacks(s, &t, out);
 	summary_disks_print(s->vm, &p->io, out);
 	summary_guest_print(&p->guest, out);
+	if (vm_is_exact(s->vm)) /* time in which it stands is none of the guest's */
+		return;
 	fprintf(out,
 		"kvmprof: guest stopped per sample: p50 %.1f us, p99 %.1f us, max %.1f us; kick "
 		"latency: p50 %.1f us, p99 %.1f us\n",
@@ -419,6 +426,7 @@ void summary_json(const struct summary *s, struct buf *b)
 	summary_disks_json(s->vm, &p->io, b);
 	if (run_is_attached(s->opt))
 		summary_attach_json(s->vm, b);
+	summary_exact_json(s->vm, b);
 	attach_domain_json(s->domain, b);
 	json_stacks(s, b);
 	summary_guest_json(&p->guest, b);
@@ -487,8 +495,10 @@ static void print_last_sample(const struct summary *s, FILE *out)
 {
 	const struct vm_result *r = vm_result(s->vm);
 
-	fprintf(out, "  its registers and its stack are not known: this host's KVM resets a vCPU "
-		     "before it reports a triple fault (kvm_amd does so)\n");
+	fprintf(out, "  its registers and its stack are not known: %s\n",
+		vm_is_exact(s->vm) ? "QEMU ends with it"
+				   : "this host's KVM resets a vCPU before it reports a triple "
+				     "fault (kvm_amd does so)");
 	if (!s->last || !s->last->time_ns) {
 		fprintf(out, "  there was no sample of this vCPU before it\n");
 		return;

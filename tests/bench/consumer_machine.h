@@ -71,6 +71,26 @@ bool vm_event_is_armed(const struct vm *vm, unsigned int event)
 	return true;
 }
 
+bool vm_is_exact(const struct vm *vm)
+{
+	(void)vm;
+	return false;
+}
+
+uint64_t vm_now_ns(const struct vm *vm)
+{
+	(void)vm;
+	return clock_mono_ns();
+}
+
+void vm_rest(struct vm *vm, uint64_t ns)
+{
+	const struct timespec nap = { .tv_nsec = (long)ns };
+
+	(void)vm;
+	nanosleep(&nap, NULL);
+}
+
 void vm_set_slide(struct vm *vm, uint64_t slide)
 {
 	(void)vm;

@@ -40,6 +40,7 @@ NOT_RUN = {
     "--symbols live": "needs a Linux kernel: live_symbols.py",
     "--exec": "needs a Linux kernel: exec.py",
     "-- /srv/bench": "needs a Linux kernel: exec.py",
+    "--engine exact": "needs a QEMU that may have to be fetched: exact.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
     "--disk": "needs a disk and a Linux kernel: disk_io.py",

@@ -3,6 +3,7 @@
  * What comes of a sample: where the kernel is, whose it is, what its frames lie in.
  * The machine is its memory alone, with page tables made by hand.
  */
+#include "base/clock.h"
 #include "profile/live/guest.h"
 
 #include "tests/unit/guest_fixture.h"
@@ -39,6 +40,18 @@ unsigned int vm_vcpus(const struct vm *vm)
 {
 	(void)vm;
 	return 2;
+}
+
+bool vm_is_exact(const struct vm *vm)
+{
+	(void)vm;
+	return false;
+}
+
+uint64_t vm_now_ns(const struct vm *vm)
+{
+	(void)vm;
+	return clock_mono_ns();
 }
 
 void vm_set_slide(struct vm *vm, uint64_t slide)

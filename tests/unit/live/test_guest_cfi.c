@@ -43,8 +43,9 @@ static struct userelf_cfi *truth;
 static const struct userelf_segment *text;
 static char library[256];
 
-static uint64_t look_now(void)
+static uint64_t look_now(void *ctx)
 {
+	(void)ctx;
 	return now + 1000;
 }
 
@@ -115,7 +116,7 @@ static void create(unsigned int hole)
 					   &e),
 			 0);
 	guest_tasks_members_known(tasks);
-	guest_maps_set_clock(maps, look_now);
+	guest_maps_set_clock(maps, look_now, NULL);
 	assert_int_equal(guest_cfi_create(&cfi,
 					  &(struct guest_cfi_parts){ &mm_layout, &mem, maps, dsos },
 					  &e),

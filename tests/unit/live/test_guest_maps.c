@@ -31,8 +31,9 @@ static uint64_t now, root, mnt, program, library; /* struct files */
 /* Samples are looked at a little later. */
 #define LATER 1000u
 
-static uint64_t look_now(void)
+static uint64_t look_now(void *ctx)
 {
+	(void)ctx;
 	return now + LATER;
 }
 
@@ -62,7 +63,7 @@ static int setup_kernel(bool maple)
 			      NULL))
 		return -1;
 	guest_tasks_members_known(tasks);
-	guest_maps_set_clock(maps, look_now);
+	guest_maps_set_clock(maps, look_now, NULL);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples that wait until it is known where the kernel is. The machine is two rings. */
+#include "base/clock.h"
 #include "profile/live/pipeline.h"
 
 #include "tests/unit/guest_fixture.h"
@@ -60,6 +61,26 @@ bool vm_event_is_armed(const struct vm *vm, unsigned int event)
 	(void)vm;
 	(void)event;
 	return true;
+}
+
+bool vm_is_exact(const struct vm *vm)
+{
+	(void)vm;
+	return false;
+}
+
+uint64_t vm_now_ns(const struct vm *vm)
+{
+	(void)vm;
+	return clock_mono_ns();
+}
+
+void vm_rest(struct vm *vm, uint64_t ns)
+{
+	const struct timespec nap = { .tv_nsec = (long)ns };
+
+	(void)vm;
+	nanosleep(&nap, NULL);
 }
 
 void vm_set_slide(struct vm *vm, uint64_t slide)

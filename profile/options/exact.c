@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/options/exact.h"
+
+#include "base/cleanup.h"
+#include "profile/options/options.h"
+#include "vmm/exact/exact.h"
+
+#include <string.h>
+
+#define OPTION_STRUCT struct run_options
+
+static const char *const engines[] = { "kvm", "exact", NULL };
+
+const struct option_row run_exact_rows[] = {
+	{ "engine", 0, "WHAT",
+	  "what runs it: kvm (default), or exact: QEMU, which counts\n"
+	  "instructions, so that each run gives the same profile",
+	  OPTION_WORD(engine, engines) },
+	{ "repeat", 0, "N",
+	  "with --engine exact: N runs in turn, which must give the same\n"
+	  "profile; exit status 1 where they do not",
+	  OPTION_WHOLE(repeat, 1, RUN_REPEAT_MAX, "1 to 100 runs") },
+	{ 0 },
+};
+
+/* An option that is not here is refused, so that none can be given in vain. */
+static const char *const takes[] = {
+	/* the guest */
+	"engine", "repeat", "boot", "memory", "vcpus", "initrd", "kernel", "root", "append",
+	"cmdline", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
+	/* when, what and how */
+	"duration", "delay", "samples", "start-on", "stop-on", "mark", "event", "count",
+	"stack-size", "max-stack", "cpu", "symbols", "guest-root", "debuginfo",
+	/* results */
+	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
+	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"
+};
+
+/* And why not, where that is not plain from its name. */
+static const struct {
+	const char *name, *why;
+} whys[] = {
+	{ "freq", "a sample is taken at each N instructions: give -c N" },
+	{ "no-jitter", "a sample is taken at each N instructions, without jitter" },
+	{ "no-tune", "nothing is added to the command line there" },
+	{ "disk", "virtio disks do not repeat" },
+	{ "net", "a network does not repeat" },
+	{ "share", "9P does not repeat; --rootfs puts files into an initramfs" },
+	{ "rootfs-as", "virtio disks do not repeat; the initramfs is what it takes" },
+	{ "start-at", "there are no breakpoints yet; --start-on looks at the console" },
+	{ "stop-at", "there are no breakpoints yet; --stop-on looks at the console" },
+	{ "mark-at", "there are no breakpoints yet; --mark looks at the console" },
+	{ "rng", "it has no source of randomness" },
+	{ "max-overhead", "what a sample costs is no part of the guest's time" },
+	{ "control", "what came from outside would not repeat" },
+	{ "off-cpu", "it looks at host time" },
+};
+
+bool run_options_exact_takes(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(takes); i++)
+		if (!strcmp(takes[i], name))
+			return true;
+	return false;
+}
+
+static int exact_refuse(const struct run_options *o, const char *name)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
+		if (!strcmp(whys[i].name, name))
+			why = whys[i].why;
+	return run_options_wrong(o, "--%s does not go with --engine exact%s%s", name,
+				 why ? ": " : "", why ? why : "");
+}
+
+int run_options_exact_check(struct run_options *o)
+{
+	if (o->engine != RUN_ENGINE_EXACT)
+		return o->repeat ? run_options_wrong(o, "--repeat goes with --engine exact: other "
+							"runs are never the same")
+				 : -1;
+	o->exec.repeats = true;
+	if (o->of_kvm)
+		return exact_refuse(o, o->of_kvm);
+	if (o->vcpus > EXACT_MAX_VCPUS)
+		return run_options_wrong(o, "--vcpus %u: --engine exact has %u at most", o->vcpus,
+					 EXACT_MAX_VCPUS);
+	if (o->mem_size % (1u << 20))
+		return run_options_wrong(o, "--memory: --engine exact has whole MiB");
+	if (o->repeat > 1 && (!o->output || run_to_stdout(o)))
+		return run_options_wrong(o, "--repeat compares profiles: it needs -o PATH");
+	return -1;
+}

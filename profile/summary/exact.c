@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/summary/exact.h"
+
+#include "base/json.h"
+#include "vmm/exact/exact.h"
+
+#include <inttypes.h>
+
+void summary_exact_print(const struct vm *vm, FILE *out)
+{
+	const struct exact_facts *f = vm_exact_facts(vm);
+
+	if (f)
+		fprintf(out,
+			"kvmprof: engine exact, QEMU %s: %" PRIu64 " instructions, a sample each "
+			"%" PRIu64 ", %u ns of virtual time each\n",
+			f->engine.version, f->instructions, f->period, EXACT_NS_PER_INSN);
+}
+
+static void json_text(struct buf *b, const char *key, const char *text)
+{
+	buf_printf(b, ",\"%s\":", key);
+	json_quote(b, text);
+}
+
+void summary_exact_json(const struct vm *vm, struct buf *b)
+{
+	const struct exact_facts *f = vm_exact_facts(vm);
+
+	if (!f)
+		return;
+	buf_printf(b, ",\"engine\":{\"name\":\"exact\"");
+	json_text(b, "qemu", f->engine.version);
+	buf_printf(b, ",\"plugin\":%u", f->plugin);
+	json_text(b, "cpu", EXACT_CPU_MODEL);
+	buf_printf(b, ",\"memory_bytes\":%" PRIu64 ",\"vcpus\":%u", f->mem_size, f->vcpus);
+	json_text(b, "machine", f->machine);
+	json_text(b, "cmdline", f->cmdline);
+	json_text(b, "kernel_sha256", f->kernel_sha256);
+	json_text(b, "initrd_sha256", f->initrd_sha256);
+	buf_printf(b, ",\"period\":%" PRIu64 ",\"instructions\":%" PRIu64 "}", f->period,
+		   f->instructions);
+}

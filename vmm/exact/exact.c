@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The backend of struct vm: samples at counts of instructions, taken by the consumer's own thread.
+ *
+ * vm_rest() of the consumer is where the guest runs. It lets the vCPU go on, waits for the next
+ * request, takes the sample into the vCPU's ring, and returns; the consumer processes it and comes
+ * back. So nothing else happens while the guest's memory is looked at.
+ */
+#include "vmm/exact/exact.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/count.h"
+#include "vmm/attach/attach.h"
+#include "vmm/exact/child.h"
+#include "vmm/exact/monitor.h"
+#include "vmm/machine.h"
+
+#include <errno.h>
+#include <nettle/sha2.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KERNEL_HALF (UINT64_C(1) << 63)
+/* Below it are per-CPU areas; Linux's first one, until the real ones are there, is in its image. */
+#define IMAGE_HALF UINT64_C(0xffffffff80000000)
+/*
+ * A guest of which no instruction was executed for so long: is it halted, or QEMU stuck at its end?
+ * Virtual time leaps to the next timer at once where all vCPUs are halted, and nothing comes from
+ * outside: one that is halted for so long waits for nothing.
+ */
+#define STILL_NS 2000000000u
+
+struct exact {
+	struct vm *vm;
+	struct exact_config cfg;
+	struct child child;
+	struct exact_facts facts;
+	struct gmem mem;
+	uint64_t base[EXACT_MAX_VCPUS]; /* GS bases by which vCPUs are told apart */
+	unsigned int nbases;
+	struct kvm_run *run; /* one: registers of the vCPU that stands */
+	bool answered;	     /* the vCPU runs */
+	bool over;	     /* QEMU has ended */
+	atomic_bool go;
+	atomic_uint_fast64_t now; /* virtual ns */
+	struct monitor monitor;
+	bool console_closed;
+	struct buf kept;	      /* of the console, until the next sample */
+	uint64_t seen_count, seen_ns; /* the count, and since when it is that */
+	int wake_fd;
+	sem_t ended;
+	bool joined;
+};
+
+static uint64_t virtual_ns(uint64_t instruction)
+{
+	/* 0 is "not yet" in many places. */
+	return (instruction + 1) * EXACT_NS_PER_INSN;
+}
+
+/* -- registers ------------------------------------------------------------------------------ */
+
+static void take_regs(const struct exact_regs *r, struct kvm_run *run)
+{
+	struct kvm_regs *g = &run->s.regs.regs;
+	struct kvm_sregs *s = &run->s.regs.sregs;
+
+	memset(s, 0, sizeof(*s));
+	g->rax = r->gpr[0];
+	g->rcx = r->gpr[1];
+	g->rdx = r->gpr[2];
+	g->rbx = r->gpr[3];
+	g->rsp = r->gpr[4];
+	g->rbp = r->gpr[5];
+	g->rsi = r->gpr[6];
+	g->rdi = r->gpr[7];
+	g->r8 = r->gpr[8];
+	g->r9 = r->gpr[9];
+	g->r10 = r->gpr[10];
+	g->r11 = r->gpr[11];
+	g->r12 = r->gpr[12];
+	g->r13 = r->gpr[13];
+	g->r14 = r->gpr[14];
+	g->r15 = r->gpr[15];
+	g->rip = r->rip;
+	g->rflags = r->rflags;
+	s->cs.selector = (uint16_t)r->cs;
+	s->cs.dpl = r->cr0 & 1 ? r->cs & 3 : 0;
+	s->ss.selector = (uint16_t)r->ss;
+	s->fs.base = r->fs_base;
+	s->gs.base = r->gs_base;
+	s->cr0 = r->cr0;
+	s->cr2 = r->cr2;
+	s->cr3 = r->cr3;
+	s->cr4 = r->cr4;
+	s->efer = r->efer;
+}
+
+/*
+ * Which vCPU is it? The plugin is not told. A Linux kernel has a GS base for each, and brings them
+ * up in order; before a vCPU has one it is taken for the first.
+ */
+static unsigned int vcpu_of(struct exact *x, uint64_t kernel_gs)
+{
+	if (!(kernel_gs & KERNEL_HALF) || kernel_gs >= IMAGE_HALF)
+		return 0;
+	for (unsigned int i = 0; i < x->nbases; i++)
+		if (x->base[i] == kernel_gs)
+			return i;
+	if (x->nbases == x->vm->nvcpus)
+		return 0;
+	x->base[x->nbases] = kernel_gs;
+	return x->nbases++;
+}
+
+/* -- one sample ----------------------------------------------------------------------------- */
+
+/* Bytes come when QEMU writes them; they are told at the next sample, which is the same each time. */
+static void keep_console(struct exact *x)
+{
+	uint8_t bytes[4096];
+	ssize_t n;
+
+	while ((n = read(x->child.console, bytes, sizeof(bytes))) > 0)
+		buf_add(&x->kept, bytes, (size_t)n);
+	if (!n)
+		x->console_closed = true;
+}
+
+static void tell_console(struct exact *x)
+{
+	keep_console(x);
+	for (size_t i = 0; i < x->kept.len && x->cfg.console; i++)
+		x->cfg.console(x->cfg.console_ctx, x->kept.data[i]);
+	x->kept.len = 0;
+}
+
+static void take_sample(struct exact *x)
+{
+	struct exact_shared *s = x->child.shared;
+	struct capture_cause cause = { .reason = SAMPLE_INSN };
+	struct exact_regs regs = s->regs;
+	struct capture_view view;
+	uint64_t gs = regs.gs_base & KERNEL_HALF ? regs.gs_base : regs.k_gs_base;
+	struct vcpu *v = &x->vm->vcpu[vcpu_of(x, gs)];
+
+	cause.now = virtual_ns(s->at);
+	cause.weight = x->cfg.period;
+	cause.exit_addr = s->ahead;
+	atomic_store(&x->now, cause.now);
+	x->facts.instructions = s->at;
+	tell_console(x);
+	if (x->cfg.moment)
+		x->cfg.moment(x->cfg.moment_ctx, cause.now);
+	if (atomic_load(&x->vm->stop))
+		return;
+	v->kernel_gs = gs & KERNEL_HALF ? gs : 0;
+	take_regs(&regs, x->run);
+	view = capture_view_of(&x->run->s.regs.regs, &x->run->s.regs.sregs, &x->mem);
+	if (!capture_sample_of(v, &view, &cause))
+		count_add(&v->stats.overruns, 1);
+}
+
+/* -- the end -------------------------------------------------------------------------------- */
+
+/* QEMU is no more, or about to be: nothing changes any more. count: of the guest's instructions. */
+static void exact_is_over(struct exact *x, uint64_t count)
+{
+	child_end(&x->child);
+	x->over = true;
+	x->facts.instructions = count;
+	atomic_store(&x->now, virtual_ns(count));
+	tell_console(x);
+	if (x->cfg.moment && !atomic_load(&x->vm->stop))
+		x->cfg.moment(x->cfg.moment_ctx, virtual_ns(count));
+}
+
+static void end_without_reason(struct exact *x)
+{
+	const struct child *c = &x->child;
+	struct err e = { 0 };
+
+	/* isa-debug-exit: twice the guest's number and 1 (hw/misc/debugexit.c of QEMU). */
+	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) & 1 && !*c->said) {
+		vm_exit(x->vm, WEXITSTATUS(c->status) >> 1);
+		return;
+	}
+	if (WIFSIGNALED(c->status))
+		err_set(&e, EIO, "QEMU was ended by signal %d (%s)%s%s", WTERMSIG(c->status),
+			strsignal(WTERMSIG(c->status)), *c->said ? ": " : "", c->said);
+	else
+		err_set(&e, EIO, "QEMU ended with status %d: %s", WEXITSTATUS(c->status),
+			*c->said ? c->said : "it did not say why");
+	machine_end(x->vm, VM_END_ERROR, NULL, NULL, &e);
+}
+
+static void qemu_has_ended(struct exact *x)
+{
+	struct err e = { 0 };
+
+	exact_is_over(x, x->child.shared->count);
+	(void)monitor_take(&x->monitor);
+	if (x->child.triple_fault) {
+		err_set(&e, EFAULT, "triple fault on one of %u vCPUs", x->vm->nvcpus);
+		machine_end(x->vm, VM_END_TRIPLE_FAULT, NULL, NULL, &e);
+	} else if (x->monitor.end == MONITOR_RESET) {
+		machine_end(x->vm, VM_END_RESET, NULL, NULL, NULL);
+	} else if (x->monitor.end == MONITOR_POWEROFF) {
+		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+	} else {
+		end_without_reason(x);
+	}
+	sem_post(&x->ended);
+}
+
+/* Now and then, when no sample has come for a while: is there anything to wait for? */
+static void look_for_end(struct exact *x)
+{
+	uint64_t now = clock_mono_ns(), count = x->child.shared->count;
+
+	if (count != x->seen_count) {
+		x->seen_count = count;
+		x->seen_ns = now;
+	}
+	if (now - x->seen_ns < STILL_NS)
+		return;
+	if (x->monitor.end != MONITOR_RUNS) { /* and it hangs */
+		child_end(&x->child);
+		qemu_has_ended(x);
+	} else if (monitor_is_halted(&x->monitor)) {
+		exact_is_over(x, count);
+		machine_end(x->vm, VM_END_HALTED, NULL, NULL, NULL);
+		sem_post(&x->ended);
+	}
+	x->seen_ns = now;
+}
+
+/* -- on the consumer's thread --------------------------------------------------------------- */
+
+/* The vCPU may run up to the next sample. */
+static void let_go(struct exact *x)
+{
+	struct exact_shared *s = x->child.shared;
+	uint64_t one = 1;
+
+	s->next = (s->at / x->cfg.period + 1) * x->cfg.period;
+	(void)!write(x->child.answer, &one, sizeof(one));
+	x->answered = true;
+}
+
+static void guest_stands(struct exact *x)
+{
+	if (!x->child.shared->off) {
+		take_sample(x);
+		return;
+	}
+	exact_is_over(x, x->child.shared->count);
+	machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+	sem_post(&x->ended);
+}
+
+static void wait_for_more(struct exact *x, uint64_t ns)
+{
+	struct pollfd p[5] = { { .fd = x->child.request, .events = POLLIN },
+			       { .fd = x->child.pidfd, .events = POLLIN },
+			       { .fd = x->wake_fd, .events = POLLIN },
+			       { .fd = x->console_closed ? -1 : x->child.console,
+				 .events = POLLIN },
+			       { .fd = x->monitor.fd, .events = POLLIN } };
+	struct timespec ts = { 0, (long)ns };
+	uint64_t token;
+
+	if (ppoll(p, 5, &ts, NULL) <= 0) {
+		look_for_end(x);
+		return;
+	}
+	if (p[2].revents)
+		(void)!read(x->wake_fd, &token, sizeof(token));
+	if (p[3].revents)
+		keep_console(x);
+	if (p[4].revents)
+		(void)monitor_take(&x->monitor);
+	if (p[0].revents) {
+		if (read(x->child.request, &token, sizeof(token)) == sizeof(token)) {
+			x->answered = false;
+			guest_stands(x);
+		}
+	} else if (p[1].revents) {
+		qemu_has_ended(x);
+	}
+}
+
+static void op_rest(struct vm *vm, uint64_t ns)
+{
+	struct exact *x = vm->attached;
+	struct timespec ts = { 0, (long)ns };
+
+	if (x->over || !atomic_load(&x->go)) {
+		nanosleep(&ts, NULL);
+	} else if (atomic_load(&vm->stop)) {
+		/* At a sample that is the end; else it is wherever it was. */
+		exact_is_over(x, x->answered ? x->child.shared->count : x->child.shared->at);
+		sem_post(&x->ended);
+	} else {
+		if (!x->answered)
+			let_go(x);
+		wait_for_more(x, ns);
+	}
+}
+
+/* -- the machine ---------------------------------------------------------------------------- */
+
+static int op_start(struct vm *vm, struct err *e)
+{
+	struct exact *x = vm->attached;
+	int ret = x->cfg.ready ? x->cfg.ready(x->cfg.ready_ctx, e) : 0;
+
+	if (ret)
+		return ret;
+	atomic_store(&vm->first_entry_ns, virtual_ns(0));
+	atomic_store(&x->go, true);
+	return 0;
+}
+
+static void op_wake(struct vm *vm)
+{
+	struct exact *x = vm->attached;
+	uint64_t one = 1;
+
+	(void)!write(x->wake_fd, &one, sizeof(one));
+}
+
+static void op_join(struct vm *vm)
+{
+	struct exact *x = vm->attached;
+
+	while (atomic_load(&x->go) && !x->joined)
+		x->joined = sem_wait(&x->ended) == 0;
+}
+
+static void exact_free(struct exact *x)
+{
+	child_deinit(&x->child);
+	buf_deinit(&x->kept);
+	for (unsigned int i = 0; i < x->mem.n; i++)
+		munmap(x->mem.region[i].host, x->mem.region[i].size);
+	if (x->wake_fd >= 0)
+		close(x->wake_fd);
+	sem_destroy(&x->ended);
+	free(x->run);
+	free(x);
+}
+
+static void op_destroy(struct vm *vm)
+{
+	exact_free(vm->attached);
+}
+
+static const struct gmem *op_memory(const struct vm *vm)
+{
+	const struct exact *x = vm->attached;
+
+	return &x->mem;
+}
+
+static uint64_t op_now(const struct vm *vm)
+{
+	struct exact *x = vm->attached;
+
+	return atomic_load(&x->now);
+}
+
+static const struct machine_ops exact_ops = {
+	.start = op_start,
+	.wake = op_wake,
+	.join = op_join,
+	.destroy = op_destroy,
+	.memory = op_memory,
+	.wait = op_rest,
+	.now = op_now,
+};
+
+static int map_region(struct exact *x, uint64_t gpa, uint64_t off, uint64_t size, struct err *e)
+{
+	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, x->child.ram, (off_t)off);
+
+	if (at == MAP_FAILED)
+		return err_set(e, errno, "cannot map guest memory: %s", strerror(errno));
+	x->mem.region[x->mem.n++] = (struct gmem_region){ .gpa = gpa, .size = size, .host = at };
+	return 0;
+}
+
+/* As QEMU's pc puts it (pc_init1 of hw/i386/pc_piix.c). */
+static int map_memory(struct exact *x, struct err *e)
+{
+	uint64_t size = x->cfg.mem_size, low = size < EXACT_RAM_FITS ? size : EXACT_RAM_LOW;
+	int ret = map_region(x, 0, 0, low, e);
+
+	return ret || low == size ? ret : map_region(x, UINT64_C(1) << 32, low, size - low, e);
+}
+
+/* As sha256sum(1) prints it. */
+static void hash(const struct exact_bytes *b, char hex[65])
+{
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	struct sha256_ctx c;
+
+	if (!b->len)
+		return;
+	sha256_init(&c);
+	sha256_update(&c, b->len, b->data);
+	sha256_digest(&c, sizeof(digest), digest);
+	for (unsigned int i = 0; i < sizeof(digest); i++)
+		snprintf(hex + (size_t)2 * i, 3, "%02x", digest[i]);
+}
+
+static void configure(struct exact *x)
+{
+	struct vm *vm = x->vm;
+	struct exact_facts *f = &x->facts;
+
+	f->plugin = EXACT_VERSION;
+	f->machine = x->child.machine;
+	f->cmdline = x->cfg.cmdline;
+	f->mem_size = x->cfg.mem_size;
+	f->vcpus = x->cfg.vcpus;
+	f->period = x->cfg.period;
+	hash(&x->cfg.kernel, f->kernel_sha256);
+	hash(&x->cfg.initrd, f->initrd_sha256);
+	vm->cfg.look_for_kernel = x->cfg.look_for_kernel;
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		vm->vcpu[i].exact = true;
+		vm->vcpu[i].stack_max = x->cfg.plan.stack_max;
+		vm->vcpu[i].source[0].period = x->cfg.period;
+	}
+}
+
+int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e)
+{
+	const struct attach_config as = {
+		.host = cfg->host,
+		.quirks = cfg->quirks,
+		.event = { .kind = VM_EVENT_PERF, .period = cfg->period },
+		.plan = cfg->plan,
+		.ring_size = cfg->ring_size,
+		.idle_start = cfg->idle_start,
+	};
+	struct exact *x = calloc(1, sizeof(*x));
+	int ret;
+
+	if (!x)
+		return err_set(e, ENOMEM, "out of memory");
+	x->cfg = *cfg;
+	child_init(&x->child);
+	buf_init(&x->kept);
+	sem_init(&x->ended, 0, 0);
+	x->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	x->run = calloc(1, sizeof(*x->run));
+	ret = x->wake_fd < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno)) : 0;
+	ret = ret || x->run ? ret : err_set(e, ENOMEM, "out of memory");
+	ret = ret ? ret : engine_find(&x->facts.engine, e);
+	ret = ret ? ret : child_start(&x->child, &x->facts.engine, cfg, e);
+	if (!ret)
+		monitor_init(&x->monitor, x->child.monitor);
+	ret = ret ? ret : map_memory(x, e);
+	x->vm = ret ? NULL : machine_new_foreign(&exact_ops, x, &as, cfg->vcpus, e);
+	if (!x->vm) {
+		exact_free(x);
+		return ret ? ret : -e->code;
+	}
+	configure(x);
+	*out = x->vm;
+	return 0;
+}
+
+const struct exact_facts *vm_exact_facts(const struct vm *vm)
+{
+	const struct exact *x = vm->attached;
+
+	return vm->ops == &exact_ops ? &x->facts : NULL;
+}

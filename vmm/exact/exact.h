@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * exact: a machine that QEMU emulates by counting instructions, as a struct vm.
+ *
+ * Time is virtual: EXACT_NS_PER_INSN for each instruction. A vCPU stands for each sample until
+ * the consumer has taken it and asks for the next (vm_rest()), so that all that is read of the
+ * guest is read at a count of instructions. Two runs of the same inputs are the same. Nothing is
+ * written into the guest.
+ *
+ * All work is done on the consumer's thread, in vm_rest().
+ */
+#ifndef KVMPROF_VMM_EXACT_EXACT_H
+#define KVMPROF_VMM_EXACT_EXACT_H
+
+#include "vmm/exact/engine.h"
+#include "vmm/vm.h"
+
+/* icount's shift: QEMU's virtual clock goes on by 2^3 ns with each instruction. */
+#define EXACT_SHIFT 3u
+#define EXACT_NS_PER_INSN (1u << EXACT_SHIFT)
+/* QEMU's TSC under icount counts its virtual clock's ns. */
+#define EXACT_TSC_KHZ 1000000u
+/* What the guest's clock says first. */
+#define EXACT_RTC "2026-01-01"
+#define EXACT_CPU_MODEL "qemu64,-rdrand"
+/* RAM that lies below the PCI hole of QEMU's pc, where there is more than fits. */
+#define EXACT_RAM_LOW (UINT64_C(3) << 30)
+#define EXACT_RAM_FITS (UINT64_C(3584) << 20)
+#define EXACT_MAX_VCPUS 16u
+
+struct exact_bytes {
+	const void *data;
+	size_t len;
+};
+
+struct exact_config {
+	struct exact_bytes kernel, initrd; /* whole files; initrd may be empty */
+	const char *cmdline;		   /* stays there as long as the machine */
+	uint64_t mem_size;		   /* bytes */
+	unsigned int vcpus;
+	uint64_t period; /* instructions */
+	struct capture_plan plan;
+	size_t ring_size;
+	bool idle_start, look_for_kernel;
+	const struct kvm_host *host; /* of a machine that has no KVM: not open */
+	const struct quirks *quirks;
+	void (*console)(void *ctx, uint8_t byte);
+	void *console_ctx;
+	/* Before each sample, when the console has what was written until then; may be NULL. */
+	void (*moment)(void *ctx, uint64_t now_ns);
+	void *moment_ctx;
+	int (*ready)(void *ctx, struct err *e); /* as in vm_config */
+	void *ready_ctx;
+};
+
+/* What was run, for the summary and the profile. */
+struct exact_facts {
+	struct engine engine;
+	unsigned int plugin; /* EXACT_VERSION */
+	const char *machine; /* QEMU's options that make the machine what it is */
+	const char *cmdline; /* the kernel's */
+	uint64_t mem_size;
+	unsigned int vcpus;
+	char kernel_sha256[65], initrd_sha256[65]; /* hex; "": there is none */
+	uint64_t period;
+	uint64_t instructions; /* that the guest has executed, on all vCPUs */
+};
+
+int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e);
+/* Of a vm that came from it; NULL: it did not. After vm_join() it is final. */
+const struct exact_facts *vm_exact_facts(const struct vm *vm);
+
+#endif

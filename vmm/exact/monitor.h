@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * monitor: what QEMU says of the machine on its monitor (QMP, docs/interop/qmp-spec.rst of QEMU):
+ * that it shuts down and why, and whether all vCPUs stand for good.
+ *
+ * QEMU may be in the guest's hands: what it says is cut at MONITOR_MAX and searched for words, and
+ * none of it leads to more than an end of the run. One thread.
+ */
+#ifndef KVMPROF_VMM_EXACT_MONITOR_H
+#define KVMPROF_VMM_EXACT_MONITOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MONITOR_MAX 65536u /* of registers: 2 KiB for each vCPU */
+
+enum monitor_end { MONITOR_RUNS, MONITOR_RESET, MONITOR_POWEROFF };
+
+struct monitor {
+	int fd; /* borrowed, non-blocking; -1: it is closed */
+	enum monitor_end end;
+	size_t len;
+	char text[MONITOR_MAX]; /* since the last question */
+};
+
+/* Has QEMU tell of events; it reads this when it comes to it. */
+void monitor_init(struct monitor *m, int fd);
+/* Takes what is there, without waiting. false: it is closed, and is not to be polled any more. */
+bool monitor_take(struct monitor *m);
+/* Is each vCPU halted, or not started? Waits for the answer, 2 seconds at most. */
+bool monitor_is_halted(struct monitor *m);
+
+/* Pure: the same of what `info registers -a` prints, escaped as JSON or not. */
+bool monitor_says_halted(const char *text);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plugin that runs inside QEMU: it counts instructions, and has the vCPU stand at each that is
+ * to be sampled until the program has looked at it.
+ *
+ * QEMU translates the guest's code in blocks. A plain callback at each block's start counts the
+ * block's instructions: with several vCPUs the interface's inline counters write to the wrong
+ * place under round-robin icount, and the callback's vCPU index is that of the translating CPU, so
+ * neither is used. Registers are right at a block's start only: a sample inside of a block has the
+ * registers of its start, and says how many bytes further its instruction lies.
+ *
+ *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD
+ */
+#include "vmm/exact/plugin/qemu_api.h"
+#include "vmm/exact/shared.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+/* Of a block, as QEMU cuts them (TCG_MAX_INSNS). */
+#define BLOCK_MAX 512u
+#define BLOCK_BUCKETS 4096u
+/*
+ * Of QEMU's pc, as its firmware sets it up: PM1a_CNT_BLK, and in it SLP_EN and SLP_TYP, which is 0 for
+ * power-off (hw/acpi/core.c, acpi_pm1_cnt_write; ACPI 4.8.4.2.1).
+ */
+#define PM1_CONTROL 0x604u
+#define SLEEP_ENABLE (1u << 13)
+#define SLEEP_TYPE (7u << 10)
+
+/* Blocks whose instructions have the same lengths share one of these: there are few. */
+struct block {
+	struct block *next;
+	uint32_t n;
+	uint16_t off[]; /* bytes from its start to each instruction */
+};
+
+/* By name, in the order of struct exact_regs. */
+static const char *const register_names[] = {
+	"rax",	   "rcx",     "rdx",	   "rbx", "rsp", "rbp", "rsi", "rdi",	 "r8", "r9",
+	"r10",	   "r11",     "r12",	   "r13", "r14", "r15", "rip", "eflags", "cs", "ss",
+	"fs_base", "gs_base", "k_gs_base", "cr0", "cr2", "cr3", "cr4", "efer",
+};
+enum { REGISTER_RAX = 0, REGISTER_RDX = 2 };
+#define REGISTERS (sizeof(register_names) / sizeof(register_names[0]))
+_Static_assert(sizeof(struct exact_regs) == REGISTERS * sizeof(uint64_t), "one word each");
+
+/* QEMU calls us on one thread at a time (thread=single). */
+static struct {
+	struct exact_shared *shared;
+	int request, answer;
+	struct qemu_plugin_register *handle[REGISTERS];
+	bool known; /* the handles are */
+	bool off;   /* power is turned off by the block that runs */
+	struct glib_array *bytes;
+	struct block *bucket[BLOCK_BUCKETS];
+} plugin;
+
+/* QEMU reads it when we are loaded; its releases accept ranges that do not all overlap. */
+EXPORT int qemu_plugin_version = QEMU_API_LEAST;
+
+__attribute__((constructor)) static void choose_version(void)
+{
+	const char *wanted = getenv("KVMPROF_QEMU_API");
+
+	if (wanted && atoi(wanted) >= QEMU_API_LEAST && atoi(wanted) <= QEMU_API_MOST)
+		qemu_plugin_version = atoi(wanted);
+}
+
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
+			       char **argv);
+
+/* Where the program is gone, or nothing can go on as it must: QEMU ends at once. */
+static void plugin_gives_up(void)
+{
+	syscall(SYS_exit_group, 1);
+}
+
+/* -- registers ---------------------------------------------------------------------------- */
+
+static void vcpu_begins(qemu_plugin_id_t id, unsigned int vcpu)
+{
+	struct glib_array *all;
+
+	(void)id;
+	(void)vcpu;
+	if (plugin.known)
+		return;
+	all = qemu_plugin_get_registers();
+	plugin.known = true;
+	for (unsigned int i = 0; i < all->len; i++) {
+		const struct qemu_register *r = (const struct qemu_register *)all->data + i;
+
+		for (unsigned int k = 0; k < REGISTERS; k++)
+			if (!strcmp(r->name, register_names[k]))
+				plugin.handle[k] = r->handle;
+	}
+	for (unsigned int k = 0; k < REGISTERS; k++)
+		if (!plugin.handle[k])
+			snprintf(plugin.shared->error, sizeof(plugin.shared->error),
+				 "this QEMU does not show register %s", register_names[k]);
+}
+
+static uint64_t read_register(struct qemu_plugin_register *handle)
+{
+	uint64_t value = 0;
+	int len;
+
+	if (!handle)
+		return 0;
+	g_byte_array_set_size(plugin.bytes, 0);
+	len = qemu_plugin_read_register(handle, plugin.bytes);
+	if (len > 0)
+		memcpy(&value, plugin.bytes->data,
+		       plugin.bytes->len < sizeof(value) ? plugin.bytes->len : sizeof(value));
+	return value;
+}
+
+/* -- samples ------------------------------------------------------------------------------ */
+
+static void pass_token(int fd, bool take)
+{
+	uint64_t token = 1;
+	ssize_t n;
+
+	do
+		n = take ? read(fd, &token, sizeof(token)) : write(fd, &token, sizeof(token));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(token))
+		plugin_gives_up();
+}
+
+static void stand(uint64_t at, uint64_t ahead)
+{
+	struct exact_shared *s = plugin.shared;
+	uint64_t *word = (uint64_t *)&s->regs;
+
+	for (unsigned int i = 0; i < REGISTERS; i++)
+		word[i] = read_register(plugin.handle[i]);
+	s->at = at;
+	s->ahead = ahead;
+	pass_token(plugin.request, false);
+	pass_token(plugin.answer, true);
+}
+
+/*
+ * QEMU's main thread carries a power-off out, when it comes to it: until then the guest goes on. What it
+ * executes in that time is not the same each time, so that it has to stand.
+ */
+static void out_begins(unsigned int vcpu, void *ctx)
+{
+	uint64_t port = read_register(plugin.handle[REGISTER_RDX]) & 0xffff;
+	uint64_t value = read_register(plugin.handle[REGISTER_RAX]);
+
+	(void)vcpu;
+	(void)ctx;
+	if (port == PM1_CONTROL && (value & (SLEEP_ENABLE | SLEEP_TYPE)) == SLEEP_ENABLE)
+		plugin.off = true;
+}
+
+static void stand_for_good(void)
+{
+	plugin.shared->off = 1;
+	pass_token(plugin.request, false);
+	for (;;)
+		pass_token(plugin.answer, true);
+}
+
+static void block_begins(unsigned int vcpu, void *ctx)
+{
+	const struct block *b = ctx;
+	struct exact_shared *s = plugin.shared;
+	uint64_t before = s->count, after = before + b->n;
+
+	(void)vcpu;
+	if (__builtin_expect(plugin.off, 0))
+		stand_for_good();
+	while (__builtin_expect(after >= s->next, 0)) {
+		uint64_t at = s->next;
+
+		/* 0: nothing has run yet, and the program may not be ready. */
+		stand(at, at > before ? b->off[at - before - 1] : 0);
+		if (s->next <= at)
+			plugin_gives_up();
+	}
+	s->count = after;
+}
+
+/* -- blocks ------------------------------------------------------------------------------- */
+
+static struct block *block_of(const uint16_t *off, uint32_t n)
+{
+	struct block **at, *b;
+	uint32_t hash = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = (hash ^ off[i]) * UINT32_C(0x01000193);
+	at = &plugin.bucket[(hash ^ hash >> 16) % BLOCK_BUCKETS];
+	for (b = *at; b; b = b->next)
+		if (b->n == n && !memcmp(b->off, off, n * sizeof(off[0])))
+			return b;
+	b = malloc(sizeof(*b) + n * sizeof(off[0]));
+	if (!b)
+		plugin_gives_up();
+	b->next = *at;
+	b->n = n;
+	memcpy(b->off, off, n * sizeof(off[0]));
+	*at = b;
+	return b;
+}
+
+/* OUT DX, AX or EAX (SDM vol. 2). */
+static bool is_out(const struct qemu_plugin_insn *insn)
+{
+	uint8_t b[2];
+	size_t n = qemu_plugin_insn_data(insn, b, sizeof(b));
+
+	return (n >= 1 && b[0] == 0xef) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
+}
+
+static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	uint32_t n = (uint32_t)qemu_plugin_tb_n_insns(tb);
+	uint16_t off[BLOCK_MAX];
+	uint16_t at = 0;
+
+	(void)id;
+	if (n > BLOCK_MAX) {
+		snprintf(plugin.shared->error, sizeof(plugin.shared->error),
+			 "this QEMU has made a block of %u instructions", n);
+		plugin_gives_up();
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		off[i] = at;
+		at = (uint16_t)(at + qemu_plugin_insn_size(insn));
+		if (is_out(insn))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, out_begins,
+							       QEMU_READS_REGISTERS, NULL);
+	}
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_begins, QEMU_READS_REGISTERS,
+					     block_of(off, n));
+}
+
+/* -- life --------------------------------------------------------------------------------- */
+
+static int option_number(int argc, char **argv, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], name, len) && argv[i][len] == '=')
+			return atoi(argv[i] + len + 1);
+	return -1;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
+{
+	int memory = option_number(argc, argv, "memory");
+	struct exact_shared *s;
+
+	plugin.request = option_number(argc, argv, "request");
+	plugin.answer = option_number(argc, argv, "answer");
+	if (memory < 0 || plugin.request < 0 || plugin.answer < 0) {
+		fputs("kvmprof's plugin is for kvmprof run --engine exact\n", stderr);
+		return -1;
+	}
+	s = mmap(NULL, EXACT_SHARED_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (s == MAP_FAILED)
+		return -1;
+	plugin.shared = s;
+	s->version = EXACT_VERSION;
+	s->qemu_min = info->version.min;
+	s->qemu_cur = info->version.cur;
+	if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
+		snprintf(s->error, sizeof(s->error), "this QEMU is for %.32s", info->target_name);
+	plugin.bytes = g_byte_array_new();
+	qemu_plugin_register_vcpu_init_cb(id, vcpu_begins);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, block_is_made);
+	s->magic = EXACT_MAGIC;
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * qemu_api: what our plugin uses of QEMU's plugin interface, and of the GLib that QEMU is linked
+ * with. No header of it is packaged; the names and their meaning are those of QEMU's
+ * include/qemu/qemu-plugin.h, versions 4 and 5 (releases 9.1 to 10.2), which do not differ in what
+ * is declared here.
+ */
+#ifndef KVMPROF_VMM_EXACT_PLUGIN_QEMU_API_H
+#define KVMPROF_VMM_EXACT_PLUGIN_QEMU_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Version 3 is that of 9.1. */
+#define QEMU_API_LEAST 3
+#define QEMU_API_MOST 6
+
+typedef uint64_t qemu_plugin_id_t;
+
+struct qemu_info {
+	const char *target_name;
+	struct {
+		int min, cur;
+	} version;
+	bool system_emulation;
+	struct {
+		int smp_vcpus, max_vcpus;
+	} system;
+};
+
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+struct qemu_plugin_register;
+
+struct qemu_register {
+	struct qemu_plugin_register *handle;
+	const char *name, *feature;
+};
+
+/* enum qemu_plugin_cb_flags: what a callback does with registers. */
+enum qemu_registers { QEMU_NO_REGISTERS = 0, QEMU_READS_REGISTERS = 1 };
+
+/* GArray and GByteArray: their public members. */
+struct glib_array {
+	char *data;
+	unsigned int len;
+};
+
+typedef void (*qemu_vcpu_fn)(qemu_plugin_id_t id, unsigned int vcpu);
+typedef void (*qemu_block_fn)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*qemu_exec_fn)(unsigned int vcpu, void *ctx);
+
+void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_vcpu_fn fn);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_block_fn fn);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_fn fn,
+					  enum qemu_registers flags, void *ctx);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_exec_fn fn,
+					    enum qemu_registers flags, void *ctx);
+/* Copies up to len bytes of it; how many. */
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+/* An array of struct qemu_register, the caller's; on a vCPU's thread. */
+struct glib_array *qemu_plugin_get_registers(void);
+/* Appends the register's bytes, in the guest's order, to a GByteArray. */
+int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct glib_array *bytes);
+
+struct glib_array *g_byte_array_new(void);
+struct glib_array *g_byte_array_set_size(struct glib_array *bytes, unsigned int len);
+
+#endif
