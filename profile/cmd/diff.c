@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
+#include "profile/stacks/comparable.h"
 #include "profile/stacks/diff.h"
 
 #include <errno.h>
@@ -238,7 +239,25 @@ static void print_csv(FILE *f, const struct diff *d, const struct options *o, si
 struct first_run {
 	bool there, weight_is_ns;
 	char event[64];
+	char *totals; /* owned; NULL: none */
 };
+
+/* The means by which counts were made are a part of them. */
+static void tell_means(const char *path, const struct first_run *first, const char *totals)
+{
+	struct buf words;
+
+	buf_init(&words);
+	if (comparable_differs(first->totals, totals, &words)) {
+		buf_u8(&words, 0);
+		if (!words.failed)
+			fprintf(stderr,
+				"kvmprof: warning: %s: not the same means as the first run, a "
+				"difference may be theirs: %s\n",
+				path, (const char *)words.data);
+	}
+	buf_deinit(&words);
+}
 
 static int diff_add_run(struct diff *d, const char *path, const struct options *o,
 			struct first_run *first, struct err *e)
@@ -258,6 +277,10 @@ static int diff_add_run(struct diff *d, const char *path, const struct options *
 	    (strcmp(first->event, s->event) || first->weight_is_ns != s->weight_is_ns))
 		fprintf(stderr, "kvmprof: %s: its event is %s, that of the first run %s\n", path,
 			s->event, first->event);
+	if (first->there)
+		tell_means(path, first, s->json);
+	else
+		first->totals = s->json ? strdup(s->json) : NULL;
 	if (!first->there)
 		snprintf(first->event, sizeof(first->event), "%s", s->event);
 	first->weight_is_ns = s->weight_is_ns;
@@ -308,6 +331,7 @@ static int diff_compare(const struct options *o, struct err *e)
 	ret = ret ? ret : diff_finish(d, e);
 	ret = ret ? ret : diff_print(d, o, e);
 	diff_destroy(d);
+	free(first.totals);
 	return ret;
 }
 
