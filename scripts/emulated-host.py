@@ -3,7 +3,7 @@
 """Runs a shell script on an emulated host that has SVM or VMX, with kvmprof in its PATH.
 
     emulated-host.py [--vmx | --root] [--kernel SERIES] [--kvmprof FILE] [--program FILE]... [--file PATH=FILE]...
-                     [--out DIR] [--progress FILE] [--memory MIB] [--limit SECONDS] [--keep DIR] SCRIPT
+                     [--qemu FILE] [--out DIR] [--progress FILE] [--memory MIB] [--limit SECONDS] [--keep DIR] SCRIPT
 
 So what kvmprof does under kvm_amd and kvm_intel can be tried where neither exists. The host
 is Debian's cloud kernel with an initramfs: busybox, kvmprof, programs and their libraries.
@@ -18,7 +18,7 @@ is Debian's cloud kernel with an initramfs: busybox, kvmprof, programs and their
 on stdout, once it has ended; its status is the status. What it leaves in /out is copied to
 --out. What it writes to /dev/ttyS2 is in --progress at once (SVM only). Status 125: the host did not come to the end of it; then its console is on stderr.
 --limit is for the script, in the host's own seconds. --keep leaves the host's files in DIR.
---prepare only fetches what is missing.
+--prepare only fetches what is missing, and prints which QEMU will be used; --qemu takes another.
 
 Debian's packages are unpacked in the cache of fetch-debian-kernel.sh; nothing is installed.
 """
@@ -148,17 +148,32 @@ def initramfs(args, job, modules, directory):
 CMDLINE = "console=ttyS0,115200 tsc=reliable mitigations=off nokaslr panic=-1 quiet"
 
 
+def qemu():
+    """Debian 13's, the same on every system; where it cannot be had, this system's."""
+    p = subprocess.run([os.path.join(TOP, "scripts", "fetch-qemu.sh")], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, universal_newlines=True)
+    if p.returncode == 0:
+        return os.path.join(p.stdout.strip(), "bin", "qemu-system-x86_64")
+    found = shutil.which("qemu-system-x86_64")
+    if not found:
+        raise HostError("%s, and qemu-system-x86_64 is not installed: install qemu-system-x86"
+                        % p.stderr.strip().split("\n")[-1])
+    return found
+
+
+# TCG lets an SVM guest's XSETBV through, which KVM wants to be told of: the guest would save
+# and see the size of less than it has enabled. Without XSAVE, and AVX, it saves its registers by FXSAVE.
+CPU = "max,-xsave,-avx,-avx2,-f16c,-fma,-vaes,-vpclmulqdq"
+
+
 def run_qemu(args, kernel, initrd, directory):
-    qemu = shutil.which("qemu-system-x86_64")
-    if not qemu:
-        raise HostError("qemu-system-x86_64 is not installed: install qemu-system-x86")
     # With sleep=off an idle CPU's time jumps to its next timer. Over 9P it idles for this
     # machine's files, and hours would pass while a program is read.
     icount = "shift=1,sleep=" + ("on" if args.root else "off")
     # All that QEMU would ask this machine for is fixed, so that a run repeats: the time (the
     # count of instructions), the date, random numbers (-seed).
-    argv = [qemu, "-accel", "tcg,thread=single", "-icount", icount, "-seed", "1",
-            "-rtc", "base=2024-01-01,clock=vm", "-machine", "q35", "-cpu", "max", "-smp", "1",
+    argv = [args.qemu or qemu(), "-accel", "tcg,thread=single", "-icount", icount, "-seed", "1",
+            "-rtc", "base=2024-01-01,clock=vm", "-machine", "q35", "-cpu", CPU, "-smp", "1",
             "-m", "%dM" % args.memory, "-nodefaults", "-no-user-config", "-display", "none",
             "-no-reboot", "-serial", "file:" + os.path.join(directory, "console"),
             "-serial", "file:" + os.path.join(directory, "result"),
@@ -284,6 +299,8 @@ def run(args, directory):
     if args.prepare:
         if args.vmx:
             fetched_bochs()
+        else:
+            print(args.qemu or qemu())
         return 0
     job = os.path.join(directory, "job")
     with open(job, "wb") as f:
@@ -316,6 +333,7 @@ def main():
     parser.add_argument("--file", action="append", default=[])
     parser.add_argument("--out")
     parser.add_argument("--progress")
+    parser.add_argument("--qemu")
     parser.add_argument("--memory", type=int, default=1024)
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--keep")

@@ -169,7 +169,7 @@ modules() {
 	of=linux-modules-$release
 	has "$of" || of=$package
 	case $of in
-	linux-binary*) of=linux-image-$release ;;
+	linux-binary*) cannot "Debian's suites have no linux-modules-$release any more" ;;
 	esac
 	fetch "$of" "$tmp/root" '*/boot/*' || cannot "apt-get could not download $of $version"
 	mkdir "$tmp/$dir"

@@ -205,7 +205,8 @@ SLOW = [
     ("exec.py", ["disk"], 1800),
     ("debian_disk.py", [], 6300),
     ("cloud_boot.py", ["6.12", "bzimage"], 2700),
-] + [("cloud_boot.py", [k.name], 2700) for k in kernel_matrix.kernels().values() if k.boot == "slow"]
+] + [("cloud_boot.py", [k.name] + ([k.boot] if k.boot == "svm" else []), 2700)
+     for k in kernel_matrix.kernels().values() if k.boot != "-"]
 
 
 class Test:

@@ -37,7 +37,7 @@ kernel = e2e.built_kernel("full")
 
 
 def boot():
-    return Qemu("guest", "-accel", "kvm", "-cpu", "host",
+    return Qemu("guest", "-accel", "kvm", "-cpu", "host,-kvm-pv-eoi",
                 "-M", "microvm,acpi=off", *(("-smp", "2") if LARGE else ()), "-m", str(MIB),
                 "-kernel", os.path.join(kernel, "vmlinux"),
                 "-initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"), "-append",

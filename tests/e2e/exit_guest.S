@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A kernel that does nothing but leave the guest: -DPIO=N writes N times to a port, -DMMIO=N
- * reads N times where no device is; then it resets the machine. -DXSAVE uses an instruction there
+ * reads N times where no device is; then it resets the machine. -DFNSAVE uses an instruction there
  * that KVM cannot emulate. -DTSC=N writes "T" after N cycles, looks at the time stamp counter for
  * as many, and writes "back" if it went back meanwhile. Loaded where it is linked,
  * entered in 64-bit mode with the first 4 GiB mapped as they are.
@@ -35,12 +35,9 @@ _start:
 	dec %ecx
 	jnz 2b
 #endif
-#ifdef XSAVE
+#ifdef FNSAVE
 	mov $0xfeb00000, %ebx
-	mov %cr4, %rax
-	or $0x40000, %eax		/* OSXSAVE */
-	mov %rax, %cr4
-	xsave64 (%rbx)
+	fnsave (%rbx)
 #endif
 #ifdef TSC
 	time

@@ -3,12 +3,13 @@
 """A Linux guest with processes, threads, libraries, a vdso and a module, profiled from outside
 with nothing but its kernel: names, mappings and stacks against what the guest prints of itself.
 
-    guest_truth.py KVMPROF SCRATCH [tiny|full|smp|bare|lto|kcfi|fineibt|KERNEL]
+    guest_truth.py KVMPROF SCRATCH [tiny|full|smp|bare|lto|kcfi|fineibt|KERNEL] [svm]
 
 full: a kernel with modules and type information (BTF); smp: the same on two vCPUs; lto, kcfi,
 fineibt: such a one by clang; tiny: a kernel with neither, whose structures are found in its memory
 once programs run; bare: one with modules, for several CPUs, that has no types and names no
-variables; KERNEL: one of Debian's in tests/kernels.table (minutes, where KVM interprets ring 0).
+variables; KERNEL: one of Debian's in tests/kernels.table (minutes, where KVM interprets ring 0). svm: on an
+emulated host with SVM, and not this machine's KVM.
 What stock perf makes of the profile is checked, not our own report alone."""
 
 import json
@@ -17,6 +18,7 @@ import re
 from collections import Counter, defaultdict
 
 import e2e
+import emulated
 import kernel_matrix
 import worker_truth
 from e2e import check, say
@@ -71,7 +73,9 @@ def check_mappings(text, path):
     return good
 
 
-e2e.need_kvm()
+SVM = "svm" in e2e.EXTRA
+if not SVM:
+    e2e.need_kvm()
 e2e.need_tool("perf")
 if DEBIAN:
     image = e2e.debian_kernel(WHAT, "--modules")
@@ -86,9 +90,9 @@ else:
     kernel = e2e.built_kernel("full" if WHAT == "smp" else WHAT)
     # The ELF of a build has all names; the image has what the kernel has.
     image = os.path.join(kernel, "bzImage" if WHAT == "bare" else "vmlinux")
-boot = e2e.Boot(image, "--initrd", ram_disk(kernel), "-m", "256M",
+boot = (emulated.Boot if SVM else e2e.Boot)(image, "--initrd", ram_disk(kernel), "-m", "256M",
                 "--vcpus", VCPUS, "-o", "guest.data", "--append",
-                "worker.seconds=%d%s" % (60 if DEBIAN else 30 if VCPUS == "2" else 15,
+                "worker.seconds=%d%s" % (60 if DEBIAN and not SVM else 30 if VCPUS == "2" else 15,
                                          " cfi=fineibt" if WHAT == "fineibt" else "")).wait(2400)
 text = boot.text()
 ok = check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))

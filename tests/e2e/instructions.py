@@ -119,7 +119,7 @@ def measured(host, argv):
     }
     versions = {
         "host": done["version"].out.strip(),
-        "emulator": first_line("qemu-system-x86_64", "--version"),
+        "emulator": first_line(host.qemu, "--version"),
         "compiler": first_line(*shlex.split(os.environ.get("CC") or "gcc"), "--version"),
         "libc": os.confstr("CS_GNU_LIBC_VERSION"),
     }

@@ -28,7 +28,7 @@ def kernels():
             if len(words) != len(Kernel._fields):
                 raise SystemExit("%s:%d: %d columns, not %d" % (TABLE, number, len(words), len(Kernel._fields)))
             k = Kernel(*words)
-            if (k.name in found or k.facts not in TIERS or k.boot not in ("slow", "-") or
+            if (k.name in found or k.facts not in TIERS or k.boot not in ("slow", "svm", "-") or
                     not VALUES.issuperset(getattr(k, x) for x in ANSWERS)):
                 raise SystemExit("%s:%d: what is %s?" % (TABLE, number, line.strip()))
             found[k.name] = k
