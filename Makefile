@@ -172,7 +172,9 @@ $(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -o $@
 
 # What QEMU loads for --engine exact: freestanding but for libc, its names are QEMU's.
-$(BUILD)/kvmprof-exact.so: $(wildcard vmm/exact/plugin/*.[ch]) vmm/exact/shared.h
+$(BUILD)/kvmprof-exact.so: $(wildcard vmm/exact/plugin/*.[ch]) vmm/exact/shared.h \
+		$(foreach x,blockend calltree callstacks countfile,vmm/exact/$x.c vmm/exact/$x.h) \
+		base/array.c base/array.h base/err.c base/err.h
 	@mkdir -p $(@D)
 	@echo "  PLUGIN $@"
 	@$(CC) -I. -D_GNU_SOURCE -std=gnu11 $(OPT) $(WARN) -fPIC -shared -fvisibility=hidden $(CFLAGS) \

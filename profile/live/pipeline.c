@@ -223,6 +223,12 @@ static void process(struct pipeline *p, const struct sample *s)
 			io_join_sample(p->io, s, &out, &p->stack);
 		return;
 	}
+	if (p->opt.seen)
+		p->opt.seen(p->opt.seen_ctx, s, out.pid);
+	if (p->opt.no_samples) {
+		fail_once(p, ret);
+		return;
+	}
 	count_sample(p, &out);
 	cut_stack(p, &p->stack);
 	ret = ret ? ret : write_sample(p, &out);

@@ -69,6 +69,10 @@ struct pipeline_options {
 	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
 			const struct io_who *who);
 	void *request_ctx;
+	/* Samples are processed, but not written; each is told, with its process (may be NULL). */
+	bool no_samples;
+	void (*seen)(void *ctx, const struct sample *s, uint32_t pid);
+	void *seen_ctx;
 	struct markers *markers;			 /* of the run; taken from and added to */
 	const char *breakpoint_name[VM_MAX_BREAKPOINTS]; /* of the machine's; borrowed */
 	enum marker_kind breakpoint_kind[VM_MAX_BREAKPOINTS];

@@ -16,6 +16,10 @@ const struct option_row run_exact_rows[] = {
 	  "what runs it: kvm (default), or exact: QEMU, which counts\n"
 	  "instructions, so that each run gives the same profile",
 	  OPTION_WORD(engine, engines) },
+	{ "call-counts", 0, NULL,
+	  "with --engine exact: count every instruction and every call, by\n"
+	  "function and stack, instead of samples",
+	  OPTION_PUT(call_counts, true) },
 	{ "repeat", 0, "N",
 	  "with --engine exact: N runs in turn, which must give the same\n"
 	  "profile; exit status 1 where they do not",
@@ -26,7 +30,7 @@ const struct option_row run_exact_rows[] = {
 /* An option that is not here is refused, so that none can be given in vain. */
 static const char *const takes[] = {
 	/* the guest */
-	"engine", "repeat", "boot", "memory", "vcpus", "initrd", "kernel", "root", "append",
+	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root", "append",
 	"cmdline", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
 	/* when, what and how */
 	"duration", "delay", "samples", "start-on", "stop-on", "mark", "event", "count",
@@ -77,11 +81,16 @@ static int exact_refuse(const struct run_options *o, const char *name)
 
 int run_options_exact_check(struct run_options *o)
 {
+	if (o->engine != RUN_ENGINE_EXACT && o->call_counts)
+		return run_options_wrong(o, "--call-counts goes with --engine exact");
 	if (o->engine != RUN_ENGINE_EXACT)
 		return o->repeat ? run_options_wrong(o, "--repeat goes with --engine exact: other "
 							"runs are never the same")
 				 : -1;
 	o->exec.repeats = true;
+	if (o->call_counts && o->vcpus > 1)
+		return run_options_wrong(o, "--call-counts has one vCPU: which of several runs can't be "
+					    "known at each call");
 	if (o->of_kvm)
 		return exact_refuse(o, o->of_kvm);
 	if (o->vcpus > EXACT_MAX_VCPUS)

@@ -94,6 +94,7 @@ struct run_options {
 	bool jitter, strict_event, tune, single_file, buildid_cache, quiet, json;
 	const char *of_machine; /* the first option given that --snapshot refuses; NULL: none */
 	const char *of_kvm;	/* ... that --engine exact refuses */
+	bool call_counts;	/* --engine exact counts every instruction, by calling context */
 	uint64_t repeat;	/* runs of --engine exact; 0: --repeat was not given */
 };
 

@@ -111,6 +111,7 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 			       s->target.name, (unsigned long long)s->target.image.high,
 			       (unsigned long long)(s->mem_size >> 20));
 	cfg.period = r->events.at[0].vm.period;
+	cfg.counts = o->call_counts;
 	cfg.plan.user_stack_max *= USER_STACK_TIMES;
 	cfg.plan.slide_unknown = s->moves && !s->target.live;
 	cfg.idle_start = vm.idle_start;

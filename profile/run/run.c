@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "profile/perfdata/leftover.h"
 #include "profile/run/exact.h"
+#include "profile/run/exact_counts.h"
 #include "profile/run/ps_json.h"
 #include "profile/run/sandbox.h"
 #include "profile/control/ps_view.h"
@@ -100,6 +101,8 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		r->info.event[r->info.nevents++] =
 			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
 	}
+	if (r->opt->call_counts)
+		run_counts_begin(&r->counts, &r->info, &r->markers.pipeline);
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
 	/* The command line and the RAM disk are in the guest, too. */
 	file_map_close(&r->source.initrd);
@@ -230,6 +233,8 @@ static int run_finish(struct run *r, struct err *e)
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, &lost);
 	r->pipeline_done = true;
+	if (r->opt->call_counts && !lost.code)
+		(void)run_counts_write(r, &lost);
 	first = vm_first_entry_ns(r->vm);
 	run_summary(r, &r->stats, &s);
 	s.last = pipeline_last(r->pipeline, res->vcpu);
@@ -260,6 +265,8 @@ static int run_finish(struct run *r, struct err *e)
 	}
 	fflush(stdout);
 	tell_summary(r, &s);
+	if (r->opt->call_counts)
+		run_counts_print(r);
 	print_tasks(r);
 	if (r->note.code)
 		fprintf(stderr, "kvmprof: warning: %s\n", r->note.text);
@@ -407,6 +414,7 @@ int run_deinit(struct run *r)
 	run_markers_deinit(&r->markers);
 	console_deinit(&r->console);
 	free(r->argv);
+	run_counts_deinit(&r->counts);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
 	if (r->signal_fd >= 0)

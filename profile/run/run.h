@@ -14,6 +14,7 @@
 #include "profile/counters/cost.h"
 #include "profile/live/pipeline.h"
 #include "profile/run/control.h"
+#include "profile/run/exact_counts.h"
 #include "profile/run/exec.h"
 #include "profile/run/markers.h"
 #include "profile/run/modules.h"
@@ -41,6 +42,7 @@ struct run {
 	struct run_snapshot snapshot;
 	struct kvm_host host;
 	struct quirks quirks;
+	struct run_counts counts;
 	struct buf cmdline, tuned;
 	struct sink *sink;	     /* what the pipeline tells; owns those behind it */
 	struct sink *ring;	     /* one of them, with --overwrite; else NULL */

@@ -9,22 +9,24 @@ struct code {
 	const uint8_t *p; /* behind the prefixes */
 	size_t n;
 	uint8_t rex;
+	bool rep;
 };
 
-static struct code blockend_skip_prefixes(const uint8_t *p, size_t n, bool long_mode)
+static struct code blockend_skip_prefixes(const uint8_t *p, size_t n)
 {
 	struct code c = { .p = p, .n = n };
 
 	for (; c.n; c.p++, c.n--) {
 		uint8_t b = *c.p;
 
-		if (long_mode && (b & 0xf0) == 0x40)
+		if ((b & 0xf0) == 0x40)
 			c.rex = b;
 		else if (b == 0x66 || b == 0x67 || b == 0xf0 || b == 0xf2 || b == 0xf3 ||
 			 b == 0x2e || b == 0x36 || b == 0x3e || b == 0x26 || b == 0x64 || b == 0x65)
 			c.rex = 0;
 		else
 			break;
+		c.rep |= (b & 0xfe) == 0xf2;
 	}
 	return c;
 }
@@ -95,6 +97,12 @@ static void blockend_two_bytes(struct blockend *b, const struct code *c)
 	}
 }
 
+/* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS: QEMU runs each iteration by itself, and jumps back to it. */
+static bool blockend_is_string(uint8_t op)
+{
+	return (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf) || (op >= 0x6c && op <= 0x6f);
+}
+
 static void blockend_one_byte(struct blockend *b, const struct code *c)
 {
 	uint8_t op = c->p[0];
@@ -125,10 +133,10 @@ static void blockend_one_byte(struct blockend *b, const struct code *c)
 	}
 }
 
-struct blockend blockend_of(const uint8_t *insn, size_t len, bool long_mode)
+struct blockend blockend_of(const uint8_t *insn, size_t len)
 {
 	struct blockend b = { .kind = BLOCKEND_FALL };
-	struct code c = blockend_skip_prefixes(insn, len, long_mode);
+	struct code c = blockend_skip_prefixes(insn, len);
 
 	if (!c.n)
 		return b;
@@ -136,6 +144,11 @@ struct blockend blockend_of(const uint8_t *insn, size_t len, bool long_mode)
 		blockend_two_bytes(&b, &c);
 	else
 		blockend_one_byte(&b, &c);
+	if (c.rep && blockend_is_string(c.p[0])) {
+		b.kind = BLOCKEND_JUMP;
+		b.has_target = true;
+		b.target = -(int64_t)len;
+	}
 	b.moves_sp = blockend_loads_sp(&c);
 	return b;
 }

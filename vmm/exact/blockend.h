@@ -31,7 +31,10 @@ struct blockend {
 	bool moves_sp;	/* loads the stack pointer anew: not push, pop, add or subtract */
 };
 
-/* long_mode: of a 64-bit code segment; else prefixes 40 to 4f are instructions. */
-struct blockend blockend_of(const uint8_t *insn, size_t len, bool long_mode);
+/*
+ * Of one whole instruction. In 32-bit code 40 to 4f are instructions of one byte, which is all prefix
+ * here: nothing that ends a block either.
+ */
+struct blockend blockend_of(const uint8_t *insn, size_t len);
 
 #endif

@@ -32,6 +32,7 @@ enum {
 	FD_MONITOR,
 	FD_KERNEL,
 	FD_INITRD,
+	FD_COUNTS,
 	FD_END
 };
 
@@ -54,6 +55,7 @@ void child_init(struct child *c)
 		.monitor = -1,
 		.kernel = -1,
 		.initrd = -1,
+		.counts = -1,
 	};
 }
 
@@ -164,7 +166,7 @@ static void args_machine(struct args *a, const struct exact_config *cfg)
 }
 
 /* A comma in a name is written twice (QEMU's option syntax). */
-static void args_plugin(struct args *a, const char *path)
+static void args_plugin(struct args *a, const char *path, bool counts)
 {
 	char name[ARG_LEN];
 	size_t n = 0;
@@ -176,8 +178,9 @@ static void args_plugin(struct args *a, const char *path)
 	}
 	name[n] = '\0';
 	args_add(a, "-plugin");
-	args_put(a, "%.400s,memory=%d,request=%d,answer=%d", name, FD_SHARED, FD_REQUEST,
-		 FD_ANSWER);
+	args_put(a, counts ? "%.400s,memory=%d,request=%d,answer=%d,counts=%d"
+			   : "%.400s,memory=%d,request=%d,answer=%d",
+		 name, FD_SHARED, FD_REQUEST, FD_ANSWER, FD_COUNTS);
 }
 
 static void make_args(struct child *c, struct args *a, const struct engine *n,
@@ -191,7 +194,7 @@ static void make_args(struct child *c, struct args *a, const struct engine *n,
 	for (unsigned int i = 1; i < a->n && len < sizeof(c->machine); i++)
 		len += (size_t)snprintf(c->machine + len, sizeof(c->machine) - len, "%s%s",
 					i > 1 ? " " : "", a->at[i]);
-	args_plugin(a, n->plugin);
+	args_plugin(a, n->plugin, cfg->counts);
 	args_add(a, "-kernel");
 	args_put(a, "/proc/self/fd/%d", FD_KERNEL);
 	if (cfg->initrd.len) {
@@ -246,6 +249,7 @@ static int run_child(struct child *c, const struct args *a, int console, int err
 		[FD_REQUEST - FD_RAM] = c->request, [FD_ANSWER - FD_RAM] = c->answer,
 		[FD_CONSOLE - FD_RAM] = console,    [FD_MONITOR - FD_RAM] = monitor,
 		[FD_KERNEL - FD_RAM] = c->kernel,   [FD_INITRD - FD_RAM] = c->initrd,
+		[FD_COUNTS - FD_RAM] = c->counts,
 	};
 	pid_t parent = getpid(), pid;
 
@@ -284,6 +288,8 @@ static int start_with_pipes(struct child *c, const struct args *a, struct err *e
 	c->kernel = move_up(c->kernel);
 	if (c->initrd >= 0)
 		c->initrd = move_up(c->initrd);
+	if (c->counts >= 0)
+		c->counts = move_up(c->counts);
 	console[1] = move_up(console[1]);
 	errors[1] = move_up(errors[1]);
 	monitor[1] = move_up(monitor[1]);
@@ -333,6 +339,8 @@ int child_start(struct child *c, const struct engine *n, const struct exact_conf
 	ret = ret ? ret : memory_file("kernel", &cfg->kernel, &c->kernel, e);
 	if (!ret && cfg->initrd.len)
 		ret = memory_file("initial RAM disk", &cfg->initrd, &c->initrd, e);
+	if (!ret && cfg->counts)
+		ret = sized_file("counts", 0, &c->counts, e);
 	if (!ret) {
 		/* The plugin's own version is that which this QEMU wants (plugin.c). */
 		setenv("KVMPROF_QEMU_API",
@@ -394,7 +402,7 @@ void child_end(struct child *c)
 void child_deinit(struct child *c)
 {
 	int *fds[] = { &c->pidfd,   &c->ram,	&c->shared_fd, &c->request, &c->answer,
-		       &c->console, &c->errors, &c->monitor,   &c->kernel,  &c->initrd };
+		       &c->console, &c->errors, &c->monitor,   &c->kernel,  &c->initrd, &c->counts };
 
 	child_end(c);
 	for (unsigned int i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {

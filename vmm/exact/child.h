@@ -28,6 +28,7 @@ struct child {
 	int console;		     /* what the guest writes to its serial line */
 	int errors;		     /* what QEMU says on standard error */
 	int monitor;		     /* QMP */
+	int counts;		     /* memory file, of what calls.c counts */
 	int kernel, initrd;	     /* memory files */
 	int status;		     /* of waitpid(2), once pid is 0 again */
 	bool has_begun;		     /* the guest stands before its first instruction, or has run */

@@ -13,6 +13,7 @@
 #include "base/count.h"
 #include "vmm/attach/attach.h"
 #include "vmm/exact/child.h"
+#include "vmm/exact/countfile.h"
 #include "vmm/exact/monitor.h"
 #include "vmm/machine.h"
 
@@ -38,6 +39,7 @@
  * outside: one that is halted for so long waits for nothing.
  */
 #define STILL_NS 2000000000u
+#define COUNTS_MS 60000 /* for QEMU to write all counts and end */
 
 struct exact {
 	struct vm *vm;
@@ -172,9 +174,27 @@ static void take_sample(struct exact *x)
 
 /* -- the end -------------------------------------------------------------------------------- */
 
+/* The plugin writes what it has counted when QEMU ends by itself. Nothing is counted from now on. */
+static void let_counts_be_written(struct exact *x)
+{
+	struct exact_shared *s = x->child.shared;
+	struct pollfd p = { .fd = x->child.pidfd, .events = POLLIN };
+	uint64_t one = 1;
+
+	if (!x->cfg.counts || !x->child.pid)
+		return;
+	s->frozen = 1;
+	s->next = UINT64_MAX;
+	monitor_quit(&x->monitor);
+	if (!x->answered)
+		(void)!write(x->child.answer, &one, sizeof(one));
+	(void)poll(&p, 1, COUNTS_MS);
+}
+
 /* QEMU is no more, or about to be: nothing changes any more. count: of the guest's instructions. */
 static void exact_is_over(struct exact *x, uint64_t count)
 {
+	let_counts_be_written(x);
 	child_end(&x->child);
 	x->over = true;
 	x->facts.instructions = count;
@@ -487,4 +507,21 @@ const struct exact_facts *vm_exact_facts(const struct vm *vm)
 	const struct exact *x = vm->attached;
 
 	return vm->ops == &exact_ops ? &x->facts : NULL;
+}
+
+int vm_exact_counts(const struct vm *vm, struct countfile *out, struct err *e)
+{
+	const struct exact *x = vm->attached;
+	off_t len = lseek(x->child.counts, 0, SEEK_END);
+	void *at;
+	int ret;
+
+	if (len <= 0)
+		return err_set(e, EINVAL, "exact counts: QEMU ended before it had written them");
+	at = mmap(NULL, (size_t)len, PROT_READ, MAP_PRIVATE, x->child.counts, 0);
+	if (at == MAP_FAILED)
+		return err_set(e, errno, "exact counts: %s", strerror(errno));
+	ret = countfile_parse(out, at, (size_t)len, e);
+	munmap(at, (size_t)len);
+	return ret;
 }

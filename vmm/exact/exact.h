@@ -39,6 +39,7 @@ struct exact_config {
 	uint64_t mem_size;		   /* bytes */
 	unsigned int vcpus;
 	uint64_t period; /* instructions */
+	bool counts;	 /* of every instruction, by calling context: one vCPU */
 	struct capture_plan plan;
 	size_t ring_size;
 	bool idle_start, look_for_kernel;
@@ -66,8 +67,12 @@ struct exact_facts {
 	uint64_t instructions; /* that the guest has executed, on all vCPUs */
 };
 
+struct countfile;
+
 int vm_exact(struct vm **out, const struct exact_config *cfg, struct err *e);
 /* Of a vm that came from it; NULL: it did not. After vm_join() it is final. */
 const struct exact_facts *vm_exact_facts(const struct vm *vm);
+/* After vm_join(), with cfg.counts: the counts. -EINVAL, -ENOMEM: there are none, and why. */
+int vm_exact_counts(const struct vm *vm, struct countfile *out, struct err *e);
 
 #endif

@@ -43,6 +43,14 @@ bool monitor_take(struct monitor *m)
 	return false;
 }
 
+void monitor_quit(struct monitor *m)
+{
+	static const char quit[] = "{\"execute\": \"quit\"}\n";
+
+	if (m->fd >= 0)
+		(void)!write(m->fd, quit, sizeof(quit) - 1);
+}
+
 bool monitor_says_halted(const char *text)
 {
 	bool any = false;

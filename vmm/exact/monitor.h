@@ -30,6 +30,9 @@ bool monitor_take(struct monitor *m);
 /* Is each vCPU halted, or not started? Waits for the answer, 2 seconds at most. */
 bool monitor_is_halted(struct monitor *m);
 
+/* QEMU is to end by itself. */
+void monitor_quit(struct monitor *m);
+
 /* Pure: the same of what `info registers -a` prints, escaped as JSON or not. */
 bool monitor_says_halted(const char *text);
 

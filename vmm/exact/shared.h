@@ -8,7 +8,7 @@
  * descriptor. In between nothing in the guest changes: the program reads its memory, which both
  * map, and sets `next` anew.
  *
- * The plugin believes nothing that it reads here but `next`; the program bounds what it takes.
+ * The plugin believes nothing that it reads here but `next` and `frozen`; the program bounds what it takes.
  */
 #ifndef KVMPROF_VMM_EXACT_SHARED_H
 #define KVMPROF_VMM_EXACT_SHARED_H
@@ -43,7 +43,8 @@ struct exact_shared {
 	uint64_t ahead; /* bytes from regs.rip to that instruction */
 	struct exact_regs regs;
 	/* The program's, while the vCPU stands. */
-	uint64_t next; /* the instruction that is sampled next */
+	uint64_t next;	 /* the instruction that is sampled next */
+	uint32_t frozen; /* not 0: what runs from now on is in no count by calls */
 };
 
 _Static_assert(sizeof(struct exact_shared) <= EXACT_SHARED_LEN, "one page");

@@ -9,8 +9,9 @@
  * neither is used. Registers are right at a block's start only: a sample inside of a block has the
  * registers of its start, and says how many bytes further its instruction lies.
  *
- *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD
+ *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD[,counts=FD]
  */
+#include "vmm/exact/plugin/calls.h"
 #include "vmm/exact/plugin/qemu_api.h"
 #include "vmm/exact/shared.h"
 
@@ -41,6 +42,12 @@ struct block {
 	uint16_t off[]; /* bytes from its start to each instruction */
 };
 
+/* With counts: what a block's callback is given. */
+struct counted {
+	const struct block *block;
+	struct callstacks_block *calls;
+};
+
 /* By name, in the order of struct exact_regs. */
 static const char *const register_names[] = {
 	"rax",	   "rcx",     "rdx",	   "rbx", "rsp", "rbp", "rsi", "rdi",	 "r8", "r9",
@@ -60,6 +67,7 @@ static struct {
 	bool off;   /* power is turned off by the block that runs */
 	struct glib_array *bytes;
 	struct block *bucket[BLOCK_BUCKETS];
+	bool counts;
 } plugin;
 
 /* QEMU reads it when we are loaded; its releases accept ranges that do not all overlap. */
@@ -84,6 +92,19 @@ static void plugin_gives_up(void)
 
 /* -- registers ---------------------------------------------------------------------------- */
 
+/* By name: where calls.c finds them. */
+static void tell_registers(void)
+{
+	static const char *const wanted[CALLS_REGISTERS] = { "rsp", "cr0", "cr3", "cs" };
+	struct qemu_plugin_register *handle[CALLS_REGISTERS] = { NULL };
+
+	for (unsigned int w = 0; w < CALLS_REGISTERS; w++)
+		for (unsigned int k = 0; k < REGISTERS; k++)
+			if (!strcmp(register_names[k], wanted[w]))
+				handle[w] = plugin.handle[k];
+	calls_set_registers(handle);
+}
+
 static void vcpu_begins(qemu_plugin_id_t id, unsigned int vcpu)
 {
 	struct glib_array *all;
@@ -105,6 +126,7 @@ static void vcpu_begins(qemu_plugin_id_t id, unsigned int vcpu)
 		if (!plugin.handle[k])
 			snprintf(plugin.shared->error, sizeof(plugin.shared->error),
 				 "this QEMU does not show register %s", register_names[k]);
+	tell_registers();
 }
 
 static uint64_t read_register(struct qemu_plugin_register *handle)
@@ -168,8 +190,14 @@ static void stand_for_good(void)
 {
 	plugin.shared->off = 1;
 	pass_token(plugin.request, false);
-	for (;;)
+	for (;;) {
 		pass_token(plugin.answer, true);
+		/* No end of QEMU's own comes while its vCPU stands. */
+		if (plugin.shared->frozen) {
+			calls_end();
+			plugin_gives_up();
+		}
+	}
 }
 
 static void block_begins(unsigned int vcpu, void *ctx)
@@ -190,6 +218,15 @@ static void block_begins(unsigned int vcpu, void *ctx)
 			plugin_gives_up();
 	}
 	s->count = after;
+}
+
+static void counted_block_begins(unsigned int vcpu, void *ctx)
+{
+	const struct counted *x = ctx;
+
+	block_begins(vcpu, (void *)(uintptr_t)x->block);
+	if (!plugin.shared->frozen)
+		calls_run(x->calls);
 }
 
 /* -- blocks ------------------------------------------------------------------------------- */
@@ -224,6 +261,17 @@ static bool is_out(const struct qemu_plugin_insn *insn)
 	return (n >= 1 && b[0] == 0xef) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
 }
 
+static void count_block(struct qemu_plugin_tb *tb, const struct block *b)
+{
+	struct counted *x = malloc(sizeof(*x));
+
+	if (!x)
+		plugin_gives_up();
+	x->block = b;
+	x->calls = calls_block(tb);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, counted_block_begins, QEMU_READS_REGISTERS, x);
+}
+
 static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	uint32_t n = (uint32_t)qemu_plugin_tb_n_insns(tb);
@@ -245,8 +293,11 @@ static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, out_begins,
 							       QEMU_READS_REGISTERS, NULL);
 	}
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_begins, QEMU_READS_REGISTERS,
-					     block_of(off, n));
+	if (plugin.counts)
+		count_block(tb, block_of(off, n));
+	else
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, block_begins, QEMU_READS_REGISTERS,
+						     block_of(off, n));
 }
 
 /* -- life --------------------------------------------------------------------------------- */
@@ -261,8 +312,16 @@ static int option_number(int argc, char **argv, const char *name)
 	return -1;
 }
 
+static void plugin_ends(qemu_plugin_id_t id, void *ctx)
+{
+	(void)id;
+	(void)ctx;
+	calls_end();
+}
+
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
 {
+	int counts = option_number(argc, argv, "counts");
 	int memory = option_number(argc, argv, "memory");
 	struct exact_shared *s;
 
@@ -282,6 +341,11 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
 		snprintf(s->error, sizeof(s->error), "this QEMU is for %.32s", info->target_name);
 	plugin.bytes = g_byte_array_new();
+	plugin.counts = counts >= 0;
+	if (plugin.counts && calls_begin(counts, plugin.bytes))
+		return -1;
+	if (plugin.counts)
+		qemu_plugin_register_atexit_cb(id, plugin_ends, NULL);
 	qemu_plugin_register_vcpu_init_cb(id, vcpu_begins);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, block_is_made);
 	s->magic = EXACT_MAGIC;

@@ -49,12 +49,16 @@ struct glib_array {
 
 typedef void (*qemu_vcpu_fn)(qemu_plugin_id_t id, unsigned int vcpu);
 typedef void (*qemu_block_fn)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*qemu_end_fn)(qemu_plugin_id_t id, void *ctx);
 typedef void (*qemu_exec_fn)(unsigned int vcpu, void *ctx);
 
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_vcpu_fn fn);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_block_fn fn);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_fn fn,
 					  enum qemu_registers flags, void *ctx);
+/* Before QEMU ends by itself. */
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_end_fn fn, void *ctx);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_exec_fn fn,
@@ -62,6 +66,10 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_
 /* Copies up to len bytes of it; how many. */
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+/* As many of its bytes as fit; returns how many. */
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dst, size_t len);
+/* All of it, at a virtual address of the current vCPU, in place of what the array has; or false. */
+bool qemu_plugin_read_memory_vaddr(uint64_t va, struct glib_array *bytes, size_t len);
 /* An array of struct qemu_register, the caller's; on a vCPU's thread. */
 struct glib_array *qemu_plugin_get_registers(void);
 /* Appends the register's bytes, in the guest's order, to a GByteArray. */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/exact/plugin/calls.h"
+
+#include "vmm/exact/countfile.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define INSN_MAX 16u /* bytes */
+
+static struct {
+	struct callstacks *stacks;
+	struct qemu_plugin_register *handle[CALLS_REGISTERS];
+	struct glib_array *bytes;
+	int fd;
+} calls;
+
+static uint64_t calls_register(enum calls_register which)
+{
+	uint64_t value = 0;
+
+	g_byte_array_set_size(calls.bytes, 0);
+	if (calls.handle[which] && qemu_plugin_read_register(calls.handle[which], calls.bytes) > 0)
+		memcpy(&value, calls.bytes->data,
+		       calls.bytes->len < sizeof(value) ? calls.bytes->len : sizeof(value));
+	return value;
+}
+
+static uint64_t calls_sp(void *ctx)
+{
+	(void)ctx;
+	return calls_register(CALLS_SP);
+}
+
+static void calls_regs(void *ctx, struct callstacks_regs *out)
+{
+	(void)ctx;
+	out->sp = calls_register(CALLS_SP);
+	out->cr3 = calls_register(CALLS_CR3);
+	/* In real mode a code segment has no privilege. */
+	out->cpl = calls_register(CALLS_CR0) & 1 ? calls_register(CALLS_CS) & 3 : 0;
+}
+
+static bool calls_read(void *ctx, uint64_t va, void *dst, size_t len)
+{
+	(void)ctx;
+	if (!qemu_plugin_read_memory_vaddr(va, calls.bytes, len) || calls.bytes->len < len)
+		return false;
+	memcpy(dst, calls.bytes->data, len);
+	return true;
+}
+
+int calls_begin(int fd, struct glib_array *bytes)
+{
+	static const struct callstacks_cpu cpu = { .sp = calls_sp,
+						   .regs = calls_regs,
+						   .read = calls_read };
+
+	calls.fd = fd;
+	calls.bytes = bytes;
+	return callstacks_create(&calls.stacks, &cpu, CALLTREE_MAX_NODES, CALLTREE_MAX_COUNTS);
+}
+
+void calls_set_registers(struct qemu_plugin_register *const handle[CALLS_REGISTERS])
+{
+	memcpy(calls.handle, handle, sizeof(calls.handle));
+}
+
+struct callstacks_block *calls_block(struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+	uint16_t off[COUNTFILE_MAX_INSNS];
+	struct callstacks_block b = { .pc = qemu_plugin_tb_vaddr(tb), .off = off };
+	uint64_t at = 0;
+
+	if (!n || n > COUNTFILE_MAX_INSNS)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		size_t len = qemu_plugin_insn_size(insn);
+		uint8_t bytes[INSN_MAX];
+		struct blockend end;
+
+		len = qemu_plugin_insn_data(insn, bytes, len < INSN_MAX ? len : INSN_MAX);
+		end = blockend_of(bytes, len);
+		off[i] = (uint16_t)at;
+		at += qemu_plugin_insn_size(insn);
+		b.moves_sp |= end.moves_sp;
+		if (i + 1 < n)
+			continue;
+		b.kind = (uint8_t)end.kind;
+		b.has_target = end.has_target;
+		b.end = b.pc + at;
+		b.target = end.has_target ? b.end + (uint64_t)end.target : 0;
+	}
+	b.insns = (uint16_t)n;
+	return callstacks_block(calls.stacks, &b);
+}
+
+void calls_run(struct callstacks_block *block)
+{
+	if (block)
+		callstacks_run(calls.stacks, block);
+	else
+		callstacks_lose(calls.stacks);
+}
+
+void calls_end(void)
+{
+	if (!calls.stacks)
+		return;
+	/* What is missing there is told by who reads it. */
+	(void)countfile_write(calls.fd, calls.stacks);
+	callstacks_destroy(calls.stacks);
+	calls.stacks = NULL;
+}
