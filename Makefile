@@ -46,7 +46,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
 ASM_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard vmm/pvm/*.S)))
 LIB_OBJ += $(ASM_SRC:%.S=$(BUILD)/obj/%.o)
 CXX_SRC := $(sort $(wildcard profile/*/*.cc))
-LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/exec_init.o \
+LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/gate_exact.o $(BUILD)/obj/exec_init.o \
 	$(BUILD)/obj/slots_object.o $(PVM_OBJ)
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
 GEN := $(BUILD)/gen
@@ -139,6 +139,11 @@ $(BUILD)/obj/flamegraph_js.o: profile/flame/flamegraph.js
 $(BUILD)/obj/gate_default.o: configs/gate-default.toml
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.global gate_default_toml, gate_default_toml_end\ngate_default_toml:\n.incbin "%s"\ngate_default_toml_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
+		| $(CC) -c -x assembler - -o $@
+
+$(BUILD)/obj/gate_exact.o: configs/gate-exact.toml
+	@mkdir -p $(@D)
+	@printf '.section .rodata\n.global gate_exact_toml, gate_exact_toml_end\ngate_exact_toml:\n.incbin "%s"\ngate_exact_toml_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@
 
 # And the init that runs --exec's command.

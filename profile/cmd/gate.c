@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
+#include "profile/gate/exact.h"
 #include "profile/gate/output.h"
 #include "profile/gate/series.h"
 
@@ -24,7 +25,7 @@ struct options {
 	struct gate_outputs outputs;
 	struct gate_eval_options eval;
 	const char *history, *label;
-	bool record;
+	bool record, exact;
 	time_t at;
 	unsigned long last, recent;
 };
@@ -115,8 +116,12 @@ static int gate_compare_runs(const struct options *o, const struct grules *rules
 	struct gate *g = NULL;
 	int ret = gate_create(&g, rules, e);
 
-	ret = ret ? ret : gate_load_runs(g, o, e);
-	ret = ret ? ret : gate_evaluate(g, &o->eval, &r, e);
+	if (!ret && o->exact)
+		ret = gate_evaluate_exact(g, o->side[GATE_BASE].path[0], o->side[GATE_HEAD].path[0],
+					  &r, e);
+	else if (!ret)
+		ret = gate_load_runs(g, o, e);
+	ret = ret || o->exact ? ret : gate_evaluate(g, &o->eval, &r, e);
 	ret = ret ? ret : gate_outputs_write(&o->outputs, r, e);
 	if (!ret)
 		*status = gate_exit_status(r);
@@ -201,6 +206,10 @@ static const struct option_row rows[] = {
 	  "rules in TOML (default: run time, functions, new\n"
 	  "functions, exits)",
 	  OPTION_TEXT(config) },
+	{ "exact", 0, NULL,
+	  "one run a side, of run --engine exact: each difference counts\n"
+	  "(default rules: instructions, functions, system calls, stacks)",
+	  OPTION_PUT(exact, true) },
 	{ "error-rate", 0, "X", "instead of the rules' (0.01)",
 	  OPTION_REAL(eval.error_rate, DBL_MIN, 0.5, "a rate above 0, at most 0.5") },
 	{ "seed", 0, "N", "for what is drawn by chance (default: 1)",
@@ -280,6 +289,10 @@ static int gate_check_options(struct options *o, struct err *e)
 		wrong = "needs runs of the base: --base FILE...";
 	else if (!o->history && !o->side[GATE_HEAD].n)
 		wrong = "needs runs of the change: --head FILE...";
+	else if (o->exact && (o->history || o->side[GATE_BASE].n != 1 || o->side[GATE_HEAD].n != 1))
+		wrong = "--exact compares one run of the base with one of the change";
+	else if (o->exact && (o->eval.error_rate > 0 || o->eval.pairing || o->eval.seed))
+		wrong = "--exact has no error rate, pairs or seed: nothing in it is by chance";
 	if (wrong)
 		return err_set(e, EINVAL, "%s", wrong);
 	return o->history ? 0
@@ -307,7 +320,7 @@ int cmd_gate(int argc, char **argv)
 		return status;
 	if (gate_check_options(o, &e))
 		return cmd_wrong(argv, e.text);
-	if (grules_load(&rules, o->config, &e) ||
+	if ((o->exact ? grules_load_exact : grules_load)(&rules, o->config, &e) ||
 	    (o->history ? gate_history_command(o, rules, &status, &e)
 			: gate_compare_runs(o, rules, &status, &e))) {
 		fprintf(stderr, "kvmprof: %s\n", e.text);

@@ -362,6 +362,12 @@ static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, 
 
 	if (!g->n[GATE_BASE] || !g->n[GATE_HEAD])
 		return err_set(e, EINVAL, "no runs of the %s", g->n[GATE_BASE] ? "head" : "base");
+	for (size_t i = 0; i < g->rules->n; i++)
+		if (grule_is_exact(&g->rules->rule[i]))
+			return err_set(e, EINVAL,
+				       "%s:%u: the metric %s is for one run a side: give --exact",
+				       g->rules->path, g->rules->rule[i].line,
+				       grule_metric_name(g->rules->rule[i].metric));
 	r->outcome = calloc(g->rules->n, sizeof(*r->outcome));
 	if (!r->outcome)
 		return err_set(e, ENOMEM, "out of memory");

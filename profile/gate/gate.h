@@ -70,6 +70,7 @@ struct gate_outcome {
 	/* Of a family, all that were compared: first what is worse, then what can't be told. */
 	struct gate_finding *finding;
 	size_t nfindings, nworse, nunsure, nbetter;
+	size_t ncompared; /* of exact counts: all, of which `finding` has those that differ; else 0 */
 	size_t left_out; /* functions below min-share, or beyond GATE_MAX_MEMBERS */
 	double alpha;	 /* of one comparison, at its strictest: what `seen` is computed for */
 };
@@ -84,6 +85,7 @@ struct gate_report {
 	/* Functions whose own share moved, largest first, whatever the rules ask; not families' q. */
 	struct gate_finding *moved;
 	size_t nmoved, moved_beyond;
+	bool exact; /* one run a side, counted: no statistics (exact.h) */
 	bool paired, ordered, confounded; /* the design, see profile/stats/verdict.h */
 	double error_rate;
 };

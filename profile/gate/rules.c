@@ -11,6 +11,7 @@
 #include <string.h>
 
 extern const char gate_default_toml[], gate_default_toml_end[];
+extern const char gate_exact_toml[], gate_exact_toml_end[];
 
 #define DEFAULT_PATH "(default rules)"
 
@@ -19,12 +20,21 @@ static const char *const metric_name[GRULE_METRICS] = {
 	[GRULE_SHARE] = "share",     [GRULE_FUNCTION_TIME] = "function-time",
 	[GRULE_SYMBOLS] = "symbols", [GRULE_NEW_SYMBOLS] = "new-symbols",
 	[GRULE_EXITS] = "exits",     [GRULE_IO_BYTES] = "io-bytes",
-	[GRULE_COUNTER] = "counter",
+	[GRULE_COUNTER] = "counter", [GRULE_INSNS] = "instructions",
+	[GRULE_INSN_FUNCTIONS] = "function-instructions",
+	[GRULE_INSN_STACKS] = "stack-instructions",
+	[GRULE_INSN_SYSCALLS] = "syscall-instructions",
+	[GRULE_INSN_TASKS] = "task-instructions",
 };
 
 #define ALL ((1u << GRULE_METRICS) - 1)
 #define FUNCTIONS (1u << GRULE_SHARE | 1u << GRULE_FUNCTION_TIME)
-#define FAMILIES (1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS)
+#define FAMILIES (1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS | EXACT_FAMILIES)
+#define EXACT_FAMILIES                                                                           \
+	(1u << GRULE_INSN_FUNCTIONS | 1u << GRULE_INSN_STACKS | 1u << GRULE_INSN_SYSCALLS | \
+	 1u << GRULE_INSN_TASKS)
+#define EXACT (1u << GRULE_INSNS | EXACT_FAMILIES)
+#define SELECTS (FUNCTIONS | 1u << GRULE_INSNS)
 
 enum key {
 	KEY_NAME,
@@ -65,23 +75,24 @@ static const struct {
 	[KEY_METRIC] = { "metric", TOML_STRING, ALL },
 	[KEY_LEVEL] = { "level", TOML_STRING, ALL },
 	[KEY_OPTIONAL] = { "optional", TOML_BOOLEAN, ALL },
-	[KEY_STRICT] = { "strict", TOML_BOOLEAN, ALL },
+	[KEY_STRICT] = { "strict", TOML_BOOLEAN, ALL & ~EXACT },
 	[KEY_WORSE] = { "worse", TOML_STRING, ALL & ~(1u << GRULE_NEW_SYMBOLS) },
-	[KEY_ALPHA] = { "alpha", TOML_REAL, ALL },
-	[KEY_POWER] = { "power", TOML_REAL, ALL },
-	[KEY_QUANTILE] = { "quantile", TOML_REAL, ALL & ~FAMILIES },
+	[KEY_ALPHA] = { "alpha", TOML_REAL, ALL & ~EXACT },
+	[KEY_POWER] = { "power", TOML_REAL, ALL & ~EXACT },
+	[KEY_QUANTILE] = { "quantile", TOML_REAL, ALL & ~FAMILIES & ~EXACT },
 	[KEY_THRESHOLD] = { "threshold", TOML_STRING, ALL },
 	[KEY_MIN_EFFECT] = { "min-effect", TOML_STRING, ALL },
 	[KEY_FROM] = { "from", TOML_STRING, 1u << GRULE_TIME },
 	[KEY_UNTIL] = { "until", TOML_STRING, 1u << GRULE_TIME },
 	[KEY_PHASE] = { "phase", TOML_STRING, 1u << GRULE_TIME },
-	[KEY_SYMBOL] = { "symbol", TOML_STRING, FUNCTIONS },
-	[KEY_SUBTREE] = { "subtree", TOML_STRING, FUNCTIONS },
-	[KEY_REGEX] = { "regex", TOML_STRING, FUNCTIONS },
-	[KEY_SUBTREE_REGEX] = { "subtree-regex", TOML_STRING, FUNCTIONS },
-	[KEY_DSO] = { "dso", TOML_STRING, FUNCTIONS | FAMILIES },
+	[KEY_SYMBOL] = { "symbol", TOML_STRING, SELECTS },
+	[KEY_SUBTREE] = { "subtree", TOML_STRING, SELECTS },
+	[KEY_REGEX] = { "regex", TOML_STRING, SELECTS },
+	[KEY_SUBTREE_REGEX] = { "subtree-regex", TOML_STRING, SELECTS },
+	[KEY_DSO] = { "dso", TOML_STRING, SELECTS | (FAMILIES & ~(1u << GRULE_INSN_TASKS)) },
 	[KEY_MEASURE] = { "measure", TOML_STRING, 1u << GRULE_SYMBOLS },
-	[KEY_CHILDREN] = { "children", TOML_BOOLEAN, FAMILIES },
+	[KEY_CHILDREN] = { "children", TOML_BOOLEAN,
+			   1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS | 1u << GRULE_INSN_FUNCTIONS },
 	[KEY_MIN_SHARE] = { "min-share", TOML_STRING, 1u << GRULE_SYMBOLS },
 	[KEY_EXCLUDE] = { "exclude", TOML_STRING, FAMILIES },
 	[KEY_EXIT] = { "exit", TOML_STRING, 1u << GRULE_EXITS },
@@ -285,6 +296,10 @@ static int check_rule(const struct grule_parse *p, const struct toml_node *table
 			p, table,
 			"the metric %s needs one of symbol, subtree, regex and subtree-regex",
 			metric_name[r->metric]);
+	if (r->metric == GRULE_INSNS && selectors > 1)
+		return grule_wrong(p, table,
+				   "the metric instructions has at most one of symbol, subtree, "
+				   "regex and subtree-regex");
 	if (r->has_phase && (r->from || r->until))
 		return grule_wrong(p, table, "a time is that of a phase or to a marker, not both");
 	if (r->from && !r->until)
@@ -479,18 +494,28 @@ int grules_parse(struct grules **out, const char *path, const char *text, size_t
 	return ret;
 }
 
+static int grules_load_built_in(struct grules **out, const char *text, const char *end, struct err *e)
+{
+	int ret = grules_parse(out, DEFAULT_PATH, text, (size_t)(end - text), e);
+
+	if (!ret)
+		(*out)->built_in = true;
+	return ret;
+}
+
+int grules_load_exact(struct grules **out, const char *path, struct err *e)
+{
+	return path ? grules_load(out, path, e)
+		    : grules_load_built_in(out, gate_exact_toml, gate_exact_toml_end, e);
+}
+
 int grules_load(struct grules **out, const char *path, struct err *e)
 {
 	struct file_map m;
 	int ret;
 
-	if (!path) {
-		ret = grules_parse(out, DEFAULT_PATH, gate_default_toml,
-				   (size_t)(gate_default_toml_end - gate_default_toml), e);
-		if (!ret)
-			(*out)->built_in = true;
-		return ret;
-	}
+	if (!path)
+		return grules_load_built_in(out, gate_default_toml, gate_default_toml_end, e);
 	ret = file_map_open(&m, path, TOML_MAX_TEXT, e);
 	if (ret)
 		return ret;
@@ -543,6 +568,12 @@ enum grule_dimension grule_dimension(const struct grule *r)
 		return GRULE_BYTES;
 	case GRULE_COUNTER:
 		return r->per_second ? GRULE_RATE : GRULE_COUNT;
+	case GRULE_INSNS:
+	case GRULE_INSN_FUNCTIONS:
+	case GRULE_INSN_STACKS:
+	case GRULE_INSN_SYSCALLS:
+	case GRULE_INSN_TASKS:
+		return GRULE_COUNT;
 	default:
 		return GRULE_PART;
 	}
@@ -551,6 +582,25 @@ enum grule_dimension grule_dimension(const struct grule *r)
 const char *grule_metric_name(enum grule_metric m)
 {
 	return m < GRULE_METRICS ? metric_name[m] : "unknown";
+}
+
+bool grule_is_exact(const struct grule *r)
+{
+	return 1u << r->metric & EXACT;
+}
+
+const char *grule_members(const struct grule *r)
+{
+	switch (r->metric) {
+	case GRULE_INSN_STACKS:
+		return "stacks";
+	case GRULE_INSN_SYSCALLS:
+		return "system calls";
+	case GRULE_INSN_TASKS:
+		return "tasks";
+	default:
+		return "functions";
+	}
 }
 
 bool grule_is_family(const struct grule *r)

@@ -36,6 +36,12 @@ enum grule_metric {
 	GRULE_EXITS,	     /* VM exits per second */
 	GRULE_IO_BYTES,	     /* read and written by devices */
 	GRULE_COUNTER,	     /* a number in the run's totals */
+	/* Of one run a side (exact.h): instructions, of all or of functions; and of each of a kind. */
+	GRULE_INSNS,
+	GRULE_INSN_FUNCTIONS,
+	GRULE_INSN_STACKS,
+	GRULE_INSN_SYSCALLS,
+	GRULE_INSN_TASKS,
 	GRULE_METRICS
 };
 
@@ -100,11 +106,17 @@ int grules_parse(struct grules **out, const char *path, const char *text, size_t
 		 struct err *e);
 /* From a file; NULL: the default rules (configs/gate-default.toml, within the program). */
 int grules_load(struct grules **out, const char *path, struct err *e);
+/* Of one run a side; NULL: those of configs/gate-exact.toml. */
+int grules_load_exact(struct grules **out, const char *path, struct err *e);
 void grules_destroy(struct grules *r);
 
 enum grule_dimension grule_dimension(const struct grule *r);
 /* "share", "time"... */
 const char *grule_metric_name(enum grule_metric m);
+/* Is it for one run a side? */
+bool grule_is_exact(const struct grule *r);
+/* "functions", or what else a family's members are */
+const char *grule_members(const struct grule *r);
 /* Is a result one for each function? */
 bool grule_is_family(const struct grule *r);
 

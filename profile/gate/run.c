@@ -26,7 +26,7 @@ static int compare_symbols(const void *a, const void *b)
 	return gate_symbol_compare(a, b);
 }
 
-static const char *run_keep(struct gate_run *r, const char *text)
+const char *gate_run_keep(struct gate_run *r, const char *text)
 {
 	cleanup_free char *clean = utf8_copy(text);
 
@@ -55,8 +55,8 @@ static bool equal_symbol(const void *a, const void *b, const void *ctx)
 
 static int add_symbol(struct build *b, const struct diff_identity *id, uint32_t *out)
 {
-	struct gate_symbol s = { .name = run_keep(b->run, id->name),
-				 .dso = run_keep(b->run, id->dso),
+	struct gate_symbol s = { .name = gate_run_keep(b->run, id->name),
+				 .dso = gate_run_keep(b->run, id->dso),
 				 .mode = id->mode };
 	uint64_t hash = table_mix((uintptr_t)s.name, (uint64_t)(uintptr_t)s.dso << 2 | s.mode);
 	bool fresh;
@@ -143,10 +143,10 @@ static int fill_facts(struct gate_run *r, const char *path, const struct stackse
 		r->weight += amount;
 		r->samples += amount > 0 ? s->stack[i].samples : 0;
 	}
-	r->path = run_keep(r, path);
-	r->event = run_keep(r, s->event);
-	r->osrelease = run_keep(r, s->osrelease);
-	r->message = run_keep(r, s->message);
+	r->path = gate_run_keep(r, path);
+	r->event = gate_run_keep(r, s->event);
+	r->osrelease = gate_run_keep(r, s->osrelease);
+	r->message = gate_run_keep(r, s->message);
 	r->began_ns = s->first_ns;
 	r->weight_is_ns = s->weight_is_ns;
 	return r->path && r->event && r->osrelease && r->message ? 0 : -ENOMEM;
@@ -165,7 +165,7 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct gr
 
 		ret = gate_measure(&src, &rules->rule[i], &r->value[i], why, e);
 		if (!ret && why[0]) {
-			r->why[i] = run_keep(r, why);
+			r->why[i] = gate_run_keep(r, why);
 			ret = r->why[i] ? 0 : -ENOMEM;
 		}
 	}

@@ -41,6 +41,8 @@ int gate_run_load(struct gate_run **out, const char *path, const struct grules *
 int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
 		  const struct grules *rules, struct err *e);
 void gate_run_destroy(struct gate_run *r);
+/* A copy that lasts as long as the run, clean UTF-8; NULL: no memory. */
+const char *gate_run_keep(struct gate_run *r, const char *text);
 
 /* By name, DSO and mode: <0, 0, >0. */
 int gate_symbol_compare(const struct gate_symbol *a, const struct gate_symbol *b);

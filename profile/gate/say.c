@@ -56,7 +56,8 @@ static void say_number(char *out, size_t size, enum grule_dimension d, double v,
 		snprintf(out, size, sign ? "%+.4g /s" : "%.4g /s", v);
 		break;
 	default:
-		snprintf(out, size, sign ? "%+.6g" : "%.6g", v);
+		/* Whole numbers whole. */
+		snprintf(out, size, sign ? "%+.*g" : "%.*g", fabs(v) < 1e15 && v == floor(v) ? 15 : 6, v);
 	}
 }
 
@@ -111,7 +112,9 @@ void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct 
 	gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
 			GATE_EFFECT_IS_CHANGE);
 	say_interval(out->interval, sizeof(out->interval), f, d);
-	if (f->name)
+	if (isnan(f->result.p_fail))
+		out->p[0] = '\0';
+	else if (f->name)
 		snprintf(out->p, sizeof(out->p), "q %.2g", f->result.q);
 	else
 		snprintf(out->p, sizeof(out->p), "p %.2g", f->result.p_fail);
@@ -207,6 +210,10 @@ static const char *plural(unsigned int n)
 
 void gate_say_design(char *out, size_t size, const struct gate_report *r)
 {
+	if (r->exact) {
+		snprintf(out, size, "one run of each side, counted: each difference is one");
+		return;
+	}
 	snprintf(out, size, "%u run%s of the base, %u of the head", r->nbase, plural(r->nbase),
 		 r->nhead);
 	if (r->nbase == 1 || r->nhead == 1) {
@@ -262,13 +269,16 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 	size_t shown = o->nworse < NAMED ? o->nworse : NAMED;
 
 	if (!o->nworse) {
-		snprintf(out, size, "none of %zu functions got worse by the threshold",
-			 o->nfindings);
+		snprintf(out, size, "none of %zu %s got worse by the threshold",
+			 o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
+		if (o->ncompared && o->nfindings)
+			say_add(out, size, "; %zu differ", o->nfindings);
 		if (o->why[0])
 			snprintf(out, size, "inconclusive: %s", o->why);
 		return;
 	}
-	snprintf(out, size, "%zu of %zu functions: ", o->nworse, o->nfindings);
+	snprintf(out, size, "%zu of %zu %s: ", o->nworse, o->ncompared ? o->ncompared : o->nfindings,
+		 grule_members(o->rule));
 	for (size_t i = 0; i < shown; i++) {
 		say_add(out, size, "%s", i ? "; " : "");
 		say_finding(out, size, o->rule, &o->finding[i]);
@@ -317,7 +327,7 @@ void gate_say_power(char *out, size_t size, const struct gate_report *r,
 	char runs[64], name[256];
 
 	out[0] = '\0';
-	if (!f)
+	if (!f || r->exact)
 		return;
 	gate_say_cells(&c, o->rule, f);
 	if (r->nbase == r->nhead)

@@ -75,8 +75,8 @@ static void text_outcome(struct buf *out, const struct gate_outcome *o)
 	if (shown_findings(o) < o->nworse)
 		buf_printf(out, "%14s  and %zu more\n", "", o->nworse - shown_findings(o));
 	if (grule_is_family(o->rule) && !o->why[0] && !o->nworse)
-		buf_printf(out, "%14s  none of %zu functions got worse by the threshold\n", "",
-			   o->nfindings);
+		buf_printf(out, "%14s  none of %zu %s got worse by the threshold\n", "",
+			   o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
 	if (o->why[0])
 		buf_printf(out, "%14s  %s%s\n", "",
 			   grule_is_family(o->rule) && o->nfindings ? "inconclusive: " : "",

@@ -150,6 +150,8 @@ static json_t *json_outcome(const struct gate_report *r, const struct gate_outco
 	for (size_t i = 0; i < o->nfindings; i++)
 		json_array_append_new(list, json_finding(r, o, &o->finding[i]));
 	write_json_set(j, "functions", list);
+	if (o->ncompared)
+		write_json_set(j, "functions_compared", json_integer((json_int_t)o->ncompared));
 	write_json_set(j, "functions_left_out", json_integer((json_int_t)o->left_out));
 	return j;
 }
@@ -186,6 +188,7 @@ int gate_write_json(struct buf *out, const struct gate_report *r,
 	write_json_set(j, "text", string(text));
 	gate_say_design(text, sizeof(text), r);
 	write_json_set(j, "design", string(text));
+	write_json_set(j, "exact", json_boolean(r->exact));
 	write_json_set(j, "paired", json_boolean(r->paired));
 	write_json_set(j, "ordered", json_boolean(r->ordered));
 	write_json_set(j, "confounded", json_boolean(r->confounded));
