@@ -72,14 +72,17 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(gettid, VCPU),
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
 	/* For the process of a share, and QEMU where it counts. There is no pidfd of another one. */
-	CALL(wait4, MAIN | VCPU | P9 | CONSUMER),
-	CALL(pidfd_send_signal, MAIN | VCPU | P9 | CONSUMER),
+	CALL(wait4, MAIN | VCPU | P9),
+	CALL(pidfd_send_signal, MAIN | VCPU | P9),
+	CALL_IF(wait4, SANDBOX_QEMU, CONSUMER),
+	CALL_IF(pidfd_send_signal, SANDBOX_QEMU, CONSUMER),
 
 	/* Bytes of descriptors that are open. */
 	CALL(read, MAIN | VCPU | P9 | FILES | USER | TAP | PIT | CONSUMER | CONTROL),
 	CALL(write, ALL),
-	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL | CONSUMER),
-	CALL(ppoll, CONSUMER),
+	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL),
+	CALL_IF(poll, SANDBOX_QEMU, CONSUMER),
+	CALL_IF(ppoll, SANDBOX_QEMU, CONSUMER),
 	CALL(pread64, BLK | FILES | CONSUMER),
 	CALL(pwrite64, BLK | FILES | CONSUMER),
 	CALL(preadv2, BLK),

@@ -23,6 +23,7 @@ enum sandbox_rule {
 	SANDBOX_NO_EXEC, /* the third one has no PROT_EXEC: mmap(2), mprotect(2) */
 	SANDBOX_FIRST,	 /* the first one is `value`: socket(2) */
 	SANDBOX_CODE,	 /* any, and only where vCPUs make code: sandbox_plan.makes_code */
+	SANDBOX_QEMU,	 /* any, and only where QEMU runs the guest: sandbox_plan.signals */
 };
 
 struct sandbox_call {

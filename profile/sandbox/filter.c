@@ -41,7 +41,7 @@ struct filter {
 static struct filter filters[THREAD_KINDS];
 /* Written by filter_prepare() and const afterwards, but for `told`. */
 static enum filter_mode filter_mode;
-static bool filter_makes_code;
+static bool filter_makes_code, filter_signals; /* of the plan */
 static char *call_names[CALLS_MAX];
 static atomic_bool told[THREAD_KINDS][CALLS_MAX];
 
@@ -175,6 +175,8 @@ static int filter_add_call(scmp_filter_ctx ctx, const struct sandbox_call *c)
 					SCMP_A0(SCMP_CMP_EQ, c->value, 0));
 	case SANDBOX_CODE:
 		return filter_makes_code ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0) : 0;
+	case SANDBOX_QEMU:
+		return filter_signals ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->number, 0) : 0;
 	}
 	return -EINVAL;
 }
@@ -274,12 +276,13 @@ int filter_make(enum thread_kind kind)
 	return ret;
 }
 
-void filter_prepare(enum filter_mode mode, bool makes_code)
+void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan)
 {
 	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO };
 
 	filter_mode = mode;
-	filter_makes_code = makes_code;
+	filter_makes_code = plan->makes_code;
+	filter_signals = plan->signals;
 	for (int i = 0; i < CALLS_MAX; i++)
 		call_names[i] = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, i);
 	sigemptyset(&sa.sa_mask);

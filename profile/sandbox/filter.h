@@ -11,6 +11,7 @@
 #define KVMPROF_PROFILE_SANDBOX_FILTER_H
 
 #include "base/thread.h"
+#include "profile/sandbox/sandbox.h"
 
 #include <stdbool.h>
 
@@ -23,10 +24,10 @@ enum filter_mode {
 bool filter_probe(void);
 
 /*
- * Main thread, once, before others enter: the handler of SIGSYS, and names for it. makes_code: see
- * sandbox_plan.
+ * Main thread, once, before others enter: the handler of SIGSYS, and names for it. Of the plan,
+ * makes_code and signals count.
  */
-void filter_prepare(enum filter_mode mode, bool makes_code);
+void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan);
 
 /*
  * The program of a kind, once (about 0.1 ms). After filter_prepare(), by one thread at a time, before

@@ -92,7 +92,7 @@ int sandbox_begin(const struct sandbox_plan *p, struct buf *said, struct err *e)
 	if (ret)
 		return err_set(e, -ret, "sandbox: PR_SET_NO_NEW_PRIVS: %s", strerror(-ret));
 	if (host.seccomp) {
-		filter_prepare(p->mode == SANDBOX_LOG ? FILTER_TELLS : FILTER_ENDS, p->makes_code);
+		filter_prepare(p->mode == SANDBOX_LOG ? FILTER_TELLS : FILTER_ENDS, p);
 		sandbox.filters = true;
 	} else {
 		buf_printf(said, "system calls are not filtered: the host's kernel has no seccomp "
