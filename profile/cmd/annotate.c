@@ -26,6 +26,7 @@
 
 struct options {
 	const char *phase; /* NULL: all */
+	const char *event; /* of several; NULL: the first */
 	const char *input, *output, *buildid_dir;
 	const char *symbol; /* -s, as perf has it; NULL: it is a word */
 	struct annotate_query query;
@@ -260,7 +261,9 @@ static int annotate_one(struct command *c, struct srcline *kernel, struct err *e
 
 static int annotate_run(const struct options *o, struct err *e)
 {
-	const struct reader_options from = { .input = o->input, .buildid_dir = o->buildid_dir };
+	const struct reader_options from = { .input = o->input,
+					     .buildid_dir = o->buildid_dir,
+					     .event = o->event };
 	struct command c = { .opt = o };
 	struct srcline *kernel = NULL;
 	int ret;
@@ -301,6 +304,7 @@ static const struct option_row rows[] = {
 	{ "dsos", 0, "NAME", NULL, OPTION_TEXT(query.dso) },
 	{ "symbol", 's', "NAME", NULL, OPTION_TEXT(symbol) },
 	CMD_PHASE(phase),
+	CMD_EVENT(event),
 	OPTION_HEADING("      --att, --intel     syntax (default: --att); -M att and -M intel are "
 		       "the same\n"),
 	{ "att", 0, NULL, NULL, OPTION_PUT(syntax, DISASM_ATT) },

@@ -74,6 +74,18 @@ def demo():
     return counted
 
 
+def annotated():
+    """A loop's instructions are executed equally often, and together as often as the function's sum."""
+    p = e2e.kvmprof("annotate", "-i", "demo.data", "--event", "insn-exec", "--json", "flat_spin")
+    check(p.status == 0, "annotate: " + p.err)
+    weights = sorted((i["weight"] for i in json.loads(p.out)["instructions"]), reverse=True)
+    p = e2e.kvmprof("report", "-i", "demo.data", "-n", "0", "--json")
+    whole = [r["self"] for r in json.loads(p.out)["symbols"] if r["symbol"] == "flat_spin"]
+    # The loop of spin() has seven instructions, which run equally often.
+    check(weights[0] == weights[6] > 1000 * weights[7], "flat_spin's loop: %s" % weights)
+    check([sum(weights)] == whole, "instructions %s, function %s" % (weights, whole))
+
+
 def refused():
     p = e2e.kvmprof("run", "--engine", "exact", "--call-counts", "--vcpus", "2", "-o", "x")
     check(p.status == 2 and "one vCPU" in p.err, "two vCPUs: " + p.err)
@@ -155,6 +167,7 @@ if e2e.EXTRA and e2e.EXTRA[0] == "many":
     many(int(e2e.EXTRA[1]) if len(e2e.EXTRA) > 1 else 1000)
     e2e.finish()
 demo()
+annotated()
 refused()
 kernel = os.path.join(e2e.built_kernel("tiny"), "bzImage")
 linux()
