@@ -475,7 +475,7 @@ static void beside_a_snapshot(void **state)
 		"kernel", "root",	    "append",	"cmdline", "no-tune", "virtio",
 		"rng",	  "virtio-console", "writable", "domain",  "connect", "exec",
 		"rootfs", "rootfs-as",	    "env",	"cwd",	   "modules", "modprobe",
-		"engine", "repeat",
+		"engine", "repeat",	    "call-counts",
 	};
 	static const char *const wrong[][3] = {
 		{ "--kernel", "x", "--kernel" }, { "--module", "x", "--module" },
