@@ -36,6 +36,7 @@ QUICK = {
     "exits": "kvmprof run -e exit:io -c %d -o /out/io.data --append 'work=1 ports=%d'" % (PERIOD, PORTS),
     "fnsave": "kvmprof run -q -o /tmp/x.data /g-fnsave",
     "nested": "kvmprof run -F 1 -o /tmp/n.data --append 'mode=nested seconds=1'",
+    "memory": "kvmprof run -q --json -o /tmp/m.data --append seconds=1",
     "stat": "kvmprof stat --json --append 'seconds=1 mode=serial'",
     "save": "kvmprof run -q -m 64M -o /tmp/s.data --append seconds=1 --snapshot-save /tmp/s.snap "
             "--snapshot-on 'demo: start'",
@@ -125,6 +126,14 @@ def check_stat(done):
     check(c["time:guest"] > 0.2 * t["elapsed_ns"], "time:guest %s" % c)
 
 
+def check_memory(done):
+    """What a run of the demo guest takes beside the guest's memory; libraries count."""
+    m = re.search(r'"rss_beyond_guest_bytes":(\d+)', done.out)
+    if check(done.status == 0 and m, "memory: status %d:\n%s" % (done.status, done.out)):
+        say("resident beyond the guest: %.2f MiB" % (int(m[1]) / 2**20))
+        check(int(m[1]) < 8 << 20, "%s bytes are resident beyond the guest" % m[1])
+
+
 def check_internal(done):
     """KVM emulates what touches a device, and not all instructions: which one it was is told."""
     check(done.status == 1, "fnsave: status %d:\n%s" % (done.status, done.out))
@@ -195,6 +204,7 @@ def quick():
     column.judge("triple fault", check_triple, host, done["triple"])
     column.judge("exits as samples", check_exits, host, done["exits"])
     check_internal(done["fnsave"])
+    check_memory(done["memory"])
     column.judge("stat", check_stat, done["stat"])
     check_nested(done["nested"])
     column.judge("software events", check_throttle, host, done["throttle"])
@@ -269,19 +279,19 @@ ELSEWHERE = {
         "markers markers_linux",
     "not tried: they time threads beside each other, which that host's one CPU runs in turn":
         "sample_cost status_line console_stall bench_command attach_qemu attach_stops attach_tasks attach_linux "
-        "attach_gdb top_live disk_io disk_cpus tasks selfcheck snapshot_shared",
+        "attach_gdb top_live disk_io disk_cpus tasks selfcheck snapshot_shared lost_told",
     "eight events at 20,000 Hz, its last part, leave that host's one CPU no time for the guest": "events",
     "they need a network or kernel modules that this host does not have": "net_tap devices push_profile",
     "not tried: kernels and disks, which take long over 9P":
         "disk_boot debian_disk debian13 cloud_60s cloud_boot guest_truth kaslr_boot orc_complete live_symbols "
         "kernel_tables kallsyms_truth other_kernels mem_linux jit_names library_turns source_rules annotate "
-        "decompressor_halts inspect_agrees cpu_features symbol_forms made_code user_stacks",
+        "decompressor_halts inspect_agrees cpu_features symbol_forms made_code user_stacks python_frames",
     "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
         "source_lines speedscope_shows test_runner without_pvm many_programs deb_package doc_pages first_contact "
         "faults faults_kill ci_jobs gate_aa races",
-    "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest",
+    "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest exact exact_counts",
 }
 
 # Each end is told at once; the log comes with the result, of a test that did not pass.
