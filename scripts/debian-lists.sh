@@ -33,6 +33,16 @@ apt() {
 		-o Dir::Cache::srcpkgcache=srcpkgcache.bin "$@"
 }
 
+# of_release RELEASE TOOL ARGUMENT...: apt, with the lists of this one release, and its packages in $tmp/debs
+of_release() {
+	release_of=$1
+	release_tool=$2
+	shift 2
+	grep -E "/? $release_of(-security)? main\$" "$lists/sources.list" >"$tmp/sources.list"
+	apt "$release_tool" -o Dir::Etc::sourcelist="$tmp/sources.list" -o Dir::Cache::pkgcache= \
+		-o Dir::Cache::srcpkgcache= -o Dir::Cache::archives="$tmp/debs" "$@"
+}
+
 # mirror NAME: the system's source whose address ends so, else Debian's own.
 mirror() {
 	system=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |

@@ -26,29 +26,20 @@ release=${1:-trixie}
 start_lists
 mkdir -p "$tmp/debs/partial" "$tmp/root"
 
-# of_release TOOL ARGUMENT...: apt, with the lists of this one release
-of_release() {
-	tool=$1
-	shift
-	grep -E "/? $release(-security)? main\$" "$lists/sources.list" >"$tmp/sources.list"
-	apt "$tool" -o Dir::Etc::sourcelist="$tmp/sources.list" -o Dir::Cache::pkgcache= \
-		-o Dir::Cache::srcpkgcache= -o Dir::Cache::archives="$tmp/debs" "$@"
-}
-
 exec 9>"$cache/.lock-debian-apt"
 flock 9
 update 1440
 [ -e "$lists/sources.list" ] || cannot "the lists of Debian's packages cannot be fetched"
 # The package python3 needs that of its version, such as python3.13.
-package=$(of_release apt-cache show --no-all-versions python3 2>/dev/null |
+package=$(of_release "$release" apt-cache show --no-all-versions python3 2>/dev/null |
 	  sed -n 's/^Depends:.*\(python3\.[0-9]*\) .*/\1/p' | head -n 1)
-version=$([ -z "$package" ] || of_release apt-cache show --no-all-versions "$package" |
+version=$([ -z "$package" ] || of_release "$release" apt-cache show --no-all-versions "$package" |
 	  sed -n 's/^Version: //p' | head -n 1)
 [ -n "$version" ] || cannot "Debian's $release has no python3"
 out=$cache/$package-$version
 if [ ! -d "$out" ]; then
 	say "fetching $package $version (10 MB)"
-	of_release apt-get -y -qq --download-only --no-install-recommends install "$package" >"$tmp/log" 2>&1 ||
+	of_release "$release" apt-get -y -qq --download-only --no-install-recommends install "$package" >"$tmp/log" 2>&1 ||
 		{ update 10; cannot "$(grep -E '^E:' "$tmp/log" | head -n 1)"; }
 	for deb in "$tmp"/debs/*.deb; do
 		dpkg-deb --fsys-tarfile "$deb" |

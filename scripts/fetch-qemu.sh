@@ -30,15 +30,6 @@ LIBRARIES=usr/lib/x86_64-linux-gnu
 . "$(dirname "$0")/debian-lists.sh"
 start_lists
 
-# of_release TOOL ARGUMENT...: apt, with the lists of this one release
-of_release() {
-	tool=$1
-	shift
-	grep -E "/? $RELEASE(-security)? main\$" "$lists/sources.list" >"$tmp/sources.list"
-	apt "$tool" -o Dir::Etc::sourcelist="$tmp/sources.list" -o Dir::Cache::pkgcache= \
-		-o Dir::Cache::srcpkgcache= -o Dir::Cache::archives="$tmp/debs" "$@"
-}
-
 # look MINUTES: sets version, by lists that are not older than that
 look() {
 	exec 9>"$cache/.lock-debian-apt"
@@ -46,7 +37,7 @@ look() {
 	update "$1"
 	version=
 	[ ! -e "$lists/sources.list" ] || version=$(
-		of_release apt-cache show --no-all-versions $PACKAGE 2>/dev/null |
+		of_release $RELEASE apt-cache show --no-all-versions $PACKAGE 2>/dev/null |
 		sed -n 's/^Version: //p' | head -n 1)
 	exec 9>&-
 	# The colon of an epoch would be trouble in search paths.
@@ -59,7 +50,7 @@ fetch() {
 	say "fetching $PACKAGE $version and its libraries (40 MB)"
 	exec 9>"$cache/.lock-debian-apt"
 	flock 9
-	of_release apt-get -y -qq --download-only --no-install-recommends install $PACKAGE \
+	of_release $RELEASE apt-get -y -qq --download-only --no-install-recommends install $PACKAGE \
 		>"$tmp/log" 2>&1 && fetched=yes || fetched=
 	exec 9>&-
 	[ -n "$fetched" ] || say "$(grep -E '^E:' "$tmp/log" | head -n 1)"
