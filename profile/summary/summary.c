@@ -137,9 +137,10 @@ static void print_stacks(const struct summary *s, const struct totals *t, FILE *
 {
 	const struct pipeline_stats *p = s->stats;
 
-	print_ends("kernel stacks", p->kernel_end, out);
-	fprintf(out, "; %.1f frames on average\n",
-		p->samples ? (double)p->frames / (double)p->samples : 0);
+	if (p->frames) { /* not of exact counts: nothing was unwound */
+		print_ends("kernel stacks", p->kernel_end, out);
+		fprintf(out, "; %.1f frames on average\n", (double)p->frames / (double)p->samples);
+	}
 	if (p->user_frames) {
 		print_ends("user stacks", p->user_end, out);
 		fprintf(out, "; %.1f %% whole\n", whole_share(p->user_end));
