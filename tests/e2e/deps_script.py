@@ -19,6 +19,7 @@ SCRIPT = os.path.join(e2e.TOP, "scripts", "deps.sh")
 PROGRAMS = {
     "id": "cat state/uid",
     "npm": "exit 1",
+    "rustc": "exit 1",
     "sudo": "exit 1",
     "dpkg-query": """
 shift 3
@@ -71,7 +72,8 @@ with open(SCRIPT) as f:
     text = f.read()
 REQUIRED = (listed(text, "BUILD") + " " + listed(text, "TEST")).split()
 OPTIONAL = " ".join(line.split(":")[0] for line in listed(text, "OPTIONAL").split("\n")).split()
-OPTIONAL.remove("npm")    # the system has another one
+for other in ("npm", "rustc"):    # the system has another one
+    OPTIONAL.remove(other)
 FIRST = [n.split("|")[0] for n in REQUIRED + OPTIONAL]
 # Each package of the build has a name in Fedora and in Arch, or comes with another one.
 ROWS = [line.split(" ") for line in listed(text, "COUNTERPARTS").split("\n")]
