@@ -116,6 +116,7 @@ TOGETHER = [
     ("villain.py", ["storm", "rng", "2", "{asan}/kvmprof"]),
     ("cpu_features.py", []),
     ("deps_script.py", []),
+    ("qemu_mended.py", []),
     ("export_formats.py", []),
     ("speedscope_shows.py", []),
     ("perf_reads.py", []),

@@ -7,14 +7,10 @@ other hosts: on the emulated one by `svm_host.py KVMPROF SCRATCH suite attach_kv
 samples a second: tasks, names and stacks are what the guest's program says of itself; what a sample
 costs the guest, and how many stops gave no sample, is printed. large: with two vCPUs, and memory on
 both sides of the hole below 4 GiB.
-
-Guests of QEMU's TCG may get stuck (docs/hosts.md): a vCPU runs no program any more. Another guest takes
-the place of such a one, up to GUESTS.
 """
 
 import json
 import os
-import re
 
 import attached
 import e2e
@@ -23,7 +19,6 @@ from e2e import check, say
 from qemu import Qemu
 
 SECONDS = 6
-GUESTS = 4
 ROLES = ["w-lib", "w-alpha", "w-beta", "w-vdso", "w-sys", "w-child"]
 
 e2e.need_kvm()
@@ -37,23 +32,11 @@ kernel = e2e.built_kernel("full")
 
 
 def boot():
-    return Qemu("guest", "-accel", "kvm", "-cpu", "host,-kvm-pv-eoi",
+    return Qemu("guest", "-accel", "kvm", "-cpu", "host",
                 "-M", "microvm,acpi=off", *(("-smp", "2") if LARGE else ()), "-m", str(MIB),
                 "-kernel", os.path.join(kernel, "vmlinux"),
                 "-initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"), "-append",
                 "console=ttyS0 panic=-1 worker.seconds=9999 worker.roles=" + ",".join(ROLES))
-
-
-def stuck(path):
-    """vCPUs that ran no program in the profile's second half: there is always one to run."""
-    p = e2e.run("perf", "script", "-G", "-i", path, "-F", "cpu,time,ip", timeout=300)
-    rows = re.findall(r"\[(\d+)\]\s+([\d.]+):\s+([0-9a-f]+)", p.out)
-    if not check(p.status == 0 and rows, "perf script: %s" % p.err):
-        return []
-    times = [float(t) for _, t, _ in rows]
-    middle = (min(times) + max(times)) / 2
-    ran = {cpu for cpu, t, ip in rows if float(t) > middle and int(ip, 16) < 1 << 63}
-    return sorted({cpu for cpu, _, _ in rows} - ran)
 
 
 def attach(machine, hz):
@@ -66,9 +49,7 @@ def judge(hz, p, truth):
     path = "at%d.data" % hz
     if not check(p.status == 0, "attach at %d Hz: status %d: %s" % (hz, p.status, p.err)):
         return "%d Hz: failed" % hz
-    # One CPU for two vCPUs, QEMU and kvmprof, at 997 Hz: overloaded, and what is lost is told.
-    s = e2e.check_lost(path) if hz < 997 or not LARGE else e2e.summary(path)
-    check(s["lost"] * 20 <= s["samples"], "%d Hz: %d samples lost of %d" % (hz, s["lost"], s["samples"]))
+    s = e2e.check_lost(path)
     a = s["attach"]
     check(a["technique"] == "ptrace", "not by ptrace: %s" % a)
     if attached.takes_programs():
@@ -92,17 +73,11 @@ def judge(hz, p, truth):
              100 * cost["stopped_total_ns"] / 1e9 / s["run_seconds"]))
 
 
-def one_guest(last):
-    """The figures of one guest; None: it got stuck."""
-    machine = boot()
-    try:
-        if not machine.wait_for("worker: steady", 600):
-            return []
+machine = boot()
+figures = []
+try:
+    if machine.wait_for("worker: steady", 600):
         done = {hz: attach(machine, hz) for hz in (97, 997)}
-        at = [cpu for hz, p in done.items() if p.status == 0 for cpu in stuck("at%d.data" % hz)]
-        if at and not last:
-            say("vCPU %s of the guest runs no program any more (docs/hosts.md): another guest" % ", ".join(at))
-            return None
         # They tell as they come to it.
         truth = worker_truth.told(machine.console())
         check(len(truth) >= 3, "only %d threads told what they do" % len(truth))
@@ -112,14 +87,6 @@ def one_guest(last):
             tasks = worker_truth.check_tasks(truth, json.loads(ps.out)["tasks"])
             figures.append("%d tasks" % len(tasks))
         check(machine.process.poll() is None, "the machine has ended")
-        return figures
-    finally:
-        machine.end()
-
-
-figures = None
-for guest in range(GUESTS):
-    figures = one_guest(guest == GUESTS - 1)
-    if figures is not None:
-        break
+finally:
+    machine.end()
 e2e.finish("; ".join(figures))

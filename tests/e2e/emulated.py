@@ -124,9 +124,7 @@ class Host:
 class Boot:
     """A Linux by `kvmprof run` on an SVM host of its own, with the members of e2e.Boot once it has ended.
 
-    The profile is where -o says, the kernel and the RAM disk are copied there. The guest is not told
-    that KVM is below it: it would leave out the exits by which interrupts are acknowledged, and
-    for as long as no exit comes QEMU may deliver one a second time (docs/hosts.md)."""
+    The profile is where -o says, the kernel and the RAM disk are copied there."""
 
     def __init__(self, image, *argv):
         self.argv, self.files, self.out = [], ["--file", "k=" + image], None
@@ -147,14 +145,16 @@ class Boot:
         self.lines.append((time.monotonic() - self.start, line))
 
     def wait(self, _):
-        run = " ".join(shlex.quote(a) for a in ["kvmprof", "run", "/k", *self.argv, "--append", "nopv"])
-        done = self.host.run("%s 2>&1 >/dev/ttyS2; s=$?; cp -r /tmp/%s /out; exit $s" % (run, self.out),
+        run = " ".join(shlex.quote(a) for a in ["kvmprof", "run", "/k", *self.argv])
+        done = self.host.run("%s 2>&1 >/dev/ttyS2; s=$?; cp -r /tmp/%s $HOME/.debug /out; exit $s" % (run, self.out),
                              *self.files, "--memory", "2048", limit=300, progress=self.heard)
         self.seconds = time.monotonic() - self.start
         self.status, self.err = done.status, done.out
-        if os.path.isdir(os.path.join(self.host.out, self.out)):
-            e2e.shutil.rmtree(self.out, ignore_errors=True)
-            e2e.shutil.move(os.path.join(self.host.out, self.out), self.out)
+        # The profile, and perf's build-id cache, in which it finds the guest's programs.
+        for name, place in ((self.out, self.out), (".debug", os.path.join(os.environ["HOME"], ".debug"))):
+            if os.path.isdir(os.path.join(self.host.out, name)):
+                e2e.shutil.rmtree(place, ignore_errors=True)
+                e2e.shutil.move(os.path.join(self.host.out, name), place)
         return self
 
     text, seen = e2e.Boot.text, e2e.Boot.seen
