@@ -8,6 +8,7 @@ struct thread_begin {
 	enum thread_kind kind;
 	void *(*main)(void *);
 	void *arg;
+	struct fault *fault; /* NULL: it is not guarded */
 };
 
 /* Written by the main thread before those exist that read it. */
@@ -51,6 +52,9 @@ static void *thread_main(void *arg)
 
 	free(arg);
 	pthread_setname_np(pthread_self(), thread_kind_name(begin.kind));
+	/* Fails for no reason that is known; a crash then ends the process. */
+	if (begin.fault)
+		(void)fault_guard(begin.fault);
 	if (thread_enter)
 		thread_enter(begin.kind);
 	return begin.main(begin.arg);
@@ -58,16 +62,23 @@ static void *thread_main(void *arg)
 
 int thread_start(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg)
 {
+	return thread_start_guarded(out, kind, main, arg, NULL);
+}
+
+int thread_start_guarded(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg,
+			 struct fault *f)
+{
 	int ret = thread_prepare ? thread_prepare(kind) : 0;
 	struct thread_begin *begin;
 	sigset_t all, old;
 
+	ret = ret || !f ? ret : -fault_prepare();
 	if (ret)
 		return ret;
 	begin = malloc(sizeof(*begin));
 	if (!begin)
 		return ENOMEM;
-	*begin = (struct thread_begin){ kind, main, arg };
+	*begin = (struct thread_begin){ kind, main, arg, f };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(out, NULL, thread_main, begin);

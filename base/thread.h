@@ -6,6 +6,8 @@
 #ifndef KVMPROF_BASE_THREAD_H
 #define KVMPROF_BASE_THREAD_H
 
+#include "base/fault.h"
+
 #include <pthread.h>
 #include <signal.h>
 
@@ -42,6 +44,9 @@ const char *thread_kind_name(enum thread_kind kind);
  * Returns 0 or a positive errno value, as pthread_create(), or what `prepare` says. Any thread.
  */
 int thread_start(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg);
+/* The same of a thread whose crash is its own end (fault.h). f stays until it is joined. */
+int thread_start_guarded(pthread_t *out, enum thread_kind kind, void *(*main)(void *), void *arg,
+			 struct fault *f);
 
 /*
  * From now on, thread_start() calls prepare() before there is a thread, on the caller's: 0, or a

@@ -123,6 +123,7 @@ TOGETHER = [
     ("symbol_forms.py", []),
     ("faults.py", []),
     ("faults_kill.py", []),
+    ("consumer_crash.py", []),
     ("disk_images.py", []),
     ("inspect_agrees.py", []),
     ("kallsyms_truth.py", ["tiny"]),

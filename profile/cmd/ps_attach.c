@@ -40,6 +40,16 @@ static void run_look(struct pipeline_job *job, const struct pipeline_stats *stat
 	(void)!write(l->done, &one, sizeof(one));
 }
 
+/* In a signal handler. */
+static void refuse_look(struct pipeline_job *job)
+{
+	struct look *l = (struct look *)((char *)job - offsetof(struct look, job));
+	uint64_t one = 1;
+
+	l->ret = -EFAULT;
+	(void)!write(l->done, &one, sizeof(one));
+}
+
 /* Until the look is made: it can't be called off. */
 static int look_once(struct run *r, struct look *l, json_t **out, struct err *e)
 {
@@ -48,10 +58,13 @@ static int look_once(struct run *r, struct look *l, json_t **out, struct err *e)
 
 	l->err = (struct err){ 0 };
 	l->job.run = run_look;
+	l->job.gone = refuse_look;
 	pipeline_post(r->pipeline, &l->job);
 	while (poll(&done, 1, -1) < 0 && errno == EINTR)
 		;
 	(void)!read(l->done, &count, sizeof(count));
+	if (l->ret == -EFAULT)
+		return err_set(e, EFAULT, "the thread that reads the guest's memory has crashed");
 	if (l->ret)
 		return err_set(e, -l->ret, "%s", l->err.text);
 	*out = l->tasks;

@@ -179,6 +179,7 @@ static const struct sink_ops live_ops = {
 	.flush = sink_forward_flush,
 	.end = sink_forward_end,
 	.copy = sink_forward_copy,
+	.abandon = sink_forward_abandon,
 	.destroy = op_destroy,
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/thread.h"
 #include "profile/live/merge.h"
 
@@ -37,7 +38,8 @@ struct pipeline {
 	pthread_t thread;
 	atomic_bool stop;
 	atomic_uint max_stack;
-	_Atomic(struct pipeline_job *) job;
+	_Atomic(struct pipeline_job *) job, running;
+	struct fault fault; /* of the thread */
 	struct pipeline_stats stats;
 	uint64_t *dropped_seen;	    /* of each ring, already reported to the sink */
 	uint64_t last_ns;	    /* time of the newest sample */
@@ -452,8 +454,12 @@ static void do_job(struct pipeline *p)
 	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
 		return;
 	job = atomic_exchange(&p->job, NULL);
+	if (!job)
+		return;
+	atomic_store(&p->running, job);
 	take_stats(p);
 	job->run(job, &p->stats);
+	atomic_store(&p->running, NULL);
 }
 
 static void flush_sink(struct pipeline *p)
@@ -504,7 +510,8 @@ static void *consumer(void *arg)
 
 void pipeline_destroy(struct pipeline *p)
 {
-	if (!p)
+	/* What it was changing is left as it is: see fault.h. */
+	if (!p || fault_happened(&p->fault))
 		return;
 	offcpu_destroy(p->offcpu);
 	guest_destroy(p->guest);
@@ -521,11 +528,29 @@ static struct ring *ring_of(void *ctx, unsigned int vcpu)
 	return vm_ring(ctx, vcpu);
 }
 
+/* Nobody will come for it. */
+static void refuse_jobs(struct pipeline *p)
+{
+	struct pipeline_job *waiting = atomic_exchange(&p->job, NULL);
+	struct pipeline_job *running = atomic_exchange(&p->running, NULL);
+
+	if (waiting)
+		waiting->gone(waiting);
+	if (running)
+		running->gone(running);
+}
+
+static void on_fault(struct fault *f)
+{
+	refuse_jobs((struct pipeline *)((char *)f - offsetof(struct pipeline, fault)));
+}
+
 static int start_thread(struct pipeline *p, struct err *e)
 {
 	int ret;
 
-	ret = thread_start(&p->thread, THREAD_CONSUMER, consumer, p);
+	p->fault.ended = on_fault;
+	ret = thread_start_guarded(&p->thread, THREAD_CONSUMER, consumer, p, &p->fault);
 	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
 }
 
@@ -542,6 +567,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	p->sink = parts->sink;
 	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
 	atomic_init(&p->job, NULL);
+	atomic_init(&p->running, NULL);
 	if (own)
 		p->opt = *own;
 	buf_init(&p->held);
@@ -586,6 +612,19 @@ struct guest *pipeline_guest(struct pipeline *p)
 void pipeline_post(struct pipeline *p, struct pipeline_job *job)
 {
 	atomic_store(&p->job, job);
+	if (fault_happened(&p->fault))
+		refuse_jobs(p);
+}
+
+bool pipeline_crashed(struct pipeline *p, struct err *why)
+{
+	char text[128];
+
+	if (!fault_happened(&p->fault))
+		return false;
+	fault_describe(&p->fault, text, sizeof(text));
+	err_set(why, EFAULT, "%s", text);
+	return true;
 }
 
 const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu)
@@ -600,6 +639,10 @@ int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct sta
 
 	atomic_store(&p->stop, true);
 	pthread_join(p->thread, NULL);
+	if (fault_happened(&p->fault)) {
+		*stats = p->stats;
+		return err_set(e, EFAULT, "the consumer's thread has crashed");
+	}
 	take_stats(p);
 	*stats = p->stats;
 	*crash = p->crash;

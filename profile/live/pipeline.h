@@ -100,9 +100,14 @@ void pipeline_set_max_stack(struct pipeline *p, unsigned int frames);
 /* Something to do on the consumer's thread, between two samples; if possible when the rings are empty. */
 struct pipeline_job {
 	void (*run)(struct pipeline_job *job, const struct pipeline_stats *stats);
+	/*
+	 * In place of run(), or in the middle of it: the consumer's thread has crashed. In its signal
+	 * handler, or of the one that posts.
+	 */
+	void (*gone)(struct pipeline_job *job);
 };
 /*
- * Any thread, one job at a time: the next may be given once run() was called. Until then
+ * Any thread, one job at a time: the next may be given once run() or gone() was called. Until then
  * job must stay; pipeline_finish() may be called only after that.
  */
 void pipeline_post(struct pipeline *p, struct pipeline_job *job);
@@ -113,12 +118,20 @@ void pipeline_post(struct pipeline *p, struct pipeline_job *job);
  */
 struct guest *pipeline_guest(struct pipeline *p);
 
+/*
+ * Has the consumer's thread crashed, or made a system call that its list does not have? It has
+ * ended then, and nothing else (fault.h). Nobody may use the sink, the target or the guest from
+ * then on, but for the sink's abandon(); pipeline_finish() fails, and its figures may be half of what
+ * they were to be. *why gets the cause. Main thread.
+ */
+bool pipeline_crashed(struct pipeline *p, struct err *why);
+
 /* The newest sample of a vCPU, by its place in the profile. */
 struct pipeline_last {
 	uint64_t time_ns; /* 0: there was none */
 	struct stack stack;
 };
-/* Between pipeline_finish() and pipeline_destroy(). */
+/* Between pipeline_finish(), which did not fail by a crash, and pipeline_destroy(). */
 const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu);
 
 /*

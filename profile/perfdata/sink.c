@@ -283,6 +283,11 @@ static void op_destroy(struct sink *s)
 
 static int op_copy(struct sink *s, const char *path, struct sink **out, struct err *e);
 
+static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+{
+	return sink_perfdata_abandon(self(s), rest, e);
+}
+
 static const struct sink_ops perfdata_ops = {
 	.begin = op_begin,
 	.kernel = op_kernel,
@@ -298,6 +303,7 @@ static const struct sink_ops perfdata_ops = {
 	.flush = op_flush,
 	.end = op_end,
 	.copy = op_copy,
+	.abandon = op_abandon,
 	.destroy = op_destroy,
 };
 

@@ -332,3 +332,19 @@ int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *tota
 		return err_set(e, -ret, "%s; the profile is %s", why.text, p->tmp);
 	return p->failed ? sink_perfdata_say_failed(p, e) : 0;
 }
+
+int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, struct err *e)
+{
+	struct err why = { 0 };
+	int ret;
+
+	/* As the last flush has left it: see leftover.h. */
+	if (rest == SINK_DROP || !p->w.told_size) {
+		ret = file_remove_tree(p->tmp, e);
+		if (ret || rest == SINK_DROP)
+			return ret;
+		return err_set(e, ENODATA, "nothing was written so far");
+	}
+	ret = file_publish(p->tmp, p->path, &why);
+	return ret ? err_set(e, -ret, "%s; the profile is %s", why.text, p->tmp) : 0;
+}

@@ -159,6 +159,21 @@ static int op_end(struct sink *s, const struct profile_totals *totals, struct er
 	return end ? end : ret;
 }
 
+static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+{
+	struct sink_pipe *p = self(s);
+	struct file_map m = { 0 };
+	int ret = sink_forward_abandon(s, rest, e);
+
+	if (!ret && rest == SINK_KEEP) {
+		ret = file_map_open(&m, p->path, MAX_FILE, e);
+		ret = ret ? ret : perfdata_write_pipe(p->fd, NAME, m.data, m.len, e);
+		file_map_close(&m);
+	}
+	file_remove_tree(p->dir, NULL);
+	return ret;
+}
+
 static void op_destroy(struct sink *s)
 {
 	struct sink_pipe *p = self(s);
@@ -188,6 +203,7 @@ static const struct sink_ops pipe_ops = {
 	.flush = sink_forward_flush,
 	.end = op_end,
 	.copy = sink_forward_copy,
+	.abandon = op_abandon,
 	.destroy = op_destroy,
 };
 

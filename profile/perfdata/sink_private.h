@@ -55,6 +55,8 @@ void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce);
 const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr);
 /* What could not be written, what there is all the same, and what to do: -errno. (sink_end.c) */
 int sink_perfdata_say_failed(const struct sink_perfdata *p, struct err *e);
+/* The sink's abandon(). (sink_end.c) */
+int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, struct err *e);
 /* The sink's end(). (sink_end.c) */
 int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *totals, struct err *e);
 

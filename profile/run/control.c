@@ -423,6 +423,16 @@ static void run_job(struct pipeline_job *job, const struct pipeline_stats *stats
 	control_server_done(c->server);
 }
 
+/* In place of it: there is no such thread any more. In a signal handler. */
+static void refuse_job(struct pipeline_job *job)
+{
+	struct run_control *c =
+		(struct run_control *)((char *)job - offsetof(struct run_control, job));
+
+	atomic_store(&c->gone, true);
+	control_server_done(c->server);
+}
+
 static bool on_request(void *ctx, const struct control_request *r, struct buf *reply)
 {
 	struct run_control *c = ctx;
@@ -433,6 +443,7 @@ static bool on_request(void *ctx, const struct control_request *r, struct buf *r
 		c->request = *r;
 		buf_init(&c->reply);
 		c->job.run = run_job;
+		c->job.gone = refuse_job;
 		pipeline_post(c->run->pipeline, &c->job);
 		return false;
 	}
@@ -451,6 +462,12 @@ static void on_later(void *ctx, struct buf *reply)
 {
 	struct run_control *c = ctx;
 
+	/* c->reply may be half written, by a thread that is no more. */
+	if (atomic_load(&c->gone)) {
+		control_reply_error(reply, &c->request,
+				    "the profile has ended: its thread crashed");
+		return;
+	}
 	buf_add(reply, c->reply.data, c->reply.len);
 	reply->failed |= c->reply.failed;
 	buf_deinit(&c->reply);

@@ -35,6 +35,7 @@ struct run_control {
 	struct {
 		uint64_t time_ns, samples;
 	} before, last;
+	atomic_bool gone; /* the consumer's thread has crashed */
 	/* The one request that the consumer works on. */
 	struct pipeline_job job;
 	struct control_request request;

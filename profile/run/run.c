@@ -215,6 +215,20 @@ static void tell_summary(const struct run *r, const struct summary *s)
 			fprintf(stderr, "%.*s\n", (int)(end - line), line);
 }
 
+/* The thread that knew all about the profile is lost; what is left is the guest's own. */
+static int finish_crashed(struct run *r)
+{
+	const struct vm_result *res = vm_result(r->vm);
+
+	exec_console_end(&r->exec.console);
+	run_drain_console(r);
+	run_leave_signals(r);
+	if (res->err.code)
+		fprintf(stderr, "kvmprof: %s\n", res->err.text);
+	fflush(stdout);
+	return 0;
+}
+
 static int run_finish(struct run *r, struct err *e)
 {
 	const struct vm_result *res = vm_result(r->vm);
@@ -233,6 +247,8 @@ static int run_finish(struct run *r, struct err *e)
 	/* What was recorded before an error (a full disk) is still worth publishing. */
 	pipeline_finish(r->pipeline, &r->stats, &r->crash, &lost);
 	r->pipeline_done = true;
+	if (run_has_crashed(r))
+		return finish_crashed(r);
 	if (r->opt->call_counts && !lost.code)
 		(void)run_counts_write(r, &lost);
 	first = vm_first_entry_ns(r->vm);
@@ -377,8 +393,8 @@ static int run_judge(const struct run *r)
 	struct err e = { 0 };
 	int status;
 
-	if (reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR || tell_markers(r) < 0 ||
-	    tell_decompressor(r) < 0)
+	if (r->crashed || reason == VM_END_TRIPLE_FAULT || reason == VM_END_ERROR ||
+	    tell_markers(r) < 0 || tell_decompressor(r) < 0)
 		return 1;
 	status = run_exec_status(&r->exec, vm_result(r->vm), &e);
 	if (e.code)
@@ -395,7 +411,10 @@ int run_deinit(struct run *r)
 	run_control_stop(r->control);
 	if (r->pipeline && !r->pipeline_done) /* vm_start failed: nothing ran */
 		pipeline_finish(r->pipeline, &r->stats, &r->crash, NULL);
-	if (r->sink)
+	/* What the consumer's thread used stays as it is when that was lost: base/fault.h. */
+	if (r->crashed)
+		r->source.target = (struct target){ 0 };
+	else if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
 	stat_close(r->stat);

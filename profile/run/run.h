@@ -56,6 +56,7 @@ struct run {
 	struct sandbox_plan sandbox;
 	struct pipeline *pipeline;
 	bool pipeline_done;
+	bool crashed; /* run_has_crashed() */
 	struct profile_info info;
 	char **argv; /* owned: of info, where it is not the command line as it is */
 	struct pipeline_stats stats;
@@ -93,6 +94,15 @@ int run_deinit(struct run *r);
  * consumer's thread, with its own stats.
  */
 void run_summary(struct run *r, const struct pipeline_stats *stats, struct summary *s);
+
+/* crash.c */
+
+/*
+ * Has the consumer's thread crashed? When that is found first, the profile is published as it is
+ * and a line tells of it. The guest goes on; one that does not without this thread, or that others
+ * run, is let go. To be asked while the guest runs, and after pipeline_finish().
+ */
+bool run_has_crashed(struct run *r);
 
 /* wait.c */
 

@@ -233,6 +233,7 @@ static void wait_for_end(struct run *r)
 		draw_status(r, clock_mono_ns());
 		if (r->tick)
 			r->tick(r, clock_mono_ns());
+		run_has_crashed(r);
 		if (fds[4].revents & POLLIN) {
 			vm_end(r->vm, VM_END_STOPPED);
 			attach_domain_wait(r->domain, r->signal_fd);

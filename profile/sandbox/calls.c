@@ -69,7 +69,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(clock_gettime, ALL),
 	CALL(clock_nanosleep, CONSUMER | CONTROL),
 	CALL(getpid, MAIN | VCPU | CONTROL | CONSUMER | USER),
-	CALL(gettid, VCPU),
+	CALL(gettid, VCPU | CONSUMER), /* abort(3): base/fault.h */
 	CALL_IF(tgkill, SANDBOX_OURSELF, MAIN | VCPU | CONTROL | CONSUMER),
 	/* For the process of a share, and QEMU where it counts. There is no pidfd of another one. */
 	CALL(wait4, MAIN | VCPU | P9),

@@ -2,6 +2,7 @@
 #include "profile/sandbox/filter.h"
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "profile/sandbox/calls.h"
 
 #include <errno.h>
@@ -134,7 +135,10 @@ static void on_bad_call(int signo, siginfo_t *info, void *context)
 	bool tells = filter_mode == FILTER_TELLS;
 	struct line l = { .len = 0 };
 
-	(void)signo;
+	/* What it was to record ends there, and the guest goes on: profile/live/pipeline.h. */
+	if (!tells)
+		fault_end_thread(signo, info, context,
+				 number >= 0 && number < CALLS_MAX ? call_names[number] : NULL);
 	if (!tells || number < 0 || number >= CALLS_MAX ||
 	    !atomic_exchange(&told[filter_kind][number], true)) {
 		line_add(&l, "kvmprof: sandbox: thread ");
@@ -278,7 +282,7 @@ int filter_make(enum thread_kind kind)
 
 void filter_prepare(enum filter_mode mode, const struct sandbox_plan *plan)
 {
-	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO };
+	struct sigaction sa = { .sa_sigaction = on_bad_call, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	filter_mode = mode;
 	filter_makes_code = plan->makes_code;

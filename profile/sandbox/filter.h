@@ -5,7 +5,7 @@
  * Programs are made once, by libseccomp, before the first thread of a kind is there. The first call outside of its
  * list traps: the handler writes a line that names the call and the thread, and ends the process with
  * status 1, so that what was recorded lies complete up to then where a killed run leaves it
- * (profile/perfdata/leftover.h). Calls of other architectures kill at once.
+ * (profile/perfdata/leftover.h); a guarded thread (base/fault.h) ends alone, and whose it is tells of it. Calls of other architectures kill at once.
  */
 #ifndef KVMPROF_PROFILE_SANDBOX_FILTER_H
 #define KVMPROF_PROFILE_SANDBOX_FILTER_H

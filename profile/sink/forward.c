@@ -78,6 +78,11 @@ int sink_forward_copy(struct sink *s, const char *path, struct sink **out, struc
 	return forward_next(s)->ops->copy(forward_next(s), path, out, e);
 }
 
+int sink_forward_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+{
+	return forward_next(s)->ops->abandon(forward_next(s), rest, e);
+}
+
 void sink_forward_destroy(struct sink_forward *f)
 {
 	if (f->to)

@@ -82,6 +82,12 @@ static int copy(struct sink *s, const char *path, struct sink **out, struct err 
 	return err_set(e, ENOTSUP, "%s: no profile is kept (-o PATH)", path);
 }
 
+static int abandon(struct sink *s, enum sink_rest rest, struct err *e)
+{
+	(void)s, (void)rest, (void)e;
+	return 0;
+}
+
 static void null_destroy(struct sink *s)
 {
 	free(s);
@@ -101,6 +107,7 @@ static const struct sink_ops ops = {
 	.lost = lost,
 	.end = end,
 	.copy = copy,
+	.abandon = abandon,
 	.destroy = null_destroy,
 };
 

@@ -194,6 +194,15 @@ static int op_copy(struct sink *s, const char *path, struct sink **out, struct e
 	return ret;
 }
 
+/* The file has no sample yet, and what was kept may be half of one. */
+static int op_abandon(struct sink *s, enum sink_rest rest, struct err *e)
+{
+	int ret = sink_forward_abandon(s, SINK_DROP, e);
+
+	(void)rest;
+	return ret ? ret : err_set(e, ENODATA, "what --overwrite kept is lost");
+}
+
 static void op_destroy(struct sink *s)
 {
 	struct sink_ring *r = self(s);
@@ -221,6 +230,7 @@ static const struct sink_ops ring_ops = {
 	.flush = sink_forward_flush,
 	.end = op_end,
 	.copy = op_copy,
+	.abandon = op_abandon,
 	.destroy = op_destroy,
 };
 

@@ -157,6 +157,8 @@ struct profile_comm {
 	uint64_t time_ns;
 };
 
+enum sink_rest { SINK_KEEP, SINK_DROP };
+
 struct sink_ops {
 	int (*begin)(struct sink *s, const struct profile_info *info, struct err *e);
 	int (*kernel)(struct sink *s, const struct profile_kernel *k, struct err *e);
@@ -193,6 +195,12 @@ struct sink_ops {
 	 * before this one's end() or destroy(). This one goes on as if nothing had been.
 	 */
 	int (*copy)(struct sink *s, const char *path, struct sink **out, struct err *e);
+	/*
+	 * In place of end() and destroy(), of which neither may follow: the thread that made the calls
+	 * was lost within one (base/fault.h). What is in the output by then is published as it is, or
+	 * with SINK_DROP removed; what waits in memory is not touched, nor freed. -ENODATA: there is none.
+	 */
+	int (*abandon)(struct sink *s, enum sink_rest rest, struct err *e);
 	void (*destroy)(struct sink *s); /* NULL is fine */
 };
 

@@ -57,6 +57,14 @@ def each_kind_dies(tool):
         check(p.status == 0 and p.out == "done 0\n", "%s: %s %s" % (kind, p.out, p.err))
 
 
+def the_consumer_has_no_machine(tool):
+    """What reads the guest's memory asks KVM, the terminal and the network for nothing."""
+    has = {tuple(line.split()[1:]) for line in e2e.run(tool, "list").out.splitlines() if line.split()[0] == "consumer"}
+    reach = {c for c, _ in has} & {"ioctl", "socket", "connect", "sendto", "recvmsg", "accept4", "perf_event_open",
+                                  "timer_create", "rt_sigaction", "kill", "clone", "clone3", "execve", "ptrace", "dup"}
+    check(len(has) > 30 and not reach, "the consumer's list has %s of %d" % (reach, len(has)))
+
+
 def files_are_confined(tool):
     os.makedirs("may", exist_ok=True)
     for f in ("may/file", "may-not"):
@@ -188,6 +196,7 @@ rare("a terminal", "console", "TIOCGWINSZ")
 rare("a snapshot of a machine with disks, whose paths it notes", "main", "readlink", "getcwd")
 rare("a snapshot of a machine with shares, where fids stand", "9p-files", "readlink")
 rare("the process of a share, which has ended", "main vcpu 9p", "wait4", "pidfd_send_signal", "close")
+rare("abort(3) in a thread whose crash is its own end", "consumer", "gettid")
 rare("realpath(3) of a relative path", "consumer", "getcwd")
 rare("a warning of GLib's", "net-user", "TCGETS", "getpid", "write")
 rare("devices whose guests these runs do not drive so far", "net-user", "AF_INET6", "recvmsg", "getpeername", "shutdown", "lseek",
@@ -367,6 +376,7 @@ if e2e.EXTRA[:1] == ["calls"]:
 with open("disk.img", "wb") as f:
     f.truncate(1 << 20)
 each_kind_dies(thread)
+the_consumer_has_no_machine(thread)
 has_landlock = words()
 if has_landlock:
     files_are_confined(thread)

@@ -106,14 +106,19 @@ static pthread_key_t simd_key;
 static pthread_once_t simd_once = PTHREAD_ONCE_INIT;
 static uint32_t simd_states; /* of STATES those that the host has; 0: it can't be done */
 
-static void simd_caught(int signo)
+static void simd_caught(int signo, siginfo_t *info, void *context)
 {
 	if (simd_current && simd_current->inside)
 		siglongjmp(simd_current->out, 1);
-	/* Not ours: the instruction runs again, into what was there before us. */
-	for (size_t i = 0; i < NSIGNALS; i++)
-		if (simd_signals[i] == signo)
+	for (size_t i = 0; i < NSIGNALS; i++) {
+		if (simd_signals[i] != signo)
+			continue;
+		/* Not ours: base/fault.h. Or the instruction runs again, into what was there before us. */
+		if (simd_before[i].sa_flags & SA_SIGINFO)
+			simd_before[i].sa_sigaction(signo, info, context);
+		else
 			sigaction(signo, &simd_before[i], NULL);
+	}
 }
 
 static void simd_free(void *p)
@@ -128,7 +133,8 @@ static void simd_free(void *p)
 
 static void simd_start(void)
 {
-	struct sigaction sa = { .sa_handler = simd_caught, .sa_flags = SA_NODEFER };
+	struct sigaction sa = { .sa_sigaction = simd_caught,
+				.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 	uint32_t eax, ebx, ecx, edx, high;
 
 	/* OSXSAVE; where the instruction is and the operating system uses it. */
