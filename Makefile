@@ -178,7 +178,8 @@ $(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 
 # What QEMU loads for --engine exact: freestanding but for libc, its names are QEMU's.
 $(BUILD)/kvmprof-exact.so: $(wildcard vmm/exact/plugin/*.[ch]) vmm/exact/shared.h \
-		$(foreach x,blockend calltree callstacks countfile,vmm/exact/$x.c vmm/exact/$x.h) \
+		$(foreach x,blockend calltree callstacks callstacks_blocks callstacks_stacks countfile,vmm/exact/$x.c) \
+		$(foreach x,blockend calltree callstacks callstacks_private countfile,vmm/exact/$x.h) \
 		base/array.c base/array.h base/err.c base/err.h
 	@mkdir -p $(@D)
 	@echo "  PLUGIN $@"

@@ -2,147 +2,10 @@
 #include "vmm/exact/callstacks.h"
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "base/err.h"
+#include "vmm/exact/callstacks_private.h"
 
 #include <stdlib.h>
-
-#define SPACE_MASK (~UINT64_C(0x1fff)) /* of CR3: neither PCID nor the half of page-table isolation */
-#define CHUNK 4096u		       /* blocks */
-#define SLACK 0x200u		       /* a stack may begin so far above what was seen of it */
-
-struct frame {
-	uint64_t sp;	/* of the return address; of an interrupt: of what the processor pushed */
-	uint64_t ret;
-	uint64_t was_sp; /* of an interrupt: before it */
-	struct callstacks_block *was; /* of an interrupt: what ran before it, else NULL */
-	uint32_t node;		      /* that runs in this frame */
-	uint32_t from;		      /* of an interrupt: the stack that it interrupted */
-};
-
-struct shadow {
-	struct frame *frame;
-	size_t n, cap;
-	uint64_t space; /* of a program; 0: the kernel */
-	uint64_t base;	/* the highest stack pointer seen */
-	uint64_t used;	/* a clock for eviction */
-	uint64_t left_sp;	      /* of a program: where it entered the kernel */
-	struct callstacks_block *was; /* ... and what had run */
-	uint32_t base_node;
-	bool fresh;   /* switched to, and it has not returned from there since: */
-	size_t had;   /* ... it had so many frames then */
-};
-
-struct callstacks {
-	struct callstacks_cpu cpu;
-	struct calltree tree;
-	struct callstacks_block *prev;
-	uint32_t cur, node;
-	bool user;
-	struct shadow *stack;
-	size_t nstacks, stacks_cap;
-	uint64_t clock;
-	struct callstacks_block **chunk;
-	size_t nblocks, chunks_cap;
-	uint32_t *block_at;
-	uint32_t block_mask;
-	struct callstacks_stats stats;
-};
-
-/* -- blocks --------------------------------------------------------------------------------------- */
-
-static uint32_t callstacks_hash(const struct callstacks_block *b)
-{
-	uint64_t h = (b->pc + ((uint64_t)b->insns << 48)) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint32_t)(h >> 32);
-}
-
-static struct callstacks_block *callstacks_block_slot(const struct callstacks *c, uint32_t number)
-{
-	return &c->chunk[number / CHUNK][number % CHUNK];
-}
-
-const struct callstacks_block *callstacks_block_at(const struct callstacks *c, uint32_t number)
-{
-	return callstacks_block_slot(c, number);
-}
-
-static bool callstacks_equal(const struct callstacks_block *a, const struct callstacks_block *b)
-{
-	return a->pc == b->pc && a->end == b->end && a->insns == b->insns && a->kind == b->kind &&
-	       a->has_target == b->has_target && (!a->has_target || a->target == b->target) &&
-	       a->moves_sp == b->moves_sp &&
-	       (!a->off || !b->off || !memcmp(a->off, b->off, a->insns * sizeof(*a->off)));
-}
-
-static bool callstacks_rehash(struct callstacks *c)
-{
-	uint32_t mask = c->block_mask ? c->block_mask * 2 + 1 : 2 * CHUNK - 1;
-	uint32_t *at = calloc((size_t)mask + 1, sizeof(*at));
-
-	if (!at)
-		return false;
-	for (uint32_t i = 0; i < c->nblocks; i++) {
-		uint32_t slot = callstacks_hash(callstacks_block_slot(c, i)) & mask;
-
-		while (at[slot])
-			slot = (slot + 1) & mask;
-		at[slot] = i + 1;
-	}
-	free(c->block_at);
-	c->block_at = at;
-	c->block_mask = mask;
-	return true;
-}
-
-static struct callstacks_block *callstacks_add_block(struct callstacks *c,
-						     const struct callstacks_block *b, uint32_t slot)
-{
-	struct callstacks_block *out;
-	uint16_t *off = NULL;
-
-	if (c->nblocks % CHUNK == 0) {
-		size_t chunk = c->nblocks / CHUNK;
-
-		if (ARRAY_FIT_ZERO(c->chunk, chunk + 1, c->chunks_cap))
-			return NULL;
-		if (!c->chunk[chunk])
-			c->chunk[chunk] = calloc(CHUNK, sizeof(**c->chunk));
-		if (!c->chunk[chunk])
-			return NULL;
-	}
-	if (b->off && b->insns) {
-		off = malloc(b->insns * sizeof(*off));
-		if (!off)
-			return NULL;
-		memcpy(off, b->off, b->insns * sizeof(*off));
-	}
-	out = callstacks_block_slot(c, (uint32_t)c->nblocks);
-	*out = *b;
-	out->off = off;
-	out->number = (uint32_t)c->nblocks;
-	out->node = out->count = CALLTREE_NONE;
-	out->interrupt = out->reached = false;
-	c->block_at[slot] = (uint32_t)++c->nblocks;
-	return out;
-}
-
-struct callstacks_block *callstacks_block(struct callstacks *c, const struct callstacks_block *b)
-{
-	uint32_t slot;
-
-	if (c->nblocks * 2 >= c->block_mask && !callstacks_rehash(c))
-		return NULL;
-	for (slot = callstacks_hash(b) & c->block_mask; c->block_at[slot];
-	     slot = (slot + 1) & c->block_mask) {
-		struct callstacks_block *x = callstacks_block_slot(c, c->block_at[slot] - 1);
-
-		if (callstacks_equal(x, b))
-			return x;
-	}
-	return c->nblocks < CALLSTACKS_MAX_BLOCKS ? callstacks_add_block(c, b, slot) : NULL;
-}
 
 /* Nothing that runs: it goes on at pc. */
 static struct callstacks_block *callstacks_point(struct callstacks *c, uint64_t pc)
@@ -156,124 +19,6 @@ void callstacks_lose(struct callstacks *c)
 {
 	c->stats.lost++;
 	c->prev = NULL;
-}
-
-/* -- stacks --------------------------------------------------------------------------------------- */
-
-static struct frame *callstacks_top(const struct shadow *s)
-{
-	return s->n ? &s->frame[s->n - 1] : NULL;
-}
-
-static void callstacks_enter(struct callstacks *c, uint32_t stack)
-{
-	struct shadow *s = &c->stack[stack];
-
-	c->cur = stack;
-	s->used = ++c->clock;
-	c->node = s->n ? callstacks_top(s)->node : s->base_node;
-}
-
-/* Frames below a stack pointer are gone. */
-static void callstacks_drop_below(struct shadow *s, uint64_t sp)
-{
-	while (s->n && s->frame[s->n - 1].sp < sp)
-		s->n--;
-}
-
-static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint64_t sp)
-{
-	uint32_t at = (uint32_t)c->nstacks;
-	struct shadow *s;
-
-	if (c->nstacks >= CALLSTACKS_MAX_STACKS || ARRAY_ROOM(c->stack, c->nstacks, c->stacks_cap)) {
-		/* There are some: create() made the first ones. */
-		at = 1;
-		for (uint32_t i = 2; i < c->nstacks; i++)
-			if (c->stack[i].used < c->stack[at].used && i != c->cur)
-				at = i;
-		c->stats.evicted++;
-		s = &c->stack[at];
-		*s = (struct shadow){ .frame = s->frame, .cap = s->cap };
-	} else {
-		c->nstacks++;
-		s = &c->stack[at];
-		*s = (struct shadow){ 0 };
-	}
-	s->space = space;
-	s->base = sp;
-	s->base_node = c->node;
-	s->fresh = true;
-	c->stats.stacks++;
-	return at;
-}
-
-/* The stack that an address belongs to: the one that begins next above it. Stack 0 is never found. */
-static uint32_t callstacks_find(struct callstacks *c, uint64_t space, uint64_t sp)
-{
-	uint64_t reach = space ? CALLSTACKS_REACH_USER : CALLSTACKS_REACH, best = UINT64_MAX;
-	uint32_t at = 0;
-
-	for (uint32_t i = 1; i < c->nstacks; i++) {
-		const struct shadow *s = &c->stack[i];
-		uint64_t far = s->base >= sp ? s->base - sp : sp - s->base + reach;
-
-		if (s->space != space || (s->base >= sp ? far >= reach : sp - s->base > SLACK) ||
-		    far >= best)
-			continue;
-		best = far;
-		at = i;
-	}
-	if (!at)
-		return callstacks_new_stack(c, space, sp);
-	if (c->stack[at].base < sp)
-		c->stack[at].base = sp;
-	return at;
-}
-
-/* An empty one is entered from here: an interrupt stack, say. */
-static void callstacks_switch(struct callstacks *c, struct shadow *s)
-{
-	c->stats.switches++;
-	if (!s->n)
-		s->base_node = c->node;
-	s->fresh = true;
-	s->had = s->n;
-}
-
-static void callstacks_pop(struct shadow *s)
-{
-	if (--s->n < s->had)
-		s->fresh = false;
-}
-
-/* The stack pointer was loaded: the same stack, shorter, or another one. */
-static void callstacks_move(struct callstacks *c, uint64_t sp)
-{
-	uint32_t to = callstacks_find(c, c->stack[c->cur].space, sp);
-	struct shadow *s = &c->stack[to];
-
-	callstacks_drop_below(s, sp);
-	if (to == c->cur) {
-		callstacks_enter(c, to);
-		return;
-	}
-	callstacks_switch(c, s);
-	callstacks_enter(c, to);
-}
-
-static void callstacks_push(struct callstacks *c, const struct frame *f)
-{
-	struct shadow *s = &c->stack[c->cur];
-
-	/* What had this place, too. */
-	callstacks_drop_below(s, f->sp + 1);
-	if (s->n >= CALLSTACKS_MAX_DEPTH || ARRAY_ROOM(s->frame, s->n, s->cap)) {
-		c->stats.deep++;
-		return;
-	}
-	s->frame[s->n++] = *f;
-	c->node = f->node;
 }
 
 /* -- counting ------------------------------------------------------------------------------------- */
@@ -291,27 +36,13 @@ static void callstacks_count(struct callstacks *c, struct callstacks_block *b)
 	c->prev = b;
 }
 
-/* Which instruction of a block begins there; b->insns: none. */
-static unsigned int callstacks_insn_at(const struct callstacks_block *b, uint64_t pc)
-{
-	unsigned int i;
-
-	if (pc < b->pc || pc >= b->end)
-		return b->insns;
-	for (i = 0; i < b->insns; i++)
-		if ((b->off ? b->off[i] : 0) == pc - b->pc)
-			break;
-	return i;
-}
-
 /* Of the block before, the first n instructions ran: it ends there. */
 static void callstacks_cut(struct callstacks *c, unsigned int n)
 {
 	struct callstacks_block *b = c->prev, part = *b;
 	struct callstacks_block *whole;
 
-	if (b->count == CALLTREE_NONE || b->node == CALLTREE_NONE ||
-	    !c->tree.count[b->count].times)
+	if (b->count == CALLTREE_NONE || b->node == CALLTREE_NONE || !c->tree.count[b->count].times)
 		return;
 	part.insns = (uint16_t)n;
 	part.end = b->pc + (b->off ? b->off[n] : 0);
@@ -417,8 +148,8 @@ static void callstacks_enter_kernel(struct callstacks *c, struct callstacks_bloc
 		s->left_sp = p.sp;
 		c->stats.interrupts++;
 		root = calltree_root(&c->tree,
-				     c->prev->kind == BLOCKEND_SYSCALL ? CALLTREE_SYSCALL :
-									 CALLTREE_INTERRUPT,
+				     c->prev->kind == BLOCKEND_SYSCALL ? CALLTREE_SYSCALL
+								       : CALLTREE_INTERRUPT,
 				     0);
 		s->was = c->prev;
 		c->cur = callstacks_find(c, 0, r->sp);
@@ -446,7 +177,8 @@ static uint32_t callstacks_find_user(struct callstacks *c, uint64_t space, uint6
 static bool callstacks_enter_user(struct callstacks *c, struct callstacks_block *b,
 				  const struct callstacks_regs *r)
 {
-	uint64_t space = (r->cr3 & SPACE_MASK) ? (r->cr3 & SPACE_MASK) : SPACE_MASK;
+	uint64_t space =
+		(r->cr3 & CALLSTACKS_SPACE) ? (r->cr3 & CALLSTACKS_SPACE) : CALLSTACKS_SPACE;
 	uint32_t at = callstacks_find_user(c, space, r->sp);
 	struct shadow *s = &c->stack[at];
 	bool same = s->was && s->left_sp == r->sp;
@@ -498,8 +230,8 @@ static void callstacks_return(struct callstacks *c, const struct callstacks_bloc
 
 		s->n = 0;
 		s->fresh = false;
-		s->base_node = calltree_call(&c->tree, calltree_root(&c->tree, kind, s->space), 0,
-					     b->pc);
+		s->base_node =
+			calltree_call(&c->tree, calltree_root(&c->tree, kind, s->space), 0, b->pc);
 	}
 	callstacks_enter(c, to);
 }
@@ -563,11 +295,11 @@ static void callstacks_begin(struct callstacks *c, const struct callstacks_block
 			     const struct callstacks_regs *r)
 {
 	uint32_t root = calltree_root(&c->tree, r->cpl == 3 ? CALLTREE_USER : CALLTREE_KERNEL,
-				      r->cpl == 3 ? r->cr3 & SPACE_MASK : 0);
+				      r->cpl == 3 ? r->cr3 & CALLSTACKS_SPACE : 0);
 
 	c->user = r->cpl == 3;
 	c->node = calltree_call(&c->tree, root, 0, b->pc);
-	callstacks_enter(c, callstacks_find(c, c->user ? r->cr3 & SPACE_MASK : 0, r->sp));
+	callstacks_enter(c, callstacks_find(c, c->user ? r->cr3 & CALLSTACKS_SPACE : 0, r->sp));
 }
 
 static void callstacks_slow(struct callstacks *c, struct callstacks_block *b)
@@ -683,15 +415,8 @@ void callstacks_destroy(struct callstacks *c)
 {
 	if (!c)
 		return;
-	for (uint32_t i = 0; i < c->nblocks; i++)
-		free((void *)(uintptr_t)callstacks_block_slot(c, i)->off);
-	for (size_t i = 0; i < c->chunks_cap; i++)
-		free(c->chunk[i]);
-	for (size_t i = 0; i < c->nstacks; i++)
-		free(c->stack[i].frame);
-	free(c->chunk);
-	free(c->stack);
-	free(c->block_at);
+	callstacks_free_blocks(c);
+	callstacks_free_stacks(c);
 	calltree_deinit(&c->tree);
 	free(c);
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * callstacks_private: what the files of callstacks share: the state, the set of blocks
+ * (callstacks_blocks.c) and the shadow stacks (callstacks_stacks.c).
+ */
+#ifndef KVMPROF_VMM_EXACT_CALLSTACKS_PRIVATE_H
+#define KVMPROF_VMM_EXACT_CALLSTACKS_PRIVATE_H
+
+#include "vmm/exact/callstacks.h"
+
+#define CALLSTACKS_SPACE \
+	(~UINT64_C(0x1fff)) /* of CR3: neither PCID nor the half of page-table isolation */
+
+struct frame {
+	uint64_t sp; /* of the return address; of an interrupt: of what the processor pushed */
+	uint64_t ret;
+	uint64_t was_sp;	      /* of an interrupt: before it */
+	struct callstacks_block *was; /* of an interrupt: what ran before it, else NULL */
+	uint32_t node;		      /* that runs in this frame */
+	uint32_t from;		      /* of an interrupt: the stack that it interrupted */
+};
+
+struct shadow {
+	struct frame *frame;
+	size_t n, cap;
+	uint64_t space;		      /* of a program; 0: the kernel */
+	uint64_t base;		      /* the highest stack pointer seen */
+	uint64_t used;		      /* a clock for eviction */
+	uint64_t left_sp;	      /* of a program: where it entered the kernel */
+	struct callstacks_block *was; /* ... and what had run */
+	uint32_t base_node;
+	bool fresh; /* switched to, and it has not returned from there since: */
+	size_t had; /* ... it had so many frames then */
+};
+
+struct callstacks {
+	struct callstacks_cpu cpu;
+	struct calltree tree;
+	struct callstacks_block *prev;
+	uint32_t cur, node;
+	bool user;
+	struct shadow *stack;
+	size_t nstacks, stacks_cap;
+	uint64_t clock;
+	struct callstacks_block **chunk;
+	size_t nblocks, chunks_cap;
+	uint32_t *block_at;
+	uint32_t block_mask;
+	struct callstacks_stats stats;
+};
+
+/* Which instruction of a block begins there; b->insns: none. */
+unsigned int callstacks_insn_at(const struct callstacks_block *b, uint64_t pc);
+void callstacks_free_blocks(struct callstacks *c);
+
+/* NULL: it has no frame. */
+struct frame *callstacks_top(const struct shadow *s);
+/* From now on it is the stack that runs. */
+void callstacks_enter(struct callstacks *c, uint32_t stack);
+/* Frames below a stack pointer are gone. */
+void callstacks_drop_below(struct shadow *s, uint64_t sp);
+/* The stack that an address belongs to, or a new one. Stack 0 is never found. */
+uint32_t callstacks_find(struct callstacks *c, uint64_t space, uint64_t sp);
+/* Before another stack is entered; an empty one begins from here: an interrupt stack, say. */
+void callstacks_switch(struct callstacks *c, struct shadow *s);
+/* The stack pointer was loaded: the same stack, shorter, or another one. */
+void callstacks_move(struct callstacks *c, uint64_t sp);
+void callstacks_push(struct callstacks *c, const struct frame *f);
+void callstacks_pop(struct shadow *s);
+void callstacks_free_stacks(struct callstacks *c);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/exact/callstacks_private.h"
+
+#include "base/array.h"
+
+#include <stdlib.h>
+
+#define SLACK 0x200u /* a stack may begin so far above what was seen of it */
+
+struct frame *callstacks_top(const struct shadow *s)
+{
+	return s->n ? &s->frame[s->n - 1] : NULL;
+}
+
+void callstacks_enter(struct callstacks *c, uint32_t stack)
+{
+	struct shadow *s = &c->stack[stack];
+
+	c->cur = stack;
+	s->used = ++c->clock;
+	c->node = s->n ? callstacks_top(s)->node : s->base_node;
+}
+
+void callstacks_drop_below(struct shadow *s, uint64_t sp)
+{
+	while (s->n && s->frame[s->n - 1].sp < sp)
+		s->n--;
+}
+
+static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint64_t sp)
+{
+	uint32_t at = (uint32_t)c->nstacks;
+	struct shadow *s;
+
+	if (c->nstacks >= CALLSTACKS_MAX_STACKS ||
+	    ARRAY_ROOM(c->stack, c->nstacks, c->stacks_cap)) {
+		/* There are some: create() made the first ones. */
+		at = 1;
+		for (uint32_t i = 2; i < c->nstacks; i++)
+			if (c->stack[i].used < c->stack[at].used && i != c->cur)
+				at = i;
+		c->stats.evicted++;
+		s = &c->stack[at];
+		*s = (struct shadow){ .frame = s->frame, .cap = s->cap };
+	} else {
+		c->nstacks++;
+		s = &c->stack[at];
+		*s = (struct shadow){ 0 };
+	}
+	s->space = space;
+	s->base = sp;
+	s->base_node = c->node;
+	s->fresh = true;
+	c->stats.stacks++;
+	return at;
+}
+
+/* The one that begins next above it. */
+uint32_t callstacks_find(struct callstacks *c, uint64_t space, uint64_t sp)
+{
+	uint64_t reach = space ? CALLSTACKS_REACH_USER : CALLSTACKS_REACH, best = UINT64_MAX;
+	uint32_t at = 0;
+
+	for (uint32_t i = 1; i < c->nstacks; i++) {
+		const struct shadow *s = &c->stack[i];
+		uint64_t far = s->base >= sp ? s->base - sp : sp - s->base + reach;
+
+		if (s->space != space || (s->base >= sp ? far >= reach : sp - s->base > SLACK) ||
+		    far >= best)
+			continue;
+		best = far;
+		at = i;
+	}
+	if (!at)
+		return callstacks_new_stack(c, space, sp);
+	if (c->stack[at].base < sp)
+		c->stack[at].base = sp;
+	return at;
+}
+
+void callstacks_switch(struct callstacks *c, struct shadow *s)
+{
+	c->stats.switches++;
+	if (!s->n)
+		s->base_node = c->node;
+	s->fresh = true;
+	s->had = s->n;
+}
+
+void callstacks_pop(struct shadow *s)
+{
+	if (--s->n < s->had)
+		s->fresh = false;
+}
+
+void callstacks_move(struct callstacks *c, uint64_t sp)
+{
+	uint32_t to = callstacks_find(c, c->stack[c->cur].space, sp);
+	struct shadow *s = &c->stack[to];
+
+	callstacks_drop_below(s, sp);
+	if (to == c->cur) {
+		callstacks_enter(c, to);
+		return;
+	}
+	callstacks_switch(c, s);
+	callstacks_enter(c, to);
+}
+
+void callstacks_push(struct callstacks *c, const struct frame *f)
+{
+	struct shadow *s = &c->stack[c->cur];
+
+	/* What had this place, too. */
+	callstacks_drop_below(s, f->sp + 1);
+	if (s->n >= CALLSTACKS_MAX_DEPTH || ARRAY_ROOM(s->frame, s->n, s->cap)) {
+		c->stats.deep++;
+		return;
+	}
+	s->frame[s->n++] = *f;
+	c->node = f->node;
+}
+
+void callstacks_free_stacks(struct callstacks *c)
+{
+	for (size_t i = 0; i < c->nstacks; i++)
+		free(c->stack[i].frame);
+	free(c->stack);
+}
