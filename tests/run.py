@@ -106,6 +106,7 @@ TOGETHER = [
     ("tasks.py", ["tiny"]),
     ("exact.py", []),
     ("exact_counts.py", []),
+    ("exact_shown.py", []),
     ("instructions.py", []),
     ("exec.py", []),
     ("sandbox.py", []),

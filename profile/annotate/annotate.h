@@ -93,6 +93,7 @@ void annotate_draw(const struct annotate *a, size_t row, char *text);
 struct annotate_style {
 	bool color;
 	bool full_path; /* of source files */
+	bool counts;	/* each instruction's weight, beside its share */
 	/* A line of a source file, or NULL. May be NULL. */
 	const char *(*source)(void *ctx, const char *file, unsigned int line);
 	void *source_ctx;

@@ -11,6 +11,8 @@
 #define BLUE "\033[34m"
 #define NORMAL "\033[m"
 
+#define COUNT_WIDTH 15
+
 /* Names come out of files: nothing that a terminal would obey. */
 static void put_clean(struct buf *b, const char *s)
 {
@@ -55,6 +57,12 @@ static bool is_same_line(const struct annotate_line *a, const struct annotate_li
 		(a->function && b->function && !strcmp(a->function, b->function)));
 }
 
+/* As wide as what put_row() has before its address. */
+static void put_margin(struct buf *b, const struct annotate_style *style)
+{
+	buf_printf(b, "         %*s:  ", style->counts ? COUNT_WIDTH : 0, "");
+}
+
 /* Between the instructions, where the line changes: function, file and line, and its text. */
 static void put_line(struct buf *b, const struct annotate *a, size_t row,
 		     const struct annotate_style *style)
@@ -67,13 +75,14 @@ static void put_line(struct buf *b, const struct annotate *a, size_t row,
 		return;
 	if (l->function && (last ? !last->function || strcmp(last->function, l->function) != 0
 				 : strcmp(l->function, a->in->function) != 0)) {
-		buf_printf(b, "         :  ");
+		put_margin(b, style);
 		put_clean(b, l->function);
 		buf_printf(b, "():\n");
 	}
 	text = style->source && file ? style->source(style->source_ctx, file, l->line) : NULL;
 	slash = file && !style->full_path ? strrchr(file, '/') : NULL;
-	buf_printf(b, "         :  %s", style->color ? BLUE : "");
+	put_margin(b, style);
+	buf_printf(b, "%s", style->color ? BLUE : "");
 	put_clean(b, !file ? "??" : slash && slash[1] ? slash + 1 : file);
 	buf_printf(b, ":%u%s", l->line, style->color ? NORMAL : "");
 	if (text) {
@@ -100,12 +109,12 @@ static void put_row(struct buf *b, const struct annotate *a, size_t row,
 	double share = percent(a, r);
 
 	annotate_draw(a, row, arrows);
-	if (style->color)
-		buf_printf(b, "%s%8.2f%s : %16" PRIx64 ":  %s%c%s %s ", color_of(share), share,
-			   NORMAL, r->addr, YELLOW, r->differs ? '*' : ' ', NORMAL, arrows);
-	else
-		buf_printf(b, "%8.2f : %16" PRIx64 ":  %c %s ", share, r->addr,
-			   r->differs ? '*' : ' ', arrows);
+	buf_printf(b, "%s%8.2f%s ", style->color ? color_of(share) : "", share,
+		   style->color ? NORMAL : "");
+	if (style->counts)
+		buf_printf(b, "%*" PRIu64 " ", COUNT_WIDTH - 1, r->weight);
+	buf_printf(b, ": %16" PRIx64 ":  %s%c%s %s ", r->addr, style->color ? YELLOW : "",
+		   r->differs ? '*' : ' ', style->color ? NORMAL : "", arrows);
 	put_insn(b, a, &r->insn, true);
 	if (r->differs) {
 		buf_printf(b, "%s        # image:", style->color ? YELLOW : "");

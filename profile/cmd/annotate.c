@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define MAX_LISTED 20u
+#define EXEC_EVENT "insn-exec" /* of profile/run/exact_counts.h */
 
 struct options {
 	const char *phase; /* NULL: all */
@@ -132,11 +133,18 @@ static void annotate_put_heading(struct command *c, struct buf *b)
 {
 	size_t at = b->len, n;
 
-	buf_printf(b,
-		   " Percent |      Disassembly of %s in %s for %s (%" PRIu64
-		   " samples, percent: local period), code from %s\n",
-		   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c), c->fn->samples,
-		   c->text.source);
+	if (c->in.p->counted)
+		buf_printf(b,
+			   " Percent          Count |      Disassembly of %s in %s for %s (%" PRIu64
+			   " counted), code from %s\n",
+			   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c),
+			   c->annotate->weight, c->text.source);
+	else
+		buf_printf(b,
+			   " Percent |      Disassembly of %s in %s for %s (%" PRIu64
+			   " samples, percent: local period), code from %s\n",
+			   function_shown(c, c->fn), c->fn->dso, annotate_event_of(c),
+			   c->fn->samples, c->text.source);
 	n = b->len - at - 1;
 	for (size_t i = 0; i < n; i++)
 		buf_u8(b, '-');
@@ -197,6 +205,7 @@ static int annotate_output(struct command *c, struct err *e)
 		.full_path = o->full_path,
 		.source = c->lines ? annotate_lines_source : NULL,
 		.source_ctx = c->lines,
+		.counts = c->in.p->counted,
 	};
 	struct buf b;
 	int ret;
@@ -259,11 +268,23 @@ static int annotate_one(struct command *c, struct srcline *kernel, struct err *e
 	return ret;
 }
 
+/* Of exact counts the event that has one for each instruction: others have sums of functions. */
+static int annotate_open(const struct options *o, struct reader *in, struct err *e)
+{
+	struct reader_options from = { .input = o->input,
+				       .buildid_dir = o->buildid_dir,
+				       .event = o->event };
+	int ret = reader_open(in, &from, e);
+
+	if (ret || o->event || !in->p->counted)
+		return ret;
+	reader_close(in);
+	from.event = EXEC_EVENT;
+	return reader_open(in, &from, e);
+}
+
 static int annotate_run(const struct options *o, struct err *e)
 {
-	const struct reader_options from = { .input = o->input,
-					     .buildid_dir = o->buildid_dir,
-					     .event = o->event };
 	struct command c = { .opt = o };
 	struct srcline *kernel = NULL;
 	int ret;
@@ -271,7 +292,7 @@ static int annotate_run(const struct options *o, struct err *e)
 	display_names_init(&c.display, o->no_demangle ? DEMANGLE_NONE : DEMANGLE_PROGRAMS);
 	c.find.display = &c.display;
 	c.find.in = &c.in;
-	ret = reader_open(&c.in, &from, e);
+	ret = annotate_open(o, &c.in, e);
 	if (!ret && o->phase)
 		ret = slices_set_window(c.in.p, o->input, o->buildid_dir, o->phase, e);
 	ret = ret ? ret : srcline_create(&kernel, &o->places, e);

@@ -38,7 +38,9 @@ static void print_side(FILE *f, const char *what, const struct cmd_runs *s,
 		       const struct diff_run *run)
 {
 	for (unsigned int i = 0; i < s->n; i++)
-		fprintf(f, "# %s %s: %" PRIu64 " samples\n", what, s->path[i], run[i].samples);
+		fprintf(f, "# %s %s: %" PRIu64 " %s\n", what, s->path[i],
+			run[i].counted ? run[i].weight : run[i].samples,
+			run[i].counted ? "counted" : "samples");
 }
 
 static void print_header(FILE *f, const struct diff *d, const struct options *o)
@@ -58,6 +60,10 @@ static void print_header(FILE *f, const struct diff *d, const struct options *o)
 	if (s->deal)
 		fprintf(f, ", interval of 95 %% from %u resamples, seed %" PRIu64 "\n",
 			RUNSTATS_RESAMPLES, s->seed);
+	else if (diff_is_counted(d))
+		fputs("# exact counts, without noise; for differences in instructions:\n"
+		      "# kvmprof gate --exact --base BASE --head HEAD\n",
+		      f);
 	else if (s->na == 1 && s->nb == 1)
 		fputs("# one run a side: only the noise inside of a run is known (Noise: 95 %, at "
 		      "least), not how\n# much runs differ; give two or more a side for p-values\n",
@@ -93,7 +99,7 @@ static int name_width(const struct diff *d, size_t rows)
 
 static void print_text(FILE *f, const struct diff *d, const struct options *o, size_t rows)
 {
-	bool noise = d->stats.na == 1 && d->stats.nb == 1;
+	bool noise = d->stats.na == 1 && d->stats.nb == 1 && !diff_is_counted(d);
 	int width = name_width(d, rows);
 
 	print_header(f, d, o);

@@ -100,9 +100,12 @@ static void flamegraph_caption(struct captions *c, struct options *o, const stru
 		 s->osrelease);
 	if (!o->picture.title)
 		o->picture.title = c->title;
-	n = (size_t)snprintf(c->subtitle, sizeof(c->subtitle),
-			     "%" PRIu64 " samples (%.32s) over %.3f s", s->samples,
-			     s->event[0] ? s->event : "an event", span);
+	n = (size_t)(s->counted ? snprintf(c->subtitle, sizeof(c->subtitle),
+					   "%" PRIu64 " %.32s counted, in %" PRIu64 " stacks",
+					   s->weight, s->event, s->samples)
+				: snprintf(c->subtitle, sizeof(c->subtitle),
+					   "%" PRIu64 " samples (%.32s) over %.3f s", s->samples,
+					   s->event[0] ? s->event : "an event", span));
 	if (s->ncpus && n < sizeof(c->subtitle))
 		n += (size_t)snprintf(c->subtitle + n, sizeof(c->subtitle) - n, " on %u %sCPU%s",
 				      s->ncpus, s->ours ? "v" : "", s->ncpus == 1 ? "" : "s");
@@ -119,6 +122,7 @@ static void flamegraph_caption(struct captions *c, struct options *o, const stru
 	o->picture.subtitle = c->subtitle;
 	o->picture.event = s->event;
 	o->picture.weight_is_ns = s->weight_is_ns;
+	o->picture.counted = s->counted;
 }
 
 static int flamegraph_load(struct stackset **out, const struct stackset_options *opt,
@@ -149,6 +153,11 @@ static int flamegraph_make(struct options *o, struct err *e)
 	o->load.keep_samples = o->chart;
 	ret = o->phase ? slices_set_options(&o->load, o->phase, e) : 0;
 	ret = ret ? ret : flamegraph_load(&s, &o->load, input, e);
+	if (!ret && o->chart && s->counted)
+		ret = err_set(e, EINVAL,
+			      "%s: has exact counts of the whole run, which no chart over time can "
+			      "show: leave --chart out",
+			      input);
 	if (!ret && o->base) {
 		struct stackset_options with = o->load;
 

@@ -23,8 +23,11 @@ double report_percent(uint64_t part, uint64_t whole)
 struct share_interval report_interval(const struct report *r, uint64_t weight)
 {
 	double whole = (double)r->a->weight, n = share_effective(whole, r->a->weight_squares);
+	double percent = report_percent(weight, r->a->weight);
 	struct share_interval i = share_wilson95(whole > 0 ? (double)weight / whole : 0, n);
 
+	if (r->p->counted) /* no sampling, no noise */
+		return (struct share_interval){ percent, percent };
 	return (struct share_interval){ 100 * i.low, 100 * i.high };
 }
 

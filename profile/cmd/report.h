@@ -88,6 +88,8 @@ const char *report_cell(const struct report *r, const struct agg_key *key,
 
 /* -- cmd_report_header ----------------------------------------------------------------- */
 
+/* A line on the engine that has counted instructions, and how; nothing of other profiles. */
+void report_engine(const struct report *r);
 /* A warning in the header where most periods were missed. */
 void report_missed(const struct report *r);
 /* A line, when addresses have no names because there were too many mappings. */

@@ -41,6 +41,30 @@ static void put_totals(json_t *totals)
 	}
 }
 
+/* As summary_exact_json() writes it. */
+void report_engine(const struct report *r)
+{
+	json_t *totals = r->p->ours ? perfdata_totals(r->p) : NULL;
+	const char *qemu;
+	json_int_t period, instructions;
+	double seconds;
+
+	if (totals &&
+	    !json_unpack(totals, "{s:F,s:{s:s,s:I,s:I}}", "run_seconds", &seconds, "engine", "qemu",
+			 &qemu, "period", &period, "instructions", &instructions)) {
+		printf("# engine exact: QEMU ");
+		for (; *qemu && *qemu != ' '; qemu++)
+			putchar(*qemu > ' ' && *qemu <= '~' ? *qemu : '?');
+		printf(", %" JSON_INTEGER_FORMAT " instructions in %.3f s of virtual time, ",
+		       instructions, seconds);
+		if (r->p->counted)
+			puts("each counted");
+		else
+			printf("a sample each %" JSON_INTEGER_FORMAT "\n", period);
+	}
+	json_decref(totals);
+}
+
 void report_missed(const struct report *r)
 {
 	json_t *totals = r->p->ours ? perfdata_totals(r->p) : NULL;
@@ -69,7 +93,9 @@ void report_run_header(const struct report *r)
 	json_t *totals = perfdata_totals(p);
 
 	fputs("# profile of ", stdout);
-	report_put_clean(*p->hostname ? p->hostname : "an unknown host");
+	report_put_clean(*p->hostname			     ? p->hostname
+			 : json_object_get(totals, "engine") ? "an emulated machine"
+							     : "an unknown host");
 	printf(", %u CPU%s\n", p->ncpus, p->ncpus == 1 ? "" : "s");
 	if (!p->json)
 		fputs("# it carries no counters of the run\n", stdout);

@@ -68,23 +68,31 @@ void report_header(const struct report *r)
 	const struct perfdata *p = r->p;
 	const struct agg *a = r->a;
 
-	printf("# event %s: %" PRIu64, p->event[0] ? p->event : "unknown", a->samples);
+	printf("# event %s: ", p->event[0] ? p->event : "unknown");
+	if (p->counted)
+		printf("%" PRIu64 " counted, in ", a->weight);
+	printf("%" PRIu64, a->samples);
 	if (a->samples != p->nsamples)
 		printf(" of %" PRIu64, p->nsamples);
-	printf(" samples over %.3f s", (double)span_ns(p) / 1e9);
+	if (p->counted)
+		printf(" stacks");
+	else
+		printf(" samples over %.3f s", (double)span_ns(p) / 1e9);
 	if (p->ncpus)
 		printf(" on %u %sCPU%s", p->ncpus, p->ours ? "v" : "", p->ncpus == 1 ? "" : "s");
 	if (p->osrelease[0])
 		printf(", %sLinux %s", p->ours ? "guest " : "", p->osrelease);
-	printf("\n# time: %.2f %% idle, %.2f %% kernel, %.2f %% user; ",
+	printf("\n# %s: %.2f %% idle, %.2f %% kernel, %.2f %% user",
+	       p->counted ? "of these" : "time",
 	       report_percent(a->mode_weight[AGG_IDLE], a->weight),
 	       report_percent(a->mode_weight[AGG_KERNEL], a->weight),
 	       report_percent(a->mode_weight[AGG_USER], a->weight));
 	if (p->nlost)
-		printf("lost %" PRIu64 " samples (%.2f %%)\n", p->nlost,
+		printf("; lost %" PRIu64 " samples (%.2f %%)\n", p->nlost,
 		       report_percent(p->nlost, p->nlost + a->samples));
 	else
-		printf("no samples lost\n");
+		printf("%s\n", p->counted ? "" : "; no samples lost");
+	report_engine(r);
 	print_events(p);
 	report_missed(r);
 	report_left_out(r);
@@ -132,16 +140,30 @@ static void put_column(const struct agg_key *key, const char *text, int width, b
 		printf("%*s", pad > 0 ? pad : 0, "");
 }
 
+static bool shows_intervals(const struct report *r)
+{
+	return r->opt->ci && !r->p->counted;
+}
+
 static void print_heading(const struct report *r, const int width[AGG_MAX_KEYS])
 {
 	const struct agg_config *c = &r->opt->config;
+	const char *interval = shows_intervals(r) ? "    95 % interval" : "";
 
+	if (r->opt->ci && r->p->counted)
+		fputs("#\n# counts are exact: there are no intervals\n", stdout);
 	fputs("#\n#", stdout);
 	if (!r->opt->no_children)
-		printf("Children%s    ", r->opt->ci ? "    95 % interval" : "");
+		printf("Children%s    ", interval);
 	else
 		fputs("   ", stdout);
-	printf("Self%s    Samples", r->opt->ci ? "    95 % interval" : "");
+	printf("Self%s", interval);
+	if (!r->p->counted)
+		fputs("    Samples", stdout);
+	else if (r->opt->no_children)
+		printf("  %14s", "Count: Self");
+	else
+		printf("  %16s %14s", "Count: Children", "Self");
 	for (unsigned int k = 0; k < c->nkeys; k++)
 		put_column(c->key[k], c->key[k]->header, width[k], k + 1 == c->nkeys);
 	putchar('\n');
@@ -150,7 +172,7 @@ static void print_heading(const struct report *r, const int width[AGG_MAX_KEYS])
 static void print_share(const struct report *r, int width, uint64_t weight)
 {
 	report_put_percent(r, width, report_percent(weight, r->a->weight));
-	if (r->opt->ci) {
+	if (shows_intervals(r)) {
 		struct share_interval i = report_interval(r, weight);
 		char text[32];
 
@@ -168,7 +190,12 @@ static int print_row(const struct report *r, const struct agg_row *row,
 	if (!r->opt->no_children)
 		print_share(r, 8, row->children);
 	print_share(r, 7, row->self);
-	printf(" %10" PRIu64, row->self_samples);
+	if (!r->p->counted)
+		printf(" %10" PRIu64, row->self_samples);
+	else if (r->opt->no_children)
+		printf("  %14" PRIu64, row->self);
+	else
+		printf("  %16" PRIu64 " %14" PRIu64, row->children, row->self);
 	for (unsigned int k = 0; k < c->nkeys; k++)
 		put_column(c->key[k],
 			   report_cell(r, c->key[k], row, REPORT_CELL_SHORT, buf, sizeof(buf)),
@@ -239,6 +266,7 @@ int report_text(const struct report *r)
 	}
 	if (shown < rows)
 		printf("# and %zu more (-n 0 shows all)\n", rows - shown);
-	print_few(r, shown);
+	if (!r->p->counted)
+		print_few(r, shown);
 	return ret;
 }

@@ -63,6 +63,7 @@ struct flame_picture {
 	double min_width;	      /* pixels; narrower boxes are merged */
 	bool inverted;		      /* the outermost row is at the top */
 	bool weight_is_ns;
+	bool counted; /* nothing was sampled: no numbers of samples */
 	/* What flamegraph_build() or flamechart_build() sets: */
 	bool chart, diff;
 	uint64_t total; /* of x */

@@ -33,7 +33,8 @@ function percent(part) { return (100 * part / P.total).toFixed(2) + " %"; }
 function describe(i) {
   var n = name(i), w = width(i), text = n[0] + (n[1] ? " (" + n[1] + ")" : "");
   if (P.chart) return text + ": " + time(w) + " from " + time(X[i]);
-  text += ": " + percent(w) + ", " + (P.ns ? time(w) : w + " " + P.event) + ", " + box(i, 5) + " samples";
+  text += ": " + percent(w) + ", " + (P.ns ? time(w) : w + " " + P.event);
+  if (!P.counted) text += ", " + box(i, 5) + " samples";
   if (box(i, 6)) text += ", self " + percent(box(i, 6));
   if (P.diff) text += ", " + (box(i, 7) > 0 ? "+" : "") + (box(i, 7) / 1e4).toFixed(2) + " points (was " +
     (100 * w / P.total - box(i, 7) / 1e4).toFixed(2) + " %)";

@@ -213,7 +213,7 @@ static void write_title(struct buf *out, const struct sheet *s, const struct fla
 		buf_printf(out, ": %.2f %%, %" PRIu64 " ", share, b->w);
 		xml_quote(out, p->event, 64);
 	}
-	if (!p->chart)
+	if (!p->chart && !p->counted)
 		buf_printf(out, ", %" PRIu64 " samples", b->samples);
 	if (p->diff)
 		buf_printf(out, ", %+.2f points", b->delta_ppm / 1e4);
@@ -352,10 +352,10 @@ static void write_data(struct buf *out, const struct sheet *s)
 	buf_printf(out,
 		   "var P={total:%" PRIu64
 		   ",width:%u,margin:%u,row:%u,top:%u,bandTop:%u,axisTop:%u,"
-		   "chart:%s,diff:%s,ns:%s,event:",
+		   "chart:%s,diff:%s,ns:%s,counted:%s,event:",
 		   p->total, p->width, MARGIN, ROW, s->frames_top, HEAD, s->frames_top - AXIS,
 		   p->chart ? "true" : "false", p->diff ? "true" : "false",
-		   p->weight_is_ns ? "true" : "false");
+		   p->weight_is_ns ? "true" : "false", p->counted ? "true" : "false");
 	xml_script_string(out, p->event, 64);
 	buf_printf(out, "},\nB=[");
 	for (size_t i = 0; i < p->nbands; i++) {

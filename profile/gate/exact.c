@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/table.h"
 #include "profile/gate/private.h"
+#include "profile/stacks/comparable.h"
 #include "profile/stacks/diff.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 struct tally {
 	uint64_t hash; /* of all that tells it from others */
 	double value[GATE_SIDES];
-	uint64_t stamp; /* the last stack that counted for it */
+	uint64_t stamp;		    /* the last stack that counted for it */
 	uint32_t side, stack, func; /* where its name is found */
 	uint8_t mode;
 };
@@ -181,8 +182,9 @@ static void exact_judge(const struct grule *r, double base, double head, struct 
 	x->relative = base > 0 ? x->diff / base : NAN;
 	x->lo = x->hi = x->hodges_lehmann = x->cliff = NAN;
 	x->p_fail = x->p_pass = x->p_two = x->p_least = x->q = NAN;
-	size = r->worse == GATE_EITHER ? fabs(x->effect) :
-	       r->worse == GATE_LOWER  ? -x->effect : x->effect;
+	size = r->worse == GATE_EITHER	? fabs(x->effect)
+	       : r->worse == GATE_LOWER ? -x->effect
+					: x->effect;
 	x->verdict = size > 0 && size >= f->stats.min_effect ? GATE_FAIL : GATE_PASS;
 	x->reason = x->verdict == GATE_FAIL ? GATE_WORSE : GATE_EXCLUDED;
 	if (-size >= f->stats.min_effect)
@@ -340,10 +342,11 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 		return ret;
 	s = x->set[side];
 	if (strncmp(s->event, "instructions", 12) != 0)
-		return err_set(e, EINVAL,
-			       "%s: its event is %.80s: --exact compares instructions, of `kvmprof run "
-			       "--engine exact`",
-			       path, s->event);
+		return err_set(
+			e, EINVAL,
+			"%s: its event is %.80s: --exact compares instructions, of `kvmprof run "
+			"--engine exact`",
+			path, s->event);
 	x->func_hash[side] = calloc(s->nfuncs + 1, sizeof(**x->func_hash));
 	if (!x->func_hash[side])
 		return err_set(e, ENOMEM, "%s: out of memory", path);
@@ -351,8 +354,7 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 		/* An address without a name is another one in the next build. */
 		const char *name = s->func[i].named ? s->func[i].name : DIFF_UNNAMED;
 
-		x->func_hash[side][i] =
-			hash_text(hash_text(HASH_START, name) * 31, s->func[i].dso);
+		x->func_hash[side][i] = hash_text(hash_text(HASH_START, name) * 31, s->func[i].dso);
 	}
 	ret = gate_run_make(&run, path, s, x->gate->rules, e);
 	return ret ? ret : gate_add_run(x->gate, side, run, e);
@@ -371,6 +373,17 @@ static int exact_check_rules(const struct grules *rules, struct err *e)
 	return 0;
 }
 
+static void exact_means(const struct exact *x, struct gate_report *r)
+{
+	struct buf words;
+
+	buf_init(&words);
+	if (comparable_differs(x->set[GATE_BASE]->json, x->set[GATE_HEAD]->json, &words))
+		snprintf(r->means, sizeof(r->means), "%.*s", (int)words.len,
+			 (const char *)words.data);
+	buf_deinit(&words);
+}
+
 static int exact_report(struct exact *x, struct err *e)
 {
 	const struct grules *rules = x->gate->rules;
@@ -381,6 +394,8 @@ static int exact_report(struct exact *x, struct err *e)
 	r->n = rules->n;
 	r->nbase = r->nhead = 1;
 	r->exact = true;
+	r->sampled = !x->set[GATE_BASE]->counted || !x->set[GATE_HEAD]->counted;
+	exact_means(x, r);
 	r->outcome = calloc(r->n, sizeof(*r->outcome));
 	if (!r->outcome)
 		return err_set(e, ENOMEM, "out of memory");

@@ -85,7 +85,9 @@ struct gate_report {
 	/* Functions whose own share moved, largest first, whatever the rules ask; not families' q. */
 	struct gate_finding *moved;
 	size_t nmoved, moved_beyond;
-	bool exact; /* one run a side, counted: no statistics (exact.h) */
+	bool exact;	 /* one run a side, counted: no statistics (exact.h) */
+	bool sampled;	 /* exact: by samples of one side at least */
+	char means[256]; /* exact: what is not the same of engine and machine; "": nothing */
 	bool paired, ordered, confounded; /* the design, see profile/stats/verdict.h */
 	double error_rate;
 };

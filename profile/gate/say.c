@@ -57,7 +57,8 @@ static void say_number(char *out, size_t size, enum grule_dimension d, double v,
 		break;
 	default:
 		/* Whole numbers whole. */
-		snprintf(out, size, sign ? "%+.*g" : "%.*g", fabs(v) < 1e15 && v == floor(v) ? 15 : 6, v);
+		snprintf(out, size, sign ? "%+.*g" : "%.*g",
+			 fabs(v) < 1e15 && v == floor(v) ? 15 : 6, v);
 	}
 }
 
@@ -100,6 +101,15 @@ static void say_interval(char *out, size_t size, const struct gate_finding *f,
 	snprintf(out, size, "%.28s .. %.28s", lo, hi);
 }
 
+/* Both ways to say it, whichever the rule asks for. */
+static void say_exact_change(char *out, size_t size, const struct gate_result *x)
+{
+	if (x->base > 0 && x->diff != 0)
+		snprintf(out, size, "%+.0f (%+.3g %%)", x->diff, 100 * x->diff / x->base);
+	else
+		snprintf(out, size, x->diff != 0 ? "%+.0f" : "0", x->diff);
+}
+
 void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct gate_finding *f)
 {
 	enum grule_dimension d = grule_dimension(r);
@@ -109,8 +119,11 @@ void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct 
 		return;
 	gate_say_value(out->base, sizeof(out->base), d, f->result.base);
 	gate_say_value(out->head, sizeof(out->head), d, f->result.head);
-	gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
-			GATE_EFFECT_IS_CHANGE);
+	if (grule_is_exact(r))
+		say_exact_change(out->change, sizeof(out->change), &f->result);
+	else
+		gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
+				GATE_EFFECT_IS_CHANGE);
 	say_interval(out->interval, sizeof(out->interval), f, d);
 	if (isnan(f->result.p_fail))
 		out->p[0] = '\0';
@@ -211,7 +224,17 @@ static const char *plural(unsigned int n)
 void gate_say_design(char *out, size_t size, const struct gate_report *r)
 {
 	if (r->exact) {
-		snprintf(out, size, "one run of each side, counted: each difference is one");
+		snprintf(out, size,
+			 r->sampled
+				 ? "one exact run of each side, sampled: counts are multiples of "
+				   "the period"
+				 : "one run of each side, counted: each difference is one");
+		if (*r->means)
+			say_add(out, size,
+				"; WARNING: the runs were not made by the same means, a difference "
+				"may "
+				"be theirs: %s",
+				r->means);
 		return;
 	}
 	snprintf(out, size, "%u run%s of the base, %u of the head", r->nbase, plural(r->nbase),
@@ -277,8 +300,8 @@ static void say_family(char *out, size_t size, const struct gate_outcome *o)
 			snprintf(out, size, "inconclusive: %s", o->why);
 		return;
 	}
-	snprintf(out, size, "%zu of %zu %s: ", o->nworse, o->ncompared ? o->ncompared : o->nfindings,
-		 grule_members(o->rule));
+	snprintf(out, size, "%zu of %zu %s: ", o->nworse,
+		 o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
 	for (size_t i = 0; i < shown; i++) {
 		say_add(out, size, "%s", i ? "; " : "");
 		say_finding(out, size, o->rule, &o->finding[i]);
@@ -365,7 +388,10 @@ void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
 	out[0] = '\0';
 	for (size_t i = 0; f->value && i < ARRAY_SIZE(notes); i++)
 		if (f->result.flags & notes[i].flag) {
-			say_add(out, size, "%s%s", sep, notes[i].text);
+			say_add(out, size, "%s%s", sep,
+				notes[i].flag == GATE_CHANGED && isnan(f->result.p_two)
+					? "changed, by less than the threshold"
+					: notes[i].text);
 			sep = "; ";
 		}
 }

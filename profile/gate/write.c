@@ -44,13 +44,19 @@ static size_t shown_findings(const struct gate_outcome *o)
 /* -- terminal ------------------------------------------------------------------------------- */
 
 #define ROW "%-12s  %-28s %12s %12s %15s %20s  %-9s %s\n"
+/* Nothing is uncertain, and a stack is a long name. */
+#define EXACT_ROW "%-12s  %14s %14s %24s  %s\n"
 
-static void text_row(struct buf *out, const char *word, const char *name,
+static void text_row(struct buf *out, bool exact, const char *word, const char *name,
 		     const struct gate_cells *c)
 {
 	size_t start = out->len;
 
-	buf_printf(out, ROW, word, name, c->base, c->head, c->change, c->interval, c->p, c->seen);
+	if (exact)
+		buf_printf(out, EXACT_ROW, word, c->base, c->head, c->change, name);
+	else
+		buf_printf(out, ROW, word, name, c->base, c->head, c->change, c->interval, c->p,
+			   c->seen);
 	/* No blanks at the end. */
 	while (!out->failed && out->len > start + 1 && out->data[out->len - 2] == ' ')
 		out->data[--out->len - 1] = '\n';
@@ -58,19 +64,20 @@ static void text_row(struct buf *out, const char *word, const char *name,
 
 static void text_outcome(struct buf *out, const struct gate_outcome *o)
 {
+	const bool exact = grule_is_exact(o->rule);
 	struct gate_cells c = { 0 };
 	char name[260], text[256];
 
 	if (o->total.value)
 		gate_say_cells(&c, o->rule, &o->total);
-	text_row(out, gate_status_name(o->status), o->rule->name, &c);
+	text_row(out, exact, gate_status_name(o->status), o->rule->name, &c);
 	for (size_t i = 0; i < shown_findings(o); i++) {
 		const struct gate_finding *f = &o->finding[i];
 
 		gate_say_function(text, sizeof(text), f);
 		snprintf(name, sizeof(name), "  %s", text);
 		gate_say_cells(&c, o->rule, f);
-		text_row(out, gate_finding_word(o, f), name, &c);
+		text_row(out, exact, gate_finding_word(o, f), name, &c);
 	}
 	if (shown_findings(o) < o->nworse)
 		buf_printf(out, "%14s  and %zu more\n", "", o->nworse - shown_findings(o));
@@ -119,7 +126,7 @@ int gate_write_text(struct buf *out, const struct gate_report *r,
 	buf_printf(out, "# %s\n", text);
 	gate_say_design(text, sizeof(text), r);
 	buf_printf(out, "# %s\n#\n", text);
-	text_row(out, "# Verdict", "Rule", &head);
+	text_row(out, r->exact, "# Verdict", "Rule", &head);
 	for (size_t i = 0; i < r->n; i++)
 		text_outcome(out, &r->outcome[i]);
 	text_moved(out, r);
@@ -179,11 +186,11 @@ static const char *md_mark(const char *word)
 	return word;
 }
 
-static void md_cells(struct buf *out, const struct gate_cells *c)
+static void md_cells(struct buf *out, bool exact, const struct gate_cells *c)
 {
 	const char *const cell[] = { c->base, c->head, c->change, c->interval, c->p };
 
-	for (size_t i = 0; i < ARRAY_SIZE(cell); i++) {
+	for (size_t i = 0; i < (exact ? 3 : ARRAY_SIZE(cell)); i++) {
 		buf_printf(out, " | ");
 		md_text(out, cell[i]);
 	}
@@ -192,6 +199,7 @@ static void md_cells(struct buf *out, const struct gate_cells *c)
 
 static void md_outcome(struct buf *out, const struct gate_outcome *o)
 {
+	const bool exact = grule_is_exact(o->rule);
 	struct gate_cells c = { 0 };
 	char name[256];
 
@@ -199,7 +207,7 @@ static void md_outcome(struct buf *out, const struct gate_outcome *o)
 		gate_say_cells(&c, o->rule, &o->total);
 	buf_printf(out, "| %s | ", md_mark(gate_status_name(o->status)));
 	md_text(out, o->rule->name);
-	md_cells(out, &c);
+	md_cells(out, exact, &c);
 	for (size_t i = 0; i < shown_findings(o); i++) {
 		const struct gate_finding *f = &o->finding[i];
 
@@ -207,7 +215,7 @@ static void md_outcome(struct buf *out, const struct gate_outcome *o)
 		gate_say_cells(&c, o->rule, f);
 		buf_printf(out, "| %s | &nbsp;&nbsp;", md_mark(gate_finding_word(o, f)));
 		md_code(out, name);
-		md_cells(out, &c);
+		md_cells(out, exact, &c);
 	}
 }
 
@@ -295,8 +303,10 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 	gate_say_design(text, sizeof(text), r);
 	buf_printf(out, "\n\n");
 	md_text(out, text);
-	buf_printf(out, ".\n\n| Verdict | Rule | Base | Head | Change | 95 %% interval | p, q |\n"
-			"| --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
+	buf_printf(out,
+		   ".\n\n| Verdict | Rule | Base | Head | Change |%s\n| --- | --- | ---: | ---: | "
+		   "---: |%s\n",
+		   r->exact ? "" : " 95 % interval | p, q |", r->exact ? "" : " ---: | ---: |");
 	for (size_t i = 0; i < r->n; i++)
 		md_outcome(out, &r->outcome[i]);
 	buf_printf(out, "\n");
@@ -307,6 +317,7 @@ int gate_write_markdown(struct buf *out, const struct gate_report *r,
 		buf_printf(out, "): red grew, blue shrank.\n");
 	}
 	md_moved(out, r);
-	md_power(out, r);
+	if (!r->exact)
+		md_power(out, r);
 	return done(out, e);
 }

@@ -119,7 +119,14 @@ uint32_t tasks_name(struct tasks *t, uint32_t tid)
 	if (idmap_get(&t->by_tid, tid, &name) && name != NO_NAME)
 		return name;
 	snprintf(text, sizeof(text), ":%" PRIu32, tid);
-	return intern(t, tid ? text : "swapper", &name) < 0 ? NO_NAME : name;
+	/* Perf's -1: it is not known which. */
+	return intern(t,
+		      tid == UINT32_MAX ? "[unknown]"
+		      : tid		? text
+					: "swapper",
+		      &name) < 0
+		       ? NO_NAME
+		       : name;
 }
 
 const char *tasks_text(const struct tasks *t, uint32_t name)

@@ -96,6 +96,8 @@ struct perfdata {
 	 * does counts as idle.
 	 */
 	bool has_idle;
+	/* Each weight is a count of all that happened (run --call-counts): nothing was sampled. */
+	bool counted;
 	uint32_t ncpus;		    /* 0 unknown */
 	uint64_t first_ns, last_ns; /* of the samples read */
 	const char *json;	    /* our totals, json_len bytes, or NULL */

@@ -118,8 +118,11 @@ struct json_t *perfdata_totals(const struct perfdata *p)
 	return NULL;
 }
 
-/* "profile":{"complete":false,"samples":N,"missing":N,"error":"TEXT"}: see perfdata_put_totals(). */
-static void mark_missing(struct perfdata *p)
+/*
+ * "profile":{"complete":false,"samples":N,"missing":N,"error":"TEXT"}: see perfdata_put_totals();
+ * "engine":{"counts":true}: see summary_exact_json().
+ */
+static void read_totals(struct perfdata *p)
 {
 	json_t *totals = perfdata_totals(p);
 	json_int_t samples, missing;
@@ -138,6 +141,7 @@ static void mark_missing(struct perfdata *p)
 				      text, missing,
 				      (unsigned long long)samples + (unsigned long long)missing);
 	}
+	p->counted = json_is_true(json_object_get(json_object_get(totals, "engine"), "counts"));
 	json_decref(totals);
 }
 
@@ -390,6 +394,6 @@ int perfdata_read_header(struct perfdata *p, const char *name, struct err *e)
 	if (!p->partial)
 		read_features(p, v->file, v->data_end);
 	if (p->json && p->ours)
-		mark_missing(p);
+		read_totals(p);
 	return 0;
 }

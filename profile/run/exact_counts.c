@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define UNKNOWN_PID UINT32_MAX /* perf's -1 */
-#define SPACE_SHIFT 13		/* of CR3: see callstacks.c */
+#define SPACE_SHIFT 13	       /* of CR3: see callstacks.c */
 
 enum counts_event { COUNTS_INSTRUCTIONS, COUNTS_CALLS, COUNTS_EXEC, COUNTS_EVENTS };
 
@@ -288,16 +288,19 @@ void run_counts_print(const struct run *r)
 			s->blocks, s->stacks, s->interrupts, s->partial, s->strange);
 	if (s->lost || s->folded || s->deep || s->evicted)
 		fprintf(stderr,
-			"kvmprof: exact counts: no room for %" PRIu64 " runs of blocks (lost), %" PRIu64
-			" calls and %" PRIu64 " deep calls (counted at their callers), %" PRIu64
+			"kvmprof: exact counts: no room for %" PRIu64
+			" runs of blocks (lost), %" PRIu64 " calls and %" PRIu64
+			" deep calls (counted at their callers), %" PRIu64
 			" stacks (their chains begin anew)\n",
 			s->lost, s->folded, s->deep, s->evicted);
 	if (r->counts.unknown_space)
 		fprintf(stderr,
-			"kvmprof: exact counts: %" PRIu64
-			" instructions of programs whose process no sample has shown: give a smaller -c "
-			"N\n",
-			r->counts.unknown_space);
+			"kvmprof: exact counts: %" PRIu64 " instructions of programs without their "
+			"process: %s\n",
+			r->counts.unknown_space,
+			r->stats.guest.have_tasks && !*r->stats.guest.no_maps
+				? "no sample has shown it; give a smaller -c N"
+				: "this guest's programs are not told apart");
 }
 
 void run_counts_deinit(struct run_counts *c)

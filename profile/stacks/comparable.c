@@ -24,6 +24,8 @@ static void put_value(struct buf *out, const json_t *v, unsigned int shift)
 {
 	if (json_is_string(v))
 		buf_printf(out, "%.200s", json_string_value(v));
+	else if (json_is_boolean(v))
+		buf_printf(out, "%s", json_is_true(v) ? "yes" : "no");
 	else if (json_is_integer(v))
 		buf_printf(out, "%lld", (long long)json_integer_value(v) >> shift);
 	else
@@ -36,16 +38,14 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 		const char *key, *word, *unit;
 		unsigned int shift;
 	} parts[] = {
-		{ "name", "engine", "", 0 },
-		{ "qemu", "QEMU", "", 0 },
-		{ "plugin", "plugin version", "", 0 },
-		{ "cpu", "processor", "", 0 },
-		{ "memory_bytes", "memory", " MiB", 20 },
-		{ "vcpus", "vCPUs", "", 0 },
-		{ "period", "period", "", 0 },
+		{ "name", "engine", "", 0 },   { "counts", "exact counts", "", 0 },
+		{ "qemu", "QEMU", "", 0 },     { "plugin", "plugin version", "", 0 },
+		{ "cpu", "processor", "", 0 }, { "memory_bytes", "memory", " MiB", 20 },
+		{ "vcpus", "vCPUs", "", 0 },   { "period", "period", "", 0 },
 	};
 	json_t *x = engine_of(a), *y = engine_of(b);
-	bool differs = false;
+	/* Then samples only tell processes apart. */
+	bool counted = json_is_true(json_object_get(x, "counts")), differs = false;
 
 	if (!x != !y) {
 		buf_printf(out, "engine %s and %s", x ? "exact" : "kvm", y ? "exact" : "kvm");
@@ -55,7 +55,7 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 		const json_t *v = json_object_get(x, parts[i].key),
 			     *w = json_object_get(y, parts[i].key);
 
-		if (same_value(v, w))
+		if (same_value(v, w) || (!strcmp(parts[i].key, "period") && counted))
 			continue;
 		buf_printf(out, "%s%s ", differs ? ", " : "", parts[i].word);
 		put_value(out, v, parts[i].shift);

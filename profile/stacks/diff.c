@@ -235,6 +235,14 @@ void diff_destroy(struct diff *d)
 	free(d);
 }
 
+bool diff_is_counted(const struct diff *d)
+{
+	for (unsigned int i = 0; i < d->stats.na + d->stats.nb; i++)
+		if (!d->run[i].counted)
+			return false;
+	return true;
+}
+
 int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 {
 	struct diff_private *v = d->priv;
@@ -243,6 +251,7 @@ int diff_add(struct diff *d, const struct stackset *s, struct err *e)
 	if (v->added == v->nruns)
 		return err_set(e, EINVAL, "more than %u runs", v->nruns);
 	run = &v->run[v->added];
+	run->counted = s->counted;
 	for (size_t i = 0; i < s->nstacks; i++) {
 		if (v->opt.no_idle && s->stack[i].mode == STACKSET_IDLE)
 			continue;
@@ -288,7 +297,7 @@ static void fill_row(struct diff *d, struct diff_row *r, const struct key *k, co
 	r->children_b = diff_mean(r->children + na, nb);
 	x = v->opt.by_children ? r->children : r->self;
 	runstats_compare(&d->stats, x, x + na, &r->stat);
-	if (na == 1 && nb == 1)
+	if (na == 1 && nb == 1 && !diff_is_counted(d))
 		r->noise = runstats_noise(x[0], (double)v->run[0].samples, x[1],
 					  (double)v->run[1].samples);
 }

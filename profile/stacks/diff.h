@@ -41,13 +41,14 @@ struct diff_row {
 	const char *dso;  /* of a stack: "" */
 	const double *self, *children;
 	double self_a, self_b, children_a, children_b; /* means */
-	double noise; /* see runstats_noise(); for one run a side, else 0 */
+	double noise; /* see runstats_noise(); for one sampled run a side, else 0 */
 	struct runstats_result stat;
 	double q; /* of stat.p, over all rows that are not left out */
 };
 
 struct diff_run {
 	uint64_t samples, weight; /* that count */
+	bool counted;		  /* weights are exact: nothing was sampled */
 };
 
 struct diff {
@@ -58,6 +59,8 @@ struct diff {
 	struct diff_private *priv;
 };
 
+/* Are the weights of all its runs exact counts? */
+bool diff_is_counted(const struct diff *d);
 /* *opt is copied. -EINVAL: see runstats_init(). */
 int diff_create(struct diff **out, unsigned int na, unsigned int nb, const struct diff_options *opt,
 		struct err *e);

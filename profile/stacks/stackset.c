@@ -498,6 +498,7 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 		s->last_ns = s->first_ns;
 	s->ncpus = p->ncpus;
 	s->weight_is_ns = counts_ns(p);
+	s->counted = p->counted;
 	s->ours = p->ours;
 	s->partial = p->partial || left;
 	s->event = clean_text(b, p->event[0] ? p->event : "event");

@@ -96,6 +96,7 @@ struct stackset {
 	unsigned int ncpus;    /* 0 unknown */
 	const char *event;     /* "wall" */
 	bool weight_is_ns;     /* else: counts of the event */
+	bool counted;	       /* weights are of all that happened: nothing was sampled */
 	const char *osrelease; /* of the guest, "" unknown */
 	const char *json;      /* kvmprof's totals, or NULL */
 	bool ours, partial;

@@ -12,9 +12,11 @@ void summary_exact_print(const struct vm *vm, FILE *out)
 
 	if (f)
 		fprintf(out,
-			"kvmprof: engine exact, QEMU %s: %" PRIu64 " instructions, a sample each "
-			"%" PRIu64 ", %u ns of virtual time each\n",
-			f->engine.version, f->instructions, f->period, EXACT_NS_PER_INSN);
+			"kvmprof: engine exact, QEMU %s: %" PRIu64 " instructions, %s each %" PRIu64
+			", %u ns of virtual time each\n",
+			f->engine.version, f->instructions,
+			f->counts ? "each counted, a look at the process" : "a sample", f->period,
+			EXACT_NS_PER_INSN);
 }
 
 static void json_text(struct buf *b, const char *key, const char *text)
@@ -38,6 +40,6 @@ void summary_exact_json(const struct vm *vm, struct buf *b)
 	json_text(b, "cmdline", f->cmdline);
 	json_text(b, "kernel_sha256", f->kernel_sha256);
 	json_text(b, "initrd_sha256", f->initrd_sha256);
-	buf_printf(b, ",\"period\":%" PRIu64 ",\"instructions\":%" PRIu64 "}", f->period,
-		   f->instructions);
+	buf_printf(b, ",\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64 "}",
+		   f->counts ? "true" : "false", f->period, f->instructions);
 }

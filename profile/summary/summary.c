@@ -10,6 +10,7 @@
 #include "profile/summary/disks.h"
 #include "profile/summary/guest.h"
 #include "profile/summary/tasks.h"
+#include "vmm/exact/exact.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -217,6 +218,46 @@ static void print_devices(const struct summary *s, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_modes(const struct pipeline_stats *p, FILE *out)
+{
+	fprintf(out, ": %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
+		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
+		percent(p->mode_weight[SAMPLE_USER], p->weight),
+		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
+}
+
+/* Nothing was sampled: a profile's records are sums. */
+static void print_counts(const struct summary *s, FILE *out)
+{
+	fprintf(out, "kvmprof: %" PRIu64 " instructions counted, in %" PRIu64 " stacks",
+		s->stats->weight, s->stats->event_samples[0]);
+	print_modes(s->stats, out);
+}
+
+static void print_samples(const struct summary *s, FILE *out)
+{
+	char rate[64];
+
+	summary_events_head(s->events, s->opt->freq_hz, rate, sizeof(rate));
+	fprintf(out, "kvmprof: %" PRIu64 " samples%s%s", s->stats->event_samples[0], rate,
+		s->opt->jitter ? "" : " (no jitter)");
+	print_modes(s->stats, out);
+}
+
+/* lost: by us; of an exact run no timer's period is missed, and of counts no sample is needed. */
+static void print_lost(const struct summary *s, const struct totals *t, FILE *out)
+{
+	const uint64_t dropped = s->stats->dropped;
+
+	if (!vm_is_exact(s->vm))
+		fprintf(out,
+			"kvmprof: lost %" PRIu64 " samples; %" PRIu64
+			" timer periods missed; their time is credited to the sample before\n",
+			dropped, t->v.overruns);
+	else if (!s->opt->call_counts || dropped + t->v.overruns)
+		fprintf(out, "kvmprof: lost %" PRIu64 " samples\n", dropped + t->v.overruns);
+}
+
 static unsigned int count_words(const char *s)
 {
 	unsigned int n = 0;
@@ -231,33 +272,21 @@ void summary_print(const struct summary *s, FILE *out)
 	const struct pipeline_stats *p = s->stats;
 	const struct quirks *q = s->quirks;
 	struct totals t;
-	char rate[64];
 
 	add_up(s, &t);
 	fprintf(out, "kvmprof: %s", end_name(s));
 	if (vm_result(s->vm)->reason == VM_END_EXIT)
 		fprintf(out, " with status %u", vm_result(s->vm)->exit_status);
 	fprintf(out, " after %.2f s\n", run_seconds(s));
-	summary_events_head(s->events, s->opt->freq_hz, rate, sizeof(rate));
-	fprintf(out,
-		"kvmprof: %" PRIu64 " samples%s%s: %.1f %% kernel, %.1f %% user, %.1f %% idle\n",
-		p->event_samples[0], rate, s->opt->jitter ? "" : " (no jitter)",
-		percent(p->mode_weight[SAMPLE_KERNEL], p->weight),
-		percent(p->mode_weight[SAMPLE_USER], p->weight),
-		percent(p->mode_weight[SAMPLE_IDLE], p->weight));
+	(s->opt->call_counts ? print_counts : print_samples)(s, out);
 	if (run_is_attached(s->opt))
 		summary_attach_print(s->vm, out);
 	summary_exact_print(s->vm, out);
 	attach_domain_print(s->domain, out);
-	summary_events_print(s->events, s->vm, p, out);
+	if (!s->opt->call_counts)
+		summary_events_print(s->events, s->vm, p, out);
 	summary_tasks_print(&s->stats->offcpu, out);
-	if (vm_is_exact(s->vm))
-		fprintf(out, "kvmprof: lost %" PRIu64 " samples\n", p->dropped + t.v.overruns);
-	else
-		fprintf(out,
-			"kvmprof: lost %" PRIu64 " samples; %" PRIu64
-			" timer periods missed; their time is credited to the sample before\n",
-			p->dropped, t.v.overruns);
+	print_lost(s, &t, out);
 	print_missed(s, &t, out);
 	if (s->changes)
 		fprintf(out,
@@ -393,6 +422,8 @@ void summary_json(const struct summary *s, struct buf *b)
 {
 	const struct pipeline_stats *p = s->stats;
 	const struct quirks *q = s->quirks;
+	/* What a weight stands for: of an exact run it is instructions. */
+	const uint64_t unit = vm_is_exact(s->vm) ? EXACT_NS_PER_INSN : 1;
 	struct totals t;
 
 	add_up(s, &t);
@@ -404,9 +435,11 @@ void summary_json(const struct summary *s, struct buf *b)
 		buf_printf(b, ",\"guest_exit_status\":%u", vm_result(s->vm)->exit_status);
 	else
 		buf_printf(b, ",\"guest_exit_status\":null");
-	buf_printf(b, ",\"vcpus\":%u,\"freq_hz\":%g,\"jitter\":%s,\"run_seconds\":%.6f",
-		   vm_vcpus(s->vm), s->opt->freq_hz, s->opt->jitter ? "true" : "false",
-		   run_seconds(s));
+	json_u64(b, "vcpus", vm_vcpus(s->vm));
+	if (!vm_is_exact(s->vm)) /* which has a period, and no timer */
+		buf_printf(b, ",\"freq_hz\":%g,\"jitter\":%s", s->opt->freq_hz,
+			   s->opt->jitter ? "true" : "false");
+	buf_printf(b, ",\"run_seconds\":%.6f", run_seconds(s));
 	json_u64(b, "samples", p->samples);
 	json_u64(b, "lost", p->dropped);
 	json_u64(b, "overwritten", s->overwritten);
@@ -417,11 +450,14 @@ void summary_json(const struct summary *s, struct buf *b)
 	buf_printf(b, ",\"missed_share\":%.4f", missed_share(s, &t));
 	json_u64(b, "offline_periods", t.v.offline);
 	json_u64(b, "unsymbolized", p->unsymbolized);
-	json_u64(b, "kernel_ns", p->mode_weight[SAMPLE_KERNEL]);
-	json_u64(b, "user_ns", p->mode_weight[SAMPLE_USER]);
-	json_u64(b, "idle_ns", p->mode_weight[SAMPLE_IDLE]);
+	json_u64(b, "kernel_ns", unit * p->mode_weight[SAMPLE_KERNEL]);
+	json_u64(b, "user_ns", unit * p->mode_weight[SAMPLE_USER]);
+	json_u64(b, "idle_ns", unit * p->mode_weight[SAMPLE_IDLE]);
 	json_markers(s, &t, b);
-	summary_events_json(s->events, s->vm, p, b);
+	if (s->opt->call_counts) /* the profile has its events; nothing is sampled by one */
+		buf_printf(b, ",\"events\":[]");
+	else
+		summary_events_json(s->events, s->vm, p, b);
 	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
 	summary_disks_json(s->vm, &p->io, b);

@@ -60,8 +60,8 @@ def content(profile, name):
 def demo():
     said = count("demo.data", "--append", "seconds=1")
     # Of all that QEMU has counted, what it counts too much is blocks that were left early.
-    all_of_it = int(re.search(r"(\d+) instructions, a sample each", said).group(1))
-    counted = int(re.search(r"for (\d+) counted", said).group(1))
+    all_of_it = int(re.search(r": (\d+) instructions, each counted", said).group(1))
+    counted = int(re.search(r"(\d+) instructions counted, in \d+ stacks", said).group(1))
     check(0 <= all_of_it - counted < 1000, "%d of %d instructions are counted" %
           (counted, all_of_it))
     count("again.data", "--append", "seconds=1")

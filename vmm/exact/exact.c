@@ -454,6 +454,7 @@ static void configure(struct exact *x)
 	f->mem_size = x->cfg.mem_size;
 	f->vcpus = x->cfg.vcpus;
 	f->period = x->cfg.period;
+	f->counts = x->cfg.counts;
 	hash(&x->cfg.kernel, f->kernel_sha256);
 	hash(&x->cfg.initrd, f->initrd_sha256);
 	vm->cfg.look_for_kernel = x->cfg.look_for_kernel;

@@ -64,6 +64,7 @@ struct exact_facts {
 	unsigned int vcpus;
 	char kernel_sha256[65], initrd_sha256[65]; /* hex; "": there is none */
 	uint64_t period;
+	bool counts;	       /* every instruction is counted: samples only tell processes apart */
 	uint64_t instructions; /* that the guest has executed, on all vCPUs */
 };
 

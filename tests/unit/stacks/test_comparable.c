@@ -14,6 +14,9 @@
 	"\",\"plugin\":1,\"cpu\":\"qemu64\",\"memory_bytes\":" memory    \
 	",\"vcpus\":1,\"machine\":\"" machine "\",\"cmdline\":\"a\",\"kernel_sha256\":\"1\"}}"
 
+/* Of counts the period is that of looks at processes. */
+#define COUNTS(yes) "{\"engine\":{\"counts\":" yes ",\"period\":10}}"
+
 static void compare(const char *a, const char *b, const char *wanted)
 {
 	struct buf words;
@@ -37,6 +40,14 @@ static void means_are_named(void **state)
 	compare(a, ENGINE("10.0.2", "268435456", "-m 256M -x"), "the machine's options");
 	compare(a, "{\"samples\":1}", "engine exact and kvm");
 	compare(NULL, a, "engine kvm and exact");
+	compare("{\"engine\":{\"period\":10}}", "{\"engine\":{\"period\":20}}", "period 10 and 20");
+	compare(COUNTS("true"), COUNTS("false"), "exact counts yes and no");
+}
+
+static void counts_have_no_period(void **state)
+{
+	(void)state;
+	compare(COUNTS("true"), "{\"engine\":{\"counts\":true,\"period\":20}}", "");
 }
 
 static void others_have_none(void **state)
@@ -52,6 +63,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(means_are_named),
+		cmocka_unit_test(counts_have_no_period),
 		cmocka_unit_test(others_have_none),
 	};
 

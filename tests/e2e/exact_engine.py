@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What tests of `kvmprof run --engine exact` have in common: QEMU, runs, profiles that are held together.
+None of it needs KVM or root."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import e2e
+
+
+def find_qemu():
+    """Into the environment: this one, whatever the system has."""
+    p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-qemu.sh")], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, universal_newlines=True)
+    if p.returncode == 3:
+        e2e.skip("no QEMU 9.1 or later: " + p.stderr.strip())
+    if p.returncode:
+        sys.exit("fetch-qemu.sh: " + p.stderr)
+    os.environ["KVMPROF_QEMU"] = os.path.join(p.stdout.strip(), "bin", "qemu-system-x86_64")
+
+
+def exact(*argv, **kw):
+    return e2e.kvmprof("run", "--engine", "exact", *argv, **kw)
+
+
+def hash_of(directory):
+    """Of all files of a profile, with their names."""
+    h = hashlib.sha256()
+    for top, dirs, files in os.walk(directory):
+        dirs.sort()
+        for name in sorted(files):
+            path = os.path.join(top, name)
+            h.update(os.path.relpath(path, directory).encode() + b"\0")
+            with open(path, "rb") as f:
+                h.update(hashlib.sha256(f.read()).digest())
+    return h.hexdigest()
+
+
+def one_line(what, p, *words):
+    """A refusal: one line of its own, which says all that."""
+    lines = [x for x in p.err.split("\n") if x and "unfinished profile" not in x]
+    e2e.check(p.status != 0 and len(lines) == 1 and all(w in lines[0] for w in words),
+              "%s: status %d, %s" % (what, p.status, p.err))

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What commands say of profiles of `run --engine exact`, as their reader needs it: samples are samples,
+counts are counts, and engine, QEMU and virtual time are named. Exact counts have no sampling: no word of
+samples, noise, intervals or seconds between them. gate --exact in all its formats; SARIF by its schema
+where that is installed."""
+
+import json
+import os
+import re
+
+import e2e
+import gate_formats
+from e2e import check
+from exact_engine import exact, find_qemu
+
+
+def said(what, p, *wanted, never=()):
+    """Of a command that went well."""
+    text = p.out + p.err
+    check(p.status == 0, "%s: status %d: %s" % (what, p.status, text[-2000:]))
+    for w in wanted:
+        check(re.search(w, text), "%s: does not say '%s': %s" % (what, w, text[:2000]))
+    for w in never:
+        check(not re.search(w, text), "%s: says '%s': %s" % (what, w, text[:2000]))
+    return text
+
+
+def run():
+    """Counts twice, of the same, and samples."""
+    work = ("-q", "--append", "work=1")
+    p = exact("--call-counts", *work, "-o", "c.data")
+    text = said("summary of counts", p, r"(\d+) instructions counted, in \d+ stacks: ", r"engine exact, QEMU \d",
+                never=(r"samples of instructions", "one in", "lost 0"))
+    counted = int(re.search(r"(\d+) instructions counted", text).group(1))
+    said("summary of samples", exact("-c", "500", *work, "-o", "s.data"),
+         r"samples of instructions", r"a sample each 500, 8 ns of virtual time", "lost 0 samples")
+    c, s = e2e.summary("c.data"), e2e.summary("s.data")
+    check(c["engine"]["counts"] is True and s["engine"]["counts"] is False, "engine: %s" % c["engine"])
+    check("freq_hz" not in c and "jitter" not in s, "an exact run has a rate")
+    # Time is virtual: that of all instructions.
+    check(abs(c["kernel_ns"] + c["user_ns"] + c["idle_ns"] - 8 * counted) == 0, "ns of %d instructions: %s" % (counted, c))
+    return counted
+
+
+def reports(counted):
+    engine = r"# engine exact: QEMU \d[\d.]*, \d+ instructions in 0\.\d+ s of virtual time, "
+    said("report of counts", e2e.kvmprof("report", "-i", "c.data"), r"# event instructions: %d counted, in " % counted,
+         engine + "each counted", r"Count: Children +Self", never=("samples", "Samples", r"over 0\.000"))
+    said("report of samples", e2e.kvmprof("report", "-i", "s.data"), engine + "a sample each 500",
+         r"samples over 0\.\d+ s", "Samples")
+    said("--ci of counts", e2e.kvmprof("report", "-i", "c.data", "--ci"), "there are no intervals", never=("95 %",))
+    said("--header", e2e.kvmprof("report", "-i", "c.data", "--header"), "profile of an emulated machine", never=("unknown host",))
+    rows = json.loads(e2e.kvmprof("report", "-i", "c.data", "--json", "-n", "0").out)["symbols"]
+    check(all(r["self_ci"][0] == r["self_ci"][1] for r in rows), "an exact share has an interval")
+    check(sum(r["self"] for r in rows) == counted, "rows sum to %d" % sum(r["self"] for r in rows))
+    # The text has the same numbers.
+    text = e2e.kvmprof("report", "-i", "c.data", "-n", "0").out
+    leaf = next(r for r in rows if r["symbol"] == "left_leaf")
+    check(re.search(r" %d +%d  kernel  left_leaf " % (leaf["children"], leaf["self"]), text), "left_leaf: %s" % leaf)
+    return leaf["self"]
+
+
+def others(leaf):
+    text = said("annotate", e2e.kvmprof("annotate", "-i", "c.data", "left_leaf"), r"Percent +Count \|",
+                r"insn-exec \(%d counted\)" % leaf, never=("samples",))
+    counts = [int(m) for m in re.findall(r"^ +[\d.]+ +(\d+) : +f", text, re.M)]
+    check(sum(counts) == leaf, "instructions of left_leaf: %s, not %d" % (counts, leaf))
+    said("annotate of samples", e2e.kvmprof("annotate", "-i", "s.data", "left_leaf"), r"instructions \(\d+ samples")
+    for name in ("f.svg", "f.html"):
+        said("flamegraph", e2e.kvmprof("flamegraph", "-i", "c.data", "-o", name))
+        with open(name, encoding="utf-8") as f:
+            picture = f.read()
+        check(re.search(r"\d+ instructions counted, in \d+ stacks on 1 vCPU", picture) and "counted:true" in picture,
+              name + " does not say what it is of")
+        check(not re.search(r"\d samples", picture.split("<script")[0]), name + " counts samples")
+    p = e2e.kvmprof("flamegraph", "-i", "c.data", "--chart", "-o", "chart.html")
+    check(p.status == 1 and "no chart over time" in p.err, "--chart of counts: %d %s" % (p.status, p.err))
+    said("diff", e2e.kvmprof("diff", "c.data", "c.data"), "exact counts, without noise", "gate --exact", r"\d+ counted",
+         never=("samples", "Noise", "p-values"))
+    said("diff of samples and counts", e2e.kvmprof("diff", "s.data", "c.data"), "exact counts no and yes", "Noise")
+    said("tasks", e2e.kvmprof("report", "-i", "c.data", "--sort", "comm"), r"\[unknown\]", never=("4294967295",))
+
+
+# -- the gate --------------------------------------------------------------------------------------------
+
+RULES = """[[rule]]
+name = "leaf"
+metric = "instructions"
+symbol = "left_leaf"
+threshold = "1"
+[[rule]]
+name = "others"
+metric = "function-instructions"
+threshold = "1"
+level = "warn"
+"""
+
+
+def gate(base, head, status, *options):
+    p = e2e.kvmprof("gate", "--exact", "--base", base, "--head", head, "-f", "text", "-o", "r.text", "--markdown", "r.md",
+                    "--junit", "r.xml", "--sarif", "r.sarif", "--github", "r.github", "--json", "r.json", *options)
+    check(p.status == status, "gate: status %d, not %d: %s" % (p.status, status, p.err))
+    for name in ("r.text", "r.md"):
+        text = gate_formats.read(name)
+        check(not re.search(r"95 %|p, q|Seen|could have seen", text), "%s has columns of statistics: %s" % (name, text[:800]))
+    report = json.loads(gate_formats.read("r.json"))
+    check(report["exact"] is True and report["exit_status"] == status, "json: %s" % report["text"])
+    return report
+
+
+def gates():
+    with open("rules.toml", "w", encoding="utf-8") as f:
+        f.write(RULES)
+    rules = ("-c", "rules.toml")
+    gate("c.data", "c.data", 0, *rules)
+    gate_formats.check_junit("r.xml", {"leaf": "passed", "others": "passed"})
+    gate_formats.check_sarif("r.sarif", "rules.toml", {"leaf": ("pass", "none"), "others": ("pass", "none")}, [])
+    gate_formats.check_markdown("r.md", 1, "PASS: 2 passed")
+    text = gate_formats.read("r.github")
+    check(text.startswith("::notice ") and text.count("::notice") == text.count("\n") == 1, "github, A against A: " + text)
+    # One leaf of the guest works longer, and another is called as often as before.
+    p = exact("--call-counts", "-q", "--append", "work=1 slow=left_leaf:500", "-o", "slow.data")
+    check(p.status == 0, p.err)
+    report = gate("c.data", "slow.data", 1, *rules)
+    named = [f["function"] for f in report["rules"][1]["functions"]]
+    gate_formats.check_junit("r.xml", {"leaf": "failure", "others": "passed"})
+    gate_formats.check_sarif("r.sarif", "rules.toml", {"leaf": ("fail", "error"), "others": ("fail", "warning")}, named)
+    gate_formats.check_markdown("r.md", 1)
+    lines = gate_formats.check_github("r.github", "rules.toml", "leaf")
+    check(any(x.startswith("::warning") and "left_leaf" in x for x in lines), "github: %s" % lines)
+    text = gate_formats.read("r.text")
+    check(re.search(r"^fail +\d+ +\d+ +\+\d+ \(\+[\d.e]+ %\)  leaf$", text, re.M), "both numbers: " + text)
+    # Other means are told in what people read.
+    p = exact("--call-counts", "-q", "-m", "128M", "--append", "work=1", "-o", "small.data")
+    gate("c.data", "small.data", 0, "-c", os.path.join(e2e.TOP, "configs", "gate-exact.toml"))
+    for name in ("r.text", "r.md", "r.xml", "r.json"):
+        text = gate_formats.read(name)
+        check("not made by the same means" in text and "memory 256 and 128 MiB" in text, name + ": " + text[:600])
+    gate("s.data", "s.data", 0)
+    check("sampled: counts are multiples of the period" in gate_formats.read("r.text"), "sampled: " + gate_formats.read("r.text")[:300])
+
+
+find_qemu()
+counted = run()
+others(reports(counted))
+gates()
+e2e.finish()
