@@ -51,6 +51,7 @@ def judge(title, text, clock):
 
 def main():
     e2e.need_kvm()
+    e2e.prefer_us()
     blk_guest.write_image("img", SECTORS)
     err = record("disk.data")
     s = e2e.summary("disk.data")
