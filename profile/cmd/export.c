@@ -133,10 +133,25 @@ static int write_directory(const struct options *o, const struct stackset *s, st
 	return ret;
 }
 
-static int export_profile(const struct options *o, struct err *e)
+#define CALLS_EVENT "calls" /* of profile/run/exact_counts.h */
+
+/* Of exact counts of instructions those of calls belong to it, where the format has such. */
+static int load_calls(struct stackset **out, const struct options *o, const struct stackset *s,
+		      const struct stackset_options *load, struct err *e)
+{
+	struct stackset_options of_calls = *load;
+
+	of_calls.event = CALLS_EVENT;
+	if (!s->counted || strcmp(s->event, "instructions") != 0 ||
+	    !(o->format->wants & EXPORT_CALLS))
+		return 0;
+	return stackset_load(out, &of_calls, e);
+}
+
+static int export_profile(struct options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
-	struct stackset *s = NULL;
+	struct stackset *s = NULL, *calls = NULL;
 	struct stackset_options load = o->load;
 	int ret = o->phase ? slices_set_options(&load, o->phase, e) : 0;
 
@@ -145,12 +160,12 @@ static int export_profile(const struct options *o, struct err *e)
 		return ret;
 	if (s->partial)
 		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);
-	if (!s->samples)
-		ret = err_set(e, ENODATA, "%s: no sample is left to export", input);
-	else if (o->format->wants & EXPORT_DIRECTORY)
-		ret = write_directory(o, s, e);
-	else
-		ret = write_file(o, s, e);
+	ret = s->samples ? load_calls(&calls, o, s, &load, e)
+			 : err_set(e, ENODATA, "%s: no sample is left to export", input);
+	o->how.calls = calls;
+	if (!ret)
+		ret = (o->format->wants & EXPORT_DIRECTORY ? write_directory : write_file)(o, s, e);
+	stackset_destroy(calls);
 	stackset_destroy(s);
 	return ret;
 }

@@ -8,7 +8,7 @@
  *   fn=(2) function       self cost below: "0 cost" (line 0)
  *   cob=(1)               a call from it: the callee's object and name
  *   cfn=(3) callee
- *   calls=SAMPLES 0
+ *   calls=SAMPLES 0         or, of a counted profile, calls
  *   0 cost                inclusive
  *
  * What calls the outermost functions is the thread's name, a function of the object
@@ -21,11 +21,14 @@
  */
 #include "profile/export/export.h"
 
+#include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct callgrind {
 	const struct stackset *s;
@@ -40,6 +43,7 @@ struct callgrind {
 	uint32_t *level;	   /* of each label, on the stack at hand */
 	bool *named;		   /* its name was written */
 	struct table objects;	   /* const char *: those whose names were written */
+	struct table texts;	   /* of labels: struct label_text */
 	int ret;
 };
 
@@ -91,7 +95,8 @@ static int add_stack(struct callgrind *c, const struct stackset_stack *st)
 		if (ret)
 			break;
 		export_node(c->calls, call)->weight += weight;
-		export_node(c->calls, call)->samples += st->samples;
+		if (!c->opt->calls)
+			export_node(c->calls, call)->samples += st->samples;
 	}
 	for (size_t i = 0; i < n; i++)
 		c->level[label[i]] = 0;
@@ -99,6 +104,101 @@ static int add_stack(struct callgrind *c, const struct stackset_stack *st)
 		export_node(c->fns, fn)->weight += export_weight(c->opt, st->weight, st->samples);
 	return ret;
 }
+
+/* -- exact calls ------------------------------------------------------------------------------- */
+
+/* What labels of two stacksets are the same by. */
+struct label_text {
+	const char *text, *dso;
+	uint32_t label;
+};
+
+static bool equal_text(const void *a, const void *b, const void *ctx)
+{
+	const struct label_text *x = a, *y = b;
+
+	(void)ctx;
+	return !strcmp(x->text, y->text) && !strcmp(x->dso, y->dso);
+}
+
+/* The label of that text; one that is not there yet becomes the label that text says. */
+static int label_of(struct callgrind *c, const struct label_text *text, uint32_t *label)
+{
+	uint64_t hash = hash_text(hash_text(HASH_START, text->text) * 31, text->dso);
+	uint32_t i;
+	bool fresh;
+
+	if (table_add(&c->texts, hash, text, &i, &fresh))
+		return -ENOMEM;
+	*label = ((const struct label_text *)c->texts.item)[i].label;
+	return 0;
+}
+
+/* How often the innermost function was called there: calls of one that executed nothing are left out. */
+static int add_calls(struct callgrind *c, struct export_labels *labels, const uint32_t *same,
+		     const char *comm, const struct stackset_stack *st)
+{
+	uint32_t caller = 0, fn, call;
+	const uint32_t *label;
+	size_t n = export_stack_labels(labels, st, &label), known = 0;
+	uint32_t i = 0;
+	bool fresh;
+	int ret = table_add(&c->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm, &i, &fresh);
+
+	ret = ret ? ret : export_tree_add(c->fns, c->nlabels + i, 0, &fn);
+	for (; !ret && known < n && same[label[known]] < c->nlabels; known++) {
+		caller = fn;
+		ret = export_tree_add(c->fns, same[label[known]], c->level[same[label[known]]]++,
+				      &fn);
+	}
+	for (size_t k = 0; k < known; k++)
+		c->level[same[label[k]]] = 0;
+	if (ret || !n || known < n)
+		return ret;
+	ret = export_tree_add(c->calls, caller, fn, &call);
+	if (!ret)
+		export_node(c->calls, call)->samples += st->weight;
+	return ret;
+}
+
+static const char *comm_like(struct callgrind *c, const char *comm)
+{
+	for (size_t i = 0; i < c->comms.n; i++)
+		if (!strcmp(((const char *const *)c->comms.item)[i], comm))
+			return ((const char *const *)c->comms.item)[i];
+	return comm;
+}
+
+static int add_exact_calls(struct callgrind *c, struct err *e)
+{
+	const struct stackset *s = c->opt->calls;
+	struct export_labels *labels = NULL;
+	cleanup_free uint32_t *same = NULL;
+	int ret = export_labels_create(&labels, s, c->opt->names, e);
+	size_t n = ret ? 0 : export_labels_count(labels);
+
+	if (ret)
+		return ret;
+	same = calloc(n + 1, sizeof(*same));
+	ret = same ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !ret && i < c->nlabels + n; i++) {
+		const struct export_label *l = i < c->nlabels
+						       ? export_label(c->labels, i)
+						       : export_label(labels, i - c->nlabels);
+		uint32_t label;
+
+		ret = label_of(c, &(struct label_text){ l->text, l->dso, i }, &label);
+		if (i >= c->nlabels)
+			same[i - c->nlabels] = label;
+	}
+	for (size_t i = 0; !ret && i < s->nstacks; i++)
+		ret = add_calls(c, labels, same, comm_like(c, s->task[s->stack[i].task].comm),
+				&s->stack[i]);
+	export_labels_destroy(labels);
+	return ret;
+}
+
+/* -- writing ----------------------------------------------------------------------------------- */
 
 /* Equal texts of labels are one pointer. */
 static void put_object(struct callgrind *c, const char *key, uint32_t fn)
@@ -202,6 +302,7 @@ EXPORT_WRITER(callgrind)
 			       .opt = opt,
 			       .o = o,
 			       .objects = TABLE_OF(const char *, equal_pointer),
+			       .texts = TABLE_OF(struct label_text, equal_text),
 			       .comms = TABLE_OF(const char *, equal_pointer) };
 	int ret = export_labels_create(&c.labels, s, opt->names, e);
 
@@ -218,11 +319,14 @@ EXPORT_WRITER(callgrind)
 		c.ret = find_comms(&c);
 	for (size_t i = 0; !c.ret && i < s->nstacks; i++)
 		c.ret = add_stack(&c, &s->stack[i]);
+	if (!c.ret && opt->calls)
+		c.ret = add_exact_calls(&c, e);
 	if (!c.ret) {
 		put_head(&c);
 		put_functions(&c);
 	}
 	table_deinit(&c.objects);
+	table_deinit(&c.texts);
 	table_deinit(&c.comms);
 	free(c.comm_of);
 	free(c.level);

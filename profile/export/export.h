@@ -63,6 +63,8 @@ struct export_options {
 	bool count_samples;  /* weights are numbers of samples */
 	const char *version; /* of kvmprof */
 	uint64_t began_ns;   /* since 1970, of the first sample; 0: not said (pprof) */
+	/* Of a counted profile its stacks by calls: the innermost function was called so often. NULL: none. */
+	const struct stackset *calls;
 };
 
 /* A frame as it is shown. Equal text, DSO and kind are one label. */
@@ -153,6 +155,7 @@ enum export_wants {
 	EXPORT_GZIP = 4,
 	EXPORT_BINARY = 8,	/* not for a terminal */
 	EXPORT_TEXT_NAMES = 16, /* obeys export_options.names */
+	EXPORT_CALLS = 32,	/* obeys export_options.calls */
 };
 
 struct export_format {

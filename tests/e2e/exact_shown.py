@@ -82,6 +82,32 @@ def others(leaf):
     said("tasks", e2e.kvmprof("report", "-i", "c.data", "--sort", "comm"), r"\[unknown\]", never=("4294967295",))
 
 
+def calls():
+    """callgrind's calls are those that were counted, of each function as of its callers together."""
+    said("export", e2e.kvmprof("export", "-i", "c.data", "-F", "callgrind", "-o", "c.callgrind"))
+    names, callee, got, cost = {}, None, {}, {}
+    for line in gate_formats.read("c.callgrind").split("\n"):
+        m = re.match(r"(c?)fn=\((\d+)\)(?: (.*))?$", line)
+        if m:
+            names.setdefault(m[2], m[3])
+            # A level of recursion is one more function there.
+            callee = re.sub(r"'\d+$", "", names[m[2]]) if m[1] else None
+        m = re.match(r"calls=(\d+) 0$", line)
+        if m:
+            got[callee] = got.get(callee, 0) + int(m[1])
+        m = re.match(r"0 (\d+)$", line)
+        if m and callee:
+            cost[callee] = cost.get(callee, 0) + int(m[1])
+    p = e2e.kvmprof("report", "-i", "c.data", "--event", "calls", "--json", "-n", "0", "--dso", "[kernel.kallsyms]")
+    rows = [r for r in json.loads(p.out)["symbols"] if r["self"]]
+    check(len(rows) > 20, "calls of %d functions" % len(rows))
+    for r in rows:
+        check(got.get(r["symbol"]) == r["self"], "callgrind: %s is called %s times, not %d" %
+              (r["symbol"], got.get(r["symbol"]), r["self"]))
+    check(got["left_leaf"] > 0 and cost["left_leaf"] > got["left_leaf"], "left_leaf: %s calls, cost %s" %
+          (got.get("left_leaf"), cost.get("left_leaf")))
+
+
 # -- the gate --------------------------------------------------------------------------------------------
 
 RULES = """[[rule]]
@@ -144,5 +170,6 @@ def gates():
 find_qemu()
 counted = run()
 others(reports(counted))
+calls()
 gates()
 e2e.finish()
