@@ -134,6 +134,7 @@ TOGETHER = [
     ("flamegraph.py", []),
     ("gate_ci.py", []),
     ("ci_jobs.py", []),
+    ("ci_exact.py", []),
     ("convert_profiles.py", []),
     ("perf_opens.sh", []),
     ("gate.py", []),

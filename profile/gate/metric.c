@@ -220,6 +220,19 @@ static int measure_functions(const struct gate_source *src, const struct grule *
 	return 0;
 }
 
+static int measure_instructions(const struct gate_source *src, const struct grule *r, double *out,
+				char *why)
+{
+	if (strncmp(src->set->event, "instructions", 12) != 0) {
+		*out = none(why, "its samples count %.80s, not instructions", src->set->event);
+		return 0;
+	}
+	if (r->symbol || r->pattern || r->dso)
+		return function_weight(src, r, out, why);
+	*out = src->weight;
+	return 0;
+}
+
 /* -- exits, bytes, counters -------------------------------------------------------------------- */
 
 /* "2_IO" is called IO, or 2. */
@@ -299,6 +312,9 @@ int gate_measure(const struct gate_source *src, const struct grule *r, double *o
 		break;
 	case GRULE_COUNTER:
 		*out = counter_of(src, r, why);
+		break;
+	case GRULE_INSNS: /* of a history; gates of one run a side are exact.h's */
+		ret = measure_instructions(src, r, out, why);
 		break;
 	default: /* families have no number of their own */
 		break;

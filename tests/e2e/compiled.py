@@ -14,6 +14,12 @@ def cc(*argv):
         raise SystemExit("it does not compile:\n" + p.err)
 
 
+def freestanding(source, out, *defines):
+    """A static program for a guest, without libc, of one source file beside this one."""
+    cc("-O2", "-I" + e2e.TOP, "-static", "-nostdlib", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector",
+       "-fcf-protection=none", *defines, "-o", out, os.path.join(e2e.TOP, "tests", "e2e", source))
+
+
 def libraries():
     """What libkvmprof.a needs: make test says it, and otherwise the Makefile does."""
     text = os.environ.get("LIBS")

@@ -96,7 +96,7 @@ def check_github():
     flow = load("github-actions.yml")
     job = flow["jobs"]["gate"]
     step = {s["id"]: s["run"] for s in job["steps"] if "id" in s}
-    check(set(step) == {"kvmprof", "runs", "gate", "history"}, "github: steps %s" % sorted(step))
+    check(set(step) == {"kvmprof", "engine", "runs", "gate", "history"}, "github: steps %s" % sorted(step))
     # YAML reads the key `on' as a truth value.
     check(set(flow[True]) == {"pull_request", "push"}, "github: on")
     for s in job["steps"]:
@@ -109,7 +109,7 @@ def check_github():
     server = repository("github")
     env = dict({k: str(v) for k, v in flow["env"].items()}, **ENV)
     # By its path in the repository.
-    env.update(RULES="rules.toml", GITHUB_STEP_SUMMARY=os.path.abspath("summary.md"), GITHUB_SHA="0123456789abcdef" * 2)
+    env.update(RULES="rules.toml", ENGINE="kvm", GITHUB_STEP_SUMMARY=os.path.abspath("summary.md"), GITHUB_SHA="0123456789abcdef" * 2)
     shutil.copy(RULES, "github/head/rules.toml")
     if not made_runs(step["runs"], env, "github"):
         return
@@ -145,10 +145,12 @@ def check_github():
 def check_gitlab():
     flow = load("gitlab-ci.yml")
     job = flow["performance gate"]
-    check(job["script"] == [(n, "script") for n in (".runs", ".gate", ".history", ".verdict")],
+    check(job["script"] == [(n, "script") for n in (".engine", ".runs", ".gate", ".history", ".verdict")],
           "gitlab: script")
     check(job["stage"] in flow["stages"], "gitlab: stage")
-    script = {n: "\n".join(flow["." + n]["script"]) for n in ("runs", "gate", "history", "verdict")}
+    script = {n: "\n".join(flow["." + n]["script"]) for n in ("engine", "runs", "gate", "history", "verdict")}
+    for n in ("runs", "gate", "history"):
+        script[n] = script["engine"] + "\n" + script[n]
     script["gate"] += "\n" + script["verdict"]
     for line in job["before_script"]:
         p = e2e.run("bash", "-n", "-c", line)
