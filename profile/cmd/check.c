@@ -8,6 +8,7 @@
 #include "profile/cmd/common.h"
 #include "profile/sandbox/sandbox.h"
 #include "vmm/counter.h"
+#include "vmm/exact/exact.h"
 #include "vmm/kvm.h"
 #include "vmm/layout.h"
 #include "vmm/quirks.h"
@@ -223,6 +224,21 @@ static const struct option_set set = {
 	.order = OPTION_ALONE,
 };
 
+/* What a host without KVM can do all the same. */
+static void check_exact(struct check *c)
+{
+	struct err e = { 0 };
+	struct engine n;
+	char text[sizeof(n.version) + 8];
+
+	if (engine_find(&n, &e)) {
+		check_line(c, NOTE, "run --engine exact", "not here", e.text);
+		return;
+	}
+	snprintf(text, sizeof(text), "QEMU %s", n.version);
+	check_line(c, GOOD, "run --engine exact", text, NULL);
+}
+
 int cmd_check(int argc, char **argv)
 {
 	struct check c = { .failed = false };
@@ -244,6 +260,7 @@ int cmd_check(int argc, char **argv)
 	}
 	check_perf(&c);
 	check_sandbox(&c);
+	check_exact(&c);
 	printf("\nkvmprof run %s on this host.\n", c.failed ? "does NOT work" : "works");
 	return c.failed;
 }

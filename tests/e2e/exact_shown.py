@@ -82,6 +82,14 @@ def others(leaf):
     said("tasks", e2e.kvmprof("report", "-i", "c.data", "--sort", "comm"), r"\[unknown\]", never=("4294967295",))
 
 
+def check_command():
+    """It says whether this host has the engine, and what to do where it has not."""
+    p = e2e.kvmprof("check")
+    check(re.search(r"^ok +run --engine exact +QEMU \d+\.\d+", p.out, re.M), "check: " + p.out)
+    p = e2e.kvmprof("check", env=dict(os.environ, KVMPROF_QEMU="/nowhere"))
+    check(re.search(r"^note +run --engine exact +not here\n +-> .*fetch-qemu.sh", p.out, re.M), "check: " + p.out)
+
+
 def calls():
     """callgrind's calls are those that were counted, of each function as of its callers together."""
     said("export", e2e.kvmprof("export", "-i", "c.data", "-F", "callgrind", "-o", "c.callgrind"))
@@ -170,6 +178,7 @@ def gates():
 find_qemu()
 counted = run()
 others(reports(counted))
+check_command()
 calls()
 gates()
 e2e.finish()
