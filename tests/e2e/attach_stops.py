@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""attach_stops.py ... [ROUNDS]: what `kvmprof attach` leaves of somebody else's machine alone.
+"""attach_stops.py ... [ROUNDS [kills]]: what `kvmprof attach` leaves of somebody else's machine alone.
 
 * With SIGCHLD ignored, which is inherited, no vCPU stays stopped.
 * While attach itself is stopped by Ctrl-Z, at whatever moment that comes, it traces no thread of the
   machine and none is stopped; it goes on afterwards, and ends well.
 * Killed at random moments it leaves no thread stopped; the next one takes back what it asked KVM for.
 * Threads that wait in another system call than KVM_RUN are not interrupted.
+
+kills: only the kills, two a round.
 """
 
 import ctypes
@@ -268,16 +270,20 @@ def bystanders():
         q.end()
 
 
+KILLS_ONLY = e2e.EXTRA[1:] == ["kills"]
 machine = qemu.Qemu("stops", *qemu.DEMO, "seconds=3600")
 try:
     machine.wait_for("demo: tsc", 30)
-    ignored = stops_that_nobody_tells_of(machine)
-    stopped = control_z(machine)
-    ends_meanwhile()
+    if not KILLS_ONLY:
+        ignored = stops_that_nobody_tells_of(machine)
+        stopped = control_z(machine)
+        ends_meanwhile()
     kills = killed(machine)
     check(machine.process.poll() is None, "QEMU has ended")
     check("FAULT" not in machine.console().upper(), "the guest faulted: " + machine.console())
 finally:
     machine.end()
+if KILLS_ONLY:
+    e2e.finish(kills)
 bystanders()
 e2e.finish("SIGCHLD ignored: %s; %d stops by Ctrl-Z; %s" % (ignored, stopped, kills))

@@ -7,9 +7,11 @@ result without a word, and no temporary file.
     faults.py KVMPROF SCRATCH all          all of them, but of those that are made very often
     faults.py KVMPROF SCRATCH run 3        the third part of the calls of one command, of 8
 
+After each call of `attach` that fails, the QEMU that it attached to goes on, and no thread of it is stopped or traced.
 faults_inject.c makes the calls fail. Storms are calls that are interrupted at random, and runs that are
 stopped and go on."""
 
+import atexit
 import errno
 import os
 import random
@@ -22,12 +24,18 @@ import e2e
 from e2e import check, say
 
 import compiled
+import qemu
 
 SAMPLE = 14        # calls of a command in the quick form
 OFTEN = 12         # of a name: beyond that its first, its last, and some between
 LIMIT = 60
 REPORT = "report.txt"
 PARTS = 8
+
+
+QEMU = None     # whom `attach` attaches to; None: there is none here
+DEMO_ELF = os.path.join(e2e.BUILD, "guest", "demo.elf")
+RECORDS = ("run", "attach")
 
 
 def clean():
@@ -38,13 +46,17 @@ def clean():
 
 def commands():
     """Name, arguments, and whether the output is the same each time."""
-    return {
+    found = {
         "report": (["report", "-i", "ref.data"], True),
         "script": (["script", "-i", "ref.data"], True),
         "flamegraph": (["flamegraph", "-i", "ref.data", "-o", "out.svg"], True),
         "diff": (["diff", "ref.data", "ref2.data"], True),
         "run": (["run", "-q", "-o", "new.data", "--no-buildid-cache", "--duration", "0.1"], False),
+        "attach": (["attach", str(QEMU.pid) if QEMU else "0", "--image", DEMO_ELF, "-o", "new.data", "--no-buildid-cache", "--duration", "0.2"], False),
     }
+    if not QEMU:
+        del found["attach"]
+    return found
 
 
 class Outcome:
@@ -64,6 +76,29 @@ class Outcome:
             with open("out.svg") as f:
                 self.out += f.read()
         self.left = sorted(os.listdir("."))
+
+
+def guest_goes_on(what):
+    """QEMU's threads are free, and its vCPU's time goes on."""
+    def look():
+        states, spent = [], 0
+        for tid in os.listdir("/proc/%d/task" % QEMU.pid):
+            with open("/proc/%d/task/%s/status" % (QEMU.pid, tid)) as f:
+                s = dict(line.split(":", 1) for line in f if ":" in line)
+            states.append((s["State"].split()[0], int(s["TracerPid"])))
+            with open("/proc/%d/task/%s/schedstat" % (QEMU.pid, tid)) as f:
+                spent += int(f.read().split()[0])
+        return states, spent
+
+    if not check(QEMU.process.poll() is None, "%s: QEMU has ended" % what):
+        return
+    first, until = look(), time.monotonic() + 20
+    while time.monotonic() < until:
+        states, spent = look()
+        if spent != first[1] and all(state not in "tT" and not tracer for state, tracer in states):
+            return
+        time.sleep(0.01)
+    check(False, "%s: the guest stands: %s" % (what, states))
 
 
 def plans(calls):
@@ -95,6 +130,8 @@ def words(plan):
 
 def judge(command, plan, ref, o):
     what = "%s, %s" % (command, words(plan))
+    if command == "attach":
+        guest_goes_on(what)
     if not check(o.status is not None, "%s: no end after %d s" % (what, LIMIT)):
         return
     if not check(o.status < 124, "%s: status %d: %s" % (what, o.status, o.err[-400:])):
@@ -104,13 +141,13 @@ def judge(command, plan, ref, o):
     check(not left or (o.status and "the profile is %s" % left[0] in o.err), "%s: left: %s" % (what, left))
     if o.status:
         check(o.err.strip(), "%s: status %d without a word" % (what, o.status))
-    elif command == "run":
+    elif command in RECORDS:
         p = e2e.kvmprof("report", "-i", "new.data", "-n", "1")
         check(p.status == 0 and "samples" in p.out, "%s: status 0, and report says %s" % (what, p.err))
     else:
         new = o.err.strip() != ref.err.strip()
         check(o.out == ref.out or new, "%s: another result, without a word" % what)
-    if o.status and command == "run" and os.path.exists("new.data"):
+    if o.status and command in RECORDS and os.path.exists("new.data"):
         p = e2e.kvmprof("report", "-i", "new.data", "-n", "1")
         check(p.status == 0, "%s: status %d, and report of what was left says %s" % (what, o.status, p.err))
 
@@ -149,7 +186,7 @@ def interrupt(rounds):
         for seed in range(rounds):
             plan = "storm:%d:33" % (seed + 1)
             # Its lists are written to a memory file, of which no call can be interrupted.
-            o = Outcome(plan, argv + ["--sandbox=off"] if command == "run" else argv)
+            o = Outcome(plan, argv + ["--sandbox=off"] if command in RECORDS else argv)
             check(o.status == 0, "%s, %s: status %s: %s" % (command, plan, o.status, o.err[-300:]))
             check(not same or o.out == ref.out, "%s, %s: another result" % (command, plan))
             judge(command, plan, ref, o)
@@ -178,6 +215,10 @@ compiled.cc("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-o", INJECT, os.path.join(e2e
 for name in ("ref.data", "ref2.data"):
     p = e2e.kvmprof("run", "-q", "-o", name, "--no-buildid-cache", "--duration", "0.5")
     check(p.status == 0, "%s: %s" % (name, p.err))
+if e2e.has_tool("qemu-system-x86_64"):
+    QEMU = qemu.Qemu("attached", *qemu.DEMO, "seconds=100000")
+    atexit.register(QEMU.end)
+    QEMU.wait_for("demo: start", 60)
 if e2e.EXTRA[:1] == ["all"]:
     total = sum(inject(c) for c in commands())
     interrupt(10)
@@ -189,4 +230,6 @@ else:
     interrupt(1)
     stop_and_continue(1)
 clean()
+if QEMU:
+    check("FAULT" not in QEMU.console().upper(), "the guest faulted: " + QEMU.console())
 e2e.finish("%d calls failed" % total)

@@ -3,7 +3,10 @@
 """Runs that are killed at any moment, from their first instruction to behind their end: what was written
 is read, lacks a second at most, and lies in the one file that docs/perf-data.md names; nothing else is left.
 
-    faults_kill.py KVMPROF SCRATCH [RUNS]"""
+    faults_kill.py KVMPROF SCRATCH [RUNS [saves]]
+
+With `saves` a snapshot is written by each run, over one that is there: that one stays, or the new one is whole, and
+nothing else is there (attach_stops.py has kills of attach)."""
 
 import json
 import os
@@ -14,7 +17,7 @@ import time
 import e2e
 from e2e import check, say
 
-RUNS = int(e2e.EXTRA[0]) if e2e.EXTRA else 8
+RUNS = int(e2e.EXTRA[0]) if e2e.EXTRA else 20
 MOST_S = 2.5     # behind it the guest has ended
 GUEST_S = 1.5
 WAYS = ([], ["--single-file", "--buildid-dir", "ids"], ["--disk", "disk.img,overlay=over"])
@@ -72,11 +75,70 @@ def killed(moment, way):
     return "cut"
 
 
+def save(seconds):
+    return e2e.Boot("-q", "-m", "64M", "-o", "p", "--no-buildid-cache", "--snapshot-save", "s.snap", "--snapshot-on",
+                    "^demo: start", "--append", "seconds=%g" % seconds)
+
+
+def restored(what):
+    p = e2e.kvmprof("run", "--snapshot", "s.snap", "-o", "p", "--no-buildid-cache", timeout=120)
+    check(p.status == 0 and "demo: done" in p.out, "%s: the snapshot that is left does not run: %s %s" % (
+        what, p.status, p.err[-400:]))
+
+
+def killed_saving(span, rng):
+    clean()
+    was = os.stat("s.snap")
+    boot = save(0.3)
+    # Half of them while it is most likely written.
+    moment = rng.random() * span if rng.random() < 0.5 else span * (0.5 + 0.5 * rng.random())
+    while time.monotonic() - boot.start < moment and boot.process.poll() is None:
+        time.sleep(0.001)
+    boot.process.kill()
+    boot.wait(20)
+    what = "killed after %.3f s" % moment
+    left = {f for f in os.listdir(".") if f.startswith("s.snap")}
+    # With its last name to come it has one for a moment: docs/snapshots.md.
+    check(left <= {"s.snap", "s.snap.new.%d" % boot.process.pid} and "s.snap" in left, "%s: left: %s" % (what, left))
+    for f in left - {"s.snap"}:
+        os.remove(f)
+    now = os.stat("s.snap")
+    if (now.st_ino, now.st_mtime_ns, now.st_size) == (was.st_ino, was.st_mtime_ns, was.st_size):
+        return "the old one"
+    restored(what)
+    return "a new one"
+
+
+def killed_saves():
+    boot = save(0.3)
+    boot.wait(60)
+    check(boot.status == 0 and os.path.exists("s.snap"), "no snapshot: " + boot.err)
+    restored("at first")
+    # From its start to a little behind the save: the guest ends soon then.
+    span, rng, seen = 0, random.Random(4), {}
+    for _ in range(2):
+        was, boot = os.stat("s.snap").st_ino, save(0.3)
+        while os.stat("s.snap").st_ino == was and boot.process.poll() is None:
+            time.sleep(0.001)
+        span = max(span, time.monotonic() - boot.start)
+        boot.wait(60)
+    for _ in range(RUNS):
+        case = killed_saving(1.1 * span, rng)
+        seen[case] = seen.get(case, 0) + 1
+    restored("at last")
+    check(seen.get("the old one"), "each run had written its snapshot: %s" % seen)
+    clean()
+    e2e.finish("%d saves within %.2f s were killed, and left: %s" % (
+        RUNS, span, ", ".join("%d times %s" % (n, c) for c, n in sorted(seen.items()))))
+
+
 e2e.need_kvm()
 os.makedirs("tmp", exist_ok=True)
 os.environ["TMPDIR"] = os.path.abspath("tmp")
 with open("disk.img", "wb") as f:
     f.truncate(1 << 20)
+if e2e.EXTRA[1:] == ["saves"]:
+    killed_saves()
 rng = random.Random(3)
 seen = {}
 for i in range(RUNS):
