@@ -7,51 +7,21 @@ what goes wrong, each in one line. Needs neither KVM nor root.
 exact.py KVMPROF SCRATCH [repeats [KERNEL]]: 20 runs each of demo guest, tiny kernel and Debian's, with one
 and with two vCPUs, some of them beside a busy loop: one hash each."""
 
-import hashlib
 import os
-import re
 import signal
 import subprocess
-import sys
 import time
 
 import demo_judge
 import e2e
 from e2e import check, say
+from exact_engine import exact, find_qemu, hash_of, one_line
 
 # Of samples each 1000 instructions: what a leaf is off by is a few samples of 130,000 and more.
 POINTS = 0.05
 RUNS = 20
 SERIES = ("6.1", "6.12", "7.3")
 APPEND = "console=ttyS0 reboot=k panic=-1 quiet"
-
-
-def find_qemu():
-    """Into the environment: this one, whatever the system has."""
-    p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-qemu.sh")], stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, universal_newlines=True)
-    if p.returncode == 3:
-        e2e.skip("no QEMU 9.1 or later: " + p.stderr.strip())
-    if p.returncode:
-        sys.exit("fetch-qemu.sh: " + p.stderr)
-    os.environ["KVMPROF_QEMU"] = os.path.join(p.stdout.strip(), "bin", "qemu-system-x86_64")
-
-
-def exact(*argv, **kw):
-    return e2e.kvmprof("run", "--engine", "exact", *argv, **kw)
-
-
-def hash_of(directory):
-    """Of all files of a profile, with their names."""
-    h = hashlib.sha256()
-    for top, dirs, files in os.walk(directory):
-        dirs.sort()
-        for name in sorted(files):
-            path = os.path.join(top, name)
-            h.update(os.path.relpath(path, directory).encode() + b"\0")
-            with open(path, "rb") as f:
-                h.update(hashlib.sha256(f.read()).digest())
-    return h.hexdigest()
 
 
 def qemus():
@@ -172,12 +142,6 @@ def check_ends():
         check(not qemus(), "%s: QEMU is still there" % how)
     for left in e2e.leftovers():
         check(left.startswith("x.data.tmp"), "left behind: " + left)
-
-
-def one_line(what, p, *words):
-    lines = [x for x in p.err.split("\n") if x and "unfinished profile" not in x]
-    check(p.status != 0 and len(lines) == 1 and all(w in lines[0] for w in words),
-          "%s: status %d, %s" % (what, p.status, p.err))
 
 
 def check_inputs():

@@ -11,32 +11,21 @@ guest and, each twentieth, of a Linux boot; half of them beside busy loops. Then
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 
 import compiled
 import e2e
 from e2e import check, say
+from exact_engine import exact, find_qemu
 
 # subtract, jump: what one turn of exact_init's loop executes.
 TURN_INSNS = 2
 
 
-def find_qemu():
-    """Into the environment: this one, whatever the system has."""
-    p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-qemu.sh")], stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, universal_newlines=True)
-    if p.returncode == 3:
-        e2e.skip("no QEMU 9.1 or later: " + p.stderr.strip())
-    if p.returncode:
-        sys.exit("fetch-qemu.sh: " + p.stderr)
-    os.environ["KVMPROF_QEMU"] = os.path.join(p.stdout.strip(), "bin", "qemu-system-x86_64")
-
-
 def count(out, *argv):
     """A profile of exact counts; what the run said."""
-    p = e2e.kvmprof("run", "--engine", "exact", "--call-counts", "-q", "-o", out, *argv, timeout=1800)
+    p = exact("--call-counts", "-q", "-o", out, *argv)
     check(p.status == 0, "run of %s: status %d: %s" % (out, p.status, p.err))
     check("no room" not in p.err, "counts were lost: " + p.err)
     return p.err
@@ -90,7 +79,7 @@ def annotated():
 
 
 def refused():
-    p = e2e.kvmprof("run", "--engine", "exact", "--call-counts", "--vcpus", "2", "-o", "x")
+    p = exact("--call-counts", "--vcpus", "2", "-o", "x")
     check(p.status == 2 and "one vCPU" in p.err, "two vCPUs: " + p.err)
     p = e2e.kvmprof("run", "--call-counts", "-o", "x")
     check(p.status == 2 and "--engine exact" in p.err, "without the engine: " + p.err)
