@@ -11,6 +11,7 @@ guest and, each twentieth, of a Linux boot; half of them beside busy loops. Then
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -25,7 +26,7 @@ TURN_INSNS = 2
 
 def count(out, *argv):
     """A profile of exact counts; what the run said."""
-    p = exact("--call-counts", "-q", "-o", out, *argv)
+    p = exact("--call-counts", "-q", "-o", out, *argv, timeout=1800)
     check(p.status == 0, "run of %s: status %d: %s" % (out, p.status, p.err))
     check("no room" not in p.err, "counts were lost: " + p.err)
     return p.err
