@@ -7,7 +7,8 @@
 #   scripts/build-guest-kernel.sh VARIANT
 #
 # VARIANT is tiny, or what configs/guest-VARIANT.config makes of it: smp-fp, full,
-# kaslr, virtio, bare, guess, kasan, randstruct, or of the full one: trace, lto, kcfi, fineibt.
+# kaslr, virtio, bare, guess, kasan, randstruct, or of the virtio one: exact, or of the full one: trace, lto,
+# kcfi, fineibt.
 # The last three are built by clang 16 or later. fineibt takes the newest source, of 6.2 or later.
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
@@ -21,7 +22,7 @@ say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
 usage() {
-	die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct|trace|lto|kcfi|fineibt"
+	die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct|exact|trace|lto|kcfi|fineibt"
 }
 
 [ $# -eq 1 ] || usage
@@ -32,6 +33,8 @@ case $variant in
 tiny)   set -- "$top/configs/guest-tiny.config" ;;
 smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-$variant.config" ;;
+exact)  set -- "$top/configs/guest-tiny.config" "$top/configs/guest-virtio.config" \
+		"$top/configs/guest-exact.config" ;;
 trace|lto|kcfi)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-full.config" \
 		"$top/configs/guest-$variant.config" ;;

@@ -3,7 +3,7 @@
 #
 # Fetches a stock Debian cloud kernel through apt, without installing it.
 #
-#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full|--rt] SERIES
+#   scripts/fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--nvdimm] [--full|--rt] SERIES
 #
 # SERIES is 5.10, 6.1, 6.12, 7.3 ... or 7 for any 7.x: the newest package of it in
 # Debian's suites is taken, by lists of our own (debian-lists.sh).
@@ -14,7 +14,8 @@
 # the directory also has dbg/, with vmlinux and System.map from the -dbg package,
 # where there is one: some 100 to 350 MB to fetch and more on disk. With --modules
 # it has modules/, with the modules of kernel/fs, unpacked. With --host it has
-# host/, with what emulated-host.py loads: KVM, and a root over 9P. --full takes
+# host/, with what emulated-host.py loads: KVM, and a root over 9P; with --nvdimm
+# nvdimm/, with what makes /dev/pmem0. --full takes
 # the kernel for any machine instead, which has 9P, and --rt that with PREEMPT_RT.
 #
 # Exit status: 3 where this kernel cannot be had here (no network, no such package, no
@@ -27,11 +28,12 @@ set -eu
 say() { printf '%s\n' "fetch-debian-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 cannot() { say "$*"; exit 3; }
-usage() { say "usage: fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--full|--rt] SERIES (such as 6.12)"; exit 2; }
+usage() { say "usage: fetch-debian-kernel.sh [--dbg] [--modules] [--host] [--nvdimm] [--full|--rt] SERIES (such as 6.12)"; exit 2; }
 
 dbg=
 modules=
 host=
+nvdimm=
 flavour=cloud-amd64
 prefix=debian
 series=
@@ -40,6 +42,7 @@ for arg; do
 	--dbg)     dbg=yes ;;
 	--modules) modules=yes ;;
 	--host)    host=yes ;;
+	--nvdimm)  nvdimm=yes ;;
 	--full)    flavour=amd64 prefix=debian-full ;;
 	--rt)      flavour=rt-amd64 prefix=debian-rt ;;
 	*)         [ -z "$series" ] && printf '%s\n' "$arg" | grep -qE '^[0-9]+(\.[0-9]+)?$' || usage
@@ -189,5 +192,7 @@ modules() {
 [ -z "$host" ] || modules host '' irqbypass rng-core ccp kvm kvm-amd kvm-intel \
 	virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci \
 	netfs fscache 9pnet 9pnet_virtio 9p overlay
+
+[ -z "$nvdimm" ] || modules nvdimm '' libnvdimm nd_btt nd_pmem nfit
 
 printf '%s\n' "$out"

@@ -31,9 +31,9 @@ const struct option_row run_exact_rows[] = {
 static const char *const takes[] = {
 	/* the guest */
 	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root", "append",
-	"cmdline", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
+	"cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
 	/* when, what and how */
-	"duration", "delay", "samples", "start-on", "stop-on", "mark", "event", "count",
+	"duration", "delay", "samples", "start-on", "stop-on", "mark", "start-at", "stop-at", "mark-at", "event", "count",
 	"stack-size", "max-stack", "cpu", "symbols", "guest-root", "debuginfo",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
@@ -47,13 +47,11 @@ static const struct {
 	{ "freq", "a sample is taken at each N instructions: give -c N" },
 	{ "no-jitter", "a sample is taken at each N instructions, without jitter" },
 	{ "no-tune", "nothing is added to the command line there" },
-	{ "disk", "virtio disks do not repeat" },
+	{ "writable", "an image that a run changes is another one for the next run" },
+	{ "overlay-max", "what is written to a disk stays in QEMU's memory" },
 	{ "net", "a network does not repeat" },
 	{ "share", "9P does not repeat; --rootfs puts files into an initramfs" },
-	{ "rootfs-as", "virtio disks do not repeat; the initramfs is what it takes" },
-	{ "start-at", "there are no breakpoints yet; --start-on looks at the console" },
-	{ "stop-at", "there are no breakpoints yet; --stop-on looks at the console" },
-	{ "mark-at", "there are no breakpoints yet; --mark looks at the console" },
+	{ "rootfs-as", "a file system is made anew each time; the initramfs is what it takes" },
 	{ "rng", "it has no source of randomness" },
 	{ "max-overhead", "what a sample costs is no part of the guest's time" },
 	{ "control", "what came from outside would not repeat" },
@@ -79,6 +77,32 @@ static int exact_refuse(const struct run_options *o, const char *name)
 				 why ? ": " : "", why ? why : "");
 }
 
+/* Only disks that are the same for the next run. */
+static int exact_check_disks(const struct run_options *o)
+{
+	struct run_disk d;
+	struct err e = { 0 };
+
+	for (unsigned int i = 0; i < o->disk.n; i++) {
+		/* It was parsed before. */
+		if (run_disk_parse(&d, o->disk.text[i], &e))
+			return run_options_wrong(o, "--disk %s", e.text);
+		if (d.write == DISK_WRITABLE || d.write == DISK_OVERLAY_FILE)
+			return run_options_wrong(o,
+						 "--disk %s: --engine exact keeps nothing of what is "
+						 "written, so that the next run is the same: leave "
+						 ",%s out",
+						 d.path,
+						 d.write == DISK_WRITABLE ? "writable" : "overlay=");
+		if (*d.serial)
+			return run_options_wrong(o,
+						 "--disk %s: under --engine exact it is an NVDIMM, "
+						 "which has no serial number",
+						 d.path);
+	}
+	return -1;
+}
+
 int run_options_exact_check(struct run_options *o)
 {
 	if (o->engine != RUN_ENGINE_EXACT && o->call_counts)
@@ -88,9 +112,6 @@ int run_options_exact_check(struct run_options *o)
 							"runs are never the same")
 				 : -1;
 	o->exec.repeats = true;
-	if (o->call_counts && o->vcpus > 1)
-		return run_options_wrong(o, "--call-counts has one vCPU: which of several runs can't be "
-					    "known at each call");
 	if (o->of_kvm)
 		return exact_refuse(o, o->of_kvm);
 	if (o->vcpus > EXACT_MAX_VCPUS)
@@ -100,5 +121,5 @@ int run_options_exact_check(struct run_options *o)
 		return run_options_wrong(o, "--memory: --engine exact has whole MiB");
 	if (o->repeat > 1 && (!o->output || run_to_stdout(o)))
 		return run_options_wrong(o, "--repeat compares profiles: it needs -o PATH");
-	return -1;
+	return exact_check_disks(o);
 }

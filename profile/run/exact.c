@@ -5,6 +5,7 @@
 #include "profile/run/run.h"
 #include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
+#include "vmm/bootdisk/cmdline.h"
 #include "vmm/exact/exact.h"
 
 #include <errno.h>
@@ -69,6 +70,24 @@ static struct exact_bytes kernel_of(const struct source *s)
 	return (struct exact_bytes){ f->data, f->len };
 }
 
+/* A name of a virtio disk would be waited for in vain. */
+static int check_root(const struct run *r, struct err *e)
+{
+	size_t len = 0;
+	const char *root = diskboot_word((const char *)r->cmdline.data, "root", &len);
+	unsigned int disk = len > 7 ? (unsigned int)(root[7] - 'a') : 0, digits = 0;
+
+	if (len < 8 || memcmp(root, "/dev/vd", 7) != 0)
+		return 0;
+	while (8 + digits < len && root[8 + digits] >= '0' && root[8 + digits] <= '9')
+		digits++;
+	return err_set(e, EINVAL,
+		       "root=%.*s: under --engine exact disks are NVDIMMs: say root=" RUN_EXACT_DISK
+		       "%u%s%.*s",
+		       (int)len, root, disk < EXACT_MAX_DISKS ? disk : 0, digits ? "p" : "",
+		       (int)digits, root + 8);
+}
+
 int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_request *tr),
 		   struct err *e)
 {
@@ -100,7 +119,10 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 		.console = console_put,
 		.console_ctx = &r->console,
 	};
-	int ret = events_prepare_exact(&r->events, o->period ? o->period : RUN_EXACT_PERIOD, e);
+	int ret;
+
+	vm.plan.slide_unknown = s->moves && !s->target.live;
+	ret = events_prepare_exact(&r->events, o->period ? o->period : RUN_EXACT_PERIOD, e);
 
 	ret = ret ? ret : run_markers_configure(&r->markers, &s->target, &vm, e);
 	if (ret)
@@ -113,8 +135,11 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 	cfg.period = r->events.at[0].vm.period;
 	cfg.counts = o->call_counts;
 	cfg.plan.user_stack_max *= USER_STACK_TIMES;
-	cfg.plan.slide_unknown = s->moves && !s->target.live;
+	cfg.plan.slide_unknown = vm.plan.slide_unknown;
 	cfg.idle_start = vm.idle_start;
+	cfg.look_for_kernel = vm.look_for_kernel;
+	memcpy(cfg.breakpoint, vm.breakpoint, sizeof(cfg.breakpoint));
+	cfg.nbreakpoints = vm.nbreakpoints;
 	run_exec_configure(&r->exec, &o->exec, &r->snapshot.facts, &vm);
 	cfg.console = vm.console;
 	cfg.console_ctx = vm.console_ctx;
@@ -124,7 +149,10 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 	if (r->cmdline.failed || r->tuned.failed)
 		return err_set(e, ENOMEM, "out of memory");
 	cfg.cmdline = (const char *)r->cmdline.data;
-	ret = vm_exact(&r->vm, &cfg, e);
+	ret = check_root(r, e);
+	for (; cfg.ndisks < s->disks.n; cfg.ndisks++)
+		cfg.disk[cfg.ndisks] = s->disks.at[cfg.ndisks].disk;
+	ret = ret ? ret : vm_exact(&r->vm, &cfg, e);
 	r->exec.vm = ret ? NULL : r->vm;
 	return ret;
 }

@@ -9,6 +9,9 @@
 #include "profile/options/options.h"
 #include "profile/sink/sink.h"
 
+/* An NVDIMM's name in Linux, with its number behind it. */
+#define RUN_EXACT_DISK "/dev/pmem"
+
 struct run;
 struct source;
 struct tune_request;

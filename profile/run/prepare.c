@@ -61,6 +61,7 @@ static int open_source(struct run *r, struct err *e)
 		.root = o->root,
 		.symbols = o->symbols,
 		.writable = o->disk.writable,
+		.disk = o->engine == RUN_ENGINE_EXACT ? RUN_EXACT_DISK "0" : NULL,
 	};
 	struct source *s = &r->source;
 	int ret;

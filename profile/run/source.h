@@ -21,7 +21,8 @@
 /* Names of files are borrowed; NULL: not given. Without image and kernel it is the demo guest. */
 struct source_request {
 	const char *image, *kernel, *initrd, *root, *symbols;
-	bool writable; /* an image that is a disk may be changed */
+	bool writable;	  /* an image that is a disk may be changed */
+	const char *disk; /* the first one's name in the guest; NULL: /dev/vda */
 };
 
 /* All zero is nothing. It stays where it is: its parts borrow from each other. */

@@ -17,6 +17,9 @@ void summary_exact_print(const struct vm *vm, FILE *out)
 			f->engine.version, f->instructions,
 			f->counts ? "each counted, a look at the process" : "a sample", f->period,
 			EXACT_NS_PER_INSN);
+	if (f && f->begun)
+		fprintf(out, "kvmprof: collected from instruction %" PRIu64 " on: %" PRIu64 " instructions\n",
+			f->begun + 1, f->instructions - f->begun);
 }
 
 static void json_text(struct buf *b, const char *key, const char *text)
@@ -40,6 +43,10 @@ void summary_exact_json(const struct vm *vm, struct buf *b)
 	json_text(b, "cmdline", f->cmdline);
 	json_text(b, "kernel_sha256", f->kernel_sha256);
 	json_text(b, "initrd_sha256", f->initrd_sha256);
-	buf_printf(b, ",\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64 "}",
-		   f->counts ? "true" : "false", f->period, f->instructions);
+	for (unsigned int i = 0; i < f->ndisks; i++)
+		buf_printf(b, "%s{\"bytes\":%" PRIu64 ",\"read_only\":%s,\"sha256\":\"%s\"}",
+			   i ? "," : ",\"disks\":[", f->disk[i].image_size,
+			   f->disk[i].read_only ? "true" : "false", f->disk[i].sha256);
+	buf_printf(b, "%s,\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"begun\":%" PRIu64 "}",
+		   f->ndisks ? "]" : "", f->counts ? "true" : "false", f->period, f->instructions, f->begun);
 }

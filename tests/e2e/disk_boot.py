@@ -6,7 +6,6 @@ image at the same time, each writes to it and reads that back, and the image is 
 One of them is saved when its init is ready, and goes on from there N (2) times more: with what was
 written before, each for itself, and without the time between."""
 
-import hashlib
 import os
 import re
 import threading
@@ -14,31 +13,14 @@ import time
 
 import disk_fixture as disk
 import e2e
-import uki_fixture
 from e2e import check
 
 e2e.need_kvm()
 disk.need_tools()
 kernel = e2e.built_kernel("virtio")
 N = int(e2e.EXTRA[0]) if e2e.EXTRA else 2
-HERE = os.path.dirname(os.path.abspath(__file__))
-disk.call("gcc", "-static", "-nostdlib", "-ffreestanding", "-O2", "-o", "init",
-          os.path.join(HERE, "disk_init.c"))
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-a, b = disk.disk("disk.img", 64, "gpt", [(48, "linux", "root"), (8, "uefi", "esp")])
-# Its command line has no root=: that is found.
-disk.vfat("disk.img", {"/EFI/BOOT/BOOTX64.EFI": b"MZ", "/EFI/Linux/test-6.1+3.efi": uki_fixture.uki(
-    read(os.path.join(kernel, "bzImage")), None, "rw quiet", "ID=test\nNAME=Test\n", "6.1")}, 8, b)
-disk.ext4("disk.img", {
-    "/dev": None, "/proc": None, "/etc/later": "only read at the end", "/sbin/init": read("init"),
-    "/etc/marker": "hello from the disk"}, 1, 48, a)
-before = hashlib.sha256(read("disk.img")).hexdigest()
+disk.boots_by_itself("disk.img", kernel)
+before = disk.sha256("disk.img")
 
 SAVE = ["--snapshot-save", "disk.snap", "--at", "console:^disk-init: ready", "--snapshot-continue"]
 LINES = ["disk-init: /before says what was there before", "disk-init: /written says what was written",
@@ -105,7 +87,7 @@ if not e2e.failures:
     os.rename("moved.img", "disk.img")
     p = e2e.kvmprof("run", "disk.img", "--writable", "-o", "x.data", "--snapshot-save", "w.snap", "--at", "console:x")
     check(p.status == 1 and "leave out 'writable'" in p.err, "a writable disk: %d %s" % (p.status, p.err))
-check(hashlib.sha256(read("disk.img")).hexdigest() == before, "the image has changed")
+check(disk.sha256("disk.img") == before, "the image has changed")
 s = [e2e.summary(d) for d in ("mmio.data", "pci.data") if os.path.exists(d)]
 check(len(s) == 2 and all(x["samples"] > 50 for x in s), "samples: %r" % [x["samples"] for x in s])
 e2e.finish("two machines from one disk image, to their inits in %.0f and %.0f s, one goes on %d times, "

@@ -2,11 +2,13 @@
 """Disk images for tests: partitions by sfdisk, ext4 by mke2fs -d, FAT by mkfs.vfat and mtools.
 None of it needs root, and nothing is mounted."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 
 import e2e
+import uki_fixture
 
 MIB = 1 << 20
 TOOLS = "/sbin:/usr/sbin"
@@ -84,3 +86,25 @@ def disk(image, mib, table, parts):
         start += size
     call("sfdisk", "-q", image, input="\n".join(script) + "\n")
     return offsets
+
+
+def sha256(path):
+    h = hashlib.sha256()
+    with open(path, "rb") as f:
+        for block in iter(lambda: f.read(MIB), b""):
+            h.update(block)
+    return h.hexdigest()
+
+
+def boots_by_itself(image, kernel):
+    """A GUID partition table, a unified image of the built kernel on the EFI system partition, and a root in
+    ext4 whose init is disk_init.c."""
+    call("gcc", "-static", "-nostdlib", "-ffreestanding", "-O2", "-o", "init",
+         os.path.join(os.path.dirname(os.path.abspath(__file__)), "disk_init.c"))
+    with open("init", "rb") as f, open(os.path.join(kernel, "bzImage"), "rb") as k:
+        init, uki = f.read(), uki_fixture.uki(k.read(), None, "rw quiet", "ID=test\nNAME=Test\n", "6.1")
+    a, b = disk(image, 64, "gpt", [(48, "linux", "root"), (8, "uefi", "esp")])
+    # Its command line has no root=: that is found.
+    vfat(image, {"/EFI/BOOT/BOOTX64.EFI": b"MZ", "/EFI/Linux/test-6.1+3.efi": uki}, 8, b)
+    ext4(image, {"/dev": None, "/proc": None, "/etc/later": "only read at the end", "/sbin/init": init,
+                 "/etc/marker": "hello from the disk"}, 1, 48, a)

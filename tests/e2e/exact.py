@@ -159,7 +159,7 @@ def check_inputs():
     one_line("no plugin", exact(env=env(KVMPROF_PLUGIN="/nowhere")), "KVMPROF_PLUGIN")
     one_line("bad plugin", exact(env=env(KVMPROF_PLUGIN="/etc/passwd")), "QEMU ended before the guest began")
     one_line("little memory", exact("-m", "16M"), "-m")
-    for option in ("-F99", "--disk=x", "--net=user", "--share=.", "--start-at=x", "--no-tune", "--overwrite"):
+    for option in ("-F99", "--writable", "--net=user", "--share=.", "--rng", "--no-tune", "--overwrite"):
         one_line(option, exact(option), "does not go with --engine exact")
     one_line("cycles", exact("-e", "cycles"), "instructions")
     one_line("--boot", exact("--boot", "linux32"), "linux32")

@@ -6,7 +6,8 @@ longer function and one more allocation are named, and nothing else fails.
 
 exact_counts.py KVMPROF SCRATCH many [N]: N gates (1000) of A against A, each with a run of its own, of the demo
 guest and, each twentieth, of a Linux boot; half of them beside busy loops. Then one thing more in a Debian kernel's
-/init, whose functions have names there."""
+/init, whose functions have names there.
+exact_counts.py KVMPROF SCRATCH vcpus: Debian's 6.1 with two vCPUs."""
 
 import json
 import os
@@ -20,6 +21,7 @@ import e2e
 from e2e import check, say
 from exact_engine import exact, find_qemu
 
+APPEND = "console=ttyS0 reboot=k panic=-1 quiet"
 # subtract, jump: what one turn of exact_init's loop executes.
 TURN_INSNS = 2
 
@@ -50,11 +52,16 @@ def content(profile, name):
 
 # -- the demo guest: its leaves are loops that are known ----------------------------------------
 
+def totals(said):
+    """Instructions: QEMU's count, and those in the profile."""
+    return (int(re.search(r": (\d+) instructions, each counted", said).group(1)),
+            int(re.search(r"(\d+) instructions counted, in \d+ stacks", said).group(1)))
+
+
 def demo():
     said = count("demo.data", "--append", "seconds=1")
     # Of all that QEMU has counted, what it counts too much is blocks that were left early.
-    all_of_it = int(re.search(r": (\d+) instructions, each counted", said).group(1))
-    counted = int(re.search(r"(\d+) instructions counted, in \d+ stacks", said).group(1))
+    all_of_it, counted = totals(said)
     check(0 <= all_of_it - counted < 1000, "%d of %d instructions are counted" %
           (counted, all_of_it))
     count("again.data", "--append", "seconds=1")
@@ -80,8 +87,6 @@ def annotated():
 
 
 def refused():
-    p = exact("--call-counts", "--vcpus", "2", "-o", "x")
-    check(p.status == 2 and "one vCPU" in p.err, "two vCPUs: " + p.err)
     p = e2e.kvmprof("run", "--call-counts", "-o", "x")
     check(p.status == 2 and "--engine exact" in p.err, "without the engine: " + p.err)
     p = e2e.kvmprof("gate", "--exact", "--base", "demo.data", "demo.data", "--head", "demo.data")
@@ -149,6 +154,22 @@ def rule_file():
 EACH_LINUX, SAID_EACH = 20, 100
 
 
+def two_vcpus():
+    """Each instruction once, whichever ran it; the same each time."""
+    debian = e2e.debian_kernel("6.1")
+    for name in ("two.data", "twice.data"):
+        said = count(name, "--vcpus", "2", debian, "--initrd", e2e.INITRAMFS, "--cmdline", APPEND)
+    for name in ("data", "kvmprof.json", "text"):
+        check(content("two.data", name) == content("twice.data", name), "two vCPUs: two runs differ in " + name)
+    all_of_it, counted = totals(said)
+    check(0 <= all_of_it - counted < 10000, "two vCPUs: %d of %d instructions are counted" % (counted, all_of_it))
+    p = e2e.kvmprof("report", "-i", "two.data", "-n", "0", "--event", "calls", "--json")
+    calls = {r["symbol"]: r["self"] for r in json.loads(p.out)["symbols"]}
+    say("Debian 6.1, two vCPUs: %d of %d instructions, twice" % (counted, all_of_it))
+    check(calls.get("start_secondary") == 1 or calls.get("cpu_startup_entry") == 2,
+          "no second vCPU: %s %s" % (calls.get("start_secondary"), calls.get("cpu_startup_entry")))
+
+
 def many(n):
     guests = {"demo": ["--append", "work=1"], "linux": [kernel, "--initrd", init_of("base")]}
     alarms, began = 0, time.monotonic()
@@ -189,6 +210,9 @@ kernel = os.path.join(e2e.built_kernel("tiny"), "bzImage")
 if e2e.EXTRA and e2e.EXTRA[0] == "many":
     debian()
     e2e.finish(many(int(e2e.EXTRA[1]) if len(e2e.EXTRA) > 1 else 1000))
+if e2e.EXTRA and e2e.EXTRA[0] == "vcpus":
+    two_vcpus()
+    e2e.finish()
 demo()
 annotated()
 refused()

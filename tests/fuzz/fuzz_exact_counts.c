@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_file(data, size);
 	if (size)
 		blockend_of(data, size < 15 ? size : 15);
-	if (callstacks_create(&c, &cpu, 64, 256))
+	if (callstacks_create(&c, &cpu, 1, 64, 256))
 		return 0;
 	memset(&regs, 0, sizeof(regs));
 	regs.sp = UINT64_C(0xffffc90000010000);

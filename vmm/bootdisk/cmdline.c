@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The disk's name in the guest: it is the first virtio disk. */
-#define DISK_NAME "/dev/vda"
-
 const char *diskboot_word(const char *options, const char *key, size_t *len)
 {
 	const char *found = NULL;
@@ -32,11 +29,11 @@ static bool same(const char *value, size_t len, const char *text)
 	return *text && strlen(text) == len && !strncasecmp(value, text, len);
 }
 
-/* /dev/sda2, /dev/vda2, /dev/nvme0n1p2: the number at the end; 0: the whole disk; -1: no such name. */
+/* /dev/sda2, /dev/vda2, /dev/nvme0n1p2, /dev/pmem0p2: the number at the end; 0: the whole disk; -1: no such name. */
 static int part_of_name(const char *s, size_t len)
 {
 	static const char *const letters[] = { "sd", "vd", "hd", "xvd" };
-	static const char *const numbers[] = { "nvme0n", "mmcblk" };
+	static const char *const numbers[] = { "nvme0n", "mmcblk", "pmem" };
 	const char *end = s + len;
 	size_t n = 0;
 
@@ -106,26 +103,29 @@ const struct disk_part *diskboot_root_part(const struct disk_layout *l, const ch
 }
 
 /* A name for p that the kernel, or its initrd, can find. */
-static void name_part(const struct disk_part *p, bool initrd, char *to, size_t cap)
+static void name_part(const struct disk_part *p, const struct diskboot_root *r, char *to, size_t cap)
 {
-	if (initrd && *p->uuid)
+	char last = r->name[strlen(r->name) - 1];
+
+	if (r->initrd && *p->uuid)
 		snprintf(to, cap, "UUID=%s", p->uuid);
 	else if (*p->partuuid)
 		snprintf(to, cap, "PARTUUID=%s", p->partuuid);
 	else if (p->number)
-		snprintf(to, cap, DISK_NAME "%u", p->number);
+		snprintf(to, cap, "%s%s%u", r->name, last >= '0' && last <= '9' ? "p" : "",
+			 p->number);
 	else
-		snprintf(to, cap, DISK_NAME);
+		snprintf(to, cap, "%s", r->name);
 }
 
 /* Does the kernel by itself, or its initrd, find this here? */
 static bool can_find(const struct diskboot_root *r, const char *root, size_t len)
 {
 	if (len >= 5 && !memcmp(root, "/dev/", 5)) {
-		size_t n = strlen(DISK_NAME);
+		size_t n = strlen(r->name);
 
 		if (part_of_name(root, len) >= 0)
-			return len >= n && !memcmp(root, DISK_NAME, n);
+			return len >= n && !memcmp(root, r->name, n);
 		return r->initrd; /* /dev/mapper/..., /dev/disk/... */
 	}
 	return r->initrd || (len > 9 && (!memcmp(root, "PARTUUID=", 9) ||
@@ -150,7 +150,7 @@ void diskboot_cmdline(const char *options, const struct diskboot_root *r, struct
 	if (!keep && r->given)
 		snprintf(name, sizeof(name), "%s", r->given);
 	else if (!keep && (p || r->found))
-		name_part(p ? p : r->found, r->initrd, name, sizeof(name));
+		name_part(p ? p : r->found, r, name, sizeof(name));
 	for (const char *s = options + strspn(options, " "); *s;) {
 		size_t n = strcspn(s, " ");
 

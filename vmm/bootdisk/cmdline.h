@@ -20,6 +20,7 @@ struct diskboot_root {
 	const struct disk_part *found; /* with an init; NULL: none has */
 	bool initrd;		       /* there is one, which knows UUIDs */
 	const char *given;	       /* --root: goes into root= as it is; NULL: none */
+	const char *name;	       /* of the disk in the guest: "/dev/vda", "/dev/pmem0" */
 };
 
 /*

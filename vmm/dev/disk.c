@@ -406,6 +406,11 @@ const char *disk_path(const struct disk *d)
 	return d->path;
 }
 
+int disk_fd(const struct disk *d)
+{
+	return d->fd;
+}
+
 uint64_t disk_overlay_bytes(const struct disk *d)
 {
 	struct stat st;

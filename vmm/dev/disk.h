@@ -56,6 +56,8 @@ uint64_t disk_size(const struct disk *d); /* bytes, a multiple of DISK_SECTOR */
 bool disk_is_read_only(const struct disk *d);
 bool disk_is_writable(const struct disk *d); /* DISK_WRITABLE: the image itself is */
 const char *disk_path(const struct disk *d);
+/* The image's descriptor: borrowed, read-only but for DISK_WRITABLE. */
+int disk_fd(const struct disk *d);
 /* What the overlay takes of memory or of its file system, bytes. */
 uint64_t disk_overlay_bytes(const struct disk *d);
 /* Writes that failed with -ENOSPC, as the budget had no room. */

@@ -18,31 +18,41 @@ static struct callstacks_block *callstacks_point(struct callstacks *c, uint64_t 
 void callstacks_lose(struct callstacks *c)
 {
 	c->stats.lost++;
-	c->prev = NULL;
+	c->now.prev = NULL;
 }
 
 /* -- counting ------------------------------------------------------------------------------------- */
 
 static void callstacks_count(struct callstacks *c, struct callstacks_block *b)
 {
-	if (b->node != c->node) {
-		b->count = calltree_count_of(&c->tree, c->node, b->number);
-		b->node = c->node;
+	if (b->node != c->now.node) {
+		b->count = calltree_count_of(&c->tree, c->now.node, b->number);
+		b->node = c->now.node;
 	}
 	if (b->count != CALLTREE_NONE)
 		c->tree.count[b->count].times++;
 	else
 		c->stats.lost++;
-	c->prev = b;
+	c->now.prev = b;
+	c->now.prev_count = b->count;
+}
+
+/* What had run before goes on. */
+static void callstacks_resume(struct callstacks *c, struct callstacks_block *was)
+{
+	c->now.prev = was;
+	c->now.prev_count = was ? was->count : CALLTREE_NONE;
 }
 
 /* Of the block before, the first n instructions ran: it ends there. */
 static void callstacks_cut(struct callstacks *c, unsigned int n)
 {
-	struct callstacks_block *b = c->prev, part = *b;
+	struct callstacks_block *b = c->now.prev, part = *b;
 	struct callstacks_block *whole;
 
-	if (b->count == CALLTREE_NONE || b->node == CALLTREE_NONE || !c->tree.count[b->count].times)
+	uint32_t at = c->now.prev_count;
+
+	if (at == CALLTREE_NONE || !c->tree.count[at].times)
 		return;
 	part.insns = (uint16_t)n;
 	part.end = b->pc + (b->off ? b->off[n] : 0);
@@ -52,16 +62,16 @@ static void callstacks_cut(struct callstacks *c, unsigned int n)
 	if (!whole)
 		return;
 	c->stats.partial++;
-	c->tree.count[b->count].times--;
+	c->tree.count[at].times--;
 	if (n) {
-		uint32_t at = calltree_count_of(&c->tree, b->node, whole->number);
-
+		at = calltree_count_of(&c->tree, c->tree.count[at].node, whole->number);
 		if (at != CALLTREE_NONE)
 			c->tree.count[at].times++;
 		else
 			c->stats.lost++;
 	}
-	c->prev = whole;
+	c->now.prev = whole;
+	c->now.prev_count = n ? at : CALLTREE_NONE;
 }
 
 /* -- interrupts ----------------------------------------------------------------------------------- */
@@ -73,7 +83,7 @@ struct pushed {
 /* Could control have been there when the block before had run? */
 static bool callstacks_plausible(const struct callstacks *c, uint64_t ip)
 {
-	const struct callstacks_block *p = c->prev;
+	const struct callstacks_block *p = c->now.prev;
 
 	if (p->kind == BLOCKEND_JUMP_IND || p->kind == BLOCKEND_CALL_IND ||
 	    p->kind == BLOCKEND_IRET || p->kind == BLOCKEND_SYSRET || p->kind == BLOCKEND_RET)
@@ -96,7 +106,7 @@ static bool callstacks_was_interrupted(const struct callstacks *c, const struct 
 		const struct pushed p = { w[i], w[i + 1], w[i + 2], w[i + 3], i ? w[5] : w[4] };
 
 		if ((r->sp + 40 + 8 * i) % 16 == 0 && p.cs && p.cs < 0x10000 && p.ss < 0x10000 &&
-		    (p.cs & 3) == (c->user ? 3 : 0) && (p.flags & 2) && p.flags < 1u << 22 &&
+		    (p.cs & 3) == (c->now.user ? 3 : 0) && (p.flags & 2) && p.flags < 1u << 22 &&
 		    callstacks_plausible(c, p.ip)) {
 			*out = p;
 			return true;
@@ -108,28 +118,28 @@ static bool callstacks_was_interrupted(const struct callstacks *c, const struct 
 /* The block before ended where the interrupt came: in the middle, or at its end. */
 static void callstacks_end_at(struct callstacks *c, uint64_t ip)
 {
-	unsigned int n = callstacks_insn_at(c->prev, ip);
+	unsigned int n = callstacks_insn_at(c->now.prev, ip);
 
 	/* A jump back into the block itself had finished it. */
-	if (n < c->prev->insns && !(c->prev->has_target && c->prev->target == ip))
+	if (n < c->now.prev->insns && !(c->now.prev->has_target && c->now.prev->target == ip))
 		callstacks_cut(c, n);
 }
 
 static void callstacks_interrupt(struct callstacks *c, struct callstacks_block *b,
 				 const struct callstacks_regs *r, const struct pushed *p)
 {
-	uint32_t from = c->cur, root = calltree_root(&c->tree, CALLTREE_INTERRUPT, 0);
+	uint32_t from = c->now.cur, root = calltree_root(&c->tree, CALLTREE_INTERRUPT, 0);
 	struct frame f = { .sp = r->sp, .ret = p->ip, .was_sp = p->sp, .from = from };
 
 	b->interrupt = true;
 	c->stats.interrupts++;
 	callstacks_end_at(c, p->ip);
-	f.was = c->prev;
-	c->cur = callstacks_find(c, 0, r->sp);
-	callstacks_drop_below(&c->stack[c->cur], r->sp);
+	f.was = c->now.prev;
+	c->now.cur = callstacks_find(c, 0, r->sp);
+	callstacks_drop_below(&c->stack[c->now.cur], r->sp);
 	f.node = calltree_call(&c->tree, root, 0, b->pc);
 	callstacks_push(c, &f);
-	c->node = f.node;
+	c->now.node = f.node;
 }
 
 /* -- between programs and the kernel ---------------------------------------------------------------- */
@@ -138,7 +148,7 @@ static void callstacks_interrupt(struct callstacks *c, struct callstacks_block *
 static void callstacks_enter_kernel(struct callstacks *c, struct callstacks_block *b,
 				    const struct callstacks_regs *r)
 {
-	struct shadow *s = &c->stack[c->cur];
+	struct shadow *s = &c->stack[c->now.cur];
 	struct pushed p;
 	uint32_t root;
 
@@ -148,26 +158,26 @@ static void callstacks_enter_kernel(struct callstacks *c, struct callstacks_bloc
 		s->left_sp = p.sp;
 		c->stats.interrupts++;
 		root = calltree_root(&c->tree,
-				     c->prev->kind == BLOCKEND_SYSCALL ? CALLTREE_SYSCALL
+				     c->now.prev->kind == BLOCKEND_SYSCALL ? CALLTREE_SYSCALL
 								       : CALLTREE_INTERRUPT,
 				     0);
-		s->was = c->prev;
-		c->cur = callstacks_find(c, 0, r->sp);
+		s->was = c->now.prev;
+		c->now.cur = callstacks_find(c, 0, r->sp);
 	} else {
 		root = calltree_root(&c->tree, CALLTREE_SYSCALL, 0);
-		s->was = c->prev;
-		c->cur = 0; /* still on the program's stack */
+		s->was = c->now.prev;
+		c->now.cur = c->on; /* still on the program's stack */
 	}
-	c->user = false;
-	s = &c->stack[c->cur];
+	c->now.user = false;
+	s = &c->stack[c->now.cur];
 	s->n = 0;
 	s->base_node = calltree_call(&c->tree, root, 0, b->pc);
-	callstacks_enter(c, c->cur);
+	callstacks_enter(c, c->now.cur);
 }
 
 static uint32_t callstacks_find_user(struct callstacks *c, uint64_t space, uint64_t sp)
 {
-	for (uint32_t i = 1; i < c->nstacks; i++)
+	for (uint32_t i = c->ncpus; i < c->nstacks; i++)
 		if (c->stack[i].space == space && c->stack[i].was && c->stack[i].left_sp == sp)
 			return i;
 	return callstacks_find(c, space, sp);
@@ -183,10 +193,10 @@ static bool callstacks_enter_user(struct callstacks *c, struct callstacks_block 
 	struct shadow *s = &c->stack[at];
 	bool same = s->was && s->left_sp == r->sp;
 
-	c->user = true;
+	c->now.user = true;
 	callstacks_drop_below(s, r->sp);
 	if (same) {
-		c->prev = s->was;
+		callstacks_resume(c, s->was);
 		s->was = NULL;
 		callstacks_enter(c, at);
 		/* Behind the system call, or wherever the kernel has put it. */
@@ -204,17 +214,17 @@ static bool callstacks_enter_user(struct callstacks *c, struct callstacks_block 
 
 static void callstacks_call(struct callstacks *c, const struct callstacks_block *b, uint64_t sp)
 {
-	struct frame f = { .sp = sp, .ret = c->prev->end };
+	struct frame f = { .sp = sp, .ret = c->now.prev->end };
 
-	f.node = calltree_call(&c->tree, c->node, f.ret, b->pc);
+	f.node = calltree_call(&c->tree, c->now.node, f.ret, b->pc);
 	callstacks_push(c, &f);
 }
 
 static void callstacks_return(struct callstacks *c, const struct callstacks_block *b, uint64_t sp)
 {
-	uint32_t to = callstacks_find(c, c->stack[c->cur].space, sp);
+	uint32_t to = callstacks_find(c, c->stack[c->now.cur].space, sp);
 	struct shadow *s = &c->stack[to];
-	bool moved = to != c->cur;
+	bool moved = to != c->now.cur;
 	struct frame *top;
 
 	callstacks_drop_below(s, sp - 8);
@@ -239,7 +249,7 @@ static void callstacks_return(struct callstacks *c, const struct callstacks_bloc
 /* True: taken up again, and what had run before the interrupt goes on. */
 static bool callstacks_iret(struct callstacks *c, const struct callstacks_block *b, uint64_t sp)
 {
-	struct shadow *s = &c->stack[c->cur];
+	struct shadow *s = &c->stack[c->now.cur];
 
 	for (size_t i = s->n; i-- > 0;) {
 		const struct frame f = s->frame[i];
@@ -247,9 +257,9 @@ static bool callstacks_iret(struct callstacks *c, const struct callstacks_block 
 		if (!f.was || f.was_sp != sp)
 			continue;
 		s->n = i;
-		callstacks_enter(c, f.from < c->nstacks ? f.from : c->cur);
-		c->prev = f.ret == b->pc ? f.was : callstacks_point(c, b->pc);
-		return c->prev != NULL;
+		callstacks_enter(c, f.from < c->nstacks ? f.from : c->now.cur);
+		callstacks_resume(c, f.ret == b->pc ? f.was : callstacks_point(c, b->pc));
+		return c->now.prev != NULL;
 	}
 	callstacks_move(c, sp);
 	return false;
@@ -267,7 +277,7 @@ static bool callstacks_follows(const struct callstacks_block *p, uint64_t pc)
 static void callstacks_step(struct callstacks *c, struct callstacks_block *b,
 			    const struct callstacks_regs *r)
 {
-	const struct callstacks_block *p = c->prev;
+	const struct callstacks_block *p = c->now.prev;
 	unsigned int n;
 
 	if (p->kind == BLOCKEND_CALL_IND || (p->kind == BLOCKEND_CALL && p->target == b->pc)) {
@@ -297,9 +307,9 @@ static void callstacks_begin(struct callstacks *c, const struct callstacks_block
 	uint32_t root = calltree_root(&c->tree, r->cpl == 3 ? CALLTREE_USER : CALLTREE_KERNEL,
 				      r->cpl == 3 ? r->cr3 & CALLSTACKS_SPACE : 0);
 
-	c->user = r->cpl == 3;
-	c->node = calltree_call(&c->tree, root, 0, b->pc);
-	callstacks_enter(c, callstacks_find(c, c->user ? r->cr3 & CALLSTACKS_SPACE : 0, r->sp));
+	c->now.user = r->cpl == 3;
+	c->now.node = calltree_call(&c->tree, root, 0, b->pc);
+	callstacks_enter(c, callstacks_find(c, c->now.user ? r->cr3 & CALLSTACKS_SPACE : 0, r->sp));
 }
 
 static void callstacks_slow(struct callstacks *c, struct callstacks_block *b)
@@ -308,25 +318,25 @@ static void callstacks_slow(struct callstacks *c, struct callstacks_block *b)
 	struct pushed p;
 
 	c->cpu.regs(c->cpu.ctx, &r);
-	if (!c->prev) {
+	if (!c->now.prev) {
 		callstacks_begin(c, b, &r);
 		return;
 	}
-	if (c->user != (r.cpl == 3)) {
-		if (c->user)
+	if (c->now.user != (r.cpl == 3)) {
+		if (c->now.user)
 			callstacks_enter_kernel(c, b, &r);
-		else if (callstacks_enter_user(c, b, &r) && !callstacks_follows(c->prev, b->pc))
+		else if (callstacks_enter_user(c, b, &r) && !callstacks_follows(c->now.prev, b->pc))
 			callstacks_step(c, b, &r);
 		return;
 	}
-	if (c->prev->kind == BLOCKEND_IRET || c->prev->kind == BLOCKEND_SYSRET) {
+	if (c->now.prev->kind == BLOCKEND_IRET || c->now.prev->kind == BLOCKEND_SYSRET) {
 		if (!callstacks_iret(c, b, r.sp))
 			return;
-		if (!callstacks_follows(c->prev, b->pc) || c->prev->moves_sp)
+		if (!callstacks_follows(c->now.prev, b->pc) || c->now.prev->moves_sp)
 			callstacks_step(c, b, &r);
 		return;
 	}
-	if (!c->user && callstacks_was_interrupted(c, &r, &p)) {
+	if (!c->now.user && callstacks_was_interrupted(c, &r, &p)) {
 		callstacks_interrupt(c, b, &r, &p);
 		return;
 	}
@@ -336,8 +346,8 @@ static void callstacks_slow(struct callstacks *c, struct callstacks_block *b)
 /* What needs few registers or none: nearly all blocks. False: it is not as simple. */
 static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 {
-	const struct callstacks_block *p = c->prev;
-	struct shadow *s = &c->stack[c->cur];
+	const struct callstacks_block *p = c->now.prev;
+	struct shadow *s = &c->stack[c->now.cur];
 	struct frame *top = callstacks_top(s);
 	uint64_t sp;
 
@@ -363,7 +373,7 @@ static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 				return false;
 		}
 		callstacks_pop(s);
-		c->node = s->n ? callstacks_top(s)->node : s->base_node;
+		c->now.node = s->n ? callstacks_top(s)->node : s->base_node;
 		return true;
 	case BLOCKEND_JUMP_IND:
 		if (!b->reached)
@@ -380,6 +390,15 @@ static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 	return top && top->sp >= sp && top->sp - sp < CALLSTACKS_REACH / 2;
 }
 
+void callstacks_on(struct callstacks *c, uint32_t cpu)
+{
+	if (cpu == c->on || cpu >= c->ncpus)
+		return;
+	c->turn[c->on] = c->now;
+	c->now = c->turn[cpu];
+	c->on = cpu;
+}
+
 void callstacks_run(struct callstacks *c, struct callstacks_block *b)
 {
 	if (!callstacks_quick(c, b))
@@ -389,8 +408,8 @@ void callstacks_run(struct callstacks *c, struct callstacks_block *b)
 
 /* -- the whole -------------------------------------------------------------------------------------- */
 
-int callstacks_create(struct callstacks **out, const struct callstacks_cpu *cpu, uint32_t max_nodes,
-		      uint32_t max_counts)
+int callstacks_create(struct callstacks **out, const struct callstacks_cpu *cpu, uint32_t ncpus,
+		      uint32_t max_nodes, uint32_t max_counts)
 {
 	struct callstacks *c = calloc(1, sizeof(*c));
 
@@ -399,14 +418,19 @@ int callstacks_create(struct callstacks **out, const struct callstacks_cpu *cpu,
 		return -ENOMEM;
 	}
 	c->cpu = *cpu;
-	c->node = calltree_root(&c->tree, CALLTREE_KERNEL, 0);
-	/* Stack 0 is what the kernel has before it has loaded a stack of its own. */
-	if (ARRAY_FIT_ZERO(c->stack, 2, c->stacks_cap)) {
+	c->now.node = calltree_root(&c->tree, CALLTREE_KERNEL, 0);
+	c->now.prev_count = CALLTREE_NONE;
+	c->ncpus = ncpus;
+	if (ARRAY_FIT_ZERO(c->stack, ncpus + 1, c->stacks_cap)) {
 		callstacks_destroy(c);
 		return -ENOMEM;
 	}
-	c->nstacks = 1;
-	c->stack[0].base_node = c->node;
+	c->nstacks = ncpus;
+	for (uint32_t i = 0; i < ncpus; i++) {
+		c->stack[i].base_node = c->now.node;
+		c->turn[i] = c->now;
+		c->turn[i].cur = i;
+	}
 	*out = c;
 	return 0;
 }
@@ -419,6 +443,12 @@ void callstacks_destroy(struct callstacks *c)
 	callstacks_free_stacks(c);
 	calltree_deinit(&c->tree);
 	free(c);
+}
+
+void callstacks_zero(struct callstacks *c)
+{
+	calltree_zero(&c->tree);
+	c->stats = (struct callstacks_stats){ 0 };
 }
 
 const struct calltree *callstacks_tree(const struct callstacks *c)
@@ -435,5 +465,5 @@ void callstacks_stats(const struct callstacks *c, struct callstacks_stats *out)
 
 uint32_t callstacks_node(const struct callstacks *c)
 {
-	return c->node;
+	return c->now.node;
 }

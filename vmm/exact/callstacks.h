@@ -2,7 +2,8 @@
 /*
  * callstacks: who called the block that runs, by shadow stacks.
  *
- * Fed with the start of each block that one processor runs. Calls push a frame with its place on the
+ * Fed with the start of each block that a processor runs; several take turns (callstacks_on()), and share
+ * stacks, as tasks go from one to another. Calls push a frame with its place on the
  * guest's stack, and a return pops it; what does not fit that is settled by the stack pointer: frames
  * below it are gone (longjmp, signals, a changed return address), and elsewhere it is another stack
  * (task switch, interrupt stack), where the frames of that stack go on. An interrupt keeps what it
@@ -20,6 +21,7 @@
 #include "vmm/exact/blockend.h"
 #include "vmm/exact/calltree.h"
 
+#define CALLSTACKS_MAX_CPUS 17u
 #define CALLSTACKS_MAX_STACKS 4096u /* the one that was used longest ago gives way */
 #define CALLSTACKS_MAX_DEPTH 1024u  /* frames of a stack; deeper calls are counted in the last one */
 #define CALLSTACKS_MAX_BLOCKS (8u << 20)
@@ -55,9 +57,9 @@ struct callstacks_cpu {
 
 struct callstacks;
 
-/* max_nodes, max_counts: see calltree_init(). -ENOMEM. */
-int callstacks_create(struct callstacks **out, const struct callstacks_cpu *cpu, uint32_t max_nodes,
-		      uint32_t max_counts);
+/* ncpus: 1 to CALLSTACKS_MAX_CPUS. max_nodes, max_counts: see calltree_init(). -ENOMEM. */
+int callstacks_create(struct callstacks **out, const struct callstacks_cpu *cpu, uint32_t ncpus,
+		      uint32_t max_nodes, uint32_t max_counts);
 void callstacks_destroy(struct callstacks *c);
 
 /*
@@ -67,8 +69,13 @@ void callstacks_destroy(struct callstacks *c);
 struct callstacks_block *callstacks_block(struct callstacks *c, const struct callstacks_block *b);
 void callstacks_lose(struct callstacks *c);
 
+/* What runs from now on runs on this one, from 0 on; the others stay where they are. */
+void callstacks_on(struct callstacks *c, uint32_t cpu);
 /* It begins to run now. */
 void callstacks_run(struct callstacks *c, struct callstacks_block *b);
+
+/* Nothing has been counted yet. Stacks stay as they are. */
+void callstacks_zero(struct callstacks *c);
 
 struct callstacks_stats {
 	uint64_t blocks;     /* distinct ones */

@@ -33,12 +33,20 @@ struct shadow {
 	size_t had; /* ... it had so many frames then */
 };
 
+/* Where one vCPU is: kept while another runs. */
+struct callstacks_turn {
+	struct callstacks_block *prev;
+	uint32_t prev_count; /* where it was counted; CALLTREE_NONE: nowhere */
+	uint32_t cur, node;
+	bool user;
+};
+
 struct callstacks {
 	struct callstacks_cpu cpu;
 	struct calltree tree;
-	struct callstacks_block *prev;
-	uint32_t cur, node;
-	bool user;
+	struct callstacks_turn now; /* of the vCPU that runs */
+	struct callstacks_turn turn[CALLSTACKS_MAX_CPUS];
+	uint32_t on, ncpus; /* stack i is what vCPU i has before it has loaded one of its own */
 	struct shadow *stack;
 	size_t nstacks, stacks_cap;
 	uint64_t clock;
@@ -59,7 +67,7 @@ struct frame *callstacks_top(const struct shadow *s);
 void callstacks_enter(struct callstacks *c, uint32_t stack);
 /* Frames below a stack pointer are gone. */
 void callstacks_drop_below(struct shadow *s, uint64_t sp);
-/* The stack that an address belongs to, or a new one. Stack 0 is never found. */
+/* The stack that an address belongs to, or a new one; none of a vCPU's first ones. */
 uint32_t callstacks_find(struct callstacks *c, uint64_t space, uint64_t sp);
 /* Before another stack is entered; an empty one begins from here: an interrupt stack, say. */
 void callstacks_switch(struct callstacks *c, struct shadow *s);

@@ -16,15 +16,24 @@ void callstacks_enter(struct callstacks *c, uint32_t stack)
 {
 	struct shadow *s = &c->stack[stack];
 
-	c->cur = stack;
+	c->now.cur = stack;
 	s->used = ++c->clock;
-	c->node = s->n ? callstacks_top(s)->node : s->base_node;
+	c->now.node = s->n ? callstacks_top(s)->node : s->base_node;
 }
 
 void callstacks_drop_below(struct shadow *s, uint64_t sp)
 {
 	while (s->n && s->frame[s->n - 1].sp < sp)
 		s->n--;
+}
+
+static bool is_in_use(const struct callstacks *c, uint32_t stack)
+{
+	bool in_use = c->now.cur == stack;
+
+	for (uint32_t i = 0; i < c->ncpus; i++)
+		in_use |= i != c->on && c->turn[i].cur == stack;
+	return in_use;
 }
 
 static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint64_t sp)
@@ -35,9 +44,9 @@ static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint6
 	if (c->nstacks >= CALLSTACKS_MAX_STACKS ||
 	    ARRAY_ROOM(c->stack, c->nstacks, c->stacks_cap)) {
 		/* There are some: create() made the first ones. */
-		at = 1;
-		for (uint32_t i = 2; i < c->nstacks; i++)
-			if (c->stack[i].used < c->stack[at].used && i != c->cur)
+		at = c->ncpus;
+		for (uint32_t i = at + 1; i < c->nstacks; i++)
+			if (c->stack[i].used < c->stack[at].used && !is_in_use(c, i))
 				at = i;
 		c->stats.evicted++;
 		s = &c->stack[at];
@@ -49,7 +58,7 @@ static uint32_t callstacks_new_stack(struct callstacks *c, uint64_t space, uint6
 	}
 	s->space = space;
 	s->base = sp;
-	s->base_node = c->node;
+	s->base_node = c->now.node;
 	s->fresh = true;
 	c->stats.stacks++;
 	return at;
@@ -61,7 +70,7 @@ uint32_t callstacks_find(struct callstacks *c, uint64_t space, uint64_t sp)
 	uint64_t reach = space ? CALLSTACKS_REACH_USER : CALLSTACKS_REACH, best = UINT64_MAX;
 	uint32_t at = 0;
 
-	for (uint32_t i = 1; i < c->nstacks; i++) {
+	for (uint32_t i = c->ncpus; i < c->nstacks; i++) {
 		const struct shadow *s = &c->stack[i];
 		uint64_t far = s->base >= sp ? s->base - sp : sp - s->base + reach;
 
@@ -82,7 +91,7 @@ void callstacks_switch(struct callstacks *c, struct shadow *s)
 {
 	c->stats.switches++;
 	if (!s->n)
-		s->base_node = c->node;
+		s->base_node = c->now.node;
 	s->fresh = true;
 	s->had = s->n;
 }
@@ -95,11 +104,11 @@ void callstacks_pop(struct shadow *s)
 
 void callstacks_move(struct callstacks *c, uint64_t sp)
 {
-	uint32_t to = callstacks_find(c, c->stack[c->cur].space, sp);
+	uint32_t to = callstacks_find(c, c->stack[c->now.cur].space, sp);
 	struct shadow *s = &c->stack[to];
 
 	callstacks_drop_below(s, sp);
-	if (to == c->cur) {
+	if (to == c->now.cur) {
 		callstacks_enter(c, to);
 		return;
 	}
@@ -109,7 +118,7 @@ void callstacks_move(struct callstacks *c, uint64_t sp)
 
 void callstacks_push(struct callstacks *c, const struct frame *f)
 {
-	struct shadow *s = &c->stack[c->cur];
+	struct shadow *s = &c->stack[c->now.cur];
 
 	/* What had this place, too. */
 	callstacks_drop_below(s, f->sp + 1);
@@ -118,7 +127,7 @@ void callstacks_push(struct callstacks *c, const struct frame *f)
 		return;
 	}
 	s->frame[s->n++] = *f;
-	c->node = f->node;
+	c->now.node = f->node;
 }
 
 void callstacks_free_stacks(struct callstacks *c)

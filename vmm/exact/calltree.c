@@ -54,6 +54,15 @@ void calltree_deinit(struct calltree *t)
 	*t = (struct calltree){ 0 };
 }
 
+void calltree_zero(struct calltree *t)
+{
+	for (uint32_t i = 0; i < t->nnodes; i++)
+		t->node[i].calls = 0;
+	for (uint32_t i = 0; i < t->ncounts; i++)
+		t->count[i].times = 0;
+	t->folded = t->lost = 0;
+}
+
 /* -- growing: twice the items, and slots that stay at least half empty ------------------------- */
 
 static bool calltree_grow_nodes(struct calltree *t)

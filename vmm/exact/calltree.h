@@ -56,6 +56,9 @@ struct calltree {
 int calltree_init(struct calltree *t, uint32_t max_nodes, uint32_t max_counts);
 void calltree_deinit(struct calltree *t);
 
+/* All counts become 0; nodes stay. */
+void calltree_zero(struct calltree *t);
+
 /* The root of a kind, and of a program's address space. Without room: node 0, if there is one. */
 uint32_t calltree_root(struct calltree *t, enum calltree_kind kind, uint64_t space);
 /* One call from a node. Without room: the node itself. */

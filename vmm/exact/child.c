@@ -2,6 +2,7 @@
 #include "vmm/exact/child.h"
 
 #include "base/file.h"
+#include "vmm/exact/places.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGS_MAX 64u
+#define ARGS_MAX 96u
 #define ARG_LEN 512u
 
 /* Descriptors as the child has them. */
@@ -33,7 +34,8 @@ enum {
 	FD_KERNEL,
 	FD_INITRD,
 	FD_COUNTS,
-	FD_END
+	FD_DISK,
+	FD_END = FD_DISK + EXACT_MAX_DISKS
 };
 
 struct args {
@@ -82,7 +84,7 @@ static int sized_file(const char *name, uint64_t size, int *out, struct err *e)
 	return ftruncate(fd, (off_t)size) ? err_set(e, errno, "%s: %s", name, strerror(errno)) : 0;
 }
 
-static int make_shared(struct child *c, uint64_t period, struct err *e)
+static int make_shared(struct child *c, const struct exact_config *cfg, struct err *e)
 {
 	void *at;
 	int ret = sized_file("shared page", EXACT_SHARED_LEN, &c->shared_fd, e);
@@ -93,7 +95,7 @@ static int make_shared(struct child *c, uint64_t period, struct err *e)
 	if (at == MAP_FAILED)
 		return err_set(e, errno, "shared page: %s", strerror(errno));
 	c->shared = at;
-	(void)period;
+	places_init(c->shared, cfg->breakpoint, cfg->nbreakpoints);
 	c->request = eventfd(0, EFD_CLOEXEC);
 	c->answer = eventfd(0, EFD_CLOEXEC);
 	return c->request < 0 || c->answer < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno))
@@ -121,7 +123,28 @@ static void args_put(struct args *a, const char *fmt, ...)
 	args_add(a, text);
 }
 
-static void args_machine(struct args *a, const struct exact_config *cfg)
+static uint64_t disk_bytes(const struct child *c)
+{
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < c->ndisks; i++)
+		all += c->disk[i].size;
+	return all;
+}
+
+/* The image is opened to be read; with rom=off the guest can write to its private copy. */
+static void args_disk(struct args *a, const struct nvdimm *n, unsigned int i)
+{
+	args_add(a, "-object");
+	args_put(a,
+		 "memory-backend-file,id=disk%u,size=%lluM,mem-path=/proc/self/fd/%u,share=off,"
+		 "readonly=on,rom=%s",
+		 i, (unsigned long long)(n->size >> 20), FD_DISK + i, n->read_only ? "on" : "off");
+	args_add(a, "-device");
+	args_put(a, "nvdimm,memdev=disk%u%s", i, n->read_only ? ",unarmed=on" : "");
+}
+
+static void args_machine(struct args *a, const struct child *c, const struct exact_config *cfg)
 {
 	unsigned long long mib = cfg->mem_size >> 20;
 
@@ -131,7 +154,8 @@ static void args_machine(struct args *a, const struct exact_config *cfg)
 	args_add(a, "none");
 	args_add(a, "-no-reboot");
 	args_add(a, "-machine");
-	args_add(a, "pc,hpet=off,memory-backend=ram");
+	args_add(a, c->ndisks ? "pc,hpet=off,memory-backend=ram,nvdimm=on"
+			      : "pc,hpet=off,memory-backend=ram");
 	args_add(a, "-accel");
 	args_add(a, "tcg,thread=single");
 	args_add(a, "-cpu");
@@ -139,7 +163,11 @@ static void args_machine(struct args *a, const struct exact_config *cfg)
 	args_add(a, "-smp");
 	args_put(a, "%u", cfg->vcpus);
 	args_add(a, "-m");
-	args_put(a, "%lluM", mib);
+	if (c->ndisks)
+		args_put(a, "%lluM,slots=%u,maxmem=%lluM", mib, c->ndisks,
+			 mib + (unsigned long long)(disk_bytes(c) >> 20));
+	else
+		args_put(a, "%lluM", mib);
 	args_add(a, "-object");
 	args_put(a, "memory-backend-file,id=ram,size=%lluM,mem-path=/proc/self/fd/%d,share=on", mib,
 		 FD_RAM);
@@ -159,6 +187,8 @@ static void args_machine(struct args *a, const struct exact_config *cfg)
 	args_add(a, "chardev=monitor,mode=control");
 	args_add(a, "-device");
 	args_add(a, "isa-debug-exit,iobase=0x501,iosize=2");
+	for (unsigned int i = 0; i < c->ndisks; i++)
+		args_disk(a, &c->disk[i], i);
 	args_add(a, "-d"); /* for the words "Triple fault" */
 	args_add(a, "cpu_reset");
 	args_add(a, "-sandbox");
@@ -190,7 +220,7 @@ static void make_args(struct child *c, struct args *a, const struct engine *n,
 
 	a->n = 0;
 	args_add(a, n->qemu);
-	args_machine(a, cfg);
+	args_machine(a, c, cfg);
 	for (unsigned int i = 1; i < a->n && len < sizeof(c->machine); i++)
 		len += (size_t)snprintf(c->machine + len, sizeof(c->machine) - len, "%s%s",
 					i > 1 ? " " : "", a->at[i]);
@@ -253,6 +283,8 @@ static int run_child(struct child *c, const struct args *a, int console, int err
 	};
 	pid_t parent = getpid(), pid;
 
+	for (unsigned int i = 0; i < EXACT_MAX_DISKS; i++)
+		from[FD_DISK - FD_RAM + i] = i < c->ndisks ? c->disk[i].fd : -1;
 	pid = fork();
 	if (pid < 0)
 		return err_set(e, errno, "cannot start QEMU: %s", strerror(errno));
@@ -290,6 +322,8 @@ static int start_with_pipes(struct child *c, const struct args *a, struct err *e
 		c->initrd = move_up(c->initrd);
 	if (c->counts >= 0)
 		c->counts = move_up(c->counts);
+	for (unsigned int i = 0; i < c->ndisks; i++)
+		c->disk[i].fd = move_up(c->disk[i].fd);
 	console[1] = move_up(console[1]);
 	errors[1] = move_up(errors[1]);
 	monitor[1] = move_up(monitor[1]);
@@ -301,6 +335,19 @@ static int start_with_pipes(struct child *c, const struct args *a, struct err *e
 	close(errors[1]);
 	close(monitor[1]);
 	return ret;
+}
+
+static int open_disks(struct child *c, const struct exact_config *cfg, struct err *e)
+{
+	int ret = 0;
+
+	while (!ret && c->ndisks < cfg->ndisks) {
+		ret = nvdimm_open(&c->disk[c->ndisks], cfg->disk[c->ndisks], e);
+		c->ndisks += !ret;
+	}
+	return ret || disk_bytes(c) <= NVDIMM_MAX_ALL
+		       ? ret
+		       : err_set(e, EFBIG, "--engine exact has 512 GiB of disks at most");
 }
 
 /* QEMU has loaded all that it was given, and its vCPU stands; or it has ended. */
@@ -335,10 +382,11 @@ int child_start(struct child *c, const struct engine *n, const struct exact_conf
 	int ret = a ? 0 : err_set(e, ENOMEM, "out of memory");
 
 	ret = ret ? ret : sized_file("guest memory", cfg->mem_size, &c->ram, e);
-	ret = ret ? ret : make_shared(c, cfg->period, e);
+	ret = ret ? ret : make_shared(c, cfg, e);
 	ret = ret ? ret : memory_file("kernel", &cfg->kernel, &c->kernel, e);
 	if (!ret && cfg->initrd.len)
 		ret = memory_file("initial RAM disk", &cfg->initrd, &c->initrd, e);
+	ret = ret ? ret : open_disks(c, cfg, e);
 	if (!ret && cfg->counts)
 		ret = sized_file("counts", 0, &c->counts, e);
 	if (!ret) {
@@ -410,6 +458,8 @@ void child_deinit(struct child *c)
 			close(*fds[i]);
 		*fds[i] = -1;
 	}
+	for (unsigned int i = 0; i < c->ndisks; i++)
+		nvdimm_close(&c->disk[i]);
 	if (c->shared)
 		munmap(c->shared, EXACT_SHARED_LEN);
 	c->shared = NULL;

@@ -15,10 +15,11 @@
 #include "vmm/exact/child.h"
 #include "vmm/exact/countfile.h"
 #include "vmm/exact/monitor.h"
+#include "vmm/exact/places.h"
+#include "vmm/exact/sha256.h"
 #include "vmm/machine.h"
 
 #include <errno.h>
-#include <nettle/sha2.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -30,9 +31,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KERNEL_HALF (UINT64_C(1) << 63)
-/* Below it are per-CPU areas; Linux's first one, until the real ones are there, is in its image. */
-#define IMAGE_HALF UINT64_C(0xffffffff80000000)
 /*
  * A guest of which no instruction was executed for so long: is it halted, or QEMU stuck at its end?
  * Virtual time leaps to the next timer at once where all vCPUs are halted, and nothing comes from
@@ -51,6 +49,7 @@ struct exact {
 	unsigned int nbases;
 	struct kvm_run *run; /* one: registers of the vCPU that stands */
 	bool answered;	     /* the vCPU runs */
+	bool begun;	     /* samples are collected; periods are counted from facts.begun on */
 	bool over;	     /* QEMU has ended */
 	atomic_bool go;
 	atomic_uint_fast64_t now; /* virtual ns */
@@ -113,7 +112,7 @@ static void take_regs(const struct exact_regs *r, struct kvm_run *run)
  */
 static unsigned int vcpu_of(struct exact *x, uint64_t kernel_gs)
 {
-	if (!(kernel_gs & KERNEL_HALF) || kernel_gs >= IMAGE_HALF)
+	if (!(kernel_gs & EXACT_KERNEL_HALF) || kernel_gs >= EXACT_IMAGE_HALF)
 		return 0;
 	for (unsigned int i = 0; i < x->nbases; i++)
 		if (x->base[i] == kernel_gs)
@@ -146,30 +145,72 @@ static void tell_console(struct exact *x)
 	x->kept.len = 0;
 }
 
-static void take_sample(struct exact *x)
+/* What was executed when the vCPU stood: up to the sample's instruction, or up to the place's. */
+static uint64_t executed(const struct exact *x)
 {
-	struct exact_shared *s = x->child.shared;
-	struct capture_cause cause = { .reason = SAMPLE_INSN };
-	struct exact_regs regs = s->regs;
+	const struct exact_shared *s = x->child.shared;
+
+	return s->reached && s->at ? s->at - 1 : s->at;
+}
+
+static void capture(struct exact *x, const struct capture_cause *cause)
+{
+	struct exact_regs regs = x->child.shared->regs;
 	struct capture_view view;
-	uint64_t gs = regs.gs_base & KERNEL_HALF ? regs.gs_base : regs.k_gs_base;
+	uint64_t gs = regs.gs_base & EXACT_KERNEL_HALF ? regs.gs_base : regs.k_gs_base;
 	struct vcpu *v = &x->vm->vcpu[vcpu_of(x, gs)];
 
-	cause.now = virtual_ns(s->at);
-	cause.weight = x->cfg.period;
-	cause.exit_addr = s->ahead;
-	atomic_store(&x->now, cause.now);
-	x->facts.instructions = s->at;
-	tell_console(x);
-	if (x->cfg.moment)
-		x->cfg.moment(x->cfg.moment_ctx, cause.now);
-	if (atomic_load(&x->vm->stop))
-		return;
-	v->kernel_gs = gs & KERNEL_HALF ? gs : 0;
+	v->kernel_gs = gs & EXACT_KERNEL_HALF ? gs : 0;
 	take_regs(&regs, x->run);
 	view = capture_view_of(&x->run->s.regs.regs, &x->run->s.regs.sregs, &x->mem);
-	if (!capture_sample_of(v, &view, &cause))
+	if (cause->reason == SAMPLE_MARKER)
+		count_add(&v->stats.breakpoints[cause->event], 1);
+	if (!capture_sample_of(v, &view, cause))
 		count_add(&v->stats.overruns, 1);
+}
+
+/* The console and the clock are those of this moment. */
+static void moment(struct exact *x, uint64_t now)
+{
+	atomic_store(&x->now, now);
+	x->facts.instructions = executed(x);
+	tell_console(x);
+	if (x->cfg.moment)
+		x->cfg.moment(x->cfg.moment_ctx, now);
+}
+
+static void take_sample(struct exact *x)
+{
+	const struct exact_shared *s = x->child.shared;
+	const struct capture_cause cause = {
+		.reason = SAMPLE_INSN,
+		.now = virtual_ns(s->at),
+		.weight = x->cfg.period,
+		.exit_addr = s->ahead,
+	};
+
+	moment(x, cause.now);
+	if (!atomic_load(&x->vm->stop))
+		capture(x, &cause);
+}
+
+/* The marker's sample is there before anybody looks whether it was reached. */
+static void take_place(struct exact *x)
+{
+	const struct exact_shared *s = x->child.shared;
+	const struct capture_cause cause = { .reason = SAMPLE_MARKER,
+					     .now = virtual_ns(s->at),
+					     .event = (uint8_t)(s->reached - 1) };
+	const struct vm_breakpoint *b = places_reached(s, x->vm, cause.now);
+
+	if (!b)
+		return;
+	capture(x, &cause);
+	moment(x, cause.now);
+	if (b->action != VM_BREAKPOINT_STOP || atomic_load(&x->vm->stop))
+		return;
+	vm_collect(x->vm, false);
+	machine_end(x->vm, VM_END_MARKER, NULL, NULL, NULL);
 }
 
 /* -- the end -------------------------------------------------------------------------------- */
@@ -270,21 +311,41 @@ static void look_for_end(struct exact *x)
 static void let_go(struct exact *x)
 {
 	struct exact_shared *s = x->child.shared;
-	uint64_t one = 1;
+	uint64_t one = 1, next = 0;
 
-	s->next = (s->at / x->cfg.period + 1) * x->cfg.period;
+	places_follow(s, x->vm);
+	if (!x->begun && vm_is_collecting(x->vm)) {
+		x->begun = true;
+		x->facts.begun = executed(x);
+		s->anew = x->cfg.counts && x->facts.begun;
+	} else if (s->reached) {
+		next = s->next;
+	}
+	if (!next)
+		next = (executed(x) - x->facts.begun) / x->cfg.period * x->cfg.period +
+		       x->cfg.period + x->facts.begun;
+	s->next = next;
 	(void)!write(x->child.answer, &one, sizeof(one));
 	x->answered = true;
 }
 
 static void guest_stands(struct exact *x)
 {
+	uint32_t end;
+
 	if (!x->child.shared->off) {
-		take_sample(x);
+		if (x->child.shared->reached)
+			take_place(x);
+		else
+			take_sample(x);
 		return;
 	}
+	end = x->child.shared->off;
 	exact_is_over(x, x->child.shared->count);
-	machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+	if (end == EXACT_EXIT)
+		vm_exit(x->vm, x->child.shared->status & 0xff);
+	else
+		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
 	sem_post(&x->ended);
 }
 
@@ -328,7 +389,7 @@ static void op_rest(struct vm *vm, uint64_t ns)
 		nanosleep(&ts, NULL);
 	} else if (atomic_load(&vm->stop)) {
 		/* At a sample that is the end; else it is wherever it was. */
-		exact_is_over(x, x->answered ? x->child.shared->count : x->child.shared->at);
+		exact_is_over(x, x->answered ? x->child.shared->count : executed(x));
 		sem_post(&x->ended);
 	} else {
 		if (!x->answered)
@@ -428,19 +489,15 @@ static int map_memory(struct exact *x, struct err *e)
 	return ret || low == size ? ret : map_region(x, UINT64_C(1) << 32, low, size - low, e);
 }
 
-/* As sha256sum(1) prints it. */
 static void hash(const struct exact_bytes *b, char hex[65])
 {
-	uint8_t digest[SHA256_DIGEST_SIZE];
 	struct sha256_ctx c;
 
 	if (!b->len)
 		return;
 	sha256_init(&c);
 	sha256_update(&c, b->len, b->data);
-	sha256_digest(&c, sizeof(digest), digest);
-	for (unsigned int i = 0; i < sizeof(digest); i++)
-		snprintf(hex + (size_t)2 * i, 3, "%02x", digest[i]);
+	sha256_hex(&c, hex);
 }
 
 static void configure(struct exact *x)
@@ -453,11 +510,15 @@ static void configure(struct exact *x)
 	f->cmdline = x->cfg.cmdline;
 	f->mem_size = x->cfg.mem_size;
 	f->vcpus = x->cfg.vcpus;
+	f->disk = x->child.disk;
+	f->ndisks = x->child.ndisks;
 	f->period = x->cfg.period;
 	f->counts = x->cfg.counts;
 	hash(&x->cfg.kernel, f->kernel_sha256);
 	hash(&x->cfg.initrd, f->initrd_sha256);
 	vm->cfg.look_for_kernel = x->cfg.look_for_kernel;
+	memcpy(vm->cfg.breakpoint, x->cfg.breakpoint, sizeof(vm->cfg.breakpoint));
+	vm->cfg.nbreakpoints = x->cfg.nbreakpoints;
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		vm->vcpu[i].exact = true;
 		vm->vcpu[i].stack_max = x->cfg.plan.stack_max;

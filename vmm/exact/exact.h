@@ -13,6 +13,7 @@
 #define KVMPROF_VMM_EXACT_EXACT_H
 
 #include "vmm/exact/engine.h"
+#include "vmm/exact/nvdimm.h"
 #include "vmm/vm.h"
 
 /* icount's shift: QEMU's virtual clock goes on by 2^3 ns with each instruction. */
@@ -27,6 +28,7 @@
 #define EXACT_RAM_LOW (UINT64_C(3) << 30)
 #define EXACT_RAM_FITS (UINT64_C(3584) << 20)
 #define EXACT_MAX_VCPUS 16u
+#define EXACT_MAX_DISKS VM_MAX_DISKS
 
 struct exact_bytes {
 	const void *data;
@@ -38,11 +40,16 @@ struct exact_config {
 	const char *cmdline;		   /* stays there as long as the machine */
 	uint64_t mem_size;		   /* bytes */
 	unsigned int vcpus;
+	/* NVDIMMs, in order; they may be closed once the machine is there. */
+	const struct disk *disk[EXACT_MAX_DISKS];
+	unsigned int ndisks;
 	uint64_t period; /* instructions */
-	bool counts;	 /* of every instruction, by calling context: one vCPU */
+	bool counts;	 /* of every instruction, by calling context */
 	struct capture_plan plan;
 	size_t ring_size;
 	bool idle_start, look_for_kernel;
+	struct vm_breakpoint breakpoint[VM_MAX_BREAKPOINTS];
+	unsigned int nbreakpoints;
 	const struct kvm_host *host; /* of a machine that has no KVM: not open */
 	const struct quirks *quirks;
 	void (*console)(void *ctx, uint8_t byte);
@@ -63,9 +70,12 @@ struct exact_facts {
 	uint64_t mem_size;
 	unsigned int vcpus;
 	char kernel_sha256[65], initrd_sha256[65]; /* hex; "": there is none */
+	const struct nvdimm *disk;
+	unsigned int ndisks;
 	uint64_t period;
 	bool counts;	       /* every instruction is counted: samples only tell processes apart */
 	uint64_t instructions; /* that the guest has executed, on all vCPUs */
+	uint64_t begun;	       /* ... before samples or counts were collected */
 };
 
 struct countfile;

@@ -6,9 +6,11 @@
  * The plugin counts instructions. When the count reaches `next` it fills in `regs` and writes to
  * the request descriptor, and the vCPU stands until the program has written to the answer
  * descriptor. In between nothing in the guest changes: the program reads its memory, which both
- * map, and sets `next` anew.
+ * map, and sets `next` anew. It stands in the same way in front of each instruction that is one of the
+ * places, and says which by `reached`.
  *
- * The plugin believes nothing that it reads here but `next` and `frozen`; the program bounds what it takes.
+ * The plugin believes nothing that it reads here but what is the program's; the program bounds what it
+ * takes.
  */
 #ifndef KVMPROF_VMM_EXACT_SHARED_H
 #define KVMPROF_VMM_EXACT_SHARED_H
@@ -17,8 +19,17 @@
 
 #define EXACT_MAGIC UINT32_C(0x6b766d78)
 /* Of this layout and of how the plugin counts: profiles say it, as counts of two may differ. */
-#define EXACT_VERSION 1u
+#define EXACT_VERSION 2u
 #define EXACT_SHARED_LEN 4096u
+/* Code of a kernel that moves moves by multiples of this (x86's least CONFIG_PHYSICAL_ALIGN). */
+#define EXACT_MOVES_BY (UINT64_C(2) << 20)
+#define EXACT_MAX_PLACES 4u
+/*
+ * Linux has a GS base for each vCPU, in the kernel's half and below its image; the first one, until the
+ * real ones are there, is in the image. It brings them up in order.
+ */
+#define EXACT_KERNEL_HALF (UINT64_C(1) << 63)
+#define EXACT_IMAGE_HALF UINT64_C(0xffffffff80000000)
 
 /* Of struct sample_regs.gpr's order (base/sample.h), as the block that is sampled began with them. */
 struct exact_regs {
@@ -29,6 +40,14 @@ struct exact_regs {
 	uint64_t cr0, cr2, cr3, cr4, efer;
 };
 
+enum exact_end { EXACT_RUNS, EXACT_OFF, EXACT_EXIT };
+
+/* An instruction that the vCPU is to stand in front of, each time. */
+struct exact_place {
+	uint64_t linked; /* its address, but for a multiple of EXACT_MOVES_BY; never changes */
+	uint64_t addr;	 /* its address; 0: not known yet */
+};
+
 struct exact_shared {
 	/* The plugin's, once it is loaded. */
 	uint32_t magic, version;
@@ -36,15 +55,20 @@ struct exact_shared {
 	char error[128];	    /* why it refuses to work; "": it does not */
 	/* The vCPU's. Others may read it at any time. */
 	uint64_t count; /* instructions of blocks that have begun; a block is counted as a whole */
-	/* The guest has turned its power off: no sample waits, and no instruction is executed any more. */
-	uint32_t off;
+	/* The guest has ended by itself: no sample waits, and no instruction is executed any more. */
+	uint32_t off; /* enum exact_end */
+	uint32_t status; /* of EXACT_EXIT: what it wrote to the port */
 	/* Of the sample that waits. */
 	uint64_t at;	/* which instruction it is of, from 1 on */
 	uint64_t ahead; /* bytes from regs.rip to that instruction */
+	uint32_t reached; /* 0: it is a sample; else 1 and the place that comes next: it is `at` */
 	struct exact_regs regs;
 	/* The program's, while the vCPU stands. */
 	uint64_t next;	 /* the instruction that is sampled next */
 	uint32_t frozen; /* not 0: what runs from now on is in no count by calls */
+	uint32_t anew;	 /* not 0: counts by calls begin at 0 with `at`; the plugin clears it */
+	uint32_t nplaces; /* before QEMU starts */
+	struct exact_place place[EXACT_MAX_PLACES];
 };
 
 _Static_assert(sizeof(struct exact_shared) <= EXACT_SHARED_LEN, "one page");

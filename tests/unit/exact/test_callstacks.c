@@ -52,7 +52,7 @@ static int begin(void **state)
 	memset(&f, 0, sizeof(f));
 	f.regs.sp = KSTACK;
 	f.regs.cr3 = 0x5000;
-	return callstacks_create(&f.c, &cpu, CALLTREE_MAX_NODES, CALLTREE_MAX_COUNTS);
+	return callstacks_create(&f.c, &cpu, 2, CALLTREE_MAX_NODES, CALLTREE_MAX_COUNTS);
 }
 
 static int finish(void **state)
@@ -320,6 +320,60 @@ static void programs_go_on_behind_system_calls(void **state)
 	assert_string_equal(chain(), "402030");
 }
 
+/* What one processor has called, and what it was in the middle of, is nothing to the other. */
+static void processors_take_turns(void **state)
+{
+	const struct calltree *t = callstacks_tree(f.c);
+	uint64_t sp;
+
+	(void)state;
+	call(0x1000, 0x2000);
+	run(0x2000, BLOCKEND_FALL, 0);
+	sp = f.regs.sp;
+	callstacks_on(f.c, 1);
+	f.regs.sp = KSTACK2;
+	call(0x5000, 0x6000);
+	/* The same block elsewhere in the tree, before the first one's run of it is cut. */
+	call(0x6000, 0x2000);
+	run(0x2000, BLOCKEND_FALL, 0);
+	assert_string_equal(chain(), "2000 6000 5000");
+	callstacks_on(f.c, 0);
+	interrupt(0x2004, sp, 0);
+	run(0x9000, BLOCKEND_FALL, 0);
+	assert_string_equal(chain(), "9000");
+	/* 0x2000 was called twice: of the first run one instruction is left, of the second all four. */
+	assert_int_equal(times_at(0x2000, 1), 1);
+	assert_int_equal(times_at(0x2000, 4), 1);
+	for (uint32_t i = 0; i < t->ncounts; i++) {
+		const struct calltree_count *x = &t->count[i];
+
+		if (callstacks_block_at(f.c, x->block)->pc != 0x2000 || !x->times)
+			continue;
+		assert_int_equal(t->node[t->node[x->node].parent].entry,
+				 callstacks_block_at(f.c, x->block)->insns == 1 ? 0x1000 : 0x6000);
+	}
+	callstacks_on(f.c, 1);
+	f.regs.sp = KSTACK2 - 16;
+	run(0x2010, BLOCKEND_FALL, 0);
+	assert_string_equal(chain(), "2000 6000 5000");
+}
+
+static void counts_begin_anew(void **state)
+{
+	(void)state;
+	call(0x1000, 0x2000);
+	run(0x2000, BLOCKEND_FALL, 0);
+	callstacks_zero(f.c);
+	assert_int_equal(times_at(0x1000, 4) + times_at(0x2000, 4), 0);
+	call(0x2010, 0x3000);
+	run(0x3000, BLOCKEND_RET, 0);
+	assert_string_equal(chain(), "3000 2000 1000");
+	assert_int_equal(times_at(0x2010, 4), 1);
+	for (uint32_t i = 0; i < callstacks_tree(f.c)->nnodes; i++)
+		assert_int_equal(callstacks_tree(f.c)->node[i].calls,
+				 callstacks_tree(f.c)->node[i].entry == 0x3000);
+}
+
 static void what_does_not_fit_is_counted(void **state)
 {
 	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_regs, cpu_read };
@@ -327,7 +381,7 @@ static void what_does_not_fit_is_counted(void **state)
 
 	(void)state;
 	callstacks_destroy(f.c);
-	assert_int_equal(callstacks_create(&f.c, &cpu, 3, 2), 0);
+	assert_int_equal(callstacks_create(&f.c, &cpu, 1, 3, 2), 0);
 	call(0x1000, 0x2000);
 	call(0x2000, 0x3000);
 	call(0x3000, 0x4000);
@@ -353,6 +407,8 @@ int main(void)
 		T(tasks_have_stacks_of_their_own),
 		T(an_interrupt_stack_goes_on_from_its_caller),
 		T(programs_go_on_behind_system_calls),
+		T(processors_take_turns),
+		T(counts_begin_anew),
 		T(what_does_not_fit_is_counted),
 	};
 

@@ -2,6 +2,7 @@
 #include "vmm/exact/plugin/calls.h"
 
 #include "vmm/exact/countfile.h"
+#include "vmm/exact/shared.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,9 @@ static struct {
 	struct qemu_plugin_register *handle[CALLS_REGISTERS];
 	struct glib_array *bytes;
 	int fd;
+	unsigned int vcpus, nbases, on;
+	uint64_t gs; /* of calls.on */
+	uint64_t base[CALLSTACKS_MAX_CPUS];
 } calls;
 
 static uint64_t calls_register(enum calls_register which)
@@ -50,7 +54,27 @@ static bool calls_read(void *ctx, uint64_t va, void *dst, size_t len)
 	return true;
 }
 
-int calls_begin(int fd, struct glib_array *bytes)
+/* The vCPU that runs, or calls.vcpus: one that is being brought up. */
+static unsigned int calls_cpu(void)
+{
+	uint64_t gs = calls_register(CALLS_GS);
+	unsigned int i = 0;
+
+	if (!(gs & EXACT_KERNEL_HALF))
+		gs = calls_register(CALLS_KERNEL_GS);
+	if (gs == calls.gs)
+		return calls.on;
+	calls.gs = gs;
+	if (!(gs & EXACT_KERNEL_HALF) || gs >= EXACT_IMAGE_HALF)
+		return calls.nbases ? calls.vcpus : 0;
+	while (i < calls.nbases && calls.base[i] != gs)
+		i++;
+	if (i == calls.nbases && i < calls.vcpus)
+		calls.base[calls.nbases++] = gs;
+	return i;
+}
+
+int calls_begin(int fd, unsigned int vcpus, struct glib_array *bytes)
 {
 	static const struct callstacks_cpu cpu = { .sp = calls_sp,
 						   .regs = calls_regs,
@@ -58,7 +82,8 @@ int calls_begin(int fd, struct glib_array *bytes)
 
 	calls.fd = fd;
 	calls.bytes = bytes;
-	return callstacks_create(&calls.stacks, &cpu, CALLTREE_MAX_NODES, CALLTREE_MAX_COUNTS);
+	calls.vcpus = vcpus;
+	return callstacks_create(&calls.stacks, &cpu, vcpus > 1 ? vcpus + 1 : 1, CALLTREE_MAX_NODES, CALLTREE_MAX_COUNTS);
 }
 
 void calls_set_registers(struct qemu_plugin_register *const handle[CALLS_REGISTERS])
@@ -66,17 +91,18 @@ void calls_set_registers(struct qemu_plugin_register *const handle[CALLS_REGISTE
 	memcpy(calls.handle, handle, sizeof(calls.handle));
 }
 
-struct callstacks_block *calls_block(struct qemu_plugin_tb *tb)
+struct callstacks_block *calls_block(struct qemu_plugin_tb *tb, size_t first, size_t n)
 {
-	size_t n = qemu_plugin_tb_n_insns(tb);
 	uint16_t off[COUNTFILE_MAX_INSNS];
 	struct callstacks_block b = { .pc = qemu_plugin_tb_vaddr(tb), .off = off };
 	uint64_t at = 0;
 
 	if (!n || n > COUNTFILE_MAX_INSNS)
 		return NULL;
+	for (size_t i = 0; i < first; i++)
+		b.pc += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
 	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, first + i);
 		size_t len = qemu_plugin_insn_size(insn);
 		uint8_t bytes[INSN_MAX];
 		struct blockend end;
@@ -99,10 +125,20 @@ struct callstacks_block *calls_block(struct qemu_plugin_tb *tb)
 
 void calls_run(struct callstacks_block *block)
 {
+	if (calls.vcpus > 1) {
+		calls.on = calls_cpu();
+		callstacks_on(calls.stacks, calls.on);
+	}
 	if (block)
 		callstacks_run(calls.stacks, block);
 	else
 		callstacks_lose(calls.stacks);
+}
+
+void calls_begin_anew(void)
+{
+	if (calls.stacks)
+		callstacks_zero(calls.stacks);
 }
 
 void calls_end(void)

@@ -6,8 +6,9 @@
  * QEMU translates the guest's code in blocks. A plain callback at each block's start counts the
  * block's instructions: with several vCPUs the interface's inline counters write to the wrong
  * place under round-robin icount, and the callback's vCPU index is that of the translating CPU, so
- * neither is used. Registers are right at a block's start only: a sample inside of a block has the
- * registers of its start, and says how many bytes further its instruction lies.
+ * neither is used. A sample inside of a block has the registers of its start, and says how many bytes
+ * further its instruction lies. In front of a place that the program has asked for registers are right,
+ * but for RIP, which is then put together; a block with such a place is counted in parts.
  *
  *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD[,counts=FD]
  */
@@ -34,6 +35,7 @@
 #define PM1_CONTROL 0x604u
 #define SLEEP_ENABLE (1u << 13)
 #define SLEEP_TYPE (7u << 10)
+#define DEBUG_EXIT 0x501u /* isa-debug-exit's */
 
 /* Blocks whose instructions have the same lengths share one of these: there are few. */
 struct block {
@@ -48,13 +50,21 @@ struct counted {
 	struct callstacks_block *calls;
 };
 
+/* Of a block with a place in it: from one place, or its start, up to the next. */
+struct part {
+	const struct block *block;
+	struct callstacks_block *calls;
+	uint16_t off;	/* bytes from the block's start */
+	uint32_t place; /* 1 << i: it may begin with place i */
+};
+
 /* By name, in the order of struct exact_regs. */
 static const char *const register_names[] = {
 	"rax",	   "rcx",     "rdx",	   "rbx", "rsp", "rbp", "rsi", "rdi",	 "r8", "r9",
 	"r10",	   "r11",     "r12",	   "r13", "r14", "r15", "rip", "eflags", "cs", "ss",
 	"fs_base", "gs_base", "k_gs_base", "cr0", "cr2", "cr3", "cr4", "efer",
 };
-enum { REGISTER_RAX = 0, REGISTER_RDX = 2 };
+enum { REGISTER_RAX = 0, REGISTER_RDX = 2, REGISTER_RIP = 16 };
 #define REGISTERS (sizeof(register_names) / sizeof(register_names[0]))
 _Static_assert(sizeof(struct exact_regs) == REGISTERS * sizeof(uint64_t), "one word each");
 
@@ -64,10 +74,10 @@ static struct {
 	int request, answer;
 	struct qemu_plugin_register *handle[REGISTERS];
 	bool known; /* the handles are */
-	bool off;   /* power is turned off by the block that runs */
 	struct glib_array *bytes;
 	struct block *bucket[BLOCK_BUCKETS];
 	bool counts;
+	uint64_t block_pc; /* of a block with a place in it: where it runs */
 } plugin;
 
 /* QEMU reads it when we are loaded; its releases accept ranges that do not all overlap. */
@@ -95,7 +105,8 @@ static void plugin_gives_up(void)
 /* By name: where calls.c finds them. */
 static void tell_registers(void)
 {
-	static const char *const wanted[CALLS_REGISTERS] = { "rsp", "cr0", "cr3", "cs" };
+	static const char *const wanted[CALLS_REGISTERS] = { "rsp",  "cr0",	"cr3",
+								       "cs", "gs_base", "k_gs_base" };
 	struct qemu_plugin_register *handle[CALLS_REGISTERS] = { NULL };
 
 	for (unsigned int w = 0; w < CALLS_REGISTERS; w++)
@@ -158,37 +169,30 @@ static void pass_token(int fd, bool take)
 		plugin_gives_up();
 }
 
-static void stand(uint64_t at, uint64_t ahead)
+/* pc: what RIP is; 0: as QEMU has it. */
+static void stand(uint64_t at, uint64_t ahead, uint64_t pc)
 {
 	struct exact_shared *s = plugin.shared;
 	uint64_t *word = (uint64_t *)&s->regs;
 
 	for (unsigned int i = 0; i < REGISTERS; i++)
 		word[i] = read_register(plugin.handle[i]);
+	if (pc)
+		s->regs.rip = pc;
 	s->at = at;
 	s->ahead = ahead;
 	pass_token(plugin.request, false);
 	pass_token(plugin.answer, true);
+	if (s->anew) {
+		s->anew = 0;
+		calls_begin_anew();
+	}
 }
 
-/*
- * QEMU's main thread carries a power-off out, when it comes to it: until then the guest goes on. What it
- * executes in that time is not the same each time, so that it has to stand.
- */
-static void out_begins(unsigned int vcpu, void *ctx)
+static void stand_for_good(enum exact_end end, uint32_t status)
 {
-	uint64_t port = read_register(plugin.handle[REGISTER_RDX]) & 0xffff;
-	uint64_t value = read_register(plugin.handle[REGISTER_RAX]);
-
-	(void)vcpu;
-	(void)ctx;
-	if (port == PM1_CONTROL && (value & (SLEEP_ENABLE | SLEEP_TYPE)) == SLEEP_ENABLE)
-		plugin.off = true;
-}
-
-static void stand_for_good(void)
-{
-	plugin.shared->off = 1;
+	plugin.shared->status = status;
+	plugin.shared->off = end;
 	pass_token(plugin.request, false);
 	for (;;) {
 		pass_token(plugin.answer, true);
@@ -200,32 +204,75 @@ static void stand_for_good(void)
 	}
 }
 
-static void block_begins(unsigned int vcpu, void *ctx)
+/*
+ * QEMU's main thread carries a power-off or an exit out, when it comes to it, and until then the guest goes
+ * on. How far is not the same each time: it stands in front of the instruction, the last of its block.
+ */
+static void out_begins(unsigned int vcpu, void *ctx)
 {
-	const struct block *b = ctx;
+	uint64_t port = read_register(plugin.handle[REGISTER_RDX]) & 0xffff;
+	uint64_t value = read_register(plugin.handle[REGISTER_RAX]);
+
+	(void)vcpu;
+	(void)ctx;
+	if (port == PM1_CONTROL && (value & (SLEEP_ENABLE | SLEEP_TYPE)) == SLEEP_ENABLE)
+		stand_for_good(EXACT_OFF, 0);
+	if (port == DEBUG_EXIT)
+		stand_for_good(EXACT_EXIT, value & 0xff);
+}
+
+static void count(const struct block *b, uint64_t pc)
+{
 	struct exact_shared *s = plugin.shared;
 	uint64_t before = s->count, after = before + b->n;
 
-	(void)vcpu;
-	if (__builtin_expect(plugin.off, 0))
-		stand_for_good();
 	while (__builtin_expect(after >= s->next, 0)) {
 		uint64_t at = s->next;
 
 		/* 0: nothing has run yet, and the program may not be ready. */
-		stand(at, at > before ? b->off[at - before - 1] : 0);
+		stand(at, at > before ? b->off[at - before - 1] : 0, pc);
 		if (s->next <= at)
 			plugin_gives_up();
 	}
 	s->count = after;
 }
 
+static void block_begins(unsigned int vcpu, void *ctx)
+{
+	(void)vcpu;
+	count(ctx, 0);
+}
+
 static void counted_block_begins(unsigned int vcpu, void *ctx)
 {
 	const struct counted *x = ctx;
 
-	block_begins(vcpu, (void *)(uintptr_t)x->block);
+	(void)vcpu;
+	count(x->block, 0);
 	if (!plugin.shared->frozen)
+		calls_run(x->calls);
+}
+
+static void part_begins(unsigned int vcpu, void *ctx)
+{
+	struct exact_shared *s = plugin.shared;
+	const struct part *x = ctx;
+	uint64_t pc;
+
+	(void)vcpu;
+	/* QEMU may run one block at two addresses: only now it is known at which. */
+	if (!x->off)
+		plugin.block_pc = read_register(plugin.handle[REGISTER_RIP]);
+	pc = plugin.block_pc + x->off;
+	for (uint32_t i = 0; i < EXACT_MAX_PLACES; i++) {
+		if (!(x->place >> i & 1) || s->place[i].addr != pc)
+			continue;
+		s->reached = i + 1;
+		stand(s->count + 1, 0, pc);
+		s->reached = 0;
+	}
+	count(x->block, pc);
+	if (plugin.counts && !s->frozen)
 		calls_run(x->calls);
 }
 
@@ -252,13 +299,63 @@ static struct block *block_of(const uint16_t *off, uint32_t n)
 	return b;
 }
 
-/* OUT DX, AX or EAX (SDM vol. 2). */
+/* OUT DX, AL, AX or EAX (SDM vol. 2). */
 static bool is_out(const struct qemu_plugin_insn *insn)
 {
 	uint8_t b[2];
 	size_t n = qemu_plugin_insn_data(insn, b, sizeof(b));
 
-	return (n >= 1 && b[0] == 0xef) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
+	return (n >= 1 && (b[0] == 0xee || b[0] == 0xef)) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
+}
+
+/* Which places may begin there: bits. */
+static uint32_t places_at(uint64_t va)
+{
+	uint32_t places = 0;
+
+	for (uint32_t i = 0; i < EXACT_MAX_PLACES && i < plugin.shared->nplaces; i++)
+		if (!((plugin.shared->place[i].linked ^ va) % EXACT_MOVES_BY))
+			places |= 1u << i;
+	return places;
+}
+
+/* Parts: from `from` on, n instructions. */
+static void count_part(struct qemu_plugin_tb *tb, const uint16_t *off, uint32_t from, uint32_t n)
+{
+	struct part *x = malloc(sizeof(*x));
+	uint16_t own[BLOCK_MAX];
+
+	if (!x)
+		plugin_gives_up();
+	for (uint32_t i = 0; i < n; i++)
+		own[i] = (uint16_t)(off[from + i] - off[from]);
+	*x = (struct part){
+		.block = block_of(own, n),
+		.off = off[from],
+		.place = places_at(qemu_plugin_tb_vaddr(tb) + off[from]),
+		.calls = plugin.counts ? calls_block(tb, from, n) : NULL,
+	};
+	qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, from), part_begins,
+					       QEMU_READS_REGISTERS, x);
+}
+
+/* False: there is no place in it. */
+static bool count_in_parts(struct qemu_plugin_tb *tb, const uint16_t *off, uint32_t n)
+{
+	uint64_t pc = qemu_plugin_tb_vaddr(tb);
+	uint32_t i = 0, from = 0;
+
+	while (i < n && !places_at(pc + off[i]))
+		i++;
+	if (i == n)
+		return false;
+	for (i = 1; i <= n; i++) {
+		if (i < n && !places_at(pc + off[i]))
+			continue;
+		count_part(tb, off, from, i - from);
+		from = i;
+	}
+	return true;
 }
 
 static void count_block(struct qemu_plugin_tb *tb, const struct block *b)
@@ -268,7 +365,7 @@ static void count_block(struct qemu_plugin_tb *tb, const struct block *b)
 	if (!x)
 		plugin_gives_up();
 	x->block = b;
-	x->calls = calls_block(tb);
+	x->calls = calls_block(tb, 0, b->n);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, counted_block_begins, QEMU_READS_REGISTERS, x);
 }
 
@@ -289,15 +386,19 @@ static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 		off[i] = at;
 		at = (uint16_t)(at + qemu_plugin_insn_size(insn));
-		if (is_out(insn))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, out_begins,
-							       QEMU_READS_REGISTERS, NULL);
 	}
-	if (plugin.counts)
+	if (count_in_parts(tb, off, n))
+		; /* before out_begins(): a part begins before its first instruction is executed */
+	else if (plugin.counts)
 		count_block(tb, block_of(off, n));
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, block_begins, QEMU_READS_REGISTERS,
 						     block_of(off, n));
+	for (uint32_t i = 0; i < n; i++)
+		if (is_out(qemu_plugin_tb_get_insn(tb, i)))
+			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i),
+							       out_begins, QEMU_READS_REGISTERS,
+							       NULL);
 }
 
 /* -- life --------------------------------------------------------------------------------- */
@@ -342,7 +443,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		snprintf(s->error, sizeof(s->error), "this QEMU is for %.32s", info->target_name);
 	plugin.bytes = g_byte_array_new();
 	plugin.counts = counts >= 0;
-	if (plugin.counts && calls_begin(counts, plugin.bytes))
+	if (plugin.counts && calls_begin(counts, (unsigned int)info->system.smp_vcpus, plugin.bytes))
 		return -1;
 	if (plugin.counts)
 		qemu_plugin_register_atexit_cb(id, plugin_ends, NULL);
