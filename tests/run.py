@@ -109,6 +109,7 @@ TOGETHER = [
     ("exact_shown.py", []),
     ("exact_disks.py", []),
     ("exact_truth.py", []),
+    ("exact_diverge.py", []),
     ("instructions.py", []),
     ("exec.py", []),
     ("sandbox.py", []),

@@ -37,6 +37,7 @@ static const struct command {
 	{ "script", cmd_script, "every sample as text, for flame graph scripts" },
 	{ NULL, NULL, "Compare" },
 	{ "diff", cmd_diff, "what changed between two profiles, or two groups of them" },
+	{ "diverge", cmd_diverge, "the first instruction at which two exact runs part" },
 	{ "bench", cmd_bench, "runs of two kernels in turn, and whether one got worse" },
 	{ "gate", cmd_gate, "did it get slower? For pipelines: rules, error rate, exit status" },
 	{ NULL, NULL, "Convert" },

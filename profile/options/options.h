@@ -28,6 +28,8 @@
 
 #define RUN_MODULES_MAX 16u /* BOOT_MAX_MODULES */
 
+struct exact_trace;
+
 /* What runs a guest of our own. */
 enum run_engine {
 	RUN_ENGINE_KVM,
@@ -96,6 +98,7 @@ struct run_options {
 	const char *of_kvm;	/* ... that --engine exact refuses */
 	bool call_counts;	/* --engine exact counts every instruction, by calling context */
 	uint64_t repeat;	/* runs of --engine exact; 0: --repeat was not given */
+	const struct exact_trace *trace; /* of profile/diverge, --engine exact; NULL: none */
 };
 
 /* "-": the profile goes to standard output, and the console to standard error. */

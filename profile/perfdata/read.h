@@ -26,6 +26,7 @@
 #define PERFDATA_MAX_ATTRS 64u
 #define PERFDATA_MAX_IDS (1u << 20)
 #define PERFDATA_MAX_BUILD_IDS (256u << 10)
+#define PERFDATA_MAX_WORDS 4096u /* of a command line */
 #define PERFDATA_MAX_FRAMES 8190u /* what fits a record of 64 KiB */
 
 enum perfdata_kind {
@@ -139,6 +140,11 @@ bool perfdata_next(struct perfdata *p, struct perfdata_record *r);
 void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns);
 /* Start again. */
 void perfdata_rewind(struct perfdata *p);
+/*
+ * The command line that made it, without the program's name: *words is the caller's, in one piece for
+ * free(). How many, 0: the file does not say, or it is damaged; -ENOMEM.
+ */
+int perfdata_command(const struct perfdata *p, char ***words);
 /* Our totals, an object, for json_decref(); NULL: there are none, or they are damaged. */
 struct json_t *perfdata_totals(const struct perfdata *p);
 

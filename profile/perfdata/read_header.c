@@ -95,6 +95,9 @@ static void read_feature(struct perfdata *p, unsigned int feature, struct cursor
 		read_string(&c, p->version, sizeof(p->version));
 		p->ours = !strncmp(p->version, "kvmprof-", 8);
 		break;
+	case PERFDATA_FEAT_CMDLINE:
+		p->priv->command = c;
+		break;
 	case PERFDATA_FEAT_NRCPUS:
 		p->ncpus = cursor_u32(&c);
 		break;
@@ -106,6 +109,37 @@ static void read_feature(struct perfdata *p, unsigned int feature, struct cursor
 		p->json_len = c.len;
 		break;
 	}
+}
+
+int perfdata_command(const struct perfdata *p, char ***words)
+{
+	struct cursor c = p->priv->command;
+	uint32_t n = c.len ? cursor_u32(&c) : 0;
+	size_t room = cursor_left(&c) + PERFDATA_MAX_WORDS;
+	char *text;
+
+	if (!n || n > PERFDATA_MAX_WORDS)
+		return 0;
+	*words = malloc((n + 1) * sizeof(**words) + room);
+	if (!*words)
+		return -ENOMEM;
+	text = (char *)&(*words)[n + 1];
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t len = cursor_u32(&c);
+		const uint8_t *s = cursor_bytes(&c, len);
+
+		(*words)[i] = text;
+		if (!s) {
+			free(*words);
+			return 0;
+		}
+		len = (uint32_t)strnlen((const char *)s, len);
+		memcpy(text, s, len);
+		text[len] = '\0';
+		text += len + 1;
+	}
+	(*words)[n] = NULL;
+	return (int)n;
 }
 
 struct json_t *perfdata_totals(const struct perfdata *p)

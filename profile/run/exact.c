@@ -134,6 +134,7 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 			       (unsigned long long)(s->mem_size >> 20));
 	cfg.period = r->events.at[0].vm.period;
 	cfg.counts = o->call_counts;
+	cfg.trace = o->trace;
 	cfg.plan.user_stack_max *= USER_STACK_TIMES;
 	cfg.plan.slide_unknown = vm.plan.slide_unknown;
 	cfg.idle_start = vm.idle_start;

@@ -292,7 +292,8 @@ ELSEWHERE = {
         "source_lines speedscope_shows test_runner without_pvm many_programs deb_package doc_pages first_contact "
         "faults faults_kill ci_jobs gate_aa races qemu_mended consumer_crash clock_jumps",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest exact "
-                                            "exact_counts exact_shown ci_exact exact_disks exact_truth",
+                                            "exact_counts exact_shown ci_exact exact_disks exact_truth "
+                                            "exact_diverge",
 }
 
 # Each end is told at once; the log comes with the result, of a test that did not pass.

@@ -79,6 +79,22 @@ static void check_trees(const struct agg *a)
 	}
 }
 
+static size_t words_of(const struct perfdata *p)
+{
+	char **words;
+	int n = perfdata_command(p, &words);
+	size_t sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += strlen(words[i]);
+	if (n > 0) {
+		if (words[n])
+			abort();
+		free(words);
+	}
+	return sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const key[] = { "sym", "comm", "dso", "mode",
@@ -109,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sum += (uint8_t)p->json[p->json_len - 1];
 	if (p->partial != (p->message[0] != '\0'))
 		abort();
+	sum += words_of(p);
 	/* A directory without files: no seed may depend on what lies on this machine. */
 	ret = names_create(&n, p, "/nonexistent", &e);
 	/* One set of keys or another, by the input's size. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@
 #include <unistd.h>
 
 #define ARGS_MAX 96u
-#define ARG_LEN 512u
+#define ARG_LEN 768u
 
 /* Descriptors as the child has them. */
 enum {
@@ -34,6 +35,7 @@ enum {
 	FD_KERNEL,
 	FD_INITRD,
 	FD_COUNTS,
+	FD_TRACE,
 	FD_DISK,
 	FD_END = FD_DISK + EXACT_MAX_DISKS
 };
@@ -58,6 +60,7 @@ void child_init(struct child *c)
 		.kernel = -1,
 		.initrd = -1,
 		.counts = -1,
+		.trace = -1,
 	};
 }
 
@@ -196,10 +199,12 @@ static void args_machine(struct args *a, const struct child *c, const struct exa
 }
 
 /* A comma in a name is written twice (QEMU's option syntax). */
-static void args_plugin(struct args *a, const char *path, bool counts)
+static void args_plugin(struct args *a, const char *path, const struct exact_config *cfg)
 {
-	char name[ARG_LEN];
+	const struct exact_trace *t = cfg->trace;
+	char name[ARG_LEN], option[ARG_LEN];
 	size_t n = 0;
+	int len;
 
 	for (; *path && n + 2 < sizeof(name); path++) {
 		if (*path == ',')
@@ -208,9 +213,19 @@ static void args_plugin(struct args *a, const char *path, bool counts)
 	}
 	name[n] = '\0';
 	args_add(a, "-plugin");
-	args_put(a, counts ? "%.400s,memory=%d,request=%d,answer=%d,counts=%d"
-			   : "%.400s,memory=%d,request=%d,answer=%d",
-		 name, FD_SHARED, FD_REQUEST, FD_ANSWER, FD_COUNTS);
+	len = snprintf(option, sizeof(option), "%.400s,memory=%d,request=%d,answer=%d", name,
+		       FD_SHARED, FD_REQUEST, FD_ANSWER);
+	if (cfg->counts)
+		len += snprintf(option + len, sizeof(option) - (size_t)len, ",counts=%d",
+				FD_COUNTS);
+	if (t && t->fd >= 0)
+		len += snprintf(option + len, sizeof(option) - (size_t)len,
+				",trace=%d,step=%" PRIu64, FD_TRACE, t->plan.step);
+	for (unsigned int i = 0; t && t->fd >= 0 && i < TRACE_WINDOWS; i++)
+		len += snprintf(option + len, sizeof(option) - (size_t)len,
+				",from%u=%" PRIu64 ",to%u=%" PRIu64, i, t->plan.window[i].from, i,
+				t->plan.window[i].to);
+	args_put(a, "%s", option);
 }
 
 static void make_args(struct child *c, struct args *a, const struct engine *n,
@@ -224,7 +239,7 @@ static void make_args(struct child *c, struct args *a, const struct engine *n,
 	for (unsigned int i = 1; i < a->n && len < sizeof(c->machine); i++)
 		len += (size_t)snprintf(c->machine + len, sizeof(c->machine) - len, "%s%s",
 					i > 1 ? " " : "", a->at[i]);
-	args_plugin(a, n->plugin, cfg->counts);
+	args_plugin(a, n->plugin, cfg);
 	args_add(a, "-kernel");
 	args_put(a, "/proc/self/fd/%d", FD_KERNEL);
 	if (cfg->initrd.len) {
@@ -279,7 +294,7 @@ static int run_child(struct child *c, const struct args *a, int console, int err
 		[FD_REQUEST - FD_RAM] = c->request, [FD_ANSWER - FD_RAM] = c->answer,
 		[FD_CONSOLE - FD_RAM] = console,    [FD_MONITOR - FD_RAM] = monitor,
 		[FD_KERNEL - FD_RAM] = c->kernel,   [FD_INITRD - FD_RAM] = c->initrd,
-		[FD_COUNTS - FD_RAM] = c->counts,
+		[FD_COUNTS - FD_RAM] = c->counts,   [FD_TRACE - FD_RAM] = c->trace,
 	};
 	pid_t parent = getpid(), pid;
 
@@ -389,6 +404,10 @@ int child_start(struct child *c, const struct engine *n, const struct exact_conf
 	ret = ret ? ret : open_disks(c, cfg, e);
 	if (!ret && cfg->counts)
 		ret = sized_file("counts", 0, &c->counts, e);
+	if (!ret && cfg->trace && cfg->trace->fd >= 0) {
+		c->trace = fcntl(cfg->trace->fd, F_DUPFD_CLOEXEC, FD_END);
+		ret = c->trace < 0 ? err_set(e, errno, "trace: %s", strerror(errno)) : 0;
+	}
 	if (!ret) {
 		/* The plugin's own version is that which this QEMU wants (plugin.c). */
 		setenv("KVMPROF_QEMU_API",
@@ -449,8 +468,8 @@ void child_end(struct child *c)
 
 void child_deinit(struct child *c)
 {
-	int *fds[] = { &c->pidfd,   &c->ram,	&c->shared_fd, &c->request, &c->answer,
-		       &c->console, &c->errors, &c->monitor,   &c->kernel,  &c->initrd, &c->counts };
+	int *fds[] = { &c->pidfd,  &c->ram,	&c->shared_fd, &c->request, &c->answer, &c->console,
+		       &c->errors, &c->monitor, &c->kernel,    &c->initrd,  &c->counts, &c->trace };
 
 	child_end(c);
 	for (unsigned int i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {

@@ -29,6 +29,7 @@ struct child {
 	int errors;		     /* what QEMU says on standard error */
 	int monitor;		     /* QMP */
 	int counts;		     /* memory file, of what calls.c counts */
+	int trace;		     /* memory file, of cfg->trace */
 	int kernel, initrd;	     /* memory files */
 	struct nvdimm disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;

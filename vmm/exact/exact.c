@@ -145,6 +145,20 @@ static void tell_console(struct exact *x)
 	x->kept.len = 0;
 }
 
+/* UINT64_MAX: there is none any more. */
+static uint64_t next_sample(const struct exact *x, uint64_t at)
+{
+	const struct exact_trace *t = x->cfg.trace;
+	uint64_t begun = x->facts.begun;
+
+	if (!t || !t->nat)
+		return ((at - begun) / x->cfg.period + 1) * x->cfg.period + begun;
+	for (unsigned int i = 0; i < t->nat; i++)
+		if (t->at[i] > at)
+			return t->at[i];
+	return UINT64_MAX;
+}
+
 /* What was executed when the vCPU stood: up to the sample's instruction, or up to the place's. */
 static uint64_t executed(const struct exact *x)
 {
@@ -192,6 +206,8 @@ static void take_sample(struct exact *x)
 	moment(x, cause.now);
 	if (!atomic_load(&x->vm->stop))
 		capture(x, &cause);
+	if (next_sample(x, s->at) == UINT64_MAX)
+		machine_end(x->vm, VM_END_SAMPLES, NULL, NULL, NULL);
 }
 
 /* The marker's sample is there before anybody looks whether it was reached. */
@@ -321,10 +337,7 @@ static void let_go(struct exact *x)
 	} else if (s->reached) {
 		next = s->next;
 	}
-	if (!next)
-		next = (executed(x) - x->facts.begun) / x->cfg.period * x->cfg.period +
-		       x->cfg.period + x->facts.begun;
-	s->next = next;
+	s->next = next ? next : next_sample(x, executed(x));
 	(void)!write(x->child.answer, &one, sizeof(one));
 	x->answered = true;
 }

@@ -14,6 +14,7 @@
 
 #include "vmm/exact/engine.h"
 #include "vmm/exact/nvdimm.h"
+#include "vmm/exact/trace.h"
 #include "vmm/vm.h"
 
 /* icount's shift: QEMU's virtual clock goes on by 2^3 ns with each instruction. */
@@ -29,10 +30,23 @@
 #define EXACT_RAM_FITS (UINT64_C(3584) << 20)
 #define EXACT_MAX_VCPUS 16u
 #define EXACT_MAX_DISKS VM_MAX_DISKS
+#define EXACT_MAX_AT 4u
 
 struct exact_bytes {
 	const void *data;
 	size_t len;
+};
+
+/* A run that is looked at more closely: see trace.h. */
+struct exact_trace {
+	int fd; /* a memory file of TRACE_SIZE bytes, all holes; -1: nothing is traced */
+	struct trace_plan plan;
+	/*
+	 * In place of samples at each `period`: at these instructions, in ascending order. The run ends
+	 * there, at the last one. nat 0: as ever.
+	 */
+	uint64_t at[EXACT_MAX_AT];
+	unsigned int nat;
 };
 
 struct exact_config {
@@ -45,6 +59,7 @@ struct exact_config {
 	unsigned int ndisks;
 	uint64_t period; /* instructions */
 	bool counts;	 /* of every instruction, by calling context */
+	const struct exact_trace *trace; /* NULL: none. Not with counts */
 	struct capture_plan plan;
 	size_t ring_size;
 	bool idle_start, look_for_kernel;

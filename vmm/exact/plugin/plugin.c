@@ -11,9 +11,11 @@
  * but for RIP, which is then put together; a block with such a place is counted in parts.
  *
  *	-plugin kvmprof-exact.so,memory=FD,request=FD,answer=FD[,counts=FD]
+ *		[,trace=FD,step=N | ,trace=FD,from0=N,to0=N,from1=N,to1=N]
  */
 #include "vmm/exact/plugin/calls.h"
 #include "vmm/exact/plugin/qemu_api.h"
+#include "vmm/exact/plugin/trace.h"
 #include "vmm/exact/shared.h"
 
 #include <errno.h>
@@ -58,6 +60,12 @@ struct part {
 	uint32_t place; /* 1 << i: it may begin with place i */
 };
 
+/* With a trace. */
+struct traced_block {
+	const struct block *block;
+	const struct traced *traced;
+};
+
 /* By name, in the order of struct exact_regs. */
 static const char *const register_names[] = {
 	"rax",	   "rcx",     "rdx",	   "rbx", "rsp", "rbp", "rsi", "rdi",	 "r8", "r9",
@@ -76,7 +84,7 @@ static struct {
 	bool known; /* the handles are */
 	struct glib_array *bytes;
 	struct block *bucket[BLOCK_BUCKETS];
-	bool counts;
+	bool counts, trace;
 	uint64_t block_pc; /* of a block with a place in it: where it runs */
 } plugin;
 
@@ -169,14 +177,20 @@ static void pass_token(int fd, bool take)
 		plugin_gives_up();
 }
 
+static void read_registers(struct exact_regs *out)
+{
+	uint64_t *word = (uint64_t *)out;
+
+	for (unsigned int i = 0; i < REGISTERS; i++)
+		word[i] = read_register(plugin.handle[i]);
+}
+
 /* pc: what RIP is; 0: as QEMU has it. */
 static void stand(uint64_t at, uint64_t ahead, uint64_t pc)
 {
 	struct exact_shared *s = plugin.shared;
-	uint64_t *word = (uint64_t *)&s->regs;
 
-	for (unsigned int i = 0; i < REGISTERS; i++)
-		word[i] = read_register(plugin.handle[i]);
+	read_registers(&s->regs);
 	if (pc)
 		s->regs.rip = pc;
 	s->at = at;
@@ -276,6 +290,20 @@ static void part_begins(unsigned int vcpu, void *ctx)
 		calls_run(x->calls);
 }
 
+static void traced_block_begins(unsigned int vcpu, void *ctx)
+{
+	const struct traced_block *x = ctx;
+	uint64_t before = plugin.shared->count;
+	struct exact_regs regs;
+
+	(void)vcpu;
+	count(x->block, 0);
+	if (plugin_trace_run(x->traced, before)) {
+		read_registers(&regs);
+		plugin_trace_record(x->traced, before, &regs);
+	}
+}
+
 /* -- blocks ------------------------------------------------------------------------------- */
 
 static struct block *block_of(const uint16_t *off, uint32_t n)
@@ -369,6 +397,19 @@ static void count_block(struct qemu_plugin_tb *tb, const struct block *b)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, counted_block_begins, QEMU_READS_REGISTERS, x);
 }
 
+static void trace_block(struct qemu_plugin_tb *tb, const struct block *b)
+{
+	struct traced_block *x = malloc(sizeof(*x));
+
+	if (!x)
+		plugin_gives_up();
+	x->block = b;
+	x->traced = plugin_trace_block(tb);
+	if (!x->traced)
+		plugin_gives_up();
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, traced_block_begins, QEMU_READS_REGISTERS, x);
+}
+
 static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	uint32_t n = (uint32_t)qemu_plugin_tb_n_insns(tb);
@@ -391,6 +432,8 @@ static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		; /* before out_begins(): a part begins before its first instruction is executed */
 	else if (plugin.counts)
 		count_block(tb, block_of(off, n));
+	else if (plugin.trace)
+		trace_block(tb, block_of(off, n));
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, block_begins, QEMU_READS_REGISTERS,
 						     block_of(off, n));
@@ -403,14 +446,40 @@ static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 /* -- life --------------------------------------------------------------------------------- */
 
-static int option_number(int argc, char **argv, const char *name)
+/* NULL: it is not there. */
+static const char *option_text(int argc, char **argv, const char *name)
 {
 	size_t len = strlen(name);
 
 	for (int i = 0; i < argc; i++)
 		if (!strncmp(argv[i], name, len) && argv[i][len] == '=')
-			return atoi(argv[i] + len + 1);
-	return -1;
+			return argv[i] + len + 1;
+	return NULL;
+}
+
+static int option_number(int argc, char **argv, const char *name)
+{
+	const char *text = option_text(argc, argv, name);
+
+	return text ? atoi(text) : -1;
+}
+
+static uint64_t option_count(int argc, char **argv, const char *name)
+{
+	const char *text = option_text(argc, argv, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static int begin_trace(int fd, int argc, char **argv)
+{
+	struct trace_plan plan = { .step = option_count(argc, argv, "step") };
+
+	plan.window[0].from = option_count(argc, argv, "from0");
+	plan.window[0].to = option_count(argc, argv, "to0");
+	plan.window[1].from = option_count(argc, argv, "from1");
+	plan.window[1].to = option_count(argc, argv, "to1");
+	return plugin_trace_begin(fd, &plan);
 }
 
 static void plugin_ends(qemu_plugin_id_t id, void *ctx)
@@ -424,6 +493,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 {
 	int counts = option_number(argc, argv, "counts");
 	int memory = option_number(argc, argv, "memory");
+	int trace = option_number(argc, argv, "trace");
 	struct exact_shared *s;
 
 	plugin.request = option_number(argc, argv, "request");
@@ -444,6 +514,9 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	plugin.bytes = g_byte_array_new();
 	plugin.counts = counts >= 0;
 	if (plugin.counts && calls_begin(counts, (unsigned int)info->system.smp_vcpus, plugin.bytes))
+		return -1;
+	plugin.trace = trace >= 0;
+	if (plugin.trace && begin_trace(trace, argc, argv))
 		return -1;
 	if (plugin.counts)
 		qemu_plugin_register_atexit_cb(id, plugin_ends, NULL);

@@ -41,6 +41,15 @@ struct qemu_register {
 /* enum qemu_plugin_cb_flags: what a callback does with registers. */
 enum qemu_registers { QEMU_NO_REGISTERS = 0, QEMU_READS_REGISTERS = 1 };
 
+/* enum qemu_plugin_mem_rw */
+enum qemu_accesses { QEMU_READS = 1, QEMU_WRITES = 2, QEMU_READS_AND_WRITES = 3 };
+
+/* qemu_plugin_mem_value: low has 1, 2, 4 or 8 bytes, or with high 16. */
+struct qemu_value {
+	int type;
+	uint64_t low, high;
+};
+
 /* GArray and GByteArray: their public members. */
 struct glib_array {
 	char *data;
@@ -51,11 +60,19 @@ typedef void (*qemu_vcpu_fn)(qemu_plugin_id_t id, unsigned int vcpu);
 typedef void (*qemu_block_fn)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 typedef void (*qemu_end_fn)(qemu_plugin_id_t id, void *ctx);
 typedef void (*qemu_exec_fn)(unsigned int vcpu, void *ctx);
+typedef void (*qemu_access_fn)(unsigned int vcpu, uint32_t info, uint64_t va, void *ctx);
 
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_vcpu_fn fn);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_block_fn fn);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_fn fn,
 					  enum qemu_registers flags, void *ctx);
+/* After each access of the instruction to memory; info is for the functions below. */
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_access_fn fn,
+				      enum qemu_registers flags, enum qemu_accesses which, void *ctx);
+bool qemu_plugin_mem_is_store(uint32_t info);
+unsigned int qemu_plugin_mem_size_shift(uint32_t info);
+/* What was read or written. From 9.2 on: NULL before. */
+__attribute__((weak)) struct qemu_value qemu_plugin_mem_get_value(uint32_t info);
 /* Before QEMU ends by itself. */
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_end_fn fn, void *ctx);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
@@ -63,8 +80,6 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_exec_fn fn,
 					    enum qemu_registers flags, void *ctx);
-/* Copies up to len bytes of it; how many. */
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 /* As many of its bytes as fit; returns how many. */
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dst, size_t len);
