@@ -25,14 +25,17 @@ APPEND = "console=ttyS0 reboot=k panic=-1 quiet"
 
 
 def qemus():
-    """Processes that run our plugin in this directory's name space of files."""
+    """Processes that run our plugin for this test, and not for one beside it."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/cmdline" % pid, "rb") as f:
                 words = f.read()
-            if os.path.join(e2e.BUILD, "kvmprof-exact.so").encode() in words:
-                found.append(int(pid))
+            if os.path.join(e2e.BUILD, "kvmprof-exact.so").encode() not in words:
+                continue
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if ("HOME=" + os.environ["HOME"]).encode() in f.read().split(b"\0"):
+                    found.append(int(pid))
         except OSError:
             pass
     return found
