@@ -149,10 +149,10 @@ static void tell_console(struct exact *x)
 static uint64_t next_sample(const struct exact *x, uint64_t at)
 {
 	const struct exact_trace *t = x->cfg.trace;
-	uint64_t begun = x->facts.begun;
+	uint64_t from = x->facts.begun;
 
 	if (!t || !t->nat)
-		return ((at - begun) / x->cfg.period + 1) * x->cfg.period + begun;
+		return ((at - from) / x->cfg.period + 1) * x->cfg.period + from;
 	for (unsigned int i = 0; i < t->nat; i++)
 		if (t->at[i] > at)
 			return t->at[i];
@@ -204,8 +204,9 @@ static void take_sample(struct exact *x)
 	};
 
 	moment(x, cause.now);
-	if (!atomic_load(&x->vm->stop))
-		capture(x, &cause);
+	if (atomic_load(&x->vm->stop))
+		return;
+	capture(x, &cause);
 	if (next_sample(x, s->at) == UINT64_MAX)
 		machine_end(x->vm, VM_END_SAMPLES, NULL, NULL, NULL);
 }
@@ -280,6 +281,17 @@ static void end_without_reason(struct exact *x)
 	machine_end(x->vm, VM_END_ERROR, NULL, NULL, &e);
 }
 
+/* QEMU's monitor calls both a shutdown. */
+static void end_by_itself(struct exact *x)
+{
+	uint32_t off = x->child.shared->off;
+
+	if (off & EXACT_EXIT)
+		vm_exit(x->vm, off >> EXACT_EXIT_SHIFT & 0xff);
+	else
+		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+}
+
 static void qemu_has_ended(struct exact *x)
 {
 	struct err e = { 0 };
@@ -292,7 +304,7 @@ static void qemu_has_ended(struct exact *x)
 	} else if (x->monitor.end == MONITOR_RESET) {
 		machine_end(x->vm, VM_END_RESET, NULL, NULL, NULL);
 	} else if (x->monitor.end == MONITOR_POWEROFF) {
-		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+		end_by_itself(x);
 	} else {
 		end_without_reason(x);
 	}
@@ -327,25 +339,23 @@ static void look_for_end(struct exact *x)
 static void let_go(struct exact *x)
 {
 	struct exact_shared *s = x->child.shared;
-	uint64_t one = 1, next = 0;
+	uint64_t one = 1;
 
 	places_follow(s, x->vm);
 	if (!x->begun && vm_is_collecting(x->vm)) {
 		x->begun = true;
 		x->facts.begun = executed(x);
 		s->anew = x->cfg.counts && x->facts.begun;
-	} else if (s->reached) {
-		next = s->next;
+		s->next = next_sample(x, executed(x));
+	} else if (!s->reached) {
+		s->next = next_sample(x, s->at);
 	}
-	s->next = next ? next : next_sample(x, executed(x));
 	(void)!write(x->child.answer, &one, sizeof(one));
 	x->answered = true;
 }
 
 static void guest_stands(struct exact *x)
 {
-	uint32_t end;
-
 	if (!x->child.shared->off) {
 		if (x->child.shared->reached)
 			take_place(x);
@@ -353,12 +363,8 @@ static void guest_stands(struct exact *x)
 			take_sample(x);
 		return;
 	}
-	end = x->child.shared->off;
 	exact_is_over(x, x->child.shared->count);
-	if (end == EXACT_EXIT)
-		vm_exit(x->vm, x->child.shared->status & 0xff);
-	else
-		machine_end(x->vm, VM_END_POWEROFF, NULL, NULL, NULL);
+	end_by_itself(x);
 	sem_post(&x->ended);
 }
 

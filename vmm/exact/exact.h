@@ -29,8 +29,8 @@
 #define EXACT_RAM_LOW (UINT64_C(3) << 30)
 #define EXACT_RAM_FITS (UINT64_C(3584) << 20)
 #define EXACT_MAX_VCPUS 16u
-#define EXACT_MAX_DISKS VM_MAX_DISKS
 #define EXACT_MAX_AT 4u
+#define EXACT_MAX_DISKS VM_MAX_DISKS
 
 struct exact_bytes {
 	const void *data;

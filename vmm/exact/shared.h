@@ -21,6 +21,10 @@
 /* Of this layout and of how the plugin counts: profiles say it, as counts of two may differ. */
 #define EXACT_VERSION 2u
 #define EXACT_SHARED_LEN 4096u
+#define EXACT_OFF 1u
+#define EXACT_EXIT 2u
+#define EXACT_EXIT_SHIFT 8
+#define EXACT_EXIT_PORT 0x501u /* of isa-debug-exit */
 /* Code of a kernel that moves moves by multiples of this (x86's least CONFIG_PHYSICAL_ALIGN). */
 #define EXACT_MOVES_BY (UINT64_C(2) << 20)
 #define EXACT_MAX_PLACES 4u
@@ -40,8 +44,6 @@ struct exact_regs {
 	uint64_t cr0, cr2, cr3, cr4, efer;
 };
 
-enum exact_end { EXACT_RUNS, EXACT_OFF, EXACT_EXIT };
-
 /* An instruction that the vCPU is to stand in front of, each time. */
 struct exact_place {
 	uint64_t linked; /* its address, but for a multiple of EXACT_MOVES_BY; never changes */
@@ -55,9 +57,11 @@ struct exact_shared {
 	char error[128];	    /* why it refuses to work; "": it does not */
 	/* The vCPU's. Others may read it at any time. */
 	uint64_t count; /* instructions of blocks that have begun; a block is counted as a whole */
-	/* The guest has ended by itself: no sample waits, and no instruction is executed any more. */
-	uint32_t off; /* enum exact_end */
-	uint32_t status; /* of EXACT_EXIT: what it wrote to the port */
+	/*
+	 * The guest ends itself by the instruction that comes, and stands in front of it for good.
+	 * EXACT_OFF: its power is off; EXACT_EXIT and its number above: by isa-debug-exit.
+	 */
+	uint32_t off;
 	/* Of the sample that waits. */
 	uint64_t at;	/* which instruction it is of, from 1 on */
 	uint64_t ahead; /* bytes from regs.rip to that instruction */

@@ -37,7 +37,6 @@
 #define PM1_CONTROL 0x604u
 #define SLEEP_ENABLE (1u << 13)
 #define SLEEP_TYPE (7u << 10)
-#define DEBUG_EXIT 0x501u /* isa-debug-exit's */
 
 /* Blocks whose instructions have the same lengths share one of these: there are few. */
 struct block {
@@ -52,18 +51,18 @@ struct counted {
 	struct callstacks_block *calls;
 };
 
+/* With a trace. */
+struct traced_block {
+	const struct block *block;
+	const struct traced *traced;
+};
+
 /* Of a block with a place in it: from one place, or its start, up to the next. */
 struct part {
 	const struct block *block;
 	struct callstacks_block *calls;
 	uint16_t off;	/* bytes from the block's start */
 	uint32_t place; /* 1 << i: it may begin with place i */
-};
-
-/* With a trace. */
-struct traced_block {
-	const struct block *block;
-	const struct traced *traced;
 };
 
 /* By name, in the order of struct exact_regs. */
@@ -203,9 +202,8 @@ static void stand(uint64_t at, uint64_t ahead, uint64_t pc)
 	}
 }
 
-static void stand_for_good(enum exact_end end, uint32_t status)
+static void stand_for_good(uint32_t end)
 {
-	plugin.shared->status = status;
 	plugin.shared->off = end;
 	pass_token(plugin.request, false);
 	for (;;) {
@@ -230,9 +228,9 @@ static void out_begins(unsigned int vcpu, void *ctx)
 	(void)vcpu;
 	(void)ctx;
 	if (port == PM1_CONTROL && (value & (SLEEP_ENABLE | SLEEP_TYPE)) == SLEEP_ENABLE)
-		stand_for_good(EXACT_OFF, 0);
-	if (port == DEBUG_EXIT)
-		stand_for_good(EXACT_EXIT, value & 0xff);
+		stand_for_good(EXACT_OFF);
+	if (port == EXACT_EXIT_PORT)
+		stand_for_good(EXACT_EXIT | (uint32_t)(value & 0xff) << EXACT_EXIT_SHIFT);
 }
 
 static void count(const struct block *b, uint64_t pc)
@@ -267,6 +265,20 @@ static void counted_block_begins(unsigned int vcpu, void *ctx)
 		calls_run(x->calls);
 }
 
+static void traced_block_begins(unsigned int vcpu, void *ctx)
+{
+	const struct traced_block *x = ctx;
+	uint64_t before = plugin.shared->count;
+	struct exact_regs regs;
+
+	(void)vcpu;
+	count(x->block, 0);
+	if (plugin_trace_run(x->traced, before)) {
+		read_registers(&regs);
+		plugin_trace_record(x->traced, before, &regs);
+	}
+}
+
 static void part_begins(unsigned int vcpu, void *ctx)
 {
 	struct exact_shared *s = plugin.shared;
@@ -288,20 +300,6 @@ static void part_begins(unsigned int vcpu, void *ctx)
 	count(x->block, pc);
 	if (plugin.counts && !s->frozen)
 		calls_run(x->calls);
-}
-
-static void traced_block_begins(unsigned int vcpu, void *ctx)
-{
-	const struct traced_block *x = ctx;
-	uint64_t before = plugin.shared->count;
-	struct exact_regs regs;
-
-	(void)vcpu;
-	count(x->block, 0);
-	if (plugin_trace_run(x->traced, before)) {
-		read_registers(&regs);
-		plugin_trace_record(x->traced, before, &regs);
-	}
 }
 
 /* -- blocks ------------------------------------------------------------------------------- */
@@ -333,7 +331,7 @@ static bool is_out(const struct qemu_plugin_insn *insn)
 	uint8_t b[2];
 	size_t n = qemu_plugin_insn_data(insn, b, sizeof(b));
 
-	return (n >= 1 && (b[0] == 0xee || b[0] == 0xef)) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
+	return (n >= 1 && (b[0] & 0xfe) == 0xee) || (n == 2 && b[0] == 0x66 && b[1] == 0xef);
 }
 
 /* Which places may begin there: bits. */
@@ -428,7 +426,8 @@ static void block_is_made(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		off[i] = at;
 		at = (uint16_t)(at + qemu_plugin_insn_size(insn));
 	}
-	if (count_in_parts(tb, off, n))
+	/* A trace is of whole blocks, and goes on past all places. */
+	if (!plugin.trace && count_in_parts(tb, off, n))
 		; /* before out_begins(): a part begins before its first instruction is executed */
 	else if (plugin.counts)
 		count_block(tb, block_of(off, n));
