@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import e2e
 
@@ -36,6 +37,19 @@ def hash_of(directory):
             with open(path, "rb") as f:
                 h.update(hashlib.sha256(f.read()).digest())
     return h.hexdigest()
+
+
+def by_address(profile, event):
+    """Counts by the address of each chain's innermost frame. Needs perf."""
+    out, wanted = Counter(), 0
+    for line in e2e.perf_script(profile).split("\n"):
+        m = e2e.EVENT.match(line)
+        if m:
+            wanted = int(m.group(5)) if m.group(6) == event else 0
+        elif wanted:
+            out[int(line.split()[0], 16)] += wanted
+            wanted = 0
+    return out
 
 
 def one_line(what, p, *words):

@@ -14,7 +14,7 @@ from collections import Counter
 import e2e
 import gdb_steps
 from e2e import check, say
-from exact_engine import exact, find_qemu, hash_of, one_line
+from exact_engine import by_address, exact, find_qemu, hash_of, one_line
 
 START, STOP = "job_pick", "ports_write"
 OPTIONS = ("-q", "--append", "work=1")
@@ -75,16 +75,8 @@ def stepped(elf, code):
 
 
 def counted(profile, event, code):
-    """By the address of each chain's innermost frame; of a program perf tells where it is in its file."""
-    out, wanted = Counter(), 0
-    for line in e2e.perf_script(profile).split("\n"):
-        m = e2e.EVENT.match(line)
-        if m:
-            wanted = int(m.group(5)) if m.group(6) == event else 0
-        elif wanted:
-            out[code.address(int(line.split()[0], 16))] += wanted
-            wanted = 0
-    return out
+    """As in exact_engine; of a program perf tells where an address is in its file."""
+    return Counter({code.address(pc): times for pc, times in by_address(profile, event).items()})
 
 
 def windows():
