@@ -166,6 +166,8 @@ def refused():
     check(p.status == 2 and "/none: cannot make a directory" in p.err, "no directory: %s" % p.err)
 
 
+for tool in ("gcc", "nm", "objdump"):
+    e2e.need_tool(tool)
 exact_engine.find_qemu()
 own_guest()
 refused()
