@@ -110,7 +110,6 @@ TOGETHER = [
     ("exact_disks.py", []),
     ("exact_diverge.py", []),
     ("exact_truth.py", []),
-    ("exact_diverge.py", []),
     ("instructions.py", []),
     ("exec.py", []),
     ("sandbox.py", []),
