@@ -70,6 +70,7 @@ chromium: tests that show pictures in a browser are skipped
 npm: the test with speedscope is skipped
 tmux: tests of what a terminal shows are skipped
 valgrind: exports are not read with callgrind_annotate
+lcov: exports of lines are not read with genhtml
 groff man-db: tests of the manual pages are skipped
 zsh: completion in zsh is not tested
 gdb: the sandbox is not tested from within

@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
+#include "profile/cmd/debuginfo.h"
+#include "profile/export/coverage.h"
 #include "profile/export/export.h"
 #include "profile/stacks/slices.h"
 #include "profile/stacks/stackset.h"
@@ -21,6 +23,7 @@ struct options {
 	struct export_options how;
 	const struct export_format *format;
 	const char *output; /* NULL: not said */
+	struct debuginfo_places places;
 };
 
 static void export_list(FILE *f)
@@ -81,7 +84,9 @@ static const struct option_row rows[] = {
 	  "thread instead of each vCPU (speedscope)",
 	  OPTION_PUT(how.per_thread, true) },
 	{ "per-pid", 0, NULL, "files for each process (iprof)", OPTION_PUT(how.per_pid, true) },
-	OPTION_HEADING("\nWhich samples:\n"),
+	OPTION_HEADING("\nSource lines (lcov):\n"),
+	OPTION_ROWS(cmd_debuginfo_rows, places),
+	OPTION_HEADING("\nWhich samples (not lcov):\n"),
 	CMD_EVENT(load.event),
 	OPTION_ROWS(cmd_filter_rows, load),
 	CMD_PHASE(phase),
@@ -133,6 +138,47 @@ static int write_directory(const struct options *o, const struct stackset *s, st
 	return ret;
 }
 
+/* -- lines ----------------------------------------------------------------------------------- */
+
+static int write_lines(const struct options *o, const struct coverage *c, struct err *e)
+{
+	struct export_out writer;
+	struct outfile out;
+	int ret = outfile_open(&out, o->output, e);
+
+	if (ret)
+		return ret;
+	export_out_init(&writer, out.fd, EXPORT_UNPACKED);
+	export_lcov(&writer, c);
+	ret = export_out_finish(&writer, out.name, e);
+	export_out_deinit(&writer);
+	return outfile_finish(&out, ret, e);
+}
+
+static int export_lines(struct options *o, struct err *e)
+{
+	const struct coverage_options from = { o->load.input, o->load.buildid_dir, o->places };
+	struct coverage *c = NULL;
+	int ret = coverage_load(&c, &from, e);
+
+	if (!ret && c->left_out)
+		fprintf(stderr,
+			"kvmprof: warning: of %llu units of the debug information lines or "
+			"functions can't "
+			"be read\n",
+			(unsigned long long)c->left_out);
+	if (!ret && c->elsewhere)
+		fprintf(stderr,
+			"kvmprof: of %llu instructions %llu are not in it: firmware, decompressor, "
+			"modules "
+			"and programs\n",
+			(unsigned long long)(c->inside + c->elsewhere),
+			(unsigned long long)c->elsewhere);
+	ret = ret ? ret : write_lines(o, c, e);
+	coverage_destroy(c);
+	return ret;
+}
+
 #define CALLS_EVENT "calls" /* of profile/run/exact_counts.h */
 
 /* Of exact counts of instructions those of calls belong to it, where the format has such. */
@@ -180,6 +226,12 @@ static const char *export_contradiction(const struct options *o)
 	if ((o->format->wants & EXPORT_BINARY) && (!o->output || !strcmp(o->output, "-")) &&
 	    isatty(STDOUT_FILENO))
 		return "this format is not for a terminal: name a file with --output";
+	if ((o->format->wants & EXPORT_COVERAGE) &&
+	    (o->load.event || o->phase || o->how.count_samples))
+		return "lcov is of all instructions: --event, --phase and --samples have no "
+		       "meaning in it";
+	if (!(o->format->wants & EXPORT_COVERAGE) && (o->places.given || o->places.map_file))
+		return "--debuginfo and --build-id-map are for lcov";
 	if (o->how.names != EXPORT_FUNCTION && !(o->format->wants & EXPORT_TEXT_NAMES))
 		return "--names has no meaning in this format, which has addresses";
 	return NULL;
@@ -216,6 +268,11 @@ int cmd_export(int argc, char **argv)
 	if (wrong)
 		return cmd_wrong(argv, wrong);
 	o.output = o.output ? o.output : "-";
+	o.places.cache_dir = o.load.buildid_dir;
+	if (o.format->wants & EXPORT_COVERAGE) {
+		cmd_debuginfo_show_progress(&o.places);
+		return cmd_status(export_lines(&o, &e), &e);
+	}
 	o.load.keep_samples = o.format->wants & EXPORT_SAMPLES;
 	return cmd_status(export_profile(&o, &e), &e);
 }

@@ -22,6 +22,10 @@ static const struct export_format formats[] = {
 	{ "chrome-trace", "Trace Event JSON, for Perfetto: threads over time",
 	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_chrome_trace },
 	{ "kp", "stacks between '!' as stap and DTrace print them, and a summary", 0, export_kp },
+	{ "lcov",
+	  "which lines of a kernel ran, for genhtml: of a profile with\n"
+	  "                --call-counts and the kernel's debug information",
+	  EXPORT_COVERAGE, NULL },
 	{ "iprof", "a directory: for each image the samples at each offset", EXPORT_DIRECTORY,
 	  export_iprof },
 };

@@ -156,6 +156,7 @@ enum export_wants {
 	EXPORT_BINARY = 8,	/* not for a terminal */
 	EXPORT_TEXT_NAMES = 16, /* obeys export_options.names */
 	EXPORT_CALLS = 32,	/* obeys export_options.calls */
+	EXPORT_COVERAGE = 64,	/* of lines: no write(), but export_lcov() */
 };
 
 struct export_format {
@@ -170,6 +171,9 @@ struct export_format {
 const struct export_format *export_find(const char *name);
 /* i-th, or NULL behind the last. */
 const struct export_format *export_at(size_t i);
+
+struct coverage;
+void export_lcov(struct export_out *o, const struct coverage *c);
 
 #define EXPORT_WRITER(name)                                                                 \
 	int export_##name(struct export_out *o, const char *path, const struct stackset *s, \

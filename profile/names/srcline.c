@@ -134,7 +134,7 @@ const char *srcline_file(const struct srcline *s)
 }
 
 /* False for an address that is not in the image: a module's, less the slide, could be one that is. */
-static bool to_linked(const struct srcline *s, uint64_t addr, uint64_t *va)
+bool srcline_linked(const struct srcline *s, uint64_t addr, uint64_t *va)
 {
 	uint64_t text = debuginfo_text(s->info), end = debuginfo_text_end(s->info);
 
@@ -145,6 +145,21 @@ static bool to_linked(const struct srcline *s, uint64_t addr, uint64_t *va)
 	return addr >= s->text && *va < end;
 }
 
+uint64_t srcline_text(const struct srcline *s)
+{
+	return debuginfo_text(s->info);
+}
+
+uint64_t srcline_text_end(const struct srcline *s)
+{
+	return debuginfo_text_end(s->info);
+}
+
+struct lines *srcline_lines(const struct srcline *s)
+{
+	return debuginfo_lines(s->info);
+}
+
 static void srcline_look(struct srcline *s, struct entry *x)
 {
 	struct line_frame frame[LINES_MAX_FRAMES];
@@ -152,7 +167,7 @@ static void srcline_look(struct srcline *s, struct entry *x)
 	uint64_t va;
 	int n;
 
-	if (!to_linked(s, x->addr, &va))
+	if (!srcline_linked(s, x->addr, &va))
 		return;
 	n = lines_lookup(debuginfo_lines(s->info), va, frame, LINES_MAX_FRAMES, &e);
 	if (n < 0)

@@ -46,6 +46,15 @@ const char *srcline_why(const struct srcline *s);
 /* The debug file, NULL before it is found. */
 const char *srcline_file(const struct srcline *s);
 
+/*
+ * After srcline_load() and the record of the kernel's map. The address as it was linked; false: it is
+ * not in the image. Where its code was linked, from and to. Its debug information, as long as s.
+ */
+bool srcline_linked(const struct srcline *s, uint64_t addr, uint64_t *va);
+uint64_t srcline_text(const struct srcline *s);
+uint64_t srcline_text_end(const struct srcline *s);
+struct lines *srcline_lines(const struct srcline *s);
+
 /* addr: run-time, inside the instruction (of a caller: inside its call). */
 struct srcline_result srcline_of(struct srcline *s, uint64_t addr);
 

@@ -276,6 +276,13 @@ static const char *name_of(const struct lines *l, Dwarf_Die *die)
 	return NULL;
 }
 
+const char *lines_short_name(const struct lines *l, Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+
+	return dwarf_attr_integrate(die, DW_AT_name, &a) ? text_of(l, &a) : NULL;
+}
+
 static unsigned int number_of(Dwarf_Die *die, unsigned int attribute)
 {
 	Dwarf_Attribute a;
@@ -350,16 +357,25 @@ static int index_units(struct lines *l, struct err *e)
 	return 0;
 }
 
-static int find_unit(struct lines *l, uint64_t va, struct line_unit **u, struct err *e)
+int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e)
 {
-	const struct line_range *r;
-
 	if (!l->indexed) {
 		l->indexed = true;
 		(void)index_units(l, &l->why);
 	}
-	if (l->why.code)
-		return err_set(e, l->why.code, "%s", l->why.text);
+	*units = l->unit;
+	*n = l->nunit;
+	return l->why.code ? err_set(e, l->why.code, "%s", l->why.text) : 0;
+}
+
+static int find_unit(struct lines *l, uint64_t va, struct line_unit **u, struct err *e)
+{
+	const struct line_range *r;
+	size_t n;
+	int ret = lines_units(l, u, &n, e);
+
+	if (ret)
+		return ret;
 	r = line_ranges_find(&l->ranges, va);
 	*u = r ? &l->unit[r->owner] : NULL;
 	if (!r && l->cut)

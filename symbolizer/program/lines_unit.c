@@ -198,21 +198,27 @@ static int add_call(struct walk *w, Dwarf_Die *die, int tag, unsigned int level)
 	return line_ranges_add_die(&f->ranges, die, (uint32_t)f->ncall++);
 }
 
+int line_unit_walk(struct line_unit *u)
+{
+	struct walk w = { .holds = holds_functions, .visit = add_function, .unit = u };
+
+	if (u->walked)
+		return u->status;
+	u->walked = true;
+	u->status = walk_below(&w, &u->die);
+	line_ranges_sort(&u->ranges);
+	return u->status;
+}
+
 int line_unit_function(struct line_unit *u, uint64_t va, struct line_function **out)
 {
 	const struct line_range *r;
 	struct line_function *f;
+	int ret = line_unit_walk(u);
 
 	*out = NULL;
-	if (!u->walked) {
-		struct walk w = { .holds = holds_functions, .visit = add_function, .unit = u };
-
-		u->walked = true;
-		u->status = walk_below(&w, &u->die);
-		line_ranges_sort(&u->ranges);
-	}
-	if (u->status)
-		return u->status;
+	if (ret)
+		return ret;
 	r = line_ranges_find(&u->ranges, va);
 	if (!r || r->owner >= u->nfunction)
 		return 0;

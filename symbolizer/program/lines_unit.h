@@ -68,6 +68,14 @@ struct line_unit {
 
 void line_unit_deinit(struct line_unit *u);
 
+/* lines.c: all units. -EINVAL, -ENOMEM: there are none that can be read. */
+int lines_units(struct lines *l, struct line_unit **units, size_t *n, struct err *e);
+/* lines.c: DW_AT_name; NULL: it has none, or one without an end. */
+const char *lines_short_name(const struct lines *l, Dwarf_Die *die);
+
+/* u->function is there afterwards. -EINVAL, -ENOMEM. */
+int line_unit_walk(struct line_unit *u);
+
 /* The function at va, with its calls; NULL when none is known. -EINVAL, -ENOMEM. */
 int line_unit_function(struct line_unit *u, uint64_t va, struct line_function **out);
 /* The innermost inlined call of f at va, or LINE_NO_CALL. */

@@ -42,6 +42,7 @@ NOT_RUN = {
     "-- /srv/bench": "needs a Linux kernel: exec.py",
     "--engine exact": "needs a QEMU that may have to be fetched: exact.py",
     "counts.data": "needs the counts of an exact run: exact_counts.py",
+    "kernel.info": "needs the counts of an exact run: exact_lcov.py",
     "kvmprof diverge": "needs two exact runs: exact_diverge.py",
     "gate --exact": "needs two exact runs: exact_counts.py",
     "--python": "needs a guest with Python: python_frames.py",

@@ -293,7 +293,7 @@ ELSEWHERE = {
         "faults faults_kill ci_jobs gate_aa races qemu_mended consumer_crash clock_jumps",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest exact "
                                             "exact_counts exact_shown ci_exact exact_disks exact_truth "
-                                            "exact_diverge exact_ftrace",
+                                            "exact_diverge exact_ftrace exact_lcov",
 }
 
 # Each end is told at once; the log comes with the result, of a test that did not pass.

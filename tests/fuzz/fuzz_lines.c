@@ -4,6 +4,7 @@
 
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/program/lines.h"
+#include "symbolizer/program/lines_each.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,22 @@ static const uint8_t *before_a_wall(const uint8_t *data, size_t size)
 	return memcpy(room + ((ROOM - size) & ~(size_t)7), data, size);
 }
 
+static int each_row(void *ctx, const struct lines_row *row)
+{
+	(void)ctx;
+	if (row->lo >= row->hi || !row->line)
+		abort();
+	keep += strlen(row->file);
+	return 0;
+}
+
+static int each_function(void *ctx, const struct lines_function *f)
+{
+	(void)ctx;
+	keep += strlen(f->name) + strlen(f->file) + f->line;
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const uint8_t *data;
@@ -55,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct lines *l;
 	struct elf64 f;
 	struct err e = { 0 };
+	uint64_t left_out;
 
 	if (size > ROOM)
 		return 0;
@@ -78,6 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	look(l, f.entry, LINES_MAX_FRAMES);
 	look(l, 0, 1);
+	(void)lines_each(l, &(struct lines_visitor){ NULL, each_row, each_function }, &left_out,
+			 &e);
 	lines_close(l);
 	return 0;
 }
