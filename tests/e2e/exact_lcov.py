@@ -11,7 +11,7 @@ import os
 import re
 
 import e2e
-import exact_qemu
+import exact_engine
 from e2e import check, say
 
 def counted(out, *argv):
@@ -189,7 +189,7 @@ def debian(series):
 
 for tool in ("addr2line", "objdump", "nm"):
     e2e.need_tool(tool)
-exact_qemu.find()
+exact_engine.find_qemu()
 if e2e.EXTRA:
     debian(e2e.EXTRA[1])
     e2e.finish()
