@@ -8,32 +8,15 @@ import re
 import shutil
 
 import e2e
+from ci_runner import load
 from e2e import check
 
 e2e.need_kvm()
-e2e.need_tool("git")
-try:
-    import yaml
-except ImportError:
-    e2e.skip("python3-yaml is not installed")
 
-CI = os.path.join(e2e.TOP, "configs", "ci")
 RULES = os.path.join(e2e.SCRATCH, "rules.toml")
 with open(RULES, "w") as f:
     f.write('[[rule]]\nname = "functions"\nmetric = "symbols"\nthreshold = "5 points"\n')
 e2e.run("git", "config", "--global", "init.defaultBranch", "main")
-
-
-class Loader(yaml.SafeLoader):
-    pass
-
-
-Loader.add_constructor("!reference", lambda loader, node: tuple(loader.construct_sequence(node)))
-
-
-def load(name):
-    with open(os.path.join(CI, name), encoding="utf-8") as f:
-        return yaml.load(f, Loader)
 
 
 def run(script, env, cwd, status):
