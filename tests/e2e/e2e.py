@@ -137,19 +137,25 @@ def built_kernel(variant):
 CANNOT_BE_HAD = 3    # fetch-debian-kernel.sh's status
 
 
-def debian_kernel(series, *options):
-    """Path of vmlinuz; fetching needs apt and a network, without which there is no test."""
+def fetched_kernel(series, *options):
+    """Path of vmlinuz, None; or None, and why it cannot be had: fetching needs apt and a network."""
     if not shutil.which("apt-get"):
-        skip("no apt-get to fetch Debian's kernel with")
+        return None, "no apt-get to fetch Debian's kernel with"
     p = subprocess.run([os.path.join(TOP, "scripts", "fetch-debian-kernel.sh")] +
                        list(options) + [series],
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     if p.returncode == CANNOT_BE_HAD:
-        skip(p.stderr.strip().split("\n")[-1])
+        return None, p.stderr.strip().split("\n")[-1]
     if not check(p.returncode == 0, "fetch-debian-kernel.sh: status %d: %s" % (p.returncode, p.stderr)):
         sys.exit(1)
     d = p.stdout.strip()
-    return os.path.join(d, next(f for f in sorted(os.listdir(d)) if f.startswith("vmlinuz-")))
+    return os.path.join(d, next(f for f in sorted(os.listdir(d)) if f.startswith("vmlinuz-"))), None
+
+
+def debian_kernel(series, *options):
+    """Path of vmlinuz, without which there is no test."""
+    image, why = fetched_kernel(series, *options)
+    return image or skip(why)
 
 
 # -- running -------------------------------------------------------------------------

@@ -78,7 +78,12 @@ if not SVM:
     e2e.need_kvm()
 e2e.need_tool("perf")
 if DEBIAN:
-    image = e2e.debian_kernel(WHAT, "--modules")
+    # Debian keeps an older kernel's image for longer than its modules.
+    image, why = e2e.fetched_kernel(WHAT, "--modules")
+    if not image:
+        e2e.left_out("modules: " + why)
+        MODULES = False
+        image = e2e.debian_kernel(WHAT)
     kernel = os.path.dirname(image)
 elif CLANG:
     try:
