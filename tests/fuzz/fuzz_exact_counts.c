@@ -12,12 +12,19 @@
 #include <string.h>
 
 static struct callstacks_regs regs;
+static uint64_t pc;
 static struct cursor memory;
 
 static uint64_t cpu_sp(void *ctx)
 {
 	(void)ctx;
 	return regs.sp;
+}
+
+static uint64_t cpu_pc(void *ctx)
+{
+	(void)ctx;
+	return pc;
 }
 
 static void cpu_regs(void *ctx, struct callstacks_regs *out)
@@ -75,13 +82,14 @@ static void feed(struct callstacks *c, struct cursor *in, uint64_t *fed)
 	block = callstacks_block(c, &x);
 	if (!block)
 		return;
+	pc = x.pc + (d & 4 ? 0x100000 : 0);
 	callstacks_run(c, block);
 	++*fed;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_regs, cpu_read };
+	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_pc, cpu_regs, cpu_read };
 	struct callstacks_stats st;
 	struct callstacks *c;
 	struct cursor in;

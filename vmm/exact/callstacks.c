@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "vmm/exact/callstacks_private.h"
+#include "vmm/exact/shared.h"
 
 #include <stdlib.h>
 
@@ -159,7 +160,7 @@ static void callstacks_enter_kernel(struct callstacks *c, struct callstacks_bloc
 		c->stats.interrupts++;
 		root = calltree_root(&c->tree,
 				     c->now.prev->kind == BLOCKEND_SYSCALL ? CALLTREE_SYSCALL
-								       : CALLTREE_INTERRUPT,
+									   : CALLTREE_INTERRUPT,
 				     0);
 		s->was = c->now.prev;
 		c->now.cur = callstacks_find(c, 0, r->sp);
@@ -360,7 +361,7 @@ static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 		callstacks_call(c, b, c->cpu.sp(c->cpu.ctx));
 		return true;
 	case BLOCKEND_CALL_IND:
-		if (!b->reached || p->moves_sp)
+		if (!b->reached || p->moves_sp || c->cpu.pc(c->cpu.ctx) != b->pc)
 			return false;
 		callstacks_call(c, b, c->cpu.sp(c->cpu.ctx));
 		return true;
@@ -369,14 +370,15 @@ static bool callstacks_quick(struct callstacks *c, struct callstacks_block *b)
 			return false;
 		if (p->moves_sp || b->pc != top->ret) {
 			sp = c->cpu.sp(c->cpu.ctx);
-			if (top->sp != sp - 8)
+			if (top->sp != sp - 8 ||
+			    (b->pc != top->ret && c->cpu.pc(c->cpu.ctx) != b->pc))
 				return false;
 		}
 		callstacks_pop(s);
 		c->now.node = s->n ? callstacks_top(s)->node : s->base_node;
 		return true;
 	case BLOCKEND_JUMP_IND:
-		if (!b->reached)
+		if (!b->reached || c->cpu.pc(c->cpu.ctx) != b->pc)
 			return false;
 		break;
 	default:
@@ -399,10 +401,39 @@ void callstacks_on(struct callstacks *c, uint32_t cpu)
 	c->on = cpu;
 }
 
+/* The same code where it runs now. NULL: no room for one more block. */
+static struct callstacks_block *callstacks_where(struct callstacks *c, struct callstacks_block *b)
+{
+	uint64_t pc = c->cpu.pc(c->cpu.ctx);
+	struct callstacks_block like = *b;
+
+	/* Within a block that is counted in parts the processor tells of its beginning. */
+	if ((pc ^ b->pc) % EXACT_PAGE && c->now.prev && c->now.prev->kind == BLOCKEND_FALL)
+		pc = c->now.prev->end;
+	if (!exact_is_alias(b->pc, pc))
+		return b;
+	if (b->alias && b->alias->pc == pc)
+		return b->alias;
+	like.end += pc - b->pc;
+	like.target += pc - b->pc;
+	like.pc = pc;
+	b->alias = callstacks_block(c, &like);
+	return b->alias;
+}
+
 void callstacks_run(struct callstacks *c, struct callstacks_block *b)
 {
-	if (!callstacks_quick(c, b))
-		callstacks_slow(c, b);
+	if (!callstacks_quick(c, b)) {
+		struct callstacks_block *at = callstacks_where(c, b);
+
+		if (!at) {
+			callstacks_lose(c);
+			return;
+		}
+		if (at == b || !callstacks_quick(c, at))
+			callstacks_slow(c, at);
+		b = at;
+	}
 	callstacks_count(c, b);
 }
 

@@ -38,6 +38,7 @@ struct callstacks_block {
 	bool has_target;
 	bool moves_sp;	/* one of its instructions does */
 	bool interrupt; /* private: an interrupt began here once */
+	struct callstacks_block *alias; /* private: the same code at the address where it ran last */
 	bool reached;	/* private: by a jump or call whose target is not in the code */
 	uint32_t node, count; /* private: where it was counted last */
 };
@@ -50,6 +51,7 @@ struct callstacks_regs {
 struct callstacks_cpu {
 	void *ctx;
 	uint64_t (*sp)(void *ctx);
+	uint64_t (*pc)(void *ctx); /* in 16-bit code without its segment */
 	void (*regs)(void *ctx, struct callstacks_regs *out);
 	/* All of it, or false. */
 	bool (*read)(void *ctx, uint64_t va, void *dst, size_t len);
@@ -71,7 +73,10 @@ void callstacks_lose(struct callstacks *c);
 
 /* What runs from now on runs on this one, from 0 on; the others stay where they are. */
 void callstacks_on(struct callstacks *c, uint32_t cpu);
-/* It begins to run now. */
+/*
+ * It begins to run now; where, is asked of the processor unless the block before leads to its pc: QEMU
+ * shares blocks between all addresses that a page is mapped at.
+ */
 void callstacks_run(struct callstacks *c, struct callstacks_block *b);
 
 /* Nothing has been counted yet. Stacks stay as they are. */

@@ -82,6 +82,7 @@ static struct callstacks_block *callstacks_add_block(struct callstacks *c,
 	out->number = (uint32_t)c->nblocks;
 	out->node = out->count = CALLTREE_NONE;
 	out->interrupt = out->reached = false;
+	out->alias = NULL;
 	c->block_at[slot] = (uint32_t)++c->nblocks;
 	return out;
 }

@@ -15,6 +15,7 @@
 #ifndef KVMPROF_VMM_EXACT_SHARED_H
 #define KVMPROF_VMM_EXACT_SHARED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define EXACT_MAGIC UINT32_C(0x6b766d78)
@@ -34,6 +35,18 @@
  */
 #define EXACT_KERNEL_HALF (UINT64_C(1) << 63)
 #define EXACT_IMAGE_HALF UINT64_C(0xffffffff80000000)
+
+#define EXACT_PAGE 0x1000u
+#define EXACT_REAL_MODE 0x10000u /* addresses below are those of 16-bit code in its segment */
+
+/*
+ * A block that QEMU has translated at one address, and that runs at another one to which its page is
+ * mapped, too: QEMU shares them.
+ */
+static inline bool exact_is_alias(uint64_t translated, uint64_t pc)
+{
+	return pc != translated && !((pc ^ translated) % EXACT_PAGE) && pc >= EXACT_REAL_MODE;
+}
 
 /* Of struct sample_regs.gpr's order (base/sample.h), as the block that is sampled began with them. */
 struct exact_regs {

@@ -20,6 +20,7 @@
 static struct {
 	struct callstacks *c;
 	struct callstacks_regs regs;
+	uint64_t pc;
 	uint64_t words[6]; /* at regs.sp */
 } f;
 
@@ -27,6 +28,12 @@ static uint64_t cpu_sp(void *ctx)
 {
 	(void)ctx;
 	return f.regs.sp;
+}
+
+static uint64_t cpu_pc(void *ctx)
+{
+	(void)ctx;
+	return f.pc;
 }
 
 static void cpu_regs(void *ctx, struct callstacks_regs *out)
@@ -46,7 +53,7 @@ static bool cpu_read(void *ctx, uint64_t va, void *dst, size_t len)
 
 static int begin(void **state)
 {
-	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_regs, cpu_read };
+	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_pc, cpu_regs, cpu_read };
 
 	(void)state;
 	memset(&f, 0, sizeof(f));
@@ -82,6 +89,7 @@ static void run(uint64_t pc, enum blockend_kind kind, uint64_t target)
 	struct callstacks_block *b = block(pc, kind, target);
 
 	assert_non_null(b);
+	f.pc = pc;
 	callstacks_run(f.c, b);
 }
 
@@ -90,6 +98,7 @@ static void run_moving(uint64_t pc, enum blockend_kind kind, uint64_t target)
 	struct callstacks_block b = *block(pc, kind, target);
 
 	b.moves_sp = true;
+	f.pc = pc;
 	callstacks_run(f.c, callstacks_block(f.c, &b));
 }
 
@@ -374,9 +383,44 @@ static void counts_begin_anew(void **state)
 				 callstacks_tree(f.c)->node[i].entry == 0x3000);
 }
 
+/* QEMU has translated it where it ran first, and lets it run at each address that its page has. */
+static void shared_code_counts_where_it_runs(void **state)
+{
+	struct callstacks_block *early = block(0x402000, BLOCKEND_RET, 0);
+	struct callstacks_stats st;
+
+	(void)state;
+	call(0x401000, 0x402000);
+	run(0x402000, BLOCKEND_RET, 0);
+	f.regs.sp += 8;
+	run(0x401010, BLOCKEND_FALL, 0);
+	call(0xffffffff81401000, 0xffffffff81402000);
+	f.pc = 0xffffffff81402000;
+	callstacks_run(f.c, early);
+	assert_string_equal(chain(), "ffffffff81402000 401000");
+	f.regs.sp += 8;
+	run(0xffffffff81401010, BLOCKEND_CALL_IND, 0);
+	f.regs.sp -= 8;
+	/* Where nothing says where it leads, it is known already, and the address is another one again. */
+	f.pc = 0xffffffff81402000;
+	callstacks_run(f.c, early);
+	assert_int_equal(times_at(0x402000, 4), 1);
+	assert_int_equal(times_at(0xffffffff81402000, 4), 2);
+	f.regs.sp += 8;
+	run(0xffffffff81401020, BLOCKEND_FALL, 0);
+	assert_string_equal(chain(), "401000");
+	callstacks_stats(f.c, &st);
+	/* From 0x401020 to ...401000 nothing leads. */
+	assert_int_equal(st.strange, 1);
+	/* Of 16-bit code the address is its segment's. */
+	f.pc = 0x1000;
+	callstacks_run(f.c, block(0xf1000, BLOCKEND_FALL, 0));
+	assert_int_equal(times_at(0xf1000, 4), 1);
+}
+
 static void what_does_not_fit_is_counted(void **state)
 {
-	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_regs, cpu_read };
+	static const struct callstacks_cpu cpu = { NULL, cpu_sp, cpu_pc, cpu_regs, cpu_read };
 	struct callstacks_stats st;
 
 	(void)state;
@@ -409,6 +453,7 @@ int main(void)
 		T(programs_go_on_behind_system_calls),
 		T(processors_take_turns),
 		T(counts_begin_anew),
+		T(shared_code_counts_where_it_runs),
 		T(what_does_not_fit_is_counted),
 	};
 

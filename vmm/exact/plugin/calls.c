@@ -36,6 +36,12 @@ static uint64_t calls_sp(void *ctx)
 	return calls_register(CALLS_SP);
 }
 
+static uint64_t calls_pc(void *ctx)
+{
+	(void)ctx;
+	return calls_register(CALLS_PC);
+}
+
 static void calls_regs(void *ctx, struct callstacks_regs *out)
 {
 	(void)ctx;
@@ -76,14 +82,15 @@ static unsigned int calls_cpu(void)
 
 int calls_begin(int fd, unsigned int vcpus, struct glib_array *bytes)
 {
-	static const struct callstacks_cpu cpu = { .sp = calls_sp,
-						   .regs = calls_regs,
-						   .read = calls_read };
+	static const struct callstacks_cpu cpu = {
+		.sp = calls_sp, .pc = calls_pc, .regs = calls_regs, .read = calls_read
+	};
 
 	calls.fd = fd;
 	calls.bytes = bytes;
 	calls.vcpus = vcpus;
-	return callstacks_create(&calls.stacks, &cpu, vcpus > 1 ? vcpus + 1 : 1, CALLTREE_MAX_NODES, CALLTREE_MAX_COUNTS);
+	return callstacks_create(&calls.stacks, &cpu, vcpus > 1 ? vcpus + 1 : 1, CALLTREE_MAX_NODES,
+				 CALLTREE_MAX_COUNTS);
 }
 
 void calls_set_registers(struct qemu_plugin_register *const handle[CALLS_REGISTERS])

@@ -14,6 +14,7 @@
 /* Registers that it needs, in the order of its handles. */
 enum calls_register {
 	CALLS_SP,
+	CALLS_PC,
 	CALLS_CR0,
 	CALLS_CR3,
 	CALLS_CS,

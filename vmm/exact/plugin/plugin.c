@@ -112,8 +112,8 @@ static void plugin_gives_up(void)
 /* By name: where calls.c finds them. */
 static void tell_registers(void)
 {
-	static const char *const wanted[CALLS_REGISTERS] = { "rsp",  "cr0",	"cr3",
-								       "cs", "gs_base", "k_gs_base" };
+	static const char *const wanted[CALLS_REGISTERS] = { "rsp", "rip",     "cr0",	   "cr3",
+							     "cs",  "gs_base", "k_gs_base" };
 	struct qemu_plugin_register *handle[CALLS_REGISTERS] = { NULL };
 
 	for (unsigned int w = 0; w < CALLS_REGISTERS; w++)
@@ -512,7 +512,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		snprintf(s->error, sizeof(s->error), "this QEMU is for %.32s", info->target_name);
 	plugin.bytes = g_byte_array_new();
 	plugin.counts = counts >= 0;
-	if (plugin.counts && calls_begin(counts, (unsigned int)info->system.smp_vcpus, plugin.bytes))
+	if (plugin.counts &&
+	    calls_begin(counts, (unsigned int)info->system.smp_vcpus, plugin.bytes))
 		return -1;
 	plugin.trace = trace >= 0;
 	if (plugin.trace && begin_trace(trace, argc, argv))

@@ -179,7 +179,7 @@ void plugin_trace_record(const struct traced *t, uint64_t before, const struct e
 				       .insns = t->insns,
 				       .len = t->len,
 				       .before = before,
-				       .pc = t->pc,
+				       .pc = exact_is_alias(t->pc, regs->rip) ? regs->rip : t->pc,
 				       .regs = *regs };
 	size_t size = (sizeof(b) + t->insns + t->len + 7u) & ~(size_t)7;
 
