@@ -90,6 +90,9 @@ static void rerun_adjust(struct rerun *r, struct run_options *o)
 	o->control = NULL;
 	o->tasks.ps_at_end = false;
 	o->tasks.no_status = true;
+	/* A trace goes on past all places. */
+	o->start_at = o->stop_at = NULL;
+	o->nmark_at = 0;
 	if (!r->plan.nat)
 		return;
 	/* The moments of samples are ours: what a line of the console would begin or end then is not. */
@@ -257,5 +260,11 @@ int rerun_check(const struct rerun *r, struct err *e)
 				"anew, or put the file back",
 				r->profile, inputs[i].what, is ? is : "none", was ? was : "none");
 	}
+	if (json_object_get(r->engine, "disks") &&
+	    !json_equal(json_object_get(r->engine, "disks"), json_object_get(r->again, "disks")))
+		return err_set(e, ESTALE,
+			       "%s: a disk is another one now: record the profile anew, or put the "
+			       "file back",
+			       r->profile);
 	return 0;
 }
