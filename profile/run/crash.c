@@ -35,5 +35,8 @@ bool run_has_crashed(struct run *r)
 	/* Another's goes on without us. */
 	if (vm_is_exact(r->vm) || run_is_attached(r->opt))
 		vm_end(r->vm, VM_END_ERROR);
+	/* In place of that thread, which alone could see that it is to end. */
+	if (vm_is_exact(r->vm))
+		vm_rest(r->vm, 1);
 	return true;
 }

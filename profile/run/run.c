@@ -239,6 +239,7 @@ static int run_finish(struct run *r, struct err *e)
 	int ret;
 
 	run_control_stop(r->control);
+	run_has_crashed(r);
 	vm_join(r->vm);
 	/* A process has its threads back; a gdbstub's machine is stopped for names as long as we ask. */
 	if (!r->opt->gdb)

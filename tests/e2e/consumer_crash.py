@@ -184,6 +184,18 @@ def each_output():
           os.path.exists("k.data") and not e2e.leftovers(), "at its begin: %s; there are %s" % (rest, os.listdir(".")))
 
 
+def wait_written(process, out, least):
+    """Until its profile has told of so many bytes of records; the first 64 KiB have no sample."""
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        for path in glob.glob(out + ".tmp-*/data"):
+            with open(path, "rb") as f:
+                f.seek(48)    # perf_file_header.data.size
+                if int.from_bytes(f.read(8), "little") > least:
+                    return
+        time.sleep(0.1)
+
+
 def with_control():
     """Who asks for the profile is told; the rest of the socket works."""
     def ask(boot):
@@ -204,11 +216,7 @@ def attached():
     p = subprocess.Popen([e2e.KVMPROF, "attach", str(guest.process.pid), "--image",
                           os.path.join(e2e.BUILD, "guest", "demo.elf"), "-o", "a.data", "--no-buildid-cache"],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 30
-    while p.poll() is None and time.monotonic() < end and not any(
-            os.path.getsize(f) > 20000 for f in glob.glob("a.data.tmp-*/data")):
-        time.sleep(0.1)
-    time.sleep(2)
+    wait_written(p, "a.data", 100000)
     tid = consumer_of(p.pid)
     if p.poll() is not None or not tid:
         say("attach does not work here: %s" % p.communicate()[1])
@@ -227,6 +235,27 @@ def attached():
         guest.status, guest.err))
 
 
+def exact():
+    """A machine that runs only while that thread lets it ends."""
+    p = subprocess.Popen([e2e.KVMPROF, "run", "-q", "--engine", "exact", "-o", "e.data", "--no-buildid-cache", "--append",
+                          "seconds=60"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_written(p, "e.data", 200000)
+    tid = consumer_of(p.pid)
+    if p.poll() is not None or not tid:
+        e2e.left_out("--engine exact does not work here: %s" % (p.communicate()[1] if p.poll() is not None else p.kill()))
+        return
+    send(signal.SIGSEGV)(p.pid, tid)
+    try:
+        err = p.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        p.kill()
+        check(False, "--engine exact: no end after the crash: %s" % p.communicate()[1])
+        return
+    rest = told("--engine exact", err, p.returncode, "SIGSEGV")
+    n = read("e.data")
+    check(rest == ", what it had is in e.data" and n > 0, "--engine exact: %d samples%s" % (n, rest))
+
+
 e2e.need_kvm()
 os.makedirs("tmp", exist_ok=True)
 os.environ["TMPDIR"] = os.path.abspath("tmp")
@@ -234,4 +263,5 @@ each_crash()
 each_output()
 with_control()
 attached()
-e2e.finish("%d crashes of its thread" % (len(CRASHES) + 6))
+exact()
+e2e.finish("%d crashes of its thread" % (len(CRASHES) + 7))
