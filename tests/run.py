@@ -157,6 +157,7 @@ SLOW = [
     ("vmx_host.py", [], 1800),
     ("this_host.py", [], 600),
     ("villain.py", ["storm", "all", "60"], 2700),
+    ("villain.py", ["storm", "all", "600"], 10800),
     ("faults.py", ["all"], 3600),
     ("faults_kill.py", ["1000"], 5400),
     ("faults_kill.py", ["1000", "saves"], 5400),

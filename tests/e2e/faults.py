@@ -28,7 +28,7 @@ import qemu
 
 SAMPLE = 14        # calls of a command in the quick form
 OFTEN = 12         # of a name: beyond that its first, its last, and some between
-LIMIT = 60
+LIMIT = 120    # a verifier that goes through a BPF program without types takes seconds
 REPORT = "report.txt"
 PARTS = 8
 
