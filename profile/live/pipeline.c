@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/pipeline.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/thread.h"
+#include "profile/live/held.h"
 #include "profile/live/merge.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct pipeline {
 	struct sink *sink;
 	struct pipeline_options opt;
 	struct merge *merge;
-	struct buf held; /* samples in order, each at a multiple of 8 */
+	struct held held;
 	pthread_t thread;
 	atomic_bool stop;
 	atomic_uint max_stack;
@@ -284,103 +284,18 @@ static void process_requests(struct pipeline *p, enum io_join_which which)
 	p->stats.io.lost = vm_io_lost(p->vm) + p->io_full;
 }
 
-/*
- * Outside of the kernel's half a stack is of no use: that is its decompressor. Interpreted it
- * takes many minutes, so that little is kept of such a sample.
- */
-struct held_low {
-	uint8_t head[offsetof(struct sample, regs)];
-	uint64_t rip, rflags, cr0, cr4, efer;
-	uint16_t cs, ss;
-};
-
-/* In front of what is held, each at a multiple of 8. */
-struct held_head {
-	uint32_t len; /* of what follows: a struct held_low, or a whole sample */
-	uint32_t low;
-};
-
-static struct held_low held_low_of(const struct sample *s)
-{
-	struct held_low h = {
-		.rip = s->regs.rip,
-		.rflags = s->regs.rflags,
-		.cr0 = s->regs.cr0,
-		.cr4 = s->regs.cr4,
-		.efer = s->regs.efer,
-		.cs = s->regs.cs,
-		.ss = s->regs.ss,
-	};
-
-	memcpy(h.head, s, sizeof(h.head));
-	return h;
-}
-
-static struct sample held_low_sample(const struct held_low *h)
-{
-	struct sample s = { 0 };
-
-	memcpy(&s, h->head, sizeof(h->head));
-	s.nslices = s.insn_len = 0;
-	s.stack_len = 0;
-	s.regs.rip = h->rip;
-	s.regs.rflags = h->rflags;
-	s.regs.cr0 = h->cr0;
-	s.regs.cr4 = h->cr4;
-	s.regs.efer = h->efer;
-	s.regs.cs = h->cs;
-	s.regs.ss = h->ss;
-	return s;
-}
-
 /* Until the kernel's place is known. */
 static bool pipeline_hold(struct pipeline *p, const struct sample *s)
 {
-	static const uint8_t zeros[8];
-	struct held_head head = { .low = !(s->regs.rip >> 63) };
-	struct held_low low;
-	size_t before = p->held.len;
+	bool held = held_add(&p->held, s);
 
-	head.len = (uint32_t)(head.low ? sizeof(low) : sample_size(s));
-	if (before + sizeof(head) + head.len + sizeof(zeros) > PIPELINE_MAX_HELD)
-		return false;
-	buf_add(&p->held, &head, sizeof(head));
-	if (head.low) {
-		low = held_low_of(s);
-		buf_add(&p->held, &low, sizeof(low));
-	} else {
-		buf_add(&p->held, s, head.len);
-	}
-	buf_add(&p->held, zeros, -head.len & 7);
-	if (p->held.failed) {
-		/* No half of a sample. */
-		p->held.len = before;
-		return false;
-	}
-	p->stats.held++;
-	return true;
+	p->stats.held += held;
+	return held;
 }
 
-static void release_held(struct pipeline *p)
+static void process_held(void *ctx, const struct sample *s)
 {
-	size_t at = 0;
-
-	while (at < p->held.len) {
-		const struct held_head *head = (const struct held_head *)(p->held.data + at);
-
-		at += sizeof(*head);
-		if (head->low) {
-			struct sample s =
-				held_low_sample((const struct held_low *)(p->held.data + at));
-
-			process(p, &s);
-		} else {
-			process(p, (const struct sample *)(p->held.data + at));
-		}
-		at += (head->len + 7) & ~(size_t)7;
-	}
-	buf_deinit(&p->held);
-	buf_init(&p->held);
+	process(ctx, s);
 }
 
 static void take_sample(struct pipeline *p, const struct sample *s)
@@ -393,8 +308,7 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 		ret = guest_give_up(p->guest, &p->err);
 	}
 	fail_once(p, ret);
-	if (p->held.len)
-		release_held(p);
+	held_release(&p->held, process_held, p);
 	if (s->reason != SAMPLE_LOOK)
 		process(p, s);
 }
@@ -497,7 +411,7 @@ static void *consumer(void *arg)
 			look_offcpu(p);
 		if (last) {
 			fail_once(p, guest_give_up(p->guest, &p->err));
-			release_held(p);
+			held_release(&p->held, process_held, p);
 			process_requests(p, IO_JOIN_REST);
 			process_markers(p, UINT64_MAX);
 			if (!p->err.code)
@@ -517,7 +431,7 @@ void pipeline_destroy(struct pipeline *p)
 	guest_destroy(p->guest);
 	io_join_destroy(p->io);
 	merge_destroy(p->merge);
-	buf_deinit(&p->held);
+	held_deinit(&p->held);
 	free(p->dropped_seen);
 	free(p->last);
 	free(p);
@@ -570,7 +484,7 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	atomic_init(&p->running, NULL);
 	if (own)
 		p->opt = *own;
-	buf_init(&p->held);
+	held_init(&p->held);
 	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));
 	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
 	p->merge = merge_create(ring_of, p->vm, vm_vcpus(p->vm));

@@ -16,8 +16,6 @@
 #include "vmm/vm.h"
 
 #define PIPELINE_MAX_BROKEN 64
-/* Samples that wait until it is known where the kernel is: so many bytes at most. */
-#define PIPELINE_MAX_HELD (128u << 20)
 
 /* Kernel stacks that broke off at the same place for the same reason. */
 struct pipeline_broken {

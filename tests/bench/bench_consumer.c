@@ -18,8 +18,9 @@
  * On a busy machine the clock says little: `chrt -f 5 bench_consumer` has the processors for itself,
  * but for a twentieth of each second, which Linux gives to others.
  *
- * To compare with an older tree, copy this file, consumer_*.h and kernel_text.h of this folder and
- * tests/unit/linux_mm_fixture.h there, `make build/bench/bench_consumer`, and see bench_consumer.py.
+ * To compare with an older tree, copy this file, consumer_*.h and kernel_text.h of this folder, and
+ * linux_mm_fixture.h and machine_fixture.h of tests/unit there, `make build/bench/bench_consumer`, and see
+ * bench_consumer.py.
  */
 #include "tests/bench/consumer_machine.h"
 

@@ -7,119 +7,18 @@
 #ifndef KVMPROF_TESTS_BENCH_CONSUMER_MACHINE_H
 #define KVMPROF_TESTS_BENCH_CONSUMER_MACHINE_H
 
-#include "base/clock.h"
 #include "profile/live/pipeline.h"
 #include "profile/perfdata/sink.h"
 #include "tests/bench/consumer_guest.h"
+#include "tests/unit/machine_fixture.h"
 
-#include <time.h>
 #include <ucontext.h>
 
 #define STACKS 1000u /* of each kind */
-#define MAX_VCPUS 64u
+#define MAX_VCPUS MACHINE_MAX_VCPUS
 #define FEED_HZ 10000u
 #define PERIOD_NS (NSEC_PER_SEC / FEED_HZ)
 #define MAX_STACK 16384u
-
-/* -- the machine ----------------------------------------------------------------- */
-
-struct vm {
-	struct gmem mem;
-	struct ring ring[MAX_VCPUS];
-	unsigned int vcpus;
-};
-
-const struct gmem *vm_memory(const struct vm *vm)
-{
-	return &vm->mem;
-}
-
-unsigned int vm_vcpus(const struct vm *vm)
-{
-	return vm->vcpus;
-}
-
-struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
-{
-	return &vm->ring[vcpu];
-}
-
-void vm_end(struct vm *vm, enum vm_end_reason reason)
-{
-	(void)vm;
-	(void)reason;
-}
-
-unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
-{
-	(void)vm;
-	(void)out;
-	(void)max;
-	return 0;
-}
-
-uint64_t vm_io_lost(struct vm *vm)
-{
-	(void)vm;
-	return 0;
-}
-
-bool vm_event_is_armed(const struct vm *vm, unsigned int event)
-{
-	(void)vm;
-	(void)event;
-	return true;
-}
-
-bool vm_is_exact(const struct vm *vm)
-{
-	(void)vm;
-	return false;
-}
-
-uint64_t vm_now_ns(const struct vm *vm)
-{
-	(void)vm;
-	return clock_mono_ns();
-}
-
-void vm_rest(struct vm *vm, uint64_t ns)
-{
-	const struct timespec nap = { .tv_nsec = (long)ns };
-
-	(void)vm;
-	nanosleep(&nap, NULL);
-}
-
-void vm_set_slide(struct vm *vm, uint64_t slide)
-{
-	(void)vm;
-	(void)slide;
-}
-
-void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
-{
-	(void)vm;
-	(void)plan;
-}
-
-void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
-{
-	(void)vm;
-	*low = *high = 0;
-}
-
-uint64_t vm_first_entry_ns(const struct vm *vm)
-{
-	(void)vm;
-	return 1;
-}
-
-bool vm_is_collecting(const struct vm *vm)
-{
-	(void)vm;
-	return true;
-}
 
 /* -- stacks of this program ------------------------------------------------------ */
 

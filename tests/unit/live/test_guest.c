@@ -3,11 +3,11 @@
  * What comes of a sample: where the kernel is, whose it is, what its frames lie in.
  * The machine is its memory alone, with page tables made by hand.
  */
-#include "base/clock.h"
 #include "profile/live/guest.h"
 
 #include "tests/unit/guest_fixture.h"
 #include "tests/unit/kslide_fixture.h"
+#include "tests/unit/machine_fixture.h"
 
 #include <setjmp.h>
 
@@ -23,55 +23,6 @@
 #define DECOMPRESSOR UINT64_C(0x3000000)
 
 /* -- the machine ------------------------------------------------------------------- */
-
-struct vm {
-	struct gmem mem;
-	uint64_t slide;
-	unsigned int slides, plans;
-	struct capture_task_plan plan;
-};
-
-const struct gmem *vm_memory(const struct vm *vm)
-{
-	return &vm->mem;
-}
-
-unsigned int vm_vcpus(const struct vm *vm)
-{
-	(void)vm;
-	return 2;
-}
-
-bool vm_is_exact(const struct vm *vm)
-{
-	(void)vm;
-	return false;
-}
-
-uint64_t vm_now_ns(const struct vm *vm)
-{
-	(void)vm;
-	return clock_mono_ns();
-}
-
-void vm_set_slide(struct vm *vm, uint64_t slide)
-{
-	vm->slide = slide;
-	vm->slides++;
-}
-
-void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
-{
-	vm->plan = *plan;
-	vm->plans++;
-}
-
-void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
-{
-	(void)vm;
-	*low = DECOMPRESSOR;
-	*high = DECOMPRESSOR + 0x10000;
-}
 
 static struct vm vm;
 static struct lm g;
@@ -119,7 +70,9 @@ static void put_structures(void)
 static int setup(void **state)
 {
 	(void)state;
-	memset(&vm, 0, sizeof(vm));
+	vm = (struct vm){ .vcpus = 2,
+			  .boot_low = DECOMPRESSOR,
+			  .boot_high = DECOMPRESSOR + 0x10000 };
 	memset(&g, 0, sizeof(g));
 	memset(&target, 0, sizeof(target));
 	gf_sink_init(&sink);

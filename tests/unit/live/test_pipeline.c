@@ -1,118 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples that wait until it is known where the kernel is. The machine is two rings. */
-#include "base/clock.h"
+#include "profile/live/held.h"
 #include "profile/live/pipeline.h"
 
 #include "tests/unit/guest_fixture.h"
 #include "tests/unit/kslide_fixture.h"
+#include "tests/unit/machine_fixture.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #define VCPUS 2u
-
-struct vm {
-	struct gmem mem;
-	struct ring ring[VCPUS];
-	enum vm_end_reason end;
-};
-
-const struct gmem *vm_memory(const struct vm *vm)
-{
-	return &vm->mem;
-}
-
-unsigned int vm_vcpus(const struct vm *vm)
-{
-	(void)vm;
-	return VCPUS;
-}
-
-struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
-{
-	return &vm->ring[vcpu];
-}
-
-void vm_end(struct vm *vm, enum vm_end_reason reason)
-{
-	vm->end = reason;
-}
-
-unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
-{
-	(void)vm;
-	(void)out;
-	(void)max;
-	return 0;
-}
-
-uint64_t vm_io_lost(struct vm *vm)
-{
-	(void)vm;
-	return 0;
-}
-
-bool vm_event_is_armed(const struct vm *vm, unsigned int event)
-{
-	(void)vm;
-	(void)event;
-	return true;
-}
-
-bool vm_is_exact(const struct vm *vm)
-{
-	(void)vm;
-	return false;
-}
-
-uint64_t vm_now_ns(const struct vm *vm)
-{
-	(void)vm;
-	return clock_mono_ns();
-}
-
-void vm_rest(struct vm *vm, uint64_t ns)
-{
-	const struct timespec nap = { .tv_nsec = (long)ns };
-
-	(void)vm;
-	nanosleep(&nap, NULL);
-}
-
-void vm_set_slide(struct vm *vm, uint64_t slide)
-{
-	(void)vm;
-	(void)slide;
-}
-
-void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
-{
-	(void)vm;
-	(void)plan;
-}
-
-void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
-{
-	(void)vm;
-	*low = 0x3000000;
-	*high = 0x3010000;
-}
-
-uint64_t vm_first_entry_ns(const struct vm *vm)
-{
-	(void)vm;
-	return 1;
-}
-
-bool vm_is_collecting(const struct vm *vm)
-{
-	(void)vm;
-	return true;
-}
 
 /* What reaches the sink: how many, in which order, and where the kernel() was. */
 static struct {
@@ -176,7 +77,7 @@ static uint8_t file[FIX_FILE];
 static int setup(void **state)
 {
 	(void)state;
-	memset(&vm, 0, sizeof(vm));
+	vm = (struct vm){ .vcpus = VCPUS, .boot_low = 0x3000000, .boot_high = 0x3010000 };
 	memset(&target, 0, sizeof(target));
 	memset(&seen, 0, sizeof(seen));
 	memset(&own, 0, sizeof(own));
@@ -287,7 +188,7 @@ static void no_more_can_be_held(void **state)
 {
 	const uint32_t len = SAMPLE_MAX_SLICE;
 	/* With 8 bytes in front of each. */
-	const uint64_t max = PIPELINE_MAX_HELD / (8 + sizeof(struct sample) + len);
+	const uint64_t max = HELD_MAX / (8 + sizeof(struct sample) + len);
 	struct pipeline_stats stats;
 
 	(void)state;

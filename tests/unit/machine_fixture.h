@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A machine that is rings and memory, in place of vmm/vm.c, for tests and benchmarks of the consumer. What
+ * vm.h has to say of a call is not repeated here.
+ */
+#ifndef KVMPROF_TESTS_UNIT_MACHINE_FIXTURE_H
+#define KVMPROF_TESTS_UNIT_MACHINE_FIXTURE_H
+
+#include "base/clock.h"
+#include "vmm/vm.h"
+
+#include <time.h>
+
+#define MACHINE_MAX_VCPUS 64u
+
+struct vm {
+	struct gmem mem;
+	struct ring ring[MACHINE_MAX_VCPUS];
+	unsigned int vcpus;
+	uint64_t boot_low, boot_high;
+	/* What it was told. */
+	enum vm_end_reason end;
+	uint64_t slide;
+	unsigned int slides, plans;
+	struct capture_task_plan plan;
+};
+
+const struct gmem *vm_memory(const struct vm *vm)
+{
+	return &vm->mem;
+}
+
+unsigned int vm_vcpus(const struct vm *vm)
+{
+	return vm->vcpus;
+}
+
+struct ring *vm_ring(struct vm *vm, unsigned int vcpu)
+{
+	return &vm->ring[vcpu];
+}
+
+void vm_end(struct vm *vm, enum vm_end_reason reason)
+{
+	vm->end = reason;
+}
+
+unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max)
+{
+	(void)vm;
+	(void)out;
+	(void)max;
+	return 0;
+}
+
+uint64_t vm_io_lost(struct vm *vm)
+{
+	(void)vm;
+	return 0;
+}
+
+bool vm_event_is_armed(const struct vm *vm, unsigned int event)
+{
+	(void)vm;
+	(void)event;
+	return true;
+}
+
+bool vm_is_exact(const struct vm *vm)
+{
+	(void)vm;
+	return false;
+}
+
+uint64_t vm_now_ns(const struct vm *vm)
+{
+	(void)vm;
+	return clock_mono_ns();
+}
+
+void vm_rest(struct vm *vm, uint64_t ns)
+{
+	const struct timespec nap = { .tv_nsec = (long)ns };
+
+	(void)vm;
+	nanosleep(&nap, NULL);
+}
+
+void vm_set_slide(struct vm *vm, uint64_t slide)
+{
+	vm->slide = slide;
+	vm->slides++;
+}
+
+void vm_set_task_plan(struct vm *vm, const struct capture_task_plan *plan)
+{
+	vm->plan = *plan;
+	vm->plans++;
+}
+
+void vm_boot_memory(const struct vm *vm, uint64_t *low, uint64_t *high)
+{
+	*low = vm->boot_low;
+	*high = vm->boot_high;
+}
+
+uint64_t vm_first_entry_ns(const struct vm *vm)
+{
+	(void)vm;
+	return 1;
+}
+
+bool vm_is_collecting(const struct vm *vm)
+{
+	(void)vm;
+	return true;
+}
+
+#endif
