@@ -247,19 +247,13 @@ asan-program:
 tsan-program:
 	@$(MAKE) BUILD=$(BUILD)/tsan SAN="$(TSAN)" OPT="-O1 -g" $(BUILD)/tsan/kvmprof
 
-## make fuzz         each fuzz target with libFuzzer for FUZZ_SECONDS (60); needs clang
+## make fuzz         fuzz targets (FUZZ_TARGETS; all) with libFuzzer, each for FUZZ_SECONDS (60) of a processor; needs clang
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
 fuzz: deps-test
 	@$(MAKE) $(JOBS) BUILD=$(BUILD)/libfuzzer CC=clang OPT="-O1 -g" FUZZ_MAIN= \
-		FUZZ_LINK="-fsanitize=fuzzer" SAN="$(ASAN) -fsanitize=fuzzer-no-link" fuzz-bins
-	@for f in $(basename $(notdir $(FUZZ_SRC))); do \
-		echo "  FUZZ  $$f"; mkdir -p $(BUILD)/libfuzzer/corpus/$$f; \
-		$(BUILD)/libfuzzer/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-			-artifact_prefix=$(BUILD)/libfuzzer/$$f- $(BUILD)/libfuzzer/corpus/$$f \
-			tests/fuzz/corpus/$$f >$(BUILD)/libfuzzer/$$f.log 2>&1 || \
-			{ tail -n 40 $(BUILD)/libfuzzer/$$f.log; exit 1; }; \
-		grep -E 'number_of_executed|new_units' $(BUILD)/libfuzzer/$$f.log; \
-	done
+		FUZZ_LINK="-fsanitize=fuzzer -fsanitize-link-c++-runtime" SAN="$(ASAN) -fsanitize=fuzzer-no-link" fuzz-bins
+	@tests/fuzz/fuzz.py $(BUILD)/libfuzzer $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 ## make bench        start-up, memory, lost samples, sizes, speeds: medians and spread
 bench: deps-test
