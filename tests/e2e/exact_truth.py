@@ -85,6 +85,8 @@ def windows():
         p = exact(*OPTIONS, "-c", "100", "--start-at", START, "--stop-at", STOP, "-o", name)
         check(p.status == 0 and "stop marker reached" in p.err, "%s: %d %s" % (name, p.status, p.err))
     check(hash_of("a.data") == hash_of("b.data"), "two runs from marker to marker differ")
+    d = e2e.kvmprof("diverge", "a.data", "b.data", timeout=300)
+    check(d.status == 0, "diverge: %d %s%s" % (d.status, d.out[:500], d.err))
     s = e2e.summary("a.data")
     n = s["engine"]["instructions"] - s["engine"]["begun"]
     check(s["samples"] == n // 100, "%d samples of 100 in %d instructions" % (s["samples"], n))
