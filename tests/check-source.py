@@ -12,12 +12,15 @@
 * each source begins with an SPDX line and has no more than 800 lines, each function no more than 100
   and no more than six parameters;
 * file-local functions carry their module's word where the verb is one of many files;
+* a script uses each name that it imports, and no name that it does not have;
 * files of this tree that a comment or a page names, and those that a page links to, are there, and so are
   the headings that links to a part of a page mean; docs/README.md links to each page of docs/.
 
 Prints one line for each break of a rule, as file:line: text.
 """
 
+import ast
+import builtins
 import fnmatch
 import os
 import re
@@ -219,6 +222,29 @@ def check_index(paths):
             problem(index, 1, "does not link to %s" % name)
 
 
+def check_python(path, text):
+    """Names, wherever in the file: that is found in a test's rare branches, too."""
+    had, used, imported = set(dir(builtins)) | {"__file__"}, {}, {}
+    for n in ast.walk(ast.parse(text)):
+        if isinstance(n, (ast.Import, ast.ImportFrom)):
+            for a in n.names:
+                imported[(a.asname or a.name).split(".")[0]] = n.lineno
+        elif isinstance(n, (ast.FunctionDef, ast.ClassDef)):
+            had.add(n.name)
+        elif isinstance(n, ast.arg):
+            had.add(n.arg)
+        elif isinstance(n, ast.ExceptHandler):
+            had.add(n.name)
+        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            used.setdefault(n.id, n.lineno)
+        elif isinstance(n, ast.Name):
+            had.add(n.id)
+    for name in used.keys() - had - imported.keys():
+        problem(path, used[name], "uses %s, which it does not have" % name)
+    for name in imported.keys() - used.keys():
+        problem(path, imported[name], "imports %s and does not use it" % name)
+
+
 def check_functions(path, lines):
     start = 0
     for number, line in enumerate(lines, 1):
@@ -277,6 +303,8 @@ def main():
             problem(path, 1, "does not begin with an SPDX line")
         if text.count("\n") > MAX_LINES:
             problem(path, MAX_LINES, "%d lines, at most %d" % (text.count("\n"), MAX_LINES))
+        if path.endswith(".py"):
+            check_python(path, text)
         if path.endswith((".c", ".cc", ".h", ".S")):
             check_includes(rooms, path, lines)
         if not path.endswith((".c", ".cc", ".h")):

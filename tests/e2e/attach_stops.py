@@ -23,7 +23,7 @@ import time
 
 import e2e
 import qemu
-from e2e import check, say
+from e2e import check
 
 ROUNDS = int(e2e.EXTRA[0]) if e2e.EXTRA else 5
 SYS_PIDFD_GETFD = 438

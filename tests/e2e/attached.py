@@ -8,7 +8,7 @@ import struct
 import subprocess
 
 import e2e
-from e2e import check, say
+from e2e import check
 
 
 BPF, BPF_PROG_LOAD, RAW_TRACEPOINT = 321, 5, 17    # include/uapi/linux/bpf.h; 321 is x86-64's

@@ -12,6 +12,7 @@ exact_counts.py KVMPROF SCRATCH vcpus: Debian's 6.1 with two vCPUs."""
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 

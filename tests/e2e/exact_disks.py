@@ -12,7 +12,7 @@ import re
 import disk_fixture as disk
 import e2e
 from e2e import check, say
-from exact_engine import exact, find_qemu, hash_of, one_line
+from exact_engine import exact, find_qemu, one_line
 
 DONE = ["disk-init: /etc/marker says hello from the disk", "disk-init: /before says what was there before",
         "disk-init: /written says what was written", "disk-init: /etc/later says only read at the end",

@@ -10,7 +10,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import socket
 import time
 

@@ -13,7 +13,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import subprocess
 import time
 

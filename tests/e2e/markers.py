@@ -10,7 +10,7 @@ import re
 import time
 
 import e2e
-from e2e import check, say
+from e2e import check
 
 e2e.need_kvm()
 TRAP = os.path.join(e2e.TOP, "tests", "e2e", "trap_guest.S")

@@ -8,15 +8,12 @@ calls: runs of many kinds under strace use each entry of the table (profile/sand
 RARE has with their reasons; linux: with the small kernel that has virtio devices."""
 
 import glob
-import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import threading
 import time
-from collections import defaultdict
 
 import blk_guest
 import compiled
