@@ -110,7 +110,7 @@ static void say_stack(const struct saying *s, unsigned int side, enum diverge_pl
 	}
 }
 
-static void say_access(const struct saying *s, const struct trace_access a[2])
+static void say_access(const struct saying *s, const struct trace_access *a)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		buf_printf(s->out, "    %c %s %u byte%s at 0x%" PRIx64 ": 0x", side_letter[i],
@@ -123,7 +123,7 @@ static void say_access(const struct saying *s, const struct trace_access a[2])
 	}
 }
 
-static void say_registers(const struct saying *s, const struct exact_regs r[2])
+static void say_registers(const struct saying *s, const struct exact_regs *r)
 {
 	bool any = false;
 
@@ -359,7 +359,7 @@ static void json_insn(const struct saying *s, const struct part_insn *insn, unsi
 	buf_printf(s->out, "]}");
 }
 
-static void json_registers(const struct saying *s, const struct exact_regs r[2])
+static void json_registers(const struct saying *s, const struct exact_regs *r)
 {
 	bool any = false;
 
@@ -375,7 +375,7 @@ static void json_registers(const struct saying *s, const struct exact_regs r[2])
 	buf_printf(s->out, "}");
 }
 
-static void json_access(const struct saying *s, const struct trace_access access[2])
+static void json_access(const struct saying *s, const struct trace_access *access)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct trace_access *a = &access[i];
