@@ -11,6 +11,25 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/*
+ * Sanitizers give each thread a stack for signals, and free at its end what it has then: a guarded
+ * thread has ours.
+ */
+#ifdef __SANITIZE_ADDRESS__
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "use_sigaltstack=0";
+}
+#endif
+#ifdef __SANITIZE_THREAD__
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "use_sigaltstack=0";
+}
+#endif
+
 static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE };
 #define NSIGNALS (sizeof(fault_signals) / sizeof(fault_signals[0]))
 
