@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/attach_state.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -21,11 +23,14 @@
 /* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
 #define MODE_TRIES 10u
 
-static void attach_nap(long ns)
+/* All of it, whatever signals come: tries are counted by naps. */
+static void attach_nap(uint64_t ns)
 {
-	const struct timespec ts = { .tv_nsec = ns };
+	uint64_t end = clock_mono_ns() + ns;
+	const struct timespec ts = { (time_t)(end / 1000000000), (long)(end % 1000000000) };
 
-	nanosleep(&ts, NULL);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
 }
 
 static struct process_vcpu *vcpu_of_fd(struct process *p, int fd)
