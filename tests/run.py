@@ -127,7 +127,7 @@ TOGETHER = [
     ("symbol_forms.py", []),
     ("faults.py", []),
     ("faults_kill.py", []),
-    ("faults_kill.py", ["20", "saves"]),
+    ("faults_kill.py", ["5", "saves"]),
     ("consumer_crash.py", []),
     ("clock_jumps.py", []),
     ("disk_images.py", []),

@@ -344,6 +344,11 @@ static void states_have_a_cause(void **state)
 					 &detail));
 	assert_true(libvirt_event_is_end(event, detail, &end));
 	assert_string_equal(end.event, "shutdown");
+	/* A VMM that was killed: whoever asks hears the same as who was told. */
+	assert_true(libvirt_state_is_end(VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_CRASHED, &event,
+					 &detail));
+	assert_int_equal(event, VIR_DOMAIN_EVENT_STOPPED);
+	assert_int_equal(detail, VIR_DOMAIN_EVENT_STOPPED_FAILED);
 	assert_true(libvirt_state_is_end(VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_FAILED, &event,
 					 &detail));
 	assert_true(libvirt_event_is_end(event, detail, &end));
