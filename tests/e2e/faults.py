@@ -179,9 +179,11 @@ def inject(command, part=None, quick=False):
     return hits
 
 
-def interrupt(rounds):
+def interrupt(rounds, leave_out=()):
     """Calls that can be interrupted are, one in three: all goes on as if nothing was."""
     for command, (argv, same) in commands().items():
+        if command in leave_out:
+            continue
         ref = Outcome("count", argv)
         for seed in range(rounds):
             plan = "storm:%d:33" % (seed + 1)
@@ -227,7 +229,8 @@ elif e2e.EXTRA:
     total = inject(e2e.EXTRA[0], int(e2e.EXTRA[1]) if e2e.EXTRA[1:] else None)
 else:
     total = sum(inject(c, quick=True) for c in commands())
-    interrupt(1)
+    # attach looks for vCPUs so many times and no more, and a storm on a busy host takes too many of them: see `all`.
+    interrupt(1, leave_out=("attach",))
     stop_and_continue(1)
 clean()
 if QEMU:

@@ -29,6 +29,8 @@ def what_is_left(out):
     check(len(left) <= 1 and all(f == out or f.startswith(out + ".tmp-") for f in left), "left: %s" % left)
     if not left:
         return None, None
+    if os.path.isdir(left[0]) and not os.path.exists(os.path.join(left[0], "data")):
+        return left[0], None    # killed before the file was made
     p = e2e.kvmprof("report", "--json", "-i", left[0])
     if not check(p.status == 0, "%s can't be read: %s" % (left, p.err)):
         return left[0], None
@@ -61,7 +63,7 @@ def killed(moment, way):
         check(name == "p" and r and not r["partial"], "%.2f s: it had ended, and left %s" % (moment, name))
         return "ended"
     started = boot.seen("demo: start")
-    if name is None:
+    if name is None or (name != "p" and r is None and os.path.isdir(name)):
         check(started is None or at - started < 2, "%.2f s: nothing is left" % moment)
         return "nothing"
     if r and started is not None:
