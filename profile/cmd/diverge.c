@@ -65,8 +65,11 @@ static int diverge_print(const struct options *o, struct err *e)
 	}
 	if (!ret) {
 		fwrite(out.data, 1, out.len, stdout);
-		status = diverge_is_same(d) ? 0 : 1;
+		/* 1 is an answer: one that nobody can read is none. */
+		ret = cmd_flush_stdout(e);
 	}
+	if (!ret || ret == -EPIPE)
+		status = diverge_is_same(d) ? 0 : 1;
 	buf_deinit(&out);
 	diverge_destroy(d);
 	return status;

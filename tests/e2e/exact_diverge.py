@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 import compiled
@@ -161,6 +162,9 @@ def refused():
     shutil.copy("longer.elf", "guest.elf")
     told("its kernel is another one now", "one.data", "longer.data")
     os.rename("kept.elf", "guest.elf")
+    with open("/dev/full", "wb") as full:
+        p = subprocess.run([e2e.KVMPROF, "diverge", "-q", "one.data", "one.data"], stdout=full, stderr=subprocess.PIPE)
+    check(p.returncode == 2 and b"standard output: cannot write" in p.stderr, "a full disk: %s" % p)
     env = dict(os.environ, TMPDIR="/none")
     p = e2e.kvmprof("diverge", "-q", "one.data", "longer.data", env=env)
     check(p.status == 2 and "/none: cannot make a directory" in p.err, "no directory: %s" % p.err)
