@@ -31,7 +31,7 @@ int cmd_symbols(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_diverge(int argc, char **argv); /* has its own: 1 they part, 2 not to be told */
-int cmd_gate(int argc, char **argv); /* has its own: 1 slower, 3 can't be told */
+int cmd_gate(int argc, char **argv);	/* has its own: 1 slower, 3 can't be told */
 int cmd_import(int argc, char **argv);
 int cmd_archive(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

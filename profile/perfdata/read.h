@@ -26,7 +26,7 @@
 #define PERFDATA_MAX_ATTRS 64u
 #define PERFDATA_MAX_IDS (1u << 20)
 #define PERFDATA_MAX_BUILD_IDS (256u << 10)
-#define PERFDATA_MAX_WORDS 4096u /* of a command line */
+#define PERFDATA_MAX_WORDS 4096u  /* of a command line */
 #define PERFDATA_MAX_FRAMES 8190u /* what fits a record of 64 KiB */
 
 enum perfdata_kind {

@@ -36,8 +36,8 @@ struct perfdata_place {
 
 struct perfdata_private {
 	struct file_map map;
-	struct buf stream; /* what came through a pipe */
-	struct buf flat;   /* records, when some were compressed */
+	struct buf stream;	     /* what came through a pipe */
+	struct buf flat;	     /* records, when some were compressed */
 	struct cursor file, command; /* command: of PERFDATA_FEAT_CMDLINE; empty: none */
 	struct cursor records;	     /* the file's bytes, or flat's */
 	uint64_t data_off, data_end; /* of the readable records */

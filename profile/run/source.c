@@ -166,8 +166,9 @@ static int source_open_disk(struct source *s, const struct source_request *q, st
 		.path = q->image,
 		.write = q->writable ? DISK_WRITABLE : DISK_OVERLAY,
 	};
-	struct diskboot_root root = { .layout = &s->boot.layout, .given = q->root,
-				     .name = q->disk ? q->disk : "/dev/vda" };
+	struct diskboot_root root = { .layout = &s->boot.layout,
+				      .given = q->root,
+				      .name = q->disk ? q->disk : "/dev/vda" };
 	bool own = q->kernel == NULL; /* the kernel is the disk's */
 	const char *options;
 	int ret = run_disks_add(&s->disks, &dc, NULL, e);

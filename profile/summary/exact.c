@@ -18,7 +18,9 @@ void summary_exact_print(const struct vm *vm, FILE *out)
 			f->counts ? "each counted, a look at the process" : "a sample", f->period,
 			EXACT_NS_PER_INSN);
 	if (f && f->begun)
-		fprintf(out, "kvmprof: collected from instruction %" PRIu64 " on: %" PRIu64 " instructions\n",
+		fprintf(out,
+			"kvmprof: collected from instruction %" PRIu64 " on: %" PRIu64
+			" instructions\n",
 			f->begun + 1, f->instructions - f->begun);
 }
 
@@ -47,6 +49,9 @@ void summary_exact_json(const struct vm *vm, struct buf *b)
 		buf_printf(b, "%s{\"bytes\":%" PRIu64 ",\"read_only\":%s,\"sha256\":\"%s\"}",
 			   i ? "," : ",\"disks\":[", f->disk[i].image_size,
 			   f->disk[i].read_only ? "true" : "false", f->disk[i].sha256);
-	buf_printf(b, "%s,\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"begun\":%" PRIu64 "}",
-		   f->ndisks ? "]" : "", f->counts ? "true" : "false", f->period, f->instructions, f->begun);
+	buf_printf(b,
+		   "%s,\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64
+		   ",\"begun\":%" PRIu64 "}",
+		   f->ndisks ? "]" : "", f->counts ? "true" : "false", f->period, f->instructions,
+		   f->begun);
 }

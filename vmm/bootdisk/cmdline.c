@@ -103,7 +103,8 @@ const struct disk_part *diskboot_root_part(const struct disk_layout *l, const ch
 }
 
 /* A name for p that the kernel, or its initrd, can find. */
-static void name_part(const struct disk_part *p, const struct diskboot_root *r, char *to, size_t cap)
+static void name_part(const struct disk_part *p, const struct diskboot_root *r, char *to,
+		      size_t cap)
 {
 	char last = r->name[strlen(r->name) - 1];
 

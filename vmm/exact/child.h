@@ -33,11 +33,11 @@ struct child {
 	int kernel, initrd;	     /* memory files */
 	struct nvdimm disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
-	int status;		     /* of waitpid(2), once pid is 0 again */
-	bool has_begun;		     /* the guest stands before its first instruction, or has run */
-	bool triple_fault;	     /* QEMU has said so */
-	char said[400];		     /* the last that QEMU has complained of; "": nothing */
-	char line[1024];	     /* of errors, as far as it is there */
+	int status;	   /* of waitpid(2), once pid is 0 again */
+	bool has_begun;	   /* the guest stands before its first instruction, or has run */
+	bool triple_fault; /* QEMU has said so */
+	char said[400];	   /* the last that QEMU has complained of; "": nothing */
+	char line[1024];   /* of errors, as far as it is there */
 	size_t line_len;
 	char machine[4096]; /* the options that make the machine what it is */
 };

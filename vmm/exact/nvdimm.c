@@ -53,15 +53,15 @@ static int pad(struct nvdimm *n, const struct disk *d, struct err *e)
 		if (got <= 0 && !(got < 0 && errno == EINTR)) {
 			close(copy);
 			return err_set(e, got ? errno : EIO, "%s: cannot be copied: %s",
-				       disk_path(d), got ? strerror(errno) : "it has become shorter");
+				       disk_path(d),
+				       got ? strerror(errno) : "it has become shorter");
 		}
 	}
 	close(n->fd);
 	n->fd = copy;
-	return ftruncate(copy, (off_t)n->size)
-		       ? err_set(e, errno, "%s: no memory for a copy: %s", disk_path(d),
-				 strerror(errno))
-		       : 0;
+	return ftruncate(copy, (off_t)n->size) ? err_set(e, errno, "%s: no memory for a copy: %s",
+							 disk_path(d), strerror(errno))
+					       : 0;
 }
 
 int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e)
@@ -78,14 +78,16 @@ int nvdimm_open(struct nvdimm *out, const struct disk *d, struct err *e)
 	if (n.fd < 0 || fstat(n.fd, &st) < 0)
 		ret = err_set(e, errno, "%s: %s", disk_path(d), strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		ret = err_set(e, ENOTSUP,
-			      "%s: --engine exact takes disks that are files: copy the device to one",
-			      disk_path(d));
+		ret = err_set(
+			e, ENOTSUP,
+			"%s: --engine exact takes disks that are files: copy the device to one",
+			disk_path(d));
 	else if (n.size != n.image_size && n.image_size > NVDIMM_MAX_COPY)
-		ret = err_set(e, EFBIG,
-			      "%s: --engine exact takes disks of whole 2 MiB, and this one of %llu "
-			      "bytes is too large to be copied: `truncate -s %%2M` adds zeros to it",
-			      disk_path(d), (unsigned long long)n.image_size);
+		ret = err_set(
+			e, EFBIG,
+			"%s: --engine exact takes disks of whole 2 MiB, and this one of %llu "
+			"bytes is too large to be copied: `truncate -s %%2M` adds zeros to it",
+			disk_path(d), (unsigned long long)n.image_size);
 	else
 		ret = hash_image(&n, d, e);
 	if (!ret && n.size != n.image_size)

@@ -68,7 +68,8 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_exec_f
 					  enum qemu_registers flags, void *ctx);
 /* After each access of the instruction to memory; info is for the functions below. */
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_access_fn fn,
-				      enum qemu_registers flags, enum qemu_accesses which, void *ctx);
+				      enum qemu_registers flags, enum qemu_accesses which,
+				      void *ctx);
 bool qemu_plugin_mem_is_store(uint32_t info);
 unsigned int qemu_plugin_mem_size_shift(uint32_t info);
 /* What was read or written. From 9.2 on: NULL before. */
