@@ -14,6 +14,7 @@
 #include "profile/cmd/debuginfo.h"
 #include "profile/cmd/pager.h"
 #include "profile/perfdata/format.h"
+#include "profile/sink/counted.h"
 #include "profile/stacks/slices.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 #include <string.h>
 
 #define MAX_LISTED 20u
-#define EXEC_EVENT "insn-exec" /* of profile/run/exact_counts.h */
 
 struct options {
 	const char *phase; /* NULL: all */
@@ -279,7 +279,7 @@ static int annotate_open(const struct options *o, struct reader *in, struct err 
 	if (ret || o->event || !in->p->counted)
 		return ret;
 	reader_close(in);
-	from.event = EXEC_EVENT;
+	from.event = COUNTED_EXEC;
 	return reader_open(in, &from, e);
 }
 

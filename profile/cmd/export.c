@@ -8,6 +8,7 @@
 #include "profile/cmd/debuginfo.h"
 #include "profile/export/coverage.h"
 #include "profile/export/export.h"
+#include "profile/sink/counted.h"
 #include "profile/stacks/slices.h"
 #include "profile/stacks/stackset.h"
 
@@ -96,27 +97,32 @@ static const struct option_row rows[] = {
 
 /* -- output ---------------------------------------------------------------------------------- */
 
-static int write_out(const struct options *o, const struct stackset *s, int fd, const char *name,
-		     struct err *e)
+/* One of s and c. */
+static int write_out(const struct options *o, const struct stackset *s, const struct coverage *c,
+		     const struct outfile *to, struct err *e)
 {
 	struct export_out out;
-	int ret;
+	int ret = 0;
 
-	export_out_init(&out, fd,
+	export_out_init(&out, to->fd,
 			o->format->wants & EXPORT_GZIP ? EXPORT_GZIPPED : EXPORT_UNPACKED);
-	ret = o->format->write(&out, NULL, s, &o->how, e);
+	if (c)
+		export_lcov(&out, c);
+	else
+		ret = o->format->write(&out, NULL, s, &o->how, e);
 	if (!ret)
-		ret = export_out_finish(&out, name, e);
+		ret = export_out_finish(&out, to->name, e);
 	export_out_deinit(&out);
 	return ret;
 }
 
-static int write_file(const struct options *o, const struct stackset *s, struct err *e)
+static int write_file(const struct options *o, const struct stackset *s, const struct coverage *c,
+		      struct err *e)
 {
 	struct outfile out;
 	int ret = outfile_open(&out, o->output, e);
 
-	return ret ? ret : outfile_finish(&out, write_out(o, s, out.fd, out.name, e), e);
+	return ret ? ret : outfile_finish(&out, write_out(o, s, c, &out, e), e);
 }
 
 static int write_directory(const struct options *o, const struct stackset *s, struct err *e)
@@ -140,21 +146,6 @@ static int write_directory(const struct options *o, const struct stackset *s, st
 
 /* -- lines ----------------------------------------------------------------------------------- */
 
-static int write_lines(const struct options *o, const struct coverage *c, struct err *e)
-{
-	struct export_out writer;
-	struct outfile out;
-	int ret = outfile_open(&out, o->output, e);
-
-	if (ret)
-		return ret;
-	export_out_init(&writer, out.fd, EXPORT_UNPACKED);
-	export_lcov(&writer, c);
-	ret = export_out_finish(&writer, out.name, e);
-	export_out_deinit(&writer);
-	return outfile_finish(&out, ret, e);
-}
-
 static int export_lines(struct options *o, struct err *e)
 {
 	const struct coverage_options from = { o->load.input, o->load.buildid_dir, o->places };
@@ -174,12 +165,10 @@ static int export_lines(struct options *o, struct err *e)
 			"and programs\n",
 			(unsigned long long)(c->inside + c->elsewhere),
 			(unsigned long long)c->elsewhere);
-	ret = ret ? ret : write_lines(o, c, e);
+	ret = ret ? ret : write_file(o, NULL, c, e);
 	coverage_destroy(c);
 	return ret;
 }
-
-#define CALLS_EVENT "calls" /* of profile/run/exact_counts.h */
 
 /* Of exact counts of instructions those of calls belong to it, where the format has such. */
 static int load_calls(struct stackset **out, const struct options *o, const struct stackset *s,
@@ -187,8 +176,8 @@ static int load_calls(struct stackset **out, const struct options *o, const stru
 {
 	struct stackset_options of_calls = *load;
 
-	of_calls.event = CALLS_EVENT;
-	if (!s->counted || strcmp(s->event, "instructions") != 0 ||
+	of_calls.event = COUNTED_CALLS;
+	if (!s->counted || strcmp(s->event, COUNTED_INSTRUCTIONS) != 0 ||
 	    !(o->format->wants & EXPORT_CALLS))
 		return 0;
 	return stackset_load(out, &of_calls, e);
@@ -210,7 +199,8 @@ static int export_profile(struct options *o, struct err *e)
 			 : err_set(e, ENODATA, "%s: no sample is left to export", input);
 	o->how.calls = calls;
 	if (!ret)
-		ret = (o->format->wants & EXPORT_DIRECTORY ? write_directory : write_file)(o, s, e);
+		ret = o->format->wants & EXPORT_DIRECTORY ? write_directory(o, s, e)
+							  : write_file(o, s, NULL, e);
 	stackset_destroy(calls);
 	stackset_destroy(s);
 	return ret;

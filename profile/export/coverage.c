@@ -2,8 +2,10 @@
 #include "profile/export/coverage.h"
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/table.h"
 #include "profile/names/reader.h"
+#include "profile/sink/counted.h"
 #include "symbolizer/program/lines_each.h"
 
 #include <errno.h>
@@ -188,7 +190,7 @@ static bool coverage_same_function(const void *a, const void *b, const void *ctx
 
 static int coverage_file(struct coverage_private *v, const char *text, uint32_t *index)
 {
-	struct file_name like = { text, UINT64_C(0xcbf29ce484222325) };
+	struct file_name like = { .text = text };
 	bool fresh;
 	int ret;
 
@@ -196,8 +198,7 @@ static int coverage_file(struct coverage_private *v, const char *text, uint32_t 
 		*index = v->last_index;
 		return 0;
 	}
-	for (const char *s = text; *s; s++)
-		like.hash = (like.hash ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
+	like.hash = hash_text(HASH_START, text);
 	ret = table_add(&v->files, table_mix(like.hash, 2), &like, index, &fresh);
 	v->last = ret ? NULL : text;
 	v->last_index = *index;
@@ -279,13 +280,6 @@ static int coverage_visit_function(void *ctx, const struct lines_function *f)
 	return ret;
 }
 
-static int coverage_visit_no_function(void *ctx, const struct lines_function *f)
-{
-	(void)ctx;
-	(void)f;
-	return 0;
-}
-
 static int coverage_visit(struct coverage *c, struct err *e)
 {
 	struct coverage_private *v = c->priv;
@@ -293,7 +287,7 @@ static int coverage_visit(struct coverage *c, struct err *e)
 	struct visiting x = { .c = c,
 			      .text = srcline_text(v->lines),
 			      .end = srcline_text_end(v->lines) };
-	const struct lines_visitor first = { &x, coverage_visit_start, coverage_visit_no_function },
+	const struct lines_visitor first = { &x, coverage_visit_start, NULL },
 				   then = { &x, coverage_visit_row, coverage_visit_function };
 	int ret = lines_each(lines, &first, &c->left_out, e);
 
@@ -358,7 +352,7 @@ static int coverage_sort(struct coverage *c)
 static bool coverage_has_event(const struct perfdata *p)
 {
 	for (uint32_t i = 0; i < p->nevents; i++)
-		if (!strcmp(p->events[i].name, COVERAGE_EVENT))
+		if (!strcmp(p->events[i].name, COUNTED_EXEC))
 			return true;
 	return false;
 }
@@ -367,7 +361,7 @@ static int coverage_open(struct coverage *c, const struct coverage_options *o, s
 {
 	struct coverage_private *v = c->priv;
 	const char *input = o->input ? o->input : "perf.data";
-	const struct reader_options from = { o->input, COVERAGE_EVENT, o->buildid_dir };
+	const struct reader_options from = { o->input, COUNTED_EXEC, o->buildid_dir };
 	struct perfdata *p;
 	struct err why = { 0 };
 	bool has;

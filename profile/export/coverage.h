@@ -19,8 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COVERAGE_EVENT "insn-exec"
-
 struct coverage_line {
 	uint32_t file; /* index into coverage.file */
 	uint32_t line;

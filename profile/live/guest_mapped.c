@@ -2,6 +2,7 @@
 #include "profile/live/guest_mapped.h"
 
 #include "base/array.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,9 @@ static uint64_t path_hash(const struct linux_mm_layout *l, const struct memory *
 			  uint64_t file)
 {
 	char path[LINUX_PATH_MAX];
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
 	linux_file_path(l, memory, file, path);
-	for (const char *p = path; *p; p++)
-		h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
-	return h | 1;
+	return hash_text(HASH_START, path) | 1;
 }
 
 static void identify(struct guest_mark *mark, const struct linux_mm_layout *l,

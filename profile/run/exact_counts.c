@@ -3,6 +3,7 @@
 
 #include "base/table.h"
 #include "profile/run/run.h"
+#include "profile/sink/counted.h"
 #include "vmm/exact/countfile.h"
 #include "vmm/exact/exact.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define UNKNOWN_PID UINT32_MAX /* perf's -1 */
-#define SPACE_SHIFT 13	       /* of CR3: see callstacks.c */
+#define SPACE_SHIFT 13	       /* of CR3: see callstacks_private.h */
 
 enum counts_event { COUNTS_INSTRUCTIONS, COUNTS_CALLS, COUNTS_EXEC, COUNTS_EVENTS };
 
@@ -234,9 +235,9 @@ static int counts_tell(struct writing *w)
 void run_counts_begin(struct run_counts *c, struct profile_info *info, struct pipeline_options *opt)
 {
 	static const char *const name[COUNTS_EVENTS] = {
-		[COUNTS_INSTRUCTIONS] = "instructions",
-		[COUNTS_CALLS] = "calls",
-		[COUNTS_EXEC] = "insn-exec",
+		[COUNTS_INSTRUCTIONS] = COUNTED_INSTRUCTIONS,
+		[COUNTS_CALLS] = COUNTED_CALLS,
+		[COUNTS_EXEC] = COUNTED_EXEC,
 	};
 
 	opt->no_samples = true;

@@ -81,8 +81,8 @@ int lines_each(struct lines *l, const struct lines_visitor *v, uint64_t *left_ou
 
 		if (!bad)
 			ret = each_unit_rows(&x, &u[i], &bad);
-		bad = bad || line_unit_walk(&u[i]) != 0;
-		for (size_t k = 0; !bad && !ret && k < u[i].nfunction; k++)
+		bad = bad || (v->function && line_unit_walk(&u[i]) != 0);
+		for (size_t k = 0; v->function && !bad && !ret && k < u[i].nfunction; k++)
 			ret = each_function(&x, &u[i], &u[i].function[k].die);
 		*left_out += bad;
 	}

@@ -29,7 +29,7 @@ struct lines_visitor {
 	void *ctx;
 	/* 0 to go on, or -errno. */
 	int (*row)(void *ctx, const struct lines_row *row);
-	int (*function)(void *ctx, const struct lines_function *f);
+	int (*function)(void *ctx, const struct lines_function *f); /* NULL: only rows are read */
 };
 
 /*
