@@ -177,7 +177,7 @@ $(BUILD)/kvmprof: $(BUILD)/obj/profile/cmd/main.o $(LIB) $(DEMO_OBJ) $(SAN_OBJ)
 	@$(CC) $(CFLAGS_ALL) $(LDFLAGS) $< $(DEMO_OBJ) $(SAN_OBJ) $(LIB) $(LIBS) -o $@
 
 # What QEMU loads for --engine exact: freestanding but for libc, its names are QEMU's.
-$(BUILD)/kvmprof-exact.so: $(wildcard vmm/exact/plugin/*.[ch]) vmm/exact/shared.h vmm/exact/trace.h \
+$(BUILD)/kvmprof-exact.so: $(wildcard vmm/exact/plugin/*.[ch]) vmm/exact/shared.h vmm/exact/trace.h vmm/layout.h \
 		$(foreach x,blockend calltree callstacks callstacks_blocks callstacks_stacks countfile,vmm/exact/$x.c) \
 		$(foreach x,blockend calltree callstacks callstacks_private countfile,vmm/exact/$x.h) \
 		base/array.c base/array.h base/err.c base/err.h

@@ -83,6 +83,14 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int file_in_memory(const char *name, uint64_t size, int *out, struct err *e)
+{
+	*out = memfd_create(name, MFD_CLOEXEC);
+	if (*out < 0 || ftruncate(*out, (off_t)size))
+		return err_set(e, errno, "no memory for the %s: %s", name, strerror(errno));
+	return 0;
+}
+
 int file_replace(const char *tmp, const char *path, const void *data, size_t len, struct err *e)
 {
 	int fd, ret;

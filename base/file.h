@@ -28,6 +28,9 @@ void file_map_close(struct file_map *m);
 /* write(2) until all is written; -errno on failure. */
 int file_write_all(int fd, const void *data, size_t len);
 
+/* A file in memory of size bytes, all 0: *out, the caller's, also where its size can't be set. -errno, named. */
+int file_in_memory(const char *name, uint64_t size, int *out, struct err *e);
+
 /*
  * Write data as tmp, then rename it to path: complete or not at all. A leftover at
  * tmp is removed first, what was at path is replaced, and tmp is gone on failure.

@@ -39,17 +39,23 @@ void breakpoints_follow(struct vcpu *v)
 	}
 }
 
+bool breakpoint_counts(struct vm *vm, unsigned int i, uint64_t now_ns)
+{
+	const struct vm_breakpoint *b = &vm->cfg.breakpoint[i];
+	uint_fast64_t never = 0;
+
+	if (b->action == VM_BREAKPOINT_STOP && !vm_is_collecting(vm))
+		return false;
+	return atomic_compare_exchange_strong(&vm->reached_ns[i], &never, now_ns) || !b->once;
+}
+
 void breakpoint_reached(struct vcpu *v, unsigned int i)
 {
 	struct vm *vm = v->vm;
 	const struct vm_breakpoint *b = &vm->cfg.breakpoint[i];
 	uint64_t now = clock_mono_ns();
-	uint_fast64_t never = 0;
 
-	if (b->action == VM_BREAKPOINT_STOP && !vm_is_collecting(vm))
-		return;
-	/* Of two vCPUs that reach it at once one is the first. */
-	if (!atomic_compare_exchange_strong(&vm->reached_ns[i], &never, now) && b->once)
+	if (!breakpoint_counts(vm, i, now))
 		return;
 	count_add(&v->stats.breakpoints[i], 1);
 	capture_sample(v, &(struct capture_cause){

@@ -12,7 +12,11 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct vcpu;
+struct vm;
 
 /* The guest-debug register of breakpoint i (debugreg.h). */
 #define BREAKPOINT_SLOT(i) ((i) + 1u)
@@ -23,8 +27,13 @@ void breakpoints_follow(struct vcpu *v);
 /* KVM_EXIT_DEBUG: 0 when the guest can go on. */
 int breakpoint_debug(struct vcpu *v, struct err *e);
 
-/* -- the parts of that, for pvm/step.c --------------------------------------------------- */
+/* -- the parts of that, for pvm/step.c and exact/places.c --------------------------------------------------- */
 
+/*
+ * Breakpoint i is reached now: does it count? Not a stop while nothing is collected, nor one that is asked for
+ * once and was reached before; of two vCPUs that reach it at once one is the first.
+ */
+bool breakpoint_counts(struct vm *vm, unsigned int i, uint64_t now_ns);
 /* The breakpoint that this debug exit is for; -1: none. */
 int breakpoint_at(const struct vcpu *v);
 /* Sample, count, and do what breakpoint i is for. It may be disarmed afterwards. */

@@ -2,6 +2,7 @@
 #include "profile/diverge/rerun.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "profile/perfdata/read.h"
 #include "profile/run/run.h"
 
@@ -119,24 +120,16 @@ static int rerun_as_child(struct rerun *r)
 	return run->json && fclose(run->json) ? 1 : status;
 }
 
-static int memory_file(const char *name, off_t size, int *out, struct err *e)
-{
-	*out = memfd_create(name, MFD_CLOEXEC);
-	if (*out < 0 || ftruncate(*out, size))
-		return err_set(e, errno, "no memory for the %s: %s", name, strerror(errno));
-	return 0;
-}
-
 static int rerun_start(struct rerun *r, bool with_trace, struct err *e)
 {
 	pid_t parent = getpid();
 	int ret;
 
 	rerun_forget(r);
-	ret = memory_file("messages of a run", 0, &r->said, e);
-	ret = ret ? ret : memory_file("totals of a run", 0, &r->totals, e);
+	ret = file_in_memory("messages of a run", 0, &r->said, e);
+	ret = ret ? ret : file_in_memory("totals of a run", 0, &r->totals, e);
 	if (!ret && with_trace) {
-		ret = memory_file("trace", (off_t)TRACE_SIZE, &r->plan.fd, e);
+		ret = file_in_memory("trace", TRACE_SIZE, &r->plan.fd, e);
 		r->trace = ret ? MAP_FAILED
 			       : mmap(NULL, TRACE_SIZE, PROT_READ, MAP_SHARED, r->plan.fd, 0);
 		if (r->trace == MAP_FAILED) {

@@ -10,14 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REGISTERS (sizeof(struct exact_regs) / sizeof(uint64_t))
+#define REGISTERS EXACT_REGISTERS
 #define CODE_TEXT (DISASM_OPERANDS + 64u)
 
-static const char *const register_names[REGISTERS] = {
-	"rax",	   "rcx",     "rdx",	   "rbx", "rsp", "rbp", "rsi", "rdi",	 "r8", "r9",
-	"r10",	   "r11",     "r12",	   "r13", "r14", "r15", "rip", "eflags", "cs", "ss",
-	"fs_base", "gs_base", "k_gs_base", "cr0", "cr2", "cr3", "cr4", "efer",
-};
+static const char *const register_names[REGISTERS] = { EXACT_REGISTER_NAMES };
 
 static const char *const how_names[] = {
 	[PART_END] = "end",
@@ -252,7 +248,7 @@ static void say_flow(const struct saying *s)
 	uint64_t number = f->next[0].number ? f->next[0].number : f->next[1].number;
 
 	buf_printf(s->out, "The runs part at instruction %" PRIu64 " (%.6f s of virtual time).\n\n",
-		   number, (double)(number + 1) * EXACT_NS_PER_INSN / 1e9);
+		   number, (double)EXACT_NS_AT(number) / 1e9);
 	if (f->last.number) {
 		buf_printf(s->out, "The last one that both execute:\n");
 		say_insn(s, &f->last, 0, DIVERGE_LAST);

@@ -95,7 +95,7 @@ static int stacks_take(struct naming *n, const struct perfdata_record *r, struct
 	return 0;
 }
 
-/* Its time says which instruction a sample is of (virtual_ns() of vmm/exact/exact.c). */
+/* Its time says which instruction a sample is of. */
 static int stacks_read(struct diverge *d, unsigned int side, const char *path,
 		       const struct diverge_options *o, struct err *e)
 {
@@ -118,7 +118,7 @@ static int stacks_read(struct diverge *d, unsigned int side, const char *path,
 			uint64_t number = stacks_number(d, side, p);
 
 			if (r.kind == PERFDATA_SAMPLE && number && !d->stack[side][p].n &&
-			    r.time_ns == (number + 1) * EXACT_NS_PER_INSN)
+			    r.time_ns == EXACT_NS_AT(number))
 				ret = stacks_take(&n, &r, &d->stack[side][p], e);
 		}
 		if (ret)

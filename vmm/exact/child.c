@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "vmm/exact/places.h"
+#include "vmm/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,29 +69,18 @@ void child_init(struct child *c)
 
 static int memory_file(const char *name, const struct exact_bytes *b, int *out, struct err *e)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC), ret;
+	int ret = file_in_memory(name, 0, out, e);
 
-	if (fd < 0)
-		return err_set(e, errno, "memfd_create: %s", strerror(errno));
-	*out = fd;
-	ret = b->len ? file_write_all(fd, b->data, b->len) : 0;
+	if (ret)
+		return ret;
+	ret = b->len ? file_write_all(*out, b->data, b->len) : 0;
 	return ret ? err_set(e, -ret, "no memory for the %s: %s", name, strerror(-ret)) : 0;
-}
-
-static int sized_file(const char *name, uint64_t size, int *out, struct err *e)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC);
-
-	if (fd < 0)
-		return err_set(e, errno, "memfd_create: %s", strerror(errno));
-	*out = fd;
-	return ftruncate(fd, (off_t)size) ? err_set(e, errno, "%s: %s", name, strerror(errno)) : 0;
 }
 
 static int make_shared(struct child *c, const struct exact_config *cfg, struct err *e)
 {
 	void *at;
-	int ret = sized_file("shared page", EXACT_SHARED_LEN, &c->shared_fd, e);
+	int ret = file_in_memory("shared page", EXACT_SHARED_LEN, &c->shared_fd, e);
 
 	if (ret)
 		return ret;
@@ -189,7 +179,7 @@ static void args_machine(struct args *a, const struct child *c, const struct exa
 	args_add(a, "-mon");
 	args_add(a, "chardev=monitor,mode=control");
 	args_add(a, "-device");
-	args_add(a, "isa-debug-exit,iobase=0x501,iosize=2");
+	args_put(a, "isa-debug-exit,iobase=%#x,iosize=%u", PORT_DEBUG_EXIT, PORT_DEBUG_EXIT_LEN);
 	for (unsigned int i = 0; i < c->ndisks; i++)
 		args_disk(a, &c->disk[i], i);
 	args_add(a, "-d"); /* for the words "Triple fault" */
@@ -396,14 +386,14 @@ int child_start(struct child *c, const struct engine *n, const struct exact_conf
 	struct args *a = calloc(1, sizeof(*a));
 	int ret = a ? 0 : err_set(e, ENOMEM, "out of memory");
 
-	ret = ret ? ret : sized_file("guest memory", cfg->mem_size, &c->ram, e);
+	ret = ret ? ret : file_in_memory("guest memory", cfg->mem_size, &c->ram, e);
 	ret = ret ? ret : make_shared(c, cfg, e);
 	ret = ret ? ret : memory_file("kernel", &cfg->kernel, &c->kernel, e);
 	if (!ret && cfg->initrd.len)
 		ret = memory_file("initial RAM disk", &cfg->initrd, &c->initrd, e);
 	ret = ret ? ret : open_disks(c, cfg, e);
 	if (!ret && cfg->counts)
-		ret = sized_file("counts", 0, &c->counts, e);
+		ret = file_in_memory("counts", 0, &c->counts, e);
 	if (!ret && cfg->trace && cfg->trace->fd >= 0) {
 		c->trace = fcntl(cfg->trace->fd, F_DUPFD_CLOEXEC, FD_END);
 		ret = c->trace < 0 ? err_set(e, errno, "trace: %s", strerror(errno)) : 0;

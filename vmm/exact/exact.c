@@ -45,8 +45,7 @@ struct exact {
 	struct child child;
 	struct exact_facts facts;
 	struct gmem mem;
-	uint64_t base[EXACT_MAX_VCPUS]; /* GS bases by which vCPUs are told apart */
-	unsigned int nbases;
+	struct exact_cpus cpus;
 	struct kvm_run *run; /* one: registers of the vCPU that stands */
 	bool answered;	     /* the vCPU runs */
 	bool begun;	     /* samples are collected; periods are counted from facts.begun on */
@@ -61,12 +60,6 @@ struct exact {
 	sem_t ended;
 	bool joined;
 };
-
-static uint64_t virtual_ns(uint64_t instruction)
-{
-	/* 0 is "not yet" in many places. */
-	return (instruction + 1) * EXACT_NS_PER_INSN;
-}
 
 /* -- registers ------------------------------------------------------------------------------ */
 
@@ -104,23 +97,6 @@ static void take_regs(const struct exact_regs *r, struct kvm_run *run)
 	s->cr3 = r->cr3;
 	s->cr4 = r->cr4;
 	s->efer = r->efer;
-}
-
-/*
- * Which vCPU is it? The plugin is not told. A Linux kernel has a GS base for each, and brings them
- * up in order; before a vCPU has one it is taken for the first.
- */
-static unsigned int vcpu_of(struct exact *x, uint64_t kernel_gs)
-{
-	if (!(kernel_gs & EXACT_KERNEL_HALF) || kernel_gs >= EXACT_IMAGE_HALF)
-		return 0;
-	for (unsigned int i = 0; i < x->nbases; i++)
-		if (x->base[i] == kernel_gs)
-			return i;
-	if (x->nbases == x->vm->nvcpus)
-		return 0;
-	x->base[x->nbases] = kernel_gs;
-	return x->nbases++;
 }
 
 /* -- one sample ----------------------------------------------------------------------------- */
@@ -172,7 +148,9 @@ static void capture(struct exact *x, const struct capture_cause *cause)
 	struct exact_regs regs = x->child.shared->regs;
 	struct capture_view view;
 	uint64_t gs = regs.gs_base & EXACT_KERNEL_HALF ? regs.gs_base : regs.k_gs_base;
-	struct vcpu *v = &x->vm->vcpu[vcpu_of(x, gs)];
+	int cpu = exact_cpu_of(&x->cpus, x->vm->nvcpus, gs);
+	/* Before a vCPU has a base it is taken for the first. */
+	struct vcpu *v = &x->vm->vcpu[cpu < 0 ? 0 : cpu];
 
 	v->kernel_gs = gs & EXACT_KERNEL_HALF ? gs : 0;
 	take_regs(&regs, x->run);
@@ -198,7 +176,7 @@ static void take_sample(struct exact *x)
 	const struct exact_shared *s = x->child.shared;
 	const struct capture_cause cause = {
 		.reason = SAMPLE_INSN,
-		.now = virtual_ns(s->at),
+		.now = EXACT_NS_AT(s->at),
 		.weight = x->cfg.period,
 		.exit_addr = s->ahead,
 	};
@@ -216,7 +194,7 @@ static void take_place(struct exact *x)
 {
 	const struct exact_shared *s = x->child.shared;
 	const struct capture_cause cause = { .reason = SAMPLE_MARKER,
-					     .now = virtual_ns(s->at),
+					     .now = EXACT_NS_AT(s->at),
 					     .event = (uint8_t)(s->reached - 1) };
 	const struct vm_breakpoint *b = places_reached(s, x->vm, cause.now);
 
@@ -256,10 +234,10 @@ static void exact_is_over(struct exact *x, uint64_t count)
 	child_end(&x->child);
 	x->over = true;
 	x->facts.instructions = count;
-	atomic_store(&x->now, virtual_ns(count));
+	atomic_store(&x->now, EXACT_NS_AT(count));
 	tell_console(x);
 	if (x->cfg.moment && !atomic_load(&x->vm->stop))
-		x->cfg.moment(x->cfg.moment_ctx, virtual_ns(count));
+		x->cfg.moment(x->cfg.moment_ctx, EXACT_NS_AT(count));
 }
 
 static void end_without_reason(struct exact *x)
@@ -426,7 +404,7 @@ static int op_start(struct vm *vm, struct err *e)
 
 	if (ret)
 		return ret;
-	atomic_store(&vm->first_entry_ns, virtual_ns(0));
+	atomic_store(&vm->first_entry_ns, EXACT_NS_AT(0));
 	atomic_store(&x->go, true);
 	return 0;
 }

@@ -20,6 +20,8 @@
 /* icount's shift: QEMU's virtual clock goes on by 2^3 ns with each instruction. */
 #define EXACT_SHIFT 3u
 #define EXACT_NS_PER_INSN (1u << EXACT_SHIFT)
+/* When instruction n, from 1 on, is executed: ns of virtual time. 0 is "not yet" in many places. */
+#define EXACT_NS_AT(n) (((uint64_t)(n) + 1) * EXACT_NS_PER_INSN)
 /* QEMU's TSC under icount counts its virtual clock's ns. */
 #define EXACT_TSC_KHZ 1000000u
 /* What the guest's clock says first. */
@@ -28,7 +30,6 @@
 /* RAM that lies below the PCI hole of QEMU's pc, where there is more than fits. */
 #define EXACT_RAM_LOW (UINT64_C(3) << 30)
 #define EXACT_RAM_FITS (UINT64_C(3584) << 20)
-#define EXACT_MAX_VCPUS 16u
 #define EXACT_MAX_AT 4u
 #define EXACT_MAX_DISKS VM_MAX_DISKS
 
@@ -57,8 +58,8 @@ struct exact_config {
 	/* NVDIMMs, in order; they may be closed once the machine is there. */
 	const struct disk *disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
-	uint64_t period; /* instructions */
-	bool counts;	 /* of every instruction, by calling context */
+	uint64_t period;		 /* instructions */
+	bool counts;			 /* of every instruction, by calling context */
 	const struct exact_trace *trace; /* NULL: none. Not with counts */
 	struct capture_plan plan;
 	size_t ring_size;

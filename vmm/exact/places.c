@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/exact/places.h"
 
+#include "vmm/breakpoint.h"
 #include "vmm/machine.h"
 
 _Static_assert(VM_MAX_BREAKPOINTS <= EXACT_MAX_PLACES, "one place each");
@@ -15,8 +16,7 @@ void places_init(struct exact_shared *s, const struct vm_breakpoint *b, unsigned
 void places_follow(struct exact_shared *s, const struct vm *vm)
 {
 	for (unsigned int i = 0; i < vm->cfg.nbreakpoints; i++)
-		s->place[i].addr =
-			capture_linked_address(&vm->vcpu[0], vm->cfg.breakpoint[i].addr);
+		s->place[i].addr = capture_linked_address(&vm->vcpu[0], vm->cfg.breakpoint[i].addr);
 }
 
 const struct vm_breakpoint *places_reached(const struct exact_shared *s, struct vm *vm,
@@ -24,12 +24,8 @@ const struct vm_breakpoint *places_reached(const struct exact_shared *s, struct 
 {
 	unsigned int i = s->reached - 1;
 	const struct vm_breakpoint *b = &vm->cfg.breakpoint[i];
-	uint_fast64_t never = 0;
 
-	if (i >= vm->cfg.nbreakpoints ||
-	    (b->action == VM_BREAKPOINT_STOP && !vm_is_collecting(vm)))
-		return NULL;
-	if (!atomic_compare_exchange_strong(&vm->reached_ns[i], &never, now_ns) && b->once)
+	if (i >= vm->cfg.nbreakpoints || !breakpoint_counts(vm, i, now_ns))
 		return NULL;
 	if (b->action == VM_BREAKPOINT_START)
 		vm_collect(vm, true);

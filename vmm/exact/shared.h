@@ -25,16 +25,39 @@
 #define EXACT_OFF 1u
 #define EXACT_EXIT 2u
 #define EXACT_EXIT_SHIFT 8
-#define EXACT_EXIT_PORT 0x501u /* of isa-debug-exit */
 /* Code of a kernel that moves moves by multiples of this (x86's least CONFIG_PHYSICAL_ALIGN). */
 #define EXACT_MOVES_BY (UINT64_C(2) << 20)
 #define EXACT_MAX_PLACES 4u
-/*
- * Linux has a GS base for each vCPU, in the kernel's half and below its image; the first one, until the
- * real ones are there, is in the image. It brings them up in order.
- */
+#define EXACT_MAX_VCPUS 16u
 #define EXACT_KERNEL_HALF (UINT64_C(1) << 63)
 #define EXACT_IMAGE_HALF UINT64_C(0xffffffff80000000)
+
+/* GS bases by which vCPUs are told apart. */
+struct exact_cpus {
+	uint64_t base[EXACT_MAX_VCPUS];
+	unsigned int n;
+};
+
+/*
+ * Which of at most `max` vCPUs has this base? QEMU does not tell. Linux has one for each, in the kernel's half
+ * and below its image, and brings them up in order: a new base is that of the next one. The first
+ * one's, until the real ones are there, is in the image. -1: it is none, or there are as many already.
+ */
+static inline int exact_cpu_of(struct exact_cpus *c, unsigned int max, uint64_t kernel_gs)
+{
+	unsigned int i = 0;
+
+	if (!(kernel_gs & EXACT_KERNEL_HALF) || kernel_gs >= EXACT_IMAGE_HALF)
+		return -1;
+	while (i < c->n && c->base[i] != kernel_gs)
+		i++;
+	if (i == c->n) {
+		if (i == max || i == EXACT_MAX_VCPUS)
+			return -1;
+		c->base[c->n++] = kernel_gs;
+	}
+	return (int)i;
+}
 
 #define EXACT_PAGE 0x1000u
 #define EXACT_REAL_MODE 0x10000u /* addresses below are those of 16-bit code in its segment */
@@ -56,6 +79,12 @@ struct exact_regs {
 	uint64_t fs_base, gs_base, k_gs_base;
 	uint64_t cr0, cr2, cr3, cr4, efer;
 };
+#define EXACT_REGISTERS (sizeof(struct exact_regs) / sizeof(uint64_t))
+/* QEMU's names of them, in this order. */
+#define EXACT_REGISTER_NAMES                                                                     \
+	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", \
+		"r13", "r14", "r15", "rip", "eflags", "cs", "ss", "fs_base", "gs_base",          \
+		"k_gs_base", "cr0", "cr2", "cr3", "cr4", "efer"
 
 /* An instruction that the vCPU is to stand in front of, each time. */
 struct exact_place {
@@ -72,18 +101,18 @@ struct exact_shared {
 	uint64_t count; /* instructions of blocks that have begun; a block is counted as a whole */
 	/*
 	 * The guest ends itself by the instruction that comes, and stands in front of it for good.
-	 * EXACT_OFF: its power is off; EXACT_EXIT and its number above: by isa-debug-exit.
+	 * EXACT_OFF: its power is off; EXACT_EXIT and its number above: by isa-debug-exit, at PORT_DEBUG_EXIT (vmm/layout.h).
 	 */
 	uint32_t off;
 	/* Of the sample that waits. */
-	uint64_t at;	/* which instruction it is of, from 1 on */
-	uint64_t ahead; /* bytes from regs.rip to that instruction */
+	uint64_t at;	  /* which instruction it is of, from 1 on */
+	uint64_t ahead;	  /* bytes from regs.rip to that instruction */
 	uint32_t reached; /* 0: it is a sample; else 1 and the place that comes next: it is `at` */
 	struct exact_regs regs;
 	/* The program's, while the vCPU stands. */
-	uint64_t next;	 /* the instruction that is sampled next */
-	uint32_t frozen; /* not 0: what runs from now on is in no count by calls */
-	uint32_t anew;	 /* not 0: counts by calls begin at 0 with `at`; the plugin clears it */
+	uint64_t next;	  /* the instruction that is sampled next */
+	uint32_t frozen;  /* not 0: what runs from now on is in no count by calls */
+	uint32_t anew;	  /* not 0: counts by calls begin at 0 with `at`; the plugin clears it */
 	uint32_t nplaces; /* before QEMU starts */
 	struct exact_place place[EXACT_MAX_PLACES];
 };

@@ -14,9 +14,9 @@ static struct {
 	struct qemu_plugin_register *handle[CALLS_REGISTERS];
 	struct glib_array *bytes;
 	int fd;
-	unsigned int vcpus, nbases, on;
+	unsigned int vcpus, on;
 	uint64_t gs; /* of calls.on */
-	uint64_t base[CALLSTACKS_MAX_CPUS];
+	struct exact_cpus cpus;
 } calls;
 
 static uint64_t calls_register(enum calls_register which)
@@ -64,20 +64,17 @@ static bool calls_read(void *ctx, uint64_t va, void *dst, size_t len)
 static unsigned int calls_cpu(void)
 {
 	uint64_t gs = calls_register(CALLS_GS);
-	unsigned int i = 0;
+	int cpu;
 
 	if (!(gs & EXACT_KERNEL_HALF))
 		gs = calls_register(CALLS_KERNEL_GS);
 	if (gs == calls.gs)
 		return calls.on;
 	calls.gs = gs;
-	if (!(gs & EXACT_KERNEL_HALF) || gs >= EXACT_IMAGE_HALF)
-		return calls.nbases ? calls.vcpus : 0;
-	while (i < calls.nbases && calls.base[i] != gs)
-		i++;
-	if (i == calls.nbases && i < calls.vcpus)
-		calls.base[calls.nbases++] = gs;
-	return i;
+	cpu = exact_cpu_of(&calls.cpus, calls.vcpus, gs);
+	if (cpu < 0)
+		return calls.cpus.n ? calls.vcpus : 0;
+	return (unsigned int)cpu;
 }
 
 int calls_begin(int fd, unsigned int vcpus, struct glib_array *bytes)

@@ -17,6 +17,7 @@
 #include "vmm/exact/plugin/qemu_api.h"
 #include "vmm/exact/plugin/trace.h"
 #include "vmm/exact/shared.h"
+#include "vmm/layout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,15 +66,10 @@ struct part {
 	uint32_t place; /* 1 << i: it may begin with place i */
 };
 
-/* By name, in the order of struct exact_regs. */
-static const char *const register_names[] = {
-	"rax",	   "rcx",     "rdx",	   "rbx", "rsp", "rbp", "rsi", "rdi",	 "r8", "r9",
-	"r10",	   "r11",     "r12",	   "r13", "r14", "r15", "rip", "eflags", "cs", "ss",
-	"fs_base", "gs_base", "k_gs_base", "cr0", "cr2", "cr3", "cr4", "efer",
-};
+static const char *const register_names[] = { EXACT_REGISTER_NAMES };
 enum { REGISTER_RAX = 0, REGISTER_RDX = 2, REGISTER_RIP = 16 };
-#define REGISTERS (sizeof(register_names) / sizeof(register_names[0]))
-_Static_assert(sizeof(struct exact_regs) == REGISTERS * sizeof(uint64_t), "one word each");
+#define REGISTERS EXACT_REGISTERS
+_Static_assert(sizeof(register_names) / sizeof(register_names[0]) == REGISTERS, "one name each");
 
 /* QEMU calls us on one thread at a time (thread=single). */
 static struct {
@@ -229,7 +225,7 @@ static void out_begins(unsigned int vcpu, void *ctx)
 	(void)ctx;
 	if (port == PM1_CONTROL && (value & (SLEEP_ENABLE | SLEEP_TYPE)) == SLEEP_ENABLE)
 		stand_for_good(EXACT_OFF);
-	if (port == EXACT_EXIT_PORT)
+	if (port == PORT_DEBUG_EXIT)
 		stand_for_good(EXACT_EXIT | (uint32_t)(value & 0xff) << EXACT_EXIT_SHIFT);
 }
 
