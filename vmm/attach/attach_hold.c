@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/attach_state.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -23,13 +21,12 @@
 /* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
 #define MODE_TRIES 10u
 
-/* All of it, whatever signals come: tries are counted by naps. */
+/* All of it, whatever signals come: tries are counted by naps. No clock is asked, as it may jump. */
 static void attach_nap(uint64_t ns)
 {
-	uint64_t end = clock_mono_ns() + ns;
-	const struct timespec ts = { (time_t)(end / 1000000000), (long)(end % 1000000000) };
+	struct timespec left = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+	while (nanosleep(&left, &left) && errno == EINTR)
 		;
 }
 
