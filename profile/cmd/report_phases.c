@@ -14,8 +14,9 @@
 
 static double seconds(const struct slices *all, uint64_t ns)
 {
-	return ns >= all->first_ns ? (double)(ns - all->first_ns) / 1e9
-				   : -(double)(all->first_ns - ns) / 1e9;
+	/* Of what is not time the first sample's span begins 1 ns before it. */
+	return ns + 1 >= all->first_ns ? (double)(ns > all->first_ns ? ns - all->first_ns : 0) / 1e9
+				       : -(double)(all->first_ns - ns) / 1e9;
 }
 
 static const char *kind(const struct slice *s)

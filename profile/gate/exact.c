@@ -22,6 +22,7 @@ struct tally {
 	uint64_t stamp;		    /* the last stack that counted for it */
 	uint32_t side, stack, func; /* where its name is found */
 	uint8_t mode;
+	enum phase phase; /* of GRULE_INSN_PHASES */
 };
 
 struct exact {
@@ -29,6 +30,9 @@ struct exact {
 	struct gate_report *report;
 	struct stackset *set[GATE_SIDES];
 	uint64_t *func_hash[GATE_SIDES]; /* of each function's name and DSO */
+	struct phases phases[GATE_SIDES];
+	uint64_t
+		*weight[GATE_SIDES]; /* of each stack: all of it, or its part in the rule's phase */
 	struct table tally;
 	uint64_t stamps;
 };
@@ -57,6 +61,11 @@ static int exact_add(struct exact *x, const struct tally *like, double amount)
 	return 0;
 }
 
+static double exact_weight(const struct exact *x, const struct tally *t)
+{
+	return (double)x->weight[t->side][t->stack];
+}
+
 static uint64_t exact_func_hash(const struct exact *x, const struct tally *t, uint8_t mode)
 {
 	return table_mix(x->func_hash[t->side][t->func], mode);
@@ -77,7 +86,7 @@ static int exact_add_functions(struct exact *x, const struct grule *r, struct ta
 		like.func = s->frame[st->frame[i]].func;
 		like.mode = id.mode;
 		like.hash = exact_func_hash(x, &like, id.mode);
-		ret = exact_add(x, &like, (double)st->weight);
+		ret = exact_add(x, &like, exact_weight(x, &like));
 	}
 	return ret;
 }
@@ -97,7 +106,7 @@ static int exact_add_stack(struct exact *x, const struct grule *r, struct tally 
 	}
 	like.func = s->frame[st->frame[0]].func;
 	like.mode = st->mode;
-	return exact_add(x, &like, (double)st->weight);
+	return exact_add(x, &like, exact_weight(x, &like));
 }
 
 /* Linux' names of them: SYSCALL_DEFINEx of arch/x86/include/asm/syscall_wrapper.h. */
@@ -120,8 +129,9 @@ static int exact_add_syscall(struct exact *x, const struct grule *r, struct tall
 		like.func = s->frame[st->frame[i]].func;
 		like.mode = STACKSET_KERNEL;
 		like.hash = exact_func_hash(x, &like, like.mode);
-		return grule_matches(r, f->name, f->dso) ? exact_add(x, &like, (double)st->weight)
-							 : 0;
+		return grule_matches(r, f->name, f->dso)
+			       ? exact_add(x, &like, exact_weight(x, &like))
+			       : 0;
 	}
 	return 0;
 }
@@ -134,7 +144,25 @@ static int exact_add_task(struct exact *x, const struct grule *r, struct tally l
 
 	like.hash = hash_text(HASH_START, comm);
 	like.mode = st->mode;
-	return grule_matches(r, comm, "") ? exact_add(x, &like, (double)st->weight) : 0;
+	return grule_matches(r, comm, "") ? exact_add(x, &like, exact_weight(x, &like)) : 0;
+}
+
+static int exact_add_phases(struct exact *x, const struct grule *r)
+{
+	int ret = 0;
+
+	for (unsigned int side = 0; side < GATE_SIDES; side++)
+		for (unsigned int p = 0; p < PHASES && !ret; p++) {
+			const struct tally like = { .hash = p,
+						    .side = side,
+						    .phase = (enum phase)p };
+			const struct phase_span *span = &x->phases[side].span[p];
+
+			x->stamps++;
+			if (span->seen && grule_matches(r, phase_name(like.phase), ""))
+				ret = exact_add(x, &like, (double)span->weight);
+		}
+	return ret;
 }
 
 static int exact_tally(struct exact *x, const struct grule *r)
@@ -142,12 +170,14 @@ static int exact_tally(struct exact *x, const struct grule *r)
 	int ret = 0;
 
 	table_deinit(&x->tally);
+	if (r->metric == GRULE_INSN_PHASES)
+		return exact_add_phases(x, r);
 	for (unsigned int side = 0; side < GATE_SIDES; side++)
 		for (uint32_t i = 0; i < x->set[side]->nstacks && !ret; i++) {
 			const struct tally like = { .side = side, .stack = i };
 
 			x->stamps++;
-			if (!x->set[side]->stack[i].n)
+			if (!x->set[side]->stack[i].n || !x->weight[side][i])
 				continue;
 			if (r->metric == GRULE_INSN_STACKS)
 				ret = exact_add_stack(x, r, like);
@@ -228,8 +258,9 @@ static int exact_name(struct exact *x, const struct grule *r, const struct tally
 	const struct stackset_stack *st = &s->stack[t->stack];
 
 	f->mode = diff_mode_name(t->mode);
-	if (r->metric == GRULE_INSN_TASKS) {
-		f->name = gate_run_keep(run, s->task[st->task].comm);
+	if (r->metric == GRULE_INSN_TASKS || r->metric == GRULE_INSN_PHASES) {
+		f->name = gate_run_keep(run, r->metric == GRULE_INSN_TASKS ? s->task[st->task].comm
+									   : phase_name(t->phase));
 		f->dso = gate_run_keep(run, "");
 	} else {
 		const struct diff_identity id = diff_identify(st, &s->func[t->func]);
@@ -293,7 +324,8 @@ static int exact_number(struct exact *x, struct gate_outcome *o)
 	bool all = !o->rule->symbol && !o->rule->pattern && !o->rule->dso;
 
 	for (unsigned int side = 0; all && side < GATE_SIDES; side++)
-		value[side] = (double)x->set[side]->weight;
+		for (size_t i = 0; i < x->set[side]->nstacks; i++)
+			value[side] += (double)x->weight[side][i];
 	if (!all) {
 		int ret = exact_tally(x, o->rule);
 		const struct tally *t = x->tally.item;
@@ -317,10 +349,52 @@ static int exact_number(struct exact *x, struct gate_outcome *o)
 	return 0;
 }
 
+/* How much of each stack the rule is about. */
+static void exact_weigh(struct exact *x, const struct grule *r)
+{
+	for (unsigned int side = 0; side < GATE_SIDES; side++) {
+		const struct stackset *s = x->set[side];
+
+		for (size_t i = 0; i < s->nstacks; i++)
+			x->weight[side][i] = r->has_phase ? 0 : s->stack[i].weight;
+		for (size_t i = 0; r->has_phase && i < s->nsamples; i++)
+			if (phases_at(&x->phases[side], s->sample[i].time_ns) == r->phase)
+				x->weight[side][s->sample[i].stack] += s->sample[i].weight;
+	}
+}
+
+/* In o->why, where it does. */
+static void exact_lacks_phase(const struct exact *x, struct gate_outcome *o)
+{
+	static const char *const of[GATE_SIDES] = { "base", "head" };
+	const struct grule *r = o->rule;
+
+	for (unsigned int side = 0; side < GATE_SIDES && !o->why[0]; side++) {
+		const struct phases *p = &x->phases[side];
+
+		if (!p->boot)
+			snprintf(o->why, sizeof(o->why), "the %s is not the boot of a Linux kernel",
+				 of[side]);
+		else if (r->has_phase && !p->span[r->phase].seen)
+			snprintf(o->why, sizeof(o->why), "the %s has no phase %s", of[side],
+				 phase_name(r->phase));
+	}
+}
+
 static int exact_rule(struct exact *x, struct gate_outcome *o)
 {
-	int ret = grule_is_family(o->rule) ? exact_family(x, o) : exact_number(x, o);
-	bool worse = o->nworse || (o->total.value && o->total.result.verdict == GATE_FAIL);
+	bool worse;
+	int ret;
+
+	if (o->rule->has_phase || o->rule->metric == GRULE_INSN_PHASES)
+		exact_lacks_phase(x, o);
+	if (o->why[0]) {
+		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
+		return 0;
+	}
+	exact_weigh(x, o->rule);
+	ret = grule_is_family(o->rule) ? exact_family(x, o) : exact_number(x, o);
+	worse = o->nworse || (o->total.value && o->total.result.verdict == GATE_FAIL);
 
 	if (!ret && !o->why[0])
 		o->status = !worse ? GATE_OK : o->rule->fail ? GATE_FAILED : GATE_WARNED;
@@ -337,6 +411,7 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 	int ret;
 
 	opt.input = path;
+	opt.keep_samples = true;
 	ret = stackset_load(&x->set[side], &opt, e);
 	if (ret)
 		return ret;
@@ -348,8 +423,12 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 			"--engine exact`",
 			path, s->event);
 	x->func_hash[side] = calloc(s->nfuncs + 1, sizeof(**x->func_hash));
-	if (!x->func_hash[side])
+	x->weight[side] = calloc(s->nstacks + 1, sizeof(**x->weight));
+	if (!x->func_hash[side] || !x->weight[side])
 		return err_set(e, ENOMEM, "%s: out of memory", path);
+	ret = phases_find(&x->phases[side], s, e);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < s->nfuncs; i++) {
 		/* An address without a name is another one in the next build. */
 		const char *name = s->func[i].named ? s->func[i].name : DIFF_UNNAMED;
@@ -366,8 +445,8 @@ static int exact_check_rules(const struct grules *rules, struct err *e)
 		if (!grule_is_exact(&rules->rule[i]))
 			return err_set(e, EINVAL,
 				       "%s:%u: the metric %s needs several runs; --exact has "
-				       "instructions, function-instructions, stack-instructions, "
-				       "syscall-instructions and task-instructions",
+				       "instructions, and function-, stack-, syscall-, task- and "
+				       "phase-instructions",
 				       rules->path, rules->rule[i].line,
 				       grule_metric_name(rules->rule[i].metric));
 	return 0;
@@ -430,6 +509,7 @@ int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
 	for (unsigned int side = 0; side < GATE_SIDES; side++) {
 		stackset_destroy(x.set[side]);
 		free(x.func_hash[side]);
+		free(x.weight[side]);
 	}
 	return ret;
 }

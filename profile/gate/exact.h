@@ -2,9 +2,9 @@
 /*
  * gate_exact: one run a side whose counts are exact (kvmprof run --engine exact): what changed?
  *
- * No statistics: a difference is a fact. Rules are those of the metrics instructions,
- * function-instructions, stack-instructions, syscall-instructions and task-instructions; of a family
- * the report has what differs, largest first. What is compared is the profile's first event.
+ * No statistics: a difference is a fact. Rules are those of the metrics instructions, and
+ * function-, stack-, syscall-, task- and phase-instructions, of the run or of one phase of a boot; of a
+ * family the report has what differs, largest first. What is compared is the profile's first event.
  */
 #ifndef KVMPROF_PROFILE_GATE_EXACT_H
 #define KVMPROF_PROFILE_GATE_EXACT_H

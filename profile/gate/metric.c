@@ -227,9 +227,12 @@ static int measure_instructions(const struct gate_source *src, const struct grul
 		*out = none(why, "its samples count %.80s, not instructions", src->set->event);
 		return 0;
 	}
-	if (r->symbol || r->pattern || r->dso)
+	if (r->has_phase) /* of one run a side: exact.c */
+		*out = none(why, "instructions in a phase need --exact");
+	else if (r->symbol || r->pattern || r->dso)
 		return function_weight(src, r, out, why);
-	*out = src->weight;
+	else
+		*out = src->weight;
 	return 0;
 }
 

@@ -26,6 +26,7 @@ static const char *const metric_name[GRULE_METRICS] = {
 	[GRULE_INSN_STACKS] = "stack-instructions",
 	[GRULE_INSN_SYSCALLS] = "syscall-instructions",
 	[GRULE_INSN_TASKS] = "task-instructions",
+	[GRULE_INSN_PHASES] = "phase-instructions",
 };
 
 #define ALL ((1u << GRULE_METRICS) - 1)
@@ -33,7 +34,8 @@ static const char *const metric_name[GRULE_METRICS] = {
 #define FAMILIES (1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS | EXACT_FAMILIES)
 #define EXACT_FAMILIES                                                                           \
 	(1u << GRULE_INSN_FUNCTIONS | 1u << GRULE_INSN_STACKS | 1u << GRULE_INSN_SYSCALLS | \
-	 1u << GRULE_INSN_TASKS)
+	 1u << GRULE_INSN_TASKS | 1u << GRULE_INSN_PHASES)
+#define NAMELESS (1u << GRULE_INSN_TASKS | 1u << GRULE_INSN_PHASES) /* no functions */
 #define EXACT (1u << GRULE_INSNS | EXACT_FAMILIES)
 #define SELECTS (FUNCTIONS | 1u << GRULE_INSNS)
 
@@ -85,12 +87,13 @@ static const struct {
 	[KEY_MIN_EFFECT] = { "min-effect", TOML_STRING, ALL },
 	[KEY_FROM] = { "from", TOML_STRING, 1u << GRULE_TIME },
 	[KEY_UNTIL] = { "until", TOML_STRING, 1u << GRULE_TIME },
-	[KEY_PHASE] = { "phase", TOML_STRING, 1u << GRULE_TIME },
+	[KEY_PHASE] = { "phase", TOML_STRING,
+			1u << GRULE_TIME | (EXACT & ~(1u << GRULE_INSN_PHASES)) },
 	[KEY_SYMBOL] = { "symbol", TOML_STRING, SELECTS },
 	[KEY_SUBTREE] = { "subtree", TOML_STRING, SELECTS },
 	[KEY_REGEX] = { "regex", TOML_STRING, SELECTS },
 	[KEY_SUBTREE_REGEX] = { "subtree-regex", TOML_STRING, SELECTS },
-	[KEY_DSO] = { "dso", TOML_STRING, SELECTS | (FAMILIES & ~(1u << GRULE_INSN_TASKS)) },
+	[KEY_DSO] = { "dso", TOML_STRING, SELECTS | (FAMILIES & ~NAMELESS) },
 	[KEY_MEASURE] = { "measure", TOML_STRING, 1u << GRULE_SYMBOLS },
 	[KEY_CHILDREN] = { "children", TOML_BOOLEAN,
 			   1u << GRULE_SYMBOLS | 1u << GRULE_NEW_SYMBOLS | 1u << GRULE_INSN_FUNCTIONS },
@@ -514,6 +517,7 @@ enum grule_dimension grule_dimension(const struct grule *r)
 	case GRULE_INSN_STACKS:
 	case GRULE_INSN_SYSCALLS:
 	case GRULE_INSN_TASKS:
+	case GRULE_INSN_PHASES:
 		return GRULE_COUNT;
 	default:
 		return GRULE_PART;
@@ -539,6 +543,8 @@ const char *grule_members(const struct grule *r)
 		return "system calls";
 	case GRULE_INSN_TASKS:
 		return "tasks";
+	case GRULE_INSN_PHASES:
+		return "phases";
 	default:
 		return "functions";
 	}

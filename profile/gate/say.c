@@ -262,7 +262,7 @@ void gate_say_function(char *out, size_t size, const struct gate_finding *f)
 	const char *slash = strrchr(f->dso, '/');
 
 	snprintf(out, size, "%.180s", f->name);
-	if (strcmp(f->mode, "kernel") != 0 || strcmp(f->dso, "[kernel.kallsyms]") != 0)
+	if (*f->dso && (strcmp(f->mode, "kernel") != 0 || strcmp(f->dso, "[kernel.kallsyms]") != 0))
 		say_add(out, size, " (%.60s%s)", slash ? slash + 1 : f->dso,
 			!strcmp(f->mode, "idle") ? ", idle" : "");
 }

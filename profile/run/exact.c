@@ -5,6 +5,7 @@
 #include "profile/run/run.h"
 #include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
+#include "profile/sink/phase.h"
 #include "vmm/bootdisk/cmdline.h"
 #include "vmm/exact/exact.h"
 
@@ -88,6 +89,49 @@ static int check_root(const struct run *r, struct err *e)
 		       (int)digits, root + 8);
 }
 
+/*
+ * Phases of a boot, as profile/stacks/phases.h has them, and the functions that they begin with: the
+ * first of these that the kernel has. Of a compiler's clones ("name.isra.0") any will do.
+ */
+static const struct {
+	enum phase phase;
+	const char *function[3];
+} phase_begins[] = {
+	{ PHASE_START_KERNEL, { "start_kernel" } },
+	{ PHASE_INITCALLS, { "kernel_init_freeable", "do_basic_setup", "do_initcalls" } },
+	{ PHASE_INIT, { "run_init_process" } },
+};
+_Static_assert(ARRAY_SIZE(phase_begins) <= EXACT_MAX_PARTS, "one part each");
+
+static const struct symbol *exact_function(const struct symtab *t, const char *name)
+{
+	size_t len = strlen(name);
+	const struct symbol *s = symtab_find(t, name);
+
+	for (size_t i = 0; !s && i < symtab_count(t); i++) {
+		const struct symbol *x = symtab_at(t, i);
+
+		if (!strncmp(x->name, name, len) && x->name[len] == '.')
+			s = x;
+	}
+	return s;
+}
+
+static void exact_phases(const struct target *t, struct exact_config *cfg)
+{
+	if (!t->image.is_linux || t->live || !t->symbols)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(phase_begins); i++) {
+		const struct symbol *s = NULL;
+
+		for (unsigned int k = 0; !s && k < 3 && phase_begins[i].function[k]; k++)
+			s = exact_function(t->symbols, phase_begins[i].function[k]);
+		if (s)
+			cfg->part[cfg->nparts++] =
+				(struct exact_part){ phase_name(phase_begins[i].phase), s->addr };
+	}
+}
+
 int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_request *tr),
 		   struct err *e)
 {
@@ -138,7 +182,8 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 	cfg.plan.user_stack_max *= USER_STACK_TIMES;
 	cfg.plan.slide_unknown = vm.plan.slide_unknown;
 	cfg.idle_start = vm.idle_start;
-	cfg.look_for_kernel = vm.look_for_kernel;
+	exact_phases(&s->target, &cfg);
+	cfg.look_for_kernel = vm.look_for_kernel || (cfg.nparts && vm.plan.slide_unknown);
 	memcpy(cfg.breakpoint, vm.breakpoint, sizeof(cfg.breakpoint));
 	cfg.nbreakpoints = vm.nbreakpoints;
 	run_exec_configure(&r->exec, &o->exec, &r->snapshot.facts, &vm);

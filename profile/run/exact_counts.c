@@ -37,6 +37,7 @@ struct writing {
 	struct table top, flat;
 	struct stack stack;
 	uint64_t now_ns;
+	unsigned int part; /* that is written now */
 	struct err *e;
 };
 
@@ -56,19 +57,24 @@ static void counts_seen(void *ctx, const struct sample *s, uint32_t pid)
 	(void)idmap_set(&c->pid, key, pid);
 }
 
-static uint32_t counts_root(const struct countfile *f, uint32_t node)
+static const struct calltree_node *counts_root(const struct countfile *f, uint32_t node)
 {
 	while (f->node[node].parent != CALLTREE_NONE)
 		node = f->node[node].parent;
-	return node;
+	return &f->node[node];
 }
 
 /* 0: the kernel's. */
 static uint32_t counts_space(const struct countfile *f, uint32_t node)
 {
 	return f->node[node].kind == CALLTREE_USER
-		       ? (uint32_t)(f->node[counts_root(f, node)].ret >> SPACE_SHIFT)
+		       ? (uint32_t)(counts_root(f, node)->ret >> SPACE_SHIFT)
 		       : 0;
+}
+
+static bool counts_are_of(const struct writing *w, uint32_t node)
+{
+	return counts_root(&w->f, node)->entry == w->part;
 }
 
 static uint32_t counts_pid(const struct run_counts *c, uint32_t space)
@@ -124,7 +130,7 @@ static void counts_chain(struct writing *w, uint64_t ip, uint32_t node)
 {
 	w->stack.n = 0;
 	counts_push(w, ip, true);
-	for (; node != CALLTREE_NONE && w->f.node[node].ret && w->f.node[node].entry;
+	for (; w->f.node[node].parent != CALLTREE_NONE && w->f.node[node].ret;
 	     node = w->f.node[node].parent)
 		counts_push(w, w->f.node[node].ret, false);
 }
@@ -202,24 +208,52 @@ static int counts_add_up(struct writing *w)
 	return ret ? err_set(w->e, -ret, "out of memory for exact counts") : 0;
 }
 
-static int counts_tell(struct writing *w)
+static int counts_tell_part(struct writing *w)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < w->top.n && !ret; i++) {
 		const struct top *t = (const struct top *)w->top.item + i;
 
+		if (!counts_are_of(w, t->node))
+			continue;
 		counts_chain(w, t->ip, t->node);
 		ret = counts_put(w, COUNTS_INSTRUCTIONS, counts_space(&w->f, t->node), t->insns);
 	}
 	for (uint32_t i = 0; i < w->f.nnodes && !ret; i++) {
 		const struct calltree_node *n = &w->f.node[i];
 
-		if (!n->calls || !n->entry)
+		if (!n->calls || !counts_are_of(w, i))
 			continue;
 		counts_chain(w, n->entry, i);
 		ret = counts_put(w, COUNTS_CALLS, counts_space(&w->f, i), n->calls);
 	}
+	return ret;
+}
+
+/* The last moment of a part that has begun; 0: it has not. */
+static uint64_t counts_part_end(const struct exact_facts *f, unsigned int part, uint64_t end_ns)
+{
+	if (part && !f->part_at[part - 1])
+		return 0;
+	for (; part < f->nparts; part++)
+		if (f->part_at[part])
+			return EXACT_NS_AT(f->part_at[part] - 1);
+	return end_ns;
+}
+
+static int counts_tell(struct writing *w)
+{
+	const struct exact_facts *f = vm_exact_facts(w->r->vm);
+	uint64_t end_ns = vm_result(w->r->vm)->end_ns;
+	int ret = 0;
+
+	for (w->part = 0; w->part <= f->nparts && !ret; w->part++) {
+		w->now_ns = counts_part_end(f, w->part, end_ns);
+		if (w->now_ns)
+			ret = counts_tell_part(w);
+	}
+	w->now_ns = end_ns;
 	for (size_t i = 0; i < w->flat.n && !ret; i++) {
 		const struct flat *x = (const struct flat *)w->flat.item + i;
 
@@ -262,7 +296,6 @@ int run_counts_write(struct run *r, struct err *e)
 		return err_set(e, ENOMEM, "out of memory for exact counts");
 	w->r = r;
 	w->e = e;
-	w->now_ns = vm_result(r->vm)->end_ns;
 	w->top = TABLE_OF(struct top, counts_same_top);
 	w->flat = TABLE_OF(struct flat, counts_same_flat);
 	ret = vm_exact_counts(r->vm, &w->f, e);

@@ -5,7 +5,7 @@
  * Three events. `instructions`: for each stack, and each function (of code without a name: each
  * block) that runs at its top, how many instructions it executed. `calls`: for each stack that a call
  * led to, how many times. `insn-exec`: for each instruction, without a stack, how often it was
- * executed. All have the time of the end.
+ * executed. The first two are of each phase of the boot by itself, and have the time of its end.
  */
 #ifndef KVMPROF_PROFILE_RUN_EXACT_COUNTS_H
 #define KVMPROF_PROFILE_RUN_EXACT_COUNTS_H

@@ -4,11 +4,8 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <string.h>
-
-static const char *const phase_names[PHASES] = {
-	"first instruction", "decompressor", "start_kernel", "initcalls", "/init", "user",
-};
 
 /* What a function in a stack says. */
 enum clue {
@@ -115,10 +112,9 @@ static void add_sample(struct phases *out, enum phase p, const struct stackset_s
 	struct phase_span *span = &out->span[p];
 
 	if (!span->seen) {
-		uint64_t from = m->time_ns;
+		uint64_t length = weight_is_ns ? m->weight : 1;
+		uint64_t from = m->time_ns > length ? m->time_ns - length : 0;
 
-		if (weight_is_ns)
-			from = from > m->weight ? from - m->weight : 0;
 		span->seen = true;
 		span->from_ns = from < before ? before : from;
 	}
@@ -141,12 +137,61 @@ static void close_gaps(struct phases *out)
 	}
 }
 
+/* -- what the run itself says --------------------------------------------------------------------- */
+
+/* When phases began, in the samples' time; 0: the run does not say. */
+struct told {
+	uint64_t ns[PHASES];
+	bool any;
+};
+
+static struct told told_by(const struct stackset *s)
+{
+	struct told t = { 0 };
+	json_t *totals = s->json ? json_loads(s->json, 0, NULL) : NULL;
+	const json_t *list = json_object_get(json_object_get(totals, "engine"), "phases");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *p = json_array_get(list, i);
+		const char *name = json_string_value(json_object_get(p, "name"));
+		json_int_t ns = json_integer_value(json_object_get(p, "mono_ns"));
+		enum phase phase;
+
+		if (!name || ns <= 0 || !phase_parse(name, &phase))
+			continue;
+		t.ns[phase] = (uint64_t)ns;
+		t.any = true;
+	}
+	json_decref(totals);
+	return t;
+}
+
+/* What a sample proves where the run has told: by its time, and by its stack what was not told. */
+static enum phase told_phase(const struct told *t, const struct stackset_sample *m, bool counted,
+			     enum phase by_stack, enum phase before)
+{
+	enum phase at = before;
+
+	for (unsigned int p = 0; p < PHASES; p++)
+		if (t->ns[p] && m->time_ns >= t->ns[p] && p > at)
+			at = (enum phase)p;
+	if (counted || by_stack <= at)
+		return at;
+	return (by_stack == PHASE_DECOMPRESSOR && at == PHASE_FIRST) ||
+			       (by_stack == PHASE_USER && at == PHASE_INIT)
+		       ? by_stack
+		       : at;
+}
+
+/* -- the whole -------------------------------------------------------------------------------------- */
+
 int phases_find(struct phases *out, const struct stackset *s, struct err *e)
 {
 	cleanup_free uint16_t *clue = calloc(s->nfuncs + 1, sizeof(*clue));
 	cleanup_free uint8_t *phase = calloc(s->nstacks + 1, 1);
 	enum phase now = PHASE_FIRST;
 	struct phases found = { 0 };
+	struct told told;
 
 	if (!clue || !phase)
 		return err_set(e, ENOMEM, "out of memory for the boot's phases");
@@ -157,17 +202,25 @@ int phases_find(struct phases *out, const struct stackset *s, struct err *e)
 		clue[i] = clue_of(&s->func[i]);
 	for (size_t i = 0; i < s->nstacks; i++)
 		phase[i] = (uint8_t)phase_of(s, &s->stack[i], clue);
-	if (!begins_boot(s, &s->stack[s->sample[0].stack], clue, phase[s->sample[0].stack]))
+	told = told_by(s);
+	if (!told.any &&
+	    !begins_boot(s, &s->stack[s->sample[0].stack], clue, phase[s->sample[0].stack]))
 		return 0;
 	for (size_t i = 0; i < s->nsamples; i++) {
-		now = advance(now, phase[s->sample[i].stack]);
+		enum phase by_stack = (enum phase)phase[s->sample[i].stack];
+
+		now = told.any ? told_phase(&told, &s->sample[i], s->counted, by_stack, now)
+			       : advance(now, by_stack);
 		add_sample(&found, now, &s->sample[i], s->weight_is_ns,
 			   i ? s->sample[i - 1].time_ns : 0);
 	}
 	/* Something must prove that this is Linux that starts. */
-	found.boot = now >= PHASE_START_KERNEL && found.span[PHASE_START_KERNEL].seen;
+	found.boot = told.any || (now >= PHASE_START_KERNEL && found.span[PHASE_START_KERNEL].seen);
 	if (!found.boot)
 		return 0;
+	for (unsigned int p = 0; p < PHASES; p++)
+		if (found.span[p].seen && told.ns[p])
+			found.span[p].from_ns = told.ns[p] - 1;
 	close_gaps(&found);
 	*out = found;
 	return 0;
@@ -181,20 +234,4 @@ enum phase phases_at(const struct phases *p, uint64_t time_ns)
 		if (p->span[i].seen && (at == PHASES || time_ns >= p->span[i].from_ns))
 			at = (enum phase)i;
 	return at == PHASES ? PHASE_FIRST : at;
-}
-
-const char *phase_name(enum phase p)
-{
-	return p < PHASES ? phase_names[p] : "unknown";
-}
-
-bool phase_parse(const char *name, enum phase *out)
-{
-	for (unsigned int i = 0; i < PHASES; i++)
-		if (!strcmp(name, phase_names[i]) || (i == PHASE_FIRST && !strcmp(name, "first")) ||
-		    (i == PHASE_INIT && !strcmp(name, "init"))) {
-			*out = (enum phase)i;
-			return true;
-		}
-	return false;
 }

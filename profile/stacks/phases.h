@@ -13,22 +13,17 @@
  *   user               the same of another process after that: what /init has started
  * A profile that begins later than in the initcalls is no boot profile.
  *
+ * A run of --engine exact tells by itself at which instruction start_kernel, initcalls and /init
+ * begin ("engine" of its totals); then stacks are asked for the others only. Counts of all
+ * instructions (stackset.counted) have these three and what is before: there is no order within one.
+ *
  * Pure; needs a stackset with its samples, unfiltered. Times are ns as in the samples.
  */
 #ifndef KVMPROF_PROFILE_STACKS_PHASES_H
 #define KVMPROF_PROFILE_STACKS_PHASES_H
 
+#include "profile/sink/phase.h"
 #include "profile/stacks/stackset.h"
-
-enum phase {
-	PHASE_FIRST,
-	PHASE_DECOMPRESSOR,
-	PHASE_START_KERNEL,
-	PHASE_INITCALLS,
-	PHASE_INIT,
-	PHASE_USER,
-	PHASES
-};
 
 struct phase_span {
 	uint64_t from_ns, to_ns; /* from where its first sample's time begins to the next phase's */
@@ -46,10 +41,5 @@ int phases_find(struct phases *out, const struct stackset *s, struct err *e);
 
 /* The phase of a moment; of moments outside, the nearest one. Only of a boot. */
 enum phase phases_at(const struct phases *p, uint64_t time_ns);
-
-/* "start_kernel" */
-const char *phase_name(enum phase p);
-/* True when there is such a phase; names as printed, and "first", "init". */
-bool phase_parse(const char *name, enum phase *out);
 
 #endif

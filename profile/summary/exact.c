@@ -51,7 +51,15 @@ void summary_exact_json(const struct vm *vm, struct buf *b)
 			   f->disk[i].read_only ? "true" : "false", f->disk[i].sha256);
 	buf_printf(b,
 		   "%s,\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64
-		   ",\"begun\":%" PRIu64 "}",
+		   ",\"begun\":%" PRIu64 ",\"phases\":[",
 		   f->ndisks ? "]" : "", f->counts ? "true" : "false", f->period, f->instructions,
 		   f->begun);
+	for (unsigned int i = 0, n = 0; i < f->nparts; i++)
+		if (f->part_at[i])
+			buf_printf(b,
+				   "%s{\"name\":\"%s\",\"instruction\":%" PRIu64
+				   ",\"mono_ns\":%" PRIu64 "}",
+				   n++ ? "," : "", f->part[i].name, f->part_at[i],
+				   EXACT_NS_AT(f->part_at[i]));
+	buf_printf(b, "]}");
 }

@@ -125,6 +125,9 @@ def linux():
     say("one getppid more: %+d instructions, system calls %s" %
         (out["instructions"]["result"]["diff"], calls))
     check(calls.get("__x64_sys_getppid", 0) > 0, "getppid is not named: %s" % calls)
+    check(changes(out["phases"]) == {"/init": out["instructions"]["result"]["diff"]},
+          "one getppid more in /init changes %s" % changes(out["phases"]))
+    phases(base)
 
     out = gate(base, variant("turns", "-DTURNS=100001"), 0)
     longer = out["instructions"]["result"]["diff"]
@@ -142,6 +145,33 @@ def linux():
     rule = gate(base, "ppid.data", 1, "-c", rule_file())["getppid"]
     check(rule["verdict"] == "fail" and rule["result"]["head"] > rule["result"]["base"],
           "a rule for one function: %s" % rule)
+
+
+def phases(profile):
+    """Counts of each phase add up to all of them; a phase's rule sees that phase only."""
+    p = e2e.kvmprof("report", "-i", profile, "--phase", "--json")
+    spans = {s["name"]: s["weight"] for s in json.loads(p.out)["phases"] if s["kind"] == "phase"}
+    with open(os.path.join(profile, "kvmprof.json"), encoding="utf-8") as f:
+        engine = json.load(f)["engine"]
+    began = {x["name"]: x["instruction"] for x in engine["phases"]}
+    say("phases: %s, which begin with instructions %s" % (spans, began))
+    check(list(spans) == ["first instruction", "start_kernel", "initcalls", "/init"], "phases: %s" % spans)
+    whole = gate(profile, profile, 0)["instructions"]["result"]["base"]
+    check(sum(spans.values()) == whole, "phases have %d of %d instructions" % (sum(spans.values()), whole))
+    # Blocks that were left early are begun again: counted twice by QEMU, once here.
+    ends = list(began.values()) + [engine["instructions"]]
+    for name, start, end in zip(began, ends, ends[1:]):
+        check(0 <= end - start - spans[name] < 10000, "%s: %d of %d instructions" % (name, spans[name], end - start))
+    with open("phase.toml", "w", encoding="utf-8") as f:
+        f.write("".join('[[rule]]\nname = "%s"\nmetric = "instructions"\nphase = "%s"\nthreshold = "1"\nworse = "either"\n'
+                        % (name, name) for name in ("first", "start_kernel", "initcalls", "init")) +
+                '[[rule]]\nname = "calls"\nmetric = "syscall-instructions"\nphase = "initcalls"\nthreshold = "1"\n'
+                '[[rule]]\nname = "none"\nmetric = "instructions"\nphase = "user"\noptional = true\nthreshold = "1"\n')
+    out = gate(profile, "ppid.data", 1, "-c", "phase.toml")
+    check([out[r]["verdict"] for r in ("first", "start_kernel", "initcalls", "init", "calls", "none")] ==
+          ["pass", "pass", "pass", "fail", "pass", "skipped"], "rules of phases: %s" % out)
+    p = e2e.kvmprof("gate", "--exact", "--base", "demo.data", "--head", "demo.data", "-c", "phase.toml")
+    check(p.status == 3 and "not the boot of a Linux kernel" in p.out, "phases of the demo guest: %d %s" % (p.status, p.out))
 
 
 def rule_file():

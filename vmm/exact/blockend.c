@@ -100,7 +100,8 @@ static void blockend_two_bytes(struct blockend *b, const struct code *c)
 /* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS: QEMU runs each iteration by itself, and jumps back to it. */
 static bool blockend_is_string(uint8_t op)
 {
-	return (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf) || (op >= 0x6c && op <= 0x6f);
+	return (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf) ||
+	       (op >= 0x6c && op <= 0x6f);
 }
 
 static void blockend_one_byte(struct blockend *b, const struct code *c)

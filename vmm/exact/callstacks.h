@@ -82,6 +82,12 @@ void callstacks_run(struct callstacks *c, struct callstacks_block *b);
 /* Nothing has been counted yet. Stacks stay as they are. */
 void callstacks_zero(struct callstacks *c);
 
+/*
+ * From now on counts are of this part of the run (calltree.h): chains that are there go on in it. The stacks
+ * stay as they are.
+ */
+void callstacks_part(struct callstacks *c, uint32_t part);
+
 struct callstacks_stats {
 	uint64_t blocks;     /* distinct ones */
 	uint64_t lost;	     /* runs of blocks without a place to count them */

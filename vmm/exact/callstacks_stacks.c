@@ -130,6 +130,22 @@ void callstacks_push(struct callstacks *c, const struct frame *f)
 	c->now.node = f->node;
 }
 
+void callstacks_follow_part(struct callstacks *c)
+{
+	struct calltree *t = &c->tree;
+
+	for (size_t i = 0; i < c->nstacks; i++) {
+		struct shadow *s = &c->stack[i];
+
+		s->base_node = calltree_again(t, s->base_node);
+		for (size_t k = 0; k < s->n; k++)
+			s->frame[k].node = calltree_again(t, s->frame[k].node);
+	}
+	for (uint32_t i = 0; i < c->ncpus; i++)
+		c->turn[i].node = calltree_again(t, c->turn[i].node);
+	c->now.node = calltree_again(t, c->now.node);
+}
+
 void callstacks_free_stacks(struct callstacks *c)
 {
 	for (size_t i = 0; i < c->nstacks; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/exact/calltree.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +96,8 @@ static bool calltree_grow_nodes(struct calltree *t)
 static bool calltree_grow_counts(struct calltree *t)
 {
 	uint32_t mask = t->count_mask * 2 + 1;
-	struct calltree_count *count = realloc(t->count, (size_t)t->counts_cap * 2 * sizeof(*count));
+	struct calltree_count *count =
+		realloc(t->count, (size_t)t->counts_cap * 2 * sizeof(*count));
 	uint32_t *at;
 
 	if (!count)
@@ -146,7 +149,9 @@ static uint32_t calltree_node_of(struct calltree *t, const struct calltree_node 
 
 uint32_t calltree_root(struct calltree *t, enum calltree_kind kind, uint64_t space)
 {
-	const struct calltree_node want = { .parent = CALLTREE_NONE, .kind = kind, .ret = space };
+	const struct calltree_node want = {
+		.parent = CALLTREE_NONE, .kind = kind, .ret = space, .entry = t->part
+	};
 	uint32_t at = calltree_node_of(t, &want);
 
 	if (at != CALLTREE_NONE)
@@ -169,6 +174,36 @@ uint32_t calltree_call(struct calltree *t, uint32_t from, uint64_t ret, uint64_t
 		return from;
 	}
 	t->node[at].calls++;
+	return at;
+}
+
+uint32_t calltree_again(struct calltree *t, uint32_t node)
+{
+	uint32_t *chain = NULL, at = node;
+	size_t n = 0, cap = 0;
+
+	for (; at != CALLTREE_NONE; at = t->node[at].parent) {
+		if (ARRAY_ROOM(chain, n, cap)) {
+			free(chain);
+			return node;
+		}
+		chain[n++] = at;
+	}
+	while (n-- > 0 && node != CALLTREE_NONE) {
+		struct calltree_node want = t->node[chain[n]];
+
+		want.calls = 0;
+		want.parent = at;
+		if (at == CALLTREE_NONE)
+			want.entry = t->part;
+		at = calltree_node_of(t, &want);
+		if (at == CALLTREE_NONE) {
+			t->folded++;
+			at = node;
+			break;
+		}
+	}
+	free(chain);
 	return at;
 }
 

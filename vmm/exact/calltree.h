@@ -31,7 +31,7 @@ struct calltree_node {
 	uint32_t parent; /* node; CALLTREE_NONE: a root */
 	uint32_t kind;	 /* enum calltree_kind; of all nodes below a root the same */
 	uint64_t ret;	 /* behind the call; of a root: the program's address space (CR3), else 0 */
-	uint64_t entry;	 /* first address; of a root 0 */
+	uint64_t entry;	 /* first address; of a root: the part of the run that it is of */
 	uint64_t calls;
 };
 
@@ -46,6 +46,7 @@ struct calltree {
 	uint32_t nnodes, ncounts;
 	uint64_t folded; /* calls that had no room for a node */
 	uint64_t lost;	 /* blocks that ran without room for a count */
+	uint32_t part;	 /* of the run, from 0 on: that of roots from now on; the caller's to set */
 	/* private */
 	uint32_t max_nodes, max_counts, nodes_cap, counts_cap;
 	uint32_t *node_at, *count_at; /* index + 1 by hash */
@@ -63,6 +64,8 @@ void calltree_zero(struct calltree *t);
 uint32_t calltree_root(struct calltree *t, enum calltree_kind kind, uint64_t space);
 /* One call from a node. Without room: the node itself. */
 uint32_t calltree_call(struct calltree *t, uint32_t from, uint64_t ret, uint64_t entry);
+/* The same chain in the part that it is now; no call is counted. Without room: the node itself. */
+uint32_t calltree_again(struct calltree *t, uint32_t node);
 /* Where a block is counted in a node; CALLTREE_NONE: no room. */
 uint32_t calltree_count_of(struct calltree *t, uint32_t node, uint32_t block);
 

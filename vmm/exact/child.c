@@ -88,7 +88,7 @@ static int make_shared(struct child *c, const struct exact_config *cfg, struct e
 	if (at == MAP_FAILED)
 		return err_set(e, errno, "shared page: %s", strerror(errno));
 	c->shared = at;
-	places_init(c->shared, cfg->breakpoint, cfg->nbreakpoints);
+	places_init(c->shared, cfg);
 	c->request = eventfd(0, EFD_CLOEXEC);
 	c->answer = eventfd(0, EFD_CLOEXEC);
 	return c->request < 0 || c->answer < 0 ? err_set(e, errno, "eventfd: %s", strerror(errno))

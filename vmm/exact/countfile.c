@@ -174,8 +174,9 @@ int countfile_parse(struct countfile *out, const void *data, size_t len, struct 
 		stats[i] = cursor_u64(&c);
 	memcpy(&f.stats, stats, sizeof(stats));
 	/* So that damage can't ask for more memory than the file has bytes for. */
-	if (c.bad || (uint64_t)f.nnodes * NODE + (uint64_t)f.nblocks * BLOCK +
-				     (uint64_t)f.ncounts * COUNT > len - HEAD)
+	if (c.bad ||
+	    (uint64_t)f.nnodes * NODE + (uint64_t)f.nblocks * BLOCK + (uint64_t)f.ncounts * COUNT >
+		    len - HEAD)
 		return err_set(e, EINVAL, "exact counts: they are cut off");
 	f.node = calloc(f.nnodes + 1u, sizeof(*f.node));
 	f.block = calloc(f.nblocks + 1u, sizeof(*f.block));

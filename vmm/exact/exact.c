@@ -192,12 +192,15 @@ static void take_sample(struct exact *x)
 /* The marker's sample is there before anybody looks whether it was reached. */
 static void take_place(struct exact *x)
 {
-	const struct exact_shared *s = x->child.shared;
+	struct exact_shared *s = x->child.shared;
 	const struct capture_cause cause = { .reason = SAMPLE_MARKER,
 					     .now = EXACT_NS_AT(s->at),
 					     .event = (uint8_t)(s->reached - 1) };
-	const struct vm_breakpoint *b = places_reached(s, x->vm, cause.now);
+	const struct vm_breakpoint *b;
 
+	if (places_begin_part(s, x->vm, &x->facts))
+		return;
+	b = places_reached(s, x->vm, cause.now);
 	if (!b)
 		return;
 	capture(x, &cause);
@@ -319,7 +322,7 @@ static void let_go(struct exact *x)
 	struct exact_shared *s = x->child.shared;
 	uint64_t one = 1;
 
-	places_follow(s, x->vm);
+	places_follow(s, x->vm, &x->facts);
 	if (!x->begun && vm_is_collecting(x->vm)) {
 		x->begun = true;
 		x->facts.begun = executed(x);
@@ -516,6 +519,8 @@ static void configure(struct exact *x)
 	vm->cfg.look_for_kernel = x->cfg.look_for_kernel;
 	memcpy(vm->cfg.breakpoint, x->cfg.breakpoint, sizeof(vm->cfg.breakpoint));
 	vm->cfg.nbreakpoints = x->cfg.nbreakpoints;
+	f->nparts = x->cfg.nparts;
+	memcpy(f->part, x->cfg.part, sizeof(f->part));
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		vm->vcpu[i].exact = true;
 		vm->vcpu[i].stack_max = x->cfg.plan.stack_max;

@@ -31,6 +31,7 @@
 #define EXACT_RAM_LOW (UINT64_C(3) << 30)
 #define EXACT_RAM_FITS (UINT64_C(3584) << 20)
 #define EXACT_MAX_AT 4u
+#define EXACT_MAX_PARTS 4u /* that begin at a function; what is before them is one more */
 #define EXACT_MAX_DISKS VM_MAX_DISKS
 
 struct exact_bytes {
@@ -50,6 +51,12 @@ struct exact_trace {
 	unsigned int nat;
 };
 
+/* A part of the run begins where this is executed first, if no later one has begun. */
+struct exact_part {
+	const char *name; /* stays there */
+	uint64_t addr;	  /* as linked */
+};
+
 struct exact_config {
 	struct exact_bytes kernel, initrd; /* whole files; initrd may be empty */
 	const char *cmdline;		   /* stays there as long as the machine */
@@ -66,6 +73,8 @@ struct exact_config {
 	bool idle_start, look_for_kernel;
 	struct vm_breakpoint breakpoint[VM_MAX_BREAKPOINTS];
 	unsigned int nbreakpoints;
+	struct exact_part part[EXACT_MAX_PARTS]; /* in their order */
+	unsigned int nparts;
 	const struct kvm_host *host; /* of a machine that has no KVM: not open */
 	const struct quirks *quirks;
 	void (*console)(void *ctx, uint8_t byte);
@@ -92,6 +101,9 @@ struct exact_facts {
 	bool counts;	       /* every instruction is counted: samples only tell processes apart */
 	uint64_t instructions; /* that the guest has executed, on all vCPUs */
 	uint64_t begun;	       /* ... before samples or counts were collected */
+	unsigned int nparts;
+	struct exact_part part[EXACT_MAX_PARTS];
+	uint64_t part_at[EXACT_MAX_PARTS]; /* the instruction that it begins with; 0: it never did */
 };
 
 struct countfile;

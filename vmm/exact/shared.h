@@ -20,14 +20,14 @@
 
 #define EXACT_MAGIC UINT32_C(0x6b766d78)
 /* Of this layout and of how the plugin counts: profiles say it, as counts of two may differ. */
-#define EXACT_VERSION 2u
+#define EXACT_VERSION 3u
 #define EXACT_SHARED_LEN 4096u
 #define EXACT_OFF 1u
 #define EXACT_EXIT 2u
 #define EXACT_EXIT_SHIFT 8
 /* Code of a kernel that moves moves by multiples of this (x86's least CONFIG_PHYSICAL_ALIGN). */
 #define EXACT_MOVES_BY (UINT64_C(2) << 20)
-#define EXACT_MAX_PLACES 4u
+#define EXACT_MAX_PLACES 8u
 #define EXACT_MAX_VCPUS 16u
 #define EXACT_KERNEL_HALF (UINT64_C(1) << 63)
 #define EXACT_IMAGE_HALF UINT64_C(0xffffffff80000000)
@@ -113,6 +113,7 @@ struct exact_shared {
 	uint64_t next;	  /* the instruction that is sampled next */
 	uint32_t frozen;  /* not 0: what runs from now on is in no count by calls */
 	uint32_t anew;	  /* not 0: counts by calls begin at 0 with `at`; the plugin clears it */
+	uint32_t part;	  /* counts by calls are of this part of the run from `at` on; only grows */
 	uint32_t nplaces; /* before QEMU starts */
 	struct exact_place place[EXACT_MAX_PLACES];
 };

@@ -168,6 +168,72 @@ static void calls_and_returns(void **state)
 	assert_int_equal(times_at(0x3000, 4), 2);
 }
 
+/* How many instructions a part of the run has; a chain's root says which it is of. */
+static uint64_t insns_of_part(uint64_t part)
+{
+	const struct calltree *t = callstacks_tree(f.c);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < t->ncounts; i++) {
+		uint32_t at = t->count[i].node;
+
+		while (t->node[at].parent != CALLTREE_NONE)
+			at = t->node[at].parent;
+		if (t->node[at].entry == part)
+			n += t->count[i].times *
+			     callstacks_block_at(f.c, t->count[i].block)->insns;
+	}
+	return n;
+}
+
+/* Entries only: a root's is its part. */
+static uint64_t calls_to(uint64_t entry)
+{
+	const struct calltree *t = callstacks_tree(f.c);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < t->nnodes; i++)
+		n += t->node[i].entry == entry && t->node[i].parent != CALLTREE_NONE
+			     ? t->node[i].calls
+			     : 0;
+	return n;
+}
+
+static void chains_go_on_in_the_next_part(void **state)
+{
+	uint64_t sp;
+
+	(void)state;
+	call(0x1000, 0x2000);
+	run(0x2000, BLOCKEND_CALL, 0x3000);
+	f.regs.sp -= 8;
+	sp = f.regs.sp;
+	interrupt(0x3000, sp, 0);
+	run(0x8000, BLOCKEND_FALL, 0);
+	assert_int_equal(insns_of_part(0), 12);
+	callstacks_part(f.c, 3);
+	/* An interrupt returns into what had called before the part began, and that returns, too. */
+	run(0x8010, BLOCKEND_IRET, 0);
+	assert_string_equal(chain(), "8000 3");
+	f.regs.sp = sp;
+	run(0x3000, BLOCKEND_RET, 0);
+	assert_string_equal(chain(), "3000 2000 1000 3");
+	f.regs.sp += 8;
+	run(0x2010, BLOCKEND_FALL, 0);
+	assert_string_equal(chain(), "2000 1000 3");
+	/* A block that both parts ran. */
+	run(0x2020, BLOCKEND_JUMP, 0x2000);
+	call(0x2000, 0x3000);
+	run(0x3000, BLOCKEND_FALL, 0);
+	assert_int_equal(insns_of_part(0), 12);
+	assert_int_equal(insns_of_part(3), 24);
+	assert_int_equal(times_at(0x2000, 4), 2);
+	/* What goes on was called once. */
+	assert_int_equal(calls_to(0x2000), 1);
+	assert_int_equal(calls_to(0x3000), 2);
+	assert_int_equal(calls_to(0x8000), 1);
+}
+
 static void longjmp_leaves_frames(void **state)
 {
 	uint64_t sp = f.regs.sp;
@@ -453,6 +519,7 @@ int main(void)
 		T(programs_go_on_behind_system_calls),
 		T(processors_take_turns),
 		T(counts_begin_anew),
+		T(chains_go_on_in_the_next_part),
 		T(shared_code_counts_where_it_runs),
 		T(what_does_not_fit_is_counted),
 	};

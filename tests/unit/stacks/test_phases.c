@@ -155,6 +155,53 @@ static void test_no_boot(void **state)
 	assert_false(find().boot);
 }
 
+/* The run says when three of them began; it began to collect 1000 ms after its clock's 0. */
+static void test_told_by_the_run(void **state)
+{
+	struct phases p;
+
+	(void)state;
+	make();
+	f.set.weight_is_ns = false;
+	f.set.json = "{\"engine\":{\"phases\":[{\"name\":\"start_kernel\",\"mono_ns\":1003000000},"
+		     "{\"name\":\"bios\",\"mono_ns\":1001000000},{\"mono_ns\":1},5,"
+		     "{\"name\":\"initcalls\",\"mono_ns\":1007000000},"
+		     "{\"name\":\"/init\",\"mono_ns\":1009000000}]}}";
+	fixture_samples(&f, entry, 0, 1);
+	fixture_samples(&f, unpack, 0, 1);
+	fixture_samples(&f, initcall, 0, 1); /* at 3 ms: still before */
+	fixture_samples(&f, entry, 0, 3);    /* proves nothing by itself */
+	fixture_samples(&f, start, 0, 2);    /* 7 and 8 ms: the initcalls have begun */
+	fixture_samples(&f, shell_user, 0, 1);
+	fixture_samples(&f, init_user, 0, 1);
+	p = find();
+	assert_true(p.boot);
+	assert_int_equal(p.span[PHASE_FIRST].samples, 1);
+	assert_int_equal(p.span[PHASE_DECOMPRESSOR].samples, 1);
+	assert_int_equal(p.span[PHASE_START_KERNEL].samples, 4);
+	assert_int_equal(p.span[PHASE_START_KERNEL].from_ns, 1003000000 - 1);
+	assert_int_equal(p.span[PHASE_START_KERNEL].to_ns, 1007000000 - 1);
+	assert_int_equal(p.span[PHASE_INITCALLS].samples, 2);
+	/* Another task than /init's is there: which phase that is, only stacks say. */
+	assert_false(p.span[PHASE_INIT].seen);
+	assert_int_equal(p.span[PHASE_USER].samples, 2);
+	assert_int_equal(phases_at(&p, 1006999999), PHASE_INITCALLS);
+	assert_int_equal(phases_at(&p, 1006999998), PHASE_START_KERNEL);
+
+	/* Counts have no order within a phase. */
+	f.set.counted = true;
+	p = find();
+	assert_int_equal(p.span[PHASE_FIRST].samples, 2);
+	assert_false(p.span[PHASE_DECOMPRESSOR].seen);
+	assert_int_equal(p.span[PHASE_INIT].samples, 2);
+	assert_false(p.span[PHASE_USER].seen);
+	f.set.json = "{\"engine\":{\"phases\":7}}";
+	f.set.counted = false;
+	p = find();
+	assert_false(p.boot); /* by its stacks alone: start_kernel comes after the initcalls */
+	f.set.json = NULL;
+}
+
 static void test_names(void **state)
 {
 	enum phase p;
@@ -173,9 +220,8 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole_boot),
-		cmocka_unit_test(test_part_of_boot),
-		cmocka_unit_test(test_no_boot),
+		cmocka_unit_test(test_whole_boot), cmocka_unit_test(test_part_of_boot),
+		cmocka_unit_test(test_no_boot),	   cmocka_unit_test(test_told_by_the_run),
 		cmocka_unit_test(test_names),
 	};
 

@@ -145,6 +145,12 @@ void calls_begin_anew(void)
 		callstacks_zero(calls.stacks);
 }
 
+void calls_begin_part(uint32_t part)
+{
+	if (calls.stacks)
+		callstacks_part(calls.stacks, part);
+}
+
 void calls_end(void)
 {
 	if (!calls.stacks)

@@ -33,6 +33,8 @@ struct callstacks_block *calls_block(struct qemu_plugin_tb *tb, size_t i, size_t
 void calls_run(struct callstacks_block *block);
 /* All counts are 0 again. */
 void calls_begin_anew(void);
+/* They are of this part of the run from now on. */
+void calls_begin_part(uint32_t part);
 void calls_end(void);
 
 #endif

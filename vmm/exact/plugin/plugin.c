@@ -80,6 +80,7 @@ static struct {
 	struct glib_array *bytes;
 	struct block *bucket[BLOCK_BUCKETS];
 	bool counts, trace;
+	uint32_t part;	   /* as the program has said */
 	uint64_t block_pc; /* of a block with a place in it: where it runs */
 } plugin;
 
@@ -195,6 +196,10 @@ static void stand(uint64_t at, uint64_t ahead, uint64_t pc)
 	if (s->anew) {
 		s->anew = 0;
 		calls_begin_anew();
+	}
+	if (s->part != plugin.part) {
+		plugin.part = s->part;
+		calls_begin_part(plugin.part);
 	}
 }
 
