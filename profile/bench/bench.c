@@ -115,14 +115,31 @@ static size_t add_words(char **argv, size_t n, const struct bench_args *a)
 	return n;
 }
 
+/* Behind all options, in front of a command that a program in the guest is given. */
+static size_t add_output(char **argv, size_t n, char *profile, char *image)
+{
+	static char o[] = "-o";
+	size_t at = 0, add = image ? 3 : 2;
+
+	while (at < n && strcmp(argv[at], "--") != 0)
+		at++;
+	memmove(argv + at + add, argv + at, (n - at) * sizeof(*argv));
+	argv[at] = o;
+	argv[at + 1] = profile;
+	if (image)
+		argv[at + 2] = image;
+	return n + add;
+}
+
 static int execute(const struct bench *b, enum bench_arm arm, const char *name,
 		   struct bench_outcome *out, struct err *e)
 {
-	static char run[] = "run", no_cache[] = "--no-buildid-cache", quiet[] = "-q", o[] = "-o",
-		    end[] = "--";
+	static char run[] = "run", no_cache[] = "--no-buildid-cache", quiet[] = "-q";
 	unsigned int side = arm == BENCH_HEAD;
+	const char *given = b->opt->image[side];
 	char *argv[2 * BENCH_ARGS_MAX + 16];
 	cleanup_free char *profile = NULL;
+	cleanup_free char *image = NULL;
 	cleanup_free char *log = NULL;
 	struct bench_exec x = {
 		.argv = argv,
@@ -133,7 +150,8 @@ static int execute(const struct bench *b, enum bench_arm arm, const char *name,
 	size_t n = 0;
 
 	if (asprintf(&profile, "%s/%s", b->opt->dir, name) < 0 ||
-	    asprintf(&log, "%s.log", profile) < 0)
+	    asprintf(&log, "%s.log", profile) < 0 ||
+	    (given && asprintf(&image, "%s%s", *given == '-' ? "./" : "", given) < 0))
 		return err_set(e, ENOMEM, "out of memory");
 	argv[n++] = b->self;
 	argv[n++] = run;
@@ -141,12 +159,7 @@ static int execute(const struct bench *b, enum bench_arm arm, const char *name,
 	argv[n++] = no_cache;
 	n = add_words(argv, n, &b->opt->common);
 	n = add_words(argv, n, &b->opt->args[side]);
-	argv[n++] = o;
-	argv[n++] = profile;
-	if (b->opt->image[side]) {
-		argv[n++] = end;
-		argv[n++] = (char *)(uintptr_t)b->opt->image[side]; /* execv does not write */
-	}
+	n = add_output(argv, n, profile, image);
 	argv[n] = NULL;
 	x.log = log;
 	return bench_exec(&x, out, e);

@@ -48,7 +48,7 @@ struct bench_options {
 	struct bench_args common;  /* before those of a side */
 	const char *cpus;	   /* as given, for bench.json; NULL: not pinned */
 	cpu_set_t pin;
-	unsigned int pairs, warmup; /* pairs: 2 to GATE_MAX_RUNS */
+	unsigned int pairs, warmup; /* pairs: 1 to GATE_MAX_RUNS */
 	bool again;		    /* with the A/A arm */
 	uint64_t seed;
 	double timeout_s;

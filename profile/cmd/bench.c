@@ -11,6 +11,7 @@
 #include "profile/bench/counter.h"
 #include "profile/bench/looks.h"
 #include "profile/cmd/common.h"
+#include "profile/gate/exact.h"
 #include "profile/gate/gate.h"
 #include "profile/gate/say.h"
 #include "profile/gate/write.h"
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,15 +27,20 @@
 #include <sys/signalfd.h>
 
 #define PAIRS 10u
+#define WARMUP 1u
+#define NOT_GIVEN UINT_MAX
 #define TIMEOUT_S 600.0
 /* As perf's periods: a prime, so that nothing in the guest runs in step with it */
 #define INSTRUCTIONS "100003"
 #define INTERRUPTED 130 /* 128 + SIGINT, as shells have it */
 
+enum bench_engine { ENGINE_KVM, ENGINE_EXACT };
+
 struct options {
 	struct bench_options bench;
 	const char *config;
 	const struct gate_format *format;
+	enum bench_engine engine;
 	bool sequential, deterministic, strict_event, quiet, seeded;
 };
 
@@ -44,6 +51,7 @@ struct state {
 	struct gate *gate, *again; /* of A/A, or NULL */
 	struct bench *bench;
 	bool decided;
+	char *exact[GATE_SIDES]; /* with --engine exact: each side's run */
 };
 
 /* -- arguments ----------------------------------------------------------------------------------- */
@@ -96,6 +104,8 @@ static int parse_format(void *at, char *arg, struct err *e)
 
 #define OPTION_STRUCT struct options
 
+static const char *const engines[] = { "kvm", "exact", NULL };
+
 static const struct option_row rows[] = {
 	OPTION_HEADING("What runs:\n"),
 	{ "base", 0, "KERNEL", "image of the base (default: the demo guest)",
@@ -106,6 +116,10 @@ static const struct option_row rows[] = {
 	  OPTION_CALL(parse_base_args, NULL) },
 	{ "head-args", 0, "TEXT", "further run options of the head",
 	  OPTION_CALL(parse_head_args, NULL) },
+	{ "engine", 0, "WHAT",
+	  "kvm (default), or exact: one run of each side, in which every\n"
+	  "instruction is counted, judged as by `kvmprof gate --exact'",
+	  OPTION_WORD(engine, engines) },
 	{ "pin", 0, "CPUS", "only on these, such as 1 or 0,2-3",
 	  OPTION_CALL_AT(parse_pin, bench, NULL) },
 	{ "timeout", 0, "SECONDS",
@@ -157,6 +171,40 @@ static const struct option_set set = {
 	.order = OPTION_FIRST,
 };
 
+/* The first option that is about several runs, or NULL. */
+static const char *bench_not_exact(const struct options *o)
+{
+	if (o->bench.pairs != NOT_GIVEN)
+		return "--runs";
+	if (o->bench.warmup != NOT_GIVEN)
+		return "--warmup";
+	if (o->bench.again)
+		return "--aa";
+	if (o->sequential)
+		return "--sequential";
+	return o->deterministic ? "--deterministic" : NULL;
+}
+
+static int bench_settle(struct options *o, char **argv)
+{
+	struct bench_options *b = &o->bench;
+
+	if (o->engine == ENGINE_EXACT) {
+		const char *name = bench_not_exact(o);
+
+		if (name)
+			return cmd_wrong_usage(argv,
+					       "--engine exact makes one run of each side: leave "
+					       "this out:",
+					       name);
+		b->pairs = 1;
+		b->warmup = 0;
+	}
+	b->pairs = b->pairs == NOT_GIVEN ? PAIRS : b->pairs;
+	b->warmup = b->warmup == NOT_GIVEN ? WARMUP : b->warmup;
+	return -1;
+}
+
 /* -1: go on; else the exit status. */
 static int bench_parse(struct options *o, int argc, char **argv)
 {
@@ -174,7 +222,7 @@ static int bench_parse(struct options *o, int argc, char **argv)
 			return cmd_wrong_usage(argv, "too many run options at", argv[optind]);
 		o->bench.common.word[o->bench.common.n++] = argv[optind];
 	}
-	return -1;
+	return bench_settle(o, argv);
 }
 
 /* -- before the first run ------------------------------------------------------------------------ */
@@ -192,14 +240,28 @@ static int bench_block_signals(int *fd, struct err *e)
 	return *fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
 }
 
+/* In front of the user's, which win. */
+static int bench_add_words(struct bench_args *a, char *const *words, size_t n, struct err *e)
+{
+	if (a->n + n > BENCH_ARGS_MAX)
+		return err_set(e, E2BIG, "more than %u run options", BENCH_ARGS_MAX);
+	memmove(a->word + n, a->word, a->n * sizeof(a->word[0]));
+	memcpy(a->word, words, n * sizeof(a->word[0]));
+	a->n += n;
+	return 0;
+}
+
 static int bench_choose_event(struct options *o, struct err *e)
 {
 	static char event[] = "-e", instructions[] = "instructions", count[] = "-c",
-		    period[] = INSTRUCTIONS;
+		    period[] = INSTRUCTIONS, engine[] = "--engine", exact[] = "exact",
+		    counts[] = "--call-counts";
 	static char *const words[] = { event, instructions, count, period };
-	struct bench_args *a = &o->bench.common;
+	static char *const exact_words[] = { engine, exact, counts };
 	struct err why = { 0 };
 
+	if (o->engine == ENGINE_EXACT)
+		return bench_add_words(&o->bench.common, exact_words, ARRAY_SIZE(exact_words), e);
 	if (!o->deterministic)
 		return 0;
 	if (bench_counter_check(&why)) {
@@ -209,22 +271,18 @@ static int bench_choose_event(struct options *o, struct err *e)
 			why.text);
 		return 0;
 	}
-	if (a->n + ARRAY_SIZE(words) > BENCH_ARGS_MAX)
-		return err_set(e, E2BIG, "more than %u run options", BENCH_ARGS_MAX);
-	/* In front: the user's -c wins. */
-	memmove(a->word + ARRAY_SIZE(words), a->word, a->n * sizeof(a->word[0]));
-	memcpy(a->word, words, sizeof(words));
-	a->n += ARRAY_SIZE(words);
-	return 0;
+	return bench_add_words(&o->bench.common, words, ARRAY_SIZE(words), e);
 }
 
 static int bench_prepare(struct state *s, struct err *e)
 {
 	struct bench_options *b = &s->o.bench;
-	int ret = grules_load(&s->rules, s->o.config, e);
+	bool exact = s->o.engine == ENGINE_EXACT;
+	int ret = (exact ? grules_load_exact : grules_load)(&s->rules, s->o.config, e);
 
 	ret = ret ? ret : bench_choose_event(&s->o, e);
-	ret = ret ? ret : bench_looks_init(&s->looks, s->rules, b->pairs, e);
+	if (!ret && !exact)
+		ret = bench_looks_init(&s->looks, s->rules, b->pairs, e);
 	ret = ret ? ret : gate_create(&s->gate, s->rules, e);
 	if (!ret && b->again)
 		ret = gate_create(&s->again, s->rules, e);
@@ -232,8 +290,11 @@ static int bench_prepare(struct state *s, struct err *e)
 	ret = ret ? ret : bench_create(&s->bench, b, e);
 	if (ret)
 		return ret;
-	fprintf(stderr, "kvmprof: %u runs of each side%s, seed %" PRIu64 ", in %s\n", b->pairs,
-		s->o.sequential ? " at most" : "", b->seed, b->dir);
+	if (exact)
+		fprintf(stderr, "kvmprof: an exact run of each side, in %s\n", b->dir);
+	else
+		fprintf(stderr, "kvmprof: %u runs of each side%s, seed %" PRIu64 ", in %s\n",
+			b->pairs, s->o.sequential ? " at most" : "", b->seed, b->dir);
 	for (unsigned int i = 0; i < b->warmup && !ret; i++)
 		ret = bench_warm_up(s->bench, e);
 	return ret;
@@ -275,9 +336,24 @@ static int bench_load_run(struct gate *g, enum gate_side side, const struct stat
 	return gate_add(g, side, path, NULL, e);
 }
 
+static int bench_keep_paths(struct state *s, const struct bench_pair *p, struct err *e)
+{
+	for (unsigned int side = 0; side < GATE_SIDES; side++)
+		if (asprintf(&s->exact[side], "%s/%s", s->o.bench.dir,
+			     p->path[side == GATE_BASE ? BENCH_BASE : BENCH_HEAD]) < 0) {
+			s->exact[side] = NULL;
+			return err_set(e, ENOMEM, "out of memory");
+		}
+	return 0;
+}
+
 static int bench_load_pair(struct state *s, const struct bench_pair *p, struct err *e)
 {
-	int ret = bench_load_run(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
+	int ret;
+
+	if (s->o.engine == ENGINE_EXACT)
+		return bench_keep_paths(s, p, e);
+	ret = bench_load_run(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
 
 	ret = ret ? ret : bench_load_run(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
 	if (!ret && s->again)
@@ -373,12 +449,41 @@ static int bench_print_noise(struct state *s, struct err *e)
 	return 0;
 }
 
+static int bench_evaluate(struct state *s, struct gate_report **out, struct err *e)
+{
+	struct gate_eval_options opt = { .seed = s->o.bench.seed };
+
+	if (s->o.engine == ENGINE_KVM)
+		return gate_evaluate(s->gate, &opt, out, e);
+	if (!s->exact[GATE_BASE] || !s->exact[GATE_HEAD])
+		return err_set(e, EIO,
+			       "there is nothing to compare: %s/failed has the run that failed",
+			       s->o.bench.dir);
+	return gate_evaluate_exact(s->gate, s->exact[GATE_BASE], s->exact[GATE_HEAD], out, e);
+}
+
+static void bench_print_kept(const struct state *s)
+{
+	const char *dir = s->o.bench.dir;
+
+	if (s->decided)
+		fprintf(stderr, "kvmprof: decided after %u of %u runs a side\n",
+			bench_pairs_made(s->bench), s->o.bench.pairs);
+	if (s->o.engine == ENGINE_EXACT)
+		fprintf(stderr,
+			"kvmprof: the runs are kept: kvmprof gate --exact --base %s --head %s\n",
+			s->exact[GATE_BASE], s->exact[GATE_HEAD]);
+	else
+		fprintf(stderr,
+			"kvmprof: the runs are kept: kvmprof gate --base %s/base-*[0-9] --head "
+			"%s/head-*[0-9]\n",
+			dir, dir);
+}
+
 /* The exit status, or -errno. */
 static int bench_judge(struct state *s, struct err *e)
 {
 	struct gate_write_options how = { .flamegraph = NULL };
-	struct gate_eval_options opt = { .seed = s->o.bench.seed };
-	const char *dir = s->o.bench.dir;
 	struct gate_report *r = NULL;
 	struct buf out;
 	int ret;
@@ -386,7 +491,7 @@ static int bench_judge(struct state *s, struct err *e)
 	if (s->o.sequential)
 		bench_looks_set(&s->looks, bench_pairs_made(s->bench), s->rules);
 	ret = s->again ? bench_print_noise(s, e) : 0;
-	ret = ret ? ret : gate_evaluate(s->gate, &opt, &r, e);
+	ret = ret ? ret : bench_evaluate(s, &r, e);
 	if (ret)
 		return ret;
 	buf_init(&out);
@@ -399,13 +504,7 @@ static int bench_judge(struct state *s, struct err *e)
 	ret = ret ? ret : gate_exit_status(r);
 	gate_report_destroy(r);
 	fflush(stdout);
-	if (s->decided)
-		fprintf(stderr, "kvmprof: decided after %u of %u runs a side\n",
-			bench_pairs_made(s->bench), s->o.bench.pairs);
-	fprintf(stderr,
-		"kvmprof: the runs are kept: kvmprof gate --base %s/base-*[0-9] --head "
-		"%s/head-*[0-9]\n",
-		dir, dir);
+	bench_print_kept(s);
 	return ret;
 }
 
@@ -442,8 +541,8 @@ int cmd_bench(int argc, char **argv)
 	if (!s)
 		return cmd_no_memory();
 	s->o.bench.dir = "bench";
-	s->o.bench.pairs = PAIRS;
-	s->o.bench.warmup = 1;
+	s->o.bench.pairs = NOT_GIVEN;
+	s->o.bench.warmup = NOT_GIVEN;
 	s->o.bench.timeout_s = TIMEOUT_S;
 	s->o.bench.stop_fd = -1;
 	s->o.format = gate_format_find("text");
@@ -458,6 +557,8 @@ int cmd_bench(int argc, char **argv)
 	gate_destroy(s->gate);
 	bench_looks_deinit(&s->looks);
 	grules_destroy(s->rules);
+	for (unsigned int side = 0; side < GATE_SIDES; side++)
+		free(s->exact[side]);
 	bench_args_deinit(&s->o.bench.args[0]);
 	bench_args_deinit(&s->o.bench.args[1]);
 	if (s->o.bench.stop_fd >= 0)

@@ -8,6 +8,7 @@ what the manual page says. Then what goes wrong: a guest that crashes, one that 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -161,9 +162,21 @@ def counters():
     return "no counter of instructions"
 
 
+def images():
+    """Kernels of --base and --head; one has a name that looks like an option."""
+    demo = os.path.join(e2e.BUILD, "guest", "demo.elf")
+    shutil.copy(demo, "-head.elf")
+    p = bench("-o", "images", "--runs", "2", "--warmup", "0", "--base", demo, "--head", "-head.elf")
+    check(p.status in (0, 3), "two images: status %d: %s%s" % (p.status, p.out, p.err))
+    ends = [r["end"] for r in manifest("images")["runs"]]
+    check(ends == ["fine"] * 4, "two images: %s %s" % (ends, p.err))
+
+
 def wrong_usage():
     for argv in (["--runs", "1"], ["--runs", "x"], ["--pin", "3-1"], ["--pin", ""], ["--base-args", "'open"],
-                 ["--format", "x"], ["--timeout", "0"], ["--seed", "-1"], ["extra"], ["--no-such"], ["--output"]):
+                 ["--engine", "tcg"], ["--engine", "exact", "-n", "3"], ["--engine", "exact", "--warmup", "1"],
+                 ["--engine", "exact", "--aa"], ["--engine", "exact", "--sequential"],
+                 ["--engine", "exact", "--deterministic"], ["--format", "x"], ["--timeout", "0"], ["--seed", "-1"], ["extra"], ["--no-such"], ["--output"]):
         p = e2e.kvmprof("bench", *argv)
         check(p.status == 2 and p.err.count("\n") == 1 and not p.out, "bench %s: %d %s" % (argv, p.status, p.err))
     p = e2e.kvmprof("bench", "--config", "missing.toml")
@@ -182,6 +195,7 @@ def main():
     wrong_guests()
     interrupt()
     event = counters()
+    images()
     wrong_usage()
     check(not e2e.leftovers(), "temporary files: %s" % e2e.leftovers())
     e2e.finish("identical: status %d; slower: found in %d pairs; %.0f s; %s" % (status, pairs, seconds, event))

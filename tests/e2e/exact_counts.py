@@ -145,6 +145,7 @@ def linux():
     rule = gate(base, "ppid.data", 1, "-c", rule_file())["getppid"]
     check(rule["verdict"] == "fail" and rule["result"]["head"] > rule["result"]["base"],
           "a rule for one function: %s" % rule)
+    bench()
 
 
 def phases(profile):
@@ -172,6 +173,19 @@ def phases(profile):
           ["pass", "pass", "pass", "fail", "pass", "skipped"], "rules of phases: %s" % out)
     p = e2e.kvmprof("gate", "--exact", "--base", "demo.data", "--head", "demo.data", "-c", "phase.toml")
     check(p.status == 3 and "not the boot of a Linux kernel" in p.out, "phases of the demo guest: %d %s" % (p.status, p.out))
+
+
+def bench():
+    """The command that makes both runs and judges them: here with one getppid more."""
+    p = e2e.kvmprof("bench", "--engine", "exact", "-o", "bench", "--format", "json", "--base", kernel, "--head", kernel,
+                    "--base-args", "--initrd base.cpio", "--head-args", "--initrd ppid.cpio", "--", "--cmdline", APPEND,
+                    timeout=600)
+    check(p.status == 0 and "kvmprof gate --exact --base bench/base-001 --head bench/head-001" in p.err,
+          "bench --engine exact: %d %s" % (p.status, p.err))
+    rules = {r["rule"]: r for r in json.loads(p.out)["rules"]} if p.status == 0 else {}
+    check(changes(rules["system calls"]).get("__x64_sys_getppid", 0) > 0, "bench --engine exact does not name getppid")
+    p = e2e.kvmprof("bench", "--engine", "exact", "-o", "fails", "--head", "base.cpio", "--", "--append", "work=1")
+    check(p.status == 1 and "fails/failed" in p.err and "head-001 failed" in p.err, "a run that fails: %d %s" % (p.status, p.err))
 
 
 def rule_file():
