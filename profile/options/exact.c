@@ -34,7 +34,7 @@ static const char *const takes[] = {
 	"cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
 	/* when, what and how */
 	"duration", "delay", "samples", "start-on", "stop-on", "mark", "start-at", "stop-at", "mark-at", "event", "count",
-	"stack-size", "max-stack", "cpu", "symbols", "guest-root", "debuginfo",
+	"stack-size", "max-stack", "no-jitter", "cpu", "symbols", "guest-root", "debuginfo",
 	/* results */
 	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
 	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"
@@ -44,8 +44,7 @@ static const char *const takes[] = {
 static const struct {
 	const char *name, *why;
 } whys[] = {
-	{ "freq", "a sample is taken at each N instructions: give -c N" },
-	{ "no-jitter", "a sample is taken at each N instructions, without jitter" },
+	{ "freq", "samples are by instructions, not by time: give -c N" },
 	{ "no-tune", "nothing is added to the command line there" },
 	{ "writable", "an image that a run changes is another one for the next run" },
 	{ "overlay-max", "what is written to a disk stays in QEMU's memory" },

@@ -177,6 +177,7 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 			       s->target.name, (unsigned long long)s->target.image.high,
 			       (unsigned long long)(s->mem_size >> 20));
 	cfg.period = r->events.at[0].vm.period;
+	cfg.strict = !o->jitter;
 	cfg.counts = o->call_counts;
 	cfg.trace = o->trace;
 	cfg.plan.user_stack_max *= USER_STACK_TIMES;

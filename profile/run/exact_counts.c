@@ -153,27 +153,44 @@ static bool counts_same_flat(const void *a, const void *b, const void *ctx)
 	return x->ip == y->ip && x->space == y->space;
 }
 
-static int counts_add_top(struct writing *w, const struct calltree_count *x, uint32_t space)
+/* n instructions at an address, and behind it, as often as the count says. */
+static int counts_add_run(struct writing *w, const struct calltree_count *x, uint64_t at, uint64_t ip,
+			  unsigned int n)
 {
-	const struct countfile_block *b = &w->f.block[x->block];
-	struct top like = { .node = x->node, .at = b->pc, .ip = b->pc };
-	const struct symbol *s = NULL;
+	const struct top like = { .node = x->node, .at = at, .ip = ip };
 	struct top *t;
-	uint64_t off;
 	uint32_t i;
 	bool fresh;
 
-	if (!space)
-		s = guest_kernel_symbol(pipeline_guest(w->r->pipeline), b->pc, &off);
-	if (s)
-		like.at = s->addr;
 	if (table_add(&w->top, table_mix(like.node, like.at), &like, &i, &fresh))
 		return -ENOMEM;
 	t = (struct top *)w->top.item + i;
-	if (b->pc < t->ip)
-		t->ip = b->pc;
-	t->insns += x->times * b->insns;
+	if (ip < t->ip)
+		t->ip = ip;
+	t->insns += x->times * n;
 	return 0;
+}
+
+/* A block may begin in one function and end in the next: entry code has labels without a jump. */
+static int counts_add_top(struct writing *w, const struct calltree_count *x, uint32_t space)
+{
+	const struct countfile_block *b = &w->f.block[x->block];
+	const uint16_t *off = &w->f.off[b->off];
+	unsigned int k = 0, n;
+	int ret = 0;
+
+	for (; k < b->insns && !ret; k += n) {
+		uint64_t ip = b->pc + off[k], into = 0;
+		const struct symbol *s =
+			space ? NULL
+			      : guest_kernel_symbol(pipeline_guest(w->r->pipeline), ip, &into);
+
+		n = s ? 1 : b->insns - k;
+		while (s && k + n < b->insns && into + off[k + n] - off[k] < s->size)
+			n++;
+		ret = counts_add_run(w, x, s ? s->addr : ip, ip, n);
+	}
+	return ret;
 }
 
 static int counts_add_flat(struct writing *w, const struct calltree_count *x, uint32_t space)

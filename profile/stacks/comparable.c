@@ -42,6 +42,7 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 		{ "qemu", "QEMU", "", 0 },     { "plugin", "plugin version", "", 0 },
 		{ "cpu", "processor", "", 0 }, { "memory_bytes", "memory", " MiB", 20 },
 		{ "vcpus", "vCPUs", "", 0 },   { "period", "period", "", 0 },
+		{ "jitter", "jitter", "", 0 },
 	};
 	json_t *x = engine_of(a), *y = engine_of(b);
 	/* Then samples only tell processes apart. */
@@ -55,7 +56,8 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 		const json_t *v = json_object_get(x, parts[i].key),
 			     *w = json_object_get(y, parts[i].key);
 
-		if (same_value(v, w) || (!strcmp(parts[i].key, "period") && counted))
+		if (same_value(v, w) || (counted && (!strcmp(parts[i].key, "period") ||
+						     !strcmp(parts[i].key, "jitter"))))
 			continue;
 		buf_printf(out, "%s%s ", differs ? ", " : "", parts[i].word);
 		put_value(out, v, parts[i].shift);

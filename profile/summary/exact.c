@@ -50,9 +50,11 @@ void summary_exact_json(const struct vm *vm, struct buf *b)
 			   i ? "," : ",\"disks\":[", f->disk[i].image_size,
 			   f->disk[i].read_only ? "true" : "false", f->disk[i].sha256);
 	buf_printf(b,
-		   "%s,\"counts\":%s,\"period\":%" PRIu64 ",\"instructions\":%" PRIu64
+		   "%s,\"counts\":%s,\"period\":%" PRIu64
+		   ",\"jitter\":%s,\"instructions\":%" PRIu64
 		   ",\"begun\":%" PRIu64 ",\"phases\":[",
-		   f->ndisks ? "]" : "", f->counts ? "true" : "false", f->period, f->instructions,
+		   f->ndisks ? "]" : "", f->counts ? "true" : "false", f->period,
+		   f->strict ? "false" : "true", f->instructions,
 		   f->begun);
 	for (unsigned int i = 0, n = 0; i < f->nparts; i++)
 		if (f->part_at[i])

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """bench_accuracy.py KVMPROF SCRATCH [PART...]: how far samples are from the truth, and how far chance alone would be.
 
-PART: a Debian kernel's series (5.10 6.1 6.12 6.18 7.3), demo or svm; by default all of them.
+PART: a Debian kernel's series (5.10 6.1 6.12 6.18 7.3), a workload (processes files memory sockets numbers),
+demo or svm; by default all of them.
 
 A series: Debian's cloud kernel from the firmware to its end, with the tests' RAM disk, on the exact engine. The
 truth are its counts of all instructions (--call-counts); samples each 100,000 and each 10,000 instructions are
 held against them. Both are of the same run, instruction by instruction, so that nothing but sampling and
 unwinding is between them.
+A workload: what a program does on Debian's 6.12, from its /init on (accuracy_init.c), likewise.
 demo, svm: the demo guest under KVM, on this machine and on an emulated host with SVM (scripts/emulated-host.py),
 where an instruction is a unit of time. The truth is the guest's own table of its time.
 
@@ -26,10 +28,14 @@ import sys
 import bench
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import compiled  # noqa: E402
 import e2e  # noqa: E402
 
 SERIES = ("5.10", "6.1", "6.12", "6.18", "7.3")
 PERIODS = (100000, 10000)
+# By accuracy_init.c's numbers: rounds that make some hundred million instructions.
+WORKLOADS = {"processes": 2000, "files": 4000, "memory": 6000, "sockets": 8000, "numbers": 3000}
+WORKLOAD_SERIES = "6.12"
 DRAWS = 40
 SHOWN = 6
 CMDLINE = "console=ttyS0 reboot=k panic=-1 quiet"
@@ -84,19 +90,33 @@ def shares(profile):
     return own, children
 
 
-def exact(profile, kernel, *options):
-    bench.command("run", "--engine", "exact", "-q", "--no-buildid-cache", "-o", profile, kernel, "--initrd", e2e.INITRAMFS,
+def exact(profile, kernel, initrd, *options):
+    bench.command("run", "--engine", "exact", "-q", "--no-buildid-cache", "-o", profile, kernel, "--initrd", initrd,
                   "--cmdline", CMDLINE, *options, timeout=1800)
     with open(os.path.join(bench.SCRATCH, profile, "kvmprof.json"), encoding="utf-8") as f:
         return json.load(f)
 
 
 def series(name):
-    kernel = e2e.debian_kernel(name)
-    counted = exact("counts", kernel, "--call-counts")
+    compare(name, e2e.debian_kernel(name), e2e.INITRAMFS)
+
+
+def workload(name):
+    init = os.path.join(bench.SCRATCH, name)
+    compiled.freestanding("../bench/accuracy_init.c", init, "-DWORK=%d" % list(WORKLOADS).index(name),
+                          "-DROUNDS=%d" % WORKLOADS[name])
+    p = e2e.run(sys.executable, os.path.join(e2e.TOP, "scripts", "mkinitramfs.py"), init, init + ".cpio")
+    if p.status:
+        sys.exit(p.err)
+    compare("%s, %s" % (WORKLOAD_SERIES, name), e2e.debian_kernel(WORKLOAD_SERIES), init + ".cpio",
+            "--start-at", "run_init_process")
+
+
+def compare(name, kernel, initrd, *options):
+    counted = exact("counts", kernel, initrd, "--call-counts", *options)
     truth, with_callees = shares("counts")
     for period in PERIODS:
-        s = exact("samples", kernel, "-c", str(period))
+        s = exact("samples", kernel, initrd, "-c", str(period), *options)
         if s["engine"]["instructions"] // 1000 != counted["engine"]["instructions"] // 1000:
             print("# %s: sampling and counting cut blocks otherwise: %d and %d instructions" %
                   (name, s["engine"]["instructions"], counted["engine"]["instructions"]))
@@ -144,11 +164,12 @@ def svm():
 
 def main():
     parts = {name: (lambda name=name: series(name)) for name in SERIES}
+    parts.update({name: (lambda name=name: workload(name)) for name in WORKLOADS})
     parts.update(demo=demo, svm=svm)
     asked = sys.argv[3:] or list(parts)
     if set(asked) - set(parts):
         sys.exit("parts are %s" % " ".join(parts))
-    if set(asked) & set(SERIES):
+    if set(asked) & {*SERIES, *WORKLOADS}:
         p = subprocess.run([os.path.join(e2e.TOP, "scripts", "fetch-qemu.sh")], stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, universal_newlines=True)
         if p.returncode:

@@ -128,6 +128,7 @@ def linux():
     check(changes(out["phases"]) == {"/init": out["instructions"]["result"]["diff"]},
           "one getppid more in /init changes %s" % changes(out["phases"]))
     phases(base)
+    functions(base)
 
     out = gate(base, variant("turns", "-DTURNS=100001"), 0)
     longer = out["instructions"]["result"]["diff"]
@@ -146,6 +147,19 @@ def linux():
     check(rule["verdict"] == "fail" and rule["result"]["head"] > rule["result"]["base"],
           "a rule for one function: %s" % rule)
     bench()
+
+
+def functions(profile):
+    """A kernel function's own instructions, by stacks, are those of its instructions, one by one: also where a
+    block begins in one function and ends in the next, as behind the label entry_SYSCALL_64_after_hwframe."""
+    own = []
+    for event in ("instructions", "insn-exec"):
+        p = e2e.kvmprof("report", "-i", profile, "-n", "0", "--event", event, "--sort", "sym,dso", "--json")
+        own.append({r["symbol"]: r["self"] for r in json.loads(p.out)["symbols"]
+                    if r["named"] and r["dso"] == "[kernel.kallsyms]" and r["self"]})
+    differ = {k: (own[0].get(k), own[1].get(k)) for k in {*own[0], *own[1]} if own[0].get(k) != own[1].get(k)}
+    say("%d kernel functions have the instructions of their code" % len(own[0]))
+    check(own[0].get("entry_SYSCALL_64_after_hwframe") and not differ, "functions have others than their code: %s" % differ)
 
 
 def phases(profile):

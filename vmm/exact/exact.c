@@ -121,14 +121,33 @@ static void tell_console(struct exact *x)
 	x->kept.len = 0;
 }
 
+/*
+ * One sample in each period, at an instruction of it that is drawn, and the same each time: what the guest
+ * does over and over, as its timer's interrupt, would otherwise be met always or never. From 1 on.
+ */
+static uint64_t place_in_period(const struct exact *x, uint64_t period)
+{
+	/* The output function of splitmix64 (Steele et al. 2014). */
+	uint64_t h = (period + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	if (x->cfg.strict)
+		return x->cfg.period;
+	h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (h ^ h >> 31) % x->cfg.period + 1;
+}
+
 /* UINT64_MAX: there is none any more. */
 static uint64_t next_sample(const struct exact *x, uint64_t at)
 {
 	const struct exact_trace *t = x->cfg.trace;
-	uint64_t from = x->facts.begun;
+	uint64_t from = x->facts.begun, n = (at - from) / x->cfg.period;
+	uint64_t next = from + n * x->cfg.period + place_in_period(x, n);
 
+	if ((!t || !t->nat) && next > at)
+		return next;
 	if (!t || !t->nat)
-		return ((at - from) / x->cfg.period + 1) * x->cfg.period + from;
+		return from + (n + 1) * x->cfg.period + place_in_period(x, n + 1);
 	for (unsigned int i = 0; i < t->nat; i++)
 		if (t->at[i] > at)
 			return t->at[i];
@@ -513,6 +532,7 @@ static void configure(struct exact *x)
 	f->disk = x->child.disk;
 	f->ndisks = x->child.ndisks;
 	f->period = x->cfg.period;
+	f->strict = x->cfg.strict;
 	f->counts = x->cfg.counts;
 	hash(&x->cfg.kernel, f->kernel_sha256);
 	hash(&x->cfg.initrd, f->initrd_sha256);

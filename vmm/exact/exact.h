@@ -66,6 +66,7 @@ struct exact_config {
 	const struct disk *disk[EXACT_MAX_DISKS];
 	unsigned int ndisks;
 	uint64_t period;		 /* instructions */
+	bool strict;			 /* samples are exactly a period apart */
 	bool counts;			 /* of every instruction, by calling context */
 	const struct exact_trace *trace; /* NULL: none. Not with counts */
 	struct capture_plan plan;
@@ -98,6 +99,7 @@ struct exact_facts {
 	const struct nvdimm *disk;
 	unsigned int ndisks;
 	uint64_t period;
+	bool strict;
 	bool counts;	       /* every instruction is counted: samples only tell processes apart */
 	uint64_t instructions; /* that the guest has executed, on all vCPUs */
 	uint64_t begun;	       /* ... before samples or counts were collected */
