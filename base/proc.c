@@ -3,10 +3,46 @@
 
 #include "base/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+static ssize_t read_on(int fd, char *to, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, to, size);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static ssize_t stream_read(void *fd, char *to, size_t size)
+{
+	return read_on((int)(intptr_t)fd, to, size);
+}
+
+static int stream_close(void *fd)
+{
+	return close((int)(intptr_t)fd);
+}
+
+/* A stream of the C library's own ends at the first read that was interrupted, and loses the line. */
+FILE *proc_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL
+			 : fopencookie((void *)(intptr_t)fd, "r",
+				       (cookie_io_functions_t){ .read = stream_read,
+								.close = stream_close });
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
 
 const char *proc_stat(const char *task, char text[PROC_STAT_MAX])
 {
@@ -17,7 +53,7 @@ const char *proc_stat(const char *task, char text[PROC_STAT_MAX])
 
 	snprintf(path, sizeof(path), "%s/stat", task);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, PROC_STAT_MAX - 1);
+	n = fd < 0 ? -1 : read_on(fd, text, PROC_STAT_MAX - 1);
 	if (n <= 0)
 		return NULL;
 	text[n] = '\0';
@@ -41,7 +77,7 @@ bool proc_status(const char *task, const char *name, char *value, size_t cap)
 	cleanup_fclose FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "%s/status", task);
-	f = fopen(path, "re");
+	f = proc_open(path);
 	while (f && fgets(line, sizeof(line), f))
 		if (!strncmp(line, name, len) && line[len] == ':' && line[len + 1] == '\t') {
 			line[strcspn(line, "\n")] = '\0';

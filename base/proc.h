@@ -8,6 +8,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+/* A file of /proc, to be read to its end whatever signals come; for fclose(). NULL: it can't be opened. */
+FILE *proc_open(const char *path);
 
 /* Bytes that proc_stat() wants. */
 #define PROC_STAT_MAX 1024u

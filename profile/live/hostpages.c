@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/idmap.h"
+#include "base/proc.h"
 #include "profile/sink/memref.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ static bool read_smaps(const struct hostpages *h, uint64_t va, uint64_t *page, u
 	char line[512];
 
 	proc_path(h, "smaps", path);
-	f = fopen(path, "re");
+	f = proc_open(path);
 	*page = *huge = 0;
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long long a, b;

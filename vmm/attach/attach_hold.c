@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/attach_state.h"
 
+#include "base/clock.h"
+#include "vmm/attach/patience.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
-/*
- * While vCPUs are looked for: how long a thread may take to stop, and how often one that is busy
- * elsewhere is looked at again.
- */
+/* While vCPUs are looked for: how long a thread may take to stop before others are seen to again. */
 #define FIND_HOLD_NS 50000000u
-#define FIND_TRIES 100u
 #define FIND_NAP_NS 5000000
-/* From this try on threads are stopped, too, of which it is not seen whether they run guests. */
-#define FIND_UNSURE 20u
-/* So many tries without another one. */
-#define FIND_REST 40u
-/* How often registers are asked of all vCPUs until their memory is found. */
-#define PROVE_TRIES 400u
+#define FIND_NS 1000000000u
+/* After so long threads are stopped, too, of which it is not seen whether they run guests. */
+#define FIND_UNSURE_NS 100000000u
+/* So long without another one. */
+#define FIND_REST_NS 400000000u
+/* How long registers are asked of all vCPUs until their memory is found. */
+#define PROVE_NS 2000000000u
 /* So often each vCPU while none is in 64-bit mode: the caller knows what to say then. */
-#define MODE_TRIES 10u
+#define MODE_LOOKS 10u
+/* A vCPU that gave no registers did not get to run: naps become longer, by powers of two. */
+#define NAP_SHIFTS 3u
 
-/* All of it, whatever signals come: tries are counted by naps. No clock is asked, as it may jump. */
+/* All of it, whatever signals come and wherever the clock jumps. */
 static void attach_nap(uint64_t ns)
 {
-	struct timespec left = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	struct timespec ts = { 0, (long)ns };
 
-	while (nanosleep(&left, &left) && errno == EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
 		;
 }
 
@@ -38,13 +40,25 @@ static struct process_vcpu *vcpu_of_fd(struct process *p, int fd)
 	return NULL;
 }
 
+/* Those that are found already wait for us with every signal. */
+static void attend_found(struct attach *a)
+{
+	for (unsigned int i = 0; i < a->process.nvcpus; i++)
+		if (a->tracee[i].tid && tracer_has_stopped(&a->tracee[i]))
+			tracer_release(&a->tracee[i]);
+}
+
 /* Which vCPU does this thread run? -1: none, as far as is seen. */
-static int vcpu_of_thread(struct attach *a, struct tracee *t)
+static int vcpu_of_thread(struct attach *a, struct tracee *t, struct patience *left)
 {
 	struct process_vcpu *v;
-	int fd;
+	int fd, ret;
 
-	if (tracer_hold(t, FIND_HOLD_NS) || tracer_place_of(t, &fd) == TRACER_ELSEWHERE)
+	/* One that gets no processor stops when it has one. */
+	while ((ret = tracer_hold(t, FIND_HOLD_NS)) == -EAGAIN &&
+	       patience_is_left(left, clock_mono_ns(), FIND_NS))
+		attend_found(a);
+	if (ret || tracer_place_of(t, &fd) == TRACER_ELSEWHERE)
 		return -1;
 	v = vcpu_of_fd(&a->process, fd);
 	return v ? (int)(v - a->process.vcpu) : -1;
@@ -83,15 +97,16 @@ static int keep_found(struct attach *a, struct err *e)
  * A stop breaks off what a thread waits in, and not every system call begins again: epoll_wait and
  * others return EINTR (signal(7)). So threads that wait in another call than KVM_RUN are left alone.
  */
-static bool may_be_vcpu(const struct process *p, pid_t tid, unsigned int try)
+static bool may_be_vcpu(const struct process *p, pid_t tid, bool unsure)
 {
 	enum process_activity activity = process_activity(p, tid);
 
-	return activity == PROCESS_GUEST || (activity == PROCESS_RUNS && try >= FIND_UNSURE);
+	return activity == PROCESS_GUEST || (activity == PROCESS_RUNS && unsure);
 }
 
 /* One look at all threads that are not known yet. Those in KVM_RUN are ours to hold from now on. */
-static unsigned int find_more(struct attach *a, unsigned int try, unsigned int found, struct err *e)
+static unsigned int find_more(struct attach *a, struct patience *left, unsigned int found,
+			      struct err *e)
 {
 	struct process *p = &a->process;
 
@@ -100,14 +115,15 @@ static unsigned int find_more(struct attach *a, unsigned int try, unsigned int f
 		struct err why = { 0 };
 		int vcpu;
 
-		if (!p->thread[i] || !may_be_vcpu(p, p->thread[i], try))
+		if (!p->thread[i] ||
+		    !may_be_vcpu(p, p->thread[i], left->spent_ns >= FIND_UNSURE_NS))
 			continue;
 		if (tracer_seize(&t, p->thread[i], &why)) {
 			if (why.code != ESRCH)
 				*e = why;
 			continue;
 		}
-		vcpu = vcpu_of_thread(a, &t);
+		vcpu = vcpu_of_thread(a, &t, left);
 		if (vcpu >= 0 && !a->tracee[vcpu].tid) {
 			tracer_release(&t);
 			a->tracee[vcpu] = t;
@@ -123,24 +139,21 @@ static unsigned int find_more(struct attach *a, unsigned int try, unsigned int f
 static int find_threads(struct attach *a, struct err *e)
 {
 	const struct process *p = &a->process;
-	unsigned int found = 0, last = 0;
+	struct patience left = { 0 };
+	unsigned int found = 0;
+	uint64_t limit = FIND_NS;
 
-	/* With some found, the others may never run: they are given less time. */
-	for (unsigned int try = 0; try < FIND_TRIES && found < p->nvcpus; try++) {
+	while (found < p->nvcpus && patience_is_left(&left, clock_mono_ns(), limit)) {
 		unsigned int before = found;
 
-		if (found && try - last > FIND_REST)
-			break;
 		err_clear(e);
-		found = find_more(a, try, found, e);
+		found = find_more(a, &left, found, e);
+		/* With some found, the others may never run: they are given less time. */
 		if (found > before)
-			last = try;
+			limit = left.spent_ns + FIND_REST_NS;
 		if (found < p->nvcpus)
 			attach_nap(FIND_NAP_NS);
-		/* Those that are found wait for us with every signal. */
-		for (unsigned int i = 0; i < p->nvcpus; i++)
-			if (a->tracee[i].tid && tracer_has_stopped(&a->tracee[i]))
-				tracer_release(&a->tracee[i]);
+		attend_found(a);
 	}
 	if (!found && e->code)
 		return -e->code;
@@ -222,30 +235,36 @@ static int find_memory(struct attach *a, struct err *e)
 	struct gmem told = { .remote = &a->capture };
 	struct vm *vm = a->vm;
 	struct err why = { 0 };
+	struct patience left = { 0 };
+	unsigned int looks = 0, silent = 0, naps;
 	bool partial = false;
 	int ret = -EAGAIN;
 
 	a->capture_mem.remote = &a->capture;
-	for (unsigned int try = 0; try < PROVE_TRIES; try++) {
-		unsigned int i = try % vm->nvcpus;
+	for (unsigned int i = 0; patience_is_left(&left, clock_mono_ns(), PROVE_NS);
+	     i = (i + 1) % vm->nvcpus) {
 		struct slots_witness w;
 
 		err_clear(e);
 		ret = err_set(e, EAGAIN, "process %d (%s): its vCPUs give no registers",
 			      (int)a->cfg.pid, a->process.name);
 		read_slots(a, &told, &partial, &why);
+		silent++;
 		if (!tracer_hold(&a->tracee[i], FIND_HOLD_NS)) {
 			if (regs_page_is_fresh(a->page[i])) {
 				err_clear(e);
 				take_witness(a->page[i], &w);
 				ret = find_by_witness(a, &told, partial, &w, &why, e);
+				looks++;
+				silent = 0;
 			}
 			attach_mark(a, i);
 			tracer_release(&a->tracee[i]);
 		}
-		if (!ret || (ret == -EAGAIN && try > MODE_TRIES * vm->nvcpus))
+		if (!ret || (ret == -EAGAIN && looks > MODE_LOOKS * vm->nvcpus))
 			break;
-		attach_nap(FIND_NAP_NS);
+		naps = silent / vm->nvcpus;
+		attach_nap((uint64_t)FIND_NAP_NS << (naps < NAP_SHIFTS ? naps : NAP_SHIFTS));
 	}
 	if (ret)
 		return ret;

@@ -30,7 +30,7 @@
 
 static int yama_scope(void)
 {
-	cleanup_fclose FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	cleanup_fclose FILE *f = proc_open("/proc/sys/kernel/yama/ptrace_scope");
 	int scope = 0;
 
 	if (f && fscanf(f, "%d", &scope) != 1)
@@ -70,7 +70,7 @@ static void read_name(struct process *p)
 	cleanup_fclose FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)p->pid);
-	f = fopen(path, "re");
+	f = proc_open(path);
 	if (!f || !fgets(p->name, sizeof(p->name), f))
 		snprintf(p->name, sizeof(p->name), "?");
 	p->name[strcspn(p->name, "\n")] = '\0';
@@ -177,7 +177,7 @@ static int is_in_kvm_run(const struct process *p, pid_t tid)
 	int nr = -1, n;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)p->pid, (int)tid);
-	f = fopen(path, "re");
+	f = proc_open(path);
 	if (!f || !fgets(line, sizeof(line), f))
 		return -1;
 	n = sscanf(line, "%d %*x %llx", &nr, &request);
@@ -250,7 +250,7 @@ static int find_mappings(struct process *p, struct err *e)
 	cleanup_fclose FILE *f = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->pid);
-	f = fopen(path, "re");
+	f = proc_open(path);
 	if (!f)
 		return process_refuse(p, e);
 	while (fgets(line, sizeof(line), f)) {
