@@ -265,6 +265,7 @@ struct machine_ops {
 	const struct gmem *(*memory)(const struct vm *vm);
 	/* vm_rest() and vm_now_ns(); NULL: the one sleeps, the other is CLOCK_MONOTONIC. */
 	void (*wait)(struct vm *vm, uint64_t ns);
+	void (*wait_is_over)(struct vm *vm); /* vm_rests_no_more(); NULL: nobody has to know */
 	uint64_t (*now)(const struct vm *vm);
 	/* Only of a machine that another process runs, which vm_pause() can not stop; else NULL. */
 	void (*rest)(struct vm *vm);   /* vm_attach_rest() */

@@ -507,6 +507,12 @@ void vm_rest(struct vm *vm, uint64_t ns)
 		nanosleep(&nap, NULL);
 }
 
+void vm_rests_no_more(struct vm *vm)
+{
+	if (vm->ops->wait_is_over)
+		vm->ops->wait_is_over(vm);
+}
+
 bool vm_is_exact(const struct vm *vm)
 {
 	return vm->ops->now != NULL;

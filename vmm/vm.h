@@ -389,6 +389,11 @@ const struct gmem *vm_memory(const struct vm *vm);
  * than a second. Where the machine is exact (exact/exact.h) the guest runs meanwhile, and only then.
  */
 void vm_rest(struct vm *vm, uint64_t ns);
+/*
+ * The consumer's thread, which alone called vm_rest(), has crashed. In its signal handler. vm_join() does not
+ * wait for it, and the next vm_rest(), of whatever thread, ends an exact machine.
+ */
+void vm_rests_no_more(struct vm *vm);
 /* Does it stand while samples are taken and looked at, on a clock of its own? */
 bool vm_is_exact(const struct vm *vm);
 /* On the clock of its samples: CLOCK_MONOTONIC, or the machine's own. Any thread. */

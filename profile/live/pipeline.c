@@ -456,7 +456,10 @@ static void refuse_jobs(struct pipeline *p)
 
 static void on_fault(struct fault *f)
 {
-	refuse_jobs((struct pipeline *)((char *)f - offsetof(struct pipeline, fault)));
+	struct pipeline *p = (struct pipeline *)((char *)f - offsetof(struct pipeline, fault));
+
+	vm_rests_no_more(p->vm);
+	refuse_jobs(p);
 }
 
 static int start_thread(struct pipeline *p, struct err *e)

@@ -235,8 +235,31 @@ def attached():
         guest.status, guest.err))
 
 
-def exact():
+def waits_for_the_end(pid):
+    """Whether the main thread comes to wait in futex(2) (202), as it does for a machine that is to end."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with open("/proc/%d/task/%d/syscall" % (pid, pid)) as f:
+            if f.read().startswith("202 "):
+                return True
+        time.sleep(0.01)
+    return False
+
+
+def after_the_end(pid, tid):
+    """It is held while the run is told to end, and crashes when that waits for it."""
+    ptrace(SEIZE, tid)
+    ptrace(INTERRUPT, tid)
+    os.waitpid(tid, WALL)
+    os.kill(pid, signal.SIGINT)
+    check(waits_for_the_end(pid), "the main thread does not wait for the machine's end")
+    send(signal.SIGSEGV)(pid, tid)
+    ptrace(DETACH, tid)
+
+
+def exact(what, crash):
     """A machine that runs only while that thread lets it ends."""
+    clean("e.data")
     p = subprocess.Popen([e2e.KVMPROF, "run", "-q", "--engine", "exact", "-o", "e.data", "--no-buildid-cache", "--append",
                           "seconds=60"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_written(p, "e.data", 200000)
@@ -244,16 +267,16 @@ def exact():
     if p.poll() is not None or not tid:
         e2e.left_out("--engine exact does not work here: %s" % (p.communicate()[1] if p.poll() is not None else p.kill()))
         return
-    send(signal.SIGSEGV)(p.pid, tid)
+    crash(p.pid, tid)
     try:
         err = p.communicate(timeout=60)[1]
     except subprocess.TimeoutExpired:
         p.kill()
-        check(False, "--engine exact: no end after the crash: %s" % p.communicate()[1])
+        check(False, "%s: no end after the crash: %s" % (what, p.communicate()[1]))
         return
-    rest = told("--engine exact", err, p.returncode, "SIGSEGV")
+    rest = told(what, err, p.returncode, "SIGSEGV")
     n = read("e.data")
-    check(rest == ", what it had is in e.data" and n > 0, "--engine exact: %d samples%s" % (n, rest))
+    check(rest == ", what it had is in e.data" and n > 0, "%s: %d samples%s" % (what, n, rest))
 
 
 e2e.need_kvm()
@@ -263,5 +286,6 @@ each_crash()
 each_output()
 with_control()
 attached()
-exact()
-e2e.finish("%d crashes of its thread" % (len(CRASHES) + 7))
+exact("--engine exact", send(signal.SIGSEGV))
+exact("--engine exact, between its end and the join", after_the_end)
+e2e.finish("%d crashes of its thread" % (len(CRASHES) + 8))

@@ -86,6 +86,11 @@ void vm_rest(struct vm *vm, uint64_t ns)
 	nanosleep(&nap, NULL);
 }
 
+void vm_rests_no_more(struct vm *vm)
+{
+	(void)vm;
+}
+
 void vm_set_slide(struct vm *vm, uint64_t slide)
 {
 	vm->slide = slide;

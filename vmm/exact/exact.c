@@ -51,6 +51,7 @@ struct exact {
 	bool begun;	     /* samples are collected; periods are counted from facts.begun on */
 	bool over;	     /* QEMU has ended */
 	atomic_bool go;
+	atomic_bool alone; /* the consumer's thread has crashed: what it used is left as it is */
 	atomic_uint_fast64_t now; /* virtual ns */
 	struct monitor monitor;
 	bool console_closed;
@@ -404,7 +405,9 @@ static void op_rest(struct vm *vm, uint64_t ns)
 	struct exact *x = vm->attached;
 	struct timespec ts = { 0, (long)ns };
 
-	if (x->over || !atomic_load(&x->go)) {
+	if (atomic_load(&x->alone)) {
+		child_end(&x->child);
+	} else if (x->over || !atomic_load(&x->go)) {
 		nanosleep(&ts, NULL);
 	} else if (atomic_load(&vm->stop)) {
 		/* At a sample that is the end; else it is wherever it was. */
@@ -415,6 +418,14 @@ static void op_rest(struct vm *vm, uint64_t ns)
 			let_go(x);
 		wait_for_more(x, ns);
 	}
+}
+
+static void op_wait_is_over(struct vm *vm)
+{
+	struct exact *x = vm->attached;
+
+	atomic_store(&x->alone, true);
+	sem_post(&x->ended); /* which a signal handler may */
 }
 
 /* -- the machine ---------------------------------------------------------------------------- */
@@ -450,7 +461,8 @@ static void op_join(struct vm *vm)
 static void exact_free(struct exact *x)
 {
 	child_deinit(&x->child);
-	buf_deinit(&x->kept);
+	if (!atomic_load(&x->alone))
+		buf_deinit(&x->kept);
 	for (unsigned int i = 0; i < x->mem.n; i++)
 		munmap(x->mem.region[i].host, x->mem.region[i].size);
 	if (x->wake_fd >= 0)
@@ -486,6 +498,7 @@ static const struct machine_ops exact_ops = {
 	.destroy = op_destroy,
 	.memory = op_memory,
 	.wait = op_rest,
+	.wait_is_over = op_wait_is_over,
 	.now = op_now,
 };
 
