@@ -218,7 +218,7 @@ for name in ("ref.data", "ref2.data"):
     p = e2e.kvmprof("run", "-q", "-o", name, "--no-buildid-cache", "--duration", "0.5")
     check(p.status == 0, "%s: %s" % (name, p.err))
 if e2e.has_tool("qemu-system-x86_64"):
-    QEMU = qemu.Qemu("attached", *qemu.DEMO, "seconds=100000")
+    QEMU = qemu.Qemu("attached", *qemu.DEMO, "seconds=86400")
     atexit.register(QEMU.end)
     QEMU.wait_for("demo: start", 60)
 if e2e.EXTRA[:1] == ["all"]:
