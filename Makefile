@@ -313,7 +313,7 @@ install: $(BUILD)/kvmprof $(BUILD)/kvmprof-exact.so
 	install -m 644 configs/ci/*.yml $(DESTDIR)$(PREFIX)/share/kvmprof/ci
 
 ## make dist         build/kvmprof-VERSION.tar.gz, which builds without git
-## make deb          build/kvmprof_VERSION_amd64.deb; needs debhelper
+## make deb          build/kvmprof_VERSION_amd64.deb and kvmprof-exact's; needs debhelper
 .PHONY: dist deb
 dist deb:
 	@scripts/package.sh $@ $(BUILD)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Makes the archive of the source, or Debian's package, from this tree.
+# Makes the archive of the source, or Debian's packages, from this tree.
 #
 #   scripts/package.sh dist|deb [DIRECTORY]      (default: build)
 #
-# Prints the path of what was made. The same tree gives the same bytes: files have the date of the last
+# Prints the paths of what was made. The same tree gives the same bytes: files have the date of the last
 # commit, or SOURCE_DATE_EPOCH. An archive that was unpacked can be packed again, without git.
 set -eu
 
@@ -63,7 +63,7 @@ END
 		tail -n 30 "$out/deb.log" >&2
 		die "dpkg-buildpackage failed; all that it said: $out/deb.log"
 	}
-	cp "$out/deb/kvmprof_${version}_amd64.deb" "$out"
+	cp "$out/deb/kvmprof_${version}_amd64.deb" "$out/deb/kvmprof-exact_${version}_amd64.deb" "$out"
 	rm -rf "$out/deb"
 }
 
@@ -75,7 +75,7 @@ dist)
 deb)
 	dist
 	deb
-	printf '%s\n' "$out/kvmprof_${version}_amd64.deb"
+	printf '%s\n' "$out/kvmprof-exact_${version}_amd64.deb" "$out/kvmprof_${version}_amd64.deb"
 	;;
 *)
 	say "usage: package.sh dist|deb [DIRECTORY]"

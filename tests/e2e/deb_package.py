@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """deb_package.py KVMPROF SCRATCH: `make deb` in a bare Debian 12 and 13: the package builds from the archive of the
 source, twice with the same bytes, lintian has no error, and in another bare system it installs, profiles,
-and goes without leaving a file."""
+and goes without leaving a file. Debian 13 has a QEMU that is new enough for kvmprof-exact, and runs it."""
 
 import glob
 import hashlib
@@ -42,19 +42,33 @@ def built(release):
         p = must(root, "apt-get -qy install --no-install-recommends libcmocka-dev >/dev/null; "
                  "DEB_BUILD_OPTIONS='parallel=%d %s' SOURCE_DATE_EPOCH=1700000000 make deb" %
                  (os.cpu_count() or 1, options), "make deb")
-        path = os.path.join(root.path, p.out.strip().split("\n")[-1].lstrip("/"))
-        digests.append((digest(path), digest(glob.glob(os.path.dirname(path) + "/kvmprof-*.tar.gz")[0])))
+        path, exact = [os.path.join(root.path, x.lstrip("/")) for x in p.out.strip().split("\n")[:-3:-1]]
+        digests.append((digest(path), digest(exact), digest(glob.glob(os.path.dirname(path) + "/kvmprof-*.tar.gz")[0])))
     check(digests[0] == digests[1], "%s: two builds differ: %s" % (release, digests))
-    p = root.run("lintian --fail-on error --no-cfg %s" % path[len(root.path):])
+    p = root.run("lintian --fail-on error --no-cfg %s %s" % (path[len(root.path):], exact[len(root.path):]))
     check(p.status == 0 and not re.search(r"^E: ", p.out, re.M), "lintian: %s%s" % (p.out, p.err))
     say("%s: lintian: %d warnings" % (release, len(re.findall(r"^W: ", p.out, re.M))))
-    kept = os.path.abspath("kvmprof-%s.deb" % release)
-    shutil.copy(path, kept)
+    kept = [os.path.abspath("%s-%s.deb" % (name, release)) for name in ("kvmprof", "kvmprof-exact")]
+    shutil.copy(path, kept[0])
+    shutil.copy(exact, kept[1])
     shutil.rmtree(root.path)
     return kept
 
 
-def used(release, package):
+def used_exact(root, release, package):
+    """Where its QEMU is old the package is refused, by name; else it comes, works, and goes."""
+    shutil.copy(package, os.path.join(root.path, "root", "kvmprof-exact.deb"))
+    p = root.run("apt-get -qy install --no-install-recommends /root/kvmprof-exact.deb")
+    if release == "bookworm":
+        check(p.status != 0 and "qemu-system-x86 (>= 1:9.1)" in p.out, "QEMU of bookworm: %d %s" % (p.status, p.out[-500:]))
+    else:
+        check(p.status == 0, "apt-get install kvmprof-exact: %s" % p.out[-500:] + p.err[-500:])
+        must(root, "cd /root && kvmprof run --engine exact --repeat 2 -q --no-buildid-cache --append seconds=1 -o exact.data && "
+             "rm -r exact.data", "--engine exact")
+    root.run("rm /root/kvmprof-exact.deb; apt-get -qy purge kvmprof-exact && apt-get -qy autopurge")
+
+
+def used(release, package, exact):
     root = debian_root.Root(release)
     shutil.copy(package, os.path.join(root.path, "root", "kvmprof.deb"))
     must(root, "apt-get -q update && : >/mark && sleep 1 && apt-get -qy install --no-install-recommends /root/kvmprof.deb",
@@ -69,6 +83,7 @@ def used(release, package):
         demo_judge.judge("%s: the demo" % release, e2e.parse_script(f.read()), truth, outside, POINTS)
     p = must(root, INSTALLED, "files")
     check("/usr/share/man/man1/kvmprof.1.gz" in p.out and "/docs/tour.md" in p.out, "installed: " + p.out)
+    used_exact(root, release, exact)
     must(root, "rm -r /root/demo.data /root/kvmprof.deb; apt-get -qy purge kvmprof", "apt-get purge")
     p = root.run(INSTALLED)
     check(not p.out.strip(), "%s: left behind: %s" % (release, p.out))
@@ -78,7 +93,7 @@ def used(release, package):
 e2e.need_kvm()
 sizes = []
 for release in e2e.EXTRA or ["bookworm", "trixie"]:
-    package = built(release)
-    used(release, package)
+    package, exact = built(release)
+    used(release, package, exact)
     sizes.append("%s: %d KiB" % (release, os.path.getsize(package) // 1024))
 e2e.finish("; ".join(sizes))

@@ -157,7 +157,7 @@ static int find_plugin(struct engine *n, struct err *e)
 	}
 	return err_set(e, ENOENT,
 		       "--engine exact needs " PLUGIN_NAME ", which is neither beside kvmprof nor "
-		       "in ../lib/kvmprof: `make` builds it, `make install` puts it there");
+		       "in ../lib/kvmprof: Debian's package kvmprof-exact has it, and `make` builds it");
 }
 
 int engine_find(struct engine *n, struct err *e)
