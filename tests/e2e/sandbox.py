@@ -18,6 +18,7 @@ import time
 import blk_guest
 import compiled
 import e2e
+import exact_engine
 import page_server
 from e2e import check, say
 
@@ -229,8 +230,8 @@ def used_of(path):
                 bound.add(tid)
                 if tid == first:
                     kind[tid] = "main"
-            elif tid in bound:
-                used.add((kind.get(tid, "?"), argument(call, rest)))
+            elif tid in bound and tid in kind:    # QEMU's own have a list of QEMU's
+                used.add((kind[tid], argument(call, rest)))
     return used
 
 
@@ -290,6 +291,7 @@ def demo_runs():
     yield traced("tiny", os.path.join(tiny, "vmlinux"), "--initrd", e2e.INITRAMFS, "-m", "64M", "-o", "tiny.data", "--ps-at-end",
                  "--off-cpu", "--mem", "--duration", "20")
     yield traced("stat", "--duration", "1", "-F", "97", command="stat")
+    yield traced("exact", "--engine", "exact", "--call-counts", "-q", "-o", "exact.data", "--append", "work=2")
     yield traced("crash", "-o", "crash.data", "--append", "mode=crash", status=(0, 1))
     for name, image, words, options in (
             ("mmio", "disk.img,readonly", "transport=mmio", ["--virtio", "mmio"]),
@@ -301,6 +303,7 @@ def demo_runs():
 
 def calls(tool):
     e2e.need_tool("strace")
+    exact_engine.find_qemu()
     table = {(k, a if a != "-" else c) for k, c, a in (l.split() for l in e2e.run(tool, "list").out.splitlines())}
     used, runs = set(), 0
     for more in demo_runs():
