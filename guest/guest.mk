@@ -27,7 +27,7 @@ GUEST_COMMON := -std=gnu11 -O2 -g $(GUEST_WARN) -ffreestanding -fno-pic -fno-pie
 	-fno-stack-protector -fno-jump-tables -fno-asynchronous-unwind-tables \
 	-fdebug-prefix-map=$(CURDIR)=. -MMD -MP
 
-DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console options modes pages pvclock nested \
+DEMO_OBJS := $(patsubst %,$(BUILD)/guest/demo/%.o,start work pvh main machine console options modes pages pvclock where nested \
 	selfcheck user pages_user selfcheck_user)
 DEMO_LDFLAGS := -nostdlib -static -no-pie -Wl,--build-id=sha1 -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noexecstack

@@ -55,6 +55,7 @@ E2E = [
     ("bench_command.py", []),
     ("mem_pages.py", []),
     ("stat_command.py", []),
+    ("where.py", []),
     ("vmm_frames.py", []),
     ("attach_libvirt.py", []),
     ("lockstep.py", []),

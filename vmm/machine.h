@@ -7,6 +7,7 @@
 #ifndef KVMPROF_VMM_MACHINE_H
 #define KVMPROF_VMM_MACHINE_H
 
+#include "vmm/account.h"
 #include "vmm/breakpoint.h"
 #include "vmm/bus.h"
 #include "vmm/counter.h"
@@ -79,6 +80,9 @@ struct vcpu {
 	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
 	struct ring ring;
 	struct vcpu_stats stats;
+	struct account account; /* of its thread; account_seq is odd while it changes */
+	atomic_uint account_seq;
+	int account_fd;
 	struct debugreg debug;
 	struct pvm_vcpu pvm_state;
 	uint64_t lstar;	    /* once the kernel has set it */
@@ -284,9 +288,16 @@ struct attach_config;
 struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
 			       const struct attach_config *cfg, unsigned int n, struct err *e);
 
-/* device.c: around the work for one exit. device_enter() returns the time for device_leave(). */
+/*
+ * account.c, on the vCPU's thread: where its time goes from now_ns on, a moment that has just been.
+ */
+void vcpu_account_begin(struct vcpu *v, uint64_t now_ns);
+void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns);
+void vcpu_account_end(struct vcpu *v);
+
+/* device.c: around the work for one exit. Both return the time, which device_leave() takes. */
 uint64_t device_enter(struct vcpu *v);
-void device_leave(struct vcpu *v, uint64_t since);
+uint64_t device_leave(struct vcpu *v, uint64_t since);
 
 /* control.c */
 void control_init(struct vm *vm);

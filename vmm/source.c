@@ -316,15 +316,18 @@ void sources_take(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
 		struct source *s = &v->source[i];
-		uint64_t t0;
+		uint64_t t0, t1;
 
 		if (!s->due)
 			continue;
 		s->due = 0;
 		t0 = clock_mono_ns();
+		vcpu_account(v, ACCOUNT_STOPPED, t0);
 		source_take(v, i, t0);
 		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
-		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
+		t1 = clock_mono_ns();
+		vcpu_account(v, ACCOUNT_VMM, t1);
+		hist_add(&v->stats.stop_ns, t1 - t0);
 	}
 	if (v->watch_due) {
 		v->watch_due = 0;

@@ -292,12 +292,19 @@ void vcpu_fetch_regs(struct vcpu *v)
 
 static void vcpu_run_loop(struct vcpu *v)
 {
+	uint64_t now = clock_mono_ns();
+
 	while (!atomic_load_explicit(&v->vm->stop, memory_order_relaxed)) {
+		int ret;
+
 		pvm_enter(v);
 		pause_enter(v);
-		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
+		vcpu_account(v, ACCOUNT_RUN, now);
+		ret = ioctl(v->fd, KVM_RUN, 0) < 0 ? errno : 0;
+		now = clock_mono_ns();
+		vcpu_account(v, ACCOUNT_VMM, now);
+		if (ret == 0) {
 			unsigned int kind = v->run->exit_reason;
-			uint64_t since;
 
 			count_add(&v->stats.exits[kind < VCPU_EXIT_KINDS ? kind
 									 : VCPU_EXIT_KINDS - 1],
@@ -305,21 +312,21 @@ static void vcpu_run_loop(struct vcpu *v)
 			if (!exit_is_finished_later(kind))
 				vcpu_fetch_regs(v);
 			sources_exit(v);
-			since = device_enter(v);
+			now = device_enter(v);
 			vcpu_handle_exit(v);
-			device_leave(v, since);
-		} else if (errno == EINTR) {
+			now = device_leave(v, now);
+		} else if (ret == EINTR) {
 			count_add(&v->stats.exits[KVM_EXIT_INTR], 1);
 			vcpu_fetch_regs(v);
 			vcpu_interrupted(v);
 			pause_stand(v);
-		} else if (errno != EAGAIN) { /* EAGAIN: an AP that was not started yet */
+			now = clock_mono_ns();
+		} else if (ret != EAGAIN) { /* EAGAIN: an AP that was not started yet */
 			struct err e = { 0 };
-			int code = errno;
 
 			vcpu_fetch_regs(v);
-			err_set(&e, code, "vCPU %u: KVM_RUN: %s, rip 0x%llx", v->index,
-				strerror(code), (unsigned long long)v->run->s.regs.regs.rip);
+			err_set(&e, ret, "vCPU %u: KVM_RUN: %s, rip 0x%llx", v->index,
+				strerror(ret), (unsigned long long)v->run->s.regs.regs.rip);
 			vcpu_end(v, VM_END_ERROR, &e);
 		}
 	}
@@ -345,6 +352,7 @@ void *vcpu_main(void *arg)
 	struct vcpu *v = arg;
 	struct err e = { 0 };
 	sigset_t mask;
+	uint64_t now;
 
 	current_vcpu = v;
 	v->run->kvm_valid_regs = regs_at_exits(v->vm);
@@ -367,11 +375,14 @@ void *vcpu_main(void *arg)
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	breakpoints_follow(v);
+	now = clock_mono_ns();
+	vcpu_account_begin(v, now);
 	if (v->index == 0)
-		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
+		atomic_store(&v->vm->first_entry_ns, now);
 	vcpu_run_loop(v);
 	sources_exit_last(v);
 	sources_stop(v);
+	vcpu_account_end(v);
 	if (v->vm->cfg.vcpu_ends)
 		v->vm->cfg.vcpu_ends(v->vm->cfg.vcpu_ends_ctx, v->index);
 	atomic_store(&v->tid, 0);

@@ -13,6 +13,7 @@
 #include "base/hist.h"
 #include "base/ring.h"
 #include "base/sample.h"
+#include "vmm/account.h"
 #include "vmm/boot/image.h"
 #include "vmm/dev/disk.h"
 #include "vmm/dev/io.h"
@@ -376,6 +377,8 @@ unsigned int vm_vcpus(const struct vm *vm);
 struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
 /* Live while the machine runs (each field a little old), final after vm_join. */
 struct vcpu_stats vm_stats(const struct vm *vm, unsigned int vcpu);
+/* Where its thread's time went (account.h), of one moment: as of its last exit. Of our own machine. */
+void vm_account(const struct vm *vm, unsigned int vcpu, struct account *out);
 /* Thread id; 0 while it does not run. */
 int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
 /*

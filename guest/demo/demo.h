@@ -123,7 +123,8 @@ void crash_outer(int divide);
 #define KERNEL_MAP 0xffffffff80000000ul
 
 /* user.c, and its way in (start.S) */
-enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS, USER_SELFCHECK };
+enum { USER_LONG, USER_SHORT, USER_PAGES, USER_PAGES_NO_1G, USER_PHASES, USER_GAPS, USER_SELFCHECK,
+       USER_WHERE };
 
 #define NR_PHASES 8u
 
@@ -133,6 +134,10 @@ union user_box {
 		u64 end, step; /* TSC cycles; a phase lasts a step */
 		u64 spent[NR_PHASES];
 	} phases;
+	/* Gaps longer than `gap` cycles are no time of its own: they are added to `stolen`. */
+	struct {
+		u64 gap, stolen;
+	} where;
 	/* tests/bench/bench_cost.c reads and writes it from outside, while the guest runs. */
 	struct {
 		volatile u64 magic;
@@ -159,6 +164,9 @@ u64 enter_user(u64 which, u64 budget);
 
 /* modes.c: other things to do than the shares of main.c; 0: the command line asks for none */
 int mode_run(const char *line, u64 khz, u64 seconds);
+
+/* where.c */
+void where_run(const char *line, u64 khz, u64 seconds);
 
 /* pvclock.c */
 void pvclock_run(u64 khz, u64 seconds);

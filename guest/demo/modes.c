@@ -14,6 +14,7 @@
  *   mode=flood [bytes=N]       writes N bytes to the console as fast as it can, or for seconds=N:
  *                              "flood: start", lines of 64 bytes with their number, then
  *                              "flood: end"
+ *   mode=where                 known shares of its time in ring 3, at a port, halted: where.c
  *   mode=ticks                 takes no interrupts for ten periods of the timer, then says
  *                              "late ticks <N>": how many come within two periods
  *
@@ -150,6 +151,8 @@ int mode_run(const char *line, u64 khz, u64 seconds)
 		run_flood(line, khz, seconds);
 	else if (option_is(line, "mode=", "nested"))
 		nested_run(khz, seconds);
+	else if (option_is(line, "mode=", "where"))
+		where_run(line, khz, seconds);
 	else if (option_is(line, "mode=", "ticks"))
 		run_ticks(khz);
 	else

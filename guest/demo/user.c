@@ -52,6 +52,22 @@ PHASE(5)
 PHASE(6)
 PHASE(7)
 
+demo_function u64 user_where(u64 budget);
+demo_function u64 user_where(u64 budget)
+{
+	union user_box *box = user_box();
+	u64 start = rdtsc(), now = start, was;
+
+	demo_frame();
+	do {
+		was = now;
+		now = rdtsc();
+		if (now - was > box->where.gap)
+			box->where.stolen += now - was;
+	} while (now - start < budget);
+	return now - start;
+}
+
 demo_function u64 user_phases(void);
 demo_function u64 user_phases(void)
 {
@@ -117,7 +133,9 @@ demo_function void user_main(u64 which, u64 budget)
 {
 	u64 spent;
 
-	if (which == USER_LONG)
+	if (which == USER_WHERE)
+		spent = user_where(budget);
+	else if (which == USER_LONG)
 		spent = user_middle(budget);
 	else if (which == USER_PAGES || which == USER_PAGES_NO_1G)
 		spent = pages_user(budget, which == USER_PAGES ? PAGES_1G : PAGES_2M);

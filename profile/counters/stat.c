@@ -64,31 +64,50 @@ void stat_vcpu_ends(struct stat *s, unsigned int vcpu)
 	atomic_store_explicit(&s->ended[vcpu], true, memory_order_release);
 }
 
+/* Up to now: what its thread had of a processor since its last exit is asked from outside. */
+static void account_up_to(struct account *a, uint64_t now, const struct threadstat *th, int tid)
+{
+	enum account_span span = (enum account_span)a->span;
+	uint64_t len = now > a->now_ns ? now - a->now_ns : 0;
+	struct account_thread t = { th->have_sched, 0, th->delay_ns };
+
+	/* clock_getcpuclockid(3) of a thread: its number as the kernel packs it, CPUCLOCK_PERTHREAD_MASK | SCHED. */
+	t.cpu_ns = clock_ns((clockid_t)((~(unsigned int)tid << 3) | 6));
+	if (!a->begun_ns || !len)
+		return;
+	account_next(a, span, now);
+	if (t.cpu_ns)
+		account_look(a, &t, span, len);
+}
+
 void stat_read(struct stat *s, struct stat_table *out)
 {
 	struct stat_vcpu v[VM_MAX_VCPUS] = { 0 };
-	uint64_t first = vm_first_entry_ns(s->vm), end = clock_mono_ns();
+	uint64_t first = UINT64_MAX, end = 0;
 	unsigned int n = vm_vcpus(s->vm);
-	bool all = true;
 
 	for (unsigned int i = 0; i < n; i++) {
+		bool ended = atomic_load_explicit(&s->ended[i], memory_order_acquire);
 		int tid = vm_vcpu_tid(s->vm, i);
+		struct account *a = &v[i].account;
 
 		s->own[i] = vm_stats(s->vm, i);
 		v[i].own = &s->own[i];
-		if (atomic_load_explicit(&s->ended[i], memory_order_acquire)) {
+		if (ended)
 			v[i].thread = s->last[i];
-		} else {
-			all = false;
-			if (tid)
-				threadstat_read(&v[i].thread, tid);
-		}
+		else if (tid)
+			threadstat_read(&v[i].thread, tid);
+		vm_account(s->vm, i, a);
+		if (!ended && tid)
+			account_up_to(a, clock_mono_ns(), &v[i].thread, tid);
 		if (s->data[i] && kvmstats_read(&s->kvm[i], s->data[i]) == 0) {
 			v[i].kvm = &s->kvm[i];
 			v[i].kvm_data = s->data[i];
 		}
+		if (a->begun_ns && a->begun_ns < first)
+			first = a->begun_ns;
+		if (a->now_ns > end)
+			end = a->now_ns;
 	}
-	if (all)
-		end = vm_result(s->vm)->end_ns;
-	stat_build(out, s->vm, v, n, first && end > first ? end - first : 0);
+	stat_build(out, s->vm, v, n, end > first ? end - first : 0);
 }

@@ -31,16 +31,28 @@ struct stat_row {
 	uint64_t v[VM_MAX_VCPUS];
 };
 
+/*
+ * What the rows of one vCPU's time are made of, ns. They are of different clocks, so that rows are made
+ * of what has come together since: an interval's are no differences of rows.
+ */
+struct stat_time {
+	uint64_t wall[ACCOUNT_SPANS], delay[ACCOUNT_SPANS], blocked[ACCOUNT_SPANS], elsewhere;
+	uint64_t guest, halted, polled;
+	bool have_guest, have_halted, have_delay;
+};
+
 /* Values since the machine's first instruction, or of an interval. */
 struct stat_table {
 	uint64_t elapsed_ns;
 	unsigned int vcpus, n;
+	struct stat_time time[VM_MAX_VCPUS];
 	struct stat_row row[STAT_MAX_ROWS];
 };
 
 /* What is known of one vCPU. */
 struct stat_vcpu {
 	const struct vcpu_stats *own;
+	struct account account; /* as of the end of elapsed_ns */
 	struct threadstat thread;
 	const struct kvmstats *kvm; /* NULL: this KVM has none */
 	const uint8_t *kvm_data;
@@ -52,6 +64,25 @@ void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcp
 /* t -= before, where before is an earlier table of the same machine. */
 void stat_since(struct stat_table *t, const struct stat_table *before);
 uint64_t stat_sum(const struct stat_table *t, const struct stat_row *r);
+
+/* stat_time.c: the rows whose sum is the time that has passed. */
+enum stat_where {
+	STAT_GUEST,
+	STAT_KVM,
+	STAT_VMM,
+	STAT_RUNNABLE,
+	STAT_HALTED,
+	STAT_STOPPED,
+	STAT_WAITING,
+	STAT_UNTOLD,
+	STAT_WHERES
+};
+extern const char *const stat_where_name[STAT_WHERES]; /* "guest", ... */
+void stat_time_of(struct stat_time *t, const struct stat_vcpu *v);
+void stat_time_since(struct stat_time *t, const struct stat_time *before);
+/* out and supported have STAT_WHERES members; what a host can't tell is not supported, and 0. */
+void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint64_t *out,
+		    bool *supported);
 
 struct stat;
 

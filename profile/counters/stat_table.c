@@ -55,85 +55,29 @@ static struct stat_row *add_row(struct stat_table *t, enum stat_unit unit, bool 
 
 /* -- times -------------------------------------------------------------------------- */
 
-static bool kvm_value(const struct stat_vcpu *v, const char *name, uint64_t *out)
-{
-	const struct kvmstats_desc *d = v->kvm ? kvmstats_find(v->kvm, name) : NULL;
-
-	if (d)
-		*out = kvmstats_value(d, v->kvm_data);
-	return d != NULL;
-}
-
-/* Halted, and polling for an interrupt in the hope that the halt is a short one. */
-static bool halted_ns(const struct stat_vcpu *v, uint64_t *halted, uint64_t *polled)
-{
-	uint64_t wait, hit = 0, miss = 0;
-
-	*halted = *polled = 0;
-	if (!kvm_value(v, "halt_wait_ns", &wait))
-		return false;
-	kvm_value(v, "halt_poll_success_ns", &hit);
-	kvm_value(v, "halt_poll_fail_ns", &miss);
-	*polled = hit + miss;
-	*halted = wait + *polled;
-	return true;
-}
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-enum { GUEST, KVM, VMM, SAMPLING, HALTED, ASLEEP, DELAYED, TIMES };
-
-struct times {
-	bool have[TIMES];
-	uint64_t ns[TIMES];
-};
-
-static void times_of(const struct stat_vcpu *v, uint64_t elapsed, struct times *t)
+static void add_times(struct stat_table *t)
 {
-	const struct threadstat *th = &v->thread;
-	uint64_t polled;
+	struct stat_row *row[STAT_WHERES];
 
-	memset(t, 0, sizeof(*t));
-	t->have[VMM] = t->have[SAMPLING] = true;
-	for (unsigned int i = 0; i < VM_MAX_DEVICES; i++)
-		t->ns[VMM] += v->own->device[i].ns;
-	t->ns[SAMPLING] = v->own->stop_ns.sum;
-	t->have[HALTED] = halted_ns(v, &t->ns[HALTED], &polled);
-	t->have[GUEST] = th->have_times;
-	t->ns[GUEST] = th->guest_ns;
-	t->have[ASLEEP] = t->have[DELAYED] = th->have_sched;
-	t->ns[DELAYED] = th->delay_ns;
-	t->ns[ASLEEP] = less(elapsed, th->run_ns + th->delay_ns);
-	/*
-	 * CPU time that was neither the guest's nor ours, which no wait for a processor is
-	 * part of. Our own system calls are in it.
-	 */
-	t->have[KVM] = t->have[GUEST] && th->have_sched;
-	t->ns[KVM] = less(th->run_ns, th->guest_ns + th->user_ns + polled);
-}
-
-static void add_times(struct stat_table *t, const struct stat_vcpu *vcpu)
-{
-	static const char *const name[TIMES] = {
-		[GUEST] = "time:guest",	      [KVM] = "time:kvm",	[VMM] = "time:vmm",
-		[SAMPLING] = "time:sampling", [HALTED] = "time:halted", [ASLEEP] = "time:asleep",
-		[DELAYED] = "time:delayed",
-	};
-
+	for (unsigned int i = 0; i < STAT_WHERES; i++) {
+		row[i] = add_row(t, STAT_NS, true, "time:%s", stat_where_name[i]);
+		if (!row[i])
+			return;
+		row[i]->supported = true;
+	}
 	for (unsigned int v = 0; v < t->vcpus; v++) {
-		struct times of;
+		uint64_t ns[STAT_WHERES];
+		bool supported[STAT_WHERES];
 
-		times_of(&vcpu[v], t->elapsed_ns, &of);
-		for (unsigned int i = 0; i < TIMES; i++) {
-			struct stat_row *r = add_row(t, STAT_NS, true, "%s", name[i]);
-
-			if (!r)
-				return;
-			r->supported &= of.have[i];
-			r->v[v] = of.ns[i];
+		stat_time_rows(&t->time[v], t->elapsed_ns, ns, supported);
+		for (unsigned int i = 0; i < STAT_WHERES; i++) {
+			row[i]->supported &= supported[i];
+			row[i]->v[v] = ns[i];
 		}
 	}
 }
@@ -235,7 +179,9 @@ void stat_build(struct stat_table *t, const struct vm *vm, const struct stat_vcp
 	t->n = 0;
 	t->elapsed_ns = elapsed_ns;
 	t->vcpus = vcpus < VM_MAX_VCPUS ? vcpus : VM_MAX_VCPUS;
-	add_times(t, vcpu);
+	for (unsigned int v = 0; v < t->vcpus; v++)
+		stat_time_of(&t->time[v], &vcpu[v]);
+	add_times(t);
 	add_exits(t, vcpu);
 	add_devices(t, vm, vcpu);
 	add_disks(t, vm);
@@ -251,6 +197,9 @@ void stat_since(struct stat_table *t, const struct stat_table *before)
 		for (unsigned int v = 0; was < before->n && v < t->vcpus; v++)
 			t->row[i].v[v] = less(t->row[i].v[v], before->row[was].v[v]);
 	}
+	for (unsigned int v = 0; v < t->vcpus; v++)
+		stat_time_since(&t->time[v], &before->time[v]);
+	add_times(t);
 }
 
 uint64_t stat_sum(const struct stat_table *t, const struct stat_row *r)

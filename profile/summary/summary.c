@@ -10,6 +10,7 @@
 #include "profile/summary/disks.h"
 #include "profile/summary/guest.h"
 #include "profile/summary/tasks.h"
+#include "profile/summary/where.h"
 #include "vmm/exact/exact.h"
 
 #include <inttypes.h>
@@ -304,6 +305,7 @@ void summary_print(const struct summary *s, FILE *out)
 			" bytes, as nobody read what it was written to\n",
 			s->console_dropped);
 	print_stacks(s, &t, out);
+	summary_where_print(s->stat, out);
 	summary_disks_print(s->vm, &p->io, out);
 	summary_guest_print(&p->guest, out);
 	if (vm_is_exact(s->vm)) /* time in which it stands is none of the guest's */

@@ -8,7 +8,7 @@ import json
 import e2e
 from e2e import check, say
 
-TIMES = ("guest", "kvm", "vmm", "sampling", "halted", "asleep", "delayed")
+TIMES = ("guest", "kvm", "vmm", "runnable", "halted", "stopped", "waiting", "untold")
 
 
 def stat(*argv, **kw):
@@ -35,13 +35,9 @@ def check_counts():
     check(value(c, "exit:io") == devices, "exit:io %s, accesses to devices %s" %
           (value(c, "exit:io"), devices))
     check(value(c, "exit:intr") == 0, "signals without sampling: %s" % c["exit:intr"])
-    check(value(c, "time:sampling") == 0, "sampling without sampling")
+    check(value(c, "time:stopped") == 0, "sampling without sampling")
     for n in TIMES:
         check("time:" + n in c, "no time:" + n)
-    parts = sum(value(c, "time:" + n) or 0 for n in ("guest", "kvm", "halted", "delayed"))
-    # They are all of the vCPU's time, and no more. time:vmm may overlap with the wait for a processor.
-    check(0.9 * t["elapsed_ns"] <= parts <= 1.1 * t["elapsed_ns"] and value(c, "time:vmm") <= t["elapsed_ns"],
-          "of %d ns: %s" % (t["elapsed_ns"], {n: value(c, "time:" + n) for n in TIMES}))
     check(t["elapsed_ns"] > 2.9e9, "elapsed %s" % t["elapsed_ns"])
     return writes
 
@@ -64,8 +60,8 @@ def check_times():
         if c["time:" + n]:
             second = c["time:" + n]["vcpu"][1] / t["elapsed_ns"]
             check(second < 0.1, "vCPU 1 was in time:%s for %.1f %%" % (n, 100 * second))
-    if c["time:asleep"]:
-        check(c["time:asleep"]["vcpu"][1] > 0.5 * t["elapsed_ns"], "vCPU 1: %s" % c["time:asleep"])
+    if c["time:waiting"]:
+        check(c["time:waiting"]["vcpu"][1] > 0.5 * t["elapsed_ns"], "vCPU 1: %s" % c["time:waiting"])
 
 
 def check_forms():

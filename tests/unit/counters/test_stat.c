@@ -71,7 +71,6 @@ static int setup(void **state)
 	own[0].device[0] = (struct vcpu_device_stats){ .exits = 25, .ns = 200 * MS };
 	own[0].device[1] = (struct vcpu_device_stats){ .exits = 2, .ns = 1 * MS };
 	own[0].device[2] = (struct vcpu_device_stats){ .exits = 3, .ns = 2 * MS };
-	hist_add(&own[0].stop_ns, 7 * MS);
 	for (unsigned int i = 0; i < 2; i++)
 		vcpu[i] = (struct stat_vcpu){
 			.own = &own[i],
@@ -79,10 +78,21 @@ static int setup(void **state)
 			.kvm = &kvm,
 			.kvm_data = (const uint8_t *)kvm_data[i],
 		};
-	vcpu[0].thread.run_ns = 1500 * MS;
-	vcpu[0].thread.delay_ns = 90 * MS;
 	vcpu[0].thread.guest_ns = 800 * MS;
-	vcpu[0].thread.user_ns = 150 * MS;
+	vcpu[0].account = (struct account){
+		.begun_ns = 1,
+		.now_ns = 1 + 1990 * MS,
+		.wall = { 1700 * MS, 250 * MS, 40 * MS },
+		.delay = { 80 * MS, 10 * MS, 1 * MS },
+		.blocked = { 350 * MS, 5 * MS },
+		.elsewhere = 3 * MS,
+	};
+	vcpu[1].account = (struct account){
+		.begun_ns = 1,
+		.now_ns = 1 + 2 * SEC,
+		.wall = { 2 * SEC },
+		.blocked = { 2 * SEC },
+	};
 	stat_build(&t, NULL, vcpu, 2, 2 * SEC);
 	return 0;
 }
@@ -105,17 +115,33 @@ static void expect(const char *name, uint64_t first, uint64_t second)
 		fail_msg("%s: %lu, %lu", name, (unsigned long)r->v[0], (unsigned long)r->v[1]);
 }
 
+/* Of each vCPU they are all of the time, and no more. */
+static void closes(void)
+{
+	for (unsigned int v = 0; v < 2; v++) {
+		uint64_t sum = 0;
+
+		for (unsigned int i = 0; i < t.n; i++)
+			sum += strncmp(t.row[i].name, "time:", 5) ? 0 : t.row[i].v[v];
+		assert_int_equal(sum, t.elapsed_ns);
+	}
+}
+
 static void times(void **state)
 {
 	(void)state;
 	expect("time:guest", 800 * MS, 0);
-	expect("time:vmm", 203 * MS, 0);
-	expect("time:sampling", 7 * MS, 0);
+	expect("time:vmm", 240 * MS, 0);
+	expect("time:stopped", 39 * MS, 0);
+	expect("time:runnable", 91 * MS, 0);
+	/* 300 as KVM says it, and 100 of polling. */
 	expect("time:halted", 400 * MS, 0);
-	expect("time:delayed", 90 * MS, 0);
-	expect("time:asleep", 410 * MS, 2 * SEC);
-	/* 1500 - 800 - 150, less 100 of polling, which counts as halted */
-	expect("time:kvm", 450 * MS, 0);
+	expect("time:waiting", 50 * MS, 2 * SEC);
+	/* Of 1700 in KVM_RUN: 430 off the processor, 3 perhaps, 100 of polling, 800 in the guest. */
+	expect("time:kvm", 367 * MS, 0);
+	/* These 3, and 10 that the thread was not there. */
+	expect("time:untold", 13 * MS, 0);
+	closes();
 }
 
 static void counts(void **state)
@@ -146,12 +172,14 @@ static void without_sources(void **state)
 	assert_false(row("time:halted")->supported);
 	assert_false(row("time:guest")->supported);
 	assert_false(row("time:kvm")->supported);
+	assert_false(row("time:waiting")->supported);
 	assert_true(row("time:vmm")->supported);
-	assert_true(row("time:asleep")->supported);
+	assert_true(row("time:runnable")->supported);
+	assert_int_equal(row("time:untold")->v[1], 2 * SEC);
+	closes();
 	vcpu[1].thread.have_sched = false;
 	stat_build(&t, NULL, vcpu, 2, 2 * SEC);
-	assert_false(row("time:asleep")->supported); /* one of the two is not known */
-	assert_false(row("time:delayed")->supported);
+	assert_false(row("time:runnable")->supported); /* one of the two is not known */
 }
 
 static void an_interval(void **state)
@@ -163,12 +191,21 @@ static void an_interval(void **state)
 	*before = t;
 	own[0].exits[KVM_EXIT_IO] += 12;
 	own[1].device[0].exits = 4;
+	/* It runs in the guest alone, of which its ticks say 4 ms too many; the other waits on. */
+	vcpu[0].account.wall[ACCOUNT_RUN] += SEC;
+	vcpu[0].thread.guest_ns += 1004 * MS;
+	vcpu[1].account.wall[ACCOUNT_RUN] += SEC;
+	vcpu[1].account.blocked[ACCOUNT_RUN] += SEC;
 	stat_build(&t, NULL, vcpu, 2, 3 * SEC);
 	stat_since(&t, before);
 	assert_int_equal(t.elapsed_ns, SEC);
 	expect("exit:io", 12, 0);
 	expect("vmm:serial", 0, 4);
 	expect("kvm:exits", 0, 0);
+	expect("time:guest", SEC, 0);
+	expect("time:waiting", 0, SEC);
+	expect("time:untold", 0, 0);
+	closes();
 	free(before);
 }
 

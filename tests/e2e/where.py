@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where a vCPU's time went: each share as the guest has measured it, also while another process takes
+its processor; and the rows add up to the time that has passed, in each of many runs on a busy host."""
+
+import json
+import multiprocessing
+import os
+import time
+
+import e2e
+from e2e import check, say
+
+ROWS = ("guest", "kvm", "vmm", "runnable", "halted", "stopped", "waiting", "untold")
+RUNS = 100
+PERIOD = 0.1
+# The host's clock ticks are samples of who ran, 2000 in 8 s at 250 Hz: three of their errors.
+TICKS = 3
+
+
+def busy(cpu, share):
+    """Takes `share` of this processor from whoever runs there."""
+    os.sched_setaffinity(0, {cpu})
+    if share < 1:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    while True:
+        begin = time.monotonic()
+        while time.monotonic() - begin < PERIOD * share:
+            pass
+        if share < 1:
+            time.sleep(PERIOD * (1 - share))
+
+
+class Busy:
+    def __init__(self, share, cpus):
+        self.children = [multiprocessing.Process(target=busy, args=(c, share), daemon=True)
+                         for c in cpus]
+
+    def __enter__(self):
+        for c in self.children:
+            c.start()
+
+    def __exit__(self, *_):
+        for c in self.children:
+            c.kill()
+            c.join()
+
+
+def stat(*argv):
+    p = e2e.kvmprof("stat", "--json", *argv)
+    check(p.status == 0, "stat %s: status %d: %s" % (argv, p.status, p.err))
+    return json.loads(p.out.split("\n")[-2]), p
+
+
+def shares(t, vcpu=0):
+    """Percent by row; None: this host can't tell."""
+    rows = {n: t["counters"]["time:" + n] for n in ROWS}
+    return {n: 100 * r["vcpu"][vcpu] / t["elapsed_ns"] if r else None for n, r in rows.items()}
+
+
+def closes(t, what, vcpu=0):
+    total = sum(v or 0 for v in shares(t, vcpu).values())
+    return check(abs(total - 100) <= 0.1, "%s: %.3f %% of the time: %s" % (what, total, shares(t, vcpu)))
+
+
+def truth(err):
+    return {w[1]: float(w[2]) for w in (line.split() for line in err.split("\n"))
+            if len(w) == 3 and w[0] == "where"}
+
+
+def compare(t, p, what):
+    got, was = shares(t), truth(p.err)
+    if not check(len(was) == 5, "%s: no truth on the console: %s" % (what, p.err)):
+        return
+    say("%s: %s; the guest says %s" % (
+        what, ", ".join("%s %s" % (n, "-" if v is None else "%.2f" % v) for n, v in got.items()),
+        ", ".join("%s %.2f" % x for x in was.items())))
+    if None not in (got["halted"], got["runnable"]):
+        # To the guest a wait for a processor at the end of a halt is part of it.
+        quiet = was["stolen"] < 15
+        for row, name in (("halted", "halted"), ("runnable", "stolen")):
+            check(not quiet or abs(got[row] - was[name]) <= 1, "%s: %s %.2f %%, the guest was %s for %.2f %%" %
+                  (what, row, got[row], name, was[name]))
+        check(abs(got["halted"] + got["runnable"] - was["halted"] - was["stolen"]) <= 1,
+              "%s: halted and runnable differ from %s" % (what, was))
+    if got["guest"] is not None:
+        check(abs(got["guest"] - was["user"]) <= 1 + TICKS, "%s: guest %.2f %%, in ring 3 %.2f %%" %
+              (what, got["guest"], was["user"]))
+    if None not in (got["kvm"], got["guest"]):
+        rest = got["kvm"] + got["vmm"]
+        expected = was["ports"] + was["other"]
+        check(abs(rest - expected) <= 1 + TICKS, "%s: KVM and VMM %.2f %%, at a port and in ring 0 %.2f %%" %
+              (what, rest, expected))
+    check(got["untold"] < 1, "%s: not told apart: %.2f %%" % (what, got["untold"]))
+
+
+def one_run(i):
+    t, _ = stat("-q", "--duration", "0.1", "--vcpus", str(1 + i % 2), "-F", str((1, 997, 4999)[i % 3]),
+                "--append", "seconds=9 mode=where")
+    return all([closes(t, "run %d, vCPU %d" % (i, v), v) for v in range(t["vcpus"])])
+
+
+e2e.need_kvm()
+cpu = max(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cpu})
+t, p = stat("--append", "seconds=4 mode=where")
+closes(t, "alone")
+compare(t, p, "alone")
+try:
+    old = os.sched_getscheduler(0)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    os.sched_setscheduler(0, old, os.sched_param(0))
+    may = True
+except PermissionError:
+    may = False
+if may:
+    with Busy(0.1, [cpu]):
+        t, p = stat("--append", "seconds=8 mode=where")
+    closes(t, "a tenth taken")
+    compare(t, p, "a tenth taken")
+    check(shares(t)["runnable"] is None or shares(t)["runnable"] > 5, "nothing was taken: %s" % shares(t))
+p = e2e.kvmprof("stat", "-q", "--json", "--interval", "0.2", "--append", "seconds=2 mode=where")
+for line in p.out.strip().split("\n")[:-1]:
+    x = json.loads(line)
+    closes(x["stat"], "the interval up to %.1f s" % x["interval_end_seconds"])
+with Busy(1, [cpu]):
+    good = sum(one_run(i) for i in range(RUNS))
+e2e.finish("%d of %d runs beside another process: within 0.1 %%" % (good, RUNS))
