@@ -38,3 +38,19 @@ int sample_read(const struct sample *s, uint64_t va, void *dst, size_t n)
 	}
 	return -EFAULT;
 }
+
+bool sample_host(const struct sample *s, struct sample_host *out)
+{
+	const size_t head = offsetof(struct sample_host, ip);
+
+	if (s->reason != SAMPLE_HOST || s->exit_addr > s->stack_len ||
+	    s->stack_len - s->exit_addr < head)
+		return false;
+	memset(out, 0, sizeof(*out));
+	memcpy(out, s->stack + s->exit_addr, head);
+	if (out->n > SAMPLE_MAX_HOST || out->where >= SAMPLE_WHERES ||
+	    (s->stack_len - s->exit_addr - head) / sizeof(out->ip[0]) < out->n)
+		return false;
+	memcpy(out->ip, s->stack + s->exit_addr + head, out->n * sizeof(out->ip[0]));
+	return true;
+}

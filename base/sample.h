@@ -12,6 +12,7 @@
 #ifndef KVMPROF_BASE_SAMPLE_H
 #define KVMPROF_BASE_SAMPLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,10 @@
 #define SAMPLE_MAX_PYTHON_BYTES (SAMPLE_MAX_PYTHON * (uint32_t)sizeof(struct sample_python))
 #define SAMPLE_MAX_STACK                                                       \
 	(SAMPLE_MAX_KERNEL_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_USER_SLICE + \
-	 SAMPLE_MAX_RETURNS + SAMPLE_MAX_PYTHON_BYTES + 8)
+	 SAMPLE_MAX_RETURNS + SAMPLE_MAX_PYTHON_BYTES + SAMPLE_MAX_HOST_BYTES + 16)
+/* Frames of the host's kernel. */
+#define SAMPLE_MAX_HOST 64u
+#define SAMPLE_MAX_HOST_BYTES (16u + SAMPLE_MAX_HOST * 8u)
 #define SAMPLE_COMM 16u
 #define SAMPLE_MAX_INSN 16u /* an instruction has 15 bytes at most (SDM vol. 2, 2.3.11) */
 
@@ -63,6 +67,31 @@ enum sample_reason {
 	SAMPLE_IO = 8, /* a disk was notified of requests; see exit_addr */
 	/* An instruction was reached by counting; registers and stack are of the block's start. */
 	SAMPLE_INSN = 9,
+	SAMPLE_HOST =
+		10, /* what the host did in the guest's place, or instead: struct sample_host */
+};
+
+/* Where a vCPU's thread was. */
+enum sample_where {
+	SAMPLE_IN_GUEST = 0,
+	SAMPLE_IN_KVM,
+	SAMPLE_IN_VMM,
+	SAMPLE_RUNNABLE, /* waited for a processor */
+	SAMPLE_HALTED,
+	SAMPLE_STOPPED, /* by us */
+	SAMPLE_WAITING, /* asleep in KVM, and not known to be halted */
+	SAMPLE_UNTOLD,	/* off its processor, in KVM or in the VMM */
+	SAMPLE_WHERES
+};
+
+/* Of SAMPLE_HOST, in stack[] at exit_addr. */
+struct sample_host {
+	uint64_t exit_addr; /* IN_VMM: of the exit that is worked for, as of SAMPLE_EXIT */
+	uint8_t where;	    /* enum sample_where */
+	uint8_t exit;	    /* IN_VMM: KVM_EXIT_* */
+	uint16_t n;	    /* of ip; SAMPLE_MAX_HOST at most */
+	uint32_t unused;    /* 0 */
+	uint64_t ip[SAMPLE_MAX_HOST]; /* of the host's kernel, innermost first; only n are there */
 };
 
 enum sample_mode {
@@ -151,7 +180,10 @@ struct sample {
 	uint32_t overruns;    /* whole periods missed before it */
 	uint64_t time_ns;     /* CLOCK_MONOTONIC at capture */
 	uint64_t weight;      /* what it stands for: ns of the true elapsed period, or a count */
-	/* SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token; SAMPLE_INSN: bytes from rip to it */
+	/*
+	 * SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token; SAMPLE_INSN: bytes from rip to
+	 * it; SAMPLE_HOST: where its struct sample_host is in stack[].
+	 */
 	uint64_t exit_addr;
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
@@ -177,6 +209,9 @@ static inline size_t sample_size(const struct sample *s)
  * slices inside stack_len, total equal to len. Returns 0 or -EINVAL.
  */
 int sample_check(const struct sample *s, size_t len);
+
+/* What a SAMPLE_HOST has of the host. false: it is none, or damaged. */
+bool sample_host(const struct sample *s, struct sample_host *out);
 
 /*
  * Copy n bytes at guest virtual address va out of the stack slices. Returns 0,

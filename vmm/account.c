@@ -104,19 +104,17 @@ void account_ask(int fd, struct account_thread *out)
 /* Readers take a copy that was whole: the count is odd while it changes (vm_account()). */
 static void change_begins(struct vcpu *v)
 {
-	atomic_store_explicit(
-		&v->account_seq,
-		atomic_load_explicit(&v->account_seq, memory_order_relaxed) + 1,
-		memory_order_relaxed);
+	atomic_store_explicit(&v->account_seq,
+			      atomic_load_explicit(&v->account_seq, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 }
 
 static void change_ends(struct vcpu *v)
 {
-	atomic_store_explicit(
-		&v->account_seq,
-		atomic_load_explicit(&v->account_seq, memory_order_relaxed) + 1,
-		memory_order_release);
+	atomic_store_explicit(&v->account_seq,
+			      atomic_load_explicit(&v->account_seq, memory_order_relaxed) + 1,
+			      memory_order_release);
 }
 
 void vcpu_account_begin(struct vcpu *v, uint64_t now_ns)
@@ -130,11 +128,13 @@ void vcpu_account_begin(struct vcpu *v, uint64_t now_ns)
 	change_ends(v);
 }
 
-void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns)
+enum look { LOOK_MAYBE, LOOK_NOW };
+
+static void go_on(struct vcpu *v, enum account_span next, uint64_t now_ns, enum look when)
 {
 	enum account_span span = (enum account_span)v->account.span;
 	uint64_t len = now_ns - v->account.now_ns;
-	bool look = len >= ACCOUNT_LONG_NS ||
+	bool look = when == LOOK_NOW || len >= ACCOUNT_LONG_NS ||
 		    now_ns - v->account.looked_ns >= ACCOUNT_LOOK_NS;
 	struct account_thread t;
 
@@ -147,17 +147,19 @@ void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns)
 	change_ends(v);
 }
 
+void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns)
+{
+	go_on(v, next, now_ns, LOOK_MAYBE);
+}
+
+void vcpu_account_look(struct vcpu *v, uint64_t now_ns)
+{
+	go_on(v, (enum account_span)v->account.span, now_ns, LOOK_NOW);
+}
+
 void vcpu_account_end(struct vcpu *v)
 {
-	uint64_t now = clock_mono_ns();
-	uint64_t len = now - v->account.now_ns;
-	struct account_thread t;
-
-	account_ask(v->account_fd, &t);
-	change_begins(v);
-	account_next(&v->account, ACCOUNT_VMM, now);
-	account_look(&v->account, &t, ACCOUNT_VMM, len);
-	change_ends(v);
+	vcpu_account_look(v, clock_mono_ns());
 	if (v->account_fd >= 0)
 		close(v->account_fd);
 	v->account_fd = -1;
@@ -172,6 +174,5 @@ void vm_account(const struct vm *vm, unsigned int vcpu, struct account *out)
 		seq = atomic_load_explicit(&v->account_seq, memory_order_acquire);
 		count_copy(out, &v->account, sizeof(*out));
 		atomic_thread_fence(memory_order_acquire);
-	} while (seq & 1 ||
-		 seq != atomic_load_explicit(&v->account_seq, memory_order_relaxed));
+	} while (seq & 1 || seq != atomic_load_explicit(&v->account_seq, memory_order_relaxed));
 }

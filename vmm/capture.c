@@ -291,6 +291,16 @@ static void copy_insn(const struct vcpu *v, const struct capture_view *w, struct
 		s->insn_len = (uint8_t)capture_read(w, s->regs.rip, s->insn, SAMPLE_MAX_INSN - 1);
 }
 
+static void copy_host(struct sample *s, const struct sample_host *host)
+{
+	const size_t len = offsetof(struct sample_host, ip) + host->n * sizeof(host->ip[0]);
+
+	s->stack_len = (s->stack_len + 7) & ~7u;
+	s->exit_addr = s->stack_len;
+	memcpy(s->stack + s->stack_len, host, len);
+	s->stack_len += (uint32_t)len;
+}
+
 static void count_sample(struct vcpu *v, const struct sample *s)
 {
 	struct vcpu_stats *st = &v->stats;
@@ -377,7 +387,8 @@ static uint8_t capture_look(struct vcpu *v, const struct capture_view *w, enum s
 		if (!mode)
 			return 0;
 	} else if (mode == SAMPLE_KERNEL && cpl != 3 &&
-		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU) && may_stand(w)) {
+		   (reason == SAMPLE_TIMER || reason == SAMPLE_PMU || reason == SAMPLE_HOST) &&
+		   may_stand(w)) {
 		struct kvm_mp_state mp;
 
 		if (ioctl(v->fd, KVM_GET_MP_STATE, &mp) == 0)
@@ -455,9 +466,10 @@ bool capture_sample(struct vcpu *v, const struct capture_cause *cause)
 /* Bytes beside stacks. */
 static uint32_t extra_room(const struct vcpu *v)
 {
-	return SAMPLE_MAX_RETURNS + (atomic_load_explicit(&v->vm->python, memory_order_relaxed)
-					     ? SAMPLE_MAX_PYTHON_BYTES + 8
-					     : 0);
+	return SAMPLE_MAX_HOST_BYTES + 8 + SAMPLE_MAX_RETURNS +
+	       (atomic_load_explicit(&v->vm->python, memory_order_relaxed)
+			? SAMPLE_MAX_PYTHON_BYTES + 8
+			: 0);
 }
 
 bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
@@ -504,6 +516,8 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	if (nested) {
 		s->device = nested;
 		note_nested(s);
+		if (cause->host)
+			copy_host(s, cause->host);
 		goto commit;
 	}
 	capture_regs(w->regs, w->sregs, &s->regs);
@@ -520,6 +534,8 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 		capture_returns(v, w, s);
 	}
 	capture_python(v, w, s);
+	if (cause->host)
+		copy_host(s, cause->host);
 	/* The view is of a record (pvm_peek_ops) that is incomplete: discard the sample. */
 	if (w->mem->remote && w->mem->remote->lacking)
 		return false;

@@ -114,6 +114,11 @@ static void fill_attr(struct perf_event_attr *a, const struct vm_counter *what, 
 	a->exclude_host = what->exclude_host;
 	a->exclude_guest = what->exclude_guest;
 	a->precise_ip = what->precise_ip & 3;
+	if (what->chain) {
+		a->sample_type = PERF_SAMPLE_CALLCHAIN;
+		a->sample_max_stack = SAMPLE_MAX_HOST;
+		a->exclude_callchain_user = 1;
+	}
 	a->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
 
@@ -170,7 +175,26 @@ static uint64_t ring_word(const struct counter *c, uint64_t at)
 	return v;
 }
 
-/* Records as in perf_event_open(2), with attr.sample_type of 0. All are taken out. */
+/* PERF_RECORD_SAMPLE with a call chain alone: u64 nr, u64 ips[nr], with marks between them. */
+static void take_chain(struct counter *c, uint64_t at, const struct perf_event_header *h)
+{
+	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	uint64_t n = ring_word(c, at + sizeof(*h));
+
+	c->fresh = true;
+	c->in_guest = mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+	c->nchain = 0;
+	for (uint64_t i = 0;
+	     i < n && c->nchain < SAMPLE_MAX_HOST && sizeof(*h) + (i + 2) * sizeof(n) <= h->size;
+	     i++) {
+		uint64_t ip = ring_word(c, at + sizeof(*h) + (i + 1) * sizeof(n));
+
+		if (ip < PERF_CONTEXT_MAX)
+			c->chain[c->nchain++] = ip;
+	}
+}
+
+/* Records as in perf_event_open(2), with attr.sample_type of 0, or of a chain. All are taken out. */
 static void counter_drain(struct counter *c, struct vm_counter_stats *to)
 {
 	uint64_t head, tail;
@@ -185,7 +209,9 @@ static void counter_drain(struct counter *c, struct vm_counter_stats *to)
 		memcpy(&h, &word, sizeof(h));
 		if (h.size < sizeof(h) || h.size > head - tail)
 			break;
-		if (h.type == PERF_RECORD_THROTTLE)
+		if (h.type == PERF_RECORD_SAMPLE && c->with_chain)
+			take_chain(c, tail, &h);
+		else if (h.type == PERF_RECORD_THROTTLE)
 			count_add(&to->throttled, 1);
 		else if (h.type == PERF_RECORD_LOST && h.size >= 24)
 			count_add(&to->lost, ring_word(c, tail + 16));
@@ -202,6 +228,7 @@ int counter_open(struct counter *c, const struct vm_counter *what, const struct 
 
 	memset(c, 0, sizeof(*c));
 	c->freq = what->freq;
+	c->with_chain = what->chain;
 	c->by_hand = what->type == PERF_TYPE_TRACEPOINT;
 	trigger_init_count(&c->axis, rule);
 	ret = open_fd(c, what, c->freq ? period : c->axis.deadline_ns, period, e);
@@ -210,6 +237,12 @@ int counter_open(struct counter *c, const struct vm_counter *what, const struct 
 		counter_close(c);
 	else
 		counter_map(c);
+	if (!ret && what->chain && !c->ring) {
+		counter_close(c);
+		ret = err_set(
+			e, ENOMEM,
+			"no ring for call chains: /proc/sys/kernel/perf_event_mlock_kb is used up");
+	}
 	return ret;
 }
 
@@ -271,6 +304,16 @@ void counter_note(struct counter *c, struct vm_counter_stats *to)
 	c->noted_enabled = c->enabled_ns;
 	c->noted_running = c->running_ns;
 	counter_drain(c, to);
+}
+
+bool counter_chain(struct counter *c, struct vm_counter_stats *to)
+{
+	bool fresh;
+
+	counter_drain(c, to);
+	fresh = c->fresh;
+	c->fresh = false;
+	return fresh;
 }
 
 /* The next overflow shall be so many counts from here. */

@@ -23,6 +23,7 @@
 #define KVMPROF_VMM_COUNTER_H
 
 #include "base/err.h"
+#include "base/sample.h"
 #include "vmm/trigger.h"
 
 #include <stdbool.h>
@@ -41,6 +42,10 @@ struct counter {
 	struct trigger axis;		       /* deadlines as counts */
 	uint64_t enabled_ns, running_ns;       /* as last read */
 	uint64_t noted_enabled, noted_running; /* counter_note() */
+	/* vm_counter.chain: the last overflow's, taken by counter_chain(). */
+	bool with_chain, fresh, in_guest;
+	uint16_t nchain;
+	uint64_t chain[SAMPLE_MAX_HOST];
 	struct perf_event_mmap_page *ring; /* NULL: there is none; the pages are the counter's */
 };
 
@@ -64,6 +69,12 @@ void counter_close(struct counter *c);
  */
 bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
 void counter_go_on(struct counter *c);
+
+/*
+ * Has it overflowed since the last call? Then fresh, in_guest and chain are of that. Of one that was opened with
+ * vm_counter.chain.
+ */
+bool counter_chain(struct counter *c, struct vm_counter_stats *to);
 
 /* What it has counted so far; 0 when that can't be read. */
 uint64_t counter_read(struct counter *c);

@@ -42,10 +42,16 @@ struct source {
 	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
 	struct counter counter; /* PERF, CPU */
 	uint64_t exits;		/* EXIT, IO: so far */
-	uint8_t exit;		/* EXIT: the one that is due: KVM_EXIT_* */
-	uint64_t exit_addr;	/* and its address, as in struct sample; IO: the token */
-	uint64_t owed;		/* but for IO: weight of samples that found no room */
-	unsigned int thinned;	/* samples passed over in a row, as the ring is nearly full */
+	uint8_t exit;	     /* EXIT: the one that is due: KVM_EXIT_*; HOST: that is worked for */
+	uint64_t exit_addr;  /* and its address, as in struct sample; IO: the token */
+	uint8_t span;	     /* HOST: enum account_span, when its period ended */
+	struct account seen; /* HOST: as samples off its processor stand for it */
+	uint64_t on_seen;    /* HOST: processor time that samples stand for already, and ... */
+	uint64_t on_owed;    /* ... of periods whose sample was not to be taken */
+	uint64_t halts_seen; /* HOST: KVM's halt_wait_ns then */
+	uint64_t off[SAMPLE_WHERES]; /* HOST: ns off its processor that no sample stands for yet */
+	uint64_t owed;		     /* but for IO: weight of samples that found no room */
+	unsigned int thinned;	     /* samples passed over in a row, as the ring is nearly full */
 };
 
 /* What control asks for; each vCPU follows when `changes` has changed. */
@@ -83,6 +89,8 @@ struct vcpu {
 	struct account account; /* of its thread; account_seq is odd while it changes */
 	atomic_uint account_seq;
 	int account_fd;
+	int halt_fd; /* KVM's statistics of it, with halt_wait_ns at halt_at; -1: none */
+	uint64_t halt_at;
 	struct debugreg debug;
 	struct pvm_vcpu pvm_state;
 	uint64_t lstar;	    /* once the kernel has set it */
@@ -231,9 +239,10 @@ struct capture_cause {
 	uint8_t event;
 	uint32_t missed; /* periods missed before it */
 	uint64_t weight;
-	uint8_t device;	    /* as in struct sample */
-	uint8_t exit;	    /* EXIT */
-	uint64_t exit_addr; /* EXIT, IO */
+	uint8_t device;			/* as in struct sample */
+	uint8_t exit;			/* EXIT */
+	uint64_t exit_addr;		/* EXIT, IO */
+	const struct sample_host *host; /* HOST */
 };
 /*
  * Of a vCPU of our own. While no samples are wanted it is only counted. false: there was no room
@@ -294,6 +303,8 @@ struct vm *machine_new_foreign(const struct machine_ops *ops, void *attached,
 void vcpu_account_begin(struct vcpu *v, uint64_t now_ns);
 void vcpu_account(struct vcpu *v, enum account_span next, uint64_t now_ns);
 void vcpu_account_end(struct vcpu *v);
+/* What it had of a processor is known up to now_ns; the span goes on. */
+void vcpu_account_look(struct vcpu *v, uint64_t now_ns);
 
 /* device.c: around the work for one exit. Both return the time, which device_leave() takes. */
 uint64_t device_enter(struct vcpu *v);
@@ -315,6 +326,17 @@ void sources_take(struct vcpu *v);
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now);
 /* Control has changed: follow it. */
 void sources_follow(struct vcpu *v);
+
+/* source.c, for source_host.c. What is not taken is counted as lost, and the next one has its weight. */
+void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause);
+/* The same where the caller keeps the weight: was it taken? */
+bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_cause *cause);
+int source_arm_counter(struct vcpu *v, unsigned int i, struct err *e);
+/* source_host.c: VM_EVENT_HOST. Before the vCPU runs, and afterwards. */
+void source_host_prepare(struct vcpu *v);
+void source_host_release(struct vcpu *v);
+int source_host_arm(struct vcpu *v, unsigned int i, const struct trigger_rule *rule, struct err *e);
+void source_take_host(struct vcpu *v, unsigned int i, uint64_t now);
 
 /* source_exit.c: is the instruction behind this exit finished by the next KVM_RUN? */
 bool exit_is_finished_later(uint32_t kind);

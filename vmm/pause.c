@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/pause.h"
 
-#include "base/clock.h"
 #include "vmm/machine.h"
 
 #include <errno.h>
@@ -61,7 +60,6 @@ void pause_stand(struct vcpu *v)
 
 	if (!atomic_load_explicit(&p->asked, memory_order_relaxed))
 		return;
-	vcpu_account(v, ACCOUNT_STOPPED, clock_mono_ns());
 	pthread_mutex_lock(&p->lock);
 	p->standing++;
 	pthread_cond_broadcast(&p->changed);
@@ -71,7 +69,6 @@ void pause_stand(struct vcpu *v)
 	pthread_mutex_unlock(&p->lock);
 	if (!atomic_load(&v->vm->stop))
 		pause_restart_sources(v);
-	vcpu_account(v, ACCOUNT_VMM, clock_mono_ns());
 }
 
 int vm_pause(struct vm *vm, struct err *e)

@@ -36,7 +36,7 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-static int arm_counter(struct vcpu *v, unsigned int i, struct err *e)
+int source_arm_counter(struct vcpu *v, unsigned int i, struct err *e)
 {
 	const struct vm_event *ev = &v->vm->cfg.event[i];
 	struct source *s = &v->source[i];
@@ -86,10 +86,13 @@ static int source_arm(struct vcpu *v, unsigned int i, struct err *e)
 			trigger_start(&s->trigger, clock_mono_ns());
 		break;
 	case VM_EVENT_CPU:
-		ret = ev->timer ? arm_cpu_timer(v, i, e) : arm_counter(v, i, e);
+		ret = ev->timer ? arm_cpu_timer(v, i, e) : source_arm_counter(v, i, e);
 		break;
 	case VM_EVENT_PERF:
-		ret = arm_counter(v, i, e);
+		ret = source_arm_counter(v, i, e);
+		break;
+	case VM_EVENT_HOST:
+		ret = source_host_arm(v, i, &rule, e);
 		break;
 	case VM_EVENT_IO:
 		break;
@@ -218,9 +221,25 @@ void sources_follow(struct vcpu *v)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 }
 
+/* The exit that is worked for. */
+static void source_note_exit(const struct vcpu *v, struct source *s)
+{
+	const struct kvm_run *run = v->run;
+
+	if (v->vm->cfg.event[s - v->source].kind != VM_EVENT_HOST)
+		return;
+	s->exit = (uint8_t)(run->exit_reason < UINT8_MAX ? run->exit_reason : UINT8_MAX);
+	s->exit_addr = run->exit_reason == KVM_EXIT_IO	   ? run->io.port
+		       : run->exit_reason == KVM_EXIT_MMIO ? run->mmio.phys_addr
+							   : 0;
+}
+
 static void note_due(const struct vcpu *v, struct source *s)
 {
 	s->device = v->device;
+	s->span = (uint8_t)v->account.span;
+	if (v->device)
+		source_note_exit(v, s);
 	s->due = 1;
 }
 
@@ -245,17 +264,20 @@ void source_signalled(struct vcpu *v, const siginfo_t *info)
 	}
 }
 
-/* What is not taken is counted as lost, and the next one has its weight. */
-static void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
+bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_cause *cause)
 {
-	cause->weight += s->owed;
 	if (++s->thinned < ring_one_of(&v->ring)) {
 		ring_drop(&v->ring);
-		s->owed = cause->weight;
-		return;
+		return false;
 	}
 	s->thinned = 0;
-	s->owed = capture_sample(v, cause) ? 0 : cause->weight;
+	return capture_sample(v, cause);
+}
+
+void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause)
+{
+	cause->weight += s->owed;
+	s->owed = source_sample_own(v, s, cause) ? 0 : cause->weight;
 }
 
 void source_take_timer(struct vcpu *v, unsigned int i, uint64_t now)
@@ -306,6 +328,8 @@ static void source_take(struct vcpu *v, unsigned int i, uint64_t now)
 		source_take_exit(v, i, now);
 	else if (ev->kind == VM_EVENT_IO)
 		source_take_io(v, i, now);
+	else if (ev->kind == VM_EVENT_HOST)
+		source_take_host(v, i, now);
 	else if (ev->kind == VM_EVENT_PERF || (ev->kind == VM_EVENT_CPU && !ev->timer))
 		take_counter(v, i, now);
 	else
@@ -316,18 +340,15 @@ void sources_take(struct vcpu *v)
 {
 	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
 		struct source *s = &v->source[i];
-		uint64_t t0, t1;
+		uint64_t t0;
 
 		if (!s->due)
 			continue;
 		s->due = 0;
 		t0 = clock_mono_ns();
-		vcpu_account(v, ACCOUNT_STOPPED, t0);
 		source_take(v, i, t0);
 		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
-		t1 = clock_mono_ns();
-		vcpu_account(v, ACCOUNT_VMM, t1);
-		hist_add(&v->stats.stop_ns, t1 - t0);
+		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
 	}
 	if (v->watch_due) {
 		v->watch_due = 0;

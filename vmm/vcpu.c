@@ -302,7 +302,8 @@ static void vcpu_run_loop(struct vcpu *v)
 		vcpu_account(v, ACCOUNT_RUN, now);
 		ret = ioctl(v->fd, KVM_RUN, 0) < 0 ? errno : 0;
 		now = clock_mono_ns();
-		vcpu_account(v, ACCOUNT_VMM, now);
+		/* What interrupts it is our own: a sample that is due, or the end. */
+		vcpu_account(v, ret == EINTR ? ACCOUNT_STOPPED : ACCOUNT_VMM, now);
 		if (ret == 0) {
 			unsigned int kind = v->run->exit_reason;
 
@@ -352,7 +353,6 @@ void *vcpu_main(void *arg)
 	struct vcpu *v = arg;
 	struct err e = { 0 };
 	sigset_t mask;
-	uint64_t now;
 
 	current_vcpu = v;
 	v->run->kvm_valid_regs = regs_at_exits(v->vm);
@@ -372,13 +372,12 @@ void *vcpu_main(void *arg)
 	pthread_mutex_unlock(&v->vm->start_lock);
 	if (v->vm->cfg.pin && vcpu_pin(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
+	vcpu_account_begin(v, clock_mono_ns());
 	if (sources_start(v, &e) < 0)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 	breakpoints_follow(v);
-	now = clock_mono_ns();
-	vcpu_account_begin(v, now);
 	if (v->index == 0)
-		atomic_store(&v->vm->first_entry_ns, now);
+		atomic_store(&v->vm->first_entry_ns, clock_mono_ns());
 	vcpu_run_loop(v);
 	sources_exit_last(v);
 	sources_stop(v);

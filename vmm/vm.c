@@ -285,7 +285,7 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		vm->vcpu[i].index = i;
 		vm->vcpu[i].vm = vm;
-		vm->vcpu[i].fd = -1;
+		vm->vcpu[i].fd = vm->vcpu[i].account_fd = vm->vcpu[i].halt_fd = -1;
 	}
 	control_init(vm);
 	vm->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -295,6 +295,9 @@ int vm_create(struct vm **out, const struct vm_config *cfg, struct err *e)
 	ret = ret ? ret : create_kvm_vm(vm, e);
 	ret = ret ? ret : add_devices(vm, e);
 	ret = ret ? ret : create_vcpus(vm, e);
+	for (unsigned int i = 0; !ret && i < cfg->nevents; i++)
+		for (unsigned int k = 0; cfg->event[i].kind == VM_EVENT_HOST && k < vm->nvcpus; k++)
+			source_host_prepare(&vm->vcpu[k]);
 	if (!ret)
 		ret = cfg->snapshot ? snapshot_restore(vm, cfg->snapshot, e) : load_kernel(vm, e);
 	if (ret) {
@@ -327,6 +330,7 @@ static void own_destroy(struct vm *vm)
 	for (unsigned int i = 0; i < vm->nvcpus; i++) {
 		struct vcpu *v = &vm->vcpu[i];
 
+		source_host_release(v);
 		if (v->run)
 			munmap(v->run, vm->cfg.host->run_size);
 		if (v->fd >= 0)

@@ -136,6 +136,7 @@ enum vm_event_kind {
 	VM_EVENT_CPU,  /* CPU time of the vCPU's thread */
 	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
 	VM_EVENT_EXIT, /* VM exits that come to us, by reason */
+	VM_EVENT_HOST, /* the thread's time, on a processor and off it, with the host's side */
 	VM_EVENT_IO,   /* notifications of a disk: a sample each, see vm_io_take() */
 };
 
@@ -147,6 +148,7 @@ struct vm_counter {
 	unsigned int precise_ip; /* 0 to 3 */
 	bool clock;		 /* counts ns, by a timer */
 	bool freq;	    /* the kernel chooses periods, so that there are `period` a second */
+	bool chain;	    /* with the call chain of the host's kernel */
 	const char *filter; /* of a tracepoint; NULL: none */
 };
 

@@ -38,6 +38,7 @@ static const char *class_key(enum event_class class)
 	static const char *const key[] = {
 		[EVENT_WALL] = "clock",
 		[EVENT_CPU] = "clock",
+		[EVENT_HOST] = "clock",
 		[EVENT_EXIT] = "exit",
 		[EVENT_IO] = "io",
 		[EVENT_KERNEL_EXIT] = "kernel-exit",

@@ -287,7 +287,7 @@ static int parse_with_colon(struct event_name *out, size_t at, size_t len, struc
 			return 0;
 		return err_set(e, EINVAL, "%s: expected io:bytes or io:latency", text);
 	}
-	if (is(text, at, "wall") || is(text, at, "cpu"))
+	if (is(text, at, "wall") || is(text, at, "cpu") || is(text, at, "host"))
 		return err_set(e, EINVAL, "%s: %.*s takes no modifiers", text, (int)at, text);
 	if (parse_perf(out, text, at)) {
 		out->base_len = (uint8_t)at;
@@ -325,6 +325,9 @@ int event_name_parse(struct event_name *out, const char *text, size_t len, struc
 	} else if (is(text, len, "cpu")) {
 		out->class = EVENT_CPU;
 		out->is_time = out->is_clock = true;
+	} else if (is(text, len, "host")) {
+		out->class = EVENT_HOST;
+		out->is_clock = true;
 	} else if (is(text, len, "exit")) {
 		out->class = EVENT_EXIT;
 		out->exits = VM_EXIT_ANY;
@@ -345,6 +348,8 @@ const struct event_word *event_word(unsigned int i)
 	static const struct event_word first[] = {
 		{ "wall", "time, also while a vCPU is halted; the default", EVENT_WALL },
 		{ "cpu", "CPU time of a vCPU's thread: none while it is halted", EVENT_CPU },
+		{ "host", "time, with where it went: guest, KVM, VMM, off the processor",
+		  EVENT_HOST },
 		{ "exit", "each VM exit that comes to the VMM", EVENT_EXIT },
 		{ "io", "requests of the guest to its disks, by bytes", EVENT_IO },
 		{ "io:latency", "the same by the time that they took, in ns", EVENT_IO },

@@ -184,6 +184,16 @@ int event_probe(const struct event_name *n, const struct events_rate *rate,
 		out->period = clock_period(rate);
 		out->counter.clock = true;
 		return probe_cpu(out, why);
+	case EVENT_HOST:
+		out->kind = VM_EVENT_HOST;
+		out->period = clock_period(rate);
+		out->counter = (struct vm_counter){
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_CPU_CLOCK,
+			.clock = true,
+			.chain = true,
+		};
+		return counter_probe(&out->counter, out->period, why);
 	case EVENT_EXIT:
 		out->kind = VM_EVENT_EXIT;
 		out->period = rate->period ? rate->period : 1;
@@ -359,14 +369,15 @@ unsigned int events_for_profile(const struct events *ev, double freq_hz, struct 
 		if (s->vm.kind == VM_EVENT_PERF && s->vm.counter.type != PERF_TYPE_TRACEPOINT) {
 			p->type = s->vm.counter.type;
 			p->config = s->vm.counter.config;
-		} else if (s->vm.kind == VM_EVENT_WALL) {
+		} else if (s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_HOST) {
 			p->type = PERF_TYPE_SOFTWARE;
 			p->config = PERF_COUNT_SW_CPU_CLOCK;
 		} else if (s->vm.kind == VM_EVENT_CPU) {
 			p->type = PERF_TYPE_SOFTWARE;
 			p->config = PERF_COUNT_SW_TASK_CLOCK;
 		}
-		if (s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU || s->vm.counter.freq)
+		if (s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU ||
+		    s->vm.kind == VM_EVENT_HOST || s->vm.counter.freq)
 			p->freq_hz = freq_hz;
 	}
 	return n;

@@ -75,6 +75,9 @@ static void account_up_to(struct account *a, uint64_t now, const struct threadst
 	t.cpu_ns = clock_ns((clockid_t)((~(unsigned int)tid << 3) | 6));
 	if (!a->begun_ns || !len)
 		return;
+	/* The host counts a wait for a processor when it ends. */
+	if (th->have_sched && th->have_times && th->state == 'R')
+		t.delay_ns = UINT64_MAX;
 	account_next(a, span, now);
 	if (t.cpu_ns)
 		account_look(a, &t, span, len);

@@ -12,9 +12,9 @@
 #include <string.h>
 
 const char *const stat_where_name[STAT_WHERES] = {
-	[STAT_GUEST] = "guest",	    [STAT_KVM] = "kvm",		[STAT_VMM] = "vmm",
+	[STAT_GUEST] = "guest",	      [STAT_KVM] = "kvm",	[STAT_VMM] = "vmm",
 	[STAT_RUNNABLE] = "runnable", [STAT_HALTED] = "halted", [STAT_STOPPED] = "stopped",
-	[STAT_WAITING] = "waiting", [STAT_UNTOLD] = "untold",
+	[STAT_WAITING] = "waiting",   [STAT_UNTOLD] = "untold",
 };
 
 static bool kvm_value(const struct stat_vcpu *v, const char *name, uint64_t *out)
@@ -56,15 +56,20 @@ void stat_time_of(struct stat_time *t, const struct stat_vcpu *v)
 	t->polled = hit + miss;
 	/* KVM counts a halt when it ends; until then it says that there is one. */
 	if (t->have_halted && kvm_value(v, "blocking", &blocking) && blocking)
-		t->halted = a->blocked[ACCOUNT_RUN] > t->halted ? a->blocked[ACCOUNT_RUN] : t->halted;
+		t->halted =
+			a->blocked[ACCOUNT_RUN] > t->halted ? a->blocked[ACCOUNT_RUN] : t->halted;
 }
 
 void stat_time_since(struct stat_time *t, const struct stat_time *before)
 {
 	for (unsigned int i = 0; i < ACCOUNT_SPANS; i++) {
+		/* A wait that went on then may turn out to be one of the other kind. */
+		uint64_t delay = less(before->delay[i], t->delay[i]);
+		uint64_t blocked = less(before->blocked[i], t->blocked[i]);
+
 		t->wall[i] = less(t->wall[i], before->wall[i]);
-		t->delay[i] = less(t->delay[i], before->delay[i]);
-		t->blocked[i] = less(t->blocked[i], before->blocked[i]);
+		t->delay[i] = less(t->delay[i], before->delay[i] + blocked);
+		t->blocked[i] = less(t->blocked[i], before->blocked[i] + delay);
 	}
 	t->elsewhere = less(t->elsewhere, before->elsewhere);
 	t->guest = less(t->guest, before->guest);
@@ -74,16 +79,19 @@ void stat_time_since(struct stat_time *t, const struct stat_time *before)
 
 void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint64_t *out, bool *supported)
 {
-	uint64_t wall = 0, ran[ACCOUNT_SPANS], polled, blocked = t->blocked[ACCOUNT_RUN];
+	uint64_t wall = 0, ran[ACCOUNT_SPANS], blocked[ACCOUNT_SPANS], polled;
 
 	for (unsigned int i = 0; i < STAT_WHERES; i++) {
 		out[i] = 0;
 		supported[i] = true;
 	}
 	for (unsigned int i = 0; i < ACCOUNT_SPANS; i++) {
+		uint64_t delay = least(t->delay[i], t->wall[i]);
+
 		wall += t->wall[i];
-		ran[i] = less(t->wall[i], t->delay[i] + t->blocked[i]);
-		out[STAT_RUNNABLE] += t->delay[i];
+		blocked[i] = least(t->blocked[i], t->wall[i] - delay);
+		ran[i] = t->wall[i] - delay - blocked[i];
+		out[STAT_RUNNABLE] += delay;
 	}
 	/* Where an account says more of a span than it was long, of which it has no other way. */
 	out[STAT_UNTOLD] = least(t->elsewhere, ran[ACCOUNT_RUN]);
@@ -91,12 +99,12 @@ void stat_time_rows(const struct stat_time *t, uint64_t elapsed_ns, uint64_t *ou
 	out[STAT_UNTOLD] += less(elapsed_ns, wall);
 
 	polled = least(t->polled, ran[ACCOUNT_RUN]);
-	out[STAT_VMM] = ran[ACCOUNT_VMM] + t->blocked[ACCOUNT_VMM];
-	out[STAT_STOPPED] = ran[ACCOUNT_STOPPED] + t->blocked[ACCOUNT_STOPPED];
+	out[STAT_VMM] = ran[ACCOUNT_VMM] + blocked[ACCOUNT_VMM];
+	out[STAT_STOPPED] = ran[ACCOUNT_STOPPED] + blocked[ACCOUNT_STOPPED];
 	out[STAT_GUEST] = least(t->guest, ran[ACCOUNT_RUN] - polled);
 	out[STAT_KVM] = ran[ACCOUNT_RUN] - polled - out[STAT_GUEST];
-	out[STAT_HALTED] = polled + least(blocked, t->halted);
-	out[STAT_WAITING] = less(blocked, t->halted);
+	out[STAT_HALTED] = polled + least(blocked[ACCOUNT_RUN], t->halted);
+	out[STAT_WAITING] = less(blocked[ACCOUNT_RUN], t->halted);
 
 	supported[STAT_GUEST] = supported[STAT_KVM] = t->have_guest;
 	supported[STAT_HALTED] = t->have_halted;

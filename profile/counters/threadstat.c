@@ -40,6 +40,7 @@ bool threadstat_parse_times(struct threadstat *t, const char *text, long ticks)
 	t->user_ns = (utime > guest ? utime - guest : 0) * ns;
 	t->system_ns = stime * ns;
 	t->guest_ns = guest * ns;
+	t->state = p[1] ? p[2] : '\0';
 	t->have_times = true;
 	return true;
 }

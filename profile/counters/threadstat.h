@@ -16,6 +16,7 @@ struct threadstat {
 	bool have_sched, have_times;
 	uint64_t run_ns, delay_ns;	       /* have_sched */
 	uint64_t user_ns, system_ns, guest_ns; /* have_times; user_ns without guest_ns */
+	char state;			       /* have_times: as ps has it */
 };
 
 /* Of a thread of this process; what can't be read is not there. Any thread. */

@@ -38,6 +38,8 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		ret = userfile_finder_init(&g->finder, &opt->files, e);
 		g->have_finder = !ret;
 	}
+	if (!ret && opt->host)
+		ret = guest_host_create(&g->host, opt->host_names, e);
 	if (!ret && opt->mem)
 		ret = memprobe_create(&g->mem, vm_memory(vm), e);
 	if (!ret && opt->moves && opt->placed && !target->live) {
@@ -78,6 +80,7 @@ void guest_destroy(struct guest *g)
 	orc_memo_destroy(g->unwinder.memo);
 	guest_vmm_deinit(&g->vmm);
 	guest_state_deinit(&g->states);
+	guest_host_destroy(g->host);
 	free(g->slide_ref);
 	free(g);
 }
@@ -272,7 +275,9 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	int ret = guest_frames(g, s, stack, out, e);
 
 	ret = ret ? ret : guest_state_see(&g->states, g->sink, s, stack, e);
-	return ret ? ret : guest_vmm_see(&g->vmm, g->vm, g->sink, s, stack, e);
+	ret = ret ? ret : guest_host_where(g->host, g->sink, s, stack, e);
+	ret = ret ? ret : guest_vmm_see(&g->vmm, g->vm, g->sink, s, stack, e);
+	return ret ? ret : guest_host_functions(g->host, g->sink, s, stack, e);
 }
 
 int guest_finish(struct guest *g, struct err *e)
@@ -282,6 +287,7 @@ int guest_finish(struct guest *g, struct err *e)
 	guest_memory_renew(&g->memory);
 	ret = g->dsos ? guest_dsos_finish(g->dsos, g->sink, e) : 0;
 
+	ret = ret ? ret : guest_host_finish(g->host, g->sink, e);
 	ret = ret || !g->jit ? ret : guest_jit_finish(g->jit, e);
 	return ret || !g->python ? ret : guest_python_finish(g->python, e);
 }

@@ -33,6 +33,8 @@ struct guest_options {
 	bool placed;
 	uint64_t slide, pa_slide;
 	struct userfile_options files;
+	bool host;			 /* there are samples of the event host ... */
+	const struct symtab *host_names; /* ... with these names; borrowed, NULL: none */
 };
 
 /* Facts for the summary. */

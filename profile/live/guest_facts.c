@@ -14,6 +14,8 @@ const struct symbol *guest_kernel_symbol(const struct guest *g, uint64_t va, uin
 
 	if (guest_vmm_owns(va))
 		return g->vmm.symbols ? symtab_lookup(g->vmm.symbols, va, off) : NULL;
+	if (guest_host_owns(va))
+		return guest_host_symbol(g->host, va, off);
 	if (guest_state_owns(va))
 		return g->states.symbols ? symtab_lookup(g->states.symbols, va, off) : NULL;
 	/* A 32-bit kernel, or one without paging, is linked low. */

@@ -5,6 +5,7 @@
 #ifndef KVMPROF_PROFILE_LIVE_GUEST_PRIVATE_H
 #define KVMPROF_PROFILE_LIVE_GUEST_PRIVATE_H
 
+#include "profile/live/frame_host.h"
 #include "profile/live/frame_state.h"
 #include "profile/live/frame_vmm.h"
 #include "profile/live/guest.h"
@@ -49,6 +50,7 @@ struct guest {
 	struct guest_search search;
 	struct guest_vmm vmm;
 	struct guest_states states;
+	struct guest_host *host; /* NULL: not asked for */
 	uint64_t swept_ns;
 	bool found_late;	 /* tasks were found in its memory */
 	uint64_t unknown_before; /* samples of unknown tasks until then */

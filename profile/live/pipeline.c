@@ -112,6 +112,14 @@ static void count_sample(struct pipeline *p, const struct profile_sample *s)
 		p->last_ns = s->time_ns;
 }
 
+static void count_where(struct pipeline *p, const struct sample *s)
+{
+	struct sample_host what;
+
+	if (sample_host(s, &what))
+		p->stats.where[what.where] += s->weight;
+}
+
 static void cut_stack(struct pipeline *p, struct stack *s)
 {
 	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
@@ -232,6 +240,7 @@ static void process(struct pipeline *p, const struct sample *s)
 		return;
 	}
 	count_sample(p, &out);
+	count_where(p, s);
 	cut_stack(p, &p->stack);
 	ret = ret ? ret : write_sample(p, &out);
 	fail_once(p, ret);

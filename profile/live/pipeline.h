@@ -37,7 +37,8 @@ struct pipeline_stats {
 	/* Where kernel stacks ended that reached neither a root nor the user; by first seen. */
 	struct pipeline_broken broken[PIPELINE_MAX_BROKEN];
 	unsigned int nbroken;
-	uint64_t broken_beyond; /* such stacks that found no place in the list */
+	uint64_t broken_beyond;	       /* such stacks that found no place in the list */
+	uint64_t where[SAMPLE_WHERES]; /* weight of samples of the event host, ns */
 	uint64_t frames;
 	uint64_t dropped;      /* ring full */
 	uint64_t unsymbolized; /* innermost kernel frame without a name */

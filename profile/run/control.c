@@ -95,7 +95,8 @@ enum control_unit run_control_unit(const struct run_control *c, unsigned int eve
 {
 	const struct event_state *s = events_of_vm(&c->run->events, event);
 
-	if (!s || s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU)
+	if (!s || s->vm.kind == VM_EVENT_WALL || s->vm.kind == VM_EVENT_CPU ||
+	    s->vm.kind == VM_EVENT_HOST)
 		return CONTROL_NS;
 	if (s->vm.kind == VM_EVENT_EXIT || s->vm.kind == VM_EVENT_IO)
 		return CONTROL_COUNT;

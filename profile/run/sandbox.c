@@ -25,6 +25,7 @@ void run_sandbox_machine(struct sandbox_plan *p, const struct vm_config *cfg)
 {
 	for (unsigned int i = 0; i < cfg->nevents; i++)
 		p->perfmon |= cfg->event[i].kind == VM_EVENT_PERF ||
+			      cfg->event[i].kind == VM_EVENT_HOST ||
 			      (cfg->event[i].kind == VM_EVENT_CPU && !cfg->event[i].timer);
 	p->network = cfg->net.kind == NET_USER;
 	for (const char *const *at = resolver_paths; p->network && *at; at++)

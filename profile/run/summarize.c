@@ -45,6 +45,8 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.vm = r->vm,
 		.stats = stats,
 		.stat = r->stat,
+		.host = r->has_host,
+		.host_names = r->host_names != NULL,
 		.bound = &r->bound,
 		.asked = &r->markers.pipeline,
 		.moments = &r->markers.list,

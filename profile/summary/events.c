@@ -8,7 +8,7 @@
 
 static bool has_unit_ns(const struct vm_event *ev)
 {
-	return ev->kind == VM_EVENT_WALL || ev->kind == VM_EVENT_CPU ||
+	return ev->kind == VM_EVENT_WALL || ev->kind == VM_EVENT_CPU || ev->kind == VM_EVENT_HOST ||
 	       (ev->kind == VM_EVENT_PERF && ev->counter.clock);
 }
 
@@ -39,7 +39,8 @@ static bool is_only_wall(const struct events *ev)
 
 static bool has_counter(const struct vm_event *ev)
 {
-	return ev->kind == VM_EVENT_PERF || (ev->kind == VM_EVENT_CPU && !ev->timer);
+	return ev->kind == VM_EVENT_PERF || ev->kind == VM_EVENT_HOST ||
+	       (ev->kind == VM_EVENT_CPU && !ev->timer);
 }
 
 /* Of event i, over all vCPUs. */

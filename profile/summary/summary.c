@@ -305,7 +305,7 @@ void summary_print(const struct summary *s, FILE *out)
 			" bytes, as nobody read what it was written to\n",
 			s->console_dropped);
 	print_stacks(s, &t, out);
-	summary_where_print(s->stat, out);
+	summary_where_print(s, out);
 	summary_disks_print(s->vm, &p->io, out);
 	summary_guest_print(&p->guest, out);
 	if (vm_is_exact(s->vm)) /* time in which it stands is none of the guest's */
@@ -460,6 +460,7 @@ void summary_json(const struct summary *s, struct buf *b)
 		buf_printf(b, ",\"events\":[]");
 	else
 		summary_events_json(s->events, s->vm, p, b);
+	summary_where_json(s, b);
 	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
 	summary_disks_json(s->vm, &p->io, b);

@@ -26,6 +26,7 @@ struct summary {
 	struct vm *vm;
 	const struct pipeline_stats *stats;
 	struct stat *stat;
+	bool host, host_names; /* the event host is sampled; its kernel's functions have names */
 	const struct cost_bound *bound;
 	const struct pipeline_options *asked; /* whose breakpoints were set */
 	struct markers *moments;	      /* locked while it is read */

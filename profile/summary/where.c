@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary/where.h"
 
+#include "profile/sink/where.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const text[STAT_WHERES] = {
-	[STAT_GUEST] = "guest",	      [STAT_KVM] = "KVM",
-	[STAT_VMM] = "VMM",	      [STAT_RUNNABLE] = "waiting for a processor",
-	[STAT_HALTED] = "halted",     [STAT_STOPPED] = "stopped by kvmprof",
-	[STAT_WAITING] = "asleep in KVM", [STAT_UNTOLD] = "not told apart",
+	[STAT_GUEST] = "guest",
+	[STAT_KVM] = "KVM",
+	[STAT_VMM] = "VMM",
+	[STAT_RUNNABLE] = "waiting for a processor",
+	[STAT_HALTED] = "halted",
+	[STAT_STOPPED] = "stopped by kvmprof",
+	[STAT_WAITING] = "asleep in KVM",
+	[STAT_UNTOLD] = "not told apart",
 };
 
 static const struct stat_row *row_of(const struct stat_table *t, unsigned int where)
@@ -21,15 +27,42 @@ static const struct stat_row *row_of(const struct stat_table *t, unsigned int wh
 	return NULL;
 }
 
-void summary_where_print(struct stat *stat, FILE *out)
+static void print_host(const struct summary *s, const struct stat_table *t, FILE *out)
 {
-	struct stat_table *t = stat ? calloc(1, sizeof(*t)) : NULL;
+	const struct stat_row *halted = row_of(t, STAT_HALTED);
+
+	fprintf(out,
+		"kvmprof: event host: this host tells %s, the call chains of its kernel%s%s; it "
+		"does not "
+		"tell who else had the processor%s\n",
+		s->stats->where[SAMPLE_IN_GUEST] ? "when the guest runs" : "of KVM_RUN as a whole",
+		s->host_names ? ", with names" : ", without names",
+		halted && halted->supported ? ", and halts" : "",
+		s->stats->where[SAMPLE_IN_GUEST]
+			? ""
+			: ", nor (or there was no such time) the guest from KVM");
+}
+
+void summary_where_json(const struct summary *s, struct buf *out)
+{
+	if (!s->host)
+		return;
+	buf_printf(out, ",\"where\":{");
+	for (unsigned int i = 0; i < SAMPLE_WHERES; i++)
+		buf_printf(out, "%s\"%s\":%" PRIu64, i ? "," : "", where_name((enum sample_where)i),
+			   s->stats->where[i]);
+	buf_printf(out, "}");
+}
+
+void summary_where_print(const struct summary *s, FILE *out)
+{
+	struct stat_table *t = s->stat ? calloc(1, sizeof(*t)) : NULL;
 	const char *sep = "kvmprof: where the time went: ";
 	double all;
 
 	if (!t)
 		return;
-	stat_read(stat, t);
+	stat_read(s->stat, t);
 	all = (double)t->elapsed_ns * t->vcpus;
 	for (unsigned int i = 0; all > 0 && i < STAT_WHERES; i++) {
 		const struct stat_row *r = row_of(t, i);
@@ -43,5 +76,7 @@ void summary_where_print(struct stat *stat, FILE *out)
 	}
 	if (*sep == ',')
 		fputc('\n', out);
+	if (s->host)
+		print_host(s, t, out);
 	free(t);
 }

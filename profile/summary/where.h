@@ -3,11 +3,13 @@
 #ifndef KVMPROF_PROFILE_SUMMARY_WHERE_H
 #define KVMPROF_PROFILE_SUMMARY_WHERE_H
 
-#include "profile/counters/stat.h"
+#include "profile/summary/summary.h"
 
 #include <stdio.h>
 
-/* stat NULL: nothing is known of it, and nothing is printed. */
-void summary_where_print(struct stat *stat, FILE *out);
+/* Where nothing is known of it nothing is printed. With the event host also what this host tells of itself. */
+void summary_where_print(const struct summary *s, FILE *out);
+/* ,"where":{...}: weights of samples of the event host, ns. Nothing without it. */
+void summary_where_json(const struct summary *s, struct buf *out);
 
 #endif

@@ -17,6 +17,7 @@
 #include "symbolizer/core/display_name.h"
 #include "profile/names/names.h"
 #include "profile/perfdata/read.h"
+#include "profile/sink/where.h"
 #include "profile/names/srcline.h"
 #include "profile/names/tasks.h"
 
@@ -43,7 +44,8 @@ struct agg_frame {
 	uint64_t addr;		     /* looked up; of an unnamed one in a file: its offset there */
 	const char *dso;
 	enum agg_mode mode;
-	uint32_t comm; /* of tasks */
+	enum sample_where where; /* its whole stack: of the vCPU's thread */
+	uint32_t comm;		 /* of tasks */
 	uint32_t pid, tid, cpu;
 	uint64_t code_page, data_page; /* bytes; 0 not known */
 };

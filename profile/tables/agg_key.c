@@ -115,6 +115,17 @@ static const char *mode_format(const struct tasks *t, const struct agg_frame *f,
 	return agg_mode_name(f->mode);
 }
 
+/* -- where ----------------------------------------------------------------------------- */
+
+static const char *format_where(uint64_t v, char *buf, size_t size)
+{
+	(void)buf;
+	(void)size;
+	return where_name((enum sample_where)v);
+}
+
+NUMBER_KEY(where, format_where)
+
 /* -- dso ------------------------------------------------------------------------------- */
 
 static struct agg_value dso_value(const struct agg_frame *f)
@@ -202,6 +213,7 @@ static const struct agg_key keys[] = {
 	{ "tid", "TID", "tid", 5, AGG_NEED_TID, true, tid_value, tid_compare, tid_format },
 	{ "cpu", "CPU", "cpu", 3, AGG_NEED_CPU, true, cpu_value, cpu_compare, cpu_format },
 	{ "mode", "Mode", "mode", 6, 0, false, mode_value, mode_compare, mode_format },
+	{ "where", "Where", "where", 8, 0, false, where_value, where_compare, where_format },
 	{ "sym", "Symbol", "symbol", 24, 0, false, sym_value, sym_compare, sym_format },
 	{ "dso", "DSO", "dso", 8, 0, false, dso_value, dso_compare, dso_format },
 	{ "code_page_size", "Code Page", "code_page_size", 9, AGG_NEED_CODE_PAGE, false, code_page_value, code_page_compare, code_page_format },

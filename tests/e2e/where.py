@@ -75,11 +75,13 @@ def compare(t, p, what):
     say("%s: %s; the guest says %s" % (
         what, ", ".join("%s %s" % (n, "-" if v is None else "%.2f" % v) for n, v in got.items()),
         ", ".join("%s %.2f" % x for x in was.items())))
+    if was["stolen"] > 15:
+        say("%s: no comparison: others took so much that gaps too short for the guest to see count, too" % what)
+        return
     if None not in (got["halted"], got["runnable"]):
-        # To the guest a wait for a processor at the end of a halt is part of it.
-        quiet = was["stolen"] < 15
         for row, name in (("halted", "halted"), ("runnable", "stolen")):
-            check(not quiet or abs(got[row] - was[name]) <= 1, "%s: %s %.2f %%, the guest was %s for %.2f %%" %
+            # To the guest a wait for a processor at the end of a halt is part of it.
+            check(abs(got[row] - was[name]) <= 1, "%s: %s %.2f %%, the guest was %s for %.2f %%" %
                   (what, row, got[row], name, was[name]))
         check(abs(got["halted"] + got["runnable"] - was["halted"] - was["stolen"]) <= 1,
               "%s: halted and runnable differ from %s" % (what, was))
@@ -94,6 +96,42 @@ def compare(t, p, what):
     check(got["untold"] < 1, "%s: not told apart: %.2f %%" % (what, got["untold"]))
 
 
+def host_shares(path):
+    t = json.loads(e2e.kvmprof("report", "-i", path, "--sort", "where", "--no-children", "-n", "0", "--json").out)
+    return {r["where"]: 100 * r["self"] / t["weight"] for r in t["symbols"]}
+
+
+def check_host():
+    """The same by samples, each in the stack that caused it."""
+    p = e2e.kvmprof("run", "-e", "host", "-F", "1999", "-o", "host.data", "--append", "seconds=6 mode=where")
+    if "event host: " in p.err and "stands in" in p.err:
+        say("no samples of the host here: " + p.err)
+        return
+    check(p.status == 0, "run -e host: status %d: %s" % (p.status, p.err))
+    was, s, got = truth(p.out), e2e.summary("host.data"), host_shares("host.data")
+    weight, elapsed = sum(s["where"].values()), s["stat"]["elapsed_ns"]
+    check(abs(weight - elapsed) < 0.005 * elapsed, "samples stand for %d of %d ns" % (weight, elapsed))
+    for row, name in (("halted", "halted"), ("guest", "user")):
+        # What sampling takes, it takes of what would have run.
+        check(was[name] - got.get("stopped", 0) - got["runnable"] - 2 < got[row] < was[name] + 2,
+              "samples: %s %.2f %%, the guest was %s for %.2f %%" % (row, got[row], name, was[name]))
+    say("samples: %s; the guest says %s" % (got, was))
+    stacks = e2e.kvmprof("export", "-F", "folded", "-i", "host.data", "-o", "-").out.split("\n")
+    for below, above in (("where_ports;where_port;[exit: io port 0x3ff];[vmm] serial", ""),
+                         ("where_port;[kvm];", ""), ("idle_wait;[halted]", "")):
+        check(any(below in x for x in stacks), "no stack with %s" % below)
+    halted = [x.rsplit(" ", 1) for x in stacks if "[halted]" in x]
+    there = sum(int(n) for x, n in halted if "idle_wait" in x)
+    # The others: halts that have ended before the deadline.
+    check(there > 0.95 * sum(int(n) for _, n in halted), "halted elsewhere: %s" % halted[:5])
+    check(not any("[kvm]" in x and "[vmm] serial" in x for x in stacks), "in KVM and in the device at once")
+    e2e.kvmprof("run", "-q", "-e", "host", "-o", "short.data", "--append", "seconds=1 mode=where", "--vcpus", "2")
+    if e2e.shutil.which("perf"):
+        text = e2e.run("perf", "script", "-i", "host.data", "-F", "ip,sym,dso").out
+        for want in ("[exit: io port 0x3ff] ([exit])", "[halted] ([where])", "([host])", "where_port ([kernel.kallsyms])"):
+            check(want in text, "perf script has no %s" % want)
+
+
 def one_run(i):
     t, _ = stat("-q", "--duration", "0.1", "--vcpus", str(1 + i % 2), "-F", str((1, 997, 4999)[i % 3]),
                 "--append", "seconds=9 mode=where")
@@ -102,6 +140,11 @@ def one_run(i):
 
 e2e.need_kvm()
 cpu = max(os.sched_getaffinity(0))
+# Truth takes a processor of its own, as far as that can be had.
+try:
+    os.setpriority(os.PRIO_PROCESS, 0, -15)
+except PermissionError:
+    pass
 os.sched_setaffinity(0, {cpu})
 t, p = stat("--append", "seconds=4 mode=where")
 closes(t, "alone")
@@ -119,6 +162,8 @@ if may:
     closes(t, "a tenth taken")
     compare(t, p, "a tenth taken")
     check(shares(t)["runnable"] is None or shares(t)["runnable"] > 5, "nothing was taken: %s" % shares(t))
+check_host()
+os.setpriority(os.PRIO_PROCESS, 0, max(0, os.getpriority(os.PRIO_PROCESS, 0)))
 p = e2e.kvmprof("stat", "-q", "--json", "--interval", "0.2", "--append", "seconds=2 mode=where")
 for line in p.out.strip().split("\n")[:-1]:
     x = json.loads(line)

@@ -59,6 +59,11 @@ uint64_t vm_io_lost(struct vm *vm)
 	return 0;
 }
 
+const char *vcpu_exit_name(unsigned int kind)
+{
+	return kind == 2 ? "IO" : "other";
+}
+
 bool vm_event_is_armed(const struct vm *vm, unsigned int event)
 {
 	(void)vm;

@@ -209,6 +209,28 @@ static void an_interval(void **state)
 	free(before);
 }
 
+/* A wait that was taken for a sleep: its time was told, and is not told again. */
+static void a_wait_that_went_on(void **state)
+{
+	struct stat_table *before = malloc(sizeof(*before));
+
+	(void)state;
+	assert_non_null(before);
+	*before = t;
+	vcpu[0].account.wall[ACCOUNT_RUN] += SEC;
+	vcpu[0].account.blocked[ACCOUNT_RUN] -= 200 * MS;
+	vcpu[0].account.delay[ACCOUNT_RUN] += 500 * MS;
+	vcpu[1].account.wall[ACCOUNT_RUN] += SEC;
+	vcpu[1].account.blocked[ACCOUNT_RUN] -= SEC;
+	vcpu[1].account.delay[ACCOUNT_RUN] += 2 * SEC + 100 * MS;
+	stat_build(&t, NULL, vcpu, 2, 3 * SEC);
+	stat_since(&t, before);
+	expect("time:runnable", 300 * MS, SEC);
+	expect("time:waiting", 0, 0);
+	closes();
+	free(before);
+}
+
 static char *printed(const struct stat_style *style)
 {
 	char *text = NULL;
@@ -271,6 +293,7 @@ static void thread_times(void **state)
 	(void)state;
 	assert_true(threadstat_parse_times(&th, text, 100));
 	assert_true(th.have_times);
+	assert_int_equal(th.state, 'S');
 	assert_int_equal(th.guest_ns, 430 * MS);
 	assert_int_equal(th.user_ns, 710 * MS); /* utime has the guest's in it */
 	assert_int_equal(th.system_ns, 1150 * MS);
@@ -320,6 +343,7 @@ int main(void)
 		cmocka_unit_test_setup(counts, setup),
 		cmocka_unit_test_setup(without_sources, setup),
 		cmocka_unit_test_setup(an_interval, setup),
+		cmocka_unit_test_setup(a_wait_that_went_on, setup),
 		cmocka_unit_test_setup(forms, setup),
 		cmocka_unit_test(thread_times),
 		cmocka_unit_test(our_own_thread),

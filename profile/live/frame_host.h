@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * frame_host: the host's frames on top of the guest's that caused them.
+ *
+ * A sample of the event host (SAMPLE_HOST) gets one frame that says where the vCPU's thread was
+ * ("[kvm]", "[halted]", "[exit: io port 0x3f8]"; in the guest none), then the VMM's device, then the functions of the host's
+ * kernel. These are named when they are first met; each has one address, of the module "host". Used
+ * by the consumer's thread alone.
+ */
+#ifndef KVMPROF_PROFILE_LIVE_FRAME_HOST_H
+#define KVMPROF_PROFILE_LIVE_FRAME_HOST_H
+
+#include "profile/live/frame_vmm.h"
+#include "profile/sink/where.h"
+
+struct guest_host; /* NULL is fine in all calls: there are no such samples */
+
+/* symbols: of the host (host_names.h), borrowed; NULL: addresses stand for names. -ENOMEM. */
+int guest_host_create(struct guest_host **out, const struct symtab *symbols, struct err *e);
+void guest_host_destroy(struct guest_host *h);
+
+/* In front of the device's frame, and behind it. Other samples are left alone. Errors are the sink's, and -ENOMEM. */
+int guest_host_where(struct guest_host *h, struct sink *sink, const struct sample *s,
+		     struct stack *stack, struct err *e);
+int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
+			 struct stack *stack, struct err *e);
+/* After the last sample: the sink is told of all names. */
+int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e);
+
+/* NULL: it is none of these. */
+const struct symbol *guest_host_symbol(const struct guest_host *h, uint64_t va, uint64_t *off);
+
+static inline bool guest_host_owns(uint64_t va)
+{
+	return va - WHERE_BASE < WHERE_HOST_BASE + WHERE_HOSTS * WHERE_STEP - WHERE_BASE;
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * source_host: samples of all of a vCPU thread's time, with the host's side.
+ *
+ * On its processor: a counter of the thread's time, whose overflow has the call chain of the host's kernel
+ * and whether the guest ran. Its signal ends KVM_RUN, so that the guest's stack is that of the
+ * very moment. Off it: at deadlines of wall-clock time samples stand for what the thread's
+ * account (account.h) has of it since; the guest is where it stood. Weights add up to elapsed time.
+ */
+#include "base/clock.h"
+#include "vmm/kvmstats.h"
+#include "vmm/machine.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Less of a period than 1 / this waits for more. */
+#define OFF_PART 4u
+/* Periods. */
+#define ON_BEHIND 4u
+
+void source_host_prepare(struct vcpu *v)
+{
+	struct kvmstats k = { .fd = -1 };
+	const struct kvmstats_desc *d;
+	int fd = vm_stats_fd(v->vm, v->index);
+
+	v->halt_fd = -1;
+	if (fd < 0 || kvmstats_open(&k, fd, NULL) < 0)
+		return;
+	d = kvmstats_find(&k, "halt_wait_ns");
+	if (d) {
+		v->halt_at = (uint64_t)k.data_offset + d->offset;
+		v->halt_fd = k.fd;
+		k.fd = -1;
+	}
+	kvmstats_close(&k);
+}
+
+void source_host_release(struct vcpu *v)
+{
+	if (v->halt_fd >= 0)
+		close(v->halt_fd);
+	v->halt_fd = -1;
+}
+
+static uint64_t halts(const struct vcpu *v)
+{
+	uint64_t ns = 0;
+
+	return v->halt_fd >= 0 &&
+			       pread(v->halt_fd, &ns, sizeof(ns), (off_t)v->halt_at) == sizeof(ns)
+		       ? ns
+		       : 0;
+}
+
+/* The thread's time on a processor for the guest: not what it was stopped by us. */
+static uint64_t for_guest(const struct account *a)
+{
+	return account_ran(a, ACCOUNT_RUN) + account_ran(a, ACCOUNT_VMM) - a->elsewhere;
+}
+
+int source_host_arm(struct vcpu *v, unsigned int i, const struct trigger_rule *rule, struct err *e)
+{
+	struct source *s = &v->source[i];
+	int ret = source_arm_counter(v, i, e);
+
+	if (ret)
+		return ret;
+	ret = trigger_init(&s->trigger, CLOCK_MONOTONIC, VCPU_KICK_SIGNAL, (int)i, rule, e);
+	if (ret)
+		return ret;
+	vcpu_account_look(v, clock_mono_ns());
+	s->seen = v->account;
+	s->on_seen = for_guest(&v->account);
+	s->on_owed = 0;
+	s->halts_seen = halts(v);
+	memset(s->off, 0, sizeof(s->off));
+	trigger_start(&s->trigger, clock_mono_ns());
+	return 0;
+}
+
+static uint8_t where_it_was(const struct source *s)
+{
+	if (s->counter.in_guest)
+		return SAMPLE_IN_GUEST;
+	if (s->device)
+		return SAMPLE_IN_VMM;
+	return s->span == ACCOUNT_RUN	    ? SAMPLE_IN_KVM
+	       : s->span == ACCOUNT_STOPPED ? SAMPLE_STOPPED
+					    : SAMPLE_IN_VMM;
+}
+
+/*
+ * A sample stands for the periods that have ended, but all of them for no more than the account has: the
+ * counter also goes on in stops at deadlines. What it has lost meanwhile is caught up with.
+ */
+static uint64_t on_weight(struct vcpu *v, struct source *s, uint64_t weight, uint64_t now)
+{
+	uint64_t there;
+
+	vcpu_account_look(v, now);
+	there = for_guest(&v->account) - s->on_seen;
+	if (there < weight || there - weight > ON_BEHIND * s->period)
+		weight = there;
+	return weight;
+}
+
+static void take_on(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	struct source *s = &v->source[i];
+	struct capture_cause cause = {
+		.now = now,
+		.reason = SAMPLE_HOST,
+		.event = (uint8_t)i,
+		.device = (uint8_t)s->device,
+	};
+	struct sample_host host = { .where = where_it_was(s), .n = s->counter.nchain };
+
+	if (host.where == SAMPLE_IN_VMM && s->device) {
+		host.exit = s->exit;
+		host.exit_addr = s->exit_addr;
+	}
+	/* The guest's own code: the host has no part in it. */
+	if (host.where == SAMPLE_IN_GUEST)
+		host.n = 0;
+	memcpy(host.ip, s->counter.chain, host.n * sizeof(host.ip[0]));
+	cause.host = &host;
+	if (counter_take(&s->counter, &cause.weight, &cause.missed)) {
+		cause.weight = on_weight(v, s, cause.weight + s->on_owed, now);
+		/* The next one stands for it. */
+		s->on_owed = host.where == SAMPLE_STOPPED ? cause.weight : 0;
+		if (host.where != SAMPLE_STOPPED && cause.weight) {
+			if (source_sample_own(v, s, &cause))
+				s->on_seen += cause.weight;
+		}
+	}
+	counter_note(&s->counter, &v->stats.counter[i]);
+	counter_go_on(&s->counter);
+}
+
+/* Of what the account has since: what was off a processor, by why. */
+static void add_off(struct vcpu *v, struct source *s, uint64_t now)
+{
+	const struct account *a = &v->account;
+	struct account *was = &s->seen;
+	uint64_t halted = halts(v), asleep, known;
+
+	vcpu_account_look(v, now);
+	for (unsigned int k = 0; k < ACCOUNT_SPANS; k++)
+		s->off[SAMPLE_RUNNABLE] += a->delay[k] - was->delay[k];
+	asleep = a->blocked[ACCOUNT_RUN] - was->blocked[ACCOUNT_RUN];
+	/* KVM counts with a halt the wait for a processor at its end: it never explains too little. */
+	known = halted - s->halts_seen < asleep ? halted - s->halts_seen : asleep;
+	s->off[SAMPLE_HALTED] += known;
+	s->off[SAMPLE_WAITING] += asleep - known;
+	s->off[SAMPLE_IN_VMM] += a->blocked[ACCOUNT_VMM] - was->blocked[ACCOUNT_VMM];
+	s->off[SAMPLE_STOPPED] += a->wall[ACCOUNT_STOPPED] - a->delay[ACCOUNT_STOPPED] -
+				  (was->wall[ACCOUNT_STOPPED] - was->delay[ACCOUNT_STOPPED]);
+	s->off[SAMPLE_UNTOLD] += a->elsewhere - was->elsewhere;
+	s->halts_seen = halted;
+	*was = *a;
+}
+
+static void take_off(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	struct source *s = &v->source[i];
+	uint32_t missed = trigger_next(&s->trigger, now);
+
+	add_off(v, s, now);
+	for (uint8_t w = 0; w < SAMPLE_WHERES; w++) {
+		const struct sample_host host = { .where = w };
+		struct capture_cause cause = {
+			.now = now,
+			.reason = SAMPLE_HOST,
+			.event = (uint8_t)i,
+			.missed = missed,
+			.weight = s->off[w],
+			.host = &host,
+		};
+
+		if (s->off[w] < s->period / OFF_PART)
+			continue;
+		missed = 0;
+		/* What finds no room waits for more of its kind. */
+		if (source_sample_own(v, s, &cause))
+			s->off[w] = 0;
+	}
+}
+
+void source_take_host(struct vcpu *v, unsigned int i, uint64_t now)
+{
+	struct source *s = &v->source[i];
+
+	if (counter_chain(&s->counter, &v->stats.counter[i]))
+		take_on(v, i, now);
+	if (now >= s->trigger.deadline_ns)
+		take_off(v, i, now);
+}
