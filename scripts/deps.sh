@@ -67,7 +67,7 @@ gcc-14-plugin-dev|gcc-12-plugin-dev: a kernel with shuffled structures is not lo
 qemu-system-x86: tests that attach to QEMU are skipped
 libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients: tests with libvirt are skipped
 chromium: tests that show pictures in a browser are skipped
-npm: the test with speedscope is skipped
+npm: the tests with speedscope and with Perfetto are skipped
 tmux: tests of what a terminal shows are skipped
 valgrind: exports are not read with callgrind_annotate
 lcov: exports of lines are not read with genhtml
@@ -76,7 +76,7 @@ zsh: completion in zsh is not tested
 gdb: the sandbox is not tested from within
 golang-go: exports for pprof are not read with go tool pprof, and Go programs not unwound
 rustc: Rust programs are not unwound
-nodejs: code that node makes is not unwound
+nodejs: code that node makes is not unwound, and no trace is read with Perfetto
 strace: which system calls threads use is not compared with their lists
 busybox-static: tests that run a shell in the guest are skipped
 mmdebstrap: tests that make a Debian are skipped'

@@ -125,6 +125,7 @@ TOGETHER = [
     ("qemu_mended.py", []),
     ("export_formats.py", []),
     ("speedscope_shows.py", []),
+    ("perfetto_trace.py", []),
     ("perf_reads.py", []),
     ("symbol_forms.py", []),
     ("faults.py", []),

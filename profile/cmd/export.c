@@ -8,6 +8,8 @@
 #include "profile/cmd/debuginfo.h"
 #include "profile/export/coverage.h"
 #include "profile/export/export.h"
+#include "profile/perfdata/format.h"
+#include "profile/perfdata/read.h"
 #include "profile/sink/counted.h"
 #include "profile/stacks/slices.h"
 #include "profile/stacks/stackset.h"
@@ -183,10 +185,43 @@ static int load_calls(struct stackset **out, const struct options *o, const stru
 	return stackset_load(out, &of_calls, e);
 }
 
+/* Where the format takes all events at once, and none was asked for by name. */
+struct other_events {
+	struct stackset *set[PERFDATA_MAX_ATTRS];
+	size_t n;
+};
+
+static int load_others(struct other_events *out, const struct stackset_options *load, struct err *e)
+{
+	struct perfdata *p = NULL;
+	int ret = perfdata_open(&p, load->input ? load->input : "perf.data", e);
+
+	for (uint32_t i = 0; !ret && i < p->nevents; i++) {
+		struct stackset_options of = *load;
+		struct stackset **set = &out->set[out->n];
+
+		of.event = p->events[i].name;
+		if (!p->events[i].samples || i == p->chosen ||
+		    !strcmp(of.event, PERFDATA_MARKER_EVENT))
+			continue;
+		ret = stackset_load(set, &of, e);
+		out->n += !ret;
+	}
+	perfdata_close(p);
+	return ret;
+}
+
+static bool is_filtered(const struct options *o)
+{
+	return o->phase || o->load.comm || o->load.pid >= 0 || o->load.cpu >= 0 ||
+	       o->load.kernel_only || o->load.from_s > 0 || o->load.to_s > 0;
+}
+
 static int export_profile(struct options *o, struct err *e)
 {
 	const char *input = o->load.input ? o->load.input : "perf.data";
 	struct stackset *s = NULL, *calls = NULL;
+	struct other_events others = { 0 };
 	struct stackset_options load = o->load;
 	int ret = o->phase ? slices_set_options(&load, o->phase, e) : 0;
 
@@ -197,10 +232,17 @@ static int export_profile(struct options *o, struct err *e)
 		fprintf(stderr, "kvmprof: %s: %s\n", input, s->message);
 	ret = s->samples ? load_calls(&calls, o, s, &load, e)
 			 : err_set(e, ENODATA, "%s: no sample is left to export", input);
+	if (!ret && (o->format->wants & EXPORT_EVENTS) && !load.event && strcmp(input, "-") != 0)
+		ret = load_others(&others, &load, e);
 	o->how.calls = calls;
+	o->how.filtered = is_filtered(o);
+	o->how.others = others.set;
+	o->how.nothers = others.n;
 	if (!ret)
 		ret = o->format->wants & EXPORT_DIRECTORY ? write_directory(o, s, e)
 							  : write_file(o, s, NULL, e);
+	while (others.n)
+		stackset_destroy(others.set[--others.n]);
 	stackset_destroy(calls);
 	stackset_destroy(s);
 	return ret;

@@ -18,8 +18,10 @@ static const struct export_format formats[] = {
 	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_firefox },
 	{ "callgrind", "callgrind.out, for callgrind_annotate and KCachegrind",
 	  EXPORT_TEXT_NAMES | EXPORT_CALLS, export_callgrind },
-	{ "chrome-trace", "Trace Event JSON, for Perfetto: threads over time",
+	{ "chrome-trace", "Trace Event JSON: threads over time, each frame an event",
 	  EXPORT_SAMPLES | EXPORT_TEXT_NAMES, export_chrome_trace },
+	{ "perfetto", "a trace for Perfetto: vCPUs, threads, disks, stacks on one clock",
+	  EXPORT_SAMPLES | EXPORT_EVENTS | EXPORT_BINARY, export_perfetto },
 	{ "kp", "stacks between '!' as stap and DTrace print them, and a summary", 0, export_kp },
 	{ "lcov",
 	  "which lines of a kernel ran, for genhtml: of a profile with\n"

@@ -63,6 +63,11 @@ struct export_options {
 	bool count_samples;  /* weights are numbers of samples */
 	const char *version; /* of kvmprof */
 	uint64_t began_ns;   /* since 1970, of the first sample; 0: not said (pprof) */
+	/* Not all samples of the profile: what is told of its whole would be wrong. */
+	bool filtered;
+	/* Those of the profile's other events, where the format takes EXPORT_EVENTS. */
+	struct stackset *const *others;
+	size_t nothers;
 	/* Of a counted profile its stacks by calls: the innermost function was called so often. NULL: none. */
 	const struct stackset *calls;
 };
@@ -156,6 +161,7 @@ enum export_wants {
 	EXPORT_BINARY = 8,	/* not for a terminal */
 	EXPORT_TEXT_NAMES = 16, /* obeys export_options.names */
 	EXPORT_CALLS = 32,	/* obeys export_options.calls */
+	EXPORT_EVENTS = 128,	/* obeys export_options.others */
 	EXPORT_COVERAGE = 64,	/* of lines: no write(), but export_lcov() */
 };
 
@@ -185,6 +191,7 @@ EXPORT_WRITER(pprof);
 EXPORT_WRITER(firefox);
 EXPORT_WRITER(callgrind);
 EXPORT_WRITER(chrome_trace);
+EXPORT_WRITER(perfetto);
 EXPORT_WRITER(kp);
 EXPORT_WRITER(iprof);
 

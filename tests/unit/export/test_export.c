@@ -254,6 +254,64 @@ static void counts_are_not_shown_as_time(void **state)
 	export_out_deinit(&out);
 }
 
+/* The number at *at of data, which moves behind it. */
+static uint64_t varint(const uint8_t *data, size_t len, size_t *at)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0;; shift += 7) {
+		assert_true(*at < len && shift < 64);
+		v |= (uint64_t)(data[*at] & 0x7f) << shift;
+		if (!(data[(*at)++] & 0x80))
+			return v;
+	}
+}
+
+/* A trace is packets and nothing else, whose fields fill them; texts are UTF-8, hostile ones, too. */
+static void perfetto_is_packets(void **state)
+{
+	char path[] = "/tmp/kvmprof-export.XXXXXX";
+	int fd = mkstemp(path);
+	struct export_out out;
+	struct err e = { 0 };
+	struct file_map map;
+	size_t packets = 0, samples_seen = 0;
+
+	(void)state;
+	export_out_init(&out, fd, EXPORT_UNPACKED);
+	assert_int_equal(export_find("perfetto")->write(&out, NULL, &set, &plain, &e), 0);
+	assert_int_equal(export_out_finish(&out, path, &e), 0);
+	export_out_deinit(&out);
+	close(fd);
+	assert_int_equal(file_map_open(&map, path, 1 << 20, &e), 0);
+	for (size_t at = 0; at < map.len; packets++) {
+		size_t end;
+
+		assert_int_equal(varint(map.data, map.len, &at), 1 << 3 | 2);
+		end = varint(map.data, map.len, &at);
+		assert_true(end <= map.len - at);
+		end += at;
+		while (at < end) {
+			uint64_t tag = varint(map.data, end, &at);
+			uint64_t v = varint(map.data, end, &at);
+
+			assert_true((tag & 7) == 0 || (tag & 7) == 2);
+			samples_seen += tag == (66 << 3 | 2);
+			if ((tag & 7) == 2) {
+				assert_true(v <= end - at);
+				at += v;
+			}
+		}
+	}
+	assert_int_equal(samples_seen, ARRAY_SIZE(samples));
+	assert_true(packets > samples_seen);
+	/* Bytes that are no UTF-8 are none in the trace. */
+	assert_null(memmem(map.data, map.len, "\x01\xff\xc3", 3));
+	assert_non_null(memmem(map.data, map.len, "\x01\xef\xbf\xbd\xc3\xa9", 6));
+	file_map_close(&map);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +323,7 @@ int main(void)
 		cmocka_unit_test(kp_has_no_marks_in_names),
 		cmocka_unit_test(iprof_stays_in_its_directory),
 		cmocka_unit_test(pprof_is_gzip),
+		cmocka_unit_test(perfetto_is_packets),
 		cmocka_unit_test(failed_writes_are_told),
 		cmocka_unit_test(counts_are_not_shown_as_time),
 	};

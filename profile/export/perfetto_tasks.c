@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which task ran on which vCPU, as the samples tell it: a slice on the vCPU's track for each
+ * time that a task had, and one on the thread's track that says on which vCPU it was.
+ *
+ * A sample stands for the time before it, as in a flame chart: from the one before it of its
+ * vCPU, if that is not more than twice its own weight away (periods end at random places), else
+ * for its weight. So a switch is known to within a period, and a task that ran between two
+ * samples is not there.
+ */
+#include "profile/export/perfetto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* [from, to) of a sample, and what it is compared by. */
+struct span {
+	uint64_t from, to;
+	uint32_t cpu, task;
+	bool halted;
+};
+
+static const struct stackset_task *task_of(const struct stackset *s, const struct span *span)
+{
+	return &s->task[span->task];
+}
+
+/* By vCPU: no two of one overlap. */
+static void find_spans(const struct stackset *s, const struct export_tracks *vcpus,
+		       struct span *span)
+{
+	for (size_t v = 0; v < vcpus->n; v++) {
+		uint64_t before = 0;
+
+		for (size_t i = 0; i < vcpus->track[v].n; i++) {
+			uint32_t at = vcpus->track[v].sample[i];
+			const struct stackset_sample *sample = &s->sample[at];
+			uint64_t t = sample->time_ns, w = sample->weight;
+			bool near = before && (t - before) / 2 <= w;
+
+			span[at] = (struct span){
+				.from = near	? before
+					: t > w ? t - w
+						: 0,
+				.to = t,
+				.cpu = sample->cpu,
+				.task = s->stack[sample->stack].task,
+				.halted = s->stack[sample->stack].mode == STACKSET_IDLE,
+			};
+			before = t;
+		}
+	}
+}
+
+enum lane { LANE_VCPU, LANE_THREAD };
+
+static bool goes_on(enum lane lane, const struct span *a, const struct span *b)
+{
+	return a->to == b->from && (lane == LANE_VCPU ? a->task == b->task && a->halted == b->halted
+						      : a->cpu == b->cpu);
+}
+
+static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid, enum lane lane,
+		     const struct span *span)
+{
+	const struct stackset_task *task = task_of(s, span);
+	char name[256];
+	size_t slice;
+
+	if (lane == LANE_THREAD)
+		snprintf(name, sizeof(name), "vCPU %u", span->cpu);
+	else if (span->halted)
+		snprintf(name, sizeof(name), "halted");
+	else if (task->pid)
+		snprintf(name, sizeof(name), "%s %u", task->comm, task->tid);
+	else
+		snprintf(name, sizeof(name), "%s", task->comm);
+	slice = perfetto_slice_begin(p, uuid, span->from, name);
+	if (lane == LANE_VCPU) {
+		perfetto_note(p, "comm", task->comm);
+		perfetto_note_number(p, "pid", task->pid);
+		perfetto_note_number(p, "tid", task->tid);
+	}
+	perfetto_slice_begun(p, slice);
+	perfetto_slice_end(p, uuid, span->to);
+}
+
+/* Samples one behind the other in which the same goes on are one slice. */
+static void put_lane(struct perfetto *p, const struct stackset *s, const struct export_track *t,
+		     const struct span *spans, enum lane lane)
+{
+	uint64_t uuid = lane == LANE_VCPU ? perfetto_uuid(PERFETTO_VCPU, t->cpu)
+					  : perfetto_uuid(PERFETTO_THREAD, s->task[t->task].tid);
+	struct span open = { 0 };
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct span next = spans[t->sample[i]];
+
+		/* A thread that was moved: two vCPUs' samples overlap by a period. */
+		next.from = next.from < open.to ? open.to : next.from;
+		if (next.from >= next.to)
+			continue;
+		if (open.to && goes_on(lane, &open, &next)) {
+			open.to = next.to;
+			continue;
+		}
+		if (open.to)
+			put_span(p, s, uuid, lane, &open);
+		open = next;
+	}
+	if (open.to)
+		put_span(p, s, uuid, lane, &open);
+}
+
+static void put_vcpus(struct perfetto *p, const struct stackset *s,
+		      const struct export_tracks *vcpus, const struct span *spans)
+{
+	for (size_t i = 0; i < vcpus->n; i++) {
+		struct perfetto_track t = {
+			.uuid = perfetto_uuid(PERFETTO_VCPU, vcpus->track[i].cpu),
+			.parent = perfetto_uuid(PERFETTO_GROUP, PERFETTO_VCPUS),
+			.rank = vcpus->track[i].cpu,
+			.told = "the task that runs, by samples: a switch is known to within a "
+				"period",
+		};
+		char name[24];
+
+		snprintf(name, sizeof(name), "vCPU %u", vcpus->track[i].cpu);
+		t.name = name;
+		perfetto_track(p, &t);
+		if (spans)
+			put_lane(p, s, &vcpus->track[i], spans, LANE_VCPU);
+	}
+}
+
+/* ProcessDescriptor, or ThreadDescriptor, of the track. */
+static void put_descriptor(struct perfetto *p, const struct stackset_task *task, bool thread)
+{
+	struct buf *b = &p->packet;
+	size_t packet = perfetto_begin(p, PERFETTO_TRACKS, 0);
+	size_t track = proto_begin(b, 60), descriptor;
+
+	proto_uint(b, 1,
+		   thread ? perfetto_uuid(PERFETTO_THREAD, task->tid)
+			  : perfetto_uuid(PERFETTO_PROCESS, task->pid));
+	if (thread)
+		proto_uint(b, 5, perfetto_uuid(PERFETTO_PROCESS, task->pid));
+	descriptor = proto_begin(b, thread ? 4 : 3);
+	proto_uint(b, 1, task->pid);
+	if (thread)
+		proto_uint(b, 2, task->tid);
+	proto_text(b, thread ? 5 : 6, task->comm);
+	proto_end(b, descriptor);
+	proto_end(b, track);
+	perfetto_end(p, packet);
+}
+
+/*
+ * pid 0 is a task of each vCPU, whose tracks have it; a task that could not be read has no
+ * number. A process has the name of its main thread where that was seen.
+ */
+static int put_threads(struct perfetto *p, const struct stackset *s,
+		       const struct export_tracks *threads, const struct span *spans)
+{
+	struct export_tree *processes = export_tree_create();
+	int ret = processes ? 0 : -ENOMEM;
+
+	for (int main_thread = 1; main_thread >= 0; main_thread--)
+		for (size_t i = 0; i < threads->n && !ret; i++) {
+			const struct stackset_task *task = &s->task[threads->track[i].task];
+			size_t known = export_tree_count(processes);
+			uint32_t node;
+
+			if (threads->track[i].idle || task->pid > INT32_MAX ||
+			    task->tid > INT32_MAX || (main_thread && task->pid != task->tid))
+				continue;
+			ret = export_tree_add(processes, EXPORT_ROOT, task->pid, &node);
+			if (!ret && export_tree_count(processes) > known)
+				put_descriptor(p, task, false);
+		}
+	for (size_t i = 0; i < threads->n && !ret; i++) {
+		const struct stackset_task *task = &s->task[threads->track[i].task];
+
+		if (threads->track[i].idle || task->pid > INT32_MAX || task->tid > INT32_MAX)
+			continue;
+		put_descriptor(p, task, true);
+		if (spans)
+			put_lane(p, s, &threads->track[i], spans, LANE_THREAD);
+	}
+	export_tree_destroy(processes);
+	return ret;
+}
+
+static bool is_clock(const struct stackset *s)
+{
+	return s->weight_is_ns && strcmp(s->event, "off-cpu") != 0;
+}
+
+int perfetto_tasks(struct perfetto *p, const struct stackset *s)
+{
+	struct export_tracks vcpus = { 0 }, threads = { 0 };
+	struct span *spans = NULL;
+	int ret = export_tracks_create(&vcpus, s, EXPORT_TRACK_OF_VCPU, NULL);
+
+	ret = ret ? ret : export_tracks_create(&threads, s, EXPORT_TRACK_OF_THREAD, NULL);
+	if (!ret && is_clock(s)) {
+		spans = calloc(s->nsamples + 1, sizeof(*spans));
+		ret = spans ? 0 : -ENOMEM;
+	}
+	if (spans)
+		find_spans(s, &vcpus, spans);
+	if (!ret) {
+		put_vcpus(p, s, &vcpus, spans);
+		ret = put_threads(p, s, &threads, spans);
+	}
+	free(spans);
+	export_tracks_destroy(&threads);
+	export_tracks_destroy(&vcpus);
+	return ret;
+}
