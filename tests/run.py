@@ -126,6 +126,7 @@ TOGETHER = [
     ("export_formats.py", []),
     ("speedscope_shows.py", []),
     ("perfetto_trace.py", []),
+    ("perfetto_run.py", []),
     ("perf_reads.py", []),
     ("symbol_forms.py", []),
     ("faults.py", []),

@@ -32,7 +32,7 @@ static void disks_note(void *ctx, const struct io_record *r)
 
 	pthread_mutex_lock(&log->lock);
 	if (log->added - log->taken == IO_LOG_LEN)
-		log->lost++;
+		log->lost += r->type < IO_TYPES;
 	else
 		log->record[log->added++ % IO_LOG_LEN] = *r;
 	pthread_mutex_unlock(&log->lock);

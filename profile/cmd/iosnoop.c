@@ -4,6 +4,7 @@
  */
 #include "profile/cmd/cmd.h"
 #include "profile/cmd/common.h"
+#include "profile/cmd/iosnoop_breakdown.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -20,7 +21,8 @@
 #define STARS 40u
 
 static const char usage[] =
-	"Usage: kvmprof iosnoop [--stacks] [--json] [OPTIONS OF kvmprof run] --disk PATH [IMAGE]\n"
+	"Usage: kvmprof iosnoop [--stacks] [--breakdown] [--json] [OPTIONS OF kvmprof run] --disk "
+	"PATH [IMAGE]\n"
 	"\n"
 	"Run a guest and print each request to its disks as it ends, in the format of biosnoop:\n"
 	"time, the task that issued it (for delayed writes the kernel's worker), its id, the\n"
@@ -29,9 +31,12 @@ static const char usage[] =
 	"console goes to standard error.\n"
 	"\n"
 	"      --stacks            the kernel's stack below each line\n"
+	"      --breakdown         at the end how long the parts of a request's way took: queue,\n"
+	"                          host, interrupt, task; with --json in each object\n"
 	"      --json              an object for each request, and one for the histogram\n"
 	"  -o, --output PATH       keep a profile, too: kvmprof flamegraph, report\n"
-	"  -e, --event LIST        of that profile (default io: by bytes; io:latency: by time)\n"
+	"  -e, --event LIST        of that profile (default io: by bytes; io:latency: by time;\n"
+	"                          with --breakdown io,wall)\n"
 	"  -q, --quiet             do not show the guest's console\n"
 	"  -h, --help              this text; `kvmprof run --help` has the other options\n";
 
@@ -40,12 +45,8 @@ struct snoop {
 	bool stacks, json, begun;
 	uint64_t count[IO_TYPES], bytes[IO_TYPES], failed;
 	uint64_t bucket[BUCKETS];
+	struct breakdown *breakdown; /* NULL: not asked for */
 };
-
-static char snoop_letter(const struct io_record *r)
-{
-	return r->type < IO_TYPES ? "RWFDZ"[r->type] : '?';
-}
 
 /* Printable, for a terminal: the guest wrote it. */
 static void snoop_task_name(const struct io_who *who, char out[SAMPLE_COMM + 1])
@@ -89,7 +90,7 @@ static void snoop_print_line(struct snoop *o, const struct guest *g, const struc
 		printf("%-11s %-14s %-7s %-7s %-1s %-10s %-8s %7s\n", "TIME(s)", "COMM", "PID",
 		       "DISK", "T", "SECTOR", "BYTES", "LAT(ms)");
 	printf("%-11.6f %-14s %-7s %-7s %c %-10" PRIu64 " %-8" PRIu64 " %7.2f%s\n", seconds, comm,
-	       pid, disk, snoop_letter(r), r->sector, r->bytes,
+	       pid, disk, io_type_letter(r->type), r->sector, r->bytes,
 	       (double)(r->complete_ns - r->submit_ns) / 1e6, r->status == IO_OK ? "" : " failed");
 	if (o->stacks && who)
 		for (unsigned int i = 0; i < who->stack.n_kernel; i++)
@@ -115,8 +116,8 @@ static void snoop_print_json(struct snoop *o, const struct guest *g, const struc
 	buf_printf(&b,
 		   ",\"disk\":\"%s\",\"type\":\"%c\",\"sector\":%" PRIu64 ",\"bytes\":%" PRIu64
 		   ",\"latency_ns\":%" PRIu64 ",\"ok\":%s",
-		   disk, snoop_letter(r), r->sector, r->bytes, r->complete_ns - r->submit_ns,
-		   r->status == IO_OK ? "true" : "false");
+		   disk, io_type_letter(r->type), r->sector, r->bytes,
+		   r->complete_ns - r->submit_ns, r->status == IO_OK ? "true" : "false");
 	if (o->stacks) {
 		buf_printf(&b, ",\"stack\":[");
 		for (unsigned int i = 0; who && i < who->stack.n_kernel; i++) {
@@ -125,10 +126,21 @@ static void snoop_print_json(struct snoop *o, const struct guest *g, const struc
 		}
 		buf_printf(&b, "]");
 	}
+	if (o->breakdown) {
+		breakdown_keep(o->breakdown, &b); /* until the rest of its way is known */
+		return;
+	}
 	buf_printf(&b, "}");
 	if (!b.failed)
 		printf("%.*s\n", (int)b.len, (const char *)b.data);
 	buf_deinit(&b);
+}
+
+static void snoop_stages(void *ctx, const struct io_stages *s)
+{
+	struct snoop *o = ctx;
+
+	breakdown_add(o->breakdown, s);
 }
 
 /* On the consumer's thread, the only one that prints to standard output before the end. */
@@ -196,10 +208,13 @@ static void print_json_histogram(const struct snoop *o)
 	for (unsigned int i = 0; i < IO_TYPES; i++)
 		printf("%s\"%c\":{\"requests\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", i ? "," : "",
 		       "RWFDZ"[i], o -> count[i], o -> bytes[i]);
-	printf("},\"failed\":%" PRIu64 "}\n", o->failed);
+	printf("},\"failed\":%" PRIu64, o->failed);
+	if (o->breakdown)
+		breakdown_print_json(o->breakdown);
+	printf("}\n");
 }
 
-/* Takes --stacks and --help out of argv; -1 or an exit status. */
+/* Takes --stacks, --breakdown and --help out of argv; -1 or an exit status. */
 static int snoop_take_own(struct snoop *o, int *argc, char **argv)
 {
 	int n = 1;
@@ -207,6 +222,11 @@ static int snoop_take_own(struct snoop *o, int *argc, char **argv)
 	for (int i = 1; i < *argc; i++) {
 		if (!strcmp(argv[i], "--stacks")) {
 			o->stacks = true;
+		} else if (!strcmp(argv[i], "--breakdown")) {
+			if (!o->breakdown)
+				o->breakdown = breakdown_create();
+			if (!o->breakdown)
+				return cmd_no_memory();
 		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			fputs(usage, stdout);
 			return 0;
@@ -228,11 +248,39 @@ static int snoop_check(struct snoop *o)
 		return run_options_wrong(opt, "-o -: standard output has the requests");
 	o->json = opt->json;
 	opt->json = false;
-	if (!opt->events.n && events_add(&opt->events, "io", &e) < 0)
+	/* A task is seen by samples. */
+	if (!opt->events.n && events_add(&opt->events, o->breakdown ? "io,wall" : "io", &e) < 0)
 		return run_options_wrong(opt, "%s", e.text);
 	if (!events_have_io(&opt->events))
 		return run_options_wrong(opt, "--event: io or io:latency has to be among them");
 	return -1;
+}
+
+static int iosnoop(struct snoop *o, int argc, char **argv)
+{
+	struct run *r = o->run;
+	int status = snoop_take_own(o, &argc, argv);
+
+	if (status >= 0)
+		return status;
+	r->asked.command = "iosnoop";
+	status = run_options_parse(&r->asked, argc, argv);
+	if (status >= 0)
+		return status;
+	status = snoop_check(o);
+	if (status >= 0)
+		return status;
+	r->request = snoop_request;
+	r->stages = o->breakdown ? snoop_stages : NULL;
+	r->request_ctx = o;
+	status = run_main(r, argc, argv);
+	if (o->json)
+		print_json_histogram(o);
+	else
+		print_histogram(o);
+	if (o->breakdown && !o->json)
+		breakdown_print(o->breakdown);
+	return status;
 }
 
 int cmd_iosnoop(int argc, char **argv)
@@ -243,22 +291,7 @@ int cmd_iosnoop(int argc, char **argv)
 
 	if (!r)
 		return cmd_no_memory();
-	status = snoop_take_own(&o, &argc, argv);
-	if (status >= 0)
-		return status;
-	r->asked.command = "iosnoop";
-	status = run_options_parse(&r->asked, argc, argv);
-	if (status >= 0)
-		return status;
-	status = snoop_check(&o);
-	if (status >= 0)
-		return status;
-	r->request = snoop_request;
-	r->request_ctx = &o;
-	status = run_main(r, argc, argv);
-	if (o.json)
-		print_json_histogram(&o);
-	else
-		print_histogram(&o);
+	status = iosnoop(&o, argc, argv);
+	breakdown_destroy(o.breakdown);
 	return status;
 }

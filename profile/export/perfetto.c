@@ -13,6 +13,7 @@
 #include "profile/stacks/phases.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Fields of TracePacket. */
 enum {
@@ -184,8 +185,8 @@ void perfetto_slice(struct perfetto *p, uint64_t track, uint64_t from, uint64_t 
 
 /* -- phases and markers ------------------------------------------------------------------------ */
 
-static void put_group(struct perfetto *p, enum perfetto_group group, const char *name,
-		      const char *told)
+void perfetto_group(struct perfetto *p, enum perfetto_group group, const char *name,
+		    const char *told)
 {
 	const struct perfetto_track t = { .uuid = perfetto_uuid(PERFETTO_GROUP, group),
 					  .name = name,
@@ -202,7 +203,8 @@ static int put_phases(struct perfetto *p, const struct stackset *s, struct err *
 
 	if (ret || !phases.boot)
 		return ret;
-	put_group(p, PERFETTO_PHASES, "boot", "phases of the boot, told by the samples' stacks");
+	perfetto_group(p, PERFETTO_PHASES, "boot",
+		       "phases of the boot, told by the samples' stacks");
 	for (unsigned int i = 0; i < PHASES; i++) {
 		const struct phase_span *span = &phases.span[i];
 
@@ -218,7 +220,7 @@ static void put_markers(struct perfetto *p, const struct stackset *s)
 {
 	if (!s->nmarkers)
 		return;
-	put_group(p, PERFETTO_MARKERS, "markers", "from each marker to the next one");
+	perfetto_group(p, PERFETTO_MARKERS, "markers", "from each marker to the next one");
 	for (size_t i = 0; i < s->nmarkers; i++) {
 		uint64_t from = s->marker[i].time_ns;
 		uint64_t to = i + 1 < s->nmarkers ? s->marker[i + 1].time_ns : s->last_ns;
@@ -230,27 +232,71 @@ static void put_markers(struct perfetto *p, const struct stackset *s)
 
 /* -- all --------------------------------------------------------------------------------------- */
 
+static bool is_clock(const struct stackset *s)
+{
+	return s->weight_is_ns && strcmp(s->event, "off-cpu") != 0;
+}
+
+static const struct stackset *event_at(const struct stackset *s, const struct export_options *opt,
+				       size_t i)
+{
+	return i ? opt->others[i - 1] : s;
+}
+
+/* The first that counts time says who ran when. */
+static size_t find_clock(const struct stackset *s, const struct export_options *opt)
+{
+	for (size_t i = 0; i <= opt->nothers; i++)
+		if (is_clock(event_at(s, opt, i)))
+			return i;
+	return 0;
+}
+
+static int put_all(struct perfetto *p, const struct stackset *s, struct err *e)
+{
+	const struct export_options *opt = p->opt;
+	size_t at = find_clock(s, opt);
+	const struct stackset *clock = event_at(s, opt, at);
+	int ret;
+
+	put_clock(p, s->first_ns);
+	put_system(p, s);
+	perfetto_sequence(p, PERFETTO_TRACKS, NULL);
+	perfetto_group(p, PERFETTO_VCPUS, "vCPUs", NULL);
+	ret = opt->filtered ? 0 : put_phases(p, clock, e);
+	if (!ret)
+		put_markers(p, clock);
+	ret = ret ? ret : perfetto_disks(p, s);
+	ret = ret ? ret
+		  : perfetto_tasks(p, clock, is_clock(clock) ? PERFETTO_SPANS : PERFETTO_NO_SPANS);
+	for (size_t i = 0; !ret && i <= opt->nothers; i++) {
+		if (i != at)
+			ret = perfetto_tasks(p, event_at(s, opt, i), PERFETTO_NO_SPANS);
+		ret = ret ? ret
+			  : perfetto_samples(p, event_at(s, opt, i),
+					     PERFETTO_SAMPLES + (unsigned int)i);
+	}
+	return !ret && p->packet.failed ? -ENOMEM : ret;
+}
+
+int perfetto_know(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node, bool *fresh)
+{
+	size_t known = export_tree_count(p->known);
+	int ret = export_tree_add(p->known, below, number, node);
+
+	*fresh = !ret && export_tree_count(p->known) > known;
+	return ret;
+}
+
 EXPORT_WRITER(perfetto)
 {
-	struct perfetto p = { .o = o, .opt = opt };
+	struct perfetto p = { .o = o, .opt = opt, .known = export_tree_create() };
 	int ret;
 
 	(void)path;
 	buf_init(&p.packet);
-	put_clock(&p, s->first_ns);
-	put_system(&p, s);
-	perfetto_sequence(&p, PERFETTO_TRACKS, NULL);
-	put_group(&p, PERFETTO_VCPUS, "vCPUs", NULL);
-	ret = opt->filtered ? 0 : put_phases(&p, s, e);
-	if (!ret) {
-		put_markers(&p, s);
-		ret = perfetto_tasks(&p, s);
-	}
-	for (size_t i = 0; !ret && i <= opt->nothers; i++)
-		ret = perfetto_samples(&p, i ? opt->others[i - 1] : s,
-				       PERFETTO_SAMPLES + (unsigned int)i);
-	if (!ret && p.packet.failed)
-		ret = -ENOMEM;
+	ret = p.known ? put_all(&p, s, e) : -ENOMEM;
 	buf_deinit(&p.packet);
+	export_tree_destroy(p.known);
 	return ret ? err_set(e, -ret, "out of memory for %zu samples", s->nsamples) : 0;
 }

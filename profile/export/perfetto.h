@@ -20,8 +20,8 @@ enum perfetto_kind {
 	PERFETTO_GROUP = 1, /* enum perfetto_group */
 	PERFETTO_VCPU,	    /* index of the vCPU */
 	PERFETTO_EXITS,	    /* the same */
-	PERFETTO_PROCESS,   /* pid */
-	PERFETTO_THREAD,    /* tid */
+	PERFETTO_PROCESS,   /* node of perfetto.known */
+	PERFETTO_THREAD,    /* the same */
 	PERFETTO_DISK,	    /* see perfetto_disks.c */
 };
 enum perfetto_group { PERFETTO_VCPUS = 1, PERFETTO_DISKS, PERFETTO_PHASES, PERFETTO_MARKERS };
@@ -35,7 +35,12 @@ struct perfetto {
 	struct export_out *o;
 	const struct export_options *opt;
 	struct buf packet;
+	struct export_tree *known; /* what has a track */
 };
+
+/* What has a track, by number; a thread by its process's node and its tid. */
+enum perfetto_known { KNOWN_VCPU = UINT32_MAX - 4, KNOWN_PROCESS, KNOWN_EXITS };
+int perfetto_know(struct perfetto *p, uint32_t below, uint32_t number, uint32_t *node, bool *fresh);
 
 /*
  * The first packet of a sequence. counted: what its samples' weights are of, an event's name;
@@ -54,6 +59,9 @@ struct perfetto_track {
 };
 
 void perfetto_track(struct perfetto *p, const struct perfetto_track *t);
+/* A track of its own, which others may be below. */
+void perfetto_group(struct perfetto *p, enum perfetto_group group, const char *name,
+		    const char *told);
 /*
  * Begins a slice; between begin and end proto_*() may add fields of TrackEvent, and
  * perfetto_note*() what the slice's details show.
@@ -67,8 +75,11 @@ void perfetto_slice_end(struct perfetto *p, uint64_t track, uint64_t ns);
 void perfetto_slice(struct perfetto *p, uint64_t track, uint64_t from, uint64_t to,
 		    const char *name);
 
+enum perfetto_spans { PERFETTO_SPANS, PERFETTO_NO_SPANS };
+
 /* The parts. s: of one event. -ENOMEM; what failed of the packets is seen later. */
-int perfetto_tasks(struct perfetto *p, const struct stackset *s);
+int perfetto_tasks(struct perfetto *p, const struct stackset *s, enum perfetto_spans which);
+int perfetto_disks(struct perfetto *p, const struct stackset *s);
 int perfetto_samples(struct perfetto *p, const struct stackset *s, unsigned int sequence);
 
 #endif

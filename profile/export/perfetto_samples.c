@@ -181,16 +181,18 @@ static int put_samples(struct samples *m)
 
 	for (size_t i = 0; i < m->s->nsamples && !ret; i++) {
 		const struct stackset_sample *sample = &m->s->sample[i];
-		size_t known = export_tree_count(m->cpus);
 		uint32_t node;
+		bool fresh = false;
 
 		ret = export_tree_add(m->cpus, EXPORT_ROOT, sample->cpu, &node);
 		if (ret)
 			break;
-		if (exits && export_tree_count(m->cpus) > known)
-			put_exits_track(m, sample->cpu);
 		export_node(m->cpus, node)->weight += export_weight(m->p->opt, sample->weight, 1);
 		put_sample(m, sample, export_node(m->cpus, node)->weight);
+		if (exits)
+			ret = perfetto_know(m->p, KNOWN_EXITS, sample->cpu, &node, &fresh);
+		if (fresh)
+			put_exits_track(m, sample->cpu);
 		if (exits)
 			put_exit(m, sample);
 	}

@@ -89,10 +89,8 @@ static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid
 
 /* Samples one behind the other in which the same goes on are one slice. */
 static void put_lane(struct perfetto *p, const struct stackset *s, const struct export_track *t,
-		     const struct span *spans, enum lane lane)
+		     uint64_t uuid, const struct span *spans, enum lane lane)
 {
-	uint64_t uuid = lane == LANE_VCPU ? perfetto_uuid(PERFETTO_VCPU, t->cpu)
-					  : perfetto_uuid(PERFETTO_THREAD, s->task[t->task].tid);
 	struct span open = { 0 };
 
 	for (size_t i = 0; i < t->n; i++) {
@@ -114,10 +112,12 @@ static void put_lane(struct perfetto *p, const struct stackset *s, const struct 
 		put_span(p, s, uuid, lane, &open);
 }
 
-static void put_vcpus(struct perfetto *p, const struct stackset *s,
-		      const struct export_tracks *vcpus, const struct span *spans)
+static int put_vcpus(struct perfetto *p, const struct stackset *s,
+		     const struct export_tracks *vcpus, const struct span *spans)
 {
-	for (size_t i = 0; i < vcpus->n; i++) {
+	int ret = 0;
+
+	for (size_t i = 0; i < vcpus->n && !ret; i++) {
 		struct perfetto_track t = {
 			.uuid = perfetto_uuid(PERFETTO_VCPU, vcpus->track[i].cpu),
 			.parent = perfetto_uuid(PERFETTO_GROUP, PERFETTO_VCPUS),
@@ -125,33 +125,37 @@ static void put_vcpus(struct perfetto *p, const struct stackset *s,
 			.told = "the task that runs, by samples: a switch is known to within a "
 				"period",
 		};
+		uint32_t node;
 		char name[24];
+		bool fresh;
 
+		ret = perfetto_know(p, KNOWN_VCPU, vcpus->track[i].cpu, &node, &fresh);
 		snprintf(name, sizeof(name), "vCPU %u", vcpus->track[i].cpu);
 		t.name = name;
-		perfetto_track(p, &t);
-		if (spans)
-			put_lane(p, s, &vcpus->track[i], spans, LANE_VCPU);
+		if (!ret && fresh)
+			perfetto_track(p, &t);
+		if (!ret && spans)
+			put_lane(p, s, &vcpus->track[i], t.uuid, spans, LANE_VCPU);
 	}
+	return ret;
 }
 
-/* ProcessDescriptor, or ThreadDescriptor, of the track. */
-static void put_descriptor(struct perfetto *p, const struct stackset_task *task, bool thread)
+/* ProcessDescriptor, or ThreadDescriptor with the process's track as parent. */
+static void put_descriptor(struct perfetto *p, const struct stackset_task *task, uint64_t uuid,
+			   uint64_t parent)
 {
 	struct buf *b = &p->packet;
 	size_t packet = perfetto_begin(p, PERFETTO_TRACKS, 0);
 	size_t track = proto_begin(b, 60), descriptor;
 
-	proto_uint(b, 1,
-		   thread ? perfetto_uuid(PERFETTO_THREAD, task->tid)
-			  : perfetto_uuid(PERFETTO_PROCESS, task->pid));
-	if (thread)
-		proto_uint(b, 5, perfetto_uuid(PERFETTO_PROCESS, task->pid));
-	descriptor = proto_begin(b, thread ? 4 : 3);
+	proto_uint(b, 1, uuid);
+	if (parent)
+		proto_uint(b, 5, parent);
+	descriptor = proto_begin(b, parent ? 4 : 3);
 	proto_uint(b, 1, task->pid);
-	if (thread)
+	if (parent)
 		proto_uint(b, 2, task->tid);
-	proto_text(b, thread ? 5 : 6, task->comm);
+	proto_text(b, parent ? 5 : 6, task->comm);
 	proto_end(b, descriptor);
 	proto_end(b, track);
 	perfetto_end(p, packet);
@@ -159,62 +163,78 @@ static void put_descriptor(struct perfetto *p, const struct stackset_task *task,
 
 /*
  * pid 0 is a task of each vCPU, whose tracks have it; a task that could not be read has no
- * number. A process has the name of its main thread where that was seen.
+ * number.
  */
-static int put_threads(struct perfetto *p, const struct stackset *s,
-		       const struct export_tracks *threads, const struct span *spans)
+static bool has_track(const struct stackset *s, const struct export_track *t)
 {
-	struct export_tree *processes = export_tree_create();
-	int ret = processes ? 0 : -ENOMEM;
+	const struct stackset_task *task = &s->task[t->task];
 
-	for (int main_thread = 1; main_thread >= 0; main_thread--)
-		for (size_t i = 0; i < threads->n && !ret; i++) {
-			const struct stackset_task *task = &s->task[threads->track[i].task];
-			size_t known = export_tree_count(processes);
-			uint32_t node;
+	return !t->idle && task->pid <= INT32_MAX && task->tid <= INT32_MAX;
+}
 
-			if (threads->track[i].idle || task->pid > INT32_MAX ||
-			    task->tid > INT32_MAX || (main_thread && task->pid != task->tid))
-				continue;
-			ret = export_tree_add(processes, EXPORT_ROOT, task->pid, &node);
-			if (!ret && export_tree_count(processes) > known)
-				put_descriptor(p, task, false);
-		}
-	for (size_t i = 0; i < threads->n && !ret; i++) {
-		const struct stackset_task *task = &s->task[threads->track[i].task];
+static int put_process(struct perfetto *p, const struct stackset_task *task, uint32_t *node)
+{
+	bool fresh;
+	int ret = perfetto_know(p, KNOWN_PROCESS, task->pid, node, &fresh);
 
-		if (threads->track[i].idle || task->pid > INT32_MAX || task->tid > INT32_MAX)
-			continue;
-		put_descriptor(p, task, true);
-		if (spans)
-			put_lane(p, s, &threads->track[i], spans, LANE_THREAD);
-	}
-	export_tree_destroy(processes);
+	if (!ret && fresh)
+		put_descriptor(p, task, perfetto_uuid(PERFETTO_PROCESS, *node), 0);
 	return ret;
 }
 
-static bool is_clock(const struct stackset *s)
+static int put_thread(struct perfetto *p, const struct stackset *s, const struct export_track *t,
+		      const struct span *spans)
 {
-	return s->weight_is_ns && strcmp(s->event, "off-cpu") != 0;
+	const struct stackset_task *task = &s->task[t->task];
+	uint32_t process, node;
+	bool fresh;
+	int ret = put_process(p, task, &process);
+
+	ret = ret ? ret : perfetto_know(p, process, task->tid, &node, &fresh);
+	if (ret)
+		return ret;
+	if (fresh)
+		put_descriptor(p, task, perfetto_uuid(PERFETTO_THREAD, node),
+			       perfetto_uuid(PERFETTO_PROCESS, process));
+	if (spans)
+		put_lane(p, s, t, perfetto_uuid(PERFETTO_THREAD, node), spans, LANE_THREAD);
+	return 0;
 }
 
-int perfetto_tasks(struct perfetto *p, const struct stackset *s)
+/* A process has the name of its main thread where that was seen. */
+static int put_threads(struct perfetto *p, const struct stackset *s,
+		       const struct export_tracks *threads, const struct span *spans)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < threads->n && !ret; i++) {
+		const struct stackset_task *task = &s->task[threads->track[i].task];
+		uint32_t node;
+
+		if (has_track(s, &threads->track[i]) && task->pid == task->tid)
+			ret = put_process(p, task, &node);
+	}
+	for (size_t i = 0; i < threads->n && !ret; i++)
+		if (has_track(s, &threads->track[i]))
+			ret = put_thread(p, s, &threads->track[i], spans);
+	return ret;
+}
+
+int perfetto_tasks(struct perfetto *p, const struct stackset *s, enum perfetto_spans which)
 {
 	struct export_tracks vcpus = { 0 }, threads = { 0 };
 	struct span *spans = NULL;
 	int ret = export_tracks_create(&vcpus, s, EXPORT_TRACK_OF_VCPU, NULL);
 
 	ret = ret ? ret : export_tracks_create(&threads, s, EXPORT_TRACK_OF_THREAD, NULL);
-	if (!ret && is_clock(s)) {
+	if (!ret && which == PERFETTO_SPANS) {
 		spans = calloc(s->nsamples + 1, sizeof(*spans));
 		ret = spans ? 0 : -ENOMEM;
 	}
 	if (spans)
 		find_spans(s, &vcpus, spans);
-	if (!ret) {
-		put_vcpus(p, s, &vcpus, spans);
-		ret = put_threads(p, s, &threads, spans);
-	}
+	ret = ret ? ret : put_vcpus(p, s, &vcpus, spans);
+	ret = ret ? ret : put_threads(p, s, &threads, spans);
 	free(spans);
 	export_tracks_destroy(&threads);
 	export_tracks_destroy(&vcpus);

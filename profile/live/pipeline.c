@@ -48,6 +48,7 @@ struct pipeline {
 	struct stack stack, crash;
 	struct io_join *io; /* NULL: no event of disks */
 	uint64_t io_full;   /* records that it had no room for */
+	struct io_stages_log *stages; /* NULL: nobody asks */
 	struct err err;
 };
 
@@ -227,6 +228,8 @@ static void process(struct pipeline *p, const struct sample *s)
 		keep_last(p, s);
 	if (s->reason == SAMPLE_INSN)
 		name_instruction(&p->stack, s);
+	if (p->stages && s->reason != SAMPLE_OFFCPU)
+		io_stages_sample(p->stages, s);
 	if (s->reason == SAMPLE_IO) {
 		fail_once(p, ret);
 		if (p->io)
@@ -246,6 +249,19 @@ static void process(struct pipeline *p, const struct sample *s)
 	fail_once(p, ret);
 }
 
+/* Requests of which no more can be learned by now. */
+static void tell_stages(struct pipeline *p, uint64_t now_ns)
+{
+	struct io_stages s;
+
+	while (p->stages && io_stages_next(p->stages, now_ns, &s)) {
+		if (p->opt.requests)
+			io_requests_add(p->opt.requests, &s);
+		if (p->opt.stages)
+			p->opt.stages(p->opt.request_ctx, &s);
+	}
+}
+
 /* One request, for each event of disks that counts it. */
 static void process_request(struct pipeline *p, const struct io_record *r, const struct io_who *who)
 {
@@ -258,6 +274,10 @@ static void process_request(struct pipeline *p, const struct io_record *r, const
 		st->unknown_bytes += r->bytes;
 	if (p->opt.request)
 		p->opt.request(p->opt.request_ctx, p->guest, r, who);
+	if (p->stages) {
+		tell_stages(p, vm_now_ns(p->vm));
+		io_stages_request(p->stages, r, who);
+	}
 	for (unsigned int i = 0; who && r->status == IO_OK && i < VM_MAX_EVENTS; i++) {
 		struct profile_sample out = who->sample;
 
@@ -286,10 +306,15 @@ static void process_requests(struct pipeline *p, enum io_join_which which)
 	if (!p->io)
 		return;
 	while ((n = vm_io_take(p->vm, r, 64)) > 0)
-		for (unsigned int i = 0; i < n; i++)
-			p->io_full += !io_join_record(p->io, &r[i]);
+		for (unsigned int i = 0; i < n; i++) {
+			if (r[i].type < IO_TYPES)
+				p->io_full += !io_join_record(p->io, &r[i]);
+			else if (p->stages)
+				io_stages_interrupt(p->stages, &r[i]);
+		}
 	while (io_join_next(p->io, which, &r[0], &who))
 		process_request(p, &r[0], who);
+	tell_stages(p, which == IO_JOIN_REST ? UINT64_MAX : vm_now_ns(p->vm));
 	p->stats.io.lost = vm_io_lost(p->vm) + p->io_full;
 }
 
@@ -438,6 +463,7 @@ void pipeline_destroy(struct pipeline *p)
 		return;
 	offcpu_destroy(p->offcpu);
 	guest_destroy(p->guest);
+	io_stages_destroy(p->stages);
 	io_join_destroy(p->io);
 	merge_destroy(p->merge);
 	held_deinit(&p->held);
@@ -507,6 +533,8 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 		p->stats.io.wanted |= p->opt.io[i] != PIPELINE_NO_IO;
 	if (!ret && p->stats.io.wanted)
 		ret = io_join_create(&p->io, vm_vcpus(p->vm), e);
+	if (!ret && p->io && (p->opt.requests || p->opt.stages))
+		ret = io_stages_create(&p->stages, e);
 	if (!ret && p->opt.offcpu_period_ns)
 		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
 				    p->opt.offcpu_event, e);

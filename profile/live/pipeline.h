@@ -10,6 +10,7 @@
 
 #include "profile/live/guest.h"
 #include "profile/live/io_join.h"
+#include "profile/live/io_stages.h"
 #include "profile/sink/markers.h"
 #include "profile/live/offcpu.h"
 #include "profile/sink/sink.h"
@@ -67,7 +68,10 @@ struct pipeline_options {
 	/* On the consumer's thread, each request once; who NULL: it is not known. */
 	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
 			const struct io_who *who);
+	/* The same, once no more can be learned of its way: see io_stages.h. In order. */
+	void (*stages)(void *ctx, const struct io_stages *s);
 	void *request_ctx;
+	struct io_requests *requests; /* of the run, added to; NULL: nobody asks */
 	/* Samples are processed, but not written; each is told, with its process (may be NULL). */
 	bool no_samples;
 	void (*seen)(void *ctx, const struct sample *s, uint32_t pid);

@@ -94,7 +94,9 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 				s->name.latency ? PIPELINE_IO_LATENCY : PIPELINE_IO_BYTES;
 	}
 	r->markers.pipeline.request = r->request;
+	r->markers.pipeline.stages = r->stages;
 	r->markers.pipeline.request_ctx = r->request_ctx;
+	r->markers.pipeline.requests = &r->requests;
 	if (r->opt->tasks.off_cpu) {
 		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(r->opt);
 		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
@@ -440,6 +442,7 @@ int run_deinit(struct run *r)
 	run_counts_deinit(&r->counts);
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
+	io_requests_deinit(&r->requests);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	return status;
@@ -452,6 +455,7 @@ void run_init(struct run *r)
 	r->host.fd = r->signal_fd = r->markers.wake_fd = -1;
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
+	io_requests_init(&r->requests);
 }
 
 int run_main(struct run *r, int argc, char **argv)

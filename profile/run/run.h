@@ -70,7 +70,10 @@ struct run {
 	/* Each request to a disk: see pipeline_options. NULL: nobody asks. */
 	void (*request)(void *ctx, const struct guest *g, const struct io_record *r,
 			const struct io_who *who);
+	/* The same once it is whole: see io_stages.h. NULL: nobody asks. */
+	void (*stages)(void *ctx, const struct io_stages *s);
 	void *request_ctx;
+	struct io_requests requests; /* with an event of disks */
 	struct status_figures status, status_before; /* of now, and of a second or more ago */
 	uint64_t status_ns;			     /* when it was drawn last */
 	/* Every now and then while the guest runs, and once at its end; may be NULL. */

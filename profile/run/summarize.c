@@ -50,6 +50,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.bound = &r->bound,
 		.asked = &r->markers.pipeline,
 		.moments = &r->markers.list,
+		.requests = &r->requests,
 		.begun_ns = run_markers_collect_ns(&r->markers, r->vm),
 		.changes = run_control_changes(r->control),
 		.changes_json = run_control_json,

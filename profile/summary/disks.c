@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static double mib(uint64_t bytes)
 {
@@ -80,4 +81,40 @@ void summary_disks_json(const struct vm *vm, const struct pipeline_io_stats *io,
 			   ",\"lost\":%" PRIu64,
 			   io->records, io->unknown, io->unknown_bytes, io->failed, io->lost);
 	buf_u8(out, '}');
+}
+
+static void json_request(const struct vm *vm, const struct io_stages *s, struct buf *b)
+{
+	const struct sample_task *task = &s->task;
+	struct vm_disk_info d = { .name = "?" };
+	char comm[SAMPLE_COMM + 1] = "";
+
+	(void)vm_disk(vm, s->r.device, &d);
+	buf_printf(b,
+		   "{\"disk\":\"%s\",\"type\":\"%c\",\"sector\":%" PRIu64 ",\"bytes\":%" PRIu64
+		   ",\"ok\":%s,",
+		   d.name, io_type_letter(s->r.type), s->r.sector, s->r.bytes,
+		   s->r.status == IO_OK ? "true" : "false");
+	if (task->state == SAMPLE_TASK_FOUND) {
+		memcpy(comm, task->comm, SAMPLE_COMM);
+		buf_printf(b, "\"comm\":");
+		json_quote(b, comm);
+		buf_printf(b, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"vcpu\":%" PRIu32 ",",
+			   task->pid, task->tid, s->vcpu);
+	}
+	io_stages_json(s, b);
+	buf_u8(b, '}');
+}
+
+void summary_requests_json(const struct vm *vm, struct io_requests *q, struct buf *out)
+{
+	pthread_mutex_lock(&q->lock);
+	buf_printf(out, ",\"requests\":[");
+	for (size_t i = 0; i < q->n; i++) {
+		if (i)
+			buf_u8(out, ',');
+		json_request(vm, &q->list[i], out);
+	}
+	buf_printf(out, "],\"requests_beyond\":%" PRIu64, q->beyond);
+	pthread_mutex_unlock(&q->lock);
 }

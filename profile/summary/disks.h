@@ -15,5 +15,7 @@
 void summary_disks_print(const struct vm *vm, const struct pipeline_io_stats *io, FILE *out);
 /* As members `"disks":[...]` and `"io":{...}` with a comma in front. */
 void summary_disks_json(const struct vm *vm, const struct pipeline_io_stats *io, struct buf *out);
+/* As `"requests":[...]` and `"requests_beyond":n`, with a comma in front. */
+void summary_requests_json(const struct vm *vm, struct io_requests *q, struct buf *out);
 
 #endif

@@ -464,6 +464,8 @@ void summary_json(const struct summary *s, struct buf *b)
 	summary_tasks_json(&p->offcpu, b);
 	summary_devices_json(s->vm, b);
 	summary_disks_json(s->vm, &p->io, b);
+	if (p->io.wanted)
+		summary_requests_json(s->vm, s->requests, b);
 	if (run_is_attached(s->opt))
 		summary_attach_json(s->vm, b);
 	summary_exact_json(s->vm, b);

@@ -53,11 +53,19 @@ for way, options in WAYS.items():
         check(stacks and all(x.startswith("user_main;") or x == "user_main" for x in stacks), "stacks: %s" % stacks)
         say("stacks: %s" % sorted(stacks))
 # A line for each request, as many as the guest counts, and each by its function.
-p = e2e.kvmprof("iosnoop", "-m", "64M", "--disk", "disk.img,readonly", "--append", "ms=40 " + WORDS["irq"], blk_guest.ELF)
+p = e2e.kvmprof("iosnoop", "--breakdown", "-m", "64M", "--disk", "disk.img,readonly", "--append", "ms=40 " + WORDS["irq"], blk_guest.ELF)
 found = blk_guest.figures(p.out + p.err, total)
 lines = [x.split() for x in p.out.split("\n") if x.split()[3:4] == ["vda"]]
 if check(p.status == 0 and found and lines, "iosnoop: %d %s %s" % (p.status, p.out[-1000:], p.err)):
     requests = sum(f.requests for f in found.values()) + SECTORS * 512 // blk_guest.WHOLE
     check(len(lines) == requests, "iosnoop: %d lines, the guest counts %d requests" % (len(lines), requests))
+    parts = {m[0]: int(m[1]) for m in e2e.re.findall(r"^(queue|thread|host|interrupt|task|whole) +(\d+) ", p.out, e2e.re.M)}
+    say("parts: %s" % parts)
+    # Without Linux there is no task to be seen, and an MSI is not seen to be handled: that is said.
+    check(parts == {"queue": parts.get("queue"), "thread": requests, "host": requests, "interrupt": 0, "task": 0, "whole": 0},
+          "parts: %s" % parts)
+    check("Of %d requests it is not known which task asked.\n" % requests in p.out, "tasks: %s" % p.out[-1500:])
+    raised = e2e.re.search(r"^(\d+) interrupts were not seen", p.out, e2e.re.M)
+    check(raised and int(raised.group(1)) >= sum(f.interrupts for f in found.values()), "interrupts: %s" % p.out[-1500:])
     say("iosnoop: %d lines, such as %s" % (len(lines), lines[0]))
 e2e.finish("%d ways" % len(WAYS))

@@ -94,6 +94,8 @@ def of_profile(p):
                 for s in slices if s["track"] == track and s["parent"] == "vCPUs"]
         check(merged(mine) == found[track], "%s: %s: %s, not %s" % (p.path, track, merged(mine)[:5], found[track][:5]))
         n += len(mine)
+    halted, idle = sum(s["dur"] for s in slices if s["name"] == "halted"), p.idle()
+    check(abs(halted - idle) <= p.weight / 1000, "%s: %d ns halted, not %d" % (p.path, halted, idle))
     threads = {}
     for s in of_threads:
         threads.setdefault(s["tid"], []).append(dict(s, what=s["name"]))

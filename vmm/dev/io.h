@@ -14,6 +14,9 @@ enum io_type {
 	IO_DISCARD,
 	IO_ZEROES, /* written without data */
 	IO_TYPES,
+	/* No requests: an interrupt was made for the one of this submit_ns; the guest acknowledged one. */
+	IO_RAISED,
+	IO_HANDLED,
 };
 
 enum io_status {
@@ -22,13 +25,15 @@ enum io_status {
 	IO_UNSUPPORTED,
 };
 
-/* One request that has ended. */
+/* One request that has ended, or what became of a disk's interrupt at complete_ns. */
 struct io_record {
 	/* Requests of one notification share it; 0: the vCPU that brought them is not known. */
 	uint64_t token;
 	uint64_t sector;		 /* of 512 bytes; 0 of a flush */
 	uint64_t bytes;			 /* asked for */
 	uint64_t submit_ns, complete_ns; /* CLOCK_MONOTONIC: popped, pushed */
+	uint64_t notified_ns;		 /* the guest told of it, by this token; 0: it was looked for */
+	uint64_t begun_ns;		 /* by the thread that carried it out */
 	uint8_t device;			 /* index of the disk */
 	uint8_t type;			 /* enum io_type */
 	uint8_t status;			 /* enum io_status */

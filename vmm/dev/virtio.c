@@ -279,7 +279,7 @@ static int virtq_push(const struct virtio *d, struct virtio_queue *q, uint16_t h
 	return wants_interrupt(d, q);
 }
 
-void virtio_push(struct virtio *d, unsigned int qi, uint16_t head, uint32_t written)
+bool virtio_push(struct virtio *d, unsigned int qi, uint16_t head, uint32_t written)
 {
 	struct virtio_queue *q = &d->queue[qi];
 	int ret = 0;
@@ -292,6 +292,7 @@ void virtio_push(struct virtio *d, unsigned int qi, uint16_t head, uint32_t writ
 		virtio_fail(d);
 	else if (ret)
 		virtio_interrupt(d, qi);
+	return ret > 0;
 }
 
 /* -- what the driver sets up ------------------------------------------------------ */

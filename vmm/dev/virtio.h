@@ -77,6 +77,11 @@ struct virtio_ops {
 	/* The device wrote to its own config space (already in d->config); NULL: it is read-only. */
 	void (*config_written)(struct virtio *d, unsigned int off, unsigned int len);
 	/*
+	 * The driver has acknowledged an interrupt of a queue, on the vCPU's thread; an MSI needs none.
+	 * NULL: nobody asks.
+	 */
+	void (*acknowledged)(struct virtio *d);
+	/*
 	 * State beyond queues, features and config, for a snapshot; save() is called with
 	 * vCPUs stopped after drain(). NULL: none. save() -ENOTSUP with e for a state that
 	 * can't be kept, restore() -EINVAL for bad bytes; where the driver was running
@@ -141,9 +146,9 @@ int virtio_pop(struct virtio *d, unsigned int q, struct virtio_chain *c);
 
 /*
  * Give a chain back, `written` bytes of its device-writable part were filled, and make the
- * interrupt if the driver wants one. Any thread; a no-op when the device was reset since.
+ * interrupt if the driver wants one; was one made? Any thread; a no-op when the device was reset since.
  */
-void virtio_push(struct virtio *d, unsigned int q, uint16_t head, uint32_t written);
+bool virtio_push(struct virtio *d, unsigned int q, uint16_t head, uint32_t written);
 
 /*
  * Tell the driver that queue q need not be notified of, since somebody looks into it anyhow,

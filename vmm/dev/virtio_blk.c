@@ -87,6 +87,8 @@ static void virtio_blk_finish(struct virtio_blk *b, const struct blk_request *r,
 		.sector = r->sector,
 		.bytes = r->bytes,
 		.submit_ns = r->submit_ns,
+		.notified_ns = r->notified_ns,
+		.begun_ns = r->begun_ns,
 		.device = (uint8_t)b->index,
 		.type = (uint8_t)type,
 		.status = (uint8_t)status,
@@ -104,7 +106,29 @@ static void virtio_blk_finish(struct virtio_blk *b, const struct blk_request *r,
 		b->io.done(b->io.ctx, &rec);
 	}
 	*(volatile uint8_t *)r->status = (uint8_t)status;
-	virtio_push(&b->d, r->queue, r->head, r->written);
+	if (virtio_push(&b->d, r->queue, r->head, r->written) && type >= 0 && b->io.done) {
+		rec.type = IO_RAISED;
+		rec.complete_ns = clock_mono_ns();
+		b->io.done(b->io.ctx, &rec);
+	}
+}
+
+static int virtio_blk_run(const struct virtio_blk *b, struct blk_request *r, enum blk_wait wait)
+{
+	if (b->io.done)
+		r->begun_ns = clock_mono_ns();
+	return blk_request_run(r, &b->target, wait);
+}
+
+static void virtio_blk_acknowledged(struct virtio *d)
+{
+	const struct virtio_blk *b = blk_of(d);
+	struct io_record rec = { .device = (uint8_t)b->index, .type = IO_HANDLED };
+
+	if (!b->io.done)
+		return;
+	rec.complete_ns = clock_mono_ns();
+	b->io.done(b->io.ctx, &rec);
 }
 
 /* The next request of queue q; false when there is none. */
@@ -169,7 +193,7 @@ static void take_rest(struct virtio_blk *b, unsigned int q)
 	for (unsigned int i = 0; i < KICK_CHAINS; i++) {
 		if (!blk_pop(b, q, &r, &c))
 			return;
-		virtio_blk_finish(b, &r, blk_request_run(&r, &b->target, BLK_MAY_WAIT));
+		virtio_blk_finish(b, &r, virtio_blk_run(b, &r, BLK_MAY_WAIT));
 	}
 	go_on_taking(b, q);
 }
@@ -202,7 +226,7 @@ static void *work(void *arg)
 		b->working++;
 		pthread_mutex_unlock(&b->lock);
 		if (r)
-			virtio_blk_finish(b, r, blk_request_run(r, &b->target, BLK_MAY_WAIT));
+			virtio_blk_finish(b, r, virtio_blk_run(b, r, BLK_MAY_WAIT));
 		else
 			take_rest(b, (unsigned int)q);
 		free(r);
@@ -255,7 +279,7 @@ static void run_or_enqueue(struct virtio_blk *b, struct blk_request *r, uint64_t
 	if (bytes)
 		*bytes += r->bytes;
 	if (!bytes || *bytes <= KICK_BYTES)
-		status = blk_request_run(r, &b->target, BLK_NO_WAIT);
+		status = virtio_blk_run(b, r, BLK_NO_WAIT);
 	if (status == -EAGAIN)
 		enqueue(b, r, true);
 	else
@@ -288,7 +312,7 @@ static void blk_kick(struct virtio *d, unsigned int q)
 	struct virtio_blk *b = blk_of(d);
 	struct virtio_chain chain[2]; /* of the one that is kept, and of the one that is taken */
 	struct blk_request request[2];
-	uint64_t token = 0, bytes = 0;
+	uint64_t token = 0, bytes = 0, now = b->io.done ? clock_mono_ns() : 0;
 	unsigned int i, slot = 0;
 	bool kept = false, shared = false;
 
@@ -300,6 +324,7 @@ static void blk_kick(struct virtio *d, unsigned int q)
 		if (!token && b->io.done && blk_request_io_type(r) >= 0)
 			token = b->io.batch(b->io.ctx);
 		r->token = token;
+		r->notified_ns = now;
 		if (r->bytes >= SHARE_BYTES) {
 			slot = !slot;
 			if (kept)
@@ -411,6 +436,7 @@ static const struct virtio_ops ops = {
 	.activate = activate,
 	.reset = blk_reset,
 	.config_written = config_written,
+	.acknowledged = virtio_blk_acknowledged,
 	.drain = virtio_blk_drain,
 	.destroy = virtio_blk_destroy,
 };

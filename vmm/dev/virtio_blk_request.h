@@ -39,7 +39,8 @@ struct blk_request {
 	uint8_t *status;   /* in guest RAM */
 	struct iovec *iov; /* data in guest RAM */
 	unsigned int n;
-	uint64_t token, submit_ns;
+	uint64_t token, submit_ns;	 /* see struct io_record */
+	uint64_t notified_ns, begun_ns;
 };
 
 /*

@@ -79,10 +79,15 @@ static void virtio_mmio_interrupt(void *transport, unsigned int q)
 
 static void acknowledge(struct virtio_mmio *m, uint32_t bits)
 {
+	bool used;
+
 	pthread_mutex_lock(&m->irq_lock);
+	used = m->status & bits & INTERRUPT_USED;
 	m->status &= ~bits;
 	set_line(m);
 	pthread_mutex_unlock(&m->irq_lock);
+	if (used && m->d->ops->acknowledged)
+		m->d->ops->acknowledged(m->d);
 }
 
 static uint32_t interrupt_status(struct virtio_mmio *m)

@@ -37,7 +37,15 @@ static void on_kick(struct virtio *d, unsigned int q)
 		virtio_push(d, q, c.head, (uint32_t)virtio_chain_write(&c, 0, "answer", 6));
 }
 
-static const struct virtio_ops ops = { .kick = on_kick };
+static unsigned int acknowledged;
+
+static void on_acknowledged(struct virtio *d)
+{
+	assert_ptr_equal(d, &dev);
+	acknowledged++;
+}
+
+static const struct virtio_ops ops = { .kick = on_kick, .acknowledged = on_acknowledged };
 
 static void on_msi(void *ctx, uint64_t addr, uint32_t data)
 {
@@ -62,7 +70,7 @@ static int setup(void **state)
 	memset(fix_ram, 0, sizeof(fix_ram));
 	memset(fix_avail, 0, sizeof(fix_avail));
 	memset(fix_used, 0, sizeof(fix_used));
-	kicks = 0;
+	kicks = acknowledged = 0;
 	dev.id = VIRTIO_ID_NET;
 	dev.name = "net0";
 	dev.nqueues = 3;
@@ -494,11 +502,16 @@ static void mmio_requests(void **state)
 	virtio_config_set(&dev, 0, "x", 1);
 	assert_int_equal(seen.rises, 1);
 	assert_int_equal(rd(PAGE + 0x60, 4), 3);
+	assert_int_equal(acknowledged, 0);
 	wr(PAGE + 0x64, 4, 1);
 	assert_int_equal(seen.rises, 2);
+	assert_int_equal(acknowledged, 1);
 	wr(PAGE + 0x64, 4, 2);
 	assert_int_equal(seen.rises, 2);
 	assert_int_equal(seen.level, 0);
+	/* What there was no interrupt for is none: a guest can write this for ever. */
+	wr(PAGE + 0x64, 4, 3);
+	assert_int_equal(acknowledged, 1);
 	/* Accesses that drivers don't make. */
 	assert_int_equal(rd(PAGE, 1), 0);
 	assert_int_equal(rd(PAGE + 2, 4), 0);
