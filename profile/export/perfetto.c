@@ -234,6 +234,8 @@ static void put_markers(struct perfetto *p, const struct stackset *s)
 
 static bool is_clock(const struct stackset *s)
 {
+	if (s->ours && (!strcmp(s->event, "cpu") || !strcmp(s->event, "host")))
+		return true;
 	return s->weight_is_ns && strcmp(s->event, "off-cpu") != 0;
 }
 

@@ -20,6 +20,7 @@ enum perfetto_kind {
 	PERFETTO_GROUP = 1, /* enum perfetto_group */
 	PERFETTO_VCPU,	    /* index of the vCPU */
 	PERFETTO_EXITS,	    /* the same */
+	PERFETTO_WHERE,	    /* the same */
 	PERFETTO_PROCESS,   /* node of perfetto.known */
 	PERFETTO_THREAD,    /* the same */
 	PERFETTO_DISK,	    /* see perfetto_disks.c */

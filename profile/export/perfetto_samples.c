@@ -169,6 +169,7 @@ static void put_exits_track(struct samples *m, uint32_t cpu)
 		.uuid = perfetto_uuid(PERFETTO_EXITS, cpu),
 		.parent = perfetto_uuid(PERFETTO_VCPU, cpu),
 		.name = "exits",
+		.rank = 1,
 	};
 
 	perfetto_track(m->p, &t);

@@ -3,12 +3,14 @@
  * Which task ran on which vCPU, as the samples tell it: a slice on the vCPU's track for each
  * time that a task had, and one on the thread's track that says on which vCPU it was.
  *
- * A sample stands for the time before it, as in a flame chart: from the one before it of its
- * vCPU, if that is not more than twice its own weight away (periods end at random places), else
- * for its weight. So a switch is known to within a period, and a task that ran between two
- * samples is not there.
+ * A sample stands for the time that is its weight. These are put one behind the other, as in
+ * chrome_trace.c: where they were within a period, and they add up to what the profile says. Where
+ * the next sample is more than twice its weight away, time goes on at that sample. So a switch is
+ * known to within a period, and a task that ran between two samples is not there.
  */
 #include "profile/export/perfetto.h"
+
+#include "profile/sink/where.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@ struct span {
 	uint64_t from, to;
 	uint32_t cpu, task;
 	bool halted;
+	enum sample_where where; /* of the event host */
 };
 
 static const struct stackset_task *task_of(const struct stackset *s, const struct span *span)
@@ -27,39 +30,55 @@ static const struct stackset_task *task_of(const struct stackset *s, const struc
 	return &s->task[span->task];
 }
 
+/* Of its frames the outermost says it: above that are the host's. */
+static enum sample_where where_was(const struct stackset *s, const struct stackset_stack *st)
+{
+	enum sample_where where = st->mode == STACKSET_IDLE ? SAMPLE_HALTED : SAMPLE_IN_GUEST;
+
+	for (uint32_t i = 0; i < st->n; i++)
+		(void)where_of(s->frame[st->frame[i]].addr, &where);
+	return where;
+}
+
 /* By vCPU: no two of one overlap. */
 static void find_spans(const struct stackset *s, const struct export_tracks *vcpus,
 		       struct span *span)
 {
 	for (size_t v = 0; v < vcpus->n; v++) {
-		uint64_t before = 0;
+		uint64_t filled = 0; /* up to where this vCPU's time is told */
 
 		for (size_t i = 0; i < vcpus->track[v].n; i++) {
 			uint32_t at = vcpus->track[v].sample[i];
 			const struct stackset_sample *sample = &s->sample[at];
-			uint64_t t = sample->time_ns, w = sample->weight;
-			bool near = before && (t - before) / 2 <= w;
+			const struct stackset_stack *st = &s->stack[sample->stack];
+			uint64_t t = sample->time_ns, to;
 
+			if (t > filled && (t - filled) / 2 >= sample->weight)
+				filled = t - sample->weight;
+			if (__builtin_add_overflow(filled, sample->weight, &to))
+				to = filled;
 			span[at] = (struct span){
-				.from = near	? before
-					: t > w ? t - w
-						: 0,
-				.to = t,
+				.from = filled,
+				.to = to,
 				.cpu = sample->cpu,
-				.task = s->stack[sample->stack].task,
-				.halted = s->stack[sample->stack].mode == STACKSET_IDLE,
+				.task = st->task,
+				.halted = st->mode == STACKSET_IDLE,
+				.where = where_was(s, st),
 			};
-			before = t;
+			filled = to;
 		}
 	}
 }
 
-enum lane { LANE_VCPU, LANE_THREAD };
+enum lane { LANE_VCPU, LANE_THREAD, LANE_WHERE };
 
 static bool goes_on(enum lane lane, const struct span *a, const struct span *b)
 {
-	return a->to == b->from && (lane == LANE_VCPU ? a->task == b->task && a->halted == b->halted
-						      : a->cpu == b->cpu);
+	if (a->to != b->from)
+		return false;
+	if (lane == LANE_VCPU)
+		return a->task == b->task && a->halted == b->halted;
+	return lane == LANE_THREAD ? a->cpu == b->cpu : a->where == b->where;
 }
 
 static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid, enum lane lane,
@@ -71,6 +90,8 @@ static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid
 
 	if (lane == LANE_THREAD)
 		snprintf(name, sizeof(name), "vCPU %u", span->cpu);
+	else if (lane == LANE_WHERE)
+		snprintf(name, sizeof(name), "%s", where_name(span->where));
 	else if (span->halted)
 		snprintf(name, sizeof(name), "halted");
 	else if (task->pid)
@@ -112,6 +133,21 @@ static void put_lane(struct perfetto *p, const struct stackset *s, const struct 
 		put_span(p, s, uuid, lane, &open);
 }
 
+/* Only the event host tells it. */
+static void put_where(struct perfetto *p, const struct stackset *s, const struct export_track *vcpu,
+		      const struct span *spans)
+{
+	const struct perfetto_track t = {
+		.uuid = perfetto_uuid(PERFETTO_WHERE, vcpu->cpu),
+		.parent = perfetto_uuid(PERFETTO_VCPU, vcpu->cpu),
+		.name = "where",
+		.told = "where the thread was, by samples: guest, KVM, VMM, off the processor",
+	};
+
+	perfetto_track(p, &t);
+	put_lane(p, s, vcpu, t.uuid, spans, LANE_WHERE);
+}
+
 static int put_vcpus(struct perfetto *p, const struct stackset *s,
 		     const struct export_tracks *vcpus, const struct span *spans)
 {
@@ -136,6 +172,8 @@ static int put_vcpus(struct perfetto *p, const struct stackset *s,
 			perfetto_track(p, &t);
 		if (!ret && spans)
 			put_lane(p, s, &vcpus->track[i], t.uuid, spans, LANE_VCPU);
+		if (!ret && spans && !strcmp(s->event, "host"))
+			put_where(p, s, &vcpus->track[i], spans);
 	}
 	return ret;
 }

@@ -21,22 +21,23 @@ def tids(p):
 
 
 def spans(samples):
-    """{track: [[from, to, what]...]}, of "vCPU N" and tids: a sample stands for the time before it."""
-    before, open_at, found = {}, defaultdict(lambda: [0, 0, None]), defaultdict(list)
+    """{track: [[from, to, what]...]}, of "vCPU N" and tids: a sample's time is its weight, one behind the other."""
+    filled, open_at, found = {}, defaultdict(lambda: [0, 0, None]), defaultdict(list)
     for s in samples:
-        last = before.get(s["cpu"])
-        start = last if last is not None and (s["ts"] - last) // 2 <= s["weight"] else s["ts"] - s["weight"]
-        before[s["cpu"]] = s["ts"]
+        start = filled.get(s["cpu"], 0)
+        if s["ts"] > start and (s["ts"] - start) // 2 >= s["weight"]:
+            start = s["ts"] - s["weight"]
+        end = filled[s["cpu"]] = start + s["weight"]
         for track, what in (("vCPU %d" % s["cpu"], (s["tid"], s["comm"])), (s["tid"], "vCPU %d" % s["cpu"])):
             if track in (0, 0xffffffff):
                 continue
             o, at = open_at[track], max(start, open_at[track][1])
-            if at >= s["ts"]:
+            if at >= end:
                 continue
             if o[1] == at and o[2] == what:
-                o[1] = s["ts"]
+                o[1] = end
             else:
-                open_at[track] = o = [at, s["ts"], what]
+                open_at[track] = o = [at, end, what]
                 found[track].append(o)
     return found
 
@@ -93,9 +94,10 @@ def of_profile(p):
         mine = [dict(s, what=(notes[s["arg_set_id"]]["tid"] & 0xffffffff, notes[s["arg_set_id"]]["comm"]))
                 for s in slices if s["track"] == track and s["parent"] == "vCPUs"]
         check(merged(mine) == found[track], "%s: %s: %s, not %s" % (p.path, track, merged(mine)[:5], found[track][:5]))
+        check(sum(s["dur"] for s in mine) == sums[int(track.split()[1])], "%s: %s: not all of its time" % (p.path, track))
         n += len(mine)
     halted, idle = sum(s["dur"] for s in slices if s["name"] == "halted"), p.idle()
-    check(abs(halted - idle) <= p.weight / 1000, "%s: %d ns halted, not %d" % (p.path, halted, idle))
+    check(abs(halted - idle) <= p.weight / 10000, "%s: %d ns halted, not %d" % (p.path, halted, idle))
     threads = {}
     for s in of_threads:
         threads.setdefault(s["tid"], []).append(dict(s, what=s["name"]))
