@@ -31,7 +31,7 @@
 #define SAMPLE_MAX_STACK                                                       \
 	(SAMPLE_MAX_KERNEL_SLICES * SAMPLE_MAX_SLICE + SAMPLE_MAX_USER_SLICE + \
 	 SAMPLE_MAX_RETURNS + SAMPLE_MAX_PYTHON_BYTES + SAMPLE_MAX_HOST_BYTES + 16)
-/* Frames of the host's kernel. */
+/* Frames of the host's kernel and of kvmprof. */
 #define SAMPLE_MAX_HOST 64u
 #define SAMPLE_MAX_HOST_BYTES (16u + SAMPLE_MAX_HOST * 8u)
 #define SAMPLE_COMM 16u
@@ -91,7 +91,8 @@ struct sample_host {
 	uint8_t exit;	    /* IN_VMM: KVM_EXIT_* */
 	uint16_t n;	    /* of ip; SAMPLE_MAX_HOST at most */
 	uint32_t unused;    /* 0 */
-	uint64_t ip[SAMPLE_MAX_HOST]; /* of the host's kernel, innermost first; only n are there */
+	uint64_t ip
+		[SAMPLE_MAX_HOST]; /* of its kernel, then of kvmprof, innermost first; only n are there */
 };
 
 enum sample_mode {

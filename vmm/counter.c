@@ -117,7 +117,6 @@ static void fill_attr(struct perf_event_attr *a, const struct vm_counter *what, 
 	if (what->chain) {
 		a->sample_type = PERF_SAMPLE_CALLCHAIN;
 		a->sample_max_stack = SAMPLE_MAX_HOST;
-		a->exclude_callchain_user = 1;
 	}
 	a->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 }

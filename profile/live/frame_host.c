@@ -26,8 +26,8 @@ struct names_met {
 };
 
 struct guest_host {
-	const struct symtab *symbols;
-	struct names_met host, exits;
+	const struct host_names *names;
+	struct names_met host, own, exits;
 	struct symtab *marks;
 };
 
@@ -122,13 +122,14 @@ static int met_tell_sometimes(struct names_met *m, struct sink *sink, uint64_t n
 	return met_tell(m, sink, e);
 }
 
-int guest_host_create(struct guest_host **out, const struct symtab *symbols, struct err *e)
+int guest_host_create(struct guest_host **out, const struct host_names *names, struct err *e)
 {
 	struct guest_host *h = calloc(1, sizeof(*h));
 
 	if (h && met_init(&h->host, "host", WHERE_HOST_BASE, WHERE_HOSTS) == 0 &&
+	    met_init(&h->own, "kvmprof", WHERE_OWN_BASE, WHERE_OWNS) == 0 &&
 	    met_init(&h->exits, "exit", WHERE_EXIT_BASE, WHERE_EXITS) == 0) {
-		h->symbols = symbols;
+		h->names = names;
 		*out = h;
 		return 0;
 	}
@@ -141,6 +142,7 @@ void guest_host_destroy(struct guest_host *h)
 	if (!h)
 		return;
 	met_deinit(&h->host);
+	met_deinit(&h->own);
 	met_deinit(&h->exits);
 	symtab_destroy(h->marks);
 	free(h);
@@ -184,20 +186,28 @@ static uint64_t exit_frame(struct guest_host *h, const struct sample_host *what)
 	return met(&h->exits, name);
 }
 
-static const char *function(const struct guest_host *h, uint64_t ip, char *buf, size_t size)
+static bool is_kernel(uint64_t ip)
+{
+	return ip >> 63;
+}
+
+/* Frame i. NULL: one of a program, without a name. */
+static const char *function(const struct guest_host *h, const struct sample_host *what,
+			    unsigned int i, char *buf, size_t size)
 {
 	/* Callers: a call may be the last thing that a function does. */
-	const struct symbol *s = h->symbols ? symtab_lookup(h->symbols, ip, NULL) : NULL;
+	uint64_t ip = what->ip[i] - (i != 0);
+	const char *name = host_names_at(h->names, ip);
 
-	if (s)
-		return s->name;
+	if (name || !is_kernel(ip))
+		return name;
 	snprintf(buf, size, "0x%" PRIx64, ip);
 	return buf;
 }
 
 static bool is_any(const char *name, const char *const *list)
 {
-	for (; *list; list++)
+	for (; name && *list; list++)
 		if (!strcmp(name, *list))
 			return true;
 	return false;
@@ -211,7 +221,7 @@ static bool polls(const struct guest_host *h, const struct sample_host *what)
 	char buf[32];
 
 	for (unsigned int i = 0; i < what->n; i++)
-		if (is_any(function(h, what->ip[i] - (i != 0), buf, sizeof(buf)), halt))
+		if (is_any(function(h, what, i, buf, sizeof(buf)), halt))
 			return true;
 	return false;
 }
@@ -245,23 +255,28 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
 			 struct stack *stack, struct err *e)
 {
-	/* What each sample in KVM has in common: it begins behind these. */
-	static const char *const entry[] = { "kvm_vcpu_ioctl", "kvm_arch_vcpu_ioctl_run", NULL };
+	/* What each sample in KVM, or in a device, has in common: it begins behind these. */
+	static const char *const entry[] = { "kvm_vcpu_ioctl",	 "kvm_arch_vcpu_ioctl_run",
+					     "vcpu_handle_exit", "vcpu_run_loop",
+					     "vcpu_main",	 NULL };
 	struct sample_host what;
+	const char *name;
 	unsigned int n;
 	char buf[32];
 
 	if (!h || !sample_host(s, &what) || !what.n)
 		return 0;
-	n = what.n;
-	for (unsigned int i = 0; what.where == SAMPLE_IN_KVM && i < what.n; i++)
-		if (is_any(function(h, what.ip[i] - (i != 0), buf, sizeof(buf)), entry)) {
-			n = i ? i : 1;
+	for (n = 1; n < what.n; n++)
+		if (is_any(function(h, &what, n, buf, sizeof(buf)), entry))
 			break;
-		}
-	while (n--)
-		guest_vmm_push(stack,
-			       met(&h->host, function(h, what.ip[n] - (n != 0), buf, sizeof(buf))));
+	while (n--) {
+		name = function(h, &what, n, buf, sizeof(buf));
+		if (name)
+			guest_vmm_push(stack,
+				       met(is_kernel(what.ip[n]) ? &h->host : &h->own, name));
+	}
+	if (met_tell_sometimes(&h->own, sink, s->time_ns, e) < 0)
+		return -ENOMEM;
 	return met_tell_sometimes(&h->host, sink, s->time_ns, e);
 }
 
@@ -269,6 +284,7 @@ int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e)
 {
 	int ret = h ? met_tell(&h->host, sink, e) : 0;
 
+	ret = ret || !h ? ret : met_tell(&h->own, sink, e);
 	return ret || !h ? ret : met_tell(&h->exits, sink, e);
 }
 
@@ -281,6 +297,8 @@ const struct symbol *guest_host_symbol(const struct guest_host *h, uint64_t va, 
 {
 	if (!h || !guest_host_owns(va))
 		return NULL;
+	if (va >= WHERE_OWN_BASE)
+		return newest(&h->own, va, off);
 	if (va >= WHERE_HOST_BASE)
 		return newest(&h->host, va, off);
 	if (va >= WHERE_EXIT_BASE)

@@ -11,6 +11,7 @@
 #define KVMPROF_PROFILE_LIVE_GUEST_H
 
 #include "profile/live/cfi.h"
+#include "profile/live/host_names.h"
 #include "profile/live/jit.h"
 #include "profile/live/maps.h"
 #include "profile/live/memory.h"
@@ -33,8 +34,8 @@ struct guest_options {
 	bool placed;
 	uint64_t slide, pa_slide;
 	struct userfile_options files;
-	bool host;			 /* there are samples of the event host ... */
-	const struct symtab *host_names; /* ... with these names; borrowed, NULL: none */
+	bool host;			     /* there are samples of the event host ... */
+	const struct host_names *host_names; /* ... with these names; borrowed, NULL: none */
 };
 
 /* Facts for the summary. */

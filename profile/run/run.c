@@ -127,7 +127,7 @@ static int run_start(struct run *r, struct err *e)
 		.python = r->opt->python,
 		.mem = r->opt->mem,
 		.host = r->has_host,
-		.host_names = r->host_names,
+		.host_names = &r->host_names,
 		.runs = run_is_attached(r->opt),
 		.placed = r->source.placed,
 		.slide = r->source.slide,
@@ -422,7 +422,7 @@ int run_deinit(struct run *r)
 	else if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
-	symtab_destroy(r->host_names);
+	host_names_deinit(&r->host_names);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
 	attach_domain_close(r->domain);

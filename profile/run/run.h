@@ -35,11 +35,11 @@ struct run {
 	FILE *json;		       /* --json: where the summary goes; NULL: nowhere */
 	struct domain_xml definition;  /* --domain; the options point into it */
 	uint64_t start_ns, load_ns;
-	bool has_host;		   /* the event host is one of them: */
-	struct symtab *host_names; /* then: of the host's kernel; NULL: they are not to be had */
-	struct events events;	   /* of the options, as this host has them */
-	struct source source;	   /* what boots or runs */
-	struct run_exec exec;	   /* --exec and the like */
+	bool has_host;		      /* the event host is one of them: */
+	struct host_names host_names; /* then: of the functions of the host */
+	struct events events;	      /* of the options, as this host has them */
+	struct source source;	      /* what boots or runs */
+	struct run_exec exec;	      /* --exec and the like */
 	struct run_modules modules;
 	struct run_snapshot snapshot;
 	struct kvm_host host;

@@ -46,7 +46,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.stats = stats,
 		.stat = r->stat,
 		.host = r->has_host,
-		.host_names = r->host_names != NULL,
+		.host_names = r->host_names.kernel != NULL,
 		.bound = &r->bound,
 		.asked = &r->markers.pipeline,
 		.moments = &r->markers.list,

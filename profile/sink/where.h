@@ -22,6 +22,9 @@
 /* Functions of the host's kernel. */
 #define WHERE_HOST_BASE UINT64_C(0xffffffffffff5000)
 #define WHERE_HOSTS 2048u
+/* And of kvmprof. */
+#define WHERE_OWN_BASE UINT64_C(0xffffffffffffd000)
+#define WHERE_OWNS 384u
 /* profile/live/frame_vmm.h: its devices. */
 #define WHERE_VMM_BASE UINT64_C(0xffffffffffff0000)
 #define WHERE_VMM_END UINT64_C(0xffffffffffff1000)

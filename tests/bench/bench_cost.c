@@ -5,9 +5,10 @@
  *	make build/bench/bench_cost && build/bench/bench_cost [--quick]
  *
  * The demo guest (mode=gaps) runs in ring 3, 20 calls deep, and looks at the TSC all the
- * time; what it misses is what we cost. Three things are done to it in turn, in one run:
+ * time; what it misses is what we cost. Four things are done to it in turn, in one run:
  * nothing; bare kicks, where a timer's signal makes KVM_RUN return EINTR and it is entered
- * again; samples, the same with all that kvmprof does. Then
+ * again; samples, the same with all that kvmprof does; samples of the event host, where this host has it,
+ * which are two for each period: one by the thread's time, one by the wall's. Then
  *
  *   the cost of one is the median of the gaps that the guest noted (a kick and the host's own
  *   interrupts look alike, but there are many more kicks), for each short block of time. The
@@ -23,6 +24,7 @@
 #include "vmm/machine.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +48,9 @@ struct gap_box {
 	} gap[GAP_LOG];
 };
 
-enum { NONE, BARE, SAMPLE, KINDS, IGNORE = KINDS };
+enum { NONE, BARE, SAMPLE, HOST, KINDS, IGNORE = KINDS };
+/* The machine's events. */
+enum { WALL_EVENT, HOST_EVENT };
 /* An event that is never due: its signal only makes KVM_RUN return. */
 #define NO_EVENT (VM_MAX_EVENTS - 1)
 
@@ -64,6 +68,7 @@ static struct quirks quirks;
 static volatile struct gap_box *box;
 static timer_t bare_timer;
 static double cycles_per_us;
+static int kinds = KINDS; /* without HOST where that can't be had */
 
 static void put(void *ctx, uint8_t byte)
 {
@@ -111,8 +116,10 @@ static void set_bare_timer(uint64_t period_ns)
 static void turn_to(int kind, uint64_t period_ns)
 {
 	box->kind = IGNORE;
-	vm_set_period(vm, 0, period_ns);
-	vm_arm_event(vm, 0, kind == SAMPLE);
+	vm_set_period(vm, kind == HOST ? HOST_EVENT : WALL_EVENT, period_ns);
+	vm_arm_event(vm, WALL_EVENT, kind == SAMPLE);
+	if (kinds > HOST)
+		vm_arm_event(vm, HOST_EVENT, kind == HOST);
 	set_bare_timer(kind == BARE ? period_ns : 0);
 	pass(0.005);
 	box->kind = (uint64_t)kind;
@@ -194,7 +201,7 @@ static bool cost_of_one(unsigned int blocks, double slack)
 	unsigned int n = 0;
 
 	while (n < blocks) {
-		for (int k = BARE; k <= SAMPLE; k++) {
+		for (int k = BARE; k < kinds; k++) {
 			uint64_t from;
 
 			turn_to(k, DENSE_NS);
@@ -218,6 +225,8 @@ static bool cost_of_one(unsigned int blocks, double slack)
 	       1e9 / DENSE_NS);
 	row("  bare round trip", "us", cost[BARE], n);
 	row("  sample", "us", cost[SAMPLE], n);
+	if (kinds > HOST)
+		row("  sample of the event host", "us", cost[HOST], n);
 	row("  sample beyond the round trip", "us", extra, n);
 	bare = median(cost[BARE], n);
 	more = median(extra, n);
@@ -272,21 +281,23 @@ static void slow_down(unsigned int rounds, double seconds)
 		double rate[KINDS][SLICES], none;
 
 		for (unsigned int j = 0; j < SLICES; j++) {
-			int first = rand_r(&seed) % KINDS;
+			int first = rand_r(&seed) % kinds;
 
-			for (int k = 0; k < KINDS; k++)
-				rate[(first + k) % KINDS][j] =
-					rate_of((first + k) % KINDS, seconds);
+			for (int k = 0; k < kinds; k++)
+				rate[(first + k) % kinds][j] =
+					rate_of((first + k) % kinds, seconds);
 		}
 		none = median(rate[NONE], SLICES);
-		for (int k = BARE; k <= SAMPLE; k++)
+		for (int k = BARE; k < kinds; k++)
 			slow[k][i] = 100 * (1 - median(rate[k], SLICES) / none);
 	}
-	printf("slow-down at %.0f Hz against none, %u paired runs of 3 times %u slices of %.0f "
+	printf("slow-down at %.0f Hz against none, %u paired runs of %d times %u slices of %.0f "
 	       "ms\n",
-	       SPARSE_HZ, rounds, SLICES, 1e3 * seconds);
+	       SPARSE_HZ, rounds, kinds, SLICES, 1e3 * seconds);
 	row("  bare round trips", "%", slow[BARE], rounds);
 	row("  samples", "%", slow[SAMPLE], rounds);
+	if (kinds > HOST)
+		row("  samples of the event host", "%", slow[HOST], rounds);
 	bare = median(slow[BARE], rounds);
 	ratio = median(slow[SAMPLE], rounds) / bare;
 	interval(slow[SAMPLE], rounds, &lo, &hi);
@@ -304,20 +315,33 @@ static int start(struct target *t, struct err *e)
 		.cmdline = cmdline,
 		.mem_size = 64 << 20,
 		.vcpus = 1,
-		.event = { { .kind = VM_EVENT_WALL, .period = DENSE_NS, .jitter = true } },
-		.nevents = 1,
+		.event = { { .kind = VM_EVENT_WALL, .period = DENSE_NS, .jitter = true },
+			   { .kind = VM_EVENT_HOST,
+			     .period = DENSE_NS,
+			     .jitter = true,
+			     .counter = { .type = PERF_TYPE_SOFTWARE,
+					  .config = PERF_COUNT_SW_CPU_CLOCK,
+					  .clock = true,
+					  .chain = true } } },
+		.nevents = 2,
 		.plan = target_capture_plan(t, SAMPLE_MAX_SLICE),
 		.ring_size = 4 << 20,
 		.console = put,
 	};
 	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = VCPU_KICK_SIGNAL };
 	const char *at = NULL;
+	struct err why = { 0 };
 	int ret;
 
 	ret = kvm_host_open(&host, e);
 	ret = ret ? ret : kvm_host_require(&host, e);
 	if (ret)
 		return ret;
+	if (counter_probe(&cfg.event[HOST_EVENT].counter, DENSE_NS, &why) < 0) {
+		printf("(no event host here: %s)\n", why.text);
+		kinds = HOST;
+		cfg.nevents = HOST_EVENT;
+	}
 	quirks_probe(&host, &quirks);
 	if (!quirks.tsc_khz)
 		return err_set(e, ENOTSUP, "the guest's TSC frequency is not known");
