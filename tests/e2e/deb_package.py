@@ -23,6 +23,13 @@ def must(root, command, what, timeout=3600):
     p = root.run(command, timeout)
     if not check(p.status == 0, "%s: status %d" % (what, p.status)):
         say("\n".join((p.out + p.err).split("\n")[-40:]))
+        # Of the package's own tests the log has what failed.
+        for path in glob.glob(os.path.join(root.path, "src", "build", "deb.log")):
+            with open(path, encoding="utf-8", errors="replace") as f:
+                lines = f.read().split("\n")
+            for i, line in enumerate(lines):
+                if line.startswith("FAIL "):
+                    say("\n".join(lines[i:i + 15]))
         e2e.finish()
     return p
 
