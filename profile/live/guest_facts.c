@@ -32,7 +32,8 @@ bool guest_kernel_is_named(struct guest *g, uint64_t va)
 	uint64_t *slot = &g->named[va * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (NAMED_SLOTS - 1)];
 	uint64_t off;
 
-	if (va && *slot == va)
+	/* The host's have names, or an address in place of one, also before the sink is told of them. */
+	if ((va && *slot == va) || guest_host_owns(va))
 		return true;
 	if (!guest_kernel_symbol(g, va, &off))
 		return false;

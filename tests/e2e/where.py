@@ -109,6 +109,7 @@ def check_host():
         return
     check(p.status == 0, "run -e host: status %d: %s" % (p.status, p.err))
     was, s, got = truth(p.out), e2e.summary("host.data"), host_shares("host.data")
+    check(s["unsymbolized"] == 0, "%d samples without a name: " % s["unsymbolized"] + p.err)
     weight, elapsed = sum(s["where"].values()), s["stat"]["elapsed_ns"]
     check(abs(weight - elapsed) < 0.005 * elapsed, "samples stand for %d of %d ns" % (weight, elapsed))
     for row, name in (("halted", "halted"), ("guest", "user")):
