@@ -25,32 +25,6 @@ RUN_S, STOP_S = 0.06, 0.03    # at most, between two signals
 DEMO_ELF = os.path.join(e2e.BUILD, "guest", "demo.elf")
 
 
-def threads(pid):
-    """State, tracer and processor time (ns) of each thread."""
-    found = []
-    for tid in os.listdir("/proc/%d/task" % pid):
-        try:
-            with open("/proc/%d/task/%s/status" % (pid, tid), encoding="ascii", errors="replace") as f:
-                s = dict(line.split(":", 1) for line in f if ":" in line)
-            with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as f:
-                found.append((s["State"].split()[0], int(s["TracerPid"]), int(f.read().split()[0])))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return found
-
-
-def goes_on(pid, what):
-    """No thread is stopped or traced, and the machine gets processor time."""
-    before, until = sum(t[2] for t in threads(pid)), time.monotonic() + 20
-    while time.monotonic() < until:
-        now = threads(pid)
-        if all(state not in "tT" and not tracer for state, tracer, _ in now) and sum(t[2] for t in now) > before:
-            return
-        time.sleep(0.01)
-    check(False, "%s: the machine stands: %s" % (what, now))
-    return False
-
-
 def attached(what, pid, to_attach, technique, rng):
     """Stops so far."""
     p = subprocess.Popen([e2e.KVMPROF, "attach", str(pid), "--image", DEMO_ELF, "--technique", technique, "--no-status",
@@ -68,7 +42,7 @@ def attached(what, pid, to_attach, technique, rng):
     except subprocess.TimeoutExpired:
         p.kill()
         err = "no end: " + p.communicate()[1]
-    goes_on(pid, what)
+    qemu.goes_on(pid, what)
     if check(p.returncode == 0, "%s: status %s: %s" % (what, p.returncode, err)):
         q = e2e.kvmprof("report", "-i", "at.data", "-n", "1")
         check(q.status == 0 and e2e.summary("at.data")["samples"] > 0, "%s: no samples are read: %s" % (what, q.err))

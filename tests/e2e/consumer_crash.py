@@ -20,6 +20,7 @@ import subprocess
 import time
 
 import e2e
+import qemu
 from e2e import check, say
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -32,6 +33,7 @@ RAX, ORIG_RAX, RIP, RSP = 10, 15, 16, 19
 SEIZE, INTERRUPT, GETREGS, SETREGS, DETACH = 0x4206, 0x4207, 12, 13, 17
 WALL = 0x40000000
 GUEST_S = 3
+GDB_CRASHES = 3
 LINE = re.compile(r"^kvmprof: thread consumer crashed \((.*)\): the profile ends here(.*)$", re.M)
 
 
@@ -116,6 +118,17 @@ def read(path, piped=False):
         check(q.status == 0 and n == r["samples"], "%s: perf sees %d samples, kvmprof %d: %s" % (
             path, n, r["samples"], q.err))
     return r["samples"]
+
+
+def ended(what, process):
+    """What it has said."""
+    try:
+        return process.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        err = process.communicate()[1]
+        check(False, "%s: no end after the crash: %s" % (what, err))
+        return err
 
 
 def clean(out):
@@ -235,6 +248,40 @@ def attached():
         guest.status, guest.err))
 
 
+def in_a_question(pid, tid):
+    """It waits for an answer of the gdbstub, in poll(2) (7), while the machine stands and others wait for that."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        with open("/proc/%d/task/%d/syscall" % (pid, tid)) as f:
+            if f.read().startswith("7 "):
+                return
+    check(False, "the consumer asks the gdbstub nothing")
+
+
+def behind_a_gdbstub():
+    """The machine that stood for its question goes on."""
+    if not e2e.has_tool("qemu-system-x86_64"):
+        e2e.left_out("qemu-system-x86_64 is not installed")
+        return
+    q, stub = qemu.Qemu.with_stub("stub")
+    try:
+        for i in range(GDB_CRASHES):
+            what = "--gdb, crash %d" % i
+            clean("g.data")
+            p = subprocess.Popen([e2e.KVMPROF, "attach", "--gdb", stub, "--image", os.path.join(e2e.BUILD, "guest", "demo.elf"),
+                                  "-F", "199", "-o", "g.data", "--no-buildid-cache", "--no-status"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            wait_written(p, "g.data", 20000)
+            tid = consumer_of(p.pid)
+            if check(tid, what + ": it has ended"):
+                in_a_question(p.pid, tid)
+                send(signal.SIGSEGV)(p.pid, tid)
+            told(what, ended(what, p), p.returncode, "SIGSEGV")
+            qemu.goes_on(q.pid, what)
+    finally:
+        q.end()
+
+
 def waits_for_the_end(pid):
     """Whether the main thread comes to wait in futex(2) (202), as it does for a machine that is to end."""
     until = time.monotonic() + 60
@@ -268,13 +315,7 @@ def exact(what, crash):
         e2e.left_out("--engine exact does not work here: %s" % (p.communicate()[1] if p.poll() is not None else p.kill()))
         return
     crash(p.pid, tid)
-    try:
-        err = p.communicate(timeout=60)[1]
-    except subprocess.TimeoutExpired:
-        p.kill()
-        check(False, "%s: no end after the crash: %s" % (what, p.communicate()[1]))
-        return
-    rest = told(what, err, p.returncode, "SIGSEGV")
+    rest = told(what, ended(what, p), p.returncode, "SIGSEGV")
     n = read("e.data")
     check(rest == ", what it had is in e.data" and n > 0, "%s: %d samples%s" % (what, n, rest))
 
@@ -286,6 +327,7 @@ each_crash()
 each_output()
 with_control()
 attached()
+behind_a_gdbstub()
 exact("--engine exact", send(signal.SIGSEGV))
 exact("--engine exact, between its end and the join", after_the_end)
-e2e.finish("%d crashes of its thread" % (len(CRASHES) + 8))
+e2e.finish("%d crashes of its thread" % (len(CRASHES) + 8 + GDB_CRASHES))

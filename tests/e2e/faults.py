@@ -79,29 +79,6 @@ class Outcome:
         self.left = sorted(os.listdir("."))
 
 
-def guest_goes_on(what):
-    """QEMU's threads are free, and its vCPU's time goes on."""
-    def look():
-        states, spent = [], 0
-        for tid in os.listdir("/proc/%d/task" % QEMU.pid):
-            with open("/proc/%d/task/%s/status" % (QEMU.pid, tid)) as f:
-                s = dict(line.split(":", 1) for line in f if ":" in line)
-            states.append((s["State"].split()[0], int(s["TracerPid"])))
-            with open("/proc/%d/task/%s/schedstat" % (QEMU.pid, tid)) as f:
-                spent += int(f.read().split()[0])
-        return states, spent
-
-    if not check(QEMU.process.poll() is None, "%s: QEMU has ended" % what):
-        return
-    first, until = look(), time.monotonic() + 20
-    while time.monotonic() < until:
-        states, spent = look()
-        if spent != first[1] and all(state not in "tT" and not tracer for state, tracer in states):
-            return
-        time.sleep(0.01)
-    check(False, "%s: the guest stands: %s" % (what, states))
-
-
 def plans(calls):
     """Each call that may fail, with each of its errors."""
     for name, count, errors in calls:
@@ -132,7 +109,8 @@ def words(plan):
 def judge(command, plan, ref, o):
     what = "%s, %s" % (command, words(plan))
     if command == "attach":
-        guest_goes_on(what)
+        if check(QEMU.process.poll() is None, "%s: QEMU has ended" % what):
+            qemu.goes_on(QEMU.pid, what)
     if not check(o.status is not None, "%s: no end after %d s" % (what, LIMIT)):
         return
     if not check(o.status < 124, "%s: status %d: %s" % (what, o.status, o.err[-400:])):

@@ -61,6 +61,26 @@ static void gdb_wake(struct gdb *g)
 	(void)!write(g->wake_fd, &one, sizeof(one));
 }
 
+/* A thread that ends while it has it gives it to the next one. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t robust;
+
+	pthread_mutexattr_init(&robust);
+	pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(lock, &robust);
+	pthread_mutexattr_destroy(&robust);
+}
+
+/* The consumer's, which has crashed (base/fault.h), may have been in the middle of a question. */
+static void gdb_lock(struct gdb *g)
+{
+	if (pthread_mutex_lock(&g->lock) != EOWNERDEAD)
+		return;
+	g->link.dead = true;
+	pthread_mutex_consistent(&g->lock);
+}
+
 /* On our own thread, which holds the lock, while it stands. */
 static int fetch_for_capture(struct gmem_remote *r, uint64_t host, void *dst, size_t len)
 {
@@ -88,7 +108,7 @@ static int fetch_for_consumer(struct gmem_remote *r, uint64_t host, void *dst, s
 	bool ran;
 	int ret;
 
-	pthread_mutex_lock(&g->lock);
+	gdb_lock(g);
 	/* As new as the newest sample: that is what is wanted. Virtual addresses are of its space. */
 	if (!g->consumer_mem.is_virtual && gmem_remote_kept(&g->capture, host, dst, len)) {
 		pthread_mutex_unlock(&g->lock);
@@ -250,7 +270,7 @@ static void *gdb_main(void *arg)
 			ended = true;
 			sem_post(&g->ended);
 		}
-		pthread_mutex_lock(&g->lock);
+		gdb_lock(g);
 		when = gdb_turn(g, atomic_load(&g->go) && !stop);
 		running = g->link.running && !g->link.dead && !g->link.let_alone;
 		let_alone = g->link.let_alone;
@@ -286,7 +306,7 @@ static void op_rest(struct vm *vm)
 {
 	struct gdb *g = vm->attached;
 
-	pthread_mutex_lock(&g->lock);
+	gdb_lock(g);
 	if (!g->link.running && !g->link.dead && !g->link.let_alone)
 		(void)gdb_link_go(&g->link, &g->err);
 }
@@ -342,7 +362,7 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 	struct gdb *g = vm->attached;
 
 	memset(out, 0, sizeof(*out));
-	pthread_mutex_lock(&g->lock);
+	gdb_lock(g);
 	strncpy(out->where, g->cfg.gdb, sizeof(out->where) - 1);
 	out->virtual_only = !g->link.is_physical;
 	out->memory = out->virtual_only ? 0 : gmem_size(&g->consumer_mem);
@@ -402,7 +422,7 @@ int vm_attach_gdb(struct vm **out, const struct attach_config *cfg, struct err *
 		return err_set(e, ENOMEM, "out of memory");
 	g->cfg = *cfg;
 	g->link.rsp.fd = -1;
-	pthread_mutex_init(&g->lock, NULL);
+	init_lock(&g->lock);
 	sem_init(&g->ended, 0, 0);
 	gmem_remote_init_by(&g->capture, fetch_for_capture, g);
 	gmem_remote_init_by(&g->consumer, fetch_for_consumer, g);
