@@ -14,6 +14,7 @@ import subprocess
 
 import compiled
 import e2e
+import qemu
 from e2e import check, say
 
 DAY = 86400
@@ -29,6 +30,11 @@ JUMPS = {
     "pauses of a minute all the time": "300 50 60 60",
     "the time goes back all the time": "300 50 0 -60",
 }
+# Those of attach: its search begins at once.
+ALL_THE_TIME = "pauses of a minute from the first look on"
+ATTACHED = {name: JUMPS[name] for name in ("a suspend of a day", "a pause of an hour", "pauses of a minute all the time",
+                                           "one before anything begins")}
+ATTACHED[ALL_THE_TIME] = "0 5 60 60"
 
 
 def jumping(plan):
@@ -86,6 +92,21 @@ def attached(what, plan):
         what, guest.status, guest.err))
 
 
+def behind_a_gdbstub():
+    """An answer is waited for by time, too."""
+    if not e2e.has_tool("qemu-system-x86_64"):
+        e2e.left_out("qemu-system-x86_64 is not installed")
+        return
+    q, stub = qemu.Qemu.with_stub("stub")
+    try:
+        for what in ("a pause of an hour", ALL_THE_TIME):
+            kvmprof(what, ATTACHED[what], "attach", "--gdb", stub, "--image", os.path.join(e2e.BUILD, "guest", "demo.elf"),
+                    "--duration", "2", "-F", "99", "-o", "gdb.data", "--no-buildid-cache")
+            qemu.goes_on(q.pid, what)
+    finally:
+        q.end()
+
+
 e2e.need_kvm()
 SHIM = os.path.abspath("clock_jumps.so")
 compiled.cc("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-o", SHIM,
@@ -98,7 +119,7 @@ for name, jump in JUMPS.items():
     samples = recorded(name, jump)
     say("%s: %d samples" % (name, samples))
     figures.append(samples)
-for name in ("a suspend of a day", "a pause of an hour", "pauses of a minute all the time", "one before anything begins"):
-    attached(name, JUMPS[name])
-attached("pauses of a minute from the first look on", "0 5 60 60")
+for name, jump in ATTACHED.items():
+    attached(name, jump)
+behind_a_gdbstub()
 e2e.finish("%d kinds of jumps, %d to %d samples" % (len(JUMPS), min(figures), max(figures)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/attach/rsp.h"
 
-#include "base/clock.h"
+#include "vmm/attach/patience.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -121,21 +121,14 @@ static int send_all(struct rsp *r, const void *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* More bytes, before the deadline. */
-static int rsp_receive(struct rsp *r, uint64_t deadline, struct err *e)
+/* More bytes, if they come soon. */
+static int rsp_receive(struct rsp *r, struct err *e)
 {
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
-	uint64_t now = clock_mono_ns();
 	uint8_t *room;
 	ssize_t n;
 
-	if (now >= deadline)
-		return err_set(e, ETIMEDOUT,
-			       "the gdbstub does not answer: is another debugger "
-			       "connected to it?");
-	if (deadline - now > RSP_TIMEOUT_MS * UINT64_C(1000000))
-		deadline = now + RSP_TIMEOUT_MS * UINT64_C(1000000);
-	if (poll(&p, 1, (int)((deadline - now) / 1000000) + 1) <= 0)
+	if (poll(&p, 1, PATIENCE_LOOK_NS / 1000000) <= 0)
 		return 0;
 	if (r->at) {
 		memmove(r->in.data, r->in.data + r->at, r->in.len - r->at);
@@ -157,7 +150,8 @@ static int rsp_receive(struct rsp *r, uint64_t deadline, struct err *e)
 
 static int get_packet(struct rsp *r, struct err *e)
 {
-	uint64_t deadline = clock_mono_ns() + r->timeout_ms * UINT64_C(1000000);
+	uint64_t limit = r->timeout_ms * UINT64_C(1000000);
+	struct patience left = { 0 };
 	int ret = 0;
 
 	while (!ret) {
@@ -178,7 +172,11 @@ static int get_packet(struct rsp *r, struct err *e)
 				return send_all(r, "+", 1, e);
 			}
 		}
-		ret = rsp_receive(r, deadline, e);
+		ret = patience_is_left(&left, clock_mono_ns(), limit)
+			      ? rsp_receive(r, e)
+			      : err_set(e, ETIMEDOUT,
+					"the gdbstub does not answer: is another debugger "
+					"connected to it?");
 	}
 	return ret;
 }
@@ -238,7 +236,7 @@ int rsp_look(struct rsp *r, struct err *e)
 	struct pollfd p = { .fd = r->fd, .events = POLLIN };
 
 	while (poll(&p, 1, 0) > 0) {
-		int ret = rsp_receive(r, UINT64_MAX, e);
+		int ret = rsp_receive(r, e);
 
 		if (ret)
 			return ret;
