@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/frame_host.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/kvm.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 
 #define NAME_MAX_LEN 80u
+#define NAME_KEPT (NAME_MAX_LEN - 1) /* of a longer name */
 #define SLOTS (2 * WHERE_HOSTS) /* of the hash, a power of two */
 /* New names are told to the sink that often; all of them at the end. */
 #define TELL_NS 1000000000u
@@ -48,23 +51,14 @@ static void met_deinit(struct names_met *m)
 	free(m->name);
 }
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	while (*name)
-		h = (h ^ (uint8_t)*name++) * 16777619u;
-	return h;
-}
-
 static uint64_t met(struct names_met *m, const char *name)
 {
-	uint32_t at = hash_of(name);
+	uint32_t at = hash_text32(name, NAME_KEPT);
 
 	for (;; at++) {
 		uint16_t *slot = &m->slot[at & (SLOTS - 1)];
 
-		if (*slot && strcmp(m->name[*slot - 1], name) != 0)
+		if (*slot && strncmp(m->name[*slot - 1], name, NAME_KEPT) != 0)
 			continue;
 		if (!*slot && m->n + 1 >= m->max) {
 			snprintf(m->name[m->max - 1], NAME_MAX_LEN, "[others]");
@@ -263,6 +257,7 @@ int guest_host_functions(struct guest_host *h, struct sink *sink, const struct s
 	const char *name;
 	unsigned int n;
 	char buf[32];
+	int ret;
 
 	if (!h || !sample_host(s, &what) || !what.n)
 		return 0;
@@ -275,9 +270,8 @@ int guest_host_functions(struct guest_host *h, struct sink *sink, const struct s
 			guest_vmm_push(stack,
 				       met(is_kernel(what.ip[n]) ? &h->host : &h->own, name));
 	}
-	if (met_tell_sometimes(&h->own, sink, s->time_ns, e) < 0)
-		return -ENOMEM;
-	return met_tell_sometimes(&h->host, sink, s->time_ns, e);
+	ret = met_tell_sometimes(&h->own, sink, s->time_ns, e);
+	return ret ? ret : met_tell_sometimes(&h->host, sink, s->time_ns, e);
 }
 
 int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define KERNEL UINT64_C(0xffffffff81000000)
+#define LONG "a_function_of_the_host_with_a_name_of_fifty_letters"
 #define GUEST_IP UINT64_C(0xffffffff82000000)
 
 const char *vcpu_exit_name(unsigned int kind)
@@ -53,12 +54,12 @@ static union {
 static int setup(void **state)
 {
 	static const char *const function[] = { "leaf", "vcpu_enter_guest", "kvm_vcpu_ioctl",
-						"do_syscall_64", "kvm_vcpu_halt" };
+						"do_syscall_64", "kvm_vcpu_halt", LONG LONG };
 
 	(void)state;
 	told = 0;
 	names.kernel = symtab_create();
-	for (unsigned int i = 0; i < 5; i++)
+	for (unsigned int i = 0; i < 6; i++)
 		assert_int_equal(
 			symtab_add(names.kernel, KERNEL + 0x100 * i, 0x100, 'T', function[i]), 0);
 	assert_int_equal(symtab_freeze(names.kernel, &err), 0);
@@ -114,6 +115,21 @@ static void in_kvm(void **state)
 	frame(2, "[kvm]");
 	assert_int_equal(stack.ip[3], GUEST_IP);
 	assert_true(told > 0);
+}
+
+/* What is kept of a long name is one name, however often it comes. */
+static void long_name(void **state)
+{
+	const struct sample_host what = { .where = SAMPLE_IN_KVM, .n = 1, .ip = { KERNEL + 0x508 } };
+	uint64_t first;
+
+	(void)state;
+	see(&what, 0);
+	first = stack.ip[0];
+	see(&what, 0);
+	assert_int_equal(stack.ip[0], first);
+	assert_int_equal(guest_host_finish(h, &sink, &err), 0);
+	assert_memory_equal(guest_host_symbol(h, first, NULL)->name, LONG, strlen(LONG));
 }
 
 /* KVM polls before it sleeps: the guest is halted. */
@@ -193,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(in_kvm, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(polls, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(elsewhere, setup, teardown),
