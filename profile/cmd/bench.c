@@ -326,35 +326,33 @@ static void bench_print_pair(const struct state *s, const struct bench_pair *p)
 	}
 }
 
+/* Where a run is: the caller's. */
+static int bench_run_path(char **out, const struct state *s, const char *name, struct err *e)
+{
+	if (asprintf(out, "%s/%s", s->o.bench.dir, name) >= 0)
+		return 0;
+	*out = NULL;
+	return err_set(e, ENOMEM, "out of memory");
+}
+
 static int bench_load_run(struct gate *g, enum gate_side side, const struct state *s,
 			  const char *name, struct err *e)
 {
 	cleanup_free char *path = NULL;
+	int ret = bench_run_path(&path, s, name, e);
 
-	if (asprintf(&path, "%s/%s", s->o.bench.dir, name) < 0)
-		return err_set(e, ENOMEM, "out of memory");
-	return gate_add(g, side, path, NULL, e);
-}
-
-static int bench_keep_paths(struct state *s, const struct bench_pair *p, struct err *e)
-{
-	for (unsigned int side = 0; side < GATE_SIDES; side++)
-		if (asprintf(&s->exact[side], "%s/%s", s->o.bench.dir,
-			     p->path[side == GATE_BASE ? BENCH_BASE : BENCH_HEAD]) < 0) {
-			s->exact[side] = NULL;
-			return err_set(e, ENOMEM, "out of memory");
-		}
-	return 0;
+	return ret ? ret : gate_add(g, side, path, NULL, e);
 }
 
 static int bench_load_pair(struct state *s, const struct bench_pair *p, struct err *e)
 {
 	int ret;
 
-	if (s->o.engine == ENGINE_EXACT)
-		return bench_keep_paths(s, p, e);
+	if (s->o.engine == ENGINE_EXACT) {
+		ret = bench_run_path(&s->exact[GATE_BASE], s, p->path[BENCH_BASE], e);
+		return ret ? ret : bench_run_path(&s->exact[GATE_HEAD], s, p->path[BENCH_HEAD], e);
+	}
 	ret = bench_load_run(s->gate, GATE_BASE, s, p->path[BENCH_BASE], e);
-
 	ret = ret ? ret : bench_load_run(s->gate, GATE_HEAD, s, p->path[BENCH_HEAD], e);
 	if (!ret && s->again)
 		ret = bench_load_run(s->again, GATE_BASE, s, p->path[BENCH_BASE], e);

@@ -203,8 +203,7 @@ static int put_phases(struct perfetto *p, const struct stackset *s, struct err *
 
 	if (ret || !phases.boot)
 		return ret;
-	perfetto_group(p, PERFETTO_PHASES, "boot",
-		       "phases of the boot, told by the samples' stacks");
+	perfetto_group(p, PERFETTO_PHASES, "boot", "phases of the boot");
 	for (unsigned int i = 0; i < PHASES; i++) {
 		const struct phase_span *span = &phases.span[i];
 

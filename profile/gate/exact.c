@@ -30,7 +30,6 @@ struct exact {
 	struct gate_report *report;
 	struct stackset *set[GATE_SIDES];
 	uint64_t *func_hash[GATE_SIDES]; /* of each function's name and DSO */
-	struct phases phases[GATE_SIDES];
 	uint64_t
 		*weight[GATE_SIDES]; /* of each stack: all of it, or its part in the rule's phase */
 	struct table tally;
@@ -59,6 +58,11 @@ static int exact_add(struct exact *x, const struct tally *like, double amount)
 		t->value[like->side] += amount;
 	t->stamp = x->stamps;
 	return 0;
+}
+
+static const struct phases *exact_phases(const struct exact *x, unsigned int side)
+{
+	return &x->gate->run[side][0]->phases;
 }
 
 static double exact_weight(const struct exact *x, const struct tally *t)
@@ -156,7 +160,7 @@ static int exact_add_phases(struct exact *x, const struct grule *r)
 			const struct tally like = { .hash = p,
 						    .side = side,
 						    .phase = (enum phase)p };
-			const struct phase_span *span = &x->phases[side].span[p];
+			const struct phase_span *span = &exact_phases(x, side)->span[p];
 
 			x->stamps++;
 			if (span->seen && grule_matches(r, phase_name(like.phase), ""))
@@ -358,7 +362,7 @@ static void exact_weigh(struct exact *x, const struct grule *r)
 		for (size_t i = 0; i < s->nstacks; i++)
 			x->weight[side][i] = r->has_phase ? 0 : s->stack[i].weight;
 		for (size_t i = 0; r->has_phase && i < s->nsamples; i++)
-			if (phases_at(&x->phases[side], s->sample[i].time_ns) == r->phase)
+			if (phases_at(exact_phases(x, side), s->sample[i].time_ns) == r->phase)
 				x->weight[side][s->sample[i].stack] += s->sample[i].weight;
 	}
 }
@@ -370,7 +374,7 @@ static void exact_lacks_phase(const struct exact *x, struct gate_outcome *o)
 	const struct grule *r = o->rule;
 
 	for (unsigned int side = 0; side < GATE_SIDES && !o->why[0]; side++) {
-		const struct phases *p = &x->phases[side];
+		const struct phases *p = exact_phases(x, side);
 
 		if (!p->boot)
 			snprintf(o->why, sizeof(o->why), "the %s is not the boot of a Linux kernel",
@@ -426,9 +430,6 @@ static int exact_load(struct exact *x, enum gate_side side, const char *path, st
 	x->weight[side] = calloc(s->nstacks + 1, sizeof(**x->weight));
 	if (!x->func_hash[side] || !x->weight[side])
 		return err_set(e, ENOMEM, "%s: out of memory", path);
-	ret = phases_find(&x->phases[side], s, e);
-	if (ret)
-		return ret;
 	for (size_t i = 0; i < s->nfuncs; i++) {
 		/* An address without a name is another one in the next build. */
 		const char *name = s->func[i].named ? s->func[i].name : DIFF_UNNAMED;

@@ -157,8 +157,9 @@ static int measure(struct gate_run *r, const struct stackset *s, const struct gr
 {
 	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
 	json_t *totals = gate_totals(s->json);
-	int ret = phases_find(&src.phases, s, e);
+	int ret = phases_find(&r->phases, s, e);
 
+	src.phases = r->phases;
 	src.totals = totals;
 	for (size_t i = 0; i < rules->n && !ret; i++) {
 		char why[GATE_WHY];

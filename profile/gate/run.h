@@ -23,6 +23,7 @@ struct gate_run {
 	size_t nrules;
 	double *value;	  /* of each rule; NaN: there is none; of families always */
 	const char **why; /* of each rule: why there is none; of functions: none of them is here */
+	struct phases phases;
 	struct gate_symbol *symbol; /* by name, DSO and mode */
 	size_t nsymbols;
 	double weight; /* that shares are of */

@@ -53,27 +53,19 @@ static int note_bias(struct dl_phdr_info *info, size_t size, void *bias)
 	return 1;
 }
 
-static size_t read_file(void *ctx, uint64_t off, void *dst, size_t len)
-{
-	const struct file_map *m = ctx;
-	size_t n = off < m->len ? m->len - off : 0;
-
-	n = n < len ? n : len;
-	if (n)
-		memcpy(dst, m->data + off, n);
-	return n;
-}
-
 static void read_own(struct host_names *n)
 {
 	struct file_map m;
+	struct file_bytes bytes;
+	struct file_source src;
 	struct err ignored = { 0 };
 	struct userelf elf;
 
 	if (file_map_open(&m, "/proc/self/exe", OWN_MAX, &ignored) < 0)
 		return;
-	if (userelf_open(&elf, "kvmprof", &(struct file_source){ read_file, &m, m.len }, &ignored) <
-		    0 ||
+	bytes = (struct file_bytes){ m.data, m.len };
+	src = file_source_of_bytes(&bytes);
+	if (userelf_open(&elf, "kvmprof", &src, &ignored) < 0 ||
 	    userelf_symbols(&elf, &n->own, NULL, &ignored) < 0)
 		n->own = NULL;
 	file_map_close(&m);

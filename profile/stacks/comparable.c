@@ -37,12 +37,17 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 	static const struct {
 		const char *key, *word, *unit;
 		unsigned int shift;
+		bool of_samples; /* of exact counts it does not matter */
 	} parts[] = {
-		{ "name", "engine", "", 0 },   { "counts", "exact counts", "", 0 },
-		{ "qemu", "QEMU", "", 0 },     { "plugin", "plugin version", "", 0 },
-		{ "cpu", "processor", "", 0 }, { "memory_bytes", "memory", " MiB", 20 },
-		{ "vcpus", "vCPUs", "", 0 },   { "period", "period", "", 0 },
-		{ "jitter", "jitter", "", 0 },
+		{ "name", "engine", "", 0, false },
+		{ "counts", "exact counts", "", 0, false },
+		{ "qemu", "QEMU", "", 0, false },
+		{ "plugin", "plugin version", "", 0, false },
+		{ "cpu", "processor", "", 0, false },
+		{ "memory_bytes", "memory", " MiB", 20, false },
+		{ "vcpus", "vCPUs", "", 0, false },
+		{ "period", "period", "", 0, true },
+		{ "jitter", "jitter", "", 0, true },
 	};
 	json_t *x = engine_of(a), *y = engine_of(b);
 	/* Then samples only tell processes apart. */
@@ -56,8 +61,7 @@ bool comparable_differs(const char *a, const char *b, struct buf *out)
 		const json_t *v = json_object_get(x, parts[i].key),
 			     *w = json_object_get(y, parts[i].key);
 
-		if (same_value(v, w) || (counted && (!strcmp(parts[i].key, "period") ||
-						     !strcmp(parts[i].key, "jitter"))))
+		if (same_value(v, w) || (counted && parts[i].of_samples))
 			continue;
 		buf_printf(out, "%s%s ", differs ? ", " : "", parts[i].word);
 		put_value(out, v, parts[i].shift);

@@ -9,7 +9,6 @@
 #define NR_LSEEK 8
 #define NR_MPROTECT 10
 #define NR_SOCKETPAIR 53
-#define NR_PIPE 22
 #define PAGE 4096
 #define PAGES 16
 #define ITEMS 512

@@ -7,8 +7,6 @@
 #include "guest/reboot.h"
 #include "guest/syscall.h"
 
-#define NR_PIPE 22
-#define NR_GETPPID 110
 #define NR_GETPGRP 111
 #define PAGE 4096
 #define PROFILE "/t/function_profile_enabled"

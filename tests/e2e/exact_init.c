@@ -7,7 +7,6 @@
 #include "guest/reboot.h"
 #include "guest/syscall.h"
 
-#define NR_GETPPID 110
 #define PAGE 4096
 
 #ifndef PPIDS

@@ -482,12 +482,6 @@ void callstacks_zero(struct callstacks *c)
 	c->stats = (struct callstacks_stats){ 0 };
 }
 
-void callstacks_part(struct callstacks *c, uint32_t part)
-{
-	c->tree.part = part;
-	callstacks_follow_part(c);
-}
-
 const struct calltree *callstacks_tree(const struct callstacks *c)
 {
 	return &c->tree;

@@ -75,8 +75,6 @@ void callstacks_switch(struct callstacks *c, struct shadow *s);
 void callstacks_move(struct callstacks *c, uint64_t sp);
 void callstacks_push(struct callstacks *c, const struct frame *f);
 void callstacks_pop(struct shadow *s);
-/* Each frame's chain becomes that of the tree's part. */
-void callstacks_follow_part(struct callstacks *c);
 void callstacks_free_stacks(struct callstacks *c);
 
 #endif

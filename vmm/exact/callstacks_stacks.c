@@ -130,10 +130,11 @@ void callstacks_push(struct callstacks *c, const struct frame *f)
 	c->now.node = f->node;
 }
 
-void callstacks_follow_part(struct callstacks *c)
+void callstacks_part(struct callstacks *c, uint32_t part)
 {
 	struct calltree *t = &c->tree;
 
+	t->part = part;
 	for (size_t i = 0; i < c->nstacks; i++) {
 		struct shadow *s = &c->stack[i];
 

@@ -142,17 +142,16 @@ static uint64_t place_in_period(const struct exact *x, uint64_t period)
 static uint64_t next_sample(const struct exact *x, uint64_t at)
 {
 	const struct exact_trace *t = x->cfg.trace;
-	uint64_t from = x->facts.begun, n = (at - from) / x->cfg.period;
-	uint64_t next = from + n * x->cfg.period + place_in_period(x, n);
+	uint64_t from = x->facts.begun, n = (at - from) / x->cfg.period, next;
 
-	if ((!t || !t->nat) && next > at)
-		return next;
-	if (!t || !t->nat)
-		return from + (n + 1) * x->cfg.period + place_in_period(x, n + 1);
-	for (unsigned int i = 0; i < t->nat; i++)
+	for (unsigned int i = 0; t && i < t->nat; i++)
 		if (t->at[i] > at)
 			return t->at[i];
-	return UINT64_MAX;
+	if (t && t->nat)
+		return UINT64_MAX;
+	next = from + n * x->cfg.period + place_in_period(x, n);
+	/* That of the period in which it stands may be behind it. */
+	return next > at ? next : from + (n + 1) * x->cfg.period + place_in_period(x, n + 1);
 }
 
 /* What was executed when the vCPU stood: up to the sample's instruction, or up to the place's. */

@@ -151,6 +151,18 @@ static void call(uint64_t pc, uint64_t to)
 	f.regs.sp -= 8;
 }
 
+/* 1000 calls 2000, which calls 3000: after the call, before its first instruction. The stack pointer then. */
+static uint64_t interrupt_a_call(void)
+{
+	uint64_t sp;
+
+	call(0x1000, 0x2000);
+	call(0x2000, 0x3000);
+	sp = f.regs.sp;
+	interrupt(0x3000, sp, 0);
+	return sp;
+}
+
 static void calls_and_returns(void **state)
 {
 	(void)state;
@@ -204,11 +216,7 @@ static void chains_go_on_in_the_next_part(void **state)
 	uint64_t sp;
 
 	(void)state;
-	call(0x1000, 0x2000);
-	run(0x2000, BLOCKEND_CALL, 0x3000);
-	f.regs.sp -= 8;
-	sp = f.regs.sp;
-	interrupt(0x3000, sp, 0);
+	sp = interrupt_a_call();
 	run(0x8000, BLOCKEND_FALL, 0);
 	assert_int_equal(insns_of_part(0), 12);
 	callstacks_part(f.c, 3);
@@ -267,12 +275,7 @@ static void interrupts_have_chains_of_their_own(void **state)
 	uint64_t sp;
 
 	(void)state;
-	call(0x1000, 0x2000);
-	run(0x2000, BLOCKEND_CALL, 0x3000);
-	f.regs.sp -= 8;
-	sp = f.regs.sp;
-	/* after the call, before the first instruction of what is called */
-	interrupt(0x3000, sp, 0);
+	sp = interrupt_a_call();
 	call(0x8000, 0x8800);
 	run(0x8800, BLOCKEND_RET, 0);
 	assert_string_equal(chain(), "8800 8000");
