@@ -86,11 +86,12 @@ enum sample_where {
 
 /* Of SAMPLE_HOST, in stack[] at exit_addr. */
 struct sample_host {
-	uint64_t exit_addr; /* IN_VMM: of the exit that is worked for, as of SAMPLE_EXIT */
+	/* IN_VMM: of the exit that is worked for, as of SAMPLE_EXIT; RUNNABLE: it waited since this time. */
+	uint64_t exit_addr;
 	uint8_t where;	    /* enum sample_where */
 	uint8_t exit;	    /* IN_VMM: KVM_EXIT_* */
 	uint16_t n;	    /* of ip; SAMPLE_MAX_HOST at most */
-	uint32_t unused;    /* 0 */
+	uint32_t tid;	    /* RUNNABLE: of the thread, on the host */
 	uint64_t ip
 		[SAMPLE_MAX_HOST]; /* of its kernel, then of kvmprof, innermost first; only n are there */
 };

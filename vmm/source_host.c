@@ -76,6 +76,7 @@ int source_host_arm(struct vcpu *v, unsigned int i, const struct trigger_rule *r
 	s->on_owed = 0;
 	s->halts_seen = halts(v);
 	memset(s->off, 0, sizeof(s->off));
+	s->waits_since = clock_mono_ns();
 	trigger_start(&s->trigger, clock_mono_ns());
 	return 0;
 }
@@ -169,7 +170,12 @@ static void take_off(struct vcpu *v, unsigned int i, uint64_t now)
 
 	add_off(v, s, now);
 	for (uint8_t w = 0; w < SAMPLE_WHERES; w++) {
-		const struct sample_host host = { .where = w };
+		const bool waits = w == SAMPLE_RUNNABLE;
+		const struct sample_host host = {
+			.where = w,
+			.exit_addr = waits ? s->waits_since : 0,
+			.tid = waits ? (uint32_t)atomic_load(&v->tid) : 0,
+		};
 		struct capture_cause cause = {
 			.now = now,
 			.reason = SAMPLE_HOST,
@@ -183,8 +189,11 @@ static void take_off(struct vcpu *v, unsigned int i, uint64_t now)
 			continue;
 		missed = 0;
 		/* What finds no room waits for more of its kind. */
-		if (source_sample_own(v, s, &cause))
-			s->off[w] = 0;
+		if (!source_sample_own(v, s, &cause))
+			continue;
+		s->off[w] = 0;
+		if (waits)
+			s->waits_since = now;
 	}
 }
 

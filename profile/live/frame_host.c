@@ -2,6 +2,8 @@
 #include "profile/live/frame_host.h"
 
 #include "base/hash.h"
+#include "profile/live/host_runs.h"
+#include "profile/live/host_switches.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +32,8 @@ struct names_met {
 
 struct guest_host {
 	const struct host_names *names;
-	struct names_met host, own, exits;
+	struct host_switches *switches;
+	struct names_met host, own, exits, tasks;
 	struct symtab *marks;
 };
 
@@ -116,14 +119,17 @@ static int met_tell_sometimes(struct names_met *m, struct sink *sink, uint64_t n
 	return met_tell(m, sink, e);
 }
 
-int guest_host_create(struct guest_host **out, const struct host_names *names, struct err *e)
+int guest_host_create(struct guest_host **out, const struct host_names *names,
+		      struct host_switches *switches, struct err *e)
 {
 	struct guest_host *h = calloc(1, sizeof(*h));
 
 	if (h && met_init(&h->host, "host", WHERE_HOST_BASE, WHERE_HOSTS) == 0 &&
 	    met_init(&h->own, "kvmprof", WHERE_OWN_BASE, WHERE_OWNS) == 0 &&
-	    met_init(&h->exits, "exit", WHERE_EXIT_BASE, WHERE_EXITS) == 0) {
+	    met_init(&h->exits, "exit", WHERE_EXIT_BASE, WHERE_EXITS) == 0 &&
+	    met_init(&h->tasks, "task", WHERE_TASK_BASE, WHERE_TASKS) == 0) {
 		h->names = names;
+		h->switches = switches;
 		*out = h;
 		return 0;
 	}
@@ -138,6 +144,7 @@ void guest_host_destroy(struct guest_host *h)
 	met_deinit(&h->host);
 	met_deinit(&h->own);
 	met_deinit(&h->exits);
+	met_deinit(&h->tasks);
 	symtab_destroy(h->marks);
 	free(h);
 }
@@ -178,6 +185,23 @@ static uint64_t exit_frame(struct guest_host *h, const struct sample_host *what)
 	else
 		snprintf(name, sizeof(name), "[exit: %s]", api);
 	return met(&h->exits, name);
+}
+
+/* Who had the processor that it waited for; 0: not known. */
+static uint64_t task_frame(struct guest_host *h, const struct sample *s,
+			   const struct sample_host *what)
+{
+	const struct host_wait wait = {
+		.tid = what->tid, .from = what->exit_addr, .to = s->time_ns, .wait_ns = s->weight
+	};
+	char who[NAME_MAX_LEN / 2], name[NAME_MAX_LEN];
+
+	if (!host_switches_who(h->switches, &wait,
+			       hash_bytes(HASH_START, &s->time_ns, sizeof(s->time_ns)), who,
+			       sizeof(who)))
+		return 0;
+	snprintf(name, sizeof(name), "[task] %s", who);
+	return met(&h->tasks, name);
 }
 
 static bool is_kernel(uint64_t ip)
@@ -225,10 +249,12 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 {
 	struct sample_host what;
 	enum sample_where where;
+	uint64_t task;
 	int ret = 0;
 
 	if (!h || !sample_host(s, &what))
 		return 0;
+	host_switches_drain(h->switches, s->time_ns);
 	where = (enum sample_where)what.where;
 	if (where == SAMPLE_IN_GUEST)
 		return 0;
@@ -243,7 +269,11 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 		return ret ? ret : met_tell_sometimes(&h->exits, sink, s->time_ns, e);
 	}
 	guest_vmm_push(stack, where_address(where));
-	return ret;
+	task = where == SAMPLE_RUNNABLE ? task_frame(h, s, &what) : 0;
+	if (!task)
+		return ret;
+	guest_vmm_push(stack, task);
+	return ret ? ret : met_tell_sometimes(&h->tasks, sink, s->time_ns, e);
 }
 
 int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
@@ -279,6 +309,7 @@ int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e)
 	int ret = h ? met_tell(&h->host, sink, e) : 0;
 
 	ret = ret || !h ? ret : met_tell(&h->own, sink, e);
+	ret = ret || !h ? ret : met_tell(&h->tasks, sink, e);
 	return ret || !h ? ret : met_tell(&h->exits, sink, e);
 }
 
@@ -291,6 +322,8 @@ const struct symbol *guest_host_symbol(const struct guest_host *h, uint64_t va, 
 {
 	if (!h || !guest_host_owns(va))
 		return NULL;
+	if (va >= WHERE_TASK_BASE)
+		return newest(&h->tasks, va, off);
 	if (va >= WHERE_OWN_BASE)
 		return newest(&h->own, va, off);
 	if (va >= WHERE_HOST_BASE)

@@ -4,8 +4,8 @@
  *
  * A sample of the event host (SAMPLE_HOST) gets one frame that says where the vCPU's thread was
  * ("[kvm]", "[halted]", "[exit: io port 0x3f8]"; in the guest none), then the VMM's device, then the functions of the host's
- * kernel and of kvmprof. These are named when they are first met; each has one address, of the modules "host" and "kvmprof". Used
- * by the consumer's thread alone.
+ * kernel and of kvmprof. These are named when they are first met; each has one address, of the modules "host" and "kvmprof".
+ * Above [runnable] is the task that had the processor, of the module "task". Used by the consumer's thread alone.
  */
 #ifndef KVMPROF_PROFILE_LIVE_FRAME_HOST_H
 #define KVMPROF_PROFILE_LIVE_FRAME_HOST_H
@@ -14,10 +14,12 @@
 #include "profile/live/host_names.h"
 #include "profile/sink/where.h"
 
+struct host_switches;
 struct guest_host; /* NULL is fine in all calls: there are no such samples */
 
-/* names: borrowed; NULL: there are none. -ENOMEM. */
-int guest_host_create(struct guest_host **out, const struct host_names *names, struct err *e);
+/* names, switches: borrowed; NULL: there are none. -ENOMEM. */
+int guest_host_create(struct guest_host **out, const struct host_names *names,
+		      struct host_switches *switches, struct err *e);
 void guest_host_destroy(struct guest_host *h);
 
 /* In front of the device's frame, and behind it. Other samples are left alone. Errors are the sink's, and -ENOMEM. */
@@ -33,7 +35,7 @@ const struct symbol *guest_host_symbol(const struct guest_host *h, uint64_t va, 
 
 static inline bool guest_host_owns(uint64_t va)
 {
-	return va - WHERE_BASE < WHERE_OWN_BASE + WHERE_OWNS * WHERE_STEP - WHERE_BASE;
+	return va - WHERE_BASE < WHERE_TASK_BASE + WHERE_TASKS * WHERE_STEP - WHERE_BASE;
 }
 
 #endif

@@ -39,7 +39,7 @@ int guest_create(struct guest **out, struct target *target, struct vm *vm, struc
 		g->have_finder = !ret;
 	}
 	if (!ret && opt->host)
-		ret = guest_host_create(&g->host, opt->host_names, e);
+		ret = guest_host_create(&g->host, opt->host_names, opt->host_switches, e);
 	if (!ret && opt->mem)
 		ret = memprobe_create(&g->mem, vm_memory(vm), e);
 	if (!ret && opt->moves && opt->placed && !target->live) {

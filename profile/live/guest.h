@@ -36,6 +36,7 @@ struct guest_options {
 	struct userfile_options files;
 	bool host;			     /* there are samples of the event host ... */
 	const struct host_names *host_names; /* ... with these names; borrowed, NULL: none */
+	struct host_switches *host_switches; /* ... and who had the processor; the same */
 };
 
 /* Facts for the summary. */

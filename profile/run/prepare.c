@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "profile/options/devices.h"
 #include "profile/live/host_names.h"
+#include "profile/live/host_switches.h"
 #include "profile/run/exact.h"
 #include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
@@ -159,6 +160,8 @@ static int prepare_events(struct run *r, struct err *e)
 			"kvmprof: warning: event host: functions of the host's kernel have no "
 			"names: %s\n",
 			why.text);
+	if (r->has_host)
+		(void)host_switches_open(&r->host_switches, &r->switches_why);
 	return ret;
 }
 

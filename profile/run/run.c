@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "profile/live/host_switches.h"
 #include "profile/perfdata/leftover.h"
 #include "profile/run/exact.h"
 #include "profile/run/exact_counts.h"
@@ -128,6 +129,7 @@ static int run_start(struct run *r, struct err *e)
 		.mem = r->opt->mem,
 		.host = r->has_host,
 		.host_names = &r->host_names,
+		.host_switches = r->host_switches,
 		.runs = run_is_attached(r->opt),
 		.placed = r->source.placed,
 		.slide = r->source.slide,
@@ -423,6 +425,7 @@ int run_deinit(struct run *r)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
 	host_names_deinit(&r->host_names);
+	host_switches_close(r->host_switches);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
 	attach_domain_close(r->domain);

@@ -37,6 +37,8 @@ struct run {
 	uint64_t start_ns, load_ns;
 	bool has_host;		      /* the event host is one of them: */
 	struct host_names host_names; /* then: of the functions of the host */
+	struct host_switches *host_switches; /* and who had a processor; NULL: it is not told, ... */
+	struct err switches_why;	      /* ... because of this */
 	struct events events;	      /* of the options, as this host has them */
 	struct source source;	      /* what boots or runs */
 	struct run_exec exec;	      /* --exec and the like */

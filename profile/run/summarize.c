@@ -47,6 +47,8 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.stat = r->stat,
 		.host = r->has_host,
 		.host_names = r->host_names.kernel != NULL,
+		.switches = r->host_switches,
+		.switches_why = r->switches_why.code ? r->switches_why.text : NULL,
 		.bound = &r->bound,
 		.asked = &r->markers.pipeline,
 		.moments = &r->markers.list,

@@ -25,6 +25,9 @@
 /* And of kvmprof. */
 #define WHERE_OWN_BASE UINT64_C(0xffffffffffffd000)
 #define WHERE_OWNS 384u
+/* Tasks of the host that had the processor. */
+#define WHERE_TASK_BASE UINT64_C(0xffffffffffffe800)
+#define WHERE_TASKS 120u
 /* profile/live/frame_vmm.h: its devices. */
 #define WHERE_VMM_BASE UINT64_C(0xffffffffffff0000)
 #define WHERE_VMM_END UINT64_C(0xffffffffffff1000)

@@ -27,6 +27,8 @@ struct summary {
 	const struct pipeline_stats *stats;
 	struct stat *stat;
 	bool host, host_names; /* the event host is sampled; its kernel's functions have names */
+	const struct host_switches *switches; /* and who had a processor is known, or why not */
+	const char *switches_why;
 	const struct cost_bound *bound;
 	const struct pipeline_options *asked; /* whose breakpoints were set */
 	struct markers *moments;	      /* locked while it is read */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/summary/where.h"
 
+#include "profile/live/host_switches.h"
 #include "profile/sink/where.h"
 
 #include <inttypes.h>
@@ -32,15 +33,22 @@ static void print_host(const struct summary *s, const struct stat_table *t, FILE
 	const struct stat_row *halted = row_of(t, STAT_HALTED);
 
 	fprintf(out,
-		"kvmprof: event host: this host tells %s, the call chains of its kernel%s%s; it "
-		"does not "
-		"tell who else had the processor%s\n",
+		"kvmprof: event host: this host tells %s, the call chains of its kernel%s%s%s%s\n",
 		s->stats->where[SAMPLE_IN_GUEST] ? "when the guest runs" : "of KVM_RUN as a whole",
 		s->host_names ? ", with names" : ", without names",
-		halted && halted->supported ? ", and halts" : "",
+		halted && halted->supported ? ", halts" : "",
+		s->switches ? ", and who else had the processor" : "",
 		s->stats->where[SAMPLE_IN_GUEST]
 			? ""
-			: ", nor (or there was no such time) the guest from KVM");
+			: "; not (or there was no such time) the guest from KVM");
+	if (s->switches_why)
+		fprintf(out, "kvmprof: event host: who else had the processor is not known: %s\n",
+			s->switches_why);
+	if (host_switches_lost(s->switches))
+		fprintf(out,
+			"kvmprof: event host: records of the host's scheduler were lost %" PRIu64
+			" times: waits of those moments have no task\n",
+			host_switches_lost(s->switches));
 }
 
 void summary_where_json(const struct summary *s, struct buf *out)

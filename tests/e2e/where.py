@@ -14,6 +14,7 @@ from e2e import check, say
 ROWS = ("guest", "kvm", "vmm", "runnable", "halted", "stopped", "waiting", "untold")
 RUNS = 100
 PERIOD = 0.1
+NAME = "thief of time"
 # The host's clock ticks are samples of who ran, 2000 in 8 s at 250 Hz: three of their errors.
 TICKS = 3
 
@@ -21,6 +22,8 @@ TICKS = 3
 def busy(cpu, share):
     """Takes `share` of this processor from whoever runs there."""
     os.sched_setaffinity(0, {cpu})
+    with open("/proc/self/comm", "w") as f:
+        f.write(NAME)
     if share < 1:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     while True:
@@ -132,6 +135,30 @@ def check_host():
             check(want in text, "perf script has no %s" % want)
 
 
+def check_task():
+    """Who takes the processor has a name, and his share."""
+    p = e2e.kvmprof("run", "-e", "host", "-F", "1999", "-o", "task.data", "--append", "seconds=6 mode=where")
+    if not check(p.status == 0, "run -e host: status %d: %s" % (p.status, p.err)):
+        return
+    if "who else had the processor is not known" in p.err:
+        say("nobody has a name here: " + p.err)
+        return
+    was, got = truth(p.out), host_shares("task.data")
+    t = json.loads(e2e.kvmprof("report", "-i", "task.data", "--no-children", "-n", "0", "--json").out)
+    tasks = {}
+    # Halted or not, each has a row of its own.
+    for row in t["symbols"]:
+        if row["symbol"].startswith("[task] "):
+            tasks[row["symbol"]] = tasks.get(row["symbol"], 0) + 100 * row["self"] / t["weight"]
+    # A tenth of the time, less that in which the guest was halted anyway.
+    expected = 10 * (1 - was["halted"] / 100)
+    thief, known = tasks.get("[task] " + NAME, 0), sum(tasks.values())
+    say("tasks: %s; of him %.2f %% to 10 %% expected, %.2f %% runnable" % (tasks, expected, got["runnable"]))
+    # A halt that ends while he is there becomes a wait.
+    check(expected - 1.5 < thief < 10.8, "%s had %.2f %%, of %.2f to 10 %%" % (NAME, thief, expected))
+    check(known > 0.9 * got["runnable"], "of %.2f %% only %.2f %% have a task" % (got["runnable"], known))
+
+
 def one_run(i):
     t, _ = stat("-q", "--duration", "0.1", "--vcpus", str(1 + i % 2), "-F", str((1, 997, 4999)[i % 3]),
                 "--append", "seconds=9 mode=where")
@@ -162,6 +189,8 @@ if may:
     closes(t, "a tenth taken")
     compare(t, p, "a tenth taken")
     check(shares(t)["runnable"] is None or shares(t)["runnable"] > 5, "nothing was taken: %s" % shares(t))
+    with Busy(0.1, [cpu]):
+        check_task()
 check_host()
 os.setpriority(os.PRIO_PROCESS, 0, max(0, os.getpriority(os.PRIO_PROCESS, 0)))
 p = e2e.kvmprof("stat", "-q", "--json", "--interval", "0.2", "--append", "seconds=2 mode=where")

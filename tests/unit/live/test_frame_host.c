@@ -63,7 +63,7 @@ static int setup(void **state)
 		assert_int_equal(
 			symtab_add(names.kernel, KERNEL + 0x100 * i, 0x100, 'T', function[i]), 0);
 	assert_int_equal(symtab_freeze(names.kernel, &err), 0);
-	assert_int_equal(guest_host_create(&h, &names, &err), 0);
+	assert_int_equal(guest_host_create(&h, &names, NULL, &err), 0);
 	return 0;
 }
 
