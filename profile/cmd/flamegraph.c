@@ -221,6 +221,8 @@ static const struct option_row rows[] = {
 	  OPTION_PUT(chart, true) },
 	{ "lanes", 0, "WHAT", "lanes of the chart: cpu (default) or thread",
 	  OPTION_CALL(parse_lanes, "cpu or thread") },
+	{ "where", 0, NULL, "first where the vCPU's thread was (run -e host)",
+	  OPTION_PUT(load.where, true) },
 	{ "title", 0, "TEXT", "default: what and which kernel", OPTION_TEXT(picture.title) },
 	{ "width", 0, "N", "pixels (default: 1200)",
 	  OPTION_WHOLE(picture.width, FLAME_MIN_WIDTH, FLAME_MAX_WIDTH,

@@ -49,3 +49,16 @@ void chain_walk_begin(struct perfdata_walk *w, const struct chain *c)
 
 	perfdata_walk_begin(w, &r);
 }
+
+enum sample_where chain_where(const struct chain *c)
+{
+	enum sample_where where = c->idle ? SAMPLE_HALTED : SAMPLE_IN_GUEST;
+	struct perfdata_frame f;
+	struct perfdata_walk walk;
+
+	chain_walk_begin(&walk, c);
+	while (perfdata_walk_next(&walk, &f))
+		if (f.kernel)
+			(void)where_of(f.ip, &where);
+	return where;
+}

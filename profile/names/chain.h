@@ -10,6 +10,7 @@
 
 #include "profile/names/names.h"
 #include "profile/perfdata/read.h"
+#include "profile/sink/where.h"
 
 struct chain {
 	uint64_t ip;
@@ -28,5 +29,8 @@ bool chain_equal(const struct chain *a, const struct chain *b);
 
 /* Walk its frames as those of the sample. */
 void chain_walk_begin(struct perfdata_walk *w, const struct chain *c);
+
+/* Where its vCPU's thread was: of the frames that say it the outermost one, as above that are the host's. */
+enum sample_where chain_where(const struct chain *c);
 
 #endif

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/stacks/stackset.h"
 
+#include "profile/stacks/stackset_build.h"
+
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "profile/names/chain.h"
-#include "symbolizer/core/display_name.h"
-#include "profile/names/reader.h"
-#include "profile/perfdata/format.h"
-#include "base/table.h"
-#include "base/texts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,67 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_LEN (1u << 20) /* more than a record can hold */
 #define NS_PER_S 1e9
 #define DROPPED UINT32_MAX /* of no table: a raw stack whose samples do not count */
-
-/* -- what is being built ------------------------------------------------------------------- */
-
-/* A stack as it is in the file: the first sample that had it, and the sums. */
-struct raw_stack {
-	struct chain chain; /* in the file; once it is in the table, a copy */
-	uint64_t weight, samples;
-	uint32_t task;
-	uint32_t stack; /* what it became, or DROPPED */
-};
-
-/* An address of a space, of a stack's end or a caller's, and the frame that it is. */
-struct raw_addr {
-	uint64_t addr;
-	uint32_t space, frame;
-	bool kernel, innermost;
-};
-
-/* Before the frames' place is final: where they begin in the pool. */
-struct built_stack {
-	struct stackset_stack s;
-	size_t first;
-};
-
-/* Beside each function: what it is known by. */
-struct built_func {
-	struct stackset_func f;
-	const struct symbol *symbol; /* NULL: by its address and DSO */
-};
-
-struct built_task {
-	struct stackset_task t;
-	uint32_t comm; /* of tasks */
-};
-
-/* Room for chains of many stacks: one after another, so that the file's pages can go. */
-struct block {
-	struct block *before;
-	size_t used;
-	uint8_t data[BLOCK_LEN];
-};
-
-struct stackset_build {
-	struct stackset_options opt;
-	struct reader in;
-	struct display_names display;
-	uint64_t from_ns, to_ns; /* [from, to) */
-	struct texts texts;
-	struct block *chains; /* the last of a list */
-	struct table raw, addr, func, frame, task, stack;
-	struct stackset_sample *sample;
-	size_t nsamples, sample_cap;
-	struct stackset_marker *marker;
-	size_t nmarkers, marker_cap;
-	uint32_t *pool; /* frames of all stacks */
-	size_t pool_len, pool_cap;
-	uint64_t samples, weight, mode_weight[STACKSET_MODES];
-};
 
 /* What a set owns beside its arrays. */
 struct owned_set {
@@ -196,19 +133,6 @@ static int add_sample(struct stackset_build *b, const struct perfdata_record *r)
 	return b->opt.keep_samples ? keep_sample(b, r, index) : 0;
 }
 
-/* Names come out of files: nothing that a terminal would obey. */
-static const char *clean_text(struct stackset_build *b, const char *s)
-{
-	cleanup_free char *copy = strdup(s);
-
-	if (!copy)
-		return NULL;
-	for (char *c = copy; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	return texts_add(&b->texts, copy);
-}
-
 static int add_marker(struct stackset_build *b, const struct perfdata_record *r)
 {
 	struct stackset_marker *m;
@@ -219,7 +143,7 @@ static int add_marker(struct stackset_build *b, const struct perfdata_record *r)
 		return -ENOMEM;
 	m = &b->marker[b->nmarkers];
 	*m = (struct stackset_marker){ .time_ns = r->time_ns,
-				       .name = clean_text(b, r->marker_name),
+				       .name = stackset_clean(b, r->marker_name),
 				       .kind = r->marker_kind };
 	if (!m->name)
 		return -ENOMEM;
@@ -240,113 +164,6 @@ static int read_records(struct stackset_build *b, struct err *e)
 			return err_set(e, ENOMEM, "out of memory after %zu markers", b->nmarkers);
 	}
 	return ret;
-}
-
-/* -- names ---------------------------------------------------------------------------------- */
-
-static bool stackset_begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-static enum stackset_kind kind_of(bool kernel, const char *dso)
-{
-	if (!strcmp(dso, "[unknown]"))
-		return STACKSET_KIND_UNKNOWN;
-	if (kernel)
-		return stackset_begins(dso, PERFDATA_KERNEL_DSO) ? STACKSET_KIND_KERNEL
-								 : STACKSET_KIND_MODULE;
-	/* Ours, and what perf calls such code. */
-	if (stackset_begins(dso, "[jit") || stackset_begins(dso, "//anon") ||
-	    stackset_begins(dso, "[anon") || stackset_begins(dso, "/memfd:") ||
-	    stackset_begins(dso, "/tmp/perf-"))
-		return STACKSET_KIND_JIT;
-	return STACKSET_KIND_USER;
-}
-
-static bool equal_func(const void *a, const void *b, const void *ctx)
-{
-	const struct built_func *x = a, *y = b;
-
-	(void)ctx;
-	/* Texts are kept once, so pointers will do. */
-	return x->symbol == y->symbol && x->f.dso == y->f.dso && x->f.addr == y->f.addr &&
-	       x->f.kind == y->f.kind;
-}
-
-static int func_of(struct stackset_build *b, const struct name *name, bool kernel, uint64_t addr,
-		   uint32_t *out)
-{
-	struct built_func like = { .symbol = name->symbol }, *f;
-	char text[24];
-	bool fresh;
-
-	like.f.named = name->symbol != NULL;
-	like.f.kind = (uint8_t)kind_of(kernel, name->dso);
-	like.f.dso = clean_text(b, name->dso);
-	like.f.addr = addr;
-	if (name->symbol) {
-		like.f.addr = kernel ? addr - name->off : name->symbol->addr;
-		like.f.size = name->symbol->size;
-	}
-	if (!like.f.dso || table_add(&b->func,
-				     table_mix((uint64_t)(uintptr_t)name->symbol ^ like.f.addr,
-					       (uint64_t)(uintptr_t)like.f.dso),
-				     &like, out, &fresh) < 0)
-		return -ENOMEM;
-	if (!fresh)
-		return 0;
-	f = (struct built_func *)b->func.item + *out;
-	snprintf(text, sizeof(text), "0x%016" PRIx64, addr);
-	f->f.name = clean_text(b, name->symbol ? display_name(&b->display, name->symbol, kernel)
-					       : text);
-	return f->f.name ? 0 : -ENOMEM;
-}
-
-static bool equal_frame(const void *a, const void *b, const void *ctx)
-{
-	const struct stackset_frame *x = a, *y = b;
-
-	(void)ctx;
-	return x->addr == y->addr && x->func == y->func && x->image == y->image;
-}
-
-static bool equal_addr(const void *a, const void *b, const void *ctx)
-{
-	const struct raw_addr *x = a, *y = b;
-
-	(void)ctx;
-	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel &&
-	       x->innermost == y->innermost;
-}
-
-static int frame_of(struct stackset_build *b, struct names_view view,
-		    const struct perfdata_frame *f, uint32_t *out)
-{
-	struct raw_addr like = { .addr = f->ip,
-				 .space = f->kernel ? view.kernel : view.user,
-				 .kernel = f->kernel,
-				 .innermost = f->innermost || b->in.p->ours };
-	struct stackset_frame frame = { 0 };
-	struct name name;
-	uint32_t index;
-	bool fresh;
-
-	if (table_add(&b->addr, table_mix(f->ip, (uint64_t)like.space << 1 | f->kernel), &like,
-		      &index, &fresh) < 0)
-		return -ENOMEM;
-	if (!fresh) {
-		*out = ((struct raw_addr *)b->addr.item)[index].frame;
-		return 0;
-	}
-	frame.addr = names_lookup_frame(b->in.names, view, f, like.innermost, &name);
-	frame.off = name.symbol ? name_shown_off(&name) : 0;
-	frame.image = f->kernel ? frame.addr - name.map_start : frame.addr + name.to_file;
-	if (func_of(b, &name, f->kernel, frame.addr, &frame.func) < 0 ||
-	    table_add(&b->frame, table_mix(frame.addr, frame.func), &frame, out, &fresh) < 0)
-		return -ENOMEM;
-	((struct raw_addr *)b->addr.item)[index].frame = *out;
-	return 0;
 }
 
 /* -- stacks ---------------------------------------------------------------------------------- */
@@ -375,21 +192,23 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 	size_t first = b->pool_len;
 	struct perfdata_walk walk;
 	struct perfdata_frame f;
+	uint32_t frame;
 
 	chain_walk_begin(&walk, &raw->chain);
 	while (perfdata_walk_next(&walk, &f)) {
-		uint32_t frame;
-
 		if (b->opt.kernel_only && !f.kernel)
 			continue;
 		if (b->pool_len == first)
 			*mode = raw->chain.idle ? STACKSET_IDLE
 				: f.kernel	? STACKSET_KERNEL
 						: STACKSET_USER;
-		if (frame_of(b, raw->chain.view, &f, &frame) < 0 || push_frame(b, frame) < 0)
+		if (stackset_frame_of(b, raw->chain.view, &f, &frame) < 0 || push_frame(b, frame) < 0)
 			return -ENOMEM;
 	}
-	return 0;
+	if (!b->opt.where)
+		return 0;
+	return stackset_where(b, chain_where(&raw->chain), &frame) < 0 ? -ENOMEM
+								       : push_frame(b, frame);
 }
 
 /* Mappings may differ and names be the same: such stacks are one. */
@@ -478,7 +297,8 @@ static int fill_arrays(struct stackset_build *b, struct stackset *s)
 /* What counts time: ours, and perf's clocks. */
 static bool counts_ns(const struct perfdata *p)
 {
-	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "off-cpu"))) ||
+	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "host") ||
+			    !strcmp(p->event, "off-cpu"))) ||
 	       stackset_begins(p->event, "cpu-clock") || stackset_begins(p->event, "task-clock");
 }
 
@@ -501,11 +321,11 @@ static int fill_facts(struct stackset_build *b, struct stackset *s)
 	s->counted = p->counted;
 	s->ours = p->ours;
 	s->partial = p->partial || left;
-	s->event = clean_text(b, p->event[0] ? p->event : "event");
-	s->osrelease = clean_text(b, p->osrelease);
+	s->event = stackset_clean(b, p->event[0] ? p->event : "event");
+	s->osrelease = stackset_clean(b, p->osrelease);
 	snprintf(text, sizeof(text), "%" PRIu64 " mappings of programs are left out: too many",
 		 left);
-	s->message = clean_text(b, p->partial ? p->message : left ? text : "");
+	s->message = stackset_clean(b, p->partial ? p->message : left ? text : "");
 	if (p->json) {
 		char *json = strndup(p->json, p->json_len);
 
@@ -592,9 +412,9 @@ int stackset_load(struct stackset **out, const struct stackset_options *opt, str
 	struct stackset_build b = {
 		.opt = *opt,
 		.raw = TABLE_OF(struct raw_stack, equal_raw),
-		.addr = TABLE_OF(struct raw_addr, equal_addr),
-		.func = TABLE_OF(struct built_func, equal_func),
-		.frame = TABLE_OF(struct stackset_frame, equal_frame),
+		.addr = TABLE_OF(struct raw_addr, stackset_equal_addr),
+		.func = TABLE_OF(struct built_func, stackset_equal_func),
+		.frame = TABLE_OF(struct stackset_frame, stackset_equal_frame),
 		.task = TABLE_OF(struct built_task, equal_task),
 		.stack = TABLE_OF(struct built_stack, equal_stack),
 	};

@@ -115,6 +115,7 @@ struct stackset_options {
 	const char *comm;    /* NULL: all */
 	int64_t pid, cpu;    /* -1: all */
 	bool kernel_only;    /* only kernel frames, and samples that have some */
+	bool where;	     /* the outermost frame of each says where its vCPU's thread was */
 };
 
 /* Defaults: everything. */

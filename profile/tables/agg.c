@@ -283,20 +283,6 @@ struct stack_walk {
 	uint32_t func; /* when functions are needed */
 };
 
-/* Of its frames the outermost says it: above that are the host's. */
-static enum sample_where stack_where(const struct stack_sum *s)
-{
-	enum sample_where where = s->chain.idle ? SAMPLE_HALTED : SAMPLE_IN_GUEST;
-	struct perfdata_frame f;
-	struct perfdata_walk walk;
-
-	chain_walk_begin(&walk, &s->chain);
-	while (perfdata_walk_next(&walk, &f))
-		if (f.kernel)
-			(void)where_of(f.ip, &where);
-	return where;
-}
-
 static void stack_begin(struct stack_walk *w, struct agg_private *v, const struct stack_sum *s)
 {
 	*w = (struct stack_walk){
@@ -307,7 +293,7 @@ static void stack_begin(struct stack_walk *w, struct agg_private *v, const struc
 			   .pid = s->pid,
 			   .tid = s->tid,
 			   .cpu = s->cpu,
-			   .where = stack_where(s),
+			   .where = chain_where(&s->chain),
 			   .code_page = s->code_page,
 			   .data_page = s->data_page },
 	};
