@@ -204,6 +204,7 @@ SLOW = [
     ("attach_linux.py", ["kaslr"], 1200),
     ("attach_linux.py", ["smp"], 1800),
     ("selfcheck.py", ["60"], 600),
+    ("where.py", ["long"], 600),
     ("sandbox.py", ["calls"], 900),
     ("sandbox.py", ["calls", "linux"], 3600),
     ("without_pvm.py", [], 3600),

@@ -44,10 +44,14 @@ enum cfi_found gopclntab_open(struct gopclntab *t, const struct file_source *src
 {
 	struct gopclntab n = { .src = *src, .off = off, .len = len };
 	uint8_t head[HEADER_LEN];
-	enum cfi_found found = read_table(&n, 0, head, sizeof(head));
+	enum cfi_found found;
 	uint32_t magic;
 	uint64_t count;
 
+	/* As the header of its section says. */
+	if (off > src->len || len > src->len - off)
+		return CFI_BAD;
+	found = read_table(&n, 0, head, sizeof(head));
 	if (found != CFI_FOUND)
 		return found;
 	magic = half_at(head, 0);

@@ -76,7 +76,8 @@ def truth(err):
             if len(w) == 3 and w[0] == "where"}
 
 
-def compare(t, p, what):
+def compare(t, p, what, quiet):
+    """quiet: only who is told to takes the processor."""
     got, was = shares(t), truth(p.err)
     if not check(len(was) == 5, "%s: no truth on the console: %s" % (what, p.err)):
         return
@@ -87,10 +88,11 @@ def compare(t, p, what):
         say("%s: no comparison: others took so much that gaps too short for the guest to see count, too" % what)
         return
     if None not in (got["halted"], got["runnable"]):
-        for row, name in (("halted", "halted"), ("runnable", "stolen")):
-            # To the guest a wait for a processor at the end of a halt is part of it.
-            check(abs(got[row] - was[name]) <= 1, "%s: %s %.2f %%, the guest was %s for %.2f %%" %
-                  (what, row, got[row], name, was[name]))
+        # To the guest a wait for a processor at the end of a halt is part of it: with others there, too, those are many.
+        most = 1 if quiet else 100
+        for row, more in (("halted", was["halted"] - got["halted"]), ("runnable", got["runnable"] - was["stolen"])):
+            check(-1 <= more <= most, "%s: %s %.2f %%; the guest was halted for %.2f %%, and without a processor for %.2f %%" %
+                  (what, row, got[row], was["halted"], was["stolen"]))
         check(abs(got["halted"] + got["runnable"] - was["halted"] - was["stolen"]) <= 1,
               "%s: halted and runnable differ from %s" % (what, was))
     if got["guest"] is not None:
@@ -184,6 +186,9 @@ def check_long():
     ran = was["user"] + was["ports"] + was["other"]
     # What is too short for the guest to see it, and in samples a row of its own.
     unseen = got.get("stopped", 0) + got.get("untold", 0)
+    others = got["runnable"] - 10
+    if others > 1:
+        e2e.skip("others than the process of this test had the processor for %.1f %% of the time" % others)
     rows = (("guest", got["guest"], was["user"] - unseen * was["user"] / ran),
             ("KVM and VMM", got["kvm"] + got["vmm"], ran - was["user"] - unseen * (1 - was["user"] / ran)),
             ("halted", got["halted"] + got.get("waiting", 0), was["halted"]),
@@ -212,7 +217,8 @@ if e2e.EXTRA == ["long"]:
     check_long()
 t, p = stat("--append", "seconds=4 mode=where")
 closes(t, "alone")
-compare(t, p, "alone")
+quiet = (shares(t)["runnable"] or 0) < 1
+compare(t, p, "alone", quiet)
 try:
     old = os.sched_getscheduler(0)
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -224,7 +230,7 @@ if may:
     with Busy(0.1, [cpu]):
         t, p = stat("--append", "seconds=8 mode=where")
     closes(t, "a tenth taken")
-    compare(t, p, "a tenth taken")
+    compare(t, p, "a tenth taken", quiet)
     check(shares(t)["runnable"] is None or shares(t)["runnable"] > 5, "nothing was taken: %s" % shares(t))
     with Busy(0.1, [cpu]):
         check_task()

@@ -101,7 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!base[0])
 		make_base();
-	if (!size)
+	/* What the input itself says, some replies say again: that is no secret. */
+	if (!size || memmem(data, size, SECRET, strlen(SECRET)))
 		return 0;
 	make_share(share, sizeof(share));
 	if (p9_create(&p, &(struct p9_share){ share, data[0] & 1, 64 }, NULL) < 0)

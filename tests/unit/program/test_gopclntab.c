@@ -312,6 +312,10 @@ static void lies(void **state)
 	assert_int_equal(gopclntab_open(&t, &m.src, 0, m.bytes.len, 0), CFI_FOUND);
 	assert_int_equal(gopclntab_row(&t, 0x1004, &row), CFI_BAD);
 	make(&m);
+	/* A section that is not in the file; found by fuzzing. */
+	assert_int_equal(gopclntab_open(&t, &m.src, 1, m.bytes.len, 0), CFI_BAD);
+	assert_int_equal(gopclntab_open(&t, &m.src, UINT64_MAX, 72, 0), CFI_BAD);
+	make(&m);
 	m.bytes.len = 240; /* the rest is not in memory */
 	assert_int_equal(gopclntab_open(&t, &m.src, 0, sizeof(m.b), 0), CFI_FOUND);
 	assert_int_equal(gopclntab_row(&t, 0x1044, &row), CFI_HOLE);
