@@ -50,7 +50,7 @@ struct source {
 	uint64_t on_owed;    /* ... of periods whose sample was not to be taken */
 	uint64_t halts_seen; /* HOST: KVM's halt_wait_ns then */
 	uint64_t off[SAMPLE_WHERES]; /* HOST: ns off its processor that no sample stands for yet */
-	uint64_t waits_since;	     /* HOST: of these, those for a processor */
+	uint64_t waits_since;	     /* HOST: CLOCK_MONOTONIC: off[SAMPLE_RUNNABLE] is since then */
 	uint64_t owed;		     /* but for IO: weight of samples that found no room */
 	unsigned int thinned;	     /* samples passed over in a row, as the ring is nearly full */
 };

@@ -77,7 +77,7 @@ int source_host_arm(struct vcpu *v, unsigned int i, const struct trigger_rule *r
 	s->halts_seen = halts(v);
 	memset(s->off, 0, sizeof(s->off));
 	s->waits_since = clock_mono_ns();
-	trigger_start(&s->trigger, clock_mono_ns());
+	trigger_start(&s->trigger, s->waits_since);
 	return 0;
 }
 

@@ -44,7 +44,7 @@ const char *host_runs_comm(const struct host_runs *r, uint32_t tid);
 /* As it was read elsewhere. */
 void host_runs_name(struct host_runs *r, uint32_t tid, const char *comm);
 
-/* Records that were lost, and bytes that were no records. */
+/* How often records were lost (PERF_RECORD_LOST), of any processor. */
 uint64_t host_runs_lost(const struct host_runs *r);
 
 #endif

@@ -28,7 +28,7 @@ void host_switches_drain(struct host_switches *s, uint64_t now_ns);
 const char *host_switches_who(struct host_switches *s, const struct host_wait *w, uint64_t draw,
 			      char *buf, size_t size);
 
-/* Records that were lost, so that waits of that time are nobody's. */
+/* How often records were lost: waits of those times are nobody's. */
 uint64_t host_switches_lost(const struct host_switches *s);
 
 #endif
