@@ -121,13 +121,13 @@ static void fill_attr(struct perf_event_attr *a, const struct vm_counter *what, 
 	a->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
 
-static int open_fd(struct counter *c, const struct vm_counter *what, uint64_t first,
+static int open_fd(struct counter *c, pid_t tid, const struct vm_counter *what, uint64_t first,
 		   uint64_t period, struct err *e)
 {
 	struct perf_event_attr attr;
 
 	fill_attr(&attr, what, first);
-	c->fd = (int)syscall(SYS_perf_event_open, &attr, gettid(), -1, -1, PERF_FLAG_FD_CLOEXEC);
+	c->fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (c->fd < 0)
 		return refused(what, period, errno, e);
 	c->set = first;
@@ -138,9 +138,9 @@ static int open_fd(struct counter *c, const struct vm_counter *what, uint64_t fi
 }
 
 /* Overflows shall be signalled to this very thread. */
-static int route(int fd, int signo, struct err *e)
+static int route(int fd, pid_t tid, int signo, struct err *e)
 {
-	struct f_owner_ex owner = { F_OWNER_TID, gettid() };
+	struct f_owner_ex owner = { F_OWNER_TID, tid };
 
 	if (fcntl(fd, F_SETOWN_EX, &owner) < 0 || fcntl(fd, F_SETSIG, signo) < 0 ||
 	    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) < 0)
@@ -222,6 +222,12 @@ static void counter_drain(struct counter *c, struct vm_counter_stats *to)
 int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
 		 int signo, struct err *e)
 {
+	return counter_open_on(c, gettid(), what, rule, signo, e);
+}
+
+int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
+		    const struct trigger_rule *rule, int signo, struct err *e)
+{
 	uint64_t period = rule->period_ns;
 	int ret;
 
@@ -230,8 +236,8 @@ int counter_open(struct counter *c, const struct vm_counter *what, const struct 
 	c->with_chain = what->chain;
 	c->by_hand = what->type == PERF_TYPE_TRACEPOINT;
 	trigger_init_count(&c->axis, rule);
-	ret = open_fd(c, what, c->freq ? period : c->axis.deadline_ns, period, e);
-	ret = ret ? ret : route(c->fd, signo, e);
+	ret = open_fd(c, tid, what, c->freq ? period : c->axis.deadline_ns, period, e);
+	ret = ret ? ret : route(c->fd, tid, signo, e);
 	if (ret)
 		counter_close(c);
 	else

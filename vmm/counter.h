@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counter: a perf_event counter of the calling thread that signals it at the end of periods.
+ * counter: a perf_event counter of a thread that signals it at the end of periods.
  *
  * Periods are as in trigger.h, on the axis of what is counted: a deadline at a random place of
  * each, and the counter is asked to overflow there. So weights add up to what it counted, and
@@ -16,8 +16,8 @@
  * (throttling). Weights are what was counted; struct vm_counter_stats says how much of the time
  * that was. The kernel writes of throttling to a ring of one page alone, perf_event_open(2).
  *
- * All calls come from that thread; counter_signalled() from its signal handler. The signal comes
- * with si_fd, and si_code POLL_IN or POLL_HUP.
+ * All calls come from one thread: the one that is counted, whose signal handler calls counter_signalled(), or the tracer of that
+ * one (vmm/attach). The signal comes with si_fd, and si_code POLL_IN or POLL_HUP.
  */
 #ifndef KVMPROF_VMM_COUNTER_H
 #define KVMPROF_VMM_COUNTER_H
@@ -28,6 +28,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct perf_event_mmap_page;
 struct vm_counter;
@@ -50,11 +51,13 @@ struct counter {
 };
 
 /*
- * Open it on the calling thread, not counting yet. err has a text for people with the cause,
+ * Open it on the calling thread, or on thread tid of another process, not counting yet. err has a text for people with the cause,
  * which may be a file's content (perf_event_paranoid). Returns 0 or -errno of perf_event_open.
  */
 int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
 		 int signo, struct err *e);
+int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
+		    const struct trigger_rule *rule, int signo, struct err *e);
 /* Count from now on, up to the next overflow. */
 int counter_start(struct counter *c, struct err *e);
 /* In the handler of its signal. */

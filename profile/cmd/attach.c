@@ -56,6 +56,7 @@ static const struct option_row rows[] = {
 	AS_RUN("duration", "stop after that long (default: Ctrl-C, or when the guest ends)"),
 	AS_RUN("delay", NULL),
 	AS_RUN("samples", NULL),
+	AS_RUN("event", "wall (default), or host: all of its threads' time, with the host's side"),
 	AS_RUN("freq", NULL),
 	AS_RUN("max-overhead", NULL),
 	AS_RUN("mem", "what memory samples accessed, for `kvmprof mem`"),
@@ -101,6 +102,24 @@ static const struct option_set set = {
 	.column = RUN_OPTIONS_COLUMN,
 };
 
+/* The counters of another process's threads can't be held at exits or at disks. -1 to go on, else the exit status. */
+static int attach_check_event(const struct run_options *o, char **argv)
+{
+	const struct event_name *first = &o->events.at[0].name;
+
+	if (!o->events.n)
+		return -1;
+	if (o->events.n > 1 || (first->class != EVENT_WALL && first->class != EVENT_HOST))
+		return cmd_wrong_usage(
+			argv, "attach samples by one event, wall or host; unexpected",
+			o->events.n > 1 ? o->events.at[1].name.text : first->text);
+	if (first->class == EVENT_HOST && (o->gdb || o->technique == ATTACH_BPF))
+		return cmd_wrong_usage(argv,
+				       "-e host is for a PID or a domain, and stops its threads:",
+				       o->gdb ? "--gdb" : "--technique bpf");
+	return -1;
+}
+
 /* -1 to go on, else the exit status. */
 static int attach_parse(struct attach *at, int argc, char **argv)
 {
@@ -130,6 +149,9 @@ static int attach_parse(struct attach *at, int argc, char **argv)
 	if (o->gdb && o->technique != ATTACH_AUTO)
 		return cmd_wrong_usage(argv, "--technique is for a PID or a domain, not for --gdb",
 				       o->gdb);
+	status = attach_check_event(o, argv);
+	if (status >= 0)
+		return status;
 	if (o->mem && o->technique == ATTACH_BPF)
 		return cmd_wrong_usage(argv,
 				       "--mem needs what BPF does not see (segment bases), without",

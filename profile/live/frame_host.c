@@ -244,6 +244,12 @@ static bool polls(const struct guest_host *h, const struct sample_host *what)
 	return false;
 }
 
+/* Of a VMM that is not ours no device is known, but why it left KVM. */
+static bool is_of_exit(const struct sample_host *what)
+{
+	return what->exit != KVM_EXIT_UNKNOWN && what->exit != KVM_EXIT_INTR;
+}
+
 int guest_host_where(struct guest_host *h, struct sink *sink, const struct sample *s,
 		     struct stack *stack, struct err *e)
 {
@@ -264,7 +270,7 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 	stack->exact[0] = 1;
 	if (where == SAMPLE_IN_KVM && polls(h, &what))
 		where = SAMPLE_HALTED;
-	if (where == SAMPLE_IN_VMM && s->device) {
+	if (where == SAMPLE_IN_VMM && (s->device || is_of_exit(&what))) {
 		guest_vmm_push(stack, exit_frame(h, &what));
 		return ret ? ret : met_tell_sometimes(&h->exits, sink, s->time_ns, e);
 	}

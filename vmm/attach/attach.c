@@ -2,6 +2,7 @@
 #include "vmm/attach/attach.h"
 
 #include "base/thread.h"
+#include "vmm/attach/attach_host.h"
 #include "vmm/attach/attach_state.h"
 
 #include <errno.h>
@@ -32,6 +33,8 @@ static int load_programs(struct attach *a, struct err *e)
 	if (slots_open(&a->slots, &why))
 		snprintf(a->facts.memory_why_not, sizeof(a->facts.memory_why_not), "%s", why.text);
 	err_clear(&why);
+	if (a->cfg.event.kind == VM_EVENT_HOST)
+		return 0; /* sampled at signals of a counter */
 	if (!pvm_peek_ops())
 		err_set(&why, ENOTSUP, "this kvmprof was built without samples by BPF (PVM=0)");
 	else
@@ -47,7 +50,7 @@ static int aim_peek(struct attach *a, struct err *e)
 	};
 	struct err why = { 0 };
 
-	if (!a->peek)
+	if (!a->peek || a->host)
 		return 0;
 	for (unsigned int i = 0; i < a->ntracees; i++)
 		target[i] = (struct pvm_peek_target){ .tid = a->tracee[i].tid,
@@ -77,6 +80,7 @@ static void *tracer_main(void *arg)
 
 	ret = load_programs(a, &a->err);
 	ret = ret ? ret : attach_hold(a, &a->err);
+	ret = ret ? ret : attach_host_open(a, &a->err);
 	ret = ret ? ret : aim_peek(a, &a->err);
 	sem_post(&a->ready);
 	if (!ret) {
@@ -86,6 +90,7 @@ static void *tracer_main(void *arg)
 	a->facts.reads = a->capture.calls;
 	close_peek(a);
 	attach_let_go(a);
+	attach_host_close(a);
 	host_bpf_close(&a->slots);
 	attach_end_rests(a);
 	return NULL;

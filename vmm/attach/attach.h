@@ -29,7 +29,7 @@ struct attach_config {
 	const char *gdb; /* HOST:PORT of a gdbstub in place of the pid, see gdb.c; NULL: none */
 	const struct kvm_host *host; /* of its capabilities; not used with gdb */
 	const struct quirks *quirks;
-	struct vm_event event; /* WALL */
+	struct vm_event event; /* WALL or HOST; gdb: WALL */
 	struct capture_plan plan;
 	size_t ring_size; /* bytes for each vCPU */
 	bool idle_start;

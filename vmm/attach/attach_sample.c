@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/count.h"
+#include "vmm/attach/attach_host.h"
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -44,6 +45,8 @@ static bool attach_follow(struct attach *a)
 		t->start_ns = now;
 		t->period_no = 0;
 		trigger_advance(t, now);
+		if (a->host && armed)
+			attach_host_begin(a, i, now);
 	}
 	return armed;
 }
@@ -107,6 +110,10 @@ static void attach_take_sample(struct attach *a, unsigned int i)
 	enum tracer_place place;
 	int fd;
 
+	if (a->host) {
+		attach_host_take(a, i);
+		return;
+	}
 	place = tracer_place_of(tracee, &fd);
 	if (place == TRACER_BEFORE_RUN) {
 		attach_postpone(a, i);
@@ -190,6 +197,8 @@ static void attach_try(struct attach *a, unsigned int i)
 {
 	struct tracee *t = &a->tracee[i];
 
+	if (a->host && !attach_host_is_due(a, i))
+		return;
 	a->first[i] = is_choosing(a) ? choice_next(&a->choice) : CHOICE_BPF;
 	if (a->first[i] == CHOICE_BPF && peek_sample(a, i))
 		return;

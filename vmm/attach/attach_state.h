@@ -2,7 +2,7 @@
 /*
  * attach_state: what the parts of attach share: attach.c (the machine and its thread),
  * attach_hold.c (which threads run its vCPUs, where its memory lies), attach_sample.c (when a
- * vCPU is sampled, and how), attach_rest.c (what happens while we are stopped). While the tracer's
+ * vCPU is sampled, and how), attach_host.c (the event host), attach_rest.c (what happens while we are stopped). While the tracer's
  * thread is there all functions here run on it.
  */
 #ifndef KVMPROF_VMM_ATTACH_ATTACH_STATE_H
@@ -65,6 +65,7 @@ struct attach {
 	uint64_t again[ATTACH_MAX_VCPUS]; /* not before: its thread is to get on first */
 	/* How much longer it is left alone: powers of two. */
 	unsigned int too_soon[ATTACH_MAX_VCPUS];
+	struct attach_host *host; /* attach_host.h, by vCPU; NULL: another event is sampled */
 	uint64_t attended_ns; /* when all threads were last looked at */
 };
 

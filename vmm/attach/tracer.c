@@ -107,6 +107,50 @@ int tracer_seize(struct tracee *t, pid_t tid, struct err *e)
 	return 0;
 }
 
+/* A mask of signals of its status; all where it is not known. */
+static uint64_t signal_mask(pid_t tid, const char *name)
+{
+	char task[32], value[32];
+
+	snprintf(task, sizeof(task), "/proc/%d", (int)tid);
+	return proc_status(task, name, value, sizeof(value)) ? strtoull(value, NULL, 16)
+							     : UINT64_MAX;
+}
+
+static uint64_t signal_bit(int signo)
+{
+	return UINT64_C(1) << (signo - 1);
+}
+
+int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e)
+{
+	static const int silent[] = { SIGURG, SIGWINCH };
+	/* Those that a thread brings about itself, that are no kicks, and glibc's own (nptl: 32 and 33). */
+	static const int never[] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGABRT,
+				     SIGKILL, SIGSTOP, SIGCHLD, SIGALRM, SIGPIPE, 32, 33 };
+	static const int usual[] = { SIGINT, SIGTERM, SIGHUP, SIGURG, SIGWINCH };
+	uint64_t blocked = signal_mask(tid, "SigBlk"), caught = signal_mask(tid, "SigCgt"),
+		 kicks = caught & ~blocked, all = 0;
+
+	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
+		if (!((blocked | caught) & signal_bit(silent[i]))) {
+			*out = (struct tracer_own){ .signo = silent[i] };
+			return 0;
+		}
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		kicks &= ~signal_bit(never[i]);
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		all |= signal_bit(usual[i]);
+	if ((blocked & all) != all || !kicks || kicks & (kicks - 1))
+		return err_set(e, ENOTSUP,
+			       "thread %d: no signal tells it of the host's clock: it blocks or "
+			       "handles those that do nothing, and which one kicks its vCPU is not "
+			       "known",
+			       (int)tid);
+	*out = (struct tracer_own){ .signo = __builtin_ctzll(kicks) + 1, .kick = true };
+	return 0;
+}
+
 static bool is_run(const struct user_regs_struct *r)
 {
 	return (long)r->orig_rax == SYS_ioctl && (unsigned int)r->rsi == KVM_RUN;
@@ -147,7 +191,26 @@ static void unhide(struct tracee *t)
 		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->broken);
 }
 
-/* What a status of wait tells; true: it is the stop that we asked for. */
+/*
+ * Is it the number of our signal? One of the VMM's that is pending takes the place of ours (kernel/signal.c, legacy_queue), so
+ * that both are looked at. To the VMM, if it sees it, ours is one of its own kicks.
+ */
+static bool is_own(const struct tracee *t, int signo)
+{
+	siginfo_t info;
+
+	if (!t->own.signo || signo != t->own.signo)
+		return false;
+	if (t->own.kick && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+	    (info.si_code == POLL_IN || info.si_code == POLL_HUP)) {
+		info = (siginfo_t){ .si_signo = signo, .si_code = SI_TKILL };
+		info.si_pid = t->tid;
+		ptrace(PTRACE_SETSIGINFO, t->tid, NULL, &info);
+	}
+	return true;
+}
+
+/* What a status of wait tells; true: it is a stop of ours, asked for or at our own signal. */
 static bool take_status(struct tracee *t, int status)
 {
 	int signo;
@@ -166,6 +229,11 @@ static bool take_status(struct tracee *t, int status)
 			ptrace(PTRACE_LISTEN, t->tid, NULL, NULL);
 			return false;
 		}
+		t->by_own = false;
+		return true;
+	}
+	if (is_own(t, signo)) {
+		t->by_own = true;
 		return true;
 	}
 	/*
@@ -202,12 +270,13 @@ int tracer_ask(struct tracee *t)
 bool tracer_has_stopped(struct tracee *t)
 {
 	while (!t->gone && tracer_look(t)) {
-		if (!t->asked) {
+		if (!t->asked && !t->by_own) {
 			/* A late stop: the caller has given up waiting for it. */
 			ptrace(PTRACE_CONT, t->tid, NULL, NULL);
 			continue;
 		}
-		t->asked = false;
+		/* What was asked for is yet to come. */
+		t->asked = t->asked && t->by_own;
 		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &t->regs) < 0) {
 			t->gone = true;
 			return false;
@@ -245,20 +314,34 @@ enum tracer_place tracer_place_of(const struct tracee *t, int *fd)
 	return t->hidden ? TRACER_BEFORE_RUN : TRACER_IN_RUN;
 }
 
+/* With the signal that it stands at, if that is a kick. */
+static int resume(struct tracee *t, int how)
+{
+	long signo = t->by_own && t->own.kick ? t->own.signo : 0;
+
+	/* See take_status(): a stop that was asked for may be forgotten. */
+	if (t->by_own && t->asked)
+		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+	t->by_own = t->held = false;
+	return ptrace((enum __ptrace_request)how, t->tid, NULL, (void *)signo) < 0 ? -errno : 0;
+}
+
 void tracer_release(struct tracee *t)
 {
 	struct user_regs_struct r;
 
 	if (!t->held)
 		return;
-	t->held = false;
-	/* In front of KVM_RUN already: the EINTR that is owed stays the same. */
-	if (!t->hidden && restart_regs(t, &r) && ptrace(PTRACE_SETREGS, t->tid, NULL, &r) == 0) {
+	if (t->by_own && t->own.kick) {
+		unhide(t);
+	} else if (!t->hidden && restart_regs(t, &r) &&
+		   ptrace(PTRACE_SETREGS, t->tid, NULL, &r) == 0) {
+		/* In front of KVM_RUN already: the EINTR that is owed stays the same. */
 		t->hidden = true;
 		t->broken = t->regs;
 	}
-	if (ptrace(PTRACE_CONT, t->tid, NULL, NULL) < 0)
-		t->gone = errno == ESRCH;
+	if (resume(t, PTRACE_CONT) == -ESRCH)
+		t->gone = true;
 }
 
 static bool has_pending(pid_t tid)
@@ -282,14 +365,15 @@ int tracer_detach(struct tracee *t)
 		struct user_regs_struct r;
 
 		/* What waits for it is delivered when we are gone: it must see EINTR then. */
-		if (has_pending(t->tid))
+		if (has_pending(t->tid) || (t->by_own && t->own.kick))
 			unhide(t);
 		else if (!t->hidden && restart_regs(t, &r))
 			ptrace(PTRACE_SETREGS, t->tid, NULL, &r);
-		ptrace(PTRACE_DETACH, t->tid, NULL, NULL);
-	}
-	if (!t->held && !t->gone)
+		t->asked = false;
+		resume(t, PTRACE_DETACH);
+	} else if (!t->gone) {
 		return -EAGAIN;
+	}
 	*t = (struct tracee){ 0 };
 	return 0;
 }

@@ -21,9 +21,21 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+/*
+ * A signal that the kernel sends the thread at an event of ours (a counter, counter.h). The thread stops at it, like at any signal
+ * while it is traced, and is held: at the very moment of the event, which a stop that is asked for can't be. Others may send the
+ * same signal: whether there was an event is for the caller to see.
+ */
+struct tracer_own {
+	int signo; /* 0: there is none */
+	bool kick; /* the VMM takes it for a kick: it gets it, as one of its own may have been lost on ours; else it never sees it */
+};
+
 struct tracee {
 	pid_t tid; /* 0: none */
 	bool asked, held;
+	struct tracer_own own;
+	bool by_own;			/* held: at that signal */
 	bool gone;			/* it has ended */
 	struct user_regs_struct regs;	/* of the thread, while it is held */
 	bool hidden;			/* that it was held: KVM_RUN is about to begin again */
@@ -64,7 +76,13 @@ int tracer_hold(struct tracee *t, uint64_t timeout_ns);
 /* Of a held thread. *fd: the vCPU's descriptor, unless it is elsewhere. */
 enum tracer_place tracer_place_of(const struct tracee *t, int *fd);
 
-/* Let it go on. A KVM_RUN that was broken off begins again. */
+/*
+ * Which signal can be sent so: one that it neither blocks nor handles, and that does nothing by default; else, where it blocks all
+ * that it can but one, its kick. -ENOTSUP: there is none.
+ */
+int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e);
+
+/* Let it go on. A KVM_RUN that was broken off begins again, unless it was by a kick. */
 void tracer_release(struct tracee *t);
 
 /* Give it back. -EAGAIN: it is deep in the kernel and can't be yet; ask again. */

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/attach/attach_host.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Less of a period than 1 / this waits for more. */
+#define OFF_PART 4u
+/* Periods: what a counter has lost is caught up with; and so long it is waited for to be seen asleep. */
+#define ON_BEHIND 4u
+#define ON_LOST 64u
+#define ASLEEP_MOST 256u
+
+/* A thread as its schedstat tells of it, ns: on a processor, and waiting for one (Documentation/scheduler/sched-stats.rst). */
+struct host_times {
+	uint64_t wall, ran, delay, stopped;
+};
+
+struct attach_host {
+	struct counter counter;
+	int schedstat, syscall, wchan; /* of /proc/PID/task/TID */
+	struct host_times seen, now;
+	uint64_t on_seen;		   /* of ran: samples stand for it */
+	uint64_t asleep;		   /* it was, and where is not known yet */
+	int64_t rest;			   /* below 0: of the next account, too much is known */
+	uint64_t off[SAMPLE_WHERES];	   /* no sample stands for it yet */
+	uint64_t waits_since;
+	enum sample_where at;		   /* when its deadline came: HALTED, WAITING, IN_VMM; else UNTOLD */
+};
+
+static int open_proc(const struct attach *a, unsigned int i, const char *name)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)a->cfg.pid, (int)a->tracee[i].tid,
+		 name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Its text as it is now; "": it can't be read. */
+static const char *read_proc(int fd, char *text, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = 0;
+	return text;
+}
+
+static int open_one(struct attach *a, unsigned int i, struct err *e)
+{
+	const struct trigger_rule rule = { .period_ns = a->cfg.event.period,
+					   .jitter = a->cfg.event.jitter,
+					   .seed = clock_mono_ns() + i };
+	struct tracee *t = &a->tracee[i];
+	struct attach_host *h = &a->host[i];
+	struct err why = { 0 };
+	int ret = tracer_choose_own(t->tid, &t->own, &why);
+
+	ret = ret ? ret
+		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, t->own.signo,
+				    &why);
+	h->schedstat = open_proc(a, i, "schedstat");
+	h->syscall = open_proc(a, i, "syscall");
+	h->wchan = open_proc(a, i, "wchan");
+	if (!ret && h->schedstat < 0)
+		ret = err_set(&why, errno, "thread %d: schedstat: %s", (int)t->tid,
+			      strerror(errno));
+	if (ret) {
+		t->own = (struct tracer_own){ 0 };
+		return err_set(e, -ret, "event host: %s", why.text);
+	}
+	return 0;
+}
+
+int attach_host_open(struct attach *a, struct err *e)
+{
+	int ret = 0;
+
+	if (a->cfg.event.kind != VM_EVENT_HOST)
+		return 0;
+	a->host = calloc(a->ntracees, sizeof(*a->host));
+	if (!a->host)
+		return err_set(e, ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < a->ntracees; i++)
+		a->host[i].schedstat = a->host[i].syscall = a->host[i].wchan = -1;
+	for (unsigned int i = 0; !ret && i < a->ntracees; i++)
+		ret = open_one(a, i, e);
+	return ret;
+}
+
+void attach_host_close(struct attach *a)
+{
+	for (unsigned int i = 0; a->host && i < a->vm->nvcpus; i++) {
+		const int fds[] = { a->host[i].schedstat, a->host[i].syscall, a->host[i].wchan };
+
+		counter_close(&a->host[i].counter);
+		for (unsigned int k = 0; k < sizeof(fds) / sizeof(fds[0]); k++)
+			if (fds[k] >= 0)
+				close(fds[k]);
+	}
+	free(a->host);
+	a->host = NULL;
+}
+
+/* -- accounts ------------------------------------------------------------------------------- */
+
+static void look(struct attach_host *h, uint64_t now)
+{
+	char text[96];
+
+	h->now.wall = now;
+	(void)sscanf(read_proc(h->schedstat, text, sizeof(text)), "%" SCNu64 " %" SCNu64,
+		     &h->now.ran, &h->now.delay);
+}
+
+/* Of a thread that is held, and has no processor: the kernel's figures are up to date. */
+static void account_off(struct attach_host *h, uint64_t now)
+{
+	const struct host_times *was = &h->seen, *is = &h->now;
+	uint64_t known, delay;
+
+	look(h, now);
+	delay = is->delay - was->delay;
+	known = is->ran - was->ran + delay + is->stopped - was->stopped;
+	h->off[SAMPLE_RUNNABLE] += delay;
+	h->off[SAMPLE_STOPPED] += is->stopped - was->stopped;
+	/* Their clocks are not one: what is too much is taken from what comes. */
+	h->rest += (int64_t)(is->wall - was->wall - known);
+	if (h->rest > 0) {
+		h->asleep += (uint64_t)h->rest;
+		h->rest = 0;
+	}
+	h->seen = h->now;
+}
+
+void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
+{
+	struct attach_host *h = &a->host[i];
+	struct err ignored = { 0 };
+
+	look(h, now);
+	h->seen = h->now;
+	h->on_seen = h->now.ran;
+	h->asleep = 0;
+	h->rest = 0;
+	memset(h->off, 0, sizeof(h->off));
+	h->waits_since = now;
+	if (h->counter.axis.period_ns != a->trigger[i].period_ns)
+		trigger_lengthen(&h->counter.axis, a->trigger[i].period_ns);
+	/* It worked at the start of the machine, or the thread has gone. */
+	(void)counter_start(&h->counter, &ignored);
+}
+
+/* -- off its processor ---------------------------------------------------------------------- */
+
+/* Where it sleeps; UNTOLD: it does not, or it can't be seen. */
+static enum sample_where asleep_at(const struct attach *a, unsigned int i)
+{
+	const struct attach_host *h = &a->host[i];
+	char text[256], wchan[64];
+	unsigned long nr, request;
+
+	if (sscanf(read_proc(h->syscall, text, sizeof(text)), "%lu %*x %lx", &nr, &request) != 2)
+		return SAMPLE_UNTOLD;
+	if (nr == SYS_ioctl && request == KVM_RUN) {
+		read_proc(h->wchan, wchan, sizeof(wchan));
+		return !strncmp(wchan, "kvm_vcpu_block", 14) || !strncmp(wchan, "kvm_vcpu_halt", 13)
+			       ? SAMPLE_HALTED
+			       : SAMPLE_WAITING;
+	}
+	/* Where KVM has no APIC, its VMM waits for the end of a halt. */
+	return a->page[i]->exit_reason == KVM_EXIT_HLT ? SAMPLE_HALTED : SAMPLE_IN_VMM;
+}
+
+bool attach_host_is_due(struct attach *a, unsigned int i)
+{
+	struct attach_host *h = &a->host[i];
+
+	h->at = asleep_at(a, i);
+	look(h, clock_mono_ns());
+	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * a->trigger[i].period_ns ||
+	    h->off[SAMPLE_RUNNABLE] + h->now.delay - h->seen.delay >=
+		    a->trigger[i].period_ns / OFF_PART)
+		return true;
+	trigger_advance(&a->trigger[i], h->now.wall);
+	return false;
+}
+
+/* The page has what the guest is at, but for one that has not run since the last sample. */
+static bool host_sample(struct attach *a, unsigned int i, const struct capture_cause *cause)
+{
+	struct vcpu *v = &a->vm->vcpu[i];
+	struct capture_view view = capture_view_of_run(a->page[i], &a->capture_mem);
+
+	if (regs_page_is_fresh(a->page[i]))
+		return capture_sample_of(v, &view, cause);
+	ring_drop(&v->ring);
+	return false;
+}
+
+static void take_off(struct attach *a, unsigned int i, uint64_t now, uint32_t missed)
+{
+	struct attach_host *h = &a->host[i];
+	const uint64_t period = a->trigger[i].period_ns;
+
+	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * period) {
+		h->off[h->at] += h->asleep;
+		h->asleep = 0;
+	}
+	for (uint8_t w = 0; w < SAMPLE_WHERES; w++) {
+		const bool waits = w == SAMPLE_RUNNABLE;
+		const struct sample_host host = {
+			.where = w,
+			.exit_addr = waits ? h->waits_since : 0,
+			.tid = waits ? (uint32_t)a->tracee[i].tid : 0,
+		};
+		const struct capture_cause cause = {
+			.now = now,
+			.reason = SAMPLE_HOST,
+			.missed = missed,
+			.weight = h->off[w],
+			.host = &host,
+		};
+
+		if (h->off[w] < period / OFF_PART)
+			continue;
+		missed = 0;
+		if (!host_sample(a, i, &cause))
+			continue;
+		h->off[w] = 0;
+		if (waits)
+			h->waits_since = now;
+	}
+}
+
+/* -- on its processor ----------------------------------------------------------------------- */
+
+static void take_on(struct attach *a, unsigned int i, enum tracer_place place, uint64_t now)
+{
+	struct attach_host *h = &a->host[i];
+	struct vcpu *v = &a->vm->vcpu[i];
+	const struct kvm_run *page = a->page[i];
+	struct sample_host host = { .n = h->counter.nchain };
+	struct capture_cause cause = { .now = now, .reason = SAMPLE_HOST, .host = &host };
+	uint64_t there = h->now.ran - h->on_seen;
+
+	host.where = h->counter.in_guest	  ? SAMPLE_IN_GUEST
+		     : place == TRACER_ELSEWHERE ? SAMPLE_IN_VMM
+						  : SAMPLE_IN_KVM;
+	if (host.where == SAMPLE_IN_VMM) {
+		host.exit = (uint8_t)(page->exit_reason < UINT8_MAX ? page->exit_reason : UINT8_MAX);
+		host.exit_addr = page->exit_reason == KVM_EXIT_IO     ? page->io.port
+				 : page->exit_reason == KVM_EXIT_MMIO ? page->mmio.phys_addr
+								      : 0;
+	}
+	/* The guest's own code: the host has no part in it. */
+	if (host.where == SAMPLE_IN_GUEST)
+		host.n = 0;
+	memcpy(host.ip, h->counter.chain, host.n * sizeof(host.ip[0]));
+	if (counter_take(&h->counter, &cause.weight, &cause.missed)) {
+		if (there < cause.weight || there - cause.weight > ON_BEHIND * a->trigger[i].period_ns)
+			cause.weight = there;
+		if (cause.weight && host_sample(a, i, &cause))
+			h->on_seen += cause.weight;
+	}
+	counter_note(&h->counter, &v->stats.counter[0]);
+}
+
+void attach_host_take(struct attach *a, unsigned int i)
+{
+	struct attach_host *h = &a->host[i];
+	struct tracee *t = &a->tracee[i];
+	struct vcpu *v = &a->vm->vcpu[i];
+	const uint64_t now = clock_mono_ns();
+	int fd;
+	const enum tracer_place place = tracer_place_of(t, &fd);
+
+	gmem_remote_expect(&a->capture, &a->expected[i]);
+	/* Elsewhere the page holds what the guest was at when it left. */
+	if (place != TRACER_IN_RUN)
+		attach_unmark(a, i);
+	a->facts.by_ptrace++;
+	a->facts.in_vmm += place == TRACER_ELSEWHERE;
+	account_off(h, now);
+	if (t->by_own) {
+		if (counter_chain(&h->counter, &v->stats.counter[0]))
+			take_on(a, i, place, now);
+		if (a->armed)
+			counter_go_on(&h->counter);
+	} else {
+		take_off(a, i, now, trigger_advance(&a->trigger[i], now));
+		/* An overflow whose signal never came. */
+		if (h->now.ran - h->on_seen > ON_LOST * a->trigger[i].period_ns)
+			counter_go_on(&h->counter);
+	}
+	attach_mark(a, i);
+	tracer_release(t);
+	h->now.stopped += clock_mono_ns() - now;
+	hist_add(&v->stats.stop_ns, clock_mono_ns() - now);
+}

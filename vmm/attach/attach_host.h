@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach_host: samples of all of a foreign vCPU thread's time, with the host's side (the event host).
+ *
+ * On its processor: a counter of the thread's time, whose overflow the kernel signals to the thread itself. It stops
+ * there, as it is traced, at the very moment. Off it: at deadlines of wall-clock time it is looked at, and asked
+ * to stop where there is something to account for. Weights add up to elapsed time, less the last period.
+ * The tracer's thread alone.
+ */
+#ifndef KVMPROF_VMM_ATTACH_ATTACH_HOST_H
+#define KVMPROF_VMM_ATTACH_ATTACH_HOST_H
+
+#include "vmm/attach/attach_state.h"
+
+/* While all rights are there. -ENOTSUP, -errno: this host or this VMM does not allow it. attach_host_close() in any case. */
+int attach_host_open(struct attach *a, struct err *e);
+void attach_host_close(struct attach *a);
+
+/* vCPU i is sampled from now on, with the trigger's period. */
+void attach_host_begin(struct attach *a, unsigned int i, uint64_t now);
+/* Its deadline has come. true: it has to be stopped. */
+bool attach_host_is_due(struct attach *a, unsigned int i);
+/* It is held: take what is due, and let it go on. */
+void attach_host_take(struct attach *a, unsigned int i);
+
+#endif
