@@ -231,17 +231,32 @@ static bool is_any(const char *name, const char *const *list)
 	return false;
 }
 
+static bool calls_any(const struct guest_host *h, const struct sample_host *what,
+		      const char *const *list)
+{
+	char buf[32];
+
+	for (unsigned int i = 0; i < what->n; i++)
+		if (is_any(function(h, what, i, buf, sizeof(buf)), list))
+			return true;
+	return false;
+}
+
 /* In KVM's own halt, where it polls for an interrupt before it sleeps. */
 static bool polls(const struct guest_host *h, const struct sample_host *what)
 {
 	static const char *const halt[] = { "kvm_vcpu_halt", "kvm_vcpu_block",
 					    "kvm_vcpu_check_block", NULL };
-	char buf[32];
 
-	for (unsigned int i = 0; i < what->n; i++)
-		if (is_any(function(h, what, i, buf, sizeof(buf)), halt))
-			return true;
-	return false;
+	return calls_any(h, what, halt);
+}
+
+/* In a stop of ours, on its way into it or out of it. */
+static bool is_stopping(const struct guest_host *h, const struct sample_host *what)
+{
+	static const char *const stop[] = { "ptrace_stop", "ptrace_do_notify", NULL };
+
+	return calls_any(h, what, stop);
 }
 
 /* Of a VMM that is not ours no device is known, but why it left KVM. */
@@ -270,6 +285,8 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 	stack->exact[0] = 1;
 	if (where == SAMPLE_IN_KVM && polls(h, &what))
 		where = SAMPLE_HALTED;
+	if (is_stopping(h, &what))
+		where = SAMPLE_STOPPED;
 	if (where == SAMPLE_IN_VMM && (s->device || is_of_exit(&what))) {
 		guest_vmm_push(stack, exit_frame(h, &what));
 		return ret ? ret : met_tell_sometimes(&h->exits, sink, s->time_ns, e);
@@ -301,10 +318,13 @@ int guest_host_functions(struct guest_host *h, struct sink *sink, const struct s
 		if (is_any(function(h, &what, n, buf, sizeof(buf)), entry))
 			break;
 	while (n--) {
+		uint64_t va;
+
 		name = function(h, &what, n, buf, sizeof(buf));
-		if (name)
-			guest_vmm_push(stack,
-				       met(is_kernel(what.ip[n]) ? &h->host : &h->own, name));
+		va = name ? met(is_kernel(what.ip[n]) ? &h->host : &h->own, name) : 0;
+		/* One label for all functions of a file in a row that have no names. */
+		if (va && (*name != '[' || va != stack->ip[0]))
+			guest_vmm_push(stack, va);
 	}
 	ret = met_tell_sometimes(&h->own, sink, s->time_ns, e);
 	return ret ? ret : met_tell_sometimes(&h->host, sink, s->time_ns, e);

@@ -155,7 +155,7 @@ static int prepare_events(struct run *r, struct err *e)
 	for (unsigned int i = 0; !ret && i < ev->n; i++)
 		r->has_host |= ev->at[i].name.class == EVENT_HOST && !ev->at[i].dropped;
 	/* As long as we have the rights to. */
-	if (r->has_host && host_names_read(&r->host_names, &why) < 0)
+	if (r->has_host && host_names_read(&r->host_names, r->opt->attach, &why) < 0)
 		fprintf(stderr,
 			"kvmprof: warning: event host: functions of the host's kernel have no "
 			"names: %s\n",

@@ -243,12 +243,27 @@ static void take_off(struct attach *a, unsigned int i, uint64_t now, uint32_t mi
 
 /* -- on its processor ----------------------------------------------------------------------- */
 
+/*
+ * Of the kernel, and the VMM's own function. The kernel finds its callers by frame pointers, which most VMMs are built without: they
+ * could be anything.
+ */
+static uint16_t keep_chain(const struct counter *c, uint64_t *ip)
+{
+	uint16_t n = 0;
+
+	while (n < c->nchain && c->chain[n] >> 63)
+		n++;
+	n = n < c->nchain ? (uint16_t)(n + 1) : n;
+	memcpy(ip, c->chain, n * sizeof(*ip));
+	return n;
+}
+
 static void take_on(struct attach *a, unsigned int i, enum tracer_place place, uint64_t now)
 {
 	struct attach_host *h = &a->host[i];
 	struct vcpu *v = &a->vm->vcpu[i];
 	const struct kvm_run *page = a->page[i];
-	struct sample_host host = { .n = h->counter.nchain };
+	struct sample_host host = { .n = 0 };
 	struct capture_cause cause = { .now = now, .reason = SAMPLE_HOST, .host = &host };
 	uint64_t there = h->now.ran - h->on_seen;
 
@@ -261,10 +276,8 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 				 : page->exit_reason == KVM_EXIT_MMIO ? page->mmio.phys_addr
 								      : 0;
 	}
-	/* The guest's own code: the host has no part in it. */
-	if (host.where == SAMPLE_IN_GUEST)
-		host.n = 0;
-	memcpy(host.ip, h->counter.chain, host.n * sizeof(host.ip[0]));
+	if (host.where != SAMPLE_IN_GUEST)
+		host.n = keep_chain(&h->counter, host.ip);
 	if (counter_take(&h->counter, &cause.weight, &cause.missed)) {
 		if (there < cause.weight || there - cause.weight > ON_BEHIND * a->trigger[i].period_ns)
 			cause.weight = there;

@@ -127,7 +127,7 @@ int tracer_choose_own(pid_t tid, struct tracer_own *out, struct err *e)
 	static const int silent[] = { SIGURG, SIGWINCH };
 	/* Those that a thread brings about itself, that are no kicks, and glibc's own (nptl: 32 and 33). */
 	static const int never[] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGABRT,
-				     SIGKILL, SIGSTOP, SIGCHLD, SIGALRM, SIGPIPE, 32, 33 };
+				     SIGKILL, SIGSTOP, SIGCHLD, SIGALRM, SIGPIPE, SIGIO, 32, 33 };
 	static const int usual[] = { SIGINT, SIGTERM, SIGHUP, SIGURG, SIGWINCH };
 	uint64_t blocked = signal_mask(tid, "SigBlk"), caught = signal_mask(tid, "SigCgt"),
 		 kicks = caught & ~blocked, all = 0;
