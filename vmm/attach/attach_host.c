@@ -33,7 +33,7 @@ struct attach_host {
 	int64_t rest;			   /* below 0: of the next account, too much is known */
 	uint64_t off[SAMPLE_WHERES];	   /* no sample stands for it yet */
 	uint64_t waits_since;
-	enum sample_where at;		   /* when its deadline came: HALTED, WAITING, IN_VMM; else UNTOLD */
+	enum sample_where at;		   /* when its deadline came: HALTED, WAITING, STOPPED, IN_VMM; else UNTOLD */
 };
 
 static int open_proc(const struct attach *a, unsigned int i, const char *name)
@@ -161,6 +161,11 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
 
 /* -- off its processor ---------------------------------------------------------------------- */
 
+static bool starts(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
 /* Where it sleeps; UNTOLD: it does not, or it can't be seen. */
 static enum sample_where asleep_at(const struct attach *a, unsigned int i)
 {
@@ -170,12 +175,14 @@ static enum sample_where asleep_at(const struct attach *a, unsigned int i)
 
 	if (sscanf(read_proc(h->syscall, text, sizeof(text)), "%lu %*x %lx", &nr, &request) != 2)
 		return SAMPLE_UNTOLD;
-	if (nr == SYS_ioctl && request == KVM_RUN) {
-		read_proc(h->wchan, wchan, sizeof(wchan));
-		return !strncmp(wchan, "kvm_vcpu_block", 14) || !strncmp(wchan, "kvm_vcpu_halt", 13)
+	read_proc(h->wchan, wchan, sizeof(wchan));
+	/* At the counter's signal, which we have not seen yet. */
+	if (starts(wchan, "ptrace_"))
+		return SAMPLE_STOPPED;
+	if (nr == SYS_ioctl && request == KVM_RUN)
+		return starts(wchan, "kvm_vcpu_block") || starts(wchan, "kvm_vcpu_halt")
 			       ? SAMPLE_HALTED
 			       : SAMPLE_WAITING;
-	}
 	/* Where KVM has no APIC, its VMM waits for the end of a halt. */
 	return a->page[i]->exit_reason == KVM_EXIT_HLT ? SAMPLE_HALTED : SAMPLE_IN_VMM;
 }
