@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`attach -e host`: where the time of another process's vCPU went, against what its guest says; and no signal of ours
+stops or changes that process, also when the profiler is killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import e2e
+import qemu
+from e2e import check, say
+
+DEMO = os.path.join(e2e.BUILD, "guest", "demo.elf")
+KILLS = 20
+# Points. A wait at the end of a halt is a halt to the guest, and each stop is a wait to it.
+OFF_BY = 2.5
+
+e2e.need_kvm()
+e2e.need_tool("qemu-system-x86_64")
+random.seed(23)
+
+
+def attach(pid, *argv, **more):
+    return e2e.kvmprof("attach", "-e", "host", "--image", DEMO, "--no-buildid-cache", *argv, str(pid), **more)
+
+
+def shares(path):
+    t = json.loads(e2e.kvmprof("report", "-i", path, "--sort", "where", "--no-children", "-n", "0", "--json").out)
+    return {r["where"]: 100 * r["self"] / t["weight"] for r in t["symbols"]}, t
+
+
+def closes(path, what):
+    s = e2e.summary(path)
+    got, t = shares(path)
+    say("%s: %s; %d samples" % (what, ", ".join("%s %.2f" % x for x in sorted(got.items())), s["samples"]))
+    check(s["lost"] == 0 and s["unsymbolized"] == 0, "%s: lost %d, without a name %d" % (what, s["lost"], s["unsymbolized"]))
+    elapsed = t["last_ns"] - t["first_ns"]
+    # The first and the last period may be cut, and a sleep that was never seen is not told.
+    check(abs(t["weight"] - elapsed) < 0.02 * elapsed + 2e7, "%s: samples stand for %d of %d ns" % (what, t["weight"], elapsed))
+    return got
+
+
+def stacks(path):
+    return e2e.kvmprof("export", "-F", "folded", "-i", path, "-o", "-").out.split("\n")
+
+
+def check_truth():
+    """Our own VMM as the other process: its guest measures where its time goes."""
+    boot = e2e.Boot("-F", "1", "-o", "own.data", "--no-buildid-cache", "--append", "seconds=8 mode=where")
+    boot.wait_for("demo: start", 60)
+    p = attach(boot.process.pid, "-F", "1999", "-o", "truth.data", timeout=120)
+    if "event host: " in p.err and "stands in" in p.err:
+        boot.process.kill()
+        boot.wait(60)
+        e2e.skip("no samples of the host here: " + p.err)
+    boot.wait(120)
+    check(p.status == 0 and boot.status == 0, "attach: %d %s; the machine: %d" % (p.status, p.err, boot.status))
+    was = {w[1]: float(w[2]) for w in (x.split() for _, x in boot.lines) if len(w) == 3 and w[0] == "where"}
+    check(len(was) == 5, "no truth on the console: %s" % boot.lines)
+    got = closes("truth.data", "our own VMM")
+    say("the guest says " + ", ".join("%s %.2f" % x for x in was.items()))
+    get = lambda *rows: sum(got.get(r, 0) for r in rows)
+    # What stops it and what takes its processor may do so at any place of the guest.
+    free = get("stopped", "waiting", "untold")
+    check(was["user"] - free - OFF_BY < get("guest") < was["user"] + OFF_BY, "guest: %s; %s" % (got, was))
+    check(abs(get("halted", "runnable", "stopped") - was["halted"] - was["stolen"]) < OFF_BY + free,
+          "off the processor: %s; %s" % (got, was))
+    check(abs(get("kvm", "vmm") - was["ports"] - was["other"]) < OFF_BY + free, "KVM and VMM: %s; %s" % (got, was))
+    seen = stacks("truth.data")
+    for part in ("where_ports;where_port;[exit: io port 0x3ff]", "where_port;[kvm];", "idle_wait;[halted]"):
+        check(any(part in x for x in seen), "no stack with %s" % part)
+    check(not any("[exit" in x and "[kvm]" in x for x in seen), "in KVM and in the VMM at once")
+    halted = [x.rsplit(" ", 1) for x in seen if "[halted]" in x]
+    there = sum(int(n) for x, n in halted if "idle_wait" in x)
+    check(there > 0.9 * sum(int(n) for _, n in halted), "halted elsewhere: %s" % halted[:5])
+
+
+def check_qemu():
+    q = qemu.Qemu("host", *qemu.DEMO, "seconds=40")
+    q.wait_for("demo: start", 60)
+    p = attach(q.pid, "-F", "997", "--duration", "4", "-o", "qemu.data", timeout=120)
+    check(p.status == 0, "attach: %d %s" % (p.status, p.err))
+    got = closes("qemu.data", "QEMU")
+    check(got.get("guest", 0) + got.get("kvm", 0) > 10, "QEMU hardly ran: %s" % got)
+    seen = stacks("qemu.data")
+    check(any("user_main" in x and "[kvm]" not in x and "[" not in x for x in seen), "no sample in the guest")
+    qemu.goes_on(q.pid, "after attach -e host")
+    for _ in range(KILLS):
+        victim = subprocess.Popen([e2e.KVMPROF, "attach", "-e", "host", "-F", "5000", "-o", "killed.data",
+                                   "--no-buildid-cache", "--image", DEMO, str(q.pid)],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.2 + 0.6 * random.random())
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        qemu.goes_on(q.pid, "after kill -9")
+    check(q.process.poll() is None, "QEMU has ended: %s" % q.process.poll())
+    q.wait_for("demo: done", 120)
+    q.end()
+
+
+def check_usage():
+    for argv, says in ((["-e", "cycles", "1"], "wall or host"), (["-e", "wall,host", "1"], "wall or host"),
+                       (["-e", "host", "--gdb", "127.0.0.1:1"], "--gdb"),
+                       (["-e", "host", "--technique", "bpf", "1"], "--technique bpf")):
+        p = e2e.kvmprof("attach", *argv)
+        check(p.status == 2 and says in p.err, "%s: %d %s" % (argv, p.status, p.err))
+
+
+check_usage()
+check_truth()
+check_qemu()
+e2e.finish("time of another VMM's vCPU is told, by the moment and by what it was; %d kills did no harm" % KILLS)
