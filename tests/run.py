@@ -83,6 +83,7 @@ E2E = [
     ("attach_memory.py", []),
     ("attach_stops.py", []),
     ("attach_sigstop.py", []),
+    ("attach_host.py", []),
     ("attach_tasks.py", []),
     ("attach_kvm.py", []),
     ("selfcheck.py", []),

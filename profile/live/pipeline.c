@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "profile/live/held.h"
 #include "profile/live/merge.h"
+#include "profile/sink/where.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -113,12 +114,16 @@ static void count_sample(struct pipeline *p, const struct profile_sample *s)
 		p->last_ns = s->time_ns;
 }
 
+/* As its frames say, which the names of the host's functions have a part in. */
 static void count_where(struct pipeline *p, const struct sample *s)
 {
-	struct sample_host what;
+	enum sample_where where = SAMPLE_IN_GUEST;
 
-	if (sample_host(s, &what))
-		p->stats.where[what.where] += s->weight;
+	if (s->reason != SAMPLE_HOST)
+		return;
+	for (unsigned int i = 0; i < p->stack.n; i++)
+		(void)where_of(p->stack.ip[i], &where);
+	p->stats.where[where] += s->weight;
 }
 
 static void cut_stack(struct pipeline *p, struct stack *s)

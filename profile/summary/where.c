@@ -30,13 +30,14 @@ static const struct stat_row *row_of(const struct stat_table *t, unsigned int wh
 
 static void print_host(const struct summary *s, const struct stat_table *t, FILE *out)
 {
-	const struct stat_row *halted = row_of(t, STAT_HALTED);
+	const struct stat_row *row = t ? row_of(t, STAT_HALTED) : NULL;
+	const bool halts = t ? row && row->supported : s->stats->where[SAMPLE_HALTED] != 0;
 
 	fprintf(out,
 		"kvmprof: event host: this host tells %s, the call chains of its kernel%s%s%s%s\n",
 		s->stats->where[SAMPLE_IN_GUEST] ? "when the guest runs" : "of KVM_RUN as a whole",
 		s->host_names ? ", with names" : ", without names",
-		halted && halted->supported ? ", halts" : "",
+		halts ? ", halts" : "",
 		s->switches ? ", and who else had the processor" : "",
 		s->stats->where[SAMPLE_IN_GUEST]
 			? ""
@@ -62,25 +63,52 @@ void summary_where_json(const struct summary *s, struct buf *out)
 	buf_printf(out, "}");
 }
 
+/* What would be printed as 0.0 is left out. */
+static void print_share(FILE *out, const char **sep, const char *what, double percent)
+{
+	if (percent < 0.05)
+		return;
+	fprintf(out, "%s%s %.1f %%", *sep, what, percent);
+	*sep = ", ";
+}
+
+/* As the vCPUs' own accounts have it. */
+static void print_accounts(const struct stat_table *t, const char **sep, FILE *out)
+{
+	double all = (double)t->elapsed_ns * t->vcpus;
+
+	for (unsigned int i = 0; all > 0 && i < STAT_WHERES; i++) {
+		const struct stat_row *r = row_of(t, i);
+
+		print_share(out, sep, text[i],
+			    r && r->supported ? 100 * (double)stat_sum(t, r) / all : 0);
+	}
+}
+
+/* As samples have it: there are no accounts of another process's vCPUs. */
+static void print_samples(const struct summary *s, const char **sep, FILE *out)
+{
+	double all = 0;
+
+	for (unsigned int i = 0; i < SAMPLE_WHERES; i++)
+		all += (double)s->stats->where[i];
+	for (unsigned int i = 0; all > 0 && i < STAT_WHERES; i++)
+		for (unsigned int w = 0; w < SAMPLE_WHERES; w++)
+			if (!strcmp(where_name((enum sample_where)w), stat_where_name[i]))
+				print_share(out, sep, text[i],
+					    100 * (double)s->stats->where[w] / all);
+}
+
 void summary_where_print(const struct summary *s, FILE *out)
 {
 	struct stat_table *t = s->stat ? calloc(1, sizeof(*t)) : NULL;
 	const char *sep = "kvmprof: where the time went: ";
-	double all;
 
-	if (!t)
-		return;
-	stat_read(s->stat, t);
-	all = (double)t->elapsed_ns * t->vcpus;
-	for (unsigned int i = 0; all > 0 && i < STAT_WHERES; i++) {
-		const struct stat_row *r = row_of(t, i);
-		double share = r && r->supported ? 100 * (double)stat_sum(t, r) / all : 0;
-
-		/* What would be printed as 0.0. */
-		if (share < 0.05)
-			continue;
-		fprintf(out, "%s%s %.1f %%", sep, text[i], share);
-		sep = ", ";
+	if (t) {
+		stat_read(s->stat, t);
+		print_accounts(t, &sep, out);
+	} else if (s->host) {
+		print_samples(s, &sep, out);
 	}
 	if (*sep == ',')
 		fputc('\n', out);

@@ -278,7 +278,7 @@ ELSEWHERE = {
     "hardware breakpoints never stop an SVM guest of QEMU's (emulated.breakpoints_fire)":
         "markers markers_linux",
     "not tried: they time threads beside each other, which that host's one CPU runs in turn":
-        "sample_cost status_line console_stall bench_command attach_qemu attach_stops attach_sigstop "
+        "sample_cost status_line console_stall bench_command attach_qemu attach_stops attach_sigstop attach_host "
         "attach_tasks attach_linux attach_gdb top_live disk_io disk_cpus tasks selfcheck snapshot_shared "
         "lost_told where",
     "eight events at 20,000 Hz, its last part, leave that host's one CPU no time for the guest": "events",

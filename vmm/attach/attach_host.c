@@ -112,7 +112,7 @@ void attach_host_close(struct attach *a)
 
 /* -- accounts ------------------------------------------------------------------------------- */
 
-static void look(struct attach_host *h, uint64_t now)
+static void host_look(struct attach_host *h, uint64_t now)
 {
 	char text[96];
 
@@ -127,7 +127,7 @@ static void account_off(struct attach_host *h, uint64_t now)
 	const struct host_times *was = &h->seen, *is = &h->now;
 	uint64_t known, delay;
 
-	look(h, now);
+	host_look(h, now);
 	delay = is->delay - was->delay;
 	known = is->ran - was->ran + delay + is->stopped - was->stopped;
 	h->off[SAMPLE_RUNNABLE] += delay;
@@ -146,7 +146,7 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
 	struct attach_host *h = &a->host[i];
 	struct err ignored = { 0 };
 
-	look(h, now);
+	host_look(h, now);
 	h->seen = h->now;
 	h->on_seen = h->now.ran;
 	h->asleep = 0;
@@ -192,7 +192,7 @@ bool attach_host_is_due(struct attach *a, unsigned int i)
 	struct attach_host *h = &a->host[i];
 
 	h->at = asleep_at(a, i);
-	look(h, clock_mono_ns());
+	host_look(h, clock_mono_ns());
 	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * a->trigger[i].period_ns ||
 	    h->off[SAMPLE_RUNNABLE] + h->now.delay - h->seen.delay >=
 		    a->trigger[i].period_ns / OFF_PART)
