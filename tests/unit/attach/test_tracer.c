@@ -452,6 +452,101 @@ static void what_a_killed_one_left_is_taken_back(void **state)
 	assert_int_equal(regs_page_begin(&run), REGS_PAGE_THEIRS);
 }
 
+/* -- a signal of our own ------------------------------------------------------------------- */
+
+static void choose(const int *handled, unsigned int n, bool block, int signo, bool kick)
+{
+	struct tracer_own own = { 0 };
+	struct err e = { 0 };
+	sigset_t mask, old;
+	int ret;
+
+	/* Of this thread: only its masks are read. */
+	sigfillset(&mask);
+	for (unsigned int i = 0; i < n; i++) {
+		struct sigaction sa = { .sa_handler = on_signal };
+
+		sigdelset(&mask, handled[i]);
+		sigaction(handled[i], &sa, NULL);
+	}
+	sigprocmask(SIG_BLOCK, NULL, &old);
+	if (block)
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+	ret = tracer_choose_own(getpid(), &own, &e);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	for (unsigned int i = 0; i < n; i++)
+		signal(handled[i], SIG_DFL);
+	assert_int_equal(ret, signo ? 0 : -ENOTSUP);
+	assert_int_equal(own.signo, signo);
+	assert_int_equal(own.kick, kick);
+	if (!signo)
+		assert_non_null(strstr(e.text, "no signal"));
+}
+
+static void the_signal_is_one_that_does_no_harm(void **state)
+{
+	static const int urg[] = { SIGURG }, kick[] = { SIGUSR1, SIGBUS, SIGIO },
+			 two[] = { SIGUSR1, SIGUSR2 }, both[] = { SIGURG, SIGWINCH };
+
+	(void)state;
+	choose(NULL, 0, false, SIGURG, false);
+	choose(urg, 1, false, SIGWINCH, false);
+	choose(kick, 3, true, SIGUSR1, true);
+	/* Which of two is not known, nor is one of a thread that has all others open. */
+	choose(two, 2, true, 0, false);
+	choose(both, 2, false, 0, false);
+	choose(NULL, 0, true, 0, false);
+}
+
+static void stop_at(struct tracee *t, int signo)
+{
+	kill(child, signo);
+	for (int i = 0; !tracer_has_stopped(t); i++) {
+		assert_true(i < 20000);
+		usleep(1000);
+	}
+	assert_true(t->held && t->by_own);
+}
+
+/* The VMM sees a kick, and nothing of a signal that does nothing. */
+static void it_stops_the_thread(void **state)
+{
+	struct tracee t;
+
+	(void)state;
+	need_kvm();
+	seize(&t);
+	tracer_release(&t);
+	t.own = (struct tracer_own){ .signo = SIGURG };
+	stop_at(&t, SIGURG);
+	tracer_release(&t);
+	hold_at(&t, TRACER_IN_RUN);
+	tracer_release(&t);
+	assert_int_equal(atomic_load(&told->interrupted), 0);
+	t.own = (struct tracer_own){ .signo = SIGUSR1, .kick = true };
+	stop_at(&t, SIGUSR1);
+	tracer_release(&t);
+	assert_true(comes_to(&told->handled, 1));
+	assert_true(comes_to(&told->interrupted, 1));
+	/* A stop that was asked for comes all the same. */
+	assert_int_equal(tracer_ask(&t), 0);
+	kill(child, SIGUSR1);
+	for (int stops = 0, i = 0; t.asked || stops < 1; i++) {
+		assert_true(i < 20000);
+		if (tracer_has_stopped(&t)) {
+			stops += !t.by_own;
+			tracer_release(&t);
+		}
+		usleep(1000);
+	}
+	while (atomic_load(&told->handled) < 2) {
+		if (tracer_has_stopped(&t))
+			tracer_release(&t);
+		usleep(1000);
+	}
+	assert_int_equal(tracer_detach(&t), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +570,8 @@ int main(void)
 						end_child),
 		cmocka_unit_test_setup_teardown(threads_in_kvm_run_are_known_without_a_stop,
 						start_ap, end_child),
+		cmocka_unit_test(the_signal_is_one_that_does_no_harm),
+		cmocka_unit_test_setup_teardown(it_stops_the_thread, start_ap, end_child),
 		cmocka_unit_test(a_page_that_is_used_is_not_touched),
 		cmocka_unit_test(what_a_killed_one_left_is_taken_back),
 	};

@@ -54,12 +54,13 @@ static union {
 static int setup(void **state)
 {
 	static const char *const function[] = { "leaf", "vcpu_enter_guest", "kvm_vcpu_ioctl",
-						"do_syscall_64", "kvm_vcpu_halt", LONG LONG };
+						"do_syscall_64", "kvm_vcpu_halt", LONG LONG,
+						"ptrace_stop" };
 
 	(void)state;
 	told = 0;
 	names.kernel = symtab_create();
-	for (unsigned int i = 0; i < 6; i++)
+	for (unsigned int i = 0; i < 7; i++)
 		assert_int_equal(
 			symtab_add(names.kernel, KERNEL + 0x100 * i, 0x100, 'T', function[i]), 0);
 	assert_int_equal(symtab_freeze(names.kernel, &err), 0);
@@ -115,6 +116,37 @@ static void in_kvm(void **state)
 	frame(2, "[kvm]");
 	assert_int_equal(stack.ip[3], GUEST_IP);
 	assert_true(told > 0);
+}
+
+/* Of a VMM that is not ours: the exit, without a device, and the name of a file in place of its functions. */
+static void of_another_vmm(void **state)
+{
+	const struct sample_host what = {
+		.where = SAMPLE_IN_VMM,
+		.exit = KVM_EXIT_IO,
+		.exit_addr = 0x3ff,
+		.n = 4,
+		.ip = { KERNEL + 8, 0x401000, 0x402000, 0x700000 },
+	};
+
+	(void)state;
+	names.file = calloc(1, sizeof(*names.file));
+	*names.file = (struct host_file){ .start = 0x400000, .end = 0x500000, .label = "[vmm]" };
+	names.nfiles = 1;
+	see(&what, 0);
+	assert_int_equal(stack.n, 4);
+	frame(0, "leaf");
+	frame(1, "[vmm]");
+	frame(2, "[exit: io port 0x3ff]");
+	assert_int_equal(stack.ip[3], GUEST_IP);
+}
+
+/* A stop of ours is none of KVM's work. */
+static void in_a_stop(void **state)
+{
+	(void)state;
+	see(&(struct sample_host){ .where = SAMPLE_IN_KVM, .n = 1, .ip = { KERNEL + 0x608 } }, 0);
+	frame(1, "[stopped]");
 }
 
 /* What is kept of a long name is one name, however often it comes. */
@@ -209,6 +241,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(in_kvm, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_another_vmm, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_a_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(polls, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_a_device, setup, teardown),
