@@ -231,6 +231,12 @@ static bool is_any(const char *name, const char *const *list)
 	return false;
 }
 
+/* The name of a file in place of a function's. */
+static bool is_label(const char *name)
+{
+	return name && *name == '[';
+}
+
 static bool calls_any(const struct guest_host *h, const struct sample_host *what,
 		      const char *const *list)
 {
@@ -317,13 +323,17 @@ int guest_host_functions(struct guest_host *h, struct sink *sink, const struct s
 	for (n = 1; n < what.n; n++)
 		if (is_any(function(h, &what, n, buf, sizeof(buf)), entry))
 			break;
+	/* A thread's beginning in its library. */
+	while (n > 1 && !is_kernel(what.ip[n - 2]) &&
+	       is_label(function(h, &what, n - 1, buf, sizeof(buf))))
+		n--;
 	while (n--) {
 		uint64_t va;
 
 		name = function(h, &what, n, buf, sizeof(buf));
 		va = name ? met(is_kernel(what.ip[n]) ? &h->host : &h->own, name) : 0;
 		/* One label for all functions of a file in a row that have no names. */
-		if (va && (*name != '[' || va != stack->ip[0]))
+		if (va && (!is_label(name) || va != stack->ip[0]))
 			guest_vmm_push(stack, va);
 	}
 	ret = met_tell_sometimes(&h->own, sink, s->time_ns, e);

@@ -17,7 +17,8 @@ import re
 import sys
 
 ROWS = ("check", "demo against its truth", "triple fault", "exits as samples", "stat", "software events",
-        "markers on the console", "breakpoints", "snapshot", "attach", "hardware counters")
+        "markers on the console", "breakpoints", "snapshot", "attach",
+        "where time went", "where, attached", "hardware counters")
 LINE = re.compile(r"^feature: ([^|]+) \| ([^|]+) \| (.+)$", re.M)
 
 

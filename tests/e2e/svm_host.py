@@ -45,6 +45,10 @@ QUICK = {
     "tsc-restore": "kvmprof run --snapshot /tmp/c.snap -o /tmp/c2.data",
     "attach": "kvmprof run -q -F 1 -o /tmp/a.data --append seconds=3 >/tmp/console 2>&1 &\n"
               "sleep 0.5; kvmprof attach $! --image /demo.elf -F 199 --duration 1.5 -o /out/attach.data; s=$?; wait; exit $s",
+    "host": "kvmprof run -e host -F 499 -o /tmp/w.data --append 'seconds=2 mode=where'" + KEEP % "w",
+    "attach-host": "kvmprof run -F 1 -o /tmp/a.data --append 'seconds=6 mode=where' >/tmp/console 2>&1 &\n"
+                   "sleep 1; kvmprof attach -e host $! --image /demo.elf -F 499 -o /tmp/v.data; s=$?; wait; cat /tmp/console\n"
+                   "cp -r /tmp/v.data /out; exit $s",
     # 1000 a second are 4 in each tick of this kernel.
     "throttle": "echo 1000 >/proc/sys/kernel/perf_event_max_sample_rate\n"
                 "kvmprof run -q -e task-clock -F %d -o /tmp/h.data --append 'seconds=1' %s" % (THROTTLED_HZ, KEEP % "h"),
@@ -190,6 +194,26 @@ def check_attach(host, done):
     check(whole > 0.9 * len(stacks), "attach: %d of %d stacks are the demo's" % (whole, len(stacks)))
 
 
+def check_where(host, done, name, off):
+    """Where the time went, within so many points of what the guest says."""
+    if not check(done.status == 0, "-e host: status %d:\n%s" % (done.status, done.out)):
+        return None
+    path = os.path.join(host.out, name)
+    was = {w[1]: float(w[2]) for w in (x.split() for x in done.out.split("\n")) if len(w) == 3 and w[0] == "where"}
+    t = json.loads(e2e.kvmprof("report", "-i", path, "--sort", "where", "--no-children", "-n", "0", "--json").out)
+    got = {r["where"]: 100 * r["self"] / t["weight"] for r in t["symbols"]}
+    stacks = e2e.kvmprof("export", "-F", "folded", "-i", path, "-o", "-").out.split("\n")
+    # Of what we stop, and of what else runs on that host's one processor, no row of the guest's knows.
+    others = sum(got.get(w, 0) for w in ("stopped", "runnable", "waiting", "untold"))
+    for want, have in (("user", ("guest",)), ("ports", ("kvm", "vmm")), ("halted", ("halted",))):
+        share = sum(got.get(w, 0) for w in have)
+        check(was[want] - others - off < share < was[want] + off, "%s: %s: %s; the guest says %s" % (name, want, got, was))
+    for part in ("where_port;[kvm];", "[exit: io port 0x3ff]", "idle_wait;[halted]"):
+        check(any(part in x for x in stacks), "%s: no stack with %s" % (name, part))
+    return "guest %.1f %% for %.1f, KVM and VMM %.1f %% for %.1f, halted %.1f %% for %.1f" % (
+        got["guest"], was["user"], got["kvm"] + got["vmm"], was["ports"], got["halted"], was["halted"])
+
+
 def quick():
     host = emulated.Host()
     for name, what in (("fnsave", "-DFNSAVE"), ("tsc", "-DTSC=100000000")):
@@ -212,6 +236,8 @@ def quick():
     check_tsc(done)
     column.judge("markers on the console", check_lines, host)
     column.judge("attach", check_attach, host, done["attach"])
+    column.judge("where time went", check_where, host, done["host"], "w.data", 2)
+    column.judge("where, attached", check_where, host, done["attach-host"], "v.data", 6)
     column.cannot("breakpoints", "TCG's VMRUN does not look at DR7")
     column.cannot("hardware counters", "no PMU")
     column.show()

@@ -304,9 +304,8 @@ void attach_host_take(struct attach *a, unsigned int i)
 	const enum tracer_place place = tracer_place_of(t, &fd);
 
 	gmem_remote_expect(&a->capture, &a->expected[i]);
-	/* Elsewhere the page holds what the guest was at when it left. */
-	if (place != TRACER_IN_RUN)
-		attach_unmark(a, i);
+	/* Where KVM has not stored into the page since the last sample, the guest has not run. */
+	attach_unmark(a, i);
 	a->facts.by_ptrace++;
 	a->facts.in_vmm += place == TRACER_ELSEWHERE;
 	account_off(h, now);
