@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -150,73 +149,56 @@ static int route(int fd, pid_t tid, int signo, struct err *e)
 
 /* -- the ring ----------------------------------------------------------------------------- */
 
-/* Its size: the kernel's page in front, and one of data: 512 records of an overflow. */
-static size_t ring_bytes(void)
-{
-	return 2 * (size_t)sysconf(_SC_PAGESIZE);
-}
+/* Of data: 512 records of an overflow. */
+#define RING_PAGES 1u
 
-/* Without one (perf_event_mlock_kb is used up) nothing is known of throttling. */
-static void counter_map(struct counter *c)
+/* Word i behind the header. */
+static uint64_t record_word(const struct perf_event_header *h, uint64_t i)
 {
-	void *p = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
-
-	c->ring = p == MAP_FAILED ? NULL : p;
-}
-
-/* A word of a record; at is a multiple of 8, as records and their members are. */
-static uint64_t ring_word(const struct counter *c, uint64_t at)
-{
-	size_t page = ring_bytes() / 2;
 	uint64_t v;
 
-	memcpy(&v, (const char *)c->ring + page + (at & (page - 1)), sizeof(v));
+	memcpy(&v, (const char *)(h + 1) + i * sizeof(v), sizeof(v));
 	return v;
 }
 
 /* PERF_RECORD_SAMPLE with a call chain alone: u64 nr, u64 ips[nr], with marks between them. */
-static void take_chain(struct counter *c, uint64_t at, const struct perf_event_header *h)
+static void take_chain(struct counter *c, const struct perf_event_header *h)
 {
 	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	uint64_t n = ring_word(c, at + sizeof(*h));
+	uint64_t words = (h->size - sizeof(*h)) / sizeof(uint64_t), n = record_word(h, 0);
 
 	c->fresh = true;
 	c->in_guest = mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
 	c->nchain = 0;
-	for (uint64_t i = 0;
-	     i < n && c->nchain < SAMPLE_MAX_HOST && sizeof(*h) + (i + 2) * sizeof(n) <= h->size;
-	     i++) {
-		uint64_t ip = ring_word(c, at + sizeof(*h) + (i + 1) * sizeof(n));
+	for (uint64_t i = 0; i < n && c->nchain < SAMPLE_MAX_HOST && i + 1 < words; i++) {
+		uint64_t ip = record_word(h, i + 1);
 
 		if (ip < PERF_CONTEXT_MAX)
 			c->chain[c->nchain++] = ip;
 	}
 }
 
-/* Records as in perf_event_open(2), with attr.sample_type of 0, or of a chain. All are taken out. */
+struct counter_drain {
+	struct counter *c;
+	struct vm_counter_stats *to;
+};
+
+/* Records as in perf_event_open(2), with attr.sample_type of 0, or of a chain. */
+static void take_record(void *ctx, const struct perf_event_header *h)
+{
+	const struct counter_drain *d = ctx;
+
+	if (h->type == PERF_RECORD_SAMPLE && d->c->with_chain && h->size >= 16)
+		take_chain(d->c, h);
+	else if (h->type == PERF_RECORD_THROTTLE)
+		count_add(&d->to->throttled, 1);
+	else if (h->type == PERF_RECORD_LOST && h->size >= 24)
+		count_add(&d->to->lost, record_word(h, 1));
+}
+
 static void counter_drain(struct counter *c, struct vm_counter_stats *to)
 {
-	uint64_t head, tail;
-
-	if (!c->ring)
-		return;
-	head = __atomic_load_n(&c->ring->data_head, __ATOMIC_ACQUIRE);
-	for (tail = c->ring->data_tail; tail < head;) {
-		uint64_t word = ring_word(c, tail);
-		struct perf_event_header h;
-
-		memcpy(&h, &word, sizeof(h));
-		if (h.size < sizeof(h) || h.size > head - tail)
-			break;
-		if (h.type == PERF_RECORD_SAMPLE && c->with_chain)
-			take_chain(c, tail, &h);
-		else if (h.type == PERF_RECORD_THROTTLE)
-			count_add(&to->throttled, 1);
-		else if (h.type == PERF_RECORD_LOST && h.size >= 24)
-			count_add(&to->lost, ring_word(c, tail + 16));
-		tail += h.size;
-	}
-	__atomic_store_n(&c->ring->data_tail, head, __ATOMIC_RELEASE);
+	perf_ring_drain(&c->ring, take_record, &(struct counter_drain){ c, to });
 }
 
 int counter_open(struct counter *c, const struct vm_counter *what, const struct trigger_rule *rule,
@@ -241,8 +223,9 @@ int counter_open_on(struct counter *c, pid_t tid, const struct vm_counter *what,
 	if (ret)
 		counter_close(c);
 	else
-		counter_map(c);
-	if (!ret && what->chain && !c->ring) {
+		/* Without one (perf_event_mlock_kb is used up) nothing is known of throttling. */
+		(void)perf_ring_map(&c->ring, c->fd, RING_PAGES);
+	if (!ret && what->chain && !c->ring.page) {
 		counter_close(c);
 		ret = err_set(
 			e, ENOMEM,
@@ -283,11 +266,9 @@ void counter_go_on(struct counter *c)
 void counter_close(struct counter *c)
 {
 	if (c->fd > 0) {
-		if (c->ring)
-			munmap(c->ring, ring_bytes());
+		perf_ring_unmap(&c->ring);
 		close(c->fd);
 	}
-	c->ring = NULL;
 	c->fd = -1;
 }
 

@@ -23,6 +23,7 @@
 #define KVMPROF_VMM_COUNTER_H
 
 #include "base/err.h"
+#include "base/perf_ring.h"
 #include "base/sample.h"
 #include "vmm/trigger.h"
 
@@ -30,7 +31,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct perf_event_mmap_page;
 struct vm_counter;
 struct vm_counter_stats;
 
@@ -47,7 +47,7 @@ struct counter {
 	bool with_chain, fresh, in_guest;
 	uint16_t nchain;
 	uint64_t chain[SAMPLE_MAX_HOST];
-	struct perf_event_mmap_page *ring; /* NULL: there is none; the pages are the counter's */
+	struct perf_ring ring;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "profile/live/host_switches.h"
 
 #include "base/cleanup.h"
+#include "base/perf_ring.h"
 #include "base/proc.h"
 #include "profile/live/host_runs.h"
 
@@ -11,19 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Pages of a ring: 5,000 records, at 10,000 switches a second those of 0.25 s. A power of two. */
 #define RING_PAGES 64u
-#define RECORD_MAX 512u
 #define DRAIN_NS 10000000u
 
 struct switch_ring {
 	int fd;
-	struct perf_event_mmap_page *page; /* NULL: that processor is offline */
+	struct perf_ring records; /* without a page: that processor is offline */
 };
 
 struct host_switches {
@@ -32,11 +31,6 @@ struct host_switches {
 	unsigned int ncpus;
 	struct switch_ring ring[];
 };
-
-static size_t ring_size(void)
-{
-	return RING_PAGES * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static int ring_open(struct switch_ring *r, unsigned int cpu)
 {
@@ -52,24 +46,17 @@ static int ring_open(struct switch_ring *r, unsigned int cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	void *p;
 
 	r->fd = (int)syscall(SYS_perf_event_open, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (r->fd < 0)
 		return -errno;
-	p = mmap(NULL, ring_size() + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-		 MAP_SHARED, r->fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->page = p;
-	return 0;
+	return perf_ring_map(&r->records, r->fd, RING_PAGES);
 }
 
 void host_switches_close(struct host_switches *s)
 {
 	for (unsigned int i = 0; s && i < s->ncpus; i++) {
-		if (s->ring[i].page)
-			munmap(s->ring[i].page, ring_size() + (size_t)sysconf(_SC_PAGESIZE));
+		perf_ring_unmap(&s->ring[i].records);
 		if (s->ring[i].fd >= 0)
 			close(s->ring[i].fd);
 	}
@@ -113,40 +100,23 @@ int host_switches_open(struct host_switches **out, struct err *why)
 		       strerror(ret ? -ret : ENODEV));
 }
 
-static void ring_copy(const struct switch_ring *r, uint64_t at, void *to, size_t n)
+struct switch_cpu {
+	struct host_runs *runs;
+	unsigned int cpu;
+};
+
+static void take_record(void *ctx, const struct perf_event_header *h)
 {
-	const char *data = (const char *)r->page + sysconf(_SC_PAGESIZE);
-	size_t from = at & (ring_size() - 1);
-	size_t first = n < ring_size() - from ? n : ring_size() - from;
+	const struct switch_cpu *at = ctx;
 
-	memcpy(to, data + from, first);
-	memcpy((char *)to + first, data, n - first);
-}
-
-static void ring_drain(struct switch_ring *r, struct host_runs *runs, unsigned int cpu)
-{
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = r->page->data_tail;
-	char record[RECORD_MAX];
-	struct perf_event_header h;
-
-	for (; head - tail >= sizeof(h); tail += h.size) {
-		ring_copy(r, tail, &h, sizeof(h));
-		if (h.size < sizeof(h) || h.size > head - tail)
-			break;
-		if (h.size > sizeof(record))
-			continue;
-		ring_copy(r, tail, record, h.size);
-		host_runs_add(runs, cpu, record, h.size);
-	}
-	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
+	host_runs_add(at->runs, at->cpu, h, h->size);
 }
 
 static void drain_all(struct host_switches *s)
 {
 	for (unsigned int i = 0; i < s->ncpus; i++)
-		if (s->ring[i].page)
-			ring_drain(&s->ring[i], s->runs, i);
+		perf_ring_drain(&s->ring[i].records, take_record,
+				&(struct switch_cpu){ s->runs, i });
 }
 
 void host_switches_drain(struct host_switches *s, uint64_t now_ns)

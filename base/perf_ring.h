@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf_ring: the ring in which the kernel writes a perf event's records (perf_event_open(2), MMAP layout).
+ *
+ * One reader, any thread; the kernel is the writer, and counts what finds no room in PERF_RECORD_LOST.
+ */
+#ifndef KVMPROF_BASE_PERF_RING_H
+#define KVMPROF_BASE_PERF_RING_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+
+/* Bytes of a record that is handed on; longer ones are passed over. */
+#define PERF_RING_RECORD_MAX 1024u
+
+struct perf_ring {
+	struct perf_event_mmap_page *page; /* NULL: there is none; fine in the calls below but the first */
+	size_t size;			   /* of the data behind it, a power of two */
+};
+
+/* So many pages of data, a power of two, of the event's descriptor. -errno; nothing is mapped then. */
+int perf_ring_map(struct perf_ring *r, int fd, size_t pages);
+void perf_ring_unmap(struct perf_ring *r);
+
+/* Hand on all that is there, whole records, and make room. h: of h->size bytes, valid during the call. */
+void perf_ring_drain(struct perf_ring *r, void (*take)(void *ctx, const struct perf_event_header *h),
+		     void *ctx);
+
+#endif
