@@ -54,6 +54,15 @@ static const char *read_proc(int fd, char *text, size_t size)
 	return text;
 }
 
+static void host_look(struct attach_host *h, uint64_t now)
+{
+	char text[96];
+
+	h->now.wall = now;
+	(void)sscanf(read_proc(h->schedstat, text, sizeof(text)), "%" SCNu64 " %" SCNu64,
+		     &h->now.ran, &h->now.delay);
+}
+
 static int open_one(struct attach *a, unsigned int i, struct err *e)
 {
 	const struct trigger_rule rule = { .period_ns = a->cfg.event.period,
@@ -70,9 +79,13 @@ static int open_one(struct attach *a, unsigned int i, struct err *e)
 	h->schedstat = open_proc(a, i, "schedstat");
 	h->syscall = open_proc(a, i, "syscall");
 	h->wchan = open_proc(a, i, "wchan");
-	if (!ret && h->schedstat < 0)
-		ret = err_set(&why, errno, "thread %d: schedstat: %s", (int)t->tid,
-			      strerror(errno));
+	host_look(h, clock_mono_ns());
+	/* A kernel without CONFIG_SCHED_INFO has none, or noughts. */
+	if (!ret && !h->now.ran)
+		ret = err_set(&why, ENOTSUP,
+			      "thread %d: /proc has no schedstat of it: this host does not tell "
+			      "how long it ran and waited",
+			      (int)t->tid);
 	if (ret) {
 		t->own = (struct tracer_own){ 0 };
 		return err_set(e, -ret, "event host: %s", why.text);
@@ -111,15 +124,6 @@ void attach_host_close(struct attach *a)
 }
 
 /* -- accounts ------------------------------------------------------------------------------- */
-
-static void host_look(struct attach_host *h, uint64_t now)
-{
-	char text[96];
-
-	h->now.wall = now;
-	(void)sscanf(read_proc(h->schedstat, text, sizeof(text)), "%" SCNu64 " %" SCNu64,
-		     &h->now.ran, &h->now.delay);
-}
 
 /* Of a thread that is held, and has no processor: the kernel's figures are up to date. */
 static void account_off(struct attach_host *h, uint64_t now)
