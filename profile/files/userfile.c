@@ -239,6 +239,7 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 {
 	cleanup_close int fd = -1;
 	char name[48];
+	struct stat st;
 	int ret;
 
 	memset(f, 0, sizeof(*f));
@@ -246,6 +247,9 @@ int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_
 	if (u->root_fd < 0)
 		return err_set(e, ENOENT, "%s: the guest's root directory is not known", name);
 	ret = fd = userfile_open_in_root(u->root_fd, name, u->opt.way);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime < u->opt.not_before)
+		return err_set(e, ESTALE, "%s%s: it is older than this run, and not of this process",
+			       u->opt.guest_root, name);
 	if (fd >= 0)
 		ret = map_fd(&f->map, fd, USERFILE_MAX_PERFMAP);
 	if (ret < 0)

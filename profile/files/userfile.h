@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define USERFILE_MAX_LEN (2ull << 30)
 #define USERFILE_MAX_DIRS 16u
@@ -39,6 +40,8 @@ struct userfile_options {
 	const char *system_debug;		  /* NULL: /usr/lib/debug; "": none */
 	const char *cache;			  /* NULL: $HOME/.debug; "": none */
 	enum userfile_way way;
+	/* CLOCK_REALTIME, s: perf maps that were last written before are of an earlier run; 0: any will do. */
+	time_t not_before;
 };
 
 /* What became of a search: one of these is counted for each. */
@@ -91,7 +94,7 @@ int userfile_open(struct userfile *f, struct userfile_finder *u, const char *gue
  */
 int userfile_open_debug(struct userfile *f, struct userfile_finder *u, const uint8_t *id,
 			unsigned int id_len, struct err *e);
-/* The guest root's /tmp/perf-PID.map, pid as the guest counts. Not counted. */
+/* The guest root's /tmp/perf-PID.map, pid as the guest counts. Not counted. -ESTALE: opt.not_before. */
 int userfile_open_perfmap(struct userfile *f, struct userfile_finder *u, uint32_t pid,
 			  struct err *e);
 void userfile_close(struct userfile *f);

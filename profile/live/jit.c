@@ -186,11 +186,21 @@ static int take_map(struct guest_jit *j, struct process *p, struct symtab *out, 
 		    const struct jit_text *text, struct err *e)
 {
 	struct perfmap *m = NULL;
+	const uint64_t before = j->stats.names;
 	int ret = perfmap_parse(&m, path, text->data, text->len, NULL, e);
 
 	if (!ret) {
+		const size_t lines = perfmap_pieces(m);
+
 		ret = take_names(j, p, m, out);
-		ret = ret ? err_set(e, -ret, "%s: %s", path, strerror(-ret))
+		if (!ret && lines && j->stats.names == before)
+			ret = -ESTALE;
+		ret = ret == -ESTALE
+			      ? err_set(e, ESTALE,
+					"%s: none of its lines is of code that was sampled: it "
+					"is of another process, or not written yet",
+					path)
+		      : ret ? err_set(e, -ret, "%s: %s", path, strerror(-ret))
 			  : symtab_freeze(out, e);
 	}
 	perfmap_destroy(m);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <time.h>
 
 /* What stands before the profile's sink, which they take over. */
 static int add_sinks(struct run *r, struct err *e)
@@ -113,6 +114,12 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 	return ret;
 }
 
+/* Processes of a guest that boots now write theirs from now on; a file's time is of the kernel's last tick. */
+static time_t no_map_before(const struct run *r)
+{
+	return run_is_attached(r->opt) || r->snapshot.from ? 0 : time(NULL) - 1;
+}
+
 static int run_start(struct run *r, struct err *e)
 {
 	const struct target *t = &r->source.target;
@@ -135,7 +142,9 @@ static int run_start(struct run *r, struct err *e)
 		.slide = r->source.slide,
 		.pa_slide = r->source.pa_slide,
 		.moves = run_is_attached(r->opt) ? t->image.is_linux : r->source.moves,
-		.files = { .guest_root = r->source.guest_root, .debuginfo = { r->opt->debuginfo } },
+		.files = { .guest_root = r->source.guest_root,
+			   .debuginfo = { r->opt->debuginfo },
+			   .not_before = no_map_before(r) },
 	};
 	bool have_user =
 		t->user_end > t->user_start && t->kernel.build_id_len == KIMAGE_BUILD_ID_MAX;

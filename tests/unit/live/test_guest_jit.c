@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CODE 0x7f3836000000u
@@ -265,6 +266,42 @@ static void test_pid_again(void **state)
 	assert_string_equal(name_at(1, CODE), "of the second");
 }
 
+/* A map that was there before the run is of another process, though its addresses may be the same. */
+static void test_old_map(void **state)
+{
+	struct stat st;
+	char path[128];
+
+	(void)state;
+	write_map(8, "7f3836000000 1000 of an earlier one\n");
+	snprintf(path, sizeof(path), "%s/tmp/perf-8.map", root);
+	assert_int_equal(stat(path, &st), 0);
+	finder.opt.not_before = st.st_mtime + 1;
+	see(8, MM1, CODE, 0x1000);
+	assert_int_equal(guest_jit_finish(jit, NULL), 0);
+	assert_int_equal(ndsos, 0);
+	assert_non_null(strstr(guest_jit_stats(jit)->why, "older than this run"));
+	/* At that second it is this run's. */
+	finder.opt.not_before = st.st_mtime;
+	write_map(9, "7f3836000000 1000 mine\n");
+	see(9, MM1, CODE, 0x1000);
+	assert_int_equal(guest_jit_finish(jit, NULL), 0);
+	assert_int_equal(ndsos, 1);
+	assert_string_equal(name_at(0, CODE), "mine");
+}
+
+/* One of another process of that number: nothing in it is of this one's code. */
+static void test_map_of_another(void **state)
+{
+	(void)state;
+	write_map(9, "400000 10 elsewhere\n");
+	see(9, MM1, CODE, 0x1000);
+	assert_int_equal(guest_jit_finish(jit, NULL), 0);
+	assert_int_equal(ndsos, 0);
+	assert_int_equal(guest_jit_stats(jit)->without_map, 1);
+	assert_non_null(strstr(guest_jit_stats(jit)->why, "of another process"));
+}
+
 /* Neither a map of the host nor one that says nothing gives names. */
 static void test_without_names(void **state)
 {
@@ -297,7 +334,7 @@ static void test_without_names(void **state)
 	st = guest_jit_stats(jit);
 	assert_int_equal(st->regions, 3);
 	assert_int_equal(st->named, 0);
-	assert_int_equal(st->without_map, 2);
+	assert_int_equal(st->without_map, 3);
 	assert_non_null(strstr(st->why, "perf-8.map"));
 
 	/* Without a guest's root nothing is looked at. */
@@ -363,6 +400,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_growth, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_old_map, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_map_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_caps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_regions, setup, teardown),
 	};
