@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import compiled
 import e2e
 import qemu
 from e2e import check, say
@@ -80,16 +81,65 @@ def check_truth():
     check(there > 0.9 * sum(int(n) for _, n in halted), "halted elsewhere: %s" % halted[:5])
 
 
-def check_qemu():
-    q = qemu.Qemu("host", *qemu.DEMO, "seconds=40")
+# A VMM whose threads leave SIGURG open, as those that block none do.
+OPEN = r"""
+#include <dlfcn.h>
+#include <signal.h>
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int (*next)(int, const sigset_t *, sigset_t *) = dlsym(RTLD_NEXT, "pthread_sigmask");
+	sigset_t less;
+
+	if (set && how != SIG_UNBLOCK) {
+		less = *set;
+		sigdelset(&less, SIGURG);
+		set = &less;
+	}
+	return next(how, set, old);
+}
+"""
+
+
+def attach_qemu(name, what, seconds):
+    q = qemu.Qemu(name, *qemu.DEMO, "seconds=%d" % seconds)
     q.wait_for("demo: start", 60)
-    p = attach(q.pid, "-F", "997", "--duration", "4", "-o", "qemu.data", timeout=120)
-    check(p.status == 0, "attach: %d %s" % (p.status, p.err))
-    got = closes("qemu.data", "QEMU")
-    check(got.get("guest", 0) + got.get("kvm", 0) > 10, "QEMU hardly ran: %s" % got)
-    seen = stacks("qemu.data")
-    check(any("user_main" in x and "[kvm]" not in x and "[" not in x for x in seen), "no sample in the guest")
-    qemu.goes_on(q.pid, "after attach -e host")
+    p = attach(q.pid, "-F", "997", "--duration", "4", "-o", name + ".data", timeout=120)
+    check(p.status == 0, "%s: attach: %d %s" % (what, p.status, p.err))
+    got = closes(name + ".data", what)
+    check(got.get("guest", 0) + got.get("kvm", 0) > 10, "%s hardly ran: %s" % (what, got))
+    check(any("user_main" in x and "[" not in x for x in stacks(name + ".data")), "%s: no sample in the guest" % what)
+    qemu.goes_on(q.pid, "%s: after attach -e host" % what)
+    return q
+
+
+def open_to(pid, signo):
+    """Threads that do not block this signal."""
+    n = 0
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, tid), encoding="ascii", errors="replace") as f:
+            mask = next(int(x.split()[1], 16) for x in f if x.startswith("SigBlk"))
+        n += not mask >> (signo - 1) & 1
+    return n
+
+
+def check_silent():
+    """By a signal that the VMM does not see, as it does nothing."""
+    with open("open.c", "w", encoding="ascii") as f:
+        f.write(OPEN)
+    compiled.cc("-D_GNU_SOURCE", "-shared", "-fPIC", "-o", "open.so", "open.c", "-ldl")
+    os.environ["LD_PRELOAD"] = os.path.abspath("open.so")
+    try:
+        q = attach_qemu("silent", "QEMU with SIGURG open", 12)
+    finally:
+        del os.environ["LD_PRELOAD"]
+    check(open_to(q.pid, signal.SIGURG) >= 3, "its threads block SIGURG all the same")
+    q.wait_for("demo: done", 120)
+    q.end()
+
+
+def check_qemu():
+    q = attach_qemu("host", "QEMU", 40)
+    check(open_to(q.pid, signal.SIGURG) < 3, "QEMU's vCPU does not block SIGURG: its kick was not tried")
     for _ in range(KILLS):
         victim = subprocess.Popen([e2e.KVMPROF, "attach", "-e", "host", "-F", "5000", "-o", "killed.data",
                                    "--no-buildid-cache", "--image", DEMO, str(q.pid)],
@@ -113,5 +163,6 @@ def check_usage():
 
 check_usage()
 check_truth()
+check_silent()
 check_qemu()
 e2e.finish("time of another VMM's vCPU is told, by the moment and by what it was; %d kills did no harm" % KILLS)
