@@ -5,6 +5,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Names and texts of files and guests may hold anything, also what a terminal obeys. */
+static void make_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -14,6 +22,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(e->text, sizeof(e->text), fmt, ap);
 		va_end(ap);
+		make_one_line(e->text);
 	}
 	return -code;
 }

@@ -13,7 +13,7 @@
 
 struct err {
 	int code;	/* positive errno value, 0 = nothing recorded */
-	char text[480]; /* one line, no trailing newline, always terminated */
+	char text[480]; /* one line, always terminated; control characters are '?' */
 };
 
 /*
