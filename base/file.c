@@ -213,6 +213,28 @@ static int check_movable(const char *path, struct err *e)
 				 path);
 }
 
+/* What is removed in part, as we were killed, must not look like a profile: its data goes first. */
+static int remove_old(const char *tmp, struct err *e)
+{
+	char data[PATH_MAX];
+
+	if (snprintf(data, sizeof(data), "%s/data", tmp) < (int)sizeof(data))
+		(void)unlink(data);
+	return file_remove_tree(tmp, e);
+}
+
+/* At each moment path is one of the two, whole. 1: this file system can't exchange. */
+static int publish_by_exchange(const char *tmp, const char *path, const char *old, struct err *e)
+{
+	if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
+		return 1;
+	if (renameat2(AT_FDCWD, tmp, AT_FDCWD, old, RENAME_EXCHANGE) == 0)
+		return remove_old(tmp, e);
+	return rename(tmp, old) < 0 ? err_set(e, errno, "%s: cannot rename %s to it: %s", old, tmp,
+					      strerror(errno))
+				    : 0;
+}
+
 int file_publish(const char *tmp, const char *path, struct err *e)
 {
 	char old[PATH_MAX];
@@ -224,7 +246,10 @@ int file_publish(const char *tmp, const char *path, struct err *e)
 	if (lstat(path, &st) == 0) {
 		ret = check_movable(path, e);
 		ret = ret ? ret : check_movable(old, e);
-		ret = ret ? ret : file_remove_tree(old, e);
+		ret = ret ? ret : publish_by_exchange(tmp, path, old, e);
+		if (ret <= 0)
+			return ret;
+		ret = file_remove_tree(old, e);
 		if (ret)
 			return ret;
 		if (rename(path, old) < 0)

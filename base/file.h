@@ -53,7 +53,8 @@ int file_link_all(const char *from, const char *to, struct err *e);
 
 /*
  * Put tmp (file or directory) at path; what was there becomes path.old, and an
- * older path.old is removed first. tmp and path share a file system. What is neither a
+ * older path.old is removed. Where the file system can exchange names, path is whole at each moment, and what a kill
+ * leaves is called tmp. tmp and path share a file system. What is neither a
  * file nor a directory nor a link is not touched: -EEXIST.
  */
 int file_publish(const char *tmp, const char *path, struct err *e);

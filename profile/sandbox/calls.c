@@ -111,6 +111,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(mkdir, MAIN | CONSUMER),
 	CALL(mkdirat, FILES),
 	CALL(rename, MAIN | CONSUMER),
+	CALL(renameat2, MAIN | CONSUMER),
 	CALL(renameat, FILES),
 	CALL(unlink, MAIN | CONSUMER),
 	CALL(unlinkat, MAIN | FILES),
