@@ -134,6 +134,27 @@ def killed_saves():
         RUNS, span, ", ".join("%d times %s" % (n, c) for c, n in sorted(seen.items()))))
 
 
+def killed_at_removal():
+    """At each removal of the profile before the last: the next run finds nothing in its way."""
+    if not e2e.has_tool("strace"):
+        e2e.left_out("no strace: kills at removals were not tried")
+        return
+    argv = ["run", "-q", "-m", "64M", "-o", "p", "--no-buildid-cache", "--append", "work=1"]
+    for call, when in (("unlink", 1), ("rmdir", 1), ("rmdir", 2), ("rmdir", 3)):
+        clean()
+        for _ in range(2):
+            p = e2e.kvmprof(*argv)
+            check(p.status == 0, "run: %d %s" % (p.status, p.err))
+        p = e2e.run("strace", "-f", "-o", "/dev/null", "-e", "trace=" + call,
+                    "-e", "inject=%s:signal=KILL:when=%d" % (call, when), e2e.KVMPROF, *argv)
+        check(p.status != 0, "%s %d: it was not killed" % (call, when))
+        r = e2e.kvmprof("report", "--json", "-i", "p")
+        check(r.status == 0 and not json.loads(r.out)["partial"], "%s %d: no whole profile: %s" % (call, when, r.err))
+        p = e2e.kvmprof(*argv)
+        check(p.status == 0, "%s %d: the next run: %d %s" % (call, when, p.status, p.err))
+    clean()
+
+
 e2e.need_kvm()
 os.makedirs("tmp", exist_ok=True)
 os.environ["TMPDIR"] = os.path.abspath("tmp")
@@ -141,6 +162,7 @@ with open("disk.img", "wb") as f:
     f.truncate(1 << 20)
 if e2e.EXTRA[1:] == ["saves"]:
     killed_saves()
+killed_at_removal()
 rng = random.Random(3)
 seen = {}
 for i in range(RUNS):
