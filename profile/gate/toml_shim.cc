@@ -12,10 +12,18 @@ extern "C" {
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+/* A text can bring toml++ where it asserts ("[[[x]]" in 3.3): that is an error of the text, and no end of the program. */
+[[noreturn]] static void assert_fails(const char *what)
+{
+	throw std::logic_error(what);
+}
+
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : assert_fails(#expr))
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 1
 #define TOML_ENABLE_FORMATTERS 0
@@ -184,7 +192,7 @@ extern "C" int toml_parse(struct toml_node **out, const char *name, const char *
 	} catch (const std::bad_alloc &) {
 		ret = err_set(e, ENOMEM, "%s: out of memory", name);
 	} catch (...) {
-		ret = err_set(e, EINVAL, "%s: it can't be parsed", name);
+		ret = err_set(e, EINVAL, "%s: it can't be parsed as TOML", name);
 	}
 	if (ret)
 		toml_free(root);
