@@ -80,6 +80,8 @@ int grule_take_text(const struct grule_parse *p, const struct toml_node *n, char
 	for (const char *c = n->string; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			return grule_wrong(p, n, "%.64s has a control character in it", n->key);
+	/* Two selectors in one rule are refused later. */
+	free(*out);
 	*out = strdup(n->string);
 	return *out ? 0 : grule_no_memory(p);
 }
