@@ -333,6 +333,20 @@ void source_sample(struct vcpu *v, struct source *s, struct capture_cause *cause
 /* The same where the caller keeps the weight: was it taken? */
 bool source_sample_own(struct vcpu *v, struct source *s, const struct capture_cause *cause);
 int source_arm_counter(struct vcpu *v, unsigned int i, struct err *e);
+/* source.c: the exit that it shows, as sample_host.exit has it, and its port or address. */
+uint8_t source_exit_of(const struct kvm_run *run, uint64_t *addr);
+
+/* VM_EVENT_HOST: less of a period than 1 / this waits for more. */
+#define SOURCE_HOST_PART 4u
+/* What a counter has lost is caught up with when it is so many periods. */
+#define SOURCE_HOST_BEHIND 4u
+
+/* Of a sample for ended periods, where the thread has had so much of a processor since the last one. */
+static inline uint64_t source_host_weight(uint64_t ended, uint64_t there, uint64_t period)
+{
+	return there < ended || there - ended > SOURCE_HOST_BEHIND * period ? there : ended;
+}
+
 /* source_host.c: VM_EVENT_HOST. Before the vCPU runs, and afterwards. */
 void source_host_prepare(struct vcpu *v);
 void source_host_release(struct vcpu *v);

@@ -221,6 +221,14 @@ void sources_follow(struct vcpu *v)
 		machine_end(v->vm, VM_END_ERROR, v, NULL, &e);
 }
 
+uint8_t source_exit_of(const struct kvm_run *run, uint64_t *addr)
+{
+	*addr = run->exit_reason == KVM_EXIT_IO	  ? run->io.port
+		: run->exit_reason == KVM_EXIT_MMIO ? run->mmio.phys_addr
+						    : 0;
+	return (uint8_t)(run->exit_reason < UINT8_MAX ? run->exit_reason : UINT8_MAX);
+}
+
 /* The exit that is worked for. */
 static void source_note_exit(const struct vcpu *v, struct source *s)
 {
@@ -228,10 +236,7 @@ static void source_note_exit(const struct vcpu *v, struct source *s)
 
 	if (v->vm->cfg.event[s - v->source].kind != VM_EVENT_HOST)
 		return;
-	s->exit = (uint8_t)(run->exit_reason < UINT8_MAX ? run->exit_reason : UINT8_MAX);
-	s->exit_addr = run->exit_reason == KVM_EXIT_IO	   ? run->io.port
-		       : run->exit_reason == KVM_EXIT_MMIO ? run->mmio.phys_addr
-							   : 0;
+	s->exit = source_exit_of(run, &s->exit_addr);
 }
 
 static void note_due(const struct vcpu *v, struct source *s)

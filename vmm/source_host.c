@@ -14,11 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Less of a period than 1 / this waits for more. */
-#define OFF_PART 4u
-/* Periods. */
-#define ON_BEHIND 4u
-
 void source_host_prepare(struct vcpu *v)
 {
 	struct kvmstats k = { .fd = -1 };
@@ -102,9 +97,7 @@ static uint64_t on_weight(struct vcpu *v, struct source *s, uint64_t weight, uin
 
 	vcpu_account_look(v, now);
 	there = for_guest(&v->account) - s->on_seen;
-	if (there < weight || there - weight > ON_BEHIND * s->period)
-		weight = there;
-	return weight;
+	return source_host_weight(weight, there, s->period);
 }
 
 static void take_on(struct vcpu *v, unsigned int i, uint64_t now)
@@ -185,7 +178,7 @@ static void take_off(struct vcpu *v, unsigned int i, uint64_t now)
 			.host = &host,
 		};
 
-		if (s->off[w] < s->period / OFF_PART)
+		if (s->off[w] < s->period / SOURCE_HOST_PART)
 			continue;
 		missed = 0;
 		/* What finds no room waits for more of its kind. */

@@ -237,32 +237,27 @@ static bool is_label(const char *name)
 	return name && *name == '[';
 }
 
-static bool calls_any(const struct guest_host *h, const struct sample_host *what,
-		      const char *const *list)
-{
-	char buf[32];
-
-	for (unsigned int i = 0; i < what->n; i++)
-		if (is_any(function(h, what, i, buf, sizeof(buf)), list))
-			return true;
-	return false;
-}
-
-/* In KVM's own halt, where it polls for an interrupt before it sleeps. */
-static bool polls(const struct guest_host *h, const struct sample_host *what)
+/*
+ * What its functions tell more of: KVM's own halt, where it polls for an interrupt before it sleeps; a stop of ours, on its
+ * way into it or out of it.
+ */
+static enum sample_where refined(const struct guest_host *h, const struct sample_host *what)
 {
 	static const char *const halt[] = { "kvm_vcpu_halt", "kvm_vcpu_block",
 					    "kvm_vcpu_check_block", NULL };
-
-	return calls_any(h, what, halt);
-}
-
-/* In a stop of ours, on its way into it or out of it. */
-static bool is_stopping(const struct guest_host *h, const struct sample_host *what)
-{
 	static const char *const stop[] = { "ptrace_stop", "ptrace_do_notify", NULL };
+	enum sample_where where = (enum sample_where)what->where;
+	char buf[32];
 
-	return calls_any(h, what, stop);
+	for (unsigned int i = 0; i < what->n; i++) {
+		const char *name = function(h, what, i, buf, sizeof(buf));
+
+		if (is_any(name, stop))
+			return SAMPLE_STOPPED;
+		if (where == SAMPLE_IN_KVM && is_any(name, halt))
+			where = SAMPLE_HALTED;
+	}
+	return where;
 }
 
 /* Of a VMM that is not ours no device is known, but why it left KVM. */
@@ -289,10 +284,7 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 		ret = tell_marks(h, sink, e);
 	/* The guest stands behind the instruction that led here. */
 	stack->exact[0] = 1;
-	if (where == SAMPLE_IN_KVM && polls(h, &what))
-		where = SAMPLE_HALTED;
-	if (is_stopping(h, &what))
-		where = SAMPLE_STOPPED;
+	where = refined(h, &what);
 	if (where == SAMPLE_IN_VMM && (s->device || is_of_exit(&what))) {
 		guest_vmm_push(stack, exit_frame(h, &what));
 		return ret ? ret : met_tell_sometimes(&h->exits, sink, s->time_ns, e);

@@ -12,10 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Less of a period than 1 / this waits for more. */
-#define OFF_PART 4u
-/* Periods: what a counter has lost is caught up with; and so long it is waited for to be seen asleep. */
-#define ON_BEHIND 4u
+/* Periods: without a signal of the counter; and of sleep that was not seen. */
 #define ON_LOST 64u
 #define ASLEEP_MOST 256u
 
@@ -26,6 +23,7 @@ struct host_times {
 
 struct attach_host {
 	struct counter counter;
+	struct tracer_own own; /* its signal */
 	int schedstat, syscall, wchan; /* of /proc/PID/task/TID */
 	struct host_times seen, now;
 	uint64_t on_seen;		   /* of ran: samples stand for it */
@@ -68,13 +66,13 @@ static int open_one(struct attach *a, unsigned int i, struct err *e)
 	const struct trigger_rule rule = { .period_ns = a->cfg.event.period,
 					   .jitter = a->cfg.event.jitter,
 					   .seed = clock_mono_ns() + i };
-	struct tracee *t = &a->tracee[i];
+	const struct tracee *t = &a->tracee[i];
 	struct attach_host *h = &a->host[i];
 	struct err why = { 0 };
-	int ret = tracer_choose_own(t->tid, &t->own, &why);
+	int ret = tracer_choose_own(t->tid, &h->own, &why);
 
 	ret = ret ? ret
-		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, t->own.signo,
+		  : counter_open_on(&h->counter, t->tid, &a->cfg.event.counter, &rule, h->own.signo,
 				    &why);
 	h->schedstat = open_proc(a, i, "schedstat");
 	h->syscall = open_proc(a, i, "syscall");
@@ -86,11 +84,7 @@ static int open_one(struct attach *a, unsigned int i, struct err *e)
 			      "thread %d: /proc has no schedstat of it: this host does not tell "
 			      "how long it ran and waited",
 			      (int)t->tid);
-	if (ret) {
-		t->own = (struct tracer_own){ 0 };
-		return err_set(e, -ret, "event host: %s", why.text);
-	}
-	return 0;
+	return ret ? err_set(e, -ret, "event host: %s", why.text) : 0;
 }
 
 int attach_host_open(struct attach *a, struct err *e)
@@ -157,6 +151,7 @@ void attach_host_begin(struct attach *a, unsigned int i, uint64_t now)
 	h->rest = 0;
 	memset(h->off, 0, sizeof(h->off));
 	h->waits_since = now;
+	a->tracee[i].own = h->own; /* also when it has been seized anew */
 	if (h->counter.axis.period_ns != a->trigger[i].period_ns)
 		trigger_lengthen(&h->counter.axis, a->trigger[i].period_ns);
 	/* It worked at the start of the machine, or the thread has gone. */
@@ -199,7 +194,7 @@ bool attach_host_is_due(struct attach *a, unsigned int i)
 	host_look(h, clock_mono_ns());
 	if (h->at != SAMPLE_UNTOLD || h->asleep > ASLEEP_MOST * a->trigger[i].period_ns ||
 	    h->off[SAMPLE_RUNNABLE] + h->now.delay - h->seen.delay >=
-		    a->trigger[i].period_ns / OFF_PART)
+		    a->trigger[i].period_ns / SOURCE_HOST_PART)
 		return true;
 	trigger_advance(&a->trigger[i], h->now.wall);
 	return false;
@@ -241,7 +236,7 @@ static void take_off(struct attach *a, unsigned int i, uint64_t now, uint32_t mi
 			.host = &host,
 		};
 
-		if (h->off[w] < period / OFF_PART)
+		if (h->off[w] < period / SOURCE_HOST_PART)
 			continue;
 		missed = 0;
 		if (!host_sample(a, i, &cause))
@@ -273,7 +268,6 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 {
 	struct attach_host *h = &a->host[i];
 	struct vcpu *v = &a->vm->vcpu[i];
-	const struct kvm_run *page = a->page[i];
 	struct sample_host host = { .n = 0 };
 	struct capture_cause cause = { .now = now, .reason = SAMPLE_HOST, .host = &host };
 	uint64_t there = h->now.ran - h->on_seen;
@@ -281,17 +275,12 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 	host.where = h->counter.in_guest	  ? SAMPLE_IN_GUEST
 		     : place == TRACER_ELSEWHERE ? SAMPLE_IN_VMM
 						  : SAMPLE_IN_KVM;
-	if (host.where == SAMPLE_IN_VMM) {
-		host.exit = (uint8_t)(page->exit_reason < UINT8_MAX ? page->exit_reason : UINT8_MAX);
-		host.exit_addr = page->exit_reason == KVM_EXIT_IO     ? page->io.port
-				 : page->exit_reason == KVM_EXIT_MMIO ? page->mmio.phys_addr
-								      : 0;
-	}
+	if (host.where == SAMPLE_IN_VMM)
+		host.exit = source_exit_of(a->page[i], &host.exit_addr);
 	if (host.where != SAMPLE_IN_GUEST)
 		host.n = keep_chain(&h->counter, host.ip);
 	if (counter_take(&h->counter, &cause.weight, &cause.missed)) {
-		if (there < cause.weight || there - cause.weight > ON_BEHIND * a->trigger[i].period_ns)
-			cause.weight = there;
+		cause.weight = source_host_weight(cause.weight, there, a->trigger[i].period_ns);
 		if (cause.weight && host_sample(a, i, &cause))
 			h->on_seen += cause.weight;
 	}
@@ -304,6 +293,7 @@ void attach_host_take(struct attach *a, unsigned int i)
 	struct tracee *t = &a->tracee[i];
 	struct vcpu *v = &a->vm->vcpu[i];
 	const uint64_t now = clock_mono_ns();
+	uint64_t stopped;
 	int fd;
 	const enum tracer_place place = tracer_place_of(t, &fd);
 
@@ -326,6 +316,7 @@ void attach_host_take(struct attach *a, unsigned int i)
 	}
 	attach_mark(a, i);
 	tracer_release(t);
-	h->now.stopped += clock_mono_ns() - now;
-	hist_add(&v->stats.stop_ns, clock_mono_ns() - now);
+	stopped = clock_mono_ns() - now;
+	h->now.stopped += stopped;
+	hist_add(&v->stats.stop_ns, stopped);
 }

@@ -19,7 +19,6 @@ static void rest_set_phase(struct attach *a, enum attach_phase phase)
 static void rest_detach(struct attach *a, unsigned int i)
 {
 	struct tracee *t = &a->tracee[i];
-	const struct tracer_own own = t->own;
 	pid_t tid = t->tid;
 
 	if (t->gone)
@@ -32,21 +31,18 @@ static void rest_detach(struct attach *a, unsigned int i)
 	while (tracer_detach(t))
 		;
 	t->tid = tid;
-	t->own = own;
 }
 
 /* The same thread, if it is there. */
 static int rest_seize(struct attach *a, unsigned int i, struct err *e)
 {
 	struct tracee *t = &a->tracee[i];
-	const struct tracer_own own = t->own;
 	pid_t tid = t->tid;
 	int ret;
 
 	if (t->gone)
 		return 0;
 	ret = tracer_seize(t, tid, e);
-	t->own = own;
 	if (!ret && process_thread_start(&a->process, tid) != a->thread_start[i]) {
 		tracer_detach(t);
 		ret = -ESRCH;
