@@ -196,9 +196,7 @@ static uint64_t task_frame(struct guest_host *h, const struct sample *s,
 	};
 	char who[NAME_MAX_LEN / 2], name[NAME_MAX_LEN];
 
-	if (!host_switches_who(h->switches, &wait,
-			       hash_bytes(HASH_START, &s->time_ns, sizeof(s->time_ns)), who,
-			       sizeof(who)))
+	if (!host_switches_who(h->switches, &wait, who, sizeof(who)))
 		return 0;
 	snprintf(name, sizeof(name), "[task] %s", who);
 	return met(&h->tasks, name);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names, each in the place that its number says: a newer one drives an older one out. A power of two. */
-#define NAMES 8192u
+/* Tasks, each in the place that its number says: a newer one drives an older one out. A power of two. */
+#define TASKS 8192u
 /* Of one question: the newest runs of the thread, and tasks that may be the answer. */
 #define OWN_MAX 64u
 #define PARTS_MAX 256u
@@ -25,15 +25,16 @@ struct cpu_runs {
 	struct host_run run[HOST_RUNS_KEPT];
 };
 
-struct host_name {
+struct host_task {
 	uint32_t tid;
 	char comm[HOST_COMM];
+	double owed_ns; /* its parts in waits, less the waits that were said to be its own */
 };
 
 struct host_runs {
 	unsigned int ncpus;
 	uint64_t lost;
-	struct host_name name[NAMES];
+	struct host_task task[TASKS];
 	struct cpu_runs cpu[];
 };
 
@@ -64,19 +65,27 @@ struct record_id {
 	uint64_t time;
 };
 
+static struct host_task *task_of(struct host_runs *r, uint32_t tid)
+{
+	struct host_task *t = &r->task[tid % TASKS];
+
+	if (t->tid != tid)
+		*t = (struct host_task){ .tid = tid };
+	return t;
+}
+
 void host_runs_name(struct host_runs *r, uint32_t tid, const char *comm)
 {
-	struct host_name *n = &r->name[tid % NAMES];
+	struct host_task *t = task_of(r, tid);
 
-	n->tid = tid;
-	snprintf(n->comm, sizeof(n->comm), "%s", comm);
+	snprintf(t->comm, sizeof(t->comm), "%s", comm);
 }
 
 const char *host_runs_comm(const struct host_runs *r, uint32_t tid)
 {
-	const struct host_name *n = &r->name[tid % NAMES];
+	const struct host_task *t = &r->task[tid % TASKS];
 
-	return n->tid == tid && *n->comm ? n->comm : NULL;
+	return t->tid == tid && *t->comm ? t->comm : NULL;
 }
 
 static void begin_run(struct cpu_runs *c, uint64_t start, uint32_t tid, bool preempted)
@@ -105,7 +114,7 @@ static void add_fork(struct host_runs *r, const uint8_t *body)
 	memcpy(&tid, body + 8, sizeof(tid));
 	memcpy(&ptid, body + 12, sizeof(ptid));
 	comm = host_runs_comm(r, ptid);
-	if (comm || r->name[tid % NAMES].tid == tid)
+	if (comm || r->task[tid % TASKS].tid == tid)
 		host_runs_name(r, tid, comm ? comm : "");
 }
 
@@ -149,6 +158,7 @@ void host_runs_add(struct host_runs *r, unsigned int cpu, const void *record, si
 /* The thread's own time on a processor, in a wait's neighbourhood. */
 struct own_run {
 	uint64_t start, end;
+	uint32_t tid;
 	unsigned int cpu;
 	bool preempted; /* at its end */
 	uint64_t at;	/* cpu_runs.n of it */
@@ -197,7 +207,8 @@ static unsigned int find_own(const struct host_runs *r, const struct host_wait *
 			const struct host_run *run = run_at(c, k);
 
 			if (run->tid == w->tid && run->start <= w->to)
-				own[n++] = (struct own_run){ run->start, end, i, preempted, k };
+				own[n++] = (struct own_run){ run->start, end,	    w->tid,
+							     i,		 preempted, k };
 			end = run->start;
 			preempted = run->preempted;
 		}
@@ -214,48 +225,61 @@ static void add_part(struct parts *p, uint32_t tid, uint64_t ns, uint64_t *sum)
 	*sum += ns;
 }
 
-/* Who ran on the processor that it got, between two of its own runs, back from the second. */
+/* Who ran on the processor that it got, from `left` until it got it. sure: it waited all the while. */
 static void who_between(const struct host_runs *r, uint64_t left, const struct own_run *in,
-			bool all, struct parts *p)
+			bool sure, struct parts *p)
 {
 	const struct cpu_runs *c = &r->cpu[in->cpu];
 	uint64_t end = in->start;
 
 	for (uint64_t k = in->at; k-- > oldest(c) && end > left;) {
 		const struct host_run *run = run_at(c, k);
-		uint64_t start = run->start > left ? run->start : left;
 
-		if (run->tid)
-			add_part(p, run->tid, end - start, all ? &p->sure_ns : &p->maybe_ns);
-		if (!all)
+		if (run->tid == in->tid)
 			return;
+		if (run->tid)
+			add_part(p, run->tid, end - (run->start > left ? run->start : left),
+				 sure ? &p->sure_ns : &p->maybe_ns);
+		else if (!sure)
+			return; /* nobody waits for an idle processor, and what is not known is no one's */
 		end = run->start;
 	}
 }
 
-static uint32_t drawn(const struct parts *p, uint64_t wait_ns, uint64_t draw)
+/* The waits after a sleep, as those after a preemption are known. */
+static uint64_t rest_of(const struct parts *p, uint64_t wait_ns)
 {
-	uint64_t rest = wait_ns > p->sure_ns ? wait_ns - p->sure_ns : 0;
-	uint64_t maybe = p->maybe_ns < rest ? p->maybe_ns : rest;
-	uint64_t all = p->sure_ns + maybe, at;
-
-	if (!all)
-		return 0;
-	at = draw % all;
-	for (unsigned int i = 0; i < p->n; i++) {
-		/* Less than ten seconds, and less than that: no overflow. */
-		uint64_t ns = i < p->sure ? p->part[i].ns
-					  : (uint64_t)((double)p->part[i].ns * (double)maybe /
-						       (double)p->maybe_ns);
-
-		if (at < ns)
-			return p->part[i].tid;
-		at -= ns;
-	}
-	return p->part[p->n - 1].tid;
+	return wait_ns > p->sure_ns ? wait_ns - p->sure_ns : 0;
 }
 
-uint32_t host_runs_who(const struct host_runs *r, const struct host_wait *w, uint64_t draw)
+static uint32_t most_owed(struct host_runs *r, const struct parts *p, uint64_t wait_ns)
+{
+	uint64_t rest = rest_of(p, wait_ns), maybe = p->maybe_ns < rest ? p->maybe_ns : rest;
+	/* What a nanosecond of a part is of the wait. */
+	double sure_weight, maybe_weight = 0;
+	struct host_task *who = NULL;
+
+	if (!(p->sure_ns + maybe))
+		return 0;
+	sure_weight = (double)wait_ns / (double)(p->sure_ns + maybe);
+	if (maybe)
+		maybe_weight = sure_weight * (double)maybe / (double)p->maybe_ns;
+	for (unsigned int i = 0; i < p->n; i++)
+		task_of(r, p->part[i].tid)->owed_ns +=
+			(double)p->part[i].ns * (i < p->sure ? sure_weight : maybe_weight);
+	for (unsigned int i = 0; i < p->n; i++) {
+		struct host_task *t = task_of(r, p->part[i].tid);
+
+		if (!who || t->owed_ns > who->owed_ns)
+			who = t;
+	}
+	if (!who)
+		return 0;
+	who->owed_ns -= (double)wait_ns;
+	return who->tid;
+}
+
+uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w)
 {
 	struct own_run own[OWN_MAX];
 	struct parts p = { .n = 0 };
@@ -265,15 +289,18 @@ uint32_t host_runs_who(const struct host_runs *r, const struct host_wait *w, uin
 	for (int all = 1; all >= 0; all--) {
 		for (unsigned int i = 0; i < n; i++) {
 			bool sure = i && own[i - 1].preempted;
-			uint64_t left;
+			uint64_t left, rest = rest_of(&p, w->wait_ns);
 
 			if (own[i].start <= w->from || sure != (all == 1))
 				continue;
 			left = i && own[i - 1].end > w->from ? own[i - 1].end : w->from;
+			/* A wait ends where it gets a processor. */
+			if (!sure && own[i].start - left > rest)
+				left = own[i].start - rest;
 			who_between(r, left, &own[i], sure, &p);
 		}
 		if (all)
 			p.sure = p.n;
 	}
-	return drawn(&p, w->wait_ns, draw);
+	return most_owed(r, &p, w->wait_ns);
 }

@@ -29,15 +29,16 @@ void host_runs_add(struct host_runs *r, unsigned int cpu, const void *record, si
 
 /*
  * Thread tid waited for a processor for wait_ns in all, at some times in (from, to], CLOCK_MONOTONIC.
- * Who had the processor that it then got? One of those, each as likely as its part of the time is; draw: a number of
- * any size that chooses. 0: nobody is known. After it was preempted, all who ran until it came back count. After a sleep
- * the host does not tell when it was woken: who ran last before it does, for what is left of wait_ns.
+ * Who had the processor that it then got? The whole wait is one task's: of those that had a part in it, the one that
+ * such answers have given least so far, measured by its parts. So each task's sum of waits is that of its parts, to
+ * within one wait. 0: nobody is known. After it was preempted, all who ran until it came back count. After a sleep
+ * the host does not tell when it was woken: who ran before it do, as far back as what is left of wait_ns.
  */
 struct host_wait {
 	uint32_t tid;
 	uint64_t from, to, wait_ns;
 };
-uint32_t host_runs_who(const struct host_runs *r, const struct host_wait *w, uint64_t draw);
+uint32_t host_runs_who(struct host_runs *r, const struct host_wait *w);
 
 /* The name of a task, of the records; NULL: they have none. Until the next call of host_runs_add(). */
 const char *host_runs_comm(const struct host_runs *r, uint32_t tid);

@@ -142,8 +142,8 @@ static const char *read_comm(struct host_runs *runs, uint32_t tid)
 	return host_runs_comm(runs, tid);
 }
 
-const char *host_switches_who(struct host_switches *s, const struct host_wait *w, uint64_t draw,
-			      char *buf, size_t size)
+const char *host_switches_who(struct host_switches *s, const struct host_wait *w, char *buf,
+			      size_t size)
 {
 	const char *comm;
 	uint32_t who;
@@ -151,7 +151,7 @@ const char *host_switches_who(struct host_switches *s, const struct host_wait *w
 	if (!s)
 		return NULL;
 	drain_all(s);
-	who = host_runs_who(s->runs, w, draw);
+	who = host_runs_who(s->runs, w);
 	if (!who)
 		return NULL;
 	comm = host_runs_comm(s->runs, who);

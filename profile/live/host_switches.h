@@ -25,8 +25,8 @@ void host_switches_close(struct host_switches *s);
 void host_switches_drain(struct host_switches *s, uint64_t now_ns);
 
 /* The name of who had its processor (host_runs.h), of so many bytes. NULL: nobody is known. */
-const char *host_switches_who(struct host_switches *s, const struct host_wait *w, uint64_t draw,
-			      char *buf, size_t size);
+const char *host_switches_who(struct host_switches *s, const struct host_wait *w, char *buf,
+			      size_t size);
 
 /* How often records were lost: waits of those times are nobody's. */
 uint64_t host_switches_lost(const struct host_switches *s);
