@@ -7,6 +7,7 @@ kind's; threads of a real run are bound; files outside of the plan are not writt
 calls: runs of many kinds under strace use each entry of the table (profile/sandbox/calls.c) but those that
 RARE has with their reasons; linux: with the small kernel that has virtio devices."""
 
+import ctypes
 import glob
 import os
 import re
@@ -23,6 +24,7 @@ import page_server
 from e2e import check, say
 
 KINDS = ("main", "vcpu", "disk", "disk-poll", "9p", "9p-files", "virtio-rest", "net-user", "net-tap", "pit", "consumer", "console", "control")
+CLONE_NEWNET = 0x40000000    # linux/sched.h
 # Of no list, or of no list with these arguments; the word that the line has.
 BAD = {"execve": "execve (59)", "ptrace": "ptrace (101)", "socket": "socket (41)", "mprotect": "mprotect (10)",
        "tgkill": "tgkill (234)", "ioctl": "ioctl (16) with request 0x5412",
@@ -198,12 +200,12 @@ rare("abort(3) in a thread whose crash is its own end", "consumer", "gettid")
 rare("realpath(3) of a relative path", "consumer", "getcwd")
 rare("a warning of GLib's", "net-user", "TCGETS", "getpid", "write")
 rare("devices whose guests these runs do not drive so far", "net-user", "AF_INET6", "recvmsg", "getpeername", "shutdown", "lseek",
-     "getrandom", "accept", "listen", "bind", "openat", "newfstatat", "fcntl")
+     "getrandom", "accept", "listen", "bind", "openat", "newfstatat", "fcntl", "getsockname", "FIONREAD")
 rare("a profile's directory that was there is removed", "main", "unlinkat", "rmdir", "unlink")
 rare("--guest-root, --debuginfo", "consumer", "openat2", "readlinkat", "readlink", "fcntl")
 rare("--mem", "consumer", "move_pages")
 rare("`kvmprof ctl snapshot` over a profile that is there, and into another file system", "consumer", "rmdir", "unlink",
-     "copy_file_range", "symlink", "mkdir", "rename", "linkat", "access", "uname")
+     "copy_file_range", "symlink", "mkdir", "rename", "renameat2", "linkat", "access", "uname")
 rare("another thread is to look at what was asked for", "consumer control", "getpid", "tgkill")
 rare("a client that does not read", "control", "clock_nanosleep")
 rare("an answer of its clock, where ring 0 is interpreted", "pit", "openat", "read", "close", "KVM_IRQ_LINE")
@@ -252,6 +254,11 @@ def traced(name, *argv, status=(0,), during=None, stdin=subprocess.DEVNULL, comm
     if during:
         during(p)
     reader.join(900)
+    if p.poll() is None:
+        # strace goes with what it traces.
+        os.kill(int(open("/proc/%d/task/%d/children" % (p.pid, p.pid)).read().split()[0]), 9)
+        reader.join()
+        check(False, "%s: not over after 900 s" % name)
     text = b"".join(out[0]).decode(errors="replace") if out else ""
     check(p.returncode in status, "%s: status %s: %s" % (name, p.returncode, text[-2000:]))
     used = used_of(path)
@@ -331,20 +338,22 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def serve_guest(port):
+def serve_guest(p, address):
     """Connects to the guest's server once it listens."""
-    for _ in range(3000):
+    end = time.monotonic() + 600
+    while p.poll() is None and time.monotonic() < end:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+            with socket.create_connection(address, timeout=60) as s:
                 if s.recv(4096):
                     return
         except OSError:
             pass
         time.sleep(0.2)
+    check(False, "nobody answered at the guest's port 80")
 
 
 SHARED = ("cd /data; busybox cat in; busybox ls -la; echo out > sub/out; busybox mv sub/out moved; busybox mkdir d;"
-          " busybox ln -s moved d/l; busybox dd if=/dev/zero of=big bs=1000 count=100; busybox chmod 600 moved;"
+          " busybox ln -s moved d/l; busybox dd if=/dev/zero of=big bs=1000 count=100 conv=fsync; busybox chmod 600 moved;"
           " busybox rm in; busybox df .; busybox touch -d 2020-01-01 moved; busybox truncate -s 10 big; busybox sync;"
           " busybox rm -r d; busybox mkfifo p; true")
 
@@ -353,13 +362,13 @@ def linux_runs():
     """With a Linux that has drivers: the network, a share, random numbers, hvc0."""
     kernel = e2e.built_kernel("virtio")
     server = page_server.serve("127.0.0.1", b"a page\n" * 500)
-    for name, options, words in (("pci", [], ""), ("mmio", ["--virtio", "mmio"], "devices.type=0 ")):
+    for name, options in (("pci", []), ("mmio", ["--virtio", "mmio"])):
         port = free_port()
         yield traced("net-" + name, os.path.join(kernel, "vmlinux"), "-m", "128M", "--initrd",
                      os.path.join(e2e.BUILD, "guest", "devices.cpio"), "--rng", "--virtio-console", "-o", "net.data",
                      "--net", "user,host-loopback,hostfwd=tcp:%d-:80" % port, *options, "--append",
-                     "ip=dhcp devices.serve=80 %sdevices.http=10.0.2.2:%d" % (words, server.server_address[1]),
-                     during=lambda p, port=port: serve_guest(port))
+                     "ip=dhcp devices.serve=80 devices.http=10.0.2.2:%d" % server.server_address[1],
+                     during=lambda p, port=port: serve_guest(p, ("127.0.0.1", port)))
     server.shutdown()
     os.makedirs("rw/sub", exist_ok=True)
     with open("rw/in", "w") as f:
@@ -367,6 +376,22 @@ def linux_runs():
     for name, options in (("pci", []), ("mmio", ["--virtio", "mmio"])):
         yield traced("share-" + name, os.path.join(kernel, "bzImage"), "-m", "128M", "-F", "97", "-o", "share.data", *options,
                      "--share", os.path.abspath("rw") + ":/data", "--", "busybox", "sh", "-c", SHARED)
+    yield from tap_runs(kernel)
+
+
+def tap_runs(kernel):
+    """This thread goes into a network namespace of its own, and stays there."""
+    host, guest = "10.99.0.1", "10.99.0.2"
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
+        check(False, "no network namespace of one's own for the runs with a tap interface: %s" % os.strerror(ctypes.get_errno()))
+        return
+    for words in ("tuntap add dev kvmprof0 mode tap", "address add %s/24 dev kvmprof0" % host, "link set kvmprof0 up"):
+        check(e2e.run("ip", *words.split()).status == 0, "ip " + words)
+    for name, options in (("pci", []), ("mmio", ["--virtio", "mmio"])):
+        yield traced("tap-" + name, os.path.join(kernel, "vmlinux"), "-m", "128M", "--initrd",
+                     os.path.join(e2e.BUILD, "guest", "devices.cpio"), "-o", "tap.data", "--net", "tap=kvmprof0", *options,
+                     "--append", "ip=%s::%s:255.255.255.0::eth0:off devices.serve=80" % (guest, host),
+                     during=lambda p: serve_guest(p, (guest, 80)))
 
 
 e2e.need_kvm()
