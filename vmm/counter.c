@@ -114,8 +114,10 @@ static void fill_attr(struct perf_event_attr *a, const struct vm_counter *what, 
 	a->exclude_guest = what->exclude_guest;
 	a->precise_ip = what->precise_ip & 3;
 	if (what->chain) {
-		a->sample_type = PERF_SAMPLE_CALLCHAIN;
+		a->sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
 		a->sample_max_stack = SAMPLE_MAX_HOST;
+		a->use_clockid = 1;
+		a->clockid = CLOCK_MONOTONIC;
 	}
 	a->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
@@ -161,17 +163,18 @@ static uint64_t record_word(const struct perf_event_header *h, uint64_t i)
 	return v;
 }
 
-/* PERF_RECORD_SAMPLE with a call chain alone: u64 nr, u64 ips[nr], with marks between them. */
+/* PERF_RECORD_SAMPLE: u64 time; of the call chain u64 nr, u64 ips[nr], with marks between them. */
 static void take_chain(struct counter *c, const struct perf_event_header *h)
 {
 	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	uint64_t words = (h->size - sizeof(*h)) / sizeof(uint64_t), n = record_word(h, 0);
+	uint64_t words = (h->size - sizeof(*h)) / sizeof(uint64_t), n = record_word(h, 1);
 
 	c->fresh = true;
 	c->in_guest = mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+	c->chain_ns = record_word(h, 0);
 	c->nchain = 0;
-	for (uint64_t i = 0; i < n && c->nchain < SAMPLE_MAX_HOST && i + 1 < words; i++) {
-		uint64_t ip = record_word(h, i + 1);
+	for (uint64_t i = 0; i < n && c->nchain < SAMPLE_MAX_HOST && i + 2 < words; i++) {
+		uint64_t ip = record_word(h, i + 2);
 
 		if (ip < PERF_CONTEXT_MAX)
 			c->chain[c->nchain++] = ip;
@@ -183,12 +186,12 @@ struct counter_drain {
 	struct vm_counter_stats *to;
 };
 
-/* Records as in perf_event_open(2), with attr.sample_type of 0, or of a chain. */
+/* Records as in perf_event_open(2), with attr.sample_type of 0, or of time and chain. */
 static void take_record(void *ctx, const struct perf_event_header *h)
 {
 	const struct counter_drain *d = ctx;
 
-	if (h->type == PERF_RECORD_SAMPLE && d->c->with_chain && h->size >= 16)
+	if (h->type == PERF_RECORD_SAMPLE && d->c->with_chain && h->size >= 24)
 		take_chain(d->c, h);
 	else if (h->type == PERF_RECORD_THROTTLE)
 		count_add(&d->to->throttled, 1);

@@ -47,6 +47,7 @@ struct counter {
 	bool with_chain, fresh, in_guest;
 	uint16_t nchain;
 	uint64_t chain[SAMPLE_MAX_HOST];
+	uint64_t chain_ns; /* CLOCK_MONOTONIC */
 	struct perf_ring ring;
 };
 
@@ -74,7 +75,7 @@ bool counter_take(struct counter *c, uint64_t *weight, uint32_t *missed);
 void counter_go_on(struct counter *c);
 
 /*
- * Has it overflowed since the last call? Then fresh, in_guest and chain are of that. Of one that was opened with
+ * Has it overflowed since the last call? Then fresh, in_guest, chain and chain_ns are of that. Of one that was opened with
  * vm_counter.chain.
  */
 bool counter_chain(struct counter *c, struct vm_counter_stats *to);

@@ -119,8 +119,11 @@ void attach_host_close(struct attach *a)
 
 /* -- accounts ------------------------------------------------------------------------------- */
 
-/* Of a thread that is held, and has no processor: the kernel's figures are up to date. */
-static void account_off(struct attach_host *h, uint64_t now)
+/*
+ * Of a thread that is held, and has no processor: the kernel's figures are up to date. held: for so long at most it has slept in its
+ * stop, until we came.
+ */
+static void account_off(struct attach_host *h, uint64_t now, uint64_t held)
 {
 	const struct host_times *was = &h->seen, *is = &h->now;
 	uint64_t known, delay;
@@ -133,7 +136,10 @@ static void account_off(struct attach_host *h, uint64_t now)
 	/* Their clocks are not one: what is too much is taken from what comes. */
 	h->rest += (int64_t)(is->wall - was->wall - known);
 	if (h->rest > 0) {
-		h->asleep += (uint64_t)h->rest;
+		if (held > (uint64_t)h->rest)
+			held = (uint64_t)h->rest;
+		h->off[SAMPLE_STOPPED] += held;
+		h->asleep += (uint64_t)h->rest - held;
 		h->rest = 0;
 	}
 	h->seen = h->now;
@@ -294,6 +300,7 @@ void attach_host_take(struct attach *a, unsigned int i)
 	struct vcpu *v = &a->vm->vcpu[i];
 	const uint64_t now = clock_mono_ns();
 	uint64_t stopped;
+	bool fresh;
 	int fd;
 	const enum tracer_place place = tracer_place_of(t, &fd);
 
@@ -302,9 +309,10 @@ void attach_host_take(struct attach *a, unsigned int i)
 	attach_unmark(a, i);
 	a->facts.by_ptrace++;
 	a->facts.in_vmm += place == TRACER_ELSEWHERE;
-	account_off(h, now);
+	fresh = t->by_own && counter_chain(&h->counter, &v->stats.counter[0]);
+	account_off(h, now, fresh && now > h->counter.chain_ns ? now - h->counter.chain_ns : 0);
 	if (t->by_own) {
-		if (counter_chain(&h->counter, &v->stats.counter[0]))
+		if (fresh)
 			take_on(a, i, place, now);
 		if (a->armed)
 			counter_go_on(&h->counter);
