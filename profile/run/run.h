@@ -39,6 +39,8 @@ struct run {
 	struct host_names host_names; /* then: of the functions of the host */
 	struct host_switches *host_switches; /* and who had a processor; NULL: it is not told, ... */
 	struct err switches_why;	      /* ... because of this */
+	struct host_threads *host_threads; /* the VMM's that run no vCPU; NULL: they are not sampled, ... */
+	struct err threads_note;	   /* ... or not wholly, because of this */
 	struct events events;	      /* of the options, as this host has them */
 	struct source source;	      /* what boots or runs */
 	struct run_exec exec;	      /* --exec and the like */
@@ -113,7 +115,9 @@ bool run_has_crashed(struct run *r);
 
 /* wait.c */
 
-/* Ctrl-C must end the guest, not the profile: taken from a descriptor, on this thread. */
+/*
+ * Ctrl-C must end the guest, not the profile: taken from a descriptor on this thread, and in run_wait() by a handler.
+ */
 int run_take_signals(struct run *r, struct err *e);
 /*
  * Attached to another process: signals that stop this one (Ctrl-Z) come to r->signal_fd, too, as
@@ -121,7 +125,7 @@ int run_take_signals(struct run *r, struct err *e);
  */
 int run_take_stops(struct run *r, struct err *e);
 void run_give_stops_back(struct run *r);
-/* r->signal_fd is readable: true: the run is to end. A stop is made in here, and has passed. */
+/* Has a signal come? True: the run is to end. A stop is made in here, and has passed. */
 bool run_is_to_end(struct run *r);
 /* Until the guest ends, or time, or a signal does it. */
 void run_wait(struct run *r);

@@ -11,17 +11,40 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define CONSOLE_FLUSH_MS 50
+#define CONSOLE_FLUSH_NS 50000000u
 /* The status line is drawn so often, and tells of the last second or two. */
 #define STATUS_NS 200000000u
 #define STATUS_SPAN_NS 1000000000u
 
+static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
+#define END_SIGNALS (sizeof(end_signals) / sizeof(end_signals[0]))
+
+/*
+ * Signals come to signal_fd, but not while the guest runs: whoever waits for a signalfd is woken by each signal to any thread of
+ * the process (Linux, fs/signalfd.c, signalfd_notify()), and samples are such signals. Then they come to a handler.
+ */
+static volatile sig_atomic_t end_came, stop_came;
+static struct sigaction end_before[END_SIGNALS], stop_before;
+static bool end_handled;
+
+static void on_signal(int signo)
+{
+	if (signo == SIGTSTP)
+		stop_came = 1;
+	else
+		end_came = 1;
+}
+
 static void signals_of_ours(sigset_t *set)
 {
 	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
+	for (size_t i = 0; i < END_SIGNALS; i++)
+		sigaddset(set, end_signals[i]);
+}
+
+static void handle_stops(void)
+{
+	(void)sigaction(SIGTSTP, &(struct sigaction){ .sa_handler = on_signal }, &stop_before);
 }
 
 void run_block_signals(void)
@@ -39,6 +62,10 @@ int run_take_signals(struct run *r, struct err *e)
 	run_block_signals();
 	signals_of_ours(&set);
 	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; !end_handled && i < END_SIGNALS; i++)
+		(void)sigaction(end_signals[i], &(struct sigaction){ .sa_handler = on_signal },
+				&end_before[i]);
+	end_handled = true;
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return r->signal_fd < 0 ? err_set(e, errno, "signalfd: %s", strerror(errno)) : 0;
 }
@@ -50,6 +77,7 @@ static void forget_signals(struct run *r)
 
 	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
 		;
+	end_came = stop_came = 0;
 }
 
 void run_leave_signals(struct run *r)
@@ -57,6 +85,9 @@ void run_leave_signals(struct run *r)
 	sigset_t set;
 
 	forget_signals(r);
+	for (size_t i = 0; end_handled && i < END_SIGNALS; i++)
+		(void)sigaction(end_signals[i], &end_before[i], NULL);
+	end_handled = false;
 	signals_of_ours(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
@@ -98,6 +129,7 @@ int run_take_stops(struct run *r, struct err *e)
 	stop_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	r->takes_stops = true;
+	handle_stops();
 	signals_of_ours(&set);
 	sigaddset(&set, SIGTSTP);
 	return signalfd(r->signal_fd, &set, 0) < 0
@@ -112,6 +144,7 @@ void run_give_stops_back(struct run *r)
 	if (!r->takes_stops)
 		return;
 	r->takes_stops = false;
+	(void)sigaction(SIGTSTP, &stop_before, NULL);
 	stop_signals(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
@@ -124,12 +157,14 @@ static void stop_process(struct run *r)
 	if (r->vm)
 		vm_attach_rest(r->vm);
 	console_hide_status(&r->console);
+	(void)sigaction(SIGTSTP, &stop_before, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	kill(getpid(), SIGTSTP);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	/* SIGCONT has come. */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	handle_stops();
 	if (r->vm)
 		vm_attach_resume(r->vm);
 }
@@ -137,8 +172,9 @@ static void stop_process(struct run *r)
 bool run_is_to_end(struct run *r)
 {
 	struct signalfd_siginfo info;
-	bool end = false, stop = false;
+	bool end = end_came, stop = stop_came;
 
+	end_came = stop_came = 0;
 	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		stop |= info.ssi_signo == SIGTSTP;
 		end |= info.ssi_signo != SIGTSTP;
@@ -195,11 +231,26 @@ static void draw_status(struct run *r, uint64_t now)
 	}
 }
 
+/* Of these descriptors; a signal of ours ends it, too, and no other one wakes this thread. */
+static void wait_for_any(const struct run *r, struct pollfd *fds, nfds_t n, uint64_t ns)
+{
+	const struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+	sigset_t open;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &open);
+	for (size_t i = 0; i < END_SIGNALS; i++)
+		sigdelset(&open, end_signals[i]);
+	if (r->takes_stops)
+		sigdelset(&open, SIGTSTP);
+	if (ppoll(fds, n, &t, &open) < 0)
+		for (nfds_t i = 0; i < n; i++)
+			fds[i].revents = 0;
+}
+
 static void wait_for_end(struct run *r)
 {
-	struct pollfd fds[5] = {
+	struct pollfd fds[] = {
 		{ .fd = vm_end_fd(r->vm), .events = POLLIN },
-		{ .fd = r->signal_fd, .events = POLLIN },
 		/* Only a person's keyboard: a script's stdin is not ours to eat. */
 		{ .fd = isatty(STDIN_FILENO) && !r->opt->quiet ? STDIN_FILENO : -1,
 		  .events = POLLIN },
@@ -225,16 +276,14 @@ static void wait_for_end(struct run *r)
 			run_snapshot_take(&r->snapshot, &machine);
 		if (now >= deadline)
 			return;
-		poll(fds, 5,
-		     deadline - now < CONSOLE_FLUSH_MS * 1000000ull
-			     ? (int)((deadline - now) / 1000000) + 1
-			     : CONSOLE_FLUSH_MS);
+		wait_for_any(r, fds, sizeof(fds) / sizeof(fds[0]),
+			     deadline - now < CONSOLE_FLUSH_NS ? deadline - now : CONSOLE_FLUSH_NS);
 		console_flush(&r->console);
 		draw_status(r, clock_mono_ns());
 		if (r->tick)
 			r->tick(r, clock_mono_ns());
 		run_has_crashed(r);
-		if (fds[4].revents & POLLIN) {
+		if (fds[3].revents & POLLIN) {
 			vm_end(r->vm, VM_END_STOPPED);
 			attach_domain_wait(r->domain, r->signal_fd);
 			return;
@@ -244,12 +293,12 @@ static void wait_for_end(struct run *r)
 				attach_domain_wait(r->domain, r->signal_fd);
 			return;
 		}
-		if (fds[1].revents & POLLIN && run_is_to_end(r)) {
+		if (run_is_to_end(r)) {
 			vm_end(r->vm, VM_END_INTERRUPTED);
 			return;
 		}
-		if (fds[2].revents)
-			forward_input(r, &fds[2]);
+		if (fds[1].revents)
+			forward_input(r, &fds[1]);
 	}
 }
 

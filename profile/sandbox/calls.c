@@ -57,6 +57,7 @@ const struct sandbox_call sandbox_calls[] = {
 	CALL(munmap, ALL),
 	CALL_IF(mmap, SANDBOX_CODE, VCPU),
 	CALL_IF(rt_sigaction, SANDBOX_CODE, VCPU), /* it may fault */
+	CALL(rt_sigaction, MAIN),
 	CALL(mremap, ALL),
 	CALL(madvise, ALL),
 	CALL(brk, ALL),
@@ -80,6 +81,7 @@ const struct sandbox_call sandbox_calls[] = {
 	/* Bytes of descriptors that are open. */
 	CALL(read, MAIN | VCPU | P9 | FILES | USER | TAP | PIT | CONSUMER | CONTROL),
 	CALL(write, ALL),
+	CALL(ppoll, MAIN),
 	CALL(poll, MAIN | USER | TAP | CONSOLE | CONTROL),
 	CALL_IF(poll, SANDBOX_QEMU, CONSUMER),
 	CALL_IF(ppoll, SANDBOX_QEMU, CONSUMER),
