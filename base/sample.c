@@ -43,7 +43,7 @@ bool sample_host(const struct sample *s, struct sample_host *out)
 {
 	const size_t head = offsetof(struct sample_host, ip);
 
-	if (s->reason != SAMPLE_HOST || s->exit_addr > s->stack_len ||
+	if ((s->reason != SAMPLE_HOST && s->reason != SAMPLE_THREAD) || s->exit_addr > s->stack_len ||
 	    s->stack_len - s->exit_addr < head)
 		return false;
 	memset(out, 0, sizeof(*out));

@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #define SAMPLE_VERSION 5
+/* In a profile, of a thread that runs no vCPU: perf, too, has -1 where there is no CPU. */
+#define SAMPLE_NO_CPU UINT32_MAX
 /* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
 #define SAMPLE_MAX_KERNEL_SLICES 4
 #define SAMPLE_MAX_SLICES 5
@@ -69,6 +71,8 @@ enum sample_reason {
 	SAMPLE_INSN = 9,
 	SAMPLE_HOST =
 		10, /* what the host did in the guest's place, or instead: struct sample_host */
+	/* No vCPU's: another thread of the VMM, with a struct sample_host and nothing of a guest. */
+	SAMPLE_THREAD = 11,
 };
 
 /* Where a vCPU's thread was. */
@@ -84,7 +88,7 @@ enum sample_where {
 	SAMPLE_WHERES
 };
 
-/* Of SAMPLE_HOST, in stack[] at exit_addr. */
+/* Of SAMPLE_HOST and SAMPLE_THREAD, in stack[] at exit_addr. */
 struct sample_host {
 	/* IN_VMM: of the exit that is worked for, as of SAMPLE_EXIT; RUNNABLE: it waited since this time. */
 	uint64_t exit_addr;
@@ -184,7 +188,7 @@ struct sample {
 	uint64_t weight;      /* what it stands for: ns of the true elapsed period, or a count */
 	/*
 	 * SAMPLE_EXIT: port, guest-physical address or MSR; SAMPLE_IO: token; SAMPLE_INSN: bytes from rip to
-	 * it; SAMPLE_HOST: where its struct sample_host is in stack[].
+	 * it; SAMPLE_HOST, SAMPLE_THREAD: where its struct sample_host is in stack[].
 	 */
 	uint64_t exit_addr;
 	uint32_t stack_len; /* bytes at stack[] */
@@ -212,7 +216,7 @@ static inline size_t sample_size(const struct sample *s)
  */
 int sample_check(const struct sample *s, size_t len);
 
-/* What a SAMPLE_HOST has of the host. false: it is none, or damaged. */
+/* What a SAMPLE_HOST or SAMPLE_THREAD has of the host. false: it is none, or damaged. */
 bool sample_host(const struct sample *s, struct sample_host *out);
 
 /*

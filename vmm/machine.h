@@ -277,6 +277,8 @@ struct machine_ops {
 	void (*destroy)(struct vm *vm);
 	/* The consumer's view of memory: its own, as it reads while vCPUs are sampled. */
 	const struct gmem *(*memory)(const struct vm *vm);
+	/* vm_vcpu_tid() of a machine that another process runs; NULL: its threads are ours. */
+	pid_t (*vcpu_tid)(const struct vm *vm, unsigned int vcpu);
 	/* vm_rest() and vm_now_ns(); NULL: the one sleeps, the other is CLOCK_MONOTONIC. */
 	void (*wait)(struct vm *vm, uint64_t ns);
 	void (*wait_is_over)(struct vm *vm); /* vm_rests_no_more(); NULL: nobody has to know */

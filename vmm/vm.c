@@ -483,7 +483,8 @@ struct vcpu_stats vm_stats(const struct vm *vm, unsigned int vcpu)
 
 int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu)
 {
-	return atomic_load(&((struct vm *)vm)->vcpu[vcpu].tid);
+	return vm->ops->vcpu_tid ? vm->ops->vcpu_tid(vm, vcpu)
+				 : atomic_load(&((struct vm *)vm)->vcpu[vcpu].tid);
 }
 
 int vm_stats_fd(const struct vm *vm, unsigned int vcpu)

@@ -381,7 +381,7 @@ struct ring *vm_ring(struct vm *vm, unsigned int vcpu);
 struct vcpu_stats vm_stats(const struct vm *vm, unsigned int vcpu);
 /* Where its thread's time went (account.h), of one moment: as of its last exit. Of our own machine. */
 void vm_account(const struct vm *vm, unsigned int vcpu, struct account *out);
-/* Thread id; 0 while it does not run. */
+/* Of the host's thread that runs it; 0 while it does not run, or where there is none. */
 int vm_vcpu_tid(const struct vm *vm, unsigned int vcpu);
 /*
  * A descriptor for KVM's statistics of a vCPU (kvmstats.h), the caller's to close. Before

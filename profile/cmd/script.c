@@ -131,7 +131,7 @@ static void script_put_sample(struct script *s, const struct perfdata_record *r)
 	buf_printf(&s->out, "%s %5" PRIu32 " ",
 		   tasks_text(s->in.tasks, tasks_name(s->in.tasks, r->tid)), r->tid);
 	if (s->in.p->has_cpu)
-		buf_printf(&s->out, "[%03" PRIu32 "] ", r->cpu);
+		buf_printf(&s->out, "[%03" PRId32 "] ", (int32_t)r->cpu);
 	buf_printf(&s->out, "%5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n",
 		   r->time_ns / 1000000000u, r->time_ns % 1000000000u / 1000u, r->sample.period,
 		   s->event);

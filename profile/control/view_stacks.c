@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/control/view_stacks.h"
 
+#include "base/sample.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,10 +103,11 @@ void live_stacks_add(struct live_stacks *s, const struct live_stack *like, const
 {
 	struct live_stack *x;
 
-	if (like->event >= PROFILE_MAX_EVENTS || like->cpu >= s->vcpus)
+	if (like->event >= PROFILE_MAX_EVENTS ||
+	    (like->cpu >= s->vcpus && like->cpu != SAMPLE_NO_CPU))
 		return;
 	view_stacks_count(&s->totals.all[like->event], weight);
-	if (!like->event)
+	if (!like->event && like->cpu < s->vcpus)
 		s->cpu[like->cpu].mode[like->mode & 3] += weight;
 	x = view_stacks_find(s, like, frame);
 	if (x) {

@@ -341,6 +341,16 @@ struct profile_event events_off_cpu(uint64_t period_ns)
 	};
 }
 
+struct profile_event events_host_threads(uint64_t period_ns)
+{
+	return (struct profile_event){
+		.name = HOST_THREADS_EVENT,
+		.type = PERF_TYPE_RAW,
+		.config = OUR_CONFIG + VM_MAX_EVENTS + 1,
+		.period = period_ns,
+	};
+}
+
 bool events_have_io(const struct events *ev)
 {
 	for (unsigned int i = 0; i < ev->n; i++)

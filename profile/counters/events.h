@@ -21,6 +21,9 @@
 #define OFFCPU_PERIOD_MIN_MS 1
 #define OFFCPU_PERIOD_MAX_MS 60000
 
+/* The event of the VMM's other threads, which comes with the event host. */
+#define HOST_THREADS_EVENT "host-threads"
+
 struct event_state {
 	struct event_name name; /* of what is sampled */
 	char asked[EVENT_NAME_MAX];
@@ -64,6 +67,8 @@ unsigned int events_for_vm(const struct events *ev, struct vm_event *out);
 unsigned int events_for_profile(const struct events *ev, double freq_hz, struct profile_event *out);
 /* Of tasks that don't run (offcpu.h): no event of the machine, and behind those of it. */
 struct profile_event events_off_cpu(uint64_t period_ns);
+/* The same of the VMM's threads that run no vCPU (host_threads.h). */
+struct profile_event events_host_threads(uint64_t period_ns);
 /* Is one of them about requests of disks? */
 bool events_have_io(const struct events *ev);
 /* The state of the machine's event i; NULL: there is none. */

@@ -58,8 +58,8 @@ EXPORT_WRITER(perf_script)
 
 		put_name(o, s->task[st->task].comm);
 		snprintf(head, sizeof(head),
-			 " %5u [%03u] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ",
-			 s->task[st->task].tid, sample->cpu, sample->time_ns / 1000000000u,
+			 " %5u [%03d] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ",
+			 s->task[st->task].tid, (int)sample->cpu, sample->time_ns / 1000000000u,
 			 sample->time_ns % 1000000000u / 1000u, sample->weight);
 		out_text(o, head);
 		put_name(o, event);

@@ -235,7 +235,8 @@ static bool is_clock(const struct stackset *s)
 {
 	if (s->ours && (!strcmp(s->event, "cpu") || !strcmp(s->event, "host")))
 		return true;
-	return s->weight_is_ns && strcmp(s->event, "off-cpu") != 0;
+	return s->weight_is_ns && strcmp(s->event, "off-cpu") != 0 &&
+	       strcmp(s->event, "host-threads") != 0;
 }
 
 static const struct stackset *event_at(const struct stackset *s, const struct export_options *opt,

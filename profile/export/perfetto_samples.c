@@ -8,6 +8,7 @@
  */
 #include "profile/export/perfetto.h"
 
+#include "base/sample.h"
 #include "base/table.h"
 
 #include <errno.h>
@@ -136,7 +137,8 @@ static void put_sample(struct samples *m, const struct stackset_sample *sample, 
 	size_t packet = perfetto_begin(m->p, m->sequence, sample->time_ns);
 	size_t at = proto_begin(b, PACKET_PERF_SAMPLE);
 
-	proto_uint(b, 1, sample->cpu);
+	if (sample->cpu != SAMPLE_NO_CPU)
+		proto_uint(b, 1, sample->cpu);
 	proto_uint(b, 2, task->pid);
 	proto_uint(b, 3, task->tid);
 	if (st->n)

@@ -4,6 +4,7 @@
  */
 #include "profile/export/export.h"
 
+#include "base/sample.h"
 #include "base/table.h"
 #include "base/texts.h"
 
@@ -299,7 +300,9 @@ void export_track_name(const struct export_track *t, const struct stackset *s,
 {
 	const struct stackset_task *task = &s->task[t->task];
 
-	if (key == EXPORT_TRACK_OF_VCPU)
+	if (key == EXPORT_TRACK_OF_VCPU && t->cpu == SAMPLE_NO_CPU)
+		snprintf(text, size, "no vCPU");
+	else if (key == EXPORT_TRACK_OF_VCPU)
 		snprintf(text, size, "vCPU %u", t->cpu);
 	else if (t->idle)
 		snprintf(text, size, "%s (vCPU %u)", task->comm, t->cpu);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sample.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -334,6 +335,8 @@ static void label_lane(const struct chart *c, const struct lane *l, struct flame
 
 	if (t)
 		snprintf(out->label, sizeof(out->label), "%.40s %u/%u", t->comm, t->pid, t->tid);
+	else if (l->key == SAMPLE_NO_CPU)
+		snprintf(out->label, sizeof(out->label), "no vCPU");
 	else
 		snprintf(out->label, sizeof(out->label), "vCPU %u", l->key);
 }

@@ -14,7 +14,7 @@
 
 #define NAME_MAX_LEN 80u
 #define NAME_KEPT (NAME_MAX_LEN - 1) /* of a longer name */
-#define SLOTS (2 * WHERE_HOSTS) /* of the hash, a power of two */
+#define SLOTS (2 * WHERE_HOSTS)	     /* of the hash, a power of two */
 /* New names are told to the sink that often; all of them at the end. */
 #define TELL_NS 1000000000u
 
@@ -272,7 +272,7 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 	uint64_t task;
 	int ret = 0;
 
-	if (!h || !sample_host(s, &what))
+	if (!h || s->reason != SAMPLE_HOST || !sample_host(s, &what))
 		return 0;
 	host_switches_drain(h->switches, s->time_ns);
 	where = (enum sample_where)what.where;
@@ -295,39 +295,66 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 	return ret ? ret : met_tell_sometimes(&h->tasks, sink, s->time_ns, e);
 }
 
-int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
-			 struct stack *stack, struct err *e)
+static int push_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
+			  const struct sample_host *what, struct stack *stack, struct err *e)
 {
-	/* What each sample in KVM, or in a device, has in common: it begins behind these. */
-	static const char *const entry[] = { "kvm_vcpu_ioctl",	 "kvm_arch_vcpu_ioctl_run",
-					     "vcpu_handle_exit", "vcpu_run_loop",
-					     "vcpu_main",	 NULL };
-	struct sample_host what;
+	/* What each sample of its kind has in common: in KVM, in a device, in a thread. It begins behind these. */
+	static const char *const vcpu_entry[] = { "kvm_vcpu_ioctl",   "kvm_arch_vcpu_ioctl_run",
+						  "vcpu_handle_exit", "vcpu_run_loop",
+						  "vcpu_main",	      NULL };
+	static const char *const thread_entry[] = { "thread_main", NULL };
+	const char *const *entry = s->reason == SAMPLE_THREAD ? thread_entry : vcpu_entry;
 	const char *name;
 	unsigned int n;
 	char buf[32];
 	int ret;
 
-	if (!h || !sample_host(s, &what) || !what.n)
-		return 0;
-	for (n = 1; n < what.n; n++)
-		if (is_any(function(h, &what, n, buf, sizeof(buf)), entry))
+	for (n = 1; n < what->n; n++)
+		if (is_any(function(h, what, n, buf, sizeof(buf)), entry))
 			break;
 	/* A thread's beginning in its library. */
-	while (n > 1 && !is_kernel(what.ip[n - 2]) &&
-	       is_label(function(h, &what, n - 1, buf, sizeof(buf))))
+	while (n > 1 && !is_kernel(what->ip[n - 2]) &&
+	       is_label(function(h, what, n - 1, buf, sizeof(buf))))
 		n--;
 	while (n--) {
 		uint64_t va;
 
-		name = function(h, &what, n, buf, sizeof(buf));
-		va = name ? met(is_kernel(what.ip[n]) ? &h->host : &h->own, name) : 0;
+		name = function(h, what, n, buf, sizeof(buf));
+		va = name ? met(is_kernel(what->ip[n]) ? &h->host : &h->own, name) : 0;
 		/* One label for all functions of a file in a row that have no names. */
 		if (va && (!is_label(name) || va != stack->ip[0]))
 			guest_vmm_push(stack, va);
 	}
 	ret = met_tell_sometimes(&h->own, sink, s->time_ns, e);
 	return ret ? ret : met_tell_sometimes(&h->host, sink, s->time_ns, e);
+}
+
+int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
+			 struct stack *stack, struct err *e)
+{
+	struct sample_host what;
+
+	if (!h || s->reason != SAMPLE_HOST || !sample_host(s, &what) || !what.n)
+		return 0;
+	return push_functions(h, sink, s, &what, stack, e);
+}
+
+int guest_host_thread(struct guest_host *h, struct sink *sink, const struct sample *s,
+		      struct stack *stack, struct err *e)
+{
+	struct sample_host what;
+	int ret = 0;
+
+	*stack = (struct stack){ .end = STACK_END_ROOT };
+	if (!h || !sample_host(s, &what))
+		return 0;
+	if (!h->marks)
+		ret = tell_marks(h, sink, e);
+	guest_vmm_push(stack, where_address(SAMPLE_IN_VMM));
+	ret = ret || !what.n ? ret : push_functions(h, sink, s, &what, stack, e);
+	stack->end = STACK_END_ROOT;
+	stack->user_end = 0;
+	return ret;
 }
 
 int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e)

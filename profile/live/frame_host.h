@@ -27,6 +27,9 @@ int guest_host_where(struct guest_host *h, struct sink *sink, const struct sampl
 		     struct stack *stack, struct err *e);
 int guest_host_functions(struct guest_host *h, struct sink *sink, const struct sample *s,
 			 struct stack *stack, struct err *e);
+/* A SAMPLE_THREAD: its whole stack. */
+int guest_host_thread(struct guest_host *h, struct sink *sink, const struct sample *s,
+		      struct stack *stack, struct err *e);
 /* After the last sample: the sink is told of all names. */
 int guest_host_finish(struct guest_host *h, struct sink *sink, struct err *e);
 

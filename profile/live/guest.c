@@ -280,6 +280,22 @@ int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 	return ret ? ret : guest_host_functions(g->host, g->sink, s, stack, e);
 }
 
+int guest_process_thread(struct guest *g, const struct sample *s, struct stack *stack,
+			 struct profile_sample *out, struct err *e)
+{
+	*out = (struct profile_sample){
+		.pid = s->task.pid,
+		.tid = s->task.tid,
+		.cpu = SAMPLE_NO_CPU,
+		.time_ns = s->time_ns,
+		.period = s->weight,
+		.event = s->event,
+		.mode = s->mode,
+		.stack = stack,
+	};
+	return guest_host_thread(g->host, g->sink, s, stack, e);
+}
+
 int guest_finish(struct guest *g, struct err *e)
 {
 	int ret;

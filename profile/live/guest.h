@@ -82,6 +82,10 @@ int guest_give_up(struct guest *g, struct err *e);
 int guest_process(struct guest *g, const struct sample *s, struct stack *stack,
 		  struct profile_sample *out, struct err *e);
 
+/* The same of a SAMPLE_THREAD, whose name the sink has. */
+int guest_process_thread(struct guest *g, const struct sample *s, struct stack *stack,
+			 struct profile_sample *out, struct err *e);
+
 /* After the last sample: what is told to the sink at the end. Errors are the sink's. */
 int guest_finish(struct guest *g, struct err *e);
 

@@ -393,6 +393,39 @@ static void look_offcpu(struct pipeline *p)
 	}
 }
 
+static int take_thread(void *ctx, const struct sample *s, bool renamed)
+{
+	struct pipeline *p = ctx;
+	const struct profile_comm comm = { s->task.pid, s->task.tid, s->task.comm, false,
+					   s->time_ns };
+	struct profile_sample out;
+	int ret = 0;
+
+	if (renamed && !p->err.code)
+		ret = p->sink->ops->comm(p->sink, &comm, &p->err);
+	/* The guest runs, and nobody has switched collecting off. */
+	if (p->err.code || p->opt.no_samples || !vm_first_entry_ns(p->vm) ||
+	    s->time_ns < vm_first_entry_ns(p->vm) || !vm_is_collecting(p->vm) ||
+	    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
+		return ret;
+	ret = ret ? ret : guest_process_thread(p->guest, s, &p->stack, &out, &p->err);
+	count_sample(p, &out);
+	cut_stack(p, &p->stack);
+	return ret ? ret : write_sample(p, &out);
+}
+
+static void take_threads(struct pipeline *p)
+{
+	fail_once(p, host_threads_take(p->opt.threads, take_thread, p));
+}
+
+/* What they count goes on, so it is read where all samples up to then have just been taken. */
+static void read_threads(struct pipeline *p)
+{
+	take_threads(p);
+	host_threads_stats(p->opt.threads, &p->stats.threads);
+}
+
 static void take_stats(struct pipeline *p)
 {
 	guest_stats(p->guest, &p->stats.guest);
@@ -411,6 +444,7 @@ static void do_job(struct pipeline *p)
 		return;
 	atomic_store(&p->running, job);
 	take_stats(p);
+	read_threads(p);
 	job->run(job, &p->stats);
 	atomic_store(&p->running, NULL);
 }
@@ -438,17 +472,21 @@ static void *consumer(void *arg)
 				flush_sink(p);
 			}
 			/* A stack gives way to a later one: its requests must have had it by then. */
-			if (n % (IO_JOIN_STACKS / 4) == 0)
+			if (n % (IO_JOIN_STACKS / 4) == 0) {
 				process_requests(p, IO_JOIN_KNOWN);
+				take_threads(p);
+			}
 		}
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
 		process_requests(p, IO_JOIN_KNOWN);
+		take_threads(p);
 		flush_sink(p);
 		do_job(p);
 		if (!last)
 			look_offcpu(p);
 		if (last) {
+			read_threads(p);
 			fail_once(p, guest_give_up(p->guest, &p->err));
 			held_release(&p->held, process_held, p);
 			process_requests(p, IO_JOIN_REST);

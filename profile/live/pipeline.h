@@ -9,6 +9,7 @@
 #define KVMPROF_PROFILE_LIVE_PIPELINE_H
 
 #include "profile/live/guest.h"
+#include "profile/live/host_threads.h"
 #include "profile/live/io_join.h"
 #include "profile/live/io_stages.h"
 #include "profile/sink/markers.h"
@@ -57,6 +58,7 @@ struct pipeline_stats {
 	} io;
 	struct guest_stats guest;
 	struct offcpu_stats offcpu;
+	struct host_threads_stats threads;
 };
 
 /* What a sample of an event of disks stands for. */
@@ -82,6 +84,7 @@ struct pipeline_options {
 	uint64_t max_samples;	   /* write so many, then end the machine; 0: all */
 	uint64_t offcpu_period_ns; /* look at tasks that don't run; 0: never */
 	uint8_t offcpu_event;	   /* of their samples: an index of profile_info.event */
+	struct host_threads *threads; /* of the VMM, to be sampled; NULL: none */
 };
 
 struct pipeline;

@@ -110,7 +110,8 @@ const char *run_control_unit_name(enum control_unit unit)
 
 unsigned int run_control_events(const struct run_control *c)
 {
-	return c->run->info.nevents - (c->run->opt->tasks.off_cpu ? 1 : 0);
+	return c->run->info.nevents - (c->run->opt->tasks.off_cpu ? 1 : 0) -
+	       (c->run->host_threads ? 1 : 0);
 }
 
 static int find_event(const struct run_control *c, const struct control_event *want,
@@ -119,9 +120,12 @@ static int find_event(const struct run_control *c, const struct control_event *w
 	const struct profile_info *info = &c->run->info;
 	unsigned int n = run_control_events(c);
 
-	if (*want->name && n < info->nevents && !strcmp(want->name, info->event[n].name))
-		return NO(e, "%s is as the run began with it: only events of vCPUs can be changed",
-			  want->name);
+	for (unsigned int i = n; *want->name && i < info->nevents; i++)
+		if (!strcmp(want->name, info->event[i].name))
+			return NO(e,
+				  "%s is as the run began with it: only events of vCPUs can be "
+				  "changed",
+				  want->name);
 	if (!*want->name) {
 		if (want->index >= n)
 			return NO(e, "there is no event %u: this run has %u", want->index, n);

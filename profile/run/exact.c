@@ -157,6 +157,7 @@ int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_req
 		.moment = exact_moment,
 		.moment_ctx = r,
 		.ready = run_sandbox_ready,
+		.ready_ctx = r,
 	};
 	struct vm_config vm = {
 		.quirks = &r->quirks,

@@ -4,9 +4,8 @@
 
 #include "base/clock.h"
 #include "profile/options/devices.h"
-#include "profile/live/host_names.h"
-#include "profile/live/host_switches.h"
 #include "profile/run/exact.h"
+#include "profile/run/host_side.h"
 #include "profile/run/sandbox.h"
 #include "profile/run/tune.h"
 #include "vmm/boot/initrd.h"
@@ -145,23 +144,14 @@ static int prepare_events(struct run *r, struct err *e)
 {
 	struct events *ev = &r->events;
 	struct events_rate rate = run_rate(r->opt);
-	struct err why = { 0 };
 	int ret = events_prepare(ev, &rate, &r->host, e);
 
 	for (unsigned int i = 0; !ret && i < ev->n; i++)
 		if (*ev->at[i].why)
 			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
 				ev->at[i].why);
-	for (unsigned int i = 0; !ret && i < ev->n; i++)
-		r->has_host |= ev->at[i].name.class == EVENT_HOST && !ev->at[i].dropped;
-	/* As long as we have the rights to. */
-	if (r->has_host && host_names_read(&r->host_names, r->opt->attach, &why) < 0)
-		fprintf(stderr,
-			"kvmprof: warning: event host: functions of the host's kernel have no "
-			"names: %s\n",
-			why.text);
-	if (r->has_host)
-		(void)host_switches_open(&r->host_switches, &r->switches_why);
+	if (!ret)
+		run_host_open(r);
 	return ret;
 }
 
@@ -221,6 +211,7 @@ static int make_vm(struct run *r, struct err *e)
 		.share_ended = share_ended,
 		.share_ctx = r,
 		.ready = run_sandbox_ready,
+		.ready_ctx = r,
 		.host = &r->host,
 		.quirks = &r->quirks,
 		.image = &s->target.image,

@@ -4,10 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "profile/live/host_switches.h"
 #include "profile/perfdata/leftover.h"
 #include "profile/run/exact.h"
 #include "profile/run/exact_counts.h"
+#include "profile/run/host_side.h"
 #include "profile/run/ps_json.h"
 #include "profile/run/sandbox.h"
 #include "profile/control/ps_view.h"
@@ -105,6 +105,9 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		r->info.event[r->info.nevents++] =
 			events_off_cpu(r->markers.pipeline.offcpu_period_ns);
 	}
+	ret = run_host_add_event(r, e);
+	if (ret)
+		return ret;
 	if (r->opt->call_counts)
 		run_counts_begin(&r->counts, &r->info, &r->markers.pipeline);
 	ret = r->sink->ops->begin(r->sink, &r->info, e);
@@ -328,6 +331,8 @@ static int run_guest(struct run *r, int argc, char **argv, struct err *e)
 	ret = ret ? ret : open_output(r, e);
 	ret = ret ? ret : add_sinks(r, e);
 	ret = ret ? ret : begin_profile(r, argc, argv, e);
+	if (!ret && run_is_attached(r->opt))
+		run_host_threads(r);
 	ret = ret ? ret : run_sandbox_begin(r, e);
 	ret = ret ? ret : run_start(r, e);
 	if (ret)
@@ -433,8 +438,7 @@ int run_deinit(struct run *r)
 	else if (r->sink)
 		r->sink->ops->destroy(r->sink);
 	pipeline_destroy(r->pipeline);
-	host_names_deinit(&r->host_names);
-	host_switches_close(r->host_switches);
+	run_host_close(r);
 	stat_close(r->stat);
 	vm_destroy(r->vm);
 	attach_domain_close(r->domain);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/outfile.h"
 #include "profile/files/buildid_cache.h"
+#include "profile/run/host_side.h"
 #include "profile/run/run.h"
 
 #include <errno.h>
@@ -132,6 +133,6 @@ int run_sandbox_share(void *ctx, const char *dir, bool read_only, struct err *e)
 
 int run_sandbox_ready(void *ctx, struct err *e)
 {
-	(void)ctx;
+	run_host_threads(ctx);
 	return sandbox_begin_main(e);
 }

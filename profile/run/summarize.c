@@ -48,6 +48,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.host = r->has_host,
 		.host_names = r->host_names.kernel != NULL,
 		.switches = r->host_switches,
+		.threads_note = r->threads_note.code ? r->threads_note.text : NULL,
 		.switches_why = r->switches_why.code ? r->switches_why.text : NULL,
 		.bound = &r->bound,
 		.asked = &r->markers.pipeline,

@@ -10,7 +10,8 @@
  *
  * Times are CLOCK_MONOTONIC in ns. Calls need not be in order of time, but what
  * a sample depends on (its task's name, its mappings) must not have a later
- * time than the sample. pids and tids are the guest's; pid 0 is its idle task.
+ * time than the sample. pids and tids are the guest's; pid 0 is its idle task. Those from 1,000,000,000 on are
+ * the host's, of threads of the VMM (profile/live/host_threads.h).
  */
 #ifndef KVMPROF_PROFILE_SINK_SINK_H
 #define KVMPROF_PROFILE_SINK_SINK_H
@@ -114,7 +115,7 @@ struct profile_dso {
 
 struct profile_sample {
 	uint32_t pid, tid;
-	uint32_t cpu;	  /* vCPU index */
+	uint32_t cpu;	  /* vCPU index; SAMPLE_NO_CPU: of none */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t period;  /* weight, in the event's unit */
 	uint8_t event;	  /* index into profile_info.event */

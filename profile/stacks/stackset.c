@@ -298,7 +298,7 @@ static int fill_arrays(struct stackset_build *b, struct stackset *s)
 static bool counts_ns(const struct perfdata *p)
 {
 	return (p->ours && (!strcmp(p->event, "wall") || !strcmp(p->event, "host") ||
-			    !strcmp(p->event, "off-cpu"))) ||
+			    !strcmp(p->event, "off-cpu") || !strcmp(p->event, "host-threads"))) ||
 	       stackset_begins(p->event, "cpu-clock") || stackset_begins(p->event, "task-clock");
 }
 

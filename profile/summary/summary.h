@@ -28,6 +28,7 @@ struct summary {
 	struct stat *stat;
 	bool host, host_names; /* the event host is sampled; its kernel's functions have names */
 	const struct host_switches *switches; /* and who had a processor is known, or why not */
+	const char *threads_note; /* why the VMM's other threads are not sampled, or not wholly; NULL: they are */
 	const char *switches_why;
 	const struct cost_bound *bound;
 	const struct pipeline_options *asked; /* whose breakpoints were set */

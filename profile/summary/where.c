@@ -28,6 +28,37 @@ static const struct stat_row *row_of(const struct stat_table *t, unsigned int wh
 	return NULL;
 }
 
+/* "consumer 0.120 s, main 0.013 s" */
+static void print_most(const struct host_threads_stats *t, FILE *out)
+{
+	for (size_t i = 0; i < sizeof(t->most) / sizeof(t->most[0]) && t->most[i].weight_ns; i++)
+		fprintf(out, "%s%s %.3f s", i ? ", " : ": ", t->most[i].comm,
+			(double)t->most[i].weight_ns / 1e9);
+	if (t->seen > sizeof(t->most) / sizeof(t->most[0]))
+		fprintf(out, ", ...");
+}
+
+static void print_threads(const struct summary *s, FILE *out)
+{
+	const struct host_threads_stats *t = &s->stats->threads;
+
+	if (t->opened) {
+		fprintf(out,
+			"kvmprof: event host-threads: the VMM's other threads had processors for "
+			"%.3f s, and %" PRIu64 " samples stand for %.3f s of it",
+			(double)t->counted_ns / 1e9, t->samples, (double)t->weight_ns / 1e9);
+		print_most(t, out);
+		fputc('\n', out);
+	}
+	if (t->lost)
+		fprintf(out,
+			"kvmprof: warning: event host-threads: %" PRIu64
+			" samples found no room in the kernel's rings and are lost\n",
+			t->lost);
+	if (s->threads_note)
+		fprintf(out, "kvmprof: note: event host-threads: %s\n", s->threads_note);
+}
+
 static void print_host(const struct summary *s, const struct stat_table *t, FILE *out)
 {
 	const struct stat_row *row = t ? row_of(t, STAT_HALTED) : NULL;
@@ -36,8 +67,7 @@ static void print_host(const struct summary *s, const struct stat_table *t, FILE
 	fprintf(out,
 		"kvmprof: event host: this host tells %s, the call chains of its kernel%s%s%s%s\n",
 		s->stats->where[SAMPLE_IN_GUEST] ? "when the guest runs" : "of KVM_RUN as a whole",
-		s->host_names ? ", with names" : ", without names",
-		halts ? ", halts" : "",
+		s->host_names ? ", with names" : ", without names", halts ? ", halts" : "",
 		s->switches ? ", and who else had the processor" : "",
 		s->stats->where[SAMPLE_IN_GUEST]
 			? ""
@@ -50,6 +80,7 @@ static void print_host(const struct summary *s, const struct stat_table *t, FILE
 			"kvmprof: event host: records of the host's scheduler were lost %" PRIu64
 			" times: waits of those moments have no task\n",
 			host_switches_lost(s->switches));
+	print_threads(s, out);
 }
 
 void summary_where_json(const struct summary *s, struct buf *out)
@@ -60,7 +91,11 @@ void summary_where_json(const struct summary *s, struct buf *out)
 	for (unsigned int i = 0; i < SAMPLE_WHERES; i++)
 		buf_printf(out, "%s\"%s\":%" PRIu64, i ? "," : "", where_name((enum sample_where)i),
 			   s->stats->where[i]);
-	buf_printf(out, "}");
+	buf_printf(out,
+		   "},\"host_threads\":{\"threads\":%u,\"ns\":%" PRIu64 ",\"samples\":%" PRIu64
+		   ",\"sampled_ns\":%" PRIu64 ",\"lost\":%" PRIu64 "}",
+		   s->stats->threads.opened, s->stats->threads.counted_ns,
+		   s->stats->threads.samples, s->stats->threads.weight_ns, s->stats->threads.lost);
 }
 
 /* What would be printed as 0.0 is left out. */

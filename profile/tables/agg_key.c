@@ -5,6 +5,7 @@
 #include "profile/tables/agg.h"
 
 #include "base/cleanup.h"
+#include "base/sample.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +71,16 @@ static const char *comm_format(const struct tasks *t, const struct agg_frame *f,
 
 NUMBER_KEY(pid, format_number)
 NUMBER_KEY(tid, format_number)
-NUMBER_KEY(cpu, format_number)
+/* -1: of no vCPU, as perf has it. */
+static const char *format_cpu(uint64_t cpu, char *buf, size_t size)
+{
+	if (cpu != SAMPLE_NO_CPU)
+		return format_number(cpu, buf, size);
+	snprintf(buf, size, "-1");
+	return buf;
+}
+
+NUMBER_KEY(cpu, format_cpu)
 
 /* -- size of pages ----------------------------------------------------------------------- */
 

@@ -108,8 +108,22 @@ def attach_qemu(name, what, seconds):
     got = closes(name + ".data", what)
     check(got.get("guest", 0) + got.get("kvm", 0) > 10, "%s hardly ran: %s" % (what, got))
     check(any("user_main" in x and "[" not in x for x in stacks(name + ".data")), "%s: no sample in the guest" % what)
+    check_main_loop(name + ".data", what)
     qemu.goes_on(q.pid, "%s: after attach -e host" % what)
     return q
+
+
+def check_main_loop(path, what):
+    """QEMU's other threads."""
+    t = e2e.summary(path)["host_threads"]
+    rows = json.loads(e2e.kvmprof("report", "-i", path, "--event", "host-threads", "--sort", "comm", "--no-children", "-n", "0",
+                                  "--json").out)["symbols"]
+    got = {x["comm"]: x["self"] for x in rows}
+    say("%s: other threads: %s; %s" % (what, t, got))
+    check(t["threads"] >= 1 and t["lost"] == 0 and abs(t["sampled_ns"] - t["ns"]) < 0.05 * t["ns"] + 2e6 * t["threads"],
+          "%s: samples of its threads stand for %d of %d ns" % (what, t["sampled_ns"], t["ns"]))
+    check(not any(x.startswith((":", "CPU ")) for x in got), "%s: vCPUs, or threads without a name: %s" % (what, got))
+    check("qemu-system-x86" in got or t["ns"] < 2e6, "%s: no main loop: %s" % (what, got))
 
 
 def open_to(pid, signo):

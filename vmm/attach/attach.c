@@ -219,6 +219,13 @@ static void op_facts(const struct vm *vm, struct attach_facts *out)
 	out->partial = a->proof.partial;
 }
 
+static pid_t op_vcpu_tid(const struct vm *vm, unsigned int vcpu)
+{
+	const struct attach *a = vm->attached;
+
+	return vcpu < a->ntracees ? a->tracee[vcpu].tid : 0;
+}
+
 static const struct machine_ops attach_ops = {
 	.start = op_start,
 	.wake = op_wake,
@@ -227,6 +234,7 @@ static const struct machine_ops attach_ops = {
 	.join = op_join,
 	.destroy = op_destroy,
 	.memory = op_memory,
+	.vcpu_tid = op_vcpu_tid,
 	.facts = op_facts,
 };
 

@@ -53,8 +53,9 @@ static union {
 
 static int setup(void **state)
 {
-	static const char *const function[] = { "leaf", "vcpu_enter_guest", "kvm_vcpu_ioctl",
-						"do_syscall_64", "kvm_vcpu_halt", LONG LONG,
+	static const char *const function[] = { "leaf",		  "vcpu_enter_guest",
+						"kvm_vcpu_ioctl", "do_syscall_64",
+						"kvm_vcpu_halt",  LONG LONG,
 						"ptrace_stop" };
 
 	(void)state;
@@ -152,7 +153,9 @@ static void in_a_stop(void **state)
 /* What is kept of a long name is one name, however often it comes. */
 static void long_name(void **state)
 {
-	const struct sample_host what = { .where = SAMPLE_IN_KVM, .n = 1, .ip = { KERNEL + 0x508 } };
+	const struct sample_host what = { .where = SAMPLE_IN_KVM,
+					  .n = 1,
+					  .ip = { KERNEL + 0x508 } };
 	uint64_t first;
 
 	(void)state;
@@ -237,6 +240,37 @@ static void damaged(void **state)
 	assert_int_equal(stack.n, 1);
 }
 
+/* A thread that runs no vCPU has a stack of its own: nothing of a guest's. */
+static void of_a_thread(void **state)
+{
+	const struct sample_host what = { .where = SAMPLE_IN_VMM,
+					  .n = 2,
+					  .ip = { KERNEL + 8, KERNEL + 0x300 + 9 } };
+
+	(void)state;
+	memset(&sample, 0, sizeof(sample));
+	sample.s.reason = SAMPLE_THREAD;
+	sample.s.stack_len = sizeof(what);
+	memcpy(sample.s.stack, &what, sizeof(what));
+	memset(&stack, 0xff, sizeof(stack));
+	assert_int_equal(guest_host_thread(h, &sink, &sample.s, &stack, &err), 0);
+	assert_int_equal(stack.n, 3);
+	assert_int_equal(stack.n_kernel, 3);
+	assert_int_equal(stack.end, STACK_END_ROOT);
+	assert_int_equal(stack.user_end, 0);
+	frame(0, "leaf");
+	frame(1, "do_syscall_64");
+	frame(2, "[vmm]");
+	/* A vCPU's frames are not for it, nor its for a vCPU's. */
+	assert_int_equal(guest_host_where(h, &sink, &sample.s, &stack, &err), 0);
+	assert_int_equal(guest_host_functions(h, &sink, &sample.s, &stack, &err), 0);
+	assert_int_equal(stack.n, 3);
+	/* Damaged: nothing of it is believed. */
+	sample.s.exit_addr = sizeof(what) - 4;
+	assert_int_equal(guest_host_thread(h, &sink, &sample.s, &stack, &err), 0);
+	assert_int_equal(stack.n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +283,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(elsewhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_thread, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
