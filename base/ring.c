@@ -62,7 +62,7 @@ static uint64_t get_hdr(const struct ring *r, size_t at)
 
 void *ring_reserve(struct ring *r, size_t len)
 {
-	size_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+	size_t head = r->written;
 	size_t tail = atomic_load_explicit(&r->tail, memory_order_acquire);
 	size_t need = HDR + aligned(len);
 	size_t to_end, skip;
@@ -89,7 +89,36 @@ void *ring_reserve(struct ring *r, size_t len)
 void ring_commit(struct ring *r, size_t used)
 {
 	put_hdr(r, r->pending, used);
-	atomic_store_explicit(&r->head, r->pending + HDR + aligned(used), memory_order_release);
+	r->written = r->pending + HDR + aligned(used);
+	if (!r->held)
+		atomic_store_explicit(&r->head, r->written, memory_order_release);
+}
+
+void ring_hold(struct ring *r)
+{
+	r->held = true;
+}
+
+void ring_unhold(struct ring *r)
+{
+	r->held = false;
+	atomic_store_explicit(&r->head, r->written, memory_order_release);
+}
+
+void *ring_held(struct ring *r, size_t *at)
+{
+	size_t head = atomic_load_explicit(&r->head, memory_order_relaxed), pos = head + *at;
+	uint64_t n;
+
+	if (pos == r->written)
+		return NULL;
+	n = get_hdr(r, pos);
+	if (n == SKIP) {
+		pos += r->size - ring_place(r, pos);
+		n = get_hdr(r, pos);
+	}
+	*at = pos + HDR + aligned((size_t)n) - head;
+	return r->data + ring_place(r, pos) + HDR;
 }
 
 void ring_drop(struct ring *r)
@@ -101,8 +130,7 @@ size_t ring_used(const struct ring *r)
 {
 	struct ring *any = (struct ring *)r;
 
-	return atomic_load_explicit(&any->head, memory_order_relaxed) -
-	       atomic_load_explicit(&any->tail, memory_order_relaxed);
+	return r->written - atomic_load_explicit(&any->tail, memory_order_relaxed);
 }
 
 unsigned int ring_one_of(const struct ring *r)

@@ -14,6 +14,7 @@
 #define KVMPROF_BASE_RING_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ struct ring {
 	_Alignas(64) atomic_uint_fast64_t dropped; /* records refused, producer writes */
 	size_t bias;	/* position that lies at data[0]; changed by the producer while empty */
 	size_t pending; /* producer only: offset of the reserved record, counted like head */
+	size_t written; /* producer only: behind the last record; head, but while records are held */
+	bool held;	/* producer only */
 };
 
 /* size is rounded up to a power of two, at least 4096. 0 or -ENOMEM. */
@@ -36,6 +39,14 @@ void ring_deinit(struct ring *r);
 void *ring_reserve(struct ring *r, size_t len);
 /* Producer: publish the first used bytes (<= the reserved len) of the reservation. */
 void ring_commit(struct ring *r, size_t used);
+/*
+ * Producer: what is committed from now on stays out of the consumer's sight, and may be changed,
+ * until ring_unhold(). Both may be called twice in a row.
+ */
+void ring_hold(struct ring *r);
+void ring_unhold(struct ring *r);
+/* Producer: the next held record; *at is 0 for the first one. NULL: there are no more. */
+void *ring_held(struct ring *r, size_t *at);
 /* Producer: count a record that was given up before it was reserved or committed. */
 void ring_drop(struct ring *r);
 

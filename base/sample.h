@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_VERSION 5
+#define SAMPLE_VERSION 6
 /* In a profile, of a thread that runs no vCPU: perf, too, has -1 where there is no CPU. */
 #define SAMPLE_NO_CPU UINT32_MAX
 /* Stacks of one sample: the kernel's (task, IRQ, exception, NMI), and the program's. */
@@ -92,10 +92,10 @@ enum sample_where {
 struct sample_host {
 	/* IN_VMM: of the exit that is worked for, as of SAMPLE_EXIT; RUNNABLE: it waited since this time. */
 	uint64_t exit_addr;
-	uint8_t where;	    /* enum sample_where */
-	uint8_t exit;	    /* IN_VMM: KVM_EXIT_* */
-	uint16_t n;	    /* of ip; SAMPLE_MAX_HOST at most */
-	uint32_t tid;	    /* RUNNABLE: of the thread, on the host */
+	uint8_t where; /* enum sample_where */
+	uint8_t exit;  /* IN_VMM: KVM_EXIT_* */
+	uint16_t n;    /* of ip; SAMPLE_MAX_HOST at most */
+	uint32_t tid;  /* RUNNABLE: of the thread, on the host */
 	uint64_t ip
 		[SAMPLE_MAX_HOST]; /* of its kernel, then of kvmprof, innermost first; only n are there */
 };
@@ -191,6 +191,11 @@ struct sample {
 	 * it; SAMPLE_HOST, SAMPLE_THREAD: where its struct sample_host is in stack[].
 	 */
 	uint64_t exit_addr;
+	/*
+	 * SAMPLE_EXIT: ns from KVM_RUN's return, less what it took to sample meanwhile, until time_ns, when
+	 * the exit was handled; 0: not known. Of several that it stands for it is the last one's.
+	 */
+	uint64_t exit_ns;
 	uint32_t stack_len; /* bytes at stack[] */
 	struct sample_regs regs;
 	uint64_t idt_base; /* IDTR */

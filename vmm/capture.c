@@ -511,6 +511,7 @@ bool capture_sample_of(struct vcpu *v, const struct capture_view *view,
 	s->time_ns = cause->now;
 	s->weight = cause->weight;
 	s->exit_addr = cause->exit_addr;
+	s->exit_ns = cause->exit_ns;
 	s->overruns = cause->missed;
 	s->stack_len = 0;
 	if (nested) {

@@ -42,8 +42,11 @@ struct source {
 	struct trigger trigger; /* WALL, CPU by a timer; EXIT: its deadlines */
 	struct counter counter; /* PERF, CPU */
 	uint64_t exits;		/* EXIT, IO: so far */
-	uint8_t exit;	     /* EXIT: the one that is due: KVM_EXIT_*; HOST: that is worked for */
-	uint64_t exit_addr;  /* and its address, as in struct sample; IO: the token */
+	uint8_t exit;	    /* EXIT: the one that is due: KVM_EXIT_*; HOST: that is worked for */
+	uint64_t exit_addr; /* and its address, as in struct sample; IO: the token */
+	uint64_t began_ns; /* EXIT: KVM_RUN returned with it; 0: it is handled, or there was none */
+	uint64_t handled_ns; /* EXIT: and then it was handled */
+	uint64_t exit_ns;    /* EXIT: as in struct sample */
 	uint8_t span;	     /* HOST: enum account_span, when its period ended */
 	struct account seen; /* HOST: as samples off its processor stand for it */
 	uint64_t on_seen;    /* HOST: processor time that samples stand for already, and ... */
@@ -85,6 +88,8 @@ struct vcpu {
 	uint32_t stack_max;	      /* bytes of one stack that are copied now */
 	unsigned int control_seen;    /* vm->control.changes when it was last followed */
 	volatile sig_atomic_t device; /* what its thread works at: 1 + index, 0: none */
+	bool exit_noted;	      /* an exit is worked for that has a sample */
+	uint64_t exit_stopped;	      /* ns that samples took within it */
 	struct ring ring;
 	struct vcpu_stats stats;
 	struct account account; /* of its thread; account_seq is odd while it changes */
@@ -243,6 +248,7 @@ struct capture_cause {
 	uint8_t device;			/* as in struct sample */
 	uint8_t exit;			/* EXIT */
 	uint64_t exit_addr;		/* EXIT, IO */
+	uint64_t exit_ns;		/* EXIT: as in struct sample */
 	const struct sample_host *host; /* HOST */
 };
 /*
@@ -357,8 +363,10 @@ void source_take_host(struct vcpu *v, unsigned int i, uint64_t now);
 
 /* source_exit.c: is the instruction behind this exit finished by the next KVM_RUN? */
 bool exit_is_finished_later(uint32_t kind);
-/* KVM_RUN has returned 0, nothing was done about it yet. */
-void sources_exit(struct vcpu *v);
+/* KVM_RUN has returned 0 at now, nothing was done about it yet. */
+void sources_exit(struct vcpu *v, uint64_t now);
+/* The exit was handled; only where v->exit_noted. */
+void sources_exit_handled(struct vcpu *v, uint64_t now);
 /* The sample of an exit that is due; the registers are complete. */
 void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now);
 /* source_io.c: dev_io.batch of the disks; ctx is the struct vm. */

@@ -223,7 +223,7 @@ void sources_follow(struct vcpu *v)
 
 uint8_t source_exit_of(const struct kvm_run *run, uint64_t *addr)
 {
-	*addr = run->exit_reason == KVM_EXIT_IO	  ? run->io.port
+	*addr = run->exit_reason == KVM_EXIT_IO	    ? run->io.port
 		: run->exit_reason == KVM_EXIT_MMIO ? run->mmio.phys_addr
 						    : 0;
 	return (uint8_t)(run->exit_reason < UINT8_MAX ? run->exit_reason : UINT8_MAX);
@@ -341,20 +341,26 @@ static void source_take(struct vcpu *v, unsigned int i, uint64_t now)
 		source_take_timer(v, i, now);
 }
 
+static void source_take_due(struct vcpu *v, unsigned int i)
+{
+	struct source *s = &v->source[i];
+	uint64_t t0 = clock_mono_ns();
+
+	s->due = 0;
+	source_take(v, i, t0);
+	s->device = 0; /* none works now: a signal meanwhile has noted that, too */
+	hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
+}
+
 void sources_take(struct vcpu *v)
 {
-	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
-		struct source *s = &v->source[i];
-		uint64_t t0;
-
-		if (!s->due)
-			continue;
-		s->due = 0;
-		t0 = clock_mono_ns();
-		source_take(v, i, t0);
-		s->device = 0; /* none works now: a signal meanwhile has noted that, too */
-		hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
-	}
+	/* First those whose time is that of an exit, which is over. */
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
+		if (v->source[i].due && v->vm->cfg.event[i].kind == VM_EVENT_EXIT)
+			source_take_due(v, i);
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++)
+		if (v->source[i].due)
+			source_take_due(v, i);
 	if (v->watch_due) {
 		v->watch_due = 0;
 		capture_watch(v, WATCH_LOOKS);

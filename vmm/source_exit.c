@@ -5,7 +5,11 @@
  * After an I/O, MMIO or MSR exit the instruction is finished by the next KVM_RUN: the registers
  * are complete only then. So that entry is made to return at once (immediate_exit), and the
  * sample taken there: it shows the stack that caused the exit, at the instruction behind.
- * At other exits nothing is left to be finished, and the sample is taken at once.
+ * At other exits nothing is left to be finished, and the sample is taken at once. The ring holds
+ * it then until the exit is handled.
+ *
+ * How long that took is told in either case: the run loop reads the clock at both ends for the
+ * account of time (account.c), so a sample costs no further look at it.
  */
 #include "base/clock.h"
 #include "base/count.h"
@@ -44,7 +48,7 @@ static uint64_t address_of(const struct kvm_run *run)
 	}
 }
 
-void sources_exit(struct vcpu *v)
+void sources_exit(struct vcpu *v, uint64_t now)
 {
 	uint32_t kind = v->run->exit_reason;
 
@@ -58,27 +62,69 @@ void sources_exit(struct vcpu *v)
 			continue;
 		s->exit = (uint8_t)kind;
 		s->exit_addr = address_of(v->run);
+		s->began_ns = now;
+		v->exit_noted = true;
 		if (exit_is_finished_later(kind)) {
 			s->due = 1;
 			v->run->immediate_exit = 1;
 		} else {
-			uint64_t t0 = clock_mono_ns();
+			uint64_t t0 = clock_mono_ns(), took;
 
+			ring_hold(&v->ring);
 			source_take_exit(v, i, t0);
-			hist_add(&v->stats.stop_ns, clock_mono_ns() - t0);
+			took = clock_mono_ns() - t0;
+			hist_add(&v->stats.stop_ns, took);
+			v->exit_stopped += took;
 		}
 	}
+}
+
+/* Those that were taken when the exit came, before it was handled. */
+static void source_tell_held(struct vcpu *v, uint64_t took, uint64_t now)
+{
+	struct sample *s;
+	size_t at = 0;
+
+	while ((s = ring_held(&v->ring, &at)))
+		if (s->reason == SAMPLE_EXIT) {
+			s->exit_ns = took;
+			s->time_ns = now;
+		}
+	ring_unhold(&v->ring);
+}
+
+void sources_exit_handled(struct vcpu *v, uint64_t now)
+{
+	uint64_t took = 0, whole;
+
+	for (unsigned int i = 0; i < v->vm->cfg.nevents; i++) {
+		struct source *s = &v->source[i];
+
+		if (!s->began_ns)
+			continue;
+		whole = now - s->began_ns;
+		took = whole > v->exit_stopped ? whole - v->exit_stopped : 1;
+		s->exit_ns = took;
+		s->handled_ns = now;
+		s->began_ns = 0;
+	}
+	if (v->ring.held)
+		source_tell_held(v, took, now);
+	v->exit_stopped = 0;
+	v->exit_noted = false;
 }
 
 void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now)
 {
 	struct source *s = &v->source[i];
+	bool handled = !s->began_ns && s->handled_ns;
 	struct capture_cause cause = {
-		.now = now,
+		.now = handled ? s->handled_ns : now,
 		.reason = SAMPLE_EXIT,
 		.event = (uint8_t)i,
 		.exit = s->exit,
 		.exit_addr = s->exit_addr,
+		.exit_ns = handled ? s->exit_ns : 0,
 	};
 
 	cause.missed = trigger_advance(&s->trigger, s->exits);

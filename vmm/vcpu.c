@@ -312,10 +312,12 @@ static void vcpu_run_loop(struct vcpu *v)
 				  1);
 			if (!exit_is_finished_later(kind))
 				vcpu_fetch_regs(v);
-			sources_exit(v);
+			sources_exit(v, now);
 			now = device_enter(v);
 			vcpu_handle_exit(v);
 			now = device_leave(v, now);
+			if (v->exit_noted)
+				sources_exit_handled(v, now);
 		} else if (ret == EINTR) {
 			count_add(&v->stats.exits[KVM_EXIT_INTR], 1);
 			vcpu_fetch_regs(v);

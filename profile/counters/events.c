@@ -375,6 +375,7 @@ unsigned int events_for_profile(const struct events *ev, double freq_hz, struct 
 			.type = PERF_TYPE_RAW,
 			.config = OUR_CONFIG + i,
 			.period = s->vm.period,
+			.exits = s->vm.kind == VM_EVENT_EXIT,
 		};
 		if (s->vm.kind == VM_EVENT_PERF && s->vm.counter.type != PERF_TYPE_TRACEPOINT) {
 			p->type = s->vm.counter.type;

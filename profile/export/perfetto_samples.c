@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One event's samples as PerfSample packets, whose stacks trace_processor has as callstacks;
- * and VM exits, if that is what the event is of, as moments on tracks of their own.
+ * and VM exits, if that is what the event is of, as slices on tracks of their own.
  *
  * Functions, images, frames and stacks are interned: those of the stackset, each number + 1.
  * timebase_count is what the event had counted on that vCPU by then: the sum of the weights.
@@ -27,7 +27,8 @@ enum {
 	INTERNED_PATH = 17,
 	INTERNED_MAPPING = 19,
 };
-enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_NAME = 23, EVENT_STACK = 56, EVENT_INSTANT = 3 };
+enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_NAME = 23, EVENT_STACK = 56 };
+enum { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3 };
 enum { MODE_KERNEL = 1, MODE_USER = 2 };
 
 struct samples {
@@ -149,13 +150,27 @@ static void put_sample(struct samples *m, const struct stackset_sample *sample, 
 	perfetto_end(m->p, packet);
 }
 
-static void put_exit(struct samples *m, const struct stackset_sample *sample)
+static void put_exit_end(struct samples *m, const struct stackset_sample *sample)
 {
 	struct buf *b = &m->p->packet;
 	size_t packet = perfetto_begin(m->p, m->sequence, sample->time_ns);
 	size_t event = proto_begin(b, PACKET_TRACK_EVENT);
 
-	proto_uint(b, EVENT_TYPE, EVENT_INSTANT);
+	proto_uint(b, EVENT_TYPE, EVENT_END);
+	proto_uint(b, EVENT_TRACK, perfetto_uuid(PERFETTO_EXITS, sample->cpu));
+	proto_end(b, event);
+	perfetto_end(m->p, packet);
+}
+
+/* A slice of the time that it was worked for; a moment where that is not known. */
+static void put_exit(struct samples *m, const struct stackset_sample *sample)
+{
+	struct buf *b = &m->p->packet;
+	uint64_t took = sample->exit_ns < sample->time_ns ? sample->exit_ns : 0;
+	size_t packet = perfetto_begin(m->p, m->sequence, sample->time_ns - took);
+	size_t event = proto_begin(b, PACKET_TRACK_EVENT);
+
+	proto_uint(b, EVENT_TYPE, took ? EVENT_BEGIN : EVENT_INSTANT);
 	proto_uint(b, EVENT_TRACK, perfetto_uuid(PERFETTO_EXITS, sample->cpu));
 	proto_text(b, EVENT_NAME, m->s->event);
 	perfetto_note_number(m->p, "exits", sample->weight);
@@ -163,6 +178,8 @@ static void put_exit(struct samples *m, const struct stackset_sample *sample)
 		proto_uint(b, EVENT_STACK, sample->stack + UINT64_C(1));
 	proto_end(b, event);
 	perfetto_end(m->p, packet);
+	if (took)
+		put_exit_end(m, sample);
 }
 
 static void put_exits_track(struct samples *m, uint32_t cpu)

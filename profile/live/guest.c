@@ -237,6 +237,7 @@ static int guest_frames(struct guest *g, const struct sample *s, struct stack *s
 		.event = s->event,
 		.mode = s->mode,
 		.stack = stack,
+		.exit_ns = s->reason == SAMPLE_EXIT ? s->exit_ns : 0,
 	};
 	ret = see_task(g, s, out, &task, e);
 	if (guest_vmm_nested(s, stack))

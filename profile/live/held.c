@@ -11,7 +11,8 @@
  */
 struct held_low {
 	uint8_t head[offsetof(struct sample, regs)];
-	uint64_t rip, rflags, cr0, cr4, efer;
+	uint64_t rip, cr4, efer;
+	uint32_t rflags, cr0; /* the upper halves are reserved, and 0 */
 	uint16_t cs, ss;
 };
 
@@ -25,8 +26,8 @@ static struct held_low held_low_of(const struct sample *s)
 {
 	struct held_low h = {
 		.rip = s->regs.rip,
-		.rflags = s->regs.rflags,
-		.cr0 = s->regs.cr0,
+		.rflags = (uint32_t)s->regs.rflags,
+		.cr0 = (uint32_t)s->regs.cr0,
 		.cr4 = s->regs.cr4,
 		.efer = s->regs.efer,
 		.cs = s->regs.cs,

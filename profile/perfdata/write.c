@@ -133,6 +133,8 @@ int perfdata_write_begin(struct perfdata_writer *w, const struct profile_info *i
 	w->nevents = info->nevents + info->markers;
 	w->marker_event = info->nevents;
 	w->mem = info->mem;
+	for (unsigned int i = 0; i < info->nevents; i++)
+		w->exits |= (uint32_t)info->event[i].exits << i;
 	w->ids_off = PERFDATA_HEADER_SIZE;
 	w->attr_off = w->ids_off + 8 * (uint64_t)w->nevents;
 	w->data_off = w->attr_off + (uint64_t)w->nevents * PERFDATA_ATTR_ENTRY;
@@ -391,15 +393,36 @@ static uint64_t page_bytes(uint8_t shift)
 /* What a sample's field tells of its memory when the caller does not know. */
 static const struct mem_refs no_mem = { .why = MEMOP_NO_BYTES };
 
+static size_t raw_size(const struct perfdata_writer *w, const struct profile_sample *s,
+		       const struct mem_refs *m)
+{
+	size_t exit = w->exits >> s->event & 1 ? EXITTIME_SIZE : 0;
+
+	return w->mem ? memref_raw_size(m) + exit : exit;
+}
+
+/* RAW is what `mem` says, if anything does, and then how long the exit was worked for. */
+static void put_raw(struct buf *b, const struct perfdata_writer *w, const struct profile_sample *s,
+		    const struct mem_refs *m)
+{
+	size_t size = raw_size(w, s, m);
+
+	if (size)
+		buf_u32(b, (uint32_t)size - 4);
+	if (w->mem)
+		memref_put(b, m);
+	if (w->exits >> s->event & 1)
+		exittime_put(b, s->exit_ns, w->mem ? EXITTIME_BEHIND : EXITTIME_ALONE);
+}
+
 /*
- * What comes behind the call chain with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of
- * the first operand, and 0 where there is none or where it is not known.
+ * What comes behind RAW with PERFDATA_MEM_SAMPLE_TYPE. perf's fields are of the first operand,
+ * and 0 where there is none or where it is not known.
  */
 static void put_mem(struct buf *b, const struct mem_refs *m)
 {
 	const struct mem_ref *r = m->n ? &m->ref[0] : NULL;
 
-	memref_put_raw(b, m);
 	buf_u64(b, memref_data_src(m));
 	buf_u64(b, r ? r->gpa : 0);
 	buf_u64(b, r ? page_bytes(r->guest_shift) : 0);
@@ -487,9 +510,10 @@ int perfdata_write_sample(struct perfdata_writer *w, const struct profile_sample
 	put_record_header(&w->held, PERFDATA_RECORD_SAMPLE,
 			  (s->stack->n_kernel ? PERFDATA_MISC_KERNEL : PERFDATA_MISC_USER) |
 				  (s->mode == SAMPLE_IDLE ? 0 : PERFDATA_MISC_EXACT_IP),
-			  PERFDATA_RECORD_HEADER + fields +
-				  (w->mem ? memref_raw_size(mem) + 32 : 0));
+			  PERFDATA_RECORD_HEADER + fields + raw_size(w, s, mem) +
+				  (w->mem ? 32 : 0));
 	buf_add(&w->held, v, fields);
+	put_raw(&w->held, w, s, mem);
 	if (w->mem)
 		put_mem(&w->held, mem);
 

@@ -59,7 +59,8 @@ struct perfdata_writer {
 	uint64_t data_off;	   /* where the records begin */
 	unsigned int nevents;	   /* with that of markers, if there may be some */
 	unsigned int marker_event; /* its index */
-	bool mem; /* samples, not markers, have PERFDATA_MEM_SAMPLE_TYPE's fields */
+	bool mem;	/* samples, not markers, have PERFDATA_MEM_SAMPLE_TYPE's fields */
+	uint32_t exits; /* bits of the events whose samples have RAW of profile/sink/exittime.h */
 	uint64_t ids_off, attr_off;
 	uint64_t early_off;	   /* of the room for module maps; 0: none */
 	struct buf out;		   /* next write */

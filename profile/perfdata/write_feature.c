@@ -36,9 +36,8 @@ void perfdata_put_attr(struct buf *b, const struct profile_info *info, unsigned 
 	buf_u64(b, ev->config);
 	buf_u64(b, hz > 0 ? freq : ev->period); /* sample_freq or sample_period */
 	buf_u64(b, PERFDATA_OUR_SAMPLE_TYPE |
-			   (ev == &marker ? PERFDATA_SAMPLE_RAW
-			    : info->mem	  ? PERFDATA_MEM_SAMPLE_TYPE
-					  : 0) |
+			   (ev == &marker || ev->exits ? PERFDATA_SAMPLE_RAW : 0) |
+			   (ev != &marker && info->mem ? PERFDATA_MEM_SAMPLE_TYPE : 0) |
 			   (info->nevents + info->markers > 1 ? PERFDATA_SAMPLE_IDENTIFIER : 0));
 	buf_u64(b, PERFDATA_FORMAT_ID);
 	buf_u64(b, PERFDATA_ATTR_MMAP | PERFDATA_ATTR_COMM | (hz > 0 ? PERFDATA_ATTR_FREQ : 0) |

@@ -28,9 +28,8 @@ static void put_ref(struct buf *b, const struct mem_ref *r)
 	buf_add(b, NULL, 5);
 }
 
-void memref_put_raw(struct buf *b, const struct mem_refs *m)
+void memref_put(struct buf *b, const struct mem_refs *m)
 {
-	buf_u32(b, (uint32_t)memref_raw_size(m) - 4);
 	buf_u32(b, MEMREF_MAGIC);
 	buf_u8(b, MEMREF_VERSION);
 	buf_u8(b, m->why);

@@ -4,7 +4,7 @@
  *
  * One for the code at rip, and one for each memory operand. What perf.data has fields
  * for (address, page sizes) is told in them of the first operand; all of it travels in
- * the sample's PERF_SAMPLE_RAW, little endian, nothing else beside it:
+ * the sample's PERF_SAMPLE_RAW, little endian; what is behind it is exittime.h's:
  *
  *   raw  := u32 magic "KMEM" | u8 version (1) | u8 why | u8 n | u8 ref size (32) | u32 0
  *           code-ref ref...(n)
@@ -93,9 +93,9 @@ struct mem_refs {
 	struct mem_ref ref[MEMREF_MAX];
 };
 
-/* Length and bytes of the RAW field, a multiple of 8. */
+/* Length of the RAW field with that of its length, a multiple of 8; and its bytes behind that. */
 size_t memref_raw_size(const struct mem_refs *m);
-void memref_put_raw(struct buf *b, const struct mem_refs *m);
+void memref_put(struct buf *b, const struct mem_refs *m);
 /* bytes: what is behind the length. False: not ours, or nonsense. */
 bool memref_parse(const uint8_t *bytes, size_t len, struct mem_refs *out);
 

@@ -17,6 +17,7 @@
 #define KVMPROF_PROFILE_SINK_SINK_H
 
 #include "base/err.h"
+#include "profile/sink/exittime.h"
 #include "profile/sink/markers.h"
 #include "profile/sink/memref.h"
 #include "symbolizer/core/kimage.h"
@@ -34,6 +35,7 @@ struct profile_event {
 	uint64_t config;
 	double freq_hz;	 /* samples a second; 0: every `period` */
 	uint64_t period; /* in the event's unit: ns of clocks, else a count */
+	bool exits;	 /* its samples say how long the VM exit was worked for */
 };
 
 /* Wall-clock time. perf counts its cpu-clock in ns, too. */
@@ -122,6 +124,7 @@ struct profile_sample {
 	uint8_t mode;	  /* enum sample_mode */
 	const struct stack *stack;
 	const struct mem_refs *mem; /* with profile_info.mem; NULL: nothing is known of it */
+	uint64_t exit_ns;	    /* with profile_event.exits: ended at time_ns; 0: not known */
 };
 
 /* A moment: see markers.h. Where there is no room for markers it is left out. */

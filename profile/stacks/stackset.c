@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "profile/sink/exittime.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -102,7 +103,11 @@ static int keep_sample(struct stackset_build *b, const struct perfdata_record *r
 	if (ARRAY_ROOM(b->sample, b->nsamples, b->sample_cap))
 		return -ENOMEM;
 	b->sample[b->nsamples++] = (struct stackset_sample){
-		.time_ns = r->time_ns, .weight = r->sample.period, .stack = raw, .cpu = r->cpu
+		.time_ns = r->time_ns,
+		.weight = r->sample.period,
+		.exit_ns = b->in.p->ours ? exittime_parse(r->sample.raw, r->sample.raw_len) : 0,
+		.stack = raw,
+		.cpu = r->cpu,
 	};
 	return 0;
 }
@@ -202,7 +207,8 @@ static int push_frames(struct stackset_build *b, const struct raw_stack *raw, ui
 			*mode = raw->chain.idle ? STACKSET_IDLE
 				: f.kernel	? STACKSET_KERNEL
 						: STACKSET_USER;
-		if (stackset_frame_of(b, raw->chain.view, &f, &frame) < 0 || push_frame(b, frame) < 0)
+		if (stackset_frame_of(b, raw->chain.view, &f, &frame) < 0 ||
+		    push_frame(b, frame) < 0)
 			return -ENOMEM;
 	}
 	if (!b->opt.where)

@@ -70,6 +70,7 @@ struct stackset_sample {
 	uint64_t time_ns, weight;
 	uint32_t stack; /* index */
 	uint32_t cpu;
+	uint64_t exit_ns; /* of a VM exit: it was worked for so long until time_ns; 0: not known */
 };
 
 /* A moment; see markers.h. */

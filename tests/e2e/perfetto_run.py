@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A trace of a run of the demo, read by Perfetto's trace processor: every exit that was sampled, markers, both
-events' samples at once, all on the clock of the profile; and one event alone."""
+events' samples at once, all on the clock of the profile; and one event alone. How long exits were worked for is held against
+what the run has counted itself."""
 
 import e2e
 import perfetto
@@ -23,7 +24,7 @@ slices, ends, sessions, exits = perfetto.ask(
     directory, "p.pftrace", perfetto.SLICES,
     "select t.name, max(c.value) value, count(*) n from counter c join perf_counter_track t on t.id = c.track_id group by 1",
     "select perf_session_id id, count(*) n, count(callsite_id) stacks from perf_sample group by 1",
-    "select s.ts, s.name, a.int_value exits from slice s join track t on t.id = s.track_id "
+    "select s.ts, s.dur, s.name, a.int_value exits from slice s join track t on t.id = s.track_id "
     "join args a on a.arg_set_id = s.arg_set_id and a.key like '%exits' where t.name = 'exits'")
 check({e["name"]: (e["value"], e["n"]) for e in ends} == {n: (e["weight"], e["samples"]) for n, e in events.items()},
       "counters %s, events %s" % (ends, events))
@@ -38,6 +39,55 @@ check(all(a[1] + a[2] == b[1] for a, b in zip(got, got[1:])), "markers' slices: 
 ran = [x for x in slices if x["track"] == "vCPU 0"]
 check(ran and all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(ran, ran[1:])), "vCPU 0: %s" % ran[:4])
 check(sum(x["dur"] for x in ran) == events["wall"]["weight"], "vCPU 0: %d ns, %s" % (sum(x["dur"] for x in ran), events["wall"]))
+
+
+
+def worked_for(name, exits, summary):
+    """Each exit that was sampled is a slice. The devices' own time is within it, and it within the time between KVM_RUNs."""
+    count = {n: c["sum"] for n, c in summary["stat"]["counters"].items()}
+    exits = sorted(exits, key=lambda x: x["ts"])
+    check(exits and all(x["dur"] > 0 for x in exits), "%s: moments: %s" % (name, [x for x in exits if x["dur"] <= 0][:3]))
+    check(all(a["ts"] + a["dur"] <= b["ts"] for a, b in zip(exits, exits[1:])), "%s: exits overlap" % name)
+    took = sum(x["dur"] for x in exits)
+    least = sum(n for row, n in count.items() if row.startswith("vmm:") and row.endswith(":time"))
+    most = sum(count["time:" + row] or 0 for row in ("vmm", "runnable", "waiting", "untold"))
+    e2e.say("%s: %d exits took %d ns, devices %d ns, the VMM %d ns (with the time off its processor %d)" % (
+        name, len(exits), took, least, count["time:vmm"], most))
+    check(least <= took <= most, "%s: exits took %d ns: not %d to %d" % (name, took, least, most))
+
+
+check(len(exits) == s["exits"]["2_IO"] == sum(d["exits"] for d in s["devices"]), "%d exits of %s" % (len(exits), s["exits"]))
+worked_for("exit:io", exits, s)
+
+# Exits whose samples are taken before they are worked for; and one of three, whose slices are those of the ones taken.
+p = e2e.kvmprof("run", "-q", "-e", "exit:debug,exit", "-c", "1", "--mark-at", "mode_run", "-o", "all.data", "--append", "seconds=0.5")
+s = e2e.summary("all.data")
+check(p.status == 0 and s["exits"].get("4_DEBUG"), "run --mark-at: %d %s %s" % (p.status, p.err, s["exits"]))
+EXITS = ("select s.ts, s.dur, s.name, t.id track, a.int_value exits from slice s join track t on t.id = s.track_id "
+         "join args a on a.arg_set_id = s.arg_set_id and a.key like '%exits' where t.name = 'exits'")
+e2e.kvmprof("export", "-F", "perfetto", "-i", "all.data", "-o", "all.pftrace")
+found, = perfetto.ask(directory, "all.pftrace", EXITS)
+want = {e["name"]: e["samples"] for e in s["events"]}
+check({n: sum(x["name"] == n for x in found) for n in want} == want, "%s, not %s" % (len(found), want))
+worked_for("all", [x for x in found if x["name"] == "exit"], s)
+debug = {(x["ts"], x["dur"]) for x in found if x["name"] == "exit:debug"}
+check(len(debug) == s["exits"]["4_DEBUG"] and debug <= {(x["ts"], x["dur"]) for x in found if x["name"] == "exit"},
+      "exit:debug: %s" % sorted(debug)[:3])
+p = e2e.kvmprof("run", "-q", "-e", "exit:io", "-c", "3", "-o", "third.data", "--append", "seconds=0.5")
+s = e2e.summary("third.data")
+e2e.kvmprof("export", "-F", "perfetto", "-i", "third.data", "-o", "third.pftrace")
+found, = perfetto.ask(directory, "third.pftrace", EXITS)
+check(len(found) == s["events"][0]["samples"] and all(x["dur"] > 0 for x in found) and
+      sum(x["exits"] for x in found) == s["events"][0]["weight"], "one of three: %d, %s" % (len(found), s["events"]))
+
+# Together with the memory that samples use, which is in the same field; and in the order of perf's fields.
+p = e2e.kvmprof("run", "-q", "--mem", "-e", "exit:io,wall", "-o", "mem.data", "--append", "seconds=0.5")
+e2e.kvmprof("export", "-F", "perfetto", "-i", "mem.data", "-o", "mem.pftrace")
+found, = perfetto.ask(directory, "mem.pftrace", EXITS)
+n = {e["name"]: e["samples"] for e in e2e.summary("mem.data")["events"]}["exit:io"]
+check(p.status == 0 and len(found) == n and all(x["dur"] > 0 for x in found), "--mem: %d %s, %d exits of %d" % (p.status, p.err, len(found), n))
+mem = e2e.kvmprof("mem", "-i", "mem.data")
+check(mem.status == 0 and not mem.err, "mem: %d %s" % (mem.status, mem.err))
 
 p = e2e.kvmprof("export", "-F", "perfetto", "--event", "exit:io", "-i", "p.data", "-o", "one.pftrace")
 one, = perfetto.ask(directory, "one.pftrace", "select count(*) n from perf_sample")

@@ -33,9 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memref_data_src(&m);
 	buf_init(&b);
-	memref_put_raw(&b, &m);
-	require(!b.failed && b.len == memref_raw_size(&m) && b.len % 8 == 0);
-	require(memref_parse(b.data + 4, b.len - 4, &again));
+	memref_put(&b, &m);
+	require(!b.failed && b.len + 4 == memref_raw_size(&m) && memref_raw_size(&m) % 8 == 0);
+	require(memref_parse(b.data, b.len, &again));
 	require(again.n == m.n && again.why == m.why);
 	require(!memcmp(&again.code, &m.code, sizeof(m.code)));
 	require(!memcmp(again.ref, m.ref, m.n * sizeof(m.ref[0])));

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "profile/tables/agg_tree.h"
+#include "profile/sink/exittime.h"
 #include "profile/sink/markers.h"
 #include "profile/names/names.h"
 #include "profile/perfdata/read.h"
@@ -27,6 +28,7 @@ static uint64_t touch(const struct perfdata_record *r)
 		perfdata_walk_begin(&walk, r);
 		while (perfdata_walk_next(&walk, &f))
 			sum += f.ip;
+		sum += exittime_parse(r->sample.raw, r->sample.raw_len);
 		break;
 	case PERFDATA_MARKER:
 		perfdata_walk_begin(&walk, r);

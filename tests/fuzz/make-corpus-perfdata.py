@@ -134,6 +134,12 @@ def marker(time, ips, raw, size=None):
     return record(9, 1, body + raw)
 
 
+def exit_time(time, ips, raw):
+    """A sample of a VM exit: how long it was worked for is the end of its raw data."""
+    body = struct.pack("<QIIQIIQQ", ips[0], 1, 1, time, 0, 0, 1, len(ips)) + struct.pack(f"<{len(ips)}Q", *ips)
+    return record(9, 1, body + struct.pack("<I", len(raw)) + raw)
+
+
 MARKER_ATTRS = [([1], attr(0x101A7)), ([2], attr(0x105A7, config=10))]
 
 
@@ -215,6 +221,9 @@ def main(out):
             MARKER_ATTRS),
         "markers-size": pipe(marker(5, stack, b"stop: x\0", 0xFFFFFFFF) +
                              marker(5, stack, b"stop: x\0", 4000), MARKER_ATTRS),
+        "exit-times": perf_data(b"".join(exit_time(9 + i, stack, raw) for i, raw in enumerate((
+            b"KEXT" + struct.pack("<Q", 5), b"KEXT" + b"\xff" * 8, b"KEXT" + b"\0" * 8, b"KEXT" + b"\0" * 4, b"", b"\0" * 4,
+            b"KMEM" + b"\0" * 40 + b"\0\0\0\0KEXT" + struct.pack("<Q", 7)))), attrs=[attr(0x5A7)]),
         "two-events": perf_data(mixed, attrs=[attr(), attr()]),
         "different-events": perf_data(mixed, attrs=[attr(), attr(sample_type=0x7)]),
         "compressed": perf_data(sorted_data + record(81, 0, b"\x28\xb5\x2f\xfd" + b"\0" * 12)),

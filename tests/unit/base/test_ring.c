@@ -107,6 +107,50 @@ static void test_empty_ring_starts_over(void **state)
 	ring_deinit(&r);
 }
 
+/* What is held can be changed, and is seen all at once; it counts as used, also around the end. */
+static void test_held_records(void **state)
+{
+	struct ring r;
+	size_t len, at;
+	uint8_t *p;
+
+	(void)state;
+	ring_init(&r, 4096);
+	for (unsigned int round = 0; round < 100; round++) {
+		unsigned int n = 0;
+
+		assert_int_equal(put(&r, 200, 200, 'a'), 0);
+		ring_hold(&r);
+		ring_hold(&r);
+		at = 0;
+		assert_null(ring_held(&r, &at));
+		for (unsigned int i = 0; i < 3; i++)
+			assert_int_equal(put(&r, 1000, 104 + 8 * i, 'b'), 0);
+		assert_true(ring_used(&r) > 3 * 104);
+		take(&r, 200, 'a');
+		assert_null(ring_peek(&r, &len));
+		/* Empty to the consumer only. */
+		assert_int_equal(put(&r, 1000, 0, 'c'), 0);
+		for (; (p = ring_held(&r, &at)); n++)
+			if (n < 3)
+				memset(p, 'd', 104 + 8 * n);
+		assert_int_equal(n, 4);
+		ring_unhold(&r);
+		at = 0;
+		assert_null(ring_held(&r, &at));
+		for (unsigned int i = 0; i < 3; i++)
+			take(&r, 104 + 8 * i, 'd');
+		take(&r, 0, 'c');
+		assert_null(ring_peek(&r, &len));
+		/* Wherever the ring stands. */
+		assert_int_equal(put(&r, 8, 8 * (round % 2), 'e'), 0);
+		take(&r, 8 * (round % 2), 'e');
+		ring_unhold(&r);
+	}
+	assert_int_equal(ring_dropped(&r), 0);
+	ring_deinit(&r);
+}
+
 #define STRESS 200000u
 
 static void *producer(void *arg)
@@ -190,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_full_drops_the_new_one),
 		cmocka_unit_test(test_large_reservation_small_commit),
 		cmocka_unit_test(test_empty_ring_starts_over),
+		cmocka_unit_test(test_held_records),
 		cmocka_unit_test(test_two_threads),
 		cmocka_unit_test(thinned),
 	};

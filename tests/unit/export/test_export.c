@@ -42,8 +42,8 @@ static const struct stackset_stack stacks[] = {
 	{ NULL, 0, 1, STACKSET_KERNEL, 5, 1 },
 };
 static const struct stackset_sample samples[] = {
-	{ 1000, 50, 0, 0 }, { 1000, 50, 0, 1 }, { 1050, 20, 1, 0 },
-	{ 1070, 30, 2, 0 }, { 1100, 40, 3, 0 }, { 1140, 5, 4, 0 },
+	{ 1000, 50, 0, 0, 0 }, { 1000, 50, 0, 1, 0 }, { 1050, 20, 1, 0, 0 },
+	{ 1070, 30, 2, 0, 0 }, { 1100, 40, 3, 0, 0 }, { 1140, 5, 4, 0, 0 },
 };
 
 static const struct stackset set = {

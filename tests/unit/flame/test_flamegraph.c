@@ -294,7 +294,7 @@ static void test_chart_cap(void **state)
 		list[1][i] = i + 1;
 	}
 	for (uint32_t i = 0; i < 4000; i++)
-		sample[i] = (struct stackset_sample){ 1000 + i, 1, i & 1, 0 };
+		sample[i] = (struct stackset_sample){ 1000 + i, 1, i & 1, 0, 0 };
 	set.weight = 4000;
 	p.width = 20000;
 	assert_int_equal(flamechart_build(&p, &set, FLAMECHART_BY_CPU, NULL, NULL), 0);
@@ -393,9 +393,10 @@ static void test_chart_lanes(void **state)
 		/* Of each 10 samples, 6 are of copy. */
 		uint32_t stack = i % 10 < 6 ? 0 : 3;
 
-		f.sample[f.set.nsamples++] = (struct stackset_sample){ at, 1000000, stack, 0 };
+		f.sample[f.set.nsamples++] = (struct stackset_sample){ at, 1000000, stack, 0, 0 };
 		if (i < 250 || i >= 750)
-			f.sample[f.set.nsamples++] = (struct stackset_sample){ at, 1000000, 1, 1 };
+			f.sample[f.set.nsamples++] =
+				(struct stackset_sample){ at, 1000000, 1, 1, 0 };
 	}
 	f.set.weight = f.set.nsamples * 1000000ull;
 	p.width = 300; /* ten samples and more to two columns */

@@ -165,7 +165,7 @@ static void test_room(void **state)
 		add(ring, i);
 	assert_int_equal(ring->ops->end(ring, NULL, NULL), 0);
 	for (unsigned int i = 0; i < seen.n; i++)
-		bytes += 72 + 9 * (1 + seen.time[i] % 200) +
+		bytes += 80 + 9 * (1 + seen.time[i] % 200) +
 			 (seen.time[i] % 5 ? 0 : sizeof(struct mem_refs));
 	assert_true(bytes > (1 << 20) - 8192 && bytes <= 1 << 20);
 	ring->ops->destroy(ring);

@@ -283,11 +283,22 @@ static void watch_only_without_wall(void **state)
 	assert_false(f.v->watch.armed);
 }
 
+#define EXITED UINT64_C(1000000)
+#define HANDLED UINT64_C(9000000)
+
+/* KVM_RUN has returned 0, and what it returned for was worked for. */
+static void exited(void)
+{
+	sources_exit(f.v, EXITED);
+	if (f.v->exit_noted)
+		sources_exit_handled(f.v, HANDLED);
+}
+
 static void exit_io(uint16_t port)
 {
 	f.v->run->exit_reason = KVM_EXIT_IO;
 	f.v->run->io.port = port;
-	sources_exit(f.v);
+	exited();
 }
 
 static void exits_are_taken_when_complete(void **state)
@@ -311,10 +322,12 @@ static void exits_are_taken_when_complete(void **state)
 	assert_int_equal(s->weight, 1);
 	assert_int_equal(s->regs.rip, 0xffffffff81000125);
 	assert_int_equal(s->stack_len, 0x100);
+	assert_int_equal(s->time_ns, HANDLED);
+	assert_int_equal(s->exit_ns, HANDLED - EXITED);
 	/* another kind does not count */
 	f.v->run->immediate_exit = 0;
 	f.v->run->exit_reason = KVM_EXIT_MMIO;
-	sources_exit(f.v);
+	exited();
 	assert_int_equal(f.v->run->immediate_exit, 0);
 	no_sample();
 }
@@ -330,13 +343,73 @@ static void exits_that_need_no_completion(void **state)
 	start();
 	for (size_t i = 0; i < sizeof(kind) / sizeof(kind[0]); i++) {
 		f.v->run->exit_reason = kind[i];
-		sources_exit(f.v);
+		exited();
 		s = next();
 		assert_non_null(s);
 		assert_int_equal(s->exit, kind[i]);
 		assert_int_equal(s->exit_addr, 0);
 		assert_int_equal(f.v->run->immediate_exit, 0);
+		/* less what the sample itself took */
+		assert_int_equal(s->time_ns, HANDLED);
+		assert_true(s->exit_ns && s->exit_ns < HANDLED - EXITED);
 	}
+	assert_false(f.v->exit_noted);
+}
+
+/* A sample that was taken before its exit was handled is not seen before that; nor is what follows. */
+static void held_until_the_exit_is_handled(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	add_exits(VM_EXIT_ANY, 1);
+	add_exits(VM_EXIT_BIT(KVM_EXIT_DEBUG), 1);
+	start();
+	f.v->run->exit_reason = KVM_EXIT_DEBUG;
+	sources_exit(f.v, EXITED);
+	assert_true(f.v->exit_noted);
+	assert_true(capture_sample(f.v, &(struct capture_cause){ .now = EXITED + 1,
+								 .reason = SAMPLE_MARKER }));
+	no_sample();
+	f.v->run->s.regs.regs.rip += 2; /* as handling it may do: the samples are of before */
+	sources_exit_handled(f.v, HANDLED);
+	for (unsigned int i = 0; i < 2; i++) {
+		s = next();
+		assert_non_null(s);
+		assert_int_equal(s->reason, SAMPLE_EXIT);
+		assert_int_equal(s->event, i);
+		assert_int_equal(s->time_ns, HANDLED);
+		assert_true(s->exit_ns && s->exit_ns < HANDLED - EXITED);
+		assert_int_equal(s->regs.rip, f.v->run->s.regs.regs.rip - 2);
+	}
+	s = next();
+	assert_non_null(s);
+	assert_int_equal(s->reason, SAMPLE_MARKER);
+	assert_int_equal(s->time_ns, EXITED + 1);
+	assert_int_equal(s->exit_ns, 0);
+	no_sample();
+}
+
+/* Samples of one KVM_RUN are in the order of their times: an exit's is when it was handled. */
+static void exits_come_before_other_samples(void **state)
+{
+	const struct sample *s;
+
+	(void)state;
+	add(&(struct vm_event){ .kind = VM_EVENT_WALL, .period = 1 });
+	add_exits(VM_EXIT_ANY, 1);
+	start();
+	exit_io(0x3f8);
+	f.v->source[0].due = 1;
+	sources_take(f.v);
+	s = next();
+	assert_non_null(s);
+	assert_int_equal(s->reason, SAMPLE_EXIT);
+	s = next();
+	assert_non_null(s);
+	assert_int_equal(s->reason, SAMPLE_TIMER);
+	assert_true(s->time_ns > HANDLED);
+	assert_int_equal(s->exit_ns, 0);
 }
 
 static void addresses_of_exits(void **state)
@@ -348,21 +421,21 @@ static void addresses_of_exits(void **state)
 	start();
 	run->exit_reason = KVM_EXIT_MMIO;
 	run->mmio.phys_addr = UINT64_C(0xfed000f0);
-	sources_exit(f.v);
+	exited();
 	sources_take(f.v);
 	assert_int_equal(next()->exit_addr, 0xfed000f0);
 	run->exit_reason = KVM_EXIT_X86_WRMSR;
 	run->msr.index = 0xc0000082;
-	sources_exit(f.v);
+	exited();
 	sources_take(f.v);
 	assert_int_equal(next()->exit_addr, 0xc0000082);
 	run->exit_reason = KVM_EXIT_X86_RDMSR;
-	sources_exit(f.v);
+	exited();
 	sources_take(f.v);
 	assert_int_equal(next()->exit, KVM_EXIT_X86_RDMSR);
 	run->exit_reason = KVM_EXIT_HYPERCALL;
 	run->hypercall.nr = 12;
-	sources_exit(f.v);
+	exited();
 	sources_take(f.v);
 	assert_int_equal(next()->exit_addr, 12);
 }
@@ -517,6 +590,8 @@ int main(void)
 		TEST(watch_only_without_wall),
 		TEST(exits_are_taken_when_complete),
 		TEST(exits_that_need_no_completion),
+		TEST(held_until_the_exit_is_handled),
+		TEST(exits_come_before_other_samples),
 		TEST(addresses_of_exits),
 		TEST(every_nth_exit),
 		TEST(exits_in_a_row),
