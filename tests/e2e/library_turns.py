@@ -31,7 +31,7 @@ kernel = os.path.join(e2e.built_kernel("full"), "vmlinux")
 worker = os.path.join(e2e.BUILD, "guest", "worker.cpio")
 boot = e2e.Boot(kernel, "--initrd", worker, "--append", "worker.roles=w-turns worker.seconds=6",
                 "-o", "turns.data")
-boot.wait(200)
+boot.wait(900)
 check(boot.status == 0, "status %d: %s" % (boot.status, boot.err))
 m = re.search(r"worker: turns (\d+), at the same place (\d+)", boot.text())
 if not m:

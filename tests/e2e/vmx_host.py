@@ -22,6 +22,8 @@ HZ = 199
 WORK, WARM_UP = 30, 2
 PORTS, PERIOD = 700, 7
 # That host's serial line is slow: of these only the summary comes here.
+WHERE = ("; s=$?; kvmprof report -i /tmp/%s.data --sort where --no-children -n 0; "
+         "kvmprof export -F folded -i /tmp/%s.data -o - | head -200; exit $s")
 SUMMARY = "; s=$?; mkdir /out/%s.data; cp /tmp/%s.data/kvmprof.json /out/%s.data; exit $s"
 
 STEPS = {
@@ -40,6 +42,11 @@ STEPS = {
     "clock": "kvmprof run -q -e task-clock -F %d -o /tmp/clock.data --append seconds=1" % HZ,
     "line": "kvmprof run -q -F %d -o /tmp/line.data --append work=%d --start-on 'demo: start' --mark '^truth '"
             % (HZ, WORK),
+    "host": "kvmprof run -q -e host -F %d -o /tmp/w.data --append 'seconds=2 mode=where'" % HZ + WHERE % ("w", "w"),
+    "attach-host": "kvmprof run -q -F 1 -o /tmp/a.data --append 'seconds=6 mode=where' >/tmp/console 2>&1 &\n"
+                   "until grep -q 'demo: start' /tmp/console || ! kill -0 $!; do sleep 0.2; done; "
+                   "kvmprof attach -e host $! --image /demo.elf -F %d -o /tmp/v.data; s=$?; wait; cat /tmp/console; (exit $s)" % HZ +
+                   WHERE % ("v", "v"),
     "attach": "kvmprof run -F 1 -o /tmp/a.data --append seconds=8 >/tmp/console 2>&1 &\n"
               "until grep -q 'demo: start' /tmp/console || ! kill -0 $!; do sleep 0.2; done; kvmprof attach $! --image /demo.elf -F 97 --duration 2 -o /out/attach.data; s=$?; wait; exit $s",
 }
@@ -131,6 +138,23 @@ def check_attach(host, done):
     check(whole > 0.9 * len(stacks), "attach: %d of %d stacks are the demo's" % (whole, len(stacks)))
 
 
+def check_where(done, off):
+    """Where the time went, within so many points of what the guest says, beside what that host's one processor did else."""
+    if not check(done.status == 0, "-e host: status %d:\n%s" % (done.status, done.out)):
+        return None
+    text = done.out.replace("\r", "")
+    was = {w[1]: float(w[2]) for w in map(str.split, text.split("\n")) if len(w) == 3 and w[0] == "where"}
+    got = {name: float(share) for share, name in re.findall(r"(?m)^ +([\d.]+)% +\d+ +(\w+)$", text)}
+    others = sum(got.get(w, 0) for w in ("stopped", "runnable", "waiting", "untold"))
+    for want, have in (("user", ("guest",)), ("ports", ("kvm", "vmm")), ("halted", ("halted",))):
+        share = sum(got.get(w, 0) for w in have)
+        check(was[want] - others - off < share < was[want] + off, "%s: %s; the guest says %s" % (want, got, was))
+    for part in ("where_port;[kvm];", "[exit: io port 0x3ff]", "idle_wait;[halted]", "vmx_"):
+        check(part in text, "no stack with %s:\n%s" % (part, text[-3000:]))
+    return "guest %.1f %% for %.1f, KVM and VMM %.1f %% for %.1f, halted %.1f %% for %.1f" % (
+        got["guest"], was["user"], got["kvm"] + got["vmm"], was["ports"], got["halted"], was["halted"])
+
+
 def check_clock(host, done):
     check(done.status == 0, "task-clock: status %d:\n%s" % (done.status, done.out))
     event = e2e.summary(os.path.join(host.out, "clock.data"))["events"][0]
@@ -175,6 +199,8 @@ def run(host):
     column.judge("stat", check_stat, done["stat"])
     column.judge("software events", check_clock, host, done["clock"])
     column.judge("markers on the console", check_line, host, done["line"])
+    column.judge("where time went", check_where, done["host"], 5)
+    column.judge("where, attached", check_where, done["attach-host"], 10)
     column.judge("attach", check_attach, host, done["attach"])
     if "ENOENT" in done["check"].out:
         column.cannot("hardware counters", "no PMU")
