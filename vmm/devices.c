@@ -94,9 +94,22 @@ static int add_console(struct vm *vm, struct err *e)
 static int add_net(struct vm *vm, struct err *e)
 {
 	struct virtio *d;
+	const struct dev_io io = machine_io(vm, MACHINE_IO_PACKETS);
 	int ret = virtio_net_new(&d, &vm->mem, &vm->cfg.net, e);
 
-	return ret ? ret : machine_add_virtio(vm, d, e);
+	if (!ret)
+		virtio_net_watch(d, &io);
+	ret = ret ? ret : machine_add_virtio(vm, d, e);
+	if (!ret)
+		vm->net = d;
+	return ret;
+}
+
+bool vm_net(const struct vm *vm, struct net_stats *out)
+{
+	if (vm->net)
+		virtio_net_stats(vm->net, out);
+	return vm->net != NULL;
 }
 
 /* Descriptors that the guest may make a share's process have: it needs some itself. */
@@ -133,9 +146,9 @@ static int add_share(struct vm *vm, const struct vm_share *s, struct err *e)
 
 int machine_devices_create(struct vm *vm, struct err *e)
 {
-	int ret = 0;
+	int ret = machine_io_log_create(vm, e);
 
-	if (vm->cfg.virtio_console)
+	if (!ret && vm->cfg.virtio_console)
 		ret = add_console(vm, e);
 	if (!ret && vm->cfg.rng)
 		ret = add_rng(vm, e);
@@ -170,7 +183,8 @@ void machine_devices_destroy(struct vm *vm)
 		virtio_mmio_destroy(v->mmio);
 	}
 	vm->nvirtio = 0;
-	machine_disks_destroy(vm);
+	vm->net = NULL;
+	machine_io_log_destroy(vm);
 }
 
 size_t vm_console_input(struct vm *vm, const uint8_t *data, size_t len)

@@ -139,7 +139,8 @@ struct vm {
 	unsigned int nvirtio;
 	struct virtio *hvc; /* the virtio-console of them, NULL: none */
 	struct virtio *disk[VM_MAX_DISKS];
-	struct io_log *io_log; /* disks.c; NULL: no records of requests are kept */
+	struct virtio *net;    /* NULL: none */
+	struct io_log *io_log; /* io_log.c; NULL: no records of requests or packets are kept */
 	struct pit pit;
 	bool have_pit;
 	atomic_bool stop;
@@ -178,7 +179,12 @@ int machine_add_virtio(struct vm *vm, struct virtio *d, struct err *e);
 void machine_irq(void *ctx, unsigned int irq, int level);
 /* disks.c */
 int machine_disks_create(struct vm *vm, struct err *e);
-void machine_disks_destroy(struct vm *vm); /* after the devices */
+/* io_log.c: before the devices that tell of requests or packets; destroyed after them. */
+enum machine_io_kind { MACHINE_IO_REQUESTS, MACHINE_IO_PACKETS };
+int machine_io_log_create(struct vm *vm, struct err *e);
+void machine_io_log_destroy(struct vm *vm);
+/* For a device; done is NULL where no event asks for this kind. */
+struct dev_io machine_io(struct vm *vm, enum machine_io_kind kind);
 /* virtio_hold() of all. */
 void machine_virtio_hold(struct vm *vm, bool on);
 /* PCI and all virtio devices with their transports, in order; `what` is the struct vm. */
@@ -369,7 +375,7 @@ void sources_exit(struct vcpu *v, uint64_t now);
 void sources_exit_handled(struct vcpu *v, uint64_t now);
 /* The sample of an exit that is due; the registers are complete. */
 void source_take_exit(struct vcpu *v, unsigned int i, uint64_t now);
-/* source_io.c: dev_io.batch of the disks; ctx is the struct vm. */
+/* source_io.c: dev_io.batch of the disks and the network card; ctx is the struct vm. */
 uint64_t machine_io_batch(void *ctx);
 /* The sample of a notification that is due; the registers are complete. */
 void source_take_io(struct vcpu *v, unsigned int i, uint64_t now);

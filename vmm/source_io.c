@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source_io: who brought a disk its requests.
+ * source_io: who brought a disk its requests, or the network card its packets.
  *
- * A guest tells its disk of new requests by one access to a register, a VM exit; the task
+ * A guest tells a device of new requests by one access to a register, a VM exit; the task
  * that runs is the one that brought them (or that writes back what others have written).
  * As for other exits (source_exit.c) the sample is taken once KVM_RUN was entered again, when
  * the registers are complete. It carries the token of this notification, and so do the

@@ -5,6 +5,7 @@
 #include "base/count.h"
 #include "base/thread.h"
 #include "vmm/boot/load.h"
+#include "vmm/dev/virtio_net.h"
 #include "vmm/layout.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
@@ -361,6 +362,9 @@ static void own_join(struct vm *vm)
 			pthread_join(v->thread, NULL);
 		v->started = false;
 	}
+	/* No guest is there any more: its packets and the records of them are complete. */
+	if (vm->net)
+		virtio_net_end(vm->net);
 }
 
 static int own_start(struct vm *vm, struct err *e)

@@ -137,7 +137,7 @@ enum vm_event_kind {
 	VM_EVENT_PERF, /* a perf_event counter on the vCPU's thread */
 	VM_EVENT_EXIT, /* VM exits that come to us, by reason */
 	VM_EVENT_HOST, /* the thread's time, on a processor and off it, with the host's side */
-	VM_EVENT_IO,   /* notifications of a disk: a sample each, see vm_io_take() */
+	VM_EVENT_IO,   /* notifications of disks, or of packets: a sample each, see vm_io_take() */
 };
 
 /* A perf_event counter; fields as in struct perf_event_attr (linux/perf_event.h). */
@@ -160,6 +160,7 @@ struct vm_event {
 	enum vm_event_kind kind;
 	uint64_t period;	   /* ns; PERF, EXIT: a count, or counter.freq. 1 or more */
 	uint64_t exits;		   /* EXIT: VM_EXIT_BIT() of each reason */
+	bool packets;		   /* IO: of the network card, not of the disks */
 	bool jitter;		   /* draw each deadline at random, see trigger.h */
 	bool timer;		   /* CPU: by a timer, since there is no counter */
 	struct vm_counter counter; /* PERF, and CPU without `timer` */
@@ -476,14 +477,20 @@ struct vm_disk_info {
 /* false: there is no disk i. Any thread. */
 bool vm_disk(const struct vm *vm, unsigned int i, struct vm_disk_info *out);
 
+/* false: there is no network card. Any thread. */
+bool vm_net(const struct vm *vm, struct net_stats *out);
+
 /*
- * With a VM_EVENT_IO: requests that have ended, each once, up to max of them; how many. A
+ * With a VM_EVENT_IO: requests that have ended, and packets, each once, up to max of them; how many. A
  * sample with reason SAMPLE_IO and exit_addr as the record's token tells who brought it, once
  * that sample is there; it may be earlier or later. Any thread.
  */
 unsigned int vm_io_take(struct vm *vm, struct io_record *out, unsigned int max);
-/* Of records that found no room; they are in the counters all the same. */
-uint64_t vm_io_lost(struct vm *vm);
+/*
+ * Of requests whose records found no room, and in *packets of packets; they are in the counters all
+ * the same.
+ */
+uint64_t vm_io_lost(struct vm *vm, uint64_t *packets);
 
 /*
  * Bytes typed at the console; returns how many the guest's UART took, or the virtio

@@ -10,6 +10,7 @@
  *	devices: http, serving, served		see net.c
  *	devices: clock CURRENT of AVAILABLE...	sources of the kernel's clock
  *	devices: steal N			ticks of /proc/stat that others had the processor, so far
+ *	devices: eth0 received N packets, N bytes	as its driver has counted them, so far
  *	devices: done
  * and on hvc0: "devices: this is hvc0".
  */
@@ -119,6 +120,7 @@ int main(void)
 	use_console(strstr(words, "devices.type") != NULL);
 	use_net();
 	tell_of_time();
+	count_packets();
 	puts("devices: done");
 	sync();
 	if (access("/sys/firmware/acpi", F_OK) == 0)

@@ -10,5 +10,6 @@ int read_text(const char *path, char *text, size_t size);
 
 /* net.c: eth0 with the address that the kernel or we gave it, and a page over HTTP. */
 void use_net(void);
+void count_packets(void);
 
 #endif

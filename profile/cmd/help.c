@@ -103,6 +103,7 @@ static const struct topic {
 	  "  io, io:latency   requests to the guest's disks, by bytes or by time, with the stack "
 	  "that\n"
 	  "                   brought them\n"
+	  "  net              packets that the guest sends, by bytes, with their stack\n"
 	  "run --off-cpu adds the time of tasks that do not run, with where they wait.\n"
 	  "Time goes by -F HZ; counters, too, or by -c N; exits one by one, or by -c N.\n"
 	  "A refused event is named with its cause; --strict-event makes that an error.\n" },

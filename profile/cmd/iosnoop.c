@@ -251,7 +251,7 @@ static int snoop_check(struct snoop *o)
 	/* A task is seen by samples. */
 	if (!opt->events.n && events_add(&opt->events, o->breakdown ? "io,wall" : "io", &e) < 0)
 		return run_options_wrong(opt, "%s", e.text);
-	if (!events_have_io(&opt->events))
+	if (!events_have(&opt->events, EVENT_IO))
 		return run_options_wrong(opt, "--event: io or io:latency has to be among them");
 	return -1;
 }

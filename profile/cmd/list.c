@@ -41,6 +41,7 @@ static const char *class_key(enum event_class class)
 		[EVENT_HOST] = "clock",
 		[EVENT_EXIT] = "exit",
 		[EVENT_IO] = "io",
+		[EVENT_NET] = "net",
 		[EVENT_KERNEL_EXIT] = "kernel-exit",
 		[EVENT_HARDWARE] = "hardware",
 		[EVENT_SOFTWARE] = "software",
@@ -164,6 +165,7 @@ static void list_print_text(const struct list *l)
 	print_class(l, "exit",
 		    "VM exits that come to kvmprof, each one; also exit:N, by KVM's number");
 	print_class(l, "io", "Requests to the guest's disks, a sample each");
+	print_class(l, "net", "Packets of the guest, a sample each");
 	print_class(l, "kernel-exit", "VM exits inside of KVM");
 	print_class(l, "hardware", "Hardware events; also rNNN, the processor's own number in hex");
 	print_class(l, "software", "Software events of the host, on the vCPUs' threads");

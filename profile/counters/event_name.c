@@ -287,7 +287,8 @@ static int parse_with_colon(struct event_name *out, size_t at, size_t len, struc
 			return 0;
 		return err_set(e, EINVAL, "%s: expected io:bytes or io:latency", text);
 	}
-	if (is(text, at, "wall") || is(text, at, "cpu") || is(text, at, "host"))
+	if (is(text, at, "wall") || is(text, at, "cpu") || is(text, at, "host") ||
+	    is(text, at, "net"))
 		return err_set(e, EINVAL, "%s: %.*s takes no modifiers", text, (int)at, text);
 	if (parse_perf(out, text, at)) {
 		out->base_len = (uint8_t)at;
@@ -333,6 +334,8 @@ int event_name_parse(struct event_name *out, const char *text, size_t len, struc
 		out->exits = VM_EXIT_ANY;
 	} else if (is(text, len, "io")) {
 		out->class = EVENT_IO;
+	} else if (is(text, len, "net")) {
+		out->class = EVENT_NET;
 	} else if (!parse_perf(out, text, len)) {
 		return err_set(e, EINVAL, "%s: no such event; `kvmprof list` has them", out->text);
 	}
@@ -353,6 +356,7 @@ const struct event_word *event_word(unsigned int i)
 		{ "exit", "each VM exit that comes to the VMM", EVENT_EXIT },
 		{ "io", "requests of the guest to its disks, by bytes", EVENT_IO },
 		{ "io:latency", "the same by the time that they took, in ns", EVENT_IO },
+		{ "net", "packets that the guest sends, by bytes", EVENT_NET },
 	};
 #define FIRST ((unsigned int)(sizeof(first) / sizeof(first[0])))
 

@@ -3,7 +3,7 @@
  * event_name: the names of events, as `-e` takes them.
  *
  *   name     := event [":" modifiers]
- *   event    := "wall" | "cpu" | "host" | "exit" [":" kind] | "io" [":bytes" | ":latency"] | perf's names of hardware, cache and software
+ *   event    := "wall" | "cpu" | "host" | "exit" [":" kind] | "io" [":bytes" | ":latency"] | "net" | perf's names of hardware, cache and software
  *               events | "r" hex digits | subsystem ":" tracepoint
  *   kind     := a word of the table (event_exit_kind) | KVM_EXIT_* number
  *   modifiers: u k h G H p, as perf's (man perf-list); of perf's events only
@@ -27,6 +27,7 @@ enum event_class {
 	EVENT_HOST,	   /* all of a vCPU thread's time, with the host's side */
 	EVENT_EXIT,	   /* VM exits that come to the VMM */
 	EVENT_IO,	   /* requests of disks, by bytes or by ns */
+	EVENT_NET,	   /* packets that the guest sends, by bytes */
 	EVENT_KERNEL_EXIT, /* those that KVM handles: tracepoint kvm:kvm_exit */
 	EVENT_HARDWARE,	   /* PERF_TYPE_HARDWARE, HW_CACHE, RAW */
 	EVENT_SOFTWARE,	   /* PERF_TYPE_SOFTWARE */

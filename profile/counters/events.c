@@ -200,7 +200,9 @@ int event_probe(const struct event_name *n, const struct events_rate *rate,
 		out->exits = n->exits;
 		return 0;
 	case EVENT_IO:
+	case EVENT_NET:
 		out->kind = VM_EVENT_IO;
+		out->packets = n->class == EVENT_NET;
 		out->period = 1;
 		return 0;
 	case EVENT_KERNEL_EXIT:
@@ -351,10 +353,10 @@ struct profile_event events_host_threads(uint64_t period_ns)
 	};
 }
 
-bool events_have_io(const struct events *ev)
+bool events_have(const struct events *ev, enum event_class class)
 {
 	for (unsigned int i = 0; i < ev->n; i++)
-		if (ev->at[i].name.class == EVENT_IO)
+		if (ev->at[i].name.class == class)
 			return true;
 	return false;
 }

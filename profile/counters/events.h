@@ -69,8 +69,8 @@ unsigned int events_for_profile(const struct events *ev, double freq_hz, struct 
 struct profile_event events_off_cpu(uint64_t period_ns);
 /* The same of the VMM's threads that run no vCPU (host_threads.h). */
 struct profile_event events_host_threads(uint64_t period_ns);
-/* Is one of them about requests of disks? */
-bool events_have_io(const struct events *ev);
+/* Is one of them of this class? */
+bool events_have(const struct events *ev, enum event_class class);
 /* The state of the machine's event i; NULL: there is none. */
 const struct event_state *events_of_vm(const struct events *ev, unsigned int i);
 

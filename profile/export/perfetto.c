@@ -268,7 +268,7 @@ static int put_all(struct perfetto *p, const struct stackset *s, struct err *e)
 	ret = opt->filtered ? 0 : put_phases(p, clock, e);
 	if (!ret)
 		put_markers(p, clock);
-	ret = ret ? ret : perfetto_disks(p, s);
+	ret = ret ? ret : perfetto_requests(p, s);
 	ret = ret ? ret
 		  : perfetto_tasks(p, clock, is_clock(clock) ? PERFETTO_SPANS : PERFETTO_NO_SPANS);
 	for (size_t i = 0; !ret && i <= opt->nothers; i++) {

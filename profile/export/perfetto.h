@@ -23,9 +23,16 @@ enum perfetto_kind {
 	PERFETTO_WHERE,	    /* the same */
 	PERFETTO_PROCESS,   /* node of perfetto.known */
 	PERFETTO_THREAD,    /* the same */
-	PERFETTO_DISK,	    /* see perfetto_disks.c */
+	PERFETTO_DISK,	    /* see perfetto_requests.c */
+	PERFETTO_CARD,	    /* the same */
 };
-enum perfetto_group { PERFETTO_VCPUS = 1, PERFETTO_DISKS, PERFETTO_PHASES, PERFETTO_MARKERS };
+enum perfetto_group {
+	PERFETTO_VCPUS = 1,
+	PERFETTO_DISKS,
+	PERFETTO_NETWORK,
+	PERFETTO_PHASES,
+	PERFETTO_MARKERS
+};
 
 static inline uint64_t perfetto_uuid(enum perfetto_kind kind, uint32_t n)
 {
@@ -80,7 +87,7 @@ enum perfetto_spans { PERFETTO_SPANS, PERFETTO_NO_SPANS };
 
 /* The parts. s: of one event. -ENOMEM; what failed of the packets is seen later. */
 int perfetto_tasks(struct perfetto *p, const struct stackset *s, enum perfetto_spans which);
-int perfetto_disks(struct perfetto *p, const struct stackset *s);
+int perfetto_requests(struct perfetto *p, const struct stackset *s);
 int perfetto_samples(struct perfetto *p, const struct stackset *s, unsigned int sequence);
 
 #endif

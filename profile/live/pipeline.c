@@ -47,8 +47,8 @@ struct pipeline {
 	uint64_t flush_ns;	    /* when the sink was asked to write last */
 	struct pipeline_last *last; /* of each vCPU */
 	struct stack stack, crash;
-	struct io_join *io; /* NULL: no event of disks */
-	uint64_t io_full;   /* records that it had no room for */
+	struct io_join *io;	      /* NULL: no event of disks or packets */
+	uint64_t io_full, net_full;   /* records of requests, of packets that it had no room for */
 	struct io_stages_log *stages; /* NULL: nobody asks */
 	struct err err;
 };
@@ -267,7 +267,50 @@ static void tell_stages(struct pipeline *p, uint64_t now_ns)
 	}
 }
 
-/* One request, for each event of disks that counts it. */
+/* A sample of each event that counts it, with the stack of who brought it. */
+static void weigh_record(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		struct profile_sample out = who->sample;
+		enum pipeline_io by = p->opt.io[i];
+
+		if (by == PIPELINE_NO_IO || (by == PIPELINE_NET_BYTES) != io_is_packet(r->type) ||
+		    !vm_event_is_armed(p->vm, i) ||
+		    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
+			continue;
+		p->stack = who->stack;
+		out.stack = &p->stack;
+		out.event = (uint8_t)i;
+		out.period = by == PIPELINE_IO_LATENCY ? r->complete_ns - r->submit_ns : r->bytes;
+		if (!out.period) /* a flush has no bytes */
+			continue;
+		count_sample(p, &out);
+		cut_stack(p, &p->stack);
+		fail_once(p, write_sample(p, &out));
+	}
+}
+
+static void process_packet(struct pipeline *p, const struct io_record *r, const struct io_who *who)
+{
+	struct io_stages s = { .r = *r, .raised_ns = r->raised_ns };
+	struct pipeline_io_stats *st = &p->stats.net;
+	bool unknown = !who && r->type == IO_SENT;
+
+	st->records++;
+	st->failed += r->status != IO_OK;
+	st->unknown += unknown;
+	if (unknown && r->status == IO_OK)
+		st->unknown_bytes += r->bytes;
+	if (who) {
+		s.task = who->task;
+		s.vcpu = who->sample.cpu;
+	}
+	if (p->opt.packets)
+		io_requests_add(p->opt.packets, &s);
+	if (who && r->status == IO_OK)
+		weigh_record(p, r, who);
+}
+
 static void process_request(struct pipeline *p, const struct io_record *r, const struct io_who *who)
 {
 	struct pipeline_io_stats *st = &p->stats.io;
@@ -283,22 +326,21 @@ static void process_request(struct pipeline *p, const struct io_record *r, const
 		tell_stages(p, vm_now_ns(p->vm));
 		io_stages_request(p->stages, r, who);
 	}
-	for (unsigned int i = 0; who && r->status == IO_OK && i < VM_MAX_EVENTS; i++) {
-		struct profile_sample out = who->sample;
+	if (who && r->status == IO_OK)
+		weigh_record(p, r, who);
+}
 
-		if (p->opt.io[i] == PIPELINE_NO_IO || !vm_event_is_armed(p->vm, i) ||
-		    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
-			continue;
-		p->stack = who->stack;
-		out.stack = &p->stack;
-		out.event = (uint8_t)i;
-		out.period = p->opt.io[i] == PIPELINE_IO_BYTES ? r->bytes
-							       : r->complete_ns - r->submit_ns;
-		if (!out.period) /* a flush has no bytes */
-			continue;
-		count_sample(p, &out);
-		cut_stack(p, &p->stack);
-		fail_once(p, write_sample(p, &out));
+/* Until it is known who brought it. */
+static void hold_record(struct pipeline *p, const struct io_record *r)
+{
+	bool packet = io_is_packet(r->type);
+
+	if (!packet && r->type >= IO_TYPES) {
+		if (p->stages)
+			io_stages_interrupt(p->stages, r);
+	} else if (!io_join_record(p->io, r)) {
+		p->io_full += !packet;
+		p->net_full += packet;
 	}
 }
 
@@ -306,21 +348,23 @@ static void process_requests(struct pipeline *p, enum io_join_which which)
 {
 	struct io_record r[64];
 	const struct io_who *who;
+	uint64_t packets;
 	unsigned int n;
 
 	if (!p->io)
 		return;
 	while ((n = vm_io_take(p->vm, r, 64)) > 0)
-		for (unsigned int i = 0; i < n; i++) {
-			if (r[i].type < IO_TYPES)
-				p->io_full += !io_join_record(p->io, &r[i]);
-			else if (p->stages)
-				io_stages_interrupt(p->stages, &r[i]);
-		}
-	while (io_join_next(p->io, which, &r[0], &who))
-		process_request(p, &r[0], who);
+		for (unsigned int i = 0; i < n; i++)
+			hold_record(p, &r[i]);
+	while (io_join_next(p->io, which, &r[0], &who)) {
+		if (io_is_packet(r[0].type))
+			process_packet(p, &r[0], who);
+		else
+			process_request(p, &r[0], who);
+	}
 	tell_stages(p, which == IO_JOIN_REST ? UINT64_MAX : vm_now_ns(p->vm));
-	p->stats.io.lost = vm_io_lost(p->vm) + p->io_full;
+	p->stats.io.lost = vm_io_lost(p->vm, &packets) + p->io_full;
+	p->stats.net.lost = packets + p->net_full;
 }
 
 /* Until the kernel's place is known. */
@@ -572,11 +616,15 @@ int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
 	ret = p->dropped_seen && p->last && p->merge
 		      ? guest_create(&p->guest, parts->target, p->vm, p->sink, opt, e)
 		      : err_set(e, ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++)
-		p->stats.io.wanted |= p->opt.io[i] != PIPELINE_NO_IO;
-	if (!ret && p->stats.io.wanted)
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		enum pipeline_io by = p->opt.io[i];
+
+		p->stats.io.wanted |= by == PIPELINE_IO_BYTES || by == PIPELINE_IO_LATENCY;
+		p->stats.net.wanted |= by == PIPELINE_NET_BYTES;
+	}
+	if (!ret && (p->stats.io.wanted || p->stats.net.wanted))
 		ret = io_join_create(&p->io, vm_vcpus(p->vm), e);
-	if (!ret && p->io && (p->opt.requests || p->opt.stages))
+	if (!ret && p->stats.io.wanted && (p->opt.requests || p->opt.stages))
 		ret = io_stages_create(&p->stages, e);
 	if (!ret && p->opt.offcpu_period_ns)
 		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,

@@ -49,20 +49,25 @@ struct pipeline_stats {
 	uint64_t held;			    /* samples that waited */
 	uint64_t depth_cut;		    /* stacks cut by pipeline_set_max_stack() */
 	struct pipeline_io_stats {
-		bool wanted;	  /* there is an event of disks */
-		uint64_t records; /* of requests */
+		bool wanted;	  /* there is an event of disks; of packets */
+		uint64_t records; /* of requests; of packets, both ways */
 		uint64_t unknown; /* without a stack: its sample found no room, or was not wanted */
 		uint64_t unknown_bytes;
-		uint64_t failed; /* with an error; not in the profile */
+		uint64_t failed; /* with an error, or packets that were lost; not in the profile */
 		uint64_t lost;	 /* records that found no room */
-	} io;
+	} io, net; /* net: `unknown` is of packets that were sent */
 	struct guest_stats guest;
 	struct offcpu_stats offcpu;
 	struct host_threads_stats threads;
 };
 
 /* What a sample of an event of disks stands for. */
-enum pipeline_io { PIPELINE_NO_IO = 0, PIPELINE_IO_BYTES, PIPELINE_IO_LATENCY };
+enum pipeline_io {
+	PIPELINE_NO_IO = 0,
+	PIPELINE_IO_BYTES,
+	PIPELINE_IO_LATENCY,
+	PIPELINE_NET_BYTES, /* a packet of the guest's, by its bytes */
+};
 
 /* All zero, or NULL where it is asked for: nothing. */
 struct pipeline_options {
@@ -74,6 +79,7 @@ struct pipeline_options {
 	void (*stages)(void *ctx, const struct io_stages *s);
 	void *request_ctx;
 	struct io_requests *requests; /* of the run, added to; NULL: nobody asks */
+	struct io_requests *packets;  /* the same; without what only requests have */
 	/* Samples are processed, but not written; each is told, with its process (may be NULL). */
 	bool no_samples;
 	void (*seen)(void *ctx, const struct sample *s, uint32_t pid);

@@ -256,9 +256,12 @@ static int make_vm(struct run *r, struct err *e)
 		return ret;
 	run_options_devices(o, &cfg);
 	run_disks_configure(&s->disks, &cfg);
-	if (!cfg.ndisks && cfg.nevents && events_have_io(&r->events))
+	if (!cfg.ndisks && cfg.nevents && events_have(&r->events, EVENT_IO))
 		return err_set(e, EINVAL,
 			       "event io: this guest has no disk; give it one with --disk");
+	if (cfg.net.kind == NET_NONE && cfg.nevents && events_have(&r->events, EVENT_NET))
+		return err_set(e, EINVAL,
+			       "event net: this guest has no network card; give it one with --net");
 	tr.virtio = vm_has_virtio(&cfg);
 	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
 	tr.virtio_console = cfg.virtio_console;

@@ -47,7 +47,8 @@ static int open_output(struct run *r, struct err *e)
 		.buildid_dir = r->opt->buildid_dir,
 		.no_buildid_cache = !r->opt->buildid_cache,
 		/* A request ends long after its sample was taken. */
-		.late_samples = r->opt->overwrite || events_have_io(&r->events),
+		.late_samples = r->opt->overwrite || events_have(&r->events, EVENT_IO) ||
+				events_have(&r->events, EVENT_NET),
 		.note = &r->note,
 	};
 	char left[1024];
@@ -94,11 +95,14 @@ static int begin_profile(struct run *r, int argc, char **argv, struct err *e)
 		if (s && s->name.class == EVENT_IO)
 			r->markers.pipeline.io[i] =
 				s->name.latency ? PIPELINE_IO_LATENCY : PIPELINE_IO_BYTES;
+		if (s && s->name.class == EVENT_NET)
+			r->markers.pipeline.io[i] = PIPELINE_NET_BYTES;
 	}
 	r->markers.pipeline.request = r->request;
 	r->markers.pipeline.stages = r->stages;
 	r->markers.pipeline.request_ctx = r->request_ctx;
 	r->markers.pipeline.requests = &r->requests;
+	r->markers.pipeline.packets = &r->packets;
 	if (r->opt->tasks.off_cpu) {
 		r->markers.pipeline.offcpu_period_ns = run_options_off_cpu_ns(r->opt);
 		r->markers.pipeline.offcpu_event = (uint8_t)r->info.nevents;
@@ -459,6 +463,7 @@ int run_deinit(struct run *r)
 	buf_deinit(&r->cmdline);
 	buf_deinit(&r->tuned);
 	io_requests_deinit(&r->requests);
+	io_requests_deinit(&r->packets);
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	return status;
@@ -472,6 +477,7 @@ void run_init(struct run *r)
 	buf_init(&r->cmdline);
 	buf_init(&r->tuned);
 	io_requests_init(&r->requests);
+	io_requests_init(&r->packets);
 }
 
 int run_main(struct run *r, int argc, char **argv)

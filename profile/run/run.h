@@ -78,6 +78,7 @@ struct run {
 	void (*stages)(void *ctx, const struct io_stages *s);
 	void *request_ctx;
 	struct io_requests requests; /* with an event of disks */
+	struct io_requests packets;  /* with one of packets */
 	struct status_figures status, status_before; /* of now, and of a second or more ago */
 	uint64_t status_ns;			     /* when it was drawn last */
 	/* Every now and then while the guest runs, and once at its end; may be NULL. */

@@ -54,6 +54,7 @@ void run_summary(struct run *r, const struct pipeline_stats *stats, struct summa
 		.asked = &r->markers.pipeline,
 		.moments = &r->markers.list,
 		.requests = &r->requests,
+		.packets = &r->packets,
 		.begun_ns = run_markers_collect_ns(&r->markers, r->vm),
 		.changes = run_control_changes(r->control),
 		.changes_json = run_control_json,

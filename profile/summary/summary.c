@@ -8,6 +8,7 @@
 #include "profile/summary/events.h"
 #include "profile/summary/exact.h"
 #include "profile/summary/disks.h"
+#include "profile/summary/net.h"
 #include "profile/summary/guest.h"
 #include "profile/summary/tasks.h"
 #include "profile/summary/where.h"
@@ -307,6 +308,7 @@ void summary_print(const struct summary *s, FILE *out)
 	print_stacks(s, &t, out);
 	summary_where_print(s, out);
 	summary_disks_print(s->vm, &p->io, out);
+	summary_net_print(s->vm, &p->net, out);
 	summary_guest_print(&p->guest, out);
 	if (vm_is_exact(s->vm)) /* time in which it stands is none of the guest's */
 		return;
@@ -466,6 +468,9 @@ void summary_json(const struct summary *s, struct buf *b)
 	summary_disks_json(s->vm, &p->io, b);
 	if (p->io.wanted)
 		summary_requests_json(s->vm, s->requests, b);
+	summary_net_json(s->vm, &p->net, b);
+	if (p->net.wanted)
+		summary_packets_json(s->packets, b);
 	if (run_is_attached(s->opt))
 		summary_attach_json(s->vm, b);
 	summary_exact_json(s->vm, b);

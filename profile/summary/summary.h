@@ -33,7 +33,7 @@ struct summary {
 	const struct cost_bound *bound;
 	const struct pipeline_options *asked; /* whose breakpoints were set */
 	struct markers *moments;	      /* locked while it is read */
-	struct io_requests *requests;	      /* the same */
+	struct io_requests *requests, *packets; /* the same */
 	uint64_t begun_ns; /* when it began to collect, CLOCK_MONOTONIC; 0: not yet */
 	uint64_t changes;  /* of settings, while it ran */
 	/* Their list, as JSON members behind others. control: NULL if nobody could. */

@@ -45,9 +45,25 @@ def once():
             counts[v.got] = counts.get(v.got, 0) + 1
         attacks, runs, most = attacks + n, runs + 1, max(most, memory.most)
         say("%s %s: %d attacks in %.1f s" % (what, words, n, p.seconds))
+    recorded()
     check(most < MEMORY_MAX, "kvmprof had %.1f MiB of its own" % (most / 2**20))
     e2e.finish("%d attacks: %s; own memory %.1f MiB" % (
         attacks, ", ".join("%d %s" % (n, got) for got, n in sorted(counts.items())), most / 2**20))
+
+
+def recorded():
+    """The attacks on the network card again, with every packet and exit in the profile: they are bounded, and none is missing
+    without a word."""
+    p, _ = villain.run(e2e.KVMPROF, "class=net", "-e", "wall,net,exit", "-o", "v.data", "--no-buildid-cache")
+    villain.judge("net, recorded", p.status, p.out, p.err, villain.verdicts(p.out))
+    s = e2e.summary("v.data")
+    net, kept = s["network"], len(s["packets"])
+    total = sum(net[way][what] for way in ("sent", "received") for what in ("packets", "lost"))
+    say("net, recorded: %d packets, %s" % (kept, net))
+    check(0 < kept <= 10000 and kept + s["packets_beyond"] == net["records"] and net["records"] + net["lost_records"] == total,
+          "%d packets and %d beyond, of %d: %s" % (kept, s["packets_beyond"], total, net))
+    check(net["sent"]["lost"] > 0 and all(x["ok"] or x["done_ns"] is None for x in s["packets"]), "what no frame is: %s" % net)
+    report_reads("net, recorded")
 
 
 def storm(classes, seconds, program):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The requests of a profile's totals as slices of a trace: whatever the file says, on each track
+ * The requests and packets of a profile's totals as slices of a trace: whatever the file says, on each track
  * slices begin and end in order of time, each within the one around it.
  */
 #include "tests/fuzz/fuzz.h"
@@ -62,8 +62,8 @@ static void read_event(struct reader event, uint64_t ns, uint64_t *last, int *de
 		type = f == 9 ? v : type;
 		track = f == 11 ? v : track;
 	}
-	track &= UINT32_MAX;
-	if (track >= TRACKS || ns < last[track])
+	track = (track & UINT32_MAX) + (track >> PERFETTO_KIND_SHIFT == PERFETTO_CARD ? TRACKS : 0);
+	if (track >= 2 * TRACKS || ns < last[track])
 		abort();
 	last[track] = ns;
 	depth[track] += type == 1 ? 1 : -1;
@@ -73,8 +73,8 @@ static void read_event(struct reader event, uint64_t ns, uint64_t *last, int *de
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint64_t last[TRACKS];
-	static int depth[TRACKS];
+	static uint64_t last[2 * TRACKS]; /* of disks, of network cards */
+	static int depth[2 * TRACKS];
 	char *json = strndup((const char *)data, size);
 	const struct stackset s = { .json = json };
 	const struct export_options opt = { .version = "fuzz" };
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(depth, 0, sizeof(depth));
 	export_out_init(&out, open("/dev/null", O_WRONLY | O_CLOEXEC), EXPORT_UNPACKED);
 	buf_init(&p.packet);
-	if (perfetto_disks(&p, &s) < 0 || p.packet.failed || p.packet.len)
+	if (perfetto_requests(&p, &s) < 0 || p.packet.failed || p.packet.len)
 		abort();
 	/* All of a trace that is smaller than a chunk. */
 	trace = (struct reader){ out.buf.data, out.buf.data + (out.written ? 0 : out.buf.len) };
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				read_event(in, ns, last, depth);
 		}
 	}
-	for (unsigned int i = 0; i < TRACKS && !out.written; i++)
+	for (unsigned int i = 0; i < 2 * TRACKS && !out.written; i++)
 		if (depth[i])
 			abort();
 	buf_deinit(&p.packet);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes tests/fuzz/corpus/fuzz_requests: totals with requests of disks, good ones and broken ones."""
+"""Writes tests/fuzz/corpus/fuzz_requests: totals with requests of disks and packets, good ones and broken ones."""
 
 import json
 import os
@@ -17,6 +17,13 @@ def request(start, disk="vda", **more):
     return r
 
 
+def packet(start, way="sent", **more):
+    p = dict({"card": "net0", "way": way, "bytes": 60, "ok": True, "comm": "ping", "pid": 3, "tid": 3, "vcpu": 0},
+             notified_ns=start, taken_ns=start + 10, done_ns=start + 20, raised_ns=start + 30)
+    p.update(more)
+    return p
+
+
 FILES = {
     "one": {"requests": [request(1000)], "requests_beyond": 0},
     "overlap": {"requests": [request(1000), request(1010), request(1005, "vdb"), request(5000)]},
@@ -28,6 +35,11 @@ FILES = {
     "object": {"requests": {"disk": "vda"}},
     "no-times": {"requests": [{"disk": "vda"}]},
     "none": {},
+    "packets": {"packets": [packet(1000), packet(1005, "received"), packet(1005, "received"), packet(2000)],
+                "packets_beyond": 4},
+    "packets-kinds": {"packets": [1, None, {}, packet(3, 7), packet(4, card=None), packet(5, done_ns=None, ok=False),
+                                  packet(6, taken_ns=-1, raised_ns="x", bytes=-1), packet(1 << 62), packet(9, notified_ns=None)],
+                      "requests": [request(2)]},
 }
 
 os.makedirs(CORPUS, exist_ok=True)

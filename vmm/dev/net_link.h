@@ -40,8 +40,11 @@ struct net_config {
 struct net_link {
 	/* Once; from here on receive() is called, on a thread of the link's own. */
 	int (*start)(struct net_link *l, struct err *e);
-	/* A frame from the guest, of 14 to NET_FRAME_MAX bytes; on vCPU threads. */
-	void (*send)(struct net_link *l, const uint8_t *frame, size_t len);
+	/*
+	 * A frame from the guest, of 14 to NET_FRAME_MAX bytes; on vCPU threads. false: it is lost, since
+	 * it finds no room.
+	 */
+	bool (*send)(struct net_link *l, const uint8_t *frame, size_t len);
 	void (*destroy)(struct net_link *l); /* its thread ended, memory freed */
 };
 

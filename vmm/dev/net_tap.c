@@ -59,9 +59,9 @@ static int tap_start(struct net_link *l, struct err *e)
 }
 
 /* A frame that the interface does not take (it is down, its queue is full) is lost, as on a wire. */
-static void tap_send(struct net_link *l, const uint8_t *frame, size_t len)
+static bool tap_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
-	(void)!write(((struct net_tap *)l)->fd, frame, len);
+	return write(((struct net_tap *)l)->fd, frame, len) == (ssize_t)len;
 }
 
 static void tap_destroy(struct net_link *l)

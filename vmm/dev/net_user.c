@@ -239,13 +239,15 @@ static int user_start(struct net_link *l, struct err *e)
 	return ret ? err_set(e, ret, "cannot start a thread: %s", strerror(ret)) : 0;
 }
 
-static void user_send(struct net_link *l, const uint8_t *frame, size_t len)
+static bool user_send(struct net_link *l, const uint8_t *frame, size_t len)
 {
 	struct net_user *u = (struct net_user *)l;
 	uint64_t one = 1;
+	bool taken;
 
 	pthread_mutex_lock(&u->lock);
-	if (u->n < FRAMES) {
+	taken = u->n < FRAMES;
+	if (taken) {
 		struct frame *f = &u->frame[(u->head + u->n++) % FRAMES];
 
 		f->len = (uint16_t)len;
@@ -253,6 +255,7 @@ static void user_send(struct net_link *l, const uint8_t *frame, size_t len)
 	}
 	pthread_mutex_unlock(&u->lock);
 	(void)!write(u->wake_fd, &one, sizeof(one));
+	return taken;
 }
 
 static void user_destroy(struct net_link *l)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/dev/virtio_net.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "vmm/dev/virtio_rest.h"
 
@@ -25,25 +26,70 @@ struct virtio_net {
 	struct virtio d; /* first: cast from it */
 	struct virtio_rest rest;
 	struct net_link *link;
+	struct dev_io io;
 	pthread_mutex_t receive_lock; /* held while the receive queue is worked on */
+	bool ended;		      /* with it: nothing is received any more */
+	atomic_uint_fast64_t packets[2], bytes[2], lost[2]; /* of IO_SENT, of IO_RECEIVED */
 };
+
+/* What a notification brings. */
+struct net_kick {
+	uint64_t notified_ns, token; /* of its packets; token 0: not asked for yet, or none */
+};
+
+/* -- packets that are told of -------------------------------------------------------------- */
+
+static uint64_t net_now(const struct virtio_net *n)
+{
+	return n->io.done ? clock_mono_ns() : 0;
+}
+
+static void net_note(struct virtio_net *n, const struct io_record *r)
+{
+	unsigned int i = r->type == IO_RECEIVED;
+
+	if (r->status == IO_OK) {
+		atomic_fetch_add_explicit(&n->packets[i], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&n->bytes[i], r->bytes, memory_order_relaxed);
+	} else {
+		atomic_fetch_add_explicit(&n->lost[i], 1, memory_order_relaxed);
+	}
+	if (n->io.done)
+		n->io.done(n->io.ctx, r);
+}
+
+/* -- from the cable ------------------------------------------------------------------------ */
+
+/* With the lock: is it in the guest? */
+static bool net_deliver(struct virtio_net *n, const uint8_t *frame, size_t len, struct io_record *r)
+{
+	static const uint8_t header[HEADER] = { [HEADER_BUFFERS] = 1 };
+	struct virtio_chain c;
+
+	if (!virtio_pop(&n->d, QUEUE_RECEIVE, &c))
+		return false;
+	if (c.out_len || c.in_len < HEADER + len) {
+		virtio_fail(&n->d); /* 5.1.6.3.1: 1526 bytes at least */
+		return false;
+	}
+	virtio_chain_write(&c, 0, header, HEADER);
+	virtio_chain_write(&c, HEADER, frame, len);
+	r->complete_ns = net_now(n);
+	if (virtio_push(&n->d, QUEUE_RECEIVE, c.head, (uint32_t)(HEADER + len)))
+		r->raised_ns = net_now(n);
+	return true;
+}
 
 /* On the link's thread. Without a buffer the frame is lost, as on a wire. */
 static void virtio_net_receive(void *ctx, const uint8_t *frame, size_t len)
 {
-	static const uint8_t header[HEADER] = { [HEADER_BUFFERS] = 1 };
 	struct virtio_net *n = ctx;
-	struct virtio_chain c;
+	struct io_record r = { .type = IO_RECEIVED, .bytes = len, .submit_ns = net_now(n) };
 
 	pthread_mutex_lock(&n->receive_lock);
-	if (virtio_pop(&n->d, QUEUE_RECEIVE, &c)) {
-		if (c.out_len || c.in_len < HEADER + len) {
-			virtio_fail(&n->d); /* 5.1.6.3.1: 1526 bytes at least */
-		} else {
-			virtio_chain_write(&c, 0, header, HEADER);
-			virtio_chain_write(&c, HEADER, frame, len);
-			virtio_push(&n->d, QUEUE_RECEIVE, c.head, (uint32_t)(HEADER + len));
-		}
+	if (!n->ended) {
+		r.status = net_deliver(n, frame, len, &r) ? IO_OK : IO_ERROR;
+		net_note(n, &r);
 	}
 	pthread_mutex_unlock(&n->receive_lock);
 }
@@ -57,33 +103,69 @@ static int virtio_net_start(struct virtio *d, struct err *e)
 	return ret ? ret : n->link->start(n->link, e);
 }
 
-static bool virtio_net_transmit(struct virtio *d, unsigned int q)
+/* -- to it --------------------------------------------------------------------------------- */
+
+static void net_send(struct virtio_net *n, unsigned int q, const struct virtio_chain *c,
+		     const struct net_kick *kick)
 {
-	struct virtio_net *n = (struct virtio_net *)d;
+	struct io_record r = {
+		.type = IO_SENT,
+		.status = IO_ERROR,
+		.token = kick->token,
+		.notified_ns = kick->notified_ns,
+		.submit_ns = net_now(n),
+		.bytes = c->out_len - HEADER,
+	};
 	uint8_t frame[NET_FRAME_MAX];
+
+	if (r.bytes >= FRAME_MIN && r.bytes <= NET_FRAME_MAX &&
+	    n->link->send(n->link, frame, virtio_chain_read(c, HEADER, frame, sizeof(frame)))) {
+		r.status = IO_OK;
+		r.complete_ns = net_now(n);
+	}
+	if (virtio_push(&n->d, q, c->head, 0))
+		r.raised_ns = net_now(n);
+	net_note(n, &r);
+}
+
+/* VIRTIO_KICK_CHAINS at most; were there as many? ask: for the notification's name. */
+static bool net_transmit(struct virtio_net *n, unsigned int q, struct net_kick *kick, bool ask)
+{
 	struct virtio_chain c;
 
 	for (unsigned int i = 0; i < VIRTIO_KICK_CHAINS; i++) {
-		if (!virtio_pop(d, q, &c))
+		if (!virtio_pop(&n->d, q, &c))
 			return false;
 		if (c.in_len || c.out_len < HEADER) {
-			virtio_fail(d);
+			virtio_fail(&n->d);
 			return false;
 		}
-		if (c.out_len >= HEADER + FRAME_MIN && c.out_len <= HEADER + NET_FRAME_MAX)
-			n->link->send(n->link, frame,
-				      virtio_chain_read(&c, HEADER, frame, sizeof(frame)));
-		virtio_push(d, q, c.head, 0);
+		if (ask && !i)
+			kick->token = n->io.batch(n->io.ctx);
+		net_send(n, q, &c, kick);
 	}
 	return true;
 }
 
+/* On the thread for what a notification has left; who brought it is not known any more. */
+static bool virtio_net_transmit(struct virtio *d, unsigned int q)
+{
+	struct net_kick none = { 0 };
+
+	return net_transmit((struct virtio_net *)d, q, &none, false);
+}
+
 static void virtio_net_kick(struct virtio *d, unsigned int q)
 {
+	struct virtio_net *n = (struct virtio_net *)d;
+	struct net_kick kick = { .notified_ns = net_now(n) };
+
 	/* Buffers to receive into wait until there is a frame. */
-	if (q == QUEUE_TRANSMIT)
-		virtio_rest_kick(&((struct virtio_net *)d)->rest, q);
+	if (q == QUEUE_TRANSMIT && net_transmit(n, q, &kick, n->io.done != NULL))
+		virtio_rest_leave(&n->rest, q);
 }
+
+/* -- what virtio and the machine call ------------------------------------------------------- */
 
 /* Nobody has the lock once we had it, and what comes then finds no queue. */
 static void virtio_net_reset(struct virtio *d)
@@ -152,4 +234,32 @@ int virtio_net_new(struct virtio **out, const struct gmem *mem, const struct net
 	else
 		*out = &n->d;
 	return ret;
+}
+
+void virtio_net_watch(struct virtio *d, const struct dev_io *io)
+{
+	((struct virtio_net *)d)->io = *io;
+}
+
+void virtio_net_stats(const struct virtio *d, struct net_stats *out)
+{
+	struct virtio_net *n = (struct virtio_net *)d;
+
+	*out = (struct net_stats){
+		.sent = atomic_load_explicit(&n->packets[0], memory_order_relaxed),
+		.sent_bytes = atomic_load_explicit(&n->bytes[0], memory_order_relaxed),
+		.received = atomic_load_explicit(&n->packets[1], memory_order_relaxed),
+		.received_bytes = atomic_load_explicit(&n->bytes[1], memory_order_relaxed),
+		.not_sent = atomic_load_explicit(&n->lost[0], memory_order_relaxed),
+		.not_received = atomic_load_explicit(&n->lost[1], memory_order_relaxed),
+	};
+}
+
+void virtio_net_end(struct virtio *d)
+{
+	struct virtio_net *n = (struct virtio_net *)d;
+
+	pthread_mutex_lock(&n->receive_lock);
+	n->ended = true;
+	pthread_mutex_unlock(&n->receive_lock);
 }

@@ -69,8 +69,12 @@ void virtio_rest_deinit(struct virtio_rest *r)
 
 void virtio_rest_kick(struct virtio_rest *r, unsigned int q)
 {
-	if (!r->serve(r->d, q))
-		return;
+	if (r->serve(r->d, q))
+		virtio_rest_leave(r, q);
+}
+
+void virtio_rest_leave(struct virtio_rest *r, unsigned int q)
+{
 	pthread_mutex_lock(&r->lock);
 	r->wanted |= UINT64_C(1) << q;
 	pthread_cond_broadcast(&r->changed);

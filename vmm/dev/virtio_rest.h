@@ -45,6 +45,9 @@ void virtio_rest_deinit(struct virtio_rest *r);
  */
 void virtio_rest_kick(struct virtio_rest *r, unsigned int q);
 
+/* What kick() has not served of queue q is left to the thread. Any thread. */
+void virtio_rest_leave(struct virtio_rest *r, unsigned int q);
+
 /* Waits until the thread serves none, and forgets what was left. For reset() and drain(). */
 void virtio_rest_stop(struct virtio_rest *r);
 

@@ -114,6 +114,121 @@ static void user(void **state)
 	d->ops->destroy(d);
 }
 
+static struct {
+	pthread_mutex_t lock;
+	struct io_record r[16];
+	unsigned int n, batches;
+} told = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t told_batch(void *ctx)
+{
+	assert_ptr_equal(ctx, &told);
+	return 100 + ++told.batches;
+}
+
+static void told_done(void *ctx, const struct io_record *r)
+{
+	assert_ptr_equal(ctx, &told);
+	pthread_mutex_lock(&told.lock);
+	if (told.n < 16)
+		told.r[told.n] = *r;
+	told.n++;
+	pthread_mutex_unlock(&told.lock);
+}
+
+/* The record number i of this type; waits for it, as other threads bring what is received. */
+static struct io_record told_of(uint8_t type, unsigned int i)
+{
+	for (unsigned int ms = 0; ms < WAIT_MS; ms++) {
+		unsigned int n = i;
+
+		pthread_mutex_lock(&told.lock);
+		for (unsigned int k = 0; k < told.n && k < 16; k++)
+			if (told.r[k].type == type && n-- == 0) {
+				struct io_record r = told.r[k];
+
+				pthread_mutex_unlock(&told.lock);
+				return r;
+			}
+		pthread_mutex_unlock(&told.lock);
+		usleep(1000);
+	}
+	fail_msg("no packet %u of type %u", i, type);
+	return (struct io_record){ 0 };
+}
+
+/* Each packet once, with its length and its moments in order; what is lost is told as lost. */
+static void packets_are_told(void **state)
+{
+	const struct dev_io io = { told_batch, told_done, &told };
+	const struct net_config cfg = { .kind = NET_USER };
+	struct net_stats stats;
+	struct err e = { 0 };
+	struct io_record r;
+	struct virtio *d;
+	int ret = virtio_net_new(&d, &fix_mem, &cfg, &e);
+
+	(void)state;
+	if (ret == -ENOENT) {
+		SKIP("%s", e.text);
+	}
+	virtio_net_watch(d, &io);
+	assert_int_equal(d->ops->start(d, &e), 0);
+	ask(d, 0x0a00020f, 0x0a000202);
+	r = told_of(IO_SENT, 0);
+	assert_int_equal(r.status, IO_OK);
+	assert_int_equal(r.bytes, ARP_LEN);
+	assert_int_equal(r.token, 101);
+	assert_true(r.notified_ns && r.notified_ns <= r.submit_ns && r.submit_ns <= r.complete_ns);
+	assert_true(r.raised_ns >= r.complete_ns);
+	r = told_of(IO_RECEIVED, 0);
+	assert_int_equal(r.status, IO_OK);
+	assert_true(r.bytes >= ARP_LEN && r.bytes <= NET_FRAME_MAX);
+	assert_int_equal(r.token | r.notified_ns, 0);
+	assert_true(r.submit_ns && r.submit_ns <= r.complete_ns && r.complete_ns <= r.raised_ns);
+	/* A notification of nothing asks for no name; one of two packets asks once. */
+	virtio_notify(d, 1);
+	assert_int_equal(told.batches, 1);
+	fix_put(1, 0, FIX_DATA, HEADER, 0, 0);
+	fix_offer(1, 0);
+	fix_put(1, 1, FIX_DATA, 0x8000, 0, 0);
+	fix_offer(1, 1);
+	virtio_notify(d, 1);
+	assert_int_equal(told.batches, 2);
+	for (unsigned int i = 1; i <= 2; i++) {
+		r = told_of(IO_SENT, i);
+		assert_int_equal(r.status, IO_ERROR);
+		assert_int_equal(r.bytes, i == 1 ? 0 : 0x8000 - HEADER);
+		assert_int_equal(r.complete_ns, 0);
+		assert_int_equal(r.token, 102);
+	}
+	/* No buffer is left for this answer, unless one was for what came unasked. */
+	virtio_net_stats(d, &stats);
+	assert_int_equal(stats.sent, 1);
+	assert_int_equal(stats.sent_bytes, ARP_LEN);
+	assert_int_equal(stats.not_sent, 2);
+	put_arp(fix_ram + FIX_DATA + 0x1000, 0x0a00020f, 0x0a000202);
+	fix_put(1, 0, FIX_DATA + 0x1000, HEADER + ARP_LEN, 0, 0);
+	fix_offer(1, 0);
+	virtio_notify(d, 1);
+	told_of(IO_RECEIVED, (unsigned int)(stats.received + stats.not_received));
+	/* With the guest gone nothing gets into it, and nothing is told. */
+	virtio_net_end(d);
+	virtio_net_stats(d, &stats);
+	assert_int_equal(stats.received + stats.not_received + stats.sent + stats.not_sent, told.n);
+	put_arp(fix_ram + FIX_DATA + 0x1000, 0x0a00020f, 0x0a000203);
+	fix_put(0, 0, FIX_DATA, HEADER + NET_FRAME_MAX, FIX_WRITE, 0);
+	fix_offer(0, 0);
+	fix_offer(1, 0);
+	virtio_notify(d, 1);
+	assert_int_equal(told_of(IO_SENT, 4).status, IO_OK);
+	usleep(20000);
+	virtio_net_stats(d, &stats);
+	assert_int_equal(stats.received + stats.not_received + stats.sent + stats.not_sent, told.n);
+	assert_int_equal(stats.sent, 3);
+	d->ops->destroy(d);
+}
+
 static void user_ports(void **state)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -312,9 +427,8 @@ static void tap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(user),
-		cmocka_unit_test(user_ports),
-		cmocka_unit_test(the_hosts_own_ports),
+		cmocka_unit_test(user),	      cmocka_unit_test(packets_are_told),
+		cmocka_unit_test(user_ports), cmocka_unit_test(the_hosts_own_ports),
 		cmocka_unit_test(tap),
 	};
 

@@ -164,6 +164,10 @@ static void names_of_events(void **state)
 	assert_true(n.latency);
 	assert_int_equal(event_name_parse(&n, "io:", 3, &e), -EINVAL);
 	assert_int_equal(event_name_parse(&n, "io:u", 4, &e), -EINVAL);
+	assert_int_equal(event_name_parse(&n, "net", 3, &e), 0);
+	assert_int_equal(n.class, EVENT_NET);
+	assert_int_equal(event_name_parse(&n, "net:u", 5, &e), -EINVAL);
+	assert_int_equal(event_name_parse(&n, "nets", 4, &e), -EINVAL);
 }
 
 static void disks_are_parsed(void **state)

@@ -21,6 +21,8 @@ static struct {
 	struct sink_ops ops;
 	uint64_t samples, out_of_order, last_ns, lost;
 	uint64_t before_kernel, fail_at;
+	struct profile_sample last; /* its stack is gone */
+	uint64_t last_ip;
 	char order[400];
 	bool kernel;
 } seen;
@@ -35,6 +37,8 @@ static int take_sample(struct sink *s, const struct profile_sample *sample, stru
 {
 	(void)s;
 	seen.samples++;
+	seen.last = *sample;
+	seen.last_ip = sample->stack->ip[0];
 	if (strlen(seen.order) < sizeof(seen.order) - 1)
 		strcat(seen.order, ".");
 	seen.before_kernel += !seen.kernel;
@@ -72,6 +76,7 @@ static struct pipeline *pipeline;
 static struct markers markers;
 static struct pipeline_options own;
 static uint8_t next_reason, next_event; /* of what put() makes */
+static uint64_t next_exit_addr, next_exit_ns;
 static uint8_t file[FIX_FILE];
 
 static int setup(void **state)
@@ -83,6 +88,7 @@ static int setup(void **state)
 	memset(&own, 0, sizeof(own));
 	next_reason = SAMPLE_TIMER;
 	next_event = 0;
+	next_exit_addr = next_exit_ns = 0;
 	markers_init(&markers);
 	gf_sink_init(&seen.s);
 	seen.ops = *seen.s.sink.ops;
@@ -143,6 +149,8 @@ static void put(unsigned int vcpu, uint64_t time_ns, uint64_t rip, uint32_t stac
 	s->vcpu = (uint16_t)vcpu;
 	s->reason = next_reason;
 	s->event = next_event;
+	s->exit_addr = next_exit_addr;
+	s->exit_ns = next_exit_ns;
 	s->mode = SAMPLE_KERNEL;
 	s->time_ns = time_ns;
 	s->weight = 1000;
@@ -310,6 +318,85 @@ static void markers_in_order(void **state)
 	assert_int_equal(markers.added, 4);
 }
 
+/*
+ * Packets and requests in one log: each is weighed by its own events, with the stack of who brought it, and told
+ * apart. What was received, what was lost, and what nobody brought is counted and in no event.
+ */
+static void packets_and_requests(void **state)
+{
+	static const struct io_record log[] = {
+		{ .type = IO_RECEIVED,
+		  .bytes = 90,
+		  .submit_ns = 5,
+		  .complete_ns = 6,
+		  .raised_ns = 7 },
+		{ .type = IO_SENT, .token = UINT64_C(2) << 48 | 1, .bytes = 60, .complete_ns = 9 },
+		{ .type = IO_READ,
+		  .token = UINT64_C(1) << 48 | 1,
+		  .bytes = 4096,
+		  .complete_ns = 9 },
+		{ .type = IO_SENT, .token = UINT64_C(2) << 48 | 1, .bytes = 7, .status = IO_ERROR },
+		{ .type = IO_SENT, .bytes = 100, .complete_ns = 20 },
+		{ .type = IO_RECEIVED, .bytes = 1, .status = IO_ERROR },
+		{ .type = IO_RAISED, .complete_ns = 10 },
+	};
+	struct io_requests packets, requests;
+	struct pipeline_stats stats;
+
+	(void)state;
+	io_requests_init(&packets);
+	io_requests_init(&requests);
+	own.io[0] = PIPELINE_NET_BYTES;
+	own.io[2] = PIPELINE_IO_BYTES;
+	own.packets = &packets;
+	own.requests = &requests;
+	vm.io = log;
+	vm.nio = sizeof(log) / sizeof(log[0]);
+	vm.io_lost = 3;
+	vm.packets_lost = 4;
+	next_reason = SAMPLE_IO;
+	next_exit_addr = UINT64_C(2) << 48 | 1;
+	put(1, 1000, FIX_SYSCALL + 1, 64);
+	next_exit_addr = UINT64_C(1) << 48 | 1;
+	put(0, 2000, FIX_TEXT + 0x100, 64);
+	start(false);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_true(stats.net.wanted && stats.io.wanted);
+	assert_int_equal(stats.net.records, 5);
+	assert_int_equal(stats.net.failed, 2);
+	assert_int_equal(stats.net.unknown, 1);
+	assert_int_equal(stats.net.unknown_bytes, 100);
+	assert_int_equal(stats.net.lost, 4);
+	assert_int_equal(stats.io.records, 1);
+	assert_int_equal(stats.io.lost, 3);
+	assert_int_equal(stats.event_weight[0], 60);
+	assert_int_equal(stats.event_weight[2], 4096);
+	assert_int_equal(seen.samples, 2);
+	assert_int_equal(packets.n, 5);
+	assert_int_equal(packets.list[0].raised_ns, 7);
+	assert_int_equal(packets.list[0].r.bytes, 90);
+	assert_int_equal(packets.list[1].vcpu, 1);
+	assert_int_equal(requests.n, 1);
+	assert_int_equal(requests.list[0].r.bytes, 4096);
+	io_requests_deinit(&packets);
+	io_requests_deinit(&requests);
+}
+
+/* How long an exit was worked for reaches the profile; other samples have nothing of the kind. */
+static void times_of_exits(void **state)
+{
+	struct pipeline_stats stats;
+
+	(void)state;
+	next_exit_ns = 77;
+	next_reason = SAMPLE_EXIT;
+	put(0, 1000, FIX_SYSCALL + 1, 64);
+	start(false);
+	assert_int_equal(finish(&stats, NULL), 0);
+	assert_int_equal(seen.last.exit_ns, 77);
+	assert_int_equal(seen.last_ip, FIX_SYSCALL + 1);
+}
+
 /* What was looked at to find the kernel is neither written nor held. */
 static void looks_are_not_written(void **state)
 {
@@ -405,6 +492,8 @@ int main(void)
 		T(samples_lost),
 		T(disk_that_is_full),
 		T(markers_in_order),
+		T(packets_and_requests),
+		T(times_of_exits),
 		T(looks_are_not_written),
 		T(so_many_samples),
 		T(jobs),
