@@ -96,7 +96,7 @@ TOGETHER = [
     ("guest_truth.py", ["full"]),
     ("help_pages.py", []),
     ("annotate.py", []),
-    ("library_turns.py", [], 1200),
+    ("library_turns.py", []),
     ("live_symbols.py", []),
     ("jit_names.py", []),
     ("attach_linux.py", ["full"]),
