@@ -80,6 +80,12 @@ found, = perfetto.ask(directory, "third.pftrace", EXITS)
 check(len(found) == s["events"][0]["samples"] and all(x["dur"] > 0 for x in found) and
       sum(x["exits"] for x in found) == s["events"][0]["weight"], "one of three: %d, %s" % (len(found), s["events"]))
 
+# perf shows the same lines as of any other event.
+if e2e.shutil.which("perf"):
+    p = e2e.run("perf", "script", "-i", "third.data")
+    check(p.status == 0 and len(e2e.re.findall(r": +3 exit:io: *$", p.out, e2e.re.M)) == s["events"][0]["samples"],
+          "perf script: %d %s" % (p.status, p.out[:300] + p.err))
+
 # Together with the memory that samples use, which is in the same field; and in the order of perf's fields.
 p = e2e.kvmprof("run", "-q", "--mem", "-e", "exit:io,wall", "-o", "mem.data", "--append", "seconds=0.5")
 e2e.kvmprof("export", "-F", "perfetto", "-i", "mem.data", "-o", "mem.pftrace")

@@ -150,9 +150,15 @@ for way in (["--virtio", "mmio"], ["-e", "io"]):
                                          "--append", "ms=100 irq=1%s" % (" transport=mmio" if "mmio" in way else ""),
                                          *way, blk_guest.ELF))
 linux()
+villain.make_files()
+os.environ.update(environment())
+p, _ = villain.run(PROGRAM, "class=net", "-e", "wall,net,exit", "-o", "n.data", *QUIET)
+villain.judge("packets", p.status, p.out, p.err, villain.verdicts(p.out))
+found = reports()
+check(not found, "packets: %d races, the first:\n%s" % (len(found), found[0] if found else ""))
+say("packets: status %d, %d races" % (p.status, len(found)))
+done.append("packets")
 if STORM:
-    villain.make_files()
-    os.environ.update(environment())
     for c in villain.CLASSES:
         race = c == "race"
         p, _ = villain.run(PROGRAM, "class=%s race=%d storm=%d" % (c, race, STORM * 1000), "--vcpus", str(1 + race),
