@@ -139,13 +139,17 @@ def check_attach(host, done):
 
 
 def check_where(host, done, off):
-    """Where the time went, within so many points of what the guest says, beside what that host's one processor did else."""
+    """Where the time went that others had left, within so many points of what the guest says: that host has one processor, and
+    attach takes it for a while before it samples."""
     if not check(done.status == 0, "-e host: status %d:\n%s" % (done.status, done.out)):
         return None
     text = done.out.replace("\r", "")
     was = {w[1]: float(w[2]) for w in map(str.split, text.split("\n")) if len(w) == 3 and w[0] == "where"}
     got = {name: float(share) for share, name in re.findall(r"(?m)^ +([\d.]+)% +\d+ +(\w+)$", text)}
-    others = sum(got.get(w, 0) for w in ("stopped", "runnable", "waiting", "untold"))
+    for shares, taken in ((was, was.pop("stolen")), (got, got.pop("runnable", 0))):
+        for name in shares:
+            shares[name] *= 100 / (100 - taken)
+    others = sum(got.get(w, 0) for w in ("stopped", "waiting", "untold"))
     for want, have in (("user", ("guest",)), ("ports", ("kvm", "vmm")), ("halted", ("halted",))):
         share = sum(got.get(w, 0) for w in have)
         check(was[want] - others - off < share < was[want] + off, "%s: %s; the guest says %s" % (want, got, was))
