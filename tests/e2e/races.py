@@ -116,8 +116,8 @@ def attached():
     """By ptrace and BPF, to a run of the same build."""
     guest = start(PROGRAM, "run", "-o", "g.data", *QUIET, "--append", "seconds=60")
     time.sleep(3)
-    for technique in ("auto", "ptrace"):
-        judge("attach, " + technique, start(PROGRAM, "attach", guest.pid, "--technique", technique, "--image",
+    for way in (("--technique", "auto"), ("--technique", "ptrace"), ("-e", "host")):
+        judge("attach " + " ".join(way), start(PROGRAM, "attach", guest.pid, *way, "--image",
                                             os.path.join(e2e.BUILD, "guest", "demo.elf"), "--duration", 2,
                                             "--no-buildid-cache", "-o", "a.data"))
     guest.terminate()
@@ -138,6 +138,7 @@ ctypes.CDLL(None).personality(ADDR_NO_RANDOMIZE)
 done = []
 made_race()
 judge("demo", start(PROGRAM, "run", "-o", "d.data", *QUIET, "--append", "seconds=2"))
+judge("demo, host", start(PROGRAM, "run", "-e", "host", "-o", "d.data", *QUIET, "--append", "seconds=2 mode=where"))
 judge("stat", start(PROGRAM, "stat", "--sandbox=off", "--append", "seconds=1"))
 judge("snapshot", start(PROGRAM, "run", "-m", "64M", "-o", "s.data", *QUIET, "--append", "seconds=1", "--snapshot-save",
                         "s.snap", "--snapshot-on", "demo: start"))
