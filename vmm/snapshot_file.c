@@ -56,6 +56,9 @@ static bool good_name(const char name[SNAPSHOT_NAME])
 	for (size_t i = 0; i < n; i++)
 		if (name[i] <= ' ' || name[i] > '~')
 			return false;
+	for (size_t i = n; i < SNAPSHOT_NAME; i++)
+		if (name[i])
+			return false;
 	return n > 0 && n < SNAPSHOT_NAME;
 }
 

@@ -178,7 +178,7 @@ static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
 /* What open learns from reading every record once. */
 struct scan {
 	uint64_t last;
-	bool sorted, compressed;
+	bool sorted, compressed, inflated;
 	size_t n; /* records that somebody asks for */
 	uint64_t first_ns[PERFDATA_MAX_ATTRS], last_ns[PERFDATA_MAX_ATTRS];
 };
@@ -226,6 +226,13 @@ static void scan_records(struct perfdata *p, struct scan *s)
 			break;
 		}
 		type = cursor_u32(&h);
+		if (type == PERFDATA_RECORD_COMPRESSED && s->inflated) {
+			perfdata_mark_partial(p,
+					      "compressed twice at byte %" PRIu64
+					      ": what comes before is shown",
+					      off);
+			break;
+		}
 		if (type == PERFDATA_RECORD_COMPRESSED) {
 			s->compressed = true;
 			return;
@@ -336,7 +343,7 @@ static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data,
 		p->ours = true;
 	scan_records(p, &s);
 	if (s.compressed) {
-		s = (struct scan){ .sorted = true };
+		s = (struct scan){ .sorted = true, .inflated = true };
 		p->nlost = 0;
 		for (uint32_t i = 0; i < p->nevents; i++)
 			p->events[i].samples = 0;

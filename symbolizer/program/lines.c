@@ -140,13 +140,19 @@ static void file_close(struct dwarf_file *f)
 	*f = (struct dwarf_file){ 0 };
 }
 
-static void find_info(struct dwarf_file *f)
+static bool is_section(const char *name, const char *what)
+{
+	return is_debug(name) && !strcmp(name + (name[1] == 'z' ? 8 : 7), what);
+}
+
+/* As libdw sees them: it hands out strings without looking for their end. */
+static int find_sections(struct dwarf_file *f, const char *file, struct err *e)
 {
 	Elf_Scn *scn = NULL;
 	size_t strings;
 
 	if (elf_getshdrstrndx(f->elf, &strings) != 0)
-		return;
+		return 0;
 	while ((scn = elf_nextscn(f->elf, scn))) {
 		const char *name = NULL;
 		GElf_Shdr s;
@@ -155,15 +161,22 @@ static void find_info(struct dwarf_file *f)
 		/* A copy: the table need not be aligned. */
 		if (gelf_getshdr(scn, &s))
 			name = elf_strptr(f->elf, strings, s.sh_name);
-		if (!name || (strcmp(name, ".debug_info") && strcmp(name, ".zdebug_info")))
+		if (!name || !is_debug(name))
 			continue;
-		d = elf_rawdata(scn, NULL);
-		if (d && d->d_buf) {
+		d = elf_getdata(scn, NULL);
+		if (!d || !d->d_buf || !d->d_size)
+			continue;
+		if (is_section(name, "info") && !f->info) {
 			f->info = d->d_buf;
 			f->info_end = f->info + d->d_size;
 		}
-		return;
+		if ((is_section(name, "str") || is_section(name, "line_str")) &&
+		    ((const char *)d->d_buf)[d->d_size - 1])
+			return err_set(e, EINVAL,
+				       "%s: section %s is damaged: its last string has no end", file,
+				       name);
 	}
+	return 0;
 }
 
 static int file_begin(struct dwarf_file *f, const char *name, struct err *e)
@@ -177,8 +190,7 @@ static int file_begin(struct dwarf_file *f, const char *name, struct err *e)
 	if (!f->dw)
 		return err_set(e, EINVAL, "%s: no usable debug information: %s", name,
 			       dwarf_errmsg(-1));
-	find_info(f);
-	return 0;
+	return find_sections(f, name, e);
 }
 
 static int file_take(struct dwarf_file *f, const uint8_t *data, size_t len, bool packed)

@@ -91,7 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (perfetto_requests(&p, &s) < 0 || p.packet.failed || p.packet.len)
 		abort();
 	/* All of a trace that is smaller than a chunk. */
-	trace = (struct reader){ out.buf.data, out.buf.data + (out.written ? 0 : out.buf.len) };
+	trace = (struct reader){ out.buf.data, out.buf.data };
+	if (!out.written && out.buf.len)
+		trace.end += out.buf.len;
 	while (trace.at < trace.end) {
 		struct reader packet, in;
 		uint64_t v, ns = 0;
