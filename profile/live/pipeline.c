@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/live/pipeline.h"
+#include "profile/live/pipeline_private.h"
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/thread.h"
-#include "profile/live/held.h"
-#include "profile/live/merge.h"
 #include "profile/sink/where.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,90 +23,11 @@
 /* The process of a user program in the kernel's own image. */
 #define GUEST_PID 1u
 
-struct pipeline {
-	struct vm *vm;
-	struct guest *guest;
-	struct offcpu *offcpu; /* NULL: not asked for */
-	struct sink *sink;
-	struct pipeline_options opt;
-	struct merge *merge;
-	struct held held;
-	pthread_t thread;
-	atomic_bool stop;
-	atomic_uint max_stack;
-	_Atomic(struct pipeline_job *) job, running;
-	struct fault fault; /* of the thread */
-	struct pipeline_stats stats;
-	uint64_t *dropped_seen;	    /* of each ring, already reported to the sink */
-	uint64_t last_ns;	    /* time of the newest sample */
-	uint64_t flush_ns;	    /* when the sink was asked to write last */
-	struct pipeline_last *last; /* of each vCPU */
-	struct stack stack, crash;
-	struct io_join *io;	      /* NULL: no event of disks or packets */
-	uint64_t io_full, net_full;   /* records of requests, of packets that it had no room for */
-	struct io_stages_log *stages; /* NULL: nobody asks */
-	struct err err;
-};
-
-static void fail_once(struct pipeline *p, int ret)
+void pipeline_fail(struct pipeline *p, int ret)
 {
 	/* The profile can't be written: there is no use in running on. */
 	if (ret)
 		vm_end(p->vm, VM_END_ERROR);
-}
-
-/* A table of places, so that a reason can be looked into and not only counted. */
-static void note_broken(struct pipeline_stats *st, const struct stack *s)
-{
-	uint64_t ip = s->ip[s->n - 1];
-	unsigned int i;
-
-	for (i = 0; i < st->nbroken; i++)
-		if (st->broken[i].ip == ip && st->broken[i].end == s->end)
-			break;
-	if (i == PIPELINE_MAX_BROKEN) {
-		st->broken_beyond++;
-		return;
-	}
-	if (i == st->nbroken)
-		st->broken[st->nbroken++] = (struct pipeline_broken){
-			.ip = ip,
-			.innermost = s->ip[0],
-			.end = s->end,
-		};
-	st->broken[i].count++;
-}
-
-static void count_kernel_stack(struct pipeline_stats *st, const struct stack *s)
-{
-	st->kernel_end[s->end]++;
-	if (s->end != STACK_END_ROOT && s->end != STACK_END_USER)
-		note_broken(st, s);
-}
-
-static void count_sample(struct pipeline *p, const struct profile_sample *s)
-{
-	struct pipeline_stats *st = &p->stats;
-	const struct stack *stack = s->stack;
-
-	st->samples++;
-	st->event_samples[s->event]++;
-	st->event_weight[s->event] += s->period;
-	if (s->event == 0) {
-		st->weight += s->period;
-		st->mode_weight[s->mode & 3] += s->period;
-	}
-	st->end[stack->end]++;
-	st->frames += stack->n;
-	st->user_frames += stack->n - stack->n_kernel;
-	if (stack->user_end)
-		st->user_end[stack->user_end]++;
-	if (s->mode != SAMPLE_USER)
-		count_kernel_stack(st, stack);
-	if (stack->n_kernel && !guest_kernel_is_named(p->guest, stack->ip[0]))
-		st->unsymbolized++;
-	if (s->time_ns > p->last_ns)
-		p->last_ns = s->time_ns;
 }
 
 /* As its frames say, which the names of the host's functions have a part in. */
@@ -126,22 +42,10 @@ static void count_where(struct pipeline *p, const struct sample *s)
 	p->stats.where[where] += s->weight;
 }
 
-static void cut_stack(struct pipeline *p, struct stack *s)
-{
-	unsigned int max = atomic_load_explicit(&p->max_stack, memory_order_relaxed);
-
-	if (s->n <= max)
-		return;
-	s->n = (uint16_t)max;
-	if (s->n_kernel > max)
-		s->n_kernel = (uint16_t)max;
-	p->stats.depth_cut++;
-}
-
 static void write_marker(struct pipeline *p, const struct profile_marker *m)
 {
 	if (!p->err.code)
-		fail_once(p, p->sink->ops->marker(p->sink, m, &p->err));
+		pipeline_fail(p, p->sink->ops->marker(p->sink, m, &p->err));
 }
 
 /* Those that nobody has written yet and that are older than what comes next. */
@@ -178,7 +82,7 @@ static void process_breakpoint(struct pipeline *p, const struct sample *s)
 	int ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
 
 	keep_last(p, s);
-	fail_once(p, ret);
+	pipeline_fail(p, ret);
 	if (p->opt.markers)
 		markers_note(p->opt.markers, kind, name, strlen(name), s->time_ns, s->vcpu);
 	write_marker(p, &(struct profile_marker){ .kind = kind,
@@ -195,13 +99,6 @@ static void name_instruction(struct stack *stack, const struct sample *s)
 {
 	if (stack->n && stack->ip[0] == s->regs.rip)
 		stack->ip[0] += s->exit_addr;
-}
-
-static int write_sample(struct pipeline *p, const struct profile_sample *out)
-{
-	if (p->stats.samples == p->opt.max_samples)
-		vm_end(p->vm, VM_END_SAMPLES);
-	return p->err.code ? 0 : p->sink->ops->sample(p->sink, out, &p->err);
 }
 
 static void process(struct pipeline *p, const struct sample *s)
@@ -236,7 +133,7 @@ static void process(struct pipeline *p, const struct sample *s)
 	if (p->stages && s->reason != SAMPLE_OFFCPU)
 		io_stages_sample(p->stages, s);
 	if (s->reason == SAMPLE_IO) {
-		fail_once(p, ret);
+		pipeline_fail(p, ret);
 		if (p->io)
 			io_join_sample(p->io, s, &out, &p->stack);
 		return;
@@ -244,127 +141,14 @@ static void process(struct pipeline *p, const struct sample *s)
 	if (p->opt.seen)
 		p->opt.seen(p->opt.seen_ctx, s, out.pid);
 	if (p->opt.no_samples) {
-		fail_once(p, ret);
+		pipeline_fail(p, ret);
 		return;
 	}
-	count_sample(p, &out);
+	pipeline_count(p, &out);
 	count_where(p, s);
-	cut_stack(p, &p->stack);
-	ret = ret ? ret : write_sample(p, &out);
-	fail_once(p, ret);
-}
-
-/* Requests of which no more can be learned by now. */
-static void tell_stages(struct pipeline *p, uint64_t now_ns)
-{
-	struct io_stages s;
-
-	while (p->stages && io_stages_next(p->stages, now_ns, &s)) {
-		if (p->opt.requests)
-			io_requests_add(p->opt.requests, &s);
-		if (p->opt.stages)
-			p->opt.stages(p->opt.request_ctx, &s);
-	}
-}
-
-/* A sample of each event that counts it, with the stack of who brought it. */
-static void weigh_record(struct pipeline *p, const struct io_record *r, const struct io_who *who)
-{
-	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
-		struct profile_sample out = who->sample;
-		enum pipeline_io by = p->opt.io[i];
-
-		if (by == PIPELINE_NO_IO || (by == PIPELINE_NET_BYTES) != io_is_packet(r->type) ||
-		    !vm_event_is_armed(p->vm, i) ||
-		    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
-			continue;
-		p->stack = who->stack;
-		out.stack = &p->stack;
-		out.event = (uint8_t)i;
-		out.period = by == PIPELINE_IO_LATENCY ? r->complete_ns - r->submit_ns : r->bytes;
-		if (!out.period) /* a flush has no bytes */
-			continue;
-		count_sample(p, &out);
-		cut_stack(p, &p->stack);
-		fail_once(p, write_sample(p, &out));
-	}
-}
-
-static void process_packet(struct pipeline *p, const struct io_record *r, const struct io_who *who)
-{
-	struct io_stages s = { .r = *r, .raised_ns = r->raised_ns };
-	struct pipeline_io_stats *st = &p->stats.net;
-	bool unknown = !who && r->type == IO_SENT;
-
-	st->records++;
-	st->failed += r->status != IO_OK;
-	st->unknown += unknown;
-	if (unknown && r->status == IO_OK)
-		st->unknown_bytes += r->bytes;
-	if (who) {
-		s.task = who->task;
-		s.vcpu = who->sample.cpu;
-	}
-	if (p->opt.packets)
-		io_requests_add(p->opt.packets, &s);
-	if (who && r->status == IO_OK)
-		weigh_record(p, r, who);
-}
-
-static void process_request(struct pipeline *p, const struct io_record *r, const struct io_who *who)
-{
-	struct pipeline_io_stats *st = &p->stats.io;
-
-	st->records++;
-	st->failed += r->status != IO_OK;
-	st->unknown += !who;
-	if (!who && r->status == IO_OK)
-		st->unknown_bytes += r->bytes;
-	if (p->opt.request)
-		p->opt.request(p->opt.request_ctx, p->guest, r, who);
-	if (p->stages) {
-		tell_stages(p, vm_now_ns(p->vm));
-		io_stages_request(p->stages, r, who);
-	}
-	if (who && r->status == IO_OK)
-		weigh_record(p, r, who);
-}
-
-/* Until it is known who brought it. */
-static void hold_record(struct pipeline *p, const struct io_record *r)
-{
-	bool packet = io_is_packet(r->type);
-
-	if (!packet && r->type >= IO_TYPES) {
-		if (p->stages)
-			io_stages_interrupt(p->stages, r);
-	} else if (!io_join_record(p->io, r)) {
-		p->io_full += !packet;
-		p->net_full += packet;
-	}
-}
-
-static void process_requests(struct pipeline *p, enum io_join_which which)
-{
-	struct io_record r[64];
-	const struct io_who *who;
-	uint64_t packets;
-	unsigned int n;
-
-	if (!p->io)
-		return;
-	while ((n = vm_io_take(p->vm, r, 64)) > 0)
-		for (unsigned int i = 0; i < n; i++)
-			hold_record(p, &r[i]);
-	while (io_join_next(p->io, which, &r[0], &who)) {
-		if (io_is_packet(r[0].type))
-			process_packet(p, &r[0], who);
-		else
-			process_request(p, &r[0], who);
-	}
-	tell_stages(p, which == IO_JOIN_REST ? UINT64_MAX : vm_now_ns(p->vm));
-	p->stats.io.lost = vm_io_lost(p->vm, &packets) + p->io_full;
-	p->stats.net.lost = packets + p->net_full;
+	pipeline_cut(p, &p->stack);
+	ret = ret ? ret : pipeline_write(p, &out);
+	pipeline_fail(p, ret);
 }
 
 /* Until the kernel's place is known. */
@@ -390,7 +174,7 @@ static void take_sample(struct pipeline *p, const struct sample *s)
 			return;
 		ret = guest_give_up(p->guest, &p->err);
 	}
-	fail_once(p, ret);
+	pipeline_fail(p, ret);
 	held_release(&p->held, process_held, p);
 	if (s->reason != SAMPLE_LOOK)
 		process(p, s);
@@ -406,7 +190,7 @@ static void report_drops(struct pipeline *p, unsigned int vcpu)
 	p->dropped_seen[vcpu] = dropped;
 	p->stats.dropped += fresh;
 	if (!p->err.code)
-		fail_once(p, p->sink->ops->lost(p->sink, vcpu, fresh, p->last_ns, &p->err));
+		pipeline_fail(p, p->sink->ops->lost(p->sink, vcpu, fresh, p->last_ns, &p->err));
 }
 
 /* The oldest sample of all rings first, so that the output is nearly in order of time. */
@@ -433,7 +217,7 @@ static void look_offcpu(struct pipeline *p)
 	if (p->offcpu && !p->err.code && vm_first_entry_ns(p->vm) &&
 	    offcpu_run(p->offcpu, clock_mono_ns(), vm_is_collecting(p->vm), take_offcpu, p, &e)) {
 		p->err = e;
-		fail_once(p, -ENOMEM);
+		pipeline_fail(p, -ENOMEM);
 	}
 }
 
@@ -453,14 +237,14 @@ static int take_thread(void *ctx, const struct sample *s, bool renamed)
 	    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
 		return ret;
 	ret = ret ? ret : guest_process_thread(p->guest, s, &p->stack, &out, &p->err);
-	count_sample(p, &out);
-	cut_stack(p, &p->stack);
-	return ret ? ret : write_sample(p, &out);
+	pipeline_count(p, &out);
+	pipeline_cut(p, &p->stack);
+	return ret ? ret : pipeline_write(p, &out);
 }
 
 static void take_threads(struct pipeline *p)
 {
-	fail_once(p, host_threads_take(p->opt.threads, take_thread, p));
+	pipeline_fail(p, host_threads_take(p->opt.threads, take_thread, p));
 }
 
 /* What they count goes on, so it is read where all samples up to then have just been taken. */
@@ -500,7 +284,7 @@ static void flush_sink(struct pipeline *p)
 	if (p->err.code || !p->sink->ops->flush || !clock_is_due(now, p->flush_ns, FLUSH_NS))
 		return;
 	p->flush_ns = now;
-	fail_once(p, p->sink->ops->flush(p->sink, now - FLUSH_NS, &p->err));
+	pipeline_fail(p, p->sink->ops->flush(p->sink, now - FLUSH_NS, &p->err));
 }
 
 static void *consumer(void *arg)
@@ -517,13 +301,13 @@ static void *consumer(void *arg)
 			}
 			/* A stack gives way to a later one: its requests must have had it by then. */
 			if (n % (IO_JOIN_STACKS / 4) == 0) {
-				process_requests(p, IO_JOIN_KNOWN);
+				pipeline_requests(p, IO_JOIN_KNOWN);
 				take_threads(p);
 			}
 		}
 		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
 			report_drops(p, i);
-		process_requests(p, IO_JOIN_KNOWN);
+		pipeline_requests(p, IO_JOIN_KNOWN);
 		take_threads(p);
 		flush_sink(p);
 		do_job(p);
@@ -531,12 +315,12 @@ static void *consumer(void *arg)
 			look_offcpu(p);
 		if (last) {
 			read_threads(p);
-			fail_once(p, guest_give_up(p->guest, &p->err));
+			pipeline_fail(p, guest_give_up(p->guest, &p->err));
 			held_release(&p->held, process_held, p);
-			process_requests(p, IO_JOIN_REST);
+			pipeline_requests(p, IO_JOIN_REST);
 			process_markers(p, UINT64_MAX);
 			if (!p->err.code)
-				fail_once(p, guest_finish(p->guest, &p->err));
+				pipeline_fail(p, guest_finish(p->guest, &p->err));
 			return NULL;
 		}
 		vm_rest(p->vm, POLL_NS);
