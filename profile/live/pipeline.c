@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/live/pipeline_private.h"
+#include "profile/live/pipeline.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "profile/live/pipeline_private.h"
 #include "profile/sink/where.h"
 
 #include <errno.h>
