@@ -49,6 +49,8 @@ NOT_RUN = {
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
     "--disk": "needs a disk and a Linux kernel: disk_io.py",
+    "-e wall,net": "needs a Linux kernel with a network card: devices.py",
+    "net.svg": "needs a profile of packets: devices.py",
     "io.svg": "needs a profile of a disk's requests: disk_io.py",
     "pvclock_clocksource_read": "a function of Linux: check of annotate in the unit tests",
     "run*.data": "needs six runs and more: gate_history.py",
