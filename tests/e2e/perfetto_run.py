@@ -4,6 +4,8 @@
 events' samples at once, all on the clock of the profile; and one event alone. How long exits were worked for is held against
 what the run has counted itself."""
 
+import zipfile
+
 import e2e
 import perfetto
 from e2e import check
@@ -115,4 +117,30 @@ else:
     shares = {x["name"]: 100 * x["dur"] / total for x in states}
     check(table and set(shares) == set(table) and all(abs(shares[n] - v) < 0.02 for n, v in table.items()),
           "where: %s, the table has %s" % (shares, table))
+
+
+def two_machines():
+    """Traces of two machines that ran at once, in one archive: each as it is alone, on one clock."""
+    runs = [e2e.Boot("-F", "499", "-o", name + ".data", "--append", "seconds=2") for name in ("left", "right")]
+    queries = ("select count(*) n, min(ts) first, max(ts) last from perf_sample",
+               "select min(s.ts) first, max(s.ts + s.dur) last, sum(s.dur) sum, count(*) n from slice s "
+               "join track t on t.id = s.track_id where t.name = 'vCPU 0' group by t.id order by 1")
+    alone = []
+    with zipfile.ZipFile("both.zip", "w") as archive:
+        for name, boot in zip(("left", "right"), runs):
+            boot.wait(120)
+            p = e2e.kvmprof("export", "-F", "perfetto", "-i", name + ".data", "-o", name + ".pftrace")
+            check(boot.status == 0 and p.status == 0, "%s: %s, %s" % (name, boot.err, p.err))
+            alone.append(perfetto.ask(directory, name + ".pftrace", *queries))
+            archive.write(name + ".pftrace")
+    (samples,), lanes = perfetto.ask(directory, "both.zip", *queries)
+    left, right = sorted((s[0] for s, _ in alone), key=lambda s: s["first"])
+    check(right["first"] < left["last"], "they did not run at once: %s, %s" % (left, right))
+    check(samples == {"n": left["n"] + right["n"], "first": left["first"], "last": max(left["last"], right["last"])},
+          "samples of both: %s; alone %s, %s" % (samples, left, right))
+    check(lanes == sorted((lane for _, one in alone for lane in one), key=lambda x: x["first"]),
+          "vCPUs of both: %s; alone: %s" % (lanes, alone))
+
+
+two_machines()
 e2e.finish("%d exits, %d markers, %d slices" % (len(exits), len(got), len(slices)))
