@@ -39,8 +39,8 @@ static void copy(const struct perf_ring *r, uint64_t at, void *to, size_t n)
 	memcpy((char *)to + first, data, n - first);
 }
 
-void perf_ring_drain(struct perf_ring *r, void (*take)(void *ctx, const struct perf_event_header *h),
-		     void *ctx)
+void perf_ring_drain(struct perf_ring *r,
+		     void (*take)(void *ctx, const struct perf_event_header *h), void *ctx)
 {
 	union {
 		struct perf_event_header h;
@@ -61,4 +61,37 @@ void perf_ring_drain(struct perf_ring *r, void (*take)(void *ctx, const struct p
 		take(ctx, &record.h);
 	}
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+uint64_t perf_record_word(const struct perf_event_header *h, unsigned int i)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)(h + 1) + i * sizeof(v), sizeof(v));
+	return v;
+}
+
+unsigned int perf_record_chain(const struct perf_event_header *h, unsigned int at, uint64_t *ip,
+			       unsigned int max)
+{
+	const uint64_t words = (h->size - sizeof(*h)) / sizeof(uint64_t);
+	const uint64_t n = at < words ? perf_record_word(h, at) : 0;
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < n && kept < max && at + 1 + i < words; i++) {
+		uint64_t address = perf_record_word(h, at + 1 + i);
+
+		if (address < PERF_CONTEXT_MAX)
+			ip[kept++] = address;
+	}
+	return kept;
+}
+
+unsigned int perf_chain_foreign(const uint64_t *ip, unsigned int n)
+{
+	unsigned int kernel = 0;
+
+	while (kernel < n && ip[kernel] >> 63)
+		kernel++;
+	return kernel < n ? kernel + 1 : kernel;
 }

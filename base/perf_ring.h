@@ -9,6 +9,7 @@
 
 #include <linux/perf_event.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes of a record that is handed on; longer ones are passed over. */
 #define PERF_RING_RECORD_MAX 1024u
@@ -25,5 +26,21 @@ void perf_ring_unmap(struct perf_ring *r);
 /* Hand on all that is there, whole records, and make room. h: of h->size bytes, valid during the call. */
 void perf_ring_drain(struct perf_ring *r, void (*take)(void *ctx, const struct perf_event_header *h),
 		     void *ctx);
+
+/* Word i of a record, behind its header; it has as many. */
+uint64_t perf_record_word(const struct perf_event_header *h, unsigned int i);
+
+/*
+ * The call chain of a record, whose length is word `at` (u64 nr, u64 ips[nr]): its addresses, innermost first, `max` at most,
+ * without the marks between them. Returns how many; of a record that ends before, those that are there.
+ */
+unsigned int perf_record_chain(const struct perf_event_header *h, unsigned int at, uint64_t *ip,
+			       unsigned int max);
+
+/*
+ * How many of a chain's n addresses can be trusted in a program that is not ours: the kernel's, and one function. The kernel finds
+ * that one's callers by frame pointers, which most programs are built without: they could be anything.
+ */
+unsigned int perf_chain_foreign(const uint64_t *ip, unsigned int n);
 
 #endif

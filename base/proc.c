@@ -70,6 +70,20 @@ const char *proc_stat_field(const char *stat, unsigned int number)
 	return stat;
 }
 
+bool proc_comm(const char *task, char *comm, size_t cap)
+{
+	char path[96];
+	cleanup_fclose FILE *f = NULL;
+
+	*comm = 0;
+	snprintf(path, sizeof(path), "%s/comm", task);
+	f = proc_open(path);
+	if (!f || !fgets(comm, (int)cap, f))
+		return false;
+	comm[strcspn(comm, "\n")] = 0;
+	return true;
+}
+
 bool proc_status(const char *task, const char *name, char *value, size_t cap)
 {
 	char path[96], line[512];

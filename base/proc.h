@@ -26,6 +26,9 @@ const char *proc_stat(const char *task, char text[PROC_STAT_MAX]);
  * there are not so many. */
 const char *proc_stat_field(const char *stat, unsigned int number);
 
+/* Its name, cut at cap with its NUL. False, and "": it has gone. */
+bool proc_comm(const char *task, char *comm, size_t cap);
+
 /* Its line "NAME:\tVALUE" of `status`; the value, cut at cap with its NUL. False: there is none. */
 bool proc_status(const char *task, const char *name, char *value, size_t cap);
 

@@ -154,31 +154,15 @@ static int route(int fd, pid_t tid, int signo, struct err *e)
 /* Of data: 512 records of an overflow. */
 #define RING_PAGES 1u
 
-/* Word i behind the header. */
-static uint64_t record_word(const struct perf_event_header *h, uint64_t i)
-{
-	uint64_t v;
-
-	memcpy(&v, (const char *)(h + 1) + i * sizeof(v), sizeof(v));
-	return v;
-}
-
 /* PERF_RECORD_SAMPLE: u64 time; of the call chain u64 nr, u64 ips[nr], with marks between them. */
 static void take_chain(struct counter *c, const struct perf_event_header *h)
 {
 	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	uint64_t words = (h->size - sizeof(*h)) / sizeof(uint64_t), n = record_word(h, 1);
 
 	c->fresh = true;
 	c->in_guest = mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
-	c->chain_ns = record_word(h, 0);
-	c->nchain = 0;
-	for (uint64_t i = 0; i < n && c->nchain < SAMPLE_MAX_HOST && i + 2 < words; i++) {
-		uint64_t ip = record_word(h, i + 2);
-
-		if (ip < PERF_CONTEXT_MAX)
-			c->chain[c->nchain++] = ip;
-	}
+	c->chain_ns = perf_record_word(h, 0);
+	c->nchain = (uint16_t)perf_record_chain(h, 1, c->chain, SAMPLE_MAX_HOST);
 }
 
 struct counter_drain {
@@ -196,7 +180,7 @@ static void take_record(void *ctx, const struct perf_event_header *h)
 	else if (h->type == PERF_RECORD_THROTTLE)
 		count_add(&d->to->throttled, 1);
 	else if (h->type == PERF_RECORD_LOST && h->size >= 24)
-		count_add(&d->to->lost, record_word(h, 1));
+		count_add(&d->to->lost, perf_record_word(h, 1));
 }
 
 static void counter_drain(struct counter *c, struct vm_counter_stats *to)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/host_switches.h"
 
-#include "base/cleanup.h"
 #include "base/perf_ring.h"
 #include "base/proc.h"
 #include "profile/live/host_runs.h"
@@ -130,14 +129,11 @@ void host_switches_drain(struct host_switches *s, uint64_t now_ns)
 /* A task that was there before us, and has not changed its name. It may have ended. */
 static const char *read_comm(struct host_runs *runs, uint32_t tid)
 {
-	char path[64], comm[HOST_COMM + 1] = "";
-	cleanup_fclose FILE *f = NULL;
+	char task[32], comm[HOST_COMM + 1];
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", tid);
-	f = proc_open(path);
-	if (!f || !fgets(comm, sizeof(comm), f))
+	snprintf(task, sizeof(task), "/proc/%" PRIu32, tid);
+	if (!proc_comm(task, comm, sizeof(comm)))
 		return NULL;
-	comm[strcspn(comm, "\n")] = 0;
 	host_runs_name(runs, tid, comm);
 	return host_runs_comm(runs, tid);
 }

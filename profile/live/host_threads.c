@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/live/host_threads.h"
 
-#include "base/cleanup.h"
 #include "base/perf_ring.h"
 #include "base/proc.h"
 
@@ -312,43 +311,11 @@ static void thread_name(struct host_thread *x, const char *comm, int len)
 /* One that was there before us; "": it has ended. */
 static void read_comm(const struct host_threads *t, struct host_thread *x)
 {
-	char path[64], text[SAMPLE_COMM] = "";
-	cleanup_fclose FILE *f = NULL;
+	char task[64], text[SAMPLE_COMM];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%" PRIu32 "/comm", (int)t->pid, x->tid);
-	f = proc_open(path);
-	if (f && fgets(text, sizeof(text), f))
-		text[strcspn(text, "\n")] = 0;
+	snprintf(task, sizeof(task), "/proc/%d/task/%" PRIu32, (int)t->pid, x->tid);
+	(void)proc_comm(task, text, sizeof(text));
 	thread_name(x, text, SAMPLE_COMM - 1);
-}
-
-static uint64_t record_word(const struct perf_event_header *h, unsigned int i)
-{
-	uint64_t v;
-
-	memcpy(&v, (const char *)(h + 1) + i * sizeof(v), sizeof(v));
-	return v;
-}
-
-/*
- * u64 nr, u64 ips[nr], with marks between them. Of a VMM that is not ours one function alone: the kernel finds its callers by frame
- * pointers, which most are built without, and they could be anything.
- */
-static void take_chain(const struct host_threads *t, const struct perf_event_header *h,
-		       struct sample_host *out)
-{
-	uint64_t words = (h->size - sizeof(*h)) / sizeof(uint64_t),
-		 n = record_word(h, WORDS_HEAD - 1);
-
-	for (unsigned int i = 0; i < n && out->n < SAMPLE_MAX_HOST && WORDS_HEAD + i < words; i++) {
-		uint64_t ip = record_word(h, WORDS_HEAD + i);
-
-		if (ip >= PERF_CONTEXT_MAX)
-			continue;
-		out->ip[out->n++] = ip;
-		if (!t->own && !(ip >> 63))
-			break;
-	}
 }
 
 static int by_id(const void *key, const void *c)
@@ -395,7 +362,7 @@ static void threads_settle(struct host_threads *t)
 
 static void take_sample(struct host_threads *t, const struct perf_event_header *h)
 {
-	const uint64_t ids = record_word(h, 0);
+	const uint64_t ids = perf_record_word(h, 0);
 	struct sample_host host = { .where = SAMPLE_IN_VMM };
 	struct host_thread *x;
 	struct sample *s = &t->room.s;
@@ -413,14 +380,16 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 		snprintf(text, sizeof(text), "tid %" PRIu32, x->tid);
 		thread_name(x, text, SAMPLE_COMM - 1);
 	}
-	take_chain(t, h, &host);
+	host.n = (uint16_t)perf_record_chain(h, WORDS_HEAD - 1, host.ip, SAMPLE_MAX_HOST);
+	if (!t->own)
+		host.n = (uint16_t)perf_chain_foreign(host.ip, host.n);
 	memset(s, 0, sizeof(*s));
 	s->version = SAMPLE_VERSION;
 	s->reason = SAMPLE_THREAD;
 	s->mode = SAMPLE_KERNEL;
 	s->event = t->event;
-	s->time_ns = record_word(h, 1);
-	s->weight = weight_of(t, record_word(h, 2), record_word(h, 3));
+	s->time_ns = perf_record_word(h, 1);
+	s->weight = weight_of(t, perf_record_word(h, 2), perf_record_word(h, 3));
 	s->task.state = SAMPLE_TASK_FOUND;
 	s->task.pid = HOST_THREADS_PID + (uint32_t)t->pid;
 	s->task.tid = HOST_THREADS_PID + x->tid;
@@ -440,7 +409,7 @@ static void take_sample(struct host_threads *t, const struct perf_event_header *
 static void take_comm(struct host_threads *t, const struct perf_event_header *h)
 {
 	const char *comm = (const char *)(h + 1) + sizeof(uint64_t);
-	const uint64_t ids = record_word(h, 0);
+	const uint64_t ids = perf_record_word(h, 0);
 	struct host_thread *x;
 
 	if ((uint32_t)ids != (uint32_t)t->pid)
@@ -452,7 +421,7 @@ static void take_comm(struct host_threads *t, const struct perf_event_header *h)
 /* u32 pid, ppid, tid, ptid: it is called as who made it, also where another of that number was there before. */
 static void take_fork(struct host_threads *t, const struct perf_event_header *h)
 {
-	const uint64_t pids = record_word(h, 0), tids = record_word(h, 1);
+	const uint64_t pids = perf_record_word(h, 0), tids = perf_record_word(h, 1);
 	struct host_thread *parent;
 
 	if ((uint32_t)pids != (uint32_t)t->pid)
@@ -474,7 +443,7 @@ static void threads_record(void *ctx, const struct perf_event_header *h)
 	else if (h->type == PERF_RECORD_FORK && h->size >= sizeof(*h) + 3 * sizeof(uint64_t))
 		take_fork(t, h);
 	else if (h->type == PERF_RECORD_LOST && h->size >= sizeof(*h) + 2 * sizeof(uint64_t))
-		t->lost += record_word(h, 1);
+		t->lost += perf_record_word(h, 1);
 }
 
 int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx)

@@ -255,21 +255,6 @@ static void take_off(struct attach *a, unsigned int i, uint64_t now, uint32_t mi
 
 /* -- on its processor ----------------------------------------------------------------------- */
 
-/*
- * Of the kernel, and the VMM's own function. The kernel finds its callers by frame pointers, which most VMMs are built without: they
- * could be anything.
- */
-static uint16_t keep_chain(const struct counter *c, uint64_t *ip)
-{
-	uint16_t n = 0;
-
-	while (n < c->nchain && c->chain[n] >> 63)
-		n++;
-	n = n < c->nchain ? (uint16_t)(n + 1) : n;
-	memcpy(ip, c->chain, n * sizeof(*ip));
-	return n;
-}
-
 static void take_on(struct attach *a, unsigned int i, enum tracer_place place, uint64_t now)
 {
 	struct attach_host *h = &a->host[i];
@@ -284,7 +269,8 @@ static void take_on(struct attach *a, unsigned int i, enum tracer_place place, u
 	if (host.where == SAMPLE_IN_VMM)
 		host.exit = source_exit_of(a->page[i], &host.exit_addr);
 	if (host.where != SAMPLE_IN_GUEST)
-		host.n = keep_chain(&h->counter, host.ip);
+		host.n = (uint16_t)perf_chain_foreign(h->counter.chain, h->counter.nchain);
+	memcpy(host.ip, h->counter.chain, host.n * sizeof(host.ip[0]));
 	if (counter_take(&h->counter, &cause.weight, &cause.missed)) {
 		cause.weight = source_host_weight(cause.weight, there, a->trigger[i].period_ns);
 		if (cause.weight && host_sample(a, i, &cause))

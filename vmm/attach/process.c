@@ -66,14 +66,11 @@ static int process_refuse(const struct process *p, struct err *e)
 
 static void read_name(struct process *p)
 {
-	char path[64];
-	cleanup_fclose FILE *f = NULL;
+	char task[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)p->pid);
-	f = proc_open(path);
-	if (!f || !fgets(p->name, sizeof(p->name), f))
+	snprintf(task, sizeof(task), "/proc/%d", (int)p->pid);
+	if (!proc_comm(task, p->name, sizeof(p->name)))
 		snprintf(p->name, sizeof(p->name), "?");
-	p->name[strcspn(p->name, "\n")] = '\0';
 	for (char *c = p->name; *c; c++)
 		if (!isprint((unsigned char)*c))
 			*c = '?';
