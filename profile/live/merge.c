@@ -7,6 +7,8 @@
 
 /* Of the sample behind the next one: its head and the frames that its stack begins with. */
 #define PREFETCH_BYTES 3072u
+/* More at once, and the processor waits for those that it has asked for. */
+#define PREFETCH_STEP 1024u
 #define LINE 64u
 
 struct merge_head {
@@ -22,6 +24,8 @@ struct merge {
 	struct ring **empty; /* the others */
 	unsigned int n, nempty, all;
 	uint64_t looked_ns; /* CLOCK_MONOTONIC: they were empty then; 0: never looked */
+	const uint8_t *ahead; /* of the sample behind the next one, what is not asked for yet */
+	size_t ahead_len;
 };
 
 struct merge *merge_create(merge_ring ring, void *ctx, unsigned int n)
@@ -101,20 +105,29 @@ static void merge_look(struct merge *m)
 	m->nempty = still;
 }
 
-/* Its bytes were written by another processor; they can come while the next one is unwound. */
-static void merge_prefetch(const struct merge *m)
+void merge_prefetch(struct merge *m)
+{
+	size_t n = m->ahead_len < PREFETCH_STEP ? m->ahead_len : PREFETCH_STEP;
+
+	for (size_t at = 0; at < n; at += LINE)
+		__builtin_prefetch(m->ahead + at);
+	m->ahead += n;
+	m->ahead_len -= n;
+}
+
+static void merge_look_ahead(struct merge *m)
 {
 	const struct merge_head *h;
-	size_t len;
 
 	/* Where the next one of this ring begins, which is looked at when this one is given back. */
 	__builtin_prefetch((const uint8_t *)m->heap[0].s + m->heap[0].len);
+	m->ahead_len = 0;
 	if (m->n < 2)
 		return;
 	h = &m->heap[m->n > 2 && m->heap[2].time_ns < m->heap[1].time_ns ? 2 : 1];
-	len = h->len < PREFETCH_BYTES ? h->len : PREFETCH_BYTES;
-	for (size_t at = 0; at < len; at += LINE)
-		__builtin_prefetch((const uint8_t *)h->s + at);
+	m->ahead = (const uint8_t *)h->s;
+	m->ahead_len = h->len < PREFETCH_BYTES ? h->len : PREFETCH_BYTES;
+	merge_prefetch(m);
 }
 
 const struct sample *merge_next(struct merge *m)
@@ -123,7 +136,7 @@ const struct sample *merge_next(struct merge *m)
 		merge_look(m);
 	if (!m->n)
 		return NULL;
-	merge_prefetch(m);
+	merge_look_ahead(m);
 	return m->heap[0].s;
 }
 

@@ -22,6 +22,11 @@ void merge_destroy(struct merge *m);
 
 /* The oldest sample; it stays the next one until merge_release(). NULL: all rings are empty. */
 const struct sample *merge_next(struct merge *m);
+/*
+ * The bytes of the sample behind it were written by another processor, and can come while this one
+ * is unwound: asks for some more of them. To be called a few times between two samples.
+ */
+void merge_prefetch(struct merge *m);
 /* Give back the one that merge_next() returned. */
 void merge_release(struct merge *m);
 

@@ -127,6 +127,7 @@ static void process(struct pipeline *p, const struct sample *s)
 	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
 		return;
 	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+	merge_prefetch(p->merge);
 	if (s->reason != SAMPLE_OFFCPU)
 		keep_last(p, s);
 	if (s->reason == SAMPLE_INSN)
@@ -202,6 +203,7 @@ static bool drain_one(struct pipeline *p)
 	if (!oldest)
 		return false;
 	take_sample(p, oldest);
+	merge_prefetch(p->merge);
 	merge_release(p->merge);
 	return true;
 }

@@ -5,10 +5,69 @@
 
 #include <string.h>
 
-/* A function returns with these as they were (psABI, figure 3.4). */
-#define KEPT                                                                             \
-	(1u << CFI_RBX | 1u << CFI_RBP | 1u << CFI_R12 | 1u << CFI_R13 | 1u << CFI_R14 | \
-	 1u << CFI_R15)
+static const uint8_t cfi_kept[CFI_KEPT_REGS] = { CFI_RBX, CFI_RBP, CFI_R12, CFI_R13, CFI_R14, CFI_R15 };
+
+/* How many words below the CFA it is saved; 0: it is not, or too far below. */
+static uint8_t step_below(const struct cfi_rule *rule)
+{
+	return rule->how == CFI_SAVED && rule->value < 0 && rule->value >= -8 * UINT8_MAX &&
+			       rule->value % 8 == 0
+		       ? (uint8_t)(-rule->value / 8)
+		       : 0;
+}
+
+void cfi_row_settle(struct cfi_row *row)
+{
+	uint32_t saved = 1u << CFI_RIP;
+
+	row->ruled = 0;
+	for (unsigned int reg = 0; reg < CFI_REGS; reg++)
+		row->ruled |= (uint32_t)(row->rule[reg].how != CFI_DEFAULT) << reg;
+	row->deepest = 1;
+	for (unsigned int i = 0; i < CFI_KEPT_REGS; i++) {
+		row->below[i] = step_below(&row->rule[cfi_kept[i]]);
+		saved |= (uint32_t)(row->below[i] != 0) << cfi_kept[i];
+		if (row->deepest < row->below[i])
+			row->deepest = row->below[i];
+	}
+	if (row->is_signal || row->cfa_len || row->ruled != saved ||
+	    step_below(&row->rule[CFI_RIP]) != 1)
+		row->deepest = 0;
+}
+
+bool cfi_plain_at(const struct cfi_row *row, const struct cfi_regs *g,
+		  const struct cfi_stack *stack, struct cfi_plain *out)
+{
+	uint64_t saved = 8 * (uint64_t)row->deepest, low, off;
+
+	if (!saved || !cfi_knows(g, row->cfa_reg) || !cfi_knows(g, CFI_RSP))
+		return false;
+	out->cfa = g->r[row->cfa_reg] + (uint64_t)(int64_t)row->cfa;
+	low = out->cfa - saved;
+	off = low - stack->near_va;
+	if (low < g->r[CFI_RSP] || off >= stack->near_len || stack->near_len - off < saved)
+		return false;
+	out->top = stack->near + off + saved;
+	memcpy(&out->ret, out->top - 8, 8);
+	out->ruled = row->ruled;
+	memcpy(out->below, row->below, sizeof(out->below));
+	return true;
+}
+
+void cfi_plain_take(const struct cfi_plain *at, struct cfi_regs *g)
+{
+	for (unsigned int i = 0; i < CFI_KEPT_REGS; i++) {
+		uint64_t *r = &g->r[cfi_kept[i]];
+		const void *from = at->below[i] ? (const void *)(at->top - 8 * at->below[i]) : r;
+
+		/* Without a branch: which registers a function saves is as good as chance. */
+		memmove(r, from, sizeof(*r));
+	}
+	g->known &= CFI_KEPT;
+	g->known |= at->ruled;
+	cfi_set(g, CFI_RSP, at->cfa);
+	cfi_set(g, CFI_RIP, at->ret);
+}
 
 static enum cfi_step step_cfa(const struct cfi_row *row, const struct cfi_regs *g,
 			      struct cfi_stack *stack, uint64_t *cfa)
@@ -58,7 +117,7 @@ static enum cfi_step step_register(const struct cfi_row *row, const struct cfi_r
 			*out = cfa;
 			return CFI_STEP_ON;
 		}
-		if (!cfi_knows(g, reg) || (rule->how == CFI_DEFAULT && !(KEPT >> reg & 1)))
+		if (!cfi_knows(g, reg) || (rule->how == CFI_DEFAULT && !(CFI_KEPT >> reg & 1)))
 			return CFI_STEP_ROOT;
 		*out = g->r[reg];
 		return CFI_STEP_ON;
@@ -111,7 +170,7 @@ enum cfi_step cfi_step(const struct cfi_row *row, const struct cfi_regs *g, stru
 		return st;
 	/* Most registers have no rule: those that functions keep are as they are, all at once. */
 	*out = *g;
-	out->known = g->known & KEPT & ~ruled;
+	out->known = g->known & CFI_KEPT & ~ruled;
 	ruled |= 1u << CFI_RIP;
 	if (!(ruled >> CFI_RSP & 1))
 		cfi_set(out, CFI_RSP, cfa);

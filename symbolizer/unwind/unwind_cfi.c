@@ -63,35 +63,35 @@ static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
 	return walk_read(ctx, va, out, sizeof(*out)) >= 0;
 }
 
-/* All ask here: what was said of another address since may not be valid any more. */
-static bool walk_place(struct walk *w, uint64_t va, struct unwind_place *out)
+/* NULL: not known. All ask here: what was said of another address before is not valid any more. */
+static const struct unwind_place *walk_place(struct walk *w, uint64_t va)
 {
 	if (!w->last.asked || w->last.va != va) {
 		w->last.asked = true;
 		w->last.va = va;
 		w->last.known = w->cfi.find(w->cfi.ctx, va, &w->last.place);
 	}
-	*out = w->last.place;
-	return w->last.known;
+	return w->last.known ? &w->last.place : NULL;
 }
 
 /* Is ret what a call of this function's caller has left? Answered once for an address. */
 static bool is_return(struct walk *w, uint64_t ret)
 {
-	struct unwind_place place;
+	const struct unwind_place *place = walk_place(w, ret - 1);
 	uint64_t target;
 
-	if (!walk_place(w, ret - 1, &place) || !place.call)
+	if (!place || !place->call)
 		return walk_is_return(w, ret, &target);
-	if (*place.call == CFI_CALL_UNKNOWN)
-		*place.call = (uint8_t)walk_call_before(w, ret, &target);
-	if (*place.call == CFI_CALL)
+	if (*place->call == CFI_CALL_UNKNOWN)
+		*place->call = (uint8_t)walk_call_before(w, ret, &target);
+	if (*place->call == CFI_CALL)
 		return true;
-	return place.row && (place.row->is_signal || place.row->rule[CFI_RIP].how == CFI_UNDEFINED);
+	return place->row &&
+	       (place->row->is_signal || place->row->rule[CFI_RIP].how == CFI_UNDEFINED);
 }
 
-/* What is at va is mostly in the slice that rsp is in. */
-static void set_near(const struct walk *w, struct cfi_stack *stack)
+/* What is at va is mostly in the slice that rsp is in, which is returned. */
+static unsigned int set_near(const struct walk *w, struct cfi_stack *stack)
 {
 	const struct sample *s = w->s;
 	uint64_t rsp = w->regs.r[CFI_RSP];
@@ -101,8 +101,9 @@ static void set_near(const struct walk *w, struct cfi_stack *stack)
 			stack->near = s->stack + s->slice[i].off;
 			stack->near_va = s->slice[i].va;
 			stack->near_len = s->slice[i].len;
-			return;
+			return i;
 		}
+	return 0;
 }
 
 /* The stack that is left is the part above the caller's rsp. false: it does not grow. */
@@ -122,9 +123,10 @@ static bool consume(struct walk *w, uint64_t from, uint64_t rsp, bool is_signal)
 bool walk_has_no_tables(struct walk *w)
 {
 	bool exact = w->out->exact[w->out->n - 1];
-	struct unwind_place place;
+	const struct unwind_place *place =
+		w->cfi.find ? walk_place(w, w->regs.r[CFI_RIP] - !exact) : NULL;
 
-	return w->cfi.find && walk_place(w, w->regs.r[CFI_RIP] - !exact, &place) && !place.row;
+	return place && !place->row;
 }
 
 /* Where the interrupted place's registers are told by the frame of a signal handler. */
@@ -139,19 +141,40 @@ static enum step step_signal(struct walk *w, const struct cfi_regs *next)
 	return STEP_ON;
 }
 
+/* As walk_cfi(), where cfi_plain_at() has said where the caller is. */
+static enum step walk_plain(struct walk *w, const struct cfi_plain *at, uint64_t *floor)
+{
+	if (at->ret == 0)
+		return walk_finish(w, STACK_END_ROOT);
+	if (!is_return(w, at->ret) || at->cfa - 8 < *floor || at->cfa <= w->regs.r[CFI_RSP])
+		return STEP_UNKNOWN;
+	*floor = at->cfa;
+	if (!walk_push(w, at->ret, FRAME_CFI, WALK_IP_RETURN))
+		return STEP_END;
+	cfi_plain_take(at, &w->regs);
+	return STEP_ON;
+}
+
 enum step walk_cfi(struct walk *w)
 {
 	struct cfi_stack stack = { .read = read_stack, .ctx = w };
 	bool exact = w->out->exact[w->out->n - 1], is_signal;
-	struct unwind_place place;
+	const struct unwind_place *place;
+	const struct cfi_row *row;
+	struct cfi_plain plain;
 	struct cfi_regs next;
+	unsigned int slice;
 	uint64_t ret;
 
-	if (!w->cfi.find || !walk_place(w, w->regs.r[CFI_RIP] - !exact, &place) || !place.row)
+	place = w->cfi.find ? walk_place(w, w->regs.r[CFI_RIP] - !exact) : NULL;
+	row = place ? place->row : NULL;
+	if (!row)
 		return STEP_UNKNOWN;
-	is_signal = place.row->is_signal;
-	set_near(w, &stack);
-	switch (cfi_step(place.row, &w->regs, &stack, &next)) {
+	is_signal = row->is_signal;
+	slice = set_near(w, &stack);
+	if (cfi_plain_at(row, &w->regs, &stack, &plain))
+		return walk_plain(w, &plain, &w->floor[slice]);
+	switch (cfi_step(row, &w->regs, &stack, &next)) {
 	case CFI_STEP_ROOT:
 		return walk_finish(w, STACK_END_ROOT);
 	case CFI_STEP_MISSING:

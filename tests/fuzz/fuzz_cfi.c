@@ -38,6 +38,23 @@ static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
 	return read_bytes(ctx, va, out, 8) == 8;
 }
 
+/* A plain step comes to the same as any. */
+static void plain(const struct cfi_row *row, const struct cfi_regs *g, const struct bytes *b)
+{
+	struct cfi_stack stack = { read_stack, (void *)(uintptr_t)b, b->at, BASE, b->len, 0 };
+	struct cfi_regs mine = *g, out;
+	struct cfi_plain at;
+
+	if (!cfi_plain_at(row, g, &stack, &at))
+		return;
+	cfi_plain_take(&at, &mine);
+	if (cfi_step(row, g, &stack, &out) != CFI_STEP_ON || mine.known != out.known)
+		abort();
+	for (unsigned int i = 0; i < CFI_REGS; i++)
+		if (cfi_knows(&out, i) && mine.r[i] != out.r[i])
+			abort();
+}
+
 static void go(const struct cfi_table *t, struct bytes *b, uint64_t va)
 {
 	struct cfi_stack stack = { .read = read_stack, .ctx = b };
@@ -57,6 +74,7 @@ static void go(const struct cfi_table *t, struct bytes *b, uint64_t va)
 	if (cfi_step(&row, &g, &stack, &out) == CFI_STEP_ON &&
 	    (!cfi_knows(&out, CFI_RIP) || !cfi_knows(&out, CFI_RSP)))
 		abort();
+	plain(&row, &g, b);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -473,6 +473,58 @@ static void steps(void **state)
 	assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ROOT);
 }
 
+/* Rows as compilers make them, at places on, above and below what is there of the stack. */
+static void random_row(struct cfi_row *row, struct cfi_regs *g)
+{
+	static const uint8_t reg[] = { CFI_RBX, CFI_RBP, CFI_R12, CFI_R13, CFI_R14, CFI_R15 };
+	static const uint8_t cfa[] = { CFI_RSP, CFI_RSP, CFI_RBP, CFI_R10 };
+
+	*row = (struct cfi_row){ .cfa = rand() % 12 * 8, .cfa_reg = cfa[rand() % 4] };
+	row->rule[CFI_RIP] = (struct cfi_rule){ .how = CFI_SAVED, .value = -8 };
+	for (unsigned int i = 0; i < sizeof(reg); i++)
+		if (rand() % 3 == 0)
+			row->rule[reg[i]] = (struct cfi_rule){ .how = CFI_SAVED,
+							       .value = -8 * (rand() % 6 + 1) };
+	if (rand() % 16 == 0)
+		row->rule[rand() % CFI_REGS].how = (uint8_t)(rand() % (CFI_REGISTER + 1));
+	if (rand() % 16 == 0)
+		row->is_signal = 1;
+	cfi_row_settle(row);
+	g->known = 0;
+	for (unsigned int i = 0; i < CFI_REGS; i++)
+		if (rand() % 8)
+			cfi_set(g, i, 0xff0 + (uint64_t)(rand() % 12) * 8);
+}
+
+static void plain_steps(void **state)
+{
+	uint64_t word[8] = { 11, 22, 33, 44, 55, 66, 77, 88 };
+	struct cfi_stack stack = { read_stack, word, (uint8_t *)word, 0x1000, sizeof(word), 0 };
+	unsigned int plain = 0;
+
+	(void)state;
+	srand(1);
+	for (unsigned int i = 0; i < 20000; i++) {
+		struct cfi_regs g, mine, out;
+		struct cfi_plain at;
+		struct cfi_row row;
+
+		random_row(&row, &g);
+		mine = g;
+		if (!cfi_plain_at(&row, &g, &stack, &at))
+			continue;
+		plain++;
+		cfi_plain_take(&at, &mine);
+		assert_false(row.is_signal);
+		assert_int_equal(cfi_step(&row, &g, &stack, &out), CFI_STEP_ON);
+		assert_int_equal(mine.known, out.known);
+		for (unsigned int reg = 0; reg < CFI_REGS; reg++)
+			if (cfi_knows(&out, reg))
+				assert_int_equal(mine.r[reg], out.r[reg]);
+	}
+	assert_true(plain > 1000);
+}
+
 /* The linker's rule for a procedure linkage table: 8 more in the last part of 16 bytes. */
 static void expressions(void **state)
 {
@@ -518,6 +570,7 @@ int main(void)
 		cmocka_unit_test(as_libdw),    cmocka_unit_test(instructions),
 		cmocka_unit_test(damaged),     cmocka_unit_test(forms),
 		cmocka_unit_test(header),      cmocka_unit_test(steps),
+		cmocka_unit_test(plain_steps),
 		cmocka_unit_test(expressions),
 	};
 
