@@ -5,7 +5,8 @@
 
     python_frames.py KVMPROF SCRATCH [PYTHON...]     (/usr/bin/python3)
     python_frames.py KVMPROF SCRATCH debian13        Debian 13's (scripts/fetch-python.sh)
-    python_frames.py KVMPROF SCRATCH all             both, and each CPython 3.11 to 3.13 of this machine
+    python_frames.py KVMPROF SCRATCH all             both, and each CPython 3.11 to 3.13 of this machine;
+                                                     one of them on Debian's kernel 6.12, too
 """
 import collections
 import glob
@@ -17,42 +18,14 @@ import sys
 
 import e2e
 from e2e import check, say
+from python_root import PROGRAM, make_root
 
 SECONDS = 8
 PLACES = ("/usr/bin/python3.1[1-3]", "/usr/local/bin/python3.1[1-3]",
           "/root/.pyenv/versions/3.1[1-3].*/bin/python3.1[1-3]")
-PROGRAM = os.path.join(e2e.TOP, "tests", "e2e", "python_program.py")
-# What it has loaded by its end, with what that is linked to.
-LOADED = """
-import runpy, sys
-sys.argv = ["program", "0"]
-runpy.run_path(%r)
-for m in list(sys.modules.values()):
-    for a in ("__file__", "__cached__"):
-        if getattr(m, a, None): print("file", getattr(m, a))
-print("file", sys.executable)
-"""
 # The last frames of a stack are the first ones of perf's list.
 FRAME = re.compile(r"^\s+[0-9a-f]+ py::(.*)\+0x([0-9a-f]+) \(\[python\]\)$")
 HEAD = re.compile(r"^python")
-
-
-def make_root(python, root):
-    """A root directory with python, as far as the program needs it."""
-    p = subprocess.run([python, "-c", LOADED % PROGRAM], stdout=subprocess.PIPE, check=True, universal_newlines=True)
-    files = {line[5:] for line in p.stdout.split("\n") if line.startswith("file ")}
-    for name in [f for f in files if f.endswith(".so") or f == python]:
-        out = subprocess.run(["ldd", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
-                             universal_newlines=True).stdout
-        files |= {w for line in out.split("\n") for w in line.split() if w.startswith("/")}
-    for name in filter(os.path.exists, files):
-        to = root + name
-        os.makedirs(os.path.dirname(to), exist_ok=True)
-        shutil.copy2(name, to)
-        # Debug information is not unpacked into the guest's memory.
-        if os.path.getsize(to) > 5 << 20:
-            subprocess.run(["strip", to], stderr=subprocess.DEVNULL, check=False)
-    shutil.copy2(PROGRAM, root + "/program.py")
 
 
 def truth(console):
@@ -118,9 +91,9 @@ def debian13():
     return p.stdout.strip() if p.returncode == 0 else None
 
 
-def try_python(kernel, python, there=None):
+def try_python(kernel, python, there=None, of=""):
     """python: its path in the guest; there: a root directory that has it, else it is this machine's."""
-    name = os.path.basename(python) + ("-debian13" if there else "")
+    name = os.path.basename(python) + ("-debian13" if there else "") + of
     root = os.path.abspath("root-" + name)
     if there:
         shutil.copytree(there, root, symlinks=True)
@@ -154,4 +127,15 @@ for one in asked:
     try_python(vmlinux, one)
 for one in roots:
     try_python(vmlinux, "/usr/bin/python3.13", one)
-e2e.finish("%d Pythons" % (len(asked) + len(roots)))
+tries = len(asked) + len(roots)
+if sys.argv[3:] == ["all"]:
+    image, why = e2e.fetched_kernel("6.12")
+    if image and asked:
+        try_python(image, asked[-1], None, "-6.12")
+        tries += 1
+    elif image:
+        try_python(image, "/usr/bin/python3.13", roots[-1], "-6.12")
+        tries += 1
+    else:
+        e2e.left_out("kernel 6.12: " + why)
+e2e.finish("%d runs" % tries)
