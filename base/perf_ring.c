@@ -39,28 +39,68 @@ static void copy(const struct perf_ring *r, uint64_t at, void *to, size_t n)
 	memcpy((char *)to + first, data, n - first);
 }
 
+/* The record at `at`, of one that is too long the header alone. false: there is none, or it is none. */
+static bool record_at(const struct perf_ring *r, uint64_t at, uint64_t head, union perf_record *out)
+{
+	if (head - at < sizeof(out->h))
+		return false;
+	copy(r, at, &out->h, sizeof(out->h));
+	if (out->h.size < sizeof(out->h) || out->h.size > head - at)
+		return false;
+	if (out->h.size <= sizeof(*out))
+		copy(r, at, out, out->h.size);
+	return true;
+}
+
+static void set_tail(struct perf_ring *r, uint64_t tail)
+{
+	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+uint64_t perf_ring_head(const struct perf_ring *r)
+{
+	return r->page ? __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE) : 0;
+}
+
+void perf_ring_look(const struct perf_ring *r, uint64_t head,
+		    void (*take)(void *ctx, const struct perf_event_header *h), void *ctx)
+{
+	union perf_record record;
+
+	for (uint64_t at = r->page ? r->page->data_tail : head; record_at(r, at, head, &record);
+	     at += record.h.size)
+		if (record.h.size <= sizeof(record))
+			take(ctx, &record.h);
+}
+
+bool perf_ring_first(struct perf_ring *r, uint64_t head, union perf_record *out)
+{
+	uint64_t at = r->page ? r->page->data_tail : head;
+
+	for (; record_at(r, at, head, out); at += out->h.size)
+		if (out->h.size <= sizeof(*out)) {
+			set_tail(r, at);
+			return true;
+		}
+	if (r->page)
+		set_tail(r, head);
+	return false;
+}
+
+void perf_ring_pass(struct perf_ring *r, const union perf_record *first)
+{
+	set_tail(r, r->page->data_tail + first->h.size);
+}
+
 void perf_ring_drain(struct perf_ring *r,
 		     void (*take)(void *ctx, const struct perf_event_header *h), void *ctx)
 {
-	union {
-		struct perf_event_header h;
-		char bytes[PERF_RING_RECORD_MAX];
-	} record;
-	uint64_t head, tail;
+	uint64_t head = perf_ring_head(r);
 
 	if (!r->page)
 		return;
-	head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	for (tail = r->page->data_tail; head - tail >= sizeof(record.h); tail += record.h.size) {
-		copy(r, tail, &record.h, sizeof(record.h));
-		if (record.h.size < sizeof(record.h) || record.h.size > head - tail)
-			break;
-		if (record.h.size > sizeof(record))
-			continue;
-		copy(r, tail, &record, record.h.size);
-		take(ctx, &record.h);
-	}
-	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
+	perf_ring_look(r, head, take, ctx);
+	set_tail(r, head);
 }
 
 uint64_t perf_record_word(const struct perf_event_header *h, unsigned int i)

@@ -8,6 +8,7 @@
 #define KVMPROF_BASE_PERF_RING_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,9 +24,27 @@ struct perf_ring {
 int perf_ring_map(struct perf_ring *r, int fd, size_t pages);
 void perf_ring_unmap(struct perf_ring *r);
 
-/* Hand on all that is there, whole records, and make room. h: of h->size bytes, valid during the call. */
+union perf_record {
+	struct perf_event_header h; /* of h.size bytes */
+	char bytes[PERF_RING_RECORD_MAX];
+};
+
+/* Hand on all that is there, whole records, and make room. h is valid during the call. */
 void perf_ring_drain(struct perf_ring *r, void (*take)(void *ctx, const struct perf_event_header *h),
 		     void *ctx);
+
+/*
+ * For who takes the records of several rings in the order of their times: what is there up to `head`, which was asked for
+ * before, so that it comes to an end.
+ */
+uint64_t perf_ring_head(const struct perf_ring *r);
+/* As perf_ring_drain(), and all stays there. */
+void perf_ring_look(const struct perf_ring *r, uint64_t head,
+		    void (*take)(void *ctx, const struct perf_event_header *h), void *ctx);
+/* Copy the first one, which stays there. false: there is none. */
+bool perf_ring_first(struct perf_ring *r, uint64_t head, union perf_record *out);
+/* Make room of the one that perf_ring_first() has copied. */
+void perf_ring_pass(struct perf_ring *r, const union perf_record *first);
 
 /* Word i of a record, behind its header; it has as many. */
 uint64_t perf_record_word(const struct perf_event_header *h, unsigned int i);

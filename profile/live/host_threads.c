@@ -38,20 +38,23 @@ struct host_thread {
 
 /*
  * Of a thread, and of those that it starts, on one processor. The kernel's timer for a sample begins anew with each turn on the
- * processor and is late then: seen on Linux 6.18, a fifth of the time of short turns had no samples. So weights follow the count.
+ * processor and is late then: seen on Linux 6.18, a fifth of the time of short turns had no samples, and nine tenths of a thread's
+ * on a host with more than four threads for each processor. So weights follow the count: those that are taken together share it.
  */
 struct thread_counter {
 	int fd;
-	uint64_t id;	 /* in records; those opened later have greater ones */
-	uint64_t given;	 /* weights of its samples */
-	int64_t owed_ns; /* to the next sample, more or less than a period */
-	bool has_given;	 /* and is to be read */
+	uint64_t id;	  /* in records; those opened later have greater ones */
+	uint64_t given;	  /* weights of its samples */
+	uint64_t each_ns; /* of those that wait */
+	unsigned int waiting;
 };
 
 /* Of the first counter of a processor; the others of that processor write into it, too. */
 struct cpu_ring {
 	int fd;
 	struct perf_ring records; /* without a page: there is none */
+	uint64_t head;		  /* of what is taken now */
+	uint64_t next_ns;	  /* the first record's time; UINT64_MAX: there is none */
 };
 
 struct host_threads {
@@ -318,6 +321,12 @@ static void read_comm(const struct host_threads *t, struct host_thread *x)
 	thread_name(x, text, SAMPLE_COMM - 1);
 }
 
+static bool is_sample(const struct perf_event_header *h)
+{
+	return h->type == PERF_RECORD_SAMPLE &&
+	       h->size >= sizeof(*h) + WORDS_HEAD * sizeof(uint64_t);
+}
+
 static int by_id(const void *key, const void *c)
 {
 	const uint64_t id = *(const uint64_t *)key, other = ((const struct thread_counter *)c)->id;
@@ -325,20 +334,21 @@ static int by_id(const void *key, const void *c)
 	return id < other ? -1 : id > other;
 }
 
+static struct thread_counter *counter_by_id(struct host_threads *t, uint64_t id)
+{
+	return bsearch(&id, t->counter, t->ncounters, sizeof(*t->counter), by_id);
+}
+
 static uint64_t weight_of(struct host_threads *t, uint64_t id, uint64_t period)
 {
-	struct thread_counter *c = bsearch(&id, t->counter, t->ncounters, sizeof(*c), by_id);
-	int64_t weight;
+	struct thread_counter *c = counter_by_id(t, id);
+	uint64_t weight = c && c->waiting ? c->each_ns : period;
 
 	if (!c)
 		return period;
-	weight = (int64_t)period + c->owed_ns;
-	if (weight < (int64_t)period / WEIGHT_LEAST)
-		weight = (int64_t)period / WEIGHT_LEAST;
-	c->owed_ns -= weight - (int64_t)period;
-	c->given += (uint64_t)weight;
-	c->has_given = true;
-	return (uint64_t)weight;
+	c->waiting -= c->waiting != 0;
+	c->given += weight;
+	return weight;
 }
 
 static uint64_t count_of(const struct thread_counter *c)
@@ -348,15 +358,34 @@ static uint64_t count_of(const struct thread_counter *c)
 	return read(c->fd, &ns, sizeof(ns)) == sizeof(ns) ? ns : 0;
 }
 
-/* Half a period has no sample yet, on the average. */
-static void threads_settle(struct host_threads *t)
+static void threads_waiting(void *ctx, const struct perf_event_header *h)
 {
+	struct thread_counter *c =
+		is_sample(h) ? counter_by_id(ctx, perf_record_word(h, 2)) : NULL;
+
+	if (c)
+		c->waiting++;
+}
+
+/* What the samples that wait stand for. Half a period has no sample yet, on the average. */
+static void threads_share(struct host_threads *t)
+{
+	for (unsigned int i = 0; i < t->ncpus; i++) {
+		struct cpu_ring *r = &t->ring[i];
+
+		r->head = perf_ring_head(&r->records);
+		perf_ring_look(&r->records, r->head, threads_waiting, t);
+	}
 	for (size_t i = 0; i < t->ncounters; i++) {
 		struct thread_counter *c = &t->counter[i];
+		uint64_t count, have = c->given + t->period_ns / 2;
 
-		if (c->has_given)
-			c->owed_ns = (int64_t)(count_of(c) - c->given - t->period_ns / 2);
-		c->has_given = false;
+		if (!c->waiting)
+			continue;
+		count = count_of(c);
+		c->each_ns = count > have ? (count - have) / c->waiting : 0;
+		if (c->each_ns < t->period_ns / WEIGHT_LEAST)
+			c->each_ns = t->period_ns / WEIGHT_LEAST;
 	}
 }
 
@@ -436,7 +465,7 @@ static void threads_record(void *ctx, const struct perf_event_header *h)
 {
 	struct host_threads *t = ctx;
 
-	if (h->type == PERF_RECORD_SAMPLE && h->size >= sizeof(*h) + WORDS_HEAD * sizeof(uint64_t))
+	if (is_sample(h))
 		take_sample(t, h);
 	else if (h->type == PERF_RECORD_COMM && h->size > sizeof(*h) + 2 * sizeof(uint64_t))
 		take_comm(t, h);
@@ -446,6 +475,44 @@ static void threads_record(void *ctx, const struct perf_event_header *h)
 		t->lost += perf_record_word(h, 1);
 }
 
+/* The last words of each but a sample's: ids, time, counter. */
+static uint64_t threads_time(const struct perf_event_header *h)
+{
+	const size_t words = (h->size - sizeof(*h)) / sizeof(uint64_t);
+
+	return h->type == PERF_RECORD_SAMPLE ? is_sample(h) ? perf_record_word(h, 1) : 0
+	       : words >= 3		     ? perf_record_word(h, (unsigned int)words - 2)
+					     : 0;
+}
+
+static void threads_next(struct cpu_ring *r)
+{
+	union perf_record record;
+
+	r->next_ns = perf_ring_first(&r->records, r->head, &record) ? threads_time(&record.h)
+								    : UINT64_MAX;
+}
+
+/* A thread that goes from one processor to another has its name in the ring of the first. */
+static void threads_in_order(struct host_threads *t)
+{
+	for (unsigned int i = 0; i < t->ncpus; i++)
+		threads_next(&t->ring[i]);
+	for (;;) {
+		struct cpu_ring *r = &t->ring[0];
+		union perf_record record;
+
+		for (unsigned int i = 1; i < t->ncpus; i++)
+			if (t->ring[i].next_ns < r->next_ns)
+				r = &t->ring[i];
+		if (!perf_ring_first(&r->records, r->head, &record))
+			return;
+		threads_record(t, &record.h);
+		perf_ring_pass(&r->records, &record);
+		threads_next(r);
+	}
+}
+
 int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx)
 {
 	if (!t || !atomic_load_explicit(&t->open, memory_order_acquire))
@@ -453,9 +520,8 @@ int host_threads_take(struct host_threads *t, host_threads_fn take, void *ctx)
 	t->take = take;
 	t->ctx = ctx;
 	t->ret = 0;
-	for (unsigned int i = 0; i < t->ncpus; i++)
-		perf_ring_drain(&t->ring[i].records, threads_record, t);
-	threads_settle(t);
+	threads_share(t);
+	threads_in_order(t);
 	return t->ret;
 }
 

@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,7 @@ struct worker {
 	pthread_t thread;
 	const char *name;
 	uint64_t turn; /* 0: without a sleep */
+	bool moves;    /* from the second processor to the first one */
 	_Atomic pid_t tid;
 	uint64_t ran;
 	pthread_barrier_t *start;
@@ -47,11 +50,23 @@ static uint64_t thread_ns(void)
 	return (uint64_t)x.tv_sec * 1000000000u + (uint64_t)x.tv_nsec;
 }
 
+/* Where there are two that we may use. */
+static void worker_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	uint64_t begin;
 
+	if (w->moves)
+		worker_to(1);
 	pthread_setname_np(pthread_self(), w->name);
 	w->tid = (pid_t)syscall(SYS_gettid);
 	if (w->start)
@@ -64,6 +79,10 @@ static void *worker_main(void *arg)
 			;
 		if (w->turn)
 			nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+		if (w->moves && thread_ns() - begin > WORK / 2) {
+			worker_to(0);
+			w->moves = false;
+		}
 	}
 	w->ran = thread_ns() - begin;
 	return NULL;
@@ -175,10 +194,13 @@ static void their_time(void **state)
 	pthread_barrier_destroy(&start);
 }
 
-/* Threads that are started afterwards, and have ended before anybody looks. */
+/*
+ * Threads that are started afterwards, and have ended before anybody looks. Their names were told on one processor, before
+ * they ran on another one.
+ */
 static void those_that_come(void **state)
 {
-	struct worker w = { .name = "worker-4" };
+	struct worker w = { .name = "worker-4", .moves = true };
 	const struct timespec moment = { .tv_nsec = 1000000 };
 
 	(void)state;
