@@ -186,7 +186,8 @@ def check_wakes():
     boot.process.send_signal(signal.SIGINT)
     boot.wait(30)
     samples = e2e.summary("wakes.data")["samples"]
-    check(boot.status == 0 and samples > 4000, "status %d, %d samples: %s" % (boot.status, samples, boot.err))
+    # Five hundred a second are enough: on a busy host most periods are missed.
+    check(boot.status == 0 and samples > 1000, "status %d, %d samples: %s" % (boot.status, samples, boot.err))
     # It looks at the console twenty times a second.
     say("the main thread woke %.0f times a second" % rate)
     check(rate < 200, "the main thread woke %.0f times a second" % rate)
