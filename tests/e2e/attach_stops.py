@@ -224,10 +224,14 @@ def ends_meanwhile():
 
 
 def killed(q):
-    """SIGKILL leaves the request for registers behind, and nothing else; the next one removes it."""
+    """SIGKILL leaves the request for registers behind, and nothing else; the next one removes it. One of two is
+    killed while it begins, or soon after, the others once they have asked for registers."""
     left = 0
     for i in range(2 * ROUNDS):
         a = Attach(q.pid, "-F", 5000)
+        until = time.monotonic() + 60
+        while i % 2 and not valid_regs(q.pid) and time.monotonic() < until and a.process.poll() is None:
+            time.sleep(0.005)
         time.sleep(random.uniform(0, 0.4))
         a.kill()
         time.sleep(0.02)
