@@ -10,6 +10,11 @@
 /* Notes are a few hundred bytes; a core-like file's may be more. */
 #define MAX_NOTE_BYTES (64u << 10)
 
+/* Of binutils 2.40; older headers of the C library lack it. */
+#ifndef PT_GNU_SFRAME
+#define PT_GNU_SFRAME 0x6474e554
+#endif
+
 static int check_ident(const struct userelf *u, const uint8_t *id, uint16_t machine, struct err *e)
 {
 	if (memcmp(id, ELFMAG, SELFMAG) != 0)
@@ -139,6 +144,9 @@ static int read_phdrs(struct userelf *u, uint64_t off, unsigned int n, struct er
 		} else if (h.p_type == PT_GNU_EH_FRAME) {
 			u->frames_va = h.p_vaddr;
 			u->frames_len = h.p_memsz;
+		} else if (h.p_type == PT_GNU_SFRAME) {
+			u->sframe_va = h.p_vaddr;
+			u->sframe_len = h.p_memsz;
 		}
 	}
 	filepiece_deinit(&p);

@@ -45,6 +45,7 @@ struct userelf {
 	uint32_t shnum, shstrndx;	   /* as in the header; 0 and SHN_XINDEX: see section 0 */
 	uint64_t dynamic_off, dynamic_len; /* PT_DYNAMIC in the file; 0: none */
 	uint64_t frames_va, frames_len;	   /* PT_GNU_EH_FRAME; 0: none */
+	uint64_t sframe_va, sframe_len;	   /* PT_GNU_SFRAME; 0: none */
 	struct userelf_segment seg[USERELF_MAX_SEGMENTS];
 	unsigned int nseg;
 	uint8_t build_id[USERELF_BUILD_ID_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/userelf_cfi.h"
 
+#include "symbolizer/cfi/sframe.h"
 #include "symbolizer/program/gopclntab.h"
 #include "symbolizer/program/userelf_load.h"
 
@@ -14,8 +15,9 @@ struct userelf_cfi {
 	struct userelf u; /* its name is not used */
 	uint64_t off;	  /* of a .debug_frame in the file: addresses in it count from there */
 	struct cfi_table table;
-	bool have_table, have_go;
-	struct gopclntab go; /* for what the table does not have */
+	bool have_table, have_go, have_sframe;
+	struct gopclntab go;  /* for what the table does not have */
+	struct sframe sframe; /* for what neither has */
 };
 
 /* What is at these file offsets, however many pages the bytes are on. */
@@ -98,11 +100,32 @@ static enum cfi_found open_go(struct userelf_cfi *c, const struct sections *s)
 			      cfi_section(s, ".text", &text) ? text.sh_addr : 0);
 }
 
+/* What cannot be read counts as none: there may be other tables, also in a debug file. */
+static enum cfi_found open_sframe(struct userelf_cfi *c, uint64_t va, uint64_t len)
+{
+	enum cfi_found found =
+		sframe_open(&c->sframe, &(struct cfi_source){ read_mapped, c }, va, len);
+
+	c->have_sframe = found == CFI_FOUND;
+	return found == CFI_BAD ? CFI_NONE : found;
+}
+
+static enum cfi_found open_more(struct userelf_cfi *c, const struct sections *s)
+{
+	enum cfi_found go = open_go(c, s), sframe = CFI_NONE;
+	Elf64_Shdr h;
+
+	c->have_go = go == CFI_FOUND;
+	if (!c->have_sframe && cfi_section(s, ".sframe", &h) && h.sh_flags & SHF_ALLOC)
+		sframe = open_sframe(c, h.sh_addr, h.sh_size);
+	return c->have_go || sframe == CFI_NONE ? go : sframe;
+}
+
 static enum cfi_found open_sections(struct userelf_cfi *c)
 {
 	const struct userelf *u = &c->u;
 	struct sections s = { 0 };
-	enum cfi_found found = CFI_NONE, go;
+	enum cfi_found found = CFI_NONE, more;
 	Elf64_Shdr h;
 
 	if (!u->shoff || !u->shnum || u->shnum > MAX_SECTIONS || u->shstrndx >= u->shnum)
@@ -120,10 +143,9 @@ static enum cfi_found open_sections(struct userelf_cfi *c)
 			found = open_section(c, &s);
 	}
 	c->have_table |= found == CFI_FOUND;
-	go = s.names.len ? open_go(c, &s) : CFI_NONE;
-	c->have_go = go == CFI_FOUND;
-	if (found == CFI_NONE || c->have_table || c->have_go)
-		found = c->have_table || c->have_go ? CFI_FOUND : go;
+	more = s.names.len ? open_more(c, &s) : CFI_NONE;
+	if (found == CFI_NONE || c->have_table || more == CFI_FOUND)
+		found = c->have_table ? CFI_FOUND : more;
 	filepiece_deinit(&s.names);
 	filepiece_deinit(&s.headers);
 	return found;
@@ -132,7 +154,7 @@ static enum cfi_found open_sections(struct userelf_cfi *c)
 enum cfi_found userelf_cfi_open(struct userelf_cfi **out, const struct userelf *u)
 {
 	struct userelf_cfi *c = calloc(1, sizeof(*c));
-	enum cfi_found found = CFI_NONE;
+	enum cfi_found found = CFI_NONE, sframe = CFI_NONE;
 	uint64_t frame_va;
 
 	if (!c)
@@ -143,12 +165,18 @@ enum cfi_found userelf_cfi_open(struct userelf_cfi **out, const struct userelf *
 		found = cfi_table_by_header(&c->table, &(struct cfi_source){ read_mapped, c },
 					    u->frames_va, u->frames_len, &frame_va);
 	c->have_table = found == CFI_FOUND;
+	if (u->sframe_len)
+		sframe = open_sframe(c, u->sframe_va, u->sframe_len);
 	if (found == CFI_NONE || (found == CFI_FOUND && u->shoff)) {
 		enum cfi_found rest = open_sections(c);
 
 		/* That its section headers are not in memory matters to nobody who has tables. */
-		found = c->have_table ? CFI_FOUND : rest;
+		found = c->have_table || c->have_sframe ? CFI_FOUND : rest;
 	}
+	if (found == CFI_BAD && c->have_sframe)
+		found = CFI_FOUND;
+	if (found == CFI_NONE)
+		found = sframe;
 	if (found == CFI_FOUND)
 		*out = c;
 	else
@@ -161,6 +189,7 @@ void userelf_cfi_destroy(struct userelf_cfi *c)
 	if (!c)
 		return;
 	cfi_table_deinit(&c->table);
+	sframe_deinit(&c->sframe);
 	free(c);
 }
 
@@ -169,9 +198,41 @@ bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va
 	return userelf_va_of(&c->u, file_off, va);
 }
 
+/*
+ * An entry of a PLT that begins with endbr64 is push and jmp, or a jmp through a slot: how far the CFA
+ * is above rsp; 0: it is none. Linkers before binutils 2.44 wrote other entries' rows for these (its
+ * bug 32296).
+ */
+static int32_t endbr_plt_cfa(const struct userelf_cfi *c, uint64_t va)
+{
+	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t b[11];
+
+	if (read_mapped((void *)(uintptr_t)c, va & ~UINT64_C(15), b, sizeof(b)) != sizeof(b) ||
+	    memcmp(b, endbr, sizeof(endbr)) != 0)
+		return 0;
+	/* Some have the prefix bnd (f2) before each jmp. */
+	if (b[4] == 0x68 && (b[9] == 0xe9 || (b[9] == 0xf2 && b[10] == 0xe9)))
+		return va % 16 < 9 ? 8 : 16;
+	return (b[4] == 0xff && b[5] == 0x25) || (b[4] == 0xf2 && b[5] == 0xff && b[6] == 0x25) ? 8
+												: 0;
+}
+
+static enum cfi_found row_by_sframe(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)
+{
+	enum cfi_found found = sframe_row(&c->sframe, va, row);
+	int32_t cfa = found == CFI_FOUND && row->cfa_reg == CFI_RSP ? endbr_plt_cfa(c, va) : 0;
+
+	if (cfa)
+		row->cfa = cfa;
+	return found;
+}
+
 enum cfi_found userelf_cfi_row(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)
 {
 	enum cfi_found found = c->have_table ? cfi_table_row(&c->table, va, row) : CFI_NONE;
 
-	return found == CFI_NONE && c->have_go ? gopclntab_row(&c->go, va, row) : found;
+	if (found == CFI_NONE && c->have_go)
+		found = gopclntab_row(&c->go, va, row);
+	return found == CFI_NONE && c->have_sframe ? row_by_sframe(c, va, row) : found;
 }

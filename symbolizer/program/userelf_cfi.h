@@ -4,8 +4,10 @@
  *
  * By .eh_frame_hdr, which its program header tells and which lies in a segment. Without
  * one by the section .eh_frame, or by .debug_frame, which debug files have: these are
- * read from begin to end when it is opened, and must not be compressed. Sources of the
- * formats: symbolizer/cfi/cfi_table.h, and userelf.h.
+ * read from begin to end when it is opened, and must not be compressed. For an address of
+ * which these do not tell: a Go program's own table, then .sframe, by its program header or
+ * section. Sources of the formats: symbolizer/cfi/cfi_table.h, symbolizer/cfi/sframe.h,
+ * gopclntab.h and userelf.h.
  *
  * The file's source is borrowed, and its ctx may show more of the file later on. One
  * thread at a time.
