@@ -441,3 +441,10 @@ enum cfi_found sframe_row(const struct sframe *t, uint64_t va, struct cfi_row *r
 	cfi_row_settle(row);
 	return found;
 }
+
+bool sframe_is_repeated(const struct sframe *t, uint64_t va)
+{
+	struct func f;
+
+	return sframe_func_at(t, va, &f) == CFI_FOUND && f.form & FORM_REPEATS;
+}

@@ -62,5 +62,7 @@ void sframe_deinit(struct sframe *t);
  * one that begins last.
  */
 enum cfi_found sframe_row(const struct sframe *t, uint64_t va, struct cfi_row *row);
+/* Is va in code that is said to repeat itself, that is a PLT? */
+bool sframe_is_repeated(const struct sframe *t, uint64_t va);
 
 #endif

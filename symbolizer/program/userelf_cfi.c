@@ -199,29 +199,35 @@ bool userelf_cfi_va(const struct userelf_cfi *c, uint64_t file_off, uint64_t *va
 }
 
 /*
- * An entry of a PLT that begins with endbr64 is push and jmp, or a jmp through a slot: how far the CFA
- * is above rsp; 0: it is none. Linkers before binutils 2.44 wrote other entries' rows for these (its
- * bug 32296).
+ * An entry of a PLT is push and jmp behind an endbr64, or a jmp through a slot: how far the CFA is
+ * above rsp; 0: it is neither. GNU's linker writes other entries' rows for these: for those with
+ * endbr64 before binutils 2.44 (its bug 32296), for .plt.got up to 2.47 at least.
  */
-static int32_t endbr_plt_cfa(const struct userelf_cfi *c, uint64_t va)
+static int32_t plt_cfa(const struct userelf_cfi *c, uint64_t va)
 {
 	static const uint8_t endbr[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	void *ctx = (void *)(uintptr_t)c;
 	uint8_t b[11];
 
-	if (read_mapped((void *)(uintptr_t)c, va & ~UINT64_C(15), b, sizeof(b)) != sizeof(b) ||
-	    memcmp(b, endbr, sizeof(endbr)) != 0)
-		return 0;
-	/* Some have the prefix bnd (f2) before each jmp. */
-	if (b[4] == 0x68 && (b[9] == 0xe9 || (b[9] == 0xf2 && b[10] == 0xe9)))
-		return va % 16 < 9 ? 8 : 16;
-	return (b[4] == 0xff && b[5] == 0x25) || (b[4] == 0xf2 && b[5] == 0xff && b[6] == 0x25) ? 8
-												: 0;
+	if (read_mapped(ctx, va & ~UINT64_C(15), b, sizeof(b)) == sizeof(b) &&
+	    !memcmp(b, endbr, sizeof(endbr))) {
+		/* Some have the prefix bnd (f2) before each jmp. */
+		if (b[4] == 0x68 && (b[9] == 0xe9 || (b[9] == 0xf2 && b[10] == 0xe9)))
+			return va % 16 < 9 ? 8 : 16;
+		if ((b[4] == 0xff && b[5] == 0x25) ||
+		    (b[4] == 0xf2 && b[5] == 0xff && b[6] == 0x25))
+			return 8;
+	}
+	return va % 8 < 6 && read_mapped(ctx, va & ~UINT64_C(7), b, 2) == 2 && b[0] == 0xff &&
+			       b[1] == 0x25 && sframe_is_repeated(&c->sframe, va)
+		       ? 8
+		       : 0;
 }
 
 static enum cfi_found row_by_sframe(const struct userelf_cfi *c, uint64_t va, struct cfi_row *row)
 {
 	enum cfi_found found = sframe_row(&c->sframe, va, row);
-	int32_t cfa = found == CFI_FOUND && row->cfa_reg == CFI_RSP ? endbr_plt_cfa(c, va) : 0;
+	int32_t cfa = found == CFI_FOUND && row->cfa_reg == CFI_RSP ? plt_cfa(c, va) : 0;
 
 	if (cfa)
 		row->cfa = cfa;

@@ -51,6 +51,11 @@ static const char source[] =
 	"  switch (n & 7) { case 0: return leaf(n) + 1; case 1: return large(n) + 2;\n"
 	"  case 2: return varying(n & 31) + 3; default: return kept(1, 2, n, 3, 4, 5, 6, 7) + n; } "
 	"}\n"
+	/* The assembler writes .sframe for it since version 3 alone. */
+	"static char *volatile escaped;\n"
+	"SHAPE int aligned(int n) { char b[128] __attribute__((aligned(64))), c[n];\n"
+	"  memset(b, n, sizeof(b)); memset(c, n, sizeof(c)); escaped = c; escaped = b;\n"
+	"  return leaf(escaped[n]) + 1; }\n"
 	"static int compare(const void *a, const void *b)\n"
 	"{ return leaf(*(const int *)a) + early(*(const int *)b) > 40; }\n"
 	"SHAPE int outer(int n) { int copy[5]; char text[64];\n"
@@ -61,7 +66,7 @@ static const char source[] =
 	"int main(int argc, char **argv) { sink = outer(argc);\n"
 	"  if (argv[0]) __asm__ volatile(\"int3\");\n"
 	"  if (sink) sink += atoi(\"7\"); /* not bound yet */\n"
-	"  sink += outer(argc + 1); return sink == 12345; }\n";
+	"  sink += outer(argc + 1); return sink == 12345 ? aligned(argc) : 0; }\n";
 
 static char dir[] = "/tmp/kvmprof-sframe-XXXXXX";
 static bool built;
@@ -180,17 +185,21 @@ struct counts {
 };
 
 /*
- * In an entry of a PLT that begins with endbr64: binutils before 2.44 write the rows of others (its
- * bug 32296). userelf_cfi knows these.
+ * In an entry of a PLT with endbr64, or of .plt.got: GNU's linkers write the rows of others for the
+ * first before binutils 2.44 (its bug 32296), for the second up to 2.47. userelf_cfi knows these.
  */
-static bool is_linkers_mistake(const struct program *p, uint64_t va)
+static bool is_linkers_mistake(const struct program *p, const struct sframe *t, uint64_t va)
 {
 	static const uint8_t push[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x68 };
 	static const uint8_t jump[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25 };
+	void *ctx = (void *)(uintptr_t)p;
 	uint8_t b[sizeof(jump)];
 
-	return read_mapped((void *)(uintptr_t)p, va & ~15ull, b, sizeof(b)) == sizeof(b) &&
-	       (!memcmp(b, push, sizeof(push)) || !memcmp(b, jump, sizeof(jump)));
+	if (read_mapped(ctx, va & ~15ull, b, sizeof(b)) == sizeof(b) &&
+	    (!memcmp(b, push, sizeof(push)) || !memcmp(b, jump, sizeof(jump))))
+		return true;
+	return sframe_is_repeated(t, va) && read_mapped(ctx, va & ~7ull, b, 2) == 2 &&
+	       !memcmp(b, jump + 4, 2);
 }
 
 static void compare_at(const struct program *p, const struct sframe *t, uint64_t va,
@@ -215,7 +224,7 @@ static void compare_at(const struct program *p, const struct sframe *t, uint64_t
 
 		if (cfi_knows(&a, reg) && cfi_knows(&b, reg) && a.r[reg] == b.r[reg])
 			continue;
-		if (!is_linkers_mistake(p, va))
+		if (!is_linkers_mistake(p, t, va))
 			fail_msg("%s: at %#llx register %u is %#llx, by .eh_frame %#llx", p->path,
 				 (unsigned long long)va, reg, (unsigned long long)b.r[reg],
 				 (unsigned long long)a.r[reg]);
@@ -249,8 +258,8 @@ static void compare_rows(const char *name)
 		"mistake\n",
 		name, t.version, t.nfuncs, n.bytes, n.both, n.frames_only, n.sframe_only, n.rbp,
 		n.plt);
-	/* The C library's first function has none. */
-	assert_true(n.both > 700 && n.frames_only < n.both / 4);
+	/* Of functions with a stack that is aligned anew, and the C library's, it tells nothing. */
+	assert_true(n.both > 700 && n.frames_only < n.both / 3);
 	assert_true(n.rbp > 20);
 	sframe_deinit(&t);
 	unload(&p);
@@ -275,19 +284,29 @@ static void rows_as_eh_frame(void **state)
 	}
 }
 
+/* At instructions; the rest of an entry of .plt.got is nobody's. */
+static void same_caller(uint64_t va, const struct cfi_row *frame, const struct cfi_row *row)
+{
+	struct cfi_regs a, b;
+
+	assert_int_equal(step(frame, va, &a), step(row, va, &b));
+	if (va % 8 >= 6 && a.r[CFI_RSP] != b.r[CFI_RSP])
+		return;
+	assert_int_equal(a.r[CFI_RSP], b.r[CFI_RSP]);
+	assert_int_equal(a.r[CFI_RIP], b.r[CFI_RIP]);
+	assert_int_equal(a.r[CFI_RBP], b.r[CFI_RBP]);
+}
+
 /* By the file as a guest's: with both tables .eh_frame's is asked, else .sframe's. */
-static void by_file(void **state)
+static void compare_files(const char *name)
 {
 	struct program whole = { .found = CFI_NONE }, bare = whole, without = whole;
 	unsigned long first = 0, second = 0;
 	struct cfi_row a, b;
 
-	(void)state;
-	if (!built)
-		SKIP("the assembler here writes no .sframe");
-	load_built(&whole, "plain", "");
-	load_built(&bare, "plain", "-bare");
-	load_built(&without, "plain", "-without");
+	load_built(&whole, name, "");
+	load_built(&bare, name, "-bare");
+	load_built(&without, name, "-without");
 	assert_int_equal(whole.found, CFI_FOUND);
 	assert_int_equal(bare.found, CFI_FOUND);
 	assert_int_equal(without.found, CFI_NONE);
@@ -301,8 +320,11 @@ static void by_file(void **state)
 			first += one && a.rule[CFI_R15].how != CFI_UNDEFINED;
 			second += two;
 			assert_true(!two || b.rule[CFI_R15].how == CFI_UNDEFINED);
+			if (one && two)
+				same_caller(va, &a, &b);
 		}
-	print_message(".eh_frame tells of %lu bytes, .sframe alone of %lu\n", first, second);
+	print_message("%s: .eh_frame tells of %lu bytes, .sframe alone of %lu\n", name, first,
+		      second);
 	assert_true(second > 700 && first > second);
 	/* By its section, where the program header is another one. */
 	bare.u.sframe_len = 0;
@@ -318,10 +340,20 @@ static void by_file(void **state)
 	unload(&without);
 }
 
+static void by_file(void **state)
+{
+	(void)state;
+	if (!built)
+		SKIP("the assembler here writes no .sframe");
+	compare_files("plain");
+	compare_files("marked");
+}
+
 /* -- a running program ------------------------------------------------------------------- */
 
 #define MAX_MAPS 16u
 #define MAX_FILES 8u
+#define TABLES 3u
 
 static struct {
 	pid_t pid;
@@ -330,7 +362,8 @@ static struct {
 		unsigned int file;
 	} map[MAX_MAPS];
 	unsigned int n, nfiles;
-	struct program file[MAX_FILES];
+	struct program file[MAX_FILES]; /* 0 to 2: the program with different tables */
+	unsigned int tables;		/* which of them are asked */
 	struct cfi_cache *cache;
 } process;
 
@@ -338,7 +371,7 @@ static unsigned int file_of(const char *path)
 {
 	struct program *p;
 
-	for (unsigned int i = 1; i < process.nfiles; i++)
+	for (unsigned int i = TABLES; i < process.nfiles; i++)
 		if (!strcmp(process.file[i].path, path))
 			return i;
 	assert_true(process.nfiles < MAX_FILES);
@@ -348,17 +381,18 @@ static unsigned int file_of(const char *path)
 	return process.nfiles++;
 }
 
-/* File 0 is the program's tables, which are not those of the file that runs. */
-static void read_maps(const char *name, const char *suffix)
+static void read_maps(const char *name)
 {
+	static const char *const suffix[TABLES] = { "", "-bare", "-without" };
 	char line[512], path[256], self[128];
 	FILE *f;
 
 	snprintf(self, sizeof(self), "%s/%s", dir, name);
 	process.n = 0;
-	process.nfiles = 1;
-	memset(&process.file[0], 0, sizeof(process.file[0]));
-	load_built(&process.file[0], name, suffix);
+	for (process.nfiles = 0; process.nfiles < TABLES; process.nfiles++) {
+		memset(&process.file[process.nfiles], 0, sizeof(process.file[0]));
+		load_built(&process.file[process.nfiles], name, suffix[process.nfiles]);
+	}
 	snprintf(path, sizeof(path), "/proc/%d/maps", process.pid);
 	f = fopen(path, "re");
 	assert_non_null(f);
@@ -389,7 +423,8 @@ static bool find_row(void *ctx, uint64_t va, struct unwind_place *out)
 	(void)ctx;
 	for (unsigned int i = 0; i < process.n; i++) {
 		const struct mapped *m = &process.map[i];
-		struct program *p = &process.file[m->file];
+		unsigned int number = m->file ? m->file : process.tables;
+		struct program *p = &process.file[number];
 		enum cfi_found found = CFI_NONE;
 		struct cfi_slot *slot;
 		struct cfi_row row;
@@ -397,12 +432,12 @@ static bool find_row(void *ctx, uint64_t va, struct unwind_place *out)
 
 		if (va < m->start || va >= m->end)
 			continue;
-		slot = cfi_cache_find(process.cache, m->file, va);
+		slot = cfi_cache_find(process.cache, number, va);
 		if (!slot) {
 			if (p->found == CFI_FOUND &&
 			    userelf_va_of(&p->u, va - m->start + m->off, &at))
 				found = userelf_cfi_row(p->cfi, at, &row);
-			slot = cfi_cache_keep(process.cache, m->file, va, found, &row);
+			slot = cfi_cache_keep(process.cache, number, va, found, &row);
 			assert_non_null(slot);
 		}
 		out->row = cfi_cache_row(process.cache, slot);
@@ -424,10 +459,7 @@ static size_t read_process(void *ctx, uint64_t space, uint64_t va, void *dst, si
 
 static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
 {
-	(void)ctx;
-	(void)va;
-	(void)dst;
-	(void)len;
+	(void)ctx, (void)va, (void)dst, (void)len;
 	return 0;
 }
 
@@ -467,13 +499,46 @@ static bool is_of_program(uint64_t va)
 	return false;
 }
 
-/* A run from its int3 on, one instruction after another: the stacks by the tables of a file. */
 struct walked {
-	unsigned long stacks, whole, frames, by_tables; /* frames: of the program, with a callee */
-	uint64_t hash[STEPS];				/* of each stack's addresses */
+	unsigned long whole, same, frames,
+		by_tables; /* frames: callers of the program's functions */
 };
 
-static void walk(const char *name, const char *suffix, struct walked *out)
+static void count(const struct stack *got, const struct stack *truth, struct walked *n)
+{
+	n->whole += got->end == STACK_END_ROOT;
+	n->same += got->n == truth->n && !memcmp(got->ip, truth->ip, got->n * sizeof(got->ip[0]));
+	for (unsigned int i = 1; i < got->n; i++)
+		if (is_of_program(got->ip[i - 1])) {
+			n->frames++;
+			n->by_tables += got->quality[i] == FRAME_CFI;
+		}
+}
+
+/* To the int3 of its main(). */
+static void start(const char *name)
+{
+	char path[128];
+	int status;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	process.pid = fork();
+	if (process.pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execle(path, path, (char *)NULL, (char *[]){ NULL });
+		_exit(127);
+	}
+	/* After execve(), too. */
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(waitpid(process.pid, &status, 0), process.pid);
+		assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+		if (i == 0)
+			assert_int_equal(ptrace(PTRACE_CONT, process.pid, NULL, NULL), 0);
+	}
+}
+
+/* One instruction after another, each stack by each of the tables. */
+static unsigned long walk(const char *name, struct walked *n)
 {
 	static uint8_t mem[sizeof(struct sample) + STACK_BYTES] __attribute__((aligned(16)));
 	struct sample *s = (struct sample *)mem;
@@ -482,84 +547,43 @@ static void walk(const char *name, const char *suffix, struct walked *out)
 		.programs = { read_process, NULL },
 		.cfi = { .find = find_row },
 	};
-	static struct stack got;
-	char path[128];
+	static struct stack got[TABLES];
+	unsigned long steps = 0;
 	int status;
 
-	memset(out, 0, sizeof(*out));
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	process.pid = fork();
-	if (process.pid == 0) {
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		execle(path, path, (char *)NULL, (char *[]){ NULL });
-		_exit(127);
-	}
-	/* After execve(), and at the int3. */
-	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(waitpid(process.pid, &status, 0), process.pid);
-		assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
-		if (i == 0)
-			assert_int_equal(ptrace(PTRACE_CONT, process.pid, NULL, NULL), 0);
-	}
-	read_maps(name, suffix);
-	for (; out->stacks < STEPS; out->stacks++) {
-		uint64_t hash = 0;
-
+	start(name);
+	read_maps(name);
+	do {
 		take_sample(s);
-		unwind(&u, s, &got);
-		out->whole += got.end == STACK_END_ROOT;
-		for (unsigned int i = 0; i < got.n; i++) {
-			struct mapped *text = &process.map[0];
-			/* The same place wherever it is loaded. */
-			uint64_t at = got.ip[i] - (is_of_program(got.ip[i]) ? text->start : 0);
-
-			hash = (hash ^ (is_of_program(got.ip[i]) ? at : at % 4096)) *
-			       0x9e3779b97f4a7c15u;
-			if (i && is_of_program(got.ip[i - 1])) {
-				out->frames++;
-				out->by_tables += got.quality[i] == FRAME_CFI;
-			}
+		for (process.tables = 0; process.tables < TABLES; process.tables++) {
+			unwind(&u, s, &got[process.tables]);
+			count(&got[process.tables], &got[0], &n[process.tables]);
 		}
-		out->hash[out->stacks] = hash;
 		assert_int_equal(ptrace(PTRACE_SINGLESTEP, process.pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(process.pid, &status, 0), process.pid);
-		if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
-			break;
-	}
+	} while (++steps < STEPS && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
 	forget_maps();
 	kill(process.pid, SIGKILL);
 	waitpid(process.pid, &status, 0);
-}
-
-static unsigned long same(const struct walked *a, const struct walked *b)
-{
-	unsigned long n = 0;
-
-	for (unsigned long i = 0; i < a->stacks && i < b->stacks; i++)
-		n += a->hash[i] == b->hash[i];
-	return n;
+	return steps;
 }
 
 static void running(const char *name)
 {
-	static struct walked whole, bare, without;
+	struct walked n[TABLES] = { { .whole = 0 } };
+	unsigned long steps = walk(name, n);
 
-	walk(name, "", &whole);
-	walk(name, "-bare", &bare);
-	walk(name, "-without", &without);
 	print_message(
-		"%s: %lu stacks: %lu whole by .eh_frame; by .sframe %lu whole, %lu the same, %lu "
-		"of %lu callers by tables; with neither %lu whole, %lu the same, %lu of %lu\n",
-		name, whole.stacks, whole.whole, bare.whole, same(&whole, &bare), bare.by_tables,
-		bare.frames, without.whole, same(&whole, &without), without.by_tables,
-		without.frames);
-	assert_true(whole.stacks > 2000);
-	assert_int_equal(whole.whole, whole.stacks);
-	assert_int_equal(bare.stacks, whole.stacks);
-	assert_int_equal(same(&whole, &bare), whole.stacks);
-	assert_int_equal(bare.whole, whole.stacks);
-	assert_true(bare.by_tables >= bare.frames - bare.frames / 100);
-	assert_int_equal(without.by_tables, 0);
+		"%s: %lu stacks: by .eh_frame %lu whole; by .sframe %lu whole, %lu the same, %lu "
+		"of %lu callers by tables; by neither %lu whole, %lu the same, %lu of %lu\n",
+		name, steps, n[0].whole, n[1].whole, n[1].same, n[1].by_tables, n[1].frames,
+		n[2].whole, n[2].same, n[2].by_tables, n[2].frames);
+	assert_true(steps > 2000);
+	assert_int_equal(n[0].whole, steps);
+	assert_int_equal(n[1].whole, steps);
+	assert_int_equal(n[1].same, steps);
+	assert_true(n[1].by_tables >= n[1].frames - n[1].frames / 100);
+	assert_int_equal(n[2].by_tables, 0);
 }
 
 static void stacks(void **state)
