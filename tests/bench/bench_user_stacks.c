@@ -3,7 +3,7 @@
  * How much of programs' stacks is found, against libdwfl on stopped processes.
  *
  *	bench_user_stacks [OPTION]... -- COMMAND...
- *	--stacks N --every-us N --stack-bytes N --no-cfi --show N --figures FILE
+ *	--stacks N --every-us N --stack-bytes N --no-cfi --tables FILE --show N --figures FILE
  *
  * The command is started, stopped at random moments, and each of its threads' stacks is
  * unwound twice: by libdwfl from the live process, and by unwind() from a copy of its
@@ -12,7 +12,8 @@
  * libdwfl's, and ended as such), frames of libdwfl, found, wrong (another address than
  * libdwfl's, or frames beyond its end), cut (behind the copied bytes), untold (missing
  * behind code without tables), and the time of one unwind(). --show prints the first N
- * stacks that differ.
+ * stacks that differ. --tables: unwind() has the tables of this file for the program, which
+ * is the same code with others than libdwfl reads.
  *
  * libdwfl is believed up to the first frame without tables: there it takes rbp for a frame
  * pointer, also in a prologue, and may leave a caller out. Where it gives up with an error,
@@ -50,6 +51,7 @@ struct options {
 	unsigned long stacks, every_us, stack_bytes, show;
 	bool no_cfi;
 	const char *figures; /* a file; NULL: standard output */
+	const char *tables;  /* the program's; NULL: its own */
 	char **argv;
 };
 
@@ -91,6 +93,7 @@ struct process {
 static struct file file[MAX_FILES];
 static size_t nfiles;
 static struct process process;
+static const char *program_path, *program_tables; /* of --tables; else NULL */
 static struct page *pages;
 static struct cfi_cache *cache;
 static uint8_t sample_bytes[sizeof(struct sample) + STACK_MOST] __attribute__((aligned(16)));
@@ -165,7 +168,10 @@ static int file_of(const char *path)
 					copy, read_direct(process.map[i].start, copy,
 							  process.map[i].end - process.map[i].start)
 				};
-	} else if (file_map_open(&f->map, path, 2ull << 30, &e) == 0) {
+	} else if (file_map_open(&f->map,
+				 program_tables && !strcmp(path, program_path) ? program_tables
+									       : path,
+				 2ull << 30, &e) == 0) {
 		f->bytes = (struct file_bytes){ f->map.data, f->map.len };
 	}
 	src = file_source_of_bytes(&f->bytes);
@@ -567,6 +573,8 @@ static void parse(struct options *o, int argc, char **argv)
 			o->no_cfi = true;
 		else if (!strcmp(argv[i], "--figures") && i + 1 < argc)
 			o->figures = argv[++i];
+		else if (!strcmp(argv[i], "--tables") && i + 1 < argc)
+			o->tables = argv[++i];
 		else if (to && i + 1 < argc)
 			*to = strtoul(argv[++i], NULL, 10);
 		else
@@ -613,6 +621,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	parse(&o, argc, argv);
+	program_path = o.argv[0];
+	program_tables = o.tables;
 	pages = calloc(PAGES, sizeof(*pages));
 	cache = cfi_cache_create();
 	if (!pages || !cache)

@@ -95,6 +95,15 @@ def built(scratch, tool, name, source, argv):
     return [out] if p.returncode == 0 else None
 
 
+def with_sframe(scratch):
+    """C++ for which .sframe was written, too, and beside it the same without .eh_frame."""
+    argv = built(scratch, "g++", "frames.cc", CXX, ["-O2", "-Wa,--gsframe", "-o", "{out}", "{src}"])
+    if argv and subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", argv[0], argv[0] + "-bare"],
+                               check=False).returncode:
+        return None
+    return argv
+
+
 def installed(name, *argv):
     path = shutil.which(name)
     return [path, *argv] if path else None
@@ -131,7 +140,7 @@ def numbers(scratch):
 
 
 def programs(scratch):
-    """(name, makes its command, options): what is compiled or looked for is so when it is asked for."""
+    """(name, makes its command): what is compiled or looked for is so when it is asked for."""
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     return [
         ("sort", lambda: installed("sort", "-n", numbers(scratch))),
@@ -150,6 +159,7 @@ def programs(scratch):
             "bash", "-c", "for ((i = 0; i < 1000000; i++)); do x=$((x + i)); y=${x//1/2}; done")),
         ("cc1", lambda: compiler(scratch)),
         ("c++", lambda: built(scratch, "g++", "shapes.cc", CXX, ["-O2", "-o", "{out}", "{src}"])),
+        ("sframe", lambda: with_sframe(scratch)),
         ("static", lambda: built(scratch, "g++", "whole.cc", CXX, ["-O2", "-static", "-o", "{out}", "{src}"])),
         ("signals", lambda: built(scratch, "gcc", "signals.c", SIGNALS, ["-O2", "-o", "{out}", "{src}"])),
         ("rust", lambda: built(scratch, "rustc", "map.rs", RUST, ["-O", "-o", "{out}", "{src}"])),
@@ -191,7 +201,8 @@ def main():
         if not argv:
             print("%-9s not here" % name)
             continue
-        n = measure(bench, scratch, stacks, name, argv, options)
+        tables = ["--tables", argv[0] + "-bare"] if name == "sframe" else []
+        n = measure(bench, scratch, stacks, name, argv, options + tables)
         for k, v in n.items():
             total[k] = total.get(k, 0) + v
         show(name, n)
