@@ -41,7 +41,11 @@ turns, same = int(m.group(1)), int(m.group(2))
 check(turns >= 5 and same > turns / 2, "%d of %d turns at the same place" % (same, turns))
 seen = count(e2e.kvmprof("script", "-i", "turns.data").out)
 check(seen["wrong"] == 0, "%(wrong)d stacks have the name of the other library" % seen)
-check(seen["right"] > 500, "only %(right)d stacks in a library" % seen)
+# By time: of a busy host's periods most are missed, and a sample stands for several.
+summary = e2e.summary("turns.data")
+periods = 1 + summary["overruns"] / max(1, summary["samples"])
+check(seen["right"] * periods > 500 and seen["right"] > 100,
+      "only %d stacks in a library, each of which stands for %.1f periods" % (seen["right"], periods))
 check(seen["right"] > 3 * seen["none"], "%(none)d stacks without a name, %(right)d with one" % seen)
 g = e2e.check_lost("turns.data")["guest"]
 # Each look between two libraries may also see neither.
