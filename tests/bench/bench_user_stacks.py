@@ -174,9 +174,10 @@ def programs(scratch):
 def measure(bench, scratch, stacks, name, argv, options=()):
     """The figures of one program, as a dictionary."""
     out = os.path.join(scratch, "out." + name)
+    tables = ["--tables", argv[0] + "-bare"] if os.path.exists(argv[0] + "-bare") else []
     with open(out, "wb") as f:
         p = subprocess.run([bench, "--figures", os.path.join(scratch, "figures"), "--stacks", str(stacks),
-                            *options, "--", *argv], stdout=f, stderr=subprocess.STDOUT, check=False)
+                            *options, *tables, "--", *argv], stdout=f, stderr=subprocess.STDOUT, check=False)
     if p.returncode:
         with open(out, errors="replace", encoding="utf-8") as f:
             sys.exit("%s: bench_user_stacks ended with %d: %s" % (name, p.returncode, f.read()[-500:]))
@@ -201,8 +202,7 @@ def main():
         if not argv:
             print("%-9s not here" % name)
             continue
-        tables = ["--tables", argv[0] + "-bare"] if name == "sframe" else []
-        n = measure(bench, scratch, stacks, name, argv, options + tables)
+        n = measure(bench, scratch, stacks, name, argv, options)
         for k, v in n.items():
             total[k] = total.get(k, 0) + v
         show(name, n)

@@ -15,7 +15,7 @@ sys.path.insert(1, os.path.join(e2e.TOP, "tests", "bench"))
 import bench_user_stacks as bench
 
 STACKS = 40
-PROGRAMS = ("sort", "perl", "bash", "signals", "go")
+PROGRAMS = ("sort", "perl", "bash", "signals", "go", "sframe")
 
 program = compiled.tool("bench/bench_user_stacks.c")
 frames = found = stacks = 0
