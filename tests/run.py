@@ -223,6 +223,7 @@ SLOW = [
     ("net_tap.py", [], 1500),
     ("disk_boot.py", ["100"], 3600),
     ("python_frames.py", ["all"], 2700),
+    ("attach_python.py", [], 1800),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),

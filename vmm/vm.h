@@ -121,6 +121,7 @@ struct capture_plan {
 	bool irq_stack_percpu;
 	struct capture_task_plan task;
 	bool want_insn;	 /* copy the bytes at rip */
+	bool want_fs;	 /* fs_base must be there: threads of Python are known by it */
 	bool want_lstar; /* ask for MSR_LSTAR until the kernel has set it */
 	/*
 	 * Addresses here and in `task` inside [image_start, image_end) are as linked, and

@@ -60,6 +60,7 @@ static const struct option_row rows[] = {
 	AS_RUN("freq", NULL),
 	AS_RUN("max-overhead", NULL),
 	AS_RUN("mem", "what memory samples accessed, for `kvmprof mem`"),
+	AS_RUN("python", NULL),
 	AS_RUN("no-jitter", NULL),
 	AS_RUN("stack-size", NULL),
 	AS_RUN("max-stack", NULL),
@@ -156,6 +157,10 @@ static int attach_parse(struct attach *at, int argc, char **argv)
 		return cmd_wrong_usage(argv,
 				       "--mem needs what BPF does not see (segment bases), without",
 				       "--technique bpf");
+	if (o->python && o->technique == ATTACH_BPF)
+		return cmd_wrong_usage(
+			argv, "--python needs what BPF does not see (the FS base), without",
+			"--technique bpf");
 	if (optind == argc && !a->what && !o->gdb)
 		return cmd_wrong(argv, "which machine? Give a PID or a libvirt domain");
 	if (!a->what && !o->gdb && cmd_attach_set(a, ATTACH_GUESS, argv[optind++], &e))

@@ -329,6 +329,7 @@ static int attach_vm(struct run *r, struct err *e)
 	events_for_vm(&r->events, event);
 	cfg.event = event[0];
 	cfg.plan.want_insn = o->mem;
+	cfg.plan.want_fs = o->python;
 	/* A Linux with an image may have been moved; what is read from memory has its place. */
 	cfg.plan.slide_unknown = r->source.target.image.is_linux && !r->source.target.live;
 	ret = run_markers_configure(&r->markers, &r->source.target, &vm, e);

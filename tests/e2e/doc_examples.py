@@ -45,7 +45,7 @@ NOT_RUN = {
     "kernel.info": "needs the counts of an exact run: exact_lcov.py",
     "kvmprof diverge": "needs two exact runs: exact_diverge.py",
     "gate --exact": "needs two exact runs: exact_counts.py",
-    "--python": "needs a guest with Python: python_frames.py",
+    "--python": "needs a guest with Python: python_frames.py, attach_python.py",
     "kvmprof bench": "takes minutes, or needs two kernels: bench_command.py",
     "kvmprof push": "needs a server: push_profile.py",
     "--disk": "needs a disk and a Linux kernel: disk_io.py",

@@ -2,12 +2,14 @@
 """A program that knows its own stacks: it runs its workload once under a tracer, which notes each
 stack of functions and lines, prints these, and runs the same for SECONDS.
 
-    python_program.py SECONDS
+    python_program.py SECONDS [shares]
 
-The guest of tests/e2e/python_frames.py. A line is `known FUNCTION:LINE;...` from run_for() on, outermost
-first, or `first FUNCTION:FILE LINE`.
+The guest of tests/e2e/python_frames.py and attach_python.py. A line is `known FUNCTION:LINE;...` from run_for() on, outermost
+first, or `first FUNCTION:FILE LINE`. With `shares` a second process spends its time in one(), two() and three(), and
+says how much in each: `shares SECONDS SECONDS SECONDS`, in all so far.
 """
 import functools
+import os
 import re
 import sys
 import threading
@@ -116,6 +118,33 @@ def run_for(seconds):
         workload()
 
 
+def one(n):
+    return spin(n)
+
+
+def two(n):
+    return spin(2 * n)
+
+
+def three(n):
+    return spin(3 * n)
+
+
+def tell_shares(seconds):
+    """Time of this thread, which the kernel counts, whoever else runs: long ones, as asking takes time, too."""
+    took = [0.0] * 3
+    end = time.monotonic() + seconds
+    told = time.monotonic()
+    while time.monotonic() < end:
+        for i, function in enumerate((one, two, three)):
+            begin = time.thread_time()
+            function(100000)
+            took[i] += time.thread_time() - begin
+        if time.monotonic() - told >= 0.5:
+            told = time.monotonic()
+            print("shares %.6f %.6f %.6f" % tuple(took), flush=True)
+
+
 def main():
     seconds = float(sys.argv[1])
     # What is done once and never again: a pattern is compiled, names are bound.
@@ -128,6 +157,9 @@ def main():
     for function, line in sorted(first.items()):
         print("first %s %d" % (function, line))
     print("end of truth", flush=True)
+    if sys.argv[2:] == ["shares"] and os.fork() == 0:
+        tell_shares(seconds)
+        return
     threads = [threading.Thread(target=run_for, args=(seconds,)) for _ in range(2)]
     for t in threads:
         t.start()

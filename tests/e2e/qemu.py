@@ -51,18 +51,23 @@ class Qemu:
         self.pid = self.process.pid
 
     @classmethod
-    def with_stub(cls, name):
-        """The demo guest for an hour, and where its gdbstub is."""
+    def with_stub_of(cls, name, *args):
+        """A machine, and where its gdbstub is."""
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             stub = "127.0.0.1:%d" % s.getsockname()[1]
-        q = cls(name, *DEMO, "seconds=3600", "-gdb", "tcp:" + stub)
+        return cls(name, *args, "-gdb", "tcp:" + stub), stub
+
+    @classmethod
+    def with_stub(cls, name):
+        """The demo guest for an hour, and where its gdbstub is."""
+        q, stub = cls.with_stub_of(name, *DEMO, "seconds=3600")
         q.wait_for("demo: start", 60)
         return q, stub
 
     def console(self):
         try:
-            with open(self.out, encoding="ascii", errors="replace") as f:
+            with open(self.out, encoding="utf-8", errors="replace") as f:
                 return f.read()
         except FileNotFoundError:
             return ""

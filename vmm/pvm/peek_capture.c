@@ -42,6 +42,10 @@ static int peek_capture_open(struct peek_capture **out, const struct vm_config *
 		return err_set(e, ENOTSUP,
 			       "addresses that programs use (--mem) need segment bases, which BPF "
 			       "does not see");
+	if (vm->plan.want_fs)
+		return err_set(e, ENOTSUP,
+			       "threads of Python (--python) are known by their FS base, which BPF "
+			       "does not see");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_set(e, ENOMEM, "out of memory");
