@@ -77,6 +77,7 @@ gdb: the sandbox is not tested from within
 golang-go: exports for pprof are not read with go tool pprof, and Go programs not unwound
 rustc: Rust programs are not unwound
 nodejs: code that node makes is not unwound, and no trace is read with Perfetto
+openjdk-17-jdk-headless|openjdk-21-jdk-headless: Java programs are not unwound
 strace: which system calls threads use is not compared with their lists
 busybox-static: tests that run a shell in the guest are skipped
 mmdebstrap: tests that make a Debian are skipped'

@@ -154,7 +154,10 @@ enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *tar
 
 bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target)
 {
-	return walk_call_before(w, ret, target) == CFI_CALL;
+	enum cfi_call call = walk_call_before(w, ret, target);
+
+	return call == CFI_CALL || (call == CFI_NO_CALL && w->program && !is_on_stack(w, ret) &&
+				    walk_java_return(w, ret));
 }
 
 /*

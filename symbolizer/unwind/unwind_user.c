@@ -94,6 +94,21 @@ static bool is_in_chain(struct walk *w, const struct scan_regs *r)
 		walk_missing(w, frame[0]) == STACK_END_CUT);
 }
 
+/* By the frame that rbp leads to; java: the interpreter's, which has called a method. */
+static enum step step_in_chain(struct walk *w, struct scan_regs *r, bool java)
+{
+	uint64_t sender;
+	bool told = walk_java_sender(w, r->rbp, java, &sender);
+	enum step st;
+
+	if (java && !told)
+		return give_up(w, r);
+	st = walk_frame(w, r);
+	if (st == STEP_ON && told)
+		r->rsp = sender;
+	return st;
+}
+
 static enum step step_program(struct walk *w, struct scan_regs *r)
 {
 	bool interrupted = w->out->exact[w->out->n - 1];
@@ -105,6 +120,8 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 		return walk_scan(w, r, &(struct scan){ .kind = SCAN_AT_RSP });
 	if (!interrupted && user_start_is(w, r->rip, r->rsp))
 		return walk_finish(w, STACK_END_ROOT);
+	if (!interrupted && walk_java_return(w, r->rip))
+		return step_in_chain(w, r, true);
 	sc = framescan(&w->code, r, SCAN_OVER_CALLS);
 	if (sc.kind == SCAN_UNKNOWN) {
 		sc = framescan(&w->code, r, SCAN_UNTIL_CALL);
@@ -128,7 +145,8 @@ static enum step step_program(struct walk *w, struct scan_regs *r)
 			return give_up(w, r);
 		return walk_scan(w, r, &sc);
 	default:
-		return !interrupted && is_in_chain(w, r) ? walk_frame(w, r) : give_up(w, r);
+		return !interrupted && is_in_chain(w, r) ? step_in_chain(w, r, false)
+							 : give_up(w, r);
 	}
 }
 

@@ -66,7 +66,7 @@ enum stack_end walk_missing(const struct walk *w, uint64_t va);
  * CFI_CALL_UNKNOWN: its bytes cannot be read.
  */
 enum cfi_call walk_call_before(const struct walk *w, uint64_t ret, uint64_t *target);
-/* The same, and nothing else counts. */
+/* The same, and nothing else counts but where a Java machine's interpreter goes on. */
 bool walk_is_return(const struct walk *w, uint64_t ret, uint64_t *target);
 
 /*
@@ -89,6 +89,14 @@ enum step walk_cross_iret(struct walk *w, struct scan_regs *r, uint64_t at);
 
 /* unwind_user.c: all frames of a program, from its registers on; the first is pushed already. */
 void walk_program(struct walk *w, struct scan_regs *r);
+
+/*
+ * unwind_java.c. Does the interpreter of a Java machine go on at ret, where a method returns to it?
+ * Then rbp is its frame there.
+ */
+bool walk_java_return(const struct walk *w, uint64_t ret);
+/* The caller's rsp, if the frame at fp can be the interpreter's; calls: it has called a method. */
+bool walk_java_sender(const struct walk *w, uint64_t fp, bool calls, uint64_t *rsp);
 
 /*
  * Is the code at rip of a procedure linkage table: [endbr64] [bnd] jmp *slot(%rip)? In *slot is

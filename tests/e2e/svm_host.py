@@ -313,7 +313,7 @@ ELSEWHERE = {
         "disk_boot debian_disk debian13 cloud_60s cloud_boot guest_truth kaslr_boot orc_complete live_symbols "
         "kernel_tables kallsyms_truth other_kernels mem_linux jit_names library_turns source_rules annotate "
         "decompressor_halts inspect_agrees cpu_features symbol_forms made_code user_stacks python_frames "
-        "attach_python",
+        "attach_python java_names",
     "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
