@@ -16,8 +16,9 @@
 #define PERF_RING_RECORD_MAX 1024u
 
 struct perf_ring {
-	struct perf_event_mmap_page *page; /* NULL: there is none; fine in the calls below but the first */
-	size_t size;			   /* of the data behind it, a power of two */
+	struct perf_event_mmap_page
+		*page; /* NULL: there is none; fine in the calls below but the first */
+	size_t size;   /* of the data behind it, a power of two */
 };
 
 /* So many pages of data, a power of two, of the event's descriptor. -errno; nothing is mapped then. */
@@ -30,8 +31,8 @@ union perf_record {
 };
 
 /* Hand on all that is there, whole records, and make room. h is valid during the call. */
-void perf_ring_drain(struct perf_ring *r, void (*take)(void *ctx, const struct perf_event_header *h),
-		     void *ctx);
+void perf_ring_drain(struct perf_ring *r,
+		     void (*take)(void *ctx, const struct perf_event_header *h), void *ctx);
 
 /*
  * For who takes the records of several rings in the order of their times: what is there up to `head`, which was asked for

@@ -360,8 +360,7 @@ static uint64_t count_of(const struct thread_counter *c)
 
 static void threads_waiting(void *ctx, const struct perf_event_header *h)
 {
-	struct thread_counter *c =
-		is_sample(h) ? counter_by_id(ctx, perf_record_word(h, 2)) : NULL;
+	struct thread_counter *c = is_sample(h) ? counter_by_id(ctx, perf_record_word(h, 2)) : NULL;
 
 	if (c)
 		c->waiting++;

@@ -23,7 +23,7 @@ struct merge {
 		*heap;	     /* n of `all`: the oldest is first, none is older than its parent */
 	struct ring **empty; /* the others */
 	unsigned int n, nempty, all;
-	uint64_t looked_ns; /* CLOCK_MONOTONIC: they were empty then; 0: never looked */
+	uint64_t looked_ns;   /* CLOCK_MONOTONIC: they were empty then; 0: never looked */
 	const uint8_t *ahead; /* of the sample behind the next one, what is not asked for yet */
 	size_t ahead_len;
 };

@@ -64,7 +64,7 @@ struct cfi_row {
 	/* What cfi_row_settle() makes of the rules, so that a step need not ask each. */
 	uint32_t ruled; /* bit n: rule[n] is not CFI_DEFAULT */
 	/* For cfi_plain_at(), in words of 8 bytes below the CFA. */
-	uint8_t deepest; /* word that is saved; 0: the row is not plain */
+	uint8_t deepest;	      /* word that is saved; 0: the row is not plain */
 	uint8_t below[CFI_KEPT_REGS]; /* where each register of cfi_kept[] is saved; 0: it is not */
 	uint8_t zero;
 	struct cfi_rule rule[CFI_REGS];

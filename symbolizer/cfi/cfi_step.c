@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const uint8_t cfi_kept[CFI_KEPT_REGS] = { CFI_RBX, CFI_RBP, CFI_R12, CFI_R13, CFI_R14, CFI_R15 };
+static const uint8_t cfi_kept[CFI_KEPT_REGS] = { CFI_RBX, CFI_RBP, CFI_R12,
+						 CFI_R13, CFI_R14, CFI_R15 };
 
 /* How many words below the CFA it is saved; 0: it is not, or too far below. */
 static uint8_t step_below(const struct cfi_rule *rule)

@@ -570,8 +570,7 @@ int main(void)
 		cmocka_unit_test(as_libdw),    cmocka_unit_test(instructions),
 		cmocka_unit_test(damaged),     cmocka_unit_test(forms),
 		cmocka_unit_test(header),      cmocka_unit_test(steps),
-		cmocka_unit_test(plain_steps),
-		cmocka_unit_test(expressions),
+		cmocka_unit_test(plain_steps), cmocka_unit_test(expressions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
