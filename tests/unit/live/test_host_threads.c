@@ -210,7 +210,11 @@ static void those_that_come(void **state)
 	pthread_join(w.thread, NULL);
 	nanosleep(&moment, NULL);
 	assert_int_equal(host_threads_take(t, on_sample, NULL), 0);
-	near(got[4], w.ran);
+	/*
+	 * Each sample has its part of the count, also one from before it had its name; where the timer is late, these
+	 * are few. By one ring alone it would be a half.
+	 */
+	assert_in_range(got[4], w.ran / 4 * 3, w.ran / 4 * 5);
 	assert_int_equal(renamed_as[4], 1);
 	assert_int_equal(unnamed, 0);
 	assert_false(damaged);
