@@ -225,7 +225,6 @@ SLOW = [
     ("python_frames.py", ["all"], 2700),
     ("attach_python.py", [], 1800),
     ("java_names.py", [], 2700),
-    ("java_names.py", ["run"], 3600),
     ("exec.py", ["names"], 1800),
     ("exec.py", ["statuses"], 1800),
     ("exec.py", ["share"], 1800),

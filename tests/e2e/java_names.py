@@ -3,10 +3,7 @@
 """Methods of a Java program in a guest (Names.java): their names are those of the map that its JVM writes, their
 stacks are whole, from the method to the thread's start, and each has the share of the time that the program says.
 
-    java_names.py KVMPROF SCRATCH [run]
-
-The guest is in a QEMU without KVM, attached to through its gdbstub: with frame pointers and without. run: in a
-`kvmprof run`, where the program has ended before its map is read.
+The guest is in a QEMU without KVM, attached to through its gdbstub: with frame pointers and without.
 """
 import os
 import re
@@ -27,7 +24,6 @@ OPTIONS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Names.*"]
 FRAME = re.compile(r"^\s+[0-9a-f]+ (.*)\+0x[0-9a-f]+ \((.*)\)$")
 BUSYBOX = "/bin/busybox"
 SAMPLES = 500
-SECONDS = 10
 
 
 def make_root(root):
@@ -128,20 +124,6 @@ def attached(root, name, *options):
         machine.end()
 
 
-def booted(root):
-    """The map is there once the program has ended."""
-    kernel = os.path.join(e2e.built_kernel("full"), "vmlinux")
-    boot = e2e.Boot(kernel, "-m", "1G", "--rootfs", root, "--start-on", "^steady", "--stop-on", "^truth", "-o", "run.data", "--",
-                    "/java/bin/java", *OPTIONS, "-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions",
-                    "-XX:+DumpPerfMapAtExit", "-cp", "/", "Names", str(SECONDS)).wait(3000)
-    check(boot.status == 0, "run: status %d: %s" % (boot.status, boot.err))
-    say("\n".join(re.findall(r"^.*(?:stacks:|run time).*$", boot.err, re.M)))
-    truth = told(boot.text())
-    if not check(truth, "the program does not say what it has done:\n" + boot.text()[-1500:]):
-        return "run: failed"
-    return judge("run", "run.data", truth)
-
-
 e2e.need_tool("perf")
 for tool in ("jlink", "javac", "qemu-system-x86_64"):
     e2e.need_tool(tool)
@@ -150,10 +132,6 @@ if not os.path.exists(BUSYBOX):
 directory = os.path.abspath("root")
 os.makedirs(directory)
 make_root(directory)
-if e2e.EXTRA == ["run"]:
-    e2e.need_kvm()
-    figures = [booted(directory)]
-else:
-    figures = [attached(directory, "framed", "-XX:+PreserveFramePointer"), attached(directory, "plain")]
+figures = [attached(directory, "framed", "-XX:+PreserveFramePointer"), attached(directory, "plain")]
 shutil.rmtree(directory)
 e2e.finish("; ".join(figures))
