@@ -34,7 +34,11 @@ endif
 # A build directory is of one kind: another one makes its library anew. tests/run.py looks for this, too.
 PVM_STAMP := $(BUILD)/pvm-$(PVM)
 
-LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lnettle -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz -lstdc++ -lm -pthread
+# The little of it that is used, where there is an archive: the library as a whole takes 0.7 MiB of memory more. It
+# stays one where sanitizers look at what it throws.
+STDCXX := $(if $(or $(SAN),$(filter-out /%,$(shell $(CC) -print-file-name=libstdc++.a))),-lstdc++,-static-libgcc \
+	-Wl,-Bstatic -lstdc++ -Wl,-Bdynamic)
+LIBS := -lbpf -lseccomp -lblkid -lext2fs -lcom_err -ljansson -lncursesw -ltinfo -lnettle -ldw -lelf -liberty -lzstd -llzma -llz4 -lbz2 -lprotobuf-c -lz $(STDCXX) -lm -pthread
 # What the program loads when it needs it (base/library.h), and some tests call by themselves.
 TEST_LIBS := -lcapstone -larchive
 # What it says of fences holds for memory of the guest alone, which it does not watch.
