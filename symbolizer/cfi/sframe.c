@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cursor.h"
+#include "symbolizer/cfi/cfi_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,15 +43,6 @@ struct func {
 	uint64_t start;
 	uint32_t size, rows, nrows; /* rows: offset */
 	uint8_t form, type, repeats;
-};
-
-/* Bytes of a function's rows, some at a time. */
-struct stream {
-	const struct sframe *t;
-	uint32_t at; /* offset in the rows of what is read next */
-	uint8_t buf[256];
-	uint32_t n, pos;
-	enum cfi_found found;
 };
 
 struct words {
@@ -252,39 +244,18 @@ static enum cfi_found sframe_func_at(const struct sframe *t, uint64_t va, struct
 
 /* -- rows ----------------------------------------------------------------------------- */
 
-static uint8_t next_byte(struct stream *s)
-{
-	if (s->found != CFI_FOUND)
-		return 0;
-	if (s->pos == s->n) {
-		uint32_t left = s->t->rows_len - s->at;
-
-		s->n = left < sizeof(s->buf) ? left : (uint32_t)sizeof(s->buf);
-		s->pos = 0;
-		if (s->n)
-			s->n = (uint32_t)s->t->src.read(s->t->src.ctx, s->t->rows + s->at, s->buf,
-							s->n);
-		if (!s->n) {
-			s->found = left ? CFI_HOLE : CFI_BAD;
-			return 0;
-		}
-		s->at += s->n;
-	}
-	return s->buf[s->pos++];
-}
-
-static uint32_t next_number(struct stream *s, unsigned int bytes)
+static uint32_t next_number(struct cfi_stream *s, unsigned int bytes)
 {
 	uint32_t v = 0;
 
 	for (unsigned int i = 0; i < bytes; i++)
-		v |= (uint32_t)next_byte(s) << 8 * i;
+		v |= (uint32_t)cfi_stream_byte(s) << 8 * i;
 	return v;
 }
 
-static void next_words(struct stream *s, struct words *w)
+static void next_words(struct cfi_stream *s, struct words *w)
 {
-	w->form = next_byte(s);
+	w->form = cfi_stream_byte(s);
 	w->n = w->form >> 1 & 15;
 	w->bytes = (uint8_t)(1u << (w->form >> 5 & 3));
 	/* Bit 7 is of other machines, whose return addresses are signed. */
@@ -298,7 +269,10 @@ static void next_words(struct stream *s, struct words *w)
 static enum cfi_found sframe_words(const struct sframe *t, const struct func *f, uint32_t pc,
 				   struct words *out)
 {
-	struct stream s = { .t = t, .at = f->rows, .found = CFI_FOUND };
+	struct cfi_stream s = { .src = t->src,
+				.at = t->rows + f->rows,
+				.left = t->rows_len - f->rows,
+				.found = CFI_FOUND };
 	uint32_t start, last = 0;
 	bool any = false;
 

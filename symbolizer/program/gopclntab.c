@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolizer/program/gopclntab.h"
 
+#include "symbolizer/cfi/cfi_stream.h"
+
 #include <string.h>
 
 #define MAGIC_118 0xfffffff0u
@@ -101,42 +103,12 @@ static enum cfi_found gopclntab_find(const struct gopclntab *t, uint64_t pc, uin
 	return CFI_FOUND;
 }
 
-/* Bytes of a table of values, some at a time. */
-struct stream {
-	const struct gopclntab *t;
-	uint64_t at;
-	uint8_t buf[64];
-	uint32_t n, pos;
-	enum cfi_found found;
-};
-
-static uint8_t next_byte(struct stream *s)
-{
-	if (s->found != CFI_FOUND)
-		return 0;
-	if (s->pos == s->n) {
-		uint64_t left = s->at < s->t->len ? s->t->len - s->at : 0;
-
-		s->n = left < sizeof(s->buf) ? (uint32_t)left : (uint32_t)sizeof(s->buf);
-		s->pos = 0;
-		if (s->n)
-			s->n = (uint32_t)s->t->src.read(s->t->src.ctx, s->t->off + s->at, s->buf,
-							s->n);
-		if (!s->n) {
-			s->found = left ? CFI_HOLE : CFI_BAD;
-			return 0;
-		}
-		s->at += s->n;
-	}
-	return s->buf[s->pos++];
-}
-
-static uint32_t next_number(struct stream *s)
+static uint32_t next_number(struct cfi_stream *s)
 {
 	uint64_t v = 0;
 
 	for (unsigned int shift = 0; shift < 35; shift += 7) {
-		uint8_t b = next_byte(s);
+		uint8_t b = cfi_stream_byte(s);
 
 		v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80))
@@ -150,7 +122,11 @@ static uint32_t next_number(struct stream *s)
 static enum cfi_found find_delta(const struct gopclntab *t, uint32_t pcsp, uint64_t pc,
 				 int64_t *out)
 {
-	struct stream s = { .t = t, .at = t->pctab + pcsp, .found = CFI_FOUND };
+	const uint64_t begin = t->pctab + pcsp;
+	struct cfi_stream s = { .src = { t->src.read, t->src.ctx },
+				.at = t->off + begin,
+				.left = begin < t->len ? t->len - begin : 0,
+				.found = CFI_FOUND };
 	int64_t value = -1;
 	uint64_t at = 0;
 

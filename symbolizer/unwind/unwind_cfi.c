@@ -141,7 +141,10 @@ static enum step step_signal(struct walk *w, const struct cfi_regs *next)
 	return STEP_ON;
 }
 
-/* As walk_cfi(), where cfi_plain_at() has said where the caller is. */
+/*
+ * As walk_cfi(), where cfi_plain_at() has said where the caller is. The slice is known here: consume()
+ * would look for it, and with that the consumer took some 5 % fewer samples a second.
+ */
 static enum step walk_plain(struct walk *w, const struct cfi_plain *at, uint64_t *floor)
 {
 	if (at->ret == 0)

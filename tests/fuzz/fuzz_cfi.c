@@ -9,34 +9,10 @@
 
 #include "base/cursor.h"
 #include "symbolizer/cfi/cfi_table.h"
+#include "tests/fuzz/cfi_bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define BASE 0x10000u
-
-struct bytes {
-	const uint8_t *at;
-	size_t len;
-};
-
-static size_t read_bytes(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	const struct bytes *b = ctx;
-	uint64_t off = va - BASE;
-
-	if (off >= b->len)
-		return 0;
-	if (len > b->len - off)
-		len = (size_t)(b->len - off);
-	memcpy(dst, b->at + off, len);
-	return len;
-}
-
-static bool read_stack(void *ctx, uint64_t va, uint64_t *out)
-{
-	return read_bytes(ctx, va, out, 8) == 8;
-}
 
 /* A plain step comes to the same as any. */
 static void plain(const struct cfi_row *row, const struct cfi_regs *g, const struct bytes *b)
