@@ -14,6 +14,7 @@ import compiled
 import e2e
 import qemu
 from e2e import check, say
+from where_judge import truth
 
 DEMO = os.path.join(e2e.BUILD, "guest", "demo.elf")
 KILLS = 20
@@ -60,7 +61,7 @@ def check_truth():
         e2e.skip("no samples of the host here: " + p.err)
     boot.wait(120)
     check(p.status == 0 and boot.status == 0, "attach: %d %s; the machine: %d" % (p.status, p.err, boot.status))
-    was = {w[1]: float(w[2]) for w in (x.split() for _, x in boot.lines) if len(w) == 3 and w[0] == "where"}
+    was = truth("\n".join(x for _, x in boot.lines))
     check(len(was) == 5, "no truth on the console: %s" % boot.lines)
     got = closes("truth.data", "our own VMM")
     say("the guest says " + ", ".join("%s %.2f" % x for x in was.items()))
@@ -68,8 +69,8 @@ def check_truth():
     # Gaps too short for the guest to see, each stop of ours among them, are time of what it did there.
     gaps = get("halted", "runnable", "stopped", "waiting", "untold") - was["halted"] - was["stolen"]
     check(-OFF_BY < gaps < get("runnable", "stopped", "waiting", "untold") + OFF_BY, "off the processor: %s; %s" % (got, was))
-    for rows, truth in ((("guest",), was["user"]), (("kvm", "vmm"), was["ports"] + was["other"])):
-        check(truth - gaps - OFF_BY < get(*rows) < truth + OFF_BY, "%s: %s; %s" % (rows, got, was))
+    for rows, told in ((("guest",), was["user"]), (("kvm", "vmm"), was["ports"] + was["other"])):
+        check(told - gaps - OFF_BY < get(*rows) < told + OFF_BY, "%s: %s; %s" % (rows, got, was))
     # A wait for a processor at its end is part of a halt, to the guest.
     check(was["halted"] - get("runnable", "stopped") - OFF_BY < get("halted") < was["halted"] + OFF_BY, "halted: %s; %s" % (got, was))
     seen = stacks("truth.data")

@@ -16,6 +16,7 @@ import time
 
 import e2e
 from e2e import check, say
+from where_judge import truth
 
 ROWS = ("guest", "kvm", "vmm", "runnable", "halted", "stopped", "waiting", "untold")
 RUNS = 100
@@ -70,11 +71,6 @@ def shares(t, vcpu=0):
 def closes(t, what, vcpu=0):
     total = sum(v or 0 for v in shares(t, vcpu).values())
     return check(abs(total - 100) <= 0.1, "%s: %.3f %% of the time: %s" % (what, total, shares(t, vcpu)))
-
-
-def truth(err):
-    return {w[1]: float(w[2]) for w in (line.split() for line in err.split("\n"))
-            if len(w) == 3 and w[0] == "where"}
 
 
 def compare(t, p, what, quiet):
