@@ -189,10 +189,10 @@ enum cfi_found gopclntab_row(const struct gopclntab *t, uint64_t va, struct cfi_
 	if (half_at(func, 0) != this[0])
 		return CFI_BAD;
 	is_end = func[t->flag_at] & (FLAG_TOPFRAME | FLAG_SPWRITE);
-	if (!is_end && !half_at(func, FUNC_PCSP))
-		return CFI_NONE;
-	if (!is_end)
+	if (half_at(func, FUNC_PCSP))
 		found = find_delta(t, half_at(func, FUNC_PCSP), pc - this[0], &delta);
+	else if (!is_end)
+		return CFI_NONE;
 	if (found != CFI_FOUND)
 		return found;
 	if (delta < 0 || delta > GOPCLNTAB_MAX_FRAME || delta % 8)

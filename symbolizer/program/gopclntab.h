@@ -14,9 +14,10 @@
  *		cuOffset; since 1.20 s32 startLine; u8 funcID, u8 flag
  *	pcsp	in pctab: (difference of value, zigzag; of code) as LEB128, from -1 on; 0 ends
  *
- * A function with the flag TOPFRAME (1) has no caller. One with SPWRITE (2) goes over to
- * another stack (systemstack, mcall, calls of C): its caller is a goroutine's, which is
- * not on this stack, so that the row says the same of it. Other registers than rsp are
+ * A function with the flag TOPFRAME (1) has no caller, or is what the kernel calls to handle a
+ * signal. One with SPWRITE (2) goes over to another stack (systemstack, mcall, calls of C): from
+ * there on its caller is a goroutine's, which is not on this stack. The rows of both have no return
+ * address, but the CFA as if they had one, which a reader may check. Other registers than rsp are
  * nobody's: Go's functions keep none.
  *
  * Sources: src/runtime/symtab.go, src/runtime/runtime2.go, src/internal/abi/symtab.go and

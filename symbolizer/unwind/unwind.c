@@ -46,7 +46,8 @@ bool walk_push(struct walk *w, uint64_t ip, enum frame_quality q, enum walk_ip i
 	}
 	o->ip[o->n] = ip;
 	o->quality[o->n] = (uint8_t)q;
-	o->exact[o->n] = is == WALK_IP_EXACT;
+	/* No call is before the first instruction of the code that a signal's handler returns to. */
+	o->exact[o->n] = is == WALK_IP_EXACT || ip == w->signal_return;
 	o->n++;
 	if (!w->code.user)
 		o->n_kernel = o->n;
@@ -318,7 +319,7 @@ static enum step return_to(struct walk *w, struct scan_regs *r, uint64_t at, uin
 	if (ret == 0)
 		return walk_finish(w, q == FRAME_FP || rbp == 0 ? STACK_END_ROOT
 								: STACK_END_BAD_CHAIN);
-	if (!walk_is_return(w, ret, &target)) {
+	if (!walk_is_return(w, ret, &target) && !walk_signal_return(w, ret)) {
 		if (rbp != 0 || !is_start_of_cpu(w, ret))
 			return walk_finish(w, STACK_END_BAD_CHAIN);
 	}

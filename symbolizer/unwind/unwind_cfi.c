@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define FRAME_MAX (UINT64_C(8) << 20)
+#define OWN_BYTES 256 /* of a function that changes stacks: they are short */
 
 /* The order of instructions' encoding, in numbers of DWARF. */
 static const uint8_t of_gpr[GPR_COUNT] = {
@@ -81,13 +82,14 @@ static bool is_return(struct walk *w, uint64_t ret)
 	uint64_t target;
 
 	if (!place || !place->call)
-		return walk_is_return(w, ret, &target);
+		return walk_is_return(w, ret, &target) || walk_signal_return(w, ret);
 	if (*place->call == CFI_CALL_UNKNOWN)
 		*place->call = (uint8_t)walk_call_before(w, ret, &target);
 	if (*place->call == CFI_CALL)
 		return true;
-	return place->row &&
-	       (place->row->is_signal || place->row->rule[CFI_RIP].how == CFI_UNDEFINED);
+	if (place->row && (place->row->is_signal || place->row->rule[CFI_RIP].how == CFI_UNDEFINED))
+		return true;
+	return walk_signal_return(w, ret);
 }
 
 /* What is at va is mostly in the slice that rsp is in, which is returned. */
@@ -129,8 +131,7 @@ bool walk_has_no_tables(struct walk *w)
 	return place && !place->row;
 }
 
-/* Where the interrupted place's registers are told by the frame of a signal handler. */
-static enum step step_signal(struct walk *w, const struct cfi_regs *next)
+enum step walk_interrupted(struct walk *w, const struct cfi_regs *next)
 {
 	if (next->r[CFI_RIP] == 0 || next->r[CFI_RIP] >> LINUX_USER_BITS ||
 	    !consume(w, w->regs.r[CFI_RSP], next->r[CFI_RSP], true))
@@ -158,6 +159,44 @@ static enum step walk_plain(struct walk *w, const struct cfi_plain *at, uint64_t
 	return STEP_ON;
 }
 
+/*
+ * Is ret where this very function was called? Directly, and it is one: there is no padding between its
+ * first instruction and rip.
+ */
+static bool is_own_call(const struct walk *w, uint64_t ret)
+{
+	uint8_t code[OWN_BYTES];
+	uint64_t target, rip = w->regs.r[CFI_RIP];
+	size_t len;
+
+	if (walk_call_before(w, ret, &target) != CFI_CALL || !target || rip - target > sizeof(code))
+		return false;
+	len = (size_t)(rip - target);
+	return w->u->read_text(w->u->ctx, target, code, len) == len &&
+	       !memmem(code, len, "\xcc\xcc", 2);
+}
+
+/*
+ * A function without a caller. Go's runtime says so, too, of one that the kernel calls to handle a
+ * signal, and of one that changes stacks, which in a sample may not have done so yet.
+ */
+static enum step walk_outermost(struct walk *w, const struct cfi_row *row)
+{
+	uint64_t rsp = w->regs.r[row->cfa_reg] + (uint64_t)(int64_t)row->cfa, ret;
+
+	if (row->cfa_len || !cfi_knows(&w->regs, row->cfa_reg) ||
+	    walk_read(w, rsp - 8, &ret, 8) < 0 ||
+	    (!walk_signal_return(w, ret) && (w->out->n > 1 || !is_own_call(w, ret))) ||
+	    !consume(w, w->regs.r[CFI_RSP], rsp, false))
+		return walk_finish(w, STACK_END_ROOT);
+	if (!walk_push(w, ret, FRAME_CFI, WALK_IP_RETURN))
+		return STEP_END;
+	w->regs.known = 0;
+	cfi_set(&w->regs, CFI_RSP, rsp);
+	cfi_set(&w->regs, CFI_RIP, ret);
+	return STEP_ON;
+}
+
 enum step walk_cfi(struct walk *w)
 {
 	struct cfi_stack stack = { .read = read_stack, .ctx = w };
@@ -179,7 +218,7 @@ enum step walk_cfi(struct walk *w)
 		return walk_plain(w, &plain, &w->floor[slice]);
 	switch (cfi_step(row, &w->regs, &stack, &next)) {
 	case CFI_STEP_ROOT:
-		return walk_finish(w, STACK_END_ROOT);
+		return walk_outermost(w, row);
 	case CFI_STEP_MISSING:
 		/* A frame may have a megabyte: whatever lies above was not copied. */
 		return w->s->nslices == 0 || stack.missing - w->regs.r[CFI_RSP] < FRAME_MAX
@@ -191,7 +230,7 @@ enum step walk_cfi(struct walk *w)
 		break;
 	}
 	if (is_signal)
-		return step_signal(w, &next);
+		return walk_interrupted(w, &next);
 	ret = next.r[CFI_RIP];
 	if (ret == 0)
 		return walk_finish(w, STACK_END_ROOT);

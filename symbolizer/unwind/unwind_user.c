@@ -179,7 +179,13 @@ void walk_program(struct walk *w, struct scan_regs *r)
 	set_regs(w, r);
 	while (st == STEP_ON) {
 		w->out->sp[w->out->n - 1] = w->regs.r[CFI_RSP];
-		st = walk_cfi(w);
+		if (w->signal_return && w->regs.r[CFI_RIP] == w->signal_return)
+			st = walk_from_signal(w);
+		else
+			st = walk_cfi(w);
+		if (st == STEP_UNKNOWN && w->out->exact[w->out->n - 1] &&
+		    walk_signal_interrupted(w, w->regs.r[CFI_RIP]))
+			st = walk_from_signal(w);
 		if (st != STEP_UNKNOWN)
 			continue;
 		*r = (struct scan_regs){

@@ -25,6 +25,8 @@ struct walk {
 		uint64_t va;
 		struct unwind_place place;
 	} last;
+	uint64_t
+		signal_return; /* where the last signal's handler returns to, by its code; 0: none */
 	bool guessed;	       /* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
@@ -98,6 +100,13 @@ bool walk_java_return(const struct walk *w, uint64_t ret);
 /* The caller's rsp, if the frame at fp can be the interpreter's; calls: it has called a method. */
 bool walk_java_sender(const struct walk *w, uint64_t fp, bool calls, uint64_t *rsp);
 
+/* unwind_signal.c. Does a signal's handler return to ret, by the code that is there? Then it is w->signal_return. */
+bool walk_signal_return(struct walk *w, uint64_t ret);
+/* Is rip in such code, or behind its system call? */
+bool walk_signal_interrupted(const struct walk *w, uint64_t rip);
+/* w->regs are in such code: go on at the interrupted place. Never STEP_UNKNOWN. */
+enum step walk_from_signal(struct walk *w);
+
 /*
  * Is the code at rip of a procedure linkage table: [endbr64] [bnd] jmp *slot(%rip)? In *slot is
  * the address of the function that its calls lead to.
@@ -112,6 +121,8 @@ void walk_regs_of_sample(struct walk *w);
 void walk_regs_of_pt_regs(struct walk *w, const uint8_t *b, uint64_t popped);
 /* One frame of a program by its tables. STEP_UNKNOWN: they do not tell, w->regs are as before. */
 enum step walk_cfi(struct walk *w);
+/* Go on at an interrupted place, all of whose registers are known. STEP_UNKNOWN: it makes no sense. */
+enum step walk_interrupted(struct walk *w, const struct cfi_regs *next);
 /* Is w->regs' rip in a file, or in code made at run time, known to have no tables for it? */
 bool walk_has_no_tables(struct walk *w);
 

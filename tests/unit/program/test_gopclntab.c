@@ -138,15 +138,13 @@ static void compare(const char *name)
 		code++;
 		if (gopclntab_row(&t, va, &go) != CFI_FOUND)
 			continue;
-		ends += is_end(&go);
-		if (is_end(&go))
-			continue;
 		assert_int_equal(frame.cfa_reg, CFI_RSP);
 		assert_int_equal(go.cfa_reg, CFI_RSP);
 		if (go.cfa != frame.cfa)
 			fail_msg("%s: at %#llx %d, .debug_frame has %d", name,
 				 (unsigned long long)va, go.cfa, frame.cfa);
-		same++;
+		ends += is_end(&go);
+		same += !is_end(&go);
 	}
 	print_message("%s: %lu of %lu places, %lu more without a caller\n", name, same, code, ends);
 	assert_true(code > 100000);

@@ -4,57 +4,10 @@
  * where the interpreter goes on, which no call precedes; the interpreter's caller has its rsp where
  * the frame says, above the locals.
  */
-#include "symbolizer/unwind/unwind.h"
+#include "program_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+enum place { METHOD, INTERPRETER, CALLER, START };
 
-#include <cmocka.h>
-
-#define CODE UINT64_C(0x7f0000400000)
-#define STACK UINT64_C(0x7ffc00001000)
-#define WORDS 64u
-#define SPACE UINT64_C(0xc43000)
-#define USER_CS 0x33
-#define AT(place) (CODE + (place)*256 + 64)
-
-enum place { METHOD, INTERPRETER, CALLER, START, PLACES };
-
-static uint8_t code[PLACES * 256];
-static union {
-	struct sample s;
-	uint8_t room[sizeof(struct sample) + WORDS * 8];
-} buf;
-static struct stack got;
-
-static size_t read_code(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	if (space != SPACE || va < CODE || va - CODE >= sizeof(code))
-		return 0;
-	if (len > sizeof(code) - (va - CODE))
-		len = sizeof(code) - (va - CODE);
-	memcpy(dst, code + (va - CODE), len);
-	return len;
-}
-
-static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	(void)va;
-	(void)dst;
-	(void)len;
-	return 0;
-}
-
-static void put(enum place at, const char *bytes, size_t n)
-{
-	memcpy(code + at * 256 + 64, bytes, n);
-}
-
-#define PUT(at, bytes) put(at, bytes, sizeof(bytes) - 1)
 #define DISPATCH "\x41\xff\x24\xda" /* jmp *(%r10,%rbx,8) */
 #define RETURN_17 "\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0" DISPATCH
 #define RETURN_25 "\x48\x8b\x4d\xf0\x48\x8d\x64\xcd\x00\x48\xc7\x45\xf0\0\0\0\0" DISPATCH
@@ -72,34 +25,13 @@ enum {
 	CALLER_RET = CALLER_SP + 2,
 };
 
-static void run(const uint64_t *words)
-{
-	const struct unwinder u = { .read_text = no_text, .programs = { read_code, NULL } };
-	struct sample *s = &buf.s;
-
-	memset(&buf, 0, sizeof(buf));
-	s->version = SAMPLE_VERSION;
-	s->mode = SAMPLE_USER;
-	s->regs.cs = USER_CS;
-	s->regs.cr3 = SPACE;
-	s->regs.rip = AT(METHOD);
-	s->regs.gpr[GPR_RSP] = STACK;
-	s->regs.gpr[GPR_RBP] = 12345;
-	memcpy(s->stack, words, WORDS * 8);
-	s->nslices = 1;
-	s->slice[0] = (struct sample_slice){ .va = STACK, .len = WORDS * 8 };
-	s->stack_len = WORDS * 8;
-	unwind(&u, s, &got);
-}
-
 static void fill(uint64_t *words)
 {
 	memset(code, 0x90, sizeof(code));
 	/* As C2 compiles it: rbp is saved, and used for anything. pop %rbp; ret */
 	PUT(METHOD, "\x5d\xc3");
-	/* call *%rax; add $16,%rsp; ret */
-	memcpy(code + CALLER * 256 + 62, "\xff\xd0\x48\x83\xc4\x10\xc3", 7);
-	memcpy(code + START * 256 + 62, "\xff\xd0\xf4", 3);
+	PUT_CALL(CALLER, "\x48\x83\xc4\x10\xc3"); /* add $16, %rsp; ret */
+	PUT_CALL(START, "\xf4");
 	memset(words, 0, WORDS * 8);
 	words[METHOD_RBP] = STACK + 8 * JAVA_RBP;
 	words[METHOD_RET] = AT(INTERPRETER);
@@ -114,9 +46,8 @@ static void expect(const uint64_t *words, unsigned int frames)
 {
 	static const uint64_t ip[] = { AT(METHOD), AT(INTERPRETER), AT(CALLER), AT(START) };
 
-	run(words);
-	assert_int_equal(got.n, frames);
-	assert_memory_equal(got.ip, ip, frames * sizeof(*ip));
+	run(NULL, words, AT(METHOD), 12345);
+	expect_frames(ip, frames);
 }
 
 static void leads_through_the_interpreter(void **state)
