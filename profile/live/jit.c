@@ -100,6 +100,23 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+#define JIT_DOUBT " [or older code]"
+
+/* Code in the place of another function's: a sample may be older than it. */
+static int add_name(struct guest_jit *j, const struct perfmap *m, const struct symbol *s,
+		    struct symtab *out, uint64_t from, uint64_t to)
+{
+	static const size_t most = SYMTAB_MAX_NAME - sizeof(JIT_DOUBT);
+	char name[SYMTAB_MAX_NAME];
+
+	j->stats.names++;
+	if (!perfmap_in_doubt(m, s))
+		return symtab_add(out, from, to - from, 't', s->name);
+	j->stats.doubtful++;
+	snprintf(name, sizeof(name), "%.*s" JIT_DOUBT, (int)most, s->name);
+	return symtab_add(out, from, to - from, 't', name);
+}
+
 /* What the map says of the regions; both are in order of address. */
 static int take_names(struct guest_jit *j, struct process *p, const struct perfmap *m,
 		      struct symtab *out)
@@ -116,14 +133,13 @@ static int take_names(struct guest_jit *j, struct process *p, const struct perfm
 			struct region *g = &p->region[k];
 			uint64_t from = start > g->start ? start : g->start;
 			uint64_t to = end < g->end ? end : g->end;
-			int ret = symtab_add(out, from, to - from, 't', s->name);
+			int ret = add_name(j, m, s, out, from, to);
 
 			/* What fits is better than nothing. */
 			if (ret)
 				return ret == -E2BIG ? 0 : ret;
 			j->stats.named += !g->named;
 			g->named = true;
-			j->stats.names++;
 		}
 	}
 	return 0;
@@ -201,7 +217,7 @@ static int take_map(struct guest_jit *j, struct process *p, struct symtab *out, 
 					"is of another process, or not written yet",
 					path)
 		      : ret ? err_set(e, -ret, "%s: %s", path, strerror(-ret))
-			  : symtab_freeze(out, e);
+			    : symtab_freeze(out, e);
 	}
 	perfmap_destroy(m);
 	return ret;

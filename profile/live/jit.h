@@ -8,7 +8,8 @@
  * memory and in its root directory on the host, never in the host's own /tmp, when the process's place
  * is taken by another program and at the end. What it says then becomes an ELF file
  * of that build id. Regions may grow, move and come again: all that a process ever
- * had are in its one file. Code that no line names keeps its addresses.
+ * had are in its one file. Code that no line names keeps its addresses. Code in
+ * the place of an earlier function's is called `NAME [or older code]`: samples may be older than it.
  *
  * Used by the consumer's thread alone. Sources: tools/perf/Documentation/
  * jit-interface.txt; docs/perf-data.md tells what perf makes of it.
@@ -32,7 +33,8 @@ struct guest_jit_stats {
 	uint64_t beyond;      /* regions over the caps: they stay without names */
 	uint64_t from_memory; /* maps that were in the guest's own memory */
 	uint64_t names;
-	char why[200]; /* the first map that could not be used, and why; "": none */
+	uint64_t doubtful; /* of these: an earlier function had some of its bytes */
+	char why[200];	   /* the first map that could not be used, and why; "": none */
 };
 
 struct guest_jit;

@@ -112,6 +112,12 @@ static void print_programs(const struct guest_stats *g, FILE *out)
 			"kvmprof: code made at run time: %" PRIu64 " regions, %" PRIu64
 			" with names, %" PRIu64 " of processes without a map (--guest-root)\n",
 			g->jit.regions, g->jit.named, g->jit.without_map);
+	if (g->jit.doubtful)
+		fprintf(out,
+			"kvmprof: %" PRIu64 " of %" PRIu64
+			" names of such code are marked [or older code]: earlier functions of "
+			"the program had their place, and samples may be of these\n",
+			g->jit.doubtful, g->jit.names);
 	if (g->want_python)
 		print_python(&g->python, out);
 	if (g->jit.why[0])
@@ -235,6 +241,8 @@ void summary_guest_json(const struct guest_stats *g, struct buf *b)
 	guest_number(b, "jit_regions_without_map", g->jit.without_map);
 	guest_number(b, "jit_regions_beyond", g->jit.beyond);
 	guest_number(b, "jit_maps_from_memory", g->jit.from_memory);
+	guest_number(b, "jit_names", g->jit.names);
+	guest_number(b, "jit_names_in_doubt", g->jit.doubtful);
 	guest_text(b, "jit_unnamed_because", g->jit.why);
 	guest_number(b, "python_programs", g->python.programs);
 	guest_number(b, "python_programs_not_known", g->python.foreign);

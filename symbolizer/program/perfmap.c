@@ -17,6 +17,7 @@ struct perfmap {
 	uint64_t *start;
 	uint32_t *owner;
 	size_t npieces;
+	bool *doubt; /* by symbol: an earlier line had some of its bytes, and is another function's */
 };
 
 #define NONE UINT32_MAX
@@ -29,6 +30,7 @@ void perfmap_destroy(struct perfmap *m)
 	free(m->names);
 	free(m->start);
 	free(m->owner);
+	free(m->doubt);
 	free(m);
 }
 
@@ -141,6 +143,7 @@ static int by_addr(const void *pa, const void *pb, void *ctx)
 struct heap {
 	uint32_t *v;
 	size_t n;
+	size_t kept; /* after the last pruning */
 };
 
 static void heap_push(struct heap *h, uint32_t x)
@@ -184,6 +187,52 @@ static uint64_t end_of(const struct perfmap *m, uint32_t i)
 	return m->sym[i].addr + m->sym[i].size;
 }
 
+/* V8 writes a mark of the compiler before the function's name: "JS:*f", and "JS:^f" of the one before. */
+static bool same_function(const char *a, const char *b)
+{
+	static const char marks[] = "~^+*";
+	size_t n = strcspn(a, ":");
+
+	if (strncmp(a, b, n) || !a[n] || b[n] != ':')
+		return !strcmp(a, b);
+	a += n + 1;
+	b += n + 1;
+	return !strcmp(a + strspn(a, marks), b + strspn(b, marks));
+}
+
+/* Without those that have ended under later lines. */
+static void heap_prune(const struct perfmap *m, struct heap *h, uint64_t at)
+{
+	size_t n = h->n;
+
+	h->n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (end_of(m, h->v[i]) > at)
+			heap_push(h, h->v[i]);
+	h->kept = h->n;
+}
+
+/* x is about to be pushed at its start: of two that share bytes the later line is in doubt. */
+static void note_doubt(struct perfmap *m, struct heap *h, uint32_t x)
+{
+	bool many;
+
+	if (h->n < PERFMAP_MAX_OVER)
+		h->kept = 0;
+	else if (h->n >= 2 * h->kept)
+		heap_prune(m, h, m->sym[x].addr);
+	many = h->n >= PERFMAP_MAX_OVER;
+	m->doubt[x] = m->doubt[x] || many;
+	/* Where there are more, those that come are marked as they come, and these were. */
+	for (size_t i = 0; i < h->n && h->n <= PERFMAP_MAX_OVER; i++) {
+		uint32_t y = h->v[i], later = x > y ? x : y;
+
+		if (many || (end_of(m, y) > m->sym[x].addr &&
+			     !same_function(m->sym[x].name, m->sym[y].name)))
+			m->doubt[many ? y : later] = true;
+	}
+}
+
 /*
  * From low to high addresses. What ends under a later line is left in the heap
  * until it comes up, so each entry is pushed and popped once.
@@ -204,8 +253,10 @@ static void cut_pieces(struct perfmap *m, const uint32_t *order, struct heap *h)
 		}
 		if (i == m->n)
 			break;
-		while (i < m->n && m->sym[order[i]].addr == next)
+		while (i < m->n && m->sym[order[i]].addr == next) {
+			note_doubt(m, h, order[i]);
 			heap_push(h, order[i++]);
+		}
 		add_piece(m, next, h->v[0]);
 	}
 }
@@ -218,7 +269,8 @@ static int index_lines(struct perfmap *m)
 
 	m->start = malloc((2 * (size_t)m->n + 1) * sizeof(*m->start));
 	m->owner = malloc((2 * (size_t)m->n + 1) * sizeof(*m->owner));
-	if (!order || !open || !m->start || !m->owner)
+	m->doubt = calloc(m->n + 1, sizeof(*m->doubt));
+	if (!order || !open || !m->start || !m->owner || !m->doubt)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->n; i++)
 		order[i] = i;
@@ -290,6 +342,11 @@ const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint
 	if (off)
 		*off = addr - s->addr;
 	return s;
+}
+
+bool perfmap_in_doubt(const struct perfmap *m, const struct symbol *s)
+{
+	return m->doubt[s - m->sym];
 }
 
 size_t perfmap_pieces(const struct perfmap *m)

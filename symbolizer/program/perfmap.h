@@ -6,7 +6,9 @@
  *
  * Source: tools/perf/Documentation/jit-interface.txt. The file grows while the
  * program runs and has no notion of freeing: code memory is used again, so a later
- * line hides what earlier ones said of the same bytes. The last line may be cut.
+ * line hides what earlier ones said of the same bytes. When it was used again is not
+ * told: of a sample that is older than the later line the earlier one is true. The last
+ * line may be cut.
  *
  * Built by one thread, then read-only.
  */
@@ -39,6 +41,14 @@ void perfmap_destroy(struct perfmap *m);
 
 /* What the last line about addr said, or NULL; off (may be NULL) is from its START. */
 const struct symbol *perfmap_lookup(const struct perfmap *m, uint64_t addr, uint64_t *off);
+
+/*
+ * Is s, one of the above, of bytes that an earlier line gave another function? Not another one are two
+ * compilations that differ in V8's mark alone: JS:~f, JS:^f, JS:*f. Where more lines than
+ * half of PERFMAP_MAX_OVER lie over one another all of them may count as such.
+ */
+#define PERFMAP_MAX_OVER 16u
+bool perfmap_in_doubt(const struct perfmap *m, const struct symbol *s);
 
 /*
  * The same as pieces in order of address: all that lies in [*start, *end) has this

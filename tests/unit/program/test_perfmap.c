@@ -63,6 +63,11 @@ static void names(void **state)
 	perfmap_destroy(m);
 }
 
+static bool in_doubt(const struct perfmap *m, uint64_t addr)
+{
+	return perfmap_in_doubt(m, perfmap_lookup(m, addr, NULL));
+}
+
 static void later_hides_earlier(void **state)
 {
 	struct perfmap_info info;
@@ -92,10 +97,45 @@ static void later_hides_earlier(void **state)
 	perfmap_destroy(m);
 }
 
+/* Where code was used again, and when is not told. */
+static void doubt(void **state)
+{
+	struct perfmap *m = parse("1000 100 JS:~f a.js:1\n"
+				  "1000 100 JS:^f a.js:1\n"
+				  "1000 80 JS:*f a.js:1\n"
+				  "2000 100 JS:*f a.js:1\n"
+				  "2080 10 JS:*g a.js:9\n"
+				  "3000 10 Stub:f\n"
+				  "3000 10 JS:f\n"
+				  "4000 10 under\n"
+				  "4010 10 beside\n"
+				  "3ff0 11 over\n"
+				  "5000 10 a\n"
+				  "5000 10 a\n"
+				  "6000 10 JS\n"
+				  "6000 10 JS:\n",
+				  NULL);
+
+	(void)state;
+	assert_string_equal(name_at(m, 0x1000), "JS:*f a.js:1");
+	assert_false(in_doubt(m, 0x1000));
+	assert_false(in_doubt(m, 0x1090));
+	assert_false(in_doubt(m, 0x2000));
+	assert_true(in_doubt(m, 0x2080));
+	assert_true(in_doubt(m, 0x3000));
+	assert_true(in_doubt(m, 0x4000));
+	assert_string_equal(name_at(m, 0x4000), "over");
+	assert_false(in_doubt(m, 0x4008));
+	assert_false(in_doubt(m, 0x4010));
+	assert_false(in_doubt(m, 0x5000));
+	assert_true(in_doubt(m, 0x6000));
+	perfmap_destroy(m);
+}
+
 /* Random entries against going through all lines. */
 static void against_search(void **state)
 {
-	enum { N = 300, SPAN = 2000 };
+	enum { N = 300, SPAN = 2000, MOST = 40 };
 	static char text[N * 40];
 	uint32_t x = 1;
 
@@ -108,17 +148,31 @@ static void against_search(void **state)
 		for (unsigned int i = 0; i < N; i++) {
 			x = x * 1664525u + 1013904223u;
 			start[i] = (x >> 8) % SPAN;
-			size[i] = 1 + (x >> 20) % (round < 25 ? 40 : 400);
+			size[i] = 1 + (x >> 20) % (round < 25 ? MOST : 400);
 			len += (size_t)sprintf(text + len, "%x %x n%u\n", start[i], size[i], i);
 		}
 		m = parse(text, NULL);
 		for (unsigned int at = 0; at < SPAN + 500; at++) {
+			unsigned int last = N, near;
+			bool other = false;
 			char want[16] = "-";
 
 			for (unsigned int i = 0; i < N; i++)
 				if (at >= start[i] && at - start[i] < size[i])
-					snprintf(want, sizeof(want), "n%u", i);
+					last = i;
+			if (last < N)
+				snprintf(want, sizeof(want), "n%u", last);
 			assert_string_equal(name_at(m, at), want);
+			near = 0;
+			for (unsigned int i = 0; last < N && i < N; i++) {
+				other |= i < last && start[i] < start[last] + size[last] &&
+					 start[last] < start[i] + size[i];
+				near += start[i] < start[last] + 2 * MOST &&
+					start[last] < start[i] + 2 * MOST;
+			}
+			/* Many over one another count as doubtful without being compared. */
+			if (last < N && (other || (round < 25 && near <= PERFMAP_MAX_OVER / 2)))
+				assert_int_equal(in_doubt(m, at), other);
 		}
 		perfmap_destroy(m);
 	}
@@ -183,9 +237,10 @@ static void pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),     cmocka_unit_test(later_hides_earlier),
-		cmocka_unit_test(refused),   cmocka_unit_test(against_search),
-		cmocka_unit_test(long_name), cmocka_unit_test(pieces),
+		cmocka_unit_test(names),	  cmocka_unit_test(later_hides_earlier),
+		cmocka_unit_test(doubt),	  cmocka_unit_test(refused),
+		cmocka_unit_test(against_search), cmocka_unit_test(long_name),
+		cmocka_unit_test(pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
