@@ -23,8 +23,8 @@ enum {
 	ALWAYS = 0,
 	ONE_CPU = 1,
 	NO_PCI = 2,
-	NO_VIRTIO = 4, /* interrupts of devices need the APICs */
-	VIRTIO = 8,
+	NO_APICS = 4,
+	APICS = 8, /* interrupts of virtio devices need them, and several CPUs */
 	DISK_INITRD = 16,
 	SAVED = 32
 };
@@ -67,11 +67,11 @@ static const struct setting settings[] = {
 	  DISK_INITRD },
 	{ "pci=off", "scanning an empty bus of 256 x 32 slots", NO_PCI },
 	{ "noreplace-smp", "taking lock prefixes out patches text in 10,000 places", ONE_CPU },
-	{ "nolapic", "ticks from the PIT, whose period we can stretch", ONE_CPU | NO_VIRTIO },
+	{ "nolapic", "ticks from the PIT, whose period we can stretch", NO_APICS },
 	{ "nolapic_timer lapic=notscdeadline",
-	  "the same, with APICs for the devices' interrupts; with a TSC deadline there would be no "
-	  "tick",
-	  ONE_CPU | VIRTIO },
+	  "the same, with APICs for devices and for other CPUs, to which the first one passes its "
+	  "ticks on; with a TSC deadline there would be no tick",
+	  APICS },
 	{ "clocksource=kvm-clock", "the TSC can't be set back when it goes on from a snapshot",
 	  SAVED },
 };
@@ -132,8 +132,10 @@ static void add_word(struct buf *b, const char *word)
 
 static bool tune_fits(const struct tune_request *r, unsigned int when)
 {
+	bool apics = r->virtio || r->vcpus > 1;
+
 	return !((when & ONE_CPU) && r->vcpus > 1) && !((when & NO_PCI) && r->pci) &&
-	       !((when & NO_VIRTIO) && r->virtio) && !((when & VIRTIO) && !r->virtio) &&
+	       !((when & NO_APICS) && apics) && !((when & APICS) && !apics) &&
 	       !((when & DISK_INITRD) && !r->disk_initrd) && !((when & SAVED) && !r->saved);
 }
 

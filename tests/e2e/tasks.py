@@ -18,7 +18,6 @@ import e2e
 from e2e import check, say
 
 WHAT = e2e.EXTRA[0] if e2e.EXTRA else "full"
-SECONDS = 8
 PERIOD = 0.05
 WAITS = {"w-sleep": "hrtimer_nanosleep", "w-pipe": "pipe_read", "w-futex": "futex_wait",
          "w-wait": "do_wait"}
@@ -125,17 +124,29 @@ def check_all_time(looks, there):
         check(abs(both - span) < 0.02 * span + 2 * PERIOD, "%s waited and ran %.2f s of %.2f s" % (comm, both, span))
 
 
+def run(seconds):
+    """The machine, what ps says of it as JSON and as a table, and whether the tasks still waited then."""
+    boot = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"),
+                    "--control", "sock", "--off-cpu", "--off-cpu-period", str(PERIOD * 1000), "--ps-at-end",
+                    "-o", "tasks.data", "--append",
+                    "worker.seconds=%d worker.roles=w-sleep,w-pipe,w-futex,w-wait,w-half,w-proc" % seconds)
+    boot.wait_for("worker: proc end", 600)
+    p = e2e.kvmprof("ps", "--control", "sock", "--stacks", "--json", "--interval", "0.2")
+    text = e2e.kvmprof("ps", "--control", "sock", "--stacks", "--sort", "comm", "--no-kernel", "--interval", "0")
+    in_time = "worker: waited" not in boot.text()
+    boot.wait(900)
+    return boot, p, text, in_time
+
+
 e2e.need_kvm()
 e2e.prefer_us()
 kernel = e2e.built_kernel(WHAT)
-boot = e2e.Boot(os.path.join(kernel, "vmlinux"), "--initrd", os.path.join(e2e.BUILD, "guest", "worker.cpio"),
-                "--control", "sock", "--off-cpu", "--off-cpu-period", str(PERIOD * 1000), "--ps-at-end",
-                "-o", "tasks.data", "--append",
-                "worker.seconds=%d worker.roles=w-sleep,w-pipe,w-futex,w-wait,w-half,w-proc" % SECONDS)
-boot.wait_for("worker: proc end", 600)
-p = e2e.kvmprof("ps", "--control", "sock", "--stacks", "--json", "--interval", "0.2")
-text = e2e.kvmprof("ps", "--control", "sock", "--stacks", "--sort", "comm", "--no-kernel", "--interval", "0")
-boot.wait(900)
+# On a busy host the guest may come to the end of its list when its time is over.
+for SECONDS in (8, 40):
+    boot, p, text, in_time = run(SECONDS)
+    if in_time:
+        break
+    say("ps came when %d s of the guest's were over" % SECONDS)
 if not check(boot.status == 0 and p.status == 0, "status %d, ps %d: %s %s" %
              (boot.status, p.status, boot.err, p.err)):
     e2e.finish()

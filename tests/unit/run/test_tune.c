@@ -91,13 +91,14 @@ static void linux_on_a_slow_host(void **state)
 	r.vcpus = 2; /* without local APICs there would be one CPU only */
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "nolapic"));
+	assert_true(has_word(text, "nolapic_timer"));
 	assert_true(has_word(text, "mitigations=off"));
 	assert_false(has_word(tuned_part(), "nolapic"));
 
 	/* Devices' interrupts need APICs, and a bus must be scanned to be found. */
 	r.virtio = true;
 	text = cmdline(&r, &slow);
-	assert_false(has_word(text, "nolapic_timer"));
+	assert_true(has_word(text, "nolapic_timer"));
 	r.vcpus = 1;
 	text = cmdline(&r, &slow);
 	assert_false(has_word(text, "nolapic"));
