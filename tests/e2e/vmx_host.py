@@ -44,12 +44,12 @@ STEPS = {
     "line": "kvmprof run -q -F %d -o /tmp/line.data --append work=%d --start-on 'demo: start' --mark '^truth '"
             % (HZ, WORK),
     "host": "kvmprof run -e host -F %d -o /tmp/w.data --append 'seconds=2 mode=where'" % HZ + WHERE % ("w", "w"),
-    "attach-host": "kvmprof run -F 1 -o /tmp/a.data --append 'seconds=6 mode=where' >/tmp/console 2>&1 &\n"
-                   "until grep -q 'demo: start' /tmp/console || ! kill -0 $!; do sleep 0.2; done; "
+    "attach-host": "rm -f /tmp/console; kvmprof run -F 1 -o /tmp/a.data --append 'seconds=6 mode=where' >/tmp/console 2>&1 &\n"
+                   "until grep -qs 'demo: start' /tmp/console || ! kill -0 $!; do sleep 0.2; done; "
                    "kvmprof attach -e host $! --image /demo.elf -F %d -o /tmp/v.data; s=$?; wait; cat /tmp/console; (exit $s)" % HZ +
                    WHERE % ("v", "v"),
-    "attach": "kvmprof run -F 1 -o /tmp/a.data --append seconds=8 >/tmp/console 2>&1 &\n"
-              "until grep -q 'demo: start' /tmp/console || ! kill -0 $!; do sleep 0.2; done; kvmprof attach $! --image /demo.elf -F 97 --duration 2 -o /out/attach.data; s=$?; wait; exit $s",
+    "attach": "rm -f /tmp/console; kvmprof run -F 1 -o /tmp/a.data --append seconds=8 >/tmp/console 2>&1 &\n"
+              "until grep -qs 'demo: start' /tmp/console || ! kill -0 $!; do sleep 0.2; done; kvmprof attach $! --image /demo.elf -F 97 --duration 2 -o /out/attach.data; s=$?; wait; exit $s",
 }
 
 
