@@ -186,7 +186,8 @@ static enum step walk_outermost(struct walk *w, const struct cfi_row *row)
 
 	if (row->cfa_len || !cfi_knows(&w->regs, row->cfa_reg) ||
 	    walk_read(w, rsp - 8, &ret, 8) < 0 ||
-	    (!walk_signal_return(w, ret) && (w->out->n > 1 || !is_own_call(w, ret))) ||
+	    (!walk_signal_return(w, ret) &&
+	     !(w->out->exact[w->out->n - 1] && is_own_call(w, ret))) ||
 	    !consume(w, w->regs.r[CFI_RSP], rsp, false))
 		return walk_finish(w, STACK_END_ROOT);
 	if (!walk_push(w, ret, FRAME_CFI, WALK_IP_RETURN))

@@ -192,6 +192,13 @@ static void before_it_changes_stacks(void **state)
 		run_go(8 * (HANDLER_RET + 1), called[0]);
 		expect_frames(called, 3);
 	}
+	/* In a caller nothing is known of where its call has left the stack. */
+	memcpy(code + 64 + 18, "\xff\xd0", 2); /* call *%rax, which has returned here */
+	words[HANDLER_RBP] = AT(HANDLER) + 20;
+	PUT(INTERRUPTED, "\xc3"); /* ret */
+	run_go(16, AT(INTERRUPTED));
+	assert_int_equal(got.n, 2);
+	assert_int_equal(got.user_end, STACK_END_ROOT);
 	put_direct(AT(START));
 	expect_root();
 	put_direct(AT(HANDLER) + 24); /* behind it */
