@@ -354,7 +354,7 @@ static void story(void)
 	in_jit(100, "shell", "[jit:100]", 0x10, "first", 1);
 	in_jit(100, "shell", "[jit:100]", 0x2010, "grown", 2);
 	in_jit(100, "shell", "[jit:100]", 0x100010, "far", 5);
-	in_jit(100, "shell", "[jit:100]", 0x100120, "anew", 4);
+	in_jit(100, "shell", "[jit:100]", 0x100120, "anew [or older code]", 4);
 	jit_file(100, "7f8800000000 1000 first\n7f8800002000 20 grown\n"
 		      "7f8800100000 1000 far\n7f8800100100 40 anew\n");
 
