@@ -25,9 +25,8 @@ struct walk {
 		uint64_t va;
 		struct unwind_place place;
 	} last;
-	uint64_t
-		signal_return; /* where the last signal's handler returns to, by its code; 0: none */
-	bool guessed;	       /* a frame was searched for: the stack can't be complete any more */
+	uint64_t signal_return; /* where a signal's handler returns to, by its code; 0: none */
+	bool guessed;		/* a frame was searched for: the stack can't be complete any more */
 	/*
 	 * Per slice, the lowest address that the walk may still use. Frames are
 	 * consumed outward only, which is what makes every walk end.

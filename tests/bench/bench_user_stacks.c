@@ -24,6 +24,7 @@
 #include "symbolizer/cfi/cfi_cache.h"
 #include "symbolizer/program/userelf_cfi.h"
 #include "symbolizer/unwind/unwind.h"
+#include "../unit/unwind/no_text.h"
 
 #include <dirent.h>
 #include <elfutils/libdwfl.h>
@@ -135,15 +136,6 @@ static size_t read_program(void *ctx, uint64_t space, uint64_t va, void *dst, si
 		done += n;
 	}
 	return done;
-}
-
-static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	(void)va;
-	(void)dst;
-	(void)len;
-	return 0;
 }
 
 static int file_of(const char *path)

@@ -4,6 +4,7 @@
 #define KVMPROF_TESTS_UNIT_UNWIND_PROGRAM_FIXTURE_H
 
 #include "symbolizer/unwind/unwind.h"
+#include "no_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,15 +38,6 @@ static size_t read_code(void *ctx, uint64_t space, uint64_t va, void *dst, size_
 		len = sizeof(code) - (va - CODE);
 	memcpy(dst, code + (va - CODE), len);
 	return len;
-}
-
-static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	(void)va;
-	(void)dst;
-	(void)len;
-	return 0;
 }
 
 static void put(unsigned int place, const char *bytes, size_t n)

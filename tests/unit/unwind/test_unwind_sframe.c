@@ -11,6 +11,7 @@
 #include "symbolizer/cfi/sframe.h"
 #include "symbolizer/program/userelf_cfi.h"
 #include "tests/unit/skip.h"
+#include "no_text.h"
 
 #include <elf.h>
 #include <setjmp.h>
@@ -455,12 +456,6 @@ static size_t read_process(void *ctx, uint64_t space, uint64_t va, void *dst, si
 	(void)ctx;
 	assert_int_equal(space, SPACE);
 	return n < 0 ? 0 : (size_t)n;
-}
-
-static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx, (void)va, (void)dst, (void)len;
-	return 0;
 }
 
 static void take_sample(struct sample *s)

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "symbolizer/core/insn.h"
 #include "symbolizer/program/userelf_cfi.h"
+#include "no_text.h"
 
 #include <capstone/capstone.h>
 #include <setjmp.h>
@@ -105,15 +106,6 @@ static size_t read_never(void *ctx, uint64_t space, uint64_t va, void *dst, size
 {
 	(void)ctx;
 	(void)space;
-	(void)va;
-	(void)dst;
-	(void)len;
-	return 0;
-}
-
-static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
 	(void)va;
 	(void)dst;
 	(void)len;

@@ -4,6 +4,7 @@
  * hand. Each function's code is at a place of its own.
  */
 #include "symbolizer/unwind/unwind.h"
+#include "no_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,15 +45,6 @@ static size_t read_code(void *ctx, uint64_t space, uint64_t va, void *dst, size_
 		len = sizeof(code) - (va - CODE);
 	memcpy(dst, code + (va - CODE), len);
 	return len;
-}
-
-static size_t no_text(void *ctx, uint64_t va, void *dst, size_t len)
-{
-	(void)ctx;
-	(void)va;
-	(void)dst;
-	(void)len;
-	return 0;
 }
 
 /* The code of a place, and what follows its call: the return address. */
