@@ -502,7 +502,11 @@ void unwind(const struct unwinder *u, const struct sample *s, struct stack *out)
 		.s = s,
 		.out = out,
 		.cfi = u->cfi,
-		.code = { u, { u->text_start, u->text_end, u->orc, u->symbols }, false },
+		.code = { .u = u,
+			  .own = { .start = u->text_start,
+				   .end = u->text_end,
+				   .orc = u->orc,
+				   .symbols = u->symbols } },
 	};
 	struct scan_regs r = {
 		.rip = s->regs.rip,
