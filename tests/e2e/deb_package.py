@@ -20,9 +20,8 @@ INSTALLED = "sh -c 'find / -xdev -cnewer /mark -not -path \"/var/*\" -not -path 
 
 
 def must(root, command, what, timeout=3600):
-    p = root.run(command, timeout)
-    if not check(p.status == 0, "%s: status %d" % (what, p.status)):
-        say("\n".join((p.out + p.err).split("\n")[-40:]))
+    p = root.must(command, what, timeout)
+    if p.status:
         # Of the package's own tests the log has what failed.
         for path in glob.glob(os.path.join(root.path, "src", "build", "deb.log")):
             with open(path, encoding="utf-8", errors="replace") as f:

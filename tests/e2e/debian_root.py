@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import e2e
-from e2e import say
+from e2e import check, say
 
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -48,6 +48,17 @@ umount -l /old
 exec env -i PATH=%s HOME=/root LC_ALL=C.UTF-8 sh -c "cd /src; $3"
 """ % (DEVICES, PATH)
 
+# What that does of which a container may forbid something.
+TRIED = """
+mount -t tmpfs none /run
+cd /run
+mkdir proc sys pts old
+mount -t proc proc proc
+mount -t sysfs -o ro sysfs sys
+mount -t devpts -o newinstance devpts pts
+pivot_root . old
+"""
+
 
 def need():
     if os.geteuid() != 0:
@@ -56,7 +67,7 @@ def need():
         e2e.need_tool(tool)
     if not os.path.exists(KEYRING):
         e2e.skip("%s is not there: install debian-archive-keyring" % KEYRING)
-    p = e2e.run("unshare", "--mount", "--pid", "--fork", "mount", "-t", "tmpfs", "none", "/run")
+    p = e2e.run("unshare", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-ec", TRIED)
     if p.status:
         e2e.skip("no mount namespace of one's own may be made here: " + p.err.strip())
 
@@ -147,4 +158,11 @@ class Root:
                     "sh", "-c", ENTER, "sh", self.path, self.packages, command, timeout=timeout)
         say("%-60s %5.0f s, status %d" % (command if len(command) < 60 else command[:56] + "...",
                                           p.seconds, p.status))
+        return p
+
+    def must(self, command, what, timeout=3600):
+        """The same, which fails the test, and shows its last lines, where its status is not 0."""
+        p = self.run(command, timeout)
+        if not check(p.status == 0, "%s: status %d" % (what, p.status)):
+            say("\n".join((p.out + p.err).split("\n")[-40:]))
         return p
