@@ -6,9 +6,9 @@
 #
 #   scripts/build-guest-kernel.sh VARIANT
 #
-# VARIANT is tiny, or what configs/guest-VARIANT.config makes of it: smp-fp, full,
-# kaslr, virtio, bare, guess, kasan, randstruct, or of the virtio one: exact, or of the full one: trace, lto,
-# kcfi, fineibt.
+# VARIANT is tiny, which its own decompressor moves (guest-kaslr.config), or what guest-VARIANT.config
+# makes of guest-tiny.config: full, bare, guess, kasan, randstruct; with the drivers of guest-virtio.config:
+# smp-fp, exact; or of the full one: trace, lto, kcfi, fineibt.
 # The last three are built by clang 16 or later. fineibt takes the newest source, of 6.2 or later.
 #
 # Prints on stdout only the path of a directory that holds vmlinux, bzImage,
@@ -22,7 +22,7 @@ say() { printf '%s\n' "build-guest-kernel: $*" >&2; }
 die() { say "$*"; exit 1; }
 
 usage() {
-	die "usage: build-guest-kernel.sh tiny|smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct|exact|trace|lto|kcfi|fineibt"
+	die "usage: build-guest-kernel.sh tiny|smp-fp|full|bare|guess|kasan|randstruct|exact|trace|lto|kcfi|fineibt"
 }
 
 [ $# -eq 1 ] || usage
@@ -30,8 +30,10 @@ variant=$1
 top=$(cd "$(dirname "$0")/.." && pwd)
 
 case $variant in
-tiny)   set -- "$top/configs/guest-tiny.config" ;;
-smp-fp|full|kaslr|virtio|bare|guess|kasan|randstruct)
+tiny)   set -- "$top/configs/guest-tiny.config" "$top/configs/guest-kaslr.config" ;;
+smp-fp) set -- "$top/configs/guest-tiny.config" "$top/configs/guest-smp-fp.config" \
+		"$top/configs/guest-virtio.config" ;;
+full|bare|guess|kasan|randstruct)
 	set -- "$top/configs/guest-tiny.config" "$top/configs/guest-$variant.config" ;;
 exact)  set -- "$top/configs/guest-tiny.config" "$top/configs/guest-virtio.config" \
 		"$top/configs/guest-exact.config" ;;
@@ -103,7 +105,7 @@ done_already() {
 done_already
 
 tools="make gcc flex bison bc xz flock"
-[ "$variant" != kaslr ] || tools="$tools lz4"
+[ "$variant" != tiny ] || tools="$tools lz4"
 for tool in $tools; do
 	command -v $tool >/dev/null || die "$tool is missing (scripts/deps.sh test installs it)"
 done

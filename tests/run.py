@@ -33,6 +33,44 @@ SHOWN_LINES = 60
 
 UNIT_LIMIT, E2E_LIMIT, KERNEL_LIMIT = 120, 900, 1800
 
+# These take minutes once, and then find their result in a cache. One after the other, beside what needs none.
+KERNELS = ("full", "smp-fp", "tiny")
+# Those that need no Linux guest, and whose expectations hold on a busy machine: two at a time, after the units.
+BESIDE = [
+    ("debian13.py", ["quick"]),
+    ("help_pages.py", []),
+    ("exact_shown.py", []),
+    ("exact_truth.py", []),
+    ("instructions.py", []),
+    ("full_disk.py", []),
+    ("villain.py", []),
+    ("villain.py", ["storm", "rng", "2", "{asan}/kvmprof"]),
+    ("deps_script.py", []),
+    ("qemu_mended.py", []),
+    ("export_formats.py", []),
+    ("speedscope_shows.py", []),
+    ("perfetto_trace.py", []),
+    ("perfetto_run.py", []),
+    ("perf_reads.py", []),
+    ("symbol_forms.py", []),
+    ("faults.py", []),
+    ("faults_kill.py", []),
+    ("faults_kill.py", ["5", "saves"]),
+    ("consumer_crash.py", []),
+    ("clock_jumps.py", []),
+    ("disk_images.py", []),
+    ("debug_files.py", []),
+    ("push_profile.py", []),
+    ("flamegraph.py", []),
+    ("gate_ci.py", []),
+    ("ci_jobs.py", []),
+    ("convert_profiles.py", []),
+    ("perf_opens.sh", []),
+    ("gate.py", []),
+    ("gate_history.py", []),
+    ("user_stacks.py", []),
+    ("source_rules.py", []),
+]
 # In this order: what is quick and says most comes first.
 E2E = [
     ("check_command.py", []),
@@ -68,12 +106,6 @@ E2E = [
     ("report_command.py", []),
     ("many_programs.py", []),
     ("perf_files.py", []),
-    # These take minutes once, and then find their result in a cache.
-    ("guest_kernel.py", ["tiny"]),
-    ("guest_kernel.py", ["smp-fp"]),
-    ("guest_kernel.py", ["kaslr"]),
-    ("guest_kernel.py", ["full"]),
-    ("guest_kernel.py", ["virtio"]),
     ("tiny_boot.py", []),
     ("decompressor_halts.py", []),
     ("mem_linux.py", []),
@@ -90,11 +122,10 @@ E2E = [
     ("smp_boot.py", ["1"]),
     ("control.py", ["smp"]),
 ]
-# Those whose expectations hold on a busy machine: two at a time.
+# Those that need one, and hold there as well.
 TOGETHER = [
     ("disk_boot.py", []),
     ("guest_truth.py", ["full"]),
-    ("help_pages.py", []),
     ("annotate.py", []),
     ("library_turns.py", []),
     ("live_symbols.py", []),
@@ -109,49 +140,18 @@ TOGETHER = [
     ("tasks.py", ["tiny"]),
     ("exact.py", []),
     ("exact_counts.py", []),
-    ("exact_shown.py", []),
     ("exact_diverge.py", []),
-    ("exact_truth.py", []),
     ("exact_lcov.py", []),
-    ("instructions.py", []),
     ("exec.py", []),
     ("sandbox.py", []),
     ("kernel_tables.py", []),
     ("doc_pages.py", []),
-    ("full_disk.py", []),
-    ("villain.py", []),
-    ("villain.py", ["storm", "rng", "2", "{asan}/kvmprof"]),
     ("cpu_features.py", []),
-    ("deps_script.py", []),
-    ("qemu_mended.py", []),
-    ("export_formats.py", []),
-    ("speedscope_shows.py", []),
-    ("perfetto_trace.py", []),
-    ("perfetto_run.py", []),
-    ("perf_reads.py", []),
-    ("symbol_forms.py", []),
-    ("faults.py", []),
-    ("faults_kill.py", []),
-    ("faults_kill.py", ["5", "saves"]),
-    ("consumer_crash.py", []),
-    ("clock_jumps.py", []),
-    ("disk_images.py", []),
     ("inspect_agrees.py", []),
     ("kallsyms_truth.py", ["tiny"]),
     ("kallsyms_truth.py", ["smp-fp"]),
-    ("debug_files.py", []),
-    ("push_profile.py", []),
-    ("flamegraph.py", []),
-    ("gate_ci.py", []),
-    ("ci_jobs.py", []),
     ("ci_exact.py", []),
-    ("convert_profiles.py", []),
-    ("perf_opens.sh", []),
-    ("gate.py", []),
-    ("gate_history.py", []),
     ("source_lines.py", []),
-    ("user_stacks.py", []),
-    ("source_rules.py", []),
     ("markers_linux.py", ["tiny"]),
 ]
 SLOW = [
@@ -179,6 +179,8 @@ SLOW = [
     ("cloud_60s.py", [], 900),
     ("gate_aa.py", [], 3600),
     ("debian13.py", [], 10800),
+    ("compilers.py", ["bookworm"], 3600),
+    ("compilers.py", ["trixie"], 3600),
     ("deb_package.py", [], 10800),
     ("smp_boot.py", ["30"], 3600),
     ("smp_boot.py", ["1", "4"], 1200),
@@ -240,6 +242,7 @@ SLOW = [
 class Test:
     def __init__(self, name, argv, limit, together=False):
         self.name, self.argv, self.limit, self.together = name, argv, limit, together
+        self.lane = False    # one after the other, beside others
 
 
 SUBTESTS = re.compile(r"^\[=+\] (?:\S+: )?Running (\d+) test")    # newer ones name the group
@@ -277,8 +280,6 @@ def stem(path):
 
 
 def e2e_test(build, script, arguments, limit, together=False):
-    if script.startswith("guest_kernel"):
-        limit = KERNEL_LIMIT
     arguments = [a.format(asan=os.path.join(build, "asan"), tsan=os.path.join(build, "tsan")) for a in arguments]
     shown = [a for a in arguments if "/" not in a]
     argv = [os.path.join(TOP, "tests", "e2e", script), os.path.join(build, "kvmprof"), "{scratch}"]
@@ -323,6 +324,10 @@ def tests_of(build, slow):
               for f in fuzz]
     for t in tests:
         t.together = True
+    kernels = [e2e_test(build, "guest_kernel.py", [k], KERNEL_LIMIT, True) for k in KERNELS]
+    for t in kernels:
+        t.lane = True
+    tests += kernels + [e2e_test(build, script, args, 2 * E2E_LIMIT, True) for script, args in BESIDE]
     tests += [e2e_test(build, script, args, E2E_LIMIT) for script, args in E2E]
     tests += [e2e_test(build, script, args, 2 * E2E_LIMIT, True) for script, args in TOGETHER]
     return tests + late
@@ -478,19 +483,22 @@ class Runner:
             print("      status %d; all of it: %s" % (status, os.path.relpath(path, TOP)), flush=True)
 
     def run_together(self, tests):
-        """Two at a time; the main thread only waits, so that it takes signals."""
-        left = list(reversed(tests))
+        """Two at a time; the main thread only waits, so that it takes signals. One thread begins with
+        those of the lane, and goes on with the others."""
+        lane = [t for t in reversed(tests) if t.lane]
+        left = [t for t in reversed(tests) if not t.lane]
 
-        def worker():
-            while True:
-                with self.lock:
-                    if not left or self.ending:
-                        return
-                    test = left.pop()
-                self.run(test)
+        def worker(*queues):
+            for queue in queues:
+                while True:
+                    with self.lock:
+                        if not queue or self.ending:
+                            break
+                        test = queue.pop()
+                    self.run(test)
 
-        threads = [threading.Thread(target=worker, daemon=True)
-                   for _ in range(min(2, os.cpu_count() or 1))]
+        threads = [threading.Thread(target=worker, args=queues, daemon=True)
+                   for queues in [(lane, left), (left,)][:os.cpu_count() or 1]]
         for t in threads:
             t.start()
         for t in threads:

@@ -71,7 +71,7 @@ def theirs(tuned):
 
 e2e.need_kvm()
 e2e.need_tool("qemu-system-x86_64")
-KERNEL = os.path.join(e2e.built_kernel("virtio"), "vmlinux")
+KERNEL = os.path.join(e2e.built_kernel("smp-fp"), "vmlinux")
 WORDS = "quiet mode=bench seq=%d random=%d" % (SEQ, RANDOM)
 with open("disk.img", "wb") as f:
     for _ in range(SEQ):

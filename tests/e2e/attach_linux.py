@@ -21,7 +21,7 @@ import worker_truth
 from e2e import check
 
 WHAT = e2e.EXTRA[0] if e2e.EXTRA else "full"
-KERNELS = {"smp": "full"}
+KERNELS = {"smp": "full", "kaslr": "tiny"}
 SECONDS = {"smp": 30}.get(WHAT, 12)
 ROLES = ["w-lib", "w-alpha", "w-beta", "w-vdso", "w-sys", "w-child"]
 POINTS = 3.0

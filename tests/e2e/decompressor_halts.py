@@ -10,7 +10,7 @@ import e2e
 from e2e import check, say
 
 e2e.need_kvm()
-with open(os.path.join(e2e.built_kernel("kaslr"), "bzImage"), "rb") as f:
+with open(os.path.join(e2e.built_kernel("tiny"), "bzImage"), "rb") as f:
     image = bytearray(f.read())
 # Documentation/arch/x86/boot.rst: setup_sects, and the 64-bit entry 0x200 behind the setup code.
 entry = ((image[0x1f1] or 4) + 1) * 512 + 0x200

@@ -138,7 +138,7 @@ def check_trace(name, packets):
 
 
 e2e.need_kvm()
-kernel = e2e.built_kernel("virtio")
+kernel = e2e.built_kernel("smp-fp")
 server = page_server.serve("127.0.0.1", PAGE)
 page = "devices.http=10.0.2.2:%d" % server.server_address[1]
 port = free_port()

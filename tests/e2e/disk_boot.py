@@ -17,7 +17,7 @@ from e2e import check
 
 e2e.need_kvm()
 disk.need_tools()
-kernel = e2e.built_kernel("virtio")
+kernel = e2e.built_kernel("smp-fp")
 N = int(e2e.EXTRA[0]) if e2e.EXTRA else 2
 disk.boots_by_itself("disk.img", kernel)
 before = disk.sha256("disk.img")

@@ -26,7 +26,7 @@ def written(cpu):
 
 
 e2e.need_kvm()
-kernel = e2e.built_kernel("virtio")
+kernel = e2e.built_kernel("smp-fp")
 expected = [written(cpu) for cpu in range(CPUS)]
 seconds = []
 for way in ("pci", "mmio"):

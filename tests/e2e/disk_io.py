@@ -37,7 +37,7 @@ def lines(text, word):
 
 e2e.need_kvm()
 e2e.need_tool("mke2fs")
-kernel = e2e.built_kernel("virtio")
+kernel = e2e.built_kernel("smp-fp")
 
 data = os.urandom(600000)
 os.mkdir("root")

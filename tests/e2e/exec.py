@@ -187,7 +187,7 @@ def confined():
     """The short form of share(): a directory of the host, and what stands outside of it, also by links; and the
     process that has it, which ends in the middle."""
     make_files()
-    virtio = os.path.join(e2e.built_kernel("virtio"), "bzImage")
+    virtio = os.path.join(e2e.built_kernel("smp-fp"), "bzImage")
     script = ("busybox cat in conf/conf; echo new > conf/new; echo ro $?; busybox cat out-of-here; busybox cat ../secret;"
               " busybox cat etc; echo shared; while busybox cat conf/conf; do :; done; echo from-the-guest > sub/out; exit 5")
     boot = e2e.Boot(virtio, "-m", "128M", "-F", "97", "-o", "share.data", "--share", "rw:/data",
@@ -257,7 +257,7 @@ def make_files():
 
 def share():
     make_files()
-    virtio = os.path.join(e2e.built_kernel("virtio"), "bzImage")
+    virtio = os.path.join(e2e.built_kernel("smp-fp"), "bzImage")
     script = ("cat in /mnt/conf/conf; busybox ls -la; echo new > /mnt/conf/new; echo ro $?;"
               " echo from-the-guest > sub/out; busybox mv sub/out moved; busybox mkdir d; busybox ln -s moved d/l;"
               " busybox dd if=/dev/zero of=big bs=1000 count=1000 2>/dev/null; busybox wc -c big;"
@@ -283,7 +283,7 @@ def share():
 
 def disk():
     e2e.need_tool("mke2fs")
-    d = e2e.built_kernel("virtio")
+    d = e2e.built_kernel("smp-fp")
     os.makedirs("disk/bin", exist_ok=True)
     e2e.shutil.copy(BUSYBOX, "disk/bin/busybox")
     if not os.path.lexists("disk/bin/sh"):

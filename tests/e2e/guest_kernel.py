@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""guest_kernel.py KVMPROF SCRATCH tiny|smp-fp|kaslr: has a guest kernel made, or finds it made.
+"""guest_kernel.py KVMPROF SCRATCH tiny|smp-fp|full: has a guest kernel made, or finds it made.
 
 A step of its own, so that the minutes of a build are not a boot's."""
 

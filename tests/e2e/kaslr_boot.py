@@ -20,11 +20,11 @@ def refused(*options, **want):
 
 
 e2e.need_kvm()
-kaslr = e2e.built_kernel("kaslr")
-bz = os.path.join(kaslr, "bzImage")
+tiny = e2e.built_kernel("tiny")
+bz = os.path.join(tiny, "bzImage")
 
 refused(status=2, text="needs a bzImage")
-refused(os.path.join(kaslr, "vmlinux"), status=1, text="--boot=bzimage needs a bzImage")
+refused(os.path.join(tiny, "vmlinux"), status=1, text="--boot=bzimage needs a bzImage")
 refused(bz, "-m", "16M", status=1, text="give at least ")
 
 b = e2e.Boot(bz, "--boot=bzimage", "--initrd", e2e.INITRAMFS, "-m", "128M", "-o", "kaslr.data",
@@ -48,7 +48,7 @@ check(k["status"] == "solved" and len(k["evidence"]) >= 2 and
       set(k["evidence"].values()) == {k["slide"]}, "the slide: %s" % k)
 check(slide % 0x200000 == 0 and slide < 0x40000000, "no slide of KASLR's: %x" % slide)
 
-with open(os.path.join(kaslr, "System.map")) as f:
+with open(os.path.join(tiny, "System.map")) as f:
     places = {(int(a, 16), n) for a, _, n in (line.split() for line in f)}
 names = {n for _, n in places}
 with open(os.path.join("kaslr.data", "kcore_dir", "kallsyms")) as f:

@@ -5,7 +5,7 @@ system calls counted by breakpoints on the way. perf opens the profile and shows
 
     markers_linux.py KVMPROF SCRATCH [tiny|kaslr]
 
-kaslr: the kernel is moved by its decompressor, so that it must be found before anything in it
+kaslr: it is moved by its decompressor, so that it must be found before anything in it
 can be watched for, though nothing is collected yet."""
 
 import json
@@ -18,7 +18,7 @@ from e2e import check
 WHAT = e2e.EXTRA[0] if e2e.EXTRA else "tiny"
 e2e.need_kvm()
 e2e.need_tool("perf")
-kernel = e2e.built_kernel(WHAT)
+kernel = e2e.built_kernel("tiny")
 image = [os.path.join(kernel, "bzImage")] + (["--boot=bzimage"] if WHAT == "kaslr" else [])
 with open(os.path.join(e2e.TOP, "guest", "init", "phases.c")) as f:
     source = f.read()

@@ -42,7 +42,7 @@ if not os.environ.get(INSIDE):
     os.chdir("/")
     os.execvpe("unshare", ["unshare", "-n", sys.executable, os.path.abspath(__file__), e2e.KVMPROF, e2e.SCRATCH],
                dict(os.environ, **{INSIDE: "1"}))
-kernel = e2e.built_kernel("virtio")
+kernel = e2e.built_kernel("smp-fp")
 ip("tuntap", "add", "dev", "kvmprof0", "mode", "tap")
 ip("address", "add", HOST + "/24", "dev", "kvmprof0")
 ip("link", "set", "kvmprof0", "up")

@@ -360,7 +360,7 @@ SHARED = ("cd /data; busybox cat in; busybox ls -la; echo out > sub/out; busybox
 
 def linux_runs():
     """With a Linux that has drivers: the network, a share, random numbers, hvc0."""
-    kernel = e2e.built_kernel("virtio")
+    kernel = e2e.built_kernel("smp-fp")
     server = page_server.serve("127.0.0.1", b"a page\n" * 500)
     for name, options in (("pci", []), ("mmio", ["--virtio", "mmio"])):
         port = free_port()

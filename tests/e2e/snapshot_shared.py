@@ -15,7 +15,7 @@ PAGE = b"a page that comes after the snapshot\n"
 e2e.need_kvm()
 if not os.path.exists("/bin/busybox"):
     e2e.skip("busybox-static is not installed")
-kernel = os.path.join(e2e.built_kernel("virtio"), "bzImage")
+kernel = os.path.join(e2e.built_kernel("smp-fp"), "bzImage")
 os.makedirs("shared", exist_ok=True)
 with open("shared/in", "w") as f:
     f.write("as it was\n")

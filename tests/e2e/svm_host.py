@@ -311,7 +311,7 @@ ELSEWHERE = {
     "they say nothing of a host's KVM: files, texts, other tools, the tests themselves":
         "bad_input convert_profiles debug_files deps_script disk_images export_formats flamegraph full_disk gate "
         "gate_ci gate_history guest_kernel help_pages perf_files perf_opens perf_reads report_command scan_command "
-        "source_lines speedscope_shows perfetto_trace perfetto_run test_runner without_pvm many_programs deb_package doc_pages first_contact "
+        "source_lines speedscope_shows perfetto_trace perfetto_run test_runner without_pvm many_programs deb_package compilers doc_pages first_contact "
         "faults faults_kill ci_jobs gate_aa races qemu_mended consumer_crash clock_jumps",
     "they are, or start, an emulated host": "svm_host vmx_host instructions this_host nested_guest exact "
                                             "exact_counts exact_shown ci_exact exact_disks exact_truth "
@@ -351,7 +351,7 @@ def check_named():
     """Is each test in one of the two lists?"""
     e2e.sys.path.insert(0, os.path.join(e2e.TOP, "tests"))
     import run
-    every = {os.path.splitext(t[0])[0] for t in run.E2E + run.TOGETHER + run.SLOW}
+    every = {os.path.splitext(t[0])[0] for t in run.E2E + run.BESIDE + run.TOGETHER + run.SLOW}
     here = {t[0] for t in SUITE}
     other = {name for names in ELSEWHERE.values() for name in names.split()}
     check(every == here | other and not here & other, "the lists of the suite lack %s, and have %s that "

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import stat
+import time
 
 import e2e
 from e2e import check
@@ -139,6 +140,19 @@ for disturbed, want, runs in (((0.1, 0.9), (0.1, 0), 1), ((0.9, 0.1), (0.1, 1), 
     seen = []
     got = e2e.quietest(lambda i: (seen.append(i) or disturbed[i], i), 0.2)
     check(got == want and seen == list(range(runs)), "quietest of %s: %s after %s" % (disturbed, got, seen))
+
+# Kernels are made one after the other, beside what needs none.
+runner, told = run.Runner(os.path.join(e2e.SCRATCH, "lane")), []
+runner.run = lambda test: (told.append("begin " + test.name), time.sleep(0.2 if test.lane else 0.02),
+                           told.append("end " + test.name))
+many = [run.Test(n, [], 1, True) for n in ("one", "full", "two", "tiny", "three")]
+for t in many:
+    t.lane = t.name in ("full", "tiny")
+runner.run_all(many)
+runner.clean()
+check([x for x in told if x.split()[1] in ("full", "tiny")] == ["begin full", "end full", "begin tiny", "end tiny"] and
+      len(told) == 10 and (os.cpu_count() == 1 or told.index("end three") < told.index("end full")),
+      "the lane: %s" % told)
 
 # What reads kernels from the cache comes when they are there.
 for slow in (False, True):
