@@ -33,7 +33,8 @@ SHOWN_LINES = 60
 
 UNIT_LIMIT, E2E_LIMIT, KERNEL_LIMIT = 120, 900, 1800
 
-# These take minutes once, and then find their result in a cache. One after the other, beside what needs none.
+# These take minutes once, and then find their result in a cache. They are built one after the other, beside the
+# units and BESIDE.
 KERNELS = ("full", "smp-fp", "tiny")
 # Those that need no Linux guest, and whose expectations hold on a busy machine: two at a time, after the units.
 BESIDE = [
@@ -122,7 +123,7 @@ E2E = [
     ("smp_boot.py", ["1"]),
     ("control.py", ["smp"]),
 ]
-# Those that need one, and hold there as well.
+# Those that need a Linux guest, and whose expectations hold on a busy machine: two at a time.
 TOGETHER = [
     ("disk_boot.py", []),
     ("guest_truth.py", ["full"]),

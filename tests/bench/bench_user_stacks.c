@@ -24,7 +24,7 @@
 #include "symbolizer/cfi/cfi_cache.h"
 #include "symbolizer/program/userelf_cfi.h"
 #include "symbolizer/unwind/unwind.h"
-#include "../unit/unwind/no_text.h"
+#include "tests/unit/unwind/no_text.h"
 
 #include <dirent.h>
 #include <elfutils/libdwfl.h>

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Hostile registers, stack and text. The input: 8 bytes of flags and shape, then
- * registers, symbols, stack and text in the order below. Each address is made of
- * an input word whose low two bits choose what it is relative to, so that chance
- * has a chance to build chains that hold.
+ * registers, symbols, stack and text in the order below, by unwind_input.h.
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "base/cursor.h"
 #include "symbolizer/unwind/unwind.h"
+#include "tests/fuzz/unwind_input.h"
 #include "tests/text_bytes.h"
 
 #include <stdlib.h>
@@ -16,24 +14,8 @@
 
 #define TEXT 0xffffffff81000000ull
 #define STACK 0xffffc90000000000ull
-#define MAX_TEXT 4096u
-#define MAX_STACK 2048u
 
-static uint64_t address(struct cursor *c)
-{
-	uint16_t v = cursor_u16(c);
-
-	switch (v & 3) {
-	case 0:
-		return STACK + (v >> 2) % MAX_STACK / 8 * 8;
-	case 1:
-		return TEXT + (v >> 2) % MAX_TEXT;
-	case 2:
-		return STACK + (v >> 2) % MAX_STACK;
-	default:
-		return (v >> 2) ? (uint64_t)v << 48 : 0;
-	}
-}
+static const struct unwind_input in = { TEXT, STACK };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -57,10 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u.frame_pointers = !(flags & 2);
 	s->nslices = cursor_u8(&c) % (SAMPLE_MAX_SLICES + 1);
 	cursor_skip(&c, 4);
-	s->regs.rip = address(&c);
-	s->regs.gpr[GPR_RSP] = address(&c);
-	s->regs.gpr[GPR_RBP] = address(&c);
-	s->regs.gpr[GPR_R10] = address(&c);
+	s->regs.rip = input_address(&in, &c);
+	s->regs.gpr[GPR_RSP] = input_address(&in, &c);
+	s->regs.gpr[GPR_RBP] = input_address(&in, &c);
+	s->regs.gpr[GPR_R10] = input_address(&in, &c);
 	if (flags & 4) {
 		t = symtab_create();
 		for (unsigned int i = 0; i < nsym; i++)
@@ -69,12 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		symtab_freeze(t, NULL);
 		u.symbols = t;
 	}
-	s->stack_len = words * 8u;
-	for (unsigned int i = 0; i < words; i++) {
-		uint64_t v = address(&c) + ((flags & 32) ? i % 2 : 0);
-
-		memcpy(s->stack + i * 8u, &v, 8);
-	}
+	input_stack(&in, &c, s, words, (flags & 32) ? 1 : 0);
 	for (unsigned int i = 0; i < s->nslices; i++) {
 		uint32_t off = s->stack_len / SAMPLE_MAX_SLICES * i;
 

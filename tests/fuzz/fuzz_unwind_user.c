@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Hostile stack, registers, text and tables of a program. The input: 4 bytes of flags and counts,
- * registers, table rows, stack and text in the order below. Each address is made of an input word
- * whose low two bits choose what it is relative to. The text is cut into places of PLACE bytes,
- * which take the rows in turn; two places in a turn have none: one has no table, of the other it is
- * not known what is mapped there.
+ * registers, table rows, stack and text in the order below, by unwind_input.h. The text is cut into
+ * places of PLACE bytes, which take the rows in turn; two places in a turn have none: one has no
+ * table, of the other it is not known what is mapped there.
  *
  * Each stack is unwound twice, the second time with what the first has remembered of calls.
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "base/cursor.h"
 #include "base/linux_regs.h"
 #include "symbolizer/unwind/unwind.h"
+#include "tests/fuzz/unwind_input.h"
 #include "tests/text_bytes.h"
 
 #include <stdlib.h>
@@ -21,8 +20,6 @@
 #define TEXT 0x7f0000400000ull
 #define STACK 0x7ffc00001000ull
 #define SPACE 0xc43000ull
-#define MAX_TEXT 4096u
-#define MAX_STACK 2048u
 #define MAX_ROWS 8u
 #define MAX_EXPR 16u
 #define PLACE 64u
@@ -53,21 +50,7 @@ struct program {
 	uint8_t call[PLACES];
 };
 
-static uint64_t address(struct cursor *c)
-{
-	uint16_t v = cursor_u16(c);
-
-	switch (v & 3) {
-	case 0:
-		return STACK + (v >> 2) % MAX_STACK / 8 * 8;
-	case 1:
-		return TEXT + (v >> 2) % MAX_TEXT;
-	case 2:
-		return STACK + (v >> 2) % MAX_STACK;
-	default:
-		return (v >> 2) ? (uint64_t)v << 48 : 0;
-	}
-}
+static const struct unwind_input in = { TEXT, STACK };
 
 static size_t read_mapped(void *ctx, uint64_t space, uint64_t va, void *dst, size_t len)
 {
@@ -184,17 +167,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p.rows = cursor_u8(&c) % (MAX_ROWS + 1);
 	s->regs.cs = 0x33;
 	s->regs.cr3 = SPACE;
-	s->regs.rip = address(&c);
+	s->regs.rip = input_address(&in, &c);
 	for (unsigned int i = 0; i < sizeof(gpr); i++)
-		s->regs.gpr[gpr[i]] = address(&c);
+		s->regs.gpr[gpr[i]] = input_address(&in, &c);
 	for (unsigned int i = 0; i < p.rows; i++)
 		read_row(&c, &p.row[i]);
-	s->stack_len = words * 8u;
-	for (unsigned int i = 0; i < words; i++) {
-		uint64_t v = address(&c);
-
-		memcpy(s->stack + i * 8u, &v, 8);
-	}
+	input_stack(&in, &c, s, words, 0);
 	set_slices(s, p.flags & CUT);
 	p.file = (struct text_bytes){ TEXT, NULL,
 				      cursor_left(&c) < MAX_TEXT ? cursor_left(&c) : MAX_TEXT };
