@@ -45,11 +45,11 @@ TEST_LIBS := -lcapstone -larchive
 TSAN := -fsanitize=thread -Wno-tsan
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-LIB_SRC := $(sort $(filter-out profile/cmd/main.c $(LEFT_OUT),$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c)))
+LIB_SRC := $(sort $(filter-out profile/cmd/main.c $(LEFT_OUT),$(wildcard base/*.c vmm/*.c vmm/*/*.c symbolizer/*/*.c profile/*/*.c profile/*/*/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/flamegraph_js.o
 ASM_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard vmm/pvm/*.S)))
 LIB_OBJ += $(ASM_SRC:%.S=$(BUILD)/obj/%.o)
-CXX_SRC := $(sort $(wildcard profile/*/*.cc))
+CXX_SRC := $(sort $(wildcard profile/*/*.cc profile/*/*/*.cc))
 LIB_OBJ += $(CXX_SRC:%.cc=$(BUILD)/obj/%.o) $(BUILD)/obj/gate_default.o $(BUILD)/obj/gate_exact.o $(BUILD)/obj/exec_init.o \
 	$(BUILD)/obj/slots_object.o $(PVM_OBJ)
 # What protoc-c makes of a schema; pprof.pb-c.h is found through -I.
@@ -61,14 +61,14 @@ DEMO_OBJ := $(BUILD)/obj/demo_blob.o
 # Beside the program of a build with ThreadSanitizer.
 SAN_OBJ := $(if $(findstring thread,$(SAN)),$(BUILD)/obj/tests/e2e/tsan_shim.o)
 
-UNIT_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/unit/*/test_*.c)))
+UNIT_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_SRC := $(sort $(filter-out $(LEFT_OUT),$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_MAIN = $(BUILD)/obj/tests/fuzz/main.o
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
 BENCH_SCRIPT := $(sort $(wildcard tests/bench/bench_*.sh tests/bench/bench_*.py))
-C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer/* profile/* tests/* tests/unit/*)))
+C_FILES := $(sort $(wildcard $(addsuffix /*.[ch],base vmm vmm/* symbolizer/* profile/* profile/*/* tests/* tests/unit/*)))
 FORMAT_FILES := $(C_FILES) $(CXX_SRC)
 
 .PHONY: all help deps deps-test clean install
@@ -95,16 +95,16 @@ deps-test:
 # Objects are kept even where make sees them as intermediate: the library is made of them.
 .SECONDARY:
 
-$(GEN)/%.pb-c.c: profile/export/%.proto
+$(GEN)/%.pb-c.c: profile/analyse/export/%.proto
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
-	@protoc-c --c_out=$(GEN) -Iprofile/export $<
+	@protoc-c --c_out=$(GEN) -Iprofile/analyse/export $<
 
 $(PB_OBJ): $(GEN)/pprof.pb-c.c
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(BUILD)/obj/profile/export/pprof.o: $(GEN)/pprof.pb-c.c
+$(BUILD)/obj/profile/analyse/export/pprof.o: $(GEN)/pprof.pb-c.c
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -134,7 +134,7 @@ $(LIB): $(LIB_OBJ) $(PVM_STAMP)
 	@$(AR) rcs $@ $(LIB_OBJ)
 
 # The script that pictures carry travels inside the program.
-$(BUILD)/obj/flamegraph_js.o: profile/flame/flamegraph.js
+$(BUILD)/obj/flamegraph_js.o: profile/analyse/flame/flamegraph.js
 	@mkdir -p $(@D)
 	@printf '.section .rodata\n.global flamegraph_js, flamegraph_js_end\nflamegraph_js:\n.incbin "%s"\nflamegraph_js_end:\n.section .note.GNU-stack,"",@progbits\n' $< \
 		| $(CC) -c -x assembler - -o $@

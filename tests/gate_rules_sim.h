@@ -7,8 +7,8 @@
 #ifndef KVMPROF_TESTS_GATE_RULES_SIM_H
 #define KVMPROF_TESTS_GATE_RULES_SIM_H
 
-#include "profile/gate/gate.h"
-#include "profile/stats/power.h"
+#include "profile/compare/gate/gate.h"
+#include "profile/compare/stats/power.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
 #ifndef KVMPROF_TESTS_GATE_SIM_H
 #define KVMPROF_TESTS_GATE_SIM_H
 
-#include "profile/bench/looks.h"
-#include "profile/stats/verdict.h"
-#include "profile/stats/power.h"
+#include "profile/compare/bench/looks.h"
+#include "profile/compare/stats/verdict.h"
+#include "profile/compare/stats/power.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "vmm/account.h"
 #include "vmm/breakpoint.h"
 #include "vmm/bus.h"
-#include "vmm/counter.h"
+#include "vmm/capture/counter.h"
 #include "vmm/debugreg.h"
 #include "vmm/dev/debugexit.h"
 #include "vmm/dev/pci.h"
@@ -19,10 +19,10 @@
 #include "vmm/dev/serial.h"
 #include "vmm/dev/virtio_mmio.h"
 #include "vmm/dev/virtio_pci.h"
-#include "vmm/mmu_tlb.h"
+#include "vmm/capture/mmu_tlb.h"
 #include "vmm/pause.h"
 #include "vmm/pvm_state.h"
-#include "vmm/trigger.h"
+#include "vmm/capture/trigger.h"
 #include "vmm/vm.h"
 
 #include <linux/kvm.h>

@@ -9,7 +9,7 @@
 #include "vmm/layout.h"
 #include "vmm/machine.h"
 #include "vmm/pvm.h"
-#include "vmm/snapshot_vm.h"
+#include "vmm/snapshot/snapshot_vm.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "base/ring.h"
 #include "base/sample.h"
 #include "vmm/account.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 #include "vmm/dev/disk.h"
 #include "vmm/dev/io.h"
 #include "vmm/dev/net_link.h"

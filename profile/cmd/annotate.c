@@ -9,13 +9,13 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/outfile.h"
-#include "profile/annotate/lines.h"
+#include "profile/analyse/annotate/lines.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
 #include "profile/cmd/pager.h"
-#include "profile/perfdata/format.h"
-#include "profile/sink/counted.h"
-#include "profile/stacks/slices.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/sink/counted.h"
+#include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
 #include <getopt.h>

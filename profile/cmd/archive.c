@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/outfile.h"
-#include "profile/perfdata/archive.h"
+#include "profile/format/perfdata/archive.h"
 #include "profile/cmd/common.h"
 
 #include <errno.h>

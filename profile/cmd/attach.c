@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "profile/cmd/common.h"
-#include "profile/run/run.h"
+#include "profile/record/run/run.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -7,14 +7,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
-#include "profile/bench/bench.h"
-#include "profile/bench/counter.h"
-#include "profile/bench/looks.h"
+#include "profile/compare/bench/bench.h"
+#include "profile/compare/bench/counter.h"
+#include "profile/compare/bench/looks.h"
 #include "profile/cmd/common.h"
-#include "profile/gate/exact.h"
-#include "profile/gate/gate.h"
-#include "profile/gate/say.h"
-#include "profile/gate/write.h"
+#include "profile/compare/gate/exact.h"
+#include "profile/compare/gate/gate.h"
+#include "profile/compare/gate/say.h"
+#include "profile/compare/gate/write.h"
 
 #include <errno.h>
 #include <getopt.h>

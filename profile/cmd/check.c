@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "profile/cmd/common.h"
-#include "profile/sandbox/sandbox.h"
-#include "vmm/counter.h"
+#include "profile/record/sandbox/sandbox.h"
+#include "vmm/capture/counter.h"
 #include "vmm/exact/exact.h"
 #include "vmm/kvm.h"
 #include "vmm/layout.h"

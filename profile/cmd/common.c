@@ -2,7 +2,7 @@
 #include "profile/cmd/common.h"
 
 #include "base/number.h"
-#include "profile/stacks/stackset.h"
+#include "profile/analyse/stacks/stackset.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,8 +8,8 @@
 #define KVMPROF_PROFILE_CMD_COMMON_H
 
 #include "base/option.h"
-#include "profile/libvirt/attach_domain.h"
-#include "profile/stats/runs.h"
+#include "profile/record/libvirt/attach_domain.h"
+#include "profile/compare/stats/runs.h"
 
 /*
  * What was printed so far, out of the process; also at the end of each command (main.c), so

@@ -5,9 +5,9 @@
 #include "base/number.h"
 #include "profile/cmd/cmd.h"
 #include "profile/cmd/common.h"
-#include "profile/control/client.h"
-#include "profile/control/path.h"
-#include "profile/control/request.h"
+#include "profile/record/control/client.h"
+#include "profile/record/control/path.h"
+#include "profile/record/control/request.h"
 
 #include <errno.h>
 #include <float.h>

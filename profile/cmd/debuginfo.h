@@ -7,7 +7,7 @@
 #define KVMPROF_PROFILE_CMD_DEBUGINFO_H
 
 #include "base/option.h"
-#include "profile/names/srcline.h"
+#include "profile/format/names/srcline.h"
 
 /* debuginfo, build-id-map; about a struct debuginfo_places. */
 extern const struct option_row cmd_debuginfo_rows[];

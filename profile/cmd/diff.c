@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
-#include "profile/stacks/comparable.h"
-#include "profile/stacks/diff.h"
+#include "profile/analyse/stacks/comparable.h"
+#include "profile/analyse/stacks/diff.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
-#include "profile/diverge/diverge.h"
+#include "profile/compare/diverge/diverge.h"
 
 #include <errno.h>
 #include <stdio.h>

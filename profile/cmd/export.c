@@ -6,13 +6,13 @@
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
-#include "profile/export/coverage.h"
-#include "profile/export/export.h"
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
-#include "profile/sink/counted.h"
-#include "profile/stacks/slices.h"
-#include "profile/stacks/stackset.h"
+#include "profile/analyse/export/coverage.h"
+#include "profile/analyse/export/export.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/sink/counted.h"
+#include "profile/analyse/stacks/slices.h"
+#include "profile/analyse/stacks/stackset.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
-#include "profile/flame/flamechart.h"
-#include "profile/stacks/slices.h"
+#include "profile/analyse/flame/flamechart.h"
+#include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/outfile.h"
 #include "profile/cmd/common.h"
-#include "profile/gate/exact.h"
-#include "profile/gate/output.h"
-#include "profile/gate/series.h"
+#include "profile/compare/gate/exact.h"
+#include "profile/compare/gate/output.h"
+#include "profile/compare/gate/series.h"
 
 #include <errno.h>
 #include <float.h>

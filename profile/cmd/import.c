@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/cmd/common.h"
-#include "profile/import/import.h"
-#include "profile/perfdata/sink.h"
+#include "profile/analyse/import/import.h"
+#include "profile/format/perfdata/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

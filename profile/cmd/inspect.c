@@ -7,7 +7,7 @@
 #include "profile/cmd/cmd.h"
 
 #include "profile/cmd/common.h"
-#include "profile/run/inspect.h"
+#include "profile/record/run/inspect.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/run/run.h"
+#include "profile/record/run/run.h"
 
 #include <errno.h>
 #include <inttypes.h>

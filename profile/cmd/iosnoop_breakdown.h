@@ -7,7 +7,7 @@
 #define KVMPROF_PROFILE_CMD_IOSNOOP_BREAKDOWN_H
 
 #include "base/buf.h"
-#include "profile/live/io_stages.h"
+#include "profile/record/pipeline/io_stages.h"
 
 struct breakdown;
 

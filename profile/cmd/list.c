@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "profile/cmd/cmd.h"
 #include "profile/cmd/common.h"
-#include "profile/counters/events.h"
-#include "profile/counters/tracefs.h"
+#include "profile/record/counters/events.h"
+#include "profile/record/counters/tracefs.h"
 #include "vmm/kvm.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/libvirt/host.h"
-#include "profile/libvirt/pid.h"
+#include "profile/record/libvirt/host.h"
+#include "profile/record/libvirt/pid.h"
 #include "vmm/attach/process.h"
 #include "vmm/attach/regs_page.h"
 

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "profile/cmd/common.h"
-#include "profile/tables/memagg.h"
+#include "profile/analyse/tables/memagg.h"
 
 #include <errno.h>
 #include <inttypes.h>

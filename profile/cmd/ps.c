@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "profile/cmd/common.h"
 #include "profile/cmd/ps_attach.h"
-#include "profile/control/client.h"
-#include "profile/control/path.h"
-#include "profile/control/request.h"
-#include "profile/control/ps_view.h"
+#include "profile/record/control/client.h"
+#include "profile/record/control/path.h"
+#include "profile/record/control/request.h"
+#include "profile/record/control/ps_view.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "profile/run/ps_json.h"
-#include "profile/run/run.h"
-#include "profile/sink/null.h"
+#include "profile/record/run/ps_json.h"
+#include "profile/record/run/run.h"
+#include "profile/format/sink/null.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,8 +7,8 @@
 #define KVMPROF_PROFILE_CMD_PS_ATTACH_H
 
 #include "base/err.h"
-#include "profile/libvirt/attach_domain.h"
-#include "profile/run/ps_json.h"
+#include "profile/record/libvirt/attach_domain.h"
+#include "profile/record/run/ps_json.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "profile/cmd/common.h"
-#include "profile/export/export.h"
-#include "profile/export/push.h"
+#include "profile/analyse/export/export.h"
+#include "profile/analyse/export/push.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -6,9 +6,9 @@
 
 #include "profile/cmd/cmd.h"
 #include "profile/cmd/debuginfo.h"
-#include "profile/perfdata/leftover.h"
+#include "profile/format/perfdata/leftover.h"
 #include "profile/cmd/pager.h"
-#include "profile/stacks/slices.h"
+#include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
 #include <math.h>

@@ -14,10 +14,10 @@
 #ifndef KVMPROF_PROFILE_CMD_REPORT_H
 #define KVMPROF_PROFILE_CMD_REPORT_H
 
-#include "profile/tables/agg.h"
-#include "profile/files/debuginfo.h"
-#include "profile/names/reader.h"
-#include "profile/stats/wilson.h"
+#include "profile/analyse/tables/agg.h"
+#include "profile/format/files/debuginfo.h"
+#include "profile/format/names/reader.h"
+#include "profile/compare/stats/wilson.h"
 
 enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
 enum report_graph { REPORT_NO_GRAPH, REPORT_CALLER, REPORT_CALLEE };

@@ -5,7 +5,7 @@
 #include "profile/cmd/report.h"
 
 #include "base/cleanup.h"
-#include "profile/summary/summary.h"
+#include "profile/record/summary/summary.h"
 
 #include <inttypes.h>
 #include <jansson.h>

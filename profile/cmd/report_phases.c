@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "profile/cmd/pager.h"
-#include "profile/stacks/slices.h"
+#include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
 #include <inttypes.h>

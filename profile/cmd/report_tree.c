@@ -6,7 +6,7 @@
 #include "profile/cmd/report.h"
 
 #include "base/json.h"
-#include "profile/tables/agg_tree.h"
+#include "profile/analyse/tables/agg_tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include "profile/cmd/common.h"
 
 #include "base/cleanup.h"
-#include "profile/run/run.h"
-#include "profile/run/repeat.h"
-#include "profile/run/definition.h"
+#include "profile/record/run/run.h"
+#include "profile/record/run/repeat.h"
+#include "profile/record/run/definition.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/outfile.h"
-#include "profile/files/buildid_cache.h"
-#include "profile/files/buildid_map.h"
+#include "profile/format/files/buildid_cache.h"
+#include "profile/format/files/buildid_map.h"
 #include "profile/cmd/common.h"
 
 #include <dirent.h>

@@ -7,8 +7,8 @@
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
 #include "symbolizer/core/display_name.h"
-#include "profile/names/reader.h"
-#include "profile/stacks/slices.h"
+#include "profile/format/names/reader.h"
+#include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
 #include <inttypes.h>

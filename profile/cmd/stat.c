@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
-#include "profile/run/run.h"
-#include "profile/run/sandbox.h"
+#include "profile/record/run/run.h"
+#include "profile/record/run/sandbox.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -13,12 +13,12 @@
 #include "profile/cmd/common.h"
 #include "profile/cmd/debuginfo.h"
 #include "profile/cmd/symbols_at.h"
-#include "profile/live/image_check.h"
+#include "profile/record/guest/image_check.h"
 #include "symbolizer/types/btf.h"
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/core/kimage.h"
 #include "symbolizer/unwind/orc.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include <errno.h>
 #include <getopt.h>

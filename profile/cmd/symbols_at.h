@@ -6,7 +6,7 @@
 #ifndef KVMPROF_PROFILE_CMD_SYMBOLS_AT_H
 #define KVMPROF_PROFILE_CMD_SYMBOLS_AT_H
 
-#include "profile/files/debuginfo.h"
+#include "profile/format/files/debuginfo.h"
 #include "symbolizer/core/kimage.h"
 
 struct symbols_at {

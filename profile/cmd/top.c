@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "profile/cmd/common.h"
-#include "profile/top/code.h"
+#include "profile/cmd/top/code.h"
 #include "profile/cmd/top_guest.h"
-#include "profile/top/terminal.h"
+#include "profile/cmd/top/terminal.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -9,7 +9,7 @@
 #define KVMPROF_PROFILE_CMD_TOP_GUEST_H
 
 #include "base/err.h"
-#include "profile/control/client.h"
+#include "profile/record/control/client.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

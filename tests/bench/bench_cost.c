@@ -20,7 +20,7 @@
  * what is aimed at. Without /dev/kvm: exit 77.
  */
 #include "base/clock.h"
-#include "profile/live/target.h"
+#include "profile/record/guest/target.h"
 #include "vmm/machine.h"
 
 #include <errno.h>

@@ -9,9 +9,9 @@
  * Rates have Wilson's 95 % interval. `above` marks one whose 99.9 % interval (there are some 40 of
  * them) is over what docs/gate-statistics.md promises; then the program fails.
  */
-#include "profile/stats/change.h"
-#include "profile/stats/modes.h"
-#include "profile/stats/permute.h"
+#include "profile/compare/stats/change.h"
+#include "profile/compare/stats/modes.h"
+#include "profile/compare/stats/permute.h"
 #include "tests/gate_sim.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@
  */
 #include "base/file.h"
 #include "symbolizer/kernel/kallsyms.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include <glob.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/kernel/livekernel.h"
 #include "symbolizer/unwind/orc.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include <glob.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #define LM_ARENA (96u << 20)
 
-#include "profile/live/target.h"
+#include "profile/record/guest/target.h"
 #include "tests/bench/kernel_text.h"
 #include "tests/unit/guest_fixture.h"
 #include "vmm/gmem.h"

@@ -7,8 +7,8 @@
 #ifndef KVMPROF_TESTS_BENCH_CONSUMER_MACHINE_H
 #define KVMPROF_TESTS_BENCH_CONSUMER_MACHINE_H
 
-#include "profile/live/pipeline.h"
-#include "profile/perfdata/sink.h"
+#include "profile/record/pipeline/pipeline.h"
+#include "profile/format/perfdata/sink.h"
 #include "tests/bench/consumer_guest.h"
 #include "tests/unit/machine_fixture.h"
 

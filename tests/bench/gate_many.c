@@ -8,7 +8,7 @@
  * a line comes out: the exit status that `kvmprof gate` would have, and rule:function or rule of
  * all that failed.
  */
-#include "profile/gate/private.h"
+#include "profile/compare/gate/private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * there.
  */
 #include "base/cleanup.h"
-#include "profile/live/target.h"
+#include "profile/record/guest/target.h"
 #include "symbolizer/core/elf64.h"
 #include "symbolizer/core/insn.h"
 #include "symbolizer/kernel/variables.h"

@@ -11,7 +11,7 @@
  */
 #include "base/cleanup.h"
 #include "base/sample.h"
-#include "profile/perfdata/sink.h"
+#include "profile/format/perfdata/sink.h"
 
 #include <stdio.h>
 #include <string.h>

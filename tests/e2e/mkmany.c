@@ -10,7 +10,7 @@
  * its end.
  */
 #include "base/cleanup.h"
-#include "profile/perfdata/sink.h"
+#include "profile/format/perfdata/sink.h"
 
 #include <stdio.h>
 #include <stdlib.h>

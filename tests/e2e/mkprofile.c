@@ -15,7 +15,7 @@
  */
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/perfdata/sink.h"
+#include "profile/format/perfdata/sink.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -19,8 +19,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/sample.h"
-#include "profile/live/jit.h"
-#include "profile/perfdata/sink.h"
+#include "profile/record/guest/jit.h"
+#include "profile/format/perfdata/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,8 +9,8 @@
  * Prints "done ERRNO" when the call has returned, or the file is made. tests/e2e/sandbox.py
  */
 #include "base/thread.h"
-#include "profile/sandbox/calls.h"
-#include "profile/sandbox/sandbox.h"
+#include "profile/record/sandbox/calls.h"
+#include "profile/record/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

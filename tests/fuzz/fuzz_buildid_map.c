@@ -2,7 +2,7 @@
 /* The text of a build-id map: what parses is sorted and every entry is found again. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/files/buildid_map.h"
+#include "profile/format/files/buildid_map.h"
 
 #include <stdlib.h>
 #include <string.h>

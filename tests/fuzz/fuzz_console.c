@@ -2,7 +2,7 @@
 /* A guest's console: lines stay within their size and hold nothing that a terminal obeys. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/console/marks.h"
+#include "profile/record/console/marks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* A libvirt definition: what parses has values within their limits, and texts for a terminal. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/libvirt/domain_xml.h"
+#include "profile/record/libvirt/domain_xml.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* An event's name: what parses is one of the classes, with what that class needs. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/counters/event_name.h"
+#include "profile/record/counters/event_name.h"
 
 #include <stdlib.h>
 #include <string.h>

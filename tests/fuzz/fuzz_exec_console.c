@@ -2,7 +2,7 @@
 /* A console with and without our init's message: no byte is made up, none but a message's lost. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/rootfs/exec_console.h"
+#include "profile/record/rootfs/exec_console.h"
 
 #include <stdlib.h>
 #include <string.h>

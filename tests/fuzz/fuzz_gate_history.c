@@ -2,7 +2,7 @@
 /* An entry of a gate's history: what parses is in order, and each value is found again. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/gate/history.h"
+#include "profile/compare/gate/history.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* A gate's rules: what parses keeps what the header promises; what does not says where. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/gate/rules.h"
+#include "profile/compare/gate/rules.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "vmm/boot/parse.h"
+#include "vmm/image/parse.h"
 
 #include <stdlib.h>
 #include <string.h>

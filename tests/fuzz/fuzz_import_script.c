@@ -2,7 +2,7 @@
 /* Text of `perf script`, parsed and made into a profile's tables: all of it stays inside. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/import/import.h"
+#include "profile/analyse/import/import.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* A RAM disk: cpio archives and zstd frames. The corpus is by make-corpus-initrd.py. */
 #include "tests/fuzz/fuzz.h"
 
-#include "vmm/boot/initrd.h"
+#include "vmm/image/initrd.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "vmm/boot/load.h"
-#include "vmm/boot/parse.h"
+#include "vmm/image/parse.h"
 #include "vmm/layout.h"
 
 #include <stdlib.h>

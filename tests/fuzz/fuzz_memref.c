@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/sink/memref.h"
+#include "profile/format/sink/memref.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,12 +7,12 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cleanup.h"
-#include "profile/tables/agg_tree.h"
-#include "profile/sink/exittime.h"
-#include "profile/sink/markers.h"
-#include "profile/names/names.h"
-#include "profile/perfdata/read.h"
-#include "profile/names/tasks.h"
+#include "profile/analyse/tables/agg_tree.h"
+#include "profile/format/sink/exittime.h"
+#include "profile/format/sink/markers.h"
+#include "profile/format/names/names.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/names/tasks.h"
 
 #include <stdlib.h>
 

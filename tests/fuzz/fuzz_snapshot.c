@@ -7,13 +7,13 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"
-#include "profile/run/snapshot_facts.h"
+#include "profile/record/run/snapshot_facts.h"
 #include "vmm/dev/p9.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
-#include "vmm/snapshot_vm.h"
-#include "vmm/vcpu_state.h"
+#include "vmm/snapshot/snapshot_vm.h"
+#include "vmm/snapshot/vcpu_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

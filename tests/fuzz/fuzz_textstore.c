@@ -2,8 +2,8 @@
 /* A profile's code: what is read from it lies inside, and can be disassembled and printed. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profile/annotate/annotate.h"
-#include "profile/perfdata/textstore.h"
+#include "profile/analyse/annotate/annotate.h"
+#include "profile/format/perfdata/textstore.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "vmm/bootdisk/bls.h"
 #include "vmm/bootdisk/image_kind.h"
 #include "vmm/bootdisk/osrel.h"
-#include "vmm/boot/uki.h"
+#include "vmm/image/uki.h"
 
 #include <errno.h>
 #include <stdlib.h>

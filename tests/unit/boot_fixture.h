@@ -4,7 +4,7 @@
 #define KVMPROF_TESTS_UNIT_BOOT_FIXTURE_H
 
 #include "base/buf.h"
-#include "vmm/boot/parse.h"
+#include "vmm/image/parse.h"
 
 #include <elf.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 #define KVMPROF_TESTS_UNIT_GUEST_FIXTURE_H
 
 #include "base/buf.h"
-#include "profile/live/tasks.h"
-#include "profile/sink/sink.h"
+#include "profile/record/guest/tasks.h"
+#include "profile/format/sink/sink.h"
 #include "symbolizer/linux/module.h"
 #include "symbolizer/program/elfsynth.h"
 #include "tests/unit/linux_mm_fixture.h"

@@ -6,7 +6,7 @@
 #ifndef KVMPROF_TESTS_STACKSET_FIXTURE_H
 #define KVMPROF_TESTS_STACKSET_FIXTURE_H
 
-#include "profile/stacks/stackset.h"
+#include "profile/analyse/stacks/stackset.h"
 
 #include <string.h>
 

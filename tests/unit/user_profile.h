@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/sample.h"
-#include "profile/perfdata/sink.h"
+#include "profile/format/perfdata/sink.h"
 #include "symbolizer/program/userelf.h"
 
 #include <elf.h>

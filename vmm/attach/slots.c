@@ -2,7 +2,7 @@
 #include "vmm/attach/slots.h"
 
 #include "vmm/gmem_remote.h"
-#include "vmm/mmu.h"
+#include "vmm/capture/mmu.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
  */
 #include "vmm/boot/tables.h"
 
-#include "vmm/boot/parse.h"
+#include "vmm/image/parse.h"
 #include "vmm/layout.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmm/boot/load.h"
 
-#include "vmm/boot/load_info.h"
-#include "vmm/boot/parse.h"
+#include "vmm/image/load_info.h"
+#include "vmm/image/parse.h"
 #include "vmm/boot/tables.h"
 #include "vmm/layout.h"
 

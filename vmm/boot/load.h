@@ -10,7 +10,7 @@
 #ifndef KVMPROF_VMM_BOOT_LOAD_H
 #define KVMPROF_VMM_BOOT_LOAD_H
 
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 #include "vmm/gmem.h"
 
 #define BOOT_RNG_SEED 32

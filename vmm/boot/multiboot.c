@@ -12,7 +12,7 @@
  *
  *	note := 4 descsz:4 18 "Xen\0" entry:4|8
  */
-#include "vmm/boot/parse.h"
+#include "vmm/image/parse.h"
 
 #include "base/cursor.h"
 #include "vmm/layout.h"

@@ -8,7 +8,7 @@
 #ifndef KVMPROF_VMM_BOOT_TABLES_H
 #define KVMPROF_VMM_BOOT_TABLES_H
 
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include "base/buf.h"
 

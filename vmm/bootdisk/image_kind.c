@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
-#include "vmm/boot/uki.h"
+#include "vmm/image/uki.h"
 #include "vmm/dev/disk_format.h"
 
 #include <errno.h>

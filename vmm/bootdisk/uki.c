@@ -2,7 +2,7 @@
 /* Unified kernel images on a disk: their headers and texts, without the kernels in them. */
 #include "vmm/bootdisk/private.h"
 
-#include "vmm/boot/uki.h"
+#include "vmm/image/uki.h"
 
 #include <errno.h>
 

@@ -12,7 +12,7 @@
 #include "vmm/pvm/step.h"
 #include "vmm/pvm/syscall_assist.h"
 #include "vmm/pvm/tick.h"
-#include "vmm/vcpu_state.h"
+#include "vmm/snapshot/vcpu_state.h"
 
 #include <string.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/annotate/annotate.h"
+#include "profile/analyse/annotate/annotate.h"
 
 #include <errno.h>
 #include <setjmp.h>

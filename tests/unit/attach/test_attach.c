@@ -8,7 +8,7 @@
 #include "vmm/attach/slots.h"
 #include "vmm/attach/tracer.h"
 #include "vmm/gmem_remote.h"
-#include "vmm/mmu.h"
+#include "vmm/capture/mmu.h"
 
 #include "base/clock.h"
 

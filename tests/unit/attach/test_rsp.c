@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "vmm/attach/attach.h"
 #include "vmm/attach/gdb_link.h"
-#include "vmm/mmu.h"
+#include "vmm/capture/mmu.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

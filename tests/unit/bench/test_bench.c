@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "profile/bench/bench.h"
-#include "profile/bench/looks.h"
+#include "profile/compare/bench/bench.h"
+#include "profile/compare/bench/looks.h"
 
 #include <errno.h>
 #include <math.h>

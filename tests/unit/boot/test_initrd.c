@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/boot/initrd.h"
+#include "vmm/image/initrd.h"
 
 #include "base/file.h"
 

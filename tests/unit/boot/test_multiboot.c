@@ -3,7 +3,7 @@
 #include "tests/unit/boot_fixture.h"
 
 #include "symbolizer/core/insn.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include <errno.h>
 #include <setjmp.h>

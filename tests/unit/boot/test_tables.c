@@ -7,7 +7,7 @@
 #include "vmm/boot/load.h"
 #include "vmm/boot/tables.h"
 #include "vmm/layout.h"
-#include "vmm/mmu.h"
+#include "vmm/capture/mmu.h"
 
 #include <errno.h>
 #include <setjmp.h>

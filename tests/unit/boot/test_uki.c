@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Unified kernel images: their sections, and the kernel in them. */
-#include "vmm/boot/uki.h"
+#include "vmm/image/uki.h"
 
 #include "base/cleanup.h"
 #include "vmm/bootdisk/image_kind.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guest's console on outputs that are read at once, slowly, or never. */
-#include "profile/console/console.h"
+#include "profile/record/console/console.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines of a console, whatever the guest sends, and the expressions that look for them. */
-#include "profile/console/marks.h"
+#include "profile/record/console/marks.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "profile/control/path.h"
-#include "profile/control/reply.h"
+#include "profile/record/control/path.h"
+#include "profile/record/control/reply.h"
 
 #include <errno.h>
 #include <stdio.h>

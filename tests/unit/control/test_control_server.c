@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "profile/control/reply.h"
-#include "profile/control/server.h"
+#include "profile/record/control/reply.h"
+#include "profile/record/control/server.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The task list as a table, and the text of the status line. */
-#include "profile/control/ps_view.h"
-#include "profile/console/status_line.h"
+#include "profile/record/control/ps_view.h"
+#include "profile/record/console/status_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

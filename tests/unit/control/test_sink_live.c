@@ -2,7 +2,7 @@
 /* What a live view is told: named stacks since a reply, and only while somebody asks. */
 #include "tests/unit/profile_fixture.h"
 
-#include "profile/control/view.h"
+#include "profile/record/control/view.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bound on what sampling takes. The machine is its counters and a period. */
-#include "profile/counters/cost.h"
+#include "profile/record/counters/cost.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

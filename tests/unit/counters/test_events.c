@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of events, and what becomes of them on hosts that have or refuse counters. */
-#include "profile/counters/events.h"
+#include "profile/record/counters/events.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

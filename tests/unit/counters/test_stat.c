@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counters out of known facts, what is told when a source is missing, and the three forms. */
-#include "profile/counters/stat.h"
+#include "profile/record/counters/stat.h"
 #include "tests/unit/skip.h"
 
 #include <linux/kvm.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/diverge/part.h"
+#include "profile/compare/diverge/part.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

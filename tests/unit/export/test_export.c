@@ -5,7 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/export/export.h"
+#include "profile/analyse/export/export.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/export/push.h"
+#include "profile/analyse/export/push.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "profile/files/buildid_map.h"
+#include "profile/format/files/buildid_map.h"
 #include "tests/unit/tiny_elf.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files of a guest's root directory, and links that try to leave it. */
-#include "profile/files/userfile.h"
+#include "profile/format/files/userfile.h"
 
 #include "base/cleanup.h"
-#include "profile/files/buildid_cache.h"
+#include "profile/format/files/buildid_cache.h"
 #include "symbolizer/program/userelf.h"
 
 #include <elf.h>

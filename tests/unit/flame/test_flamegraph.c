@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/xml.h"
-#include "profile/flame/flamechart.h"
+#include "profile/analyse/flame/flamechart.h"
 #include "tests/unit/stackset_fixture.h"
 
 #include <stdio.h>

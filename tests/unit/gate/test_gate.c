@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "profile/gate/gate.h"
-#include "profile/gate/write.h"
+#include "profile/compare/gate/gate.h"
+#include "profile/compare/gate/write.h"
 #include "tests/unit/stackset_fixture.h"
 
 #include <errno.h>

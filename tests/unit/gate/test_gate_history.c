@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "profile/gate/series.h"
+#include "profile/compare/gate/series.h"
 #include "tests/unit/stackset_fixture.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "profile/gate/rules.h"
-#include "profile/gate/toml.h"
+#include "profile/compare/gate/rules.h"
+#include "profile/compare/gate/toml.h"
 #include "tests/unit/skip.h"
 
 #include <errno.h>

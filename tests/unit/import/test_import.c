@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "profile/import/import.h"
-#include "profile/perfdata/sink.h"
-#include "profile/stacks/stackset.h"
+#include "profile/analyse/import/import.h"
+#include "profile/format/perfdata/sink.h"
+#include "profile/analyse/stacks/stackset.h"
 
 #include <errno.h>
 #include <stdio.h>

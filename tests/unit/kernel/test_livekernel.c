@@ -9,7 +9,7 @@
 #include "tests/unit/cached_kernel.h"
 #include "tests/unit/kallsyms_fixture.h"
 #include "tests/unit/skip.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include <errno.h>
 #include <setjmp.h>

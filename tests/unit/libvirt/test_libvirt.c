@@ -3,9 +3,9 @@
  * What needs no daemon of the work with libvirt: definitions of domains and machines made of
  * them, URIs, what events mean, whose command line it is.
  */
-#include "profile/libvirt/attach_domain.h"
-#include "profile/libvirt/pid.h"
-#include "profile/run/definition.h"
+#include "profile/record/libvirt/attach_domain.h"
+#include "profile/record/libvirt/pid.h"
+#include "profile/record/run/definition.h"
 
 #include <errno.h>
 #include <libvirt/libvirt.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The host's frames on the guest's: what is cut, what is named, and what a damaged sample may do. */
-#include "profile/live/frame_host.h"
-#include "profile/sink/sink.h"
+#include "profile/record/host/frame_host.h"
+#include "profile/format/sink/sink.h"
 
 #include <linux/kvm.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * What comes of a sample: where the kernel is, whose it is, what its frames lie in.
  * The machine is its memory alone, with page tables made by hand.
  */
-#include "profile/live/guest.h"
+#include "profile/record/guest/guest.h"
 
 #include "tests/unit/guest_fixture.h"
 #include "tests/unit/kslide_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A real library in a guest's page cache: rows of its addresses, whole and with missing pages. */
-#include "profile/live/cfi.h"
+#include "profile/record/guest/cfi.h"
 
 #include "symbolizer/program/userelf_cfi.h"
 #include "tests/unit/guest_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Programs in a guest's page cache, and what the host may have of them. */
-#include "profile/live/dso.h"
+#include "profile/record/guest/dso.h"
 
 #include "base/cleanup.h"
 #include "tests/unit/guest_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* BPF programs that come and go between samples, beside modules. */
-#include "profile/live/dyncode.h"
+#include "profile/record/guest/dyncode.h"
 
 #include "tests/unit/guest_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "profile/live/jit.h"
+#include "profile/record/guest/jit.h"
 #include "symbolizer/program/userelf.h"
 
 #include <errno.h>

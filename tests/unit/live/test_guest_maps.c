@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the sink is told of a process's mappings, and when they are looked at again. */
-#include "profile/live/maps.h"
+#include "profile/record/guest/maps.h"
 
 #include "tests/unit/guest_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Modules that come and go between samples, in a list made by hand. */
-#include "profile/live/modules.h"
+#include "profile/record/guest/modules.h"
 
 #include "tests/unit/guest_fixture.h"
 

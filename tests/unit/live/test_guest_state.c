@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The frame that says in which state a task waits, and where its name comes from. */
-#include "profile/live/frame_state.h"
+#include "profile/record/host/frame_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The frame on top of a stack for what the VMM did. The machine has two devices. */
-#include "profile/live/frame_vmm.h"
+#include "profile/record/host/frame_vmm.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

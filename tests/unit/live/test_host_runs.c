@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who had a processor: waits after preemption and after sleep, on one processor and moved to another, and what is not known. */
-#include "profile/live/host_runs.h"
+#include "profile/record/host/host_runs.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>

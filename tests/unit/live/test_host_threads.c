@@ -3,7 +3,7 @@
  * Threads of this process are sampled: their time, their names, those that come later, and not those that are left out.
  * Skipped where the host allows no counters.
  */
-#include "profile/live/host_threads.h"
+#include "profile/record/host/host_threads.h"
 
 #include "tests/unit/skip.h"
 

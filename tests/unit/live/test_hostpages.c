@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What backs memory here, against what /proc/self/smaps says of the same. */
-#include "profile/live/hostpages.h"
-#include "profile/sink/memref.h"
+#include "profile/record/host/hostpages.h"
+#include "profile/format/sink/memref.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

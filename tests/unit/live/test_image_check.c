@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is said of an image, by what is known of it; tests/e2e/kernel_tables.py has real ones. */
-#include "profile/live/image_check.h"
+#include "profile/record/guest/image_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Disks on the command line, the events of disks, and requests with the stacks of who brought them. */
-#include "profile/counters/event_name.h"
-#include "profile/live/io_join.h"
-#include "profile/options/disk.h"
+#include "profile/record/counters/event_name.h"
+#include "profile/record/pipeline/io_join.h"
+#include "profile/record/options/disk.h"
 
 #include <errno.h>
 #include <setjmp.h>

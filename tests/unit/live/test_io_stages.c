@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The way of a disk's request: which interrupt and which sign of a task belong to it, and which do not. */
-#include "profile/live/io_stages.h"
+#include "profile/record/pipeline/io_stages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

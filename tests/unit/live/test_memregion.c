@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/live/memregion.h"
+#include "profile/record/guest/memregion.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples of many rings, in the order of their times, none lost and none twice. */
-#include "profile/live/merge.h"
+#include "profile/record/pipeline/merge.h"
 
 #include "base/clock.h"
 

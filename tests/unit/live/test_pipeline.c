@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples that wait until it is known where the kernel is. The machine is two rings. */
-#include "profile/live/held.h"
-#include "profile/live/pipeline.h"
+#include "profile/record/pipeline/held.h"
+#include "profile/record/pipeline/pipeline.h"
 
 #include "tests/unit/guest_fixture.h"
 #include "tests/unit/kslide_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frames of Python among those of C: where they belong, and when they are left out. */
-#include "profile/live/python_join.h"
+#include "profile/record/guest/python_join.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

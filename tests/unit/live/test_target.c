@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/live/target.h"
+#include "profile/record/guest/target.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

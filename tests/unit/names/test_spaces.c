@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is mapped over time: mappings that grow, that hide others, and too many. */
-#include "profile/names/spaces.h"
+#include "profile/format/names/spaces.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

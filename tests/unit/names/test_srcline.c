@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "profile/perfdata/format.h"
-#include "profile/names/srcline.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/names/srcline.h"
 #include "symbolizer/core/kimage.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/idmap.h"
-#include "profile/names/spaces.h"
-#include "profile/names/tasks.h"
+#include "profile/format/names/spaces.h"
+#include "profile/format/names/tasks.h"
 
 #include <stdio.h>
 

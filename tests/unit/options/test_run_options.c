@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/cleanup.h"
-#include "profile/options/options.h"
+#include "profile/record/options/options.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

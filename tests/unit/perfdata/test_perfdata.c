@@ -13,12 +13,12 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/sample.h"
-#include "profile/files/buildid_cache.h"
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
-#include "profile/perfdata/side.h"
-#include "profile/perfdata/write.h"
-#include "profile/perfdata/sink.h"
+#include "profile/format/files/buildid_cache.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/perfdata/side.h"
+#include "profile/format/perfdata/write.h"
+#include "profile/format/perfdata/sink.h"
 
 #include <elf.h>
 #include <errno.h>

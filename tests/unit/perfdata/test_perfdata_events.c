@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* perf.data files whose writer was killed or had no room, and the order of records in all. */
 #include "tests/unit/perfdata_fixture.h"
 
-#include "profile/perfdata/write.h"
+#include "profile/format/perfdata/write.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,10 +2,10 @@
 /* A profile that is copied while it is written: both are complete, and neither knows of the other. */
 #include "tests/unit/profile_fixture.h"
 
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
-#include "profile/perfdata/sink_pipe.h"
-#include "profile/perfdata/write.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/perfdata/sink_pipe.h"
+#include "profile/format/perfdata/write.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/sample.h"
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
-#include "profile/perfdata/sink.h"
-#include "profile/perfdata/textstore.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/perfdata/sink.h"
+#include "profile/format/perfdata/textstore.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,9 +12,9 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/sample.h"
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/read.h"
-#include "profile/perfdata/sink_pipe.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/perfdata/sink_pipe.h"
 
 #include <dirent.h>
 #include <errno.h>

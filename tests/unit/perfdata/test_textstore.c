@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/perfdata/textstore.h"
+#include "profile/format/perfdata/textstore.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,8 +3,8 @@
 #include "symbolizer/program/elfsynth.h"
 
 #include "base/cleanup.h"
-#include "profile/names/names.h"
-#include "profile/perfdata/read.h"
+#include "profile/format/names/names.h"
+#include "profile/format/perfdata/read.h"
 #include "tests/unit/user_profile.h"
 #include "tests/unit/skip.h"
 

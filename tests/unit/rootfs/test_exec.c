@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is packed for a command in the guest, and how its status comes back. */
 #include "base/buf.h"
-#include "profile/rootfs/exec_console.h"
-#include "profile/rootfs/exec_files.h"
-#include "profile/rootfs/exec_share.h"
-#include "profile/rootfs/rootfs.h"
-#include "profile/rootfs/modules.h"
-#include "profile/rootfs/program.h"
+#include "profile/record/rootfs/exec_console.h"
+#include "profile/record/rootfs/exec_files.h"
+#include "profile/record/rootfs/exec_share.h"
+#include "profile/record/rootfs/rootfs.h"
+#include "profile/record/rootfs/modules.h"
+#include "profile/record/rootfs/program.h"
 
 #include <archive.h>
 #include <archive_entry.h>

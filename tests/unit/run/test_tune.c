@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/run/tune.h"
+#include "profile/record/run/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

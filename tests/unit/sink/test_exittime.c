@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/sink/exittime.h"
+#include "profile/format/sink/exittime.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "profile/sink/memref.h"
+#include "profile/format/sink/memref.h"
 
 static void alone(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The list of a run's markers: names, order, what is kept of too many. */
-#include "profile/sink/markers.h"
+#include "profile/format/sink/markers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

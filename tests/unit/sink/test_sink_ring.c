@@ -2,8 +2,8 @@
 /* The newest samples stay, the others are counted; checked against a plain list. */
 #include "tests/unit/profile_fixture.h"
 
-#include "profile/perfdata/read.h"
-#include "profile/sink/ring.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/sink/ring.h"
 
 /* -- a sink that only remembers -------------------------------------------------------- */
 

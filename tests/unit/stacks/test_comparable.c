@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profile/stacks/comparable.h"
+#include "profile/analyse/stacks/comparable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

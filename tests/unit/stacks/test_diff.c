@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stacks/diff.h"
+#include "profile/analyse/stacks/diff.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stacks/frametree.h"
+#include "profile/analyse/stacks/frametree.h"
 #include "tests/unit/stackset_fixture.h"
 
 #include <math.h>

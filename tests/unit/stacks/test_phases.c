@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stacks/phases.h"
+#include "profile/analyse/stacks/phases.h"
 #include "tests/unit/stackset_fixture.h"
 
 static struct fixture f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A profile's time cut by markers, written and read back: each sample is in one slice. */
-#include "profile/stacks/slices.h"
+#include "profile/analyse/stacks/slices.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/perfdata/format.h"
-#include "profile/perfdata/sink.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/sink.h"
 
 #define T0 UINT64_C(5000000000)
 #define MS UINT64_C(1000000)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stacks/stackset.h"
+#include "profile/analyse/stacks/stackset.h"
 #include "base/table.h"
 #include "tests/unit/profile_fixture.h"
 

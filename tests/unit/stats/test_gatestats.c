@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "profile/stats/verdict.h"
+#include "profile/compare/stats/verdict.h"
 
-#include "profile/stats/permute.h"
+#include "profile/compare/stats/permute.h"
 
 #include <errno.h>
 #include <math.h>

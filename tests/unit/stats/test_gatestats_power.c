@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stats/power.h"
+#include "profile/compare/stats/power.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "profile/stats/change.h"
-#include "profile/stats/modes.h"
+#include "profile/compare/stats/change.h"
+#include "profile/compare/stats/modes.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stats/runs.h"
+#include "profile/compare/stats/runs.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "profile/stats/wilson.h"
+#include "profile/compare/stats/wilson.h"
 
 #include <math.h>
 #include <stdlib.h>

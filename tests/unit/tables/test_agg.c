@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/tables/agg.h"
-#include "profile/perfdata/format.h"
-#include "profile/sink/sink.h"
+#include "profile/analyse/tables/agg.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/sink/sink.h"
 
 #include <errno.h>
 #include <stdio.h>

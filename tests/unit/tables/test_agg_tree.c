@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "profile/tables/agg_tree.h"
+#include "profile/analyse/tables/agg_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

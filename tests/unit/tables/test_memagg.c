@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "profile/tables/memagg.h"
-#include "profile/live/memprobe.h"
-#include "profile/perfdata/read.h"
-#include "profile/perfdata/sink.h"
+#include "profile/analyse/tables/memagg.h"
+#include "profile/record/guest/memprobe.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/perfdata/sink.h"
 #include "tests/unit/profile_fixture.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  * The live view: what is counted, what fades, who calls whom, and the lines that show it.
  */
-#include "profile/top/model.h"
-#include "profile/top/view.h"
+#include "profile/cmd/top/model.h"
+#include "profile/cmd/top/view.h"
 
 #include <limits.h>
 #include <setjmp.h>

@@ -8,7 +8,7 @@
 #include "symbolizer/types/dwarf.h"
 #include "tests/unit/cached_kernel.h"
 #include "tests/unit/skip.h"
-#include "vmm/boot/image.h"
+#include "vmm/image/image.h"
 
 #include <errno.h>
 #include <setjmp.h>

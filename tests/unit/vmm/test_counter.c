@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/counter.h"
+#include "vmm/capture/counter.h"
 
 #include "vmm/vm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/mmu_tlb.h"
+#include "vmm/capture/mmu_tlb.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -5,15 +5,15 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "profile/run/snapshot_facts.h"
-#include "profile/run/snapshot_resources.h"
+#include "profile/record/run/snapshot_facts.h"
+#include "profile/record/run/snapshot_resources.h"
 #include "vmm/dev/pit.h"
 #include "vmm/dev/platform.h"
 #include "vmm/dev/serial.h"
 #include "vmm/gmem.h"
 #include "vmm/kvm.h"
 #include "vmm/quirks.h"
-#include "vmm/snapshot_vm.h"
+#include "vmm/snapshot/snapshot_vm.h"
 #include "tests/unit/skip.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "vmm/trigger.h"
+#include "vmm/capture/trigger.h"
 
 #include <errno.h>
 #include <math.h>

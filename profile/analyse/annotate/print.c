@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/json.h"
+#include "profile/analyse/annotate/annotate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define YELLOW "\033[33m"
+#define BLUE "\033[34m"
+#define NORMAL "\033[m"
+
+#define COUNT_WIDTH 15
+
+/* Names come out of files: nothing that a terminal would obey. */
+static void put_clean(struct buf *b, const char *s)
+{
+	for (; *s; s++)
+		buf_u8(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : (uint8_t)*s);
+}
+
+static double percent(const struct annotate *a, const struct annotate_row *r)
+{
+	return a->weight ? 100.0 * (double)r->weight / (double)a->weight : 0;
+}
+
+/* -- text ------------------------------------------------------------------------- */
+
+/* `callq   ffffffff81001000 <name>`, or `movq 8(%rip), %rax   # ffffffff82000000`. */
+static void put_insn(struct buf *b, const struct annotate *a, const struct disasm_insn *i,
+		     bool align)
+{
+	char target[ANNOTATE_TARGET];
+	bool jumps = i->kind != DISASM_OTHER;
+
+	buf_printf(b, align ? "%-7s " : "%s ", i->mnemonic);
+	if (!jumps && !*i->operands && b->len && !b->failed)
+		while (b->data[b->len - 1] == ' ')
+			b->len--;
+	buf_add(b, i->operands, strlen(i->operands));
+	if (!i->has_target)
+		return;
+	buf_printf(b, jumps ? "%" PRIx64 : "        # %" PRIx64, i->target);
+	annotate_target(a, i, target);
+	if (*target) {
+		buf_u8(b, ' ');
+		put_clean(b, target);
+	}
+}
+
+static bool is_same_line(const struct annotate_line *a, const struct annotate_line *b)
+{
+	return a->line == b->line &&
+	       (a->file == b->file || (a->file && b->file && !strcmp(a->file, b->file))) &&
+	       (a->function == b->function ||
+		(a->function && b->function && !strcmp(a->function, b->function)));
+}
+
+/* As wide as what put_row() has before its address. */
+static void put_margin(struct buf *b, const struct annotate_style *style)
+{
+	buf_printf(b, "         %*s:  ", style->counts ? COUNT_WIDTH : 0, "");
+}
+
+/* Between the instructions, where the line changes: function, file and line, and its text. */
+static void put_line(struct buf *b, const struct annotate *a, size_t row,
+		     const struct annotate_style *style)
+{
+	const struct annotate_line *l = &a->row[row].line;
+	const struct annotate_line *last = row ? &a->row[row - 1].line : NULL;
+	const char *file = l->file, *text, *slash;
+
+	if (!l->line || (last && is_same_line(l, last)))
+		return;
+	if (l->function && (last ? !last->function || strcmp(last->function, l->function) != 0
+				 : strcmp(l->function, a->in->function) != 0)) {
+		put_margin(b, style);
+		put_clean(b, l->function);
+		buf_printf(b, "():\n");
+	}
+	text = style->source && file ? style->source(style->source_ctx, file, l->line) : NULL;
+	slash = file && !style->full_path ? strrchr(file, '/') : NULL;
+	put_margin(b, style);
+	buf_printf(b, "%s", style->color ? BLUE : "");
+	put_clean(b, !file ? "??" : slash && slash[1] ? slash + 1 : file);
+	buf_printf(b, ":%u%s", l->line, style->color ? NORMAL : "");
+	if (text) {
+		buf_printf(b, "  ");
+		for (; *text && *text != '\n'; text++)
+			buf_u8(b, *text == '\t'					 ? ' '
+				  : (unsigned char)*text < 0x20 || *text == 0x7f ? '?'
+										 : (uint8_t)*text);
+	}
+	buf_u8(b, '\n');
+}
+
+/* perf's limits: MIN_RED and MIN_GREEN of tools/perf/util/color.h (Linux 6.1). */
+static const char *color_of(double value)
+{
+	return value >= 5.0 ? RED : value > 0.5 ? GREEN : "";
+}
+
+static void put_row(struct buf *b, const struct annotate *a, size_t row,
+		    const struct annotate_style *style)
+{
+	const struct annotate_row *r = &a->row[row];
+	char arrows[2 * ANNOTATE_MAX_LANES + 2];
+	double share = percent(a, r);
+
+	annotate_draw(a, row, arrows);
+	buf_printf(b, "%s%8.2f%s ", style->color ? color_of(share) : "", share,
+		   style->color ? NORMAL : "");
+	if (style->counts)
+		buf_printf(b, "%*" PRIu64 " ", COUNT_WIDTH - 1, r->weight);
+	buf_printf(b, ": %16" PRIx64 ":  %s%c%s %s ", r->addr, style->color ? YELLOW : "",
+		   r->differs ? '*' : ' ', style->color ? NORMAL : "", arrows);
+	put_insn(b, a, &r->insn, true);
+	if (r->differs) {
+		buf_printf(b, "%s        # image:", style->color ? YELLOW : "");
+		for (uint32_t i = 0; i < r->nimage; i++) {
+			buf_printf(b, i ? "; " : " ");
+			put_insn(b, a, &a->image[r->image + i].insn, false);
+		}
+		buf_printf(b, "%s%s", r->nimage ? "" : " (as above)", style->color ? NORMAL : "");
+	}
+	buf_u8(b, '\n');
+}
+
+void annotate_print(struct buf *out, const struct annotate *a, const struct annotate_style *style)
+{
+	for (size_t i = 0; i < a->nrows; i++) {
+		put_line(out, a, i, style);
+		put_row(out, a, i, style);
+	}
+}
+
+/* -- JSON ------------------------------------------------------------------------- */
+
+static void put_json_insn(struct buf *b, const struct annotate *a, const struct disasm_insn *i)
+{
+	struct buf text;
+
+	buf_init(&text);
+	put_insn(&text, a, i, false);
+	buf_u8(&text, 0);
+	if (text.failed)
+		b->failed = true;
+	else
+		json_quote(b, (const char *)text.data);
+	buf_deinit(&text);
+}
+
+static void put_json_target(struct buf *b, const struct annotate *a, const struct disasm_insn *i)
+{
+	char target[ANNOTATE_TARGET];
+	size_t len;
+
+	if (!i->has_target)
+		return;
+	buf_printf(b, ",\"target\":\"0x%" PRIx64 "\"", i->target);
+	annotate_target(a, i, target);
+	len = strlen(target);
+	if (len < 2)
+		return;
+	target[len - 1] = '\0';
+	buf_printf(b, ",\"target_symbol\":");
+	json_quote(b, target + 1);
+}
+
+static void put_json_row(struct buf *b, const struct annotate *a, const struct annotate_row *r)
+{
+	const uint8_t *bytes = a->in->live + (r->addr - a->in->addr);
+
+	buf_printf(b, "{\"address\":\"0x%" PRIx64 "\",\"bytes\":\"", r->addr);
+	for (unsigned int i = 0; i < r->insn.len; i++)
+		buf_printf(b, "%02x", bytes[i]);
+	buf_printf(b, "\",\"text\":");
+	put_json_insn(b, a, &r->insn);
+	buf_printf(b, ",\"percent\":%.4f,\"weight\":%" PRIu64 ",\"samples\":%" PRIu64,
+		   percent(a, r), r->weight, r->samples);
+	put_json_target(b, a, &r->insn);
+	if (r->line.line) {
+		buf_printf(b, ",\"file\":");
+		json_quote(b, r->line.file ? r->line.file : "??");
+		buf_printf(b, ",\"line\":%u", r->line.line);
+	}
+	if (r->line.function) {
+		buf_printf(b, ",\"line_function\":");
+		json_quote(b, r->line.function);
+	}
+	if (a->in->image)
+		buf_printf(b, ",\"differs\":%s", r->differs ? "true" : "false");
+	if (r->differs) {
+		buf_printf(b, ",\"image\":[");
+		for (uint32_t i = 0; i < r->nimage; i++) {
+			buf_printf(b, i ? "," : "");
+			put_json_insn(b, a, &a->image[r->image + i].insn);
+		}
+		buf_u8(b, ']');
+	}
+	buf_u8(b, '}');
+}
+
+void annotate_json(struct buf *out, const struct annotate *a)
+{
+	buf_u8(out, '[');
+	for (size_t i = 0; i < a->nrows; i++) {
+		buf_printf(out, i ? ",\n" : "\n");
+		put_json_row(out, a, &a->row[i]);
+	}
+	buf_printf(out, "\n]");
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * callgrind: callgrind.out text, version 1 (Valgrind's manual, "Callgrind Format
+ * Specification"), for callgrind_annotate and KCachegrind.
+ *
+ *   ob=(1) dso            the object; "(n) name" once, then "(n)" (name compression)
+ *   fl=(1) ???            no source file
+ *   fn=(2) function       self cost below: "0 cost" (line 0)
+ *   cob=(1)               a call from it: the callee's object and name
+ *   cfn=(3) callee
+ *   calls=SAMPLES 0         or, of a counted profile, calls
+ *   0 cost                inclusive
+ *
+ * What calls the outermost functions is the thread's name, a function of the object
+ * [thread]: callgrind_annotate takes what calls a function for all of it, so a function
+ * that is sometimes called and sometimes outermost must have callers for both.
+ *
+ * A function that is on a stack again, by recursion, is "function'2", "function'3" there,
+ * as callgrind names levels with --separate-recs. So each stack counts once for each
+ * function that it holds, and no inclusive cost exceeds the whole.
+ */
+#include "profile/analyse/export/export.h"
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct callgrind {
+	const struct stackset *s;
+	const struct export_options *opt;
+	struct export_out *o;
+	struct export_labels *labels;
+	uint32_t nlabels;	   /* behind them are the threads' names */
+	struct table comms;	   /* const char * */
+	uint32_t *comm_of;	   /* of a task */
+	struct export_tree *fns;   /* label -> level; .weight: self */
+	struct export_tree *calls; /* caller -> callee */
+	uint32_t *level;	   /* of each label, on the stack at hand */
+	bool *named;		   /* its name was written */
+	struct table objects;	   /* const char *: those whose names were written */
+	struct table texts;	   /* of labels: struct label_text */
+	int ret;
+};
+
+static bool equal_pointer(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const char *const *)a == *(const char *const *)b;
+}
+
+/* A stackset's equal texts are one pointer. */
+static int find_comms(struct callgrind *c)
+{
+	int ret = 0;
+
+	c->comm_of = calloc(c->s->ntasks + 1, sizeof(*c->comm_of));
+	if (!c->comm_of)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < c->s->ntasks; i++) {
+		const char *comm = c->s->task[i].comm;
+		bool fresh;
+
+		ret = table_add(&c->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm,
+				&c->comm_of[i], &fresh);
+	}
+	return ret;
+}
+
+static const char *label_text(const struct callgrind *c, uint32_t label)
+{
+	const char *comm = label < c->nlabels
+				   ? export_label(c->labels, label)->text
+				   : ((const char *const *)c->comms.item)[label - c->nlabels];
+
+	return *comm ? comm : "?";
+}
+
+static int add_stack(struct callgrind *c, const struct stackset_stack *st)
+{
+	uint32_t caller, fn, call;
+	const uint32_t *label;
+	size_t n = export_stack_labels(c->labels, st, &label);
+	uint64_t weight = export_weight(c->opt, st->weight, st->samples);
+	int ret = export_tree_add(c->fns, c->nlabels + c->comm_of[st->task], 0, &fn);
+
+	for (size_t i = 0; !ret && i < n; i++) {
+		caller = fn;
+		ret = export_tree_add(c->fns, label[i], c->level[label[i]]++, &fn);
+		ret = ret ? ret : export_tree_add(c->calls, caller, fn, &call);
+		if (ret)
+			break;
+		export_node(c->calls, call)->weight += weight;
+		if (!c->opt->calls)
+			export_node(c->calls, call)->samples += st->samples;
+	}
+	for (size_t i = 0; i < n; i++)
+		c->level[label[i]] = 0;
+	if (!ret)
+		export_node(c->fns, fn)->weight += export_weight(c->opt, st->weight, st->samples);
+	return ret;
+}
+
+/* -- exact calls ------------------------------------------------------------------------------- */
+
+/* What labels of two stacksets are the same by. */
+struct label_text {
+	const char *text, *dso;
+	uint32_t label;
+};
+
+static bool equal_text(const void *a, const void *b, const void *ctx)
+{
+	const struct label_text *x = a, *y = b;
+
+	(void)ctx;
+	return !strcmp(x->text, y->text) && !strcmp(x->dso, y->dso);
+}
+
+/* The label of that text; one that is not there yet becomes the label that text says. */
+static int label_of(struct callgrind *c, const struct label_text *text, uint32_t *label)
+{
+	uint64_t hash = hash_text(hash_text(HASH_START, text->text) * 31, text->dso);
+	uint32_t i;
+	bool fresh;
+
+	if (table_add(&c->texts, hash, text, &i, &fresh))
+		return -ENOMEM;
+	*label = ((const struct label_text *)c->texts.item)[i].label;
+	return 0;
+}
+
+/* How often the innermost function was called there: calls of one that executed nothing are left out. */
+static int add_calls(struct callgrind *c, struct export_labels *labels, const uint32_t *same,
+		     const char *comm, const struct stackset_stack *st)
+{
+	uint32_t caller = 0, fn, call;
+	const uint32_t *label;
+	size_t n = export_stack_labels(labels, st, &label), known = 0;
+	uint32_t i = 0;
+	bool fresh;
+	int ret = table_add(&c->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm, &i, &fresh);
+
+	ret = ret ? ret : export_tree_add(c->fns, c->nlabels + i, 0, &fn);
+	for (; !ret && known < n && same[label[known]] < c->nlabels; known++) {
+		caller = fn;
+		ret = export_tree_add(c->fns, same[label[known]], c->level[same[label[known]]]++,
+				      &fn);
+	}
+	for (size_t k = 0; k < known; k++)
+		c->level[same[label[k]]] = 0;
+	if (ret || !n || known < n)
+		return ret;
+	ret = export_tree_add(c->calls, caller, fn, &call);
+	if (!ret)
+		export_node(c->calls, call)->samples += st->weight;
+	return ret;
+}
+
+static const char *comm_like(struct callgrind *c, const char *comm)
+{
+	for (size_t i = 0; i < c->comms.n; i++)
+		if (!strcmp(((const char *const *)c->comms.item)[i], comm))
+			return ((const char *const *)c->comms.item)[i];
+	return comm;
+}
+
+static int add_exact_calls(struct callgrind *c, struct err *e)
+{
+	const struct stackset *s = c->opt->calls;
+	struct export_labels *labels = NULL;
+	cleanup_free uint32_t *same = NULL;
+	int ret = export_labels_create(&labels, s, c->opt->names, e);
+	size_t n = ret ? 0 : export_labels_count(labels);
+
+	if (ret)
+		return ret;
+	same = calloc(n + 1, sizeof(*same));
+	ret = same ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !ret && i < c->nlabels + n; i++) {
+		const struct export_label *l = i < c->nlabels
+						       ? export_label(c->labels, i)
+						       : export_label(labels, i - c->nlabels);
+		uint32_t label;
+
+		ret = label_of(c, &(struct label_text){ l->text, l->dso, i }, &label);
+		if (i >= c->nlabels)
+			same[i - c->nlabels] = label;
+	}
+	for (size_t i = 0; !ret && i < s->nstacks; i++)
+		ret = add_calls(c, labels, same, comm_like(c, s->task[s->stack[i].task].comm),
+				&s->stack[i]);
+	export_labels_destroy(labels);
+	return ret;
+}
+
+/* -- writing ----------------------------------------------------------------------------------- */
+
+/* Equal texts of labels are one pointer. */
+static void put_object(struct callgrind *c, const char *key, uint32_t fn)
+{
+	static const char thread[] = "[thread]";
+	uint32_t label = export_node(c->fns, fn)->parent, index = 0;
+	const char *dso = label < c->nlabels ? export_label(c->labels, label)->dso : thread;
+	bool fresh = false;
+
+	if (table_add(&c->objects, table_mix((uint64_t)(uintptr_t)dso, 1), &dso, &index, &fresh) <
+	    0)
+		c->ret = -ENOMEM;
+	out_printf(c->o, fresh ? "%s=(%" PRIu32 ") " : "%s=(%" PRIu32 ")", key, index + 1);
+	if (fresh)
+		out_text(c->o, dso);
+	out_char(c->o, '\n');
+}
+
+static void put_function(struct callgrind *c, const char *key, uint32_t fn)
+{
+	const struct export_node *node = export_node(c->fns, fn);
+
+	out_printf(c->o, "%s=(%" PRIu32 ")", key, fn + 1);
+	if (!c->named[fn]) {
+		out_char(c->o, ' ');
+		out_text(c->o, label_text(c, node->parent));
+		if (node->label)
+			out_printf(c->o, "'%" PRIu32, node->label + 1);
+		c->named[fn] = true;
+	}
+	out_char(c->o, '\n');
+}
+
+/* The indexes of calls, by caller; first[fn] is where those of fn begin. */
+static uint32_t *sort_calls(struct callgrind *c, size_t **first)
+{
+	size_t nfns = export_tree_count(c->fns), ncalls = export_tree_count(c->calls);
+	uint32_t *order = calloc(ncalls + 1, sizeof(*order));
+	size_t *at = calloc(nfns + 2, sizeof(*at));
+
+	if (!order || !at) {
+		free(order);
+		free(at);
+		return NULL;
+	}
+	for (size_t i = 0; i < ncalls; i++)
+		at[export_node(c->calls, (uint32_t)i)->parent + 2]++;
+	for (size_t i = 2; i < nfns + 2; i++)
+		at[i] += at[i - 1];
+	for (size_t i = 0; i < ncalls; i++)
+		order[at[export_node(c->calls, (uint32_t)i)->parent + 1]++] = (uint32_t)i;
+	*first = at;
+	return order;
+}
+
+static void put_call(struct callgrind *c, const struct export_node *call)
+{
+	put_object(c, "cob", call->label);
+	put_function(c, "cfn", call->label);
+	out_printf(c->o, "calls=%" PRIu64 " 0\n0 %" PRIu64 "\n", call->samples, call->weight);
+}
+
+static int put_functions(struct callgrind *c)
+{
+	size_t nfns = export_tree_count(c->fns), *first = NULL;
+	uint32_t *order = sort_calls(c, &first);
+
+	c->named = calloc(nfns + 1, sizeof(*c->named));
+	if (!order || !c->named)
+		c->ret = -ENOMEM;
+	for (size_t i = 0; !c->ret && i < nfns; i++) {
+		out_char(c->o, '\n');
+		put_object(c, "ob", (uint32_t)i);
+		out_text(c->o, i ? "fl=(1)\n" : "fl=(1) ???\n");
+		put_function(c, "fn", (uint32_t)i);
+		out_printf(c->o, "0 %" PRIu64 "\n", export_node(c->fns, (uint32_t)i)->weight);
+		for (size_t j = first[i]; j < first[i + 1]; j++)
+			put_call(c, export_node(c->calls, order[j]));
+	}
+	free(order);
+	free(first);
+	return c->ret;
+}
+
+static void put_head(struct callgrind *c)
+{
+	const char *unit = c->opt->count_samples ? "Samples" : c->s->weight_is_ns ? "ns" : "Events";
+
+	out_printf(c->o,
+		   "# callgrind format\nversion: 1\ncreator: kvmprof %s\ncmd: %s\n"
+		   "positions: line\nevent: %s : %s%s\nevents: %s\nsummary: %" PRIu64 "\n",
+		   c->opt->version, *c->s->osrelease ? c->s->osrelease : "guest", unit,
+		   c->opt->count_samples ? "samples" : c->s->event,
+		   !c->opt->count_samples && c->s->weight_is_ns ? " time (ns)" : "", unit,
+		   export_weight(c->opt, c->s->weight, c->s->samples));
+}
+
+EXPORT_WRITER(callgrind)
+{
+	struct callgrind c = { .s = s,
+			       .opt = opt,
+			       .o = o,
+			       .objects = TABLE_OF(const char *, equal_pointer),
+			       .texts = TABLE_OF(struct label_text, equal_text),
+			       .comms = TABLE_OF(const char *, equal_pointer) };
+	int ret = export_labels_create(&c.labels, s, opt->names, e);
+
+	(void)path;
+	if (ret)
+		return ret;
+	c.nlabels = (uint32_t)export_labels_count(c.labels);
+	c.level = calloc((size_t)c.nlabels + 1, sizeof(*c.level));
+	c.fns = export_tree_create();
+	c.calls = export_tree_create();
+	if (!c.level || !c.fns || !c.calls)
+		c.ret = -ENOMEM;
+	if (!c.ret)
+		c.ret = find_comms(&c);
+	for (size_t i = 0; !c.ret && i < s->nstacks; i++)
+		c.ret = add_stack(&c, &s->stack[i]);
+	if (!c.ret && opt->calls)
+		c.ret = add_exact_calls(&c, e);
+	if (!c.ret) {
+		put_head(&c);
+		put_functions(&c);
+	}
+	table_deinit(&c.objects);
+	table_deinit(&c.texts);
+	table_deinit(&c.comms);
+	free(c.comm_of);
+	free(c.level);
+	free(c.named);
+	export_tree_destroy(c.fns);
+	export_tree_destroy(c.calls);
+	export_labels_destroy(c.labels);
+	return c.ret ? err_set(e, -c.ret, "out of memory") : 0;
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * firefox: the "processed profile" of the Firefox Profiler (profiler.firefox.com), in
+ * version 59 of its format, as its repository describes it in src/types/profile.ts and
+ * docs-developer/CHANGELOG-formats.md. Newer readers bring it up to date.
+ *
+ *   { meta, libs, shared: { stringArray, sources }, threads: [ thread... ] }
+ *   thread = { samples, stackTable, frameTable, funcTable, resourceTable, ... }
+ *
+ * A table is an object of equally long arrays and `length`. Tables are of one thread,
+ * strings of all. Times are milliseconds since the first sample, weights as well
+ * ("tracing-ms"). Threads go by pid and tid: the halted time of each vCPU is a thread of
+ * pid 0 of its own, and what had a tid before has it with a number behind it.
+ */
+#include "profile/analyse/export/export.h"
+
+#include "base/table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define FORMAT_VERSION 59
+#define GECKO_VERSION 32
+#define NONE UINT32_MAX
+
+/* Index in meta.categories; "transparent" is what the reader knows as idle. */
+enum category { OTHER, KERNEL, MODULE, USER, JIT, IDLE };
+
+static const char categories[] =
+	"[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},\n"
+	"{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\"]},\n"
+	"{\"name\":\"Kernel module\",\"color\":\"purple\",\"subcategories\":[\"Other\"]},\n"
+	"{\"name\":\"User\",\"color\":\"blue\",\"subcategories\":[\"Other\"]},\n"
+	"{\"name\":\"JIT\",\"color\":\"green\",\"subcategories\":[\"Other\"]},\n"
+	"{\"name\":\"Idle\",\"color\":\"transparent\",\"subcategories\":[\"Other\"]}]";
+
+/* Numbers of a thread's own for things that all threads share. */
+struct local {
+	uint32_t *index; /* of each thing, or NONE */
+	uint32_t *thing; /* of each index */
+	size_t n, max;
+};
+
+struct firefox {
+	const struct stackset *s;
+	const struct export_options *opt;
+	struct export_out *o;
+	struct export_labels *labels;
+	struct export_tracks tracks;
+	struct export_tree *tids; /* of tids; .samples: how many threads had it */
+	struct table strings;	  /* const char * */
+	struct table dsos;	  /* const char * */
+	uint32_t *label_string, *label_dso;
+	/* Of the thread at hand. A frame is a label * 2, and 1 more when it is idle. */
+	struct local frames, funcs, resources;
+};
+
+/* -- tables ------------------------------------------------------------------------------------ */
+
+static bool equal_pointer(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const char *const *)a == *(const char *const *)b;
+}
+
+static int add_text(struct table *t, const char *text, uint32_t *index)
+{
+	bool fresh;
+
+	return table_add(t, table_mix((uint64_t)(uintptr_t)text, 1), &text, index, &fresh);
+}
+
+static const char *text_at(const struct table *t, size_t i)
+{
+	return ((const char *const *)t->item)[i];
+}
+
+static int local_init(struct local *l, size_t max)
+{
+	l->max = max;
+	l->index = calloc(max + 1, sizeof(*l->index));
+	l->thing = calloc(max + 1, sizeof(*l->thing));
+	if (!l->index || !l->thing)
+		return -ENOMEM;
+	for (size_t i = 0; i < max; i++)
+		l->index[i] = NONE;
+	return 0;
+}
+
+static void local_deinit(struct local *l)
+{
+	free(l->index);
+	free(l->thing);
+}
+
+static void local_clear(struct local *l)
+{
+	while (l->n)
+		l->index[l->thing[--l->n]] = NONE;
+}
+
+static uint32_t local_add(struct local *l, uint32_t thing)
+{
+	if (l->index[thing] == NONE) {
+		l->index[thing] = (uint32_t)l->n;
+		l->thing[l->n++] = thing;
+	}
+	return l->index[thing];
+}
+
+static int firefox_prepare(struct firefox *x)
+{
+	size_t n = export_labels_count(x->labels);
+	uint32_t unused;
+	int ret = 0;
+
+	x->strings = x->dsos = TABLE_OF(const char *, equal_pointer);
+	x->tids = export_tree_create();
+	x->label_string = calloc(n + 1, sizeof(*x->label_string));
+	x->label_dso = calloc(n + 1, sizeof(*x->label_dso));
+	if (!x->tids || !x->label_string || !x->label_dso)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < n; i++) {
+		const struct export_label *l = export_label(x->labels, (uint32_t)i);
+
+		ret = add_text(&x->strings, l->text, &x->label_string[i]);
+		ret = ret ? ret : add_text(&x->dsos, l->dso, &x->label_dso[i]);
+	}
+	/* The labels' texts and DSOs are kept once together, so these may be there already. */
+	for (size_t i = 0; !ret && i < x->dsos.n; i++)
+		ret = add_text(&x->strings, text_at(&x->dsos, i), &unused);
+	ret = ret ? ret : local_init(&x->frames, n * 2);
+	ret = ret ? ret : local_init(&x->funcs, n);
+	return ret ? ret : local_init(&x->resources, x->dsos.n);
+}
+
+/* -- a thread ---------------------------------------------------------------------------------- */
+
+/* ,"name":[v,v,v] of what value() says of each thing. */
+static void put_column(struct firefox *x, const char *name, const struct local *l,
+		       uint32_t (*value)(struct firefox *x, uint32_t thing))
+{
+	out_printf(x->o, ",\"%s\":[", name);
+	for (size_t i = 0; i < l->n; i++) {
+		if (i)
+			out_char(x->o, ',');
+		out_u64(x->o, value(x, l->thing[i]));
+	}
+	out_char(x->o, ']');
+}
+
+static void put_constant(struct firefox *x, const char *name, const char *value, size_t n)
+{
+	out_printf(x->o, ",\"%s\":[", name);
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			out_char(x->o, ',');
+		out_text(x->o, value);
+	}
+	out_char(x->o, ']');
+}
+
+static uint32_t category_of(struct firefox *x, uint32_t frame)
+{
+	static const uint8_t of_kind[] = { [STACKSET_KIND_KERNEL] = KERNEL,
+					   [STACKSET_KIND_MODULE] = MODULE,
+					   [STACKSET_KIND_USER] = USER,
+					   [STACKSET_KIND_JIT] = JIT,
+					   [STACKSET_KIND_UNKNOWN] = OTHER };
+	uint8_t kind = export_label(x->labels, frame / 2)->kind;
+
+	return frame & 1 ? IDLE : kind < sizeof(of_kind) ? of_kind[kind] : OTHER;
+}
+
+static uint32_t func_of_frame(struct firefox *x, uint32_t frame)
+{
+	return local_add(&x->funcs, frame / 2);
+}
+
+static uint32_t name_of_func(struct firefox *x, uint32_t label)
+{
+	return x->label_string[label];
+}
+
+static uint32_t resource_of_func(struct firefox *x, uint32_t label)
+{
+	return local_add(&x->resources, x->label_dso[label]);
+}
+
+static uint32_t name_of_resource(struct firefox *x, uint32_t dso)
+{
+	uint32_t index = 0;
+
+	add_text(&x->strings, text_at(&x->dsos, dso), &index); /* is there: cannot fail */
+	return index;
+}
+
+static void put_frames(struct firefox *x)
+{
+	size_t n = x->frames.n;
+
+	out_printf(x->o, ",\n\"frameTable\":{\"length\":%zu", n);
+	put_constant(x, "address", "-1", n);
+	put_constant(x, "inlineDepth", "0", n);
+	put_column(x, "category", &x->frames, category_of);
+	put_constant(x, "subcategory", "0", n);
+	put_column(x, "func", &x->frames, func_of_frame);
+	put_constant(x, "nativeSymbol", "null", n);
+	put_constant(x, "innerWindowID", "0", n);
+	put_constant(x, "line", "null", n);
+	put_constant(x, "column", "null", n);
+	n = x->funcs.n;
+	out_printf(x->o, "},\n\"funcTable\":{\"length\":%zu", n);
+	put_column(x, "name", &x->funcs, name_of_func);
+	put_constant(x, "isJS", "false", n);
+	put_constant(x, "relevantForJS", "false", n);
+	put_column(x, "resource", &x->funcs, resource_of_func);
+	put_constant(x, "source", "null", n);
+	put_constant(x, "lineNumber", "null", n);
+	put_constant(x, "columnNumber", "null", n);
+	n = x->resources.n;
+	out_printf(x->o, "},\n\"resourceTable\":{\"length\":%zu", n);
+	put_constant(x, "lib", "null", n);
+	put_column(x, "name", &x->resources, name_of_resource);
+	put_constant(x, "host", "null", n);
+	put_constant(x, "type", "1", n); /* library */
+	out_text(x->o, "},\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
+		       "\"name\":[],\"functionSize\":[]}");
+}
+
+static void put_stacks(struct firefox *x, struct export_tree *tree)
+{
+	size_t n = export_tree_count(tree);
+
+	out_printf(x->o, ",\n\"stackTable\":{\"length\":%zu,\"frame\":[", n);
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			out_char(x->o, ',');
+		out_u64(x->o, export_node(tree, (uint32_t)i)->label);
+	}
+	out_text(x->o, "],\"prefix\":[");
+	for (size_t i = 0; i < n; i++) {
+		uint32_t parent = export_node(tree, (uint32_t)i)->parent;
+
+		if (i)
+			out_char(x->o, ',');
+		if (parent == EXPORT_ROOT)
+			out_text(x->o, "null");
+		else
+			out_u64(x->o, parent);
+	}
+	out_text(x->o, "]}");
+}
+
+static int add_stack(struct firefox *x, struct export_tree *tree, uint32_t stack, uint32_t *node)
+{
+	const struct stackset_stack *st = &x->s->stack[stack];
+	const uint32_t *label;
+	size_t n = export_stack_labels(x->labels, st, &label);
+	int ret = 0;
+
+	*node = EXPORT_ROOT;
+	for (size_t i = 0; !ret && i < n; i++) {
+		bool idle = st->mode == STACKSET_IDLE && i + 1 == n;
+
+		ret = export_tree_add(tree, *node, local_add(&x->frames, label[i] * 2 + idle),
+				      node);
+	}
+	return ret;
+}
+
+static int put_samples(struct firefox *x, const struct export_track *t, struct export_tree *tree)
+{
+	bool ms = x->s->weight_is_ns && !x->opt->count_samples;
+	int ret = 0;
+
+	out_printf(x->o, "\"samples\":{\"length\":%zu,\"weightType\":\"%s\",\"stack\":[", t->n,
+		   ms ? "tracing-ms" : "samples");
+	for (size_t i = 0; !ret && i < t->n; i++) {
+		uint32_t node;
+
+		ret = add_stack(x, tree, x->s->sample[t->sample[i]].stack, &node);
+		if (i)
+			out_char(x->o, ',');
+		if (node == EXPORT_ROOT)
+			out_text(x->o, "null");
+		else
+			out_u64(x->o, node);
+	}
+	out_text(x->o, "],\n\"time\":[");
+	for (size_t i = 0; i < t->n; i++) {
+		if (i)
+			out_char(x->o, ',');
+		out_fixed(x->o, x->s->sample[t->sample[i]].time_ns - x->s->first_ns, 6);
+	}
+	out_text(x->o, "],\n\"weight\":[");
+	for (size_t i = 0; i < t->n; i++) {
+		if (i)
+			out_char(x->o, ',');
+		out_fixed(x->o, export_weight(x->opt, x->s->sample[t->sample[i]].weight, 1),
+			  ms ? 6 : 0);
+	}
+	/* What the processor did for the thread; nothing while it was halted. */
+	out_text(x->o, "],\n\"threadCPUDelta\":[");
+	for (size_t i = 0; i < t->n; i++) {
+		const struct stackset_sample *sample = &x->s->sample[t->sample[i]];
+		bool idle = x->s->stack[sample->stack].mode == STACKSET_IDLE;
+
+		if (i)
+			out_char(x->o, ',');
+		out_u64(x->o, idle || !x->s->weight_is_ns ? 0 : sample->weight);
+	}
+	out_text(x->o, "]}");
+	return ret;
+}
+
+static int put_ids(struct firefox *x, const struct export_track *t)
+{
+	const struct stackset_task *task = &x->s->task[t->task];
+	uint64_t first = x->s->sample[t->sample[0]].time_ns - x->s->first_ns;
+	uint64_t last = x->s->sample[t->sample[t->n - 1]].time_ns - x->s->first_ns;
+	char name[256];
+	uint32_t node;
+	int ret = export_tree_add(x->tids, EXPORT_ROOT, task->tid, &node);
+
+	if (ret)
+		return ret;
+	export_track_name(t, x->s, EXPORT_TRACK_OF_THREAD, name, sizeof(name));
+	out_text(x->o, "{\"processType\":\"default\",\"processStartupTime\":");
+	out_fixed(x->o, first, 6);
+	out_text(x->o, ",\"processShutdownTime\":null,\"registerTime\":");
+	out_fixed(x->o, first, 6);
+	out_text(x->o, ",\"unregisterTime\":");
+	out_fixed(x->o, last, 6);
+	out_text(x->o, ",\"pausedRanges\":[],\"showMarkersInTimeline\":false,\"name\":");
+	out_json(x->o, name);
+	out_text(x->o, ",\"processName\":");
+	out_json(x->o, task->comm);
+	out_printf(x->o, ",\"isMainThread\":%s,\"pid\":\"%u\",",
+		   task->pid == task->tid ? "true" : "false", task->pid);
+	if (t->idle)
+		out_printf(x->o, "\"tid\":\"0.%u\",\n", t->cpu);
+	else if (!export_node(x->tids, node)->samples++)
+		out_printf(x->o, "\"tid\":%u,\n", task->tid);
+	else
+		out_printf(x->o, "\"tid\":\"%u.%" PRIu64 "\",\n", task->tid,
+			   export_node(x->tids, node)->samples);
+	return 0;
+}
+
+static int put_thread(struct firefox *x, const struct export_track *t)
+{
+	struct export_tree *tree = export_tree_create();
+	int ret = tree ? put_ids(x, t) : -ENOMEM;
+
+	local_clear(&x->frames);
+	local_clear(&x->funcs);
+	local_clear(&x->resources);
+	if (!ret)
+		ret = put_samples(x, t, tree);
+	if (!ret) {
+		put_stacks(x, tree);
+		put_frames(x);
+		out_text(x->o, ",\n\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
+			       "\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]}}");
+	}
+	export_tree_destroy(tree);
+	return ret;
+}
+
+/* -- the file ---------------------------------------------------------------------------------- */
+
+static void put_meta(struct firefox *x)
+{
+	uint64_t period =
+		x->s->samples && x->s->weight_is_ns ? x->s->weight / x->s->samples : 1000000;
+
+	out_text(x->o, "{\"meta\":{\"interval\":");
+	out_fixed(x->o, period ? period : 1, 6);
+	out_text(x->o, ",\"startTime\":0,\"processType\":0,\"product\":");
+	out_json(x->o, *x->s->osrelease ? x->s->osrelease : "kvmprof");
+	out_text(x->o, ",\"oscpu\":");
+	out_json(x->o, x->s->osrelease);
+	out_printf(x->o,
+		   ",\"importedFrom\":\"kvmprof %s\",\"stackwalk\":1,\"debug\":false,"
+		   "\"version\":%d,\"preprocessedProfileVersion\":%d,\"symbolicated\":true,\n"
+		   "\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"
+		   "\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],\n"
+		   "\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]},\n"
+		   "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+		   "\"threadCPUDelta\":\"ns\"},\n",
+		   x->opt->version, GECKO_VERSION, FORMAT_VERSION);
+	if (x->s->ncpus)
+		out_printf(x->o, "\"logicalCPUs\":%u,", x->s->ncpus);
+	out_printf(x->o, "\"categories\":%s},\n\"libs\":[],\n", categories);
+}
+
+static void put_shared(struct firefox *x)
+{
+	out_text(x->o, "\"shared\":{\"stringArray\":[");
+	for (size_t i = 0; i < x->strings.n; i++) {
+		out_text(x->o, i ? ",\n" : "\n");
+		out_json(x->o, text_at(&x->strings, i));
+	}
+	out_text(x->o, "],\"sources\":{\"length\":0,\"uuid\":[],\"filename\":[]}},\n");
+}
+
+EXPORT_WRITER(firefox)
+{
+	struct firefox x = { .s = s, .opt = opt, .o = o };
+	int ret = export_labels_create(&x.labels, s, opt->names, e);
+
+	(void)path;
+	if (!ret)
+		ret = export_tracks_create(&x.tracks, s, EXPORT_TRACK_OF_THREAD, e);
+	if (!ret && firefox_prepare(&x) < 0)
+		ret = err_set(e, ENOMEM, "out of memory");
+	if (!ret) {
+		put_meta(&x);
+		put_shared(&x);
+		out_text(o, "\"threads\":[");
+	}
+	for (size_t i = 0; !ret && i < x.tracks.n; i++) {
+		out_text(o, i ? ",\n" : "\n");
+		if (put_thread(&x, &x.tracks.track[i]) < 0)
+			ret = err_set(e, ENOMEM, "out of memory for thread %zu", i);
+	}
+	if (!ret)
+		out_text(o, "]}\n");
+	local_deinit(&x.frames);
+	local_deinit(&x.funcs);
+	local_deinit(&x.resources);
+	free(x.label_string);
+	free(x.label_dso);
+	table_deinit(&x.strings);
+	table_deinit(&x.dsos);
+	export_tree_destroy(x.tids);
+	export_tracks_destroy(&x.tracks);
+	export_labels_destroy(x.labels);
+	return ret;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * iprof: counts by image and offset, in a directory of text files, in the manner of
+ * Compaq's continuous profiler (DCPI, iprobe), whose tools looked for samples by image.
+ *
+ *   NAME-IMAGEID.prof, with --per-pid NAME-IMAGEID-PID.prof:
+ *     *( "0x" offset " " count "\n" )      by offset; count: samples that were there
+ *   kernel.syms:
+ *     *( "0x" offset " 0x" size " " name " " image "\n" )      by image, then offset
+ *
+ * NAME is the last part of the image's path (kernel; of modules the module's name), with
+ * '_' for what is no letter, digit, '.', '_' or '-'. IMAGEID is 16 digits that tell images
+ * of one name apart: FNV-1a of the path. Offsets are in the file; in the kernel and its
+ * modules from where they begin; in code without a file addresses. kernel.syms has the
+ * functions of the kernel and modules that the profile holds.
+ */
+#include "profile/analyse/export/export.h"
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILES 65536u
+#define NAME_LEN 100u
+#define ALL_PIDS UINT32_MAX
+
+/* What was counted at a place: first of one stack, then of all. */
+struct place {
+	uint32_t image, pid;
+	uint64_t offset, count;
+};
+
+struct symbol_line {
+	const char *image, *name;
+	uint64_t offset, size;
+};
+
+struct iprof {
+	const struct stackset *s;
+	const struct export_options *opt;
+	const char *dir;
+	struct table images; /* const char *: a stackset's equal texts are one pointer */
+	struct place *place;
+	size_t nplaces;
+	struct symbol_line *symbol;
+	size_t nsymbols;
+};
+
+static const char no_image[] = "[unknown]";
+
+static bool equal_pointer(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const char *const *)a == *(const char *const *)b;
+}
+
+static int find_places(struct iprof *p)
+{
+	const struct stackset *s = p->s;
+	int ret = 0;
+
+	p->place = calloc(s->nstacks + 1, sizeof(*p->place));
+	if (!p->place)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < s->nstacks; i++) {
+		const struct stackset_stack *st = &s->stack[i];
+		const struct stackset_frame *f = st->n ? &s->frame[st->frame[0]] : NULL;
+		const char *image = f ? s->func[f->func].dso : no_image;
+		struct place *at = &p->place[p->nplaces++];
+		bool fresh;
+
+		at->pid = p->opt->per_pid ? s->task[st->task].pid : ALL_PIDS;
+		at->offset = f ? f->image : 0;
+		at->count = st->samples;
+		ret = table_add(&p->images, table_mix((uint64_t)(uintptr_t)image, 1), &image,
+				&at->image, &fresh);
+	}
+	return ret;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+static void image_name(const char *image, char name[NAME_LEN])
+{
+	const char *slash = strrchr(image, '/'), *from = slash ? slash + 1 : image;
+	size_t n = 0;
+
+	if (!strncmp(image, "[kernel.kallsyms]", 17))
+		from = "kernel";
+	for (; *from && n + 1 < NAME_LEN; from++) {
+		bool plain = (*from >= 'a' && *from <= 'z') || (*from >= 'A' && *from <= 'Z') ||
+			     (*from >= '0' && *from <= '9') || *from == '.' || *from == '_' ||
+			     *from == '-';
+
+		if (*from == '[' || *from == ']' || (!n && *from == '.'))
+			continue; /* no hidden files */
+		name[n++] = plain ? *from : '_';
+	}
+	name[n] = '\0';
+	if (!n)
+		snprintf(name, NAME_LEN, "unnamed");
+}
+
+static int open_file(struct iprof *p, const char *name, int *fd, char **path, struct err *e)
+{
+	if (asprintf(path, "%s/%s", p->dir, name) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	*fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return *fd < 0 ? err_set(e, errno, "cannot make %s: %s", *path, strerror(errno)) : 0;
+}
+
+/* The places [from, to) are of one image and process. */
+static int write_counts(struct iprof *p, size_t from, size_t to, struct err *e)
+{
+	const struct place *at = &p->place[from];
+	const char *image = ((const char *const *)p->images.item)[at->image];
+	char base[NAME_LEN], name[NAME_LEN + 64];
+	cleanup_free char *path = NULL;
+	cleanup_close int fd = -1;
+	struct export_out out;
+	int ret;
+
+	image_name(image, base);
+	if (at->pid == ALL_PIDS)
+		snprintf(name, sizeof(name), "%s-%016" PRIx64 ".prof", base,
+			 hash_text(HASH_START, image));
+	else
+		snprintf(name, sizeof(name), "%s-%016" PRIx64 "-%" PRIu32 ".prof", base,
+			 hash_text(HASH_START, image), at->pid);
+	ret = open_file(p, name, &fd, &path, e);
+	if (ret)
+		return ret;
+	export_out_init(&out, fd, EXPORT_UNPACKED);
+	for (size_t i = from; i < to;) {
+		uint64_t offset = p->place[i].offset, count = 0;
+
+		for (; i < to && p->place[i].offset == offset; i++)
+			count += p->place[i].count;
+		out_printf(&out, "0x%" PRIx64 " %" PRIu64 "\n", offset, count);
+	}
+	ret = export_out_finish(&out, path, e);
+	export_out_deinit(&out);
+	return ret;
+}
+
+static int write_all_counts(struct iprof *p, struct err *e)
+{
+	size_t files = 0;
+	int ret = 0;
+
+	qsort(p->place, p->nplaces, sizeof(*p->place), compare_places);
+	for (size_t i = 0; !ret && i < p->nplaces;) {
+		size_t end = i + 1;
+
+		while (end < p->nplaces && p->place[end].image == p->place[i].image &&
+		       p->place[end].pid == p->place[i].pid)
+			end++;
+		if (files++ == MAX_FILES)
+			return err_set(e, E2BIG,
+				       "more than %u files; leave out --per-pid, or take "
+				       "some of the processes",
+				       MAX_FILES);
+		ret = write_counts(p, i, end, e);
+		i = end;
+	}
+	return ret;
+}
+
+/* -- kernel.syms ------------------------------------------------------------------------------- */
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct symbol_line *x = a, *y = b;
+	int image = strcmp(x->image, y->image);
+
+	if (image)
+		return image;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int find_symbols(struct iprof *p)
+{
+	const struct stackset *s = p->s;
+
+	p->symbol = calloc(s->nframes + 1, sizeof(*p->symbol));
+	if (!p->symbol)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nframes; i++) {
+		const struct stackset_frame *fr = &s->frame[i];
+		const struct stackset_func *f = &s->func[fr->func];
+
+		if (f->named &&
+		    (f->kind == STACKSET_KIND_KERNEL || f->kind == STACKSET_KIND_MODULE))
+			p->symbol[p->nsymbols++] =
+				(struct symbol_line){ f->dso, f->name, fr->image - fr->off,
+						      f->size };
+	}
+	qsort(p->symbol, p->nsymbols, sizeof(*p->symbol), compare_symbols);
+	return 0;
+}
+
+static int write_symbols(struct iprof *p, struct err *e)
+{
+	cleanup_free char *path = NULL;
+	cleanup_close int fd = -1;
+	struct export_out out;
+	int ret;
+
+	if (find_symbols(p) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = open_file(p, "kernel.syms", &fd, &path, e);
+	if (ret)
+		return ret;
+	export_out_init(&out, fd, EXPORT_UNPACKED);
+	for (size_t i = 0; i < p->nsymbols; i++) {
+		const struct symbol_line *l = &p->symbol[i];
+
+		if (!i || compare_symbols(l - 1, l))
+			out_printf(&out, "0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", l->offset, l->size,
+				   l->name, l->image);
+	}
+	ret = export_out_finish(&out, path, e);
+	export_out_deinit(&out);
+	return ret;
+}
+
+EXPORT_WRITER(iprof)
+{
+	struct iprof p = {
+		.s = s, .opt = opt, .dir = path, .images = TABLE_OF(const char *, equal_pointer)
+	};
+	int ret = find_places(&p) < 0 ? err_set(e, ENOMEM, "out of memory") : 0;
+
+	(void)o;
+	if (!ret)
+		ret = write_all_counts(&p, e);
+	if (!ret)
+		ret = write_symbols(&p, e);
+	free(p.place);
+	free(p.symbol);
+	table_deinit(&p.images);
+	return ret;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf-script: every sample as `perf script` and `kvmprof script` print it.
+ *
+ *   sample = comm tid "[" cpu "]" seconds "." microseconds ": " weight event ": \n"
+ *            *( "\t" address symbol "+0x" offset " (" dso ")\n" ) "\n"
+ *
+ * Innermost frame first. The address is a run-time one in the kernel, and an offset in
+ * the file elsewhere. Names are replaced as `kvmprof script` does it.
+ */
+#include "profile/analyse/export/export.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void put_name(struct export_out *o, const char *text)
+{
+	for (; *text; text++)
+		out_char(o, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+static void put_frame(struct export_out *o, const struct stackset *s, uint32_t frame, bool caller)
+{
+	const struct stackset_frame *f = &s->frame[frame];
+	const struct stackset_func *func = &s->func[f->func];
+	bool kernel = func->kind == STACKSET_KIND_KERNEL || func->kind == STACKSET_KIND_MODULE ||
+		      f->addr >> 63;
+	/* perf records return addresses; a stackset has what was looked up, the byte before. */
+	uint64_t back = caller && !s->ours && f->addr ? 1 : 0;
+	char hex[24];
+
+	snprintf(hex, sizeof(hex), "\t%16" PRIx64 " ", (kernel ? f->addr : f->image) + back);
+	out_text(o, hex);
+	if (func->named) {
+		put_name(o, func->name);
+		out_text(o, "+0x");
+		out_hex(o, f->off + back);
+	} else {
+		out_text(o, "[unknown]");
+	}
+	out_text(o, " (");
+	put_name(o, func->dso);
+	out_text(o, ")\n");
+}
+
+EXPORT_WRITER(perf_script)
+{
+	const char *event = *s->event ? s->event : "event";
+
+	(void)path;
+	(void)opt;
+	(void)e;
+	for (size_t i = 0; i < s->nsamples; i++) {
+		const struct stackset_sample *sample = &s->sample[i];
+		const struct stackset_stack *st = &s->stack[sample->stack];
+		char head[160];
+
+		put_name(o, s->task[st->task].comm);
+		snprintf(head, sizeof(head),
+			 " %5u [%03d] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ",
+			 s->task[st->task].tid, (int)sample->cpu, sample->time_ns / 1000000000u,
+			 sample->time_ns % 1000000000u / 1000u, sample->weight);
+		out_text(o, head);
+		put_name(o, event);
+		out_text(o, ": \n");
+		for (uint32_t j = 0; j < st->n; j++)
+			put_frame(o, s, st->frame[j], j > 0);
+		out_char(o, '\n');
+	}
+	return 0;
+}

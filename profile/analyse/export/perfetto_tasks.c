@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which task ran on which vCPU, as the samples tell it: a slice on the vCPU's track for each
+ * time that a task had, and one on the thread's track that says on which vCPU it was.
+ *
+ * A sample stands for the time that is its weight. These are put one behind the other, as in
+ * chrome_trace.c: where they were within a period, and they add up to what the profile says. Where
+ * the next sample is more than twice its weight away, time goes on at that sample. So a switch is
+ * known to within a period, and a task that ran between two samples is not there.
+ */
+#include "profile/analyse/export/perfetto.h"
+
+#include "profile/format/sink/where.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* [from, to) of a sample, and what it is compared by. */
+struct span {
+	uint64_t from, to;
+	uint32_t cpu, task;
+	bool halted;
+	enum sample_where where; /* of the event host */
+};
+
+static const struct stackset_task *task_of(const struct stackset *s, const struct span *span)
+{
+	return &s->task[span->task];
+}
+
+/* Of its frames the outermost says it: above that are the host's. */
+static enum sample_where where_was(const struct stackset *s, const struct stackset_stack *st)
+{
+	enum sample_where where = st->mode == STACKSET_IDLE ? SAMPLE_HALTED : SAMPLE_IN_GUEST;
+
+	for (uint32_t i = 0; i < st->n; i++)
+		(void)where_of(s->frame[st->frame[i]].addr, &where);
+	return where;
+}
+
+/* By vCPU: no two of one overlap. */
+static void find_spans(const struct stackset *s, const struct export_tracks *vcpus,
+		       struct span *span)
+{
+	for (size_t v = 0; v < vcpus->n; v++) {
+		uint64_t filled = 0; /* up to where this vCPU's time is told */
+
+		for (size_t i = 0; i < vcpus->track[v].n; i++) {
+			uint32_t at = vcpus->track[v].sample[i];
+			const struct stackset_sample *sample = &s->sample[at];
+			const struct stackset_stack *st = &s->stack[sample->stack];
+			uint64_t t = sample->time_ns, to;
+
+			if (t > filled && (t - filled) / 2 >= sample->weight)
+				filled = t - sample->weight;
+			if (__builtin_add_overflow(filled, sample->weight, &to))
+				to = filled;
+			span[at] = (struct span){
+				.from = filled,
+				.to = to,
+				.cpu = sample->cpu,
+				.task = st->task,
+				.halted = st->mode == STACKSET_IDLE,
+				.where = where_was(s, st),
+			};
+			filled = to;
+		}
+	}
+}
+
+enum lane { LANE_VCPU, LANE_THREAD, LANE_WHERE };
+
+static bool goes_on(enum lane lane, const struct span *a, const struct span *b)
+{
+	if (a->to != b->from)
+		return false;
+	if (lane == LANE_VCPU)
+		return a->task == b->task && a->halted == b->halted;
+	return lane == LANE_THREAD ? a->cpu == b->cpu : a->where == b->where;
+}
+
+static void put_span(struct perfetto *p, const struct stackset *s, uint64_t uuid, enum lane lane,
+		     const struct span *span)
+{
+	const struct stackset_task *task = task_of(s, span);
+	char name[256];
+	size_t slice;
+
+	if (lane == LANE_THREAD)
+		snprintf(name, sizeof(name), "vCPU %u", span->cpu);
+	else if (lane == LANE_WHERE)
+		snprintf(name, sizeof(name), "%s", where_name(span->where));
+	else if (span->halted)
+		snprintf(name, sizeof(name), "halted");
+	else if (task->pid)
+		snprintf(name, sizeof(name), "%s %u", task->comm, task->tid);
+	else
+		snprintf(name, sizeof(name), "%s", task->comm);
+	slice = perfetto_slice_begin(p, uuid, span->from, name);
+	if (lane == LANE_VCPU) {
+		perfetto_note(p, "comm", task->comm);
+		perfetto_note_number(p, "pid", task->pid);
+		perfetto_note_number(p, "tid", task->tid);
+	}
+	perfetto_slice_begun(p, slice);
+	perfetto_slice_end(p, uuid, span->to);
+}
+
+/* Samples one behind the other in which the same goes on are one slice. */
+static void put_lane(struct perfetto *p, const struct stackset *s, const struct export_track *t,
+		     uint64_t uuid, const struct span *spans, enum lane lane)
+{
+	struct span open = { 0 };
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct span next = spans[t->sample[i]];
+
+		/* A thread that was moved: two vCPUs' samples overlap by a period. */
+		next.from = next.from < open.to ? open.to : next.from;
+		if (next.from >= next.to)
+			continue;
+		if (open.to && goes_on(lane, &open, &next)) {
+			open.to = next.to;
+			continue;
+		}
+		if (open.to)
+			put_span(p, s, uuid, lane, &open);
+		open = next;
+	}
+	if (open.to)
+		put_span(p, s, uuid, lane, &open);
+}
+
+/* Only the event host tells it. */
+static void put_where(struct perfetto *p, const struct stackset *s, const struct export_track *vcpu,
+		      const struct span *spans)
+{
+	const struct perfetto_track t = {
+		.uuid = perfetto_uuid(PERFETTO_WHERE, vcpu->cpu),
+		.parent = perfetto_uuid(PERFETTO_VCPU, vcpu->cpu),
+		.name = "where",
+		.told = "where the thread was, by samples: guest, KVM, VMM, off the processor",
+	};
+
+	perfetto_track(p, &t);
+	put_lane(p, s, vcpu, t.uuid, spans, LANE_WHERE);
+}
+
+static int put_vcpus(struct perfetto *p, const struct stackset *s,
+		     const struct export_tracks *vcpus, const struct span *spans)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < vcpus->n && !ret; i++) {
+		struct perfetto_track t = {
+			.uuid = perfetto_uuid(PERFETTO_VCPU, vcpus->track[i].cpu),
+			.parent = perfetto_uuid(PERFETTO_GROUP, PERFETTO_VCPUS),
+			.rank = vcpus->track[i].cpu,
+			.told = "the task that runs, by samples: a switch is known to within a "
+				"period",
+		};
+		uint32_t node;
+		char name[24];
+		bool fresh;
+
+		ret = perfetto_know(p, KNOWN_VCPU, vcpus->track[i].cpu, &node, &fresh);
+		snprintf(name, sizeof(name), "vCPU %u", vcpus->track[i].cpu);
+		t.name = name;
+		if (!ret && fresh)
+			perfetto_track(p, &t);
+		if (!ret && spans)
+			put_lane(p, s, &vcpus->track[i], t.uuid, spans, LANE_VCPU);
+		if (!ret && spans && !strcmp(s->event, "host"))
+			put_where(p, s, &vcpus->track[i], spans);
+	}
+	return ret;
+}
+
+/* ProcessDescriptor, or ThreadDescriptor with the process's track as parent. */
+static void put_descriptor(struct perfetto *p, const struct stackset_task *task, uint64_t uuid,
+			   uint64_t parent)
+{
+	struct buf *b = &p->packet;
+	size_t packet = perfetto_begin(p, PERFETTO_TRACKS, 0);
+	size_t track = proto_begin(b, 60), descriptor;
+
+	proto_uint(b, 1, uuid);
+	if (parent)
+		proto_uint(b, 5, parent);
+	descriptor = proto_begin(b, parent ? 4 : 3);
+	proto_uint(b, 1, task->pid);
+	if (parent)
+		proto_uint(b, 2, task->tid);
+	proto_text(b, parent ? 5 : 6, task->comm);
+	proto_end(b, descriptor);
+	proto_end(b, track);
+	perfetto_end(p, packet);
+}
+
+/*
+ * pid 0 is a task of each vCPU, whose tracks have it; a task that could not be read has no
+ * number.
+ */
+static bool has_track(const struct stackset *s, const struct export_track *t)
+{
+	const struct stackset_task *task = &s->task[t->task];
+
+	return !t->idle && task->pid <= INT32_MAX && task->tid <= INT32_MAX;
+}
+
+static int put_process(struct perfetto *p, const struct stackset_task *task, uint32_t *node)
+{
+	bool fresh;
+	int ret = perfetto_know(p, KNOWN_PROCESS, task->pid, node, &fresh);
+
+	if (!ret && fresh)
+		put_descriptor(p, task, perfetto_uuid(PERFETTO_PROCESS, *node), 0);
+	return ret;
+}
+
+static int put_thread(struct perfetto *p, const struct stackset *s, const struct export_track *t,
+		      const struct span *spans)
+{
+	const struct stackset_task *task = &s->task[t->task];
+	uint32_t process, node;
+	bool fresh;
+	int ret = put_process(p, task, &process);
+
+	ret = ret ? ret : perfetto_know(p, process, task->tid, &node, &fresh);
+	if (ret)
+		return ret;
+	if (fresh)
+		put_descriptor(p, task, perfetto_uuid(PERFETTO_THREAD, node),
+			       perfetto_uuid(PERFETTO_PROCESS, process));
+	if (spans)
+		put_lane(p, s, t, perfetto_uuid(PERFETTO_THREAD, node), spans, LANE_THREAD);
+	return 0;
+}
+
+/* A process has the name of its main thread where that was seen. */
+static int put_threads(struct perfetto *p, const struct stackset *s,
+		       const struct export_tracks *threads, const struct span *spans)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < threads->n && !ret; i++) {
+		const struct stackset_task *task = &s->task[threads->track[i].task];
+		uint32_t node;
+
+		if (has_track(s, &threads->track[i]) && task->pid == task->tid)
+			ret = put_process(p, task, &node);
+	}
+	for (size_t i = 0; i < threads->n && !ret; i++)
+		if (has_track(s, &threads->track[i]))
+			ret = put_thread(p, s, &threads->track[i], spans);
+	return ret;
+}
+
+int perfetto_tasks(struct perfetto *p, const struct stackset *s, enum perfetto_spans which)
+{
+	struct export_tracks vcpus = { 0 }, threads = { 0 };
+	struct span *spans = NULL;
+	int ret = export_tracks_create(&vcpus, s, EXPORT_TRACK_OF_VCPU, NULL);
+
+	ret = ret ? ret : export_tracks_create(&threads, s, EXPORT_TRACK_OF_THREAD, NULL);
+	if (!ret && which == PERFETTO_SPANS) {
+		spans = calloc(s->nsamples + 1, sizeof(*spans));
+		ret = spans ? 0 : -ENOMEM;
+	}
+	if (spans)
+		find_spans(s, &vcpus, spans);
+	ret = ret ? ret : put_vcpus(p, s, &vcpus, spans);
+	ret = ret ? ret : put_threads(p, s, &threads, spans);
+	free(spans);
+	export_tracks_destroy(&threads);
+	export_tracks_destroy(&vcpus);
+	return ret;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * speedscope: https://www.speedscope.app/file-format-schema.json (its file format 0.6 and
+ * later): frames in a table that all profiles share, and a "sampled" profile for each
+ * vCPU, or with --per-thread for each thread and each vCPU's halted time.
+ *
+ * Samples stay in order of time; equal ones in a row are one with the sum of the weights.
+ * Without times there would be no "time order" view. In a vCPU's profile the outermost
+ * frame is the thread's name.
+ */
+#include "profile/analyse/export/export.h"
+
+#include "base/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct speedscope {
+	const struct stackset *s;
+	const struct export_options *opt;
+	struct export_labels *labels;
+	struct export_tracks tracks;
+	struct export_out *o;
+	enum export_track_of track_of;
+	struct table comms; /* const char *; frames behind the labels */
+	uint32_t *comm_of;  /* of a task */
+};
+
+static bool equal_pointer(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return *(const char *const *)a == *(const char *const *)b;
+}
+
+/* A stackset's equal texts are one pointer. */
+static int find_comms(struct speedscope *x)
+{
+	int ret = 0;
+
+	x->comms = TABLE_OF(const char *, equal_pointer);
+	x->comm_of = calloc(x->s->ntasks + 1, sizeof(*x->comm_of));
+	if (!x->comm_of)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < x->s->ntasks; i++) {
+		const char *comm = x->s->task[i].comm;
+		bool fresh;
+
+		ret = table_add(&x->comms, table_mix((uint64_t)(uintptr_t)comm, 1), &comm,
+				&x->comm_of[i], &fresh);
+	}
+	return ret;
+}
+
+static void put_frames(const struct speedscope *x)
+{
+	size_t n = export_labels_count(x->labels);
+
+	out_text(x->o, "\"shared\":{\"frames\":[");
+	for (size_t i = 0; i < n; i++) {
+		const struct export_label *l = export_label(x->labels, (uint32_t)i);
+
+		out_text(x->o, i ? ",\n{\"name\":" : "\n{\"name\":");
+		out_json(x->o, l->text);
+		out_text(x->o, ",\"file\":");
+		out_json(x->o, l->dso);
+		out_char(x->o, '}');
+	}
+	/* Behind them the threads, which are the outermost frames of a vCPU's stacks. */
+	for (size_t i = 0; x->track_of == EXPORT_TRACK_OF_VCPU && i < x->comms.n; i++) {
+		const char *comm = ((const char *const *)x->comms.item)[i];
+
+		out_text(x->o, n || i ? ",\n{\"name\":" : "\n{\"name\":");
+		out_json(x->o, *comm ? comm : "?");
+		out_char(x->o, '}');
+	}
+	out_text(x->o, "]}");
+}
+
+static void put_stack(const struct speedscope *x, uint32_t stack)
+{
+	const struct stackset_stack *st = &x->s->stack[stack];
+	const uint32_t *label;
+	size_t n = export_stack_labels(x->labels, st, &label);
+	bool more = false;
+
+	out_char(x->o, '[');
+	if (x->track_of == EXPORT_TRACK_OF_VCPU) {
+		out_u64(x->o, export_labels_count(x->labels) + x->comm_of[st->task]);
+		more = true;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (more)
+			out_char(x->o, ',');
+		out_u64(x->o, label[i]);
+		more = true;
+	}
+	out_char(x->o, ']');
+}
+
+/* The run of equal stacks that begins at sample i of a track; returns where it ends. */
+static size_t run_of(const struct speedscope *x, const struct export_track *t, size_t i,
+		     uint64_t *weight)
+{
+	const struct stackset_sample *first = &x->s->sample[t->sample[i]];
+
+	for (*weight = 0; i < t->n; i++) {
+		const struct stackset_sample *sample = &x->s->sample[t->sample[i]];
+
+		if (sample->stack != first->stack)
+			break;
+		*weight += export_weight(x->opt, sample->weight, 1);
+	}
+	return i;
+}
+
+static void put_profile(const struct speedscope *x, const struct export_track *t)
+{
+	bool ns = x->s->weight_is_ns && !x->opt->count_samples;
+	uint64_t weight, sum = 0;
+	char name[256];
+
+	export_track_name(t, x->s, x->track_of, name, sizeof(name));
+	out_text(x->o, "{\"type\":\"sampled\",\"name\":");
+	out_json(x->o, name);
+	out_text(x->o, ns ? ",\"unit\":\"nanoseconds\",\"samples\":["
+			  : ",\"unit\":\"none\",\"samples\":[");
+	for (size_t i = 0; i < t->n;) {
+		uint32_t stack = x->s->sample[t->sample[i]].stack;
+
+		out_text(x->o, i ? ",\n" : "\n");
+		i = run_of(x, t, i, &weight);
+		put_stack(x, stack);
+	}
+	out_text(x->o, "],\n\"weights\":[");
+	for (size_t i = 0; i < t->n;) {
+		if (i)
+			out_char(x->o, ',');
+		i = run_of(x, t, i, &weight);
+		sum += weight;
+		out_u64(x->o, weight);
+	}
+	out_text(x->o, "],\n\"startValue\":0,\"endValue\":");
+	out_u64(x->o, sum);
+	out_char(x->o, '}');
+}
+
+EXPORT_WRITER(speedscope)
+{
+	struct speedscope x = { .s = s,
+				.opt = opt,
+				.o = o,
+				.track_of = opt->per_thread ? EXPORT_TRACK_OF_THREAD
+							    : EXPORT_TRACK_OF_VCPU };
+	int ret = export_labels_create(&x.labels, s, opt->names, e);
+
+	(void)path;
+	if (!ret && find_comms(&x) < 0)
+		ret = err_set(e, ENOMEM, "out of memory");
+	if (!ret)
+		ret = export_tracks_create(&x.tracks, s, x.track_of, e);
+	if (!ret) {
+		out_text(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+			    "\"exporter\":");
+		out_printf(o, "\"kvmprof %s\",\n\"name\":", opt->version);
+		out_json(o, *s->osrelease ? s->osrelease : "kvmprof");
+		out_text(o, ",\"activeProfileIndex\":0,\n");
+		put_frames(&x);
+		out_text(o, ",\n\"profiles\":[");
+		for (size_t i = 0; i < x.tracks.n; i++) {
+			out_text(o, i ? ",\n" : "\n");
+			put_profile(&x, &x.tracks.track[i]);
+		}
+		out_text(o, "]}\n");
+	}
+	table_deinit(&x.comms);
+	free(x.comm_of);
+	export_tracks_destroy(&x.tracks);
+	export_labels_destroy(x.labels);
+	return ret;
+}

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/analyse/import/import.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/sample.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/side.h"
+#include "base/table.h"
+#include "base/texts.h"
+#include "symbolizer/program/elfsynth.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where things go. Text of kernel and modules lies where x86-64 has it. */
+#define KERNEL_TEXT 0xffffffff81000000u
+#define KERNEL_TEXT_END 0xffffffffa0000000u
+#define MODULES 0xffffffffc0000000u
+#define MODULES_END 0xfffffffffe000000u
+#define NOWHERE_KERNEL 0xfffffe0000000000u /* kernel addresses without a name */
+#define NOWHERE_USER 0x10000u		   /* not mapped */
+#define USER_STEP 0x100000000u		   /* from DSO to DSO; the first is at one step */
+#define FILE_TEXT 0x1000u		   /* offset and address in the file */
+
+#define NO_TIME_START 5000000000u /* perf takes small times for "none" */
+#define NO_TIME_STEP 1000000u
+
+#define NO_DSO UINT32_MAX
+
+enum place { PLACE_KERNEL, PLACE_MODULE, PLACE_USER };
+
+struct dso {
+	const char *name;
+	uint64_t base, len; /* at run time */
+	struct symtab *symbols;
+	uint8_t id[20];
+	bool kernel;
+	uint8_t place;
+};
+
+struct func {
+	const char *name; /* NULL: known by its address */
+	uint64_t addr;
+	uint32_t dso; /* NO_DSO */
+	uint32_t max_off;
+	uint64_t place; /* address given to it */
+	bool kernel;
+};
+
+struct task {
+	const char *comm;
+	uint32_t pid, tid;
+	bool has_numbers;
+};
+
+struct frame {
+	uint32_t func, off;
+};
+
+struct text_sample {
+	uint64_t time_ns, weight;
+	size_t first;
+	uint32_t task, cpu;
+	uint16_t n, n_kernel;
+};
+
+/* What a process has got of a DSO already. */
+struct mapped {
+	uint32_t pid, dso;
+};
+
+struct import {
+	struct import_options opt;
+	struct texts texts;
+	struct table dso, func, task, mapped;
+	struct frame *frame;
+	size_t nframes, frame_cap;
+	struct text_sample *sample;
+	size_t nsamples, sample_cap;
+	uint64_t weight, cut, earliest_ns;
+	uint32_t next_pid;
+	bool has_time;
+	char event[64];
+	struct stack stack; /* of the sample that is written */
+};
+
+/* -- collecting ---------------------------------------------------------------------------- */
+
+static bool equal_dso(const void *a, const void *b, const void *ctx)
+{
+	const struct dso *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->kernel == y->kernel;
+}
+
+static bool equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct func *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->addr == y->addr && x->dso == y->dso &&
+	       x->kernel == y->kernel;
+}
+
+static bool equal_task(const void *a, const void *b, const void *ctx)
+{
+	const struct task *x = a, *y = b;
+
+	(void)ctx;
+	return x->comm == y->comm && x->has_numbers == y->has_numbers &&
+	       (!x->has_numbers || (x->pid == y->pid && x->tid == y->tid));
+}
+
+/* Printable, at most max bytes of it. */
+static const char *import_keep(struct import *i, struct import_text t, size_t max)
+{
+	char copy[IMPORT_MAX_NAME + 1];
+	size_t n = t.len < max ? t.len : max;
+
+	for (size_t k = 0; k < n; k++)
+		copy[k] = (unsigned char)t.s[k] < 0x20 || t.s[k] == 0x7f ? '?' : t.s[k];
+	copy[n] = '\0';
+	return texts_add(&i->texts, copy);
+}
+
+/* "[ext4]", "/lib/modules/x/virtio-net.ko.xz", "module": as kallsyms has it, without brackets. */
+static struct import_text module_text(struct import_text t)
+{
+	const char *slash = memrchr(t.s, '/', t.len), *end;
+
+	if (slash)
+		t = (struct import_text){ slash + 1, t.len - (size_t)(slash + 1 - t.s) };
+	end = memmem(t.s, t.len, ".ko", 3);
+	if (end && end > t.s)
+		t.len = (size_t)(end - t.s);
+	if (t.len > 2 && t.s[0] == '[' && t.s[t.len - 1] == ']')
+		t = (struct import_text){ t.s + 1, t.len - 2 };
+	if (t.len >= PROFILE_MODULE_NAME)
+		t.len = PROFILE_MODULE_NAME - 1;
+	return t;
+}
+
+static bool import_begins(struct import_text t, const char *s)
+{
+	return t.len >= strlen(s) && !memcmp(t.s, s, strlen(s));
+}
+
+static bool is_unknown(struct import_text t)
+{
+	return !t.len || (t.len == 9 && !memcmp(t.s, "[unknown]", 9));
+}
+
+static int dso_of(struct import *i, const struct import_frame *f, bool kernel, uint32_t *out)
+{
+	struct import_text t = f->dso;
+	struct dso like = { .kernel = kernel, .place = PLACE_USER };
+	bool fresh;
+
+	*out = NO_DSO;
+	if (is_unknown(t) && !f->name.len)
+		return 0;
+	if (kernel &&
+	    (is_unknown(t) || import_begins(t, "[kernel") || import_begins(t, "[guest.kernel"))) {
+		like.place = PLACE_KERNEL;
+		like.name = texts_add(&i->texts, PERFDATA_KERNEL_DSO);
+	} else if (kernel) {
+		like.place = PLACE_MODULE;
+		like.name = import_keep(i, module_text(t), PROFILE_MODULE_NAME - 1);
+	} else if (is_unknown(t)) {
+		like.name = texts_add(&i->texts, IMPORT_USER_DSO);
+	} else {
+		like.name = import_keep(i, t, IMPORT_MAX_NAME);
+	}
+	if (!like.name ||
+	    table_add(&i->dso, table_mix((uintptr_t)like.name, kernel), &like, out, &fresh) < 0)
+		return -ENOMEM;
+	return i->dso.n > IMPORT_MAX_DSOS ? -E2BIG : 0;
+}
+
+static int func_of(struct import *i, const struct import_frame *f, bool kernel, struct frame *out)
+{
+	struct func like = { .kernel = kernel };
+	uint32_t off = f->off < IMPORT_MAX_OFFSET ? (uint32_t)f->off : IMPORT_MAX_OFFSET;
+	struct func *func;
+	bool fresh;
+	int ret = dso_of(i, f, kernel, &like.dso);
+
+	if (ret)
+		return ret;
+	if (f->name.len)
+		like.name = import_keep(i, f->name, IMPORT_MAX_NAME);
+	else
+		like.addr = f->addr;
+	if ((f->name.len && !like.name) ||
+	    table_add(&i->func,
+		      table_mix((uintptr_t)like.name ^ like.addr, (uint64_t)like.dso << 1 | kernel),
+		      &like, &out->func, &fresh) < 0)
+		return -ENOMEM;
+	func = (struct func *)i->func.item + out->func;
+	out->off = f->name.len ? off : 0;
+	if (out->off > func->max_off)
+		func->max_off = out->off;
+	return 0;
+}
+
+static int task_of(struct import *i, const struct import_sample *s, uint32_t *out)
+{
+	static const struct import_text unnamed = { "imported", 8 };
+	struct task like = { .pid = s->pid, .tid = s->tid, .has_numbers = s->has_task }, *t;
+	bool fresh;
+
+	like.comm = import_keep(i, s->comm.len ? s->comm : unnamed,
+				15); /* the kernel's TASK_COMM_LEN */
+	if (!like.comm ||
+	    table_add(&i->task,
+		      table_mix((uintptr_t)like.comm,
+				s->has_task ? (uint64_t)s->pid << 32 | s->tid : UINT64_MAX),
+		      &like, out, &fresh) < 0)
+		return -ENOMEM;
+	t = (struct task *)i->task.item + *out;
+	/* Those without a number: one for each name. The idle task is 0. */
+	if (fresh && !s->has_task)
+		t->pid = t->tid = !strncmp(like.comm, "swapper", 7) ? 0 : i->next_pid++;
+	return 0;
+}
+
+static int make_room(struct import *i)
+{
+	int ret = ARRAY_FIT(i->frame, i->nframes + STACK_MAX_FRAMES, i->frame_cap);
+
+	return ret ? ret : ARRAY_ROOM(i->sample, i->nsamples, i->sample_cap);
+}
+
+static bool in_kernel(const struct import *i, const struct import_frame *f)
+{
+	return i->opt.kernel || (f->kernel && !i->opt.no_kernel);
+}
+
+int import_add(void *ctx, const struct import_sample *s)
+{
+	struct import *i = ctx;
+	uint32_t n = s->n < STACK_MAX_FRAMES ? s->n : STACK_MAX_FRAMES, n_kernel = 0;
+	struct text_sample *out;
+	int ret = make_room(i);
+
+	if (ret)
+		return ret;
+	if (__builtin_add_overflow(i->weight, s->weight, &i->weight))
+		return -EOVERFLOW;
+	out = &i->sample[i->nsamples];
+	*out = (struct text_sample){ .time_ns = s->time_ns, .weight = s->weight, .cpu = s->cpu };
+	out->first = i->nframes;
+	/* What a kernel frame returns to is the kernel, whatever the text says of it. */
+	for (uint32_t k = 0; k < n; k++)
+		if (in_kernel(i, &s->frame[k]))
+			n_kernel = k + 1;
+	for (uint32_t k = 0; k < n && !ret; k++)
+		ret = func_of(i, &s->frame[k], k < n_kernel, &i->frame[i->nframes + k]);
+	ret = ret ? ret : task_of(i, s, &out->task);
+	if (ret)
+		return ret;
+	out->n = (uint16_t)n;
+	out->n_kernel = (uint16_t)n_kernel;
+	i->cut += s->n > n;
+	i->nframes += n;
+	i->nsamples++;
+	if (s->has_time && (!i->has_time || s->time_ns < i->earliest_ns))
+		i->earliest_ns = s->time_ns;
+	i->has_time |= s->has_time;
+	if (!i->event[0] && s->event.len)
+		snprintf(i->event, sizeof(i->event), "%s", import_keep(i, s->event, 60) ?: "");
+	return 0;
+}
+
+const char *import_error(int ret)
+{
+	switch (ret) {
+	case -E2BIG:
+		return "more different DSOs than a profile may have";
+	case -EOVERFLOW:
+		return "the weights are too large";
+	default:
+		return strerror(-ret);
+	}
+}
+
+/* -- places --------------------------------------------------------------------------------- */
+
+static struct dso *dso_at(const struct import *i, uint32_t index)
+{
+	return (struct dso *)i->dso.item + index;
+}
+
+/* Room in its DSO; unnamed ones behind each other where nothing is. */
+static int place_functions(struct import *i, struct err *e)
+{
+	uint64_t nowhere[2] = { NOWHERE_USER, NOWHERE_KERNEL };
+	struct func *f = i->func.item;
+
+	for (size_t k = 0; k < i->func.n; k++) {
+		uint64_t size = (f[k].max_off + 16u) & ~15ull;
+		struct dso *d;
+
+		/* What has no name in the kernel would get that of what lies before it. */
+		if (f[k].dso == NO_DSO || (f[k].kernel && !f[k].name)) {
+			f[k].place = nowhere[f[k].kernel];
+			nowhere[f[k].kernel] += 16;
+			continue;
+		}
+		d = dso_at(i, f[k].dso);
+		f[k].place = d->len; /* from the DSO's start */
+		d->len += size;
+		if (d->len >= USER_STEP - FILE_TEXT)
+			return err_set(e, E2BIG, "%s: too many functions", d->name);
+	}
+	return 0;
+}
+
+static int place_dsos(struct import *i, struct err *e)
+{
+	uint64_t module = MODULES;
+
+	for (uint32_t k = 0; k < i->dso.n; k++) {
+		struct dso *d = dso_at(i, k);
+
+		d->len = (d->len + 4095) & ~4095ull;
+		if (d->place == PLACE_USER) {
+			d->base = (k + 1) * (uint64_t)USER_STEP + FILE_TEXT;
+		} else if (d->place == PLACE_KERNEL) {
+			d->base = KERNEL_TEXT;
+			if (d->len > KERNEL_TEXT_END - KERNEL_TEXT)
+				return err_set(e, E2BIG, "too many kernel functions");
+		} else {
+			d->base = module;
+			if (d->len > MODULES_END - module)
+				return err_set(e, E2BIG, "too many functions of modules");
+			module += d->len;
+		}
+		d->symbols = symtab_create();
+		if (!d->symbols)
+			return err_set(e, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* Symbols of user DSOs have the file's addresses, others those of run time. */
+static int name_functions(struct import *i, struct err *e)
+{
+	struct func *f = i->func.item;
+	int ret = 0;
+
+	for (size_t k = 0; k < i->func.n && !ret; k++) {
+		struct dso *d = f[k].dso == NO_DSO ? NULL : dso_at(i, f[k].dso);
+		uint64_t off = f[k].place;
+
+		if (!d || (f[k].kernel && !f[k].name))
+			continue;
+		f[k].place = d->base + off;
+		if (f[k].name)
+			ret = symtab_add(d->symbols,
+					 d->place == PLACE_USER ? FILE_TEXT + off : f[k].place,
+					 (f[k].max_off + 16u) & ~15ull, 'T', f[k].name);
+	}
+	for (uint32_t k = 0; k < i->dso.n && !ret; k++)
+		ret = symtab_freeze(dso_at(i, k)->symbols, e);
+	return ret ? err_set(e, -ret, "too many functions: %s", strerror(-ret)) : 0;
+}
+
+/* -- writing --------------------------------------------------------------------------------- */
+
+static int make_elf(struct dso *d, struct buf *out, struct err *e)
+{
+	cleanup_free struct userelf *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return err_set(e, ENOMEM, "out of memory");
+	u->type = ET_DYN;
+	u->nseg = 1;
+	u->seg[0] = (struct userelf_segment){ .va = FILE_TEXT,
+					      .file_off = FILE_TEXT,
+					      .file_len = d->len,
+					      .mem_len = d->len,
+					      .align = 4096,
+					      .flags = PF_R | PF_X };
+	return elfsynth_write(out, u, d->id, sizeof(d->id), d->symbols, e);
+}
+
+/* Equal names at equal places have one identity, so that the cache is not filled by copies. */
+static int identify(struct dso *d, struct err *e)
+{
+	struct buf text;
+
+	buf_init(&text);
+	buf_printf(&text, "%s", d->name);
+	buf_u64(&text, d->len);
+	for (size_t k = 0; k < symtab_count(d->symbols); k++) {
+		const struct symbol *s = symtab_at(d->symbols, k);
+
+		buf_u64(&text, s->addr);
+		buf_u64(&text, s->size);
+		buf_add(&text, s->name, strlen(s->name) + 1);
+	}
+	if (!text.failed)
+		perfdata_hash_id(d->id, text.data, text.len);
+	buf_deinit(&text);
+	return text.failed ? err_set(e, ENOMEM, "out of memory") : 0;
+}
+
+static int write_dsos(struct import *i, struct sink *sink, struct err *e)
+{
+	struct profile_kernel kernel = { 0 };
+	int ret = 0;
+
+	for (uint32_t k = 0; k < i->dso.n; k++)
+		if (dso_at(i, k)->place == PLACE_KERNEL) {
+			kernel.symbols = dso_at(i, k)->symbols;
+			kernel.text = KERNEL_TEXT;
+			kernel.end = KERNEL_TEXT + dso_at(i, k)->len;
+		}
+	ret = sink->ops->kernel(sink, &kernel, e);
+	for (uint32_t k = 0; k < i->dso.n && !ret; k++) {
+		struct dso *d = dso_at(i, k);
+		struct profile_module m = { .name = d->name,
+					    .addr = d->base,
+					    .len = d->len,
+					    .time_ns = i->earliest_ns,
+					    .symbols = d->symbols };
+
+		if (d->place == PLACE_MODULE)
+			ret = sink->ops->module(sink, &m, e);
+		else if (d->place == PLACE_USER)
+			ret = identify(d, e);
+	}
+	return ret;
+}
+
+static bool equal_mapped(const void *a, const void *b, const void *ctx)
+{
+	const struct mapped *x = a, *y = b;
+
+	(void)ctx;
+	return x->pid == y->pid && x->dso == y->dso;
+}
+
+static int map_dso(struct import *i, struct sink *sink, uint32_t pid, uint32_t dso, struct err *e)
+{
+	struct mapped like = { pid, dso };
+	struct dso *d = dso_at(i, dso);
+	struct profile_map m = { .pid = pid,
+				 .tid = pid,
+				 .addr = d->base,
+				 .len = d->len,
+				 .pgoff = FILE_TEXT,
+				 .time_ns = i->earliest_ns,
+				 .path = d->name,
+				 .build_id = d->id };
+	struct buf elf;
+	uint32_t index;
+	bool fresh;
+	int ret = 0;
+
+	if (table_add(&i->mapped, table_mix(pid, dso), &like, &index, &fresh) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	if (!fresh)
+		return 0;
+	buf_init(&elf);
+	if (symtab_count(d->symbols))
+		ret = make_elf(d, &elf, e);
+	m.elf = elf.data;
+	m.elf_len = elf.len;
+	ret = ret ? ret : sink->ops->map(sink, &m, e);
+	buf_deinit(&elf);
+	return ret;
+}
+
+/* Names and mappings that a sample needs and that were not told yet. */
+static int tell_task(struct import *i, struct sink *sink, const struct text_sample *s,
+		     uint64_t time_ns, const char **told, struct err *e)
+{
+	const struct task *t = (struct task *)i->task.item + s->task;
+	const struct func *func = i->func.item;
+	int ret = 0;
+
+	/* Threads of one number follow each other in the text as they did in time. */
+	if (told[s->task] != t->comm) {
+		const struct task *all = i->task.item;
+
+		for (size_t k = 0; k < i->task.n; k++)
+			if (all[k].tid == t->tid)
+				told[k] = NULL;
+		told[s->task] = t->comm;
+		if (t->tid)
+			ret = sink->ops->comm(sink,
+					      &(struct profile_comm){ t->pid, t->tid, t->comm,
+								      false, time_ns },
+					      e);
+	}
+	for (uint32_t k = s->n_kernel; k < s->n && !ret; k++) {
+		uint32_t dso = func[i->frame[s->first + k].func].dso;
+
+		if (dso != NO_DSO)
+			ret = map_dso(i, sink, t->pid, dso, e);
+	}
+	return ret;
+}
+
+static int write_sample(struct import *i, struct sink *sink, const struct text_sample *s,
+			uint64_t time_ns, uint64_t weight, struct err *e)
+{
+	struct stack *stack = &i->stack;
+	const struct task *t = (struct task *)i->task.item + s->task;
+	const struct func *func = i->func.item;
+	struct profile_sample out = { .pid = t->pid,
+				      .tid = t->tid,
+				      .cpu = s->cpu,
+				      .time_ns = time_ns,
+				      .period = weight,
+				      .stack = stack };
+
+	stack->n = s->n;
+	stack->n_kernel = s->n_kernel;
+	stack->end = STACK_END_ROOT;
+	for (uint32_t k = 0; k < s->n; k++) {
+		const struct frame *f = &i->frame[s->first + k];
+
+		stack->ip[k] = func[f->func].place + f->off;
+		stack->exact[k] = 1;
+		stack->quality[k] = FRAME_REGS;
+	}
+	/* As in files of perf: what the idle task does counts as idle. */
+	out.mode = !t->pid && s->n_kernel ? SAMPLE_IDLE : s->n_kernel ? SAMPLE_KERNEL : SAMPLE_USER;
+	return sink->ops->sample(sink, &out, e);
+}
+
+static int write_samples(struct import *i, struct sink *sink, struct import_facts *facts,
+			 struct err *e)
+{
+	cleanup_free const char **told = calloc(i->task.n + 1, sizeof(*told));
+	bool expand = i->opt.counts && i->weight <= IMPORT_MAX_COUNTS;
+	uint64_t time_ns = i->earliest_ns;
+	int ret = told ? 0 : err_set(e, ENOMEM, "out of memory");
+
+	for (size_t k = 0; k < i->nsamples && !ret; k++) {
+		const struct text_sample *s = &i->sample[k];
+		uint64_t n = expand ? s->weight : 1;
+
+		if (i->has_time)
+			time_ns = s->time_ns;
+		ret = tell_task(i, sink, s, time_ns, told, e);
+		for (uint64_t c = 0; c < n && !ret; c++) {
+			ret = write_sample(i, sink, s, time_ns, expand ? 1 : s->weight, e);
+			facts->samples++;
+			if (!i->has_time)
+				time_ns += NO_TIME_STEP;
+		}
+	}
+	return ret;
+}
+
+int import_write(struct import *i, struct sink *sink, const struct profile_info *info,
+		 struct import_facts *facts, struct err *e)
+{
+	struct profile_info own = *info;
+	int ret;
+
+	*facts = (struct import_facts){
+		.weight = i->weight, .cut = i->cut, .functions = i->func.n, .dsos = i->dso.n
+	};
+	if (!i->has_time)
+		i->earliest_ns = NO_TIME_START;
+	snprintf(facts->event, sizeof(facts->event), "%s",
+		 i->opt.event  ? i->opt.event
+		 : i->event[0] ? i->event
+			       : "samples");
+	own.event[0].name = facts->event;
+	for (size_t k = 0; k < i->nsamples; k++)
+		if (i->sample[k].cpu >= own.vcpus && i->sample[k].cpu < 65536)
+			own.vcpus = i->sample[k].cpu + 1;
+	ret = place_functions(i, e);
+	ret = ret ? ret : place_dsos(i, e);
+	ret = ret ? ret : name_functions(i, e);
+	ret = ret ? ret : sink->ops->begin(sink, &own, e);
+	ret = ret ? ret : write_dsos(i, sink, e);
+	ret = ret ? ret : write_samples(i, sink, facts, e);
+	if (!ret) {
+		struct profile_totals totals = { .json = "{\"imported\":true}" };
+
+		ret = sink->ops->end(sink, &totals, e);
+	}
+	return ret;
+}
+
+/* -- interface -------------------------------------------------------------------------------- */
+
+int import_create(struct import **out, const struct import_options *opt, struct err *e)
+{
+	struct import *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return err_set(e, ENOMEM, "out of memory");
+	i->opt = *opt;
+	i->next_pid = 1;
+	i->dso = TABLE_OF(struct dso, equal_dso);
+	i->func = TABLE_OF(struct func, equal_func);
+	i->task = TABLE_OF(struct task, equal_task);
+	i->mapped = TABLE_OF(struct mapped, equal_mapped);
+	*out = i;
+	return 0;
+}
+
+void import_destroy(struct import *i)
+{
+	if (!i)
+		return;
+	for (uint32_t k = 0; k < i->dso.n; k++)
+		symtab_destroy(dso_at(i, k)->symbols);
+	table_deinit(&i->dso);
+	table_deinit(&i->func);
+	table_deinit(&i->task);
+	table_deinit(&i->mapped);
+	texts_deinit(&i->texts);
+	free(i->frame);
+	free(i->sample);
+	free(i);
+}

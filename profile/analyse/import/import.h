@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * import: a profile out of stacks that came as text.
+ *
+ * Samples are collected (the parsers' import_fn is import_add), then written through
+ * a sink. Addresses are made up: each function, known by its name, its DSO and
+ * whether it is the kernel's, gets a place of its own, as long as the largest offset
+ * seen in it. Kernel functions go to kallsyms, those of modules where modules lie, and
+ * each user DSO becomes an ELF file of names. Texts are copied. One thread.
+ */
+#ifndef KVMPROF_PROFILE_ANALYSE_IMPORT_IMPORT_H
+#define KVMPROF_PROFILE_ANALYSE_IMPORT_IMPORT_H
+
+#include "profile/analyse/import/parse.h"
+#include "profile/format/sink/sink.h"
+
+#define IMPORT_USER_DSO "imported" /* of user functions of which no DSO is told */
+#define IMPORT_MAX_DSOS 16384u
+#define IMPORT_MAX_OFFSET (1u << 19) /* in a function; larger ones count as this */
+#define IMPORT_MAX_NAME 1000u	     /* bytes; longer ones are cut */
+#define IMPORT_MAX_COUNTS 1000000u   /* see import_options.counts */
+
+struct import_options {
+	const char *event; /* NULL: what the text says, else "samples" */
+	bool kernel;	   /* all frames are the kernel's */
+	bool no_kernel;	   /* none is */
+	/*
+	 * Weights are counts of samples: as long as they are no more than
+	 * IMPORT_MAX_COUNTS in all, each becomes so many samples.
+	 */
+	bool counts;
+};
+
+struct import_facts {
+	uint64_t samples, weight;
+	uint64_t cut; /* stacks deeper than STACK_MAX_FRAMES, cut at their outer end */
+	size_t functions, dsos;
+	char event[64];
+};
+
+struct import;
+
+int import_create(struct import **out, const struct import_options *opt, struct err *e);
+void import_destroy(struct import *i);
+
+/* ctx is a struct import. -ENOMEM, -E2BIG: see import_error(). */
+int import_add(void *ctx, const struct import_sample *s);
+const char *import_error(int ret);
+
+/* Everything, from begin() to end(). info->event is filled in here. */
+int import_write(struct import *i, struct sink *sink, const struct profile_info *info,
+		 struct import_facts *facts, struct err *e);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/analyse/stacks/stackset_build.h"
+
+#include "base/cleanup.h"
+#include "profile/format/perfdata/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *stackset_clean(struct stackset_build *b, const char *s)
+{
+	cleanup_free char *copy = strdup(s);
+
+	if (!copy)
+		return NULL;
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return texts_add(&b->texts, copy);
+}
+
+static enum stackset_kind kind_of(bool kernel, const char *dso)
+{
+	if (!strcmp(dso, "[unknown]"))
+		return STACKSET_KIND_UNKNOWN;
+	if (kernel)
+		return stackset_begins(dso, PERFDATA_KERNEL_DSO) ? STACKSET_KIND_KERNEL
+								 : STACKSET_KIND_MODULE;
+	/* Ours, and what perf calls such code. */
+	if (stackset_begins(dso, "[jit") || stackset_begins(dso, "//anon") ||
+	    stackset_begins(dso, "[anon") || stackset_begins(dso, "/memfd:") ||
+	    stackset_begins(dso, "/tmp/perf-"))
+		return STACKSET_KIND_JIT;
+	return STACKSET_KIND_USER;
+}
+
+bool stackset_equal_func(const void *a, const void *b, const void *ctx)
+{
+	const struct built_func *x = a, *y = b;
+
+	(void)ctx;
+	/* Texts are kept once, so pointers will do. */
+	return x->symbol == y->symbol && x->f.dso == y->f.dso && x->f.addr == y->f.addr &&
+	       x->f.kind == y->f.kind;
+}
+
+static int func_of(struct stackset_build *b, const struct name *name, bool kernel, uint64_t addr,
+		   uint32_t *out)
+{
+	struct built_func like = { .symbol = name->symbol }, *f;
+	char text[24];
+	bool fresh;
+
+	like.f.named = name->symbol != NULL;
+	like.f.kind = (uint8_t)kind_of(kernel, name->dso);
+	like.f.dso = stackset_clean(b, name->dso);
+	like.f.addr = addr;
+	if (name->symbol) {
+		like.f.addr = kernel ? addr - name->off : name->symbol->addr;
+		like.f.size = name->symbol->size;
+	}
+	if (!like.f.dso || table_add(&b->func,
+				     table_mix((uint64_t)(uintptr_t)name->symbol ^ like.f.addr,
+					       (uint64_t)(uintptr_t)like.f.dso),
+				     &like, out, &fresh) < 0)
+		return -ENOMEM;
+	if (!fresh)
+		return 0;
+	f = (struct built_func *)b->func.item + *out;
+	snprintf(text, sizeof(text), "0x%016" PRIx64, addr);
+	f->f.name = stackset_clean(b, name->symbol ? display_name(&b->display, name->symbol, kernel)
+					       : text);
+	return f->f.name ? 0 : -ENOMEM;
+}
+
+bool stackset_equal_frame(const void *a, const void *b, const void *ctx)
+{
+	const struct stackset_frame *x = a, *y = b;
+
+	(void)ctx;
+	return x->addr == y->addr && x->func == y->func && x->image == y->image;
+}
+
+bool stackset_equal_addr(const void *a, const void *b, const void *ctx)
+{
+	const struct raw_addr *x = a, *y = b;
+
+	(void)ctx;
+	return x->addr == y->addr && x->space == y->space && x->kernel == y->kernel &&
+	       x->innermost == y->innermost;
+}
+
+int stackset_frame_of(struct stackset_build *b, struct names_view view,
+		    const struct perfdata_frame *f, uint32_t *out)
+{
+	struct raw_addr like = { .addr = f->ip,
+				 .space = f->kernel ? view.kernel : view.user,
+				 .kernel = f->kernel,
+				 .innermost = f->innermost || b->in.p->ours };
+	struct stackset_frame frame = { 0 };
+	struct name name;
+	uint32_t index;
+	bool fresh;
+
+	if (table_add(&b->addr, table_mix(f->ip, (uint64_t)like.space << 1 | f->kernel), &like,
+		      &index, &fresh) < 0)
+		return -ENOMEM;
+	if (!fresh) {
+		*out = ((struct raw_addr *)b->addr.item)[index].frame;
+		return 0;
+	}
+	frame.addr = names_lookup_frame(b->in.names, view, f, like.innermost, &name);
+	frame.off = name.symbol ? name_shown_off(&name) : 0;
+	frame.image = f->kernel ? frame.addr - name.map_start : frame.addr + name.to_file;
+	if (func_of(b, &name, f->kernel, frame.addr, &frame.func) < 0 ||
+	    table_add(&b->frame, table_mix(frame.addr, frame.func), &frame, out, &fresh) < 0)
+		return -ENOMEM;
+	((struct raw_addr *)b->addr.item)[index].frame = *out;
+	return 0;
+}
+
+/* A frame below all others: "guest", "kvm", "halted" and so on. */
+int stackset_where(struct stackset_build *b, enum sample_where where, uint32_t *out)
+{
+	static const uint8_t kind[SAMPLE_WHERES] = {
+		[SAMPLE_IN_GUEST] = STACKSET_KIND_USER, [SAMPLE_IN_KVM] = STACKSET_KIND_KERNEL,
+		[SAMPLE_IN_VMM] = STACKSET_KIND_MODULE, [SAMPLE_RUNNABLE] = STACKSET_KIND_JIT,
+		[SAMPLE_HALTED] = STACKSET_KIND_UNKNOWN, [SAMPLE_STOPPED] = STACKSET_KIND_UNKNOWN,
+		[SAMPLE_WAITING] = STACKSET_KIND_UNKNOWN, [SAMPLE_UNTOLD] = STACKSET_KIND_UNKNOWN,
+	};
+	struct built_func like = { .f = { .name = where_name(where),
+					  .named = true,
+					  .kind = kind[where],
+					  .addr = where } };
+	struct stackset_frame frame = { .addr = where };
+	bool fresh;
+
+	like.f.dso = texts_add(&b->texts, "[where]");
+	if (!like.f.dso || table_add(&b->func, where, &like, &frame.func, &fresh) < 0 ||
+	    table_add(&b->frame, table_mix(where, frame.func), &frame, out, &fresh) < 0)
+		return -ENOMEM;
+	return 0;
+}

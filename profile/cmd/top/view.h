@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * top_view: the live view as lines of text, for a terminal of any size or for none.
+ *
+ * Pure: what is known and what the user asked for go in, lines come out. Texts of the
+ * guest are made harmless (control characters become '?'). One thread.
+ */
+#ifndef KVMPROF_PROFILE_CMD_TOP_VIEW_H
+#define KVMPROF_PROFILE_CMD_TOP_VIEW_H
+
+#include "base/buf.h"
+#include "profile/cmd/top/model.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TOP_FILTER 64u
+#define TOP_MAX_CALLERS 24u
+
+enum top_style {
+	TOP_STYLE_PLAIN,
+	TOP_STYLE_HEAD,	   /* facts about the run */
+	TOP_STYLE_BAR,	   /* a vCPU: k, u and . between brackets are its modes */
+	TOP_STYLE_COLUMNS, /* names of columns */
+	TOP_STYLE_KERNEL,  /* rows, by the mode of their function */
+	TOP_STYLE_USER,
+	TOP_STYLE_IDLE,
+	TOP_STYLE_CALLER,
+	TOP_STYLE_ALERT,
+};
+
+/* What the run says of itself. */
+struct top_status {
+	const char *title; /* "bzImage, pid 4711" */
+	const char *event; /* "wall" */
+	double elapsed_s;  /* of the guest */
+	double rate_hz;	   /* samples a second and vCPU that are asked for; 0 unknown */
+	double seen_hz;	   /* samples a second in the last interval, of all vCPUs */
+	uint64_t samples, lost, overruns;
+	double stop_us; /* median stopped time of a sample; 0 unknown */
+	bool collecting;
+	const char *end; /* why there is nothing more; NULL: it runs */
+};
+
+/* What the user asked for. */
+struct top_choice {
+	enum top_order order;
+	bool no_idle, frozen;
+	char filter[TOP_FILTER];
+	bool typing;	 /* the filter is being typed */
+	size_t selected; /* row */
+	bool expanded;	 /* the selected function's callers are shown */
+};
+
+struct top_screen {
+	struct buf text;  /* lines, each ends with '\n' */
+	struct buf style; /* a byte for each line: enum top_style */
+	unsigned int nlines;
+	unsigned int row_line;	    /* the first line that is a row */
+	unsigned int selected_line; /* of the selected row; UINT_MAX: none */
+	/* The selected row, copied; name NULL: none. */
+	struct top_row selected;
+	size_t nrows; /* rows that there are, shown or not */
+};
+
+void top_screen_init(struct top_screen *s);
+void top_screen_deinit(struct top_screen *s);
+
+/* What there is room for; 0: as much as there is. */
+struct top_size {
+	unsigned int lines;
+	unsigned int columns; /* bytes of a line */
+};
+
+/* choice->selected is brought into range. */
+int top_view_draw(struct top_screen *s, struct top_model *m, const struct top_status *status,
+		  struct top_choice *choice, struct top_size room, struct err *e);
+
+/* "kernel" */
+const char *top_mode_name(enum top_mode mode);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/bench/bench.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/outfile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SELF "/proc/self/exe"
+#define LOG_TAIL 4096 /* bytes of a log in which its last line is looked for */
+
+static const char *const arm_name[BENCH_ARMS] = { "base", "head", "again" };
+
+/* A run that was made, for bench.json. */
+struct made {
+	unsigned int pair;
+	enum bench_arm arm;
+	bool kept; /* not in failed/ */
+	uint64_t unix_ns;
+	struct bench_outcome outcome;
+};
+
+struct bench {
+	const struct bench_options *opt;
+	bool head_first[GATE_MAX_RUNS];
+	uint8_t again_at[GATE_MAX_RUNS]; /* 0 to 2 */
+	unsigned int pairs;
+	unsigned int failures[BENCH_ARMS];
+	struct made *made; /* BENCH_ARMS for each pair */
+	size_t nmade;
+	char *self; /* this program, also when its file is replaced meanwhile */
+};
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static uint64_t bench_mix(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+static int make_directory(const char *dir, struct err *e)
+{
+	cleanup_free char *tmp = NULL, *target = outfile_target(dir);
+	int ret;
+
+	if (!target || asprintf(&tmp, "%s.tmp-%d", target, (int)getpid()) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	if (mkdir(tmp, 0755))
+		return err_set(e, errno, "cannot make %s: %s", tmp, strerror(errno));
+	ret = file_publish(tmp, target, e);
+	if (ret)
+		rmdir(tmp);
+	return ret;
+}
+
+int bench_create(struct bench **out, const struct bench_options *o, struct err *e)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	uint64_t state = o->seed;
+	int ret;
+
+	if (b) {
+		b->opt = o;
+		b->made = calloc((size_t)o->pairs * BENCH_ARMS, sizeof(*b->made));
+		b->self = realpath(SELF, NULL);
+	}
+	if (!b || !b->made || !b->self) {
+		bench_destroy(b);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	gate_order(o->pairs, o->seed, b->head_first);
+	for (unsigned int i = 0; i < o->pairs; i++)
+		b->again_at[i] = (uint8_t)(bench_mix(&state) % BENCH_ARMS);
+	ret = make_directory(o->dir, e);
+	if (ret)
+		bench_destroy(b);
+	else
+		*out = b;
+	return ret;
+}
+
+void bench_destroy(struct bench *b)
+{
+	if (!b)
+		return;
+	free(b->made);
+	free(b->self);
+	free(b);
+}
+
+/* -- one run ------------------------------------------------------------------------------------- */
+
+static void run_name(char *name, size_t size, enum bench_arm arm, unsigned int pair)
+{
+	snprintf(name, size, "%s-%03u", arm_name[arm], pair);
+}
+
+static size_t add_words(char **argv, size_t n, const struct bench_args *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		argv[n++] = a->word[i];
+	return n;
+}
+
+/* Behind all options, in front of a command that a program in the guest is given. */
+static size_t add_output(char **argv, size_t n, char *profile, char *image)
+{
+	static char o[] = "-o";
+	size_t at = 0, add = image ? 3 : 2;
+
+	while (at < n && strcmp(argv[at], "--") != 0)
+		at++;
+	memmove(argv + at + add, argv + at, (n - at) * sizeof(*argv));
+	argv[at] = o;
+	argv[at + 1] = profile;
+	if (image)
+		argv[at + 2] = image;
+	return n + add;
+}
+
+static int execute(const struct bench *b, enum bench_arm arm, const char *name,
+		   struct bench_outcome *out, struct err *e)
+{
+	static char run[] = "run", no_cache[] = "--no-buildid-cache", quiet[] = "-q";
+	unsigned int side = arm == BENCH_HEAD;
+	const char *given = b->opt->image[side];
+	char *argv[2 * BENCH_ARGS_MAX + 16];
+	cleanup_free char *profile = NULL;
+	cleanup_free char *image = NULL;
+	cleanup_free char *log = NULL;
+	struct bench_exec x = {
+		.argv = argv,
+		.pin = b->opt->cpus ? &b->opt->pin : NULL,
+		.timeout_s = b->opt->timeout_s,
+		.stop_fd = b->opt->stop_fd,
+	};
+	size_t n = 0;
+
+	if (asprintf(&profile, "%s/%s", b->opt->dir, name) < 0 ||
+	    asprintf(&log, "%s.log", profile) < 0 ||
+	    (given && asprintf(&image, "%s%s", *given == '-' ? "./" : "", given) < 0))
+		return err_set(e, ENOMEM, "out of memory");
+	argv[n++] = b->self;
+	argv[n++] = run;
+	argv[n++] = quiet;
+	argv[n++] = no_cache;
+	n = add_words(argv, n, &b->opt->common);
+	n = add_words(argv, n, &b->opt->args[side]);
+	n = add_output(argv, n, profile, image);
+	argv[n] = NULL;
+	x.log = log;
+	return bench_exec(&x, out, e);
+}
+
+/* With their logs. What is not there need not be moved. */
+static void set_aside(const struct bench *b, const char *name)
+{
+	static const char *const suffix[] = { "", ".log" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
+		cleanup_free char *from = NULL, *to = NULL, *dir = NULL;
+
+		if (asprintf(&dir, "%s/failed", b->opt->dir) < 0 ||
+		    asprintf(&from, "%s/%s%s", b->opt->dir, name, suffix[i]) < 0 ||
+		    asprintf(&to, "%s/%s%s", dir, name, suffix[i]) < 0)
+			return;
+		mkdir(dir, 0755);
+		rename(from, to);
+	}
+}
+
+static void remove_run(const struct bench *b, const char *name)
+{
+	cleanup_free char *path = NULL, *log = NULL;
+
+	if (asprintf(&path, "%s/%s", b->opt->dir, name) < 0 || asprintf(&log, "%s.log", path) < 0)
+		return;
+	file_remove_tree(path, NULL);
+	unlink(log);
+}
+
+static void arms_in_order(const struct bench *b, unsigned int pair, enum bench_arm *arm)
+{
+	unsigned int n = 0, at = b->again_at[pair];
+	enum bench_arm first = b->head_first[pair] ? BENCH_HEAD : BENCH_BASE;
+
+	for (unsigned int i = 0; i < BENCH_ARMS; i++) {
+		if (i == at)
+			arm[i] = BENCH_AGAIN;
+		else
+			arm[i] = n++ ? (enum bench_arm)(1 - first) : first;
+	}
+}
+
+/* -- bench.json ---------------------------------------------------------------------------------- */
+
+static void json_words(struct buf *b, const char *key, const struct bench_args *a)
+{
+	buf_printf(b, ",\"%s\":[", key);
+	for (size_t i = 0; i < a->n; i++) {
+		buf_printf(b, i ? "," : "");
+		json_quote(b, a->word[i]);
+	}
+	buf_printf(b, "]");
+}
+
+static void json_text(struct buf *b, const char *key, const char *text)
+{
+	buf_printf(b, ",\"%s\":", key);
+	if (text)
+		json_quote(b, text);
+	else
+		buf_printf(b, "null");
+}
+
+static void json_runs(struct buf *j, const struct bench *b)
+{
+	buf_printf(j, ",\"runs\":[");
+	for (size_t i = 0; i < b->nmade; i++) {
+		const struct made *m = &b->made[i];
+		char name[64], end[64];
+
+		run_name(name, sizeof(name), m->arm, m->pair);
+		bench_outcome_text(&m->outcome, end);
+		buf_printf(j,
+			   "%s\n{\"path\":\"%s%s\",\"side\":\"%s\",\"pair\":%u,\"began_unix_ns\":"
+			   "%" PRIu64 ",\"seconds\":%.6f,\"end\":\"%s\"}",
+			   i ? "," : "", m->kept ? "" : "failed/", name, arm_name[m->arm], m->pair,
+			   m->unix_ns, m->outcome.seconds, end);
+	}
+	buf_printf(j, "\n]");
+}
+
+static int write_json(const struct bench *b, const char *how, struct err *e)
+{
+	const struct bench_options *o = b->opt;
+	cleanup_free char *path = NULL, *tmp = NULL;
+	struct buf j;
+	int ret;
+
+	if (asprintf(&path, "%s/bench.json", o->dir) < 0 || asprintf(&tmp, "%s.tmp", path) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	buf_init(&j);
+	buf_printf(&j,
+		   "{\"version\":\"" KVMPROF_VERSION "\",\"how\":\"%s\",\"seed\":%" PRIu64
+		   ",\"pairs\":%u,\"pairs_made\":%u,\"warmup\":%u",
+		   how, o->seed, o->pairs, b->pairs, o->warmup);
+	json_text(&j, "pinned", o->cpus);
+	json_text(&j, "base_image", o->image[0]);
+	json_text(&j, "head_image", o->image[1]);
+	json_words(&j, "base_args", &o->args[0]);
+	json_words(&j, "head_args", &o->args[1]);
+	json_words(&j, "args", &o->common);
+	json_runs(&j, b);
+	buf_printf(&j, "}\n");
+	ret = j.failed ? err_set(e, ENOMEM, "out of memory")
+		       : file_replace(tmp, path, j.data, j.len, e);
+	buf_deinit(&j);
+	return ret;
+}
+
+/* -- pairs --------------------------------------------------------------------------------------- */
+
+int bench_warm_up(struct bench *b, struct err *e)
+{
+	static const char name[] = "warmup";
+	int ret = 0;
+
+	for (unsigned int i = 0; i < 2 && !ret; i++) {
+		struct bench_outcome o;
+		char end[64], words[200];
+
+		ret = execute(b, i ? BENCH_HEAD : BENCH_BASE, name, &o, e);
+		if (!ret && o.end == BENCH_INTERRUPTED) {
+			ret = err_set(e, EINTR, "interrupted");
+		} else if (!ret && o.end != BENCH_FINE) {
+			bench_outcome_text(&o, end);
+			bench_last_words(b, NULL, BENCH_BASE, words, sizeof(words));
+			/* Kept, so that one can see. */
+			return err_set(e, EIO, "the %s fails at once (%s; %s/warmup.log): %s",
+				       arm_name[i], end, b->opt->dir, words);
+		}
+		remove_run(b, name);
+	}
+	return ret;
+}
+
+static uint64_t unix_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+int bench_next(struct bench *b, struct bench_pair *out, struct err *e)
+{
+	struct bench_pair p = { .number = b->pairs + 1, .complete = true };
+	struct made *first = &b->made[b->nmade];
+	enum bench_arm arm[BENCH_ARMS];
+	unsigned int n = 0;
+
+	arms_in_order(b, b->pairs, arm);
+	for (unsigned int i = 0; i < BENCH_ARMS && !p.interrupted; i++) {
+		enum bench_arm a = arm[i];
+		int ret;
+
+		if (a == BENCH_AGAIN && !b->opt->again)
+			continue;
+		run_name(p.path[a], sizeof(p.path[a]), a, p.number);
+		first[n] = (struct made){ .pair = p.number, .arm = a, .unix_ns = unix_ns() };
+		ret = execute(b, a, p.path[a], &p.outcome[a], e);
+		if (ret)
+			return ret;
+		p.ran[a] = true;
+		p.complete &= p.outcome[a].end == BENCH_FINE;
+		p.interrupted = p.outcome[a].end == BENCH_INTERRUPTED;
+		first[n++].outcome = p.outcome[a];
+		if (!p.interrupted && p.outcome[a].end != BENCH_FINE)
+			b->failures[a]++;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		first[i].kept = p.complete;
+		if (p.interrupted)
+			remove_run(b, p.path[first[i].arm]);
+		else if (!p.complete)
+			set_aside(b, p.path[first[i].arm]);
+	}
+	if (!p.interrupted) {
+		b->nmade += n;
+		b->pairs++;
+	}
+	*out = p;
+	return write_json(b, "running", e);
+}
+
+unsigned int bench_pairs_made(const struct bench *b)
+{
+	return b->pairs;
+}
+
+unsigned int bench_failures(const struct bench *b, enum bench_arm arm)
+{
+	return b->failures[arm];
+}
+
+void bench_last_words(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
+		      char *text, size_t size)
+{
+	cleanup_free char *path = NULL;
+	cleanup_fclose FILE *f = NULL;
+	char tail[LOG_TAIL + 1], *line;
+	size_t n;
+
+	text[0] = '\0';
+	if ((p ? asprintf(&path, "%s/%s%s.log", b->opt->dir, p->complete ? "" : "failed/",
+			  p->path[arm])
+	       : asprintf(&path, "%s/warmup.log", b->opt->dir)) < 0)
+		return;
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	/* A shorter log has no such place, and is read from its start. */
+	fseek(f, -LOG_TAIL, SEEK_END);
+	n = fread(tail, 1, LOG_TAIL, f);
+	while (n && (tail[n - 1] == '\n' || tail[n - 1] == '\r'))
+		n--;
+	tail[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (tail[i] != '\n' && ((unsigned char)tail[i] < 0x20 || tail[i] == 0x7f))
+			tail[i] = '?';
+	line = strrchr(tail, '\n');
+	snprintf(text, size, "%s", line ? line + 1 : tail);
+}
+
+int bench_close(struct bench *b, const char *how, struct err *e)
+{
+	return write_json(b, how, e);
+}

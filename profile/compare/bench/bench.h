@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bench: runs of a base and of a head, made in turn and kept in a directory.
+ *
+ *   DIR/base-001 head-001 [again-001] ...   profiles; again: the base once more (A/A)
+ *   DIR/NAME.log                            what the run said
+ *   DIR/failed/                             runs that failed, and those of the same pair, which
+ *                                           `kvmprof gate` must not take
+ *   DIR/bench.json                          all of it, written anew after each pair
+ *
+ * The order within pairs is gate_order()'s, on which the paired permutation test rests. With
+ * the A/A arm its place among the three is by chance, too. A run that fails is counted, and
+ * never made again: which runs fail may depend on what is being measured. One thread, the main one.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_BENCH_BENCH_H
+#define KVMPROF_PROFILE_COMPARE_BENCH_BENCH_H
+
+#include "profile/compare/bench/exec.h"
+#include "profile/compare/stats/verdict.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define BENCH_ARGS_MAX 256u   /* of a side, and common ones */
+#define BENCH_TEXT_MAX 65536u /* bytes of --base-args */
+#define BENCH_FAILURES_MAX 3u /* then it is over */
+
+/* Words of a line, as a shell splits it: blanks, '..', "..", \x; nothing is expanded. */
+struct bench_args {
+	char *word[BENCH_ARGS_MAX + 1]; /* NULL at the end */
+	size_t n;
+	char *text; /* that they are in; or NULL: they are borrowed */
+};
+
+/* -EINVAL (a quote without an end), -E2BIG, -ENOMEM. */
+int bench_args_parse(struct bench_args *a, const char *text, struct err *e);
+void bench_args_deinit(struct bench_args *a);
+
+/* "0,2-3"; -EINVAL. */
+int bench_cpus_parse(cpu_set_t *set, const char *text, struct err *e);
+
+enum bench_arm { BENCH_BASE, BENCH_HEAD, BENCH_AGAIN, BENCH_ARMS };
+
+struct bench_options {
+	const char *dir;
+	const char *image[2];	   /* of base and head; NULL: the demo guest */
+	struct bench_args args[2]; /* of each */
+	struct bench_args common;  /* before those of a side */
+	const char *cpus;	   /* as given, for bench.json; NULL: not pinned */
+	cpu_set_t pin;
+	unsigned int pairs, warmup; /* pairs: 1 to GATE_MAX_RUNS */
+	bool again;		    /* with the A/A arm */
+	uint64_t seed;
+	double timeout_s;
+	int stop_fd; /* readable: the user wants an end */
+};
+
+struct bench;
+
+/* Makes the directory; an existing one becomes DIR.old. *o is borrowed. */
+int bench_create(struct bench **out, const struct bench_options *o, struct err *e);
+void bench_destroy(struct bench *b);
+
+/* What became of the runs of one pair. */
+struct bench_pair {
+	unsigned int number; /* from 1 */
+	bool complete;	     /* all arms are there */
+	bool interrupted;
+	bool ran[BENCH_ARMS];
+	struct bench_outcome outcome[BENCH_ARMS];
+	char path[BENCH_ARMS][64]; /* in the directory; valid when complete */
+};
+
+/*
+ * Makes a pair for nothing. One that fails is an error: the next would, too. -EINTR: interrupted.
+ */
+int bench_warm_up(struct bench *b, struct err *e);
+
+/* The next pair. An error is one of the bench, such as a full disk; runs that fail are not. */
+int bench_next(struct bench *b, struct bench_pair *out, struct err *e);
+
+unsigned int bench_pairs_made(const struct bench *b); /* also failed ones */
+unsigned int bench_failures(const struct bench *b, enum bench_arm arm);
+
+/* The last line of a run's log, printable, in text; "" when there is none. */
+void bench_last_words(const struct bench *b, const struct bench_pair *p, enum bench_arm arm,
+		      char *text, size_t size);
+
+/* how: "complete", "decided", "interrupted", "failed"; for bench.json. */
+int bench_close(struct bench *b, const char *how, struct err *e);
+
+#endif

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/gate/exact.h"
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/table.h"
+#include "profile/compare/gate/private.h"
+#include "profile/analyse/stacks/comparable.h"
+#include "profile/analyse/stacks/diff.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_NAME 1000u /* bytes; the outermost frames are left out */
+
+/* Something with a count on both sides. Its name is made when it differs. */
+struct tally {
+	uint64_t hash; /* of all that tells it from others */
+	double value[GATE_SIDES];
+	uint64_t stamp;		    /* the last stack that counted for it */
+	uint32_t side, stack, func; /* where its name is found */
+	uint8_t mode;
+	enum phase phase; /* of GRULE_INSN_PHASES */
+};
+
+struct exact {
+	struct gate *gate;
+	struct gate_report *report;
+	struct stackset *set[GATE_SIDES];
+	uint64_t *func_hash[GATE_SIDES]; /* of each function's name and DSO */
+	uint64_t
+		*weight[GATE_SIDES]; /* of each stack: all of it, or its part in the rule's phase */
+	struct table tally;
+	uint64_t stamps;
+};
+
+static bool exact_equal(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return ((const struct tally *)a)->hash == ((const struct tally *)b)->hash;
+}
+
+/* -- adding up -------------------------------------------------------------------------------------- */
+
+static int exact_add(struct exact *x, const struct tally *like, double amount)
+{
+	struct tally *t;
+	uint32_t i;
+	bool fresh;
+
+	if (table_add(&x->tally, like->hash, like, &i, &fresh))
+		return -ENOMEM;
+	t = (struct tally *)x->tally.item + i;
+	/* A stack counts once, however often a function is in it. */
+	if (t->stamp != x->stamps)
+		t->value[like->side] += amount;
+	t->stamp = x->stamps;
+	return 0;
+}
+
+static const struct phases *exact_phases(const struct exact *x, unsigned int side)
+{
+	return &x->gate->run[side][0]->phases;
+}
+
+static double exact_weight(const struct exact *x, const struct tally *t)
+{
+	return (double)x->weight[t->side][t->stack];
+}
+
+static uint64_t exact_func_hash(const struct exact *x, const struct tally *t, uint8_t mode)
+{
+	return table_mix(x->func_hash[t->side][t->func], mode);
+}
+
+static int exact_add_functions(struct exact *x, const struct grule *r, struct tally like)
+{
+	const struct stackset *s = x->set[like.side];
+	const struct stackset_stack *st = &s->stack[like.stack];
+	int ret = 0;
+
+	for (uint32_t i = 0; i < (r->children ? st->n : 1u) && !ret; i++) {
+		const struct diff_identity id =
+			diff_identify(st, &s->func[s->frame[st->frame[i]].func]);
+
+		if (!grule_matches(r, id.name, id.dso))
+			continue;
+		like.func = s->frame[st->frame[i]].func;
+		like.mode = id.mode;
+		like.hash = exact_func_hash(x, &like, id.mode);
+		ret = exact_add(x, &like, exact_weight(x, &like));
+	}
+	return ret;
+}
+
+static int exact_add_stack(struct exact *x, const struct grule *r, struct tally like)
+{
+	const struct stackset *s = x->set[like.side];
+	const struct stackset_stack *st = &s->stack[like.stack];
+	const struct stackset_func *top = &s->func[s->frame[st->frame[0]].func];
+
+	like.hash = hash_text(HASH_START, s->task[st->task].comm);
+	if (!grule_matches(r, top->name, top->dso))
+		return 0;
+	for (uint32_t i = 0; i < st->n; i++) {
+		like.func = s->frame[st->frame[i]].func;
+		like.hash = table_mix(like.hash, x->func_hash[like.side][like.func]);
+	}
+	like.func = s->frame[st->frame[0]].func;
+	like.mode = st->mode;
+	return exact_add(x, &like, exact_weight(x, &like));
+}
+
+/* Linux' names of them: SYSCALL_DEFINEx of arch/x86/include/asm/syscall_wrapper.h. */
+static bool exact_is_syscall(const char *name)
+{
+	return !strncmp(name, "__x64_sys_", 10) || !strncmp(name, "__ia32_sys_", 11) ||
+	       !strncmp(name, "__ia32_compat_sys_", 18);
+}
+
+static int exact_add_syscall(struct exact *x, const struct grule *r, struct tally like)
+{
+	const struct stackset *s = x->set[like.side];
+	const struct stackset_stack *st = &s->stack[like.stack];
+
+	for (uint32_t i = st->n; i-- > 0;) {
+		const struct stackset_func *f = &s->func[s->frame[st->frame[i]].func];
+
+		if (f->kind != STACKSET_KIND_KERNEL || !exact_is_syscall(f->name))
+			continue;
+		like.func = s->frame[st->frame[i]].func;
+		like.mode = STACKSET_KERNEL;
+		like.hash = exact_func_hash(x, &like, like.mode);
+		return grule_matches(r, f->name, f->dso)
+			       ? exact_add(x, &like, exact_weight(x, &like))
+			       : 0;
+	}
+	return 0;
+}
+
+static int exact_add_task(struct exact *x, const struct grule *r, struct tally like)
+{
+	const struct stackset *s = x->set[like.side];
+	const struct stackset_stack *st = &s->stack[like.stack];
+	const char *comm = s->task[st->task].comm;
+
+	like.hash = hash_text(HASH_START, comm);
+	like.mode = st->mode;
+	return grule_matches(r, comm, "") ? exact_add(x, &like, exact_weight(x, &like)) : 0;
+}
+
+static int exact_add_phases(struct exact *x, const struct grule *r)
+{
+	int ret = 0;
+
+	for (unsigned int side = 0; side < GATE_SIDES; side++)
+		for (unsigned int p = 0; p < PHASES && !ret; p++) {
+			const struct tally like = { .hash = p,
+						    .side = side,
+						    .phase = (enum phase)p };
+			const struct phase_span *span = &exact_phases(x, side)->span[p];
+
+			x->stamps++;
+			if (span->seen && grule_matches(r, phase_name(like.phase), ""))
+				ret = exact_add(x, &like, (double)span->weight);
+		}
+	return ret;
+}
+
+static int exact_tally(struct exact *x, const struct grule *r)
+{
+	int ret = 0;
+
+	table_deinit(&x->tally);
+	if (r->metric == GRULE_INSN_PHASES)
+		return exact_add_phases(x, r);
+	for (unsigned int side = 0; side < GATE_SIDES; side++)
+		for (uint32_t i = 0; i < x->set[side]->nstacks && !ret; i++) {
+			const struct tally like = { .side = side, .stack = i };
+
+			x->stamps++;
+			if (!x->set[side]->stack[i].n || !x->weight[side][i])
+				continue;
+			if (r->metric == GRULE_INSN_STACKS)
+				ret = exact_add_stack(x, r, like);
+			else if (r->metric == GRULE_INSN_SYSCALLS)
+				ret = exact_add_syscall(x, r, like);
+			else if (r->metric == GRULE_INSN_TASKS)
+				ret = exact_add_task(x, r, like);
+			else
+				ret = exact_add_functions(x, r, like);
+		}
+	return ret;
+}
+
+/* -- judging ---------------------------------------------------------------------------------------- */
+
+static double exact_effect(const struct gate_rule *rule, double base, double diff)
+{
+	if (rule->unit != GATE_RELATIVE)
+		return diff;
+	return base > 0 ? diff / base : diff > 0 ? INFINITY : 0;
+}
+
+static void exact_judge(const struct grule *r, double base, double head, struct gate_finding *f)
+{
+	struct gate_result *x = &f->result;
+	double size;
+
+	f->stats = grule_stats(r, base, 0);
+	f->seen = -1;
+	*x = (struct gate_result){ .base = base, .head = head, .diff = head - base };
+	x->effect = exact_effect(&f->stats, base, x->diff);
+	x->relative = base > 0 ? x->diff / base : NAN;
+	x->lo = x->hi = x->hodges_lehmann = x->cliff = NAN;
+	x->p_fail = x->p_pass = x->p_two = x->p_least = x->q = NAN;
+	size = r->worse == GATE_EITHER	? fabs(x->effect)
+	       : r->worse == GATE_LOWER ? -x->effect
+					: x->effect;
+	x->verdict = size > 0 && size >= f->stats.min_effect ? GATE_FAIL : GATE_PASS;
+	x->reason = x->verdict == GATE_FAIL ? GATE_WORSE : GATE_EXCLUDED;
+	if (-size >= f->stats.min_effect)
+		x->flags |= GATE_IMPROVED;
+	else if (x->verdict == GATE_PASS && x->diff != 0)
+		x->flags |= GATE_CHANGED;
+}
+
+/* Innermost first on the way out, so that what does not fit is the outermost. */
+static const char *exact_stack_name(struct gate_run *run, const struct stackset *s, uint32_t stack)
+{
+	const struct stackset_stack *st = &s->stack[stack];
+	char text[STACK_NAME];
+	size_t at = sizeof(text) - 1;
+	uint32_t i;
+
+	text[at] = '\0';
+	for (i = 0; i < st->n; i++) {
+		const char *name = s->func[s->frame[st->frame[i]].func].name;
+		size_t len = strlen(name);
+
+		if (len + 5 > at)
+			break;
+		if (i)
+			text[--at] = ';';
+		at -= len;
+		memcpy(text + at, name, len);
+	}
+	if (i < st->n) {
+		at -= 4;
+		memcpy(text + at, "...;", 4);
+	}
+	return gate_run_keep(run, text + at);
+}
+
+static int exact_name(struct exact *x, const struct grule *r, const struct tally *t,
+		      struct gate_finding *f)
+{
+	struct gate_run *run = x->gate->run[t->side][0];
+	const struct stackset *s = x->set[t->side];
+	const struct stackset_stack *st = &s->stack[t->stack];
+
+	f->mode = diff_mode_name(t->mode);
+	if (r->metric == GRULE_INSN_TASKS || r->metric == GRULE_INSN_PHASES) {
+		f->name = gate_run_keep(run, r->metric == GRULE_INSN_TASKS ? s->task[st->task].comm
+									   : phase_name(t->phase));
+		f->dso = gate_run_keep(run, "");
+	} else {
+		const struct diff_identity id = diff_identify(st, &s->func[t->func]);
+
+		f->name = r->metric == GRULE_INSN_STACKS ? exact_stack_name(run, s, t->stack)
+							 : gate_run_keep(run, id.name);
+		f->dso = gate_run_keep(run, id.dso);
+	}
+	f->value = calloc(GATE_SIDES, sizeof(*f->value));
+	if (!f->name || !f->dso || !f->value)
+		return -ENOMEM;
+	memcpy(f->value, t->value, sizeof(t->value));
+	return 0;
+}
+
+static int exact_compare_tallies(const void *a, const void *b)
+{
+	const struct tally *x = a, *y = b;
+	double dx = fabs(x->value[1] - x->value[0]), dy = fabs(y->value[1] - y->value[0]);
+
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static int exact_family(struct exact *x, struct gate_outcome *o)
+{
+	struct tally *t;
+	size_t n = 0;
+	int ret = exact_tally(x, o->rule);
+
+	if (ret)
+		return ret;
+	o->ncompared = x->tally.n;
+	t = x->tally.item;
+	for (size_t i = 0; i < x->tally.n; i++)
+		if (t[i].value[0] != t[i].value[1])
+			t[n++] = t[i];
+	if (n)
+		qsort(t, n, sizeof(*t), exact_compare_tallies);
+	if (n > GATE_EXACT_MAX_FINDINGS) {
+		o->left_out = n - GATE_EXACT_MAX_FINDINGS;
+		n = GATE_EXACT_MAX_FINDINGS;
+	}
+	o->finding = calloc(n + 1, sizeof(*o->finding));
+	if (!o->finding)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && !ret; i++) {
+		exact_judge(o->rule, t[i].value[GATE_BASE], t[i].value[GATE_HEAD], &o->finding[i]);
+		o->nfindings++;
+		ret = exact_name(x, o->rule, &t[i], &o->finding[i]);
+	}
+	if (!ret)
+		gate_family_settle(o);
+	return ret;
+}
+
+static int exact_number(struct exact *x, struct gate_outcome *o)
+{
+	double value[GATE_SIDES] = { 0 };
+	bool all = !o->rule->symbol && !o->rule->pattern && !o->rule->dso;
+
+	for (unsigned int side = 0; all && side < GATE_SIDES; side++)
+		for (size_t i = 0; i < x->set[side]->nstacks; i++)
+			value[side] += (double)x->weight[side][i];
+	if (!all) {
+		int ret = exact_tally(x, o->rule);
+		const struct tally *t = x->tally.item;
+
+		if (ret)
+			return ret;
+		for (size_t i = 0; i < x->tally.n; i++)
+			for (unsigned int side = 0; side < GATE_SIDES; side++)
+				value[side] += t[i].value[side];
+		if (!x->tally.n) {
+			o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
+			snprintf(o->why, sizeof(o->why), "no function matches on either side");
+			return 0;
+		}
+	}
+	o->total.value = calloc(GATE_SIDES, sizeof(*o->total.value));
+	if (!o->total.value)
+		return -ENOMEM;
+	memcpy(o->total.value, value, sizeof(value));
+	exact_judge(o->rule, value[GATE_BASE], value[GATE_HEAD], &o->total);
+	return 0;
+}
+
+/* How much of each stack the rule is about. */
+static void exact_weigh(struct exact *x, const struct grule *r)
+{
+	for (unsigned int side = 0; side < GATE_SIDES; side++) {
+		const struct stackset *s = x->set[side];
+
+		for (size_t i = 0; i < s->nstacks; i++)
+			x->weight[side][i] = r->has_phase ? 0 : s->stack[i].weight;
+		for (size_t i = 0; r->has_phase && i < s->nsamples; i++)
+			if (phases_at(exact_phases(x, side), s->sample[i].time_ns) == r->phase)
+				x->weight[side][s->sample[i].stack] += s->sample[i].weight;
+	}
+}
+
+/* In o->why, where it does. */
+static void exact_lacks_phase(const struct exact *x, struct gate_outcome *o)
+{
+	static const char *const of[GATE_SIDES] = { "base", "head" };
+	const struct grule *r = o->rule;
+
+	for (unsigned int side = 0; side < GATE_SIDES && !o->why[0]; side++) {
+		const struct phases *p = exact_phases(x, side);
+
+		if (!p->boot)
+			snprintf(o->why, sizeof(o->why), "the %s is not the boot of a Linux kernel",
+				 of[side]);
+		else if (r->has_phase && !p->span[r->phase].seen)
+			snprintf(o->why, sizeof(o->why), "the %s has no phase %s", of[side],
+				 phase_name(r->phase));
+	}
+}
+
+static int exact_rule(struct exact *x, struct gate_outcome *o)
+{
+	bool worse;
+	int ret;
+
+	if (o->rule->has_phase || o->rule->metric == GRULE_INSN_PHASES)
+		exact_lacks_phase(x, o);
+	if (o->why[0]) {
+		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
+		return 0;
+	}
+	exact_weigh(x, o->rule);
+	ret = grule_is_family(o->rule) ? exact_family(x, o) : exact_number(x, o);
+	worse = o->nworse || (o->total.value && o->total.result.verdict == GATE_FAIL);
+
+	if (!ret && !o->why[0])
+		o->status = !worse ? GATE_OK : o->rule->fail ? GATE_FAILED : GATE_WARNED;
+	return ret;
+}
+
+/* -- the whole -------------------------------------------------------------------------------------- */
+
+static int exact_load(struct exact *x, enum gate_side side, const char *path, struct err *e)
+{
+	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+	struct gate_run *run = NULL;
+	struct stackset *s;
+	int ret;
+
+	opt.input = path;
+	opt.keep_samples = true;
+	ret = stackset_load(&x->set[side], &opt, e);
+	if (ret)
+		return ret;
+	s = x->set[side];
+	if (strncmp(s->event, "instructions", 12) != 0)
+		return err_set(
+			e, EINVAL,
+			"%s: its event is %.80s: --exact compares instructions, of `kvmprof run "
+			"--engine exact`",
+			path, s->event);
+	x->func_hash[side] = calloc(s->nfuncs + 1, sizeof(**x->func_hash));
+	x->weight[side] = calloc(s->nstacks + 1, sizeof(**x->weight));
+	if (!x->func_hash[side] || !x->weight[side])
+		return err_set(e, ENOMEM, "%s: out of memory", path);
+	for (size_t i = 0; i < s->nfuncs; i++) {
+		/* An address without a name is another one in the next build. */
+		const char *name = s->func[i].named ? s->func[i].name : DIFF_UNNAMED;
+
+		x->func_hash[side][i] = hash_text(hash_text(HASH_START, name) * 31, s->func[i].dso);
+	}
+	ret = gate_run_make(&run, path, s, x->gate->rules, e);
+	return ret ? ret : gate_add_run(x->gate, side, run, e);
+}
+
+static int exact_check_rules(const struct grules *rules, struct err *e)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		if (!grule_is_exact(&rules->rule[i]))
+			return err_set(e, EINVAL,
+				       "%s:%u: the metric %s needs several runs; --exact has "
+				       "instructions, and function-, stack-, syscall-, task- and "
+				       "phase-instructions",
+				       rules->path, rules->rule[i].line,
+				       grule_metric_name(rules->rule[i].metric));
+	return 0;
+}
+
+static void exact_means(const struct exact *x, struct gate_report *r)
+{
+	struct buf words;
+
+	buf_init(&words);
+	if (comparable_differs(x->set[GATE_BASE]->json, x->set[GATE_HEAD]->json, &words))
+		snprintf(r->means, sizeof(r->means), "%.*s", (int)words.len,
+			 (const char *)words.data);
+	buf_deinit(&words);
+}
+
+static int exact_report(struct exact *x, struct err *e)
+{
+	const struct grules *rules = x->gate->rules;
+	struct gate_report *r = x->report;
+	int ret = 0;
+
+	r->gate = x->gate;
+	r->n = rules->n;
+	r->nbase = r->nhead = 1;
+	r->exact = true;
+	r->sampled = !x->set[GATE_BASE]->counted || !x->set[GATE_HEAD]->counted;
+	exact_means(x, r);
+	r->outcome = calloc(r->n, sizeof(*r->outcome));
+	if (!r->outcome)
+		return err_set(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->n && !ret; i++) {
+		r->outcome[i].rule = &rules->rule[i];
+		ret = exact_rule(x, &r->outcome[i]);
+		if (r->outcome[i].status == GATE_UNSURE && !rules->rule[i].fail)
+			continue;
+		if (r->outcome[i].status > r->status && r->outcome[i].status != GATE_SKIPPED)
+			r->status = r->outcome[i].status;
+	}
+	return ret ? err_set(e, -ret, "out of memory for what differs") : 0;
+}
+
+int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
+			struct gate_report **out, struct err *e)
+{
+	struct exact x = { .gate = g,
+			   .report = calloc(1, sizeof(*x.report)),
+			   .tally = TABLE_OF(struct tally, exact_equal) };
+	int ret = x.report ? 0 : err_set(e, ENOMEM, "out of memory");
+
+	ret = ret ? ret : exact_check_rules(g->rules, e);
+	ret = ret ? ret : exact_load(&x, GATE_BASE, base, e);
+	ret = ret ? ret : exact_load(&x, GATE_HEAD, head, e);
+	ret = ret ? ret : exact_report(&x, e);
+	if (ret)
+		gate_report_destroy(x.report);
+	else
+		*out = x.report;
+	table_deinit(&x.tally);
+	for (unsigned int side = 0; side < GATE_SIDES; side++) {
+		stackset_destroy(x.set[side]);
+		free(x.func_hash[side]);
+		free(x.weight[side]);
+	}
+	return ret;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gate_exact: one run a side whose counts are exact (kvmprof run --engine exact): what changed?
+ *
+ * No statistics: a difference is a fact. Rules are those of the metrics instructions, and
+ * function-, stack-, syscall-, task- and phase-instructions, of the run or of one phase of a boot; of a
+ * family the report has what differs, largest first. What is compared is the profile's first event.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_GATE_EXACT_H
+#define KVMPROF_PROFILE_COMPARE_GATE_EXACT_H
+
+#include "profile/compare/gate/gate.h"
+
+#define GATE_EXACT_MAX_FINDINGS 5000u /* of a rule; the smallest differences are left out */
+
+/*
+ * Loads both into the gate, which has no runs yet, and judges. -EINVAL: not of the event
+ * instructions, or a rule of another metric.
+ */
+int gate_evaluate_exact(struct gate *g, const char *base, const char *head,
+			struct gate_report **out, struct err *e);
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/gate/gate.h"
+
+#include "base/cleanup.h"
+#include "profile/compare/gate/private.h"
+#include "profile/compare/stats/power.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEALS_BEYOND 5.0	 /* the smallest p is that far below the smallest alpha */
+#define DEAL_NUMBERS (32u << 20) /* in a design's table of deals, at most */
+
+int gate_create(struct gate **out, const struct grules *rules, struct err *e)
+{
+	struct gate *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return err_set(e, ENOMEM, "out of memory");
+	g->rules = rules;
+	*out = g;
+	return 0;
+}
+
+void gate_destroy(struct gate *g)
+{
+	if (!g)
+		return;
+	for (unsigned int s = 0; s < GATE_SIDES; s++)
+		for (unsigned int i = 0; i < g->n[s]; i++)
+			gate_run_destroy(g->run[s][i]);
+	free(g);
+}
+
+static const struct gate_run *first_run(const struct gate *g)
+{
+	return g->n[GATE_BASE]	 ? g->run[GATE_BASE][0]
+	       : g->n[GATE_HEAD] ? g->run[GATE_HEAD][0]
+				 : NULL;
+}
+
+/* What makes shares and times mean different things. */
+static int check_alike(const struct gate *g, const struct gate_run *r, struct err *e)
+{
+	const struct gate_run *first = first_run(g);
+
+	if (first &&
+	    (strcmp(first->event, r->event) != 0 || first->weight_is_ns != r->weight_is_ns))
+		return err_set(e, EINVAL,
+			       "%s: its event is %s, that of %s is %s: they can't be "
+			       "compared",
+			       r->path, r->event, first->path, first->event);
+	return 0;
+}
+
+int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, struct err *e)
+{
+	int ret = check_alike(g, run, e);
+
+	if (!ret && g->n[side] == GATE_MAX_RUNS)
+		ret = err_set(e, EINVAL, "more than %u runs a side", GATE_MAX_RUNS);
+	if (ret)
+		gate_run_destroy(run);
+	else
+		g->run[side][g->n[side]++] = run;
+	return ret;
+}
+
+int gate_add(struct gate *g, enum gate_side side, const char *path, const struct gate_run **out,
+	     struct err *e)
+{
+	struct gate_run *run = NULL;
+	int ret = gate_run_load(&run, path, g->rules, e);
+
+	ret = ret ? ret : gate_add_run(g, side, run, e);
+	if (!ret && out)
+		*out = run;
+	return ret;
+}
+
+unsigned int gate_runs(const struct gate *g, enum gate_side side)
+{
+	return g->n[side];
+}
+
+const struct gate_run *gate_run_at(const struct gate *g, enum gate_side side, unsigned int i)
+{
+	return g->run[side][i];
+}
+
+const struct grules *gate_rules_of(const struct gate *g)
+{
+	return g->rules;
+}
+
+/* -- comparing ------------------------------------------------------------------------------ */
+
+int gate_design_for(const struct gate_eval *v, double alpha, size_t members,
+		    struct gate_design *out, struct err *e)
+{
+	struct gate_layout layout = v->layout;
+	double resamples, runs = layout.nbase + layout.nhead;
+
+	layout.alpha = alpha / (double)(members ? members : 1);
+	resamples = fmax(DEALS_BEYOND / layout.alpha, RUNSTATS_RESAMPLES);
+	resamples = fmin(resamples, fmax(DEAL_NUMBERS / runs, RUNSTATS_RESAMPLES));
+	layout.resamples = (unsigned int)fmin(resamples, RUNSTATS_RESAMPLES_MAX);
+	return gate_design_init(out, &layout, e);
+}
+
+static double mean_of(const double *v, unsigned int n)
+{
+	double t = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		t += v[i];
+	return t / n;
+}
+
+/*
+ * profile/stats/power.h thinks of RUNSTATS_RESAMPLES deals. Designs for many functions have more, and so
+ * reach smaller alphas: what is seen then is more by the quantiles' ratio, or a little less than that.
+ */
+static double seen_beyond(const struct gate_design *d, const struct gate_spread *spread,
+			  double alpha, double least)
+{
+	double q = gate_t_quantile(1 - alpha, spread->df);
+
+	return d->deals.p_least <= alpha ? q / gate_t_quantile(1 - least, spread->df) : INFINITY;
+}
+
+void gate_find_seen(struct gate_eval *v, struct gate_design *d, const struct grule *r,
+		    struct gate_finding *f, double alpha)
+{
+	const double *base = f->value, *head = base + v->report->nbase;
+	const double least = 1.0 / (RUNSTATS_RESAMPLES + 1);
+	struct gate_rule rule = f->stats;
+	struct gate_spread spread;
+
+	f->seen = INFINITY;
+	rule.alpha = fmax(alpha, least);
+	if (f->result.reason == GATE_NO_BASE || gate_spread_of(d, base, head, &spread, NULL) < 0)
+		return;
+	f->seen = gate_detectable(&spread, &rule, v->report->nbase, v->report->nhead, r->power);
+	if (alpha < least)
+		f->seen *= seen_beyond(d, &spread, alpha, least);
+}
+
+int gate_compare_values(struct gate_eval *v, struct gate_design *d, const struct grule *r,
+			double alpha, struct gate_finding *f, struct err *e)
+{
+	const double *base = f->value, *head = base + v->report->nbase;
+	struct err why = { 0 };
+	int ret;
+
+	f->stats = grule_stats(r, mean_of(base, v->report->nbase), alpha);
+	ret = gate_compare(d, &f->stats, base, head, &f->result, &why);
+	return ret ? err_set(e, -ret, "%s: %s", r->name, why.text) : 0;
+}
+
+/* How many runs of a side have no number, and why the first of them has none. */
+static unsigned int count_missing(const struct gate *g, enum gate_side side, size_t rule,
+				  const char **why)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < g->n[side]; i++) {
+		const struct gate_run *run = g->run[side][i];
+
+		if (!isnan(run->value[rule]))
+			continue;
+		if (!*why)
+			*why = run->why[rule];
+		n++;
+	}
+	return n;
+}
+
+/* Is there a function that the rule is about in any run? (A run's share is 0 when not.) */
+static const char *matches_nothing(const struct gate *g, size_t rule)
+{
+	for (unsigned int s = 0; s < GATE_SIDES; s++)
+		for (unsigned int i = 0; i < g->n[s]; i++)
+			if (!g->run[s][i]->why[rule])
+				return NULL;
+	return g->run[GATE_BASE][0]->why[rule];
+}
+
+/* True: settled, as there is nothing to compare. */
+static bool settle_missing(const struct gate *g, size_t rule, struct gate_outcome *o)
+{
+	const char *why = NULL, *nothing = matches_nothing(g, rule);
+	unsigned int base = count_missing(g, GATE_BASE, rule, &why),
+		     head = count_missing(g, GATE_HEAD, rule, &why);
+
+	if (nothing && !base && !head) {
+		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
+		snprintf(o->why, sizeof(o->why), "in all runs: %s", nothing);
+		return true;
+	}
+	if (!base && !head)
+		return false;
+	if (base == g->n[GATE_BASE] && head == g->n[GATE_HEAD]) {
+		o->status = o->rule->optional ? GATE_SKIPPED : GATE_UNSURE;
+		snprintf(o->why, sizeof(o->why), "in all runs: %s", why ? why : "no number");
+		return true;
+	}
+	/* Also when optional: that a run lacks what others have may be the regression. */
+	o->status = GATE_UNSURE;
+	snprintf(o->why, sizeof(o->why), "in %u of %u base and %u of %u head runs: %s", base,
+		 g->n[GATE_BASE], head, g->n[GATE_HEAD], why ? why : "no number");
+	return true;
+}
+
+static int evaluate_number(struct gate_eval *v, size_t i, double alpha, struct err *e)
+{
+	const struct gate *g = v->gate;
+	struct gate_outcome *o = &v->report->outcome[i];
+	double *value = calloc(g->n[GATE_BASE] + g->n[GATE_HEAD], sizeof(*value));
+	unsigned int n = 0;
+	int ret;
+
+	if (!value)
+		return err_set(e, ENOMEM, "out of memory");
+	o->total.value = value;
+	for (unsigned int s = 0; s < GATE_SIDES; s++)
+		for (unsigned int k = 0; k < g->n[s]; k++)
+			value[n++] = g->run[s][k]->value[i];
+	ret = gate_compare_values(v, &v->plain, o->rule, alpha, &o->total, e);
+	if (!ret)
+		gate_find_seen(v, &v->plain, o->rule, &o->total, o->alpha);
+	return ret;
+}
+
+/* -- all rules together ---------------------------------------------------------------------- */
+
+/* Do its false alarms count into the gate's error rate? */
+static bool shares_error_rate(const struct grule *r)
+{
+	return r->fail && !(r->alpha > 0);
+}
+
+static int evaluate_rule(struct gate_eval *v, size_t i, struct err *e)
+{
+	struct gate_outcome *o = &v->report->outcome[i];
+	bool shared = shares_error_rate(o->rule);
+	double alpha = o->rule->alpha > 0 ? o->rule->alpha : v->error_rate;
+
+	if (o->why[0])
+		return 0;
+	o->alpha = shared ? alpha / v->units : alpha;
+	if (grule_is_family(o->rule))
+		return gate_evaluate_family(v, o, alpha, e);
+	return evaluate_number(v, i, alpha, e);
+}
+
+/* Holm's procedure over all that fail: a family takes part with its smallest q. */
+static int settle_together(struct gate_eval *v, struct err *e)
+{
+	struct gate_report *r = v->report;
+	cleanup_free struct gate_result *family = calloc(r->n, sizeof(*family));
+	cleanup_free struct gate_result **result = calloc(r->n, sizeof(struct gate_result *));
+	size_t n = 0;
+
+	if (!family || !result)
+		return err_set(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->n; i++) {
+		struct gate_outcome *o = &r->outcome[i];
+
+		if (o->why[0] || !shares_error_rate(o->rule))
+			continue;
+		family[i] = gate_family_result(o);
+		result[n++] = grule_is_family(o->rule) ? &family[i] : &o->total.result;
+	}
+	if (n && gate_adjust(result, n, v->error_rate, GATE_HOLM) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->n; i++) {
+		struct gate_outcome *o = &r->outcome[i];
+
+		if (!o->why[0] && shares_error_rate(o->rule) && grule_is_family(o->rule) &&
+		    family[i].reason == GATE_TOO_MANY)
+			gate_family_refuse(o);
+	}
+	return 0;
+}
+
+static enum gate_status status_of(const struct gate_outcome *o)
+{
+	bool worse, unsure;
+
+	if (grule_is_family(o->rule)) {
+		worse = o->nworse > 0;
+		unsure = o->nunsure > 0;
+	} else {
+		worse = o->total.result.verdict == GATE_FAIL;
+		unsure = o->total.result.verdict == GATE_INCONCLUSIVE;
+	}
+	if (worse)
+		return o->rule->fail ? GATE_FAILED : GATE_WARNED;
+	return unsure ? GATE_UNSURE : GATE_OK;
+}
+
+static void say_why(struct gate_outcome *o)
+{
+	const struct gate_finding *f = grule_is_family(o->rule) ? o->finding : &o->total;
+
+	if (o->status != GATE_UNSURE)
+		return;
+	if (grule_is_family(o->rule))
+		snprintf(o->why, sizeof(o->why), "for %zu of %zu functions, such as %.100s: %s",
+			 o->nunsure, o->nfindings, f->name, gate_reason_text(f->result.reason));
+	else
+		snprintf(o->why, sizeof(o->why), "%s", gate_reason_text(f->result.reason));
+}
+
+static void settle_statuses(struct gate_report *r)
+{
+	bool unsure = false, compared = false;
+
+	r->status = GATE_OK;
+	for (size_t i = 0; i < r->n; i++) {
+		struct gate_outcome *o = &r->outcome[i];
+
+		if (!o->why[0]) {
+			gate_family_settle(o);
+			o->status = status_of(o);
+			say_why(o);
+		}
+		unsure |= o->status == GATE_UNSURE && o->rule->fail;
+		compared |= o->status != GATE_SKIPPED;
+		if (o->status == GATE_WARNED || o->status == GATE_FAILED)
+			r->status = o->status > r->status ? o->status : r->status;
+	}
+	/* A gate without anything to compare is none. */
+	if ((unsure || !compared) && r->status != GATE_FAILED)
+		r->status = GATE_UNSURE;
+}
+
+/* The order of running: by when the runs began, where all know it. */
+static void find_order(struct gate_eval *v)
+{
+	for (unsigned int s = 0; s < GATE_SIDES; s++)
+		for (unsigned int i = 0; i < v->gate->n[s]; i++) {
+			v->at[s][i] = v->gate->run[s][i]->began_ns;
+			for (unsigned int k = 0; k < s * v->gate->n[0] + i; k++)
+				if (v->at[s][i] ==
+				    (k < v->gate->n[0] ? v->at[0][k] : v->at[1][k - v->gate->n[0]]))
+					return;
+			if (!v->at[s][i])
+				return;
+		}
+	v->layout.base_at = v->at[GATE_BASE];
+	v->layout.head_at = v->at[GATE_HEAD];
+}
+
+static int gate_begin(struct gate_eval *v, const struct gate_eval_options *opt, struct err *e)
+{
+	const struct gate *g = v->gate;
+	struct gate_report *r = v->report;
+
+	if (!g->n[GATE_BASE] || !g->n[GATE_HEAD])
+		return err_set(e, EINVAL, "no runs of the %s", g->n[GATE_BASE] ? "head" : "base");
+	for (size_t i = 0; i < g->rules->n; i++)
+		if (grule_is_exact(&g->rules->rule[i]))
+			return err_set(e, EINVAL,
+				       "%s:%u: the metric %s is for one run a side: give --exact",
+				       g->rules->path, g->rules->rule[i].line,
+				       grule_metric_name(g->rules->rule[i].metric));
+	r->outcome = calloc(g->rules->n, sizeof(*r->outcome));
+	if (!r->outcome)
+		return err_set(e, ENOMEM, "out of memory");
+	r->gate = g;
+	r->n = g->rules->n;
+	r->nbase = g->n[GATE_BASE];
+	r->nhead = g->n[GATE_HEAD];
+	r->error_rate = v->error_rate;
+	for (size_t i = 0; i < r->n; i++) {
+		r->outcome[i].rule = &g->rules->rule[i];
+		if (!grule_is_family(r->outcome[i].rule))
+			settle_missing(g, i, &r->outcome[i]);
+		/* What has no numbers can raise no alarm. */
+		v->units += !r->outcome[i].why[0] && shares_error_rate(r->outcome[i].rule);
+	}
+	if (!v->units)
+		v->units = 1;
+	v->layout = (struct gate_layout){
+		.nbase = r->nbase, .nhead = r->nhead, .pairing = opt->pairing, .seed = opt->seed
+	};
+	find_order(v);
+	return gate_design_for(v, v->error_rate, v->units, &v->plain, e);
+}
+
+int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
+		  struct gate_report **out, struct err *e)
+{
+	struct gate_report *r = calloc(1, sizeof(*r));
+	struct gate_eval v = { .gate = g,
+			       .report = r,
+			       .error_rate = opt->error_rate > 0 ? opt->error_rate
+								 : g->rules->error_rate };
+	int ret;
+
+	if (!r)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = gate_begin(&v, opt, e);
+	for (size_t i = 0; i < r->n && !ret; i++)
+		ret = evaluate_rule(&v, i, e);
+	ret = ret ? ret : settle_together(&v, e);
+	ret = ret ? ret : gate_find_moved(&v, e);
+	if (!ret) {
+		settle_statuses(r);
+		r->paired = v.plain.pairs;
+		r->ordered = v.plain.ordered;
+		r->confounded = v.plain.confounded;
+		*out = r;
+	} else {
+		gate_report_destroy(r);
+	}
+	gate_design_deinit(&v.plain);
+	return ret;
+}
+
+static void free_findings(struct gate_finding *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(f[i].value);
+	free(f);
+}
+
+void gate_report_destroy(struct gate_report *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; r->outcome && i < r->n; i++) {
+		free(r->outcome[i].total.value);
+		free_findings(r->outcome[i].finding, r->outcome[i].nfindings);
+	}
+	free_findings(r->moved, r->nmoved);
+	free(r->outcome);
+	free(r);
+}
+
+int gate_exit_status(const struct gate_report *r)
+{
+	return r->status == GATE_FAILED ? 1 : r->status == GATE_UNSURE ? 3 : 0;
+}
+
+const char *gate_status_name(enum gate_status s)
+{
+	static const char *const name[] = { "pass", "skipped", "inconclusive", "warn", "fail" };
+
+	return name[s];
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gate: runs of a base and of a head, and what the rules say of them.
+ *
+ *	gate_create(&g, rules, &e);
+ *	gate_add(g, GATE_BASE, path, &run, &e);  gate_add(g, GATE_HEAD, path, &run, &e); ...
+ *	gate_evaluate(g, &opt, &report, &e);
+ *	status = gate_exit_status(report);
+ *
+ * Runs may be added after an evaluation and evaluated again, as a bench does; a report lasts
+ * until then. Identical code fails in at most rules->error_rate of all gates: among the rules of
+ * level fail without an alpha of their own by Holm's procedure, where functions of one rule
+ * come as one, by control of their false discovery rate (profile/stats/verdict.h). Rules of level warn
+ * and those with an alpha have their error rate each for itself.
+ *
+ * One thread.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_GATE_GATE_H
+#define KVMPROF_PROFILE_COMPARE_GATE_GATE_H
+
+#include "profile/compare/gate/rules.h"
+#include "profile/compare/gate/run.h"
+
+#define GATE_MAX_MEMBERS 500u /* functions compared for a rule: those with the largest shares */
+#define GATE_MAX_MOVED 20u
+#define GATE_MOVED_Q 0.05
+#define GATE_MOVED_MIN_SHARE 0.001
+
+enum gate_side { GATE_BASE, GATE_HEAD, GATE_SIDES };
+
+struct gate;
+
+/* rules are borrowed. */
+int gate_create(struct gate **out, const struct grules *rules, struct err *e);
+void gate_destroy(struct gate *g);
+
+/*
+ * Load a profile as the next run of a side. Messages begin with the path. *out (may be NULL) is the
+ * run, until the gate is destroyed.
+ */
+int gate_add(struct gate *g, enum gate_side side, const char *path, const struct gate_run **out,
+	     struct err *e);
+/* The same of a run that was made already; the gate's from now on, also when it fails. */
+int gate_add_run(struct gate *g, enum gate_side side, struct gate_run *run, struct err *e);
+unsigned int gate_runs(const struct gate *g, enum gate_side side);
+const struct gate_run *gate_run_at(const struct gate *g, enum gate_side side, unsigned int i);
+const struct grules *gate_rules_of(const struct gate *g);
+
+/* Of a rule, and of the gate; the last are graver. */
+enum gate_status { GATE_OK, GATE_SKIPPED, GATE_UNSURE, GATE_WARNED, GATE_FAILED };
+
+/* One comparison: of a rule's number, or of a function. */
+struct gate_finding {
+	const char *name, *dso, *mode; /* of a function; else NULL */
+	struct gate_result result;
+	struct gate_rule stats; /* what it was compared with */
+	/*
+	 * The change, in its unit, that is seen with the rule's power; INFINITY: none is;
+	 * negative: it was not asked.
+	 */
+	double seen;
+	double *value; /* of each run, base first; NULL: not compared */
+};
+
+struct gate_outcome {
+	const struct grule *rule;
+	enum gate_status status;
+	char why[256]; /* on skipped and unsure: a sentence without a full stop; else "" */
+	struct gate_finding total; /* unless the rule is a family */
+	/* Of a family, all that were compared: first what is worse, then what can't be told. */
+	struct gate_finding *finding;
+	size_t nfindings, nworse, nunsure, nbetter;
+	size_t ncompared; /* of exact counts: all, of which `finding` has those that differ; else 0 */
+	size_t left_out; /* functions below min-share, or beyond GATE_MAX_MEMBERS */
+	double alpha;	 /* of one comparison, at its strictest: what `seen` is computed for */
+};
+
+struct gate_report {
+	const struct gate *gate;
+	unsigned int nbase, nhead;
+	enum gate_status
+		status; /* of the gate: inconclusive is less than failed, more than warned */
+	struct gate_outcome *outcome; /* one for each rule, as they come */
+	size_t n;
+	/* Functions whose own share moved, largest first, whatever the rules ask; not families' q. */
+	struct gate_finding *moved;
+	size_t nmoved, moved_beyond;
+	bool exact;	 /* one run a side, counted: no statistics (exact.h) */
+	bool sampled;	 /* exact: by samples of one side at least */
+	char means[256]; /* exact: what is not the same of engine and machine; "": nothing */
+	bool paired, ordered, confounded; /* the design, see profile/stats/verdict.h */
+	double error_rate;
+};
+
+struct gate_eval_options {
+	double error_rate; /* 0: the rules' */
+	uint64_t seed;	   /* 0: RUNSTATS_SEED */
+	enum gate_pairing pairing;
+};
+
+/* -EINVAL: a side without runs, or what gate_design_init() refuses. */
+int gate_evaluate(const struct gate *g, const struct gate_eval_options *opt,
+		  struct gate_report **out, struct err *e);
+void gate_report_destroy(struct gate_report *r);
+
+/* 0 pass or warnings only, 1 fail, 3 inconclusive. What only a warning can't tell passes. */
+int gate_exit_status(const struct gate_report *r);
+
+/* "pass", "skipped", "inconclusive", "warn", "fail" */
+const char *gate_status_name(enum gate_status s);
+
+#endif

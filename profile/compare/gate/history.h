@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gate_history: what runs of many commits measured, in a directory to which only files are
+ * added.
+ *
+ * An entry is a file, DATE-HASH.json, where DATE is when it was made (20261121T185748Z) and
+ * HASH is of its bytes. Entries are never changed, so the union of two stores is their
+ * merge, and git merges them without a conflict. Files of other names are left alone.
+ *
+ *   { "version": 1, "time": "2026-11-21T18:57:48Z", "label": "commit",
+ *     "runs": [ { "samples": n,
+ *                 "metrics": { "time": 1.2e9, "share subtree do_exit": 0.12, ... },
+ *                 "functions": [ [ "name", "dso", "mode", share ], ... ] }, ... ] }
+ *
+ * Metrics have the names of struct grule's key; functions are those whose own share is
+ * GATE_HISTORY_MIN_SHARE at least. What is unknown is ignored.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_GATE_HISTORY_H
+#define KVMPROF_PROFILE_COMPARE_GATE_HISTORY_H
+
+#include "base/err.h"
+#include "profile/compare/gate/run.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#define GATE_HISTORY_MIN_SHARE 0.001
+#define GATE_HISTORY_ENTRY_MAX (16u << 20) /* bytes of a file */
+#define GATE_HISTORY_ENTRIES 100000u
+#define GATE_HISTORY_LABEL 128u	    /* bytes */
+#define GATE_HISTORY_VALUES 200000u /* metrics and functions of an entry's runs */
+
+/* A mean over an entry's runs; of functions: where a run has it not, its share is 0. */
+struct gate_history_value {
+	const char *name;	/* metric's, or function's */
+	const char *dso, *mode; /* NULL: it is a metric */
+	double mean;
+	unsigned int runs; /* that have it */
+};
+
+struct gate_history_entry {
+	char *file; /* its name in the directory */
+	char label[GATE_HISTORY_LABEL + 1];
+	char time[32]; /* as in the file */
+	unsigned int runs;
+	struct gate_history_value *value; /* by mode (metrics first), name and DSO */
+	size_t nvalues;
+	struct texts texts;
+};
+
+struct gate_history {
+	struct gate_history_entry **entry; /* by name: by time */
+	size_t n;
+	size_t refused; /* files of an entry's name that are none */
+	struct err why; /* of the first of them */
+};
+
+/* An entry's bytes; name is for messages. -EINVAL, -E2BIG, -ENOMEM. */
+int gate_history_parse(struct gate_history_entry **out, const char *name, const char *text,
+		       size_t len, struct err *e);
+void gate_history_entry_destroy(struct gate_history_entry *x);
+
+/* The newest `last` entries (0: all). A directory that is not there is an error. */
+int gate_history_load(struct gate_history **out, const char *dir, size_t last, struct err *e);
+void gate_history_destroy(struct gate_history *h);
+
+/* Runs of one commit, say; all borrowed. */
+struct gate_history_runs {
+	const char *label;
+	time_t when;
+	const struct grules *rules;
+	struct gate_run *const *run;
+	unsigned int n;
+};
+
+/*
+ * Add an entry of these runs; the directory is made if it is not there. file (may be NULL)
+ * receives its name. An equal entry that is there already is fine.
+ */
+#define GATE_HISTORY_FILE 64u
+int gate_history_record(const char *dir, const struct gate_history_runs *runs,
+			char file[GATE_HISTORY_FILE], struct err *e);
+
+/* The value of a name, or NULL. dso and mode are NULL for a metric. */
+const struct gate_history_value *gate_history_find(const struct gate_history_entry *x,
+						   const char *name, const char *dso,
+						   const char *mode);
+
+#endif

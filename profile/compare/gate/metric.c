@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/gate/metric.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *gate_totals(const char *text)
+{
+	json_error_t why;
+	json_t *t;
+
+	if (!text || strlen(text) > GATE_MAX_TOTALS)
+		return NULL;
+	t = json_loads(text, 0, &why);
+	if (t && json_is_object(t))
+		return t;
+	json_decref(t);
+	return NULL;
+}
+
+static __attribute__((format(printf, 2, 3))) double none(char *why, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, GATE_WHY, fmt, args);
+	va_end(args);
+	return NAN;
+}
+
+/* -- numbers of the totals ------------------------------------------------------------------ */
+
+/* NaN: not there, or not a finite number. */
+static double number_of(const json_t *v)
+{
+	double x = json_is_number(v) ? json_number_value(v) : NAN;
+
+	return isfinite(x) ? x : NAN;
+}
+
+static double total(const struct gate_source *src, const char *key)
+{
+	return number_of(json_object_get(src->totals, key));
+}
+
+/* "host.syscalls_assisted" */
+static double counter(const struct gate_source *src, const char *path)
+{
+	const json_t *at = src->totals;
+	char part[GRULE_MAX_NAME + 1];
+
+	while (at) {
+		size_t len = strcspn(path, ".");
+
+		if (len > GRULE_MAX_NAME)
+			return NAN;
+		memcpy(part, path, len);
+		part[len] = '\0';
+		at = json_object_get(at, part);
+		if (!path[len])
+			return number_of(at);
+		path += len + 1;
+	}
+	return NAN;
+}
+
+/* -- times ---------------------------------------------------------------------------------- */
+
+/* ns; what the samples span where nobody counted. */
+static double run_ns(const struct gate_source *src)
+{
+	double s = total(src, "run_seconds");
+
+	if (s > 0)
+		return s * (double)NSEC_PER_SEC;
+	return src->set->last_ns > src->set->first_ns
+		       ? (double)(src->set->last_ns - src->set->first_ns)
+		       : NAN;
+}
+
+/* The first one of that name, in ns since the first instruction. */
+static double marker_ns(const struct gate_source *src, const char *name)
+{
+	const json_t *list = json_object_get(src->totals, "markers");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *m = json_array_get(list, i);
+		const char *called = json_string_value(json_object_get(m, "name"));
+		double at = number_of(json_object_get(m, "time_ns"));
+
+		if (called && !strcmp(called, name) && at >= 0)
+			return at;
+	}
+	return NAN;
+}
+
+static double time_to_marker(const struct gate_source *src, const struct grule *r, char *why)
+{
+	double to = marker_ns(src, r->until), from = r->from ? marker_ns(src, r->from) : 0;
+
+	if (isnan(to) || isnan(from))
+		return none(why, "no marker \"%.80s\"", isnan(to) ? r->until : r->from);
+	if (to < from)
+		return none(why, "the marker \"%.60s\" comes before \"%.60s\"", r->until, r->from);
+	return to - from;
+}
+
+static double phase_ns(const struct gate_source *src, enum phase p, char *why)
+{
+	const struct phase_span *span = &src->phases.span[p];
+
+	if (!src->phases.boot)
+		return none(why, "it is not the boot of a Linux kernel");
+	if (!span->seen)
+		return none(why, "it has no phase %s", phase_name(p));
+	return (double)(span->to_ns - span->from_ns);
+}
+
+static double boot_ns(const struct gate_source *src, char *why)
+{
+	const struct phases *p = &src->phases;
+
+	if (!p->boot)
+		return none(why, "it is not the boot of a Linux kernel");
+	if (!p->span[PHASE_INIT].seen)
+		return none(why, "it ends before /init");
+	for (unsigned int i = 0; i < PHASE_INIT; i++)
+		if (p->span[i].seen)
+			return (double)(p->span[PHASE_INIT].from_ns - p->span[i].from_ns);
+	return none(why, "it begins in /init");
+}
+
+static double time_of(const struct gate_source *src, const struct grule *r, char *why)
+{
+	double ns;
+
+	if (r->has_phase)
+		return phase_ns(src, r->phase, why);
+	if (r->until)
+		return time_to_marker(src, r, why);
+	ns = run_ns(src);
+	return isnan(ns) ? none(why, "it does not say how long it took") : ns;
+}
+
+/* -- functions -------------------------------------------------------------------------------- */
+
+static bool counts(const struct stackset_stack *st, const bool *match, const struct stackset *s,
+		   bool children)
+{
+	for (uint32_t i = 0; i < (children ? st->n : st->n ? 1 : 0); i++)
+		if (match[s->frame[st->frame[i]].func])
+			return true;
+	return false;
+}
+
+struct gate_counting gate_counting_of(const struct grules *rules, const struct stackset *s)
+{
+	struct gate_counting c = { .no_idle = rules->no_idle, .kernel_only = rules->kernel_only };
+
+	/* The mean, so that times are still times. */
+	if (rules->count_samples && s->samples)
+		c.per_sample = (double)s->weight / (double)s->samples;
+	return c;
+}
+
+double gate_amount(const struct gate_counting *c, const struct stackset_stack *st)
+{
+	if ((c->no_idle && st->mode == STACKSET_IDLE) ||
+	    (c->kernel_only && st->mode != STACKSET_KERNEL))
+		return 0;
+	return c->per_sample > 0 ? c->per_sample * (double)st->samples : (double)st->weight;
+}
+
+static int function_weight(const struct gate_source *src, const struct grule *r, double *out,
+			   char *why)
+{
+	const struct stackset *s = src->set;
+	cleanup_free bool *match = calloc(s->nfuncs + 1, sizeof(*match));
+	double sum = 0;
+	bool any = false;
+
+	if (!match)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nfuncs; i++) {
+		const struct stackset_func *f = &s->func[i];
+
+		match[i] = f->named && grule_matches(r, f->name, f->dso);
+		any |= match[i];
+	}
+	for (size_t i = 0; i < s->nstacks; i++)
+		if (counts(&s->stack[i], match, s, r->children))
+			sum += gate_amount(&src->counting, &s->stack[i]);
+	if (!any)
+		none(why, "no function that matches was sampled");
+	*out = sum;
+	return 0;
+}
+
+static int measure_functions(const struct gate_source *src, const struct grule *r, double *out,
+			     char *why)
+{
+	double sum;
+	int ret = function_weight(src, r, &sum, why);
+
+	if (ret)
+		return ret;
+	if (r->metric == GRULE_SHARE)
+		*out = src->weight > 0 ? sum / src->weight : 0;
+	else if (src->set->weight_is_ns)
+		*out = sum;
+	else
+		*out = none(why, "its samples count %.80s, not time", src->set->event);
+	return 0;
+}
+
+static int measure_instructions(const struct gate_source *src, const struct grule *r, double *out,
+				char *why)
+{
+	if (strncmp(src->set->event, "instructions", 12) != 0) {
+		*out = none(why, "its samples count %.80s, not instructions", src->set->event);
+		return 0;
+	}
+	if (r->has_phase) /* of one run a side: exact.c */
+		*out = none(why, "instructions in a phase need --exact");
+	else if (r->symbol || r->pattern || r->dso)
+		return function_weight(src, r, out, why);
+	else
+		*out = src->weight;
+	return 0;
+}
+
+/* -- exits, bytes, counters -------------------------------------------------------------------- */
+
+/* "2_IO" is called IO, or 2. */
+static bool is_exit(const char *key, const char *name)
+{
+	size_t len = strcspn(key, "_");
+
+	return !strcmp(key + len + (key[len] == '_'), name) ||
+	       (strlen(name) == len && !strncmp(key, name, len));
+}
+
+static double exits_per_second(const struct gate_source *src, const struct grule *r, char *why)
+{
+	json_t *exits = json_object_get(src->totals, "exits"), *value;
+	double ns = run_ns(src), sum = 0;
+	const char *key;
+
+	if (!json_is_object(exits) || isnan(ns))
+		return none(why, "it has no counts of exits");
+	json_object_foreach(exits, key, value)
+	{
+		double n = number_of(value);
+
+		if (n > 0 && (!r->exit || is_exit(key, r->exit)))
+			sum += n;
+	}
+	return sum / (ns / (double)NSEC_PER_SEC);
+}
+
+static double io_bytes(const struct gate_source *src, char *why)
+{
+	double all = total(src, "io_bytes"), in = counter(src, "io.read_bytes"),
+	       out = counter(src, "io.written_bytes");
+
+	if (!isnan(all))
+		return all;
+	if (isnan(in) && isnan(out))
+		return none(why, "it has no counts of bytes read and written");
+	return (isnan(in) ? 0 : in) + (isnan(out) ? 0 : out);
+}
+
+static double counter_of(const struct gate_source *src, const struct grule *r, char *why)
+{
+	double v = counter(src, r->counter), ns = run_ns(src);
+
+	if (isnan(v))
+		return none(why, "its totals have no number \"%.80s\"", r->counter);
+	if (!r->per_second)
+		return v;
+	return isnan(ns) ? none(why, "it does not say how long it took")
+			 : v / (ns / (double)NSEC_PER_SEC);
+}
+
+int gate_measure(const struct gate_source *src, const struct grule *r, double *out,
+		 char why[GATE_WHY], struct err *e)
+{
+	int ret = 0;
+
+	why[0] = '\0';
+	*out = NAN;
+	switch (r->metric) {
+	case GRULE_TIME:
+		*out = time_of(src, r, why);
+		break;
+	case GRULE_BOOT_TIME:
+		*out = boot_ns(src, why);
+		break;
+	case GRULE_SHARE:
+	case GRULE_FUNCTION_TIME:
+		ret = measure_functions(src, r, out, why);
+		break;
+	case GRULE_EXITS:
+		*out = exits_per_second(src, r, why);
+		break;
+	case GRULE_IO_BYTES:
+		*out = io_bytes(src, why);
+		break;
+	case GRULE_COUNTER:
+		*out = counter_of(src, r, why);
+		break;
+	case GRULE_INSNS: /* of a history; gates of one run a side are exact.h's */
+		ret = measure_instructions(src, r, out, why);
+		break;
+	default: /* families have no number of their own */
+		break;
+	}
+	return ret ? err_set(e, -ret, "out of memory") : 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gate_metric: a rule's number for one profile.
+ *
+ * Times come from the samples and from the totals that a run leaves in its profile (JSON):
+ *   run_seconds
+ *   exits       { "2_IO": count, ... }
+ *   markers     [ { "name": text, "time_ns": since the first instruction }, ... ] (markers.h)
+ *   io          { "read_bytes": number, "written_bytes": number }, or io_bytes: number
+ * Any number in them is a counter: "host.syscalls_assisted" is that member of "host".
+ *
+ * Pure. Totals are untrusted: what has not the form above is not there.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_GATE_METRIC_H
+#define KVMPROF_PROFILE_COMPARE_GATE_METRIC_H
+
+#include "profile/compare/gate/rules.h"
+#include "profile/analyse/stacks/stackset.h"
+
+#define GATE_WHY 200 /* bytes of a reason */
+
+struct json_t;
+
+/* Which stacks count, and how much. */
+struct gate_counting {
+	bool no_idle, kernel_only;
+	double per_sample; /* 0: their weights count */
+};
+
+struct gate_counting gate_counting_of(const struct grules *rules, const struct stackset *s);
+/* 0: it does not count. */
+double gate_amount(const struct gate_counting *c, const struct stackset_stack *st);
+
+struct gate_source {
+	const struct stackset *set;
+	const struct json_t *totals; /* NULL: none */
+	struct phases phases;
+	double weight; /* that shares are of */
+	struct gate_counting counting;
+};
+
+/* Whole documents of at most that; NULL: not there, too long or no JSON. json_decref() it. */
+#define GATE_MAX_TOTALS (16u << 20)
+struct json_t *gate_totals(const char *text);
+
+/* NaN where there is none, and why then has the reason. -ENOMEM. Not for families. */
+int gate_measure(const struct gate_source *src, const struct grule *r, double *out,
+		 char why[GATE_WHY], struct err *e);
+
+#endif

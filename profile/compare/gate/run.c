@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/gate/run.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "profile/analyse/stacks/diff.h"
+#include "profile/compare/gate/metric.h"
+#include "base/table.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gate_symbol_compare(const struct gate_symbol *a, const struct gate_symbol *b)
+{
+	int c = strcmp(a->name, b->name);
+
+	c = c ? c : strcmp(a->dso, b->dso);
+	return c ? c : (int)a->mode - (int)b->mode;
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	return gate_symbol_compare(a, b);
+}
+
+const char *gate_run_keep(struct gate_run *r, const char *text)
+{
+	cleanup_free char *clean = utf8_copy(text);
+
+	return clean ? texts_add(&r->texts, clean) : NULL;
+}
+
+/* -- functions ------------------------------------------------------------------------------ */
+
+struct build {
+	struct gate_run *run;
+	const struct stackset *set;
+	struct gate_counting counting;
+	struct table symbol; /* struct gate_symbol */
+	uint32_t *of_func;   /* for each function and mode: index + 1 of its symbol */
+	uint32_t *stamp;     /* of each symbol: the last stack (+ 1) that counted for it */
+	size_t stamps;
+};
+
+static bool equal_symbol(const void *a, const void *b, const void *ctx)
+{
+	const struct gate_symbol *x = a, *y = b;
+
+	(void)ctx;
+	return x->name == y->name && x->dso == y->dso && x->mode == y->mode;
+}
+
+static int add_symbol(struct build *b, const struct diff_identity *id, uint32_t *out)
+{
+	struct gate_symbol s = { .name = gate_run_keep(b->run, id->name),
+				 .dso = gate_run_keep(b->run, id->dso),
+				 .mode = id->mode };
+	uint64_t hash = table_mix((uintptr_t)s.name, (uint64_t)(uintptr_t)s.dso << 2 | s.mode);
+	bool fresh;
+
+	if (!s.name || !s.dso || table_add(&b->symbol, hash, &s, out, &fresh))
+		return -ENOMEM;
+	return ARRAY_FIT_ZERO(b->stamp, b->symbol.n, b->stamps);
+}
+
+static int symbol_of(struct build *b, const struct stackset_stack *st, uint32_t func, uint32_t *out)
+{
+	const struct diff_identity id = diff_identify(st, &b->set->func[func]);
+	uint32_t *known = &b->of_func[(size_t)func * STACKSET_MODES + id.mode];
+	int ret;
+
+	if (!*known) {
+		ret = add_symbol(b, &id, out);
+		if (ret)
+			return ret;
+		*known = *out + 1;
+	}
+	*out = *known - 1;
+	return 0;
+}
+
+static int add_stack(struct build *b, uint32_t index)
+{
+	const struct stackset_stack *st = &b->set->stack[index];
+	double amount = gate_amount(&b->counting, st);
+
+	if (!(amount > 0))
+		return 0;
+	for (uint32_t i = 0; i < st->n; i++) {
+		struct gate_symbol *s;
+		uint32_t at;
+		int ret = symbol_of(b, st, b->set->frame[st->frame[i]].func, &at);
+
+		if (ret)
+			return ret;
+		s = (struct gate_symbol *)b->symbol.item + at;
+		if (i == 0)
+			s->self += amount;
+		if (b->stamp[at] != index + 1)
+			s->children += amount;
+		b->stamp[at] = index + 1;
+	}
+	return 0;
+}
+
+static int add_symbols(struct gate_run *r, const struct stackset *s,
+		       const struct gate_counting *counting)
+{
+	struct build b = {
+		.run = r,
+		.set = s,
+		.counting = *counting,
+		.symbol = TABLE_OF(struct gate_symbol, equal_symbol),
+		.of_func = calloc(s->nfuncs * STACKSET_MODES + 1, sizeof(*b.of_func)),
+	};
+	int ret = b.of_func ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < s->nstacks && !ret; i++)
+		ret = add_stack(&b, i);
+	if (!ret) {
+		r->nsymbols = b.symbol.n;
+		r->symbol = take_ptr(b.symbol.item);
+		if (r->nsymbols)
+			qsort(r->symbol, r->nsymbols, sizeof(*r->symbol), compare_symbols);
+	}
+	table_deinit(&b.symbol);
+	free(b.of_func);
+	free(b.stamp);
+	return ret;
+}
+
+/* -- the run ---------------------------------------------------------------------------------- */
+
+static int fill_facts(struct gate_run *r, const char *path, const struct stackset *s,
+		      const struct gate_counting *counting)
+{
+	for (size_t i = 0; i < s->nstacks; i++) {
+		double amount = gate_amount(counting, &s->stack[i]);
+
+		r->weight += amount;
+		r->samples += amount > 0 ? s->stack[i].samples : 0;
+	}
+	r->path = gate_run_keep(r, path);
+	r->event = gate_run_keep(r, s->event);
+	r->osrelease = gate_run_keep(r, s->osrelease);
+	r->message = gate_run_keep(r, s->message);
+	r->began_ns = s->first_ns;
+	r->weight_is_ns = s->weight_is_ns;
+	return r->path && r->event && r->osrelease && r->message ? 0 : -ENOMEM;
+}
+
+static int measure(struct gate_run *r, const struct stackset *s, const struct grules *rules,
+		   const struct gate_counting *counting, struct err *e)
+{
+	struct gate_source src = { .set = s, .weight = r->weight, .counting = *counting };
+	json_t *totals = gate_totals(s->json);
+	int ret = phases_find(&r->phases, s, e);
+
+	src.phases = r->phases;
+	src.totals = totals;
+	for (size_t i = 0; i < rules->n && !ret; i++) {
+		char why[GATE_WHY];
+
+		ret = gate_measure(&src, &rules->rule[i], &r->value[i], why, e);
+		if (!ret && why[0]) {
+			r->why[i] = gate_run_keep(r, why);
+			ret = r->why[i] ? 0 : -ENOMEM;
+		}
+	}
+	json_decref(totals);
+	return ret;
+}
+
+int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
+		  const struct grules *rules, struct err *e)
+{
+	struct gate_counting counting = gate_counting_of(rules, s);
+	struct gate_run *r = calloc(1, sizeof(*r));
+	struct err why = { 0 };
+	int ret = -ENOMEM;
+
+	if (r) {
+		r->nrules = rules->n;
+		r->value = calloc(rules->n + 1, sizeof(*r->value));
+		r->why = calloc(rules->n + 1, sizeof(*r->why));
+	}
+	if (r && r->value && r->why)
+		ret = fill_facts(r, path, s, &counting);
+	if (!ret && !(r->weight > 0))
+		ret = err_set(&why, ENODATA, "%s",
+			      s->nstacks ? "none of its samples count" : "it has no samples");
+	ret = ret ? ret : add_symbols(r, s, &counting);
+	ret = ret ? ret : measure(r, s, rules, &counting, &why);
+	if (ret) {
+		gate_run_destroy(r);
+		return err_set(e, -ret, "%s: %s", path, why.code ? why.text : "out of memory");
+	}
+	*out = r;
+	return 0;
+}
+
+int gate_run_load(struct gate_run **out, const char *path, const struct grules *rules,
+		  struct err *e)
+{
+	struct stackset_options opt = STACKSET_OPTIONS_DEFAULT;
+	struct stackset *s = NULL;
+	int ret;
+
+	opt.input = path;
+	opt.keep_samples = true;
+	ret = stackset_load(&s, &opt, e);
+	ret = ret ? ret : gate_run_make(out, path, s, rules, e);
+	stackset_destroy(s);
+	return ret;
+}
+
+void gate_run_destroy(struct gate_run *r)
+{
+	if (!r)
+		return;
+	free(r->value);
+	free(r->why);
+	free(r->symbol);
+	texts_deinit(&r->texts);
+	free(r);
+}

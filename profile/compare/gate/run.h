@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gate_run: what a gate keeps of one profile: the value of each rule's metric, and how
+ * much time each function took.
+ *
+ * Functions of several runs are the same when name, DSO and mode are (diff.h). Texts are
+ * valid UTF-8 without control characters. Const once made.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_GATE_RUN_H
+#define KVMPROF_PROFILE_COMPARE_GATE_RUN_H
+
+#include "profile/compare/gate/rules.h"
+#include "base/texts.h"
+
+struct gate_symbol {
+	const char *name, *dso;
+	uint8_t mode;	       /* for diff_mode_name() */
+	double self, children; /* weight */
+};
+
+struct gate_run {
+	const char *path;
+	size_t nrules;
+	double *value;	  /* of each rule; NaN: there is none; of families always */
+	const char **why; /* of each rule: why there is none; of functions: none of them is here */
+	struct phases phases;
+	struct gate_symbol *symbol; /* by name, DSO and mode */
+	size_t nsymbols;
+	double weight; /* that shares are of */
+	uint64_t samples;
+	uint64_t began_ns; /* on the clock of the samples; orders runs of one host. 0: unknown */
+	bool weight_is_ns;
+	const char *event, *osrelease;
+	const char *message; /* what a partial profile lacks, or "" */
+	struct texts texts;
+};
+
+/* Errors begin with the path; -ENODATA: it has no samples that count. */
+int gate_run_load(struct gate_run **out, const char *path, const struct grules *rules,
+		  struct err *e);
+/* The same of a set that was loaded with keep_samples. */
+int gate_run_make(struct gate_run **out, const char *path, const struct stackset *s,
+		  const struct grules *rules, struct err *e);
+void gate_run_destroy(struct gate_run *r);
+/* A copy that lasts as long as the run, clean UTF-8; NULL: no memory. */
+const char *gate_run_keep(struct gate_run *r, const char *text);
+
+/* By name, DSO and mode: <0, 0, >0. */
+int gate_symbol_compare(const struct gate_symbol *a, const struct gate_symbol *b);
+
+#endif

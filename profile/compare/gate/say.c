@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/compare/gate/say.h"
+
+#include "base/cleanup.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED 3u /* functions of a family that a sentence names */
+
+/* -- numbers -------------------------------------------------------------------------------- */
+
+/* The largest unit of which there is one at least; the last is the smallest. */
+struct scale {
+	double one;
+	const char *unit;
+};
+
+static const struct scale times[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
+static const struct scale sizes[] = {
+	{ 1073741824, "GiB" },
+	{ 1048576, "MiB" },
+	{ 1024, "KiB" },
+	{ 1, "B" },
+};
+
+static void scaled(char *out, size_t size, const struct scale *s, unsigned int n, double v,
+		   bool sign)
+{
+	unsigned int i = 0;
+
+	while (i + 1 < n && fabs(v) < s[i].one)
+		i++;
+	snprintf(out, size, sign ? "%+.4g %s" : "%.4g %s", v / s[i].one, s[i].unit);
+}
+
+static void say_number(char *out, size_t size, enum grule_dimension d, double v, bool sign)
+{
+	if (!isfinite(v)) {
+		snprintf(out, size, "-");
+		return;
+	}
+	switch (d) {
+	case GRULE_NS:
+		scaled(out, size, times, ARRAY_SIZE(times), v, sign);
+		break;
+	case GRULE_BYTES:
+		scaled(out, size, sizes, ARRAY_SIZE(sizes), v, sign);
+		break;
+	case GRULE_PART:
+		snprintf(out, size, sign ? "%+.2f %%" : "%.2f %%", 100 * v);
+		break;
+	case GRULE_RATE:
+		snprintf(out, size, sign ? "%+.4g /s" : "%.4g /s", v);
+		break;
+	default:
+		/* Whole numbers whole. */
+		snprintf(out, size, sign ? "%+.*g" : "%.*g",
+			 fabs(v) < 1e15 && v == floor(v) ? 15 : 6, v);
+	}
+}
+
+void gate_say_value(char *out, size_t size, enum grule_dimension d, double v)
+{
+	say_number(out, size, d, v, false);
+}
+
+void gate_say_effect(char *out, size_t size, const struct gate_rule *stats, enum grule_dimension d,
+		     double effect, enum gate_effect_is what)
+{
+	const bool plain = what == GATE_EFFECT_IS_SIZE;
+
+	if (!isfinite(effect))
+		snprintf(out, size, "-");
+	else if (stats->unit == GATE_RELATIVE)
+		snprintf(out, size, plain ? "%.3g %%" : "%+.2f %%", 100 * effect);
+	else if (stats->unit == GATE_POINTS)
+		snprintf(out, size, plain ? "%.3g points" : "%+.2f points", effect);
+	else
+		say_number(out, size, d, effect, !plain);
+}
+
+/* Two ends in one unit: "+1.05 .. +1.30" */
+static void say_interval(char *out, size_t size, const struct gate_finding *f,
+			 enum grule_dimension d)
+{
+	char lo[GATE_CELL], hi[GATE_CELL];
+	double by = f->stats.unit == GATE_RELATIVE ? 100 : 1;
+
+	out[0] = '\0';
+	if (!isfinite(f->result.lo) || !isfinite(f->result.hi))
+		return;
+	if (f->stats.unit != GATE_ABSOLUTE) {
+		snprintf(out, size, "%+.2f .. %+.2f", by * f->result.lo, by * f->result.hi);
+		return;
+	}
+	say_number(lo, sizeof(lo), d, f->result.lo, true);
+	say_number(hi, sizeof(hi), d, f->result.hi, true);
+	snprintf(out, size, "%.28s .. %.28s", lo, hi);
+}
+
+/* Both ways to say it, whichever the rule asks for. */
+static void say_exact_change(char *out, size_t size, const struct gate_result *x)
+{
+	if (x->base > 0 && x->diff != 0)
+		snprintf(out, size, "%+.0f (%+.3g %%)", x->diff, 100 * x->diff / x->base);
+	else
+		snprintf(out, size, x->diff != 0 ? "%+.0f" : "0", x->diff);
+}
+
+void gate_say_cells(struct gate_cells *out, const struct grule *r, const struct gate_finding *f)
+{
+	enum grule_dimension d = grule_dimension(r);
+
+	*out = (struct gate_cells){ 0 };
+	if (!f->value)
+		return;
+	gate_say_value(out->base, sizeof(out->base), d, f->result.base);
+	gate_say_value(out->head, sizeof(out->head), d, f->result.head);
+	if (grule_is_exact(r))
+		say_exact_change(out->change, sizeof(out->change), &f->result);
+	else
+		gate_say_effect(out->change, sizeof(out->change), &f->stats, d, f->result.effect,
+				GATE_EFFECT_IS_CHANGE);
+	say_interval(out->interval, sizeof(out->interval), f, d);
+	if (isnan(f->result.p_fail))
+		out->p[0] = '\0';
+	else if (f->name)
+		snprintf(out->p, sizeof(out->p), "q %.2g", f->result.q);
+	else
+		snprintf(out->p, sizeof(out->p), "p %.2g", f->result.p_fail);
+	if (f->seen < 0)
+		return;
+	if (isfinite(f->seen))
+		gate_say_effect(out->seen, sizeof(out->seen), &f->stats, d, f->seen,
+				GATE_EFFECT_IS_SIZE);
+	else
+		snprintf(out->seen, sizeof(out->seen), "none");
+}
+
+static void say_amount(char *out, size_t size, const struct grule *r, const struct grule_amount *a)
+{
+	const struct gate_rule unit = { .unit = a->unit };
+
+	gate_say_effect(out, size, &unit, grule_dimension(r), a->value, GATE_EFFECT_IS_SIZE);
+}
+
+void gate_say_threshold(char *out, size_t size, const struct grule *r)
+{
+	static const char *const way[] = {
+		[GATE_HIGHER] = "more",
+		[GATE_LOWER] = "less",
+		[GATE_EITHER] = "more or less",
+	};
+	char threshold[GATE_CELL], least[GATE_CELL];
+
+	say_amount(threshold, sizeof(threshold), r, &r->threshold);
+	say_amount(least, sizeof(least), r, &r->min_effect);
+	if (r->min_effect.value)
+		snprintf(out, size, "%s and at least %s %s", threshold, least, way[r->worse]);
+	else
+		snprintf(out, size, "%s %s", threshold, way[r->worse]);
+}
+
+/* -- sentences ------------------------------------------------------------------------------- */
+
+/* Appends; what does not fit is left out. */
+static __attribute__((format(printf, 3, 4))) void say_add(char *out, size_t size, const char *fmt,
+							  ...)
+{
+	size_t len = strlen(out);
+	va_list args;
+
+	if (len + 1 >= size)
+		return;
+	va_start(args, fmt);
+	vsnprintf(out + len, size - len, fmt, args);
+	va_end(args);
+}
+
+static unsigned int say_count(const struct gate_report *r, enum gate_status s)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->outcome[i].status == s;
+	return n;
+}
+
+void gate_say_verdict(char *out, size_t size, const struct gate_report *r)
+{
+	static const char *const word[] = {
+		[GATE_OK] = "PASS",
+		[GATE_SKIPPED] = "PASS",
+		[GATE_UNSURE] = "INCONCLUSIVE",
+		[GATE_WARNED] = "PASS with warnings",
+		[GATE_FAILED] = "FAIL",
+	};
+	static const enum gate_status order[] = { GATE_FAILED, GATE_WARNED, GATE_UNSURE, GATE_OK,
+						  GATE_SKIPPED };
+	static const char *const did[] = { "failed", "warned", "inconclusive", "passed",
+					   "skipped" };
+	const char *sep = ": ";
+
+	snprintf(out, size, "%s", word[r->status]);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		unsigned int n = say_count(r, order[i]);
+
+		if (!n)
+			continue;
+		say_add(out, size, "%s%u %s", sep, n, did[i]);
+		sep = ", ";
+	}
+	say_add(out, size, " of %zu rule%s", r->n, r->n == 1 ? "" : "s");
+}
+
+static const char *plural(unsigned int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void gate_say_design(char *out, size_t size, const struct gate_report *r)
+{
+	if (r->exact) {
+		snprintf(out, size,
+			 r->sampled
+				 ? "one exact run of each side, sampled: counts are multiples of "
+				   "the period"
+				 : "one run of each side, counted: each difference is one");
+		if (*r->means)
+			say_add(out, size,
+				"; WARNING: the runs were not made by the same means, a difference "
+				"may "
+				"be theirs: %s",
+				r->means);
+		return;
+	}
+	snprintf(out, size, "%u run%s of the base, %u of the head", r->nbase, plural(r->nbase),
+		 r->nhead);
+	if (r->nbase == 1 || r->nhead == 1) {
+		say_add(out, size, ": how much runs differ can't be known from one; give several");
+		return;
+	}
+	if (r->paired)
+		say_add(out, size, ", compared in pairs");
+	else if (r->confounded)
+		say_add(out, size,
+			", not interleaved: a drift of the host looks like a change (see kvmprof "
+			"bench)");
+	else if (r->ordered)
+		say_add(out, size,
+			", compared within blocks of neighbouring runs (intervals and detectable "
+			"changes ignore the blocks: too wide if the host drifts)");
+	say_add(out, size, "; identical code fails in at most %g %% of all gates",
+		100 * r->error_rate);
+}
+
+void gate_say_function(char *out, size_t size, const struct gate_finding *f)
+{
+	const char *slash = strrchr(f->dso, '/');
+
+	snprintf(out, size, "%.180s", f->name);
+	if (*f->dso && (strcmp(f->mode, "kernel") != 0 || strcmp(f->dso, "[kernel.kallsyms]") != 0))
+		say_add(out, size, " (%.60s%s)", slash ? slash + 1 : f->dso,
+			!strcmp(f->mode, "idle") ? ", idle" : "");
+}
+
+static void say_finding(char *out, size_t size, const struct grule *r, const struct gate_finding *f)
+{
+	struct gate_cells c;
+	char name[256];
+
+	gate_say_cells(&c, r, f);
+	if (f->name) {
+		gate_say_function(name, sizeof(name), f);
+		say_add(out, size, "%s ", name);
+	}
+	say_add(out, size, "%s -> %s, %s", c.base, c.head, c.change);
+	if (c.interval[0])
+		say_add(out, size, " (95 %%: %s), %s", c.interval, c.p);
+}
+
+static const char *why_of(const struct gate_outcome *o)
+{
+	return o->why[0] ? o->why : "";
+}
+
+static void say_family(char *out, size_t size, const struct gate_outcome *o)
+{
+	size_t shown = o->nworse < NAMED ? o->nworse : NAMED;
+
+	if (!o->nworse) {
+		snprintf(out, size, "none of %zu %s got worse by the threshold",
+			 o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
+		if (o->ncompared && o->nfindings)
+			say_add(out, size, "; %zu differ", o->nfindings);
+		if (o->why[0])
+			snprintf(out, size, "inconclusive: %s", o->why);
+		return;
+	}
+	snprintf(out, size, "%zu of %zu %s: ", o->nworse,
+		 o->ncompared ? o->ncompared : o->nfindings, grule_members(o->rule));
+	for (size_t i = 0; i < shown; i++) {
+		say_add(out, size, "%s", i ? "; " : "");
+		say_finding(out, size, o->rule, &o->finding[i]);
+	}
+	if (shown < o->nworse)
+		say_add(out, size, "; and %zu more", o->nworse - shown);
+}
+
+void gate_say_outcome(char *out, size_t size, const struct gate_outcome *o)
+{
+	char threshold[160];
+
+	out[0] = '\0';
+	if (grule_is_family(o->rule) && (o->nfindings || !o->why[0])) {
+		say_family(out, size, o);
+	} else if (o->total.value) {
+		say_finding(out, size, o->rule, &o->total);
+		if (o->why[0])
+			say_add(out, size, "; %s", why_of(o));
+	} else {
+		snprintf(out, size, "%s", why_of(o));
+		return;
+	}
+	gate_say_threshold(threshold, sizeof(threshold), o->rule);
+	say_add(out, size, "; threshold: %s", threshold);
+}
+
+/* The least able comparison. */
+static const struct gate_finding *blindest(const struct gate_outcome *o)
+{
+	const struct gate_finding *worst = NULL;
+
+	if (!grule_is_family(o->rule))
+		return o->total.value ? &o->total : NULL;
+	for (size_t i = 0; i < o->nfindings; i++)
+		if (o->finding[i].seen >= 0 && (!worst || o->finding[i].seen > worst->seen))
+			worst = &o->finding[i];
+	return worst;
+}
+
+void gate_say_power(char *out, size_t size, const struct gate_report *r,
+		    const struct gate_outcome *o)
+{
+	const struct gate_finding *f = blindest(o);
+	struct gate_cells c;
+	char runs[64], name[256];
+
+	out[0] = '\0';
+	if (!f || r->exact)
+		return;
+	gate_say_cells(&c, o->rule, f);
+	if (r->nbase == r->nhead)
+		snprintf(runs, sizeof(runs), "%u run%s a side", r->nbase, plural(r->nbase));
+	else
+		snprintf(runs, sizeof(runs), "%u and %u runs", r->nbase, r->nhead);
+	if (!isfinite(f->seen)) {
+		snprintf(out, size, "%s are too few to detect a change of any size", runs);
+		return;
+	}
+	snprintf(out, size, "with these %s a change of %s would be seen %g %% of the time", runs,
+		 c.seen, 100 * o->rule->power);
+	if (f->name) {
+		gate_say_function(name, sizeof(name), f);
+		say_add(out, size, " in any of %zu function%s (least surely in %s)", o->nfindings,
+			o->nfindings == 1 ? "" : "s", name);
+	}
+}
+
+void gate_say_notes(char *out, size_t size, const struct gate_finding *f)
+{
+	static const struct {
+		unsigned int flag;
+		const char *text;
+	} notes[] = {
+		{ GATE_DRIFT, "values drift with time" },
+		{ GATE_AUTOCORRELATED, "neighbouring runs are correlated" },
+		{ GATE_MULTIMODAL, "values fall into groups: the mean lies between them" },
+		{ GATE_OUTLIERS, "mean and median differ in direction: outliers" },
+		{ GATE_CHANGED, "a significant change, below the threshold" },
+		{ GATE_IMPROVED, "improved" },
+	};
+	const char *sep = "";
+
+	out[0] = '\0';
+	for (size_t i = 0; f->value && i < ARRAY_SIZE(notes); i++)
+		if (f->result.flags & notes[i].flag) {
+			say_add(out, size, "%s%s", sep,
+				notes[i].flag == GATE_CHANGED && isnan(f->result.p_two)
+					? "changed, by less than the threshold"
+					: notes[i].text);
+			sep = "; ";
+		}
+}
+
+const char *gate_finding_word(const struct gate_outcome *o, const struct gate_finding *f)
+{
+	if (f->result.verdict == GATE_FAIL)
+		return o->rule->fail ? "fail" : "warn";
+	if (f->result.verdict == GATE_INCONCLUSIVE)
+		return "inconclusive";
+	return f->result.flags & GATE_IMPROVED ? "better" : "pass";
+}

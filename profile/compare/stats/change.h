@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * change: where did a series of values change?
+ *
+ * E-divisive (Matteson and James 2014, with the segment's end as MongoDB's performance team uses
+ * it): the split of a segment with the largest energy distance |a - b| between its parts is
+ * compared with the largest after shuffling within segments; significant ones split again.
+ * Finds changes of level, spread and shape. Values of a history are means of a commit's
+ * runs; the order is that of commits.
+ *
+ * Pure; any thread. O(n^2) time for each shuffle's segment, O(n) memory.
+ */
+#ifndef KVMPROF_PROFILE_COMPARE_STATS_CHANGE_H
+#define KVMPROF_PROFILE_COMPARE_STATS_CHANGE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GATE_HISTORY_MAX 1000u /* values; longer histories are cut by the caller, oldest first */
+#define GATE_CHANGES_MAX 64u
+#define GATE_CHANGE_SEGMENT 3u /* values in a segment, at least; default */
+#define GATE_CHANGE_ALPHA 0.01
+#define GATE_CHANGE_SHUFFLES 499u
+
+struct gate_change_options {
+	double alpha;	       /* 0: GATE_CHANGE_ALPHA; of any change at all in a series without */
+	unsigned int segment;  /* 0: GATE_CHANGE_SEGMENT; at least 2 */
+	unsigned int shuffles; /* 0: GATE_CHANGE_SHUFFLES; 99 to 9999 */
+	unsigned int block;    /* shuffle so many neighbours together, for dependent values; 0: 1 */
+	double min_effect;     /* relative; smaller steps between means are left out; 0: none */
+	uint64_t seed;	       /* 0: RUNSTATS_SEED */
+};
+
+struct gate_change {
+	size_t at; /* first value of the new level */
+	double before,
+		after; /* means of the segments left and right of it, up to the next changes */
+	double p;      /* of its own test */
+	double energy; /* the scaled statistic, as values */
+};
+
+/*
+ * Changes in order of at; *n of them (at most GATE_CHANGES_MAX). *n is 0 for less than two
+ * segments. -EINVAL: no number, n over GATE_HISTORY_MAX, options. -ENOMEM.
+ */
+int gate_changes(const double *v, size_t nvalues, const struct gate_change_options *opt,
+		 struct gate_change out[GATE_CHANGES_MAX], size_t *n, struct err *e);
+
+#endif

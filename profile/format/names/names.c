@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/format/names/names.h"
+
+#include "base/hash.h"
+#include "profile/format/names/private.h"
+#include "profile/format/sink/sink.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN "[unknown]"
+#define CACHE_SLOTS 16384u /* power of two */
+
+struct names_cached {
+	uint64_t addr;
+	uint32_t space;
+	uint32_t stamp; /* n->stamp when it was found */
+	bool used, settled;
+	struct name name;
+};
+
+/* Of the modules, in spaces: no process has this pid. */
+#define KERNEL_PID UINT32_MAX
+
+/* -- life ------------------------------------------------------------------------------ */
+
+static bool equal_dso(const void *a, const void *b, const void *ctx)
+{
+	const struct names_dso *x = a, *y = b;
+
+	(void)ctx;
+	return x->kernel == y->kernel && x->has_id == y->has_id &&
+	       x->at_run_time == y->at_run_time && !strcmp(x->name, y->name) &&
+	       (!x->has_id || !memcmp(x->build_id, y->build_id, sizeof(x->build_id)));
+}
+
+struct names *names_create_live(void)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (n)
+		n->cache = calloc(CACHE_SLOTS, sizeof(*n->cache));
+	if (!n || !n->cache) {
+		free(n);
+		return NULL;
+	}
+	n->dsos = TABLE_OF(struct names_dso, equal_dso);
+	/* Nowhere, until it is told. */
+	n->kernel_start = n->kernel_end = UINT64_MAX;
+	return n;
+}
+
+void names_destroy(struct names *n)
+{
+	struct names_dso *d;
+
+	if (!n)
+		return;
+	d = n->dsos.item;
+	for (size_t i = 0; i < n->dsos.n; i++) {
+		symtab_destroy(d[i].symbols);
+		free(d[i].elf);
+		free(d[i].bytes);
+		free(d[i].name);
+	}
+	table_deinit(&n->dsos);
+	spaces_deinit(&n->spaces);
+	names_from_profile_destroy(n->from);
+	free(n->cache);
+	free(n);
+}
+
+uint64_t names_left_out(const struct names *n)
+{
+	return n->dsos_left_out + n->spaces.left_out;
+}
+
+void names_set_relaxed(struct names *n, bool relaxed)
+{
+	n->relaxed = relaxed;
+}
+
+static struct names_dso *dso_at(const struct names *n, uint32_t dso)
+{
+	return (struct names_dso *)n->dsos.item + dso;
+}
+
+const uint8_t *names_build_id(const struct names *n, uint32_t program)
+{
+	return program < n->dsos.n && dso_at(n, program)->has_id ? dso_at(n, program)->build_id
+								 : NULL;
+}
+
+bool names_have_kernel(const struct names *n)
+{
+	return n->kernel != NULL;
+}
+
+/* -- what is mapped -------------------------------------------------------------------- */
+
+static int find_dso(struct names *n, const struct names_dso *like, uint32_t *index, struct err *e)
+{
+	uint64_t hash = hash_text(HASH_START + like->kernel, like->name);
+	struct names_dso d = *like;
+	bool fresh;
+
+	if (like->has_id)
+		hash = hash_bytes(hash, like->build_id, sizeof(like->build_id));
+	if (table_find(&n->dsos, hash, like, index))
+		return 0;
+	if (n->dsos.n >= (n->from ? NAMES_MAX_DSOS : NAMES_MAX_LIVE_DSOS))
+		return -E2BIG;
+	d.name = strdup(like->name);
+	if (!d.name || table_add(&n->dsos, hash, &d, index, &fresh)) {
+		free(d.name);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int names_add_map(struct names *n, uint32_t pid, const struct mapping *at,
+		  const struct names_dso *dso, struct err *e)
+{
+	struct mapping m = *at;
+	uint32_t of = dso->kernel ? KERNEL_PID : pid;
+	int ret = find_dso(n, dso, &m.dso, e);
+
+	if (ret == -E2BIG) {
+		/* Nothing may stay at its place that is not there any more. */
+		n->dsos_left_out++;
+		ret = spaces_clear(&n->spaces, of, e);
+	} else if (!ret) {
+		ret = spaces_map(&n->spaces, of, &m, e);
+	}
+	n->kernel_space = spaces_of(&n->spaces, KERNEL_PID);
+	n->stamp++;
+	return ret;
+}
+
+/* -- what a sink is told --------------------------------------------------------------- */
+
+void names_kernel(struct names *n, const struct profile_kernel *k)
+{
+	n->kernel = k->symbols;
+	n->kernel_start = n->kernel_end = 0;
+	n->stamp++;
+}
+
+static struct mapping mapping_of(uint64_t addr, uint64_t len, uint64_t pgoff)
+{
+	struct mapping m = { .addr = addr, .pgoff = pgoff };
+
+	if (__builtin_add_overflow(addr, len, &m.end))
+		m.end = UINT64_MAX;
+	return m;
+}
+
+int names_module(struct names *n, const struct profile_module *m, struct err *e)
+{
+	char name[PROFILE_MODULE_NAME + 2];
+	const struct names_dso d = { .name = name, .kernel = true, .at_run_time = m->symbols };
+	const struct mapping at = mapping_of(m->addr, m->len, 0);
+
+	snprintf(name, sizeof(name), "[%.*s]", (int)PROFILE_MODULE_NAME - 1, m->name);
+	return names_add_map(n, 0, &at, &d, e);
+}
+
+/* A copy of the file, when it can be kept. */
+static void keep_bytes(struct names *n, uint32_t dso, const uint8_t *elf, size_t len)
+{
+	struct names_dso *d = dso_at(n, dso);
+
+	if (!elf || d->bytes || d->symbols || !len || len > NAMES_MAX_WAITING - n->waiting)
+		return;
+	d->bytes = malloc(len);
+	if (!d->bytes)
+		return;
+	memcpy(d->bytes, elf, len);
+	d->len = len;
+	n->waiting += len;
+	n->stamp++;
+}
+
+int names_dso(struct names *n, const struct profile_dso *p, struct err *e)
+{
+	struct names_dso d = { .name = (char *)(uintptr_t)p->path, .has_id = true };
+	uint32_t index;
+	int ret;
+
+	memcpy(d.build_id, p->build_id, sizeof(d.build_id));
+	ret = find_dso(n, &d, &index, e);
+	if (!ret)
+		keep_bytes(n, index, p->elf, p->elf_len);
+	/* What cannot be kept is counted with its mappings. */
+	return ret == -E2BIG ? 0 : ret;
+}
+
+int names_map(struct names *n, const struct profile_map *p, struct err *e)
+{
+	const struct profile_dso file = { p->path, p->build_id, p->elf, p->elf_len };
+	struct names_dso d = { .name = (char *)(uintptr_t)p->path, .has_id = true };
+	const struct mapping at = mapping_of(p->addr, p->len, p->pgoff);
+	int ret = names_dso(n, &file, e);
+
+	memcpy(d.build_id, p->build_id, sizeof(d.build_id));
+	return ret ? ret : names_add_map(n, p->pid, &at, &d, e);
+}
+
+int names_fork(struct names *n, uint32_t pid, uint32_t ppid, struct err *e)
+{
+	return spaces_fork(&n->spaces, pid, ppid, e);
+}
+
+int names_exec(struct names *n, uint32_t pid, struct err *e)
+{
+	return spaces_clear(&n->spaces, pid, e);
+}
+
+/* -- lookup ---------------------------------------------------------------------------- */
+
+void names_read_dso(struct names_dso *d, const uint8_t *bytes, size_t len)
+{
+	struct file_bytes file = { bytes, len };
+	struct file_source src = file_source_of_bytes(&file);
+	struct userelf *u = calloc(1, sizeof(*u));
+
+	if (u && userelf_open(u, d->name, &src, NULL) == 0 &&
+	    userelf_symbols(u, &d->symbols, NULL, NULL) == 0) {
+		u->src = (struct file_source){ 0 };
+		d->elf = u;
+	} else {
+		free(u);
+	}
+}
+
+static void read_bytes(struct names *n, struct names_dso *d)
+{
+	names_read_dso(d, d->bytes, d->len);
+	n->waiting -= d->len;
+	free(d->bytes);
+	d->bytes = NULL;
+}
+
+static const struct symbol *find_symbol(const struct names *n, const struct symtab *t,
+					uint64_t addr, uint64_t *off)
+{
+	const struct symbol *s = symtab_lookup(t, addr, off);
+
+	return s || !n->relaxed ? s : symtab_before(t, addr, off);
+}
+
+static void lookup_user(struct names *n, const struct mapping *m, uint64_t addr, struct name *out)
+{
+	struct names_dso *d = dso_at(n, m->dso);
+	uint64_t va;
+
+	out->dso = d->name;
+	out->program = m->dso;
+	out->to_file = m->pgoff - m->addr;
+	out->map_start = m->addr;
+	if (d->bytes)
+		read_bytes(n, d);
+	else if (n->from && !d->tried)
+		names_load_dso(n, d);
+	/* A mapping counts in file offsets, a symbol table in virtual addresses. */
+	if (d->symbols && userelf_va_of(d->elf, addr - m->addr + m->pgoff, &va))
+		out->symbol = find_symbol(n, d->symbols, va, &out->off);
+}
+
+/* Of the bytes in front of a function that are called after it, the function. */
+static const struct symbol *find_kernel_symbol(const struct names *n, const struct symtab *t,
+					       uint64_t addr, uint64_t *off)
+{
+	const struct symbol *s = find_symbol(n, t, addr, off);
+	const struct symbol *prefix = s ? s : symtab_before(t, addr, NULL);
+	const struct symbol *function = prefix ? symtab_behind_prefix(t, prefix) : NULL;
+
+	/* Behind a prefix that is no one's is nothing, where its symbol has a size. */
+	if (!function || addr >= function->addr)
+		return s;
+	*off = addr - function->addr;
+	return function;
+}
+
+static void lookup_kernel(struct names *n, const struct mapping *m, uint64_t addr, struct name *out)
+{
+	if (m) {
+		const struct names_dso *d = dso_at(n, m->dso);
+
+		out->dso = d->name;
+		out->map_start = m->addr;
+		if (d->at_run_time)
+			out->symbol = find_kernel_symbol(n, d->at_run_time, addr, &out->off);
+		return;
+	}
+	/* A kernel that has a map is nowhere else. */
+	if (n->kernel_end && (addr < n->kernel_start || addr >= n->kernel_end))
+		return;
+	out->dso = PERFDATA_KERNEL_DSO;
+	out->map_start = n->kernel_start;
+	if (n->kernel)
+		out->symbol = find_kernel_symbol(n, n->kernel, addr - n->slide, &out->off);
+}
+
+struct names_view names_view(const struct names *n, uint32_t pid)
+{
+	return (struct names_view){ .kernel = n->kernel_space, .user = spaces_of(&n->spaces, pid) };
+}
+
+void names_lookup_in(struct names *n, struct names_view view, enum names_of whose, uint64_t addr,
+		     struct name *out)
+{
+	const bool kernel = whose == NAMES_KERNEL;
+	uint32_t space = kernel ? view.kernel : view.user;
+	uint64_t hash = (addr ^ (uint64_t)(space * 2 + kernel) << 40) * 0x9e3779b97f4a7c15u;
+	struct names_cached *c = &n->cache[hash >> 40 & (CACHE_SLOTS - 1)];
+	const struct mapping *m;
+
+	/* A place where nothing was may have gained a mapping since. */
+	if (c->used && c->addr == addr && c->space == (space * 2 | kernel) &&
+	    (c->settled || c->stamp == n->stamp)) {
+		*out = c->name;
+		return;
+	}
+	*out = (struct name){ .dso = UNKNOWN, .program = NAMES_NONE };
+	m = spaces_find(&n->spaces, space, addr);
+	if (kernel)
+		lookup_kernel(n, m, addr, out);
+	else if (m)
+		lookup_user(n, m, addr, out);
+	*c = (struct names_cached){
+		.addr = addr,
+		.space = space * 2 | kernel,
+		.stamp = n->stamp,
+		.used = true,
+		/* A sink may be told of another kernel, or of a program's file, later. */
+		.settled = n->from && (out->symbol || m),
+		.name = *out,
+	};
+}
+
+uint64_t names_lookup_frame(struct names *n, struct names_view view, const struct perfdata_frame *f,
+			    bool exact, struct name *out)
+{
+	uint64_t addr = f->innermost || exact || !f->ip ? f->ip : f->ip - 1;
+
+	names_lookup_in(n, view, f->kernel, addr, out);
+	/* No call lies in front of a function. */
+	if (addr != f->ip && f->kernel && out->symbol && (int64_t)out->off < 0) {
+		addr = f->ip;
+		names_lookup_in(n, view, f->kernel, addr, out);
+	}
+	return addr;
+}
+
+void names_lookup(struct names *n, uint32_t pid, enum names_of whose, uint64_t addr,
+		  struct name *out)
+{
+	names_lookup_in(n, names_view(n, pid), whose, addr, out);
+}

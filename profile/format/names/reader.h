@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * reader: the samples of a profile, with what was mapped and who ran when each was taken.
+ *
+ * It takes mappings and tasks out of the stream of records, so that names and tasks are always as
+ * they were at the record that was given last. One thread.
+ */
+#ifndef KVMPROF_PROFILE_FORMAT_NAMES_READER_H
+#define KVMPROF_PROFILE_FORMAT_NAMES_READER_H
+
+#include "profile/format/names/names.h"
+#include "profile/format/perfdata/read.h"
+#include "profile/format/names/srcline.h"
+#include "profile/format/names/tasks.h"
+
+struct reader_options {
+	const char *input;	 /* as for perfdata_open_event(); NULL: perf.data */
+	const char *event;	 /* NULL: the first that has samples */
+	const char *buildid_dir; /* NULL: $HOME/.debug */
+};
+
+struct reader {
+	struct perfdata *p;
+	struct names *names;
+	struct tasks *tasks;
+	struct srcline *lines; /* the caller's; told where the kernel is mapped; NULL: none */
+};
+
+/* The errors of perfdata_open_event() and names_create(). After one there is nothing to close. */
+int reader_open(struct reader *r, const struct reader_options *o, struct err *e);
+/* All zero is fine, too. lines stays. */
+void reader_close(struct reader *r);
+
+/* 1: *rec is a sample, or a marker of ours; 0: the end; -errno: *e says why. */
+int reader_next(struct reader *r, struct perfdata_record *rec, struct err *e);
+
+#endif

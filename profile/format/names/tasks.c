@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/format/names/tasks.h"
+
+#include "base/hash.h"
+#include "base/idmap.h"
+#include "base/table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_NAME 0u /* index of "", which no thread has */
+
+struct task_name {
+	char text[TASKS_MAX_NAME];
+};
+
+struct tasks {
+	struct idmap by_tid; /* index of its name; NO_NAME: forked by an unnamed one */
+	struct table names;  /* struct task_name */
+};
+
+static bool equal_names(const void *a, const void *b, const void *ctx)
+{
+	(void)ctx;
+	return !strcmp(((const struct task_name *)a)->text, ((const struct task_name *)b)->text);
+}
+
+/* The number of a text; -ENOMEM, -E2BIG. */
+static int intern(struct tasks *t, const char *text, uint32_t *out)
+{
+	struct task_name name;
+	bool fresh;
+	size_t n = 0;
+
+	for (; text[n] && n + 1 < sizeof(name.text); n++)
+		name.text[n] = (unsigned char)text[n] < 0x20 || text[n] == 0x7f ? '?' : text[n];
+	name.text[n] = '\0';
+	if (t->names.n >= TASKS_MAX_NAMES)
+		return -E2BIG;
+	return table_add(&t->names, hash_text(HASH_START, name.text), &name, out, &fresh);
+}
+
+struct tasks *tasks_create(void)
+{
+	struct tasks *t = calloc(1, sizeof(*t));
+	uint32_t none;
+
+	if (!t)
+		return NULL;
+	t->names = TABLE_OF(struct task_name, equal_names);
+	if (intern(t, "", &none) < 0) {
+		tasks_destroy(t);
+		return NULL;
+	}
+	return t;
+}
+
+void tasks_destroy(struct tasks *t)
+{
+	if (!t)
+		return;
+	table_deinit(&t->names);
+	idmap_deinit(&t->by_tid);
+	free(t);
+}
+
+static int set_name(struct tasks *t, uint32_t tid, uint32_t name, int ret, struct err *e)
+{
+	ret = ret ? ret : idmap_set(&t->by_tid, tid, name);
+	return ret ? err_set(e, -ret, "too many names of tasks: %s", strerror(-ret)) : 0;
+}
+
+int tasks_comm(struct tasks *t, uint32_t tid, const char *comm, struct err *e)
+{
+	uint32_t name = NO_NAME;
+	int ret = intern(t, comm, &name);
+
+	return set_name(t, tid, name, ret, e);
+}
+
+int tasks_fork(struct tasks *t, uint32_t tid, uint32_t ptid, struct err *e)
+{
+	uint32_t name = NO_NAME;
+	int ret = 0;
+
+	if (!idmap_get(&t->by_tid, ptid, &name) && ptid == 0)
+		ret = intern(t, "swapper", &name);
+	return set_name(t, tid, name, ret, e);
+}
+
+int tasks_record(struct tasks *t, const struct perfdata_record *r, struct err *e)
+{
+	return r->kind == PERFDATA_COMM	  ? tasks_comm(t, r->tid, r->comm, e)
+	       : r->kind == PERFDATA_FORK ? tasks_fork(t, r->tid, r->fork.ptid, e)
+					  : 0;
+}
+
+size_t tasks_threads(const struct tasks *t)
+{
+	return t->by_tid.n;
+}
+
+uint32_t tasks_known(const struct tasks *t, uint32_t tid)
+{
+	uint32_t name = NO_NAME;
+
+	(void)idmap_get(&t->by_tid, tid, &name);
+	return name;
+}
+
+uint32_t tasks_name(struct tasks *t, uint32_t tid)
+{
+	uint32_t name = NO_NAME;
+	char text[16];
+
+	if (idmap_get(&t->by_tid, tid, &name) && name != NO_NAME)
+		return name;
+	snprintf(text, sizeof(text), ":%" PRIu32, tid);
+	/* Perf's -1: it is not known which. */
+	return intern(t,
+		      tid == UINT32_MAX ? "[unknown]"
+		      : tid		? text
+					: "swapper",
+		      &name) < 0
+		       ? NO_NAME
+		       : name;
+}
+
+const char *tasks_text(const struct tasks *t, uint32_t name)
+{
+	return name < t->names.n ? ((const struct task_name *)t->names.item)[name].text : "";
+}

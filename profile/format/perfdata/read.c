@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/format/perfdata/read.h"
+
+#include "base/cleanup.h"
+#include "profile/format/perfdata/format.h"
+#include "profile/format/perfdata/read_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RELEASE_LEN (4u << 20) /* a multiple of any page size */
+/* After so much all is given back again: who keeps chains has looked at some of them. */
+#define RELEASE_ALL (256ull << 20)
+
+void perfdata_mark_partial(struct perfdata *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (p->partial)
+		return;
+	p->partial = true;
+	va_start(ap, fmt);
+	vsnprintf(p->message, sizeof(p->message), fmt, ap);
+	va_end(ap);
+}
+
+/* -- walking ----------------------------------------------------------------------- */
+
+/*
+ * Whoever walks a large file would hold all of it in memory at the end. What lies well
+ * before off is let go; looked at again, it comes out of the page cache again. Only a
+ * mapping of a file may be treated so, never borrowed or unpacked bytes.
+ */
+static void release_before(struct perfdata_private *v, uint64_t off)
+{
+	uint64_t end = off & ~(uint64_t)(RELEASE_LEN - 1);
+
+	if (!v->map.data || v->records.base != v->map.data || end <= v->released)
+		return;
+	if (end / RELEASE_ALL != v->released / RELEASE_ALL)
+		v->released = 0;
+	madvise((void *)(uintptr_t)(v->map.data + v->released), end - v->released, MADV_DONTNEED);
+	v->released = end;
+}
+
+/* Read the record at off; *end is behind it. False: nobody asks for it. */
+static bool read_at(struct perfdata_private *v, uint64_t off, uint64_t *end,
+		    struct perfdata_record *r)
+{
+	struct cursor c = perfdata_record_at(v, off);
+	uint32_t event;
+
+	release_before(v, off);
+	*end = off + c.len + perfdata_record_extra(v, c);
+	if (perfdata_parse(v, &c, r, &event) != PERFDATA_PARSED)
+		return false;
+	if (r->kind == PERFDATA_MARKER && event == v->chosen)
+		r->kind = PERFDATA_SAMPLE;
+	return r->kind != PERFDATA_SAMPLE ||
+	       (event == v->chosen &&
+		(!v->to_ns || (r->time_ns >= v->from_ns && r->time_ns < v->to_ns)));
+}
+
+bool perfdata_next(struct perfdata *p, struct perfdata_record *r)
+{
+	struct perfdata_private *v = p->priv;
+	uint64_t end;
+
+	while (v->order) {
+		if (v->order_pos == v->norder)
+			return false;
+		if (read_at(v, v->order[v->order_pos++].off, &end, r))
+			return true;
+	}
+	/* open has checked every record up to data_end. */
+	while (v->pos < v->data_end) {
+		bool got = read_at(v, v->pos, &end, r);
+
+		v->pos = end;
+		if (got)
+			return true;
+	}
+	return false;
+}
+
+void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns)
+{
+	p->priv->from_ns = from_ns;
+	p->priv->to_ns = to_ns;
+}
+
+void perfdata_rewind(struct perfdata *p)
+{
+	p->priv->pos = p->priv->data_off;
+	p->priv->order_pos = 0;
+	p->priv->released = 0;
+}
+
+void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *r)
+{
+	memset(w, 0, sizeof(*w));
+	w->at = r->sample.chain;
+	w->left = r->sample.nr;
+	w->kernel = w->ip_kernel = r->kernel;
+	w->first = true;
+	w->ip = r->sample.ip;
+}
+
+bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f)
+{
+	while (w->left) {
+		uint64_t ip;
+
+		memcpy(&ip, w->at, 8);
+		w->at += 8;
+		w->left--;
+		if (ip >= PERFDATA_CONTEXT_MAX) {
+			w->kernel = ip == PERFDATA_CONTEXT_KERNEL;
+			w->skip = !w->kernel && ip != PERFDATA_CONTEXT_USER;
+			continue;
+		}
+		if (w->skip)
+			continue;
+		*f = (struct perfdata_frame){ .ip = ip,
+					      .kernel = w->kernel,
+					      .innermost = w->first };
+		w->first = false;
+		return true;
+	}
+	/* No chain, or one of markers only: the kernel's unwinder can fail at its first frame. */
+	if (w->first) {
+		*f = (struct perfdata_frame){ .ip = w->ip,
+					      .kernel = w->ip_kernel,
+					      .innermost = true };
+		w->first = false;
+		return true;
+	}
+	return false;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct perfdata_place *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Fill v->order: only when a record is older than one before it. n: an upper bound. */
+static int sort_records(struct perfdata_private *v, size_t n, struct err *e)
+{
+	struct perfdata_record r;
+	size_t i = 0;
+	uint64_t end;
+
+	v->order = calloc(n ? n : 1, sizeof(*v->order));
+	if (!v->order)
+		return err_set(e, ENOMEM, "out of memory for %zu records", n);
+	for (uint64_t off = v->data_off; off < v->data_end && i < n; off = end)
+		if (read_at(v, off, &end, &r))
+			v->order[i++] = (struct perfdata_place){ r.time_ns, off };
+	v->norder = i;
+	v->released = 0;
+	qsort(v->order, v->norder, sizeof(*v->order), compare_places);
+	return 0;
+}
+
+/* -- checking ---------------------------------------------------------------------- */
+
+/* What open learns from reading every record once. */
+struct scan {
+	uint64_t last;
+	bool sorted, compressed, inflated;
+	size_t n; /* records that somebody asks for */
+	uint64_t first_ns[PERFDATA_MAX_ATTRS], last_ns[PERFDATA_MAX_ATTRS];
+};
+
+static void count_record(struct perfdata *p, struct scan *s, const struct perfdata_record *r,
+			 uint32_t event, uint16_t misc)
+{
+	s->n++;
+	s->sorted &= r->time_ns >= s->last;
+	s->last = r->time_ns;
+	if (r->kind == PERFDATA_LOST) {
+		p->nlost += r->lost;
+	} else if (r->kind == PERFDATA_SAMPLE || r->kind == PERFDATA_MARKER) {
+		p->events[event].samples++;
+		p->has_idle |=
+			p->ours && r->kind == PERFDATA_SAMPLE && (misc & PERFDATA_MISC_EXACT_IP);
+		if (!s->first_ns[event] || r->time_ns < s->first_ns[event])
+			s->first_ns[event] = r->time_ns;
+		if (r->time_ns > s->last_ns[event])
+			s->last_ns[event] = r->time_ns;
+	}
+}
+
+/* Check every record once, find where the readable part ends, and whether it is sorted. */
+static void scan_records(struct perfdata *p, struct scan *s)
+{
+	struct perfdata_private *v = p->priv;
+	uint64_t off = v->data_off;
+
+	while (off < v->data_end) {
+		struct cursor c = perfdata_record_at(v, off);
+		uint64_t extra = perfdata_record_extra(v, c);
+		struct cursor h = c;
+		struct perfdata_record r;
+		enum perfdata_parsed got;
+		uint32_t event, type;
+		size_t len = c.len;
+
+		release_before(v, off);
+		if (c.bad || len > v->data_end - off || extra > v->data_end - off - len) {
+			perfdata_mark_partial(p,
+					      "damaged or cut at byte %" PRIu64 " of %" PRIu64
+					      ": what comes before is shown",
+					      off, v->data_end);
+			break;
+		}
+		type = cursor_u32(&h);
+		if (type == PERFDATA_RECORD_COMPRESSED && s->inflated) {
+			perfdata_mark_partial(p,
+					      "compressed twice at byte %" PRIu64
+					      ": what comes before is shown",
+					      off);
+			break;
+		}
+		if (type == PERFDATA_RECORD_COMPRESSED) {
+			s->compressed = true;
+			return;
+		}
+		/* An unfinished file of ours without a directory: perf has no such long rounds. */
+		if (p->partial && !p->version[0] && len > PERFDATA_RECORD_HEADER &&
+		    type == PERFDATA_RECORD_FINISHED_ROUND)
+			p->ours = true;
+		got = perfdata_parse(v, &c, &r, &event);
+		if (got == PERFDATA_PARSED_BAD) {
+			perfdata_mark_partial(p,
+					      "bad record at byte %" PRIu64
+					      ": what comes before is shown",
+					      off);
+			break;
+		}
+		off += len + extra;
+		if (got == PERFDATA_PARSED)
+			count_record(p, s, &r, event, cursor_u16(&h));
+	}
+	v->data_end = off;
+	v->released = 0;
+}
+
+/* The attributes and features of a pipe. They may come anywhere; damage ends them. */
+static int scan_pipe(struct perfdata *p, const char *name, struct err *e)
+{
+	struct perfdata_private *v = p->priv;
+	uint64_t off = v->data_off;
+
+	while (off < v->data_end) {
+		struct cursor c = perfdata_record_at(v, off);
+		uint64_t extra = perfdata_record_extra(v, c);
+		int ret;
+
+		if (c.bad || extra > v->data_end - off - c.len)
+			return 0;
+		ret = perfdata_pipe_record(p, name, c, e);
+		if (ret)
+			return ret;
+		off += c.len + extra;
+	}
+	return 0;
+}
+
+/* -- choosing an event ------------------------------------------------------------- */
+
+static int no_such_event(const struct perfdata *p, const char *name, const char *event,
+			 struct err *e)
+{
+	char list[256] = "";
+
+	for (uint32_t i = 0, at = 0; i < p->nevents && at < sizeof(list); i++)
+		at += (uint32_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
+					 p->events[i].name);
+	return err_set(e, ENOENT, "%s: has no event '%s': there is %s", name, event,
+		       list[0] ? list : "one without a name");
+}
+
+static int choose_event(struct perfdata *p, const char *name, const char *event,
+			const struct scan *s, struct err *e)
+{
+	struct perfdata_private *v = p->priv;
+	uint32_t i = 0;
+
+	if (event)
+		while (i < p->nevents && strcmp(p->events[i].name, event) != 0)
+			i++;
+	else
+		/* Markers only for those who ask for them. */
+		while (i < p->nevents && (!p->events[i].samples || v->layout[i].marker))
+			i++;
+	if (i == p->nevents && event)
+		return no_such_event(p, name, event, e);
+	if (i == p->nevents)
+		i = 0;
+	p->chosen = v->chosen = i;
+	memcpy(p->event, p->events[i].name, sizeof(p->event));
+	p->nsamples = p->events[i].samples;
+	p->first_ns = s->first_ns[i];
+	p->last_ns = s->last_ns[i];
+	p->has_cpu = v->layout[i].sample_type & PERFDATA_SAMPLE_CPU;
+	p->has_code_page = v->layout[i].sample_type & PERFDATA_SAMPLE_CODE_PAGE_SIZE;
+	p->has_raw = v->layout[i].sample_type & PERFDATA_SAMPLE_RAW;
+	p->has_data_page = v->layout[i].sample_type & PERFDATA_SAMPLE_DATA_PAGE_SIZE;
+	return 0;
+}
+
+/* -- open and close ----------------------------------------------------------------- */
+
+static int open_bytes(struct perfdata *p, const char *name, const uint8_t *data, size_t len,
+		      const char *event, struct err *e)
+{
+	struct perfdata_private *v = p->priv;
+	struct scan s = { .sorted = true };
+	int ret;
+
+	cursor_init(&v->file, data, len);
+	v->records = v->file;
+	ret = perfdata_read_header(p, name, e);
+	if (!ret && v->pipe)
+		ret = scan_pipe(p, name, e);
+	ret = ret ? ret : perfdata_check_layouts(p, name, e);
+	if (ret)
+		return ret;
+	/* An unfinished file of ours has no features yet; its directory says whose it is. */
+	if (p->partial && !p->version[0] && p->dir)
+		p->ours = true;
+	scan_records(p, &s);
+	if (s.compressed) {
+		s = (struct scan){ .sorted = true, .inflated = true };
+		p->nlost = 0;
+		for (uint32_t i = 0; i < p->nevents; i++)
+			p->events[i].samples = 0;
+		ret = perfdata_inflate(p, name, e);
+		if (!ret)
+			scan_records(p, &s);
+	}
+	v->has_idle = p->has_idle;
+	ret = ret ? ret : choose_event(p, name, event, &s, e);
+	if (!ret && !s.sorted)
+		ret = sort_records(v, s.n, e);
+	v->pos = v->data_off;
+	return ret;
+}
+
+static struct perfdata *create(void)
+{
+	struct perfdata *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->priv = calloc(1, sizeof(*p->priv));
+	if (!p || !p->priv) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void perfdata_close(struct perfdata *p)
+{
+	if (!p)
+		return;
+	file_map_close(&p->priv->map);
+	buf_deinit(&p->priv->stream);
+	buf_deinit(&p->priv->flat);
+	free(p->priv->order);
+	free(p->priv->ids);
+	free(p->priv->build_ids);
+	free(p->priv);
+	free(p->dir);
+	free(p);
+}
+
+int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *data, size_t len,
+			struct err *e)
+{
+	struct perfdata *p = create();
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "%s: out of memory", name);
+	ret = open_bytes(p, name, data, len, NULL, e);
+	if (ret)
+		perfdata_close(p);
+	else
+		*out = p;
+	return ret;
+}
+
+/* All that comes, as it cannot be mapped. */
+static int read_stream(struct buf *b, int fd, const char *name, struct err *e)
+{
+	for (;;) {
+		uint8_t *room = buf_reserve(b, 1u << 20);
+		ssize_t n;
+
+		if (!room || b->len > PERFDATA_MAX_STREAM)
+			return err_set(e, ENOMEM, "%s: too large to be read through a pipe", name);
+		n = read(fd, room, 1u << 20);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, errno, "%s: cannot read: %s", name, strerror(errno));
+		if (n == 0)
+			return b->len ? 0 : err_set(e, EINVAL, "%s: nothing came", name);
+		b->len += (size_t)n;
+	}
+}
+
+static int open_stream(struct perfdata *p, const char *path, const char *event, struct err *e)
+{
+	struct buf *b = &p->priv->stream;
+	const char *name = strcmp(path, "-") ? path : "standard input";
+	cleanup_close int fd =
+		strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	int ret;
+
+	if (fd < 0)
+		return err_set(e, errno, "%s: cannot open: %s", name, strerror(errno));
+	ret = read_stream(b, fd, name, e);
+	return ret ? ret : open_bytes(p, name, b->data, b->len, event, e);
+}
+
+/* The directory that "DIR/data" is the heart of; NULL: the file stands alone. */
+static char *dir_of_data(const char *path)
+{
+	cleanup_free char *dir = strdup(path);
+	char *slash = dir ? strrchr(dir, '/') : NULL, other[PATH_MAX];
+
+	if (!slash || slash == dir || strcmp(slash, "/data") != 0)
+		return NULL;
+	*slash = 0;
+	if (snprintf(other, sizeof(other), "%s/kcore_dir", dir) >= (int)sizeof(other) ||
+	    access(other, F_OK) != 0)
+		return NULL;
+	return take_ptr(dir);
+}
+
+static int open_path(struct perfdata *p, const char *path, const char *event, struct err *e)
+{
+	cleanup_free char *data = NULL;
+	const char *file = path;
+	struct stat st;
+	int ret;
+
+	if (stat(path, &st) < 0 && errno == ENOENT && strcmp(path, "-") != 0)
+		return err_set(e, ENOENT,
+			       "%s: there is no profile; `kvmprof run` makes one, -i FILE names "
+			       "another",
+			       path);
+	if (!strcmp(path, "-"))
+		return open_stream(p, path, event, e);
+	if (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))
+		return open_stream(p, path, event, e);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		p->dir = strdup(path);
+		if (!p->dir || asprintf(&data, "%s/data", path) < 0) {
+			data = NULL;
+			return err_set(e, ENOMEM, "%s: out of memory", path);
+		}
+		file = data;
+		if (access(file, F_OK) < 0 && errno == ENOENT)
+			return err_set(e, ENOENT,
+				       "%s: this directory is no profile: there is no file `data` "
+				       "in it",
+				       path);
+	} else {
+		p->dir = dir_of_data(path);
+	}
+	ret = file_map_open(&p->priv->map, file, PERFDATA_MAX_FILE, e);
+	return ret ? ret : open_bytes(p, path, p->priv->map.data, p->priv->map.len, event, e);
+}
+
+int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e)
+{
+	struct perfdata *p = create();
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "%s: out of memory", path);
+	ret = open_path(p, path, event, e);
+	if (ret)
+		perfdata_close(p);
+	else
+		*out = p;
+	return ret;
+}
+
+int perfdata_open(struct perfdata **out, const char *path, struct err *e)
+{
+	return perfdata_open_event(out, path, NULL, e);
+}

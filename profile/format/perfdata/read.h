@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perfdata_read: the records of a perf.data file, ours or perf's.
+ *
+ * Files and pipes' contents, with one event or several (of which one is read),
+ * compressed or not. What is damaged or ends early gives what comes before;
+ * `partial` is set then and `message` says why in one line. What is no
+ * perf.data, or of a big-endian machine, is refused by open.
+ *
+ * Everything points into the mapped file or its decompressed records; valid
+ * until close. One thread.
+ */
+#ifndef KVMPROF_PROFILE_FORMAT_PERFDATA_READ_H
+#define KVMPROF_PROFILE_FORMAT_PERFDATA_READ_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PERFDATA_MAX_FILE (64ull << 30)
+#define PERFDATA_MAX_STREAM (8ull << 30) /* read from what cannot be mapped */
+#define PERFDATA_MAX_INFLATED (16ull << 30)
+#define PERFDATA_MAX_ATTRS 64u
+#define PERFDATA_MAX_IDS (1u << 20)
+#define PERFDATA_MAX_BUILD_IDS (256u << 10)
+#define PERFDATA_MAX_WORDS 4096u  /* of a command line */
+#define PERFDATA_MAX_FRAMES 8190u /* what fits a record of 64 KiB */
+
+enum perfdata_kind {
+	PERFDATA_SAMPLE = 1,
+	PERFDATA_COMM,
+	PERFDATA_MAP,  /* MMAP or MMAP2 */
+	PERFDATA_LOST, /* LOST or LOST_SAMPLES */
+	PERFDATA_FORK,
+	PERFDATA_EXIT,
+	PERFDATA_MARKER, /* of ours: see markers.h; as a sample when its event was asked for */
+};
+
+struct perfdata_record {
+	enum perfdata_kind kind;
+	bool kernel; /* sample: innermost frame; map: the kernel's or a module's */
+	bool exec;   /* comm: the process runs another program now */
+	bool idle;   /* sample: the vCPU was halted; see perfdata.has_idle */
+	uint32_t pid, tid, cpu;
+	uint64_t time_ns; /* 0 when the file has no times */
+	const char *marker_name;
+	uint8_t marker_kind; /* enum marker_kind */
+	union {
+		struct {
+			uint64_t ip, period;
+			/* nr words, not aligned, contexts included; the perfdata_frame_* functions read them. */
+			const uint8_t *chain;
+			uint32_t nr;
+			uint64_t code_page, data_page; /* bytes; 0 not known */
+			const uint8_t *raw;	       /* PERF_SAMPLE_RAW; NULL: none */
+			uint32_t raw_len;
+		} sample;
+		const char *comm;
+		struct {
+			uint64_t addr, len, pgoff;
+			const char *path;
+			const uint8_t *build_id; /* 20 bytes or NULL */
+		} map;
+		struct {
+			uint32_t ppid, ptid;
+		} fork; /* and exit */
+		uint64_t lost;
+	};
+};
+
+struct perfdata_build_id_entry {
+	bool kernel;
+	uint8_t len; /* 1 to 20 */
+	const uint8_t *id;
+	const char *name;
+};
+
+struct perfdata_event {
+	char name[64];
+	uint64_t samples;
+};
+
+/* A string of the file, not terminated beyond what the file holds; "" when it is not there. */
+struct perfdata {
+	char event[64], hostname[256], osrelease[256], version[64];
+	bool ours;    /* written by kvmprof: chain addresses are exact */
+	bool has_cpu; /* samples say on which CPU */
+	/* Samples say in which size of page their code, or the data they used, lies. */
+	bool has_code_page, has_data_page;
+	bool has_raw;
+	/*
+	 * Samples say whether the vCPU was halted. Those of perf, of kvmprof before it
+	 * wrote this, and of a guest that was never seen running do not: then what pid 0
+	 * does counts as idle.
+	 */
+	bool has_idle;
+	/* Each weight is a count of all that happened (run --call-counts): nothing was sampled. */
+	bool counted;
+	uint32_t ncpus;		    /* 0 unknown */
+	uint64_t first_ns, last_ns; /* of the samples read */
+	const char *json;	    /* our totals, json_len bytes, or NULL */
+	size_t json_len;
+	char *dir; /* the directory when it is one, else NULL; owned */
+	bool partial;
+	char message[320];
+
+	uint64_t nsamples, nlost; /* counted by open; samples of the chosen event */
+	struct perfdata_event events[PERFDATA_MAX_ATTRS];
+	uint32_t nevents, chosen; /* events[chosen] is read: its name is `event` */
+
+	const struct perfdata_build_id_entry *build_ids;
+	size_t nbuild_ids;
+
+	struct perfdata_private *priv;
+};
+
+/*
+ * A directory with `data` in it, a file, or a pipe; "-" is standard input. event: its
+ * name, or NULL for the first one that has samples.
+ */
+int perfdata_open_event(struct perfdata **out, const char *path, const char *event, struct err *e);
+int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* Borrowed bytes; name is for messages. */
+int perfdata_open_bytes(struct perfdata **out, const char *name, const uint8_t *data, size_t len,
+			struct err *e);
+void perfdata_close(struct perfdata *p);
+
+/*
+ * The next record in order of time (records of one moment in file order, those
+ * without a time first). False at the end. Records of other kinds are skipped.
+ */
+bool perfdata_next(struct perfdata *p, struct perfdata_record *r);
+/*
+ * Samples before from_ns, and at or after to_ns, are left out from now on; not of the
+ * counts in struct perfdata.
+ */
+void perfdata_set_window(struct perfdata *p, uint64_t from_ns, uint64_t to_ns);
+/* Start again. */
+void perfdata_rewind(struct perfdata *p);
+/*
+ * The command line that made it, without the program's name: *words is the caller's, in one piece for
+ * free(). How many, 0: the file does not say, or it is damaged; -ENOMEM.
+ */
+int perfdata_command(const struct perfdata *p, char ***words);
+/* Our totals, an object, for json_decref(); NULL: there are none, or they are damaged. */
+struct json_t *perfdata_totals(const struct perfdata *p);
+
+/* Walk a sample's frames, innermost first; a sample without a chain has its ip alone. */
+struct perfdata_walk {
+	const uint8_t *at;
+	uint32_t left;
+	bool kernel, skip; /* of the next frame; skip: frames of a context that is neither */
+	bool first;
+	uint64_t ip;	/* the sample's own */
+	bool ip_kernel; /* where that lies, whatever the chain's markers say */
+};
+
+struct perfdata_frame {
+	uint64_t ip;
+	bool kernel;
+	bool innermost;
+};
+
+void perfdata_walk_begin(struct perfdata_walk *w, const struct perfdata_record *r);
+bool perfdata_walk_next(struct perfdata_walk *w, struct perfdata_frame *f);
+
+#endif

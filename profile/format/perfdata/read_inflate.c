@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/format/perfdata/read_private.h"
+
+#include "profile/format/perfdata/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <zstd.h>
+
+/*
+ * How much larger records may get, over all: those of real profiles shrink to a
+ * tenth, of a single repeated sample to a two-hundredth; a zstd bomb goes far beyond.
+ */
+#define MAX_RATIO 1024u
+#define CHUNK (256u << 10)
+
+struct inflate {
+	struct perfdata *p;
+	ZSTD_DStream *stream;
+	struct buf part; /* inflated, not yet whole records */
+	size_t part_at;
+	uint64_t limit, total;
+};
+
+/* Move the whole records of `part` to the flat ones. False: they are damaged. */
+static bool take_records(struct inflate *f)
+{
+	struct perfdata_private *v = f->p->priv;
+	struct buf *part = &f->part;
+
+	while (part->len - f->part_at >= PERFDATA_RECORD_HEADER) {
+		const uint8_t *at = part->data + f->part_at;
+		uint16_t size;
+
+		memcpy(&size, at + 6, sizeof(size));
+		if (size < PERFDATA_RECORD_HEADER)
+			return false;
+		if (size > part->len - f->part_at)
+			break;
+		buf_add(&v->flat, at, size);
+		f->part_at += size;
+	}
+	if (f->part_at) {
+		memmove(part->data, part->data + f->part_at, part->len - f->part_at);
+		part->len -= f->part_at;
+		f->part_at = 0;
+	}
+	return true;
+}
+
+/* The contents of one compressed record. NULL when all went well, else what is wrong. */
+static const char *inflate_record(struct inflate *f, const uint8_t *data, size_t len)
+{
+	ZSTD_inBuffer in = { data, len, 0 };
+	size_t made;
+
+	do {
+		uint8_t *room = buf_reserve(&f->part, CHUNK);
+		ZSTD_outBuffer out = { room, CHUNK, 0 };
+		size_t ret;
+
+		if (!room)
+			return "not enough memory";
+		ret = ZSTD_decompressStream(f->stream, &out, &in);
+		if (ZSTD_isError(ret))
+			return ZSTD_getErrorName(ret);
+		made = out.pos;
+		f->part.len += made;
+		f->total += made;
+		if (f->total > f->limit)
+			return "far more than it should hold";
+		if (!take_records(f))
+			return "no records in it";
+		/* A full buffer may leave more inside of the decoder. */
+	} while (in.pos < in.size || made == CHUNK);
+	return NULL;
+}
+
+static void inflate_all(struct inflate *f)
+{
+	struct perfdata_private *v = f->p->priv;
+	uint64_t off = v->data_off;
+
+	while (off < v->data_end) {
+		struct cursor c = perfdata_record_at(v, off);
+		uint64_t extra = perfdata_record_extra(v, c);
+		const char *wrong = NULL;
+
+		if (c.bad || c.len > v->data_end - off || extra > v->data_end - off - c.len) {
+			perfdata_mark_partial(f->p,
+					      "damaged or cut at byte %" PRIu64 " of %" PRIu64
+					      ": what comes before is shown",
+					      off, v->data_end);
+			return;
+		}
+		if (cursor_u32(&c) == PERFDATA_RECORD_COMPRESSED)
+			wrong = inflate_record(f, c.base + PERFDATA_RECORD_HEADER,
+					       c.len - PERFDATA_RECORD_HEADER);
+		else if (!extra)
+			buf_add(&v->flat, c.base, c.len);
+		if (wrong) {
+			perfdata_mark_partial(f->p,
+					      "bad compressed record at byte %" PRIu64
+					      " (%s): what comes before is shown",
+					      off, wrong);
+			return;
+		}
+		off += c.len + extra;
+	}
+	if (f->part.len)
+		perfdata_mark_partial(f->p, "cut: the last compressed record is not complete");
+}
+
+int perfdata_inflate(struct perfdata *p, const char *name, struct err *e)
+{
+	struct perfdata_private *v = p->priv;
+	struct inflate f = { .p = p, .stream = ZSTD_createDStream() };
+	uint64_t len = v->data_end - v->data_off;
+
+	f.limit = len < PERFDATA_MAX_INFLATED / MAX_RATIO ? len * MAX_RATIO : PERFDATA_MAX_INFLATED;
+	buf_init(&v->flat);
+	buf_init(&f.part);
+	if (f.stream)
+		inflate_all(&f);
+	if (!f.stream || v->flat.failed) {
+		ZSTD_freeDStream(f.stream);
+		buf_deinit(&f.part);
+		return err_set(e, ENOMEM, "%s: out of memory for its decompressed records", name);
+	}
+	ZSTD_freeDStream(f.stream);
+	buf_deinit(&f.part);
+	cursor_init(&v->records, v->flat.data, v->flat.len);
+	v->data_off = 0;
+	v->data_end = v->flat.len;
+	return 0;
+}

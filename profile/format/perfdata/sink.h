@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sink_perfdata: a profile that stock perf opens.
+ *
+ * Default form, a directory that can be copied elsewhere whole:
+ *   PATH/data                the perf.data file proper
+ *   PATH/kcore_dir/kallsyms  the guest kernel's functions and its modules', run-time addresses
+ *   PATH/kcore_dir/kcore     sparse ELF core: text of the sampled functions
+ *   PATH/kcore_dir/modules   empty; perf wants it to be there
+ *   PATH/dso/<build id>      ELF files of user programs, for kvmprof itself
+ *   PATH/kvmprof.json        the totals (also inside data)
+ * perf reads all but the last two, which it ignores. User programs go to the
+ * build-id cache as well: the one place where perf looks for them.
+ *
+ * Single-file form: PATH is the file; kernel symbols go to the build-id cache.
+ * perf annotate has no text bytes to show then.
+ *
+ * Written under PATH.tmp-<pid>, renamed by end(); what was at PATH becomes
+ * PATH.old. What is there can be read at any time, up to what the last flush() wrote, also when
+ * the process was killed: see leftover.h. When it can't be written whole (disk full),
+ * end() publishes what fits, and fails. `perf script` prints 127 frames of a call chain and
+ * drops the rest without a word; the file, `perf report` and `kvmprof script` have them all.
+ */
+#ifndef KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_H
+#define KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_H
+
+#include "profile/format/sink/sink.h"
+
+struct sink_perfdata_options {
+	const char *path; /* NULL: "perf.data" */
+	bool single_file;
+	const char *buildid_dir; /* NULL: $HOME/.debug */
+	bool no_buildid_cache;	 /* write nothing outside PATH */
+	bool passed_on;	   /* path is not where a person will look for it, but goes on to a pipe */
+	bool late_samples; /* samples may come long after what has a later time */
+	/*
+	 * Where to tell what went wrong without spoiling the profile (the
+	 * build-id cache could not be written). May be NULL; set by end().
+	 */
+	struct err *note;
+};
+
+/*
+ * Creates the temporary at once, so that an unwritable place is found before
+ * a guest is started. Refuses a path whose present content (or .old) does not
+ * look like a profile, as end() would move or remove it. opt's strings are
+ * copied; *out is freed by its destroy().
+ */
+int sink_perfdata_create(struct sink **out, const struct sink_perfdata_options *opt, struct err *e);
+
+#endif

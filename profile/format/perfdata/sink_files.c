@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sink_perfdata_files: the files beside the samples.
+ */
+#include "profile/format/perfdata/sink_private.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "profile/format/files/buildid_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int sink_perfdata_failed(struct sink_perfdata *p, const char *name, int ret)
+{
+	if (ret < 0 && !p->failed) {
+		p->failed = ret;
+		snprintf(p->at_fault, sizeof(p->at_fault), "%s", name);
+	}
+	return ret;
+}
+
+static char *path_in(const struct sink_perfdata *p, const char *name, struct err *e)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s", p->tmp, name) >= 0)
+		return path;
+	err_set(e, ENOMEM, "%s: out of memory", p->tmp);
+	return NULL;
+}
+
+int sink_perfdata_create_in(struct sink_perfdata *p, const char *name, char **path, struct err *e)
+{
+	int fd;
+
+	*path = path_in(p, name, e);
+	if (!*path)
+		return sink_perfdata_failed(p, name, -ENOMEM);
+	fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		return fd;
+	sink_perfdata_failed(p, name, -errno);
+	return err_set(e, errno, "%s: cannot create %s: %s", p->path, name, strerror(errno));
+}
+
+static int put_bytes(struct sink_perfdata *p, const char *name, int fd, const void *data,
+		     size_t len, struct err *e)
+{
+	int ret = len ? file_write_all(fd, data, len) : 0;
+
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	if (!ret)
+		return 0;
+	sink_perfdata_failed(p, name, ret);
+	return err_set(e, -ret, "%s: cannot write %s: %s", p->path, name, strerror(-ret));
+}
+
+int sink_perfdata_put_file(struct sink_perfdata *p, const char *name, const void *data, size_t len,
+			   struct err *e)
+{
+	cleanup_free char *path = NULL;
+	int fd = sink_perfdata_create_in(p, name, &path, e), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = put_bytes(p, name, fd, data, len, e);
+	/* Half a file is worse than none, and its bytes may be what the samples lack. */
+	if (ret)
+		unlink(path);
+	return ret;
+}
+
+int sink_perfdata_append(struct sink_perfdata *p, const char *name, const void *data, size_t len,
+			 struct err *e)
+{
+	cleanup_free char *path = path_in(p, name, e);
+	int fd;
+
+	if (!path)
+		return sink_perfdata_failed(p, name, -ENOMEM);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0) {
+		sink_perfdata_failed(p, name, -errno);
+		return err_set(e, errno, "%s: cannot open: %s", path, strerror(errno));
+	}
+	return put_bytes(p, name, fd, data, len, e);
+}
+
+int sink_perfdata_rename_in(struct sink_perfdata *p, const char *from, const char *to,
+			    struct err *e)
+{
+	cleanup_free char *a = path_in(p, from, e), *b = path_in(p, to, e);
+
+	if (!a || !b)
+		return sink_perfdata_failed(p, to, -ENOMEM);
+	if (rename(a, b) == 0)
+		return 0;
+	sink_perfdata_failed(p, to, -errno);
+	return err_set(e, errno, "%s: cannot rename: %s", a, strerror(errno));
+}
+
+void sink_perfdata_remove_in(struct sink_perfdata *p, const char *name)
+{
+	cleanup_free char *path = path_in(p, name, NULL);
+
+	if (path)
+		unlink(path);
+}
+
+void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce)
+{
+	if (p->opt.note)
+		err_set(p->opt.note, ce->code, "%s", ce->text);
+}
+
+void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entry *x)
+{
+	struct err ce = { 0 };
+
+	if (p->opt.no_buildid_cache)
+		return;
+	if (!p->buildid_dir)
+		err_set(&ce, ENOENT,
+			"HOME is not set, or not there: %s was not put into perf's build-id cache",
+			x->name);
+	else
+		buildid_cache_add(p->buildid_dir, x, &ce);
+	if (ce.code)
+		sink_perfdata_note(p, &ce);
+}

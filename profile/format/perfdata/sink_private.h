@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sink_perfdata_private: what the parts of the sink share. For sink_perfdata*.c alone.
+ */
+#ifndef KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_PRIVATE_H
+#define KVMPROF_PROFILE_FORMAT_PERFDATA_SINK_PRIVATE_H
+
+#include "base/table.h"
+#include "profile/format/perfdata/text.h"
+#include "profile/format/files/buildid_cache.h"
+#include "profile/format/perfdata/write.h"
+#include "profile/format/perfdata/sink.h"
+
+struct sink_perfdata {
+	struct sink sink;
+	struct sink_perfdata_options opt; /* its strings are the ones below */
+	char *path, *tmp, *buildid_dir;
+	bool published;
+	struct perfdata_writer w;
+	struct profile_info info;
+	bool have_kernel;
+	struct profile_kernel kernel;
+	struct buf kallsyms; /* of the kernel proper */
+	struct profile_module *module;
+	size_t nmodules, module_cap;
+	uint64_t modules_left_out; /* ranges over MAX_MODULES: without names */
+	struct table hot;	   /* of uint64_t: sampled kernel addresses */
+	struct perfdata_text own_text;
+	struct perfdata_text *text; /* a copy's is that of what it was copied from */
+	/* The first thing that could not be written; 0: none. */
+	int failed;	   /* -errno */
+	char at_fault[64]; /* a file of the directory; "" for the data */
+};
+
+/* -- files of the directory; a failure is remembered (sink_files.c) -------- */
+
+/* Remember -errno `ret` of writing the file `name`; returns ret. */
+int sink_perfdata_failed(struct sink_perfdata *p, const char *name, int ret);
+/* fd, *path: owned by the caller. */
+int sink_perfdata_create_in(struct sink_perfdata *p, const char *name, char **path, struct err *e);
+/* Whole, or it is not there. */
+int sink_perfdata_put_file(struct sink_perfdata *p, const char *name, const void *data, size_t len,
+			   struct err *e);
+int sink_perfdata_append(struct sink_perfdata *p, const char *name, const void *data, size_t len,
+			 struct err *e);
+int sink_perfdata_rename_in(struct sink_perfdata *p, const char *from, const char *to,
+			    struct err *e);
+void sink_perfdata_remove_in(struct sink_perfdata *p, const char *name);
+/* Into perf's build-id cache, if it is wanted. What goes wrong there is a note. */
+void sink_perfdata_cache(struct sink_perfdata *p, const struct buildid_file_entry *x);
+/* What the profile lacks, or what could not be done outside of it: told, but no failure. */
+void sink_perfdata_note(struct sink_perfdata *p, const struct err *ce);
+
+/* The module that came last to this place. ctx: struct sink_perfdata */
+const struct profile_module *sink_perfdata_module_at(void *ctx, uint64_t addr);
+/* What could not be written, what there is all the same, and what to do: -errno. (sink_end.c) */
+int sink_perfdata_say_failed(const struct sink_perfdata *p, struct err *e);
+/* The sink's abandon(). (sink_end.c) */
+int sink_perfdata_abandon(struct sink_perfdata *p, enum sink_rest rest, struct err *e);
+/* The sink's end(). (sink_end.c) */
+int sink_perfdata_end(struct sink_perfdata *p, const struct profile_totals *totals, struct err *e);
+
+#endif

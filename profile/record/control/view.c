@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/control/view.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "profile/record/control/reply.h"
+#include "symbolizer/core/display_name.h"
+#include "profile/record/control/view_names.h"
+#include "profile/record/control/view_stacks.h"
+#include "profile/format/sink/forward.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USUAL_STACKS 1000u
+#define USUAL_DEPTH 64u
+
+struct sink_live {
+	struct sink_forward forward;
+	struct profile_info info;
+	struct live_names names;
+	bool active;
+	uint64_t until_ns; /* nobody asked for longer after that */
+	uint64_t *lost;	   /* of each vCPU, since gathering began */
+	struct live_stacks stacks;
+};
+
+static struct sink_live *self(struct sink *s)
+{
+	return (struct sink_live *)s;
+}
+
+/* -- gathering ------------------------------------------------------------------------ */
+
+static void gather(struct sink_live *l, const struct profile_sample *s)
+{
+	const struct stack *st = s->stack;
+	uint32_t frame[LIVE_MAX_DEPTH];
+	const char *dso;
+	struct live_stack like = {
+		.pid = s->pid,
+		.tid = s->tid,
+		.comm = tasks_known(l->names.tasks, s->tid),
+		.cpu = s->cpu,
+		.mode = s->mode,
+		.event = s->event,
+		.n = st->n < LIVE_MAX_DEPTH ? st->n : LIVE_MAX_DEPTH,
+	};
+
+	for (unsigned int i = 0; i < like.n; i++) {
+		uint64_t addr = i == 0 || st->exact[i] || !st->ip[i] ? st->ip[i] : st->ip[i] - 1;
+
+		frame[i] = live_names_func(&l->names, s->pid,
+					   i < st->n_kernel ? NAMES_KERNEL : NAMES_PROGRAM, addr);
+	}
+	live_stacks_add(&l->stacks, &like, frame, s->period, s->time_ns);
+	/* A bare-metal kernel's own program has its names in the kernel's image, too. */
+	if (!s->event && (st->n_kernel || live_names_kernel_symbol(&l->names, st->ip[0], &dso)))
+		live_stacks_hit(&l->stacks, st->ip[0], s->period);
+}
+
+static void view_forget(struct sink_live *l)
+{
+	live_stacks_end(&l->stacks);
+	table_deinit(&l->names.func);
+	l->active = false;
+}
+
+/* -- operations ----------------------------------------------------------------------- */
+
+static int op_begin(struct sink *s, const struct profile_info *info, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	l->info = *info;
+	l->lost = calloc(info->vcpus, sizeof(*l->lost));
+	if (!l->lost)
+		return err_set(e, ENOMEM, "out of memory");
+	return sink_forward_begin(s, info, e);
+}
+
+static int op_kernel(struct sink *s, const struct profile_kernel *k, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	live_names_kernel(&l->names, k);
+	return sink_forward_kernel(s, k, e);
+}
+
+static int op_fork(struct sink *s, const struct profile_fork *f, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	live_names_fork(&l->names, f->pid, f->tid, f->ppid, f->ptid);
+	return sink_forward_fork(s, f, e);
+}
+
+static int op_comm(struct sink *s, const struct profile_comm *c, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	live_names_comm(&l->names, c);
+	return sink_forward_comm(s, c, e);
+}
+
+static int op_module(struct sink *s, const struct profile_module *m, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	/* What has no room has no name. */
+	(void)names_module(l->names.names, m, NULL);
+	return sink_forward_module(s, m, e);
+}
+
+static int op_map(struct sink *s, const struct profile_map *map, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	(void)names_map(l->names.names, map, NULL);
+	return sink_forward_map(s, map, e);
+}
+
+static int op_dso(struct sink *s, const struct profile_dso *dso, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	(void)names_dso(l->names.names, dso, NULL);
+	return sink_forward_dso(s, dso, e);
+}
+
+static int op_sample(struct sink *s, const struct profile_sample *sample, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	if (l->active && sample->time_ns > l->until_ns)
+		view_forget(l);
+	if (l->active)
+		gather(l, sample);
+	return sink_forward_sample(s, sample, e);
+}
+
+static int op_lost(struct sink *s, uint32_t cpu, uint64_t count, uint64_t time_ns, struct err *e)
+{
+	struct sink_live *l = self(s);
+
+	if (cpu < l->info.vcpus)
+		l->lost[cpu] += count;
+	return sink_forward_lost(s, cpu, count, time_ns, e);
+}
+
+static void op_destroy(struct sink *s)
+{
+	struct sink_live *l = self(s);
+
+	if (!l)
+		return;
+	sink_forward_destroy(&l->forward);
+	live_stacks_end(&l->stacks);
+	live_names_deinit(&l->names);
+	free(l->lost);
+	free(l);
+}
+
+static const struct sink_ops live_ops = {
+	.begin = op_begin,
+	.kernel = op_kernel,
+	.fork = op_fork,
+	.exit = sink_forward_exit,
+	.comm = op_comm,
+	.module = op_module,
+	.map = op_map,
+	.dso = op_dso,
+	.sample = op_sample,
+	.lost = op_lost,
+	.marker = sink_forward_marker,
+	.flush = sink_forward_flush,
+	.end = sink_forward_end,
+	.copy = sink_forward_copy,
+	.abandon = sink_forward_abandon,
+	.destroy = op_destroy,
+};
+
+int sink_live_create(struct sink **out, struct sink *to, struct err *e)
+{
+	struct sink_live *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		to->ops->destroy(to);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	l->forward = (struct sink_forward){ { &live_ops }, to };
+	if (!live_names_init(&l->names)) {
+		op_destroy(&l->forward.sink);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	*out = &l->forward.sink;
+	return 0;
+}
+
+/* -- the reply to `profile` ----------------------------------------------------------- */
+
+/* What is put out, and which numbers things have in it. */
+struct view {
+	struct sink_live *l;
+	const struct live_mark *from; /* NULL: from the beginning */
+	uint32_t depth;
+	struct shown {
+		struct live_count count;
+		uint32_t index; /* of the stack */
+	} * shown;
+	size_t n;
+	uint32_t *func; /* number of each function; UINT32_MAX: not put out yet */
+	uint32_t nfuncs;
+	struct live_count rest[PROFILE_MAX_EVENTS];
+};
+
+static struct live_count minus(struct live_count a, struct live_count b)
+{
+	return (struct live_count){ a.weight - b.weight, a.count - b.count };
+}
+
+static int compare_shown(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+
+	if (x->count.weight != y->count.weight)
+		return x->count.weight > y->count.weight ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The stacks that changed, heaviest first; what is beyond max goes into the rest. */
+static void view_choose(struct view *v, size_t max)
+{
+	const struct live_stacks *s = &v->l->stacks;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct live_count c = s->stack[i].total;
+
+		if (v->from && i < v->from->n)
+			c = minus(c, v->from->stack[i]);
+		if (c.count)
+			v->shown[v->n++] = (struct shown){ c, (uint32_t)i };
+	}
+	qsort(v->shown, v->n, sizeof(*v->shown), compare_shown);
+	for (; v->n > max; v->n--) {
+		const struct shown *x = &v->shown[v->n - 1];
+		struct live_count *r = &v->rest[s->stack[x->index].event];
+
+		r->weight += x->count.weight;
+		r->count += x->count.count;
+	}
+	for (unsigned int i = 0; i < PROFILE_MAX_EVENTS; i++) {
+		struct live_count r = s->totals.rest[i];
+
+		if (v->from)
+			r = minus(r, v->from->totals.rest[i]);
+		v->rest[i].weight += r.weight;
+		v->rest[i].count += r.count;
+	}
+}
+
+static void put_counts(struct view *v, struct buf *b, bool rest)
+{
+	for (unsigned int what = 0; what < 2; what++) {
+		buf_printf(b, ",\"%s%s\":[", rest ? "rest_" : "", what ? "count" : "weight");
+		for (unsigned int i = 0; i < v->l->info.nevents; i++) {
+			struct live_count c = v->l->stacks.totals.all[i];
+
+			if (rest)
+				c = v->rest[i];
+			else if (v->from)
+				c = minus(c, v->from->totals.all[i]);
+			buf_printf(b, "%s%" PRIu64, i ? "," : "", what ? c.count : c.weight);
+		}
+		buf_u8(b, ']');
+	}
+}
+
+static void put_cpus(struct view *v, struct buf *b)
+{
+	static const char *const name[4] = { NULL, "kernel", "user", "idle" };
+	const struct live_stacks *s = &v->l->stacks;
+	uint64_t lost = 0;
+
+	buf_printf(b, ",\"cpus\":[");
+	for (unsigned int i = 0; i < s->vcpus; i++) {
+		const struct live_cpu none = { 0 }, *old = v->from ? &v->from->cpu[i] : &none;
+
+		buf_printf(b, "%s{\"cpu\":%u", i ? "," : "", i);
+		for (unsigned int m = 1; m < 4; m++)
+			control_put_u64(b, name[m], s->cpu[i].mode[m] - old->mode[m]);
+		control_put_u64(b, "lost", s->cpu[i].lost - old->lost);
+		lost += s->cpu[i].lost - old->lost;
+		buf_u8(b, '}');
+	}
+	buf_u8(b, ']');
+	control_put_u64(b, "lost", lost);
+}
+
+static bool is_same_task(const struct live_stack *x, const struct live_stack *y)
+{
+	return x->tid == y->tid && x->pid == y->pid && x->comm == y->comm;
+}
+
+/* task[i] becomes the number of shown[i]'s. Few are shown, and fewer tasks among them. */
+static void put_tasks(struct view *v, struct buf *b, uint32_t *task)
+{
+	const struct live_stack *s = v->l->stacks.stack;
+	cleanup_free uint32_t *first = malloc((v->n + 1) * sizeof(*first));
+	uint32_t n = 0;
+
+	if (!first) {
+		b->failed = true;
+		return;
+	}
+	buf_printf(b, ",\"tasks\":[");
+	for (size_t i = 0; i < v->n; i++) {
+		const struct live_stack *x = &s[v->shown[i].index];
+		uint32_t k;
+
+		for (k = 0; k < n && !is_same_task(&s[first[k]], x); k++)
+			;
+		task[i] = k;
+		if (k < n)
+			continue;
+		first[n++] = v->shown[i].index;
+		buf_printf(b, "%s{\"pid\":%u,\"tid\":%u,\"comm\":", k ? "," : "", x->pid, x->tid);
+		json_quote(b, x->tid ? tasks_text(v->l->names.tasks, x->comm) : "swapper");
+		buf_u8(b, '}');
+	}
+	buf_u8(b, ']');
+}
+
+/* The number of a function of live_names in the reply, which v->func keeps. */
+static void put_func(struct view *v, struct buf *b, uint32_t func)
+{
+	const struct live_func beyond = { "", "[unknown]", 0, 0 };
+	const struct live_names *n = &v->l->names;
+	size_t at = func < n->func.n ? func : n->func.n;
+	const struct live_func *f =
+		func < n->func.n ? (const struct live_func *)n->func.item + func : &beyond;
+
+	if (v->func[at] != UINT32_MAX)
+		return;
+	v->func[at] = v->nfuncs;
+	buf_printf(b, "%s{\"name\":", v->nfuncs++ ? "," : "");
+	json_quote(b, f->name);
+	control_put_text(b, "dso", f->dso);
+	control_put_addr(b, "addr", f->addr);
+	control_put_u64(b, "size", f->size);
+	buf_u8(b, '}');
+}
+
+static uint32_t frames_of(const struct view *v, const struct live_stack *x)
+{
+	return x->n < v->depth ? x->n : v->depth;
+}
+
+static void put_stack(struct view *v, struct buf *b, const struct shown *shown, uint32_t task)
+{
+	static const char *const mode[4] = { "", "kernel", "user", "idle" };
+	const struct live_stack *x = &v->l->stacks.stack[shown->index];
+	const uint32_t *frame = v->l->stacks.frame + x->first;
+
+	buf_printf(b,
+		   "{\"task\":%u,\"mode\":\"%s\",\"cpu\":%u,\"event\":%u,\"weight\":%" PRIu64
+		   ",\"count\":%" PRIu64 ",\"frames\":[",
+		   task, mode[x->mode & 3], x->cpu, x->event, shown->count.weight,
+		   shown->count.count);
+	for (uint32_t i = 0; i < frames_of(v, x); i++) {
+		size_t n = v->l->names.func.n, at = frame[i] < n ? frame[i] : n;
+
+		buf_printf(b, "%s%u", i ? "," : "", v->func[at]);
+	}
+	buf_printf(b, "]}");
+}
+
+static void put_stacks(struct view *v, struct buf *b)
+{
+	const struct live_stacks *s = &v->l->stacks;
+	cleanup_free uint32_t *task = malloc((v->n + 1) * sizeof(*task));
+
+	if (!task) {
+		b->failed = true;
+		return;
+	}
+	put_tasks(v, b, task);
+	buf_printf(b, ",\"funcs\":[");
+	for (size_t i = 0; i < v->n; i++) {
+		const struct live_stack *x = &s->stack[v->shown[i].index];
+
+		for (uint32_t k = 0; k < frames_of(v, x); k++)
+			put_func(v, b, s->frame[x->first + k]);
+	}
+	buf_printf(b, "],\"stacks\":[");
+	for (size_t i = 0; i < v->n; i++) {
+		if (i)
+			buf_u8(b, ',');
+		put_stack(v, b, &v->shown[i], task[i]);
+	}
+	buf_u8(b, ']');
+}
+
+static void put_events(const struct sink_live *l, struct buf *b)
+{
+	buf_printf(b, ",\"events\":[");
+	for (unsigned int i = 0; i < l->info.nevents; i++) {
+		buf_printf(b, "%s{\"name\":", i ? "," : "");
+		json_quote(b, l->info.event[i].name);
+		buf_u8(b, '}');
+	}
+	buf_u8(b, ']');
+}
+
+static void put_view(struct view *v, size_t max_stacks, uint64_t now_ns, struct buf *b)
+{
+	struct sink_live *l = v->l;
+	size_t nfunc = l->names.func.n + 1;
+	cleanup_free struct shown *shown = malloc((l->stacks.n + 1) * sizeof(*shown));
+	cleanup_free uint32_t *func = malloc(nfunc * sizeof(*func));
+
+	if (!shown || !func) {
+		b->failed = true;
+		return;
+	}
+	memset(func, 0xff, nfunc * sizeof(*func));
+	v->shown = shown;
+	v->func = func;
+	view_choose(v, max_stacks);
+	control_put_u64(b, "seq", l->stacks.seq + 1);
+	control_put_u64(b, "since", v->from ? v->from->seq : 0);
+	control_put_u64(b, "from_ns", v->from ? v->from->time_ns : l->stacks.began_ns);
+	control_put_u64(b, "to_ns", now_ns);
+	put_events(l, b);
+	put_cpus(v, b);
+	put_stacks(v, b);
+	put_counts(v, b, false);
+	put_counts(v, b, true);
+}
+
+/* Also anew, when what is gathered has been full for long. */
+static bool view_begin(struct sink_live *l, uint64_t now_ns)
+{
+	bool full = l->stacks.full_ns || l->names.func.n >= LIVE_MAX_FUNCS;
+
+	if (full && !l->stacks.full_ns)
+		l->stacks.full_ns = now_ns;
+	if (l->active && (now_ns > l->until_ns ||
+			  (full && clock_is_due(now_ns, l->stacks.full_ns, LIVE_FULL_NS))))
+		view_forget(l);
+	l->until_ns = now_ns + LIVE_ASKED_NS;
+	if (l->active)
+		return true;
+	memset(l->lost, 0, l->info.vcpus * sizeof(*l->lost));
+	l->active = live_stacks_begin(&l->stacks, l->info.vcpus, now_ns);
+	return l->active;
+}
+
+void sink_live_profile(struct sink *s, const struct live_query *q, struct buf *reply)
+{
+	struct sink_live *l = self(s);
+	struct view v = { .l = l, .depth = q->max_depth ? q->max_depth : USUAL_DEPTH };
+
+	if (!view_begin(l, q->now_ns)) {
+		reply->failed = true;
+		return;
+	}
+	for (unsigned int i = 0; i < l->info.vcpus; i++)
+		l->stacks.cpu[i].lost = l->lost[i];
+	v.from = live_stacks_find_mark(&l->stacks, q->since);
+	put_view(&v, q->max_stacks ? q->max_stacks : USUAL_STACKS, q->now_ns, reply);
+	/* Last: it may take the place of the one that was asked for. */
+	live_stacks_mark(&l->stacks, q->now_ns);
+}
+
+/* -- the reply to `text` -------------------------------------------------------------- */
+
+static void put_hits(const struct sink_live *l, uint64_t addr, size_t len, struct buf *b)
+{
+	const char *sep = "";
+
+	buf_printf(b, ",\"hits\":[");
+	for (size_t i = 0; l->active && i < l->stacks.hits.n; i++) {
+		const struct live_hit *h = (const struct live_hit *)l->stacks.hits.item + i;
+
+		if (h->addr < addr || h->addr - addr >= len)
+			continue;
+		buf_printf(b, "%s{\"addr\":\"0x%" PRIx64 "\",\"weight\":%" PRIu64 "}", sep, h->addr,
+			   h->weight);
+		sep = ",";
+	}
+	buf_u8(b, ']');
+}
+
+int sink_live_text(struct sink *s, uint64_t addr, uint32_t len, struct buf *reply, struct err *e)
+{
+	struct sink_live *l = self(s);
+	const struct profile_kernel *k = &l->names.kernel;
+	const struct symbol *sym;
+	cleanup_free uint8_t *code = NULL;
+	const char *dso;
+	size_t n;
+
+	if (!l->names.have_kernel || !k->read_text)
+		return err_set(e, EAGAIN, "it is not known yet where the guest's kernel is");
+	sym = live_names_kernel_symbol(&l->names, addr, &dso);
+	if (!(addr >> 63) && !sym)
+		return err_set(e, EINVAL,
+			       "0x%" PRIx64 ": not an address of the kernel or of a module", addr);
+	if (!len) {
+		if (!sym)
+			return err_set(e, ENOENT,
+				       "0x%" PRIx64 ": no function is known there: give 'len'",
+				       addr);
+		addr = sym->addr;
+		len = sym->size < CONTROL_MAX_TEXT ? (uint32_t)sym->size : CONTROL_MAX_TEXT;
+	}
+	code = malloc(len + 1);
+	if (!code)
+		return err_set(e, ENOMEM, "out of memory");
+	n = k->read_text(k->read_ctx, addr, code, len);
+	if (!n)
+		return err_set(e, EFAULT, "0x%" PRIx64 ": nothing is mapped there", addr);
+	control_put_addr(reply, "addr", addr);
+	buf_printf(reply, ",\"code\":\"");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(reply, "%02x", code[i]);
+	buf_u8(reply, '"');
+	control_put_text(reply, "symbol", sym ? sym->name : "");
+	if (sym) {
+		control_put_addr(reply, "symbol_addr", sym->addr);
+		control_put_u64(reply, "symbol_size", sym->size);
+	}
+	control_put_text(reply, "dso", dso);
+	put_hits(l, addr, n, reply);
+	return 0;
+}

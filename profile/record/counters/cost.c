@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/counters/cost.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Looks are as far apart as this, and longer until there are so many samples. */
+#define LOOK_NS 100000000u
+#define LOOK_SAMPLES 16u
+/* A little below the bound, so that it is kept and not just met. */
+#define MARGIN 1.1
+#define PERIOD_MAX (100 * UINT64_C(1000000000))
+
+static double cost_us(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
+
+void cost_print(struct vm *vm, FILE *out)
+{
+	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
+		const struct vcpu_stats s = vm_stats(vm, i);
+
+		fprintf(out,
+			"kvmprof: vCPU %u: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
+			" periods missed; stopped p50 %.1f us, p99 %.1f us, max %.1f us; kick "
+			"latency p50 %.1f us, p99 %.1f us\n",
+			i, s.samples, ring_dropped(vm_ring(vm, i)), s.overruns,
+			cost_us(hist_quantile(&s.stop_ns, 500)),
+			cost_us(hist_quantile(&s.stop_ns, 990)), cost_us(s.stop_ns.max),
+			cost_us(hist_quantile(&s.latency_ns, 500)),
+			cost_us(hist_quantile(&s.latency_ns, 990)));
+	}
+}
+
+void cost_json_hist(struct buf *b, const char *key, const struct hist *h)
+{
+	buf_printf(b,
+		   ",\"%s\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
+		   ",\"max\":%" PRIu64 "}",
+		   key, h->count, hist_quantile(h, 500), hist_quantile(h, 990), h->max);
+}
+
+void cost_json(struct vm *vm, struct buf *b)
+{
+	buf_printf(b, ",\"cost\":[");
+	for (unsigned int i = 0; i < vm_vcpus(vm); i++) {
+		const struct vcpu_stats s = vm_stats(vm, i);
+
+		buf_printf(b,
+			   "%s{\"vcpu\":%u,\"samples\":%" PRIu64 ",\"lost\":%" PRIu64
+			   ",\"overruns\":%" PRIu64 ",\"stopped_total_ns\":%" PRIu64,
+			   i ? "," : "", i, s.samples, ring_dropped(vm_ring(vm, i)), s.overruns,
+			   s.stop_ns.sum);
+		cost_json_hist(b, "stopped_ns", &s.stop_ns);
+		cost_json_hist(b, "kick_latency_ns", &s.latency_ns);
+		buf_printf(b, "}");
+	}
+	buf_printf(b, "]");
+}
+
+double cost_share(const struct vcpu_stats *s, uint64_t stop_ns, uint64_t n, uint64_t elapsed_ns)
+{
+	uint64_t way = 2 * hist_quantile(&s->latency_ns, 100);
+
+	return elapsed_ns ? (double)(stop_ns + n * way) / (double)elapsed_ns : 0;
+}
+
+void cost_bound_init(struct cost_bound *b, struct vm *vm, const struct vm_event *event,
+		     unsigned int nevents, double limit)
+{
+	memset(b, 0, sizeof(*b));
+	b->vm = vm;
+	b->nevents = nevents;
+	b->limit = limit;
+	for (unsigned int i = 0; i < nevents; i++)
+		b->is_rate[i] = event[i].counter.freq;
+}
+
+/* The share of the vCPU that it costs most; negative: too few samples to tell. */
+static double dearest(struct cost_bound *b, uint64_t elapsed_ns)
+{
+	double most = -1;
+
+	for (unsigned int i = 0; i < vm_vcpus(b->vm); i++) {
+		const struct vcpu_stats s = vm_stats(b->vm, i);
+		uint64_t n = s.stop_ns.count - b->seen_samples[i];
+		double share;
+
+		if (n < LOOK_SAMPLES)
+			continue;
+		share = cost_share(&s, s.stop_ns.sum - b->seen_stop[i], n, elapsed_ns);
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
+static void cost_remember(struct cost_bound *b, uint64_t now_ns)
+{
+	b->seen_ns = now_ns;
+	for (unsigned int i = 0; i < vm_vcpus(b->vm); i++) {
+		const struct vcpu_stats s = vm_stats(b->vm, i);
+
+		b->seen_stop[i] = s.stop_ns.sum;
+		b->seen_samples[i] = s.stop_ns.count;
+	}
+}
+
+bool cost_bound_look(struct cost_bound *b, uint64_t now_ns)
+{
+	double share, longer;
+
+	if (!b->limit || !b->nevents || !vm_first_entry_ns(b->vm))
+		return false;
+	if (!b->seen_ns) {
+		cost_remember(b, now_ns);
+		return false;
+	}
+	if (now_ns - b->seen_ns < LOOK_NS)
+		return false;
+	share = dearest(b, now_ns - b->seen_ns);
+	if (share < 0)
+		return false;
+	cost_remember(b, now_ns);
+	b->last = share;
+	if (share <= b->limit)
+		return false;
+	longer = share / b->limit * MARGIN;
+	for (unsigned int i = 0; i < b->nevents; i++) {
+		double period = (double)vm_period(b->vm, i);
+
+		period = b->is_rate[i] ? period / longer : period * longer + 1;
+		period = period > 1 ? period : 1;
+		vm_set_period(b->vm, i,
+			      period < (double)PERIOD_MAX ? (uint64_t)period : PERIOD_MAX);
+	}
+	if (!b->changes)
+		b->worst = share;
+	return b->changes++ == 0;
+}
+
+void cost_bound_json(const struct cost_bound *b, struct buf *out)
+{
+	if (!b->limit)
+		return;
+	buf_printf(out,
+		   ",\"max_overhead\":{\"limit_percent\":%g,\"changes\":%u,\"first_percent\":%.4f,"
+		   "\"last_percent\":%.4f,\"periods\":[",
+		   100 * b->limit, b->changes, 100 * b->worst, 100 * b->last);
+	for (unsigned int i = 0; i < b->nevents; i++)
+		buf_printf(out, "%s%" PRIu64, i ? "," : "", vm_period(b->vm, i));
+	buf_printf(out, "]}");
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/guest/jit.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/idmap.h"
+#include "profile/record/guest/dso.h"
+#include "symbolizer/program/elfsynth.h"
+#include "symbolizer/program/perfmap.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NAME_MAX_LEN 48u
+
+struct region {
+	uint64_t start, end;
+	bool named;
+};
+
+/* One program in one process: another one with the same pid has another mm. */
+struct process {
+	uint32_t pid;
+	uint32_t turn; /* how many programs of this pid had such code before */
+	uint64_t mm;
+	bool settled; /* names were looked for */
+	uint8_t build_id[GUEST_BUILD_ID];
+	struct region *region; /* do not overlap; in order when settled */
+	size_t n, cap;
+};
+
+struct guest_jit {
+	struct userfile_finder *finder;
+	struct sink *sink;
+	const struct jit_source *source; /* NULL: none */
+	uint64_t run;			 /* tells this run's build ids from another's */
+	struct process *process;
+	struct idmap last; /* by pid: the last process that has it */
+	size_t n, cap, nregions;
+	struct guest_jit_stats stats;
+};
+
+int guest_jit_create(struct guest_jit **out, struct userfile_finder *finder, struct sink *sink,
+		     struct err *e)
+{
+	struct guest_jit *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return err_set(e, ENOMEM, "out of memory");
+	j->finder = finder;
+	j->sink = sink;
+	if (getrandom(&j->run, sizeof(j->run), 0) != sizeof(j->run)) {
+		free(j);
+		return err_set(e, EIO, "cannot get a random number for this run's build ids");
+	}
+	*out = j;
+	return 0;
+}
+
+void guest_jit_destroy(struct guest_jit *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->n; i++)
+		free(j->process[i].region);
+	free(j->process);
+	idmap_deinit(&j->last);
+	free(j);
+}
+
+const struct guest_jit_stats *guest_jit_stats(const struct guest_jit *j)
+{
+	return &j->stats;
+}
+
+/*
+ * perf knows a DSO by its name alone, so that what has names of its own is called by
+ * one: a second program of a pid is `[jit:PID#2]`.
+ */
+static void dso_name(char name[NAME_MAX_LEN], const struct process *p)
+{
+	if (p->turn)
+		snprintf(name, NAME_MAX_LEN, "[jit:%" PRIu32 "#%" PRIu32 "]", p->pid, p->turn + 1);
+	else
+		snprintf(name, NAME_MAX_LEN, "[jit:%" PRIu32 "]", p->pid);
+}
+
+/* -- names ----------------------------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+#define JIT_DOUBT " [or older code]"
+
+/* Code in the place of another function's: a sample may be older than it. */
+static int add_name(struct guest_jit *j, const struct perfmap *m, const struct symbol *s,
+		    struct symtab *out, uint64_t from, uint64_t to)
+{
+	static const size_t most = SYMTAB_MAX_NAME - sizeof(JIT_DOUBT);
+	char name[SYMTAB_MAX_NAME];
+
+	j->stats.names++;
+	if (!perfmap_in_doubt(m, s))
+		return symtab_add(out, from, to - from, 't', s->name);
+	j->stats.doubtful++;
+	snprintf(name, sizeof(name), "%.*s" JIT_DOUBT, (int)most, s->name);
+	return symtab_add(out, from, to - from, 't', name);
+}
+
+/* What the map says of the regions; both are in order of address. */
+static int take_names(struct guest_jit *j, struct process *p, const struct perfmap *m,
+		      struct symtab *out)
+{
+	size_t r = 0;
+
+	for (size_t i = 0; i < perfmap_pieces(m); i++) {
+		uint64_t start, end;
+		const struct symbol *s = perfmap_piece(m, i, &start, &end);
+
+		while (r < p->n && p->region[r].end <= start)
+			r++;
+		for (size_t k = r; s && k < p->n && p->region[k].start < end; k++) {
+			struct region *g = &p->region[k];
+			uint64_t from = start > g->start ? start : g->start;
+			uint64_t to = end < g->end ? end : g->end;
+			int ret = add_name(j, m, s, out, from, to);
+
+			/* What fits is better than nothing. */
+			if (ret)
+				return ret == -E2BIG ? 0 : ret;
+			j->stats.named += !g->named;
+			g->named = true;
+		}
+	}
+	return 0;
+}
+
+/* An ELF file whose offsets are the process's addresses. */
+static int write_elf(struct buf *out, const struct process *p, const char *name,
+		     const struct symtab *symbols, struct err *e)
+{
+	uint64_t start = p->region[0].start, len = p->region[p->n - 1].end - start;
+	struct userelf u = {
+		.name = name,
+		.type = ET_DYN,
+		.nseg = 1,
+		.seg = { { .va = start,
+			   .file_off = start,
+			   .file_len = len,
+			   .mem_len = len,
+			   .align = 1,
+			   .flags = PF_R | PF_X } },
+	};
+
+	return elfsynth_write(out, &u, p->build_id, GUEST_BUILD_ID, symbols, e);
+}
+
+static int tell_names(struct guest_jit *j, struct process *p, const struct symtab *symbols,
+		      struct err *e)
+{
+	char name[NAME_MAX_LEN];
+	struct profile_dso dso = { .path = name, .build_id = p->build_id };
+	struct err bad = { 0 };
+	struct buf elf;
+	int ret = 0;
+
+	dso_name(name, p);
+	buf_init(&elf);
+	if (write_elf(&elf, p, name, symbols, &bad) == 0) {
+		dso.elf = elf.data;
+		dso.elf_len = elf.len;
+		ret = j->sink->ops->dso(j->sink, &dso, e);
+	} else if (!j->stats.why[0]) {
+		snprintf(j->stats.why, sizeof(j->stats.why), "%.199s", bad.text);
+	}
+	buf_deinit(&elf);
+	return ret;
+}
+
+void guest_jit_use_guest(struct guest_jit *j, const struct jit_source *source)
+{
+	j->source = source;
+}
+
+struct jit_text {
+	const uint8_t *data;
+	size_t len;
+};
+
+/* Names out of a map's text. */
+static int take_map(struct guest_jit *j, struct process *p, struct symtab *out, const char *path,
+		    const struct jit_text *text, struct err *e)
+{
+	struct perfmap *m = NULL;
+	const uint64_t before = j->stats.names;
+	int ret = perfmap_parse(&m, path, text->data, text->len, NULL, e);
+
+	if (!ret) {
+		const size_t lines = perfmap_pieces(m);
+
+		ret = take_names(j, p, m, out);
+		if (!ret && lines && j->stats.names == before)
+			ret = -ESTALE;
+		ret = ret == -ESTALE
+			      ? err_set(e, ESTALE,
+					"%s: none of its lines is of code that was sampled: it "
+					"is of another process, or not written yet",
+					path)
+		      : ret ? err_set(e, -ret, "%s: %s", path, strerror(-ret))
+			    : symtab_freeze(out, e);
+	}
+	perfmap_destroy(m);
+	return ret;
+}
+
+static int read_guests_map(struct guest_jit *j, struct process *p, struct symtab *out,
+			   struct err *e)
+{
+	char path[NAME_MAX_LEN];
+	struct buf text;
+	int ret;
+
+	snprintf(path, sizeof(path), "the guest's /tmp/perf-%" PRIu32 ".map", p->pid);
+	buf_init(&text);
+	ret = jit_source_read(j->source, p->pid, p->mm, &text, e);
+	if (!ret)
+		ret = take_map(j, p, out, path, &(struct jit_text){ text.data, text.len }, e);
+	if (!ret)
+		j->stats.from_memory++;
+	buf_deinit(&text);
+	return ret;
+}
+
+static int read_map(struct guest_jit *j, struct process *p, struct symtab *out, struct err *e)
+{
+	struct userfile file = { 0 };
+	struct err why = { 0 };
+	int ret;
+
+	if (j->source && read_guests_map(j, p, out, &why) == 0)
+		return 0;
+	if (!j->finder || !j->finder->opt.guest_root)
+		return err_set(e, ENOENT,
+			       "%s%sgive --guest-root DIR with its /tmp/perf-%" PRIu32 ".map",
+			       why.code ? why.text : "the guest's /tmp is not known",
+			       why.code ? "; " : ": ", p->pid);
+	ret = userfile_open_perfmap(&file, j->finder, p->pid, e);
+	if (!ret)
+		ret = take_map(j, p, out, file.path ? file.path : "perf map",
+			       &(struct jit_text){ file.map.data, file.map.len }, e);
+	userfile_close(&file);
+	return ret;
+}
+
+/* Once for each program. That there are no names is no error. */
+static int jit_settle(struct guest_jit *j, struct process *p, struct err *e)
+{
+	struct symtab *symbols;
+	struct err why = { 0 };
+	int ret = 0;
+
+	if (p->settled || !p->n)
+		return 0;
+	p->settled = true;
+	symbols = symtab_create();
+	if (!symbols)
+		return err_set(e, ENOMEM, "out of memory");
+	qsort(p->region, p->n, sizeof(*p->region), by_start);
+	if (read_map(j, p, symbols, &why) == 0) {
+		if (symtab_count(symbols))
+			ret = tell_names(j, p, symbols, e);
+	} else {
+		j->stats.without_map += p->n;
+		if (!j->stats.why[0])
+			snprintf(j->stats.why, sizeof(j->stats.why), "%.199s", why.text);
+	}
+	symtab_destroy(symbols);
+	return ret;
+}
+
+int guest_jit_finish(struct guest_jit *j, struct err *e)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < j->n && !ret; i++)
+		ret = jit_settle(j, &j->process[i], e);
+	return ret;
+}
+
+/* -- regions --------------------------------------------------------------------------- */
+
+static void make_build_id(const struct guest_jit *j, struct process *p, uint64_t addr)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "jit %" PRIx64 " %" PRIu32 " %" PRIu32 " %" PRIx64 " %" PRIx64,
+		 j->run, p->pid, p->turn, p->mm, addr);
+	guest_dso_name_id(p->build_id, text);
+}
+
+static int add_process(struct guest_jit *j, uint32_t pid, uint32_t turn, uint64_t mm, uint64_t addr)
+{
+	if (ARRAY_ROOM(j->process, j->n, j->cap) || idmap_set(&j->last, pid, (uint32_t)j->n))
+		return -ENOMEM;
+	j->process[j->n] = (struct process){ .pid = pid, .turn = turn, .mm = mm };
+	make_build_id(j, &j->process[j->n++], addr);
+	j->stats.processes++;
+	return 0;
+}
+
+/*
+ * *out stays NULL when there are too many. When another program has taken the pid, the
+ * former one's map is about to be overwritten: now or never.
+ */
+static int find_process(struct guest_jit *j, const struct profile_map *map, uint64_t mm,
+			struct process **out, struct err *e)
+{
+	uint32_t turn = 0, i;
+	int ret;
+
+	*out = NULL;
+	if (idmap_get(&j->last, map->pid, &i)) {
+		struct process *p = &j->process[i];
+
+		if (p->mm == mm) {
+			*out = p;
+			return 0;
+		}
+		ret = jit_settle(j, p, e);
+		if (ret)
+			return ret;
+		turn = p->turn + 1;
+	}
+	if (j->n >= GUEST_JIT_MAX_PROCESSES)
+		return 0;
+	if (add_process(j, map->pid, turn, mm, map->addr) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	*out = &j->process[j->n - 1];
+	return 0;
+}
+
+/* Joined with those that it overlaps: they are the same one, that has grown. */
+static int add_region(struct guest_jit *j, struct process *p, uint64_t start, uint64_t end)
+{
+	struct region fresh = { start, end, false };
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct region *g = &p->region[i];
+
+		if (g->start >= end || g->end <= start) {
+			p->region[n++] = *g;
+			continue;
+		}
+		fresh.start = g->start < fresh.start ? g->start : fresh.start;
+		fresh.end = g->end > fresh.end ? g->end : fresh.end;
+	}
+	j->stats.regions += 1 - (p->n - n);
+	j->nregions -= p->n - n;
+	p->n = n;
+	if (p->n >= GUEST_JIT_MAX_OF_ONE || j->nregions >= GUEST_JIT_MAX_REGIONS) {
+		j->stats.beyond++;
+		return 0;
+	}
+	if (ARRAY_ROOM(p->region, p->n, p->cap))
+		return -ENOMEM;
+	p->region[p->n++] = fresh;
+	j->nregions++;
+	return 0;
+}
+
+int guest_jit_map(struct guest_jit *j, uint64_t mm, const struct profile_map *map, struct err *e)
+{
+	char name[NAME_MAX_LEN] = "[jit]";
+	uint8_t no_process_id[GUEST_BUILD_ID];
+	struct profile_map m = *map;
+	struct process *p;
+	int ret = find_process(j, map, mm, &p, e);
+
+	if (ret)
+		return ret;
+	m.path = name;
+	m.pgoff = m.addr;
+	m.elf = NULL;
+	m.elf_len = 0;
+	guest_dso_name_id(no_process_id, name);
+	m.build_id = no_process_id;
+	if (!p) {
+		j->stats.regions++;
+		j->stats.beyond++;
+	} else {
+		dso_name(name, p);
+		m.build_id = p->build_id;
+		if (!p->settled && add_region(j, p, m.addr, m.addr + m.len) < 0)
+			return err_set(e, ENOMEM, "out of memory");
+	}
+	return j->sink->ops->map(j->sink, &m, e);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * guest_vmas: all that the guest's processes have mapped, to tell heap, stack and files
+ * apart. (guest_maps knows the mappings with code, which the profile needs for names.)
+ *
+ * Read out of guest memory when an address lies in no mapping that is known, not more
+ * often than every GUEST_VMAS_RETRY_NS for a process. Used by the consumer's thread
+ * alone, some ms after the sample: a process may have unmapped it, or be gone.
+ */
+#ifndef KVMPROF_PROFILE_RECORD_GUEST_VMAS_H
+#define KVMPROF_PROFILE_RECORD_GUEST_VMAS_H
+
+#include "base/err.h"
+#include "profile/record/guest/tasks.h"
+#include "profile/record/guest/memregion.h"
+
+#define GUEST_VMAS_RETRY_NS 50000000u
+#define GUEST_VMAS_REFRESH_NS 1000000000u
+#define GUEST_VMAS_MAX_PROCESSES 4096u /* beyond it all are forgotten */
+
+struct guest_vmas;
+
+/* All must outlive it. */
+int guest_vmas_create(struct guest_vmas **out, const struct linux_mm_layout *layout,
+		      const struct memory *memory, const struct guest_tasks *tasks, struct err *e);
+void guest_vmas_destroy(struct guest_vmas *g);
+
+/* What is known of the task's process, for va; NULL: nothing. Valid until the next call. */
+const struct mem_process *guest_vmas_see(struct guest_vmas *g, const struct guest_task *task,
+					 uint64_t va, uint64_t time_ns);
+
+#endif

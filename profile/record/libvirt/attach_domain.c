@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/libvirt/attach_domain.h"
+
+#include "base/json.h"
+#include "profile/record/libvirt/pid.h"
+#include "vmm/attach/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * libvirt tells of an end when it has cleaned up: on a busy machine that takes seconds. It is asked meanwhile, as its
+ * word was missed once; while it does not answer, no further question is due.
+ */
+#define QUESTION_MS 1000
+#define MOST_QUESTIONS 10u
+
+static bool parse_pid(const char *s, pid_t *out)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(s, &end, 10);
+	if (errno || *s < '0' || *s > '9' || *end || v < 1 || v > INT_MAX)
+		return false;
+	*out = (pid_t)v;
+	return true;
+}
+
+static int find_process(struct attach_domain *d, const struct attach_request *r, pid_t *pid,
+			struct err *e)
+{
+	if (!d->domain.active)
+		return err_set(e, ECANCELED, "domain %s does not run (%s)", d->domain.name,
+			       d->domain.state);
+	if (!d->domain.running)
+		return err_set(e, ECANCELED, "domain %s is %s: resume it first", d->domain.name,
+			       d->domain.state);
+	return r->monitor ? libvirt_monitor_pid(d->host, &d->domain, pid, e)
+			  : libvirt_pid_find(d->domain.name, d->domain.uuid, pid, e);
+}
+
+static int find_domain(const struct attach_request *r, pid_t *pid, struct attach_domain **out,
+		       struct err *e)
+{
+	struct attach_domain *d = calloc(1, sizeof(*d));
+	unsigned int flags = LIBVIRT_EVENTS | (r->monitor ? LIBVIRT_WRITE : 0);
+	int ret;
+
+	if (!d)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = libvirt_host_open(&d->host, r->uri, flags, e);
+	ret = ret ? ret : libvirt_host_find(d->host, r->what, &d->domain, e);
+	ret = ret ? ret : find_process(d, r, pid, e);
+	ret = ret ? ret : libvirt_watch_start(&d->watch, d->host, &d->domain, e);
+	if (ret) {
+		attach_domain_close(d);
+		return ret;
+	}
+	*out = d;
+	return 0;
+}
+
+int attach_find(const struct attach_request *r, pid_t *pid, struct attach_domain **domain,
+		struct err *e)
+{
+	struct process process;
+	struct err why = { 0 }, no_process = { 0 };
+	int ret;
+
+	*domain = NULL;
+	if (r->way == ATTACH_PID)
+		return parse_pid(r->what, pid)
+			       ? 0
+			       : err_set(e, EINVAL, "%.60s: expected a PID", r->what);
+	if (r->way == ATTACH_DOMAIN || r->uri || !parse_pid(r->what, pid))
+		return find_domain(r, pid, domain, e);
+	ret = process_look(&process, *pid, &no_process);
+	if (ret != -ESRCH && ret != -ENODEV)
+		return 0; /* what else is wrong with it will be said by vm_attach() */
+	ret = find_domain(r, pid, domain, &why);
+	if (!ret)
+		return 0;
+	if (ret == -ENOENT)
+		return err_set(e, ENOENT, "%s; nor has a libvirt domain this id or name",
+			       no_process.text);
+	/* Where no libvirt answers it was a PID that was meant. */
+	if (ret == -ENOPKG || ret == -ECONNREFUSED)
+		return err_set(e, no_process.code, "%s", no_process.text);
+	return err_set(e, -ret, "%s", why.text);
+}
+
+void attach_domain_close(struct attach_domain *d)
+{
+	if (!d)
+		return;
+	libvirt_watch_stop(d->watch);
+	libvirt_host_close(d->host);
+	free(d);
+}
+
+void attach_domain_wait(const struct attach_domain *d, int stop_fd)
+{
+	struct pollfd p[2] = { { .fd = libvirt_watch_fd(d->watch), .events = POLLIN },
+			       { .fd = stop_fd, .events = POLLIN } };
+	struct libvirt_end end;
+	unsigned int asked = 0;
+	uint64_t count;
+
+	while (asked < MOST_QUESTIONS && !libvirt_watch_is_deaf(d->watch)) {
+		if (libvirt_watch_end(d->watch, &end) && !end.more)
+			return;
+		if (poll(p, 2, QUESTION_MS) < 0)
+			continue;
+		if (p[1].revents)
+			return;
+		if (p[0].revents) {
+			(void)!read(p[0].fd, &count, sizeof(count));
+		} else {
+			libvirt_watch_ask(d->watch);
+			asked++;
+		}
+	}
+}
+
+void attach_domain_print(const struct attach_domain *d, FILE *out)
+{
+	if (!d)
+		return;
+	fprintf(out, "kvmprof: domain %s, id %d, of %s\n", d->domain.name, d->domain.id,
+		libvirt_host_uri(d->host));
+	if (libvirt_watch_is_deaf(d->watch))
+		fputs("kvmprof: note: libvirt's daemon went away: what happened to the domain then "
+		      "is not known\n",
+		      out);
+}
+
+void attach_domain_json(const struct attach_domain *d, struct buf *b)
+{
+	struct libvirt_end end;
+
+	if (!d)
+		return;
+	buf_printf(b, ",\"domain\":{\"name\":");
+	json_quote(b, d->domain.name);
+	buf_printf(b, ",\"uuid\":\"%s\",\"id\":%d,\"uri\":", d->domain.uuid, d->domain.id);
+	json_quote(b, libvirt_host_uri(d->host));
+	buf_printf(b, ",\"event\":");
+	if (libvirt_watch_end(d->watch, &end))
+		json_quote(b, end.event);
+	else
+		buf_printf(b, "null");
+	buf_printf(b, ",\"daemon_lost\":%s}", libvirt_watch_is_deaf(d->watch) ? "true" : "false");
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach_domain: what `kvmprof attach` was told to attach to: a process, or a libvirt
+ * domain whose process is found and which is watched from then on. Main thread.
+ */
+#ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_ATTACH_DOMAIN_H
+#define KVMPROF_PROFILE_RECORD_LIBVIRT_ATTACH_DOMAIN_H
+
+#include "base/buf.h"
+#include "profile/record/libvirt/host.h"
+#include "profile/record/libvirt/watch.h"
+
+#include <stdio.h>
+
+enum attach_way {
+	ATTACH_GUESS, /* a number that is the PID of a process with vCPUs, else a domain */
+	ATTACH_PID,
+	ATTACH_DOMAIN,
+};
+
+struct attach_request {
+	enum attach_way way;
+	const char *what; /* PID, or name, UUID or id of a domain */
+	const char *uri;  /* NULL: as virsh; with one a number is a domain's id */
+	bool monitor;	  /* ask QEMU for the PID */
+};
+
+struct attach_domain {
+	struct libvirt_host *host;
+	struct libvirt_watch *watch;
+	struct libvirt_domain domain;
+};
+
+/*
+ * *pid: the VMM. *domain: freed by attach_domain_close(), or NULL for a mere process, of
+ * which nothing more has been asked than whether it has vCPUs.
+ */
+int attach_find(const struct attach_request *r, pid_t *pid, struct attach_domain **domain,
+		struct err *e);
+/* NULL is fine. */
+void attach_domain_close(struct attach_domain *d);
+
+/*
+ * Something has ended it: wait for libvirt to say what it was, for some seconds in which it answers
+ * at most, and no longer than until stop_fd is readable.
+ */
+void attach_domain_wait(const struct attach_domain *d, int stop_fd);
+
+/* For the summary: lines, and `,"domain":{...}`. d NULL: nothing. */
+void attach_domain_print(const struct attach_domain *d, FILE *out);
+void attach_domain_json(const struct attach_domain *d, struct buf *b);
+
+#endif

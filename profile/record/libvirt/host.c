@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/libvirt/host.h"
+
+#include "base/cleanup.h"
+#include "profile/record/libvirt/private.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIBVIRT_SONAME "libvirt.so.0"
+
+/* -- the library ---------------------------------------------------------------------- */
+
+/* It prints errors by itself unless somebody else says what to do with them. */
+static void ignore_error(void *ctx, virErrorPtr error)
+{
+	(void)ctx;
+	(void)error;
+}
+
+static int host_load(struct libvirt_host *h, struct err *e)
+{
+	/* Never unloaded: it has threads and handlers of its own. */
+	h->library = dlopen(LIBVIRT_SONAME, RTLD_NOW | RTLD_LOCAL);
+	if (!h->library)
+		return err_set(e, ENOPKG, "libvirt: %s; install libvirt0, or attach by PID",
+			       dlerror());
+#define X(f)                                          \
+	h->f = (__typeof__(&f))dlsym(h->library, #f); \
+	if (!h->f)                                    \
+		return err_set(e, ENOPKG, "libvirt: %s", dlerror());
+	LIBVIRT_FUNCTIONS(X)
+#undef X
+	h->virSetErrorFunc(NULL, ignore_error);
+	return 0;
+}
+
+int libvirt_failed(const struct libvirt_host *h, int code, const char *what, struct err *e)
+{
+	virErrorPtr last = h->virGetLastError();
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s",
+		 last && last->message ? last->message : "libvirt does not say why");
+	for (char *c = text; *c; c++)
+		if (!isprint((unsigned char)*c))
+			*c = ' ';
+	return err_set(e, code, "%s: %s", what, text);
+}
+
+/* -- the connection ------------------------------------------------------------------- */
+
+/*
+ * DRIVER[+TRANSPORT]://[USER@][HOST][:PORT]/PATH. Without a host and over a UNIX socket it is
+ * this machine; with a host and without a transport libvirt takes TLS.
+ */
+bool libvirt_uri_is_remote(const char *uri)
+{
+	const char *sep = uri ? strstr(uri, "://") : NULL, *plus;
+
+	if (!sep)
+		return false;
+	plus = memchr(uri, '+', (size_t)(sep - uri));
+	if (plus && strncmp(plus, "+unix:", strlen("+unix:")))
+		return true;
+	/* test:///default and the like have no host either. */
+	return sep[3] && sep[3] != '/' && sep[3] != '?' && !plus;
+}
+
+static int refuse_remote(const char *uri, struct err *e)
+{
+	return err_set(e, EREMOTE, "libvirt at %.200s is another machine's: run kvmprof there",
+		       uri);
+}
+
+int libvirt_host_open(struct libvirt_host **out, const char *uri, unsigned int flags, struct err *e)
+{
+	struct libvirt_host *h;
+	const char *asked;
+	int ret;
+
+	if (!uri || !*uri)
+		uri = getenv("VIRSH_DEFAULT_CONNECT_URI");
+	uri = uri && *uri ? uri : NULL;
+	asked = uri ? uri : getenv("LIBVIRT_DEFAULT_URI");
+	/* Before the network is asked: it may want a password. */
+	if (libvirt_uri_is_remote(asked))
+		return refuse_remote(asked, e);
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = host_load(h, e);
+	if (!ret && flags & LIBVIRT_EVENTS && h->virEventRegisterDefaultImpl() < 0)
+		ret = libvirt_failed(h, EIO, "libvirt", e);
+	if (!ret) {
+		h->conn = flags & LIBVIRT_WRITE ? h->virConnectOpen(uri)
+						: h->virConnectOpenReadOnly(uri);
+		if (!h->conn)
+			ret = libvirt_failed(h, ECONNREFUSED, "libvirt", e);
+	}
+	if (!ret) {
+		h->uri = h->virConnectGetURI(h->conn);
+		if (!h->uri)
+			ret = libvirt_failed(h, EIO, "libvirt", e);
+		else if (libvirt_uri_is_remote(h->uri)) /* an alias */
+			ret = refuse_remote(h->uri, e);
+	}
+	if (ret) {
+		libvirt_host_close(h);
+		return ret;
+	}
+	*out = h;
+	return 0;
+}
+
+void libvirt_host_close(struct libvirt_host *h)
+{
+	if (!h)
+		return;
+	if (h->conn)
+		h->virConnectClose(h->conn);
+	free(h->uri);
+	free(h);
+}
+
+const char *libvirt_host_uri(const struct libvirt_host *h)
+{
+	return h->uri;
+}
+
+/* -- domains -------------------------------------------------------------------------- */
+
+static const char *state_name(unsigned char state)
+{
+	/* As virsh's domstate has them; virDomainState. */
+	static const char *const name[] = {
+		[VIR_DOMAIN_NOSTATE] = "no state",     [VIR_DOMAIN_RUNNING] = "running",
+		[VIR_DOMAIN_BLOCKED] = "idle",	       [VIR_DOMAIN_PAUSED] = "paused",
+		[VIR_DOMAIN_SHUTDOWN] = "in shutdown", [VIR_DOMAIN_SHUTOFF] = "shut off",
+		[VIR_DOMAIN_CRASHED] = "crashed",      [VIR_DOMAIN_PMSUSPENDED] = "pmsuspended",
+	};
+
+	return state < ARRAY_SIZE(name) ? name[state] : "unknown";
+}
+
+static int host_describe(struct libvirt_host *h, virDomainPtr dom, struct libvirt_domain *out,
+			 struct err *e)
+{
+	const char *name = h->virDomainGetName(dom);
+	unsigned int id = h->virDomainGetID(dom);
+	virDomainInfo info;
+
+	if (!name || h->virDomainGetInfo(dom, &info) < 0 ||
+	    h->virDomainGetUUIDString(dom, out->uuid) < 0)
+		return libvirt_failed(h, EIO, "libvirt", e);
+	if (strlen(name) >= sizeof(out->name))
+		return err_set(e, ENAMETOOLONG, "domain %.60s...: its name is too long", name);
+	strcpy(out->name, name);
+	/* It goes to terminals; where it matters the UUID is what counts. */
+	for (char *c = out->name; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	out->id = id == (unsigned int)-1 || id > INT_MAX ? -1 : (int)id;
+	out->state = state_name(info.state);
+	out->active = out->id >= 0;
+	/* "no state" is what drivers say that don't know. */
+	out->running = info.state <= VIR_DOMAIN_BLOCKED;
+	out->vcpus = info.nrVirtCpu;
+	out->memory = (uint64_t)info.memory << 10;
+	return 0;
+}
+
+static bool parse_id(const char *s, int *out)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(s, &end, 10);
+	*out = (int)v;
+	return *s >= '0' && *s <= '9' && !*end && !errno && v <= INT_MAX;
+}
+
+static bool looks_like_uuid(const char *s)
+{
+	size_t digits = 0;
+
+	for (; *s; s++) {
+		if (*s != '-' && !isxdigit((unsigned char)*s))
+			return false;
+		digits += *s != '-';
+	}
+	return digits == 32;
+}
+
+static bool is_no_domain(const struct libvirt_host *h)
+{
+	virErrorPtr last = h->virGetLastError();
+
+	return last && last->code == VIR_ERR_NO_DOMAIN;
+}
+
+int libvirt_host_find(struct libvirt_host *h, const char *what, struct libvirt_domain *out,
+		      struct err *e)
+{
+	virDomainPtr dom = NULL;
+	int id, ret;
+
+	if (parse_id(what, &id))
+		dom = h->virDomainLookupByID(h->conn, id);
+	if (!dom && looks_like_uuid(what))
+		dom = h->virDomainLookupByUUIDString(h->conn, what);
+	if (!dom)
+		dom = h->virDomainLookupByName(h->conn, what);
+	if (!dom && is_no_domain(h))
+		return err_set(e, ENOENT,
+			       "domain %.200s: %s has none of that name, UUID or id (`kvmprof list "
+			       "--domains`)",
+			       what, h->uri);
+	if (!dom)
+		return libvirt_failed(h, EIO, "libvirt", e);
+	ret = host_describe(h, dom, out, e);
+	h->virDomainFree(dom);
+	return ret;
+}
+
+virDomainPtr libvirt_domain_get(const struct libvirt_host *h, const struct libvirt_domain *d)
+{
+	return h->virDomainLookupByUUIDString(h->conn, d->uuid);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct libvirt_domain *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+int libvirt_host_list(struct libvirt_host *h, struct libvirt_domain **out, size_t *n, struct err *e)
+{
+	virDomainPtr *doms = NULL;
+	int count = h->virConnectListAllDomains(h->conn, &doms, 0), ret = 0;
+	struct libvirt_domain *list;
+	size_t used = 0;
+
+	if (count < 0)
+		return libvirt_failed(h, EIO, "libvirt", e);
+	list = calloc((size_t)count + 1, sizeof(*list));
+	if (!list)
+		ret = err_set(e, ENOMEM, "out of memory");
+	for (int i = 0; i < count; i++) {
+		struct err gone = { 0 };
+
+		/* One that ends meanwhile is not there. */
+		if (list && !host_describe(h, doms[i], &list[used], &gone))
+			used++;
+		h->virDomainFree(doms[i]);
+	}
+	free(doms);
+	if (ret)
+		return ret;
+	qsort(list, used, sizeof(*list), by_name);
+	*out = list;
+	*n = used;
+	return 0;
+}
+
+int libvirt_host_xml(struct libvirt_host *h, const struct libvirt_domain *d, char **out,
+		     struct err *e)
+{
+	virDomainPtr dom = libvirt_domain_get(h, d);
+	char *xml = NULL;
+
+	if (dom) {
+		xml = h->virDomainGetXMLDesc(dom, VIR_DOMAIN_XML_INACTIVE);
+		h->virDomainFree(dom);
+	}
+	if (!xml)
+		return libvirt_failed(h, EIO, "libvirt", e);
+	*out = xml;
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libvirt_private: the library as it was loaded, for files of this room alone.
+ */
+#ifndef KVMPROF_PROFILE_RECORD_LIBVIRT_PRIVATE_H
+#define KVMPROF_PROFILE_RECORD_LIBVIRT_PRIVATE_H
+
+#include "profile/record/libvirt/host.h"
+
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+
+/* What is used of it, by the names and types of its header. */
+/* clang-format off */
+#define LIBVIRT_FUNCTIONS(X) \
+	X(virConnectClose) \
+	X(virConnectDomainEventDeregisterAny) \
+	X(virConnectDomainEventRegisterAny) \
+	X(virConnectGetURI) \
+	X(virConnectListAllDomains) \
+	X(virConnectOpen) \
+	X(virConnectOpenReadOnly) \
+	X(virConnectRegisterCloseCallback) \
+	X(virConnectSetKeepAlive) \
+	X(virConnectUnregisterCloseCallback) \
+	X(virDomainFree) \
+	X(virDomainGetID) \
+	X(virDomainGetInfo) \
+	X(virDomainGetName) \
+	X(virDomainGetState) \
+	X(virDomainGetUUIDString) \
+	X(virDomainGetXMLDesc) \
+	X(virDomainLookupByID) \
+	X(virDomainLookupByName) \
+	X(virDomainLookupByUUIDString) \
+	X(virEventAddTimeout) \
+	X(virEventRegisterDefaultImpl) \
+	X(virEventRemoveTimeout) \
+	X(virEventRunDefaultImpl) \
+	X(virEventUpdateTimeout) \
+	X(virGetLastError) \
+	X(virSetErrorFunc)
+/* clang-format on */
+
+struct libvirt_host {
+	void *library;
+#define X(f) __typeof__(&f) f;
+	LIBVIRT_FUNCTIONS(X)
+#undef X
+	virConnectPtr conn;
+	char *uri;
+};
+
+/* Record what libvirt said last, after a "WHAT: " of ours. */
+int libvirt_failed(const struct libvirt_host *h, int code, const char *what, struct err *e);
+
+/* The domain d again; NULL: it is gone. Freed by virDomainFree. */
+virDomainPtr libvirt_domain_get(const struct libvirt_host *h, const struct libvirt_domain *d);
+
+#endif

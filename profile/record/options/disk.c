@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/options/disk.h"
+
+#include "profile/record/options/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPTION_STRUCT struct run_options
+
+/* The next part, up to a single comma; *text is behind it then, or NULL at the end. */
+static int next_part(const char **text, char *out, size_t cap, const char *whole, struct err *e)
+{
+	const char *s = *text;
+	size_t n = 0;
+
+	for (; *s; s++) {
+		if (*s == ',' && *++s != ',') {
+			out[n] = '\0';
+			*text = s;
+			return 0;
+		}
+		if (n + 1 == cap)
+			return err_set(e, ENAMETOOLONG, "%.200s: too long", whole);
+		out[n++] = *s;
+	}
+	out[n] = '\0';
+	*text = NULL;
+	return 0;
+}
+
+static int set_write(struct run_disk *d, enum disk_write write, const char *text, struct err *e)
+{
+	if (d->write != DISK_OVERLAY)
+		return err_set(e, EINVAL,
+			       "%.200s: only one of readonly, writable and overlay=", text);
+	d->write = write;
+	return 0;
+}
+
+static int take_setting(struct run_disk *d, const char *s, const char *text, struct err *e)
+{
+	int ret;
+
+	if (!strcmp(s, "readonly"))
+		return set_write(d, DISK_READ_ONLY, text, e);
+	if (!strcmp(s, "writable"))
+		return set_write(d, DISK_WRITABLE, text, e);
+	if (!strncmp(s, "overlay=", 8) && s[8]) {
+		ret = set_write(d, DISK_OVERLAY_FILE, text, e);
+		strcpy(d->overlay, s + 8); /* both are of PATH_MAX */
+		return ret;
+	}
+	if (!strncmp(s, "serial=", 7) && s[7]) {
+		if (strlen(s + 7) > VIRTIO_BLK_ID_LEN)
+			return err_set(e, EINVAL, "%.200s: a serial number has up to %u bytes",
+				       text, VIRTIO_BLK_ID_LEN);
+		strcpy(d->serial, s + 7);
+		return 0;
+	}
+	return err_set(
+		e, EINVAL,
+		"%.100s: expected readonly, writable, overlay=FILE or serial=TEXT behind the "
+		"comma, not '%.60s' (a comma of the name itself is written twice)",
+		text, s);
+}
+
+int run_disk_parse(struct run_disk *out, const char *text, struct err *e)
+{
+	const char *rest = text;
+	char part[PATH_MAX];
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = next_part(&rest, out->path, sizeof(out->path), text, e);
+	if (!ret && !*out->path)
+		ret = err_set(e, EINVAL, "'%.200s': the name of an image is missing", text);
+	while (!ret && rest) {
+		ret = next_part(&rest, part, sizeof(part), text, e);
+		ret = ret ? ret : take_setting(out, part, text, e);
+	}
+	return ret;
+}
+
+static int parse_disk(void *at, char *arg, struct err *e)
+{
+	struct run_disk_options *d = at;
+	struct run_disk parsed;
+	int ret = run_disk_parse(&parsed, arg, e);
+
+	if (ret)
+		return ret;
+	/* An IMAGE that is a disk takes one place. */
+	if (d->n == VM_MAX_DISKS - 1)
+		return err_set(e, E2BIG, "%.200s: more than %u disks", arg, VM_MAX_DISKS - 1);
+	d->text[d->n++] = arg;
+	return 0;
+}
+
+const struct option_row run_disk_rows[] = {
+	{ "disk", 0, "PATH[,...]",
+	  "a disk (vda, vdb, ... in order): a raw image or a block\n"
+	  "device, which stays as it is, since what is written is kept\n"
+	  "in memory; ,readonly: it can't be written to; ,overlay=FILE:\n"
+	  "that is kept in FILE; ,writable: the image is changed;\n"
+	  ",serial=TEXT: its serial number; may be repeated",
+	  OPTION_CALL_AT(parse_disk, disk, NULL) },
+	{ "overlay-max", 0, "SIZE",
+	  "memory for what is written over images, of all disks, with\n"
+	  "K, M or G; then writes fail (default: half of what is\n"
+	  "available)",
+	  OPTION_SIZE(disk.overlay_max, 1, UINT64_MAX, "a size, such as 512M") },
+	{ "writable", 0, NULL, "change an IMAGE that is a disk", OPTION_PUT(disk.writable, true) },
+	{ 0 },
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * disk: the disks that `kvmprof run` gives to its guest.
+ *
+ *	disk := PATH {"," setting}
+ *	setting := "readonly" | "writable" | "overlay=" FILE | "serial=" TEXT
+ *
+ * A comma within PATH, FILE or TEXT is written twice, as for QEMU.
+ */
+#ifndef KVMPROF_PROFILE_RECORD_OPTIONS_DISK_H
+#define KVMPROF_PROFILE_RECORD_OPTIONS_DISK_H
+
+#include "base/option.h"
+#include "vmm/dev/virtio_blk.h"
+#include "vmm/vm.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* disk, overlay-max, writable; about a struct run_options. */
+extern const struct option_row run_disk_rows[];
+
+/* Part of struct run_options. */
+struct run_disk_options {
+	const char *text[VM_MAX_DISKS]; /* as given; one place is left for IMAGE */
+	unsigned int n;
+	bool writable;	      /* --writable */
+	uint64_t overlay_max; /* bytes; 0: half of the memory that is available */
+};
+
+/* One --disk, taken apart. */
+struct run_disk {
+	char path[PATH_MAX], overlay[PATH_MAX];
+	char serial[VIRTIO_BLK_ID_LEN + 1];
+	enum disk_write write;
+};
+
+/* -EINVAL with what is wrong. */
+int run_disk_parse(struct run_disk *out, const char *text, struct err *e);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/options/exact.h"
+
+#include "base/cleanup.h"
+#include "profile/record/options/options.h"
+#include "vmm/exact/exact.h"
+
+#include <string.h>
+
+#define OPTION_STRUCT struct run_options
+
+static const char *const engines[] = { "kvm", "exact", NULL };
+
+const struct option_row run_exact_rows[] = {
+	{ "engine", 0, "WHAT",
+	  "what runs it: kvm (default), or exact: QEMU, which counts\n"
+	  "instructions, so that each run gives the same profile",
+	  OPTION_WORD(engine, engines) },
+	{ "call-counts", 0, NULL,
+	  "with --engine exact: count every instruction and every call, by\n"
+	  "function and stack, instead of samples",
+	  OPTION_PUT(call_counts, true) },
+	{ "repeat", 0, "N",
+	  "with --engine exact: N runs in turn, which must give the same\n"
+	  "profile; exit status 1 where they do not",
+	  OPTION_WHOLE(repeat, 1, RUN_REPEAT_MAX, "1 to 100 runs") },
+	{ 0 },
+};
+
+/* An option that is not here is refused, so that none can be given in vain. */
+static const char *const takes[] = {
+	/* the guest */
+	"engine", "repeat", "call-counts", "boot", "memory", "vcpus", "initrd", "kernel", "root", "append",
+	"cmdline", "disk", "exec", "rootfs", "env", "cwd", "modules", "modprobe",
+	/* when, what and how */
+	"duration", "delay", "samples", "start-on", "stop-on", "mark", "start-at", "stop-at", "mark-at", "event", "count",
+	"stack-size", "max-stack", "no-jitter", "cpu", "symbols", "guest-root", "debuginfo",
+	/* results */
+	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
+	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help"
+};
+
+/* And why not, where that is not plain from its name. */
+static const struct {
+	const char *name, *why;
+} whys[] = {
+	{ "freq", "samples are by instructions, not by time: give -c N" },
+	{ "no-tune", "nothing is added to the command line there" },
+	{ "writable", "an image that a run changes is another one for the next run" },
+	{ "overlay-max", "what is written to a disk stays in QEMU's memory" },
+	{ "net", "a network does not repeat" },
+	{ "share", "9P does not repeat; --rootfs puts files into an initramfs" },
+	{ "rootfs-as", "a file system is made anew each time; the initramfs is what it takes" },
+	{ "rng", "it has no source of randomness" },
+	{ "max-overhead", "what a sample costs is no part of the guest's time" },
+	{ "control", "what came from outside would not repeat" },
+	{ "off-cpu", "it looks at host time" },
+};
+
+bool run_options_exact_takes(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(takes); i++)
+		if (!strcmp(takes[i], name))
+			return true;
+	return false;
+}
+
+static int exact_refuse(const struct run_options *o, const char *name)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++)
+		if (!strcmp(whys[i].name, name))
+			why = whys[i].why;
+	return run_options_wrong(o, "--%s does not go with --engine exact%s%s", name,
+				 why ? ": " : "", why ? why : "");
+}
+
+/* Only disks that are the same for the next run. */
+static int exact_check_disks(const struct run_options *o)
+{
+	struct run_disk d;
+	struct err e = { 0 };
+
+	for (unsigned int i = 0; i < o->disk.n; i++) {
+		/* It was parsed before. */
+		if (run_disk_parse(&d, o->disk.text[i], &e))
+			return run_options_wrong(o, "--disk %s", e.text);
+		if (d.write == DISK_WRITABLE || d.write == DISK_OVERLAY_FILE)
+			return run_options_wrong(o,
+						 "--disk %s: --engine exact keeps nothing of what is "
+						 "written, so that the next run is the same: leave "
+						 ",%s out",
+						 d.path,
+						 d.write == DISK_WRITABLE ? "writable" : "overlay=");
+		if (*d.serial)
+			return run_options_wrong(o,
+						 "--disk %s: under --engine exact it is an NVDIMM, "
+						 "which has no serial number",
+						 d.path);
+	}
+	return -1;
+}
+
+int run_options_exact_check(struct run_options *o)
+{
+	if (o->engine != RUN_ENGINE_EXACT && o->call_counts)
+		return run_options_wrong(o, "--call-counts goes with --engine exact");
+	if (o->engine != RUN_ENGINE_EXACT)
+		return o->repeat ? run_options_wrong(o, "--repeat goes with --engine exact: other "
+							"runs are never the same")
+				 : -1;
+	o->exec.repeats = true;
+	if (o->of_kvm)
+		return exact_refuse(o, o->of_kvm);
+	if (o->vcpus > EXACT_MAX_VCPUS)
+		return run_options_wrong(o, "--vcpus %u: --engine exact has %u at most", o->vcpus,
+					 EXACT_MAX_VCPUS);
+	if (o->mem_size % (1u << 20))
+		return run_options_wrong(o, "--memory: --engine exact has whole MiB");
+	if (o->repeat > 1 && (!o->output || run_to_stdout(o)))
+		return run_options_wrong(o, "--repeat compares profiles: it needs -o PATH");
+	return exact_check_disks(o);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/options/machine.h"
+
+#include "base/number.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define OPTION_STRUCT struct run_options
+
+static int parse_boot(void *at, char *arg, struct err *e)
+{
+	(void)e;
+	return boot_way_parse(arg, at);
+}
+
+static int parse_entry(void *at, char *arg, struct err *e)
+{
+	uint64_t *entry = at;
+	char *end;
+
+	(void)e;
+	errno = 0;
+	*entry = strtoull(arg, &end, 16);
+	return !strncmp(arg, "0x", 2) && !errno && !*end && *entry ? 0 : -EINVAL;
+}
+
+static int parse_module(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+
+	(void)e;
+	if (!*arg || *arg == '=' || o->nmodules == RUN_MODULES_MAX)
+		return -EINVAL;
+	o->module[o->nmodules++] = arg;
+	return 0;
+}
+
+static int parse_hugepages(void *at, char *arg, struct err *e)
+{
+	enum gmem_pages *pages = at;
+
+	(void)e;
+	if (!strcasecmp(arg, "2M"))
+		*pages = GMEM_PAGES_2M;
+	else if (!strcasecmp(arg, "1G"))
+		*pages = GMEM_PAGES_1G;
+	else if (!strcmp(arg, "thp"))
+		*pages = GMEM_PAGES_THP;
+	else if (!strcmp(arg, "off"))
+		*pages = GMEM_PAGES_SMALL;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int parse_pin(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+	const char *s = arg;
+	struct number_range r;
+	int ret;
+
+	(void)e;
+	o->npin = 0;
+	while ((ret = number_range(&s, CPU_SETSIZE - 1, &r)) > 0) {
+		if (r.to - r.from >= VM_MAX_VCPUS - o->npin)
+			return -EINVAL;
+		for (; r.from <= r.to; r.from++)
+			o->pin[o->npin++] = (int)r.from;
+	}
+	return ret;
+}
+
+const struct option_row run_kernel_rows[] = {
+	{ "boot", 0, "WAY",
+	  "how it is entered (default auto: as it asks for). vmlinux:\n"
+	  "directly in 64-bit mode, a bzImage's kernel itself; bzimage:\n"
+	  "its decompressor first, which randomizes addresses; linux32,\n"
+	  "multiboot, pvh: in 32-bit mode",
+	  OPTION_CALL_AT(parse_boot, boot, "auto, vmlinux, bzimage, linux32, multiboot or pvh") },
+	{ "entry", 0, "0xADDRESS", "enter a kernel directly at this physical address",
+	  OPTION_CALL_AT(parse_entry, entry, "a physical address such as 0x100000") },
+	{ "module", 0, "FILE[=ARGS]", "a module for a multiboot or PVH kernel; may be repeated",
+	  OPTION_CALL(parse_module, "FILE or FILE=ARGUMENTS, 16 times at most") },
+	{ 0 },
+};
+
+const struct option_row run_host_rows[] = {
+	{ "hugepages", 0, "SIZE",
+	  "back memory by huge pages: 2M, 1G, thp (transparent ones must be\n"
+	  "there), or off (default: transparent ones where the host has some)",
+	  OPTION_CALL_AT(parse_hugepages, pages, "2M, 1G, thp or off") },
+	{ "numa", 0, "NODE", "take memory from this host node",
+	  OPTION_WHOLE(numa_node, 0, GMEM_MAX_NODE, "the number of a host node, such as 0") },
+	{ "pin", 0, "LIST", "run vCPU 0, 1, ... on these host CPUs, such as 2,4-6",
+	  OPTION_CALL(parse_pin, "a list of host CPUs, such as 2,4-6, 64 at most") },
+	{ 0 },
+};

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/options/options.h"
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "profile/record/options/devices.h"
+#include "profile/record/options/exact.h"
+#include "profile/record/options/machine.h"
+#include "symbolizer/core/stack.h"
+#include "vmm/layout.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPTION_STRUCT struct run_options
+
+#define WHOLE_MAX 1000000000000000u /* of samples and periods; exact as a double, too */
+
+#define wrong(...) run_options_wrong(o, __VA_ARGS__)
+
+int run_options_wrong(const struct run_options *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "kvmprof %s: ", o->command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "; see `kvmprof %s --help`\n", o->command);
+	return 2;
+}
+
+/* -- the options ---------------------------------------------------------------------------- */
+
+static int parse_memory(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+	uint64_t size;
+
+	(void)e;
+	if (!number_size(arg, &size) || size < RUN_MEM_MIN)
+		return -EINVAL;
+	o->mem_size = size;
+	o->mem_given = true;
+	return 0;
+}
+
+static int parse_vcpus(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+	uint64_t n;
+
+	(void)e;
+	if (!number_whole(arg, 1, VM_MAX_VCPUS, &n))
+		return -EINVAL;
+	o->vcpus = (unsigned int)n;
+	o->vcpus_given = true;
+	return 0;
+}
+
+static int parse_event(void *at, char *arg, struct err *e)
+{
+	return events_add(at, arg, e);
+}
+
+static int add_mark(const char **list, unsigned int *n, const char *arg, struct err *e)
+{
+	if (*n == RUN_MARKS_MAX)
+		return err_set(e, E2BIG, "'%.150s': more than %u marks", arg, RUN_MARKS_MAX);
+	list[(*n)++] = arg;
+	return 0;
+}
+
+static int parse_mark(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+
+	return add_mark(o->mark_on, &o->nmark_on, arg, e);
+}
+
+static int parse_mark_at(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+
+	return add_mark(o->mark_at, &o->nmark_at, arg, e);
+}
+
+static int parse_append(void *at, char *arg, struct err *e)
+{
+	struct run_options *o = at;
+
+	if (o->nappend == RUN_APPEND_MAX)
+		return err_set(e, E2BIG, "'%.150s': given more than %u times", arg, RUN_APPEND_MAX);
+	o->append[o->nappend++] = arg;
+	return 0;
+}
+
+const struct option_row run_option_rows[] = {
+	OPTION_HEADING("Guest:\n"),
+	{ .kind = OPTION_IS_ROWS, .rows = run_exact_rows },
+	{ .kind = OPTION_IS_ROWS, .rows = run_kernel_rows },
+	{ "memory", 'm', "SIZE", "memory, with K, M or G (default 256M)",
+	  OPTION_CALL(parse_memory, "a size of 16M or more, such as 512M or 2G") },
+	{ "vcpus", 0, "N", "virtual CPUs, 1 to 64 (default 1)",
+	  OPTION_CALL(parse_vcpus, "a whole number from 1 to 64") },
+	{ .kind = OPTION_IS_ROWS, .rows = run_host_rows },
+	{ "initrd", 0, "FILE", "initial RAM disk", OPTION_TEXT(initrd) },
+	{ "kernel", 0, "FILE", "a kernel in place of the one in the disk image",
+	  OPTION_TEXT(kernel) },
+	{ "root", 0, "DEV", "where its root file system is, such as /dev/vda2 or UUID=...",
+	  OPTION_TEXT(root) },
+	{ "append", 0, "TEXT", "add to the kernel's command line; may be repeated",
+	  OPTION_CALL(parse_append, NULL) },
+	{ "cmdline", 0, "TEXT", "replace kvmprof's default command line", OPTION_TEXT(cmdline) },
+	{ "no-tune", 0, NULL, "add nothing to it because of a slow host", OPTION_PUT(tune, false) },
+	{ .kind = OPTION_IS_ROWS, .rows = run_device_rows },
+	{ .kind = OPTION_IS_ROWS, .rows = run_disk_rows },
+	{ "domain", 0, "DOMAIN",
+	  "kernel, RAM disk, command line, memory, vCPUs and raw disks of\n"
+	  "a libvirt domain, or of FILE.xml; IMAGE and the options above\n"
+	  "go first, and what can't be honoured is listed",
+	  OPTION_TEXT_OF(domain, "a name or a file") },
+	{ "connect", 0, "URI", "where libvirt is, as for virsh", OPTION_TEXT(connect) },
+	OPTION_HEADING("\n"),
+	{ .kind = OPTION_IS_ROWS, .rows = run_snapshot_rows },
+	{ .kind = OPTION_IS_ROWS, .rows = run_exec_rows },
+	OPTION_HEADING("When to sample, and when to stop:\n"),
+	{ "duration", 0, "SECONDS",
+	  "stop after that long (default: when the guest ends), from\n"
+	  "the guest's first instruction or from where sampling begins",
+	  OPTION_REAL(duration_s, 0.001, 1e7, "seconds, more than 0") },
+	{ "delay", 0, "SECONDS", "begin to sample after that long",
+	  OPTION_REAL(delay_s, 0, 1e7, "seconds") },
+	{ "samples", 0, "N", "stop after N samples",
+	  OPTION_WHOLE(max_samples, 1, WHOLE_MAX, "a whole number from 1 on") },
+	{ "start-on", 0, "REGEX", "begin when a line of the console matches (POSIX extended)",
+	  OPTION_TEXT(start_on) },
+	{ "stop-on", 0, "REGEX", "stop when one matches after that", OPTION_TEXT(stop_on) },
+	{ "start-at", 0, "PLACE",
+	  "begin when this instruction is reached: SYMBOL, SYMBOL+OFFSET\n"
+	  "or 0xADDRESS",
+	  OPTION_TEXT(start_at) },
+	{ "stop-at", 0, "PLACE", "stop when it is reached after that", OPTION_TEXT(stop_at) },
+	{ "mark", 0, "[NAME=]REGEX", "note each line that matches; may be repeated",
+	  OPTION_CALL(parse_mark, NULL) },
+	{ "mark-at", 0, "PLACE", "note each time that it is reached, with the stack",
+	  OPTION_CALL(parse_mark_at, NULL) },
+	OPTION_HEADING("\nSampling:\n"),
+	{ "event", 'e', "LIST",
+	  "what is counted, such as cpu,cycles:u,exit:io (default wall);\n"
+	  "`kvmprof list` has the events of this host",
+	  OPTION_CALL_AT(parse_event, events, NULL) },
+	{ "freq", 'F', "HZ", "samples a second on each vCPU (default 997)",
+	  OPTION_REAL(freq_hz, 0.1, RUN_FREQ_MAX, "0.1 to 50000 samples a second") },
+	{ "count", 'c', "N", "a sample at each N of the counter or exits, not by --freq",
+	  OPTION_WHOLE(period, 1, WHOLE_MAX, "a whole number from 1 on") },
+	{ "strict-event", 0, NULL,
+	  "an event that this host refuses is an error; without it\n"
+	  "another one may stand in, and a line says so",
+	  OPTION_PUT(strict_event, true) },
+	{ "no-jitter", 0, NULL, "strictly periodic: can run in step with the guest",
+	  OPTION_PUT(jitter, false) },
+	{ "max-overhead", 0, "PCT", "sample less often when it takes more of the guest's time",
+	  OPTION_REAL(max_overhead, 0.001, 100, "a percentage, 0.001 to 100") },
+	{ "stack-size", 0, "BYTES", "copy at most so much of a stack, up to 16384 (default)",
+	  OPTION_WHOLE(stack_size, 256, RUN_STACK_MAX, "256 to 16384 bytes") },
+	{ "max-stack", 0, "N", "keep the innermost N frames of a stack, up to 256 (default)",
+	  OPTION_WHOLE(max_stack, 1, STACK_MAX_FRAMES, "1 to 256 frames") },
+	{ "cpu", 'C', "LIST", "sample these vCPUs only, such as 0,2-3 (default: all)",
+	  OPTION_TEXT(vcpu_list) },
+	{ "ring-size", 0, "SIZE",
+	  "room for samples on their way from each vCPU, with K, M or G\n"
+	  "(default 4M); with --overwrite: for all that are kept",
+	  OPTION_SIZE(ring_size, RUN_RING_MIN, RUN_RING_MAX, "256K to 4G, such as 16M") },
+	{ "overwrite", 0, NULL, "keep the newest samples: the oldest give way to them",
+	  OPTION_PUT(overwrite, true) },
+	{ "control", 0, "PATH", "listen on this socket for `kvmprof ctl`; auto: see there",
+	  OPTION_TEXT_OF(control, "a path") },
+	{ "symbols", 0, "FILE",
+	  "names from a vmlinux, System.map, kallsyms or nm output;\n"
+	  "live: from the running kernel's memory alone",
+	  OPTION_TEXT(symbols) },
+	{ "guest-root", 0, "DIR", "the guest's file system: names of its programs, JIT maps",
+	  OPTION_TEXT(guest_root) },
+	{ "debuginfo", 0, "DIR", "debug files of its programs, by build id",
+	  OPTION_TEXT(debuginfo) },
+	{ "mem", 0, NULL, "also what memory the sampled instructions use: kvmprof mem",
+	  OPTION_PUT(mem, true) },
+	{ "python", 0, NULL, "also the functions of Python that CPython 3.11 to 3.13 runs",
+	  OPTION_PUT(python, true) },
+	{ "off-cpu", 0, NULL,
+	  "also sample the tasks that do not run, where they wait: event\n"
+	  "off-cpu, see `kvmprof flamegraph --event off-cpu`",
+	  OPTION_PUT(tasks.off_cpu, true) },
+	{ "off-cpu-period", 0, "MS", "look at them every so many milliseconds (default 100)",
+	  OPTION_REAL(tasks.off_cpu_ms, OFFCPU_PERIOD_MIN_MS, OFFCPU_PERIOD_MAX_MS,
+		      "1 to 60000 milliseconds") },
+	OPTION_HEADING("\nOutput:\n"),
+	{ "output", 'o', "PATH",
+	  "profile (default perf.data; an existing one becomes .old);\n"
+	  "-: at the end to standard output, for `perf report -i -`,\n"
+	  "with the guest's console on standard error",
+	  OPTION_TEXT(output) },
+	{ "no-output", 0, NULL, "no profile: for --control, --ps-at-end, --snapshot-save",
+	  OPTION_PUT(output, 0) },
+	{ "single-file", 0, NULL, "one file plus the build-id cache, not a directory",
+	  OPTION_PUT(single_file, true) },
+	{ "buildid-dir", 0, "DIR", "build-id cache (default ~/.debug)", OPTION_TEXT(buildid_dir) },
+	{ "no-buildid-cache", 0, NULL, "write nothing outside of PATH",
+	  OPTION_PUT(buildid_cache, false) },
+	{ "json", 0, NULL, "the summary as JSON on stdout; the console is not shown",
+	  OPTION_PUT(json, true) },
+	{ "ps-at-end", 0, NULL, "list the guest's tasks, and where they wait, when it ends",
+	  OPTION_PUT(tasks.ps_at_end, true) },
+	{ "sandbox", 0, "MODE",
+	  "give up rights before the guest runs: on (default), log (tell of\n"
+	  "system calls that are in no list, and make them), off",
+	  OPTION_WORD(sandbox, sandbox_mode_names) },
+	{ "no-status", 0, NULL, "no line on the terminal that tells how the run goes on",
+	  OPTION_PUT(tasks.no_status, true) },
+	{ "no-summary", 0, NULL, "at the end print warnings and failures only",
+	  OPTION_PUT(summary, false) },
+	{ "quiet", 'q', NULL, "show neither the guest's console nor that line",
+	  OPTION_PUT(quiet, true) },
+	OPTION_HELP,
+	{ 0 },
+};
+
+/* The first option that is about the machine, which a snapshot has already, or about KVM. */
+static void note_option(void *at, const struct option_row *row)
+{
+	struct run_options *o = at;
+
+	if (!o->of_machine && !run_options_snapshot_takes(row->name))
+		o->of_machine = row->name;
+	if (!o->of_kvm && !run_options_exact_takes(row->name))
+		o->of_kvm = row->name;
+}
+
+static const struct option_set run_set = {
+	.usage = "Usage: kvmprof run [OPTIONS] [IMAGE] [-- COMMAND ARG...]\n"
+		 "\n"
+		 "Boot a kernel under KVM, sample it from outside, write a profile that perf "
+		 "opens.\n"
+		 "IMAGE is a Linux bzImage, a unified kernel image, a vmlinux or another kernel "
+		 "(ELF,\n"
+		 "multiboot, PVH: see `kvmprof help kernels`), or a disk image with a Linux on it, "
+		 "which is\n"
+		 "not changed; without it the embedded demo guest runs.\n"
+		 "\n",
+	.rows = run_option_rows,
+	.column = RUN_OPTIONS_COLUMN,
+	.seen = note_option,
+};
+
+uint64_t run_options_vcpus(const struct run_options *o, unsigned int vcpus)
+{
+	uint64_t all = vcpus < 64 ? (UINT64_C(1) << vcpus) - 1 : UINT64_MAX, mask = 0;
+	const char *s = o->vcpu_list;
+	struct number_range r;
+	int ret;
+
+	while ((ret = number_range(&s, vcpus - 1, &r)) > 0)
+		for (; r.from <= r.to; r.from++)
+			mask |= UINT64_C(1) << r.from;
+	if (ret < 0)
+		return 0;
+	return o->vcpu_list ? mask : all;
+}
+
+void run_options_default(struct run_options *o)
+{
+	*o = (struct run_options){
+		.command = "run",
+		.output = "perf.data",
+		.freq_hz = 997,
+		.mem_size = 256ull << 20,
+		.vcpus = 1,
+		.boot = BOOT_WAY_AUTO,
+		.numa_node = -1,
+		.stack_size = RUN_STACK_MAX,
+		.jitter = true,
+		.tune = true,
+		.summary = true,
+		.buildid_cache = true,
+	};
+}
+
+/* What fits one another; -1 or an exit status. */
+static int check_kept(struct run_options *o)
+{
+	struct events_rate rate = run_rate(o);
+	struct err e = { 0 };
+
+	o->stack_size &= ~7u; /* whole words */
+	if (o->overwrite && !o->ring_size)
+		o->ring_size = RUN_OVERWRITE_SIZE;
+	if (events_check(&o->events, &rate, &e) < 0)
+		return wrong("--count %s", e.text);
+	return -1;
+}
+
+int run_options_check(struct run_options *o)
+{
+	int ret = check_kept(o);
+
+	ret = ret >= 0 ? ret : run_options_snapshot_check(o);
+	if (ret >= 0)
+		return ret;
+	ret = run_options_tasks_check(o);
+	if (ret >= 0)
+		return ret;
+	if (run_to_stdout(o) && o->json)
+		return wrong("-o - and --json both want standard output: drop %s", "--json");
+	if (run_to_stdout(o) && !o->buildid_cache)
+		return wrong("-o - needs the build-id cache: drop %s", "--no-buildid-cache");
+	if (o->single_file && !o->buildid_cache)
+		return wrong("--single-file needs the build-id cache: drop %s",
+			     "--no-buildid-cache");
+	return -1;
+}
+
+int run_options_check_machine(const struct run_options *o)
+{
+	/* Beside a snapshot --share says where its shares are. */
+	const char *exec = o->snapshot.from ? NULL : run_options_exec_check(o);
+
+	if (exec)
+		return wrong("%s", exec);
+	/* A snapshot tells its vCPUs later. */
+	if (o->vcpu_list && !o->snapshot.from && run_options_vcpus(o, o->vcpus) == 0)
+		return wrong("--cpu %s: expected vCPUs of this guest, such as 0,2-3", o->vcpu_list);
+	if (o->npin && o->npin < o->vcpus)
+		return wrong("--pin: fewer host CPUs than vCPUs%s", "");
+	if (o->boot == BOOT_WAY_BZIMAGE && !o->image && !o->kernel)
+		return wrong("--boot bzimage needs a %s: the demo guest is an ELF file",
+			     "bzImage as IMAGE");
+	return -1;
+}
+
+int run_options_take(const struct option_set *set, void *at, int argc, char **argv,
+		     const struct run_options *o)
+{
+	struct err e = { 0 };
+	int ret = option_parse(set, at, argc, argv, &e);
+
+	if (ret < 0)
+		return wrong("%s", e.text);
+	if (ret == OPTION_ASKED_HELP)
+		option_help(set, stdout);
+	return ret ? 0 : -1;
+}
+
+int run_options_parse(struct run_options *o, int argc, char **argv)
+{
+	static char name[32]; /* the profile's header still reads argv later */
+	const char *command = o->command;
+	uint64_t size;
+	int ret, end;
+
+	run_options_default(o);
+	if (command && strcmp(command, "run") != 0) {
+		/* One that shows what happens, and keeps a profile only when asked to. */
+		o->command = command;
+		o->output = NULL;
+	}
+	snprintf(name, sizeof(name), "kvmprof %s", o->command);
+	argv[0] = name;
+	/* What stands behind "--" is a command, with its own options. */
+	for (end = 1; end < argc && strcmp(argv[end], "--") != 0;)
+		end++;
+	if (end + 1 < argc) {
+		o->exec.words = argv + end + 1;
+		o->exec.nwords = (unsigned int)(argc - end - 1);
+		argc = end;
+	}
+	ret = run_options_take(&run_set, o, argc, argv, o);
+	if (ret >= 0)
+		return ret;
+	/* -m and --memory have a size, --mem none. */
+	if (o->mem && optind < argc && access(argv[optind], F_OK) != 0 &&
+	    number_size(argv[optind], &size))
+		return wrong("--mem takes no value: for the size of memory, say -m %s",
+			     argv[optind]);
+	if (optind < argc)
+		o->image = argv[optind++];
+	if (optind < argc)
+		return wrong("unexpected argument '%s': one IMAGE at most", argv[optind]);
+	if (o->connect && !o->domain)
+		return wrong("--connect %s: only --domain asks libvirt", o->connect);
+	/* First: what goes with no snapshot at all need not be told what it lacks. */
+	ret = run_options_snapshot_check(o);
+	if (ret >= 0)
+		return ret;
+	ret = run_options_exact_check(o);
+	if (ret >= 0)
+		return ret;
+	ret = o->domain ? -1 : run_options_check_machine(o);
+	return ret >= 0 ? ret : run_options_check(o);
+}

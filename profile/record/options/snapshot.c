@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/options/snapshot.h"
+
+#include "base/cleanup.h"
+#include "profile/record/options/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define OPTION_STRUCT struct run_options
+
+#define CONSOLE "console:"
+
+static int parse_marker(void *at, char *arg, struct err *e)
+{
+	struct run_snapshot_options *o = at;
+
+	(void)e;
+	if (!strncmp(arg, CONSOLE, strlen(CONSOLE)))
+		o->on = arg + strlen(CONSOLE);
+	else if (strchr(arg, ':') || !*arg)
+		return -EINVAL;
+	else
+		o->at = arg;
+	return 0;
+}
+
+const struct option_row run_snapshot_rows[] = {
+	OPTION_HEADING("Snapshots:\n"),
+	{ "snapshot-save", 0, "FILE", "save the machine when the marker is reached, and end",
+	  OPTION_TEXT_OF(snapshot.save, "a file") },
+	{ "snapshot-at", 0, "PLACE", "the marker: this instruction, as for --start-at",
+	  OPTION_TEXT_OF(snapshot.at, "a place") },
+	{ "snapshot-on", 0, "REGEX", "the marker: a line of the console",
+	  OPTION_TEXT_OF(snapshot.on, "an expression") },
+	{ "at", 0, "MARKER", "one of the two: PLACE, or console:REGEX",
+	  OPTION_CALL_AT(parse_marker, snapshot,
+			 "SYMBOL, SYMBOL+OFFSET, 0xADDRESS or console:REGEX") },
+	{ "snapshot-continue", 0, NULL, "go on after saving", OPTION_PUT(snapshot.go_on, true) },
+	{ "snapshot", 0, "FILE",
+	  "instead of IMAGE: go on with a machine that was saved;\n"
+	  "what it uses of this host is given again, by --disk,\n"
+	  "--share and --net",
+	  OPTION_TEXT_OF(snapshot.from, "a file") },
+	{ "snapshot-trust", 0, NULL, "or as FILE names it: for a FILE of your own",
+	  OPTION_PUT(snapshot.trust, true) },
+	OPTION_HEADING("\n"),
+	{ 0 },
+};
+
+/*
+ * What is about the run and not about the machine, which the snapshot has already: these go
+ * with --snapshot. An option that is not here is refused beside it, so that none can be
+ * given in vain.
+ */
+static const char *const goes_with[] = {
+	/* what the host does for the machine */
+	"hugepages", "numa", "pin",
+	/* where things are on this host; profile/run/snapshot.c checks that they fit */
+	"disk", "overlay-max", "net", "share", "snapshot-trust", "guest-root", "debuginfo",
+	"symbols",
+	/* when, what and how */
+	"duration", "delay", "samples", "start-on", "stop-on", "start-at", "stop-at", "mark",
+	"mark-at", "event", "freq", "count", "strict-event", "no-jitter", "max-overhead",
+	"stack-size", "max-stack", "cpu", "ring-size", "overwrite", "control", "mem", "python",
+	"off-cpu", "off-cpu-period",
+	/* results */
+	"output", "no-output", "single-file", "buildid-dir", "no-buildid-cache", "json",
+	"ps-at-end", "no-status", "no-summary", "sandbox", "quiet", "help",
+	/* and another one */
+	"snapshot", "snapshot-save", "snapshot-at", "snapshot-on", "at", "snapshot-continue"
+};
+
+bool run_options_snapshot_takes(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(goes_with); i++)
+		if (!strcmp(goes_with[i], name))
+			return true;
+	return false;
+}
+
+static int snapshot_refuse(const struct run_options *o, const char *dashes, const char *what)
+{
+	return run_options_wrong(o, "--snapshot has its machine and kernel already: drop %s%s",
+				 dashes, what);
+}
+
+/* -1: nothing of the machine is given beside it. */
+static int check_machine(const struct run_options *o)
+{
+	if (o->image)
+		return snapshot_refuse(o, "", "IMAGE");
+	if (o->exec.nwords)
+		return snapshot_refuse(o, "", "-- COMMAND");
+	return o->of_machine ? snapshot_refuse(o, "--", o->of_machine) : -1;
+}
+
+int run_options_snapshot_check(const struct run_options *o)
+{
+	const struct run_snapshot_options *s = &o->snapshot;
+	int ret = s->from ? check_machine(o) : -1;
+
+	if (ret >= 0)
+		return ret;
+	if (s->trust && !s->from)
+		return run_options_wrong(o, "--snapshot-trust goes with --snapshot FILE");
+	if (!s->save && (s->at || s->on))
+		return run_options_wrong(o, "%s says when to save: add --snapshot-save FILE",
+					 s->at ? "--snapshot-at" : "--snapshot-on");
+	if (!s->save && s->go_on)
+		return run_options_wrong(o, "--snapshot-continue needs --snapshot-save FILE");
+	if (s->save && !s->at && !s->on)
+		return run_options_wrong(
+			o, "--snapshot-save %s: say when, by --snapshot-at or --snapshot-on",
+			s->save);
+	if (s->at && s->on)
+		return run_options_wrong(o,
+					 "--snapshot-at and --snapshot-on: one of them is enough");
+	return -1;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/pipeline/held.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * Outside of the kernel's half a stack is of no use: that is its decompressor. Interpreted it
+ * takes many minutes, so that little is kept of such a sample.
+ */
+struct held_low {
+	uint8_t head[offsetof(struct sample, regs)];
+	uint64_t rip, cr4, efer;
+	uint32_t rflags, cr0; /* the upper halves are reserved, and 0 */
+	uint16_t cs, ss;
+};
+
+/* In front of what is held, each at a multiple of 8. */
+struct held_head {
+	uint32_t len; /* of what follows: a struct held_low, or a whole sample */
+	uint32_t low;
+};
+
+static struct held_low held_low_of(const struct sample *s)
+{
+	struct held_low h = {
+		.rip = s->regs.rip,
+		.rflags = (uint32_t)s->regs.rflags,
+		.cr0 = (uint32_t)s->regs.cr0,
+		.cr4 = s->regs.cr4,
+		.efer = s->regs.efer,
+		.cs = s->regs.cs,
+		.ss = s->regs.ss,
+	};
+
+	memcpy(h.head, s, sizeof(h.head));
+	return h;
+}
+
+static struct sample held_low_sample(const struct held_low *h)
+{
+	struct sample s = { 0 };
+
+	memcpy(&s, h->head, sizeof(h->head));
+	s.nslices = s.insn_len = 0;
+	s.stack_len = 0;
+	s.regs.rip = h->rip;
+	s.regs.rflags = h->rflags;
+	s.regs.cr0 = h->cr0;
+	s.regs.cr4 = h->cr4;
+	s.regs.efer = h->efer;
+	s.regs.cs = h->cs;
+	s.regs.ss = h->ss;
+	return s;
+}
+
+void held_init(struct held *h)
+{
+	buf_init(&h->bytes);
+}
+
+void held_deinit(struct held *h)
+{
+	buf_deinit(&h->bytes);
+}
+
+bool held_add(struct held *h, const struct sample *s)
+{
+	static const uint8_t zeros[8];
+	struct held_head head = { .low = !(s->regs.rip >> 63) };
+	struct held_low low;
+	size_t before = h->bytes.len;
+
+	head.len = (uint32_t)(head.low ? sizeof(low) : sample_size(s));
+	if (before + sizeof(head) + head.len + sizeof(zeros) > HELD_MAX)
+		return false;
+	buf_add(&h->bytes, &head, sizeof(head));
+	if (head.low) {
+		low = held_low_of(s);
+		buf_add(&h->bytes, &low, sizeof(low));
+	} else {
+		buf_add(&h->bytes, s, head.len);
+	}
+	buf_add(&h->bytes, zeros, -head.len & 7);
+	if (!h->bytes.failed)
+		return true;
+	/* No half of a sample. */
+	h->bytes.len = before;
+	return false;
+}
+
+void held_release(struct held *h, void (*take)(void *ctx, const struct sample *s), void *ctx)
+{
+	size_t at = 0;
+
+	while (at < h->bytes.len) {
+		const uint8_t *bytes = h->bytes.data + at;
+		const struct held_head *head = (const struct held_head *)bytes;
+
+		bytes += sizeof(*head);
+		if (head->low) {
+			struct sample s = held_low_sample((const struct held_low *)bytes);
+
+			take(ctx, &s);
+		} else {
+			take(ctx, (const struct sample *)bytes);
+		}
+		at += sizeof(*head) + ((head->len + 7) & ~(size_t)7);
+	}
+	buf_deinit(&h->bytes);
+	buf_init(&h->bytes);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/pipeline/look.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "vmm/gmem_remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* How often a kernel without types is searched for what is not known yet. */
+#define SEARCH_NS 1000000000u
+
+struct guest_look {
+	struct guest *guest;
+	struct linux_sched_layout sched;
+	bool have_sched;
+	uint64_t searched_ns;
+	struct guest_look_stats stats;
+	_Alignas(8) uint8_t room[sizeof(struct sample) + LINUX_SLEEPER_ROOM];
+};
+
+int guest_look_create(struct guest_look **out, struct guest *g, struct err *e)
+{
+	struct guest_look *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return err_set(e, ENOMEM, "out of memory");
+	l->guest = g;
+	linux_sched_none(&l->sched);
+	*out = l;
+	return 0;
+}
+
+void guest_look_destroy(struct guest_look *l)
+{
+	free(l);
+}
+
+struct guest_look_stats *guest_look_stats(struct guest_look *l)
+{
+	return &l->stats;
+}
+
+const struct linux_sched_layout *guest_look_layout(const struct guest_look *l)
+{
+	return &l->sched;
+}
+
+const char *guest_look_lacks(const struct guest_look *l)
+{
+	bool sp = l->sched.sp != LINUX_TASK_NONE, state = l->sched.state != LINUX_TASK_NONE;
+
+	return sp && state ? ""
+	       : sp	   ? "the states of tasks are not known (the kernel has no types)"
+	       : state	   ? "the stacks of tasks are not known (the kernel has no types)"
+			   : "states and stacks of tasks are not known (the kernel has no types)";
+}
+
+/* By types at once; else, as long as something is missing, out of memory. */
+static int learn(struct guest_look *l, const struct guest_view *v, struct err *e)
+{
+	const struct target_linux *facts = &v->target->linux_facts;
+	const uint64_t text[2] = { v->target->kernel.text + v->target->slide,
+				   v->target->kernel.end + v->target->slide };
+	uint64_t now = clock_mono_ns();
+
+	if (!l->have_sched) {
+		l->sched = facts->sched;
+		l->have_sched = true;
+	}
+	if (l->sched.source == LINUX_TASK_BY_TYPES ||
+	    (l->sched.sp != LINUX_TASK_NONE && l->sched.state != LINUX_TASK_NONE) ||
+	    !clock_is_due(now, l->searched_ns, SEARCH_NS))
+		return 0;
+	l->searched_ns = now;
+	return linux_sched_from_content(&l->sched, &facts->task, v->memory, text, e);
+}
+
+static void look_forget(void *ctx)
+{
+	struct guest_memory *pages = ctx;
+
+	guest_memory_renew(pages);
+	if (pages->mem->remote)
+		gmem_remote_forget(pages->mem->remote);
+}
+
+/* The page table of a process, as CR3 would have it; 0: a kernel thread, or not known. */
+static uint64_t space_of(const struct guest_view *v, const struct linux_task *t)
+{
+	uint32_t off = v->target->linux_facts.mm.mm_pgd;
+	uint64_t pgd, gpa;
+
+	/* UINT32_MAX, as LINUX_TASK_NONE: this kernel's is not known. */
+	if (!v->have_mm || off == UINT32_MAX || !t->mm ||
+	    !memory_u64(v->memory, t->mm + off, &pgd) || !(pgd >> 63) || pgd % 4096 ||
+	    !guest_memory_walk(v->pages, pgd, &gpa))
+		return 0;
+	return gpa;
+}
+
+/* Whom to tell of each task. */
+struct listener {
+	guest_look_fn each;
+	void *ctx;
+};
+
+/* space: of the task's program, as CR3 would have it; 0: its stack is not wanted. */
+static int look_at(struct guest_look *l, const struct linux_sleeper_from *from,
+		   const struct linux_task *t, uint64_t space, const struct listener *to,
+		   struct err *e)
+{
+	struct sample *s = (struct sample *)l->room;
+	struct linux_sched sched;
+	enum linux_sleeper what;
+
+	what = (enum linux_sleeper)linux_sleeper_take(from, t, space, s, &sched);
+	l->stats.tasks++;
+	l->stats.by[what]++;
+	if (what == LINUX_SLEEPER_UNREADABLE)
+		return 0;
+	return to->each(to->ctx, t, &sched, what, what == LINUX_SLEEPER_GOOD ? s : NULL, e);
+}
+
+int guest_look_all(struct guest_look *l, enum guest_look_at at, guest_look_fn each, void *ctx,
+		   struct err *e)
+{
+	uint64_t start = clock_mono_ns();
+	const struct listener to = { each, ctx };
+	struct linux_task_list list = { 0 };
+	struct guest_view v;
+	int ret;
+
+	if (!guest_view(l->guest, &v, e)) {
+		l->stats.failed++;
+		return -EAGAIN;
+	}
+	look_forget(v.pages);
+	ret = learn(l, &v, e);
+	ret = ret ? ret : linux_task_list(&v.target->linux_facts.task, v.memory, &list, e);
+	if (ret) {
+		l->stats.failed++;
+		return ret == -ENOENT ? -EAGAIN : ret;
+	}
+	l->stats.looks++;
+	l->stats.skipped += list.skipped;
+	l->stats.cut += list.cut;
+	for (size_t i = 0; !ret && i < list.n; i++) {
+		const struct linux_sleeper_from from = {
+			.task = &v.target->linux_facts.task,
+			.sched = &l->sched,
+			.graph = v.target->linux_facts.have_graph ? &v.target->linux_facts.graph
+								  : NULL,
+			.rethook = &v.target->linux_facts.rethook,
+			.memory = v.memory,
+			.ncpus = v.vcpus,
+			.forget = look_forget,
+			.forget_ctx = v.pages,
+		};
+
+		if (!list.task[i].is_idle)
+			ret = look_at(l, &from, &list.task[i],
+				      at == GUEST_LOOK_AT_PROGRAMS ? space_of(&v, &list.task[i])
+								   : 0,
+				      &to, e);
+	}
+	linux_task_list_deinit(&list);
+	hist_add(&l->stats.cost_ns, clock_mono_ns() - start);
+	return ret;
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/pipeline/pipeline.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "profile/record/pipeline/pipeline_private.h"
+#include "profile/format/sink/where.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* How often the rings are looked at: a ring holds far more than this brings. */
+#define POLL_NS 5000000
+/* Twice in each second what is older than that goes to the file: a kill loses a second at most. */
+#define FLUSH_NS 500000000u
+/* Samples that are taken before a job at most: as many as some rings hold. */
+#define JOB_WAITS_FOR 4096u
+
+/* The process of a user program in the kernel's own image. */
+#define GUEST_PID 1u
+
+void pipeline_fail(struct pipeline *p, int ret)
+{
+	/* The profile can't be written: there is no use in running on. */
+	if (ret)
+		vm_end(p->vm, VM_END_ERROR);
+}
+
+/* As its frames say, which the names of the host's functions have a part in. */
+static void count_where(struct pipeline *p, const struct sample *s)
+{
+	enum sample_where where = SAMPLE_IN_GUEST;
+
+	if (s->reason != SAMPLE_HOST)
+		return;
+	for (unsigned int i = 0; i < p->stack.n; i++)
+		(void)where_of(p->stack.ip[i], &where);
+	p->stats.where[where] += s->weight;
+}
+
+static void write_marker(struct pipeline *p, const struct profile_marker *m)
+{
+	if (!p->err.code)
+		pipeline_fail(p, p->sink->ops->marker(p->sink, m, &p->err));
+}
+
+/* Those that nobody has written yet and that are older than what comes next. */
+static void process_markers(struct pipeline *p, uint64_t before_ns)
+{
+	struct marker m;
+
+	while (p->opt.markers && markers_take(p->opt.markers, before_ns, &m))
+		write_marker(p, &(struct profile_marker){ .kind = m.kind,
+							  .name = m.name,
+							  .time_ns = m.time_ns,
+							  .cpu = m.cpu });
+}
+
+static void keep_last(struct pipeline *p, const struct sample *s)
+{
+	struct pipeline_last *last = &p->last[s->vcpu];
+	unsigned int n = p->stack.n;
+
+	last->time_ns = s->time_ns;
+	last->stack.n = p->stack.n;
+	last->stack.n_kernel = p->stack.n_kernel;
+	memcpy(last->stack.ip, p->stack.ip, n * sizeof(last->stack.ip[0]));
+	memcpy(last->stack.exact, p->stack.exact, n * sizeof(last->stack.exact[0]));
+}
+
+static void process_breakpoint(struct pipeline *p, const struct sample *s)
+{
+	unsigned int i = s->event < VM_MAX_BREAKPOINTS ? s->event : 0;
+	const char *name = p->opt.breakpoint_name[i] ? p->opt.breakpoint_name[i] : "";
+	enum marker_kind kind = p->opt.breakpoint_kind[i];
+	struct profile_sample out;
+	struct err ignored = { 0 };
+	int ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+
+	keep_last(p, s);
+	pipeline_fail(p, ret);
+	if (p->opt.markers)
+		markers_note(p->opt.markers, kind, name, strlen(name), s->time_ns, s->vcpu);
+	write_marker(p, &(struct profile_marker){ .kind = kind,
+						  .name = name,
+						  .time_ns = s->time_ns,
+						  .cpu = s->vcpu,
+						  .pid = out.pid,
+						  .tid = out.tid,
+						  .stack = &p->stack });
+}
+
+/* The registers, by which it was unwound, are those at the start of the block that it is in. */
+static void name_instruction(struct stack *stack, const struct sample *s)
+{
+	if (stack->n && stack->ip[0] == s->regs.rip)
+		stack->ip[0] += s->exit_addr;
+}
+
+static void process(struct pipeline *p, const struct sample *s)
+{
+	struct profile_sample out = {
+		.event = s->event,
+		.mode = s->mode,
+		.period = s->weight,
+		.time_ns = s->time_ns,
+		.stack = &p->stack,
+	};
+	bool crash = s->reason == SAMPLE_CRASH;
+	struct err ignored = { 0 };
+	int ret;
+
+	if (crash) {
+		guest_process(p->guest, s, &p->crash, &out, &ignored);
+		return;
+	}
+	process_markers(p, s->time_ns);
+	if (s->reason == SAMPLE_MARKER) {
+		process_breakpoint(p, s);
+		return;
+	}
+	if (p->opt.max_samples && p->stats.samples == p->opt.max_samples)
+		return;
+	ret = guest_process(p->guest, s, &p->stack, &out, p->err.code ? &ignored : &p->err);
+	merge_prefetch(p->merge);
+	if (s->reason != SAMPLE_OFFCPU)
+		keep_last(p, s);
+	if (s->reason == SAMPLE_INSN)
+		name_instruction(&p->stack, s);
+	if (p->stages && s->reason != SAMPLE_OFFCPU)
+		io_stages_sample(p->stages, s);
+	if (s->reason == SAMPLE_IO) {
+		pipeline_fail(p, ret);
+		if (p->io)
+			io_join_sample(p->io, s, &out, &p->stack);
+		return;
+	}
+	if (p->opt.seen)
+		p->opt.seen(p->opt.seen_ctx, s, out.pid);
+	if (p->opt.no_samples) {
+		pipeline_fail(p, ret);
+		return;
+	}
+	pipeline_count(p, &out);
+	count_where(p, s);
+	pipeline_cut(p, &p->stack);
+	ret = ret ? ret : pipeline_write(p, &out);
+	pipeline_fail(p, ret);
+}
+
+/* Until the kernel's place is known. */
+static bool pipeline_hold(struct pipeline *p, const struct sample *s)
+{
+	bool held = held_add(&p->held, s);
+
+	p->stats.held += held;
+	return held;
+}
+
+static void process_held(void *ctx, const struct sample *s)
+{
+	process(ctx, s);
+}
+
+static void take_sample(struct pipeline *p, const struct sample *s)
+{
+	int ret;
+
+	if (!guest_is_ready(p->guest, s, &ret, &p->err)) {
+		if (s->reason == SAMPLE_LOOK || pipeline_hold(p, s))
+			return;
+		ret = guest_give_up(p->guest, &p->err);
+	}
+	pipeline_fail(p, ret);
+	held_release(&p->held, process_held, p);
+	if (s->reason != SAMPLE_LOOK)
+		process(p, s);
+}
+
+static void report_drops(struct pipeline *p, unsigned int vcpu)
+{
+	uint64_t dropped = ring_dropped(vm_ring(p->vm, vcpu));
+	uint64_t fresh = dropped - p->dropped_seen[vcpu];
+
+	if (!fresh)
+		return;
+	p->dropped_seen[vcpu] = dropped;
+	p->stats.dropped += fresh;
+	if (!p->err.code)
+		pipeline_fail(p, p->sink->ops->lost(p->sink, vcpu, fresh, p->last_ns, &p->err));
+}
+
+/* The oldest sample of all rings first, so that the output is nearly in order of time. */
+static bool drain_one(struct pipeline *p)
+{
+	const struct sample *oldest = merge_next(p->merge);
+
+	if (!oldest)
+		return false;
+	take_sample(p, oldest);
+	merge_prefetch(p->merge);
+	merge_release(p->merge);
+	return true;
+}
+
+static void take_offcpu(void *ctx, const struct sample *s)
+{
+	process(ctx, s);
+}
+
+static void look_offcpu(struct pipeline *p)
+{
+	struct err e = { 0 };
+
+	if (p->offcpu && !p->err.code && vm_first_entry_ns(p->vm) &&
+	    offcpu_run(p->offcpu, clock_mono_ns(), vm_is_collecting(p->vm), take_offcpu, p, &e)) {
+		p->err = e;
+		pipeline_fail(p, -ENOMEM);
+	}
+}
+
+static int take_thread(void *ctx, const struct sample *s, bool renamed)
+{
+	struct pipeline *p = ctx;
+	const struct profile_comm comm = { s->task.pid, s->task.tid, s->task.comm, false,
+					   s->time_ns };
+	struct profile_sample out;
+	int ret = 0;
+
+	if (renamed && !p->err.code)
+		ret = p->sink->ops->comm(p->sink, &comm, &p->err);
+	/* The guest runs, and nobody has switched collecting off. */
+	if (p->err.code || p->opt.no_samples || !vm_first_entry_ns(p->vm) ||
+	    s->time_ns < vm_first_entry_ns(p->vm) || !vm_is_collecting(p->vm) ||
+	    (p->opt.max_samples && p->stats.samples == p->opt.max_samples))
+		return ret;
+	ret = ret ? ret : guest_process_thread(p->guest, s, &p->stack, &out, &p->err);
+	pipeline_count(p, &out);
+	pipeline_cut(p, &p->stack);
+	return ret ? ret : pipeline_write(p, &out);
+}
+
+static void take_threads(struct pipeline *p)
+{
+	pipeline_fail(p, host_threads_take(p->opt.threads, take_thread, p));
+}
+
+/* What they count goes on, so it is read where all samples up to then have just been taken. */
+static void read_threads(struct pipeline *p)
+{
+	take_threads(p);
+	host_threads_stats(p->opt.threads, &p->stats.threads);
+}
+
+static void take_stats(struct pipeline *p)
+{
+	guest_stats(p->guest, &p->stats.guest);
+	if (p->offcpu)
+		offcpu_stats(p->offcpu, &p->stats.offcpu);
+}
+
+static void do_job(struct pipeline *p)
+{
+	struct pipeline_job *job;
+
+	if (!atomic_load_explicit(&p->job, memory_order_relaxed))
+		return;
+	job = atomic_exchange(&p->job, NULL);
+	if (!job)
+		return;
+	atomic_store(&p->running, job);
+	take_stats(p);
+	read_threads(p);
+	job->run(job, &p->stats);
+	atomic_store(&p->running, NULL);
+}
+
+static void flush_sink(struct pipeline *p)
+{
+	uint64_t now = vm_now_ns(p->vm);
+
+	if (p->err.code || !p->sink->ops->flush || !clock_is_due(now, p->flush_ns, FLUSH_NS))
+		return;
+	p->flush_ns = now;
+	pipeline_fail(p, p->sink->ops->flush(p->sink, now - FLUSH_NS, &p->err));
+}
+
+static void *consumer(void *arg)
+{
+	struct pipeline *p = arg;
+	for (;;) {
+		bool last = atomic_load(&p->stop);
+
+		/* A job is to see what came before it; but it must not wait for a rest for ever. */
+		for (unsigned int n = 1; drain_one(p); n++) {
+			if (n % JOB_WAITS_FOR == 0) {
+				do_job(p);
+				flush_sink(p);
+			}
+			/* A stack gives way to a later one: its requests must have had it by then. */
+			if (n % (IO_JOIN_STACKS / 4) == 0) {
+				pipeline_requests(p, IO_JOIN_KNOWN);
+				take_threads(p);
+			}
+		}
+		for (unsigned int i = 0; i < vm_vcpus(p->vm); i++)
+			report_drops(p, i);
+		pipeline_requests(p, IO_JOIN_KNOWN);
+		take_threads(p);
+		flush_sink(p);
+		do_job(p);
+		if (!last)
+			look_offcpu(p);
+		if (last) {
+			read_threads(p);
+			pipeline_fail(p, guest_give_up(p->guest, &p->err));
+			held_release(&p->held, process_held, p);
+			pipeline_requests(p, IO_JOIN_REST);
+			process_markers(p, UINT64_MAX);
+			if (!p->err.code)
+				pipeline_fail(p, guest_finish(p->guest, &p->err));
+			return NULL;
+		}
+		vm_rest(p->vm, POLL_NS);
+	}
+}
+
+void pipeline_destroy(struct pipeline *p)
+{
+	/* What it was changing is left as it is: see fault.h. */
+	if (!p || fault_happened(&p->fault))
+		return;
+	offcpu_destroy(p->offcpu);
+	guest_destroy(p->guest);
+	io_stages_destroy(p->stages);
+	io_join_destroy(p->io);
+	merge_destroy(p->merge);
+	held_deinit(&p->held);
+	free(p->dropped_seen);
+	free(p->last);
+	free(p);
+}
+
+static struct ring *ring_of(void *ctx, unsigned int vcpu)
+{
+	return vm_ring(ctx, vcpu);
+}
+
+/* Nobody will come for it. */
+static void refuse_jobs(struct pipeline *p)
+{
+	struct pipeline_job *waiting = atomic_exchange(&p->job, NULL);
+	struct pipeline_job *running = atomic_exchange(&p->running, NULL);
+
+	if (waiting)
+		waiting->gone(waiting);
+	if (running)
+		running->gone(running);
+}
+
+static void on_fault(struct fault *f)
+{
+	struct pipeline *p = (struct pipeline *)((char *)f - offsetof(struct pipeline, fault));
+
+	vm_rests_no_more(p->vm);
+	refuse_jobs(p);
+}
+
+static int start_thread(struct pipeline *p, struct err *e)
+{
+	int ret;
+
+	p->fault.ended = on_fault;
+	ret = thread_start_guarded(&p->thread, THREAD_CONSUMER, consumer, p, &p->fault);
+	return ret ? err_set(e, ret, "cannot start the consumer thread: %s", strerror(ret)) : 0;
+}
+
+int pipeline_start(struct pipeline **out, const struct pipeline_parts *parts,
+		   const struct guest_options *opt, const struct pipeline_options *own,
+		   const struct profile_map *user_map, struct err *e)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return err_set(e, ENOMEM, "out of memory");
+	p->vm = parts->vm;
+	p->sink = parts->sink;
+	atomic_init(&p->max_stack, STACK_MAX_FRAMES);
+	atomic_init(&p->job, NULL);
+	atomic_init(&p->running, NULL);
+	if (own)
+		p->opt = *own;
+	held_init(&p->held);
+	p->dropped_seen = calloc(vm_vcpus(p->vm), sizeof(*p->dropped_seen));
+	p->last = calloc(vm_vcpus(p->vm), sizeof(*p->last));
+	p->merge = merge_create(ring_of, p->vm, vm_vcpus(p->vm));
+	ret = p->dropped_seen && p->last && p->merge
+		      ? guest_create(&p->guest, parts->target, p->vm, p->sink, opt, e)
+		      : err_set(e, ENOMEM, "out of memory");
+	for (unsigned int i = 0; i < VM_MAX_EVENTS; i++) {
+		enum pipeline_io by = p->opt.io[i];
+
+		p->stats.io.wanted |= by == PIPELINE_IO_BYTES || by == PIPELINE_IO_LATENCY;
+		p->stats.net.wanted |= by == PIPELINE_NET_BYTES;
+	}
+	if (!ret && (p->stats.io.wanted || p->stats.net.wanted))
+		ret = io_join_create(&p->io, vm_vcpus(p->vm), e);
+	if (!ret && p->stats.io.wanted && (p->opt.requests || p->opt.stages))
+		ret = io_stages_create(&p->stages, e);
+	if (!ret && p->opt.offcpu_period_ns)
+		ret = offcpu_create(&p->offcpu, p->guest, p->opt.offcpu_period_ns,
+				    p->opt.offcpu_event, e);
+	if (!ret && user_map) {
+		struct profile_map map = *user_map;
+
+		map.pid = map.tid = GUEST_PID;
+		map.time_ns = vm_now_ns(p->vm);
+		ret = p->sink->ops->map(p->sink, &map, e);
+	}
+	ret = ret ? ret : start_thread(p, e);
+	if (ret)
+		pipeline_destroy(p);
+	else
+		*out = p;
+	return ret;
+}
+
+void pipeline_set_max_stack(struct pipeline *p, unsigned int frames)
+{
+	atomic_store_explicit(&p->max_stack, frames ? frames : 1, memory_order_relaxed);
+}
+
+struct guest *pipeline_guest(struct pipeline *p)
+{
+	return p->guest;
+}
+
+void pipeline_post(struct pipeline *p, struct pipeline_job *job)
+{
+	atomic_store(&p->job, job);
+	if (fault_happened(&p->fault))
+		refuse_jobs(p);
+}
+
+bool pipeline_crashed(struct pipeline *p, struct err *why)
+{
+	char text[128];
+
+	if (!fault_happened(&p->fault))
+		return false;
+	fault_describe(&p->fault, text, sizeof(text));
+	err_set(why, EFAULT, "%s", text);
+	return true;
+}
+
+const struct pipeline_last *pipeline_last(const struct pipeline *p, unsigned int vcpu)
+{
+	return &p->last[vcpu];
+}
+
+int pipeline_finish(struct pipeline *p, struct pipeline_stats *stats, struct stack *crash,
+		    struct err *e)
+{
+	int ret = 0;
+
+	atomic_store(&p->stop, true);
+	pthread_join(p->thread, NULL);
+	if (fault_happened(&p->fault)) {
+		*stats = p->stats;
+		return err_set(e, EFAULT, "the consumer's thread has crashed");
+	}
+	take_stats(p);
+	*stats = p->stats;
+	*crash = p->crash;
+	if (p->err.code)
+		ret = err_set(e, p->err.code, "%s", p->err.text);
+	return ret;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/run/disks.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of the host, without swapping; 0 when it can't be told. */
+static uint64_t available_memory(void)
+{
+	cleanup_fclose FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kb;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
+			return kb << 10;
+	return (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void run_disks_limit(struct run_disks *d, const struct run_disk_options *o)
+{
+	disk_budget_init(&d->budget, o->overlay_max ? o->overlay_max : available_memory() / 2);
+	d->has_budget = true;
+}
+
+int run_disks_add(struct run_disks *d, const struct disk_config *cfg, const char *serial,
+		  struct err *e)
+{
+	struct vm_disk *disk = &d->at[d->n];
+	struct disk_config limited = *cfg;
+	int ret;
+
+	if (d->n == VM_MAX_DISKS)
+		return err_set(e, ENOSPC, "%s: more than %u disks", cfg->path, VM_MAX_DISKS);
+	limited.budget = d->has_budget ? &d->budget : NULL;
+	ret = disk_open(&disk->disk, &limited, e);
+	if (ret)
+		return ret;
+	disk->serial = NULL;
+	if (serial && *serial) {
+		memcpy(d->serial[d->n], serial, strnlen(serial, VIRTIO_BLK_ID_LEN));
+		disk->serial = d->serial[d->n];
+	}
+	d->n++;
+	return 0;
+}
+
+/* The end of a file that is no whole number of sectors is not on the disk. */
+static void tell_tail(const char *path)
+{
+	unsigned int tail;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	tail = (unsigned int)((uint64_t)st.st_size % DISK_SECTOR);
+	if (tail)
+		fprintf(stderr,
+			"kvmprof: note: %s is no whole number of sectors: the guest does not see "
+			"its last %u bytes\n",
+			path, tail);
+}
+
+int run_disks_open(struct run_disks *d, const struct run_disk_options *o, struct err *e)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < o->n; i++) {
+		struct run_disk parsed;
+		struct disk_config cfg = { .path = parsed.path, .overlay = parsed.overlay };
+
+		ret = run_disk_parse(&parsed, o->text[i], e);
+		cfg.write = parsed.write;
+		ret = ret ? ret : run_disks_add(d, &cfg, parsed.serial, e);
+		if (!ret)
+			tell_tail(parsed.path);
+	}
+	return ret;
+}
+
+void run_disks_configure(const struct run_disks *d, struct vm_config *cfg)
+{
+	for (unsigned int i = 0; i < d->n && cfg->ndisks < VM_MAX_DISKS; i++)
+		cfg->disk[cfg->ndisks++] = d->at[i];
+}
+
+int run_disks_close(struct run_disks *d, struct err *e)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < d->n; i++) {
+		int one = disk_close(d->at[i].disk, e);
+
+		ret = ret ? ret : one;
+	}
+	d->n = 0;
+	if (d->has_budget)
+		disk_budget_deinit(&d->budget);
+	d->has_budget = false;
+	return ret;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/run/exact.h"
+
+#include "base/cleanup.h"
+#include "profile/record/run/run.h"
+#include "profile/record/run/sandbox.h"
+#include "profile/record/run/tune.h"
+#include "profile/format/sink/phase.h"
+#include "vmm/bootdisk/cmdline.h"
+#include "vmm/exact/exact.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* One sample is there at a time. */
+#define RING_SIZE (1u << 20)
+#define USER_STACK_TIMES 4u
+/* CPUID of EXACT_CPU_MODEL under TCG: vendor, family, model, stepping, as perf's header has it. */
+#define CPU_ID "AuthenticAMD,15,107,1"
+
+int run_exact_choose_way(struct source *s, enum boot_way asked, struct err *e)
+{
+	static const enum boot_way order[] = { BOOT_WAY_LINUX16, BOOT_WAY_MULTIBOOT, BOOT_WAY_PVH };
+	const struct boot_image *image = &s->target.image;
+
+	if (asked == BOOT_WAY_BZIMAGE) /* by its real-mode code, as firmware does it */
+		asked = BOOT_WAY_LINUX16;
+	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (!boot_image_has_way(image, order[i]) ||
+		    (asked != BOOT_WAY_AUTO && asked != order[i]))
+			continue;
+		s->way = order[i];
+		s->moves = image->kind == BOOT_BZIMAGE;
+		return 0;
+	}
+	if (asked != BOOT_WAY_AUTO)
+		return err_set(e, ENOTSUP,
+			       "%s: --engine exact can't enter it by --boot=%s: leave that out",
+			       s->target.name, boot_way_name(asked));
+	return err_set(e, ENOTSUP,
+		       "%s: --engine exact enters a kernel as a bzImage, by multiboot or by PVH, "
+		       "and this one has none of these",
+		       s->target.name);
+}
+
+/* On the consumer's thread, at each sample: the guest stands. */
+static void exact_moment(void *ctx, uint64_t now_ns)
+{
+	struct run *r = ctx;
+
+	(void)run_markers_look(&r->markers, r->vm, now_ns);
+}
+
+static uint64_t exact_clock(void *ctx)
+{
+	const struct run *r = ctx;
+
+	return r->vm ? vm_now_ns(r->vm) : 0;
+}
+
+/* What QEMU is to boot: not the file, where the kernel is a part of one. */
+static struct exact_bytes kernel_of(const struct source *s)
+{
+	const struct file_map *f = &s->target.file;
+
+	if (!f->data)
+		return (struct exact_bytes){ demo_elf, (size_t)(demo_elf_end - demo_elf) };
+	if (s->is_uki)
+		return (struct exact_bytes){ f->data + s->uki.at[UKI_LINUX].off,
+					     s->uki.at[UKI_LINUX].len };
+	return (struct exact_bytes){ f->data, f->len };
+}
+
+/* A name of a virtio disk would be waited for in vain. */
+static int check_root(const struct run *r, struct err *e)
+{
+	size_t len = 0;
+	const char *root = diskboot_word((const char *)r->cmdline.data, "root", &len);
+	unsigned int disk = len > 7 ? (unsigned int)(root[7] - 'a') : 0, digits = 0;
+
+	if (len < 8 || memcmp(root, "/dev/vd", 7) != 0)
+		return 0;
+	while (8 + digits < len && root[8 + digits] >= '0' && root[8 + digits] <= '9')
+		digits++;
+	return err_set(e, EINVAL,
+		       "root=%.*s: under --engine exact disks are NVDIMMs: say root=" RUN_EXACT_DISK
+		       "%u%s%.*s",
+		       (int)len, root, disk < EXACT_MAX_DISKS ? disk : 0, digits ? "p" : "",
+		       (int)digits, root + 8);
+}
+
+/*
+ * Phases of a boot, as profile/stacks/phases.h has them, and the functions that they begin with: the
+ * first of these that the kernel has. Of a compiler's clones ("name.isra.0") any will do.
+ */
+static const struct {
+	enum phase phase;
+	const char *function[3];
+} phase_begins[] = {
+	{ PHASE_START_KERNEL, { "start_kernel" } },
+	{ PHASE_INITCALLS, { "kernel_init_freeable", "do_basic_setup", "do_initcalls" } },
+	{ PHASE_INIT, { "run_init_process" } },
+};
+_Static_assert(ARRAY_SIZE(phase_begins) <= EXACT_MAX_PARTS, "one part each");
+
+static const struct symbol *exact_function(const struct symtab *t, const char *name)
+{
+	size_t len = strlen(name);
+	const struct symbol *s = symtab_find(t, name);
+
+	for (size_t i = 0; !s && i < symtab_count(t); i++) {
+		const struct symbol *x = symtab_at(t, i);
+
+		if (!strncmp(x->name, name, len) && x->name[len] == '.')
+			s = x;
+	}
+	return s;
+}
+
+static void exact_phases(const struct target *t, struct exact_config *cfg)
+{
+	if (!t->image.is_linux || t->live || !t->symbols)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(phase_begins); i++) {
+		const struct symbol *s = NULL;
+
+		for (unsigned int k = 0; !s && k < 3 && phase_begins[i].function[k]; k++)
+			s = exact_function(t->symbols, phase_begins[i].function[k]);
+		if (s)
+			cfg->part[cfg->nparts++] =
+				(struct exact_part){ phase_name(phase_begins[i].phase), s->addr };
+	}
+}
+
+int run_exact_make(struct run *r, void (*cmdline)(struct run *r, struct tune_request *tr),
+		   struct err *e)
+{
+	const struct run_options *o = r->opt;
+	const struct source *s = &r->source;
+	struct tune_request tr = {
+		.is_linux = s->target.image.is_linux,
+		.vcpus = s->vcpus,
+		.tsc_khz = EXACT_TSC_KHZ,
+		.cmdline = o->cmdline,
+		.extra = run_exec_cmdline(&r->exec),
+		.disk_cmdline = (const char *)s->cmdline.data,
+	};
+	struct exact_config cfg = {
+		.kernel = kernel_of(s),
+		.initrd = { s->initrd.data, s->initrd.len },
+		.mem_size = s->mem_size,
+		.vcpus = s->vcpus,
+		.plan = target_capture_plan(&s->target, o->stack_size),
+		.ring_size = RING_SIZE,
+		.host = &r->host,
+		.quirks = &r->quirks,
+		.moment = exact_moment,
+		.moment_ctx = r,
+		.ready = run_sandbox_ready,
+		.ready_ctx = r,
+	};
+	struct vm_config vm = {
+		.quirks = &r->quirks,
+		.console = console_put,
+		.console_ctx = &r->console,
+	};
+	int ret;
+
+	vm.plan.slide_unknown = s->moves && !s->target.live;
+	ret = events_prepare_exact(&r->events, o->period ? o->period : RUN_EXACT_PERIOD, e);
+
+	ret = ret ? ret : run_markers_configure(&r->markers, &s->target, &vm, e);
+	if (ret)
+		return ret;
+	if (s->target.image.high > s->mem_size)
+		return err_set(e, ENOMEM,
+			       "%s: reaches up to 0x%llx, and the guest has %llu MiB: give -m",
+			       s->target.name, (unsigned long long)s->target.image.high,
+			       (unsigned long long)(s->mem_size >> 20));
+	cfg.period = r->events.at[0].vm.period;
+	cfg.strict = !o->jitter;
+	cfg.counts = o->call_counts;
+	cfg.trace = o->trace;
+	cfg.plan.user_stack_max *= USER_STACK_TIMES;
+	cfg.plan.slide_unknown = vm.plan.slide_unknown;
+	cfg.idle_start = vm.idle_start;
+	exact_phases(&s->target, &cfg);
+	cfg.look_for_kernel = vm.look_for_kernel || (cfg.nparts && vm.plan.slide_unknown);
+	memcpy(cfg.breakpoint, vm.breakpoint, sizeof(cfg.breakpoint));
+	cfg.nbreakpoints = vm.nbreakpoints;
+	run_exec_configure(&r->exec, &o->exec, &r->snapshot.facts, &vm);
+	cfg.console = vm.console;
+	cfg.console_ctx = vm.console_ctx;
+	r->console.clock = exact_clock;
+	r->console.clock_ctx = r;
+	cmdline(r, &tr);
+	if (r->cmdline.failed || r->tuned.failed)
+		return err_set(e, ENOMEM, "out of memory");
+	cfg.cmdline = (const char *)r->cmdline.data;
+	ret = check_root(r, e);
+	for (; cfg.ndisks < s->disks.n; cfg.ndisks++)
+		cfg.disk[cfg.ndisks] = s->disks.at[cfg.ndisks].disk;
+	ret = ret ? ret : vm_exact(&r->vm, &cfg, e);
+	r->exec.vm = ret ? NULL : r->vm;
+	return ret;
+}
+
+/* Words that say where the profile goes, and what is shown meanwhile: not what it is of. */
+static const struct exact_word {
+	const char *name;
+	size_t least; /* letters that getopt_long(3) is content with */
+	bool has_value;
+} words_of_place[] = {
+	{ "--output", 4, true }, { "--buildid-dir", 4, true }, { "--repeat", 5, true },
+	{ "--quiet", 3, false }, { "--no-summary", 6, false }, { "--no-status", 6, false },
+	{ "--json", 3, false },	 { "--ps-at-end", 3, false },
+};
+
+/* How many words it is with its value; 0: it stays. */
+static unsigned int words_to_drop(const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	if (!strcmp(word, "-q"))
+		return 1;
+	if (!strncmp(word, "-o", 2))
+		return word[2] ? 1 : 2;
+	for (unsigned int i = 0; i < ARRAY_SIZE(words_of_place); i++)
+		if (len >= words_of_place[i].least && !strncmp(word, words_of_place[i].name, len))
+			return words_of_place[i].has_value && !word[len] ? 2 : 1;
+	return 0;
+}
+
+void run_exact_info(const struct run *r, struct profile_info *info, char **argv)
+{
+	bool command = false;
+	int n = 0;
+
+	for (int i = 0; i < info->argc; i++) {
+		unsigned int drop = command ? 0 : words_to_drop(info->argv[i]);
+
+		command |= !strcmp(info->argv[i], "--");
+		if (drop)
+			i += (int)drop - 1;
+		else
+			argv[n++] = info->argv[i];
+	}
+	argv[n] = NULL;
+	info->argv = argv;
+	info->argc = n;
+	info->hostname = "";
+	info->cpu = "QEMU TCG " EXACT_CPU_MODEL;
+	info->cpu_id = CPU_ID;
+	info->virtual_clock = true;
+	(void)r;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* run_prepare: from the options to a machine that stands ready: its inputs, the host, the VM. */
+#include "profile/record/run/run.h"
+
+#include "base/clock.h"
+#include "profile/record/options/devices.h"
+#include "profile/record/run/exact.h"
+#include "profile/record/run/host_side.h"
+#include "profile/record/run/sandbox.h"
+#include "profile/record/run/tune.h"
+#include "vmm/image/initrd.h"
+#include "vmm/attach/attach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Per vCPU: a second of samples at 997 Hz with 16 KiB of stacks each, for a consumer that waits for
+ * its disk or for a processor. Only what it has not taken yet is ever touched.
+ */
+#define RING_SIZE (16u << 20)
+/* A program's stack is copied so much deeper than others, if the ring has room for some of them. */
+#define USER_STACK_TIMES 4u
+#define USER_STACK_RING (1u << 20)
+/* Exits come in bursts: a line on the console is one for each character. */
+#define RING_SIZE_EXITS (32u << 20)
+
+/* Which of a disk's kernels it is, and what was changed on its way. */
+static void tell_source(const struct run *r)
+{
+	const struct source *s = &r->source;
+
+	if (r->snapshot.devices && r->snapshot.devices->net.kind != NET_NONE)
+		fputs("kvmprof: note: connections of the guest's network ended with the machine "
+		      "that was saved\n",
+		      stderr);
+	if (s->is_uki && s->uki.profiles)
+		fprintf(stderr, "kvmprof: note: %s has %u profiles, the first is taken\n",
+			s->target.name, s->uki.profiles);
+	if (r->opt->initrd && s->initrd.data && s->target.image.is_linux &&
+	    !initrd_is_known(s->initrd.data, s->initrd.len))
+		fprintf(stderr,
+			"kvmprof: note: %s is neither a cpio archive nor compressed: Linux will "
+			"not use it as a RAM disk\n",
+			r->opt->initrd);
+	if (!s->disk || r->opt->kernel)
+		return;
+	fprintf(stderr, "kvmprof: %s: %s\n", s->target.name, (const char *)s->why.data);
+	if (s->note.len > 1)
+		fprintf(stderr, "kvmprof: note: %s\n", (const char *)s->note.data);
+}
+
+static int open_source(struct run *r, struct err *e)
+{
+	const struct run_options *o = r->opt;
+	const struct source_request request = {
+		.image = o->image,
+		.kernel = o->kernel,
+		.initrd = o->initrd,
+		.root = o->root,
+		.symbols = o->symbols,
+		.writable = o->disk.writable,
+		.disk = o->engine == RUN_ENGINE_EXACT ? RUN_EXACT_DISK "0" : NULL,
+	};
+	struct source *s = &r->source;
+	int ret;
+
+	s->mem_size = o->mem_size;
+	s->vcpus = o->vcpus;
+	s->way = o->boot;
+	s->guest_root = o->guest_root;
+	run_disks_limit(&s->disks, &o->disk);
+	if (run_is_attached(o))
+		return source_of_running(s, &request, o->attach_name, e);
+	if (o->snapshot.from)
+		return run_snapshot_open(&r->snapshot, o, s, e);
+	ret = source_of_image(s, &request, e);
+	if ((s->disk || s->is_uki) && !o->mem_given)
+		s->mem_size = RUN_MEM_DISK;
+	if (ret || o->engine != RUN_ENGINE_EXACT)
+		return ret ? ret : source_choose_way(s, o->boot, e);
+	return run_exact_choose_way(s, o->boot, e);
+}
+
+static int open_inputs(struct run *r, struct err *e)
+{
+	const struct run_options *o = r->opt;
+	uint64_t t0 = clock_mono_ns();
+	int ret = open_source(r, e);
+
+	ret = ret ? ret : run_exec_open(&r->exec, o, &r->source, e);
+	if (!ret && r->exec.files.left_out)
+		fprintf(stderr,
+			"kvmprof: warning: --rootfs: %llu files are left out, the first is %s\n",
+			(unsigned long long)r->exec.files.left_out, r->exec.files.first_left);
+	/* Beside a snapshot --disk says where its own disks are. */
+	if (!ret && !o->snapshot.from)
+		ret = run_disks_open(&r->source.disks, &o->disk, e);
+	ret = ret ? ret : run_modules_open(&r->modules, o, e);
+	ret = ret ? ret : run_snapshot_keep(&r->snapshot, o, &r->source, e);
+	r->markers.late = r->source.moves;
+	r->load_ns = clock_mono_ns() - t0;
+	if (!ret)
+		tell_source(r);
+	return ret;
+}
+
+static int open_host(struct run *r, struct err *e)
+{
+	int ret = kvm_host_open(&r->host, e);
+
+	ret = ret ? ret : kvm_host_require(&r->host, e);
+	if (ret)
+		return ret;
+	quirks_probe(&r->host, &r->quirks);
+	if (!r->quirks.probed)
+		fprintf(stderr, "kvmprof: warning: %s; assuming a host without quirks\n",
+			r->quirks.why);
+	return 0;
+}
+
+/* On the vCPU's thread. */
+static void vcpu_ends(void *run, unsigned int vcpu)
+{
+	struct run *r = run;
+
+	if (r->stat)
+		stat_vcpu_ends(r->stat, vcpu);
+}
+
+/* On the thread that found it out. */
+static void share_ended(void *run, const char *tag, const char *how)
+{
+	(void)run;
+	fprintf(stderr,
+		"kvmprof: warning: share %s: its process %s; the guest cannot reach its files any "
+		"more\n",
+		tag, how);
+}
+
+static int prepare_events(struct run *r, struct err *e)
+{
+	struct events *ev = &r->events;
+	struct events_rate rate = run_rate(r->opt);
+	int ret = events_prepare(ev, &rate, &r->host, e);
+
+	for (unsigned int i = 0; !ret && i < ev->n; i++)
+		if (*ev->at[i].why)
+			fprintf(stderr, "kvmprof: warning: event %s: %s\n", ev->at[i].asked,
+				ev->at[i].why);
+	if (!ret)
+		run_host_open(r);
+	return ret;
+}
+
+/* A Linux whose clock is the TSC does not know that it stood. */
+static void tell_clock(const struct run *r)
+{
+	double s = (double)vm_tsc_jump_ms(r->vm) / 1e3;
+
+	if (!r->snapshot.from || !r->source.target.image.is_linux || (s > -1 && s < 1) ||
+	    strstr((const char *)r->cmdline.data, "clocksource=kvm-clock"))
+		return;
+	fprintf(stderr,
+		"kvmprof: %s: this host's KVM can't set a guest's TSC, which is %.0f s %s than "
+		"when "
+		"it was saved: %s if the TSC is the guest's clock (clocksource=kvm-clock has it "
+		"not)\n",
+		s < 0 ? "warning" : "note", s < 0 ? -s : s, s < 0 ? "earlier" : "later",
+		s < 0 ? "time stands for so long" : "so much time has passed at once");
+}
+
+/* tr: but for what --append says. */
+static void make_cmdline(struct run *r, struct tune_request *tr)
+{
+	const struct run_options *o = r->opt;
+	struct buf append;
+
+	buf_init(&append);
+	for (unsigned int i = 0; i < o->nappend; i++)
+		buf_printf(&append, "%s%s", i ? " " : "", o->append[i]);
+	buf_u8(&append, 0);
+	r->cmdline.failed |= append.failed;
+	tr->append = append.failed ? "" : (const char *)append.data;
+	tune_cmdline(tr, &r->quirks, &r->cmdline, &r->tuned);
+	buf_deinit(&append);
+}
+
+static int make_vm(struct run *r, struct err *e)
+{
+	const struct run_options *o = r->opt;
+	const struct source *s = &r->source;
+	struct tune_request tr = {
+		.is_linux = s->target.image.is_linux,
+		.tune = o->tune,
+		.vcpus = s->vcpus,
+		.tsc_khz = r->quirks.tsc_khz,
+		.symbols = s->target.symbols,
+		.cmdline = o->cmdline,
+		.extra = run_exec_cmdline(&r->exec),
+		.saved = o->snapshot.save && r->quirks.tsc_fixed,
+		.disk_cmdline = (const char *)s->cmdline.data,
+		.disk_initrd = (s->disk || s->is_uki) && s->initrd.len,
+	};
+	struct vm_config cfg = {
+		.vcpu_ends = vcpu_ends,
+		.vcpu_ends_ctx = r,
+		.bind_share = run_sandbox_share,
+		.share_ended = share_ended,
+		.share_ctx = r,
+		.ready = run_sandbox_ready,
+		.ready_ctx = r,
+		.host = &r->host,
+		.quirks = &r->quirks,
+		.image = &s->target.image,
+		.boot = s->way,
+		.entry = o->entry,
+		.image_name = basename(s->target.name),
+		.module = r->modules.at,
+		.nmodules = r->modules.n,
+		.initrd = s->initrd.data,
+		.initrd_len = s->initrd.len,
+		.mem_size = s->mem_size,
+		.pages = o->pages,
+		.bind_memory = o->numa_node >= 0,
+		.numa_node = (unsigned int)o->numa_node,
+		.pin = o->npin ? o->pin : NULL,
+		.vcpus = s->vcpus,
+		.slow_tick = r->quirks.interpreted && o->tune && s->target.image.is_linux,
+		.plan = target_capture_plan(&s->target, o->stack_size),
+		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
+		.console = console_put,
+		.console_ctx = &r->console,
+	};
+	int ret;
+
+	run_exec_configure(&r->exec, &o->exec, &r->snapshot.facts, &cfg);
+	/* kvmprof stat may want none. */
+	cfg.nevents = o->freq_hz > 0 ? events_for_vm(&r->events, cfg.event) : 0;
+	for (unsigned int i = 0; i < cfg.nevents; i++)
+		if (cfg.event[i].kind == VM_EVENT_EXIT || cfg.event[i].kind == VM_EVENT_IO)
+			cfg.ring_size = RING_SIZE_EXITS;
+	/* When it is known where the kernel is, minutes of samples are written at once. */
+	if (s->moves && cfg.ring_size == RING_SIZE)
+		cfg.ring_size = RING_SIZE_EXITS;
+	if (cfg.plan.user_stack_max && cfg.ring_size >= USER_STACK_RING)
+		cfg.plan.user_stack_max *= USER_STACK_TIMES;
+	/* It may move: what lies in its image is found once it is known where that is. */
+	cfg.plan.slide_unknown = s->moves && !s->target.live;
+	cfg.plan.want_insn = o->mem;
+	cfg.plan.want_lstar = cfg.plan.slide_unknown || s->target.live;
+	ret = run_markers_configure(&r->markers, &s->target, &cfg, e);
+	if (ret)
+		return ret;
+	run_options_devices(o, &cfg);
+	run_disks_configure(&s->disks, &cfg);
+	if (!cfg.ndisks && cfg.nevents && events_have(&r->events, EVENT_IO))
+		return err_set(e, EINVAL,
+			       "event io: this guest has no disk; give it one with --disk");
+	if (cfg.net.kind == NET_NONE && cfg.nevents && events_have(&r->events, EVENT_NET))
+		return err_set(e, EINVAL,
+			       "event net: this guest has no network card; give it one with --net");
+	tr.virtio = vm_has_virtio(&cfg);
+	tr.pci = tr.virtio && cfg.transport == VM_VIRTIO_PCI;
+	tr.virtio_console = cfg.virtio_console;
+	if (r->snapshot.from)
+		buf_printf(&r->cmdline, "%s%c", r->snapshot.facts.cmdline, 0);
+	else
+		make_cmdline(r, &tr);
+	if (r->cmdline.failed || r->tuned.failed)
+		return err_set(e, ENOMEM, "out of memory");
+	cfg.cmdline = (const char *)r->cmdline.data;
+	ret = run_snapshot_configure(&r->snapshot, o, r->exec.share, &cfg, e);
+	if (!ret)
+		run_sandbox_machine(&r->sandbox, &cfg);
+	ret = ret ? ret : vm_create(&r->vm, &cfg, e);
+	if (ret)
+		return ret;
+	r->exec.vm = r->vm;
+	tell_clock(r);
+	cost_bound_init(&r->bound, r->vm, cfg.event, cfg.nevents, o->max_overhead / 100);
+	return stat_open(&r->stat, r->vm, e);
+}
+
+#define ATTACH_AGAIN_MS 100
+
+/* Firmware and loaders are not 64-bit code: it is asked again until the guest is. */
+static int attach_when_ready(struct run *r, const struct attach_config *cfg, struct err *e)
+{
+	struct pollfd signals = { .fd = r->signal_fd, .events = POLLIN };
+	bool said = false;
+	int ret;
+
+	while ((ret = vm_attach(&r->vm, cfg, e)) == -EAGAIN) {
+		if (!said)
+			fprintf(stderr,
+				"kvmprof: process %d: %s; waiting for it (Ctrl-C to give up)\n",
+				(int)cfg->pid, e->text);
+		said = true;
+		err_clear(e);
+		if (poll(&signals, 1, ATTACH_AGAIN_MS) > 0 && run_is_to_end(r))
+			return err_set(e, EINTR,
+				       "process %d: interrupted before the guest could be profiled",
+				       (int)cfg->pid);
+	}
+	if (!ret && said)
+		fputs("kvmprof: it is ready\n", stderr);
+	return ret;
+}
+
+static int attach_vm(struct run *r, struct err *e)
+{
+	const struct run_options *o = r->opt;
+	struct attach_config cfg = {
+		.pid = o->attach,
+		.gdb = o->gdb,
+		.technique = o->technique,
+		.host = &r->host,
+		.quirks = &r->quirks,
+		.plan = target_capture_plan(&r->source.target, o->stack_size),
+		.ring_size = o->ring_size && !o->overwrite ? o->ring_size : RING_SIZE,
+	};
+	struct vm_config vm = { 0 };
+	struct vm_event event[VM_MAX_EVENTS];
+	int ret;
+
+	events_for_vm(&r->events, event);
+	cfg.event = event[0];
+	cfg.plan.want_insn = o->mem;
+	cfg.plan.want_fs = o->python;
+	/* A Linux with an image may have been moved; what is read from memory has its place. */
+	cfg.plan.slide_unknown = r->source.target.image.is_linux && !r->source.target.live;
+	ret = run_markers_configure(&r->markers, &r->source.target, &vm, e);
+	cfg.idle_start = vm.idle_start;
+	ret = ret ? ret : run_take_stops(r, e);
+	ret = ret ? ret : o->gdb ? vm_attach_gdb(&r->vm, &cfg, e) : attach_when_ready(r, &cfg, e);
+	if (ret)
+		return ret;
+	r->source.vcpus = vm_vcpus(r->vm);
+	cost_bound_init(&r->bound, r->vm, &cfg.event, 1, o->max_overhead / 100);
+	return o->vcpu_list && !run_options_vcpus(o, r->source.vcpus)
+		       ? err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
+				 o->vcpu_list)
+		       : 0;
+}
+
+int run_prepare(struct run *r, struct err *e)
+{
+	bool is_exact = r->opt->engine == RUN_ENGINE_EXACT;
+	int ret = run_take_signals(r, e);
+
+	r->events = r->opt->events;
+	if (!ret && r->opt->control)
+		ret = run_control_open(&r->control, r->opt->control, e);
+	ret = ret ? ret : open_inputs(r, e);
+	/* What is behind a gdbstub needs no KVM. */
+	if (!ret && !r->opt->gdb && !is_exact)
+		ret = open_host(r, e);
+	if (!ret && is_exact)
+		return run_exact_make(r, make_cmdline, e);
+	if (!ret && r->opt->freq_hz > 0)
+		ret = prepare_events(r, e);
+	if (!ret && r->quirks.interpreted && r->opt->tune && r->source.target.image.is_linux)
+		ret = source_unpack_initrd(&r->source, e);
+	return ret ? ret : run_is_attached(r->opt) ? attach_vm(r, e) : make_vm(r, e);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/record/run/snapshot.h"
+
+#include "base/clock.h"
+#include "base/outfile.h"
+#include "profile/record/options/options.h"
+#include "profile/record/run/exec.h"
+#include "profile/record/run/snapshot_resources.h"
+#include "profile/record/run/source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYMBOLS_MAX (2ull << 30)
+
+/* -- going on with one ---------------------------------------------------------------- */
+
+static int snapshot_open_target(struct run_snapshot *n, const struct run_options *o,
+				struct source *s, struct err *e)
+{
+	const struct snapshot_facts *f = &n->facts;
+	struct target_bytes b = { .name = f->image ? f->image : TARGET_DEMO_NAME };
+	const char *symbols = o->symbols ? o->symbols : f->symbols;
+	int ret = snapshot_map(n->from, SNAPSHOT_IMAGE, &b.file, e);
+
+	if (!ret && !o->symbols && symbols && strcmp(symbols, TARGET_LIVE))
+		ret = snapshot_map(n->from, SNAPSHOT_SYMBOLS, &b.symbols_file, e);
+	if (ret) {
+		file_map_close(&b.file);
+		return ret;
+	}
+	return target_open_bytes(&s->target, &b, symbols, e);
+}
+
+/* At its place, or where the next --disk says that it is now. */
+static int snapshot_open_disk(struct run_snapshot *n, const struct run_disk_options *o,
+			      struct source *s, unsigned int i, struct err *e)
+{
+	const struct snapshot_disk *was = &n->devices->disk[i];
+	const char *from = snapshot_path(n->from);
+	struct disk_config cfg = {
+		.path = was->path,
+		.write = was->read_only ? DISK_READ_ONLY : DISK_OVERLAY,
+	};
+	struct run_disk moved;
+	struct err why = { 0 };
+	int ret;
+
+	if (o->n) {
+		ret = run_disk_parse(&moved, o->text[i], e);
+		if (!ret && (moved.write != DISK_OVERLAY || *moved.serial))
+			ret = err_set(e, EINVAL,
+				      "--disk %.200s: with --snapshot it says where an image is "
+				      "now, and nothing else",
+				      o->text[i]);
+		if (ret)
+			return ret;
+		cfg.path = moved.path;
+	}
+	ret = run_disks_add(&s->disks, &cfg, was->serial, &why);
+	if (ret)
+		return err_set(e, -ret, "%s: the disk vd%c: %s%s", from, 'a' + (char)i, why.text,
+			       ret == -ENOENT ? " (where it is now can be said by --disk PATH)"
+					      : "");
+	return snapshot_disk_check(was, i, s->disks.at[s->disks.n - 1].disk, from, e);
+}
+
+static int snapshot_open_devices(struct run_snapshot *n, const struct run_options *o,
+				 struct source *s, struct err *e)
+{
+	const struct snapshot_given given = {
+		.ndisks = o->disk.n,
+		.nshares = o->exec.nshare,
+		.net = o->net.kind != NET_NONE,
+		.trust = o->snapshot.trust,
+	};
+	int ret;
+
+	n->devices = malloc(sizeof(*n->devices));
+	if (!n->devices)
+		return err_set(e, ENOMEM, "out of memory");
+	ret = snapshot_devices(n->from, n->devices, e);
+	ret = ret ? ret : snapshot_resources_check(n->devices, &given, snapshot_path(n->from), e);
+	if (!ret && n->devices->nshares)
+		run_exec_allow_files();
+	for (unsigned int i = 0; !ret && i < n->devices->ndisks; i++)
+		ret = snapshot_open_disk(n, &o->disk, s, i, e);
+	return ret;
+}
+
+/* Where a run with --exec found the guest's programs, if that is still there. */
+static void snapshot_use_guest_root(const struct run_snapshot *n, const struct run_options *o,
+				    struct source *s)
+{
+	const char *was = n->facts.guest_root;
+	struct buf b;
+
+	if (s->guest_root || !was)
+		return;
+	if (o->snapshot.trust) {
+		if (access(was, R_OK) == 0)
+			s->guest_root = was;
+		return;
+	}
+	buf_init(&b);
+	snapshot_resources_word(&b, was);
+	buf_u8(&b, 0);
+	if (!b.failed)
+		fprintf(stderr,
+			"kvmprof: note: for names of the guest's programs add --guest-root %s, "
+			"where they were when the machine was saved (or --snapshot-trust)\n",
+			(const char *)b.data);
+	buf_deinit(&b);
+}
+
+int run_snapshot_open(struct run_snapshot *n, const struct run_options *o, struct source *s,
+		      struct err *e)
+{
+	struct vm_config cfg = { 0 };
+	struct cursor in;
+	int ret = snapshot_open(&n->from, o->snapshot.from, e);
+
+	ret = ret ? ret : snapshot_find(n->from, SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, &in, e);
+	ret = ret ? ret : snapshot_facts_parse(&n->facts, &in, e);
+	ret = ret ? ret : snapshot_configure(n->from, &cfg, e);
+	ret = ret ? ret : snapshot_open_devices(n, o, s, e);
+	ret = ret ? ret : snapshot_open_target(n, o, s, e);
+	if (ret)
+		return ret;
+	s->mem_size = cfg.mem_size;
+	s->vcpus = cfg.vcpus;
+	s->moves = n->facts.bzimage;
+	s->placed = n->facts.slide_known;
+	s->slide = n->facts.slide;
+	s->pa_slide = n->facts.pa_slide;
+	snapshot_use_guest_root(n, o, s);
+	if (o->npin && o->npin < cfg.vcpus)
+		return err_set(e, EINVAL, "--pin: %u host CPUs for the %u vCPUs of %s", o->npin,
+			       cfg.vcpus, snapshot_path(n->from));
+	if (o->vcpu_list && !run_options_vcpus(o, s->vcpus))
+		return err_set(e, EINVAL, "--cpu %s: expected vCPUs of this guest, such as 0,2-3",
+			       o->vcpu_list);
+	return 0;
+}
+
+int run_snapshot_configure(const struct run_snapshot *n, const struct run_options *o,
+			   const struct exec_share *share, struct vm_config *cfg, struct err *e)
+{
+	int ret;
+
+	if (!n->from)
+		return 0;
+	ret = snapshot_check_host(n->from, cfg->host, cfg->quirks, e);
+	ret = ret ? ret : snapshot_configure(n->from, cfg, e);
+	if (ret)
+		return ret;
+	snapshot_devices_configure(n->devices, cfg);
+	/* The same shares, where they are now; what was read-only stays that. */
+	for (unsigned int i = 0; i < o->exec.nshare; i++) {
+		cfg->share[i].dir = share[i].dir;
+		cfg->share[i].read_only |= share[i].read_only;
+	}
+	if (o->net.kind != NET_NONE) {
+		/* The same card at another cable. */
+		cfg->net = o->net;
+		cfg->net.tap = o->net_tap;
+	}
+	return 0;
+}
+
+/* -- saving one ----------------------------------------------------------------------- */
+
+/* What is known before it has run for long. */
+static int snapshot_can_be_saved(const struct run_options *o, const struct source *s, struct err *e)
+{
+	if (o->exec.rootfs_disk)
+		return err_set(e, ENOTSUP,
+			       "--snapshot-save %s: the disk of --rootfs-as ext4 is gone when this "
+			       "run ends: make an image (mke2fs -d DIR IMAGE SIZE) and give it "
+			       "with --disk",
+			       o->snapshot.save);
+	for (unsigned int i = 0; i < s->disks.n; i++)
+		if (disk_is_writable(s->disks.at[i].disk))
+			return err_set(e, ENOTSUP,
+				       "--snapshot-save %s: the guest changes %s itself, and would "
+				       "find it changed when it goes on: leave out 'writable'",
+				       o->snapshot.save, disk_path(s->disks.at[i].disk));
+	return 0;
+}
+
+int run_snapshot_keep(struct run_snapshot *n, const struct run_options *o, const struct source *s,
+		      struct err *e)
+{
+	const char *symbols = o->symbols;
+	int ret = 0;
+
+	if (!o->snapshot.save)
+		return 0;
+	ret = snapshot_can_be_saved(o, s, e);
+	/* It may take an hour until it is written. */
+	ret = ret ? ret : outfile_check(o->snapshot.save, OUTFILE_REGULAR, e);
+	if (ret)
+		return ret;
+	if (n->from) {
+		/* What it came with goes on with it. */
+		ret = snapshot_map(n->from, SNAPSHOT_IMAGE, &n->image, e);
+		symbols = symbols ? symbols : n->facts.symbols;
+		if (!ret && !o->symbols && symbols && strcmp(symbols, TARGET_LIVE))
+			return snapshot_map(n->from, SNAPSHOT_SYMBOLS, &n->symbols, e);
+	} else if (s->target.file.data) {
+		/* A copy: the target gives its own back when the guest has it. */
+		ret = file_map_copy(&n->image, s->target.file.data, s->target.file.len, e);
+	}
+	if (!ret && symbols && strcmp(symbols, TARGET_LIVE))
+		ret = file_map_open(&n->symbols, symbols, SYMBOLS_MAX, e);
+	return ret;
+}
+
+void run_snapshot_deinit(struct run_snapshot *s)
+{
+	file_map_close(&s->image);
+	file_map_close(&s->symbols);
+	snapshot_facts_deinit(&s->facts);
+	free(s->devices);
+	s->devices = NULL;
+	snapshot_close(s->from);
+	s->from = NULL;
+}
+
+/* root: absolute, or "". held: what of the message of --exec has come. */
+static struct snapshot_facts facts_now(const struct run_snapshot *n, const struct run_machine *m,
+				       char *root, const struct buf *held)
+{
+	const struct snapshot_facts *was = &n->facts;
+	uint64_t slide;
+	struct snapshot_facts f = {
+		.bzimage = m->source->moves,
+		.slide_known = vm_slide(m->vm, &slide),
+		.image = strcmp(m->source->target.name, TARGET_DEMO_NAME)
+				 ? (char *)m->source->target.name
+				 : NULL,
+		.symbols = m->opt->symbols ? (char *)m->opt->symbols : was->symbols,
+		.cmdline = (char *)m->cmdline,
+		.exec = m->exec->command,
+		.guest_root = *root ? root : NULL,
+		.message = (char *)held->data,
+	};
+
+	if (m->exec->command)
+		f.nonce = was->exec ? was->nonce : (char *)m->exec->files.nonce;
+
+	/* Of the consumer's thread; it was written before the machine was told. */
+	if (f.slide_known) {
+		f.slide = slide;
+		f.pa_slide = m->source->target.pa_slide;
+	}
+	return f;
+}
+
+/* The kernel as ELF: a bzImage need not be unpacked each time. */
+static int snapshot_save(const struct run_snapshot *n, const struct run_machine *m, struct err *e)
+{
+	struct snapshot_facts facts;
+	struct boot_image image = { 0 };
+	const uint8_t *file = n->image.data ? n->image.data : demo_elf;
+	size_t len = n->image.data ? n->image.len : (size_t)(demo_elf_end - demo_elf);
+	struct snapshot_blob blob[3];
+	unsigned int nblobs = 0;
+	struct buf b, held;
+	char root[PATH_MAX];
+	int ret = boot_image_parse(&image, m->source->target.name, file, len, e);
+
+	if (ret)
+		return ret;
+	buf_init(&b);
+	buf_init(&held);
+	exec_console_held(&m->exec->console, &held);
+	if (!m->source->guest_root || !realpath(m->source->guest_root, root))
+		*root = '\0';
+	facts = facts_now(n, m, root, &held);
+	snapshot_facts_put(&facts, &b);
+	blob[nblobs++] =
+		(struct snapshot_blob){ SNAPSHOT_FACTS, SNAPSHOT_FACTS_VERSION, b.data, b.len };
+	if (image.kind == BOOT_BZIMAGE)
+		blob[nblobs++] =
+			(struct snapshot_blob){ SNAPSHOT_IMAGE, 1, image.elf, image.elf_len };
+	else
+		blob[nblobs++] = (struct snapshot_blob){ SNAPSHOT_IMAGE, 1, file, len };
+	if (n->symbols.data)
+		blob[nblobs++] = (struct snapshot_blob){ SNAPSHOT_SYMBOLS, 1, n->symbols.data,
+							 n->symbols.len };
+	ret = b.failed || held.failed ? err_set(e, ENOMEM, "out of memory")
+				      : vm_save(m->vm, m->opt->snapshot.save, blob, nblobs, e);
+	buf_deinit(&b);
+	buf_deinit(&held);
+	boot_image_deinit(&image);
+	return ret;
+}
+
+void run_snapshot_take(struct run_snapshot *n, const struct run_machine *m)
+{
+	uint64_t t0 = clock_mono_ns();
+	int ret;
+
+	if (n->done || !m->opt->snapshot.save)
+		return;
+	ret = vm_pause(m->vm, &n->err);
+	if (ret == -ECANCELED)
+		return;
+	ret = ret ? ret : snapshot_save(n, m, &n->err);
+	n->done = true;
+	n->saved_ns = clock_mono_ns() - t0;
+	if (ret || !m->opt->snapshot.go_on)
+		vm_end(m->vm, VM_END_SAVED);
+	else
+		vm_resume(m->vm);
+}
+
+void run_snapshot_options(const char *path, struct buf *out)
+{
+	const struct snapshot_given none = { 0 };
+	struct snapshot_devices *d = malloc(sizeof(*d));
+	struct snapshot *s = NULL;
+
+	if (d && !snapshot_open(&s, path, NULL) && !snapshot_devices(s, d, NULL))
+		snapshot_resources_options(d, &none, out);
+	snapshot_close(s);
+	free(d);
+}
+
+int run_snapshot_verdict(const struct run_snapshot *n, const struct run_snapshot_options *o,
+			 struct err *e)
+{
+	if (!o->save || (n->done && !n->err.code))
+		return 0;
+	if (n->err.code)
+		return err_set(e, n->err.code, "%s", n->err.text);
+	return err_set(e, ENODATA, "no snapshot: %s '%s' was never seen",
+		       o->at ? "--snapshot-at" : "--snapshot-on", o->at ? o->at : o->on);
+}

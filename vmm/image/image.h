@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * image: a kernel file, recognised by content, as a validated load plan.
+ *
+ * Parsers take bytes and do no I/O. What comes out of boot_image_parse() can be
+ * loaded without further checks against the file: every segment lies inside the
+ * ELF bytes, no two overlap, and no address wraps. Whether it fits into the
+ * guest's RAM is decided by boot_load(), and so is whether a bzImage can be
+ * entered through its own decompressor, which few ask for.
+ *
+ * Whatever the file is, img->elf is an ELF64: other forms are widened (widen.c). Of a
+ * unified kernel image it is the kernel in it; the rest of that is for uki.h.
+ *
+ * Sources: Documentation/arch/x86/boot.rst (Linux boot protocol 2.15), ELF-64
+ * Object File Format 1.5, Multiboot 0.6.96, Xen's hvm/start_info.h.
+ */
+#ifndef KVMPROF_VMM_IMAGE_IMAGE_H
+#define KVMPROF_VMM_IMAGE_IMAGE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BOOT_MAX_SEGMENTS 16
+#define BOOT_MAX_FILE (2ull << 30)   /* largest kernel file we map */
+#define BOOT_MAX_KERNEL (1ull << 30) /* largest decompressed kernel */
+#define BOOT_SETUP_HEADER_MAX 0x80   /* bytes of setup_header that are kept (0x1f1..) */
+
+enum boot_kind {
+	BOOT_ELF64 = 1, /* vmlinux or any ELF64 executable for x86-64 */
+	BOOT_BZIMAGE,	/* Linux bzImage; its payload is an ELF64 vmlinux */
+	BOOT_ELF32,	/* an ELF32 executable for x86; its code may well be 64-bit (Xen) */
+	BOOT_FLAT,	/* multiboot with addresses of its own */
+	BOOT_LINUXLIKE, /* a bzImage that holds no vmlinux: memtest86+, iPXE */
+};
+
+/* How a kernel is entered: boot_image_way(), docs/kernels.md. */
+enum boot_way {
+	/* In 64-bit mode at the ELF's entry, rsi = boot_params: no decompressor runs. */
+	BOOT_WAY_VMLINUX = 0,
+	/* In 64-bit mode in a bzImage's own code, which may move the kernel. */
+	BOOT_WAY_BZIMAGE,
+	BOOT_WAY_LINUX32,   /* the same in 32-bit mode */
+	BOOT_WAY_LINUX16,   /* a bzImage in real mode, at its setup code */
+	BOOT_WAY_MULTIBOOT, /* 32-bit mode, ebx = multiboot information */
+	BOOT_WAY_PVH,	    /* 32-bit mode, ebx = hvm_start_info */
+	BOOT_WAY_AUTO,	    /* as the image asks for */
+};
+
+struct boot_segment {
+	uint64_t gpa;	   /* load address (p_paddr) */
+	uint64_t file_off; /* into elf */
+	uint64_t file_len;
+	uint64_t mem_len; /* >= file_len; the rest is zero */
+};
+
+struct boot_image {
+	enum boot_kind kind;
+	bool is_linux;	    /* a Linux kernel: wants boot_params, stacks are 16 KiB */
+	const uint8_t *elf; /* the ELF64 bytes: the file itself or `unpacked` */
+	size_t elf_len;
+	uint8_t *unpacked;  /* owned; NULL for BOOT_ELF64 that is not compressed */
+	uint64_t entry;	    /* guest-physical address of the first instruction */
+	uint64_t low, high; /* [low, high) covers all segments in guest-physical memory */
+	struct boot_segment seg[BOOT_MAX_SEGMENTS];
+	unsigned int nseg;
+	uint8_t setup_header[BOOT_SETUP_HEADER_MAX]; /* from file offset 0x1f1; zeros for ELF64 */
+	size_t setup_header_len;		     /* 0 when the file has none */
+	/*
+	 * Protected-mode part of a bzImage, the decompressor with its payload, as far
+	 * as the file has it. In the file; NULL for ELF64.
+	 */
+	const uint8_t *pm;
+	size_t pm_len;
+	const uint8_t *setup; /* its real-mode part, all of it; in the file */
+	size_t setup_len;
+	bool multiboot;		      /* it has a multiboot header */
+	bool mb_pages;		      /* which wants modules at page boundaries */
+	uint32_t mb_entry, pvh_entry; /* 32-bit entries; 0: none */
+	uint32_t cmdline_max;	      /* bytes without terminator that the kernel accepts */
+	char version[128];	      /* kernel_version string of a bzImage, or "" */
+	const char *compression;      /* "gzip", "xz", "zstd", "lz4", ... or "none"; static */
+};
+
+/*
+ * Recognise and validate. name is used in messages only. `file` must stay
+ * mapped while *img is used (img->elf and img->pm may point into it).
+ * Errors name file, offset, found and expected value: -EINVAL for a foreign,
+ * truncated or hostile file, -ENOTSUP for something known that we cannot boot
+ * (32-bit kernel, unknown compression), -ENOMEM.
+ */
+int boot_image_parse(struct boot_image *img, const char *name, const uint8_t *file, size_t len,
+		     struct err *e);
+void boot_image_deinit(struct boot_image *img);
+
+/*
+ * The way that `asked` stands for: BOOT_WAY_AUTO becomes what the image asks for, any
+ * other is checked. -EINVAL when the image has no such entry; the message says what
+ * it has. name is used in messages only.
+ */
+int boot_image_way(const struct boot_image *img, const char *name, enum boot_way asked,
+		   enum boot_way *out, struct err *e);
+/* Has the image this entry? Of BOOT_WAY_AUTO: false. */
+bool boot_image_has_way(const struct boot_image *img, enum boot_way way);
+/* "vmlinux", "bzimage", ...: as --boot takes it. -EINVAL: there is none of that name. */
+const char *boot_way_name(enum boot_way way);
+int boot_way_parse(const char *name, enum boot_way *out);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vmm/snapshot/snapshot_vm.h"
+
+#include "vmm/layout.h"
+#include "vmm/machine.h"
+#include "vmm/snapshot/vcpu_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* -- parts that are KVM's ------------------------------------------------------------- */
+
+static int machine_save(void *what, struct buf *out, struct err *e)
+{
+	const struct vm *vm = what;
+
+	(void)e;
+	buf_u64(out, gmem_size(&vm->mem));
+	buf_u64(out, vm->boot_low);
+	buf_u64(out, vm->boot_high);
+	buf_u32(out, vm->nvcpus);
+	buf_u8(out, vm->have_pit);
+	buf_u32(out, vm->cfg.transport);
+	buf_u8(out, vm->cfg.rng);
+	buf_u8(out, vm->cfg.virtio_console);
+	return 0;
+}
+
+int snapshot_machine_parse(struct snapshot_machine *out, struct cursor *in, struct err *e)
+{
+	struct snapshot_machine m = { 0 };
+
+	m.mem_size = cursor_u64(in);
+	m.boot_low = cursor_u64(in);
+	m.boot_high = cursor_u64(in);
+	m.vcpus = cursor_u32(in);
+	m.slow_tick = cursor_u8(in) & 1;
+	m.transport = cursor_u32(in);
+	m.rng = cursor_u8(in) & 1;
+	m.virtio_console = cursor_u8(in) & 1;
+	if (in->bad || cursor_left(in) || !m.mem_size || m.mem_size % GPA_MIB ||
+	    m.mem_size > SNAPSHOT_MAX_RAM || m.vcpus < 1 || m.vcpus > VM_MAX_VCPUS ||
+	    m.transport > VM_VIRTIO_MMIO || m.boot_low > m.boot_high)
+		return err_set(e, EINVAL, "the snapshot's description of its machine is damaged");
+	*out = m;
+	return 0;
+}
+
+static int machine_restore(void *what, struct cursor *in, struct err *e)
+{
+	struct vm *vm = what;
+	struct snapshot_machine m;
+	int ret = snapshot_machine_parse(&m, in, e);
+
+	if (ret)
+		return ret;
+	if (m.mem_size != gmem_size(&vm->mem) || m.vcpus != vm->nvcpus ||
+	    m.slow_tick != vm->have_pit)
+		return err_set(e, EINVAL, "the machine is not the snapshot's");
+	vm->boot_low = m.boot_low;
+	vm->boot_high = m.boot_high;
+	return 0;
+}
+
+static int devices_save(void *what, struct buf *out, struct err *e)
+{
+	return snapshot_devices_save(&((const struct vm *)what)->cfg, out, e);
+}
+
+/* The caller has made the machine as they say; its devices look whether that is so. */
+static int devices_restore(void *what, struct cursor *in, struct err *e)
+{
+	(void)what;
+	(void)in;
+	(void)e;
+	return 0;
+}
+
+#define IRQCHIPS 3u /* two 8259 and the IOAPIC */
+
+static int irqchip_save(void *what, struct buf *out, struct err *e)
+{
+	const struct vm *vm = what;
+
+	for (uint32_t i = 0; i < IRQCHIPS; i++) {
+		struct kvm_irqchip chip = { .chip_id = i };
+
+		if (ioctl(vm->fd, KVM_GET_IRQCHIP, &chip) < 0)
+			return err_set(e, errno, "KVM_GET_IRQCHIP %u: %s", i, strerror(errno));
+		buf_add(out, &chip, sizeof(chip));
+	}
+	return 0;
+}
+
+static int irqchip_restore(void *what, struct cursor *in, struct err *e)
+{
+	const struct vm *vm = what;
+
+	for (uint32_t i = 0; i < IRQCHIPS; i++) {
+		const uint8_t *p = cursor_bytes(in, sizeof(struct kvm_irqchip));
+		struct kvm_irqchip chip;
+
+		if (!p)
+			return err_set(e, EINVAL,
+				       "the state of the interrupt controllers is damaged");
+		memcpy(&chip, p, sizeof(chip));
+		chip.chip_id = i;
+		if (ioctl(vm->fd, KVM_SET_IRQCHIP, &chip) < 0)
+			return err_set(e, errno,
+				       "KVM refuses the snapshot's interrupt controller %u: %s", i,
+				       strerror(errno));
+	}
+	return 0;
+}
+
+static int pit2_save(void *what, struct buf *out, struct err *e)
+{
+	const struct vm *vm = what;
+	struct kvm_pit_state2 pit;
+
+	if (ioctl(vm->fd, KVM_GET_PIT2, &pit) < 0)
+		return err_set(e, errno, "KVM_GET_PIT2: %s", strerror(errno));
+	buf_add(out, &pit, sizeof(pit));
+	return 0;
+}
+
+static int pit2_restore(void *what, struct cursor *in, struct err *e)
+{
+	const struct vm *vm = what;
+	const uint8_t *p = cursor_bytes(in, sizeof(struct kvm_pit_state2));
+	struct kvm_pit_state2 pit;
+
+	if (!p)
+		return err_set(e, EINVAL, "the state of the interval timer is damaged");
+	memcpy(&pit, p, sizeof(pit));
+	return ioctl(vm->fd, KVM_SET_PIT2, &pit) < 0
+		       ? err_set(e, errno, "KVM refuses the snapshot's interval timer: %s",
+				 strerror(errno))
+		       : 0;
+}
+
+static int clock_save(void *what, struct buf *out, struct err *e)
+{
+	const struct vm *vm = what;
+	struct kvm_clock_data clock = { 0 };
+
+	if (ioctl(vm->fd, KVM_GET_CLOCK, &clock) < 0)
+		return err_set(e, errno, "KVM_GET_CLOCK: %s", strerror(errno));
+	buf_u64(out, clock.clock);
+	return 0;
+}
+
+/* The guest's time goes on from there: no time has passed for it. */
+static int clock_restore(void *what, struct cursor *in, struct err *e)
+{
+	const struct vm *vm = what;
+	struct kvm_clock_data clock = { .clock = cursor_u64(in) };
+
+	if (in->bad)
+		return err_set(e, EINVAL, "the state of the clock is damaged");
+	return ioctl(vm->fd, KVM_SET_CLOCK, &clock) < 0
+		       ? err_set(e, errno, "KVM refuses the snapshot's clock: %s", strerror(errno))
+		       : 0;
+}
+
+/* -- all of them ---------------------------------------------------------------------- */
+
+static const struct snapshot_part
+	part_machine = { "machine", SNAPSHOT_MACHINE_VERSION, machine_save, machine_restore },
+	part_irqchip = { "irqchip", SNAPSHOT_IRQCHIP_VERSION, irqchip_save, irqchip_restore },
+	part_pit2 = { "pit2", SNAPSHOT_PIT2_VERSION, pit2_save, pit2_restore },
+	part_clock = { "clock", SNAPSHOT_CLOCK_VERSION, clock_save, clock_restore },
+	part_tsc = { "tsc", SNAPSHOT_TSC_VERSION, snapshot_tsc_save, snapshot_tsc_restore },
+	part_vcpu = { "vcpu", VCPU_STATE_VERSION, vcpu_state_save, vcpu_state_restore },
+	part_devices = { SNAPSHOT_DEVICES, SNAPSHOT_DEVICES_VERSION, devices_save,
+			 devices_restore },
+	part_serial = { "serial", SERIAL_STATE_VERSION, serial_save, serial_restore },
+	part_platform = { "platform", PLATFORM_STATE_VERSION, platform_save, platform_restore },
+	part_virtio = { "virtio", SNAPSHOT_VIRTIO_VERSION, machine_virtio_save,
+			machine_virtio_restore },
+	part_pit = { "pit", PIT_STATE_VERSION, pit_save, pit_restore };
+
+struct placed {
+	const struct snapshot_part *part;
+	void *what;
+	char name[SNAPSHOT_NAME];
+};
+#define PLACED_MAX (VM_MAX_VCPUS + 16u)
+
+struct parts {
+	struct placed at[PLACED_MAX];
+	unsigned int n;
+};
+
+static void parts_add(struct parts *p, const struct snapshot_part *part, void *what)
+{
+	struct placed *at = &p->at[p->n++];
+
+	at->part = part;
+	at->what = what;
+	snprintf(at->name, sizeof(at->name), "%s", part->name);
+}
+
+/*
+ * In this order. The timer before the interrupt controllers: a tick that comes between
+ * is there twice, which is better than never. The clock last: until then it runs.
+ */
+static void list_parts(struct vm *vm, struct parts *p)
+{
+	p->n = 0;
+	parts_add(p, &part_machine, vm);
+	parts_add(p, &part_devices, vm);
+	if (vm->have_pit)
+		parts_add(p, &part_pit, &vm->pit);
+	else if (vm->cfg.host->pit2)
+		parts_add(p, &part_pit2, vm);
+	parts_add(p, &part_serial, &vm->serial);
+	parts_add(p, &part_platform, &vm->platform);
+	/* Before what they interrupt: requests in flight end when they are saved. */
+	parts_add(p, &part_virtio, vm);
+	parts_add(p, &part_tsc, vm);
+	for (unsigned int i = 0; i < vm->nvcpus; i++) {
+		parts_add(p, &part_vcpu, &vm->vcpu[i]);
+		snprintf(p->at[p->n - 1].name, SNAPSHOT_NAME, "%s.%u", part_vcpu.name, i);
+	}
+	parts_add(p, &part_irqchip, vm);
+	parts_add(p, &part_clock, vm);
+}
+
+static int save_part(struct snapshot_writer *w, const struct placed *at, struct buf *b,
+		     struct err *e)
+{
+	int ret;
+
+	buf_init(b);
+	ret = at->part->save(at->what, b, e);
+	if (!ret && b->failed)
+		ret = err_set(e, ENOMEM, "out of memory");
+	return ret ? ret
+		   : snapshot_add(w,
+				  &(struct snapshot_blob){ at->name, at->part->version, b->data,
+							   b->len },
+				  e);
+}
+
+static int save_overlays(const struct vm *vm, struct snapshot_writer *w,
+			 struct file_map map[VM_MAX_DISKS], struct err *e)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < vm->cfg.ndisks; i++) {
+		struct snapshot_blob b = { .version = SNAPSHOT_OVERLAY_VERSION };
+		char name[SNAPSHOT_NAME];
+
+		snprintf(name, sizeof(name), "overlay.%u", i);
+		b.name = name; /* it is copied */
+		ret = snapshot_overlay_save(vm->cfg.disk[i].disk, &map[i], e);
+		b.data = map[i].data;
+		b.len = map[i].len;
+		ret = ret ? ret : snapshot_add(w, &b, e);
+	}
+	return ret;
+}
+
+int vm_save(struct vm *vm, const char *path, const struct snapshot_blob *blob, unsigned int nblobs,
+	    struct err *e)
+{
+	struct snapshot_writer *w = calloc(1, sizeof(*w));
+	struct buf bytes[PLACED_MAX] = { 0 }, host;
+	struct file_map overlay[VM_MAX_DISKS] = { 0 };
+	struct parts parts;
+	int ret;
+
+	if (!w)
+		return err_set(e, ENOMEM, "out of memory");
+	buf_init(&host);
+	machine_virtio_hold(vm, true);
+	list_parts(vm, &parts);
+	ret = snapshot_host_save(vm->cfg.host, vm->cfg.quirks, &host, e);
+	if (!ret)
+		ret = snapshot_add(w,
+				   &(struct snapshot_blob){ "host", SNAPSHOT_HOST_VERSION,
+							    host.data, host.len },
+				   e);
+	for (unsigned int i = 0; !ret && i < parts.n; i++)
+		ret = save_part(w, &parts.at[i], &bytes[i], e);
+	ret = ret ? ret : save_overlays(vm, w, overlay, e);
+	for (unsigned int i = 0; !ret && i < nblobs; i++)
+		ret = snapshot_add(w, &blob[i], e);
+	ret = ret ? ret : snapshot_write(w, &vm->mem, path, e);
+	machine_virtio_hold(vm, false);
+	for (unsigned int i = 0; i < parts.n; i++)
+		buf_deinit(&bytes[i]);
+	for (unsigned int i = 0; i < vm->cfg.ndisks; i++)
+		file_map_close(&overlay[i]);
+	buf_deinit(&host);
+	free(w);
+	return ret;
+}
+
+int snapshot_restore(struct vm *vm, const struct snapshot *s, struct err *e)
+{
+	struct parts parts;
+	int ret = 0;
+
+	list_parts(vm, &parts);
+	for (unsigned int i = 0; !ret && i < parts.n; i++) {
+		const struct placed *at = &parts.at[i];
+		struct cursor in;
+
+		ret = snapshot_find(s, at->name, at->part->version, &in, e);
+		ret = ret ? ret : at->part->restore(at->what, &in, e);
+	}
+	ret = ret ? ret : snapshot_overlays_restore(s, &vm->cfg, e);
+	if (!ret)
+		machine_virtio_hold(vm, false);
+	return ret;
+}
+
+int snapshot_configure(const struct snapshot *s, struct vm_config *cfg, struct err *e)
+{
+	struct snapshot_machine m;
+	struct cursor in;
+	int ret = snapshot_find(s, part_machine.name, part_machine.version, &in, e);
+
+	ret = ret ? ret : snapshot_machine_parse(&m, &in, e);
+	if (ret)
+		return ret;
+	cfg->snapshot = s;
+	cfg->mem_size = m.mem_size;
+	cfg->vcpus = m.vcpus;
+	cfg->slow_tick = m.slow_tick;
+	cfg->transport = (enum vm_transport)m.transport;
+	cfg->rng = m.rng;
+	cfg->virtio_console = m.virtio_console;
+	return 0;
+}
